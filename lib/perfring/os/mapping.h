@@ -1,0 +1,51 @@
+#ifndef PERFRING_OS_MAPPING_H_
+#define PERFRING_OS_MAPPING_H_
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <expected>
+#include <span>
+#include <system_error>
+#include <utility>
+
+namespace perfring::os {
+
+// Memory mapped from a file, shared and writable, which this object owns and unmaps. Moved from,
+// it holds none (an empty span).
+class Mapping {
+ public:
+  // mmap(2) of the file's first `length` bytes, or its error.
+  static std::expected<Mapping, std::error_code> map(int fd, std::size_t length) noexcept {
+    void* at = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED) return std::unexpected(std::error_code(errno, std::generic_category()));
+    return Mapping{{static_cast<std::byte*>(at), length}};
+  }
+
+  Mapping(Mapping&& other) noexcept : bytes_{std::exchange(other.bytes_, {})} {}
+  Mapping& operator=(Mapping&& other) noexcept {
+    if (this != &other) {
+      reset();
+      bytes_ = std::exchange(other.bytes_, {});
+    }
+    return *this;
+  }
+  ~Mapping() { reset(); }
+
+  std::span<std::byte> bytes() const noexcept { return bytes_; }
+
+ private:
+  explicit Mapping(std::span<std::byte> bytes) noexcept : bytes_{bytes} {}
+
+  void reset() noexcept {
+    if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+    bytes_ = {};
+  }
+
+  std::span<std::byte> bytes_;
+};
+
+}  // namespace perfring::os
+
+#endif  // PERFRING_OS_MAPPING_H_

@@ -1,0 +1,100 @@
+#include "perfring/os/syscalls.h"
+
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace perfring::os {
+namespace {
+
+std::unexpected<std::error_code> last_error() noexcept {
+  return std::unexpected(std::error_code(errno, std::generic_category()));
+}
+
+Result<void> nothing_or_error(long returned) noexcept {
+  if (returned < 0) return last_error();
+  return {};
+}
+
+Result<Fd> fd_or_error(long returned) noexcept {
+  if (returned < 0) return last_error();
+  return Fd{static_cast<int>(returned)};
+}
+
+// A zeroed union: the kernel refuses unknown bytes that are not zero (kernel/bpf/syscall.c,
+// CHECK_ATTR), and the union's padding must not reach it either.
+long bpf(bpf_cmd command, bpf_attr& attr) noexcept {
+  return ::syscall(SYS_bpf, command, &attr, sizeof(attr));
+}
+
+std::uint64_t address_of(const void* pointer) noexcept {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+bpf_attr zeroed_attr() noexcept {
+  bpf_attr attr;
+  __builtin_memset(&attr, 0, sizeof(attr));
+  return attr;
+}
+
+}  // namespace
+
+Result<Fd> perf_event_open(perf_event_attr& attr, std::uint32_t cpu) noexcept {
+  return fd_or_error(::syscall(SYS_perf_event_open, &attr, /*pid=*/-1, static_cast<int>(cpu),
+                               /*group_fd=*/-1, PERF_FLAG_FD_CLOEXEC));
+}
+
+Result<void> perf_event_enable(int fd) noexcept {
+  return nothing_or_error(::ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+}
+
+Result<void> perf_event_disable(int fd) noexcept {
+  return nothing_or_error(::ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+}
+
+Result<void> bpf_map_update(int map_fd, std::uint32_t key, std::uint32_t value) noexcept {
+  bpf_attr attr = zeroed_attr();
+  attr.map_fd = static_cast<__u32>(map_fd);
+  attr.key = address_of(&key);
+  attr.value = address_of(&value);
+  attr.flags = BPF_ANY;
+  return nothing_or_error(bpf(BPF_MAP_UPDATE_ELEM, attr));
+}
+
+Result<bpf_map_info> bpf_map_info_of(int map_fd) noexcept {
+  bpf_map_info info{};
+  bpf_attr attr = zeroed_attr();
+  attr.info.bpf_fd = static_cast<__u32>(map_fd);
+  attr.info.info_len = sizeof(info);
+  attr.info.info = address_of(&info);
+  if (bpf(BPF_OBJ_GET_INFO_BY_FD, attr) < 0) return last_error();
+  return info;
+}
+
+Result<void> bpf_pin(int fd, const char* path) noexcept {
+  bpf_attr attr = zeroed_attr();
+  attr.bpf_fd = static_cast<__u32>(fd);
+  attr.pathname = address_of(path);
+  return nothing_or_error(bpf(BPF_OBJ_PIN, attr));
+}
+
+Result<Fd> bpf_get_pinned(const char* path) noexcept {
+  bpf_attr attr = zeroed_attr();
+  attr.pathname = address_of(path);
+  return fd_or_error(bpf(BPF_OBJ_GET, attr));
+}
+
+Result<Fd> duplicate(int fd) noexcept {
+  return fd_or_error(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+}
+
+std::size_t page_size() noexcept {
+  static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+}  // namespace perfring::os

@@ -1,0 +1,44 @@
+#ifndef PERFRING_OS_SYSCALLS_H_
+#define PERFRING_OS_SYSCALLS_H_
+
+// The system calls that perfring makes and libc does not wrap. Each says what the kernel said:
+// the result, or the errno as an error_code of the generic category.
+
+#include <linux/bpf.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <system_error>
+
+#include "perfring/os/fd.h"
+
+struct perf_event_attr;  // linux/perf_event.h
+
+namespace perfring::os {
+
+template <class T>
+using Result = std::expected<T, std::error_code>;
+
+// perf_event_open(2) with PERF_FLAG_FD_CLOEXEC, for every process (pid -1) on one CPU.
+Result<Fd> perf_event_open(perf_event_attr& attr, std::uint32_t cpu) noexcept;
+// ioctl(2) with PERF_EVENT_IOC_ENABLE, respectively PERF_EVENT_IOC_DISABLE.
+Result<void> perf_event_enable(int fd) noexcept;
+Result<void> perf_event_disable(int fd) noexcept;
+
+// bpf(2): BPF_MAP_UPDATE_ELEM of a u32 key and a u32 value, with BPF_ANY.
+Result<void> bpf_map_update(int map_fd, std::uint32_t key, std::uint32_t value) noexcept;
+// bpf(2): BPF_OBJ_GET_INFO_BY_FD of a map.
+Result<bpf_map_info> bpf_map_info_of(int map_fd) noexcept;
+// bpf(2): BPF_OBJ_PIN and BPF_OBJ_GET. `path` lies on a bpffs.
+Result<void> bpf_pin(int fd, const char* path) noexcept;
+Result<Fd> bpf_get_pinned(const char* path) noexcept;
+
+// A second descriptor of the same open file, close-on-exec.
+Result<Fd> duplicate(int fd) noexcept;
+
+std::size_t page_size() noexcept;
+
+}  // namespace perfring::os
+
+#endif  // PERFRING_OS_SYSCALLS_H_

@@ -1,0 +1,86 @@
+#include "perfring/perf_buffer.h"
+
+#include <linux/perf_event.h>
+
+#include <bit>
+#include <optional>
+
+#include "perfring/os/syscalls.h"
+
+namespace perfring {
+namespace {
+
+// The attributes of S7: aya's perf_event_open for BPF output.
+perf_event_attr attributes(const PerfBufferOptions& options) {
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+  attr.sample_type = PERF_SAMPLE_RAW;
+  attr.sample_period = 1;
+  attr.disabled = 1;
+  if (options.wakeup_watermark == 0) {
+    attr.wakeup_events = 1;
+  } else {
+    attr.watermark = 1;
+    attr.wakeup_watermark = options.wakeup_watermark;
+  }
+  return attr;
+}
+
+}  // namespace
+
+std::expected<PerfBuffer, PerfBufferError> PerfBuffer::open(std::uint32_t cpu,
+                                                            std::size_t page_count) {
+  return open(cpu, PerfBufferOptions{.page_count = page_count});
+}
+
+std::expected<PerfBuffer, PerfBufferError> PerfBuffer::open(std::uint32_t cpu,
+                                                            const PerfBufferOptions& options) {
+  using Kind = PerfBufferError::Kind;
+  const std::size_t page_count = options.page_count;
+  const auto error = [&](Kind kind, std::error_code io_error = {}) {
+    return std::unexpected(PerfBufferError{kind, io_error, cpu, page_count});
+  };
+
+  const std::size_t page_size = os::page_size();
+  if (!std::has_single_bit(page_count) || page_count > Ring<>::kSizeMax / page_size) {
+    return error(Kind::InvalidPageCount);
+  }
+  perf_event_attr attr = attributes(options);
+  auto event = os::perf_event_open(attr, cpu);
+  if (!event) return error(Kind::OpenError, event.error());
+
+  auto mapping = os::Mapping::map(event->get(), page_size * (1 + page_count));
+  if (!mapping) return error(Kind::MMapError, mapping.error());
+
+  // The kernel has put a perf_event_mmap_page at the start of the mapping.
+  auto& page = *reinterpret_cast<perf_event_mmap_page*>(mapping->bytes().data());
+  const std::optional ring = Ring<>::over(page, mapping->bytes().subspan(page_size));
+  if (!ring) return error(Kind::InvalidPageCount);
+
+  if (const auto enabled = os::perf_event_enable(event->get()); !enabled) {
+    return error(Kind::PerfEventEnableError, enabled.error());
+  }
+  return PerfBuffer{*std::move(event), *std::move(mapping), *ring};
+}
+
+PerfBuffer::PerfBuffer(PerfBuffer&& other) noexcept
+    : event_{std::move(other.event_)},
+      mapping_{std::move(other.mapping_)},
+      ring_{std::exchange(other.ring_, Ring<>::empty())} {}
+
+PerfBuffer& PerfBuffer::operator=(PerfBuffer&& other) noexcept {
+  PerfBuffer taken{std::move(other)};
+  std::swap(event_, taken.event_);
+  std::swap(mapping_, taken.mapping_);
+  std::swap(ring_, taken.ring_);
+  return *this;  // what this held before is destroyed with `taken`
+}
+
+PerfBuffer::~PerfBuffer() {
+  // The map entry keeps the event itself alive, so it must be told to stop.
+  if (event_.get() >= 0) static_cast<void>(os::perf_event_disable(event_.get()));
+}
+
+}  // namespace perfring

@@ -1,0 +1,138 @@
+#include "perfring/perf_buffer_error.h"
+
+#include <bit>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+
+#include "perfring/os/cpus.h"
+#include "perfring/os/syscalls.h"
+#include "perfring/ring/ring.h"
+
+namespace perfring {
+namespace {
+
+using Kind = PerfBufferError::Kind;
+
+std::size_t page_count_max() {
+  return Ring<>::kSizeMax / os::page_size();
+}
+
+std::string sysctl(const char* name) {
+  const std::string path = std::string{"/proc/sys/kernel/"} + name;
+  return std::string{"kernel."} + name + " is " +
+         os::read_line(path.c_str()).value_or("not readable");
+}
+
+std::string advice_on_open(const PerfBufferError& error) {
+  switch (error.io_error.value()) {
+    case EACCES:
+    case EPERM:
+      return sysctl("perf_event_paranoid") +
+             ": a CPU-wide event needs CAP_PERFMON (or CAP_SYS_ADMIN before Linux 5.8), or "
+             "perf_event_paranoid at 0 or below; in a container, a seccomp profile that allows "
+             "perf_event_open too";
+    case ENODEV:
+    case EINVAL:
+      return "choose an online CPU: " + os::online_cpu_list() + " are online";
+    case EMFILE:
+      return "raise the limit on open files (ulimit -n): a buffer holds one, for its life";
+    case ENOENT:
+    case ENOSYS:
+      return "use a kernel of 4.4 or later, built with CONFIG_PERF_EVENTS and CONFIG_BPF_SYSCALL";
+    default:
+      return "see perf_event_open(2) for this error";
+  }
+}
+
+// The most data pages, a power of two, of a ring that fits kernel.perf_event_mlock_kb with its
+// control page (kernel/events/core.c: perf_mmap() at v6.18). Nothing if the sysctl is unreadable.
+std::optional<std::size_t> page_count_that_fits() {
+  const auto text = os::read_line("/proc/sys/kernel/perf_event_mlock_kb");
+  std::size_t kib = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), kib).ec != std::errc{}) {
+    return std::nullopt;
+  }
+  const std::size_t pages = kib * 1024 / os::page_size();
+  return pages < 2 ? 0 : std::bit_floor(pages - 1);
+}
+
+std::string advice_on_mmap(const PerfBufferError& error) {
+  switch (error.io_error.value()) {
+    case EPERM: {
+      std::string advice = sysctl("perf_event_mlock_kb") + " (KiB of ring for each CPU and user)";
+      if (const auto fits = page_count_that_fits()) {
+        advice += ": at most " + std::to_string(*fits) + " data pages fit";
+      }
+      return advice + "; ask for fewer pages, raise that or RLIMIT_MEMLOCK, or have CAP_IPC_LOCK";
+    }
+    case ENOMEM:
+      return "ask for fewer pages: the kernel could not allocate a ring of " +
+             std::to_string(error.page_count) + " pages";
+    default:
+      return "see mmap(2) for this error";
+  }
+}
+
+std::string advice_on_update(const PerfBufferError& error) {
+  switch (error.io_error.value()) {
+    case E2BIG:
+      return "use an index below the map's max_entries (one for each possible CPU)";
+    case EPERM:
+    case EACCES:
+      return "updating a map needs CAP_BPF (or CAP_SYS_ADMIN before Linux 5.8), and a map that "
+             "is not read-only";
+    default:
+      return "see bpf(2), BPF_MAP_UPDATE_ELEM, for this error";
+  }
+}
+
+}  // namespace
+
+std::string PerfBufferError::message() const {
+  switch (kind) {
+    case Kind::InvalidPageCount:
+      return "invalid page count " + std::to_string(page_count) +
+             ", the value must be a power of two" +
+             (page_count > page_count_max()
+                  ? " of at most " + std::to_string(page_count_max()) + " (a ring of 2 GiB)"
+                  : std::string{});
+    case Kind::OpenError:
+      return "perf_event_open failed: " + io_error.message();
+    case Kind::MMapError:
+      return "mmap failed: " + io_error.message();
+    case Kind::PerfEventEnableError:
+      return "PERF_EVENT_IOC_ENABLE failed: " + io_error.message();
+    case Kind::IOError:
+      return io_error.message();
+  }
+  return "unknown error";
+}
+
+std::string PerfBufferError::explain() const {
+  const std::string on_cpu = " on CPU " + std::to_string(cpu);
+  const std::string said = "\nthe system said: " + io_error.message() + "\nto change: ";
+  switch (kind) {
+    case Kind::InvalidPageCount:
+      return "asked for: a ring of " + std::to_string(page_count) + " data pages" + on_cpu +
+             "\nthe system said: nothing, it was not asked\nto change: give a power of two from 1 "
+             "to " +
+             std::to_string(page_count_max()) + " (pages are " + std::to_string(os::page_size()) +
+             " bytes, rings at most 2 GiB)";
+    case Kind::OpenError:
+      return "asked for: perf_event_open of a software BPF_OUTPUT event" + on_cpu +
+             ", for all processes" + said + advice_on_open(*this);
+    case Kind::MMapError:
+      return "asked for: mmap of a ring of 1 + " + std::to_string(page_count) + " pages" + on_cpu +
+             said + advice_on_mmap(*this);
+    case Kind::PerfEventEnableError:
+      return "asked for: ioctl PERF_EVENT_IOC_ENABLE of the event" + on_cpu + said +
+             "let a seccomp or LSM policy allow it: the kernel itself does not refuse it";
+    case Kind::IOError:
+      return "asked for: bpf BPF_MAP_UPDATE_ELEM of index " + std::to_string(cpu) +
+             " with the event" + on_cpu + said + advice_on_update(*this);
+  }
+  return message();
+}
+
+}  // namespace perfring

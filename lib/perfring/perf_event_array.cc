@@ -1,0 +1,72 @@
+#include "perfring/perf_event_array.h"
+
+#include <linux/bpf.h>
+
+#include <string>
+
+#include "perfring/os/syscalls.h"
+
+namespace perfring {
+namespace {
+
+std::unexpected<PerfEventArrayError> failed(const char* call, std::string object,
+                                            std::error_code io_error) {
+  return std::unexpected(PerfEventArrayError{SyscallError{call, std::move(object), io_error}});
+}
+
+std::string name_of(int map_fd) {
+  return "map fd " + std::to_string(map_fd);
+}
+
+}  // namespace
+
+std::expected<PerfEventArray, PerfEventArrayError> PerfEventArray::over(os::Fd map) {
+  const auto info = os::bpf_map_info_of(map.get());
+  if (!info) return failed("bpf_obj_get_info_by_fd", name_of(map.get()), info.error());
+  if (info->type != BPF_MAP_TYPE_PERF_EVENT_ARRAY) {
+    return std::unexpected(PerfEventArrayError{InvalidMapType{info->type}});
+  }
+  return PerfEventArray{std::move(map)};
+}
+
+std::expected<PerfEventArray, PerfEventArrayError> PerfEventArray::from_fd(int map_fd) {
+  auto map = os::duplicate(map_fd);
+  if (!map) return failed("fcntl(F_DUPFD_CLOEXEC)", name_of(map_fd), map.error());
+  return over(*std::move(map));
+}
+
+std::expected<PerfEventArray, PerfEventArrayError> PerfEventArray::from_pin(
+    const std::filesystem::path& path) {
+  auto map = os::bpf_get_pinned(path.c_str());
+  if (!map) return failed("bpf_obj_get", path.string(), map.error());
+  return over(*std::move(map));
+}
+
+std::expected<PerfEventArrayBuffer, PerfEventArrayError> PerfEventArray::open(
+    std::uint32_t index, std::optional<std::size_t> page_count) {
+  PerfBufferOptions options;
+  if (page_count) options.page_count = *page_count;
+  return open(index, options);
+}
+
+std::expected<PerfEventArrayBuffer, PerfEventArrayError> PerfEventArray::open(
+    std::uint32_t index, const PerfBufferOptions& options) {
+  auto buffer = PerfBuffer::open(index, options);
+  if (!buffer) return std::unexpected(PerfEventArrayError{buffer.error()});
+  const auto updated =
+      os::bpf_map_update(map_->get(), index, static_cast<std::uint32_t>(buffer->fd()));
+  if (!updated) {
+    return std::unexpected(PerfEventArrayError{PerfBufferError{
+        PerfBufferError::Kind::IOError, updated.error(), index, options.page_count}});
+  }
+  return PerfEventArrayBuffer{*std::move(buffer), map_};
+}
+
+std::expected<void, PerfEventArrayError> PerfEventArray::pin(
+    const std::filesystem::path& path) const {
+  const auto pinned = os::bpf_pin(map_->get(), path.c_str());
+  if (!pinned) return failed("bpf_obj_pin", path.string(), pinned.error());
+  return {};
+}
+
+}  // namespace perfring

@@ -1,0 +1,60 @@
+#include "perfring/perf_event_array_error.h"
+
+#include <cerrno>
+
+namespace perfring {
+namespace {
+
+// One overload for each cause.
+std::string message_of(const PerfBufferError& error) {
+  return error.message();
+}
+std::string message_of(const InvalidMapType& error) {
+  return "invalid map type " + std::to_string(error.map_type);
+}
+std::string message_of(const SyscallError& error) {
+  return std::string{"`"} + error.call + "` failed: " + error.io_error.message();
+}
+
+std::string advice_on(const SyscallError& error) {
+  switch (error.io_error.value()) {
+    case EBADF:
+      return "give the descriptor of an open BPF map";
+    case EINVAL:
+      return "give a BPF map, and a path on a bpffs (mount -t bpf bpf /sys/fs/bpf)";
+    case EPERM:
+    case EACCES:
+      return "have CAP_BPF (or CAP_SYS_ADMIN before Linux 5.8) and write access to the folder";
+    case ENOENT:
+      return "give a path that exists: the folder when pinning, the pin when opening one";
+    case EEXIST:
+      return "remove the pin that is there, or choose another path";
+    default:
+      return "see bpf(2) for this error";
+  }
+}
+
+std::string explain_of(const PerfBufferError& error) {
+  return error.explain();
+}
+std::string explain_of(const InvalidMapType& error) {
+  return "asked for: a PerfEventArray over a map\nthe system said: it is of type " +
+         std::to_string(error.map_type) +
+         " (enum bpf_map_type)\nto change: give a map of BPF_MAP_TYPE_PERF_EVENT_ARRAY (4)";
+}
+std::string explain_of(const SyscallError& error) {
+  return std::string{"asked for: "} + error.call + " of " + error.object +
+         "\nthe system said: " + error.io_error.message() + "\nto change: " + advice_on(error);
+}
+
+}  // namespace
+
+std::string PerfEventArrayError::message() const {
+  return std::visit([](const auto& error) { return message_of(error); }, cause);
+}
+
+std::string PerfEventArrayError::explain() const {
+  return std::visit([](const auto& error) { return explain_of(error); }, cause);
+}
+
+}  // namespace perfring

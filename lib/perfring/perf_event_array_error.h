@@ -1,0 +1,36 @@
+#ifndef PERFRING_PERF_EVENT_ARRAY_ERROR_H_
+#define PERFRING_PERF_EVENT_ARRAY_ERROR_H_
+
+#include <cstdint>
+#include <string>
+#include <system_error>
+#include <variant>
+
+#include "perfring/perf_buffer_error.h"
+
+namespace perfring {
+
+// The map is not a BPF_MAP_TYPE_PERF_EVENT_ARRAY (aya's MapError::InvalidMapType).
+struct InvalidMapType {
+  std::uint32_t map_type;  // enum bpf_map_type of linux/bpf.h
+};
+
+// A bpf(2) or fcntl(2) call on the map failed (aya's SyscallError).
+struct SyscallError {
+  const char* call;    // "bpf_obj_pin", ...
+  std::string object;  // what it was called on: a path, or "map fd 7"
+  std::error_code io_error;
+};
+
+// Why a PerfEventArray, or a buffer of one, could not be had.
+struct PerfEventArrayError {
+  std::variant<PerfBufferError, InvalidMapType, SyscallError> cause;
+
+  // One line, in aya's words; three lines for a person: as PerfBufferError's.
+  std::string message() const;
+  std::string explain() const;
+};
+
+}  // namespace perfring
+
+#endif  // PERFRING_PERF_EVENT_ARRAY_ERROR_H_

@@ -1,0 +1,33 @@
+#ifndef PERFRING_RING_DEFAULT_MEMORY_H_
+#define PERFRING_RING_DEFAULT_MEMORY_H_
+
+// DefaultMemory: TsanMemory in a build with ThreadSanitizer, else HardwareMemory. The only #if of
+// the core: <sanitizer/tsan_interface.h> declares functions that no other build can link.
+
+#if defined(__SANITIZE_THREAD__)
+#define PERFRING_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PERFRING_TSAN 1
+#endif
+#endif
+
+#ifdef PERFRING_TSAN
+#include "perfring/ring/tsan_memory.h"
+#else
+#include "perfring/ring/hardware_memory.h"
+#endif
+
+namespace perfring {
+
+#ifdef PERFRING_TSAN
+using DefaultMemory = TsanMemory;
+#else
+using DefaultMemory = HardwareMemory;
+#endif
+
+}  // namespace perfring
+
+#undef PERFRING_TSAN
+
+#endif  // PERFRING_RING_DEFAULT_MEMORY_H_

@@ -1,0 +1,29 @@
+#ifndef PERFRING_RING_TSAN_MEMORY_H_
+#define PERFRING_RING_TSAN_MEMORY_H_
+
+#include <sanitizer/tsan_interface.h>
+
+#include "perfring/ring/hardware_memory.h"
+
+namespace perfring {
+
+// HardwareMemory, plus the two edges that ThreadSanitizer cannot infer because it does not model
+// fences. Each is told on the location that the fence names, so that it meets the producer's
+// acquire or release of the same location, and removing a fence removes its edge.
+struct TsanMemory : HardwareMemory {
+  static void fence_after_read_of(const SharedPosition& field) noexcept {
+    HardwareMemory::fence_after_read_of(field);
+    __tsan_acquire(const_cast<SharedPosition*>(&field));
+  }
+
+  static void fence_before_write_of(const SharedPosition& field) noexcept {
+    HardwareMemory::fence_before_write_of(field);
+    __tsan_release(const_cast<SharedPosition*>(&field));
+  }
+};
+
+static_assert(Memory<TsanMemory>);
+
+}  // namespace perfring
+
+#endif  // PERFRING_RING_TSAN_MEMORY_H_
