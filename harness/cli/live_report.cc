@@ -1,0 +1,91 @@
+#include "harness/cli/live_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace perfring::cli {
+namespace {
+
+// 4210331 as "4,210,331".
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
+  return text;
+}
+
+std::string grouped(double number) {
+  return grouped(static_cast<std::uint64_t>(std::llround(number)));
+}
+
+constexpr const char* kRow = "{:>5} {:>13} {:>13} {:>11} {:>9} {:>12} {:>7} {:>8} {:>11}  {}\n";
+
+}  // namespace
+
+std::string progress_line(const LiveProgress& progress) {
+  constexpr std::size_t kRingsMax = 8;
+  std::string line =
+      fmt::format("{:5.1f} s {:>12} events/s {:>9} lost/s  fill", progress.seconds,
+                  grouped(progress.events_per_second), grouped(progress.lost_per_second));
+  const std::size_t shown = std::min(progress.fill.size(), kRingsMax);
+  for (std::size_t i = 0; i < shown; ++i) line += fmt::format(" {:3.0f}%", progress.fill[i] * 100);
+  if (shown < progress.fill.size()) {
+    line += fmt::format(" (at most {:.0f}%)", std::ranges::max(progress.fill) * 100);
+  }
+  return line;
+}
+
+std::string verdict_table(const LiveOutcome& outcome) {
+  std::string table =
+      fmt::format(kRow, "CPU", "written", "delivered", "lost", "malformed", "out of order",
+                  "corrupt", "wakeups", "records/s", "written = delivered + lost");
+  for (const CpuOutcome& cpu : outcome.cpus) {
+    const bool accounted = cpu.output.outputs == cpu.audit.delivered + cpu.audit.lost;
+    table += fmt::format(kRow, cpu.cpu, grouped(cpu.output.outputs), grouped(cpu.audit.delivered),
+                         grouped(cpu.audit.lost), grouped(cpu.audit.malformed),
+                         grouped(cpu.audit.out_of_order), grouped(cpu.audit.corrupt),
+                         grouped(cpu.wakeups), grouped(cpu.records_per_second),
+                         accounted ? "yes" : "NO");
+  }
+  for (const CpuOutcome& cpu : outcome.cpus) {
+    for (const std::string& violation : cpu.violations()) table += "VIOLATED " + violation + "\n";
+  }
+  table += fmt::format("{} in {:.1f} s{}\n",
+                       holds(outcome) ? "All invariants hold" : "Invariants are violated",
+                       outcome.seconds, outcome.interrupted ? " (interrupted)" : "");
+  return table;
+}
+
+std::string verdict_json(const LiveOutcome& outcome) {
+  nlohmann::ordered_json json;
+  json["holds"] = holds(outcome);
+  json["seconds"] = outcome.seconds;
+  json["interrupted"] = outcome.interrupted;
+  json["cpus"] = nlohmann::ordered_json::array();
+  for (const CpuOutcome& cpu : outcome.cpus) {
+    json["cpus"].push_back({
+        {"cpu", cpu.cpu},
+        {"written", cpu.output.outputs},
+        {"delivered", cpu.audit.delivered},
+        {"lost", cpu.audit.lost},
+        {"malformed", cpu.audit.malformed},
+        {"out_of_order", cpu.audit.out_of_order},
+        {"corrupt", cpu.audit.corrupt},
+        {"wakeups", cpu.wakeups},
+        {"records_per_second", cpu.records_per_second},
+        {"bytes", cpu.audit.bytes},
+        {"accounted", cpu.output.outputs == cpu.audit.delivered + cpu.audit.lost},
+        {"violations", cpu.violations()},
+    });
+  }
+  return json.dump(2) + "\n";
+}
+
+bool holds(const LiveOutcome& outcome) {
+  return std::ranges::all_of(outcome.cpus,
+                             [](const CpuOutcome& cpu) { return cpu.violations().empty(); });
+}
+
+}  // namespace perfring::cli

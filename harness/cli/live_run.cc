@@ -1,0 +1,211 @@
+#include "harness/cli/live_run.h"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <deque>
+#include <system_error>
+#include <utility>
+
+#include "harness/cli/producer.h"
+#include "perfring/os/cpus.h"
+#include "perfring/os/fd.h"
+#include "perfring/os/syscalls.h"
+#include "perfring/perfring.h"
+
+namespace perfring::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// One CPU's ring and what is known of it.
+struct Reader {
+  std::uint32_t cpu;
+  PerfEventArrayBuffer buffer;
+  live::Audit audit;
+  std::uint64_t wakeups = 0;
+  std::uint64_t largest_drain = 0;  // bytes, since the last progress
+};
+
+class LiveRun {
+ public:
+  LiveRun(const LiveOptions& options, live::Generator& generator)
+      : options_{options},
+        ring_size_{options.pages * os::page_size()},
+        generator_{generator},
+        epoll_{::epoll_create1(EPOLL_CLOEXEC)} {}
+
+  std::expected<void, std::string> open(const std::vector<std::uint32_t>& cpus) {
+    auto array = PerfEventArray::from_fd(generator_.events_fd());
+    if (!array) return std::unexpected(array.error().explain());
+    for (const std::uint32_t cpu : cpus) {
+      auto buffer =
+          array->open(cpu, {.page_count = options_.pages, .wakeup_watermark = watermark()});
+      if (!buffer) return std::unexpected(buffer.error().explain());
+      readers_.push_back({cpu, *std::move(buffer), live::Audit{cpu, options_.payload}});
+      epoll_event event{.events = EPOLLIN, .data = {.ptr = &readers_.back()}};
+      if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, readers_.back().buffer.fd(), &event) != 0) {
+        return std::unexpected("epoll_ctl failed: " + std::generic_category().message(errno));
+      }
+    }
+    return {};
+  }
+
+  std::expected<LiveOutcome, std::string> run(
+      const std::atomic<bool>& stop, const std::function<void(const LiveProgress&)>& on_progress) {
+    std::deque<Producer> producers;
+    keep_off_producers();
+    const Clock::time_point start = Clock::now();
+    for (const Reader& reader : readers_) {
+      producers.emplace_back(generator_, reader.cpu, options_.payload);
+    }
+    while (!stop.load() && seconds_since(start) < options_.seconds) {
+      wait();
+      drain();
+      report(start, on_progress);
+      if (std::ranges::any_of(producers, &Producer::has_failed)) break;
+    }
+    for (Producer& producer : producers) producer.stop();
+    const double seconds = seconds_since(start);
+    for (const Producer& producer : producers) {
+      if (producer.has_failed()) return std::unexpected(producer.failure());
+    }
+    if (auto flushed = flush(); !flushed) return std::unexpected(flushed.error());
+    return outcome(seconds, stop.load());
+  }
+
+ private:
+  std::uint32_t watermark() const {
+    if (options_.watermark >= 0) return static_cast<std::uint32_t>(options_.watermark);
+    return static_cast<std::uint32_t>(ring_size_ / 4);
+  }
+
+  // If some online CPU generates nothing, the draining thread belongs there.
+  void keep_off_producers() const {
+    std::vector<std::uint32_t> idle = os::online_cpus();
+    std::erase_if(idle, [&](std::uint32_t cpu) {
+      return std::ranges::find(readers_, cpu, &Reader::cpu) != readers_.end();
+    });
+    if (!idle.empty()) run_on(idle);
+  }
+
+  // The kernel's readiness flag is taken away by any poll, and what lies below the watermark, or
+  // follows a full ring, is announced by nobody: so every wait ends soon, and every ring is
+  // drained after it, whatever epoll said.
+  void wait() {
+    constexpr int kTimeoutMilliseconds = 10;
+    std::array<epoll_event, 64> events;
+    const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                                   kTimeoutMilliseconds);
+    for (int i = 0; i < count; ++i) {
+      static_cast<Reader*>(events[static_cast<std::size_t>(i)].data.ptr)->wakeups += 1;
+    }
+  }
+
+  void drain() {
+    for (Reader& reader : readers_) {
+      const std::uint64_t before = reader.audit.counts().bytes;
+      reader.buffer.for_each([&](const PerfEvent& event) { reader.audit.check(event); });
+      reader.largest_drain = std::max(reader.largest_drain, reader.audit.counts().bytes - before);
+    }
+  }
+
+  void report(Clock::time_point start,
+              const std::function<void(const LiveProgress&)>& on_progress) {
+    constexpr double kInterval = 0.5;
+    const double now = seconds_since(start);
+    const double interval = now - reported_at_;
+    if (interval < kInterval) return;
+    LiveProgress progress{.seconds = now, .events_per_second = 0, .lost_per_second = 0, .fill = {}};
+    std::uint64_t delivered = 0;
+    std::uint64_t lost = 0;
+    for (Reader& reader : readers_) {
+      delivered += reader.audit.counts().delivered;
+      lost += reader.audit.counts().lost;
+      progress.fill.push_back(static_cast<double>(std::exchange(reader.largest_drain, 0)) /
+                              static_cast<double>(ring_size_));
+    }
+    progress.events_per_second = static_cast<double>(delivered - reported_delivered_) / interval;
+    progress.lost_per_second = static_cast<double>(lost - reported_lost_) / interval;
+    reported_at_ = now;
+    reported_delivered_ = delivered;
+    reported_lost_ = lost;
+    on_progress(progress);
+  }
+
+  // The kernel reports a loss only in front of the next record: one more, into an empty ring,
+  // brings out what is still unsaid.
+  std::expected<void, std::string> flush() {
+    drain();
+    for (Reader& reader : readers_) {
+      const auto run = generator_.run(reader.cpu, 1, live::Generator::IfFull::Stop);
+      if (!run) return std::unexpected(describe_failure(reader.cpu, run.error()));
+    }
+    drain();
+    return {};
+  }
+
+  LiveOutcome outcome(double seconds, bool interrupted) const {
+    LiveOutcome result{.cpus = {}, .seconds = seconds, .interrupted = interrupted};
+    for (const Reader& reader : readers_) {
+      const live::AuditCounts& audit = reader.audit.counts();
+      result.cpus.push_back({reader.cpu, generator_.counts(reader.cpu), audit, reader.wakeups,
+                             static_cast<double>(audit.delivered) / seconds});
+    }
+    return result;
+  }
+
+  const LiveOptions& options_;
+  const std::size_t ring_size_;
+  live::Generator& generator_;
+  os::Fd epoll_;
+  std::deque<Reader> readers_;  // epoll holds their addresses
+  double reported_at_ = 0;
+  std::uint64_t reported_delivered_ = 0;
+  std::uint64_t reported_lost_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::string> CpuOutcome::violations() const {
+  std::vector<std::string> violated;
+  const auto hold = [&](bool holds, const std::string& what) {
+    if (!holds) violated.push_back(fmt::format("CPU {}: {}", cpu, what));
+  };
+  hold(output.failed == 0,
+       fmt::format("{} outputs failed, the last with error {}", output.failed, output.last_error));
+  hold(audit.delivered <= output.written,
+       fmt::format("no_invention: {} delivered, but only {} accepted by the kernel",
+                   audit.delivered, output.written));
+  hold(output.outputs == audit.delivered + audit.lost,
+       fmt::format("no_loss: {} written, but {} delivered + {} lost", output.outputs,
+                   audit.delivered, audit.lost));
+  hold(output.full == audit.lost, fmt::format("no_loss: {} refused by a full ring, but {} reported "
+                                              "as lost",
+                                              output.full, audit.lost));
+  hold(audit.out_of_order == 0, fmt::format("order: {} out of order", audit.out_of_order));
+  hold(audit.corrupt == 0, fmt::format("intact: {} corrupt", audit.corrupt));
+  hold(audit.malformed == 0, fmt::format("intact: {} malformed", audit.malformed));
+  return violated;
+}
+
+std::expected<LiveOutcome, std::string> run_live(
+    const LiveOptions& options, const std::atomic<bool>& stop,
+    const std::function<void(const LiveProgress&)>& on_progress) {
+  auto generator = live::Generator::load(options.payload);
+  if (!generator) return std::unexpected(generator.error().reason);
+  LiveRun run{options, *generator};
+  const auto opened = run.open(options.cpus.empty() ? os::online_cpus() : options.cpus);
+  if (!opened) return std::unexpected(opened.error());
+  return run.run(stop, on_progress);
+}
+
+}  // namespace perfring::cli

@@ -1,0 +1,128 @@
+// `perfring`: the demonstration, when called without a command.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <string>
+
+#include "harness/cli/live_options.h"
+#include "harness/cli/live_report.h"
+#include "harness/cli/live_run.h"
+#include "perfring/os/syscalls.h"
+
+namespace perfring::cli {
+namespace {
+
+// Exit codes of every command.
+constexpr int kHolds = 0;
+constexpr int kViolated = 1;
+constexpr int kUsageOrEnvironment = 2;
+
+std::atomic<bool> stop_requested{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+// The first signal ends the run with what there is so far, the second ends the process.
+void on_signal(int signal) {
+  stop_requested = true;
+  std::signal(signal, SIG_DFL);
+}
+
+// An option whose text `parse` turns into `target`, or refuses.
+template <class T>
+void add_option(CLI::App& app, const std::string& name, T& target,
+                Parsed<T> (*parse)(std::string_view), const std::string& help,
+                const std::string& type) {
+  app.add_option_function<std::string>(
+         name,
+         [&target, parse, name](const std::string& text) {
+           Parsed<T> parsed = parse(text);
+           if (!parsed) throw CLI::ValidationError(name, parsed.error());
+           target = *std::move(parsed);
+         },
+         help)
+      ->type_name(type);
+}
+
+void add_live_options(CLI::App& app, LiveOptions& options) {
+  add_option(app, "--seconds", options.seconds, parse_seconds, "How long to run [5]", "S");
+  add_option(app, "--cpus", options.cpus, parse_cpus,
+             "CPUs to generate on, such as 0 or 0-2,5 [every online CPU]", "LIST");
+  add_option(app, "--payload", options.payload, parse_payload,
+             "Bytes in each record, a size or a range [8-256]", "BYTES");
+  add_option(app, "--pages", options.pages, parse_pages,
+             "Data pages of each ring, a power of two [256]", "N");
+  add_option(app, "--watermark", options.watermark, parse_watermark,
+             "Bytes written between wakeups, 0: each record wakes [a quarter of the ring]",
+             "BYTES");
+  app.add_flag("--json", options.json, "Print the verdict as JSON");
+}
+
+// What the options allow one by one but not together.
+std::string conflict(const LiveOptions& options) {
+  const std::size_t ring = options.pages * os::page_size();
+  if (options.watermark > static_cast<std::int64_t>(ring)) {
+    return fmt::format(
+        "--watermark: {} exceeds the ring of {} bytes: give at most that, or more "
+        "--pages",
+        options.watermark, ring);
+  }
+  // Header, raw size, padding, and the 8 bytes that a ring never uses; a LOST in front.
+  constexpr std::size_t kOverhead = 12 + 7 + 8 + 24;
+  if (options.payload.max + kOverhead > ring) {
+    return fmt::format(
+        "--payload: a record of {} bytes does not fit a ring of {}: give at most "
+        "{}, or more --pages",
+        options.payload.max, ring, ring - kOverhead);
+  }
+  return {};
+}
+
+int fail(const std::string& message) {
+  fmt::print(stderr, "perfring: {}\n", message);
+  return kUsageOrEnvironment;
+}
+
+int live(const LiveOptions& options) {
+  if (const std::string message = conflict(options); !message.empty()) return fail(message);
+  const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  const auto show = [terminal](const LiveProgress& progress) {
+    const std::string line = progress_line(progress);
+    fmt::print(stderr, "{}{}{}", terminal ? "\r\x1b[K" : "", line, terminal ? "" : "\n");
+    std::fflush(stderr);
+  };
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  const auto outcome = run_live(options, stop_requested, show);
+  if (terminal) fmt::print(stderr, "\r\x1b[K");
+  if (!outcome) return fail("the live kernel cannot be used.\n" + outcome.error());
+  fmt::print("{}", options.json ? verdict_json(*outcome) : verdict_table(*outcome));
+  return holds(*outcome) ? kHolds : kViolated;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{
+      "Drains the perf rings of this machine's kernel, on every CPU, while a BPF program fills\n"
+      "them, and checks each record: is it whole, in order, and accounted for?\n"
+      "Exit codes: 0 all invariants hold, 1 one is violated, 2 usage or environment.",
+      "perfring"};
+  LiveOptions options;
+  add_live_options(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    return fail(std::string{error.what()} + "\nRun with --help for what is accepted.");
+  }
+  return live(options);
+}
+
+}  // namespace
+}  // namespace perfring::cli
+
+int main(int argc, char** argv) {
+  return perfring::cli::run(argc, argv);
+}

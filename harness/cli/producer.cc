@@ -1,0 +1,66 @@
+#include "harness/cli/producer.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace perfring::cli {
+namespace {
+
+// Bytes that a batch outputs at most: about a millisecond's work.
+constexpr std::uint32_t kBatchBytesMax = 1 << 20;
+constexpr std::uint32_t kBatchMax = 4096;
+constexpr auto kPauseWhenFull = std::chrono::microseconds{50};
+
+}  // namespace
+
+void run_on(const std::vector<std::uint32_t>& cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const std::uint32_t cpu : cpus) {
+    if (cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
+  }
+  // Speed alone depends on it: where the program runs is said to the kernel each time.
+  static_cast<void>(::sched_setaffinity(0, sizeof(set), &set));
+}
+
+std::string describe_failure(std::uint32_t cpu, std::error_code error) {
+  return fmt::format(
+      "BPF_PROG_TEST_RUN of the generator on CPU {} failed: {}; is the CPU online, and the kernel "
+      "5.17 or later (bpf_loop)?",
+      cpu, error.message());
+}
+
+Producer::Producer(live::Generator& generator, std::uint32_t cpu, live::PayloadRange payload)
+    : generator_{generator},
+      cpu_{cpu},
+      batch_{std::clamp(kBatchBytesMax / payload.max, 1U, kBatchMax)},
+      thread_{[this] { run(); }} {}
+
+void Producer::stop() {
+  stopping_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+std::string Producer::failure() const {
+  return describe_failure(cpu_, std::error_code(error_.load(), std::generic_category()));
+}
+
+void Producer::run() {
+  run_on({cpu_});
+  std::uint64_t full = generator_.counts(cpu_).full;
+  while (!stopping_.load()) {
+    const auto run = generator_.run(cpu_, batch_, live::Generator::IfFull::Stop);
+    if (!run) {
+      error_ = run.error().value();
+      return;
+    }
+    const std::uint64_t full_now = generator_.counts(cpu_).full;
+    if (full_now != full) std::this_thread::sleep_for(kPauseWhenFull);
+    full = full_now;
+  }
+}
+
+}  // namespace perfring::cli

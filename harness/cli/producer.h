@@ -1,0 +1,48 @@
+#ifndef PERFRING_HARNESS_CLI_PRODUCER_H_
+#define PERFRING_HARNESS_CLI_PRODUCER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "harness/live/generator.h"
+
+namespace perfring::cli {
+
+// Binds the calling thread to these CPUs, if the system lets it.
+void run_on(const std::vector<std::uint32_t>& cpus);
+
+std::string describe_failure(std::uint32_t cpu, std::error_code error);
+
+// A thread that has records generated on one CPU, as fast as it can, until stopped. When the ring
+// is full it pauses for a moment: a busy producer would leave the consumer no time to catch up.
+class Producer {
+ public:
+  Producer(live::Generator& generator, std::uint32_t cpu, live::PayloadRange payload);
+  ~Producer() { stop(); }
+  Producer(const Producer&) = delete;
+  Producer& operator=(const Producer&) = delete;
+
+  void stop();
+
+  bool has_failed() const { return error_.load() != 0; }
+  // What went wrong. Precondition: has_failed().
+  std::string failure() const;
+
+ private:
+  void run();
+
+  live::Generator& generator_;
+  const std::uint32_t cpu_;
+  const std::uint32_t batch_;  // outputs in one go, during which the CPU does nothing else
+  std::atomic<bool> stopping_{false};
+  std::atomic<int> error_{0};
+  std::thread thread_;  // last: it uses the others
+};
+
+}  // namespace perfring::cli
+
+#endif  // PERFRING_HARNESS_CLI_PRODUCER_H_

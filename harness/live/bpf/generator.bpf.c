@@ -1,0 +1,76 @@
+/* Generates genuine records as fast as the kernel can: bpf_loop over bpf_perf_event_output in a
+ * raw-tracepoint program, which user space runs with BPF_PROG_TEST_RUN (it is never attached). */
+#include <linux/bpf.h>
+#include <linux/errno.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "harness/live/bpf/generator.h"
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+  __type(key, __u32);
+  __type(value, __u32);
+} events SEC(".maps");
+
+/* Sized by user space: an entry for each possible CPU. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct generator_state);
+} states SEC(".maps");
+
+const volatile __u32 payload_min = GENERATOR_PAYLOAD_MIN;
+const volatile __u32 payload_max = GENERATOR_PAYLOAD_MIN;
+
+struct loop {
+  void* program_context;
+  __u64 stop_if_full;
+};
+
+static long output_one(__u32 index __attribute__((unused)), void* argument) {
+  struct loop* loop = argument;
+  __u32 cpu = bpf_get_smp_processor_id();
+  struct generator_state* state = bpf_map_lookup_elem(&states, &cpu);
+  if (!state) return 1;
+
+  __u64 sequence = state->outputs++;
+  __u32 size = generator_payload_size(sequence, cpu, payload_min, payload_max);
+  __u32 window = generator_window(sequence);
+  if (size > GENERATOR_PAYLOAD_MAX || window > 8 * (GENERATOR_WINDOWS - 1)) return 1;
+
+  /* The record's 8 bytes stand in the pattern for the time of the output only. */
+  __u64* record = (__u64*)&state->pattern[window];
+  __u64 kept = *record;
+  *(struct generator_record*)record = (struct generator_record){
+      .sequence = (__u32)sequence,
+      .cpu = (__u16)cpu,
+      .checksum = generator_checksum(sequence, cpu, size),
+  };
+  long error =
+      bpf_perf_event_output(loop->program_context, &events, BPF_F_CURRENT_CPU, record, size);
+  *record = kept;
+
+  if (!error) {
+    state->written++;
+  } else if (error == -ENOSPC) {
+    state->full++;
+    return loop->stop_if_full != 0;
+  } else {
+    state->failed++;
+    state->last_error = error;
+    return 1;
+  }
+  return 0;
+}
+
+SEC("raw_tp")
+int generate(struct bpf_raw_tracepoint_args* context) {
+  struct generator_run* run = (struct generator_run*)context->args;
+  struct loop loop = {.program_context = context, .stop_if_full = run->stop_if_full};
+  return (int)bpf_loop((__u32)run->batch, output_one, &loop, 0);
+}
+
+char _license[] SEC("license") = "Dual MIT/GPL";

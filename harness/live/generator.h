@@ -1,0 +1,61 @@
+#ifndef PERFRING_HARNESS_LIVE_GENERATOR_H_
+#define PERFRING_HARNESS_LIVE_GENERATOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <system_error>
+#include <vector>
+
+#include "harness/live/bpf/generator.h"
+#include "harness/live/bpf_object.h"
+#include "perfring/os/mapping.h"
+
+namespace perfring::live {
+
+// Payload sizes in bytes, chosen evenly from min to max.
+struct PayloadRange {
+  std::uint32_t min = GENERATOR_PAYLOAD_MIN;
+  std::uint32_t max = GENERATOR_PAYLOAD_MIN;
+};
+
+// The bytes that bodies are windows of.
+std::vector<unsigned char> generator_pattern();
+
+// The writer's own ledger of one CPU: what bpf_perf_event_output answered.
+struct OutputCounts {
+  std::uint64_t outputs = 0;  // calls
+  std::uint64_t written = 0;  // returned 0
+  std::uint64_t full = 0;     // returned -ENOSPC
+  std::uint64_t failed = 0;   // returned anything else
+  std::int64_t last_error = 0;
+};
+
+// Makes the kernel write records to the perf rings of a map, on CPUs of the caller's choice.
+// Threads: run() may be called for different CPUs at once.
+class Generator {
+ public:
+  static std::expected<Generator, LiveError> load(PayloadRange payload);
+
+  // The map (BPF_MAP_TYPE_PERF_EVENT_ARRAY) that the records go to.
+  int events_fd() const { return object_.map_fd("events"); }
+
+  // Outputs `batch` records on `cpu`, or, if so told, until the ring is full.
+  enum class IfFull { GoOn, Stop };
+  std::expected<void, std::error_code> run(std::uint32_t cpu, std::uint32_t batch, IfFull if_full);
+
+  OutputCounts counts(std::uint32_t cpu) const;
+
+ private:
+  Generator(BpfObject object, os::Mapping states)
+      : object_{std::move(object)}, states_{std::move(states)} {}
+
+  const generator_state* state(std::uint32_t cpu) const;
+
+  BpfObject object_;
+  os::Mapping states_;  // one generator_state for each possible CPU
+};
+
+}  // namespace perfring::live
+
+#endif  // PERFRING_HARNESS_LIVE_GENERATOR_H_
