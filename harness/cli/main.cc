@@ -25,10 +25,9 @@ constexpr int kUsageOrEnvironment = 2;
 std::atomic<bool> stop_requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-// The first signal ends the run with what there is so far, the second ends the process.
-void on_signal(int signal) {
+// Ends the run with what there is so far. A wrapper may send the signal twice.
+void on_signal(int) {
   stop_requested = true;
-  std::signal(signal, SIG_DFL);
 }
 
 // An option whose text `parse` turns into `target`, or refuses.

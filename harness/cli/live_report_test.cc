@@ -1,0 +1,112 @@
+#include "harness/cli/live_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace perfring::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// 1000 written, of which 990 were accepted, and 10 refused and reported lost.
+CpuOutcome sound() {
+  CpuOutcome cpu{};
+  cpu.cpu = 5;
+  cpu.output = {.outputs = 1000, .written = 990, .full = 10, .failed = 0, .last_error = 0};
+  cpu.audit.delivered = 990;
+  cpu.audit.lost = 10;
+  cpu.wakeups = 7;
+  cpu.records_per_second = 1234567.8;
+  return cpu;
+}
+
+TEST(CpuOutcome, NothingIsViolatedWhereAllIsAccountedFor) {
+  EXPECT_THAT(sound().violations(), IsEmpty());
+}
+
+TEST(CpuOutcome, EachInvariantIsNamedWhenItIsViolated) {
+  CpuOutcome cpu = sound();
+  cpu.audit.delivered = 991;
+  EXPECT_THAT(cpu.violations(), ElementsAre(HasSubstr("no_invention"), HasSubstr("no_loss")));
+  cpu = sound();
+  cpu.audit.delivered = 989;
+  EXPECT_THAT(cpu.violations(), ElementsAre(HasSubstr("no_loss: 1000 written, but 989 delivered")));
+  cpu = sound();
+  cpu.audit.lost = 11;
+  EXPECT_THAT(cpu.violations(), ElementsAre(HasSubstr("no_loss"), HasSubstr("reported as lost")));
+  cpu = sound();
+  cpu.output.full = 9;
+  EXPECT_THAT(cpu.violations(), ElementsAre(HasSubstr("9 refused by a full ring, but 10")));
+  cpu = sound();
+  cpu.audit.out_of_order = 1;
+  EXPECT_THAT(cpu.violations(), ElementsAre(HasSubstr("CPU 5: order: 1")));
+  cpu = sound();
+  cpu.audit.corrupt = 2;
+  EXPECT_THAT(cpu.violations(), ElementsAre(HasSubstr("intact: 2 corrupt")));
+  cpu = sound();
+  cpu.audit.malformed = 3;
+  EXPECT_THAT(cpu.violations(), ElementsAre(HasSubstr("intact: 3 malformed")));
+  cpu = sound();
+  cpu.output.failed = 1;
+  cpu.output.last_error = -95;
+  EXPECT_THAT(cpu.violations(),
+              ElementsAre(HasSubstr("1 outputs failed, the last with error -95")));
+}
+
+TEST(LiveReport, TableShowsEachFigureAndTheVerdict) {
+  const LiveOutcome outcome{.cpus = {sound()}, .seconds = 2, .interrupted = false};
+  EXPECT_TRUE(holds(outcome));
+  EXPECT_THAT(verdict_table(outcome),
+              AllOf(HasSubstr("    5         1,000           990          10         0"),
+                    HasSubstr("7   1,234,568  yes"), HasSubstr("All invariants hold in 2.0 s\n"),
+                    Not(HasSubstr("VIOLATED"))));
+}
+
+TEST(LiveReport, AViolationIsPlain) {
+  LiveOutcome outcome{.cpus = {sound(), sound()}, .seconds = 2, .interrupted = true};
+  outcome.cpus[1].audit.delivered -= 1;
+  EXPECT_FALSE(holds(outcome));
+  EXPECT_THAT(verdict_table(outcome),
+              AllOf(HasSubstr("  NO\n"), HasSubstr("VIOLATED CPU 5: no_loss"),
+                    HasSubstr("Invariants are violated in 2.0 s (interrupted)")));
+}
+
+TEST(LiveReport, JsonHoldsTheSameFigures) {
+  LiveOutcome outcome{.cpus = {sound()}, .seconds = 2, .interrupted = true};
+  const auto json = nlohmann::json::parse(verdict_json(outcome));
+  EXPECT_EQ(json["holds"], true);
+  EXPECT_EQ(json["interrupted"], true);
+  EXPECT_EQ(json["seconds"], 2.0);
+  const auto& cpu = json["cpus"].at(0);
+  EXPECT_EQ(cpu["cpu"], 5);
+  EXPECT_EQ(cpu["written"], 1000);
+  EXPECT_EQ(cpu["delivered"], 990);
+  EXPECT_EQ(cpu["lost"], 10);
+  EXPECT_EQ(cpu["wakeups"], 7);
+  EXPECT_EQ(cpu["accounted"], true);
+  EXPECT_TRUE(cpu["violations"].empty());
+  outcome.cpus[0].audit.lost = 0;
+  const auto violated = nlohmann::json::parse(verdict_json(outcome));
+  EXPECT_EQ(violated["holds"], false);
+  EXPECT_EQ(violated["cpus"].at(0)["accounted"], false);
+  EXPECT_EQ(violated["cpus"].at(0)["violations"].size(), 2U);
+}
+
+TEST(LiveReport, ProgressNamesRatesAndTheFillOfEachRing) {
+  LiveProgress progress{
+      .seconds = 1.5, .events_per_second = 4210331.2, .lost_per_second = 12, .fill = {0.25, 1.0}};
+  EXPECT_EQ(progress_line(progress),
+            "  1.5 s    4,210,331 events/s        12 lost/s  fill  25% 100%");
+  progress.fill = std::vector<double>(9, 0.5);
+  progress.fill[8] = 0.75;
+  EXPECT_THAT(progress_line(progress), HasSubstr("50% (at most 75%)"));
+}
+
+}  // namespace
+}  // namespace perfring::cli

@@ -1,0 +1,179 @@
+// The program as a user meets it: run as a process, with its exit code and what it prints.
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "harness/live/bpf_object.h"
+#include "harness/live/generator.h"
+
+namespace perfring::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+struct Ended {
+  int exit_code;  // -1 if a signal ended it
+  std::string out;
+  std::string err;
+};
+
+std::string contents(const std::filesystem::path& path) {
+  std::stringstream text;
+  text << std::ifstream{path}.rdbuf();
+  return text.str();
+}
+
+class Perfring : public ::testing::Test {
+ protected:
+  // A folder that every user may read: the binary is copied there for runs as another user.
+  void SetUp() override {
+    std::string pattern = "/tmp/perfring_test.XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    std::filesystem::permissions(folder_, std::filesystem::perms{0755});
+    const char* binary = std::getenv("PERFRING_BINARY");
+    ASSERT_NE(binary, nullptr);
+    std::filesystem::copy_file(binary, folder_ / "perfring");
+    std::filesystem::permissions(folder_ / "perfring", std::filesystem::perms{0755});
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  pid_t start(std::vector<std::string> arguments, uid_t user) {
+    arguments.insert(arguments.begin(), folder_ / "perfring");
+    const std::string out = folder_ / "out";
+    const std::string err = folder_ / "err";
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    ::dup2(::open(out.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644), STDOUT_FILENO);
+    ::dup2(::open(err.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644), STDERR_FILENO);
+    if (user != 0 && (::setresgid(user, user, user) != 0 || ::setresuid(user, user, user) != 0)) {
+      ::_exit(98);
+    }
+    ::execv(argv[0], argv.data());
+    ::_exit(99);
+  }
+
+  Ended wait(pid_t child) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder_ / "out"),
+            contents(folder_ / "err")};
+  }
+
+  Ended run(const std::vector<std::string>& arguments, uid_t user = 0) {
+    return wait(start(arguments, user));
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+class PerfringLive : public Perfring {
+ protected:
+  void SetUp() override {
+    if (const auto generator = live::Generator::load({}); !generator) {
+      if (generator.error().missing) GTEST_SKIP() << generator.error().reason;
+      FAIL() << generator.error().reason;
+    }
+    Perfring::SetUp();
+  }
+};
+
+TEST_F(Perfring, HelpNamesEveryOptionAndTheExitCodes) {
+  const Ended ended = run({"--help"});
+  EXPECT_EQ(ended.exit_code, 0);
+  for (const char* text :
+       {"--seconds", "--cpus", "--payload", "--pages", "--watermark", "--json", "Exit codes: 0"}) {
+    EXPECT_THAT(ended.out, HasSubstr(text));
+  }
+}
+
+TEST_F(Perfring, WrongArgumentsAreNamedWithWhatIsAccepted) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+      {{"--bogus"}, "--bogus"},
+      {{"extra"}, "extra"},
+      {{"--seconds"}, "--seconds"},
+      {{"--seconds", "0"}, "--seconds: '0'"},
+      {{"--cpus", "zero"}, "online are"},
+      {{"--payload", "7"}, "from 8 to 65516"},
+      {{"--pages", "3"}, "a power of two"},
+      {{"--watermark", "-1"}, "--watermark"},
+      {{"--pages", "1", "--watermark", "2147483648"}, "exceeds the ring"},
+      {{"--pages", "1", "--payload", "65516"}, "does not fit"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Ended ended = run(arguments);
+    EXPECT_EQ(ended.exit_code, 2) << message;
+    EXPECT_THAT(ended.err, AllOf(HasSubstr("perfring: "), HasSubstr(message)));
+    EXPECT_EQ(ended.out, "");
+  }
+}
+
+TEST_F(Perfring, WithoutPrivilegesItSaysWhichAreMissing) {
+  if (::geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
+  const Ended ended = run({"--seconds", "1"}, 65534);
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_THAT(ended.err, HasSubstr("lacks CAP_BPF and CAP_PERFMON"));
+  EXPECT_EQ(ended.out, "");
+}
+
+TEST_F(PerfringLive, EveryRecordOfEveryCpuIsAccountedFor) {
+  const Ended ended = run({"--seconds", "1", "--json", "--payload", "8-3000"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
+  EXPECT_THAT(ended.err, HasSubstr("events/s"));
+  const auto json = nlohmann::json::parse(ended.out);
+  EXPECT_EQ(json["holds"], true);
+  EXPECT_GE(json["cpus"].size(), 1U);
+  for (const auto& cpu : json["cpus"]) {
+    EXPECT_GT(cpu["delivered"], 1000);
+    EXPECT_GT(cpu["wakeups"], 0);
+    EXPECT_EQ(cpu["written"],
+              cpu["delivered"].get<std::uint64_t>() + cpu["lost"].get<std::uint64_t>());
+  }
+}
+
+TEST_F(PerfringLive, ASmallRingLosesMuchAndAccountsForIt) {
+  const Ended ended =
+      run({"--seconds", "1", "--json", "--cpus", "0", "--pages", "1", "--payload", "8-2000"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
+  const auto json = nlohmann::json::parse(ended.out);
+  EXPECT_GT(json["cpus"].at(0)["lost"], 0);
+}
+
+TEST_F(PerfringLive, AWakeupForEachRecordAndTheLargestPayloadsHoldToo) {
+  const Ended each = run({"--seconds", "0.5", "--cpus", "0", "--watermark", "0"});
+  EXPECT_EQ(each.exit_code, 0) << each.err << each.out;
+  const Ended large = run({"--seconds", "0.5", "--payload", "60000-65516", "--pages", "64"});
+  EXPECT_EQ(large.exit_code, 0) << large.err << large.out;
+}
+
+TEST_F(PerfringLive, AnInterruptEndsItWithTheVerdictSoFar) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const pid_t child = start({"--seconds", "60"}, 0);
+    ::usleep(700'000);
+    ASSERT_EQ(::kill(child, signal), 0);
+    const Ended ended = wait(child);
+    EXPECT_EQ(ended.exit_code, 0) << ended.err;
+    EXPECT_THAT(ended.out, AllOf(HasSubstr("(interrupted)"), HasSubstr("All invariants hold")));
+  }
+}
+
+}  // namespace
+}  // namespace perfring::cli
