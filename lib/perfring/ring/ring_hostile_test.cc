@@ -1,0 +1,279 @@
+// S8: rings that break the kernel's contract. Each row of "Hostile and odd rings", on which aya,
+// libbpf, Perfetto and cilium/ebpf hang, read outside or deliver garbage: two good records, one
+// bad, two good, in 64 KiB between pages that nobody may touch.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "perfring/ring/ring.h"
+#include "perfring/ring/testing/fake_ring.h"
+#include "perfring/ring/testing/seen.h"
+
+namespace perfring {
+namespace {
+
+using testing::drain;
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+using testing::FakeRing;
+using ::testing::IsEmpty;
+using testing::payload;
+using testing::Seen;
+
+constexpr std::size_t kSize = 65536;
+constexpr std::size_t kRecord = 24;  // of a good one
+
+Seen good(unsigned seed) {
+  return Seen::sample(payload(12, seed));
+}
+
+std::vector<Seen> delivered(const FakeRing& fake) {
+  auto seen = drain(*Ring<>::over(fake.page(), fake.data()), kSize);
+  EXPECT_EQ(static_cast<Position>(fake.page().data_tail),
+            static_cast<Position>(fake.page().data_head))
+      << "everything is consumed";
+  EXPECT_THAT(drain(*Ring<>::over(fake.page(), fake.data())), IsEmpty()) << "and stays so";
+  return seen;
+}
+
+// Where the ring starts: plainly, with the bad record at the ring's end, or straddling it. `run`
+// good records come first, so that the bad one meets each gear.
+struct Place {
+  std::uint64_t start;
+  unsigned run;
+};
+
+class Hostile : public ::testing::TestWithParam<Place> {
+ protected:
+  // The good records before, `bad`, two good ones after.
+  void write(const std::function<void()>& bad) {
+    for (unsigned i = 0; i < GetParam().run; ++i) fake_.sample(payload(12, i));
+    bad_at_ = fake_.head();
+    bad();
+    bad_end_ = fake_.head();
+    for (unsigned i = 0; i < 2; ++i) fake_.sample(payload(12, 100 + i));
+  }
+
+  std::vector<Seen> before() const {
+    std::vector<Seen> seen;
+    std::uint64_t at = GetParam().start;
+    for (unsigned i = 0; i < GetParam().run; ++i, at += kRecord) {
+      seen.push_back(split(good(i), at + 12));
+    }
+    return seen;
+  }
+
+  // With the head's size that `position` gives to the slices.
+  static Seen split(Seen seen, std::uint64_t position) {
+    const std::size_t to_end = kSize - position % kSize;
+    seen.head_size = std::min<std::size_t>(seen.bytes.size(), to_end);
+    return seen;
+  }
+
+  // Only the bad record is skipped.
+  void expect_one_skipped(Defect defect) {
+    std::vector<Seen> expected = before();
+    expected.push_back(split(Seen::malformed(defect, fake_.bytes(bad_at_, bad_end_)), bad_at_));
+    expected.push_back(split(good(100), bad_end_ + 12));
+    expected.push_back(split(good(101), bad_end_ + kRecord + 12));
+    EXPECT_THAT(delivered(fake_), ElementsAreArray(expected));
+  }
+
+  // All from the bad record on is skipped.
+  void expect_rest_skipped() {
+    std::vector<Seen> expected = before();
+    expected.push_back(
+        split(Seen::malformed(Defect::BadSize, fake_.bytes(bad_at_, fake_.head())), bad_at_));
+    EXPECT_THAT(delivered(fake_), ElementsAreArray(expected));
+  }
+
+  FakeRing fake_{kSize, GetParam().start};
+  std::uint64_t bad_at_ = 0;
+  std::uint64_t bad_end_ = 0;
+};
+
+constexpr std::uint64_t before_end(unsigned run, std::uint64_t more) {
+  return kSize - run * kRecord - more;
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, Hostile,
+                         ::testing::Values(Place{0, 2}, Place{before_end(2, 8), 2},
+                                           Place{before_end(2, 16), 2}, Place{before_end(2, 24), 2},
+                                           Place{before_end(2, 0), 2}, Place{0, 8}, Place{0, 9},
+                                           Place{0, 10}, Place{0, 30}, Place{before_end(30, 8), 30},
+                                           Place{before_end(30, 16), 30},
+                                           Place{before_end(30, 0), 30}, Place{kSize - 200, 30}));
+
+TEST_P(Hostile, SizesThatAreNoSizeEndTheDrain) {
+  for (const std::size_t size : {0U, 1U, 4U, 7U, 9U, 12U, 20U, 28U, 65535U}) {
+    fake_.page().data_tail = GetParam().start;
+    fake_.advance(GetParam().start - fake_.head());
+    write([&] { fake_.raw_record(PERF_RECORD_SAMPLE, size, payload(16), 24); });
+    expect_rest_skipped();
+  }
+}
+
+TEST_P(Hostile, ASizeBeyondDataHeadEndsTheDrain) {
+  for (const std::uint32_t type : {PERF_RECORD_SAMPLE, PERF_RECORD_LOST, PERF_RECORD_COMM}) {
+    fake_.page().data_tail = GetParam().start;
+    fake_.advance(GetParam().start - fake_.head());
+    // Two records of 24 follow its own 24 bytes.
+    write([&] { fake_.raw_record(type, 3 * 24 + 8, payload(16), 24); });
+    expect_rest_skipped();
+  }
+}
+
+TEST_P(Hostile, ARawSizeBeyondTheRecordIsABadSample) {
+  for (const std::uint32_t raw :
+       {13U, 16U, 100U, 65524U, 200000U, 0x7fff'ffffU, 0xffff'ffffU, 0xffff'fff4U}) {
+    fake_.page().data_tail = GetParam().start;
+    fake_.advance(GetParam().start - fake_.head());
+    write([&] {
+      std::vector<std::byte> body = payload(16);
+      std::memcpy(body.data(), &raw, sizeof(raw));
+      fake_.raw_record(PERF_RECORD_SAMPLE, 24, body, 24);
+    });
+    expect_one_skipped(Defect::BadSample);
+  }
+}
+
+// A real kernel emits it for payloads of 65525 to 65532 bytes.
+TEST_P(Hostile, ASampleOfSize8IsABadSample) {
+  write([&] { fake_.raw_record(PERF_RECORD_SAMPLE, 8, {}, 8); });
+  expect_one_skipped(Defect::BadSample);
+}
+
+TEST_P(Hostile, ALostTooShortForItsCountIsABadLost) {
+  for (const std::size_t size : {8U, 16U}) {
+    fake_.page().data_tail = GetParam().start;
+    fake_.advance(GetParam().start - fake_.head());
+    write([&] { fake_.lost(7, size); });
+    expect_one_skipped(Defect::BadLost);
+  }
+}
+
+TEST_P(Hostile, AnotherTypeIsUnexpected) {
+  for (const std::uint32_t type : {0U, 1U, 3U, 10U, 9U + 65536U, 0xffff'ffffU}) {
+    for (const std::size_t size : {8U, 16U, 24U, 4096U}) {
+      fake_.page().data_tail = GetParam().start;
+      fake_.advance(GetParam().start - fake_.head());
+      write([&] { fake_.raw_record(type, size, payload(size - 8), size); });
+      expect_one_skipped(Defect::UnexpectedType);
+    }
+  }
+}
+
+// header.size 12: the next header would straddle the ring's end, where a load reads outside.
+TEST(HostileRing, ASizeThatPutsTheNextHeaderAcrossTheEndIsRefused) {
+  FakeRing fake{kSize, kSize - 16};
+  fake.raw_record(PERF_RECORD_SAMPLE, 12, payload(4), 12);
+  fake.raw_record(PERF_RECORD_SAMPLE, 16, payload(8), 20);
+  EXPECT_THAT(delivered(fake), ElementsAre(Seen::malformed(
+                                   Defect::BadSize, fake.bytes(kSize - 16, kSize + 16), 16)));
+}
+
+TEST(HostileRing, ShortRecordsInTheLast8BytesReadNothingBehindThem) {
+  for (const std::uint32_t type : {PERF_RECORD_SAMPLE, PERF_RECORD_LOST}) {
+    FakeRing fake{kSize, kSize - 8};
+    fake.raw_record(type, 8, {}, 8);
+    const Defect defect = type == PERF_RECORD_SAMPLE ? Defect::BadSample : Defect::BadLost;
+    EXPECT_THAT(delivered(fake),
+                ElementsAre(Seen::malformed(defect, fake.bytes(kSize - 8, kSize))));
+  }
+}
+
+TEST(HostileRing, AFullRingIsAtMostOneEventForEach8Bytes) {
+  FakeRing fake{kSize, 4096};
+  for (std::size_t i = 0; i < kSize / 8; ++i) fake.raw_record(0, 8, {}, 8);
+  EXPECT_EQ(delivered(fake).size(), kSize / 8);
+}
+
+TEST(HostileRing, ARecordMayFillTheRing) {
+  FakeRing fake{4096, 256};
+  fake.sample(payload(4084));
+  EXPECT_THAT(drain(*Ring<>::over(fake.page(), fake.data())),
+              ElementsAre(Seen::sample(payload(4084), 4096 - 256 - 12)));
+}
+
+TEST(HostileRing, PositionsFurtherApartThanTheRingSkipAllAndShowTheLastLap) {
+  for (const std::uint64_t distance : {kSize + 8, 2 * kSize, std::size_t{0x7fff'fff8},
+                                       std::size_t{0x8000'0000}, std::size_t{0xffff'fff8}}) {
+    FakeRing fake{kSize, 64};
+    fake.put(0, payload(kSize).data(), kSize);
+    fake.advance(distance);
+    const std::uint64_t head = 64 + distance;
+    const std::size_t to_end = kSize - head % kSize;
+    EXPECT_THAT(
+        delivered(fake),
+        ElementsAre(Seen::malformed(Defect::BadPositions, fake.bytes(head - kSize, head), to_end)));
+    EXPECT_EQ(fake.page().data_tail, 64 + distance);
+  }
+}
+
+TEST(HostileRing, AHeadBehindTheTailIsImpossible) {
+  FakeRing fake{kSize, 4096};
+  fake.page().data_head = 4096 - 8;
+  const std::vector<Seen> seen = delivered(fake);
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0].defect, Defect::BadPositions);
+  EXPECT_EQ(seen[0].bytes.size(), kSize);
+}
+
+TEST(HostileRing, PositionsOffTheGridAreImpossible) {
+  for (const std::uint64_t off : {1, 2, 4, 7}) {
+    FakeRing head{kSize, 4096};
+    head.sample(payload(12));
+    head.advance(off);
+    EXPECT_THAT(delivered(head), ElementsAre(Seen::malformed(Defect::BadPositions,
+                                                             head.bytes(4096, 4096 + 24 + off))));
+    FakeRing tail{kSize, 4096};
+    tail.sample(payload(12));
+    tail.page().data_tail = 4096 + off;
+    EXPECT_THAT(delivered(tail), ElementsAre(Seen::malformed(Defect::BadPositions,
+                                                             tail.bytes(4096 + off, 4096 + 24))));
+    FakeRing both{kSize, 4096 + off};
+    EXPECT_THAT(delivered(both), IsEmpty()) << "nothing is there, wherever it is";
+  }
+}
+
+TEST(HostileRing, ABreakOnAMalformedEndsTheDrainBehindIt) {
+  FakeRing fake{kSize};
+  fake.raw_record(77, 16, {}, 16);
+  fake.sample(payload(12));
+  Ring<> ring = *Ring<>::over(fake.page(), fake.data());
+  EXPECT_THAT(drain(ring, 0),
+              ElementsAre(Seen::malformed(Defect::UnexpectedType, fake.bytes(0, 16))));
+  EXPECT_EQ(fake.page().data_tail, 16U);
+  EXPECT_THAT(drain(ring), ElementsAre(good(0)));
+}
+
+TEST(RingOver, RefusesWhatIsNoRing) {
+  perf_event_mmap_page page{};
+  alignas(8) static std::byte bytes[64];
+  for (const std::size_t size : {0U, 1U, 4U, 7U, 9U, 12U, 24U, 63U}) {
+    EXPECT_FALSE(Ring<>::over(page, Bytes{bytes, size}).has_value()) << size;
+  }
+  for (const std::size_t size : {8U, 16U, 32U, 64U}) {
+    EXPECT_TRUE(Ring<>::over(page, Bytes{bytes, size}).has_value()) << size;
+  }
+  EXPECT_FALSE(Ring<>::over(page, Bytes{bytes + 4, 16}).has_value()) << "misaligned";
+  // Never touched: a ring of 2 GiB is one, of 4 GiB is none.
+  EXPECT_TRUE(Ring<>::over(page, Bytes{bytes, std::size_t{1} << 31}).has_value());
+  if constexpr (sizeof(std::size_t) > 4) {
+    EXPECT_FALSE(Ring<>::over(page, Bytes{bytes, std::size_t{1} << 31 << 1}).has_value());
+  }
+}
+
+TEST(RingEmpty, HoldsNothing) {
+  Ring<> ring = Ring<>::empty();
+  EXPECT_FALSE(ring.readable());
+  EXPECT_THAT(drain(ring), IsEmpty());
+}
+
+}  // namespace
+}  // namespace perfring

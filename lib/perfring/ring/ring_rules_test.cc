@@ -1,0 +1,300 @@
+// S1 to S6, S9 and S10 of ring.h, one test or more for each line. (S7 is PerfBuffer's; S8 has
+// ring_hostile_test.cc.)
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "perfring/ring/ring.h"
+#include "perfring/ring/testing/fake_ring.h"
+#include "perfring/ring/testing/seen.h"
+
+namespace perfring {
+namespace {
+
+using testing::drain;
+using ::testing::ElementsAre;
+using testing::FakeRing;
+using ::testing::IsEmpty;
+using testing::payload;
+using testing::Seen;
+
+constexpr std::size_t kSize = 65536;
+
+template <class M = DefaultMemory>
+Ring<M> ring_over(const FakeRing& fake) {
+  return *Ring<M>::over(fake.page(), fake.data());
+}
+
+// Writes down each access but the reads of records, of which it notes the first after a fence.
+struct Tracing : DefaultMemory {
+  static inline std::vector<std::string> trace;
+  static inline const SharedPosition* tail;
+
+  static Position read_once(const SharedPosition& field) {
+    trace.push_back("read_once");
+    return DefaultMemory::read_once(field);
+  }
+  static void write_once(SharedPosition& field, SharedPosition value) {
+    trace.push_back("write_once " + std::to_string(value));
+    DefaultMemory::write_once(field, value);
+  }
+  static void fence_after_read_of(const SharedPosition& field) {
+    trace.push_back(&field == tail ? "fence after the tail?" : "fence_after_read_of head");
+    DefaultMemory::fence_after_read_of(field);
+  }
+  static void fence_before_write_of(const SharedPosition& field) {
+    trace.push_back(&field == tail ? "fence_before_write_of tail" : "fence before the head?");
+    DefaultMemory::fence_before_write_of(field);
+  }
+  template <class T>
+  static T read(const std::byte* address) {
+    if (address != reinterpret_cast<const std::byte*>(tail) && trace.back() != "read") {
+      trace.push_back("read");
+    }
+    return DefaultMemory::read<T>(address);
+  }
+};
+
+Ring<Tracing> traced(const FakeRing& fake) {
+  Tracing::trace = {"start"};
+  Tracing::tail = &fake.page().data_tail;
+  return ring_over<Tracing>(fake);
+}
+
+TEST(RingS1, WhatArrivesDuringADrainWaitsForTheNext) {
+  FakeRing fake{kSize};
+  for (unsigned i = 0; i < 20; ++i) fake.sample(payload(4, i));
+  Ring<> ring = ring_over(fake);
+  int delivered = 0;
+  ring.for_each([&](const PerfEvent&) {
+    if (++delivered < 100) fake.sample(payload(4, 100));
+  });
+  EXPECT_EQ(delivered, 20);
+  EXPECT_TRUE(ring.readable());
+  EXPECT_EQ(drain(ring).size(), 20U);
+}
+
+TEST(RingS2, HeadIsReadOnceAndTailWrittenOnceWithTheirFences) {
+  FakeRing fake{kSize, 48};
+  for (unsigned i = 0; i < 30; ++i) fake.sample(payload(i % 15 == 7 ? 20 : 12, i));
+  fake.lost(3);
+  traced(fake).for_each([](const PerfEvent&) {});
+  EXPECT_THAT(Tracing::trace, ElementsAre("start", "read_once", "fence_after_read_of head", "read",
+                                          "fence_before_write_of tail",
+                                          "write_once " + std::to_string(fake.head())));
+}
+
+TEST(RingS2, NothingIsWrittenWhenNothingIsConsumed) {
+  FakeRing fake{kSize, 4096};
+  traced(fake).for_each([](const PerfEvent&) {});
+  EXPECT_THAT(Tracing::trace, ElementsAre("start", "read_once", "fence_after_read_of head"));
+}
+
+TEST(RingS2, TailIsNotWrittenBeforeTheDrainEnds) {
+  FakeRing fake{kSize, 65536 - 64};
+  for (unsigned i = 0; i < 100; ++i) fake.sample(payload(12, i));
+  ring_over(fake).for_each(
+      [&](const PerfEvent&) { EXPECT_EQ(fake.page().data_tail, 65536U - 64); });
+  EXPECT_EQ(fake.page().data_tail, fake.head());
+}
+
+// S2 and S3 for every event of a ring that all gears take part in: a guessed run, a wrap, a LOST,
+// a malformed record.
+class RingS3 : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t kStart = kSize - 20 * 24 - 8;  // the 21st sample straddles the end
+
+  RingS3() {
+    for (unsigned i = 0; i < 40; ++i) add([&] { fake_.sample(payload(12, i)); });
+    add([&] { fake_.lost(5); });
+    add([&] { fake_.sample(payload(4), 8); });
+    for (unsigned i = 0; i < 10; ++i) add([&] { fake_.sample(payload(4 + 8 * i, i)); });
+  }
+
+  void add(const std::function<void()>& write) {
+    write();
+    ends_.push_back(fake_.head());
+  }
+
+  void rewind() { fake_.page().data_tail = kStart; }
+
+  FakeRing fake_{kSize, kStart};
+  std::vector<std::uint64_t> ends_;  // of each record
+};
+
+TEST_F(RingS3, TheEventThatBreaksIsConsumedAndNoneAfterIt) {
+  const std::vector<Seen> all = drain(ring_over(fake_));
+  ASSERT_EQ(all.size(), ends_.size());
+  for (std::size_t last = 0; last < ends_.size(); ++last) {
+    rewind();
+    auto ring = traced(fake_);
+    const std::vector<Seen> first = drain(ring, last);
+    EXPECT_EQ(first, std::vector<Seen>(all.begin(), all.begin() + static_cast<long>(last) + 1));
+    EXPECT_EQ(fake_.page().data_tail, ends_[last]);
+    EXPECT_EQ(std::ranges::count(Tracing::trace, "fence_before_write_of tail"), 1);
+    EXPECT_EQ(drain(ring), std::vector<Seen>(all.begin() + static_cast<long>(last) + 1, all.end()));
+  }
+}
+
+TEST_F(RingS3, TheEventThatThrowsIsConsumedAndNoneAfterIt) {
+  for (std::size_t last = 0; last < ends_.size(); ++last) {
+    rewind();
+    auto ring = traced(fake_);
+    std::size_t index = 0;
+    EXPECT_THROW(ring.for_each([&](const PerfEvent&) {
+      if (index++ == last) throw std::runtime_error{"enough"};
+    }),
+                 std::runtime_error);
+    EXPECT_EQ(index, last + 1);
+    EXPECT_EQ(fake_.page().data_tail, ends_[last]);
+    EXPECT_THAT(Tracing::trace.back(), "write_once " + std::to_string(ends_[last]));
+    EXPECT_EQ(std::ranges::count(Tracing::trace, "fence_before_write_of tail"), 1);
+    EXPECT_EQ(drain(ring).size(), ends_.size() - last - 1);
+  }
+}
+
+TEST(RingS4, ASampleIsItsRawBytesInTheRingItself) {
+  FakeRing fake{kSize, 128};
+  fake.sample(payload(100));
+  ring_over(fake).for_each([&](const PerfEvent& event) {
+    const auto& sample = std::get<Sample>(event);
+    EXPECT_EQ(sample.head.data(), fake.data().data() + 128 + 12);
+    EXPECT_EQ(sample.head.size(), 100U);
+    EXPECT_TRUE(sample.tail.empty());
+  });
+}
+
+TEST(RingS4, OnlyTheRawSizeCountsNotTheRecords) {
+  FakeRing fake{kSize};
+  for (unsigned i = 0; i < 20; ++i) fake.sample(payload(i % 13, i), 32);  // fields may follow raw
+  const std::vector<Seen> seen = drain(ring_over(fake));
+  ASSERT_EQ(seen.size(), 20U);
+  for (unsigned i = 0; i < 20; ++i) EXPECT_EQ(seen[i], Seen::sample(payload(i % 13, i)));
+}
+
+TEST(RingS4, AStraddlingSampleIsTheTwoEndsOfTheRing) {
+  FakeRing fake{kSize, kSize - 32};
+  fake.sample(payload(100));
+  ring_over(fake).for_each([&](const PerfEvent& event) {
+    const auto& sample = std::get<Sample>(event);
+    EXPECT_EQ(sample.head.data(), fake.data().data() + kSize - 20);
+    EXPECT_EQ(sample.head.size(), 20U);
+    EXPECT_EQ(sample.tail.data(), fake.data().data());
+    EXPECT_EQ(sample.tail.size(), 80U);
+  });
+}
+
+TEST(RingS5, ALostIsTheCountPastTheId) {
+  FakeRing fake{kSize};
+  fake.lost(0x0102'0304'0506'0708, 24, 77);
+  fake.lost(9, 48);  // sample_id_all appends fields
+  EXPECT_THAT(drain(ring_over(fake)),
+              ElementsAre(Seen::lost(0x0102'0304'0506'0708), Seen::lost(9)));
+}
+
+TEST(RingS5, ALostMayWrapBehindItsHeaderOrItsId) {
+  for (const std::uint64_t start : {kSize - 8, kSize - 16, kSize - 24}) {
+    FakeRing fake{kSize, start};
+    fake.lost(42);
+    EXPECT_THAT(drain(ring_over(fake)), ElementsAre(Seen::lost(42)));
+  }
+}
+
+TEST(RingS6, ReadableIsThatThePositionsDiffer) {
+  FakeRing fake{kSize, 4096};
+  const Ring<> ring = ring_over(fake);
+  EXPECT_FALSE(ring.readable());
+  fake.advance(8);
+  EXPECT_TRUE(ring.readable());
+  fake.page().data_tail = 4104;
+  EXPECT_FALSE(ring.readable());
+  fake.page().data_tail = 4112;
+  EXPECT_TRUE(ring.readable());
+}
+
+TEST(RingS9, PositionsGoOnBefore_Across_AndAfter4GiBAnd2To64) {
+  for (const std::uint64_t around :
+       {std::uint64_t{1} << 31, std::uint64_t{1} << 32, std::uint64_t{5} << 32, std::uint64_t{0}}) {
+    for (int before = -4; before <= 4; ++before) {
+      const std::uint64_t start = around + static_cast<std::uint64_t>(before * 16);
+      FakeRing fake{kSize, start};
+      for (unsigned i = 0; i < 40; ++i) fake.sample(payload(4, i));
+      EXPECT_EQ(drain(ring_over(fake)).size(), 40U) << start;
+      EXPECT_EQ(fake.page().data_tail, fake.head()) << "as aya commits it, bit for bit";
+    }
+  }
+}
+
+// A 32-bit kernel shows its head as 32 bits, while the tail that was committed keeps all 64.
+TEST(RingS9, AHeadOf32BitsIsFollowedPast4GiB) {
+  const std::uint64_t limit = std::uint64_t{1} << 32;
+  FakeRing fake{kSize, limit - 32};
+  Ring<> ring = ring_over(fake);
+  for (unsigned round = 0; round < 10; ++round) {
+    const std::uint64_t tail = fake.page().data_tail;
+    for (unsigned i = 0; i < 3; ++i) fake.sample(payload(4, 3 * round + i));
+    fake.page().data_head = fake.head() & 0xffff'ffff;
+    EXPECT_TRUE(ring.readable());
+    EXPECT_THAT(drain(ring), ElementsAre(Seen::sample(payload(4, 3 * round)),
+                                         Seen::sample(payload(4, 3 * round + 1)),
+                                         Seen::sample(payload(4, 3 * round + 2))));
+    EXPECT_EQ(fake.page().data_tail, tail + 48);
+    EXPECT_FALSE(ring.readable());
+    EXPECT_THAT(drain(ring), IsEmpty());
+  }
+}
+
+TEST(RingS9, ATailOf32BitsIsAsGood) {
+  FakeRing fake{kSize, (std::uint64_t{1} << 32) + 64};
+  fake.page().data_tail = 64;
+  fake.sample(payload(4));
+  EXPECT_EQ(drain(ring_over(fake)).size(), 1U);
+  EXPECT_EQ(fake.page().data_tail, 80U);
+}
+
+// Counts the loads of each word of the ring, and damages every header that has been loaded.
+struct Once : DefaultMemory {
+  static inline std::byte* data;
+  static inline std::vector<int> loads;
+
+  template <class T>
+  static T read(const std::byte* address) {
+    const T value = DefaultMemory::read<T>(address);
+    if constexpr (sizeof(T) == 8) {
+      if (address >= data && address < data + kSize) {
+        loads[static_cast<std::size_t>(address - data) / 8] += 1;
+        std::memset(data + (address - data), 0xff, 8);
+      }
+    }
+    return value;
+  }
+};
+
+TEST(RingS10, AHeaderIsLoadedOnceAndEveryCheckIsMadeOnThatCopy) {
+  FakeRing fake{kSize, kSize - 3000};
+  std::vector<std::size_t> headers;
+  std::vector<Seen> written;
+  const auto add = [&](std::size_t raw) {
+    headers.push_back(fake.head() % kSize / 8);
+    fake.sample(payload(raw));
+    written.push_back(Seen::sample(payload(raw)));
+  };
+  for (int i = 0; i < 300; ++i) add(i % 40 < 25 ? 12 : static_cast<std::size_t>(4 + 8 * (i % 9)));
+  Once::data = fake.data().data();
+  Once::loads.assign(kSize / 8, 0);
+  const std::vector<Seen> seen = drain(ring_over<Once>(fake));
+  ASSERT_EQ(seen.size(), written.size());
+  for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i].bytes, written[i].bytes) << i;
+  for (const std::size_t header : headers) EXPECT_EQ(Once::loads[header], 1) << header;
+  EXPECT_EQ(std::ranges::count(Once::loads, 0), static_cast<long>(kSize / 8 - headers.size()));
+}
+
+}  // namespace
+}  // namespace perfring

@@ -1,0 +1,128 @@
+#ifndef PERFRING_RING_TESTING_FAKE_RING_H_
+#define PERFRING_RING_TESTING_FAKE_RING_H_
+
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "perfring/perf_event.h"
+
+namespace perfring::testing {
+
+// A control page and `size` bytes of data, each between pages that nobody may touch. `size` is a
+// multiple of the page size.
+class GuardedMemory {
+ public:
+  explicit GuardedMemory(std::size_t size) : size_{size} {
+    void* mapped = ::mmap(nullptr, 3 * kGuard + kControl + size, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) std::abort();
+    base_ = static_cast<std::byte*>(mapped);
+    if (::mprotect(base_ + kGuard, kControl, PROT_READ | PROT_WRITE) != 0 ||
+        ::mprotect(base_ + kData, size, PROT_READ | PROT_WRITE) != 0) {
+      std::abort();
+    }
+  }
+  ~GuardedMemory() { ::munmap(base_, 3 * kGuard + kControl + size_); }
+  GuardedMemory(const GuardedMemory&) = delete;
+  GuardedMemory& operator=(const GuardedMemory&) = delete;
+
+  perf_event_mmap_page& page() const {
+    return *reinterpret_cast<perf_event_mmap_page*>(base_ + kGuard);
+  }
+  std::span<std::byte> data() const { return {base_ + kData, size_}; }
+
+ private:
+  static constexpr std::size_t kGuard = 65536;  // a multiple of every architecture's page size
+  static constexpr std::size_t kControl = 65536;
+  static constexpr std::size_t kData = kGuard + kControl + kGuard;
+
+  std::size_t size_;
+  std::byte* base_;
+};
+
+// Writes records into a ring as a kernel lays them out (or as none would), one byte at a time.
+class FakeRing {
+ public:
+  // Empty, with both positions at `start`.
+  explicit FakeRing(std::size_t size, std::uint64_t start = 0) : memory_{size}, head_{start} {
+    page().data_head = start;
+    page().data_tail = start;
+  }
+
+  perf_event_mmap_page& page() const { return memory_.page(); }
+  std::span<std::byte> data() const { return memory_.data(); }
+  std::uint64_t head() const { return head_; }
+
+  // A SAMPLE whose raw bytes are these; its size is 12 + raw.size() unless given.
+  void sample(std::span<const std::byte> raw, std::size_t size = 0) {
+    if (size == 0) size = 12 + raw.size();
+    header(PERF_RECORD_SAMPLE, size);
+    const auto length = static_cast<std::uint32_t>(raw.size());
+    put(head_ + 8, &length, sizeof(length));
+    put(head_ + 12, raw.data(), raw.size());
+    advance(size);
+  }
+
+  // A LOST with this count; larger sizes leave room for the sample_id fields that may follow.
+  void lost(std::uint64_t count, std::size_t size = 24, std::uint64_t id = 0x1111'2222'3333'4444) {
+    header(PERF_RECORD_LOST, size);
+    if (size >= 16) put(head_ + 8, &id, sizeof(id));
+    if (size >= 24) put(head_ + 16, &count, sizeof(count));
+    advance(size);
+  }
+
+  // Any header, with `body` behind it; the head moves by `advance_by`.
+  void raw_record(std::uint32_t type, std::size_t size, std::span<const std::byte> body,
+                  std::size_t advance_by) {
+    header(type, size);
+    put(head_ + 8, body.data(), body.size());
+    advance(advance_by);
+  }
+
+  void advance(std::size_t size) {
+    head_ += size;
+    page().data_head = head_;
+  }
+
+  void put(std::uint64_t position, const void* from, std::size_t length) {
+    for (std::size_t i = 0; i < length; ++i) {
+      data()[(position + i) % data().size()] = static_cast<const std::byte*>(from)[i];
+    }
+  }
+
+  // The ring's bytes from one position to another, in order.
+  std::vector<std::byte> bytes(std::uint64_t from, std::uint64_t to) const {
+    std::vector<std::byte> copy;
+    for (; from != to; ++from) copy.push_back(data()[from % data().size()]);
+    return copy;
+  }
+
+ private:
+  void header(std::uint32_t type, std::size_t size) {
+    const perf_event_header fields{type, PERF_RECORD_MISC_KERNEL, static_cast<std::uint16_t>(size)};
+    put(head_, &fields, sizeof(fields));
+  }
+
+  GuardedMemory memory_;
+  std::uint64_t head_;
+};
+
+// `length` bytes that differ from `seed` to `seed` and from place to place.
+inline std::vector<std::byte> payload(std::size_t length, unsigned seed = 0) {
+  std::vector<std::byte> bytes(length);
+  for (std::size_t i = 0; i < length; ++i) {
+    bytes[i] = static_cast<std::byte>((i * 7 + i / 251 + seed * 31 + 1) & 0xff);
+  }
+  return bytes;
+}
+
+}  // namespace perfring::testing
+
+#endif  // PERFRING_RING_TESTING_FAKE_RING_H_
