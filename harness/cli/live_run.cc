@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "harness/cli/producer.h"
+#include "harness/live/capabilities.h"
+#include "harness/live/live_kernel.h"
 #include "perfring/os/cpus.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/syscalls.h"
@@ -200,8 +202,14 @@ std::vector<std::string> CpuOutcome::violations() const {
 std::expected<LiveOutcome, std::string> run_live(
     const LiveOptions& options, const std::atomic<bool>& stop,
     const std::function<void(const LiveProgress&)>& on_progress) {
+  if (const auto why = live::why_no_live_kernel()) {
+    const std::string lacking = live::missing_capabilities();
+    if (lacking.empty()) return std::unexpected(*why);
+    return std::unexpected(*why + "\nThis process lacks " + lacking +
+                           ": run as root, or grant them");
+  }
   auto generator = live::Generator::load(options.payload);
-  if (!generator) return std::unexpected(generator.error().reason);
+  if (!generator) return std::unexpected(generator.error());
   LiveRun run{options, *generator};
   const auto opened = run.open(options.cpus.empty() ? os::online_cpus() : options.cpus);
   if (!opened) return std::unexpected(opened.error());

@@ -1,57 +1,55 @@
-#ifndef PERFRING_HARNESS_LIVE_BPF_OBJECT_H_
-#define PERFRING_HARNESS_LIVE_BPF_OBJECT_H_
+#ifndef HARNESS_LIVE_BPF_OBJECT_H_
+#define HARNESS_LIVE_BPF_OBJECT_H_
+
+#include <bpf/libbpf.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <system_error>
 
-struct bpf_object;  // bpf/libbpf.h
+#include "perfring/os/fd.h"
 
 namespace perfring::live {
 
-// Why the live kernel cannot be the producer.
-struct LiveError {
-  std::string reason;  // what was asked, what the system said, what to change
-  bool missing;        // for want of a privilege or a facility: a test is skipped, not failed
-};
-
-// A BPF object file, loaded into the kernel by libbpf and unloaded on destruction. libbpf's own
-// warnings go into LiveError::reason.
+// A BPF object file while it is being loaded. What is wanted of it is taken out as descriptors of
+// one's own, which outlive it; those that nobody took are closed with it.
+//
+// Errors: a text for a person, which ends in what libbpf said. libbpf prints nothing.
 class BpfObject {
  public:
-  // `configure` may change maps and constants before the load. `elf` need not outlive the call.
-  static std::expected<BpfObject, LiveError> load(
-      std::span<const std::byte> elf, const char* name,
-      const std::function<void(bpf_object*)>& configure = {});
+  // Parses an object that bpf_object.bzl embedded. `name` is for messages.
+  static std::expected<BpfObject, std::string> open(std::span<const std::byte> elf,
+                                                    const char* name);
 
-  bpf_object* get() const noexcept { return object_.get(); }
-  // Descriptors that this object owns; -1 if there is no map, or program, of that name.
-  int map_fd(const char* name) const;
-  int program_fd(const char* name) const;
+  // Before load().
+  std::expected<void, std::string> set_max_entries(const char* map, std::uint32_t max_entries);
+
+  std::expected<void, std::string> load();
+
+  // After load(): another descriptor of the same open file.
+  std::expected<os::Fd, std::string> map(const char* name) const;
+  std::expected<os::Fd, std::string> program(const char* name) const;
 
  private:
   struct Close {
-    void operator()(bpf_object* object) const;
+    void operator()(bpf_object* object) const { bpf_object__close(object); }
   };
-  explicit BpfObject(bpf_object* object) : object_{object} {}
+
+  BpfObject(bpf_object* object, const char* name) : object_{object}, name_{name} {}
 
   std::unique_ptr<bpf_object, Close> object_;
+  std::string name_;
 };
 
-// Runs a raw-tracepoint program once on `cpu`, with up to 12 arguments (BPF_PROG_TEST_RUN).
-// Returns what the program returned.
-std::expected<std::uint32_t, std::error_code> test_run(int program_fd, std::uint32_t cpu,
-                                                       std::span<const std::uint64_t> arguments);
-
-// The capabilities that BPF output needs and this process lacks ("CAP_BPF and CAP_PERFMON"), or
-// nothing.
-std::string missing_capabilities();
+// Runs a raw-tracepoint program once, on `cpu`, with these tracepoint arguments
+// (BPF_PROG_TEST_RUN), and returns what it returned.
+std::expected<int, std::error_code> test_run(int program_fd, std::uint32_t cpu,
+                                             std::span<const std::uint64_t> arguments);
 
 }  // namespace perfring::live
 
-#endif  // PERFRING_HARNESS_LIVE_BPF_OBJECT_H_
+#endif  // HARNESS_LIVE_BPF_OBJECT_H_

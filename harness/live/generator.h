@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "harness/live/bpf/generator.h"
-#include "harness/live/bpf_object.h"
+#include "perfring/os/fd.h"
 #include "perfring/os/mapping.h"
 
 namespace perfring::live {
@@ -35,10 +37,11 @@ struct OutputCounts {
 // Threads: run() may be called for different CPUs at once.
 class Generator {
  public:
-  static std::expected<Generator, LiveError> load(PayloadRange payload);
+  // The error is a text for a person.
+  static std::expected<Generator, std::string> load(PayloadRange payload);
 
   // The map (BPF_MAP_TYPE_PERF_EVENT_ARRAY) that the records go to.
-  int events_fd() const { return object_.map_fd("events"); }
+  int events_fd() const noexcept { return events_.get(); }
 
   // Outputs `batch` records on `cpu`, or, if so told, until the ring is full.
   enum class IfFull { GoOn, Stop };
@@ -47,12 +50,15 @@ class Generator {
   OutputCounts counts(std::uint32_t cpu) const;
 
  private:
-  Generator(BpfObject object, os::Mapping states)
-      : object_{std::move(object)}, states_{std::move(states)} {}
+  Generator(PayloadRange payload, os::Fd program, os::Fd events, os::Mapping states)
+      : payload_{payload},
+        program_{std::move(program)},
+        events_{std::move(events)},
+        states_{std::move(states)} {}
 
-  const generator_state* state(std::uint32_t cpu) const;
-
-  BpfObject object_;
+  PayloadRange payload_;
+  os::Fd program_;
+  os::Fd events_;
   os::Mapping states_;  // one generator_state for each possible CPU
 };
 

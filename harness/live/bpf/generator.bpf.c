@@ -22,12 +22,9 @@ struct {
   __type(value, struct generator_state);
 } states SEC(".maps");
 
-const volatile __u32 payload_min = GENERATOR_PAYLOAD_MIN;
-const volatile __u32 payload_max = GENERATOR_PAYLOAD_MIN;
-
 struct loop {
   void* program_context;
-  __u64 stop_if_full;
+  struct generator_run run;
 };
 
 static long output_one(__u32 index __attribute__((unused)), void* argument) {
@@ -37,7 +34,8 @@ static long output_one(__u32 index __attribute__((unused)), void* argument) {
   if (!state) return 1;
 
   __u64 sequence = state->outputs++;
-  __u32 size = generator_payload_size(sequence, cpu, payload_min, payload_max);
+  __u32 size = generator_payload_size(sequence, cpu, (__u32)loop->run.payload_min,
+                                      (__u32)loop->run.payload_max);
   __u32 window = generator_window(sequence);
   if (size > GENERATOR_PAYLOAD_MAX || window > 8 * (GENERATOR_WINDOWS - 1)) return 1;
 
@@ -57,7 +55,7 @@ static long output_one(__u32 index __attribute__((unused)), void* argument) {
     state->written++;
   } else if (error == -ENOSPC) {
     state->full++;
-    return loop->stop_if_full != 0;
+    return loop->run.stop_if_full != 0;
   } else {
     state->failed++;
     state->last_error = error;

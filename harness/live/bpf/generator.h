@@ -37,6 +37,8 @@ struct generator_state {
 struct generator_run {
   __u64 batch;        /* outputs to make */
   __u64 stop_if_full; /* whether to end early at the first -ENOSPC */
+  __u64 payload_min;
+  __u64 payload_max;
 };
 
 static inline __u32 generator_mix(__u64 value) {

@@ -1,0 +1,67 @@
+// The live producer: raw-tracepoint programs that are never attached, only run through
+// BPF_PROG_TEST_RUN, and return what bpf_perf_event_output() returned.
+
+#include <linux/bpf.h>
+#include <linux/errno.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "harness/live/bpf/emit.h"
+
+char LICENSE[] SEC("license") = "GPL";  // bpf_perf_event_output() is for GPL programs
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+  __uint(key_size, sizeof(__u32));
+  __uint(value_size, sizeof(__u32));
+} events SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct emission);
+} emission SEC(".maps");
+
+static struct emission* shared(void) {
+  const __u32 zero = 0;
+  return bpf_map_lookup_elem(&emission, &zero);
+}
+
+SEC("raw_tp")
+int emit(struct bpf_raw_tracepoint_args* ctx) {
+  struct emission* e = shared();
+  const __u64 size = ctx->args[EMIT_SIZE];
+  if (!e || size > EMISSION_PAYLOAD_MAX) return -EDOM;  // the helper never returns that
+  return bpf_perf_event_output(ctx, &events, ctx->args[EMIT_FLAGS], e->payload, size);
+}
+
+struct many {
+  struct bpf_raw_tracepoint_args* ctx;
+  struct emission* emission;
+  long rc;  // of the last output
+};
+
+static long emit_numbered(__u32 i, struct many* many) {
+  struct emission* e = many->emission;
+  const __u64 size = many->ctx->args[EMIT_SIZE];
+  if (size > EMISSION_PAYLOAD_MAX) return 1;
+  *(__u64*)e->payload = many->ctx->args[EMIT_FIRST] + i;
+  many->rc =
+      bpf_perf_event_output(many->ctx, &events, many->ctx->args[EMIT_FLAGS], e->payload, size);
+  if (many->rc == 0) {
+    e->written++;
+  } else {
+    e->refused++;
+  }
+  return 0;
+}
+
+SEC("raw_tp")
+int emit_many(struct bpf_raw_tracepoint_args* ctx) {
+  struct many many = {.ctx = ctx, .emission = shared(), .rc = -EDOM};
+  if (!many.emission) return -EDOM;
+  bpf_loop(ctx->args[EMIT_COUNT], emit_numbered, &many, 0);
+  return many.rc;
+}

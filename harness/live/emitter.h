@@ -1,0 +1,74 @@
+#ifndef HARNESS_LIVE_EMITTER_H_
+#define HARNESS_LIVE_EMITTER_H_
+
+#include <linux/bpf.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string>
+
+#include "harness/live/bpf/emit.h"
+#include "perfring/os/fd.h"
+#include "perfring/os/mapping.h"
+
+namespace perfring::live {
+
+// What emit_many did.
+struct Emitted {
+  std::uint64_t written;  // the helper returned 0
+  std::uint64_t refused;  // it did not
+  int last_rc;            // what it returned last
+};
+
+// The live kernel as the producer: BPF programs that call bpf_perf_event_output() on a map of
+// their own, of type BPF_MAP_TYPE_PERF_EVENT_ARRAY, each time they are asked to.
+//
+// Errors: create() says why not, for a person (see why_no_live_kernel() for what a machine may
+// lack). The others throw std::system_error if the kernel would not run the program.
+// Threads: one at a time.
+class Emitter {
+ public:
+  static constexpr std::uint64_t kCurrentCpu = BPF_F_CURRENT_CPU;
+  static constexpr std::size_t kPayloadMax = EMISSION_PAYLOAD_MAX;
+
+  // A map of `max_entries`; 0: one for each possible CPU.
+  static std::expected<Emitter, std::string> create(std::uint32_t max_entries = 0);
+
+  // The bytes that are sent: a payload of size n is the first n.
+  std::span<std::byte> payload();
+
+  // Calls the helper once, on `cpu`, with a payload of `size` and the map's entry `index`.
+  // Returns what the helper returned: 0, or a negative errno.
+  int emit(std::uint32_t cpu, std::size_t size, std::uint64_t index = kCurrentCpu);
+
+  // The same `count` times in one run of the program, whatever the helper returns. Each attempt
+  // has a number, `first` and on, which becomes the first 8 bytes of its payload (and of
+  // payload()).
+  Emitted emit_many(std::uint32_t cpu, std::size_t size, std::uint32_t count,
+                    std::uint64_t first = 0, std::uint64_t index = kCurrentCpu);
+
+  // The map's only descriptor, unless the caller has made others. The programs hold the map, not
+  // its open file (K45).
+  int map_fd() const { return map_.get(); }
+  void close_map() { map_ = os::Fd{}; }
+
+ private:
+  Emitter(os::Fd emit, os::Fd emit_many, os::Fd map, os::Mapping emission)
+      : emit_{std::move(emit)},
+        emit_many_{std::move(emit_many)},
+        map_{std::move(map)},
+        emission_{std::move(emission)} {}
+
+  emission& shared();
+
+  os::Fd emit_;
+  os::Fd emit_many_;
+  os::Fd map_;
+  os::Mapping emission_;
+};
+
+}  // namespace perfring::live
+
+#endif  // HARNESS_LIVE_EMITTER_H_

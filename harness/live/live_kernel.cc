@@ -1,0 +1,89 @@
+#include "harness/live/live_kernel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "harness/live/bpf_object.h"
+#include "perfring/os/cpus.h"
+#include "perfring/os/fd.h"
+#include "perfring/os/syscalls.h"
+
+namespace perfring::live {
+namespace {
+
+constexpr int kNotSupported = 524;  // ENOTSUPP, the kernel's own (include/linux/errno.h)
+
+// A reason if the error is one that a privilege or a kernel feature would cure. The probes are
+// too simple to be refused for anything else; if they are, let the tests fail and show it.
+std::optional<std::string> reason(const char* what, int error_number) {
+  switch (error_number) {
+    case EPERM:
+    case EACCES:
+      return std::string{"no privilege for "} + what + ": " +
+             std::generic_category().message(error_number) + " (user " +
+             std::to_string(::geteuid()) + ", kernel.perf_event_paranoid " +
+             os::read_line("/proc/sys/kernel/perf_event_paranoid").value_or("unreadable") + ")";
+    case ENOSYS:
+    case ENOENT:
+    case EOPNOTSUPP:
+    case kNotSupported:
+      return std::string{"this kernel lacks "} + what + " (error " + std::to_string(error_number) +
+             ")";
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<std::string> why_no_event(std::uint32_t cpu) {
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+  attr.sample_type = PERF_SAMPLE_RAW;
+  const auto event = os::perf_event_open(attr, cpu);
+  return event ? std::nullopt
+               : reason("perf_event_open of a CPU-wide event", event.error().value());
+}
+
+std::optional<std::string> why_no_map() {
+  const os::Fd map{bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, nullptr, 4, 4, 1, nullptr)};
+  return map.get() >= 0 ? std::nullopt : reason("bpf BPF_MAP_CREATE", errno);
+}
+
+// Loads and runs "return 0".
+std::optional<std::string> why_no_program(std::uint32_t cpu) {
+  std::array<bpf_insn, 2> program{};
+  program[0].code = BPF_ALU64 | BPF_MOV | BPF_K;
+  program[1].code = BPF_JMP | BPF_EXIT;
+  const os::Fd fd{bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, nullptr, "GPL", program.data(),
+                                program.size(), nullptr)};
+  if (fd.get() < 0) return reason("bpf BPF_PROG_LOAD", errno);
+  const auto ran = test_run(fd.get(), cpu, {});
+  return ran ? std::nullopt
+             : reason("bpf BPF_PROG_TEST_RUN of a raw tracepoint (5.10)", ran.error().value());
+}
+
+std::optional<std::string> why_no_loop() {
+  const int found = libbpf_probe_bpf_helper(BPF_PROG_TYPE_RAW_TRACEPOINT, BPF_FUNC_loop, nullptr);
+  return found != 0 ? std::nullopt : std::optional{"this kernel lacks bpf_loop (5.17)"};
+}
+
+}  // namespace
+
+std::optional<std::string> why_no_live_kernel() {
+  const auto cpus = os::online_cpus();
+  if (cpus.empty()) return "no list of online CPUs: is /sys mounted?";
+  if (auto why = why_no_event(cpus.front())) return why;
+  if (auto why = why_no_map()) return why;
+  if (auto why = why_no_program(cpus.front())) return why;
+  return why_no_loop();
+}
+
+}  // namespace perfring::live

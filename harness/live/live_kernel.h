@@ -1,0 +1,16 @@
+#ifndef HARNESS_LIVE_LIVE_KERNEL_H_
+#define HARNESS_LIVE_LIVE_KERNEL_H_
+
+#include <optional>
+#include <string>
+
+namespace perfring::live {
+
+// Why this process cannot have the kernel it runs on as the producer: a privilege or a facility
+// of the kernel that is missing, for a person to read. Nothing if all is there; whatever fails
+// after that is a failure.
+std::optional<std::string> why_no_live_kernel();
+
+}  // namespace perfring::live
+
+#endif  // HARNESS_LIVE_LIVE_KERNEL_H_

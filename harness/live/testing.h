@@ -1,0 +1,103 @@
+#ifndef HARNESS_LIVE_TESTING_H_
+#define HARNESS_LIVE_TESTING_H_
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/live/emitter.h"
+#include "perfring/perfring.h"
+
+namespace perfring::live {
+
+// A PerfEvent that owns its bytes, and remembers where they lay in the ring.
+struct Seen {
+  enum class Kind : std::uint8_t { Sample, Lost, Malformed } kind;
+  std::vector<std::byte> bytes;  // head, then tail
+  std::uint64_t count = 0;       // of a Lost
+  Defect defect{};               // of a Malformed
+  Bytes head;                    // where, not what: the kernel may have overwritten them since
+  Bytes tail;
+
+  bool is_sample() const { return kind == Kind::Sample; }
+  bool is_lost(std::uint64_t n) const { return kind == Kind::Lost && count == n; }
+  bool is_malformed(Defect d) const { return kind == Kind::Malformed && defect == d; }
+  // The number that Emitter::emit_many gave it.
+  std::uint64_t number() const;
+};
+void PrintTo(const Seen& seen, std::ostream* out);
+
+// Everything that one drain delivers.
+std::vector<Seen> drain(PerfBuffer& buffer);
+
+// The value, or a failure of the test that explains the error.
+template <class T, class Error>
+T must(std::expected<T, Error> result) {
+  if (result) return *std::move(result);
+  if constexpr (requires { result.error().explain(); }) {
+    throw std::runtime_error(result.error().explain());
+  } else {
+    throw std::runtime_error(result.error());
+  }
+}
+
+// What a record takes in the ring, and the raw size that it states, for a payload of at most
+// 65516 bytes (K1).
+constexpr std::size_t raw_size(std::size_t payload) {
+  return (payload + 4 + 7) / 8 * 8 - 4;
+}
+constexpr std::size_t record_size(std::size_t payload) {
+  return 8 + 4 + raw_size(payload);
+}
+inline constexpr std::size_t kLostSize = 24;  // K14
+
+// How many records of this payload a ring takes: it never fills the last 8 bytes (K12).
+constexpr std::size_t capacity(std::size_t ring_size, std::size_t payload) {
+  return (ring_size - 1) / record_size(payload);
+}
+
+// The tests that need the kernel derive from this. Without a live kernel they are skipped, and
+// say why; with the environment variable PERFRING_REQUIRE_LIVE set, they fail instead.
+class LiveTest : public testing::Test {
+ protected:
+  void SetUp() override;
+
+  // On cpu(), and as that entry of the emitter's map.
+  PerfEventArrayBuffer open(std::optional<std::size_t> page_count = {}) {
+    return must(array().open(cpu(), page_count));
+  }
+  PerfEventArrayBuffer open(const PerfBufferOptions& options) {
+    return must(array().open(cpu(), options));
+  }
+
+  int emit(std::size_t size) { return emitter().emit(cpu(), size); }
+
+  // Fills payload() with bytes that differ from their neighbours and from other seeds'.
+  void fill_payload(std::size_t size, unsigned seed = 0);
+  // Whether a Sample is that payload: its front the bytes, its size K1's.
+  testing::AssertionResult is_payload(const Seen& seen, std::size_t size);
+
+  Emitter& emitter() { return *emitter_; }
+  PerfEventArray& array() { return *array_; }
+  // An online CPU; and another, if there is one.
+  std::uint32_t cpu() const { return cpus_.front(); }
+  std::optional<std::uint32_t> other_cpu() const {
+    return cpus_.size() < 2 ? std::nullopt : std::optional{cpus_.back()};
+  }
+
+ private:
+  std::vector<std::uint32_t> cpus_;
+  std::optional<Emitter> emitter_;
+  std::optional<PerfEventArray> array_;
+};
+
+}  // namespace perfring::live
+
+#endif  // HARNESS_LIVE_TESTING_H_
