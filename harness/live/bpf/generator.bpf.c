@@ -66,9 +66,14 @@ static long output_one(__u32 index __attribute__((unused)), void* argument) {
 
 SEC("raw_tp")
 int generate(struct bpf_raw_tracepoint_args* context) {
-  struct generator_run* run = (struct generator_run*)context->args;
-  struct loop loop = {.program_context = context, .stop_if_full = run->stop_if_full};
-  return (int)bpf_loop((__u32)run->batch, output_one, &loop, 0);
+  struct loop loop = {
+      .program_context = context,
+      .run = {.batch = context->args[0],
+              .stop_if_full = context->args[1],
+              .payload_min = context->args[2],
+              .payload_max = context->args[3]},
+  };
+  return (int)bpf_loop((__u32)loop.run.batch, output_one, &loop, 0);
 }
 
 char _license[] SEC("license") = "Dual MIT/GPL";
