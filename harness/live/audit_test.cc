@@ -87,7 +87,7 @@ TEST(Audit, AWrongSizeIsCorrupt) {
 
 TEST(Audit, AGapIsOutOfOrderUnlessALostExplainsIt) {
   const PayloadRange range{8, 8};
-  for (const std::uint64_t reported : {0, 1, 2, 3}) {
+  for (const std::uint64_t reported : {0U, 1U, 2U, 3U}) {
     Audit audit{kCpu, range};
     audit.check(sample(record(0, kCpu, range)));
     if (reported != 0) audit.check(Lost{reported});

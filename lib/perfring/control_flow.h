@@ -42,7 +42,7 @@ Continue() -> Continue<Unit>;
 template <class C>
 Continue(C) -> Continue<C>;
 
-template <class B, class C = Unit>
+template <class B = Unit, class C = Unit>
 class [[nodiscard("a drain that broke off looks like one that finished")]] ControlFlow {
   static_assert(std::is_object_v<B> && std::is_object_v<C>, "ControlFlow carries values");
 
@@ -61,12 +61,12 @@ class [[nodiscard("a drain that broke off looks like one that finished")]] Contr
   constexpr bool is_break() const noexcept { return flow_.index() == 0; }
   constexpr bool is_continue() const noexcept { return flow_.index() == 1; }
 
-  // The value carried. Precondition: is_break(), respectively is_continue(). The rvalue forms
-  // move it out.
-  constexpr const B& break_value() const& noexcept { return std::get_if<0>(&flow_)->value; }
-  constexpr B&& break_value() && noexcept { return std::move(std::get_if<0>(&flow_)->value); }
-  constexpr const C& continue_value() const& noexcept { return std::get_if<1>(&flow_)->value; }
-  constexpr C&& continue_value() && noexcept { return std::move(std::get_if<1>(&flow_)->value); }
+  // The value carried; the rvalue forms move it out. Precondition: is_break(), respectively
+  // is_continue(). The program ends if it does not hold.
+  constexpr const B& break_value() const& noexcept { return std::get<0>(flow_).value; }
+  constexpr B&& break_value() && noexcept { return std::move(std::get<0>(flow_).value); }
+  constexpr const C& continue_value() const& noexcept { return std::get<1>(flow_).value; }
+  constexpr C&& continue_value() && noexcept { return std::move(std::get<1>(flow_).value); }
 
  private:
   std::variant<Break<B>, Continue<C>> flow_;

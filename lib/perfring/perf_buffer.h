@@ -52,7 +52,7 @@ class PerfBuffer {
     return ring_.try_fold(std::move(init), std::forward<F>(f));
   }
   template <class C, class F>
-  C fold(C init, F&& f) {
+  [[nodiscard]] C fold(C init, F&& f) {
     return ring_.fold(std::move(init), std::forward<F>(f));
   }
   template <class F>

@@ -99,7 +99,7 @@ class Ring {
   // The same for an f(C, PerfEvent) -> C that never breaks off. Returns the last value.
   template <std::movable C, class F>
     requires std::convertible_to<std::invoke_result_t<F&, C, PerfEvent>, C>
-  C fold(C init, F&& f) {
+  [[nodiscard]] C fold(C init, F&& f) {
     return try_fold(std::move(init),
                     [&f](C value, const PerfEvent& event) -> ControlFlow<Never, C> {
                       return Continue<C>{std::invoke(f, std::move(value), event)};
@@ -111,10 +111,10 @@ class Ring {
   template <class F>
     requires std::is_void_v<std::invoke_result_t<F&, PerfEvent>>
   void for_each(F&& f) {
-    fold(Unit{}, [&f](Unit unit, const PerfEvent& event) {
+    static_cast<void>(fold(Unit{}, [&f](Unit unit, const PerfEvent& event) {
       std::invoke(f, event);
       return unit;
-    });
+    }));
   }
 
  private:

@@ -225,7 +225,7 @@ TEST(HostileRing, AHeadBehindTheTailIsImpossible) {
 }
 
 TEST(HostileRing, PositionsOffTheGridAreImpossible) {
-  for (const std::uint64_t off : {1, 2, 4, 7}) {
+  for (const std::uint64_t off : {1U, 2U, 4U, 7U}) {
     FakeRing head{kSize, 4096};
     head.sample(payload(12));
     head.advance(off);

@@ -1,0 +1,182 @@
+// The small scope, exhausted: one page of ring, every start, every size that fits. And every place
+// at which a run of equal records, which the drain guesses, can be interrupted.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "perfring/ring/ring.h"
+#include "perfring/ring/testing/fake_ring.h"
+#include "perfring/ring/testing/seen.h"
+
+namespace perfring {
+namespace {
+
+using testing::drain;
+using testing::FakeRing;
+using testing::payload;
+using testing::Seen;
+
+constexpr std::size_t kSize = 4096;
+
+// How many of `length` bytes from `position` on lie before the ring's end.
+std::size_t before_end(std::uint64_t position, std::size_t length) {
+  return std::min<std::size_t>(length, kSize - position % kSize);
+}
+
+// Compares without copying: this runs two hundred thousand times.
+void expect_bytes(const FakeRing& fake, Bytes head, Bytes tail, std::uint64_t at,
+                  const std::vector<std::byte>& raw) {
+  ASSERT_EQ(head.size(), before_end(at, raw.size()));
+  ASSERT_EQ(head.size() + tail.size(), raw.size());
+  ASSERT_EQ(head.data(), fake.data().data() + at % kSize);
+  if (!tail.empty()) {
+    ASSERT_EQ(tail.data(), fake.data().data());
+  }
+  ASSERT_EQ(std::memcmp(head.data(), raw.data(), head.size()), 0);
+  ASSERT_TRUE(tail.empty() || std::memcmp(tail.data(), raw.data() + head.size(), tail.size()) == 0);
+}
+
+TEST(RingExhaustive, ASampleOfEverySizeAtEveryStart) {
+  FakeRing fake{kSize};
+  Ring<> ring = *Ring<>::over(fake.page(), fake.data());
+  for (std::size_t size = 16; size <= kSize; size += 8) {
+    const std::vector<std::byte> raw = payload(size - 12, static_cast<unsigned>(size));
+    for (std::uint64_t start = 0; start < kSize; start += 8) {
+      fake.advance(start - fake.head());
+      fake.page().data_tail = start;
+      fake.raw_record(PERF_RECORD_SAMPLE, size, {}, size);
+      // Copied in two pieces rather than byte by byte, for time's sake.
+      const auto length = static_cast<std::uint32_t>(raw.size());
+      fake.put(start + 8, &length, sizeof(length));
+      const std::size_t first = before_end(start + 12, raw.size());
+      std::memcpy(fake.data().data() + (start + 12) % kSize, raw.data(), first);
+      std::memcpy(fake.data().data(), raw.data() + first, raw.size() - first);
+      int delivered = 0;
+      ring.for_each([&](const PerfEvent& event) {
+        ++delivered;
+        const auto& sample = std::get<Sample>(event);
+        expect_bytes(fake, sample.head, sample.tail, start + 12, raw);
+      });
+      ASSERT_EQ(delivered, 1);
+      ASSERT_EQ(fake.page().data_tail, start + size);
+      ASSERT_FALSE(HasFatalFailure()) << "size " << size << " at " << start;
+    }
+  }
+}
+
+TEST(RingExhaustive, ALostOfEverySizeAtEveryStart) {
+  FakeRing fake{kSize};
+  Ring<> ring = *Ring<>::over(fake.page(), fake.data());
+  for (std::size_t size = 24; size <= kSize; size += size < 128 ? 8 : 248) {
+    for (std::uint64_t start = 0; start < kSize; start += 8) {
+      fake.advance(start - fake.head());
+      fake.page().data_tail = start;
+      fake.lost(start * 0x1'0000'0001 + size, size);
+      ASSERT_EQ(drain(ring), std::vector{Seen::lost(start * 0x1'0000'0001 + size)})
+          << "size " << size << " at " << start;
+      ASSERT_EQ(fake.page().data_tail, start + size);
+    }
+  }
+}
+
+// What interrupts a run, and what is expected of it.
+struct Odd {
+  const char* name;
+  std::function<Seen(FakeRing&)> write;
+};
+
+Seen with_split(Seen seen, std::uint64_t position) {
+  seen.head_size = before_end(position, seen.bytes.size());
+  return seen;
+}
+
+Seen sample_at(FakeRing& fake, const std::vector<std::byte>& raw, std::size_t size = 0) {
+  const std::uint64_t at = fake.head();
+  fake.sample(raw, size);
+  return with_split(Seen::sample(raw), at + 12);
+}
+
+Seen malformed_at(FakeRing& fake, Defect defect, const std::function<void()>& write) {
+  const std::uint64_t at = fake.head();
+  write();
+  return with_split(Seen::malformed(defect, fake.bytes(at, fake.head())), at);
+}
+
+std::vector<Odd> odd_records() {
+  return {
+      {"another size", [](FakeRing& fake) { return sample_at(fake, payload(20, 50)); }},
+      {"another raw size", [](FakeRing& fake) { return sample_at(fake, payload(5, 51), 24); }},
+      {"no raw bytes", [](FakeRing& fake) { return sample_at(fake, {}, 24); }},
+      {"a LOST of the same size",
+       [](FakeRing& fake) {
+         fake.lost(11);
+         return Seen::lost(11);
+       }},
+      {"a raw size beyond the record, under the same header",
+       [](FakeRing& fake) {
+         return malformed_at(fake, Defect::BadSample, [&] {
+           const std::uint32_t raw = 13;
+           std::vector<std::byte> body = payload(16);
+           std::memcpy(body.data(), &raw, sizeof(raw));
+           const perf_event_header same{PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, 24};
+           fake.put(fake.head(), &same, sizeof(same));
+           fake.put(fake.head() + 8, body.data(), body.size());
+           fake.advance(24);
+         });
+       }},
+      {"another type",
+       [](FakeRing& fake) {
+         return malformed_at(fake, Defect::UnexpectedType,
+                             [&] { fake.raw_record(3, 24, payload(16), 24); });
+       }},
+      {"a SAMPLE of 8",
+       [](FakeRing& fake) {
+         return malformed_at(fake, Defect::BadSample,
+                             [&] { fake.raw_record(PERF_RECORD_SAMPLE, 8, {}, 8); });
+       }},
+  };
+}
+
+TEST(RingExhaustive, ARunOfEqualRecordsInterruptedAnywhereByAnything) {
+  for (const Odd& odd : odd_records()) {
+    for (unsigned run = 0; run <= 24; ++run) {
+      for (std::uint64_t start = 0; start < kSize; start += run % 5 == 0 ? 8 : 104) {
+        FakeRing fake{kSize, start};
+        std::vector<Seen> written;
+        for (unsigned i = 0; i < run; ++i) written.push_back(sample_at(fake, payload(12, i)));
+        written.push_back(odd.write(fake));
+        for (unsigned i = 0; i < 12; ++i) written.push_back(sample_at(fake, payload(12, 60 + i)));
+        ASSERT_EQ(drain(*Ring<>::over(fake.page(), fake.data())), written)
+            << odd.name << " after " << run << " records, from " << start;
+        ASSERT_EQ(fake.page().data_tail, fake.head());
+      }
+    }
+  }
+}
+
+// A run whose last record's header says less, or more, than is left before data_head.
+TEST(RingExhaustive, ARunEndsWhereDataHeadDoes) {
+  for (unsigned run = 0; run <= 24; ++run) {
+    for (std::uint64_t cut = 8; cut < 24; cut += 8) {
+      for (const std::uint64_t start : {std::uint64_t{0}, kSize - 24 * 10 - 8, kSize - 24 * run}) {
+        FakeRing fake{kSize, start};
+        std::vector<Seen> written;
+        for (unsigned i = 0; i < run; ++i) written.push_back(sample_at(fake, payload(12, i)));
+        const std::uint64_t at = fake.head();
+        fake.sample(payload(12));
+        fake.advance(std::uint64_t{0} - cut);  // data_head is inside it
+        written.push_back(
+            with_split(Seen::malformed(Defect::BadSize, fake.bytes(at, at + 24 - cut)), at));
+        ASSERT_EQ(drain(*Ring<>::over(fake.page(), fake.data())), written)
+            << run << " records from " << start << ", the next cut by " << cut;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace perfring

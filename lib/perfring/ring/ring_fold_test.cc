@@ -1,0 +1,154 @@
+// try_fold, fold and for_each: what a callback may be, carry and answer.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "perfring/ring/ring.h"
+#include "perfring/ring/testing/fake_ring.h"
+
+namespace {
+std::size_t allocations = 0;
+}
+
+// Counts what the whole test binary allocates.
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* at = std::malloc(size == 0 ? 1 : size)) return at;
+  std::abort();
+}
+void operator delete(void* at) noexcept {
+  std::free(at);
+}
+void operator delete(void* at, std::size_t) noexcept {
+  std::free(at);
+}
+
+namespace perfring {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeRing;
+using testing::payload;
+
+class RingFold : public ::testing::Test {
+ protected:
+  RingFold() {
+    for (unsigned i = 0; i < 40; ++i) fake_.sample(payload(i < 30 ? 12 : 20, i));
+    fake_.lost(7);
+    fake_.raw_record(77, 16, {}, 16);
+  }
+  void rewind() { fake_.page().data_tail = kStart; }
+
+  static constexpr std::uint64_t kStart = 65536 - 20 * 24 - 8;
+  static constexpr int kEvents = 42;
+  FakeRing fake_{65536, kStart};
+  Ring<> ring_ = *Ring<>::over(fake_.page(), fake_.data());
+};
+
+TEST_F(RingFold, FoldCarriesTheValueThroughEveryEvent) {
+  const int count = ring_.fold(100, [](int value, const PerfEvent&) { return value + 1; });
+  EXPECT_EQ(count, 100 + kEvents);
+  EXPECT_EQ(ring_.fold(5, [](int, const PerfEvent&) { return 0; }), 5) << "nothing is left";
+}
+
+TEST_F(RingFold, TheValueMayBeMoveOnly) {
+  auto log = ring_.fold(std::make_unique<std::vector<std::size_t>>(),
+                        [](std::unique_ptr<std::vector<std::size_t>> value, PerfEvent event) {
+                          value->push_back(event.index());
+                          return value;
+                        });
+  ASSERT_EQ(log->size(), static_cast<std::size_t>(kEvents));
+  EXPECT_EQ(log->at(39), 0U);
+  EXPECT_EQ(log->at(40), 1U);
+  EXPECT_EQ(log->at(41), 2U);
+}
+
+TEST_F(RingFold, ABreakMayBeOfAnotherTypeAndMoveOnly) {
+  using Flow = ControlFlow<std::unique_ptr<std::string>, int>;
+  const auto until = [](int stop) {
+    return [stop](int count, const PerfEvent&) -> Flow {
+      if (count == stop) return Break{std::make_unique<std::string>(std::to_string(count))};
+      return Continue{count + 1};
+    };
+  };
+  Flow flow = ring_.try_fold(0, until(17));
+  ASSERT_TRUE(flow.is_break());
+  EXPECT_FALSE(flow.is_continue());
+  EXPECT_EQ(*flow.break_value(), "17");
+  flow = ring_.try_fold(0, until(1000));
+  ASSERT_TRUE(flow.is_continue());
+  EXPECT_EQ(flow.continue_value(), kEvents - 18) << "the event that broke counts as consumed";
+}
+
+TEST_F(RingFold, BreakAndContinueOfTheSameTypeStayApart) {
+  using Flow = ControlFlow<int, int>;
+  const Flow flow = ring_.try_fold(0, [](int count, const PerfEvent&) -> Flow {
+    if (count == 3) return Break{count};
+    return Continue{count + 1};
+  });
+  ASSERT_TRUE(flow.is_break());
+  EXPECT_EQ(flow.break_value(), 3);
+}
+
+TEST_F(RingFold, CallbacksMayReturnEarly) {
+  int lost = 0;
+  int seen = 0;
+  ring_.for_each([&](const PerfEvent& event) {
+    ++seen;
+    if (!std::holds_alternative<Lost>(event)) return;
+    ++lost;
+  });
+  EXPECT_EQ(seen, kEvents);
+  EXPECT_EQ(lost, 1);
+}
+
+// Neither copied nor moved: an object that the caller keeps.
+struct Counter {
+  Counter() = default;
+  Counter(const Counter&) = delete;
+  int count = 0;
+  void operator()(const PerfEvent&) { ++count; }
+};
+
+TEST_F(RingFold, CallbacksMayBeMutableConstOrNotCopyable) {
+  Counter counter;
+  ring_.for_each(counter);
+  EXPECT_EQ(counter.count, kEvents);
+  rewind();
+  int count = 0;
+  const auto constant = [&count](PerfEvent) { ++count; };
+  ring_.for_each(constant);
+  EXPECT_EQ(count, kEvents);
+  rewind();
+  int last = 0;
+  ring_.for_each([n = 0, &last](PerfEvent) mutable { last = ++n; });
+  EXPECT_EQ(last, kEvents);
+  rewind();
+  struct Member {
+    int total = 0;
+    Member add(PerfEvent) && { return {total + 1}; }
+  };
+  EXPECT_EQ(ring_.fold(Member{}, &Member::add).total, kEvents);
+}
+
+TEST_F(RingFold, ADrainAllocatesNothing) {
+  std::size_t events = 0;
+  const std::size_t before = allocations;
+  ring_.for_each([&](const PerfEvent&) { ++events; });
+  rewind();
+  static_cast<void>(ring_.try_fold(0, [](int n, const PerfEvent&) -> ControlFlow<int, int> {
+    if (n == 35) return Break{n};
+    return Continue{n + 1};
+  }));
+  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(events, static_cast<std::size_t>(kEvents));
+}
+
+}  // namespace
+}  // namespace perfring

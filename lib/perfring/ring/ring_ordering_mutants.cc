@@ -1,0 +1,168 @@
+// ring_ordering_mutants NAME: a producer and a consumer thread over a ring of 256 bytes, through
+// the real memory policy ("none") or through one with an edge removed. Prints how many records
+// came whole and in order, and exits 0 if all did. Under ThreadSanitizer, a missing edge is a
+// data race: it is reported, and the exit code is 66.
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "perfring/ring/ring.h"
+
+namespace perfring {
+namespace {
+
+constexpr std::size_t kSize = 256;
+constexpr std::uint64_t kRecords = 20000;
+
+alignas(64) perf_event_mmap_page page;
+alignas(64) std::byte data[kSize];
+
+// The mutants that are a policy.
+struct NoAcquire : DefaultMemory {
+  static void fence_after_read_of(const SharedPosition&) noexcept {}
+};
+struct NoFullFence : DefaultMemory {
+  static void fence_before_write_of(const SharedPosition&) noexcept {}
+};
+
+// Payload i: one to four words, each i.
+std::size_t words_of(std::uint64_t i) {
+  return 1 + i % 4;
+}
+
+// As the kernel does it, with the compiler's own release and acquire for its barriers
+// (kernel/events/ring_buffer.c: __perf_output_begin, perf_output_put_handle).
+void produce() {
+  std::uint64_t head = 0;
+  const auto put = [&](std::uint64_t at, const void* from, std::size_t length) {
+    for (std::size_t i = 0; i < length; ++i) {
+      data[(at + i) % kSize] = static_cast<const std::byte*>(from)[i];
+    }
+  };
+  for (std::uint64_t i = 0; i < kRecords; ++i) {
+    const std::size_t raw = words_of(i) * 8 + 4;
+    const std::size_t need = 12 + raw;
+    while (((__atomic_load_n(&page.data_tail, __ATOMIC_ACQUIRE) - head - 1) & (kSize - 1)) < need) {
+      std::this_thread::yield();
+    }
+    const perf_event_header header{PERF_RECORD_SAMPLE, 0, static_cast<std::uint16_t>(need)};
+    const auto raw_size = static_cast<std::uint32_t>(raw);
+    put(head, &header, sizeof(header));
+    put(head + 8, &raw_size, sizeof(raw_size));
+    for (std::size_t word = 0; word < words_of(i); ++word) put(head + 12 + 8 * word, &i, 8);
+    head += need;
+    __atomic_store_n(&page.data_head, head, __ATOMIC_RELEASE);
+  }
+}
+
+// Whether each record came whole and in order.
+class Check {
+ public:
+  void operator()(const PerfEvent& event) {
+    const auto* sample = std::get_if<Sample>(&event);
+    if (sample == nullptr || sample->head.size() + sample->tail.size() != words_of(next_) * 8 + 4) {
+      ++wrong_;
+      ++next_;
+      return;
+    }
+    std::byte words[36];
+    std::memcpy(words, sample->head.data(), sample->head.size());
+    if (!sample->tail.empty()) {
+      std::memcpy(words + sample->head.size(), sample->tail.data(), sample->tail.size());
+    }
+    for (std::size_t word = 0; word < words_of(next_); ++word) {
+      if (std::memcmp(words + 8 * word, &next_, 8) != 0) ++wrong_;
+    }
+    ++next_;
+  }
+  bool is_done() const { return next_ >= kRecords; }
+  std::uint64_t wrong() const { return wrong_; }
+
+ private:
+  std::uint64_t next_ = 0;
+  std::uint64_t wrong_ = 0;
+};
+
+using Drain = std::function<void(Check&)>;
+
+template <class M>
+void whole_drains(Check& check) {
+  Ring<M>::over(page, data)->for_each(check);
+}
+
+// The tail is committed while the slices are still to be read.
+void commit_before_callback(Check& check) {
+  std::vector<PerfEvent> events;
+  Ring<>::over(page, data)->for_each([&](const PerfEvent& event) { events.push_back(event); });
+  for (const PerfEvent& event : events) check(event);
+}
+
+// The same for each event by itself.
+void commit_each_before_callback(Check& check) {
+  auto flow = Ring<>::over(page, data)
+                  ->try_fold(Unit{}, [](Unit, const PerfEvent& event) -> ControlFlow<PerfEvent> {
+                    return Break{event};
+                  });
+  if (flow.is_break()) check(flow.break_value());
+}
+
+// Each event is read before its tail is committed, but nothing orders the two.
+void commit_each_without_fence(Check& check) {
+  static_cast<void>(Ring<NoFullFence>::over(page, data)
+                        ->try_fold(Unit{}, [&](Unit, const PerfEvent& event) -> ControlFlow<> {
+                          check(event);
+                          return Break{};
+                        }));
+}
+
+// Slow but right: a control for the two above.
+void commit_each(Check& check) {
+  static_cast<void>(Ring<>::over(page, data)
+                        ->try_fold(Unit{}, [&](Unit, const PerfEvent& event) -> ControlFlow<> {
+                          check(event);
+                          return Break{};
+                        }));
+}
+
+const std::pair<std::string_view, Drain> kMutants[] = {
+    {"none", whole_drains<DefaultMemory>},
+    {"commit_each", commit_each},
+    {"no_acquire_fence", whole_drains<NoAcquire>},
+    {"no_full_fence", whole_drains<NoFullFence>},
+    {"commit_before_callback", commit_before_callback},
+    {"commit_each_before_callback", commit_each_before_callback},
+    {"commit_each_without_fence", commit_each_without_fence},
+};
+
+int run(const Drain& drain) {
+  Check check;
+  std::thread producer{produce};
+  while (!check.is_done()) {
+    drain(check);
+    std::this_thread::yield();
+  }
+  producer.join();
+  std::printf("%llu records, %llu wrong\n", static_cast<unsigned long long>(kRecords),
+              static_cast<unsigned long long>(check.wrong()));
+  return check.wrong() == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace perfring
+
+int main(int argc, char** argv) {
+  for (const auto& [name, drain] : perfring::kMutants) {
+    if (argc == 2 && name == argv[1]) return perfring::run(drain);
+  }
+  std::fprintf(stderr, "usage: ring_ordering_mutants NAME, one of:\n");
+  for (const auto& [name, drain] : perfring::kMutants) {
+    std::fprintf(stderr, "  %.*s\n", static_cast<int>(name.size()), name.data());
+  }
+  return 2;
+}

@@ -1,0 +1,65 @@
+// The real policy beside a producer thread, in every build; and, where ThreadSanitizer watches,
+// each edge removed in turn, which it must report.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace perfring {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Ended {
+  int exit_code;
+  std::string output;
+};
+
+Ended run(const std::string& mutant) {
+  const char* binary = std::getenv("MUTANTS");
+  if (binary == nullptr) return {-1, "MUTANTS is not set"};
+  // The first race ends it: with an edge missing there are thousands.
+  const std::string command = "TSAN_OPTIONS=\"$TSAN_OPTIONS halt_on_error=1 exitcode=66\" " +
+                              std::string{binary} + " " + mutant + " 2>&1";
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  std::string output;
+  std::array<char, 4096> buffer;
+  while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) output += buffer.data();
+  const int status = ::pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
+}
+
+class RealPolicy : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(RealPolicy, DeliversEveryRecordWholeAndInOrderWithoutARace) {
+  const Ended ended = run(GetParam());
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("records, 0 wrong"));
+  EXPECT_THAT(ended.output, Not(HasSubstr("ThreadSanitizer")));
+}
+INSTANTIATE_TEST_SUITE_P(Drains, RealPolicy, ::testing::Values("none", "commit_each"));
+
+#ifdef PERFRING_TEST_UNDER_TSAN
+
+class Mutant : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Mutant, IsReportedAsADataRace) {
+  const Ended ended = run(GetParam());
+  EXPECT_EQ(ended.exit_code, 66) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("WARNING: ThreadSanitizer: data race"));
+}
+INSTANTIATE_TEST_SUITE_P(EachEdge, Mutant,
+                         ::testing::Values("no_acquire_fence", "no_full_fence",
+                                           "commit_before_callback", "commit_each_before_callback",
+                                           "commit_each_without_fence"));
+
+#endif
+
+}  // namespace
+}  // namespace perfring
