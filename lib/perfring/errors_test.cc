@@ -1,0 +1,156 @@
+// What the errors say. Each is built by hand here; harness/live provokes them on a kernel.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cerrno>
+#include <limits>
+#include <string>
+
+#include "perfring/os/cpus.h"
+#include "perfring/os/syscalls.h"
+#include "perfring/perfring.h"
+
+namespace perfring {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using Kind = PerfBufferError::Kind;
+
+std::error_code code(int error) {
+  return {error, std::generic_category()};
+}
+
+TEST(Aya, InvalidPageCount) {
+  for (const std::size_t count : {0U, 3U, 5U}) {
+    const auto buffer = PerfBuffer::open(0, count);
+    ASSERT_FALSE(buffer.has_value());
+    EXPECT_EQ(buffer.error().kind, Kind::InvalidPageCount);
+    EXPECT_EQ(buffer.error().message(),
+              "invalid page count " + std::to_string(count) + ", the value must be a power of two");
+  }
+}
+
+TEST(PerfBufferError, ARingAbove2GiBIsRefusedAndTheLimitNamed) {
+  const std::size_t most = (std::size_t{1} << 31) / os::page_size();
+  for (const std::size_t count :
+       {2 * most, std::size_t{1} << (std::numeric_limits<std::size_t>::digits - 1)}) {
+    const auto buffer = PerfBuffer::open(0, count);
+    ASSERT_FALSE(buffer.has_value());
+    EXPECT_EQ(buffer.error().kind, Kind::InvalidPageCount);
+    EXPECT_THAT(buffer.error().message(),
+                HasSubstr("of at most " + std::to_string(most) + " (a ring of 2 GiB)"));
+    EXPECT_THAT(buffer.error().explain(), HasSubstr("from 1 to " + std::to_string(most)));
+  }
+}
+
+TEST(PerfBufferError, MessagesAreAyas) {
+  const std::error_code denied = code(EACCES);
+  EXPECT_EQ((PerfBufferError{Kind::OpenError, denied, 1, 2}.message()),
+            "perf_event_open failed: " + denied.message());
+  EXPECT_EQ((PerfBufferError{Kind::MMapError, denied, 1, 2}.message()),
+            "mmap failed: " + denied.message());
+  EXPECT_EQ((PerfBufferError{Kind::PerfEventEnableError, denied, 1, 2}.message()),
+            "PERF_EVENT_IOC_ENABLE failed: " + denied.message());
+  EXPECT_EQ((PerfBufferError{Kind::IOError, denied, 1, 2}.message()), denied.message());
+}
+
+struct Advice {
+  Kind kind;
+  int error;
+  std::string asked;
+  std::string change;
+};
+
+class Explain : public ::testing::TestWithParam<Advice> {};
+
+TEST_P(Explain, NamesWhatWasAskedWhatWasSaidAndWhatToChange) {
+  const auto& [kind, error, asked, change] = GetParam();
+  const std::string text = PerfBufferError{kind, code(error), 7, 64}.explain();
+  EXPECT_THAT(text, AllOf(HasSubstr("asked for: " + asked),
+                          HasSubstr("\nthe system said: " + code(error).message() + "\n"),
+                          HasSubstr("\nto change: "), HasSubstr(change)));
+}
+
+const std::string kOpen = "perf_event_open of a software BPF_OUTPUT event on CPU 7";
+const std::string kMap = "mmap of a ring of 1 + 64 pages on CPU 7";
+const std::string kUpdate = "bpf BPF_MAP_UPDATE_ELEM of index 7";
+
+INSTANTIATE_TEST_SUITE_P(
+    Errors, Explain,
+    ::testing::Values(Advice{Kind::OpenError, EACCES, kOpen, "kernel.perf_event_paranoid is "},
+                      Advice{Kind::OpenError, EPERM, kOpen, "CAP_PERFMON"},
+                      Advice{Kind::OpenError, ENODEV, kOpen, os::online_cpu_list() + " are online"},
+                      Advice{Kind::OpenError, EINVAL, kOpen, os::online_cpu_list() + " are online"},
+                      Advice{Kind::OpenError, EMFILE, kOpen, "ulimit -n"},
+                      Advice{Kind::OpenError, ENOENT, kOpen, "4.4 or later"},
+                      Advice{Kind::OpenError, ENOSYS, kOpen, "CONFIG_PERF_EVENTS"},
+                      Advice{Kind::OpenError, EIO, kOpen, "perf_event_open(2)"},
+                      Advice{Kind::MMapError, EPERM, kMap, "kernel.perf_event_mlock_kb is "},
+                      Advice{Kind::MMapError, ENOMEM, kMap, "fewer pages"},
+                      Advice{Kind::MMapError, EIO, kMap, "mmap(2)"},
+                      Advice{Kind::PerfEventEnableError, EPERM,
+                             "ioctl PERF_EVENT_IOC_ENABLE of the event on CPU 7", "seccomp"},
+                      Advice{Kind::IOError, E2BIG, kUpdate, "max_entries"},
+                      Advice{Kind::IOError, EPERM, kUpdate, "CAP_BPF"},
+                      Advice{Kind::IOError, EIO, kUpdate, "bpf(2)"}));
+
+// With its control page, the ring that fits must stay within the sysctl: 516 KiB are 129 pages of
+// 4 KiB, so 128.
+TEST(PerfBufferError, ThePageCountThatFitsDoes) {
+  const auto limit = os::read_line("/proc/sys/kernel/perf_event_mlock_kb");
+  if (!limit) GTEST_SKIP() << "kernel.perf_event_mlock_kb is not readable";
+  const std::size_t pages = std::stoul(*limit) * 1024 / os::page_size();
+  std::size_t fits = 1;
+  while (2 * fits + 1 <= pages) fits *= 2;
+  EXPECT_THAT((PerfBufferError{Kind::MMapError, code(EPERM), 0, 4096}.explain()),
+              HasSubstr("at most " + std::to_string(fits) + " data pages fit"));
+}
+
+TEST(PerfEventArrayError, PassesOnTheBuffers) {
+  const PerfBufferError buffer{Kind::OpenError, code(EMFILE), 3, 2};
+  const PerfEventArrayError error{buffer};
+  EXPECT_EQ(error.message(), buffer.message());
+  EXPECT_EQ(error.explain(), buffer.explain());
+}
+
+TEST(PerfEventArrayError, NamesAWrongMapType) {
+  const PerfEventArrayError error{InvalidMapType{2}};
+  EXPECT_EQ(error.message(), "invalid map type 2");
+  EXPECT_THAT(error.explain(), HasSubstr("BPF_MAP_TYPE_PERF_EVENT_ARRAY (4)"));
+}
+
+TEST(PerfEventArrayError, NamesTheCallAndWhatItWasCalledOn) {
+  const std::pair<int, const char*> advice[]{{EBADF, "open BPF map"},
+                                             {EINVAL, "bpffs"},
+                                             {EPERM, "CAP_BPF"},
+                                             {EACCES, "CAP_BPF"},
+                                             {ENOENT, "a path that exists"},
+                                             {EEXIST, "another path"},
+                                             {EIO, "see bpf(2)"}};
+  for (const auto& [error, change] : advice) {
+    const PerfEventArrayError failed{SyscallError{"bpf_obj_pin", "/somewhere/pin", code(error)}};
+    EXPECT_EQ(failed.message(), "`bpf_obj_pin` failed: " + code(error).message());
+    EXPECT_THAT(
+        failed.explain(),
+        AllOf(HasSubstr("asked for: bpf_obj_pin of /somewhere/pin\n"),
+              HasSubstr("the system said: " + code(error).message() + "\n"), HasSubstr(change)));
+  }
+}
+
+TEST(PerfEventArray, RefusesDescriptorsThatAreNoMap) {
+  const auto closed = PerfEventArray::from_fd(-1);
+  ASSERT_FALSE(closed.has_value());
+  EXPECT_THAT(closed.error().message(), EndsWith(code(EBADF).message()));
+  EXPECT_THAT(closed.error().explain(), HasSubstr("map fd -1"));
+  EXPECT_FALSE(PerfEventArray::from_fd(0).has_value());
+  const auto missing = PerfEventArray::from_pin("/nonexistent/pin");
+  ASSERT_FALSE(missing.has_value());
+  EXPECT_THAT(missing.error().explain(), HasSubstr("bpf_obj_get of /nonexistent/pin"));
+}
+
+}  // namespace
+}  // namespace perfring

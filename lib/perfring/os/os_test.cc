@@ -1,0 +1,135 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/bpf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "perfring/os/cpus.h"
+#include "perfring/os/fd.h"
+#include "perfring/os/mapping.h"
+#include "perfring/os/syscalls.h"
+
+namespace perfring::os {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(CpuList, IsNumbersAndRanges) {
+  EXPECT_THAT(*parse_cpu_list("0"), ElementsAre(0));
+  EXPECT_THAT(*parse_cpu_list("0-3"), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(*parse_cpu_list("0-1,4,10-11"), ElementsAre(0, 1, 4, 10, 11));
+  EXPECT_THAT(*parse_cpu_list("4294967295"), ElementsAre(4294967295U));
+  EXPECT_THAT(*parse_cpu_list("4294967294-4294967295"), ElementsAre(4294967294U, 4294967295U));
+}
+
+TEST(CpuList, RefusesWhatIsNone) {
+  for (const char* text : {"", " ", "-", "a", "0-", "-1", "3-2", "0,", ",0", "0,,1", "0 1", "0-1-2",
+                           "0x1", "4294967296", "1\n"}) {
+    EXPECT_FALSE(parse_cpu_list(text).has_value()) << text;
+  }
+}
+
+TEST(CpuList, IsBounded) {
+  EXPECT_EQ(parse_cpu_list("0-65535")->size(), 65536U);
+  EXPECT_FALSE(parse_cpu_list("0-65536").has_value());
+  EXPECT_FALSE(parse_cpu_list("0-4294967295").has_value());
+  EXPECT_FALSE(parse_cpu_list("0-65534,0-1").has_value());
+}
+
+TEST(OnlineCpus, AreWhatTheKernelLists) {
+  EXPECT_EQ(*parse_cpu_list(online_cpu_list()), online_cpus());
+  EXPECT_EQ(online_cpus().size(), static_cast<std::size_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+TEST(ReadLine, IsTheFirstLineWithoutItsEnd) {
+  const std::string path = ::testing::TempDir() + "/read_line";
+  std::ofstream{path} << "first\nsecond\n";
+  EXPECT_EQ(read_line(path.c_str()), "first");
+  std::ofstream{path} << "";
+  EXPECT_EQ(read_line(path.c_str()), "");
+  EXPECT_EQ(read_line("/nonexistent"), std::nullopt);
+}
+
+bool is_open(int fd) {
+  return ::fcntl(fd, F_GETFD) != -1;
+}
+
+TEST(Fd, ClosesWhatItOwnsOnceAndNothingElse) {
+  const int first = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int second = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  {
+    Fd a{first};
+    Fd b{std::move(a)};
+    EXPECT_EQ(a.get(), -1);  // NOLINT: moved from, on purpose
+    EXPECT_EQ(b.get(), first);
+    EXPECT_TRUE(is_open(first));
+    Fd c{second};
+    c = std::move(b);
+    EXPECT_FALSE(is_open(second)) << "what it held before";
+    EXPECT_EQ(b.get(), -1);  // NOLINT
+    Fd& same = c;
+    c = std::move(same);
+    EXPECT_TRUE(is_open(first));
+  }
+  EXPECT_FALSE(is_open(first));
+}
+
+TEST(Duplicate, IsTheSameOpenFileAndCloseOnExec) {
+  const Fd file{::open("/dev/zero", O_RDONLY)};
+  const auto copy = duplicate(file.get());
+  ASSERT_TRUE(copy.has_value());
+  EXPECT_NE(copy->get(), file.get());
+  EXPECT_EQ(::fcntl(copy->get(), F_GETFD), FD_CLOEXEC);
+  EXPECT_EQ(duplicate(-1).error(), std::errc::bad_file_descriptor);
+}
+
+bool is_mapped(const std::byte* at) {
+  unsigned char resident = 0;
+  return ::mincore(const_cast<std::byte*>(at), 1, &resident) == 0;
+}
+
+TEST(Mapping, IsSharedWritableAndUnmappedOnce) {
+  const Fd file{::memfd_create("mapping", MFD_CLOEXEC)};
+  const std::size_t size = 2 * page_size();
+  ASSERT_EQ(::ftruncate(file.get(), static_cast<off_t>(size)), 0);
+  std::byte* at = nullptr;
+  {
+    auto mapping = *Mapping::map(file.get(), size);
+    at = mapping.bytes().data();
+    ASSERT_EQ(mapping.bytes().size(), size);
+    mapping.bytes()[size - 1] = std::byte{7};
+    char last = 0;
+    EXPECT_EQ(::pread(file.get(), &last, 1, static_cast<off_t>(size - 1)), 1);
+    EXPECT_EQ(last, 7);
+    Mapping moved{std::move(mapping)};
+    EXPECT_TRUE(mapping.bytes().empty());  // NOLINT: moved from, on purpose
+    auto other = *Mapping::map(file.get(), size);
+    const std::byte* replaced = other.bytes().data();
+    other = std::move(moved);
+    EXPECT_FALSE(is_mapped(replaced));
+    EXPECT_TRUE(is_mapped(at));
+  }
+  EXPECT_FALSE(is_mapped(at));
+}
+
+TEST(Mapping, SaysWhatTheSystemSaid) {
+  EXPECT_EQ(Mapping::map(-1, page_size()).error(), std::errc::bad_file_descriptor);
+}
+
+TEST(Syscalls, SayWhatTheSystemSaid) {
+  EXPECT_EQ(perf_event_enable(-1).error(), std::errc::bad_file_descriptor);
+  EXPECT_EQ(perf_event_disable(-1).error(), std::errc::bad_file_descriptor);
+  EXPECT_FALSE(bpf_map_update(-1, 0, 0).has_value());
+  EXPECT_FALSE(bpf_map_info_of(-1).has_value());
+  EXPECT_FALSE(bpf_pin(-1, "/nonexistent/pin").has_value());
+  EXPECT_FALSE(bpf_get_pinned("/nonexistent/pin").has_value());
+}
+
+}  // namespace
+}  // namespace perfring::os
