@@ -53,6 +53,11 @@ void PrintTo(const Seen& seen, std::ostream* out) {
   }
 }
 
+RingMemory::RingMemory(const Seen& first, std::size_t page_count)
+    : page{*reinterpret_cast<const perf_event_mmap_page*>(first.head.data() - 12 -
+                                                          os::page_size())},
+      data{first.head.data() - 12, page_count * os::page_size()} {}
+
 std::vector<Seen> drain(PerfBuffer& buffer) {
   std::vector<Seen> all;
   buffer.for_each([&](const PerfEvent& event) {

@@ -2,6 +2,7 @@
 #define HARNESS_LIVE_TESTING_H_
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "harness/live/emitter.h"
+#include "perfring/os/syscalls.h"
 #include "perfring/perfring.h"
 
 namespace perfring::live {
@@ -36,6 +38,19 @@ void PrintTo(const Seen& seen, std::ostream* out);
 
 // Everything that one drain delivers.
 std::vector<Seen> drain(PerfBuffer& buffer);
+
+// The ring's memory, found from the first record that the kernel put there.
+struct RingMemory {
+  RingMemory(const Seen& first, std::size_t page_count);
+
+  const perf_event_mmap_page& page;
+  Bytes data;
+
+  bool contains(Bytes slice) const {
+    return slice.empty() || (slice.data() >= data.data() &&
+                             slice.data() + slice.size() <= data.data() + data.size());
+  }
+};
 
 // The value, or a failure of the test that explains the error.
 template <class T, class Error>
