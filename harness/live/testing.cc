@@ -39,6 +39,10 @@ std::uint64_t Seen::number() const {
   return number;
 }
 
+Seen see(const PerfEvent& event) {
+  return std::visit([](const auto& e) { return seen_of(e); }, event);
+}
+
 void PrintTo(const Seen& seen, std::ostream* out) {
   switch (seen.kind) {
     case Seen::Kind::Sample:
@@ -60,9 +64,7 @@ RingMemory::RingMemory(const Seen& first, std::size_t page_count)
 
 std::vector<Seen> drain(PerfBuffer& buffer) {
   std::vector<Seen> all;
-  buffer.for_each([&](const PerfEvent& event) {
-    all.push_back(std::visit([](const auto& e) { return seen_of(e); }, event));
-  });
+  buffer.for_each([&](const PerfEvent& event) { all.push_back(see(event)); });
   return all;
 }
 

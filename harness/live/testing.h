@@ -34,6 +34,7 @@ struct Seen {
   // The number that Emitter::emit_many gave it.
   std::uint64_t number() const;
 };
+Seen see(const PerfEvent& event);
 void PrintTo(const Seen& seen, std::ostream* out);
 
 // Everything that one drain delivers.
