@@ -16,6 +16,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <system_error>
 
@@ -68,11 +69,15 @@ constexpr std::uint32_t with_errno(int error_number) {
 
 }  // namespace
 
+std::size_t open_files() {
+  const auto begin = std::filesystem::directory_iterator("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin, {})) - 1;  // but for the iterator's own
+}
+
 std::size_t perf_event_files() {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code error;  // the iterator's own descriptor is gone by now
-    count += std::filesystem::read_symlink(entry, error) == kPerfEvent;
+    count += std::filesystem::read_symlink(entry) == kPerfEvent;
   }
   return count;
 }

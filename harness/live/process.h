@@ -15,7 +15,8 @@
 
 namespace perfring::live {
 
-// How many descriptors of this process are perf events.
+// How many descriptors this process has, and how many of them are perf events.
+std::size_t open_files();
 std::size_t perf_event_files();
 
 // A line of /proc/self/maps.

@@ -10,6 +10,8 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -57,10 +59,12 @@ struct RingMemory {
 template <class T, class Error>
 T must(std::expected<T, Error> result) {
   if (result) return *std::move(result);
-  if constexpr (requires { result.error().explain(); }) {
-    throw std::runtime_error(result.error().explain());
-  } else {
+  if constexpr (std::is_same_v<Error, std::error_code>) {
+    throw std::system_error(result.error());
+  } else if constexpr (std::is_same_v<Error, std::string>) {
     throw std::runtime_error(result.error());
+  } else {
+    throw std::runtime_error(result.error().explain());
   }
 }
 
