@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -53,6 +54,16 @@ TEST_F(PerfBufferTest, IsReadableUntilDrained) {
     EXPECT_EQ(drain(buffer).size(), 2u);
     EXPECT_FALSE(buffer.readable());
   }
+}
+
+// S7: enabled last. With the ioctl made a no-op that "succeeds", the event never is.
+TEST_F(PerfBufferTest, TheEventIsDisabledUntilAllIsInPlace) {
+  EXPECT_EQ(in_child([&] {
+              refuse(SYS_ioctl, PERF_EVENT_IOC_ENABLE, 0);
+              auto buffer = open();
+              return std::to_string(emit(8));
+            }),
+            std::to_string(-EOPNOTSUPP));
 }
 
 // S7. A file that survived exec would keep the event, and K45's map entry, alive for ever.

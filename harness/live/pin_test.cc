@@ -1,5 +1,6 @@
 // Pinning, on a bpffs of the test's own (K46).
 
+#include <bpf/bpf.h>
 #include <linux/bpf.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -118,6 +119,16 @@ TEST_F(PinTest, AMissingFolderOrPinIsNamed) {
                                         " | `bpf_obj_get` failed: No such file or directory | "));
   EXPECT_THAT(said, AllOf(HasSubstr("bpf_obj_get of " + path("none").string()),
                           HasSubstr("give a path that exists")));
+}
+
+TEST_F(PinTest, APinOfAMapOfAnotherTypeIsRefused) {
+  EXPECT_EQ(with_bpffs([&]() -> std::string {
+              const os::Fd map{bpf_map_create(BPF_MAP_TYPE_ARRAY, nullptr, 4, 4, 1, nullptr)};
+              must(os::bpf_pin(map.get(), path("array").c_str()));
+              const auto array = PerfEventArray::from_pin(path("array"));
+              return array ? "done" : array.error().message();
+            }),
+            "invalid map type " + std::to_string(BPF_MAP_TYPE_ARRAY));
 }
 
 // What the kernel says of these is EPERM or EACCES, although no privilege would help.

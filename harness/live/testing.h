@@ -58,7 +58,13 @@ struct RingMemory {
 // The value, or a failure of the test that explains the error.
 template <class T, class Error>
 T must(std::expected<T, Error> result) {
-  if (result) return *std::move(result);
+  if (result) {
+    if constexpr (std::is_void_v<T>) {
+      return;
+    } else {
+      return *std::move(result);
+    }
+  }
   if constexpr (std::is_same_v<Error, std::error_code>) {
     throw std::system_error(result.error());
   } else if constexpr (std::is_same_v<Error, std::string>) {
