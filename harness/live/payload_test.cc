@@ -1,6 +1,9 @@
 // What the kernel makes of a payload, and that a Sample is all of it (K1 to K3, S4).
 
+#include <algorithm>
 #include <cstddef>
+#include <set>
+#include <vector>
 
 #include "harness/live/testing.h"
 
@@ -9,16 +12,144 @@ namespace {
 
 class PayloadTest : public LiveTest {};
 
-constexpr std::size_t kSizes[] = {0, 1, 3, 4, 5, 8, 12, 13, 100, 4096, 65507, 65508, 65515, 65516};
+// K1, in its own figures.
+struct Record {
+  std::size_t payload;
+  std::size_t size;
+  std::size_t raw;
+};
+constexpr Record kRecords[] = {
+    {0, 16, 4},
+    {1, 16, 4},
+    {3, 16, 4},
+    {4, 16, 4},
+    {5, 24, 12},
+    {8, 24, 12},
+    {12, 24, 12},
+    {13, 32, 20},
+    {100, 112, 100},
+    {4096, 4112, 4100},
+    {65507, 65520, 65508},
+    {65508, 65520, 65508},
+    {65515, 65528, 65516},
+    {65516, 65528, 65516},
+};
+
+// In pages, at least 256 KiB.
+std::size_t roomy() {
+  return std::max<std::size_t>(1, 262144 / os::page_size());
+}
 
 TEST_F(PayloadTest, EverySizeArrivesIntact) {
-  auto buffer = open(64);
-  for (const std::size_t size : kSizes) {
-    fill_payload(size, static_cast<unsigned>(size));
-    ASSERT_EQ(emit(size), 0) << size;
+  auto buffer = open(roomy());
+  for (const Record& record : kRecords) {
+    fill_payload(record.payload, static_cast<unsigned>(record.payload));
+    ASSERT_EQ(emit(record.payload), 0) << record.payload;
     const auto seen = drain(buffer);
-    ASSERT_EQ(seen.size(), 1u) << size;
-    EXPECT_TRUE(is_payload(seen[0], size)) << size;
+    ASSERT_EQ(seen.size(), 1u) << record.payload;
+    EXPECT_EQ(seen[0].bytes.size(), record.raw) << record.payload;
+    EXPECT_TRUE(is_payload(seen[0], record.payload)) << record.payload;
+  }
+}
+
+TEST_F(PayloadTest, RecordsLieAsFarApartAsTheirSize) {
+  for (const Record& record : kRecords) {
+    auto buffer = open(roomy());
+    ASSERT_EQ(emit(record.payload), 0);
+    ASSERT_EQ(emit(record.payload), 0);
+    const auto seen = drain(buffer);
+    ASSERT_EQ(seen.size(), 2u) << record.payload;
+    EXPECT_EQ(seen[1].head.data() - seen[0].head.data(), record.size) << record.payload;
+  }
+}
+
+// K2. The first lap is one record of 0xEE, but for its front, which the second record covers.
+TEST_F(PayloadTest, PaddingIsWhatTheRingHeldBefore) {
+  auto buffer = open(1);
+  std::ranges::fill(emitter().payload(), std::byte{0xEE});
+  const std::size_t lap = std::min<std::size_t>(os::page_size() - 8, 65528);
+  ASSERT_EQ(emit(lap - 12), 0);
+  const auto first = drain(buffer);
+  ASSERT_EQ(first.size(), 1u);
+  while (emit(4) == 0) {  // to the end of the page, and 8 bytes beyond
+    if (drain(buffer)[0].head.data() < first[0].head.data() + 8) break;
+  }
+
+  fill_payload(100);
+  for (const std::size_t size : {0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 13, 94, 97}) {
+    ASSERT_EQ(emit(size), 0);
+    const auto seen = drain(buffer);
+    ASSERT_EQ(seen.size(), 1u);
+    ASSERT_TRUE(is_payload(seen[0], size));
+    EXPECT_EQ(std::ranges::count(seen[0].bytes.begin() + static_cast<std::ptrdiff_t>(size),
+                                 seen[0].bytes.end(), std::byte{0xEE}),
+              static_cast<std::ptrdiff_t>(raw_size(size) - size))
+        << size;
+  }
+}
+
+TEST_F(PayloadTest, PaddingOfAFreshRingIsZero) {
+  auto buffer = open(1);
+  std::ranges::fill(emitter().payload(), std::byte{0xEE});
+  ASSERT_EQ(emit(5), 0);
+  const auto seen = drain(buffer);
+  ASSERT_EQ(seen.size(), 1u);
+  std::vector<std::byte> expected(12);
+  std::fill_n(expected.begin(), 5, std::byte{0xEE});
+  EXPECT_EQ(seen[0].bytes, expected);
+}
+
+// S4. 104 bytes a record: an odd multiple of 8, so that each 8-byte position in the ring is the
+// start of one. A record that starts 8 bytes before the end leaves its payload in one piece.
+TEST_F(PayloadTest, TheEndOfTheRingSplitsAPayloadAnywhere) {
+  constexpr std::size_t kPayload = 92;
+  auto buffer = open(1);
+  std::set<std::size_t> heads;
+  for (std::size_t i = 0; i < os::page_size() / 8; ++i) {
+    fill_payload(kPayload, static_cast<unsigned>(i));
+    ASSERT_EQ(emit(kPayload), 0);
+    const auto seen = drain(buffer);
+    ASSERT_EQ(seen.size(), 1u);
+    ASSERT_TRUE(is_payload(seen[0], kPayload)) << i;
+    if (!seen[0].tail.empty()) heads.insert(seen[0].head.size());
+  }
+  EXPECT_EQ(heads, (std::set<std::size_t>{4, 12, 20, 28, 36, 44, 52, 60, 68, 76, 84}));
+}
+
+TEST_F(PayloadTest, LargePayloadsSurviveTheEndOfTheRing) {
+  const std::size_t page_count = std::max<std::size_t>(1, 131072 / os::page_size());
+  auto buffer = open(page_count);
+  std::size_t split = 0;
+  for (unsigned i = 0; i < 64; ++i) {
+    const std::size_t size = 65516 - i;
+    fill_payload(size, i);
+    ASSERT_EQ(emit(size), 0);
+    const auto seen = drain(buffer);
+    ASSERT_EQ(seen.size(), 1u);
+    ASSERT_TRUE(is_payload(seen[0], size)) << i;
+    split += !seen[0].tail.empty();
+  }
+  EXPECT_GT(split, 0u);
+}
+
+// K5: what a drain hands out is the kernel's memory, and stays so.
+TEST_F(PayloadTest, SlicesLieInTheRing) {
+  auto buffer = open(1);
+  ASSERT_EQ(emit(100), 0);
+  const auto first = drain(buffer);
+  const RingMemory ring{first.at(0), 1};
+  EXPECT_EQ(ring.page.data_offset, os::page_size());
+  EXPECT_EQ(ring.page.data_size, os::page_size());
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_EQ(emit(100), 0);
+    for (const Seen& seen : drain(buffer)) {
+      EXPECT_TRUE(ring.contains(seen.head));
+      EXPECT_TRUE(ring.contains(seen.tail));
+      if (!seen.tail.empty()) {
+        EXPECT_EQ(seen.head.data() + seen.head.size(), ring.data.data() + ring.data.size());
+        EXPECT_EQ(seen.tail.data(), ring.data.data());
+      }
+    }
   }
 }
 

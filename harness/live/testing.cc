@@ -39,6 +39,10 @@ std::uint64_t Seen::number() const {
   return number;
 }
 
+Seen see(const PerfEvent& event) {
+  return std::visit([](const auto& e) { return seen_of(e); }, event);
+}
+
 void PrintTo(const Seen& seen, std::ostream* out) {
   switch (seen.kind) {
     case Seen::Kind::Sample:
@@ -53,11 +57,14 @@ void PrintTo(const Seen& seen, std::ostream* out) {
   }
 }
 
+RingMemory::RingMemory(const Seen& first, std::size_t page_count)
+    : page{*reinterpret_cast<const perf_event_mmap_page*>(first.head.data() - 12 -
+                                                          os::page_size())},
+      data{first.head.data() - 12, page_count * os::page_size()} {}
+
 std::vector<Seen> drain(PerfBuffer& buffer) {
   std::vector<Seen> all;
-  buffer.for_each([&](const PerfEvent& event) {
-    all.push_back(std::visit([](const auto& e) { return seen_of(e); }, event));
-  });
+  buffer.for_each([&](const PerfEvent& event) { all.push_back(see(event)); });
   return all;
 }
 

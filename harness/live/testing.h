@@ -2,6 +2,7 @@
 #define HARNESS_LIVE_TESTING_H_
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -9,10 +10,13 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "harness/live/emitter.h"
+#include "perfring/os/syscalls.h"
 #include "perfring/perfring.h"
 
 namespace perfring::live {
@@ -32,19 +36,41 @@ struct Seen {
   // The number that Emitter::emit_many gave it.
   std::uint64_t number() const;
 };
+Seen see(const PerfEvent& event);
 void PrintTo(const Seen& seen, std::ostream* out);
 
 // Everything that one drain delivers.
 std::vector<Seen> drain(PerfBuffer& buffer);
 
+// The ring's memory, found from the first record that the kernel put there.
+struct RingMemory {
+  RingMemory(const Seen& first, std::size_t page_count);
+
+  const perf_event_mmap_page& page;
+  Bytes data;
+
+  bool contains(Bytes slice) const {
+    return slice.empty() || (slice.data() >= data.data() &&
+                             slice.data() + slice.size() <= data.data() + data.size());
+  }
+};
+
 // The value, or a failure of the test that explains the error.
 template <class T, class Error>
 T must(std::expected<T, Error> result) {
-  if (result) return *std::move(result);
-  if constexpr (requires { result.error().explain(); }) {
-    throw std::runtime_error(result.error().explain());
-  } else {
+  if (result) {
+    if constexpr (std::is_void_v<T>) {
+      return;
+    } else {
+      return *std::move(result);
+    }
+  }
+  if constexpr (std::is_same_v<Error, std::error_code>) {
+    throw std::system_error(result.error());
+  } else if constexpr (std::is_same_v<Error, std::string>) {
     throw std::runtime_error(result.error());
+  } else {
+    throw std::runtime_error(result.error().explain());
   }
 }
 

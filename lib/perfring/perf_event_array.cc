@@ -26,6 +26,12 @@ std::expected<PerfEventArray, PerfEventArrayError> PerfEventArray::over(os::Fd m
   if (info->type != BPF_MAP_TYPE_PERF_EVENT_ARRAY) {
     return std::unexpected(PerfEventArrayError{InvalidMapType{info->type}});
   }
+  // A program answers too, and its type may have that number. Where a map has its sizes, which
+  // are 4 here (kernel/bpf/arraymap.c: fd_array_map_alloc_check()), it has a hash.
+  if (info->key_size != sizeof(__u32) || info->value_size != sizeof(__u32)) {
+    return failed("bpf_obj_get_info_by_fd", name_of(map.get()),
+                  std::make_error_code(std::errc::invalid_argument));
+  }
   return PerfEventArray{std::move(map)};
 }
 

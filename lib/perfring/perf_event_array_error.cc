@@ -24,7 +24,11 @@ std::string advice_on(const SyscallError& error) {
       return "give a BPF map, and a path on a bpffs (mount -t bpf bpf /sys/fs/bpf)";
     case EPERM:
     case EACCES:
-      return "have CAP_BPF (or CAP_SYS_ADMIN before Linux 5.8) and write access to the folder";
+      // Also what the kernel says of a path that is on no bpffs, and of one with a dot in its
+      // name (kernel/bpf/inode.c: bpf_obj_do_pin(), bpf_obj_do_get(), bpf_lookup() at v6.18).
+      return "give a path on a bpffs (mount -t bpf bpf /sys/fs/bpf) without a dot in its name; "
+             "have "
+             "CAP_BPF (or CAP_SYS_ADMIN before Linux 5.8) and access to the folder";
     case ENOENT:
       return "give a path that exists: the folder when pinning, the pin when opening one";
     case EEXIST:

@@ -1,0 +1,182 @@
+// Payloads above 65516 bytes, whose header.size the kernel truncates to 16 bits (K6 to K10).
+
+#include <linux/perf_event.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <random>
+
+#include "harness/live/testing.h"
+
+namespace perfring::live {
+namespace {
+
+class OversizeTest : public LiveTest {
+ protected:
+  static constexpr std::size_t kRoomy = 524288;
+
+  static std::size_t pages(std::size_t size) {
+    return std::max<std::size_t>(1, size / os::page_size());
+  }
+
+  void emit_good(std::size_t size, unsigned seed) {
+    fill_payload(size, seed);
+    ASSERT_EQ(emit(size), 0);
+  }
+};
+
+// K6, in its own figures; those of size 0 are below.
+struct Truncated {
+  std::size_t payload;
+  std::size_t size;
+  std::uint32_t raw;
+};
+constexpr Truncated kTruncated[] = {
+    {65525, 8, 65532},  {65532, 8, 65532},       {65533, 16, 65540},
+    {65540, 16, 65540}, {131052, 65528, 131052}, {200000, 3408, 200004},
+};
+
+TEST_F(OversizeTest, IsMalformedAsLongAsItsHeaderSays) {
+  for (const Truncated& record : kTruncated) {
+    SCOPED_TRACE(record.payload);
+    auto buffer = open(pages(kRoomy));
+    fill_payload(record.payload);
+    ASSERT_EQ(emit(record.payload), 0);
+    const auto seen = drain(buffer);
+    ASSERT_EQ(seen.size(), 1u);
+    ASSERT_TRUE(seen[0].is_malformed(Defect::BadSample)) << testing::PrintToString(seen);
+    ASSERT_EQ(seen[0].bytes.size(), record.size);
+
+    perf_event_header header;
+    std::memcpy(&header, seen[0].bytes.data(), sizeof(header));
+    EXPECT_EQ(header.type, static_cast<std::uint32_t>(PERF_RECORD_SAMPLE));
+    EXPECT_EQ(header.size, record.size);
+    if (record.size < 16) continue;  // K8: nothing follows the header
+    std::uint32_t raw = 0;
+    std::memcpy(&raw, seen[0].bytes.data() + sizeof(header), sizeof(raw));
+    EXPECT_EQ(raw, record.raw);
+  }
+}
+
+// K9: records stay walkable, however many are bad and wherever they lie.
+TEST_F(OversizeTest, TheRecordsAroundItAreDelivered) {
+  for (const Truncated& record : kTruncated) {
+    SCOPED_TRACE(record.payload);
+    auto buffer = open(pages(kRoomy));
+    for (int lap = 0; lap < 20; ++lap) {
+      emit_good(100, 1);
+      fill_payload(record.payload, 7);
+      ASSERT_EQ(emit(record.payload), 0);
+      emit_good(13, 2);
+      emit_good(4096, 3);
+      const auto seen = drain(buffer);
+      ASSERT_EQ(seen.size(), 4u) << testing::PrintToString(seen);
+      EXPECT_TRUE(seen[1].is_malformed(Defect::BadSample)) << testing::PrintToString(seen);
+      EXPECT_EQ(seen[1].bytes.size(), record.size);
+      EXPECT_TRUE(is_payload(seen[3], 4096));
+      fill_payload(100, 1);
+      EXPECT_TRUE(is_payload(seen[0], 100));
+      fill_payload(13, 2);
+      EXPECT_TRUE(is_payload(seen[2], 13));
+      EXPECT_FALSE(buffer.readable());
+    }
+  }
+}
+
+// K7
+TEST_F(OversizeTest, OfSizeZeroIsInvisible) {
+  for (const std::size_t payload : {65517, 65524}) {
+    auto buffer = open(pages(kRoomy));
+    fill_payload(payload, 7);
+    ASSERT_EQ(emit(payload), 0);
+    EXPECT_FALSE(buffer.readable());
+    EXPECT_TRUE(drain(buffer).empty());
+    emit_good(100, 1);
+    const auto seen = drain(buffer);
+    ASSERT_EQ(seen.size(), 1u);  // not even a Lost
+    EXPECT_TRUE(is_payload(seen[0], 100));
+  }
+}
+
+// K7
+TEST_F(OversizeTest, OfSizeZeroWithLossesPendingIsALostAlone) {
+  auto buffer = open(pages(kRoomy));
+  while (emit(65516) == 0) {
+  }
+  EXPECT_EQ(emit(65516), -ENOSPC);
+  drain(buffer);
+  ASSERT_EQ(emit(65520), 0);
+  auto seen = drain(buffer);
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_TRUE(seen[0].is_lost(2)) << testing::PrintToString(seen);
+  emit_good(100, 1);
+  seen = drain(buffer);
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_TRUE(is_payload(seen[0], 100));
+}
+
+// K10: 65536 bytes of payload go once around the ring, over four unread records and the header of
+// their own. What is left is whatever the payload says.
+TEST_F(OversizeTest, OverUnreadRecordsTheDrainStillEnds) {
+  const std::size_t page_count = pages(65536);
+  if (page_count * os::page_size() != 65536) GTEST_SKIP() << "no ring of 64 KiB on this machine";
+  for (const unsigned fill : {0x00u, 0xffu, 0x01u, 0xa5u}) {
+    SCOPED_TRACE(fill);
+    auto buffer = open(page_count);
+    emit_good(4, 0);
+    const RingMemory ring{drain(buffer).at(0), page_count};
+    for (int i = 0; i < 4; ++i) emit_good(5, 0);
+    std::ranges::fill(emitter().payload(), static_cast<std::byte>(fill));
+    ASSERT_EQ(emit(65540), 0);
+    EXPECT_EQ(ring.page.data_head - ring.page.data_tail, 4u * 24 + 16);
+
+    const auto seen = drain(buffer);
+    // None of these bytes makes a header.size that is believable.
+    ASSERT_EQ(seen.size(), 1u);
+    EXPECT_TRUE(seen[0].is_malformed(Defect::BadSize)) << testing::PrintToString(seen);
+    EXPECT_EQ(seen[0].bytes.size(), 4u * 24 + 16);
+    EXPECT_EQ(ring.page.data_head, ring.page.data_tail);
+
+    emit_good(100, 1);
+    const auto after = drain(buffer);
+    ASSERT_EQ(after.size(), 1u);
+    EXPECT_TRUE(is_payload(after[0], 100));
+  }
+}
+
+// K10, at large: whatever such payloads do to each other, a drain ends, stays in the ring, takes
+// all there is, and the next good record is delivered.
+TEST_F(OversizeTest, NoMixtureOfSizesLeadsADrainAstray) {
+  const std::size_t page_count = pages(65536);
+  auto buffer = open(page_count);
+  emit_good(4, 0);
+  const RingMemory ring{drain(buffer).at(0), page_count};
+  std::mt19937 random{20240229};  // NOLINT: the same every time
+  std::size_t malformed = 0;
+  for (int round = 0; round < 300; ++round) {
+    SCOPED_TRACE(round);
+    for (auto i = random() % 8; i-- > 0;) {
+      const std::size_t limit = random() % 2 == 0 ? 300 : Emitter::kPayloadMax;
+      fill_payload(64, static_cast<unsigned>(random()));
+      const int rc = emit(random() % limit);
+      ASSERT_TRUE(rc == 0 || rc == -ENOSPC) << rc;
+    }
+    const auto seen = drain(buffer);
+    ASSERT_LE(seen.size(), ring.data.size() / 8);
+    for (const Seen& event : seen) {
+      ASSERT_TRUE(ring.contains(event.head) && ring.contains(event.tail));
+      malformed += event.kind == Seen::Kind::Malformed;
+    }
+    ASSERT_EQ(ring.page.data_head, ring.page.data_tail);
+    ASSERT_NO_FATAL_FAILURE(emit_good(100, 1));
+    const auto after = drain(buffer);  // a Lost may precede it
+    ASSERT_FALSE(after.empty());
+    ASSERT_TRUE(is_payload(after.back(), 100));
+  }
+  EXPECT_GT(malformed, 0u);
+}
+
+}  // namespace
+}  // namespace perfring::live

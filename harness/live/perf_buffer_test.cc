@@ -1,0 +1,242 @@
+// What a PerfBuffer is from open to destruction (S1 to S3, S6, S7), on the live kernel.
+
+#include "perfring/perf_buffer.h"
+
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+#include "harness/live/process.h"
+#include "harness/live/testing.h"
+
+namespace perfring::live {
+namespace {
+
+static_assert(!std::is_copy_constructible_v<PerfBuffer> && !std::is_copy_assignable_v<PerfBuffer>);
+static_assert(std::is_nothrow_move_constructible_v<PerfBuffer>);
+static_assert(std::is_nothrow_move_assignable_v<PerfBuffer>);
+
+class PerfBufferTest : public LiveTest {
+ protected:
+  // What this process holds of events: files, and mappings of them.
+  struct Held {
+    std::size_t files;
+    std::size_t mappings;
+    bool operator==(const Held&) const = default;
+  };
+  static Held held() { return {perf_event_files(), perf_event_mappings().size()}; }
+};
+
+TEST_F(PerfBufferTest, IsEnabledAndEmptyOnceOpen) {
+  auto buffer = open();
+  EXPECT_GE(buffer.fd(), 0);
+  EXPECT_FALSE(buffer.readable());
+  EXPECT_TRUE(drain(buffer).empty());
+  EXPECT_EQ(emit(8), 0);
+}
+
+// S6
+TEST_F(PerfBufferTest, IsReadableUntilDrained) {
+  auto buffer = open();
+  for (int lap = 0; lap < 3; ++lap) {
+    ASSERT_EQ(emit(8), 0);
+    EXPECT_TRUE(buffer.readable());
+    ASSERT_EQ(emit(8), 0);
+    EXPECT_TRUE(buffer.readable());
+    EXPECT_EQ(drain(buffer).size(), 2u);
+    EXPECT_FALSE(buffer.readable());
+  }
+}
+
+// S7: enabled last. With the ioctl made a no-op that "succeeds", the event never is.
+TEST_F(PerfBufferTest, TheEventIsDisabledUntilAllIsInPlace) {
+  EXPECT_EQ(in_child([&] {
+              refuse(SYS_ioctl, PERF_EVENT_IOC_ENABLE, 0);
+              auto buffer = open();
+              return std::to_string(emit(8));
+            }),
+            std::to_string(-EOPNOTSUPP));
+}
+
+// S7. A file that survived exec would keep the event, and K45's map entry, alive for ever.
+TEST_F(PerfBufferTest, TheEventIsClosedOnExec) {
+  auto buffer = open();
+  EXPECT_EQ(::fcntl(buffer.fd(), F_GETFD), FD_CLOEXEC);
+}
+
+// S7: sample_period is 1. An event without a period is not a sampling one, and refuses another.
+TEST_F(PerfBufferTest, TheEventHasASamplePeriod) {
+  auto buffer = open();
+  std::uint64_t period = 1;
+  EXPECT_EQ(::ioctl(buffer.fd(), PERF_EVENT_IOC_PERIOD, &period), 0) << errno;
+}
+
+TEST_F(PerfBufferTest, TheMappingIsOfAControlPageAndTheRing) {
+  for (const std::size_t page_count : {1, 2, 16}) {
+    auto buffer = open(page_count);
+    const auto mappings = perf_event_mappings();
+    ASSERT_EQ(mappings.size(), 1u);
+    EXPECT_EQ(mappings[0].size, (1 + page_count) * os::page_size());
+    EXPECT_EQ(mappings[0].permissions, "rw-s");
+  }
+}
+
+TEST_F(PerfBufferTest, DestructionDisablesUnmapsAndCloses) {
+  ASSERT_EQ(held(), (Held{0, 0}));
+  {
+    auto buffer = open();
+    EXPECT_EQ(held(), (Held{1, 1}));
+    EXPECT_EQ(emit(8), 0);
+  }
+  EXPECT_EQ(held(), (Held{0, 0}));
+  EXPECT_EQ(emit(8), -EOPNOTSUPP);
+}
+
+TEST_F(PerfBufferTest, MoveConstructionTakesEverything) {
+  auto first = open();
+  const int fd = first.fd();
+  ASSERT_EQ(emit(8), 0);
+  {
+    PerfBuffer second{std::move(first)};
+    EXPECT_EQ(held(), (Held{1, 1}));
+    EXPECT_EQ(second.fd(), fd);
+    EXPECT_TRUE(second.readable());
+    EXPECT_EQ(emit(8), 0);
+    EXPECT_EQ(drain(second).size(), 2u);
+  }
+  EXPECT_EQ(held(), (Held{0, 0}));
+  EXPECT_EQ(emit(8), -EOPNOTSUPP);
+}
+
+TEST_F(PerfBufferTest, MovedFromItIsEmpty) {
+  auto first = open();
+  ASSERT_EQ(emit(8), 0);
+  {
+    const PerfBuffer second{std::move(first)};
+    EXPECT_EQ(first.fd(), -1);  // NOLINT(bugprone-use-after-move): that is the test
+    EXPECT_FALSE(first.readable());
+    EXPECT_TRUE(drain(first).empty());
+  }
+  EXPECT_FALSE(first.readable());  // also when the ring it had is unmapped
+  EXPECT_TRUE(drain(first).empty());
+}
+
+TEST_F(PerfBufferTest, MoveAssignmentReleasesWhatWasThere) {
+  auto other_emitter = must(Emitter::create());
+  auto other_array = must(PerfEventArray::from_fd(other_emitter.map_fd()));
+  PerfBuffer kept = open();
+  PerfBuffer other = must(other_array.open(cpu(), 4));
+  ASSERT_EQ(held(), (Held{2, 2}));
+  ASSERT_EQ(other_emitter.emit(cpu(), 8), 0);
+
+  kept = std::move(other);
+  EXPECT_EQ(held(), (Held{1, 1}));
+  EXPECT_EQ(perf_event_mappings().at(0).size, 5 * os::page_size());
+  EXPECT_EQ(emit(8), -EOPNOTSUPP);
+  EXPECT_EQ(other_emitter.emit(cpu(), 8), 0);
+  EXPECT_EQ(drain(kept).size(), 2u);
+  EXPECT_EQ(other.fd(), -1);  // NOLINT(bugprone-use-after-move)
+  EXPECT_FALSE(other.readable());
+
+  other = open();  // what was moved from may hold something again
+  EXPECT_EQ(emit(8), 0);
+  EXPECT_EQ(drain(other).size(), 1u);
+}
+
+TEST_F(PerfBufferTest, MoveAssignmentToItselfChangesNothing) {
+  auto buffer = open();
+  ASSERT_EQ(emit(8), 0);
+  PerfBuffer& same = buffer;
+  buffer.PerfBuffer::operator=(std::move(same));
+  EXPECT_EQ(held(), (Held{1, 1}));
+  EXPECT_EQ(drain(buffer).size(), 1u);
+  EXPECT_EQ(emit(8), 0);
+}
+
+// S2: data_tail is written when the drain ends, and not before.
+TEST_F(PerfBufferTest, DataTailMovesOnceADrain) {
+  auto buffer = open(1);
+  ASSERT_EQ(emit(4), 0);
+  const RingMemory ring{drain(buffer).at(0), 1};
+  EXPECT_EQ(ring.page.data_tail, 16u);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(emit(12), 0);
+  buffer.for_each([&](const PerfEvent&) { EXPECT_EQ(ring.page.data_tail, 16u); });
+  EXPECT_EQ(ring.page.data_tail, 16u + 3 * 24);
+  EXPECT_EQ(ring.page.data_tail, ring.page.data_head);
+}
+
+// S1: what arrives during a drain waits for the next.
+TEST_F(PerfBufferTest, ADrainEndsWhereDataHeadWas) {
+  auto buffer = open();
+  ASSERT_EQ(emit(8), 0);
+  int seen = 0;
+  buffer.for_each([&](const PerfEvent&) {
+    ++seen;
+    EXPECT_EQ(emit(8), 0);
+  });
+  EXPECT_EQ(seen, 1);
+  EXPECT_TRUE(buffer.readable());
+  EXPECT_EQ(drain(buffer).size(), 1u);
+}
+
+// S3: the record that f broke on has been consumed, those after it have not.
+TEST_F(PerfBufferTest, BreakingOffLeavesTheRest) {
+  auto buffer = open();
+  ASSERT_EQ(emitter().emit_many(cpu(), 8, 5).written, 5u);
+  const auto flow = buffer.try_fold(0, [](int n, const PerfEvent&) -> ControlFlow<int, int> {
+    if (n == 1) return Break{42};
+    return Continue{n + 1};
+  });
+  ASSERT_TRUE(flow.is_break());
+  EXPECT_EQ(flow.break_value(), 42);
+  const auto rest = drain(buffer);
+  ASSERT_EQ(rest.size(), 3u);
+  EXPECT_EQ(rest[0].number(), 2u);
+}
+
+// S2, S3
+TEST_F(PerfBufferTest, ThrowingLeavesTheRest) {
+  auto buffer = open();
+  ASSERT_EQ(emitter().emit_many(cpu(), 8, 3).written, 3u);
+  EXPECT_THROW(buffer.for_each([](const PerfEvent&) { throw std::runtime_error("f"); }),
+               std::runtime_error);
+  const auto rest = drain(buffer);
+  ASSERT_EQ(rest.size(), 2u);
+  EXPECT_EQ(rest[0].number(), 1u);
+}
+
+TEST_F(PerfBufferTest, FoldsWhatItDelivers) {
+  auto buffer = open();
+  ASSERT_EQ(emitter().emit_many(cpu(), 8, 5).written, 5u);
+  const auto bytes = buffer.fold(std::size_t{0}, [](std::size_t sum, const PerfEvent& event) {
+    const auto& sample = std::get<Sample>(event);
+    return sum + sample.head.size() + sample.tail.size();
+  });
+  EXPECT_EQ(bytes, 5 * 12u);
+}
+
+// The event is for all processes, on one CPU: output from another finds it wanting (K43).
+TEST_F(PerfBufferTest, TakesOutputOfItsCpuOnly) {
+  if (!other_cpu()) GTEST_SKIP() << "only one CPU is online";
+  auto here = open();
+  auto there = must(array().open(*other_cpu()));
+  EXPECT_EQ(emitter().emit(cpu(), 8), 0);
+  EXPECT_EQ(drain(here).size(), 1u);
+  EXPECT_FALSE(there.readable());
+  EXPECT_EQ(emitter().emit(*other_cpu(), 8), 0);
+  EXPECT_FALSE(here.readable());
+  EXPECT_EQ(drain(there).size(), 1u);
+  EXPECT_EQ(emitter().emit(*other_cpu(), 8, cpu()), -EOPNOTSUPP);
+  EXPECT_EQ(emitter().emit(cpu(), 8, *other_cpu()), -EOPNOTSUPP);
+}
+
+}  // namespace
+}  // namespace perfring::live

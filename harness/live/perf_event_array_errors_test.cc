@@ -1,0 +1,154 @@
+// Every way in which the system refuses a map or an entry, provoked (K44).
+
+#include <bpf/bpf.h>
+#include <linux/bpf.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+#include <variant>
+
+#include <gmock/gmock.h>
+
+#include "harness/live/testing.h"
+#include "perfring/os/fd.h"
+#include "perfring/os/syscalls.h"
+
+namespace perfring::live {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class PerfEventArrayErrorsTest : public LiveTest {
+ protected:
+  // The cause of a failure, which must be a T.
+  template <class T, class Result>
+  static T cause(const Result& result) {
+    if (result) throw std::runtime_error("it succeeded");
+    return std::get<T>(result.error().cause);
+  }
+};
+
+TEST_F(PerfEventArrayErrorsTest, AClosedDescriptorIsNoMap) {
+  const auto array = PerfEventArray::from_fd(-1);
+  const auto error = cause<SyscallError>(array);
+  EXPECT_STREQ(error.call, "fcntl(F_DUPFD_CLOEXEC)");
+  EXPECT_EQ(error.object, "map fd -1");
+  EXPECT_EQ(error.io_error, std::errc::bad_file_descriptor);
+  EXPECT_EQ(array.error().message(), "`fcntl(F_DUPFD_CLOEXEC)` failed: Bad file descriptor");
+  EXPECT_EQ(array.error().explain(),
+            "asked for: fcntl(F_DUPFD_CLOEXEC) of map fd -1\n"
+            "the system said: Bad file descriptor\n"
+            "to change: give the descriptor of an open BPF map");
+}
+
+TEST_F(PerfEventArrayErrorsTest, APipeIsNoMap) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const os::Fd in{ends[0]};
+  const os::Fd out{ends[1]};
+  const auto array = PerfEventArray::from_fd(in.get());
+  const auto error = cause<SyscallError>(array);
+  EXPECT_STREQ(error.call, "bpf_obj_get_info_by_fd");
+  EXPECT_EQ(error.io_error, std::errc::invalid_argument);
+  EXPECT_EQ(array.error().message(), "`bpf_obj_get_info_by_fd` failed: Invalid argument");
+  EXPECT_THAT(array.error().explain(), HasSubstr("to change: give a BPF map"));
+}
+
+TEST_F(PerfEventArrayErrorsTest, AMapOfAnotherTypeIsRefused) {
+  for (const bpf_map_type type : {BPF_MAP_TYPE_ARRAY, BPF_MAP_TYPE_HASH}) {
+    const os::Fd map{bpf_map_create(type, nullptr, 4, 4, 1, nullptr)};
+    ASSERT_GE(map.get(), 0);
+    const auto array = PerfEventArray::from_fd(map.get());
+    EXPECT_EQ(cause<InvalidMapType>(array).map_type, static_cast<std::uint32_t>(type));
+    EXPECT_EQ(array.error().message(), "invalid map type " + std::to_string(type));
+    EXPECT_THAT(array.error().explain(),
+                AllOf(HasSubstr("it is of type " + std::to_string(type)),
+                      HasSubstr("give a map of BPF_MAP_TYPE_PERF_EVENT_ARRAY (4)")));
+  }
+}
+
+// A program answers BPF_OBJ_GET_INFO_BY_FD too, and its info starts with its type: 4, the perf
+// event array's, is BPF_PROG_TYPE_SCHED_ACT's.
+TEST_F(PerfEventArrayErrorsTest, AProgramIsNoMap) {
+  static_assert(static_cast<int>(BPF_PROG_TYPE_SCHED_ACT) ==
+                static_cast<int>(BPF_MAP_TYPE_PERF_EVENT_ARRAY));
+  for (const bpf_prog_type type : {BPF_PROG_TYPE_SCHED_ACT, BPF_PROG_TYPE_RAW_TRACEPOINT}) {
+    std::array<bpf_insn, 2> instructions{};
+    instructions[0].code = BPF_ALU64 | BPF_MOV | BPF_K;
+    instructions[1].code = BPF_JMP | BPF_EXIT;
+    const os::Fd program{
+        bpf_prog_load(type, nullptr, "GPL", instructions.data(), instructions.size(), nullptr)};
+    ASSERT_GE(program.get(), 0);
+    const auto array = PerfEventArray::from_fd(program.get());
+    if (type == BPF_PROG_TYPE_SCHED_ACT) {
+      EXPECT_EQ(cause<SyscallError>(array).io_error, std::errc::invalid_argument);
+      EXPECT_THAT(array.error().explain(), HasSubstr("to change: give a BPF map"));
+    } else {
+      EXPECT_EQ(cause<InvalidMapType>(array).map_type, static_cast<std::uint32_t>(type));
+    }
+  }
+}
+
+// The helper says E2BIG of such an index as well (perf_event_array_test.cc).
+TEST_F(PerfEventArrayErrorsTest, AnIndexOutsideTheMapIsAnIOError) {
+  if (!other_cpu()) GTEST_SKIP() << "only one CPU is online";
+  auto emitter = must(Emitter::create(*other_cpu()));
+  auto array = must(PerfEventArray::from_fd(emitter.map_fd()));
+  const auto buffer = array.open(*other_cpu(), 8);
+  const auto error = cause<PerfBufferError>(buffer);
+  EXPECT_EQ(error.kind, PerfBufferError::Kind::IOError);
+  EXPECT_EQ(error.io_error, std::errc::argument_list_too_long);  // E2BIG
+  EXPECT_EQ(error.cpu, *other_cpu());
+  EXPECT_EQ(error.page_count, 8u);
+  EXPECT_EQ(buffer.error().message(), "Argument list too long");
+  EXPECT_THAT(buffer.error().explain(),
+              AllOf(HasSubstr("BPF_MAP_UPDATE_ELEM of index " + std::to_string(*other_cpu())),
+                    HasSubstr("use an index below the map's max_entries")));
+}
+
+TEST_F(PerfEventArrayErrorsTest, AReadOnlyMapIsAnIOError) {
+  const auto info = must(os::bpf_map_info_of(emitter().map_fd()));
+  bpf_get_fd_by_id_opts options{};
+  options.sz = sizeof(options);
+  options.open_flags = BPF_F_RDONLY;
+  const os::Fd read_only{bpf_map_get_fd_by_id_opts(info.id, &options)};
+  ASSERT_GE(read_only.get(), 0) << errno;
+  auto array = must(PerfEventArray::from_fd(read_only.get()));
+  const auto buffer = array.open(cpu());
+  const auto error = cause<PerfBufferError>(buffer);
+  EXPECT_EQ(error.kind, PerfBufferError::Kind::IOError);
+  EXPECT_EQ(error.io_error, std::errc::operation_not_permitted);
+  EXPECT_EQ(error.page_count, 2u);
+  EXPECT_EQ(buffer.error().message(), "Operation not permitted");
+  EXPECT_THAT(buffer.error().explain(), HasSubstr("a map that is not read-only"));
+}
+
+TEST_F(PerfEventArrayErrorsTest, ABufferThatCannotBeOpenedSaysWhy) {
+  const auto refused = array().open(cpu(), 3);
+  EXPECT_EQ(cause<PerfBufferError>(refused).kind, PerfBufferError::Kind::InvalidPageCount);
+  EXPECT_EQ(refused.error().message(), "invalid page count 3, the value must be a power of two");
+  const auto no_cpu = array().open(1u << 20);
+  EXPECT_EQ(cause<PerfBufferError>(no_cpu).kind, PerfBufferError::Kind::OpenError);
+  EXPECT_THAT(no_cpu.error().explain(), HasSubstr("choose an online CPU"));
+  EXPECT_EQ(emit(8), -ENOENT);  // no entry was made
+}
+
+// K44, on the call that PerfEventArray makes: a descriptor that is no event, or no longer open.
+TEST_F(PerfEventArrayErrorsTest, OnlyAnOpenEventCanBeAnEntry) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const os::Fd in{ends[0]};
+  const os::Fd out{ends[1]};
+  for (const int fd : {-1, in.get(), array().fd()}) {
+    const auto updated = os::bpf_map_update(array().fd(), 0, static_cast<std::uint32_t>(fd));
+    ASSERT_FALSE(updated.has_value()) << fd;
+    EXPECT_EQ(updated.error(), std::errc::bad_file_descriptor) << fd;
+  }
+}
+
+}  // namespace
+}  // namespace perfring::live

@@ -1,0 +1,140 @@
+// The map's side: whose entries they are, how long they last, and what the helper says of them
+// (K43, K45).
+
+#include "perfring/perf_event_array.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "harness/live/process.h"
+#include "harness/live/testing.h"
+#include "perfring/os/cpus.h"
+
+namespace perfring::live {
+namespace {
+
+class PerfEventArrayTest : public LiveTest {};
+
+TEST_F(PerfEventArrayTest, AnEmptyEntryTakesNoOutput) {
+  EXPECT_EQ(emit(8), -ENOENT);
+}
+
+TEST_F(PerfEventArrayTest, AnIndexOutsideTheMapTakesNoOutput) {
+  auto emitter = must(Emitter::create(1));
+  auto array = must(PerfEventArray::from_fd(emitter.map_fd()));
+  EXPECT_EQ(emitter.emit(0, 8, 0), -ENOENT);
+  EXPECT_EQ(emitter.emit(0, 8, 1), -E2BIG);
+  EXPECT_EQ(emitter.emit(0, 8, 1000), -E2BIG);
+}
+
+TEST_F(PerfEventArrayTest, OutputGoesToTheEntryOfItsIndex) {
+  auto buffer = must(array().open(cpu()));
+  EXPECT_EQ(emitter().emit(cpu(), 8, cpu()), 0);
+  EXPECT_EQ(emitter().emit(cpu(), 8), 0);
+  EXPECT_EQ(drain(buffer).size(), 2u);
+  if (!other_cpu()) return;
+  EXPECT_EQ(emitter().emit(cpu(), 8, *other_cpu()), -ENOENT);
+}
+
+TEST_F(PerfEventArrayTest, HoldsItsOwnDescriptorOfTheMap) {
+  EXPECT_NE(array().fd(), emitter().map_fd());
+  EXPECT_EQ(::fcntl(array().fd(), F_GETFD), FD_CLOEXEC);
+  emitter().close_map();
+  auto buffer = open();
+  EXPECT_EQ(emit(8), 0);
+}
+
+// K45: the entry goes with the map file through which it was put, so a buffer holds that file.
+TEST_F(PerfEventArrayTest, ABufferKeepsItsEntryWhenAllElseIsClosed) {
+  std::optional<PerfEventArray> array = must(PerfEventArray::from_fd(emitter().map_fd()));
+  std::optional<PerfEventArrayBuffer> buffer = must(array->open(cpu()));
+  this->array() = must(PerfEventArray::from_fd(must(Emitter::create()).map_fd()));  // let go
+  emitter().close_map();
+  EXPECT_EQ(emit(8), 0);
+  array.reset();
+  EXPECT_EQ(emit(8), 0);
+  EXPECT_EQ(drain(*buffer).size(), 2u);
+  {
+    PerfEventArrayBuffer moved = *std::move(buffer);
+    buffer.reset();
+    EXPECT_EQ(emit(8), 0);
+    EXPECT_EQ(drain(moved).size(), 1u);
+  }
+  EXPECT_EQ(emit(8), -ENOENT);  // the program still has the map, but nobody the file
+}
+
+// The same, seen from the kernel: what keeps the entry is the file, not the event.
+TEST_F(PerfEventArrayTest, AnEntryGoesWithTheLastDescriptorOfTheMapFile) {
+  PerfBuffer event = open();  // the part of a PerfEventArrayBuffer that holds no map
+  EXPECT_EQ(emit(8), 0);
+  emitter().close_map();
+  EXPECT_EQ(emit(8), 0);  // array() has it
+  this->array() = must(PerfEventArray::from_fd(must(Emitter::create()).map_fd()));
+  EXPECT_EQ(emit(8), -ENOENT);
+  EXPECT_EQ(drain(event).size(), 2u);
+}
+
+TEST_F(PerfEventArrayTest, DestroyingABufferLeavesItsEntry) {
+  std::optional<PerfEventArrayBuffer> buffer = open();
+  EXPECT_EQ(emit(8), 0);
+  buffer.reset();
+  EXPECT_EQ(emit(8), -EOPNOTSUPP);  // not ENOENT
+}
+
+TEST_F(PerfEventArrayTest, OpeningAnIndexAgainReplacesItsEntry) {
+  auto first = open();
+  ASSERT_EQ(emit(8), 0);
+  auto second = open();
+  ASSERT_EQ(emit(8), 0);
+  ASSERT_EQ(emit(8), 0);
+  EXPECT_EQ(drain(first).size(), 1u);
+  EXPECT_EQ(drain(second).size(), 2u);
+  {
+    auto gone = std::move(first);
+  }
+  EXPECT_EQ(emit(8), 0);  // the entry is the second's
+}
+
+TEST_F(PerfEventArrayTest, BuffersOfAllCpusWorkAtOnce) {
+  std::vector<PerfEventArrayBuffer> buffers;
+  const auto cpus = os::online_cpus();
+  for (const std::uint32_t cpu : cpus) buffers.push_back(must(array().open(cpu)));
+  for (std::size_t i = 0; i < cpus.size(); ++i) {
+    ASSERT_EQ(emitter().emit_many(cpus[i], 8, 10, 1000 * i).written, 10u);
+  }
+  for (std::size_t i = 0; i < cpus.size(); ++i) {
+    const auto seen = drain(buffers[i]);
+    ASSERT_EQ(seen.size(), 10u);
+    EXPECT_EQ(seen[0].number(), 1000 * i);
+  }
+}
+
+// S7 holds for a buffer of the map too.
+TEST_F(PerfEventArrayTest, OptionsReachTheBuffer) {
+  auto buffer = open(PerfBufferOptions{.page_count = 16, .wakeup_watermark = 1u << 30});
+  const auto mappings = perf_event_mappings();
+  ASSERT_EQ(mappings.size(), 1u);
+  EXPECT_EQ(mappings[0].size, 17 * os::page_size());
+}
+
+TEST_F(PerfEventArrayTest, LeaksNothing) {
+  const std::size_t files = open_files();
+  {
+    auto array = must(PerfEventArray::from_fd(emitter().map_fd()));
+    auto buffer = must(array.open(cpu()));
+    EXPECT_EQ(open_files(), files + 2);
+    const PerfEventArray moved = std::move(array);
+    EXPECT_EQ(open_files(), files + 2);
+  }
+  EXPECT_EQ(open_files(), files);
+  EXPECT_FALSE(PerfEventArray::from_fd(0).has_value());
+  EXPECT_FALSE(array().open(1u << 20).has_value());
+  EXPECT_EQ(open_files(), files);
+}
+
+}  // namespace
+}  // namespace perfring::live
