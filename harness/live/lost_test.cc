@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 #include "harness/live/testing.h"
 
@@ -68,7 +69,7 @@ TEST_F(LostTest, ARecordAsLargeAsTheRingNeverFits) {
 // K14, K15
 TEST_F(LostTest, ComesOnceBeforeTheNextRecordThatFits) {
   auto buffer = open(1);
-  for (const std::uint64_t refusals : {1, 5, 1000}) {
+  for (const std::uint64_t refusals : std::initializer_list<std::uint64_t>{1, 5, 1000}) {
     SCOPED_TRACE(refusals);
     ASSERT_NO_FATAL_FAILURE(overfill(refusals));
     for (const Seen& seen : drain(buffer)) EXPECT_TRUE(seen.is_sample());

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <random>
 
 #include "harness/live/testing.h"
@@ -87,7 +88,7 @@ TEST_F(OversizeTest, TheRecordsAroundItAreDelivered) {
 
 // K7
 TEST_F(OversizeTest, OfSizeZeroIsInvisible) {
-  for (const std::size_t payload : {65517, 65524}) {
+  for (const std::size_t payload : std::initializer_list<std::size_t>{65517, 65524}) {
     auto buffer = open(pages(kRoomy));
     fill_payload(payload, 7);
     ASSERT_EQ(emit(payload), 0);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 
 #include "harness/live/testing.h"
@@ -66,7 +67,8 @@ TEST_F(PageCountTest, IsTheOneGiven) {
 
 // These need no kernel: the count is refused before the system is asked, or the CPU would be.
 TEST(PageCountArguments, OthersThanPowersOfTwoAreRefused) {
-  for (const std::size_t page_count : {0, 3, 5, 6, 7, 100, 1000}) {
+  for (const std::size_t page_count :
+       std::initializer_list<std::size_t>{0, 3, 5, 6, 7, 100, 1000}) {
     const auto buffer = PerfBuffer::open(kNoCpu, page_count);
     ASSERT_FALSE(buffer.has_value());
     EXPECT_EQ(buffer.error().kind, Kind::InvalidPageCount);

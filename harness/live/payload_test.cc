@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <initializer_list>
 #include <set>
 #include <vector>
 
@@ -76,7 +77,8 @@ TEST_F(PayloadTest, PaddingIsWhatTheRingHeldBefore) {
   }
 
   fill_payload(100);
-  for (const std::size_t size : {0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 13, 94, 97}) {
+  for (const std::size_t size :
+       std::initializer_list<std::size_t>{0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 13, 94, 97}) {
     ASSERT_EQ(emit(size), 0);
     const auto seen = drain(buffer);
     ASSERT_EQ(seen.size(), 1u);

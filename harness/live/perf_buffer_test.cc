@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -80,7 +81,7 @@ TEST_F(PerfBufferTest, TheEventHasASamplePeriod) {
 }
 
 TEST_F(PerfBufferTest, TheMappingIsOfAControlPageAndTheRing) {
-  for (const std::size_t page_count : {1, 2, 16}) {
+  for (const std::size_t page_count : std::initializer_list<std::size_t>{1, 2, 16}) {
     auto buffer = open(page_count);
     const auto mappings = perf_event_mappings();
     ASSERT_EQ(mappings.size(), 1u);
