@@ -1,0 +1,157 @@
+// The drain takes sound samples at a run and looks at all else one by one. Whatever it does, what
+// it delivers is what was written: runs of every length and size, broken off by anything, by the
+// ring's end, by a callback that breaks or throws.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "perfring/ring/ring.h"
+#include "perfring/ring/testing/ledger.h"
+
+namespace perfring {
+namespace {
+
+using testing::copy;
+using testing::drain;
+using testing::Ledger;
+using testing::payload;
+using testing::Seen;
+
+constexpr std::size_t kSize = 65536;
+
+Ring<> ring_over(Ledger& ledger) {
+  return *Ring<>::over(ledger.page(), ledger.fake().data());
+}
+
+void expect_all_delivered(Ledger& ledger) {
+  ASSERT_EQ(drain(ring_over(ledger)), ledger.expected());
+  ASSERT_EQ(ledger.page().data_tail, ledger.fake().head());
+}
+
+TEST(RingGears, TheRingsEndMayFallAnywhereInARunOfAnySize) {
+  Ledger ledger{kSize};
+  for (const std::size_t size : {16U, 24U, 32U, 48U, 104U, 264U}) {
+    for (unsigned before = 0; before <= 20; ++before) {
+      for (std::uint64_t into = 0; into < size; into += 8) {
+        ledger.restart(kSize - before * size - into);
+        for (unsigned i = 0; i < 36; ++i) ledger.sample(payload(size - 12, i));
+        expect_all_delivered(ledger);
+        ASSERT_FALSE(HasFatalFailure())
+            << before << " records of " << size << " and " << into << " bytes before the end";
+      }
+    }
+  }
+}
+
+// Two sizes that take turns, each for as many records as `first` and `second` say.
+TEST(RingGears, RunsMayBeOfAnyLength) {
+  Ledger ledger{kSize};
+  for (unsigned first = 1; first <= 20; ++first) {
+    for (unsigned second = 1; second <= 20; ++second) {
+      ledger.restart(kSize - 24 * first);
+      for (unsigned i = 0; i < 4 * (first + second); ++i) {
+        ledger.sample(payload(i % (first + second) < first ? 12 : 20, i));
+      }
+      expect_all_delivered(ledger);
+      ASSERT_FALSE(HasFatalFailure()) << "runs of " << first << " and " << second;
+    }
+  }
+}
+
+// misc says where the kernel was; it may differ from one record to the next.
+TEST(RingGears, MiscIsNotLookedAt) {
+  Ledger ledger{kSize, kSize - 600};
+  for (unsigned i = 0; i < 60; ++i) {
+    const std::uint64_t at = ledger.fake().head();
+    if (i % 20 == 19) {
+      ledger.lost(i);
+    } else {
+      ledger.sample(payload(12, i));
+    }
+    const auto misc = static_cast<std::uint16_t>(i < 25 ? 0xffff : i * 257);
+    ledger.fake().put(at + offsetof(perf_event_header, misc), &misc, sizeof(misc));
+  }
+  expect_all_delivered(ledger);
+}
+
+// A run of samples that have the header of the run, and say less, or too much, about raw.
+TEST(RingGears, EachRawSizeOfARunIsItsOwn) {
+  Ledger ledger{kSize};
+  for (unsigned run = 0; run <= 20; ++run) {
+    for (std::uint32_t raw = 0; raw <= 30; ++raw) {
+      ledger.restart(0);
+      for (unsigned i = 0; i < run; ++i) ledger.sample(payload(12, i), 24);
+      if (raw <= 12) {
+        ledger.sample(payload(raw, run), 24);
+      } else {
+        ledger.bad_raw(raw, 24);
+      }
+      for (unsigned i = 0; i < 20; ++i) ledger.sample(payload(12, i), 24);
+      expect_all_delivered(ledger);
+      ASSERT_FALSE(HasFatalFailure()) << "raw size " << raw << " after " << run << " records";
+    }
+  }
+}
+
+// Long and short runs, straddling records, LOST, and everything that is skipped.
+void write_some_of_everything(Ledger& ledger) {
+  for (unsigned i = 0; i < 21; ++i) ledger.sample(payload(12, i));
+  ledger.lost(1);
+  for (unsigned i = 0; i < 3; ++i) ledger.sample(payload(4, i));
+  ledger.bad(Defect::BadSample, PERF_RECORD_SAMPLE, 8);
+  for (unsigned i = 0; i < 14; ++i) ledger.sample(payload(36, i));
+  ledger.bad_raw(100, 48);
+  ledger.bad(Defect::UnexpectedType, PERF_RECORD_COMM, 40);
+  for (unsigned i = 0; i < 10; ++i) ledger.sample(payload(20, i));
+  ledger.bad(Defect::BadLost, PERF_RECORD_LOST, 16);
+  ledger.lost(2, 48);
+  for (unsigned i = 0; i < 9; ++i) ledger.sample(payload(12, i));
+}
+
+class RingGearsResumed : public ::testing::TestWithParam<std::uint64_t> {
+ protected:
+  RingGearsResumed() { write_some_of_everything(ledger_); }
+  Ledger ledger_{kSize, GetParam()};
+};
+
+// The ring's end: nowhere, in a run, in the LOST, in the malformed records, in the last run.
+INSTANTIATE_TEST_SUITE_P(Starts, RingGearsResumed,
+                         ::testing::Values(0, kSize - 256, kSize - 520, kSize - 592, kSize - 1288,
+                                           kSize - 1336, kSize - 1600, kSize - 1880));
+
+TEST_P(RingGearsResumed, DrainsThatBreakAfterAFewEventsDeliverAllOfThemInTurn) {
+  for (std::size_t few = 1; few <= 24; ++few) {
+    ledger_.page().data_tail = GetParam();
+    std::vector<Seen> seen;
+    while (ledger_.page().data_tail != ledger_.page().data_head) {
+      for (Seen& each : drain(ring_over(ledger_), few - 1)) seen.push_back(std::move(each));
+      ASSERT_EQ(ledger_.page().data_tail, ledger_.ends().at(seen.size() - 1));
+    }
+    ASSERT_EQ(seen, ledger_.expected()) << few << " at a time";
+  }
+}
+
+TEST_P(RingGearsResumed, DrainsThatThrowAfterAFewEventsDeliverAllOfThemInTurn) {
+  for (std::size_t few = 1; few <= 24; ++few) {
+    ledger_.page().data_tail = GetParam();
+    std::vector<Seen> seen;
+    while (ledger_.page().data_tail != ledger_.page().data_head) {
+      std::size_t count = 0;
+      try {
+        ring_over(ledger_).for_each([&](const PerfEvent& event) {
+          seen.push_back(copy(event));
+          if (++count == few) throw std::runtime_error{"enough"};
+        });
+      } catch (const std::runtime_error&) {
+      }
+      ASSERT_EQ(ledger_.page().data_tail, ledger_.ends().at(seen.size() - 1));
+    }
+    ASSERT_EQ(seen, ledger_.expected()) << few << " at a time";
+  }
+}
+
+}  // namespace
+}  // namespace perfring

@@ -1,0 +1,187 @@
+// S10 and S8 with memory that changes underneath, and with memory that says what is read of it:
+// an oversize payload may overwrite records that are being read.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "perfring/ring/ring.h"
+#include "perfring/ring/testing/ledger.h"
+
+namespace perfring {
+namespace {
+
+using testing::drain;
+using testing::Ledger;
+using testing::payload;
+using testing::Seen;
+
+constexpr std::size_t kSize = 65536;
+
+template <class M>
+Ring<M> ring_over(Ledger& ledger) {
+  return *Ring<M>::over(ledger.page(), ledger.fake().data());
+}
+
+// Counts the 64-bit loads of each word of the ring, and damages it once loaded.
+struct DamagesWords : DefaultMemory {
+  static inline std::byte* data;
+  static inline std::vector<int> loads;
+
+  template <class T>
+  static T read(const std::byte* address) {
+    const T value = DefaultMemory::read<T>(address);
+    if (sizeof(T) == 8 && address >= data && address < data + kSize) {
+      const auto offset = static_cast<std::size_t>(address - data);
+      ++loads[offset / 8];
+      std::memset(data + offset, 0xff, 8);
+    }
+    return value;
+  }
+};
+
+// One of each kind, at a place where it is looked at by itself and where it ends a run.
+void write_each_kind(Ledger& ledger) {
+  const auto run = [&] {
+    for (unsigned i = 0; i < 13; ++i) ledger.sample(payload(12, i));
+  };
+  ledger.lost(0x0102'0304'0506'0708);
+  run();
+  ledger.lost(2);
+  ledger.bad(Defect::BadSample, PERF_RECORD_SAMPLE, 8);
+  run();
+  ledger.bad_raw(13, 24);
+  ledger.bad(Defect::BadLost, PERF_RECORD_LOST, 8);
+  ledger.bad(Defect::BadLost, PERF_RECORD_LOST, 16);
+  run();
+  ledger.bad(Defect::UnexpectedType, PERF_RECORD_COMM, 24);
+  ledger.sample(payload(100));
+  run();
+  ledger.bad_size(PERF_RECORD_SAMPLE, 20, 48);
+}
+
+TEST(RingS10, TheHeaderOfEachKindIsLoadedOnceAndBelieved) {
+  for (const std::uint64_t start : {std::uint64_t{0}, kSize - 8, kSize - 16, kSize - 24 * 14 - 8,
+                                    kSize - 24 * 14 - 16, kSize - 24 * 20}) {
+    Ledger ledger{kSize, start};
+    write_each_kind(ledger);
+    DamagesWords::data = ledger.fake().data().data();
+    DamagesWords::loads.assign(kSize / 8, 0);
+    const std::vector<Seen> seen = drain(ring_over<DamagesWords>(ledger));
+    ASSERT_EQ(seen.size(), ledger.expected().size());
+    std::uint64_t at = start;
+    for (std::size_t i = 0; i < seen.size(); at = ledger.ends()[i++]) {
+      const Seen& expected = ledger.expected()[i];
+      EXPECT_EQ(DamagesWords::loads[at % kSize / 8], 1) << i << " from " << start;
+      EXPECT_EQ(seen[i].kind, expected.kind) << i << " from " << start;
+      EXPECT_EQ(seen[i].defect, expected.defect) << i << " from " << start;
+      EXPECT_EQ(seen[i].count, expected.count) << i << " from " << start;
+      EXPECT_EQ(seen[i].bytes.size(), expected.bytes.size()) << i << " from " << start;
+      EXPECT_EQ(seen[i].head_size, expected.head_size) << i << " from " << start;
+    }
+    EXPECT_EQ(ledger.page().data_tail, ledger.fake().head());
+  }
+}
+
+// Raises each raw size once it has been loaded: if it is loaded again, it must be checked again.
+struct RaisesRawSizes : DefaultMemory {
+  static inline std::byte* data;
+
+  template <class T>
+  static T read(const std::byte* address) {
+    const T value = DefaultMemory::read<T>(address);
+    if (sizeof(T) == 4 && address >= data && address < data + kSize) {
+      std::memset(data + (address - data), 0xff, sizeof(T));
+    }
+    return value;
+  }
+};
+
+TEST(RingS10, ARawSizeThatGrowsWhenLookedAtLeadsNowhereElse) {
+  for (std::uint64_t before = 0; before < 24 * 20; before += 8) {
+    Ledger ledger{kSize, kSize - before};
+    for (unsigned i = 0; i < 40; ++i) ledger.sample(payload(i % 17 == 16 ? 11 : 12, i), 24);
+    RaisesRawSizes::data = ledger.fake().data().data();
+    const std::vector<Seen> seen = drain(ring_over<RaisesRawSizes>(ledger));
+    ASSERT_EQ(seen.size(), ledger.expected().size());
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      if (seen[i].kind == Seen::Kind::Malformed) {
+        EXPECT_EQ(seen[i].defect, Defect::BadSample);
+      } else {
+        EXPECT_EQ(seen[i], ledger.expected()[i]);
+      }
+    }
+    EXPECT_EQ(ledger.page().data_tail, ledger.fake().head());
+  }
+}
+
+// Publishes one more record as soon as data_head has been read.
+struct PublishesOnRead : DefaultMemory {
+  static inline Ledger* ledger;
+
+  static Position read_once(const SharedPosition& field) {
+    const Position value = DefaultMemory::read_once(field);
+    if (&field == &ledger->page().data_head) ledger->sample(payload(12, 99));
+    return value;
+  }
+};
+
+TEST(RingS1, WhatIsPublishedRightAfterTheReadOfHeadWaits) {
+  Ledger ledger{kSize, kSize - 96};
+  PublishesOnRead::ledger = &ledger;
+  std::size_t written = 0;
+  for (unsigned i = 0; i < 20; ++i) ledger.sample(payload(12, i));
+  for (int round = 0; round < 3; ++round) {
+    const std::uint64_t head = ledger.fake().head();
+    const std::vector<Seen> due{ledger.expected().begin() + static_cast<long>(written),
+                                ledger.expected().end()};
+    written = ledger.expected().size();
+    EXPECT_EQ(drain(ring_over<PublishesOnRead>(ledger)), due);
+    EXPECT_EQ(ledger.page().data_tail, head);
+  }
+}
+
+// Notes the reads that lie outside [data_tail, data_head).
+struct Bounded : DefaultMemory {
+  static inline const std::byte* data;
+  static inline std::uint64_t tail;
+  static inline std::uint64_t head;
+  static inline int outside;
+
+  template <class T>
+  static T read(const std::byte* address) {
+    if (address >= data - 64 && address < data + kSize + 64) {
+      const auto index = static_cast<std::uint64_t>(address - data);
+      if ((index - tail) % kSize + sizeof(T) > head - tail || index % sizeof(T) != 0) ++outside;
+    }
+    return DefaultMemory::read<T>(address);
+  }
+};
+
+// A drain of the first `length` bytes of a record, for every kind.
+TEST(RingS8, NoByteOutsideOfTailToHeadIsRead) {
+  for (const std::uint32_t type : {PERF_RECORD_SAMPLE, PERF_RECORD_LOST, PERF_RECORD_COMM}) {
+    for (const std::size_t size : {0U, 8U, 16U, 24U, 32U}) {
+      for (std::size_t length = 8; length <= 32; length += 8) {
+        for (std::uint64_t run = 0; run <= 12; ++run) {
+          Ledger ledger{kSize, kSize - 24 * run};
+          for (unsigned i = 0; i < run; ++i) ledger.sample(payload(12, i));
+          ledger.fake().raw_record(type, size, {}, length);
+          Bounded::data = ledger.fake().data().data();
+          Bounded::tail = ledger.page().data_tail;
+          Bounded::head = ledger.page().data_head;
+          Bounded::outside = 0;
+          drain(ring_over<Bounded>(ledger));
+          ASSERT_EQ(Bounded::outside, 0) << "type " << type << " of size " << size << ", " << length
+                                         << " bytes available, after " << run << " samples";
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace perfring

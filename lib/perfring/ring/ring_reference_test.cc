@@ -1,0 +1,152 @@
+// The drain beside a reference that reads the rules S4, S5, S8 and S9 off the bytes, one by one,
+// slowly: on a ring of 256 bytes with whatever in it, and positions wherever.
+
+#include <gtest/gtest.h>
+#include <linux/perf_event.h>
+
+#include <array>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "perfring/ring/ring.h"
+#include "perfring/ring/testing/seen.h"
+
+namespace perfring {
+namespace {
+
+using testing::drain;
+using testing::Seen;
+
+constexpr std::uint64_t kSize = 256;
+
+class Reference {
+ public:
+  Reference(const std::array<std::byte, kSize>& data, std::uint64_t tail, std::uint64_t head)
+      : data_{data}, at_{tail}, left_{(head - tail) % (std::uint64_t{1} << 32)}, head_{head} {}
+
+  std::vector<Seen> events() {
+    if (left_ == 0) return {};
+    if (left_ > kSize) {
+      return {malformed(Defect::BadPositions, head_ - kSize, kSize)};
+    }
+    if (at_ % 8 != 0 || head_ % 8 != 0) return {malformed(Defect::BadPositions, at_, left_)};
+    std::vector<Seen> events;
+    while (left_ != 0) {
+      const std::uint64_t size = number<std::uint16_t>(at_ + 6);
+      if (size < 8 || size % 8 != 0 || size > left_) {
+        events.push_back(malformed(Defect::BadSize, at_, left_));
+        break;
+      }
+      events.push_back(record(size));
+      at_ += size;
+      left_ -= size;
+    }
+    return events;
+  }
+
+ private:
+  Seen record(std::uint64_t size) const {
+    switch (number<std::uint32_t>(at_)) {
+      case 9: {  // SAMPLE
+        const std::uint64_t raw = size < 12 ? 0 : number<std::uint32_t>(at_ + 8);
+        if (size < 12 || 12 + raw > size) return malformed(Defect::BadSample, at_, size);
+        return Seen::sample(bytes(at_ + 12, raw), before_end(at_ + 12, raw));
+      }
+      case 2:  // LOST
+        if (size < 24) return malformed(Defect::BadLost, at_, size);
+        return Seen::lost(number<std::uint64_t>(at_ + 16));
+      default:
+        return malformed(Defect::UnexpectedType, at_, size);
+    }
+  }
+
+  Seen malformed(Defect defect, std::uint64_t at, std::uint64_t size) const {
+    return Seen::malformed(defect, bytes(at, size), before_end(at, size));
+  }
+
+  std::vector<std::byte> bytes(std::uint64_t at, std::uint64_t length) const {
+    std::vector<std::byte> copy;
+    for (std::uint64_t i = 0; i < length; ++i) copy.push_back(data_[(at + i) % kSize]);
+    return copy;
+  }
+
+  static std::size_t before_end(std::uint64_t at, std::uint64_t length) {
+    std::size_t count = 0;
+    while (count < length && (at % kSize) + count < kSize) ++count;
+    return count;
+  }
+
+  template <class T>
+  T number(std::uint64_t at) const {
+    const std::vector<std::byte> copy = bytes(at, sizeof(T));
+    T value;
+    std::memcpy(&value, copy.data(), sizeof(T));
+    return value;
+  }
+
+  const std::array<std::byte, kSize>& data_;
+  std::uint64_t at_;
+  std::uint64_t left_;
+  std::uint64_t head_;
+};
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : engine_{seed} {}
+  // One of 0 .. below - 1. (The standard distributions differ from library to library.)
+  std::uint64_t below(std::uint64_t below) { return engine_() % below; }
+  bool one_in(std::uint64_t n) { return below(n) == 0; }
+  std::uint64_t any() { return engine_(); }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+// Mostly records that a kernel could have written, in runs; some that are not.
+void fill(std::array<std::byte, kSize>& data, std::uint64_t tail, Random& random) {
+  for (std::byte& each : data) each = static_cast<std::byte>(random.any());
+  std::uint64_t size = 16;
+  for (std::uint64_t at = tail; at < tail + kSize;) {
+    if (random.one_in(6)) size = 8 * (1 + random.below(6));
+    const std::uint32_t types[]{9, 9, 9, 9, 9, 9, 2, static_cast<std::uint32_t>(random.any())};
+    const perf_event_header header{
+        types[random.below(8)], 0,
+        static_cast<std::uint16_t>(random.one_in(40) ? random.any() : size)};
+    const auto raw = static_cast<std::uint32_t>(random.one_in(10) ? random.below(size) : size - 12);
+    std::byte bytes[12];
+    std::memcpy(bytes, &header, 8);
+    std::memcpy(bytes + 8, &raw, 4);
+    for (std::uint64_t i = 0; i < 12; ++i) data[(at + i) % kSize] = bytes[i];
+    at += size;
+  }
+}
+
+TEST(RingReference, AgreesOnEveryRing) {
+  alignas(8) std::array<std::byte, kSize> data;
+  perf_event_mmap_page page{};
+  Ring<> ring = *Ring<>::over(page, data);
+  for (std::uint64_t seed = 0; seed < 10000; ++seed) {
+    Random random{seed};
+    const std::uint64_t bases[]{0, 512, (std::uint64_t{1} << 32) - 128, random.any() & ~7ULL};
+    const std::uint64_t tail = bases[random.below(4)] + 8 * random.below(64);
+    std::uint64_t head = tail + 8 * random.below(kSize / 8 + 1);
+    if (random.one_in(50)) head = random.any();
+    if (random.one_in(50)) head += random.below(300);
+    fill(data, tail, random);
+    page.data_tail = tail;
+    // A 32-bit kernel's head, and one whose high half is torn, are as good.
+    page.data_head = random.one_in(2) ? head : (head & 0xffff'ffff) | (random.any() << 32);
+
+    const std::vector<Seen> expected = Reference{data, tail, head}.events();
+    const std::string which = "seed " + std::to_string(seed);
+    ASSERT_EQ(ring.readable(), !expected.empty()) << which;
+    ASSERT_EQ(drain(ring, kSize), expected) << which;
+    ASSERT_LE(expected.size(), kSize / 8) << which;
+    ASSERT_EQ(page.data_tail, tail + (head - tail) % (std::uint64_t{1} << 32)) << which;
+  }
+}
+
+}  // namespace
+}  // namespace perfring
