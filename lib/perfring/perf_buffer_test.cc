@@ -1,0 +1,222 @@
+// S7, and a PerfBuffer's life, on a stand-in for the kernel: no privileges needed. What a kernel
+// makes of it is harness/live's.
+
+#include "perfring/perf_buffer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "perfring/testing/fake_kernel.h"
+
+namespace perfring {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeKernel;
+using Kind = PerfBufferError::Kind;
+
+class PerfBufferS7 : public ::testing::Test {
+ protected:
+  static const std::size_t kPage;
+  FakeKernel kernel_;
+};
+const std::size_t PerfBufferS7::kPage = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+
+// All of it is looked at, so that nothing else is set.
+void expect_event(const perf_event_attr& actual, const perf_event_attr& expected) {
+  EXPECT_EQ(std::memcmp(&actual, &expected, sizeof(expected)), 0);
+}
+
+perf_event_attr bpf_output() {
+  perf_event_attr attr;
+  std::memset(&attr, 0, sizeof(attr));
+  attr.type = 1;     // PERF_TYPE_SOFTWARE
+  attr.config = 10;  // PERF_COUNT_SW_BPF_OUTPUT
+  attr.size = sizeof(attr);
+  attr.sample_period = 1;
+  attr.sample_type = 1024;  // PERF_SAMPLE_RAW
+  attr.disabled = 1;
+  return attr;
+}
+
+TEST_F(PerfBufferS7, OpensABpfOutputEventOnOneCpuForAllProcesses) {
+  ASSERT_TRUE(PerfBuffer::open(3).has_value());
+  perf_event_attr expected = bpf_output();
+  expected.wakeup_events = 1;
+  expect_event(kernel_.event, expected);
+  EXPECT_EQ(kernel_.pid, -1);
+  EXPECT_EQ(kernel_.cpu, 3);
+  EXPECT_EQ(kernel_.group, -1);
+  EXPECT_EQ(kernel_.flags, 8UL) << "PERF_FLAG_FD_CLOEXEC";
+}
+
+TEST_F(PerfBufferS7, AWatermarkTakesThePlaceOfOneWakeupForEachRecord) {
+  ASSERT_TRUE(PerfBuffer::open(0, {.page_count = 4, .wakeup_watermark = 8192}).has_value());
+  perf_event_attr expected = bpf_output();
+  expected.watermark = 1;
+  expected.wakeup_watermark = 8192;
+  expect_event(kernel_.event, expected);
+}
+
+// Writes a sample of 4 bytes to the event's file, at `position` of a ring of so many pages.
+void emit(int fd, std::size_t page, std::size_t page_count, std::uint64_t position) {
+  const perf_event_header header{PERF_RECORD_SAMPLE, 0, 16};
+  const std::uint32_t words[]{4, 0xcafebabe};
+  const std::uint64_t next = position + 16;
+  const auto write = [&](const void* from, std::size_t length, std::size_t at) {
+    ASSERT_EQ(::pwrite(fd, from, length, static_cast<off_t>(at)), static_cast<ssize_t>(length));
+  };
+  write(&header, 8, page + position % (page * page_count));
+  write(words, 8, page + (position + 8) % (page * page_count));
+  write(&next, 8, offsetof(perf_event_mmap_page, data_head));
+}
+
+TEST_F(PerfBufferS7, TheRingIsPageCountPagesBehindTheFirst) {
+  for (const std::size_t pages : {1U, 2U, 8U, 64U}) {
+    auto buffer = PerfBuffer::open(0, pages);
+    ASSERT_TRUE(buffer.has_value());
+    EXPECT_FALSE(buffer->readable());
+    // A record that straddles the end, so that the size shows.
+    const std::uint64_t tail = 3 * pages * kPage - 8;
+    ASSERT_EQ(::pwrite(buffer->fd(), &tail, 8, offsetof(perf_event_mmap_page, data_tail)), 8);
+    emit(buffer->fd(), kPage, pages, tail);
+    EXPECT_TRUE(buffer->readable());
+    int samples = 0;
+    buffer->for_each([&](const PerfEvent& event) {
+      const auto* sample = std::get_if<Sample>(&event);
+      ASSERT_NE(sample, nullptr);
+      ASSERT_EQ(sample->head.size(), 4U);
+      std::uint32_t value = 0;
+      std::memcpy(&value, sample->head.data(), 4);
+      samples += value == 0xcafebabe;
+    });
+    EXPECT_EQ(samples, 1) << pages;
+    std::uint64_t committed = 0;
+    ASSERT_EQ(::pread(buffer->fd(), &committed, 8, offsetof(perf_event_mmap_page, data_tail)), 8);
+    EXPECT_EQ(committed, tail + 16) << "the kernel sees it";
+  }
+}
+
+TEST_F(PerfBufferS7, TheDefaultIsTwoPages) {
+  auto buffer = PerfBuffer::open(0);
+  ASSERT_TRUE(buffer.has_value());
+  emit(buffer->fd(), kPage, 2, 2 * kPage + 64);
+  const std::uint64_t tail = 2 * kPage + 64;
+  ASSERT_EQ(::pwrite(buffer->fd(), &tail, 8, offsetof(perf_event_mmap_page, data_tail)), 8);
+  EXPECT_EQ(buffer->fold(0, [](int n, PerfEvent event) { return n + (event.index() == 0); }), 1);
+  EXPECT_EQ(PerfBufferOptions{}.page_count, 2U);
+  EXPECT_EQ(PerfBufferOptions{}.wakeup_watermark, 0U);
+}
+
+TEST_F(PerfBufferS7, IsEnabledOnceMappedAndDisabledBeforeItIsNot) {
+  int fd = -1;
+  {
+    const auto buffer = PerfBuffer::open(0);
+    ASSERT_TRUE(buffer.has_value());
+    fd = buffer->fd();
+    EXPECT_EQ(FakeKernel::mappings(), 1);
+  }
+  const std::string number = std::to_string(fd);
+  EXPECT_THAT(kernel_.calls, ElementsAre("open " + number, "enable " + number + ", mapped",
+                                         "disable " + number + ", mapped"));
+  EXPECT_FALSE(FakeKernel::is_open(fd));
+  EXPECT_EQ(FakeKernel::mappings(), 0);
+}
+
+TEST_F(PerfBufferS7, PageCountsAreCheckedBeforeAnythingIsOpened) {
+  for (const std::size_t count : {0U, 3U, 5U, 6U, 1023U}) {
+    const auto buffer = PerfBuffer::open(2, count);
+    ASSERT_FALSE(buffer.has_value()) << count;
+    EXPECT_EQ(buffer.error().kind, Kind::InvalidPageCount);
+    EXPECT_EQ(buffer.error().page_count, count);
+    EXPECT_EQ(buffer.error().cpu, 2U);
+    EXPECT_FALSE(buffer.error().io_error);
+  }
+  EXPECT_THAT(kernel_.calls, ElementsAre());
+  // 2 GiB are not too many (the file is shorter, but nobody touches it).
+  EXPECT_TRUE(PerfBuffer::open(2, (std::size_t{1} << 31) / kPage).has_value());
+}
+
+class PerfBufferFails : public PerfBufferS7 {
+ protected:
+  void expect_error(Kind kind, int error) {
+    const auto buffer = PerfBuffer::open(5, 4);
+    ASSERT_FALSE(buffer.has_value());
+    EXPECT_EQ(buffer.error().kind, kind);
+    EXPECT_EQ(buffer.error().io_error, std::error_code(error, std::generic_category()));
+    EXPECT_EQ(buffer.error().cpu, 5U);
+    EXPECT_EQ(buffer.error().page_count, 4U);
+    EXPECT_EQ(FakeKernel::mappings(), 0);
+    if (kernel_.calls.empty()) return;
+    EXPECT_FALSE(FakeKernel::is_open(std::stoi(kernel_.calls[0].substr(5))));
+  }
+};
+
+TEST_F(PerfBufferFails, ToOpen) {
+  kernel_.open_errno = EACCES;
+  expect_error(Kind::OpenError, EACCES);
+}
+
+TEST_F(PerfBufferFails, ToMapAndClosesTheEvent) {
+  kernel_.event_cannot_be_mapped = true;
+  expect_error(Kind::MMapError, ENODEV);
+}
+
+TEST_F(PerfBufferFails, ToEnableAndUnmapsAndClosesTheEvent) {
+  kernel_.enable_errno = EPERM;
+  expect_error(Kind::PerfEventEnableError, EPERM);
+}
+
+TEST_F(PerfBufferS7, MovedFromItIsEmptyForEver) {
+  auto first = PerfBuffer::open(0);
+  ASSERT_TRUE(first.has_value());
+  const int fd = first->fd();
+  emit(fd, kPage, 2, 0);
+  {
+    PerfBuffer second{*std::move(first)};
+    EXPECT_EQ(second.fd(), fd);
+    EXPECT_TRUE(second.readable());
+    EXPECT_EQ(first->fd(), -1);
+    EXPECT_FALSE(first->readable());
+    first->for_each([](const PerfEvent&) { FAIL(); });
+    EXPECT_TRUE(second.readable()) << "whoever drained it";
+    EXPECT_EQ(kernel_.calls.size(), 2U) << "nothing is disabled by a move";
+  }
+  EXPECT_EQ(first->fd(), -1);
+  EXPECT_FALSE(first->readable());
+  first = PerfBuffer::open(0);
+  EXPECT_GE(first->fd(), 0);
+}
+
+TEST_F(PerfBufferS7, AssignedToItGivesUpWhatItHeld) {
+  auto first = PerfBuffer::open(0);
+  auto second = PerfBuffer::open(1);
+  ASSERT_TRUE(first.has_value() && second.has_value());
+  const int old = first->fd();
+  const int kept = second->fd();
+  emit(kept, kPage, 2, 0);
+  kernel_.calls.clear();
+  *first = *std::move(second);
+  EXPECT_THAT(kernel_.calls, ElementsAre("disable " + std::to_string(old) + ", mapped"));
+  EXPECT_FALSE(FakeKernel::is_open(old));
+  EXPECT_EQ(FakeKernel::mappings(), 1);
+  EXPECT_EQ(first->fd(), kept);
+  EXPECT_TRUE(first->readable());
+  EXPECT_EQ(second->fd(), -1);
+  EXPECT_FALSE(second->readable());
+  PerfBuffer& same = *first;
+  *first = std::move(same);
+  EXPECT_EQ(first->fd(), kept) << "to itself";
+  EXPECT_TRUE(first->readable());
+  EXPECT_TRUE(FakeKernel::is_open(kept));
+}
+
+}  // namespace
+}  // namespace perfring

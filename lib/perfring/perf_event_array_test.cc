@@ -1,0 +1,150 @@
+// A PerfEventArray on a stand-in for the kernel: what it asks for, and how long it keeps the map.
+
+#include "perfring/perf_event_array.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "perfring/testing/fake_kernel.h"
+
+namespace perfring {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeKernel;
+
+class Array : public ::testing::Test {
+ protected:
+  Array() : map_fd_{::open("/dev/null", O_RDONLY | O_CLOEXEC)} {}
+  ~Array() override { ::close(map_fd_); }
+
+  // The kernel refuses bytes that are not zero behind those it knows.
+  void expect_zeroes_behind(std::size_t used) {
+    ASSERT_EQ(kernel_.bpf_size, sizeof(bpf_attr));
+    const auto bytes = std::as_bytes(std::span(&kernel_.bpf, 1)).subspan(used);
+    EXPECT_TRUE(std::ranges::all_of(bytes, [](std::byte each) { return each == std::byte{0}; }));
+  }
+
+  FakeKernel kernel_;
+  int map_fd_;
+};
+
+TEST_F(Array, IsASecondDescriptorOfTheMap) {
+  int fd = -1;
+  {
+    const auto array = PerfEventArray::from_fd(map_fd_);
+    ASSERT_TRUE(array.has_value());
+    fd = array->fd();
+    EXPECT_NE(fd, map_fd_);
+    EXPECT_EQ(::fcntl(fd, F_GETFD), FD_CLOEXEC);
+    EXPECT_EQ(static_cast<int>(kernel_.bpf.info.bpf_fd), fd);
+    expect_zeroes_behind(offsetof(bpf_attr, info.info) + 8);
+  }
+  EXPECT_FALSE(FakeKernel::is_open(fd));
+  EXPECT_TRUE(FakeKernel::is_open(map_fd_));
+}
+
+TEST_F(Array, IsOverNoOtherTypeOfMap) {
+  kernel_.map_info.type = BPF_MAP_TYPE_RINGBUF;
+  const auto array = PerfEventArray::from_fd(map_fd_);
+  ASSERT_FALSE(array.has_value());
+  const auto* error = std::get_if<InvalidMapType>(&array.error().cause);
+  ASSERT_NE(error, nullptr);
+  EXPECT_EQ(error->map_type, static_cast<std::uint32_t>(BPF_MAP_TYPE_RINGBUF));
+}
+
+// A BPF program of type 4 answers like a map of type 4, but for the sizes.
+TEST_F(Array, IsOverNothingWithOtherSizes) {
+  for (const auto& [key, value] : {std::pair{4U, 8U}, {8U, 4U}, {0U, 4U}, {4U, 0U}}) {
+    kernel_.map_info.key_size = key;
+    kernel_.map_info.value_size = value;
+    const auto array = PerfEventArray::from_fd(map_fd_);
+    ASSERT_FALSE(array.has_value()) << key << ", " << value;
+    const auto* error = std::get_if<SyscallError>(&array.error().cause);
+    ASSERT_NE(error, nullptr);
+    EXPECT_EQ(error->io_error, std::errc::invalid_argument);
+  }
+}
+
+TEST_F(Array, OpenPutsTheEventIntoTheEntryOfItsCpu) {
+  auto array = PerfEventArray::from_fd(map_fd_);
+  ASSERT_TRUE(array.has_value());
+  const auto buffer = array->open(7);
+  ASSERT_TRUE(buffer.has_value());
+  EXPECT_EQ(kernel_.cpu, 7);
+  EXPECT_EQ(kernel_.updated, (std::pair{7U, static_cast<unsigned>(buffer->fd())}));
+  EXPECT_EQ(static_cast<int>(kernel_.bpf.map_fd), array->fd());
+  EXPECT_EQ(kernel_.bpf.flags, 0U) << "BPF_ANY";
+  expect_zeroes_behind(offsetof(bpf_attr, flags) + 8);
+  EXPECT_EQ(kernel_.calls.back(), "update") << "of an event that is enabled and mapped";
+}
+
+TEST_F(Array, OpenPassesOnPageCountsAndOptions) {
+  auto array = PerfEventArray::from_fd(map_fd_);
+  ASSERT_TRUE(array.has_value());
+  const auto error_of = [](const auto& buffer) {
+    return std::get<PerfBufferError>(buffer.error().cause);
+  };
+  auto buffer = array->open(1, 3);
+  ASSERT_FALSE(buffer.has_value());
+  EXPECT_EQ(error_of(buffer).kind, PerfBufferError::Kind::InvalidPageCount);
+  EXPECT_EQ(error_of(buffer).page_count, 3U);
+  ASSERT_TRUE(array->open(1, {.page_count = 1, .wakeup_watermark = 100}).has_value());
+  EXPECT_EQ(kernel_.event.wakeup_watermark, 100U);
+  kernel_.open_errno = EMFILE;
+  buffer = array->open(1);
+  ASSERT_FALSE(buffer.has_value());
+  EXPECT_EQ(error_of(buffer).page_count, 2U) << "the default";
+}
+
+TEST_F(Array, OpenThatCannotUpdateSaysSoAndLeavesNothing) {
+  auto array = PerfEventArray::from_fd(map_fd_);
+  ASSERT_TRUE(array.has_value());
+  kernel_.update_errno = E2BIG;
+  const auto buffer = array->open(9, 4);
+  ASSERT_FALSE(buffer.has_value());
+  const auto error = std::get<PerfBufferError>(buffer.error().cause);
+  EXPECT_EQ(error.kind, PerfBufferError::Kind::IOError);
+  EXPECT_EQ(error.io_error, std::error_code(E2BIG, std::generic_category()));
+  EXPECT_EQ(error.cpu, 9U);
+  EXPECT_EQ(error.page_count, 4U);
+  EXPECT_EQ(FakeKernel::mappings(), 0);
+}
+
+TEST_F(Array, ABufferKeepsTheMapOpen) {
+  auto array = std::optional{*PerfEventArray::from_fd(map_fd_)};
+  const int fd = array->fd();
+  {
+    const auto buffer = array->open(0);
+    ASSERT_TRUE(buffer.has_value());
+    array.reset();
+    EXPECT_TRUE(FakeKernel::is_open(fd));
+  }
+  EXPECT_FALSE(FakeKernel::is_open(fd));
+}
+
+TEST_F(Array, PinsAndPinnedOnesGoByTheirPath) {
+  const auto array = PerfEventArray::from_fd(map_fd_);
+  ASSERT_TRUE(array.has_value());
+  ASSERT_TRUE(array->pin("/sys/fs/bpf/one").has_value());
+  EXPECT_EQ(kernel_.calls.back(), "pin");
+  EXPECT_EQ(kernel_.path, "/sys/fs/bpf/one");
+  EXPECT_EQ(static_cast<int>(kernel_.bpf.bpf_fd), array->fd());
+  expect_zeroes_behind(offsetof(bpf_attr, bpf_fd) + 4);
+  kernel_.calls.clear();
+  const auto pinned = PerfEventArray::from_pin("/sys/fs/bpf/two");
+  ASSERT_TRUE(pinned.has_value());
+  EXPECT_THAT(kernel_.calls, ElementsAre("get", "info"));
+  EXPECT_EQ(kernel_.path, "/sys/fs/bpf/two");
+}
+
+}  // namespace
+}  // namespace perfring

@@ -1,0 +1,145 @@
+#include "perfring/testing/fake_kernel.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+namespace perfring::testing {
+namespace {
+
+FakeKernel* kernel = nullptr;
+
+constexpr const char* kName = "perfring_fake_event";
+
+int fail(int error) {
+  errno = error;
+  return -1;
+}
+
+template <class T>
+T* pointer_from(std::uint64_t address) {
+  return reinterpret_cast<T*>(static_cast<std::uintptr_t>(address));
+}
+
+}  // namespace
+
+FakeKernel::FakeKernel() {
+  map_info.type = BPF_MAP_TYPE_PERF_EVENT_ARRAY;
+  map_info.key_size = 4;
+  map_info.value_size = 4;
+  kernel = this;
+}
+
+FakeKernel::~FakeKernel() {
+  kernel = nullptr;
+}
+
+int FakeKernel::mappings() {
+  std::ifstream maps{"/proc/self/maps"};
+  int count = 0;
+  for (std::string line; std::getline(maps, line);) count += line.find(kName) != line.npos;
+  return count;
+}
+
+bool FakeKernel::is_open(int fd) {
+  return ::fcntl(fd, F_GETFD) != -1;
+}
+
+int FakeKernel::perf_event_open(const perf_event_attr& attr) {
+  event = attr;
+  if (open_errno != 0) return fail(open_errno);
+  const int fd =
+      event_cannot_be_mapped ? ::eventfd(0, EFD_CLOEXEC) : ::memfd_create(kName, MFD_CLOEXEC);
+  if (!event_cannot_be_mapped && ::ftruncate(fd, 1 << 20) != 0) std::abort();
+  calls.push_back("open " + std::to_string(fd));
+  return fd;
+}
+
+int FakeKernel::ioctl(int fd, unsigned long request) {
+  const bool enable = request == PERF_EVENT_IOC_ENABLE;
+  calls.push_back((enable ? "enable " : "disable ") + std::to_string(fd) +
+                  (mappings() != 0 ? ", mapped" : ", not mapped"));
+  if (!is_open(fd)) return fail(EBADF);
+  return enable && enable_errno != 0 ? fail(enable_errno) : 0;
+}
+
+int FakeKernel::bpf_call(int command, bpf_attr& attr) {
+  std::memcpy(&bpf, &attr, sizeof(attr));
+  switch (command) {
+    case BPF_OBJ_GET_INFO_BY_FD:
+      calls.push_back("info");
+      if (!is_open(static_cast<int>(attr.info.bpf_fd))) return fail(EBADF);
+      if (attr.info.info_len != sizeof(map_info)) return fail(EFAULT);
+      std::memcpy(pointer_from<void>(attr.info.info), &map_info, sizeof(map_info));
+      return 0;
+    case BPF_MAP_UPDATE_ELEM:
+      calls.push_back("update");
+      updated = {*pointer_from<const unsigned>(attr.key),
+                 *pointer_from<const unsigned>(attr.value)};
+      return update_errno != 0 ? fail(update_errno) : 0;
+    case BPF_OBJ_PIN:
+      calls.push_back("pin");
+      path = pointer_from<const char>(attr.pathname);
+      return 0;
+    case BPF_OBJ_GET:
+      calls.push_back("get");
+      path = pointer_from<const char>(attr.pathname);
+      return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    default:
+      calls.push_back("bpf " + std::to_string(command));
+      return fail(EINVAL);
+  }
+}
+
+}  // namespace perfring::testing
+
+// In place of libc's, which they pass everything else on to.
+extern "C" long syscall(long number, ...) noexcept {
+  using perfring::testing::kernel;
+  va_list list;
+  va_start(list, number);
+  long arguments[6];
+  for (long& each : arguments) each = va_arg(list, long);
+  va_end(list);
+  if (kernel != nullptr && number == SYS_perf_event_open) {
+    kernel->pid = static_cast<int>(arguments[1]);
+    kernel->cpu = static_cast<int>(arguments[2]);
+    kernel->group = static_cast<int>(arguments[3]);
+    kernel->flags = static_cast<unsigned long>(arguments[4]);
+    return kernel->perf_event_open(*reinterpret_cast<const perf_event_attr*>(arguments[0]));
+  }
+  if (kernel != nullptr && number == SYS_bpf) {
+    kernel->bpf_size = static_cast<std::size_t>(arguments[2]);
+    return kernel->bpf_call(static_cast<int>(arguments[0]),
+                            *reinterpret_cast<bpf_attr*>(arguments[1]));
+  }
+  using Syscall = long (*)(long, ...);
+  static const auto real = reinterpret_cast<Syscall>(::dlsym(RTLD_NEXT, "syscall"));
+  return real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+              arguments[5]);
+}
+
+extern "C" int ioctl(int fd, unsigned long request, ...) noexcept {
+  using perfring::testing::kernel;
+  va_list list;
+  va_start(list, request);
+  const long argument = va_arg(list, long);
+  va_end(list);
+  if (kernel != nullptr &&
+      (request == PERF_EVENT_IOC_ENABLE || request == PERF_EVENT_IOC_DISABLE)) {
+    return kernel->ioctl(fd, request);
+  }
+  using Ioctl = int (*)(int, unsigned long, ...);
+  static const auto real = reinterpret_cast<Ioctl>(::dlsym(RTLD_NEXT, "ioctl"));
+  return real(fd, request, argument);
+}

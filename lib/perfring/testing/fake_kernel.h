@@ -1,0 +1,57 @@
+#ifndef PERFRING_TESTING_FAKE_KERNEL_H_
+#define PERFRING_TESTING_FAKE_KERNEL_H_
+
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace perfring::testing {
+
+// Stands in for the kernel in a process that links it: syscall(2) of perf_event_open and bpf, and
+// ioctl(2) of events, come here and are written down. An event is a file in memory, which mmap(2)
+// maps as it does any. There is one, which each test starts anew.
+class FakeKernel {
+ public:
+  FakeKernel();
+  ~FakeKernel();
+  FakeKernel(const FakeKernel&) = delete;
+  FakeKernel& operator=(const FakeKernel&) = delete;
+
+  // What is to fail, with which errno; 0: nothing.
+  int open_errno = 0;
+  int enable_errno = 0;
+  int update_errno = 0;
+  bool event_cannot_be_mapped = false;
+
+  // What is said of every map.
+  bpf_map_info map_info{};
+
+  // What was asked for.
+  std::vector<std::string> calls;  // "enable 5, mapped", ...
+  perf_event_attr event{};
+  int pid = 0;
+  int cpu = 0;
+  int group = 0;
+  unsigned long flags = 0;
+  bpf_attr bpf{};  // of the last bpf()
+  std::size_t bpf_size = 0;
+  std::pair<unsigned, unsigned> updated{};  // key and value of the last update
+  std::string path;                         // of the last pin or get
+
+  // How many mappings of events this process has.
+  static int mappings();
+  static bool is_open(int fd);
+
+  // The fakes of system calls: -1 and errno if they fail.
+  int perf_event_open(const perf_event_attr& attr);
+  int ioctl(int fd, unsigned long request);
+  int bpf_call(int command, bpf_attr& attr);
+};
+
+}  // namespace perfring::testing
+
+#endif  // PERFRING_TESTING_FAKE_KERNEL_H_
