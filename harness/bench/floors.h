@@ -30,8 +30,15 @@ template <class Visit>
   }
 }
 
+// Hides where a value comes from: a compiler that knew could take a guess that has turned out
+// right from the header that it was checked against, which would have to be loaded first.
+inline std::size_t opaque(std::size_t value) {
+  asm("" : "+r"(value));
+  return value;
+}
+
 // LB-spec: takes each header to be the one before it, then looks. Nothing waits for a load, which
-// is what following the records costs if they are all alike; where they are not, each surprise
+// is what following the records costs if they are all alike (there must be one at least); where they are not, each surprise
 // costs a branch misprediction.
 template <class Visit>
 [[gnu::always_inline]] inline void guess_unchecked(const std::byte* at, const std::byte* end,
@@ -41,15 +48,17 @@ template <class Visit>
     std::memcpy(&header, from, sizeof(header));
     return header;
   };
-  while (at != end) {
-    const std::uint64_t guessed = load(at);
-    std::size_t size = std::bit_cast<perf_event_header>(guessed).size;
-    // A compiler that knew where `size` comes from could take it from the header just loaded.
-    asm("" : "+r"(size));
-    do {
-      visit(at + kRawAt, size - kRawAt);
-      at += size;
-    } while (at != end && load(at) == guessed);
+  std::uint64_t guessed = load(at);
+  std::size_t size = opaque(std::bit_cast<perf_event_header>(guessed).size);
+  for (;;) {
+    visit(at + kRawAt, size - kRawAt);
+    at += size;
+    if (at == end) return;
+    const std::uint64_t header = load(at);
+    if (header != guessed) [[unlikely]] {
+      guessed = header;
+      size = opaque(std::bit_cast<perf_event_header>(guessed).size);
+    }
   }
 }
 
