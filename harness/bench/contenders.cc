@@ -12,15 +12,14 @@
 namespace perfring::bench {
 namespace {
 
-// A contender that runs `pass(Tally&)` again and again. The tally is local, so that it may live
-// in registers.
+// A contender that runs `pass() -> Tally` again and again.
 template <class Pass>
 Contender contender(const char* name, Pass pass) {
   return {name, [pass](unsigned passes) mutable {
             Tally tally;
             for (; passes != 0; --passes) {
               benchmark::ClobberMemory();  // the bytes could have changed: read them again
-              pass(tally);
+              tally += pass();
             }
             return tally;
           }};
@@ -35,19 +34,23 @@ std::vector<Contender> in_memory(const Workload& workload, const FilledMemory& m
   auto ring = Ring<>::over(page, data).value();
 
   std::vector<Contender> all;
-  all.push_back(contender("perfring", [ring, &page](Tally& tally) mutable {
+  all.push_back(contender("perfring", [ring, &page]() mutable {
     page.data_tail = 0;
-    drain_into<kCallback>(tally, ring);
+    return drain_once<kCallback>(ring);
   }));
-  all.push_back(contender("LB-spec", [begin, end](Tally& tally) {
+  all.push_back(contender("LB-spec", [begin, end] {
+    Tally tally;
     guess_unchecked(begin, end, [&tally](const std::byte* raw, std::size_t size) {
       add<kCallback>(tally, raw, size);
     });
+    return tally;
   }));
-  all.push_back(contender("LB-ptr", [begin, end](Tally& tally) {
+  all.push_back(contender("LB-ptr", [begin, end] {
+    Tally tally;
     chase_by_pointer(begin, end, [&tally](const std::byte* raw, std::size_t size) {
       add<kCallback>(tally, raw, size);
     });
+    return tally;
   }));
   // Delivers nothing by itself: it is what moving the bytes would cost.
   std::vector<std::byte> copy(workload.used_bytes);

@@ -50,14 +50,16 @@ template <class Visit>
   };
   std::uint64_t guessed = load(at);
   std::size_t size = opaque(std::bit_cast<perf_event_header>(guessed).size);
+  std::size_t raw_size = opaque(size - kRawAt);
   for (;;) {
-    visit(at + kRawAt, size - kRawAt);
+    visit(at + kRawAt, raw_size);
     at += size;
     if (at == end) return;
     const std::uint64_t header = load(at);
     if (header != guessed) [[unlikely]] {
       guessed = header;
       size = opaque(std::bit_cast<perf_event_header>(guessed).size);
+      raw_size = opaque(size - kRawAt);
     }
   }
 }

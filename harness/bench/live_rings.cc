@@ -76,7 +76,7 @@ struct LiveRings::Impl {
     Tally tally;
     for (; passes != 0; --passes) {
       __atomic_store_n(&(**ours_page).data_tail, 0, __ATOMIC_RELEASE);
-      drain_into<kCallback>(tally, *ours);
+      tally += drain_once<kCallback>(*ours);
     }
     return tally;
   }

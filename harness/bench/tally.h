@@ -17,6 +17,13 @@ struct Tally {
   std::uint64_t odd = 0;    // LOST and malformed events: there are none
 
   bool operator==(const Tally&) const = default;
+  Tally& operator+=(const Tally& other) {
+    events += other.events;
+    bytes += other.bytes;
+    sum += other.sum;
+    odd += other.odd;
+    return *this;
+  }
 };
 
 inline Tally times(const Tally& tally, std::uint64_t n) {
