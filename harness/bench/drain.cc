@@ -157,4 +157,6 @@ int main(int argc, char** argv) {
 }  // namespace
 }  // namespace perfring::bench
 
-int main(int argc, char** argv) { return perfring::bench::main(argc, argv); }
+int main(int argc, char** argv) {
+  return perfring::bench::main(argc, argv);
+}

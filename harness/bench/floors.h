@@ -38,8 +38,8 @@ inline std::size_t opaque(std::size_t value) {
 }
 
 // LB-spec: takes each header to be the one before it, then looks. Nothing waits for a load, which
-// is what following the records costs if they are all alike (there must be one at least); where they are not, each surprise
-// costs a branch misprediction.
+// is what following the records costs if they are all alike (there must be one at least); where
+// they are not, each surprise costs a branch misprediction.
 template <class Visit>
 [[gnu::always_inline]] inline void guess_unchecked(const std::byte* at, const std::byte* end,
                                                    Visit visit) {

@@ -18,7 +18,9 @@
 namespace perfring::bench {
 namespace {
 
-std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+std::size_t page_bytes() {
+  return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
 
 // The control page of a ring that somebody else has mapped, mapped once more.
 class ControlPage {
@@ -49,7 +51,9 @@ template <Callback kCallback>
 void on_sample(void* tally, int, void* raw, __u32 size) {
   add<kCallback>(*static_cast<Tally*>(tally), static_cast<const std::byte*>(raw), size);
 }
-void on_lost(void* tally, int, __u64) { ++static_cast<Tally*>(tally)->odd; }
+void on_lost(void* tally, int, __u64) {
+  ++static_cast<Tally*>(tally)->odd;
+}
 
 }  // namespace
 
@@ -108,8 +112,8 @@ std::expected<void, std::string> LiveRings::Impl::fill_ours(const Workload& work
 }
 
 std::expected<void, std::string> LiveRings::Impl::fill_libbpf(const Workload& workload) {
-  const auto sample = callback == Callback::Sum ? on_sample<Callback::Sum>
-                                                : on_sample<Callback::Count>;
+  const auto sample =
+      callback == Callback::Sum ? on_sample<Callback::Sum> : on_sample<Callback::Count>;
   libbpf.reset(perf_buffer__new(libbpf_program.events_fd(), workload.ring_bytes / page_bytes(),
                                 sample, on_lost, &libbpf_tally, nullptr));
   if (libbpf == nullptr) return std::unexpected(failure("perf_buffer__new", errno));

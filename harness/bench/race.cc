@@ -39,8 +39,8 @@ void Race::round() {
     const double ns = turn_ns(index, lane.passes);
     lane.ns.push_back(ns / (static_cast<double>(expected_.events) * lane.passes));
     // The first pass of all is too slow to tell how many make a turn.
-    lane.passes = static_cast<unsigned>(
-        std::clamp(kTurnNs * lane.passes / (ns + 1), 1.0, kPassesMax));
+    lane.passes =
+        static_cast<unsigned>(std::clamp(kTurnNs * lane.passes / (ns + 1), 1.0, kPassesMax));
   }
   first_ = (first_ + 1) % std::max<std::size_t>(1, lanes_.size());
 }

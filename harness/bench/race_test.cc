@@ -7,7 +7,9 @@
 namespace perfring::bench {
 namespace {
 
-TEST(Median, OfNothingIsNoNumber) { EXPECT_TRUE(std::isnan(median({}))); }
+TEST(Median, OfNothingIsNoNumber) {
+  EXPECT_TRUE(std::isnan(median({})));
+}
 
 TEST(Median, IsTheMiddleValue) {
   EXPECT_EQ(median({7}), 7);

@@ -18,7 +18,9 @@ void print_number(const benchmark::UserCounters& counters, const std::string& na
   }
 }
 
-int width_of(const Ratio& ratio) { return static_cast<int>(ratio.name().size()) + 2; }
+int width_of(const Ratio& ratio) {
+  return static_cast<int>(ratio.name().size()) + 2;
+}
 
 }  // namespace
 

@@ -56,7 +56,9 @@ std::string payload_name(const payload_mix& mix) {
   return name;
 }
 
-std::vector<std::size_t> measured_rings() { return {64u << 10, 512u << 10, 8u << 20}; }
+std::vector<std::size_t> measured_rings() {
+  return {64u << 10, 512u << 10, 8u << 20};
+}
 
 std::vector<payload_mix> measured_mixes() {
   return {{1, {8}},    {1, {64}},    {1, {256}},       {1, {1024}},
@@ -95,6 +97,8 @@ perf_event_mmap_page& FilledMemory::page() const {
   return *reinterpret_cast<perf_event_mmap_page*>(mapping_.data());
 }
 
-std::span<std::byte> FilledMemory::data() const { return mapping_.subspan(kPageBytes); }
+std::span<std::byte> FilledMemory::data() const {
+  return mapping_.subspan(kPageBytes);
+}
 
 }  // namespace perfring::bench

@@ -28,7 +28,7 @@ struct Workload {
   const Tally& tally(Callback callback) const { return callback == Callback::Sum ? sum : count; }
 };
 
-std::string ring_name(std::size_t ring_bytes);    // "64K"
+std::string ring_name(std::size_t ring_bytes);     // "64K"
 std::string payload_name(const payload_mix& mix);  // "8|16"
 
 // The rings and mixes that are measured.
