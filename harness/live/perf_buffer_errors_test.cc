@@ -62,12 +62,12 @@ const char* name_of(Kind kind) {
 std::string report(const std::expected<PerfBuffer, PerfBufferError>& buffer) {
   if (buffer) return "open";
   const PerfBufferError& error = buffer.error();
-  return name_of(error.kind) + (" " + std::to_string(error.io_error.value())) + " | " +
+  return std::string{name_of(error.kind)} + " " + std::to_string(error.io_error.value()) + " | " +
          error.message() + " | " + error.explain();
 }
 
 std::string beginning(const char* kind, int error_number, const std::string& message) {
-  return kind + (" " + std::to_string(error_number)) + " | " + message + " | ";
+  return std::string{kind} + " " + std::to_string(error_number) + " | " + message + " | ";
 }
 
 void limit(int resource, rlim_t value) {

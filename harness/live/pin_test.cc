@@ -31,7 +31,7 @@ template <class T>
 std::string report(const std::expected<T, PerfEventArrayError>& result) {
   if (result) return "done";
   const auto& error = std::get<SyscallError>(result.error().cause);
-  return error.call + (" " + std::to_string(error.io_error.value())) + " | " +
+  return std::string{error.call} + " " + std::to_string(error.io_error.value()) + " | " +
          result.error().message() + " | " + result.error().explain();
 }
 

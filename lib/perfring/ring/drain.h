@@ -7,7 +7,7 @@
 //            data_tail                    data_head
 //               |<------- available_ ------->|
 //   ring: ......[record|record|record|record ]......    addresses are positions modulo the size
-//               |<- consumed_ ->|
+//               |<- consumed ->at_
 //
 // A drain has three gears. Following header.size from record to record is a chain of loads that no
 // processor can shorten: that is chase(). Once the same header has come several times, guess()
@@ -49,16 +49,10 @@ class Drain {
   // `data` is a power of two long, at most 2 GiB, and 8-aligned.
   Drain(perf_event_mmap_page& page, Bytes data)
       : page_{page}, data_{data.data()}, size_{data.size()}, tail_{own_tail<M>(page)} {
-    head_ = M::read_once(page.data_head);
+    const Position head = M::read_once(page.data_head);
     M::fence_after_read_of(page.data_head);
-    available_ = static_cast<Position>(head_ - static_cast<Position>(tail_));
-  }
-
-  // Runs when the callback throws, too.
-  ~Drain() {
-    if (consumed_ == 0) return;
-    M::fence_before_write_of(page_.data_tail);
-    M::write_once(page_.data_tail, tail_ + consumed_);
+    available_ = static_cast<Position>(head - static_cast<Position>(tail_));
+    sound_ = available_ <= size_ && (head | tail_) % kAlignment == 0;
   }
 
   Drain(const Drain&) = delete;
@@ -68,153 +62,225 @@ class Drain {
   template <class Visit>
   [[gnu::always_inline]] void run(Visit visit) {
     if (available_ == 0) return;
-    if (available_ > size_ || (head_ | tail_) % kAlignment != 0) {
-      // Of positions further apart than the ring, the ring's last lap is what there is to show.
-      const std::size_t shown = std::min(available_, size_);
-      consumed_ = available_;
-      visit(malformed(Defect::BadPositions, available_ - shown, shown));
+    Cursor cursor = start();
+    const Commit commit{*this, cursor};
+    if (!sound_) {
+      visit(PerfEvent{all(Defect::BadPositions, cursor)});
       return;
     }
-    std::uint64_t header = load_header();
-    unsigned streak = 0;
-    while (chase(header, streak, visit) && inspect(header, visit)) {
+    std::uint64_t header = header_at(cursor.at);
+    while (chase(cursor, header, visit) && inspect(cursor, header, visit)) {
     }
   }
 
  private:
-  // How often a header repeats before it is guessed. A failed guess costs a branch misprediction,
-  // some ten records; at random sizes guesses must be rare, at fixed ones soon.
-  static constexpr unsigned kStreakMin = 8;
-
-  // The rest of the ring that lies in one piece: the byte at `consumed` is data_[consumed + shift].
-  struct Stretch {
-    std::size_t shift;  // wraps around: an index, not a distance
-    std::size_t limit;  // `consumed` at the ring's end, or at data_head if that comes first
+  // What is left of a drain: from `at` to `end`, which is in one piece, then rest_ bytes from
+  // data_ on. Apart from the Drain and in its hands only as a copy, so that it lives in registers.
+  struct Cursor {
+    const std::byte* at;
+    const std::byte* end;
+    std::size_t piece() const noexcept { return static_cast<std::size_t>(end - at); }
   };
+
+  // Runs when the callback throws, too.
+  struct Commit {
+    Drain& drain;
+    const Cursor& cursor;
+    [[gnu::always_inline]] ~Commit() {
+      M::fence_before_write_of(drain.page_.data_tail);
+      M::write_once(drain.page_.data_tail, drain.tail_ + (drain.available_ - drain.left(cursor)));
+    }
+  };
+
+  // A guess that fails is a branch misprediction, which costs about as much as is saved on this
+  // many records that are guessed right.
+  static constexpr std::size_t kRunMin = 8;
+  static constexpr unsigned kPatienceMax = 255;
 
   static perf_event_header decode(std::uint64_t header) noexcept {
     return std::bit_cast<perf_event_header>(header);
   }
+  static constexpr std::uint64_t encode(perf_event_header header) noexcept {
+    return std::bit_cast<std::uint64_t>(header);
+  }
+  static std::size_t size_of(std::uint64_t header) noexcept {
+    return std::endian::native == std::endian::little ? header >> 48 : header & 0xffff;
+  }
 
-  // Hides where a value comes from: the compiler could otherwise take a guess, once checked, from
-  // the header it was checked against, which puts the load back on the chain.
-  static std::size_t opaque(std::size_t value) noexcept {
+  // Hides where a value comes from.
+  template <class T>
+  static T opaque(T value) noexcept {
     asm("" : "+r"(value));
     return value;
   }
 
-  // Of a size that a stretch has room for: whether it is a SAMPLE that can hold its raw size.
-  static bool is_sample(const perf_event_header& header) noexcept {
-    return (header.type == PERF_RECORD_SAMPLE) & (header.size >= kSampleSizeMin) &
-           (header.size % kAlignment == 0);
+  // Whether it is a SAMPLE that can hold its raw size. One comparison for its type and alignment.
+  static bool is_sample(std::uint64_t header) noexcept {
+    constexpr std::uint64_t mask = encode({.type = ~__u32{0}, .misc = 0, .size = kAlignment - 1});
+    constexpr std::uint64_t sample = encode({.type = PERF_RECORD_SAMPLE, .misc = 0, .size = 0});
+    return (header & mask) == sample && size_of(header) >= kSampleSizeMin;
   }
 
-  std::size_t index_of(std::size_t offset) const noexcept {
-    return (static_cast<std::size_t>(tail_) + offset) & (size_ - 1);
+  static std::uint64_t header_at(const std::byte* record) {
+    return M::template read<std::uint64_t>(record);
+  }
+  static std::uint32_t raw_at(const std::byte* record) {
+    return M::template read<std::uint32_t>(record + kRawAt);
   }
 
-  Stretch stretch() const noexcept {
-    const std::size_t index = index_of(consumed_);
-    const std::size_t length = std::min(size_ - index, available_ - consumed_);
-    return {index - consumed_, consumed_ + length};
+  Cursor start() {
+    const std::size_t index = static_cast<std::size_t>(tail_) & (size_ - 1);
+    const std::size_t piece = std::min(available_, size_ - index);
+    rest_ = available_ - piece;
+    return {data_ + index, data_ + index + piece};
   }
 
-  std::uint64_t load_header() const {
-    return M::template read<std::uint64_t>(data_ + index_of(consumed_));
-  }
+  std::size_t left(const Cursor& cursor) const noexcept { return cursor.piece() + rest_; }
 
   // Loads the header of the next record, unless there is none.
-  bool next(std::uint64_t& header) const {
-    if (consumed_ == available_) return false;
-    header = load_header();
+  [[gnu::always_inline]] bool next(Cursor& cursor, std::uint64_t& header) {
+    if (cursor.at == cursor.end) [[unlikely]] {
+      if (rest_ == 0) return false;
+      cursor = {data_, data_ + std::exchange(rest_, 0)};
+    }
+    header = header_at(cursor.at);
     return true;
   }
 
   // Samples in one piece, from header.size to header.size. Each gear answers false if the drain
   // is over; else `header` is the next record's. This one leaves a record to inspect().
   template <class Visit>
-  [[gnu::always_inline]] bool chase(std::uint64_t& header, unsigned& streak, Visit& visit) {
-    const Stretch in = stretch();
+  [[gnu::always_inline]] bool chase(Cursor& cursor, std::uint64_t& header, Visit& visit) {
+    unsigned wait = patience_;
     for (;;) {
-      const perf_event_header decoded = decode(header);
-      const std::size_t size = decoded.size;
-      if (!is_sample(decoded) || size > in.limit - consumed_) return true;
-      if (streak >= kStreakMin) {
-        if (!guess(header, streak, in, visit)) return false;
-        continue;
+      const std::size_t size = size_of(header);
+      if (!is_sample(header) || size > cursor.piece()) [[unlikely]]
+        return true;
+      const std::uint32_t raw = raw_at(cursor.at);
+      if (raw > size - kPayloadAt) [[unlikely]]
+        return true;
+      if (!pass(cursor, size, raw, visit)) return false;
+      if (wait != 0) {
+        --wait;
+        if (!next(cursor, header)) return false;
+      } else {
+        if (!guess(cursor, header, visit)) return false;
+        wait = patience_;
       }
-      const std::byte* record = data_ + (consumed_ + in.shift);
-      const std::size_t raw = M::template read<std::uint32_t>(record + kRawAt);
-      if (raw > size - kPayloadAt) return true;
-      consumed_ += size;
-      if (!visit(PerfEvent{Sample{Bytes{record + kPayloadAt, raw}, Bytes{}}})) return false;
-      if (consumed_ == in.limit) return next(header);
-      const std::uint64_t last = std::exchange(header, load_header());
-      streak = (streak + 1) & -static_cast<unsigned>(header == last);  // no branch to mispredict
     }
   }
 
-  // Samples in one piece whose headers all equal `header`, the first of which is one. Keeps the
-  // streak if the stretch ends first; the header that broke it is left to chase().
+  // Samples in one piece that all have the header and the raw size of the record just passed. Two
+  // at a time, which halves what is not looking at them; chase() gets the odd one that ends a
+  // piece.
   template <class Visit>
-  [[gnu::always_inline]] bool guess(std::uint64_t& header, unsigned& streak, Stretch in,
-                                    Visit& visit) {
+  [[gnu::always_inline]] bool guess(Cursor& cursor, std::uint64_t& header, Visit& visit) {
     const std::uint64_t guessed = header;
-    const std::size_t size = opaque(decode(guessed).size);
+    const std::size_t size = opaque(size_of(guessed));
+    const std::size_t raw = size - kPayloadAt;
+    if (cursor.piece() < 2 * size) return next(cursor, header);
+    const std::byte* const first = cursor.at;
+    const std::byte* const last = cursor.end - 2 * size;  // where there is still room for two
     do {
-      const std::byte* record = data_ + (consumed_ + in.shift);
-      const std::size_t raw = M::template read<std::uint32_t>(record + kRawAt);
-      if (raw > size - kPayloadAt) break;
-      consumed_ += size;
-      if (!visit(PerfEvent{Sample{Bytes{record + kPayloadAt, raw}, Bytes{}}})) return false;
-      if (in.limit - consumed_ < size) return next(header);
-      header = M::template read<std::uint64_t>(data_ + (consumed_ + in.shift));
-    } while (header == guessed);
-    streak = 0;
+      header = header_at(cursor.at);
+      if (header != guessed || raw_at(cursor.at) != raw) [[unlikely]]
+        return surprised(first, cursor.at, size);
+      header = header_at(cursor.at + size);
+      if (header != guessed || raw_at(cursor.at + size) != raw) [[unlikely]] {
+        return pass(cursor, size, raw, visit) && surprised(first, cursor.at, size);
+      }
+      if (!pass(cursor, size, raw, visit) || !pass(cursor, size, raw, visit)) [[unlikely]]
+        return false;
+    } while (cursor.at <= last);
+    return next(cursor, header);
+  }
+
+  bool surprised(const std::byte* first, const std::byte* at, std::size_t size) {
+    const bool paid = static_cast<std::size_t>(at - first) >= kRunMin * size;
+    patience_ = paid ? 0 : std::min(2 * patience_ + 1, kPatienceMax);
     return true;
+  }
+
+  // The sample at hand, which is sound and in one piece.
+  template <class Visit>
+  [[gnu::always_inline]] bool pass(Cursor& cursor, std::size_t size, std::size_t raw,
+                                   Visit& visit) {
+    const Bytes payload{cursor.at + kPayloadAt, raw};
+    cursor.at += size;
+    return visit(PerfEvent{Sample{payload, Bytes{}}});
   }
 
   // Any one record, wherever it lies and whatever it is.
   template <class Visit>
-  [[gnu::always_inline]] bool inspect(std::uint64_t& header, Visit& visit) {
-    const perf_event_header decoded = decode(header);
-    const std::size_t at = consumed_;
-    const std::size_t left = available_ - consumed_;
-    const bool believable =
-        decoded.size >= sizeof(header) && decoded.size % kAlignment == 0 && decoded.size <= left;
-    consumed_ += believable ? decoded.size : left;
-    return visit(believable ? interpret(decoded, at) : malformed(Defect::BadSize, at, left)) &&
-           next(header);
+  [[gnu::always_inline]] bool inspect(Cursor& cursor, std::uint64_t& header, Visit& visit) {
+    Cursor copy = cursor;
+    const PerfEvent event = interpret(copy, decode(header));
+    cursor = copy;
+    return visit(event) && next(cursor, header);
   }
 
-  // The record at offset `at`, whose size is believable.
-  [[gnu::always_inline]] PerfEvent interpret(const perf_event_header& header,
-                                             std::size_t at) const {
+  // Takes the record at hand.
+  [[gnu::noinline]] PerfEvent interpret(Cursor& cursor, perf_event_header header) {
     const std::size_t size = header.size;
+    if (size < sizeof(header) || size % kAlignment != 0 || size > left(cursor)) {
+      return skip(Defect::BadSize, cursor, left(cursor));
+    }
     if (header.type == PERF_RECORD_SAMPLE) {
-      if (size < kSampleSizeMin) return malformed(Defect::BadSample, at, size);
-      const std::size_t raw = M::template read<std::uint32_t>(data_ + index_of(at + kRawAt));
-      if (raw > size - kPayloadAt) return malformed(Defect::BadSample, at, size);
-      return Sample{head_of(at + kPayloadAt, raw), tail_of(at + kPayloadAt, raw)};
+      if (size < kSampleSizeMin) return skip(Defect::BadSample, cursor, size);
+      const std::size_t raw = M::template read<std::uint32_t>(address(cursor, kRawAt));
+      if (raw > size - kPayloadAt) return skip(Defect::BadSample, cursor, size);
+      const Sample sample{head_of(cursor, kPayloadAt, raw), tail_of(cursor, kPayloadAt, raw)};
+      advance(cursor, size);
+      return sample;
     }
     if (header.type == PERF_RECORD_LOST) {
-      if (size < kLostSizeMin) return malformed(Defect::BadLost, at, size);
-      return Lost{M::template read<std::uint64_t>(data_ + index_of(at + kLostCountAt))};
+      if (size < kLostSizeMin) return skip(Defect::BadLost, cursor, size);
+      const Lost lost{M::template read<std::uint64_t>(address(cursor, kLostCountAt))};
+      advance(cursor, size);
+      return lost;
     }
-    return malformed(Defect::UnexpectedType, at, size);
+    return skip(Defect::UnexpectedType, cursor, size);
   }
 
-  Malformed malformed(Defect defect, std::size_t at, std::size_t size) const noexcept {
-    return {defect, head_of(at, size), tail_of(at, size)};
+  Malformed skip(Defect defect, Cursor& cursor, std::size_t size) noexcept {
+    const Malformed malformed{defect, head_of(cursor, 0, size), tail_of(cursor, 0, size)};
+    advance(cursor, size);
+    return malformed;
   }
 
-  // `length` bytes from `offset` on: those before the ring's end, and those after it.
-  Bytes head_of(std::size_t offset, std::size_t length) const noexcept {
-    const std::size_t index = index_of(offset);
-    return {data_ + index, std::min(length, size_ - index)};
+  // Everything up to data_head. Of positions further apart than the ring, the ring's last lap is
+  // what there is to show.
+  Malformed all(Defect defect, Cursor& cursor) noexcept {
+    const std::size_t shown = std::min(available_, size_);
+    const std::size_t index = (static_cast<std::size_t>(tail_) + available_ - shown) & (size_ - 1);
+    const std::size_t piece = std::min(shown, size_ - index);
+    cursor = {data_ + index, data_ + index + piece};
+    rest_ = shown - piece;
+    return skip(defect, cursor, shown);
   }
-  Bytes tail_of(std::size_t offset, std::size_t length) const noexcept {
-    const std::size_t before_end = head_of(offset, length).size();
+
+  // Past `size` bytes, of which there are so many left.
+  void advance(Cursor& cursor, std::size_t size) noexcept {
+    if (size <= cursor.piece()) {
+      cursor.at += size;
+    } else {
+      const std::size_t beyond = size - cursor.piece();
+      cursor = {data_ + beyond, data_ + std::exchange(rest_, 0)};
+    }
+  }
+
+  // Where the byte `offset` into the record at hand is, and `length` bytes from there on: those
+  // before the ring's end, and those after it.
+  const std::byte* address(const Cursor& cursor, std::size_t offset) const noexcept {
+    const std::size_t piece = cursor.piece();
+    return offset < piece ? cursor.at + offset : data_ + (offset - piece);
+  }
+  Bytes head_of(const Cursor& cursor, std::size_t offset, std::size_t length) const noexcept {
+    const std::size_t piece = cursor.piece();
+    return {address(cursor, offset), offset < piece ? std::min(length, piece - offset) : length};
+  }
+  Bytes tail_of(const Cursor& cursor, std::size_t offset, std::size_t length) const noexcept {
+    const std::size_t before_end = head_of(cursor, offset, length).size();
     return before_end == length ? Bytes{} : Bytes{data_, length - before_end};
   }
 
@@ -222,9 +288,10 @@ class Drain {
   const std::byte* const data_;
   const std::size_t size_;
   const SharedPosition tail_;  // S9: kept whole, so that what is written equals aya's
-  Position head_;
-  std::size_t available_;     // below 2^32, at most size_ unless the positions are unsound
-  std::size_t consumed_ = 0;  // at most available_
+  std::size_t available_;      // below 2^32, at most the ring's size if the positions are sound
+  std::size_t rest_;
+  unsigned patience_ = 0;  // how many records are chased between guesses
+  bool sound_;
 };
 
 }  // namespace perfring::internal

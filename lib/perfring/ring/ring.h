@@ -77,13 +77,13 @@ class Ring {
   // Continue with the last value.
   template <std::movable C, class F>
     requires std::invocable<F&, C, PerfEvent>
-  auto try_fold(C init, F&& f) -> std::invoke_result_t<F&, C, PerfEvent> {
+  [[gnu::always_inline]] auto try_fold(C init, F&& f) -> std::invoke_result_t<F&, C, PerfEvent> {
     using Flow = std::invoke_result_t<F&, C, PerfEvent>;
     static_assert(internal::is_control_flow<Flow>, "try_fold's f returns a ControlFlow<B, C>");
     static_assert(std::same_as<typename Flow::ContinueType, C>,
                   "f must continue with the type of init: ControlFlow<B, decltype(init)>");
     std::optional<Flow> broken;
-    internal::Drain<M>{*page_, data_}.run([&](const PerfEvent& event) {
+    internal::Drain<M>{*page_, data_}.run([&] [[gnu::always_inline]] (const PerfEvent& event) {
       Flow flow = std::invoke(f, std::move(init), event);
       if (flow.is_continue()) {
         init = std::move(flow).continue_value();
@@ -99,22 +99,22 @@ class Ring {
   // The same for an f(C, PerfEvent) -> C that never breaks off. Returns the last value.
   template <std::movable C, class F>
     requires std::convertible_to<std::invoke_result_t<F&, C, PerfEvent>, C>
-  [[nodiscard]] C fold(C init, F&& f) {
-    return try_fold(std::move(init),
-                    [&f](C value, const PerfEvent& event) -> ControlFlow<Never, C> {
-                      return Continue<C>{std::invoke(f, std::move(value), event)};
-                    })
-        .continue_value();
+  [[nodiscard]] [[gnu::always_inline]] C fold(C init, F&& f) {
+    internal::Drain<M>{*page_, data_}.run([&] [[gnu::always_inline]] (const PerfEvent& event) {
+      init = std::invoke(f, std::move(init), event);
+      return true;
+    });
+    return init;
   }
 
   // The same for an f(PerfEvent) that returns nothing.
   template <class F>
     requires std::is_void_v<std::invoke_result_t<F&, PerfEvent>>
-  void for_each(F&& f) {
-    static_cast<void>(fold(Unit{}, [&f](Unit unit, const PerfEvent& event) {
+  [[gnu::always_inline]] void for_each(F&& f) {
+    internal::Drain<M>{*page_, data_}.run([&f] [[gnu::always_inline]] (const PerfEvent& event) {
       std::invoke(f, event);
-      return unit;
-    }));
+      return true;
+    });
   }
 
  private:

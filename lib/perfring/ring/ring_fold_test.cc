@@ -16,16 +16,17 @@ namespace {
 std::size_t allocations = 0;
 }
 
-// Counts what the whole test binary allocates.
-void* operator new(std::size_t size) {
+// Counts what the whole test binary allocates. (Inlined, a new that is a malloc beside a delete
+// that is a free would be warned of.)
+[[gnu::noinline]] void* operator new(std::size_t size) {
   ++allocations;
   if (void* at = std::malloc(size == 0 ? 1 : size)) return at;
   std::abort();
 }
-void operator delete(void* at) noexcept {
+[[gnu::noinline]] void operator delete(void* at) noexcept {
   std::free(at);
 }
-void operator delete(void* at, std::size_t) noexcept {
+[[gnu::noinline]] void operator delete(void* at, std::size_t) noexcept {
   std::free(at);
 }
 

@@ -97,6 +97,14 @@ class Hostile : public ::testing::TestWithParam<Place> {
   std::uint64_t bad_end_ = 0;
 };
 
+// What follows a bad header: a raw size that would do, so that only the header is to blame.
+const std::vector<std::byte> kRawOf4 = [] {
+  std::vector<std::byte> body = payload(16);
+  const std::uint32_t raw = 4;
+  std::memcpy(body.data(), &raw, sizeof(raw));
+  return body;
+}();
+
 constexpr std::uint64_t before_end(unsigned run, std::uint64_t more) {
   return kSize - run * kRecord - more;
 }
@@ -113,7 +121,7 @@ TEST_P(Hostile, SizesThatAreNoSizeEndTheDrain) {
   for (const std::size_t size : {0U, 1U, 4U, 7U, 9U, 12U, 20U, 28U, 65535U}) {
     fake_.page().data_tail = GetParam().start;
     fake_.advance(GetParam().start - fake_.head());
-    write([&] { fake_.raw_record(PERF_RECORD_SAMPLE, size, payload(16), 24); });
+    write([&] { fake_.raw_record(PERF_RECORD_SAMPLE, size, kRawOf4, 24); });
     expect_rest_skipped();
   }
 }
@@ -123,7 +131,7 @@ TEST_P(Hostile, ASizeBeyondDataHeadEndsTheDrain) {
     fake_.page().data_tail = GetParam().start;
     fake_.advance(GetParam().start - fake_.head());
     // Two records of 24 follow its own 24 bytes.
-    write([&] { fake_.raw_record(type, 3 * 24 + 8, payload(16), 24); });
+    write([&] { fake_.raw_record(type, 3 * 24 + 8, kRawOf4, 24); });
     expect_rest_skipped();
   }
 }

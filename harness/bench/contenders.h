@@ -1,0 +1,18 @@
+#ifndef HARNESS_BENCH_CONTENDERS_H_
+#define HARNESS_BENCH_CONTENDERS_H_
+
+#include <vector>
+
+#include "harness/bench/race.h"
+#include "harness/bench/tally.h"
+#include "harness/bench/workload.h"
+
+namespace perfring::bench {
+
+// perfring's Ring, the two floors and memcpy, over a ring in memory, which must outlive them.
+std::vector<Contender> in_memory(const Workload& workload, const FilledMemory& memory,
+                                 Callback callback);
+
+}  // namespace perfring::bench
+
+#endif  // HARNESS_BENCH_CONTENDERS_H_

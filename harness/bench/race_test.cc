@@ -1,0 +1,66 @@
+#include "harness/bench/race.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace perfring::bench {
+namespace {
+
+TEST(Median, OfNothingIsNoNumber) {
+  EXPECT_TRUE(std::isnan(median({})));
+}
+
+TEST(Median, IsTheMiddleValue) {
+  EXPECT_EQ(median({7}), 7);
+  EXPECT_EQ(median({9, 1, 2}), 2);
+  EXPECT_EQ(median({1000, 3, 1, 2, 4}), 3);
+}
+
+TEST(Median, OfAnEvenNumberIsTheMeanOfTheMiddleTwo) {
+  EXPECT_EQ(median({4, 1}), 2.5);
+  EXPECT_EQ(median({8, 1, 2, 6}), 4);
+}
+
+// A contender that delivers `each` in a pass, and writes down that it had a turn.
+Contender contender(const char* name, const Tally& each, std::string* turns = nullptr) {
+  return {name, [=](unsigned passes) {
+            if (turns != nullptr) *turns += name;
+            return times(each, passes);
+          }};
+}
+
+TEST(Race, EveryoneHasAWarmUpAndATurnInARoundAndTheFirstOneChanges) {
+  std::string turns;
+  const Tally one{.events = 1};
+  Race race{{contender("a", one, &turns), contender("b", one, &turns)}, one};
+  race.round();
+  EXPECT_EQ(turns, "aabb");
+  race.round();
+  EXPECT_EQ(turns, "aabbbbaa");
+  race.round();
+  EXPECT_EQ(turns, "aabbbbaaaabb");
+}
+
+TEST(Race, WhoDeliversSomethingElseIsNamed) {
+  const Tally expected{.events = 3, .bytes = 36, .sum = 9};
+  Tally other = expected;
+  ++other.bytes;
+  Race race{{contender("right", expected), contender("liar", other)}, expected};
+  EXPECT_FALSE(race.wrong());
+  race.round();
+  EXPECT_EQ(race.wrong(), "liar");
+}
+
+TEST(Race, TimeIsForEachEvent) {
+  const Tally million{.events = 1'000'000};
+  Race race{{contender("instant", million)}, million};
+  EXPECT_TRUE(std::isnan(race.ns("instant")));
+  race.round();
+  EXPECT_GT(race.ns("instant"), 0);
+  EXPECT_LT(race.ns("instant"), 1'000);  // a pass would take a second
+  EXPECT_TRUE(std::isnan(race.ns("nobody")));
+}
+
+}  // namespace
+}  // namespace perfring::bench

@@ -1,0 +1,46 @@
+#ifndef HARNESS_BENCH_REPORT_H_
+#define HARNESS_BENCH_REPORT_H_
+
+#include <benchmark/benchmark.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "harness/bench/race.h"
+
+namespace perfring::bench {
+
+// One contender's ns by another's: the counter `a/b`, NaN where either is missing.
+struct Ratio {
+  const char* above;
+  const char* below;
+  std::string name() const { return std::string{above} + "/" + below; }
+};
+inline constexpr Ratio kRatios[] = {
+    {"perfring", "LB-spec"}, {"perfring", "LB-ptr"}, {"libbpf", "PerfBuffer"}};
+inline constexpr const char* kContenders[] = {"perfring", "LB-spec",    "LB-ptr",
+                                              "memcpy",   "PerfBuffer", "libbpf"};
+
+// The race's medians and ratios as the benchmark's counters, which the table below and Google
+// Benchmark's own JSON print. A contender that did not run has none.
+void count(const Race& race, benchmark::UserCounters& counters);
+
+// A line for each race: ns per event, then ratios.
+class TableReporter : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context& context) override;
+  void ReportRuns(const std::vector<Run>& runs) override;
+
+  // Races that were reported, and those of them that went wrong.
+  std::size_t races() const { return races_; }
+  std::size_t wrong() const { return wrong_; }
+
+ private:
+  std::size_t races_ = 0;
+  std::size_t wrong_ = 0;
+};
+
+}  // namespace perfring::bench
+
+#endif  // HARNESS_BENCH_REPORT_H_

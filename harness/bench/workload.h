@@ -1,0 +1,56 @@
+#ifndef HARNESS_BENCH_WORKLOAD_H_
+#define HARNESS_BENCH_WORKLOAD_H_
+
+#include <linux/perf_event.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/bench/payload_mix.h"
+#include "harness/bench/tally.h"
+
+namespace perfring::bench {
+
+// What a full ring holds, whoever wrote it: as many events of `mix` as fit, from position 0 on,
+// so that no record straddles the end.
+struct Workload {
+  Workload(std::size_t ring, const payload_mix& sizes);
+
+  std::size_t ring_bytes;
+  payload_mix mix;
+  std::size_t used_bytes = 0;
+  Tally count;  // what one drain must come to, for each callback
+  Tally sum;
+
+  const Tally& tally(Callback callback) const { return callback == Callback::Sum ? sum : count; }
+};
+
+std::string ring_name(std::size_t ring_bytes);     // "64K"
+std::string payload_name(const payload_mix& mix);  // "8|16"
+
+// The rings and mixes that are measured.
+std::vector<std::size_t> measured_rings();
+std::vector<payload_mix> measured_mixes();
+
+// A ring in ordinary memory, laid out as the kernel's mapping is and full of a workload's events.
+// Small pages, as the kernel's ring has.
+class FilledMemory {
+ public:
+  explicit FilledMemory(const Workload& workload);
+  FilledMemory(FilledMemory&& other) noexcept;
+  FilledMemory& operator=(FilledMemory&&) = delete;
+  ~FilledMemory();
+
+  perf_event_mmap_page& page() const;
+  std::span<std::byte> data() const;
+
+ private:
+  std::span<std::byte> mapping_;
+};
+
+}  // namespace perfring::bench
+
+#endif  // HARNESS_BENCH_WORKLOAD_H_
