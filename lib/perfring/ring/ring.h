@@ -101,7 +101,8 @@ class Ring {
     requires std::convertible_to<std::invoke_result_t<F&, C, PerfEvent>, C>
   [[nodiscard]] [[gnu::always_inline]] C fold(C init, F&& f) {
     internal::Drain<M>{*page_, data_}.run([&] [[gnu::always_inline]] (const PerfEvent& event) {
-      init = std::invoke(f, std::move(init), event);
+      C next = std::invoke(f, std::move(init), event);  // f may hand back `init` itself
+      init = std::move(next);
       return true;
     });
     return init;
