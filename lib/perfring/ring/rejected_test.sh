@@ -12,7 +12,7 @@ compile() { # BODY, prints diagnostics
 #include "perfring/ring/ring.h"
 using namespace perfring;
 using Flow = ControlFlow<int, int>;
-void test(Ring<>& ring) { $1; }
+void test([[maybe_unused]] Ring<>& ring) { $1; }
 END
 }
 
@@ -49,6 +49,14 @@ rejects "static_cast<void>(ring.fold(0, [](int, PerfEvent) {}))" "constraint|no 
 accepts "static_cast<void>(ring.try_fold(0, $next))"
 rejects "static_cast<void>(ring.try_fold(0L, $next))" "continue with the type of init"
 rejects "static_cast<void>(ring.try_fold(0, [](int n, PerfEvent) { return n; }))" "returns a ControlFlow"
+
+accepts "static_cast<void>(sizeof(ControlFlow<int, int>))"
+rejects "static_cast<void>(sizeof(ControlFlow<int&, int>))" "ControlFlow carries values"
+rejects "static_cast<void>(sizeof(ControlFlow<int, void>))" "ControlFlow carries values|void"
+rejects "ControlFlow<Never, int>{Break{1}}" "no matching|no viable|cannot convert"
+
+accepts "ring.for_each([](const PerfEvent& event) { static_cast<void>(std::get<Sample>(event)); })"
+rejects "ring.for_each([](PerfEvent& event) { static_cast<void>(event); })" "constraint|no matching"
 
 [ $failures -eq 0 ] && echo "all refused, and all else accepted"
 exit $((failures != 0))

@@ -138,6 +138,93 @@ TEST_F(RingFold, CallbacksMayBeMutableConstOrNotCopyable) {
   EXPECT_EQ(ring_.fold(Member{}, &Member::add).total, kEvents);
 }
 
+// Of a type that is neither copied nor default-constructed, and is passed on as a reference.
+class Log {
+ public:
+  explicit Log(int first) : events_{first} {}
+  Log(Log&&) = default;
+  Log& operator=(Log&&) = default;
+  void add(int event) { events_.push_back(event); }
+  const std::vector<int>& events() const { return events_; }
+
+ private:
+  std::vector<int> events_;
+};
+
+TEST_F(RingFold, TheValueMayBePassedThroughByReference) {
+  const Log log = ring_.fold(Log{-1}, [](Log&& value, const PerfEvent& event) -> Log&& {
+    value.add(static_cast<int>(event.index()));
+    return std::move(value);
+  });
+  ASSERT_EQ(log.events().size(), 1 + static_cast<std::size_t>(kEvents));
+  EXPECT_EQ(log.events().front(), -1);
+  EXPECT_EQ(log.events().back(), 2);
+}
+
+TEST_F(RingFold, TheResultOfFoldsCallbackConvertsToTheValue) {
+  const long count = ring_.fold(1L << 40, [](long value, const PerfEvent& event) -> int {
+    return value > kEvents ? 0 : static_cast<int>(value) + (event.index() == 0);
+  });
+  EXPECT_EQ(count, 39);
+}
+
+// A functor that counts, and that nobody may copy: the caller's own is used.
+struct Counting {
+  Counting() = default;
+  Counting(const Counting&) = delete;
+  int calls = 0;
+  int operator()(int value, const PerfEvent&) { return ++calls, value + 2; }
+};
+struct CountingUntil {
+  CountingUntil() = default;
+  CountingUntil(const CountingUntil&) = delete;
+  int calls = 0;
+  ControlFlow<Never, int> operator()(int value, const PerfEvent&) {
+    ++calls;
+    return Continue{value + 3};
+  }
+};
+
+TEST_F(RingFold, FoldsAndTryFoldsUseTheCallersOwnFunctor) {
+  Counting counting;
+  EXPECT_EQ(ring_.fold(0, counting), 2 * kEvents);
+  EXPECT_EQ(counting.calls, kEvents);
+  rewind();
+  CountingUntil until;
+  EXPECT_EQ(ring_.try_fold(0, until).continue_value(), 3 * kEvents);
+  EXPECT_EQ(until.calls, kEvents);
+}
+
+TEST_F(RingFold, AThrowPassesThroughEachOfThem) {
+  const auto one = [] { return std::make_unique<int>(1); };
+  using Value = std::unique_ptr<int>;
+  EXPECT_THROW(static_cast<void>(ring_.fold(one(), [](Value, PerfEvent) -> Value { throw 1; })),
+               int);
+  EXPECT_THROW(static_cast<void>(ring_.try_fold(
+                   one(), [](Value, PerfEvent) -> ControlFlow<int, Value> { throw 2L; })),
+               long);
+  EXPECT_THROW(ring_.for_each([](PerfEvent) { throw '3'; }), char);
+  EXPECT_EQ(ring_.fold(0, [](int n, PerfEvent) { return n + 1; }), kEvents - 3);
+}
+
+TEST_F(RingFold, ACallbackMayDrainAnotherRing) {
+  FakeRing other{65536};
+  for (unsigned i = 0; i < 100; ++i) other.sample(payload(12, i));
+  Ring<> inner = *Ring<>::over(other.page(), other.data());
+  using Flow = ControlFlow<Unit, int>;
+  const int events = ring_.fold(0, [&](int outer, PerfEvent) {
+    return outer + inner
+                       .try_fold(0,
+                                 [](int n, PerfEvent) -> Flow {
+                                   if (n == 1) return Break{};
+                                   return Continue{n + 1};
+                                 })
+                       .is_break();
+  });
+  EXPECT_EQ(events, kEvents) << "each took two of the other's";
+  EXPECT_EQ(other.page().data_tail, 2 * 24 * static_cast<std::uint64_t>(kEvents));
+}
+
 TEST_F(RingFold, ADrainAllocatesNothing) {
   std::size_t events = 0;
   const std::size_t before = allocations;
@@ -147,8 +234,11 @@ TEST_F(RingFold, ADrainAllocatesNothing) {
     if (n == 35) return Break{n};
     return Continue{n + 1};
   }));
+  rewind();
+  fake_.page().data_tail += 4;  // positions that are malformed
+  events += ring_.fold(std::size_t{0}, [](std::size_t n, const PerfEvent&) { return n + 1; });
   EXPECT_EQ(allocations, before);
-  EXPECT_EQ(events, static_cast<std::size_t>(kEvents));
+  EXPECT_EQ(events, static_cast<std::size_t>(kEvents) + 1);
 }
 
 }  // namespace
