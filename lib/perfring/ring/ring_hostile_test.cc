@@ -246,6 +246,9 @@ TEST(HostileRing, PositionsOffTheGridAreImpossible) {
                                                              tail.bytes(4096 + off, 4096 + 24))));
     FakeRing both{kSize, 4096 + off};
     EXPECT_THAT(delivered(both), IsEmpty()) << "nothing is there, wherever it is";
+    both.sample(payload(12));
+    EXPECT_THAT(delivered(both), ElementsAre(Seen::malformed(Defect::BadPositions,
+                                                             both.bytes(4096 + off, 4120 + off))));
   }
 }
 

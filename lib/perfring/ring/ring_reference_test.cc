@@ -130,7 +130,8 @@ TEST(RingReference, AgreesOnEveryRing) {
   for (std::uint64_t seed = 0; seed < 10000; ++seed) {
     Random random{seed};
     const std::uint64_t bases[]{0, 512, (std::uint64_t{1} << 32) - 128, random.any() & ~7ULL};
-    const std::uint64_t tail = bases[random.below(4)] + 8 * random.below(64);
+    std::uint64_t tail = bases[random.below(4)] + 8 * random.below(64);
+    if (random.one_in(50)) tail += random.below(8);
     std::uint64_t head = tail + 8 * random.below(kSize / 8 + 1);
     if (random.one_in(50)) head = random.any();
     if (random.one_in(50)) head += random.below(300);
