@@ -7,14 +7,17 @@
 //            data_tail                    data_head
 //               |<------- available_ ------->|
 //   ring: ......[record|record|record|record ]......    addresses are positions modulo the size
-//               |<- consumed ->at_
+//               |<- passed ->at_
 //
 // A drain has three gears. Following header.size from record to record is a chain of loads that no
 // processor can shorten: that is chase(). Once the same header has come several times, guess()
 // takes the next one for granted and only checks it, so that the loads run ahead. Whatever is not
 // a sound sample in one piece (the wrap, LOST, damage) goes to inspect(), one record at a time.
-// Each header is loaded once, so every gear starts with the header of the record at consumed_ and
+// Each header is loaded once, so every gear starts with the header of the record at at_ and
 // leaves with that of the next.
+//
+// All of it is inlined into the caller's loop: with the drain's own state in registers, chase()
+// costs what the bare chain of loads does; g++ keeps it in memory once a member is called.
 
 #include <algorithm>
 #include <bit>
@@ -47,7 +50,7 @@ template <Memory M>
 class Drain {
  public:
   // `data` is a power of two long, at most 2 GiB, and 8-aligned.
-  Drain(perf_event_mmap_page& page, Bytes data)
+  [[gnu::always_inline]] Drain(perf_event_mmap_page& page, Bytes data)
       : page_{page}, data_{data.data()}, size_{data.size()}, tail_{own_tail<M>(page)} {
     const Position head = M::read_once(page.data_head);
     M::fence_after_read_of(page.data_head);
@@ -135,7 +138,9 @@ class Drain {
     return {data_ + index, data_ + index + piece};
   }
 
-  std::size_t left(const Cursor& cursor) const noexcept { return cursor.piece() + rest_; }
+  [[gnu::always_inline]] std::size_t left(const Cursor& cursor) const noexcept {
+    return cursor.piece() + rest_;
+  }
 
   // Loads the header of the next record, unless there is none.
   [[gnu::always_inline]] bool next(Cursor& cursor, std::uint64_t& header) {
@@ -195,7 +200,8 @@ class Drain {
     return next(cursor, header);
   }
 
-  bool surprised(const std::byte* first, const std::byte* at, std::size_t size) {
+  [[gnu::always_inline]] bool surprised(const std::byte* first, const std::byte* at,
+                                        std::size_t size) {
     const bool paid = static_cast<std::size_t>(at - first) >= kRunMin * size;
     patience_ = paid ? 0 : std::min(2 * patience_ + 1, kPatienceMax);
     return true;
@@ -242,7 +248,7 @@ class Drain {
     return skip(Defect::UnexpectedType, cursor, size);
   }
 
-  Malformed skip(Defect defect, Cursor& cursor, std::size_t size) noexcept {
+  [[gnu::always_inline]] Malformed skip(Defect defect, Cursor& cursor, std::size_t size) noexcept {
     const Malformed malformed{defect, head_of(cursor, 0, size), tail_of(cursor, 0, size)};
     advance(cursor, size);
     return malformed;
@@ -260,7 +266,7 @@ class Drain {
   }
 
   // Past `size` bytes, of which there are so many left.
-  void advance(Cursor& cursor, std::size_t size) noexcept {
+  [[gnu::always_inline]] void advance(Cursor& cursor, std::size_t size) noexcept {
     if (size <= cursor.piece()) {
       cursor.at += size;
     } else {
@@ -271,15 +277,18 @@ class Drain {
 
   // Where the byte `offset` into the record at hand is, and `length` bytes from there on: those
   // before the ring's end, and those after it.
-  const std::byte* address(const Cursor& cursor, std::size_t offset) const noexcept {
+  [[gnu::always_inline]] const std::byte* address(const Cursor& cursor,
+                                                  std::size_t offset) const noexcept {
     const std::size_t piece = cursor.piece();
     return offset < piece ? cursor.at + offset : data_ + (offset - piece);
   }
-  Bytes head_of(const Cursor& cursor, std::size_t offset, std::size_t length) const noexcept {
+  [[gnu::always_inline]] Bytes head_of(const Cursor& cursor, std::size_t offset,
+                                       std::size_t length) const noexcept {
     const std::size_t piece = cursor.piece();
     return {address(cursor, offset), offset < piece ? std::min(length, piece - offset) : length};
   }
-  Bytes tail_of(const Cursor& cursor, std::size_t offset, std::size_t length) const noexcept {
+  [[gnu::always_inline]] Bytes tail_of(const Cursor& cursor, std::size_t offset,
+                                       std::size_t length) const noexcept {
     const std::size_t before_end = head_of(cursor, offset, length).size();
     return before_end == length ? Bytes{} : Bytes{data_, length - before_end};
   }
