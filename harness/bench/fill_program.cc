@@ -46,7 +46,8 @@ std::expected<void, std::string> FillProgram::run(const Workload& workload) cons
   for (unsigned i = 0; i < PAYLOAD_CHOICES_MAX; ++i) {
     arguments[FILL_BYTES + i] = workload.mix.bytes[i];
   }
-  LIBBPF_OPTS(bpf_test_run_opts, options);
+  bpf_test_run_opts options{};
+  options.sz = sizeof(options);
   options.ctx_in = arguments.data();
   options.ctx_size_in = sizeof(arguments);
   const bpf_program* const program = bpf_object__find_program_by_name(object_.get(), "fill");
