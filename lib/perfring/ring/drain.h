@@ -7,13 +7,13 @@
 //            data_tail                    data_head
 //               |<------- available_ ------->|
 //   ring: ......[record|record|record|record ]......    addresses are positions modulo the size
-//               |<- consumed ->at_
+//               |<-- passed -->at
 //
 // A drain has three gears. Following header.size from record to record is a chain of loads that no
 // processor can shorten: that is chase(). Once the same header has come several times, guess()
 // takes the next one for granted and only checks it, so that the loads run ahead. Whatever is not
 // a sound sample in one piece (the wrap, LOST, damage) goes to inspect(), one record at a time.
-// Each header is loaded once, so every gear starts with the header of the record at consumed_ and
+// Each header is loaded once, so every gear starts with the header of the record at `at` and
 // leaves with that of the next.
 
 #include <algorithm>
