@@ -46,8 +46,10 @@ std::expected<void, std::string> FillProgram::run(const Workload& workload) cons
   for (unsigned i = 0; i < PAYLOAD_CHOICES_MAX; ++i) {
     arguments[FILL_BYTES + i] = workload.mix.bytes[i];
   }
-  LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = arguments.data(),
-              .ctx_size_in = sizeof(arguments));
+  bpf_test_run_opts options{};
+  options.sz = sizeof(options);
+  options.ctx_in = arguments.data();
+  options.ctx_size_in = sizeof(arguments);
   const bpf_program* const program = bpf_object__find_program_by_name(object_.get(), "fill");
   if (const int error = bpf_prog_test_run_opts(bpf_program__fd(program), &options); error != 0) {
     return std::unexpected(failure("running the BPF program", error));

@@ -7,13 +7,13 @@
 //            data_tail                    data_head
 //               |<------- available_ ------->|
 //   ring: ......[record|record|record|record ]......    addresses are positions modulo the size
-//               |<- consumed ->at_
+//               |<-- passed -->at
 //
 // A drain has three gears. Following header.size from record to record is a chain of loads that no
 // processor can shorten: that is chase(). Once the same header has come several times, guess()
 // takes the next one for granted and only checks it, so that the loads run ahead. Whatever is not
 // a sound sample in one piece (the wrap, LOST, damage) goes to inspect(), one record at a time.
-// Each header is loaded once, so every gear starts with the header of the record at consumed_ and
+// Each header is loaded once, so every gear starts with the header of the record at `at` and
 // leaves with that of the next.
 
 #include <algorithm>
@@ -62,33 +62,27 @@ class Drain {
   template <class Visit>
   [[gnu::always_inline]] void run(Visit visit) {
     if (available_ == 0) return;
-    Cursor cursor = start();
-    const Commit commit{*this, cursor};
+    At at = start(0, available_);
+    const Commit commit{*this, at};
     if (!sound_) {
-      visit(PerfEvent{all(Defect::BadPositions, cursor)});
+      visit(PerfEvent{lap(at)});
       return;
     }
-    std::uint64_t header = header_at(cursor.at);
-    while (chase(cursor, header, visit) && inspect(cursor, header, visit)) {
+    std::uint64_t header = header_at(at);
+    while (chase(at, header, visit) && inspect(at, header, visit)) {
     }
   }
 
  private:
-  // What is left of a drain: from `at` to `end`, which is in one piece, then rest_ bytes from
-  // data_ on. Apart from the Drain and in its hands only as a copy, so that it lives in registers.
-  struct Cursor {
-    const std::byte* at;
-    const std::byte* end;
-    std::size_t piece() const noexcept { return static_cast<std::size_t>(end - at); }
-  };
+  using At = const std::byte*;
 
   // Runs when the callback throws, too.
   struct Commit {
     Drain& drain;
-    const Cursor& cursor;
+    const At& at;
     [[gnu::always_inline]] ~Commit() {
       M::fence_before_write_of(drain.page_.data_tail);
-      M::write_once(drain.page_.data_tail, drain.tail_ + (drain.available_ - drain.left(cursor)));
+      M::write_once(drain.page_.data_tail, drain.tail_ + (drain.available_ - drain.left(at)));
     }
   };
 
@@ -128,43 +122,46 @@ class Drain {
     return M::template read<std::uint32_t>(record + kRawAt);
   }
 
-  Cursor start() {
-    const std::size_t index = static_cast<std::size_t>(tail_) & (size_ - 1);
-    const std::size_t piece = std::min(available_, size_ - index);
-    rest_ = available_ - piece;
-    return {data_ + index, data_ + index + piece};
+  At start(std::size_t offset, std::size_t length) noexcept {
+    const std::size_t index = (static_cast<std::size_t>(tail_) + offset) & (size_ - 1);
+    const std::size_t piece = std::min(length, size_ - index);
+    end_ = data_ + index + piece;
+    rest_ = length - piece;
+    return data_ + index;
   }
 
-  std::size_t left(const Cursor& cursor) const noexcept { return cursor.piece() + rest_; }
+  std::size_t piece(At at) const noexcept { return static_cast<std::size_t>(end_ - at); }
+  std::size_t left(At at) const noexcept { return piece(at) + rest_; }
 
   // Loads the header of the next record, unless there is none.
-  [[gnu::always_inline]] bool next(Cursor& cursor, std::uint64_t& header) {
-    if (cursor.at == cursor.end) [[unlikely]] {
+  [[gnu::always_inline]] bool next(At& at, std::uint64_t& header) {
+    if (at == end_) [[unlikely]] {
       if (rest_ == 0) return false;
-      cursor = {data_, data_ + std::exchange(rest_, 0)};
+      at = data_;
+      end_ = data_ + std::exchange(rest_, 0);
     }
-    header = header_at(cursor.at);
+    header = header_at(at);
     return true;
   }
 
   // Samples in one piece, from header.size to header.size. Each gear answers false if the drain
   // is over; else `header` is the next record's. This one leaves a record to inspect().
   template <class Visit>
-  [[gnu::always_inline]] bool chase(Cursor& cursor, std::uint64_t& header, Visit& visit) {
+  [[gnu::always_inline]] bool chase(At& at, std::uint64_t& header, Visit& visit) {
     unsigned wait = patience_;
     for (;;) {
       const std::size_t size = size_of(header);
-      if (!is_sample(header) || size > cursor.piece()) [[unlikely]]
+      if (!is_sample(header) || size > piece(at)) [[unlikely]]
         return true;
-      const std::uint32_t raw = raw_at(cursor.at);
+      const std::uint32_t raw = raw_at(at);
       if (raw > size - kPayloadAt) [[unlikely]]
         return true;
-      if (!pass(cursor, size, raw, visit)) return false;
+      if (!pass(at, size, raw, visit)) return false;
       if (wait != 0) {
         --wait;
-        if (!next(cursor, header)) return false;
+        if (!next(at, header)) return false;
       } else {
-        if (!guess(cursor, header, visit)) return false;
+        if (!guess(at, header, visit)) return false;
         wait = patience_;
       }
     }
@@ -174,113 +171,103 @@ class Drain {
   // at a time, which halves what is not looking at them; chase() gets the odd one that ends a
   // piece.
   template <class Visit>
-  [[gnu::always_inline]] bool guess(Cursor& cursor, std::uint64_t& header, Visit& visit) {
+  [[gnu::always_inline]] bool guess(At& at, std::uint64_t& header, Visit& visit) {
     const std::uint64_t guessed = header;
     const std::size_t size = opaque(size_of(guessed));
     const std::size_t raw = size - kPayloadAt;
-    if (cursor.piece() < 2 * size) return next(cursor, header);
-    const std::byte* const first = cursor.at;
-    const std::byte* const last = cursor.end - 2 * size;  // where there is still room for two
+    if (piece(at) < 2 * size) return next(at, header);
+    guessed_from_ = at;
+    const At last = end_ - 2 * size;  // where there is still room for two
     do {
-      header = header_at(cursor.at);
-      if (header != guessed || raw_at(cursor.at) != raw) [[unlikely]]
-        return surprised(first, cursor.at, size);
-      header = header_at(cursor.at + size);
-      if (header != guessed || raw_at(cursor.at + size) != raw) [[unlikely]] {
-        return pass(cursor, size, raw, visit) && surprised(first, cursor.at, size);
+      header = header_at(at);
+      if (header != guessed || raw_at(at) != raw) [[unlikely]]
+        return surprised(at, size);
+      header = header_at(at + size);
+      if (header != guessed || raw_at(at + size) != raw) [[unlikely]] {
+        return pass(at, size, raw, visit) && surprised(at, size);
       }
-      if (!pass(cursor, size, raw, visit) || !pass(cursor, size, raw, visit)) [[unlikely]]
+      if (!pass(at, size, raw, visit) || !pass(at, size, raw, visit)) [[unlikely]]
         return false;
-    } while (cursor.at <= last);
-    return next(cursor, header);
+    } while (at <= last);
+    return next(at, header);
   }
 
-  bool surprised(const std::byte* first, const std::byte* at, std::size_t size) {
-    const bool paid = static_cast<std::size_t>(at - first) >= kRunMin * size;
+  bool surprised(At at, std::size_t size) {
+    const bool paid = static_cast<std::size_t>(at - guessed_from_) >= kRunMin * size;
     patience_ = paid ? 0 : std::min(2 * patience_ + 1, kPatienceMax);
     return true;
   }
 
   // The sample at hand, which is sound and in one piece.
   template <class Visit>
-  [[gnu::always_inline]] bool pass(Cursor& cursor, std::size_t size, std::size_t raw,
-                                   Visit& visit) {
-    const Bytes payload{cursor.at + kPayloadAt, raw};
-    cursor.at += size;
+  [[gnu::always_inline]] bool pass(At& at, std::size_t size, std::size_t raw, Visit& visit) {
+    const Bytes payload{at + kPayloadAt, raw};
+    at += size;
     return visit(PerfEvent{Sample{payload, Bytes{}}});
   }
 
   // Any one record, wherever it lies and whatever it is.
   template <class Visit>
-  [[gnu::always_inline]] bool inspect(Cursor& cursor, std::uint64_t& header, Visit& visit) {
-    Cursor copy = cursor;
-    const PerfEvent event = interpret(copy, decode(header));
-    cursor = copy;
-    return visit(event) && next(cursor, header);
+  [[gnu::always_inline]] bool inspect(At& at, std::uint64_t& header, Visit& visit) {
+    const PerfEvent event = interpret(at, decode(header));
+    at = advance(at, believable(at, size_of(header)) ? size_of(header) : left(at));
+    return visit(event) && next(at, header);
+  }
+
+  bool believable(At at, std::size_t size) const noexcept {
+    return size >= sizeof(perf_event_header) && size % kAlignment == 0 && size <= left(at);
   }
 
   // Takes the record at hand.
-  [[gnu::noinline]] PerfEvent interpret(Cursor& cursor, perf_event_header header) {
+  [[gnu::noinline]] PerfEvent interpret(At at, perf_event_header header) const {
     const std::size_t size = header.size;
-    if (size < sizeof(header) || size % kAlignment != 0 || size > left(cursor)) {
-      return skip(Defect::BadSize, cursor, left(cursor));
-    }
+    if (!believable(at, size)) return malformed(Defect::BadSize, at, left(at));
     if (header.type == PERF_RECORD_SAMPLE) {
-      if (size < kSampleSizeMin) return skip(Defect::BadSample, cursor, size);
-      const std::size_t raw = M::template read<std::uint32_t>(address(cursor, kRawAt));
-      if (raw > size - kPayloadAt) return skip(Defect::BadSample, cursor, size);
-      const Sample sample{head_of(cursor, kPayloadAt, raw), tail_of(cursor, kPayloadAt, raw)};
-      advance(cursor, size);
-      return sample;
+      if (size < kSampleSizeMin) return malformed(Defect::BadSample, at, size);
+      const std::size_t raw = M::template read<std::uint32_t>(address(at, kRawAt));
+      if (raw > size - kPayloadAt) return malformed(Defect::BadSample, at, size);
+      return Sample{head_of(at, kPayloadAt, raw), tail_of(at, kPayloadAt, raw)};
     }
     if (header.type == PERF_RECORD_LOST) {
-      if (size < kLostSizeMin) return skip(Defect::BadLost, cursor, size);
-      const Lost lost{M::template read<std::uint64_t>(address(cursor, kLostCountAt))};
-      advance(cursor, size);
-      return lost;
+      if (size < kLostSizeMin) return malformed(Defect::BadLost, at, size);
+      return Lost{M::template read<std::uint64_t>(address(at, kLostCountAt))};
     }
-    return skip(Defect::UnexpectedType, cursor, size);
+    return malformed(Defect::UnexpectedType, at, size);
   }
 
-  Malformed skip(Defect defect, Cursor& cursor, std::size_t size) noexcept {
-    const Malformed malformed{defect, head_of(cursor, 0, size), tail_of(cursor, 0, size)};
-    advance(cursor, size);
-    return malformed;
+  Malformed malformed(Defect defect, At at, std::size_t size) const noexcept {
+    return {defect, head_of(at, 0, size), tail_of(at, 0, size)};
   }
 
   // Everything up to data_head. Of positions further apart than the ring, the ring's last lap is
   // what there is to show.
-  Malformed all(Defect defect, Cursor& cursor) noexcept {
+  Malformed lap(At& at) noexcept {
     const std::size_t shown = std::min(available_, size_);
-    const std::size_t index = (static_cast<std::size_t>(tail_) + available_ - shown) & (size_ - 1);
-    const std::size_t piece = std::min(shown, size_ - index);
-    cursor = {data_ + index, data_ + index + piece};
-    rest_ = shown - piece;
-    return skip(defect, cursor, shown);
+    at = start(available_ - shown, shown);
+    const Malformed all = malformed(Defect::BadPositions, at, shown);
+    at = advance(at, shown);
+    return all;
   }
 
   // Past `size` bytes, of which there are so many left.
-  void advance(Cursor& cursor, std::size_t size) noexcept {
-    if (size <= cursor.piece()) {
-      cursor.at += size;
-    } else {
-      const std::size_t beyond = size - cursor.piece();
-      cursor = {data_ + beyond, data_ + std::exchange(rest_, 0)};
-    }
+  At advance(At at, std::size_t size) noexcept {
+    const std::size_t in_piece = piece(at);
+    if (size <= in_piece) return at + size;
+    end_ = data_ + std::exchange(rest_, 0);
+    return data_ + (size - in_piece);
   }
 
   // Where the byte `offset` into the record at hand is, and `length` bytes from there on: those
   // before the ring's end, and those after it.
-  const std::byte* address(const Cursor& cursor, std::size_t offset) const noexcept {
-    const std::size_t piece = cursor.piece();
-    return offset < piece ? cursor.at + offset : data_ + (offset - piece);
+  const std::byte* address(At at, std::size_t offset) const noexcept {
+    return offset < piece(at) ? at + offset : data_ + (offset - piece(at));
   }
-  Bytes head_of(const Cursor& cursor, std::size_t offset, std::size_t length) const noexcept {
-    const std::size_t piece = cursor.piece();
-    return {address(cursor, offset), offset < piece ? std::min(length, piece - offset) : length};
+  Bytes head_of(At at, std::size_t offset, std::size_t length) const noexcept {
+    return {address(at, offset),
+            offset < piece(at) ? std::min(length, piece(at) - offset) : length};
   }
-  Bytes tail_of(const Cursor& cursor, std::size_t offset, std::size_t length) const noexcept {
-    const std::size_t before_end = head_of(cursor, offset, length).size();
+  Bytes tail_of(At at, std::size_t offset, std::size_t length) const noexcept {
+    const std::size_t before_end = head_of(at, offset, length).size();
     return before_end == length ? Bytes{} : Bytes{data_, length - before_end};
   }
 
@@ -289,7 +276,9 @@ class Drain {
   const std::size_t size_;
   const SharedPosition tail_;  // S9: kept whole, so that what is written equals aya's
   std::size_t available_;      // below 2^32, at most the ring's size if the positions are sound
+  At end_;
   std::size_t rest_;
+  At guessed_from_;
   unsigned patience_ = 0;  // how many records are chased between guesses
   bool sound_;
 };
