@@ -77,6 +77,19 @@ TEST(RingGears, MiscIsNotLookedAt) {
   expect_all_delivered(ledger);
 }
 
+// Every size that a header can state, of records that hold little.
+TEST(RingGears, AllOfHeaderSizeCounts) {
+  Ledger ledger{2 * kSize};
+  for (std::size_t size = 16; size <= 65528; size += 8) {
+    ledger.restart(2 * kSize - 40);
+    ledger.sample(payload(4), 16);
+    ledger.sample(payload(4), size);
+    ledger.sample(payload(4), 16);
+    expect_all_delivered(ledger);
+    ASSERT_FALSE(HasFatalFailure()) << size;
+  }
+}
+
 // A run of samples that have the header of the run, and say less, or too much, about raw.
 TEST(RingGears, EachRawSizeOfARunIsItsOwn) {
   Ledger ledger{kSize};
