@@ -12,19 +12,6 @@
 namespace perfring::bench {
 namespace {
 
-// A contender that runs `pass() -> Tally` again and again.
-template <class Pass>
-Contender contender(const char* name, Pass pass) {
-  return {name, [pass](unsigned passes) mutable {
-            Tally tally;
-            for (; passes != 0; --passes) {
-              benchmark::ClobberMemory();  // the bytes could have changed: read them again
-              tally += pass();
-            }
-            return tally;
-          }};
-}
-
 template <Callback kCallback>
 std::vector<Contender> in_memory(const Workload& workload, const FilledMemory& memory) {
   perf_event_mmap_page& page = memory.page();
@@ -34,24 +21,33 @@ std::vector<Contender> in_memory(const Workload& workload, const FilledMemory& m
   auto ring = Ring<>::over(page, data).value();
 
   std::vector<Contender> all;
-  all.push_back(contender("perfring", [ring, &page]() mutable {
-    page.data_tail = 0;
-    return drain_once<kCallback>(ring);
-  }));
-  all.push_back(contender("LB-spec", [begin, end] {
-    Tally tally;
-    guess_unchecked(begin, end, [&tally](const std::byte* raw, std::size_t size) {
-      add<kCallback>(tally, raw, size);
-    });
-    return tally;
-  }));
-  all.push_back(contender("LB-ptr", [begin, end] {
-    Tally tally;
-    chase_by_pointer(begin, end, [&tally](const std::byte* raw, std::size_t size) {
-      add<kCallback>(tally, raw, size);
-    });
-    return tally;
-  }));
+  all.push_back({"perfring", [ring, &page](unsigned passes) mutable {
+                   Tally tally;
+                   for (; passes != 0; --passes) {
+                     page.data_tail = 0;
+                     tally += drain_once<kCallback>(ring);
+                   }
+                   return Tally{tally};
+                 }});
+  const auto add_to = [](Tally& tally) {
+    return [&tally](const std::byte* raw, std::size_t size) { add<kCallback>(tally, raw, size); };
+  };
+  all.push_back({"LB-spec", [begin, end, add_to](unsigned passes) {
+                   Tally tally;
+                   for (; passes != 0; --passes) {
+                     benchmark::ClobberMemory();  // the bytes could have changed: look again
+                     guess_unchecked(begin, end, add_to(tally));
+                   }
+                   return Tally{tally};
+                 }});
+  all.push_back({"LB-ptr", [begin, end, add_to](unsigned passes) {
+                   Tally tally;
+                   for (; passes != 0; --passes) {
+                     benchmark::ClobberMemory();
+                     chase_by_pointer(begin, end, add_to(tally));
+                   }
+                   return Tally{tally};
+                 }});
   // Delivers nothing by itself: it is what moving the bytes would cost.
   std::vector<std::byte> copy(workload.used_bytes);
   const Tally expected = workload.tally(kCallback);

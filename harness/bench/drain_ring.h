@@ -12,7 +12,7 @@ namespace perfring::bench {
 // else can see (not even the caller, as a returned object may be), so that it lives in registers:
 // in memory, each event would have to wait for the count that the one before it has stored.
 template <Callback kCallback, class Drainable>
-Tally drain_once(Drainable& ring) {
+[[gnu::always_inline]] inline Tally drain_once(Drainable& ring) {
   Tally tally;
   ring.for_each([&tally](const PerfEvent& event) {
     if (const auto* const sample = std::get_if<Sample>(&event)) {

@@ -82,7 +82,7 @@ struct LiveRings::Impl {
       __atomic_store_n(&(**ours_page).data_tail, 0, __ATOMIC_RELEASE);
       tally += drain_once<kCallback>(*ours);
     }
-    return tally;
+    return Tally{tally};
   }
 
   Tally drain_libbpf(unsigned passes) {

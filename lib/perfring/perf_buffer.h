@@ -45,18 +45,19 @@ class PerfBuffer {
   PerfBuffer& operator=(PerfBuffer&& other) noexcept;
   ~PerfBuffer();
 
-  // The drains of Ring (ring/ring.h says what f is passed, may return and may do).
+  // The drains of Ring (ring/ring.h says what f is passed, may return and may do). Inlined like
+  // those, so that what f counts can stay in registers.
   bool readable() const { return ring_.readable(); }
   template <class C, class F>
-  auto try_fold(C init, F&& f) {
+  [[gnu::always_inline]] auto try_fold(C init, F&& f) {
     return ring_.try_fold(std::move(init), std::forward<F>(f));
   }
   template <class C, class F>
-  [[nodiscard]] C fold(C init, F&& f) {
+  [[nodiscard]] [[gnu::always_inline]] C fold(C init, F&& f) {
     return ring_.fold(std::move(init), std::forward<F>(f));
   }
   template <class F>
-  void for_each(F&& f) {
+  [[gnu::always_inline]] void for_each(F&& f) {
     ring_.for_each(std::forward<F>(f));
   }
 

@@ -5,16 +5,16 @@
 // whose header states the rules (S1 to S10) cited here.
 //
 //            data_tail                    data_head
-//               |<------- available_ ------->|
+//               |<------- available -------->|
 //   ring: ......[record|record|record|record ]......    addresses are positions modulo the size
-//               |<-- passed -->at
+//               |<- consumed ->at
 //
 // A drain has three gears. Following header.size from record to record is a chain of loads that no
-// processor can shorten: that is chase(). Once the same header has come several times, guess()
-// takes the next one for granted and only checks it, so that the loads run ahead. Whatever is not
-// a sound sample in one piece (the wrap, LOST, damage) goes to inspect(), one record at a time.
-// Each header is loaded once, so every gear starts with the header of the record at `at` and
-// leaves with that of the next.
+// processor can shorten: that is chase(). guess() takes it for granted that the next header equals
+// the last one and only checks that, so that the loads run ahead; it is tried the less often, the
+// less it pays. Whatever is not a sound sample in one piece (the wrap, LOST, damage) goes to
+// inspect(), one record at a time. Each header is loaded once, so every gear starts with the header
+// of the record at `at` and leaves with that of the next.
 
 #include <algorithm>
 #include <bit>
@@ -43,17 +43,16 @@ inline constexpr std::size_t kLostCountAt = kRawAt + sizeof(__u64);  // LOST: u6
 inline constexpr std::size_t kLostSizeMin = kLostCountAt + sizeof(__u64);
 inline constexpr std::size_t kAlignment = 8;
 
+// What a Ring is over. `data` is a power of two long, at most 2 GiB, and 8-aligned.
+struct Area {
+  perf_event_mmap_page* page;
+  Bytes data;
+};
+
 template <Memory M>
 class Drain {
  public:
-  // `data` is a power of two long, at most 2 GiB, and 8-aligned.
-  Drain(perf_event_mmap_page& page, Bytes data)
-      : page_{page}, data_{data.data()}, size_{data.size()}, tail_{own_tail<M>(page)} {
-    const Position head = M::read_once(page.data_head);
-    M::fence_after_read_of(page.data_head);
-    available_ = static_cast<Position>(head - static_cast<Position>(tail_));
-    sound_ = available_ <= size_ && (head | tail_) % kAlignment == 0;
-  }
+  explicit Drain(const Area& area) : area_{area} {}
 
   Drain(const Drain&) = delete;
   Drain& operator=(const Drain&) = delete;
@@ -61,11 +60,18 @@ class Drain {
   // Passes each event to visit(const PerfEvent&) -> bool until it says false.
   template <class Visit>
   [[gnu::always_inline]] void run(Visit visit) {
-    if (available_ == 0) return;
-    At at = start(0, available_);
+    const Area area = area_;
+    const SharedPosition tail = own_tail<M>(*area.page);
+    const Position head = M::read_once(area.page->data_head);
+    M::fence_after_read_of(area.page->data_head);
+    const std::size_t available = static_cast<Position>(head - static_cast<Position>(tail));
+    if (available == 0) return;
+
+    stop_ = tail + available;
+    At at = start(area, tail, available);
     const Commit commit{*this, at};
-    if (!sound_) {
-      visit(PerfEvent{lap(at)});
+    if (available > area.data.size() || (head | tail) % kAlignment != 0) [[unlikely]] {
+      visit(PerfEvent{impossible(at, available)});
       return;
     }
     std::uint64_t header = header_at(at);
@@ -78,11 +84,12 @@ class Drain {
 
   // Runs when the callback throws, too.
   struct Commit {
-    Drain& drain;
+    const Drain& drain;
     const At& at;
     [[gnu::always_inline]] ~Commit() {
-      M::fence_before_write_of(drain.page_.data_tail);
-      M::write_once(drain.page_.data_tail, drain.tail_ + (drain.available_ - drain.left(at)));
+      perf_event_mmap_page& page = *drain.area_.page;
+      M::fence_before_write_of(page.data_tail);
+      M::write_once(page.data_tail, drain.stop_ - drain.left(at));
     }
   };
 
@@ -122,14 +129,17 @@ class Drain {
     return M::template read<std::uint32_t>(record + kRawAt);
   }
 
-  At start(std::size_t offset, std::size_t length) noexcept {
-    const std::size_t index = (static_cast<std::size_t>(tail_) + offset) & (size_ - 1);
-    const std::size_t piece = std::min(length, size_ - index);
-    end_ = data_ + index + piece;
+  At start(const Area& area, SharedPosition tail, std::size_t length) noexcept {
+    const std::size_t size = area.data.size();
+    const std::size_t index = static_cast<std::size_t>(tail) & (size - 1);
+    const std::size_t piece = std::min(length, size - index);
+    const At at = area.data.data() + index;
+    end_ = at + piece;
     rest_ = length - piece;
-    return data_ + index;
+    return at;
   }
 
+  const std::byte* data() const noexcept { return area_.data.data(); }
   std::size_t piece(At at) const noexcept { return static_cast<std::size_t>(end_ - at); }
   std::size_t left(At at) const noexcept { return piece(at) + rest_; }
 
@@ -137,8 +147,8 @@ class Drain {
   [[gnu::always_inline]] bool next(At& at, std::uint64_t& header) {
     if (at == end_) [[unlikely]] {
       if (rest_ == 0) return false;
-      at = data_;
-      end_ = data_ + std::exchange(rest_, 0);
+      at = data();
+      end_ = data() + std::exchange(rest_, 0);
     }
     header = header_at(at);
     return true;
@@ -241,9 +251,9 @@ class Drain {
 
   // Everything up to data_head. Of positions further apart than the ring, the ring's last lap is
   // what there is to show.
-  Malformed lap(At& at) noexcept {
-    const std::size_t shown = std::min(available_, size_);
-    at = start(available_ - shown, shown);
+  Malformed impossible(At& at, std::size_t available) noexcept {
+    const std::size_t shown = std::min(available, area_.data.size());
+    at = start(area_, stop_ - shown, shown);
     const Malformed all = malformed(Defect::BadPositions, at, shown);
     at = advance(at, shown);
     return all;
@@ -253,14 +263,14 @@ class Drain {
   At advance(At at, std::size_t size) noexcept {
     const std::size_t in_piece = piece(at);
     if (size <= in_piece) return at + size;
-    end_ = data_ + std::exchange(rest_, 0);
-    return data_ + (size - in_piece);
+    end_ = data() + std::exchange(rest_, 0);
+    return data() + (size - in_piece);
   }
 
   // Where the byte `offset` into the record at hand is, and `length` bytes from there on: those
   // before the ring's end, and those after it.
   const std::byte* address(At at, std::size_t offset) const noexcept {
-    return offset < piece(at) ? at + offset : data_ + (offset - piece(at));
+    return offset < piece(at) ? at + offset : data() + (offset - piece(at));
   }
   Bytes head_of(At at, std::size_t offset, std::size_t length) const noexcept {
     return {address(at, offset),
@@ -268,19 +278,15 @@ class Drain {
   }
   Bytes tail_of(At at, std::size_t offset, std::size_t length) const noexcept {
     const std::size_t before_end = head_of(at, offset, length).size();
-    return before_end == length ? Bytes{} : Bytes{data_, length - before_end};
+    return before_end == length ? Bytes{} : Bytes{data(), length - before_end};
   }
 
-  perf_event_mmap_page& page_;
-  const std::byte* const data_;
-  const std::size_t size_;
-  const SharedPosition tail_;  // S9: kept whole, so that what is written equals aya's
-  std::size_t available_;      // below 2^32, at most the ring's size if the positions are sound
-  At end_;
-  std::size_t rest_;
+  const Area& area_;
+  SharedPosition stop_;  // data_tail once all is consumed. S9: whole, so that it equals aya's
+  At end_;               // of the piece that `at` is in: data_head, or the ring's end
+  std::size_t rest_;     // how much of what is available lies in the piece after that
   At guessed_from_;
   unsigned patience_ = 0;  // how many records are chased between guesses
-  bool sound_;
 };
 
 }  // namespace perfring::internal
