@@ -1,0 +1,124 @@
+#ifndef HARNESS_KERNEL_CPU_H_
+#define HARNESS_KERNEL_CPU_H_
+
+#include <linux/perf_event.h>
+#include <linux/types.h>
+
+#include <concepts>
+#include <cstddef>
+#include <cstring>
+#include <ctime>
+
+// ThreadSanitizer does not model fences: it is told what each orders.
+#if defined(__SANITIZE_THREAD__)
+#define KERNEL_TSAN(call) call
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define KERNEL_TSAN(call) call
+#endif
+#endif
+#ifdef KERNEL_TSAN
+#include <sanitizer/tsan_interface.h>
+#else
+#define KERNEL_TSAN(call)
+#endif
+
+namespace perfring::kernel {
+
+struct perf_buffer;
+struct perf_event;
+
+// The processor that the simulated kernel runs on: how it touches memory that others see, where an
+// interrupt can come, what time it is. Every simulated kernel function takes one. A faulty kernel
+// (a canary) is a Cpu that does one of these things wrong.
+template <class C>
+concept Cpu = requires(C& cpu, __u64& data_head, const __u64& data_tail, std::byte* to,
+                       const void* from, std::size_t size, perf_buffer& rb, perf_event& event) {
+  // smp_processor_id(), and who runs there.
+  { cpu.id } -> std::convertible_to<int>;
+  { cpu.pid } -> std::convertible_to<__u32>;
+  { cpu.tid } -> std::convertible_to<__u32>;
+  // How many bpf_perf_event_output() are at work on it, one interrupting the other.
+  { cpu.bpf_trace_nest_level } -> std::same_as<int&>;
+  { cpu.clock() } -> std::same_as<__u64>;
+
+  // An interrupt can come here, and run a whole output of its own. Called between any two
+  // accesses to a buffer.
+  cpu.step();
+
+  { cpu.read_once(data_tail) } -> std::same_as<__u64>;
+  // What orders the read of data_tail before the stores that depend on it: barrier A.
+  cpu.control_dependency(data_tail);
+  cpu.copy(to, from, size);
+  // Barrier B, between the record and data_head.
+  cpu.smp_wmb(data_head);
+  cpu.write_once(data_head, __u64{});
+
+  // Calls perf_pending_irq(event) from an interrupt, soon.
+  cpu.irq_work_queue(event);
+
+  // Tracepoints, for the ledger: `size` bytes of the ring are reserved from `position` on, the
+  // first of them for a LOST of `lost`, unless that is 0; one output was refused and is counted.
+  cpu.reserved(rb, __u64{} /* position */, size, __u64{} /* lost */);
+  cpu.lost(rb, event);
+};
+
+// This machine's processor: ordinary stores, and its own fences. To be derived from.
+struct HardwareCpu {
+  int id = 0;
+  __u32 pid = 0;
+  __u32 tid = 0;
+  int bpf_trace_nest_level = 0;
+
+  __u64 clock() const noexcept {
+    std::timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<__u64>(now.tv_sec) * 1'000'000'000 + static_cast<__u64>(now.tv_nsec);
+  }
+
+  void step() noexcept {}
+
+  __u64 read_once(const __u64& field) const noexcept {
+    if constexpr (sizeof(long) == sizeof(__u64)) {
+      return __atomic_load_n(&field, __ATOMIC_RELAXED);
+    } else {
+      return *const_cast<const volatile __u64*>(&field);  // in two halves, as such a kernel does
+    }
+  }
+
+  // The processor keeps a store that depends on a load behind it. The compiler has no reason to
+  // move it, as local_cmpxchg() implies barrier().
+  void control_dependency([[maybe_unused]] const __u64& field) noexcept {
+    asm volatile("" ::: "memory");
+    KERNEL_TSAN(__tsan_acquire(const_cast<__u64*>(&field)));
+  }
+
+  void copy(std::byte* to, const void* from, std::size_t size) noexcept {
+    std::memcpy(to, from, size);
+  }
+
+  // A release fence is the nearest that C++ has.
+  void smp_wmb([[maybe_unused]] const __u64& field) noexcept {
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    KERNEL_TSAN(__tsan_release(const_cast<__u64*>(&field)));
+  }
+
+  void write_once(__u64& field, __u64 value) noexcept {
+    if constexpr (sizeof(long) == sizeof(__u64)) {
+      __atomic_store_n(&field, value, __ATOMIC_RELAXED);
+    } else {
+      *const_cast<volatile __u64*>(&field) = value;
+    }
+  }
+
+  void irq_work_queue(perf_event& event);
+
+  void reserved(const perf_buffer&, __u64, std::size_t, __u64) noexcept {}
+  void lost(const perf_buffer&, const perf_event&) noexcept {}
+};
+
+}  // namespace perfring::kernel
+
+#undef KERNEL_TSAN
+
+#endif  // HARNESS_KERNEL_CPU_H_

@@ -1,0 +1,145 @@
+#ifndef HARNESS_KERNEL_PERF_EVENT_H_
+#define HARNESS_KERNEL_PERF_EVENT_H_
+
+// Events and their rings as user space sets them up: perf_event_open(2), mmap(2), ioctl(2), poll(2)
+// and close(2) on what it returns, as kernel/events/core.c at v6.18 has them. Only the software
+// event PERF_COUNT_SW_BPF_OUTPUT on one CPU, which is what bpf_perf_event_output() writes to.
+//
+// A shared_ptr<perf_event> is a reference to the event's open file: the caller's descriptor, the
+// mapping and a map's entry each hold one, and the event lives as long as any (K33, K45).
+//
+// Threads: the outputs of a ring run on one thread. poll() and pause may be called from others;
+// setting up and tearing down may not while an output runs.
+
+#include <linux/perf_event.h>
+#include <linux/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <expected>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace perfring::kernel {
+
+// The width of `unsigned long`, in which the kernel counts positions.
+enum class Word { k32, k64 };
+
+struct perf_event;
+
+struct perf_buffer {
+  Word word = Word::k64;
+  unsigned page_shift = 12;
+  std::size_t nr_pages = 0;  // of data
+  bool overwrite = false;
+  __s64 watermark = 0;  // a long
+
+  // local_t: of this CPU only. All but `nest` are unsigned long.
+  unsigned nest = 0;
+  __u64 head = 0;
+  __u64 lost = 0;
+  __u64 wakeup = 0;
+  __u64 events = 0;
+
+  std::atomic<unsigned> poll{0};
+  std::atomic<bool> paused{false};
+
+  perf_event_mmap_page* user_page = nullptr;
+  std::byte* data_pages = nullptr;
+  unsigned mmap_count = 0;
+  std::vector<perf_event*> event_list;  // those that write here
+
+  // What is left of a value in an unsigned long.
+  __u64 unsigned_long(__u64 value) const noexcept {
+    return word == Word::k64 ? value : value & 0xffff'ffff;
+  }
+  __u64 data_size() const noexcept { return __u64{nr_pages} << page_shift; }
+};
+
+// Who waits on a wait queue: include/linux/wait.h.
+class wait_queue_entry {
+ public:
+  virtual void wake() = 0;
+
+ protected:
+  ~wait_queue_entry() = default;
+};
+
+struct perf_event {
+  perf_event_attr attr{};
+  Word word = Word::k64;
+  int cpu = 0;
+  int oncpu = -1;  // where it counts: -1 while disabled
+  bool dead = false;
+  __u64 id = 0;
+  __u16 header_size = 0;     // of a sample's fields, but for those in id_header_size
+  __u16 id_header_size = 0;  // TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER
+  std::atomic<perf_buffer*> rb{nullptr};
+  std::shared_ptr<perf_buffer> rb_ref;
+  unsigned mmap_count = 0;
+  std::atomic<__u64> lost_samples{0};  // PERF_FORMAT_LOST
+  std::vector<wait_queue_entry*> waitq;
+
+  perf_event() = default;
+  ~perf_event();
+  perf_event(const perf_event&) = delete;
+  perf_event& operator=(const perf_event&) = delete;
+};
+
+// The sample_type bits that are simulated.
+inline constexpr __u64 kSampleTypes = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                                      PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
+                                      PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
+
+using perf_file = std::shared_ptr<perf_event>;
+
+// perf_event_open(attr, -1, cpu, -1, 0) of a kernel whose unsigned long is `word`. A negative
+// errno: EINVAL, for what is not simulated too.
+std::expected<perf_file, int> perf_event_open(const perf_event_attr& attr, int cpu,
+                                              Word word = Word::k64);
+
+// One mapping of an event. Destroying it is munmap().
+class perf_mapping {
+ public:
+  perf_mapping(perf_mapping&& other) noexcept = default;
+  perf_mapping& operator=(perf_mapping&& other) noexcept;
+  ~perf_mapping();
+  perf_buffer& rb() const { return *rb_; }
+
+ private:
+  friend std::expected<perf_mapping, int> perf_mmap(const perf_file&, std::span<std::byte>, bool,
+                                                    unsigned);
+  perf_mapping(perf_file event, std::shared_ptr<perf_buffer> rb)
+      : event_{std::move(event)}, rb_{std::move(rb)} {}
+  perf_file event_;
+  std::shared_ptr<perf_buffer> rb_;
+};
+
+// Where the kernel would allocate, it takes `memory`: zeroed, a page and then the data, which must
+// outlive the mapping. A second mapping of the same ring names the same memory. Not `writable`, the
+// first mapping makes an overwriting ring (K39). A negative errno: EINVAL (K35, K36).
+std::expected<perf_mapping, int> perf_mmap(const perf_file& event, std::span<std::byte> memory,
+                                           bool writable = true, unsigned page_shift = 12);
+
+// The ring as it is after `position` bytes (a multiple of 8) were written and read.
+void start_at(perf_buffer& rb, __u64 position);
+
+// ioctl(2): 0 or a negative errno.
+void perf_event_enable(perf_event& event);
+void perf_event_disable(perf_event& event);
+int perf_event_pause_output(perf_event& event, bool pause);
+int perf_event_set_output(perf_event& event, perf_event* output_event);
+
+// The event's CPU goes offline: it stays dead after that (K34).
+void perf_event_exit_cpu(perf_event& event);
+
+// poll(2)'s part of it, which swaps the ring's one flag (K26). EPOLLHUP without a ring.
+unsigned perf_poll(perf_event& event);
+
+// The interrupt that perf_output_wakeup() asks for: wakes who waits on any event of the ring.
+void perf_pending_irq(perf_event& event);
+
+}  // namespace perfring::kernel
+
+#endif  // HARNESS_KERNEL_PERF_EVENT_H_

@@ -1,0 +1,57 @@
+#ifndef HARNESS_KERNEL_PERF_EVENT_ARRAY_H_
+#define HARNESS_KERNEL_PERF_EVENT_ARRAY_H_
+
+// BPF_MAP_TYPE_PERF_EVENT_ARRAY: kernel/bpf/arraymap.c at v6.18.
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <memory>
+#include <vector>
+
+#include "harness/kernel/perf_event.h"
+
+namespace perfring::kernel {
+
+// The map. Threads: outputs may run beside nothing that changes it.
+class bpf_array {
+ public:
+  // flags: BPF_F_PRESERVE_ELEMS or none.
+  explicit bpf_array(__u32 max_entries, __u32 flags = 0) : map_flags_{flags}, ptrs_(max_entries) {}
+
+  __u32 max_entries() const noexcept { return static_cast<__u32>(ptrs_.size()); }
+  perf_event* event_at(__u64 index) const noexcept { return ptrs_[index].event.get(); }
+
+ private:
+  friend class bpf_map_file;
+  struct bpf_event_entry {
+    perf_file event;                               // what it keeps alive
+    const class bpf_map_file* map_file = nullptr;  // through which it was put
+  };
+  __u32 map_flags_;
+  std::vector<bpf_event_entry> ptrs_;
+};
+
+// An open file of the map: a descriptor and its duplicates. Destroying it is the last close, which
+// removes the entries that were put through it (K45).
+class bpf_map_file {
+ public:
+  explicit bpf_map_file(std::shared_ptr<bpf_array> map) : map_{std::move(map)} {}
+  ~bpf_map_file();
+  bpf_map_file(const bpf_map_file&) = delete;
+  bpf_map_file& operator=(const bpf_map_file&) = delete;
+
+  bpf_array& map() const { return *map_; }
+
+  // bpf(2), BPF_MAP_UPDATE_ELEM and BPF_MAP_DELETE_ELEM: 0 or a negative errno (K44). No event: a
+  // descriptor that is closed, or not a perf event's.
+  int update_elem(__u32 index, const perf_file& event, __u64 flags = BPF_ANY);
+  int delete_elem(__u32 index);
+
+ private:
+  std::shared_ptr<bpf_array> map_;
+};
+
+}  // namespace perfring::kernel
+
+#endif  // HARNESS_KERNEL_PERF_EVENT_ARRAY_H_

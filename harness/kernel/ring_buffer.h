@@ -1,0 +1,230 @@
+#ifndef HARNESS_KERNEL_RING_BUFFER_H_
+#define HARNESS_KERNEL_RING_BUFFER_H_
+
+// The ring, as kernel/events/ring_buffer.c and internal.h at v6.18 have it. The README says which
+// function mirrors which. Everything runs on the CPU that the ring's events are bound to, where one
+// writer interrupts another and never runs beside it: only data_head, data_tail, the data and
+// `poll` are shared with other threads (and `paused`, which an ioctl sets).
+
+#include <linux/perf_event.h>
+#include <linux/types.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <utility>
+
+#include "harness/kernel/cpu.h"
+#include "harness/kernel/perf_event.h"
+#include "harness/kernel/sample_data.h"
+
+namespace perfring::kernel {
+
+// One reservation, and how far it is filled.
+struct perf_output_handle {
+  perf_event* event = nullptr;
+  perf_buffer* rb = nullptr;
+  __u64 wakeup = 0;
+  std::byte* addr = nullptr;  // where the next byte goes
+  __u64 size = 0;             // what is left of its page
+  __u64 page = 0;
+};
+
+inline void HardwareCpu::irq_work_queue(perf_event& event) {
+  perf_pending_irq(event);
+}
+
+template <Cpu C>
+void perf_output_wakeup(C& cpu, perf_output_handle& handle) {
+  handle.rb->poll.store(EPOLLIN | EPOLLRDNORM);
+  cpu.irq_work_queue(*handle.event);
+}
+
+template <Cpu C>
+void perf_output_get_handle(C& cpu, perf_output_handle& handle) {
+  cpu.step();
+  handle.rb->nest++;
+  cpu.step();
+  handle.wakeup = handle.rb->wakeup;
+}
+
+// Only the outermost writer publishes, and it does so until nobody came in between: between its
+// last look at `head` and nest = 0, an interrupt's record would stay unpublished.
+template <Cpu C>
+void perf_output_put_handle(C& cpu, perf_output_handle& handle) {
+  perf_buffer& rb = *handle.rb;
+  cpu.step();
+  const unsigned nest = rb.nest;
+  if (nest > 1) {
+    rb.nest = nest - 1;
+    return;
+  }
+  for (;;) {
+    const __u64 head = rb.head;
+    cpu.step();
+    cpu.smp_wmb(rb.user_page->data_head);  // B, matches C
+    cpu.step();
+    cpu.write_once(rb.user_page->data_head, head);
+    cpu.step();
+    rb.nest = 0;
+    cpu.step();
+    if (head == rb.head) break;
+    rb.nest = 1;
+  }
+  cpu.step();
+  if (handle.wakeup != rb.wakeup) perf_output_wakeup(cpu, handle);
+}
+
+// One byte always stays free, so a full ring and an empty one differ (K12).
+constexpr __u64 circ_space(__u64 head, __u64 tail, __u64 size) {
+  return (tail - (head + 1)) & (size - 1);
+}
+
+inline bool ring_buffer_has_space(const perf_buffer& rb, __u64 head, __u64 tail, __u64 size,
+                                  bool backward) {
+  return backward ? circ_space(tail, head, rb.data_size()) >= size
+                  : circ_space(head, tail, rb.data_size()) >= size;
+}
+
+// kernel/events/ring_buffer.c, DEFINE_OUTPUT_COPY: page by page. No `from`: the bytes are skipped
+// and keep what they were (K2).
+template <Cpu C>
+void output_copy(C& cpu, perf_output_handle& handle, const void* from, __u64 length) {
+  const auto* bytes = static_cast<const std::byte*>(from);
+  const perf_buffer& rb = *handle.rb;
+  while (length != 0) {
+    const __u64 size = std::min(handle.size, length);
+    if (bytes != nullptr) {
+      cpu.step();
+      cpu.copy(handle.addr, bytes, size);
+      bytes += size;
+    }
+    length -= size;
+    handle.addr += size;
+    handle.size -= size;
+    if (handle.size == 0) {
+      handle.page = (handle.page + 1) & (rb.nr_pages - 1);
+      handle.addr = rb.data_pages + (handle.page << rb.page_shift);
+      handle.size = __u64{1} << rb.page_shift;
+    }
+  }
+}
+
+template <Cpu C, class T>
+void perf_output_put(C& cpu, perf_output_handle& handle, const T& value) {
+  output_copy(cpu, handle, &value, sizeof(value));
+}
+
+template <Cpu C>
+void perf_output_skip(C& cpu, perf_output_handle& handle, __u64 length) {
+  output_copy(cpu, handle, nullptr, length);
+}
+
+// core.c, __perf_event__output_id_sample(): what attr.sample_id_all adds to records other than
+// samples (K20).
+template <Cpu C>
+void perf_event__output_id_sample(C& cpu, perf_output_handle& handle, const perf_event& event,
+                                  const perf_sample_data& data) {
+  const __u64 type = event.attr.sample_type;
+  if (type & PERF_SAMPLE_TID) perf_output_put(cpu, handle, data.tid_entry);
+  if (type & PERF_SAMPLE_TIME) perf_output_put(cpu, handle, data.time);
+  if (type & PERF_SAMPLE_ID) perf_output_put(cpu, handle, data.id);
+  if (type & PERF_SAMPLE_STREAM_ID) perf_output_put(cpu, handle, data.stream_id);
+  if (type & PERF_SAMPLE_CPU) perf_output_put(cpu, handle, data.cpu_entry);
+  if (type & PERF_SAMPLE_IDENTIFIER) perf_output_put(cpu, handle, data.id);
+}
+
+template <Cpu C>
+int output_refused(C& cpu, perf_buffer& rb, perf_event& event) {
+  rb.lost = rb.unsigned_long(rb.lost + 1);
+  event.lost_samples.fetch_add(1);
+  cpu.lost(rb, event);
+  return -ENOSPC;
+}
+
+struct lost_event {
+  perf_event_header header;
+  __u64 id;
+  __u64 lost;
+};
+
+// The LOST that precedes a record, in the record's reservation (K14).
+template <Cpu C>
+void output_lost(C& cpu, perf_output_handle& handle, const perf_event& event,
+                 const perf_sample_data& data, __u64 lost) {
+  lost_event record{{PERF_RECORD_LOST, 0, sizeof(lost_event)}, event.id, lost};
+  if (event.attr.sample_id_all != 0) record.header.size += event.id_header_size;
+  perf_output_put(cpu, handle, record);
+  if (event.attr.sample_id_all != 0) perf_event__output_id_sample(cpu, handle, event, data);
+}
+
+// Where a reservation that starts at `position` is filled.
+inline void point_at(perf_output_handle& handle, __u64 position) {
+  const perf_buffer& rb = *handle.rb;
+  const __u64 page_size = __u64{1} << rb.page_shift;
+  const __u64 offset = position & (page_size - 1);
+  handle.page = (position >> rb.page_shift) & (rb.nr_pages - 1);
+  handle.addr = rb.data_pages + (handle.page << rb.page_shift) + offset;
+  handle.size = page_size - offset;
+}
+
+// kernel/events/ring_buffer.c, __perf_output_begin(). `size` is header.size, which has only 16
+// bits, and the space check sees no more than that (K10). 0, or -ENOSPC.
+template <Cpu C>
+int perf_output_begin(C& cpu, perf_output_handle& handle, const perf_sample_data& data,
+                      perf_event& event, __u64 size) {
+  const bool backward = event.attr.write_backward != 0;
+  perf_buffer* const ring = event.rb.load();
+  if (ring == nullptr) return -ENOSPC;
+  perf_buffer& rb = *ring;
+  if (rb.paused.load()) return rb.nr_pages != 0 ? output_refused(cpu, rb, event) : -ENOSPC;
+
+  handle.rb = &rb;
+  handle.event = &event;
+  const bool have_lost = rb.lost != 0;
+  if (have_lost) {
+    size += sizeof(lost_event);
+    if (event.attr.sample_id_all != 0) size += event.id_header_size;
+  }
+  perf_output_get_handle(cpu, handle);
+
+  // local_try_cmpxchg(): who was interrupted since it read `head` starts again.
+  __u64 head = 0;
+  __u64 seen = 0;
+  do {
+    cpu.step();
+    seen = rb.head;
+    cpu.step();
+    const __u64 tail = rb.unsigned_long(cpu.read_once(rb.user_page->data_tail));
+    if (!rb.overwrite && !ring_buffer_has_space(rb, seen, tail, size, backward)) {
+      output_refused(cpu, rb, event);
+      perf_output_put_handle(cpu, handle);
+      return -ENOSPC;
+    }
+    cpu.control_dependency(rb.user_page->data_tail);  // A, matches D
+    head = rb.unsigned_long(backward ? seen - size : seen + size);
+    cpu.step();
+  } while (seen != rb.head);
+  rb.head = head;
+
+  const __u64 position = backward ? head : seen;
+  if (backward) head = rb.unsigned_long(-head);
+  if (rb.unsigned_long(head - rb.wakeup) > rb.unsigned_long(static_cast<__u64>(rb.watermark))) {
+    rb.wakeup = rb.unsigned_long(rb.wakeup + static_cast<__u64>(rb.watermark));
+  }
+  const __u64 lost = have_lost ? std::exchange(rb.lost, 0) : 0;
+  cpu.reserved(rb, position, size, lost);
+  point_at(handle, position);
+  if (have_lost) output_lost(cpu, handle, event, data, lost);
+  return 0;
+}
+
+template <Cpu C>
+void perf_output_end(C& cpu, perf_output_handle& handle) {
+  perf_output_put_handle(cpu, handle);
+}
+
+}  // namespace perfring::kernel
+
+#endif  // HARNESS_KERNEL_RING_BUFFER_H_

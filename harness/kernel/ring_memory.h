@@ -1,0 +1,53 @@
+#ifndef HARNESS_KERNEL_RING_MEMORY_H_
+#define HARNESS_KERNEL_RING_MEMORY_H_
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <span>
+#include <system_error>
+#include <utility>
+
+namespace perfring::kernel {
+
+// Zeroed memory for perf_mmap(): a page, and the data. Byte for byte what the kernel would map, as
+// a memfd, so that another process (which inherits fd(), or the memory itself) can be at its other
+// end. Throws std::system_error if the machine has no memory for it.
+class RingMemory {
+ public:
+  explicit RingMemory(std::size_t nr_pages, std::size_t page_size = 4096)
+      : size_{(1 + nr_pages) * page_size}, fd_{::memfd_create("perf_ring", MFD_CLOEXEC)} {
+    if (fd_ < 0 || ::ftruncate(fd_, static_cast<off_t>(size_)) != 0) fail("memfd_create");
+    void* const mapped = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+    if (mapped == MAP_FAILED) fail("mmap");
+    base_ = static_cast<std::byte*>(mapped);
+  }
+  RingMemory(RingMemory&& other) noexcept
+      : size_{other.size_}, fd_{std::exchange(other.fd_, -1)}, base_{other.base_} {}
+  RingMemory& operator=(RingMemory&&) = delete;
+  ~RingMemory() {
+    if (fd_ < 0) return;
+    ::munmap(base_, size_);
+    ::close(fd_);
+  }
+
+  std::span<std::byte> bytes() const noexcept { return {base_, size_}; }
+  int fd() const noexcept { return fd_; }
+
+ private:
+  [[noreturn]] void fail(const char* call) const {
+    const int error = errno;
+    if (fd_ >= 0) ::close(fd_);
+    throw std::system_error{error, std::generic_category(), call};
+  }
+
+  std::size_t size_;
+  int fd_;
+  std::byte* base_ = nullptr;
+};
+
+}  // namespace perfring::kernel
+
+#endif  // HARNESS_KERNEL_RING_MEMORY_H_
