@@ -3,12 +3,16 @@
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
 #include <sched.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cinttypes>
 #include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "harness/bench/drain_ring.h"
@@ -22,29 +26,25 @@ std::size_t page_bytes() {
   return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// The control page of a ring that somebody else has mapped, mapped once more.
-class ControlPage {
- public:
-  static std::expected<ControlPage, std::string> of(int event, std::size_t ring_bytes) {
-    // The kernel wants the same length as the first time.
-    const std::size_t length = page_bytes() + ring_bytes;
-    void* const memory = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
-    if (memory == MAP_FAILED) return std::unexpected(failure("mapping a ring again", errno));
-    return ControlPage{memory, length};
+// The control page of the only ring of `ring_bytes` that this process has mapped so far. Found in
+// the list of mappings, because PerfBuffer shows it to nobody, and a second mapping of it would not
+// do: the processor cannot forward what is stored through one address to a load from another, and
+// each drain would have to wait for its data_tail.
+std::expected<perf_event_mmap_page*, std::string> control_page(std::size_t ring_bytes) {
+  std::ifstream maps{"/proc/self/maps"};
+  perf_event_mmap_page* page = nullptr;
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    if (line.find("[perf_event]") == line.npos) continue;
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2) continue;
+    if (end - begin != page_bytes() + ring_bytes) continue;
+    if (page != nullptr) return std::unexpected("/proc/self/maps shows more rings than one");
+    page = reinterpret_cast<perf_event_mmap_page*>(begin);
   }
-  ControlPage(ControlPage&& other) noexcept
-      : memory_{std::exchange(other.memory_, nullptr)}, length_{other.length_} {}
-  ControlPage& operator=(ControlPage&&) = delete;
-  ~ControlPage() {
-    if (memory_ != nullptr) munmap(memory_, length_);
-  }
-  perf_event_mmap_page& operator*() const { return *static_cast<perf_event_mmap_page*>(memory_); }
-
- private:
-  ControlPage(void* memory, std::size_t length) : memory_{memory}, length_{length} {}
-  void* memory_;
-  std::size_t length_;
-};
+  if (page == nullptr) return std::unexpected("/proc/self/maps does not show the ring");
+  return page;
+}
 
 // What real libbpf calls for each event.
 template <Callback kCallback>
@@ -66,7 +66,7 @@ struct LiveRings::Impl {
   FillProgram ours_program;
   FillProgram libbpf_program;
   std::optional<PerfEventArrayBuffer> ours = {};
-  std::optional<ControlPage> ours_page = {};
+  perf_event_mmap_page* ours_page = nullptr;
   std::unique_ptr<perf_buffer, Free> libbpf = {};
   std::size_t libbpf_index = 0;  // of the buffer that was filled: it has one for each CPU
   perf_event_mmap_page* libbpf_page = nullptr;
@@ -79,7 +79,7 @@ struct LiveRings::Impl {
   Tally drain_ours(unsigned passes) {
     Tally tally;
     for (; passes != 0; --passes) {
-      __atomic_store_n(&(**ours_page).data_tail, 0, __ATOMIC_RELEASE);
+      __atomic_store_n(&ours_page->data_tail, 0, __ATOMIC_RELEASE);
       tally += drain_once<kCallback>(*ours);
     }
     return Tally{tally};
@@ -105,9 +105,9 @@ std::expected<void, std::string> LiveRings::Impl::fill_ours(const Workload& work
   auto buffer = array->open(static_cast<std::uint32_t>(sched_getcpu()), options);
   if (!buffer) return std::unexpected(buffer.error().message());
   ours = *std::move(buffer);
-  auto page = ControlPage::of(ours->fd(), workload.ring_bytes);
+  const auto page = control_page(workload.ring_bytes);
   if (!page) return std::unexpected(page.error());
-  ours_page.emplace(*std::move(page));
+  ours_page = *page;
   return ours_program.run(workload);
 }
 
