@@ -1,0 +1,204 @@
+#include "harness/oracle/checker.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace perfring::oracle {
+namespace {
+
+// Whether a record of this payload breaks the format (K6 to K8).
+bool is_oversize(const Written& written) {
+  return record_size(written.payload.length) != written.size;
+}
+
+}  // namespace
+
+Checker::Checker(const perf_event_mmap_page& page, Bytes data, Ledger& ledger)
+    : data_{data},
+      ledger_{ledger},
+      watch_{page, data},
+      at_{ledger.position()},
+      released_{ledger.position()} {}
+
+void Checker::delivered(const PerfEvent& event) {
+  watch_.event(event);
+  if (violation()) return;
+  if (in_sync()) {
+    expect(event);
+  } else {
+    astray_ = true;
+    ++received_.spoiled_events;
+  }
+}
+
+void Checker::expect(const PerfEvent& event) {
+  if (const auto* given = std::get_if<Sample>(&event)) return sample(*given);
+  if (skipped_) resolve_skip(nullptr);
+  if (const auto* given = std::get_if<Lost>(&event)) return lost(*given);
+  malformed(std::get<Malformed>(event));
+}
+
+void Checker::sample(const Sample& sample) {
+  if (skipped_) return resolve_skip(&sample);
+  if (ledger_.empty()) return unexpected(sample);
+  const Written& written = ledger_.front();
+  const bool due = !written.has_lost || lost_taken_;
+  if (!due || is_oversize(written) || !holds(sample, written.payload)) return unexpected(sample);
+  if (!is_at(sample.head, written.sample_at() + 12)) {
+    return violate(Invariant::once, name(written.payload) +
+                                        " was delivered from another place "
+                                        "than it was written to");
+  }
+  ++received_.delivered;
+  take_sample();
+}
+
+void Checker::take_sample() {
+  at_ = ledger_.front().end();
+  lost_taken_ = false;
+  ledger_.pop();
+}
+
+// Something other than what is due: what is it?
+void Checker::unexpected(const Sample& sample) {
+  const auto claim = claimed(sample);
+  const bool whole = claim && holds(sample, *claim);
+  const std::string due = ledger_.empty() ? "nothing" : name(ledger_.front().payload);
+  if (!ledger_.empty() && whole && ledger_.contains(*claim)) {
+    if (*claim != ledger_.front().payload) {
+      skipped_ = ledger_.front().payload;
+      return;
+    }
+    return violate(Invariant::no_loss, "the LOST in front of " + due + " was not delivered");
+  }
+  if (!ledger_.empty() && is_at(sample.head, ledger_.front().sample_at() + 12)) {
+    return violate(Invariant::intact, due + " was delivered with other bytes");
+  }
+  if (whole) {
+    return violate(Invariant::once, name(*claim) + " was delivered again, where due was " + due);
+  }
+  violate(Invariant::no_invention,
+          fmt::format("a sample of {} bytes that nobody wrote, where due was {}",
+                      sample.head.size() + sample.tail.size(), due));
+}
+
+// A later record came first. If the one that was due comes next, they were swapped.
+void Checker::resolve_skip(const Sample* next) {
+  const Payload skipped = *std::exchange(skipped_, std::nullopt);
+  if (next != nullptr && holds(*next, skipped)) {
+    return violate(Invariant::order, name(skipped) + " was delivered after what follows it");
+  }
+  violate(Invariant::no_loss, name(skipped) + " was passed over");
+}
+
+void Checker::lost(const Lost& lost) {
+  const bool due = !ledger_.empty() && ledger_.front().has_lost && !lost_taken_;
+  if (!due) {
+    return violate(Invariant::no_invention,
+                   fmt::format("a LOST of {} that is not due", lost.count));
+  }
+  if (lost.count != ledger_.front().lost) {
+    return violate(Invariant::no_loss, fmt::format("a LOST of {} was delivered where {} were lost",
+                                                   lost.count, ledger_.front().lost));
+  }
+  received_.lost += lost.count;
+  at_ += kLostSize;
+  lost_taken_ = true;
+  if (ledger_.front().size == 0) take_sample();  // K7
+}
+
+void Checker::malformed(const Malformed& malformed) {
+  const bool due = !ledger_.empty() && is_oversize(ledger_.front()) &&
+                   (!ledger_.front().has_lost || lost_taken_);
+  const std::uint64_t size = malformed.head.size() + malformed.tail.size();
+  if (!due || malformed.defect != Defect::BadSample || size != ledger_.front().size) {
+    return violate(Invariant::intact,
+                   fmt::format("{} of {} bytes, where due was {}", to_string(malformed.defect),
+                               size, ledger_.empty() ? "nothing" : name(ledger_.front().payload)));
+  }
+  ++received_.malformed;
+  take_sample();
+}
+
+void Checker::drain_ends() {
+  watch_.ends();
+  if (skipped_) resolve_skip(nullptr);
+  received_.bytes += watch_.moved();
+  if (violation()) return;
+  if (!astray_) {
+    if (watch_.tail() != at_) {
+      violate(
+          Invariant::tail_honest,
+          fmt::format("data_tail is {} after a drain whose events end at {}", watch_.tail(), at_));
+    }
+  } else {
+    resynchronise();
+  }
+  released_ = watch_.tail();
+}
+
+// Past the spoiled bytes, and at the beginning of a record: from here on, all is known again.
+void Checker::resynchronise() {
+  const std::uint64_t tail = watch_.tail();
+  while (!ledger_.empty() && !after(ledger_.front().end(), tail)) {
+    const Written& written = ledger_.front();
+    ++received_.spoiled;
+    if (written.has_lost && !lost_taken_) received_.spoiled_lost += written.lost;
+    lost_taken_ = false;
+    ledger_.pop();
+  }
+  const bool at_sample =
+      !ledger_.empty() && ledger_.front().has_lost && ledger_.front().sample_at() == tail;
+  const bool at_record =
+      ledger_.empty() ? tail == ledger_.position() : ledger_.front().position == tail;
+  at_ = tail;
+  if (!at_record && !at_sample) return;
+  if (at_sample && !lost_taken_) {
+    received_.spoiled_lost += ledger_.front().lost;
+    lost_taken_ = true;
+  }
+  astray_ = after(ledger_.spoiled_until(), tail);
+}
+
+void Checker::settle() {
+  if (violation()) return;
+  const Totals& totals = ledger_.totals();
+  if (ledger_.pending() != 0) {
+    return violate(Invariant::no_loss,
+                   fmt::format("the ring says empty, but {} records are still in it, the first {}",
+                               ledger_.pending(), name(ledger_.front().payload)));
+  }
+  const std::uint64_t told = received_.lost + received_.spoiled_lost + ledger_.unreported();
+  if (told != totals.refused) {
+    return violate(
+        Invariant::no_loss,
+        fmt::format("{} were refused, but {} reported as lost and {} not yet", totals.refused,
+                    received_.lost + received_.spoiled_lost, ledger_.unreported()));
+  }
+  // A LOST that stands alone is no record (K7), but is taken for one if it is spoiled.
+  const std::uint64_t visible = totals.accepted - totals.invisible;
+  const std::uint64_t received = received_.delivered + received_.malformed;
+  if (received > visible || received + received_.spoiled < visible) {
+    violate(Invariant::no_loss,
+            fmt::format("{} were written, but {} delivered, {} malformed and {} spoiled", visible,
+                        received_.delivered, received_.malformed, received_.spoiled));
+  }
+}
+
+// Whether a slice that holds something starts at this position of the ring.
+bool Checker::is_at(Bytes head, std::uint64_t position) const {
+  return head.empty() || head.data() == data_.data() + position % data_.size();
+}
+
+const std::optional<Violation>& Checker::violation() const {
+  if (violation_) return violation_;
+  if (watch_.violation()) return watch_.violation();
+  return ledger_.violation();
+}
+
+void Checker::violate(Invariant invariant, std::string message) {
+  if (!violation_) violation_ = Violation{invariant, std::move(message)};
+}
+
+}  // namespace perfring::oracle

@@ -1,0 +1,65 @@
+#ifndef HARNESS_ORACLE_DRAIN_WATCH_H_
+#define HARNESS_ORACLE_DRAIN_WATCH_H_
+
+// What holds of any drain of any ring, whatever bytes and positions it has (hostile ones too):
+// bounded, in_ring, tail_honest, and what Malformed may be. It reads data_tail, which nobody but
+// the consumer writes, and nothing else that is shared.
+
+#include <linux/perf_event.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "harness/oracle/invariant.h"
+#include "perfring/perf_event.h"
+
+namespace perfring::oracle {
+
+class DrainWatch {
+ public:
+  // Of the ring over `page` and `data`, which must outlive it.
+  DrainWatch(const perf_event_mmap_page& page, Bytes data)
+      : page_{page}, data_{data}, tail_{data_tail()} {}
+
+  void begins();
+  // To be called from the drain's callback, before whatever it does.
+  void event(const PerfEvent& event);
+  // To be called when the drain has ended, however it did. `available`: data_head as the drain has
+  // read it, less data_tail, modulo 2^32, if somebody knows.
+  void ends(std::optional<std::uint32_t> available = {});
+
+  // For a memory policy that sees each access.
+  void reads(const std::byte* address, std::size_t size);
+
+  // Bytes of ring that the last drain has released.
+  std::uint64_t moved() const { return moved_; }
+  std::uint64_t tail() const { return tail_; }
+  bool in_drain() const { return in_drain_; }
+  std::uint64_t data_tail() const;
+
+  const std::optional<Violation>& violation() const { return violation_; }
+
+ private:
+  // Bytes of ring that an event took at the least.
+  std::uint64_t size_of(const PerfEvent& event);
+  void in_ring(Bytes head, Bytes tail);
+  void malformed(const Malformed& malformed);
+  void violate(Invariant invariant, std::string message);
+
+  const perf_event_mmap_page& page_;
+  const Bytes data_;
+  std::uint64_t tail_;
+  std::uint64_t moved_ = 0;
+  std::uint64_t events_ = 0;    // of this drain
+  std::uint64_t at_least_ = 0;  // bytes that they took
+  bool in_drain_ = false;
+  bool over_ = false;  // nothing may follow in this drain
+  bool impossible_ = false;
+  std::optional<Violation> violation_;
+};
+
+}  // namespace perfring::oracle
+
+#endif  // HARNESS_ORACLE_DRAIN_WATCH_H_

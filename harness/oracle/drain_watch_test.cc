@@ -1,0 +1,107 @@
+// What holds of a drain of any bytes: each broken rule under its name.
+
+#include "harness/oracle/drain_watch.h"
+
+#include <gtest/gtest.h>
+
+#include "harness/oracle/hand_ring.h"
+
+namespace perfring::oracle {
+namespace {
+
+class Watching : public ::testing::Test {
+ protected:
+  template <class... Event>
+  void drain(std::uint64_t moved, std::uint32_t available, const Event&... events) {
+    watch_.begins();
+    (watch_.event(PerfEvent{events}), ...);
+    ring_.page.data_tail += moved;
+    watch_.ends(available);
+  }
+  Malformed malformed(Defect defect, std::size_t size, std::uint64_t at = 0) {
+    const Sample bytes = ring_.slices(at, size);
+    return {defect, bytes.head, bytes.tail};
+  }
+  void expect(Invariant invariant) {
+    ASSERT_TRUE(watch_.violation().has_value());
+    EXPECT_STREQ(to_string(watch_.violation()->invariant), to_string(invariant))
+        << watch_.violation()->message;
+  }
+
+  HandRing ring_;
+  DrainWatch watch_{ring_.page, ring_.data};
+};
+
+TEST_F(Watching, WhatADrainMayDoOfHostileBytes) {
+  drain(40, 4096, ring_.slices(12, 4), Lost{7});
+  drain(24, 40, malformed(Defect::BadSample, 16), malformed(Defect::UnexpectedType, 8));
+  drain(4096, 4096, malformed(Defect::BadSize, 4096, 64));
+  drain(8, 8, malformed(Defect::BadSize, 8));
+  drain(0xfffffffd, 0xfffffffd, malformed(Defect::BadPositions, 4096, 128));
+  drain(0, 0);
+  EXPECT_FALSE(watch_.violation().has_value()) << watch_.violation()->message;
+}
+
+TEST_F(Watching, EndsAfterRingSizeOver8Events) {
+  watch_.begins();
+  for (std::size_t i = 0; i < HandRing::kSize / 8; ++i) {
+    watch_.event(malformed(Defect::UnexpectedType, 8));
+  }
+  EXPECT_FALSE(watch_.violation().has_value());
+  watch_.event(malformed(Defect::UnexpectedType, 8));
+  expect(Invariant::bounded);
+}
+
+TEST_F(Watching, NothingFollowsWhatEndsADrain) {
+  drain(32, 4096, malformed(Defect::BadSize, 8), Lost{1});
+  expect(Invariant::bounded);
+}
+
+TEST_F(Watching, BadPositionsComeAlone) {
+  drain(100, 100, Lost{1}, malformed(Defect::BadPositions, 76));
+  expect(Invariant::bounded);
+}
+
+TEST_F(Watching, SkippedRecordsAreWhole) {
+  drain(12, 4096, malformed(Defect::BadLost, 12));
+  expect(Invariant::bounded);
+}
+
+TEST_F(Watching, SlicesLieInTheRing) {
+  const Bytes before{ring_.data.data() - 8, 16};
+  drain(32, 4096, Sample{before, {}});
+  expect(Invariant::in_ring);
+}
+
+TEST_F(Watching, SlicesAreOnePieceOfTheRing) {
+  drain(48, 4096, Sample{Bytes{ring_.data}.subspan(100, 12), Bytes{ring_.data}.first(8)});
+  expect(Invariant::in_ring);
+}
+
+TEST_F(Watching, AnEventOutsideADrain) {
+  watch_.event(Lost{1});
+  expect(Invariant::once);
+}
+
+TEST_F(Watching, TheTailMovesByWhatWasDeliveredAtTheLeast) {
+  drain(16, 4096, Lost{1});
+  expect(Invariant::tail_honest);
+}
+
+TEST_F(Watching, TheTailMovesByWhatWasAvailableAtTheMost) {
+  drain(40, 32, Lost{1});
+  expect(Invariant::tail_honest);
+}
+
+TEST_F(Watching, TheTailStaysOnTheGrid) {
+  drain(28, 4096, Lost{1});
+  expect(Invariant::tail_honest);
+}
+
+TEST_F(Watching, TheTailStaysWhereItIsIfThereWasNothing) {
+  drain(8, 4096);
+  expect(Invariant::tail_honest);
+}
+
+}  // namespace
+}  // namespace perfring::oracle

@@ -1,0 +1,75 @@
+#ifndef HARNESS_ORACLE_HAND_RING_H_
+#define HARNESS_ORACLE_HAND_RING_H_
+
+// For the oracle's own tests: a ring whose history is made up by hand. Writing tells the ledger
+// what a kernel's tracepoints would; delivering makes the event that a consumer would pass on.
+
+#include <linux/perf_event.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "harness/oracle/checker.h"
+#include "harness/oracle/ledger.h"
+
+namespace perfring::oracle {
+
+struct HandRing {
+  static constexpr std::size_t kSize = 4096;
+
+  perf_event_mmap_page page{};
+  alignas(8) std::array<std::byte, kSize> data{};
+  Ledger ledger{kSize, Ledger::Keep::Records};
+  Checker checker{page, data, ledger};
+  std::uint64_t head = 0;
+  std::uint64_t next_sequence = 0;
+
+  // Slices of `size` bytes of the ring, from `position` on.
+  Sample slices(std::uint64_t position, std::size_t size) {
+    const std::size_t from = position % kSize;
+    const std::size_t before_end = std::min(size, kSize - from);
+    return {Bytes{data}.subspan(from, before_end), Bytes{data}.first(size - before_end)};
+  }
+
+  // What the consumer gets of the payload in the record at `position`.
+  Sample sample_at(std::uint64_t position, std::uint32_t length) {
+    return slices(position + 12, raw_size(length));
+  }
+
+  // Writes a record of this many payload bytes, with a LOST in front if `lost`.
+  Payload write(std::uint32_t length, std::uint64_t lost = 0) {
+    const Payload payload{next_sequence++, 0, length};
+    const std::uint64_t size = record_size(length) % 65536;
+    ledger.begins(payload);
+    ledger.reserved(head, size + (lost != 0 ? 24 : 0), lost, page.data_tail);
+    if (lost != 0) head += 24;
+    std::vector<std::byte> bytes(length);
+    fill(bytes, payload);
+    for (std::size_t i = 0; i < length; ++i) data[(head + 12 + i) % kSize] = bytes[i];
+    head += size;
+    ledger.ends(0);
+    return payload;
+  }
+
+  void refuse() {
+    ledger.begins({next_sequence++, 0, 16});
+    ledger.refused();
+    ledger.ends(-ENOSPC);
+  }
+
+  // A drain of these events that leaves data_tail at `tail`.
+  template <class... Event>
+  void drain_to(std::uint64_t tail, const Event&... events) {
+    checker.drain_begins();
+    (checker.delivered(PerfEvent{events}), ...);
+    page.data_tail = tail;
+    checker.drain_ends();
+  }
+};
+
+}  // namespace perfring::oracle
+
+#endif  // HARNESS_ORACLE_HAND_RING_H_

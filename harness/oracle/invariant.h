@@ -1,0 +1,56 @@
+#ifndef HARNESS_ORACLE_INVARIANT_H_
+#define HARNESS_ORACLE_INVARIANT_H_
+
+#include <cstdint>
+#include <string>
+
+namespace perfring::oracle {
+
+// What must hold of every run. The names are those used in every report.
+enum class Invariant : std::uint8_t {
+  no_invention,      // what is delivered was written
+  no_loss,           // written = delivered + reported lost + still pending + never published
+  order,             // in the order of the reservations
+  intact,            // byte for byte
+  once,              // nothing twice
+  bounded,           // a drain ends: after at most ring size / 8 events
+  in_ring,           // no access outside the ring
+  tail_honest,       // data_tail moves by what was delivered, and only at the end of a drain
+  no_early_release,  // no byte is overwritten before the consumer is finished with it
+  awake,             // nobody sleeps for ever with data in the ring
+};
+
+constexpr const char* to_string(Invariant invariant) noexcept {
+  switch (invariant) {
+    case Invariant::no_invention:
+      return "no_invention";
+    case Invariant::no_loss:
+      return "no_loss";
+    case Invariant::order:
+      return "order";
+    case Invariant::intact:
+      return "intact";
+    case Invariant::once:
+      return "once";
+    case Invariant::bounded:
+      return "bounded";
+    case Invariant::in_ring:
+      return "in_ring";
+    case Invariant::tail_honest:
+      return "tail_honest";
+    case Invariant::no_early_release:
+      return "no_early_release";
+    case Invariant::awake:
+      return "awake";
+  }
+  return "unknown invariant";
+}
+
+struct Violation {
+  Invariant invariant;
+  std::string message;  // with the figures
+};
+
+}  // namespace perfring::oracle
+
+#endif  // HARNESS_ORACLE_INVARIANT_H_

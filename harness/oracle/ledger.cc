@@ -1,0 +1,128 @@
+#include "harness/oracle/ledger.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <stdexcept>
+#include <utility>
+
+namespace perfring::oracle {
+namespace {
+
+constexpr std::uint64_t kUnused = 8;  // of a full ring (K12)
+
+}  // namespace
+
+Ledger::Ledger(std::uint64_t size, Keep keep, std::uint64_t start, unsigned word_bits)
+    : size_{size},
+      mask_{word_bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << word_bits) - 1},
+      keep_{keep},
+      position_{start},
+      spoiled_until_{start},
+      records_(keep == Keep::Records ? 64 : 0) {}
+
+void Ledger::begins(const Payload& payload) {
+  if (depth_ == attempts_.size()) throw std::logic_error{"attempts nested too deep"};
+  for (std::size_t i = 0; i < depth_; ++i) attempts_[i].interrupted = true;
+  attempts_[depth_] = {};
+  attempts_[depth_++].payload = payload;
+}
+
+void Ledger::ends(int rc) {
+  if (depth_ == 0) throw std::logic_error{"an attempt ended that did not begin"};
+  const Attempt& attempt = attempts_[--depth_];
+  const unsigned reservations = rc == 0 ? 1 : 0;
+  const unsigned refusals = rc == -ENOSPC ? 1 : 0;
+  if (attempt.reservations != reservations || attempt.refusals != refusals) {
+    violate(Invariant::no_loss,
+            fmt::format("{} was answered {}, but reserved {} times and counted as lost {} times",
+                        name(attempt.payload), rc, attempt.reservations, attempt.refusals));
+  }
+  if (rc == 0) {
+    ++totals_.accepted;
+  } else if (rc == -ENOSPC) {
+    ++totals_.refused;
+  } else {
+    ++totals_.failed;
+  }
+}
+
+void Ledger::refused() {
+  if (depth_ != 0) ++attempts_[depth_ - 1].refusals;
+  ++unreported_;
+}
+
+void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t lost,
+                      std::uint64_t data_tail) {
+  if (depth_ == 0) throw std::logic_error{"a reservation outside any attempt"};
+  Attempt& attempt = attempts_[depth_ - 1];
+  ++attempt.reservations;
+  const std::uint64_t sample = record_size(attempt.payload.length) % 65536;  // K6
+  const bool has_lost = size != sample;
+  // The kernel decides on a LOST before it reserves: an interrupt may have come in between, and
+  // told of the losses, or added to them.
+  const bool due = attempt.interrupted ? has_lost : unreported_ != 0;
+  const std::uint64_t expected = sample + (due ? kLostSize : 0);
+  if ((position & mask_) != (position_ & mask_) || size != expected) {
+    violate(Invariant::no_loss, fmt::format("{} bytes reserved at {}, where {} at {} were due",
+                                            size, position, expected, position_ & mask_));
+  }
+  if (has_lost && lost != unreported_) {
+    violate(Invariant::no_loss,
+            fmt::format("a LOST of {} where {} were refused", lost, unreported_));
+  }
+  // Whatever the tail is, the kernel uses it modulo the ring's size (K17).
+  const std::uint64_t unread = (position_ - data_tail) & mask_;
+  if (unread + size > size_ - kUnused && size != 0) {
+    violate(Invariant::no_early_release,
+            fmt::format("{} bytes reserved at {} with {} unread: a ring of {} holds {}", size,
+                        position_, unread, size_, size_ - kUnused));
+  }
+  if (has_lost) unreported_ = 0;
+  if (sample == 0) ++totals_.invisible;
+  if (size != 0 && keep_ == Keep::Records) {
+    push({position_, lost, attempt.payload, static_cast<std::uint32_t>(sample), has_lost});
+  }
+  position_ += size;
+  note_spill(attempt, size, data_tail);
+}
+
+// Conservative: once something unread may be overwritten, all that is unread counts as spoiled.
+void Ledger::note_spill(Attempt& attempt, std::uint64_t size, std::uint64_t data_tail) {
+  const std::uint64_t length = record_size(attempt.payload.length);
+  if (length > 65535) {
+    const std::uint64_t sample_at = position_ - length % 65536;
+    attempt.spills = true;
+    attempt.spills_to = sample_at + length;
+    const std::uint64_t unread = (sample_at - data_tail) & mask_;
+    if (unread + length > size_) spoiled_until_ = position_;
+  }
+  // Who was interrupted while it spills goes on doing so, over this record.
+  for (std::size_t i = 0; i + 1 < depth_; ++i) {
+    const Attempt& outer = attempts_[i];
+    if (outer.spills && after(outer.spills_to, position_ - size)) spoiled_until_ = position_;
+  }
+}
+
+void Ledger::push(const Written& record) {
+  if (pending() == records_.size()) {
+    std::vector<Written> longer(2 * records_.size());
+    for (std::uint64_t i = first_; i != last_; ++i) longer[i & (longer.size() - 1)] = at(i);
+    records_ = std::move(longer);
+  }
+  records_[last_ & (records_.size() - 1)] = record;
+  ++last_;
+}
+
+bool Ledger::contains(const Payload& payload) const {
+  for (std::uint64_t i = first_; i != last_; ++i) {
+    if (at(i).payload == payload) return true;
+  }
+  return false;
+}
+
+void Ledger::violate(Invariant invariant, std::string message) {
+  if (!violation_) violation_ = Violation{invariant, std::move(message)};
+}
+
+}  // namespace perfring::oracle

@@ -1,0 +1,123 @@
+#ifndef HARNESS_ORACLE_LEDGER_H_
+#define HARNESS_ORACLE_LEDGER_H_
+
+// What was written to one ring, kept by the writer: every attempt, how it was answered, and where
+// it went. It does its own arithmetic, from the format's description (KERNEL_FACTS.md).
+//
+// The producer's code says begins(payload), calls the kernel, and says ends(rc). The kernel's
+// tracepoints say what came of it in between: reserved() or refused(). Attempts nest.
+//
+// Threads: one, the ring's writer. Where the consumer is in another, it reads nothing here until
+// that thread is joined: a ledger orders nothing that the ring itself does not.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/oracle/invariant.h"
+#include "harness/oracle/payload.h"
+
+namespace perfring::oracle {
+
+inline constexpr std::uint64_t kLostSize = 24;  // of a LOST record (K14)
+
+// Attempts, by how they were answered.
+struct Totals {
+  std::uint64_t accepted = 0;   // 0: in the ring, but for those that are
+  std::uint64_t invisible = 0;  //    of header.size 0 (K7)
+  std::uint64_t refused = 0;    // -ENOSPC: counted as lost
+  std::uint64_t failed = 0;     // any other: neither written nor counted
+
+  std::uint64_t attempts() const { return accepted + refused + failed; }
+};
+
+// One reservation that holds something: a LOST or none, and a sample, unless its size is 0.
+struct Written {
+  std::uint64_t position = 0;  // not wrapped
+  std::uint64_t lost = 0;      // what the LOST tells
+  Payload payload;
+  std::uint32_t size = 0;  // of the sample: its header.size
+  bool has_lost = false;
+
+  std::uint64_t sample_at() const { return position + (has_lost ? kLostSize : 0); }
+  std::uint64_t end() const { return sample_at() + size; }
+};
+
+class Ledger {
+ public:
+  enum class Keep : bool { Totals, Records };
+
+  // Of a ring of `size` bytes, whose positions start at `start` and are counted in `word_bits`.
+  // Keep::Records for a Checker, which takes them out again.
+  Ledger(std::uint64_t size, Keep keep, std::uint64_t start = 0, unsigned word_bits = 64);
+
+  void begins(const Payload& payload);
+  void ends(int rc);
+  // `data_tail` is what the consumer has released: as read by the writer, or better known.
+  void reserved(std::uint64_t position, std::uint64_t size, std::uint64_t lost,
+                std::uint64_t data_tail);
+  void refused();
+
+  const Totals& totals() const { return totals_; }
+  // Losses that no LOST has told of yet.
+  std::uint64_t unreported() const { return unreported_; }
+  std::uint64_t ring_size() const { return size_; }
+  // Where the next reservation starts.
+  std::uint64_t position() const { return position_; }
+  std::size_t in_progress() const { return depth_; }
+
+  // What the writer itself has done wrong.
+  const std::optional<Violation>& violation() const { return violation_; }
+
+  // The records that a Checker has not taken yet, oldest first.
+  bool empty() const { return first_ == last_; }
+  std::size_t pending() const { return static_cast<std::size_t>(last_ - first_); }
+  const Written& front() const { return at(first_); }
+  void pop() { ++first_; }
+  // Whether a payload with this sequence number, of this stream, is among them.
+  bool contains(const Payload& payload) const;
+  // A payload above 65516 bytes is written past its reservation (K9, K10): what lies unread below
+  // this position may have been overwritten.
+  std::uint64_t spoiled_until() const { return spoiled_until_; }
+
+ private:
+  struct Attempt {
+    Payload payload;
+    unsigned reservations = 0;
+    unsigned refusals = 0;
+    std::uint64_t spills_to = 0;  // the end of its bytes, past the reservation's
+    bool spills = false;
+    bool interrupted = false;
+  };
+
+  const Written& at(std::uint64_t i) const { return records_[i & (records_.size() - 1)]; }
+  void push(const Written& record);
+  void note_spill(Attempt& attempt, std::uint64_t size, std::uint64_t data_tail);
+  void violate(Invariant invariant, std::string message);
+
+  const std::uint64_t size_;
+  const std::uint64_t mask_;
+  const Keep keep_;
+  std::uint64_t position_;
+  std::uint64_t spoiled_until_;
+  std::uint64_t unreported_ = 0;
+  Totals totals_;
+  std::array<Attempt, 8> attempts_;
+  std::size_t depth_ = 0;
+  std::vector<Written> records_;  // a ring of its own, a power of two long
+  std::uint64_t first_ = 0;
+  std::uint64_t last_ = 0;
+  std::optional<Violation> violation_;
+};
+
+// Whether position a is after b: positions wrap at 2^64.
+constexpr bool after(std::uint64_t a, std::uint64_t b) {
+  return static_cast<std::int64_t>(a - b) > 0;
+}
+
+}  // namespace perfring::oracle
+
+#endif  // HARNESS_ORACLE_LEDGER_H_

@@ -1,0 +1,159 @@
+#include "harness/oracle/ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+namespace perfring::oracle {
+namespace {
+
+Ledger ring_of_4096(std::uint64_t start = 0, unsigned bits = 64) {
+  return Ledger{4096, Ledger::Keep::Records, start, bits};
+}
+
+void accept(Ledger& ledger, std::uint32_t length, std::uint64_t position, std::uint64_t size,
+            std::uint64_t lost = 0, std::uint64_t tail = 0) {
+  ledger.begins({0, 0, length});
+  ledger.reserved(position, size, lost, tail);
+  ledger.ends(0);
+}
+
+void refuse(Ledger& ledger) {
+  ledger.begins({0, 0, 4});
+  ledger.refused();
+  ledger.ends(-ENOSPC);
+}
+
+Invariant violated(const Ledger& ledger) {
+  EXPECT_TRUE(ledger.violation().has_value());
+  return ledger.violation() ? ledger.violation()->invariant : Invariant::awake;
+}
+
+TEST(Ledger, CountsAttemptsByTheirAnswer) {
+  Ledger ledger = ring_of_4096();
+  accept(ledger, 4, 0, 16);
+  refuse(ledger);
+  refuse(ledger);
+  accept(ledger, 100, 16, 24 + 112, 2);
+  ledger.begins({0, 0, 4});
+  ledger.ends(-EBUSY);
+  EXPECT_EQ(ledger.violation(), std::nullopt);
+  EXPECT_EQ(ledger.totals().accepted, 2U);
+  EXPECT_EQ(ledger.totals().refused, 2U);
+  EXPECT_EQ(ledger.totals().failed, 1U);
+  EXPECT_EQ(ledger.position(), 152U);
+  EXPECT_EQ(ledger.pending(), 2U);
+  ledger.pop();
+  EXPECT_EQ(ledger.front().sample_at(), 40U);
+  EXPECT_EQ(ledger.front().end(), 152U);
+}
+
+TEST(Ledger, AReservationIsWhereTheLastEnded) {
+  Ledger ledger = ring_of_4096();
+  accept(ledger, 4, 0, 16);
+  accept(ledger, 4, 8, 16);
+  EXPECT_EQ(violated(ledger), Invariant::no_loss);
+}
+
+TEST(Ledger, PositionsOfA32BitKernelWrap) {
+  Ledger ledger = ring_of_4096(0xfffffff0, 32);
+  accept(ledger, 4, 0xfffffff0, 16, 0, 0xfffffff0);
+  accept(ledger, 4, 0, 16, 0, 0xfffffff0);
+  EXPECT_EQ(ledger.violation(), std::nullopt);
+  EXPECT_EQ(ledger.position(), 0x100000010U);
+}
+
+TEST(Ledger, ALossIsToldOfOnceAndExactly) {
+  Ledger twice = ring_of_4096();
+  refuse(twice);
+  accept(twice, 4, 0, 40, 2);
+  EXPECT_EQ(violated(twice), Invariant::no_loss);
+
+  Ledger never = ring_of_4096();
+  refuse(never);
+  accept(never, 4, 0, 16);
+  EXPECT_EQ(violated(never), Invariant::no_loss);
+}
+
+TEST(Ledger, AnAnswerIsWhatHappened) {
+  Ledger accepted = ring_of_4096();
+  accepted.begins({0, 0, 4});
+  accepted.ends(0);
+  EXPECT_EQ(violated(accepted), Invariant::no_loss);
+
+  Ledger uncounted = ring_of_4096();
+  uncounted.begins({0, 0, 4});
+  uncounted.ends(-ENOSPC);
+  EXPECT_EQ(violated(uncounted), Invariant::no_loss);
+}
+
+// K12: N - 8 bytes at most.
+TEST(Ledger, UnreadBytesAreNotReservedAgain) {
+  Ledger full = ring_of_4096();
+  accept(full, 4068, 0, 4080);
+  EXPECT_EQ(full.violation(), std::nullopt);
+  accept(full, 4, 4080, 16);
+  EXPECT_EQ(violated(full), Invariant::no_early_release);
+
+  Ledger read = ring_of_4096();
+  accept(read, 4068, 0, 4080);
+  accept(read, 4, 4080, 16, 0, 8);
+  EXPECT_EQ(read.violation(), std::nullopt);
+}
+
+// An interrupt may tell of the losses that were to be told of, and leaves a LOST of 0.
+TEST(Ledger, AnInterruptMayTakeTheLosses) {
+  Ledger ledger = ring_of_4096();
+  refuse(ledger);
+  ledger.begins({1, 0, 4});
+  accept(ledger, 4, 0, 40, 1);
+  ledger.reserved(40, 40, 0, 0);
+  ledger.ends(0);
+  EXPECT_EQ(ledger.violation(), std::nullopt);
+}
+
+TEST(Ledger, AHeaderSizeOfZeroIsInvisible) {
+  Ledger ledger = ring_of_4096();
+  accept(ledger, 65517, 0, 0);
+  EXPECT_EQ(ledger.violation(), std::nullopt);
+  EXPECT_EQ(ledger.totals().invisible, 1U);
+  EXPECT_TRUE(ledger.empty());
+}
+
+TEST(Ledger, ASpillSpoilsWhatIsUnread) {
+  Ledger ledger{65536, Ledger::Keep::Records};
+  accept(ledger, 4, 0, 16);
+  accept(ledger, 65525, 16, 8, 0, 16);  // 65544 bytes from 16 on: over itself, and no more
+  EXPECT_EQ(ledger.spoiled_until(), 24U);
+  Ledger larger{131072, Ledger::Keep::Records};
+  accept(larger, 65525, 0, 8);
+  EXPECT_EQ(larger.spoiled_until(), 0U) << "there was room for all of it";
+  larger.begins({0, 0, 65525});
+  larger.reserved(8, 8, 0, 0);
+  accept(larger, 4, 16, 16);  // an interrupt, over which the spill goes on
+  larger.ends(0);
+  EXPECT_EQ(larger.spoiled_until(), 32U);
+}
+
+TEST(Ledger, KeepsRecordsInOrderHoweverManyThereAre) {
+  Ledger ledger{std::uint64_t{1} << 20, Ledger::Keep::Records};
+  std::uint64_t popped = 0;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    accept(ledger, 4, 16 * i, 16);
+    if (i % 3 == 0) {
+      EXPECT_EQ(ledger.front().position, 16 * popped++);
+      ledger.pop();
+    }
+  }
+  EXPECT_EQ(ledger.pending(), 1000 - popped);
+}
+
+TEST(Ledger, OfTotalsKeepsNoRecords) {
+  Ledger ledger{4096, Ledger::Keep::Totals};
+  accept(ledger, 4, 0, 16);
+  EXPECT_TRUE(ledger.empty());
+  EXPECT_EQ(ledger.totals().accepted, 1U);
+}
+
+}  // namespace
+}  // namespace perfring::oracle

@@ -1,0 +1,95 @@
+#include "harness/oracle/payload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace perfring::oracle {
+namespace {
+
+// Between a number and its little-endian bytes.
+std::uint64_t little(std::uint64_t word) {
+  return std::endian::native == std::endian::little ? word : __builtin_bswap64(word);
+}
+
+// The payload's words: who it is, and a body in which each place differs from its neighbours and
+// from the same place of its neighbours.
+class Words {
+ public:
+  explicit Words(const Payload& payload)
+      : sequence_{payload.sequence},
+        length_and_stream_{payload.length | std::uint64_t{payload.stream} << 32},
+        seed_{std::rotl(sequence_ * kOdd, 29) ^ (length_and_stream_ * kOdd)} {}
+
+  std::uint64_t operator[](std::size_t i) const {
+    if (i == 0) return sequence_;
+    return i == 1 ? length_and_stream_ : seed_ + i * kOdd;
+  }
+  std::byte byte(std::size_t i) const {
+    return static_cast<std::byte>((*this)[i / 8] >> (i % 8 * 8) & 0xff);
+  }
+
+ private:
+  static constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
+  std::uint64_t sequence_;
+  std::uint64_t length_and_stream_;
+  std::uint64_t seed_;
+};
+
+// Whether these bytes are the payload's from `offset` on.
+bool matches(Bytes bytes, const Words& words, std::size_t offset) {
+  std::size_t i = 0;
+  for (; i < bytes.size() && (offset + i) % 8 != 0; ++i) {
+    if (bytes[i] != words.byte(offset + i)) return false;
+  }
+  for (; i + 8 <= bytes.size(); i += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes.data() + i, sizeof(word));
+    if (little(word) != words[(offset + i) / 8]) return false;
+  }
+  for (; i < bytes.size(); ++i) {
+    if (bytes[i] != words.byte(offset + i)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string name(const Payload& payload) {
+  return fmt::format("stream {} sequence {} of {} bytes", payload.stream, payload.sequence,
+                     payload.length);
+}
+
+void fill(std::span<std::byte> to, const Payload& payload) {
+  const Words words{payload};
+  std::size_t i = 0;
+  for (; i + 8 <= to.size(); i += 8) {
+    const std::uint64_t word = little(words[i / 8]);
+    std::memcpy(to.data() + i, &word, sizeof(word));
+  }
+  for (; i < to.size(); ++i) to[i] = words.byte(i);
+}
+
+bool holds(const Sample& sample, const Payload& payload) {
+  if (sample.head.size() + sample.tail.size() != raw_size(payload.length)) return false;
+  const Words words{payload};
+  const std::size_t in_head = std::min<std::size_t>(sample.head.size(), payload.length);
+  return matches(sample.head.first(in_head), words, 0) &&
+         matches(sample.tail.first(payload.length - in_head), words, in_head);
+}
+
+std::optional<Payload> claimed(const Sample& sample) {
+  std::byte bytes[kSelfDescribing];
+  if (sample.head.size() + sample.tail.size() < sizeof(bytes)) return std::nullopt;
+  const std::size_t in_head = std::min(sample.head.size(), sizeof(bytes));
+  std::copy_n(sample.head.begin(), in_head, bytes);
+  std::copy_n(sample.tail.begin(), sizeof(bytes) - in_head, bytes + in_head);
+  std::uint64_t words[2];
+  std::memcpy(words, bytes, sizeof(words));
+  return Payload{little(words[0]), static_cast<std::uint32_t>(little(words[1]) >> 32),
+                 static_cast<std::uint32_t>(little(words[1]))};
+}
+
+}  // namespace perfring::oracle

@@ -1,0 +1,57 @@
+#ifndef HARNESS_ORACLE_PAYLOAD_H_
+#define HARNESS_ORACLE_PAYLOAD_H_
+
+// What a producer writes: bytes that are a pure function of who wrote them, when, and how many they
+// are. So nobody has to keep them, a consumer in another thread needs nothing but the bytes to
+// check them, and they are the same on every machine.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "perfring/perf_event.h"
+
+namespace perfring::oracle {
+
+struct Payload {
+  std::uint64_t sequence = 0;  // within its stream
+  std::uint32_t stream = 0;    // who wrote it
+  std::uint32_t length = 0;    // bytes
+
+  friend bool operator==(const Payload&, const Payload&) = default;
+};
+
+// From this length on the bytes say which payload they are.
+inline constexpr std::size_t kSelfDescribing = 16;
+
+// "stream 3 sequence 12 of 40 bytes"
+std::string name(const Payload& payload);
+
+// Writes the payload. Precondition: to.size() == payload.length.
+void fill(std::span<std::byte> to, const Payload& payload);
+
+// Whether the sample holds this payload, and 0 to 7 bytes of padding after it that make its record
+// a multiple of 8 bytes long.
+bool holds(const Sample& sample, const Payload& payload);
+
+// What a sample's first bytes say that it is; nothing, if it is too short to say. The rest may
+// differ: see holds().
+std::optional<Payload> claimed(const Sample& sample);
+
+// Bytes of raw data that a sample has for a payload of this length, padding included.
+constexpr std::uint64_t raw_size(std::uint64_t length) {
+  const std::uint64_t with_size_field = length + 4;
+  return (with_size_field % 8 == 0 ? with_size_field : with_size_field + 8 - with_size_field % 8) -
+         4;
+}
+
+// Bytes of ring that such a record truly takes: header, u32, raw.
+constexpr std::uint64_t record_size(std::uint64_t length) {
+  return 8 + 4 + raw_size(length);
+}
+
+}  // namespace perfring::oracle
+
+#endif  // HARNESS_ORACLE_PAYLOAD_H_

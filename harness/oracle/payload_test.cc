@@ -1,0 +1,86 @@
+#include "harness/oracle/payload.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+namespace perfring::oracle {
+namespace {
+
+std::vector<std::byte> filled(const Payload& payload, std::size_t padding) {
+  std::vector<std::byte> bytes(payload.length);
+  fill(bytes, payload);
+  bytes.resize(payload.length + padding, std::byte{0xee});
+  return bytes;
+}
+
+Sample split(const std::vector<std::byte>& bytes, std::size_t at) {
+  return {Bytes{bytes}.first(at), Bytes{bytes}.subspan(at)};
+}
+
+// K1: payload, raw, size.
+TEST(Payload, SizesAreTheKernels) {
+  const std::uint64_t table[][3] = {{0, 4, 16},         {4, 4, 16},           {5, 12, 24},
+                                    {12, 12, 24},       {13, 20, 32},         {100, 100, 112},
+                                    {4096, 4100, 4112}, {65516, 65516, 65528}};
+  for (const auto& [length, raw, size] : table) {
+    EXPECT_EQ(raw_size(length), raw);
+    EXPECT_EQ(record_size(length), size);
+  }
+}
+
+TEST(Payload, EveryLengthHoldsWhereverItIsSplit) {
+  for (std::uint32_t length = 0; length < 70; ++length) {
+    const Payload payload{1000 + length, 7, length};
+    const auto bytes = filled(payload, raw_size(length) - length);
+    for (std::size_t at = 0; at <= bytes.size(); ++at) {
+      EXPECT_TRUE(holds(split(bytes, at), payload)) << length << " split at " << at;
+    }
+  }
+}
+
+TEST(Payload, EveryChangedByteIsSeenButNotPadding) {
+  const Payload payload{5, 2, 45};
+  const auto bytes = filled(payload, 7);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    auto changed = bytes;
+    changed[i] ^= std::byte{1};
+    for (const std::size_t at : {std::size_t{0}, std::size_t{20}, bytes.size()}) {
+      EXPECT_EQ(holds(split(changed, at), payload), i >= 45) << i;
+    }
+  }
+}
+
+TEST(Payload, AnotherIdentityHasOtherBytes) {
+  std::set<std::vector<std::byte>> all;
+  for (std::uint64_t sequence = 0; sequence < 20; ++sequence) {
+    for (std::uint32_t stream = 0; stream < 5; ++stream) {
+      const auto bytes = filled({sequence, stream, 60}, 0);
+      all.insert({bytes.begin() + 16, bytes.end()});  // the body alone
+    }
+  }
+  EXPECT_EQ(all.size(), 100U);
+}
+
+TEST(Payload, ARawSizeOfAnotherLengthDoesNotHold) {
+  const Payload payload{5, 2, 44};
+  EXPECT_FALSE(holds(split(filled(payload, 8), 10), payload));
+}
+
+TEST(Payload, SaysWhoItIs) {
+  const Payload payload{0x1122334455667788, 0xaabbccdd, 21};
+  const auto bytes = filled(payload, 7);
+  for (std::size_t at = 0; at <= bytes.size(); ++at) EXPECT_EQ(claimed(split(bytes, at)), payload);
+  EXPECT_EQ(claimed(split(filled({1, 2, 12}, 0), 3)), std::nullopt);
+}
+
+// The same bytes on every machine: sequence, length, stream, little-endian; then a body.
+TEST(Payload, BytesAreFixed) {
+  const auto bytes = filled({0x0102, 0x03, 20}, 0);
+  const std::vector<int> head{2, 1, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0};
+  for (std::size_t i = 0; i < head.size(); ++i) EXPECT_EQ(std::to_integer<int>(bytes[i]), head[i]);
+}
+
+}  // namespace
+}  // namespace perfring::oracle
