@@ -1,0 +1,112 @@
+#include "harness/model/execution.h"
+
+#include <utility>
+
+namespace perfring::model {
+namespace {
+
+Event& append(Execution& x, std::size_t thread) {
+  Thread& at = x.threads[thread];
+  ++at.events;
+  at.known.events[thread] = at.events;
+  at.known.writes[thread] = at.events;
+  Event& event = x.events.emplace_back();
+  event.step = &at.next();
+  event.thread = static_cast<std::uint8_t>(thread);
+  event.index = at.events;
+  event.location = event.step->location;
+  event.order = event.step->order;
+  return event;
+}
+
+// Conflicting accesses, one of them not atomic, that are not ordered.
+void find_race(Execution& x, const Event& event, EventId id) {
+  if (x.race.first != kNone) return;
+  const Clock& known = event.clock;
+  for (EventId i = 0; i < id; ++i) {
+    const Event& other = x.events[i];
+    if (other.is_initial() || other.step->kind == Step::Kind::Fence) continue;
+    if (other.location != event.location || other.thread == event.thread) continue;
+    if (!other.writes && !event.writes) continue;
+    if (other.order != Order::NonAtomic && event.order != Order::NonAtomic) continue;
+    const bool ordered =
+        known.events[other.thread] >= other.index ||
+        (other.writes && other.reads_from == kNone && known.writes[other.thread] >= other.index);
+    if (!ordered) {
+      x.race = {i, id};
+      return;
+    }
+  }
+}
+
+void link_after(Execution& x, EventId id, EventId after) {
+  Event& event = x.events[id];
+  event.writes = true;
+  event.earlier = after;
+  event.later = std::exchange(x.events[after].later, id);
+  if (event.later != kNone) {
+    x.events[event.later].earlier = id;
+  } else {
+    x.latest[event.location] = id;
+  }
+}
+
+}  // namespace
+
+Execution::Execution(const std::vector<Location>& locations, std::size_t thread_count)
+    : threads(thread_count) {
+  for (const Location& location : locations) {
+    latest.push_back(static_cast<EventId>(events.size()));
+    Event& initial = events.emplace_back();
+    initial.writes = true;
+    initial.location = static_cast<std::uint16_t>(latest.size() - 1);
+    initial.written = location.initial;
+  }
+}
+
+void Execution::fence(std::size_t thread) {
+  Event& event = append(*this, thread);
+  Thread& at = threads[thread];
+  if (event.order == Order::StoreStore) at.released.writes[thread] = at.events;
+  if (acquires(event.order)) at.known.join(at.acquirable);
+  if (releases(event.order)) at.released = at.known;
+  event.clock = at.known;
+}
+
+EventId Execution::write(std::size_t thread, EventId after) {
+  Event& event = append(*this, thread);
+  const EventId id = static_cast<EventId>(events.size() - 1);
+  Thread& at = threads[thread];
+  event.written = event.step->value;
+  event.clock = at.known;
+  if (event.order != Order::NonAtomic) {
+    event.released = releases(event.order) ? at.known : at.released;
+  }
+  link_after(*this, id, after);
+  find_race(*this, event, id);
+  return id;
+}
+
+std::uint64_t Execution::read(std::size_t thread, EventId from) {
+  Event& event = append(*this, thread);
+  const EventId id = static_cast<EventId>(events.size() - 1);
+  Event& source = events[from];
+  Thread& at = threads[thread];
+  event.reads_from = from;
+  event.read = source.written;
+  event.order = event.step->order_after(event.read);
+  if (source.readers[thread] == 0) source.readers[thread] = event.index;
+  if (event.order != Order::NonAtomic) at.acquirable.join(source.released);
+  if (acquires(event.order)) at.known.join(source.released);
+  event.clock = at.known;
+  if (event.step->writes(event.read)) {
+    event.written = event.step->written(event.read);
+    event.released = releases(event.order) ? at.known : at.released;
+    event.released.join(source.released);  // the release sequence goes on
+    link_after(*this, id, from);
+  }
+  find_race(*this, event, id);
+  return event.read;
+}
+
+}  // namespace perfring::model

@@ -1,0 +1,211 @@
+#include "harness/model/litmus.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace perfring::model {
+namespace {
+
+using nlohmann::json;
+
+std::memory_order order_of(const std::string& name) {
+  if (name == "rlx") return std::memory_order_relaxed;
+  if (name == "acq") return std::memory_order_acquire;
+  if (name == "rel") return std::memory_order_release;
+  if (name == "ar") return std::memory_order_acq_rel;
+  if (name == "sc") return std::memory_order_seq_cst;
+  throw UsageError{"unknown order '" + name + "': na, rlx, acq, rel, ar or sc"};
+}
+
+// One thread's operations, parsed. Each has a number, which stands for its line.
+struct Op {
+  std::string kind;
+  std::string reg;
+  Var var;
+  std::uint64_t value = 0;
+  bool atomic = true;
+  std::memory_order order = std::memory_order_relaxed;
+  std::uint32_t line = 0;
+  std::vector<Op> body;
+};
+
+class ThreadParser {
+ public:
+  ThreadParser(const std::map<std::string, Var>& vars,
+               std::map<std::uint32_t, std::string>& registers)
+      : vars_{vars}, registers_{registers} {}
+
+  std::vector<Op> ops(const json& list) {
+    std::vector<Op> all;
+    for (const json& entry : list) all.push_back(op(entry));
+    return all;
+  }
+
+ private:
+  void set_order(Op& op, const std::string& name) const {
+    op.atomic = name != "na";
+    if (op.atomic) op.order = order_of(name);
+  }
+
+  Op op(const json& entry) {
+    Op op;
+    op.kind = entry.at(0).get<std::string>();
+    op.line = ++line_;
+    if (op.kind == "W") {
+      op.var = var(entry.at(1));
+      op.value = entry.at(2).get<std::uint64_t>();
+      set_order(op, entry.at(3));
+    } else if (op.kind == "R") {
+      op.reg = entry.at(1).get<std::string>();
+      op.var = var(entry.at(2));
+      set_order(op, entry.at(3));
+    } else if (op.kind == "F") {
+      set_order(op, entry.at(1));
+    } else if (op.kind == "FA" || op.kind == "XC") {
+      op.reg = entry.at(1).get<std::string>();
+      op.var = var(entry.at(2));
+      op.value = entry.at(3).get<std::uint64_t>();
+      set_order(op, entry.at(4));
+    } else if (op.kind == "IF") {
+      op.reg = entry.at(1).get<std::string>();
+      op.value = entry.at(2).get<std::uint64_t>();
+      op.body = ops(entry.at(3));
+      return op;
+    } else {
+      throw UsageError{"unknown operation '" + op.kind + "': W, R, F, FA, XC or IF"};
+    }
+    if (!op.reg.empty()) registers_[op.line] = op.reg;
+    return op;
+  }
+
+  Var var(const json& name) const {
+    const auto found = vars_.find(name.get<std::string>());
+    if (found == vars_.end()) throw UsageError{"unknown location " + name.dump()};
+    return found->second;
+  }
+
+  const std::map<std::string, Var>& vars_;
+  std::map<std::uint32_t, std::string>& registers_;
+  std::uint32_t line_ = 0;
+};
+
+using Registers = std::map<std::string, std::uint64_t>;
+
+void run_ops(const std::vector<Op>& ops, Registers& registers, std::uint64_t unset) {
+  for (const Op& op : ops) {
+    if (op.kind == "W") {
+      op.atomic ? op.var.store(op.value, op.order, op.line) : op.var.write(op.value, op.line);
+    } else if (op.kind == "R") {
+      registers[op.reg] = op.atomic ? op.var.load(op.order, op.line) : op.var.read(op.line);
+    } else if (op.kind == "F") {
+      fence(op.order, op.line);
+    } else if (op.kind == "FA") {
+      registers[op.reg] = op.var.fetch_add(op.value, op.order, op.line);
+    } else if (op.kind == "XC") {
+      registers[op.reg] = op.var.exchange(op.value, op.order, op.line);
+    } else {  // IF
+      const auto found = registers.find(op.reg);
+      if ((found == registers.end() ? unset : found->second) == op.value) {
+        run_ops(op.body, registers, unset);
+      }
+    }
+  }
+}
+
+Litmus read_one(const json& entry) {
+  Litmus litmus;
+  litmus.program.name = entry.at("name").get<std::string>();
+  litmus.race = entry.at("race").get<bool>();
+  litmus.unset_register = entry.value("unset_register", 0);
+  litmus.observed = entry.at("observed").get<std::vector<std::string>>();
+  const std::uint64_t initial = entry.value("initial", std::uint64_t{0});
+  std::map<std::string, Var> vars;
+  for (const auto& [name, kind] : entry.at("locations").items()) {
+    vars[name] = litmus.program.var(name, initial);
+  }
+  for (const json& thread : entry.at("ops")) {
+    auto& registers = litmus.registers.emplace_back();
+    const auto ops = std::make_shared<std::vector<Op>>(ThreadParser{vars, registers}.ops(thread));
+    const auto unset = static_cast<std::uint64_t>(litmus.unset_register);
+    litmus.program.threads.emplace_back([ops, unset] {
+      Registers values;
+      run_ops(*ops, values, unset);
+    });
+  }
+  if (!litmus.race) {
+    for (const json& outcome : entry.at("allowed")) litmus.allowed.insert(outcome.get<Outcome>());
+    if (entry.contains("genmc_executions") && !entry.at("genmc_executions").is_null()) {
+      litmus.executions = entry.at("genmc_executions").get<std::uint64_t>();
+    }
+  }
+  return litmus;
+}
+
+Outcome outcome_of(const Litmus& litmus, const Execution& x) {
+  Outcome all;
+  for (std::size_t i = 0; i < litmus.program.locations.size(); ++i) {
+    all[litmus.program.locations[i].name] =
+        static_cast<std::int64_t>(x.events[x.latest[i]].written);
+  }
+  for (const Event& event : x.events) {
+    if (event.reads_from == kNone) continue;
+    const std::string& name = litmus.registers[event.thread].at(event.step->line);
+    all[fmt::format("{}:{}", event.thread, name)] = static_cast<std::int64_t>(event.read);
+  }
+  Outcome observed;
+  for (const std::string& name : litmus.observed) {
+    const auto found = all.find(name);
+    observed[name] = found == all.end() ? litmus.unset_register : found->second;
+  }
+  return observed;
+}
+
+}  // namespace
+
+std::vector<Litmus> read_litmus(std::istream& file) {
+  std::vector<Litmus> all;
+  try {
+    for (const json& entry : json::parse(file)) {
+      try {
+        all.push_back(read_one(entry));
+      } catch (const std::exception& error) {
+        throw UsageError{
+            fmt::format("program {}: {}", entry.value("name", "without name"), error.what())};
+      }
+    }
+  } catch (const json::exception& error) {
+    throw UsageError{fmt::format("not a file of litmus tests: {}", error.what())};
+  }
+  return all;
+}
+
+LitmusVerdict run_litmus(const Litmus& litmus, const Bounds& bounds) {
+  LitmusVerdict verdict;
+  ExploreOptions options;
+  options.bounds = bounds;
+  options.on_execution = [&](const Execution& x) {
+    verdict.outcomes.insert(outcome_of(litmus, x));
+  };
+  verdict.result = explore(litmus.program, options);
+  const auto differ = [&](std::string what) { verdict.differences.push_back(std::move(what)); };
+  if (!verdict.result.bound.empty()) differ("not explored: " + verdict.result.bound);
+  const bool race = verdict.result.violation.has_value();
+  if (race != litmus.race) differ(race ? "a race that should not be" : "no race found");
+  if (race || litmus.race) return verdict;
+  for (const Outcome& outcome : litmus.allowed) {
+    if (!verdict.outcomes.contains(outcome)) differ("not found: " + json(outcome).dump());
+  }
+  for (const Outcome& outcome : verdict.outcomes) {
+    if (!litmus.allowed.contains(outcome)) differ("not allowed: " + json(outcome).dump());
+  }
+  if (litmus.executions && *litmus.executions != verdict.result.executions) {
+    differ(fmt::format("{} executions, not {}", verdict.result.executions, *litmus.executions));
+  }
+  return verdict;
+}
+
+}  // namespace perfring::model

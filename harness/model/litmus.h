@@ -1,0 +1,45 @@
+#ifndef HARNESS_MODEL_LITMUS_H_
+#define HARNESS_MODEL_LITMUS_H_
+
+// Litmus tests in JSON, each with the outcomes that the memory model allows.
+
+#include <cstdint>
+#include <istream>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/model/explorer.h"
+#include "harness/model/program.h"
+
+namespace perfring::model {
+
+// Registers ("1:r0") and locations ("x"), by name.
+using Outcome = std::map<std::string, std::int64_t>;
+
+struct Litmus {
+  Program program;
+  bool race = false;
+  std::set<Outcome> allowed;  // unless there is a race
+  std::optional<std::uint64_t> executions;
+  std::vector<std::string> observed;
+  std::int64_t unset_register = 0;
+  std::vector<std::map<std::uint32_t, std::string>> registers;  // of each thread, by step's line
+};
+
+struct LitmusVerdict {
+  std::set<Outcome> outcomes;
+  Result result;
+  std::vector<std::string> differences;  // none: as it should be
+};
+
+// Throws UsageError, which names the program and what is wrong with it.
+std::vector<Litmus> read_litmus(std::istream& file);
+
+LitmusVerdict run_litmus(const Litmus& litmus, const Bounds& bounds = {});
+
+}  // namespace perfring::model
+
+#endif  // HARNESS_MODEL_LITMUS_H_

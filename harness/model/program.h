@@ -1,0 +1,81 @@
+#ifndef HARNESS_MODEL_PROGRAM_H_
+#define HARNESS_MODEL_PROGRAM_H_
+
+// A program to be checked: threads of ordinary C++ whose shared memory is Vars. Everything else
+// that a thread looks at must be its own, or never change: it is run again and again.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "harness/model/step.h"
+
+namespace perfring::model {
+
+// The program does what the checker does not support, or its bounds do not allow.
+class UsageError : public std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+// A location. To be used from within a thread of a program that is being checked.
+class Var {
+ public:
+  explicit Var(std::uint16_t location = 0) : location_{location} {}
+
+  std::uint64_t load(std::memory_order order, std::uint32_t line = __builtin_LINE()) const;
+  void store(std::uint64_t value, std::memory_order order,
+             std::uint32_t line = __builtin_LINE()) const;
+  std::uint64_t fetch_add(std::uint64_t operand, std::memory_order order,
+                          std::uint32_t line = __builtin_LINE()) const;
+  std::uint64_t exchange(std::uint64_t value, std::memory_order order,
+                         std::uint32_t line = __builtin_LINE()) const;
+  // Returns what it has read.
+  std::uint64_t compare_exchange(std::uint64_t expected, std::uint64_t desired,
+                                 std::memory_order success, std::memory_order failure,
+                                 std::uint32_t line = __builtin_LINE()) const;
+  // Not atomic.
+  std::uint64_t read(std::uint32_t line = __builtin_LINE()) const;
+  void write(std::uint64_t value, std::uint32_t line = __builtin_LINE()) const;
+
+  std::uint16_t location() const { return location_; }
+
+ private:
+  std::uint16_t location_;
+};
+
+void fence(std::memory_order order, std::uint32_t line = __builtin_LINE());
+// The kernel's smp_wmb(): the thread's earlier stores before its later ones, and nothing else.
+void fence_store_store(std::uint32_t line = __builtin_LINE());
+// An invariant of the program.
+void check(bool holds, const std::string& message, std::uint32_t line = __builtin_LINE());
+// Executions in which it does not hold are of no interest: bounds a loop that waits.
+void assume(bool holds, std::uint32_t line = __builtin_LINE());
+// From here on, what the thread does depends on nothing but these values (and its `line`).
+void checkpoint(std::initializer_list<std::uint64_t> values, std::uint32_t line = __builtin_LINE());
+
+struct Location {
+  std::string name;
+  std::uint64_t initial = 0;
+};
+
+struct Program {
+  static constexpr std::size_t kThreadsMax = 4;
+
+  std::string name;
+  std::vector<Location> locations;
+  std::vector<std::function<void()>> threads;
+  std::function<void()> finally;  // after all threads have ended
+
+  Var var(std::string var_name, std::uint64_t initial = 0) {
+    locations.push_back({std::move(var_name), initial});
+    return Var{static_cast<std::uint16_t>(locations.size() - 1)};
+  }
+};
+
+}  // namespace perfring::model
+
+#endif  // HARNESS_MODEL_PROGRAM_H_

@@ -1,0 +1,42 @@
+#ifndef HARNESS_MODEL_PROTOCOL_H_
+#define HARNESS_MODEL_PROTOCOL_H_
+
+// The ring protocol word by word, with each part that can be left out or done wrong, as in other
+// checkers' models of it. A ring of 4 words; the word at position p is written as p + 1.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/model/program.h"
+
+namespace perfring::model {
+
+struct Protocol {
+  // A: the ring's words are relaxed atomics. B: they are not atomic, so that an access too many is
+  // a race, reads included; the producer's read of data_tail is then an acquire, which stands for
+  // its control dependency, since C++ knows none.
+  enum class Form : std::uint8_t { A, B };
+  enum class Barrier : std::uint8_t { None, Acquire, Release, Full, StoreStore };
+  enum class Commit : std::uint8_t { AfterBatch, BeforeBatch, AfterEachHeader };
+  enum class Space : std::uint8_t { Checked, Unchecked, OneTooMany, AllOfIt, AllModuloSize };
+
+  Form form = Form::A;
+  unsigned records = 2;
+  unsigned polls = 2;
+  std::vector<unsigned> lengths = {1};  // of the records, in turn
+
+  Barrier before_head_store = Barrier::Release;  // B
+  Barrier after_head_load = Barrier::Acquire;    // C
+  Barrier before_tail_store = Barrier::Full;     // D
+  Commit commit = Commit::AfterBatch;
+  Space space = Space::Checked;
+  bool fence_before_head_load = false;  // where C is, but on the wrong side
+  bool head_read_again = false;         // after C
+};
+
+Program protocol(const Protocol& options);
+
+}  // namespace perfring::model
+
+#endif  // HARNESS_MODEL_PROTOCOL_H_
