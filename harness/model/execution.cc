@@ -5,6 +5,37 @@
 namespace perfring::model {
 namespace {
 
+// splitmix64's finisher.
+std::uint64_t mix(std::uint64_t x) {
+  x ^= x >> 30;
+  x *= 0xbf58'476d'1ce4'e5b9;
+  x ^= x >> 27;
+  x *= 0x94d0'49bb'1331'11eb;
+  return x ^ x >> 31;
+}
+
+std::uint64_t name(const Event& event, EventId id) {
+  return event.is_initial() ? 0x100'0000 | id : std::uint64_t{event.thread} << 16 | event.index;
+}
+
+enum class Fact : std::uint8_t { ReadsFrom, Follows };
+
+GraphKey fact(const Execution& x, Fact kind, EventId a, EventId b) {
+  const std::uint64_t both = name(x.events[a], a) << 32 | name(x.events[b], b);
+  const std::uint64_t low = mix(both * 2 + static_cast<std::uint64_t>(kind));
+  return {low, mix(low + 0x9e37'79b9'7f4a'7c15)};
+}
+
+void add(GraphKey& key, const GraphKey& fact) {
+  key.low += fact.low;
+  key.high += fact.high;
+}
+
+void take_away(GraphKey& key, const GraphKey& fact) {
+  key.low -= fact.low;
+  key.high -= fact.high;
+}
+
 Event& append(Execution& x, std::size_t thread) {
   Thread& at = x.threads[thread];
   ++at.events;
@@ -21,7 +52,8 @@ Event& append(Execution& x, std::size_t thread) {
 
 // Conflicting accesses, one of them not atomic, that are not ordered.
 void find_race(Execution& x, const Event& event, EventId id) {
-  if (x.race.first != kNone) return;
+  if (event.order == Order::NonAtomic) x.has_plain = true;
+  if (!x.has_plain || x.race.first != kNone) return;
   const Clock& known = event.clock;
   for (EventId i = 0; i < id; ++i) {
     const Event& other = x.events[i];
@@ -44,11 +76,14 @@ void link_after(Execution& x, EventId id, EventId after) {
   event.writes = true;
   event.earlier = after;
   event.later = std::exchange(x.events[after].later, id);
-  if (event.later != kNone) {
-    x.events[event.later].earlier = id;
-  } else {
+  add(x.key, fact(x, Fact::Follows, id, after));
+  if (event.later == kNone) {
     x.latest[event.location] = id;
+    return;
   }
+  x.events[event.later].earlier = id;
+  take_away(x.key, fact(x, Fact::Follows, event.later, after));
+  add(x.key, fact(x, Fact::Follows, event.later, id));
 }
 
 }  // namespace
@@ -64,12 +99,28 @@ Execution::Execution(const std::vector<Location>& locations, std::size_t thread_
   }
 }
 
+// With room to grow: a copy is made to be added to.
+Execution::Execution(const Execution& other)
+    : latest{other.latest},
+      threads{other.threads},
+      race{other.race},
+      key{other.key},
+      has_plain{other.has_plain},
+      sc_threads{other.sc_threads} {
+  constexpr std::size_t kRoom = 16;
+  events.reserve(other.events.size() + kRoom);
+  events = other.events;
+}
+
 void Execution::fence(std::size_t thread) {
   Event& event = append(*this, thread);
   Thread& at = threads[thread];
   if (event.order == Order::StoreStore) at.released.writes[thread] = at.events;
   if (acquires(event.order)) at.known.join(at.acquirable);
   if (releases(event.order)) at.released = at.known;
+  if (event.order == Order::SequentiallyConsistent) {
+    sc_threads = static_cast<std::uint8_t>(sc_threads | 1u << thread);
+  }
   event.clock = at.known;
 }
 
@@ -94,6 +145,7 @@ std::uint64_t Execution::read(std::size_t thread, EventId from) {
   Thread& at = threads[thread];
   event.reads_from = from;
   event.read = source.written;
+  add(key, fact(*this, Fact::ReadsFrom, id, from));
   event.order = event.step->order_after(event.read);
   if (source.readers[thread] == 0) source.readers[thread] = event.index;
   if (event.order != Order::NonAtomic) at.acquirable.join(source.released);

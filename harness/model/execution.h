@@ -68,6 +68,15 @@ struct Thread {
   bool ended() const { return next().kind == Step::Kind::End; }
 };
 
+// 128 bits that tell graphs apart: a sum over their facts (who reads from whom, who comes after
+// whom in modification order), so that it does not matter in which order they came about.
+struct GraphKey {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+
+  friend bool operator==(const GraphKey&, const GraphKey&) = default;
+};
+
 struct Race {
   EventId first = kNone;
   EventId second = kNone;
@@ -76,11 +85,18 @@ struct Race {
 class Execution {
  public:
   Execution(const std::vector<Location>& locations, std::size_t threads);
+  Execution(const Execution& other);
+  Execution(Execution&&) = default;
+  Execution& operator=(const Execution&) = delete;
+  Execution& operator=(Execution&&) = default;
 
   std::vector<Event> events;    // the first ones are the locations' initial values
   std::vector<EventId> latest;  // of each location, in modification order
   std::vector<Thread> threads;
   Race race;  // the first one met
+  GraphKey key;
+  bool has_plain = false;       // accesses that are not atomic
+  std::uint8_t sc_threads = 0;  // those with sequentially consistent fences, a bit each
 
   bool knows(const Clock& clock, EventId write) const {
     const Event& event = events[write];

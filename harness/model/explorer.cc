@@ -102,9 +102,9 @@ class Explorer {
       if (over()) return;
     }
     if (!sc_consistent(x)) return;
-    if (!seen_.insert(options_.merge ? future_key(x) : graph_key(x)).second) return;
+    if (!seen_.insert(options_.merge ? future_key(x) : x.key).second) return;
     ++result_.states;
-    if (within_bounds(x)) branch(x);
+    if (within_bounds(x)) branch(std::move(x));
   }
 
   // A step that does not read. False if that was all there is to see of this execution.
@@ -149,18 +149,29 @@ class Explorer {
     return false;
   }
 
-  void branch(const Execution& x) {
-    bool ended = true;
+  struct Choice {
+    std::size_t thread;
+    EventId from;
+  };
+
+  void branch(Execution x) {
+    std::vector<Choice> choices;
     for (std::size_t thread = 0; thread < program_.threads.size(); ++thread) {
-      if (x.threads[thread].next().kind == Kind::End) continue;
-      ended = false;
-      for (const EventId from : readable(x, thread)) {
-        Execution next = x;
-        if (read(next, thread, from)) settle(std::move(next));
-        if (over()) return;
-      }
+      if (x.threads[thread].ended()) continue;
+      for (const EventId from : readable(x, thread)) choices.push_back({thread, from});
     }
-    if (ended) complete(x);
+    if (choices.empty()) return complete(std::move(x));
+    const Choice last = choices.back();
+    choices.pop_back();
+    for (const Choice& choice : choices) {
+      take(Execution{x}, choice);
+      if (over()) return;
+    }
+    take(std::move(x), last);
+  }
+
+  void take(Execution x, const Choice& choice) {
+    if (read(x, choice.thread, choice.from)) settle(std::move(x));
   }
 
   bool read(Execution& x, std::size_t thread, EventId from) {

@@ -1,6 +1,7 @@
 #include "harness/model/rc11.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <limits>
 
@@ -94,15 +95,12 @@ std::vector<EventId> places(const Execution& x, std::size_t thread) {
 }
 
 bool sc_consistent(const Execution& x) {
-  std::vector<const Event*> fences;
-  bool two_threads = false;
-  for (const Event& event : x.events) {
-    if (event.is_initial() || event.order != Order::SequentiallyConsistent) continue;
-    two_threads = two_threads || (!fences.empty() && fences.front()->thread != event.thread);
-    fences.push_back(&event);
-  }
   // Those of one thread are ordered by sb; a cycle through them would break coherence first.
-  if (!two_threads) return true;
+  if (std::has_single_bit(x.sc_threads) || x.sc_threads == 0) return true;
+  std::vector<const Event*> fences;
+  for (const Event& event : x.events) {
+    if (event.order == Order::SequentiallyConsistent) fences.push_back(&event);
+  }
   const std::vector<std::uint32_t> ranks = eco_ranks(x);
   std::vector<std::vector<bool>> before(fences.size(), std::vector<bool>(fences.size(), false));
   for (std::size_t i = 0; i < fences.size(); ++i) {

@@ -15,18 +15,6 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ x >> 31;
 }
 
-std::uint64_t name(const Event& event, EventId id) {
-  return event.is_initial() ? 0x1'0000'0000 | id
-                            : static_cast<std::uint64_t>(event.thread) << 16 | event.index;
-}
-
-// A sum over facts, so that it does not matter in which order they came about.
-void add(StateKey& key, std::uint64_t kind, std::uint64_t a, std::uint64_t b) {
-  const std::uint64_t fact = mix(mix(a * 4 + kind) + 0x9e37'79b9'7f4a'7c15 + b);
-  key.low += fact;
-  key.high += mix(fact + 0xd1b5'4a32'd192'ed03 + mix(b) + a);
-}
-
 // A sequence.
 class Hash {
  public:
@@ -34,10 +22,10 @@ class Hash {
     key_.low = mix(key_.low + 0x9e37'79b9'7f4a'7c15 + value);
     key_.high = mix((key_.high ^ value) * 0xff51'afd7'ed55'8ccd + key_.low);
   }
-  StateKey key() const { return key_; }
+  GraphKey key() const { return key_; }
 
  private:
-  StateKey key_;
+  GraphKey key_;
 };
 
 // The writes of each location that somebody may still read, and their places among them.
@@ -99,21 +87,7 @@ bool ordered(const Clock& clock, const Event& event) {
 
 }  // namespace
 
-StateKey graph_key(const Execution& x) {
-  StateKey key;
-  for (std::size_t i = 0; i < x.events.size(); ++i) {
-    const Event& event = x.events[i];
-    if (event.is_initial()) continue;
-    const std::uint64_t self = name(event, static_cast<EventId>(i));
-    if (event.reads_from != kNone) {
-      add(key, 0, self, name(x.events[event.reads_from], event.reads_from));
-    }
-    if (event.writes) add(key, 1, self, name(x.events[event.earlier], event.earlier));
-  }
-  return key;
-}
-
-StateKey future_key(const Execution& x) {
+GraphKey future_key(const Execution& x) {
   Hash hash;
   const Window window{x};
   const std::vector<const Event*> accesses = last_accesses(x);
