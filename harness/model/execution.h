@@ -64,6 +64,8 @@ struct Thread {
   Clock acquirable;  // what an acquire fence would add
   Clock released;    // what a relaxed store passes on: known at the last release fence
 
+  bool is_finally = false;  // it starts when the others have ended, and knows all that they know
+
   const Step& next() const { return node->steps[step]; }
   bool ended() const { return next().kind == Step::Kind::End; }
 };

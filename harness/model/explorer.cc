@@ -28,6 +28,7 @@ class Explorer {
   Result run() {
     Execution x{program_.locations, trees_.size()};
     for (std::size_t i = 0; i < trees_.size(); ++i) x.threads[i].node = &trees_[i]->root();
+    if (program_.finally) x.threads.back().is_finally = true;
     settle(std::move(x));
     result_.seconds = elapsed();
     return std::move(result_);
@@ -43,9 +44,6 @@ class Explorer {
   }
 
   bool over() const { return stopped_ || (result_.violation && !options_.all); }
-
-  // Program::finally, after everybody else.
-  bool is_finally(std::size_t thread) const { return thread == program_.threads.size(); }
 
   void advance(Execution& x, std::size_t thread) const {
     Thread& at = x.threads[thread];

@@ -1,5 +1,7 @@
 #include "harness/model/protocol.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 
 namespace perfring::model {
@@ -7,28 +9,40 @@ namespace {
 
 constexpr std::uint64_t kWords = 4;
 
+constexpr unsigned kLengthAt = 32;  // bits
+
 struct Shared {
   Protocol options;
   Var head, tail;
+  Var written, delivered;  // the positions that the threads got to
   std::vector<Var> ring;
 
   bool atomic_words() const { return options.form == Protocol::Form::A; }
   unsigned length(unsigned record) const {
     return options.lengths[record % options.lengths.size()];
   }
+  // A position as it is stored.
+  std::uint64_t stored(std::uint64_t position) const {
+    return options.modulo_size ? position % kWords : position;
+  }
+  std::uint64_t distance(std::uint64_t from, std::uint64_t to) const { return stored(to - from); }
   const Var& word(std::uint64_t position) const { return ring[position % kWords]; }
 
-  void write(std::uint64_t position) const {
+  void write(std::uint64_t position, std::uint64_t length) const {
+    const std::uint64_t value = (position + 1) | length << kLengthAt;
     if (atomic_words()) {
-      word(position).store(position + 1, std::memory_order_relaxed);
+      word(position).store(value, std::memory_order_relaxed);
     } else {
-      word(position).write(position + 1);
+      word(position).write(value);
     }
   }
-  void read(std::uint64_t position) const {
+  // Returns the length of the record that begins there, if one does.
+  std::uint64_t read(std::uint64_t position) const {
     const std::uint64_t value =
         atomic_words() ? word(position).load(std::memory_order_relaxed) : word(position).read();
-    check(value == position + 1, "a word differs from what was written there");
+    constexpr std::uint64_t kPosition = (std::uint64_t{1} << kLengthAt) - 1;
+    check((value & kPosition) == position + 1, "a word differs from what was written there");
+    return value >> kLengthAt;
   }
 };
 
@@ -47,9 +61,8 @@ void barrier(Protocol::Barrier barrier) {
   }
 }
 
-bool has_space(const Shared& shared, std::uint64_t head, std::uint64_t tail, std::uint64_t need) {
+bool has_space(const Shared& shared, std::uint64_t used, std::uint64_t need) {
   using Space = Protocol::Space;
-  const std::uint64_t used = head - tail;
   switch (shared.options.space) {
     case Space::Unchecked:
       return true;
@@ -57,8 +70,6 @@ bool has_space(const Shared& shared, std::uint64_t head, std::uint64_t tail, std
       return used + need <= kWords + 1;
     case Space::AllOfIt:
       return used + need <= kWords;
-    case Space::AllModuloSize:  // who counts so takes a full ring for an empty one
-      return used % kWords + need <= kWords;
     case Space::Checked:
       break;
   }
@@ -74,13 +85,13 @@ void produce(const Shared& shared) {
     checkpoint({record, head});
     const std::uint64_t need = shared.length(record);
     const std::uint64_t tail = shared.tail.load(tail_order);  // A
-    if (!has_space(shared, head, tail, need)) continue;
-    for (std::uint64_t i = 0; i < need; ++i) shared.write(head + i);
+    if (!has_space(shared, shared.distance(tail, head), need)) continue;
+    for (std::uint64_t i = 0; i < need; ++i) shared.write(head + i, i == 0 ? need : 0);
     head += need;
     barrier(options.before_head_store);  // B
-    shared.head.store(head, std::memory_order_relaxed);
+    shared.head.store(shared.stored(head), std::memory_order_relaxed);
   }
-  checkpoint({options.records});
+  shared.written.write(head);
 }
 
 void drain(const Shared& shared, std::uint64_t& tail) {
@@ -89,14 +100,22 @@ void drain(const Shared& shared, std::uint64_t& tail) {
   if (options.fence_before_head_load) fence(std::memory_order_acquire);
   std::uint64_t head = shared.head.load(std::memory_order_relaxed);
   barrier(options.after_head_load);  // C
+  if (shared.distance(tail, head) == 0) return;
   if (options.head_read_again) head = shared.head.load(std::memory_order_relaxed);
-  if (head == tail) return;
+  std::uint64_t left = shared.distance(tail, head);
   const auto commit = [&](std::uint64_t position) {
     barrier(options.before_tail_store);  // D
-    shared.tail.store(position, std::memory_order_relaxed);
+    shared.tail.store(shared.stored(position), std::memory_order_relaxed);
   };
-  if (options.commit == Commit::BeforeBatch) commit(head);
-  for (; tail != head; ++tail) shared.read(tail);
+  if (options.commit == Commit::BeforeBatch) commit(tail + left);
+  while (left != 0) {
+    const std::uint64_t length = shared.read(tail);
+    check(length != 0 && length <= left, "a record's length is not what was written");
+    if (options.commit == Commit::AfterEachHeader) commit(tail + length);
+    for (std::uint64_t i = 1; i < length; ++i) shared.read(tail + i);
+    tail += length;
+    left -= length;
+  }
   if (options.commit == Commit::AfterBatch) commit(tail);
 }
 
@@ -109,8 +128,10 @@ Program protocol(const Protocol& options) {
   shared->options = options;
   shared->head = program.var("data_head");
   shared->tail = program.var("data_tail");
+  shared->written = program.var("written");
+  shared->delivered = program.var("delivered");
   for (std::uint64_t i = 0; i < kWords; ++i) {
-    shared->ring.push_back(program.var("data[" + std::to_string(i) + "]"));
+    shared->ring.push_back(program.var(fmt::format("data[{}]", i)));
   }
   program.threads.emplace_back([shared] { produce(*shared); });
   program.threads.emplace_back([shared] {
@@ -119,8 +140,13 @@ Program protocol(const Protocol& options) {
       checkpoint({poll, tail});
       drain(*shared, tail);
     }
-    checkpoint({shared->options.polls});
+    shared->delivered.write(tail);
   });
+  program.finally = [shared] {
+    std::uint64_t tail = shared->delivered.read();
+    drain(*shared, tail);
+    check(tail == shared->written.read(), "not all that was written was delivered");
+  };
   return program;
 }
 

@@ -2,7 +2,8 @@
 #define HARNESS_MODEL_PROTOCOL_H_
 
 // The ring protocol word by word, with each part that can be left out or done wrong, as in other
-// checkers' models of it. A ring of 4 words; the word at position p is written as p + 1.
+// checkers' models of it. A ring of 4 words. The word at position p is written as p + 1; a record's
+// first word has its length in the upper half.
 
 #include <cstdint>
 #include <string>
@@ -19,7 +20,7 @@ struct Protocol {
   enum class Form : std::uint8_t { A, B };
   enum class Barrier : std::uint8_t { None, Acquire, Release, Full, StoreStore };
   enum class Commit : std::uint8_t { AfterBatch, BeforeBatch, AfterEachHeader };
-  enum class Space : std::uint8_t { Checked, Unchecked, OneTooMany, AllOfIt, AllModuloSize };
+  enum class Space : std::uint8_t { Checked, Unchecked, OneTooMany, AllOfIt };
 
   Form form = Form::A;
   unsigned records = 2;
@@ -31,6 +32,7 @@ struct Protocol {
   Barrier before_tail_store = Barrier::Full;     // D
   Commit commit = Commit::AfterBatch;
   Space space = Space::Checked;
+  bool modulo_size = false;             // data_head and data_tail are kept modulo the ring's size
   bool fence_before_head_load = false;  // where C is, but on the wrong side
   bool head_read_again = false;         // after C
 };

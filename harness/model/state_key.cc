@@ -28,6 +28,11 @@ class Hash {
   GraphKey key_;
 };
 
+// Whether what it knows makes a difference to what follows.
+bool matters(const Thread& thread) {
+  return !thread.is_finally && !thread.ended();
+}
+
 // The writes of each location that somebody may still read, and their places among them.
 class Window {
  public:
@@ -36,8 +41,9 @@ class Window {
       std::vector<EventId>& kept = kept_[location];
       std::size_t oldest = 0;  // how far back somebody's knowledge goes
       for (EventId w = x.latest[location]; w != kNone; w = x.events[w].earlier) kept.push_back(w);
-      for (const Thread& thread : x.threads)
-        oldest = std::max(oldest, rank(thread.known, location));
+      for (const Thread& thread : x.threads) {
+        if (matters(thread)) oldest = std::max(oldest, rank(thread.known, location));
+      }
       kept.resize(oldest + 1);
     }
   }
@@ -65,7 +71,8 @@ class Window {
 
 // The accesses that a later one could race with: of each thread, and each location that is not
 // only atomic, the last read and the last write, atomic or not.
-std::vector<const Event*> last_accesses(const Execution& x) {
+std::vector<const Event*> last_accesses(const Execution& x, Hash& hash) {
+  if (!x.has_plain) return {};
   std::vector<bool> plain(x.latest.size(), false);
   for (const Event& event : x.events) {
     if (event.order == Order::NonAtomic) plain[event.location] = true;
@@ -77,6 +84,11 @@ std::vector<const Event*> last_accesses(const Execution& x) {
     const std::size_t kind = (event.writes ? 2u : 0u) + (event.order == Order::NonAtomic ? 1u : 0u);
     last[(event.location * kThreads + event.thread) * 4 + kind] = &event;
   }
+  for (std::size_t i = 0; i < last.size(); ++i) {
+    if (last[i] != nullptr) hash.add(i);
+  }
+  std::erase(last, nullptr);
+  hash.add(last.size());
   return last;
 }
 
@@ -90,21 +102,20 @@ bool ordered(const Clock& clock, const Event& event) {
 GraphKey future_key(const Execution& x) {
   Hash hash;
   const Window window{x};
-  const std::vector<const Event*> accesses = last_accesses(x);
+  const std::vector<const Event*> accesses = last_accesses(x, hash);
   const auto add_clock = [&](const Clock& clock) {
     window.add_to(hash, clock);
     std::uint64_t bits = 1;
     for (const Event* const access : accesses) {
-      bits = bits * 2 + (access != nullptr && ordered(clock, *access) ? 1 : 0);
+      bits = bits * 2 + (ordered(clock, *access) ? 1 : 0);
       if (bits >> 62 != 0) hash.add(std::exchange(bits, 1));
     }
     hash.add(bits);
   };
-  for (const Event* const access : accesses) hash.add(access != nullptr ? 1 : 0);
   for (const Thread& thread : x.threads) {
-    hash.add(thread.node->id);
+    hash.add(matters(thread) ? thread.node->id : 0);
+    if (!matters(thread)) continue;
     hash.add(thread.step);
-    if (thread.ended()) continue;
     Clock acquirable = thread.acquirable;
     acquirable.join(thread.known);
     add_clock(thread.known);
