@@ -49,6 +49,7 @@ rejects "static_cast<void>(ring.fold(0, [](int, PerfEvent) {}))" "constraint|no 
 accepts "static_cast<void>(ring.try_fold(0, $next))"
 rejects "static_cast<void>(ring.try_fold(0L, $next))" "continue with the type of init"
 rejects "static_cast<void>(ring.try_fold(0, [](int n, PerfEvent) { return n; }))" "returns a ControlFlow"
+rejects "static_cast<void>(ring.try_fold(0, [](PerfEvent) -> Flow { return Continue{1}; }))" "constraint|no matching"
 
 accepts "static_cast<void>(sizeof(ControlFlow<int, int>))"
 rejects "static_cast<void>(sizeof(ControlFlow<int&, int>))" "ControlFlow carries values"
