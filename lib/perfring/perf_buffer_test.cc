@@ -144,6 +144,16 @@ TEST_F(PerfBufferS7, PageCountsAreCheckedBeforeAnythingIsOpened) {
   EXPECT_TRUE(PerfBuffer::open(2, (std::size_t{1} << 31) / kPage).has_value());
 }
 
+TEST_F(PerfBufferS7, AnEventMayBeDescriptor0) {
+  const int saved = ::dup(0);
+  ::close(0);
+  EXPECT_EQ(PerfBuffer::open(0).value().fd(), 0);
+  EXPECT_THAT(kernel_.calls, ElementsAre("open 0", "enable 0, mapped", "disable 0, mapped"));
+  EXPECT_FALSE(FakeKernel::is_open(0));
+  ::dup2(saved, 0);
+  ::close(saved);
+}
+
 class PerfBufferFails : public PerfBufferS7 {
  protected:
   void expect_error(Kind kind, int error) {
