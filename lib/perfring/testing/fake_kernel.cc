@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -51,6 +52,17 @@ int FakeKernel::mappings() {
   return count;
 }
 
+bool FakeKernel::is_mapped(int fd) {
+  struct stat status{};
+  if (::fstat(fd, &status) != 0) return false;
+  const std::string file = " " + std::to_string(status.st_ino) + " ";
+  std::ifstream maps{"/proc/self/maps"};
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find(kName) != line.npos && line.find(file) != line.npos) return true;
+  }
+  return false;
+}
+
 bool FakeKernel::is_open(int fd) {
   return ::fcntl(fd, F_GETFD) != -1;
 }
@@ -68,7 +80,7 @@ int FakeKernel::perf_event_open(const perf_event_attr& attr) {
 int FakeKernel::ioctl(int fd, unsigned long request) {
   const bool enable = request == PERF_EVENT_IOC_ENABLE;
   calls.push_back((enable ? "enable " : "disable ") + std::to_string(fd) +
-                  (mappings() != 0 ? ", mapped" : ", not mapped"));
+                  (is_mapped(fd) ? ", mapped" : ", not mapped"));
   if (!is_open(fd)) return fail(EBADF);
   return enable && enable_errno != 0 ? fail(enable_errno) : 0;
 }

@@ -53,6 +53,7 @@ class FakeKernel {
 
   // How many mappings of events this process has.
   static int mappings();
+  static bool is_mapped(int fd);
   static bool is_open(int fd);
 
   // The fakes of system calls: -1 and errno if they fail.
