@@ -111,6 +111,40 @@ INSTANTIATE_TEST_SUITE_P(
                       Advice{Kind::IOError, EACCES, kUpdate, "CAP_BPF"},
                       Advice{Kind::IOError, EIO, kUpdate, "bpf(2)"}));
 
+// One of each kind, word for word.
+TEST(PerfBufferError, ExplainsInThreeLines) {
+  const auto explained = [](Kind kind, int error) {
+    return PerfBufferError{kind, code(error), 7, 64}.explain();
+  };
+  const auto said = [](int error) {
+    return "\nthe system said: " + code(error).message() + "\nto change: ";
+  };
+  EXPECT_EQ((PerfBufferError{Kind::InvalidPageCount, {}, 7, 3}.explain()),
+            "asked for: a ring of 3 data pages on CPU 7\n"
+            "the system said: nothing, it was not asked\n"
+            "to change: give a power of two from 1 to " +
+                std::to_string((std::size_t{1} << 31) / os::page_size()) + " (pages are " +
+                std::to_string(os::page_size()) + " bytes, rings at most 2 GiB)");
+  EXPECT_EQ(explained(Kind::OpenError, EIO), "asked for: " + kOpen + ", for all processes" +
+                                                 said(EIO) +
+                                                 "see perf_event_open(2) for this error");
+  EXPECT_EQ(explained(Kind::MMapError, ENOMEM),
+            "asked for: " + kMap + said(ENOMEM) +
+                "ask for fewer pages: the kernel could not allocate a ring of 64 pages");
+  EXPECT_EQ(explained(Kind::PerfEventEnableError, EPERM),
+            "asked for: ioctl PERF_EVENT_IOC_ENABLE of the event on CPU 7" + said(EPERM) +
+                "let a seccomp or LSM policy allow it: the kernel itself does not refuse it");
+  EXPECT_EQ(explained(Kind::IOError, EIO), "asked for: " + kUpdate + " with the event on CPU 7" +
+                                               said(EIO) +
+                                               "see bpf(2), BPF_MAP_UPDATE_ELEM, for this error");
+}
+
+TEST(PerfBufferError, OfNoKindIsUnknown) {
+  const PerfBufferError error{Kind{99}, {}, 0, 0};
+  EXPECT_EQ(error.message(), "unknown error");
+  EXPECT_EQ(error.explain(), "unknown error");
+}
+
 class Advised : public ::testing::Test {
  protected:
   static std::string explained(Kind kind, int error) {
@@ -177,7 +211,10 @@ TEST(PerfEventArrayError, PassesOnTheBuffers) {
 TEST(PerfEventArrayError, NamesAWrongMapType) {
   const PerfEventArrayError error{InvalidMapType{2}};
   EXPECT_EQ(error.message(), "invalid map type 2");
-  EXPECT_THAT(error.explain(), HasSubstr("BPF_MAP_TYPE_PERF_EVENT_ARRAY (4)"));
+  EXPECT_EQ(error.explain(),
+            "asked for: a PerfEventArray over a map\n"
+            "the system said: it is of type 2 (enum bpf_map_type)\n"
+            "to change: give a map of BPF_MAP_TYPE_PERF_EVENT_ARRAY (4)");
 }
 
 TEST(PerfEventArrayError, NamesTheCallAndWhatItWasCalledOn) {
