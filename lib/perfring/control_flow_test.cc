@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 namespace perfring {
 namespace {
@@ -30,8 +32,21 @@ static_assert(!std::is_constructible_v<ControlFlow<Never, int>, Break<int>>);
 // Values convert, and only to their own side.
 static_assert(std::is_constructible_v<ControlFlow<std::string, int>, Break<const char*>>);
 static_assert(!std::is_constructible_v<ControlFlow<std::string, int>, Continue<const char*>>);
+static_assert(std::is_constructible_v<ControlFlow<std::unique_ptr<int>, int>, Break<int*>>);
+static_assert(std::is_constructible_v<ControlFlow<int, std::unique_ptr<int>>, Continue<int*>>);
 static_assert(std::is_same_v<ControlFlow<char, int>::BreakType, char>);
 static_assert(std::is_same_v<ControlFlow<char, int>::ContinueType, int>);
+
+// Values are looked at where they are, and nothing is copied.
+using Flow = ControlFlow<std::string, int>;
+static_assert(std::is_same_v<decltype(std::declval<Flow&>().break_value()), const std::string&>);
+static_assert(std::is_same_v<decltype(std::declval<Flow&>().continue_value()), const int&>);
+static_assert(std::is_same_v<decltype(std::declval<Flow>().break_value()), std::string&&>);
+static_assert(std::is_same_v<decltype(std::declval<Flow>().continue_value()), int&&>);
+static_assert(noexcept(std::declval<Flow&>().break_value(), std::declval<Flow>().break_value()));
+static_assert(noexcept(std::declval<Flow&>().continue_value(),
+                       std::declval<Flow>().continue_value()));
+static_assert(noexcept(std::declval<Flow&>().is_break(), std::declval<Flow&>().is_continue()));
 
 TEST(ControlFlow, MovesItsValueOut) {
   ControlFlow<std::unique_ptr<int>, std::unique_ptr<int>> broken{Break{std::make_unique<int>(3)}};

@@ -1,23 +1,28 @@
 // What the errors say. Each is built by hand here; harness/live provokes them on a kernel.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cerrno>
 #include <limits>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "perfring/os/cpus.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/perfring.h"
+#include "perfring/testing/fake_kernel.h"
 
 namespace perfring {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Kind = PerfBufferError::Kind;
 
 std::error_code code(int error) {
@@ -45,6 +50,13 @@ TEST(PerfBufferError, ARingAbove2GiBIsRefusedAndTheLimitNamed) {
                 HasSubstr("of at most " + std::to_string(most) + " (a ring of 2 GiB)"));
     EXPECT_THAT(buffer.error().explain(), HasSubstr("from 1 to " + std::to_string(most)));
   }
+}
+
+TEST(PerfBufferError, TheLimitIsNamedAboveItOnly) {
+  const std::size_t most = (std::size_t{1} << 31) / os::page_size();
+  const auto named = HasSubstr("of at most");
+  EXPECT_THAT((PerfBufferError{Kind::InvalidPageCount, {}, 0, most}.message()), Not(named));
+  EXPECT_THAT((PerfBufferError{Kind::InvalidPageCount, {}, 0, most + 1}.message()), named);
 }
 
 TEST(PerfBufferError, MessagesAreAyas) {
@@ -96,18 +108,97 @@ INSTANTIATE_TEST_SUITE_P(
                              "ioctl PERF_EVENT_IOC_ENABLE of the event on CPU 7", "seccomp"},
                       Advice{Kind::IOError, E2BIG, kUpdate, "max_entries"},
                       Advice{Kind::IOError, EPERM, kUpdate, "CAP_BPF"},
+                      Advice{Kind::IOError, EACCES, kUpdate, "CAP_BPF"},
                       Advice{Kind::IOError, EIO, kUpdate, "bpf(2)"}));
+
+// One of each kind, word for word.
+TEST(PerfBufferError, ExplainsInThreeLines) {
+  const auto explained = [](Kind kind, int error) {
+    return PerfBufferError{kind, code(error), 7, 64}.explain();
+  };
+  const auto said = [](int error) {
+    return "\nthe system said: " + code(error).message() + "\nto change: ";
+  };
+  EXPECT_EQ((PerfBufferError{Kind::InvalidPageCount, {}, 7, 3}.explain()),
+            "asked for: a ring of 3 data pages on CPU 7\n"
+            "the system said: nothing, it was not asked\n"
+            "to change: give a power of two from 1 to " +
+                std::to_string((std::size_t{1} << 31) / os::page_size()) + " (pages are " +
+                std::to_string(os::page_size()) + " bytes, rings at most 2 GiB)");
+  EXPECT_EQ(explained(Kind::OpenError, EIO), "asked for: " + kOpen + ", for all processes" +
+                                                 said(EIO) +
+                                                 "see perf_event_open(2) for this error");
+  EXPECT_EQ(explained(Kind::MMapError, ENOMEM),
+            "asked for: " + kMap + said(ENOMEM) +
+                "ask for fewer pages: the kernel could not allocate a ring of 64 pages");
+  EXPECT_EQ(explained(Kind::PerfEventEnableError, EPERM),
+            "asked for: ioctl PERF_EVENT_IOC_ENABLE of the event on CPU 7" + said(EPERM) +
+                "let a seccomp or LSM policy allow it: the kernel itself does not refuse it");
+  EXPECT_EQ(explained(Kind::IOError, EIO), "asked for: " + kUpdate + " with the event on CPU 7" +
+                                               said(EIO) +
+                                               "see bpf(2), BPF_MAP_UPDATE_ELEM, for this error");
+}
+
+TEST(PerfBufferError, OfNoKindIsUnknown) {
+  const PerfBufferError error{Kind{99}, {}, 0, 0};
+  EXPECT_EQ(error.message(), "unknown error");
+  EXPECT_EQ(error.explain(), "unknown error");
+}
+
+class Advised : public ::testing::Test {
+ protected:
+  static std::string explained(Kind kind, int error) {
+    return PerfBufferError{kind, code(error), 0, 4096}.explain();
+  }
+  testing::FakeKernel kernel_;
+};
 
 // With its control page, the ring that fits must stay within the sysctl: 516 KiB are 129 pages of
 // 4 KiB, so 128.
-TEST(PerfBufferError, ThePageCountThatFitsDoes) {
-  const auto limit = os::read_line("/proc/sys/kernel/perf_event_mlock_kb");
-  if (!limit) GTEST_SKIP() << "kernel.perf_event_mlock_kb is not readable";
-  const std::size_t pages = std::stoul(*limit) * 1024 / os::page_size();
-  std::size_t fits = 1;
-  while (2 * fits + 1 <= pages) fits *= 2;
-  EXPECT_THAT((PerfBufferError{Kind::MMapError, code(EPERM), 0, 4096}.explain()),
-              HasSubstr("at most " + std::to_string(fits) + " data pages fit"));
+TEST_F(Advised, ThePageCountThatFitsDoes) {
+  std::string& limit = kernel_.files["/proc/sys/kernel/perf_event_mlock_kb"].emplace();
+  const std::size_t kib_of_a_page = os::page_size() / 1024;
+  for (const auto& [pages, fits] : {std::pair{0U, 0U},
+                                    {1U, 0U},
+                                    {2U, 1U},
+                                    {3U, 2U},
+                                    {4U, 2U},
+                                    {5U, 4U},
+                                    {128U, 64U},
+                                    {129U, 128U},
+                                    {130U, 128U},
+                                    {257U, 256U}}) {
+    for (const std::size_t more : {std::size_t{0}, kib_of_a_page - 1}) {
+      limit = std::to_string(pages * kib_of_a_page + more);
+      const std::string says = "kernel.perf_event_mlock_kb is " + limit +
+                               " (KiB of ring for each CPU and user): at most " +
+                               std::to_string(fits) + " data pages fit; ask";
+      limit += '\n';
+      EXPECT_THAT(explained(Kind::MMapError, EPERM), HasSubstr(says));
+    }
+  }
+}
+
+TEST_F(Advised, NoPageCountFitsALimitThatCannotBeRead) {
+  std::optional<std::string>& limit = kernel_.files["/proc/sys/kernel/perf_event_mlock_kb"];
+  EXPECT_THAT(explained(Kind::MMapError, EPERM),
+              HasSubstr("kernel.perf_event_mlock_kb is not readable (KiB of ring for each CPU and "
+                        "user); ask"));
+  limit = "all\n";
+  EXPECT_THAT(explained(Kind::MMapError, EPERM),
+              HasSubstr("kernel.perf_event_mlock_kb is all (KiB of ring for each CPU and user); "
+                        "ask"));
+}
+
+TEST_F(Advised, TheMachineIsAsTheKernelSays) {
+  kernel_.files["/proc/sys/kernel/perf_event_paranoid"] = "7\n";
+  EXPECT_THAT(explained(Kind::OpenError, EACCES), HasSubstr("kernel.perf_event_paranoid is 7: "));
+  kernel_.files["/sys/devices/system/cpu/online"] = "1-2,9\n";
+  EXPECT_THAT(explained(Kind::OpenError, ENODEV), HasSubstr("online CPU: 1-2,9 are online"));
+  EXPECT_THAT(os::online_cpus(), ElementsAre(1, 2, 9));
+  EXPECT_EQ(kernel_.file_flags, O_RDONLY | O_CLOEXEC);
+  kernel_.files["/sys/devices/system/cpu/online"] = std::nullopt;
+  EXPECT_THAT(os::online_cpus(), ElementsAre());
 }
 
 TEST(PerfEventArrayError, PassesOnTheBuffers) {
@@ -120,7 +211,10 @@ TEST(PerfEventArrayError, PassesOnTheBuffers) {
 TEST(PerfEventArrayError, NamesAWrongMapType) {
   const PerfEventArrayError error{InvalidMapType{2}};
   EXPECT_EQ(error.message(), "invalid map type 2");
-  EXPECT_THAT(error.explain(), HasSubstr("BPF_MAP_TYPE_PERF_EVENT_ARRAY (4)"));
+  EXPECT_EQ(error.explain(),
+            "asked for: a PerfEventArray over a map\n"
+            "the system said: it is of type 2 (enum bpf_map_type)\n"
+            "to change: give a map of BPF_MAP_TYPE_PERF_EVENT_ARRAY (4)");
 }
 
 TEST(PerfEventArrayError, NamesTheCallAndWhatItWasCalledOn) {

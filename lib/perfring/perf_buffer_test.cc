@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -58,11 +59,13 @@ TEST_F(PerfBufferS7, OpensABpfOutputEventOnOneCpuForAllProcesses) {
 }
 
 TEST_F(PerfBufferS7, AWatermarkTakesThePlaceOfOneWakeupForEachRecord) {
-  ASSERT_TRUE(PerfBuffer::open(0, {.page_count = 4, .wakeup_watermark = 8192}).has_value());
-  perf_event_attr expected = bpf_output();
-  expected.watermark = 1;
-  expected.wakeup_watermark = 8192;
-  expect_event(kernel_.event, expected);
+  for (const std::uint32_t watermark : {1U, 8192U, 0xffff'ffffU}) {
+    ASSERT_TRUE(PerfBuffer::open(0, {.page_count = 4, .wakeup_watermark = watermark}).has_value());
+    perf_event_attr expected = bpf_output();
+    expected.watermark = 1;
+    expected.wakeup_watermark = watermark;
+    expect_event(kernel_.event, expected);
+  }
 }
 
 // Writes a sample of 4 bytes to the event's file, at `position` of a ring of so many pages.
@@ -115,6 +118,48 @@ TEST_F(PerfBufferS7, TheDefaultIsTwoPages) {
   EXPECT_EQ(PerfBufferOptions{}.wakeup_watermark, 0U);
 }
 
+// A functor that nobody may copy, for values that nobody may copy.
+struct Counter {
+  using Value = std::unique_ptr<int>;
+  using Flow = ControlFlow<std::string, Value>;
+  Counter() = default;
+  Counter(const Counter&) = delete;
+  void operator()(const PerfEvent&) { ++calls; }
+  Flow operator()(Value value, const PerfEvent&) {
+    if (++calls == stop) return Break{"enough of " + std::to_string(*value)};
+    return Continue{std::make_unique<int>(*value + 1)};
+  }
+  int calls = 0;
+  int stop = 0;
+};
+
+TEST_F(PerfBufferS7, DrainsAreTheRings) {
+  auto buffer = PerfBuffer::open(0);
+  ASSERT_TRUE(buffer.has_value());
+  for (std::uint64_t i = 0; i < 6; ++i) emit(buffer->fd(), kPage, 2, 16 * i);
+  Counter counter;
+  counter.stop = 2;
+  const auto broken = buffer->try_fold(std::make_unique<int>(10), counter);
+  ASSERT_TRUE(broken.is_break());
+  EXPECT_EQ(broken.break_value(), "enough of 11");
+  counter.stop = 0;
+  const auto all = buffer->try_fold(std::make_unique<int>(20), counter);
+  ASSERT_TRUE(all.is_continue());
+  EXPECT_EQ(*all.continue_value(), 24);
+  EXPECT_EQ(counter.calls, 6);
+  EXPECT_FALSE(std::as_const(*buffer).readable());
+  emit(buffer->fd(), kPage, 2, 96);
+  EXPECT_TRUE(std::as_const(*buffer).readable());
+  const auto value = buffer->fold(std::make_unique<int>(30), [](auto last, const PerfEvent&) {
+    ++*last;
+    return last;
+  });
+  EXPECT_EQ(*value, 31);
+  emit(buffer->fd(), kPage, 2, 112);
+  buffer->for_each(counter);
+  EXPECT_EQ(counter.calls, 7);
+}
+
 TEST_F(PerfBufferS7, IsEnabledOnceMappedAndDisabledBeforeItIsNot) {
   int fd = -1;
   {
@@ -142,6 +187,16 @@ TEST_F(PerfBufferS7, PageCountsAreCheckedBeforeAnythingIsOpened) {
   EXPECT_THAT(kernel_.calls, ElementsAre());
   // 2 GiB are not too many (the file is shorter, but nobody touches it).
   EXPECT_TRUE(PerfBuffer::open(2, (std::size_t{1} << 31) / kPage).has_value());
+}
+
+TEST_F(PerfBufferS7, AnEventMayBeDescriptor0) {
+  const int saved = ::dup(0);
+  ::close(0);
+  EXPECT_EQ(PerfBuffer::open(0).value().fd(), 0);
+  EXPECT_THAT(kernel_.calls, ElementsAre("open 0", "enable 0, mapped", "disable 0, mapped"));
+  EXPECT_FALSE(FakeKernel::is_open(0));
+  ::dup2(saved, 0);
+  ::close(saved);
 }
 
 class PerfBufferFails : public PerfBufferS7 {

@@ -9,8 +9,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <expected>
 #include <optional>
 #include <span>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "perfring/testing/fake_kernel.h"
@@ -59,6 +62,7 @@ TEST_F(Array, IsOverNoOtherTypeOfMap) {
   const auto* error = std::get_if<InvalidMapType>(&array.error().cause);
   ASSERT_NE(error, nullptr);
   EXPECT_EQ(error->map_type, static_cast<std::uint32_t>(BPF_MAP_TYPE_RINGBUF));
+  EXPECT_FALSE(PerfEventArray::from_pin("/sys/fs/bpf/pin").has_value());
 }
 
 // A BPF program of type 4 answers like a map of type 4, but for the sizes.
@@ -144,6 +148,39 @@ TEST_F(Array, PinsAndPinnedOnesGoByTheirPath) {
   ASSERT_TRUE(pinned.has_value());
   EXPECT_THAT(kernel_.calls, ElementsAre("get", "info"));
   EXPECT_EQ(kernel_.path, "/sys/fs/bpf/two");
+}
+
+// Whatever fails is named, with what it was called on and what the system said.
+template <class T>
+void expect_failed(const std::expected<T, PerfEventArrayError>& result, const std::string& call,
+                   const std::string& object, int error) {
+  ASSERT_FALSE(result.has_value());
+  const auto* failed = std::get_if<SyscallError>(&result.error().cause);
+  ASSERT_NE(failed, nullptr);
+  EXPECT_EQ(failed->call, call);
+  EXPECT_EQ(failed->object, object);
+  EXPECT_EQ(failed->io_error, std::error_code(error, std::generic_category()));
+}
+
+TEST_F(Array, FailuresNameTheCallAndItsObject) {
+  expect_failed(PerfEventArray::from_fd(-1), "fcntl(F_DUPFD_CLOEXEC)", "map fd -1", EBADF);
+  const auto array = PerfEventArray::from_fd(map_fd_);
+  ASSERT_TRUE(array.has_value());
+  kernel_.pin_errno = EEXIST;
+  expect_failed(array->pin("/sys/fs/bpf/one"), "bpf_obj_pin", "/sys/fs/bpf/one", EEXIST);
+  kernel_.get_errno = ENOENT;
+  expect_failed(PerfEventArray::from_pin("/two"), "bpf_obj_get", "/two", ENOENT);
+  // The number of the second descriptor: the lowest that is free.
+  const int next = ::dup(map_fd_);
+  ::close(next);
+  const std::string object = "map fd " + std::to_string(next);
+  kernel_.map_info.key_size = 8;
+  expect_failed(PerfEventArray::from_fd(map_fd_), "bpf_obj_get_info_by_fd", object, EINVAL);
+  kernel_.info_errno = EPERM;
+  expect_failed(PerfEventArray::from_fd(map_fd_), "bpf_obj_get_info_by_fd", object, EPERM);
+  kernel_.get_errno = 0;
+  expect_failed(PerfEventArray::from_pin("/two"), "bpf_obj_get_info_by_fd", object, EPERM);
+  EXPECT_FALSE(FakeKernel::is_open(next)) << "what was opened is closed again";
 }
 
 }  // namespace

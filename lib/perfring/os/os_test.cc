@@ -24,13 +24,14 @@ TEST(CpuList, IsNumbersAndRanges) {
   EXPECT_THAT(*parse_cpu_list("0"), ElementsAre(0));
   EXPECT_THAT(*parse_cpu_list("0-3"), ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(*parse_cpu_list("0-1,4,10-11"), ElementsAre(0, 1, 4, 10, 11));
+  EXPECT_THAT(*parse_cpu_list("3-3"), ElementsAre(3));
   EXPECT_THAT(*parse_cpu_list("4294967295"), ElementsAre(4294967295U));
   EXPECT_THAT(*parse_cpu_list("4294967294-4294967295"), ElementsAre(4294967294U, 4294967295U));
 }
 
 TEST(CpuList, RefusesWhatIsNone) {
   for (const char* text : {"", " ", "-", "a", "0-", "-1", "3-2", "0,", ",0", "0,,1", "0 1", "0-1-2",
-                           "0x1", "4294967296", "1\n"}) {
+                           "0x1", "4294967296", "4294967295-0", "1\n"}) {
     EXPECT_FALSE(parse_cpu_list(text).has_value()) << text;
   }
 }
@@ -53,7 +54,11 @@ TEST(ReadLine, IsTheFirstLineWithoutItsEnd) {
   EXPECT_EQ(read_line(path.c_str()), "first");
   std::ofstream{path} << "";
   EXPECT_EQ(read_line(path.c_str()), "");
+  const std::string line(4000, 'x');
+  std::ofstream{path} << line << "\nsecond\n";
+  EXPECT_EQ(read_line(path.c_str()), line);
   EXPECT_EQ(read_line("/nonexistent"), std::nullopt);
+  EXPECT_EQ(read_line("/"), std::nullopt) << "opened, but not read";
 }
 
 bool is_open(int fd) {
@@ -78,6 +83,40 @@ TEST(Fd, ClosesWhatItOwnsOnceAndNothingElse) {
     EXPECT_TRUE(is_open(first));
   }
   EXPECT_FALSE(is_open(first));
+}
+
+// Frees the number of a standard descriptor for a while.
+class Freed {
+ public:
+  explicit Freed(int number) : number_{number}, saved_{::fcntl(number, F_DUPFD_CLOEXEC, 3)} {
+    ::close(number_);
+  }
+  ~Freed() {
+    ::dup2(saved_, number_);
+    ::close(saved_);
+  }
+  Freed(const Freed&) = delete;
+  Freed& operator=(const Freed&) = delete;
+
+ private:
+  int number_;
+  int saved_;
+};
+
+TEST(Fd, MayBeAnyNumberFrom0On) {
+  const Fd file{::open("/dev/zero", O_RDONLY | O_CLOEXEC)};
+  ASSERT_GT(file.get(), 2);
+  for (const int number : {0, 1, 2}) {
+    const Freed freed{number};
+    {
+      auto copy = duplicate(file.get());
+      ASSERT_TRUE(copy.has_value());
+      EXPECT_EQ(copy->get(), number) << "the lowest that is free";
+      const Fd moved{*std::move(copy)};
+      EXPECT_TRUE(is_open(number));
+    }
+    EXPECT_FALSE(is_open(number));
+  }
 }
 
 TEST(Duplicate, IsTheSameOpenFileAndCloseOnExec) {

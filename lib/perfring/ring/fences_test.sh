@@ -29,6 +29,25 @@ extern "C" std::uint64_t twice(const std::byte* at) {
   M::read<std::uint64_t>(at);
   return M::read<std::uint64_t>(at);
 }
+extern "C" Position heads(const SharedPosition& field) {
+  return M::read_once(field) + M::read_once(field);
+}
+extern "C" void tails(SharedPosition& field) {
+  M::write_once(field, 0x100000002);
+  M::write_once(field, 0x300000004);
+}
+extern "C" std::uint32_t typed(float& at) {
+  at = 1;
+  const auto value = M::read<std::uint32_t>(reinterpret_cast<const std::byte*>(&at));
+  at = 2;
+  return value;
+}
+extern "C" Position shared(SharedPosition& field) {
+  field = 1;
+  const Position value = M::read_once(field);
+  field = 2;
+  return value;
+}
 '
 
 # The instructions of one function, in one line.
@@ -43,19 +62,23 @@ expect() { # WHAT TEXT REGEX
   failures=$((failures + 1))
 }
 
+# Sets $assembly to what the source becomes.
+compile() { # COMPILER and options, for which processor
+  # The kernel's and libstdc++'s headers of this machine serve: only their types are used.
+  assembly=$("$@" -x c++ -std=c++2b -O2 -S -o - -I"$lib" \
+    -isystem "$headers" -isystem /usr/include/c++/12 -isystem "/usr/include/$(uname -m)-linux-gnu/c++/12" \
+    -idirafter "/usr/include/$(uname -m)-linux-gnu" -fno-asynchronous-unwind-tables \
+    - <<<"$source" 2>&1) && return
+  echo "FAILED: $* does not compile: $assembly"
+  failures=$((failures + 1))
+  return 1
+}
+
 # TARGET, then a regular expression for the load of the head and its fence, for the fence and the
 # store of the tail, and for two loads.
 check() {
   local target=$1 assembly
-  # The kernel's and libstdc++'s headers of this machine serve: only their types are used.
-  if ! assembly=$(clang-19 --target="$target" -x c++ -std=c++2b -O2 -S -o - -I"$lib" \
-    -isystem "$headers" -isystem /usr/include/c++/12 -isystem "/usr/include/$(uname -m)-linux-gnu/c++/12" \
-    -idirafter "/usr/include/$(uname -m)-linux-gnu" -fno-asynchronous-unwind-tables \
-    - <<<"$source" 2>&1); then
-    echo "FAILED: does not compile for $target: $assembly"
-    failures=$((failures + 1))
-    return
-  fi
+  compile clang-19 --target="$target" || return
   expect "$target, data_head" "$(instructions "$assembly" head)" "$2"
   expect "$target, data_tail" "$(instructions "$assembly" tail)" "$3"
   expect "$target, two reads" "$(instructions "$assembly" twice)" "$4"
@@ -71,6 +94,42 @@ check s390x-linux-gnu '(l|lg|llgf|ng) ' 'bcr 1[45], ?(0|%r0); stg ' 'lg .*lg '
 check armv7-linux-gnueabihf 'ldr r0, \[r0\]; dmb ish' 'dmb ish;.*(strd|stm|str)' 'ldr.*ldr'
 check i686-linux-gnu 'movl \(%e..\), %eax' '(mfence|lock).*;.*mov' 'mov.*mov'
 check powerpc-linux-gnu 'lwz 3, 4\(3\); lwsync' 'sync;.*stw' 'lwz.*lwz'
+
+# Each access is made, whatever stands beside it and whatever the bytes were written as. COMPILER and
+# its options, then a regular expression for two loads of data_head, for two stores of data_tail,
+# and for a load between two stores: of floats, and of whole positions.
+check_once() {
+  local target=$1 assembly
+  # shellcheck disable=SC2086
+  compile $target || return
+  expect "$target, two reads of data_head" "$(instructions "$assembly" heads)" "^ $2"
+  expect "$target, two writes of data_tail" "$(instructions "$assembly" tails)" "^ $3"
+  expect "$target, a word written as another type" "$(instructions "$assembly" typed)" "^ $4"
+  expect "$target, a position written by its own type" "$(instructions "$assembly" shared)" "^ $5"
+}
+
+check_once "clang-19 --target=x86_64-linux-gnu" 'mov[lq] \(%rdi\), .*mov[lq] \(%rdi\), ' \
+  'mov.* 0x100000002; movq %..., \(%rdi\); mov.* 0x300000004; movq %..., \(%rdi\)' \
+  'movl .*, \(%rdi\).*movl \(%rdi\), %eax; movl .*, \(%rdi\)' \
+  'movq \$1, \(%rdi\); movq \(%rdi\), %rax; movq \$2, \(%rdi\)'
+check_once "clang-19 --target=i686-linux-gnu" '.*movl \(%e..\), %e..; movl \(%e..\), %e..; add' \
+  '.*movl \$1, 4\(%eax\); movl \$2, \(%eax\); movl \$3, 4\(%eax\); movl \$4, \(%eax\); ret' \
+  '.*movl .*, \(%ecx\).*movl \(%ecx\), %eax; movl .*, \(%ecx\)' \
+  '.*movl \$1, \(%ecx\); movl \(%ecx\), %eax; .*movl \$2, \(%ecx\)'
+check_once "clang-19 --target=powerpc-linux-gnu" 'lwz ., 4\(3\); lwz ., 4\(3\); add' \
+  'li 4, 2; stw 4, 4\(3\); li 4, 1; stw 4, 0\(3\); li 4, 4; stw 4, 4\(3\); li 4, 3; stw 4, 0\(3\)' \
+  '.*stw .*lwz .*stw ' '.*stw.*lwz .*stw '
+# gcc makes more of types that must not alias.
+if [ "$(uname -m)" = x86_64 ]; then
+  check_once g++ 'mov[lq] \(%rdi\), .*mov[lq] \(%rdi\), ' \
+    'mov.*; movq %..., \(%rdi\);.* movq %..., \(%rdi\)' \
+    'movl .*, \(%rdi\).*movl \(%rdi\), %eax; movl .*, \(%rdi\)' \
+    'movq \$1, \(%rdi\); movq \(%rdi\), %rax; movq \$2, \(%rdi\)'
+  check_once "g++ -m32" '.*movl \(%e..\), %e..; movl \(%e..\), %e..; add' \
+    '.*movl \$2, \(%eax\); movl \$1, 4\(%eax\); movl \$4, \(%eax\); movl \$3, 4\(%eax\); ret' \
+    '.*movl .*, \(%eax\).*movl \(%eax\), %e..; movl .*, \(%eax\)' \
+    '.*movl \$1, \(%eax\);.* movl \(%eax\), %e..;.* movl \$2, \(%eax\)'
+fi
 
 # ThreadSanitizer's policy has the same barriers, and tells it of the edge behind each.
 source=${source//HardwareMemory/TsanMemory}

@@ -9,10 +9,10 @@ failures=0
 
 compile() { # BODY, prints diagnostics
   "$compiler" -x c++ -std=c++2b -Wall -Wextra -Werror -fsyntax-only -I"$lib" - 2>&1 <<END
-#include "perfring/ring/ring.h"
+#include "perfring/perf_buffer.h"
 using namespace perfring;
 using Flow = ControlFlow<int, int>;
-void test([[maybe_unused]] Ring<>& ring) { $1; }
+void test([[maybe_unused]] Ring<>& ring, [[maybe_unused]] PerfBuffer& buffer) { $1; }
 END
 }
 
@@ -46,9 +46,14 @@ accepts "static_cast<void>(ring.fold(0, [](int n, PerfEvent) { return n; }))"
 rejects "ring.fold(0, [](int n, PerfEvent) { return n; })" "unused-result|nodiscard"
 rejects "static_cast<void>(ring.fold(0, [](int, PerfEvent) {}))" "constraint|no matching"
 
+accepts "static_cast<void>(buffer.fold(0, [](int n, PerfEvent) { return n; }))"
+rejects "buffer.fold(0, [](int n, PerfEvent) { return n; })" "unused-result|nodiscard"
+rejects "buffer.try_fold(0, $next)" "unused-result|nodiscard"
+
 accepts "static_cast<void>(ring.try_fold(0, $next))"
 rejects "static_cast<void>(ring.try_fold(0L, $next))" "continue with the type of init"
 rejects "static_cast<void>(ring.try_fold(0, [](int n, PerfEvent) { return n; }))" "returns a ControlFlow"
+rejects "static_cast<void>(ring.try_fold(0, [](PerfEvent) -> Flow { return Continue{1}; }))" "constraint|no matching"
 
 accepts "static_cast<void>(sizeof(ControlFlow<int, int>))"
 rejects "static_cast<void>(sizeof(ControlFlow<int&, int>))" "ControlFlow carries values"

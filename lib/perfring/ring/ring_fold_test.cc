@@ -189,6 +189,27 @@ TEST_F(RingFold, FoldsAndTryFoldsUseTheCallersOwnFunctor) {
   EXPECT_EQ(until.calls, kEvents);
 }
 
+// What a callback answers may differ with what it is called as: it is called as the object it is.
+struct CalledAsItIs {
+  int operator()(int value, const PerfEvent&) & { return value + 1; }
+  int operator()(int value, const PerfEvent&) && = delete;
+  void operator()(const PerfEvent&) & {}
+  void operator()(const PerfEvent&) && = delete;
+  ControlFlow<Never, long> operator()(long value, const PerfEvent&) & {
+    return Continue{value + 1};
+  }
+  ControlFlow<Never, long> operator()(long value, const PerfEvent&) && = delete;
+};
+
+TEST_F(RingFold, ACallbackThatIsATemporaryMayBeCalledManyTimes) {
+  EXPECT_EQ(ring_.fold(0, CalledAsItIs{}), kEvents);
+  rewind();
+  EXPECT_EQ(ring_.try_fold(0L, CalledAsItIs{}).continue_value(), kEvents);
+  rewind();
+  ring_.for_each(CalledAsItIs{});
+  EXPECT_FALSE(ring_.readable());
+}
+
 TEST_F(RingFold, AThrowPassesThroughEachOfThem) {
   const auto one = [] { return std::make_unique<int>(1); };
   using Value = std::unique_ptr<int>;

@@ -109,6 +109,86 @@ TEST(RingGears, EachRawSizeOfARunIsItsOwn) {
   }
 }
 
+// Counts what is loaded of a ring, so that it shows which gear a record was taken in.
+struct Counting : DefaultMemory {
+  static inline std::size_t headers;
+  static inline std::size_t raws;
+
+  template <class T>
+  static T read(const std::byte* address) {
+    ++(sizeof(T) == 8 ? headers : raws);
+    return DefaultMemory::read<T>(address);
+  }
+};
+
+struct Loads {
+  std::size_t ahead = 0;  // events passed on when the header of the next was loaded already
+  std::size_t again = 0;  // raw sizes loaded twice: guesses that failed
+};
+
+Loads drain_counting(Ledger& ledger) {
+  Loads loads;
+  Counting::headers = Counting::raws = 0;
+  std::size_t events = 0;
+  std::size_t before = 1;  // data_tail is read like a header
+  Ring<Counting>::over(ledger.page(), ledger.fake().data())->for_each([&](const PerfEvent&) {
+    loads.ahead += Counting::headers > before + ++events;
+  });
+  loads.again = Counting::raws - events;
+  return loads;
+}
+
+// The first of a run is chased, then two are looked at before the first of them is passed on.
+TEST(RingGears, ARunOfSamplesIsReadTwoAtATime) {
+  Ledger ledger{kSize};
+  for (const std::size_t size : {16U, 24U, 104U}) {
+    for (const auto misc : {std::uint16_t{0}, std::uint16_t{1}, std::uint16_t{0xffff}}) {
+      for (unsigned count = 1; count <= 100; ++count) {
+        ledger.restart(0);
+        for (unsigned i = 0; i < count; ++i) {
+          ledger.sample(payload(size - 12, i));
+          ledger.fake().put(i * size + offsetof(perf_event_header, misc), &misc, sizeof(misc));
+        }
+        const Loads loads = drain_counting(ledger);
+        ASSERT_EQ(loads.ahead, (count - 1) / 2) << count << " of " << size << ", misc " << misc;
+        ASSERT_EQ(loads.again, 0U);
+      }
+    }
+  }
+}
+
+// `run` samples that fill their records and then one that does not, under the same header, over
+// and over.
+void write_runs(Ledger& ledger, std::size_t run, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    ledger.sample(payload(i % (run + 1) == run ? 11 : 12), 24);
+  }
+}
+
+TEST(RingGears, GuessesThatDoNotPayBecomeRareButAreStillTried) {
+  Ledger ledger{1 << 20};
+  for (std::size_t run = 0; run <= 7; ++run) {
+    ledger.restart(0);
+    write_runs(ledger, run, 40000);
+    const Loads loads = drain_counting(ledger);
+    // 1, 2, 4 ... 256 records apart, and then every 256.
+    EXPECT_GE(loads.again, 40000U / 300) << run;
+    EXPECT_LE(loads.again, 40000U / 256 + 10) << run;
+  }
+}
+
+TEST(RingGears, GuessesThatPayAreMadeAgainAtOnce) {
+  Ledger ledger{1 << 20};
+  for (const std::size_t run : {8U, 9U, 30U}) {
+    ledger.restart(0);
+    write_runs(ledger, 0, 600);
+    ledger.sample(payload(12), 24);
+    for (unsigned i = 0; i < 600; ++i) ledger.sample(payload(12), 24);
+    write_runs(ledger, run, 20000);
+    EXPECT_GE(drain_counting(ledger).ahead, 20000 / (run + 1) * (run / 2)) << run;
+  }
+}
+
 // Long and short runs, straddling records, LOST, and everything that is skipped.
 void write_some_of_everything(Ledger& ledger) {
   for (unsigned i = 0; i < 21; ++i) ledger.sample(payload(12, i));

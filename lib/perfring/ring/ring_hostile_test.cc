@@ -98,12 +98,12 @@ class Hostile : public ::testing::TestWithParam<Place> {
 };
 
 // What follows a bad header: a raw size that would do, so that only the header is to blame.
-const std::vector<std::byte> kRawOf4 = [] {
-  std::vector<std::byte> body = payload(16);
+std::vector<std::byte> raw_of_4(std::size_t length) {
+  std::vector<std::byte> body = payload(length);
   const std::uint32_t raw = 4;
-  std::memcpy(body.data(), &raw, sizeof(raw));
+  if (length >= sizeof(raw)) std::memcpy(body.data(), &raw, sizeof(raw));
   return body;
-}();
+}
 
 constexpr std::uint64_t before_end(unsigned run, std::uint64_t more) {
   return kSize - run * kRecord - more;
@@ -118,10 +118,10 @@ INSTANTIATE_TEST_SUITE_P(Places, Hostile,
                                            Place{before_end(30, 0), 30}, Place{kSize - 200, 30}));
 
 TEST_P(Hostile, SizesThatAreNoSizeEndTheDrain) {
-  for (const std::size_t size : {0U, 1U, 4U, 7U, 9U, 12U, 20U, 28U, 65535U}) {
+  for (const std::size_t size : {0U, 1U, 4U, 7U, 9U, 12U, 17U, 18U, 20U, 25U, 28U, 65535U}) {
     fake_.page().data_tail = GetParam().start;
     fake_.advance(GetParam().start - fake_.head());
-    write([&] { fake_.raw_record(PERF_RECORD_SAMPLE, size, kRawOf4, 24); });
+    write([&] { fake_.raw_record(PERF_RECORD_SAMPLE, size, raw_of_4(16), 24); });
     expect_rest_skipped();
   }
 }
@@ -131,7 +131,7 @@ TEST_P(Hostile, ASizeBeyondDataHeadEndsTheDrain) {
     fake_.page().data_tail = GetParam().start;
     fake_.advance(GetParam().start - fake_.head());
     // Two records of 24 follow its own 24 bytes.
-    write([&] { fake_.raw_record(type, 3 * 24 + 8, kRawOf4, 24); });
+    write([&] { fake_.raw_record(type, 3 * 24 + 8, raw_of_4(16), 24); });
     expect_rest_skipped();
   }
 }
@@ -166,11 +166,12 @@ TEST_P(Hostile, ALostTooShortForItsCountIsABadLost) {
 }
 
 TEST_P(Hostile, AnotherTypeIsUnexpected) {
-  for (const std::uint32_t type : {0U, 1U, 3U, 10U, 9U + 65536U, 0xffff'ffffU}) {
+  for (const std::uint32_t type : {0U, 1U, 3U, 8U, 10U, 2U + 0x1'0000U, 9U + 0x1'0000U,
+                                   9U + 0x100'0000U, 9U + 0x8000'0000U, 0xffff'ffffU}) {
     for (const std::size_t size : {8U, 16U, 24U, 4096U}) {
       fake_.page().data_tail = GetParam().start;
       fake_.advance(GetParam().start - fake_.head());
-      write([&] { fake_.raw_record(type, size, payload(size - 8), size); });
+      write([&] { fake_.raw_record(type, size, raw_of_4(size - 8), size); });
       expect_one_skipped(Defect::UnexpectedType);
     }
   }

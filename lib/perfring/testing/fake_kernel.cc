@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -51,6 +52,17 @@ int FakeKernel::mappings() {
   return count;
 }
 
+bool FakeKernel::is_mapped(int fd) {
+  struct stat status{};
+  if (::fstat(fd, &status) != 0) return false;
+  const std::string file = " " + std::to_string(status.st_ino) + " ";
+  std::ifstream maps{"/proc/self/maps"};
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find(kName) != line.npos && line.find(file) != line.npos) return true;
+  }
+  return false;
+}
+
 bool FakeKernel::is_open(int fd) {
   return ::fcntl(fd, F_GETFD) != -1;
 }
@@ -68,7 +80,7 @@ int FakeKernel::perf_event_open(const perf_event_attr& attr) {
 int FakeKernel::ioctl(int fd, unsigned long request) {
   const bool enable = request == PERF_EVENT_IOC_ENABLE;
   calls.push_back((enable ? "enable " : "disable ") + std::to_string(fd) +
-                  (mappings() != 0 ? ", mapped" : ", not mapped"));
+                  (is_mapped(fd) ? ", mapped" : ", not mapped"));
   if (!is_open(fd)) return fail(EBADF);
   return enable && enable_errno != 0 ? fail(enable_errno) : 0;
 }
@@ -78,6 +90,7 @@ int FakeKernel::bpf_call(int command, bpf_attr& attr) {
   switch (command) {
     case BPF_OBJ_GET_INFO_BY_FD:
       calls.push_back("info");
+      if (info_errno != 0) return fail(info_errno);
       if (!is_open(static_cast<int>(attr.info.bpf_fd))) return fail(EBADF);
       if (attr.info.info_len != sizeof(map_info)) return fail(EFAULT);
       std::memcpy(pointer_from<void>(attr.info.info), &map_info, sizeof(map_info));
@@ -90,15 +103,27 @@ int FakeKernel::bpf_call(int command, bpf_attr& attr) {
     case BPF_OBJ_PIN:
       calls.push_back("pin");
       path = pointer_from<const char>(attr.pathname);
-      return 0;
+      return pin_errno != 0 ? fail(pin_errno) : 0;
     case BPF_OBJ_GET:
       calls.push_back("get");
       path = pointer_from<const char>(attr.pathname);
+      if (attr.file_flags != 0 || attr.bpf_fd != 0) return fail(EINVAL);
+      if (get_errno != 0) return fail(get_errno);
       return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     default:
       calls.push_back("bpf " + std::to_string(command));
       return fail(EINVAL);
   }
+}
+
+int FakeKernel::open_file(const std::optional<std::string>& text, int open_flags) {
+  file_flags = open_flags;
+  if (!text) return fail(ENOENT);
+  const int fd = ::memfd_create("perfring_fake_file", MFD_CLOEXEC);
+  if (::pwrite(fd, text->data(), text->size(), 0) != static_cast<ssize_t>(text->size())) {
+    std::abort();
+  }
+  return fd;
 }
 
 }  // namespace perfring::testing
@@ -142,4 +167,19 @@ extern "C" int ioctl(int fd, unsigned long request, ...) noexcept {
   using Ioctl = int (*)(int, unsigned long, ...);
   static const auto real = reinterpret_cast<Ioctl>(::dlsym(RTLD_NEXT, "ioctl"));
   return real(fd, request, argument);
+}
+
+extern "C" int open(const char* path, int flags, ...) {
+  using perfring::testing::kernel;
+  va_list list;
+  va_start(list, flags);
+  const mode_t mode = va_arg(list, mode_t);
+  va_end(list);
+  if (kernel != nullptr) {
+    const auto file = kernel->files.find(path);
+    if (file != kernel->files.end()) return kernel->open_file(file->second, flags);
+  }
+  using Open = int (*)(const char*, int, ...);
+  static const auto real = reinterpret_cast<Open>(::dlsym(RTLD_NEXT, "open"));
+  return real(path, flags, mode);
 }

@@ -5,15 +5,17 @@
 #include <linux/perf_event.h>
 
 #include <cstddef>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace perfring::testing {
 
-// Stands in for the kernel in a process that links it: syscall(2) of perf_event_open and bpf, and
-// ioctl(2) of events, come here and are written down. An event is a file in memory, which mmap(2)
-// maps as it does any. There is one, which each test starts anew.
+// Stands in for the kernel in a process that links it: syscall(2) of perf_event_open and bpf,
+// ioctl(2) of events, and open(2) of chosen files, come here and are written down. An event is a
+// file in memory, which mmap(2) maps as it does any. There is one, which each test starts anew.
 class FakeKernel {
  public:
   FakeKernel();
@@ -25,7 +27,13 @@ class FakeKernel {
   int open_errno = 0;
   int enable_errno = 0;
   int update_errno = 0;
+  int info_errno = 0;
+  int pin_errno = 0;
+  int get_errno = 0;
   bool event_cannot_be_mapped = false;
+
+  // What these files hold; nothing: they are not there. Others are the machine's.
+  std::map<std::string, std::optional<std::string>> files;
 
   // What is said of every map.
   bpf_map_info map_info{};
@@ -41,15 +49,18 @@ class FakeKernel {
   std::size_t bpf_size = 0;
   std::pair<unsigned, unsigned> updated{};  // key and value of the last update
   std::string path;                         // of the last pin or get
+  int file_flags = 0;                       // of the last open() of one of `files`
 
   // How many mappings of events this process has.
   static int mappings();
+  static bool is_mapped(int fd);
   static bool is_open(int fd);
 
   // The fakes of system calls: -1 and errno if they fail.
   int perf_event_open(const perf_event_attr& attr);
   int ioctl(int fd, unsigned long request);
   int bpf_call(int command, bpf_attr& attr);
+  int open_file(const std::optional<std::string>& text, int open_flags);
 };
 
 }  // namespace perfring::testing
