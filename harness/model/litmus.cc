@@ -29,7 +29,7 @@ struct Op {
   std::uint64_t value = 0;
   bool atomic = true;
   std::memory_order order = std::memory_order_relaxed;
-  std::uint32_t line = 0;
+  Where where;  // line: its number
   std::vector<Op> body;
 };
 
@@ -54,7 +54,7 @@ class ThreadParser {
   Op op(const json& entry) {
     Op op;
     op.kind = entry.at(0).get<std::string>();
-    op.line = ++line_;
+    op.where = {++line_, "litmus"};
     if (op.kind == "W") {
       op.var = var(entry.at(1));
       op.value = entry.at(2).get<std::uint64_t>();
@@ -78,7 +78,7 @@ class ThreadParser {
     } else {
       throw UsageError{"unknown operation '" + op.kind + "': W, R, F, FA, XC or IF"};
     }
-    if (!op.reg.empty()) registers_[op.line] = op.reg;
+    if (!op.reg.empty()) registers_[op.where.line] = op.reg;
     return op;
   }
 
@@ -98,15 +98,15 @@ using Registers = std::map<std::string, std::uint64_t>;
 void run_ops(const std::vector<Op>& ops, Registers& registers, std::uint64_t unset) {
   for (const Op& op : ops) {
     if (op.kind == "W") {
-      op.atomic ? op.var.store(op.value, op.order, op.line) : op.var.write(op.value, op.line);
+      op.atomic ? op.var.store(op.value, op.order, op.where) : op.var.write(op.value, op.where);
     } else if (op.kind == "R") {
-      registers[op.reg] = op.atomic ? op.var.load(op.order, op.line) : op.var.read(op.line);
+      registers[op.reg] = op.atomic ? op.var.load(op.order, op.where) : op.var.read(op.where);
     } else if (op.kind == "F") {
-      fence(op.order, op.line);
+      fence(op.order, op.where);
     } else if (op.kind == "FA") {
-      registers[op.reg] = op.var.fetch_add(op.value, op.order, op.line);
+      registers[op.reg] = op.var.fetch_add(op.value, op.order, op.where);
     } else if (op.kind == "XC") {
-      registers[op.reg] = op.var.exchange(op.value, op.order, op.line);
+      registers[op.reg] = op.var.exchange(op.value, op.order, op.where);
     } else {  // IF
       const auto found = registers.find(op.reg);
       if ((found == registers.end() ? unset : found->second) == op.value) {
@@ -153,7 +153,7 @@ Outcome outcome_of(const Litmus& litmus, const Execution& x) {
   }
   for (const Event& event : x.events) {
     if (event.reads_from == kNone) continue;
-    const std::string& name = litmus.registers[event.thread].at(event.step->line);
+    const std::string& name = litmus.registers[event.thread].at(event.step->where.line);
     all[fmt::format("{}:{}", event.thread, name)] = static_cast<std::int64_t>(event.read);
   }
   Outcome observed;

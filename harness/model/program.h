@@ -26,20 +26,19 @@ class Var {
  public:
   explicit Var(std::uint16_t location = 0) : location_{location} {}
 
-  std::uint64_t load(std::memory_order order, std::uint32_t line = __builtin_LINE()) const;
-  void store(std::uint64_t value, std::memory_order order,
-             std::uint32_t line = __builtin_LINE()) const;
+  std::uint64_t load(std::memory_order order, Where where = Where::here()) const;
+  void store(std::uint64_t value, std::memory_order order, Where where = Where::here()) const;
   std::uint64_t fetch_add(std::uint64_t operand, std::memory_order order,
-                          std::uint32_t line = __builtin_LINE()) const;
+                          Where where = Where::here()) const;
   std::uint64_t exchange(std::uint64_t value, std::memory_order order,
-                         std::uint32_t line = __builtin_LINE()) const;
+                         Where where = Where::here()) const;
   // Returns what it has read.
   std::uint64_t compare_exchange(std::uint64_t expected, std::uint64_t desired,
                                  std::memory_order success, std::memory_order failure,
-                                 std::uint32_t line = __builtin_LINE()) const;
+                                 Where where = Where::here()) const;
   // Not atomic.
-  std::uint64_t read(std::uint32_t line = __builtin_LINE()) const;
-  void write(std::uint64_t value, std::uint32_t line = __builtin_LINE()) const;
+  std::uint64_t read(Where where = Where::here()) const;
+  void write(std::uint64_t value, Where where = Where::here()) const;
 
   std::uint16_t location() const { return location_; }
 
@@ -47,15 +46,15 @@ class Var {
   std::uint16_t location_;
 };
 
-void fence(std::memory_order order, std::uint32_t line = __builtin_LINE());
+void fence(std::memory_order order, Where where = Where::here());
 // The kernel's smp_wmb(): the thread's earlier stores before its later ones, and nothing else.
-void fence_store_store(std::uint32_t line = __builtin_LINE());
+void fence_store_store(Where where = Where::here());
 // An invariant of the program.
-void check(bool holds, const std::string& message, std::uint32_t line = __builtin_LINE());
+void check(bool holds, const std::string& message, Where where = Where::here());
 // Executions in which it does not hold are of no interest: bounds a loop that waits.
-void assume(bool holds, std::uint32_t line = __builtin_LINE());
-// From here on, what the thread does depends on nothing but these values (and its `line`).
-void checkpoint(std::initializer_list<std::uint64_t> values, std::uint32_t line = __builtin_LINE());
+void assume(bool holds, Where where = Where::here());
+// From here on, what the thread does depends on nothing but these values (and where that is).
+void checkpoint(std::initializer_list<std::uint64_t> values, Where where = Where::here());
 
 struct Location {
   std::string name;

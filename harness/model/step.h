@@ -26,6 +26,17 @@ constexpr bool releases(Order order) {
          order == Order::SequentiallyConsistent;
 }
 
+// A place in a program's source. As a default argument, here() is the call's.
+struct Where {
+  std::uint32_t line = 0;
+  const char* file = "";
+
+  static constexpr Where here(std::uint32_t line = __builtin_LINE(),
+                              const char* file = __builtin_FILE()) {
+    return {line, file};
+  }
+};
+
 // What a thread does next, as far as the memory can tell.
 struct Step {
   enum class Kind : std::uint8_t {
@@ -45,7 +56,7 @@ struct Step {
   Order failure = Order::Relaxed;  // of a CompareExchange
   Update update = Update::Add;
   std::uint16_t location = 0;
-  std::uint32_t line = 0;   // of the program's source
+  Where where;
   std::uint64_t value = 0;  // to write, to add
   std::uint64_t expected = 0;
   std::string message;  // Fail: what does not hold

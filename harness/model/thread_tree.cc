@@ -70,9 +70,9 @@ class Recorder {
     recording_ = false;
   }
 
-  void checkpoint(std::initializer_list<std::uint64_t> values, std::uint32_t line) {
+  void checkpoint(std::initializer_list<std::uint64_t> values, Where where) {
     if (!tree_.merge_ || !recording_ || answered_ < history_.size()) return;
-    std::vector<std::uint64_t> key{line};
+    std::vector<std::uint64_t> key{where.line};
     key.insert(key.end(), values);
     const auto [found, added] = tree_.checkpoints_.try_emplace(std::move(key), nullptr);
     if (added) {
@@ -199,78 +199,77 @@ Order order_of(std::memory_order order, bool fence = false) {
       "sequentially consistent fences"};
 }
 
-Step step(Step::Kind kind, Order order, std::uint16_t location, std::uint32_t line,
+Step step(Step::Kind kind, Order order, std::uint16_t location, Where where,
           std::uint64_t value = 0) {
   Step step;
   step.kind = kind;
   step.order = order;
   step.location = location;
-  step.line = line;
+  step.where = where;
   step.value = value;
   return step;
 }
 
 }  // namespace
 
-std::uint64_t Var::load(std::memory_order order, std::uint32_t line) const {
-  return Recorder::here().read(step(Step::Kind::Read, order_of(order), location_, line));
+std::uint64_t Var::load(std::memory_order order, Where where) const {
+  return Recorder::here().read(step(Step::Kind::Read, order_of(order), location_, where));
 }
 
-void Var::store(std::uint64_t value, std::memory_order order, std::uint32_t line) const {
-  Recorder::here().record(step(Step::Kind::Write, order_of(order), location_, line, value));
+void Var::store(std::uint64_t value, std::memory_order order, Where where) const {
+  Recorder::here().record(step(Step::Kind::Write, order_of(order), location_, where, value));
 }
 
-std::uint64_t Var::fetch_add(std::uint64_t operand, std::memory_order order,
-                             std::uint32_t line) const {
-  return Recorder::here().read(step(Step::Kind::Update, order_of(order), location_, line, operand));
+std::uint64_t Var::fetch_add(std::uint64_t operand, std::memory_order order, Where where) const {
+  return Recorder::here().read(
+      step(Step::Kind::Update, order_of(order), location_, where, operand));
 }
 
-std::uint64_t Var::exchange(std::uint64_t value, std::memory_order order,
-                            std::uint32_t line) const {
-  Step exchange = step(Step::Kind::Update, order_of(order), location_, line, value);
+std::uint64_t Var::exchange(std::uint64_t value, std::memory_order order, Where where) const {
+  Step exchange = step(Step::Kind::Update, order_of(order), location_, where, value);
   exchange.update = Step::Update::Exchange;
   return Recorder::here().read(std::move(exchange));
 }
 
 std::uint64_t Var::compare_exchange(std::uint64_t expected, std::uint64_t desired,
                                     std::memory_order success, std::memory_order failure,
-                                    std::uint32_t line) const {
-  Step exchange = step(Step::Kind::Update, order_of(success), location_, line, desired);
+                                    Where where) const {
+  Step exchange = step(Step::Kind::Update, order_of(success), location_, where, desired);
   exchange.update = Step::Update::CompareExchange;
   exchange.expected = expected;
   exchange.failure = order_of(failure);
   return Recorder::here().read(std::move(exchange));
 }
 
-std::uint64_t Var::read(std::uint32_t line) const {
-  return Recorder::here().read(step(Step::Kind::Read, Order::NonAtomic, location_, line));
+std::uint64_t Var::read(Where where) const {
+  return Recorder::here().read(step(Step::Kind::Read, Order::NonAtomic, location_, where));
 }
 
-void Var::write(std::uint64_t value, std::uint32_t line) const {
-  Recorder::here().record(step(Step::Kind::Write, Order::NonAtomic, location_, line, value));
+void Var::write(std::uint64_t value, Where where) const {
+  Recorder::here().record(step(Step::Kind::Write, Order::NonAtomic, location_, where, value));
 }
 
-void fence(std::memory_order order, std::uint32_t line) {
-  Recorder::here().record(step(Step::Kind::Fence, order_of(order, true), 0, line));
+void fence(std::memory_order order, Where where) {
+  Recorder::here().record(step(Step::Kind::Fence, order_of(order, true), 0, where));
 }
 
-void fence_store_store(std::uint32_t line) {
-  Recorder::here().record(step(Step::Kind::Fence, Order::StoreStore, 0, line));
+void fence_store_store(Where where) {
+  Recorder::here().record(step(Step::Kind::Fence, Order::StoreStore, 0, where));
 }
 
-void check(bool holds, const std::string& message, std::uint32_t line) {
+void check(bool holds, const std::string& message, Where where) {
   if (holds) return;
-  Step fail = step(Step::Kind::Fail, Order::Relaxed, 0, line);
+  Step fail = step(Step::Kind::Fail, Order::Relaxed, 0, where);
   fail.message = message;
   Recorder::here().stop_with(std::move(fail));
 }
 
-void assume(bool holds, std::uint32_t line) {
-  if (!holds) Recorder::here().stop_with(step(Step::Kind::Block, Order::Relaxed, 0, line));
+void assume(bool holds, Where where) {
+  if (!holds) Recorder::here().stop_with(step(Step::Kind::Block, Order::Relaxed, 0, where));
 }
 
-void checkpoint(std::initializer_list<std::uint64_t> values, std::uint32_t line) {
-  Recorder::here().checkpoint(values, line);
+void checkpoint(std::initializer_list<std::uint64_t> values, Where where) {
+  Recorder::here().checkpoint(values, where);
 }
 
 }  // namespace perfring::model
