@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -91,6 +92,16 @@ class Consumer {
     ++events_;
     if (random_() % 32 == 0) ::sched_yield();
     checker_.delivered(event);
+    if (checker_.violation()) read(event);
+  }
+
+  // The checker has seen enough, but ThreadSanitizer may not have.
+  void read(const PerfEvent& event) {
+    const auto* sample = std::get_if<Sample>(&event);
+    if (sample == nullptr) return;
+    for (const Bytes bytes : {sample->head, sample->tail}) {
+      for (const std::byte byte : bytes) read_ = byte;
+    }
   }
 
   void drain_all() {
@@ -141,6 +152,7 @@ class Consumer {
   oracle::StreamChecker checker_;
   std::optional<oracle::Violation> violation_;
   std::uint64_t events_ = 0;  // of this drain
+  volatile std::byte read_{};
 };
 
 }  // namespace perfring::stress

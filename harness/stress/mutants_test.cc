@@ -44,7 +44,7 @@ TEST(Mutants, HaveNamesOfTheirOwnAndAreFound) {
 class Raced : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Raced, IsReportedByThreadSanitizer) {
-  const Ended ended = run_stress("--seconds 20 --mutant " + GetParam());
+  const Ended ended = run_stress("--seconds 20 --keep-going --mutant " + GetParam());
   EXPECT_EQ(ended.exit_code, 66) << ended.output;
   EXPECT_THAT(ended.output, HasSubstr("WARNING: ThreadSanitizer: data race"));
 }

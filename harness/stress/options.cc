@@ -72,6 +72,7 @@ std::variant<Options, Answer> parse(int argc, const char* const* argv) {
   app.add_flag("--threads", options.threads, "Only the part in which writers are threads");
   app.add_flag("--sleepers", options.sleepers, "Only the part in which consumers sleep");
   app.add_flag("--processes", options.processes, "Only the part in which writers are killed");
+  app.add_flag("--keep-going", options.run.keep_going, "Do not end with the first violation");
   app.add_flag("--json", options.json, "Print the verdict as JSON");
   app.add_option("--mutant", options.mutant, "Run this one, which is to be found out")
       ->check(mutant())

@@ -74,7 +74,7 @@ class ProducerProcess {
 
 // What the dead producer has published, by its log and data_head alone: accepted are the records
 // that lie below it, refused are the losses that their LOSTs tell of.
-inline oracle::Totals published(const FlightLog& log, const StressRing& ring) {
+inline oracle::Totals published_totals(const FlightLog& log, const StressRing& ring) {
   const std::uint64_t mask = ring.setting().word == kernel::Word::k64 ? ~std::uint64_t{0} : ~0U;
   const std::uint64_t kept = FlightLog::kKept - 1;  // the oldest may be half overwritten
   const std::uint64_t count = log.count;
@@ -108,7 +108,7 @@ void life(const Setting& setting, Random& random, Outcome& outcome) {
     consumer.violate(oracle::Invariant::no_loss, "the producer died by itself");
   }
   consumer.finish();
-  const oracle::Totals totals = published(*log.get(), ring);
+  const oracle::Totals totals = published_totals(*log.get(), ring);
   consumer.settle(totals, 0);
   if (log->violated) {
     consumer.violate(oracle::Invariant::no_loss, "the producer's own ledger is violated");

@@ -23,6 +23,7 @@ struct Run {
   std::size_t pages = 0;  // of each; 0: 1 or 2, by chance
   std::uint64_t seed = 1;
   std::chrono::milliseconds patience{10'000};    // with a wakeup that must come
+  bool keep_going = false;                       // after a violation
   const std::atomic<bool>* interrupt = nullptr;  // ends it with what there is so far
 
   bool interrupted() const { return interrupt != nullptr && interrupt->load(); }
@@ -39,10 +40,12 @@ struct Outcome {
   std::uint64_t overslept = 0;  // times that only the timeout has helped, with data in the ring
   std::uint64_t cut_short = 0;  // producers that died with something unpublished
   double seconds = 0;
-  std::vector<std::string> violations;  // each with the round's ring
+  std::vector<std::string> violations;  // the first few, each with its ring
 
   bool holds() const { return violations.empty(); }
   void violate(const oracle::Violation& violation, const Setting& setting) {
+    constexpr std::size_t kTold = 8;
+    if (violations.size() == kTold) return;
     violations.push_back(std::string{to_string(violation.invariant)} + ": " + violation.message +
                          " (" + describe(setting) + ")");
   }
@@ -59,7 +62,8 @@ inline std::vector<Setting> draw_rings(Random& random, const Run& run) {
   return settings;
 }
 
-// Repeats `round(outcome, random)` until the time is over or something is violated.
+// Repeats `round(outcome, random)` until the time is over or something is violated, unless told to
+// keep going.
 template <class Round>
 Outcome rounds(std::string part, const Run& run, Round round) {
   Outcome outcome;
@@ -70,7 +74,8 @@ Outcome rounds(std::string part, const Run& run, Round round) {
   do {
     round(outcome, random);
     ++outcome.rounds;
-  } while (outcome.holds() && !run.interrupted() && Clock::now() - begin < limit);
+  } while ((outcome.holds() || run.keep_going) && !run.interrupted() &&
+           Clock::now() - begin < limit);
   outcome.seconds = std::chrono::duration<double>{Clock::now() - begin}.count();
   return outcome;
 }

@@ -52,13 +52,16 @@ struct SleepersRing {
   // What may stay unread without anybody being woken (K30).
   std::uint64_t quiet() const { return ring.setting().watermark; }
 
-  // Between two bursts it lets the consumer fall asleep, and never goes on before that has read
-  // what it was woken for: so no later wakeup makes up for a lost one.
+  // Before each burst it lets the consumer read what that was woken for, and fall asleep again: so
+  // no later wakeup makes up for a lost one.
   void write(const std::atomic<bool>& stop) {
     while (!stop.load(std::memory_order_relaxed)) {
-      for (auto burst = producer.random()() % 12; burst != 0; --burst) producer.output();
-      while (producer.unread() > quiet() && !stop.load(std::memory_order_relaxed)) pause();
+      if (producer.unread() > quiet()) {
+        pause();
+        continue;
+      }
       if (producer.random()() % 4 == 0) pause();
+      for (auto burst = producer.random()() % 12; burst != 0; --burst) producer.output();
     }
   }
 

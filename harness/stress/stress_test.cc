@@ -101,8 +101,9 @@ TEST(Options, ThatAreNotAcceptedAreNamed) {
 TEST(Help, NamesEveryOptionAndTheExitCodes) {
   const Ended ended = run_stress("--help");
   EXPECT_EQ(ended.exit_code, 0);
-  for (const char* text : {"--seconds", "--rings", "--pages", "--seed", "--threads", "--sleepers",
-                           "--processes", "--json", "--mutant", "--list", "Exit codes: 0"}) {
+  for (const char* text :
+       {"--seconds", "--rings", "--pages", "--seed", "--threads", "--sleepers", "--processes",
+        "--json", "--keep-going", "--mutant", "--list", "Exit codes: 0"}) {
     EXPECT_THAT(ended.output, HasSubstr(text));
   }
 }
