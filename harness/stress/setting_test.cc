@@ -21,7 +21,7 @@ int output(kernel::HardwareCpu& cpu, const StressRing& ring, std::size_t length)
 }
 
 TEST(LongestPayload, FitsAnEmptyRingWithALostBeforeItAndOneByteMoreDoesNot) {
-  for (const std::size_t pages : {1, 2, 8}) {
+  for (const std::size_t pages : {1U, 2U, 8U}) {
     Setting setting;
     setting.pages = pages;
     const StressRing ring{setting};
