@@ -68,6 +68,7 @@ bool is_open(int fd) {
 TEST(Fd, ClosesWhatItOwnsOnceAndNothingElse) {
   const int first = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const int second = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  EXPECT_EQ(Fd{}.get(), -1);
   {
     Fd a{first};
     Fd b{std::move(a)};

@@ -1,0 +1,160 @@
+#ifndef HARNESS_STRESS_CONSUMER_H_
+#define HARNESS_STRESS_CONSUMER_H_
+
+#include <sched.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "harness/oracle/stream_checker.h"
+#include "harness/stress/setting.h"
+#include "harness/stress/stress_ring.h"
+#include "perfring/ring/ring.h"
+
+namespace perfring::stress {
+
+// When an event is looked at: in the callback, or (wrongly) once its drain has ended.
+enum class Looks { Within, After };
+
+// The real consumer of one ring, which drains it in every way there is, dawdles over what it is
+// given, and checks it.
+template <Memory M = DefaultMemory, Looks L = Looks::Within>
+class Consumer {
+ public:
+  explicit Consumer(const StressRing& ring)
+      : page_{ring.page()},
+        ring_{*Ring<M>::over(ring.page(), ring.data())},
+        size_{ring.data().size()},
+        random_{~ring.setting().seed},
+        checker_{ring.page(), ring.data(), ring.setting().first_stream, ring.setting().levels} {}
+
+  // One drain, of all that is there unless it breaks off. Whether there was anything.
+  bool drain() {
+    events_ = 0;
+    checker_.drain_begins();
+    switch (random_() % 8) {
+      case 0:
+        drain_some(1 + random_() % 4);
+        break;
+      case 1:
+        drain_throwing(1 + random_() % 16);
+        break;
+      case 2:
+        drain_folding();
+        break;
+      default:
+        drain_all();
+    }
+    checker_.drain_ends();
+    return events_ != 0;
+  }
+
+  // All that is there now: what a wait loop owes after each report.
+  bool drain_to_the_end() {
+    events_ = 0;
+    checker_.drain_begins();
+    drain_all();
+    checker_.drain_ends();
+    return events_ != 0;
+  }
+
+  // The writer is gone: takes the rest, and finds the ring empty, in every sense.
+  void finish() {
+    for (std::size_t i = 0; ring_.readable(); ++i) {
+      if (i > size_ / 8) return violate(oracle::Invariant::bounded, "the rest does not end");
+      drain();
+    }
+    if (drain_to_the_end()) violate(oracle::Invariant::once, "an empty ring delivered something");
+    if (static_cast<Position>(page_.data_head) != static_cast<Position>(page_.data_tail)) {
+      violate(oracle::Invariant::tail_honest, "data_tail is not data_head in an empty ring");
+    }
+  }
+
+  // See StreamChecker.
+  void settle(const oracle::Totals& totals, std::uint64_t unreported) {
+    checker_.settle(totals, unreported);
+  }
+  const oracle::Received& received() const { return checker_.received(); }
+  std::optional<oracle::Violation> violation() const {
+    return checker_.violation() ? checker_.violation() : violation_;
+  }
+  void violate(oracle::Invariant invariant, std::string message) {
+    if (!violation_) violation_ = oracle::Violation{invariant, std::move(message)};
+  }
+
+ private:
+  struct Enough {};
+
+  void look(const PerfEvent& event) {
+    ++events_;
+    if (random_() % 32 == 0) ::sched_yield();
+    checker_.delivered(event);
+    if (checker_.violation()) read(event);
+  }
+
+  // The checker has seen enough, but ThreadSanitizer may not have.
+  void read(const PerfEvent& event) {
+    const auto* sample = std::get_if<Sample>(&event);
+    if (sample == nullptr) return;
+    for (const Bytes bytes : {sample->head, sample->tail}) {
+      for (const std::byte byte : bytes) read_ = byte;
+    }
+  }
+
+  void drain_all() {
+    if constexpr (L == Looks::After) {
+      while (drain_one_and_look_after()) {
+      }
+    } else {
+      ring_.for_each([this](const PerfEvent& event) { look(event); });
+    }
+  }
+  void drain_some(std::uint64_t count) {
+    static_cast<void>(ring_.try_fold(
+        count,
+        [this](std::uint64_t left, const PerfEvent& event) -> ControlFlow<Unit, std::uint64_t> {
+          look(event);
+          if (left == 1) return Break{};
+          return Continue{left - 1};
+        }));
+  }
+  void drain_throwing(std::uint64_t count) {
+    try {
+      ring_.for_each([&](const PerfEvent& event) {
+        look(event);
+        if (--count == 0) throw Enough{};
+      });
+    } catch (const Enough&) {
+    }
+  }
+  void drain_folding() {
+    const auto count = ring_.fold(std::uint64_t{0}, [this](std::uint64_t seen, const PerfEvent& e) {
+      look(e);
+      return seen + 1;
+    });
+    if (count != events_) violate(oracle::Invariant::once, "fold lost count");
+  }
+  bool drain_one_and_look_after() {
+    const auto flow = ring_.try_fold(
+        Unit{},
+        [](Unit, const PerfEvent& event) -> ControlFlow<PerfEvent> { return Break{event}; });
+    if (flow.is_break()) look(flow.break_value());
+    return flow.is_break() && events_ < size_ / 8;
+  }
+
+  const perf_event_mmap_page& page_;
+  Ring<M> ring_;
+  const std::size_t size_;
+  Random random_;
+  oracle::StreamChecker checker_;
+  std::optional<oracle::Violation> violation_;
+  std::uint64_t events_ = 0;  // of this drain
+  volatile std::byte read_{};
+};
+
+}  // namespace perfring::stress
+
+#endif  // HARNESS_STRESS_CONSUMER_H_

@@ -1,0 +1,79 @@
+// Each thing that can be wrong is found: by the invariants where they can, by ThreadSanitizer where
+// it watches. And nothing is found where nothing is wrong: stress_test.cc.
+
+#include "harness/stress/mutants.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/stress/run_stress.h"
+
+namespace perfring::stress {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<std::string> names(bool Mutant::* by) {
+  std::vector<std::string> names;
+  for (const Mutant& mutant : mutants()) {
+    if (mutant.*by) names.push_back(mutant.name);
+  }
+  return names;
+}
+
+std::string name(const ::testing::TestParamInfo<std::string>& info) {
+  return info.param;
+}
+
+TEST(Mutants, HaveNamesOfTheirOwnAndAreFound) {
+  std::set<std::string> seen;
+  for (const Mutant& mutant : mutants()) {
+    EXPECT_TRUE(seen.insert(mutant.name).second) << mutant.name;
+    EXPECT_TRUE(mutant.raced || mutant.violates) << mutant.name;
+    EXPECT_EQ(find_mutant(mutant.name), &mutant);
+  }
+  EXPECT_EQ(find_mutant("none"), nullptr);
+}
+
+#ifdef STRESS_TEST_UNDER_TSAN
+
+class Raced : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Raced, IsReportedByThreadSanitizer) {
+  const Ended ended = run_stress("--seconds 20 --keep-going --mutant " + GetParam());
+  EXPECT_EQ(ended.exit_code, 66) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("WARNING: ThreadSanitizer: data race"));
+}
+INSTANTIATE_TEST_SUITE_P(Each, Raced, ::testing::ValuesIn(names(&Mutant::raced)), name);
+
+std::vector<std::string> violating() {
+  std::vector<std::string> names;
+  for (const Mutant& mutant : mutants()) {
+    if (!mutant.raced) names.push_back(mutant.name);
+  }
+  return names;
+}
+
+#else
+
+std::vector<std::string> violating() {
+  return names(&Mutant::violates);
+}
+
+#endif
+
+class Violating : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Violating, IsFoundByTheInvariants) {
+  const Ended ended = run_stress("--seconds 20 --rings 1 --mutant " + GetParam());
+  EXPECT_EQ(ended.exit_code, 1) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("VIOLATED "));
+}
+INSTANTIATE_TEST_SUITE_P(Each, Violating, ::testing::ValuesIn(violating()), name);
+
+}  // namespace
+}  // namespace perfring::stress

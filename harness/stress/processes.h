@@ -1,0 +1,133 @@
+#ifndef HARNESS_STRESS_PROCESSES_H_
+#define HARNESS_STRESS_PROCESSES_H_
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+
+#include <cerrno>
+#include <new>
+#include <string>
+#include <system_error>
+
+#include "harness/stress/consumer.h"
+#include "harness/stress/producer.h"
+#include "harness/stress/run.h"
+
+namespace perfring::stress {
+
+// A T in memory that a forked child shares with its parent.
+template <class T>
+class Shared {
+ public:
+  Shared() {
+    void* const memory =
+        ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::system_error{errno, std::generic_category(), "mmap"};
+    value_ = new (memory) T;
+  }
+  ~Shared() { ::munmap(value_, sizeof(T)); }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+  T* operator->() const { return value_; }
+  T* get() const { return value_; }
+
+ private:
+  T* value_;
+};
+
+// A process that writes to a ring until it is killed.
+template <class Base>
+class ProducerProcess {
+ public:
+  ProducerProcess(const StressRing& ring, FlightLog* log) {
+    Producer<Base> producer{ring, log};
+    const pid_t parent = ::getpid();
+    child_ = ::fork();
+    if (child_ < 0) throw std::system_error{errno, std::generic_category(), "fork"};
+    if (child_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const std::atomic<bool> never{false};
+    while (::getppid() == parent) producer.work(never);
+    ::_exit(1);
+  }
+  ~ProducerProcess() { kill(); }
+  ProducerProcess(const ProducerProcess&) = delete;
+  ProducerProcess& operator=(const ProducerProcess&) = delete;
+
+  // Whether it was alive until now.
+  bool kill() {
+    if (child_ <= 0) return true;
+    ::kill(child_, SIGKILL);
+    int status = 0;
+    while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
+    }
+    child_ = 0;
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  }
+
+ private:
+  pid_t child_ = 0;
+};
+
+// What the dead producer has published, by its log and data_head alone: accepted are the records
+// that lie below it, refused are the losses that their LOSTs tell of.
+inline oracle::Totals published_totals(const FlightLog& log, const StressRing& ring) {
+  const std::uint64_t mask = ring.setting().word == kernel::Word::k64 ? ~std::uint64_t{0} : ~0U;
+  const std::uint64_t kept = FlightLog::kKept - 1;  // the oldest may be half overwritten
+  const std::uint64_t count = log.count;
+  oracle::Totals totals;
+  // data_head is at the end of a reservation, or where it started.
+  for (std::uint64_t n = count; n != 0 && count - n < kept; --n) {
+    if ((log.last(n).end & mask) != ring.page().data_head) continue;
+    totals.accepted = n;
+    totals.refused = log.last(n).told;
+    break;
+  }
+  return totals;
+}
+
+// One producer's life: it ends after so many reservations or so much time, and a little more. A
+// consumer that does not drain meanwhile leaves it with a full ring.
+template <class Base>
+void life(const Setting& setting, Random& random, Outcome& outcome) {
+  const StressRing ring{setting};
+  const Shared<FlightLog> log;
+  Consumer<> consumer{ring};
+  ProducerProcess<Base> producer{ring, log.get()};
+  const std::uint64_t at = 1 + random() % 2000;
+  const bool drains = random() % 4 != 0;
+  const auto limit = Clock::now() + std::chrono::milliseconds{1 + random() % 20};
+  while (log->count.load(std::memory_order_relaxed) < at && Clock::now() < limit) {
+    if (drains && !consumer.drain()) ::sched_yield();
+  }
+  for (auto i = random() % 4096; i != 0; --i) asm volatile("");
+  if (!producer.kill()) {
+    consumer.violate(oracle::Invariant::no_loss, "the producer died by itself");
+  }
+  consumer.finish();
+  const oracle::Totals totals = published_totals(*log.get(), ring);
+  consumer.settle(totals, 0);
+  if (log->violated) {
+    consumer.violate(oracle::Invariant::no_loss, "the producer's own ledger is violated");
+  }
+  if (const auto violation = consumer.violation()) outcome.violate(*violation, setting);
+  outcome.written += totals.attempts();
+  outcome.delivered += consumer.received().delivered;
+  outcome.lost += totals.refused;
+  if (log->count > totals.accepted) ++outcome.cut_short;
+}
+
+// A producer in another process, over memory that both have mapped, killed at random moments.
+template <class Base = kernel::HardwareCpu>
+Outcome processes(const Run& run) {
+  return rounds("processes", run, [&](Outcome& outcome, Random& random) {
+    life<Base>(draw(random, run.pages), random, outcome);
+  });
+}
+
+}  // namespace perfring::stress
+
+#endif  // HARNESS_STRESS_PROCESSES_H_

@@ -1,0 +1,57 @@
+#include "harness/stress/processes.h"
+
+#include <gtest/gtest.h>
+
+namespace perfring::stress {
+namespace {
+
+// What data_head says of reservations of 24 bytes that the log knows.
+oracle::Totals totals_at(const Setting& setting, std::uint64_t reserved, std::uint64_t published) {
+  const StressRing ring{setting};
+  const Shared<FlightLog> log;
+  for (std::uint64_t i = 1; i <= reserved; ++i) log->append({setting.start + 24 * i, 2 * i});
+  ring.page().data_head = setting.start + 24 * published;
+  if (setting.word == kernel::Word::k32) ring.page().data_head &= 0xffff'ffff;
+  return published_totals(*log.get(), ring);
+}
+
+TEST(Published, IsWhatLiesBelowDataHead) {
+  Setting setting;
+  for (const std::uint64_t start : {std::uint64_t{0}, std::uint64_t{0xffff'fff8}}) {
+    for (const auto word : {kernel::Word::k32, kernel::Word::k64}) {
+      setting.start = start;
+      setting.word = word;
+      EXPECT_EQ(totals_at(setting, 0, 0).accepted, 0U);
+      EXPECT_EQ(totals_at(setting, 3, 0).accepted, 0U);
+      EXPECT_EQ(totals_at(setting, 3, 2).accepted, 2U);
+      EXPECT_EQ(totals_at(setting, 3, 2).refused, 4U);
+      EXPECT_EQ(totals_at(setting, 20'000, 20'000).accepted, 20'000U);
+      EXPECT_EQ(totals_at(setting, 20'000, 19'999).accepted, 19'999U);
+    }
+  }
+}
+
+// A data_head that is no record's end accounts for nothing.
+TEST(Published, IsNothingIfDataHeadIsInsideARecord) {
+  Setting setting;
+  const StressRing ring{setting};
+  const Shared<FlightLog> log;
+  log->append({24, 0});
+  ring.page().data_head = 16;
+  EXPECT_EQ(published_totals(*log.get(), ring).accepted, 0U);
+}
+
+TEST(ProducerProcess, WritesUntilItIsKilled) {
+  const StressRing ring{Setting{.payload_max = 64}};
+  const Shared<FlightLog> log;
+  ProducerProcess<kernel::HardwareCpu> producer{ring, log.get()};
+  while (log->count.load() < 10) ::sched_yield();
+  EXPECT_TRUE(producer.kill());
+  const auto head = ring.page().data_head;
+  EXPECT_GT(head, 0U);
+  ::usleep(1000);
+  EXPECT_EQ(ring.page().data_head, head);
+}
+
+}  // namespace
+}  // namespace perfring::stress

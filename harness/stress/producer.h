@@ -1,0 +1,150 @@
+#ifndef HARNESS_STRESS_PRODUCER_H_
+#define HARNESS_STRESS_PRODUCER_H_
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "harness/kernel/cpu.h"
+#include "harness/kernel/ring_buffer.h"
+#include "harness/kernel/sample.h"
+#include "harness/oracle/ledger.h"
+#include "harness/oracle/payload.h"
+#include "harness/stress/setting.h"
+#include "harness/stress/stress_ring.h"
+
+namespace perfring::stress {
+
+// What was reserved, kept where the death of the producer's process leaves it: of each reservation,
+// where it ends. A ring that holds more of them than can be unpublished (N / 16).
+struct FlightLog {
+  struct Reservation {
+    std::uint64_t end;   // a position, not wrapped
+    std::uint64_t told;  // losses that the LOSTs so far tell of
+  };
+  static constexpr std::size_t kKept = 4096;
+
+  std::atomic<std::uint64_t> count{0};
+  std::atomic<bool> violated{false};  // the ledger is
+  Reservation kept[kKept];
+
+  const Reservation& last(std::uint64_t n) const { return kept[(n - 1) % kKept]; }
+  void append(const Reservation& reservation) {
+    const std::uint64_t n = count.load(std::memory_order_relaxed);
+    kept[n % kKept] = reservation;
+    count.store(n + 1, std::memory_order_release);
+  }
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+// The CPU that writes to one ring, over a Base that says how it touches memory. It is disturbed
+// between any two accesses: by interrupts that output too, by pauses, by other threads.
+//
+// Threads: one. The ledger is for others once that thread is joined.
+template <class Base = kernel::HardwareCpu>
+class Producer : public Base {
+ public:
+  explicit Producer(const StressRing& ring, FlightLog* log = nullptr)
+      : setting_{ring.setting()},
+        event_{ring.event()},
+        page_{ring.page()},
+        log_{log},
+        random_{setting_.seed},
+        ledger_{ring_size(setting_), oracle::Ledger::Keep::Totals, setting_.start,
+                setting_.word == kernel::Word::k64 ? 64U : 32U} {}
+
+  // One output of the task, and of whoever interrupts it. 0, or -ENOSPC.
+  int output() {
+    const unsigned level = depth_++;
+    const oracle::Payload payload{next_[level]++, setting_.first_stream + level, draw_length()};
+    std::vector<std::byte>& bytes = bytes_[level];  // an outer level's are being copied
+    bytes.resize(payload.length);
+    oracle::fill(bytes, payload);
+    ledger_.begins(payload);
+    kernel::perf_sample_data data;
+    kernel::perf_sample_save_raw_data(data, *event_, bytes);
+    const int rc = kernel::perf_event_output(*this, *event_, data);
+    ledger_.ends(rc);
+    if (log_ != nullptr && ledger_.violation()) log_->violated = true;
+    --depth_;
+    return rc;
+  }
+
+  // Outputs until told to stop.
+  void work(const std::atomic<bool>& stop) {
+    while (!stop.load(std::memory_order_relaxed)) {
+      if (output() == -ENOSPC && setting_.patient) ::sched_yield();
+    }
+  }
+
+  // Bytes that the consumer has not released.
+  std::uint64_t unread() const {
+    return (ledger_.position() - data_tail()) & (2 * ring_size(setting_) - 1);
+  }
+  const oracle::Ledger& ledger() const { return ledger_; }
+  Random& random() { return random_; }
+
+  void step() {
+    Base::step();
+    if (--steps_ != 0) return;
+    steps_ = 1 + static_cast<unsigned>(random_() % (2 * setting_.calm));
+    disturb();
+  }
+  void reserved(const kernel::perf_buffer& rb, std::uint64_t position, std::size_t size,
+                std::uint64_t lost) {
+    ledger_.reserved(position, size, lost, data_tail());
+    told_ += lost;
+    if (log_ != nullptr) log_->append({ledger_.position(), told_});
+    Base::reserved(rb, position, size, lost);
+  }
+  void lost(const kernel::perf_buffer& rb, const kernel::perf_event& event) {
+    ledger_.refused();
+    Base::lost(rb, event);
+  }
+
+ private:
+  std::uint64_t data_tail() const { return __atomic_load_n(&page_.data_tail, __ATOMIC_RELAXED); }
+
+  // Small ones, any, and the largest, which leaves room for no other.
+  std::uint32_t draw_length() {
+    constexpr std::uint32_t kMin = oracle::kSelfDescribing;
+    const std::uint32_t max = std::max(setting_.payload_max, kMin);
+    const auto kind = random_() % 8;
+    if (kind == 0) return max;
+    const std::uint32_t limit = kind < 5 ? std::min(max, 4 * kMin) : max;
+    return kMin + static_cast<std::uint32_t>(random_() % (limit - kMin + 1));
+  }
+
+  void disturb() {
+    const auto what = random_() % 16;
+    if (what < 9) {
+      if (depth_ < setting_.levels) output();
+    } else if (what < 14) {
+      for (auto i = random_() % 512; i != 0; --i) asm volatile("");
+    } else {
+      ::sched_yield();
+    }
+  }
+
+  const Setting setting_;
+  const kernel::perf_file event_;
+  const perf_event_mmap_page& page_;
+  FlightLog* const log_;
+  Random random_;
+  oracle::Ledger ledger_;
+  std::uint64_t told_ = 0;
+  unsigned steps_ = 1;
+  unsigned depth_ = 0;
+  std::array<std::uint64_t, kLevelsMax> next_{};
+  std::array<std::vector<std::byte>, kLevelsMax> bytes_;
+};
+
+}  // namespace perfring::stress
+
+#endif  // HARNESS_STRESS_PRODUCER_H_

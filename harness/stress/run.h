@@ -1,0 +1,85 @@
+#ifndef HARNESS_STRESS_RUN_H_
+#define HARNESS_STRESS_RUN_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/oracle/invariant.h"
+#include "harness/stress/setting.h"
+
+namespace perfring::stress {
+
+using Clock = std::chrono::steady_clock;
+
+// What a part is told. A part goes in rounds, each with rings of its own.
+struct Run {
+  double seconds = 1;
+  unsigned rings = 3;     // at most, in a round
+  std::size_t pages = 0;  // of each; 0: 1 or 2, by chance
+  std::uint64_t seed = 1;
+  std::chrono::milliseconds patience{10'000};    // with a wakeup that must come
+  bool keep_going = false;                       // after a violation
+  const std::atomic<bool>* interrupt = nullptr;  // ends it with what there is so far
+
+  bool interrupted() const { return interrupt != nullptr && interrupt->load(); }
+};
+
+// What came of it.
+struct Outcome {
+  std::string part;
+  std::uint64_t rounds = 0;
+  std::uint64_t written = 0;    // outputs, however answered
+  std::uint64_t delivered = 0;  // records
+  std::uint64_t lost = 0;       // outputs refused
+  std::uint64_t woken = 0;      // times that a consumer has slept and was woken
+  std::uint64_t overslept = 0;  // times that only the timeout has helped, with data in the ring
+  std::uint64_t cut_short = 0;  // producers that died with something unpublished
+  double seconds = 0;
+  std::vector<std::string> violations;  // the first few, each with its ring
+
+  bool holds() const { return violations.empty(); }
+  void violate(const oracle::Violation& violation, const Setting& setting) {
+    constexpr std::size_t kTold = 8;
+    if (violations.size() == kTold) return;
+    violations.push_back(std::string{to_string(violation.invariant)} + ": " + violation.message +
+                         " (" + describe(setting) + ")");
+  }
+};
+
+// The rings of one round: at least one.
+inline std::vector<Setting> draw_rings(Random& random, const Run& run) {
+  std::vector<Setting> settings(1 + random() % run.rings);
+  std::uint32_t first_stream = 0;
+  for (Setting& setting : settings) {
+    setting = draw(random, run.pages);
+    setting.first_stream = std::exchange(first_stream, first_stream + kLevelsMax);
+  }
+  return settings;
+}
+
+// Repeats `round(outcome, random)` until the time is over or something is violated, unless told to
+// keep going.
+template <class Round>
+Outcome rounds(std::string part, const Run& run, Round round) {
+  Outcome outcome;
+  outcome.part = std::move(part);
+  Random random{run.seed};
+  const auto begin = Clock::now();
+  const std::chrono::duration<double> limit{run.seconds};
+  do {
+    round(outcome, random);
+    ++outcome.rounds;
+  } while ((outcome.holds() || run.keep_going) && !run.interrupted() &&
+           Clock::now() - begin < limit);
+  outcome.seconds = std::chrono::duration<double>{Clock::now() - begin}.count();
+  return outcome;
+}
+
+}  // namespace perfring::stress
+
+#endif  // HARNESS_STRESS_RUN_H_

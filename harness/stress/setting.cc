@@ -1,0 +1,58 @@
+#include "harness/stress/setting.h"
+
+#include <fmt/format.h>
+
+namespace perfring::stress {
+namespace {
+
+constexpr std::size_t kPageSize = 4096;
+
+std::uint64_t draw_start(Random& random, kernel::Word word, std::uint64_t size) {
+  const std::uint64_t before = random() % (4 * size / 8) * 8;
+  switch (random() % 4) {
+    case 0:
+      return before;
+    case 1:
+      if (word == kernel::Word::k64) return std::uint64_t{0} - 8 - before;
+      [[fallthrough]];
+    default:
+      return (std::uint64_t{1} << 32) - 8 - before;
+  }
+}
+
+}  // namespace
+
+Setting draw(Random& random, std::size_t pages) {
+  Setting setting;
+  setting.pages = pages != 0 ? pages : 1 + random() % 2;
+  setting.word = random() % 2 == 0 ? kernel::Word::k32 : kernel::Word::k64;
+  setting.start = draw_start(random, setting.word, ring_size(setting));
+  setting.levels = random() % 2 == 0 ? 1 : 2 + static_cast<unsigned>(random() % (kLevelsMax - 1));
+  setting.payload_max = longest_payload(ring_size(setting)) >> random() % 6;
+  setting.calm = 8U << 2 * (random() % 4);
+  setting.patient = random() % 2 == 0;
+  setting.seed = random();
+  return setting;
+}
+
+std::size_t ring_size(const Setting& setting) {
+  return setting.pages * kPageSize;
+}
+
+// Less the 8 bytes that stay free (K12), a LOST (K14), and a header with the raw size (K1).
+std::uint32_t longest_payload(std::size_t ring_size) {
+  constexpr std::size_t kRecordMax = 65528;
+  const std::size_t record = ring_size - 8 - 24;
+  return static_cast<std::uint32_t>((record < kRecordMax ? record : kRecordMax) - 12);
+}
+
+std::string describe(const Setting& setting) {
+  return fmt::format(
+      "{} pages, {}-bit, from {:#x}, {} levels, payloads up to {}, calm {}, {}, {} {}",
+      setting.pages, setting.word == kernel::Word::k64 ? 64 : 32, setting.start, setting.levels,
+      setting.payload_max, setting.calm, setting.patient ? "patient" : "greedy",
+      setting.watermark != 0 ? "watermark" : "wakeup_events",
+      setting.watermark != 0 ? setting.watermark : setting.wakeup_events);
+}
+
+}  // namespace perfring::stress

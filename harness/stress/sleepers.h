@@ -1,0 +1,198 @@
+#ifndef HARNESS_STRESS_SLEEPERS_H_
+#define HARNESS_STRESS_SLEEPERS_H_
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+#include <list>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "harness/kernel/eventpoll.h"
+#include "harness/stress/consumer.h"
+#include "harness/stress/producer.h"
+#include "harness/stress/run.h"
+
+namespace perfring::stress {
+
+// How a consumer waits: as lib documents it, or with one thing wrong.
+enum class Waits { Documented, WithoutFirstDrain, ClearingAfterDrain, AfterPartOfIt };
+
+class Eventfd {
+ public:
+  Eventfd() : fd_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)} {
+    if (fd_ < 0) throw std::system_error{errno, std::generic_category(), "eventfd"};
+  }
+  ~Eventfd() { ::close(fd_); }
+  Eventfd(const Eventfd&) = delete;
+  Eventfd& operator=(const Eventfd&) = delete;
+  int get() const { return fd_; }
+  void clear() const {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t got = ::read(fd_, &count, sizeof(count));
+  }
+
+ private:
+  int fd_;
+};
+
+// A ring, the thread that writes to it in bursts, and a consumer that sleeps on its eventfd.
+template <class Base>
+struct SleepersRing {
+  explicit SleepersRing(const Setting& setting) : ring{setting}, producer{ring}, consumer{ring} {}
+
+  // What may stay unread without anybody being woken (K30).
+  std::uint64_t quiet() const { return ring.setting().watermark; }
+
+  // Before each burst it lets the consumer read what that was woken for, and fall asleep again: so
+  // no later wakeup makes up for a lost one.
+  void write(const std::atomic<bool>& stop) {
+    while (!stop.load(std::memory_order_relaxed)) {
+      if (producer.unread() > quiet()) {
+        pause();
+        continue;
+      }
+      if (producer.random()() % 4 == 0) pause();
+      for (auto burst = producer.random()() % 12; burst != 0; --burst) producer.output();
+    }
+  }
+
+  StressRing ring;
+  Eventfd eventfd;
+  Producer<Base> producer;
+  Consumer<> consumer;
+  std::optional<kernel::EventfdWaiter> registration;
+  std::thread thread;
+
+ private:
+  void pause() {
+    const std::timespec time{0, static_cast<long>(producer.random()() % 100'000)};
+    ::nanosleep(&time, nullptr);
+  }
+};
+
+// A wakeup that may stay away must leave room for one record more, with its LOST.
+inline Setting draw_sleepers(Setting setting, bool nested, Random& random) {
+  setting.levels = nested ? kLevelsMax : 1;
+  setting.payload_max = std::min(setting.payload_max, longest_payload(ring_size(setting)) / 4);
+  setting.calm = 64;
+  if (random() % 2 == 0) return setting;
+  const auto room = static_cast<std::uint32_t>(ring_size(setting)) - 8 - 24;
+  const auto record = static_cast<std::uint32_t>(oracle::record_size(setting.payload_max));
+  setting.watermark = 1 + static_cast<std::uint32_t>(random() % (room - record));
+  return setting;
+}
+
+// One round of sleepers: the wait loop over its rings.
+template <class Base, Waits W>
+class SleepersRound {
+ public:
+  SleepersRound(const std::vector<Setting>& settings, const Run& run, Outcome& outcome)
+      : run_{run}, outcome_{outcome}, nested_{settings.front().levels > 1} {
+    for (const Setting& setting : settings) rings_.emplace_back(setting);
+  }
+
+  void run(std::chrono::milliseconds duration) {
+    for (auto& ring : rings_) {
+      for (auto early = ring.producer.random()() % 4; early != 0; --early) ring.producer.output();
+      ring.registration.emplace(ring.ring.event(), ring.eventfd.get());
+      ring.thread = std::thread{[this, &ring] { ring.write(stop_); }};
+    }
+    if (W != Waits::WithoutFirstDrain) drain_all();
+    for (const auto end = Clock::now() + duration; Clock::now() < end && outcome_.holds();) wait();
+    stop_.store(true, std::memory_order_relaxed);
+    for (auto& ring : rings_) finish(ring);
+  }
+
+ private:
+  void wait() {
+    std::vector<pollfd> fds;
+    for (const auto& ring : rings_) fds.push_back({ring.eventfd.get(), POLLIN, 0});
+    const auto most = nested_ ? kNestedPatience : run_.patience;
+    const std::timespec timeout{most.count() / 1000, most.count() % 1000 * 1'000'000};
+    const int ready = ::ppoll(fds.data(), fds.size(), &timeout, nullptr);
+    if (ready < 0) return;  // a signal
+    if (ready == 0) return timed_out();
+    ++outcome_.woken;
+    if (W == Waits::ClearingAfterDrain) drain_all();
+    for (const auto& ring : rings_) ring.eventfd.clear();
+    if (W != Waits::ClearingAfterDrain) drain_all();
+  }
+
+  void drain_all() {
+    for (auto& ring : rings_) {
+      if (W == Waits::AfterPartOfIt) {
+        ring.consumer.drain();
+      } else {
+        ring.consumer.drain_to_the_end();
+      }
+    }
+  }
+
+  void timed_out() {
+    for (auto& ring : rings_) {
+      const perf_event_mmap_page& page = ring.ring.page();
+      const auto unread = static_cast<std::uint32_t>(
+          __atomic_load_n(&page.data_head, __ATOMIC_RELAXED) - page.data_tail);
+      if (unread <= ring.quiet()) continue;
+      ++outcome_.overslept;
+      if (nested_) continue;
+      ring.consumer.violate(oracle::Invariant::awake,
+                            "slept for " + std::to_string(run_.patience.count()) + " ms with " +
+                                std::to_string(unread) + " bytes in the ring");
+      outcome_.violate(*ring.consumer.violation(), ring.ring.setting());
+    }
+    drain_all();
+  }
+
+  void finish(SleepersRing<Base>& ring) {
+    ring.thread.join();
+    const oracle::Ledger& ledger = ring.producer.ledger();
+    ring.consumer.finish();
+    ring.consumer.settle(ledger.totals(), ledger.unreported());
+    const Setting& setting = ring.ring.setting();
+    if (outcome_.holds() && ring.consumer.violation()) {
+      outcome_.violate(*ring.consumer.violation(), setting);
+    }
+    if (ledger.violation()) outcome_.violate(*ledger.violation(), setting);
+    outcome_.written += ledger.totals().attempts();
+    outcome_.delivered += ring.consumer.received().delivered;
+    outcome_.lost += ledger.totals().refused;
+  }
+
+  static constexpr std::chrono::milliseconds kNestedPatience{20};
+
+  const Run& run_;
+  Outcome& outcome_;
+  const bool nested_;
+  std::atomic<bool> stop_{false};
+  std::list<SleepersRing<Base>> rings_;
+};
+
+// Consumers that sleep until they are woken: with wakeup_events = 1 or with a watermark.
+//
+// Where writers nest, the kernel itself loses a wakeup now and then: if an interrupt earns it
+// between the outer writer's nest++ and its look at rb->wakeup (perf_output_get_handle), neither
+// of them sees it change. In those rounds the consumer has a short timeout, as it is told to, and
+// needing it is no violation. In the others it must never need it.
+template <class Base = kernel::HardwareCpu, Waits W = Waits::Documented>
+Outcome sleepers(const Run& run) {
+  return rounds("sleepers", run, [&](Outcome& outcome, Random& random) {
+    const bool nested = W == Waits::Documented && random() % 4 == 0;
+    std::vector<Setting> settings = draw_rings(random, run);
+    for (Setting& setting : settings) setting = draw_sleepers(setting, nested, random);
+    SleepersRound<Base, W>{settings, run, outcome}.run(std::chrono::milliseconds{100});
+  });
+}
+
+}  // namespace perfring::stress
+
+#endif  // HARNESS_STRESS_SLEEPERS_H_

@@ -1,0 +1,119 @@
+// The program as it is run by hand, for two seconds in all.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "harness/stress/run_stress.h"
+
+namespace perfring::stress {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// The figures of the one part that ran, and that its invariants hold.
+nlohmann::json part(const std::string& arguments) {
+  const Ended ended = run_stress(arguments + " --json");
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+  EXPECT_THAT(ended.output, Not(HasSubstr("ThreadSanitizer")));
+  const auto json = nlohmann::json::parse(ended.output, nullptr, false);
+  if (json.is_discarded()) return nlohmann::json::object();
+  EXPECT_EQ(json["holds"], true);
+  EXPECT_EQ(json["parts"].size(), 1U);
+  const auto& only = json["parts"][0];
+  EXPECT_EQ(only["written"],
+            only["delivered"].get<std::uint64_t>() + only["lost"].get<std::uint64_t>());
+  return only;
+}
+
+TEST(Threads, DeliverOrLoseEachRecordAndRaceNowhere) {
+  const auto figures = part("--threads --seconds 1");
+  EXPECT_GT(figures["delivered"], 1000);
+  EXPECT_GT(figures["lost"], 0);
+}
+
+TEST(Sleepers, AreNeverLeftAsleepWithDataInTheRing) {
+  const auto figures = part("--sleepers --seconds 0.5");
+  EXPECT_GT(figures["delivered"], 100);
+  EXPECT_GT(figures["woken"], 10);
+}
+
+TEST(Processes, LeaveARingThatHoldsWhatTheyPublishedAndNoMore) {
+  const auto figures = part("--processes --seconds 0.5");
+  EXPECT_GT(figures["delivered"], 100);
+  EXPECT_GT(figures["rounds"], 5);
+}
+
+// Else the part above would show nothing.
+TEST(Processes, AreKilledInTheMiddleOfARecord) {
+  std::uint64_t cut_short = 0;
+  for (int seed = 1; seed < 20 && cut_short == 0; ++seed) {
+    cut_short = part("--processes --seconds 0.5 --seed " + std::to_string(seed))["cut_short"];
+  }
+  EXPECT_GT(cut_short, 0U);
+}
+
+TEST(Rings, MayBeLargerAndMore) {
+  const auto figures = part("--threads --seconds 0.2 --rings 6 --pages 16 --seed 7");
+  EXPECT_GT(figures["delivered"], 0);
+}
+
+TEST(Table, NamesEachPartAndTheVerdict) {
+  const Ended ended = run_stress("--seconds 0.3");
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+  EXPECT_THAT(ended.output, AllOf(HasSubstr("threads"), HasSubstr("sleepers"),
+                                  HasSubstr("processes"), HasSubstr("All invariants hold")));
+}
+
+TEST(Interrupt, EndsTheRunWithWhatThereIsSoFar) {
+  for (const char* signal : {"INT", "TERM"}) {
+    const Ended ended =
+        run_stress("--seconds 60", std::string{"timeout --preserve-status -s "} + signal + " 2");
+    EXPECT_EQ(ended.exit_code, 0) << ended.output;
+    EXPECT_THAT(ended.output, HasSubstr("(interrupted)"));
+  }
+}
+
+TEST(Options, ThatAreNotAcceptedAreNamed) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"--bogus", "--bogus"},
+      {"extra", "extra"},
+      {"--seconds 0", "'0' is not accepted"},
+      {"--seconds nan", "'nan' is not accepted"},
+      {"--pages 3", "a power of two"},
+      {"--pages 2048", "from 1 to 1024"},
+      {"--rings 0", "--rings"},
+      {"--rings 65", "--rings"},
+      {"--seed x", "--seed"},
+      {"--mutant nobody", "no mutant 'nobody'"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Ended ended = run_stress(arguments);
+    EXPECT_EQ(ended.exit_code, 2) << arguments;
+    EXPECT_THAT(ended.output, AllOf(HasSubstr("stress: "), HasSubstr(message)));
+  }
+}
+
+TEST(Help, NamesEveryOptionAndTheExitCodes) {
+  const Ended ended = run_stress("--help");
+  EXPECT_EQ(ended.exit_code, 0);
+  for (const char* text :
+       {"--seconds", "--rings", "--pages", "--seed", "--threads", "--sleepers", "--processes",
+        "--json", "--keep-going", "--mutant", "--list", "Exit codes: 0"}) {
+    EXPECT_THAT(ended.output, HasSubstr(text));
+  }
+}
+
+TEST(List, NamesTheMutantsAndWhatFindsThem) {
+  const Ended ended = run_stress("--list");
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_THAT(ended.output, AllOf(HasSubstr("no_smp_wmb"), HasSubstr("ThreadSanitizer"),
+                                  HasSubstr("invariants")));
+}
+
+}  // namespace
+}  // namespace perfring::stress
