@@ -58,6 +58,7 @@ class Explorer {
   }
 
   void violate(const Execution& x, std::string what) {
+    if (x.events.size() > options_.bounds.events) return;
     ++result_.violations;
     if (!result_.violation) result_.violation = Violation{std::move(what), x};
   }

@@ -47,6 +47,7 @@ class ModelRing {
   bool atomic_words() const { return atomic_words_; }
 
   const Var& position(const void* field) const { return field == &page_.data_head ? head_ : tail_; }
+  const Var& tail() const { return tail_; }
   bool is_position(const void* address) const {
     return address == &page_.data_head || address == &page_.data_tail;
   }
