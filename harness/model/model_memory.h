@@ -42,6 +42,7 @@ class ModelRing {
   }
 
   perf_event_mmap_page& page() { return page_; }
+  const perf_event_mmap_page& page() const { return page_; }
   std::byte* data() { return reinterpret_cast<std::byte*>(data_.data()); }
   std::size_t size() const { return data_.size() * sizeof(std::uint64_t); }
   bool atomic_words() const { return atomic_words_; }
