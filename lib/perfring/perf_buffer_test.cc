@@ -158,6 +158,10 @@ TEST_F(PerfBufferS7, DrainsAreTheRings) {
   emit(buffer->fd(), kPage, 2, 112);
   buffer->for_each(counter);
   EXPECT_EQ(counter.calls, 7);
+  emit(buffer->fd(), kPage, 2, 128);
+  buffer->for_each(
+      [&counter, five = std::make_unique<int>(5)](const PerfEvent&) { counter.calls += *five; });
+  EXPECT_EQ(counter.calls, 12);
 }
 
 TEST_F(PerfBufferS7, IsEnabledOnceMappedAndDisabledBeforeItIsNot) {

@@ -82,7 +82,9 @@ TEST(Fd, ClosesWhatItOwnsOnceAndNothingElse) {
     Fd& same = c;
     c = std::move(same);
     EXPECT_TRUE(is_open(first));
+    errno = 0;
   }
+  EXPECT_EQ(errno, 0) << "nothing is closed twice, nor what is none";
   EXPECT_FALSE(is_open(first));
 }
 
@@ -153,6 +155,9 @@ TEST(Mapping, IsSharedWritableAndUnmappedOnce) {
     const std::byte* replaced = other.bytes().data();
     other = std::move(moved);
     EXPECT_FALSE(is_mapped(replaced));
+    EXPECT_TRUE(moved.bytes().empty());  // NOLINT
+    Mapping& same = other;
+    other = std::move(same);
     EXPECT_TRUE(is_mapped(at));
   }
   EXPECT_FALSE(is_mapped(at));

@@ -29,8 +29,21 @@ struct NoHeadFence {
 struct ReadsWholeHeads : HardwareMemory {
   static SharedPosition read_once(const SharedPosition& field);
 };
+struct NoTailFence : HardwareMemory {
+  static void fence_before_write_of(const SharedPosition&) = delete;
+};
+struct WritesNothing : HardwareMemory {
+  static void write_once(SharedPosition& field, SharedPosition value) = delete;
+};
+template <std::size_t kSize>
+struct ReadsOnly : HardwareMemory {
+  template <class T>
+    requires(sizeof(T) == kSize)
+  static T read(const std::byte* address);
+};
 static_assert(Memory<HardwareMemory> && Memory<DefaultMemory>);
-static_assert(!Memory<NoHeadFence>);
+static_assert(!Memory<NoHeadFence> && !Memory<NoTailFence> && !Memory<WritesNothing>);
+static_assert(!Memory<ReadsOnly<4>> && !Memory<ReadsOnly<8>>);
 static_assert(!Memory<ReadsWholeHeads>, "positions are compared modulo 2^32");
 
 template <class M>

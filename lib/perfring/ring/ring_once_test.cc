@@ -144,6 +144,15 @@ TEST(RingS1, WhatIsPublishedRightAfterTheReadOfHeadWaits) {
   }
 }
 
+TEST(RingS6, ReadableReadsHeadOnceAndAsADrainDoes) {
+  Ledger ledger{kSize};
+  PublishesOnRead::ledger = &ledger;
+  EXPECT_FALSE(ring_over<PublishesOnRead>(ledger).readable());
+  EXPECT_EQ(ledger.expected().size(), 1U);
+  EXPECT_TRUE(ring_over<PublishesOnRead>(ledger).readable());
+  EXPECT_EQ(ledger.expected().size(), 2U);
+}
+
 // Notes the reads that lie outside [data_tail, data_head).
 struct Bounded : DefaultMemory {
   static inline const std::byte* data;
