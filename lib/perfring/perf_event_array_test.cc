@@ -14,7 +14,9 @@
 #include <span>
 #include <string>
 #include <system_error>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "perfring/testing/fake_kernel.h"
 
@@ -63,6 +65,41 @@ TEST_F(Array, IsOverNoOtherTypeOfMap) {
   ASSERT_NE(error, nullptr);
   EXPECT_EQ(error->map_type, static_cast<std::uint32_t>(BPF_MAP_TYPE_RINGBUF));
   EXPECT_FALSE(PerfEventArray::from_pin("/sys/fs/bpf/pin").has_value());
+}
+
+// One owner, as in aya; a buffer shares the map's file, not the array.
+static_assert(!std::is_copy_constructible_v<PerfEventArray>);
+static_assert(!std::is_copy_assignable_v<PerfEventArray>);
+static_assert(std::is_nothrow_move_constructible_v<PerfEventArray>);
+static_assert(std::is_nothrow_move_assignable_v<PerfEventArray>);
+
+TEST_F(Array, MovedFromItHasNoMapAndSaysSo) {
+  auto first = PerfEventArray::from_fd(map_fd_);
+  ASSERT_TRUE(first.has_value());
+  const int fd = first->fd();
+  {
+    PerfEventArray second{*std::move(first)};
+    EXPECT_EQ(second.fd(), fd);
+    kernel_.calls.clear();
+    EXPECT_EQ(first->fd(), -1);
+    const auto buffer = first->open(3, 4);
+    ASSERT_FALSE(buffer.has_value());
+    const auto error = std::get<PerfBufferError>(buffer.error().cause);
+    EXPECT_EQ(error.kind, PerfBufferError::Kind::IOError);
+    EXPECT_EQ(error.io_error, std::error_code(EBADF, std::generic_category()));
+    EXPECT_EQ(error.cpu, 3U);
+    EXPECT_EQ(error.page_count, 4U);
+    const auto pinned = first->pin("/sys/fs/bpf/one");
+    ASSERT_FALSE(pinned.has_value());
+    EXPECT_EQ(std::get<SyscallError>(pinned.error().cause).io_error,
+              std::error_code(EBADF, std::generic_category()));
+    EXPECT_THAT(kernel_.calls, ElementsAre()) << "nobody is asked";
+    *first = std::move(second);
+    EXPECT_EQ(first->fd(), fd);
+    EXPECT_EQ(second.fd(), -1);
+  }
+  EXPECT_TRUE(FakeKernel::is_open(fd));
+  EXPECT_TRUE(first->open(0).has_value());
 }
 
 // A BPF program of type 4 answers like a map of type 4, but for the sizes.
