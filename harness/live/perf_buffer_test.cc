@@ -34,6 +34,14 @@ class PerfBufferTest : public LiveTest {
     bool operator==(const Held&) const = default;
   };
   static Held held() { return {perf_event_files(), perf_event_mappings().size()}; }
+
+  // A PerfBuffer by itself: an entry of the map, which it does not hold.
+  PerfBuffer open(std::size_t page_count = 2) { return open(array(), cpu(), page_count); }
+  static PerfBuffer open(const PerfEventArray& array, std::uint32_t cpu, std::size_t page_count) {
+    PerfBuffer buffer = must(PerfBuffer::open(cpu, page_count));
+    must(os::bpf_map_update(array.fd(), cpu, static_cast<std::uint32_t>(buffer.fd())));
+    return buffer;
+  }
 };
 
 TEST_F(PerfBufferTest, IsEnabledAndEmptyOnceOpen) {
@@ -134,7 +142,7 @@ TEST_F(PerfBufferTest, MoveAssignmentReleasesWhatWasThere) {
   auto other_emitter = must(Emitter::create());
   auto other_array = must(PerfEventArray::from_fd(other_emitter.map_fd()));
   PerfBuffer kept = open();
-  PerfBuffer other = must(other_array.open(cpu(), 4));
+  PerfBuffer other = open(other_array, cpu(), 4);
   ASSERT_EQ(held(), (Held{2, 2}));
   ASSERT_EQ(other_emitter.emit(cpu(), 8), 0);
 
@@ -156,7 +164,7 @@ TEST_F(PerfBufferTest, MoveAssignmentToItselfChangesNothing) {
   auto buffer = open();
   ASSERT_EQ(emit(8), 0);
   PerfBuffer& same = buffer;
-  buffer.PerfBuffer::operator=(std::move(same));
+  buffer = std::move(same);
   EXPECT_EQ(held(), (Held{1, 1}));
   EXPECT_EQ(drain(buffer).size(), 1u);
   EXPECT_EQ(emit(8), 0);
@@ -228,7 +236,7 @@ TEST_F(PerfBufferTest, FoldsWhatItDelivers) {
 TEST_F(PerfBufferTest, TakesOutputOfItsCpuOnly) {
   if (!other_cpu()) GTEST_SKIP() << "only one CPU is online";
   auto here = open();
-  auto there = must(array().open(*other_cpu()));
+  auto there = open(array(), *other_cpu(), 2);
   EXPECT_EQ(emitter().emit(cpu(), 8), 0);
   EXPECT_EQ(drain(here).size(), 1u);
   EXPECT_FALSE(there.readable());

@@ -15,13 +15,21 @@
 
 namespace perfring {
 
-// A PerfBuffer that an entry of a PerfEventArray names. Mirrors aya's PerfEventArrayBuffer.
+// A PerfBuffer that an entry of a PerfEventArray names. Mirrors aya's PerfEventArrayBuffer. It
+// does what a PerfBuffer does but is none: one that was moved out of it would lose the map.
 //
 // Lifetime: keeps the array's open map file alive, since the kernel empties the entries that were
 // put through a file when that file is last closed (kernel/bpf/arraymap.c:
 // perf_event_fd_array_release() at v6.18). Destroying it stops the event but leaves the entry,
 // as aya does: outputs to it then fail with -EOPNOTSUPP.
-class PerfEventArrayBuffer : public PerfBuffer {
+class PerfEventArrayBuffer : private PerfBuffer {
+ public:
+  using PerfBuffer::fd;
+  using PerfBuffer::fold;
+  using PerfBuffer::for_each;
+  using PerfBuffer::readable;
+  using PerfBuffer::try_fold;
+
  private:
   friend class PerfEventArray;
   PerfEventArrayBuffer(PerfBuffer buffer, std::shared_ptr<const os::Fd> map) noexcept

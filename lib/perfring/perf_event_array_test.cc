@@ -172,6 +172,44 @@ TEST_F(Array, ABufferKeepsTheMapOpen) {
   EXPECT_FALSE(FakeKernel::is_open(fd));
 }
 
+// A PerfBuffer made of it would leave the map behind, and with its file the entry.
+static_assert(!std::is_constructible_v<PerfBuffer, PerfEventArrayBuffer>);
+static_assert(!std::is_assignable_v<PerfBuffer&, PerfEventArrayBuffer>);
+static_assert(!std::is_convertible_v<PerfEventArrayBuffer&, PerfBuffer&>);
+static_assert(!std::is_convertible_v<PerfEventArrayBuffer*, PerfBuffer*>);
+static_assert(!std::is_copy_constructible_v<PerfEventArrayBuffer>);
+static_assert(std::is_nothrow_move_constructible_v<PerfEventArrayBuffer>);
+static_assert(std::is_nothrow_move_assignable_v<PerfEventArrayBuffer>);
+
+TEST_F(Array, ABufferDrainsAsAPerfBufferDoes) {
+  auto buffer = PerfEventArray::from_fd(map_fd_).value().open(0);
+  ASSERT_TRUE(buffer.has_value());
+  EXPECT_EQ(buffer->fd(), static_cast<int>(kernel_.updated.second));
+  const auto emit = [&](std::uint64_t position) {
+    const perf_event_header header{PERF_RECORD_SAMPLE, 0, 16};
+    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    const std::uint64_t length = 4;
+    const std::uint64_t next = position + 16;
+    ASSERT_EQ(::pwrite(buffer->fd(), &header, 8, static_cast<off_t>(page + position)), 8);
+    ASSERT_EQ(::pwrite(buffer->fd(), &length, 8, static_cast<off_t>(page + position + 8)), 8);
+    ASSERT_EQ(::pwrite(buffer->fd(), &next, 8, offsetof(perf_event_mmap_page, data_head)), 8);
+  };
+  EXPECT_FALSE(std::as_const(*buffer).readable());
+  for (std::uint64_t i = 0; i < 4; ++i) emit(16 * i);
+  EXPECT_TRUE(std::as_const(*buffer).readable());
+  const auto broken = buffer->try_fold(7, [](int n, const PerfEvent&) -> ControlFlow<int, int> {
+    if (n == 8) return Break{n};
+    return Continue{n + 1};
+  });
+  EXPECT_EQ(broken.break_value(), 8);
+  int events = 0;
+  buffer->for_each([&](const PerfEvent&) { ++events; });
+  EXPECT_EQ(events, 2);
+  emit(64);
+  EXPECT_EQ(buffer->fold(5, [](int n, const PerfEvent&) { return n + 1; }), 6);
+  EXPECT_FALSE(buffer->readable());
+}
+
 TEST_F(Array, PinsAndPinnedOnesGoByTheirPath) {
   const auto array = PerfEventArray::from_fd(map_fd_);
   ASSERT_TRUE(array.has_value());
