@@ -5,13 +5,16 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -107,6 +110,48 @@ TEST_F(PerfBufferTest, DestructionDisablesUnmapsAndCloses) {
   }
   EXPECT_EQ(held(), (Held{0, 0}));
   EXPECT_EQ(emit(8), -EOPNOTSUPP);
+}
+
+// K36: the child has no mapping of the ring, but the same open file of the event.
+TEST_F(PerfBufferTest, AForkedChildsCopyIsTheParentsToStop) {
+  auto buffer = open();
+  ASSERT_EQ(emit(8), 0);
+  EXPECT_EQ(in_child([&] {
+              if (!perf_event_mappings().empty()) return "mapped";
+              {
+                const PerfBuffer taken = std::move(buffer);
+              }
+              return perf_event_files() == 0 ? "closed" : "open";
+            }),
+            "closed");
+  EXPECT_EQ(emit(8), 0) << "still enabled";
+  EXPECT_EQ(drain(buffer).size(), 2u);
+  EXPECT_EQ(in_child([&] {
+              std::signal(SIGSEGV, SIG_DFL);  // which a sanitizer has taken
+              return std::to_string(buffer.readable());
+            }),
+            "[killed by signal " + std::to_string(SIGSEGV) + "]");
+}
+
+// What came to lie where the parent's ring is stays there.
+TEST_F(PerfBufferTest, AForkedChildsCopyLeavesTheMemoryAlone) {
+  auto buffer = open(1);
+  ASSERT_EQ(emit(8), 0);
+  const Seen first = drain(buffer).at(0);
+  EXPECT_EQ(in_child([&] {
+              const RingMemory ring{first, 1};
+              void* const at = const_cast<perf_event_mmap_page*>(&ring.page);
+              const std::size_t length = 2 * os::page_size();
+              if (::mmap(at, length, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != at) {
+                return "not mapped";
+              }
+              {
+                const PerfBuffer taken = std::move(buffer);
+              }
+              return ::msync(at, length, MS_ASYNC) == 0 ? "there" : "gone";
+            }),
+            "there");
 }
 
 TEST_F(PerfBufferTest, MoveConstructionTakesEverything) {
