@@ -92,7 +92,7 @@ void register_cells() {
     for (const std::size_t ring : measured_rings()) {
       for (const payload_mix& mix : measured_mixes()) {
         const Cell cell{Workload{ring, mix}, callback};
-        benchmark::RegisterBenchmark(cell.name().c_str(), run, cell)->UseRealTime();
+        benchmark::RegisterBenchmark(cell.name().c_str(), run, cell);
       }
     }
   }
