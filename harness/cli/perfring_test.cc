@@ -179,6 +179,21 @@ TEST_F(PerfringLive, AVerdictThatCannotBeWrittenIsAnError) {
   }
 }
 
+TEST_F(PerfringLive, TooFewDescriptorsAreSaidToBeThat) {
+  int failed = 0;
+  for (rlim_t files = 4; files < 64; ++files) {
+    const Ended ended = run({"--seconds", "0.2"}, {.files = files});
+    if (ended.exit_code == 0) break;
+    // With fewer still, the program does not even start.
+    if (failed == 0 && ended.err.find("the live kernel cannot") == std::string::npos) continue;
+    ++failed;
+    EXPECT_EQ(ended.exit_code, 2) << files;
+    EXPECT_THAT(ended.err, AllOf(HasSubstr("Too many open files"), HasSubstr("ulimit -n")))
+        << files;
+  }
+  EXPECT_GT(failed, 3) << "none was missing";
+}
+
 TEST_F(PerfringLive, AnInterruptEndsItWithTheVerdictSoFar) {
   for (const int signal : {SIGINT, SIGTERM}) {
     const pid_t child = start({"--seconds", "60"});
