@@ -7,11 +7,20 @@ compiler=$1
 lib=$2
 failures=0
 
+# The headers, compiled once.
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+echo '#include "perfring/perf_buffer.h"' >"$folder/all.h"
+options=(-std=c++2b -Wall -Wextra -Werror -I"$lib")
+"$compiler" -x c++-header "${options[@]}" "$folder/all.h" -o "$folder/all.h.gch" || exit 1
+
 compile() { # BODY, prints diagnostics
-  "$compiler" -x c++ -std=c++2b -Wall -Wextra -Werror -fsyntax-only -I"$lib" - 2>&1 <<END
-#include "perfring/perf_buffer.h"
+  "$compiler" -x c++ "${options[@]}" -include "$folder/all.h" -fsyntax-only - 2>&1 <<END
 using namespace perfring;
 using Flow = ControlFlow<int, int>;
+template <class F> concept ForEach = requires(Ring<>& ring, F f) { ring.for_each(f); };
+template <class F> concept Fold = requires(Ring<>& ring, F f) { ring.fold(0, f); };
+template <class F> concept TryFold = requires(Ring<>& ring, F f) { ring.try_fold(0, f); };
 void test([[maybe_unused]] Ring<>& ring, [[maybe_unused]] PerfBuffer& buffer) { $1; }
 END
 }
@@ -62,6 +71,14 @@ rejects "ControlFlow<Never, int>{Break{1}}" "no matching|no viable|cannot conver
 
 accepts "ring.for_each([](const PerfEvent& event) { static_cast<void>(std::get<Sample>(event)); })"
 rejects "ring.for_each([](PerfEvent& event) { static_cast<void>(event); })" "constraint|no matching"
+# An event is shown, not given away. That is a matter of constraints, which a caller can ask about,
+# and not an error inside ring.h.
+accepts "static_assert(ForEach<decltype([](PerfEvent) {})>)"
+accepts "static_assert(!ForEach<decltype([](PerfEvent&&) {})>)"
+accepts "static_assert(Fold<decltype([](int n, PerfEvent) { return n; })>)"
+accepts "static_assert(!Fold<decltype([](int n, PerfEvent&&) { return n; })>)"
+accepts "static_assert(TryFold<decltype([](int n, PerfEvent) -> Flow { return Continue{n}; })>)"
+accepts "static_assert(!TryFold<decltype([](int n, PerfEvent&&) -> Flow { return Continue{n}; })>)"
 
 [ $failures -eq 0 ] && echo "all refused, and all else accepted"
 exit $((failures != 0))
