@@ -3,6 +3,7 @@
 #include <linux/perf_event.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <optional>
 
@@ -24,7 +25,10 @@ perf_event_attr attributes(const PerfBufferOptions& options) {
     attr.wakeup_events = 1;
   } else {
     attr.watermark = 1;
-    attr.wakeup_watermark = options.wakeup_watermark;
+    // As 64-bit kernels do themselves; 32-bit ones take 2^31 and more for a negative number
+    // (kernel/events/ring_buffer.c: ring_buffer_init() at v6.18).
+    attr.wakeup_watermark = static_cast<__u32>(
+        std::min<std::size_t>(options.wakeup_watermark, options.page_count * os::page_size()));
   }
   return attr;
 }
