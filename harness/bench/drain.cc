@@ -4,6 +4,7 @@
 #include <benchmark/benchmark.h>
 #include <sched.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -32,8 +33,16 @@ Drains full rings and prints ns per event: medians of turns taken in rotation.
   --benchmark_list_tests=true  names the lines
   --help                       this text
 and Google Benchmark's other --benchmark_ options.
+Ctrl-C ends it after the line at hand.
 Exit code: 0, or 1 if a contender delivered something else than was written, or 2 for wrong usage.
 )";
+
+volatile std::sig_atomic_t stop_requested = 0;
+
+// Ends the run after the line at hand. A wrapper may send the signal twice.
+void on_signal(int) {
+  stop_requested = 1;
+}
 
 // One line of the table.
 struct Cell {
@@ -77,6 +86,10 @@ void enter_live(Arena& arena) {
 void run(benchmark::State& state, const Cell& cell) {
   static std::unique_ptr<Arena> arena;
   if (!arena || arena->cell.name() != cell.name()) {
+    if (stop_requested != 0) {
+      state.SkipWithError(kLeftOut);
+      return;
+    }
     arena.reset();
     arena = std::make_unique<Arena>(cell);
     enter_live(*arena);
@@ -92,7 +105,7 @@ void register_cells() {
     for (const std::size_t ring : measured_rings()) {
       for (const payload_mix& mix : measured_mixes()) {
         const Cell cell{Workload{ring, mix}, callback};
-        benchmark::RegisterBenchmark(cell.name().c_str(), run, cell)->UseRealTime();
+        benchmark::RegisterBenchmark(cell.name().c_str(), run, cell);
       }
     }
   }
@@ -112,7 +125,7 @@ int usage_error(const std::string& what) {
 }
 
 // Google Benchmark's argv in place of ours. The strings must last: `owned` keeps them.
-int translate(int argc, char** argv, std::vector<std::string>& owned) {
+int translate(int argc, char** argv, std::vector<std::string>& owned, bool& wants_json) {
   owned = {argv[0], "--benchmark_min_time=0.3"};
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -122,6 +135,7 @@ int translate(int argc, char** argv, std::vector<std::string>& owned) {
     }
     if (++i == argc) return usage_error("--json wants a file");
     const std::string file = argv[i];
+    wants_json = true;
     if (!std::ofstream{file}) return usage_error("cannot write to '" + file + "'");
     owned.push_back("--benchmark_out=" + file);
     owned.push_back("--benchmark_out_format=json");
@@ -137,7 +151,8 @@ int main(int argc, char** argv) {
     }
   }
   std::vector<std::string> owned;
-  if (const int code = translate(argc, argv, owned); code != 0) return code;
+  bool wants_json = false;
+  if (const int code = translate(argc, argv, owned, wants_json); code != 0) return code;
   std::vector<char*> arguments;
   for (std::string& argument : owned) arguments.push_back(argument.data());
   int count = static_cast<int>(arguments.size());
@@ -147,8 +162,15 @@ int main(int argc, char** argv) {
 
   pin();
   register_cells();
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
   TableReporter reporter;
-  const std::size_t matching = benchmark::RunSpecifiedBenchmarks(&reporter);
+  JsonReporter json;
+  const std::size_t matching =
+      benchmark::RunSpecifiedBenchmarks(&reporter, wants_json ? &json : nullptr);
+  if (reporter.left_out() != 0) {
+    std::printf("Interrupted: %zu lines are left out.\n", reporter.left_out());
+  }
   if (matching == 0) return usage_error("no line matches --benchmark_filter");
   if (reporter.wrong() != 0) return 1;
   return 0;

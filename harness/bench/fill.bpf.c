@@ -44,4 +44,4 @@ int fill(struct bpf_raw_tracepoint_args* context) {
   return bpf_loop(events, write_one, &loop, 0) == events ? (int)loop.refused : -1;
 }
 
-char gpl[] SEC("license") = "GPL";
+char gpl[] SEC("license") = "Dual MIT/GPL";

@@ -22,6 +22,10 @@ int width_of(const Ratio& ratio) {
   return static_cast<int>(ratio.name().size()) + 2;
 }
 
+bool is_left_out(const benchmark::BenchmarkReporter::Run& run) {
+  return run.error_occurred && run.error_message == kLeftOut;
+}
+
 }  // namespace
 
 void count(const Race& race, benchmark::UserCounters& counters) {
@@ -32,6 +36,12 @@ void count(const Race& race, benchmark::UserCounters& counters) {
   for (const Ratio& ratio : kRatios) {
     put(ratio.name(), race.ns(ratio.above) / race.ns(ratio.below));
   }
+}
+
+void JsonReporter::ReportRuns(const std::vector<Run>& runs) {
+  std::vector<Run> shown = runs;
+  std::erase_if(shown, is_left_out);
+  JSONReporter::ReportRuns(shown);
 }
 
 bool TableReporter::ReportContext(const Context& context) {
@@ -47,6 +57,10 @@ bool TableReporter::ReportContext(const Context& context) {
 void TableReporter::ReportRuns(const std::vector<Run>& runs) {
   for (const Run& run : runs) {
     if (run.run_type != Run::RT_Iteration) continue;  // of --benchmark_repetitions
+    if (is_left_out(run)) {
+      ++left_out_;
+      continue;
+    }
     ++races_;
     std::printf("%-*s", kNameWidth, run.run_name.function_name.c_str());
     if (run.error_occurred) {

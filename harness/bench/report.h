@@ -26,6 +26,15 @@ inline constexpr const char* kContenders[] = {"perfring", "LB-spec",    "LB-ptr"
 // Benchmark's own JSON print. A contender that did not run has none.
 void count(const Race& race, benchmark::UserCounters& counters);
 
+// The error of a race that was not run because the user had enough. No reporter shows it.
+inline constexpr const char* kLeftOut = "left out";
+
+// Google Benchmark's JSON, of the races that were run.
+class JsonReporter : public benchmark::JSONReporter {
+ public:
+  void ReportRuns(const std::vector<Run>& runs) override;
+};
+
 // A line for each race: ns per event, then ratios.
 class TableReporter : public benchmark::BenchmarkReporter {
  public:
@@ -35,10 +44,13 @@ class TableReporter : public benchmark::BenchmarkReporter {
   // Races that were reported, and those of them that went wrong.
   std::size_t races() const { return races_; }
   std::size_t wrong() const { return wrong_; }
+  // Races that were left out.
+  std::size_t left_out() const { return left_out_; }
 
  private:
   std::size_t races_ = 0;
   std::size_t wrong_ = 0;
+  std::size_t left_out_ = 0;
 };
 
 }  // namespace perfring::bench

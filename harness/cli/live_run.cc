@@ -43,9 +43,11 @@ class LiveRun {
       : options_{options},
         ring_size_{options.pages * os::page_size()},
         generator_{generator},
-        epoll_{::epoll_create1(EPOLL_CLOEXEC)} {}
+        epoll_{::epoll_create1(EPOLL_CLOEXEC)},
+        epoll_error_{errno, std::generic_category()} {}
 
   std::expected<void, std::string> open(const std::vector<std::uint32_t>& cpus) {
+    if (epoll_.get() < 0) return std::unexpected("epoll_create1 failed: " + epoll_error_.message());
     auto array = PerfEventArray::from_fd(generator_.events_fd());
     if (!array) return std::unexpected(array.error().explain());
     for (const std::uint32_t cpu : cpus) {
@@ -169,7 +171,8 @@ class LiveRun {
   const std::size_t ring_size_;
   live::Generator& generator_;
   os::Fd epoll_;
-  std::deque<Reader> readers_;  // epoll holds their addresses
+  const std::error_code epoll_error_;  // if there is no epoll_
+  std::deque<Reader> readers_;         // epoll holds their addresses
   double reported_at_ = 0;
   std::uint64_t reported_delivered_ = 0;
   std::uint64_t reported_lost_ = 0;

@@ -5,9 +5,11 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <string>
+#include <system_error>
 
 #include "harness/cli/live_options.h"
 #include "harness/cli/live_report.h"
@@ -85,6 +87,14 @@ int fail(const std::string& message) {
   return kUsageOrEnvironment;
 }
 
+// Writes the verdict to stdout and returns the exit code, which tells whether it got there.
+int deliver(const std::string& verdict, bool holds) {
+  if (std::fputs(verdict.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
+    return fail("the verdict cannot be written: " + std::generic_category().message(errno));
+  }
+  return holds ? kHolds : kViolated;
+}
+
 int live(const LiveOptions& options) {
   if (const std::string message = conflict(options); !message.empty()) return fail(message);
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
@@ -98,8 +108,7 @@ int live(const LiveOptions& options) {
   const auto outcome = run_live(options, stop_requested, show);
   if (terminal) fmt::print(stderr, "\r\x1b[K");
   if (!outcome) return fail("the live kernel cannot be used.\n" + outcome.error());
-  fmt::print("{}", options.json ? verdict_json(*outcome) : verdict_table(*outcome));
-  return holds(*outcome) ? kHolds : kViolated;
+  return deliver(options.json ? verdict_json(*outcome) : verdict_table(*outcome), holds(*outcome));
 }
 
 int run(int argc, char** argv) {

@@ -12,6 +12,13 @@
 namespace perfring::live {
 namespace {
 
+// What the system said, and what to change where that is known.
+std::string describe(int error_number) {
+  std::string text = std::generic_category().message(error_number);
+  if (error_number == EMFILE) text += " (raise the limit, ulimit -n)";
+  return text;
+}
+
 // What libbpf says while one of these lives, on its thread.
 class Log {
  public:
@@ -26,7 +33,7 @@ class Log {
 
   // "what failed: errno's text", and the log below it.
   std::unexpected<std::string> failed(const std::string& what, int error_number) const {
-    std::string text = what + ": " + std::generic_category().message(error_number);
+    std::string text = what + ": " + describe(error_number);
     if (!text_.empty()) text += "\nlibbpf said:\n" + text_;
     return std::unexpected(std::move(text));
   }
@@ -49,7 +56,7 @@ class Log {
 std::expected<os::Fd, std::string> own(int fd, const std::string& what) {
   if (fd < 0) return std::unexpected(what + " is not in the object, or not loaded");
   auto duplicate = os::duplicate(fd);
-  if (!duplicate) return std::unexpected(what + ": " + duplicate.error().message());
+  if (!duplicate) return std::unexpected(what + ": " + describe(duplicate.error().value()));
   return *std::move(duplicate);
 }
 

@@ -16,7 +16,7 @@ class ConcurrencyTest : public LiveTest {
   // Drains `buffer` on each report of epoll, and at least every 10 ms, until the producer is done
   // and the ring is empty.
   template <class F>
-  void consume(PerfBuffer& buffer, const std::atomic<bool>& done, F f) {
+  void consume(PerfEventArrayBuffer& buffer, const std::atomic<bool>& done, F f) {
     const os::Fd epoll{::epoll_create1(EPOLL_CLOEXEC)};
     epoll_event event{.events = EPOLLIN, .data{}};
     ASSERT_EQ(::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, buffer.fd(), &event), 0);

@@ -45,7 +45,9 @@ std::expected<Generator, std::string> Generator::load(PayloadRange payload) {
   auto program = object->program("generate");
   auto events = object->map("events");
   auto states = object->map("states");
-  if (!program || !events || !states) return std::unexpected("the generator lacks a part");
+  for (const auto* part : {&program, &events, &states}) {
+    if (!*part) return std::unexpected("the generator's " + part->error());
+  }
 
   const std::size_t page = os::page_size();
   const std::size_t length = (sizeof(generator_state) * cpus + page - 1) / page * page;

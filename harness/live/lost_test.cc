@@ -25,7 +25,7 @@ class LostTest : public LiveTest {
   }
 
   // Drains no more than `count` records.
-  static std::size_t take(PerfBuffer& buffer, std::size_t count) {
+  static std::size_t take(PerfEventArrayBuffer& buffer, std::size_t count) {
     using Flow = ControlFlow<std::size_t, std::size_t>;
     const auto flow =
         buffer.try_fold(std::size_t{0}, [&](std::size_t taken, const PerfEvent&) -> Flow {

@@ -19,7 +19,7 @@ constexpr std::uint32_t kNoCpu = 1u << 20;  // more than Linux has: perf_event_o
 class PageCountTest : public LiveTest {
  protected:
   // Fills the ring, drains it, and does so twice.
-  void expect_capacity(PerfBuffer& buffer, std::size_t page_count) {
+  void expect_capacity(PerfEventArrayBuffer& buffer, std::size_t page_count) {
     const std::size_t room = capacity(page_count * os::page_size(), kPayload);
     for (int lap = 0; lap < 2; ++lap) {
       const auto attempts = static_cast<std::uint32_t>(room + 1 - static_cast<std::size_t>(lap));

@@ -5,13 +5,16 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -34,6 +37,14 @@ class PerfBufferTest : public LiveTest {
     bool operator==(const Held&) const = default;
   };
   static Held held() { return {perf_event_files(), perf_event_mappings().size()}; }
+
+  // A PerfBuffer by itself: an entry of the map, which it does not hold.
+  PerfBuffer open(std::size_t page_count = 2) { return open(array(), cpu(), page_count); }
+  static PerfBuffer open(const PerfEventArray& array, std::uint32_t cpu, std::size_t page_count) {
+    PerfBuffer buffer = must(PerfBuffer::open(cpu, page_count));
+    must(os::bpf_map_update(array.fd(), cpu, static_cast<std::uint32_t>(buffer.fd())));
+    return buffer;
+  }
 };
 
 TEST_F(PerfBufferTest, IsEnabledAndEmptyOnceOpen) {
@@ -101,6 +112,48 @@ TEST_F(PerfBufferTest, DestructionDisablesUnmapsAndCloses) {
   EXPECT_EQ(emit(8), -EOPNOTSUPP);
 }
 
+// K36: the child has no mapping of the ring, but the same open file of the event.
+TEST_F(PerfBufferTest, AForkedChildsCopyIsTheParentsToStop) {
+  auto buffer = open();
+  ASSERT_EQ(emit(8), 0);
+  EXPECT_EQ(in_child([&] {
+              if (!perf_event_mappings().empty()) return "mapped";
+              {
+                const PerfBuffer taken = std::move(buffer);
+              }
+              return perf_event_files() == 0 ? "closed" : "open";
+            }),
+            "closed");
+  EXPECT_EQ(emit(8), 0) << "still enabled";
+  EXPECT_EQ(drain(buffer).size(), 2u);
+  EXPECT_EQ(in_child([&] {
+              std::signal(SIGSEGV, SIG_DFL);  // which a sanitizer has taken
+              return std::to_string(buffer.readable());
+            }),
+            "[killed by signal " + std::to_string(SIGSEGV) + "]");
+}
+
+// What came to lie where the parent's ring is stays there.
+TEST_F(PerfBufferTest, AForkedChildsCopyLeavesTheMemoryAlone) {
+  auto buffer = open(1);
+  ASSERT_EQ(emit(8), 0);
+  const Seen first = drain(buffer).at(0);
+  EXPECT_EQ(in_child([&] {
+              const RingMemory ring{first, 1};
+              void* const at = const_cast<perf_event_mmap_page*>(&ring.page);
+              const std::size_t length = 2 * os::page_size();
+              if (::mmap(at, length, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != at) {
+                return "not mapped";
+              }
+              {
+                const PerfBuffer taken = std::move(buffer);
+              }
+              return ::msync(at, length, MS_ASYNC) == 0 ? "there" : "gone";
+            }),
+            "there");
+}
+
 TEST_F(PerfBufferTest, MoveConstructionTakesEverything) {
   auto first = open();
   const int fd = first.fd();
@@ -134,7 +187,7 @@ TEST_F(PerfBufferTest, MoveAssignmentReleasesWhatWasThere) {
   auto other_emitter = must(Emitter::create());
   auto other_array = must(PerfEventArray::from_fd(other_emitter.map_fd()));
   PerfBuffer kept = open();
-  PerfBuffer other = must(other_array.open(cpu(), 4));
+  PerfBuffer other = open(other_array, cpu(), 4);
   ASSERT_EQ(held(), (Held{2, 2}));
   ASSERT_EQ(other_emitter.emit(cpu(), 8), 0);
 
@@ -156,7 +209,7 @@ TEST_F(PerfBufferTest, MoveAssignmentToItselfChangesNothing) {
   auto buffer = open();
   ASSERT_EQ(emit(8), 0);
   PerfBuffer& same = buffer;
-  buffer.PerfBuffer::operator=(std::move(same));
+  buffer = std::move(same);
   EXPECT_EQ(held(), (Held{1, 1}));
   EXPECT_EQ(drain(buffer).size(), 1u);
   EXPECT_EQ(emit(8), 0);
@@ -228,7 +281,7 @@ TEST_F(PerfBufferTest, FoldsWhatItDelivers) {
 TEST_F(PerfBufferTest, TakesOutputOfItsCpuOnly) {
   if (!other_cpu()) GTEST_SKIP() << "only one CPU is online";
   auto here = open();
-  auto there = must(array().open(*other_cpu()));
+  auto there = open(array(), *other_cpu(), 2);
   EXPECT_EQ(emitter().emit(cpu(), 8), 0);
   EXPECT_EQ(drain(here).size(), 1u);
   EXPECT_FALSE(there.readable());

@@ -62,12 +62,6 @@ RingMemory::RingMemory(const Seen& first, std::size_t page_count)
                                                           os::page_size())},
       data{first.head.data() - 12, page_count * os::page_size()} {}
 
-std::vector<Seen> drain(PerfBuffer& buffer) {
-  std::vector<Seen> all;
-  buffer.for_each([&](const PerfEvent& event) { all.push_back(see(event)); });
-  return all;
-}
-
 void LiveTest::SetUp() {
   if (const auto why = why_no_live_kernel()) {
     if (std::getenv("PERFRING_REQUIRE_LIVE") != nullptr) FAIL() << *why;

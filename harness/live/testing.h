@@ -39,8 +39,13 @@ struct Seen {
 Seen see(const PerfEvent& event);
 void PrintTo(const Seen& seen, std::ostream* out);
 
-// Everything that one drain delivers.
-std::vector<Seen> drain(PerfBuffer& buffer);
+// Everything that one drain delivers: of a PerfBuffer, or of a PerfEventArrayBuffer.
+template <class Buffer>
+std::vector<Seen> drain(Buffer& buffer) {
+  std::vector<Seen> all;
+  buffer.for_each([&](const PerfEvent& event) { all.push_back(see(event)); });
+  return all;
+}
 
 // The ring's memory, found from the first record that the kernel put there.
 struct RingMemory {

@@ -15,13 +15,13 @@ class WakeupTest : public LiveTest {
  protected:
   static constexpr std::size_t kPayload = 52;  // 64 bytes a record
 
-  static bool polled(const PerfBuffer& buffer) {
+  static bool polled(const PerfEventArrayBuffer& buffer) {
     pollfd polled{.fd = buffer.fd(), .events = POLLIN, .revents = 0};
     return ::poll(&polled, 1, 0) == 1 && (polled.revents & POLLIN) != 0;
   }
 
   // After which of `count` records the buffer was readable to poll, the first being 1.
-  std::vector<std::size_t> wakeups(PerfBuffer& buffer, std::size_t count) {
+  std::vector<std::size_t> wakeups(PerfEventArrayBuffer& buffer, std::size_t count) {
     std::vector<std::size_t> woken;
     for (std::size_t i = 1; i <= count; ++i) {
       EXPECT_EQ(emit(kPayload), 0) << i;

@@ -50,13 +50,15 @@ class [[nodiscard("a drain that broke off looks like one that finished")]] Contr
   using BreakType = B;
   using ContinueType = C;
 
-  // A Break or Continue of anything that converts to the flow's own type.
+  // A Break or Continue of anything that converts to the flow's own type; explicitly if that does.
   template <class T>
     requires std::is_constructible_v<B, T>
-  constexpr ControlFlow(Break<T> b) : flow_{std::in_place_index<0>, B(std::move(b.value))} {}
+  constexpr explicit(!std::is_convertible_v<T, B>) ControlFlow(Break<T> b)
+      : flow_{std::in_place_index<0>, B(std::move(b.value))} {}
   template <class T>
     requires std::is_constructible_v<C, T>
-  constexpr ControlFlow(Continue<T> c) : flow_{std::in_place_index<1>, C(std::move(c.value))} {}
+  constexpr explicit(!std::is_convertible_v<T, C>) ControlFlow(Continue<T> c)
+      : flow_{std::in_place_index<1>, C(std::move(c.value))} {}
 
   constexpr bool is_break() const noexcept { return flow_.index() == 0; }
   constexpr bool is_continue() const noexcept { return flow_.index() == 1; }

@@ -6,6 +6,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace perfring {
 namespace {
@@ -34,6 +35,16 @@ static_assert(std::is_constructible_v<ControlFlow<std::string, int>, Break<const
 static_assert(!std::is_constructible_v<ControlFlow<std::string, int>, Continue<const char*>>);
 static_assert(std::is_constructible_v<ControlFlow<std::unique_ptr<int>, int>, Break<int*>>);
 static_assert(std::is_constructible_v<ControlFlow<int, std::unique_ptr<int>>, Continue<int*>>);
+
+// What converts only when asked to is not converted by a callback's `return`: 5 is no vector of 5.
+template <class From, class Flow>
+constexpr bool returns = std::is_convertible_v<From, Flow>;
+static_assert(returns<Break<const char*>, ControlFlow<std::string, int>>);
+static_assert(returns<Continue<int>, ControlFlow<int, long>>);
+static_assert(!returns<Continue<int>, ControlFlow<int, std::vector<int>>>);
+static_assert(!returns<Break<int>, ControlFlow<std::vector<int>, int>>);
+static_assert(!returns<Break<int*>, ControlFlow<std::unique_ptr<int>, int>>);
+static_assert(!returns<Continue<int*>, ControlFlow<int, std::unique_ptr<int>>>);
 static_assert(std::is_same_v<ControlFlow<char, int>::BreakType, char>);
 static_assert(std::is_same_v<ControlFlow<char, int>::ContinueType, int>);
 

@@ -1,4 +1,5 @@
-// Built with -fno-exceptions -fno-rtti (see BUILD.bazel): the whole of the library can be used.
+// Built with -fno-exceptions -fno-rtti, as are the library's own sources here (see BUILD.bazel):
+// the whole of it can be used.
 
 #include <cstdio>
 
@@ -15,8 +16,16 @@ int main() {
   events = ring.fold(events, [](int n, const perfring::PerfEvent& event) {
     return std::holds_alternative<perfring::Lost>(event) ? n + 1 : n;
   });
+  using Flow = perfring::ControlFlow<int, int>;
+  const Flow flow = ring.try_fold(events, [](int n, const perfring::PerfEvent& event) -> Flow {
+    if (std::holds_alternative<perfring::Malformed>(event)) return perfring::Break{n};
+    return perfring::Continue{n + 1};
+  });
+  events += flow.is_continue() ? flow.continue_value() : 1;
   const auto buffer = perfring::PerfBuffer::open(0, 3);
   const bool refused = !buffer && !buffer.error().message().empty();
-  return events == 0 && refused ? 0 : 1;
+  const auto array = perfring::PerfEventArray::from_fd(-1);
+  const bool unknown = !array && !array.error().explain().empty();
+  return events == 0 && refused && unknown ? 0 : 1;
 #endif
 }

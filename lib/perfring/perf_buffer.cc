@@ -1,7 +1,9 @@
 #include "perfring/perf_buffer.h"
 
 #include <linux/perf_event.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <optional>
 
@@ -23,7 +25,10 @@ perf_event_attr attributes(const PerfBufferOptions& options) {
     attr.wakeup_events = 1;
   } else {
     attr.watermark = 1;
-    attr.wakeup_watermark = options.wakeup_watermark;
+    // As 64-bit kernels do themselves; 32-bit ones take 2^31 and more for a negative number
+    // (kernel/events/ring_buffer.c: ring_buffer_init() at v6.18).
+    attr.wakeup_watermark = static_cast<__u32>(
+        std::min<std::size_t>(options.wakeup_watermark, options.page_count * os::page_size()));
   }
   return attr;
 }
@@ -65,22 +70,34 @@ std::expected<PerfBuffer, PerfBufferError> PerfBuffer::open(std::uint32_t cpu,
   return PerfBuffer{*std::move(event), *std::move(mapping), *ring};
 }
 
+PerfBuffer::PerfBuffer(os::Fd event, os::Mapping mapping, Ring<> ring) noexcept
+    : event_{std::move(event)}, mapping_{std::move(mapping)}, ring_{ring}, opener_{::getpid()} {}
+
 PerfBuffer::PerfBuffer(PerfBuffer&& other) noexcept
     : event_{std::move(other.event_)},
       mapping_{std::move(other.mapping_)},
-      ring_{std::exchange(other.ring_, Ring<>::empty())} {}
+      ring_{std::exchange(other.ring_, Ring<>::empty())},
+      opener_{other.opener_} {}
 
 PerfBuffer& PerfBuffer::operator=(PerfBuffer&& other) noexcept {
   PerfBuffer taken{std::move(other)};
   std::swap(event_, taken.event_);
   std::swap(mapping_, taken.mapping_);
   std::swap(ring_, taken.ring_);
+  std::swap(opener_, taken.opener_);
   return *this;  // what this held before is destroyed with `taken`
 }
 
 PerfBuffer::~PerfBuffer() {
+  if (event_.get() < 0) return;
+  if (::getpid() != opener_) {
+    // fork() copied the descriptor, but not the mapping (kernel/events/core.c: perf_mmap() sets
+    // VM_DONTCOPY at v6.18): by now, other memory may lie there.
+    mapping_.forget();
+    return;
+  }
   // The map entry keeps the event itself alive, so it must be told to stop.
-  if (event_.get() >= 0) static_cast<void>(os::perf_event_disable(event_.get()));
+  static_cast<void>(os::perf_event_disable(event_.get()));
 }
 
 }  // namespace perfring

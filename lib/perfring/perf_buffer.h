@@ -1,6 +1,8 @@
 #ifndef PERFRING_PERF_BUFFER_H_
 #define PERFRING_PERF_BUFFER_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -19,7 +21,8 @@ struct PerfBufferOptions {
   std::size_t page_count = 2;
   // 0: after every record, which costs the writer about 10 us each time. Else after more than
   // this many bytes have been written since the last time; what lies below it, and what follows
-  // a full ring, is announced by nobody, so poll with a timeout.
+  // a full ring, is announced by nobody, so poll with a timeout. More than the ring's size is taken
+  // as its size.
   std::uint32_t wakeup_watermark = 0;
 };
 
@@ -29,6 +32,9 @@ struct PerfBufferOptions {
 //
 // Lifetime: move-only. Destroying it disables the event, unmaps the ring and closes the event.
 // Events borrow from the ring until the callback returns.
+// fork(2): the ring stays with the process that opened it. In a forked child, readable() and the
+// drains end in SIGSEGV, and destroying the child's copy only closes its descriptor; until then,
+// or until it calls exec, that keeps the parent's event and, for a PerfEventArrayBuffer, its entry.
 // Threads: one at a time.
 // Errors: open alone fails; drains do not.
 class PerfBuffer {
@@ -67,12 +73,12 @@ class PerfBuffer {
   int fd() const noexcept { return event_.get(); }
 
  private:
-  PerfBuffer(os::Fd event, os::Mapping mapping, Ring<> ring) noexcept
-      : event_{std::move(event)}, mapping_{std::move(mapping)}, ring_{ring} {}
+  PerfBuffer(os::Fd event, os::Mapping mapping, Ring<> ring) noexcept;
 
   os::Fd event_;  // destroyed last: closed after the unmapping
   os::Mapping mapping_;
   Ring<> ring_;
+  pid_t opener_;  // in any other process, the event is that one's to stop
 };
 
 }  // namespace perfring

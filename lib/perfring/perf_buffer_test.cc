@@ -5,11 +5,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -59,11 +61,20 @@ TEST_F(PerfBufferS7, OpensABpfOutputEventOnOneCpuForAllProcesses) {
 }
 
 TEST_F(PerfBufferS7, AWatermarkTakesThePlaceOfOneWakeupForEachRecord) {
-  for (const std::uint32_t watermark : {1U, 8192U, 0xffff'ffffU}) {
+  const auto ring = static_cast<std::uint32_t>(4 * kPage);
+  // More than the ring is the ring: a 32-bit kernel takes 2^31 and more for a negative number, and
+  // never wakes anybody (K30 of the harness's facts).
+  for (const auto& [watermark, asked] :
+       std::initializer_list<std::pair<std::uint32_t, std::uint32_t>>{{1, 1},
+                                                                      {8192, 8192},
+                                                                      {ring, ring},
+                                                                      {ring + 1, ring},
+                                                                      {1U << 31, ring},
+                                                                      {0xffff'ffff, ring}}) {
     ASSERT_TRUE(PerfBuffer::open(0, {.page_count = 4, .wakeup_watermark = watermark}).has_value());
     perf_event_attr expected = bpf_output();
     expected.watermark = 1;
-    expected.wakeup_watermark = watermark;
+    expected.wakeup_watermark = asked;
     expect_event(kernel_.event, expected);
   }
 }
@@ -201,6 +212,30 @@ TEST_F(PerfBufferS7, AnEventMayBeDescriptor0) {
   EXPECT_FALSE(FakeKernel::is_open(0));
   ::dup2(saved, 0);
   ::close(saved);
+}
+
+// A forked child's copy shares the event with the parent's, and has no mapping of the ring (K36 of
+// the harness's facts): what lies at its address there is somebody else's.
+TEST_F(PerfBufferS7, AForkedChildsCopyLeavesTheParentsEventAndTheMemoryAlone) {
+  auto buffer = PerfBuffer::open(0);
+  ASSERT_TRUE(buffer.has_value());
+  const int fd = buffer->fd();
+  kernel_.calls.clear();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    {
+      const PerfBuffer taken = *std::move(buffer);
+    }
+    const bool own = PerfBuffer::open(0).has_value();  // what it opens itself is its own
+    ::_exit((kernel_.calls.size() == 3 && own ? 0 : 1) + (FakeKernel::is_open(fd) ? 2 : 0) +
+            (FakeKernel::mappings() == 1 ? 0 : 4));
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "1: told the kernel, 2: left it open, 4: unmapped memory";
+  buffer = PerfBuffer::open(1);
+  EXPECT_EQ(kernel_.calls.at(2), "disable " + std::to_string(fd) + ", mapped");
 }
 
 class PerfBufferFails : public PerfBufferS7 {

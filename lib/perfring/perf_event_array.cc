@@ -18,6 +18,11 @@ std::string name_of(int map_fd) {
   return "map fd " + std::to_string(map_fd);
 }
 
+// What the kernel says of descriptor -1.
+std::error_code no_map() {
+  return std::make_error_code(std::errc::bad_file_descriptor);
+}
+
 }  // namespace
 
 std::expected<PerfEventArray, PerfEventArrayError> PerfEventArray::over(os::Fd map) {
@@ -57,19 +62,22 @@ std::expected<PerfEventArrayBuffer, PerfEventArrayError> PerfEventArray::open(
 
 std::expected<PerfEventArrayBuffer, PerfEventArrayError> PerfEventArray::open(
     std::uint32_t index, const PerfBufferOptions& options) {
+  const auto not_updated = [&](std::error_code io_error) {
+    return std::unexpected(PerfEventArrayError{
+        PerfBufferError{PerfBufferError::Kind::IOError, io_error, index, options.page_count}});
+  };
+  if (!map_) return not_updated(no_map());
   auto buffer = PerfBuffer::open(index, options);
   if (!buffer) return std::unexpected(PerfEventArrayError{buffer.error()});
   const auto updated =
       os::bpf_map_update(map_->get(), index, static_cast<std::uint32_t>(buffer->fd()));
-  if (!updated) {
-    return std::unexpected(PerfEventArrayError{PerfBufferError{
-        PerfBufferError::Kind::IOError, updated.error(), index, options.page_count}});
-  }
+  if (!updated) return not_updated(updated.error());
   return PerfEventArrayBuffer{*std::move(buffer), map_};
 }
 
 std::expected<void, PerfEventArrayError> PerfEventArray::pin(
     const std::filesystem::path& path) const {
+  if (!map_) return failed("bpf_obj_pin", path.string(), no_map());
   const auto pinned = os::bpf_pin(map_->get(), path.c_str());
   if (!pinned) return failed("bpf_obj_pin", path.string(), pinned.error());
   return {};

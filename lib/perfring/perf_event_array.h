@@ -15,13 +15,21 @@
 
 namespace perfring {
 
-// A PerfBuffer that an entry of a PerfEventArray names. Mirrors aya's PerfEventArrayBuffer.
+// A PerfBuffer that an entry of a PerfEventArray names. Mirrors aya's PerfEventArrayBuffer. It
+// does what a PerfBuffer does but is none: one that was moved out of it would lose the map.
 //
 // Lifetime: keeps the array's open map file alive, since the kernel empties the entries that were
 // put through a file when that file is last closed (kernel/bpf/arraymap.c:
 // perf_event_fd_array_release() at v6.18). Destroying it stops the event but leaves the entry,
 // as aya does: outputs to it then fail with -EOPNOTSUPP.
-class PerfEventArrayBuffer : public PerfBuffer {
+class PerfEventArrayBuffer : private PerfBuffer {
+ public:
+  using PerfBuffer::fd;
+  using PerfBuffer::fold;
+  using PerfBuffer::for_each;
+  using PerfBuffer::readable;
+  using PerfBuffer::try_fold;
+
  private:
   friend class PerfEventArray;
   PerfEventArrayBuffer(PerfBuffer buffer, std::shared_ptr<const os::Fd> map) noexcept
@@ -33,9 +41,13 @@ class PerfEventArrayBuffer : public PerfBuffer {
 // A map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY: the place that BPF programs name when they call
 // bpf_perf_event_output(). Entry i is for output from CPU i. Mirrors aya's PerfEventArray.
 //
+// Lifetime: move-only. Moved from, it has no map: fd() is -1, open and pin fail with EBADF.
 // Threads: open and pin may be called by several; each buffer belongs to one at a time.
 class PerfEventArray {
  public:
+  PerfEventArray(PerfEventArray&&) noexcept = default;
+  PerfEventArray& operator=(PerfEventArray&&) noexcept = default;
+
   // Over an open map, by a second descriptor of the same open file: the caller keeps `map_fd`.
   static std::expected<PerfEventArray, PerfEventArrayError> from_fd(int map_fd);
   // Over a map pinned at `path` on a bpffs. This is another open file of the same map.
@@ -54,14 +66,14 @@ class PerfEventArray {
   std::expected<void, PerfEventArrayError> pin(const std::filesystem::path& path) const;
 
   // The map's descriptor, owned by this object.
-  int fd() const noexcept { return map_->get(); }
+  int fd() const noexcept { return map_ ? map_->get() : -1; }
 
  private:
   explicit PerfEventArray(os::Fd map) : map_{std::make_shared<const os::Fd>(std::move(map))} {}
 
   static std::expected<PerfEventArray, PerfEventArrayError> over(os::Fd map);
 
-  std::shared_ptr<const os::Fd> map_;
+  std::shared_ptr<const os::Fd> map_;  // none if moved from
 };
 
 }  // namespace perfring

@@ -14,7 +14,9 @@
 #include <span>
 #include <string>
 #include <system_error>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "perfring/testing/fake_kernel.h"
 
@@ -63,6 +65,41 @@ TEST_F(Array, IsOverNoOtherTypeOfMap) {
   ASSERT_NE(error, nullptr);
   EXPECT_EQ(error->map_type, static_cast<std::uint32_t>(BPF_MAP_TYPE_RINGBUF));
   EXPECT_FALSE(PerfEventArray::from_pin("/sys/fs/bpf/pin").has_value());
+}
+
+// One owner, as in aya; a buffer shares the map's file, not the array.
+static_assert(!std::is_copy_constructible_v<PerfEventArray>);
+static_assert(!std::is_copy_assignable_v<PerfEventArray>);
+static_assert(std::is_nothrow_move_constructible_v<PerfEventArray>);
+static_assert(std::is_nothrow_move_assignable_v<PerfEventArray>);
+
+TEST_F(Array, MovedFromItHasNoMapAndSaysSo) {
+  auto first = PerfEventArray::from_fd(map_fd_);
+  ASSERT_TRUE(first.has_value());
+  const int fd = first->fd();
+  {
+    PerfEventArray second{*std::move(first)};
+    EXPECT_EQ(second.fd(), fd);
+    kernel_.calls.clear();
+    EXPECT_EQ(first->fd(), -1);
+    const auto buffer = first->open(3, 4);
+    ASSERT_FALSE(buffer.has_value());
+    const auto error = std::get<PerfBufferError>(buffer.error().cause);
+    EXPECT_EQ(error.kind, PerfBufferError::Kind::IOError);
+    EXPECT_EQ(error.io_error, std::error_code(EBADF, std::generic_category()));
+    EXPECT_EQ(error.cpu, 3U);
+    EXPECT_EQ(error.page_count, 4U);
+    const auto pinned = first->pin("/sys/fs/bpf/one");
+    ASSERT_FALSE(pinned.has_value());
+    EXPECT_EQ(std::get<SyscallError>(pinned.error().cause).io_error,
+              std::error_code(EBADF, std::generic_category()));
+    EXPECT_THAT(kernel_.calls, ElementsAre()) << "nobody is asked";
+    *first = std::move(second);
+    EXPECT_EQ(first->fd(), fd);
+    EXPECT_EQ(second.fd(), -1);
+  }
+  EXPECT_TRUE(FakeKernel::is_open(fd));
+  EXPECT_TRUE(first->open(0).has_value());
 }
 
 // A BPF program of type 4 answers like a map of type 4, but for the sizes.
@@ -133,6 +170,44 @@ TEST_F(Array, ABufferKeepsTheMapOpen) {
     EXPECT_TRUE(FakeKernel::is_open(fd));
   }
   EXPECT_FALSE(FakeKernel::is_open(fd));
+}
+
+// A PerfBuffer made of it would leave the map behind, and with its file the entry.
+static_assert(!std::is_constructible_v<PerfBuffer, PerfEventArrayBuffer>);
+static_assert(!std::is_assignable_v<PerfBuffer&, PerfEventArrayBuffer>);
+static_assert(!std::is_convertible_v<PerfEventArrayBuffer&, PerfBuffer&>);
+static_assert(!std::is_convertible_v<PerfEventArrayBuffer*, PerfBuffer*>);
+static_assert(!std::is_copy_constructible_v<PerfEventArrayBuffer>);
+static_assert(std::is_nothrow_move_constructible_v<PerfEventArrayBuffer>);
+static_assert(std::is_nothrow_move_assignable_v<PerfEventArrayBuffer>);
+
+TEST_F(Array, ABufferDrainsAsAPerfBufferDoes) {
+  auto buffer = PerfEventArray::from_fd(map_fd_).value().open(0);
+  ASSERT_TRUE(buffer.has_value());
+  EXPECT_EQ(buffer->fd(), static_cast<int>(kernel_.updated.second));
+  const auto emit = [&](std::uint64_t position) {
+    const perf_event_header header{PERF_RECORD_SAMPLE, 0, 16};
+    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    const std::uint64_t length = 4;
+    const std::uint64_t next = position + 16;
+    ASSERT_EQ(::pwrite(buffer->fd(), &header, 8, static_cast<off_t>(page + position)), 8);
+    ASSERT_EQ(::pwrite(buffer->fd(), &length, 8, static_cast<off_t>(page + position + 8)), 8);
+    ASSERT_EQ(::pwrite(buffer->fd(), &next, 8, offsetof(perf_event_mmap_page, data_head)), 8);
+  };
+  EXPECT_FALSE(std::as_const(*buffer).readable());
+  for (std::uint64_t i = 0; i < 4; ++i) emit(16 * i);
+  EXPECT_TRUE(std::as_const(*buffer).readable());
+  const auto broken = buffer->try_fold(7, [](int n, const PerfEvent&) -> ControlFlow<int, int> {
+    if (n == 8) return Break{n};
+    return Continue{n + 1};
+  });
+  EXPECT_EQ(broken.break_value(), 8);
+  int events = 0;
+  buffer->for_each([&](const PerfEvent&) { ++events; });
+  EXPECT_EQ(events, 2);
+  emit(64);
+  EXPECT_EQ(buffer->fold(5, [](int n, const PerfEvent&) { return n + 1; }), 6);
+  EXPECT_FALSE(buffer->readable());
 }
 
 TEST_F(Array, PinsAndPinnedOnesGoByTheirPath) {

@@ -8,7 +8,7 @@
 
 #include "harness/live/bpf/emit.h"
 
-char LICENSE[] SEC("license") = "GPL";  // bpf_perf_event_output() is for GPL programs
+char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() asks for GPL-compatible
 
 struct {
   __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);

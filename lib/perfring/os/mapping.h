@@ -35,6 +35,9 @@ class Mapping {
 
   std::span<std::byte> bytes() const noexcept { return bytes_; }
 
+  // Holds none from now on, and leaves the memory as it is.
+  void forget() noexcept { bytes_ = {}; }
+
  private:
   explicit Mapping(std::span<std::byte> bytes) noexcept : bytes_{bytes} {}
 

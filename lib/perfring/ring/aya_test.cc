@@ -10,6 +10,7 @@
 
 #include "perfring/ring/ring.h"
 #include "perfring/ring/testing/fake_ring.h"
+#include "perfring/ring/testing/ring_over.h"
 #include "perfring/ring/testing/seen.h"
 
 namespace perfring {
@@ -19,6 +20,7 @@ using testing::drain;
 using ::testing::ElementsAre;
 using testing::FakeRing;
 using ::testing::IsEmpty;
+using testing::ring_over;
 using testing::Seen;
 
 constexpr std::size_t kPage = 4096;
@@ -36,10 +38,6 @@ std::vector<std::byte> cafebabe() {
 }
 std::vector<std::byte> badcafe() {
   return kLittle ? bytes({0xfe, 0xca, 0xad, 0x0b}) : bytes({0x0b, 0xad, 0xca, 0xfe});
-}
-
-Ring<> ring_over(const FakeRing& fake) {
-  return *Ring<>::over(fake.page(), fake.data());
 }
 
 TEST(Aya, NoEvents) {

@@ -86,14 +86,14 @@ check() {
 
 check x86_64-linux-gnu 'mov[lq] .*\(%rdi\)' '(mfence|lock).*;.*mov.*\(%rdi\)' '\(%rdi\).*\(%rdi\)'
 check aarch64-linux-gnu 'ldr .*; dmb ishld' 'dmb ish; str ' 'ldr .*ldr '
-check riscv64-linux-gnu 'lw|ld .*; fence r, ?rw' 'fence rw, ?rw; sd ' 'ld .*ld '
+check riscv64-linux-gnu '(lw|ld) .*; fence r, ?rw' 'fence rw, ?rw; sd ' 'ld .*ld '
 check powerpc64le-linux-gnu '(lwz|ld) .*; lwsync' '; ?sync; std|^ ?sync; std' 'ld .*ld '
 check s390x-linux-gnu '(l|lg|llgf|ng) ' 'bcr 1[45], ?(0|%r0); stg ' 'lg .*lg '
 
 # 32-bit hosts: data_head is one load of its low word, at +4 where the high word comes first.
 check armv7-linux-gnueabihf 'ldr r0, \[r0\]; dmb ish' 'dmb ish;.*(strd|stm|str)' 'ldr.*ldr'
 check i686-linux-gnu 'movl \(%e..\), %eax' '(mfence|lock).*;.*mov' 'mov.*mov'
-check powerpc-linux-gnu 'lwz 3, 4\(3\); lwsync' 'sync;.*stw' 'lwz.*lwz'
+check powerpc-linux-gnu 'lwz 3, 4\(3\); lwsync' '(^|; ?) ?sync;.*stw' 'lwz.*lwz'
 
 # Each access is made, whatever stands beside it and whatever the bytes were written as. COMPILER and
 # its options, then a regular expression for two loads of data_head, for two stores of data_tail,

@@ -77,9 +77,10 @@ class Ring {
   // with `init` and then with what f continued with. Returns f's Break if it broke off, else
   // Continue with the last value.
   template <std::movable C, class F>
-    requires std::invocable<F&, C, PerfEvent>
-  [[gnu::always_inline]] auto try_fold(C init, F&& f) -> std::invoke_result_t<F&, C, PerfEvent> {
-    using Flow = std::invoke_result_t<F&, C, PerfEvent>;
+    requires std::invocable<F&, C, const PerfEvent&>
+  [[gnu::always_inline]] auto try_fold(C init, F&& f)
+      -> std::invoke_result_t<F&, C, const PerfEvent&> {
+    using Flow = std::invoke_result_t<F&, C, const PerfEvent&>;
     static_assert(internal::is_control_flow<Flow>, "try_fold's f returns a ControlFlow<B, C>");
     static_assert(std::same_as<typename Flow::ContinueType, C>,
                   "f must continue with the type of init: ControlFlow<B, decltype(init)>");
@@ -99,7 +100,7 @@ class Ring {
 
   // The same for an f(C, PerfEvent) -> C that never breaks off. Returns the last value.
   template <std::movable C, class F>
-    requires std::convertible_to<std::invoke_result_t<F&, C, PerfEvent>, C>
+    requires std::convertible_to<std::invoke_result_t<F&, C, const PerfEvent&>, C>
   [[nodiscard]] [[gnu::always_inline]] C fold(C init, F&& f) {
     internal::Drain<M>{area_}.run([&](const PerfEvent& event) __attribute__((always_inline)) {
       C next = std::invoke(f, std::move(init), event);  // f may hand back `init` itself
@@ -111,7 +112,7 @@ class Ring {
 
   // The same for an f(PerfEvent) that returns nothing.
   template <class F>
-    requires std::is_void_v<std::invoke_result_t<F&, PerfEvent>>
+    requires std::is_void_v<std::invoke_result_t<F&, const PerfEvent&>>
   [[gnu::always_inline]] void for_each(F&& f) {
     internal::Drain<M>{area_}.run([&f](const PerfEvent& event) __attribute__((always_inline)) {
       std::invoke(f, event);

@@ -10,6 +10,7 @@
 
 #include "perfring/ring/ring.h"
 #include "perfring/ring/testing/ledger.h"
+#include "perfring/ring/testing/ring_over.h"
 
 namespace perfring {
 namespace {
@@ -18,13 +19,10 @@ using testing::copy;
 using testing::drain;
 using testing::Ledger;
 using testing::payload;
+using testing::ring_over;
 using testing::Seen;
 
 constexpr std::size_t kSize = 65536;
-
-Ring<> ring_over(Ledger& ledger) {
-  return *Ring<>::over(ledger.page(), ledger.fake().data());
-}
 
 void expect_all_delivered(Ledger& ledger) {
   ASSERT_EQ(drain(ring_over(ledger)), ledger.expected());

@@ -10,21 +10,19 @@
 
 #include "perfring/ring/ring.h"
 #include "perfring/ring/testing/ledger.h"
+#include "perfring/ring/testing/ring_over.h"
 
 namespace perfring {
 namespace {
 
 using testing::drain;
+using testing::FakeRing;
 using testing::Ledger;
 using testing::payload;
+using testing::ring_over;
 using testing::Seen;
 
 constexpr std::size_t kSize = 65536;
-
-template <class M>
-Ring<M> ring_over(Ledger& ledger) {
-  return *Ring<M>::over(ledger.page(), ledger.fake().data());
-}
 
 // Counts the 64-bit loads of each word of the ring, and damages it once loaded.
 struct DamagesWords : DefaultMemory {
@@ -84,6 +82,26 @@ TEST(RingS10, TheHeaderOfEachKindIsLoadedOnceAndBelieved) {
     }
     EXPECT_EQ(ledger.page().data_tail, ledger.fake().head());
   }
+}
+
+TEST(RingS10, AHeaderIsLoadedOnceAndEveryCheckIsMadeOnThatCopy) {
+  FakeRing fake{kSize, kSize - 3000};
+  std::vector<std::size_t> headers;
+  std::vector<Seen> written;
+  const auto add = [&](std::size_t raw) {
+    headers.push_back(fake.head() % kSize / 8);
+    fake.sample(payload(raw));
+    written.push_back(Seen::sample(payload(raw)));
+  };
+  for (int i = 0; i < 300; ++i) add(i % 40 < 25 ? 12 : static_cast<std::size_t>(4 + 8 * (i % 9)));
+  DamagesWords::data = fake.data().data();
+  DamagesWords::loads.assign(kSize / 8, 0);
+  const std::vector<Seen> seen = drain(ring_over<DamagesWords>(fake));
+  ASSERT_EQ(seen.size(), written.size());
+  for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i].bytes, written[i].bytes) << i;
+  for (const std::size_t header : headers) EXPECT_EQ(DamagesWords::loads[header], 1) << header;
+  EXPECT_EQ(std::ranges::count(DamagesWords::loads, 0),
+            static_cast<long>(kSize / 8 - headers.size()));
 }
 
 // Raises each raw size once it has been loaded: if it is loaded again, it must be checked again.

@@ -1,5 +1,5 @@
-// S1 to S6, S9 and S10 of ring.h, one test or more for each line. (S7 is PerfBuffer's; S8 has
-// ring_hostile_test.cc.)
+// S1 to S6 and S9 of ring.h, one test or more for each line. (S7 is PerfBuffer's; S8 has
+// ring_hostile_test.cc, S10 ring_once_test.cc.)
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 
 #include "perfring/ring/ring.h"
 #include "perfring/ring/testing/fake_ring.h"
+#include "perfring/ring/testing/ring_over.h"
 #include "perfring/ring/testing/seen.h"
 
 namespace perfring {
@@ -23,14 +24,10 @@ using ::testing::ElementsAre;
 using testing::FakeRing;
 using ::testing::IsEmpty;
 using testing::payload;
+using testing::ring_over;
 using testing::Seen;
 
 constexpr std::size_t kSize = 65536;
-
-template <class M = DefaultMemory>
-Ring<M> ring_over(const FakeRing& fake) {
-  return *Ring<M>::over(fake.page(), fake.data());
-}
 
 // Writes down each access but the reads of records, of which it notes the first after a fence.
 struct Tracing : DefaultMemory {
@@ -257,43 +254,6 @@ TEST(RingS9, ATailOf32BitsIsAsGood) {
   fake.sample(payload(4));
   EXPECT_EQ(drain(ring_over(fake)).size(), 1U);
   EXPECT_EQ(fake.page().data_tail, 80U);
-}
-
-// Counts the loads of each word of the ring, and damages every header that has been loaded.
-struct Once : DefaultMemory {
-  static inline std::byte* data;
-  static inline std::vector<int> loads;
-
-  template <class T>
-  static T read(const std::byte* address) {
-    const T value = DefaultMemory::read<T>(address);
-    if constexpr (sizeof(T) == 8) {
-      if (address >= data && address < data + kSize) {
-        loads[static_cast<std::size_t>(address - data) / 8] += 1;
-        std::memset(data + (address - data), 0xff, 8);
-      }
-    }
-    return value;
-  }
-};
-
-TEST(RingS10, AHeaderIsLoadedOnceAndEveryCheckIsMadeOnThatCopy) {
-  FakeRing fake{kSize, kSize - 3000};
-  std::vector<std::size_t> headers;
-  std::vector<Seen> written;
-  const auto add = [&](std::size_t raw) {
-    headers.push_back(fake.head() % kSize / 8);
-    fake.sample(payload(raw));
-    written.push_back(Seen::sample(payload(raw)));
-  };
-  for (int i = 0; i < 300; ++i) add(i % 40 < 25 ? 12 : static_cast<std::size_t>(4 + 8 * (i % 9)));
-  Once::data = fake.data().data();
-  Once::loads.assign(kSize / 8, 0);
-  const std::vector<Seen> seen = drain(ring_over<Once>(fake));
-  ASSERT_EQ(seen.size(), written.size());
-  for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i].bytes, written[i].bytes) << i;
-  for (const std::size_t header : headers) EXPECT_EQ(Once::loads[header], 1) << header;
-  EXPECT_EQ(std::ranges::count(Once::loads, 0), static_cast<long>(kSize / 8 - headers.size()));
 }
 
 }  // namespace

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# The scripts of CI, without what they run: their arguments, and how .ci/run ends.
+# usage: ci_test.sh, in the workspace's folder
+set -u
+failures=0
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cp -RL .ci ci "$folder"
+cd "$folder" || exit 1
+
+expect() { # STATUS REGEX COMMAND...: its exit code, and what its last line says
+  local status=$1 regex=$2 said
+  shift 2
+  said=$("$@" 2>&1)
+  local ended=$?
+  [ $ended -eq "$status" ] || { echo "FAILED: $* ended with $ended: $said"; failures=$((failures + 1)); }
+  tail -n 1 <<<"$said" | grep -qE "$regex" ||
+    { echo "FAILED: $*: the last line is not /$regex/: $said"; failures=$((failures + 1)); }
+}
+
+# Jobs that would leave a trace, and a set-up that does nothing.
+for job in setup format default asan-ubsan tsan; do
+  cp "ci/$job" "ci/$job.real"
+  printf '#!/bin/sh\necho %s >>started\n[ -z "$PERFRING_COUNTS" ] || echo %s >$PERFRING_COUNTS/%s.json\n' \
+    "$job" "'{\"passed\": 2, \"failed\": 0, \"skipped\": 1}'" "$job" >"ci/$job"
+done
+expect 0 'usage: .ci/run ' .ci/run --help
+expect 2 "unknown argument 'x'" .ci/run x
+[ ! -e started ] || { echo "FAILED: .ci/run started $(tr '\n' ' ' <started)"; failures=$((failures + 1)); }
+expect 0 '^8 passed, 0 failed, 4 skipped$' .ci/run
+printf '#!/bin/sh\nexit 3\n' >ci/tsan
+expect 1 '^6 passed, 1 failed, 3 skipped$' .ci/run
+printf '#!/bin/sh\nexit 3\n' >ci/setup
+expect 1 '^0 passed, 1 failed, 0 skipped$' .ci/run
+
+for job in default asan-ubsan tsan; do
+  mv "ci/$job.real" "ci/$job"
+  expect 0 "usage: ci/$job \[BAZEL FLAG" "ci/$job" --help
+done
+
+# A test outside the sandbox whose result Bazel would keep.
+configured() { # TAGS
+  echo '{"id": {"targetConfigured": {"label": "//a:a_test"}}, "configured": {"tag": ['"$1"']}}' >events
+}
+configured '"no-sandbox"'
+expect 1 '^job: 0 passed, 1 failed' ci/count_tests job 0 events
+grep -q '//a:a_test.*tagged external' <<<"$(ci/count_tests job 0 events)" ||
+  { echo "FAILED: the test without a tag is not named"; failures=$((failures + 1)); }
+configured '"external", "no-sandbox"'
+if grep -q '//a:a_test' <<<"$(ci/count_tests job 0 events)"; then
+  echo "FAILED: a test that has its tag is named"
+  failures=$((failures + 1))
+fi
+
+[ $failures -eq 0 ] && echo "CI's scripts do as they are told"
+exit $((failures != 0))
