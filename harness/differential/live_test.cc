@@ -9,6 +9,7 @@
 
 #include "harness/differential/campaign.h"
 #include "harness/differential/live_reference.h"
+#include "harness/differential/recorded.h"
 #include "harness/live/live_kernel.h"
 #include "perfring/os/cpus.h"
 
@@ -49,6 +50,14 @@ TEST_F(DifferentialTest, RandomScriptsShowTheSameOnBothKernels) {
 
 TEST_F(DifferentialTest, LongScriptsShowTheSameOnBothKernels) {
   expect_equal({.seed = 1000, .scripts = 20, .steps_max = 1000, .cpu = cpu_});
+}
+
+// What other kernels did once, and these do now.
+TEST_F(DifferentialTest, TheScriptsOfTheTracesShowTheSameOnBothKernels) {
+  for (const auto& [name, trace] : recorded()) {
+    const Outcome outcome = run_script(*emitter_, trace.script, cpu_);
+    if (outcome.finding) ADD_FAILURE() << name << "\n" << explain(*outcome.finding);
+  }
 }
 
 TEST_F(DifferentialTest, RefusesWhatALiveKernelIsNot) {

@@ -5,31 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <cstdlib>
-#include <fstream>
 #include <functional>
-#include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "harness/differential/recorded.h"
 
 namespace perfring::differential {
 namespace {
-
-// The checked-in traces: their names, and themselves.
-std::vector<std::pair<std::string, Trace>> recorded() {
-  std::vector<std::pair<std::string, Trace>> traces;
-  std::istringstream paths{std::getenv("TRACES")};
-  for (std::string path; paths >> path;) {
-    std::ifstream in{path};
-    std::ostringstream text;
-    text << in.rdbuf();
-    auto trace = parse_trace(text.str());
-    if (!trace) throw std::runtime_error(path + ": " + trace.error());
-    traces.emplace_back(path, *std::move(trace));
-  }
-  return traces;
-}
 
 std::optional<Difference> replay(const Trace& trace) {
   Tally tally;
