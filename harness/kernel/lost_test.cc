@@ -184,6 +184,22 @@ TEST(Tail, CountsModuloTheRing) {
   }
 }
 
+// K12, K17: with a tail off the grid the free space can be what is needed, to the byte.
+TEST(Tail, OffTheGridLeavesRoomThatFitsExactly) {
+  for (const bool backward : {false, true}) {
+    RingSetup setup;
+    setup.attr.write_backward = backward;
+    TestRing ring{setup};
+    ASSERT_EQ(ring.output(4), 0);
+    ring.tail(backward ? 0 - std::uint64_t{32} : 32);
+    EXPECT_EQ(ring.output(4), -ENOSPC);  // 15 free
+    ring.rb().lost = 0;
+    ring.tail(backward ? 0 - std::uint64_t{33} : 33);
+    EXPECT_EQ(ring.output(4), 0);  // 16
+    EXPECT_EQ(ring.output(4), -ENOSPC);
+  }
+}
+
 // K18
 TEST(UserPage, IsNotBelieved) {
   TestRing ring;

@@ -22,10 +22,12 @@ struct Scene {
 };
 
 // One run of a scene, and what must hold of it.
-class Run {
+class Trial {
  public:
-  Run(const Scene& scene, const std::array<unsigned, kLevels>& at) : scene_{scene} {
+  Trial(const Scene& scene, const std::array<unsigned, kLevels>& at, unsigned again = kNever)
+      : scene_{scene} {
     ring_.cpu.at = at;
+    ring_.cpu.again = again;
     ring_.cpu.interrupt = [this](std::size_t level) { output(level); };
     ring_.cpu.barrier = [this] { covered_ = ring_.rb().head; };
     ring_.cpu.published = [this](__u64 head) { check_published(head); };
@@ -140,6 +142,7 @@ class Run {
   void check_flag() {
     bool overlooked = false;
     for (std::size_t i = 0; i < kLevels; ++i) overlooked |= refused_at_[i] && ring_.cpu.at[i] == 1;
+    overlooked |= refused_at_[0] && ring_.cpu.again == 1;
     const unsigned flag = perf_poll(*ring_.event);
     EXPECT_EQ(flag != 0, ring_.cpu.wakeups != 0);
     EXPECT_TRUE(flag == (written_ != 0 ? kReadable : 0u) || (overlooked && flag == 0));
@@ -189,9 +192,9 @@ std::size_t run_all(const Scene& scene) {
     for (unsigned middle = 0;; ++middle) {
       unsigned inner = 0;
       for (;; ++inner) {
-        const Run run{scene, {outer, middle, inner}};
+        const Trial trial{scene, {outer, middle, inner}};
         ++runs;
-        const auto& steps = run.steps();
+        const auto& steps = trial.steps();
         if (testing::Test::HasFailure()) {
           ADD_FAILURE() << "interrupted at " << outer << ", " << middle << ", " << inner;
           return runs;
@@ -199,13 +202,31 @@ std::size_t run_all(const Scene& scene) {
         if (steps[0] <= outer) return runs;
         if (steps[1] <= middle || steps[2] <= inner) break;
       }
-      if (const Run run{scene, {outer, middle, kNever}}; run.steps()[1] <= middle) break;
+      if (const Trial trial{scene, {outer, middle, kNever}}; trial.steps()[1] <= middle) break;
     }
   }
 }
 
 TEST(Nesting, InterruptedAnywhereNothingIsLost) {
   EXPECT_GT(run_all({.sizes{40, 13, 5}}), 1500u);
+}
+
+// Two interrupts, one after the other, at every pair of steps: the second can come while the first
+// one's record is being published.
+TEST(Nesting, InterruptedTwiceNothingIsLost) {
+  for (const std::uint64_t room : {std::uint64_t{kPage}, std::uint64_t{96}}) {
+    const Scene scene{.sizes{40, 13, 5}, .room = room, .start = kPage};
+    unsigned first = 0;
+    for (bool more = true; more; ++first) {
+      for (unsigned second = first;; ++second) {
+        const Trial trial{scene, {first, kNever, kNever}, second};
+        ASSERT_FALSE(HasFailure()) << "interrupted at " << first << " and " << second;
+        more = trial.steps()[0] > first;
+        if (trial.steps()[0] <= second) break;
+      }
+    }
+    EXPECT_GT(first, 10u);
+  }
 }
 
 TEST(Nesting, AcrossTheEndOfTheRing) {

@@ -60,10 +60,10 @@ int mmap_error(std::size_t size) {
 
 // K35
 TEST(Mmap, TakesNoDataPagesOrAPowerOfTwo) {
-  for (const std::size_t pages : {0, 1, 2, 4, 8, 64}) {
+  for (const std::size_t pages : {0u, 1u, 2u, 4u, 8u, 64u}) {
     EXPECT_EQ(mmap_error((1 + pages) * kPage), 0) << pages;
   }
-  for (const std::size_t pages : {3, 5, 6, 7, 9, 63}) {
+  for (const std::size_t pages : {3u, 5u, 6u, 7u, 9u, 63u}) {
     EXPECT_EQ(mmap_error((1 + pages) * kPage), -EINVAL) << pages;
   }
   EXPECT_EQ(mmap_error(0), -EINVAL);

@@ -49,31 +49,37 @@ class Shrinker {
   }
 
   template <class T>
-  bool usual(T Settings::* setting) {
+  void usual(T Settings::* setting) {
     Script candidate = best_;
     candidate.settings.*setting = Settings{}.*setting;
-    return accept(std::move(candidate));
+    accept(std::move(candidate));
   }
 
   bool plainer_settings() {
-    bool any = usual(&Settings::word) | usual(&Settings::pages) | usual(&Settings::sample_type) |
-               usual(&Settings::sample_id_all) | usual(&Settings::watermark) |
-               usual(&Settings::wakeup) | usual(&Settings::write_backward) |
-               usual(&Settings::overwrite) | usual(&Settings::start) | usual(&Settings::events) |
-               usual(&Settings::epoll);
+    const Settings before = best_.settings;
+    usual(&Settings::word);
+    usual(&Settings::pages);
+    usual(&Settings::sample_type);
+    usual(&Settings::sample_id_all);
+    usual(&Settings::watermark);
+    usual(&Settings::wakeup);
+    usual(&Settings::write_backward);
+    usual(&Settings::overwrite);
+    usual(&Settings::start);
+    usual(&Settings::events);
+    usual(&Settings::epoll);
     // RAW stays: the usual setting has it, and what is taken back would go round for ever.
     for (std::uint64_t bit = 1; bit <= best_.settings.sample_type; bit <<= 1) {
       Script candidate = best_;
       if (bit != PERF_SAMPLE_RAW) candidate.settings.sample_type &= ~bit;
-      any |= accept(std::move(candidate));
+      accept(std::move(candidate));
     }
     while (best_.settings.pages > 1) {
       Script candidate = best_;
       candidate.settings.pages /= 2;
       if (!accept(std::move(candidate))) break;
-      any = true;
     }
-    return any;
+    return best_.settings != before;
   }
 
   // Tries 0, then less and less less, down to the number before.
