@@ -21,7 +21,7 @@ struct Scene {
   std::uint64_t start = 0;
 };
 
-// One run of a scene, and what must hold of it.
+// One trial of a scene, and what must hold of it.
 class Trial {
  public:
   Trial(const Scene& scene, const std::array<unsigned, kLevels>& at, unsigned again = kNever)
@@ -185,7 +185,7 @@ class Trial {
 };
 
 // Every step of the outermost, of the one that interrupts it there, and of the one that interrupts
-// that; the last is interrupted, too, and that one is refused. Returns how many runs it took.
+// that; the last is interrupted, too, and that one is refused. Returns how many trials it took.
 std::size_t run_all(const Scene& scene) {
   std::size_t runs = 0;
   for (unsigned outer = 0;; ++outer) {
@@ -240,8 +240,8 @@ TEST(Nesting, WrittenBackward) {
 // Fits some of them, whoever comes first: records of 64, 48 and 32 bytes, and a LOST of 24.
 TEST(Nesting, InARingThatIsNearlyFullLossesAreExact) {
   for (const bool backward : {false, true}) {
-    for (const unsigned lost : {0u, 1u, 5u}) {
-      for (std::uint64_t room = 8; room <= 160; room += 24) {
+    for (const unsigned lost : {0u, 5u}) {
+      for (std::uint64_t room = 8; room <= 160; room += 32) {
         SCOPED_TRACE(std::to_string(room) + " free, " + std::to_string(lost) + " lost");
         run_all({.sizes{52, 33, 17},
                  .backward = backward,
