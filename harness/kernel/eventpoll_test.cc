@@ -146,7 +146,7 @@ TEST(Epoll, OneshotIsNoLongerAskedAfterItsReport) {
 // K28: the outer reports, and has taken the flag from the inner.
 TEST(Epoll, NestedReportsOnlyTheOuter) {
   TestRing ring;
-  eventpoll outer, inner;
+  eventpoll inner, outer;  // a target outlives its membership
   ASSERT_EQ(inner.add(*ring.event, kReadable, 1), 0);
   ASSERT_EQ(outer.add(inner, kReadable, 2), 0);
   EXPECT_EQ(wait(outer), kNothing);
@@ -160,7 +160,7 @@ TEST(Epoll, NestedReportsOnlyTheOuter) {
 
 TEST(Epoll, NestedFindsTheFirstThatIsReady) {
   TestRing one, two;
-  eventpoll outer, inner;
+  eventpoll inner, outer;  // a target outlives its membership
   ASSERT_EQ(inner.add(*one.event, kReadable, 1), 0);
   ASSERT_EQ(inner.add(*two.event, kReadable, 2), 0);
   ASSERT_EQ(one.output(4), 0);
@@ -177,7 +177,7 @@ TEST(Epoll, NestedFindsTheFirstThatIsReady) {
 // An inner one that reports HUP again and again is ready again and again.
 TEST(Epoll, NestedHangsUpAsOftenAsItIsAsked) {
   const perf_file unmapped = must(perf_event_open(bpf_output(), 3));
-  eventpoll outer, inner;
+  eventpoll inner, outer;  // a target outlives its membership
   ASSERT_EQ(inner.add(*unmapped, 0, 1), 0);
   ASSERT_EQ(outer.add(inner, kReadable, 2), 0);
   for (int i = 0; i < 3; ++i) {
@@ -256,7 +256,7 @@ TEST(Epoll, IsToldOnceOfAnItemThatIsReady) {
 
 TEST(Epoll, HasEachTargetOnce) {
   TestRing ring;
-  eventpoll epoll, inner;
+  eventpoll inner, epoll;
   EXPECT_EQ(epoll.modify(ring.event.get(), kReadable, 1), -ENOENT);
   EXPECT_EQ(epoll.remove(ring.event.get()), -ENOENT);
   EXPECT_EQ(epoll.add(*ring.event, kReadable, 1), 0);
