@@ -25,7 +25,7 @@ void wake_up_all(const perf_event& event) {
 void ring_buffer_attach(perf_event& event, std::shared_ptr<perf_buffer> rb) {
   const bool had_one = event.rb_ref != nullptr;
   if (had_one) std::erase(event.rb_ref->event_list, &event);
-  if (rb != nullptr) rb->event_list.push_back(&event);
+  if (rb != nullptr) rb->event_list.insert(rb->event_list.begin(), &event);  // list_add_rcu()
   event.rb.store(rb.get());
   event.rb_ref = std::move(rb);
   // One that waits for the old ring could have missed a wakeup of the new one.

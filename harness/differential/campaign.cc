@@ -1,0 +1,73 @@
+#include "harness/differential/campaign.h"
+
+#include <fmt/format.h>
+
+#include "harness/differential/live_reference.h"
+#include "harness/script/generate.h"
+#include "harness/script/shrink.h"
+#include "perfring/os/syscalls.h"
+
+namespace perfring::differential {
+namespace {
+
+std::optional<Difference> run_live(live::Emitter& emitter, const script::Script& script, int cpu,
+                                   Tally& tally) {
+  LiveReference kernel{emitter, script.settings, cpu};
+  return compare(script, kernel, tally);
+}
+
+Finding shrunk(live::Emitter& emitter, const script::Script& script, Difference difference,
+               int cpu) {
+  Tally uncounted;
+  Finding finding{0, script, std::move(difference)};
+  finding.script = script::shrink(script, [&](const script::Script& candidate) {
+    auto found = run_live(emitter, candidate, cpu, uncounted);
+    if (found) finding.difference = *found;  // the last one that fails is the one that is kept
+    return found.has_value();
+  });
+  return finding;
+}
+
+}  // namespace
+
+script::Script script_of(std::uint64_t seed, std::size_t steps_max) {
+  return script::generate(seed, {.steps_max = steps_max, .page_size = os::page_size()});
+}
+
+Outcome run_script(live::Emitter& emitter, const script::Script& script, int cpu) {
+  Outcome outcome;
+  if (auto difference = run_live(emitter, script, cpu, outcome.tally)) {
+    outcome.finding = shrunk(emitter, script, *std::move(difference), cpu);
+  }
+  return outcome;
+}
+
+Outcome run_campaign(live::Emitter& emitter, const CampaignOptions& options,
+                     const std::function<bool(const Tally&)>& stop) {
+  Outcome outcome;
+  for (std::uint64_t i = 0; i < options.scripts && !stop(outcome.tally); ++i) {
+    const std::uint64_t seed = options.seed + i;
+    const script::Script script = script_of(seed, options.steps_max);
+    if (auto difference = run_live(emitter, script, options.cpu, outcome.tally)) {
+      outcome.finding = shrunk(emitter, script, *std::move(difference), options.cpu);
+      outcome.finding->seed = seed;
+      break;
+    }
+  }
+  return outcome;
+}
+
+std::string explain(const Finding& finding) {
+  std::string text;
+  for (std::size_t i = 0; i < finding.script.steps.size(); ++i) {
+    const bool here = i + 1 == finding.difference.step;
+    text += script::to_text(finding.script.steps[i]) + (here ? "  # <- differs\n" : "\n");
+  }
+  return fmt::format(
+      "The simulated kernel differs from the live one (seed {}) after step {} of this script:\n"
+      "{}{}{}\nSaved to a file, the script runs again with --script FILE.\n",
+      finding.seed, finding.difference.step, script::to_text(finding.script.settings), text,
+      finding.difference.what);
+}
+
+}  // namespace perfring::differential

@@ -1,0 +1,51 @@
+#ifndef HARNESS_DIFFERENTIAL_CAMPAIGN_H_
+#define HARNESS_DIFFERENTIAL_CAMPAIGN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "harness/differential/reference.h"
+#include "harness/live/emitter.h"
+#include "harness/script/script.h"
+
+namespace perfring::differential {
+
+struct CampaignOptions {
+  std::uint64_t seed = 1;       // of the first script; the next one's is one more
+  std::uint64_t scripts = 300;  // how many
+  std::size_t steps_max = 80;
+  int cpu = 0;  // that the calling thread is bound to
+};
+
+// A script for which the kernels differ, shrunk.
+struct Finding {
+  std::uint64_t seed;
+  script::Script script;
+  Difference difference;
+};
+
+struct Outcome {
+  Tally tally;
+  std::optional<Finding> finding;
+};
+
+// Random scripts on the live kernel and on the simulated one, until they differ, all are done, or
+// `stop` says so; it is asked before each.
+Outcome run_campaign(live::Emitter& emitter, const CampaignOptions& options,
+                     const std::function<bool(const Tally&)>& stop);
+
+// One script, shrunk if the kernels differ.
+Outcome run_script(live::Emitter& emitter, const script::Script& script, int cpu);
+
+// The script of this seed, that a live kernel can run.
+script::Script script_of(std::uint64_t seed, std::size_t steps_max);
+
+// A finding for a person: the script, the step, what differed, and how to see it again.
+std::string explain(const Finding& finding);
+
+}  // namespace perfring::differential
+
+#endif  // HARNESS_DIFFERENTIAL_CAMPAIGN_H_

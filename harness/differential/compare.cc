@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "harness/differential/reference.h"
+
+namespace perfring::differential {
+namespace {
+
+std::string hex(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) text += fmt::format(" {:02x}", static_cast<unsigned>(byte));
+  return text;
+}
+
+std::string values(const script::Observed& observed) {
+  return fmt::format("result {}, data_head {}, data_tail {}, lost {} and {}", observed.result,
+                     observed.head, observed.tail, observed.lost[0], observed.lost[1]);
+}
+
+void count(Tally& tally, const script::Step& step, std::int64_t result) {
+  ++tally.steps;
+  if (step.action == script::Action::Output) {
+    ++(result == 0 ? tally.written : tally.refused);
+    if (result == 0 && step.number > 65516) ++tally.truncated;
+  }
+  if (step.action == script::Action::Poll || step.action == script::Action::Epoll) {
+    ++tally.waits;
+    if (result != 0) ++tally.reports;
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> first_difference(std::span<const std::byte> expected,
+                                            std::span<const std::byte> actual) {
+  if (expected.size() != actual.size()) return "the rings' sizes differ";
+  if (std::memcmp(expected.data(), actual.data(), actual.size()) == 0) return std::nullopt;
+  const auto at = static_cast<std::size_t>(
+      std::mismatch(expected.begin(), expected.end(), actual.begin()).first - expected.begin());
+  const std::size_t line = at / 8 * 8;
+  return fmt::format("the ring's byte {}: from {} on the kernel has{}, the simulated kernel{}", at,
+                     line, hex(expected.subspan(line, 8)), hex(actual.subspan(line, 8)));
+}
+
+std::optional<Difference> compare(const script::Script& script, Reference& reference,
+                                  Tally& tally) {
+  ++tally.scripts;
+  script::SimulatedKernel simulated{script.settings, reference.identity(), reference.page_shift()};
+  for (std::size_t i = 0; i < script.steps.size(); ++i) {
+    const Step expected = reference.run(script.steps[i]);
+    const script::Observed actual = simulated.run(script.steps[i], expected.time);
+    count(tally, script.steps[i], expected.observed.result);
+    if (actual != expected.observed) {
+      return Difference{i + 1, fmt::format("the kernel: {}; the simulated kernel: {}",
+                                           values(expected.observed), values(actual))};
+    }
+    if (auto what = reference.ring_difference(simulated.ring())) {
+      return Difference{i + 1, *std::move(what)};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace perfring::differential

@@ -1,0 +1,226 @@
+#include "harness/differential/live_reference.h"
+
+#include <bpf/bpf.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <stdexcept>
+#include <system_error>
+
+#include "perfring/os/syscalls.h"
+
+namespace perfring::differential {
+namespace {
+
+[[noreturn]] void fail(const char* call) {
+  throw std::system_error{errno, std::generic_category(), call};
+}
+
+int checked(int result, const char* call) {
+  if (result < 0) fail(call);
+  return result;
+}
+
+std::uint64_t now() {
+  std::timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+std::uint64_t fields_before_time(std::uint64_t sample_type) {
+  return static_cast<std::uint64_t>(
+      std::popcount(sample_type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID)));
+}
+
+// What a LOST takes in the ring (K14, K20).
+std::uint64_t lost_size(const script::Settings& settings) {
+  constexpr std::uint64_t kFields = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
+                                    PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
+                                    PERF_SAMPLE_IDENTIFIER;
+  const int fields = settings.sample_id_all ? std::popcount(settings.sample_type & kFields) : 0;
+  return 24 + 8 * static_cast<std::uint64_t>(fields);
+}
+
+}  // namespace
+
+void run_on_cpu(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<unsigned>(cpu), &set);
+  checked(::sched_setaffinity(0, sizeof(set), &set), "sched_setaffinity");
+}
+
+live::Emitter make_emitter() {
+  auto emitter = live::Emitter::create(2);
+  if (!emitter) throw std::runtime_error{emitter.error()};
+  return *std::move(emitter);
+}
+
+LiveReference::LiveReference(live::Emitter& emitter, const script::Settings& settings, int cpu)
+    : emitter_{emitter}, settings_{settings}, epoll_{::epoll_create1(EPOLL_CLOEXEC)} {
+  if (settings.word != kernel::Word::k64 || settings.start != 0) {
+    throw std::invalid_argument{"a live kernel has 64 bits, and starts at 0"};
+  }
+  identity_.cpu = cpu;
+  identity_.pid = static_cast<std::uint32_t>(::getpid());
+  identity_.tid = static_cast<std::uint32_t>(::gettid());
+  checked(epoll_.get(), "epoll_create1");
+  for (std::uint32_t i = 0; i < settings.events; ++i) open_event(i);
+}
+
+void LiveReference::open_event(std::uint32_t index) {
+  perf_event_attr attr = script::attr_of(settings_);
+  auto opened = os::perf_event_open(attr, static_cast<std::uint32_t>(identity_.cpu));
+  if (!opened) throw std::system_error{opened.error(), "perf_event_open"};
+  events_.push_back(*std::move(opened));
+  const int fd = events_.back().get();
+  checked(::ioctl(fd, PERF_EVENT_IOC_ID, &identity_.ids[index]), "PERF_EVENT_IOC_ID");
+  if (index == 0) {
+    map_ring();
+  } else {
+    checked(::ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, events_[0].get()), "PERF_EVENT_IOC_SET_OUTPUT");
+  }
+  const auto put = os::bpf_map_update(emitter_.map_fd(), index, static_cast<std::uint32_t>(fd));
+  if (!put) throw std::system_error{put.error(), "BPF_MAP_UPDATE_ELEM"};
+  epoll_event wanted{.events = script::epoll_events(settings_.epoll), .data{.u64 = index}};
+  checked(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &wanted), "EPOLL_CTL_ADD");
+}
+
+void LiveReference::map_ring() {
+  const std::size_t page_size = os::page_size();
+  const std::size_t size = (1 + settings_.pages) * page_size;
+  const int protection = settings_.overwrite ? PROT_READ : PROT_READ | PROT_WRITE;
+  void* const at = ::mmap(nullptr, size, protection, MAP_SHARED, events_[0].get(), 0);
+  if (at == MAP_FAILED) fail("mmap");
+  mapping_ = {static_cast<std::byte*>(at), size};
+  ring_ = mapping_.subspan(page_size);
+}
+
+LiveReference::~LiveReference() {
+  for (std::uint32_t i = 0; i < events_.size(); ++i) bpf_map_delete_elem(emitter_.map_fd(), &i);
+  if (!mapping_.empty()) ::munmap(mapping_.data(), mapping_.size());
+}
+
+unsigned LiveReference::page_shift() const {
+  return static_cast<unsigned>(std::countr_zero(os::page_size()));
+}
+
+perf_event_mmap_page& LiveReference::page() const {
+  return *reinterpret_cast<perf_event_mmap_page*>(mapping_.data());
+}
+
+Step LiveReference::run(const script::Step& step) {
+  time_ = 0;
+  Step seen;
+  seen.observed.result = act(step);
+  ++steps_;
+  seen.observed.head = __atomic_load_n(&page().data_head, __ATOMIC_ACQUIRE);
+  seen.observed.tail = page().data_tail;
+  for (std::size_t i = 0; i < events_.size(); ++i) seen.observed.lost[i] = lost_of(events_[i]);
+  seen.time = time_;
+  return seen;
+}
+
+std::optional<std::string> LiveReference::ring_difference(std::span<const std::byte> ring) {
+  return first_difference(ring_, ring);
+}
+
+std::int64_t LiveReference::act(const script::Step& step) {
+  using script::Action;
+  const int fd = events_[step.second ? 1 : 0].get();
+  switch (step.action) {
+    case Action::Output:
+      return output(step);
+    case Action::Drain:
+      page().data_tail =
+          script::tail_after(ring_, settings_, page().data_head, page().data_tail, step.number);
+      return 0;
+    case Action::Tail:
+      page().data_tail += step.number;
+      return 0;
+    case Action::Poll: {
+      pollfd polled{.fd = fd, .events = POLLIN | POLLRDNORM, .revents = 0};
+      checked(::poll(&polled, 1, 0), "poll");
+      return polled.revents;
+    }
+    case Action::Epoll:
+      return epoll_wait();
+    case Action::Rearm: {
+      epoll_event wanted{.events = script::epoll_events(settings_.epoll), .data{.u64 = 0}};
+      return ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &wanted) == 0 ? 0 : -errno;
+    }
+    case Action::Pause:
+    case Action::Resume: {
+      const unsigned long pause = step.action == Action::Pause ? 1 : 0;
+      return ::ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause) == 0 ? 0 : -errno;
+    }
+    case Action::Disable:
+    case Action::Enable: {
+      const bool enable = step.action == Action::Enable;
+      const auto done = enable ? os::perf_event_enable(fd) : os::perf_event_disable(fd);
+      return done ? 0 : -done.error().value();
+    }
+  }
+  throw std::invalid_argument{"an action that is none"};
+}
+
+std::int64_t LiveReference::output(const script::Step& step) {
+  script::fill_payload(emitter_.payload().first(step.number), steps_);
+  const std::uint64_t head = page().data_head;
+  const std::uint64_t before = now();
+  const int rc =
+      emitter_.emit(static_cast<std::uint32_t>(identity_.cpu), step.number, step.second ? 1 : 0);
+  const std::uint64_t after = now();
+  if (rc == -ENOSPC) ++unreported_;
+  if (rc != 0) return rc;
+  const std::uint64_t lost = unreported_ != 0 ? lost_size(settings_) : 0;
+  unreported_ = 0;
+  if ((settings_.sample_type & PERF_SAMPLE_TIME) == 0) return rc;
+  time_ = time_at((settings_.write_backward ? page().data_head : head) + lost);
+  // A record that is longer than the ring has overwritten itself, and its TIME.
+  const bool whole = lost + 8 * 10 + step.number <= ring_.size();
+  if (whole && (time_ < before || time_ > after)) {
+    throw std::runtime_error{"TIME is not of when the sample was written"};
+  }
+  return rc;
+}
+
+std::uint64_t LiveReference::time_at(std::uint64_t position) const {
+  const std::uint64_t at =
+      position + sizeof(perf_event_header) + 8 * fields_before_time(settings_.sample_type);
+  std::uint64_t time = 0;
+  std::memcpy(&time, &ring_[at % ring_.size()], sizeof(time));
+  return time;
+}
+
+std::int64_t LiveReference::epoll_wait() {
+  std::array<epoll_event, 2> ready{};
+  const int count =
+      checked(::epoll_wait(epoll_.get(), ready.data(), ready.size(), 0), "epoll_wait");
+  std::int64_t result = 0;
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = ready[static_cast<std::size_t>(i)];
+    result |= std::int64_t{event.events} << (16 * event.data.u64);
+  }
+  return result;
+}
+
+std::uint64_t LiveReference::lost_of(const os::Fd& event) const {
+  struct {
+    std::uint64_t value, id, lost;
+  } read{};
+  if (::read(event.get(), &read, sizeof(read)) != sizeof(read)) fail("read of an event");
+  return read.lost;
+}
+
+}  // namespace perfring::differential

@@ -1,0 +1,70 @@
+#ifndef HARNESS_DIFFERENTIAL_LIVE_REFERENCE_H_
+#define HARNESS_DIFFERENTIAL_LIVE_REFERENCE_H_
+
+#include <linux/perf_event.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/differential/reference.h"
+#include "harness/live/emitter.h"
+#include "perfring/os/fd.h"
+
+namespace perfring::differential {
+
+// Binds the calling thread to the CPU, so that it is what runs when a BPF program does. Throws
+// std::system_error.
+void run_on_cpu(int cpu);
+
+// What a live kernel is needed for: BPF programs whose map has two entries. Throws
+// std::runtime_error.
+live::Emitter make_emitter();
+
+// This machine's kernel, set up as a script wants it: events of its own on the CPU that the thread
+// is bound to, in the emitter's map. A script for it is of 64 bits, and starts at 0.
+//
+// Throws std::system_error where the kernel refuses what the script needs, and std::runtime_error
+// if TIME is not between the readings of the clock before and after the output.
+class LiveReference final : public Reference {
+ public:
+  LiveReference(live::Emitter& emitter, const script::Settings& settings, int cpu);
+  ~LiveReference() override;
+  LiveReference(const LiveReference&) = delete;
+  LiveReference& operator=(const LiveReference&) = delete;
+
+  const script::Identity& identity() const override { return identity_; }
+  unsigned page_shift() const override;
+  Step run(const script::Step& step) override;
+  std::optional<std::string> ring_difference(std::span<const std::byte> ring) override;
+
+  std::span<const std::byte> ring() const { return ring_; }
+
+ private:
+  void map_ring();
+  void open_event(std::uint32_t index);
+  std::int64_t act(const script::Step& step);
+  std::int64_t output(const script::Step& step);
+  std::int64_t epoll_wait();
+  std::uint64_t lost_of(const os::Fd& event) const;
+  std::uint64_t time_at(std::uint64_t position) const;
+  perf_event_mmap_page& page() const;
+
+  live::Emitter& emitter_;
+  script::Settings settings_;
+  script::Identity identity_;
+  std::vector<os::Fd> events_;
+  os::Fd epoll_;
+  std::span<std::byte> mapping_;
+  std::span<const std::byte> ring_;
+  std::uint64_t steps_ = 0;
+  std::uint64_t unreported_ = 0;  // outputs refused since the last LOST
+  std::uint64_t time_ = 0;        // of the sample that the step wrote
+};
+
+}  // namespace perfring::differential
+
+#endif  // HARNESS_DIFFERENTIAL_LIVE_REFERENCE_H_

@@ -1,0 +1,70 @@
+// The simulated kernel beside the live one.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <stdexcept>
+
+#include "harness/differential/campaign.h"
+#include "harness/differential/live_reference.h"
+#include "harness/differential/recorded.h"
+#include "harness/live/live_kernel.h"
+#include "perfring/os/cpus.h"
+
+namespace perfring::differential {
+namespace {
+
+class DifferentialTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto why = live::why_no_live_kernel()) {
+      if (std::getenv("PERFRING_REQUIRE_LIVE") != nullptr) FAIL() << *why;
+      GTEST_SKIP() << *why;
+    }
+    cpu_ = static_cast<int>(os::online_cpus().front());
+    run_on_cpu(cpu_);
+    emitter_.emplace(make_emitter());
+  }
+
+  Tally expect_equal(const CampaignOptions& options) {
+    const Outcome outcome = run_campaign(*emitter_, options, [](const Tally&) { return false; });
+    if (outcome.finding) ADD_FAILURE() << explain(*outcome.finding);
+    return outcome.tally;
+  }
+
+  int cpu_ = 0;
+  std::optional<live::Emitter> emitter_;
+};
+
+TEST_F(DifferentialTest, RandomScriptsShowTheSameOnBothKernels) {
+  const Tally tally = expect_equal({.seed = 1, .scripts = 400, .steps_max = 80, .cpu = cpu_});
+  // And they are about something.
+  EXPECT_EQ(tally.scripts, 400u);
+  EXPECT_GT(tally.written, 4000u);
+  EXPECT_GT(tally.refused, 4000u);
+  EXPECT_GT(tally.truncated, 200u);
+  EXPECT_GT(tally.reports, 500u);
+}
+
+TEST_F(DifferentialTest, LongScriptsShowTheSameOnBothKernels) {
+  expect_equal({.seed = 1000, .scripts = 20, .steps_max = 1000, .cpu = cpu_});
+}
+
+// What other kernels did once, and these do now.
+TEST_F(DifferentialTest, TheScriptsOfTheTracesShowTheSameOnBothKernels) {
+  for (const auto& [name, trace] : recorded()) {
+    const Outcome outcome = run_script(*emitter_, trace.script, cpu_);
+    if (outcome.finding) ADD_FAILURE() << name << "\n" << explain(*outcome.finding);
+  }
+}
+
+TEST_F(DifferentialTest, RefusesWhatALiveKernelIsNot) {
+  EXPECT_THROW((LiveReference{*emitter_, {.word = kernel::Word::k32}, cpu_}),
+               std::invalid_argument);
+  EXPECT_THROW((LiveReference{*emitter_, {.start = 8}, cpu_}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace perfring::differential

@@ -1,0 +1,190 @@
+// `differential`: the simulated kernel beside the live one, for as long as one likes.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "harness/differential/campaign.h"
+#include "harness/differential/live_reference.h"
+#include "harness/differential/trace.h"
+#include "harness/live/live_kernel.h"
+#include "perfring/os/cpus.h"
+
+namespace perfring::differential {
+namespace {
+
+constexpr int kEqual = 0;
+constexpr int kDifferent = 1;
+constexpr int kUsageOrEnvironment = 2;
+
+std::atomic<bool> stop_requested{false};
+
+void on_signal(int) {
+  stop_requested = true;
+}
+
+struct Options {
+  CampaignOptions campaign{.scripts = 10000};
+  std::string script;
+  std::string record;
+  bool json = false;
+};
+
+int fail(const std::string& message) {
+  fmt::print(stderr, "differential: {}\n", message);
+  return kUsageOrEnvironment;
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream in{path};
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in) throw std::runtime_error{path + ": cannot be read"};
+  return text.str();
+}
+
+script::Script read_script(const std::string& path) {
+  auto script = script::parse_script(read_file(path));
+  if (!script) throw std::runtime_error{path + ": " + script.error()};
+  return *std::move(script);
+}
+
+void record_to(const std::string& path, live::Emitter& emitter, const script::Script& script,
+               int cpu) {
+  LiveReference kernel{emitter, script.settings, cpu};
+  const Trace trace = record(script, kernel, kernel.ring());
+  std::ofstream out{path};
+  const std::string release = os::read_line("/proc/sys/kernel/osrelease").value_or("?");
+  out << "# Recorded on Linux " << release << ".\n" << to_text(trace);
+  if (!out.flush()) throw std::runtime_error{path + ": cannot be written"};
+}
+
+int record_all(const Options& options, live::Emitter& emitter) {
+  std::filesystem::create_directories(options.record);
+  if (!options.script.empty()) {
+    const std::string name = std::filesystem::path{options.script}.stem();
+    record_to(options.record + "/" + name + ".trace", emitter, read_script(options.script),
+              options.campaign.cpu);
+    return kEqual;
+  }
+  for (std::uint64_t i = 0; i < options.campaign.scripts && !stop_requested; ++i) {
+    const std::uint64_t seed = options.campaign.seed + i;
+    record_to(fmt::format("{}/seed-{}.trace", options.record, seed), emitter,
+              script_of(seed, options.campaign.steps_max), options.campaign.cpu);
+  }
+  return kEqual;
+}
+
+void print(const Options& options, const Outcome& outcome, double seconds) {
+  const Tally& tally = outcome.tally;
+  if (options.json) {
+    nlohmann::ordered_json json{{"scripts", tally.scripts},     {"steps", tally.steps},
+                                {"written", tally.written},     {"refused", tally.refused},
+                                {"truncated", tally.truncated}, {"waits", tally.waits},
+                                {"reports", tally.reports},     {"seconds", seconds},
+                                {"equal", !outcome.finding},    {"stopped", stop_requested.load()}};
+    if (outcome.finding) {
+      json["seed"] = outcome.finding->seed;
+      json["step"] = outcome.finding->difference.step;
+      json["difference"] = outcome.finding->difference.what;
+      json["script"] = script::to_text(outcome.finding->script);
+    }
+    fmt::print("{}\n", json.dump(2));
+    return;
+  }
+  if (outcome.finding) fmt::print("{}", explain(*outcome.finding));
+  fmt::print(
+      "{} scripts, {} steps, {:.1f} s: {} outputs written ({} of them longer than header.size "
+      "can say), {} refused; {} waits, of which {} reported{}\n{}\n",
+      tally.scripts, tally.steps, seconds, tally.written, tally.truncated, tally.refused,
+      tally.waits, tally.reports, stop_requested ? "; stopped early" : "",
+      outcome.finding ? "The kernels differ."
+                      : "The simulated kernel equals the live one in all that was compared.");
+}
+
+int run(const Options& options) {
+  run_on_cpu(options.campaign.cpu);
+  live::Emitter emitter = make_emitter();
+  if (!options.record.empty()) return record_all(options, emitter);
+  const auto started = std::chrono::steady_clock::now();
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  };
+  const auto stop = [&](const Tally& tally) {
+    if (tally.scripts % 1000 == 0 && tally.scripts != 0) {
+      fmt::print(stderr, "{} scripts, {:.0f} s\n", tally.scripts, seconds());
+    }
+    return stop_requested.load();
+  };
+  const Outcome outcome = options.script.empty() ? run_campaign(emitter, options.campaign, stop)
+                                                 : run_script(emitter, read_script(options.script),
+                                                              options.campaign.cpu);
+  print(options, outcome, seconds());
+  return outcome.finding ? kDifferent : kEqual;
+}
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App app{
+      "Runs random scripts (outputs, drains, polls, pauses...) on this machine's kernel and on "
+      "the\n"
+      "simulated one, and compares all that can be seen after every step. A difference is shrunk.\n"
+      "Exit codes: 0 no difference, 1 a difference, 2 usage or environment.",
+      "differential"};
+  Options options;
+  const std::vector<std::uint32_t> cpus = os::online_cpus();
+  if (!cpus.empty()) options.campaign.cpu = static_cast<int>(cpus.front());
+  app.add_option("--scripts", options.campaign.scripts, "How many random scripts")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000'000}))
+      ->capture_default_str();
+  app.add_option("--seed", options.campaign.seed, "The first script's seed; the next is one more")
+      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
+      ->capture_default_str();
+  app.add_option("--steps", options.campaign.steps_max, "The most steps that a script may have")
+      ->check(CLI::Range(std::size_t{1}, script::kStepsMax))
+      ->capture_default_str();
+  app.add_option("--cpu", options.campaign.cpu, "The CPU to run on")
+      ->check(CLI::IsMember(std::set<int>(cpus.begin(), cpus.end())))
+      ->capture_default_str();
+  app.add_option("--script", options.script, "Run the script in this file instead")
+      ->check(CLI::ExistingFile);
+  app.add_option("--record", options.record,
+                 "Compare nothing: write what the live kernel shows to this folder, a trace for "
+                 "each script");
+  app.add_flag("--json", options.json, "Print the outcome as JSON");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    return fail(std::string{error.what()} + "\nRun with --help for what is accepted.");
+  }
+  if (const auto why = live::why_no_live_kernel()) {
+    return fail("the live kernel cannot be used.\n" + *why);
+  }
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  try {
+    return run(options);
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+}
+
+}  // namespace
+}  // namespace perfring::differential
+
+int main(int argc, char** argv) {
+  return perfring::differential::parse_and_run(argc, argv);
+}

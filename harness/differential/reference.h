@@ -1,0 +1,62 @@
+#ifndef HARNESS_DIFFERENTIAL_REFERENCE_H_
+#define HARNESS_DIFFERENTIAL_REFERENCE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "harness/script/script.h"
+#include "harness/script/simulated_kernel.h"
+
+namespace perfring::differential {
+
+// A step of a kernel that is right.
+struct Step {
+  script::Observed observed;
+  // TIME of the sample that the step wrote, wherever it left one.
+  std::uint64_t time = 0;
+};
+
+// What the simulated kernel is compared with: a kernel that a script's steps run on, or the record
+// of one.
+class Reference {
+ public:
+  virtual ~Reference() = default;
+  virtual const script::Identity& identity() const = 0;
+  virtual unsigned page_shift() const = 0;
+  // The next step of the script.
+  virtual Step run(const script::Step& step) = 0;
+  // Where the ring's bytes are not these, after the last step; nothing if they are.
+  virtual std::optional<std::string> ring_difference(std::span<const std::byte> ring) = 0;
+};
+
+// Where the simulated kernel first differed.
+struct Difference {
+  std::size_t step;  // the number of the step, from 1
+  std::string what;
+};
+
+// What was compared.
+struct Tally {
+  std::uint64_t scripts = 0;
+  std::uint64_t steps = 0;
+  std::uint64_t written = 0;    // outputs that returned 0
+  std::uint64_t refused = 0;    // outputs that did not
+  std::uint64_t truncated = 0;  // written, and longer than header.size can say
+  std::uint64_t waits = 0;      // poll and epoll_wait
+  std::uint64_t reports = 0;    // those that reported something
+};
+
+// Runs a script on both, and compares after every step all that can be seen: the result, data_head,
+// data_tail, the events' LOST counts, every byte of the ring. Adds to the tally.
+std::optional<Difference> compare(const script::Script& script, Reference& reference, Tally& tally);
+
+// The first byte at which two rings of the same size differ, for a person.
+std::optional<std::string> first_difference(std::span<const std::byte> expected,
+                                            std::span<const std::byte> actual);
+
+}  // namespace perfring::differential
+
+#endif  // HARNESS_DIFFERENTIAL_REFERENCE_H_

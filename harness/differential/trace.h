@@ -1,0 +1,69 @@
+#ifndef HARNESS_DIFFERENTIAL_TRACE_H_
+#define HARNESS_DIFFERENTIAL_TRACE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/differential/reference.h"
+#include "harness/script/script.h"
+
+namespace perfring::differential {
+
+// What a step did to the ring: nothing outside [offset, offset + bytes.size()), or something that
+// is too long to be kept, and then only what the ring as a whole was after it.
+struct Change {
+  std::size_t offset = 0;
+  std::vector<std::byte> bytes;
+  std::optional<std::uint64_t> digest;
+};
+
+struct TracedStep {
+  Step step;
+  Change change;
+};
+
+// A script, and what a real kernel showed after each of its steps.
+//
+// As text: comments; the lines `byte_order` (of the records), `page_size`, `cpu`, `pid`, `tid` and
+// `ids`; the script's settings; and the steps, each with what was seen:
+//   output 5 => 0 head 24 tail 0 lost 0 0 time 0 bytes 0 0900000001001800...
+struct Trace {
+  script::Script script;
+  script::Identity identity;
+  std::uint64_t page_size = 4096;
+  bool little_endian = true;
+  std::vector<TracedStep> steps;  // one for each of the script
+};
+
+std::string to_text(const Trace& trace);
+// The trace that a text states, or an error, which names line and reason.
+std::expected<Trace, std::string> parse_trace(std::string_view text);
+
+// Runs a script on a live kernel, and writes down what is seen. `ring` is the kernel's ring.
+Trace record(const script::Script& script, Reference& kernel, std::span<const std::byte> ring);
+
+// The kernel that was recorded. Precondition: the trace is of this machine's byte order.
+class RecordedReference final : public Reference {
+ public:
+  explicit RecordedReference(const Trace& trace);
+
+  const script::Identity& identity() const override { return trace_.identity; }
+  unsigned page_shift() const override;
+  Step run(const script::Step& step) override;
+  std::optional<std::string> ring_difference(std::span<const std::byte> ring) override;
+
+ private:
+  const Trace& trace_;
+  std::size_t next_ = 0;
+  std::vector<std::byte> ring_;
+};
+
+}  // namespace perfring::differential
+
+#endif  // HARNESS_DIFFERENTIAL_TRACE_H_

@@ -1,0 +1,120 @@
+// What live kernels were recorded to do, and the simulated kernel beside it.
+
+#include "harness/differential/trace.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/differential/recorded.h"
+
+namespace perfring::differential {
+namespace {
+
+std::optional<Difference> replay(const Trace& trace) {
+  Tally tally;
+  RecordedReference reference{trace};
+  return compare(trace.script, reference, tally);
+}
+
+class TraceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const bool little = std::endian::native == std::endian::little;
+    if (!little) GTEST_SKIP() << "the traces were recorded on little-endian machines";
+  }
+};
+
+TEST_F(TraceTest, TheSimulatedKernelShowsWhatLiveKernelsShowed) {
+  Tally tally;
+  for (const auto& [name, trace] : recorded()) {
+    ASSERT_TRUE(trace.little_endian) << name;
+    RecordedReference reference{trace};
+    if (const auto difference = compare(trace.script, reference, tally)) {
+      ADD_FAILURE() << name << ", step " << difference->step << ": " << difference->what << "\n"
+                    << to_text(trace.script);
+    }
+  }
+  // And they are about something.
+  EXPECT_GE(tally.scripts, 30u);
+  EXPECT_GT(tally.written, 300u);
+  EXPECT_GT(tally.refused, 100u);
+  EXPECT_GT(tally.truncated, 20u);
+  EXPECT_GT(tally.reports, 50u);
+}
+
+// Every number of every trace matters: changed, it is found, and at its step.
+TEST_F(TraceTest, FindsEveryChangeOfWhatWasSeen) {
+  const std::vector<std::function<void(TracedStep&)>> changes{
+      [](TracedStep& seen) { seen.step.observed.result ^= 1; },
+      [](TracedStep& seen) { seen.step.observed.head += 8; },
+      [](TracedStep& seen) { seen.step.observed.tail -= 8; },
+      [](TracedStep& seen) { ++seen.step.observed.lost[0]; },
+      [](TracedStep& seen) { ++seen.step.observed.lost[1]; },
+      [](TracedStep& seen) {
+        if (seen.change.digest) {
+          *seen.change.digest ^= 1;
+        } else if (!seen.change.bytes.empty()) {
+          seen.change.bytes.back() ^= std::byte{1};
+        } else {
+          seen.change = {.offset = 5, .bytes{std::byte{0x5a}, std::byte{0xa5}}, .digest{}};
+        }
+      },
+  };
+  for (const auto& [name, trace] : recorded()) {
+    for (std::size_t i = 0; i < trace.steps.size(); i += 7) {
+      for (std::size_t kind = 0; kind < changes.size(); ++kind) {
+        Trace changed = trace;
+        changes[kind](changed.steps[i]);
+        const auto difference = replay(changed);
+        ASSERT_TRUE(difference) << name << ", step " << i + 1 << ", change " << kind;
+        ASSERT_EQ(difference->step, i + 1) << name << ", change " << kind;
+      }
+    }
+  }
+}
+
+TEST_F(TraceTest, IsReadBackAsItWasPrinted) {
+  for (const auto& [name, trace] : recorded()) {
+    const std::string text = to_text(trace);
+    const auto again = parse_trace(text);
+    ASSERT_TRUE(again) << name << ": " << again.error();
+    EXPECT_EQ(to_text(*again), text) << name;
+  }
+}
+
+std::string error_of(std::string_view text) {
+  const auto trace = parse_trace(text);
+  return trace ? "no error" : trace.error();
+}
+
+TEST(TraceErrors, NameLineAndReason) {
+  const std::string seen = " => 0 head 0 tail 0 lost 0 0 time 0";
+  EXPECT_EQ(error_of("poll" + seen), "no error");
+  EXPECT_EQ(error_of(""), "a trace without a step");
+  EXPECT_EQ(error_of("page_size 5000"), "line 1: page_size: a power of two from 4096 to 65536");
+  EXPECT_EQ(error_of("byte_order middle"), "line 1: byte_order: little or big");
+  EXPECT_EQ(error_of("cpu x"), "line 1: cpu: no such value");
+  EXPECT_EQ(error_of("ids 1"), "line 1: ids: no such value");
+  EXPECT_EQ(error_of("\npages 3"), "line 2: a ring of 3 pages: a power of two up to 1024");
+  EXPECT_EQ(error_of("poll"), "line 1: neither a setting nor STEP => WHAT WAS SEEN");
+  EXPECT_EQ(error_of("jump" + seen), "line 1: 'jump': no such step or setting");
+  EXPECT_EQ(error_of("output 1 second" + seen), "line 1: there is no second event: say 'events 2'");
+  EXPECT_EQ(error_of("poll => 0 head 0"),
+            "line 1: what was seen: RESULT head N tail N lost N N time N");
+  EXPECT_EQ(error_of("poll" + seen + " bytes 4095 0102"), "line 1: bytes outside the ring");
+  EXPECT_EQ(error_of("poll" + seen + " bytes 0 012"), "line 1: bytes that are not hexadecimal");
+  EXPECT_EQ(error_of("poll" + seen + " bytes 0 0g"), "line 1: bytes that are not hexadecimal");
+  EXPECT_EQ(error_of("poll" + seen + " digest z"), "line 1: 'z' is no digest");
+  EXPECT_EQ(error_of("poll" + seen + " more"), "line 1: 'more': bytes or digest is expected");
+  EXPECT_EQ(error_of("poll" + seen + " digest 1 2"),
+            "line 1: something wrong at the end of the line");
+  EXPECT_EQ(error_of("poll" + seen + "\npages 2"), "line 2: a setting after the first step");
+  EXPECT_EQ(error_of("poll" + seen + "\ncpu 2"), "line 2: cpu: after the first step");
+}
+
+}  // namespace
+}  // namespace perfring::differential

@@ -1,0 +1,196 @@
+// Traces as text, both ways.
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <charconv>
+#include <sstream>
+
+#include "harness/differential/trace.h"
+
+namespace perfring::differential {
+namespace {
+
+constexpr std::string_view kArrow = " => ";
+using Parsed = std::expected<void, std::string>;
+
+std::string seen_text(const TracedStep& traced) {
+  const script::Observed& seen = traced.step.observed;
+  std::string text = fmt::format("{} head {} tail {} lost {} {} time {}", seen.result, seen.head,
+                                 seen.tail, seen.lost[0], seen.lost[1], traced.step.time);
+  if (traced.change.digest) return text + fmt::format(" digest {:016x}", *traced.change.digest);
+  if (traced.change.bytes.empty()) return text;
+  text += fmt::format(" bytes {} ", traced.change.offset);
+  for (const std::byte byte : traced.change.bytes) {
+    text += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  }
+  return text;
+}
+
+std::optional<std::vector<std::byte>> parse_hex(std::string_view text) {
+  if (text.empty() || text.size() % 2 != 0) return std::nullopt;
+  std::vector<std::byte> bytes;
+  for (std::size_t i = 0; i < text.size(); i += 2) {
+    unsigned value = 0;
+    const auto [end, error] = std::from_chars(&text[i], &text[i] + 2, value, 16);
+    if (error != std::errc{} || end != &text[i] + 2) return std::nullopt;
+    bytes.push_back(static_cast<std::byte>(value));
+  }
+  return bytes;
+}
+
+// Words, one after the other.
+class Words {
+ public:
+  explicit Words(std::string_view line) : in_{std::string{line}} {}
+
+  Words& name(std::string_view wanted) {
+    std::string word;
+    good_ = good_ && in_ >> word && word == wanted;
+    return *this;
+  }
+  template <class T>
+  Words& value(T& into) {
+    std::string word;
+    if (!(in_ >> word)) good_ = false;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), into);
+    good_ = good_ && error == std::errc{} && end == word.data() + word.size();
+    return *this;
+  }
+  std::string next() {
+    std::string word;
+    in_ >> word;
+    return word;
+  }
+  // All was as it should be, and nothing follows.
+  bool done() { return good_ && next().empty(); }
+  bool good() const { return good_; }
+
+ private:
+  std::istringstream in_;
+  bool good_ = true;
+};
+
+Parsed parse_change(Words& words, Change& change) {
+  const std::string kind = words.next();
+  if (kind == "digest") {
+    const std::string text = words.next();
+    std::uint64_t digest = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), digest, 16);
+    if (error != std::errc{} || end != text.data() + text.size()) {
+      return std::unexpected("'" + text + "' is no digest");
+    }
+    change.digest = digest;
+  } else if (kind == "bytes") {
+    words.value(change.offset);
+    auto bytes = parse_hex(words.next());
+    if (!bytes) return std::unexpected("bytes that are not hexadecimal");
+    change.bytes = *std::move(bytes);
+  } else if (!kind.empty()) {
+    return std::unexpected("'" + kind + "': bytes or digest is expected");
+  }
+  return {};
+}
+
+std::expected<TracedStep, std::string> parse_seen(std::string_view text) {
+  TracedStep traced;
+  script::Observed& seen = traced.step.observed;
+  Words words{text};
+  words.value(seen.result).name("head").value(seen.head).name("tail").value(seen.tail);
+  words.name("lost").value(seen.lost[0]).value(seen.lost[1]).name("time").value(traced.step.time);
+  if (!words.good()) return std::unexpected("what was seen: RESULT head N tail N lost N N time N");
+  if (const auto parsed = parse_change(words, traced.change); !parsed) {
+    return std::unexpected(parsed.error());
+  }
+  if (!words.done()) return std::unexpected("something wrong at the end of the line");
+  return traced;
+}
+
+// Whether it is a line of this kind, or an error.
+std::expected<bool, std::string> parse_origin(std::string_view line, Trace& trace) {
+  Words words{line};
+  const std::string name = words.next();
+  if (name == "byte_order") {
+    const std::string order = words.next();
+    if (order != "little" && order != "big") return std::unexpected("byte_order: little or big");
+    trace.little_endian = order == "little";
+  } else if (name == "page_size") {
+    words.value(trace.page_size);
+    if (!std::has_single_bit(trace.page_size) || trace.page_size < 4096 ||
+        trace.page_size > 65536) {
+      return std::unexpected("page_size: a power of two from 4096 to 65536");
+    }
+  } else if (name == "cpu") {
+    words.value(trace.identity.cpu);
+  } else if (name == "pid") {
+    words.value(trace.identity.pid);
+  } else if (name == "tid") {
+    words.value(trace.identity.tid);
+  } else if (name == "ids") {
+    words.value(trace.identity.ids[0]).value(trace.identity.ids[1]);
+  } else {
+    return false;
+  }
+  if (!words.done()) return std::unexpected(name + ": no such value");
+  if (!trace.steps.empty()) return std::unexpected(name + ": after the first step");
+  return true;
+}
+
+Parsed parse_line(std::string_view line, Trace& trace) {
+  const std::size_t arrow = line.find(kArrow);
+  if (arrow == std::string_view::npos) {
+    const auto origin = parse_origin(line, trace);
+    if (!origin) return std::unexpected(origin.error());
+    if (*origin) return {};
+    const auto setting = script::parse_setting(line, trace.script.settings);
+    if (!setting) return std::unexpected(setting.error());
+    if (!*setting) return std::unexpected("neither a setting nor STEP => WHAT WAS SEEN");
+    if (!trace.steps.empty()) return std::unexpected("a setting after the first step");
+    return {};
+  }
+  const auto step = script::parse_step(line.substr(0, arrow));
+  if (!step) return std::unexpected(step.error());
+  if (const auto why = script::why_impossible(trace.script.settings, *step)) {
+    return std::unexpected(*why);
+  }
+  auto seen = parse_seen(line.substr(arrow + kArrow.size()));
+  if (!seen) return std::unexpected(seen.error());
+  const std::uint64_t ring = trace.script.settings.pages * trace.page_size;
+  if (seen->change.offset > ring || seen->change.bytes.size() > ring - seen->change.offset) {
+    return std::unexpected("bytes outside the ring");
+  }
+  trace.script.steps.push_back(*step);
+  trace.steps.push_back(*std::move(seen));
+  return {};
+}
+
+}  // namespace
+
+std::string to_text(const Trace& trace) {
+  std::string text = fmt::format("byte_order {}\npage_size {}\ncpu {}\npid {}\ntid {}\nids {} {}\n",
+                                 trace.little_endian ? "little" : "big", trace.page_size,
+                                 trace.identity.cpu, trace.identity.pid, trace.identity.tid,
+                                 trace.identity.ids[0], trace.identity.ids[1]);
+  text += to_text(trace.script.settings);
+  for (std::size_t i = 0; i < trace.steps.size(); ++i) {
+    text += to_text(trace.script.steps[i]) + std::string{kArrow} + seen_text(trace.steps[i]) + "\n";
+  }
+  return text;
+}
+
+std::expected<Trace, std::string> parse_trace(std::string_view text) {
+  Trace trace;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = script::without_comment(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty()) continue;
+    if (const auto parsed = parse_line(line, trace); !parsed) {
+      return std::unexpected(fmt::format("line {}: {}", number, parsed.error()));
+    }
+  }
+  if (trace.steps.empty()) return std::unexpected("a trace without a step");
+  return trace;
+}
+
+}  // namespace perfring::differential

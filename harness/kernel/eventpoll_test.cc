@@ -1,0 +1,285 @@
+// epoll: K27, K28, K29, K33.
+
+#include "harness/kernel/eventpoll.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cerrno>
+#include <optional>
+
+#include "harness/kernel/testing.h"
+
+namespace perfring::kernel {
+namespace {
+
+using Reports = std::vector<std::pair<__u64, __u32>>;  // data, events
+
+Reports wait(eventpoll& epoll, std::size_t room = 8) {
+  std::vector<epoll_event> ready(room + 1, epoll_event{.events = 0xdead, .data{.u64 = 0xdead}});
+  const std::size_t count = epoll.wait(std::span{ready}.first(room));
+  EXPECT_LE(count, room);
+  EXPECT_EQ(ready[room].events, 0xdeadu);
+  Reports reports;
+  for (std::size_t i = 0; i < count; ++i) {
+    const epoll_event event = ready[i];
+    reports.push_back({event.data.u64, event.events});
+  }
+  return reports;
+}
+
+const Reports kNothing;
+Reports report(__u64 data, __u32 events = kReadable) {
+  return {{data, events}};
+}
+
+// K27
+TEST(Epoll, ReportsOnceThoughLevelTriggered) {
+  TestRing ring;
+  eventpoll epoll;
+  ASSERT_EQ(epoll.add(*ring.event, kReadable, 11), 0);
+  EXPECT_EQ(wait(epoll), kNothing);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(ring.output(4), 0);
+    ASSERT_EQ(ring.output(4), 0);
+    EXPECT_EQ(wait(epoll), report(11));
+    EXPECT_EQ(wait(epoll), kNothing);  // with data unread
+    EXPECT_EQ(wait(epoll), kNothing);
+  }
+}
+
+// A level-triggered item is looked at again by the next wait, woken or not; an edge-triggered is
+// not.
+TEST(Epoll, LooksAgainIfLevelTriggered) {
+  for (const bool edge : {false, true}) {
+    TestRing ring;
+    eventpoll epoll;
+    ASSERT_EQ(epoll.add(*ring.event, kReadable | (edge ? EPOLLET : 0u), 11), 0);
+    ASSERT_EQ(ring.output(4), 0);
+    EXPECT_EQ(wait(epoll), report(11));
+    ring.rb().poll = kReadable;  // and nobody is woken
+    EXPECT_EQ(wait(epoll), edge ? kNothing : report(11));
+    ring.rb().poll = 0;
+    ASSERT_EQ(ring.output(4), 0);
+    EXPECT_EQ(wait(epoll), report(11));
+  }
+}
+
+TEST(Epoll, FiltersWhatIsAskedFor) {
+  TestRing ring;
+  eventpoll epoll;
+  ASSERT_EQ(epoll.add(*ring.event, EPOLLIN, 11), 0);
+  ASSERT_EQ(ring.output(4), 0);
+  EXPECT_EQ(wait(epoll), report(11, EPOLLIN));
+  ASSERT_EQ(epoll.modify(ring.event.get(), EPOLLOUT, 12), 0);
+  ASSERT_EQ(ring.output(4), 0);
+  EXPECT_EQ(wait(epoll), kNothing);
+  EXPECT_EQ(perf_poll(*ring.event), 0u);  // taken nevertheless
+}
+
+// K28
+TEST(Epoll, AddLosesTheFlag) {
+  TestRing ring;
+  ASSERT_EQ(ring.output(4), 0);
+  eventpoll epoll;
+  ASSERT_EQ(epoll.add(*ring.event, kReadable, 11), 0);
+  EXPECT_EQ(wait(epoll), kNothing);
+  EXPECT_EQ(perf_poll(*ring.event), 0u);
+}
+
+// K28
+TEST(Epoll, ModifyLosesTheFlag) {
+  TestRing ring;
+  eventpoll epoll;
+  ASSERT_EQ(epoll.add(*ring.event, kReadable, 11), 0);
+  ASSERT_EQ(ring.output(4), 0);
+  ASSERT_EQ(epoll.modify(ring.event.get(), kReadable, 12), 0);
+  EXPECT_EQ(wait(epoll), kNothing);
+  ASSERT_EQ(ring.output(4), 0);
+  EXPECT_EQ(wait(epoll), report(12));
+}
+
+// K28
+TEST(Epoll, AddToASecondRobsTheFirst) {
+  TestRing ring;
+  eventpoll first, second;
+  ASSERT_EQ(first.add(*ring.event, kReadable, 1), 0);
+  ASSERT_EQ(ring.output(4), 0);
+  ASSERT_EQ(second.add(*ring.event, kReadable, 2), 0);
+  EXPECT_EQ(wait(first), kNothing);
+  ASSERT_EQ(ring.output(4), 0);
+  EXPECT_EQ(wait(second), report(2));
+  EXPECT_EQ(wait(first), kNothing);
+}
+
+// K28
+TEST(Epoll, OneshotReportsOnceAndLosesTheFlagWhenRearmed) {
+  TestRing ring;
+  eventpoll epoll;
+  ASSERT_EQ(epoll.add(*ring.event, kReadable | EPOLLONESHOT, 11), 0);
+  ASSERT_EQ(ring.output(4), 0);
+  EXPECT_EQ(wait(epoll), report(11));
+  ASSERT_EQ(ring.output(4), 0);
+  EXPECT_EQ(wait(epoll), kNothing);
+  EXPECT_EQ(ring.rb().poll, kReadable);  // it was not even looked at
+  ASSERT_EQ(epoll.modify(ring.event.get(), kReadable | EPOLLONESHOT, 11), 0);
+  EXPECT_EQ(wait(epoll), kNothing);
+  ASSERT_EQ(ring.output(4), 0);
+  EXPECT_EQ(wait(epoll), report(11));
+}
+
+// What the mode of an item does to others in the list: nothing.
+TEST(Epoll, OneshotIsNoLongerAskedAfterItsReport) {
+  TestRing ring;
+  eventpoll epoll;
+  ASSERT_EQ(epoll.add(*ring.event, kReadable | EPOLLONESHOT, 11), 0);
+  ASSERT_EQ(ring.output(4), 0);
+  EXPECT_EQ(wait(epoll), report(11));
+  {
+    const perf_mapping unmaps = std::move(ring.mapping);
+  }
+  EXPECT_EQ(wait(epoll), kNothing);  // HUP, too, only after it is armed again
+  ASSERT_EQ(epoll.modify(ring.event.get(), EPOLLONESHOT, 11), 0);
+  EXPECT_EQ(wait(epoll), report(11, EPOLLHUP));
+}
+
+// K28: the outer reports, and has taken the flag from the inner.
+TEST(Epoll, NestedReportsOnlyTheOuter) {
+  TestRing ring;
+  eventpoll inner, outer;  // a target outlives its membership
+  ASSERT_EQ(inner.add(*ring.event, kReadable, 1), 0);
+  ASSERT_EQ(outer.add(inner, kReadable, 2), 0);
+  EXPECT_EQ(wait(outer), kNothing);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(ring.output(4), 0);
+    EXPECT_EQ(wait(outer), report(2));
+    EXPECT_EQ(wait(inner), kNothing);
+    EXPECT_EQ(wait(outer), kNothing);
+  }
+}
+
+TEST(Epoll, NestedFindsTheFirstThatIsReady) {
+  TestRing one, two;
+  eventpoll inner, outer;  // a target outlives its membership
+  ASSERT_EQ(inner.add(*one.event, kReadable, 1), 0);
+  ASSERT_EQ(inner.add(*two.event, kReadable, 2), 0);
+  ASSERT_EQ(one.output(4), 0);
+  ASSERT_EQ(two.output(4), 0);
+  EXPECT_EQ(perf_poll(*one.event), kReadable);  // somebody else takes it
+  ASSERT_EQ(outer.add(inner, EPOLLIN, 3), 0);
+  EXPECT_EQ(two.rb().poll, 0u);  // the look of ADD has taken the second's
+  EXPECT_EQ(wait(outer), kNothing);
+  ASSERT_EQ(one.output(4), 0);
+  EXPECT_EQ(wait(outer), report(3, EPOLLIN));
+  EXPECT_EQ(wait(inner), kNothing);
+}
+
+// An inner one that reports HUP again and again is ready again and again.
+TEST(Epoll, NestedHangsUpAsOftenAsItIsAsked) {
+  const perf_file unmapped = must(perf_event_open(bpf_output(), 3));
+  eventpoll inner, outer;  // a target outlives its membership
+  ASSERT_EQ(inner.add(*unmapped, 0, 1), 0);
+  ASSERT_EQ(outer.add(inner, kReadable, 2), 0);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(wait(outer), report(2));
+    EXPECT_EQ(wait(inner), report(1, EPOLLHUP));
+  }
+  ASSERT_EQ(outer.remove(&inner), 0);
+  EXPECT_EQ(wait(outer), kNothing);
+}
+
+// K33: whether asked for or not, and again and again.
+TEST(Epoll, ReportsHangup) {
+  std::optional<TestRing<>> ring{std::in_place};
+  eventpoll epoll;
+  ASSERT_EQ(epoll.add(*ring->event, 0, 11), 0);
+  EXPECT_EQ(wait(epoll), kNothing);
+  {
+    const perf_mapping unmaps = std::move(ring->mapping);
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(wait(epoll), report(11, EPOLLHUP));
+}
+
+// K33: the descriptor is closed, but the mapping and the map's entry keep the event.
+TEST(Epoll, OutlivesTheDescriptor) {
+  TestRing ring;
+  eventpoll epoll;
+  ASSERT_EQ(epoll.add(*ring.event, kReadable, 11), 0);
+  ring.event.reset();
+  ASSERT_EQ(ring.output(4), 0);
+  EXPECT_EQ(wait(epoll), report(11));
+}
+
+// K29: of events that share a ring, the kernel wakes the youngest first, and that is asked first.
+TEST(Epoll, OfSharingEventsTheYoungestReports) {
+  TestRing ring;
+  const perf_file second = must(perf_event_open(bpf_output(), 3));
+  ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
+  eventpoll epoll;
+  ASSERT_EQ(epoll.add(*ring.event, kReadable, 1), 0);
+  ASSERT_EQ(epoll.add(*second, kReadable, 2), 0);
+  ASSERT_EQ(ring.output(4), 0);
+  EXPECT_EQ(wait(epoll), report(2));
+  EXPECT_EQ(wait(epoll), kNothing);
+}
+
+TEST(Epoll, ReportsAllThatAreReadyInTheOrderInWhichTheyCame) {
+  std::array<TestRing<>, 3> rings;
+  eventpoll epoll;
+  for (__u64 i = 0; i < 3; ++i) ASSERT_EQ(epoll.add(*rings[i].event, EPOLLIN, i), 0);
+  for (const std::size_t i : {2u, 0u, 1u, 0u}) ASSERT_EQ(rings[i].output(4), 0);
+  EXPECT_EQ(wait(epoll), (Reports{{2, EPOLLIN}, {0, EPOLLIN}, {1, EPOLLIN}}));
+  EXPECT_EQ(wait(epoll), kNothing);
+}
+
+// Those for which there was no room come first next time.
+TEST(Epoll, ReportsTheRestLater) {
+  std::array<TestRing<>, 3> rings;
+  eventpoll epoll;
+  for (__u64 i = 0; i < 3; ++i) ASSERT_EQ(epoll.add(*rings[i].event, EPOLLIN, i), 0);
+  for (auto& ring : rings) ASSERT_EQ(ring.output(4), 0);
+  EXPECT_EQ(wait(epoll, 1), report(0, EPOLLIN));
+  ASSERT_EQ(rings[0].output(4), 0);
+  EXPECT_EQ(wait(epoll, 2), (Reports{{1, EPOLLIN}, {2, EPOLLIN}}));
+  EXPECT_EQ(wait(epoll), report(0, EPOLLIN));
+}
+
+TEST(Epoll, IsToldOnceOfAnItemThatIsReady) {
+  TestRing ring;
+  eventpoll epoll;
+  ASSERT_EQ(epoll.add(*ring.event, kReadable | EPOLLET, 1), 0);
+  ASSERT_EQ(ring.output(4), 0);
+  ASSERT_EQ(ring.output(4), 0);
+  ASSERT_EQ(epoll.remove(ring.event.get()), 0);
+  EXPECT_EQ(wait(epoll), kNothing);
+}
+
+TEST(Epoll, HasEachTargetOnce) {
+  TestRing ring;
+  eventpoll inner, epoll;
+  EXPECT_EQ(epoll.modify(ring.event.get(), kReadable, 1), -ENOENT);
+  EXPECT_EQ(epoll.remove(ring.event.get()), -ENOENT);
+  EXPECT_EQ(epoll.add(*ring.event, kReadable, 1), 0);
+  EXPECT_EQ(epoll.add(*ring.event, kReadable, 1), -EEXIST);
+  EXPECT_EQ(epoll.add(inner, kReadable, 1), 0);
+  EXPECT_EQ(epoll.add(inner, kReadable, 1), -EEXIST);
+  EXPECT_EQ(ring.event->waitq.size(), 1u);
+  EXPECT_EQ(epoll.remove(ring.event.get()), 0);
+  EXPECT_EQ(epoll.remove(ring.event.get()), -ENOENT);
+  EXPECT_TRUE(ring.event->waitq.empty());
+  EXPECT_EQ(epoll.add(*ring.event, kReadable, 1), 0);
+}
+
+TEST(Epoll, LeavesTheQueuesItWasIn) {
+  TestRing ring;
+  {
+    eventpoll epoll;
+    ASSERT_EQ(epoll.add(*ring.event, kReadable, 1), 0);
+    ASSERT_EQ(ring.event->waitq.size(), 1u);
+  }
+  EXPECT_TRUE(ring.event->waitq.empty());
+  EXPECT_EQ(ring.output(4), 0);
+}
+
+}  // namespace
+}  // namespace perfring::kernel

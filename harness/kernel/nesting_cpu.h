@@ -1,0 +1,71 @@
+#ifndef HARNESS_KERNEL_NESTING_CPU_H_
+#define HARNESS_KERNEL_NESTING_CPU_H_
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "harness/kernel/testing.h"
+
+namespace perfring::kernel {
+
+inline constexpr std::size_t kLevels = 3;
+inline constexpr unsigned kNever = 1000;
+
+// Each level's output is interrupted once, at the step of its own that `at` says, by the next
+// level's. Watches all that the ring is told.
+struct NestingCpu : TestCpu {
+  std::array<unsigned, kLevels> at{kNever, kNever, kNever};
+  unsigned again = kNever;  // at this step of the outermost, the third output comes, too
+  std::array<unsigned, kLevels> steps{};
+  std::function<void(std::size_t level)> interrupt;
+  std::function<void()> barrier;
+  std::function<void(__u64 head)> published;
+
+  struct Reservation {
+    __u64 position, size, lost;
+    int level;
+  };
+  std::vector<Reservation> reservations;
+  unsigned refused = 0;
+  bool allowed_to_store = false;
+  unsigned wakeups = 0;
+
+  void step() {
+    const auto level = static_cast<std::size_t>(bpf_trace_nest_level - 1);
+    const unsigned now = steps[level]++;
+    if (now == at[level]) interrupt(level + 1);
+    if (level == 0 && now == again) interrupt(2);
+  }
+  void control_dependency(const __u64& field) {
+    allowed_to_store = true;
+    TestCpu::control_dependency(field);
+  }
+  void copy(std::byte* to, const void* from, std::size_t size) {
+    EXPECT_TRUE(allowed_to_store);  // A: somebody has looked at data_tail before
+    TestCpu::copy(to, from, size);
+  }
+  void smp_wmb(const __u64& field) {
+    barrier();
+    TestCpu::smp_wmb(field);
+  }
+  void write_once(__u64& field, __u64 value) {
+    published(value);
+    TestCpu::write_once(field, value);
+  }
+  void irq_work_queue(perf_event& event) {
+    ++wakeups;
+    TestCpu::irq_work_queue(event);
+  }
+  void reserved(const perf_buffer&, __u64 position, std::size_t size, __u64 lost) {
+    reservations.push_back({position, size, lost, bpf_trace_nest_level});
+  }
+  void lost(const perf_buffer&, const perf_event&) { ++refused; }
+};
+
+}  // namespace perfring::kernel
+
+#endif  // HARNESS_KERNEL_NESTING_CPU_H_

@@ -1,0 +1,235 @@
+// Events and their mappings: K35 to K37, K40, K42, and what is refused.
+
+#include "harness/kernel/perf_event.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <optional>
+#include <type_traits>
+
+#include "harness/kernel/testing.h"
+
+namespace perfring::kernel {
+namespace {
+
+int open_error(const perf_event_attr& attr, int cpu = 3) {
+  const auto event = perf_event_open(attr, cpu);
+  return event ? 0 : event.error();
+}
+
+TEST(Open, RefusesWhatIsNotSimulated) {
+  EXPECT_EQ(open_error(bpf_output()), 0);
+  EXPECT_EQ(open_error(bpf_output(), 0), 0);
+  EXPECT_EQ(open_error(bpf_output(), -1), -EINVAL);
+  EXPECT_EQ(open_error(bpf_output(PERF_SAMPLE_CALLCHAIN)), -EINVAL);
+  EXPECT_EQ(open_error(bpf_output(PERF_SAMPLE_RAW | PERF_SAMPLE_IP)), -EINVAL);
+  perf_event_attr attr = bpf_output();
+  attr.type = PERF_TYPE_HARDWARE;
+  EXPECT_EQ(open_error(attr), -EINVAL);
+  attr = bpf_output();
+  attr.config = PERF_COUNT_SW_DUMMY;
+  EXPECT_EQ(open_error(attr), -EINVAL);
+}
+
+// K14: an id is not 0, and nobody else's.
+TEST(Open, GivesEachEventItsId) {
+  const perf_file one = must(perf_event_open(bpf_output(), 3));
+  const perf_file two = must(perf_event_open(bpf_output(), 3));
+  EXPECT_NE(one->id, 0u);
+  EXPECT_NE(two->id, 0u);
+  EXPECT_NE(one->id, two->id);
+}
+
+TEST(Open, MayBeDisabledAtFirst) {
+  RingSetup setup;
+  setup.attr.disabled = 1;
+  TestRing ring{setup};
+  EXPECT_EQ(ring.output(4), -EOPNOTSUPP);
+  perf_event_enable(*ring.event);
+  EXPECT_EQ(ring.output(4), 0);
+}
+
+// Memory of so many bytes, mapped for an event of its own.
+int mmap_error(std::size_t size) {
+  std::vector<__u64> memory(size / sizeof(__u64) + 1);
+  const auto bytes = std::as_writable_bytes(std::span{memory}).first(size);
+  const auto mapping = perf_mmap(must(perf_event_open(bpf_output(), 3)), bytes);
+  return mapping ? 0 : mapping.error();
+}
+
+// K35
+TEST(Mmap, TakesNoDataPagesOrAPowerOfTwo) {
+  for (const std::size_t pages : {0u, 1u, 2u, 4u, 8u, 64u}) {
+    EXPECT_EQ(mmap_error((1 + pages) * kPage), 0) << pages;
+  }
+  for (const std::size_t pages : {3u, 5u, 6u, 7u, 9u, 63u}) {
+    EXPECT_EQ(mmap_error((1 + pages) * kPage), -EINVAL) << pages;
+  }
+  EXPECT_EQ(mmap_error(0), -EINVAL);
+  EXPECT_EQ(mmap_error(100), -EINVAL);
+  EXPECT_EQ(mmap_error(kPage + 8), -EINVAL);
+  EXPECT_EQ(mmap_error(2 * kPage - 8), -EINVAL);
+  EXPECT_EQ(mmap_error(3 * kPage + 8), -EINVAL);
+}
+
+// K35, K43: a page and nothing else takes nothing, and says so, and nothing is counted.
+TEST(Mmap, OfNoDataPagesTakesNothing) {
+  TestRing ring{{.pages = 0}};
+  EXPECT_EQ(ring.output(4), -ENOSPC);
+  EXPECT_EQ(ring.event->lost_samples, 0u);
+  EXPECT_EQ(perf_event_pause_output(*ring.event, false), -EINVAL);
+  EXPECT_EQ(ring.output(4), -ENOSPC);
+  EXPECT_EQ(ring.page().data_size, 0u);
+}
+
+// K37
+TEST(Mmap, FillsThePage) {
+  static_assert(offsetof(perf_event_mmap_page, data_head) == 1024);
+  static_assert(offsetof(perf_event_mmap_page, data_tail) == 1032);
+  static_assert(offsetof(perf_event_mmap_page, data_offset) == 1040);
+  static_assert(offsetof(perf_event_mmap_page, data_size) == 1048);
+  TestRing ring{{.pages = 4}};
+  EXPECT_EQ(ring.page().data_head, 0u);
+  EXPECT_EQ(ring.page().data_tail, 0u);
+  EXPECT_EQ(ring.page().data_offset, 4096u);
+  EXPECT_EQ(ring.page().data_size, 16384u);
+  EXPECT_EQ(ring.page().size, offsetof(perf_event_mmap_page, __reserved));
+  EXPECT_EQ(ring.page().cap_bit0, 0u);
+  EXPECT_EQ(ring.page().cap_bit0_is_deprecated, 1u);
+  EXPECT_EQ(reinterpret_cast<std::byte*>(&ring.page()), ring.bytes().data());
+  EXPECT_EQ(ring.rb().data_pages, ring.bytes().data() + 4096);
+}
+
+// Pages of another size, such as arm64 may have.
+TEST(Mmap, TakesPagesOfAnySize) {
+  std::vector<__u64> memory(2 * 65536 / 8);
+  const perf_file event = must(perf_event_open(bpf_output(), 3));
+  const auto bytes = std::as_writable_bytes(std::span{memory});
+  const perf_mapping mapping = must(perf_mmap(event, bytes, true, 16));
+  EXPECT_EQ(mapping.rb().nr_pages, 1u);
+  EXPECT_EQ(mapping.rb().user_page->data_offset, 65536u);
+  EXPECT_EQ(mapping.rb().user_page->data_size, 65536u);
+  EXPECT_EQ(perf_mmap(event, bytes, true, 17).error(), -EINVAL);
+}
+
+// K36
+TEST(Mmap, AgainTakesTheSameRingOnly) {
+  TestRing ring;
+  std::vector<__u64> other(3 * kPage / 8);
+  const auto others = std::as_writable_bytes(std::span{other});
+  EXPECT_EQ(perf_mmap(ring.event, others).error(), -EINVAL);                   // another size
+  EXPECT_EQ(perf_mmap(ring.event, others.first(2 * kPage)).error(), -EINVAL);  // other memory
+  EXPECT_EQ(perf_mmap(ring.event, ring.bytes().first(kPage)).error(), -EINVAL);
+  std::optional<perf_mapping> again = must(perf_mmap(ring.event, ring.bytes()));
+  EXPECT_EQ(&again->rb(), &ring.rb());
+  again.reset();
+  EXPECT_EQ(ring.output(4), 0);  // the first one is still there
+  again = must(perf_mmap(ring.event, ring.bytes()));
+  {
+    const perf_mapping unmaps = std::move(ring.mapping);
+  }
+  EXPECT_EQ(ring.output(4), 0);
+  again.reset();
+  EXPECT_EQ(ring.output(4), -ENOSPC);
+}
+
+TEST(Mapping, CanBeReplaced) {
+  TestRing one, two;
+  perf_buffer* const rb = &two.rb();
+  one.mapping = std::move(two.mapping);
+  EXPECT_EQ(perf_poll(*one.event), unsigned{EPOLLHUP});  // its own is gone
+  EXPECT_EQ(&one.mapping.rb(), rb);
+  EXPECT_EQ(two.output(4), 0);
+  {
+    const perf_mapping unmaps = std::move(one.mapping);
+  }
+  EXPECT_EQ(two.output(4), -ENOSPC);
+}
+
+perf_file event_like(const perf_event_attr& attr, int cpu = 3) {
+  return must(perf_event_open(attr, cpu));
+}
+
+// K42
+TEST(SetOutput, RefusesWhatDoesNotFit) {
+  TestRing ring;
+  perf_event& target = *ring.event;
+  EXPECT_EQ(perf_event_set_output(target, &target), -EINVAL);
+  EXPECT_EQ(perf_event_set_output(*event_like(bpf_output(), 2), &target), -EINVAL);
+  perf_event_attr attr = bpf_output();
+  attr.use_clockid = 1;
+  EXPECT_EQ(perf_event_set_output(*event_like(attr), &target), -EINVAL);
+  attr = bpf_output();
+  attr.clockid = 1;
+  EXPECT_EQ(perf_event_set_output(*event_like(attr), &target), -EINVAL);
+  attr = bpf_output();
+  attr.write_backward = 1;
+  EXPECT_EQ(perf_event_set_output(*event_like(attr), &target), -EINVAL);
+  TestRing mapped;
+  EXPECT_EQ(perf_event_set_output(*mapped.event, &target), -EINVAL);
+  EXPECT_EQ(perf_event_set_output(*event_like(bpf_output()), event_like(bpf_output()).get()),
+            -EINVAL);  // no ring
+  EXPECT_EQ(perf_event_set_output(*event_like(bpf_output()), &target), 0);
+}
+
+// An event that redirects its output, and what undoes it.
+TEST(SetOutput, LastsUntilItIsTakenBackOrTheRingGoes) {
+  TestRing ring;
+  std::optional<perf_file> second = event_like(bpf_output());
+  ASSERT_EQ(ring.file.update_elem(1, *second), 0);
+  ASSERT_EQ(perf_event_set_output(**second, ring.event.get()), 0);
+  EXPECT_EQ(ring.output(4, 1), 0);
+  EXPECT_EQ(ring.head(), 16u);
+  EXPECT_EQ(perf_event_set_output(**second, nullptr), 0);
+  EXPECT_EQ(ring.output(4, 1), -ENOSPC);
+  EXPECT_EQ(ring.rb().event_list.size(), 1u);
+  ASSERT_EQ(perf_event_set_output(**second, ring.event.get()), 0);
+  EXPECT_EQ(ring.rb().event_list.size(), 2u);
+  ASSERT_EQ(ring.file.delete_elem(1), 0);
+  second.reset();
+  EXPECT_EQ(ring.rb().event_list.size(), 1u);  // the event has left it
+}
+
+TEST(SetOutput, EndsWithTheLastMappingOfTheRing) {
+  for (const bool mapped_by_both : {false, true}) {
+    TestRing ring;
+    const perf_file second = event_like(bpf_output());
+    ASSERT_EQ(ring.file.update_elem(1, second), 0);
+    ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
+    std::optional<perf_mapping> other;
+    if (mapped_by_both) other = must(perf_mmap(second, ring.bytes()));
+    {
+      const perf_mapping unmaps = std::move(ring.mapping);
+    }
+    EXPECT_EQ(ring.output(4, 0), -ENOSPC);
+    EXPECT_EQ(ring.output(4, 1), mapped_by_both ? 0 : -ENOSPC);
+    EXPECT_EQ(perf_poll(*second), mapped_by_both ? kReadable : unsigned{EPOLLHUP});
+    other.reset();
+    EXPECT_EQ(ring.output(4, 1), -ENOSPC);
+    EXPECT_EQ(perf_poll(*second), unsigned{EPOLLHUP});
+  }
+}
+
+// Whoever waits is woken when the event gets another ring; not when it gets its first.
+TEST(SetOutput, WakesWhoWaitsForTheOldRing) {
+  struct Waiter : wait_queue_entry {
+    int woken = 0;
+    void wake() override { ++woken; }
+  } waiter;
+  TestRing ring;
+  const perf_file second = event_like(bpf_output());
+  second->waitq.push_back(&waiter);
+  ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
+  EXPECT_EQ(waiter.woken, 0);
+  ASSERT_EQ(perf_event_set_output(*second, nullptr), 0);
+  EXPECT_EQ(waiter.woken, 1);
+  second->waitq.clear();
+}
+
+TEST(Pause, NeedsARing) {
+  EXPECT_EQ(perf_event_pause_output(*event_like(bpf_output()), true), -EINVAL);
+}
+
+}  // namespace
+}  // namespace perfring::kernel

@@ -1,0 +1,236 @@
+// A sample's bytes: K1 to K10, K19, K22, K25.
+
+#include "harness/kernel/sample.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <functional>
+
+#include "harness/kernel/testing.h"
+
+namespace perfring::kernel {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+// K1
+TEST(Sample, HasTheSizesOfTheTable) {
+  struct {
+    std::size_t payload;
+    std::uint16_t size;
+    std::uint32_t raw;
+  } const rows[] = {{0, 16, 4},
+                    {1, 16, 4},
+                    {3, 16, 4},
+                    {4, 16, 4},
+                    {5, 24, 12},
+                    {8, 24, 12},
+                    {12, 24, 12},
+                    {13, 32, 20},
+                    {100, 112, 100},
+                    {4096, 4112, 4100},
+                    {65507, 65520, 65508},
+                    {65508, 65520, 65508},
+                    {65515, 65528, 65516},
+                    {65516, 65528, 65516}};
+  for (const auto& [payload, size, raw] : rows) {
+    SCOPED_TRACE(payload);
+    TestRing ring{{.pages = 32}};
+    ASSERT_EQ(ring.output(payload), 0);
+    EXPECT_EQ(ring.head(), size);
+    EXPECT_EQ(ring.size_at(0), size);
+    EXPECT_EQ(ring.raw_at(0), raw);
+    EXPECT_EQ(ring.at(12, payload), ring.payload);
+    // K2: neither the padding nor what follows is written.
+    EXPECT_EQ(ring.at(12 + payload, raw - payload + 8), Bytes(raw - payload + 8, std::byte{0xee}));
+  }
+}
+
+// K1, K25
+TEST(Sample, IsTheseBytes) {
+  TestRing ring;
+  ASSERT_EQ(ring.output(5), 0);
+  const bool little = std::endian::native == std::endian::little;
+  const Bytes expected =
+      little ? Expected{}.bytes({9, 0, 0, 0, 1, 0,    0x18, 0,    0x0c, 0,    0,    0,
+                                 1, 2, 3, 4, 5, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee})
+             : Expected{}.bytes({0, 0, 0, 9, 0, 1,    0,    0x18, 0,    0,    0,    0x0c,
+                                 1, 2, 3, 4, 5, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee});
+  EXPECT_EQ(ring.at(0, 24), expected);
+}
+
+// K6, K7, K8: and the whole payload is copied.
+TEST(Sample, SizeWrapsAt16Bits) {
+  struct {
+    std::size_t payload;
+    std::uint16_t size;
+    std::uint32_t raw;
+  } const rows[] = {{65517, 0, 65524},       {65524, 0, 65524},     {65525, 8, 65532},
+                    {65532, 8, 65532},       {65533, 16, 65540},    {65540, 16, 65540},
+                    {131052, 65528, 131052}, {200000, 3408, 200004}};
+  for (const auto& [payload, size, raw] : rows) {
+    SCOPED_TRACE(payload);
+    TestRing ring{{.pages = 64}};
+    ASSERT_EQ(ring.output(payload), 0);
+    EXPECT_EQ(ring.head(), size);
+    EXPECT_EQ(ring.size_at(0), size);
+    EXPECT_EQ(ring.raw_at(0), raw);
+    EXPECT_EQ(ring.at(12, payload), ring.payload);
+    EXPECT_EQ(ring.event->lost_samples, 0u);
+    EXPECT_EQ(ring.rb().lost, 0u);
+  }
+}
+
+// K7
+TEST(Sample, OfSizeZeroIsOverwrittenByTheNext) {
+  TestRing ring{{.pages = 16}};
+  ASSERT_EQ(ring.output(65517), 0);
+  ASSERT_EQ(ring.output(4), 0);
+  EXPECT_EQ(ring.head(), 16u);
+  EXPECT_EQ(ring.at(0, 16), Bytes(Expected{}.header(9, 1, 16).u32(4).bytes({1, 2, 3, 4})));
+}
+
+// K8, K9: a header without its raw size, for the next record begins where that was.
+TEST(Sample, OfSizeEightIsFollowedInsideItsPayload) {
+  TestRing ring{{.pages = 32}};
+  ASSERT_EQ(ring.output(65532), 0);
+  ASSERT_EQ(ring.output(4), 0);
+  EXPECT_EQ(ring.head(), 24u);
+  EXPECT_EQ(ring.at(0, 28), Bytes(Expected{}
+                                      .header(9, 1, 8)
+                                      .header(9, 1, 16)
+                                      .u32(4)
+                                      .bytes({1, 2, 3, 4})
+                                      .bytes({13, 14, 15, 16})));  // what spilled
+}
+
+// K10
+TEST(Sample, OverwritesWhatIsUnreadIfItsSizeWraps) {
+  TestRing ring{{.pages = 16}};
+  for (int i = 0; i < 4; ++i) ASSERT_EQ(ring.output(12), 0);
+  ASSERT_EQ(ring.head(), 96u);
+  ASSERT_EQ(ring.output(65540), 0);
+  EXPECT_EQ(ring.head(), 112u);
+  for (std::size_t record = 0; record < 96; record += 24) {
+    EXPECT_NE(ring.at(record, 8), Bytes(Expected{}.header(9, 1, 24)));
+  }
+  EXPECT_EQ(ring.at(0, 16), Bytes(ring.payload.end() - 112, ring.payload.end() - 96));
+}
+
+// K3: a record of 65528 bytes is the largest; each field takes 8 of them.
+TEST(Sample, LargestPayloadShrinksWithItsFields) {
+  struct {
+    __u64 type;
+    std::size_t largest;
+  } const rows[] = {
+      {PERF_SAMPLE_RAW, 65516},
+      {PERF_SAMPLE_RAW | PERF_SAMPLE_TIME, 65508},
+      {PERF_SAMPLE_RAW | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU, 65500},
+      {PERF_SAMPLE_RAW | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER, 65492}};
+  for (const auto& [type, largest] : rows) {
+    SCOPED_TRACE(largest);
+    TestRing ring{{.attr = bpf_output(type), .pages = 32}};
+    ASSERT_EQ(ring.output(largest), 0);
+    EXPECT_EQ(ring.head(), 65528u);
+    EXPECT_EQ(ring.size_at(0), 65528);
+    ASSERT_EQ(ring.output(largest + 1), 0);
+    EXPECT_EQ(ring.head(), 65528u);
+  }
+}
+
+// K19: each kind of field alone, before RAW.
+TEST(Sample, HasEachFieldThatIsAskedFor) {
+  struct {
+    __u64 type;
+    std::uint64_t value;
+  } const rows[] = {{PERF_SAMPLE_IDENTIFIER, 7}, {PERF_SAMPLE_TIME, 1000},
+                    {PERF_SAMPLE_ADDR, 0},       {PERF_SAMPLE_ID, 7},
+                    {PERF_SAMPLE_STREAM_ID, 7},  {PERF_SAMPLE_PERIOD, 0}};
+  for (const auto& [type, value] : rows) {
+    SCOPED_TRACE(type);
+    TestRing ring{{.attr = bpf_output(PERF_SAMPLE_RAW | type)}};
+    ASSERT_EQ(ring.output(4), 0);
+    EXPECT_EQ(ring.head(), 24u);
+    EXPECT_EQ(ring.at(0, 24),
+              Bytes(Expected{}.header(9, 1, 24).u64(value).u32(4).bytes({1, 2, 3, 4})));
+  }
+  TestRing tid{{.attr = bpf_output(PERF_SAMPLE_RAW | PERF_SAMPLE_TID)}};
+  ASSERT_EQ(tid.output(4), 0);
+  EXPECT_EQ(tid.at(0, 24),
+            Bytes(Expected{}.header(9, 1, 24).u32(77).u32(78).u32(4).bytes({1, 2, 3, 4})));
+  TestRing cpu{{.attr = bpf_output(PERF_SAMPLE_RAW | PERF_SAMPLE_CPU)}};
+  ASSERT_EQ(cpu.output(4), 0);
+  EXPECT_EQ(cpu.at(0, 24),
+            Bytes(Expected{}.header(9, 1, 24).u32(3).u32(0).u32(4).bytes({1, 2, 3, 4})));
+}
+
+// K19
+TEST(Sample, HasItsFieldsInTheKernelsOrder) {
+  TestRing ring{{.attr = bpf_output(kSampleTypes)}};
+  ASSERT_EQ(ring.output(4), 0);
+  EXPECT_EQ(ring.head(), 80u);
+  EXPECT_EQ(ring.at(0, 80), Bytes(Expected{}
+                                      .header(9, 1, 80)
+                                      .u64(7)  // IDENTIFIER
+                                      .u32(77)
+                                      .u32(78)    // TID
+                                      .u64(1000)  // TIME
+                                      .u64(0)     // ADDR
+                                      .u64(7)     // ID
+                                      .u64(7)     // STREAM_ID
+                                      .u32(3)
+                                      .u32(0)  // CPU
+                                      .u64(0)  // PERIOD
+                                      .u32(4)
+                                      .bytes({1, 2, 3, 4})));
+}
+
+// K19
+TEST(Sample, OfNoTypeIsAHeader) {
+  TestRing ring{{.attr = bpf_output(0)}};
+  ASSERT_EQ(ring.output(100), 0);
+  EXPECT_EQ(ring.head(), 8u);
+  EXPECT_EQ(
+      ring.at(0, 16),
+      Bytes(Expected{}.header(9, 1, 8).bytes({0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee})));
+}
+
+// Whoever interrupts the output takes its time later, and its place earlier.
+struct InterruptedCpu : TestCpu {
+  std::function<void()> interrupt;
+  void step() {
+    if (const auto once = std::exchange(interrupt, nullptr)) once();
+  }
+};
+
+// K22
+TEST(Sample, TimeIsOfBeforeTheReservation) {
+  TestRing<InterruptedCpu> ring{{.attr = bpf_output(PERF_SAMPLE_RAW | PERF_SAMPLE_TIME)}};
+  ring.cpu.interrupt = [&] {
+    ring.cpu.time = 2000;
+    ASSERT_EQ(ring.output(4), 0);
+  };
+  ASSERT_EQ(ring.output(4), 0);
+  EXPECT_EQ(ring.head(), 48u);
+  EXPECT_EQ(ring.field<std::uint64_t>(8), 2000u);
+  EXPECT_EQ(ring.field<std::uint64_t>(24 + 8), 1000u);
+}
+
+// Wherever a record begins, also where it, or a field of it, straddles pages and the ring's end.
+TEST(Sample, MayLieAnywhere) {
+  const __u64 type = PERF_SAMPLE_RAW | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER;
+  for (std::uint64_t start = 0; start < 2 * kPage; start += 8) {
+    TestRing ring{{.attr = bpf_output(type), .pages = 2}};
+    start_at(ring.rb(), start);
+    ASSERT_EQ(ring.output(500), 0);
+    ASSERT_EQ(ring.head(), start + 528);
+    ASSERT_EQ(ring.at(start, 28), Bytes(Expected{}.header(9, 1, 528).u64(7).u64(1000).u32(500)));
+    ASSERT_EQ(ring.at(start + 28, 500), ring.payload) << start;
+    const std::size_t rest = 2 * kPage - 528;
+    ASSERT_EQ(ring.at(start + 528, rest), Bytes(rest, std::byte{0xee})) << start;
+  }
+}
+
+}  // namespace
+}  // namespace perfring::kernel

@@ -1,0 +1,146 @@
+#ifndef HARNESS_KERNEL_TESTING_H_
+#define HARNESS_KERNEL_TESTING_H_
+
+// What this folder's tests share: a ring with an event and a map's entry 0, and expected bytes.
+
+#include <linux/perf_event.h>
+#include <sys/epoll.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/kernel/bpf_output.h"
+#include "harness/kernel/cpu.h"
+#include "harness/kernel/perf_event.h"
+#include "harness/kernel/perf_event_array.h"
+
+namespace perfring::kernel {
+
+inline constexpr std::size_t kPage = 4096;
+inline constexpr unsigned kReadable = EPOLLIN | EPOLLRDNORM;
+
+// CPU 3, process 77, thread 78, at a time that the test says.
+struct TestCpu : HardwareCpu {
+  TestCpu() {
+    id = 3;
+    pid = 77;
+    tid = 78;
+  }
+  __u64 time = 1000;
+  __u64 clock() const { return time; }
+};
+
+inline perf_event_attr bpf_output(__u64 sample_type = PERF_SAMPLE_RAW) {
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+  attr.sample_type = sample_type;
+  attr.wakeup_events = 1;
+  return attr;
+}
+
+template <class T>
+T must(std::expected<T, int> result) {
+  if (!result) throw std::runtime_error("refused: " + std::to_string(result.error()));
+  return *std::move(result);
+}
+
+struct RingSetup {
+  perf_event_attr attr = bpf_output();
+  std::size_t pages = 1;
+  Word word = Word::k64;
+  bool writable = true;
+};
+
+// Bytes in this machine's order, one field after the other.
+class Expected {
+ public:
+  Expected& u16(std::uint16_t value) { return put(value); }
+  Expected& u32(std::uint32_t value) { return put(value); }
+  Expected& u64(std::uint64_t value) { return put(value); }
+  Expected& bytes(std::initializer_list<int> values) {
+    for (const int value : values) bytes_.push_back(static_cast<std::byte>(value));
+    return *this;
+  }
+  Expected& header(std::uint32_t type, std::uint16_t misc, std::uint16_t size) {
+    return u32(type).u16(misc).u16(size);
+  }
+  operator std::vector<std::byte>() const { return bytes_; }  // NOLINT: it is one
+
+ private:
+  template <class T>
+  Expected& put(T value) {
+    std::byte raw[sizeof(value)];
+    std::memcpy(raw, &value, sizeof(value));
+    bytes_.insert(bytes_.end(), raw, raw + sizeof(value));
+    return *this;
+  }
+  std::vector<std::byte> bytes_;
+};
+
+// An event with id 7 on CPU 3, its ring, in which every byte is 0xee, and a map that has it as 0.
+template <class C = TestCpu>
+struct TestRing {
+  explicit TestRing(const RingSetup& setup = {})
+      : memory((1 + setup.pages) * kPage / sizeof(__u64)),
+        event{must(perf_event_open(setup.attr, 3, setup.word))},
+        mapping{must(perf_mmap(event, bytes(), setup.writable))} {
+    event->id = 7;
+    std::memset(rb().data_pages, 0xee, rb().data_size());
+    if (file.update_elem(0, event) != 0) throw std::runtime_error("update_elem");
+  }
+
+  std::span<std::byte> bytes() { return std::as_writable_bytes(std::span{memory}); }
+  perf_buffer& rb() const { return mapping.rb(); }
+  perf_event_mmap_page& page() const { return *rb().user_page; }
+  std::uint64_t head() const { return page().data_head; }
+  void tail(std::uint64_t value) { page().data_tail = value; }
+  // Everything is read.
+  void consume() { tail(head()); }
+
+  // The payload of this size: 1, 2, 3...
+  int output(std::size_t size, __u64 flags = 0) {
+    payload.resize(size);
+    for (std::size_t i = 0; i < size; ++i) payload[i] = static_cast<std::byte>(i + 1);
+    return bpf_perf_event_output(cpu, *map, flags, payload);
+  }
+
+  // What lies in the ring, from a position on.
+  std::vector<std::byte> at(std::uint64_t position, std::size_t size) const {
+    std::vector<std::byte> found;
+    for (std::size_t i = 0; i < size; ++i) {
+      found.push_back(rb().data_pages[(position + i) % rb().data_size()]);
+    }
+    return found;
+  }
+  template <class T>
+  T field(std::uint64_t position) const {
+    const std::vector<std::byte> found = at(position, sizeof(T));
+    T value;
+    std::memcpy(&value, found.data(), sizeof(value));
+    return value;
+  }
+  std::uint16_t size_at(std::uint64_t position) const { return field<std::uint16_t>(position + 6); }
+  std::uint32_t raw_at(std::uint64_t position) const { return field<std::uint32_t>(position + 8); }
+
+  C cpu;
+  std::vector<__u64> memory;
+  perf_file event;
+  perf_mapping mapping;
+  std::shared_ptr<bpf_array> map = std::make_shared<bpf_array>(8);
+  bpf_map_file file{map};
+  std::vector<std::byte> payload;
+};
+
+}  // namespace perfring::kernel
+
+#endif  // HARNESS_KERNEL_TESTING_H_

@@ -1,0 +1,157 @@
+#include "harness/script/generate.h"
+
+#include <algorithm>
+#include <bit>
+#include <initializer_list>
+#include <random>
+
+namespace perfring::script {
+namespace {
+
+constexpr std::uint64_t kWrap = 65536;  // of header.size
+constexpr std::uint64_t kLargest = 200000;
+
+class Generator {
+ public:
+  Generator(std::uint64_t seed, const GenerateOptions& options)
+      : random_{seed}, options_{options} {}
+
+  Script script() {
+    Script script;
+    script.settings = settings();
+    ring_ = script.settings.pages * options_.page_size;
+    style_ = below(4);
+    const std::uint64_t count = between(1, std::max<std::uint64_t>(options_.steps_max, 1));
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const Step next = step(script.settings);
+      if (!why_impossible(script.settings, next)) script.steps.push_back(next);
+    }
+    return script;
+  }
+
+ private:
+  // The standard defines the engine's numbers, but not how its distributions come by theirs.
+  std::uint64_t below(std::uint64_t end) { return random_() % end; }
+  std::uint64_t between(std::uint64_t first, std::uint64_t last) {
+    return first + below(last - first + 1);
+  }
+  bool one_in(std::uint64_t n) { return below(n) == 0; }
+  std::uint64_t one_of(std::initializer_list<std::uint64_t> values) {
+    return values.begin()[below(values.size())];
+  }
+  // Within `distance` of it, and not below 0.
+  std::uint64_t around(std::uint64_t value, std::uint64_t distance) {
+    return between(value - std::min(value, distance), value + distance);
+  }
+
+  Settings settings() {
+    Settings s;
+    if (options_.any_word && one_in(2)) s.word = kernel::Word::k32;
+    const auto sizes = static_cast<unsigned>(std::bit_width(options_.pages_max));
+    s.pages = std::uint64_t{1} << (one_in(2) ? below(std::min(sizes, 2u)) : below(sizes));
+    if (one_in(2)) s.sample_type = sample_type();
+    s.sample_id_all = one_in(3);
+    s.watermark = one_in(2);
+    const std::uint64_t ring = s.pages * options_.page_size;
+    s.wakeup = s.watermark ? watermark(ring)
+                           : one_of({0, 1, 1, 2, 3, 7, 100, 0x7fff'ffff, 0x8000'0000, 0xffff'ffff});
+    s.write_backward = one_in(8);
+    s.overwrite = one_in(8);
+    if (options_.any_start) s.start = start(ring);
+    s.events = one_in(4) ? 2 : 1;
+    s.epoll = static_cast<Epoll>(below(3));
+    return s;
+  }
+
+  std::uint64_t sample_type() {
+    std::uint64_t type = one_in(16) ? 0 : PERF_SAMPLE_RAW;
+    for (const std::uint64_t bit :
+         {PERF_SAMPLE_TID, PERF_SAMPLE_TIME, PERF_SAMPLE_ADDR, PERF_SAMPLE_ID, PERF_SAMPLE_CPU,
+          PERF_SAMPLE_PERIOD, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_IDENTIFIER}) {
+      if (one_in(3)) type |= bit;
+    }
+    return type;
+  }
+
+  std::uint64_t watermark(std::uint64_t ring) {
+    const std::uint64_t near_ring = around(ring, 1);
+    const std::uint64_t near_half = around(ring / 2, 1);
+    return one_of({0, 1, 8, 63, 64, 65, near_half, near_ring, 0x7fff'ffff, 0x8000'0000, 0xffff'ffff,
+                   below(ring), below(ring)});
+  }
+
+  std::uint64_t start(std::uint64_t ring) {
+    const std::uint64_t before = 8 * below(ring / 8 + 1);
+    return one_of({0, before, (std::uint64_t{1} << 32) - before, 0 - before, random_() & ~7ull});
+  }
+
+  Step step(const Settings& settings) {
+    Step step;
+    const std::uint64_t die = below(100);
+    if (die < 62) {
+      step = {Action::Output, size()};
+    } else if (die < 77) {
+      step = {Action::Drain, one_in(4) ? between(0, 1000) : between(0, 4)};
+    } else if (die < 84) {
+      step = {Action::Poll};
+    } else if (die < 90) {
+      step = {Action::Epoll};
+    } else if (die < 92) {
+      step = {Action::Rearm};
+    } else if (die < 93) {
+      step = {Action::Tail, tail_step()};
+    } else if (die < 95) {
+      step = {Action::Pause};
+    } else if (die < 98) {
+      step = {Action::Resume};
+    } else {
+      step = {one_in(2) ? Action::Disable : Action::Enable};
+    }
+    step.second = has_second(step.action) && settings.events == 2 && one_in(2);
+    return step;
+  }
+
+  std::uint64_t tail_step() {
+    return one_of(
+        {1, 8, 64, ring_, ring_ - 8, std::uint64_t{1} << 32, 0 - std::uint64_t{8}, random_()});
+  }
+
+  // Each script has its own style, so that some fill their rings, and some never do.
+  std::uint64_t size() {
+    switch (style_) {
+      case 0:
+        return small_size();
+      case 1:  // the ring is full after a few
+        return between(0, std::min(ring_ / 2, kWrap - 32));
+      default:
+        return mixed_size();
+    }
+  }
+
+  std::uint64_t small_size() { return one_in(2) ? between(0, 32) : between(0, 600); }
+
+  std::uint64_t mixed_size() {
+    const std::uint64_t die = below(100);
+    if (die < 60) return small_size();
+    if (die < 72) return around(8 * below(256), 1);
+    if (die < 80) return std::min(around(ring_ - std::min<std::uint64_t>(ring_, 48), 56), kLargest);
+    if (die < 84) return std::min(around(ring_ / 2, 64), kLargest);
+    if (die < 93) return between(kWrap - 100, kWrap + 32);
+    if (die < 95) return around(131052, 64);
+    if (die < 97) return kLargest;
+    return between(0, kLargest);
+  }
+
+  std::mt19937_64 random_;
+  GenerateOptions options_;
+  std::uint64_t ring_ = 0;
+  std::uint64_t style_ = 0;
+};
+
+}  // namespace
+
+Script generate(std::uint64_t seed, const GenerateOptions& options) {
+  return Generator{seed, options}.script();
+}
+
+}  // namespace perfring::script

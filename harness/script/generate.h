@@ -1,0 +1,26 @@
+#ifndef HARNESS_SCRIPT_GENERATE_H_
+#define HARNESS_SCRIPT_GENERATE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "harness/script/script.h"
+
+namespace perfring::script {
+
+struct GenerateOptions {
+  std::size_t steps_max = 80;
+  std::uint64_t pages_max = 64;
+  std::uint64_t page_size = 4096;  // where rings end, which is where sizes are interesting
+  bool any_word = false;           // 32-bit kernels, too
+  bool any_start = false;          // any starting position, the interesting ones above all
+};
+
+// The random script of this seed: with the same options the same one on every machine. It can be
+// run, and leans to what is interesting: sizes around multiples of 8, the ring's size and 2^16;
+// watermarks around the ring's size; rings that are full.
+Script generate(std::uint64_t seed, const GenerateOptions& options = {});
+
+}  // namespace perfring::script
+
+#endif  // HARNESS_SCRIPT_GENERATE_H_

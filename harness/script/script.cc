@@ -1,0 +1,76 @@
+#include "harness/script/script.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace perfring::script {
+namespace {
+
+std::optional<std::string> too_large(std::string_view what, std::uint64_t value,
+                                     std::uint64_t most) {
+  if (value <= most) return std::nullopt;
+  return std::string{what} + " " + std::to_string(value) + ": at most " + std::to_string(most);
+}
+
+}  // namespace
+
+bool has_number(Action action) {
+  return action == Action::Output || action == Action::Drain || action == Action::Tail;
+}
+
+bool has_second(Action action) {
+  return action == Action::Output || action == Action::Poll;
+}
+
+std::optional<std::string> why_impossible(const Settings& settings) {
+  if (!std::has_single_bit(settings.pages) || settings.pages > kPagesMax) {
+    return "a ring of " + std::to_string(settings.pages) + " pages: a power of two up to " +
+           std::to_string(kPagesMax);
+  }
+  if ((settings.sample_type & ~kernel::kSampleTypes) != 0) {
+    return "sample_type has bits that are not simulated";
+  }
+  if (const auto why = too_large("wakeup", settings.wakeup, 0xffff'ffff)) return why;
+  if (settings.start % 8 != 0) {
+    return "start " + std::to_string(settings.start) + ": a multiple of 8";
+  }
+  if (settings.events != 1 && settings.events != 2) {
+    return "events " + std::to_string(settings.events) + ": 1 or 2";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> why_impossible(const Settings& settings, const Step& step) {
+  const bool consumes = step.action == Action::Drain || step.action == Action::Tail;
+  if (consumes && settings.overwrite) return "an overwriting ring is mapped read-only";
+  if (step.second && settings.events < 2) return "there is no second event: say 'events 2'";
+  if (step.action == Action::Output) return too_large("output", step.number, kOutputMax);
+  return std::nullopt;
+}
+
+std::optional<std::string> why_impossible(const Script& script) {
+  if (const auto why = why_impossible(script.settings)) return why;
+  if (const auto why = too_large("number of steps", script.steps.size(), kStepsMax)) return why;
+  for (const Step& step : script.steps) {
+    if (const auto why = why_impossible(script.settings, step)) {
+      return to_text(step) + ": " + *why;
+    }
+  }
+  return std::nullopt;
+}
+
+void fill_payload(std::span<std::byte> payload, std::uint64_t step) {
+  // SplitMix64: its increment, and its mixing.
+  std::uint64_t state = step * 0xbf58'476d'1ce4'e5b9;
+  for (std::size_t i = 0; i < payload.size(); i += sizeof(state)) {
+    std::uint64_t word = state += 0x9e37'79b9'7f4a'7c15;
+    word = (word ^ (word >> 30)) * 0xbf58'476d'1ce4'e5b9;
+    word = (word ^ (word >> 27)) * 0x94d0'49bb'1331'11eb;
+    word ^= word >> 31;
+    if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
+    std::memcpy(&payload[i], &word, std::min(sizeof(word), payload.size() - i));
+  }
+}
+
+}  // namespace perfring::script

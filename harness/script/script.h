@@ -1,0 +1,108 @@
+#ifndef HARNESS_SCRIPT_SCRIPT_H_
+#define HARNESS_SCRIPT_SCRIPT_H_
+
+// What is done to a ring, one step after the other, as data: to be run on the simulated kernel
+// (simulated_kernel.h) or on a real one (harness/differential), printed, read back, generated and
+// shrunk. Nothing here runs anything.
+
+#include <linux/perf_event.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/kernel/perf_event.h"
+
+namespace perfring::script {
+
+enum class Epoll { Level, Edge, Oneshot };
+
+// How the ring is set up.
+struct Settings {
+  kernel::Word word = kernel::Word::k64;
+  std::uint64_t pages = 1;  // of data, a power of two up to kPagesMax
+  std::uint64_t sample_type = PERF_SAMPLE_RAW;
+  bool sample_id_all = false;
+  bool watermark = false;    // what `wakeup` is:
+  std::uint64_t wakeup = 1;  // wakeup_events, or wakeup_watermark; 32 bits
+  bool write_backward = false;
+  bool overwrite = false;      // mapped read-only
+  std::uint64_t start = 0;     // how much was written and read before; a multiple of 8
+  std::uint64_t events = 1;    // or 2: the second writes to the ring of the first (SET_OUTPUT)
+  Epoll epoll = Epoll::Level;  // how the events are in the epoll instance
+
+  bool operator==(const Settings&) const = default;
+};
+
+enum class Action {
+  Output,   // bpf_perf_event_output of `number` bytes
+  Drain,    // data_tail moves past `number` records, as far as there are
+  Tail,     // data_tail += number, whatever is there
+  Poll,     // poll(2), for POLLIN and POLLRDNORM
+  Epoll,    // epoll_wait(2)
+  Rearm,    // EPOLL_CTL_MOD with the same events as at first
+  Pause,    // PERF_EVENT_IOC_PAUSE_OUTPUT 1
+  Resume,   // PERF_EVENT_IOC_PAUSE_OUTPUT 0
+  Disable,  // PERF_EVENT_IOC_DISABLE
+  Enable,   // PERF_EVENT_IOC_ENABLE
+};
+
+struct Step {
+  Action action = Action::Output;
+  std::uint64_t number = 0;
+  bool second = false;  // by the second event, where the action may be either's
+
+  bool operator==(const Step&) const = default;
+};
+
+struct Script {
+  Settings settings;
+  std::vector<Step> steps;
+
+  bool operator==(const Script&) const = default;
+};
+
+inline constexpr std::uint64_t kPagesMax = 1024;
+inline constexpr std::uint64_t kOutputMax = 262144;
+inline constexpr std::size_t kStepsMax = 100000;
+
+// Whether the action has a number, and whether the second event may do it.
+bool has_number(Action action);
+bool has_second(Action action);
+
+// Why it cannot be run, if so.
+std::optional<std::string> why_impossible(const Settings& settings);
+std::optional<std::string> why_impossible(const Settings& settings, const Step& step);
+std::optional<std::string> why_impossible(const Script& script);
+
+// As text: settings that are not the default, one a line, then the steps. '#' begins a comment.
+//   pages 2
+//   sample_type RAW|TIME
+//   output 40
+//   drain 1
+std::string to_text(const Settings& settings);
+std::string to_text(const Step& step);
+std::string to_text(const Script& script);
+
+// The script that a text states, and that can be run. Or an error, which names line and reason.
+std::expected<Script, std::string> parse_script(std::string_view text);
+
+// For texts that hold more than a script: whether the line is a setting's, which was taken over.
+// An error if it is, and is wrong. The line has no comment, and something else than blanks.
+std::expected<bool, std::string> parse_setting(std::string_view line, Settings& settings);
+std::expected<Step, std::string> parse_step(std::string_view line);
+
+// Without its comment, and the blanks around it.
+std::string_view without_comment(std::string_view line);
+
+// The payload of the step with this number: no two are alike, on any machine the same.
+void fill_payload(std::span<std::byte> payload, std::uint64_t step);
+
+}  // namespace perfring::script
+
+#endif  // HARNESS_SCRIPT_SCRIPT_H_

@@ -1,0 +1,139 @@
+#include "harness/script/script.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "harness/script/generate.h"
+
+namespace perfring::script {
+namespace {
+
+std::string error_of(std::string_view text) {
+  const auto script = parse_script(text);
+  return script ? "no error" : script.error();
+}
+
+TEST(ScriptText, StatesSettingsThenSteps) {
+  const auto script = parse_script(
+      "# a comment\n"
+      "word 32\npages 4\nsample_type RAW|TIME|IDENTIFIER\nsample_id_all 1\n"
+      "wakeup_watermark 4294967295\nwrite_backward 1\nstart 4294967288\nevents 2\nepoll edge\n"
+      "\n"
+      "  output 200000 second  # and another\r\n"
+      "drain 3\ntail 18446744073709551615\npoll\npoll second\nepoll_wait\nrearm\npause\nresume\n"
+      "disable\nenable");
+  ASSERT_TRUE(script) << script.error();
+  const Settings& settings = script->settings;
+  EXPECT_EQ(settings.word, kernel::Word::k32);
+  EXPECT_EQ(settings.pages, 4u);
+  EXPECT_EQ(settings.sample_type,
+            std::uint64_t{PERF_SAMPLE_RAW | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER});
+  EXPECT_TRUE(settings.sample_id_all);
+  EXPECT_TRUE(settings.watermark);
+  EXPECT_EQ(settings.wakeup, 0xffff'ffffu);
+  EXPECT_TRUE(settings.write_backward);
+  EXPECT_FALSE(settings.overwrite);
+  EXPECT_EQ(settings.start, 0xffff'fff8u);
+  EXPECT_EQ(settings.events, 2u);
+  EXPECT_EQ(settings.epoll, Epoll::Edge);
+  const std::vector<Step> steps{{Action::Output, 200000, true},
+                                {Action::Drain, 3},
+                                {Action::Tail, ~std::uint64_t{0}},
+                                {Action::Poll},
+                                {Action::Poll, 0, true},
+                                {Action::Epoll},
+                                {Action::Rearm},
+                                {Action::Pause},
+                                {Action::Resume},
+                                {Action::Disable},
+                                {Action::Enable}};
+  EXPECT_EQ(script->steps, steps);
+}
+
+TEST(ScriptText, IsReadBackAsItWasPrinted) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    const Script script = generate(seed, {.any_word = true, .any_start = true});
+    const auto again = parse_script(to_text(script));
+    ASSERT_TRUE(again) << again.error();
+    ASSERT_EQ(*again, script) << to_text(script);
+  }
+}
+
+TEST(ScriptText, LeavesOutWhatIsUsual) {
+  EXPECT_EQ(to_text(Script{{}, {{Action::Output, 5}, {Action::Poll}}}), "output 5\npoll\n");
+  EXPECT_EQ(to_text(Settings{.sample_type = 0}), "sample_type 0\n");
+  EXPECT_EQ(to_text(Settings{.wakeup = 2}), "wakeup_events 2\n");
+  EXPECT_EQ(to_text(Settings{.watermark = true}), "wakeup_watermark 1\n");
+}
+
+TEST(ScriptErrors, NameLineAndReason) {
+  EXPECT_EQ(error_of("\n# two\npages 3\n"), "line 3: a ring of 3 pages: a power of two up to 1024");
+  EXPECT_EQ(error_of("pages 0"), "line 1: a ring of 0 pages: a power of two up to 1024");
+  EXPECT_EQ(error_of("pages 2048"), "line 1: a ring of 2048 pages: a power of two up to 1024");
+  EXPECT_EQ(error_of("output 1\nshout 2"), "line 2: 'shout': no such step or setting");
+  EXPECT_EQ(error_of("output 262145"), "line 1: output 262145: at most 262144");
+  EXPECT_EQ(error_of("output"), "line 1: output: '': a decimal number is expected");
+  EXPECT_EQ(error_of("output -1"), "line 1: output: '-1': a decimal number is expected");
+  EXPECT_EQ(error_of("output 1x"), "line 1: output: '1x': a decimal number is expected");
+  EXPECT_EQ(error_of("drain 18446744073709551616"),
+            "line 1: drain: '18446744073709551616': a number of 64 bits");
+  EXPECT_EQ(error_of("output 1 third"), "line 1: 'third': what follows a whole output");
+  EXPECT_EQ(error_of("poll 1"), "line 1: '1': what follows a whole poll");
+  EXPECT_EQ(error_of("poll\npages 2"), "line 2: a setting after the first step");
+  EXPECT_EQ(error_of("output 1 second"), "line 1: there is no second event: say 'events 2'");
+  EXPECT_EQ(error_of("overwrite 1\ndrain 1"), "line 2: an overwriting ring is mapped read-only");
+  EXPECT_EQ(error_of("overwrite 1\ntail 1"), "line 2: an overwriting ring is mapped read-only");
+  EXPECT_EQ(error_of("overwrite 2"), "line 1: overwrite: '2': 0 or 1");
+  EXPECT_EQ(error_of("word 16"), "line 1: word: '16': 32 or 64");
+  EXPECT_EQ(error_of("epoll once"), "line 1: epoll: 'once': level, edge or oneshot");
+  EXPECT_EQ(error_of("events 3"), "line 1: events 3: 1 or 2");
+  EXPECT_EQ(error_of("start 12"), "line 1: start 12: a multiple of 8");
+  EXPECT_EQ(error_of("wakeup_events 4294967296"), "line 1: wakeup 4294967296: at most 4294967295");
+  EXPECT_EQ(error_of("sample_type RAW|IP"),
+            "line 1: sample_type: 'IP': no sample_type that is simulated");
+}
+
+TEST(ScriptErrors, HoldForScriptsThatWereNotRead) {
+  EXPECT_FALSE(why_impossible(Script{{}, {{Action::Drain, 1}}}));
+  EXPECT_TRUE(why_impossible(Script{{.overwrite = true}, {{Action::Drain, 1}}}));
+  EXPECT_TRUE(why_impossible(Script{{.pages = 3}, {}}));
+  EXPECT_TRUE(why_impossible(Settings{.sample_type = PERF_SAMPLE_CALLCHAIN}));
+  EXPECT_TRUE(why_impossible(Script{{}, std::vector<Step>(kStepsMax + 1, {Action::Poll})}));
+}
+
+TEST(ScriptText, NeverCrashesTheParser) {
+  // Every line of many scripts, with a byte changed.
+  const std::string text = to_text(generate(7, {.any_word = true, .any_start = true}));
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    for (const char c : {'\0', '\n', ' ', '9', '#', '|', '\xff'}) {
+      std::string changed = text;
+      changed[i] = c;
+      if (const auto script = parse_script(changed)) {
+        EXPECT_FALSE(why_impossible(*script));
+      } else {
+        EXPECT_EQ(script.error().substr(0, 5), "line ");
+      }
+    }
+  }
+}
+
+// As SplitMix64 (Steele, Lea, Flood, 2014) seeded with 0 begins, in little endian.
+TEST(Payload, IsTheSameOnEveryMachine) {
+  std::vector<std::byte> payload(11);
+  fill_payload(payload, 0);
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(std::to_integer<unsigned>(payload[i]), 0xe220'a839'7b1d'cdafULL >> (8 * i) & 0xff);
+  }
+  for (std::size_t i = 8; i < payload.size(); ++i) {
+    EXPECT_EQ(std::to_integer<unsigned>(payload[i]),
+              0x6e78'9e6a'a1b9'65f4ULL >> (8 * (i - 8)) & 0xff);
+  }
+  std::vector<std::byte> other(11);
+  fill_payload(other, 1);
+  EXPECT_NE(payload, other);
+}
+
+}  // namespace
+}  // namespace perfring::script

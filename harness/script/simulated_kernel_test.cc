@@ -1,0 +1,111 @@
+#include "harness/script/simulated_kernel.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+namespace perfring::script {
+namespace {
+
+// What each step of a script showed.
+std::vector<Observed> run(std::string_view text) {
+  const auto script = parse_script(text);
+  if (!script) throw std::invalid_argument(script.error());
+  SimulatedKernel kernel{script->settings};
+  std::vector<Observed> seen;
+  for (const Step& step : script->steps) seen.push_back(kernel.run(step));
+  return seen;
+}
+
+TEST(SimulatedKernel, RunsEveryAction) {
+  const auto seen =
+      run("output 5\npoll\npoll\ndrain 1\npause\noutput 5\nresume\noutput 5\nepoll_wait\ntail 8\n"
+          "disable\noutput 5\nenable\noutput 5\nrearm\nepoll_wait\n");
+  const std::vector<Observed> expected{
+      {0, 24, 0},                      // output
+      {EPOLLIN | EPOLLRDNORM, 24, 0},  // poll
+      {0, 24, 0},                      // poll
+      {0, 24, 24},                     // drain
+      {0, 24, 24},                     // pause
+      {-ENOSPC, 24, 24, {1, 0}},       // output
+      {0, 24, 24, {1, 0}},             // resume
+      {0, 72, 24, {1, 0}},             // output: LOST and sample
+      {EPOLLIN | EPOLLRDNORM, 72, 24, {1, 0}},
+      {0, 72, 32, {1, 0}},            // tail
+      {0, 72, 32, {1, 0}},            // disable
+      {-EOPNOTSUPP, 72, 32, {1, 0}},  // output
+      {0, 72, 32, {1, 0}},            // enable
+      {0, 96, 32, {1, 0}},            // output
+      {0, 96, 32, {1, 0}},            // rearm polls, and the item is ready anyway;
+      {0, 96, 32, {1, 0}},            // but by then the flag is gone
+  };
+  EXPECT_EQ(seen, expected);
+}
+
+TEST(SimulatedKernel, HasASecondEventOfTheSameRing) {
+  const auto seen = run("events 2\noutput 4 second\npoll second\npoll\noutput 5000 second\n");
+  const std::vector<Observed> expected{
+      {0, 16, 0}, {EPOLLIN | EPOLLRDNORM, 16, 0}, {0, 16, 0}, {-ENOSPC, 16, 0, {0, 1}}};
+  EXPECT_EQ(seen, expected);
+}
+
+TEST(SimulatedKernel, StartsWhereItIsTold) {
+  EXPECT_EQ(run("word 32\nstart 4294967288\noutput 4\n"),
+            (std::vector<Observed>{{0, 8, 4294967288}}));
+}
+
+class TailAfter : public testing::Test {
+ protected:
+  void put(std::size_t offset, std::uint16_t size) {
+    const perf_event_header header{PERF_RECORD_SAMPLE, 0, size};
+    std::memcpy(&ring[offset], &header, sizeof(header));
+  }
+  std::uint64_t after(std::uint64_t head, std::uint64_t tail, std::uint64_t records) const {
+    return tail_after(ring, settings, head, tail, records);
+  }
+  Settings settings;
+  std::vector<std::byte> ring = std::vector<std::byte>(4096);
+};
+
+TEST_F(TailAfter, IsPastWholeRecords) {
+  put(0, 16);
+  put(16, 24);
+  EXPECT_EQ(after(40, 0, 0), 0u);
+  EXPECT_EQ(after(40, 0, 1), 16u);
+  EXPECT_EQ(after(40, 0, 2), 40u);
+  EXPECT_EQ(after(40, 0, 3), 40u);
+  EXPECT_EQ(after(4096 + 40, 4096, 1), 4096u + 16);
+}
+
+TEST_F(TailAfter, IsTheHeadWhereNoRecordCanBe) {
+  EXPECT_EQ(after(40, 0, 1), 40u);  // size 0
+  put(0, 48);
+  EXPECT_EQ(after(40, 0, 1), 40u);  // beyond the head
+  put(0, 7);
+  EXPECT_EQ(after(40, 0, 1), 40u);
+  put(0, 8);
+  EXPECT_EQ(after(4104, 0, 1), 4104u);  // further apart than the ring
+  EXPECT_EQ(after(4096, 0, 1), 8u);
+  EXPECT_EQ(after(0, 8, 1), 0u);
+  EXPECT_EQ(after(0, 8, 0), 8u);
+}
+
+TEST_F(TailAfter, CountsInTheKernelsWord) {
+  put(4088, 16);
+  settings.word = kernel::Word::k32;
+  EXPECT_EQ(after(8, 0xffff'fff8, 1), 0x1'0000'0008u);
+  settings.word = kernel::Word::k64;
+  EXPECT_EQ(after(8, 0xffff'fff8, 1), 8u);
+}
+
+TEST_F(TailAfter, IsTheHeadInARingWrittenBackward) {
+  settings.write_backward = true;
+  EXPECT_EQ(after(~std::uint64_t{15}, 0, 1), ~std::uint64_t{15});
+  EXPECT_EQ(after(~std::uint64_t{15}, 0, 0), 0u);
+}
+
+}  // namespace
+}  // namespace perfring::script
