@@ -156,6 +156,7 @@ class Believes {
     const std::uint64_t head = page_->data_head;
     std::uint64_t tail = page_->data_tail;
     ControlFlow<> flow = Continue{};
+    std::uint64_t steps = 0;
     while (tail != head && flow.is_continue()) {
       perf_event_header header{};
       std::uint32_t raw = 0;
@@ -171,7 +172,7 @@ class Believes {
       } else if (header.type == PERF_RECORD_LOST) {
         flow = f(Unit{}, Lost{count});
       }
-      if (++steps_ > 1'000'000) break;
+      if (++steps > data_.size()) break;
     }
     page_->data_tail = tail;
     return flow;
@@ -187,7 +188,6 @@ class Believes {
 
   perf_event_mmap_page* page_;
   Bytes data_;
-  std::uint64_t steps_ = 0;
 };
 
 }  // namespace perfring::proptests

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "proptests/faulty_consumers.h"
 #include "proptests/faulty_kernels.h"
 #include "proptests/plan.h"
 #include "proptests/property.h"
@@ -95,6 +96,9 @@ void recovers() {
 
 TEST(Oversize, SpoilsOnlyWhatItOverwrites) {
   always(recovers<Core>);
+}
+TEST(Oversize, FindsAConsumerThatBelievesIt) {
+  EXPECT_TRUE(counterexample(recovers<Believes>));
 }
 
 }  // namespace
