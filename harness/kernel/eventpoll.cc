@@ -47,6 +47,8 @@ struct eventpoll::epitem final : wait_queue_entry {
   }
 };
 
+eventpoll::eventpoll() = default;
+
 eventpoll::~eventpoll() {
   for (const auto& item : items_) std::erase(item->queue(), item.get());
 }

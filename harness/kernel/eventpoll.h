@@ -30,7 +30,7 @@ int do_poll(std::span<pollfd> fds);
 // An epoll instance, level-triggered unless EPOLLET. Of perf events, and of other instances.
 class eventpoll {
  public:
-  eventpoll() = default;
+  eventpoll();
   ~eventpoll();
   eventpoll(const eventpoll&) = delete;
   eventpoll& operator=(const eventpoll&) = delete;
