@@ -142,6 +142,15 @@ struct DropsTheSign : WatchedMemory {
   }
 };
 
+// Looks at what follows, too, wherever the ring ends. (It only says so: nobody may touch that.)
+struct ReadsAhead : WatchedMemory {
+  template <class T>
+  static T read(const std::byte* address) {
+    if (watcher != nullptr) watcher->read(address, 2 * sizeof(T));
+    return DefaultMemory::read<T>(address);
+  }
+};
+
 // As aya and libbpf do it: positions of 64 bits, and whatever the ring says is believed. (But it
 // stays in the ring, so that it can be told.)
 class Believes {

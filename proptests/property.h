@@ -5,6 +5,7 @@
 // and fails by RC_ASSERT or RC_FAIL.
 
 #include <rapidcheck.h>
+#include <rapidcheck/detail/Configuration.h>
 
 #include <optional>
 #include <string>
@@ -16,18 +17,24 @@ namespace perfring::proptests {
 // shrunk, in words, with the line that replays it.
 void expect_always(const rc::detail::Property& property, int times);
 
-// A faulty kernel or consumer must be found out: looks for a counterexample, the same search each
-// time. What it violates, or nothing.
-std::optional<std::string> fault_found(const rc::detail::Property& property);
+// Looks for a counterexample as `configuration` says: what it is and violates, in words; or
+// nothing.
+std::optional<std::string> search(const rc::detail::Property& property,
+                                  const rc::detail::Configuration& configuration);
 
 template <class Testable>
 void always(Testable&& property, int times = 300) {
   expect_always(rc::detail::toProperty(std::forward<Testable>(property)), times);
 }
 
+// A faulty kernel or consumer must be found out: looks for a counterexample, which is the same each
+// time.
 template <class Testable>
 std::optional<std::string> counterexample(Testable&& property) {
-  return fault_found(rc::detail::toProperty(std::forward<Testable>(property)));
+  rc::detail::Configuration configuration;
+  configuration.testParams.seed = 1;
+  configuration.testParams.maxSuccess = 2000;
+  return search(rc::detail::toProperty(std::forward<Testable>(property)), configuration);
 }
 
 }  // namespace perfring::proptests

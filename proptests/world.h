@@ -17,6 +17,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/kernel/bpf_output.h"
@@ -80,7 +81,6 @@ class World final : private Watcher {
         published_{settings.start} {
     cpu_.watcher = this;
   }
-  ~World() { WatchedMemory::watcher = nullptr; }
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
@@ -126,7 +126,7 @@ class World final : private Watcher {
     if (checker_.in_drain()) return 0;
     std::uint64_t events = 0;
     bool stopped = false;
-    WatchedMemory::watcher = this;
+    Watcher* const before = std::exchange(WatchedMemory::watcher, static_cast<Watcher*>(this));
     within(action, [&] {
       using Flow = ControlFlow<>;
       checker_.drain_begins();
@@ -145,6 +145,7 @@ class World final : private Watcher {
       }
       checker_.drain_ends();
     });
+    WatchedMemory::watcher = before;
     return events;
   }
 
