@@ -70,7 +70,7 @@ inline std::ostream& operator<<(std::ostream& out, const Seen& seen) {
     return out;
   }
   out << (seen.kind == Seen::Kind::Sample ? "Sample" : to_string(seen.defect)) << " of "
-       << seen.bytes.size() << " bytes (" << seen.head_size << " before the end):";
+      << seen.bytes.size() << " bytes (" << seen.head_size << " before the end):";
   for (std::size_t i = 0; i < seen.bytes.size() && i < 16; ++i) {
     out << ' ' << static_cast<unsigned>(seen.bytes[i]);
   }
