@@ -23,7 +23,7 @@ template <class Consumer>
 void wraps() {
   const Settings of = *settings();
   const auto length = *rc::gen::suchThat(
-      lengths(), [&](std::uint32_t n) { return oracle::record_size(n) <= of.size() - 8; });
+      lengths(), [of](std::uint32_t n) { return oracle::record_size(n) <= of.size() - 8; });
   World<WatchedCpu, Consumer> world{of};
   RC_ASSERT(world.output({Kind::Output, length}) == 0);
   world.drain({Kind::Drain});

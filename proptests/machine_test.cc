@@ -114,7 +114,7 @@ struct NestedOutput : Command<Sut> {
       const unsigned step = *rc::gen::inRange<unsigned>(kReserved, kReserved + 12);
       action.nested.push_back({Kind::Output, *lengths(), 1, step});
     }
-    std::ranges::stable_sort(action.nested, {}, &Action::at);
+    std::ranges::sort(action.nested, {}, &Action::at);
   }
   void checkPreconditions(const Model& model) const override {
     // One that is refused has other steps.

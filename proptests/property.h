@@ -33,7 +33,7 @@ template <class Testable>
 std::optional<std::string> counterexample(Testable&& property) {
   rc::detail::Configuration configuration;
   configuration.testParams.seed = 1;
-  configuration.testParams.maxSuccess = 2000;
+  configuration.testParams.maxSuccess = 10000;
   return search(rc::detail::toProperty(std::forward<Testable>(property)), configuration);
 }
 
