@@ -1,5 +1,5 @@
-// The drain beside a reference that reads the rules S4, S5, S8 and S9 off the bytes, one by one,
-// slowly: on a ring of 256 bytes with whatever in it, and positions wherever.
+// The drain beside testing/reference.h, on a ring of 256 bytes with whatever in it, and positions
+// wherever.
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
@@ -11,86 +11,17 @@
 #include <vector>
 
 #include "perfring/ring/ring.h"
+#include "perfring/ring/testing/reference.h"
 #include "perfring/ring/testing/seen.h"
 
 namespace perfring {
 namespace {
 
 using testing::drain;
+using testing::Reference;
 using testing::Seen;
 
 constexpr std::uint64_t kSize = 256;
-
-class Reference {
- public:
-  Reference(const std::array<std::byte, kSize>& data, std::uint64_t tail, std::uint64_t head)
-      : data_{data}, at_{tail}, left_{(head - tail) % (std::uint64_t{1} << 32)}, head_{head} {}
-
-  std::vector<Seen> events() {
-    if (left_ == 0) return {};
-    if (left_ > kSize) {
-      return {malformed(Defect::BadPositions, head_ - kSize, kSize)};
-    }
-    if (at_ % 8 != 0 || head_ % 8 != 0) return {malformed(Defect::BadPositions, at_, left_)};
-    std::vector<Seen> events;
-    while (left_ != 0) {
-      const std::uint64_t size = number<std::uint16_t>(at_ + 6);
-      if (size < 8 || size % 8 != 0 || size > left_) {
-        events.push_back(malformed(Defect::BadSize, at_, left_));
-        break;
-      }
-      events.push_back(record(size));
-      at_ += size;
-      left_ -= size;
-    }
-    return events;
-  }
-
- private:
-  Seen record(std::uint64_t size) const {
-    switch (number<std::uint32_t>(at_)) {
-      case 9: {  // SAMPLE
-        const std::uint64_t raw = size < 12 ? 0 : number<std::uint32_t>(at_ + 8);
-        if (size < 12 || 12 + raw > size) return malformed(Defect::BadSample, at_, size);
-        return Seen::sample(bytes(at_ + 12, raw), before_end(at_ + 12, raw));
-      }
-      case 2:  // LOST
-        if (size < 24) return malformed(Defect::BadLost, at_, size);
-        return Seen::lost(number<std::uint64_t>(at_ + 16));
-      default:
-        return malformed(Defect::UnexpectedType, at_, size);
-    }
-  }
-
-  Seen malformed(Defect defect, std::uint64_t at, std::uint64_t size) const {
-    return Seen::malformed(defect, bytes(at, size), before_end(at, size));
-  }
-
-  std::vector<std::byte> bytes(std::uint64_t at, std::uint64_t length) const {
-    std::vector<std::byte> copy;
-    for (std::uint64_t i = 0; i < length; ++i) copy.push_back(data_[(at + i) % kSize]);
-    return copy;
-  }
-
-  static std::size_t before_end(std::uint64_t at, std::uint64_t length) {
-    std::size_t count = 0;
-    while (count < length && (at % kSize) + count < kSize) ++count;
-    return count;
-  }
-
-  template <class T>
-  T number(std::uint64_t at) const {
-    const std::vector<std::byte> copy = bytes(at, sizeof(T));
-    T value;
-    std::memcpy(&value, copy.data(), sizeof(T));
-    return value;
-  }
-
-  const std::array<std::byte, kSize>& data_;
-  std::uint64_t at_;
-  std::uint64_t left_;
-  std::uint64_t head_;
-};
 
 class Random {
  public:

@@ -64,16 +64,17 @@ std::vector<Seen> drain(AnyRing&& ring, std::size_t most = 1'000'000) {
   return seen;
 }
 
-inline void PrintTo(const Seen& seen, std::ostream* out) {
+inline std::ostream& operator<<(std::ostream& out, const Seen& seen) {
   if (seen.kind == Seen::Kind::Lost) {
-    *out << "Lost " << seen.count;
-    return;
+    out << "Lost " << seen.count;
+    return out;
   }
-  *out << (seen.kind == Seen::Kind::Sample ? "Sample" : to_string(seen.defect)) << " of "
-       << seen.bytes.size() << " bytes (" << seen.head_size << " before the end):";
+  out << (seen.kind == Seen::Kind::Sample ? "Sample" : to_string(seen.defect)) << " of "
+      << seen.bytes.size() << " bytes (" << seen.head_size << " before the end):";
   for (std::size_t i = 0; i < seen.bytes.size() && i < 16; ++i) {
-    *out << ' ' << static_cast<unsigned>(seen.bytes[i]);
+    out << ' ' << static_cast<unsigned>(seen.bytes[i]);
   }
+  return out;
 }
 
 }  // namespace perfring::testing

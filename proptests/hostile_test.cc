@@ -1,0 +1,129 @@
+// Whatever a ring holds: every drain ends, stays in the ring, and agrees with the other consumer.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "harness/oracle/drain_watch.h"
+#include "perfring/ring/ring.h"
+#include "perfring/ring/testing/reference.h"
+#include "perfring/ring/testing/seen.h"
+#include "proptests/faulty_consumers.h"
+#include "proptests/hostile_ring.h"
+#include "proptests/plan.h"
+#include "proptests/property.h"
+#include "proptests/watch.h"
+
+namespace perfring::proptests {
+namespace {
+
+using testing::Reference;
+using testing::Seen;
+using Core = Ring<WatchedMemory>;
+
+class Accesses final : public Watcher {
+ public:
+  Accesses(const perf_event_mmap_page& page, oracle::DrainWatch& watch)
+      : page_{page}, watch_{watch} {
+    WatchedMemory::watcher = this;
+  }
+  ~Accesses() { WatchedMemory::watcher = nullptr; }
+
+  void step() override {}
+  void reserved(std::uint64_t, std::uint64_t, std::uint64_t) override {}
+  void refused() override {}
+  void published(std::uint64_t) override {}
+  void committed(std::uint64_t) override { ++commits_; }
+  void read(const std::byte* address, std::size_t size) override {
+    if (address != reinterpret_cast<const std::byte*>(&page_.data_tail)) {
+      watch_.reads(address, size);
+    }
+  }
+  unsigned commits() const { return commits_; }
+
+ private:
+  const perf_event_mmap_page& page_;
+  oracle::DrainWatch& watch_;
+  unsigned commits_ = 0;
+};
+
+// In a ring between pages that nobody may touch. Every byte of every slice is read.
+template <class Consumer>
+void stays_inside() {
+  const HostileRing hostile = *hostile_rings(one_of<std::uint64_t>({4096, 8192, 16384}));
+  const testing::GuardedMemory memory{hostile.size};
+  hostile.write_to(memory.page(), memory.data());
+  oracle::DrainWatch watch{memory.page(), memory.data()};
+  const Accesses accesses{memory.page(), watch};
+  Consumer consumer = *Consumer::over(memory.page(), memory.data());
+  const auto available = static_cast<std::uint32_t>(hostile.head() - hostile.tail);
+  std::uint64_t bytes = 0;
+  watch.begins();
+  const auto visit = [&](Unit, const PerfEvent& event) -> ControlFlow<> {
+    watch.event(event);
+    if (watch.violation()) return Break{};
+    bytes += testing::copy(event).bytes.size();
+    return Continue{};
+  };
+  static_cast<void>(consumer.try_fold(Unit{}, visit));
+  watch.ends(available);
+  if (watch.violation()) RC_FAIL(watch.violation()->message);
+  RC_ASSERT(bytes <= available);
+  RC_ASSERT(!consumer.readable());
+  RC_ASSERT(accesses.commits() == (available == 0 ? 0U : 1U));
+}
+
+TEST(Hostile, NeverLeavesTheRingAndAlwaysEnds) {
+  always(stays_inside<Core>, 1000);
+}
+TEST(Hostile, FindsAConsumerThatBelievesTheRing) {
+  EXPECT_TRUE(counterexample([] { stays_inside<Believes>(); }));
+}
+TEST(Hostile, FindsAMemoryThatReadsAhead) {
+  EXPECT_TRUE(counterexample([] { stays_inside<Ring<ReadsAhead>>(); }));
+}
+
+// What the core delivers is what the reference says, and data_tail is left where it says: of drains
+// that go on to the end, and of drains that stop.
+template <class Consumer>
+void agrees() {
+  const HostileRing hostile =
+      *hostile_rings(one_of<std::uint64_t>({256, 8, 16, 64, 1024, 4096, 16384}));
+  perf_event_mmap_page page{};
+  std::vector<std::uint64_t> words(hostile.size / 8);
+  const auto data = std::as_writable_bytes(std::span{words});
+  hostile.write_to(page, data);
+  Consumer consumer = *Consumer::over(page, data);
+  const auto stops =
+      *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange<std::uint32_t>(1, 200));
+  for (std::size_t i = 0; i <= stops.size(); ++i) {
+    const std::size_t stop = i < stops.size() ? stops[i] : hostile.size;  // at last, to the end
+    auto expected = Reference{data, page.data_tail, page.data_head}.drain();
+    RC_ASSERT(consumer.readable() == !expected.empty());
+    if (expected.size() > stop) expected.resize(stop);
+    const std::uint64_t tail = expected.empty() ? page.data_tail : expected.back().end;
+    std::size_t events = 0;
+    static_cast<void>(consumer.try_fold(Unit{}, [&](Unit, const PerfEvent& event) -> ControlFlow<> {
+      RC_ASSERT(events < expected.size());
+      RC_ASSERT(testing::copy(event) == expected[events].seen);
+      if (++events == stop) return Break{};
+      return Continue{};
+    }));
+    RC_ASSERT(events == expected.size());
+    RC_ASSERT(page.data_tail == tail);
+  }
+}
+
+TEST(TwoConsumers, SeeTheSame) {
+  always(agrees<Core>, 2000);
+}
+TEST(TwoConsumers, FindsAConsumerThatDropsTheSign) {
+  EXPECT_TRUE(counterexample(agrees<Ring<DropsTheSign>>));
+}
+TEST(TwoConsumers, FindsAConsumerThatRepeatsTheBroken) {
+  EXPECT_TRUE(counterexample(agrees<RepeatsTheBroken>));
+}
+
+}  // namespace
+}  // namespace perfring::proptests

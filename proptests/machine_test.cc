@@ -1,0 +1,247 @@
+// A ring as a state machine: a model of it that only counts, and the simulated kernel with the real
+// consumer. RapidCheck makes up commands that the model's state allows; after each, both agree.
+
+#include <gtest/gtest.h>
+#include <rapidcheck/state.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <ostream>
+
+#include "proptests/faulty_consumers.h"
+#include "proptests/faulty_kernels.h"
+#include "proptests/plan.h"
+#include "proptests/property.h"
+#include "proptests/world.h"
+
+namespace perfring::proptests {
+namespace {
+
+using Kind = Action::Kind;
+using testing::Seen;
+
+// What the ring must be like: K1, K12 to K15, K26, K30, K31 and K41 in the plainest words.
+struct Model {
+  struct Event {
+    std::uint64_t size;  // of ring
+    std::uint64_t lost;  // of a LOST; 0: a sample
+  };
+
+  std::uint64_t ring_size = 4096;
+  std::uint64_t unread = 0;
+  std::uint64_t lost = 0;    // not told of
+  std::deque<Event> events;  // in the ring
+  bool paused = false;
+  bool crashed = false;
+  bool flag = false;  // that poll takes
+
+  static std::uint64_t record(std::uint32_t length) { return (12 + length + 7) / 8 * 8; }
+
+  bool has_room(std::uint32_t length) const {
+    return !paused && unread + record(length) + (lost != 0 ? 24 : 0) <= ring_size - 8;
+  }
+  void output(std::uint32_t length) {
+    if (!has_room(length)) {
+      ++lost;
+      return;
+    }
+    if (lost != 0) add({24, std::exchange(lost, 0)});
+    add({record(length), 0});
+    flag = true;
+  }
+  void add(Event event) {
+    unread += event.size;
+    events.push_back(event);
+  }
+  std::vector<Event> drain(std::size_t most) {
+    std::vector<Event> taken;
+    for (; !events.empty() && taken.size() < most; events.pop_front()) {
+      taken.push_back(events.front());
+      unread -= events.front().size;
+    }
+    return taken;
+  }
+};
+
+template <class Sut>
+using Command = rc::state::Command<Model, Sut>;
+
+void agree(const Model& model, auto& world) {
+  expect_good(world);
+  RC_ASSERT(world.readable() == !model.events.empty());
+  RC_ASSERT(model.crashed || world.ledger().unreported() == model.lost);
+}
+
+void agree(const std::vector<Model::Event>& expected, const std::vector<Seen>& seen) {
+  RC_ASSERT(seen.size() == expected.size());
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    RC_ASSERT((seen[i].kind == Seen::Kind::Lost) == (expected[i].lost != 0));
+    RC_ASSERT(seen[i].count == expected[i].lost);
+    RC_ASSERT(expected[i].lost != 0 || seen[i].bytes.size() + 12 == expected[i].size);
+  }
+}
+
+std::uint32_t any_length(const Model& model) {
+  // As often as not, what just fits or just does not.
+  const std::uint64_t room = model.ring_size - 8 - model.unread;
+  const auto exact = static_cast<std::uint32_t>(room < 24 ? 4 : room - 12);
+  return *rc::gen::weightedOneOf<std::uint32_t>(
+      {{3, lengths()}, {1, one_of<std::uint32_t>({exact, exact + 1, exact - 4})}});
+}
+
+template <class Sut>
+struct Output : Command<Sut> {
+  explicit Output(const Model& model) : length{any_length(model)} {}
+  void checkPreconditions(const Model& model) const override { RC_PRE(!model.crashed); }
+  void apply(Model& model) const override { model.output(length); }
+  void run(const Model& model, Sut& world) const override {
+    RC_ASSERT(world.output({Kind::Output, length}) == (model.has_room(length) ? 0 : -ENOSPC));
+    agree(this->nextState(model), world);
+  }
+  void show(std::ostream& out) const override { out << "output of " << length << " bytes"; }
+  const std::uint32_t length;
+};
+
+// An interrupt's outputs within another, after its reservation: the order is the outer's first, and
+// all are published together.
+template <class Sut>
+struct NestedOutput : Command<Sut> {
+  explicit NestedOutput(const Model& model) {
+    action.number = any_length(model);
+    const auto count = *rc::gen::inRange<std::size_t>(1, 4);
+    for (std::size_t i = 0; i < count; ++i) {
+      const unsigned step = *rc::gen::inRange<unsigned>(kReserved, kReserved + 12);
+      action.nested.push_back({Kind::Output, *lengths(), 1, step});
+    }
+    std::ranges::sort(action.nested, {}, &Action::at);
+  }
+  void checkPreconditions(const Model& model) const override {
+    // One that is refused has other steps.
+    RC_PRE(!model.crashed && model.has_room(action.number));
+  }
+  void apply(Model& model) const override {
+    model.output(action.number);
+    for (const Action& each : action.nested) model.output(each.number);
+  }
+  void run(const Model& model, Sut& world) const override {
+    RC_ASSERT(world.output(action) == 0);
+    agree(this->nextState(model), world);
+  }
+  void show(std::ostream& out) const override { out << action; }
+
+  static constexpr unsigned kReserved = 5;  // perf_output_begin() takes 5 steps
+  Action action;
+};
+
+template <class Sut>
+struct Drain : Command<Sut> {
+  Drain()
+      : action{*one_of<Kind>({Kind::Drain, Kind::Break, Kind::Throw}),
+               *rc::gen::inRange<std::uint32_t>(1, 8)} {}
+  std::size_t most() const { return action.kind == Kind::Drain ? ~std::size_t{0} : action.number; }
+  void apply(Model& model) const override { model.drain(most()); }
+  void run(const Model& model, Sut& world) const override {
+    Model next = model;
+    const auto expected = next.drain(most());
+    world.drain(action);
+    agree(expected, world.take_seen());
+    agree(next, world);
+  }
+  void show(std::ostream& out) const override { out << action; }
+  const Action action;
+};
+
+template <class Sut>
+struct Pause : Command<Sut> {
+  explicit Pause(const Model& model) : pause{!model.paused} {}
+  void apply(Model& model) const override { model.paused = pause; }
+  void run(const Model& model, Sut& world) const override {
+    world.pause(pause);
+    agree(this->nextState(model), world);
+  }
+  void show(std::ostream& out) const override { out << (pause ? "pause" : "resume"); }
+  const bool pause;
+};
+
+template <class Sut>
+struct Poll : Command<Sut> {
+  void apply(Model& model) const override { model.flag = false; }
+  void checkPreconditions(const Model& model) const override { RC_PRE(!model.crashed); }
+  void run(const Model& model, Sut& world) const override {
+    RC_ASSERT((kernel::perf_poll(world.ring().event()) != 0) == model.flag);
+  }
+  void show(std::ostream& out) const override { out << "poll"; }
+};
+
+// The producer dies in the midst of an output. Whether that was published is all there is to find
+// out; all that was published before is there, and nothing else, ever.
+template <class Sut>
+struct Crash : Command<Sut> {
+  explicit Crash(const Model& model)
+      : length{any_length(model)}, step{*rc::gen::inRange<unsigned>(0, 16)} {
+    // Seldom: little can happen after it.
+    RC_PRE(*rc::gen::resize(100, rc::gen::inRange(0, 8)) == 7);
+  }
+  void checkPreconditions(const Model& model) const override { RC_PRE(!model.crashed); }
+  void apply(Model& model) const override {
+    model.crashed = true;
+    model.drain(~std::size_t{0});
+  }
+  void run(const Model& model, Sut& world) const override {
+    const std::uint64_t head = world.ring().page().data_head;
+    world.crash(length, step);
+    const bool published = world.ring().page().data_head != head;
+    Model whole = model;
+    if (published) {
+      RC_ASSERT(model.has_room(length));
+      whole.output(length);
+    }
+    world.drain({Kind::Drain});
+    agree(whole.drain(~std::size_t{0}), world.take_seen());
+    world.settle();
+    expect_good(world);
+    RC_ASSERT(!world.readable());
+  }
+  void show(std::ostream& out) const override {
+    out << "crash at step " << step << " of an output of " << length << " bytes; drain";
+  }
+  const std::uint32_t length;
+  const unsigned step;
+};
+
+template <class Cpu, class Consumer>
+void is_as_modelled() {
+  using Sut = World<Cpu, Consumer>;
+  const Settings of = *settings();
+  Sut world{of};
+  Model model;
+  model.ring_size = of.size();
+  rc::state::check(
+      model, world,
+      rc::state::gen::execOneOfWithArgs<Output<Sut>, Output<Sut>, Output<Sut>, NestedOutput<Sut>,
+                                        Drain<Sut>, Pause<Sut>, Poll<Sut>, Crash<Sut>>());
+  world.settle();
+  expect_good(world);
+}
+
+using Core = Ring<WatchedMemory>;
+
+TEST(Machine, IsAsModelled) {
+  always(is_as_modelled<WatchedCpu, Core>, 1000);
+}
+TEST(Machine, FindsAKernelThatPublishesEarly) {
+  EXPECT_TRUE((counterexample(is_as_modelled<PublishesEarly, Core>)));
+}
+TEST(Machine, FindsAKernelThatMiscounts) {
+  EXPECT_TRUE((counterexample(is_as_modelled<Miscounts, Core>)));
+}
+TEST(Machine, FindsAConsumerThatDropsTheRest) {
+  EXPECT_TRUE((counterexample(is_as_modelled<WatchedCpu, DropsTheRest>)));
+}
+TEST(Machine, FindsAConsumerOf64BitPositions) {
+  EXPECT_TRUE((counterexample(is_as_modelled<WatchedCpu, Believes>)));
+}
+
+}  // namespace
+}  // namespace perfring::proptests

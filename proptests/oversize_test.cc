@@ -1,0 +1,105 @@
+// Payloads that header.size cannot hold: what of them is delivered, read off K6 to K10.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "proptests/faulty_consumers.h"
+#include "proptests/faulty_kernels.h"
+#include "proptests/plan.h"
+#include "proptests/property.h"
+#include "proptests/world.h"
+
+namespace perfring::proptests {
+namespace {
+
+using testing::Seen;
+using Core = Ring<WatchedMemory>;
+using Kind = Action::Kind;
+
+// What is left of the record, byte for byte: its header, its raw size, and as much of the payload
+// as the truncated size has room for. Nothing, if that is 0 (K7).
+std::vector<Seen> remains(const oracle::Payload& payload) {
+  const std::uint64_t raw = (payload.length + 4 + 7) / 8 * 8 - 4;
+  const auto size = static_cast<std::uint16_t>((12 + raw) % 65536);
+  std::vector<std::byte> bytes(12 + raw);
+  const perf_event_header header{9, 1, size};
+  const auto raw_field = static_cast<std::uint32_t>(raw);
+  std::memcpy(bytes.data(), &header, 8);
+  std::memcpy(bytes.data() + 8, &raw_field, 4);
+  oracle::fill(std::span{bytes}.subspan(12, payload.length), payload);
+  if (size == 0) return {};
+  bytes.resize(size);
+  return {Seen::malformed(Defect::BadSample, bytes)};
+}
+
+bool is_oversize(std::uint32_t length) {
+  return length > 65516;
+}
+
+// A ring in which nothing unread is overwritten.
+constexpr unsigned kPages = 128;
+
+template <class Cpu>
+void is_malformed() {
+  Settings of = *settings();
+  of.pages = kPages;
+  const auto payloads = *rc::gen::scale(
+      0.2, rc::gen::container<std::vector<std::uint32_t>>(
+               rc::gen::weightedOneOf<std::uint32_t>({{2, oversize_lengths()}, {1, lengths()}})));
+  World<Cpu, Core> world{of};
+  std::uint64_t sequence = 0;
+  for (const std::uint32_t length : payloads) {
+    RC_ASSERT(world.output({Kind::Output, length}) == 0);
+    const auto expected = remains({sequence++, 0, length});
+    world.output({Kind::Output, 36});  // at the truncated head, over what was spilled (K9)
+    ++sequence;
+    world.drain({Kind::Drain});
+    expect_good(world);
+    auto seen = world.take_seen();
+    if (!is_oversize(length)) continue;
+    RC_ASSERT(seen.size() == expected.size() + 1);
+    seen.pop_back();  // the 36 bytes: the oracle's to check
+    for (Seen& each : seen) each.head_size = each.bytes.size();
+    RC_ASSERT(seen == expected);
+  }
+  world.settle();
+  expect_good(world);
+  RC_ASSERT(world.received().spoiled == 0U);
+}
+
+TEST(Oversize, IsMalformedAsTheKernelTruncatesIt) {
+  always(is_malformed<WatchedCpu>);
+}
+TEST(Oversize, FindsAKernelThatTruncatesRaw) {
+  EXPECT_TRUE(counterexample(is_malformed<TruncatesRaw>));
+}
+
+// In small rings they overwrite what is unread (K10). It all ends, and is exact again after that.
+template <class Consumer>
+void recovers() {
+  const auto mix = everything();
+  World<WatchedCpu, Consumer> world{*settings()};
+  world.run(*actions(mix));
+  world.output({Kind::Output, *oversize_lengths()});
+  world.run(*actions(mix));
+  world.pause(false);
+  for (int i = 0; i < 2; ++i) world.drain({Kind::Drain});
+  RC_ASSERT(!world.readable());
+  const std::uint64_t delivered = world.received().delivered;
+  for (int i = 0; i < 10; ++i) RC_ASSERT(world.output({Kind::Output, 36}) == 0);
+  world.settle();
+  expect_good(world);
+  RC_ASSERT(world.received().delivered == delivered + 10);
+}
+
+TEST(Oversize, SpoilsOnlyWhatItOverwrites) {
+  always(recovers<Core>);
+}
+TEST(Oversize, FindsAConsumerThatBelievesIt) {
+  EXPECT_TRUE(counterexample(recovers<Believes>));
+}
+
+}  // namespace
+}  // namespace perfring::proptests
