@@ -22,8 +22,8 @@ Reports wait(eventpoll& epoll, std::size_t room = 8) {
   EXPECT_EQ(ready[room].events, 0xdeadu);
   Reports reports;
   for (std::size_t i = 0; i < count; ++i) {
-    const epoll_event event = ready[i];
-    reports.push_back({event.data.u64, event.events});
+    const __u64 data = ready[i].data.u64;  // not aligned: epoll_event is packed
+    reports.emplace_back(data, __u32{ready[i].events});
   }
   return reports;
 }

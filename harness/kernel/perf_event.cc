@@ -99,9 +99,7 @@ std::expected<perf_mapping, int> perf_mmap(const perf_file& event, std::span<std
                                            bool writable, unsigned page_shift) {
   const std::size_t pages = memory.size() >> page_shift;
   const bool whole = pages << page_shift == memory.size() && pages != 0;
-  if (!whole || ((pages - 1) & (pages - 2)) != 0) {
-    if (pages != 1 || !whole) return std::unexpected(-EINVAL);
-  }
+  if (!whole || ((pages - 1) & (pages - 2)) != 0) return std::unexpected(-EINVAL);
   std::shared_ptr<perf_buffer> rb = event->rb_ref;
   if (rb != nullptr) {
     const bool same =
