@@ -170,7 +170,9 @@ TEST(SetOutput, RefusesWhatDoesNotFit) {
   EXPECT_EQ(perf_event_set_output(*mapped.event, &target), -EINVAL);
   EXPECT_EQ(perf_event_set_output(*event_like(bpf_output()), event_like(bpf_output()).get()),
             -EINVAL);  // no ring
-  EXPECT_EQ(perf_event_set_output(*event_like(bpf_output()), &target), 0);
+  const perf_file redirected = event_like(bpf_output());
+  EXPECT_EQ(perf_event_set_output(*redirected, &target), 0);
+  EXPECT_EQ(perf_event_set_output(*redirected, redirected.get()), -EINVAL);
 }
 
 // An event that redirects its output, and what undoes it.
