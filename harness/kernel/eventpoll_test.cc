@@ -200,6 +200,30 @@ TEST(Epoll, ReportsHangup) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(wait(epoll), report(11, EPOLLHUP));
 }
 
+// K33: also of an item that asks for nothing any more.
+TEST(Epoll, ReportsHangupOfAnItemThatWasModified) {
+  TestRing ring;
+  eventpoll epoll;
+  ASSERT_EQ(epoll.add(*ring.event, kReadable, 11), 0);
+  ASSERT_EQ(epoll.modify(ring.event.get(), 0, 12), 0);
+  {
+    const perf_mapping unmaps = std::move(ring.mapping);
+  }
+  EXPECT_EQ(wait(epoll), report(12, EPOLLHUP));
+}
+
+TEST(Epoll, ReportsAnItemOnceHoweverOftenItWasWoken) {
+  TestRing ring;
+  eventpoll epoll;
+  ASSERT_EQ(epoll.add(*ring.event, kReadable, 11), 0);
+  ASSERT_EQ(ring.output(4), 0);
+  ASSERT_EQ(ring.output(4), 0);
+  {
+    const perf_mapping unmaps = std::move(ring.mapping);
+  }
+  EXPECT_EQ(wait(epoll), report(11, EPOLLHUP));
+}
+
 // K33: the descriptor is closed, but the mapping and the map's entry keep the event.
 TEST(Epoll, OutlivesTheDescriptor) {
   TestRing ring;
