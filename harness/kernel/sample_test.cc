@@ -220,14 +220,14 @@ TEST(Sample, TimeIsOfBeforeTheReservation) {
 // Wherever a record begins, also where it, or a field of it, straddles pages and the ring's end.
 TEST(Sample, MayLieAnywhere) {
   const __u64 type = PERF_SAMPLE_RAW | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER;
-  for (std::uint64_t start = 0; start < 2 * kPage; start += 8) {
-    TestRing ring{{.attr = bpf_output(type), .pages = 2}};
+  for (std::uint64_t start = 0; start < 4 * kPage; start += 8) {
+    TestRing ring{{.attr = bpf_output(type), .pages = 4}};
     start_at(ring.rb(), start);
     ASSERT_EQ(ring.output(500), 0);
     ASSERT_EQ(ring.head(), start + 528);
     ASSERT_EQ(ring.at(start, 28), Bytes(Expected{}.header(9, 1, 528).u64(7).u64(1000).u32(500)));
     ASSERT_EQ(ring.at(start + 28, 500), ring.payload) << start;
-    const std::size_t rest = 2 * kPage - 528;
+    const std::size_t rest = 4 * kPage - 528;
     ASSERT_EQ(ring.at(start + 528, rest), Bytes(rest, std::byte{0xee})) << start;
   }
 }
