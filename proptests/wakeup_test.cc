@@ -163,7 +163,9 @@ TEST(Waiting, LeavesNoMoreThanTheSettingsSayByEpoll) {
 // Why to wait with a timeout, even with wakeup_events = 1.
 template <class Waiter>
 void never_sleeps_whatever_the_interrupts() {
-  sleeps_well<WatchedCpu, Waiter>(*settings(), 1, *actions(kProducers));
+  Mix mix = kProducers;
+  mix.payloads = one_of<std::uint32_t>({0, 4061, 36});  // rings that are soon full
+  sleeps_well<WatchedCpu, Waiter>(*settings(), 1, *actions(mix));
 }
 
 TEST(Waiting, TheKernelCanForgetAWakeup) {
