@@ -175,6 +175,16 @@ TEST(RingGears, GuessesThatDoNotPayBecomeRareButAreStillTried) {
   }
 }
 
+TEST(RingGears, GuessesThatDoNotPayStayRareBesideOtherRecords) {
+  Ledger ledger{1 << 20};
+  for (unsigned i = 0; i < 5000; ++i) {
+    write_runs(ledger, 0, 2);
+    ledger.lost(i);
+  }
+  // A LOST has no raw size.
+  EXPECT_LE(drain_counting(ledger).again + 5000, 10U);
+}
+
 TEST(RingGears, GuessesThatPayAreMadeAgainAtOnce) {
   Ledger ledger{1 << 20};
   for (const std::size_t run : {8U, 9U, 30U}) {
