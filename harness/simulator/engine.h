@@ -6,6 +6,7 @@
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <type_traits>
 
 #include "harness/simulator/consumer.h"
 #include "harness/simulator/intruder.h"
@@ -18,7 +19,7 @@ namespace perfring::simulator {
 // What does not depend on them.
 class Engine {
  public:
-  Engine(const Plan& plan, const Observer& observer);
+  Engine(const Plan& plan, const Observer& observer, bool sound_writers);
 
   World& world() { return world_; }
   std::deque<Site>& sites() { return sites_; }
@@ -53,7 +54,7 @@ class Engine {
 
 template <class C, class Drain>
 Outcome simulate_with(const Plan& plan, const Observer& observer) {
-  Engine engine{plan, observer};
+  Engine engine{plan, observer, std::is_same_v<C, SimulatedCpu>};
   std::deque<Producer<C>> producers;
   std::deque<Consumer<Drain>> consumers;
   std::deque<Intruder> intruders;

@@ -25,10 +25,10 @@ std::uint64_t Outcome::attempts() const {
       [](std::uint64_t sum, const CpuOutcome& cpu) { return sum + cpu.written.attempts(); });
 }
 
-Engine::Engine(const Plan& plan, const Observer& observer)
+Engine::Engine(const Plan& plan, const Observer& observer, bool sound_writers)
     : observer_{observer},
       started_{processor_seconds()},
-      world_{plan.seed, plan.settings, plan.steps} {
+      world_{plan.seed, plan.settings, plan.steps, sound_writers} {
   for (std::uint64_t i = 0; i < plan.settings.cpus; ++i) {
     sites_.emplace_back(world_, static_cast<int>(i));
   }

@@ -69,7 +69,7 @@ Site::~Site() {
 }
 
 bool Site::poisons() const {
-  return kPoisons && !hostile() && world.settings.payload_max <= 65516;
+  return kPoisons && world.sound_writers && !hostile() && world.settings.payload_max <= 65516;
 }
 
 void Site::begins(const oracle::Payload& payload) {
@@ -151,7 +151,8 @@ void Site::drain_ends() {
     return;
   }
   checker.drain_ends();
-  if (!poisons()) return;
+  // A writer may still be at work on what a faulty consumer has released.
+  if (!poisons() || violation()) return;
   const std::size_t size = std::min<std::size_t>(tail - tail_before_, data().size());
   const std::size_t from = tail_before_ % data().size();
   const std::size_t before_end = std::min(size, data().size() - from);

@@ -25,12 +25,15 @@
 namespace perfring::simulator {
 
 struct World {
-  World(std::uint64_t seed, const Settings& from, std::uint64_t steps)
+  // `sound`: the writers may be trusted with poisoned memory.
+  World(std::uint64_t seed, const Settings& from, std::uint64_t steps, bool sound = true)
       : settings{from},
+        sound_writers{sound},
         steps_max{steps},
         scheduler{seed, static_cast<unsigned>(from.interval_log2)} {}
 
   const Settings settings;
+  const bool sound_writers;
   const std::uint64_t steps_max;
   Scheduler scheduler;
   Digest digest;
@@ -100,7 +103,7 @@ class Site final : public kernel::wait_queue_entry {
     if (address == reinterpret_cast<const std::byte*>(&page().data_tail)) return;
     hostile() ? watch_.reads(address, size) : checker.reads(address, size);
   }
-  // The bytes outside live records are poisoned, but for those that the kernel itself mishandles.
+  // The bytes outside live records are poisoned, but for those that the kernel mishandles.
   bool poisons() const;
 
  private:
