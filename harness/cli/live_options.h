@@ -20,6 +20,7 @@ struct LiveOptions {
   std::size_t pages = 256;
   // Bytes written between two wakeups; 0: each record wakes. None given: a quarter of the ring.
   std::int64_t watermark = -1;
+  bool simulated = false;  // the simulated kernel, even if the live one can be used
   bool json = false;
 };
 

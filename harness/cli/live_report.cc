@@ -3,22 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "harness/cli/grouped.h"
 
 namespace perfring::cli {
 namespace {
-
-// 4210331 as "4,210,331".
-std::string grouped(std::uint64_t number) {
-  std::string text = std::to_string(number);
-  for (std::size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, 1, ',');
-  return text;
-}
-
-std::string grouped(double number) {
-  return grouped(static_cast<std::uint64_t>(std::llround(number)));
-}
 
 constexpr const char* kRow = "{:>5} {:>13} {:>13} {:>11} {:>9} {:>12} {:>7} {:>8} {:>11}  {}\n";
 
@@ -38,9 +28,13 @@ std::string progress_line(const LiveProgress& progress) {
 }
 
 std::string verdict_table(const LiveOutcome& outcome) {
-  std::string table =
-      fmt::format(kRow, "CPU", "written", "delivered", "lost", "malformed", "out of order",
-                  "corrupt", "wakeups", "records/s", "written = delivered + lost");
+  std::string table;
+  if (!outcome.simulated_because.empty()) {
+    table += fmt::format("The SIMULATED kernel, with a real thread that writes for each CPU: {}\n",
+                         outcome.simulated_because);
+  }
+  table += fmt::format(kRow, "CPU", "written", "delivered", "lost", "malformed", "out of order",
+                       "corrupt", "wakeups", "records/s", "written = delivered + lost");
   for (const CpuOutcome& cpu : outcome.cpus) {
     const bool accounted = cpu.output.outputs == cpu.audit.delivered + cpu.audit.lost;
     table += fmt::format(kRow, cpu.cpu, grouped(cpu.output.outputs), grouped(cpu.audit.delivered),
@@ -61,6 +55,8 @@ std::string verdict_table(const LiveOutcome& outcome) {
 std::string verdict_json(const LiveOutcome& outcome) {
   nlohmann::ordered_json json;
   json["holds"] = holds(outcome);
+  json["kernel"] = outcome.simulated_because.empty() ? "live" : "simulated";
+  if (!outcome.simulated_because.empty()) json["why"] = outcome.simulated_because;
   json["seconds"] = outcome.seconds;
   json["interrupted"] = outcome.interrupted;
   json["cpus"] = nlohmann::ordered_json::array();

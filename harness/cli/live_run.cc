@@ -158,11 +158,16 @@ class LiveRun {
   }
 
   LiveOutcome outcome(double seconds, bool interrupted) const {
-    LiveOutcome result{.cpus = {}, .seconds = seconds, .interrupted = interrupted};
+    LiveOutcome result{
+        .cpus = {}, .seconds = seconds, .interrupted = interrupted, .simulated_because = {}};
     for (const Reader& reader : readers_) {
       const live::AuditCounts& audit = reader.audit.counts();
-      result.cpus.push_back({reader.cpu, generator_.counts(reader.cpu), audit, reader.wakeups,
-                             static_cast<double>(audit.delivered) / seconds});
+      result.cpus.push_back({reader.cpu,
+                             generator_.counts(reader.cpu),
+                             audit,
+                             reader.wakeups,
+                             static_cast<double>(audit.delivered) / seconds,
+                             {}});
     }
     return result;
   }
@@ -199,18 +204,22 @@ std::vector<std::string> CpuOutcome::violations() const {
   hold(audit.out_of_order == 0, fmt::format("order: {} out of order", audit.out_of_order));
   hold(audit.corrupt == 0, fmt::format("intact: {} corrupt", audit.corrupt));
   hold(audit.malformed == 0, fmt::format("intact: {} malformed", audit.malformed));
+  for (const std::string& violation : found) hold(false, violation);
   return violated;
+}
+
+std::optional<std::string> why_not_live() {
+  const auto why = live::why_no_live_kernel();
+  if (!why) return std::nullopt;
+  const std::string lacking = live::missing_capabilities();
+  if (lacking.empty()) return *why;
+  return *why + "\nThis process lacks " + lacking + ": run as root, or grant them";
 }
 
 std::expected<LiveOutcome, std::string> run_live(
     const LiveOptions& options, const std::atomic<bool>& stop,
     const std::function<void(const LiveProgress&)>& on_progress) {
-  if (const auto why = live::why_no_live_kernel()) {
-    const std::string lacking = live::missing_capabilities();
-    if (lacking.empty()) return std::unexpected(*why);
-    return std::unexpected(*why + "\nThis process lacks " + lacking +
-                           ": run as root, or grant them");
-  }
+  if (const auto why = why_not_live()) return std::unexpected(*why);
   auto generator = live::Generator::load(options.payload);
   if (!generator) return std::unexpected(generator.error());
   LiveRun run{options, *generator};

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <expected>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,9 @@ struct CpuOutcome {
   std::uint32_t cpu;
   live::OutputCounts output;
   live::AuditCounts audit;
-  std::uint64_t wakeups;      // times epoll reported the event
-  double records_per_second;  // delivered
+  std::uint64_t wakeups;             // times epoll reported the event
+  double records_per_second;         // delivered
+  std::vector<std::string> found{};  // violations that the figures do not show
 
   // The invariants that do not hold, each by name and with its figures. Empty if all hold.
   std::vector<std::string> violations() const;
@@ -30,6 +32,7 @@ struct LiveOutcome {
   std::vector<CpuOutcome> cpus;
   double seconds;  // that records were generated for
   bool interrupted;
+  std::string simulated_because{};  // why it was the simulated kernel; empty: it was the live one
 };
 
 // How a run is going, for one line of progress.
@@ -39,6 +42,9 @@ struct LiveProgress {
   double lost_per_second;
   std::vector<double> fill;  // of each ring: the largest part drained at once since the last time
 };
+
+// Why the live kernel cannot be used here, and what this process lacks for it; nothing, if it can.
+std::optional<std::string> why_not_live();
 
 // Generates records on each CPU with a thread of its own, and drains the rings on epoll in this
 // one until the time is over or `stop` is set. An error is one of the environment.

@@ -11,9 +11,14 @@
 #include <string>
 #include <system_error>
 
+#include "harness/cli/grouped.h"
 #include "harness/cli/live_options.h"
 #include "harness/cli/live_report.h"
 #include "harness/cli/live_run.h"
+#include "harness/cli/sim_options.h"
+#include "harness/cli/sim_report.h"
+#include "harness/cli/sim_run.h"
+#include "harness/cli/simulated_run.h"
 #include "perfring/os/syscalls.h"
 
 namespace perfring::cli {
@@ -59,6 +64,9 @@ void add_live_options(CLI::App& app, LiveOptions& options) {
   add_option(app, "--watermark", options.watermark, parse_watermark,
              "Bytes written between wakeups, 0: each record wakes [a quarter of the ring]",
              "BYTES");
+  app.add_flag("--simulated", options.simulated,
+               "Drain the simulated kernel, as is done without any argument where the live one "
+               "cannot be used");
   app.add_flag("--json", options.json, "Print the verdict as JSON");
 }
 
@@ -82,6 +90,30 @@ std::string conflict(const LiveOptions& options) {
   return {};
 }
 
+CLI::App& add_sim_command(CLI::App& app, SimOptions& options) {
+  CLI::App& sim = *app.add_subcommand(
+      "sim",
+      "Runs the simulated kernel against the drain, in one thread and in an order that the\n"
+      "seed decides, and checks every event. The same seed is the same run, everywhere.");
+  sim.add_option("--seed", options.seed, "What decides everything [1]")->type_name("S");
+  sim.add_option("--scenario", options.scenario, "Its name, or a file of settings [steady]")
+      ->type_name("NAME|FILE");
+  sim.add_option("--steps", options.steps, "Accesses to memory after which writers stop [50000000]")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  sim.add_option("--cpus", options.cpus, "Virtual CPUs, each with a ring [the scenario's]")
+      ->type_name("C")
+      ->check(CLI::Range(1, 64));
+  sim.add_option("--set", options.sets, "A setting beside the scenario's; repeatable")
+      ->type_name("NAME=VALUE")
+      ->take_all();
+  sim.add_option("--canary", options.canary, "A faulty kernel or consumer, to see it found")
+      ->type_name("NAME");
+  sim.add_flag("--list", options.list, "List scenarios, canaries and settings, and end");
+  sim.add_flag("--json", options.json, "Print the verdict as JSON");
+  return sim;
+}
+
 int fail(const std::string& message) {
   fmt::print(stderr, "perfring: {}\n", message);
   return kUsageOrEnvironment;
@@ -95,37 +127,82 @@ int deliver(const std::string& verdict, bool holds) {
   return holds ? kHolds : kViolated;
 }
 
-int live(const LiveOptions& options) {
-  if (const std::string message = conflict(options); !message.empty()) return fail(message);
-  const bool terminal = ::isatty(STDERR_FILENO) == 1;
-  const auto show = [terminal](const LiveProgress& progress) {
-    const std::string line = progress_line(progress);
-    fmt::print(stderr, "{}{}{}", terminal ? "\r\x1b[K" : "", line, terminal ? "" : "\n");
+// A line that each next one replaces, on a terminal.
+class ProgressLine {
+ public:
+  void show(const std::string& line) const {
+    fmt::print(stderr, "{}{}{}", terminal_ ? "\r\x1b[K" : "", line, terminal_ ? "" : "\n");
     std::fflush(stderr);
-  };
+  }
+  void clear() const {
+    if (terminal_) fmt::print(stderr, "\r\x1b[K");
+  }
+
+ private:
+  const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+};
+
+void stop_on_signals() {
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
-  const auto outcome = run_live(options, stop_requested, show);
-  if (terminal) fmt::print(stderr, "\r\x1b[K");
-  if (!outcome) return fail("the live kernel cannot be used.\n" + outcome.error());
+}
+
+// Without any argument, a machine that does not allow it gets the simulated kernel. Who gives
+// options for the live one is told that it cannot be had.
+int live(const LiveOptions& options, bool bare) {
+  if (const std::string message = conflict(options); !message.empty()) return fail(message);
+  std::string why = options.simulated ? "as asked for" : "";
+  if (bare) why = why_not_live().value_or("");
+  const ProgressLine line;
+  stop_on_signals();
+  const auto show = [&line](const LiveProgress& progress) { line.show(progress_line(progress)); };
+  if (!why.empty()) line.show("Draining the simulated kernel: " + why + "\n");
+  const auto outcome = why.empty() ? run_live(options, stop_requested, show)
+                                   : run_simulated(options, why, stop_requested, show);
+  line.clear();
+  if (!outcome && !why.empty()) return fail(outcome.error());
+  if (!outcome) {
+    return fail("the live kernel cannot be used.\n" + outcome.error() +
+                "\nWith --simulated, or no argument at all, the simulated kernel is drained "
+                "instead");
+  }
   return deliver(options.json ? verdict_json(*outcome) : verdict_table(*outcome), holds(*outcome));
+}
+
+int sim(const SimOptions& options) {
+  if (options.list) {
+    return deliver(options.json ? sim_list_json() : sim_list(), true);
+  }
+  const auto plan = plan_of(options);
+  if (!plan) return fail(plan.error());
+  const ProgressLine line;
+  stop_on_signals();
+  const SimOutcome outcome = run_sim(*plan, stop_requested, [&](std::uint64_t steps) {
+    line.show(fmt::format("{} of {} steps", grouped(steps), grouped(plan->plan.steps)));
+  });
+  line.clear();
+  return deliver(options.json ? sim_json(*plan, outcome) : sim_table(*plan, outcome),
+                 !outcome.outcome.found);
 }
 
 int run(int argc, char** argv) {
   CLI::App app{
       "Drains the perf rings of this machine's kernel, on every CPU, while a BPF program fills\n"
       "them, and checks each record: is it whole, in order, and accounted for?\n"
+      "Without any argument, where that is not allowed: those of the simulated kernel.\n"
       "Exit codes: 0 all invariants hold, 1 one is violated, 2 usage or environment.",
       "perfring"};
   LiveOptions options;
   add_live_options(app, options);
+  SimOptions sim_options;
+  const CLI::App& sim_command = add_sim_command(app, sim_options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
     return fail(std::string{error.what()} + "\nRun with --help for what is accepted.");
   }
-  return live(options);
+  return sim_command.parsed() ? sim(sim_options) : live(options, argc == 1);
 }
 
 }  // namespace

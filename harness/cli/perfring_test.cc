@@ -122,8 +122,8 @@ class PerfringLive : public Perfring {
 TEST_F(Perfring, HelpNamesEveryOptionAndTheExitCodes) {
   const Ended ended = run({"--help"});
   EXPECT_EQ(ended.exit_code, 0);
-  for (const char* text :
-       {"--seconds", "--cpus", "--payload", "--pages", "--watermark", "--json", "Exit codes: 0"}) {
+  for (const char* text : {"--seconds", "--cpus", "--payload", "--pages", "--watermark", "--json",
+                           "--simulated", "sim", "Exit codes: 0"}) {
     EXPECT_THAT(ended.out, HasSubstr(text));
   }
 }
@@ -156,6 +156,88 @@ TEST_F(Perfring, WithoutPrivilegesItSaysWhichAreMissing) {
   EXPECT_THAT(ended.err,
               AllOf(HasSubstr("no privilege for"), HasSubstr("lacks CAP_BPF and CAP_PERFMON")));
   EXPECT_EQ(ended.out, "");
+}
+
+TEST_F(Perfring, WithoutPrivilegesAndArgumentsItDrainsTheSimulatedKernel) {
+  if (::geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
+  const Ended ended = run({}, {.user = 65534});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("The SIMULATED kernel"), HasSubstr("no privilege for"),
+                               HasSubstr("All invariants hold in 5.")));
+  EXPECT_THAT(ended.err, HasSubstr("events/s"));
+}
+
+TEST_F(Perfring, TheSimulatedKernelCanBeAskedFor) {
+  const Ended ended =
+      run({"--simulated", "--seconds", "0.7", "--json", "--pages", "1", "--payload", "8-3000"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
+  const auto json = nlohmann::json::parse(ended.out);
+  EXPECT_EQ(json["kernel"], "simulated");
+  EXPECT_EQ(json["why"], "as asked for");
+  for (const auto& cpu : json["cpus"]) {
+    EXPECT_GT(cpu["delivered"], 100);
+    EXPECT_GT(cpu["lost"], 0);
+    EXPECT_EQ(cpu["written"],
+              cpu["delivered"].get<std::uint64_t>() + cpu["lost"].get<std::uint64_t>());
+  }
+}
+
+TEST_F(Perfring, ASimulationIsTheSameForTheSameSeed) {
+  const std::vector<std::string> arguments{"sim",    "--seed",  "5",      "--scenario",
+                                           "bursts", "--steps", "200000", "--json"};
+  const Ended first = run(arguments);
+  EXPECT_EQ(first.exit_code, 0) << first.err << first.out;
+  const auto json = nlohmann::json::parse(first.out);
+  EXPECT_EQ(json["holds"], true);
+  EXPECT_EQ(json["digest"], nlohmann::json::parse(run(arguments).out)["digest"]);
+  EXPECT_GT(json["cpus"].at(0)["delivered"], 0);
+}
+
+TEST_F(Perfring, AViolationReplays) {
+  const Ended found = run({"sim", "--canary", "commits_each", "--json"});
+  EXPECT_EQ(found.exit_code, 1) << found.err << found.out;
+  const auto json = nlohmann::json::parse(found.out);
+  EXPECT_EQ(json["violation"]["invariant"], "tail_honest");
+  std::istringstream replay{json["shrunk"]["replay"].get<std::string>()};
+  std::vector<std::string> arguments;
+  for (std::string word; replay >> word;) arguments.push_back(word);
+  ASSERT_EQ(arguments.at(0), "perfring");
+  arguments.erase(arguments.begin());
+  const Ended again = run(arguments);
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_THAT(again.out, HasSubstr(json["shrunk"]["message"].get<std::string>()));
+}
+
+TEST_F(Perfring, WhatCannotBeSimulatedIsNamedWithTheReason) {
+  const std::string file = ::testing::TempDir() + "/scenario.txt";
+  std::ofstream{file} << "cpus 1\npages 3\nbogus 1\n";
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+      {{"sim", "--scenario", "none"}, "neither a file nor a scenario; there are steady"},
+      {{"sim", "--scenario", file}, "scenario.txt, line 3: 'bogus'"},
+      {{"sim", "--set", "pages=3"}, "pages: 3 is no power of two"},
+      {{"sim", "--set", "pages"}, "NAME=VALUE"},
+      {{"sim", "--set", "payload_max=2000000"}, "payload_max: '2000000'"},
+      {{"sim", "--set", "pages=1", "--set", "payload_max=5000"}, "do not fit a ring of 1 pages"},
+      {{"sim", "--cpus", "65"}, "--cpus"},
+      {{"sim", "--steps", "0"}, "--steps"},
+      {{"sim", "--seed", "x"}, "--seed"},
+      {{"sim", "--canary", "none"}, "there are publishes_before_writing"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Ended ended = run(arguments);
+    EXPECT_EQ(ended.exit_code, 2) << message;
+    EXPECT_THAT(ended.err, AllOf(HasSubstr("perfring: "), HasSubstr(message)));
+    EXPECT_EQ(ended.out, "");
+  }
+}
+
+TEST_F(Perfring, AnInterruptEndsASimulationWithTheVerdictSoFar) {
+  const pid_t child = start({"sim", "--steps", "1000000000000"});
+  ::usleep(700'000);
+  ASSERT_EQ(::kill(child, SIGINT), 0);
+  const Ended ended = wait(child);
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("All invariants hold"), HasSubstr("(interrupted)")));
 }
 
 TEST_F(PerfringLive, EveryRecordOfEveryCpuIsAccountedFor) {

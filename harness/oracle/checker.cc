@@ -39,19 +39,32 @@ void Checker::expect(const PerfEvent& event) {
   malformed(std::get<Malformed>(event));
 }
 
+const Written* Checker::due() const {
+  return ledger_.empty() || !after(ledger_.published(), at_) ? nullptr : &ledger_.front();
+}
+
 void Checker::sample(const Sample& sample) {
   if (skipped_) return resolve_skip(&sample);
-  if (ledger_.empty()) return unexpected(sample);
-  const Written& written = ledger_.front();
-  const bool due = !written.has_lost || lost_taken_;
-  if (!due || is_oversize(written) || !holds(sample, written.payload)) return unexpected(sample);
-  if (!is_at(sample.head, written.sample_at() + 12)) {
-    return violate(Invariant::once, name(written.payload) +
+  const Written* const written = due();
+  const bool fits = written != nullptr && (!written->has_lost || lost_taken_) &&
+                    !is_oversize(*written) && holds(sample, written->payload);
+  if (!fits) return unexpected(sample);
+  if (!is_at(sample.head, written->sample_at() + 12)) {
+    return violate(Invariant::once, name(written->payload) +
                                         " was delivered from another place "
                                         "than it was written to");
   }
   ++received_.delivered;
+  last_ = written->payload;
   take_sample();
+}
+
+void Checker::finished_with(const PerfEvent& event) {
+  const auto* const sample = std::get_if<Sample>(&event);
+  if (sample == nullptr || skipped_ || violation() || !in_sync()) return;
+  if (!holds(*sample, last_)) {
+    violate(Invariant::no_early_release, name(last_) + " was overwritten while it was looked at");
+  }
 }
 
 void Checker::take_sample() {
@@ -64,23 +77,26 @@ void Checker::take_sample() {
 void Checker::unexpected(const Sample& sample) {
   const auto claim = claimed(sample);
   const bool whole = claim && holds(sample, *claim);
-  const std::string due = ledger_.empty() ? "nothing" : name(ledger_.front().payload);
-  if (!ledger_.empty() && whole && ledger_.contains(*claim)) {
-    if (*claim != ledger_.front().payload) {
-      skipped_ = ledger_.front().payload;
+  const Written* const written = due();
+  const std::string due_name = written == nullptr ? "nothing" : name(written->payload);
+  if (written != nullptr && whole && ledger_.contains(*claim)) {
+    if (*claim != written->payload) {
+      skipped_ = written->payload;
       return;
     }
-    return violate(Invariant::no_loss, "the LOST in front of " + due + " was not delivered");
+    return violate(Invariant::no_loss, "the LOST in front of " + due_name + " was not delivered");
   }
-  if (!ledger_.empty() && is_at(sample.head, ledger_.front().sample_at() + 12)) {
-    return violate(Invariant::intact, due + " was delivered with other bytes");
+  if (written != nullptr && is_at(sample.head, written->sample_at() + 12)) {
+    return violate(Invariant::intact, due_name + " was delivered with other bytes");
   }
-  if (whole) {
-    return violate(Invariant::once, name(*claim) + " was delivered again, where due was " + due);
+  const bool past_head = written == nullptr && is_at(sample.head, at_ + 12);
+  if (whole && !past_head) {
+    return violate(Invariant::once,
+                   name(*claim) + " was delivered again, where due was " + due_name);
   }
   violate(Invariant::no_invention,
           fmt::format("a sample of {} bytes that nobody wrote, where due was {}",
-                      sample.head.size() + sample.tail.size(), due));
+                      sample.head.size() + sample.tail.size(), due_name));
 }
 
 // A later record came first. If the one that was due comes next, they were swapped.
@@ -93,29 +109,31 @@ void Checker::resolve_skip(const Sample* next) {
 }
 
 void Checker::lost(const Lost& lost) {
-  const bool due = !ledger_.empty() && ledger_.front().has_lost && !lost_taken_;
-  if (!due) {
+  const Written* const written = due();
+  if (written == nullptr || !written->has_lost || lost_taken_) {
     return violate(Invariant::no_invention,
                    fmt::format("a LOST of {} that is not due", lost.count));
   }
-  if (lost.count != ledger_.front().lost) {
+  if (lost.count != written->lost) {
     return violate(Invariant::no_loss, fmt::format("a LOST of {} was delivered where {} were lost",
-                                                   lost.count, ledger_.front().lost));
+                                                   lost.count, written->lost));
   }
   received_.lost += lost.count;
   at_ += kLostSize;
   lost_taken_ = true;
-  if (ledger_.front().size == 0) take_sample();  // K7
+  if (written->size == 0) take_sample();  // K7
 }
 
 void Checker::malformed(const Malformed& malformed) {
-  const bool due = !ledger_.empty() && is_oversize(ledger_.front()) &&
-                   (!ledger_.front().has_lost || lost_taken_);
+  const Written* const written = due();
   const std::uint64_t size = malformed.head.size() + malformed.tail.size();
-  if (!due || malformed.defect != Defect::BadSample || size != ledger_.front().size) {
+  const bool fits = written != nullptr && is_oversize(*written) &&
+                    (!written->has_lost || lost_taken_) && malformed.defect == Defect::BadSample &&
+                    size == written->size;
+  if (!fits) {
     return violate(Invariant::intact,
                    fmt::format("{} of {} bytes, where due was {}", to_string(malformed.defect),
-                               size, ledger_.empty() ? "nothing" : name(ledger_.front().payload)));
+                               size, written == nullptr ? "nothing" : name(written->payload)));
   }
   ++received_.malformed;
   take_sample();

@@ -37,6 +37,8 @@ class Checker {
   void drain_begins() { watch_.begins(); }
   // From the drain's callback.
   void delivered(const PerfEvent& event);
+  // From the callback, when it has looked at the event for as long as it wanted to.
+  void finished_with(const PerfEvent& event);
   // When the drain has ended, however it did.
   void drain_ends();
   // For a memory policy that sees each access.
@@ -63,6 +65,8 @@ class Checker {
   void resolve_skip(const Sample* next);
   void take_sample();
   void resynchronise();
+  // The record that is due; nothing, if none is published.
+  const Written* due() const;
   bool is_at(Bytes head, std::uint64_t position) const;
   void violate(Invariant invariant, std::string message);
 
@@ -74,6 +78,7 @@ class Checker {
   std::uint64_t released_;
   bool lost_taken_ = false;  // the front record's LOST was delivered
   bool astray_ = false;      // in spoiled bytes, and so perhaps on no record's boundary
+  Payload last_;             // that was delivered
   std::optional<Payload> skipped_;
   std::optional<Violation> violation_;
 };

@@ -76,6 +76,14 @@ TEST_F(Checking, InventionOfASample) {
   expect(Invariant::no_invention);
 }
 
+TEST_F(Checking, InventionOfWhatIsNotPublished) {
+  ring_.ledger.published(0);
+  ring_.write(36);
+  ring_.data[30] ^= std::byte{1};
+  ring_.drain_to(48, ring_.sample_at(0, 36));
+  expect(Invariant::no_invention);
+}
+
 TEST_F(Checking, InventionOfALoss) {
   ring_.write(36);
   ring_.drain_to(72, Lost{1}, ring_.sample_at(0, 36));
@@ -178,6 +186,18 @@ TEST_F(Checking, ATailThatMovesBetweenDrains) {
 TEST_F(Checking, TheWritersFaultsAreReportedToo) {
   ring_.write(4000);
   ring_.write(100);
+  expect(Invariant::no_early_release);
+}
+
+TEST_F(Checking, BytesThatAreOverwrittenWhileTheyAreLookedAt) {
+  ring_.write(36);
+  const PerfEvent event = ring_.sample_at(0, 36);
+  ring_.checker.drain_begins();
+  ring_.checker.delivered(event);
+  ring_.checker.finished_with(event);
+  EXPECT_FALSE(ring_.checker.violation().has_value());
+  ring_.data[40] ^= std::byte{1};
+  ring_.checker.finished_with(event);
   expect(Invariant::no_early_release);
 }
 

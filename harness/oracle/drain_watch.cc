@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <functional>
 #include <utility>
 
 namespace perfring::oracle {
@@ -91,16 +90,11 @@ void DrainWatch::in_ring(Bytes head, Bytes tail) {
   }
 }
 
-void DrainWatch::reads(const std::byte* address, std::size_t size) {
-  if (size == 0) return;
-  const std::less_equal<> at_most;
-  if (!at_most(data_.data(), address) || !at_most(address, data_.data() + data_.size()) ||
-      size > static_cast<std::size_t>(data_.data() + data_.size() - address)) {
-    violate(Invariant::in_ring, fmt::format("{} bytes at offset {} of a ring of {}", size,
-                                            reinterpret_cast<std::intptr_t>(address) -
-                                                reinterpret_cast<std::intptr_t>(data_.data()),
-                                            data_.size()));
-  }
+void DrainWatch::outside(const std::byte* address, std::size_t size) {
+  violate(Invariant::in_ring, fmt::format("{} bytes at offset {} of a ring of {}", size,
+                                          reinterpret_cast<std::intptr_t>(address) -
+                                              reinterpret_cast<std::intptr_t>(data_.data()),
+                                          data_.size()));
 }
 
 void DrainWatch::ends(std::optional<std::uint32_t> available) {

@@ -31,7 +31,12 @@ class DrainWatch {
   void ends(std::optional<std::uint32_t> available = {});
 
   // For a memory policy that sees each access.
-  void reads(const std::byte* address, std::size_t size);
+  void reads(const std::byte* address, std::size_t size) {
+    const std::size_t offset =
+        reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(data_.data());
+    const bool inside = offset <= data_.size() && size <= data_.size() - offset;
+    if (!inside && size != 0) outside(address, size);
+  }
 
   // Bytes of ring that the last drain has released.
   std::uint64_t moved() const { return moved_; }
@@ -45,6 +50,7 @@ class DrainWatch {
   // Bytes of ring that an event took at the least.
   std::uint64_t size_of(const PerfEvent& event);
   void in_ring(Bytes head, Bytes tail);
+  void outside(const std::byte* address, std::size_t size);
   void malformed(const Malformed& malformed);
   void violate(Invariant invariant, std::string message);
 

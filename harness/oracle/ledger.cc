@@ -47,6 +47,10 @@ void Ledger::ends(int rc) {
   }
 }
 
+void Ledger::published(std::uint64_t data_head) {
+  published_ = position_ - ((position_ - data_head) & mask_);
+}
+
 void Ledger::refused() {
   if (depth_ != 0) ++attempts_[depth_ - 1].refusals;
   ++unreported_;

@@ -60,6 +60,8 @@ class Ledger {
   void reserved(std::uint64_t position, std::uint64_t size, std::uint64_t lost,
                 std::uint64_t data_tail);
   void refused();
+  // data_head was stored. Optional: without it, whatever is reserved counts as published.
+  void published(std::uint64_t data_head);
 
   const Totals& totals() const { return totals_; }
   // Losses that no LOST has told of yet.
@@ -68,6 +70,8 @@ class Ledger {
   // Where the next reservation starts.
   std::uint64_t position() const { return position_; }
   std::size_t in_progress() const { return depth_; }
+  // Up to where a consumer may read.
+  std::uint64_t published() const { return published_ ? *published_ : position_; }
 
   // What the writer itself has done wrong.
   const std::optional<Violation>& violation() const { return violation_; }
@@ -103,6 +107,7 @@ class Ledger {
   const Keep keep_;
   std::uint64_t position_;
   std::uint64_t spoiled_until_;
+  std::optional<std::uint64_t> published_;
   std::uint64_t unreported_ = 0;
   Totals totals_;
   std::array<Attempt, 8> attempts_;

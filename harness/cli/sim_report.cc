@@ -1,0 +1,136 @@
+#include "harness/cli/sim_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/grouped.h"
+
+namespace perfring::cli {
+namespace {
+
+using simulator::CpuOutcome;
+using simulator::Found;
+
+constexpr const char* kRow = "{:>5} {:>13} {:>13} {:>11} {:>9} {:>9} {:>9} {:>15}\n";
+
+// What was written and never could be delivered: it has no size, or was refused for another reason
+// than want of room.
+std::uint64_t unpublished(const CpuOutcome& cpu) {
+  return cpu.written.invisible + cpu.written.failed;
+}
+
+double records_per_second(const simulator::Outcome& outcome) {
+  return outcome.seconds > 0 ? static_cast<double>(outcome.attempts()) / outcome.seconds : 0;
+}
+
+std::string violation_line(const Found& found) {
+  return fmt::format("{} on CPU {} at step {}: {}", to_string(found.violation.invariant), found.cpu,
+                     found.step, found.violation.message);
+}
+
+nlohmann::ordered_json to_json(const Found& found) {
+  return {{"invariant", to_string(found.violation.invariant)},
+          {"message", found.violation.message},
+          {"cpu", found.cpu},
+          {"step", found.step}};
+}
+
+}  // namespace
+
+std::string sim_table(const SimPlan& sim, const SimOutcome& result) {
+  const simulator::Outcome& outcome = result.outcome;
+  std::string text = fmt::format(kRow, "CPU", "written", "delivered", "lost", "unpubl.",
+                                 "malformed", "spoiled", "bytes");
+  for (std::size_t i = 0; i < outcome.cpus.size(); ++i) {
+    const CpuOutcome& cpu = outcome.cpus[i];
+    text += fmt::format(kRow, i, grouped(cpu.written.attempts()), grouped(cpu.received.delivered),
+                        grouped(cpu.received.lost + cpu.unreported), grouped(unpublished(cpu)),
+                        grouped(cpu.received.malformed), grouped(cpu.received.spoiled),
+                        grouped(cpu.received.bytes));
+  }
+  text += fmt::format(
+      "{} steps, {} drains, {} wakeups; {} records/s of processor time; digest {:016x}\n",
+      grouped(outcome.steps), grouped(outcome.drains), grouped(outcome.wakeups),
+      grouped(records_per_second(outcome)), outcome.digest);
+  if (!outcome.found) {
+    return text + fmt::format("All invariants hold: seed {}, scenario {}{}\n", sim.plan.seed,
+                              sim.scenario, outcome.interrupted ? " (interrupted)" : "");
+  }
+  text += fmt::format("VIOLATED {}\n", violation_line(*outcome.found));
+  text += fmt::format("  seed {}; again by: {}\n", sim.plan.seed, replay_line(sim, sim.plan));
+  if (result.shrunk) {
+    text += fmt::format("Shrunk to {}\n  again by: {}\n", violation_line(result.shrunk->found),
+                        replay_line(sim, result.shrunk->plan));
+  }
+  return text;
+}
+
+std::string sim_json(const SimPlan& sim, const SimOutcome& result) {
+  const simulator::Outcome& outcome = result.outcome;
+  nlohmann::ordered_json json;
+  json["holds"] = !outcome.found.has_value();
+  json["seed"] = sim.plan.seed;
+  json["scenario"] = sim.scenario;
+  if (sim.canary != nullptr) json["canary"] = sim.canary->name;
+  json["steps"] = outcome.steps;
+  json["drains"] = outcome.drains;
+  json["wakeups"] = outcome.wakeups;
+  json["digest"] = fmt::format("{:016x}", outcome.digest);
+  json["seconds"] = outcome.seconds;
+  json["records_per_second"] = records_per_second(outcome);
+  json["interrupted"] = outcome.interrupted;
+  json["replay"] = replay_line(sim, sim.plan);
+  json["cpus"] = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < outcome.cpus.size(); ++i) {
+    const CpuOutcome& cpu = outcome.cpus[i];
+    json["cpus"].push_back({{"cpu", i},
+                            {"written", cpu.written.attempts()},
+                            {"delivered", cpu.received.delivered},
+                            {"lost", cpu.received.lost + cpu.unreported},
+                            {"unpublished", unpublished(cpu)},
+                            {"malformed", cpu.received.malformed},
+                            {"spoiled", cpu.received.spoiled},
+                            {"bytes", cpu.received.bytes}});
+  }
+  if (outcome.found) json["violation"] = to_json(*outcome.found);
+  if (result.shrunk) {
+    json["shrunk"] = to_json(result.shrunk->found);
+    json["shrunk"]["replay"] = replay_line(sim, result.shrunk->plan);
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string sim_list() {
+  std::string text = "Scenarios (--scenario)\n";
+  for (const auto& scenario : simulator::scenarios()) {
+    text += fmt::format("  {:22}{}\n", scenario.name, scenario.description);
+  }
+  text += "Canaries, which violate an invariant (--canary)\n";
+  for (const auto& canary : simulator::canaries()) {
+    text += fmt::format("  {:26}{}: {}\n", canary.name, canary.fault, to_string(canary.found_as));
+  }
+  text += "Settings (--set NAME=VALUE, or lines of NAME VALUE in a file for --scenario)\n";
+  const simulator::Settings defaults;
+  for (const auto& name : simulator::setting_names()) {
+    text +=
+        fmt::format("  {:16}{} to {} [{}]\n", name.name, name.min, name.max, defaults.*name.field);
+  }
+  return text;
+}
+
+std::string sim_list_json() {
+  nlohmann::ordered_json json;
+  for (const auto& scenario : simulator::scenarios()) {
+    json["scenarios"].push_back({{"name", scenario.name}, {"description", scenario.description}});
+  }
+  for (const auto& canary : simulator::canaries()) {
+    json["canaries"].push_back({{"name", canary.name},
+                                {"fault", canary.fault},
+                                {"found_as", to_string(canary.found_as)},
+                                {"scenario", canary.scenario}});
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace perfring::cli

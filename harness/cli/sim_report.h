@@ -1,0 +1,29 @@
+#ifndef PERFRING_HARNESS_CLI_SIM_REPORT_H_
+#define PERFRING_HARNESS_CLI_SIM_REPORT_H_
+
+#include <optional>
+#include <string>
+
+#include "harness/cli/sim_options.h"
+#include "harness/simulator/shrink.h"
+#include "harness/simulator/simulation.h"
+
+namespace perfring::cli {
+
+// How a run ended; `shrunk` if it violated an invariant.
+struct SimOutcome {
+  simulator::Outcome outcome;
+  std::optional<simulator::Shrunk> shrunk;
+};
+
+// The verdict, as a table for a person and as JSON for a machine. Both hold the same figures.
+std::string sim_table(const SimPlan& sim, const SimOutcome& result);
+std::string sim_json(const SimPlan& sim, const SimOutcome& result);
+
+// Every scenario and every canary.
+std::string sim_list();
+std::string sim_list_json();
+
+}  // namespace perfring::cli
+
+#endif  // PERFRING_HARNESS_CLI_SIM_REPORT_H_

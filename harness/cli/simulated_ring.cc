@@ -1,0 +1,109 @@
+#include "harness/cli/simulated_ring.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include "harness/cli/producer.h"
+#include "harness/kernel/bpf_output.h"
+#include "harness/oracle/payload.h"
+
+namespace perfring::cli {
+namespace {
+
+constexpr std::size_t kPageSize = 4096;
+constexpr auto kPauseWhenFull = std::chrono::microseconds{50};
+
+kernel::perf_file open_event(std::uint32_t cpu, std::uint32_t watermark) {
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+  attr.sample_type = PERF_SAMPLE_RAW;
+  attr.sample_period = 1;
+  if (watermark != 0) {
+    attr.watermark = 1;
+    attr.wakeup_watermark = watermark;
+  } else {
+    attr.wakeup_events = 1;
+  }
+  auto event = kernel::perf_event_open(attr, static_cast<int>(cpu));
+  if (!event) throw std::logic_error{"perf_event_open of the simulated kernel"};
+  return *std::move(event);
+}
+
+kernel::perf_mapping map_ring(const kernel::perf_file& event, const kernel::RingMemory& memory) {
+  auto mapping = kernel::perf_mmap(event, memory.bytes());
+  if (!mapping) throw std::logic_error{"perf_mmap of the simulated kernel"};
+  return *std::move(mapping);
+}
+
+}  // namespace
+
+SimulatedRing::SimulatedRing(std::uint32_t cpu, const LiveOptions& options, std::uint32_t watermark,
+                             int eventfd)
+    : cpu_id_{cpu},
+      // Long enough to say who they are.
+      payload_{std::max<std::uint32_t>(options.payload.min, oracle::kSelfDescribing),
+               std::max<std::uint32_t>(options.payload.max, oracle::kSelfDescribing)},
+      map_{std::make_shared<kernel::bpf_array>(cpu + 1)},
+      map_file_{map_},
+      memory_{options.pages, kPageSize},
+      event_{open_event(cpu, watermark)},
+      mapping_{map_ring(event_, memory_)},
+      waiter_{event_, eventfd},
+      ledger_{mapping_.rb().data_size(), oracle::Ledger::Keep::Totals},
+      checker_{*mapping_.rb().user_page, memory_.bytes().subspan(kPageSize), cpu},
+      ring_{*Ring<>::over(*mapping_.rb().user_page, memory_.bytes().subspan(kPageSize))},
+      cpu_{ledger_},
+      buffer_(payload_.max) {
+  cpu_.id = static_cast<int>(cpu);
+  map_file_.update_elem(cpu, event_);
+}
+
+void SimulatedRing::start() {
+  thread_ = std::thread{[this] { write(); }};
+}
+
+void SimulatedRing::stop() {
+  stopping_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+int SimulatedRing::output() {
+  const std::uint32_t span = payload_.max - payload_.min + 1;
+  const auto length = payload_.min + static_cast<std::uint32_t>(sequence_ * 2654435761 % span);
+  const oracle::Payload payload{sequence_++, cpu_id_, length};
+  const std::span<std::byte> bytes = std::span{buffer_}.first(length);
+  oracle::fill(bytes, payload);
+  ledger_.begins(payload);
+  const int rc = kernel::bpf_perf_event_output(cpu_, *map_, BPF_F_CURRENT_CPU, bytes);
+  ledger_.ends(rc);
+  return rc;
+}
+
+// When the ring is full it pauses for a moment, as the live kernel's producers do: a busy producer
+// would leave the consumer no time to catch up.
+void SimulatedRing::write() {
+  run_on({cpu_id_});
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    if (output() == -ENOSPC) std::this_thread::sleep_for(kPauseWhenFull);
+  }
+}
+
+void SimulatedRing::flush() {
+  if (ledger_.unreported() != 0) output();
+}
+
+std::uint64_t SimulatedRing::drain() {
+  const std::uint64_t before = checker_.received().bytes;
+  checker_.drain_begins();
+  ring_.for_each([this](const PerfEvent& event) { checker_.delivered(event); });
+  checker_.drain_ends();
+  return checker_.received().bytes - before;
+}
+
+}  // namespace perfring::cli

@@ -1,0 +1,88 @@
+#include "harness/simulator/canaries.h"
+
+#include <algorithm>
+#include <array>
+
+#include "harness/simulator/engine.h"
+#include "harness/simulator/wrong_consumers.h"
+#include "harness/simulator/wrong_kernels.h"
+
+namespace perfring::simulator {
+namespace {
+
+using oracle::Invariant;
+
+template <class C>
+Outcome kernel(const Plan& plan, const Observer& observer) {
+  return simulate_with<C, RingDrain<>>(plan, observer);
+}
+
+template <class Drain>
+Outcome consumer(const Plan& plan, const Observer& observer) {
+  return simulate_with<SimulatedCpu, Drain>(plan, observer);
+}
+
+constexpr std::array kCanaries{
+    Canary{"publishes_before_writing", "a kernel that stores data_head, and then the record",
+           Invariant::intact, "bursts", "", kernel<PublishesBeforeWriting>},
+    Canary{"publishes_nested",
+           "a kernel whose inner writers publish, while the outer one's record is unfinished",
+           Invariant::intact, "nested_storm", "", kernel<PublishesNested>},
+    Canary{"counts_losses_twice", "a kernel that counts each refused record twice",
+           Invariant::no_loss, "full_ring", "", kernel<CountsLossesTwice>},
+    Canary{"forgets_losses", "a kernel that counts no refused record", Invariant::no_loss,
+           "full_ring", "", kernel<ForgetsLosses>},
+    Canary{"space_off_by_8", "a kernel that takes 8 bytes too many for free",
+           Invariant::no_early_release, "full_ring", "", kernel<SpaceOffBy8>},
+    Canary{"ignores_tail", "a kernel that overwrites what is unread", Invariant::no_early_release,
+           "full_ring", "", kernel<IgnoresTail>},
+    Canary{"leaves_out_a_word", "a kernel that leaves out the last word of a payload",
+           Invariant::intact, "bursts", "", kernel<LeavesOutAWord>},
+    Canary{"wakes_nobody", "a kernel that sets its flag, but wakes nobody who waits",
+           Invariant::awake, "bursts", "", kernel<WakesNobody>},
+    Canary{"drops_the_last", "a consumer that swallows the last event of each drain",
+           Invariant::tail_honest, "bursts", "", consumer<DropsTheLast>},
+    Canary{"delivers_twice", "a consumer that delivers each event twice", Invariant::once, "bursts",
+           "", consumer<DeliversTwice>},
+    Canary{"swaps_two", "a consumer that delivers the second of two events first", Invariant::order,
+           "bursts", "", consumer<SwapsTwo>},
+    Canary{"keeps_slices", "a consumer that looks at a slice of an earlier drain", Invariant::once,
+           "bursts", "", consumer<KeepsSlices>, true},
+    Canary{"forgets_lost", "a consumer that passes LOST over", Invariant::no_loss, "full_ring", "",
+           consumer<ForgetsLost>},
+    Canary{"waits_too_soon", "a consumer that breaks off a drain, and then waits", Invariant::awake,
+           "bursts", "", consumer<WaitsTooSoon>},
+    Canary{"tail_behind", "a consumer that commits 8 bytes less than it consumed",
+           Invariant::tail_honest, "bursts", "", consumer<RingDrain<TailBehind>>},
+    Canary{"never_commits", "a consumer that never stores data_tail", Invariant::tail_honest,
+           "bursts", "", consumer<RingDrain<NeverCommits>>},
+    Canary{"commits_early", "a consumer that stores data_tail, and then looks at the records",
+           Invariant::tail_honest, "bursts", "", consumer<CommitsEarly>},
+    Canary{"commits_each", "a consumer that stores data_tail after each event",
+           Invariant::tail_honest, "bursts", "", consumer<CommitsEach>},
+    Canary{"positions_of_64_bits",
+           "a consumer that compares 64-bit positions, where a 32-bit kernel wraps",
+           Invariant::no_invention, "crossing_4gib", "payload_min 116\npayload_max 116\n",
+           consumer<PositionsOf64Bits>, true},
+    Canary{"ignores_the_wrap", "a consumer that reads on where the ring ends", Invariant::in_ring,
+           "bursts", "", consumer<IgnoresTheWrap>},
+};
+
+}  // namespace
+
+Settings settings_of(const Canary& canary) {
+  const Settings scenario = *parse_settings(find_scenario(canary.scenario)->lines, canary.scenario);
+  return *parse_settings(canary.lines, canary.name, scenario);
+}
+
+std::span<const Canary> canaries() {
+  return kCanaries;
+}
+
+const Canary* find_canary(std::string_view name) {
+  const auto* const found =
+      std::ranges::find_if(kCanaries, [&](const Canary& canary) { return canary.name == name; });
+  return found == kCanaries.end() ? nullptr : found;
+}
+
+}  // namespace perfring::simulator

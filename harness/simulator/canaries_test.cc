@@ -1,0 +1,61 @@
+// Each canary must be found, by the invariant that names its fault.
+
+#include "harness/simulator/canaries.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "harness/simulator/sanitizers.h"
+#include "harness/simulator/shrink.h"
+
+namespace perfring::simulator {
+namespace {
+
+class Canaries : public ::testing::TestWithParam<Canary> {
+ protected:
+  static Plan plan(std::uint64_t seed) {
+    return {.seed = seed, .steps = 2'000'000, .settings = settings_of(GetParam())};
+  }
+  static Outcome simulate(const Plan& plan) { return GetParam().simulate(plan, {}); }
+};
+
+TEST_P(Canaries, IsFoundUnderTheRightName) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    if (kPoisons && GetParam().poisoned) {
+      EXPECT_DEATH(simulate(plan(seed)), "use-after-poison");
+      continue;
+    }
+    const Outcome outcome = simulate(plan(seed));
+    ASSERT_TRUE(outcome.found.has_value()) << "seed " << seed;
+    EXPECT_STREQ(to_string(outcome.found->violation.invariant), to_string(GetParam().found_as))
+        << "seed " << seed << ": " << outcome.found->violation.message;
+  }
+}
+
+// The scenario is not to blame.
+TEST_P(Canaries, TheRightKernelAndConsumerPassThere) {
+  Plan right = plan(1);
+  right.steps = 200'000;
+  const Outcome outcome = simulator::simulate(right);
+  EXPECT_FALSE(outcome.found.has_value()) << outcome.found->violation.message;
+}
+
+TEST_P(Canaries, ShrinksToAFewStepsThatReplay) {
+  if (kPoisons && GetParam().poisoned) return;
+  const Outcome outcome = simulate(plan(1));
+  ASSERT_TRUE(outcome.found.has_value());
+  const Shrunk shrunk = shrink(plan(1), *outcome.found, simulate);
+  EXPECT_LE(shrunk.plan.steps, 100'000U);
+  EXPECT_EQ(shrunk.plan.settings.cpus, 1U);
+  const Outcome replayed = simulate(shrunk.plan);
+  ASSERT_TRUE(replayed.found.has_value());
+  EXPECT_EQ(replayed.found->step, shrunk.found.step);
+  EXPECT_EQ(replayed.found->violation.message, shrunk.found.violation.message);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Canaries, ::testing::ValuesIn(canaries()),
+                         [](const auto& named) { return std::string{named.param.name}; });
+
+}  // namespace
+}  // namespace perfring::simulator

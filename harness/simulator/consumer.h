@@ -1,0 +1,112 @@
+#ifndef HARNESS_SIMULATOR_CONSUMER_H_
+#define HARNESS_SIMULATOR_CONSUMER_H_
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "harness/oracle/payload.h"
+#include "harness/simulator/simulated_memory.h"
+#include "harness/simulator/world.h"
+#include "perfring/control_flow.h"
+#include "perfring/ring/ring.h"
+
+namespace perfring::simulator {
+
+// lib's drain. A faulty consumer (a canary) is another class with these two functions.
+template <Memory M = SimulatedMemory>
+class RingDrain {
+ public:
+  explicit RingDrain(Site& site) : ring_{*Ring<M>::over(site.page(), site.data())} {}
+
+  bool readable() const { return ring_.readable(); }
+
+  // Passes each event to visit(const PerfEvent&) -> bool until it says false.
+  template <class Visit>
+  void drain(Visit visit) {
+    static_cast<void>(ring_.try_fold(Unit{}, [&](Unit, const PerfEvent& event) {
+      using Flow = ControlFlow<Unit, Unit>;
+      return visit(event) ? Flow{Continue{}} : Flow{Break{}};
+    }));
+  }
+
+ private:
+  Ring<M> ring_;
+};
+
+// Consumes a Site's ring as the documentation recommends: drains first, then waits, and drains
+// until nothing is readable after each wait.
+template <class Drain = RingDrain<>>
+class Consumer {
+ public:
+  explicit Consumer(Site& site) : site_{site}, drain_{site} {}
+
+  void run() {
+    enter();
+    drain_until_empty();
+    while (!site_.world.closing && !site_.world.stopping) {
+      site_.wait(site_.hostile() ? kHostilePause : site_.world.settings.timeout);
+      enter();
+      pause_sometimes();
+      drain_until_empty();
+    }
+    drain_until_empty();
+  }
+
+ private:
+  struct Thrown {};
+  static constexpr std::uint64_t kHostilePause = 50;
+  static constexpr std::uint64_t kPauseMax = 2000;
+
+  void enter() { SimulatedMemory::site = &site_; }
+
+  // A hostile ring may never be empty.
+  void drain_until_empty() {
+    do {
+      drain_once();
+    } while (!site_.hostile() && !site_.violation() && drain_.readable());
+  }
+
+  void drain_once() {
+    site_.drain_begins();
+    try {
+      drain_.drain([this](const PerfEvent& event) { return visit(event); });
+    } catch (const Thrown&) {
+    }
+    site_.drain_ends();
+  }
+
+  bool visit(const PerfEvent& event) {
+    const Settings& settings = site_.world.settings;
+    site_.delivered(event);
+    if (site_.violation()) return false;
+    if (settings.callback_max != 0) dwell(event);
+    Random& random = site_.world.scheduler.random();
+    if (random.one_in(static_cast<std::uint32_t>(settings.throw_one_in))) throw Thrown{};
+    return !random.one_in(static_cast<std::uint32_t>(settings.break_one_in));
+  }
+
+  // A callback that takes its time, at the end of which the event must be what it was.
+  void dwell(const PerfEvent& event) {
+    const auto steps = site_.world.scheduler.random().between(
+        0, static_cast<std::uint32_t>(site_.world.settings.callback_max));
+    for (std::uint32_t i = 0; i < steps; ++i) SimulatedMemory::step();
+    if (!site_.hostile()) site_.checker.finished_with(event);
+  }
+
+  void pause_sometimes() {
+    Random& random = site_.world.scheduler.random();
+    if (!random.one_in(static_cast<std::uint32_t>(site_.world.settings.pause_one_in))) return;
+    kernel::perf_event_pause_output(*site_.event, true);
+    site_.consumer->sleep_until(site_.world.scheduler.now() + random.below(kPauseMax));
+    kernel::perf_event_pause_output(*site_.event, false);
+    enter();
+  }
+
+  Site& site_;
+  Drain drain_;
+};
+
+}  // namespace perfring::simulator
+
+#endif  // HARNESS_SIMULATOR_CONSUMER_H_

@@ -1,0 +1,78 @@
+#ifndef HARNESS_SIMULATOR_ENGINE_H_
+#define HARNESS_SIMULATOR_ENGINE_H_
+
+// simulate(), for any kernel and any consumer: what a canary runs in.
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <type_traits>
+
+#include "harness/simulator/consumer.h"
+#include "harness/simulator/intruder.h"
+#include "harness/simulator/producer.h"
+#include "harness/simulator/simulation.h"
+#include "harness/simulator/world.h"
+
+namespace perfring::simulator {
+
+// What does not depend on them.
+class Engine {
+ public:
+  Engine(const Plan& plan, const Observer& observer, bool sound_writers);
+
+  World& world() { return world_; }
+  std::deque<Site>& sites() { return sites_; }
+  template <class Writer>
+  void add_writer(Site& site, Writer& writer) {
+    ++world_.writers;
+    site.producer = &world_.scheduler.add([this, &writer] {
+      writer.run();
+      --world_.writers;
+    });
+  }
+  // Runs the tasks that the sites were given.
+  Outcome run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void before_turn();
+  void look_for_violation();
+  void close();
+  Outcome outcome() const;
+
+  const Observer& observer_;
+  const double started_;
+  World world_;
+  std::deque<Site> sites_;
+  std::optional<Found> found_;
+  bool interrupted_ = false;
+  std::uint32_t turns_ = 0;
+  Clock::time_point reported_ = Clock::now();
+};
+
+template <class C, class Drain>
+Outcome simulate_with(const Plan& plan, const Observer& observer) {
+  Engine engine{plan, observer, std::is_same_v<C, SimulatedCpu>};
+  std::deque<Producer<C>> producers;
+  std::deque<Consumer<Drain>> consumers;
+  std::deque<Intruder> intruders;
+  for (Site& site : engine.sites()) {
+    Scheduler& scheduler = engine.world().scheduler;
+    consumers.emplace_back(site);
+    site.consumer = &scheduler.add([&consumer = consumers.back()] { consumer.run(); });
+    if (site.hostile()) {
+      intruders.emplace_back(site);
+      engine.add_writer(site, intruders.back());
+    } else {
+      producers.emplace_back(site);
+      engine.add_writer(site, producers.back());
+    }
+  }
+  return engine.run();
+}
+
+}  // namespace perfring::simulator
+
+#endif  // HARNESS_SIMULATOR_ENGINE_H_

@@ -1,0 +1,104 @@
+#include "harness/simulator/fiber.h"
+
+#include <cxxabi.h>
+
+#include <boost/context/protected_fixedsize_stack.hpp>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "harness/simulator/sanitizers.h"
+
+namespace perfring::simulator {
+namespace {
+
+constexpr std::size_t kStackSize = 512 << 10;
+
+}  // namespace
+
+// Boost's allocator, and where the stack turned out to be.
+class Fiber::Stack {
+ public:
+  explicit Stack(Fiber& fiber) : fiber_{&fiber} {}
+  boost::context::stack_context allocate() {
+    boost::context::stack_context stack = allocator_.allocate();
+    fiber_->stack_size_ = stack.size;
+    fiber_->stack_bottom_ = static_cast<const std::byte*>(stack.sp) - stack.size;
+    return stack;
+  }
+  void deallocate(boost::context::stack_context& stack) noexcept { allocator_.deallocate(stack); }
+
+ private:
+  Fiber* fiber_;
+  boost::context::protected_fixedsize_stack allocator_{kStackSize};
+};
+
+Fiber::Fiber(std::function<void()> body) : body_{std::move(body)} {
+#ifdef SIMULATOR_TSAN
+  tsan_inside_ = __tsan_create_fiber(0);
+#endif
+}
+
+Fiber::~Fiber() {
+#ifdef SIMULATOR_TSAN
+  __tsan_destroy_fiber(tsan_inside_);
+#endif
+}
+
+void Fiber::swap_exceptions() {
+  auto* const globals = reinterpret_cast<Exceptions*>(abi::__cxa_get_globals());
+  std::swap(*globals, exceptions_);
+}
+
+boost::context::fiber Fiber::run(boost::context::fiber outside) {
+#ifdef SIMULATOR_ASAN
+  __sanitizer_finish_switch_fiber(nullptr, &outside_bottom_, &outside_size_);
+#endif
+  outside_ = std::move(outside);
+  body_();
+  done_ = true;
+#ifdef SIMULATOR_TSAN
+  __tsan_switch_to_fiber(tsan_outside_, 0);
+#endif
+#ifdef SIMULATOR_ASAN
+  __sanitizer_start_switch_fiber(nullptr, outside_bottom_, outside_size_);
+#endif
+  return std::move(outside_);
+}
+
+void Fiber::resume() {
+  if (!started_) {
+    started_ = true;
+    inside_ = boost::context::fiber{
+        std::allocator_arg, Stack{*this},
+        [this](boost::context::fiber&& outside) { return run(std::move(outside)); }};
+  }
+  swap_exceptions();
+#ifdef SIMULATOR_TSAN
+  tsan_outside_ = __tsan_get_current_fiber();
+  __tsan_switch_to_fiber(tsan_inside_, 0);
+#endif
+#ifdef SIMULATOR_ASAN
+  __sanitizer_start_switch_fiber(&outside_fake_stack_, stack_bottom_, stack_size_);
+#endif
+  inside_ = std::move(inside_).resume();
+#ifdef SIMULATOR_ASAN
+  __sanitizer_finish_switch_fiber(outside_fake_stack_, nullptr, nullptr);
+#endif
+  swap_exceptions();
+}
+
+void Fiber::suspend() {
+#ifdef SIMULATOR_TSAN
+  __tsan_switch_to_fiber(tsan_outside_, 0);
+#endif
+#ifdef SIMULATOR_ASAN
+  __sanitizer_start_switch_fiber(&fake_stack_, outside_bottom_, outside_size_);
+#endif
+  outside_ = std::move(outside_).resume();
+#ifdef SIMULATOR_ASAN
+  __sanitizer_finish_switch_fiber(fake_stack_, &outside_bottom_, &outside_size_);
+#endif
+}
+
+}  // namespace perfring::simulator

@@ -1,0 +1,64 @@
+#ifndef HARNESS_SIMULATOR_FIBER_H_
+#define HARNESS_SIMULATOR_FIBER_H_
+
+// A function with a stack of its own, that runs and rests by turns: Boost.Context's switch, plus
+// what it leaves out. The C++ run-time keeps the exceptions in flight in one place for a thread:
+// each fiber has its own. AddressSanitizer and ThreadSanitizer are told which stack is in use.
+//
+// Threads: a fiber stays in the thread that made it.
+
+#include <boost/context/fiber.hpp>
+#include <cstddef>
+#include <functional>
+
+namespace perfring::simulator {
+
+class Fiber {
+ public:
+  // Runs nothing yet. `body` must not let an exception out.
+  explicit Fiber(std::function<void()> body);
+  // Precondition: done(), or never resumed.
+  ~Fiber();
+  Fiber(const Fiber&) = delete;
+  Fiber& operator=(const Fiber&) = delete;
+
+  // From outside: runs the body until it suspends, or ends.
+  void resume();
+  // From within the body: back to who resumed it, until resumed again.
+  void suspend();
+  bool done() const { return done_; }
+
+ private:
+  struct Exceptions {  // __cxa_eh_globals of the C++ ABI
+    void* caught = nullptr;
+    unsigned uncaught = 0;
+#ifdef __ARM_EABI_UNWINDER__
+    void* propagating = nullptr;
+#endif
+  };
+  class Stack;
+
+  boost::context::fiber run(boost::context::fiber outside);
+  void swap_exceptions();
+
+  std::function<void()> body_;
+  boost::context::fiber inside_;
+  boost::context::fiber outside_;
+  Exceptions exceptions_;
+  bool started_ = false;
+  bool done_ = false;
+
+  // Of the sanitizers.
+  const void* stack_bottom_ = nullptr;
+  std::size_t stack_size_ = 0;
+  [[maybe_unused]] const void* outside_bottom_ = nullptr;
+  [[maybe_unused]] std::size_t outside_size_ = 0;
+  [[maybe_unused]] void* fake_stack_ = nullptr;
+  [[maybe_unused]] void* outside_fake_stack_ = nullptr;
+  [[maybe_unused]] void* tsan_inside_ = nullptr;
+  [[maybe_unused]] void* tsan_outside_ = nullptr;
+};
+
+}  // namespace perfring::simulator
+
+#endif  // HARNESS_SIMULATOR_FIBER_H_

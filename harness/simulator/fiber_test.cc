@@ -1,0 +1,81 @@
+#include "harness/simulator/fiber.h"
+
+#include <gtest/gtest.h>
+
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace perfring::simulator {
+namespace {
+
+TEST(Fiber, RunsAndRestsByTurns) {
+  std::string trace;
+  Fiber* self = nullptr;
+  Fiber fiber{[&] {
+    trace += 'a';
+    self->suspend();
+    trace += 'b';
+    self->suspend();
+    trace += 'c';
+  }};
+  self = &fiber;
+  for (const char outside : {'1', '2', '3'}) {
+    EXPECT_FALSE(fiber.done());
+    fiber.resume();
+    trace += outside;
+  }
+  EXPECT_TRUE(fiber.done());
+  EXPECT_EQ(trace, "a1b2c3");
+}
+
+TEST(Fiber, MayNeverRun) {
+  bool ran = false;
+  {
+    Fiber fiber{[&] { ran = true; }};
+  }
+  EXPECT_FALSE(ran);
+}
+
+// Two fibers that each rest between a throw and its end, first in, first out: with one stack of
+// exceptions between them, each would end the other's.
+TEST(Fiber, HasItsOwnExceptions) {
+  std::vector<std::unique_ptr<Fiber>> fibers(2);
+  std::vector<std::string> caught(2);
+  struct RestWhenUnwound {
+    Fiber& fiber;
+    ~RestWhenUnwound() {
+      EXPECT_EQ(std::uncaught_exceptions(), 1);
+      fiber.suspend();
+      EXPECT_EQ(std::uncaught_exceptions(), 1);
+    }
+  };
+  for (std::size_t i = 0; i < 2; ++i) {
+    fibers[i] = std::make_unique<Fiber>([&, i] {
+      try {
+        const RestWhenUnwound rest{*fibers[i]};
+        throw std::runtime_error{std::to_string(i)};
+      } catch (const std::runtime_error& error) {
+        fibers[i]->suspend();
+        caught[i] = error.what();
+        try {
+          throw;
+        } catch (const std::runtime_error& again) {
+          caught[i] += again.what();
+        }
+      }
+    });
+  }
+  while (!fibers[0]->done() || !fibers[1]->done()) {
+    for (const auto& fiber : fibers) {
+      if (!fiber->done()) fiber->resume();
+      EXPECT_EQ(std::uncaught_exceptions(), 0);
+    }
+  }
+  EXPECT_EQ(caught, (std::vector<std::string>{"00", "11"}));
+}
+
+}  // namespace
+}  // namespace perfring::simulator

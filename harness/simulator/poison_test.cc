@@ -1,0 +1,91 @@
+// Slices that outlive their drain. What is outside live records is poisoned, so AddressSanitizer
+// ends the program at the first look.
+
+#include <gtest/gtest.h>
+
+#include "harness/simulator/consumer.h"
+#include "harness/simulator/producer.h"
+#include "harness/simulator/sanitizers.h"
+#include "harness/simulator/world.h"
+
+namespace perfring::simulator {
+namespace {
+
+struct OneRecord {
+  OneRecord() {
+    site.consumer = &world.scheduler.add([] {});
+    site.producer = &world.scheduler.add([] {});
+    world.scheduler.calm();
+    SimulatedMemory::site = &site;
+  }
+
+  void write() {
+    const oracle::Payload payload{sequence++, 0, 40};
+    std::byte bytes[40];
+    oracle::fill(bytes, payload);
+    site.begins(payload);
+    site.ends(kernel::bpf_perf_event_output(cpu, site.map, BPF_F_CURRENT_CPU, bytes));
+  }
+
+  Sample drain() {
+    Sample kept{};
+    site.drain_begins();
+    RingDrain<>{site}.drain([&](const PerfEvent& event) {
+      site.delivered(event);
+      kept = std::get<Sample>(event);
+      return true;
+    });
+    site.drain_ends();
+    return kept;
+  }
+
+  struct Nothing : Interrupts {
+    void interrupt() override {}
+  };
+
+  World world{1, Settings{.cpus = 1, .pages = 1, .interrupts = 0}, 1000};
+  Site site{world, 0};
+  Nothing nothing;
+  SimulatedCpu cpu{site, nothing};
+  std::uint64_t sequence = 0;
+};
+
+int first_byte(const Sample& sample) {
+  return std::to_integer<int>(*const_cast<const volatile std::byte*>(sample.head.data()));
+}
+
+TEST(Poison, ASliceDoesNotOutliveItsDrain) {
+  OneRecord ring;
+  ring.write();
+  const Sample kept = ring.drain();
+  EXPECT_FALSE(ring.site.violation().has_value());
+  if constexpr (kPoisons) {
+    EXPECT_DEATH(first_byte(kept), "use-after-poison");
+  } else {
+    EXPECT_EQ(first_byte(kept), 0) << "without AddressSanitizer nobody notices";
+  }
+}
+
+TEST(Poison, WhatWasNeverWrittenIsNotRead) {
+  OneRecord ring;
+  ring.write();
+  const Bytes beyond = ring.site.data().subspan(56, 8);
+  if constexpr (kPoisons) {
+    EXPECT_DEATH(first_byte({beyond, {}}), "use-after-poison");
+  } else {
+    EXPECT_EQ(first_byte({beyond, {}}), 0);
+  }
+}
+
+TEST(Poison, EveryLapOfTheRingIsWrittenAndRead) {
+  OneRecord ring;
+  for (int i = 0; i < 1000; ++i) {
+    ring.write();
+    ring.drain();
+    ASSERT_FALSE(ring.site.violation().has_value()) << ring.site.violation()->message;
+  }
+  EXPECT_EQ(ring.site.received().delivered, 1000U);
+}
+
+}  // namespace
+}  // namespace perfring::simulator

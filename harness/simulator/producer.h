@@ -1,0 +1,78 @@
+#ifndef HARNESS_SIMULATOR_PRODUCER_H_
+#define HARNESS_SIMULATOR_PRODUCER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "harness/kernel/bpf_output.h"
+#include "harness/oracle/payload.h"
+#include "harness/simulator/simulated_cpu.h"
+#include "harness/simulator/world.h"
+
+namespace perfring::simulator {
+
+// What runs on a Site's CPU: a task that outputs, and softirqs, irqs and NMIs that interrupt it,
+// and each other, and output too.
+template <class C = SimulatedCpu>
+class Producer final : public Interrupts {
+ public:
+  explicit Producer(Site& site) : site_{site}, cpu_{site, *this} {
+    for (auto& buffer : buffers_) buffer.resize(site.world.settings.payload_max);
+  }
+
+  void run() {
+    const Settings& settings = site_.world.settings;
+    Random& random = site_.world.scheduler.random();
+    while (!site_.world.over()) {
+      const auto burst = random.between(1, static_cast<std::uint32_t>(settings.burst_max));
+      for (std::uint32_t i = 0; i < burst && !site_.world.over(); ++i) {
+        output();
+        cpu_.step();
+        site_.check_awake();
+      }
+      if (settings.idle_max == 0) continue;
+      site_.run_irq_work();
+      const auto idle = random.between(0, static_cast<std::uint32_t>(settings.idle_max));
+      site_.producer->sleep_until(site_.world.scheduler.now() + idle);
+      site_.check_awake();
+    }
+    site_.run_irq_work();
+  }
+
+  void interrupt() override {
+    Random& random = site_.world.scheduler.random();
+    if (site_.irq_work() && random.one_in(2)) return site_.run_irq_work();
+    if (level_ < kLevels && random.below(100) < site_.world.settings.interrupts) return output();
+    site_.producer->yield();
+  }
+
+ private:
+  static constexpr std::size_t kLevels = 4;  // task, softirq, irq, NMI
+
+  void output() {
+    const Settings& settings = site_.world.settings;
+    const std::uint32_t length =
+        site_.world.scheduler.random().between(static_cast<std::uint32_t>(settings.payload_min),
+                                               static_cast<std::uint32_t>(settings.payload_max));
+    const oracle::Payload payload{sequence_++, static_cast<std::uint32_t>(site_.cpu), length};
+    const std::span<std::byte> bytes = std::span{buffers_[level_]}.first(length);
+    oracle::fill(bytes, payload);
+    ++level_;
+    site_.begins(payload);
+    site_.ends(kernel::bpf_perf_event_output(cpu_, site_.map, BPF_F_CURRENT_CPU, bytes));
+    --level_;
+  }
+
+  Site& site_;
+  C cpu_;
+  std::size_t level_ = 0;
+  std::uint64_t sequence_ = 0;
+  std::array<std::vector<std::byte>, kLevels> buffers_;
+};
+
+}  // namespace perfring::simulator
+
+#endif  // HARNESS_SIMULATOR_PRODUCER_H_

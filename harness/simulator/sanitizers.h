@@ -1,0 +1,50 @@
+#ifndef HARNESS_SIMULATOR_SANITIZERS_H_
+#define HARNESS_SIMULATOR_SANITIZERS_H_
+
+// Which sanitizer this is built with, and how to say that bytes must not be touched.
+
+#include <cstddef>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SIMULATOR_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SIMULATOR_ASAN 1
+#endif
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+#define SIMULATOR_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SIMULATOR_TSAN 1
+#endif
+#endif
+
+#ifdef SIMULATOR_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#ifdef SIMULATOR_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace perfring::simulator {
+
+#ifdef SIMULATOR_ASAN
+inline constexpr bool kPoisons = true;
+inline void poison(const std::byte* from, std::size_t size) {
+  __asan_poison_memory_region(from, size);
+}
+inline void unpoison(const std::byte* from, std::size_t size) {
+  __asan_unpoison_memory_region(from, size);
+}
+#else
+inline constexpr bool kPoisons = false;
+inline void poison(const std::byte*, std::size_t) {}
+inline void unpoison(const std::byte*, std::size_t) {}
+#endif
+
+}  // namespace perfring::simulator
+
+#endif  // HARNESS_SIMULATOR_SANITIZERS_H_

@@ -1,0 +1,72 @@
+#ifndef HARNESS_SIMULATOR_SCHEDULER_H_
+#define HARNESS_SIMULATOR_SCHEDULER_H_
+
+// Who runs, and for how many steps: all that happens at once in reality, in one thread, in an order
+// that the seed alone decides. A step is the time between two accesses to shared memory.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "harness/simulator/fiber.h"
+#include "harness/simulator/random.h"
+
+namespace perfring::simulator {
+
+inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
+// A fiber with a turn.
+class Task {
+ public:
+  explicit Task(std::function<void()> body) : fiber_{std::move(body)} {}
+
+  // For whoever runs in it: lets others run, until woken or `deadline`.
+  void sleep_until(std::uint64_t deadline);
+  void yield() { sleep_until(0); }
+  // From outside: its sleep is over.
+  void wake() { wake_at_ = 0; }
+  bool done() const { return fiber_.done(); }
+  bool asleep(std::uint64_t now) const { return wake_at_ > now; }
+
+ private:
+  friend class Scheduler;
+  Fiber fiber_;
+  std::uint64_t wake_at_ = 0;
+};
+
+class Scheduler {
+ public:
+  // Between two happenings lie up to 2^interval_log2 steps, of any order of magnitude.
+  Scheduler(std::uint64_t seed, unsigned interval_log2);
+
+  Task& add(std::function<void()> body);
+
+  // Whether this step is one before which something happens: then the caller decides what.
+  bool step() { return --countdown_ == 0 && expired(); }
+  std::uint64_t now() const { return drawn_ - countdown_; }
+  Random& random() { return random_; }
+
+  // Runs the tasks until all are done, or asleep for ever. `before_turn` is called before each
+  // turn.
+  void run(const std::function<void()>& before_turn);
+
+  // From now on nothing happens any more: each task runs on to its next sleep.
+  void calm() { calm_ = true; }
+
+ private:
+  bool expired();
+  Task* choose();
+
+  Random random_;
+  const unsigned interval_log2_;
+  std::uint64_t drawn_ = 0;  // steps, the countdown included
+  std::uint64_t countdown_ = 0;
+  bool calm_ = false;
+  std::vector<std::unique_ptr<Task>> tasks_;
+  std::vector<Task*> ready_;
+};
+
+}  // namespace perfring::simulator
+
+#endif  // HARNESS_SIMULATOR_SCHEDULER_H_

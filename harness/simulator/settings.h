@@ -1,0 +1,69 @@
+#ifndef HARNESS_SIMULATOR_SETTINGS_H_
+#define HARNESS_SIMULATOR_SETTINGS_H_
+
+// What a run is like: a scenario, as lines of text or by name.
+
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace perfring::simulator {
+
+// Pages are of 4096 bytes. "One in n": with a probability of 1/n; 0: never.
+struct Settings {
+  std::uint64_t cpus = 2;
+  std::uint64_t pages = 16;         // of data, a power of two
+  std::uint64_t word_bits = 64;     // of the kernel's unsigned long: 32 or 64
+  std::uint64_t start = 0;          // position of the first record
+  std::uint64_t payload_min = 8;    // bytes
+  std::uint64_t payload_max = 64;   // above 65516: as large as kernels take, and mishandle
+  std::uint64_t burst_max = 1;      // outputs in a row, at least 1
+  std::uint64_t idle_max = 0;       // steps between bursts
+  std::uint64_t interrupts = 10;    // percent of what happens to a writer
+  std::uint64_t interval_log2 = 8;  // up to so many steps lie between two happenings
+  std::uint64_t wakeup_events = 1;
+  std::uint64_t watermark = 0;     // bytes; 0: wakeup_events counts
+  std::uint64_t timeout = 20000;   // steps that the consumer waits at the most; 0: for ever
+  std::uint64_t callback_max = 0;  // steps that a callback takes
+  std::uint64_t break_one_in = 0;  // callbacks
+  std::uint64_t throw_one_in = 0;  // callbacks
+  std::uint64_t pause_one_in = 0;  // of the consumer's waits: pauses the ring
+  std::uint64_t hostile = 0;       // 1: instead of a kernel, somebody who writes what he likes
+
+  friend bool operator==(const Settings&, const Settings&) = default;
+};
+
+// One name of a setting, and what it means.
+struct SettingName {
+  const char* name;
+  std::uint64_t Settings::* field;
+  std::uint64_t min;
+  std::uint64_t max;
+};
+std::span<const SettingName> setting_names();
+
+struct Scenario {
+  const char* name;
+  const char* description;
+  const char* lines;  // the settings that are not the default
+};
+std::span<const Scenario> scenarios();
+// Nothing, if there is none of this name.
+const Scenario* find_scenario(std::string_view name);
+
+// Lines of "name value", later ones before earlier ones; # begins a comment. An error names the
+// line and the reason. `source` is what to call the text.
+std::expected<Settings, std::string> parse_settings(std::string_view text, std::string_view source,
+                                                    Settings base = {});
+
+// Why these settings cannot be, together; nothing, if they can.
+std::string impossible(const Settings& settings);
+
+// "name=value" for each setting in which they differ, with a space between.
+std::string difference(const Settings& settings, const Settings& base);
+
+}  // namespace perfring::simulator
+
+#endif  // HARNESS_SIMULATOR_SETTINGS_H_

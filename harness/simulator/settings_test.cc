@@ -1,0 +1,82 @@
+#include "harness/simulator/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace perfring::simulator {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string error_of(std::string_view text) {
+  const auto parsed = parse_settings(text, "storm.txt");
+  EXPECT_FALSE(parsed.has_value()) << text;
+  return parsed ? std::string{} : parsed.error();
+}
+
+TEST(Settings, AreLinesOfNameAndValue) {
+  const auto parsed =
+      parse_settings("# a comment\n\n cpus 3 # and another\r\npages\t8\ncpus 4", "x");
+  ASSERT_TRUE(parsed.has_value()) << parsed.error();
+  EXPECT_EQ(parsed->cpus, 4U) << "the last counts";
+  EXPECT_EQ(parsed->pages, 8U);
+  EXPECT_EQ(parsed->payload_max, Settings{}.payload_max);
+}
+
+TEST(Settings, WhatDoesNotParseIsNamedWithLineAndReason) {
+  EXPECT_THAT(error_of("cpus 1\n\nbogus 2\n"),
+              AllOf(HasSubstr("storm.txt, line 3: 'bogus' is no setting"), HasSubstr("pages")));
+  EXPECT_THAT(error_of("pages"), HasSubstr("storm.txt, line 1: pages has no value"));
+  for (const char* value : {"x", "-1", "1.5", "0x10", "1 2", "0", "65", "99999999999999999999"}) {
+    EXPECT_THAT(error_of(std::string{"pages 1\ncpus "} + value),
+                AllOf(HasSubstr("line 2: cpus: '"), HasSubstr("a number from 1 to 64")))
+        << value;
+  }
+}
+
+TEST(Settings, ImpossibleOnesAreNamedWithTheReason) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"pages 3", "pages: 3 is no power of two"},
+      {"word_bits 48", "word_bits: 48 is neither 32 nor 64"},
+      {"start 12", "start: 12 is no multiple of 8"},
+      {"payload_min 9\npayload_max 8", "payload_min: 9 exceeds payload_max, 8"},
+      {"pages 1\npayload_max 4096", "payload_max: 4096 bytes do not fit a ring of 1 pages"},
+      {"pages 1\npayload_max 4053", "payload_max: 4053"},
+      {"pages 32\npayload_max 200000", "payload_max: 200000"},
+      {"pages 1\nwatermark 4097", "watermark: 4097 exceeds"},
+      {"watermark 8\ntimeout 0", "timeout: 0"},
+      {"wakeup_events 2\ntimeout 0", "timeout: 0"},
+  };
+  for (const auto& [text, reason] : cases) {
+    const auto parsed = parse_settings(text, "x");
+    ASSERT_TRUE(parsed.has_value()) << parsed.error();
+    EXPECT_THAT(impossible(*parsed), HasSubstr(reason)) << text;
+  }
+  EXPECT_EQ(impossible(*parse_settings("pages 1\npayload_max 4052", "x")), "");
+}
+
+TEST(Settings, EveryScenarioIsPossible) {
+  EXPECT_EQ(scenarios().size(), 11U);
+  for (const Scenario& scenario : scenarios()) {
+    const auto parsed = parse_settings(scenario.lines, scenario.name);
+    ASSERT_TRUE(parsed.has_value()) << parsed.error();
+    EXPECT_EQ(impossible(*parsed), "") << scenario.name;
+    EXPECT_EQ(find_scenario(scenario.name), &scenario);
+  }
+  EXPECT_EQ(find_scenario("none"), nullptr);
+}
+
+TEST(Settings, DifferenceReadsBack) {
+  const Settings base;
+  Settings other;
+  other.cpus = 5;
+  other.hostile = 1;
+  EXPECT_EQ(difference(other, base), "cpus=5 hostile=1");
+  EXPECT_EQ(difference(base, base), "");
+}
+
+}  // namespace
+}  // namespace perfring::simulator

@@ -1,0 +1,78 @@
+#ifndef HARNESS_SIMULATOR_SIMULATED_CPU_H_
+#define HARNESS_SIMULATOR_SIMULATED_CPU_H_
+
+#include <linux/perf_event.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "harness/kernel/cpu.h"
+#include "harness/kernel/ring_buffer.h"
+#include "harness/simulator/world.h"
+
+namespace perfring::simulator {
+
+// What an interrupt does, if it comes.
+class Interrupts {
+ public:
+  virtual void interrupt() = 0;
+
+ protected:
+  ~Interrupts() = default;
+};
+
+// The processor of a Site. Others run, or an interrupt comes, between any two of its steps; and a
+// store is of 8 bytes at the most. A faulty one (a canary) is derived from it.
+struct SimulatedCpu : kernel::HardwareCpu {
+  SimulatedCpu(Site& of, Interrupts& by) : site{of}, interrupts{by} { id = of.cpu; }
+
+  Site& site;
+  Interrupts& interrupts;
+
+  void step() {
+    if (site.world.scheduler.step()) interrupts.interrupt();
+  }
+  __u64 clock() const { return site.world.scheduler.now(); }
+
+  void copy(std::byte* to, const void* from, std::size_t size) {
+    const auto* bytes = static_cast<const std::byte*>(from);
+    const std::size_t to_grid = -reinterpret_cast<std::uintptr_t>(to) % 8;
+    if (to_grid != 0) {
+      const std::size_t first = std::min(to_grid, size);
+      std::memcpy(to, bytes, first);
+      to += first;
+      bytes += first;
+      size -= first;
+      step();
+    }
+    for (; size >= 8; size -= 8) {
+      std::memcpy(to, bytes, 8);
+      to += 8;
+      bytes += 8;
+      step();
+    }
+    std::memcpy(to, bytes, size);
+  }
+
+  // Barriers order nothing here: there is one thread, and its stores are seen in their order.
+  void control_dependency(const __u64&) {}
+  void smp_wmb(const __u64&) {}
+
+  void write_once(__u64& data_head, __u64 value) {
+    site.ledger.published(value);
+    kernel::HardwareCpu::write_once(data_head, value);
+  }
+
+  void irq_work_queue(kernel::perf_event&) { site.irq_work_queue(); }
+
+  void reserved(const kernel::perf_buffer&, __u64 position, std::size_t size, __u64 lost) {
+    site.reserved(position, size, lost);
+  }
+  void lost(const kernel::perf_buffer&, const kernel::perf_event&) { site.ledger.refused(); }
+};
+
+}  // namespace perfring::simulator
+
+#endif  // HARNESS_SIMULATOR_SIMULATED_CPU_H_

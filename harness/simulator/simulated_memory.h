@@ -1,0 +1,48 @@
+#ifndef HARNESS_SIMULATOR_SIMULATED_MEMORY_H_
+#define HARNESS_SIMULATOR_SIMULATED_MEMORY_H_
+
+#include <cstddef>
+
+#include "harness/simulator/world.h"
+#include "perfring/ring/hardware_memory.h"
+#include "perfring/ring/memory.h"
+
+namespace perfring::simulator {
+
+// The Memory policy of a simulated consumer: others run before any access, and each access is
+// checked. `site` is the consumer's at work: whoever lets others run puts it back.
+struct SimulatedMemory {
+  static inline constinit thread_local Site* site = nullptr;
+
+  static void step() {
+    Site& own = *site;
+    own.consumer_step();
+    site = &own;
+  }
+
+  static Position read_once(const SharedPosition& field) {
+    step();
+    const Position value = HardwareMemory::read_once(field);
+    site->saw_head(value);
+    return value;
+  }
+  static void write_once(SharedPosition& field, SharedPosition value) {
+    step();
+    HardwareMemory::write_once(field, value);
+  }
+  static void fence_after_read_of(const SharedPosition&) {}
+  static void fence_before_write_of(const SharedPosition&) {}
+
+  template <class T>
+  static T read(const std::byte* address) {
+    step();
+    site->reads(address, sizeof(T));
+    return HardwareMemory::read<T>(address);
+  }
+};
+
+static_assert(Memory<SimulatedMemory>);
+
+}  // namespace perfring::simulator
+
+#endif  // HARNESS_SIMULATOR_SIMULATED_MEMORY_H_

@@ -1,0 +1,103 @@
+#include "harness/simulator/simulation.h"
+
+#include <ctime>
+#include <numeric>
+
+#include "harness/simulator/engine.h"
+
+namespace perfring::simulator {
+namespace {
+
+constexpr std::uint32_t kTurnsBetweenLooks = 256;
+constexpr auto kReportInterval = std::chrono::milliseconds{500};
+
+double processor_seconds() {
+  std::timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+}  // namespace
+
+std::uint64_t Outcome::attempts() const {
+  return std::accumulate(
+      cpus.begin(), cpus.end(), std::uint64_t{0},
+      [](std::uint64_t sum, const CpuOutcome& cpu) { return sum + cpu.written.attempts(); });
+}
+
+Engine::Engine(const Plan& plan, const Observer& observer, bool sound_writers)
+    : observer_{observer},
+      started_{processor_seconds()},
+      world_{plan.seed, plan.settings, plan.steps, sound_writers} {
+  for (std::uint64_t i = 0; i < plan.settings.cpus; ++i) {
+    sites_.emplace_back(world_, static_cast<int>(i));
+  }
+}
+
+void Engine::look_for_violation() {
+  if (found_) return;
+  for (const Site& site : sites_) {
+    if (!site.violation()) continue;
+    found_ = Found{*site.violation(), world_.scheduler.now(), site.cpu};
+    world_.stopping = true;
+    world_.scheduler.calm();
+    for (Site& each : sites_) each.consumer->wake();
+    return;
+  }
+}
+
+void Engine::before_turn() {
+  look_for_violation();
+  if (world_.writers == 0 && !world_.closing) close();
+  if (++turns_ % kTurnsBetweenLooks != 0) return;
+  if (observer_.stop != nullptr && observer_.stop->load() && !interrupted_) {
+    interrupted_ = true;
+    world_.ending = true;
+  }
+  if (!observer_.on_progress || Clock::now() - reported_ < kReportInterval) return;
+  reported_ = Clock::now();
+  observer_.on_progress(world_.scheduler.now());
+}
+
+// The writers are done: nobody will be told of anything any more.
+void Engine::close() {
+  for (Site& site : sites_) site.check_awake();
+  world_.closing = true;
+  for (Site& site : sites_) site.consumer->wake();
+}
+
+Outcome Engine::run() {
+  world_.scheduler.run([this] { before_turn(); });
+  if (!found_) {
+    for (Site& site : sites_) {
+      if (!site.hostile()) site.checker.settle();
+    }
+  }
+  look_for_violation();
+  return outcome();
+}
+
+Outcome Engine::outcome() const {
+  Outcome outcome;
+  outcome.steps = world_.scheduler.now();
+  outcome.drains = world_.drains;
+  outcome.wakeups = world_.wakeups;
+  outcome.seconds = processor_seconds() - started_;
+  outcome.interrupted = interrupted_;
+  outcome.found = found_;
+  Digest digest = world_.digest;
+  for (const Site& site : sites_) {
+    digest.add(site.page().data_head);
+    digest.add(site.page().data_tail);
+    digest.add(site.ledger.totals().attempts());
+    outcome.cpus.push_back({site.ledger.totals(), site.received(), site.ledger.unreported()});
+  }
+  outcome.digest = digest.value();
+  return outcome;
+}
+
+Outcome simulate(const Plan& plan, const Observer& observer) {
+  return simulate_with<SimulatedCpu, RingDrain<>>(plan, observer);
+}
+
+}  // namespace perfring::simulator

@@ -1,0 +1,63 @@
+#ifndef HARNESS_SIMULATOR_SIMULATION_H_
+#define HARNESS_SIMULATOR_SIMULATION_H_
+
+// A run: the same seed, settings and steps give the same run, bit for bit, on every machine.
+//
+// Threads: one simulation at a time in each.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/oracle/checker.h"
+#include "harness/oracle/ledger.h"
+#include "harness/simulator/settings.h"
+
+namespace perfring::simulator {
+
+struct CpuOutcome {
+  oracle::Totals written;
+  oracle::Received received;
+  std::uint64_t unreported = 0;  // losses that no LOST has told of yet
+};
+
+struct Found {
+  oracle::Violation violation;
+  std::uint64_t step = 0;
+  int cpu = 0;
+};
+
+struct Outcome {
+  std::uint64_t steps = 0;
+  std::uint64_t drains = 0;
+  std::uint64_t wakeups = 0;
+  std::uint64_t digest = 0;  // over all events and positions
+  double seconds = 0;        // of processor time
+  bool interrupted = false;
+  std::vector<CpuOutcome> cpus;
+  std::optional<Found> found;  // the first violation
+
+  std::uint64_t attempts() const;
+};
+
+struct Plan {
+  std::uint64_t seed = 1;
+  std::uint64_t steps = 10'000'000;  // after which nobody writes any more
+  Settings settings;
+};
+
+// Asked now and then. Both may be absent.
+struct Observer {
+  const std::atomic<bool>* stop = nullptr;               // end with what there is
+  std::function<void(std::uint64_t steps)> on_progress;  // about twice a second
+};
+
+// Precondition: the settings are possible. Throws std::system_error if there is no memory.
+Outcome simulate(const Plan& plan, const Observer& observer = {});
+
+}  // namespace perfring::simulator
+
+#endif  // HARNESS_SIMULATOR_SIMULATION_H_
