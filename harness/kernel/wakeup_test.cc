@@ -97,6 +97,23 @@ TEST(Wakeup, ComesOnceTheWatermarkIsPassed) {
   EXPECT_EQ(wakeups(watermark(5000), 130), (Records{65, 129}));  // clamped
 }
 
+// K30, K40: a ring that is written backward counts the bytes all the same.
+TEST(Wakeup, ComesOfWhatIsWrittenBackward) {
+  for (const Word word : {Word::k32, Word::k64}) {
+    RingSetup setup = watermark(256, word);
+    setup.attr.write_backward = 1;
+    EXPECT_EQ(wakeups(setup, 20), (Records{5, 9, 13, 17}));
+  }
+}
+
+// A negative watermark of a 32-bit kernel is an unsigned long where it is compared: 2 GiB.
+TEST(Wakeup, ComesOfTwoGibibytesAtLast) {
+  TestRing ring{watermark(0x8000'0000, Word::k32)};
+  ring.rb().wakeup = 0x8000'0000;
+  ASSERT_EQ(ring.output(52), 0);  // 0x40 - 0x8000'0000, in 32 bits, is 0x8000'0040
+  EXPECT_EQ(perf_poll(*ring.event), kReadable);
+}
+
 // K30: one record may pass it several times, and counts once.
 TEST(Wakeup, ChasesTheHeadByOneWatermarkARecord) {
   TestRing ring{watermark(64)};
