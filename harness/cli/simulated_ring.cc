@@ -18,18 +18,7 @@ constexpr std::size_t kPageSize = 4096;
 constexpr auto kPauseWhenFull = std::chrono::microseconds{50};
 
 kernel::perf_file open_event(std::uint32_t cpu, std::uint32_t watermark) {
-  perf_event_attr attr{};
-  attr.size = sizeof(attr);
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_BPF_OUTPUT;
-  attr.sample_type = PERF_SAMPLE_RAW;
-  attr.sample_period = 1;
-  if (watermark != 0) {
-    attr.watermark = 1;
-    attr.wakeup_watermark = watermark;
-  } else {
-    attr.wakeup_events = 1;
-  }
+  const perf_event_attr attr = kernel::bpf_output_attr(watermark);
   auto event = kernel::perf_event_open(attr, static_cast<int>(cpu));
   if (!event) throw std::logic_error{"perf_event_open of the simulated kernel"};
   return *std::move(event);

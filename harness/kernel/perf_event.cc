@@ -72,6 +72,22 @@ perf_event::~perf_event() {
   if (rb_ref != nullptr) std::erase(rb_ref->event_list, this);
 }
 
+perf_event_attr bpf_output_attr(__u32 watermark, __u32 wakeup_events) {
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+  attr.sample_type = PERF_SAMPLE_RAW;
+  attr.sample_period = 1;
+  attr.watermark = watermark != 0;
+  if (watermark != 0) {
+    attr.wakeup_watermark = watermark;
+  } else {
+    attr.wakeup_events = wakeup_events;
+  }
+  return attr;
+}
+
 std::expected<perf_file, int> perf_event_open(const perf_event_attr& attr, int cpu, Word word) {
   static __u64 next_id = 1;
   const bool simulated = attr.type == PERF_TYPE_SOFTWARE &&

@@ -94,6 +94,10 @@ inline constexpr __u64 kSampleTypes = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID |
 
 using perf_file = std::shared_ptr<perf_event>;
 
+// What is usually asked for: raw samples, and a wakeup each `watermark` bytes or, where that is 0,
+// each `wakeup_events` records.
+perf_event_attr bpf_output_attr(__u32 watermark, __u32 wakeup_events = 1);
+
 // perf_event_open(attr, -1, cpu, -1, 0) of a kernel whose unsigned long is `word`. A negative
 // errno: EINVAL, for what is not simulated too.
 std::expected<perf_file, int> perf_event_open(const perf_event_attr& attr, int cpu,

@@ -3,17 +3,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "harness/model/mix.h"
+
 namespace perfring::model {
 namespace {
-
-// splitmix64's finisher.
-std::uint64_t mix(std::uint64_t x) {
-  x ^= x >> 30;
-  x *= 0xbf58'476d'1ce4'e5b9;
-  x ^= x >> 27;
-  x *= 0x94d0'49bb'1331'11eb;
-  return x ^ x >> 31;
-}
 
 // A sequence.
 class Hash {

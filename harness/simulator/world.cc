@@ -12,18 +12,8 @@ namespace perfring::simulator {
 namespace {
 
 kernel::perf_file open_event(const Settings& settings, int cpu) {
-  perf_event_attr attr{};
-  attr.size = sizeof(attr);
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_BPF_OUTPUT;
-  attr.sample_type = PERF_SAMPLE_RAW;
-  attr.sample_period = 1;
-  if (settings.watermark != 0) {
-    attr.watermark = 1;
-    attr.wakeup_watermark = static_cast<__u32>(settings.watermark);
-  } else {
-    attr.wakeup_events = static_cast<__u32>(settings.wakeup_events);
-  }
+  const perf_event_attr attr = kernel::bpf_output_attr(static_cast<__u32>(settings.watermark),
+                                                       static_cast<__u32>(settings.wakeup_events));
   const auto word = settings.word_bits == 32 ? kernel::Word::k32 : kernel::Word::k64;
   auto event = kernel::perf_event_open(attr, cpu, word);
   if (!event) throw std::logic_error{"perf_event_open of the simulated kernel"};

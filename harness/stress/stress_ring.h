@@ -31,18 +31,7 @@ class StressRing {
 
  private:
   static kernel::perf_file open(const Setting& setting) {
-    perf_event_attr attr{};
-    attr.size = sizeof(attr);
-    attr.type = PERF_TYPE_SOFTWARE;
-    attr.config = PERF_COUNT_SW_BPF_OUTPUT;
-    attr.sample_type = PERF_SAMPLE_RAW;
-    attr.sample_period = 1;
-    if (setting.watermark != 0) {
-      attr.watermark = 1;
-      attr.wakeup_watermark = setting.watermark;
-    } else {
-      attr.wakeup_events = setting.wakeup_events;
-    }
+    const perf_event_attr attr = kernel::bpf_output_attr(setting.watermark, setting.wakeup_events);
     auto event = kernel::perf_event_open(attr, 0, setting.word);
     if (!event) throw std::system_error{-event.error(), std::generic_category(), "perf_event_open"};
     return *event;
