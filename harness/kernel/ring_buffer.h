@@ -37,7 +37,8 @@ inline void HardwareCpu::irq_work_queue(perf_event& event) {
 
 template <Cpu C>
 void perf_output_wakeup(C& cpu, perf_output_handle& handle) {
-  handle.rb->poll.store(EPOLLIN | EPOLLRDNORM);
+  // atomic_set(): it is the wakeup that orders it.
+  handle.rb->poll.store(EPOLLIN | EPOLLRDNORM, std::memory_order_release);
   cpu.irq_work_queue(*handle.event);
 }
 

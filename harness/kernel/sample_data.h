@@ -29,12 +29,13 @@ struct perf_sample_data {
   } tid_entry{};
   __u64 time = 0;
   __u64 addr = 0;
-  __u64 id = 0;
-  __u64 stream_id = 0;
+  __u64 period = 0;
+  // perf_prepare_sample() sets these, whether they are asked for or not.
+  __u64 id;
+  __u64 stream_id;
   struct {
     __u32 cpu, reserved;
-  } cpu_entry{};
-  __u64 period = 0;
+  } cpu_entry;
 };
 
 // The raw size is what makes the record a multiple of 8 bytes long (K1).

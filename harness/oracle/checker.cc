@@ -206,7 +206,7 @@ void Checker::settle() {
 
 // Whether a slice that holds something starts at this position of the ring.
 bool Checker::is_at(Bytes head, std::uint64_t position) const {
-  return head.empty() || head.data() == data_.data() + position % data_.size();
+  return head.empty() || head.data() == data_.data() + (position & (data_.size() - 1));
 }
 
 const std::optional<Violation>& Checker::violation() const {

@@ -85,7 +85,9 @@ void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t 
   if (has_lost) unreported_ = 0;
   if (sample == 0) ++totals_.invisible;
   if (size != 0 && keep_ == Keep::Records) {
-    push({position_, lost, attempt.payload, static_cast<std::uint32_t>(sample), has_lost});
+    if (pending() == records_.size()) lengthen();
+    records_[last_++ & (records_.size() - 1)] = {position_, lost, attempt.payload,
+                                                 static_cast<std::uint32_t>(sample), has_lost};
   }
   position_ += size;
   note_spill(attempt, size, data_tail);
@@ -108,14 +110,10 @@ void Ledger::note_spill(Attempt& attempt, std::uint64_t size, std::uint64_t data
   }
 }
 
-void Ledger::push(const Written& record) {
-  if (pending() == records_.size()) {
-    std::vector<Written> longer(2 * records_.size());
-    for (std::uint64_t i = first_; i != last_; ++i) longer[i & (longer.size() - 1)] = at(i);
-    records_ = std::move(longer);
-  }
-  records_[last_ & (records_.size() - 1)] = record;
-  ++last_;
+void Ledger::lengthen() {
+  std::vector<Written> longer(2 * records_.size());
+  for (std::uint64_t i = first_; i != last_; ++i) longer[i & (longer.size() - 1)] = at(i);
+  records_ = std::move(longer);
 }
 
 bool Ledger::contains(const Payload& payload) const {

@@ -98,7 +98,7 @@ class Ledger {
   };
 
   const Written& at(std::uint64_t i) const { return records_[i & (records_.size() - 1)]; }
-  void push(const Written& record);
+  void lengthen();
   void note_spill(Attempt& attempt, std::uint64_t size, std::uint64_t data_tail);
   void violate(Invariant invariant, std::string message);
 

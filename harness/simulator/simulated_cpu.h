@@ -26,22 +26,25 @@ class Interrupts {
 // The processor of a Site. Others run, or an interrupt comes, between any two of its steps; and a
 // store is of 8 bytes at the most. A faulty one (a canary) is derived from it.
 struct SimulatedCpu : kernel::HardwareCpu {
-  SimulatedCpu(Site& of, Interrupts& by) : site{of}, interrupts{by} { id = of.cpu; }
+  SimulatedCpu(Site& of, Interrupts& by) : site{of}, scheduler{of.world.scheduler}, interrupts{by} {
+    id = of.cpu;
+  }
 
   Site& site;
+  Scheduler& scheduler;
   Interrupts& interrupts;
 
   void step() {
-    if (site.world.scheduler.step()) interrupts.interrupt();
+    if (scheduler.step()) [[unlikely]]
+      interrupts.interrupt();
   }
-  __u64 clock() const { return site.world.scheduler.now(); }
+  __u64 clock() const { return scheduler.now(); }
 
   void copy(std::byte* to, const void* from, std::size_t size) {
     const auto* bytes = static_cast<const std::byte*>(from);
-    const std::size_t to_grid = -reinterpret_cast<std::uintptr_t>(to) % 8;
-    if (to_grid != 0) {
-      const std::size_t first = std::min(to_grid, size);
-      std::memcpy(to, bytes, first);
+    const std::size_t first = std::min(-reinterpret_cast<std::uintptr_t>(to) % 8, size);
+    if (first != 0) {
+      store_part(to, bytes, first);
       to += first;
       bytes += first;
       size -= first;
@@ -53,7 +56,7 @@ struct SimulatedCpu : kernel::HardwareCpu {
       bytes += 8;
       step();
     }
-    std::memcpy(to, bytes, size);
+    store_part(to, bytes, size);
   }
 
   // Barriers order nothing here: there is one thread, and its stores are seen in their order.
@@ -71,6 +74,16 @@ struct SimulatedCpu : kernel::HardwareCpu {
     site.reserved(position, size, lost);
   }
   void lost(const kernel::perf_buffer&, const kernel::perf_event&) { site.ledger.refused(); }
+
+ private:
+  // Less than 8 bytes. Most often it is 4 of them or none, for which memcpy() is not worth a call.
+  static void store_part(std::byte* to, const std::byte* from, std::size_t size) {
+    if (size == 4) {
+      std::memcpy(to, from, 4);
+    } else if (size != 0) {
+      std::memcpy(to, from, size);
+    }
+  }
 };
 
 }  // namespace perfring::simulator

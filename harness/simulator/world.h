@@ -80,7 +80,8 @@ class Site final : public kernel::wait_queue_entry {
 
   // The consumer's side: a step of its own, a drain's beginning, events and end.
   void consumer_step() {
-    if (world.scheduler.step()) consumer->yield();
+    if (world.scheduler.step()) [[unlikely]]
+      consumer->yield();
   }
   void drain_begins();
   void delivered(const PerfEvent& event);
