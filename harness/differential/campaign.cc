@@ -31,7 +31,10 @@ Finding shrunk(live::Emitter& emitter, const script::Script& script, Difference 
 }  // namespace
 
 script::Script script_of(std::uint64_t seed, std::size_t steps_max) {
-  return script::generate(seed, {.steps_max = steps_max, .page_size = os::page_size()});
+  script::Script script =
+      script::generate(seed, {.steps_max = steps_max, .page_size = os::page_size()});
+  script.settings.word = live_word();
+  return script;
 }
 
 Outcome run_script(live::Emitter& emitter, const script::Script& script, int cpu) {

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <ctime>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 
 #include "perfring/os/syscalls.h"
@@ -60,6 +62,15 @@ void run_on_cpu(int cpu) {
   checked(::sched_setaffinity(0, sizeof(set), &set), "sched_setaffinity");
 }
 
+kernel::Word live_word() {
+  if (sizeof(long) == 8) return kernel::Word::k64;
+  utsname name{};
+  checked(::uname(&name), "uname");
+  const std::string_view machine{name.machine};
+  const bool has_64 = machine == "x86_64" || machine == "aarch64" || machine == "s390x";
+  return has_64 ? kernel::Word::k64 : kernel::Word::k32;
+}
+
 live::Emitter make_emitter() {
   auto emitter = live::Emitter::create(2);
   if (!emitter) throw std::runtime_error{emitter.error()};
@@ -68,8 +79,10 @@ live::Emitter make_emitter() {
 
 LiveReference::LiveReference(live::Emitter& emitter, const script::Settings& settings, int cpu)
     : emitter_{emitter}, settings_{settings}, epoll_{::epoll_create1(EPOLL_CLOEXEC)} {
-  if (settings.word != kernel::Word::k64 || settings.start != 0) {
-    throw std::invalid_argument{"a live kernel has 64 bits, and starts at 0"};
+  if (settings.word != live_word() || settings.start != 0) {
+    throw std::invalid_argument{live_word() == kernel::Word::k64
+                                    ? "this live kernel has 64 bits, and starts at 0"
+                                    : "this live kernel has 32 bits, and starts at 0"};
   }
   identity_.cpu = cpu;
   identity_.pid = static_cast<std::uint32_t>(::getpid());

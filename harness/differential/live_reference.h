@@ -20,12 +20,15 @@ namespace perfring::differential {
 // std::system_error.
 void run_on_cpu(int cpu);
 
+// The size of the running kernel's unsigned long, which may be longer than a process's.
+kernel::Word live_word();
+
 // What a live kernel is needed for: BPF programs whose map has two entries. Throws
 // std::runtime_error.
 live::Emitter make_emitter();
 
 // This machine's kernel, set up as a script wants it: events of its own on the CPU that the thread
-// is bound to, in the emitter's map. A script for it is of 64 bits, and starts at 0.
+// is bound to, in the emitter's map. A script for it is of live_word(), and starts at 0.
 //
 // Throws std::system_error where the kernel refuses what the script needs, and std::runtime_error
 // if TIME is not between the readings of the clock before and after the output.

@@ -55,14 +55,16 @@ TEST_F(DifferentialTest, LongScriptsShowTheSameOnBothKernels) {
 // What other kernels did once, and these do now.
 TEST_F(DifferentialTest, TheScriptsOfTheTracesShowTheSameOnBothKernels) {
   for (const auto& [name, trace] : recorded()) {
-    const Outcome outcome = run_script(*emitter_, trace.script, cpu_);
+    script::Script script = trace.script;
+    script.settings.word = live_word();
+    const Outcome outcome = run_script(*emitter_, script, cpu_);
     if (outcome.finding) ADD_FAILURE() << name << "\n" << explain(*outcome.finding);
   }
 }
 
 TEST_F(DifferentialTest, RefusesWhatALiveKernelIsNot) {
-  EXPECT_THROW((LiveReference{*emitter_, {.word = kernel::Word::k32}, cpu_}),
-               std::invalid_argument);
+  const auto other = live_word() == kernel::Word::k64 ? kernel::Word::k32 : kernel::Word::k64;
+  EXPECT_THROW((LiveReference{*emitter_, {.word = other}, cpu_}), std::invalid_argument);
   EXPECT_THROW((LiveReference{*emitter_, {.start = 8}, cpu_}), std::invalid_argument);
 }
 

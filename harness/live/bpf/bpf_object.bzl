@@ -1,5 +1,13 @@
 """BPF programs, compiled by clang and embedded in a C++ library."""
 
+# -g: libbpf needs the BTF. The kernel's <asm/types.h> is in the multiarch folder.
+def _compile(src, target):
+    return " ".join([
+        "clang-19 -target {} -std=gnu2x -O2 -g -Wall -Wextra -Werror -I.".format(target),
+        "-idirafter /usr/include/$$(uname -m)-linux-gnu",
+        "-c $(location {}) -o $@".format(src),
+    ])
+
 def bpf_object(name, src, hdrs = [], **kwargs):
     """Compiles `src` for the target's byte order and embeds the object file.
 
@@ -16,12 +24,10 @@ def bpf_object(name, src, hdrs = [], **kwargs):
         name = name + "_o",
         srcs = [src] + hdrs,
         outs = [name + ".bpf.o"],
-        # -g: libbpf needs the BTF. The kernel's <asm/types.h> is in the multiarch folder.
-        cmd = " ".join([
-            "clang-19 -target bpf -std=gnu2x -O2 -g -Wall -Wextra -Werror -I.",
-            "-idirafter /usr/include/$$(uname -m)-linux-gnu",
-            "-c $(location {}) -o $@".format(src),
-        ]),
+        cmd = select({
+            "//ci/bazel/cross:for_s390x": _compile(src, "bpfeb"),
+            "//conditions:default": _compile(src, "bpfel"),
+        }),
     )
     native.genrule(
         name = name + "_cc",

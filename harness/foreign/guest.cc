@@ -1,0 +1,113 @@
+// The only program of a guest: as process 1 it is the system, which runs it once more as the tests.
+
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr const char* kReport = "/tmp/report.xml";
+
+void mount_at(const char* type, const char* path) {
+  ::mkdir(path, 0755);
+  if (::mount(type, path, type, 0, nullptr) != 0) {
+    std::cout << "guest: mount " << type << " at " << path << ": " << std::strerror(errno) << "\n";
+  }
+}
+
+// The words of the kernel's command line that start with `name`, without it.
+std::vector<std::string> parameters(const std::string& name) {
+  std::vector<std::string> values;
+  std::ifstream line{"/proc/cmdline"};
+  for (std::string word; line >> word;) {
+    if (word.starts_with(name)) values.push_back(word.substr(name.size()));
+  }
+  return values;
+}
+
+void describe() {
+  utsname name{};
+  ::uname(&name);
+  std::cout << "guest: machine=" << name.machine << " kernel=" << name.release
+            << " process_bits=" << 8 * sizeof(void*)
+            << " order=" << (std::endian::native == std::endian::little ? "little" : "big")
+            << " cpus=" << ::sysconf(_SC_NPROCESSORS_ONLN) << std::endl;
+}
+
+// What the initramfs has of harness/differential/traces.
+std::string traces() {
+  std::string paths;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator{"/traces", none}) {
+    paths += entry.path().string() + " ";
+  }
+  return paths;
+}
+
+int run_tests() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::vector<std::string> words{"guest", std::string{"--gtest_output=xml:"} + kReport};
+    for (const std::string& flag : parameters("perfring.flag=")) words.push_back(flag);
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    ::setenv("PERFRING_REQUIRE_LIVE", "1", 1);
+    ::setenv("TRACES", traces().c_str(), 1);
+    ::execv("/proc/self/exe", argv.data());
+    std::cout << "guest: execv: " << std::strerror(errno) << std::endl;
+    ::_exit(127);
+  }
+  int status = 0;
+  for (;;) {  // orphans come here too
+    int ended = 0;
+    const pid_t pid = ::wait(&ended);
+    if (pid == child) status = ended;
+    if (pid == child || (pid < 0 && errno == ECHILD)) return status;
+  }
+}
+
+// Line by line, each marked, since the kernel writes to this console too.
+void print_report() {
+  std::ifstream report{kReport};
+  for (std::string line; std::getline(report, line);) std::cout << "xml:" << line << "\n";
+}
+
+int be_the_system() {
+  mount_at("proc", "/proc");
+  mount_at("sysfs", "/sys");
+  mount_at("devtmpfs", "/dev");
+  mount_at("tmpfs", "/tmp");
+  ::chmod("/tmp", 01777);
+  describe();
+  const int status = run_tests();
+  print_report();
+  std::cout << "guest: ended status=" << status << std::endl;
+  ::sync();
+  ::sleep(1);  // the console is slower than the power switch
+  ::reboot(RB_POWER_OFF);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (::getpid() == 1) return be_the_system();
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

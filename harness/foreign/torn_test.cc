@@ -1,0 +1,135 @@
+// A 32-bit process reads 64 bits in two halves, and a 64-bit kernel may write in between (K52,
+// K53). What lib reads is one half, which cannot be torn; beside it a reader as most write it.
+
+#include <gtest/gtest.h>
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <thread>
+
+#include "harness/live/testing.h"
+#include "perfring/os/mapping.h"
+#include "perfring/os/syscalls.h"
+#include "perfring/ring/hardware_memory.h"
+
+namespace perfring::live {
+namespace {
+
+// What a reader of two positions that the writer alternates between can be given.
+struct Reads {
+  std::uint64_t all = 0;
+  std::uint64_t torn = 0;  // neither of the two
+};
+
+// Reads, until `stop`, by `read`, which returns whether it was one of the two.
+template <class Read>
+Reads watch(const std::atomic<bool>& stop, Read read) {
+  Reads reads;
+  while (!stop.load(std::memory_order_relaxed)) {
+    ++reads.all;
+    if (!read()) ++reads.torn;
+  }
+  return reads;
+}
+
+std::uint64_t naive(const SharedPosition& field) {
+  return *const_cast<const volatile SharedPosition*>(&field);
+}
+
+// Both readers at once, each in its thread, while `write` is called again and again.
+template <class Write>
+std::pair<Reads, Reads> both(const SharedPosition& field, std::uint64_t a, std::uint64_t b,
+                             Write write) {
+  std::atomic<bool> stop{false};
+  Reads by_lib;
+  Reads by_others;
+  std::thread lib{[&] {
+    by_lib = watch(stop, [&] {
+      const Position value = HardwareMemory::read_once(field);
+      return value == static_cast<Position>(a) || value == static_cast<Position>(b);
+    });
+  }};
+  std::thread others{[&] {
+    by_others = watch(stop, [&] {
+      const std::uint64_t value = naive(field);
+      return value == a || value == b;
+    });
+  }};
+  write();
+  stop = true;
+  lib.join();
+  others.join();
+  return {by_lib, by_others};
+}
+
+std::string of(const Reads& reads) {
+  return std::to_string(reads.torn) + " torn of " + std::to_string(reads.all);
+}
+
+// A writer that stores 64 bits at once, as a 64-bit kernel does.
+TEST(Torn, NoneOfPositionsThatCrossFourGib) {
+  alignas(8) SharedPosition field = 0xffff'fff8;
+  const auto [by_lib, by_others] = both(field, 0xffff'fff8, 0x1'0000'0008, [&] {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{500};
+    while (std::chrono::steady_clock::now() < end) {
+      for (int i = 0; i < 1000; ++i) {
+        __atomic_store_n(&field, std::uint64_t{0x1'0000'0008}, __ATOMIC_RELAXED);
+        __atomic_store_n(&field, std::uint64_t{0xffff'fff8}, __ATOMIC_RELAXED);
+      }
+    }
+  });
+  EXPECT_GT(by_lib.all, 0u);
+  EXPECT_EQ(by_lib.torn, 0u) << of(by_lib);
+  if constexpr (sizeof(void*) == 8) {
+    EXPECT_EQ(by_others.torn, 0u) << of(by_others);
+  }
+  RecordProperty("lib", of(by_lib));
+  RecordProperty("a volatile read of 64 bits", of(by_others));
+}
+
+// The kernel's own data_head: a ring that is written backwards goes from 0 to 2^64 - 32 with its
+// first record, and back with a new ring.
+class TornLong : public LiveTest {};
+
+TEST_F(TornLong, NoneOfTheKernelsOwnDataHead) {
+  utsname name{};
+  ::uname(&name);
+  if (sizeof(long) == 8 || std::string{name.machine} != "x86_64") {
+    GTEST_SKIP() << "only a 32-bit process on a 64-bit kernel reads what is written at once in two"
+                    " halves";
+  }
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+  attr.sample_type = PERF_SAMPLE_RAW;
+  attr.write_backward = 1;
+  const std::uint64_t written = -std::uint64_t{record_size(8)};
+  Reads lib;
+  Reads others;
+  for (int round = 0; round < 2000; ++round) {
+    const os::Fd event = must(os::perf_event_open(attr, cpu()));
+    const os::Mapping mapping = must(os::Mapping::map(event.get(), 2 * os::page_size()));
+    must(os::bpf_map_update(emitter().map_fd(), cpu(), static_cast<std::uint32_t>(event.get())));
+    const auto& page = *reinterpret_cast<const perf_event_mmap_page*>(mapping.bytes().data());
+    const auto [by_lib, by_others] =
+        both(page.data_head, 0, written, [&] { ASSERT_EQ(emit(8), 0); });
+    ASSERT_EQ(naive(page.data_head), written);
+    lib.all += by_lib.all;
+    lib.torn += by_lib.torn;
+    others.all += by_others.all;
+    others.torn += by_others.torn;
+  }
+  EXPECT_GT(lib.all, 0u);
+  EXPECT_EQ(lib.torn, 0u) << of(lib);
+  RecordProperty("lib", of(lib));
+  RecordProperty("a volatile read of 64 bits", of(others));
+}
+
+}  // namespace
+}  // namespace perfring::live
