@@ -173,7 +173,7 @@ class Believes {
       copy(&header, tail, sizeof(header));
       copy(&raw, tail + 8, sizeof(raw));
       copy(&count, tail + 16, sizeof(count));
-      const std::uint64_t at = (tail + 12) % data_.size();
+      const auto at = static_cast<std::size_t>((tail + 12) % data_.size());
       const std::size_t in_head = std::min<std::size_t>(raw, data_.size() - at);
       tail += header.size;
       if (header.type == PERF_RECORD_SAMPLE) {
@@ -191,7 +191,8 @@ class Believes {
   Believes(perf_event_mmap_page& page, Bytes data) : page_{&page}, data_{data} {}
   void copy(void* to, std::uint64_t position, std::size_t length) const {
     for (std::size_t i = 0; i < length; ++i) {
-      static_cast<std::byte*>(to)[i] = data_[(position + i) % data_.size()];
+      static_cast<std::byte*>(to)[i] =
+          data_[static_cast<std::size_t>((position + i) % data_.size())];
     }
   }
 

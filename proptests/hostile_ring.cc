@@ -61,7 +61,8 @@ void HostileRing::write_to(perf_event_mmap_page& page, std::span<std::byte> data
     std::byte bytes[12];
     std::memcpy(bytes, &header, 8);
     std::memcpy(bytes + 8, &record.raw, 4);
-    for (std::uint64_t i = 0; i < 12; ++i) data[(at + i) % data.size()] = bytes[i];
+    for (std::size_t i = 0; i < 12; ++i)
+      data[static_cast<std::size_t>((at + i) % data.size())] = bytes[i];
     at += record.length;
   };
   for (const HostileRecord& record : records) {
@@ -84,8 +85,8 @@ std::ostream& operator<<(std::ostream& out, const HostileRing& ring) {
   return out;
 }
 
-rc::Gen<HostileRing> hostile_rings(const rc::Gen<std::uint64_t>& sizes) {
-  const auto of_size = [](std::uint64_t size) {
+rc::Gen<HostileRing> hostile_rings(const rc::Gen<std::size_t>& sizes) {
+  const auto of_size = [](std::size_t size) {
     const auto record = gen::weightedOneOf<HostileRecord>({{5, sound_samples()}, {2, liars()}});
     const auto words = gen::map(below<std::uint64_t>(size / 8 + 1), [](auto n) { return 8 * n; });
     const auto distances =

@@ -24,7 +24,7 @@ struct HostileRecord {
 };
 
 struct HostileRing {
-  std::uint64_t size = 4096;
+  std::size_t size = 4096;
   std::uint64_t tail = 0;
   std::uint64_t distance = 0;  // from tail to head
   std::uint64_t high = 0;      // added to head: bits above the lowest 32, which do not count (S9)
@@ -39,7 +39,7 @@ std::ostream& operator<<(std::ostream& out, const HostileRecord& record);
 std::ostream& operator<<(std::ostream& out, const HostileRing& ring);
 
 // Of `size` bytes: a power of two, from 8 on.
-rc::Gen<HostileRing> hostile_rings(const rc::Gen<std::uint64_t>& sizes);
+rc::Gen<HostileRing> hostile_rings(const rc::Gen<std::size_t>& sizes);
 
 }  // namespace perfring::proptests
 

@@ -51,7 +51,7 @@ class Accesses final : public Watcher {
 // In a ring between pages that nobody may touch. Every byte of every slice is read.
 template <class Consumer>
 void stays_inside() {
-  const HostileRing hostile = *hostile_rings(one_of<std::uint64_t>({4096, 8192, 16384}));
+  const HostileRing hostile = *hostile_rings(one_of<std::size_t>({4096, 8192, 16384}));
   const testing::GuardedMemory memory{hostile.size};
   hostile.write_to(memory.page(), memory.data());
   oracle::DrainWatch watch{memory.page(), memory.data()};
@@ -89,7 +89,7 @@ TEST(Hostile, FindsAMemoryThatReadsAhead) {
 template <class Consumer>
 void agrees() {
   const HostileRing hostile =
-      *hostile_rings(one_of<std::uint64_t>({256, 8, 16, 64, 1024, 4096, 16384}));
+      *hostile_rings(one_of<std::size_t>({256, 8, 16, 64, 1024, 4096, 16384}));
   perf_event_mmap_page page{};
   std::vector<std::uint64_t> words(hostile.size / 8);
   const auto data = std::as_writable_bytes(std::span{words});

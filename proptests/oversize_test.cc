@@ -21,7 +21,7 @@ using Kind = Action::Kind;
 // What is left of the record, byte for byte: its header, its raw size, and as much of the payload
 // as the truncated size has room for. Nothing, if that is 0 (K7).
 std::vector<Seen> remains(const oracle::Payload& payload) {
-  const std::uint64_t raw = (payload.length + 4 + 7) / 8 * 8 - 4;
+  const std::size_t raw = (std::size_t{payload.length} + 4 + 7) / 8 * 8 - 4;
   const auto size = static_cast<std::uint16_t>((12 + raw) % 65536);
   std::vector<std::byte> bytes(12 + raw);
   const perf_event_header header{9, 1, size};

@@ -23,7 +23,7 @@ struct Settings {
   std::uint32_t wakeup_events = 1;
   std::optional<std::uint32_t> wakeup_watermark;
 
-  std::uint64_t size() const { return std::uint64_t{pages} * 4096; }
+  std::size_t size() const { return std::size_t{pages} * 4096; }
 };
 
 // One thing that the producer or the consumer does. What is nested happens in its midst: at a step

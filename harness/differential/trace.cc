@@ -50,7 +50,8 @@ Trace record(const script::Script& script, Reference& kernel, std::span<const st
 }
 
 RecordedReference::RecordedReference(const Trace& trace)
-    : trace_{trace}, ring_(trace.script.settings.pages * trace.page_size) {}
+    : trace_{trace},
+      ring_(static_cast<std::size_t>(trace.script.settings.pages * trace.page_size)) {}
 
 unsigned RecordedReference::page_shift() const {
   return static_cast<unsigned>(std::countr_zero(trace_.page_size));

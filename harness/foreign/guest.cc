@@ -94,6 +94,8 @@ int be_the_system() {
   mount_at("devtmpfs", "/dev");
   mount_at("tmpfs", "/tmp");
   ::chmod("/tmp", 01777);
+  // Debian's 3, which others do not have, asks for CAP_SYS_ADMIN where CAP_PERFMON would do.
+  std::ofstream{"/proc/sys/kernel/perf_event_paranoid"} << 2;
   describe();
   const int status = run_tests();
   print_report();

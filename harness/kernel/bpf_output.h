@@ -23,7 +23,7 @@ int output_to_entry(C& cpu, const bpf_array& map, __u64 flags, perf_sample_data&
   __u64 index = flags & BPF_F_INDEX_MASK;
   if (index == BPF_F_CURRENT_CPU) index = static_cast<__u64>(cpu.id);
   if (index >= map.max_entries()) return -E2BIG;
-  perf_event* const event = map.event_at(index);
+  perf_event* const event = map.event_at(static_cast<std::size_t>(index));
   if (event == nullptr) return -ENOENT;
   const bool output =
       event->attr.type == PERF_TYPE_SOFTWARE && event->attr.config == PERF_COUNT_SW_BPF_OUTPUT;

@@ -250,7 +250,7 @@ TEST(Epoll, OfSharingEventsTheYoungestReports) {
 TEST(Epoll, ReportsAllThatAreReadyInTheOrderInWhichTheyCame) {
   std::array<TestRing<>, 3> rings;
   eventpoll epoll;
-  for (__u64 i = 0; i < 3; ++i) ASSERT_EQ(epoll.add(*rings[i].event, EPOLLIN, i), 0);
+  for (std::size_t i = 0; i < 3; ++i) ASSERT_EQ(epoll.add(*rings[i].event, EPOLLIN, i), 0);
   for (const std::size_t i : {2u, 0u, 1u, 0u}) ASSERT_EQ(rings[i].output(4), 0);
   EXPECT_EQ(wait(epoll), (Reports{{2, EPOLLIN}, {0, EPOLLIN}, {1, EPOLLIN}}));
   EXPECT_EQ(wait(epoll), kNothing);
@@ -260,7 +260,7 @@ TEST(Epoll, ReportsAllThatAreReadyInTheOrderInWhichTheyCame) {
 TEST(Epoll, ReportsTheRestLater) {
   std::array<TestRing<>, 3> rings;
   eventpoll epoll;
-  for (__u64 i = 0; i < 3; ++i) ASSERT_EQ(epoll.add(*rings[i].event, EPOLLIN, i), 0);
+  for (std::size_t i = 0; i < 3; ++i) ASSERT_EQ(epoll.add(*rings[i].event, EPOLLIN, i), 0);
   for (auto& ring : rings) ASSERT_EQ(ring.output(4), 0);
   EXPECT_EQ(wait(epoll, 1), report(0, EPOLLIN));
   ASSERT_EQ(rings[0].output(4), 0);

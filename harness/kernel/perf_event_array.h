@@ -20,7 +20,7 @@ class bpf_array {
   explicit bpf_array(__u32 max_entries, __u32 flags = 0) : map_flags_{flags}, ptrs_(max_entries) {}
 
   __u32 max_entries() const noexcept { return static_cast<__u32>(ptrs_.size()); }
-  perf_event* event_at(__u64 index) const noexcept { return ptrs_[index].event.get(); }
+  perf_event* event_at(std::size_t index) const noexcept { return ptrs_[index].event.get(); }
 
  private:
   friend class bpf_map_file;

@@ -98,7 +98,7 @@ void output_copy(C& cpu, perf_output_handle& handle, const void* from, __u64 len
     const __u64 size = std::min(handle.size, length);
     if (bytes != nullptr) {
       cpu.step();
-      cpu.copy(handle.addr, bytes, size);
+      cpu.copy(handle.addr, bytes, static_cast<std::size_t>(size));
       bytes += size;
     }
     length -= size;
@@ -215,7 +215,7 @@ int perf_output_begin(C& cpu, perf_output_handle& handle, const perf_sample_data
     rb.wakeup = rb.unsigned_long(rb.wakeup + static_cast<__u64>(rb.watermark));
   }
   const __u64 lost = have_lost ? std::exchange(rb.lost, 0) : 0;
-  cpu.reserved(rb, position, size, lost);
+  cpu.reserved(rb, position, static_cast<std::size_t>(size), lost);
   point_at(handle, position);
   if (have_lost) output_lost(cpu, handle, event, data, lost);
   return 0;

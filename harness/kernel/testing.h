@@ -95,7 +95,7 @@ struct TestRing {
         event{must(perf_event_open(setup.attr, 3, setup.word))},
         mapping{must(perf_mmap(event, bytes(), setup.writable))} {
     event->id = 7;
-    std::memset(rb().data_pages, 0xee, rb().data_size());
+    std::memset(rb().data_pages, 0xee, static_cast<std::size_t>(rb().data_size()));
     if (file.update_elem(0, event) != 0) throw std::runtime_error("update_elem");
   }
 

@@ -12,9 +12,6 @@
 namespace perfring::live {
 namespace {
 
-// bpf_loop's limit is 2^23; and the program may run with interrupts disabled.
-constexpr std::uint32_t kRunMax = 4096;
-
 int run(const os::Fd& program, std::uint32_t cpu, std::size_t size, std::uint64_t index,
         std::uint64_t first = 0, std::uint64_t count = 0) {
   if (size > Emitter::kPayloadMax) throw std::invalid_argument("Emitter: payload too large");
@@ -70,7 +67,7 @@ Emitted Emitter::emit_many(std::uint32_t cpu, std::size_t size, std::uint32_t co
   shared().refused = 0;
   int last_rc = 0;
   for (std::uint32_t done = 0; done < count;) {
-    const std::uint32_t share = std::min(count - done, kRunMax);
+    const std::uint32_t share = std::min<std::uint32_t>(count - done, EMIT_RUN_MAX);
     last_rc = run(emit_many_, cpu, size, index, first + done, share);
     done += share;
   }

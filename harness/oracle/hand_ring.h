@@ -36,7 +36,7 @@ struct HandRing {
 
   // What the consumer gets of the payload in the record at `position`.
   Sample sample_at(std::uint64_t position, std::uint32_t length) {
-    return slices(position + 12, raw_size(length));
+    return slices(position + 12, static_cast<std::size_t>(raw_size(length)));
   }
 
   // Writes a record of this many payload bytes, with a LOST in front if `lost`.

@@ -86,8 +86,8 @@ void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t 
   if (sample == 0) ++totals_.invisible;
   if (size != 0 && keep_ == Keep::Records) {
     if (pending() == records_.size()) lengthen();
-    records_[last_++ & (records_.size() - 1)] = {position_, lost, attempt.payload,
-                                                 static_cast<std::uint32_t>(sample), has_lost};
+    records_[static_cast<std::size_t>(last_++) & (records_.size() - 1)] = {
+        position_, lost, attempt.payload, static_cast<std::uint32_t>(sample), has_lost};
   }
   position_ += size;
   note_spill(attempt, size, data_tail);
@@ -112,7 +112,8 @@ void Ledger::note_spill(Attempt& attempt, std::uint64_t size, std::uint64_t data
 
 void Ledger::lengthen() {
   std::vector<Written> longer(2 * records_.size());
-  for (std::uint64_t i = first_; i != last_; ++i) longer[i & (longer.size() - 1)] = at(i);
+  for (std::uint64_t i = first_; i != last_; ++i)
+    longer[static_cast<std::size_t>(i) & (longer.size() - 1)] = at(i);
   records_ = std::move(longer);
 }
 

@@ -97,7 +97,9 @@ class Ledger {
     bool interrupted = false;
   };
 
-  const Written& at(std::uint64_t i) const { return records_[i & (records_.size() - 1)]; }
+  const Written& at(std::uint64_t i) const {
+    return records_[static_cast<std::size_t>(i) & (records_.size() - 1)];
+  }
   void lengthen();
   void note_spill(Attempt& attempt, std::uint64_t size, std::uint64_t data_tail);
   void violate(Invariant invariant, std::string message);

@@ -33,7 +33,7 @@ TEST(Payload, SizesAreTheKernels) {
 TEST(Payload, EveryLengthHoldsWhereverItIsSplit) {
   for (std::uint32_t length = 0; length < 70; ++length) {
     const Payload payload{1000 + length, 7, length};
-    const auto bytes = filled(payload, raw_size(length) - length);
+    const auto bytes = filled(payload, static_cast<std::size_t>(raw_size(length)) - length);
     for (std::size_t at = 0; at <= bytes.size(); ++at) {
       EXPECT_TRUE(holds(split(bytes, at), payload)) << length << " split at " << at;
     }

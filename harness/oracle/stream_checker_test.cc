@@ -86,7 +86,7 @@ TEST_F(Stream, ASampleTooShortToSay) {
 
 TEST_F(Stream, AChangedByte) {
   const Sample changed = sample(0);
-  ring_.data[at_ + 19] ^= std::byte{4};
+  ring_.data[static_cast<std::size_t>(at_) + 19] ^= std::byte{4};
   drain(one_, changed);
   expect(one_, Invariant::intact);
 }

@@ -72,7 +72,8 @@ std::uint64_t tail_after(std::span<const std::byte> ring, const Settings& settin
   for (; records != 0 && unread != 0; --records) {
     perf_event_header header;
     std::array<std::byte, sizeof(header)> bytes;
-    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = ring[(tail + i) % ring.size()];
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      bytes[i] = ring[static_cast<std::size_t>((tail + i) % ring.size())];
     std::memcpy(&header, bytes.data(), sizeof(header));
     if (header.size < sizeof(header) || header.size > unread) return head;
     tail += header.size;
@@ -84,7 +85,7 @@ std::uint64_t tail_after(std::span<const std::byte> ring, const Settings& settin
 SimulatedKernel::SimulatedKernel(const Settings& settings, const Identity& identity,
                                  unsigned page_shift)
     : settings_{settings},
-      memory_{settings.pages, std::size_t{1} << page_shift},
+      memory_{static_cast<std::size_t>(settings.pages), std::size_t{1} << page_shift},
       events_{open_events(settings, identity)},
       mapping_{map_ring(events_[0], memory_, settings, page_shift)} {
   cpu_.id = identity.cpu;
@@ -104,7 +105,7 @@ SimulatedKernel::SimulatedKernel(const Settings& settings, const Identity& ident
 }
 
 std::span<const std::byte> SimulatedKernel::ring() const {
-  return {mapping_.rb().data_pages, mapping_.rb().data_size()};
+  return {mapping_.rb().data_pages, static_cast<std::size_t>(mapping_.rb().data_size())};
 }
 
 Observed SimulatedKernel::run(const Step& step, std::uint64_t time) {
@@ -150,7 +151,7 @@ std::int64_t SimulatedKernel::act(const Step& step) {
 }
 
 std::int64_t SimulatedKernel::output(const Step& step) {
-  payload_.resize(step.number);
+  payload_.resize(static_cast<std::size_t>(step.number));
   fill_payload(payload_, steps_);
   return kernel::bpf_perf_event_output(cpu_, *map_, step.second ? 1 : 0, payload_);
 }

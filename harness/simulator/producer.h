@@ -20,7 +20,8 @@ template <class C = SimulatedCpu>
 class Producer final : public Interrupts {
  public:
   explicit Producer(Site& site) : site_{site}, cpu_{site, *this} {
-    for (auto& buffer : buffers_) buffer.resize(site.world.settings.payload_max);
+    for (auto& buffer : buffers_)
+      buffer.resize(static_cast<std::size_t>(site.world.settings.payload_max));
   }
 
   void run() {

@@ -41,7 +41,7 @@ Site::Site(World& in, int number)
       cpu{number},
       map{static_cast<__u32>(number) + 1},
       map_file{borrowed(map)},
-      memory{world.settings.pages, kernel_page_size},
+      memory{static_cast<std::size_t>(world.settings.pages), kernel_page_size},
       event{open_event(world.settings, number)},
       mapping{map_ring(event, memory, world.settings.start)},
       ledger{mapping.rb().data_size(), oracle::Ledger::Keep::Records, world.settings.start,
@@ -74,10 +74,10 @@ void Site::ends(int rc) {
   if (ledger.in_progress() == 0 && interrupted_ && rc != 0) unannounced_ = true;
 }
 
-void Site::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t lost) {
+void Site::reserved(std::uint64_t position, std::size_t size, std::uint64_t lost) {
   ledger.reserved(position, size, lost, checker.released());
   if (!poisons()) return;
-  const std::size_t from = position % data().size();
+  const auto from = static_cast<std::size_t>(position % data().size());
   const std::size_t before_end = std::min<std::size_t>(size, data().size() - from);
   unpoison(data().data() + from, before_end);
   unpoison(data().data(), size - before_end);
@@ -143,8 +143,9 @@ void Site::drain_ends() {
   checker.drain_ends();
   // A writer may still be at work on what a faulty consumer has released.
   if (!poisons() || violation()) return;
-  const std::size_t size = std::min<std::size_t>(tail - tail_before_, data().size());
-  const std::size_t from = tail_before_ % data().size();
+  const auto size =
+      static_cast<std::size_t>(std::min<std::uint64_t>(tail - tail_before_, data().size()));
+  const auto from = static_cast<std::size_t>(tail_before_ % data().size());
   const std::size_t before_end = std::min(size, data().size() - from);
   poison(data().data() + from, before_end);
   poison(data().data(), size - before_end);

@@ -118,7 +118,7 @@ class Loop {
       return {Lost{SimulatedMemory::read<__u64>(address(position + 16))}, 24};
     }
     const std::size_t raw = SimulatedMemory::read<__u32>(address(position + 8));
-    const std::size_t from = (position + 12) & mask();
+    const auto from = static_cast<std::size_t>((position + 12) & mask());
     const std::size_t before_end = std::min(raw, site_.data().size() - from);
     return {Sample{site_.data().subspan(from, before_end), site_.data().first(raw - before_end)},
             header.size};

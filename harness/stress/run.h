@@ -53,7 +53,7 @@ struct Outcome {
 
 // The rings of one round: at least one.
 inline std::vector<Setting> draw_rings(Random& random, const Run& run) {
-  std::vector<Setting> settings(1 + random() % run.rings);
+  std::vector<Setting> settings(static_cast<std::size_t>(1 + random() % run.rings));
   std::uint32_t first_stream = 0;
   for (Setting& setting : settings) {
     setting = draw(random, run.pages);

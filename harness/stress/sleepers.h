@@ -117,7 +117,8 @@ class SleepersRound {
     std::vector<pollfd> fds;
     for (const auto& ring : rings_) fds.push_back({ring.eventfd.get(), POLLIN, 0});
     const auto most = nested_ ? kNestedPatience : run_.patience;
-    const std::timespec timeout{most.count() / 1000, most.count() % 1000 * 1'000'000};
+    const std::timespec timeout{static_cast<std::time_t>(most.count() / 1000),
+                                static_cast<long>(most.count() % 1000 * 1'000'000)};
     const int ready = ::ppoll(fds.data(), fds.size(), &timeout, nullptr);
     if (ready < 0) return;  // a signal
     if (ready == 0) return timed_out();

@@ -87,8 +87,8 @@ void emit(int fd, std::size_t page, std::size_t page_count, std::uint64_t positi
   const auto write = [&](const void* from, std::size_t length, std::size_t at) {
     ASSERT_EQ(::pwrite(fd, from, length, static_cast<off_t>(at)), static_cast<ssize_t>(length));
   };
-  write(&header, 8, page + position % (page * page_count));
-  write(words, 8, page + (position + 8) % (page * page_count));
+  write(&header, 8, page + static_cast<std::size_t>(position % (page * page_count)));
+  write(words, 8, page + static_cast<std::size_t>((position + 8) % (page * page_count)));
   write(&next, 8, offsetof(perf_event_mmap_page, data_head));
 }
 

@@ -9,6 +9,9 @@
 /* The largest payload. Four times what header.size, a u16, can say. */
 #define EMISSION_PAYLOAD_MAX 262144
 
+/* How many times emit_many outputs in one run. */
+#define EMIT_RUN_MAX 256
+
 struct emission {
   /* Counted by emit_many. */
   __u64 written;

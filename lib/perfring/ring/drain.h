@@ -105,7 +105,8 @@ class Drain {
     return std::bit_cast<std::uint64_t>(header);
   }
   static std::size_t size_of(std::uint64_t header) noexcept {
-    return std::endian::native == std::endian::little ? header >> 48 : header & 0xffff;
+    return static_cast<std::size_t>(std::endian::native == std::endian::little ? header >> 48
+                                                                               : header & 0xffff);
   }
 
   // Hides where a value comes from.

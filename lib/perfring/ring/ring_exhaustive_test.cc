@@ -168,7 +168,7 @@ TEST(RingExhaustive, ARunOfEqualRecordsInterruptedAnywhereByAnything) {
 TEST(RingExhaustive, ARunEndsWhereDataHeadDoes) {
   for (unsigned run = 0; run <= 24; ++run) {
     for (std::uint64_t cut = 8; cut < 24; cut += 8) {
-      for (const std::uint64_t start : {std::uint64_t{0}, kSize - 24 * 10 - 8, kSize - 24 * run}) {
+      for (const std::uint64_t start : {std::size_t{0}, kSize - 24 * 10 - 8, kSize - 24 * run}) {
         FakeRing fake{kSize, start};
         std::vector<Seen> written;
         for (unsigned i = 0; i < run; ++i) written.push_back(sample_at(fake, payload(12, i)));

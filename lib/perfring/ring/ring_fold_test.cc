@@ -156,7 +156,7 @@ TEST_F(RingFold, TheValueMayBePassedThroughByReference) {
 }
 
 TEST_F(RingFold, TheResultOfFoldsCallbackConvertsToTheValue) {
-  const long count = ring_.fold(1L << 40, [](long value, const PerfEvent& event) -> int {
+  const long count = ring_.fold(1L << 30, [](long value, const PerfEvent& event) -> int {
     return value > kEvents ? 0 : static_cast<int>(value) + (event.index() == 0);
   });
   EXPECT_EQ(count, 39);

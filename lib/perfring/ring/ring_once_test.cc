@@ -62,7 +62,7 @@ void write_each_kind(Ledger& ledger) {
 }
 
 TEST(RingS10, TheHeaderOfEachKindIsLoadedOnceAndBelieved) {
-  for (const std::uint64_t start : {std::uint64_t{0}, kSize - 8, kSize - 16, kSize - 24 * 14 - 8,
+  for (const std::uint64_t start : {std::size_t{0}, kSize - 8, kSize - 16, kSize - 24 * 14 - 8,
                                     kSize - 24 * 14 - 16, kSize - 24 * 20}) {
     Ledger ledger{kSize, start};
     write_each_kind(ledger);

@@ -86,21 +86,23 @@ class FakeRing {
     advance(advance_by);
   }
 
-  void advance(std::size_t size) {
+  void advance(std::uint64_t size) {
     head_ += size;
     page().data_head = head_;
   }
 
   void put(std::uint64_t position, const void* from, std::size_t length) {
     for (std::size_t i = 0; i < length; ++i) {
-      data()[(position + i) % data().size()] = static_cast<const std::byte*>(from)[i];
+      data()[static_cast<std::size_t>((position + i) % data().size())] =
+          static_cast<const std::byte*>(from)[i];
     }
   }
 
   // The ring's bytes from one position to another, in order.
   std::vector<std::byte> bytes(std::uint64_t from, std::uint64_t to) const {
     std::vector<std::byte> copy;
-    for (; from != to; ++from) copy.push_back(data()[from % data().size()]);
+    for (; from != to; ++from)
+      copy.push_back(data()[static_cast<std::size_t>(from % data().size())]);
     return copy;
   }
 

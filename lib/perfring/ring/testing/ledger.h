@@ -68,7 +68,8 @@ class Ledger {
 
  private:
   std::size_t before_end(std::uint64_t position, std::size_t length) const {
-    const std::size_t to_end = fake_.data().size() - position % fake_.data().size();
+    const std::size_t to_end =
+        fake_.data().size() - static_cast<std::size_t>(position % fake_.data().size());
     return length < to_end ? length : to_end;
   }
 

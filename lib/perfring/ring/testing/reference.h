@@ -77,7 +77,8 @@ class Reference {
 
   std::vector<std::byte> bytes(std::uint64_t at, std::uint64_t length) const {
     std::vector<std::byte> copy;
-    for (std::uint64_t i = 0; i < length; ++i) copy.push_back(data_[(at + i) % data_.size()]);
+    for (std::uint64_t i = 0; i < length; ++i)
+      copy.push_back(data_[static_cast<std::size_t>((at + i) % data_.size())]);
     return copy;
   }
 
