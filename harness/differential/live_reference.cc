@@ -111,7 +111,7 @@ void LiveReference::open_event(std::uint32_t index) {
 
 void LiveReference::map_ring() {
   const std::size_t page_size = os::page_size();
-  const std::size_t size = (1 + settings_.pages) * page_size;
+  const std::size_t size = (1 + static_cast<std::size_t>(settings_.pages)) * page_size;
   const int protection = settings_.overwrite ? PROT_READ : PROT_READ | PROT_WRITE;
   void* const at = ::mmap(nullptr, size, protection, MAP_SHARED, events_[0].get(), 0);
   if (at == MAP_FAILED) fail("mmap");
@@ -188,11 +188,12 @@ std::int64_t LiveReference::act(const script::Step& step) {
 }
 
 std::int64_t LiveReference::output(const script::Step& step) {
-  script::fill_payload(emitter_.payload().first(step.number), steps_);
+  const auto length = static_cast<std::size_t>(step.number);
+  script::fill_payload(emitter_.payload().first(length), steps_);
   const std::uint64_t head = page().data_head;
   const std::uint64_t before = now();
   const int rc =
-      emitter_.emit(static_cast<std::uint32_t>(identity_.cpu), step.number, step.second ? 1 : 0);
+      emitter_.emit(static_cast<std::uint32_t>(identity_.cpu), length, step.second ? 1 : 0);
   const std::uint64_t after = now();
   if (rc == -ENOSPC) ++unreported_;
   if (rc != 0) return rc;
@@ -212,7 +213,7 @@ std::uint64_t LiveReference::time_at(std::uint64_t position) const {
   const std::uint64_t at =
       position + sizeof(perf_event_header) + 8 * fields_before_time(settings_.sample_type);
   std::uint64_t time = 0;
-  std::memcpy(&time, &ring_[at % ring_.size()], sizeof(time));
+  std::memcpy(&time, &ring_[static_cast<std::size_t>(at % ring_.size())], sizeof(time));
   return time;
 }
 

@@ -22,7 +22,7 @@ struct Bounds {
   std::size_t events = 2'000;  // of one execution
   std::size_t steps = 10'000;  // of one run of a thread
   std::uint64_t executions = 100'000'000;
-  std::size_t memory_bytes = std::size_t{8} << 30;  // of the set of states seen
+  std::uint64_t memory_bytes = std::uint64_t{8} << 30;  // of the set of states seen
   double seconds = 600;
 };
 

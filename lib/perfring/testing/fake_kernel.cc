@@ -1,6 +1,5 @@
 #include "perfring/testing/fake_kernel.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -128,8 +127,12 @@ int FakeKernel::open_file(const std::optional<std::string>& text, int open_flags
 
 }  // namespace perfring::testing
 
-// In place of libc's, which they pass everything else on to.
-extern "C" long syscall(long number, ...) noexcept {
+// In place of libc's (ld --wrap), which they pass everything else on to.
+extern "C" long __real_syscall(long number, ...) noexcept;
+extern "C" int __real_ioctl(int fd, unsigned long request, ...) noexcept;
+extern "C" int __real_open(const char* path, int flags, ...);
+
+extern "C" long __wrap_syscall(long number, ...) noexcept {
   using perfring::testing::kernel;
   va_list list;
   va_start(list, number);
@@ -148,13 +151,11 @@ extern "C" long syscall(long number, ...) noexcept {
     return kernel->bpf_call(static_cast<int>(arguments[0]),
                             *reinterpret_cast<bpf_attr*>(arguments[1]));
   }
-  using Syscall = long (*)(long, ...);
-  static const auto real = reinterpret_cast<Syscall>(::dlsym(RTLD_NEXT, "syscall"));
-  return real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
-              arguments[5]);
+  return __real_syscall(number, arguments[0], arguments[1], arguments[2], arguments[3],
+                        arguments[4], arguments[5]);
 }
 
-extern "C" int ioctl(int fd, unsigned long request, ...) noexcept {
+extern "C" int __wrap_ioctl(int fd, unsigned long request, ...) noexcept {
   using perfring::testing::kernel;
   va_list list;
   va_start(list, request);
@@ -164,12 +165,10 @@ extern "C" int ioctl(int fd, unsigned long request, ...) noexcept {
       (request == PERF_EVENT_IOC_ENABLE || request == PERF_EVENT_IOC_DISABLE)) {
     return kernel->ioctl(fd, request);
   }
-  using Ioctl = int (*)(int, unsigned long, ...);
-  static const auto real = reinterpret_cast<Ioctl>(::dlsym(RTLD_NEXT, "ioctl"));
-  return real(fd, request, argument);
+  return __real_ioctl(fd, request, argument);
 }
 
-extern "C" int open(const char* path, int flags, ...) {
+extern "C" int __wrap_open(const char* path, int flags, ...) {
   using perfring::testing::kernel;
   va_list list;
   va_start(list, flags);
@@ -179,7 +178,5 @@ extern "C" int open(const char* path, int flags, ...) {
     const auto file = kernel->files.find(path);
     if (file != kernel->files.end()) return kernel->open_file(file->second, flags);
   }
-  using Open = int (*)(const char*, int, ...);
-  static const auto real = reinterpret_cast<Open>(::dlsym(RTLD_NEXT, "open"));
-  return real(path, flags, mode);
+  return __real_open(path, flags, mode);
 }
