@@ -43,7 +43,10 @@ TEST_F(ConcurrencyTest, EveryRecordIsDeliveredInOrderOrLost) {
   std::thread producer([&] {
     while (attempts < kAttempts) {
       const auto count = static_cast<std::uint32_t>(attempts % 97 + 1);
-      refused += emitter().emit_many(producer_cpu(), 8 + attempts % 90, count, attempts).refused;
+      refused += emitter()
+                     .emit_many(producer_cpu(), static_cast<std::size_t>(8 + attempts % 90), count,
+                                attempts)
+                     .refused;
       attempts += count;
     }
     done.store(true, std::memory_order_release);
@@ -75,7 +78,9 @@ TEST_F(ConcurrencyTest, AProducerThatWaitsLosesNothing) {
   std::atomic<bool> done{false};
   std::thread producer([&] {
     for (std::uint64_t next = 0; next < kAttempts; ++next) {
-      while (emitter().emit_many(producer_cpu(), 8 + next % 300, 1, next).written == 0) {
+      while (emitter()
+                 .emit_many(producer_cpu(), static_cast<std::size_t>(8 + next % 300), 1, next)
+                 .written == 0) {
         std::this_thread::yield();
       }
     }
@@ -87,7 +92,7 @@ TEST_F(ConcurrencyTest, AProducerThatWaitsLosesNothing) {
     if (seen.kind == Seen::Kind::Lost) return;  // of attempts that were repeated
     ASSERT_TRUE(seen.is_sample());
     ASSERT_EQ(seen.number(), delivered);
-    ASSERT_EQ(seen.bytes.size(), raw_size(8 + delivered % 300));
+    ASSERT_EQ(seen.bytes.size(), raw_size(static_cast<std::size_t>(8 + delivered % 300)));
     ++delivered;
   });
   producer.join();

@@ -41,11 +41,14 @@ int emit(struct bpf_raw_tracepoint_args* ctx) {
 SEC("raw_tp")
 int emit_many(struct bpf_raw_tracepoint_args* ctx) {
   struct emission* e = shared();
-  const __u64 size = ctx->args[EMIT_SIZE];
   const __u64 count = ctx->args[EMIT_COUNT];
-  if (!e || size > EMISSION_PAYLOAD_MAX) return -EDOM;
+  if (!e) return -EDOM;
   long rc = -EDOM;
   for (__u32 i = 0; i < EMIT_RUN_MAX && i < count; ++i) {
+    // Anew each time, and not known to the compiler: 6.1's verifier forgets a bound in a spill.
+    __u64 size = ctx->args[EMIT_SIZE];
+    asm volatile("" : "+r"(size));
+    if (size > EMISSION_PAYLOAD_MAX) return -EDOM;
     *(__u64*)e->payload = ctx->args[EMIT_FIRST] + i;
     rc = bpf_perf_event_output(ctx, &events, ctx->args[EMIT_FLAGS], e->payload, size);
     e->written += rc == 0;
