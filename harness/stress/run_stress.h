@@ -22,8 +22,8 @@ inline Ended run_stress(const std::string& arguments, const std::string& before 
   const char* binary = std::getenv("STRESS");
   if (binary == nullptr) return {-1, "STRESS is not set"};
   const std::string command =
-      "export TSAN_OPTIONS=\"$TSAN_OPTIONS halt_on_error=1 exitcode=66\"; " + before + " $PERFRING_RUN_UNDER " +
-      binary + " " + arguments + " 2>&1";
+      "export TSAN_OPTIONS=\"$TSAN_OPTIONS halt_on_error=1 exitcode=66\"; " + before +
+      " $PERFRING_RUN_UNDER " + binary + " " + arguments + " 2>&1";
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return {-1, "popen failed"};
   std::string output;

@@ -25,8 +25,9 @@ Ended run(const std::string& mutant) {
   const char* binary = std::getenv("MUTANTS");
   if (binary == nullptr) return {-1, "MUTANTS is not set"};
   // The first race ends it: with an edge missing there are thousands.
-  const std::string command = "TSAN_OPTIONS=\"$TSAN_OPTIONS halt_on_error=1 exitcode=66\" $PERFRING_RUN_UNDER " +
-                              std::string{binary} + " " + mutant + " 2>&1";
+  const std::string command =
+      "TSAN_OPTIONS=\"$TSAN_OPTIONS halt_on_error=1 exitcode=66\" $PERFRING_RUN_UNDER " +
+      std::string{binary} + " " + mutant + " 2>&1";
   std::FILE* pipe = ::popen(command.c_str(), "r");
   std::string output;
   std::array<char, 4096> buffer;
