@@ -44,7 +44,7 @@ Program message_passing(std::memory_order store, std::memory_order load, bool pl
 
 std::string verdict(const Program& program) {
   const Result result = explore(program);
-  return result.violation ? result.violation->what : "holds";
+  return result.violation ? result.violation->cause.what : "holds";
 }
 
 TEST(Explorer, MessagePassingNeedsBothSides) {
@@ -159,7 +159,7 @@ TEST(Explorer, SaysWhichBoundWasReached) {
   options = {};
   options.bounds.events = 4;
   const Result result = explore(program, options);
-  EXPECT_EQ(result.bound, "more than 4 events");
+  EXPECT_EQ(result.bound, "more than 4 events in an execution");
   EXPECT_FALSE(result.proved());
 }
 
@@ -185,8 +185,8 @@ TEST(Explorer, TheShortestViolationIsFound) {
   const Result first = explore(program);
   const Result shortest = explore_for_shortest(program);
   ASSERT_TRUE(first.violation && shortest.violation);
-  EXPECT_LE(shortest.violation->execution.events.size(), first.violation->execution.events.size());
-  EXPECT_EQ(shortest.violation->what, "seven");
+  EXPECT_LE(shortest.violation->events.size(), first.violation->events.size());
+  EXPECT_EQ(shortest.violation->cause.what, "seven");
 }
 
 TEST(Explorer, FinallyRunsLastAndKnowsEverything) {

@@ -22,7 +22,7 @@ std::string verdict(const Program& program, bool merge = true) {
   how.merge = merge;
   const Result result = explore(program, how);
   if (!result.bound.empty()) return result.bound;
-  return result.violation ? result.violation->what : "holds";
+  return result.violation ? result.violation->cause.what : "holds";
 }
 
 struct NoAcquireFence : ModelMemory {
