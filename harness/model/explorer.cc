@@ -64,7 +64,7 @@ class Explorer {
   }
 
   void violate(const Execution& x, const Cause& cause) {
-    if (x.events.size() > options_.bounds.events) return;
+    if (x.events.size() > options_.bounds.events || !sc_consistent(x)) return;
     ++result_.violations;
     if (result_.violation && !options_.on_violation) return;
     const Trace trace = trace_of(program_, x, cause);
@@ -159,7 +159,7 @@ class Explorer {
         violate(x, {step.message, thread, step.where});
         return false;
       case Kind::Block:
-        ++result_.blocked;
+        if (sc_consistent(x) && seen_.insert(x.key).second) ++result_.blocked;
         return false;
       default:
         return false;

@@ -151,6 +151,26 @@ TEST(Explorer, AnAssumptionEndsAnExecution) {
   EXPECT_EQ(result.blocked, 1u);
 }
 
+// The race would be in an execution that sequentially consistent fences forbid.
+TEST(Explorer, WhatFencesForbidIsNoViolation) {
+  const auto program = [](std::memory_order order) {
+    Program p;
+    const Var x = p.var("x");
+    const Var y = p.var("y");
+    const Var data = p.var("data");
+    const auto thread = [=](Var mine, Var other) {
+      mine.store(1, kRelaxed);
+      fence(order);
+      if (other.load(kRelaxed) == 0) data.write(1);
+    };
+    p.threads.emplace_back([=] { thread(x, y); });
+    p.threads.emplace_back([=] { thread(y, x); });
+    return p;
+  };
+  EXPECT_EQ(verdict(program(std::memory_order_seq_cst)), "holds");
+  EXPECT_EQ(verdict(program(std::memory_order_acq_rel)), "data race");
+}
+
 TEST(Explorer, SaysWhichBoundWasReached) {
   Program program = message_passing(kRelease, kAcquire, false);
   ExploreOptions options;
