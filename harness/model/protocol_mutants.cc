@@ -25,6 +25,8 @@ const std::array kMutants = {
                    [](P& p) { p.before_tail_store = B::Release; }, false, false},
     ProtocolMutant{"acquire_for_full", "an acquire fence before data_tail is written",
                    [](P& p) { p.before_tail_store = B::Acquire; }, false, true},
+    ProtocolMutant{"store_store_for_full", "a store-store fence before data_tail is written",
+                   [](P& p) { p.before_tail_store = B::StoreStore; }, false, true},
     ProtocolMutant{"no_wmb", "no smp_wmb()", [](P& p) { p.before_head_store = B::None; }, true,
                    true},
     ProtocolMutant{"store_store_for_release", "smp_wmb() a store-store fence",

@@ -36,6 +36,14 @@ struct RingOptions {
 // Where an interrupt can come while a record is output.
 inline constexpr unsigned kStepsOfAnOutput = 15;
 
+// With an interrupt at this step: on a ring that has room for all, and wraps.
+inline RingOptions nested(RingOptions options, unsigned step) {
+  options.ring_bytes = 128;
+  options.start = 96;
+  options.interrupted_at = step;
+  return options;
+}
+
 // What a payload's words hold: who wrote them.
 constexpr std::uint32_t word_of(std::uint32_t record) {
   return 0x100 + record;

@@ -35,6 +35,9 @@ struct ReleaseForFull : ModelMemory {
 struct AcquireForFull : ModelMemory {
   static void fence_before_write_of(const SharedPosition&) { fence(std::memory_order_acquire); }
 };
+struct StoreStoreForFull : ModelMemory {
+  static void fence_before_write_of(const SharedPosition&) { fence_store_store(); }
+};
 struct TailFirst : ModelMemory {
   static void fence_after_read_of(const SharedPosition& head) {
     ModelMemory::fence_after_read_of(head);
@@ -109,6 +112,8 @@ const std::array kMutants = {
                user<ReleaseForFull>, false, false},
     RingMutant{"acquire_for_full", "an acquire fence before data_tail is written",
                user<AcquireForFull>, false, true},
+    RingMutant{"store_store_for_full", "a store-store fence before data_tail is written",
+               user<StoreStoreForFull>, false, true},
     RingMutant{"tail_first", "data_tail written before the batch is read", user<TailFirst>, true,
                true},
     RingMutant{"tail_each_unfenced", "data_tail written after each record, without a fence",
