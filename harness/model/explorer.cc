@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <memory>
@@ -260,7 +261,9 @@ Result explore(const Program& program, const ExploreOptions& options) {
 
 Result explore_for_shortest(const Program& program, const ExploreOptions& options) {
   Result result = explore(program, options);
+  constexpr double kSecondsToShorten = 10;
   ExploreOptions shorter = options;
+  shorter.bounds.seconds = std::min(options.bounds.seconds, kSecondsToShorten);
   std::optional<Trace> shortest = result.violation;
   for (std::optional<Trace> found = shortest; found;) {
     shorter.bounds.events = found->execution_events - 1;

@@ -55,19 +55,19 @@ std::string quoted(const std::string& text) {
 
 std::string trace_table(const Trace& trace, bool with_lines) {
   std::vector<std::vector<std::string>> rows;
-  std::vector<std::size_t> widths;
-  for (const std::string& thread : trace.threads) widths.push_back(thread.size());
+  std::vector<std::size_t> widths(trace.threads.size(), 0);  // 0: it takes no part
   for (const TraceEvent& event : trace.events) {
     const std::string cell =
         fmt::format("{}{} [{}]", access(event), relations(event), place(event.where, with_lines));
-    widths[event.thread] = std::max(widths[event.thread], cell.size());
+    std::size_t& width = widths[event.thread];
+    width = std::max({width, cell.size(), trace.threads[event.thread].size()});
     rows.emplace_back(trace.threads.size())[event.thread] = cell;
   }
   std::string text;
   const auto add_row = [&](const std::string& number, const std::vector<std::string>& cells) {
     std::string line = fmt::format("{:>4}", number);
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      line += fmt::format("  {:{}}", cells[i], widths[i]);
+      if (widths[i] != 0) line += fmt::format("  {:{}}", cells[i], widths[i]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
