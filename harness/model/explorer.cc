@@ -96,8 +96,7 @@ class Explorer {
 
   // Now and then.
   void look_around() {
-    constexpr std::size_t kBytesForState = 48;  // of the set, bucket and node
-    std::size_t bytes = seen_.size() * kBytesForState;
+    std::size_t bytes = seen_.bytes();
     for (const auto& tree : trees_) bytes += tree->bytes();
     const Bounds& bounds = options_.bounds;
     result_.seconds = elapsed();
@@ -127,12 +126,19 @@ class Explorer {
       if (over()) return;
     }
     if (!sc_consistent(x)) return;
-    if (!seen_.insert(options_.merge ? future_key(x) : x.key).second) {
+    if (!seen_.insert(key_of(x))) {
       if (options_.merge) ++result_.merged;
       return;
     }
     ++result_.states;
     if (within_bounds(x)) branch(std::move(x));
+  }
+
+  // The beginning is a graph without facts; in the set, zeros are nothing.
+  GraphKey key_of(const Execution& x) const {
+    GraphKey key = options_.merge ? future_key(x) : x.key;
+    if (key == GraphKey{}) key.low = 1;
+    return key;
   }
 
   // A step that does not read. False if that was all there is to see of this execution.
@@ -160,7 +166,7 @@ class Explorer {
         violate(x, {step.message, thread, step.where});
         return false;
       case Kind::Block:
-        if (sc_consistent(x) && seen_.insert(x.key).second) ++result_.blocked;
+        if (sc_consistent(x) && seen_.insert(key_of(x))) ++result_.blocked;
         return false;
       default:
         return false;
@@ -196,10 +202,19 @@ class Explorer {
     const Choice last = choices.back();
     choices.pop_back();
     for (const Choice& choice : choices) {
-      take(Execution{x}, choice);
+      if (!leads_to_seen(x, choice)) take(Execution{x}, choice);
       if (over()) return;
     }
     take(std::move(x), last);
+  }
+
+  // Spares most of the copies that would be made for nothing.
+  bool leads_to_seen(const Execution& x, const Choice& choice) {
+    if (options_.merge) return false;
+    const ThreadTree::Node& node =
+        trees_[choice.thread]->next(*x.threads[choice.thread].node, x.events[choice.from].written);
+    const auto key = x.key_after_read(choice.thread, choice.from, node);
+    return key && seen_.contains(*key);
   }
 
   void take(Execution x, const Choice& choice) {

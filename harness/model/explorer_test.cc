@@ -183,6 +183,25 @@ TEST(Explorer, SaysWhichBoundWasReached) {
   EXPECT_FALSE(result.proved());
 }
 
+TEST(Explorer, EndsWhenAskedTo) {
+  const std::atomic<bool> stop{true};
+  ExploreOptions options;
+  options.stop = &stop;
+  const Result result = explore(message_passing(kRelease, kAcquire, false), options);
+  EXPECT_EQ(result.bound, "interrupted");
+  EXPECT_FALSE(result.proved());
+}
+
+// Merging knows nothing of the order between the fences of several threads.
+TEST(Explorer, DoesNotMergeWhereTwoThreadsHaveFullFences) {
+  ExploreOptions options;
+  options.merge = true;
+  const Result result = explore(store_buffering(std::memory_order_seq_cst), options);
+  EXPECT_EQ(result.merged, 0u);
+  EXPECT_EQ(result.executions, 3u);
+  EXPECT_LT(explore(store_buffering(std::memory_order_acq_rel), options).executions, 4u);
+}
+
 TEST(Explorer, AnEndlessThreadIsAnErrorThatSaysSo) {
   Program program;
   const Var x = program.var("x");

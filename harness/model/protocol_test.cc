@@ -29,6 +29,15 @@ TEST(Protocol, HasAsManyExecutionsAsGenMcCounts) {
   }
 }
 
+TEST(Protocol, HasAsManyExecutionsAsGenMcCountsWithFourDrains) {
+  Protocol options;
+  options.polls = 4;
+  options.records = 6;
+  EXPECT_EQ(explore(protocol(options)).executions, 2010u);
+  options.records = 8;
+  EXPECT_EQ(explore(protocol(options)).executions, 7305u);
+}
+
 // The smallest N at which it fails, for records of 1 word, of 2 and 1, of 3, 2 and 1 words in turn;
 // 0: it does not.
 using Smallest = std::array<unsigned, 3>;
@@ -89,6 +98,42 @@ TEST_P(Verdicts, AreThoseOfOtherCheckers) {
 
 INSTANTIATE_TEST_SUITE_P(WithAndWithoutMerging, Verdicts, testing::Bool(),
                          [](const auto& merge) { return merge.param ? "Merged" : "Each"; });
+
+std::string violated(const ProtocolMutant& mutant, Protocol::Form form) {
+  Protocol options;
+  options.form = form;
+  options.records = options.polls = 3;
+  options.lengths = {3, 2, 1};
+  mutant.change(options);
+  const Result result = explore(protocol(options));
+  EXPECT_EQ(result.bound, "");
+  return result.violation ? result.violation->cause.what : "";
+}
+
+TEST(Protocol, FailsAsEachMutantSays) {
+  for (const ProtocolMutant& mutant : protocol_mutants()) {
+    EXPECT_EQ(violated(mutant, Protocol::Form::A) != "", mutant.fails_in_a) << mutant.name;
+    EXPECT_EQ(violated(mutant, Protocol::Form::B) != "", mutant.fails_in_b) << mutant.name;
+  }
+}
+
+// Its acquire fence was missing from 2021 to 2026; to commit once a drain changed nothing.
+TEST(Aya, FailsAsItWasAndHoldsAsItIs) {
+  const ProtocolMutant& until_2026 = *find_protocol_mutant("aya_until_2026");
+  EXPECT_EQ(violated(until_2026, Protocol::Form::A), "a word differs from what was written there");
+  EXPECT_EQ(violated(until_2026, Protocol::Form::B), kDataRace);
+  for (const auto form : {Protocol::Form::A, Protocol::Form::B}) {
+    EXPECT_EQ(violated(*find_protocol_mutant("tail_after_each_record"), form), "");
+    EXPECT_EQ(violated({"as it is", "", [](Protocol&) {}, false, false}, form), "");
+  }
+}
+
+// With the header read once, whatever overwrites it is no harm; read twice, it is.
+TEST(Protocol, ReadsPastDataHeadIfAHeaderIsReadTwice) {
+  EXPECT_EQ(violated(*find_protocol_mutant("oversize"), Protocol::Form::A), "");
+  EXPECT_EQ(violated(*find_protocol_mutant("header_read_twice"), Protocol::Form::A),
+            "a record is taken to end past data_head");
+}
 
 TEST(Protocol, MergingLeavesFewStatesOfMany) {
   const Result each = explored({}, 6, false);
