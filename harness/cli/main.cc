@@ -11,6 +11,10 @@
 #include <string>
 #include <system_error>
 
+#include "harness/cli/check_command.h"
+#include "harness/cli/check_options.h"
+#include "harness/cli/check_report.h"
+#include "harness/cli/check_run.h"
 #include "harness/cli/grouped.h"
 #include "harness/cli/live_options.h"
 #include "harness/cli/live_report.h"
@@ -19,6 +23,7 @@
 #include "harness/cli/sim_report.h"
 #include "harness/cli/sim_run.h"
 #include "harness/cli/simulated_run.h"
+#include "harness/model/fences.h"
 #include "perfring/os/syscalls.h"
 
 namespace perfring::cli {
@@ -28,6 +33,7 @@ namespace {
 constexpr int kHolds = 0;
 constexpr int kViolated = 1;
 constexpr int kUsageOrEnvironment = 2;
+constexpr int kNotProved = 3;  // by `check`, which reached a bound
 
 std::atomic<bool> stop_requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
@@ -120,11 +126,14 @@ int fail(const std::string& message) {
 }
 
 // Writes the verdict to stdout and returns the exit code, which tells whether it got there.
-int deliver(const std::string& verdict, bool holds) {
+int deliver(const std::string& verdict, int code) {
   if (std::fputs(verdict.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
     return fail("the verdict cannot be written: " + std::generic_category().message(errno));
   }
-  return holds ? kHolds : kViolated;
+  return code;
+}
+int deliver(const std::string& verdict, bool holds) {
+  return deliver(verdict, holds ? kHolds : kViolated);
 }
 
 // A line that each next one replaces, on a terminal.
@@ -185,6 +194,37 @@ int sim(const SimOptions& options) {
                  !outcome.outcome.found);
 }
 
+int code_of(Verdict verdict) {
+  return verdict == Verdict::Holds ? kHolds : verdict == Verdict::Violated ? kViolated : kNotProved;
+}
+
+int check_litmus(const CheckOptions& options, const ProgressLine& line, const OnProgress& show) {
+  const auto programs = run_litmus_file(options.litmus, options.bounds, stop_requested, show);
+  line.clear();
+  if (!programs) return fail(programs.error());
+  return deliver(options.json ? litmus_json(*programs) : litmus_table(*programs),
+                 code_of(verdict_of(*programs)));
+}
+
+int check(const CheckOptions& options) {
+  if (options.list) return deliver(options.json ? check_list_json() : check_list(), true);
+  if (options.fences) return deliver(model::fences_table(), true);
+  const ProgressLine line;
+  stop_on_signals();
+  const OnProgress show = [&line](const std::string& text) { line.show(text); };
+  if (!options.litmus.empty()) return check_litmus(options, line, show);
+  const auto plan = plan_of(options);
+  if (!plan) return fail(plan.error());
+  const std::vector<CheckedCase> cases = run_check(*plan, stop_requested, show);
+  line.clear();
+  const int code = deliver(options.json ? check_json(*plan, cases) : check_table(*plan, cases),
+                           code_of(verdict_of(cases)));
+  const model::Trace* const violation = violation_of(cases);
+  if (plan->svg.empty() || violation == nullptr) return code;
+  const auto drawn = write_svg(*violation, plan->svg);
+  return drawn ? code : fail(drawn.error());
+}
+
 int run(int argc, char** argv) {
   CLI::App app{
       "Drains the perf rings of this machine's kernel, on every CPU, while a BPF program fills\n"
@@ -196,12 +236,15 @@ int run(int argc, char** argv) {
   add_live_options(app, options);
   SimOptions sim_options;
   const CLI::App& sim_command = add_sim_command(app, sim_options);
+  CheckOptions check_options;
+  const CLI::App& check_command = add_check_command(app, check_options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
     return fail(std::string{error.what()} + "\nRun with --help for what is accepted.");
   }
+  if (check_command.parsed()) return check(check_options);
   return sim_command.parsed() ? sim(sim_options) : live(options, argc == 1);
 }
 

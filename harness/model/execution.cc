@@ -7,16 +7,21 @@
 namespace perfring::model {
 namespace {
 
+std::uint64_t name(std::size_t thread, std::uint16_t index) {
+  return std::uint64_t{thread} << 16 | index;
+}
 std::uint64_t name(const Event& event, EventId id) {
-  return event.is_initial() ? 0x100'0000 | id : std::uint64_t{event.thread} << 16 | event.index;
+  return event.is_initial() ? 0x100'0000 | id : name(event.thread, event.index);
 }
 
 enum class Fact : std::uint8_t { ReadsFrom, Follows };
 
-GraphKey fact(const Execution& x, Fact kind, EventId a, EventId b) {
-  const std::uint64_t both = name(x.events[a], a) << 32 | name(x.events[b], b);
-  const std::uint64_t low = mix(both * 2 + static_cast<std::uint64_t>(kind));
+GraphKey fact(Fact kind, std::uint64_t a, std::uint64_t b) {
+  const std::uint64_t low = mix((a << 32 | b) * 2 + static_cast<std::uint64_t>(kind));
   return {low, mix(low + 0x9e37'79b9'7f4a'7c15)};
+}
+GraphKey fact(const Execution& x, Fact kind, EventId a, EventId b) {
+  return fact(kind, name(x.events[a], a), name(x.events[b], b));
 }
 
 void add(GraphKey& key, const GraphKey& fact) {
@@ -45,8 +50,9 @@ Event& append(Execution& x, std::size_t thread) {
 
 // Conflicting accesses, one of them not atomic, that are not ordered.
 void find_race(Execution& x, const Event& event, EventId id) {
-  if (event.order == Order::NonAtomic) x.has_plain = true;
-  if (!x.has_plain || x.race.first != kNone) return;
+  const std::uint64_t location = std::uint64_t{1} << event.location % 64;
+  if (event.order == Order::NonAtomic) x.plain_locations |= location;
+  if ((x.plain_locations & location) == 0 || x.race.first != kNone) return;
   const Clock& known = event.clock;
   for (EventId i = 0; i < id; ++i) {
     const Event& other = x.events[i];
@@ -98,11 +104,38 @@ Execution::Execution(const Execution& other)
       threads{other.threads},
       race{other.race},
       key{other.key},
-      has_plain{other.has_plain},
+      plain_locations{other.plain_locations},
       sc_threads{other.sc_threads} {
   constexpr std::size_t kRoom = 16;
   events.reserve(other.events.size() + kRoom);
   events = other.events;
+}
+
+std::optional<GraphKey> Execution::key_after_read(std::size_t thread, EventId from,
+                                                  const ThreadTree::Node& node) const {
+  if (threads[thread].next().kind != Step::Kind::Read || node.jump != nullptr) return std::nullopt;
+  std::uint16_t index = threads[thread].events;
+  GraphKey after = key;
+  add(after, fact(Fact::ReadsFrom, name(thread, ++index), name(events[from], from)));
+  for (std::size_t i = 0; i < node.steps.size(); ++i) {
+    const Step& step = node.steps[i];
+    if (step.kind == Step::Kind::End) break;
+    if (step.reads() && step.order != Order::NonAtomic) break;
+    ++index;
+    if (step.kind == Step::Kind::Fence) continue;
+    if (step.kind != Step::Kind::Write) return std::nullopt;
+    // It comes last if nobody else writes there.
+    const EventId last = latest[step.location];
+    if (!events[last].is_initial() && events[last].thread != thread) return std::nullopt;
+    std::uint64_t before = name(events[last], last);
+    for (std::size_t j = 0; j < i; ++j) {
+      const bool same =
+          node.steps[j].kind == Step::Kind::Write && node.steps[j].location == step.location;
+      if (same) before = name(thread, static_cast<std::uint16_t>(index - (i - j)));
+    }
+    add(after, fact(Fact::Follows, name(thread, index), before));
+  }
+  return after;
 }
 
 void Execution::fence(std::size_t thread) {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "harness/model/program.h"
@@ -97,7 +98,8 @@ class Execution {
   std::vector<Thread> threads;
   Race race;  // the first one met
   GraphKey key;
-  bool has_plain = false;       // accesses that are not atomic
+  // With accesses that are not atomic: a bit for each location, modulo 64.
+  std::uint64_t plain_locations = 0;
   std::uint8_t sc_threads = 0;  // those with sequentially consistent fences, a bit each
 
   bool knows(const Clock& clock, EventId write) const {
@@ -108,6 +110,11 @@ class Execution {
     }
     return false;
   }
+
+  // The key once the thread has read this and gone on with `node` to its next read, where that can
+  // be told without doing it.
+  std::optional<GraphKey> key_after_read(std::size_t thread, EventId from,
+                                         const ThreadTree::Node& node) const;
 
   // The next event of a thread; its step stays where it is.
   void fence(std::size_t thread);

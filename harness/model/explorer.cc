@@ -1,5 +1,9 @@
 #include "harness/model/explorer.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -13,6 +17,9 @@ namespace perfring::model {
 namespace {
 
 using Kind = Step::Kind;
+
+// What sequentially consistent fences order between threads is in the graph, and in no state.
+struct CannotMerge {};
 
 class Explorer {
  public:
@@ -57,10 +64,13 @@ class Explorer {
     }
   }
 
-  void violate(const Execution& x, std::string what) {
-    if (x.events.size() > options_.bounds.events) return;
+  void violate(const Execution& x, const Cause& cause) {
+    if (x.events.size() > options_.bounds.events || !sc_consistent(x)) return;
     ++result_.violations;
-    if (!result_.violation) result_.violation = Violation{std::move(what), x};
+    if (result_.violation && !options_.on_violation) return;
+    const Trace trace = trace_of(program_, x, cause);
+    if (options_.on_violation) options_.on_violation(trace);
+    if (!result_.violation) result_.violation = trace;
   }
 
   void stop(std::string bound) {
@@ -70,19 +80,34 @@ class Explorer {
 
   bool within_bounds(const Execution& x) {
     const Bounds& bounds = options_.bounds;
-    constexpr std::size_t kBytesForState = 48;  // of the set, bucket and node
-    if (x.events.size() > bounds.events) {      // but others may be shorter
-      result_.bound = "more than " + std::to_string(bounds.events) + " events";
+    if (x.events.size() > bounds.events) {  // but others may be shorter
+      result_.bound = fmt::format("more than {} events in an execution", bounds.events);
       return false;
     }
     if (result_.executions >= bounds.executions) {
-      stop("more than " + std::to_string(bounds.executions) + " executions");
-    } else if (seen_.size() * kBytesForState > bounds.memory_bytes) {
-      stop("more than " + std::to_string(bounds.memory_bytes) + " bytes for the states seen");
-    } else if (seen_.size() % 1024 == 0 && elapsed() > bounds.seconds) {
-      stop("more than " + std::to_string(bounds.seconds) + " seconds");
+      stop(fmt::format("more than {} executions", bounds.executions));
+    } else if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
+      stop("interrupted");
+    } else if (result_.states % 256 == 0) {
+      look_around();
     }
     return !stopped_;
+  }
+
+  // Now and then.
+  void look_around() {
+    std::size_t bytes = seen_.bytes();
+    for (const auto& tree : trees_) bytes += tree->bytes();
+    const Bounds& bounds = options_.bounds;
+    result_.seconds = elapsed();
+    if (bytes > bounds.memory_bytes) {
+      stop(fmt::format("more than {} MiB for the states seen", bounds.memory_bytes >> 20));
+    } else if (result_.seconds > bounds.seconds) {
+      stop(fmt::format("more than {} seconds", bounds.seconds));
+    } else if (options_.on_progress && result_.seconds >= shown_ + 1) {
+      shown_ = result_.seconds;
+      options_.on_progress(result_);
+    }
   }
 
   // Does what branches into nothing, until every thread reads next or has ended.
@@ -101,9 +126,19 @@ class Explorer {
       if (over()) return;
     }
     if (!sc_consistent(x)) return;
-    if (!seen_.insert(options_.merge ? future_key(x) : x.key).second) return;
+    if (!seen_.insert(key_of(x))) {
+      if (options_.merge) ++result_.merged;
+      return;
+    }
     ++result_.states;
     if (within_bounds(x)) branch(std::move(x));
+  }
+
+  // The beginning is a graph without facts; in the set, zeros are nothing.
+  GraphKey key_of(const Execution& x) const {
+    GraphKey key = options_.merge ? future_key(x) : x.key;
+    if (key == GraphKey{}) key.low = 1;
+    return key;
   }
 
   // A step that does not read. False if that was all there is to see of this execution.
@@ -111,6 +146,9 @@ class Explorer {
     switch (step.kind) {
       case Kind::Fence:
         x.fence(thread);
+        if (options_.merge && !x.threads[thread].is_finally && std::popcount(x.sc_threads) > 1) {
+          throw CannotMerge{};
+        }
         break;
       case Kind::Write: {
         const std::vector<EventId> after = places(x, thread);
@@ -125,10 +163,10 @@ class Explorer {
         break;
       }
       case Kind::Fail:
-        violate(x, step.message);
+        violate(x, {step.message, thread, step.where});
         return false;
       case Kind::Block:
-        ++result_.blocked;
+        if (sc_consistent(x) && seen_.insert(key_of(x))) ++result_.blocked;
         return false;
       default:
         return false;
@@ -144,7 +182,8 @@ class Explorer {
 
   bool no_race(const Execution& x) {
     if (x.race.first == kNone) return true;
-    violate(x, "data race");
+    const Event& second = x.events[x.race.second];
+    violate(x, {kDataRace, second.thread, second.step->where});
     return false;
   }
 
@@ -163,10 +202,19 @@ class Explorer {
     const Choice last = choices.back();
     choices.pop_back();
     for (const Choice& choice : choices) {
-      take(Execution{x}, choice);
+      if (!leads_to_seen(x, choice)) take(Execution{x}, choice);
       if (over()) return;
     }
     take(std::move(x), last);
+  }
+
+  // Spares most of the copies that would be made for nothing.
+  bool leads_to_seen(const Execution& x, const Choice& choice) {
+    if (options_.merge) return false;
+    const ThreadTree::Node& node =
+        trees_[choice.thread]->next(*x.threads[choice.thread].node, x.events[choice.from].written);
+    const auto key = x.key_after_read(choice.thread, choice.from, node);
+    return key && seen_.contains(*key);
   }
 
   void take(Execution x, const Choice& choice) {
@@ -210,25 +258,35 @@ class Explorer {
   std::vector<std::unique_ptr<ThreadTree>> trees_;
   SeenStates seen_;
   bool stopped_ = false;
+  double shown_ = 0;  // seconds, when progress last was
   Result result_;
 };
 
 }  // namespace
 
 Result explore(const Program& program, const ExploreOptions& options) {
-  return Explorer{program, options}.run();
+  try {
+    return Explorer{program, options}.run();
+  } catch (const CannotMerge&) {
+    ExploreOptions unmerged = options;
+    unmerged.merge = false;
+    return Explorer{program, unmerged}.run();
+  }
 }
 
 Result explore_for_shortest(const Program& program, const ExploreOptions& options) {
-  Result shortest = explore(program, options);
+  Result result = explore(program, options);
+  constexpr double kSecondsToShorten = 10;
   ExploreOptions shorter = options;
-  while (shortest.violation) {
-    shorter.bounds.events = shortest.violation->execution.events.size() - 1;
-    Result result = explore(program, shorter);
-    if (!result.violation) break;
-    shortest = std::move(result);
+  shorter.bounds.seconds = std::min(options.bounds.seconds, kSecondsToShorten);
+  std::optional<Trace> shortest = result.violation;
+  for (std::optional<Trace> found = shortest; found;) {
+    shorter.bounds.events = found->execution_events - 1;
+    found = explore(program, shorter).violation;
+    if (found && found->events.size() < shortest->events.size()) shortest = found;
   }
-  return shortest;
+  result.violation = std::move(shortest);
+  return result;
 }
 
 }  // namespace perfring::model

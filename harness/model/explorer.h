@@ -7,6 +7,7 @@
 // each thread that reads next, and each write that it may read from, is a branch. The same graph
 // is reached along many branches, so a set of the graphs seen cuts all but the first.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,6 +16,7 @@
 
 #include "harness/model/execution.h"
 #include "harness/model/program.h"
+#include "harness/model/trace.h"
 
 namespace perfring::model {
 
@@ -22,41 +24,44 @@ struct Bounds {
   std::size_t events = 2'000;  // of one execution
   std::size_t steps = 10'000;  // of one run of a thread
   std::uint64_t executions = 100'000'000;
-  std::uint64_t memory_bytes = std::uint64_t{8} << 30;  // of the set of states seen
+  // Of what is remembered: states, threads' steps.
+  std::uint64_t memory_bytes = std::uint64_t{8} << 30;
   double seconds = 600;
-};
-
-struct ExploreOptions {
-  Bounds bounds;
-  // Believe the program's checkpoints, and merge states from which the same can follow.
-  bool merge = false;
-  // Called for each complete execution (each class of them, if merged).
-  std::function<void(const Execution&)> on_execution = {};
-  // Go on after a violation (to find each).
-  bool all = false;
-};
-
-struct Violation {
-  std::string what;
-  Execution execution;
 };
 
 struct Result {
   std::uint64_t executions = 0;  // complete; of merged ones, one for each class
   std::uint64_t blocked = 0;     // in which an assumption does not hold
+  std::uint64_t merged = 0;      // states from which the same follows as from an earlier one
   std::uint64_t states = 0;
   std::uint64_t violations = 0;
   double seconds = 0;
-  std::optional<Violation> violation;  // the first, or the shortest: see check()
-  std::string bound;                   // which was reached, if any
+  std::optional<Trace> violation;  // the first
+  std::string bound;               // which was reached, if any
 
   bool proved() const { return !violation && bound.empty(); }
+};
+
+struct ExploreOptions {
+  Bounds bounds;
+  // Believe the program's checkpoints, and merge states from which the same can follow. Does
+  // nothing where two threads have sequentially consistent fences.
+  bool merge = false;
+  // Go on after a violation, to find each.
+  bool all = false;
+  // Ends the exploration, as a bound does.
+  const std::atomic<bool>* stop = nullptr;
+  // Called for each complete execution (each class of them, if merged).
+  std::function<void(const Execution&)> on_execution = {};
+  std::function<void(const Trace&)> on_violation = {};
+  std::function<void(const Result&)> on_progress = {};  // about every second
 };
 
 // Throws UsageError if the program does what is not supported.
 Result explore(const Program& program, const ExploreOptions& options = {});
 
-// The same until nothing is violated or the shortest violation is found.
+// The same, and if something is violated, the shortest violation that shorter and shorter bounds
+// still allow.
 Result explore_for_shortest(const Program& program, const ExploreOptions& options = {});
 
 }  // namespace perfring::model

@@ -44,7 +44,7 @@ Program message_passing(std::memory_order store, std::memory_order load, bool pl
 
 std::string verdict(const Program& program) {
   const Result result = explore(program);
-  return result.violation ? result.violation->what : "holds";
+  return result.violation ? result.violation->cause.what : "holds";
 }
 
 TEST(Explorer, MessagePassingNeedsBothSides) {
@@ -151,6 +151,26 @@ TEST(Explorer, AnAssumptionEndsAnExecution) {
   EXPECT_EQ(result.blocked, 1u);
 }
 
+// The race would be in an execution that sequentially consistent fences forbid.
+TEST(Explorer, WhatFencesForbidIsNoViolation) {
+  const auto program = [](std::memory_order order) {
+    Program p;
+    const Var x = p.var("x");
+    const Var y = p.var("y");
+    const Var data = p.var("data");
+    const auto thread = [=](Var mine, Var other) {
+      mine.store(1, kRelaxed);
+      fence(order);
+      if (other.load(kRelaxed) == 0) data.write(1);
+    };
+    p.threads.emplace_back([=] { thread(x, y); });
+    p.threads.emplace_back([=] { thread(y, x); });
+    return p;
+  };
+  EXPECT_EQ(verdict(program(std::memory_order_seq_cst)), "holds");
+  EXPECT_EQ(verdict(program(std::memory_order_acq_rel)), "data race");
+}
+
 TEST(Explorer, SaysWhichBoundWasReached) {
   Program program = message_passing(kRelease, kAcquire, false);
   ExploreOptions options;
@@ -159,8 +179,27 @@ TEST(Explorer, SaysWhichBoundWasReached) {
   options = {};
   options.bounds.events = 4;
   const Result result = explore(program, options);
-  EXPECT_EQ(result.bound, "more than 4 events");
+  EXPECT_EQ(result.bound, "more than 4 events in an execution");
   EXPECT_FALSE(result.proved());
+}
+
+TEST(Explorer, EndsWhenAskedTo) {
+  const std::atomic<bool> stop{true};
+  ExploreOptions options;
+  options.stop = &stop;
+  const Result result = explore(message_passing(kRelease, kAcquire, false), options);
+  EXPECT_EQ(result.bound, "interrupted");
+  EXPECT_FALSE(result.proved());
+}
+
+// Merging knows nothing of the order between the fences of several threads.
+TEST(Explorer, DoesNotMergeWhereTwoThreadsHaveFullFences) {
+  ExploreOptions options;
+  options.merge = true;
+  const Result result = explore(store_buffering(std::memory_order_seq_cst), options);
+  EXPECT_EQ(result.merged, 0u);
+  EXPECT_EQ(result.executions, 3u);
+  EXPECT_LT(explore(store_buffering(std::memory_order_acq_rel), options).executions, 4u);
 }
 
 TEST(Explorer, AnEndlessThreadIsAnErrorThatSaysSo) {
@@ -185,8 +224,8 @@ TEST(Explorer, TheShortestViolationIsFound) {
   const Result first = explore(program);
   const Result shortest = explore_for_shortest(program);
   ASSERT_TRUE(first.violation && shortest.violation);
-  EXPECT_LE(shortest.violation->execution.events.size(), first.violation->execution.events.size());
-  EXPECT_EQ(shortest.violation->what, "seven");
+  EXPECT_LE(shortest.violation->events.size(), first.violation->events.size());
+  EXPECT_EQ(shortest.violation->cause.what, "seven");
 }
 
 TEST(Explorer, FinallyRunsLastAndKnowsEverything) {

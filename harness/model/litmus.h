@@ -32,13 +32,15 @@ struct Litmus {
 struct LitmusVerdict {
   std::set<Outcome> outcomes;
   Result result;
+  bool counted = false;                  // the number of executions was known, and compared
   std::vector<std::string> differences;  // none: as it should be
 };
 
-// Throws UsageError, which names the program and what is wrong with it.
+// Throws UsageError, which names the program, the field and what is wrong with it.
 std::vector<Litmus> read_litmus(std::istream& file);
 
-LitmusVerdict run_litmus(const Litmus& litmus, const Bounds& bounds = {});
+// Not to be merged: that forgets the registers of threads that have ended.
+LitmusVerdict run_litmus(const Litmus& litmus, ExploreOptions options = {});
 
 }  // namespace perfring::model
 

@@ -47,32 +47,43 @@ TEST(Litmus, WhatIsExpectedWronglyIsADifference) {
   EXPECT_EQ(with(R"("race": false, "allowed": [{"0:a": 1, "1:b": 2}])").size(), 5u);
 }
 
-TEST(Litmus, AnErrorNamesTheProgram) {
-  const auto error = [](const std::string& text) -> std::string {
-    std::istringstream file{text};
-    try {
-      read_litmus(file);
-    } catch (const UsageError& usage) {
-      return usage.what();
-    }
-    return "";
-  };
-  EXPECT_NE(error("{").find("not a file of litmus tests"), std::string::npos);
-  const std::string head = R"([{"name": "X", "race": true, "observed": [], "locations": {"x": 0},)";
-  EXPECT_NE(error(head + R"("ops": [[["Q", "x"]]]}])").find("program X: unknown operation 'Q'"),
-            std::string::npos);
-  EXPECT_NE(error(head + R"("ops": [[["W", "y", 1, "rlx"]]]}])").find("unknown location \"y\""),
-            std::string::npos);
-  EXPECT_NE(error(head + R"("ops": [[["W", "x", 1, "odd"]]]}])").find("unknown order 'odd'"),
-            std::string::npos);
+std::string error(const std::string& text) {
+  std::istringstream file{text};
+  try {
+    read_litmus(file);
+  } catch (const UsageError& usage) {
+    return usage.what();
+  }
+  return "";
 }
 
-TEST(Litmus, ASequentiallyConsistentAccessIsRefused) {
-  std::istringstream file{
-      R"([{"name": "X", "race": false, "observed": [], "allowed": [], "locations": {"x": "atomic"},
-           "ops": [[["W", "x", 1, "sc"]]]}])"};
-  const std::vector<Litmus> all = read_litmus(file);
-  EXPECT_THROW(run_litmus(all.at(0)), UsageError);
+TEST(Litmus, AnErrorNamesTheProgramAndTheField) {
+  const std::string head = R"([{"name": "X", "race": true, "observed": [], "locations": {"x": 0})";
+  const auto with = [&](const std::string& rest) { return error(head + rest + "}]"); };
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {error("{"), "not JSON"},
+      {error("{}"), "not a list of litmus tests"},
+      {error("[1]"), "program number 1: field 'name' is missing"},
+      {error(R"([{"name": "X"}])"), "program X: field 'race' is missing"},
+      {error(R"([{"name": "X", "race": 3}])"), "program X: field 'race'"},
+      {with(""), "program X: field 'ops' is missing"},
+      {with(R"(, "ops": [])"), "field 'ops': 0 threads; from 1 to 4"},
+      {with(R"(, "ops": [[["Q", "x"]]])"), "field 'ops', thread 0: unknown operation 'Q'"},
+      {with(R"(, "ops": [[], [["W", "y", 1, "rlx"]]])"), "thread 1: unknown location \"y\""},
+      {with(R"(, "ops": [[["W", "x", 1, "odd"]]])"), "unknown order 'odd'"},
+      {with(R"(, "ops": [[["W", "x", 1, "acq"]]])"), "W has no order 'acq': na rlx rel"},
+      {with(R"(, "ops": [[["F", "rlx"]]])"), "F has no order 'rlx'"},
+      {with(R"(, "ops": [[["W", "x"]]])"), "operation [\"W\",\"x\"]"},
+      {with(R"(, "ops": [[["W", "x", 1, "sc"]]])"), "sequentially consistent access"},
+      {error(
+           R"([{"name": "X", "race": false, "observed": ["5:r0"], "locations": {}, "ops": [[]]}])"),
+       "field 'observed': '5:r0'"},
+      {error(R"([{"name": "X", "race": false, "observed": [], "locations": {}, "ops": [[]]}])"),
+       "field 'allowed' is missing"},
+  };
+  for (const auto& [said, expected] : cases) {
+    EXPECT_NE(said.find(expected), std::string::npos) << said << "\nand not: " << expected;
+  }
 }
 
 }  // namespace

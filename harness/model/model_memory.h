@@ -44,6 +44,7 @@ class ModelRing {
   perf_event_mmap_page& page() { return page_; }
   const perf_event_mmap_page& page() const { return page_; }
   std::byte* data() { return reinterpret_cast<std::byte*>(data_.data()); }
+  const std::byte* begin() const { return reinterpret_cast<const std::byte*>(data_.data()); }
   std::size_t size() const { return data_.size() * sizeof(std::uint64_t); }
   bool atomic_words() const { return atomic_words_; }
 
@@ -67,10 +68,8 @@ class ModelRing {
 
  private:
   const Var& at(const std::byte* address) const {
-    const auto offset =
-        static_cast<std::size_t>(address - reinterpret_cast<const std::byte*>(data_.data()));
-    check(offset % kWordBytes == 0 && offset < data_.size() * sizeof(std::uint64_t),
-          "in_ring: an access outside the ring");
+    const auto offset = static_cast<std::size_t>(address - begin());
+    check(offset % kWordBytes == 0 && offset < size(), "in_ring: an access outside the ring");
     return words_[offset / kWordBytes % words_.size()];
   }
 

@@ -67,7 +67,8 @@ struct Program {
   std::string name;
   std::vector<Location> locations;
   std::vector<std::function<void()>> threads;
-  std::function<void()> finally;  // after all threads have ended
+  std::vector<std::string> thread_names;  // for reports; those without are numbered
+  std::function<void()> finally;          // after all threads have ended
 
   Var var(std::string var_name, std::uint64_t initial = 0) {
     locations.push_back({std::move(var_name), initial});

@@ -41,7 +41,8 @@ struct Shared {
     const std::uint64_t value =
         atomic_words() ? word(position).load(std::memory_order_relaxed) : word(position).read();
     constexpr std::uint64_t kPosition = (std::uint64_t{1} << kLengthAt) - 1;
-    check((value & kPosition) == position + 1, "a word differs from what was written there");
+    check(options.oversize || (value & kPosition) == position + 1,
+          "a word differs from what was written there");
     return value >> kLengthAt;
   }
 };
@@ -76,6 +77,14 @@ bool has_space(const Shared& shared, std::uint64_t used, std::uint64_t need) {
   return used + need <= kWords - 1;
 }
 
+void write_record(const Shared& shared, std::uint64_t position, std::uint64_t length,
+                  bool oversize) {
+  for (std::uint64_t i = 0; i < length; ++i) shared.write(position + i, i == 0 ? length : 0);
+  for (std::uint64_t i = length; oversize && i < kWords; ++i) {
+    shared.write(position + i, 2 * kWords);
+  }
+}
+
 void produce(const Shared& shared) {
   const Protocol& options = shared.options;
   const auto tail_order =
@@ -83,13 +92,15 @@ void produce(const Shared& shared) {
   std::uint64_t head = 0;
   for (unsigned record = 0; record < options.records; ++record) {
     checkpoint({record, head});
+    const bool oversize = options.oversize && record + 1 == options.records;
     const std::uint64_t need = shared.length(record);
     const std::uint64_t tail = shared.tail.load(tail_order);  // A
     if (!has_space(shared, shared.distance(tail, head), need)) continue;
-    for (std::uint64_t i = 0; i < need; ++i) shared.write(head + i, i == 0 ? need : 0);
-    head += need;
+    if (!options.head_first) write_record(shared, head, need, oversize);
     barrier(options.before_head_store);  // B
-    shared.head.store(shared.stored(head), std::memory_order_relaxed);
+    shared.head.store(shared.stored(head + need), std::memory_order_relaxed);
+    if (options.head_first) write_record(shared, head, need, oversize);
+    head += need;
   }
   shared.written.write(head);
 }
@@ -109,12 +120,17 @@ void drain(const Shared& shared, std::uint64_t& tail) {
   };
   if (options.commit == Commit::BeforeBatch) commit(tail + left);
   while (left != 0) {
-    const std::uint64_t length = shared.read(tail);
-    check(length != 0 && length <= left, "a record's length is not what was written");
+    std::uint64_t length = shared.read(tail);
+    const bool believable = length != 0 && length <= left;
+    check(options.oversize || believable, "a record's length is not what was written");
+    if (!believable) length = left;
+    if (options.header_read_twice) length = shared.read(tail);
+    check(length != 0 && length <= left, "a record is taken to end past data_head");
     if (options.commit == Commit::AfterEachHeader) commit(tail + length);
     for (std::uint64_t i = 1; i < length; ++i) shared.read(tail + i);
     tail += length;
     left -= length;
+    if (options.commit == Commit::AfterEachRecord) commit(tail);
   }
   if (options.commit == Commit::AfterBatch) commit(tail);
 }
@@ -133,6 +149,7 @@ Program protocol(const Protocol& options) {
   for (std::uint64_t i = 0; i < kWords; ++i) {
     shared->ring.push_back(program.var(fmt::format("data[{}]", i)));
   }
+  program.thread_names = {"kernel", "user"};
   program.threads.emplace_back([shared] { produce(*shared); });
   program.threads.emplace_back([shared] {
     std::uint64_t tail = 0;

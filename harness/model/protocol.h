@@ -6,6 +6,7 @@
 // first word has its length in the upper half.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct Protocol {
   // its control dependency, since C++ knows none.
   enum class Form : std::uint8_t { A, B };
   enum class Barrier : std::uint8_t { None, Acquire, Release, Full, StoreStore };
-  enum class Commit : std::uint8_t { AfterBatch, BeforeBatch, AfterEachHeader };
+  enum class Commit : std::uint8_t { AfterBatch, BeforeBatch, AfterEachRecord, AfterEachHeader };
   enum class Space : std::uint8_t { Checked, Unchecked, OneTooMany, AllOfIt };
 
   Form form = Form::A;
@@ -35,9 +36,26 @@ struct Protocol {
   bool modulo_size = false;             // data_head and data_tail are kept modulo the ring's size
   bool fence_before_head_load = false;  // where C is, but on the wrong side
   bool head_read_again = false;         // after C
+  bool head_first = false;              // data_head is stored before the record
+  // The last record writes more words than its length says, over what is unread (K10). What is
+  // delivered then is anybody's guess, but nothing past data_head may be read.
+  bool oversize = false;
+  bool header_read_twice = false;  // once to check a record's length, once to use it
 };
 
 Program protocol(const Protocol& options);
+
+// A way to change the protocol.
+struct ProtocolMutant {
+  std::string name;
+  std::string what;
+  void (*change)(Protocol&);
+  bool fails_in_a, fails_in_b;  // with 3 records of 3, 2 and 1 words, and 3 polls
+};
+
+std::span<const ProtocolMutant> protocol_mutants();
+// Nothing, if there is none of that name.
+const ProtocolMutant* find_protocol_mutant(const std::string& name);
 
 }  // namespace perfring::model
 

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <functional>
 #include <string>
 
 #include "harness/model/explorer.h"
@@ -30,99 +29,55 @@ TEST(Protocol, HasAsManyExecutionsAsGenMcCounts) {
   }
 }
 
+TEST(Protocol, HasAsManyExecutionsAsGenMcCountsWithFourDrains) {
+  Protocol options;
+  options.polls = 4;
+  options.records = 6;
+  EXPECT_EQ(explore(protocol(options)).executions, 2010u);
+  options.records = 8;
+  EXPECT_EQ(explore(protocol(options)).executions, 7305u);
+}
+
 // The smallest N at which it fails, for records of 1 word, of 2 and 1, of 3, 2 and 1 words in turn;
 // 0: it does not.
 using Smallest = std::array<unsigned, 3>;
 
-struct Variant {
-  std::string name;
-  std::function<void(Protocol&)> change;
+struct Verdict {
+  std::string mutant;
   Smallest a, b;
   bool race;  // in form B
 };
 
-using B = Protocol::Barrier;
-using Space = Protocol::Space;
-using Commit = Protocol::Commit;
-
-const std::vector<Variant> kVariants = {
-    {"correct", [](Protocol&) {}, {0, 0, 0}, {0, 0, 0}, false},
-    {"no acquire fence",
-     [](Protocol& p) { p.after_head_load = B::None; },
-     {2, 2, 2},
-     {2, 2, 2},
-     true},
-    {"no full fence",
-     [](Protocol& p) { p.before_tail_store = B::None; },
-     {0, 0, 0},
-     {5, 3, 2},
-     true},
-    {"no smp_wmb", [](Protocol& p) { p.before_head_store = B::None; }, {2, 2, 2}, {2, 2, 2}, true},
-    {"a completely full ring",
-     [](Protocol& p) { p.space = Space::AllOfIt; },
-     {0, 0, 0},
-     {0, 0, 0},
-     false},
-    {"the same with positions modulo the size",
-     [](Protocol& p) { p.space = Space::AllOfIt, p.modulo_size = true; },
-     {4, 4, 3},
-     {4, 4, 3},
-     false},
-    {"no space check",
-     [](Protocol& p) { p.space = Space::Unchecked; },
-     {5, 3, 2},
-     {5, 3, 2},
-     false},
-    {"one word too many",
-     [](Protocol& p) { p.space = Space::OneTooMany; },
-     {5, 3, 2},
-     {5, 3, 2},
-     false},
-    {"tail before the batch",
-     [](Protocol& p) { p.commit = Commit::BeforeBatch; },
-     {5, 3, 2},
-     {5, 3, 2},
-     true},
-    {"tail after each header",
-     [](Protocol& p) { p.commit = Commit::AfterEachHeader; },
-     {0, 0, 3},
-     {0, 0, 3},
-     true},
-    {"release in place of the full fence",
-     [](Protocol& p) { p.before_tail_store = B::Release; },
-     {0, 0, 0},
-     {0, 0, 0},
-     false},
-    {"acquire in place of the full fence",
-     [](Protocol& p) { p.before_tail_store = B::Acquire; },
-     {0, 0, 0},
-     {5, 3, 2},
-     true},
-    {"acquire fence before the head load",
-     [](Protocol& p) { p.after_head_load = B::None, p.fence_before_head_load = true; },
-     {2, 2, 2},
-     {2, 2, 2},
-     true},
-    {"head read again", [](Protocol& p) { p.head_read_again = true; }, {2, 2, 3}, {2, 2, 3}, true},
-    {"store-store fence for smp_wmb",
-     [](Protocol& p) { p.before_head_store = B::StoreStore; },
-     {0, 0, 0},
-     {0, 0, 0},
-     false},
+const std::vector<Verdict> kVerdicts = {
+    {"", {0, 0, 0}, {0, 0, 0}, false},
+    {"no_acquire_fence", {2, 2, 2}, {2, 2, 2}, true},
+    {"no_full_fence", {0, 0, 0}, {5, 3, 2}, true},
+    {"no_wmb", {2, 2, 2}, {2, 2, 2}, true},
+    {"full_ring", {0, 0, 0}, {0, 0, 0}, false},
+    {"full_ring_modulo", {4, 4, 3}, {4, 4, 3}, false},
+    {"no_space_check", {5, 3, 2}, {5, 3, 2}, false},
+    {"one_word_too_many", {5, 3, 2}, {5, 3, 2}, false},
+    {"tail_first", {5, 3, 2}, {5, 3, 2}, true},
+    {"tail_after_each_header", {0, 0, 3}, {0, 0, 3}, true},
+    {"release_for_full", {0, 0, 0}, {0, 0, 0}, false},
+    {"acquire_for_full", {0, 0, 0}, {5, 3, 2}, true},
+    {"acquire_fence_first", {2, 2, 2}, {2, 2, 2}, true},
+    {"head_read_again", {2, 2, 3}, {2, 2, 3}, true},
+    {"store_store_for_release", {0, 0, 0}, {0, 0, 0}, false},
 };
 
-unsigned smallest(const Variant& variant, Protocol::Form form, std::vector<unsigned> lengths,
+unsigned smallest(const Verdict& verdict, Protocol::Form form, std::vector<unsigned> lengths,
                   bool merge) {
   Protocol options;
-  variant.change(options);
+  if (!verdict.mutant.empty()) find_protocol_mutant(verdict.mutant)->change(options);
   options.form = form;
   options.lengths = std::move(lengths);
   for (unsigned n = 2; n <= 5; ++n) {
     const Result result = explored(options, n, merge);
     EXPECT_EQ(result.bound, "");
     if (!result.violation) continue;
-    const bool race = result.violation->what == "data race";
-    EXPECT_EQ(race, variant.race && form == Protocol::Form::B) << result.violation->what;
+    const std::string& what = result.violation->cause.what;
+    EXPECT_EQ(what == kDataRace, verdict.race && form == Protocol::Form::B) << what;
     return n;
   }
   return 0;
@@ -132,17 +87,53 @@ class Verdicts : public testing::TestWithParam<bool> {};
 
 TEST_P(Verdicts, AreThoseOfOtherCheckers) {
   const std::array<std::vector<unsigned>, 3> lengths = {{{1}, {2, 1}, {3, 2, 1}}};
-  for (const Variant& variant : kVariants) {
+  for (const Verdict& verdict : kVerdicts) {
     for (std::size_t i = 0; i < lengths.size(); ++i) {
-      SCOPED_TRACE(variant.name + ", lengths " + std::to_string(i));
-      EXPECT_EQ(smallest(variant, Protocol::Form::A, lengths[i], GetParam()), variant.a[i]) << "A";
-      EXPECT_EQ(smallest(variant, Protocol::Form::B, lengths[i], GetParam()), variant.b[i]) << "B";
+      SCOPED_TRACE(verdict.mutant + ", lengths " + std::to_string(i));
+      EXPECT_EQ(smallest(verdict, Protocol::Form::A, lengths[i], GetParam()), verdict.a[i]) << "A";
+      EXPECT_EQ(smallest(verdict, Protocol::Form::B, lengths[i], GetParam()), verdict.b[i]) << "B";
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(WithAndWithoutMerging, Verdicts, testing::Bool(),
                          [](const auto& merge) { return merge.param ? "Merged" : "Each"; });
+
+std::string violated(const ProtocolMutant& mutant, Protocol::Form form) {
+  Protocol options;
+  options.form = form;
+  options.records = options.polls = 3;
+  options.lengths = {3, 2, 1};
+  mutant.change(options);
+  const Result result = explore(protocol(options));
+  EXPECT_EQ(result.bound, "");
+  return result.violation ? result.violation->cause.what : "";
+}
+
+TEST(Protocol, FailsAsEachMutantSays) {
+  for (const ProtocolMutant& mutant : protocol_mutants()) {
+    EXPECT_EQ(violated(mutant, Protocol::Form::A) != "", mutant.fails_in_a) << mutant.name;
+    EXPECT_EQ(violated(mutant, Protocol::Form::B) != "", mutant.fails_in_b) << mutant.name;
+  }
+}
+
+// Its acquire fence was missing from 2021 to 2026; to commit once a drain changed nothing.
+TEST(Aya, FailsAsItWasAndHoldsAsItIs) {
+  const ProtocolMutant& until_2026 = *find_protocol_mutant("aya_until_2026");
+  EXPECT_EQ(violated(until_2026, Protocol::Form::A), "a word differs from what was written there");
+  EXPECT_EQ(violated(until_2026, Protocol::Form::B), kDataRace);
+  for (const auto form : {Protocol::Form::A, Protocol::Form::B}) {
+    EXPECT_EQ(violated(*find_protocol_mutant("tail_after_each_record"), form), "");
+    EXPECT_EQ(violated({"as it is", "", [](Protocol&) {}, false, false}, form), "");
+  }
+}
+
+// With the header read once, whatever overwrites it is no harm; read twice, it is.
+TEST(Protocol, ReadsPastDataHeadIfAHeaderIsReadTwice) {
+  EXPECT_EQ(violated(*find_protocol_mutant("oversize"), Protocol::Form::A), "");
+  EXPECT_EQ(violated(*find_protocol_mutant("header_read_twice"), Protocol::Form::A),
+            "a record is taken to end past data_head");
+}
 
 TEST(Protocol, MergingLeavesFewStatesOfMany) {
   const Result each = explored({}, 6, false);

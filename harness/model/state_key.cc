@@ -65,7 +65,7 @@ class Window {
 // The accesses that a later one could race with: of each thread, and each location that is not
 // only atomic, the last read and the last write, atomic or not.
 std::vector<const Event*> last_accesses(const Execution& x, Hash& hash) {
-  if (!x.has_plain) return {};
+  if (x.plain_locations == 0) return {};
   std::vector<bool> plain(x.latest.size(), false);
   for (const Event& event : x.events) {
     if (event.order == Order::NonAtomic) plain[event.location] = true;

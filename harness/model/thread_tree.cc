@@ -61,6 +61,7 @@ class Recorder {
                        " steps: bound its loops, or raise the limit"};
     }
     node_->steps.push_back(std::move(step));
+    ++tree_.steps_;
   }
 
   // As the last step.

@@ -45,6 +45,8 @@ class ThreadTree {
   // What follows when the node's read is answered with this. Throws what the code throws.
   const Node& next(const Node& node, std::uint64_t value);
   std::size_t runs() const { return runs_; }
+  // Roughly what it takes to remember all this.
+  std::size_t bytes() const { return nodes_.size() * sizeof(Node) + steps_ * sizeof(Step); }
 
  private:
   friend class Recorder;
@@ -55,6 +57,7 @@ class ThreadTree {
   const bool merge_;
   const std::size_t steps_max_;
   std::size_t runs_ = 0;
+  std::size_t steps_ = 0;  // of all nodes
   std::vector<std::unique_ptr<Node>> nodes_;
   std::map<std::vector<std::uint64_t>, const Node*> checkpoints_;
   std::unique_ptr<class Recorder> recorder_;  // the last run, which waits for an answer

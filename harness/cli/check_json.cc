@@ -1,0 +1,113 @@
+// The JSON of check_report.h.
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/check_report.h"
+
+namespace perfring::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* name_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Holds:
+      return "holds";
+    case Verdict::Violated:
+      return "violated";
+    case Verdict::NotProved:
+      break;
+  }
+  return "not proved";
+}
+
+Json to_json(const model::Trace& trace) {
+  Json json{{"what", trace.cause.what},
+            {"thread", trace.cause.thread},
+            {"where", to_string(trace.cause.where)},
+            {"race", trace.race},
+            {"threads", trace.threads}};
+  for (const model::TraceEvent& event : trace.events) {
+    Json one{{"number", json.value("events", Json::array()).size() + 1},
+             {"thread", event.thread},
+             {"kind", to_string(event.kind)},
+             {"order", to_string(event.order)},
+             {"where", to_string(event.where)}};
+    if (!event.location.empty()) one["location"] = event.location;
+    if (event.read) one["read"] = *event.read;
+    if (event.written) one["written"] = *event.written;
+    if (event.reads_from) one["reads_from"] = *event.reads_from;
+    if (event.after) one["coherence_after"] = *event.after;
+    json["events"].push_back(std::move(one));
+  }
+  return json;
+}
+
+Json to_json(const model::Result& result) {
+  Json json{{"executions", result.executions}, {"merged", result.merged},
+            {"states", result.states},         {"blocked", result.blocked},
+            {"seconds", result.seconds},       {"bound", result.bound}};
+  return json;
+}
+
+}  // namespace
+
+std::string check_json(const CheckPlan& plan, const std::vector<CheckedCase>& cases) {
+  Json json;
+  json["holds"] = verdict_of(cases) == Verdict::Holds;
+  json["verdict"] = name_of(verdict_of(cases));
+  json["program"] = plan.entry->name;
+  if (plan.mutant != nullptr) json["mutant"] = plan.mutant->name;
+  if (plan.size) {
+    json["records"] = plan.size->records;
+    json["polls"] = plan.size->polls;
+    json["lengths"] = plan.size->lengths;
+  }
+  json["merge"] = plan.merge;
+  json["cases"] = Json::array();
+  for (const CheckedCase& each : cases) {
+    Json one{{"label", each.label}, {"verdict", name_of(each.verdict())}};
+    one.update(to_json(each.result));
+    if (plan.compare) one["differences"] = each.differences;
+    json["cases"].push_back(std::move(one));
+  }
+  if (const auto* const trace = violation_of(cases)) json["violation"] = to_json(*trace);
+  return json.dump(2) + "\n";
+}
+
+std::string litmus_json(const std::vector<CheckedLitmus>& programs) {
+  Json json;
+  json["holds"] = verdict_of(programs) == Verdict::Holds;
+  json["verdict"] = name_of(verdict_of(programs));
+  json["programs"] = Json::array();
+  for (const CheckedLitmus& each : programs) {
+    Json one{{"name", each.name}, {"race", each.verdict.result.violation.has_value()}};
+    one.update(to_json(each.verdict.result));
+    one["differences"] = each.verdict.differences;
+    json["programs"].push_back(std::move(one));
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string check_list_json() {
+  Json json;
+  for (const model::Entry& entry : model::catalogue()) {
+    Json one{{"name", entry.name},
+             {"what", entry.what},
+             {"violated_in_a", entry.fails_in_a},
+             {"violated_in_b", entry.fails_in_b},
+             {"mutants", Json::array()}};
+    for (const model::Mutant& mutant : entry.mutants) {
+      one["mutants"].push_back({{"name", mutant.name},
+                                {"what", mutant.what},
+                                {"violated_in_a", mutant.fails_in_a},
+                                {"violated_in_b", mutant.fails_in_b}});
+    }
+    json["programs"].push_back(std::move(one));
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace perfring::cli

@@ -1,0 +1,51 @@
+#ifndef PERFRING_HARNESS_CLI_CHECK_OPTIONS_H_
+#define PERFRING_HARNESS_CLI_CHECK_OPTIONS_H_
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/model/catalogue.h"
+#include "harness/model/explorer.h"
+
+namespace perfring::cli {
+
+// What `perfring check` is told, as given.
+struct CheckOptions {
+  std::string program = "ring";
+  std::optional<unsigned> records;
+  std::optional<unsigned> polls;
+  std::vector<unsigned> lengths;
+  std::string mutant;
+  std::string form;    // A or B; none: both
+  std::string litmus;  // a file
+  std::string svg;     // a file
+  bool merge = false;
+  bool compare = false;
+  bool list = false;
+  bool fences = false;
+  bool json = false;
+  model::Bounds bounds;
+  std::uint64_t memory_mib = model::Bounds{}.memory_bytes >> 20;
+};
+
+// What is to be explored.
+struct CheckPlan {
+  const model::Entry* entry = nullptr;
+  const model::Mutant* mutant = nullptr;
+  std::optional<model::Size> size;
+  std::vector<model::Form> forms;
+  bool merge = false;
+  bool compare = false;
+  std::string svg;
+  model::Bounds bounds;
+};
+
+// An error names what was asked for and what is accepted.
+std::expected<CheckPlan, std::string> plan_of(const CheckOptions& options);
+
+}  // namespace perfring::cli
+
+#endif  // PERFRING_HARNESS_CLI_CHECK_OPTIONS_H_

@@ -1,0 +1,125 @@
+#include "harness/cli/check_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/cli/grouped.h"
+#include "harness/model/explorer.h"
+
+namespace perfring::cli {
+namespace {
+
+constexpr const char* kRow = "{:<16} {:>13} {:>13} {:>13} {:>11} {:>9}  {}\n";
+
+const char* to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Holds:
+      return "holds";
+    case Verdict::Violated:
+      return "VIOLATED";
+    case Verdict::NotProved:
+      break;
+  }
+  return "not proved";
+}
+
+std::string subject(const CheckPlan& plan) {
+  std::string text = plan.entry->name;
+  if (plan.mutant != nullptr) text += " with " + plan.mutant->name;
+  if (plan.size) {
+    text +=
+        fmt::format(", {} records of {} {}, {} drains", plan.size->records,
+                    fmt::join(plan.size->lengths, ", "), plan.entry->length_unit, plan.size->polls);
+  }
+  return text;
+}
+
+std::string not_proved(const std::string& bound) {
+  if (bound == "interrupted") return "not proved: interrupted";
+  return fmt::format("not proved: bound reached: {} (--events, --executions, --memory, --seconds)",
+                     bound);
+}
+
+std::string expectation(bool in_a, bool in_b, bool has_forms) {
+  if (!has_forms) return in_a ? "violated" : "holds";
+  if (in_a == in_b) return in_a ? "violated" : "holds";
+  return in_a ? "violated in form A" : "violated in form B";
+}
+
+}  // namespace
+
+const model::Trace* violation_of(const std::vector<CheckedCase>& cases) {
+  for (const CheckedCase& each : cases) {
+    if (each.result.violation) return &*each.result.violation;
+  }
+  return nullptr;
+}
+
+std::string check_table(const CheckPlan& plan, const std::vector<CheckedCase>& cases) {
+  const bool merges = plan.merge || plan.compare;
+  std::string text = fmt::format("{}: {}\n", subject(plan),
+                                 plan.mutant != nullptr ? plan.mutant->what : plan.entry->what);
+  text += fmt::format(kRow, "", plan.merge ? "classes" : "executions", merges ? "merged" : "",
+                      "states", "blocked", "seconds", "");
+  for (const CheckedCase& each : cases) {
+    text += fmt::format(kRow, each.label, grouped(each.result.executions),
+                        merges ? grouped(each.result.merged) : "", grouped(each.result.states),
+                        grouped(each.result.blocked), fmt::format("{:.2f}", each.result.seconds),
+                        to_string(each.verdict()));
+    for (const std::string& difference : each.differences) text += "  " + difference + "\n";
+  }
+  if (const auto* const trace = violation_of(cases)) {
+    text += "The shortest execution found:\n" + trace_table(*trace);
+  }
+  switch (verdict_of(cases)) {
+    case Verdict::Holds:
+      return text + "Holds in every execution that RC11 allows\n";
+    case Verdict::Violated:
+      return text + fmt::format("VIOLATED in {}\n", cases.back().label);
+    case Verdict::NotProved:
+      break;
+  }
+  for (const CheckedCase& each : cases) {
+    if (!each.result.bound.empty()) {
+      text += fmt::format("{}: {}\n", each.label, not_proved(each.result.bound));
+    }
+  }
+  return text;
+}
+
+std::string litmus_table(const std::vector<CheckedLitmus>& programs) {
+  std::string text;
+  std::size_t differences = 0, counted = 0;
+  std::uint64_t executions = 0;
+  for (const CheckedLitmus& each : programs) {
+    for (const std::string& difference : each.verdict.differences) {
+      text += fmt::format("{}: {}\n", each.name, difference);
+    }
+    differences += each.verdict.differences.size();
+    executions += each.verdict.result.executions;
+    if (each.verdict.counted) ++counted;
+  }
+  return text + fmt::format(
+                    "{} programs, {} executions; {} differences in outcomes, races and numbers of "
+                    "executions (of {} programs)\n",
+                    programs.size(), grouped(executions), differences, counted);
+}
+
+std::string check_list() {
+  std::string text = "Programs, their mutants (--mutant), and what is expected of them\n";
+  for (const model::Entry& entry : model::catalogue()) {
+    text += fmt::format("{:30} {}: {}\n", entry.name, entry.what,
+                        expectation(entry.fails_in_a, entry.fails_in_b, entry.has_forms));
+    if (entry.name.starts_with("ring/") && entry.mutants.size() > 1) {
+      text += fmt::format("  {:28} those of ring\n", "");
+      continue;
+    }
+    for (const model::Mutant& mutant : entry.mutants) {
+      text += fmt::format("  {:28} {}: {}\n", mutant.name, mutant.what,
+                          expectation(mutant.fails_in_a, mutant.fails_in_b, true));
+    }
+  }
+  return text;
+}
+
+}  // namespace perfring::cli

@@ -1,0 +1,33 @@
+#ifndef PERFRING_HARNESS_CLI_CHECK_REPORT_H_
+#define PERFRING_HARNESS_CLI_CHECK_REPORT_H_
+
+#include <expected>
+#include <string>
+#include <vector>
+
+#include "harness/cli/check_options.h"
+#include "harness/cli/check_run.h"
+#include "harness/model/trace.h"
+
+namespace perfring::cli {
+
+// The verdict, as a table for a person and as JSON for a machine. Both hold the same.
+std::string check_table(const CheckPlan& plan, const std::vector<CheckedCase>& cases);
+std::string check_json(const CheckPlan& plan, const std::vector<CheckedCase>& cases);
+
+std::string litmus_table(const std::vector<CheckedLitmus>& programs);
+std::string litmus_json(const std::vector<CheckedLitmus>& programs);
+
+// Every program and its mutants.
+std::string check_list();
+std::string check_list_json();
+
+// What is violated, if anything is.
+const model::Trace* violation_of(const std::vector<CheckedCase>& cases);
+
+// Draws it into a file, by Graphviz. An error says what is missing.
+std::expected<void, std::string> write_svg(const model::Trace& trace, const std::string& file);
+
+}  // namespace perfring::cli
+
+#endif  // PERFRING_HARNESS_CLI_CHECK_REPORT_H_

@@ -1,0 +1,49 @@
+#ifndef PERFRING_HARNESS_CLI_CHECK_RUN_H_
+#define PERFRING_HARNESS_CLI_CHECK_RUN_H_
+
+#include <atomic>
+#include <expected>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/cli/check_options.h"
+#include "harness/model/compare.h"
+#include "harness/model/explorer.h"
+#include "harness/model/litmus.h"
+
+namespace perfring::cli {
+
+enum class Verdict { Holds, Violated, NotProved };
+
+// One program that was explored.
+struct CheckedCase {
+  std::string label;  // "form A, step 3"
+  model::Result result;
+  std::vector<std::string> differences;  // of merging, if compared
+
+  Verdict verdict() const;
+};
+
+using OnProgress = std::function<void(const std::string& line)>;
+
+// Explores the plan's programs until one does not hold, or `stop` is set.
+std::vector<CheckedCase> run_check(const CheckPlan& plan, const std::atomic<bool>& stop,
+                                   const OnProgress& on_progress);
+// The worst.
+Verdict verdict_of(const std::vector<CheckedCase>& cases);
+
+struct CheckedLitmus {
+  std::string name;
+  model::LitmusVerdict verdict;
+};
+
+// An error names the file, the program and the field.
+std::expected<std::vector<CheckedLitmus>, std::string> run_litmus_file(
+    const std::string& file, const model::Bounds& bounds, const std::atomic<bool>& stop,
+    const OnProgress& on_progress);
+Verdict verdict_of(const std::vector<CheckedLitmus>& programs);
+
+}  // namespace perfring::cli
+
+#endif  // PERFRING_HARNESS_CLI_CHECK_RUN_H_

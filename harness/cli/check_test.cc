@@ -1,0 +1,176 @@
+// `perfring check` as a user meets it: run as a process, with its exit code and what it prints.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+namespace perfring::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Ended {
+  int exit_code;
+  std::string out;  // and what it says on stderr
+};
+
+Ended run(const std::string& arguments, const std::string& before = "") {
+  const std::string command =
+      before + " " + std::getenv("PERFRING_BINARY") + " check " + arguments + " 2>&1";
+  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  std::string out;
+  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) out += static_cast<char>(c);
+  const int status = ::pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out};
+}
+
+std::string temporary(const std::string& name, const std::string& contents = "") {
+  const std::string path = ::testing::TempDir() + "/" + name;
+  if (!contents.empty()) std::ofstream{path} << contents;
+  return path;
+}
+
+std::string contents(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream{path}.rdbuf();
+  return text.str();
+}
+
+TEST(Check, ProvesTheSourceThatShipsInBothForms) {
+  const Ended ended = run("--json");
+  EXPECT_EQ(ended.exit_code, 0) << ended.out;
+  const auto json = nlohmann::json::parse(ended.out);
+  EXPECT_EQ(json["verdict"], "holds");
+  EXPECT_EQ(json["program"], "ring");
+  EXPECT_EQ(json["records"], 6);
+  ASSERT_EQ(json["cases"].size(), 2u);
+  for (const auto& each : json["cases"]) EXPECT_GT(each["executions"], 100);
+}
+
+TEST(Check, CountsWhatGenMcCounts) {
+  const Ended ended = run("protocol --records 5 --polls 5 --form A --json");
+  EXPECT_EQ(nlohmann::json::parse(ended.out)["cases"][0]["executions"], 2190) << ended.out;
+}
+
+TEST(Check, PrintsWhatIsViolatedAndWhere) {
+  const Ended ended = run("protocol --mutant no_full_fence");
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("kernel"), HasSubstr("user"), HasSubstr("[protocol.cc:"),
+                               HasSubstr(" rf #"), HasSubstr(" co after #"),
+                               HasSubstr("data race, by kernel"), HasSubstr("VIOLATED in form B")));
+  EXPECT_EQ(run("protocol --mutant no_full_fence --form A").exit_code, 0);
+}
+
+TEST(Check, SaysTheSameInJson) {
+  const Ended ended = run("wrong/message_passing_load --json");
+  EXPECT_EQ(ended.exit_code, 1);
+  const auto violation = nlohmann::json::parse(ended.out)["violation"];
+  EXPECT_EQ(violation["what"], "data race");
+  EXPECT_EQ(violation["threads"], (std::vector<std::string>{"sender", "receiver"}));
+  EXPECT_EQ(violation["race"], (std::vector<int>{1, 4}));
+  ASSERT_EQ(violation["events"].size(), 4u);
+  const auto& flag_read = violation["events"][2];
+  EXPECT_EQ(flag_read["location"], "flag");
+  EXPECT_EQ(flag_read["thread"], 1);
+  EXPECT_EQ(flag_read["reads_from"], 2);
+  EXPECT_EQ(violation["events"][1]["coherence_after"], 0);
+  EXPECT_THAT(flag_read["where"].get<std::string>(), HasSubstr("publication.cc:"));
+}
+
+TEST(Check, DrawsAViolation) {
+  const std::string file = temporary("drawn.svg");
+  EXPECT_EQ(run("wrong/message_passing_load --svg " + file).exit_code, 1);
+  EXPECT_THAT(contents(file), AllOf(HasSubstr("<svg"), HasSubstr("sender"), HasSubstr("race")));
+}
+
+TEST(Check, SaysWhatIsMissingForADrawing) {
+  const std::string file = temporary("missing.svg");
+  const Ended ended = run("wrong/message_passing_load --svg " + file, "PATH=/nowhere");
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("dot is not installed"), HasSubstr("graphviz")));
+  EXPECT_FALSE(std::filesystem::exists(file));
+  const Ended unwritable = run("wrong/message_passing_load --svg /nowhere/x.svg");
+  EXPECT_EQ(unwritable.exit_code, 2);
+  EXPECT_THAT(unwritable.out, HasSubstr("/nowhere/x.svg cannot be written: No such file"));
+}
+
+TEST(Check, IsNotProvedIfABoundIsReached) {
+  for (const char* bound : {"--executions 10", "--events 20", "--seconds 0.0001"}) {
+    const Ended ended = run(std::string{"protocol --records 8 --polls 8 "} + bound);
+    EXPECT_EQ(ended.exit_code, 3) << bound;
+    EXPECT_THAT(ended.out, HasSubstr("not proved: bound reached: more than")) << bound;
+  }
+}
+
+TEST(Check, AnInterruptEndsItWithWhatIsKnown) {
+  const Ended ended = run("protocol --records 30 --polls 30", "timeout --preserve-status -s INT 1");
+  EXPECT_EQ(ended.exit_code, 3) << ended.out;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("form A"), HasSubstr("not proved: interrupted")));
+}
+
+TEST(Check, ComparesMergingWithNotMerging) {
+  const Ended ended = run("ring --records 4 --compare --json");
+  EXPECT_EQ(ended.exit_code, 0) << ended.out;
+  for (const auto& each : nlohmann::json::parse(ended.out)["cases"]) {
+    EXPECT_GT(each["merged"], 0);
+    EXPECT_TRUE(each["differences"].empty());
+  }
+}
+
+TEST(Check, ListsEveryProgramAndMutant) {
+  EXPECT_THAT(run("--list").out, AllOf(HasSubstr("ring/nested"), HasSubstr("wrong/peterson"),
+                                       HasSubstr("aya_until_2026"), HasSubstr("in form B")));
+  EXPECT_GT(nlohmann::json::parse(run("--list --json").out)["programs"].size(), 20u);
+}
+
+TEST(Check, WhatCannotBeCheckedIsNamedWithWhatIsAccepted) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"none", "'none' is none; there are ring, ring/fold"},
+      {"--mutant none", "ring has none named 'none'; there are no_acquire_fence"},
+      {"wrong/seqlock_reader --mutant x", "there are none"},
+      {"--records 0", "--records: 0 is not accepted: 1 to 64"},
+      {"--lengths 2,9", "--lengths: 9 is not accepted: 2 to 7"},
+      {"--form C", "--form: 'C'"},
+      {"correct/dekker --records 2", "correct/dekker has no size"},
+      {"correct/dekker --form A", "one form only"},
+      {"--seconds 0", "--seconds"},
+      {"--litmus /nowhere", "/nowhere cannot be read: No such file"},
+      {"--litmus x --merge", "--merge excludes --litmus"},
+      {"--litmus " + temporary("bad.json", "[{\"name\": \"X\"}]"),
+       "bad.json: program X: field 'race' is missing"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Ended ended = run(arguments);
+    EXPECT_EQ(ended.exit_code, 2) << arguments;
+    EXPECT_THAT(ended.out, AllOf(HasSubstr("perfring: "), HasSubstr(message)));
+  }
+}
+
+TEST(Check, PrintsEachDifferenceOfALitmusFile) {
+  const std::string program =
+      R"({"name": "X", "race": false, "locations": {"x": "atomic"}, "observed": ["1:a"],
+          "ops": [[["W", "x", 1, "rlx"]], [["R", "a", "x", "rlx"]]], "genmc_executions": 2,
+          "allowed": [)";
+  const std::string good = temporary("good.json", "[" + program + R"({"1:a": 0}, {"1:a": 1}]}])");
+  const std::string wrong = temporary("wrong.json", "[" + program + R"({"1:a": 0}, {"1:a": 2}]}])");
+  const Ended agrees = run("--litmus " + good);
+  EXPECT_EQ(agrees.exit_code, 0);
+  EXPECT_THAT(agrees.out, HasSubstr("1 programs, 2 executions; 0 differences"));
+  const Ended differs = run("--litmus " + wrong);
+  EXPECT_EQ(differs.exit_code, 1);
+  EXPECT_THAT(differs.out, AllOf(HasSubstr(R"(X: not found: {"1:a":2})"),
+                                 HasSubstr(R"(X: not allowed: {"1:a":1})")));
+}
+
+}  // namespace
+}  // namespace perfring::cli

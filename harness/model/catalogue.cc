@@ -1,0 +1,157 @@
+#include "harness/model/catalogue.h"
+
+#include <algorithm>
+
+#include "harness/model/programs/programs.h"
+#include "harness/model/protocol.h"
+#include "harness/model/ring_mutants.h"
+#include "harness/model/ring_program.h"
+
+namespace perfring::model {
+namespace {
+
+Entry protocol_entry() {
+  Entry entry{.name = "protocol", .what = "the ring protocol word by word, a ring of 4 words"};
+  entry.has_forms = true;
+  entry.size = Size{6, 6, {1}};
+  entry.mutant_size = Size{3, 3, {3, 2, 1}};
+  entry.length_min = 1;
+  entry.length_max = 3;
+  entry.length_unit = "words";
+  for (const ProtocolMutant& mutant : protocol_mutants()) {
+    entry.mutants.push_back({mutant.name, mutant.what, mutant.fails_in_a, mutant.fails_in_b});
+  }
+  entry.cases = [](const Size& size, Form form, const std::string& mutant) {
+    Protocol options;
+    options.form = form == Form::A ? Protocol::Form::A : Protocol::Form::B;
+    options.records = size.records;
+    options.polls = size.polls;
+    options.lengths = size.lengths;
+    if (const auto* const changed = find_protocol_mutant(mutant)) changed->change(options);
+    return std::vector<Case>{{"", protocol(options)}};
+  };
+  return entry;
+}
+
+// A record of so many times 8 bytes: 12 of them are its header and its payload's size.
+constexpr unsigned kUnit = 8;
+constexpr unsigned kSampleBytes = 12;
+
+RingOptions ring_options(const Size& size, Form form) {
+  RingOptions options;
+  options.atomic_words = form == Form::A;
+  options.records = size.records;
+  options.drains = size.polls;
+  options.payloads.clear();
+  for (const unsigned length : size.lengths) {
+    options.payloads.push_back(length * kUnit - kSampleBytes);
+  }
+  return options;
+}
+
+Entry ring_entry(std::string name, std::string what,
+                 const std::function<void(RingOptions&)>& with) {
+  Entry entry{.name = std::move(name), .what = std::move(what)};
+  entry.has_forms = true;
+  entry.size = entry.mutant_size = Size{6, 3, {2, 3}};
+  entry.length_min = 2;
+  entry.length_max = 7;
+  entry.length_unit = "times 8 bytes";
+  for (const RingMutant& mutant : ring_mutants()) {
+    if (mutant.nested) continue;
+    entry.mutants.push_back({mutant.name, mutant.what, mutant.fails_in_a, mutant.fails_in_b});
+  }
+  entry.cases = [with](const Size& size, Form form, const std::string& mutant) {
+    RingOptions options = ring_options(size, form);
+    with(options);
+    const auto* const changed = find_ring_mutant(mutant);
+    return std::vector<Case>{
+        {"", changed != nullptr ? changed->make(options) : ring_program<>(options)}};
+  };
+  return entry;
+}
+
+Entry oversize_entry() {
+  Entry entry =
+      ring_entry("ring/oversize",
+                 "the second record overwrites the whole ring (K10): a race in form B, but "
+                 "nothing outside the ring is read, and each drain ends",
+                 [](RingOptions& options) { options.oversize = true; });
+  entry.fails_in_b = true;
+  entry.mutants.clear();
+  return entry;
+}
+
+Entry nested_entry() {
+  Entry entry = ring_entry("ring/nested",
+                           "an interrupt outputs a record, at each step of the second record's",
+                           [](RingOptions&) {});
+  entry.size = entry.mutant_size = Size{3, 2, {2}};
+  entry.mutants.clear();
+  for (const RingMutant& mutant : ring_mutants()) {
+    if (!mutant.nested) continue;
+    entry.mutants.push_back({mutant.name, mutant.what, mutant.fails_in_a, mutant.fails_in_b});
+  }
+  entry.cases = [](const Size& size, Form form, const std::string& mutant) {
+    const auto* const changed = find_ring_mutant(mutant);
+    std::vector<Case> cases;
+    for (unsigned step = 1; step <= kStepsOfAnOutput; ++step) {
+      const RingOptions options = nested(ring_options(size, form), step);
+      cases.push_back({"step " + std::to_string(step),
+                       changed != nullptr ? changed->make(options) : ring_program<>(options)});
+    }
+    return cases;
+  };
+  return entry;
+}
+
+std::vector<Entry> make_catalogue() {
+  std::vector<Entry> all;
+  const auto consumed_by = [](Consume consume) {
+    return [consume](RingOptions& options) { options.consume = consume; };
+  };
+  all.push_back(ring_entry("ring", "the source that ships and the simulated kernel, for_each",
+                           consumed_by(Consume::ForEach)));
+  all.push_back(ring_entry("ring/fold", "the same by fold", consumed_by(Consume::Fold)));
+  all.push_back(ring_entry("ring/try_fold", "the same by try_fold", consumed_by(Consume::TryFold)));
+  all.push_back(ring_entry("ring/break", "the callback breaks off at each event",
+                           consumed_by(Consume::Break)));
+  all.push_back(
+      ring_entry("ring/throw", "the callback throws at each event", consumed_by(Consume::Throw)));
+  all.push_back(ring_entry("ring/wrap_32", "a 32-bit kernel whose data_head crosses 2^32",
+                           [](RingOptions& options) {
+                             options.word = kernel::Word::k32;
+                             options.start = 0xffff'ffe8;
+                           }));
+  all.push_back(nested_entry());
+  all.push_back(oversize_entry());
+  all.push_back(protocol_entry());
+  for (const KnownProgram& known : known_programs()) {
+    Entry entry{.name = known.name, .what = known.what};
+    entry.fails_in_a = entry.fails_in_b = !known.violated.empty();
+    entry.cases = [make = known.make](const Size&, Form, const std::string&) {
+      return std::vector<Case>{{"", make()}};
+    };
+    all.push_back(std::move(entry));
+  }
+  return all;
+}
+
+}  // namespace
+
+const Mutant* Entry::find_mutant(const std::string& mutant) const {
+  const auto found = std::ranges::find(mutants, mutant, &Mutant::name);
+  return found == mutants.end() ? nullptr : &*found;
+}
+
+const std::vector<Entry>& catalogue() {
+  static const std::vector<Entry> all = make_catalogue();
+  return all;
+}
+
+const Entry* find_entry(const std::string& name) {
+  const auto found = std::ranges::find(catalogue(), name, &Entry::name);
+  return found == catalogue().end() ? nullptr : &*found;
+}
+
+}  // namespace perfring::model

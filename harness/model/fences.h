@@ -1,0 +1,15 @@
+#ifndef HARNESS_MODEL_FENCES_H_
+#define HARNESS_MODEL_FENCES_H_
+
+#include <string>
+
+namespace perfring::model {
+
+// Which of the ring protocol's fences is necessary, and which is sufficient: a table in Markdown.
+// The source that ships is explored for each row; beside it stands what herd7 7.58 said of the
+// same part of the protocol on the architectures, which is not computed here.
+std::string fences_table();
+
+}  // namespace perfring::model
+
+#endif  // HARNESS_MODEL_FENCES_H_

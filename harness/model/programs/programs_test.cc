@@ -1,0 +1,34 @@
+// Algorithms whose verdicts are known from elsewhere: the checker gives those.
+
+#include "harness/model/programs/programs.h"
+
+#include <gtest/gtest.h>
+
+#include "harness/model/explorer.h"
+
+namespace perfring::model {
+namespace {
+
+class Known : public testing::TestWithParam<KnownProgram> {};
+
+TEST_P(Known, HasTheVerdictThatIsKnown) {
+  for (const bool merge : {false, true}) {
+    ExploreOptions options;
+    options.merge = merge;
+    const Result result = explore(GetParam().make(), options);
+    EXPECT_EQ(result.bound, "");
+    EXPECT_EQ(result.violation ? result.violation->cause.what : "", GetParam().violated)
+        << (result.violation ? trace_table(*result.violation) : "");
+    // None holds for want of executions.
+    EXPECT_TRUE(result.violation || merge || result.executions >= 2);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, Known, testing::ValuesIn(known_programs()), [](const auto& known) {
+  std::string name = known.param.name;
+  name[name.find('/')] = '_';
+  return name;
+});
+
+}  // namespace
+}  // namespace perfring::model
