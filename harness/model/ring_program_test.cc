@@ -61,7 +61,7 @@ struct ReleaseForWmb : ModelCpu {
   void smp_wmb(const __u64&) { fence(std::memory_order_release); }
 };
 struct PublishesFirst : ModelCpu {
-  void reserved(kernel::perf_buffer& rb, __u64 position, std::size_t size, __u64) {
+  void reserved(kernel::perf_buffer& rb, __u64 position, std::size_t size) {
     ModelCpu::write_once(rb.user_page->data_head, position + size);
   }
 };
