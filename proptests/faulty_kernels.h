@@ -4,6 +4,8 @@
 // Simulated kernels that do one thing wrong, each by a Cpu that does it. The properties must find
 // them out.
 
+#include <sys/epoll.h>
+
 #include <cstddef>
 #include <cstring>
 #include <optional>
@@ -86,6 +88,23 @@ struct TruncatesRaw : WatchedCpu {
 // Sets the flag, and wakes nobody.
 struct WakesNobody : WatchedCpu {
   void irq_work_queue(kernel::perf_event&) {}
+};
+
+// Sets the flag and wakes when the next record is published.
+struct WakesOneLate : WatchedCpu {
+  void write_once(__u64& field, __u64 value) {
+    WatchedCpu::write_once(field, value);
+    kernel::perf_event* const event = std::exchange(late, nullptr);
+    if (event == nullptr) return;
+    event->rb.load()->poll.store(EPOLLIN | EPOLLRDNORM);
+    WatchedCpu::irq_work_queue(*event);
+  }
+  void irq_work_queue(kernel::perf_event& event) {
+    event.rb.load()->poll.store(0);
+    late = &event;
+  }
+
+  kernel::perf_event* late = nullptr;
 };
 
 }  // namespace perfring::proptests

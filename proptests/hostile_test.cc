@@ -31,7 +31,9 @@ class Accesses final : public Watcher {
   ~Accesses() { WatchedMemory::watcher = nullptr; }
 
   void step() override {}
-  void reserved(std::uint64_t, std::uint64_t, std::uint64_t) override {}
+  void reads_tail() override {}
+  void reserved(std::uint64_t, std::uint64_t) override {}
+  void told(std::uint64_t) override {}
   void refused() override {}
   void published(std::uint64_t) override {}
   void committed(std::uint64_t) override { ++commits_; }

@@ -103,15 +103,15 @@ struct Output : Command<Sut> {
   const std::uint32_t length;
 };
 
-// An interrupt's outputs within another, after its reservation: the order is the outer's first, and
-// all are published together.
+// An interrupt's outputs within another, after its reservation and its LOST: the order is the
+// outer's first, and all are published together.
 template <class Sut>
 struct NestedOutput : Command<Sut> {
   explicit NestedOutput(const Model& model) {
     action.number = any_length(model);
     const auto count = *rc::gen::inRange<std::size_t>(1, 4);
     for (std::size_t i = 0; i < count; ++i) {
-      const unsigned step = *rc::gen::inRange<unsigned>(kReserved, kReserved + 12);
+      const unsigned step = *rc::gen::inRange<unsigned>(kBegun, kBegun + 15);
       action.nested.push_back({Kind::Output, *lengths(), 1, step});
     }
     std::ranges::sort(action.nested, {}, &Action::at);
@@ -130,7 +130,8 @@ struct NestedOutput : Command<Sut> {
   }
   void show(std::ostream& out) const override { out << action; }
 
-  static constexpr unsigned kReserved = 5;  // perf_output_begin() takes 5 steps
+  // perf_output_begin() takes 9 steps at the most, the last of them before it tells of losses.
+  static constexpr unsigned kBegun = 9;
   Action action;
 };
 
@@ -179,7 +180,7 @@ struct Poll : Command<Sut> {
 template <class Sut>
 struct Crash : Command<Sut> {
   explicit Crash(const Model& model)
-      : length{any_length(model)}, step{*rc::gen::inRange<unsigned>(0, 16)} {
+      : length{any_length(model)}, step{*rc::gen::inRange<unsigned>(0, 26)} {
     // Seldom: little can happen after it.
     RC_PRE(*rc::gen::resize(100, rc::gen::inRange(0, 8)) == 7);
   }

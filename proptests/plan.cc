@@ -81,7 +81,7 @@ rc::Gen<Action> action(const Mix& mix, unsigned depth) {
     return gen::build<Action>(
         gen::set(&Action::kind, gen::just(kind)), gen::set(&Action::number, number),
         gen::set(&Action::times, is_output ? times : gen::just(1U)),
-        gen::set(&Action::at, between(0U, 20U)),
+        gen::set(&Action::at, between(0U, 27U)),
         gen::set(&Action::nested, holds_others ? nested : gen::just(std::vector<Action>{})));
   };
   return gen::mapcat(one_of(mix.kinds), output_or_other);

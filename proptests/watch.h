@@ -19,7 +19,9 @@ namespace perfring::proptests {
 class Watcher {
  public:
   virtual void step() = 0;  // between two accesses of the kernel's
-  virtual void reserved(std::uint64_t position, std::uint64_t size, std::uint64_t lost) = 0;
+  virtual void reads_tail() = 0;
+  virtual void reserved(std::uint64_t position, std::uint64_t size) = 0;
+  virtual void told(std::uint64_t lost) = 0;
   virtual void refused() = 0;
   virtual void published(std::uint64_t data_head) = 0;
 
@@ -34,13 +36,18 @@ struct WatchedCpu : kernel::HardwareCpu {
   Watcher* watcher = nullptr;
 
   void step() { watcher->step(); }
+  __u64 read_once(const __u64& data_tail) const {
+    watcher->reads_tail();
+    return HardwareCpu::read_once(data_tail);
+  }
   void write_once(__u64& field, __u64 value) {
     watcher->published(value);
     HardwareCpu::write_once(field, value);
   }
-  void reserved(const kernel::perf_buffer&, __u64 position, std::size_t size, __u64 lost) {
-    watcher->reserved(position, size, lost);
+  void reserved(const kernel::perf_buffer&, __u64 position, std::size_t size) {
+    watcher->reserved(position, size);
   }
+  void told(const kernel::perf_buffer&, __u64 lost) { watcher->told(lost); }
   void lost(const kernel::perf_buffer&, const kernel::perf_event&) { watcher->refused(); }
 };
 

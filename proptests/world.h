@@ -150,6 +150,7 @@ class World final : private Watcher {
     const Action* action;
     unsigned step = 0;
     std::vector<bool> done;
+    std::optional<std::uint64_t> unread;  // when the output last looked
   };
 
   void act(const Action& action) {
@@ -173,7 +174,7 @@ class World final : private Watcher {
 
   template <class F>
   void within(const Action& action, F f) {
-    frames_.push_back({&action, 0, std::vector<bool>(action.nested.size())});
+    frames_.push_back({&action, 0, std::vector<bool>(action.nested.size()), {}});
     f();
     for (std::size_t i = 0; i < action.nested.size(); ++i) {
       if (!frames_.back().done[i]) run(action.nested[i]);
@@ -206,22 +207,29 @@ class World final : private Watcher {
     }
   }
 
-  void reserved(std::uint64_t position, std::uint64_t size, std::uint64_t lost) override {
-    ledger_.reserved(position, size, lost, checker_.released());
+  void reads_tail() override { frames_.back().unread = unread(); }
+  void reserved(std::uint64_t position, std::uint64_t size) override {
+    ledger_.reserved(position, size, checker_.released());
   }
+  void told(std::uint64_t lost) override { ledger_.told(lost); }
   void refused() override {
-    if (!ring_.rb().paused.load()) expect_no_room();
+    expect_no_room(frames_.back());
     ledger_.refused();
   }
-  // A refusal must have its reason (K12, K14). An output that was interrupted may still reckon with
-  // a LOST that is no longer due.
-  void expect_no_room() {
-    const Frame& frame = frames_.back();
+  // A refusal must have its reason (K12, K14, K41). An output that was interrupted may still reckon
+  // with a LOST that is no longer due.
+  void expect_no_room(const Frame& frame) {
+    if (!frame.unread) {  // it has not even looked, as the ring was paused
+      if (!ring_.rb().paused.load() && frame.action->nested.empty()) {
+        violate("no_loss: refused, though the ring is not paused");
+      }
+      return;
+    }
     const bool lost_due = ledger_.unreported() != 0 || !frame.action->nested.empty();
     const std::uint64_t need =
         oracle::record_size(frame.action->number) % 65536 + (lost_due ? oracle::kLostSize : 0);
-    if (unread() + need > settings_.size() - 8) return;
-    violate(fmt::format("no_loss: {} bytes were refused, with {} of {} unread", need, unread(),
+    if (*frame.unread + need > settings_.size() - 8) return;
+    violate(fmt::format("no_loss: {} bytes were refused, with {} of {} unread", need, *frame.unread,
                         settings_.size()));
   }
   void read(const std::byte* address, std::size_t size) override {

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <string>
@@ -24,6 +25,7 @@
 #include "harness/cli/sim_run.h"
 #include "harness/cli/simulated_run.h"
 #include "harness/model/fences.h"
+#include "harness/user_folder.h"
 #include "perfring/os/syscalls.h"
 
 namespace perfring::cli {
@@ -96,17 +98,34 @@ std::string conflict(const LiveOptions& options) {
   return {};
 }
 
+// CLI11 takes -1 for the largest of unsigned numbers.
+CLI::Validator number_from(std::uint64_t least) {
+  return CLI::Validator(
+      [least](const std::string& text) {
+        std::uint64_t value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (error == std::errc{} && end == text.data() + text.size() && value >= least) {
+          return std::string{};
+        }
+        return fmt::format("'{}' is not accepted: give a number from {} to {}", text, least,
+                           ~std::uint64_t{0});
+      },
+      "");
+}
+
 CLI::App& add_sim_command(CLI::App& app, SimOptions& options) {
   CLI::App& sim = *app.add_subcommand(
       "sim",
       "Runs the simulated kernel against the drain, in one thread and in an order that the\n"
       "seed decides, and checks every event. The same seed is the same run, everywhere.");
-  sim.add_option("--seed", options.seed, "What decides everything [1]")->type_name("S");
+  sim.add_option("--seed", options.seed, "What decides everything [1]")
+      ->type_name("S")
+      ->check(number_from(0));
   sim.add_option("--scenario", options.scenario, "Its name, or a file of settings [steady]")
       ->type_name("NAME|FILE");
   sim.add_option("--steps", options.steps, "Accesses to memory after which writers stop [50000000]")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(number_from(1));
   sim.add_option("--cpus", options.cpus, "Virtual CPUs, each with a ring [the scenario's]")
       ->type_name("C")
       ->check(CLI::Range(1, 64));
@@ -252,5 +271,6 @@ int run(int argc, char** argv) {
 }  // namespace perfring::cli
 
 int main(int argc, char** argv) {
+  perfring::enter_user_folder();
   return perfring::cli::run(argc, argv);
 }

@@ -70,6 +70,15 @@ class Perfring : public ::testing::Test {
 
   pid_t start(std::vector<std::string> arguments, const Circumstances& in = {}) {
     arguments.insert(arguments.begin(), folder_ / "perfring");
+    return start_program(std::move(arguments), in);
+  }
+  // A shell's line, in which "$PERFRING" is the program.
+  Ended shell(const std::string& line) {
+    ::setenv("PERFRING", (folder_ / "perfring").c_str(), 1);
+    return wait(start_program({"/bin/sh", "-c", line}, {}));
+  }
+
+  pid_t start_program(std::vector<std::string> arguments, const Circumstances& in) {
     const std::string out = in.out.empty() ? (folder_ / "out").string() : in.out;
     const std::string err = folder_ / "err";
     std::vector<char*> argv;
@@ -208,19 +217,51 @@ TEST_F(Perfring, AViolationReplays) {
   EXPECT_THAT(again.out, HasSubstr(json["shrunk"]["message"].get<std::string>()));
 }
 
+// Whatever the file is called: a shell reads the line as it was meant.
+TEST_F(Perfring, AViolationReplaysInAShell) {
+  const std::filesystem::path folder = ::testing::TempDir() + "/it's of $HOME";
+  std::filesystem::create_directories(folder);
+  std::ofstream{folder / "two words"} << "cpus 1\nbreak_one_in 40\n";
+  ::setenv("BUILD_WORKING_DIRECTORY", folder.c_str(), 1);  // as bazel run does
+  for (const std::string& file : {std::string{"two words"}, (folder / "two words").string()}) {
+    const Ended found = run({"sim", "--canary", "commits_each", "--json", "--scenario", file});
+    ASSERT_EQ(found.exit_code, 1) << found.err << found.out;
+    const auto json = nlohmann::json::parse(found.out);
+    const std::string command = json["shrunk"]["replay"];
+    ASSERT_TRUE(command.starts_with("perfring "));
+    const Ended again = shell("\"$PERFRING\" " + command.substr(9));
+    EXPECT_EQ(again.exit_code, 1) << again.err;
+    EXPECT_THAT(again.out, HasSubstr(json["shrunk"]["message"].get<std::string>()));
+  }
+  ::unsetenv("BUILD_WORKING_DIRECTORY");
+}
+
+TEST_F(Perfring, AScenarioMayComeThroughAPipe) {
+  const Ended ended =
+      shell("echo 'pages 3' | \"$PERFRING\" sim --steps 1000 --scenario /dev/stdin");
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_THAT(ended.err, HasSubstr("/dev/stdin, line 1: pages: 3"));
+}
+
 TEST_F(Perfring, WhatCannotBeSimulatedIsNamedWithTheReason) {
   const std::string file = ::testing::TempDir() + "/scenario.txt";
-  std::ofstream{file} << "cpus 1\npages 3\nbogus 1\n";
+  std::ofstream{file} << "cpus 1\npages 4\nbogus 1\n";
+  const std::string odd = ::testing::TempDir() + "/odd.txt";
+  std::ofstream{odd} << "# of a ring\npages 3\n";
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"sim", "--scenario", "none"}, "neither a file nor a scenario; there are steady"},
       {{"sim", "--scenario", file}, "scenario.txt, line 3: 'bogus'"},
+      {{"sim", "--scenario", odd}, "odd.txt, line 2: pages: 3 is no power of two"},
+      {{"sim", "--scenario", ::testing::TempDir()}, "cannot be read: Is a directory"},
       {{"sim", "--set", "pages=3"}, "pages: 3 is no power of two"},
       {{"sim", "--set", "pages"}, "NAME=VALUE"},
       {{"sim", "--set", "payload_max=2000000"}, "payload_max: '2000000'"},
       {{"sim", "--set", "pages=1", "--set", "payload_max=5000"}, "do not fit a ring of 1 pages"},
       {{"sim", "--cpus", "65"}, "--cpus"},
-      {{"sim", "--steps", "0"}, "--steps"},
-      {{"sim", "--seed", "x"}, "--seed"},
+      {{"sim", "--steps", "0"}, "--steps: '0' is not accepted: give a number from 1 to 1844674407"},
+      {{"sim", "--steps", "-1"}, "--steps: '-1' is not accepted"},
+      {{"sim", "--seed", "x"}, "--seed: 'x' is not accepted"},
+      {{"sim", "--seed", "-1"}, "--seed: '-1' is not accepted: give a number from 0"},
       {{"sim", "--canary", "none"}, "there are publishes_before_writing"},
   };
   for (const auto& [arguments, message] : cases) {

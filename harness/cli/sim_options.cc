@@ -29,14 +29,29 @@ std::expected<Settings, std::string> read_scenario(const std::string& name) {
         fmt::format("--scenario: '{}' is neither a file nor a scenario; there are {}", name,
                     names(simulator::scenarios())));
   }
+  errno = 0;
   std::ifstream file{name};
   std::stringstream text;
-  text << file.rdbuf();
-  if (!file) {
+  const bool folder = std::filesystem::is_directory(name);
+  if (file && !folder && file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
+  if (folder) errno = EISDIR;
+  if (folder || !file.is_open() || file.bad() || text.fail()) {
     return std::unexpected(fmt::format("--scenario: {} cannot be read: {}", name,
                                        std::generic_category().message(errno)));
   }
   return simulator::parse_settings(text.str(), name);
+}
+
+// As one word of a shell's.
+std::string quoted(const std::string& text) {
+  constexpr const char* kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=+:,@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string word = "'";
+  for (const char each : text) {
+    word += each == '\'' ? std::string{"'\\''"} : std::string(1, each);
+  }
+  return word + "'";
 }
 
 // "name=value" as a line of a scenario.
@@ -84,7 +99,7 @@ std::expected<SimPlan, std::string> plan_of(const SimOptions& options) {
 
 std::string replay_line(const SimPlan& sim, const simulator::Plan& plan) {
   std::string line = fmt::format("perfring sim --seed {} --scenario {} --steps {}", plan.seed,
-                                 sim.scenario, plan.steps);
+                                 quoted(sim.scenario), plan.steps);
   if (sim.canary != nullptr) line += fmt::format(" --canary {}", sim.canary->name);
   const std::string changed =
       simulator::difference(plan.settings, read_scenario(sim.scenario).value_or(Settings{}));

@@ -21,6 +21,7 @@
 #include "harness/differential/live_reference.h"
 #include "harness/differential/trace.h"
 #include "harness/live/live_kernel.h"
+#include "harness/user_folder.h"
 #include "perfring/os/cpus.h"
 
 namespace perfring::differential {
@@ -186,5 +187,6 @@ int parse_and_run(int argc, char** argv) {
 }  // namespace perfring::differential
 
 int main(int argc, char** argv) {
+  perfring::enter_user_folder();
   return perfring::differential::parse_and_run(argc, argv);
 }

@@ -57,9 +57,11 @@ concept Cpu = requires(C& cpu, __u64& data_head, const __u64& data_tail, std::by
   // Calls perf_pending_irq(event) from an interrupt, soon.
   cpu.irq_work_queue(event);
 
-  // Tracepoints, for the ledger: `size` bytes of the ring are reserved from `position` on, the
-  // first of them for a LOST of `lost`, unless that is 0; one output was refused and is counted.
-  cpu.reserved(rb, __u64{} /* position */, size, __u64{} /* lost */);
+  // Tracepoints, for the ledger: `size` bytes of the ring are reserved from `position` on, those of
+  // a LOST included; that LOST will tell of so many losses; one output was refused and is counted.
+  // No interrupt comes between each and what it is about.
+  cpu.reserved(rb, __u64{} /* position */, size);
+  cpu.told(rb, __u64{} /* lost */);
   cpu.lost(rb, event);
 };
 
@@ -113,7 +115,8 @@ struct HardwareCpu {
 
   void irq_work_queue(perf_event& event);
 
-  void reserved(const perf_buffer&, __u64, std::size_t, __u64) noexcept {}
+  void reserved(const perf_buffer&, __u64, std::size_t) noexcept {}
+  void told(const perf_buffer&, __u64) noexcept {}
   void lost(const perf_buffer&, const perf_event&) noexcept {}
 };
 

@@ -272,6 +272,35 @@ TEST(Sharing, LostIsTheRingsAndBearsTheNextWritersId) {
   EXPECT_EQ(second->lost_samples, 2u);
 }
 
+// The count is an unsigned long, of which an int says whether there is anything to tell.
+TEST(Lost, IsCountedInTheKernelsWord) {
+  struct {
+    Word word;
+    __u64 before;  // one more is lost then
+    bool told;
+    __u64 lost;
+  } const rows[] = {{Word::k32, 0x7fff'ffff, true, 0x8000'0000},
+                    {Word::k64, 0x7fff'ffff, true, 0x8000'0000},
+                    {Word::k32, 0xffff'ffff, false, 0},
+                    {Word::k64, 0xffff'ffff, false, 0},
+                    {Word::k32, 0, true, 1},
+                    {Word::k64, 0x1'0000'0000, true, 0x1'0000'0001}};
+  for (const auto& [word, before, told, lost] : rows) {
+    SCOPED_TRACE(before);
+    TestRing ring{{.word = word}};
+    ring.rb().lost = before;
+    perf_event_pause_output(*ring.event, true);
+    ASSERT_EQ(ring.output(4), -ENOSPC);
+    perf_event_pause_output(*ring.event, false);
+    EXPECT_EQ(ring.rb().lost, word == Word::k32 ? (before + 1) & 0xffff'ffff : before + 1);
+    ASSERT_EQ(ring.output(4), 0);
+    EXPECT_EQ(ring.head(), told ? 40u : 16u);
+    if (told) {
+      EXPECT_EQ(ring.at(0, 24), Bytes(Expected{}.header(2, 0, 24).u64(7).u64(lost)));
+    }
+  }
+}
+
 // K47
 TEST(Word, Of32BitsWrapsItsHead) {
   TestRing ring{{.pages = 32, .word = Word::k32}};

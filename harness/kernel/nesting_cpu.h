@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "harness/kernel/testing.h"
@@ -13,7 +15,9 @@
 namespace perfring::kernel {
 
 inline constexpr std::size_t kLevels = 3;
-inline constexpr unsigned kNever = 1000;
+inline constexpr unsigned kNever = ~0U;
+// The step between the two lines of perf_output_get_handle().
+inline constexpr unsigned kForgetful = 2;
 
 // Each level's output is interrupted once, at the step of its own that `at` says, by the next
 // level's. Watches all that the ring is told.
@@ -26,7 +30,8 @@ struct NestingCpu : TestCpu {
   std::function<void(__u64 head)> published;
 
   struct Reservation {
-    __u64 position, size, lost;
+    __u64 position, size;
+    std::optional<__u64> lost;  // what its LOST tells, if it has one
     int level;
   };
   std::vector<Reservation> reservations;
@@ -60,8 +65,16 @@ struct NestingCpu : TestCpu {
     ++wakeups;
     TestCpu::irq_work_queue(event);
   }
-  void reserved(const perf_buffer&, __u64 position, std::size_t size, __u64 lost) {
-    reservations.push_back({position, size, lost, bpf_trace_nest_level});
+  void reserved(const perf_buffer&, __u64 position, std::size_t size) {
+    reservations.push_back({position, size, {}, bpf_trace_nest_level});
+  }
+  // Of the last reservation at this level: whoever interrupted it since has ended.
+  void told(const perf_buffer&, __u64 lost) {
+    const auto own = std::ranges::find(reservations.rbegin(), reservations.rend(),
+                                       bpf_trace_nest_level, &Reservation::level);
+    ASSERT_NE(own, reservations.rend());
+    EXPECT_FALSE(own->lost.has_value());
+    own->lost = lost;
   }
   void lost(const perf_buffer&, const perf_event&) { ++refused; }
 };

@@ -141,8 +141,9 @@ class Trial {
   // if it is then refused, nobody wakes.
   void check_flag() {
     bool overlooked = false;
-    for (std::size_t i = 0; i < kLevels; ++i) overlooked |= refused_at_[i] && ring_.cpu.at[i] == 1;
-    overlooked |= refused_at_[0] && ring_.cpu.again == 1;
+    for (std::size_t i = 0; i < kLevels; ++i)
+      overlooked |= refused_at_[i] && ring_.cpu.at[i] == kForgetful;
+    overlooked |= refused_at_[0] && ring_.cpu.again == kForgetful;
     const unsigned flag = perf_poll(*ring_.event);
     EXPECT_EQ(flag != 0, ring_.cpu.wakeups != 0);
     EXPECT_TRUE(flag == (written_ != 0 ? kReadable : 0u) || (overlooked && flag == 0));
@@ -155,7 +156,7 @@ class Trial {
     for (const std::uint64_t lost : lost_) reported += lost;
     EXPECT_EQ(reported + ring_.rb().lost, scene_.lost + refused_);
     std::uint64_t traced = 0;
-    for (const auto& reservation : ring_.cpu.reservations) traced += reservation.lost;
+    for (const auto& reservation : ring_.cpu.reservations) traced += reservation.lost.value_or(0);
     EXPECT_EQ(traced, reported);
   }
 
@@ -266,12 +267,12 @@ TEST(Nesting, BehindARefusedOutputAWakeupCanBeMissed) {
   ring.cpu.barrier = [] {};
   ring.cpu.published = [](__u64) {};
   ring.cpu.interrupt = [&](std::size_t) { EXPECT_EQ(ring.output(4), 0); };
-  ring.cpu.at = {1, kNever, kNever};
+  ring.cpu.at = {kForgetful, kNever, kNever};
   EXPECT_EQ(ring.output(5000), -ENOSPC);
   EXPECT_EQ(ring.head(), 16u);
   EXPECT_EQ(perf_poll(*ring.event), 0u);
   ring.cpu.steps = {};
-  ring.cpu.at = {2, kNever, kNever};  // one step later it is not
+  ring.cpu.at = {kForgetful + 1, kNever, kNever};  // one step later it is not
   EXPECT_EQ(ring.output(5000), -ENOSPC);
   EXPECT_EQ(perf_poll(*ring.event), kReadable);
 }

@@ -13,8 +13,10 @@ unsigned count(__u64 sample_type, __u64 fields) {
   return static_cast<unsigned>(__builtin_popcountll(sample_type & fields));
 }
 
+// event->clock is a function; without use_clockid, clockid says nothing.
 bool same_clock(const perf_event& a, const perf_event& b) {
-  return a.attr.use_clockid == b.attr.use_clockid && a.attr.clockid == b.attr.clockid;
+  if (a.attr.use_clockid != b.attr.use_clockid) return false;
+  return a.attr.use_clockid == 0 || a.attr.clockid == b.attr.clockid;
 }
 
 void wake_up_all(const perf_event& event) {

@@ -43,6 +43,20 @@ TEST(HelperCodes, NameTheLackOfARing) {
   EXPECT_EQ(unmapped->lost_samples, 0u);
 }
 
+// K43: but what else is wrong is said first.
+TEST(HelperCodes, NameAnotherCpuBeforeTheLackOfARing) {
+  TestRing ring;
+  const perf_file elsewhere = must(perf_event_open(bpf_output(), 2));
+  ASSERT_EQ(ring.file.update_elem(1, elsewhere), 0);
+  EXPECT_EQ(ring.output(4, 1), -EOPNOTSUPP);
+  const perf_file disabled = must(perf_event_open(bpf_output(), 3));
+  perf_event_disable(*disabled);
+  ASSERT_EQ(ring.file.update_elem(1, disabled), 0);
+  EXPECT_EQ(ring.output(4, 1), -EOPNOTSUPP);
+  disabled->attr.config = PERF_COUNT_SW_DUMMY;
+  EXPECT_EQ(ring.output(4, 1), -EINVAL);
+}
+
 // K43: an event of another kind, which this kernel would not open.
 TEST(HelperCodes, NameAnEventThatIsNoBpfOutput) {
   TestRing ring;

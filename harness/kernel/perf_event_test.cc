@@ -161,9 +161,6 @@ TEST(SetOutput, RefusesWhatDoesNotFit) {
   attr.use_clockid = 1;
   EXPECT_EQ(perf_event_set_output(*event_like(attr), &target), -EINVAL);
   attr = bpf_output();
-  attr.clockid = 1;
-  EXPECT_EQ(perf_event_set_output(*event_like(attr), &target), -EINVAL);
-  attr = bpf_output();
   attr.write_backward = 1;
   EXPECT_EQ(perf_event_set_output(*event_like(attr), &target), -EINVAL);
   TestRing mapped;
@@ -173,6 +170,20 @@ TEST(SetOutput, RefusesWhatDoesNotFit) {
   const perf_file redirected = event_like(bpf_output());
   EXPECT_EQ(perf_event_set_output(*redirected, &target), 0);
   EXPECT_EQ(perf_event_set_output(*redirected, redirected.get()), -EINVAL);
+}
+
+// K42: clockid is a clock only with use_clockid.
+TEST(SetOutput, ComparesTheClocksThatAreUsed) {
+  perf_event_attr attr = bpf_output();
+  attr.clockid = 4;
+  TestRing unused{{.attr = attr}};
+  EXPECT_EQ(perf_event_set_output(*event_like(bpf_output()), unused.event.get()), 0);
+  attr.use_clockid = 1;
+  EXPECT_EQ(perf_event_set_output(*event_like(attr), unused.event.get()), -EINVAL);
+  TestRing used{{.attr = attr}};
+  EXPECT_EQ(perf_event_set_output(*event_like(attr), used.event.get()), 0);
+  attr.clockid = 1;
+  EXPECT_EQ(perf_event_set_output(*event_like(attr), used.event.get()), -EINVAL);
 }
 
 // An event that redirects its output, and what undoes it.

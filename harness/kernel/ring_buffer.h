@@ -39,6 +39,7 @@ template <Cpu C>
 void perf_output_wakeup(C& cpu, perf_output_handle& handle) {
   // atomic_set(): it is the wakeup that orders it.
   handle.rb->poll.store(EPOLLIN | EPOLLRDNORM, std::memory_order_release);
+  cpu.step();
   cpu.irq_work_queue(*handle.event);
 }
 
@@ -62,6 +63,7 @@ void perf_output_put_handle(C& cpu, perf_output_handle& handle) {
     return;
   }
   for (;;) {
+    cpu.step();
     const __u64 head = rb.head;
     cpu.step();
     cpu.smp_wmb(rb.user_page->data_head);  // B, matches C
@@ -71,10 +73,13 @@ void perf_output_put_handle(C& cpu, perf_output_handle& handle) {
     rb.nest = 0;
     cpu.step();
     if (head == rb.head) break;
+    cpu.step();
     rb.nest = 1;
   }
   cpu.step();
-  if (handle.wakeup != rb.wakeup) perf_output_wakeup(cpu, handle);
+  const bool wakes = handle.wakeup != rb.wakeup;
+  cpu.step();
+  if (wakes) perf_output_wakeup(cpu, handle);
 }
 
 // One byte always stays free, so a full ring and an empty one differ (K12).
@@ -136,8 +141,10 @@ void perf_event__output_id_sample(C& cpu, perf_output_handle& handle, const perf
   if (type & PERF_SAMPLE_IDENTIFIER) perf_output_put(cpu, handle, data.id);
 }
 
+// An interrupt can come between the look that was in vain and this.
 template <Cpu C>
 int output_refused(C& cpu, perf_buffer& rb, perf_event& event) {
+  cpu.step();
   rb.lost = rb.unsigned_long(rb.lost + 1);
   event.lost_samples.fetch_add(1);
   cpu.lost(rb, event);
@@ -153,7 +160,10 @@ struct lost_event {
 // The LOST that precedes a record, in the record's reservation (K14).
 template <Cpu C>
 void output_lost(C& cpu, perf_output_handle& handle, const perf_event& event,
-                 const perf_sample_data& data, __u64 lost) {
+                 const perf_sample_data& data) {
+  cpu.step();
+  const __u64 lost = std::exchange(handle.rb->lost, 0);  // 0, if an interrupt has told of them
+  cpu.told(*handle.rb, lost);
   lost_event record{{PERF_RECORD_LOST, 0, sizeof(lost_event)}, event.id, lost};
   if (event.attr.sample_id_all != 0) record.header.size += event.id_header_size;
   perf_output_put(cpu, handle, record);
@@ -170,6 +180,27 @@ inline void point_at(perf_output_handle& handle, __u64 position) {
   handle.size = page_size - offset;
 }
 
+// Whoever was interrupted since it looked learns what the field is now.
+inline bool local_try_cmpxchg(__u64& field, __u64& seen, __u64 value) {
+  if (field != seen) {
+    seen = field;
+    return false;
+  }
+  field = value;
+  return true;
+}
+
+// Once for each record, however far behind `wakeup` is (K30). Writers that interrupt one another
+// here add the watermark each, and may so take `wakeup` past the head: see wakeup_test.cc.
+template <Cpu C>
+void count_bytes_for_wakeup(C& cpu, perf_buffer& rb, __u64 head) {
+  const __u64 watermark = rb.unsigned_long(static_cast<__u64>(rb.watermark));
+  cpu.step();
+  if (rb.unsigned_long(head - rb.wakeup) <= watermark) return;
+  cpu.step();
+  rb.wakeup = rb.unsigned_long(rb.wakeup + watermark);
+}
+
 // kernel/events/ring_buffer.c, __perf_output_begin(). `size` is header.size, which has only 16
 // bits, and the space check sees no more than that (K10). 0, or -ENOSPC.
 template <Cpu C>
@@ -183,41 +214,35 @@ int perf_output_begin(C& cpu, perf_output_handle& handle, const perf_sample_data
 
   handle.rb = &rb;
   handle.event = &event;
-  const bool have_lost = rb.lost != 0;
+  cpu.step();
+  const bool have_lost = static_cast<__s32>(rb.lost) != 0;  // an int
   if (have_lost) {
     size += sizeof(lost_event);
     if (event.attr.sample_id_all != 0) size += event.id_header_size;
   }
   perf_output_get_handle(cpu, handle);
 
-  // local_try_cmpxchg(): who was interrupted since it read `head` starts again.
+  cpu.step();
+  __u64 offset = rb.head;
   __u64 head = 0;
-  __u64 seen = 0;
   do {
     cpu.step();
-    seen = rb.head;
-    cpu.step();
     const __u64 tail = rb.unsigned_long(cpu.read_once(rb.user_page->data_tail));
-    if (!rb.overwrite && !ring_buffer_has_space(rb, seen, tail, size, backward)) {
+    if (!rb.overwrite && !ring_buffer_has_space(rb, offset, tail, size, backward)) {
       output_refused(cpu, rb, event);
       perf_output_put_handle(cpu, handle);
       return -ENOSPC;
     }
     cpu.control_dependency(rb.user_page->data_tail);  // A, matches D
-    head = rb.unsigned_long(backward ? seen - size : seen + size);
+    head = rb.unsigned_long(backward ? offset - size : offset + size);
     cpu.step();
-  } while (seen != rb.head);
-  rb.head = head;
+  } while (!local_try_cmpxchg(rb.head, offset, head));
+  if (backward) offset = head;
+  cpu.reserved(rb, offset, static_cast<std::size_t>(size));
 
-  const __u64 position = backward ? head : seen;
-  if (backward) head = rb.unsigned_long(-head);
-  if (rb.unsigned_long(head - rb.wakeup) > rb.unsigned_long(static_cast<__u64>(rb.watermark))) {
-    rb.wakeup = rb.unsigned_long(rb.wakeup + static_cast<__u64>(rb.watermark));
-  }
-  const __u64 lost = have_lost ? std::exchange(rb.lost, 0) : 0;
-  cpu.reserved(rb, position, static_cast<std::size_t>(size), lost);
-  point_at(handle, position);
-  if (have_lost) output_lost(cpu, handle, event, data, lost);
+  count_bytes_for_wakeup(cpu, rb, backward ? rb.unsigned_long(-head) : head);
+  point_at(handle, offset);
+  if (have_lost) output_lost(cpu, handle, event, data);
   return 0;
 }
 

@@ -13,13 +13,19 @@
 
 namespace perfring::kernel {
 
-// `events` and `wakeup_events` are int here (K30: 2^31 fires each time).
-inline void count_for_wakeup(const perf_event& event, perf_buffer& rb) {
+// `events` and `wakeup_events` are int here (K30: 2^31 fires each time). Writers that interrupt one
+// another here subtract each, and may so take rb.events below 0: see wakeup_test.cc.
+template <Cpu C>
+void count_for_wakeup(C& cpu, const perf_event& event, perf_buffer& rb) {
   const auto wakeup_events = static_cast<__s32>(event.attr.wakeup_events);
   if (event.attr.watermark != 0 || wakeup_events == 0) return;
+  cpu.step();
   rb.events = rb.unsigned_long(rb.events + 1);
-  if (static_cast<__s32>(rb.events) < wakeup_events) return;
+  const auto events = static_cast<__s32>(rb.events);
+  if (events < wakeup_events) return;
+  cpu.step();
   rb.events = rb.unsigned_long(rb.events - static_cast<__u64>(__s64{wakeup_events}));
+  cpu.step();
   rb.wakeup = rb.unsigned_long(rb.wakeup + 1);
 }
 
@@ -41,8 +47,7 @@ void perf_output_sample(C& cpu, perf_output_handle& handle, const perf_event_hea
     output_copy(cpu, handle, data.raw.data.data(), data.raw.data.size());
     perf_output_skip(cpu, handle, data.raw.pad);
   }
-  cpu.step();
-  count_for_wakeup(event, *handle.rb);
+  count_for_wakeup(cpu, event, *handle.rb);
 }
 
 // kernel/events/core.c, perf_event_output(). 0, or -ENOSPC.

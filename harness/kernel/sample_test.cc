@@ -232,5 +232,21 @@ TEST(Sample, MayLieAnywhere) {
   }
 }
 
+// And where pages are of 64 KiB, as some processors have them.
+TEST(Sample, MayLieAnywhereInLargerPages) {
+  constexpr std::uint64_t kLarge = 65536;
+  for (std::uint64_t page = 0; page < 4 * kLarge; page += kPage) {
+    TestRing ring{{.pages = 2, .page_shift = 16}};
+    const std::uint64_t start = page + kPage - 264;  // so that the end of a page is in its midst
+    start_at(ring.rb(), start);
+    ASSERT_EQ(ring.output(5000), 0);
+    ASSERT_EQ(ring.head(), start + 5016);
+    ASSERT_EQ(ring.at(start, 12), Bytes(Expected{}.header(9, 1, 5016).u32(5004)));
+    ASSERT_EQ(ring.at(start + 12, 5000), ring.payload) << start;
+    ASSERT_EQ(ring.page().data_offset, kLarge);
+    ASSERT_EQ(ring.page().data_size, 2 * kLarge);
+  }
+}
+
 }  // namespace
 }  // namespace perfring::kernel

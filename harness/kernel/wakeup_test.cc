@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "harness/kernel/eventpoll.h"
+#include "harness/kernel/ring_buffer.h"
 #include "harness/kernel/testing.h"
 
 namespace perfring::kernel {
@@ -165,6 +169,30 @@ TEST(Wakeup, CountsEventsInTheKernelsWord) {
   }
 }
 
+// So a count that passes 2^32 is 0 in both, as an int.
+TEST(Wakeup, CountsEventsPastTheEndOfTheWord) {
+  for (const Word word : {Word::k32, Word::k64}) {
+    TestRing ring{events(1, word)};
+    ring.rb().events = 0xffff'ffff;
+    ASSERT_EQ(ring.output(4), 0);
+    EXPECT_EQ(perf_poll(*ring.event), 0u);
+    EXPECT_EQ(ring.rb().events, word == Word::k32 ? 0u : 0x1'0000'0000u);
+    ASSERT_EQ(ring.output(4), 0);
+    EXPECT_EQ(perf_poll(*ring.event), kReadable);
+  }
+}
+
+// The default is half the ring, however large that is, and the most is all of it.
+TEST(Wakeup, WatermarkIsOfTheWholeRing) {
+  constexpr std::size_t kMany = 1024;
+  EXPECT_EQ((TestRing{{.pages = kMany}}.rb().watermark), 2 << 20);
+  RingSetup setup = watermark(3 << 20);
+  setup.pages = kMany;
+  EXPECT_EQ(TestRing{setup}.rb().watermark, 3 << 20);
+  setup.attr.wakeup_watermark = 5 << 20;
+  EXPECT_EQ(TestRing{setup}.rb().watermark, 4 << 20);
+}
+
 // K30: watermark counts bytes, and then wakeup_events is none.
 TEST(Wakeup, CountsEventsOrBytes) {
   EXPECT_EQ(wakeups(watermark(1), 3, 4), (Records{1, 2, 3}));
@@ -203,6 +231,48 @@ TEST(Sharing, HasOneFlagOfWhichTheFirstPolledTakesIt) {
   ASSERT_EQ(ring.output(4), 0);
   EXPECT_EQ(perf_poll(*second), kReadable);
   EXPECT_EQ(perf_poll(*ring.event), 0u);
+}
+
+// The events are counted by the ring; how many are enough, or that none are, the writing one says.
+TEST(Sharing, WakesAsTheWritingEventSays) {
+  TestRing ring{events(1000)};
+  const perf_file second = must(perf_event_open(bpf_output(), 3));  // wakeup_events = 1
+  ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
+  ASSERT_EQ(ring.file.update_elem(1, second), 0);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(ring.output(4, 0), 0);
+  EXPECT_EQ(perf_poll(*ring.event), 0u);
+  ASSERT_EQ(ring.output(4, 1), 0);
+  EXPECT_EQ(perf_poll(*ring.event), kReadable);
+  EXPECT_EQ(ring.rb().events, 3u);
+}
+
+// The swap is one access: a wakeup beside a poll is seen by this poll or by the next.
+TEST(Flag, IsNotLostBetweenAPollAndAWakeup) {
+  TestRing ring;
+  std::atomic<unsigned> given{0};
+  std::atomic<bool> done{false};
+  unsigned taken = 0;
+  std::thread writer{[&] {
+    for (unsigned i = 1; i <= 20'000 && !done; ++i) {
+      perf_output_handle handle;
+      handle.event = ring.event.get();
+      handle.rb = &ring.rb();
+      perf_output_wakeup(ring.cpu, handle);
+      given = i;
+      while (ring.rb().poll.load() != 0 && !done) {
+      }
+    }
+    given = ~0U;
+  }};
+  // Between two looks it has at most one to miss; none is given before the last is taken.
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds{60};
+  while (given != ~0U && std::chrono::steady_clock::now() < patience) {
+    if (perf_poll(*ring.event) != 0) ++taken;
+  }
+  done = true;
+  writer.join();
+  if (perf_poll(*ring.event) != 0) ++taken;
+  EXPECT_EQ(taken, 20'000u);
 }
 
 // K33

@@ -67,13 +67,13 @@ struct ReleaseForWmb : ModelCpu {
   void smp_wmb(const __u64&) { fence(std::memory_order_release); }
 };
 struct HeadFirst : ModelCpu {
-  void reserved(kernel::perf_buffer& rb, __u64 position, std::size_t size, __u64) {
+  void reserved(kernel::perf_buffer& rb, __u64 position, std::size_t size) {
     ModelCpu::write_once(rb.user_page->data_head, position + size);
   }
 };
 struct PublishesNested : ModelCpu {
   const kernel::perf_buffer* buffer = nullptr;
-  void reserved(const kernel::perf_buffer& rb, __u64, std::size_t, __u64) { buffer = &rb; }
+  void reserved(const kernel::perf_buffer& rb, __u64, std::size_t) { buffer = &rb; }
   void step() {
     if (buffer == nullptr || buffer->nest < 2) return;
     ModelCpu::smp_wmb(buffer->user_page->data_head);

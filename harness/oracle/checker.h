@@ -51,6 +51,8 @@ class Checker {
   // What the consumer has released, as far as it was entitled to.
   std::uint64_t released() const { return released_; }
   bool in_drain() const { return watch_.in_drain(); }
+  // In spoiled bytes, of which nothing is known.
+  bool astray() const { return astray_; }
 
   // The first invariant that was violated, by the writer or by the consumer.
   const std::optional<Violation>& violation() const;

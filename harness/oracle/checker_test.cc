@@ -2,7 +2,13 @@
 
 #include "harness/oracle/checker.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
 
 #include "harness/oracle/hand_ring.h"
 
@@ -11,11 +17,12 @@ namespace {
 
 class Checking : public ::testing::Test {
  protected:
-  void expect(Invariant invariant) {
+  void expect(Invariant invariant, const std::string& message = "") {
     ring_.checker.settle();
     ASSERT_TRUE(ring_.checker.violation().has_value());
     EXPECT_STREQ(to_string(ring_.checker.violation()->invariant), to_string(invariant))
         << ring_.checker.violation()->message;
+    EXPECT_THAT(ring_.checker.violation()->message, ::testing::HasSubstr(message));
   }
   void expect_good() {
     ring_.checker.settle();
@@ -98,7 +105,18 @@ TEST_F(Checking, LossOfARecordBetweenOthers) {
 
 TEST_F(Checking, LossOfARecordThatNobodyAskedFor) {
   ring_.write(36);
-  expect(Invariant::no_loss);
+  expect(Invariant::no_loss, "1 records are still in it, the first stream 0 sequence 0");
+}
+
+TEST_F(Checking, LossesThatNobodyCounted) {
+  ring_.ledger.refused();
+  expect(Invariant::no_loss, "0 were refused, but 0 reported as lost and 1 not yet");
+}
+
+TEST_F(Checking, LossOfARecordThatIsInNoRing) {
+  ring_.write(36);
+  ring_.ledger.pop();
+  expect(Invariant::no_loss, "1 were written, but 0 delivered, 0 malformed and 0 spoiled");
 }
 
 TEST_F(Checking, LossOfALoss) {
@@ -119,6 +137,13 @@ TEST_F(Checking, Order) {
   for (int i = 0; i < 2; ++i) ring_.write(36);
   ring_.drain_to(96, ring_.sample_at(48, 36), ring_.sample_at(0, 36));
   expect(Invariant::order);
+}
+
+TEST_F(Checking, TheSameBytesAtAnotherPlace) {
+  ring_.write(36);
+  std::copy_n(ring_.data.begin() + 12, 36, ring_.data.begin() + 1012);
+  ring_.drain_to(48, ring_.sample_at(1000, 36));
+  expect(Invariant::once, "was delivered from another place");
 }
 
 TEST_F(Checking, IntactBytes) {
@@ -218,6 +243,55 @@ TEST_F(Checking, SpoiledBytesAreNotHeldAgainstTheConsumer) {
   ring_.data[64 + 20] ^= std::byte{1};
   ring_.drain_to(112, ring_.sample_at(64, 36));
   expect(Invariant::intact);
+}
+
+// Losses told of by a LOST that is spoiled count as told of.
+TEST_F(Checking, ASpoiledLostTellsOfItsLosses) {
+  ring_.refuse();
+  ring_.write(36, 1);
+  ring_.write(65533);
+  const Sample all = ring_.slices(0, 88);
+  ring_.drain_to(88, Malformed{Defect::BadSize, all.head, all.tail});
+  expect_good();
+  EXPECT_EQ(ring_.checker.received().lost, 0U);
+  EXPECT_EQ(ring_.checker.received().spoiled_lost, 1U);
+}
+
+// A ring that holds all that a payload spills: nothing is spoiled, and what comes is known exactly.
+using LargeRing = HandRingOf<std::size_t{1} << 18>;
+
+std::optional<Violation> violation_of(Defect defect, std::size_t size) {
+  const auto ring = std::make_unique<LargeRing>();
+  ring->write(65533);  // K6: size 16
+  const Sample bytes = ring->slices(0, size);
+  ring->drain_to(16, Malformed{defect, bytes.head, bytes.tail});
+  ring->checker.settle();
+  return ring->checker.violation();
+}
+
+TEST(Oversize, IsABadSampleOfItsTruncatedSize) {
+  EXPECT_FALSE(violation_of(Defect::BadSample, 16).has_value());
+  for (const auto& [defect, size] :
+       {std::pair{Defect::BadSample, 8U}, {Defect::BadLost, 16U}, {Defect::UnexpectedType, 16U}}) {
+    const auto violation = violation_of(defect, size);
+    ASSERT_TRUE(violation.has_value()) << size;
+    EXPECT_STREQ(to_string(violation->invariant), to_string(Invariant::intact));
+  }
+}
+
+// K7: a payload of size 0 behind it leaves the LOST alone.
+TEST(Oversize, LeavesALostAlone) {
+  for (const std::uint64_t told : {1U, 2U}) {
+    const auto ring = std::make_unique<LargeRing>();
+    ring->refuse();
+    ring->write(65517, 1);
+    ring->drain_to(24, Lost{told});
+    ring->write(36);
+    ring->drain_to(72, ring->sample_at(24, 36));
+    ring->checker.settle();
+    EXPECT_EQ(ring->checker.violation().has_value(), told == 2);
+    EXPECT_EQ(ring->checker.received().delivered, told == 1 ? 1U : 0U);
+  }
 }
 
 }  // namespace

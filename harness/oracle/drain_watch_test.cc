@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "harness/oracle/hand_ring.h"
 
 namespace perfring::oracle {
@@ -101,6 +103,24 @@ TEST_F(Watching, TheTailStaysOnTheGrid) {
 TEST_F(Watching, TheTailStaysWhereItIsIfThereWasNothing) {
   drain(8, 4096);
   expect(Invariant::tail_honest);
+}
+
+TEST_F(Watching, TheTailRestsBetweenDrains) {
+  drain(0, 0);
+  ring_.page.data_tail = 8;
+  watch_.begins();
+  expect(Invariant::tail_honest);
+}
+
+// A record's size has 16 bits.
+TEST_F(Watching, ASampleIsNoLongerThanARecord) {
+  for (const std::size_t raw : {65516U, 65524U}) {
+    const auto ring = std::make_unique<HandRingOf<std::size_t{1} << 17>>();
+    DrainWatch watch{ring->page, ring->data};
+    watch.begins();
+    watch.event(ring->slices(12, raw));
+    EXPECT_EQ(watch.violation().has_value(), raw != 65516);
+  }
 }
 
 }  // namespace

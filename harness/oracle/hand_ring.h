@@ -17,8 +17,9 @@
 
 namespace perfring::oracle {
 
-struct HandRing {
-  static constexpr std::size_t kSize = 4096;
+template <std::size_t Size>
+struct HandRingOf {
+  static constexpr std::size_t kSize = Size;
 
   perf_event_mmap_page page{};
   alignas(8) std::array<std::byte, kSize> data{};
@@ -44,7 +45,8 @@ struct HandRing {
     const Payload payload{next_sequence++, 0, length};
     const std::uint64_t size = record_size(length) % 65536;
     ledger.begins(payload);
-    ledger.reserved(head, size + (lost != 0 ? 24 : 0), lost, page.data_tail);
+    ledger.reserved(head, size + (lost != 0 ? 24 : 0), page.data_tail);
+    if (lost != 0) ledger.told(lost);
     if (lost != 0) head += 24;
     std::vector<std::byte> bytes(length);
     fill(bytes, payload);
@@ -69,6 +71,8 @@ struct HandRing {
     checker.drain_ends();
   }
 };
+
+using HandRing = HandRingOf<4096>;
 
 }  // namespace perfring::oracle
 

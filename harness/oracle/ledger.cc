@@ -23,9 +23,11 @@ Ledger::Ledger(std::uint64_t size, Keep keep, std::uint64_t start, unsigned word
 
 void Ledger::begins(const Payload& payload) {
   if (depth_ == attempts_.size()) throw std::logic_error{"attempts nested too deep"};
-  for (std::size_t i = 0; i < depth_; ++i) attempts_[i].interrupted = true;
   attempts_[depth_] = {};
-  attempts_[depth_++].payload = payload;
+  attempts_[depth_].payload = payload;
+  attempts_[depth_].saw_losses = unreported_ != 0;
+  attempts_[depth_].saw_none = unreported_ == 0;
+  ++depth_;
 }
 
 void Ledger::ends(int rc) {
@@ -37,6 +39,9 @@ void Ledger::ends(int rc) {
     violate(Invariant::no_loss,
             fmt::format("{} was answered {}, but reserved {} times and counted as lost {} times",
                         name(attempt.payload), rc, attempt.reservations, attempt.refusals));
+  }
+  if (attempt.owes_lost) {
+    violate(Invariant::no_loss, name(attempt.payload) + " has a LOST that tells of nothing");
   }
   if (rc == 0) {
     ++totals_.accepted;
@@ -53,27 +58,44 @@ void Ledger::published(std::uint64_t data_head) {
 
 void Ledger::refused() {
   if (depth_ != 0) ++attempts_[depth_ - 1].refusals;
-  ++unreported_;
+  unreported(unreported_ + 1);
 }
 
-void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t lost,
-                      std::uint64_t data_tail) {
+void Ledger::unreported(std::uint64_t lost) {
+  unreported_ = lost;
+  for (std::size_t i = 0; i < depth_; ++i) {
+    (lost != 0 ? attempts_[i].saw_losses : attempts_[i].saw_none) = true;
+  }
+}
+
+// Of whatever is lost until then: 0, if an interrupt has told of all since the reservation.
+void Ledger::told(std::uint64_t lost) {
+  if (depth_ == 0) throw std::logic_error{"a LOST outside any attempt"};
+  Attempt& attempt = attempts_[depth_ - 1];
+  if (!std::exchange(attempt.owes_lost, false) || lost != unreported_) {
+    violate(Invariant::no_loss,
+            fmt::format("a LOST of {} where {} were refused", lost, unreported_));
+  }
+  unreported(0);
+  // A faulty kernel may have published the record before.
+  const bool pending = attempt.record - first_ < last_ - first_;
+  if (pending)
+    records_[static_cast<std::size_t>(attempt.record) & (records_.size() - 1)].lost = lost;
+}
+
+void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t data_tail) {
   if (depth_ == 0) throw std::logic_error{"a reservation outside any attempt"};
   Attempt& attempt = attempts_[depth_ - 1];
   ++attempt.reservations;
   const std::uint64_t sample = record_size(attempt.payload.length) % 65536;  // K6
   const bool has_lost = size != sample;
-  // The kernel decides on a LOST before it reserves: an interrupt may have come in between, and
-  // told of the losses, or added to them.
-  const bool due = attempt.interrupted ? has_lost : unreported_ != 0;
-  const std::uint64_t expected = sample + (due ? kLostSize : 0);
+  // The kernel decides on a LOST some time before it reserves: an interrupt may have come in
+  // between, and told of the losses, or added to them.
+  const bool may = has_lost ? attempt.saw_losses : attempt.saw_none;
+  const std::uint64_t expected = sample + (has_lost == may ? kLostSize : 0);
   if ((position & mask_) != (position_ & mask_) || size != expected) {
     violate(Invariant::no_loss, fmt::format("{} bytes reserved at {}, where {} at {} were due",
                                             size, position, expected, position_ & mask_));
-  }
-  if (has_lost && lost != unreported_) {
-    violate(Invariant::no_loss,
-            fmt::format("a LOST of {} where {} were refused", lost, unreported_));
   }
   // Whatever the tail is, the kernel uses it modulo the ring's size (K17).
   const std::uint64_t unread = (position_ - data_tail) & mask_;
@@ -82,12 +104,13 @@ void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t 
             fmt::format("{} bytes reserved at {} with {} unread: a ring of {} holds {}", size,
                         position_, unread, size_, size_ - kUnused));
   }
-  if (has_lost) unreported_ = 0;
+  attempt.owes_lost = has_lost;
+  attempt.record = last_;
   if (sample == 0) ++totals_.invisible;
   if (size != 0 && keep_ == Keep::Records) {
     if (pending() == records_.size()) lengthen();
     records_[static_cast<std::size_t>(last_++) & (records_.size() - 1)] = {
-        position_, lost, attempt.payload, static_cast<std::uint32_t>(sample), has_lost};
+        position_, 0, attempt.payload, static_cast<std::uint32_t>(sample), has_lost};
   }
   position_ += size;
   note_spill(attempt, size, data_tail);

@@ -5,7 +5,8 @@
 // it went. It does its own arithmetic, from the format's description (KERNEL_FACTS.md).
 //
 // The producer's code says begins(payload), calls the kernel, and says ends(rc). The kernel's
-// tracepoints say what came of it in between: reserved() or refused(). Attempts nest.
+// tracepoints say what came of it in between: reserved() and, if there is room for a LOST in it,
+// told(); or refused(). Attempts nest.
 //
 // Threads: one, the ring's writer. Where the consumer is in another, it reads nothing here until
 // that thread is joined: a ledger orders nothing that the ring itself does not.
@@ -37,7 +38,7 @@ struct Totals {
 // One reservation that holds something: a LOST or none, and a sample, unless its size is 0.
 struct Written {
   std::uint64_t position = 0;  // not wrapped
-  std::uint64_t lost = 0;      // what the LOST tells
+  std::uint64_t lost = 0;      // what the LOST tells, once its writer has come to it
   Payload payload;
   std::uint32_t size = 0;  // of the sample: its header.size
   bool has_lost = false;
@@ -57,8 +58,8 @@ class Ledger {
   void begins(const Payload& payload);
   void ends(int rc);
   // `data_tail` is what the consumer has released: as read by the writer, or better known.
-  void reserved(std::uint64_t position, std::uint64_t size, std::uint64_t lost,
-                std::uint64_t data_tail);
+  void reserved(std::uint64_t position, std::uint64_t size, std::uint64_t data_tail);
+  void told(std::uint64_t lost);
   void refused();
   // data_head was stored. Optional: without it, whatever is reserved counts as published.
   void published(std::uint64_t data_head);
@@ -92,14 +93,19 @@ class Ledger {
     Payload payload;
     unsigned reservations = 0;
     unsigned refusals = 0;
+    std::uint64_t record = 0;     // the number of its Written
     std::uint64_t spills_to = 0;  // the end of its bytes, past the reservation's
     bool spills = false;
-    bool interrupted = false;
+    bool owes_lost = false;  // it has room for a LOST, of which it has not told yet
+    // Since it began there was a moment with losses to tell of, and one without.
+    bool saw_losses = false;
+    bool saw_none = false;
   };
 
   const Written& at(std::uint64_t i) const {
     return records_[static_cast<std::size_t>(i) & (records_.size() - 1)];
   }
+  void unreported(std::uint64_t lost);
   void lengthen();
   void note_spill(Attempt& attempt, std::uint64_t size, std::uint64_t data_tail);
   void violate(Invariant invariant, std::string message);

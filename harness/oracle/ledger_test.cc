@@ -14,7 +14,8 @@ Ledger ring_of_4096(std::uint64_t start = 0, unsigned bits = 64) {
 void accept(Ledger& ledger, std::uint32_t length, std::uint64_t position, std::uint64_t size,
             std::uint64_t lost = 0, std::uint64_t tail = 0) {
   ledger.begins({0, 0, length});
-  ledger.reserved(position, size, lost, tail);
+  ledger.reserved(position, size, tail);
+  if (lost != 0) ledger.told(lost);
   ledger.ends(0);
 }
 
@@ -101,15 +102,88 @@ TEST(Ledger, UnreadBytesAreNotReservedAgain) {
   EXPECT_EQ(read.violation(), std::nullopt);
 }
 
-// An interrupt may tell of the losses that were to be told of, and leaves a LOST of 0.
+// An interrupt may tell of the losses that were to be told of, and leaves a LOST of 0: behind its
+// own, if it came before the reservation, or in front of it.
 TEST(Ledger, AnInterruptMayTakeTheLosses) {
+  Ledger before = ring_of_4096();
+  refuse(before);
+  before.begins({1, 0, 4});
+  accept(before, 4, 0, 40, 1);
+  before.reserved(40, 40, 0);
+  before.told(0);
+  before.ends(0);
+  EXPECT_EQ(before.violation(), std::nullopt);
+
+  Ledger after = ring_of_4096();
+  refuse(after);
+  after.begins({1, 0, 4});
+  after.reserved(0, 40, 0);
+  accept(after, 4, 40, 40, 1);
+  after.told(0);
+  after.ends(0);
+  EXPECT_EQ(after.violation(), std::nullopt);
+  EXPECT_EQ(after.front().lost, 0U);
+  after.pop();
+  EXPECT_EQ(after.front().lost, 1U);
+}
+
+// And what an interrupt loses after the reservation is told of, too.
+TEST(Ledger, AnInterruptMayAddToTheLosses) {
   Ledger ledger = ring_of_4096();
   refuse(ledger);
   ledger.begins({1, 0, 4});
-  accept(ledger, 4, 0, 40, 1);
-  ledger.reserved(40, 40, 0, 0);
+  ledger.reserved(0, 40, 0);
+  refuse(ledger);
+  ledger.told(2);
   ledger.ends(0);
   EXPECT_EQ(ledger.violation(), std::nullopt);
+  EXPECT_EQ(ledger.front().lost, 2U);
+}
+
+// Only a moment without losses, or with, excuses that there is no room for a LOST, or that there
+// is.
+TEST(Ledger, AnInterruptDoesNotExcuseAnyLost) {
+  Ledger all_along = ring_of_4096();
+  refuse(all_along);
+  all_along.begins({1, 0, 4});
+  refuse(all_along);
+  all_along.reserved(0, 16, 0);
+  EXPECT_EQ(violated(all_along), Invariant::no_loss);
+
+  Ledger not_yet = ring_of_4096();
+  not_yet.begins({1, 0, 4});
+  refuse(not_yet);
+  not_yet.reserved(0, 16, 0);
+  EXPECT_EQ(not_yet.violation(), std::nullopt) << "it looked before";
+
+  Ledger never = ring_of_4096();
+  never.begins({1, 0, 4});
+  accept(never, 4, 0, 16);
+  never.reserved(16, 40, 0);
+  EXPECT_EQ(violated(never), Invariant::no_loss);
+}
+
+TEST(Ledger, ALostTellsOfSomethingOnce) {
+  Ledger silent = ring_of_4096();
+  refuse(silent);
+  silent.begins({0, 0, 4});
+  silent.reserved(0, 40, 0);
+  silent.ends(0);
+  EXPECT_EQ(violated(silent), Invariant::no_loss);
+
+  Ledger twice = ring_of_4096();
+  refuse(twice);
+  twice.begins({0, 0, 4});
+  twice.reserved(0, 40, 0);
+  twice.told(1);
+  twice.told(0);
+  EXPECT_EQ(violated(twice), Invariant::no_loss);
+
+  Ledger without = ring_of_4096();
+  without.begins({0, 0, 4});
+  without.reserved(0, 16, 0);
+  without.told(0);
+  EXPECT_EQ(violated(without), Invariant::no_loss);
 }
 
 TEST(Ledger, AHeaderSizeOfZeroIsInvisible) {
@@ -129,7 +203,7 @@ TEST(Ledger, ASpillSpoilsWhatIsUnread) {
   accept(larger, 65525, 0, 8);
   EXPECT_EQ(larger.spoiled_until(), 0U) << "there was room for all of it";
   larger.begins({0, 0, 65525});
-  larger.reserved(8, 8, 0, 0);
+  larger.reserved(8, 8, 0);
   accept(larger, 4, 16, 16);  // an interrupt, over which the spill goes on
   larger.ends(0);
   EXPECT_EQ(larger.spoiled_until(), 32U);

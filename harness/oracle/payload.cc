@@ -14,18 +14,30 @@ std::uint64_t little(std::uint64_t word) {
   return std::endian::native == std::endian::little ? word : __builtin_bswap64(word);
 }
 
+// A word's u16, u16 and u32, each in this order. The same twice is the word again.
+std::uint64_t in_order(std::uint64_t word, std::endian order) {
+  if (order == std::endian::little) return word;
+  const auto low = static_cast<std::uint16_t>(word);
+  const auto next = static_cast<std::uint16_t>(word >> 16);
+  const auto high = static_cast<std::uint32_t>(word >> 32);
+  return __builtin_bswap16(low) | std::uint64_t{__builtin_bswap16(next)} << 16 |
+         std::uint64_t{__builtin_bswap32(high)} << 32;
+}
+
 // The payload's words: who it is, and a body in which each place differs from its neighbours and
 // from the same place of its neighbours.
 class Words {
  public:
-  explicit Words(const Payload& payload)
-      : sequence_{payload.sequence},
+  explicit Words(const Payload& payload, std::endian order = std::endian::native)
+      : order_{order},
+        sequence_{payload.sequence},
         length_and_stream_{payload.length | std::uint64_t{payload.stream} << 32},
         seed_{std::rotl(sequence_ * kOdd, 29) ^ (length_and_stream_ * kOdd)} {}
 
+  // As a number whose little-endian bytes they are.
   std::uint64_t operator[](std::size_t i) const {
-    if (i == 0) return sequence_;
-    return i == 1 ? length_and_stream_ : seed_ + i * kOdd;
+    if (i == 0) return in_order(sequence_, order_);
+    return in_order(i == 1 ? length_and_stream_ : seed_ + i * kOdd, order_);
   }
   std::byte byte(std::size_t i) const {
     return static_cast<std::byte>((*this)[i / 8] >> (i % 8 * 8) & 0xff);
@@ -33,6 +45,7 @@ class Words {
 
  private:
   static constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
+  const std::endian order_;
   std::uint64_t sequence_;
   std::uint64_t length_and_stream_;
   std::uint64_t seed_;
@@ -62,8 +75,8 @@ std::string name(const Payload& payload) {
                      payload.length);
 }
 
-void fill(std::span<std::byte> to, const Payload& payload) {
-  const Words words{payload};
+void fill(std::span<std::byte> to, const Payload& payload, std::endian order) {
+  const Words words{payload, order};
   std::size_t i = 0;
   for (; i + 8 <= to.size(); i += 8) {
     const std::uint64_t word = little(words[i / 8]);
@@ -89,8 +102,9 @@ std::optional<Payload> claimed(const Sample& sample) {
   std::copy_n(sample.tail.begin(), sizeof(bytes) - in_head, bytes + in_head);
   std::uint64_t words[2];
   std::memcpy(words, bytes, sizeof(words));
-  return Payload{little(words[0]), static_cast<std::uint32_t>(little(words[1]) >> 32),
-                 static_cast<std::uint32_t>(little(words[1]))};
+  for (std::uint64_t& word : words) word = in_order(little(word), std::endian::native);
+  return Payload{words[0], static_cast<std::uint32_t>(words[1] >> 32),
+                 static_cast<std::uint32_t>(words[1])};
 }
 
 }  // namespace perfring::oracle

@@ -2,9 +2,15 @@
 #define HARNESS_ORACLE_PAYLOAD_H_
 
 // What a producer writes: bytes that are a pure function of who wrote them, when, and how many they
-// are. So nobody has to keep them, a consumer in another thread needs nothing but the bytes to
-// check them, and they are the same on every machine.
+// are. So nobody has to keep them, and a consumer in another thread needs nothing but the bytes to
+// check them.
+//
+// Payloads are made of words of 8 bytes, each a u16, a u16 and a u32 in the machine's own order. As
+// a payload starts 4 bytes before a multiple of 8, whoever takes it for records (K9) reads the same
+// headers and sizes on every machine. (Of a length that is a multiple of 4: what follows the last
+// bytes is older.)
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -29,8 +35,8 @@ inline constexpr std::size_t kSelfDescribing = 16;
 // "stream 3 sequence 12 of 40 bytes"
 std::string name(const Payload& payload);
 
-// Writes the payload. Precondition: to.size() == payload.length.
-void fill(std::span<std::byte> to, const Payload& payload);
+// Writes the payload, as a machine of this order does. Precondition: to.size() == payload.length.
+void fill(std::span<std::byte> to, const Payload& payload, std::endian order = std::endian::native);
 
 // Whether the sample holds this payload, and 0 to 7 bytes of padding after it that make its record
 // a multiple of 8 bytes long.

@@ -82,5 +82,41 @@ TEST(Payload, BytesAreFixed) {
   for (std::size_t i = 0; i < head.size(); ++i) EXPECT_EQ(std::to_integer<int>(bytes[i]), head[i]);
 }
 
+// What a record's header, raw size or type would be, if one were read there: `at` is a position in
+// a ring, in which the payload lies 12 bytes after the beginning of its record.
+std::uint64_t field(const std::vector<std::byte>& payload, std::size_t at, std::size_t size,
+                    std::endian order) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::size_t from_low = order == std::endian::little ? size - 1 - i : i;
+    value = value << 8 | std::to_integer<std::uint64_t>(payload[at - 12 + from_low]);
+  }
+  return value;
+}
+
+// Whoever walks through spilled payloads takes the same path on every machine.
+TEST(Payload, ReadsAlikeAsRecordsInBothByteOrders) {
+  for (const std::uint32_t length : {20U, 24U, 400U}) {
+    const Payload payload{0x0123456789abcdef, 0xfedcba98, length};
+    std::vector<std::byte> little(length);
+    std::vector<std::byte> big(length);
+    fill(little, payload, std::endian::little);
+    fill(big, payload, std::endian::big);
+    EXPECT_NE(little, big);
+    std::vector<std::byte> native(length);
+    fill(native, payload);
+    EXPECT_EQ(native, std::endian::native == std::endian::little ? little : big);
+    for (std::size_t at = 12; at + 4 <= 12 + length; at += 4) {
+      // A type or a raw size, of 4 bytes; or misc and size, of 2 each.
+      const std::size_t size = at % 8 == 0 ? 4 : 2;
+      for (std::size_t i = at; i < at + 4; i += size) {
+        EXPECT_EQ(field(little, i, size, std::endian::little),
+                  field(big, i, size, std::endian::big))
+            << size << " bytes at " << i << " of " << length;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace perfring::oracle

@@ -1,5 +1,7 @@
 // Scripts as text, both ways.
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
 #include <utility>
@@ -56,13 +58,13 @@ auto value_of(const Table& table, std::string_view text)
 std::string sample_type_text(std::uint64_t type) {
   std::string text;
   for (const auto& [name, bit] : kSampleTypeNames) {
-    if ((type & bit) != 0) text += (text.empty() ? "" : "|") + std::string{name};
+    if ((type & bit) != 0) text += fmt::format("{}{}", text.empty() ? "" : "|", name);
   }
   return text.empty() ? "0" : text;
 }
 
 std::unexpected<std::string> wrong(std::string_view text, std::string_view wanted) {
-  return std::unexpected("'" + std::string{text} + "': " + std::string{wanted});
+  return std::unexpected(fmt::format("'{}': {}", text, wanted));
 }
 
 // Takes the first word off the line.
@@ -142,7 +144,7 @@ std::string to_text(const Settings& s) {
   const Settings usual;
   std::string text;
   const auto line = [&](std::string_view name, const std::string& value) {
-    text += std::string{name} + " " + value + "\n";
+    text += fmt::format("{} {}\n", name, value);
   };
   if (s.word != usual.word) line("word", s.word == kernel::Word::k32 ? "32" : "64");
   if (s.pages != usual.pages) line("pages", std::to_string(s.pages));
@@ -161,7 +163,7 @@ std::string to_text(const Settings& s) {
 
 std::string to_text(const Step& step) {
   std::string text{name_of(kActionNames, step.action)};
-  if (has_number(step.action)) text += " " + std::to_string(step.number);
+  if (has_number(step.action)) text += fmt::format(" {}", step.number);
   if (step.second) text += " second";
   return text;
 }
@@ -185,7 +187,7 @@ std::expected<bool, std::string> parse_setting(std::string_view line, Settings& 
   Settings changed = settings;
   const auto parsed = parse_value(name, value, changed);
   if (!parsed) return false;
-  if (!*parsed) return std::unexpected(std::string{name} + ": " + parsed->error());
+  if (!*parsed) return std::unexpected(fmt::format("{}: {}", name, parsed->error()));
   if (const auto why = why_impossible(changed)) return std::unexpected(*why);
   settings = changed;
   return true;
@@ -198,14 +200,14 @@ std::expected<Step, std::string> parse_step(std::string_view line) {
   Step step{.action = *action};
   if (has_number(step.action)) {
     if (const auto parsed = parse_number(take_word(line), step.number); !parsed) {
-      return std::unexpected(std::string{name} + ": " + parsed.error());
+      return std::unexpected(fmt::format("{}: {}", name, parsed.error()));
     }
   }
   if (has_second(step.action) && line == "second") {
     step.second = true;
     line = {};
   }
-  if (!line.empty()) return wrong(line, "what follows a whole " + std::string{name});
+  if (!line.empty()) return wrong(line, fmt::format("what follows a whole {}", name));
   return step;
 }
 
@@ -217,7 +219,7 @@ std::expected<Script, std::string> parse_script(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty()) continue;
     const auto error = [number](const std::string& why) {
-      return std::unexpected("line " + std::to_string(number) + ": " + why);
+      return std::unexpected(fmt::format("line {}: {}", number, why));
     };
     const auto setting = parse_setting(line, script.settings);
     if (!setting) return error(setting.error());

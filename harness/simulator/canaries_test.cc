@@ -46,7 +46,7 @@ TEST_P(Canaries, ShrinksToAFewStepsThatReplay) {
   const Outcome outcome = simulate(plan(1));
   ASSERT_TRUE(outcome.found.has_value());
   const Shrunk shrunk = shrink(plan(1), *outcome.found, simulate);
-  EXPECT_LE(shrunk.plan.steps, 100'000U);
+  EXPECT_LE(shrunk.plan.steps, 10'000U);
   EXPECT_EQ(shrunk.plan.settings.cpus, 1U);
   const Outcome replayed = simulate(shrunk.plan);
   ASSERT_TRUE(replayed.found.has_value());

@@ -14,14 +14,28 @@ namespace perfring::simulator {
 namespace {
 
 constexpr std::uint64_t kPageSize = 4096;
-constexpr std::uint64_t kIntactMax = 65516;  // K3
 constexpr std::uint64_t kAny = ~std::uint64_t{0};
+
+std::string impossible_pages(std::uint64_t pages) {
+  if (std::has_single_bit(pages)) return {};
+  return fmt::format("pages: {} is no power of two: the kernel maps no such ring", pages);
+}
+
+std::string impossible_word_bits(std::uint64_t bits) {
+  if (bits == 32 || bits == 64) return {};
+  return fmt::format("word_bits: {} is neither 32 nor 64", bits);
+}
+
+std::string impossible_start(std::uint64_t start) {
+  if (start % 8 == 0) return {};
+  return fmt::format("start: {} is no multiple of 8: no record can be there", start);
+}
 
 constexpr std::array kNames{
     SettingName{"cpus", &Settings::cpus, 1, 64},
-    SettingName{"pages", &Settings::pages, 1, 4096},
-    SettingName{"word_bits", &Settings::word_bits, 32, 64},
-    SettingName{"start", &Settings::start, 0, kAny},
+    SettingName{"pages", &Settings::pages, 1, 4096, impossible_pages},
+    SettingName{"word_bits", &Settings::word_bits, 32, 64, impossible_word_bits},
+    SettingName{"start", &Settings::start, 0, kAny, impossible_start},
     SettingName{"payload_min", &Settings::payload_min, 0, 1 << 20},
     SettingName{"payload_max", &Settings::payload_max, 0, 1 << 20},
     SettingName{"burst_max", &Settings::burst_max, 1, 1 << 20},
@@ -79,6 +93,10 @@ std::expected<std::uint64_t, std::string> number(std::string_view text, const Se
       value > name.max) {
     return std::unexpected(fmt::format("{}: '{}' is not accepted: give a number from {} to {}",
                                        name.name, text, name.min, name.max));
+  }
+  if (const std::string why = name.impossible != nullptr ? name.impossible(value) : "";
+      !why.empty()) {
+    return std::unexpected(why);
   }
   return value;
 }
@@ -142,15 +160,9 @@ std::expected<Settings, std::string> parse_settings(std::string_view text, std::
 
 std::string impossible(const Settings& settings) {
   const std::uint64_t ring = settings.pages * kPageSize;
-  if (!std::has_single_bit(settings.pages)) {
-    return fmt::format("pages: {} is no power of two: the kernel maps no such ring",
-                       settings.pages);
-  }
-  if (settings.word_bits != 32 && settings.word_bits != 64) {
-    return fmt::format("word_bits: {} is neither 32 nor 64", settings.word_bits);
-  }
-  if (settings.start % 8 != 0) {
-    return fmt::format("start: {} is no multiple of 8: no record can be there", settings.start);
+  for (const SettingName& name : kNames) {
+    if (name.impossible == nullptr) continue;
+    if (std::string why = name.impossible(settings.*name.field); !why.empty()) return why;
   }
   if (settings.payload_min > settings.payload_max) {
     return fmt::format("payload_min: {} exceeds payload_max, {}", settings.payload_min,

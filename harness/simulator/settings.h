@@ -11,6 +11,8 @@
 
 namespace perfring::simulator {
 
+inline constexpr std::uint64_t kIntactMax = 65516;  // bytes of payload that a record holds (K3)
+
 // Pages are of 4096 bytes. "One in n": with a probability of 1/n; 0: never.
 struct Settings {
   std::uint64_t cpus = 2;
@@ -18,7 +20,7 @@ struct Settings {
   std::uint64_t word_bits = 64;     // of the kernel's unsigned long: 32 or 64
   std::uint64_t start = 0;          // position of the first record
   std::uint64_t payload_min = 8;    // bytes
-  std::uint64_t payload_max = 64;   // above 65516: as large as kernels take, and mishandle
+  std::uint64_t payload_max = 64;   // above 65516: as kernels mishandle them; multiples of 4
   std::uint64_t burst_max = 1;      // outputs in a row, at least 1
   std::uint64_t idle_max = 0;       // steps between bursts
   std::uint64_t interrupts = 10;    // percent of what happens to a writer
@@ -41,6 +43,8 @@ struct SettingName {
   std::uint64_t Settings::* field;
   std::uint64_t min;
   std::uint64_t max;
+  // Why a value between these cannot be; nothing, if it can.
+  std::string (*impossible)(std::uint64_t value) = nullptr;
 };
 std::span<const SettingName> setting_names();
 

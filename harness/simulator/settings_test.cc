@@ -37,11 +37,20 @@ TEST(Settings, WhatDoesNotParseIsNamedWithLineAndReason) {
   }
 }
 
+TEST(Settings, AValueThatCannotBeIsNamedWithItsLine) {
+  EXPECT_THAT(error_of("cpus 1\npages 3"),
+              HasSubstr("storm.txt, line 2: pages: 3 is no power of two"));
+  EXPECT_THAT(error_of("word_bits 48"),
+              HasSubstr("storm.txt, line 1: word_bits: 48 is neither 32 nor 64"));
+  EXPECT_THAT(error_of("\nstart 12"),
+              HasSubstr("storm.txt, line 2: start: 12 is no multiple of 8"));
+  EXPECT_THAT(impossible({.pages = 3}), HasSubstr("pages: 3"));
+  EXPECT_THAT(impossible({.word_bits = 48}), HasSubstr("word_bits: 48"));
+  EXPECT_THAT(impossible({.start = 12}), HasSubstr("start: 12"));
+}
+
 TEST(Settings, ImpossibleOnesAreNamedWithTheReason) {
   const std::pair<const char*, const char*> cases[] = {
-      {"pages 3", "pages: 3 is no power of two"},
-      {"word_bits 48", "word_bits: 48 is neither 32 nor 64"},
-      {"start 12", "start: 12 is no multiple of 8"},
       {"payload_min 9\npayload_max 8", "payload_min: 9 exceeds payload_max, 8"},
       {"pages 1\npayload_max 4096", "payload_max: 4096 bytes do not fit a ring of 1 pages"},
       {"pages 1\npayload_max 4053", "payload_max: 4053"},

@@ -19,6 +19,7 @@ class Shrinker {
 
   Shrunk run() {
     cut(best_.found.step + 1);
+    fewest_steps();  // for what is only found at the end
     simplify();
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
       Plan plan = best_.plan;

@@ -70,9 +70,10 @@ struct SimulatedCpu : kernel::HardwareCpu {
 
   void irq_work_queue(kernel::perf_event&) { site.irq_work_queue(); }
 
-  void reserved(const kernel::perf_buffer&, __u64 position, std::size_t size, __u64 lost) {
-    site.reserved(position, size, lost);
+  void reserved(const kernel::perf_buffer&, __u64 position, std::size_t size) {
+    site.reserved(position, size);
   }
+  void told(const kernel::perf_buffer&, __u64 lost) { site.ledger.told(lost); }
   void lost(const kernel::perf_buffer&, const kernel::perf_event&) { site.ledger.refused(); }
 
  private:

@@ -63,11 +63,11 @@ TEST_P(Scenarios, AreTheSameRunForTheSameSeed) {
 // On every machine, of every width and byte order, with every compiler.
 TEST_P(Scenarios, AreTheSameRunOnEveryMachine) {
   const std::map<std::string, std::uint64_t> golden{
-      {"steady", 0x38e940e6d1b6f7cb},       {"bursts", 0x3f9e53269688e098},
-      {"full_ring", 0x375efee1718feab4},    {"one_byte_short", 0x8e818315c5f73d01},
-      {"huge_records", 0x72ab923df57d2394}, {"oversize", 0x28b35055a32cc7b8},
-      {"nested_storm", 0x115a1d904cac0910}, {"crossing_4gib", 0x88d842c3ba861481},
-      {"pause", 0xa84c33126bd49907},        {"watermark_starvation", 0xaf5ec64af4696401},
+      {"steady", 0x3148318b36d74c01},       {"bursts", 0x1be34ddebbe1c087},
+      {"full_ring", 0xa1e14835409b7c5c},    {"one_byte_short", 0x8aec60d03cd8576a},
+      {"huge_records", 0x1a45594de5f01b38}, {"oversize", 0x5f5067bb417afa18},
+      {"nested_storm", 0xbcf7dce3fad39793}, {"crossing_4gib", 0x6221549b5da83da1},
+      {"pause", 0x02a88a5958bef5ce},        {"watermark_starvation", 0xe7cdd3b9cce81009},
       {"hostile", 0xf234b2343fc6ad4f},
   };
   EXPECT_EQ(run(GetParam().name, 1).digest, golden.at(GetParam().name));
@@ -132,7 +132,9 @@ TEST(Simulation, AWatermarkLeavesMostToTheTimeout) {
 }
 
 TEST(Simulation, AHostileRingIsMalformedButNotAlways) {
-  const Sum counts = sum(run("hostile", 1));
+  const Outcome outcome = run("hostile", 1);
+  const Sum counts = sum(outcome);
+  EXPECT_LE(counts.received.bytes, outcome.drains * 4096) << "of ring, not of positions";
   EXPECT_GT(counts.received.malformed, 0U);
   EXPECT_GT(counts.received.delivered, 0U);
 }

@@ -74,8 +74,8 @@ void Site::ends(int rc) {
   if (ledger.in_progress() == 0 && interrupted_ && rc != 0) unannounced_ = true;
 }
 
-void Site::reserved(std::uint64_t position, std::size_t size, std::uint64_t lost) {
-  ledger.reserved(position, size, lost, checker.released());
+void Site::reserved(std::uint64_t position, std::size_t size) {
+  ledger.reserved(position, size, checker.released());
   if (!poisons()) return;
   const auto from = static_cast<std::size_t>(position % data().size());
   const std::size_t before_end = std::min<std::size_t>(size, data().size() - from);
@@ -111,22 +111,23 @@ void Site::delivered(const PerfEvent& given) {
   if (!violation()) note(given);
 }
 
-// Of a hostile ring's bytes only how many they are: what they say is another thing on a machine
-// of the other byte order.
+// Of a hostile ring's bytes, or spoiled ones, only how many they are: what they say is another
+// thing on a machine of the other byte order.
 void Site::note(const PerfEvent& given) {
   Digest& digest = world.digest;
+  const bool unknown = hostile() || checker.astray();
   digest.add(given.index());
   if (const auto* sample = std::get_if<Sample>(&given)) {
     digest.add(sample->head.size());
     digest.add(sample->tail.size());
-    if (const auto claim = hostile() ? std::nullopt : oracle::claimed(*sample)) {
+    if (const auto claim = unknown ? std::nullopt : oracle::claimed(*sample)) {
       digest.add(claim->sequence);
     }
   } else if (const auto* bad = std::get_if<Malformed>(&given)) {
     digest.add(static_cast<std::uint64_t>(bad->defect));
     digest.add(bad->head.size());
     digest.add(bad->tail.size());
-  } else if (!hostile()) {
+  } else if (!unknown) {
     digest.add(std::get<Lost>(given).count);
   }
 }
@@ -137,7 +138,8 @@ void Site::drain_ends() {
   if (hostile()) {
     const auto available = static_cast<std::uint32_t>(head_seen_.value_or(0) - watch_.tail());
     watch_.ends(head_seen_ ? std::optional{available} : std::nullopt);
-    hostile_.bytes += watch_.moved();
+    // Of ring: an impossible position is skipped to, however far off.
+    hostile_.bytes += std::min<std::uint64_t>(watch_.moved(), data().size());
     return;
   }
   checker.drain_ends();

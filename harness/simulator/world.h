@@ -71,7 +71,7 @@ class Site final : public kernel::wait_queue_entry {
   static constexpr std::size_t kernel_page_size = 4096;
 
   // The kernel's tracepoints and its interrupt.
-  void reserved(std::uint64_t position, std::size_t size, std::uint64_t lost);
+  void reserved(std::uint64_t position, std::size_t size);
   void irq_work_queue() { irq_work_ = true; }
   bool irq_work() const { return irq_work_; }
   void run_irq_work();

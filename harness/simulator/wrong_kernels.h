@@ -13,16 +13,16 @@ namespace perfring::simulator {
 
 struct PublishesBeforeWriting : SimulatedCpu {
   using SimulatedCpu::SimulatedCpu;
-  void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size, __u64 lost) {
-    SimulatedCpu::reserved(rb, position, size, lost);
+  void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    SimulatedCpu::reserved(rb, position, size);
     write_once(rb.user_page->data_head, rb.head);
   }
 };
 
 struct PublishesNested : SimulatedCpu {
   using SimulatedCpu::SimulatedCpu;
-  void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size, __u64 lost) {
-    SimulatedCpu::reserved(rb, position, size, lost);
+  void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    SimulatedCpu::reserved(rb, position, size);
     nested = rb.nest > 1 ? &rb : nullptr;
   }
   void step() {

@@ -39,6 +39,18 @@ CLI::Validator seconds() {
       "S");
 }
 
+// CLI11 takes -1 for the largest of unsigned numbers.
+CLI::Validator seed() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const bool is = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+        return is ? std::string{}
+                  : fmt::format("'{}' is not accepted: give a number from 0 to {}", text,
+                                ~std::uint64_t{0});
+      },
+      "N");
+}
+
 CLI::Validator mutant() {
   return CLI::Validator(
       [](const std::string& text) {
@@ -68,7 +80,9 @@ std::variant<Options, Answer> parse(int argc, const char* const* argv) {
   app.add_option("--pages", options.run.pages, "Data pages of each ring [1 or 2, by chance]")
       ->check(power_of_two())
       ->option_text("N");
-  app.add_option("--seed", options.run.seed, "Of what is left to chance [1]")->option_text("N");
+  app.add_option("--seed", options.run.seed, "Of what is left to chance [1]")
+      ->check(seed())
+      ->option_text("N");
   app.add_flag("--threads", options.threads, "Only the part in which writers are threads");
   app.add_flag("--sleepers", options.sleepers, "Only the part in which consumers sleep");
   app.add_flag("--processes", options.processes, "Only the part in which writers are killed");

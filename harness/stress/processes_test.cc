@@ -9,7 +9,7 @@ namespace {
 oracle::Totals totals_at(const Setting& setting, std::uint64_t reserved, std::uint64_t published) {
   const StressRing ring{setting};
   const Shared<FlightLog> log;
-  for (std::uint64_t i = 1; i <= reserved; ++i) log->append({setting.start + 24 * i, 2 * i});
+  for (std::uint64_t i = 1; i <= reserved; ++i) log->tell(log->append(setting.start + 24 * i), 2);
   ring.page().data_head = setting.start + 24 * published;
   if (setting.word == kernel::Word::k32) ring.page().data_head &= 0xffff'ffff;
   return published_totals(*log.get(), ring);
@@ -31,12 +31,32 @@ TEST(Published, IsWhatLiesBelowDataHead) {
   }
 }
 
+// An outer writer comes to its LOST when those that interrupted it have ended, and lies before
+// them.
+TEST(Published, TellsOfLossesInTheRingsOrder) {
+  const StressRing ring{Setting{}};
+  const Shared<FlightLog> log;
+  const std::uint64_t outer = log->append(24);
+  log->tell(log->append(48), 5);
+  log->append(72);
+  log->tell(outer, 2);
+  const auto refused_below = [&](std::uint64_t head) {
+    ring.page().data_head = head;
+    return published_totals(*log.get(), ring).refused;
+  };
+  EXPECT_EQ(refused_below(24), 2U);
+  EXPECT_EQ(refused_below(48), 7U);
+  EXPECT_EQ(refused_below(72), 7U);
+  log->tell(log->append(96), 1);
+  EXPECT_EQ(refused_below(96), 8U);
+}
+
 // A data_head that is no record's end accounts for nothing.
 TEST(Published, IsNothingIfDataHeadIsInsideARecord) {
   Setting setting;
   const StressRing ring{setting};
   const Shared<FlightLog> log;
-  log->append({24, 0});
+  log->append(24);
   ring.page().data_head = 16;
   EXPECT_EQ(published_totals(*log.get(), ring).accepted, 0U);
 }

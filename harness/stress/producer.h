@@ -26,7 +26,7 @@ namespace perfring::stress {
 struct FlightLog {
   struct Reservation {
     std::uint64_t end;   // a position, not wrapped
-    std::uint64_t told;  // losses that the LOSTs so far tell of
+    std::uint64_t told;  // losses that the LOSTs up to there tell of
   };
   static constexpr std::size_t kKept = 4096;
 
@@ -35,10 +35,17 @@ struct FlightLog {
   Reservation kept[kKept];
 
   const Reservation& last(std::uint64_t n) const { return kept[(n - 1) % kKept]; }
-  void append(const Reservation& reservation) {
+  // Returns its number.
+  std::uint64_t append(std::uint64_t end) {
     const std::uint64_t n = count.load(std::memory_order_relaxed);
-    kept[n % kKept] = reservation;
+    kept[n % kKept] = {end, n == 0 ? 0 : last(n).told};
     count.store(n + 1, std::memory_order_release);
+    return n + 1;
+  }
+  // The LOST of reservation `n` tells of so many: none of them is published yet.
+  void tell(std::uint64_t n, std::uint64_t lost) {
+    const std::uint64_t end = count.load(std::memory_order_relaxed);
+    for (; n <= end; ++n) kept[(n - 1) % kKept].told += lost;
   }
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
@@ -96,12 +103,15 @@ class Producer : public Base {
     steps_ = 1 + static_cast<unsigned>(random_() % (2 * setting_.calm));
     disturb();
   }
-  void reserved(const kernel::perf_buffer& rb, std::uint64_t position, std::size_t size,
-                std::uint64_t lost) {
-    ledger_.reserved(position, size, lost, data_tail());
-    told_ += lost;
-    if (log_ != nullptr) log_->append({ledger_.position(), told_});
-    Base::reserved(rb, position, size, lost);
+  void reserved(const kernel::perf_buffer& rb, std::uint64_t position, std::size_t size) {
+    ledger_.reserved(position, size, data_tail());
+    if (log_ != nullptr) own_[depth_ - 1] = log_->append(ledger_.position());
+    Base::reserved(rb, position, size);
+  }
+  void told(const kernel::perf_buffer& rb, std::uint64_t lost) {
+    ledger_.told(lost);
+    if (log_ != nullptr) log_->tell(own_[depth_ - 1], lost);
+    Base::told(rb, lost);
   }
   void lost(const kernel::perf_buffer& rb, const kernel::perf_event& event) {
     ledger_.refused();
@@ -138,7 +148,7 @@ class Producer : public Base {
   FlightLog* const log_;
   Random random_;
   oracle::Ledger ledger_;
-  std::uint64_t told_ = 0;
+  std::array<std::uint64_t, kLevelsMax> own_{};  // in the log, each level's last reservation
   unsigned steps_ = 1;
   unsigned depth_ = 0;
   std::array<std::uint64_t, kLevelsMax> next_{};

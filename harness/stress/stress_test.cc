@@ -89,6 +89,7 @@ TEST(Options, ThatAreNotAcceptedAreNamed) {
       {"--rings 0", "--rings"},
       {"--rings 65", "--rings"},
       {"--seed x", "--seed"},
+      {"--seed -1", "'-1' is not accepted"},
       {"--mutant nobody", "no mutant 'nobody'"},
   };
   for (const auto& [arguments, message] : cases) {

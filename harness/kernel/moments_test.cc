@@ -1,0 +1,205 @@
+// Moments at which an interrupt makes a difference that is not of the bytes that are published
+// (those are nesting_test.cc's): between a look and what is done about it.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "harness/kernel/nesting_cpu.h"
+#include "harness/kernel/testing.h"
+
+namespace perfring::kernel {
+namespace {
+
+// A ring whose outputs may be interrupted.
+struct Interrupted : TestRing<NestingCpu> {
+  explicit Interrupted(const RingSetup& setup = {}) : TestRing{setup} {
+    cpu.barrier = [] {};
+    cpu.published = [](__u64) {};
+  }
+
+  // An output that is interrupted at this step by `count` others, the first of which is interrupted
+  // at that step of its own by `count` others. Whether both have so many steps.
+  bool interrupt(unsigned at, unsigned count, unsigned next = kNever) {
+    cpu.steps = {};
+    cpu.at = {at, next, kNever};
+    cpu.interrupt = [=, this](std::size_t level) {
+      if (level == kLevels) return;
+      for (unsigned i = 0; i < count; ++i) EXPECT_EQ(output(52), 0);
+    };
+    EXPECT_EQ(output(52), 0);
+    const bool inner = next == kNever || cpu.steps[1] > next;
+    cpu.interrupt = nullptr;
+    const bool outer = cpu.steps[0] > at;
+    cpu.at = {kNever, kNever, kNever};
+    return outer && inner;
+  }
+
+  // How many records it takes until the next wakeup.
+  unsigned until_woken() {
+    perf_poll(*event);
+    for (unsigned count = 1; count < 1000; ++count) {
+      EXPECT_EQ(output(52), 0);
+      consume();
+      if (perf_poll(*event) != 0) return count;
+    }
+    return 0;
+  }
+};
+
+RingSetup wakeup_events(__u32 events, Word word) {
+  RingSetup setup{.pages = 4, .word = word};
+  setup.attr.wakeup_events = events;
+  return setup;
+}
+
+// Whoever is interrupted between the count and the subtraction subtracts what the interrupt has
+// subtracted already: the count is below 0, and the next wakeup further off than wakeup_events.
+TEST(Moments, AnInterruptStretchesTheNextInterval) {
+  for (const Word word : {Word::k32, Word::k64}) {
+    struct {
+      unsigned interrupts;
+      std::set<unsigned> intervals;
+    } const rows[] = {
+        // After the third of three records, 3 - 1 for each that comes after it, or 3 + 3 - 1.
+        {1, {2, 5}},
+        {2, {1, 4}},
+        {3, {3, 6}},
+    };
+    for (const auto& [interrupts, expected] : rows) {
+      std::set<unsigned> found;
+      for (unsigned at = 0;; ++at) {
+        Interrupted ring{wakeup_events(3, word)};
+        for (int i = 0; i < 2; ++i) ASSERT_EQ(ring.output(52), 0);
+        if (!ring.interrupt(at, interrupts)) break;
+        ring.consume();
+        found.insert(ring.until_woken());
+      }
+      EXPECT_EQ(found, expected) << interrupts;
+    }
+  }
+}
+
+// Three deep, and with as many interrupts as do the most: one interval of 3 * wakeup_events.
+TEST(Moments, AnIntervalIsStretchedByThreeTimesAtTheMost) {
+  unsigned longest = 0;
+  for (unsigned outer = 0, more = 1; more != 0; ++outer) {
+    more = 0;
+    for (unsigned middle = 0;; ++middle) {
+      bool whole = false;
+      for (unsigned count = 1; count <= 3; ++count) {
+        Interrupted each{wakeup_events(3, Word::k64)};
+        for (int i = 0; i < 2; ++i) ASSERT_EQ(each.output(52), 0);
+        whole = each.interrupt(outer, count, middle);
+        each.consume();
+        longest = std::max(longest, each.until_woken());
+      }
+      if (!whole) break;
+      more = 1;
+    }
+  }
+  EXPECT_EQ(longest, 9u);
+}
+
+// wakeup_events = 1 is not stretched: PerfBuffer's consumer is told of each.
+TEST(Moments, AnIntervalOfOneRecordIsNotStretched) {
+  for (unsigned at = 0;; ++at) {
+    Interrupted ring{wakeup_events(1, Word::k64)};
+    if (!ring.interrupt(at, 3)) break;
+    ring.consume();
+    EXPECT_EQ(ring.until_woken(), 1u) << at;
+    EXPECT_EQ(ring.rb().events, 0u) << at;
+  }
+}
+
+// Between the look at the watermark and the addition: two add, and rb->wakeup is past the head. As
+// the difference is an unsigned long, every record wakes from then on.
+TEST(Moments, AnInterruptTakesTheWatermarkPastTheHead) {
+  for (const Word word : {Word::k32, Word::k64}) {
+    std::set<__u64> found;
+    for (unsigned at = 0;; ++at) {
+      RingSetup setup{.word = word};
+      setup.attr.watermark = 1;
+      setup.attr.wakeup_watermark = 256;
+      Interrupted ring{setup};
+      for (int i = 0; i < 4; ++i) ASSERT_EQ(ring.output(52), 0);
+      ASSERT_EQ(perf_poll(*ring.event), 0u);
+      if (!ring.interrupt(at, 1)) break;
+      found.insert(ring.rb().wakeup);
+      ring.consume();
+      const bool past = ring.rb().wakeup > ring.rb().head;
+      for (int i = 0; i < 100 && past; ++i) ASSERT_EQ(ring.until_woken(), 1u);
+      // Unless a record passes it: now there is more unread than the watermark, and nobody told.
+      if (!past) continue;
+      const __u64 gap = ring.rb().wakeup - ring.rb().head;
+      ring.rb().wakeup = ring.rb().head + 256;
+      ASSERT_GT(gap, 256u);
+      ASSERT_EQ(ring.output(500), 0);
+      EXPECT_EQ(perf_poll(*ring.event), 0u);
+    }
+    EXPECT_EQ(found, (std::set<__u64>{256, 512}));
+  }
+}
+
+// A loss is due; whoever is interrupted by an output finds it told of, or tells of it, according to
+// whether the interrupt came before it looked, before it reserved, or before it came to its LOST.
+TEST(Moments, AnInterruptTellsOfTheLossesOrDoesNot) {
+  using Counts = std::vector<std::uint64_t>;
+  std::vector<Counts> found;
+  for (unsigned at = 0;; ++at) {
+    Interrupted ring;
+    perf_event_pause_output(*ring.event, true);
+    ASSERT_EQ(ring.output(4), -ENOSPC);
+    perf_event_pause_output(*ring.event, false);
+    if (!ring.interrupt(at, 1)) break;
+    Counts told;
+    for (const auto& reservation : ring.cpu.reservations) {
+      if (reservation.lost) told.push_back(*reservation.lost);
+    }
+    // The handle is got after the look.
+    if (at == kForgetful) {
+      EXPECT_EQ(told, (Counts{1, 0}));
+    }
+    if (found.empty() || found.back() != told) found.push_back(told);
+    EXPECT_EQ(ring.rb().lost, 0u);
+  }
+  EXPECT_EQ(found, (std::vector<Counts>{{1}, {1, 0}, {0, 1}, {1}}));
+}
+
+// Between the look at data_tail that was in vain and the count, the consumer makes room: who
+// interrupts there is written, and knows of no loss.
+TEST(Moments, AnInterruptIsWrittenBeforeTheLossIsCounted) {
+  std::set<std::size_t> samples;
+  for (unsigned at = 0;; ++at) {
+    Interrupted ring;
+    ASSERT_EQ(ring.output(4000), 0);
+    ring.cpu.steps = {};
+    ring.cpu.at = {at, kNever, kNever};
+    ring.cpu.interrupt = [&](std::size_t) {
+      ring.consume();
+      ASSERT_EQ(ring.output(52), 0);
+    };
+    if (ring.output(200) == 0) continue;  // room in time
+    if (ring.cpu.steps[0] <= at) break;
+    ASSERT_EQ(ring.cpu.reservations.size(), 2u);
+    samples.insert(ring.cpu.reservations[1].size);
+    EXPECT_EQ(ring.rb().lost + ring.cpu.reservations[1].lost.value_or(0), 1u);
+  }
+  EXPECT_EQ(samples, (std::set<std::size_t>{64, 64 + 24}));
+}
+
+// Sets the flag before it wakes: who looks when he is woken finds it.
+struct LooksWhenWoken : TestCpu {
+  std::vector<unsigned> seen;
+  void irq_work_queue(perf_event& event) { seen.push_back(perf_poll(event)); }
+};
+
+TEST(Moments, TheFlagIsSetBeforeAnybodyIsWoken) {
+  TestRing<LooksWhenWoken> ring;
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(ring.output(4), 0);
+  EXPECT_EQ(ring.cpu.seen, (std::vector<unsigned>{kReadable, kReadable, kReadable}));
+}
+
+}  // namespace
+}  // namespace perfring::kernel
