@@ -34,7 +34,7 @@ struct RingOptions {
 };
 
 // Where an interrupt can come while a record is output.
-inline constexpr unsigned kStepsOfAnOutput = 15;
+inline constexpr unsigned kStepsOfAnOutput = 22;
 
 // With an interrupt at this step: on a ring that has room for all, and wraps.
 inline RingOptions nested(RingOptions options, unsigned step) {
