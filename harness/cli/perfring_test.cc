@@ -213,6 +213,8 @@ TEST_F(Perfring, WhatCannotBeSimulatedIsNamedWithTheReason) {
   std::ofstream{file} << "cpus 1\npages 3\nbogus 1\n";
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"sim", "--scenario", "none"}, "neither a file nor a scenario; there are steady"},
+      {{"sim", "--scenario", std::string(300, 'x')}, "neither a file nor a scenario"},
+      {{"sim", "--scenario", "/"}, "neither a file nor a scenario"},
       {{"sim", "--scenario", file}, "scenario.txt, line 3: 'bogus'"},
       {{"sim", "--set", "pages=3"}, "pages: 3 is no power of two"},
       {{"sim", "--set", "pages"}, "NAME=VALUE"},
