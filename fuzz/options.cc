@@ -103,6 +103,7 @@ void command_line(std::string_view text) {
     return;
   }
   cli::CommandLine command = std::get<cli::CommandLine>(parsed);
+  if (command.check) taken(cli::plan_of(*command.check));
   if (!command.sim) return;
   // No file of this machine's.
   std::string& scenario = command.sim->scenario;

@@ -117,6 +117,8 @@ TEXTS = [
         "command_line_sim": "sim\n--seed\n7\n--scenario\nbursts\n--steps\n1000\n--cpus\n2\n"
         "--set\nbreak_one_in=3\n--json",
         "command_line_canary": "sim\n--canary\nno_wmb\n--list",
+        "command_line_check": "check\nring\n--records\n3\n--polls\n2\n--lengths\n3,2,1\n"
+        "--form\nA\n--merge\n--json",
         "command_line_help": "sim\n--help",
     },
     {"stress_parts": "--seconds\n1\n--rings\n3\n--pages\n2\n--seed\n1\n--threads\n--json",
