@@ -19,7 +19,7 @@ expect() { # STATUS REGEX COMMAND...: its exit code, and what its last line says
 }
 
 # Jobs that would leave a trace, and a set-up that does nothing.
-for job in setup format default asan-ubsan tsan; do
+for job in setup format default asan-ubsan tsan fuzz fleet; do
   cp "ci/$job" "ci/$job.real"
   printf '#!/bin/sh\necho %s >>started\n[ -z "$PERFRING_COUNTS" ] || echo %s >$PERFRING_COUNTS/%s.json\n' \
     "$job" "'{\"passed\": 2, \"failed\": 0, \"skipped\": 1}'" "$job" >"ci/$job"
@@ -27,9 +27,9 @@ done
 expect 0 'usage: .ci/run ' .ci/run --help
 expect 2 "unknown argument 'x'" .ci/run x
 [ ! -e started ] || { echo "FAILED: .ci/run started $(tr '\n' ' ' <started)"; failures=$((failures + 1)); }
-expect 0 '^8 passed, 0 failed, 4 skipped$' .ci/run
+expect 0 '^12 passed, 0 failed, 6 skipped$' .ci/run
 printf '#!/bin/sh\nexit 3\n' >ci/tsan
-expect 1 '^6 passed, 1 failed, 3 skipped$' .ci/run
+expect 1 '^10 passed, 1 failed, 5 skipped$' .ci/run
 printf '#!/bin/sh\nexit 3\n' >ci/setup
 expect 1 '^0 passed, 1 failed, 0 skipped$' .ci/run
 
@@ -37,6 +37,19 @@ for job in default asan-ubsan tsan; do
   mv "ci/$job.real" "ci/$job"
   expect 0 "usage: ci/$job \[BAZEL FLAG" "ci/$job" --help
 done
+
+mv ci/fuzz.real ci/fuzz
+mkdir -p fuzz/canary_seeds fuzz/hostile_ring_seeds
+expect 0 'so does the CI job' ci/fuzz --help
+expect 2 "no target 'hostile'; there are canary, hostile_ring" ci/fuzz hostile
+expect 2 "'-1' is not accepted|expected one argument" ci/fuzz --seconds -1
+expect 2 "'1e3' is not accepted: give a whole number" ci/fuzz --seconds 1e3
+expect 2 "'0' is not accepted" ci/fuzz --jobs 0
+expect 2 'unrecognized arguments: --second' ci/fuzz --secondsx 1
+expect 2 'unrecognized arguments: x' ci/coverage x
+mv ci/fleet.real ci/fleet
+expect 0 'usage: ci/fleet' ci/fleet --help
+expect 2 "unknown argument 'x'" ci/fleet x
 
 # A test outside the sandbox whose result Bazel would keep.
 configured() { # TAGS

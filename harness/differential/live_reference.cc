@@ -155,6 +155,7 @@ std::int64_t LiveReference::act(const script::Step& step) {
     case Action::Output:
       return output(step);
     case Action::Drain:
+    case Action::Throw:
       page().data_tail =
           script::tail_after(ring_, settings_, page().data_head, page().data_tail, step.number);
       return 0;

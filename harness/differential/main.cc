@@ -60,6 +60,9 @@ std::string read_file(const std::string& path) {
 script::Script read_script(const std::string& path) {
   auto script = script::parse_script(read_file(path));
   if (!script) throw std::runtime_error{path + ": " + script.error()};
+  if (script::nests(*script)) {
+    throw std::runtime_error{path + ": has nested steps, which a real kernel cannot be made to do"};
+  }
   return *std::move(script);
 }
 

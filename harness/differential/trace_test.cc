@@ -103,6 +103,8 @@ TEST(TraceErrors, NameLineAndReason) {
   EXPECT_EQ(error_of("poll"), "line 1: neither a setting nor STEP => WHAT WAS SEEN");
   EXPECT_EQ(error_of("jump" + seen), "line 1: 'jump': no such step or setting");
   EXPECT_EQ(error_of("output 1 second" + seen), "line 1: there is no second event: say 'events 2'");
+  EXPECT_EQ(error_of("output 1" + seen + "\n> at 0 poll" + seen),
+            "line 2: nothing was nested on a real kernel");
   EXPECT_EQ(error_of("poll => 0 head 0"),
             "line 1: what was seen: RESULT head N tail N lost N N time N");
   EXPECT_EQ(error_of("poll" + seen + " bytes 4095 0102"), "line 1: bytes outside the ring");

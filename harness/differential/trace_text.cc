@@ -150,6 +150,7 @@ Parsed parse_line(std::string_view line, Trace& trace) {
   }
   const auto step = script::parse_step(line.substr(0, arrow));
   if (!step) return std::unexpected(step.error());
+  if (step->depth != 0) return std::unexpected("nothing was nested on a real kernel");
   if (const auto why = script::why_impossible(trace.script.settings, *step)) {
     return std::unexpected(*why);
   }

@@ -56,12 +56,14 @@ void Checker::sample(const Sample& sample) {
   }
   ++received_.delivered;
   last_ = written->payload;
+  last_at_ = written->sample_at();
   take_sample();
 }
 
 void Checker::finished_with(const PerfEvent& event) {
   const auto* const sample = std::get_if<Sample>(&event);
   if (sample == nullptr || skipped_ || violation() || !in_sync()) return;
+  if (after(ledger_.spoiled_until(), last_at_)) return;  // spoiled since it was delivered (K10)
   if (!holds(*sample, last_)) {
     violate(Invariant::no_early_release, name(last_) + " was overwritten while it was looked at");
   }

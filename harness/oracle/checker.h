@@ -78,9 +78,10 @@ class Checker {
   Received received_;
   std::uint64_t at_;  // where the next event is
   std::uint64_t released_;
-  bool lost_taken_ = false;  // the front record's LOST was delivered
-  bool astray_ = false;      // in spoiled bytes, and so perhaps on no record's boundary
-  Payload last_;             // that was delivered
+  bool lost_taken_ = false;    // the front record's LOST was delivered
+  bool astray_ = false;        // in spoiled bytes, and so perhaps on no record's boundary
+  Payload last_;               // that was delivered
+  std::uint64_t last_at_ = 0;  // and where it was
   std::optional<Payload> skipped_;
   std::optional<Violation> violation_;
 };

@@ -226,6 +226,19 @@ TEST_F(Checking, BytesThatAreOverwrittenWhileTheyAreLookedAt) {
   expect(Invariant::no_early_release);
 }
 
+// K7, K10: a record that is not even seen overwrites the one that the callback has.
+TEST_F(Checking, BytesThatASpillOverwritesWhileTheyAreLookedAt) {
+  ring_.write(36);
+  const PerfEvent event = ring_.sample_at(0, 36);
+  ring_.checker.drain_begins();
+  ring_.checker.delivered(event);
+  ring_.write(65524);
+  ring_.checker.finished_with(event);
+  ring_.page.data_tail = 48;
+  ring_.checker.drain_ends();
+  expect_good();
+}
+
 TEST_F(Checking, AccessOutsideTheRing) {
   ring_.checker.reads(ring_.data.data() + HandRing::kSize - 4, 8);
   expect(Invariant::in_ring);

@@ -23,7 +23,8 @@ class Generator {
     style_ = below(4);
     const std::uint64_t count = between(1, std::max<std::uint64_t>(options_.steps_max, 1));
     for (std::uint64_t i = 0; i < count; ++i) {
-      const Step next = step(script.settings);
+      Step next = step(script.settings);
+      if (options_.nested) nest(next, script.steps);
       if (!why_impossible(script.settings, next)) script.steps.push_back(next);
     }
     return script;
@@ -109,6 +110,13 @@ class Generator {
     }
     step.second = has_second(step.action) && settings.events == 2 && one_in(2);
     return step;
+  }
+
+  void nest(Step& step, const std::vector<Step>& before) {
+    if (step.action == Action::Drain && one_in(4)) step.action = Action::Throw;
+    step.depth = before.empty() ? 0 : below(before.back().depth + 2);
+    if (step.depth != 0) step.at = one_in(4) ? below(100) : below(12);
+    if (why_impossible(Settings{}, step) || why_misplaced(before, step)) step.depth = step.at = 0;
   }
 
   std::uint64_t tail_step() {

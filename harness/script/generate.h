@@ -14,6 +14,7 @@ struct GenerateOptions {
   std::uint64_t page_size = 4096;  // where rings end, which is where sizes are interesting
   bool any_word = false;           // 32-bit kernels, too
   bool any_start = false;          // any starting position, the interesting ones above all
+  bool nested = false;             // steps in the midst of others, and drains that throw
 };
 
 // The random script of this seed: with the same options the same one on every machine. It can be

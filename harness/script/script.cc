@@ -16,11 +16,20 @@ std::optional<std::string> too_large(std::string_view what, std::uint64_t value,
 }  // namespace
 
 bool has_number(Action action) {
-  return action == Action::Output || action == Action::Drain || action == Action::Tail;
+  return action == Action::Output || action == Action::Drain || action == Action::Throw ||
+         action == Action::Tail;
 }
 
 bool has_second(Action action) {
   return action == Action::Output || action == Action::Poll;
+}
+
+bool has_nested(Action action) {
+  return action == Action::Output || action == Action::Drain || action == Action::Throw;
+}
+
+bool nests(const Script& script) {
+  return std::ranges::any_of(script.steps, [](const Step& step) { return step.depth != 0; });
 }
 
 std::optional<std::string> why_impossible(const Settings& settings) {
@@ -42,20 +51,35 @@ std::optional<std::string> why_impossible(const Settings& settings) {
 }
 
 std::optional<std::string> why_impossible(const Settings& settings, const Step& step) {
-  const bool consumes = step.action == Action::Drain || step.action == Action::Tail;
+  const bool consumes =
+      step.action == Action::Drain || step.action == Action::Throw || step.action == Action::Tail;
   if (consumes && settings.overwrite) return "an overwriting ring is mapped read-only";
   if (step.second && settings.events < 2) return "there is no second event: say 'events 2'";
+  if (const auto why = too_large("a depth of", step.depth, kDepthMax)) return why;
+  if (const auto why = too_large("at", step.at, kAtMax)) return why;
   if (step.action == Action::Output) return too_large("output", step.number, kOutputMax);
+  return std::nullopt;
+}
+
+std::optional<std::string> why_misplaced(std::span<const Step> before, const Step& step) {
+  if (step.depth == 0) return step.at == 0 ? std::nullopt : std::optional{"'at' of no other step"};
+  const auto host = std::ranges::find_if(
+      before.rbegin(), before.rend(), [&](const Step& other) { return other.depth < step.depth; });
+  if (host == before.rend() || host->depth + 1 != step.depth) {
+    return "nested in no step that is one less deep";
+  }
+  if (!has_nested(host->action)) return "nested in '" + to_text(*host) + "', which is over at once";
   return std::nullopt;
 }
 
 std::optional<std::string> why_impossible(const Script& script) {
   if (const auto why = why_impossible(script.settings)) return why;
   if (const auto why = too_large("number of steps", script.steps.size(), kStepsMax)) return why;
-  for (const Step& step : script.steps) {
-    if (const auto why = why_impossible(script.settings, step)) {
-      return to_text(step) + ": " + *why;
-    }
+  for (std::size_t i = 0; i < script.steps.size(); ++i) {
+    const Step& step = script.steps[i];
+    auto why = why_impossible(script.settings, step);
+    if (!why) why = why_misplaced(std::span{script.steps}.first(i), step);
+    if (why) return to_text(step) + ": " + *why;
   }
   return std::nullopt;
 }

@@ -42,6 +42,7 @@ struct Settings {
 enum class Action {
   Output,   // bpf_perf_event_output of `number` bytes
   Drain,    // data_tail moves past `number` records, as far as there are
+  Throw,    // the same; where a consumer is at work, because its callback throws at the last one
   Tail,     // data_tail += number, whatever is there
   Poll,     // poll(2), for POLLIN and POLLRDNORM
   Epoll,    // epoll_wait(2)
@@ -57,6 +58,13 @@ struct Step {
   std::uint64_t number = 0;
   bool second = false;  // by the second event, where the action may be either's
 
+  // A step that is nested happens in the midst of the last step before it that is less deep: at
+  // that output's step `at` (between two of its memory accesses, as an interrupt does, or a
+  // consumer on another CPU), or while a drain's callback has the event `at`. Both count from 0.
+  // If there is no such moment, it happens right after.
+  std::uint64_t depth = 0;
+  std::uint64_t at = 0;
+
   bool operator==(const Step&) const = default;
 };
 
@@ -70,20 +78,31 @@ struct Script {
 inline constexpr std::uint64_t kPagesMax = 1024;
 inline constexpr std::uint64_t kOutputMax = 262144;
 inline constexpr std::size_t kStepsMax = 100000;
+inline constexpr std::uint64_t kDepthMax = 3;  // one deeper than the kernel lets an output be
+inline constexpr std::uint64_t kAtMax = 65535;
 
-// Whether the action has a number, and whether the second event may do it.
+// Whether the action has a number, whether the second event may do it, and whether other steps may
+// be nested in it.
 bool has_number(Action action);
 bool has_second(Action action);
+bool has_nested(Action action);
+
+// Whether a step is nested. Such a script is for the simulated kernel only.
+bool nests(const Script& script);
 
 // Why it cannot be run, if so.
 std::optional<std::string> why_impossible(const Settings& settings);
 std::optional<std::string> why_impossible(const Settings& settings, const Step& step);
+// Whether `step` may follow these.
+std::optional<std::string> why_misplaced(std::span<const Step> before, const Step& step);
 std::optional<std::string> why_impossible(const Script& script);
 
 // As text: settings that are not the default, one a line, then the steps. '#' begins a comment.
 //   pages 2
 //   sample_type RAW|TIME
 //   output 40
+//   > at 5 output 16      nested: at step 5 of the output of 40 bytes
+//   >> at 0 drain 1       and in the midst of that one
 //   drain 1
 std::string to_text(const Settings& settings);
 std::string to_text(const Step& step);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,39 @@ TEST(ScriptText, IsReadBackAsItWasPrinted) {
   }
 }
 
+TEST(ScriptText, StatesWhatIsNestedInWhat) {
+  const auto script = parse_script(
+      "output 40\n"
+      "> at 5 output 16\n"
+      ">>  at 0\tdrain 1  # in that one\n"
+      "> at 7 poll\n"
+      "throw 2\n"
+      ">at 1 output 8");
+  ASSERT_TRUE(script) << script.error();
+  const std::vector<Step> steps{{Action::Output, 40},
+                                {Action::Output, 16, false, 1, 5},
+                                {Action::Drain, 1, false, 2, 0},
+                                {Action::Poll, 0, false, 1, 7},
+                                {Action::Throw, 2},
+                                {Action::Output, 8, false, 1, 1}};
+  EXPECT_EQ(script->steps, steps);
+  EXPECT_TRUE(nests(*script));
+  EXPECT_FALSE(nests(Script{{}, {{Action::Throw, 1}}}));
+}
+
+TEST(ScriptText, OfNestedStepsIsReadBack) {
+  std::uint64_t deepest = 0;
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    const Script script = generate(seed, {.any_word = true, .any_start = true, .nested = true});
+    ASSERT_FALSE(why_impossible(script)) << *why_impossible(script);
+    const auto again = parse_script(to_text(script));
+    ASSERT_TRUE(again) << again.error();
+    ASSERT_EQ(*again, script) << to_text(script);
+    for (const Step& step : script.steps) deepest = std::max(deepest, step.depth);
+  }
+  EXPECT_EQ(deepest, kDepthMax);
+}
+
 TEST(ScriptText, LeavesOutWhatIsUsual) {
   EXPECT_EQ(to_text(Script{{}, {{Action::Output, 5}, {Action::Poll}}}), "output 5\npoll\n");
   EXPECT_EQ(to_text(Settings{.sample_type = 0}), "sample_type 0\n");
@@ -93,6 +127,18 @@ TEST(ScriptErrors, NameLineAndReason) {
   EXPECT_EQ(error_of("wakeup_events 4294967296"), "line 1: wakeup 4294967296: at most 4294967295");
   EXPECT_EQ(error_of("sample_type RAW|IP"),
             "line 1: sample_type: 'IP': no sample_type that is simulated");
+}
+
+TEST(ScriptErrors, NameWhatCannotBeNested) {
+  EXPECT_EQ(error_of("> at 0 poll"), "line 1: nested in no step that is one less deep");
+  EXPECT_EQ(error_of("output 1\n>> at 0 poll"), "line 2: nested in no step that is one less deep");
+  EXPECT_EQ(error_of("poll\n> at 0 output 1"), "line 2: nested in 'poll', which is over at once");
+  EXPECT_EQ(error_of("output 1\n> 5 output 1"),
+            "line 2: '5': what is nested says 'at' and a number first");
+  EXPECT_EQ(error_of("output 1\n> at output 1"), "line 2: 'output': a decimal number is expected");
+  EXPECT_EQ(error_of("output 1\n> at 65536 poll"), "line 2: at 65536: at most 65535");
+  EXPECT_EQ(error_of("output 1\n>>>> at 0 poll"), "line 2: a depth of 4: at most 3");
+  EXPECT_TRUE(why_impossible(Script{{}, {{.action = Action::Poll, .at = 1}}}));
 }
 
 TEST(ScriptErrors, HoldForScriptsThatWereNotRead) {

@@ -26,11 +26,12 @@ constexpr std::array kSampleTypeNames{
     Names<std::uint64_t>{"IDENTIFIER", PERF_SAMPLE_IDENTIFIER},
 };
 constexpr std::array kActionNames{
-    Names<Action>{"output", Action::Output},    Names<Action>{"drain", Action::Drain},
-    Names<Action>{"tail", Action::Tail},        Names<Action>{"poll", Action::Poll},
-    Names<Action>{"epoll_wait", Action::Epoll}, Names<Action>{"rearm", Action::Rearm},
-    Names<Action>{"pause", Action::Pause},      Names<Action>{"resume", Action::Resume},
-    Names<Action>{"disable", Action::Disable},  Names<Action>{"enable", Action::Enable},
+    Names<Action>{"output", Action::Output}, Names<Action>{"drain", Action::Drain},
+    Names<Action>{"throw", Action::Throw},   Names<Action>{"tail", Action::Tail},
+    Names<Action>{"poll", Action::Poll},     Names<Action>{"epoll_wait", Action::Epoll},
+    Names<Action>{"rearm", Action::Rearm},   Names<Action>{"pause", Action::Pause},
+    Names<Action>{"resume", Action::Resume}, Names<Action>{"disable", Action::Disable},
+    Names<Action>{"enable", Action::Enable},
 };
 constexpr std::array kEpollNames{
     Names<Epoll>{"level", Epoll::Level},
@@ -120,6 +121,19 @@ Parsed parse_sample_type(std::string_view text, std::uint64_t& into) {
   return {};
 }
 
+// The ">> at 5" in front of a step.
+Parsed take_nesting(std::string_view& line, Step& step) {
+  const std::size_t depth = std::min(line.find_first_not_of('>'), line.size());
+  if (depth == 0) return {};
+  step.depth = depth;
+  line.remove_prefix(depth);
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  if (const std::string_view word = take_word(line); word != "at") {
+    return wrong(word, "what is nested says 'at' and a number first");
+  }
+  return parse_number(take_word(line), step.at);
+}
+
 // Nothing if there is no such setting.
 std::optional<Parsed> parse_value(std::string_view name, std::string_view value, Settings& s) {
   if (name == "word") return parse_word(value, s.word);
@@ -162,7 +176,10 @@ std::string to_text(const Settings& s) {
 }
 
 std::string to_text(const Step& step) {
-  std::string text{name_of(kActionNames, step.action)};
+  std::string text;
+  for (std::uint64_t i = 0; i < step.depth; ++i) text += '>';
+  if (step.depth != 0) text += fmt::format(" at {} ", step.at);
+  text += name_of(kActionNames, step.action);
   if (has_number(step.action)) text += fmt::format(" {}", step.number);
   if (step.second) text += " second";
   return text;
@@ -194,10 +211,14 @@ std::expected<bool, std::string> parse_setting(std::string_view line, Settings& 
 }
 
 std::expected<Step, std::string> parse_step(std::string_view line) {
+  Step step;
+  if (const auto parsed = take_nesting(line, step); !parsed) {
+    return std::unexpected(parsed.error());
+  }
   const std::string_view name = take_word(line);
   const auto action = value_of(kActionNames, name);
   if (!action) return wrong(name, "no such step or setting");
-  Step step{.action = *action};
+  step.action = *action;
   if (has_number(step.action)) {
     if (const auto parsed = parse_number(take_word(line), step.number); !parsed) {
       return std::unexpected(fmt::format("{}: {}", name, parsed.error()));
@@ -230,6 +251,7 @@ std::expected<Script, std::string> parse_script(std::string_view text) {
     const auto step = parse_step(line);
     if (!step) return error(step.error());
     if (const auto why = why_impossible(script.settings, *step)) return error(*why);
+    if (const auto why = why_misplaced(script.steps, *step)) return error(*why);
     if (script.steps.size() == kStepsMax) return error("too many steps");
     script.steps.push_back(*step);
   }

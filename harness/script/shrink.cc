@@ -83,12 +83,12 @@ class Shrinker {
   }
 
   // Tries 0, then less and less less, down to the number before.
-  bool smaller_number(std::size_t step) {
+  bool smaller_number(std::size_t step, std::uint64_t Step::* number) {
     bool any = false;
-    for (std::uint64_t less = best_.steps[step].number; less != 0; less /= 2) {
+    for (std::uint64_t less = best_.steps[step].*number; less != 0; less /= 2) {
       Script candidate = best_;
-      if (candidate.steps[step].number < less) continue;
-      candidate.steps[step].number -= less;
+      if (candidate.steps[step].*number < less) continue;
+      candidate.steps[step].*number -= less;
       any |= accept(std::move(candidate));
     }
     return any;
@@ -97,12 +97,27 @@ class Shrinker {
   bool smaller_numbers() {
     bool any = false;
     for (std::size_t i = 0; i < best_.steps.size(); ++i) {
-      any |= smaller_number(i);
+      any |= less_nested(i);
+      any |= smaller_number(i, &Step::number);
+      any |= smaller_number(i, &Step::at);
       Script candidate = best_;
       candidate.steps[i].second = false;
       any |= accept(std::move(candidate));
     }
     return any;
+  }
+
+  // With what is nested in it.
+  bool less_nested(std::size_t step) {
+    const std::uint64_t depth = best_.steps[step].depth;
+    if (depth == 0) return false;
+    Script candidate = best_;
+    for (std::size_t i = step; i < candidate.steps.size(); ++i) {
+      if (i != step && candidate.steps[i].depth <= depth) break;
+      --candidate.steps[i].depth;
+    }
+    if (depth == 1) candidate.steps[step].at = 0;
+    return accept(std::move(candidate));
   }
 
   Script best_;

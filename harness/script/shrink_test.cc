@@ -50,6 +50,20 @@ TEST(Shrink, LeavesTheSettingsThatMatter) {
   EXPECT_EQ(to_text(shrink(failing(without_raw), without_raw)), "sample_type 0\n");
 }
 
+TEST(Shrink, LeavesTheNestingThatMatters) {
+  const auto interrupted = [](const Script& script) {
+    return std::ranges::any_of(script.steps, [](const Step& step) {
+      return step.depth == 1 && step.at >= 3 && step.action == Action::Output;
+    });
+  };
+  Script script = *parse_script(
+      "output 40\n> at 9 poll\n> at 30 output 16\n>> at 2 output 8\n> at 40 pause\npoll");
+  EXPECT_EQ(to_text(shrink(script, interrupted)), "output 0\n> at 3 output 0\n");
+  const auto any = [](const Script& candidate) { return has_output_of(candidate, 8); };
+  script = *parse_script("drain 1\n> at 4 drain 1\n>> at 2 output 8");
+  EXPECT_EQ(to_text(shrink(script, any)), "output 8\n");
+}
+
 TEST(Shrink, EndsWhereEverythingFails) {
   std::size_t asked = 0;
   const auto fails = [&](const Script&) {

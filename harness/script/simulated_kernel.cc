@@ -123,6 +123,7 @@ std::int64_t SimulatedKernel::act(const Step& step) {
     case Action::Output:
       return output(step);
     case Action::Drain:
+    case Action::Throw:
       page.data_tail = tail_after(ring(), settings_, page.data_head, page.data_tail, step.number);
       return 0;
     case Action::Tail:

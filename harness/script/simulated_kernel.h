@@ -49,7 +49,8 @@ std::uint64_t tail_after(std::span<const std::byte> ring, const Settings& settin
 // The simulated kernel, set up as a script wants it.
 class SimulatedKernel {
  public:
-  // Precondition: the settings are possible, and so are the steps.
+  // Precondition: the settings are possible, and so are the steps. Nobody interrupts them: steps
+  // that are nested are carried out like any other.
   explicit SimulatedKernel(const Settings& settings, const Identity& identity = {},
                            unsigned page_shift = 12);
 

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "perfring/perf_event.h"
@@ -16,36 +18,44 @@ namespace perfring::testing {
 // vocabulary. Of any ring whose size is a power of two, whatever is in it, and any positions.
 class Reference {
  public:
+  // An event but for its bytes: which part of the ring they are.
+  struct Place {
+    Seen::Kind kind;
+    Defect defect;        // of a Malformed
+    std::uint64_t at;     // position of the first byte that is delivered
+    std::uint64_t size;   // how many are
+    std::uint64_t count;  // of a Lost
+    std::uint64_t end;    // data_tail if the drain stops with it
+  };
   struct Event {
     Seen seen;
-    std::uint64_t end;  // data_tail if the drain stops with it
+    std::uint64_t end;
   };
 
   // `data` must outlive it.
   Reference(Bytes data, std::uint64_t tail, std::uint64_t head)
       : data_{data}, at_{tail}, left_{(head - tail) % (std::uint64_t{1} << 32)}, head_{head} {}
 
+  // What a drain delivers next. Nothing at the drain's end.
+  std::optional<Place> next() {
+    const std::uint64_t stop = at_ + left_;
+    if (left_ == 0) return std::nullopt;
+    if (left_ > data_.size()) {
+      return last(Defect::BadPositions, head_ - data_.size(), data_.size(), stop);
+    }
+    if (at_ % 8 != 0 || head_ % 8 != 0) return last(Defect::BadPositions, at_, left_, stop);
+    const std::uint64_t size = number<std::uint16_t>(at_ + 6);
+    if (size < 8 || size % 8 != 0 || size > left_) return last(Defect::BadSize, at_, left_, stop);
+    const Place place = record(size);
+    at_ += size;
+    left_ -= size;
+    return place;
+  }
+
   // What a drain delivers that does not stop. To be called once.
   std::vector<Event> drain() {
-    const std::uint64_t stop = at_ + left_;
-    if (left_ == 0) return {};
-    if (left_ > data_.size()) {
-      return {{malformed(Defect::BadPositions, head_ - data_.size(), data_.size()), stop}};
-    }
-    if (at_ % 8 != 0 || head_ % 8 != 0) {
-      return {{malformed(Defect::BadPositions, at_, left_), stop}};
-    }
     std::vector<Event> events;
-    while (left_ != 0) {
-      const std::uint64_t size = number<std::uint16_t>(at_ + 6);
-      if (size < 8 || size % 8 != 0 || size > left_) {
-        events.push_back({malformed(Defect::BadSize, at_, left_), stop});
-        break;
-      }
-      events.push_back({record(size), at_ + size});
-      at_ += size;
-      left_ -= size;
-    }
+    while (const std::optional<Place> place = next()) events.push_back({seen(*place), place->end});
     return events;
   }
 
@@ -56,23 +66,38 @@ class Reference {
   }
 
  private:
-  Seen record(std::uint64_t size) const {
+  Place last(Defect defect, std::uint64_t at, std::uint64_t size, std::uint64_t stop) {
+    left_ = 0;
+    return malformed(defect, at, size, stop);
+  }
+
+  Place record(std::uint64_t size) const {
+    const std::uint64_t end = at_ + size;
     switch (number<std::uint32_t>(at_)) {
       case 9: {  // SAMPLE
         const std::uint64_t raw = size < 12 ? 0 : number<std::uint32_t>(at_ + 8);
-        if (size < 12 || 12 + raw > size) return malformed(Defect::BadSample, at_, size);
-        return Seen::sample(bytes(at_ + 12, raw), before_end(at_ + 12, raw));
+        if (size < 12 || 12 + raw > size) return malformed(Defect::BadSample, at_, size, end);
+        return {Seen::Kind::Sample, {}, at_ + 12, raw, 0, end};
       }
       case 2:  // LOST
-        if (size < 24) return malformed(Defect::BadLost, at_, size);
-        return Seen::lost(number<std::uint64_t>(at_ + 16));
+        if (size < 24) return malformed(Defect::BadLost, at_, size, end);
+        return {Seen::Kind::Lost, {}, at_, 0, number<std::uint64_t>(at_ + 16), end};
       default:
-        return malformed(Defect::UnexpectedType, at_, size);
+        return malformed(Defect::UnexpectedType, at_, size, end);
     }
   }
 
-  Seen malformed(Defect defect, std::uint64_t at, std::uint64_t size) const {
-    return Seen::malformed(defect, bytes(at, size), before_end(at, size));
+  static Place malformed(Defect defect, std::uint64_t at, std::uint64_t size, std::uint64_t end) {
+    return {Seen::Kind::Malformed, defect, at, size, 0, end};
+  }
+
+  Seen seen(const Place& place) const {
+    if (place.kind == Seen::Kind::Lost) return Seen::lost(place.count);
+    const std::size_t head_size = before_end(place.at, place.size);
+    std::vector<std::byte> all = bytes(place.at, place.size);
+    return place.kind == Seen::Kind::Sample
+               ? Seen::sample(std::move(all), head_size)
+               : Seen::malformed(place.defect, std::move(all), head_size);
   }
 
   std::vector<std::byte> bytes(std::uint64_t at, std::uint64_t length) const {
@@ -90,9 +115,12 @@ class Reference {
 
   template <class T>
   T number(std::uint64_t at) const {
-    const std::vector<std::byte> copy = bytes(at, sizeof(T));
+    std::byte copy[sizeof(T)];
+    for (std::size_t i = 0; i < sizeof(T); ++i) {
+      copy[i] = data_[static_cast<std::size_t>((at + i) % data_.size())];
+    }
     T value;
-    std::memcpy(&value, copy.data(), sizeof(T));
+    std::memcpy(&value, copy, sizeof(T));
     return value;
   }
 

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Builds the fuzz targets as OSS-Fuzz and ClusterFuzzLite want it: with their compiler ($CXX,
+# $CXXFLAGS) and their engine ($LIB_FUZZING_ENGINE), into $OUT. No Bazel: its libraries are
+# Debian's, and what is built here must be built with the sanitizer throughout.
+# TARGETS: a subset [hostile_ring kernel_script differential options].
+# JOBS: compilers at once [all CPUs].
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")/../.."
+: "${CXX:?}" "${LIB_FUZZING_ENGINE:?}" "${OUT:?}"
+read -ra engine <<<"$LIB_FUZZING_ENGINE"
+read -ra targets <<<"${TARGETS:-hostile_ring kernel_script differential options}"
+# MemorySanitizer would not know what an uninstrumented Boost writes, and for 32 bits there is none.
+if [ -z "${TARGETS:-}" ] && { [ "${SANITIZER:-}" = memory ] || [ "${ARCHITECTURE:-}" = i386 ]; }; then
+  targets=(hostile_ring kernel_script differential)
+fi
+objects=$(mktemp -d)
+trap 'rm -rf "$objects"' EXIT
+read -ra flags <<<"${CXXFLAGS:-}"
+flags+=(-std=c++2b -I. -Ilib -DFMT_HEADER_ONLY)
+
+ring=(harness/oracle/*.cc)
+script=("${ring[@]}" harness/kernel/*.cc harness/script/*.cc fuzz/script_bytes.cc fuzz/script_run.cc)
+options=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/differential/{compare,trace,trace_text}.cc
+  harness/stress/{mutants,options,report,setting}.cc
+  harness/cli/{check_command,check_options,command_line,live_options,sim_options}.cc
+  lib/perfring/os/*.cc)
+
+sources() { # TARGET
+  case $1 in
+    hostile_ring | canary) printf '%s\n' "${ring[@]}" ;;
+    options) printf '%s\n' "${options[@]}" ;;
+    *) printf '%s\n' "${script[@]}" ;;
+  esac | grep -v _test.cc
+  echo "fuzz/$1.cc"
+}
+object() { echo "$objects/${1//\//_}.o"; }
+
+for target in "${targets[@]}"; do sources "$target"; done | sort -u |
+  while read -r source; do printf '%s %s\n' "$source" "$(object "$source")"; done |
+  COMPILE="$CXX ${flags[*]}" xargs -L 1 -P "${JOBS:-$(nproc)}" sh -c '$COMPILE -c "$0" -o "$1"'
+
+for target in "${targets[@]}"; do
+  mapfile -t files < <(sources "$target")
+  linked=()
+  for file in "${files[@]}"; do linked+=("$(object "$file")"); done
+  libraries=()
+  [ "$target" != options ] || libraries=(-lboost_context)
+  "$CXX" "${flags[@]}" "${linked[@]}" "${engine[@]}" "${libraries[@]}" -pthread \
+    -o "$OUT/$target"
+  cp "fuzz/$target.options" "$OUT/"
+  inputs=()
+  for kind in seeds corpus regressions; do
+    [ ! -d "fuzz/${target}_$kind" ] || inputs+=("fuzz/${target}_$kind"/*)
+  done
+  rm -f "$OUT/${target}_seed_corpus.zip"
+  python3 -m zipfile -c "$OUT/${target}_seed_corpus.zip" "${inputs[@]}"
+done
+cp fuzz/*.dict "$OUT/"

@@ -1,0 +1,187 @@
+#ifndef FUZZ_HOSTILE_DRAIN_H_
+#define FUZZ_HOSTILE_DRAIN_H_
+
+// Drains a hostile ring until it is empty, and holds each drain against what must hold of any ring:
+// it ends, reads nothing outside [data_tail, data_head), moves data_tail once and by what it
+// delivered. Where nobody writes meanwhile, each event is the one that the reference consumer
+// names.
+
+#include "fuzz/hostile_ring.h"
+#include "harness/oracle/drain_watch.h"
+#include "perfring/ring/default_memory.h"
+#include "perfring/ring/memory.h"
+#include "perfring/ring/ring.h"
+#include "perfring/ring/testing/reference.h"
+
+namespace perfring::fuzz {
+
+// What a drain may read, and what it has done to the positions.
+struct Accesses {
+  const perf_event_mmap_page* page;
+  Bytes data;
+  std::uint64_t tail = 0;
+  std::uint32_t available = 0;
+  unsigned head_reads = 0;
+  unsigned tail_writes = 0;
+
+  void read(const std::byte* address, std::size_t size) const {
+    if (address == reinterpret_cast<const std::byte*>(&page->data_tail)) return;
+    const std::size_t offset =
+        reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(data.data());
+    const std::uint64_t from_tail = (offset - tail) & (data.size() - 1);
+    const bool inside = offset < data.size() && size <= data.size() - offset;
+    expect(inside && available <= data.size() && from_tail + size <= available,
+           "in_ring: a read outside [data_tail, data_head)");
+  }
+};
+
+// A policy has no object, so what it watches is a variable.
+struct WatchedMemory : DefaultMemory {
+  static inline constinit Accesses* accesses = nullptr;
+
+  static Position read_once(const SharedPosition& field) {
+    ++accesses->head_reads;
+    return DefaultMemory::read_once(field);
+  }
+  static void write_once(SharedPosition& field, SharedPosition value) {
+    ++accesses->tail_writes;
+    DefaultMemory::write_once(field, value);
+  }
+  template <class T>
+  static T read(const std::byte* address) {
+    accesses->read(address, sizeof(T));
+    return DefaultMemory::read<T>(address);
+  }
+};
+
+template <Memory M>
+class HostileDrain {
+ public:
+  explicit HostileDrain(const HostileRing& hostile)
+      : hostile_{hostile},
+        memory_{HostileMemory::of(hostile.log2_pages)},
+        watch_{written(memory_, hostile).page(), memory_.data()},
+        accesses_{&memory_.page(), memory_.data()},
+        ring_{*Ring<M>::over(memory_.page(), memory_.data())} {
+    WatchedMemory::accesses = &accesses_;
+  }
+  ~HostileDrain() {
+    memory_.wipe(hostile_);
+    WatchedMemory::accesses = nullptr;
+  }
+  HostileDrain(const HostileDrain&) = delete;
+  HostileDrain& operator=(const HostileDrain&) = delete;
+
+  void run() {
+    for (std::size_t i = 0; i < hostile_.stop_count; ++i) drain(hostile_.stops[i]);
+    drain({});
+    if (hostile_.poke_count == 0) expect(!ring_.readable(), "readable() after a whole drain");
+  }
+
+ private:
+  struct Thrown {};
+
+  static HostileMemory& written(HostileMemory& memory, const HostileRing& hostile) {
+    memory.write(hostile);
+    return memory;
+  }
+
+  void drain(const Stop& stop) {
+    const perf_event_mmap_page& page = memory_.page();
+    accesses_.tail = page.data_tail;
+    accesses_.available = static_cast<std::uint32_t>(page.data_head - page.data_tail);
+    accesses_.head_reads = accesses_.tail_writes = 0;
+    reference_.emplace(memory_.data(), page.data_tail, page.data_head);
+    end_ = page.data_tail;
+    events_ = 0;
+    watch_.begins();
+    carry_out(stop);
+    watch_.ends(accesses_.available);
+    if (watch_.violation()) fail(watch_.violation()->message);
+    expect(accesses_.head_reads == 1, "data_head is read once");
+    expect(accesses_.tail_writes == (accesses_.available == 0 ? 0U : 1U), "data_tail: one write");
+    if (hostile_.poke_count != 0) return;
+    expect(events_ == stop.event || !reference_->next(), "an event was not delivered");
+    expect(page.data_tail == end_, "tail_honest: data_tail is not the reference's");
+  }
+
+  // By each of the ring's functions.
+  void carry_out(const Stop& stop) {
+    if (stop.event == Stop{}.event) {
+      if (hostile_.stop_count % 2 == 0) {
+        return ring_.for_each([&](const PerfEvent& event) { visit(event); });
+      }
+      const auto count = [&](std::uint64_t events, const PerfEvent& event) {
+        visit(event);
+        return events + 1;
+      };
+      expect(ring_.fold(std::uint64_t{0}, count) == events_, "fold's result");
+      return;
+    }
+    try {
+      const auto flow = ring_.try_fold(Unit{}, [&](Unit, const PerfEvent& event) -> ControlFlow<> {
+        visit(event);
+        if (events_ < stop.event) return Continue{};
+        if (stop.throws) throw Thrown{};
+        return Break{};
+      });
+      expect(flow.is_break() == (events_ == stop.event), "try_fold's result");
+    } catch (const Thrown&) {
+      expect(stop.throws && events_ == stop.event, "somebody else's exception");
+    }
+  }
+
+  void visit(const PerfEvent& event) {
+    ++events_;
+    watch_.event(event);
+    if (watch_.violation()) fail(watch_.violation()->message);
+    if (hostile_.poke_count == 0) {
+      compare(event, reference_->next());
+      return;
+    }
+    for (std::size_t i = 0; i < hostile_.poke_count; ++i) {
+      if (hostile_.pokes[i].event == total_events_) memory_.poke(hostile_.pokes[i]);
+    }
+    ++total_events_;
+  }
+
+  void compare(const PerfEvent& event, const std::optional<testing::Reference::Place>& place) {
+    using Kind = testing::Seen::Kind;
+    if (!place) fail("no_invention: an event after the reference's last");
+    end_ = place->end;
+    if (const auto* sample = std::get_if<Sample>(&event)) {
+      expect(place->kind == Kind::Sample, "a Sample, but not to the reference");
+      same(sample->head, sample->tail, *place);
+    } else if (const auto* lost = std::get_if<Lost>(&event)) {
+      expect(place->kind == Kind::Lost && lost->count == place->count, "a Lost that is none");
+    } else {
+      const auto& bad = std::get<Malformed>(event);
+      expect(place->kind == Kind::Malformed && bad.defect == place->defect,
+             "a Malformed, but not to the reference, or another one");
+      same(bad.head, bad.tail, *place);
+    }
+  }
+
+  // The same bytes, because it is the same place.
+  void same(Bytes head, Bytes tail, const testing::Reference::Place& place) const {
+    const auto from = static_cast<std::size_t>(place.at % memory_.data().size());
+    const std::uint64_t before_end =
+        std::min<std::uint64_t>(place.size, memory_.data().size() - from);
+    expect(head.size() == before_end && tail.size() == place.size - before_end, "other sizes");
+    expect(head.empty() || head.data() == memory_.data().data() + from, "another place");
+  }
+
+  const HostileRing& hostile_;
+  HostileMemory& memory_;
+  oracle::DrainWatch watch_;
+  Accesses accesses_;
+  Ring<M> ring_;
+  std::optional<testing::Reference> reference_;
+  std::uint64_t end_ = 0;     // where the reference says that data_tail is
+  std::uint64_t events_ = 0;  // of this drain
+  unsigned total_events_ = 0;
+};
+
+}  // namespace perfring::fuzz
+
+#endif  // FUZZ_HOSTILE_DRAIN_H_

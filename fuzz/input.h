@@ -1,0 +1,56 @@
+#ifndef FUZZ_INPUT_H_
+#define FUZZ_INPUT_H_
+
+#include <algorithm>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace perfring::fuzz {
+
+// A fuzzer's bytes, taken from the front. What is missing is 0, so that any input is a whole one.
+class Input {
+ public:
+  Input(const std::uint8_t* data, std::size_t size)
+      : left_{reinterpret_cast<const std::byte*>(data), size} {}
+
+  // A number, in little endian: an input is the same on every machine.
+  template <std::unsigned_integral T>
+  T take() {
+    T value{};
+    const std::size_t size = std::min(sizeof(value), left_.size());
+    if (size != 0) std::memcpy(&value, left_.data(), size);
+    left_ = left_.subspan(size);
+    return std::endian::native == std::endian::little ? value : std::byteswap(value);
+  }
+
+  std::span<const std::byte> rest() const { return left_; }
+  std::string_view text() const {
+    return {reinterpret_cast<const char*>(left_.data()), left_.size()};
+  }
+  bool empty() const { return left_.empty(); }
+
+ private:
+  std::span<const std::byte> left_;
+};
+
+// Something is wrong: ends the process, which is how a fuzzer knows.
+[[noreturn]] inline void fail(const std::string& what) {
+  std::fprintf(stderr, "fuzz: violated: %s\n", what.c_str());
+  std::abort();
+}
+
+inline void expect(bool holds, const char* what) {
+  if (!holds) fail(what);
+}
+
+}  // namespace perfring::fuzz
+
+#endif  // FUZZ_INPUT_H_

@@ -1,0 +1,51 @@
+// The stand-alone driver: runs a fuzz target on files, for compilers without libFuzzer. Options of
+// libFuzzer's ("-runs=0") are passed over, so that one command line is for both.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The files named, and those in the folders named.
+std::vector<fs::path> files_of(int argc, char** argv) {
+  std::vector<fs::path> files;
+  for (int i = 1; i < argc; ++i) {
+    if (argv[i][0] == '-') continue;
+    if (!fs::is_directory(argv[i])) {
+      files.emplace_back(argv[i]);
+      continue;
+    }
+    for (const auto& entry : fs::directory_iterator{argv[i]}) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<fs::path> files = files_of(argc, argv);
+  for (const fs::path& file : files) {
+    std::ifstream in{file, std::ios::binary};
+    const std::string bytes{std::istreambuf_iterator<char>{in}, {}};
+    if (!in) {
+      std::fprintf(stderr, "%s: cannot be read\n", file.c_str());
+      return 2;
+    }
+    // Said before it is run: a crash says no more.
+    std::fprintf(stderr, "Running: %s\n", file.c_str());
+    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  }
+  std::fprintf(stderr, "Ran %zu inputs.\n", files.size());
+  return files.empty() ? 2 : 0;
+}

@@ -1,0 +1,97 @@
+#include "fuzz/script_bytes.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "fuzz/script_run.h"
+#include "harness/script/generate.h"
+
+namespace perfring::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+using script::Script;
+
+std::string read(const fs::path& path) {
+  std::ifstream in{path, std::ios::binary};
+  std::string bytes{std::istreambuf_iterator<char>{in}, {}};
+  if (!in) ADD_FAILURE() << path << " cannot be read";
+  return bytes;
+}
+
+Input input(const std::string& bytes) {
+  return Input{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
+}
+
+std::string bytes_of(const Script& script) {
+  const auto bytes = encode_script(script);
+  if (!bytes) return bytes.error();
+  return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
+}
+
+TEST(ScriptBytes, AreAnyScriptThatIsGenerated) {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    const Script script = script::generate(
+        seed, {.pages_max = 8, .any_word = true, .any_start = true, .nested = true});
+    ASSERT_EQ(decode_script(input(bytes_of(script))), script) << to_text(script);
+  }
+}
+
+TEST(ScriptBytes, OfAnyKindAreAScriptThatCanBeRun) {
+  std::mt19937_64 random{1};
+  for (int i = 0; i < 2000; ++i) {
+    std::string bytes(random() % 300, '\0');
+    for (char& c : bytes) c = static_cast<char>(random());
+    const Script script = decode_script(input(bytes));
+    ASSERT_FALSE(why_impossible(script)) << *why_impossible(script);
+    ASSERT_EQ(decode_script(input(bytes_of(script))), script);
+    ASSERT_FALSE(why_impossible(understood(script))) << *why_impossible(understood(script));
+  }
+}
+
+TEST(ScriptBytes, CannotSayEverything) {
+  EXPECT_FALSE(encode_script(Script{.settings{.pages = 16}, .steps{}}));
+  const Script late = *script::parse_script("output 1\n> at 256 poll\n");
+  EXPECT_FALSE(encode_script(late)) << "a moment is one byte";
+}
+
+// fuzz/seeds.py writes them. A differential seed is a byte of damage, none, and the script.
+TEST(Seeds, AreTheScriptsThatTheyAreNamedFor) {
+  std::size_t scripts = 0;
+  for (const auto& entry : fs::directory_iterator{"fuzz/scripts"}) {
+    const auto script = script::parse_script(read(entry.path()));
+    ASSERT_TRUE(script) << entry.path() << ": " << script.error();
+    const std::string name = entry.path().stem();
+    const std::string bytes = bytes_of(*script);
+    EXPECT_EQ(read("fuzz/kernel_script_seeds/" + name), bytes) << name;
+    EXPECT_EQ(read("fuzz/differential_seeds/" + name), std::string(1, '\0') + bytes) << name;
+    EXPECT_EQ(ScriptRun{*script}.run(), std::nullopt) << name;
+    ++scripts;
+  }
+  EXPECT_GE(scripts, 10U);
+}
+
+TEST(ScriptRun, PutsWhatIsNestedWhereItBelongs) {
+  const Script script = *script::parse_script(
+      "output 8\n> at 3 output 16\n>> at 100 output 24\noutput 8\ndrain 2\n> at 1 output 3000\n");
+  ScriptRun run{script};
+  EXPECT_EQ(run.run(), std::nullopt);
+  EXPECT_EQ(run.written().accepted, 5U);
+  EXPECT_EQ(run.received().delivered, 5U);
+}
+
+TEST(ScriptRun, AccountsForLosses) {
+  const Script script = *script::parse_script(
+      "output 4000\noutput 4000\npause\noutput 8\nresume\ndrain 1\noutput 8\n");
+  ScriptRun run{script};
+  EXPECT_EQ(run.run(), std::nullopt);
+  EXPECT_EQ(run.written().refused, 2U);
+  EXPECT_EQ(run.received().lost, 2U);
+}
+
+}  // namespace
+}  // namespace perfring::fuzz

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Writes the seeds that are bytes, from their readable form. Run it after a change of that:
+
+  bazel build //fuzz:script_tool && fuzz/seeds.py        in the workspace's folder
+
+hostile_ring's and the canary's are the rings below (fuzz/hostile_ring.h states the format), of
+little-endian records; kernel_script's and differential's are the texts in fuzz/scripts/; options'
+are below, too. Each is named for what it shows.
+"""
+import pathlib
+import struct
+import subprocess
+
+SAMPLE, LOST = 9, 2
+
+
+def record(kind, size, body=b""):
+    """A record of `size` bytes, as its header says, of which these are the first behind it."""
+    return (struct.pack("=IHH", kind, 1, size & 0xFFFF) + body).ljust(max(size, 8), b"\xaa")
+
+
+def sample(length):
+    raw = (length + 4 + 7) // 8 * 8 - 4
+    return record(SAMPLE, 12 + raw, struct.pack("=I", raw) + bytes(i % 251 for i in range(length)))
+
+
+def liar(size, raw):
+    return record(SAMPLE, size, struct.pack("=I", raw))
+
+
+def lost(count, size=24):
+    return record(LOST, size, struct.pack("=QQ", 7, count))
+
+
+def ring(data, tail=0, distance=None, log2_pages=0, stops=(), pokes=(), times=1):
+    """`stops`: events, negative to throw there. `pokes`: (event, slot, value)."""
+    shape = log2_pages | len(pokes) << 3 | len(stops) << 5 | (0x80 if times > 1 else 0)
+    if distance is None:
+        distance = len(data) * times
+    out = struct.pack("<BQQ", shape, tail & (2**64 - 1), distance & (2**64 - 1))
+    out += bytes(stop - 1 if stop > 0 else 0xDF - stop for stop in stops)
+    out += b"".join(struct.pack("<BHQ", *poke) for poke in pokes)
+    if times > 1:
+        out += bytes([times - 1])
+    return out + data
+
+
+# No raw size here has its highest bit set: the canary is to find that for itself.
+SOUND = {
+    "empty": ring(b""),
+    "three_samples": ring(sample(5) + sample(12) + sample(100)),
+    "full_but_8_bytes": ring(sample(4), distance=4088, times=255),
+    "full_to_the_byte": ring(sample(4), distance=4096, times=256),
+    "run_of_equal_headers": ring(sample(44), times=20),
+    "two_sizes_in_turn": ring(sample(4) + sample(12), times=30),
+    "wrap_at_size_prefix": ring(sample(20), tail=4096 - 8),
+    "wrap_at_payload": ring(sample(20), tail=4096 - 16),
+    "wrap_at_record_end": ring(sample(20) + sample(4), tail=4096 - 32),
+    "lost_at_ring_end": ring(lost(3) + sample(4), tail=4096 - 24),
+    "lost_across_ring_end": ring(lost(3) + sample(4), tail=4096 - 16),
+    "lost_with_sample_id": ring(lost(1, 48) + sample(4)),
+    "crosses_2_32": ring(sample(20), tail=2**32 - 16, times=4),
+    "crosses_2_64": ring(sample(20), tail=-16, times=4),
+    "head_of_32_bits": ring(sample(4), tail=2**32 + 256, distance=16 - 2**32),
+    "breaks_twice": ring(sample(4), stops=(2, 3), times=12),
+    "throws_then_breaks": ring(sample(4), stops=(-2, 1), times=12),
+    "sixteen_pages": ring(sample(1000), log2_pages=4, times=60),
+}
+HOSTILE = {
+    "oversize_65517": ring(record(SAMPLE, 0, struct.pack("=I", 65524))),
+    "oversize_65525": ring(record(SAMPLE, 8) + struct.pack("=I", 65532) + b"\xbb" * 12),
+    "oversize_65533": ring(liar(16, 65540) + sample(4)),
+    "raw_size_one_too_large": ring(liar(24, 13) + sample(4)),
+    "raw_size_2_31": ring(liar(24, 2**31 + 4) + sample(4)),
+    "size_0": ring(record(SAMPLE, 0) + sample(4)),
+    "size_4": ring(record(SAMPLE, 4) + sample(4)),
+    "size_12": ring(record(SAMPLE, 12) + sample(4)),
+    "size_8": ring(record(SAMPLE, 8) + sample(4)),
+    "size_past_head": ring(sample(4) + liar(65528, 4)),
+    "lost_too_short": ring(record(LOST, 16) + sample(4)),
+    "unexpected_type": ring(record(16, 32) + sample(4)),
+    "nothing_but_headers": ring(record(0, 8), times=100),
+    "tail_off_the_grid": ring(sample(4), tail=4),
+    "head_off_the_grid": ring(sample(4), distance=12),
+    "further_than_the_ring": ring(sample(4), distance=4104),
+    "further_than_2_gib": ring(sample(4), distance=2**31),
+    "one_behind": ring(sample(4), tail=64, distance=-8),
+    "header_changes_under_the_drain": ring(
+        sample(4), pokes=((0, 2, 0x0008_0000_0000_0009), (1, 4, 2**64 - 1)), times=8),
+    "head_moves_under_the_drain": ring(sample(4), pokes=((0, 0xFFFF, 4096),), times=8),
+}
+
+
+# What each parser of options.cc is given, in its order.
+TEXTS = [
+    {
+        "settings_all_at_once": "cpus 4\npages 2  # a comment\nword_bits 32\nstart 4294967288\n"
+        "payload_min 16\npayload_max 200000\nwatermark 4096\ntimeout 0\nhostile 1\n",
+        "settings_unknown": "colour 3\n",
+    },
+    {
+        "script_all_settings": "word 32\npages 4\nsample_type RAW|TIME|IDENTIFIER\nsample_id_all 1"
+        "\nwakeup_watermark 64\nwrite_backward 1\nstart 4294967288\nevents 2\nepoll oneshot\n"
+        "output 40 second\npoll second\nepoll_wait\nrearm\npause\nresume\ndisable\nenable\n",
+        "script_nested": "output 40\n> at 5 output 16\n>> at 0 drain 1\nthrow 2\ntail 8\n",
+    },
+    {
+        "trace_of_bytes": "byte_order little\npage_size 4096\ncpu 0\npid 1\ntid 1\nids 7 0\n"
+        "output 5 => 0 head 24 tail 0 lost 0 0 time 0 bytes 0 090000000100\n",
+        "trace_of_a_digest": "pages 2\noverwrite 1\n"
+        "output 500 => -28 head 0 tail 0 lost 1 0 time 9 digest 0123456789abcdef\n",
+    },
+    {"live_range": "8-1024", "live_cpus": "0-2,5", "live_seconds": "0.5", "live_pages": "256"},
+    {
+        "command_line_live": "--seconds\n5\n--cpus\n0\n--payload\n8-256\n--pages\n64\n"
+        "--watermark\n0\n--json\n--simulated",
+        "command_line_sim": "sim\n--seed\n7\n--scenario\nbursts\n--steps\n1000\n--cpus\n2\n"
+        "--set\nbreak_one_in=3\n--json",
+        "command_line_canary": "sim\n--canary\nno_wmb\n--list",
+        "command_line_check": "check\nring\n--records\n3\n--polls\n2\n--lengths\n3,2,1\n"
+        "--form\nA\n--merge\n--json",
+        "command_line_help": "sim\n--help",
+    },
+    {"stress_parts": "--seconds\n1\n--rings\n3\n--pages\n2\n--seed\n1\n--threads\n--json",
+     "stress_mutant": "--mutant\nnone\n--list"},
+]
+
+
+def script_bytes(script):
+    tool = "bazel-bin/fuzz/script_tool"
+    return subprocess.run([tool, "--bytes", script], check=True, capture_output=True).stdout
+
+
+def main():
+    fuzz = pathlib.Path("fuzz")
+    scripts = {s.stem: script_bytes(s) for s in sorted(fuzz.glob("scripts/*.script"))}
+    undamaged = {name: b"\0" + data for name, data in scripts.items()}
+    texts = {
+        name: bytes([parser]) + text.encode()
+        for parser, seeds in enumerate(TEXTS)
+        for name, text in seeds.items()
+    }
+    for folder, seeds in {
+        "hostile_ring": SOUND | HOSTILE,
+        "canary": SOUND,
+        "kernel_script": scripts,
+        "differential": undamaged,
+        "options": texts,
+    }.items():
+        path = fuzz / f"{folder}_seeds"
+        path.mkdir(exist_ok=True)
+        for name, data in seeds.items():
+            (path / name).write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()
