@@ -49,9 +49,10 @@ class ScriptRun {
       run->published(value);
       HardwareCpu::write_once(field, value);
     }
-    void reserved(const kernel::perf_buffer&, __u64 position, std::size_t size, __u64 lost) {
-      run->ledger_.reserved(position, size, lost, run->checker_.released());
+    void reserved(const kernel::perf_buffer&, __u64 position, std::size_t size) {
+      run->ledger_.reserved(position, size, run->checker_.released());
     }
+    void told(const kernel::perf_buffer&, __u64 lost) { run->ledger_.told(lost); }
     void lost(const kernel::perf_buffer&, const kernel::perf_event&) { run->refused(); }
   };
   // A policy has no object, so what it tells is a variable.
