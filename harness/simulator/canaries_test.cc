@@ -46,12 +46,17 @@ TEST_P(Canaries, ShrinksToAFewStepsThatReplay) {
   const Outcome outcome = simulate(plan(1));
   ASSERT_TRUE(outcome.found.has_value());
   const Shrunk shrunk = shrink(plan(1), *outcome.found, simulate);
-  EXPECT_LE(shrunk.plan.steps, 10'000U);
+  EXPECT_LE(shrunk.plan.steps, 100'000U);
   EXPECT_EQ(shrunk.plan.settings.cpus, 1U);
   const Outcome replayed = simulate(shrunk.plan);
   ASSERT_TRUE(replayed.found.has_value());
   EXPECT_EQ(replayed.found->step, shrunk.found.step);
   EXPECT_EQ(replayed.found->violation.message, shrunk.found.violation.message);
+  EXPECT_STREQ(to_string(replayed.found->violation.invariant), to_string(GetParam().found_as));
+  Plan fewer = shrunk.plan;
+  --fewer.steps;
+  const Outcome none = simulate(fewer);
+  EXPECT_TRUE(!none.found || none.found->violation.invariant != GetParam().found_as);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Canaries, ::testing::ValuesIn(canaries()),
