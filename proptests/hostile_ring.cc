@@ -91,7 +91,7 @@ rc::Gen<HostileRing> hostile_rings(const rc::Gen<std::size_t>& sizes) {
     const auto words = gen::map(below<std::uint64_t>(size / 8 + 1), [](auto n) { return 8 * n; });
     const auto distances =
         gen::weightedOneOf<std::uint64_t>({{6, words},
-                                           {6, gen::just<std::uint64_t>(size)},
+                                           {6, gen::just(std::uint64_t{size})},
                                            {1, below<std::uint64_t>(2 * size)},
                                            {1, gen::arbitrary<std::uint64_t>()}});
     const auto tails = gen::apply(
