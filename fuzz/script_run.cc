@@ -203,11 +203,12 @@ void ScriptRun::settle() {
   checker_.settle();
 }
 
-// A refusal must have its reason (K12, K14). An output that was interrupted may still reckon with a
-// LOST that is no longer due.
+// A refusal must have its reason (K12, K14). What an interrupt did to it since, nobody knows: the
+// ring may have been paused, or full, and be so no longer.
 void ScriptRun::expect_no_room() {
   const Frame& frame = frames_[depth_ - 1];
-  const bool lost = ledger_.unreported() != 0 || frame.interrupted;
+  if (frame.interrupted || mapping_.rb().paused.load()) return;
+  const bool lost = ledger_.unreported() != 0;
   const std::uint64_t need = oracle::record_size(script_.steps[frame.step].number) % 65536 +
                              (lost ? oracle::kLostSize : 0);
   const std::uint64_t unread = ledger_.position() - checker_.released();
@@ -217,7 +218,7 @@ void ScriptRun::expect_no_room() {
 }
 
 void ScriptRun::refused() {
-  if (!mapping_.rb().paused.load()) expect_no_room();
+  expect_no_room();
   ledger_.refused();
 }
 
