@@ -25,7 +25,7 @@ std::expected<Settings, std::string> read_scenario(const std::string& name) {
     return simulator::parse_settings(scenario->lines, name);
   }
   std::error_code none;  // of a name too long for a file's, say
-  if (!std::filesystem::exists(name, none) || std::filesystem::is_directory(name, none)) {
+  if (!std::filesystem::exists(name, none)) {
     return std::unexpected(
         fmt::format("--scenario: '{}' is neither a file nor a scenario; there are {}", name,
                     names(simulator::scenarios())));
