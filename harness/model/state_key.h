@@ -27,7 +27,7 @@ class SeenStates {
  private:
   // Where it is, or would be. An empty slot is all zeros.
   std::size_t find(const GraphKey& key) const {
-    std::size_t at = key.low & (slots_.size() - 1);
+    auto at = static_cast<std::size_t>(key.low & (slots_.size() - 1));
     while (!(slots_[at] == key || slots_[at] == GraphKey{})) at = (at + 1) & (slots_.size() - 1);
     return at;
   }
