@@ -44,7 +44,7 @@ TEST(ScriptBytes, AreAnyScriptThatIsGenerated) {
 TEST(ScriptBytes, OfAnyKindAreAScriptThatCanBeRun) {
   std::mt19937_64 random{1};
   for (int i = 0; i < 2000; ++i) {
-    std::string bytes(random() % 300, '\0');
+    std::string bytes(static_cast<std::size_t>(random() % 300), '\0');
     for (char& c : bytes) c = static_cast<char>(random());
     const Script script = decode_script(input(bytes));
     ASSERT_FALSE(why_impossible(script)) << *why_impossible(script);
