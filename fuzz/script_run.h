@@ -45,6 +45,10 @@ class ScriptRun {
   struct Cpu : kernel::HardwareCpu {
     ScriptRun* run = nullptr;
     void step() { run->moment(); }
+    __u64 read_once(const __u64& data_tail) const {
+      run->frames_[run->depth_ - 1].unread = run->unread();
+      return HardwareCpu::read_once(data_tail);
+    }
     void write_once(__u64& field, __u64 value) {
       run->published(value);
       HardwareCpu::write_once(field, value);
@@ -70,6 +74,7 @@ class ScriptRun {
     std::size_t end = 0;
     std::uint64_t moment = 0;
     bool interrupted = false;
+    std::optional<std::uint64_t> unread{};  // when the output last looked
   };
   struct Thrown {};
 
@@ -83,6 +88,7 @@ class ScriptRun {
 
   void moment();
   void nested(std::optional<std::uint64_t> moment);
+  std::uint64_t unread() const { return ledger_.position() - checker_.released(); }
   void expect_no_room();
   void refused();
   void published(std::uint64_t data_head);
