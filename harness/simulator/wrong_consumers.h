@@ -194,11 +194,18 @@ struct PositionsOf64Bits : Loop {
 // Takes data_head for the beginning of the last record, not for its end.
 struct LeavesTheLast : Loop {
   using Loop::Loop;
-  static constexpr std::uint64_t kRecord = 32;
-  bool readable() const { return head() - tail() > kRecord; }
+  bool readable() const { return last() != tail(); }
   template <class Visit>
   void drain(Visit visit) {
-    if (readable()) walk(head() - kRecord, [&](const PerfEvent& event) { return visit(event); });
+    walk(last(), [&](const PerfEvent& event) { return visit(event); });
+  }
+
+ private:
+  std::uint64_t last() const {
+    const std::uint64_t end = head();
+    std::uint64_t last = tail();
+    for (std::uint64_t at = last; at != end; at += record_at(at).size) last = at;
+    return last;
   }
 };
 
