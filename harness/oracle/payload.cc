@@ -95,13 +95,16 @@ bool holds(const Sample& sample, const Payload& payload) {
 }
 
 std::optional<Payload> claimed(const Sample& sample) {
-  std::byte bytes[kSelfDescribing];
-  if (sample.head.size() + sample.tail.size() < sizeof(bytes)) return std::nullopt;
-  const std::size_t in_head = std::min(sample.head.size(), sizeof(bytes));
-  std::copy_n(sample.head.begin(), in_head, bytes);
-  std::copy_n(sample.tail.begin(), sizeof(bytes) - in_head, bytes + in_head);
-  std::uint64_t words[2];
-  std::memcpy(words, bytes, sizeof(words));
+  std::uint64_t words[kSelfDescribing / 8];
+  if (sample.head.size() >= sizeof(words)) {
+    std::memcpy(words, sample.head.data(), sizeof(words));
+  } else if (sample.head.size() + sample.tail.size() < sizeof(words)) {
+    return std::nullopt;
+  } else {
+    auto* const bytes = reinterpret_cast<std::byte*>(words);
+    std::ranges::copy(sample.tail.first(sizeof(words) - sample.head.size()),
+                      std::ranges::copy(sample.head, bytes).out);
+  }
   for (std::uint64_t& word : words) word = in_order(little(word), std::endian::native);
   return Payload{words[0], static_cast<std::uint32_t>(words[1] >> 32),
                  static_cast<std::uint32_t>(words[1])};

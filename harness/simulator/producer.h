@@ -53,7 +53,8 @@ class Producer final : public Interrupts {
  private:
   static constexpr std::size_t kLevels = 4;  // task, softirq, irq, NMI
 
-  void output() {
+  // A record is some thirty short steps: the calls between them would cost a fifth of the time.
+  [[gnu::flatten]] void output() {
     const Settings& settings = site_.world.settings;
     std::uint32_t length =
         site_.world.scheduler.random().between(static_cast<std::uint32_t>(settings.payload_min),
