@@ -7,9 +7,8 @@
 //        early, 7 whether the ring's bytes are repeated
 //   u64  data_tail
 //   u64  data_head - data_tail
-//   u8   of each drain that stops: at which of its events, less 1; from 0xe0 on less 0xe1, and by
-//   an
-//        exception
+//   u8   of each drain that stops: at which of its events, less 1; from 0xe0 on less 0xe1, and
+//        by an exception
 //   11   of each poke: u8 after which event (of all drains), u16 which 8 bytes of the ring (0xffff:
 //        data_head), u64 what is written there
 //   u8   how often the ring's bytes are repeated, if they are

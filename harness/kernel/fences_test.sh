@@ -4,12 +4,9 @@
 # whether a fence is there, and ThreadSanitizer is told of the edge apart from it.
 # usage: fences_test.sh
 set -u
-failures=0
-
-# glibc's list of what this machine's libc lacks, which has no entry for other processors.
-headers=$(mktemp -d)
-trap 'rm -rf "$headers"' EXIT
-mkdir "$headers/gnu" && touch "$headers/gnu/stubs.h"
+include=.
+# shellcheck source=ci/assembly.sh
+. ci/assembly.sh
 
 source='
 #include "harness/kernel/cpu.h"
@@ -26,32 +23,11 @@ extern "C" void claim(HardwareCpu& cpu, __u32& record, const __u64& data_tail) {
 }
 '
 
-# The instructions of one function, in one line.
-instructions() { # ASSEMBLY FUNCTION
-  sed -n "/^$2:/,/\.size[[:space:]]*$2/p" <<<"$1" |
-    grep -E '^[[:space:]]+[a-z]' | tr -s '[:blank:]' ' ' | tr '\n' ';'
-}
-
-expect() { # WHAT TEXT REGEX
-  grep -qE "$3" <<<"$2" && return
-  echo "FAILED: $1: expected /$3/ in: $2"
-  failures=$((failures + 1))
-}
-
 # TARGET, then a regular expression for the record, the barrier and data_head, and for the two
 # stores around the look at data_tail.
 check() {
   local target=$1 assembly
-  # The kernel's and libstdc++'s headers of this machine serve: only their types are used.
-  if ! assembly=$(clang-19 --target="$target" -x c++ -std=c++2b -O2 -S -o - -I. \
-    -isystem "$headers" -isystem /usr/include/c++/12 \
-    -isystem "/usr/include/$(uname -m)-linux-gnu/c++/12" \
-    -idirafter "/usr/include/$(uname -m)-linux-gnu" -fno-asynchronous-unwind-tables \
-    - <<<"$source" 2>&1); then
-    echo "FAILED: it does not compile for $target: $assembly"
-    failures=$((failures + 1))
-    return
-  fi
+  compile clang-19 --target="$target" || return
   expect "$target, data_head" "$(instructions "$assembly" publish)" "$2"
   expect "$target, data_tail" "$(instructions "$assembly" claim)" "$3"
 }

@@ -4,13 +4,9 @@
 # test that runs on x86 can tell whether a fence is there.
 # usage: fences_test.sh FOLDER-OF-lib
 set -u
-lib=$1
-failures=0
-
-# glibc's list of what this machine's libc lacks, which has no entry for other processors.
-headers=$(mktemp -d)
-trap 'rm -rf "$headers"' EXIT
-mkdir "$headers/gnu" && touch "$headers/gnu/stubs.h"
+include=$1
+# shellcheck source=ci/assembly.sh
+. ci/assembly.sh
 
 source='
 #include "perfring/ring/hardware_memory.h"
@@ -49,30 +45,6 @@ extern "C" Position shared(SharedPosition& field) {
   return value;
 }
 '
-
-# The instructions of one function, in one line.
-instructions() { # ASSEMBLY FUNCTION
-  sed -n "/^$2:/,/\.size[[:space:]]*$2/p" <<<"$1" |
-    grep -E '^[[:space:]]+[a-z]' | tr -s '[:blank:]' ' ' | tr '\n' ';'
-}
-
-expect() { # WHAT TEXT REGEX
-  grep -qE "$3" <<<"$2" && return
-  echo "FAILED: $1: expected /$3/ in: $2"
-  failures=$((failures + 1))
-}
-
-# Sets $assembly to what the source becomes.
-compile() { # COMPILER and options, for which processor
-  # The kernel's and libstdc++'s headers of this machine serve: only their types are used.
-  assembly=$("$@" -x c++ -std=c++2b -O2 -S -o - -I"$lib" \
-    -isystem "$headers" -isystem /usr/include/c++/12 -isystem "/usr/include/$(uname -m)-linux-gnu/c++/12" \
-    -idirafter "/usr/include/$(uname -m)-linux-gnu" -fno-asynchronous-unwind-tables \
-    - <<<"$source" 2>&1) && return
-  echo "FAILED: $* does not compile: $assembly"
-  failures=$((failures + 1))
-  return 1
-}
 
 # TARGET, then a regular expression for the load of the head and its fence, for the fence and the
 # store of the tail, and for two loads.

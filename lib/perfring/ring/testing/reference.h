@@ -100,10 +100,13 @@ class Reference {
                : Seen::malformed(place.defect, std::move(all), head_size);
   }
 
+  std::byte byte(std::uint64_t at) const {
+    return data_[static_cast<std::size_t>(at % data_.size())];
+  }
+
   std::vector<std::byte> bytes(std::uint64_t at, std::uint64_t length) const {
     std::vector<std::byte> copy;
-    for (std::uint64_t i = 0; i < length; ++i)
-      copy.push_back(data_[static_cast<std::size_t>((at + i) % data_.size())]);
+    for (std::uint64_t i = 0; i < length; ++i) copy.push_back(byte(at + i));
     return copy;
   }
 
@@ -116,9 +119,7 @@ class Reference {
   template <class T>
   T number(std::uint64_t at) const {
     std::byte copy[sizeof(T)];
-    for (std::size_t i = 0; i < sizeof(T); ++i) {
-      copy[i] = data_[static_cast<std::size_t>((at + i) % data_.size())];
-    }
+    for (std::size_t i = 0; i < sizeof(T); ++i) copy[i] = byte(at + i);
     T value;
     std::memcpy(&value, copy, sizeof(T));
     return value;
