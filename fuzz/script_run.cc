@@ -18,9 +18,9 @@ constexpr std::size_t kPage = 4096;
 
 // Kept from one run to the next.
 std::span<std::byte> memory(std::size_t pages) {
-  static std::vector<std::uint64_t> words;
-  words.assign((1 + pages) * kPage / sizeof(std::uint64_t), 0);
-  return std::as_writable_bytes(std::span{words});
+  static std::vector<std::byte> bytes;  // aligned, as whatever operator new returns
+  bytes.assign((1 + pages) * kPage, std::byte{});
+  return bytes;
 }
 
 std::vector<kernel::perf_file> open_events(const script::Settings& settings) {
@@ -88,6 +88,7 @@ void ScriptRun::perform(std::size_t index) {
 // any.
 void ScriptRun::nested(std::optional<std::uint64_t> moment) {
   const Frame frame = frames_[depth_ - 1];
+  if (frame.step + 1 == frame.end) return;  // most moments have nothing
   const std::uint64_t depth = script_.steps[frame.step].depth + 1;
   for (std::size_t i = frame.step + 1; i < frame.end && !stopped(); ++i) {
     const Step& step = script_.steps[i];
