@@ -1,22 +1,16 @@
-// The program as a user meets it: run as a process, with its exit code and what it prints.
+// What the program does without a command, as a user meets it.
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "harness/cli/testing.h"
 #include "harness/live/live_kernel.h"
 
 namespace perfring::cli {
@@ -24,12 +18,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-struct Ended {
-  int exit_code;  // -1 if a signal ended it
-  std::string out;
-  std::string err;
-};
 
 // g++ defines a macro, clang has a feature.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -40,82 +28,6 @@ constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(th
 #else
 constexpr bool kSanitized = false;
 #endif
-
-struct Circumstances {
-  uid_t user = 0;
-  std::string out = {};  // where stdout goes, if not to be read
-  rlim_t files = 0;      // that may be open; 0: as many as the test may open
-};
-
-std::string contents(const std::filesystem::path& path) {
-  std::stringstream text;
-  text << std::ifstream{path}.rdbuf();
-  return text.str();
-}
-
-class Perfring : public ::testing::Test {
- protected:
-  // A folder that every user may read: the binary is copied there for runs as another user.
-  void SetUp() override {
-    std::string pattern = "/tmp/perfring_test.XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    std::filesystem::permissions(folder_, std::filesystem::perms{0755});
-    const char* binary = std::getenv("PERFRING_BINARY");
-    ASSERT_NE(binary, nullptr);
-    std::filesystem::copy_file(binary, folder_ / "perfring");
-    std::filesystem::permissions(folder_ / "perfring", std::filesystem::perms{0755});
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  pid_t start(std::vector<std::string> arguments, const Circumstances& in = {}) {
-    arguments.insert(arguments.begin(), folder_ / "perfring");
-    return start_program(std::move(arguments), in);
-  }
-  // A shell's line, in which "$PERFRING" is the program.
-  Ended shell(const std::string& line) {
-    ::setenv("PERFRING", (folder_ / "perfring").c_str(), 1);
-    return wait(start_program({"/bin/sh", "-c", line}, {}));
-  }
-
-  pid_t start_program(std::vector<std::string> arguments, const Circumstances& in) {
-    const std::string out = in.out.empty() ? (folder_ / "out").string() : in.out;
-    const std::string err = folder_ / "err";
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    std::filesystem::remove(err);  // what an earlier run said
-    const pid_t child = ::fork();
-    if (child != 0) return child;
-    ::dup2(::open(out.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644), STDOUT_FILENO);
-    ::dup2(::open(err.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644), STDERR_FILENO);
-    const uid_t user = in.user;
-    const rlimit files{in.files, in.files};
-    if (in.files != 0 && ::setrlimit(RLIMIT_NOFILE, &files) != 0) ::_exit(97);
-    if (user != 0 && (::setresgid(user, user, user) != 0 || ::setresuid(user, user, user) != 0)) {
-      ::_exit(98);
-    }
-    ::execv(argv[0], argv.data());
-    ::_exit(99);
-  }
-
-  Ended wait(pid_t child) {
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder_ / "out"),
-            contents(folder_ / "err")};
-  }
-
-  // What a child that runs has said so far.
-  std::string errors() const { return contents(folder_ / "err"); }
-
-  Ended run(const std::vector<std::string>& arguments, const Circumstances& in = {}) {
-    return wait(start(arguments, in));
-  }
-
- private:
-  std::filesystem::path folder_;
-};
 
 class PerfringLive : public Perfring {
  protected:
@@ -189,97 +101,6 @@ TEST_F(Perfring, TheSimulatedKernelCanBeAskedFor) {
     EXPECT_EQ(cpu["written"],
               cpu["delivered"].get<std::uint64_t>() + cpu["lost"].get<std::uint64_t>());
   }
-}
-
-TEST_F(Perfring, ASimulationIsTheSameForTheSameSeed) {
-  const std::vector<std::string> arguments{"sim",    "--seed",  "5",      "--scenario",
-                                           "bursts", "--steps", "200000", "--json"};
-  const Ended first = run(arguments);
-  EXPECT_EQ(first.exit_code, 0) << first.err << first.out;
-  const auto json = nlohmann::json::parse(first.out);
-  EXPECT_EQ(json["holds"], true);
-  EXPECT_EQ(json["digest"], nlohmann::json::parse(run(arguments).out)["digest"]);
-  EXPECT_GT(json["cpus"].at(0)["delivered"], 0);
-}
-
-TEST_F(Perfring, AViolationReplays) {
-  const Ended found = run({"sim", "--canary", "commits_each", "--json"});
-  EXPECT_EQ(found.exit_code, 1) << found.err << found.out;
-  const auto json = nlohmann::json::parse(found.out);
-  EXPECT_EQ(json["violation"]["invariant"], "tail_honest");
-  std::istringstream replay{json["shrunk"]["replay"].get<std::string>()};
-  std::vector<std::string> arguments;
-  for (std::string word; replay >> word;) arguments.push_back(word);
-  ASSERT_EQ(arguments.at(0), "perfring");
-  arguments.erase(arguments.begin());
-  const Ended again = run(arguments);
-  EXPECT_EQ(again.exit_code, 1);
-  EXPECT_THAT(again.out, HasSubstr(json["shrunk"]["message"].get<std::string>()));
-}
-
-// Whatever the file is called: a shell reads the line as it was meant.
-TEST_F(Perfring, AViolationReplaysInAShell) {
-  const std::filesystem::path folder = ::testing::TempDir() + "/it's of $HOME";
-  std::filesystem::create_directories(folder);
-  std::ofstream{folder / "two words"} << "cpus 1\nbreak_one_in 40\n";
-  ::setenv("BUILD_WORKING_DIRECTORY", folder.c_str(), 1);  // as bazel run does
-  for (const std::string& file : {std::string{"two words"}, (folder / "two words").string()}) {
-    const Ended found = run({"sim", "--canary", "commits_each", "--json", "--scenario", file});
-    ASSERT_EQ(found.exit_code, 1) << found.err << found.out;
-    const auto json = nlohmann::json::parse(found.out);
-    const std::string command = json["shrunk"]["replay"];
-    ASSERT_TRUE(command.starts_with("perfring "));
-    const Ended again = shell("\"$PERFRING\" " + command.substr(9));
-    EXPECT_EQ(again.exit_code, 1) << again.err;
-    EXPECT_THAT(again.out, HasSubstr(json["shrunk"]["message"].get<std::string>()));
-  }
-  ::unsetenv("BUILD_WORKING_DIRECTORY");
-}
-
-TEST_F(Perfring, AScenarioMayComeThroughAPipe) {
-  const Ended ended =
-      shell("echo 'pages 3' | \"$PERFRING\" sim --steps 1000 --scenario /dev/stdin");
-  EXPECT_EQ(ended.exit_code, 2);
-  EXPECT_THAT(ended.err, HasSubstr("/dev/stdin, line 1: pages: 3"));
-}
-
-TEST_F(Perfring, WhatCannotBeSimulatedIsNamedWithTheReason) {
-  const std::string file = ::testing::TempDir() + "/scenario.txt";
-  std::ofstream{file} << "cpus 1\npages 4\nbogus 1\n";
-  const std::string odd = ::testing::TempDir() + "/odd.txt";
-  std::ofstream{odd} << "# of a ring\npages 3\n";
-  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
-      {{"sim", "--scenario", "none"}, "neither a file nor a scenario; there are steady"},
-      {{"sim", "--scenario", std::string(300, 'x')}, "neither a file nor a scenario"},
-      {{"sim", "--scenario", file}, "scenario.txt, line 3: 'bogus'"},
-      {{"sim", "--scenario", odd}, "odd.txt, line 2: pages: 3 is no power of two"},
-      {{"sim", "--scenario", ::testing::TempDir()}, "cannot be read: Is a directory"},
-      {{"sim", "--set", "pages=3"}, "pages: 3 is no power of two"},
-      {{"sim", "--set", "pages"}, "NAME=VALUE"},
-      {{"sim", "--set", "payload_max=2000000"}, "payload_max: '2000000'"},
-      {{"sim", "--set", "pages=1", "--set", "payload_max=5000"}, "do not fit a ring of 1 pages"},
-      {{"sim", "--cpus", "65"}, "--cpus"},
-      {{"sim", "--steps", "0"}, "--steps: '0' is not accepted: give a number from 1 to 1844674407"},
-      {{"sim", "--steps", "-1"}, "--steps: '-1' is not accepted"},
-      {{"sim", "--seed", "x"}, "--seed: 'x' is not accepted"},
-      {{"sim", "--seed", "-1"}, "--seed: '-1' is not accepted: give a number from 0"},
-      {{"sim", "--canary", "none"}, "there are publishes_before_writing"},
-  };
-  for (const auto& [arguments, message] : cases) {
-    const Ended ended = run(arguments);
-    EXPECT_EQ(ended.exit_code, 2) << message;
-    EXPECT_THAT(ended.err, AllOf(HasSubstr("perfring: "), HasSubstr(message)));
-    EXPECT_EQ(ended.out, "");
-  }
-}
-
-TEST_F(Perfring, AnInterruptEndsASimulationWithTheVerdictSoFar) {
-  const pid_t child = start({"sim", "--steps", "1000000000000"});
-  ::usleep(700'000);
-  ASSERT_EQ(::kill(child, SIGINT), 0);
-  const Ended ended = wait(child);
-  EXPECT_EQ(ended.exit_code, 0) << ended.err;
-  EXPECT_THAT(ended.out, AllOf(HasSubstr("All invariants hold"), HasSubstr("(interrupted)")));
 }
 
 TEST_F(PerfringLive, EveryRecordOfEveryCpuIsAccountedFor) {

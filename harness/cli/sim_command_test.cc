@@ -1,0 +1,117 @@
+// perfring sim, as a user meets it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/cli/testing.h"
+
+namespace perfring::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST_F(Perfring, ASimulationIsTheSameForTheSameSeed) {
+  const std::vector<std::string> arguments{"sim",    "--seed",  "5",      "--scenario",
+                                           "bursts", "--steps", "200000", "--json"};
+  const Ended first = run(arguments);
+  EXPECT_EQ(first.exit_code, 0) << first.err << first.out;
+  const auto json = nlohmann::json::parse(first.out);
+  EXPECT_EQ(json["holds"], true);
+  EXPECT_EQ(json["digest"], nlohmann::json::parse(run(arguments).out)["digest"]);
+  EXPECT_GT(json["cpus"].at(0)["delivered"], 0);
+}
+
+TEST_F(Perfring, AViolationReplays) {
+  const Ended found = run({"sim", "--canary", "commits_each", "--json"});
+  EXPECT_EQ(found.exit_code, 1) << found.err << found.out;
+  const auto json = nlohmann::json::parse(found.out);
+  EXPECT_EQ(json["violation"]["invariant"], "tail_honest");
+  std::istringstream replay{json["shrunk"]["replay"].get<std::string>()};
+  std::vector<std::string> arguments;
+  for (std::string word; replay >> word;) arguments.push_back(word);
+  ASSERT_EQ(arguments.at(0), "perfring");
+  arguments.erase(arguments.begin());
+  const Ended again = run(arguments);
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_THAT(again.out, HasSubstr(json["shrunk"]["message"].get<std::string>()));
+}
+
+// Whatever the file is called: a shell reads the line as it was meant.
+TEST_F(Perfring, AViolationReplaysInAShell) {
+  const std::filesystem::path folder = ::testing::TempDir() + "/it's of $HOME";
+  std::filesystem::create_directories(folder);
+  std::ofstream{folder / "two words"} << "cpus 1\nbreak_one_in 40\n";
+  ::setenv("BUILD_WORKING_DIRECTORY", folder.c_str(), 1);  // as bazel run does
+  for (const std::string& file : {std::string{"two words"}, (folder / "two words").string()}) {
+    const Ended found = run({"sim", "--canary", "commits_each", "--json", "--scenario", file});
+    ASSERT_EQ(found.exit_code, 1) << found.err << found.out;
+    const auto json = nlohmann::json::parse(found.out);
+    const std::string command = json["shrunk"]["replay"];
+    ASSERT_TRUE(command.starts_with("perfring "));
+    const Ended again = shell("\"$PERFRING\" " + command.substr(9));
+    EXPECT_EQ(again.exit_code, 1) << again.err;
+    EXPECT_THAT(again.out, HasSubstr(json["shrunk"]["message"].get<std::string>()));
+  }
+  ::unsetenv("BUILD_WORKING_DIRECTORY");
+}
+
+TEST_F(Perfring, AScenarioMayComeThroughAPipe) {
+  const Ended ended =
+      shell("echo 'pages 3' | \"$PERFRING\" sim --steps 1000 --scenario /dev/stdin");
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_THAT(ended.err, HasSubstr("/dev/stdin, line 1: pages: 3"));
+}
+
+TEST_F(Perfring, WhatCannotBeSimulatedIsNamedWithTheReason) {
+  const std::string file = ::testing::TempDir() + "/scenario.txt";
+  std::ofstream{file} << "cpus 1\npages 4\nbogus 1\n";
+  const std::string odd = ::testing::TempDir() + "/odd.txt";
+  std::ofstream{odd} << "# of a ring\npages 3\n";
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+      {{"sim", "--scenario", "none"}, "neither a file nor a scenario; there are steady"},
+      {{"sim", "--scenario", std::string(300, 'x')}, "neither a file nor a scenario"},
+      {{"sim", "--scenario", file}, "scenario.txt, line 3: 'bogus'"},
+      {{"sim", "--scenario", odd}, "odd.txt, line 2: pages: 3 is no power of two"},
+      {{"sim", "--scenario", ::testing::TempDir()}, "cannot be read: Is a directory"},
+      {{"sim", "--set", "pages=3"}, "pages: 3 is no power of two"},
+      {{"sim", "--set", "pages"}, "NAME=VALUE"},
+      {{"sim", "--set", "payload_max=2000000"}, "payload_max: '2000000'"},
+      {{"sim", "--set", "pages=1", "--set", "payload_max=5000"}, "do not fit a ring of 1 pages"},
+      {{"sim", "--cpus", "65"}, "--cpus"},
+      {{"sim", "--steps", "0"}, "--steps: '0' is not accepted: give a number from 1 to 1844674407"},
+      {{"sim", "--steps", "-1"}, "--steps: '-1' is not accepted"},
+      {{"sim", "--seed", "x"}, "--seed: 'x' is not accepted"},
+      {{"sim", "--seed", "-1"}, "--seed: '-1' is not accepted: give a number from 0"},
+      {{"sim", "--canary", "none"}, "there are publishes_before_writing"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Ended ended = run(arguments);
+    EXPECT_EQ(ended.exit_code, 2) << message;
+    EXPECT_THAT(ended.err, AllOf(HasSubstr("perfring: "), HasSubstr(message)));
+    EXPECT_EQ(ended.out, "");
+  }
+}
+
+TEST_F(Perfring, AnInterruptEndsASimulationWithTheVerdictSoFar) {
+  const pid_t child = start({"sim", "--steps", "1000000000000"});
+  ::usleep(700'000);
+  ASSERT_EQ(::kill(child, SIGINT), 0);
+  const Ended ended = wait(child);
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("All invariants hold"), HasSubstr("(interrupted)")));
+}
+
+}  // namespace
+}  // namespace perfring::cli

@@ -1,0 +1,106 @@
+#ifndef HARNESS_CLI_TESTING_H_
+#define HARNESS_CLI_TESTING_H_
+
+// The program as a user meets it: run as a process, with its exit code and what it prints.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace perfring::cli {
+
+struct Ended {
+  int exit_code;  // -1 if a signal ended it
+  std::string out;
+  std::string err;
+};
+
+struct Circumstances {
+  uid_t user = 0;
+  std::string out = {};  // where stdout goes, if not to be read
+  rlim_t files = 0;      // that may be open; 0: as many as the test may open
+};
+
+inline std::string contents(const std::filesystem::path& path) {
+  std::stringstream text;
+  text << std::ifstream{path}.rdbuf();
+  return text.str();
+}
+
+class Perfring : public ::testing::Test {
+ protected:
+  // A folder that every user may read: the binary is copied there for runs as another user.
+  void SetUp() override {
+    std::string pattern = "/tmp/perfring_test.XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    std::filesystem::permissions(folder_, std::filesystem::perms{0755});
+    const char* binary = std::getenv("PERFRING_BINARY");
+    ASSERT_NE(binary, nullptr);
+    std::filesystem::copy_file(binary, folder_ / "perfring");
+    std::filesystem::permissions(folder_ / "perfring", std::filesystem::perms{0755});
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  pid_t start(std::vector<std::string> arguments, const Circumstances& in = {}) {
+    arguments.insert(arguments.begin(), folder_ / "perfring");
+    return start_program(std::move(arguments), in);
+  }
+  // A shell's line, in which "$PERFRING" is the program.
+  Ended shell(const std::string& line) {
+    ::setenv("PERFRING", (folder_ / "perfring").c_str(), 1);
+    return wait(start_program({"/bin/sh", "-c", line}, {}));
+  }
+
+  pid_t start_program(std::vector<std::string> arguments, const Circumstances& in) {
+    const std::string out = in.out.empty() ? (folder_ / "out").string() : in.out;
+    const std::string err = folder_ / "err";
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    std::filesystem::remove(err);  // what an earlier run said
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    ::dup2(::open(out.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644), STDOUT_FILENO);
+    ::dup2(::open(err.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644), STDERR_FILENO);
+    const uid_t user = in.user;
+    const rlimit files{in.files, in.files};
+    if (in.files != 0 && ::setrlimit(RLIMIT_NOFILE, &files) != 0) ::_exit(97);
+    if (user != 0 && (::setresgid(user, user, user) != 0 || ::setresuid(user, user, user) != 0)) {
+      ::_exit(98);
+    }
+    ::execv(argv[0], argv.data());
+    ::_exit(99);
+  }
+
+  Ended wait(pid_t child) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder_ / "out"),
+            contents(folder_ / "err")};
+  }
+
+  // What a child that runs has said so far.
+  std::string errors() const { return contents(folder_ / "err"); }
+
+  Ended run(const std::vector<std::string>& arguments, const Circumstances& in = {}) {
+    return wait(start(arguments, in));
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace perfring::cli
+
+#endif  // HARNESS_CLI_TESTING_H_
