@@ -13,7 +13,7 @@ constexpr std::uint32_t kCpu = 3;
 // A record as the generator writes it and the kernel pads it, built here from its description.
 std::vector<std::byte> record(std::uint64_t sequence, std::uint32_t cpu, PayloadRange range) {
   const std::uint32_t size = generator_payload_size(sequence, cpu, range.min, range.max);
-  const std::vector<unsigned char> pattern = generator_pattern();
+  static const std::vector<unsigned char> pattern = generator_pattern();
   std::vector<std::byte> bytes(size);
   std::memcpy(bytes.data(), pattern.data() + generator_window(sequence), size);
   const generator_record front{static_cast<__u32>(sequence), static_cast<__u16>(cpu),
