@@ -54,7 +54,8 @@ struct WatchedMemory : DefaultMemory {
   }
 };
 
-template <Memory M>
+// R: the consumer, which is Ring<M> but in a test of this.
+template <Memory M, class R = Ring<M>>
 class HostileDrain {
  public:
   explicit HostileDrain(const HostileRing& hostile)
@@ -62,7 +63,7 @@ class HostileDrain {
         memory_{HostileMemory::of(hostile.log2_pages)},
         watch_{written(memory_, hostile).page(), memory_.data()},
         accesses_{&memory_.page(), memory_.data()},
-        ring_{*Ring<M>::over(memory_.page(), memory_.data())} {
+        ring_{*R::over(memory_.page(), memory_.data())} {
     WatchedMemory::accesses = &accesses_;
   }
   ~HostileDrain() {
@@ -175,7 +176,7 @@ class HostileDrain {
   HostileMemory& memory_;
   oracle::DrainWatch watch_;
   Accesses accesses_;
-  Ring<M> ring_;
+  R ring_;
   std::optional<testing::Reference> reference_;
   std::uint64_t end_ = 0;     // where the reference says that data_tail is
   std::uint64_t events_ = 0;  // of this drain

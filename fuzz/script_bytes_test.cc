@@ -59,17 +59,23 @@ TEST(ScriptBytes, CannotSayEverything) {
   EXPECT_FALSE(encode_script(late)) << "a moment is one byte";
 }
 
-// fuzz/seeds.py writes them. A differential seed is a byte of damage, none, and the script.
+// fuzz/seeds.py writes them. A differential seed is a byte of damage, none, and the script but for
+// the drains at its end, after which there would be nothing to compare.
 TEST(Seeds, AreTheScriptsThatTheyAreNamedFor) {
   std::size_t scripts = 0;
   for (const auto& entry : fs::directory_iterator{"fuzz/scripts"}) {
-    const auto script = script::parse_script(read(entry.path()));
+    auto script = script::parse_script(read(entry.path()));
     ASSERT_TRUE(script) << entry.path() << ": " << script.error();
     const std::string name = entry.path().stem();
     const std::string bytes = bytes_of(*script);
     EXPECT_EQ(read("fuzz/kernel_script_seeds/" + name), bytes) << name;
-    EXPECT_EQ(read("fuzz/differential_seeds/" + name), std::string(1, '\0') + bytes) << name;
     EXPECT_EQ(ScriptRun{*script}.run(), std::nullopt) << name;
+    std::vector<script::Step>& steps = script->steps;
+    while (steps.back().depth == 0 && steps.back().action == script::Action::Drain) {
+      steps.pop_back();
+    }
+    EXPECT_EQ(read("fuzz/differential_seeds/" + name), std::string(1, '\0') + bytes_of(*script))
+        << name;
     ++scripts;
   }
   EXPECT_GE(scripts, 10U);

@@ -15,8 +15,10 @@ SAMPLE, LOST = 9, 2
 
 
 def record(kind, size, body=b""):
-    """A record of `size` bytes, as its header says, of which these are the first behind it."""
-    return (struct.pack("=IHH", kind, 1, size & 0xFFFF) + body).ljust(max(size, 8), b"\xaa")
+    """A record of `size` bytes, as its header says, of which these are the first behind it. The
+    next is on an 8-byte boundary, and so is data_head: whatever size says, positions are sound."""
+    filled = max(size, 8 + len(body)) + 7 & ~7
+    return (struct.pack("=IHH", kind, 1, size & 0xFFFF) + body).ljust(filled, b"\xaa")
 
 
 def sample(length):
@@ -62,9 +64,10 @@ SOUND = {
     "crosses_2_32": ring(sample(20), tail=2**32 - 16, times=4),
     "crosses_2_64": ring(sample(20), tail=-16, times=4),
     "head_of_32_bits": ring(sample(4), tail=2**32 + 256, distance=16 - 2**32),
+    "breaks_once": ring(sample(4), stops=(2,), times=12),
     "breaks_twice": ring(sample(4), stops=(2, 3), times=12),
     "throws_then_breaks": ring(sample(4), stops=(-2, 1), times=12),
-    "sixteen_pages": ring(sample(1000), log2_pages=4, times=60),
+    "sixteen_pages": ring(sample(900), log2_pages=4, times=60),
 }
 HOSTILE = {
     "oversize_65517": ring(record(SAMPLE, 0, struct.pack("=I", 65524))),
@@ -75,10 +78,13 @@ HOSTILE = {
     "size_0": ring(record(SAMPLE, 0) + sample(4)),
     "size_4": ring(record(SAMPLE, 4) + sample(4)),
     "size_12": ring(record(SAMPLE, 12) + sample(4)),
+    "size_20": ring(liar(20, 4) + sample(4)),
     "size_8": ring(record(SAMPLE, 8) + sample(4)),
-    "size_past_head": ring(sample(4) + liar(65528, 4)),
+    "size_past_head": ring(sample(4) + liar(65528, 4)[:16]),
     "lost_too_short": ring(record(LOST, 16) + sample(4)),
     "unexpected_type": ring(record(16, 32) + sample(4)),
+    "longer_record_in_a_run": ring(sample(4) * 2 + liar(24, 4) + sample(4) * 3),
+    "smaller_raw_size_in_a_run": ring(sample(4) * 2 + liar(16, 0) + sample(4) * 3),
     "nothing_but_headers": ring(record(0, 8), times=100),
     "tail_off_the_grid": ring(sample(4), tail=4),
     "head_off_the_grid": ring(sample(4), distance=12),
@@ -126,15 +132,21 @@ TEXTS = [
 ]
 
 
-def script_bytes(script):
+def script_bytes(script, drained=True):
+    lines = script.read_text().splitlines(keepends=True)
+    while not drained and lines[-1].startswith("drain"):
+        lines.pop()
     tool = "bazel-bin/fuzz/script_tool"
-    return subprocess.run([tool, "--bytes", script], check=True, capture_output=True).stdout
+    return subprocess.run([tool, "--bytes", "/dev/stdin"], input="".join(lines).encode(),
+                          check=True, capture_output=True).stdout
 
 
 def main():
     fuzz = pathlib.Path("fuzz")
-    scripts = {s.stem: script_bytes(s) for s in sorted(fuzz.glob("scripts/*.script"))}
-    undamaged = {name: b"\0" + data for name, data in scripts.items()}
+    texts_of_scripts = sorted(fuzz.glob("scripts/*.script"))
+    scripts = {text.stem: script_bytes(text) for text in texts_of_scripts}
+    # Not drained at the end, so that there is something to compare.
+    undamaged = {text.stem: b"\0" + script_bytes(text, drained=False) for text in texts_of_scripts}
     texts = {
         name: bytes([parser]) + text.encode()
         for parser, seeds in enumerate(TEXTS)

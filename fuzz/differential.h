@@ -1,0 +1,107 @@
+#ifndef FUZZ_DIFFERENTIAL_H_
+#define FUZZ_DIFFERENTIAL_H_
+
+// Two consumers see the same: the drain, and the slow reference, byte for byte and position for
+// position. The ring is what the simulated kernel has written by a script, with every sample_type
+// and direction, and perhaps damaged afterwards:
+//
+//   u8  bits 0-2 how many bytes are damaged, 3-4 how many drains stop early, 5 whether data_head is
+//       damaged, too
+//   3   of each damage: u16 where, from data_tail on, u8 the bits that are flipped
+//   u8  of each drain that stops: at which of its events, less 1
+//   u64 what data_head is moved by, if it is
+//   ... the script (script_bytes.h), without nesting
+
+#include <linux/perf_event.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "fuzz/script_bytes.h"
+#include "harness/script/simulated_kernel.h"
+#include "perfring/ring/default_memory.h"
+#include "perfring/ring/memory.h"
+#include "perfring/ring/ring.h"
+#include "perfring/ring/testing/reference.h"
+#include "perfring/ring/testing/seen.h"
+
+namespace perfring::fuzz {
+
+struct Damage {
+  std::uint16_t offset;
+  std::uint8_t bits;
+};
+
+template <Memory M = DefaultMemory>
+class Differential {
+ public:
+  explicit Differential(Input input) {
+    const auto shape = input.take<std::uint8_t>();
+    for (unsigned i = 0; i < (shape & 7); ++i) {
+      const auto offset = input.take<std::uint16_t>();
+      damages_.push_back({offset, input.take<std::uint8_t>()});
+    }
+    for (unsigned i = 0; i < (shape >> 3 & 3); ++i) {
+      stops_.push_back(1U + input.take<std::uint8_t>());
+    }
+    if ((shape & 32) != 0) moved_ = input.take<std::uint64_t>();
+    script_ = decode_script(input);
+  }
+
+  void run() {
+    write();
+    for (const std::size_t stop : stops_) compare(stop);
+    compare(words_.size() * sizeof(std::uint64_t));
+    expect(!ring().readable(), "readable() after a whole drain");
+  }
+
+ private:
+  // A copy of what the kernel leaves, whose drains may write data_tail.
+  void write() {
+    script::SimulatedKernel kernel{script_.settings};
+    for (const script::Step& step : script_.steps) kernel.run(step);
+    words_.resize(kernel.ring().size() / sizeof(std::uint64_t));
+    std::memcpy(words_.data(), kernel.ring().data(), kernel.ring().size());
+    page_.data_tail = kernel.user_page().data_tail;
+    page_.data_head = kernel.user_page().data_head + moved_;
+    const auto bytes = std::as_writable_bytes(std::span{words_});
+    for (const Damage& damage : damages_) {
+      const std::uint64_t at = (page_.data_tail + damage.offset) % bytes.size();
+      bytes[static_cast<std::size_t>(at)] ^= std::byte{damage.bits};
+    }
+  }
+
+  Bytes data() const { return std::as_bytes(std::span{words_}); }
+  Ring<M> ring() { return *Ring<M>::over(page_, data()); }
+
+  void compare(std::size_t stop) {
+    std::vector<testing::Reference::Event> expected =
+        testing::Reference{data(), page_.data_tail, page_.data_head}.drain();
+    if (expected.size() > stop) expected.resize(stop);
+    const std::uint64_t tail = expected.empty() ? page_.data_tail : expected.back().end;
+    std::size_t events = 0;
+    const auto visit = [&](Unit, const PerfEvent& event) -> ControlFlow<> {
+      if (events == expected.size() || testing::copy(event) != expected[events].seen) {
+        fail("event " + std::to_string(events) + " is not the reference's, by this script:\n" +
+             to_text(script_));
+      }
+      if (++events == stop) return Break{};
+      return Continue{};
+    };
+    static_cast<void>(ring().try_fold(Unit{}, visit));
+    expect(events == expected.size(), "the reference has more events");
+    expect(page_.data_tail == tail, "data_tail is not the reference's");
+  }
+
+  std::vector<Damage> damages_;
+  std::vector<std::size_t> stops_;
+  std::uint64_t moved_ = 0;
+  script::Script script_;
+  std::vector<std::uint64_t> words_;
+  perf_event_mmap_page page_{};
+};
+
+}  // namespace perfring::fuzz
+
+#endif  // FUZZ_DIFFERENTIAL_H_

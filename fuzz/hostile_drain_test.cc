@@ -1,0 +1,199 @@
+#include "fuzz/hostile_drain.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+
+namespace perfring::fuzz {
+namespace {
+
+std::string seed(const std::string& name) {
+  std::ifstream in{"fuzz/hostile_ring_seeds/" + name, std::ios::binary};
+  std::string bytes{std::istreambuf_iterator<char>{in}, {}};
+  if (!in) ADD_FAILURE() << name << " cannot be read";
+  return bytes;
+}
+
+Input input(const std::string& bytes) {
+  return Input{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
+}
+
+template <Memory M, class R = Ring<M>>
+void drain(const std::string& name) {
+  const std::string bytes = seed(name);
+  const HostileRing ring{input(bytes)};
+  HostileDrain<M, R>{ring}.run();
+}
+
+// Each of these makes one error of the consumer; the target must say so.
+
+struct ReadsHeadTwice : WatchedMemory {
+  static Position read_once(const SharedPosition& field) {
+    static_cast<void>(WatchedMemory::read_once(field));
+    return WatchedMemory::read_once(field);
+  }
+};
+struct WritesTailTwice : WatchedMemory {
+  static void write_once(SharedPosition& field, SharedPosition value) {
+    WatchedMemory::write_once(field, value);
+    WatchedMemory::write_once(field, value);
+  }
+};
+struct NeverWritesTail : WatchedMemory {
+  static void write_once(SharedPosition&, SharedPosition) {}
+};
+struct ReleasesTooMuch : WatchedMemory {
+  static void write_once(SharedPosition& field, SharedPosition value) {
+    WatchedMemory::write_once(field, value + 8);
+  }
+};
+struct MissesTheLast56Bytes : WatchedMemory {
+  static Position read_once(const SharedPosition& field) {
+    return WatchedMemory::read_once(field) - 56;
+  }
+};
+struct ReadsAhead : WatchedMemory {
+  template <class T>
+  static T read(const std::byte* address) {
+    if constexpr (sizeof(T) == 4) static_cast<void>(WatchedMemory::read<T>(address + 256));
+    return WatchedMemory::read<T>(address);
+  }
+};
+template <class Number, Number from, Number to>
+struct Mistakes : WatchedMemory {
+  template <class T>
+  static T read(const std::byte* address) {
+    const T value = WatchedMemory::read<T>(address);
+    if constexpr (sizeof(T) == sizeof(Number)) {
+      if (value == from) return to;
+    }
+    return value;
+  }
+};
+template <std::uint32_t from, std::uint32_t to>
+struct MistakesType : WatchedMemory {
+  template <class T>
+  static T read(const std::byte* address) {
+    const T value = WatchedMemory::read<T>(address);
+    if constexpr (sizeof(T) == sizeof(perf_event_header)) {
+      auto header = std::bit_cast<perf_event_header>(value);
+      if (header.type != from || header.size == 0) return value;
+      header.type = to;
+      return std::bit_cast<T>(header);
+    }
+    return value;
+  }
+};
+
+// What no memory can bring about.
+template <class Wrong>
+struct WrongRing : Ring<WatchedMemory> {
+  using Base = Ring<WatchedMemory>;
+  static std::optional<Wrong> over(perf_event_mmap_page& page, Bytes data) {
+    return Wrong{{*Base::over(page, data)}};
+  }
+};
+struct CountsOneMore : WrongRing<CountsOneMore> {
+  template <class C, class F>
+  C fold(C init, F f) {
+    return Base::fold(init, f) + 1;
+  }
+};
+struct ForgetsTheBreak : WrongRing<ForgetsTheBreak> {
+  template <class F>
+  ControlFlow<> try_fold(Unit init, F f) {
+    static_cast<void>(Base::try_fold(init, f));
+    return Continue{};
+  }
+};
+struct ShiftsSamples : WrongRing<ShiftsSamples> {
+  template <class F>
+  void for_each(F f) {
+    Base::for_each([&f](const PerfEvent& event) {
+      const Bytes head = std::get<Sample>(event).head;
+      f(PerfEvent{Sample{{head.data() + 1, head.size()}, {}}});
+    });
+  }
+};
+struct IsAlwaysReadable : WrongRing<IsAlwaysReadable> {
+  bool readable() const { return true; }
+};
+
+TEST(HostileDrain, FindsNothingWrongWithTheDrain) {
+  for (const char* name : {"three_samples", "breaks_twice", "lost_with_sample_id", "size_12"}) {
+    drain<WatchedMemory>(name);
+  }
+}
+
+TEST(HostileDrain, FindsWhatIsDoneToThePositions) {
+  EXPECT_DEATH(drain<ReadsHeadTwice>("three_samples"), "data_head is read once");
+  EXPECT_DEATH(drain<WritesTailTwice>("three_samples"), "data_tail: one write");
+  EXPECT_DEATH(drain<NeverWritesTail>("three_samples"), "data_tail moved by 0 in a drain");
+  EXPECT_DEATH(drain<ReleasesTooMuch>("breaks_twice"), "data_tail is not the reference's");
+}
+
+TEST(HostileDrain, FindsReadsOutsideWhatIsAvailable) {
+  EXPECT_DEATH(drain<ReadsAhead>("three_samples"), "in_ring: a read outside");
+}
+
+TEST(HostileDrain, FindsEventsThatAreNotTheReferences) {
+  EXPECT_DEATH(drain<MissesTheLast56Bytes>("run_of_equal_headers"), "an event was not delivered");
+  EXPECT_DEATH((drain<MistakesType<PERF_RECORD_LOST, PERF_RECORD_SAMPLE>>("lost_with_sample_id")),
+               "a Sample, but not to the reference");
+  EXPECT_DEATH((drain<MistakesType<PERF_RECORD_SAMPLE, PERF_RECORD_LOST>>("three_samples")),
+               "a Lost that is none");
+  EXPECT_DEATH((drain<Mistakes<std::uint64_t, 3, 4>>("lost_at_ring_end")), "a Lost that is none");
+  EXPECT_DEATH((drain<MistakesType<PERF_RECORD_SAMPLE, 16>>("three_samples")),
+               "a Malformed, but not to the reference");
+  EXPECT_DEATH((drain<MistakesType<PERF_RECORD_LOST, 16>>("lost_too_short")), "or another one");
+  EXPECT_DEATH((drain<Mistakes<std::uint32_t, 12, 8>>("three_samples")), "other sizes");
+}
+
+TEST(HostileDrain, FindsWrongAnswersOfTheRings) {
+  EXPECT_DEATH((drain<WatchedMemory, CountsOneMore>("breaks_once")), "fold's result");
+  EXPECT_DEATH((drain<WatchedMemory, ForgetsTheBreak>("breaks_twice")), "try_fold's result");
+  EXPECT_DEATH((drain<WatchedMemory, ShiftsSamples>("three_samples")), "another place");
+  EXPECT_DEATH((drain<WatchedMemory, IsAlwaysReadable>("three_samples")), "readable\\(\\) after");
+}
+
+// Otherwise they are other seeds, and what they are named for is not looked at.
+TEST(Seeds, ShowTheDefectThatTheyAreNamedFor) {
+  const std::map<std::string, Defect> defects{{"size_0", Defect::BadSize},
+                                              {"size_4", Defect::BadSize},
+                                              {"size_12", Defect::BadSize},
+                                              {"size_20", Defect::BadSize},
+                                              {"size_past_head", Defect::BadSize},
+                                              {"size_8", Defect::BadSample},
+                                              {"raw_size_2_31", Defect::BadSample},
+                                              {"raw_size_one_too_large", Defect::BadSample},
+                                              {"oversize_65517", Defect::BadSize},
+                                              {"oversize_65525", Defect::BadSample},
+                                              {"oversize_65533", Defect::BadSample},
+                                              {"lost_too_short", Defect::BadLost},
+                                              {"unexpected_type", Defect::UnexpectedType},
+                                              {"nothing_but_headers", Defect::UnexpectedType},
+                                              {"tail_off_the_grid", Defect::BadPositions},
+                                              {"head_off_the_grid", Defect::BadPositions},
+                                              {"further_than_the_ring", Defect::BadPositions},
+                                              {"further_than_2_gib", Defect::BadPositions},
+                                              {"one_behind", Defect::BadPositions}};
+  for (const auto& [name, defect] : defects) {
+    const std::string bytes = seed(name);
+    const HostileRing ring{input(bytes)};
+    HostileMemory& memory = HostileMemory::of(ring.log2_pages);
+    memory.write(ring);
+    std::optional<Defect> first;
+    Ring<>::over(memory.page(), memory.data())->for_each([&](const PerfEvent& event) {
+      const auto* const bad = std::get_if<Malformed>(&event);
+      if (bad != nullptr && !first) first = bad->defect;
+    });
+    memory.wipe(ring);
+    EXPECT_EQ(first, defect) << name;
+  }
+}
+
+}  // namespace
+}  // namespace perfring::fuzz
