@@ -1,44 +1,45 @@
 """cc_fuzz_test, with the interface and the target names of rules_fuzzing's."""
 
-def _folder(name, kind):
-    """The workspace path of fuzz/NAME_KIND, if there is anything in it."""
-    folder = "{}_{}".format(name, kind)
-    files = native.glob([folder + "/**"], allow_empty = True)
-    return files, ["{}/{}".format(native.package_name(), folder)] if files else []
-
-def cc_fuzz_test(name, corpus = None, dicts = None, tags = None, **binary_kwargs):
+def cc_fuzz_test(
+        name,
+        corpus = None,
+        dicts = None,
+        size = "medium",
+        tags = None,
+        timeout = None,
+        testonly = True,
+        **binary_kwargs):
     """A fuzz target: LLVMFuzzerTestOneInput() in `srcs`.
 
-    X         test: runs the corpus and the regressions, and nothing else
+    X         test: runs each file of the corpus, and nothing else
     X_bin     the program: libFuzzer's under --config=fuzz, else one that runs files
     X_run     fuzzes: bazel run --config=fuzz X_run -- [libFuzzer's options]
-    X_corpus  the files of `corpus`, and those of X_seeds/, X_corpus/ and X_regressions/
-    X_dict    the dictionary
+    X_corpus  the files of `corpus`
+    X_dict    the dictionaries, as one: X.dict
     X_oss_fuzz  what OSS-Fuzz takes: the program, its corpus and its dictionary as a tar file
+
+    Unlike rules_fuzzing's it takes no `engine`: --config=fuzz says which.
 
     Args:
       name: X.
-      corpus: labels of further inputs.
-      dicts: the label of a dictionary in libFuzzer's format; at most one.
-      tags: of the test.
+      corpus: labels of inputs.
+      dicts: labels of dictionaries in libFuzzer's format.
+      size: of the test.
+      tags: of the test. With "no-oss-fuzz", OSS-Fuzz passes it over.
+      timeout: of the test.
+      testonly: of everything.
       **binary_kwargs: as for cc_binary.
     """
-    folders = []
-    files = list(corpus or [])
-    for kind in ["seeds", "corpus", "regressions"]:
-        in_folder, path = _folder(name, kind)
-        files += in_folder
-        folders += path
-
     code = name + "_code"
     native.cc_library(
         name = code,
-        testonly = True,
+        testonly = testonly,
         srcs = binary_kwargs.pop("srcs"),
         deps = binary_kwargs.pop("deps", []),
         alwayslink = True,
     )
     engine = dict(
+        testonly = testonly,
         deps = [":" + code] + select({
             "//:libfuzzer": [],
             "//conditions:default": ["//fuzz:replay"],
@@ -49,34 +50,46 @@ def cc_fuzz_test(name, corpus = None, dicts = None, tags = None, **binary_kwargs
         }),
         **binary_kwargs
     )
-    native.cc_binary(name = name + "_bin", testonly = True, **engine)
-    native.filegroup(name = name + "_corpus", srcs = files)
-    native.filegroup(name = name + "_dict", srcs = dicts or [])
+    native.cc_binary(name = name + "_bin", **engine)
+    native.filegroup(name = name + "_corpus", testonly = testonly, srcs = corpus or [])
+    inputs = ["$(rootpaths :{}_corpus)".format(name)] if corpus else []
+    data = [":{}_corpus".format(name)]
     native.cc_test(
         name = name,
-        size = "medium",
-        args = ["-runs=0"] + folders,
-        data = files,
+        size = size,
+        timeout = timeout,
+        args = ["-runs=0"] + inputs,
+        data = data,
         tags = (tags or []) + ["fuzz-test"],
         **engine
     )
-    dictionary = "$(rootpath {})".format(dicts[0]) if dicts else "-"
+    dictionary, dictionary_path = [], "-"
+    if dicts:
+        dictionary = [":{}_dict".format(name)]
+        dictionary_path = "$(rootpath :{}_dict)".format(name)
+        native.genrule(
+            name = name + "_dict",
+            testonly = testonly,
+            srcs = dicts,
+            outs = [name + ".dict"],
+            cmd = "cat $(SRCS) >$@",
+        )
     native.sh_binary(
         name = name + "_run",
-        testonly = True,
+        testonly = testonly,
         srcs = ["//fuzz:run.sh"],
-        args = ["$(rootpath :{}_bin)".format(name), dictionary] + folders,
-        data = files + (dicts or []) + [":{}_bin".format(name)],
+        args = ["$(rootpath :{}_bin)".format(name), dictionary_path] + inputs + ["--"],
+        data = data + dictionary + [":{}_bin".format(name)],
     )
     native.genrule(
         name = name + "_oss_fuzz",
-        testonly = True,
-        srcs = [":{}_{}".format(name, kind) for kind in ["bin", "corpus", "dict"]],
+        testonly = testonly,
+        srcs = [":{}_bin".format(name)] + dictionary + data,
         outs = [name + "_oss_fuzz.tar"],
         cmd = "$(location //fuzz:package.sh) {0} $@ $(location :{0}_bin) '{1}' {2}".format(
             name,
-            "$(locations :{}_dict)".format(name) if dicts else "",
-            "$(locations :{}_corpus)".format(name) if files else "",
+            "$(location :{}_dict)".format(name) if dicts else "",
+            "$(locations :{}_corpus)".format(name) if corpus else "",
         ),
         tags = ["manual"],
         tools = ["//fuzz:package.sh"],

@@ -1,11 +1,16 @@
 #!/usr/bin/env bash
 # What X_run runs: a fuzz target on a copy of its corpus, with its dictionary; or on the files named.
-# usage: run.sh PROGRAM DICTIONARY|- [FOLDER...] [OPTION OF LIBFUZZER'S | FILE...]
+# usage: run.sh PROGRAM DICTIONARY|- [INPUT...] -- [OPTION OF LIBFUZZER'S | FILE | FOLDER...]
 set -euo pipefail
 program=$1 dictionary=$2
 shift 2
 corpus=$(mktemp -d)
 trap 'rm -rf "$corpus"' EXIT
+while [ "$1" != -- ]; do
+  cp -L "$1" "$corpus/${1//\//_}"
+  shift
+done
+shift
 options=() folders=() files=()
 for argument; do
   case $argument in -*) options+=("$argument"); continue ;; esac
