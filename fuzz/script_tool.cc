@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -32,6 +33,7 @@ int run(const script::Script& script) {
 }
 
 int main(const std::string& mode, const std::string& path) {
+  if (std::filesystem::is_directory(path)) return refuse(path + ": is a folder");
   std::ifstream in{path, std::ios::binary};
   const std::string file{std::istreambuf_iterator<char>{in}, {}};
   if (!in) return refuse(path + ": cannot be read");

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# script_tool: a crash is printed, edited and replayed; what is no script is refused.
+# usage: script_tool_test.sh, in the workspace's folder
+set -u
+failures=0
+expect() { # STATUS TEXT OPTION...
+  local status=$1 text=$2 said
+  shift 2
+  said=$(fuzz/script_tool "$@" 2>&1)
+  local ended=$?
+  [ $ended -eq "$status" ] && [[ $said == *"$text"* ]] ||
+    { echo "FAILED: $* ended with $ended: $said"; failures=$((failures + 1)); }
+}
+for crash in fuzz/kernel_script_regressions/*; do
+  fuzz/script_tool --text "$crash" >script
+  fuzz/script_tool --bytes script >bytes
+  expect 0 "$(cat script)" --text bytes
+  expect 0 'All invariants hold.' script
+  written=$(fuzz/script_tool script | sed -n 's/ written.*//p')
+  { cat script; printf 'enable\nresume\noutput 8\n'; } >edited
+  expect 0 "$((written + 1)) written" edited
+done
+expect 2 'is a folder' fuzz
+expect 2 'is a folder' --text fuzz
+expect 2 'cannot be read' nothing
+expect 2 "'tail'" <(echo 'tail 8')
+expect 2 'no such step' <(echo nonsense)
+expect 2 'usage:'
+expect 2 'usage:' --txt script
+exit $((failures != 0))
