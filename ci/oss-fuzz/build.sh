@@ -44,9 +44,16 @@ for target in "${targets[@]}"; do
   linked=()
   for file in "${files[@]}"; do linked+=("$(object "$file")"); done
   libraries=()
-  [ "$target" != options ] || libraries=(-lboost_context)
+  # Not static: it was made for libstdc++, and the rest here is libc++'s.
+  [ "$target" != options ] ||
+    libraries=(-lboost_context '-Wl,-rpath,$ORIGIN/lib' -Wl,--disable-new-dtags)
   "$CXX" "${flags[@]}" "${linked[@]}" "${engine[@]}" "${libraries[@]}" -pthread \
     -o "$OUT/$target"
+  if [ ${#libraries[@]} -gt 0 ]; then # where it is run, there is no Boost
+    mkdir -p "$OUT/lib"
+    ldd "$OUT/$target" | awk '$1 ~ /^lib(boost_context|stdc\+\+|gcc_s)\./ {print $3}' |
+      xargs cp -Lft "$OUT/lib"
+  fi
   cp "fuzz/$target.options" "$OUT/"
   inputs=()
   for kind in seeds corpus regressions; do
