@@ -51,6 +51,13 @@ mv ci/fleet.real ci/fleet
 expect 0 'usage: ci/fleet' ci/fleet --help
 expect 2 "unknown argument 'x'" ci/fleet x
 
+# With nothing installed but Python: what is missing is named, and what installs it.
+mkdir bin
+ln -s /usr/bin/python3 bin
+expect 0 'for bazel build; repeatable' ci/foreign --help
+expect 2 "no guest 'mips'; there are: all, amd64, arm64, armhf, i386, s390x, i386-on" ci/foreign mips
+expect 2 'qemu-system-arm is not installed: run ci/setup --cross' env PATH="$PWD/bin" ci/foreign armhf
+
 # A test outside the sandbox whose result Bazel would keep.
 configured() { # TAGS
   echo '{"id": {"targetConfigured": {"label": "//a:a_test"}}, "configured": {"tag": ['"$1"']}}' >events
