@@ -56,6 +56,7 @@ mkdir bin
 ln -s /usr/bin/python3 bin
 expect 0 'for bazel build; repeatable' ci/foreign --help
 expect 2 "no guest 'mips'; there are: all, amd64, arm64, armhf, i386, s390x, i386-on" ci/foreign mips
+expect 2 "'0' is not accepted: give a whole number" ci/foreign armhf --limit 0
 expect 2 'qemu-system-arm is not installed: run ci/setup --cross' env PATH="$PWD/bin" ci/foreign armhf
 expect 0 'for bazel test; repeatable' ci/cross --help
 expect 2 "no 'mips'; there are arm64, armhf, i386, s390x" ci/cross mips
