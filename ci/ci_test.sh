@@ -51,6 +51,17 @@ mv ci/fleet.real ci/fleet
 expect 0 'usage: ci/fleet' ci/fleet --help
 expect 2 "unknown argument 'x'" ci/fleet x
 
+# With nothing installed but Python: what is missing is named, and what installs it.
+mkdir bin
+ln -s /usr/bin/python3 bin
+expect 0 'for bazel build; repeatable' ci/foreign --help
+expect 2 "no guest 'mips'; there are: all, amd64, arm64, armhf, i386, s390x, i386-on" ci/foreign mips
+expect 2 "'0' is not accepted: give a whole number" ci/foreign armhf --limit 0
+expect 2 'qemu-system-arm is not installed: run ci/setup --cross' env PATH="$PWD/bin" ci/foreign armhf
+expect 0 'for bazel test; repeatable' ci/cross --help
+expect 2 "no 'mips'; there are arm64, armhf, i386, s390x" ci/cross mips
+expect 2 'bazel is not installed: run ci/setup' env PATH="$PWD/bin" ci/cross
+
 # A test outside the sandbox whose result Bazel would keep.
 configured() { # TAGS
   echo '{"id": {"targetConfigured": {"label": "//a:a_test"}}, "configured": {"tag": ['"$1"']}}' >events

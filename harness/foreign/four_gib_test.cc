@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "harness/kernel/perf_event.h"
 #include "harness/live/process.h"
 #include "harness/live/testing.h"
 
@@ -111,13 +112,7 @@ std::string as_seen(const Libbpf& libbpf, std::uint64_t written) {
 
 TEST_F(FourGib, LibbpfBesideIt) {
   const std::string seen = in_child([&] {
-    perf_event_attr attr{};
-    attr.size = sizeof(attr);
-    attr.type = PERF_TYPE_SOFTWARE;
-    attr.config = PERF_COUNT_SW_BPF_OUTPUT;
-    attr.sample_type = PERF_SAMPLE_RAW;
-    attr.sample_period = 1;
-    attr.wakeup_events = 1;
+    perf_event_attr attr = kernel::bpf_output_attr(/*watermark=*/0);
     int cpu_number = static_cast<int>(cpu());
     int key = cpu_number;
     perf_buffer_raw_opts options{};

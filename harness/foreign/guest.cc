@@ -44,7 +44,7 @@ void describe() {
   utsname name{};
   ::uname(&name);
   std::cout << "guest: machine=" << name.machine << " kernel=" << name.release
-            << " process_bits=" << 8 * sizeof(void*)
+            << " bits=" << 8 * sizeof(void*)
             << " order=" << (std::endian::native == std::endian::little ? "little" : "big")
             << " cpus=" << ::sysconf(_SC_NPROCESSORS_ONLN) << std::endl;
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "harness/kernel/perf_event.h"
 #include "harness/live/testing.h"
 #include "perfring/os/mapping.h"
 #include "perfring/os/syscalls.h"
@@ -103,11 +104,7 @@ TEST_F(TornLong, NoneOfTheKernelsOwnDataHead) {
     GTEST_SKIP() << "only a 32-bit process on a 64-bit kernel reads what is written at once in two"
                     " halves";
   }
-  perf_event_attr attr{};
-  attr.size = sizeof(attr);
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_BPF_OUTPUT;
-  attr.sample_type = PERF_SAMPLE_RAW;
+  perf_event_attr attr = kernel::bpf_output_attr(/*watermark=*/0);
   attr.write_backward = 1;
   const std::uint64_t written = -std::uint64_t{record_size(8)};
   Reads lib;

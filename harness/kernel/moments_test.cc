@@ -174,7 +174,7 @@ TEST(Moments, AnInterruptTellsOfTheLossesOrDoesNot) {
 // Between the look at data_tail that was in vain and the count, the consumer makes room: who
 // interrupts there is written, and knows of no loss.
 TEST(Moments, AnInterruptIsWrittenBeforeTheLossIsCounted) {
-  std::set<std::size_t> samples;
+  std::set<__u64> samples;
   for (unsigned at = 0;; ++at) {
     Interrupted ring;
     ASSERT_EQ(ring.output(4000), 0);
@@ -190,7 +190,7 @@ TEST(Moments, AnInterruptIsWrittenBeforeTheLossIsCounted) {
     samples.insert(ring.cpu.reservations[1].size);
     EXPECT_EQ(ring.rb().lost + ring.cpu.reservations[1].lost.value_or(0), 1u);
   }
-  EXPECT_EQ(samples, (std::set<std::size_t>{64, 64 + 24}));
+  EXPECT_EQ(samples, (std::set<__u64>{64, 64 + 24}));
 }
 
 // Sets the flag before it wakes: who looks when he is woken finds it.

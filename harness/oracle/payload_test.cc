@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace perfring::oracle {
@@ -75,11 +77,18 @@ TEST(Payload, SaysWhoItIs) {
   EXPECT_EQ(claimed(split(filled({1, 2, 12}, 0), 3)), std::nullopt);
 }
 
-// The same bytes on every machine: sequence, length, stream, little-endian; then a body.
+// The same bytes on every machine of an order: sequence, length, stream; then a body.
 TEST(Payload, BytesAreFixed) {
-  const auto bytes = filled({0x0102, 0x03, 20}, 0);
-  const std::vector<int> head{2, 1, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0};
-  for (std::size_t i = 0; i < head.size(); ++i) EXPECT_EQ(std::to_integer<int>(bytes[i]), head[i]);
+  const std::vector<int> little{2, 1, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0};
+  const std::vector<int> big{1, 2, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 0, 0, 3};
+  for (const auto& [order, head] :
+       {std::pair{std::endian::little, little}, {std::endian::big, big}}) {
+    std::vector<std::byte> bytes(20);
+    fill(bytes, {0x0102, 0x03, 20}, order);
+    for (std::size_t i = 0; i < head.size(); ++i) {
+      EXPECT_EQ(std::to_integer<int>(bytes[i]), head[i]) << i;
+    }
+  }
 }
 
 // What a record's header, raw size or type would be, if one were read there: `at` is a position in

@@ -115,8 +115,8 @@ class Loop {
     std::uint64_t size;
   };
   Record record_at(std::uint64_t position) const {
-    const std::byte* const at = site_.data().data() + (position & mask());
-    const auto header = __builtin_bit_cast(perf_event_header, SimulatedMemory::read<__u64>(at));
+    const auto header =
+        __builtin_bit_cast(perf_event_header, SimulatedMemory::read<__u64>(address(position)));
     if (header.type == PERF_RECORD_LOST) {
       return {Lost{SimulatedMemory::read<__u64>(address(position + 16))}, 24};
     }
@@ -143,8 +143,9 @@ class Loop {
     }
   }
 
+  // Rounded down, for who has gone astray: not every processor reads 8 bytes from anywhere.
   const std::byte* address(std::uint64_t position) const {
-    return site_.data().data() + (position & mask());
+    return site_.data().data() + (position & mask() & ~std::uint64_t{7});
   }
 
   Site& site_;

@@ -9,8 +9,8 @@
 /* The largest payload. Four times what header.size, a u16, can say. */
 #define EMISSION_PAYLOAD_MAX 262144
 
-/* How many times emit_many outputs in one run. */
-#define EMIT_RUN_MAX 256
+/* How many times emit_many outputs in one run: the verifier walks through each of them. */
+#define EMIT_RUN_MAX 32
 
 struct emission {
   /* Counted by emit_many. */
