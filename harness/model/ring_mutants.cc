@@ -5,7 +5,8 @@
 
 #include "harness/model/ring_program.h"
 
-namespace perfring::model {
+namespace perfring {
+namespace model {
 namespace {
 
 struct NoAcquireFence : ModelMemory {
@@ -59,6 +60,8 @@ struct TailAfterEachRecord : ModelMemory {
     return ModelMemory::read<T>(address, where);
   }
 };
+// Once to check it, once to use it: see Drain's specialization.
+struct HeaderReadTwice : ModelMemory {};
 
 struct NoWmb : ModelCpu {
   void smp_wmb(const __u64&) {}
@@ -94,6 +97,22 @@ struct NoSpaceCheck : ModelCpu {
   __u64 read_once(const __u64&) { return ModelCpu::read_once(ModelRing::here->page().data_head); }
 };
 
+}  // namespace
+}  // namespace model
+
+// The part of Drain that uses a header's size, after chase() has checked it.
+template <>
+template <class Visit>
+bool internal::Drain<model::HeaderReadTwice>::pass(At& at, std::size_t, std::size_t raw,
+                                                   Visit& visit) {
+  const Bytes payload{at + kPayloadAt, raw};
+  at += size_of(header_at(at));
+  return visit(PerfEvent{Sample{payload, Bytes{}}});
+}
+
+namespace model {
+namespace {
+
 template <class M>
 constexpr auto user = ring_program<M, ModelCpu>;
 template <class C>
@@ -124,12 +143,15 @@ const std::array kMutants = {
     RingMutant{"head_first", "data_head published before the record is written",
                kernel_side<HeadFirst>, true, true},
     RingMutant{"publishes_nested", "a nested writer publishes what the outer one still writes",
-               kernel_side<PublishesNested>, true, true, true},
+               kernel_side<PublishesNested>, true, true, "ring/nested"},
     RingMutant{"full_ring", "a completely full ring", kernel_side<MoreSpace<8>>, false, false},
     RingMutant{"one_record_too_many", "16 bytes more than the ring has", kernel_side<MoreSpace<24>>,
                true, true},
     RingMutant{"no_space_check", "data_tail is not looked at", kernel_side<NoSpaceCheck>, true,
                true},
+    // In form B it is a race whatever user space does.
+    RingMutant{"header_read_twice", "a header is read once to check it, once to use it",
+               user<HeaderReadTwice>, true, true, "ring/oversize"},
 };
 
 }  // namespace
@@ -143,4 +165,5 @@ const RingMutant* find_ring_mutant(const std::string& name) {
   return found == kMutants.end() ? nullptr : found;
 }
 
-}  // namespace perfring::model
+}  // namespace model
+}  // namespace perfring
