@@ -183,6 +183,30 @@ TEST(Explorer, SaysWhichBoundWasReached) {
   EXPECT_FALSE(result.proved());
 }
 
+// What does not branch is done at once, a violation at its end included.
+TEST(Explorer, AViolationBeyondABoundIsNoProof) {
+  const auto program = [](bool race) {
+    Program p;
+    const Var x = p.var("x");
+    p.threads.emplace_back([=] {
+      for (int i = 0; i < 5; ++i) x.store(1, kRelaxed);
+      race ? x.write(2) : check(false, "always");
+    });
+    p.threads.emplace_back([=] {
+      if (race) x.read();
+    });
+    return p;
+  };
+  for (const bool race : {false, true}) {
+    ExploreOptions options;
+    EXPECT_TRUE(explore(program(race), options).violation);
+    options.bounds.events = 4;
+    const Result result = explore(program(race), options);
+    EXPECT_EQ(result.bound, "more than 4 events in an execution");
+    EXPECT_FALSE(result.proved());
+  }
+}
+
 TEST(Explorer, EndsWhenAskedTo) {
   const std::atomic<bool> stop{true};
   ExploreOptions options;
