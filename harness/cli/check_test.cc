@@ -112,6 +112,22 @@ TEST(Check, IsNotProvedIfABoundIsReached) {
   }
 }
 
+TEST(Check, ReadsLitmusTestsWithinItsBounds) {
+  std::string ops;
+  for (int i = 0; i < 300; ++i) ops += R"(["R", "a", "x", "rlx"],)";
+  const std::string file = temporary(
+      "bounded.json",
+      R"([{"name": "X", "race": false, "locations": {"x": "atomic"}, "observed": [], "ops": [
+          [["W", "x", 1, "rlx"]], [)" +
+          ops + R"(["F", "sc"]]], "allowed": [{}]}])");
+  EXPECT_EQ(run("--litmus " + file).exit_code, 0);
+  for (const char* bound : {"--executions 10", "--events 20", "--memory 1"}) {
+    const Ended ended = run("--litmus " + file + " " + bound);
+    EXPECT_EQ(ended.exit_code, 3) << bound;
+    EXPECT_THAT(ended.out, HasSubstr("X: not proved: more than")) << bound;
+  }
+}
+
 TEST(Check, AnInterruptEndsItWithWhatIsKnown) {
   const Ended ended = run("protocol --records 30 --polls 30", "timeout --preserve-status -s INT 1");
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
@@ -143,7 +159,14 @@ TEST(Check, WhatCannotBeCheckedIsNamedWithWhatIsAccepted) {
       {"--form C", "--form: 'C'"},
       {"correct/dekker --records 2", "correct/dekker has no size"},
       {"correct/dekker --form A", "one form only"},
-      {"--seconds 0", "--seconds"},
+      {"--seconds 0", "--seconds: 0 is not accepted: 1e-06 to 1000000"},
+      {"--seconds nan", "--seconds: nan is not accepted"},
+      {"--executions 0", "--executions: Value 0 not in range 1 to"},
+      {"--events 5001", "--events: Value 5001 not in range 1 to 5000"},
+      {"ring --list", "program excludes --list"},
+      {"--fences --mutant no_wmb", "--mutant excludes --fences"},
+      {"--fences --json", "--fences excludes --json"},
+      {"--list --seconds 1", "--seconds excludes --list"},
       {"--litmus /nowhere", "/nowhere cannot be read: No such file"},
       {"--litmus x --merge", "--merge excludes --litmus"},
       {"--litmus " + temporary("bad.json", "[{\"name\": \"X\"}]"),
