@@ -226,6 +226,41 @@ TEST(Explorer, DoesNotMergeWhereTwoThreadsHaveFullFences) {
   EXPECT_LT(explore(store_buffering(std::memory_order_acq_rel), options).executions, 4u);
 }
 
+// What C++ does not have is undefined there.
+TEST(Explorer, AccessesHaveTheOrdersThatAreSupported) {
+  constexpr auto kAcquireRelease = std::memory_order_acq_rel;
+  constexpr auto kFull = std::memory_order_seq_cst;
+  const auto error = [](const std::function<void(Var)>& access) -> std::string {
+    Program program;
+    const Var x = program.var("x");
+    program.threads.emplace_back([=] { access(x); });
+    try {
+      explore(program);
+    } catch (const UsageError& usage) {
+      return usage.what();
+    }
+    return "";
+  };
+  const std::vector<std::function<void(Var)>> sequentially_consistent{
+      [](Var x) { x.load(kFull); },
+      [](Var x) { x.store(1, kFull); },
+      [](Var x) { x.fetch_add(1, kFull); },
+      [](Var x) { x.exchange(1, kFull); },
+      [](Var x) { x.compare_exchange(0, 1, kFull, kRelaxed); },
+      [](Var x) { x.compare_exchange(0, 1, kAcquireRelease, kFull); },
+  };
+  for (const auto& access : sequentially_consistent) {
+    EXPECT_EQ(error(access).find("a sequentially consistent access is not supported: use"), 0u);
+  }
+  EXPECT_EQ(error([](Var x) { x.load(kRelease); }), "a load does not release");
+  EXPECT_EQ(error([](Var x) { x.store(1, kAcquire); }), "a store does not acquire");
+  EXPECT_EQ(error([](Var x) { x.store(1, kAcquireRelease); }), "a store does not acquire");
+  EXPECT_EQ(error([](Var x) { x.compare_exchange(0, 1, kAcquireRelease, kRelease); }),
+            "a load does not release");
+  EXPECT_EQ(error([](Var x) { x.fetch_add(1, kAcquireRelease); }), "");
+  EXPECT_EQ(error([](Var) { fence(kFull); }), "");
+}
+
 TEST(Explorer, AnEndlessThreadIsAnErrorThatSaysSo) {
   Program program;
   const Var x = program.var("x");
