@@ -99,9 +99,23 @@ TEST(Check, SaysWhatIsMissingForADrawing) {
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("dot is not installed"), HasSubstr("graphviz")));
   EXPECT_FALSE(std::filesystem::exists(file));
+  const std::string kept = temporary("kept.svg", "an earlier one");
+  EXPECT_EQ(run("wrong/message_passing_load --svg " + kept, "PATH=/nowhere").exit_code, 2);
+  EXPECT_EQ(contents(kept), "an earlier one");
   const Ended unwritable = run("wrong/message_passing_load --svg /nowhere/x.svg");
   EXPECT_EQ(unwritable.exit_code, 2);
   EXPECT_THAT(unwritable.out, HasSubstr("/nowhere/x.svg cannot be written: No such file"));
+}
+
+// A link to the device, which would be what is taken away.
+TEST(Check, ADrawingThatDoesNotFitIsAnError) {
+  const std::string file = temporary("full.svg");
+  std::filesystem::remove(file);
+  std::filesystem::create_symlink("/dev/full", file);
+  const Ended ended = run("wrong/message_passing_load --svg " + file);
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_THAT(ended.out, HasSubstr("full.svg cannot be written: No space left"));
+  EXPECT_TRUE(std::filesystem::is_symlink(file));
 }
 
 TEST(Check, IsNotProvedIfABoundIsReached) {
