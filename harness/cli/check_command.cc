@@ -1,22 +1,54 @@
 #include "harness/cli/check_command.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
 namespace perfring::cli {
 namespace {
 
-void add_bounds(CLI::App& check, CheckOptions& options) {
-  model::Bounds& bounds = options.bounds;
-  check.add_option("--events", bounds.events, "Bound: events in an execution [2000]")
-      ->type_name("N")
-      ->check(CLI::Range(1, 60'000));
-  check.add_option("--executions", bounds.executions, "Bound: executions [100000000]")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
-  check.add_option("--memory", options.memory_mib, "Bound: memory for states [8192]")
-      ->type_name("MIB")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20));
-  check.add_option("--seconds", bounds.seconds, "Bound: time for each program [600]")
-      ->type_name("S")
-      ->check(CLI::PositiveNumber);
+// Not more events than the stack has room for, nor a time that is no number.
+constexpr int kEventsMax = 5'000;
+constexpr double kSecondsMin = 1e-6, kSecondsMax = 1e6;
+
+std::string in_time(const std::string& text) {
+  double seconds = 0;
+  if (CLI::detail::lexical_cast(text, seconds) && seconds >= kSecondsMin && seconds <= kSecondsMax)
+    return "";
+  return fmt::format("{} is not accepted: {} to {}", text, kSecondsMin, kSecondsMax);
+}
+
+std::vector<CLI::Option*> add_bounds(CLI::App& check, model::Bounds& bounds) {
+  return {
+      check.add_option("--events", bounds.events, "Bound: events in an execution [2000]")
+          ->type_name("N")
+          ->check(CLI::Range(1, kEventsMax)),
+      check.add_option("--executions", bounds.executions, "Bound: executions [100000000]")
+          ->type_name("N")
+          ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 60)),
+      check
+          .add_option_function<std::uint64_t>(
+              "--memory", [&bounds](std::uint64_t mib) { bounds.memory_bytes = mib << 20; },
+              "Bound: memory for states [8192]")
+          ->type_name("MIB")
+          ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20)),
+      check.add_option("--seconds", bounds.seconds, "Bound: time for each program [600]")
+          ->type_name("S")
+          ->check(in_time),
+  };
+}
+
+// Nothing is asked for in vain.
+void exclude_all_but(CLI::App& check, CLI::Option& option,
+                     const std::vector<CLI::Option*>& compatible) {
+  for (CLI::Option* const other : check.get_options()) {
+    const bool help = other == check.get_help_ptr();
+    if (other != &option && !help && !std::ranges::count(compatible, other)) {
+      option.excludes(other);
+    }
+  }
 }
 
 }  // namespace
@@ -43,15 +75,19 @@ CLI::App& add_check_command(CLI::App& app, CheckOptions& options) {
   check.add_flag("--merge", options.merge, "Merge states from which the same follows");
   check.add_flag("--compare", options.compare, "Explore with and without merging, and compare");
   check.add_option("--svg", options.svg, "Draw the violation, if there is one")->type_name("FILE");
-  // Registers are not kept where states merge.
-  check.add_option("--litmus", options.litmus, "Run litmus tests instead, and print differences")
-      ->type_name("FILE")
-      ->excludes("program", "--records", "--polls", "--lengths", "--mutant", "--form", "--merge",
-                 "--compare", "--svg");
-  add_bounds(check, options);
-  check.add_flag("--fences", options.fences, "Print which fence is necessary, which is sufficient");
-  check.add_flag("--list", options.list, "List programs and mutants, and end");
-  check.add_flag("--json", options.json, "Print the verdict as JSON");
+  CLI::Option* const litmus =
+      check.add_option("--litmus", options.litmus, "Run litmus tests instead, print differences")
+          ->type_name("FILE");
+  std::vector<CLI::Option*> with_litmus = add_bounds(check, options.bounds);
+  CLI::Option* const fences = check.add_flag("--fences", options.fences,
+                                             "Print which fence is necessary, which is sufficient");
+  CLI::Option* const list =
+      check.add_flag("--list", options.list, "List programs and mutants, and end");
+  CLI::Option* const json = check.add_flag("--json", options.json, "Print the verdict as JSON");
+  with_litmus.push_back(json);
+  exclude_all_but(check, *litmus, with_litmus);  // registers are not kept where states merge
+  exclude_all_but(check, *fences, {});
+  exclude_all_but(check, *list, {json});
   return check;
 }
 

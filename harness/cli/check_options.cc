@@ -63,7 +63,6 @@ std::expected<CheckPlan, std::string> plan_of(const CheckOptions& options) {
   plan.compare = options.compare;
   plan.svg = options.svg;
   plan.bounds = options.bounds;
-  plan.bounds.memory_bytes = options.memory_mib << 20;
   plan.entry = model::find_entry(options.program);
   if (plan.entry == nullptr) {
     return std::unexpected(fmt::format("PROGRAM: '{}' is none; there are {}", options.program,

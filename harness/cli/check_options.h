@@ -28,7 +28,6 @@ struct CheckOptions {
   bool fences = false;
   bool json = false;
   model::Bounds bounds;
-  std::uint64_t memory_mib = model::Bounds{}.memory_bytes >> 20;
 };
 
 // What is to be explored.

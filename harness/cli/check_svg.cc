@@ -1,6 +1,5 @@
 // write_svg() of check_report.h.
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -9,6 +8,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <memory>
+#include <string>
 #include <system_error>
 
 #include "harness/cli/check_report.h"
@@ -41,26 +42,33 @@ int run_dot(int in, int out) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-}  // namespace
+// In temporary files, so that nobody waits for anybody.
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
-std::expected<void, std::string> write_svg(const model::Trace& trace, const std::string& file) {
-  const int out = ::open(file.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
-  if (out < 0) {
-    return std::unexpected(fmt::format("--svg: {} cannot be written: {}", file, message(errno)));
-  }
-  // A temporary file, so that nobody waits for anybody.
-  std::FILE* const graph = std::tmpfile();
+File temporary() {
+  return {std::tmpfile(), std::fclose};
+}
+
+bool write_all(const std::string& text, std::FILE* file) {
+  return std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
+}
+
+std::string read_all(std::FILE* file) {
+  std::string text;
+  std::rewind(file);
+  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) text += static_cast<char>(c);
+  return text;
+}
+
+std::expected<std::string, std::string> drawing_of(const model::Trace& trace) {
+  const File graph = temporary();
+  const File drawing = temporary();
   int status = -EIO;
-  if (graph != nullptr) {
-    const std::string text = trace_dot(trace);
-    const bool written = std::fwrite(text.data(), 1, text.size(), graph) == text.size() &&
-                         std::fflush(graph) == 0 && ::lseek(::fileno(graph), 0, SEEK_SET) == 0;
-    if (written) status = run_dot(::fileno(graph), out);
-    std::fclose(graph);
+  if (graph != nullptr && drawing != nullptr && write_all(trace_dot(trace), graph.get()) &&
+      ::lseek(::fileno(graph.get()), 0, SEEK_SET) == 0) {
+    status = run_dot(::fileno(graph.get()), ::fileno(drawing.get()));
   }
-  ::close(out);
-  if (status == 0) return {};
-  ::unlink(file.c_str());
+  if (status == 0) return read_all(drawing.get());
   if (status == -ENOENT) {
     return std::unexpected(
         "--svg: Graphviz's dot is not installed: ci/setup installs it (apt-get install graphviz)");
@@ -68,6 +76,19 @@ std::expected<void, std::string> write_svg(const model::Trace& trace, const std:
   return std::unexpected(
       fmt::format("--svg: Graphviz's dot: {}",
                   status < 0 ? message(-status) : fmt::format("ended with {}", status)));
+}
+
+}  // namespace
+
+// Only once there is a drawing: what is there may be another one, or a device.
+std::expected<void, std::string> write_svg(const model::Trace& trace, const std::string& file) {
+  const auto drawing = drawing_of(trace);
+  if (!drawing) return std::unexpected(drawing.error());
+  errno = 0;
+  File out{std::fopen(file.c_str(), "wb"), std::fclose};
+  const bool written = out != nullptr && write_all(*drawing, out.get());
+  if (written && std::fclose(out.release()) == 0) return {};
+  return std::unexpected(fmt::format("--svg: {} cannot be written: {}", file, message(errno)));
 }
 
 }  // namespace perfring::cli

@@ -99,9 +99,23 @@ TEST(Check, SaysWhatIsMissingForADrawing) {
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("dot is not installed"), HasSubstr("graphviz")));
   EXPECT_FALSE(std::filesystem::exists(file));
+  const std::string kept = temporary("kept.svg", "an earlier one");
+  EXPECT_EQ(run("wrong/message_passing_load --svg " + kept, "PATH=/nowhere").exit_code, 2);
+  EXPECT_EQ(contents(kept), "an earlier one");
   const Ended unwritable = run("wrong/message_passing_load --svg /nowhere/x.svg");
   EXPECT_EQ(unwritable.exit_code, 2);
   EXPECT_THAT(unwritable.out, HasSubstr("/nowhere/x.svg cannot be written: No such file"));
+}
+
+// A link to the device, which would be what is taken away.
+TEST(Check, ADrawingThatDoesNotFitIsAnError) {
+  const std::string file = temporary("full.svg");
+  std::filesystem::remove(file);
+  std::filesystem::create_symlink("/dev/full", file);
+  const Ended ended = run("wrong/message_passing_load --svg " + file);
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_THAT(ended.out, HasSubstr("full.svg cannot be written: No space left"));
+  EXPECT_TRUE(std::filesystem::is_symlink(file));
 }
 
 TEST(Check, IsNotProvedIfABoundIsReached) {
@@ -109,6 +123,22 @@ TEST(Check, IsNotProvedIfABoundIsReached) {
     const Ended ended = run(std::string{"protocol --records 8 --polls 8 "} + bound);
     EXPECT_EQ(ended.exit_code, 3) << bound;
     EXPECT_THAT(ended.out, HasSubstr("not proved: bound reached: more than")) << bound;
+  }
+}
+
+TEST(Check, ReadsLitmusTestsWithinItsBounds) {
+  std::string ops;
+  for (int i = 0; i < 300; ++i) ops += R"(["R", "a", "x", "rlx"],)";
+  const std::string file = temporary(
+      "bounded.json",
+      R"([{"name": "X", "race": false, "locations": {"x": "atomic"}, "observed": [], "ops": [
+          [["W", "x", 1, "rlx"]], [)" +
+          ops + R"(["F", "sc"]]], "allowed": [{}]}])");
+  EXPECT_EQ(run("--litmus " + file).exit_code, 0);
+  for (const char* bound : {"--executions 10", "--events 20", "--memory 1"}) {
+    const Ended ended = run("--litmus " + file + " " + bound);
+    EXPECT_EQ(ended.exit_code, 3) << bound;
+    EXPECT_THAT(ended.out, HasSubstr("X: not proved: more than")) << bound;
   }
 }
 
@@ -143,7 +173,14 @@ TEST(Check, WhatCannotBeCheckedIsNamedWithWhatIsAccepted) {
       {"--form C", "--form: 'C'"},
       {"correct/dekker --records 2", "correct/dekker has no size"},
       {"correct/dekker --form A", "one form only"},
-      {"--seconds 0", "--seconds"},
+      {"--seconds 0", "--seconds: 0 is not accepted: 1e-06 to 1000000"},
+      {"--seconds nan", "--seconds: nan is not accepted"},
+      {"--executions 0", "--executions: Value 0 not in range 1 to"},
+      {"--events 5001", "--events: Value 5001 not in range 1 to 5000"},
+      {"ring --list", "program excludes --list"},
+      {"--fences --mutant no_wmb", "--mutant excludes --fences"},
+      {"--fences --json", "--fences excludes --json"},
+      {"--list --seconds 1", "--seconds excludes --list"},
       {"--litmus /nowhere", "/nowhere cannot be read: No such file"},
       {"--litmus x --merge", "--merge excludes --litmus"},
       {"--litmus " + temporary("bad.json", "[{\"name\": \"X\"}]"),

@@ -49,6 +49,15 @@ RingOptions ring_options(const Size& size, Form form) {
   return options;
 }
 
+std::vector<Mutant> mutants_shown_in(std::string_view program) {
+  std::vector<Mutant> mutants;
+  for (const RingMutant& mutant : ring_mutants()) {
+    if (mutant.shows_in != program) continue;
+    mutants.push_back({mutant.name, mutant.what, mutant.fails_in_a, mutant.fails_in_b});
+  }
+  return mutants;
+}
+
 Entry ring_entry(std::string name, std::string what,
                  const std::function<void(RingOptions&)>& with) {
   Entry entry{.name = std::move(name), .what = std::move(what)};
@@ -57,10 +66,8 @@ Entry ring_entry(std::string name, std::string what,
   entry.length_min = 2;
   entry.length_max = 7;
   entry.length_unit = "times 8 bytes";
-  for (const RingMutant& mutant : ring_mutants()) {
-    if (mutant.nested) continue;
-    entry.mutants.push_back({mutant.name, mutant.what, mutant.fails_in_a, mutant.fails_in_b});
-  }
+  entry.mutants = mutants_shown_in("ring");
+  entry.has_those_of_ring = entry.name != "ring";
   entry.cases = [with](const Size& size, Form form, const std::string& mutant) {
     RingOptions options = ring_options(size, form);
     with(options);
@@ -78,7 +85,8 @@ Entry oversize_entry() {
                  "nothing outside the ring is read, and each drain ends",
                  [](RingOptions& options) { options.oversize = true; });
   entry.fails_in_b = true;
-  entry.mutants.clear();
+  entry.mutants = mutants_shown_in(entry.name);
+  entry.has_those_of_ring = false;
   return entry;
 }
 
@@ -87,11 +95,8 @@ Entry nested_entry() {
                            "an interrupt outputs a record, at each step of the second record's",
                            [](RingOptions&) {});
   entry.size = entry.mutant_size = Size{3, 2, {2}};
-  entry.mutants.clear();
-  for (const RingMutant& mutant : ring_mutants()) {
-    if (!mutant.nested) continue;
-    entry.mutants.push_back({mutant.name, mutant.what, mutant.fails_in_a, mutant.fails_in_b});
-  }
+  entry.mutants = mutants_shown_in(entry.name);
+  entry.has_those_of_ring = false;
   entry.cases = [](const Size& size, Form form, const std::string& mutant) {
     const auto* const changed = find_ring_mutant(mutant);
     std::vector<Case> cases;

@@ -46,6 +46,7 @@ struct Entry {
   unsigned length_min = 0, length_max = 0;
   std::string length_unit = {};
   std::vector<Mutant> mutants = {};
+  bool has_those_of_ring = false;  // its mutants are those of "ring", not its own
   std::function<std::vector<Case>(const Size&, Form, const std::string& mutant)> cases = {};
 
   const Mutant* find_mutant(const std::string& mutant) const;

@@ -65,7 +65,7 @@ class Explorer {
   }
 
   void violate(const Execution& x, const Cause& cause) {
-    if (x.events.size() > options_.bounds.events || !sc_consistent(x)) return;
+    if (!sc_consistent(x) || too_long(x)) return;
     ++result_.violations;
     if (result_.violation && !options_.on_violation) return;
     const Trace trace = trace_of(program_, x, cause);
@@ -78,12 +78,16 @@ class Explorer {
     stopped_ = true;
   }
 
+  // Others may be shorter.
+  bool too_long(const Execution& x) {
+    if (x.events.size() <= options_.bounds.events) return false;
+    result_.bound = fmt::format("more than {} events in an execution", options_.bounds.events);
+    return true;
+  }
+
   bool within_bounds(const Execution& x) {
     const Bounds& bounds = options_.bounds;
-    if (x.events.size() > bounds.events) {  // but others may be shorter
-      result_.bound = fmt::format("more than {} events in an execution", bounds.events);
-      return false;
-    }
+    if (too_long(x)) return false;
     if (result_.executions >= bounds.executions) {
       stop(fmt::format("more than {} executions", bounds.executions));
     } else if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {

@@ -21,7 +21,7 @@
 namespace perfring::model {
 
 struct Bounds {
-  std::size_t events = 2'000;  // of one execution
+  std::size_t events = 2'000;  // of one execution; each that reads takes its share of the stack
   std::size_t steps = 10'000;  // of one run of a thread
   std::uint64_t executions = 100'000'000;
   // Of what is remembered: states, threads' steps.

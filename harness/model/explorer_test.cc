@@ -183,6 +183,30 @@ TEST(Explorer, SaysWhichBoundWasReached) {
   EXPECT_FALSE(result.proved());
 }
 
+// What does not branch is done at once, a violation at its end included.
+TEST(Explorer, AViolationBeyondABoundIsNoProof) {
+  const auto program = [](bool race) {
+    Program p;
+    const Var x = p.var("x");
+    p.threads.emplace_back([=] {
+      for (int i = 0; i < 5; ++i) x.store(1, kRelaxed);
+      race ? x.write(2) : check(false, "always");
+    });
+    p.threads.emplace_back([=] {
+      if (race) x.read();
+    });
+    return p;
+  };
+  for (const bool race : {false, true}) {
+    ExploreOptions options;
+    EXPECT_TRUE(explore(program(race), options).violation);
+    options.bounds.events = 4;
+    const Result result = explore(program(race), options);
+    EXPECT_EQ(result.bound, "more than 4 events in an execution");
+    EXPECT_FALSE(result.proved());
+  }
+}
+
 TEST(Explorer, EndsWhenAskedTo) {
   const std::atomic<bool> stop{true};
   ExploreOptions options;
@@ -200,6 +224,41 @@ TEST(Explorer, DoesNotMergeWhereTwoThreadsHaveFullFences) {
   EXPECT_EQ(result.merged, 0u);
   EXPECT_EQ(result.executions, 3u);
   EXPECT_LT(explore(store_buffering(std::memory_order_acq_rel), options).executions, 4u);
+}
+
+// What C++ does not have is undefined there.
+TEST(Explorer, AccessesHaveTheOrdersThatAreSupported) {
+  constexpr auto kAcquireRelease = std::memory_order_acq_rel;
+  constexpr auto kFull = std::memory_order_seq_cst;
+  const auto error = [](const std::function<void(Var)>& access) -> std::string {
+    Program program;
+    const Var x = program.var("x");
+    program.threads.emplace_back([=] { access(x); });
+    try {
+      explore(program);
+    } catch (const UsageError& usage) {
+      return usage.what();
+    }
+    return "";
+  };
+  const std::vector<std::function<void(Var)>> sequentially_consistent{
+      [](Var x) { x.load(kFull); },
+      [](Var x) { x.store(1, kFull); },
+      [](Var x) { x.fetch_add(1, kFull); },
+      [](Var x) { x.exchange(1, kFull); },
+      [](Var x) { x.compare_exchange(0, 1, kFull, kRelaxed); },
+      [](Var x) { x.compare_exchange(0, 1, kAcquireRelease, kFull); },
+  };
+  for (const auto& access : sequentially_consistent) {
+    EXPECT_EQ(error(access).find("a sequentially consistent access is not supported: use"), 0u);
+  }
+  EXPECT_EQ(error([](Var x) { x.load(kRelease); }), "a load does not release");
+  EXPECT_EQ(error([](Var x) { x.store(1, kAcquire); }), "a store does not acquire");
+  EXPECT_EQ(error([](Var x) { x.store(1, kAcquireRelease); }), "a store does not acquire");
+  EXPECT_EQ(error([](Var x) { x.compare_exchange(0, 1, kAcquireRelease, kRelease); }),
+            "a load does not release");
+  EXPECT_EQ(error([](Var x) { x.fetch_add(1, kAcquireRelease); }), "");
+  EXPECT_EQ(error([](Var) { fence(kFull); }), "");
 }
 
 TEST(Explorer, AnEndlessThreadIsAnErrorThatSaysSo) {

@@ -2,202 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 namespace perfring::model {
 namespace {
-
-using nlohmann::json;
-
-// A field of a program, which says so if it is not what it should be.
-template <class T>
-T field(const json& entry, const char* name) {
-  if (!entry.contains(name)) throw UsageError{fmt::format("field '{}' is missing", name)};
-  try {
-    return entry.at(name).get<T>();
-  } catch (const json::exception& error) {
-    throw UsageError{fmt::format("field '{}': {}", name, error.what())};
-  }
-}
-
-std::memory_order order_of(const std::string& name) {
-  if (name == "rlx") return std::memory_order_relaxed;
-  if (name == "acq") return std::memory_order_acquire;
-  if (name == "rel") return std::memory_order_release;
-  if (name == "ar") return std::memory_order_acq_rel;
-  if (name == "sc") return std::memory_order_seq_cst;
-  throw UsageError{"unknown order '" + name + "': na, rlx, acq, rel, ar or sc"};
-}
-
-// One thread's operations, parsed. Each has a number, which stands for its line.
-struct Op {
-  std::string kind;
-  std::string reg;
-  Var var;
-  std::uint64_t value = 0;
-  bool atomic = true;
-  std::memory_order order = std::memory_order_relaxed;
-  Where where;  // line: its number
-  std::vector<Op> body;
-};
-
-class ThreadParser {
- public:
-  ThreadParser(const std::map<std::string, Var>& vars,
-               std::map<std::uint32_t, std::string>& registers)
-      : vars_{vars}, registers_{registers} {}
-
-  std::vector<Op> ops(const json& list) {
-    if (!list.is_array()) throw UsageError{"operations are not a list: " + list.dump()};
-    std::vector<Op> all;
-    for (const json& entry : list) {
-      try {
-        all.push_back(op(entry));
-      } catch (const json::exception& error) {
-        throw UsageError{fmt::format("operation {}: {}", entry.dump(), error.what())};
-      }
-    }
-    return all;
-  }
-
- private:
-  // The orders that C++ has for an access. Those of fences are all but na.
-  void set_order(Op& op, const json& name, const std::string& accepted) const {
-    const auto order = name.get<std::string>();
-    op.atomic = order != "na";
-    if (op.atomic) op.order = order_of(order);
-    if (op.kind != "F" && order == "sc") {
-      throw UsageError{fmt::format(
-          "operation {} is a sequentially consistent access, which is not supported: use a weaker "
-          "one and sequentially consistent fences (orders: {})",
-          op.kind, accepted)};
-    }
-    if ((' ' + accepted + ' ').find(' ' + order + ' ') == std::string::npos) {
-      throw UsageError{fmt::format("operation {} has no order '{}': {}", op.kind, order, accepted)};
-    }
-  }
-
-  Op op(const json& entry) {
-    Op op;
-    op.kind = entry.at(0).get<std::string>();
-    op.where = {++line_, "litmus"};
-    if (op.kind == "W") {
-      op.var = var(entry.at(1));
-      op.value = entry.at(2).get<std::uint64_t>();
-      set_order(op, entry.at(3), "na rlx rel");
-    } else if (op.kind == "R") {
-      op.reg = entry.at(1).get<std::string>();
-      op.var = var(entry.at(2));
-      set_order(op, entry.at(3), "na rlx acq");
-    } else if (op.kind == "F") {
-      set_order(op, entry.at(1), "acq rel ar sc");
-    } else if (op.kind == "FA" || op.kind == "XC") {
-      op.reg = entry.at(1).get<std::string>();
-      op.var = var(entry.at(2));
-      op.value = entry.at(3).get<std::uint64_t>();
-      set_order(op, entry.at(4), "rlx acq rel ar");
-    } else if (op.kind == "IF") {
-      op.reg = entry.at(1).get<std::string>();
-      op.value = entry.at(2).get<std::uint64_t>();
-      op.body = ops(entry.at(3));
-      return op;
-    } else {
-      throw UsageError{"unknown operation '" + op.kind + "': W, R, F, FA, XC or IF"};
-    }
-    if (!op.reg.empty()) registers_[op.where.line] = op.reg;
-    return op;
-  }
-
-  Var var(const json& name) const {
-    const auto found = vars_.find(name.get<std::string>());
-    if (found == vars_.end()) throw UsageError{"unknown location " + name.dump()};
-    return found->second;
-  }
-
-  const std::map<std::string, Var>& vars_;
-  std::map<std::uint32_t, std::string>& registers_;
-  std::uint32_t line_ = 0;
-};
-
-using Registers = std::map<std::string, std::uint64_t>;
-
-void run_ops(const std::vector<Op>& ops, Registers& registers, std::uint64_t unset) {
-  for (const Op& op : ops) {
-    if (op.kind == "W") {
-      op.atomic ? op.var.store(op.value, op.order, op.where) : op.var.write(op.value, op.where);
-    } else if (op.kind == "R") {
-      registers[op.reg] = op.atomic ? op.var.load(op.order, op.where) : op.var.read(op.where);
-    } else if (op.kind == "F") {
-      fence(op.order, op.where);
-    } else if (op.kind == "FA") {
-      registers[op.reg] = op.var.fetch_add(op.value, op.order, op.where);
-    } else if (op.kind == "XC") {
-      registers[op.reg] = op.var.exchange(op.value, op.order, op.where);
-    } else {  // IF
-      const auto found = registers.find(op.reg);
-      if ((found == registers.end() ? unset : found->second) == op.value) {
-        run_ops(op.body, registers, unset);
-      }
-    }
-  }
-}
-
-// What is observed exists, except that a register need not be assigned.
-void check_observed(const std::string& name, const std::map<std::string, Var>& vars,
-                    std::size_t threads) {
-  const std::size_t colon = name.find(':');
-  bool exists = vars.contains(name);
-  for (std::size_t i = 0; i < threads && colon != std::string::npos; ++i) {
-    exists = exists || name.substr(0, colon) == std::to_string(i);
-  }
-  if (!exists) {
-    throw UsageError{fmt::format(
-        "field 'observed': '{}' is neither a location nor a thread's register (1:r0)", name)};
-  }
-}
-
-Litmus read_one(const json& entry) {
-  Litmus litmus;
-  litmus.program.name = field<std::string>(entry, "name");
-  litmus.race = field<bool>(entry, "race");
-  litmus.unset_register = entry.value("unset_register", 0);
-  litmus.observed = field<std::vector<std::string>>(entry, "observed");
-  const std::uint64_t initial = entry.value("initial", std::uint64_t{0});
-  std::map<std::string, Var> vars;
-  for (const auto& [name, kind] : field<json::object_t>(entry, "locations")) {
-    vars[name] = litmus.program.var(name, initial);
-  }
-  const auto threads = field<std::vector<json>>(entry, "ops");
-  if (threads.empty() || threads.size() > Program::kThreadsMax) {
-    throw UsageError{fmt::format("field 'ops': {} threads; from 1 to {} are supported",
-                                 threads.size(), Program::kThreadsMax)};
-  }
-  for (std::size_t i = 0; i < threads.size(); ++i) {
-    auto& registers = litmus.registers.emplace_back();
-    const auto ops = std::make_shared<std::vector<Op>>();
-    try {
-      *ops = ThreadParser{vars, registers}.ops(threads[i]);
-    } catch (const UsageError& error) {
-      throw UsageError{fmt::format("field 'ops', thread {}: {}", i, error.what())};
-    }
-    const auto unset = static_cast<std::uint64_t>(litmus.unset_register);
-    litmus.program.threads.emplace_back([ops, unset] {
-      Registers values;
-      run_ops(*ops, values, unset);
-    });
-  }
-  for (const std::string& name : litmus.observed) check_observed(name, vars, threads.size());
-  if (litmus.race) return litmus;
-  for (const Outcome& outcome : field<std::vector<Outcome>>(entry, "allowed")) {
-    litmus.allowed.insert(outcome);
-  }
-  const json executions = entry.value("genmc_executions", json{});
-  if (!executions.is_null()) litmus.executions = field<std::uint64_t>(entry, "genmc_executions");
-  return litmus;
-}
 
 Outcome outcome_of(const Litmus& litmus, const Execution& x) {
   Outcome all;
@@ -220,29 +29,6 @@ Outcome outcome_of(const Litmus& litmus, const Execution& x) {
 
 }  // namespace
 
-std::vector<Litmus> read_litmus(std::istream& file) {
-  json programs;
-  try {
-    programs = json::parse(file);
-  } catch (const json::exception& error) {
-    throw UsageError{fmt::format("not JSON: {}", error.what())};
-  }
-  if (!programs.is_array()) throw UsageError{"not a list of litmus tests"};
-  std::vector<Litmus> all;
-  for (const json& entry : programs) {
-    const bool named = entry.is_object() && entry.contains("name") && entry.at("name").is_string();
-    try {
-      all.push_back(read_one(entry));
-    } catch (const std::exception& error) {
-      throw UsageError{fmt::format(
-          "program {}: {}",
-          named ? entry.at("name").get<std::string>() : fmt::format("number {}", all.size() + 1),
-          error.what())};
-    }
-  }
-  return all;
-}
-
 LitmusVerdict run_litmus(const Litmus& litmus, ExploreOptions options) {
   LitmusVerdict verdict;
   options.on_execution = [&](const Execution& x) {
@@ -258,10 +44,10 @@ LitmusVerdict run_litmus(const Litmus& litmus, ExploreOptions options) {
   if (race != litmus.race) differ(race ? "a race that should not be" : "no race found");
   if (race || litmus.race) return verdict;
   for (const Outcome& outcome : litmus.allowed) {
-    if (!verdict.outcomes.contains(outcome)) differ("not found: " + json(outcome).dump());
+    if (!verdict.outcomes.contains(outcome)) differ("not found: " + nlohmann::json(outcome).dump());
   }
   for (const Outcome& outcome : verdict.outcomes) {
-    if (!litmus.allowed.contains(outcome)) differ("not allowed: " + json(outcome).dump());
+    if (!litmus.allowed.contains(outcome)) differ("not allowed: " + nlohmann::json(outcome).dump());
   }
   verdict.counted = litmus.executions.has_value();
   if (verdict.counted && *litmus.executions != verdict.result.executions) {

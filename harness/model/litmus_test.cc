@@ -47,6 +47,19 @@ TEST(Litmus, WhatIsExpectedWronglyIsADifference) {
   EXPECT_EQ(with(R"("race": false, "allowed": [{"0:a": 1, "1:b": 2}])").size(), 5u);
 }
 
+// As many bits as a location has, of either sign.
+TEST(Litmus, NumbersHave64Bits) {
+  for (const char* number : {"-1", "-9223372036854775808", "18446744073709551615", "5000000000"}) {
+    const std::string text = std::string{R"([{"name": "X", "race": false, "unset_register": )"} +
+                             number + R"(, "observed": ["x", "0:a"], "locations": {"x": 0},
+                             "ops": [[["IF", "a", )" +
+                             number + R"(, [["W", "x", )" + number +
+                             R"(, "rlx"]]]]], "allowed": [{"x": )" + number + R"(, "0:a": )" +
+                             number + "}]}]";
+    EXPECT_EQ(differences(text), std::vector<std::string>{});
+  }
+}
+
 std::string error(const std::string& text) {
   std::istringstream file{text};
   try {
@@ -55,6 +68,12 @@ std::string error(const std::string& text) {
     return usage.what();
   }
   return "";
+}
+
+std::string nested_ifs(unsigned depth) {
+  std::string list = "[]";
+  for (unsigned i = 0; i < depth; ++i) list = R"([["IF", "a", 0, )" + list + "]]";
+  return list;
 }
 
 TEST(Litmus, AnErrorNamesTheProgramAndTheField) {
@@ -73,13 +92,22 @@ TEST(Litmus, AnErrorNamesTheProgramAndTheField) {
       {with(R"(, "ops": [[["W", "x", 1, "odd"]]])"), "unknown order 'odd'"},
       {with(R"(, "ops": [[["W", "x", 1, "acq"]]])"), "W has no order 'acq': na rlx rel"},
       {with(R"(, "ops": [[["F", "rlx"]]])"), "F has no order 'rlx'"},
-      {with(R"(, "ops": [[["W", "x"]]])"), "operation [\"W\",\"x\"]"},
+      {with(R"(, "ops": [[["W", "x"]]])"), "operation [\"W\",\"x\"]: 1 operands, not 3"},
+      {with(R"(, "ops": [[["F", "sc", "sc"]]])"), "2 operands, not 1"},
+      {with(R"(, "ops": [[["W", "x", 1.5, "rlx"]]])"), "\"rlx\"]: 1.5 is not an integer"},
+      {with(R"(, "ops": [[["W", "x", 18446744073709551616, "rlx"]]])"), "is not an integer"},
+      {with(R"(, "ops": [[]], "initial": {"x": 1})"), "field 'initial': {\"x\":1} is not an"},
+      {with(R"(, "ops": [[]], "unset_register": "a")"), "field 'unset_register': \"a\" is not"},
+      {with(", \"ops\": [" + nested_ifs(40) + "]"), "thread 0: more than 32 IFs in another"},
       {with(R"(, "ops": [[["W", "x", 1, "sc"]]])"), "sequentially consistent access"},
       {error(
            R"([{"name": "X", "race": false, "observed": ["5:r0"], "locations": {}, "ops": [[]]}])"),
        "field 'observed': '5:r0'"},
       {error(R"([{"name": "X", "race": false, "observed": [], "locations": {}, "ops": [[]]}])"),
        "field 'allowed' is missing"},
+      {error(R"([{"name": "X", "race": false, "observed": ["x"], "locations": {"x": 0}, "ops": [[]],
+                  "allowed": [{"x": 0.5}]}])"),
+       "field 'allowed', x: 0.5 is not an integer of 64 bits"},
   };
   for (const auto& [said, expected] : cases) {
     EXPECT_NE(said.find(expected), std::string::npos) << said << "\nand not: " << expected;

@@ -21,7 +21,8 @@ class UsageError : public std::runtime_error {
   using runtime_error::runtime_error;
 };
 
-// A location. To be used from within a thread of a program that is being checked.
+// A location. To be used from within a thread of a program that is being checked. Its orders are
+// those of std::atomic, but for std::memory_order_seq_cst, which is a UsageError.
 class Var {
  public:
   explicit Var(std::uint16_t location = 0) : location_{location} {}

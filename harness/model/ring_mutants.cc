@@ -5,7 +5,8 @@
 
 #include "harness/model/ring_program.h"
 
-namespace perfring::model {
+namespace perfring {
+namespace model {
 namespace {
 
 struct NoAcquireFence : ModelMemory {
@@ -59,6 +60,33 @@ struct TailAfterEachRecord : ModelMemory {
     return ModelMemory::read<T>(address, where);
   }
 };
+// When a sample's header has been read, and its payload not yet.
+struct TailAfterEachHeader : ModelMemory {
+  template <class T>
+  static T read(const std::byte* address, Where where = Where::here()) {
+    const T value = ModelMemory::read<T>(address, where);
+    const auto header = std::bit_cast<perf_event_header>(std::uint64_t{value});
+    if (sizeof(T) == sizeof(header) && !ModelRing::here->is_position(address) &&
+        header.type == PERF_RECORD_SAMPLE) {
+      const std::uint64_t tail = own_tail();
+      const auto at = static_cast<std::uint64_t>(address - ModelRing::here->begin());
+      const std::uint64_t passed = (at - tail) & (ModelRing::here->size() - 1);
+      fence(std::memory_order_seq_cst);
+      ModelRing::here->tail().store(tail + passed + header.size, std::memory_order_relaxed);
+    }
+    return value;
+  }
+};
+// As if positions were kept modulo the ring's size: a ring that is full looks empty.
+struct DistanceModuloSize : ModelMemory {
+  static Position read_once(const SharedPosition& field, Where where = Where::here()) {
+    const auto tail = static_cast<Position>(own_tail());
+    const auto mask = static_cast<Position>(ModelRing::here->size() - 1);
+    return tail + ((ModelMemory::read_once(field, where) - tail) & mask);
+  }
+};
+// Once to check it, once to use it: see Drain's specialization.
+struct HeaderReadTwice : ModelMemory {};
 
 struct NoWmb : ModelCpu {
   void smp_wmb(const __u64&) {}
@@ -94,6 +122,22 @@ struct NoSpaceCheck : ModelCpu {
   __u64 read_once(const __u64&) { return ModelCpu::read_once(ModelRing::here->page().data_head); }
 };
 
+}  // namespace
+}  // namespace model
+
+// The part of Drain that uses a header's size, after chase() has checked it.
+template <>
+template <class Visit>
+bool internal::Drain<model::HeaderReadTwice>::pass(At& at, std::size_t, std::size_t raw,
+                                                   Visit& visit) {
+  const Bytes payload{at + kPayloadAt, raw};
+  at += size_of(header_at(at));
+  return visit(PerfEvent{Sample{payload, Bytes{}}});
+}
+
+namespace model {
+namespace {
+
 template <class M>
 constexpr auto user = ring_program<M, ModelCpu>;
 template <class C>
@@ -118,18 +162,28 @@ const std::array kMutants = {
                true},
     RingMutant{"tail_each_unfenced", "data_tail written after each record, without a fence",
                user<TailAfterEachRecord>, true, true},
+    RingMutant{"tail_after_each_header",
+               "data_tail written after each header, before the payload is read",
+               user<TailAfterEachHeader>, true, true},
     RingMutant{"no_wmb", "no smp_wmb()", kernel_side<NoWmb>, true, true},
     RingMutant{"release_for_wmb", "smp_wmb() a release fence", kernel_side<ReleaseForWmb>, false,
                false},
     RingMutant{"head_first", "data_head published before the record is written",
                kernel_side<HeadFirst>, true, true},
     RingMutant{"publishes_nested", "a nested writer publishes what the outer one still writes",
-               kernel_side<PublishesNested>, true, true, true},
+               kernel_side<PublishesNested>, true, true, "ring/nested"},
     RingMutant{"full_ring", "a completely full ring", kernel_side<MoreSpace<8>>, false, false},
+    RingMutant{"distance_modulo", "distances modulo the ring's size", user<DistanceModuloSize>,
+               false, false},
+    RingMutant{"full_ring_modulo", "both at once", ring_program<DistanceModuloSize, MoreSpace<8>>,
+               true, true},
     RingMutant{"one_record_too_many", "16 bytes more than the ring has", kernel_side<MoreSpace<24>>,
                true, true},
     RingMutant{"no_space_check", "data_tail is not looked at", kernel_side<NoSpaceCheck>, true,
                true},
+    // In form B it is a race whatever user space does.
+    RingMutant{"header_read_twice", "a header is read once to check it, once to use it",
+               user<HeaderReadTwice>, true, true, "ring/oversize"},
 };
 
 }  // namespace
@@ -143,4 +197,5 @@ const RingMutant* find_ring_mutant(const std::string& name) {
   return found == kMutants.end() ? nullptr : found;
 }
 
-}  // namespace perfring::model
+}  // namespace model
+}  // namespace perfring

@@ -6,6 +6,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "harness/model/ring_consumer.h"
 
@@ -15,8 +16,8 @@ struct RingMutant {
   std::string name;
   std::string what;
   Program (*make)(const RingOptions&);
-  bool fails_in_a, fails_in_b;  // of 6 records and 3 drains
-  bool nested = false;          // shows with a nested writer only
+  bool fails_in_a, fails_in_b;         // of 6 records and 3 drains
+  std::string_view shows_in = "ring";  // the program of the catalogue
 };
 
 std::span<const RingMutant> ring_mutants();

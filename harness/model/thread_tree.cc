@@ -202,6 +202,8 @@ Order order_of(std::memory_order order, bool fence = false) {
 
 Step step(Step::Kind kind, Order order, std::uint16_t location, Where where,
           std::uint64_t value = 0) {
+  if (kind == Step::Kind::Read && releases(order)) throw UsageError{"a load does not release"};
+  if (kind == Step::Kind::Write && acquires(order)) throw UsageError{"a store does not acquire"};
   Step step;
   step.kind = kind;
   step.order = order;
@@ -238,7 +240,7 @@ std::uint64_t Var::compare_exchange(std::uint64_t expected, std::uint64_t desire
   Step exchange = step(Step::Kind::Update, order_of(success), location_, where, desired);
   exchange.update = Step::Update::CompareExchange;
   exchange.expected = expected;
-  exchange.failure = order_of(failure);
+  exchange.failure = step(Step::Kind::Read, order_of(failure), location_, where).order;
   return Recorder::here().read(std::move(exchange));
 }
 
