@@ -79,8 +79,7 @@ void Ledger::told(std::uint64_t lost) {
   unreported(0);
   // A faulty kernel may have published the record before.
   const bool pending = attempt.record - first_ < last_ - first_;
-  if (pending)
-    records_[static_cast<std::size_t>(attempt.record) & (records_.size() - 1)].lost = lost;
+  if (pending) records_[slot(attempt.record)].lost = lost;
 }
 
 void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t data_tail) {
@@ -109,8 +108,8 @@ void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t 
   if (sample == 0) ++totals_.invisible;
   if (size != 0 && keep_ == Keep::Records) {
     if (pending() == records_.size()) lengthen();
-    records_[static_cast<std::size_t>(last_++) & (records_.size() - 1)] = {
-        position_, 0, attempt.payload, static_cast<std::uint32_t>(sample), has_lost};
+    records_[slot(last_++)] = {position_, 0, attempt.payload, static_cast<std::uint32_t>(sample),
+                               has_lost};
   }
   position_ += size;
   note_spill(attempt, size, data_tail);
@@ -134,10 +133,11 @@ void Ledger::note_spill(Attempt& attempt, std::uint64_t size, std::uint64_t data
 }
 
 void Ledger::lengthen() {
-  std::vector<Written> longer(2 * records_.size());
+  std::vector<Written> in_order;
+  for (std::uint64_t i = first_; i != last_; ++i) in_order.push_back(at(i));
+  records_.resize(2 * records_.size());
   for (std::uint64_t i = first_; i != last_; ++i)
-    longer[static_cast<std::size_t>(i) & (longer.size() - 1)] = at(i);
-  records_ = std::move(longer);
+    records_[slot(i)] = in_order[static_cast<std::size_t>(i - first_)];
 }
 
 bool Ledger::contains(const Payload& payload) const {
