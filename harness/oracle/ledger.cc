@@ -96,9 +96,9 @@ void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t 
     violate(Invariant::no_loss, fmt::format("{} bytes reserved at {}, where {} at {} were due",
                                             size, position, expected, position_ & mask_));
   }
-  // Whatever the tail is, the kernel uses it modulo the ring's size (K17).
+  // Of a data_tail of 64 bits, the kernel has as many as its own positions have.
   const std::uint64_t unread = (position_ - data_tail) & mask_;
-  if (unread + size > size_ - kUnused && size != 0) {
+  if (unread + size > size_ - kUnused) {
     violate(Invariant::no_early_release,
             fmt::format("{} bytes reserved at {} with {} unread: a ring of {} holds {}", size,
                         position_, unread, size_, size_ - kUnused));
