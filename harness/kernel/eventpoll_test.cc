@@ -174,6 +174,19 @@ TEST(Epoll, NestedFindsTheFirstThatIsReady) {
   EXPECT_EQ(wait(inner), kNothing);
 }
 
+// The inner's item is still listed when it is woken again.
+TEST(Epoll, NestedIsToldOfEachWakeup) {
+  TestRing ring;
+  eventpoll inner, outer;  // a target outlives its membership
+  ASSERT_EQ(inner.add(*ring.event, kReadable, 1), 0);
+  ASSERT_EQ(outer.add(inner, kReadable | EPOLLET, 2), 0);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(ring.output(4), 0);
+    EXPECT_EQ(wait(outer), report(2));
+    EXPECT_EQ(wait(outer), kNothing);
+  }
+}
+
 // An inner one that reports HUP again and again is ready again and again.
 TEST(Epoll, NestedHangsUpAsOftenAsItIsAsked) {
   const perf_file unmapped = must(perf_event_open(bpf_output(), 3));

@@ -295,6 +295,8 @@ TEST(Lost, IsCountedInTheKernelsWord) {
     EXPECT_EQ(ring.rb().lost, word == Word::k32 ? (before + 1) & 0xffff'ffff : before + 1);
     ASSERT_EQ(ring.output(4), 0);
     EXPECT_EQ(ring.head(), told ? 40u : 16u);
+    EXPECT_EQ(static_cast<__s32>(ring.rb().lost), 0);
+    EXPECT_EQ(ring.rb().lost == 0, told || word == Word::k32);
     if (told) {
       EXPECT_EQ(ring.at(0, 24), Bytes(Expected{}.header(2, 0, 24).u64(7).u64(lost)));
     }

@@ -150,6 +150,7 @@ TEST(Wakeup, GoesOnAcrossTheEndOfTheWord) {
       if (perf_poll(*ring.event) != 0) woken.push_back(i);
     }
     EXPECT_EQ(woken, (Records{5, 9, 13, 17}));
+    EXPECT_EQ(ring.rb().wakeup, 0x200u);  // 4 * 256 on
   }
   TestRing counted{events(1, Word::k32)};
   counted.rb().wakeup = 0xffff'ffff;
