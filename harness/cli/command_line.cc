@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 
 #include "harness/cli/check_command.h"
+#include "harness/number_option.h"
 #include "perfring/os/syscalls.h"
 
 namespace perfring::cli {
@@ -62,21 +62,6 @@ std::string conflict(const LiveOptions& options) {
         options.payload.max, ring, ring - kOverhead);
   }
   return {};
-}
-
-// CLI11 takes -1 for the largest of unsigned numbers.
-CLI::Validator number_from(std::uint64_t least) {
-  return CLI::Validator(
-      [least](const std::string& text) {
-        std::uint64_t value = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (error == std::errc{} && end == text.data() + text.size() && value >= least) {
-          return std::string{};
-        }
-        return fmt::format("'{}' is not accepted: give a number from {} to {}", text, least,
-                           ~std::uint64_t{0});
-      },
-      "");
 }
 
 CLI::App& add_sim_command(CLI::App& app, SimOptions& options) {

@@ -71,6 +71,23 @@ kernel::Word live_word() {
   return has_64 ? kernel::Word::k64 : kernel::Word::k32;
 }
 
+std::optional<std::string> why_not_live(const script::Settings& settings) {
+  const bool is_64 = live_word() == kernel::Word::k64;
+  if (settings.word == live_word() && settings.start == 0) return std::nullopt;
+  return is_64 ? "this live kernel has 64 bits, and starts at 0"
+               : "this live kernel has 32 bits, and starts at 0";
+}
+
+std::optional<std::string> why_not_live(const script::Script& so_far) {
+  // A word that is the usual one may still be followed by the line that says another.
+  const bool says = so_far.settings.word != script::Settings{}.word || so_far.settings.start != 0;
+  if (says) {
+    if (auto why = why_not_live(so_far.settings)) return why;
+  }
+  if (so_far.steps.empty() || so_far.steps.back().depth == 0) return std::nullopt;
+  return "a nested step, which a real kernel cannot be made to do";
+}
+
 live::Emitter make_emitter() {
   auto emitter = live::Emitter::create(2);
   if (!emitter) throw std::runtime_error{emitter.error()};
@@ -79,11 +96,7 @@ live::Emitter make_emitter() {
 
 LiveReference::LiveReference(live::Emitter& emitter, const script::Settings& settings, int cpu)
     : emitter_{emitter}, settings_{settings}, epoll_{::epoll_create1(EPOLL_CLOEXEC)} {
-  if (settings.word != live_word() || settings.start != 0) {
-    throw std::invalid_argument{live_word() == kernel::Word::k64
-                                    ? "this live kernel has 64 bits, and starts at 0"
-                                    : "this live kernel has 32 bits, and starts at 0"};
-  }
+  if (const auto why = why_not_live(settings)) throw std::invalid_argument{*why};
   identity_.cpu = cpu;
   identity_.pid = static_cast<std::uint32_t>(::getpid());
   identity_.tid = static_cast<std::uint32_t>(::gettid());

@@ -23,15 +23,20 @@ void run_on_cpu(int cpu);
 // The size of the running kernel's unsigned long, which may be longer than a process's.
 kernel::Word live_word();
 
+// Why the live kernel cannot have a ring like this, or cannot run a script that begins so.
+std::optional<std::string> why_not_live(const script::Settings& settings);
+std::optional<std::string> why_not_live(const script::Script& so_far);
+
 // What a live kernel is needed for: BPF programs whose map has two entries. Throws
 // std::runtime_error.
 live::Emitter make_emitter();
 
 // This machine's kernel, set up as a script wants it: events of its own on the CPU that the thread
-// is bound to, in the emitter's map. A script for it is of live_word(), and starts at 0.
+// is bound to, in the emitter's map.
 //
-// Throws std::system_error where the kernel refuses what the script needs, and std::runtime_error
-// if TIME is not between the readings of the clock before and after the output.
+// Throws std::invalid_argument for settings that are not a live kernel's, std::system_error where
+// the kernel refuses what the script needs, and std::runtime_error if TIME is not between the
+// readings of the clock before and after the output.
 class LiveReference final : public Reference {
  public:
   LiveReference(live::Emitter& emitter, const script::Settings& settings, int cpu);

@@ -32,8 +32,12 @@ expect 2 "--nonsense" --nonsense
 printf 'output 1\npages 3\n' >"$folder/wrong"
 if "$binary" --scripts 0 >"$folder/output" 2>&1; then
   expect 2 "wrong: line 2: a ring of 3 pages" --script "$folder/wrong"
-  printf 'word 32\noutput 1\n' >"$folder/other"
-  expect 2 "this live kernel has 64 bits" --script "$folder/other"
+  printf '# such as\nword 32\noutput 1\n' >"$folder/other"
+  expect 2 "$folder/other: line 2: this live kernel has 64 bits" --script "$folder/other"
+  printf 'start 8\noutput 1\n' >"$folder/started"
+  expect 2 "started: line 1: this live kernel has 64 bits" --script "$folder/started"
+  printf 'output 1\n> at 1 output 1\n' >"$folder/nested"
+  expect 2 "nested: line 2: a nested step" --script "$folder/nested"
   expect 2 "cpu" --cpu 4095 --scripts 1
   printf 'output 1\n' >"$folder/right"
   expect 0 "1 scripts, 1 steps" --script "$folder/right"

@@ -8,30 +8,11 @@
 #include <cerrno>
 #include <optional>
 
+#include "harness/kernel/reports.h"
 #include "harness/kernel/testing.h"
 
 namespace perfring::kernel {
 namespace {
-
-using Reports = std::vector<std::pair<__u64, __u32>>;  // data, events
-
-Reports wait(eventpoll& epoll, std::size_t room = 8) {
-  std::vector<epoll_event> ready(room + 1, epoll_event{.events = 0xdead, .data{.u64 = 0xdead}});
-  const std::size_t count = epoll.wait(std::span{ready}.first(room));
-  EXPECT_LE(count, room);
-  EXPECT_EQ(ready[room].events, 0xdeadu);
-  Reports reports;
-  for (std::size_t i = 0; i < count; ++i) {
-    const __u64 data = ready[i].data.u64;  // not aligned: epoll_event is packed
-    reports.emplace_back(data, __u32{ready[i].events});
-  }
-  return reports;
-}
-
-const Reports kNothing;
-Reports report(__u64 data, __u32 events = kReadable) {
-  return {{data, events}};
-}
 
 // K27
 TEST(Epoll, ReportsOnceThoughLevelTriggered) {
@@ -141,51 +122,6 @@ TEST(Epoll, OneshotIsNoLongerAskedAfterItsReport) {
   EXPECT_EQ(wait(epoll), kNothing);  // HUP, too, only after it is armed again
   ASSERT_EQ(epoll.modify(ring.event.get(), EPOLLONESHOT, 11), 0);
   EXPECT_EQ(wait(epoll), report(11, EPOLLHUP));
-}
-
-// K28: the outer reports, and has taken the flag from the inner.
-TEST(Epoll, NestedReportsOnlyTheOuter) {
-  TestRing ring;
-  eventpoll inner, outer;  // a target outlives its membership
-  ASSERT_EQ(inner.add(*ring.event, kReadable, 1), 0);
-  ASSERT_EQ(outer.add(inner, kReadable, 2), 0);
-  EXPECT_EQ(wait(outer), kNothing);
-  for (int i = 0; i < 2; ++i) {
-    ASSERT_EQ(ring.output(4), 0);
-    EXPECT_EQ(wait(outer), report(2));
-    EXPECT_EQ(wait(inner), kNothing);
-    EXPECT_EQ(wait(outer), kNothing);
-  }
-}
-
-TEST(Epoll, NestedFindsTheFirstThatIsReady) {
-  TestRing one, two;
-  eventpoll inner, outer;  // a target outlives its membership
-  ASSERT_EQ(inner.add(*one.event, kReadable, 1), 0);
-  ASSERT_EQ(inner.add(*two.event, kReadable, 2), 0);
-  ASSERT_EQ(one.output(4), 0);
-  ASSERT_EQ(two.output(4), 0);
-  EXPECT_EQ(perf_poll(*one.event), kReadable);  // somebody else takes it
-  ASSERT_EQ(outer.add(inner, EPOLLIN, 3), 0);
-  EXPECT_EQ(two.rb().poll, 0u);  // the look of ADD has taken the second's
-  EXPECT_EQ(wait(outer), kNothing);
-  ASSERT_EQ(one.output(4), 0);
-  EXPECT_EQ(wait(outer), report(3, EPOLLIN));
-  EXPECT_EQ(wait(inner), kNothing);
-}
-
-// An inner one that reports HUP again and again is ready again and again.
-TEST(Epoll, NestedHangsUpAsOftenAsItIsAsked) {
-  const perf_file unmapped = must(perf_event_open(bpf_output(), 3));
-  eventpoll inner, outer;  // a target outlives its membership
-  ASSERT_EQ(inner.add(*unmapped, 0, 1), 0);
-  ASSERT_EQ(outer.add(inner, kReadable, 2), 0);
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(wait(outer), report(2));
-    EXPECT_EQ(wait(inner), report(1, EPOLLHUP));
-  }
-  ASSERT_EQ(outer.remove(&inner), 0);
-  EXPECT_EQ(wait(outer), kNothing);
 }
 
 // K33: whether asked for or not, and again and again.

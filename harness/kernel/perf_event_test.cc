@@ -165,6 +165,7 @@ TEST(SetOutput, RefusesWhatDoesNotFit) {
   EXPECT_EQ(perf_event_set_output(*event_like(attr), &target), -EINVAL);
   TestRing mapped;
   EXPECT_EQ(perf_event_set_output(*mapped.event, &target), -EINVAL);
+  EXPECT_EQ(perf_event_set_output(*mapped.event, nullptr), -EINVAL);
   EXPECT_EQ(perf_event_set_output(*event_like(bpf_output()), event_like(bpf_output()).get()),
             -EINVAL);  // no ring
   const perf_file redirected = event_like(bpf_output());
@@ -235,8 +236,11 @@ TEST(SetOutput, WakesWhoWaitsForTheOldRing) {
   second->waitq.push_back(&waiter);
   ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
   EXPECT_EQ(waiter.woken, 0);
-  ASSERT_EQ(perf_event_set_output(*second, nullptr), 0);
+  TestRing other;
+  ASSERT_EQ(perf_event_set_output(*second, other.event.get()), 0);
   EXPECT_EQ(waiter.woken, 1);
+  ASSERT_EQ(perf_event_set_output(*second, nullptr), 0);
+  EXPECT_EQ(waiter.woken, 2);
   second->waitq.clear();
 }
 

@@ -191,7 +191,7 @@ inline bool local_try_cmpxchg(__u64& field, __u64& seen, __u64 value) {
 }
 
 // Once for each record, however far behind `wakeup` is (K30). Writers that interrupt one another
-// here add the watermark each, and may so take `wakeup` past the head: see wakeup_test.cc.
+// here add the watermark each, and may so take `wakeup` past the head: see moments_test.cc.
 template <Cpu C>
 void count_bytes_for_wakeup(C& cpu, perf_buffer& rb, __u64 head) {
   const __u64 watermark = rb.unsigned_long(static_cast<__u64>(rb.watermark));

@@ -14,7 +14,7 @@
 namespace perfring::kernel {
 
 // `events` and `wakeup_events` are int here (K30: 2^31 fires each time). Writers that interrupt one
-// another here subtract each, and may so take rb.events below 0: see wakeup_test.cc.
+// another here subtract each, and may so take rb.events below 0: see moments_test.cc.
 template <Cpu C>
 void count_for_wakeup(C& cpu, const perf_event& event, perf_buffer& rb) {
   const auto wakeup_events = static_cast<__s32>(event.attr.wakeup_events);

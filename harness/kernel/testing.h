@@ -6,6 +6,7 @@
 #include <linux/perf_event.h>
 #include <sys/epoll.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -113,6 +114,16 @@ struct TestRing {
     payload.resize(size);
     for (std::size_t i = 0; i < size; ++i) payload[i] = static_cast<std::byte>(i + 1);
     return bpf_perf_event_output(cpu, *map, flags, payload);
+  }
+
+  // Outputs until one is refused; how many were written.
+  std::size_t fill(std::size_t size) {
+    std::size_t written = 0;
+    int error = 0;
+    for (; (error = output(size)) == 0; ++written) {
+    }
+    if (error != -ENOSPC) throw std::runtime_error("output: " + std::to_string(error));
+    return written;
   }
 
   // What lies in the ring, from a position on.

@@ -64,6 +64,16 @@ TEST_F(Watching, BadPositionsComeAlone) {
   expect(Invariant::bounded);
 }
 
+TEST_F(Watching, NothingFollowsBadPositions) {
+  drain(100, 100, malformed(Defect::BadPositions, 76), Lost{1});
+  expect(Invariant::bounded);
+}
+
+TEST_F(Watching, SomethingIsMalformed) {
+  drain(8, 4096, malformed(Defect::BadSize, 0));
+  expect(Invariant::bounded);
+}
+
 TEST_F(Watching, SkippedRecordsAreWhole) {
   drain(12, 4096, malformed(Defect::BadLost, 12));
   expect(Invariant::bounded);
@@ -80,9 +90,30 @@ TEST_F(Watching, SlicesAreOnePieceOfTheRing) {
   expect(Invariant::in_ring);
 }
 
+TEST_F(Watching, SlicesBeginTheRingAgainWhereItEnds) {
+  drain(32, 4096, Sample{Bytes{ring_.data}.last(12), Bytes{ring_.data}.subspan(8, 8)});
+  expect(Invariant::in_ring);
+}
+
+TEST_F(Watching, SlicesDoNotOverlap) {
+  drain(4096, 4096, Sample{Bytes{ring_.data}.subspan(100), Bytes{ring_.data}.first(200)});
+  expect(Invariant::in_ring);
+}
+
 TEST_F(Watching, AnEventOutsideADrain) {
   watch_.event(Lost{1});
   expect(Invariant::once);
+}
+
+TEST_F(Watching, AnEventAfterADrain) {
+  drain(0, 0);
+  watch_.event(Lost{1});
+  expect(Invariant::once);
+}
+
+TEST_F(Watching, TheFirstViolationStays) {
+  drain(28, 4096, malformed(Defect::BadSize, 8), Lost{1});
+  expect(Invariant::bounded);
 }
 
 TEST_F(Watching, TheTailMovesByWhatWasDeliveredAtTheLeast) {
@@ -97,6 +128,17 @@ TEST_F(Watching, TheTailMovesByWhatWasAvailableAtTheMost) {
 
 TEST_F(Watching, TheTailStaysOnTheGrid) {
   drain(28, 4096, Lost{1});
+  expect(Invariant::tail_honest);
+}
+
+// Whoever does not know how much was available allows any way to a position out of the way.
+TEST_F(Watching, TheTailLeavesTheGridForBadPositionsOnly) {
+  watch_.begins();
+  watch_.event(malformed(Defect::BadPositions, 4096, 128));
+  ring_.page.data_tail += 0xffff'fffd;
+  watch_.ends();
+  EXPECT_FALSE(watch_.violation().has_value()) << watch_.violation()->message;
+  drain(27, 4096, Lost{1});
   expect(Invariant::tail_honest);
 }
 
@@ -120,6 +162,17 @@ TEST_F(Watching, ASampleIsNoLongerThanARecord) {
     watch.begins();
     watch.event(ring->slices(12, raw));
     EXPECT_EQ(watch.violation().has_value(), raw != 65516);
+  }
+}
+
+TEST_F(Watching, ASkippedRecordIsNoLongerThanOne) {
+  for (const std::size_t size : {65528U, 65536U}) {
+    const auto ring = std::make_unique<HandRingOf<std::size_t{1} << 17>>();
+    DrainWatch watch{ring->page, ring->data};
+    const Sample bytes = ring->slices(0, size);
+    watch.begins();
+    watch.event(Malformed{Defect::BadSample, bytes.head, bytes.tail});
+    EXPECT_EQ(watch.violation().has_value(), size != 65528);
   }
 }
 

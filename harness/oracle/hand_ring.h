@@ -17,6 +17,21 @@
 
 namespace perfring::oracle {
 
+// To a ledger alone.
+inline void accept(Ledger& ledger, std::uint32_t length, std::uint64_t position, std::uint64_t size,
+                   std::uint64_t lost = 0, std::uint64_t tail = 0) {
+  ledger.begins({0, 0, length});
+  ledger.reserved(position, size, tail);
+  if (lost != 0) ledger.told(lost);
+  ledger.ends(0);
+}
+
+inline void refuse(Ledger& ledger) {
+  ledger.begins({0, 0, 4});
+  ledger.refused();
+  ledger.ends(-ENOSPC);
+}
+
 template <std::size_t Size>
 struct HandRingOf {
   static constexpr std::size_t kSize = Size;

@@ -79,8 +79,7 @@ void Ledger::told(std::uint64_t lost) {
   unreported(0);
   // A faulty kernel may have published the record before.
   const bool pending = attempt.record - first_ < last_ - first_;
-  if (pending)
-    records_[static_cast<std::size_t>(attempt.record) & (records_.size() - 1)].lost = lost;
+  if (pending) records_[slot(attempt.record)].lost = lost;
 }
 
 void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t data_tail) {
@@ -97,9 +96,9 @@ void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t 
     violate(Invariant::no_loss, fmt::format("{} bytes reserved at {}, where {} at {} were due",
                                             size, position, expected, position_ & mask_));
   }
-  // Whatever the tail is, the kernel uses it modulo the ring's size (K17).
+  // Of a data_tail of 64 bits, the kernel has as many as its own positions have.
   const std::uint64_t unread = (position_ - data_tail) & mask_;
-  if (unread + size > size_ - kUnused && size != 0) {
+  if (unread + size > size_ - kUnused) {
     violate(Invariant::no_early_release,
             fmt::format("{} bytes reserved at {} with {} unread: a ring of {} holds {}", size,
                         position_, unread, size_, size_ - kUnused));
@@ -109,8 +108,8 @@ void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t 
   if (sample == 0) ++totals_.invisible;
   if (size != 0 && keep_ == Keep::Records) {
     if (pending() == records_.size()) lengthen();
-    records_[static_cast<std::size_t>(last_++) & (records_.size() - 1)] = {
-        position_, 0, attempt.payload, static_cast<std::uint32_t>(sample), has_lost};
+    records_[slot(last_++)] = {position_, 0, attempt.payload, static_cast<std::uint32_t>(sample),
+                               has_lost};
   }
   position_ += size;
   note_spill(attempt, size, data_tail);
@@ -134,10 +133,11 @@ void Ledger::note_spill(Attempt& attempt, std::uint64_t size, std::uint64_t data
 }
 
 void Ledger::lengthen() {
-  std::vector<Written> longer(2 * records_.size());
+  std::vector<Written> in_order;
+  for (std::uint64_t i = first_; i != last_; ++i) in_order.push_back(at(i));
+  records_.resize(2 * records_.size());
   for (std::uint64_t i = first_; i != last_; ++i)
-    longer[static_cast<std::size_t>(i) & (longer.size() - 1)] = at(i);
-  records_ = std::move(longer);
+    records_[slot(i)] = in_order[static_cast<std::size_t>(i - first_)];
 }
 
 bool Ledger::contains(const Payload& payload) const {

@@ -102,9 +102,11 @@ class Ledger {
     bool saw_none = false;
   };
 
-  const Written& at(std::uint64_t i) const {
-    return records_[static_cast<std::size_t>(i) & (records_.size() - 1)];
+  // Where record number `i` is kept.
+  std::size_t slot(std::uint64_t i) const {
+    return static_cast<std::size_t>(i) & (records_.size() - 1);
   }
+  const Written& at(std::uint64_t i) const { return records_[slot(i)]; }
   void unreported(std::uint64_t lost);
   void lengthen();
   void note_spill(Attempt& attempt, std::uint64_t size, std::uint64_t data_tail);

@@ -4,25 +4,13 @@
 
 #include <cerrno>
 
+#include "harness/oracle/hand_ring.h"
+
 namespace perfring::oracle {
 namespace {
 
 Ledger ring_of_4096(std::uint64_t start = 0, unsigned bits = 64) {
   return Ledger{4096, Ledger::Keep::Records, start, bits};
-}
-
-void accept(Ledger& ledger, std::uint32_t length, std::uint64_t position, std::uint64_t size,
-            std::uint64_t lost = 0, std::uint64_t tail = 0) {
-  ledger.begins({0, 0, length});
-  ledger.reserved(position, size, tail);
-  if (lost != 0) ledger.told(lost);
-  ledger.ends(0);
-}
-
-void refuse(Ledger& ledger) {
-  ledger.begins({0, 0, 4});
-  ledger.refused();
-  ledger.ends(-ENOSPC);
 }
 
 Invariant violated(const Ledger& ledger) {
@@ -54,6 +42,10 @@ TEST(Ledger, AReservationIsWhereTheLastEnded) {
   accept(ledger, 4, 0, 16);
   accept(ledger, 4, 8, 16);
   EXPECT_EQ(violated(ledger), Invariant::no_loss);
+
+  Ledger ring_further = ring_of_4096();
+  accept(ring_further, 4, 4096, 16);
+  EXPECT_EQ(violated(ring_further), Invariant::no_loss);
 }
 
 TEST(Ledger, PositionsOfA32BitKernelWrap) {
@@ -62,6 +54,10 @@ TEST(Ledger, PositionsOfA32BitKernelWrap) {
   accept(ledger, 4, 0, 16, 0, 0xfffffff0);
   EXPECT_EQ(ledger.violation(), std::nullopt);
   EXPECT_EQ(ledger.position(), 0x100000010U);
+  accept(ledger, 4, 0x10, 16, 0, 0x10);  // a tail of the kernel's word is as good
+  EXPECT_EQ(ledger.violation(), std::nullopt);
+  ledger.published(0x10);
+  EXPECT_EQ(ledger.published(), 0x100000010U);
 }
 
 TEST(Ledger, ALossIsToldOfOnceAndExactly) {
@@ -69,6 +65,12 @@ TEST(Ledger, ALossIsToldOfOnceAndExactly) {
   refuse(twice);
   accept(twice, 4, 0, 40, 2);
   EXPECT_EQ(violated(twice), Invariant::no_loss);
+
+  Ledger too_few = ring_of_4096();
+  refuse(too_few);
+  refuse(too_few);
+  accept(too_few, 4, 0, 40, 1);
+  EXPECT_EQ(violated(too_few), Invariant::no_loss);
 
   Ledger never = ring_of_4096();
   refuse(never);
@@ -86,6 +88,15 @@ TEST(Ledger, AnAnswerIsWhatHappened) {
   uncounted.begins({0, 0, 4});
   uncounted.ends(-ENOSPC);
   EXPECT_EQ(violated(uncounted), Invariant::no_loss);
+
+  for (const int rc : {0, -ENOSPC}) {
+    Ledger both = ring_of_4096();
+    both.begins({0, 0, 4});
+    both.reserved(0, 16, 0);
+    both.refused();
+    both.ends(rc);
+    EXPECT_EQ(violated(both), Invariant::no_loss) << rc;
+  }
 }
 
 // K12: N - 8 bytes at most.
@@ -100,6 +111,18 @@ TEST(Ledger, UnreadBytesAreNotReservedAgain) {
   accept(read, 4068, 0, 4080);
   accept(read, 4, 4080, 16, 0, 8);
   EXPECT_EQ(read.violation(), std::nullopt);
+
+  // Nor is a ring with all of it unread an empty one.
+  Ledger whole = ring_of_4096(4096);
+  accept(whole, 4, 4096, 16);
+  EXPECT_EQ(violated(whole), Invariant::no_early_release);
+}
+
+TEST(Ledger, TheFirstViolationStays) {
+  Ledger ledger = ring_of_4096();
+  accept(ledger, 4080, 0, 4096);
+  accept(ledger, 4, 8, 16, 0, 4096);
+  EXPECT_EQ(violated(ledger), Invariant::no_early_release);
 }
 
 // An interrupt may tell of the losses that were to be told of, and leaves a LOST of 0: behind its
@@ -194,21 +217,6 @@ TEST(Ledger, AHeaderSizeOfZeroIsInvisible) {
   EXPECT_TRUE(ledger.empty());
 }
 
-TEST(Ledger, ASpillSpoilsWhatIsUnread) {
-  Ledger ledger{65536, Ledger::Keep::Records};
-  accept(ledger, 4, 0, 16);
-  accept(ledger, 65525, 16, 8, 0, 16);  // 65544 bytes from 16 on: over itself, and no more
-  EXPECT_EQ(ledger.spoiled_until(), 24U);
-  Ledger larger{131072, Ledger::Keep::Records};
-  accept(larger, 65525, 0, 8);
-  EXPECT_EQ(larger.spoiled_until(), 0U) << "there was room for all of it";
-  larger.begins({0, 0, 65525});
-  larger.reserved(8, 8, 0);
-  accept(larger, 4, 16, 16);  // an interrupt, over which the spill goes on
-  larger.ends(0);
-  EXPECT_EQ(larger.spoiled_until(), 32U);
-}
-
 TEST(Ledger, KeepsRecordsInOrderHoweverManyThereAre) {
   Ledger ledger{std::uint64_t{1} << 20, Ledger::Keep::Records};
   std::uint64_t popped = 0;
@@ -220,6 +228,35 @@ TEST(Ledger, KeepsRecordsInOrderHoweverManyThereAre) {
     }
   }
   EXPECT_EQ(ledger.pending(), 1000 - popped);
+}
+
+TEST(Ledger, KnowsWhomARecordIsOf) {
+  Ledger ledger = ring_of_4096();
+  ledger.begins({5, 1, 4});
+  ledger.reserved(0, 16, 0);
+  EXPECT_TRUE(ledger.contains({5, 1, 4}));
+  EXPECT_FALSE(ledger.contains({5, 2, 4}));
+  EXPECT_FALSE(ledger.contains({6, 1, 4}));
+  ledger.pop();
+  EXPECT_FALSE(ledger.contains({5, 1, 4}));
+}
+
+// A faulty kernel may have published a record before its LOST tells of anything.
+TEST(Ledger, ALostOfARecordThatIsTakenChangesNoOther) {
+  Ledger ledger{std::uint64_t{1} << 20, Ledger::Keep::Records};
+  refuse(ledger);
+  ledger.begins({0, 0, 4});
+  ledger.reserved(0, 40, 0);
+  ledger.pop();
+  accept(ledger, 4, 40, 40, 1);
+  for (std::uint64_t i = 0; i < 62; ++i) accept(ledger, 4, 80 + 16 * i, 16);
+  refuse(ledger);
+  accept(ledger, 4, 80 + 16 * 62, 40, 1);
+  ledger.told(0);
+  ledger.ends(0);
+  EXPECT_EQ(ledger.violation(), std::nullopt);
+  for (int i = 0; i < 63; ++i) ledger.pop();
+  EXPECT_EQ(ledger.front().lost, 1U);
 }
 
 TEST(Ledger, OfTotalsKeepsNoRecords) {

@@ -90,8 +90,7 @@ bool holds(const Sample& sample, const Payload& payload) {
   const Words words{payload};
   const std::size_t in_head = std::min<std::size_t>(sample.head.size(), payload.length);
   return matches(sample.head.first(in_head), words, 0) &&
-         (in_head == payload.length ||
-          matches(sample.tail.first(payload.length - in_head), words, in_head));
+         matches(sample.tail.first(payload.length - in_head), words, in_head);
 }
 
 std::optional<Payload> claimed(const Sample& sample) {

@@ -62,7 +62,11 @@ TEST(Payload, AnotherIdentityHasOtherBytes) {
       all.insert({bytes.begin() + 16, bytes.end()});  // the body alone
     }
   }
-  EXPECT_EQ(all.size(), 100U);
+  for (std::uint32_t length = 61; length < 81; ++length) {
+    const auto bytes = filled({0, 0, length}, 0);
+    all.insert({bytes.begin() + 16, bytes.begin() + 60});
+  }
+  EXPECT_EQ(all.size(), 120U);
 }
 
 TEST(Payload, ARawSizeOfAnotherLengthDoesNotHold) {

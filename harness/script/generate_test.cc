@@ -69,6 +69,7 @@ TEST(Generate, ReachesEverything) {
   for (const std::uint64_t wakeup : {0ull, 1ull, 64ull, 0x8000'0000ull, 0xffff'ffffull}) {
     EXPECT_TRUE(wakeups.contains(wakeup)) << wakeup;
   }
+  EXPECT_TRUE(types.contains(0));
   for (std::uint64_t bit = 1; bit <= PERF_SAMPLE_IDENTIFIER; bit <<= 1) {
     const bool comes =
         std::ranges::any_of(types, [bit](std::uint64_t type) { return (type & bit) != 0; });
@@ -77,6 +78,36 @@ TEST(Generate, ReachesEverything) {
   for (std::uint64_t size = 0; size <= 32; ++size) EXPECT_TRUE(sizes.contains(size)) << size;
   for (std::uint64_t size = 65507; size <= 65548; ++size) EXPECT_TRUE(sizes.contains(size)) << size;
   for (const std::uint64_t size : {131052u, 200000u}) EXPECT_TRUE(sizes.contains(size)) << size;
+}
+
+// And what only the simulated kernel can be made to do.
+TEST(Generate, ReachesEverythingOfTheSimulatedKernel) {
+  std::set<kernel::Word> words;
+  std::set<Action> actions;
+  std::set<std::uint64_t> depths, moments, tails;
+  bool at_0 = false, before_4_gib = false, before_the_end = false;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    const Script script = generate(seed, {.any_word = true, .any_start = true, .nested = true});
+    words.insert(script.settings.word);
+    const std::uint64_t start = script.settings.start;
+    at_0 |= start == 0;
+    before_4_gib |= start < 0x1'0000'0000 && start >= 0xffff'0000;
+    before_the_end |= start >= 0 - std::uint64_t{0x1'0000};
+    for (const Step& step : script.steps) {
+      actions.insert(step.action);
+      depths.insert(step.depth);
+      if (step.depth != 0) moments.insert(step.at);
+      if (step.action == Action::Tail) tails.insert(step.number);
+    }
+  }
+  EXPECT_EQ(words.size(), 2u);
+  EXPECT_EQ(actions.size(), 11u);
+  EXPECT_EQ(depths, (std::set<std::uint64_t>{0, 1, 2, 3}));
+  for (std::uint64_t at = 0; at < 30; ++at) EXPECT_TRUE(moments.contains(at)) << at;
+  for (const std::uint64_t tail : {1ull, 8ull, 4096ull, 1ull << 32, 0 - 8ull}) {
+    EXPECT_TRUE(tails.contains(tail)) << tail;
+  }
+  EXPECT_TRUE(at_0 && before_4_gib && before_the_end);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -108,8 +109,11 @@ std::string to_text(const Settings& settings);
 std::string to_text(const Step& step);
 std::string to_text(const Script& script);
 
+// Why a script that begins so is not taken, if so. Asked after each line.
+using Refusal = std::function<std::optional<std::string>(const Script& so_far)>;
+
 // The script that a text states, and that can be run. Or an error, which names line and reason.
-std::expected<Script, std::string> parse_script(std::string_view text);
+std::expected<Script, std::string> parse_script(std::string_view text, const Refusal& refuse = {});
 
 // For texts that hold more than a script: whether the line is a setting's, which was taken over.
 // An error if it is, and is wrong. The line has no comment, and something else than blanks.

@@ -141,6 +141,22 @@ TEST(ScriptErrors, NameWhatCannotBeNested) {
   EXPECT_TRUE(why_impossible(Script{{}, {{.action = Action::Poll, .at = 1}}}));
 }
 
+// Whoever runs the script may not be able to do all that a script can say.
+TEST(ScriptErrors, NameTheLineThatTheCallerRefuses) {
+  const auto refuse = [](const Script& script) -> std::optional<std::string> {
+    if (script.settings.events == 2) return "one event only";
+    if (script.steps.size() == 2) return "one step only";
+    return std::nullopt;
+  };
+  const auto refused = [&](std::string_view text) {
+    const auto script = parse_script(text, refuse);
+    return script ? "" : script.error();
+  };
+  EXPECT_EQ(refused("pages 2\n\nevents 2\npoll\n"), "line 3: one event only");
+  EXPECT_EQ(refused("pages 2\npoll\n# another\npoll\n"), "line 4: one step only");
+  EXPECT_EQ(refused("pages 2\npoll\n"), "");
+}
+
 TEST(ScriptErrors, HoldForScriptsThatWereNotRead) {
   EXPECT_FALSE(why_impossible(Script{{}, {{Action::Drain, 1}}}));
   EXPECT_TRUE(why_impossible(Script{{.overwrite = true}, {{Action::Drain, 1}}}));

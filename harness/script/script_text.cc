@@ -232,7 +232,28 @@ std::expected<Step, std::string> parse_step(std::string_view line) {
   return step;
 }
 
-std::expected<Script, std::string> parse_script(std::string_view text) {
+namespace {
+
+// Adds what the line states. An error is its reason alone.
+std::expected<void, std::string> take_line(std::string_view line, Script& script) {
+  const auto setting = parse_setting(line, script.settings);
+  if (!setting) return std::unexpected(setting.error());
+  if (*setting) {
+    if (!script.steps.empty()) return std::unexpected("a setting after the first step");
+    return {};
+  }
+  const auto step = parse_step(line);
+  if (!step) return std::unexpected(step.error());
+  if (const auto why = why_impossible(script.settings, *step)) return std::unexpected(*why);
+  if (const auto why = why_misplaced(script.steps, *step)) return std::unexpected(*why);
+  if (script.steps.size() == kStepsMax) return std::unexpected("too many steps");
+  script.steps.push_back(*step);
+  return {};
+}
+
+}  // namespace
+
+std::expected<Script, std::string> parse_script(std::string_view text, const Refusal& refuse) {
   Script script;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -242,18 +263,9 @@ std::expected<Script, std::string> parse_script(std::string_view text) {
     const auto error = [number](const std::string& why) {
       return std::unexpected(fmt::format("line {}: {}", number, why));
     };
-    const auto setting = parse_setting(line, script.settings);
-    if (!setting) return error(setting.error());
-    if (*setting) {
-      if (!script.steps.empty()) return error("a setting after the first step");
-      continue;
-    }
-    const auto step = parse_step(line);
-    if (!step) return error(step.error());
-    if (const auto why = why_impossible(script.settings, *step)) return error(*why);
-    if (const auto why = why_misplaced(script.steps, *step)) return error(*why);
-    if (script.steps.size() == kStepsMax) return error("too many steps");
-    script.steps.push_back(*step);
+    if (const auto taken = take_line(line, script); !taken) return error(taken.error());
+    if (!refuse) continue;
+    if (const auto why = refuse(script)) return error(*why);
   }
   return script;
 }

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <bit>
 
+#include "harness/number_option.h"
 #include "harness/stress/mutants.h"
 
 namespace perfring::stress {
@@ -39,18 +40,6 @@ CLI::Validator seconds() {
       "S");
 }
 
-// CLI11 takes -1 for the largest of unsigned numbers.
-CLI::Validator seed() {
-  return CLI::Validator(
-      [](const std::string& text) {
-        const bool is = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-        return is ? std::string{}
-                  : fmt::format("'{}' is not accepted: give a number from 0 to {}", text,
-                                ~std::uint64_t{0});
-      },
-      "N");
-}
-
 CLI::Validator mutant() {
   return CLI::Validator(
       [](const std::string& text) {
@@ -81,7 +70,7 @@ std::variant<Options, Answer> parse(int argc, const char* const* argv) {
       ->check(power_of_two())
       ->option_text("N");
   app.add_option("--seed", options.run.seed, "Of what is left to chance [1]")
-      ->check(seed())
+      ->check(number_from(0))
       ->option_text("N");
   app.add_flag("--threads", options.threads, "Only the part in which writers are threads");
   app.add_flag("--sleepers", options.sleepers, "Only the part in which consumers sleep");

@@ -1,5 +1,6 @@
 #include "harness/stress/processes.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace perfring::stress {
@@ -71,6 +72,40 @@ TEST(ProducerProcess, WritesUntilItIsKilled) {
   EXPECT_GT(head, 0U);
   ::usleep(1000);
   EXPECT_EQ(ring.page().data_head, head);
+}
+
+// The first violation of some lives of such a producer.
+template <class Base>
+std::string violation_of() {
+  Random random{1};
+  Outcome outcome;
+  for (int life_number = 0; life_number < 200 && outcome.holds(); ++life_number) {
+    life<Base>(Setting{.payload_max = 64, .seed = random()}, random, outcome);
+  }
+  return outcome.holds() ? "" : outcome.violations.front();
+}
+
+// Fills its ring to the last byte, which no consumer notices.
+struct UsesTheLastBytes : kernel::HardwareCpu {
+  const kernel::perf_buffer* buffer = nullptr;
+  void reserved(const kernel::perf_buffer& rb, __u64, std::size_t) { buffer = &rb; }
+  __u64 read_once(const __u64& data_tail) const {
+    const __u64 tail = HardwareCpu::read_once(data_tail);
+    return buffer == nullptr || tail == buffer->head ? tail : tail + 8;
+  }
+};
+
+TEST(Lives, AreHeldToTheProducersLedger) {
+  EXPECT_THAT(violation_of<UsesTheLastBytes>(),
+              ::testing::HasSubstr("the producer's own ledger is violated"));
+}
+
+struct Dies : kernel::HardwareCpu {
+  void step() { ::_exit(0); }
+};
+
+TEST(Lives, EndWhenTheyAreEnded) {
+  EXPECT_THAT(violation_of<Dies>(), ::testing::HasSubstr("the producer died by itself"));
 }
 
 }  // namespace

@@ -1,0 +1,71 @@
+// An epoll instance that is in another one: K28.
+
+#include <gtest/gtest.h>
+
+#include "harness/kernel/eventpoll.h"
+#include "harness/kernel/reports.h"
+#include "harness/kernel/testing.h"
+
+namespace perfring::kernel {
+namespace {
+
+// K28: the outer reports, and has taken the flag from the inner.
+TEST(NestedEpoll, ReportsOnlyTheOuter) {
+  TestRing ring;
+  eventpoll inner, outer;  // a target outlives its membership
+  ASSERT_EQ(inner.add(*ring.event, kReadable, 1), 0);
+  ASSERT_EQ(outer.add(inner, kReadable, 2), 0);
+  EXPECT_EQ(wait(outer), kNothing);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(ring.output(4), 0);
+    EXPECT_EQ(wait(outer), report(2));
+    EXPECT_EQ(wait(inner), kNothing);
+    EXPECT_EQ(wait(outer), kNothing);
+  }
+}
+
+TEST(NestedEpoll, FindsTheFirstThatIsReady) {
+  TestRing one, two;
+  eventpoll inner, outer;  // a target outlives its membership
+  ASSERT_EQ(inner.add(*one.event, kReadable, 1), 0);
+  ASSERT_EQ(inner.add(*two.event, kReadable, 2), 0);
+  ASSERT_EQ(one.output(4), 0);
+  ASSERT_EQ(two.output(4), 0);
+  EXPECT_EQ(perf_poll(*one.event), kReadable);  // somebody else takes it
+  ASSERT_EQ(outer.add(inner, EPOLLIN, 3), 0);
+  EXPECT_EQ(two.rb().poll, 0u);  // the look of ADD has taken the second's
+  EXPECT_EQ(wait(outer), kNothing);
+  ASSERT_EQ(one.output(4), 0);
+  EXPECT_EQ(wait(outer), report(3, EPOLLIN));
+  EXPECT_EQ(wait(inner), kNothing);
+}
+
+// The inner's item is still listed when it is woken again.
+TEST(NestedEpoll, IsToldOfEachWakeup) {
+  TestRing ring;
+  eventpoll inner, outer;  // a target outlives its membership
+  ASSERT_EQ(inner.add(*ring.event, kReadable, 1), 0);
+  ASSERT_EQ(outer.add(inner, kReadable | EPOLLET, 2), 0);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(ring.output(4), 0);
+    EXPECT_EQ(wait(outer), report(2));
+    EXPECT_EQ(wait(outer), kNothing);
+  }
+}
+
+// An inner one that reports HUP again and again is ready again and again.
+TEST(NestedEpoll, HangsUpAsOftenAsItIsAsked) {
+  const perf_file unmapped = must(perf_event_open(bpf_output(), 3));
+  eventpoll inner, outer;  // a target outlives its membership
+  ASSERT_EQ(inner.add(*unmapped, 0, 1), 0);
+  ASSERT_EQ(outer.add(inner, kReadable, 2), 0);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(wait(outer), report(2));
+    EXPECT_EQ(wait(inner), report(1, EPOLLHUP));
+  }
+  ASSERT_EQ(outer.remove(&inner), 0);
+  EXPECT_EQ(wait(outer), kNothing);
+}
+
+}  // namespace
+}  // namespace perfring::kernel

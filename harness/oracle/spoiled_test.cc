@@ -1,0 +1,213 @@
+// Payloads above 65516 bytes: what may be expected of them, and of what they are written over.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "harness/oracle/checker.h"
+#include "harness/oracle/checking.h"
+#include "harness/oracle/hand_ring.h"
+
+namespace perfring::oracle {
+namespace {
+
+TEST(Ledger, ASpillSpoilsWhatIsUnread) {
+  Ledger ledger{65536, Ledger::Keep::Records};
+  accept(ledger, 4, 0, 16);
+  accept(ledger, 65525, 16, 8, 0, 16);  // 65544 bytes from 16 on: over itself, and no more
+  EXPECT_EQ(ledger.spoiled_until(), 24U);
+  Ledger larger{131072, Ledger::Keep::Records};
+  accept(larger, 65525, 0, 8);
+  EXPECT_EQ(larger.spoiled_until(), 0U) << "there was room for all of it";
+  larger.begins({0, 0, 65525});
+  larger.reserved(8, 8, 0);
+  accept(larger, 4, 16, 16);  // an interrupt, over which the spill goes on
+  larger.ends(0);
+  EXPECT_EQ(larger.spoiled_until(), 32U);
+}
+
+// The spill begins behind the LOST, and what has come before the tail may be overwritten.
+TEST(Ledger, ASpillBehindALostSpoilsNoEarlier) {
+  for (const std::uint64_t start : {65504U, 65512U}) {
+    Ledger ledger{131072, Ledger::Keep::Records, start};
+    refuse(ledger);
+    accept(ledger, 65525, start, 24 + 8, 1);  // 65544 bytes from start + 24 on
+    EXPECT_EQ(ledger.violation(), std::nullopt);
+    EXPECT_EQ(ledger.spoiled_until(), start == 65504 ? start : start + 32);
+  }
+}
+
+TEST(Ledger, ASpillSpoilsNoInterruptPastItsEnd) {
+  Ledger ledger{262144, Ledger::Keep::Records};
+  ledger.begins({0, 0, 65525});
+  ledger.reserved(0, 8, 0);  // 65544 bytes from 0 on
+  accept(ledger, 65516, 8, 65528);
+  accept(ledger, 4, 65536, 16);
+  EXPECT_EQ(ledger.spoiled_until(), 65552U) << "of which it overwrites the first half";
+  accept(ledger, 4, 65552, 16);
+  EXPECT_EQ(ledger.spoiled_until(), 65552U);
+  ledger.ends(0);
+}
+
+TEST_F(Checking, OversizePayloadsAreMalformed) {
+  ring_.write(65533);  // K6: size 16
+  const Sample bytes = ring_.slices(0, 16);
+  ring_.write(65517);  // K7: nothing
+  ring_.write(65525);  // K8: size 8
+  const Sample more = ring_.slices(16, 8);
+  // In a ring of 4096 all of them spoil everything: no more than that is asked.
+  ring_.drain_to(24, Malformed{Defect::BadSample, bytes.head, bytes.tail},
+                 Malformed{Defect::BadSample, more.head, more.tail});
+  ring_.write(36);
+  ring_.drain_to(72, ring_.sample_at(24, 36));
+  expect_good();
+  EXPECT_EQ(ring_.checker.received().spoiled, 2U);
+  EXPECT_EQ(ring_.checker.received().spoiled_events, 2U);
+  EXPECT_EQ(ring_.checker.received().delivered, 1U) << "past the spoiled bytes, all is checked";
+}
+
+// K7, K10: a record that is not even seen overwrites the one that the callback has.
+TEST_F(Checking, BytesThatASpillOverwritesWhileTheyAreLookedAt) {
+  ring_.write(36);
+  const PerfEvent event = ring_.sample_at(0, 36);
+  ring_.checker.drain_begins();
+  ring_.checker.delivered(event);
+  ring_.write(65524);
+  ring_.checker.finished_with(event);
+  ring_.page.data_tail = 48;
+  ring_.checker.drain_ends();
+  expect_good();
+}
+
+// In the middle of what a spill has overwritten, anything may be delivered; the tail tells when
+// that is over.
+TEST_F(Checking, SpoiledBytesAreNotHeldAgainstTheConsumer) {
+  ring_.write(36);
+  ring_.write(65533);
+  const Sample all = ring_.slices(0, 64);
+  ring_.drain_to(64, Malformed{Defect::BadSize, all.head, all.tail});
+  expect_good();
+  ring_.write(36);
+  ring_.data[64 + 20] ^= std::byte{1};
+  ring_.drain_to(112, ring_.sample_at(64, 36));
+  expect(Invariant::intact);
+}
+
+// Losses told of by a LOST that is spoiled count as told of.
+TEST_F(Checking, ASpoiledLostTellsOfItsLosses) {
+  ring_.refuse();
+  ring_.write(36, 1);
+  ring_.write(65533);
+  const Sample all = ring_.slices(0, 88);
+  ring_.drain_to(88, Malformed{Defect::BadSize, all.head, all.tail});
+  expect_good();
+  EXPECT_EQ(ring_.checker.received().lost, 0U);
+  EXPECT_EQ(ring_.checker.received().spoiled_lost, 1U);
+}
+
+// But not twice, if it was delivered before it was spoiled; and the next is due again.
+TEST_F(Checking, ALostBeforeASpoiledSampleIsToldOfOnce) {
+  ring_.refuse();
+  ring_.write(36, 1);
+  ring_.drain_to(24, Lost{1});
+  ring_.write(65533);
+  const Sample rest = ring_.slices(24, 64);
+  ring_.drain_to(88, Malformed{Defect::BadSize, rest.head, rest.tail});
+  EXPECT_EQ(ring_.checker.received().spoiled_lost, 0U);
+  ring_.refuse();
+  ring_.write(36, 1);
+  ring_.drain_to(160, Lost{1}, ring_.sample_at(112, 36));
+  expect_good();
+  EXPECT_EQ(ring_.checker.received().lost, 2U);
+}
+
+// A drain that is broken off there, or finds nothing more, tells nothing twice.
+TEST_F(Checking, ADrainMayEndBehindASpoiledLost) {
+  ring_.refuse();
+  ring_.write(36, 1);
+  ring_.write(65533);
+  const Sample lost = ring_.slices(0, 24);
+  ring_.drain_to(24, Malformed{Defect::UnexpectedType, lost.head, lost.tail});
+  ring_.drain_to(24);
+  const Sample rest = ring_.slices(24, 64);
+  ring_.drain_to(88, Malformed{Defect::BadSize, rest.head, rest.tail});
+  expect_good();
+  EXPECT_EQ(ring_.checker.received().spoiled_lost, 1U);
+}
+
+// What is not spoiled is due behind a LOST that was swallowed with what is.
+TEST_F(Checking, ASampleBehindASwallowedLostIsDue) {
+  ring_.write(65533);
+  ring_.refuse();
+  ring_.write(36, 1);
+  const Sample bytes = ring_.slices(0, 40);
+  ring_.drain_to(40, Malformed{Defect::UnexpectedType, bytes.head, bytes.tail});
+  ring_.drain_to(88, ring_.sample_at(40, 36));
+  expect_good();
+  EXPECT_EQ(ring_.checker.received().spoiled_lost, 1U);
+  EXPECT_EQ(ring_.checker.received().delivered, 1U);
+}
+
+// Whoever has lost the records' boundaries may go on to the next that he meets.
+TEST_F(Checking, InTheMidstOfARecordNothingIsKnownAgain) {
+  ring_.write(65533);
+  ring_.write(36);
+  const Sample first = ring_.slices(0, 24);
+  const Sample rest = ring_.slices(24, 40);
+  ring_.drain_to(24, Malformed{Defect::UnexpectedType, first.head, first.tail});
+  ring_.drain_to(64, Malformed{Defect::BadSize, rest.head, rest.tail});
+  expect_good();
+  EXPECT_EQ(ring_.checker.received().spoiled, 2U);
+}
+
+// A ring that holds all that a payload spills: nothing is spoiled, and what comes is known exactly.
+using LargeRing = HandRingOf<std::size_t{1} << 18>;
+
+std::optional<Violation> violation_of(Defect defect, std::size_t size) {
+  const auto ring = std::make_unique<LargeRing>();
+  ring->write(65533);  // K6: size 16
+  const Sample bytes = ring->slices(0, size);
+  ring->drain_to(16, Malformed{defect, bytes.head, bytes.tail});
+  ring->checker.settle();
+  return ring->checker.violation();
+}
+
+TEST(Oversize, IsABadSampleOfItsTruncatedSize) {
+  EXPECT_FALSE(violation_of(Defect::BadSample, 16).has_value());
+  for (const auto& [defect, size] :
+       {std::pair{Defect::BadSample, 8U}, {Defect::BadLost, 16U}, {Defect::UnexpectedType, 16U}}) {
+    const auto violation = violation_of(defect, size);
+    ASSERT_TRUE(violation.has_value()) << size;
+    EXPECT_STREQ(to_string(violation->invariant), to_string(Invariant::intact));
+  }
+}
+
+TEST(Oversize, ComesBehindItsLost) {
+  const auto ring = std::make_unique<LargeRing>();
+  ring->refuse();
+  ring->write(65533, 1);
+  const Sample bytes = ring->slices(24, 16);
+  ring->drain_to(40, Malformed{Defect::BadSample, bytes.head, bytes.tail});
+  ASSERT_TRUE(ring->checker.violation().has_value());
+  EXPECT_STREQ(to_string(ring->checker.violation()->invariant), to_string(Invariant::intact));
+}
+
+// K7: a payload of size 0 behind it leaves the LOST alone.
+TEST(Oversize, LeavesALostAlone) {
+  for (const std::uint64_t told : {1U, 2U}) {
+    const auto ring = std::make_unique<LargeRing>();
+    ring->refuse();
+    ring->write(65517, 1);
+    ring->drain_to(24, Lost{told});
+    ring->write(36);
+    ring->drain_to(72, ring->sample_at(24, 36));
+    ring->checker.settle();
+    EXPECT_EQ(ring->checker.violation().has_value(), told == 2);
+    EXPECT_EQ(ring->checker.received().delivered, told == 1 ? 1U : 0U);
+  }
+}
+
+}  // namespace
+}  // namespace perfring::oracle

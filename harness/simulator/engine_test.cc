@@ -1,0 +1,149 @@
+// When a run is looked at, for whom nobody wakes and what a hostile ring's consumer may take: told
+// of by writers and consumers that are made up by hand.
+
+#include "harness/simulator/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <functional>
+#include <optional>
+
+#include "harness/simulator/simulated_cpu.h"
+
+namespace perfring::simulator {
+namespace {
+
+using oracle::Invariant;
+
+Settings settings_of(std::string_view scenario, std::string_view lines = "") {
+  return *parse_settings(lines, "test", *parse_settings(find_scenario(scenario)->lines, scenario));
+}
+
+// A writer that announces nothing, beside a consumer that is asleep already.
+class Silent {
+ public:
+  Silent(Site& site, std::function<void(Silent&)> act) : site_{site}, act_{std::move(act)} {}
+
+  void run() {
+    while (!site_.consumer->asleep(site_.world.scheduler.now())) site_.producer->yield();
+    act_(*this);
+  }
+
+  void begin() { site_.begins({sequence_++, 0, 4}); }
+  void accept() {
+    site_.reserved(head_, 16);
+    head_ += 16;
+    site_.page().data_head = head_;
+    site_.ends(0);
+  }
+  void refuse() {
+    site_.ledger.refused();
+    site_.ends(-ENOSPC);
+  }
+  // Whether it is held against the kernel that the consumer goes on sleeping.
+  bool is_found() {
+    site_.check_awake();
+    return site_.violation().has_value();
+  }
+  void drain_begins() { site_.drain_begins(); }
+
+ private:
+  Site& site_;
+  std::function<void(Silent&)> act_;
+  std::uint64_t head_ = 0;
+  std::uint64_t sequence_ = 0;
+};
+
+std::optional<Found> found(const std::function<void(Silent&)>& act) {
+  const Plan plan{.seed = 1, .steps = 1000, .settings = settings_of("bursts", "cpus 1\n")};
+  const Observer observer;
+  Engine engine{plan, observer, true};
+  Site& site = engine.sites().front();
+  Silent writer{site, act};
+  site.consumer = &engine.world().scheduler.add([&site] { site.wait(0); });
+  engine.add_writer(site, writer);
+  return engine.run().found;
+}
+
+TEST(Engine, ARunDoesNotEndBesideASleeper) {
+  const auto end = found([](Silent& writer) {
+    writer.begin();
+    writer.accept();
+  });
+  ASSERT_TRUE(end.has_value());
+  EXPECT_STREQ(to_string(end->violation.invariant), to_string(Invariant::awake));
+}
+
+// Only one thing excuses the kernel: what an interrupt has added to an output that was refused.
+TEST(Awake, TheKernelsOwnGapExcusesUntilTheNextDrain) {
+  static_cast<void>(found([](Silent& writer) {
+    writer.begin();
+    writer.begin();
+    writer.accept();
+    writer.refuse();
+    EXPECT_FALSE(writer.is_found());
+    writer.drain_begins();
+    EXPECT_TRUE(writer.is_found()) << "the consumer has seen the ring since";
+  }));
+}
+
+TEST(Awake, ANestedOutputExcusesNothingIfTheOuterIsAccepted) {
+  static_cast<void>(found([](Silent& writer) {
+    writer.begin();
+    writer.begin();
+    writer.accept();
+    writer.accept();
+    EXPECT_TRUE(writer.is_found());
+  }));
+}
+
+TEST(Awake, ARefusalExcusesNothingIfItWasNotInterrupted) {
+  static_cast<void>(found([](Silent& writer) {
+    writer.begin();
+    writer.begin();
+    writer.accept();
+    writer.refuse();
+    writer.drain_begins();
+    writer.begin();
+    writer.refuse();
+    EXPECT_TRUE(writer.is_found());
+  }));
+}
+
+// Forgets every other wakeup: the next one makes up for it, unless it is looked for in between.
+struct WakesEverySecondTime : SimulatedCpu {
+  using SimulatedCpu::SimulatedCpu;
+  void irq_work_queue(kernel::perf_event& event) {
+    forgets = !forgets;
+    if (!forgets) SimulatedCpu::irq_work_queue(event);
+  }
+  bool forgets = false;
+};
+
+TEST(Awake, IsLookedForAfterEachOutput) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const Plan plan{
+        .seed = seed, .steps = 300'000, .settings = settings_of("bursts", "idle_max 0\n")};
+    const Outcome outcome = simulate_with<WakesEverySecondTime, RingDrain<>>(plan, {});
+    ASSERT_TRUE(outcome.found.has_value()) << seed;
+    EXPECT_STREQ(to_string(outcome.found->violation.invariant), to_string(Invariant::awake));
+  }
+}
+
+// What was available is what the drain has seen of data_head, not what the ring holds.
+TEST(Hostile, TheTailMovesByWhatTheDrainHasSeenAtTheMost) {
+  for (const std::uint32_t head : {16U, 24U}) {
+    World world{1, settings_of("hostile"), 1000};
+    Site site{world, 0};
+    site.drain_begins();
+    site.saw_head(head);
+    site.delivered(Malformed{Defect::UnexpectedType, site.data().first(16), {}});
+    site.page().data_tail = 24;
+    site.drain_ends();
+    EXPECT_EQ(site.violation().has_value(), head == 16);
+  }
+}
+
+}  // namespace
+}  // namespace perfring::simulator
