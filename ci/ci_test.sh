@@ -19,7 +19,8 @@ expect() { # STATUS REGEX COMMAND...: its exit code, and what its last line says
 }
 
 # Jobs that would leave a trace, and a set-up that does nothing.
-for job in setup format default asan-ubsan tsan fuzz fleet; do
+printf '#!/bin/sh\necho setup >>started\n' >ci/setup
+for job in format default asan-ubsan tsan fuzz foreign cross fleet; do
   cp "ci/$job" "ci/$job.real"
   printf '#!/bin/sh\necho %s >>started\n[ -z "$PERFRING_COUNTS" ] || echo %s >$PERFRING_COUNTS/%s.json\n' \
     "$job" "'{\"passed\": 2, \"failed\": 0, \"skipped\": 1}'" "$job" >"ci/$job"
@@ -27,9 +28,13 @@ done
 expect 0 'usage: .ci/run ' .ci/run --help
 expect 2 "unknown argument 'x'" .ci/run x
 [ ! -e started ] || { echo "FAILED: .ci/run started $(tr '\n' ' ' <started)"; failures=$((failures + 1)); }
-expect 0 '^8 passed, 0 failed, 4 skipped$' .ci/run
+expect 0 '^14 passed, 0 failed, 7 skipped$' .ci/run
+printf '#!/bin/sh\n[ -z "$1" ]\n' >ci/setup  # but not --cross
+expect 0 '^10 passed, 0 failed, 7 skipped$' .ci/run
+sed 's/^late=.*/late=0/' .ci/run >.ci/slow && chmod +x .ci/slow
+expect 0 '^8 passed, 0 failed, 7 skipped$' .ci/slow
 printf '#!/bin/sh\nexit 3\n' >ci/tsan
-expect 1 '^6 passed, 1 failed, 3 skipped$' .ci/run
+expect 1 '^8 passed, 1 failed, 6 skipped$' .ci/run
 printf '#!/bin/sh\nexit 3\n' >ci/setup
 expect 1 '^0 passed, 1 failed, 0 skipped$' .ci/run
 
@@ -38,7 +43,7 @@ for job in default asan-ubsan tsan; do
   expect 0 "usage: ci/$job \[BAZEL FLAG" "ci/$job" --help
 done
 
-mv ci/fuzz.real ci/fuzz
+for job in fuzz foreign cross; do mv "ci/$job.real" "ci/$job"; done
 mkdir -p fuzz/canary_seeds fuzz/hostile_ring_seeds
 expect 0 'so does the CI job' ci/fuzz --help
 expect 2 "no target 'hostile'; there are canary, hostile_ring" ci/fuzz hostile
