@@ -131,7 +131,9 @@ template <class Visit>
 bool internal::Drain<model::HeaderReadTwice>::pass(At& at, std::size_t, std::size_t raw,
                                                    Visit& visit) {
   const Bytes payload{at + kPayloadAt, raw};
-  at += size_of(header_at(at));
+  const std::size_t size = size_of(header_at(at));
+  model::check(size <= left(at), "in_ring: a record is taken to end past data_head");
+  at = advance(at, std::min(size, left(at)));
   return visit(PerfEvent{Sample{payload, Bytes{}}});
 }
 

@@ -83,7 +83,7 @@ TEST(Ring, LeavesTheRingIfAHeaderIsReadTwice) {
   RingOptions how;
   how.oversize = true;
   EXPECT_EQ(verdict(find_ring_mutant("header_read_twice")->make(how)),
-            "in_ring: an access outside the ring");
+            "in_ring: a record is taken to end past data_head");
   how.oversize = false;
   EXPECT_EQ(verdict(find_ring_mutant("header_read_twice")->make(how)), kHolds);
 }
