@@ -40,13 +40,20 @@ std::vector<CLI::Option*> add_bounds(CLI::App& check, model::Bounds& bounds) {
   };
 }
 
-// Nothing is asked for in vain.
-void exclude_all_but(CLI::App& check, CLI::Option& option,
-                     const std::vector<CLI::Option*>& compatible) {
-  for (CLI::Option* const other : check.get_options()) {
-    const bool help = other == check.get_help_ptr();
-    if (other != &option && !help && !std::ranges::count(compatible, other)) {
-      option.excludes(other);
+// What is asked instead of a program's verdict, and what may be asked with it.
+struct Alone {
+  const CLI::Option* option;
+  std::vector<CLI::Option*> with = {};
+};
+
+// Nothing is asked for in vain. With Option::excludes() the help would be about little else.
+void refuse_more(const CLI::App& check, const std::vector<Alone>& all) {
+  for (const Alone& alone : all) {
+    if (alone.option->count() == 0) continue;
+    for (const CLI::Option* const other : check.get_options()) {
+      const bool may = other == alone.option || std::ranges::count(alone.with, other) != 0;
+      if (other->count() == 0 || may) continue;
+      throw CLI::ExcludesError{other->get_name(), alone.option->get_name()};
     }
   }
 }
@@ -85,9 +92,9 @@ CLI::App& add_check_command(CLI::App& app, CheckOptions& options) {
       check.add_flag("--list", options.list, "List programs and mutants, and end");
   CLI::Option* const json = check.add_flag("--json", options.json, "Print the verdict as JSON");
   with_litmus.push_back(json);
-  exclude_all_but(check, *litmus, with_litmus);  // registers are not kept where states merge
-  exclude_all_but(check, *fences, {});
-  exclude_all_but(check, *list, {json});
+  // Registers are not kept where states merge.
+  const std::vector<Alone> alone{{litmus, with_litmus}, {fences}, {list, {json}}};
+  check.parse_complete_callback([&check, alone] { refuse_more(check, alone); });
   return check;
 }
 

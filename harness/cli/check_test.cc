@@ -179,7 +179,7 @@ TEST(Check, WhatCannotBeCheckedIsNamedWithWhatIsAccepted) {
       {"--events 5001", "--events: Value 5001 not in range 1 to 5000"},
       {"ring --list", "program excludes --list"},
       {"--fences --mutant no_wmb", "--mutant excludes --fences"},
-      {"--fences --json", "--fences excludes --json"},
+      {"--fences --json", "--json excludes --fences"},
       {"--list --seconds 1", "--seconds excludes --list"},
       {"--litmus /nowhere", "/nowhere cannot be read: No such file"},
       {"--litmus x --merge", "--merge excludes --litmus"},
