@@ -41,9 +41,12 @@ struct eventpoll::epitem final : wait_queue_entry {
   unsigned poll() const {
     return (event != nullptr ? perf_poll(*event) : inner->poll()) & (events | kAlways);
   }
-  // eventpoll.c, ep_poll_callback(). An item that ONESHOT has switched off stays so.
+  // eventpoll.c, ep_poll_callback(). An item that ONESHOT has switched off stays so. An inner
+  // instance says EPOLLIN when it wakes (ep_poll_safewake()), a perf event does not say what for.
   void wake() override {
-    if ((events & ~kPrivateBits) != 0) ep->make_ready(*this);
+    if ((events & ~kPrivateBits) == 0) return;
+    if (inner != nullptr && (events & EPOLLIN) == 0) return;
+    ep->make_ready(*this);
   }
 };
 
@@ -103,14 +106,14 @@ std::list<std::unique_ptr<eventpoll::epitem>>::iterator eventpoll::find(const vo
   return std::ranges::find_if(items_, [=](const auto& item) { return item->target() == target; });
 }
 
-// eventpoll.c, ep_modify(): it polls, too.
+// eventpoll.c, ep_modify(): it polls, too. Nobody is told of an item that was ready before.
 int eventpoll::modify(const void* target, __u32 events, __u64 data) {
   const auto found = find(target);
   if (found == items_.end()) return -ENOENT;
   epitem& item = **found;
   item.events = events | kAlways;
   item.data = data;
-  if (item.poll() != 0) make_ready(item);
+  if (item.poll() != 0 && !item.linked) make_ready(item);
   return 0;
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "harness/kernel/eventpoll.h"
 #include "harness/kernel/reports.h"
 #include "harness/kernel/testing.h"
@@ -65,6 +67,35 @@ TEST(NestedEpoll, HangsUpAsOftenAsItIsAsked) {
   }
   ASSERT_EQ(outer.remove(&inner), 0);
   EXPECT_EQ(wait(outer), kNothing);
+}
+
+// K28: it is not even looked at by an outer one that asks for anything else, and the flag stays.
+TEST(NestedEpoll, WakesOnlyWhoAsksForIn) {
+  for (const __u32 events : {0u, unsigned{EPOLLOUT}, unsigned{EPOLLRDNORM}}) {
+    TestRing ring;
+    eventpoll inner, outer;  // a target outlives its membership
+    ASSERT_EQ(inner.add(*ring.event, kReadable, 1), 0);
+    ASSERT_EQ(outer.add(inner, events, 2), 0);
+    ASSERT_EQ(ring.output(4), 0);
+    EXPECT_EQ(wait(outer), kNothing) << events;
+    EXPECT_EQ(perf_poll(*ring.event), kReadable) << events;
+  }
+}
+
+// The outer one, which is edge-triggered, hears of the hangup once, and not again by MOD: the inner
+// one's item is still listed.
+TEST(NestedEpoll, IsNotWokenByModOfAnItemThatIsListed) {
+  TestRing ring;
+  eventpoll inner, outer;  // a target outlives its membership
+  ASSERT_EQ(inner.add(*ring.event, kReadable, 1), 0);
+  ASSERT_EQ(outer.add(inner, EPOLLIN | EPOLLET, 2), 0);
+  {
+    const perf_mapping unmaps = std::move(ring.mapping);
+  }
+  EXPECT_EQ(wait(outer), report(2, EPOLLIN));
+  ASSERT_EQ(inner.modify(ring.event.get(), kReadable, 1), 0);
+  EXPECT_EQ(wait(outer), kNothing);
+  EXPECT_EQ(wait(inner), report(1, EPOLLHUP));
 }
 
 }  // namespace
