@@ -183,6 +183,23 @@ TEST(Epoll, OfSharingEventsTheYoungestReports) {
   EXPECT_EQ(wait(epoll), kNothing);
 }
 
+// K29, K33: when a ring goes, whose it was hangs up first, and then the youngest of the others.
+TEST(Epoll, OfSharingEventsTheOwnerHangsUpFirst) {
+  TestRing ring;
+  const perf_file second = must(perf_event_open(bpf_output(), 3));
+  const perf_file third = must(perf_event_open(bpf_output(), 3));
+  eventpoll epoll;
+  ASSERT_EQ(epoll.add(*ring.event, kReadable, 1), 0);
+  ASSERT_EQ(perf_event_set_output(*third, ring.event.get()), 0);
+  ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
+  ASSERT_EQ(epoll.add(*third, kReadable, 3), 0);
+  ASSERT_EQ(epoll.add(*second, kReadable, 2), 0);
+  {
+    const perf_mapping unmaps = std::move(ring.mapping);
+  }
+  EXPECT_EQ(wait(epoll), (Reports{{1, EPOLLHUP}, {2, EPOLLHUP}, {3, EPOLLHUP}}));
+}
+
 TEST(Epoll, ReportsAllThatAreReadyInTheOrderInWhichTheyCame) {
   std::array<TestRing<>, 3> rings;
   eventpoll epoll;

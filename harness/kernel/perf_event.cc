@@ -147,7 +147,7 @@ perf_mapping::~perf_mapping() {
   ring_buffer_attach(*event_, nullptr);
   if (rb_->mmap_count != 0) return;
   // Nobody can read it any more: the events that were redirected here lose it, too.
-  while (!rb_->event_list.empty()) ring_buffer_attach(*rb_->event_list.back(), nullptr);
+  while (!rb_->event_list.empty()) ring_buffer_attach(*rb_->event_list.front(), nullptr);
 }
 
 void start_at(perf_buffer& rb, __u64 position) {
