@@ -64,6 +64,19 @@ std::string conflict(const LiveOptions& options) {
   return {};
 }
 
+// The demonstration's options are not a command's: they would be passed over.
+std::string misplaced(const CLI::App& app) {
+  const std::vector<CLI::App*> commands = app.get_subcommands();
+  if (commands.empty()) return {};
+  for (const CLI::Option* const option : app.get_options()) {
+    if (option->count() == 0) continue;
+    const std::string& command = commands.front()->get_name();
+    return fmt::format("{} is given before '{}': give {}'s options after it", option->get_name(),
+                       command, command);
+  }
+  return {};
+}
+
 CLI::App& add_sim_command(CLI::App& app, SimOptions& options) {
   CLI::App& sim = *app.add_subcommand(
       "sim",
@@ -105,11 +118,15 @@ std::variant<CommandLine, Answer> parse_command_line(int argc, const char* const
   const CLI::App& sim_command = add_sim_command(app, sim_options);
   CheckOptions check_options;
   const CLI::App& check_command = add_check_command(app, check_options);
+  app.require_subcommand(0, 1);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return Answer{app.help(), false};
     return Answer{std::string{error.what()} + "\nRun with --help for what is accepted.", true};
+  }
+  if (std::string message = misplaced(app); !message.empty()) {
+    return Answer{std::move(message) + "\nRun with --help for what is accepted.", true};
   }
   if (sim_command.parsed()) {
     command.sim = std::move(sim_options);

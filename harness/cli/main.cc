@@ -163,5 +163,9 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   perfring::enter_user_folder();
-  return perfring::cli::run(argc, argv);
+  try {
+    return perfring::cli::run(argc, argv);
+  } catch (const std::system_error& error) {  // no memory for so many rings, say
+    return perfring::cli::fail(std::string{"the machine refuses: "} + error.what());
+  }
 }

@@ -87,6 +87,12 @@ TEST_F(Perfring, WhatCannotBeSimulatedIsNamedWithTheReason) {
       {{"sim", "--scenario", ::testing::TempDir()}, "cannot be read: Is a directory"},
       {{"sim", "--set", "pages=3"}, "pages: 3 is no power of two"},
       {{"sim", "--set", "pages"}, "NAME=VALUE"},
+      {{"sim", "--set", "#pages=4"}, "NAME=VALUE"},
+      {{"sim", "--set", "pages=4#"}, "NAME=VALUE"},
+      {{"sim", "--set", "pages=4\ncpus=3"}, "NAME=VALUE"},
+      {{"--json", "sim"}, "--json is given before 'sim'"},
+      {{"--seconds", "2", "sim", "--json"}, "--seconds is given before 'sim'"},
+      {{"sim", "--list", "check"}, "check"},
       {{"sim", "--set", "payload_max=2000000"}, "payload_max: '2000000'"},
       {{"sim", "--set", "pages=1", "--set", "payload_max=5000"}, "do not fit a ring of 1 pages"},
       {{"sim", "--cpus", "65"}, "--cpus"},
@@ -102,6 +108,12 @@ TEST_F(Perfring, WhatCannotBeSimulatedIsNamedWithTheReason) {
     EXPECT_THAT(ended.err, AllOf(HasSubstr("perfring: "), HasSubstr(message)));
     EXPECT_EQ(ended.out, "");
   }
+}
+
+TEST_F(Perfring, ASimulationThatTheMachineRefusesSaysSo) {
+  const Ended ended = run({"sim", "--cpus", "64", "--steps", "1000"}, {.files = 20});
+  EXPECT_EQ(ended.exit_code, 2) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("perfring: the machine refuses: memfd_create: "));
 }
 
 TEST_F(Perfring, AnInterruptEndsASimulationWithTheVerdictSoFar) {

@@ -59,7 +59,8 @@ std::string quoted(const std::string& text) {
 std::expected<Settings, std::string> with_setting(const std::string& set,
                                                   const Settings& settings) {
   const std::size_t equals = set.find('=');
-  if (equals == std::string::npos) {
+  // One line, and all of it: a comment would be passed over.
+  if (equals == std::string::npos || set.find_first_of("#\n") != std::string::npos) {
     return std::unexpected(fmt::format("--set: '{}' is not accepted: give NAME=VALUE", set));
   }
   std::string line = set;
