@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "harness/differential/campaign.h"
@@ -188,6 +190,9 @@ int parse_and_run(int argc, char** argv) {
 }  // namespace perfring::differential
 
 int main(int argc, char** argv) {
+  using namespace perfring::differential;
   perfring::enter_user_folder();
-  return perfring::differential::parse_and_run(argc, argv);
+  const int code = parse_and_run(argc, argv);
+  if (std::fflush(stdout) == 0) return code;
+  return fail("what was found cannot be written: " + std::generic_category().message(errno));
 }

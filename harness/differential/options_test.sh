@@ -42,6 +42,12 @@ if "$binary" --scripts 0 >"$folder/output" 2>&1; then
   printf 'output 1\n' >"$folder/right"
   expect 0 "1 scripts, 1 steps" --script "$folder/right"
   expect 0 '"equal": true' --script "$folder/right" --json
+  "$binary" --script "$folder/right" >/dev/full 2>"$folder/output"
+  if [ $? -ne 2 ] || ! grep -q 'cannot be written' "$folder/output"; then
+    echo "nothing is said of a verdict that cannot be written:"
+    cat "$folder/output"
+    status=1
+  fi
 else
   expect 2 "the live kernel cannot be used" --script "$folder/wrong"
 fi

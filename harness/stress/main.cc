@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -80,8 +81,8 @@ int run(int argc, char** argv) {
   ::alarm(60 + static_cast<unsigned>(std::ceil(options.run.seconds * 2)));
   const std::vector<Outcome> outcomes =
       options.mutant.empty() ? run_parts(options) : run_mutant(options);
-  fmt::print("{}",
-             options.json ? verdict_json(outcomes, interrupt) : verdict_table(outcomes, interrupt));
+  const std::string again = replay_line(options);
+  fmt::print("{}", (options.json ? verdict_json : verdict_table)(outcomes, interrupt, again));
   return holds(outcomes) ? kHolds : kViolated;
 }
 
@@ -90,9 +91,11 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return perfring::stress::run(argc, argv);
+    const int code = perfring::stress::run(argc, argv);
+    if (std::fflush(stdout) == 0) return code;
+    throw std::system_error{errno, std::generic_category(), "the verdict cannot be written"};
   } catch (const std::system_error& error) {
-    fmt::print(stderr, "stress: the machine refuses: {}\n", error.what());
+    std::fprintf(stderr, "stress: the machine refuses: %s\n", error.what());
     return perfring::stress::kUsageOrEnvironment;
   }
 }

@@ -72,6 +72,8 @@ TEST_P(Violating, IsFoundByTheInvariants) {
   const Ended ended = run_stress("--seconds 20 --rings 1 --mutant " + GetParam());
   EXPECT_EQ(ended.exit_code, 1) << ended.output;
   EXPECT_THAT(ended.output, HasSubstr("VIOLATED "));
+  EXPECT_THAT(ended.output, HasSubstr("again by: stress --seed 1 --seconds 20 --rings 1 --mutant " +
+                                      GetParam() + "\n"));
 }
 INSTANTIATE_TEST_SUITE_P(Each, Violating, ::testing::ValuesIn(violating()), name);
 

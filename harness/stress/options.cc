@@ -106,4 +106,16 @@ std::string mutant_list() {
   return list;
 }
 
+std::string replay_line(const Options& options) {
+  std::string line = fmt::format("stress --seed {} --seconds {} --rings {}", options.run.seed,
+                                 options.run.seconds, options.run.rings);
+  if (options.run.pages != 0) line += fmt::format(" --pages {}", options.run.pages);
+  if (options.run.keep_going) line += " --keep-going";
+  if (!options.mutant.empty()) return line + " --mutant " + options.mutant;
+  if (options.threads) line += " --threads";
+  if (options.sleepers) line += " --sleepers";
+  if (options.processes) line += " --processes";
+  return line;
+}
+
 }  // namespace perfring::stress

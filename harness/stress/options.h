@@ -31,6 +31,9 @@ std::variant<Options, Answer> parse(int argc, const char* const* argv);
 // --list: the mutants, and what finds each.
 std::string mutant_list();
 
+// What to type to have the same settings and the same writers again.
+std::string replay_line(const Options& options);
+
 // Exit codes.
 inline constexpr int kHolds = 0;
 inline constexpr int kViolated = 1;

@@ -20,7 +20,8 @@ std::string whole(double number) {
 
 }  // namespace
 
-std::string verdict_table(std::span<const Outcome> outcomes, bool interrupted) {
+std::string verdict_table(std::span<const Outcome> outcomes, bool interrupted,
+                          const std::string& again) {
   std::string table =
       fmt::format(kRow, "part", "rounds", "written", "delivered", "lost", "records/s", "woken",
                   "overslept", "cut short", "written = delivered + lost");
@@ -36,16 +37,19 @@ std::string verdict_table(std::span<const Outcome> outcomes, bool interrupted) {
       table += fmt::format("VIOLATED {}: {}\n", part.part, violation);
     }
   }
+  if (!holds(outcomes)) table += "  again by: " + again + "\n";
   table += fmt::format("{} in {:.1f} s{}\n",
                        holds(outcomes) ? "All invariants hold" : "Invariants are violated", seconds,
                        interrupted ? " (interrupted)" : "");
   return table;
 }
 
-std::string verdict_json(std::span<const Outcome> outcomes, bool interrupted) {
+std::string verdict_json(std::span<const Outcome> outcomes, bool interrupted,
+                         const std::string& again) {
   nlohmann::ordered_json json;
   json["holds"] = holds(outcomes);
   json["interrupted"] = interrupted;
+  json["replay"] = again;
   json["parts"] = nlohmann::ordered_json::array();
   for (const Outcome& part : outcomes) {
     json["parts"].push_back({

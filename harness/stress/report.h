@@ -8,9 +8,12 @@
 
 namespace perfring::stress {
 
-// The verdict, as a table for a person and as JSON for a machine. Both hold the same figures.
-std::string verdict_table(std::span<const Outcome> outcomes, bool interrupted);
-std::string verdict_json(std::span<const Outcome> outcomes, bool interrupted);
+// The verdict, as a table for a person and as JSON for a machine. Both hold the same figures. What
+// is violated is to be had `again` by that line.
+std::string verdict_table(std::span<const Outcome> outcomes, bool interrupted,
+                          const std::string& again);
+std::string verdict_json(std::span<const Outcome> outcomes, bool interrupted,
+                         const std::string& again);
 
 bool holds(std::span<const Outcome> outcomes);
 

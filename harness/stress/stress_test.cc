@@ -57,6 +57,16 @@ TEST(Processes, AreKilledInTheMiddleOfARecord) {
   EXPECT_GT(cut_short, 0U);
 }
 
+TEST(Replay, IsOfThePartsThatRanAndTheirSettings) {
+  const auto replay = [](const std::string& arguments) {
+    const Ended ended = run_stress(arguments + " --seconds 0.1 --json");
+    return nlohmann::json::parse(ended.output).value("replay", "");
+  };
+  EXPECT_EQ(replay("--seed 7 --rings 2 --pages 4 --processes --keep-going"),
+            "stress --seed 7 --seconds 0.1 --rings 2 --pages 4 --keep-going --processes");
+  EXPECT_EQ(replay(""), "stress --seed 1 --seconds 0.1 --rings 3 --threads --sleepers --processes");
+}
+
 TEST(Rings, MayBeLargerAndMore) {
   const auto figures = part("--threads --seconds 0.2 --rings 6 --pages 16 --seed 7");
   EXPECT_GT(figures["delivered"], 0);
@@ -75,6 +85,12 @@ TEST(Interrupt, EndsTheRunWithWhatThereIsSoFar) {
         run_stress("--seconds 60", std::string{"timeout --preserve-status -s "} + signal + " 2");
     EXPECT_EQ(ended.exit_code, 0) << ended.output;
     EXPECT_THAT(ended.output, HasSubstr("(interrupted)"));
+  }
+}
+
+TEST(Verdict, ThatCannotBeWrittenIsNoVerdict) {
+  for (const char* arguments : {"--list", "--seconds 0.2", "--seconds 0.2 --json"}) {
+    EXPECT_EQ(run_stress(std::string{arguments} + " >/dev/full").exit_code, 2) << arguments;
   }
 }
 
