@@ -205,26 +205,13 @@ void ScriptRun::settle() {
   checker_.settle();
 }
 
-// A refusal must have its reason (K12, K14, K41). An output that was interrupted may still reckon
-// with a LOST that is no longer due.
-void ScriptRun::expect_no_room() {
-  const Frame& frame = frames_[depth_ - 1];
-  if (!frame.unread) {  // it has not even looked, as the ring was paused
-    if (!mapping_.rb().paused.load() && !frame.interrupted) {
-      violate("no_loss: refused, though the ring is not paused");
-    }
-    return;
-  }
-  const bool lost = ledger_.unreported() != 0 || frame.interrupted;
-  const std::uint64_t need = oracle::record_size(script_.steps[frame.step].number) % 65536 +
-                             (lost ? oracle::kLostSize : 0);
-  if (*frame.unread + need > ledger_.ring_size() - 8) return;
-  violate(fmt::format("no_loss: {} bytes were refused, with {} of {} unread", need, *frame.unread,
-                      ledger_.ring_size()));
-}
-
 void ScriptRun::refused() {
-  expect_no_room();
+  const Frame& frame = frames_[depth_ - 1];
+  const auto why = ledger_.unfounded({.length = script_.steps[frame.step].number,
+                                      .unread = frame.unread,
+                                      .paused = mapping_.rb().paused.load(),
+                                      .interrupted = frame.interrupted});
+  if (why) violate("no_loss: " + *why);
   ledger_.refused();
 }
 

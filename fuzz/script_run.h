@@ -89,7 +89,6 @@ class ScriptRun {
   void moment();
   void nested(std::optional<std::uint64_t> moment);
   std::uint64_t unread() const { return ledger_.position() - checker_.released(); }
-  void expect_no_room();
   void refused();
   void published(std::uint64_t data_head);
   void read(const std::byte* address, std::size_t size);
