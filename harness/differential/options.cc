@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <limits>
 #include <set>
 
+#include "harness/number_option.h"
 #include "harness/script/script.h"
 
 namespace perfring::differential {
@@ -24,7 +24,7 @@ std::variant<Options, Answer> parse(int argc, const char* const* argv,
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000'000}))
       ->capture_default_str();
   app.add_option("--seed", options.campaign.seed, "The first script's seed; the next is one more")
-      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
+      ->check(number_from(0))
       ->capture_default_str();
   app.add_option("--steps", options.campaign.steps_max, "The most steps that a script may have")
       ->check(CLI::Range(std::size_t{1}, script::kStepsMax))
