@@ -1,13 +1,20 @@
-// Every parser of text: the command lines of perfring and stress, scenarios, scripts and traces.
+// Every parser of text: the command lines of perfring, stress, differential and the benchmark,
+// scenarios, scripts, traces and litmus tests.
 // None crashes; what is taken is within its limits, and is read back from what is printed of it;
 // what is refused is refused with a reason. The first byte says which parser.
 
+#include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <vector>
 
 #include "fuzz/input.h"
+#include "harness/bench/options.h"
 #include "harness/cli/command_line.h"
+#include "harness/differential/options.h"
 #include "harness/differential/trace.h"
+#include "harness/model/litmus.h"
 #include "harness/script/script.h"
 #include "harness/simulator/settings.h"
 #include "harness/stress/options.h"
@@ -126,7 +133,73 @@ void stress_line(std::string_view text) {
   expect(options.threads || options.sleepers || options.processes, "nothing to run");
 }
 
-constexpr std::array kParsers{settings, script, trace, live_options, command_line, stress_line};
+void differential_line(std::string_view text) {
+  const Arguments arguments{text};
+  const auto parsed = differential::parse(arguments.count(), arguments.values(), {1, 5});
+  if (const auto* const answer = std::get_if<differential::Answer>(&parsed)) {
+    expect(!answer->text.empty(), "an answer without words");
+    return;
+  }
+  const auto& campaign = std::get<differential::Options>(parsed).campaign;
+  expect(campaign.scripts <= 1'000'000'000, "too many scripts");
+  expect(campaign.steps_max >= 1 && campaign.steps_max <= script::kStepsMax, "too many steps");
+  expect(campaign.cpu == 1 || campaign.cpu == 5, "a CPU that there is not");
+}
+
+void drain_line(std::string_view text) {
+  const Arguments arguments{text};
+  const auto parsed = bench::parse(arguments.count(), arguments.values());
+  if (const auto* const answer = std::get_if<bench::Answer>(&parsed)) {
+    expect(!answer->text.empty(), "an answer without words");
+    return;
+  }
+  const auto& [json, benchmark] = std::get<bench::Options>(parsed);
+  expect(std::ranges::find(benchmark, "--json") == benchmark.end(), "an option of ours, passed on");
+  // --json and its file are two, as is what stands for them; and there is a default beside.
+  expect(std::ssize(benchmark) == arguments.count() + 1, "an argument is lost");
+  for (const std::string& file : json) {
+    expect(std::ranges::find(benchmark, "--benchmark_out=" + file) != benchmark.end(),
+           "a file is lost");
+  }
+}
+
+// A number is what the text says, as far as 64 bits go, and no other that it was converted to.
+bool is(const nlohmann::json& entry, const char* field, auto value) {
+  if (!entry.contains(field)) return true;
+  const auto& said = entry.at(field);
+  return said.is_number_integer() && said.get<std::uint64_t>() == static_cast<std::uint64_t>(value);
+}
+
+void litmus(std::string_view text) {
+  std::istringstream file{std::string{text}};
+  std::vector<model::Litmus> all;
+  try {
+    all = model::read_litmus(file);
+  } catch (const model::UsageError& error) {
+    expect(*error.what() != '\0', "refused without a reason");
+    return;
+  }
+  const auto said = nlohmann::json::parse(text);
+  expect(all.size() == said.size(), "a program is lost");
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const model::Litmus& each = all[i];
+    const std::size_t threads = each.program.threads.size();
+    expect(threads >= 1 && threads <= model::Program::kThreadsMax, "too many threads");
+    expect(each.registers.size() == threads, "registers of no thread");
+    expect(!each.race || each.allowed.empty(), "outcomes where there is a race");
+    expect(is(said[i], "unset_register", each.unset_register), "an unset register's value");
+    expect(!each.executions || is(said[i], "genmc_executions", *each.executions), "executions");
+    for (const model::Location& location : each.program.locations) {
+      expect(is(said[i], "initial", location.initial), "a location's initial value");
+    }
+  }
+}
+
+constexpr std::array kParsers{settings,          script,       trace,
+                              live_options,      command_line, stress_line,
+                              differential_line, drain_line,   litmus};
+// What the corpus was made with: a larger byte was one of these, and is still.
+constexpr std::size_t kFirstParsers = 6;
 
 }  // namespace
 }  // namespace perfring::fuzz
@@ -135,6 +208,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace perfring::fuzz;
   Input input{data, size};
   const auto which = input.take<std::uint8_t>();
-  kParsers[which % kParsers.size()](input.text());
+  kParsers[which < kParsers.size() ? which : which % kFirstParsers](input.text());
   return 0;
 }

@@ -144,7 +144,7 @@ void ScriptRun::output(const Step& step) {
   const oracle::Payload payload{sequence_++, 0, static_cast<std::uint32_t>(step.number)};
   oracle::fill(bytes, payload);
   ledger_.begins(payload);
-  const int rc = kernel::bpf_perf_event_output(cpu_, map_.map(), step.second ? 1 : 0, bytes);
+  const int rc = emit(map_.map(), step.second ? 1 : 0, bytes);
   ledger_.ends(rc);
   if (readable_ == true) return;
   // With these settings each record is told of (K30). Who interrupts another leaves it to that one,
@@ -158,18 +158,30 @@ void ScriptRun::output(const Step& step) {
   }
 }
 
+int ScriptRun::emit(const kernel::bpf_array& map, __u64 index, std::span<const std::byte> payload) {
+  return kernel::bpf_perf_event_output(cpu_, map, index, payload);
+}
+
+bool ScriptRun::readable() const {
+  return ring_.readable();
+}
+
+void ScriptRun::try_fold(const Visit& visit) {
+  static_cast<void>(ring_.try_fold(Unit{}, visit));
+}
+
 void ScriptRun::drain(const Step& step) {
   if (checker_.in_drain() || step.number == 0) return;
   std::uint64_t events = 0;
   checker_.drain_begins();
   try {
-    static_cast<void>(ring_.try_fold(Unit{}, [&](Unit, const PerfEvent& event) -> ControlFlow<> {
+    try_fold([&](Unit, const PerfEvent& event) -> ControlFlow<> {
       deliver(event);
       if (stopped()) return Break{};
       if (++events != step.number) return Continue{};
       if (step.action == Action::Throw) throw Thrown{};
       return Break{};
-    }));
+    });
   } catch (const Thrown&) {
   }
   checker_.drain_ends();
@@ -185,10 +197,10 @@ void ScriptRun::deliver(const PerfEvent& event) {
 void ScriptRun::poll(bool second) {
   kernel::pollfd fd{events_[second ? 1 : 0].get(), EPOLLIN | EPOLLRDNORM, 0};
   kernel::do_poll({&fd, 1});
-  const bool readable = fd.revents != 0;
-  const bool output_under_way = cpu_.bpf_trace_nest_level != 0;  // which may have told already
-  if (!output_under_way && readable_ && readable != *readable_) {
-    violate(fmt::format("awake: poll says {}, which is not so", readable ? "IN" : "nothing"));
+  const bool in = fd.revents != 0;
+  const bool output_under_way = ledger_.in_progress() != 0;  // which may have told already
+  if (!output_under_way && readable_ && in != *readable_) {
+    violate(fmt::format("awake: poll says {}, which is not so", in ? "IN" : "nothing"));
   }
   readable_ = false;
 }
@@ -197,7 +209,7 @@ void ScriptRun::poll(bool second) {
 void ScriptRun::settle() {
   const Step all{.action = Action::Drain, .number = ~std::uint64_t{0}};
   frames_[depth_++] = {.step = script_.steps.size() - 1};  // in which nothing is nested
-  for (int drains = 0; !script_.steps.empty() && ring_.readable() && !stopped(); ++drains) {
+  for (int drains = 0; !script_.steps.empty() && readable() && !stopped(); ++drains) {
     if (drains == 2) violate("bounded: two drains of an idle ring have not emptied it");
     drain(all);
   }
@@ -205,26 +217,13 @@ void ScriptRun::settle() {
   checker_.settle();
 }
 
-// A refusal must have its reason (K12, K14, K41). An output that was interrupted may still reckon
-// with a LOST that is no longer due.
-void ScriptRun::expect_no_room() {
-  const Frame& frame = frames_[depth_ - 1];
-  if (!frame.unread) {  // it has not even looked, as the ring was paused
-    if (!mapping_.rb().paused.load() && !frame.interrupted) {
-      violate("no_loss: refused, though the ring is not paused");
-    }
-    return;
-  }
-  const bool lost = ledger_.unreported() != 0 || frame.interrupted;
-  const std::uint64_t need = oracle::record_size(script_.steps[frame.step].number) % 65536 +
-                             (lost ? oracle::kLostSize : 0);
-  if (*frame.unread + need > ledger_.ring_size() - 8) return;
-  violate(fmt::format("no_loss: {} bytes were refused, with {} of {} unread", need, *frame.unread,
-                      ledger_.ring_size()));
-}
-
 void ScriptRun::refused() {
-  expect_no_room();
+  const Frame& frame = frames_[depth_ - 1];
+  const auto why = ledger_.unfounded({.length = script_.steps[frame.step].number,
+                                      .unread = frame.unread,
+                                      .paused = mapping_.rb().paused.load(),
+                                      .interrupted = frame.interrupted});
+  if (why) violate("no_loss: " + *why);
   ledger_.refused();
 }
 

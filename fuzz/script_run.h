@@ -8,7 +8,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,7 +33,7 @@ class ScriptRun {
   // Precondition: the script is one that is understood() (script_bytes.h), and outlives this. One
   // run at a time: they share the ring's memory.
   explicit ScriptRun(const script::Script& script);
-  ~ScriptRun();
+  virtual ~ScriptRun();
   ScriptRun(const ScriptRun&) = delete;
   ScriptRun& operator=(const ScriptRun&) = delete;
 
@@ -41,8 +43,8 @@ class ScriptRun {
   const oracle::Totals& written() const { return ledger_.totals(); }
   const oracle::Received& received() const { return checker_.received(); }
 
- private:
-  struct Cpu : kernel::HardwareCpu {
+  // What is at the ring's two ends tells the run of each access. A test derives faulty ones.
+  struct WatchedCpu : kernel::HardwareCpu {
     ScriptRun* run = nullptr;
     void step() { run->moment(); }
     __u64 read_once(const __u64& data_tail) const {
@@ -68,6 +70,18 @@ class ScriptRun {
       return DefaultMemory::read<T>(address);
     }
   };
+
+ protected:
+  using Visit = std::function<ControlFlow<>(Unit, const PerfEvent&)>;
+
+  // Each end at work, for a test that puts a faulty one there.
+  virtual int emit(const kernel::bpf_array& map, __u64 index, std::span<const std::byte> payload);
+  virtual bool readable() const;
+  virtual void try_fold(const Visit& visit);
+
+  kernel::perf_buffer& rb() const { return mapping_.rb(); }
+
+ private:
   // A step under way: those from `first` to `end` are nested in it.
   struct Frame {
     std::size_t step = 0;
@@ -89,7 +103,6 @@ class ScriptRun {
   void moment();
   void nested(std::optional<std::uint64_t> moment);
   std::uint64_t unread() const { return ledger_.position() - checker_.released(); }
-  void expect_no_room();
   void refused();
   void published(std::uint64_t data_head);
   void read(const std::byte* address, std::size_t size);
@@ -104,7 +117,7 @@ class ScriptRun {
   oracle::Ledger ledger_;
   oracle::Checker checker_;
   Ring<WatchedMemory> ring_;
-  Cpu cpu_;
+  WatchedCpu cpu_;
   std::array<Frame, script::kDepthMax + 1> frames_;
   std::size_t depth_ = 0;  // of the steps under way
   std::vector<bool> done_;

@@ -129,6 +129,29 @@ TEXTS = [
     },
     {"stress_parts": "--seconds\n1\n--rings\n3\n--pages\n2\n--seed\n1\n--threads\n--json",
      "stress_mutant": "--mutant\nnone\n--list"},
+    {"differential_line": "--scripts\n7\n--seed\n3\n--steps\n80\n--cpu\n5\n--json",
+     # A value that is out of its limits is alone, or another would be what is refused.
+     "differential_scripts_negative": "--scripts\n-1",
+     "differential_seed_2_63": "--seed\n9223372036854775808",
+     "differential_steps_0": "--steps\n0",
+     "differential_cpu_2": "--cpu\n2",
+     "differential_record": "--record\nfolder\n--script\nfile"},
+    {"drain_line": "--json\nfile\n--benchmark_filter=^64K\n--benchmark_min_time=0.1",
+     "drain_help": "--help"},
+    {
+        "litmus_allowed": '[{"name":"SB","race":false,"observed":["0:a","x"],"locations":{"x":'
+        '"atomic"},"initial":0,"unset_register":-1,"genmc_executions":2,"allowed":[{"0:a":0,"x":1}]'
+        ',"ops":[[["W","x",1,"rel"],["F","sc"],["R","a","x","acq"]],'
+        '[["FA","b","x",1,"ar"],["IF","b",0,[["XC","c","x",2,"rlx"]]]]]}]',
+        "litmus_initial_1_5": '[{"name":"I","race":true,"observed":[],"locations":{"x":"na"},'
+        '"initial":1.5,"ops":[[]]}]',
+        "litmus_unset_2_40": '[{"name":"U","race":true,"observed":[],"locations":{},'
+        '"unset_register":1099511627776,"ops":[[]]}]',
+        "litmus_five_threads": '[{"name":"T","race":true,"observed":[],"locations":{},'
+        '"ops":[[],[],[],[],[]]}]',
+        "litmus_race": '[{"name":"R","race":true,"observed":[],"locations":{"x":"na"},'
+        '"ops":[[["W","x",1,"na"]],[["R","a","x","na"]]]}]',
+    },
 ]
 
 

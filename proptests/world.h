@@ -213,24 +213,13 @@ class World final : private Watcher {
   }
   void told(std::uint64_t lost) override { ledger_.told(lost); }
   void refused() override {
-    expect_no_room(frames_.back());
+    const Frame& frame = frames_.back();
+    const auto why = ledger_.unfounded({.length = frame.action->number,
+                                        .unread = frame.unread,
+                                        .paused = ring_.rb().paused.load(),
+                                        .interrupted = !frame.action->nested.empty()});
+    if (why) violate("no_loss: " + *why);
     ledger_.refused();
-  }
-  // A refusal must have its reason (K12, K14, K41). An output that was interrupted may still reckon
-  // with a LOST that is no longer due.
-  void expect_no_room(const Frame& frame) {
-    if (!frame.unread) {  // it has not even looked, as the ring was paused
-      if (!ring_.rb().paused.load() && frame.action->nested.empty()) {
-        violate("no_loss: refused, though the ring is not paused");
-      }
-      return;
-    }
-    const bool lost_due = ledger_.unreported() != 0 || !frame.action->nested.empty();
-    const std::uint64_t need =
-        oracle::record_size(frame.action->number) % 65536 + (lost_due ? oracle::kLostSize : 0);
-    if (*frame.unread + need > settings_.size() - 8) return;
-    violate(fmt::format("no_loss: {} bytes were refused, with {} of {} unread", need, *frame.unread,
-                        settings_.size()));
   }
   void read(const std::byte* address, std::size_t size) override {
     const bool is_tail = address == reinterpret_cast<const std::byte*>(&ring_.page().data_tail);

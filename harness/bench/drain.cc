@@ -6,36 +6,22 @@
 
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "harness/bench/contenders.h"
 #include "harness/bench/live_rings.h"
+#include "harness/bench/options.h"
 #include "harness/bench/race.h"
 #include "harness/bench/report.h"
 #include "harness/bench/workload.h"
 
 namespace perfring::bench {
 namespace {
-
-constexpr const char* kUsage =
-    R"(usage: bazel run --config=opt //harness/bench:drain -- [options]
-
-Drains full rings and prints ns per event: medians of turns taken in rotation.
-  --json FILE                  also writes the figures to FILE (Google Benchmark's JSON, where
-                               each contender and each ratio is a counter)
-  --benchmark_filter=REGEX     only the matching lines, such as '^64K/8/count$'
-  --benchmark_min_time=SECONDS the time for each line (default 0.3)
-  --benchmark_list_tests=true  names the lines
-  --help                       this text
-and Google Benchmark's other --benchmark_ options.
-Ctrl-C ends it after the line at hand.
-Exit code: 0, or 1 if a contender delivered something else than was written, or 2 for wrong usage.
-)";
 
 volatile std::sig_atomic_t stop_requested = 0;
 
@@ -119,46 +105,24 @@ void pin() {
   sched_setaffinity(0, sizeof(one), &one);
 }
 
-int usage_error(const std::string& what) {
-  std::fprintf(stderr, "drain: %s\n%s", what.c_str(), kUsage);
-  return 2;
-}
-
-// Google Benchmark's argv in place of ours. The strings must last: `owned` keeps them.
-int translate(int argc, char** argv, std::vector<std::string>& owned, bool& wants_json) {
-  owned = {argv[0], "--benchmark_min_time=0.3"};
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument != "--json") {
-      owned.push_back(argument);
-      continue;
-    }
-    if (++i == argc) return usage_error("--json wants a file");
-    const std::string file = argv[i];
-    wants_json = true;
-    if (!std::ofstream{file}) return usage_error("cannot write to '" + file + "'");
-    owned.push_back("--benchmark_out=" + file);
-    owned.push_back("--benchmark_out_format=json");
-  }
-  return 0;
+int print(const Answer& answer) {
+  std::fputs(answer.text.c_str(), answer.exit_code == 0 ? stdout : stderr);
+  return answer.exit_code;
 }
 
 int main(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--help") == 0) {
-      std::fputs(kUsage, stdout);
-      return 0;
-    }
+  auto parsed = parse(argc, argv);
+  if (const auto* const answer = std::get_if<Answer>(&parsed)) return print(*answer);
+  auto& options = std::get<Options>(parsed);
+  for (const std::string& file : options.json) {
+    if (!std::ofstream{file}) return print(usage_error("cannot write to '" + file + "'"));
   }
-  std::vector<std::string> owned;
-  bool wants_json = false;
-  if (const int code = translate(argc, argv, owned, wants_json); code != 0) return code;
   std::vector<char*> arguments;
-  for (std::string& argument : owned) arguments.push_back(argument.data());
+  for (std::string& argument : options.benchmark) arguments.push_back(argument.data());
   int count = static_cast<int>(arguments.size());
   arguments.push_back(nullptr);
   benchmark::Initialize(&count, arguments.data());
-  if (count > 1) return usage_error(std::string{"unknown argument '"} + arguments[1] + "'");
+  if (count > 1) return print(usage_error(std::string{"unknown argument '"} + arguments[1] + "'"));
 
   pin();
   register_cells();
@@ -167,11 +131,11 @@ int main(int argc, char** argv) {
   TableReporter reporter;
   JsonReporter json;
   const std::size_t matching =
-      benchmark::RunSpecifiedBenchmarks(&reporter, wants_json ? &json : nullptr);
+      benchmark::RunSpecifiedBenchmarks(&reporter, options.json.empty() ? nullptr : &json);
   if (reporter.left_out() != 0) {
     std::printf("Interrupted: %zu lines are left out.\n", reporter.left_out());
   }
-  if (matching == 0) return usage_error("no line matches --benchmark_filter");
+  if (matching == 0) return print(usage_error("no line matches --benchmark_filter"));
   if (reporter.wrong() != 0) return 1;
   return 0;
 }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -11,16 +10,16 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <variant>
 #include <vector>
 
 #include "harness/differential/campaign.h"
 #include "harness/differential/live_reference.h"
+#include "harness/differential/options.h"
 #include "harness/differential/trace.h"
 #include "harness/live/live_kernel.h"
 #include "harness/user_folder.h"
@@ -29,22 +28,11 @@
 namespace perfring::differential {
 namespace {
 
-constexpr int kEqual = 0;
-constexpr int kDifferent = 1;
-constexpr int kUsageOrEnvironment = 2;
-
 std::atomic<bool> stop_requested{false};
 
 void on_signal(int) {
   stop_requested = true;
 }
-
-struct Options {
-  CampaignOptions campaign{.scripts = 10000};
-  std::string script;
-  std::string record;
-  bool json = false;
-};
 
 int fail(const std::string& message) {
   fmt::print(stderr, "differential: {}\n", message);
@@ -141,38 +129,10 @@ int run(const Options& options) {
 }
 
 int parse_and_run(int argc, char** argv) {
-  CLI::App app{
-      "Runs random scripts (outputs, drains, polls, pauses...) on this machine's kernel and on "
-      "the\n"
-      "simulated one, and compares all that can be seen after every step. A difference is shrunk.\n"
-      "Exit codes: 0 no difference, 1 a difference, 2 usage or environment.",
-      "differential"};
-  Options options;
-  const std::vector<std::uint32_t> cpus = os::online_cpus();
-  if (!cpus.empty()) options.campaign.cpu = static_cast<int>(cpus.front());
-  app.add_option("--scripts", options.campaign.scripts, "How many random scripts")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000'000}))
-      ->capture_default_str();
-  app.add_option("--seed", options.campaign.seed, "The first script's seed; the next is one more")
-      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
-      ->capture_default_str();
-  app.add_option("--steps", options.campaign.steps_max, "The most steps that a script may have")
-      ->check(CLI::Range(std::size_t{1}, script::kStepsMax))
-      ->capture_default_str();
-  app.add_option("--cpu", options.campaign.cpu, "The CPU to run on")
-      ->check(CLI::IsMember(std::set<int>(cpus.begin(), cpus.end())))
-      ->capture_default_str();
-  app.add_option("--script", options.script, "Run the script in this file instead")
-      ->check(CLI::ExistingFile);
-  app.add_option("--record", options.record,
-                 "Compare nothing: write what the live kernel shows to this folder, a trace for "
-                 "each script");
-  app.add_flag("--json", options.json, "Print the outcome as JSON");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    return fail(std::string{error.what()} + "\nRun with --help for what is accepted.");
+  const auto parsed = parse(argc, argv, os::online_cpus());
+  if (const auto* const answer = std::get_if<Answer>(&parsed)) {
+    fmt::print(answer->exit_code == kEqual ? stdout : stderr, "{}", answer->text);
+    return answer->exit_code;
   }
   if (const auto why = live::why_no_live_kernel()) {
     return fail("the live kernel cannot be used.\n" + *why);
@@ -180,7 +140,7 @@ int parse_and_run(int argc, char** argv) {
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
   try {
-    return run(options);
+    return run(std::get<Options>(parsed));
   } catch (const std::exception& error) {
     return fail(error.what());
   }

@@ -23,6 +23,7 @@ expect 0 "Exit codes" --help
 expect 2 "--scripts" --scripts -1
 expect 2 "--scripts" --scripts many
 expect 2 "--seed" --seed -1
+expect 2 "--seed" --seed 18446744073709551616
 expect 2 "--steps" --steps 0
 expect 2 "--cpu" --cpu -1
 expect 2 "--script" --script "$folder/none"

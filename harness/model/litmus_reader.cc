@@ -14,6 +14,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int kListsMax = 256;  // one in another
+
 // A field of a program, which says so if it is not what it should be.
 template <class T>
 T field(const json& entry, const char* name) {
@@ -248,7 +250,11 @@ Litmus read_one(const json& entry) {
 std::vector<Litmus> read_litmus(std::istream& file) {
   json programs;
   try {
-    programs = json::parse(file);
+    // Whatever is printed of a list in an error is printed by recursion.
+    programs = json::parse(file, [](int depth, json::parse_event_t, const json&) {
+      if (depth > kListsMax) throw UsageError{fmt::format("nested deeper than {}", kListsMax)};
+      return true;
+    });
   } catch (const json::exception& error) {
     throw UsageError{fmt::format("not JSON: {}", error.what())};
   }

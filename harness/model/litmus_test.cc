@@ -76,6 +76,13 @@ std::string nested_ifs(unsigned depth) {
   return list;
 }
 
+TEST(Litmus, AFileThatIsNestedTooDeepIsRefused) {
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  EXPECT_EQ(error(R"([{"name": "X", "race": true, "observed": [], "locations": {}, "ops": [[)" +
+                  deep + "]]}]"),
+            "nested deeper than 256");
+}
+
 TEST(Litmus, AnErrorNamesTheProgramAndTheField) {
   const std::string head = R"([{"name": "X", "race": true, "observed": [], "locations": {"x": 0})";
   const auto with = [&](const std::string& rest) { return error(head + rest + "}]"); };

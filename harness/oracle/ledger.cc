@@ -61,6 +61,19 @@ void Ledger::refused() {
   unreported(unreported_ + 1);
 }
 
+// Who was interrupted may have found the ring paused before that, or losses that were told of
+// since.
+std::optional<std::string> Ledger::unfounded(const Refusal& refusal) const {
+  if (!refusal.unread) {
+    if (refusal.paused || refusal.interrupted) return std::nullopt;
+    return "refused, though the ring is not paused";
+  }
+  const bool lost_due = unreported_ != 0 || refusal.interrupted;
+  const std::uint64_t need = record_size(refusal.length) % 65536 + (lost_due ? kLostSize : 0);
+  if (*refusal.unread + need > size_ - kUnused) return std::nullopt;
+  return fmt::format("{} bytes were refused, with {} of {} unread", need, *refusal.unread, size_);
+}
+
 void Ledger::unreported(std::uint64_t lost) {
   unreported_ = lost;
   for (std::size_t i = 0; i < depth_; ++i) {

@@ -47,6 +47,14 @@ struct Written {
   std::uint64_t end() const { return sample_at() + size; }
 };
 
+// An output that is being refused, and what it has seen of the ring.
+struct Refusal {
+  std::uint64_t length = 0;               // of its payload
+  std::optional<std::uint64_t> unread{};  // bytes, when it last looked; a paused ring it does not
+  bool paused = false;                    // the ring is, by now
+  bool interrupted = false;               // others came in its midst
+};
+
 class Ledger {
  public:
   enum class Keep : bool { Totals, Records };
@@ -61,6 +69,9 @@ class Ledger {
   void reserved(std::uint64_t position, std::uint64_t size, std::uint64_t data_tail);
   void told(std::uint64_t lost);
   void refused();
+  // To be asked before refused(): a refusal must have its reason (K12, K14, K41). What is wrong
+  // with it (a no_loss), if it has none.
+  std::optional<std::string> unfounded(const Refusal& refusal) const;
   // data_head was stored. Optional: without it, whatever is reserved counts as published.
   void published(std::uint64_t data_head);
 

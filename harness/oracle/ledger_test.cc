@@ -125,6 +125,43 @@ TEST(Ledger, TheFirstViolationStays) {
   EXPECT_EQ(violated(ledger), Invariant::no_early_release);
 }
 
+// K12: a record of 16 bytes fits beside 4072 that are unread, not beside 4080.
+TEST(Ledger, ARefusalHasNoRoom) {
+  const Ledger ledger = ring_of_4096();
+  EXPECT_EQ(ledger.unfounded({.length = 4, .unread = 4072}),
+            "16 bytes were refused, with 4072 of 4096 unread");
+  EXPECT_EQ(ledger.unfounded({.length = 4, .unread = 4080}), std::nullopt);
+  EXPECT_NE(ledger.unfounded({.length = 4, .unread = 4072, .paused = true}), std::nullopt)
+      << "it has looked, so that it did not find the ring paused";
+}
+
+// K10: the kernel sees 16 of the 65552 bytes.
+TEST(Ledger, ARefusalIsOfHeaderSize) {
+  const Ledger ledger = ring_of_4096();
+  EXPECT_EQ(ledger.unfounded({.length = 65533, .unread = 4072}),
+            "16 bytes were refused, with 4072 of 4096 unread");
+  EXPECT_EQ(ledger.unfounded({.length = 65533, .unread = 4080}), std::nullopt);
+}
+
+// K14: 24 bytes more, if there is something to tell of; or was, before an interrupt told of it.
+TEST(Ledger, ARefusalReckonsWithALost) {
+  Ledger ledger = ring_of_4096();
+  EXPECT_NE(ledger.unfounded({.length = 4, .unread = 4048, .interrupted = true}), std::nullopt);
+  EXPECT_EQ(ledger.unfounded({.length = 4, .unread = 4056, .interrupted = true}), std::nullopt);
+  refuse(ledger);
+  EXPECT_EQ(ledger.unfounded({.length = 4, .unread = 4048}),
+            "40 bytes were refused, with 4048 of 4096 unread");
+  EXPECT_EQ(ledger.unfounded({.length = 4, .unread = 4056}), std::nullopt);
+}
+
+// K41: whoever has not looked has found the ring paused, though an interrupt may resume it.
+TEST(Ledger, ARefusalWithoutALookIsByAPausedRing) {
+  const Ledger ledger = ring_of_4096();
+  EXPECT_EQ(ledger.unfounded({.length = 4}), "refused, though the ring is not paused");
+  EXPECT_EQ(ledger.unfounded({.length = 4, .paused = true}), std::nullopt);
+  EXPECT_EQ(ledger.unfounded({.length = 4, .interrupted = true}), std::nullopt);
+}
+
 // An interrupt may tell of the losses that were to be told of, and leaves a LOST of 0: behind its
 // own, if it came before the reservation, or in front of it.
 TEST(Ledger, AnInterruptMayTakeTheLosses) {
