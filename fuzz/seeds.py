@@ -130,9 +130,9 @@ TEXTS = [
     {"stress_parts": "--seconds\n1\n--rings\n3\n--pages\n2\n--seed\n1\n--threads\n--json",
      "stress_mutant": "--mutant\nnone\n--list"},
     {"differential_line": "--scripts\n7\n--seed\n3\n--steps\n80\n--cpu\n5\n--json",
+     "differential_seed_2_63": "--seed\n9223372036854775808",
      # A value that is out of its limits is alone, or another would be what is refused.
      "differential_scripts_negative": "--scripts\n-1",
-     "differential_seed_2_63": "--seed\n9223372036854775808",
      "differential_steps_0": "--steps\n0",
      "differential_cpu_2": "--cpu\n2",
      "differential_record": "--record\nfolder\n--script\nfile"},

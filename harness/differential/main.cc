@@ -13,9 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
-#include <system_error>
 #include <variant>
-#include <vector>
 
 #include "harness/differential/campaign.h"
 #include "harness/differential/live_reference.h"
