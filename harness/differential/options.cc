@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <set>
+#include <string>
 
 #include "harness/number_option.h"
 #include "harness/script/script.h"
@@ -19,6 +20,9 @@ std::variant<Options, Answer> parse(int argc, const char* const* argv,
       "Exit codes: 0 no difference, 1 a difference, 2 usage or environment.",
       "differential"};
   Options options;
+  // As text: CLI11's IsMember lets an empty one pass for a number.
+  std::set<std::string> cpu_names;
+  for (const std::uint32_t cpu : cpus) cpu_names.insert(std::to_string(cpu));
   if (!cpus.empty()) options.campaign.cpu = static_cast<int>(cpus.front());
   app.add_option("--scripts", options.campaign.scripts, "How many random scripts")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000'000}))
@@ -30,7 +34,7 @@ std::variant<Options, Answer> parse(int argc, const char* const* argv,
       ->check(CLI::Range(std::size_t{1}, script::kStepsMax))
       ->capture_default_str();
   app.add_option("--cpu", options.campaign.cpu, "The CPU to run on")
-      ->check(CLI::IsMember(std::set<int>(cpus.begin(), cpus.end())))
+      ->check(CLI::IsMember(cpu_names))
       ->capture_default_str();
   app.add_option("--script", options.script, "Run the script in this file instead")
       ->check(CLI::ExistingFile);
