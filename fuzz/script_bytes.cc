@@ -2,6 +2,7 @@
 
 #include <linux/perf_event.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -76,6 +77,12 @@ std::uint64_t decode_number(Input& input, Width width, Action action) {
   return (number >> shift) % (script::kOutputMax + 1);
 }
 
+// How deep a step after these may be nested.
+std::uint64_t deepest(const std::vector<Step>& steps) {
+  if (steps.empty()) return 0;
+  return steps.back().depth + (has_nested(steps.back().action) ? 1 : 0);
+}
+
 Step decode_step(Input& input) {
   const auto code = input.take<std::uint8_t>();
   Step step{.action = kCodes[code & 15].action, .second = kCodes[code & 15].second};
@@ -141,11 +148,11 @@ void encode_step(const Step& step, Bytes& out) {
 
 Script decode_script(Input input) {
   Script script{decode_settings(input), {}};
+  script.steps.reserve(std::min(input.rest().size(), script::kStepsMax));
   while (!input.empty() && script.steps.size() < script::kStepsMax) {
     Step step = decode_step(input);
-    while (why_misplaced(script.steps, step)) {
-      if (--step.depth == 0) step.at = 0;
-    }
+    step.depth = std::min(step.depth, deepest(script.steps));
+    if (step.depth == 0) step.at = 0;
     step.second = step.second && script.settings.events == 2;
     if (!why_impossible(script.settings, step)) script.steps.push_back(step);
   }

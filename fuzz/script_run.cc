@@ -87,20 +87,21 @@ void ScriptRun::perform(std::size_t index) {
 // Carries out what is nested in the step under way and waits for this moment; or, without one, for
 // any.
 void ScriptRun::nested(std::optional<std::uint64_t> moment) {
-  const Frame frame = frames_[depth_ - 1];
-  if (frame.step + 1 == frame.end) return;  // most moments have nothing
+  Frame& frame = frames_[depth_ - 1];
   const std::uint64_t depth = script_.steps[frame.step].depth + 1;
   for (std::size_t i = frame.step + 1; i < frame.end && !stopped(); ++i) {
     const Step& step = script_.steps[i];
     if (step.depth != depth || done_[i] || (moment && step.at != *moment)) continue;
     done_[i] = true;
-    frames_[depth_ - 1].interrupted = true;
+    frame.interrupted = true;
     perform(i);
   }
 }
 
 void ScriptRun::moment() {
-  nested(frames_[depth_ - 1].moment++);
+  Frame& frame = frames_[depth_ - 1];
+  const std::uint64_t moment = frame.moment++;
+  if (frame.step + 1 != frame.end) nested(moment);  // most steps have nothing nested in them
 }
 
 void ScriptRun::act(const Step& step) {

@@ -37,8 +37,10 @@ class Words {
   // As a number whose little-endian bytes they are.
   std::uint64_t operator[](std::size_t i) const {
     if (i == 0) return in_order(sequence_, order_);
-    return in_order(i == 1 ? length_and_stream_ : seed_ + i * kOdd, order_);
+    return i == 1 ? in_order(length_and_stream_, order_) : body(i);
   }
+  // Those that do not say who it is, without asking each: the compiler then does several at once.
+  std::uint64_t body(std::size_t i) const { return in_order(seed_ + i * kOdd, order_); }
   std::byte byte(std::size_t i) const {
     return static_cast<std::byte>((*this)[i / 8] >> (i % 8 * 8) & 0xff);
   }
@@ -77,12 +79,14 @@ std::string name(const Payload& payload) {
 
 void fill(std::span<std::byte> to, const Payload& payload, std::endian order) {
   const Words words{payload, order};
-  std::size_t i = 0;
-  for (; i + 8 <= to.size(); i += 8) {
-    const std::uint64_t word = little(words[i / 8]);
-    std::memcpy(to.data() + i, &word, sizeof(word));
-  }
-  for (; i < to.size(); ++i) to[i] = words.byte(i);
+  const auto put = [to](std::size_t i, std::uint64_t word) {
+    word = little(word);
+    std::memcpy(to.data() + i * sizeof(word), &word, sizeof(word));
+  };
+  const std::size_t whole = to.size() / 8;
+  for (std::size_t i = 0; i < std::min(whole, kSelfDescribing / 8); ++i) put(i, words[i]);
+  for (std::size_t i = kSelfDescribing / 8; i < whole; ++i) put(i, words.body(i));
+  for (std::size_t i = whole * 8; i < to.size(); ++i) to[i] = words.byte(i);
 }
 
 bool holds(const Sample& sample, const Payload& payload) {
