@@ -81,5 +81,16 @@ if grep -q '//a:a_test' <<<"$(ci/count_tests job 0 events)"; then
   failures=$((failures + 1))
 fi
 
+# A test's results that are no XML, as if a failing test had printed what XML has not.
+result() { # CONTENTS
+  printf '%b' "$1" >test.xml
+  echo '{"id": {"testResult": {"label": "//a:a_test"}}, "testResult": {"status": "PASSED",' \
+    '"testActionOutput": [{"name": "test.xml", "uri": "file://'"$PWD"'/test.xml"}]}}' >events
+}
+result '<testsuites><testcase name="a" classname="A"/></testsuites>'
+expect 0 '^job: 1 passed, 0 failed' ci/count_tests job 0 events
+result '<testsuites><testcase name="a" classname="\x01"/></testsuites>'
+expect 1 '^job: 0 passed, 1 failed' ci/count_tests job 0 events
+
 [ $failures -eq 0 ] && echo "CI's scripts do as they are told"
 exit $((failures != 0))

@@ -34,7 +34,7 @@ done
 says "$(rule canary)" canary '"no-oss-fuzz"'
 
 # The canary's bug is there to be found.
-said=$(fuzz/canary_bin fuzz/hostile_ring_seeds/raw_size_2_31 2>&1) && fail "the canary's bug is not met"
+said=$(${PERFRING_RUN_UNDER-} fuzz/canary_bin fuzz/hostile_ring_seeds/raw_size_2_31 2>&1) && fail "the canary's bug is not met"
 [[ $said == *"violated: a Sample, but not to the reference"* ]] || fail "the canary: $said"
 
 [ $failures -eq 0 ] && echo "and each is run"

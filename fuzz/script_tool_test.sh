@@ -6,17 +6,17 @@ failures=0
 expect() { # STATUS TEXT OPTION...
   local status=$1 text=$2 said
   shift 2
-  said=$(fuzz/script_tool "$@" 2>&1)
+  said=$(${PERFRING_RUN_UNDER-} fuzz/script_tool "$@" 2>&1)
   local ended=$?
   [ $ended -eq "$status" ] && [[ $said == *"$text"* ]] ||
     { echo "FAILED: $* ended with $ended: $said"; failures=$((failures + 1)); }
 }
 for crash in fuzz/kernel_script_regressions/*; do
-  fuzz/script_tool --text "$crash" >script
-  fuzz/script_tool --bytes script >bytes
+  ${PERFRING_RUN_UNDER-} fuzz/script_tool --text "$crash" >script
+  ${PERFRING_RUN_UNDER-} fuzz/script_tool --bytes script >bytes
   expect 0 "$(cat script)" --text bytes
   expect 0 'All invariants hold.' script
-  written=$(fuzz/script_tool script | sed -n 's/ written.*//p')
+  written=$(${PERFRING_RUN_UNDER-} fuzz/script_tool script | sed -n 's/ written.*//p')
   { cat script; printf 'enable\nresume\noutput 8\n'; } >edited
   expect 0 "$((written + 1)) written" edited
 done

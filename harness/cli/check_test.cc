@@ -24,9 +24,10 @@ struct Ended {
   std::string out;  // and what it says on stderr
 };
 
+// PERFRING_RUN_UNDER: see harness/foreign/run.
 Ended run(const std::string& arguments, const std::string& before = "") {
-  const std::string command =
-      before + " " + std::getenv("PERFRING_BINARY") + " check " + arguments + " 2>&1";
+  const std::string command = before + " $PERFRING_RUN_UNDER " + std::getenv("PERFRING_BINARY") +
+                              " check " + arguments + " 2>&1";
   std::FILE* const pipe = ::popen(command.c_str(), "r");
   std::string out;
   for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) out += static_cast<char>(c);

@@ -2,7 +2,7 @@
 # The README's table of fences is the one that the checker prints.
 # usage: fences_test.sh PERFRING README
 set -u
-table=$("$1" check --fences) || { echo "FAILED: perfring check --fences ended with $?"; exit 1; }
+table=$(${PERFRING_RUN_UNDER-} "$1" check --fences) || { echo "FAILED: perfring check --fences ended with $?"; exit 1; }
 # Of the README, from the table's first line on, as many lines.
 first=$(head -n 1 <<<"$table")
 found=$(grep -F -x -A "$(($(wc -l <<<"$table") - 1))" -- "$first" "$2")
