@@ -69,9 +69,9 @@ crash=fuzz/hostile_ring_regressions/crash-$(echo small | sha1sum | cut -c1-12)
 new=fuzz/hostile_ring_corpus/$(echo new | sha1sum | cut -c1-12)
 
 # Nothing is found: the corpus is merged.
-run 0 hostile_ring --seconds 3 --no-merge
+run 0 hostile_ring --seconds 3 --no-merge --jobs 1
 [ -e fuzz/hostile_ring_corpus/old ] && [ ! -e "$new" ] || fail "--no-merge has merged"
-run 0 hostile_ring --seconds 3
+run 0 hostile_ring --seconds 3 --jobs 1
 grep -qx 'build --config=fuzz //fuzz:hostile_ring_bin' builds || fail "built is $(cat builds)"
 given hostile_ring "-max_len=77 -dict=$folder/fuzz/ring.dict -max_total_time=3 "
 [ "$(tr '\n' ' ' <hostile_ring.inputs)" = "corpus-old regressions-crash-1 seeds-a_seed " ] ||
@@ -110,7 +110,7 @@ says '^canary .* its bug$'
 # Ctrl-C: what there is so far.
 touch hostile_ring.lasts
 rm -f hostile_ring.calls
-ci/fuzz hostile_ring >said 2>&1 &
+ci/fuzz hostile_ring --jobs 1 >said 2>&1 &
 while [ ! -s hostile_ring.calls ]; do sleep 0.1; done
 kill -TERM $!
 wait $! || fail "ended by a signal: $(cat said)"

@@ -23,6 +23,10 @@ std::string message(int error) {
   return std::generic_category().message(error);
 }
 
+// What a child ends with if the system learns only there that it cannot be run (POSIX on
+// posix_spawn); it does so under qemu-user.
+constexpr int kNotRun = 127;
+
 // Runs `dot -Tsvg` with this input and output. Its exit status, or -errno if it cannot be run.
 int run_dot(int in, int out) {
   posix_spawn_file_actions_t files;
@@ -69,7 +73,7 @@ std::expected<std::string, std::string> drawing_of(const model::Trace& trace) {
     status = run_dot(::fileno(graph.get()), ::fileno(drawing.get()));
   }
   if (status == 0) return read_all(drawing.get());
-  if (status == -ENOENT) {
+  if (status == -ENOENT || status == kNotRun) {
     return std::unexpected(
         "--svg: Graphviz's dot is not installed: ci/setup installs it (apt-get install graphviz)");
   }
