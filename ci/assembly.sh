@@ -23,8 +23,8 @@ expect() { # WHAT TEXT REGEX
 compile() { # COMPILER and options, for which processor
   # The kernel's and libstdc++'s headers of this machine serve: only their types are used.
   assembly=$("$@" -x c++ -std=c++2b -O2 -S -o - -I"$include" \
-    -isystem "$headers" -isystem /usr/include/c++/12 -isystem "/usr/include/$(uname -m)-linux-gnu/c++/12" \
-    -idirafter "/usr/include/$(uname -m)-linux-gnu" -fno-asynchronous-unwind-tables \
+    -isystem "$headers" -isystem /usr/include/c++/12 -isystem "/usr/include/$(g++ -print-multiarch)/c++/12" \
+    -idirafter "/usr/include/$(g++ -print-multiarch)" -fno-asynchronous-unwind-tables \
     - <<<"$source" 2>&1) && return
   echo "FAILED: $* does not compile: $assembly"
   failures=$((failures + 1))

@@ -1,10 +1,11 @@
 """BPF programs, compiled by clang and embedded in a C++ library."""
 
-# -g: libbpf needs the BTF. The kernel's <asm/types.h> is in the multiarch folder.
+# -g: libbpf needs the BTF. The kernel's <asm/types.h> is in the multiarch folder, of
+# whose name `uname -m` knows nothing on 32-bit machines.
 def _compile(src, target):
     return " ".join([
         "clang-19 -target {} -std=gnu2x -O2 -g -Wall -Wextra -Werror -I.".format(target),
-        "-idirafter /usr/include/$$(uname -m)-linux-gnu",
+        "-idirafter /usr/include/$$(g++ -print-multiarch)",
         "-c $(location {}) -o $@".format(src),
     ])
 
