@@ -143,15 +143,14 @@ TEST_F(TornLong, NoneOfTheKernelsOwnDataHead) {
     const auto [by_lib, by_others] =
         both(page.data_head, 0, written, [&] { ASSERT_EQ(emit(8), 0); });
     ASSERT_EQ(naive(page.data_head), written);
-    lib.all += by_lib.all;
-    lib.torn += by_lib.torn;
-    others.all += by_others.all;
-    others.torn += by_others.torn;
+    lib += by_lib;
+    others += by_others;
   }
   EXPECT_GT(lib.all, 0u);
   EXPECT_EQ(lib.torn, 0u) << of(lib);
   RecordProperty("lib", of(lib));
   RecordProperty("a volatile read of 64 bits", of(others));
+  if (others.torn == 0) GTEST_SKIP() << "nothing was torn, so nothing is said of lib's reads";
 }
 
 }  // namespace
