@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <span>
 #include <string>
 
 namespace perfring::fuzz {
@@ -157,6 +159,20 @@ TEST(HostileDrain, FindsWrongAnswersOfTheRings) {
   EXPECT_DEATH((drain<WatchedMemory, ForgetsTheBreak>("breaks_twice")), "try_fold's result");
   EXPECT_DEATH((drain<WatchedMemory, ShiftsSamples>("three_samples")), "another place");
   EXPECT_DEATH((drain<WatchedMemory, IsAlwaysReadable>("three_samples")), "readable\\(\\) after");
+}
+
+// By hand: type, misc, size, and what of the body is a number.
+TEST(HostileRing, RecordsOfTheOtherByteOrderAreTheSame) {
+  std::array<unsigned char, 56> bytes{9,   0,   0, 0, 1,  2, 16, 0, 4,  0, 0, 0, 'a', 'b',
+                                      'c', 'd', 2, 0, 0,  0, 1,  2, 24, 0, 7, 6, 0,   0,
+                                      0,   0,   0, 0, 3,  5, 0,  0, 0,  0, 0, 0, 9,   1,
+                                      0,   0,   3, 4, 12, 0, 4,  0, 0,  0, 1, 2, 3,   4};
+  const std::array<unsigned char, 56> turned{0,   0,   0, 9, 2, 1,  0, 16, 0, 0,  0, 4, 'a', 'b',
+                                             'c', 'd', 0, 0, 0, 2,  2, 1,  0, 24, 0, 0, 0,   0,
+                                             0,   0,   6, 7, 0, 0,  0, 0,  0, 0,  5, 3, 0,   0,
+                                             1,   9,   4, 3, 0, 12, 4, 0,  0, 0,  1, 2, 3,   4};
+  turn_records(std::as_writable_bytes(std::span{bytes}));
+  EXPECT_EQ(bytes, turned);
 }
 
 // Otherwise they are other seeds, and what they are named for is not looked at.

@@ -14,12 +14,15 @@
 //   u8   how often the ring's bytes are repeated, if they are
 //   ...  the ring's bytes, from data_tail on; the rest of the ring is 0
 //
-// Numbers are little-endian; the ring's bytes are what this machine takes them for.
+// Numbers are little-endian. So are the ring's records, as far as each follows on another: on other
+// machines they are turned around, and an input is the same events everywhere.
 
 #include <linux/perf_event.h>
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -75,6 +78,30 @@ struct HostileRing {
   std::span<const std::byte> bytes;
 };
 
+// Little-endian records, one after the other, to the other byte order: headers, the sizes of raw
+// data, and what a LOST says. Ends where the drain does: at a size that is none.
+inline void turn_records(std::span<std::byte> bytes) {
+  while (bytes.size() >= sizeof(perf_event_header)) {
+    Input header{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
+    const auto type = header.take<std::uint32_t>();
+    header.take<std::uint16_t>();
+    const auto size = header.take<std::uint16_t>();
+    const auto turn = [bytes](std::size_t at, std::size_t length) {
+      if (at + length <= bytes.size()) std::ranges::reverse(bytes.subspan(at, length));
+    };
+    turn(offsetof(perf_event_header, type), sizeof(perf_event_header::type));
+    turn(offsetof(perf_event_header, misc), sizeof(perf_event_header::misc));
+    turn(offsetof(perf_event_header, size), sizeof(perf_event_header::size));
+    if (type == PERF_RECORD_SAMPLE) turn(8, sizeof(__u32));
+    if (type == PERF_RECORD_LOST) {
+      turn(8, sizeof(__u64));   // id
+      turn(16, sizeof(__u64));  // lost
+    }
+    if (size < sizeof(perf_event_header) || size % 8 != 0 || size > bytes.size()) return;
+    bytes = bytes.subspan(size);
+  }
+}
+
 // Memory for rings of one size, between pages that nobody may touch. It is kept from one input to
 // the next: only what was written is wiped.
 class HostileMemory {
@@ -99,6 +126,9 @@ class HostileMemory {
     if (written_ == 0) return;
     std::size_t done = std::min(ring.bytes.size(), written_);
     std::memcpy(repeated_.data(), ring.bytes.data(), done);
+    if constexpr (std::endian::native == std::endian::big) {
+      turn_records(std::span{repeated_}.first(done));
+    }
     for (; done < written_; done *= 2) {
       std::memcpy(&repeated_[done], repeated_.data(), std::min(done, written_ - done));
     }
