@@ -8,6 +8,7 @@
 // The code runs on a fiber, which stops at each read. The first value tried lets the fiber go on;
 // for another one, the code is run again from its beginning with the values that lead there.
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -50,6 +51,14 @@ class ThreadTree {
 
  private:
   friend class Recorder;
+  // vector's own <=> compares too few bytes on big-endian machines, before GCC 13.3 (its bug
+  // 113960).
+  struct Lexicographically {
+    bool operator()(const std::vector<std::uint64_t>& a,
+                    const std::vector<std::uint64_t>& b) const {
+      return std::ranges::lexicographical_compare(a, b);
+    }
+  };
   Node& make_node(const Node* parent, bool answers, std::uint64_t value);
   void run(std::vector<std::uint64_t> history, Node& node);
 
@@ -59,7 +68,7 @@ class ThreadTree {
   std::size_t runs_ = 0;
   std::size_t steps_ = 0;  // of all nodes
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::map<std::vector<std::uint64_t>, const Node*> checkpoints_;
+  std::map<std::vector<std::uint64_t>, const Node*, Lexicographically> checkpoints_;
   std::unique_ptr<class Recorder> recorder_;  // the last run, which waits for an answer
 };
 
