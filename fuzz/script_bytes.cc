@@ -77,12 +77,6 @@ std::uint64_t decode_number(Input& input, Width width, Action action) {
   return (number >> shift) % (script::kOutputMax + 1);
 }
 
-// How deep a step after these may be nested.
-std::uint64_t deepest(const std::vector<Step>& steps) {
-  if (steps.empty()) return 0;
-  return steps.back().depth + (has_nested(steps.back().action) ? 1 : 0);
-}
-
 Step decode_step(Input& input) {
   const auto code = input.take<std::uint8_t>();
   Step step{.action = kCodes[code & 15].action, .second = kCodes[code & 15].second};

@@ -61,15 +61,18 @@ std::optional<std::string> why_impossible(const Settings& settings, const Step& 
   return std::nullopt;
 }
 
+std::uint64_t deepest(std::span<const Step> before) {
+  if (before.empty()) return 0;
+  return before.back().depth + (has_nested(before.back().action) ? 1 : 0);
+}
+
 std::optional<std::string> why_misplaced(std::span<const Step> before, const Step& step) {
   if (step.depth == 0) return step.at == 0 ? std::nullopt : std::optional{"'at' of no other step"};
-  const auto host = std::ranges::find_if(
-      before.rbegin(), before.rend(), [&](const Step& other) { return other.depth < step.depth; });
-  if (host == before.rend() || host->depth + 1 != step.depth) {
+  if (step.depth <= deepest(before)) return std::nullopt;
+  if (before.empty() || before.back().depth + 1 < step.depth) {
     return "nested in no step that is one less deep";
   }
-  if (!has_nested(host->action)) return "nested in '" + to_text(*host) + "', which is over at once";
-  return std::nullopt;
+  return "nested in '" + to_text(before.back()) + "', which is over at once";
 }
 
 std::optional<std::string> why_impossible(const Script& script) {

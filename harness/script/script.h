@@ -94,7 +94,9 @@ bool nests(const Script& script);
 // Why it cannot be run, if so.
 std::optional<std::string> why_impossible(const Settings& settings);
 std::optional<std::string> why_impossible(const Settings& settings, const Step& step);
-// Whether `step` may follow these.
+// How deep a step after these may be nested. Precondition: each of them may follow those before it.
+std::uint64_t deepest(std::span<const Step> before);
+// Why `step` may not follow these, if so. The same precondition.
 std::optional<std::string> why_misplaced(std::span<const Step> before, const Step& step);
 std::optional<std::string> why_impossible(const Script& script);
 
