@@ -46,16 +46,21 @@ Parsed<live::PayloadRange> parse_payload(std::string_view text) {
 }
 
 Parsed<std::vector<std::uint32_t>> parse_cpus(std::string_view text) {
+  const auto online = os::online_cpus();
+  if (!online) {
+    return std::unexpected(
+        fmt::format("'{}' is not accepted: which CPUs are online is not known.\n{}", text,
+                    online.error().explain()));
+  }
   const std::string accepted =
-      "online CPUs, such as 0 or 0-2,5; online are " + os::online_cpu_list();
+      "online CPUs, such as 0 or 0-2,5 (online CPUs: " + os::to_cpu_list(*online) + ")";
   auto cpus = os::parse_cpu_list(text);
   if (!cpus) return refused(text, accepted);
   std::ranges::sort(*cpus);
   const auto repeated = std::ranges::unique(*cpus);
   cpus->erase(repeated.begin(), repeated.end());
-  const std::vector<std::uint32_t> online = os::online_cpus();
   for (const std::uint32_t cpu : *cpus) {
-    if (std::ranges::find(online, cpu) == online.end()) return refused(text, accepted);
+    if (std::ranges::find(*online, cpu) == online->end()) return refused(text, accepted);
   }
   return *cpus;
 }

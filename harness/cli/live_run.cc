@@ -66,7 +66,7 @@ class LiveRun {
   std::expected<LiveOutcome, std::string> run(
       const std::atomic<bool>& stop, const std::function<void(const LiveProgress&)>& on_progress) {
     std::deque<Producer> producers;
-    keep_off_producers();
+    if (auto placed = keep_off_producers(); !placed) return std::unexpected(placed.error());
     const Clock::time_point start = Clock::now();
     for (const Reader& reader : readers_) {
       producers.emplace_back(generator_, reader.cpu, options_.payload);
@@ -93,12 +93,14 @@ class LiveRun {
   }
 
   // If some online CPU generates nothing, the draining thread belongs there.
-  void keep_off_producers() const {
-    std::vector<std::uint32_t> idle = os::online_cpus();
-    std::erase_if(idle, [&](std::uint32_t cpu) {
+  std::expected<void, std::string> keep_off_producers() const {
+    auto idle = os::online_cpus();
+    if (!idle) return std::unexpected(idle.error().explain());
+    std::erase_if(*idle, [&](std::uint32_t cpu) {
       return std::ranges::find(readers_, cpu, &Reader::cpu) != readers_.end();
     });
-    if (!idle.empty()) run_on(idle);
+    if (!idle->empty()) run_on(*idle);
+    return {};
   }
 
   // The kernel's readiness flag is taken away by any poll, and what lies below the watermark, or
@@ -222,8 +224,10 @@ std::expected<LiveOutcome, std::string> run_live(
   if (const auto why = why_not_live()) return std::unexpected(*why);
   auto generator = live::Generator::load(options.payload);
   if (!generator) return std::unexpected(generator.error());
+  const auto online = os::online_cpus();
+  if (!online) return std::unexpected(online.error().explain());
   LiveRun run{options, *generator};
-  const auto opened = run.open(options.cpus.empty() ? os::online_cpus() : options.cpus);
+  const auto opened = run.open(options.cpus.empty() ? *online : options.cpus);
   if (!opened) return std::unexpected(opened.error());
   return run.run(stop, on_progress);
 }

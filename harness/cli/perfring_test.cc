@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -46,6 +47,53 @@ TEST_F(Perfring, WithoutPrivilegesAndArgumentsItDrainsTheSimulatedKernel) {
   EXPECT_THAT(ended.out, AllOf(HasSubstr("The SIMULATED kernel"), HasSubstr("no privilege for"),
                                HasSubstr("All invariants hold in 5.")));
   EXPECT_THAT(ended.err, HasSubstr("events/s"));
+}
+
+// A namespace of mounts of its own, in which there is no sysfs, or a list of CPUs that is none.
+class PerfringWithoutSysfs : public Perfring {
+ protected:
+  void SetUp() override {
+    Perfring::SetUp();
+    if (::geteuid() != 0 || std::system("unshare -m umount -l /sys") != 0) {
+      GTEST_SKIP() << "to unmount /sys needs root, and unshare(1)";
+    }
+  }
+  Ended run_without(const std::string& options) {
+    return shell("unshare -m sh -c 'umount -l /sys && exec \"$PERFRING\" " + options + "'");
+  }
+  Ended run_with_empty_list(const std::string& options) {
+    return shell(
+        "unshare -m sh -c 'mount --bind /dev/null /sys/devices/system/cpu/online && "
+        "exec \"$PERFRING\" " +
+        options + "'");
+  }
+};
+
+TEST_F(PerfringWithoutSysfs, TheSimulatedKernelHasTheCpusThatTheProgramMayUse) {
+  cpu_set_t set;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(set), &set), 0);
+  const auto usable = static_cast<std::size_t>(CPU_COUNT(&set));
+  for (const Ended& ended : {run_without("--simulated --seconds 0.3 --json"),
+                             run_with_empty_list("--simulated --seconds 0.3 --json")}) {
+    EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
+    const auto json = nlohmann::json::parse(ended.out);
+    EXPECT_EQ(json["holds"], true);
+    EXPECT_EQ(json["cpus"].size(), usable);
+    for (const auto& cpu : json["cpus"]) EXPECT_GT(cpu["delivered"], 0);
+  }
+}
+
+TEST_F(PerfringWithoutSysfs, TheLiveKernelCannotBeUsedAndItSaysWhy) {
+  for (const char* options : {"--seconds 0.3", "--cpus 0"}) {
+    const Ended missing = run_without(options);
+    EXPECT_EQ(missing.exit_code, 2) << missing.out;
+    EXPECT_THAT(missing.err, AllOf(HasSubstr("which CPUs are online is not known"),
+                                   HasSubstr("No such file"), HasSubstr("mount sysfs")));
+    EXPECT_EQ(missing.out, "");
+    const Ended empty = run_with_empty_list(options);
+    EXPECT_EQ(empty.exit_code, 2) << empty.out;
+    EXPECT_THAT(empty.err, HasSubstr("nothing, the file is empty"));
+  }
 }
 
 TEST_F(PerfringLive, EveryRecordOfEveryCpuIsAccountedFor) {

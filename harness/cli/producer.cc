@@ -4,7 +4,9 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
 
 namespace perfring::cli {
 namespace {
@@ -24,6 +26,24 @@ void run_on(const std::vector<std::uint32_t>& cpus) {
   }
   // Speed alone depends on it: where the program runs is said to the kernel each time.
   static_cast<void>(::sched_setaffinity(0, sizeof(set), &set));
+}
+
+std::vector<std::uint32_t> usable_cpus() {
+  // The kernel refuses, with EINVAL, a set that is too small for all the CPUs it may have.
+  constexpr std::size_t kCpusMax = 65536;
+  for (std::vector<cpu_set_t> set(1);; set.resize(2 * set.size())) {
+    const std::size_t size = set.size() * sizeof(cpu_set_t);
+    if (::sched_getaffinity(0, size, set.data()) == 0) {
+      std::vector<std::uint32_t> cpus;
+      for (std::uint32_t cpu = 0; cpu < 8 * size; ++cpu) {
+        if (CPU_ISSET_S(cpu, size, set.data())) cpus.push_back(cpu);
+      }
+      return cpus;
+    }
+    if (errno != EINVAL || 8 * size >= kCpusMax) {
+      throw std::system_error{errno, std::generic_category(), "sched_getaffinity"};
+    }
+  }
 }
 
 std::string describe_failure(std::uint32_t cpu, std::error_code error) {

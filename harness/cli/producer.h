@@ -15,6 +15,9 @@ namespace perfring::cli {
 // Binds the calling thread to these CPUs, if the system lets it.
 void run_on(const std::vector<std::uint32_t>& cpus);
 
+// The CPUs that the calling thread may run on, ascending; at least one. Throws std::system_error.
+std::vector<std::uint32_t> usable_cpus();
+
 std::string describe_failure(std::uint32_t cpu, std::error_code error);
 
 // A thread that has records generated on one CPU, as fast as it can, until stopped. When the ring

@@ -23,7 +23,7 @@ class DifferentialTest : public testing::Test {
       if (std::getenv("PERFRING_REQUIRE_LIVE") != nullptr) FAIL() << *why;
       GTEST_SKIP() << *why;
     }
-    cpu_ = static_cast<int>(os::online_cpus().front());
+    cpu_ = static_cast<int>(os::online_cpus().value().front());
     run_on_cpu(cpu_);
     emitter_.emplace(make_emitter());
   }

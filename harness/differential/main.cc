@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include <string>
 #include <system_error>
 #include <variant>
+#include <vector>
 
 #include "harness/differential/campaign.h"
 #include "harness/differential/live_reference.h"
@@ -128,8 +130,14 @@ int run(const Options& options) {
 }
 
 int parse_and_run(int argc, char** argv) {
-  const auto parsed = parse(argc, argv, os::online_cpus());
-  if (const auto* const answer = std::get_if<Answer>(&parsed)) {
+  const auto online = os::online_cpus();
+  const auto parsed = parse(argc, argv, online.value_or(std::vector<std::uint32_t>{}));
+  const auto* const answer = std::get_if<Answer>(&parsed);
+  // --help needs no CPU; of anything else, this is the reason.
+  if (!online && (answer == nullptr || answer->exit_code != kEqual)) {
+    return fail("which CPUs are online is not known.\n" + online.error().explain());
+  }
+  if (answer != nullptr) {
     fmt::print(answer->exit_code == kEqual ? stdout : stderr, "{}", answer->text);
     return answer->exit_code;
   }

@@ -102,7 +102,7 @@ TEST_F(PerfEventArrayTest, OpeningAnIndexAgainReplacesItsEntry) {
 
 TEST_F(PerfEventArrayTest, BuffersOfAllCpusWorkAtOnce) {
   std::vector<PerfEventArrayBuffer> buffers;
-  const auto cpus = os::online_cpus();
+  const auto cpus = os::online_cpus().value();
   for (const std::uint32_t cpu : cpus) buffers.push_back(must(array().open(cpu)));
   for (std::size_t i = 0; i < cpus.size(); ++i) {
     ASSERT_EQ(emitter().emit_many(cpus[i], 8, 10, 1000 * i).written, 10u);

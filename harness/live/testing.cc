@@ -67,7 +67,7 @@ void LiveTest::SetUp() {
     if (std::getenv("PERFRING_REQUIRE_LIVE") != nullptr) FAIL() << *why;
     GTEST_SKIP() << *why;
   }
-  cpus_ = os::online_cpus();
+  cpus_ = os::online_cpus().value();  // why_no_live_kernel() had them
   emitter_.emplace(must(Emitter::create()));
   array_.emplace(must(PerfEventArray::from_fd(emitter().map_fd())));
 }

@@ -24,6 +24,12 @@ std::string sysctl(const char* name) {
          os::read_line(path.c_str()).value_or("not readable");
 }
 
+std::string online_cpus_as_text() {
+  const auto cpus = os::online_cpus();
+  return cpus ? "online CPUs: " + os::to_cpu_list(*cpus)
+              : "which are online cannot be read: " + cpus.error().message();
+}
+
 std::string advice_on_open(const PerfBufferError& error) {
   switch (error.io_error.value()) {
     case EACCES:
@@ -34,7 +40,7 @@ std::string advice_on_open(const PerfBufferError& error) {
              "perf_event_open too";
     case ENODEV:
     case EINVAL:
-      return "choose an online CPU: " + os::online_cpu_list() + " are online";
+      return "choose an online CPU (" + online_cpus_as_text() + ")";
     case EMFILE:
       return "raise the limit on open files (ulimit -n): a buffer holds one, for its life";
     case ENOENT:

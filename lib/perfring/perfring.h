@@ -5,6 +5,7 @@
 // with bpf_perf_event_output().
 
 #include "perfring/control_flow.h"      // ControlFlow<B, C>, Break, Continue
+#include "perfring/os/cpus.h"           // os::online_cpus(): where to open buffers
 #include "perfring/perf_buffer.h"       // PerfBuffer: one CPU's event, its mapping and its ring
 #include "perfring/perf_event.h"        // PerfEvent = Sample | Lost | Malformed
 #include "perfring/perf_event_array.h"  // PerfEventArray: the BPF map that BPF programs output to

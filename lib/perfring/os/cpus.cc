@@ -3,10 +3,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
-#include <system_error>
 
 #include "perfring/os/fd.h"
 
@@ -14,6 +15,13 @@ namespace perfring::os {
 namespace {
 
 constexpr std::size_t kCpusMax = 65536;
+// What a file of a CPU list may hold: kCpusMax numbers of five digits, a comma after each, take
+// less.
+constexpr std::size_t kListBytesMax = 512 * 1024;
+// How much of what is not a list an error keeps.
+constexpr std::size_t kDataBytesMax = 64;
+
+constexpr std::string_view kBlanks = " \t\n\v\f\r";
 
 // Takes a number off the front of `text`.
 std::optional<std::uint32_t> take_number(std::string_view& text) {
@@ -30,7 +38,85 @@ bool take(std::string_view& text, char expected) {
   return true;
 }
 
+std::error_code last_error() {
+  return {errno, std::generic_category()};
+}
+
+// What the file holds, or its first `most` bytes.
+std::expected<std::string, std::error_code> read_file(const char* path, std::size_t most) {
+  const Fd fd{::open(path, O_RDONLY | O_CLOEXEC)};
+  if (fd.get() < 0) return std::unexpected(last_error());
+  std::string text;
+  std::array<char, 4096> buffer;
+  while (text.size() < most) {
+    const std::size_t wanted = std::min(buffer.size(), most - text.size());
+    const ssize_t length = ::read(fd.get(), buffer.data(), wanted);
+    if (length < 0) return std::unexpected(last_error());
+    if (length == 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(length));
+  }
+  return text;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+// In quotes, on one line and harmless to a terminal, whatever it is.
+std::string quoted(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c >= ' ' && c <= '~') {
+      quoted += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      quoted += {'\\', 'x', kDigits[byte / 16], kDigits[byte % 16]};
+    }
+  }
+  return quoted + (text.size() == kDataBytesMax ? "'..." : "'");
+}
+
 }  // namespace
+
+std::string OnlineCpusError::message() const {
+  if (kind == Kind::IOError) return path + ": " + io_error.message();
+  return path +
+         (data.empty() ? ": empty, not a list of CPUs" : ": not a list of CPUs: " + quoted(data));
+}
+
+std::string OnlineCpusError::explain() const {
+  const std::string asked = "asked for: the online CPUs, which " + path + " lists\n";
+  if (kind == Kind::IOError) {
+    const bool is_missing = io_error == std::errc::no_such_file_or_directory;
+    return asked + "the system said: " + io_error.message() + "\nto change: " +
+           (is_missing ? "mount sysfs (mount -t sysfs sysfs /sys)"
+                       : "let this process read the file");
+  }
+  return asked +
+         "the system said: " + (data.empty() ? "nothing, the file is empty" : quoted(data)) +
+         "\nto change: unmount what hides the kernel's own file, whose text is a list such as "
+         "0-3,8";
+}
+
+std::expected<std::vector<std::uint32_t>, OnlineCpusError> online_cpus() {
+  return read_cpu_list("/sys/devices/system/cpu/online");
+}
+
+std::expected<std::vector<std::uint32_t>, OnlineCpusError> read_cpu_list(const char* path) {
+  using Kind = OnlineCpusError::Kind;
+  const auto text = read_file(path, kListBytesMax + 1);
+  if (!text) return std::unexpected(OnlineCpusError{Kind::IOError, path, text.error(), {}});
+  const std::string_view list = trimmed(*text);
+  if (text->size() <= kListBytesMax) {
+    if (auto cpus = parse_cpu_list(list)) return *std::move(cpus);
+  }
+  return std::unexpected(OnlineCpusError{Kind::InvalidData, path,
+                                         std::make_error_code(std::errc::invalid_argument),
+                                         std::string{list.substr(0, kDataBytesMax)}});
+}
 
 std::optional<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text) {
   std::vector<std::uint32_t> cpus;
@@ -43,6 +129,7 @@ std::optional<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text) 
       if (!upper || *upper < *first) return std::nullopt;
       last = *upper;
     }
+    if (last >= kCpusMax) return std::nullopt;
     if (last - *first >= kCpusMax - cpus.size()) return std::nullopt;
     for (std::uint32_t i = 0; i <= last - *first; ++i) cpus.push_back(*first + i);
   } while (take(text, ','));
@@ -50,22 +137,24 @@ std::optional<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text) 
   return cpus;
 }
 
+std::string to_cpu_list(std::span<const std::uint32_t> cpus) {
+  std::string list;
+  for (std::size_t first = 0; first < cpus.size();) {
+    std::size_t last = first;
+    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
+    if (first != 0) list += ',';
+    list += std::to_string(cpus[first]);
+    if (last != first) list += '-' + std::to_string(cpus[last]);
+    first = last + 1;
+  }
+  return list;
+}
+
 std::optional<std::string> read_line(const char* path) {
-  const Fd fd{::open(path, O_RDONLY | O_CLOEXEC)};
-  if (fd.get() < 0) return std::nullopt;
-  std::array<char, 4096> buffer;
-  const ssize_t length = ::read(fd.get(), buffer.data(), buffer.size());
-  if (length < 0) return std::nullopt;
-  const std::string_view text{buffer.data(), static_cast<std::size_t>(length)};
-  return std::string{text.substr(0, text.find('\n'))};
-}
-
-std::string online_cpu_list() {
-  return read_line("/sys/devices/system/cpu/online").value_or(std::string{});
-}
-
-std::vector<std::uint32_t> online_cpus() {
-  return parse_cpu_list(online_cpu_list()).value_or(std::vector<std::uint32_t>{});
+  auto text = read_file(path, 4096);
+  if (!text) return std::nullopt;
+  text->erase(std::min(text->find('\n'), text->size()));
+  return *std::move(text);
 }
 
 }  // namespace perfring::os

@@ -2,21 +2,54 @@
 #define PERFRING_OS_CPUS_H_
 
 #include <cstdint>
+#include <expected>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace perfring::os {
 
-// The CPUs of a kernel CPU list such as "0-3,8,10-11" (lib/bitmap.c: bitmap_parselist() writes
-// it), ascending as given. Nothing if the text is not one, or names more than 65536 CPUs.
+// Why the online CPUs are not known. What aya returns as (path, io::Error).
+struct OnlineCpusError {
+  enum class Kind : std::uint8_t {
+    IOError,      // the file cannot be opened or read
+    InvalidData,  // what it holds is not a list of CPUs
+  };
+
+  Kind kind;
+  std::string path;
+  std::error_code io_error;  // what the system said; EINVAL for InvalidData
+  std::string data;          // for InvalidData: what the file holds, or its beginning
+
+  // One line: "/sys/devices/system/cpu/online: No such file or directory".
+  std::string message() const;
+
+  // Three lines for a person: what was asked, what the system said, and what to change.
+  std::string explain() const;
+};
+
+// The numbers of the CPUs that are online now, ascending: where to open a buffer. There is at
+// least one.
+//
+// Errors: IOError where sysfs is not mounted, or may not be read. InvalidData where the file holds
+// anything but one CPU list; nothing is such a thing too, since the CPU that reads it is online.
+//
+// Mirrors aya's util::online_cpus() (aya/src/util.rs).
+std::expected<std::vector<std::uint32_t>, OnlineCpusError> online_cpus();
+
+// The same of the CPU list in another file. Mirrors aya's read_cpu_ranges().
+std::expected<std::vector<std::uint32_t>, OnlineCpusError> read_cpu_list(const char* path);
+
+// The CPUs of a kernel CPU list such as "0-3,8,10-11" (lib/vsprintf.c: bitmap_list_string() writes
+// it), in its order; at least one. Nothing if the text is not one, names a CPU above 65535, or
+// more than 65536 CPUs: no Linux kernel has so many.
 std::optional<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text);
 
-// The online CPUs' list as the kernel words it, and as numbers. Empty if sysfs is not there.
-// Mirrors aya's util::online_cpus().
-std::string online_cpu_list();
-std::vector<std::uint32_t> online_cpus();
+// CPUs as such a list.
+std::string to_cpu_list(std::span<const std::uint32_t> cpus);
 
 // The first line of a small file, without its newline. Nothing if it cannot be read.
 std::optional<std::string> read_line(const char* path);

@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/bpf.h>
 #include <sys/mman.h>
@@ -8,59 +7,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <string>
 
-#include "perfring/os/cpus.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/mapping.h"
 #include "perfring/os/syscalls.h"
 
 namespace perfring::os {
 namespace {
-
-using ::testing::ElementsAre;
-
-TEST(CpuList, IsNumbersAndRanges) {
-  EXPECT_THAT(*parse_cpu_list("0"), ElementsAre(0));
-  EXPECT_THAT(*parse_cpu_list("0-3"), ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(*parse_cpu_list("0-1,4,10-11"), ElementsAre(0, 1, 4, 10, 11));
-  EXPECT_THAT(*parse_cpu_list("3-3"), ElementsAre(3));
-  EXPECT_THAT(*parse_cpu_list("4294967295"), ElementsAre(4294967295U));
-  EXPECT_THAT(*parse_cpu_list("4294967294-4294967295"), ElementsAre(4294967294U, 4294967295U));
-}
-
-TEST(CpuList, RefusesWhatIsNone) {
-  for (const char* text : {"", " ", "-", "a", "0-", "-1", "3-2", "0,", ",0", "0,,1", "0 1", "0-1-2",
-                           "0x1", "4294967296", "4294967295-0", "1\n"}) {
-    EXPECT_FALSE(parse_cpu_list(text).has_value()) << text;
-  }
-}
-
-TEST(CpuList, IsBounded) {
-  EXPECT_EQ(parse_cpu_list("0-65535")->size(), 65536U);
-  EXPECT_FALSE(parse_cpu_list("0-65536").has_value());
-  EXPECT_FALSE(parse_cpu_list("0-4294967295").has_value());
-  EXPECT_FALSE(parse_cpu_list("0-65534,0-1").has_value());
-}
-
-TEST(OnlineCpus, AreWhatTheKernelLists) {
-  EXPECT_EQ(*parse_cpu_list(online_cpu_list()), online_cpus());
-  EXPECT_EQ(online_cpus().size(), static_cast<std::size_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
-}
-
-TEST(ReadLine, IsTheFirstLineWithoutItsEnd) {
-  const std::string path = ::testing::TempDir() + "/read_line";
-  std::ofstream{path} << "first\nsecond\n";
-  EXPECT_EQ(read_line(path.c_str()), "first");
-  std::ofstream{path} << "";
-  EXPECT_EQ(read_line(path.c_str()), "");
-  const std::string line(4000, 'x');
-  std::ofstream{path} << line << "\nsecond\n";
-  EXPECT_EQ(read_line(path.c_str()), line);
-  EXPECT_EQ(read_line("/nonexistent"), std::nullopt);
-  EXPECT_EQ(read_line("/"), std::nullopt) << "opened, but not read";
-}
 
 bool is_open(int fd) {
   return ::fcntl(fd, F_GETFD) != -1;

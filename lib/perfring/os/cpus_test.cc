@@ -1,0 +1,190 @@
+#include "perfring/os/cpus.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace perfring::os {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+using Kind = OnlineCpusError::Kind;
+
+TEST(Aya, ParseOnlineCpus) {
+  const std::vector<std::uint32_t> eight{0, 1, 2, 3, 4, 5, 6, 7};
+  EXPECT_THAT(*parse_cpu_list("0"), ElementsAre(0));
+  EXPECT_THAT(*parse_cpu_list("0,1"), ElementsAre(0, 1));
+  EXPECT_THAT(*parse_cpu_list("0,1,2"), ElementsAre(0, 1, 2));
+  for (const char* text : {"0-7", "0-3,4-7", "0-5,6,7"}) EXPECT_EQ(*parse_cpu_list(text), eight);
+  for (const char* text : {"", "0-1,2-", "foo"}) EXPECT_FALSE(parse_cpu_list(text)) << text;
+}
+
+TEST(CpuList, IsNumbersAndRanges) {
+  EXPECT_THAT(*parse_cpu_list("0"), ElementsAre(0));
+  EXPECT_THAT(*parse_cpu_list("0-3"), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(*parse_cpu_list("0-1,4,10-11"), ElementsAre(0, 1, 4, 10, 11));
+  EXPECT_THAT(*parse_cpu_list("3-3"), ElementsAre(3));
+  EXPECT_THAT(*parse_cpu_list("65535"), ElementsAre(65535));
+  EXPECT_THAT(*parse_cpu_list("65534-65535"), ElementsAre(65534, 65535));
+}
+
+TEST(CpuList, RefusesWhatIsNone) {
+  for (const char* text :
+       {"", " ", "-", "a", "0-", "-1", "3-2", "0,", ",0", "0,,1", "0 1", "0-1-2", "0x1", "+1",
+        "65536", "4294967295", "4294967296", "4294967295-0", "1\n"}) {
+    EXPECT_FALSE(parse_cpu_list(text).has_value()) << text;
+  }
+}
+
+TEST(CpuList, IsBounded) {
+  EXPECT_EQ(parse_cpu_list("0-65535")->size(), 65536U);
+  EXPECT_FALSE(parse_cpu_list("0-65536").has_value());
+  EXPECT_FALSE(parse_cpu_list("0-4294967295").has_value());
+  EXPECT_FALSE(parse_cpu_list("0-65534,0-1").has_value());
+}
+
+TEST(CpuList, IsWrittenAsTheKernelDoes) {
+  for (const char* text : {"0", "0-1", "0-3,8,10-11", "1,3,5", "65535"}) {
+    EXPECT_EQ(to_cpu_list(*parse_cpu_list(text)), text);
+  }
+  EXPECT_EQ(to_cpu_list({}), "");
+  EXPECT_EQ(to_cpu_list(std::vector<std::uint32_t>{3, 2, 2}), "3,2,2");
+}
+
+// A file of a test's own.
+class CpuListFile : public ::testing::Test {
+ protected:
+  auto read(const std::string& text) {
+    std::ofstream{path_, std::ios::binary} << text;
+    return read_cpu_list(path_.c_str());
+  }
+
+  OnlineCpusError refused(const std::string& text) {
+    auto cpus = read(text);
+    if (cpus) {
+      ADD_FAILURE() << cpus->size() << " CPUs";
+      return {};
+    }
+    return cpus.error();
+  }
+
+  const std::string path_ = ::testing::TempDir() + "/cpu_list";
+};
+
+TEST(OnlineCpus, AreWhatTheKernelLists) {
+  const auto cpus = online_cpus();
+  ASSERT_TRUE(cpus.has_value()) << cpus.error().message();
+  EXPECT_EQ(cpus->size(), static_cast<std::size_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
+  EXPECT_EQ(to_cpu_list(*cpus), read_line("/sys/devices/system/cpu/online"));
+}
+
+TEST_F(CpuListFile, MayHaveBlanksAroundIt) {
+  EXPECT_THAT(*read("0-1,4\n"), ElementsAre(0, 1, 4));
+  EXPECT_THAT(*read("7"), ElementsAre(7));
+  EXPECT_THAT(*read(" 7\t\r\n"), ElementsAre(7));
+}
+
+// One number in two, as on a large machine that has switched off its second threads.
+TEST_F(CpuListFile, IsReadWholeHoweverLong) {
+  std::vector<std::uint32_t> cpus;
+  for (std::uint32_t cpu = 0; cpu < 65536; cpu += 2) cpus.push_back(cpu);
+  const std::string text = to_cpu_list(cpus);
+  ASSERT_GT(text.size(), 40U * 4096);
+  EXPECT_EQ(*read(text + "\n"), cpus);
+}
+
+TEST_F(CpuListFile, ThatIsMissingIsAnErrorWithItsPath) {
+  const auto cpus = read_cpu_list("/nonexistent/online");
+  ASSERT_FALSE(cpus.has_value());
+  EXPECT_EQ(cpus.error().kind, Kind::IOError);
+  EXPECT_EQ(cpus.error().path, "/nonexistent/online");
+  EXPECT_EQ(cpus.error().io_error, std::errc::no_such_file_or_directory);
+  EXPECT_EQ(cpus.error().message(), "/nonexistent/online: No such file or directory");
+  EXPECT_EQ(cpus.error().explain(),
+            "asked for: the online CPUs, which /nonexistent/online lists\n"
+            "the system said: No such file or directory\n"
+            "to change: mount sysfs (mount -t sysfs sysfs /sys)");
+}
+
+TEST_F(CpuListFile, ThatCannotBeReadIsAnErrorToo) {
+  const auto cpus = read_cpu_list("/");
+  ASSERT_FALSE(cpus.has_value());
+  EXPECT_EQ(cpus.error().kind, Kind::IOError);
+  EXPECT_EQ(cpus.error().io_error, std::errc::is_a_directory);
+  EXPECT_EQ(cpus.error().explain(),
+            "asked for: the online CPUs, which / lists\n"
+            "the system said: Is a directory\n"
+            "to change: let this process read the file");
+}
+
+TEST_F(CpuListFile, WithoutACpuIsAnErrorAndNotNoCpu) {
+  EXPECT_EQ(refused("3-2\n").kind, Kind::InvalidData);
+  for (const char* text : {"", "\n", " \t\r\n"}) {
+    const OnlineCpusError error = refused(text);
+    EXPECT_EQ(error.kind, Kind::InvalidData);
+    EXPECT_EQ(error.io_error, std::errc::invalid_argument);
+    EXPECT_EQ(error.data, "");
+    EXPECT_EQ(error.message(), path_ + ": empty, not a list of CPUs");
+    EXPECT_THAT(error.explain(), HasSubstr("\nthe system said: nothing, the file is empty\n"));
+  }
+}
+
+TEST_F(CpuListFile, OfAnythingElseIsAnErrorThatShowsIt) {
+  for (const char* text : {"abc", "0-", "3-2", "0-1\n0", "0;1", "4294967295", "0-65536"}) {
+    const OnlineCpusError error = refused(std::string{text} + '\n');
+    EXPECT_EQ(error.kind, Kind::InvalidData);
+    EXPECT_EQ(error.path, path_);
+    EXPECT_EQ(error.io_error, std::errc::invalid_argument);
+    EXPECT_EQ(error.data, text);
+  }
+  EXPECT_EQ(refused("0-\n").message(), path_ + ": not a list of CPUs: '0-'");
+  EXPECT_EQ(refused("0-\n").explain(),
+            "asked for: the online CPUs, which " + path_ +
+                " lists\n"
+                "the system said: '0-'\n"
+                "to change: unmount what hides the kernel's own file, whose text is a list such "
+                "as 0-3,8");
+}
+
+TEST_F(CpuListFile, IsShownSoThatATerminalTakesNoHarm) {
+  using namespace std::string_literals;
+  EXPECT_EQ(refused("0\0-1"s).message(), path_ + ": not a list of CPUs: '0\\x00-1'");
+  EXPECT_EQ(refused("\x1b[2J~\x7f\xff").message(),
+            path_ + ": not a list of CPUs: '\\x1b[2J~\\x7f\\xff'");
+}
+
+TEST_F(CpuListFile, OfTenMegabytesIsAnErrorThatShowsItsBeginning) {
+  const OnlineCpusError error = refused(std::string(10 << 20, 'x'));
+  EXPECT_EQ(error.data, std::string(64, 'x'));
+  EXPECT_THAT(error.message(), EndsWith(": 'xxxx" + std::string(60, 'x') + "'..."));
+  EXPECT_THAT(error.message(), AllOf(StartsWith(path_), Not(HasSubstr(std::string(65, 'x')))));
+  // One CPU and no end of it: what is read of it would be a list.
+  EXPECT_EQ(refused("0" + std::string(10 << 20, '\n') + "1").kind, Kind::InvalidData);
+}
+
+TEST(ReadLine, IsTheFirstLineWithoutItsEnd) {
+  const std::string path = ::testing::TempDir() + "/read_line";
+  std::ofstream{path} << "first\nsecond\n";
+  EXPECT_EQ(read_line(path.c_str()), "first");
+  std::ofstream{path} << "";
+  EXPECT_EQ(read_line(path.c_str()), "");
+  const std::string line(4000, 'x');
+  std::ofstream{path} << line << "\nsecond\n";
+  EXPECT_EQ(read_line(path.c_str()), line);
+  EXPECT_EQ(read_line("/nonexistent"), std::nullopt);
+  EXPECT_EQ(read_line("/"), std::nullopt) << "opened, but not read";
+}
+
+}  // namespace
+}  // namespace perfring::os
