@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "harness/cli/check_report.h"
+#include "harness/program/input.h"
 
 extern char** environ;
 
@@ -88,11 +89,7 @@ std::expected<std::string, std::string> drawing_of(const model::Trace& trace) {
 std::expected<void, std::string> write_svg(const model::Trace& trace, const std::string& file) {
   const auto drawing = drawing_of(trace);
   if (!drawing) return std::unexpected(drawing.error());
-  errno = 0;
-  File out{std::fopen(file.c_str(), "wb"), std::fclose};
-  const bool written = out != nullptr && write_all(*drawing, out.get());
-  if (written && std::fclose(out.release()) == 0) return {};
-  return std::unexpected(fmt::format("--svg: {} cannot be written: {}", file, message(errno)));
+  return write_output("--svg", file, *drawing);
 }
 
 }  // namespace perfring::cli
