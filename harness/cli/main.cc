@@ -143,7 +143,7 @@ int check(const CheckOptions& options) {
                            code_of(verdict_of(cases)));
   const model::Trace* const violation = violation_of(cases);
   if (plan->svg.empty() || violation == nullptr) return code;
-  const auto drawn = write_svg(*violation, plan->svg);
+  const auto drawn = write_svg(*plan, cases);
   return drawn ? code : fail(drawn.error());
 }
 
