@@ -57,7 +57,8 @@ int run_command(const CheckOptions& options) {
   {
     const StopOnSignals stop;
     const ProgressLine line;
-    cases = run_check(*plan, stop.requested(), [&line](const std::string& text) { line.show(text); });
+    cases =
+        run_check(*plan, stop.requested(), [&line](const std::string& text) { line.show(text); });
     line.clear();
   }
   const int code = exit_code(conclusion_of(*plan, cases).verdict);

@@ -22,11 +22,6 @@ std::string subject(const CheckPlan& plan) {
   return text;
 }
 
-// "bound reached: ..." names the options that move it.
-std::string advice(const std::string& not_shown) {
-  return not_shown.starts_with("bound") ? " (--events, --executions, --memory, --seconds)" : "";
-}
-
 std::string expectation(bool in_a, bool in_b, bool has_forms) {
   if (!has_forms) return in_a ? "violated" : "holds";
   if (in_a == in_b) return in_a ? "violated" : "holds";
@@ -49,10 +44,11 @@ std::string check_table(const CheckPlan& plan, const std::vector<CheckedCase>& c
   text += fmt::format(kRow, "", plan.merge ? "classes" : "executions", merges ? "merged" : "",
                       "states", "blocked", "seconds", "");
   for (const CheckedCase& each : cases) {
-    text += fmt::format(kRow, each.label, grouped(each.result.executions),
-                        merges ? grouped(each.result.merged) : "", grouped(each.result.states),
-                        grouped(each.result.blocked), fmt::format("{:.2f}", each.result.seconds),
-                        each.verdict() == Verdict::Violated ? "VIOLATED" : to_string(each.verdict()));
+    text +=
+        fmt::format(kRow, each.label, grouped(each.result.executions),
+                    merges ? grouped(each.result.merged) : "", grouped(each.result.states),
+                    grouped(each.result.blocked), fmt::format("{:.2f}", each.result.seconds),
+                    each.verdict() == Verdict::Violated ? "VIOLATED" : to_string(each.verdict()));
     for (const std::string& difference : each.differences) text += "  " + difference + "\n";
   }
   if (const auto* const trace = violation_of(cases)) {
@@ -62,8 +58,7 @@ std::string check_table(const CheckPlan& plan, const std::vector<CheckedCase>& c
   if (conclusion.verdict == Verdict::Violated) {
     return text + fmt::format("VIOLATED in {}\n", cases.back().label);
   }
-  return text + sentence(conclusion, "Holds in every execution that RC11 allows") +
-         advice(conclusion.not_shown) + "\n";
+  return text + sentence(conclusion, "Holds in every execution that RC11 allows") + "\n";
 }
 
 std::string litmus_table(const std::vector<CheckedLitmus>& programs) {

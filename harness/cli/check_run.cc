@@ -47,10 +47,10 @@ void interrupt(model::Result& result) {
 std::string not_found(const CheckPlan& plan) {
   if (plan.mutant == nullptr || (!plan.mutant->fails_in_a && !plan.mutant->fails_in_b)) return {};
   const bool in_both = plan.mutant->fails_in_a && plan.mutant->fails_in_b;
-  return fmt::format("the mutant {} was not found, which `{} check {} --mutant {}` finds{}",
-                     plan.mutant->name, invocation(), plan.entry->name, plan.mutant->name,
-                     in_both ? ""
-                             : fmt::format(" in form {}", plan.mutant->fails_in_a ? "A" : "B"));
+  return fmt::format(
+      "the mutant {} was not found, which `{} check {} --mutant {}` finds{}", plan.mutant->name,
+      invocation(), plan.entry->name, plan.mutant->name,
+      in_both ? "" : fmt::format(" in form {}", plan.mutant->fails_in_a ? "A" : "B"));
 }
 
 // What was not finished shows nothing, whatever else holds.
@@ -61,7 +61,12 @@ Conclusion conclude(bool violated, const std::vector<const model::Result*>& resu
   for (const model::Result* const result : results) {
     executions += result->executions;
     interrupted = interrupted || result->bound == kInterrupted;
-    if (!result->bound.empty() && nothing.empty()) nothing = "bound reached: " + result->bound;
+    if (!result->bound.empty() && nothing.empty()) {
+      nothing = fmt::format(
+          "bound reached: {} (--events, --executions, --memory and --seconds move "
+          "it)",
+          result->bound);
+    }
   }
   if (executions == 0 && nothing.empty()) nothing = "no execution is complete";
   return perfring::conclude(violated, interrupted, std::move(nothing));

@@ -70,9 +70,10 @@ Trace read_trace(const std::string& path) {
   if (!trace) throw Refused{fmt::format("--replay: {}: {}", in_quotes(path), trace.error())};
   if (trace->steps.empty()) throw Refused{fmt::format("--replay: {} has no step", in_quotes(path))};
   if (trace->little_endian != (std::endian::native == std::endian::little)) {
-    throw Refused{fmt::format("--replay: {} was recorded on a machine of the other byte order: "
-                              "replay it on one of those",
-                              in_quotes(path))};
+    throw Refused{
+        fmt::format("--replay: {} was recorded on a machine of the other byte order: "
+                    "replay it on one of those",
+                    in_quotes(path))};
   }
   return *std::move(trace);
 }
@@ -95,9 +96,10 @@ void make_folder(const std::string& path) {
     error = std::make_error_code(std::errc::not_a_directory);
   }
   if (!error) return;
-  throw Refused{fmt::format("--record: the folder {} cannot be made: {}: give one whose parent "
-                            "exists",
-                            in_quotes(path), error.message())};
+  throw Refused{
+      fmt::format("--record: the folder {} cannot be made: {}: give one whose parent "
+                  "exists",
+                  in_quotes(path), error.message())};
 }
 
 // What the user's files hold. They are read first, while signals still end the program.
@@ -128,7 +130,8 @@ class DiffCommand {
     live::Emitter emitter = differential::make_emitter();
     if (!options_.record.empty()) return record_all(emitter);
     if (!options_.script.empty()) {
-      return report(differential::run_script(emitter, inputs_.script, campaign_.cpu), "live kernel");
+      return report(differential::run_script(emitter, inputs_.script, campaign_.cpu),
+                    "live kernel");
     }
     return report(differential::run_campaign(emitter, campaign_,
                                              [this](const Tally& tally) { return stopped(tally); }),
@@ -139,15 +142,13 @@ class DiffCommand {
   bool stopped(const Tally& tally) {
     if (Clock::now() - reported_ >= kReportInterval) {
       reported_ = Clock::now();
-      line_.show(fmt::format("{} of {} scripts, {:.0f} s", tally.scripts, campaign_.scripts,
-                             seconds()));
+      line_.show(
+          fmt::format("{} of {} scripts, {:.0f} s", tally.scripts, campaign_.scripts, seconds()));
     }
     return stop_.requested();
   }
 
-  double seconds() const {
-    return std::chrono::duration<double>(Clock::now() - started_).count();
-  }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
 
   int report(const Outcome& outcome, const std::string& kernel) {
     line_.clear();
@@ -163,9 +164,8 @@ class DiffCommand {
       RecordedReference recorded{trace};
       auto difference = compare(trace.script, recorded, outcome.tally);
       if (!difference) continue;
-      outcome.finding = {.seed = std::nullopt,
-                         .script = trace.script,
-                         .difference = *std::move(difference)};
+      outcome.finding = {
+          .seed = std::nullopt, .script = trace.script, .difference = *std::move(difference)};
       break;
     }
     return report(outcome, "recorded kernel");
@@ -179,12 +179,13 @@ class DiffCommand {
   }
 
   int record_all(live::Emitter& emitter) {
-    if (options_.record == "-") return deliver(recorded(emitter, inputs_.script), kHolds, "the trace");
+    if (options_.record == "-")
+      return deliver(recorded(emitter, inputs_.script), kHolds, "the trace");
     make_folder(options_.record);
     std::uint64_t written = 0;
     const auto write = [&](const std::string& name, const script::Script& of) {
-      or_refuse(write_output("--record", options_.record + "/" + name + ".trace",
-                             recorded(emitter, of)));
+      or_refuse(
+          write_output("--record", options_.record + "/" + name + ".trace", recorded(emitter, of)));
       ++written;
     };
     const bool one = !options_.script.empty();

@@ -28,9 +28,9 @@ CLI::App& declare_command(CLI::App& app, DiffOptions& options) {
                   "The CPU to run on [the first that this process may run on]")
       ->type_name("C")
       ->check(number_from(0, kCpusMax));
-  CLI::Option* const script =
-      diff.add_option("--script", options.script, "Run the script in this file instead; - for stdin")
-          ->type_name("FILE");
+  CLI::Option* const script = diff.add_option("--script", options.script,
+                                              "Run the script in this file instead; - for stdin")
+                                  ->type_name("FILE");
   CLI::Option* const record =
       diff.add_option("--record", options.record,
                       "Compare nothing: write what the live kernel shows to this folder, a trace "

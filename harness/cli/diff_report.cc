@@ -16,8 +16,8 @@ Conclusion conclusion_of(const DiffReport& report) {
 
 std::string diff_text(const DiffReport& report) {
   const differential::Tally& tally = report.outcome.tally;
-  const std::string equal = fmt::format(
-      "The simulated kernel equals the {} in all that was compared", report.kernel);
+  const std::string equal =
+      fmt::format("The simulated kernel equals the {} in all that was compared", report.kernel);
   const bool differs = report.outcome.finding.has_value();
   return (differs ? differential::explain(*report.outcome.finding, report.kernel) : "") +
          fmt::format(

@@ -43,17 +43,19 @@ int run_command(const LiveOptions& given) {
   if (given.bare) why = why_not_live().value_or("");
   const bool simulated = !why.empty();
   const auto cpus = cpus_of(given, simulated);
-  if (!cpus) return simulated || !given.cpus.empty() ? fail(cpus.error()) : live_failed(cpus.error());
+  if (!cpus)
+    return simulated || !given.cpus.empty() ? fail(cpus.error()) : live_failed(cpus.error());
   LiveOptions options = given;
   options.cpus = *cpus;
   const StopOnSignals stop;
   const ProgressLine line;
   const auto show = [&line](const LiveProgress& progress) { line.show(progress_line(progress)); };
   if (simulated) line.keep("The simulated kernel is drained in place of the live one: " + why);
-  line.keep(fmt::format("Draining {} of CPUs {} for {} s; fill is the most of each CPU's ring that "
-                        "one drain found",
-                        simulated ? "simulated rings" : "this kernel's rings",
-                        os::to_cpu_list(options.cpus), options.seconds));
+  line.keep(
+      fmt::format("Draining {} of CPUs {} for {} s; fill is the most of each CPU's ring that "
+                  "one drain found",
+                  simulated ? "simulated rings" : "this kernel's rings",
+                  os::to_cpu_list(options.cpus), options.seconds));
   const auto outcome = simulated ? run_simulated(options, why, stop.requested(), show)
                                  : run_live(options, stop.requested(), show);
   line.clear();

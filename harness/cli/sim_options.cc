@@ -30,8 +30,8 @@ std::expected<Settings, std::string> read_scenario(const std::string& name) {
   std::error_code none;  // of a name too long for a file's, say
   if (name != "-" && !std::filesystem::exists(name, none)) {
     return std::unexpected(
-        fmt::format("--scenario: {} is neither a file nor a scenario; there are {}", in_quotes(name),
-                    names(simulator::scenarios())));
+        fmt::format("--scenario: {} is neither a file nor a scenario; there are {}",
+                    in_quotes(name), names(simulator::scenarios())));
   }
   const auto text = read_input("--scenario", name);
   if (!text) return std::unexpected(text.error());
@@ -44,7 +44,8 @@ std::expected<Settings, std::string> with_setting(const std::string& set,
   const std::size_t equals = set.find('=');
   // One line, and all of it: a comment would be passed over.
   if (equals == std::string::npos || set.find_first_of("#\n") != std::string::npos) {
-    return std::unexpected(fmt::format("--set: {} is not accepted: give NAME=VALUE", in_quotes(set)));
+    return std::unexpected(
+        fmt::format("--set: {} is not accepted: give NAME=VALUE", in_quotes(set)));
   }
   std::string line = set;
   line[equals] = ' ';
@@ -126,8 +127,7 @@ std::string replay_line(const SimPlan& sim, const simulator::Plan& plan) {
   std::string line = fmt::format("{} sim --seed {} --scenario {} --steps {}", invocation(),
                                  plan.seed, shell_word(sim.scenario), plan.steps);
   if (sim.canary != nullptr) line += fmt::format(" --canary {}", sim.canary->name);
-  const std::string changed =
-      simulator::difference(plan.settings, sim.base);
+  const std::string changed = simulator::difference(plan.settings, sim.base);
   for (std::size_t at = 0; at < changed.size();) {
     const std::size_t end = std::min(changed.find(' ', at), changed.size());
     line += " --set " + changed.substr(at, end - at);

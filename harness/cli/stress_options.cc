@@ -84,9 +84,8 @@ std::string stress_list_json() {
 }
 
 std::string replay_line(const StressOptions& options) {
-  std::string line =
-      fmt::format("{} stress --seed {} --seconds {} --rings {}", invocation(), options.run.seed,
-                  options.run.seconds, options.run.rings);
+  std::string line = fmt::format("{} stress --seed {} --seconds {} --rings {}", invocation(),
+                                 options.run.seed, options.run.seconds, options.run.rings);
   if (options.run.pages != 0) line += fmt::format(" --pages {}", options.run.pages);
   if (options.run.keep_going) line += " --keep-going";
   if (!options.mutant.empty()) return line + " --mutant " + options.mutant;

@@ -23,13 +23,15 @@ std::string whole(double number) {
 // Why a mutant was not found, and what would find it.
 std::string not_found(const stress::Mutant& mutant) {
   if (mutant.violates) {
-    return fmt::format("the mutant {} was not found, which the invariants find in time: give more "
-                       "--seconds",
-                       mutant.name);
+    return fmt::format(
+        "the mutant {} was not found, which the invariants find in time: give more "
+        "--seconds",
+        mutant.name);
   }
-  return fmt::format("the mutant {} was not found by the invariants; ThreadSanitizer finds it: "
-                     "`bazel run --config=tsan //:perfring -- stress --mutant {}`",
-                     mutant.name, mutant.name);
+  return fmt::format(
+      "the mutant {} was not found by the invariants; ThreadSanitizer finds it: "
+      "`bazel run --config=tsan //:perfring -- stress --mutant {}`",
+      mutant.name, mutant.name);
 }
 
 bool all_hold(std::span<const stress::Outcome> parts) {
@@ -72,7 +74,8 @@ std::string stress_table(std::span<const stress::Outcome> parts, const Conclusio
     }
   }
   if (!all_hold(parts)) table += "  replay: " + replay + "\n";
-  return table + fmt::format("{} in {:.1f} s\n", sentence(conclusion, "All invariants hold"), seconds);
+  return table +
+         fmt::format("{} in {:.1f} s\n", sentence(conclusion, "All invariants hold"), seconds);
 }
 
 std::string stress_json(std::span<const stress::Outcome> parts, const Conclusion& conclusion,

@@ -22,10 +22,7 @@ std::size_t printable_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0x20 || byte(0) == 0x7f) return 0;
   if (byte(0) < 0x80) return 1;
-  const std::size_t length = byte(0) >= 0xf0   ? 4
-                             : byte(0) >= 0xe0 ? 3
-                             : byte(0) >= 0xc2 ? 2
-                                               : 0;
+  const std::size_t length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : byte(0) >= 0xc2 ? 2 : 0;
   if (length == 0 || byte(0) > 0xf4 || text.size() < length) return 0;
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;

@@ -37,7 +37,7 @@ std::string system_said(int error) {
 }  // namespace
 
 std::expected<std::string, std::string> read_input(std::string_view option, const std::string& path,
-                                                   std::size_t limit) {
+                                                   std::size_t limit, Content content) {
   const File file = open_file(path, "rbe", stdin);
   if (file == nullptr) return refused(option, path, "cannot be read: " + system_said(errno));
   std::string text(limit + 1, '\0');
@@ -50,6 +50,7 @@ std::expected<std::string, std::string> read_input(std::string_view option, cons
     return refused(option, path,
                    fmt::format("is larger than {} MiB: give a smaller file", limit / kMiB));
   }
+  if (content == Content::Binary) return text;
   if (text.empty()) return refused(option, path, "is empty");
   if (const std::size_t at = text.find('\0'); at != std::string::npos) {
     return refused(option, path,

@@ -77,13 +77,14 @@ std::string_view program_name() {
 std::string invocation() {
   if (std::getenv("BUILD_WORKING_DIRECTORY") == nullptr) return std::string{name_of_program};
   const bool is_perfring = name_of_program == "perfring";
-  return std::string{"bazel run --config=opt "} + (is_perfring ? "//:perfring" : "//harness/bench:") +
+  return std::string{"bazel run --config=opt "} +
+         (is_perfring ? "//:perfring" : "//harness/bench:") +
          (is_perfring ? "" : std::string{name_of_program}) + " --";
 }
 
 StopOnSignals::StopOnSignals() {
   stop_requested = false;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, &interrupt_);

@@ -34,8 +34,8 @@ class StopOnSignals {
   const std::atomic<bool>& requested() const;
 
  private:
-  struct sigaction interrupt_ {};
-  struct sigaction terminate_ {};
+  struct sigaction interrupt_{};
+  struct sigaction terminate_{};
 };
 
 }  // namespace perfring

@@ -45,7 +45,7 @@ std::string sentence(const Conclusion& conclusion, const std::string& if_holds) 
     case Verdict::NotShown:
       break;
   }
-  return "Not shown: " + conclusion.not_shown + "; no invariant was violated";
+  return "Not shown: " + conclusion.not_shown + "; nothing was violated";
 }
 
 nlohmann::ordered_json to_json(const Conclusion& conclusion) {
