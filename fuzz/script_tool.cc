@@ -51,29 +51,29 @@ int run(const script::Script& script) {
 int script_tool(int argc, char** argv) {
   ToolOptions options;
   if (const auto answer = parse_tool(argc, argv, options)) {
-    return answer->refused ? fail(answer->text) : deliver(answer->text, kHolds, "the help");
+    return answer->refused ? perfring::fail(answer->text) : deliver(answer->text, kHolds, "the help");
   }
   const std::string name = in_quotes(options.file);
   if (options.text) {
     const auto file = read_input("script_tool", options.file, kMiB, Content::Binary);
-    if (!file) return fail(file.error());
+    if (!file) return perfring::fail(file.error());
     const Input input{reinterpret_cast<const std::uint8_t*>(file->data()), file->size()};
     return deliver(to_text(understood(decode_script(input))), kHolds, "the script");
   }
   constexpr std::size_t kScriptMax = 4 * kMiB;
   const auto file = read_input("script_tool", options.file, kScriptMax);
-  if (!file) return fail(file.error());
+  if (!file) return perfring::fail(file.error());
   const auto script = script::parse_script(*file);
-  if (!script) return fail(name + ": " + script.error());
+  if (!script) return perfring::fail(name + ": " + script.error());
   if (options.bytes) {
     const auto bytes = encode_script(*script);
-    if (!bytes) return fail(name + ": " + bytes.error());
+    if (!bytes) return perfring::fail(name + ": " + bytes.error());
     const std::string_view text{reinterpret_cast<const char*>(bytes->data()), bytes->size()};
     const auto written = write_output("--bytes", "-", text);
-    return written ? kHolds : fail(written.error());
+    return written ? kHolds : perfring::fail(written.error());
   }
   if (understood(*script) != *script) {
-    return fail(name +
+    return perfring::fail(name +
                 ": only scripts with RAW samples, forward, not overwriting, and without "
                 "'tail' can be run here");
   }

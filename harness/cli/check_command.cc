@@ -33,13 +33,13 @@ int check_litmus(const CheckOptions& options) {
 }
 
 // Draws what is violated. Where nothing is, the file stays as it is, and that is said.
-int draw(const std::string& file, const model::Trace* violation, int code) {
-  if (violation == nullptr) {
+int draw(const CheckPlan& plan, const std::vector<CheckedCase>& cases, int code) {
+  if (violation_of(cases) == nullptr) {
     fail(fmt::format("--svg: nothing is violated, so nothing is drawn: {} is not written",
-                     file == "-" ? "stdout" : in_quotes(file)));
+                     plan.svg == "-" ? "stdout" : in_quotes(plan.svg)));
     return code;
   }
-  const auto drawn = write_svg(*violation, file);
+  const auto drawn = write_svg(plan, cases);
   return drawn ? code : fail(drawn.error());
 }
 
@@ -66,7 +66,7 @@ int run_command(const CheckOptions& options) {
   const bool to_stderr = plan->svg == "-";  // stdout is the picture's
   const int delivered = to_stderr ? tell(verdict, code) : deliver(verdict, code);
   if (plan->svg.empty() || delivered != code) return delivered;
-  return draw(plan->svg, violation_of(cases), code);
+  return draw(*plan, cases, code);
 }
 
 }  // namespace perfring::cli

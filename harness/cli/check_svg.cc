@@ -103,15 +103,7 @@ std::expected<void, std::string> write_svg(const CheckPlan& plan,
   const auto drawing =
       drawing_of(model::trace_dot(*violated->result.violation, subject(plan, *violated)));
   if (!drawing) return std::unexpected(drawing.error());
-<<<<<<< HEAD
-  return write_output("--svg", file, *drawing);
-=======
-  errno = 0;
-  File out{std::fopen(plan.svg.c_str(), "wb"), std::fclose};
-  const bool written = out != nullptr && write_all(*drawing, out.get());
-  if (written && std::fclose(out.release()) == 0) return {};
-  return std::unexpected(fmt::format("--svg: {} cannot be written: {}", plan.svg, message(errno)));
->>>>>>> w-svg
+  return write_output("--svg", plan.svg, *drawing);
 }
 
 }  // namespace perfring::cli

@@ -41,7 +41,8 @@ std::string sentence(const Conclusion& conclusion, const std::string& if_holds) 
     case Verdict::Holds:
       return if_holds;
     case Verdict::Violated:
-      return "Invariants are violated";
+      return conclusion.interrupted ? "Invariants are violated (interrupted)"
+                                    : "Invariants are violated";
     case Verdict::NotShown:
       break;
   }
