@@ -96,6 +96,9 @@ TEST(Check, DrawsAViolation) {
   EXPECT_THAT(contents(file), AllOf(HasSubstr("<svg"), HasSubstr("sender"),
                                     HasSubstr(">program wrong/message_passing_load<"),
                                     HasSubstr(">data race: #1 by sender, #4 by receiver<")));
+  EXPECT_EQ(run("ring/nested --mutant publishes_nested --svg " + file).exit_code, 1);
+  EXPECT_THAT(contents(file),
+              HasSubstr(">program ring/nested, mutant publishes_nested, form A, step 3<"));
 }
 
 // The titles of the boxes that are red.
@@ -150,33 +153,27 @@ void expect_drawn(const nlohmann::json& checked, const std::string& svg) {
   }
 }
 
+// The mutants of ring once: //harness/model:trace_test has them in the programs that share them.
 TEST(Check, DrawsEachViolationOfEveryProgramAndMutant) {
   const std::string file = temporary("each.svg");
   std::size_t drawn = 0;
   const auto list = nlohmann::json::parse(run("--list --json").out);
   for (const auto& program : list["programs"]) {
     std::vector<std::string> mutants{""};
-    for (const auto& mutant : program["mutants"]) {
+    const bool ring_again = drawn != 0 && program["mutants"] == list["programs"][0]["mutants"];
+    for (const auto& mutant : ring_again ? nlohmann::json::array() : program["mutants"]) {
       mutants.push_back(" --mutant " + mutant["name"].get<std::string>());
     }
     for (const std::string& mutant : mutants) {
       const std::string arguments = program["name"].get<std::string>() + mutant;
       SCOPED_TRACE(arguments);
-      const auto checked =
-          nlohmann::json::parse(run(arguments + " --json --seconds 5 --svg " + file).out);
+      const auto checked = nlohmann::json::parse(run(arguments + " --json --svg " + file).out);
       if (!checked.contains("violation")) continue;
       expect_drawn(checked, contents(file));
       ++drawn;
     }
   }
-  EXPECT_GT(drawn, 40u);
-}
-
-TEST(Check, DrawsTheStepOfAnInterrupt) {
-  const std::string file = temporary("step.svg");
-  EXPECT_EQ(run("ring/nested --mutant publishes_nested --svg " + file).exit_code, 1);
-  EXPECT_THAT(contents(file),
-              HasSubstr(">program ring/nested, mutant publishes_nested, form A, step 3<"));
+  EXPECT_GE(drawn, 42u);
 }
 
 TEST(Check, SaysWhatIsMissingForADrawing) {
