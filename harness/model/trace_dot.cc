@@ -5,16 +5,17 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string_view>
 
 #include "harness/model/trace.h"
 
 namespace perfring::model {
 namespace {
 
-constexpr const char* kReadsFrom = "forestgreen";
-constexpr const char* kModificationOrder = "darkorange";
-constexpr const char* kProgramOrder = "gray60";
-constexpr const char* kViolated = "red";
+constexpr std::string_view kReadsFrom = "forestgreen";
+constexpr std::string_view kModificationOrder = "darkorange";
+constexpr std::string_view kProgramOrder = "gray60";
+constexpr std::string_view kViolated = "red";
 
 constexpr int kRow = 24;     // from one box to the next
 constexpr int kGap = 120;    // between threads
@@ -32,7 +33,7 @@ std::string quoted(const std::string& text) {
 }
 
 // In a label between < and >, in a colour.
-std::string colored(const std::string& text, const char* color) {
+std::string colored(const std::string& text, std::string_view color) {
   std::string escaped;
   for (const char c : text) {
     escaped += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string{c};
@@ -216,23 +217,42 @@ class Picture {
     return *std::ranges::find(columns_, thread, &Column::thread);
   }
 
-  // From one box's side to the other's that faces it; between boxes of a thread, around those
-  // between them. A race has no direction.
-  std::string edge(std::size_t from, std::size_t to, const char* color) const {
+  std::string edge(std::size_t from, std::size_t to, std::string_view color) const {
     const Column &source = column_of(from), &target = column_of(to);
-    const bool own = &source == &target, race = color == kViolated;
-    const bool leftwards = own ? &source == &columns_.front() : source.left > target.left;
-    const int start_x = leftwards ? source.left : source.right;
-    const int tip_x = leftwards == own ? target.left : target.right;
-    const int start_y = y(from), tip_y = y(to);
-    // The sides that it leaves and comes in by.
-    const int away = leftwards ? -1 : 1, back = own ? away : -away;
-    const int end_x = tip_x + (race ? 0 : back * kArrow);
-    const int reach = own ? bulge(from, to) : std::abs(end_x - start_x) / 2;
-    return fmt::format("  e{} -> e{} [color={}{}, pos=\"{}{},{} {},{} {},{} {},{}\"]\n", from, to,
-                       color, race ? ", dir=none, penwidth=2" : "",
-                       race ? "" : fmt::format("e,{},{} ", tip_x, tip_y), start_x, start_y,
-                       start_x + away * reach, start_y, tip_x + back * reach, tip_y, end_x, tip_y);
+    return fmt::format("  e{} -> e{} [color={}{}, pos=\"{}\"]\n", from, to, color,
+                       color == kViolated ? ", dir=none, penwidth=2" : "",
+                       &source == &target ? around(source, from, to)
+                                          : across(source, target, from, to, color == kViolated));
+  }
+
+  // Between boxes of a thread, around those between them: outside of the first thread, and on the
+  // right of the others.
+  std::string around(const Column& column, std::size_t from, std::size_t to) const {
+    const bool left = &column == &columns_.front();
+    const int x = left ? column.left : column.right, away = left ? -1 : 1;
+    const int out = x + away * bulge(from, to);
+    return fmt::format("e,{},{} {},{} {},{} {},{} {},{}", x, y(to), x, y(from), out, y(from), out,
+                       y(to), x + away * kArrow, y(to));
+  }
+
+  // From a box to another thread's: down or up before the next thread, where no boxes are, and then
+  // straight on, since no other box stands in that row. A race has no direction.
+  std::string across(const Column& source, const Column& target, std::size_t from, std::size_t to,
+                     bool race) const {
+    const int away = source.left < target.left ? 1 : -1;
+    const Column& next = *(&source + away);
+    const auto facing = [away](const Column& column) {
+      return away > 0 ? column.left : column.right;
+    };
+    const int start = away > 0 ? source.right : source.left, tip = facing(target);
+    const int end = race ? tip : tip - away * kArrow;
+    const int bend = &next == &target ? end : facing(next);
+    const int middle = (start + bend) / 2;
+    std::string points = race ? "" : fmt::format("e,{},{} ", tip, y(to));
+    points += fmt::format("{},{} {},{} {},{} {},{}", start, y(from), middle, y(from), middle, y(to),
+                          bend, y(to));
+    if (&next == &target) return points;
+    return points + fmt::format(" {},{} {},{} {},{}", bend, y(to), end, y(to), end, y(to));
   }
 
   const Trace& trace_;

@@ -23,7 +23,7 @@ using ::testing::Not;
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
-// What the text says of a node or a thread.
+// What the text says.
 struct Drawn {
   std::map<std::string, std::string> nodes;                 // by name, their lines
   std::vector<std::pair<std::string, std::string>> arrows;  // in colour
@@ -40,9 +40,9 @@ struct Drawn {
 };
 
 Drawn parse(const std::string& dot) {
-  const std::regex cluster{R"(  subgraph cluster_(\d+) \{)"},
-      ends{R"x(    bb="(\d+),0,(\d+),\d+")x"}, edge{R"(    ?(\w+) -> (\w+) \[.*)"},
-      node{R"(    (\w+) \[label=.*)"};
+  const std::regex cluster{R"(  subgraph cluster_(\d+) \{)"};
+  const std::regex ends{R"x(    bb="(\d+),0,(\d+),\d+")x"};
+  const std::regex node{R"(    (\w+) \[label=.*)"};
   Drawn drawn;
   std::size_t thread = 0;
   std::istringstream lines{dot};
