@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
 # ci/fuzz with programs in place of libFuzzer's: what they are given, what is made of what they find,
 # and how it ends.
-# usage: fuzz_test.sh, in the workspace's folder
 set -u
+case "$*" in
+  "") ;;
+  -h | --help) echo "usage: ci/fuzz_test.sh, in the workspace's folder"; exit 0 ;;
+  *) echo "ci/fuzz_test.sh: unknown argument '$*'; usage: ci/fuzz_test.sh" >&2; exit 2 ;;
+esac
 failures=0
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
