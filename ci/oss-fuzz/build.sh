@@ -5,6 +5,12 @@
 # TARGETS: a subset [hostile_ring kernel_script differential options].
 # JOBS: compilers at once [all CPUs].
 set -euo pipefail
+usage="usage: ci/oss-fuzz/build.sh   (no arguments; the environment says what is built, and where to)"
+case "$*" in
+  "") ;;
+  -h | --help) echo "$usage"; exit 0 ;;
+  *) echo "ci/oss-fuzz/build.sh: unknown argument '$*'; $usage" >&2; exit 2 ;;
+esac
 cd "$(dirname "$(readlink -f "$0")")/../.."
 : "${CXX:?}" "${LIB_FUZZING_ENGINE:?}" "${OUT:?}"
 read -ra engine <<<"$LIB_FUZZING_ENGINE"
