@@ -51,17 +51,18 @@ int run(const script::Script& script) {
 int script_tool(int argc, char** argv) {
   ToolOptions options;
   if (const auto answer = parse_tool(argc, argv, options)) {
-    return answer->refused ? perfring::fail(answer->text) : deliver(answer->text, kHolds, "the help");
+    return answer->refused ? perfring::fail(answer->text)
+                           : deliver(answer->text, kHolds, "the help");
   }
   const std::string name = in_quotes(options.file);
   if (options.text) {
-    const auto file = read_input("script_tool", options.file, kMiB, Content::Binary);
+    const auto file = read_input("FILE", options.file, kMiB, Content::Binary);
     if (!file) return perfring::fail(file.error());
     const Input input{reinterpret_cast<const std::uint8_t*>(file->data()), file->size()};
     return deliver(to_text(understood(decode_script(input))), kHolds, "the script");
   }
   constexpr std::size_t kScriptMax = 4 * kMiB;
-  const auto file = read_input("script_tool", options.file, kScriptMax);
+  const auto file = read_input("FILE", options.file, kScriptMax);
   if (!file) return perfring::fail(file.error());
   const auto script = script::parse_script(*file);
   if (!script) return perfring::fail(name + ": " + script.error());
@@ -74,8 +75,8 @@ int script_tool(int argc, char** argv) {
   }
   if (understood(*script) != *script) {
     return perfring::fail(name +
-                ": only scripts with RAW samples, forward, not overwriting, and without "
-                "'tail' can be run here");
+                          ": only scripts with RAW samples, forward, not overwriting, and without "
+                          "'tail' can be run here");
   }
   return run(*script);
 }

@@ -2,6 +2,7 @@
 // kernel allows it, PerfBuffer and real libbpf. See README.md.
 
 #include <benchmark/benchmark.h>
+#include <fcntl.h>
 #include <sched.h>
 
 #include <cerrno>
@@ -23,6 +24,7 @@
 #include "harness/program/input.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
+#include "perfring/os/fd.h"
 
 namespace perfring::bench {
 namespace {
@@ -109,6 +111,18 @@ Conclusion conclusion_of(const TableReporter& reporter) {
                   reporter.races() == 0 ? "no line was measured" : "");
 }
 
+// Google Benchmark ends the program by itself where it cannot read what the CPU is.
+void ensure_descriptors() {
+  constexpr std::size_t kNeeded = 8;
+  std::vector<os::Fd> opened;
+  while (opened.size() < kNeeded) {
+    opened.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (opened.back().get() < 0) {
+      throw std::system_error{errno, std::generic_category(), "opening files (ulimit -n)"};
+    }
+  }
+}
+
 int drain(int argc, char** argv) {
   auto parsed = parse_command_line(argc, argv);
   if (const auto* const answer = std::get_if<Answer>(&parsed)) {
@@ -121,6 +135,7 @@ int drain(int argc, char** argv) {
   arguments.push_back(nullptr);
   benchmark::Initialize(&count, arguments.data());
 
+  ensure_descriptors();
   pin();
   register_cells();
   const StopOnSignals stop;

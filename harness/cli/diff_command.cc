@@ -91,11 +91,12 @@ int cpu_of(const DiffOptions& options) {
 // Makes the folder, but none of its parents: a mistyped path is no wish for them.
 void make_folder(const std::string& path) {
   std::error_code error;
-  std::filesystem::create_directory(path, error);
-  if (!error && !std::filesystem::is_directory(path)) {
+  if (std::filesystem::is_directory(path, error)) return;
+  if (std::filesystem::exists(path, error)) {
     error = std::make_error_code(std::errc::not_a_directory);
+  } else if (std::filesystem::create_directory(path, error)) {
+    return;
   }
-  if (!error) return;
   throw Refused{
       fmt::format("--record: the folder {} cannot be made: {}: give one whose parent "
                   "exists",

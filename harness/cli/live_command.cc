@@ -25,7 +25,9 @@ std::expected<std::vector<std::uint32_t>, std::string> cpus_of(const LiveOptions
                                                                bool simulated) {
   if (simulated) return choose_cpus(options.cpus, usable_cpus(), "CPUs that this process may use");
   const auto online = os::online_cpus();
-  if (!online) return std::unexpected(online.error().explain());
+  if (!online) {
+    return std::unexpected("which CPUs are online is not known.\n" + online.error().explain());
+  }
   return choose_cpus(options.cpus, *online, "online CPUs");
 }
 

@@ -46,7 +46,8 @@ std::string nothing_shown(const SimPlan& sim, const simulator::Outcome& outcome)
   }
   std::uint64_t events = 0;
   for (const CpuOutcome& cpu : outcome.cpus) {
-    events += cpu.received.delivered + cpu.received.lost + cpu.received.malformed;
+    events +=
+        cpu.received.delivered + cpu.received.lost + cpu.received.malformed + cpu.received.spoiled;
   }
   return events == 0 ? "no event was delivered: give more --steps" : "";
 }
