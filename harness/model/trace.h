@@ -53,8 +53,8 @@ Trace trace_of(const Program& program, const Execution& x, const Cause& cause);
 
 // One column for each thread. Lines are those of the source; without, only its files are named.
 std::string trace_table(const Trace& trace, bool with_lines = true);
-// For Graphviz: a cluster for each thread, from left to right as in the table; what is violated in
-// red. `subject` is what has been checked, for the caption.
+// For Graphviz's dot: a cluster for each thread, from left to right as in the table, and what is
+// violated in red. `subject` is what was checked, for the caption.
 std::string trace_dot(const Trace& trace, const std::string& subject);
 
 const char* to_string(Order order);

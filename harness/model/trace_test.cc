@@ -33,7 +33,7 @@ struct Drawn {
   std::set<std::string> red() const {
     std::set<std::string> names;
     for (const auto& [name, line] : nodes) {
-      if (line.find("color=red, ") != std::string::npos) names.insert(name);
+      if (line.find(" color=red,") != std::string::npos) names.insert(name);
     }
     return names;
   }
