@@ -26,7 +26,8 @@ TEST(Aya, ParseOnlineCpus) {
   EXPECT_THAT(parse_cpu_list("0").value(), ElementsAre(0));
   EXPECT_THAT(parse_cpu_list("0,1").value(), ElementsAre(0, 1));
   EXPECT_THAT(parse_cpu_list("0,1,2").value(), ElementsAre(0, 1, 2));
-  for (const char* text : {"0-7", "0-3,4-7", "0-5,6,7"}) EXPECT_EQ(parse_cpu_list(text).value(), eight);
+  for (const char* text : {"0-7", "0-3,4-7", "0-5,6,7"})
+    EXPECT_EQ(parse_cpu_list(text).value(), eight);
   for (const char* text : {"", "0-1,2-", "foo"}) EXPECT_FALSE(parse_cpu_list(text)) << text;
 }
 
