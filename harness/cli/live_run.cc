@@ -210,9 +210,8 @@ std::vector<std::string> CpuOutcome::violations() const {
 std::optional<std::string> why_not_live() {
   const auto why = live::why_no_live_kernel();
   if (!why) return std::nullopt;
-  const std::string lacking = live::missing_capabilities();
-  if (lacking.empty()) return *why;
-  return *why + "\nThis process lacks " + lacking + ": run as root, or grant them";
+  const std::string advice = live::advice_on_capabilities();
+  return advice.empty() ? *why : *why + '\n' + advice;
 }
 
 std::expected<LiveOutcome, std::string> run_live(

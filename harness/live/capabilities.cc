@@ -18,13 +18,18 @@ bool has_capability(unsigned capability) {
 
 }  // namespace
 
-std::string missing_capabilities() {
+std::string advice_on_capabilities(bool has_bpf, bool has_perfmon) {
+  if (has_bpf && has_perfmon) return {};
+  const bool both = !has_bpf && !has_perfmon;
+  const std::string lacking = both      ? "CAP_BPF and CAP_PERFMON"
+                              : has_bpf ? "CAP_PERFMON"
+                                        : "CAP_BPF";
+  return "This process lacks " + lacking + ": run as root, or grant " + (both ? "them" : "it");
+}
+
+std::string advice_on_capabilities() {
   if (has_capability(CAP_SYS_ADMIN)) return {};
-  const bool bpf = has_capability(CAP_BPF);
-  const bool perfmon = has_capability(CAP_PERFMON);
-  if (!bpf && !perfmon) return "CAP_BPF and CAP_PERFMON";
-  if (!bpf) return "CAP_BPF";
-  return perfmon ? "" : "CAP_PERFMON";
+  return advice_on_capabilities(has_capability(CAP_BPF), has_capability(CAP_PERFMON));
 }
 
 }  // namespace perfring::live

@@ -5,9 +5,12 @@
 
 namespace perfring::live {
 
-// The capabilities that BPF output needs and this process lacks ("CAP_BPF and CAP_PERFMON"), or
-// nothing.
-std::string missing_capabilities();
+// What BPF output needs and this process lacks, and what to do about it, in one sentence ("This
+// process lacks CAP_BPF: run as root, or grant it"); or nothing.
+std::string advice_on_capabilities();
+
+// The same of a process that has these.
+std::string advice_on_capabilities(bool has_bpf, bool has_perfmon);
 
 }  // namespace perfring::live
 

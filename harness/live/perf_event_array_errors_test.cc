@@ -55,6 +55,7 @@ TEST_F(PerfEventArrayErrorsTest, APipeIsNoMap) {
   EXPECT_STREQ(error.call, "bpf_obj_get_info_by_fd");
   EXPECT_EQ(error.io_error, std::errc::invalid_argument);
   EXPECT_EQ(array.error().message(), "`bpf_obj_get_info_by_fd` failed: Invalid argument");
+  EXPECT_EQ(error.object, "map fd " + std::to_string(in.get()));
   EXPECT_THAT(array.error().explain(), HasSubstr("to change: give a BPF map"));
 }
 
@@ -66,8 +67,8 @@ TEST_F(PerfEventArrayErrorsTest, AMapOfAnotherTypeIsRefused) {
     EXPECT_EQ(cause<InvalidMapType>(array).map_type, static_cast<std::uint32_t>(type));
     EXPECT_EQ(array.error().message(), "invalid map type " + std::to_string(type));
     EXPECT_THAT(array.error().explain(),
-                AllOf(HasSubstr("it is of type " + std::to_string(type)),
-                      HasSubstr("give a map of BPF_MAP_TYPE_PERF_EVENT_ARRAY (4)")));
+                AllOf(HasSubstr("the map is of type " + std::to_string(type)),
+                      HasSubstr("give a map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY (4)")));
   }
 }
 

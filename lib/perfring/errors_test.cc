@@ -95,8 +95,6 @@ INSTANTIATE_TEST_SUITE_P(
     Errors, Explain,
     ::testing::Values(Advice{Kind::OpenError, EACCES, kOpen, "kernel.perf_event_paranoid is "},
                       Advice{Kind::OpenError, EPERM, kOpen, "CAP_PERFMON"},
-                      Advice{Kind::OpenError, ENODEV, kOpen, "(online CPUs: "},
-                      Advice{Kind::OpenError, EINVAL, kOpen, "(online CPUs: "},
                       Advice{Kind::OpenError, EMFILE, kOpen, "ulimit -n"},
                       Advice{Kind::OpenError, ENOENT, kOpen, "4.4 or later"},
                       Advice{Kind::OpenError, ENOSYS, kOpen, "CONFIG_PERF_EVENTS"},
@@ -109,6 +107,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Advice{Kind::IOError, E2BIG, kUpdate, "max_entries"},
                       Advice{Kind::IOError, EPERM, kUpdate, "CAP_BPF"},
                       Advice{Kind::IOError, EACCES, kUpdate, "CAP_BPF"},
+                      Advice{Kind::IOError, EBADF, kUpdate, "not been moved from"},
                       Advice{Kind::IOError, EIO, kUpdate, "bpf(2)"}));
 
 // One of each kind, word for word.
@@ -121,10 +120,10 @@ TEST(PerfBufferError, ExplainsInThreeLines) {
   };
   EXPECT_EQ((PerfBufferError{Kind::InvalidPageCount, {}, 7, 3}.explain()),
             "asked for: a ring of 3 data pages on CPU 7\n"
-            "the system said: nothing, it was not asked\n"
+            "the system said: nothing: perfring checks this before any system call\n"
             "to change: give a power of two from 1 to " +
-                std::to_string((std::size_t{1} << 31) / os::page_size()) + " (pages are " +
-                std::to_string(os::page_size()) + " bytes, rings at most 2 GiB)");
+                std::to_string((std::size_t{1} << 31) / os::page_size()) + " (a page is " +
+                std::to_string(os::page_size()) + " bytes, a ring at most 2 GiB)");
   EXPECT_EQ(explained(Kind::OpenError, EIO), "asked for: " + kOpen + ", for all processes" +
                                                  said(EIO) +
                                                  "see perf_event_open(2) for this error");
@@ -133,7 +132,7 @@ TEST(PerfBufferError, ExplainsInThreeLines) {
                 "ask for fewer pages: the kernel could not allocate a ring of 64 pages");
   EXPECT_EQ(explained(Kind::PerfEventEnableError, EPERM),
             "asked for: ioctl PERF_EVENT_IOC_ENABLE of the event on CPU 7" + said(EPERM) +
-                "let a seccomp or LSM policy allow it: the kernel itself does not refuse it");
+                "change the seccomp or LSM policy that forbids it: the kernel itself does not");
   EXPECT_EQ(explained(Kind::IOError, EIO), "asked for: " + kUpdate + " with the event on CPU 7" +
                                                said(EIO) +
                                                "see bpf(2), BPF_MAP_UPDATE_ELEM, for this error");
@@ -170,9 +169,12 @@ TEST_F(Advised, ThePageCountThatFitsDoes) {
                                     {257U, 256U}}) {
     for (const std::size_t more : {std::size_t{0}, kib_of_a_page - 1}) {
       limit = std::to_string(pages * kib_of_a_page + more);
-      const std::string says = "kernel.perf_event_mlock_kb is " + limit +
-                               " (KiB of ring for each CPU and user): at most " +
-                               std::to_string(fits) + " data pages fit; ask";
+      const std::string says =
+          "kernel.perf_event_mlock_kb is " + limit + " (KiB of ring for each user on each CPU): " +
+          (fits == 0 ? "no ring fits; raise that limit"
+                     : "at most " + std::to_string(fits) +
+                           (fits == 1 ? " data page fits" : " data pages fit") +
+                           "; ask for fewer pages, raise that limit");
       limit += '\n';
       EXPECT_THAT(explained(Kind::MMapError, EPERM), HasSubstr(says));
     }
@@ -182,17 +184,21 @@ TEST_F(Advised, ThePageCountThatFitsDoes) {
 TEST_F(Advised, NoPageCountFitsALimitThatCannotBeRead) {
   std::optional<std::string>& limit = kernel_.files["/proc/sys/kernel/perf_event_mlock_kb"];
   EXPECT_THAT(explained(Kind::MMapError, EPERM),
-              HasSubstr("kernel.perf_event_mlock_kb is not readable (KiB of ring for each CPU and "
-                        "user); ask"));
+              HasSubstr("kernel.perf_event_mlock_kb is not readable (KiB of ring for each user "
+                        "on each CPU); ask"));
   limit = "all\n";
   EXPECT_THAT(explained(Kind::MMapError, EPERM),
-              HasSubstr("kernel.perf_event_mlock_kb is all (KiB of ring for each CPU and user); "
-                        "ask"));
+              HasSubstr("kernel.perf_event_mlock_kb is all (KiB of ring for each user on each "
+                        "CPU); ask"));
 }
 
 TEST_F(Advised, TheMachineIsAsTheKernelSays) {
   kernel_.files["/proc/sys/kernel/perf_event_paranoid"] = "7\n";
   EXPECT_THAT(explained(Kind::OpenError, EACCES), HasSubstr("kernel.perf_event_paranoid is 7: "));
+  EXPECT_THAT(explained(Kind::OpenError, EACCES),
+              EndsWith("to change: kernel.perf_event_paranoid is 7: run with CAP_PERFMON (before "
+                       "Linux 5.8: CAP_SYS_ADMIN), or set that to 0 or below; in a container, use "
+                       "a seccomp profile that allows perf_event_open as well"));
   kernel_.files["/sys/devices/system/cpu/online"] = "1-2,9\n";
   EXPECT_THAT(explained(Kind::OpenError, ENODEV),
               EndsWith("to change: choose an online CPU (online CPUs: 1-2,9)"));
@@ -200,7 +206,10 @@ TEST_F(Advised, TheMachineIsAsTheKernelSays) {
   EXPECT_EQ(kernel_.file_flags, O_RDONLY | O_CLOEXEC);
   kernel_.files["/sys/devices/system/cpu/online"] = "0\n";
   EXPECT_THAT(explained(Kind::OpenError, EINVAL),
-              EndsWith("to change: choose an online CPU (online CPUs: 0)"));
+              EndsWith("to change: see perf_event_open(2) for this error: CPU 0 is online"));
+  kernel_.files["/sys/devices/system/cpu/online"] = "1\n";
+  EXPECT_THAT(explained(Kind::OpenError, EINVAL),
+              EndsWith("to change: choose an online CPU (online CPUs: 1)"));
 }
 
 TEST_F(Advised, WhichCpusAreOnlineMayBeUnknown) {
@@ -227,17 +236,20 @@ TEST(PerfEventArrayError, NamesAWrongMapType) {
   EXPECT_EQ(error.message(), "invalid map type 2");
   EXPECT_EQ(error.explain(),
             "asked for: a PerfEventArray over a map\n"
-            "the system said: it is of type 2 (enum bpf_map_type)\n"
-            "to change: give a map of BPF_MAP_TYPE_PERF_EVENT_ARRAY (4)");
+            "the system said: the map is of type 2 (enum bpf_map_type)\n"
+            "to change: give a map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY (4)");
 }
 
 TEST(PerfEventArrayError, NamesTheCallAndWhatItWasCalledOn) {
-  const std::pair<int, const char*> advice[]{{EBADF, "open BPF map"},
+  const std::pair<int, const char*> advice[]{{EBADF, "moved from"},
                                              {EINVAL, "bpffs"},
                                              {EPERM, "CAP_BPF"},
                                              {EACCES, "CAP_BPF"},
                                              {ENOENT, "a path that exists"},
                                              {EEXIST, "another path"},
+                                             {EMFILE, "ulimit -n"},
+                                             {ENFILE, "fs.file-max"},
+                                             {ENOSYS, "CONFIG_BPF_SYSCALL"},
                                              {EIO, "see bpf(2)"}};
   for (const auto& [error, change] : advice) {
     const PerfEventArrayError failed{SyscallError{"bpf_obj_pin", "/somewhere/pin", code(error)}};
@@ -249,12 +261,32 @@ TEST(PerfEventArrayError, NamesTheCallAndWhatItWasCalledOn) {
   }
 }
 
+// What suits one call is no advice on another.
+TEST(PerfEventArrayError, AdvisesOnTheCallThatFailed) {
+  const auto advice = [](const char* call, int error) {
+    const std::string text = PerfEventArrayError{SyscallError{call, "X", code(error)}}.explain();
+    return text.substr(text.find("to change: ") + 11);
+  };
+  EXPECT_EQ(advice("bpf_obj_get_info_by_fd", EINVAL), "give a BPF map");
+  EXPECT_EQ(advice("bpf_obj_pin", EINVAL), "give a path on a bpffs (mount -t bpf bpf /sys/fs/bpf)");
+  EXPECT_EQ(advice("bpf_obj_get", EINVAL), advice("bpf_obj_pin", EINVAL));
+  EXPECT_EQ(advice("fcntl(F_DUPFD_CLOEXEC)", EBADF), "give the descriptor of an open BPF map");
+  EXPECT_EQ(advice("bpf_obj_pin", EBADF), "use an array that has not been moved from");
+  EXPECT_EQ(advice("fcntl(F_DUPFD_CLOEXEC)", EPERM),
+            "change the seccomp or LSM policy that forbids it: the kernel itself does not");
+  EXPECT_THAT(advice("bpf_obj_get_info_by_fd", EPERM),
+              AllOf(HasSubstr("CAP_BPF"), Not(HasSubstr("path"))));
+}
+
 TEST(PerfEventArray, RefusesDescriptorsThatAreNoMap) {
   const auto closed = PerfEventArray::from_fd(-1);
   ASSERT_FALSE(closed.has_value());
   EXPECT_THAT(closed.error().message(), EndsWith(code(EBADF).message()));
   EXPECT_THAT(closed.error().explain(), HasSubstr("map fd -1"));
-  EXPECT_FALSE(PerfEventArray::from_fd(0).has_value());
+  // A file: its number, and not that of the library's duplicate.
+  const auto file = PerfEventArray::from_fd(0);
+  ASSERT_FALSE(file.has_value());
+  EXPECT_THAT(file.error().explain(), HasSubstr("asked for: bpf_obj_get_info_by_fd of map fd 0\n"));
   const auto missing = PerfEventArray::from_pin("/nonexistent/pin");
   ASSERT_FALSE(missing.has_value());
   EXPECT_THAT(missing.error().explain(), HasSubstr("bpf_obj_get of /nonexistent/pin"));

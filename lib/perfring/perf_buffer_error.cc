@@ -1,5 +1,6 @@
 #include "perfring/perf_buffer_error.h"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <charconv>
@@ -24,10 +25,16 @@ std::string sysctl(const char* name) {
          os::read_line(path.c_str()).value_or("not readable");
 }
 
-std::string online_cpus_as_text() {
-  const auto cpus = os::online_cpus();
-  return cpus ? "online CPUs: " + os::to_cpu_list(*cpus)
-              : "which are online cannot be read: " + cpus.error().message();
+std::string advice_on_cpu(std::uint32_t cpu) {
+  const auto online = os::online_cpus();
+  if (!online) {
+    return "choose an online CPU (which are online cannot be read: " + online.error().message() +
+           ")";
+  }
+  if (std::ranges::find(*online, cpu) != online->end()) {
+    return "see perf_event_open(2) for this error: CPU " + std::to_string(cpu) + " is online";
+  }
+  return "choose an online CPU (online CPUs: " + os::to_cpu_list(*online) + ")";
 }
 
 std::string advice_on_open(const PerfBufferError& error) {
@@ -35,17 +42,16 @@ std::string advice_on_open(const PerfBufferError& error) {
     case EACCES:
     case EPERM:
       return sysctl("perf_event_paranoid") +
-             ": a CPU-wide event needs CAP_PERFMON (or CAP_SYS_ADMIN before Linux 5.8), or "
-             "perf_event_paranoid at 0 or below; in a container, a seccomp profile that allows "
-             "perf_event_open too";
+             ": run with CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN), or set that to 0 or below; "
+             "in a container, use a seccomp profile that allows perf_event_open as well";
     case ENODEV:
     case EINVAL:
-      return "choose an online CPU (" + online_cpus_as_text() + ")";
+      return advice_on_cpu(error.cpu);
     case EMFILE:
-      return "raise the limit on open files (ulimit -n): a buffer holds one, for its life";
+      return "raise the limit on open files (ulimit -n): each buffer keeps one open";
     case ENOENT:
     case ENOSYS:
-      return "use a kernel of 4.4 or later, built with CONFIG_PERF_EVENTS and CONFIG_BPF_SYSCALL";
+      return "use Linux 4.4 or later, built with CONFIG_PERF_EVENTS and CONFIG_BPF_SYSCALL";
     default:
       return "see perf_event_open(2) for this error";
   }
@@ -63,15 +69,21 @@ std::optional<std::size_t> page_count_that_fits() {
   return pages < 2 ? 0 : std::bit_floor(pages - 1);
 }
 
+std::string advice_on_locked_memory() {
+  const std::string limit =
+      sysctl("perf_event_mlock_kb") + " (KiB of ring for each user on each CPU)";
+  const std::string raise = "raise that limit or RLIMIT_MEMLOCK, or run with CAP_IPC_LOCK";
+  const auto fits = page_count_that_fits();
+  if (!fits) return limit + "; ask for fewer pages, " + raise;
+  if (*fits == 0) return limit + ": no ring fits; " + raise;
+  return limit + ": at most " + std::to_string(*fits) +
+         (*fits == 1 ? " data page fits" : " data pages fit") + "; ask for fewer pages, " + raise;
+}
+
 std::string advice_on_mmap(const PerfBufferError& error) {
   switch (error.io_error.value()) {
-    case EPERM: {
-      std::string advice = sysctl("perf_event_mlock_kb") + " (KiB of ring for each CPU and user)";
-      if (const auto fits = page_count_that_fits()) {
-        advice += ": at most " + std::to_string(*fits) + " data pages fit";
-      }
-      return advice + "; ask for fewer pages, raise that or RLIMIT_MEMLOCK, or have CAP_IPC_LOCK";
-    }
+    case EPERM:
+      return advice_on_locked_memory();
     case ENOMEM:
       return "ask for fewer pages: the kernel could not allocate a ring of " +
              std::to_string(error.page_count) + " pages";
@@ -83,11 +95,14 @@ std::string advice_on_mmap(const PerfBufferError& error) {
 std::string advice_on_update(const PerfBufferError& error) {
   switch (error.io_error.value()) {
     case E2BIG:
-      return "use an index below the map's max_entries (one for each possible CPU)";
+      return "use an index below the map's max_entries, or give the map an entry for each possible "
+             "CPU";
+    case EBADF:
+      return "use an array that has not been moved from";
     case EPERM:
     case EACCES:
-      return "updating a map needs CAP_BPF (or CAP_SYS_ADMIN before Linux 5.8), and a map that "
-             "is not read-only";
+      return "run with CAP_BPF (before Linux 5.8: CAP_SYS_ADMIN), and give a map that is not "
+             "read-only";
     default:
       return "see bpf(2), BPF_MAP_UPDATE_ELEM, for this error";
   }
@@ -121,10 +136,10 @@ std::string PerfBufferError::explain() const {
   switch (kind) {
     case Kind::InvalidPageCount:
       return "asked for: a ring of " + std::to_string(page_count) + " data pages" + on_cpu +
-             "\nthe system said: nothing, it was not asked\nto change: give a power of two from 1 "
-             "to " +
-             std::to_string(page_count_max()) + " (pages are " + std::to_string(os::page_size()) +
-             " bytes, rings at most 2 GiB)";
+             "\nthe system said: nothing: perfring checks this before any system call\n"
+             "to change: give a power of two from 1 to " +
+             std::to_string(page_count_max()) + " (a page is " + std::to_string(os::page_size()) +
+             " bytes, a ring at most 2 GiB)";
     case Kind::OpenError:
       return "asked for: perf_event_open of a software BPF_OUTPUT event" + on_cpu +
              ", for all processes" + said + advice_on_open(*this);
@@ -133,7 +148,7 @@ std::string PerfBufferError::explain() const {
              said + advice_on_mmap(*this);
     case Kind::PerfEventEnableError:
       return "asked for: ioctl PERF_EVENT_IOC_ENABLE of the event" + on_cpu + said +
-             "let a seccomp or LSM policy allow it: the kernel itself does not refuse it";
+             "change the seccomp or LSM policy that forbids it: the kernel itself does not";
     case Kind::IOError:
       return "asked for: bpf BPF_MAP_UPDATE_ELEM of index " + std::to_string(cpu) +
              " with the event" + on_cpu + said + advice_on_update(*this);

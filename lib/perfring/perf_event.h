@@ -9,6 +9,7 @@
 // Mirrors aya's PerfEvent (Sample and Lost); Malformed is ours, where aya hangs, panics or reads
 // out of bounds (DIVERGENCES.md).
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -43,19 +44,10 @@ enum class Defect : std::uint8_t {
 };
 
 constexpr const char* to_string(Defect defect) noexcept {
-  switch (defect) {
-    case Defect::BadSample:
-      return "BadSample";
-    case Defect::BadLost:
-      return "BadLost";
-    case Defect::UnexpectedType:
-      return "UnexpectedType";
-    case Defect::BadSize:
-      return "BadSize";
-    case Defect::BadPositions:
-      return "BadPositions";
-  }
-  return "unknown defect";
+  constexpr std::array names{"BadSample", "BadLost", "UnexpectedType", "BadSize", "BadPositions"};
+  static_assert(names.size() == static_cast<std::size_t>(Defect::BadPositions) + 1);
+  const auto number = static_cast<std::size_t>(defect);
+  return number < names.size() ? names[number] : "unknown defect";
 }
 
 // Bytes that break the kernel's contract, record headers included: `head`, then `tail` if they

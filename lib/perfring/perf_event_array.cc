@@ -3,6 +3,7 @@
 #include <linux/bpf.h>
 
 #include <string>
+#include <utility>
 
 #include "perfring/os/syscalls.h"
 
@@ -25,16 +26,17 @@ std::error_code no_map() {
 
 }  // namespace
 
-std::expected<PerfEventArray, PerfEventArrayError> PerfEventArray::over(os::Fd map) {
+std::expected<PerfEventArray, PerfEventArrayError> PerfEventArray::over(os::Fd map,
+                                                                        std::string object) {
   const auto info = os::bpf_map_info_of(map.get());
-  if (!info) return failed("bpf_obj_get_info_by_fd", name_of(map.get()), info.error());
+  if (!info) return failed("bpf_obj_get_info_by_fd", std::move(object), info.error());
   if (info->type != BPF_MAP_TYPE_PERF_EVENT_ARRAY) {
     return std::unexpected(PerfEventArrayError{InvalidMapType{info->type}});
   }
   // A program answers too, and its type may have that number. Where a map has its sizes, which
   // are 4 here (kernel/bpf/arraymap.c: fd_array_map_alloc_check()), it has a hash.
   if (info->key_size != sizeof(__u32) || info->value_size != sizeof(__u32)) {
-    return failed("bpf_obj_get_info_by_fd", name_of(map.get()),
+    return failed("bpf_obj_get_info_by_fd", std::move(object),
                   std::make_error_code(std::errc::invalid_argument));
   }
   return PerfEventArray{std::move(map)};
@@ -43,14 +45,14 @@ std::expected<PerfEventArray, PerfEventArrayError> PerfEventArray::over(os::Fd m
 std::expected<PerfEventArray, PerfEventArrayError> PerfEventArray::from_fd(int map_fd) {
   auto map = os::duplicate(map_fd);
   if (!map) return failed("fcntl(F_DUPFD_CLOEXEC)", name_of(map_fd), map.error());
-  return over(*std::move(map));
+  return over(*std::move(map), name_of(map_fd));
 }
 
 std::expected<PerfEventArray, PerfEventArrayError> PerfEventArray::from_pin(
     const std::filesystem::path& path) {
   auto map = os::bpf_get_pinned(path.c_str());
   if (!map) return failed("bpf_obj_get", path.string(), map.error());
-  return over(*std::move(map));
+  return over(*std::move(map), path.string());
 }
 
 std::expected<PerfEventArrayBuffer, PerfEventArrayError> PerfEventArray::open(

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "perfring/os/fd.h"
@@ -71,7 +72,8 @@ class PerfEventArray {
  private:
   explicit PerfEventArray(os::Fd map) : map_{std::make_shared<const os::Fd>(std::move(map))} {}
 
-  static std::expected<PerfEventArray, PerfEventArrayError> over(os::Fd map);
+  // `object` is what the caller knows the map by.
+  static std::expected<PerfEventArray, PerfEventArrayError> over(os::Fd map, std::string object);
 
   std::shared_ptr<const os::Fd> map_;  // none if moved from
 };

@@ -248,13 +248,14 @@ TEST_F(Array, FailuresNameTheCallAndItsObject) {
   // The number of the second descriptor: the lowest that is free.
   const int next = ::dup(map_fd_);
   ::close(next);
-  const std::string object = "map fd " + std::to_string(next);
+  // The number that the caller knows.
+  const std::string object = "map fd " + std::to_string(map_fd_);
   kernel_.map_info.key_size = 8;
   expect_failed(PerfEventArray::from_fd(map_fd_), "bpf_obj_get_info_by_fd", object, EINVAL);
   kernel_.info_errno = EPERM;
   expect_failed(PerfEventArray::from_fd(map_fd_), "bpf_obj_get_info_by_fd", object, EPERM);
   kernel_.get_errno = 0;
-  expect_failed(PerfEventArray::from_pin("/two"), "bpf_obj_get_info_by_fd", object, EPERM);
+  expect_failed(PerfEventArray::from_pin("/two"), "bpf_obj_get_info_by_fd", "/two", EPERM);
   EXPECT_FALSE(FakeKernel::is_open(next)) << "what was opened is closed again";
 }
 

@@ -64,7 +64,8 @@ class Drain {
     const SharedPosition tail = own_tail<M>(*area.page);
     const Position head = M::read_once(area.page->data_head);
     M::fence_after_read_of(area.page->data_head);
-    const std::size_t available = static_cast<Position>(head - static_cast<Position>(tail));
+    const Position distance = head - static_cast<Position>(tail);
+    const std::size_t available = distance;
     if (available == 0) return;
 
     stop_ = tail + available;
@@ -105,8 +106,7 @@ class Drain {
     return std::bit_cast<std::uint64_t>(header);
   }
   static std::size_t size_of(std::uint64_t header) noexcept {
-    return static_cast<std::size_t>(std::endian::native == std::endian::little ? header >> 48
-                                                                               : header & 0xffff);
+    return static_cast<__u16>(std::endian::native == std::endian::little ? header >> 48 : header);
   }
 
   // Hides where a value comes from.
