@@ -190,5 +190,17 @@ result one.xml '<testsuites><testcase name="a" classname="\x01"/></testsuites>' 
 expect 1 '^job: 0 passed, 1 failed' ci/count_tests job 0 events
 [ ! -e ci-results/job/a/b/a_test.shard2.xml ] || fail "another run's report is kept"
 
+# The workflow in README: no longer than it says, with every job, and where they leave their results.
+python3 - "$(sed -n 's/^jobs=(\(.*\))/\1/p' .ci/run)" <<'PYTHON' || fail "the workflow in ci/README.md"
+import sys, yaml
+text = open("ci/README.md", encoding="utf-8").read().split("```yaml\n")[1].split("```")[0]
+assert len(text.splitlines()) <= 30, len(text.splitlines())
+job = yaml.safe_load(text)["jobs"]["test"]
+assert job["strategy"]["matrix"]["job"] == sys.argv[1].split(), sys.argv[1]
+assert job["env"] == {"PERFRING_REQUIRE_LIVE": 1}
+assert any(step.get("with", {}).get("path") == "ci-results/" for step in job["steps"])
+assert [step["run"] for step in job["steps"] if "run" in step][-1] == ".ci/run ${{ matrix.job }}"
+PYTHON
+
 [ $failures -eq 0 ] && echo "CI's scripts do as they are told"
 exit $((failures != 0))
