@@ -32,7 +32,7 @@ TEST_F(Perfring, WrongArgumentsAreNamedWithWhatIsAccepted) {
       {{"extra"}, "extra"},
       {{"--seconds"}, "--seconds"},
       {{"--seconds", "0"}, "--seconds: '0'"},
-      {{"--cpus", "zero"}, "online are"},
+      {{"--cpus", "zero"}, "online CPUs: "},
       {{"--payload", "7"}, "from 8 to 65516"},
       {{"--pages", "3"}, "a power of two"},
       {{"--watermark", "-1"}, "--watermark"},
