@@ -1,6 +1,16 @@
-"""The test cases of a JUnit report, as GoogleTest and Bazel write it, how they are counted and shown."""
+"""Test cases in JUnit reports, as GoogleTest and Bazel write them: read, written, counted and shown."""
+import os
+import pathlib
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
 
 KINDS = ("passed", "failed", "skipped")
+# Each job leaves its reports in a folder of its own name in here, and nothing else does.
+RESULTS = pathlib.Path(os.environ.get("PERFRING_RESULTS") or
+                       pathlib.Path(__file__).resolve().parent.parent / "ci-results")
+# For Bazel, which says how far it is: a log is to stay readable.
+PROGRESS = [] if sys.stderr.isatty() else ["--show_progress_rate_limit=30"]
 
 
 def outcome(case):
@@ -18,6 +28,58 @@ def outcome(case):
 
 def title(case):
     return f"{case.get('classname', '')}.{case.get('name', '')}".strip(".")
+
+
+def read(path):
+    """The test cases of a report. None if the file is no XML: what a failing test printed may have
+    characters that XML has not."""
+    try:
+        return list(ElementTree.parse(path).getroot().iter("testcase"))
+    except (ElementTree.ParseError, OSError):
+        return None
+
+
+def add(suites, suite, name, kind, text=""):
+    """One more test case, in a suite of its own."""
+    # XML has no control characters, of which consoles are full.
+    text = "".join(each for each in text if each.isprintable() or each == "\n")
+    suite = ElementTree.SubElement(suites, "testsuite", name=suite, tests="1",
+                                   failures=str(int(kind == "failed")))
+    case = ElementTree.SubElement(suite, "testcase", classname=suite.get("name"), name=name,
+                                  status="run")
+    if kind != "passed":
+        element = ElementTree.SubElement(case, "failure" if kind == "failed" else "skipped",
+                                         message=text.partition("\n")[0])
+        element.text = text
+    for count, more in (("tests", 1), ("failures", kind == "failed")):
+        suites.set(count, str(int(suites.get(count, "0")) + int(more)))
+
+
+def write(path, rows):
+    """A report of rows, each what add() takes."""
+    suites = ElementTree.Element("testsuites", name="AllTests")
+    for row in rows:
+        add(suites, *row)
+    save(path, suites)
+
+
+def save(path, suites):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ElementTree.ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def file_name(text):
+    """With those characters only that every file system and every store of artifacts takes."""
+    return re.sub(r"[^\w.+=-]+", "_", text, flags=re.ASCII).strip("_")[:120]
+
+
+def count(folder):
+    """Of all reports in a folder, by KINDS."""
+    counts = dict.fromkeys(KINDS, 0)
+    for path in sorted(folder.rglob("*.xml")):
+        for case in read(path) or []:
+            counts[outcome(case)[0]] += 1
+    return counts
 
 
 def total(counts):

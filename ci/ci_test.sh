@@ -1,71 +1,163 @@
 #!/usr/bin/env bash
 # The scripts of CI, without what they run: their arguments, and how .ci/run ends.
-# usage: ci_test.sh, in the workspace's folder
 set -u
+case "$*" in
+  "") ;;
+  -h | --help) echo "usage: ci/ci_test.sh, in the workspace's folder"; exit 0 ;;
+  *) echo "ci/ci_test.sh: unknown argument '$*'; usage: ci/ci_test.sh" >&2; exit 2 ;;
+esac
 failures=0
+fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cp -RL .ci ci "$folder"
 cd "$folder" || exit 1
+mkdir -p fuzz/canary_seeds fuzz/hostile_ring_seeds # these are ci/fuzz's targets
+unset PERFRING_RESULTS
 
 expect() { # STATUS REGEX COMMAND...: its exit code, and what its last line says
   local status=$1 regex=$2 said
   shift 2
   said=$("$@" 2>&1)
   local ended=$?
-  [ $ended -eq "$status" ] || { echo "FAILED: $* ended with $ended: $said"; failures=$((failures + 1)); }
-  tail -n 1 <<<"$said" | grep -qE "$regex" ||
-    { echo "FAILED: $*: the last line is not /$regex/: $said"; failures=$((failures + 1)); }
+  [ $ended -eq "$status" ] || fail "$* ended with $ended: $said"
+  tail -n 1 <<<"$said" | grep -qE "$regex" || fail "$*: the last line is not /$regex/: $said"
 }
 
-# Jobs that would leave a trace, and a set-up that does nothing.
+# --help acts on nothing, and what is not understood is refused before anything is done. Each program
+# that a script could do something with leaves a trace; each script of ci/ is in the table.
+mkdir bin
+for program in apt-cache apt-get bazel clang-format-19 clang++-19 cpio cp dpkg dpkg-deb dpkg-query g++ \
+  git make mkdir mktemp mv qemu-system-arm rm sudo tar touch; do
+  printf '#!/bin/sh\necho "%s $*" >>"%s/started"\n' $program "$folder" >bin/$program
+done
+chmod +x bin/*
+nothing_was_done() { # AFTER
+  [ ! -e started ] || fail "$1 has started: $(tr '\n' ';' <started)"
+  rm -f started
+}
+refuses() { # STATUS STREAM COMMAND...: says how it is used there only, and does nothing
+  local status=$1 stream=$2 other
+  shift 2
+  other=$([ "$stream" = out ] && echo err || echo out)
+  PATH="$folder/bin:$PATH" "$@" >out 2>err </dev/null
+  local ended=$?
+  [ $ended -eq "$status" ] || fail "$* ended with $ended: $(cat out err)"
+  grep -qi "usage:" "$stream" || fail "$* does not say how it is used: $(cat out err)"
+  [ ! -s "$other" ] || fail "$* also says: $(cat "$other")"
+  nothing_was_done "$*"
+}
+while read -r script wrong; do
+  # shellcheck disable=SC2086  # several arguments
+  refuses 2 err "$script" $wrong
+  echo "$script" >>told
+done <<'TABLE'
+.ci/run format x
+.ci/run formats
+.ci/run --x
+ci/asan-ubsan EXTRA
+ci/ci_test.sh x
+ci/configs --x
+ci/configs strictest
+ci/count_tests
+ci/count_tests --sum
+ci/count_tests --case job name gone
+ci/count_tests default 0
+ci/coverage x
+ci/cross mips
+ci/default EXTRA
+ci/default --config opt
+ci/fleet --fix
+ci/foreign mips
+ci/foreign_packages --cross
+ci/foreign_packages x
+ci/format --fix x
+ci/format x
+ci/fuzz hostile
+ci/fuzz --secondsx 1
+ci/fuzz_test.sh x
+ci/oss-fuzz/build.sh x
+ci/setup --cross x
+ci/setup x
+ci/test_job
+ci/test_job default EXTRA
+ci/test_job EXTRA! --config=opt
+ci/test_job name -- lib
+ci/tsan EXTRA
+ci/tsan -- //lib/...
+TABLE
+for script in .ci/run $(find ci -type f -perm /111 -not -path 'ci/bazel/*'); do
+  grep -qx "$script" told || fail "$script is not in the table"
+  refuses 0 out "$script" --help
+  refuses 0 out "$script" -h
+done
+rm -r bin
+
+# Targets that are not there are found before others are built, flags that Bazel does not know are not
+# counted as a test that failed.
+mkdir bin
+printf '#!/bin/sh\n[ "$1" = test ] && echo "$@" >>started\n[ "$1" = test ]\n' >bin/bazel
+chmod +x bin/bazel
+expect 2 '' env PATH="$PWD/bin:$PATH" ci/test_job name -- //no/such:target
+nothing_was_done "ci/test_job name -- //no/such:target"
+printf '#!/bin/sh\necho "ERROR: Unrecognized option: $*"\nexit 2\n' >bin/bazel
+expect 2 'Unrecognized option: .* --secure' env PATH="$PWD/bin:$PATH" ci/default --secure
+[ ! -e ci-results/default ] || fail "a flag that Bazel does not know was counted"
+rm -r bin
+
+# Jobs that leave a trace and a result, and a set-up that does nothing.
 printf '#!/bin/sh\necho setup >>started\n' >ci/setup
 for job in format default asan-ubsan tsan fuzz foreign cross fleet; do
-  cp "ci/$job" "ci/$job.real"
-  printf '#!/bin/sh\necho %s >>started\n[ -z "$PERFRING_COUNTS" ] || echo %s >$PERFRING_COUNTS/%s.json\n' \
-    "$job" "'{\"passed\": 2, \"failed\": 0, \"skipped\": 1}'" "$job" >"ci/$job"
+  mv "ci/$job" "ci/$job.real"
+  cat >"ci/$job" <<JOB
+#!/bin/sh
+echo $job >>started
+for test in a b; do ci/count_tests --case $job \$test passed; done
+ci/count_tests --case $job c skipped "not here"
+JOB
+  chmod +x "ci/$job"
 done
-expect 0 'usage: .ci/run ' .ci/run --help
-expect 2 "unknown argument 'x'" .ci/run x
-[ ! -e started ] || { echo "FAILED: .ci/run started $(tr '\n' ' ' <started)"; failures=$((failures + 1)); }
+started() { # WHAT: since the last time
+  [ "$(tr '\n' ' ' <started)" = "$1 " ] || fail "started were $(tr '\n' ' ' <started), not $1"
+  rm -f started
+}
 expect 0 '^14 passed, 0 failed, 7 skipped$' .ci/run
+started "setup format default asan-ubsan tsan fuzz setup foreign setup cross"
+expect 0 '^4 passed, 0 failed, 2 skipped$' .ci/run tsan format
+started "setup tsan format"
+[ -e ci-results/default/a.xml ] || fail "a job's results are gone after another's"
+touch ci-results/fleet/of_another_run.xml 2>/dev/null
+expect 0 '^2 passed, 0 failed, 1 skipped$' .ci/run fleet
+expect 1 '^0 passed, 1 failed, 0 skipped$' env PERFRING_RESULTS=/proc/none .ci/run format
 printf '#!/bin/sh\n[ -z "$1" ]\n' >ci/setup  # but not --cross
 expect 0 '^10 passed, 0 failed, 7 skipped$' .ci/run
 sed 's/^late=.*/late=0/' .ci/run >.ci/slow && chmod +x .ci/slow
 expect 0 '^8 passed, 0 failed, 7 skipped$' .ci/slow
+grep -q 'minutes have passed' ci-results/fuzz/fuzz.xml || fail "a job that was not begun left no result"
 printf '#!/bin/sh\nexit 3\n' >ci/tsan
 expect 1 '^8 passed, 1 failed, 6 skipped$' .ci/run
+grep -q 'exit code 3' ci-results/tsan/job.xml || fail "a job that ended badly left no result"
+printf '#!/bin/sh\n' >ci/tsan
+expect 1 '^0 passed, 1 failed, 0 skipped$' .ci/run tsan
 printf '#!/bin/sh\nexit 3\n' >ci/setup
 expect 1 '^0 passed, 1 failed, 0 skipped$' .ci/run
 
-for job in default asan-ubsan tsan; do
-  mv "ci/$job.real" "ci/$job"
-  expect 0 "usage: ci/$job \[BAZEL FLAG" "ci/$job" --help
-done
-
-for job in fuzz foreign cross; do mv "ci/$job.real" "ci/$job"; done
-mkdir -p fuzz/canary_seeds fuzz/hostile_ring_seeds
-expect 0 'so does the CI job' ci/fuzz --help
+for job in default asan-ubsan tsan fuzz foreign cross fleet; do mv "ci/$job.real" "ci/$job"; done
 expect 2 "no target 'hostile'; there are canary, hostile_ring" ci/fuzz hostile
 expect 2 "'-1' is not accepted|expected one argument" ci/fuzz --seconds -1
 expect 2 "'1e3' is not accepted: give a whole number" ci/fuzz --seconds 1e3
 expect 2 "'0' is not accepted" ci/fuzz --jobs 0
-expect 2 'unrecognized arguments: --second' ci/fuzz --secondsx 1
-expect 2 'unrecognized arguments: x' ci/coverage x
-mv ci/fleet.real ci/fleet
-expect 0 'usage: ci/fleet' ci/fleet --help
-expect 2 "unknown argument 'x'" ci/fleet x
 
 # With nothing installed but Python: what is missing is named, and what installs it.
 mkdir bin
 ln -s /usr/bin/python3 bin
-expect 0 'for bazel build; repeatable' ci/foreign --help
 expect 2 "no guest 'mips'; there are: all, amd64, arm64, armhf, i386, s390x, i386-on" ci/foreign mips
 expect 2 "'0' is not accepted: give a whole number" ci/foreign armhf --limit 0
 expect 2 'qemu-system-arm is not installed: run ci/setup --cross' env PATH="$PWD/bin" ci/foreign armhf
-expect 0 'for bazel test; repeatable' ci/cross --help
 expect 2 "no 'mips'; there are arm64, armhf, i386, s390x" ci/cross mips
-expect 2 'bazel is not installed: run ci/setup' env PATH="$PWD/bin" ci/cross
+for script in ci/cross ci/configs; do
+  expect 2 'bazel is not installed: run ci/setup' env PATH="$PWD/bin" $script
+done
 
 # A test outside the sandbox whose result Bazel would keep.
 configured() { # TAGS
@@ -74,23 +166,29 @@ configured() { # TAGS
 configured '"no-sandbox"'
 expect 1 '^job: 0 passed, 1 failed' ci/count_tests job 0 events
 grep -q '//a:a_test.*tagged external' <<<"$(ci/count_tests job 0 events)" ||
-  { echo "FAILED: the test without a tag is not named"; failures=$((failures + 1)); }
+  fail "the test without a tag is not named"
 configured '"external", "no-sandbox"'
-if grep -q '//a:a_test' <<<"$(ci/count_tests job 0 events)"; then
-  echo "FAILED: a test that has its tag is named"
-  failures=$((failures + 1))
-fi
+! grep -q '//a:a_test' <<<"$(ci/count_tests job 0 events)" || fail "a test that has its tag is named"
 
-# A test's results that are no XML, as if a failing test had printed what XML has not.
-result() { # CONTENTS
-  printf '%b' "$1" >test.xml
-  echo '{"id": {"testResult": {"label": "//a:a_test"}}, "testResult": {"status": "PASSED",' \
-    '"testActionOutput": [{"name": "test.xml", "uri": "file://'"$PWD"'/test.xml"}]}}' >events
+# Each test.xml is kept, by the name of its test, and no other run's. A test's results that are no
+# XML, as if a failing test had printed what XML has not, are a test case that failed.
+result() { # FILE CONTENTS [IDENTITY]
+  printf '%b' "$2" >"$1"
+  echo '{"id": {"testResult": {"label": "//a/b:a_test"'"${3:-}"'}}, "testResult": {"status": "PASSED",' \
+    '"testActionOutput": [{"name": "test.xml", "uri": "file://'"$PWD/$1"'"}]}}'
 }
-result '<testsuites><testcase name="a" classname="A"/></testsuites>'
-expect 0 '^job: 1 passed, 0 failed' ci/count_tests job 0 events
-result '<testsuites><testcase name="a" classname="\x01"/></testsuites>'
+one='<testsuites><testcase name="a" classname="A"/></testsuites>'
+result one.xml "$one" ', "shard": 1' >events
+result two.xml "${one/\/>/><skipped message=\"b\"/></testcase>}" ', "shard": 2' >>events
+expect 0 '^job: 1 passed, 0 failed, 1 skipped$' ci/count_tests job 0 events
+[ "$(cd ci-results/job && find . -type f | sort | tr '\n' ' ')" = \
+  "./a/b/a_test.shard2.xml ./a/b/a_test.xml " ] || fail "kept are $(find ci-results/job)"
+expect 0 '^1 passed, 0 failed, 1 skipped$' ci/count_tests --sum job
+expect 1 '^job: 1 passed, 1 failed, 1 skipped$' ci/count_tests job 3 events
+grep -q 'ended with exit code 3' ci-results/job/bazel.xml || fail "what Bazel itself says is not kept"
+result one.xml '<testsuites><testcase name="a" classname="\x01"/></testsuites>' >events
 expect 1 '^job: 0 passed, 1 failed' ci/count_tests job 0 events
+[ ! -e ci-results/job/a/b/a_test.shard2.xml ] || fail "another run's report is kept"
 
 [ $failures -eq 0 ] && echo "CI's scripts do as they are told"
 exit $((failures != 0))

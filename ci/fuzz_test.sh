@@ -1,15 +1,20 @@
 #!/usr/bin/env bash
 # ci/fuzz with programs in place of libFuzzer's: what they are given, what is made of what they find,
 # and how it ends.
-# usage: fuzz_test.sh, in the workspace's folder
 set -u
+case "$*" in
+  "") ;;
+  -h | --help) echo "usage: ci/fuzz_test.sh, in the workspace's folder"; exit 0 ;;
+  *) echo "ci/fuzz_test.sh: unknown argument '$*'; usage: ci/fuzz_test.sh" >&2; exit 2 ;;
+esac
 failures=0
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir -p "$folder"/{ci,bin,bazel-bin/fuzz,fuzz}
-cp -L ci/fuzz "$folder/ci"
+cp -L ci/fuzz ci/fuzz_target.py ci/cases.py "$folder/ci"
 cd "$folder" || exit 1
-export PATH=$folder/bin:$PATH FOLDER=$folder
+export PATH=$folder/bin:$PATH FOLDER=$folder XDG_CACHE_HOME=$folder/cache
+kept=$folder/cache/perfring/fuzz
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
 printf '#!/bin/sh\necho "$@" >>"$FOLDER/builds"\nexit "${BUILD:-0}"\n' >bin/bazel
@@ -65,47 +70,67 @@ run() { # STATUS [OPTION...]
 }
 says() { grep -qE -- "$1" said || fail "not said: $1: $(cat said)"; }
 given() { grep -qE -- "$2" "$1.calls" || fail "$1 is not given $2: $(cat "$1.calls")"; }
-crash=fuzz/hostile_ring_regressions/crash-$(echo small | sha1sum | cut -c1-12)
+crash=hostile_ring_regressions/crash-$(echo small | sha1sum | cut -c1-12)
 new=fuzz/hostile_ring_corpus/$(echo new | sha1sum | cut -c1-12)
 
-# Nothing is found: the corpus is merged.
-run 0 hostile_ring --seconds 3 --no-merge --jobs 1
-[ -e fuzz/hostile_ring_corpus/old ] && [ ! -e "$new" ] || fail "--no-merge has merged"
+tree() { find fuzz -type f -exec sha1sum {} + | sort; }
+unchanged() { # AFTER
+  [ "$(tree)" = "$before" ] || fail "$1 has changed fuzz/: $(diff <(echo "$before") <(tree))"
+}
+before=$(tree)
+
+# Nothing is found: the checkout stays as it is, what is new is kept, taken up again, and merged if
+# that is asked for.
 run 0 hostile_ring --seconds 3 --jobs 1
-grep -qx 'build --config=fuzz //fuzz:hostile_ring_bin' builds || fail "built is $(cat builds)"
+unchanged "a campaign that finds nothing"
+grep -qx 'build .*--config=fuzz //fuzz:hostile_ring_bin' builds || fail "built is $(cat builds)"
 given hostile_ring "-max_len=77 -dict=$folder/fuzz/ring.dict -max_total_time=3 "
 [ "$(tr '\n' ' ' <hostile_ring.inputs)" = "corpus-old regressions-crash-1 seeds-a_seed " ] ||
   fail "the corpus is $(cat hostile_ring.inputs)"
 says '^target +executions +seconds'
 says '^hostile_ring +99 .* 12 +34 +5 \(67b\) +nothing$'
+says "1 of hostile_ring, in $kept$"
+[ "$(tail -n 1 said)" = "To merge them into fuzz/*_corpus: ci/fuzz --merge" ] || fail "$(cat said)"
+[ "$(ls "$kept/hostile_ring_corpus")" = new ] || fail "kept is $(ls -R "$kept")"
+run 0 hostile_ring --seconds 3 --merge --jobs 1
+grep -qx kept-new hostile_ring.inputs || fail "what is kept is not taken up: $(cat hostile_ring.inputs)"
 [ "$(ls fuzz/hostile_ring_corpus)" = "${new##*/}" ] || fail "merged is $(ls fuzz/hostile_ring_corpus)"
+[ ! -e "$kept/hostile_ring_corpus" ] || fail "what is merged is still kept"
+before=$(tree)
 
 # Something is: minimised, kept, and told how to be seen again.
 touch hostile_ring.finds
 run 1 hostile_ring kernel_script
+unchanged "a campaign that finds something"
 says '^hostile_ring: fuzz: violated: once$'
-says "replay: bazel run --config=fuzz //fuzz:hostile_ring_run -- $crash$"
+says "replay: bazel run --config=fuzz //fuzz:hostile_ring_run -- $kept/$crash$"
+says "as a regression test: .* cp $kept/$crash fuzz/hostile_ring_regressions/$"
 says '^hostile_ring .* 1$'
 says '^kernel_script .* nothing$'
-[ "$(cat "$crash")" = small ] || fail "what is kept is not what was minimised"
+[ "$(cat "$kept/$crash")" = small ] || fail "what is kept is not what was minimised"
 given hostile_ring '-minimize_crash=1'
+grep -q "in base64: $(echo small | base64)" ci-results/fuzz/fuzz.xml || fail "$(cat ci-results/fuzz/fuzz.xml)"
+run 1 hostile_ring --merge
+says "replay: bazel run --config=fuzz //fuzz:hostile_ring_run -- fuzz/$crash$"
+[ "$(cat "fuzz/$crash")" = small ] || fail "with --merge it is not kept in the checkout"
 rm hostile_ring.finds
+before=$(tree)
 
 # It ended badly and left nothing: that is found, too.
 touch kernel_script.breaks
 run 1 kernel_script
 rm kernel_script.breaks
 
-# The canary is the other way round, and nothing of it is kept. As CI's job, nothing is merged.
-rm "$new"
+# The canary is the other way round, and nothing of it is kept.
 run 1
 says '^canary .* NOT its bug$'
 touch canary.finds
-rm -f "$new"
-PERFRING_COUNTS=$folder run 0 --jobs 4
+run 0 --jobs 4
 says '^canary .* its bug$'
-[ "$(cat fuzz.json)" = '{"passed": 3, "failed": 0, "skipped": 0}' ] || fail "$(cat fuzz.json)"
-[ ! -e "$new" ] && [ ! -e fuzz/canary_regressions ] || fail "the job has left something behind"
+[ "$(grep -o '<testcase' ci-results/fuzz/fuzz.xml | wc -l)" = 3 ] || fail "$(cat ci-results/fuzz/fuzz.xml)"
+! grep -q '<failure' ci-results/fuzz/fuzz.xml || fail "$(cat ci-results/fuzz/fuzz.xml)"
+unchanged "the campaign of all targets"
+[ ! -e "$kept/canary_corpus" ] || fail "inputs of the canary are kept"
 
 # Ctrl-C: what there is so far.
 touch hostile_ring.lasts
@@ -116,7 +141,13 @@ kill -TERM $!
 wait $! || fail "ended by a signal: $(cat said)"
 says '^Stopped early'
 says '^hostile_ring +99 '
+rm hostile_ring.lasts
 
+# No folder for what is new: said before anything is built.
+rm builds
+XDG_CACHE_HOME=/proc/none run 2 hostile_ring
+says '^ci/fuzz: /proc/none/perfring/fuzz: .*; set XDG_CACHE_HOME'
+[ ! -e builds ] || fail "it has built"
 BUILD=1 run 2 hostile_ring
 [ $failures -eq 0 ] && echo "ci/fuzz does as it is told"
 exit $((failures != 0))

@@ -1,7 +1,6 @@
-// Every parser of text: the command lines of perfring, stress, differential and the benchmark,
-// scenarios, scripts, traces and litmus tests.
-// None crashes; what is taken is within its limits, and is read back from what is printed of it;
-// what is refused is refused with a reason. The first byte says which parser.
+// Every parser of text: the command lines of perfring and the benchmark, scenarios, scripts, traces
+// and litmus tests. None crashes; what is taken is within its limits, and is read back from what is
+// printed of it; what is refused is refused with a reason. The first byte says which parser.
 
 #include <algorithm>
 #include <array>
@@ -12,12 +11,10 @@
 #include "fuzz/input.h"
 #include "harness/bench/options.h"
 #include "harness/cli/command_line.h"
-#include "harness/differential/options.h"
 #include "harness/differential/trace.h"
 #include "harness/model/litmus.h"
 #include "harness/script/script.h"
 #include "harness/simulator/settings.h"
-#include "harness/stress/options.h"
 #include "perfring/os/cpus.h"
 
 namespace perfring::fuzz {
@@ -26,8 +23,9 @@ namespace {
 // What each line of the text is: an argument.
 class Arguments {
  public:
-  explicit Arguments(std::string_view text) {
+  explicit Arguments(std::string_view text, std::vector<std::string> before = {}) {
     words_.emplace_back("program");
+    words_.insert(words_.end(), before.begin(), before.end());
     while (!text.empty()) {
       const std::size_t end = std::min(text.find('\n'), text.size());
       words_.emplace_back(text.substr(0, end));
@@ -87,12 +85,6 @@ void live_options(std::string_view text) {
   if (const auto payload = cli::parse_payload(text); taken(payload)) {
     expect(payload->min <= payload->max && payload->max <= 65516, "a payload outside its limits");
   }
-  if (const auto pages = cli::parse_pages(text); taken(pages)) {
-    expect((*pages & (*pages - 1)) == 0 && *pages != 0, "pages that are no power of two");
-  }
-  if (const auto seconds = cli::parse_seconds(text); taken(seconds)) {
-    expect(*seconds > 0 && *seconds <= 86400, "seconds outside their limits");
-  }
   if (const auto watermark = cli::parse_watermark(text); taken(watermark)) {
     expect(*watermark >= 0, "a watermark below 0");
   }
@@ -102,64 +94,69 @@ void live_options(std::string_view text) {
   taken(cli::parse_cpus(text));
 }
 
-void command_line(std::string_view text) {
-  const Arguments arguments{text};
-  const auto parsed = cli::parse_command_line(arguments.count(), arguments.values());
-  if (const auto* const answer = std::get_if<cli::Answer>(&parsed)) {
-    expect(!answer->text.empty(), "an answer without words");
-    return;
-  }
-  cli::CommandLine command = std::get<cli::CommandLine>(parsed);
-  if (command.check) taken(cli::plan_of(*command.check));
-  if (!command.sim) return;
+void expect_possible(const cli::LiveOptions& live) {
+  expect((live.pages & (live.pages - 1)) == 0 && live.pages != 0, "pages that are no power of two");
+  expect(live.seconds > 0 && live.seconds <= 86400, "seconds outside their limits");
+}
+
+void expect_possible(const cli::SimOptions& options) {
+  cli::SimOptions sim = options;
   // No file of this machine's.
-  std::string& scenario = command.sim->scenario;
-  if (simulator::find_scenario(scenario) == nullptr) scenario.insert(0, "there is no file ");
-  const auto plan = cli::plan_of(*command.sim);
+  if (simulator::find_scenario(sim.scenario) == nullptr) {
+    sim.scenario.insert(0, "there is no file ");
+  }
+  const auto plan = cli::plan_of(sim);
   if (!taken(plan)) return;
   expect(simulator::impossible(plan->plan.settings).empty(), "a plan that cannot be");
   expect(!cli::replay_line(*plan, plan->plan).empty(), "a plan without a replay line");
 }
 
-void stress_line(std::string_view text) {
-  const Arguments arguments{text};
-  const auto parsed = stress::parse(arguments.count(), arguments.values());
-  if (const auto* const answer = std::get_if<stress::Answer>(&parsed)) {
-    expect(!answer->text.empty(), "an answer without words");
-    return;
-  }
-  const auto& options = std::get<stress::Options>(parsed);
+void expect_possible(const cli::CheckOptions& check) {
+  taken(cli::plan_of(check));
+}
+
+void expect_possible(const cli::StressOptions& options) {
   expect(options.run.seconds > 0, "no time to run in");
   expect(options.threads || options.sleepers || options.processes, "nothing to run");
 }
 
-void differential_line(std::string_view text) {
-  const Arguments arguments{text};
-  const auto parsed = differential::parse(arguments.count(), arguments.values(), {1, 5});
-  if (const auto* const answer = std::get_if<differential::Answer>(&parsed)) {
+void expect_possible(const cli::DiffOptions& options) {
+  const auto& campaign = options.campaign;
+  expect(campaign.scripts >= 1 && campaign.scripts <= 1'000'000'000, "too many scripts, or none");
+  expect(campaign.steps_max >= 1 && campaign.steps_max <= script::kStepsMax, "too many steps");
+  expect(!options.cpu || *options.cpu >= 0, "a CPU that there is not");
+}
+
+void command_line_after(std::string_view text, const std::vector<std::string>& before) {
+  const Arguments arguments{text, before};
+  const auto parsed = cli::parse_command_line(arguments.count(), arguments.values());
+  if (const auto* const answer = std::get_if<Answer>(&parsed)) {
     expect(!answer->text.empty(), "an answer without words");
     return;
   }
-  const auto& campaign = std::get<differential::Options>(parsed).campaign;
-  expect(campaign.scripts <= 1'000'000'000, "too many scripts");
-  expect(campaign.steps_max >= 1 && campaign.steps_max <= script::kStepsMax, "too many steps");
-  expect(campaign.cpu == 1 || campaign.cpu == 5, "a CPU that there is not");
+  std::visit([](const auto& options) { expect_possible(options); }, std::get<cli::Command>(parsed));
+}
+
+void command_line(std::string_view text) {
+  command_line_after(text, {});
+}
+void stress_line(std::string_view text) {
+  command_line_after(text, {"stress"});
+}
+void diff_line(std::string_view text) {
+  command_line_after(text, {"diff"});
 }
 
 void drain_line(std::string_view text) {
   const Arguments arguments{text};
-  const auto parsed = bench::parse(arguments.count(), arguments.values());
-  if (const auto* const answer = std::get_if<bench::Answer>(&parsed)) {
+  const auto parsed = bench::parse_command_line(arguments.count(), arguments.values());
+  if (const auto* const answer = std::get_if<Answer>(&parsed)) {
     expect(!answer->text.empty(), "an answer without words");
     return;
   }
-  const auto& [json, benchmark] = std::get<bench::Options>(parsed);
-  expect(std::ranges::find(benchmark, "--json") == benchmark.end(), "an option of ours, passed on");
-  // --json and its file are two, as is what stands for them; and there is a default beside.
-  expect(std::ssize(benchmark) == arguments.count() + 1, "an argument is lost");
-  for (const std::string& file : json) {
-    expect(std::ranges::find(benchmark, "--benchmark_out=" + file) != benchmark.end(),
-           "a file is lost");
+  for (const std::string& argument : std::get<bench::Options>(parsed).benchmark) {
+    expect(argument == "program" || argument.starts_with("--benchmark_"),
+           "an option of ours, passed on");
   }
 }
 
@@ -195,9 +192,8 @@ void litmus(std::string_view text) {
   }
 }
 
-constexpr std::array kParsers{settings,          script,       trace,
-                              live_options,      command_line, stress_line,
-                              differential_line, drain_line,   litmus};
+constexpr std::array kParsers{settings,    script,    trace,      live_options, command_line,
+                              stress_line, diff_line, drain_line, litmus};
 // What the corpus was made with: a larger byte was one of these, and is still.
 constexpr std::size_t kFirstParsers = 6;
 

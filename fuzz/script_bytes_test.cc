@@ -74,7 +74,8 @@ TEST(Seeds, AreTheScriptsThatTheyAreNamedFor) {
     while (steps.back().depth == 0 && steps.back().action == script::Action::Drain) {
       steps.pop_back();
     }
-    EXPECT_EQ(read("fuzz/differential_seeds/" + name), std::string(1, '\0') + bytes_of(*script))
+    EXPECT_EQ(read("fuzz/differential_seeds/" + name),
+              std::string(1, '\0').append(bytes_of(*script)))
         << name;
     ++scripts;
   }

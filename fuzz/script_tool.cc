@@ -1,68 +1,89 @@
-// Scripts as text and as a fuzzer's bytes, and what they do.
-//
-//   script_tool --text FILE       prints the script that these bytes are to kernel_script
-//   script_tool --bytes FILE      prints the bytes of a script
-//   script_tool FILE              runs a script; 0 all invariants hold, 1 one is violated, 2 usage
+// Scripts as text and as a fuzzer's bytes, and what they do: see --help.
 
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <CLI/CLI.hpp>
+#include <string>
 
 #include "fuzz/script_bytes.h"
 #include "fuzz/script_run.h"
+#include "harness/program/console.h"
+#include "harness/program/input.h"
+#include "harness/program/options.h"
+#include "harness/program/run_program.h"
+#include "harness/program/verdict.h"
 
 namespace perfring::fuzz {
 namespace {
 
-int refuse(const std::string& why) {
-  fmt::print(stderr, "script_tool: {}\nusage: script_tool [--text|--bytes] FILE\n", why);
-  return 2;
+struct ToolOptions {
+  std::string file;
+  bool text = false;
+  bool bytes = false;
+};
+
+std::optional<Answer> parse_tool(int argc, char** argv, ToolOptions& options) {
+  CLI::App app{
+      "Runs a script on the simulated kernel, with a consumer that drains its ring, and checks\n"
+      "every invariant.",
+      "script_tool"};
+  app.add_option("file", options.file, "The script, - for stdin")->type_name("FILE")->required();
+  app.add_flag("--text", options.text, "Print the script that these bytes are to kernel_script");
+  app.add_flag("--bytes", options.bytes, "Print the bytes of a script")->excludes("--text");
+  return parse(app, argc, argv);
 }
 
 int run(const script::Script& script) {
   ScriptRun run{script};
   const auto violation = run.run();
-  fmt::print("{} written, {} refused; {} delivered, {} malformed, {} lost\n{}\n",
-             run.written().accepted, run.written().refused, run.received().delivered,
-             run.received().malformed, run.received().lost,
-             violation ? "violated: " + *violation : "All invariants hold.");
-  return violation ? 1 : 0;
+  const oracle::Totals& written = run.written();
+  const Conclusion conclusion = conclude(
+      violation.has_value(), false,
+      written.attempts() == 0 && run.received().malformed == 0 ? "nothing was written" : "");
+  return deliver(
+      fmt::format(
+          "{} written, {} refused; {} delivered, {} malformed, {} lost\n{}\n", written.accepted,
+          written.refused, run.received().delivered, run.received().malformed, run.received().lost,
+          violation ? "violated: " + *violation : sentence(conclusion, "All invariants hold.")),
+      exit_code(conclusion.verdict));
 }
 
-int main(const std::string& mode, const std::string& path) {
-  if (std::filesystem::is_directory(path)) return refuse(path + ": is a folder");
-  std::ifstream in{path, std::ios::binary};
-  const std::string file{std::istreambuf_iterator<char>{in}, {}};
-  if (!in) return refuse(path + ": cannot be read");
-  if (mode == "--text") {
-    const Input input{reinterpret_cast<const std::uint8_t*>(file.data()), file.size()};
-    fmt::print("{}", to_text(understood(decode_script(input))));
-    return 0;
+int script_tool(int argc, char** argv) {
+  ToolOptions options;
+  if (const auto answer = parse_tool(argc, argv, options)) {
+    return answer->refused ? perfring::fail(answer->text)
+                           : deliver(answer->text, kHolds, "the help");
   }
-  const auto script = script::parse_script(file);
-  if (!script) return refuse(path + ": " + script.error());
-  if (mode.empty()) {
-    if (understood(*script) != *script) {
-      return refuse(path + ": RAW samples, forward, not overwriting, and no 'tail'");
-    }
-    return run(*script);
+  const std::string name = in_quotes(options.file);
+  if (options.text) {
+    const auto file = read_input("FILE", options.file, kMiB, Content::Binary);
+    if (!file) return perfring::fail(file.error());
+    const Input input{reinterpret_cast<const std::uint8_t*>(file->data()), file->size()};
+    return deliver(to_text(understood(decode_script(input))), kHolds, "the script");
   }
-  const auto bytes = encode_script(*script);
-  if (!bytes) return refuse(path + ": " + bytes.error());
-  std::fwrite(bytes->data(), 1, bytes->size(), stdout);
-  return 0;
+  constexpr std::size_t kScriptMax = 4 * kMiB;
+  const auto file = read_input("FILE", options.file, kScriptMax);
+  if (!file) return perfring::fail(file.error());
+  const auto script = script::parse_script(*file);
+  if (!script) return perfring::fail(name + ": " + script.error());
+  if (options.bytes) {
+    const auto bytes = encode_script(*script);
+    if (!bytes) return perfring::fail(name + ": " + bytes.error());
+    const std::string_view text{reinterpret_cast<const char*>(bytes->data()), bytes->size()};
+    const auto written = write_output("--bytes", "-", text);
+    return written ? kHolds : perfring::fail(written.error());
+  }
+  if (understood(*script) != *script) {
+    return perfring::fail(name +
+                          ": only scripts with RAW samples, forward, not overwriting, and without "
+                          "'tail' can be run here");
+  }
+  return run(*script);
 }
 
 }  // namespace
 }  // namespace perfring::fuzz
 
 int main(int argc, char** argv) {
-  const std::string mode = argc == 3 ? argv[1] : "";
-  if (argc < 2 || argc > 3 || (argc == 3 && mode != "--text" && mode != "--bytes")) {
-    return perfring::fuzz::refuse("one file, and at most one option");
-  }
-  return perfring::fuzz::main(mode, argv[argc - 1]);
+  return perfring::run_program("script_tool", perfring::fuzz::script_tool, argc, argv);
 }

@@ -20,11 +20,14 @@ for crash in fuzz/kernel_script_regressions/*; do
   { cat script; printf 'enable\nresume\noutput 8\n'; } >edited
   expect 0 "$((written + 1)) written" edited
 done
-expect 2 'is a folder' fuzz
-expect 2 'is a folder' --text fuzz
+expect 2 'Is a directory' fuzz
+expect 2 'Is a directory' --text fuzz
 expect 2 'cannot be read' nothing
 expect 2 "'tail'" <(echo 'tail 8')
 expect 2 'no such step' <(echo nonsense)
-expect 2 'usage:'
-expect 2 'usage:' --txt script
+expect 2 'file is required'
+expect 2 "'--txt' is not an option here" --txt script
+expect 2 'is empty' /dev/null
+expect 2 'larger than 4 MiB' /dev/zero
+expect 3 'nothing was written' <(echo 'drain 1')
 exit $((failures != 0))

@@ -5,6 +5,12 @@
 # TARGETS: a subset [hostile_ring kernel_script differential options].
 # JOBS: compilers at once [all CPUs].
 set -euo pipefail
+usage="usage: ci/oss-fuzz/build.sh   (no arguments; the environment says what is built, and where to)"
+case "$*" in
+  "") ;;
+  -h | --help) echo "$usage"; exit 0 ;;
+  *) echo "ci/oss-fuzz/build.sh: unknown argument '$*'; $usage" >&2; exit 2 ;;
+esac
 cd "$(dirname "$(readlink -f "$0")")/../.."
 : "${CXX:?}" "${LIB_FUZZING_ENGINE:?}" "${OUT:?}"
 read -ra engine <<<"$LIB_FUZZING_ENGINE"
@@ -21,9 +27,9 @@ flags+=(-std=c++2b -I. -Ilib -DFMT_HEADER_ONLY)
 ring=(harness/oracle/*.cc)
 script=("${ring[@]}" harness/kernel/*.cc harness/script/*.cc fuzz/script_bytes.cc fuzz/script_run.cc)
 options=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/programs/*.cc
-  harness/differential/{compare,options,trace,trace_text}.cc harness/bench/options.cc
-  harness/stress/{mutants,options,report,setting}.cc
-  harness/cli/{check_command,check_options,command_line,live_options,sim_options}.cc
+  harness/differential/{compare,trace,trace_text}.cc harness/bench/options.cc
+  harness/stress/{mutants,setting}.cc harness/program/*.cc
+  harness/cli/{check,diff,live,sim,stress}_options.cc harness/cli/command_line.cc
   lib/perfring/os/*.cc)
 
 sources() { # TARGET

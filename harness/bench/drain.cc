@@ -2,13 +2,14 @@
 // kernel allows it, PerfBuffer and real libbpf. See README.md.
 
 #include <benchmark/benchmark.h>
+#include <fcntl.h>
 #include <sched.h>
 
-#include <csignal>
+#include <cerrno>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -19,16 +20,16 @@
 #include "harness/bench/race.h"
 #include "harness/bench/report.h"
 #include "harness/bench/workload.h"
+#include "harness/program/console.h"
+#include "harness/program/input.h"
+#include "harness/program/run_program.h"
+#include "harness/program/verdict.h"
+#include "perfring/os/fd.h"
 
 namespace perfring::bench {
 namespace {
 
-volatile std::sig_atomic_t stop_requested = 0;
-
-// Ends the run after the line at hand. A wrapper may send the signal twice.
-void on_signal(int) {
-  stop_requested = 1;
-}
+const StopOnSignals* signals = nullptr;  // what run() asks, which Google Benchmark calls
 
 // One line of the table.
 struct Cell {
@@ -60,7 +61,7 @@ void enter_live(Arena& arena) {
   auto live = LiveRings::filled(arena.cell.workload, arena.cell.callback);
   if (!live) {
     permitted = false;
-    std::printf("The live kernel's rings are left out from here on: %s\n", live.error().c_str());
+    tell("The live kernel's rings are left out from here on: " + live.error() + "\n", 0);
     return;
   }
   arena.live = std::make_unique<LiveRings>(*std::move(live));
@@ -72,7 +73,7 @@ void enter_live(Arena& arena) {
 void run(benchmark::State& state, const Cell& cell) {
   static std::unique_ptr<Arena> arena;
   if (!arena || arena->cell.name() != cell.name()) {
-    if (stop_requested != 0) {
+    if (signals->requested()) {
       state.SkipWithError(kLeftOut);
       return;
     }
@@ -105,44 +106,63 @@ void pin() {
   sched_setaffinity(0, sizeof(one), &one);
 }
 
-int print(const Answer& answer) {
-  std::fputs(answer.text.c_str(), answer.exit_code == 0 ? stdout : stderr);
-  return answer.exit_code;
+Conclusion conclusion_of(const TableReporter& reporter) {
+  return conclude(reporter.wrong() != 0, reporter.left_out() != 0,
+                  reporter.races() == 0 ? "no line was measured" : "");
 }
 
-int main(int argc, char** argv) {
-  auto parsed = parse(argc, argv);
-  if (const auto* const answer = std::get_if<Answer>(&parsed)) return print(*answer);
-  auto& options = std::get<Options>(parsed);
-  for (const std::string& file : options.json) {
-    if (!std::ofstream{file}) return print(usage_error("cannot write to '" + file + "'"));
+// Google Benchmark ends the program by itself where it cannot read what the CPU is.
+void ensure_descriptors() {
+  constexpr std::size_t kNeeded = 8;
+  std::vector<os::Fd> opened;
+  while (opened.size() < kNeeded) {
+    opened.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (opened.back().get() < 0) {
+      throw std::system_error{errno, std::generic_category(), "opening files (ulimit -n)"};
+    }
   }
+}
+
+int drain(int argc, char** argv) {
+  auto parsed = parse_command_line(argc, argv);
+  if (const auto* const answer = std::get_if<Answer>(&parsed)) {
+    return answer->refused ? fail(answer->text) : deliver(answer->text, kHolds, "the help");
+  }
+  auto& options = std::get<Options>(parsed);
   std::vector<char*> arguments;
   for (std::string& argument : options.benchmark) arguments.push_back(argument.data());
   int count = static_cast<int>(arguments.size());
   arguments.push_back(nullptr);
   benchmark::Initialize(&count, arguments.data());
-  if (count > 1) return print(usage_error(std::string{"unknown argument '"} + arguments[1] + "'"));
 
+  ensure_descriptors();
   pin();
   register_cells();
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
-  TableReporter reporter;
-  JsonReporter json;
-  const std::size_t matching =
-      benchmark::RunSpecifiedBenchmarks(&reporter, options.json.empty() ? nullptr : &json);
-  if (reporter.left_out() != 0) {
-    std::printf("Interrupted: %zu lines are left out.\n", reporter.left_out());
+  const StopOnSignals stop;
+  signals = &stop;
+  TableReporter reporter{options.json != "-"};
+  if (benchmark::RunSpecifiedBenchmarks(&reporter) == 0) {
+    return fail("no line matches --benchmark_filter: --benchmark_list_tests names them");
   }
-  if (matching == 0) return print(usage_error("no line matches --benchmark_filter"));
-  if (reporter.wrong() != 0) return 1;
-  return 0;
+  const bool listed = reporter.races() + reporter.left_out() == 0;
+  const Conclusion conclusion = conclusion_of(reporter);
+  if (reporter.left_out() != 0) {
+    std::printf("Not shown: interrupted; %zu lines are left out.\n", reporter.left_out());
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    return fail("the table cannot be written to stdout: " + std::generic_category().message(errno));
+  }
+  if (listed) return kHolds;
+  if (!options.json.empty()) {
+    const auto written = write_output("--json", options.json, reporter.json(conclusion));
+    if (!written) return fail(written.error());
+  }
+  return exit_code(conclusion.verdict);
 }
 
 }  // namespace
 }  // namespace perfring::bench
 
 int main(int argc, char** argv) {
-  return perfring::bench::main(argc, argv);
+  return perfring::run_program("drain", perfring::bench::drain, argc, argv);
 }

@@ -13,7 +13,7 @@ fail() {
 }
 
 # The filter of --help names one line.
-filter=$("$drain" --help | sed -n "s/.*--benchmark_filter=REGEX.*such as '\(.*\)'.*/\1/p")
+filter=$("$drain" --help | sed -n "s/.*--benchmark_filter REGEX//; /such as '/s/.*such as '\([^']*\)'.*/\1/p")
 [ -n "$filter" ] || fail "--help gives no filter"
 listed=$("$drain" --benchmark_list_tests=true --benchmark_filter="$filter")
 [ "$listed" = 64K/8/count ] || fail "'$filter' names: $listed"
@@ -32,12 +32,35 @@ for signal in INT TERM; do
   kill -s $signal $running
   wait $running
   status=$?
-  [ $status -eq 0 ] || fail "SIG$signal ends it with $status: $(cat "$folder/out")"
-  grep -q "Interrupted" "$folder/out" || fail "it does not say that it was interrupted"
+  [ $status -eq 3 ] || fail "SIG$signal ends it with $status: $(cat "$folder/out")"
+  grep -q "Not shown: interrupted" "$folder/out" || fail "it does not say that it was interrupted"
   lines=$(grep -c "/count\|/sum" "$folder/out")
   [ "$(python3 -c 'import json, sys; print(len(json.load(sys.stdin)["benchmarks"]))' <"$folder/json")" = \
     "$lines" ] || fail "the JSON holds something else than $lines lines: $(tail -n 3 "$folder/json")"
 done
+
+# --json may stand in any form, and goes where it is to go, or says why not.
+quick=(--benchmark_filter='^64K/8/count$' --benchmark_min_time=0.01)
+for form in "--json=$folder/form" "--json $folder/form"; do
+  "$drain" $form "${quick[@]}" >"$folder/out" 2>&1 || fail "$form: $(cat "$folder/out")"
+  [ "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["verdict"])' <"$folder/form")" = holds ] ||
+    fail "$form writes no verdict"
+  rm "$folder/form"
+done
+"$drain" --json - "${quick[@]}" 2>/dev/null | python3 -c 'import json, sys; json.load(sys.stdin)' ||
+  fail "--json - prints something else than JSON"
+refused() { # TEXT OPTION...
+  local text=$1
+  shift
+  "$drain" "$@" "${quick[@]}" >"$folder/out" 2>&1
+  local status=$?
+  [ $status -eq 2 ] && grep -qe "$text" "$folder/out" || fail "$*: $status: $(cat "$folder/out")"
+}
+refused "is given 2 times" --json a --json b
+refused "'' is not accepted" --json ''
+refused "/dev/full' cannot be written: No space left" --json /dev/full
+refused "'--benchmark_format=json' is not an option" --benchmark_format=json
+"$drain" --benchmark_min_time=-1 >"$folder/out" 2>&1 && fail "a negative time is accepted"
 
 [ $failures -eq 0 ] && echo "the filter matches, and an interrupt leaves whole lines"
 exit $((failures != 0))

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 namespace perfring::bench {
 namespace {
@@ -38,13 +39,9 @@ void count(const Race& race, benchmark::UserCounters& counters) {
   }
 }
 
-void JsonReporter::ReportRuns(const std::vector<Run>& runs) {
-  std::vector<Run> shown = runs;
-  std::erase_if(shown, is_left_out);
-  JSONReporter::ReportRuns(shown);
-}
-
 bool TableReporter::ReportContext(const Context& context) {
+  json_.ReportContext(context);
+  if (!prints_) return true;
   std::printf("%d CPUs of %.0f MHz, compiled by %s. ns per event, medians; then ratios of them.\n",
               context.cpu_info.num_cpus, context.cpu_info.cycles_per_second / 1e6, __VERSION__);
   std::printf("%-*s", kNameWidth, "ring/payload/callback");
@@ -54,25 +51,38 @@ bool TableReporter::ReportContext(const Context& context) {
   return true;
 }
 
+void TableReporter::print(const Run& run) const {
+  std::printf("%-*s", kNameWidth, run.run_name.function_name.c_str());
+  if (run.error_occurred) {
+    std::printf("  WRONG: %s\n", run.error_message.c_str());
+    return;
+  }
+  for (const char* const name : kContenders) print_number(run.counters, name, kContenderWidth);
+  for (const Ratio& ratio : kRatios) print_number(run.counters, ratio.name(), width_of(ratio));
+  std::printf("\n");
+}
+
 void TableReporter::ReportRuns(const std::vector<Run>& runs) {
+  std::vector<Run> shown;
   for (const Run& run : runs) {
-    if (run.run_type != Run::RT_Iteration) continue;  // of --benchmark_repetitions
     if (is_left_out(run)) {
       ++left_out_;
       continue;
     }
+    shown.push_back(run);
+    if (run.run_type != Run::RT_Iteration) continue;  // of --benchmark_repetitions
     ++races_;
-    std::printf("%-*s", kNameWidth, run.run_name.function_name.c_str());
-    if (run.error_occurred) {
-      ++wrong_;
-      std::printf("  WRONG: %s\n", run.error_message.c_str());
-      continue;
-    }
-    for (const char* const name : kContenders) print_number(run.counters, name, kContenderWidth);
-    for (const Ratio& ratio : kRatios) print_number(run.counters, ratio.name(), width_of(ratio));
-    std::printf("\n");
+    if (run.error_occurred) ++wrong_;
+    if (prints_) print(run);
   }
+  json_.ReportRuns(shown);
   std::fflush(stdout);
+}
+
+std::string TableReporter::json(const Conclusion& conclusion) const {
+  nlohmann::ordered_json json = to_json(conclusion);
+  json.update(nlohmann::ordered_json::parse(json_text_.str()));
+  return dump(json);
 }
 
 }  // namespace perfring::bench

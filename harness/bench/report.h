@@ -4,10 +4,12 @@
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "harness/bench/race.h"
+#include "harness/program/verdict.h"
 
 namespace perfring::bench {
 
@@ -29,17 +31,18 @@ void count(const Race& race, benchmark::UserCounters& counters);
 // The error of a race that was not run because the user had enough. No reporter shows it.
 inline constexpr const char* kLeftOut = "left out";
 
-// Google Benchmark's JSON, of the races that were run.
-class JsonReporter : public benchmark::JSONReporter {
- public:
-  void ReportRuns(const std::vector<Run>& runs) override;
-};
-
-// A line for each race: ns per event, then ratios.
+// A line on stdout for each race, ns per event and then ratios, unless there is to be no table.
+// And Google Benchmark's JSON of the races that were run.
 class TableReporter : public benchmark::BenchmarkReporter {
  public:
+  explicit TableReporter(bool prints) : prints_{prints} { json_.SetOutputStream(&json_text_); }
+
   bool ReportContext(const Context& context) override;
   void ReportRuns(const std::vector<Run>& runs) override;
+  void Finalize() override { json_.Finalize(); }
+
+  // The JSON, with what the run has shown in front.
+  std::string json(const Conclusion& conclusion) const;
 
   // Races that were reported, and those of them that went wrong.
   std::size_t races() const { return races_; }
@@ -48,6 +51,11 @@ class TableReporter : public benchmark::BenchmarkReporter {
   std::size_t left_out() const { return left_out_; }
 
  private:
+  void print(const Run& run) const;
+
+  const bool prints_;
+  std::ostringstream json_text_;
+  benchmark::JSONReporter json_;
   std::size_t races_ = 0;
   std::size_t wrong_ = 0;
   std::size_t left_out_ = 0;

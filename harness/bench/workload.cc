@@ -2,9 +2,9 @@
 
 #include <sys/mman.h>
 
-#include <cstdio>
-#include <cstdlib>
+#include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 namespace perfring::bench {
@@ -70,8 +70,7 @@ FilledMemory::FilledMemory(const Workload& workload) {
   void* const memory =
       mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
-    std::perror("drain: no memory for a ring");
-    std::exit(2);
+    throw std::system_error{errno, std::generic_category(), "mmap of a ring"};
   }
   madvise(memory, length, MADV_NOHUGEPAGE);
   mapping_ = {static_cast<std::byte*>(memory), length};

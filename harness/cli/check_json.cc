@@ -11,18 +11,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* name_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::Holds:
-      return "holds";
-    case Verdict::Violated:
-      return "violated";
-    case Verdict::NotProved:
-      break;
-  }
-  return "not proved";
-}
-
 Json to_json(const model::Trace& trace) {
   Json json{{"what", trace.cause.what},
             {"thread", trace.cause.thread},
@@ -55,9 +43,7 @@ Json to_json(const model::Result& result) {
 }  // namespace
 
 std::string check_json(const CheckPlan& plan, const std::vector<CheckedCase>& cases) {
-  Json json;
-  json["holds"] = verdict_of(cases) == Verdict::Holds;
-  json["verdict"] = name_of(verdict_of(cases));
+  Json json = perfring::to_json(conclusion_of(plan, cases));
   json["program"] = plan.entry->name;
   if (plan.mutant != nullptr) json["mutant"] = plan.mutant->name;
   if (plan.size) {
@@ -68,19 +54,17 @@ std::string check_json(const CheckPlan& plan, const std::vector<CheckedCase>& ca
   json["merge"] = plan.merge;
   json["cases"] = Json::array();
   for (const CheckedCase& each : cases) {
-    Json one{{"label", each.label}, {"verdict", name_of(each.verdict())}};
+    Json one{{"label", each.label}, {"verdict", to_string(each.verdict())}};
     one.update(to_json(each.result));
     if (plan.compare) one["differences"] = each.differences;
     json["cases"].push_back(std::move(one));
   }
   if (const auto* const trace = violation_of(cases)) json["violation"] = to_json(*trace);
-  return json.dump(2) + "\n";
+  return dump(json);
 }
 
 std::string litmus_json(const std::vector<CheckedLitmus>& programs) {
-  Json json;
-  json["holds"] = verdict_of(programs) == Verdict::Holds;
-  json["verdict"] = name_of(verdict_of(programs));
+  Json json = perfring::to_json(conclusion_of(programs));
   json["programs"] = Json::array();
   for (const CheckedLitmus& each : programs) {
     Json one{{"name", each.name}, {"race", each.verdict.result.violation.has_value()}};
@@ -88,7 +72,7 @@ std::string litmus_json(const std::vector<CheckedLitmus>& programs) {
     one["differences"] = each.verdict.differences;
     json["programs"].push_back(std::move(one));
   }
-  return json.dump(2) + "\n";
+  return dump(json);
 }
 
 std::string check_list_json() {
@@ -107,7 +91,7 @@ std::string check_list_json() {
     }
     json["programs"].push_back(std::move(one));
   }
-  return json.dump(2) + "\n";
+  return dump(json);
 }
 
 }  // namespace perfring::cli

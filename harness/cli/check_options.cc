@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+
+#include "harness/program/console.h"
+#include "harness/program/options.h"
 
 namespace perfring::cli {
 namespace {
@@ -27,35 +31,128 @@ std::expected<std::vector<Form>, std::string> forms_of(const CheckOptions& optio
   if (!entry.has_forms) {
     return std::unexpected(fmt::format("--form: {} has one form only: leave it out", entry.name));
   }
-  if (options.form == "A") return std::vector{Form::A};
-  if (options.form == "B") return std::vector{Form::B};
-  return std::unexpected(
-      fmt::format("--form: '{}' is none: A (words are atomic) or B (they are not)", options.form));
+  return std::vector{options.form == "A" ? Form::A : Form::B};
 }
 
 std::expected<model::Size, std::string> size_of(const CheckOptions& options, const Entry& entry,
                                                 model::Size size) {
   size.records = options.records.value_or(size.records);
   size.polls = options.polls.value_or(size.polls);
-  if (size.records < 1 || size.records > kRecordsMax) {
-    return std::unexpected(
-        fmt::format("--records: {} is not accepted: 1 to {}", size.records, kRecordsMax));
-  }
-  if (size.polls > kRecordsMax) {
-    return std::unexpected(
-        fmt::format("--polls: {} is not accepted: 0 to {}", size.polls, kRecordsMax));
-  }
   if (!options.lengths.empty()) size.lengths = options.lengths;
   for (const unsigned length : size.lengths) {
     if (length >= entry.length_min && length <= entry.length_max) continue;
-    return std::unexpected(fmt::format("--lengths: {} is not accepted: {} to {} {}, for {}", length,
-                                       entry.length_min, entry.length_max, entry.length_unit,
-                                       entry.name));
+    return std::unexpected(fmt::format("--lengths: '{}' is not accepted: give {} to {} {}, for {}",
+                                       length, entry.length_min, entry.length_max,
+                                       entry.length_unit, entry.name));
   }
   return size;
 }
 
+// The stack has no room for more.
+constexpr std::uint64_t kEventsMax = 5'000;
+
+std::vector<CLI::Option*> add_bounds(CLI::App& check, model::Bounds& bounds) {
+  return {
+      check.add_option("--events", bounds.events, "Bound: events in an execution [2000]")
+          ->type_name("N")
+          ->check(number_from(1, kEventsMax)),
+      check.add_option("--executions", bounds.executions, "Bound: executions [100000000]")
+          ->type_name("N")
+          ->check(number_from(1, std::uint64_t{1} << 60)),
+      check
+          .add_option_function<std::uint64_t>(
+              "--memory", [&bounds](std::uint64_t mib) { bounds.memory_bytes = mib << 20; },
+              "Bound: memory for states [8192]")
+          ->type_name("MIB")
+          ->check(number_from(1, std::uint64_t{1} << 20)),
+      check.add_option("--seconds", bounds.seconds, "Bound: time for each program [600]")
+          ->type_name("S")
+          ->check(seconds()),
+  };
+}
+
+// "3,2,4". One argument: the program may come right after it.
+void add_lengths(CLI::App& check, std::vector<unsigned>& lengths) {
+  const CLI::Validator is_length = number_from(1, 64);
+  check
+      .add_option_function<std::string>(
+          "--lengths",
+          [&lengths, is_length](const std::string& list) {
+            for (std::string& each : CLI::detail::split(list, ',')) {
+              if (const std::string why = is_length(each); !why.empty()) {
+                throw CLI::ValidationError("--lengths", why + ", and a comma between two");
+              }
+              lengths.push_back(static_cast<unsigned>(std::stoul(each)));
+            }
+          },
+          "Of the records, in turn, such as 3,2,4")
+      ->type_name("LIST");
+}
+
+// What is asked instead of a program's verdict, and what may be asked with it.
+struct Alone {
+  const CLI::Option* option;
+  std::vector<CLI::Option*> with = {};
+};
+
+// Nothing is asked for in vain. With Option::excludes() the help would be about little else.
+void refuse_more(const CLI::App& check, const std::vector<Alone>& all) {
+  for (const Alone& alone : all) {
+    if (alone.option->count() == 0) continue;
+    for (const CLI::Option* const other : check.get_options()) {
+      const bool may = other == alone.option || std::ranges::count(alone.with, other) != 0;
+      if (other->count() == 0 || may) continue;
+      throw CLI::ValidationError(other->get_name(),
+                                 "cannot be given together with " + alone.option->get_name());
+    }
+  }
+}
+
 }  // namespace
+
+CLI::App& declare_command(CLI::App& app, CheckOptions& options) {
+  CLI::App& check = *app.add_subcommand(
+      "check",
+      "Explores every execution that the RC11 memory model allows of a program of a few records,\n"
+      "the source that ships among them, and proves its checks or prints what breaks them.");
+  check.add_option("program", options.program, "Its name, see --list [ring]")->type_name("PROGRAM");
+  check.add_option("--records", options.records, "Records that are written")
+      ->type_name("N")
+      ->check(number_from(1, kRecordsMax));
+  check.add_option("--polls", options.polls, "Drains meanwhile")
+      ->type_name("P")
+      ->check(number_from(0, kRecordsMax));
+  add_lengths(check, options.lengths);
+  check.add_option("--mutant", options.mutant, "With one thing wrong, see --list")
+      ->type_name("NAME");
+  check
+      .add_option("--form", options.form,
+                  "A: the ring's words are atomic; B: they are not, and may race [both]")
+      ->type_name("A|B")
+      ->check(one_of({"A", "B"}));
+  check.add_flag("--merge", options.merge, "Merge states from which the same follows");
+  check.add_flag("--compare", options.compare, "Explore with and without merging, and compare");
+  check
+      .add_option("--svg", options.svg,
+                  "Draw the violation, if there is one; - for stdout, and the verdict to stderr")
+      ->type_name("FILE");
+  CLI::Option* const litmus =
+      check
+          .add_option("--litmus", options.litmus,
+                      "Run litmus tests instead, print differences; - for stdin")
+          ->type_name("FILE");
+  std::vector<CLI::Option*> with_litmus = add_bounds(check, options.bounds);
+  CLI::Option* const fences = check.add_flag("--fences", options.fences,
+                                             "Print which fence is necessary, which is sufficient");
+  CLI::Option* const list =
+      check.add_flag("--list", options.list, "List programs and mutants, and end");
+  CLI::Option* const json = check.add_flag("--json", options.json, "Print the verdict as JSON");
+  with_litmus.push_back(json);
+  // Registers are not kept where states merge.
+  const std::vector<Alone> alone{{litmus, with_litmus}, {fences}, {list, {json}}};
+  check.parse_complete_callback([&check, alone] { refuse_more(check, alone); });
+  return check;
+}
 
 std::expected<CheckPlan, std::string> plan_of(const CheckOptions& options) {
   CheckPlan plan;
@@ -65,15 +162,15 @@ std::expected<CheckPlan, std::string> plan_of(const CheckOptions& options) {
   plan.bounds = options.bounds;
   plan.entry = model::find_entry(options.program);
   if (plan.entry == nullptr) {
-    return std::unexpected(fmt::format("PROGRAM: '{}' is none; there are {}", options.program,
-                                       names(model::catalogue())));
+    return std::unexpected(fmt::format("no program is called {}; there are {}",
+                                       in_quotes(options.program), names(model::catalogue())));
   }
   const Entry& entry = *plan.entry;
   if (!options.mutant.empty()) {
     plan.mutant = entry.find_mutant(options.mutant);
     if (plan.mutant == nullptr) {
-      return std::unexpected(fmt::format("--mutant: {} has none named '{}'; there are {}",
-                                         entry.name, options.mutant,
+      return std::unexpected(fmt::format("--mutant: {} has no mutant called {}; there are {}",
+                                         entry.name, in_quotes(options.mutant),
                                          entry.mutants.empty() ? "none" : names(entry.mutants)));
     }
   }

@@ -1,6 +1,7 @@
 #ifndef PERFRING_HARNESS_CLI_CHECK_OPTIONS_H_
 #define PERFRING_HARNESS_CLI_CHECK_OPTIONS_H_
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -29,6 +30,8 @@ struct CheckOptions {
   bool json = false;
   model::Bounds bounds;
 };
+
+CLI::App& declare_command(CLI::App& app, CheckOptions& options);
 
 // What is to be explored.
 struct CheckPlan {

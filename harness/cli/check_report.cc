@@ -11,18 +11,6 @@ namespace {
 
 constexpr const char* kRow = "{:<16} {:>13} {:>13} {:>13} {:>11} {:>9}  {}\n";
 
-const char* to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::Holds:
-      return "holds";
-    case Verdict::Violated:
-      return "VIOLATED";
-    case Verdict::NotProved:
-      break;
-  }
-  return "not proved";
-}
-
 std::string subject(const CheckPlan& plan) {
   std::string text = plan.entry->name;
   if (plan.mutant != nullptr) text += " with " + plan.mutant->name;
@@ -32,12 +20,6 @@ std::string subject(const CheckPlan& plan) {
                     fmt::join(plan.size->lengths, ", "), plan.entry->length_unit, plan.size->polls);
   }
   return text;
-}
-
-std::string not_proved(const std::string& bound) {
-  if (bound == "interrupted") return "not proved: interrupted";
-  return fmt::format("not proved: bound reached: {} (--events, --executions, --memory, --seconds)",
-                     bound);
 }
 
 std::string expectation(bool in_a, bool in_b, bool has_forms) {
@@ -62,29 +44,21 @@ std::string check_table(const CheckPlan& plan, const std::vector<CheckedCase>& c
   text += fmt::format(kRow, "", plan.merge ? "classes" : "executions", merges ? "merged" : "",
                       "states", "blocked", "seconds", "");
   for (const CheckedCase& each : cases) {
-    text += fmt::format(kRow, each.label, grouped(each.result.executions),
-                        merges ? grouped(each.result.merged) : "", grouped(each.result.states),
-                        grouped(each.result.blocked), fmt::format("{:.2f}", each.result.seconds),
-                        to_string(each.verdict()));
+    text +=
+        fmt::format(kRow, each.label, grouped(each.result.executions),
+                    merges ? grouped(each.result.merged) : "", grouped(each.result.states),
+                    grouped(each.result.blocked), fmt::format("{:.2f}", each.result.seconds),
+                    each.verdict() == Verdict::Violated ? "VIOLATED" : to_string(each.verdict()));
     for (const std::string& difference : each.differences) text += "  " + difference + "\n";
   }
   if (const auto* const trace = violation_of(cases)) {
     text += "The shortest execution found:\n" + trace_table(*trace);
   }
-  switch (verdict_of(cases)) {
-    case Verdict::Holds:
-      return text + "Holds in every execution that RC11 allows\n";
-    case Verdict::Violated:
-      return text + fmt::format("VIOLATED in {}\n", cases.back().label);
-    case Verdict::NotProved:
-      break;
+  const Conclusion conclusion = conclusion_of(plan, cases);
+  if (conclusion.verdict == Verdict::Violated) {
+    return text + fmt::format("VIOLATED in {}\n", cases.back().label);
   }
-  for (const CheckedCase& each : cases) {
-    if (!each.result.bound.empty()) {
-      text += fmt::format("{}: {}\n", each.label, not_proved(each.result.bound));
-    }
-  }
-  return text;
+  return text + sentence(conclusion, "Holds in every execution that RC11 allows") + "\n";
 }
 
 std::string litmus_table(const std::vector<CheckedLitmus>& programs) {
@@ -101,8 +75,9 @@ std::string litmus_table(const std::vector<CheckedLitmus>& programs) {
   }
   return text + fmt::format(
                     "{} programs, {} executions; {} differences in outcomes, races and numbers of "
-                    "executions (of {} programs)\n",
-                    programs.size(), grouped(executions), differences, counted);
+                    "executions (of {} programs)\n{}\n",
+                    programs.size(), grouped(executions), differences, counted,
+                    sentence(conclusion_of(programs), "All agree"));
 }
 
 std::string check_list() {

@@ -25,8 +25,9 @@ std::string check_list_json();
 // What is violated, if anything is.
 const model::Trace* violation_of(const std::vector<CheckedCase>& cases);
 
-// Draws it into a file, by Graphviz. An error says what is missing.
-std::expected<void, std::string> write_svg(const model::Trace& trace, const std::string& file);
+// Draws it into the plan's file, by Graphviz. An error says what is missing.
+std::expected<void, std::string> write_svg(const CheckPlan& plan,
+                                           const std::vector<CheckedCase>& cases);
 
 }  // namespace perfring::cli
 

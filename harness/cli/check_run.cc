@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
-#include <system_error>
+#include <sstream>
+#include <utility>
 
 #include "harness/cli/grouped.h"
+#include "harness/program/console.h"
+#include "harness/program/run_program.h"
 
 namespace perfring::cli {
 namespace {
+
+constexpr const char* kInterrupted = "interrupted";  // the bound that a signal is
 
 std::string label_of(const CheckPlan& plan, model::Form form, const std::string& own) {
   std::string label;
@@ -37,24 +40,43 @@ CheckedCase check_one(const CheckPlan& plan, const model::Program& program, std:
 
 // What was not finished is not proved.
 void interrupt(model::Result& result) {
-  if (!result.violation && result.bound.empty()) result.bound = "interrupted";
+  if (!result.violation && result.bound.empty()) result.bound = kInterrupted;
 }
 
-template <class Each>
-Verdict worst(const std::vector<Each>& all, Verdict (*verdict)(const Each&)) {
-  Verdict worst = Verdict::Holds;
-  for (const Each& each : all) {
-    const Verdict own = verdict(each);
-    if (own == Verdict::Violated || worst == Verdict::Holds) worst = own;
+// Why a mutant that is expected to be violated was not, if so.
+std::string not_found(const CheckPlan& plan) {
+  if (plan.mutant == nullptr || (!plan.mutant->fails_in_a && !plan.mutant->fails_in_b)) return {};
+  const bool in_both = plan.mutant->fails_in_a && plan.mutant->fails_in_b;
+  return fmt::format(
+      "the mutant {} was not found, which `{} check {} --mutant {}` finds{}", plan.mutant->name,
+      invocation(), plan.entry->name, plan.mutant->name,
+      in_both ? "" : fmt::format(" in form {}", plan.mutant->fails_in_a ? "A" : "B"));
+}
+
+// What was not finished shows nothing, whatever else holds.
+Conclusion conclude(bool violated, const std::vector<const model::Result*>& results,
+                    std::string nothing) {
+  bool interrupted = false;
+  std::uint64_t executions = 0;
+  for (const model::Result* const result : results) {
+    executions += result->executions;
+    interrupted = interrupted || result->bound == kInterrupted;
+    if (!result->bound.empty() && nothing.empty()) {
+      nothing = fmt::format(
+          "bound reached: {} (--events, --executions, --memory and --seconds move "
+          "it)",
+          result->bound);
+    }
   }
-  return worst;
+  if (executions == 0 && nothing.empty()) nothing = "no execution is complete";
+  return perfring::conclude(violated, interrupted, std::move(nothing));
 }
 
 }  // namespace
 
 Verdict CheckedCase::verdict() const {
   if (result.violation || !differences.empty()) return Verdict::Violated;
-  return result.bound.empty() ? Verdict::Holds : Verdict::NotProved;
+  return result.bound.empty() && result.executions != 0 ? Verdict::Holds : Verdict::NotShown;
 }
 
 std::vector<CheckedCase> run_check(const CheckPlan& plan, const std::atomic<bool>& stop,
@@ -81,24 +103,28 @@ std::vector<CheckedCase> run_check(const CheckPlan& plan, const std::atomic<bool
   return checked;
 }
 
-Verdict verdict_of(const std::vector<CheckedCase>& cases) {
-  return worst<CheckedCase>(cases, [](const CheckedCase& each) { return each.verdict(); });
+Conclusion conclusion_of(const CheckPlan& plan, const std::vector<CheckedCase>& cases) {
+  bool violated = false;
+  std::vector<const model::Result*> results;
+  for (const CheckedCase& each : cases) {
+    violated = violated || each.verdict() == Verdict::Violated;
+    results.push_back(&each.result);
+  }
+  return conclude(violated, results, not_found(plan));
 }
 
-std::expected<std::vector<CheckedLitmus>, std::string> run_litmus_file(
-    const std::string& file, const model::Bounds& bounds, const std::atomic<bool>& stop,
-    const OnProgress& on_progress) {
-  errno = 0;
-  std::ifstream stream{file};
-  if (!stream || stream.peek() == std::ifstream::traits_type::eof()) {
-    return std::unexpected(
-        fmt::format("--litmus: {} cannot be read: {}", file,
-                    errno != 0 ? std::generic_category().message(errno) : "it is empty"));
-  }
+std::expected<std::vector<CheckedLitmus>, std::string> run_litmus_text(
+    const std::string& file, const std::string& text, const model::Bounds& bounds,
+    const std::atomic<bool>& stop, const OnProgress& on_progress) {
+  std::istringstream stream{text};
   std::vector<CheckedLitmus> checked;
   std::string name;
   try {
     const std::vector<model::Litmus> all = model::read_litmus(stream);
+    if (all.empty()) {
+      return std::unexpected(
+          fmt::format("--litmus: {} has no program: give at least one", in_quotes(file)));
+    }
     for (const model::Litmus& litmus : all) {
       name = litmus.program.name;
       model::ExploreOptions options;
@@ -113,17 +139,21 @@ std::expected<std::vector<CheckedLitmus>, std::string> run_litmus_file(
       if (stop) break;
     }
   } catch (const model::UsageError& error) {
-    return std::unexpected(fmt::format("--litmus: {}: {}{}", file,
+    return std::unexpected(fmt::format("--litmus: {}: {}{}", in_quotes(file),
                                        name.empty() ? "" : "program " + name + ": ", error.what()));
   }
   return checked;
 }
 
-Verdict verdict_of(const std::vector<CheckedLitmus>& programs) {
-  return worst<CheckedLitmus>(programs, [](const CheckedLitmus& each) {
-    if (!each.verdict.result.bound.empty()) return Verdict::NotProved;
-    return each.verdict.differences.empty() ? Verdict::Holds : Verdict::Violated;
-  });
+Conclusion conclusion_of(const std::vector<CheckedLitmus>& programs) {
+  bool violated = false;
+  std::vector<const model::Result*> results;
+  for (const CheckedLitmus& each : programs) {
+    const bool bounded = !each.verdict.result.bound.empty();  // which is no difference
+    violated = violated || (!bounded && !each.verdict.differences.empty());
+    results.push_back(&each.verdict.result);
+  }
+  return conclude(violated, results, "");
 }
 
 }  // namespace perfring::cli

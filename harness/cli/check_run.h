@@ -11,10 +11,9 @@
 #include "harness/model/compare.h"
 #include "harness/model/explorer.h"
 #include "harness/model/litmus.h"
+#include "harness/program/verdict.h"
 
 namespace perfring::cli {
-
-enum class Verdict { Holds, Violated, NotProved };
 
 // One program that was explored.
 struct CheckedCase {
@@ -30,19 +29,19 @@ using OnProgress = std::function<void(const std::string& line)>;
 // Explores the plan's programs until one does not hold, or `stop` is set.
 std::vector<CheckedCase> run_check(const CheckPlan& plan, const std::atomic<bool>& stop,
                                    const OnProgress& on_progress);
-// The worst.
-Verdict verdict_of(const std::vector<CheckedCase>& cases);
+// What all of them show. With a mutant: that it is found, if it can be.
+Conclusion conclusion_of(const CheckPlan& plan, const std::vector<CheckedCase>& cases);
 
 struct CheckedLitmus {
   std::string name;
   model::LitmusVerdict verdict;
 };
 
-// An error names the file, the program and the field.
-std::expected<std::vector<CheckedLitmus>, std::string> run_litmus_file(
-    const std::string& file, const model::Bounds& bounds, const std::atomic<bool>& stop,
-    const OnProgress& on_progress);
-Verdict verdict_of(const std::vector<CheckedLitmus>& programs);
+// Runs the programs of a file's text. An error names the file, the program and the field.
+std::expected<std::vector<CheckedLitmus>, std::string> run_litmus_text(
+    const std::string& file, const std::string& text, const model::Bounds& bounds,
+    const std::atomic<bool>& stop, const OnProgress& on_progress);
+Conclusion conclusion_of(const std::vector<CheckedLitmus>& programs);
 
 }  // namespace perfring::cli
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include <system_error>
 
 #include "harness/cli/check_report.h"
+#include "harness/program/input.h"
 
 extern char** environ;
 
@@ -64,11 +66,11 @@ std::string read_all(std::FILE* file) {
   return text;
 }
 
-std::expected<std::string, std::string> drawing_of(const model::Trace& trace) {
+std::expected<std::string, std::string> drawing_of(const std::string& dot) {
   const File graph = temporary();
   const File drawing = temporary();
   int status = -EIO;
-  if (graph != nullptr && drawing != nullptr && write_all(trace_dot(trace), graph.get()) &&
+  if (graph != nullptr && drawing != nullptr && write_all(dot, graph.get()) &&
       ::lseek(::fileno(graph.get()), 0, SEEK_SET) == 0) {
     status = run_dot(::fileno(graph.get()), ::fileno(drawing.get()));
   }
@@ -82,17 +84,26 @@ std::expected<std::string, std::string> drawing_of(const model::Trace& trace) {
                   status < 0 ? message(-status) : fmt::format("ended with {}", status)));
 }
 
+// "program ring/nested, mutant publishes_nested, form A, step 3"
+std::string subject(const CheckPlan& plan, const CheckedCase& violated) {
+  std::string text = "program " + plan.entry->name;
+  if (plan.mutant != nullptr) text += ", mutant " + plan.mutant->name;
+  if (violated.label != plan.entry->name) text += ", " + violated.label;
+  return text;
+}
+
 }  // namespace
 
-// Only once there is a drawing: what is there may be another one, or a device.
-std::expected<void, std::string> write_svg(const model::Trace& trace, const std::string& file) {
-  const auto drawing = drawing_of(trace);
+// Opens the file only once there is a drawing: what is there may be another one, or a device.
+std::expected<void, std::string> write_svg(const CheckPlan& plan,
+                                           const std::vector<CheckedCase>& cases) {
+  const auto violated = std::ranges::find_if(
+      cases, [](const CheckedCase& each) { return each.result.violation.has_value(); });
+  if (violated == cases.end()) return {};
+  const auto drawing =
+      drawing_of(model::trace_dot(*violated->result.violation, subject(plan, *violated)));
   if (!drawing) return std::unexpected(drawing.error());
-  errno = 0;
-  File out{std::fopen(file.c_str(), "wb"), std::fclose};
-  const bool written = out != nullptr && write_all(*drawing, out.get());
-  if (written && std::fclose(out.release()) == 0) return {};
-  return std::unexpected(fmt::format("--svg: {} cannot be written: {}", file, message(errno)));
+  return write_output("--svg", plan.svg, *drawing);
 }
 
 }  // namespace perfring::cli

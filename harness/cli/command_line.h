@@ -1,31 +1,28 @@
 #ifndef PERFRING_HARNESS_CLI_COMMAND_LINE_H_
 #define PERFRING_HARNESS_CLI_COMMAND_LINE_H_
 
-#include <optional>
-#include <string>
 #include <variant>
 
 #include "harness/cli/check_options.h"
+#include "harness/cli/diff_options.h"
 #include "harness/cli/live_options.h"
 #include "harness/cli/sim_options.h"
+#include "harness/cli/stress_options.h"
+#include "harness/program/options.h"
 
 namespace perfring::cli {
 
-// What `perfring` is asked for: `sim` or `check`, if that is the command, else a run on the live
-// kernel.
-struct CommandLine {
-  LiveOptions live;
-  std::optional<SimOptions> sim;
-  std::optional<CheckOptions> check;
-};
+// What `perfring` is asked for. Without a command: LiveOptions.
+using Command = std::variant<LiveOptions, SimOptions, CheckOptions, StressOptions, DiffOptions>;
 
-// What to print, where there is nothing to run: the answer to --help, or what is not accepted.
-struct Answer {
-  std::string text;
-  bool refused;
-};
+std::variant<Command, Answer> parse_command_line(int argc, const char* const* argv);
 
-std::variant<CommandLine, Answer> parse_command_line(int argc, const char* const* argv);
+// Runs it; returns the exit code (harness/program/verdict.h).
+int run_command(const LiveOptions& options);
+int run_command(const SimOptions& options);
+int run_command(const CheckOptions& options);
+int run_command(const StressOptions& options);
+int run_command(const DiffOptions& options);
 
 }  // namespace perfring::cli
 

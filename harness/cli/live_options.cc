@@ -1,13 +1,14 @@
 #include "harness/cli/live_options.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <optional>
+#include <utility>
 
+#include "harness/program/console.h"
+#include "harness/program/options.h"
 #include "perfring/os/cpus.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/ring/ring.h"
@@ -15,28 +16,79 @@
 namespace perfring::cli {
 namespace {
 
-constexpr double kSecondsMax = 86400;
-
 // The whole text as a number, or nothing.
-template <class T>
-std::optional<T> number(std::string_view text) {
-  T value{};
+std::optional<std::uint32_t> number(std::string_view text) {
+  std::uint32_t value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value;
 }
 
 std::unexpected<std::string> refused(std::string_view text, const std::string& accepted) {
-  return std::unexpected(fmt::format("'{}' is not accepted: give {}", text, accepted));
+  return std::unexpected(fmt::format("{} is not accepted: give {}", in_quotes(text), accepted));
+}
+
+// An option whose text `parse` turns into `target`, or refuses.
+template <class T>
+void add_option(CLI::App& app, const std::string& name, T& target,
+                Parsed<T> (*parse)(std::string_view), const std::string& help,
+                const std::string& type) {
+  app.add_option_function<std::string>(
+         name,
+         [&target, parse, name](const std::string& text) {
+           Parsed<T> parsed = parse(text);
+           if (!parsed) throw CLI::ValidationError(name, parsed.error());
+           target = *std::move(parsed);
+         },
+         help)
+      ->type_name(type);
 }
 
 }  // namespace
 
+void declare(CLI::App& app, LiveOptions& options) {
+  app.add_option("--seconds", options.seconds, "How long to run [5]")
+      ->type_name("S")
+      ->check(seconds());
+  add_option(app, "--cpus", options.cpus, parse_cpus,
+             "CPUs to generate on, such as 0 or 0-2,5 [every online CPU]", "LIST");
+  add_option(app, "--payload", options.payload, parse_payload,
+             "Bytes in each record, a size or a range [8-256]", "BYTES");
+  app.add_option("--pages", options.pages, "Data pages of each ring, a power of two [256]")
+      ->type_name("N")
+      ->check(power_of_two_up_to(Ring<>::kSizeMax / os::page_size()));
+  add_option(app, "--watermark", options.watermark, parse_watermark,
+             "Bytes written between wakeups, 0: each record wakes [a quarter of the ring]",
+             "BYTES");
+  app.add_flag("--simulated", options.simulated,
+               "Drain the simulated kernel, as is done without any argument where the live one "
+               "cannot be used");
+  app.add_flag("--json", options.json, "Print the verdict as JSON");
+}
+
+std::string conflict(const LiveOptions& options) {
+  const std::size_t ring = options.pages * os::page_size();
+  if (options.watermark > static_cast<std::int64_t>(ring)) {
+    return fmt::format(
+        "--watermark: {} exceeds the ring of {} bytes: give at most that, or more "
+        "--pages",
+        options.watermark, ring);
+  }
+  // Header, raw size, padding, and the 8 bytes that a ring never uses; a LOST in front.
+  constexpr std::size_t kOverhead = 12 + 7 + 8 + 24;
+  if (options.payload.max + kOverhead > ring) {
+    return fmt::format(
+        "--payload: a record of {} bytes does not fit a ring of {}: give at most "
+        "{}, or more --pages",
+        options.payload.max, ring, ring - kOverhead);
+  }
+  return {};
+}
+
 Parsed<live::PayloadRange> parse_payload(std::string_view text) {
   const std::size_t dash = text.find('-');
-  const auto min = number<std::uint32_t>(text.substr(0, dash));
-  const auto max =
-      dash == std::string_view::npos ? min : number<std::uint32_t>(text.substr(dash + 1));
+  const auto min = number(text.substr(0, dash));
+  const auto max = dash == std::string_view::npos ? min : number(text.substr(dash + 1));
   if (!min || !max || *min > *max || *min < GENERATOR_PAYLOAD_MIN || *max > GENERATOR_PAYLOAD_MAX) {
     return refused(text, fmt::format("a size from {} to {} bytes, or a range of sizes such as "
                                      "8-1024",
@@ -46,50 +98,31 @@ Parsed<live::PayloadRange> parse_payload(std::string_view text) {
 }
 
 Parsed<std::vector<std::uint32_t>> parse_cpus(std::string_view text) {
-  const auto online = os::online_cpus();
-  if (!online) {
-    return std::unexpected(
-        fmt::format("'{}' is not accepted: which CPUs are online is not known.\n{}", text,
-                    online.error().explain()));
-  }
-  const std::string accepted =
-      "online CPUs, such as 0 or 0-2,5 (online CPUs: " + os::to_cpu_list(*online) + ")";
   auto cpus = os::parse_cpu_list(text);
-  if (!cpus) return refused(text, accepted);
+  if (!cpus) return refused(text, "CPUs such as 0 or 0-2,5");
   std::ranges::sort(*cpus);
   const auto repeated = std::ranges::unique(*cpus);
   cpus->erase(repeated.begin(), repeated.end());
-  for (const std::uint32_t cpu : *cpus) {
-    if (std::ranges::find(*online, cpu) == online->end()) return refused(text, accepted);
-  }
-  return *cpus;
-}
-
-Parsed<std::size_t> parse_pages(std::string_view text) {
-  const std::size_t most = Ring<>::kSizeMax / os::page_size();
-  const auto pages = number<std::size_t>(text);
-  if (!pages || !std::has_single_bit(*pages) || *pages > most) {
-    return refused(text, fmt::format("a power of two from 1 to {}: data pages of {} bytes for each "
-                                     "ring",
-                                     most, os::page_size()));
-  }
-  return *pages;
-}
-
-Parsed<double> parse_seconds(std::string_view text) {
-  const auto seconds = number<double>(text);
-  if (!seconds || !(*seconds > 0) || *seconds > kSecondsMax) {
-    return refused(text, fmt::format("a number of seconds above 0, up to {}", kSecondsMax));
-  }
-  return *seconds;
+  return *std::move(cpus);
 }
 
 Parsed<std::int64_t> parse_watermark(std::string_view text) {
-  const auto bytes = number<std::uint32_t>(text);
+  const auto bytes = number(text);
   if (!bytes || *bytes > Ring<>::kSizeMax) {
     return refused(text, "a number of bytes up to the ring's size, or 0 to wake at each record");
   }
   return *bytes;
+}
+
+Parsed<std::vector<std::uint32_t>> choose_cpus(const std::vector<std::uint32_t>& wanted,
+                                               const std::vector<std::uint32_t>& there,
+                                               std::string_view what) {
+  for (const std::uint32_t cpu : wanted) {
+    if (std::ranges::find(there, cpu) != there.end()) continue;
+    return std::unexpected(
+        fmt::format("--cpus: {} is not among the {}: {}", cpu, what, os::to_cpu_list(there)));
+  }
+  return wanted.empty() ? there : wanted;
 }
 
 }  // namespace perfring::cli

@@ -1,6 +1,7 @@
 #ifndef PERFRING_HARNESS_CLI_LIVE_OPTIONS_H_
 #define PERFRING_HARNESS_CLI_LIVE_OPTIONS_H_
 
+#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -12,10 +13,11 @@
 
 namespace perfring::cli {
 
-// What a run on the live kernel is told.
+// What a run of the demonstration is told.
 struct LiveOptions {
+  bool bare = false;  // not a single argument: the simulated kernel may take the live one's place
   double seconds = 5;
-  std::vector<std::uint32_t> cpus;  // none: every online CPU
+  std::vector<std::uint32_t> cpus = {};  // none: all that there are
   live::PayloadRange payload{8, 256};
   std::size_t pages = 256;
   // Bytes written between two wakeups; 0: each record wakes. None given: a quarter of the ring.
@@ -24,15 +26,23 @@ struct LiveOptions {
   bool json = false;
 };
 
+void declare(CLI::App& app, LiveOptions& options);
+// What the options allow one by one but not together. Empty if nothing.
+std::string conflict(const LiveOptions& options);
+
 // Parsers of option texts; the error says what is accepted.
 template <class T>
 using Parsed = std::expected<T, std::string>;
 
 Parsed<live::PayloadRange> parse_payload(std::string_view text);       // "8", "8-1024"
-Parsed<std::vector<std::uint32_t>> parse_cpus(std::string_view text);  // "0", "0-2,5", all online
-Parsed<std::size_t> parse_pages(std::string_view text);                // a power of two
-Parsed<double> parse_seconds(std::string_view text);
+Parsed<std::vector<std::uint32_t>> parse_cpus(std::string_view text);  // "0", "0-2,5"
 Parsed<std::int64_t> parse_watermark(std::string_view text);
+
+// `wanted`, or all of `there` if none is. An error names the first that is not there; `what` says
+// what they are.
+Parsed<std::vector<std::uint32_t>> choose_cpus(const std::vector<std::uint32_t>& wanted,
+                                               const std::vector<std::uint32_t>& there,
+                                               std::string_view what);
 
 }  // namespace perfring::cli
 

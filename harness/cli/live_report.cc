@@ -46,19 +46,15 @@ std::string verdict_table(const LiveOutcome& outcome) {
   for (const CpuOutcome& cpu : outcome.cpus) {
     for (const std::string& violation : cpu.violations()) table += "VIOLATED " + violation + "\n";
   }
-  table += fmt::format("{} in {:.1f} s{}\n",
-                       holds(outcome) ? "All invariants hold" : "Invariants are violated",
-                       outcome.seconds, outcome.interrupted ? " (interrupted)" : "");
-  return table;
+  const std::string verdict = sentence(conclusion_of(outcome), "All invariants hold");
+  return table + fmt::format("{} in {:.1f} s\n", verdict, outcome.seconds);
 }
 
 std::string verdict_json(const LiveOutcome& outcome) {
-  nlohmann::ordered_json json;
-  json["holds"] = holds(outcome);
+  nlohmann::ordered_json json = to_json(conclusion_of(outcome));
   json["kernel"] = outcome.simulated_because.empty() ? "live" : "simulated";
-  if (!outcome.simulated_because.empty()) json["why"] = outcome.simulated_because;
+  if (!outcome.simulated_because.empty()) json["simulated_because"] = outcome.simulated_because;
   json["seconds"] = outcome.seconds;
-  json["interrupted"] = outcome.interrupted;
   json["cpus"] = nlohmann::ordered_json::array();
   for (const CpuOutcome& cpu : outcome.cpus) {
     json["cpus"].push_back({
@@ -76,12 +72,19 @@ std::string verdict_json(const LiveOutcome& outcome) {
         {"violations", cpu.violations()},
     });
   }
-  return json.dump(2) + "\n";
+  return dump(json);
 }
 
-bool holds(const LiveOutcome& outcome) {
-  return std::ranges::all_of(outcome.cpus,
-                             [](const CpuOutcome& cpu) { return cpu.violations().empty(); });
+Conclusion conclusion_of(const LiveOutcome& outcome) {
+  bool violated = false;
+  std::string nothing = outcome.cpus.empty() ? "there was no CPU to drain" : "";
+  for (const CpuOutcome& cpu : outcome.cpus) {
+    violated = violated || !cpu.violations().empty();
+    if (cpu.audit.delivered == 0 && nothing.empty()) {
+      nothing = fmt::format("no record of CPU {} was delivered", cpu.cpu);
+    }
+  }
+  return conclude(violated, outcome.interrupted, nothing);
 }
 
 }  // namespace perfring::cli

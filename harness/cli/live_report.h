@@ -4,6 +4,7 @@
 #include <string>
 
 #include "harness/cli/live_run.h"
+#include "harness/program/verdict.h"
 
 namespace perfring::cli {
 
@@ -14,8 +15,8 @@ std::string progress_line(const LiveProgress& progress);
 std::string verdict_table(const LiveOutcome& outcome);
 std::string verdict_json(const LiveOutcome& outcome);
 
-// Whether every invariant holds on every CPU.
-bool holds(const LiveOutcome& outcome);
+// Whether every invariant holds on every CPU, of at least one record each.
+Conclusion conclusion_of(const LiveOutcome& outcome);
 
 }  // namespace perfring::cli
 

@@ -61,7 +61,7 @@ TEST(CpuOutcome, EachInvariantIsNamedWhenItIsViolated) {
 
 TEST(LiveReport, TableShowsEachFigureAndTheVerdict) {
   const LiveOutcome outcome{.cpus = {sound()}, .seconds = 2, .interrupted = false};
-  EXPECT_TRUE(holds(outcome));
+  EXPECT_EQ(conclusion_of(outcome).verdict, Verdict::Holds);
   EXPECT_THAT(verdict_table(outcome),
               AllOf(HasSubstr("    5         1,000           990          10         0"),
                     HasSubstr("7   1,234,568  yes"), HasSubstr("All invariants hold in 2.0 s\n"),
@@ -71,17 +71,19 @@ TEST(LiveReport, TableShowsEachFigureAndTheVerdict) {
 TEST(LiveReport, AViolationIsPlain) {
   LiveOutcome outcome{.cpus = {sound(), sound()}, .seconds = 2, .interrupted = true};
   outcome.cpus[1].audit.delivered -= 1;
-  EXPECT_FALSE(holds(outcome));
+  EXPECT_EQ(conclusion_of(outcome).verdict, Verdict::Violated);
   EXPECT_THAT(verdict_table(outcome),
               AllOf(HasSubstr("  NO\n"), HasSubstr("VIOLATED CPU 5: no_loss"),
-                    HasSubstr("Invariants are violated in 2.0 s (interrupted)")));
+                    HasSubstr("Invariants are violated (interrupted) in 2.0 s")));
 }
 
 TEST(LiveReport, JsonHoldsTheSameFigures) {
   LiveOutcome outcome{.cpus = {sound()}, .seconds = 2, .interrupted = true};
   const auto json = nlohmann::json::parse(verdict_json(outcome));
-  EXPECT_EQ(json["holds"], true);
+  EXPECT_EQ(json["verdict"], "not shown");
+  EXPECT_EQ(json["holds"], false);
   EXPECT_EQ(json["interrupted"], true);
+  EXPECT_EQ(json["not_shown"], "interrupted before the end");
   EXPECT_EQ(json["seconds"], 2.0);
   const auto& cpu = json["cpus"].at(0);
   EXPECT_EQ(cpu["cpu"], 5);

@@ -14,7 +14,6 @@
 #include "harness/cli/producer.h"
 #include "harness/live/capabilities.h"
 #include "harness/live/live_kernel.h"
-#include "perfring/os/cpus.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/perfring.h"
@@ -66,7 +65,7 @@ class LiveRun {
   std::expected<LiveOutcome, std::string> run(
       const std::atomic<bool>& stop, const std::function<void(const LiveProgress&)>& on_progress) {
     std::deque<Producer> producers;
-    if (auto placed = keep_off_producers(); !placed) return std::unexpected(placed.error());
+    keep_off_producers();
     const Clock::time_point start = Clock::now();
     for (const Reader& reader : readers_) {
       producers.emplace_back(generator_, reader.cpu, options_.payload);
@@ -92,15 +91,13 @@ class LiveRun {
     return static_cast<std::uint32_t>(ring_size_ / 4);
   }
 
-  // If some online CPU generates nothing, the draining thread belongs there.
-  std::expected<void, std::string> keep_off_producers() const {
-    auto idle = os::online_cpus();
-    if (!idle) return std::unexpected(idle.error().explain());
-    std::erase_if(*idle, [&](std::uint32_t cpu) {
+  // If some CPU generates nothing, the draining thread belongs there.
+  void keep_off_producers() const {
+    std::vector<std::uint32_t> idle = usable_cpus();
+    std::erase_if(idle, [&](std::uint32_t cpu) {
       return std::ranges::find(readers_, cpu, &Reader::cpu) != readers_.end();
     });
-    if (!idle->empty()) run_on(*idle);
-    return {};
+    if (!idle.empty()) run_on(idle);
   }
 
   // The kernel's readiness flag is taken away by any poll, and what lies below the watermark, or
@@ -223,10 +220,8 @@ std::expected<LiveOutcome, std::string> run_live(
   if (const auto why = why_not_live()) return std::unexpected(*why);
   auto generator = live::Generator::load(options.payload);
   if (!generator) return std::unexpected(generator.error());
-  const auto online = os::online_cpus();
-  if (!online) return std::unexpected(online.error().explain());
   LiveRun run{options, *generator};
-  const auto opened = run.open(options.cpus.empty() ? *online : options.cpus);
+  const auto opened = run.open(options.cpus);
   if (!opened) return std::unexpected(opened.error());
   return run.run(stop, on_progress);
 }

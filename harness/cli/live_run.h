@@ -46,8 +46,9 @@ struct LiveProgress {
 // Why the live kernel cannot be used here, and what this process lacks for it; nothing, if it can.
 std::optional<std::string> why_not_live();
 
-// Generates records on each CPU with a thread of its own, and drains the rings on epoll in this
-// one until the time is over or `stop` is set. An error is one of the environment.
+// Generates records on each of the options' CPUs with a thread of its own, and drains the rings on
+// epoll in this one until the time is over or `stop` is set. An error is one of the environment.
+// Precondition: there is a CPU.
 std::expected<LiveOutcome, std::string> run_live(
     const LiveOptions& options, const std::atomic<bool>& stop,
     const std::function<void(const LiveProgress&)>& on_progress);

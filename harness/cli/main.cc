@@ -1,171 +1,27 @@
 // `perfring`: the demonstration, when called without a command.
 
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <string>
-#include <system_error>
 #include <variant>
 
-#include "harness/cli/check_options.h"
-#include "harness/cli/check_report.h"
-#include "harness/cli/check_run.h"
 #include "harness/cli/command_line.h"
-#include "harness/cli/grouped.h"
-#include "harness/cli/live_options.h"
-#include "harness/cli/live_report.h"
-#include "harness/cli/live_run.h"
-#include "harness/cli/sim_options.h"
-#include "harness/cli/sim_report.h"
-#include "harness/cli/sim_run.h"
-#include "harness/cli/simulated_run.h"
-#include "harness/model/fences.h"
-#include "harness/user_folder.h"
+#include "harness/program/console.h"
+#include "harness/program/run_program.h"
+#include "harness/program/verdict.h"
 
 namespace perfring::cli {
 namespace {
 
-// Exit codes of every command.
-constexpr int kHolds = 0;
-constexpr int kViolated = 1;
-constexpr int kUsageOrEnvironment = 2;
-constexpr int kNotProved = 3;  // by `check`, which reached a bound
-
-std::atomic<bool> stop_requested{false};
-static_assert(std::atomic<bool>::is_always_lock_free);
-
-// Ends the run with what there is so far. A wrapper may send the signal twice.
-void on_signal(int) {
-  stop_requested = true;
-}
-
-int fail(const std::string& message) {
-  fmt::print(stderr, "perfring: {}\n", message);
-  return kUsageOrEnvironment;
-}
-
-// Writes the verdict to stdout and returns the exit code, which tells whether it got there.
-int deliver(const std::string& verdict, int code) {
-  if (std::fputs(verdict.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
-    return fail("the verdict cannot be written: " + std::generic_category().message(errno));
-  }
-  return code;
-}
-int deliver(const std::string& verdict, bool holds) {
-  return deliver(verdict, holds ? kHolds : kViolated);
-}
-
-// A line that each next one replaces, on a terminal.
-class ProgressLine {
- public:
-  void show(const std::string& line) const {
-    fmt::print(stderr, "{}{}{}", terminal_ ? "\r\x1b[K" : "", line, terminal_ ? "" : "\n");
-    std::fflush(stderr);
-  }
-  void clear() const {
-    if (terminal_) fmt::print(stderr, "\r\x1b[K");
-  }
-
- private:
-  const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
-};
-
-void stop_on_signals() {
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
-}
-
-// Without any argument, a machine that does not allow it gets the simulated kernel. Who gives
-// options for the live one is told that it cannot be had.
-int live(const LiveOptions& options, bool bare) {
-  std::string why = options.simulated ? "as asked for" : "";
-  if (bare) why = why_not_live().value_or("");
-  const ProgressLine line;
-  stop_on_signals();
-  const auto show = [&line](const LiveProgress& progress) { line.show(progress_line(progress)); };
-  if (!why.empty()) line.show("Draining the simulated kernel: " + why + "\n");
-  const auto outcome = why.empty() ? run_live(options, stop_requested, show)
-                                   : run_simulated(options, why, stop_requested, show);
-  line.clear();
-  if (!outcome && !why.empty()) return fail(outcome.error());
-  if (!outcome) {
-    return fail("the live kernel cannot be used.\n" + outcome.error() +
-                "\nWith --simulated, or no argument at all, the simulated kernel is drained "
-                "instead");
-  }
-  return deliver(options.json ? verdict_json(*outcome) : verdict_table(*outcome), holds(*outcome));
-}
-
-int sim(const SimOptions& options) {
-  if (options.list) {
-    return deliver(options.json ? sim_list_json() : sim_list(), true);
-  }
-  const auto plan = plan_of(options);
-  if (!plan) return fail(plan.error());
-  const ProgressLine line;
-  stop_on_signals();
-  const SimOutcome outcome = run_sim(*plan, stop_requested, [&](std::uint64_t steps) {
-    line.show(fmt::format("{} of {} steps", grouped(steps), grouped(plan->plan.steps)));
-  });
-  line.clear();
-  return deliver(options.json ? sim_json(*plan, outcome) : sim_table(*plan, outcome),
-                 !outcome.outcome.found);
-}
-
-int code_of(Verdict verdict) {
-  return verdict == Verdict::Holds ? kHolds : verdict == Verdict::Violated ? kViolated : kNotProved;
-}
-
-int check_litmus(const CheckOptions& options, const ProgressLine& line, const OnProgress& show) {
-  const auto programs = run_litmus_file(options.litmus, options.bounds, stop_requested, show);
-  line.clear();
-  if (!programs) return fail(programs.error());
-  return deliver(options.json ? litmus_json(*programs) : litmus_table(*programs),
-                 code_of(verdict_of(*programs)));
-}
-
-int check(const CheckOptions& options) {
-  if (options.list) return deliver(options.json ? check_list_json() : check_list(), true);
-  if (options.fences) return deliver(model::fences_table(), true);
-  const ProgressLine line;
-  stop_on_signals();
-  const OnProgress show = [&line](const std::string& text) { line.show(text); };
-  if (!options.litmus.empty()) return check_litmus(options, line, show);
-  const auto plan = plan_of(options);
-  if (!plan) return fail(plan.error());
-  const std::vector<CheckedCase> cases = run_check(*plan, stop_requested, show);
-  line.clear();
-  const int code = deliver(options.json ? check_json(*plan, cases) : check_table(*plan, cases),
-                           code_of(verdict_of(cases)));
-  const model::Trace* const violation = violation_of(cases);
-  if (plan->svg.empty() || violation == nullptr) return code;
-  const auto drawn = write_svg(*violation, plan->svg);
-  return drawn ? code : fail(drawn.error());
-}
-
-int run(int argc, char** argv) {
+int parse_and_run(int argc, char** argv) {
   const auto parsed = parse_command_line(argc, argv);
   if (const auto* const answer = std::get_if<Answer>(&parsed)) {
-    if (answer->refused) return fail(answer->text);
-    return deliver(answer->text, true);
+    return answer->refused ? fail(answer->text) : deliver(answer->text, kHolds, "the help");
   }
-  const auto& command = std::get<CommandLine>(parsed);
-  if (command.check) return check(*command.check);
-  return command.sim ? sim(*command.sim) : live(command.live, argc == 1);
+  return std::visit([](const auto& options) { return run_command(options); },
+                    std::get<Command>(parsed));
 }
 
 }  // namespace
 }  // namespace perfring::cli
 
 int main(int argc, char** argv) {
-  perfring::enter_user_folder();
-  try {
-    return perfring::cli::run(argc, argv);
-  } catch (const std::system_error& error) {  // no memory for so many rings, say
-    return perfring::cli::fail(std::string{"the machine refuses: "} + error.what());
-  }
+  return perfring::run_program("perfring", perfring::cli::parse_and_run, argc, argv);
 }

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstddef>
+#include <memory>
+#include <new>
 
 namespace perfring::cli {
 namespace {
@@ -14,9 +15,29 @@ namespace {
 // Bytes that a batch outputs at most: about a millisecond's work.
 constexpr std::uint32_t kBatchBytesMax = 1 << 20;
 constexpr std::uint32_t kBatchMax = 4096;
+constexpr std::size_t kCpusMax = 65536;
 constexpr auto kPauseWhenFull = std::chrono::microseconds{50};
 
 }  // namespace
+
+std::vector<std::uint32_t> usable_cpus() {
+  // Larger and larger: EINVAL says that the kernel has more CPUs than the set.
+  for (std::size_t count = CPU_SETSIZE;; count *= 2) {
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set{
+        CPU_ALLOC(count), [](cpu_set_t* allocated) { CPU_FREE(allocated); }};
+    if (set == nullptr) throw std::bad_alloc{};
+    const std::size_t size = CPU_ALLOC_SIZE(count);
+    if (::sched_getaffinity(0, size, set.get()) != 0) {
+      if (errno == EINVAL && count < kCpusMax) continue;
+      throw std::system_error{errno, std::generic_category(), "sched_getaffinity"};
+    }
+    std::vector<std::uint32_t> cpus;
+    for (std::size_t cpu = 0; cpu < count; ++cpu) {
+      if (CPU_ISSET_S(cpu, size, set.get())) cpus.push_back(static_cast<std::uint32_t>(cpu));
+    }
+    return cpus;
+  }
+}
 
 void run_on(const std::vector<std::uint32_t>& cpus) {
   cpu_set_t set;
@@ -26,24 +47,6 @@ void run_on(const std::vector<std::uint32_t>& cpus) {
   }
   // Speed alone depends on it: where the program runs is said to the kernel each time.
   static_cast<void>(::sched_setaffinity(0, sizeof(set), &set));
-}
-
-std::vector<std::uint32_t> usable_cpus() {
-  // The kernel refuses, with EINVAL, a set that is too small for all the CPUs it may have.
-  constexpr std::size_t kCpusMax = 65536;
-  for (std::vector<cpu_set_t> set(1);; set.resize(2 * set.size())) {
-    const std::size_t size = set.size() * sizeof(cpu_set_t);
-    if (::sched_getaffinity(0, size, set.data()) == 0) {
-      std::vector<std::uint32_t> cpus;
-      for (std::uint32_t cpu = 0; cpu < 8 * size; ++cpu) {
-        if (CPU_ISSET_S(cpu, size, set.data())) cpus.push_back(cpu);
-      }
-      return cpus;
-    }
-    if (errno != EINVAL || 8 * size >= kCpusMax) {
-      throw std::system_error{errno, std::generic_category(), "sched_getaffinity"};
-    }
-  }
 }
 
 std::string describe_failure(std::uint32_t cpu, std::error_code error) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/cli/testing.h"
+#include "perfring/version.h"
 
 namespace perfring::cli {
 namespace {
@@ -32,7 +33,8 @@ TEST_F(Perfring, WrongArgumentsAreNamedWithWhatIsAccepted) {
       {{"extra"}, "extra"},
       {{"--seconds"}, "--seconds"},
       {{"--seconds", "0"}, "--seconds: '0'"},
-      {{"--cpus", "zero"}, "online CPUs: "},
+      {{"--cpus", "zero"}, "--cpus: 'zero' is not accepted: give CPUs such as 0 or 0-2,5"},
+      {{"--simulated", "--cpus", "65000"}, "65000 is not among the CPUs that this process may use"},
       {{"--payload", "7"}, "from 8 to 65516"},
       {{"--pages", "3"}, "a power of two"},
       {{"--watermark", "-1"}, "--watermark"},
@@ -47,13 +49,32 @@ TEST_F(Perfring, WrongArgumentsAreNamedWithWhatIsAccepted) {
   }
 }
 
+TEST_F(Perfring, EveryCommandHasHelpWithTheExitCodesAndTheVersion) {
+  for (const char* command : {"", "sim", "check", "stress", "diff"}) {
+    const Ended help = run_line(std::string{command} + " --help");
+    EXPECT_EQ(help.exit_code, 0);
+    EXPECT_THAT(help.out, AllOf(HasSubstr("Usage: perfring"), HasSubstr("3 not shown")));
+    const Ended version = run_line(std::string{command} + " --version");
+    EXPECT_EQ(version.exit_code, 0);
+    EXPECT_EQ(version.out, std::string{"perfring "} + PERFRING_VERSION + "\n");
+  }
+}
+
+TEST_F(Perfring, ASimulatedRunThatDeliversNothingShowsNothing) {
+  const Ended ended = run({"--simulated", "--seconds", "1e-9", "--json"});
+  const auto json = nlohmann::json::parse(ended.out);
+  if (json["cpus"].at(0)["delivered"] != 0) GTEST_SKIP() << "its threads were faster than that";
+  EXPECT_EQ(ended.exit_code, 3);
+  EXPECT_EQ(json["holds"], false);
+}
+
 TEST_F(Perfring, TheSimulatedKernelCanBeAskedFor) {
   const Ended ended =
       run({"--simulated", "--seconds", "0.7", "--json", "--pages", "1", "--payload", "8-3000"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
   const auto json = nlohmann::json::parse(ended.out);
   EXPECT_EQ(json["kernel"], "simulated");
-  EXPECT_EQ(json["why"], "as asked for");
+  EXPECT_EQ(json["simulated_because"], "as asked for");
   for (const auto& cpu : json["cpus"]) {
     EXPECT_GT(cpu["delivered"], 100);
     EXPECT_GT(cpu["lost"], 0);

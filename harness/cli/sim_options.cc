@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <system_error>
+
+#include "harness/program/console.h"
+#include "harness/program/input.h"
+#include "harness/program/options.h"
+#include "harness/program/run_program.h"
 
 namespace perfring::cli {
 namespace {
@@ -25,34 +28,14 @@ std::expected<Settings, std::string> read_scenario(const std::string& name) {
     return simulator::parse_settings(scenario->lines, name);
   }
   std::error_code none;  // of a name too long for a file's, say
-  if (!std::filesystem::exists(name, none)) {
+  if (name != "-" && !std::filesystem::exists(name, none)) {
     return std::unexpected(
-        fmt::format("--scenario: '{}' is neither a file nor a scenario; there are {}", name,
-                    names(simulator::scenarios())));
+        fmt::format("--scenario: {} is neither a file nor a scenario; there are {}",
+                    in_quotes(name), names(simulator::scenarios())));
   }
-  errno = 0;
-  std::ifstream file{name};
-  std::stringstream text;
-  const bool folder = std::filesystem::is_directory(name);
-  if (file && !folder && file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
-  if (folder) errno = EISDIR;
-  if (folder || !file.is_open() || file.bad() || text.fail()) {
-    return std::unexpected(fmt::format("--scenario: {} cannot be read: {}", name,
-                                       std::generic_category().message(errno)));
-  }
-  return simulator::parse_settings(text.str(), name);
-}
-
-// As one word of a shell's.
-std::string quoted(const std::string& text) {
-  constexpr const char* kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=+:,@%";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
-  std::string word = "'";
-  for (const char each : text) {
-    word += each == '\'' ? std::string{"'\\''"} : std::string(1, each);
-  }
-  return word + "'";
+  const auto text = read_input("--scenario", name);
+  if (!text) return std::unexpected(text.error());
+  return simulator::parse_settings(*text, name);
 }
 
 // "name=value" as a line of a scenario.
@@ -61,14 +44,47 @@ std::expected<Settings, std::string> with_setting(const std::string& set,
   const std::size_t equals = set.find('=');
   // One line, and all of it: a comment would be passed over.
   if (equals == std::string::npos || set.find_first_of("#\n") != std::string::npos) {
-    return std::unexpected(fmt::format("--set: '{}' is not accepted: give NAME=VALUE", set));
+    return std::unexpected(
+        fmt::format("--set: {} is not accepted: give NAME=VALUE", in_quotes(set)));
   }
   std::string line = set;
   line[equals] = ' ';
   return simulator::parse_settings(line, "--set", settings);
 }
 
+bool sets_cpus(const std::vector<std::string>& sets) {
+  return std::ranges::any_of(sets, [](const std::string& set) { return set.starts_with("cpus="); });
+}
+
 }  // namespace
+
+CLI::App& declare_command(CLI::App& app, SimOptions& options) {
+  CLI::App& sim = *app.add_subcommand(
+      "sim",
+      "Runs the simulated kernel against the drain, in one thread and in an order that the\n"
+      "seed decides, and checks every event. The same seed is the same run, everywhere.");
+  sim.add_option("--seed", options.seed, "What decides everything [1]")
+      ->type_name("S")
+      ->check(number_from(0));
+  sim.add_option("--scenario", options.scenario,
+                 "Its name, or a file of settings, - for stdin [steady]")
+      ->type_name("NAME|FILE");
+  sim.add_option("--steps", options.steps, "Accesses to memory after which writers stop [50000000]")
+      ->type_name("N")
+      ->check(number_from(1));
+  sim.add_option("--cpus", options.cpus, "Virtual CPUs, each with a ring [the scenario's]")
+      ->type_name("C")
+      ->check(number_from(1, 64));
+  sim.add_option("--set", options.sets, "A setting beside the scenario's; repeatable")
+      ->type_name("NAME=VALUE")
+      ->expected(1)
+      ->take_all();
+  sim.add_option("--canary", options.canary, "A faulty kernel or consumer, to see it found")
+      ->type_name("NAME");
+  sim.add_flag("--list", options.list, "List scenarios, canaries and settings, and end");
+  sim.add_flag("--json", options.json, "Print the verdict as JSON");
+  return sim;
+}
 
 std::expected<SimPlan, std::string> plan_of(const SimOptions& options) {
   SimPlan sim{.plan = {.seed = options.seed, .steps = options.steps, .settings = {}},
@@ -76,12 +92,17 @@ std::expected<SimPlan, std::string> plan_of(const SimOptions& options) {
   if (!options.canary.empty()) {
     sim.canary = simulator::find_canary(options.canary);
     if (sim.canary == nullptr) {
-      return std::unexpected(fmt::format("--canary: '{}' is none; there are {}", options.canary,
-                                         names(simulator::canaries())));
+      return std::unexpected(fmt::format("--canary: no canary is called {}; there are {}",
+                                         in_quotes(options.canary), names(simulator::canaries())));
     }
   }
   if (sim.scenario.empty()) sim.scenario = sim.canary != nullptr ? sim.canary->scenario : "steady";
   auto settings = read_scenario(sim.scenario);
+  if (settings) sim.base = *settings;
+  if (sim.scenario == "-") {  // which cannot be read again
+    sim.scenario = "steady";
+    sim.base = *read_scenario(sim.scenario);
+  }
   if (settings && sim.canary != nullptr && options.scenario.empty()) {
     settings = simulator::settings_of(*sim.canary);
   }
@@ -89,6 +110,9 @@ std::expected<SimPlan, std::string> plan_of(const SimOptions& options) {
   for (const std::string& set : options.sets) {
     settings = with_setting(set, *settings);
     if (!settings) return std::unexpected(settings.error());
+  }
+  if (options.cpus != 0 && sets_cpus(options.sets)) {
+    return std::unexpected("--cpus and --set cpus=... are the same setting: give one of them");
   }
   if (options.cpus != 0) settings = with_setting(fmt::format("cpus={}", options.cpus), *settings);
   if (!settings) return std::unexpected("--cpus: " + settings.error());
@@ -100,11 +124,10 @@ std::expected<SimPlan, std::string> plan_of(const SimOptions& options) {
 }
 
 std::string replay_line(const SimPlan& sim, const simulator::Plan& plan) {
-  std::string line = fmt::format("perfring sim --seed {} --scenario {} --steps {}", plan.seed,
-                                 quoted(sim.scenario), plan.steps);
+  std::string line = fmt::format("{} sim --seed {} --scenario {} --steps {}", invocation(),
+                                 plan.seed, shell_word(sim.scenario), plan.steps);
   if (sim.canary != nullptr) line += fmt::format(" --canary {}", sim.canary->name);
-  const std::string changed =
-      simulator::difference(plan.settings, read_scenario(sim.scenario).value_or(Settings{}));
+  const std::string changed = simulator::difference(plan.settings, sim.base);
   for (std::size_t at = 0; at < changed.size();) {
     const std::size_t end = std::min(changed.find(' ', at), changed.size());
     line += " --set " + changed.substr(at, end - at);

@@ -1,6 +1,7 @@
 #ifndef PERFRING_HARNESS_CLI_SIM_OPTIONS_H_
 #define PERFRING_HARNESS_CLI_SIM_OPTIONS_H_
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -24,10 +25,13 @@ struct SimOptions {
   bool list = false;
 };
 
+CLI::App& declare_command(CLI::App& app, SimOptions& options);
+
 // What is to be run.
 struct SimPlan {
   simulator::Plan plan;
   std::string scenario;
+  simulator::Settings base = {};  // the scenario's own
   const simulator::Canary* canary = nullptr;
 };
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/grouped.h"
+#include "harness/program/run_program.h"
 
 namespace perfring::cli {
 namespace {
@@ -36,7 +37,27 @@ nlohmann::ordered_json to_json(const Found& found) {
           {"step", found.step}};
 }
 
+// Why nothing was violated, if that shows nothing.
+std::string nothing_shown(const SimPlan& sim, const simulator::Outcome& outcome) {
+  if (sim.canary != nullptr) {
+    return fmt::format("the canary {} was not found, which {} finds as {}", sim.canary->name,
+                       fmt::format("`{} sim --canary {}`", invocation(), sim.canary->name),
+                       to_string(sim.canary->found_as));
+  }
+  std::uint64_t events = 0;
+  for (const CpuOutcome& cpu : outcome.cpus) {
+    events +=
+        cpu.received.delivered + cpu.received.lost + cpu.received.malformed + cpu.received.spoiled;
+  }
+  return events == 0 ? "no event was delivered: give more --steps" : "";
+}
+
 }  // namespace
+
+Conclusion conclusion_of(const SimPlan& sim, const SimOutcome& result) {
+  const simulator::Outcome& outcome = result.outcome;
+  return conclude(outcome.found.has_value(), outcome.interrupted, nothing_shown(sim, outcome));
+}
 
 std::string sim_table(const SimPlan& sim, const SimOutcome& result) {
   const simulator::Outcome& outcome = result.outcome;
@@ -54,13 +75,14 @@ std::string sim_table(const SimPlan& sim, const SimOutcome& result) {
       grouped(outcome.steps), grouped(outcome.drains), grouped(outcome.wakeups),
       grouped(records_per_second(outcome)), outcome.digest);
   if (!outcome.found) {
-    return text + fmt::format("All invariants hold: seed {}, scenario {}{}\n", sim.plan.seed,
-                              sim.scenario, outcome.interrupted ? " (interrupted)" : "");
+    return text + fmt::format("{}: seed {}, scenario {}\n",
+                              sentence(conclusion_of(sim, result), "All invariants hold"),
+                              sim.plan.seed, sim.scenario);
   }
   text += fmt::format("VIOLATED {}\n", violation_line(*outcome.found));
-  text += fmt::format("  seed {}; again by: {}\n", sim.plan.seed, replay_line(sim, sim.plan));
+  text += fmt::format("  seed {}; replay: {}\n", sim.plan.seed, replay_line(sim, sim.plan));
   if (result.shrunk) {
-    text += fmt::format("Shrunk to {}\n  again by: {}\n", violation_line(result.shrunk->found),
+    text += fmt::format("Shrunk to {}\n  replay: {}\n", violation_line(result.shrunk->found),
                         replay_line(sim, result.shrunk->plan));
   }
   return text;
@@ -68,8 +90,7 @@ std::string sim_table(const SimPlan& sim, const SimOutcome& result) {
 
 std::string sim_json(const SimPlan& sim, const SimOutcome& result) {
   const simulator::Outcome& outcome = result.outcome;
-  nlohmann::ordered_json json;
-  json["holds"] = !outcome.found.has_value();
+  nlohmann::ordered_json json = to_json(conclusion_of(sim, result));
   json["seed"] = sim.plan.seed;
   json["scenario"] = sim.scenario;
   if (sim.canary != nullptr) json["canary"] = sim.canary->name;
@@ -79,7 +100,6 @@ std::string sim_json(const SimPlan& sim, const SimOutcome& result) {
   json["digest"] = fmt::format("{:016x}", outcome.digest);
   json["seconds"] = outcome.seconds;
   json["records_per_second"] = records_per_second(outcome);
-  json["interrupted"] = outcome.interrupted;
   json["replay"] = replay_line(sim, sim.plan);
   json["cpus"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < outcome.cpus.size(); ++i) {
@@ -98,7 +118,7 @@ std::string sim_json(const SimPlan& sim, const SimOutcome& result) {
     json["shrunk"] = to_json(result.shrunk->found);
     json["shrunk"]["replay"] = replay_line(sim, result.shrunk->plan);
   }
-  return json.dump(2) + "\n";
+  return dump(json);
 }
 
 std::string sim_list() {
@@ -130,7 +150,14 @@ std::string sim_list_json() {
                                 {"found_as", to_string(canary.found_as)},
                                 {"scenario", canary.scenario}});
   }
-  return json.dump(2) + "\n";
+  const simulator::Settings defaults;
+  for (const auto& name : simulator::setting_names()) {
+    json["settings"].push_back({{"name", name.name},
+                                {"min", name.min},
+                                {"max", name.max},
+                                {"default", defaults.*name.field}});
+  }
+  return dump(json);
 }
 
 }  // namespace perfring::cli

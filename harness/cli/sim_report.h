@@ -5,6 +5,7 @@
 #include <string>
 
 #include "harness/cli/sim_options.h"
+#include "harness/program/verdict.h"
 #include "harness/simulator/shrink.h"
 #include "harness/simulator/simulation.h"
 
@@ -16,11 +17,14 @@ struct SimOutcome {
   std::optional<simulator::Shrunk> shrunk;
 };
 
+// What the run shows. With a canary: that it is found.
+Conclusion conclusion_of(const SimPlan& sim, const SimOutcome& result);
+
 // The verdict, as a table for a person and as JSON for a machine. Both hold the same figures.
 std::string sim_table(const SimPlan& sim, const SimOutcome& result);
 std::string sim_json(const SimPlan& sim, const SimOutcome& result);
 
-// Every scenario and every canary.
+// Every scenario, canary and setting.
 std::string sim_list();
 std::string sim_list_json();
 

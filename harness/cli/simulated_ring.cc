@@ -5,6 +5,7 @@
 #include <chrono>
 #include <span>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "harness/cli/producer.h"
@@ -54,12 +55,12 @@ SimulatedRing::SimulatedRing(std::uint32_t cpu, const LiveOptions& options, std:
 }
 
 void SimulatedRing::start() {
-  thread_ = std::thread{[this] { write(); }};
+  thread_ = std::async(std::launch::async, [this] { write(); });
 }
 
 void SimulatedRing::stop() {
   stopping_ = true;
-  if (thread_.joinable()) thread_.join();
+  if (thread_.valid()) thread_.get();
 }
 
 int SimulatedRing::output() {

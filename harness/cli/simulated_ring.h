@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <memory>
-#include <thread>
 
 #include "harness/cli/live_options.h"
 #include "harness/kernel/eventpoll.h"
@@ -28,11 +28,11 @@ class SimulatedRing {
   // memory.
   SimulatedRing(std::uint32_t cpu, const LiveOptions& options, std::uint32_t watermark,
                 int eventfd);
-  ~SimulatedRing() { stop(); }
+  ~SimulatedRing() { stopping_ = true; }
   SimulatedRing(const SimulatedRing&) = delete;
   SimulatedRing& operator=(const SimulatedRing&) = delete;
 
-  // The writer's thread.
+  // The writer's thread. What ends it, other than stop(), stop() throws.
   void start();
   void stop();
   // One more record, by this thread: brings out losses that no LOST has told of. After stop().
@@ -81,7 +81,8 @@ class SimulatedRing {
   std::vector<std::byte> buffer_;
   std::uint64_t sequence_ = 0;
   std::atomic<bool> stopping_{false};
-  std::thread thread_;
+  std::future<void>
+      thread_;  // last: to destroy it is to wait for the thread, which uses the others
 };
 
 }  // namespace perfring::cli

@@ -11,7 +11,6 @@
 #include <system_error>
 #include <utility>
 
-#include "harness/cli/producer.h"
 #include "harness/cli/simulated_ring.h"
 #include "perfring/os/fd.h"
 
@@ -37,7 +36,7 @@ class SimulatedRun {
     const std::size_t ring_size = options.pages * 4096;
     const auto watermark =
         options.watermark >= 0 ? static_cast<std::size_t>(options.watermark) : ring_size / 4;
-    for (const std::uint32_t cpu : options.cpus.empty() ? usable_cpus() : options.cpus) {
+    for (const std::uint32_t cpu : options.cpus) {
       rings_.emplace_back(cpu, options, static_cast<std::uint32_t>(watermark), wakeup_.get());
     }
     fill_.resize(rings_.size());

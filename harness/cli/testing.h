@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -40,6 +41,29 @@ struct Ended {
   std::string out;
   std::string err;
 };
+
+// Runs `perfring` with the arguments of a shell's line; what it says on stderr is part of `out`.
+// `before`: what stands before the program in that line. PERFRING_RUN_UNDER: see
+// harness/foreign/run.
+inline Ended run_line(const std::string& arguments, const std::string& before = "") {
+  const char* const binary = std::getenv("PERFRING_BINARY");
+  if (binary == nullptr) return {-1, "PERFRING_BINARY is not set", ""};
+  const std::string command =
+      "{ " + before + " $PERFRING_RUN_UNDER " + binary + " " + arguments + "; } 2>&1";
+  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return {-1, "popen failed", ""};
+  std::string out;
+  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) out += static_cast<char>(c);
+  const int status = ::pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out, ""};
+}
+
+// A file for a test, with these contents, if any.
+inline std::string temporary(const std::string& name, const std::string& contents = "") {
+  const std::string path = ::testing::TempDir() + "/" + name;
+  if (!contents.empty()) std::ofstream{path, std::ios::binary} << contents;
+  return path;
+}
 
 struct Circumstances {
   uid_t user = 0;

@@ -19,7 +19,7 @@ std::optional<Difference> run_live(live::Emitter& emitter, const script::Script&
 Finding shrunk(live::Emitter& emitter, const script::Script& script, Difference difference,
                int cpu) {
   Tally uncounted;
-  Finding finding{0, script, std::move(difference)};
+  Finding finding{std::nullopt, script, std::move(difference)};
   finding.script = script::shrink(script, [&](const script::Script& candidate) {
     auto found = run_live(emitter, candidate, cpu, uncounted);
     if (found) finding.difference = *found;  // the last one that fails is the one that is kept
@@ -60,16 +60,18 @@ Outcome run_campaign(live::Emitter& emitter, const CampaignOptions& options,
   return outcome;
 }
 
-std::string explain(const Finding& finding) {
+std::string explain(const Finding& finding, const std::string& kernel) {
   std::string text;
   for (std::size_t i = 0; i < finding.script.steps.size(); ++i) {
     const bool here = i + 1 == finding.difference.step;
     text += script::to_text(finding.script.steps[i]) + (here ? "  # <- differs\n" : "\n");
   }
+  const std::string origin =
+      finding.seed ? fmt::format(" (seed {})", *finding.seed) : std::string{};
   return fmt::format(
-      "The simulated kernel differs from the live one (seed {}) after step {} of this script:\n"
+      "The simulated kernel differs from the {}{} after step {} of this script:\n"
       "{}{}{}\nSaved to a file, the script runs again with --script FILE.\n",
-      finding.seed, finding.difference.step, script::to_text(finding.script.settings), text,
+      kernel, origin, finding.difference.step, script::to_text(finding.script.settings), text,
       finding.difference.what);
 }
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "harness/differential/options.h"
+#include "harness/differential/campaign_options.h"
 #include "harness/differential/reference.h"
 #include "harness/live/emitter.h"
 #include "harness/script/script.h"
@@ -16,7 +16,7 @@ namespace perfring::differential {
 
 // A script for which the kernels differ, shrunk.
 struct Finding {
-  std::uint64_t seed;
+  std::optional<std::uint64_t> seed;  // that the script was made of, if it was
   script::Script script;
   Difference difference;
 };
@@ -38,7 +38,8 @@ Outcome run_script(live::Emitter& emitter, const script::Script& script, int cpu
 script::Script script_of(std::uint64_t seed, std::size_t steps_max);
 
 // A finding for a person: the script, the step, what differed, and how to see it again.
-std::string explain(const Finding& finding);
+// `kernel` is the one that is right.
+std::string explain(const Finding& finding, const std::string& kernel = "live kernel");
 
 }  // namespace perfring::differential
 

@@ -37,7 +37,7 @@ LitmusVerdict run_litmus(const Litmus& litmus, ExploreOptions options) {
   verdict.result = explore(litmus.program, options);
   const auto differ = [&](std::string what) { verdict.differences.push_back(std::move(what)); };
   if (!verdict.result.bound.empty()) {
-    differ("not proved: " + verdict.result.bound);
+    differ("not shown: " + verdict.result.bound);
     return verdict;
   }
   const bool race = verdict.result.violation.has_value();

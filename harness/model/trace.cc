@@ -47,6 +47,7 @@ Trace trace_of(const Program& program, const Execution& x, const Cause& cause) {
   Trace trace;
   trace.cause = cause;
   trace.execution_events = x.events.size();
+  trace.at_end = x.threads[cause.thread].is_finally;
   for (std::size_t i = 0; i < x.threads.size(); ++i) {
     const bool named = i < program.thread_names.size();
     trace.threads.push_back(x.threads[i].is_finally ? "at the end"
@@ -79,6 +80,14 @@ Trace trace_of(const Program& program, const Execution& x, const Cause& cause) {
   }
   if (x.race.first != kNone) trace.race = {numbers[x.race.first], numbers[x.race.second]};
   return trace;
+}
+
+std::vector<std::size_t> Trace::violated() const {
+  if (!race.empty()) return race;
+  for (std::size_t number = events.size(); number > 0; --number) {
+    if (events[number - 1].thread == cause.thread) return {number};
+  }
+  return {};
 }
 
 const char* to_string(Order order) {

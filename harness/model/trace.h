@@ -43,17 +43,24 @@ struct Trace {
   std::vector<TraceEvent> events;  // each after all that it depends on
   std::vector<std::size_t> race;   // the numbers of the two events, if it is one
   std::size_t execution_events = 0;
+  bool at_end = false;  // the cause is a check of Program::finally
+
+  // The numbers of the race's events, or of the last one before the check that fails.
+  std::vector<std::size_t> violated() const;
 };
 
 Trace trace_of(const Program& program, const Execution& x, const Cause& cause);
 
 // One column for each thread. Lines are those of the source; without, only its files are named.
 std::string trace_table(const Trace& trace, bool with_lines = true);
-// For Graphviz.
-std::string trace_dot(const Trace& trace);
+// For Graphviz's dot: a cluster for each thread, from left to right as in the table, and what is
+// violated in red. `subject` is what was checked, for the caption.
+std::string trace_dot(const Trace& trace, const std::string& subject);
 
 const char* to_string(Order order);
 const char* to_string(Step::Kind kind);
+// "data_head := 0x10 release", "data_head = 0x10 acquire".
+std::string to_string(const TraceEvent& event);
 // "drain.h:78"
 std::string to_string(const Where& where);
 

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -55,16 +56,17 @@ TEST(Payload, EveryChangedByteIsSeenButNotPadding) {
 }
 
 TEST(Payload, AnotherIdentityHasOtherBytes) {
-  std::set<std::vector<std::byte>> all;
+  std::set<std::string> all;
+  const auto body = [](const std::vector<std::byte>& bytes) {
+    return std::string{reinterpret_cast<const char*>(bytes.data()) + 16, 44};
+  };
   for (std::uint64_t sequence = 0; sequence < 20; ++sequence) {
     for (std::uint32_t stream = 0; stream < 5; ++stream) {
-      const auto bytes = filled({sequence, stream, 60}, 0);
-      all.insert({bytes.begin() + 16, bytes.end()});  // the body alone
+      all.insert(body(filled({sequence, stream, 60}, 0)));
     }
   }
   for (std::uint32_t length = 61; length < 81; ++length) {
-    const auto bytes = filled({0, 0, length}, 0);
-    all.insert({bytes.begin() + 16, bytes.begin() + 60});
+    all.insert(body(filled({0, 0, length}, 0)));
   }
   EXPECT_EQ(all.size(), 120U);
 }

@@ -33,13 +33,15 @@ class Fiber::Stack {
   boost::context::protected_fixedsize_stack allocator_{kStackSize};
 };
 
-Fiber::Fiber(std::function<void()> body) : body_{std::move(body)} {
+Fiber::Fiber(std::function<void()> body) : body_{std::move(body)}, inside_{} {
 #ifdef SIMULATOR_TSAN
   tsan_inside_ = __tsan_create_fiber(0);
 #endif
 }
 
+// Boost's destructor would resume a suspended fiber, to unwind its stack.
 Fiber::~Fiber() {
+  if (!started_ || done_) inside_.~fiber();
 #ifdef SIMULATOR_TSAN
   __tsan_destroy_fiber(tsan_inside_);
 #endif

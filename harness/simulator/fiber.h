@@ -17,7 +17,8 @@ class Fiber {
  public:
   // Runs nothing yet. `body` must not let an exception out.
   explicit Fiber(std::function<void()> body);
-  // Precondition: done(), or never resumed.
+  // One that is suspended is abandoned, with its stack: nothing on that is destroyed, as whoever
+  // looks after it may be gone.
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
@@ -42,7 +43,9 @@ class Fiber {
   void swap_exceptions();
 
   std::function<void()> body_;
-  boost::context::fiber inside_;
+  union {
+    boost::context::fiber inside_;  // and its stack; never destroyed, if abandoned
+  };
   boost::context::fiber outside_;
   Exceptions exceptions_;
   bool started_ = false;

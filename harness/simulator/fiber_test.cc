@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/simulator/scheduler.h"
+
 namespace perfring::simulator {
 namespace {
 
@@ -37,6 +39,63 @@ TEST(Fiber, MayNeverRun) {
     Fiber fiber{[&] { ran = true; }};
   }
   EXPECT_FALSE(ran);
+}
+
+// What is on its stack is left as it is: who would look after it may be gone.
+TEST(Fiber, ThatIsSuspendedIsAbandoned) {
+  bool unwound = false;
+  struct Unwound {
+    bool& flag;
+    ~Unwound() { flag = true; }
+  };
+  {
+    Fiber* self = nullptr;
+    Fiber fiber{[&] {
+      const Unwound on_its_stack{unwound};
+      self->suspend();
+    }};
+    self = &fiber;
+    fiber.resume();
+    EXPECT_FALSE(fiber.done());
+  }
+  EXPECT_FALSE(unwound);
+}
+
+TEST(Scheduler, ThrowsWhatATaskThrowsAndRunsNoTaskAfterIt) {
+  Scheduler scheduler{1, 4};
+  int turns = 0;
+  std::vector<Task*> tasks(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    tasks[i] = &scheduler.add([&tasks, i, &turns] {
+      Task& self = *tasks[i];
+      for (;;) {
+        self.yield();
+        if (++turns == 10) throw std::runtime_error{"enough"};
+      }
+    });
+  }
+  EXPECT_THROW(scheduler.run([] {}), std::runtime_error);
+  EXPECT_EQ(turns, 10);
+}
+
+TEST(Scheduler, ThrowsWhatItsCallerThrowsBeforeATurn) {
+  Scheduler scheduler{1, 4};
+  Task* self = nullptr;
+  int turns = 0;
+  self = &scheduler.add([&] {
+    for (;;) {
+      ++turns;
+      self->yield();
+    }
+  });
+  int calls = 0;
+  const auto run = [&] {
+    scheduler.run([&] {
+      if (++calls == 5) throw std::runtime_error{"no more"};
+    });
+  };
+  EXPECT_THROW(run(), std::runtime_error);
+  EXPECT_EQ(turns, 4);
 }
 
 // Two fibers that each rest between a throw and its end, first in, first out: with one stack of

@@ -5,6 +5,16 @@
 
 namespace perfring::simulator {
 
+// An exception must not leave a fiber: it is kept, for who runs the tasks.
+Task::Task(std::function<void()> body)
+    : fiber_{[this, body = std::move(body)] {
+        try {
+          body();
+        } catch (...) {
+          failure_ = std::current_exception();
+        }
+      }} {}
+
 void Task::sleep_until(std::uint64_t deadline) {
   wake_at_ = deadline;
   fiber_.suspend();
@@ -53,6 +63,7 @@ void Scheduler::run(const std::function<void()>& before_turn) {
     if (task == nullptr) return;
     task->wake_at_ = 0;
     task->fiber_.resume();
+    if (task->failure_) std::rethrow_exception(task->failure_);
   }
 }
 

@@ -5,6 +5,7 @@
 // that the seed alone decides. A step is the time between two accesses to shared memory.
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -19,7 +20,7 @@ inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
 // A fiber with a turn.
 class Task {
  public:
-  explicit Task(std::function<void()> body) : fiber_{std::move(body)} {}
+  explicit Task(std::function<void()> body);
 
   // For whoever runs in it: lets others run, until woken or `deadline`.
   void sleep_until(std::uint64_t deadline);
@@ -31,6 +32,7 @@ class Task {
 
  private:
   friend class Scheduler;
+  std::exception_ptr failure_;  // what its body threw
   Fiber fiber_;
   std::uint64_t wake_at_ = 0;
 };
@@ -48,7 +50,7 @@ class Scheduler {
   Random& random() { return random_; }
 
   // Runs the tasks until all are done, or asleep for ever. `before_turn` is called before each
-  // turn.
+  // turn. Throws what it, or a task, throws: then no task runs any more.
   void run(const std::function<void()>& before_turn);
 
   // From now on nothing happens any more: each task runs on to its next sleep.

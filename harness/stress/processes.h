@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include <cerrno>
+#include <exception>
 #include <new>
 #include <string>
 #include <system_error>
@@ -49,15 +50,24 @@ class ProducerProcess {
     if (child_ < 0) throw std::system_error{errno, std::generic_category(), "fork"};
     if (child_ != 0) return;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const std::atomic<bool> never{false};
-    while (::getppid() == parent) producer.work(never);
+    try {
+      const std::atomic<bool> never{false};
+      while (::getppid() == parent) producer.work(never);
+    } catch (const std::exception&) {  // no memory
+      ::_exit(kRefusedBySystem);
+    }
     ::_exit(1);
   }
-  ~ProducerProcess() { kill(); }
+  ~ProducerProcess() {
+    try {
+      kill();
+    } catch (const std::system_error&) {  // something else is wrong already
+    }
+  }
   ProducerProcess(const ProducerProcess&) = delete;
   ProducerProcess& operator=(const ProducerProcess&) = delete;
 
-  // Whether it was alive until now.
+  // Whether it was alive until now. Throws std::system_error if it had no memory to go on.
   bool kill() {
     if (child_ <= 0) return true;
     ::kill(child_, SIGKILL);
@@ -65,10 +75,14 @@ class ProducerProcess {
     while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
     }
     child_ = 0;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == kRefusedBySystem) {
+      throw std::system_error{ENOMEM, std::generic_category(), "a producer's process"};
+    }
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   }
 
  private:
+  static constexpr int kRefusedBySystem = 2;
   pid_t child_ = 0;
 };
 

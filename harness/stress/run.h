@@ -51,6 +51,13 @@ struct Outcome {
   }
 };
 
+// Tells the threads of a round to end, however that ends: one that could not be started is an
+// exception.
+struct StopAtTheEnd {
+  std::atomic<bool>& stop;
+  ~StopAtTheEnd() { stop.store(true, std::memory_order_relaxed); }
+};
+
 // The rings of one round: at least one.
 inline std::vector<Setting> draw_rings(Random& random, const Run& run) {
   std::vector<Setting> settings(static_cast<std::size_t>(1 + random() % run.rings));

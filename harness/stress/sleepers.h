@@ -9,11 +9,11 @@
 #include <cerrno>
 #include <chrono>
 #include <ctime>
+#include <future>
 #include <list>
 #include <optional>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 #include "harness/kernel/eventpoll.h"
@@ -70,7 +70,7 @@ struct SleepersRing {
   Producer<Base> producer;
   Consumer<> consumer;
   std::optional<kernel::EventfdWaiter> registration;
-  std::thread thread;
+  std::future<void> thread;
 
  private:
   void pause() {
@@ -101,10 +101,11 @@ class SleepersRound {
   }
 
   void run(std::chrono::milliseconds duration) {
+    const StopAtTheEnd stop_at_the_end{stop_};  // before the rings wait for their threads
     for (auto& ring : rings_) {
       for (auto early = ring.producer.random()() % 4; early != 0; --early) ring.producer.output();
       ring.registration.emplace(ring.ring.event(), ring.eventfd.get());
-      ring.thread = std::thread{[this, &ring] { ring.write(stop_); }};
+      ring.thread = std::async(std::launch::async, [this, &ring] { ring.write(stop_); });
     }
     if (W != Waits::WithoutFirstDrain) drain_all();
     for (const auto end = Clock::now() + duration; Clock::now() < end && outcome_.holds();) wait();
@@ -155,7 +156,7 @@ class SleepersRound {
   }
 
   void finish(SleepersRing<Base>& ring) {
-    ring.thread.join();
+    ring.thread.get();
     const oracle::Ledger& ledger = ring.producer.ledger();
     ring.consumer.finish();
     ring.consumer.settle(ledger.totals(), ledger.unreported());

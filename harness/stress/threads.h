@@ -2,6 +2,7 @@
 #define HARNESS_STRESS_THREADS_H_
 
 #include <atomic>
+#include <future>
 #include <list>
 #include <thread>
 
@@ -17,13 +18,13 @@ struct ThreadedRing {
   explicit ThreadedRing(const Setting& setting) : ring{setting}, producer{ring}, consumer{ring} {}
 
   void start(const std::atomic<bool>& stop) {
-    thread = std::thread{[this, &stop] { producer.work(stop); }};
+    thread = std::async(std::launch::async, [this, &stop] { producer.work(stop); });
   }
 
   StressRing ring;
   Producer<Base> producer;
   Consuming consumer;
-  std::thread thread;
+  std::future<void> thread;  // last: to destroy it is to wait for the thread
 };
 
 template <class Base, class Consuming>
@@ -48,6 +49,7 @@ Outcome threads(const Run& run) {
   return rounds("threads", run, [&](Outcome& outcome, Random& random) {
     std::atomic<bool> stop{false};
     std::list<ThreadedRing<Base, Consuming>> rings;
+    const StopAtTheEnd stop_at_the_end{stop};  // before the rings wait for their threads
     for (const Setting& setting : draw_rings(random, run)) rings.emplace_back(setting);
     for (auto& threaded : rings) threaded.start(stop);
     for (const auto end = Clock::now() + kRound; Clock::now() < end;) {
@@ -57,7 +59,7 @@ Outcome threads(const Run& run) {
     }
     stop.store(true, std::memory_order_relaxed);
     for (auto& threaded : rings) {
-      threaded.thread.join();
+      threaded.thread.get();
       account(threaded, outcome);
     }
   });

@@ -10,5 +10,6 @@
 #include "perfring/perf_event.h"        // PerfEvent = Sample | Lost | Malformed
 #include "perfring/perf_event_array.h"  // PerfEventArray: the BPF map that BPF programs output to
 #include "perfring/ring/ring.h"         // Ring<Memory>: the drain, over memory mapped elsewhere
+#include "perfring/version.h"           // PERFRING_VERSION
 
 #endif  // PERFRING_PERFRING_H_

@@ -54,7 +54,7 @@ int FakeKernel::mappings() {
 bool FakeKernel::is_mapped(int fd) {
   struct stat status{};
   if (::fstat(fd, &status) != 0) return false;
-  const std::string file = " " + std::to_string(status.st_ino) + " ";
+  const std::string file = std::string{" "}.append(std::to_string(status.st_ino)).append(" ");
   std::ifstream maps{"/proc/self/maps"};
   for (std::string line; std::getline(maps, line);) {
     if (line.find(kName) != line.npos && line.find(file) != line.npos) return true;

@@ -6,23 +6,27 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "harness/stress/run_stress.h"
+#include "harness/cli/testing.h"
 
-namespace perfring::stress {
+namespace perfring::cli {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+Ended run_stress(const std::string& arguments, const std::string& before = "") {
+  return run_line("stress " + arguments, before);
+}
+
 // The figures of the one part that ran, and that its invariants hold.
 nlohmann::json part(const std::string& arguments) {
   const Ended ended = run_stress(arguments + " --json");
-  EXPECT_EQ(ended.exit_code, 0) << ended.output;
-  EXPECT_THAT(ended.output, Not(HasSubstr("ThreadSanitizer")));
-  const auto json = nlohmann::json::parse(ended.output, nullptr, false);
+  EXPECT_EQ(ended.exit_code, 0) << ended.out;
+  EXPECT_THAT(ended.out, Not(HasSubstr("ThreadSanitizer")));
+  const auto json = nlohmann::json::parse(ended.out, nullptr, false);
   if (json.is_discarded()) return nlohmann::json::object();
-  EXPECT_EQ(json["holds"], true);
+  EXPECT_EQ(json["verdict"], "holds");
   EXPECT_EQ(json["parts"].size(), 1U);
   const auto& only = json["parts"][0];
   EXPECT_EQ(only["written"],
@@ -60,11 +64,12 @@ TEST(Processes, AreKilledInTheMiddleOfARecord) {
 TEST(Replay, IsOfThePartsThatRanAndTheirSettings) {
   const auto replay = [](const std::string& arguments) {
     const Ended ended = run_stress(arguments + " --seconds 0.1 --json");
-    return nlohmann::json::parse(ended.output).value("replay", "");
+    return nlohmann::json::parse(ended.out).value("replay", "");
   };
   EXPECT_EQ(replay("--seed 7 --rings 2 --pages 4 --processes --keep-going"),
-            "stress --seed 7 --seconds 0.1 --rings 2 --pages 4 --keep-going --processes");
-  EXPECT_EQ(replay(""), "stress --seed 1 --seconds 0.1 --rings 3 --threads --sleepers --processes");
+            "perfring stress --seed 7 --seconds 0.1 --rings 2 --pages 4 --keep-going --processes");
+  EXPECT_EQ(replay(""),
+            "perfring stress --seed 1 --seconds 0.1 --rings 3 --threads --sleepers --processes");
 }
 
 TEST(Rings, MayBeLargerAndMore) {
@@ -73,18 +78,18 @@ TEST(Rings, MayBeLargerAndMore) {
 }
 
 TEST(Table, NamesEachPartAndTheVerdict) {
-  const Ended ended = run_stress("--seconds 0.3");
-  EXPECT_EQ(ended.exit_code, 0) << ended.output;
-  EXPECT_THAT(ended.output, AllOf(HasSubstr("threads"), HasSubstr("sleepers"),
-                                  HasSubstr("processes"), HasSubstr("All invariants hold")));
+  const Ended ended = run_stress("--seconds 1");
+  EXPECT_EQ(ended.exit_code, 0) << ended.out;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("threads"), HasSubstr("sleepers"), HasSubstr("processes"),
+                               HasSubstr("All invariants hold")));
 }
 
 TEST(Interrupt, EndsTheRunWithWhatThereIsSoFar) {
   for (const char* signal : {"INT", "TERM"}) {
     const Ended ended =
         run_stress("--seconds 60", std::string{"timeout --preserve-status -s "} + signal + " 2");
-    EXPECT_EQ(ended.exit_code, 0) << ended.output;
-    EXPECT_THAT(ended.output, HasSubstr("(interrupted)"));
+    EXPECT_EQ(ended.exit_code, 3) << ended.out;
+    EXPECT_THAT(ended.out, HasSubstr("Not shown: interrupted before the end"));
   }
 }
 
@@ -93,6 +98,18 @@ TEST(Verdict, ThatCannotBeWrittenIsNoVerdict) {
     EXPECT_EQ(run_stress(std::string{arguments} + " >/dev/full").exit_code, 2) << arguments;
   }
 }
+
+#ifndef STRESS_TEST_UNDER_TSAN
+TEST(Mutant, ThatIsNotFoundIsAFailureThatNamesWhatFindsIt) {
+  const Ended raced = run_stress("--mutant no_smp_wmb --seconds 0.2");
+  EXPECT_EQ(raced.exit_code, 3) << raced.out;
+  EXPECT_THAT(raced.out, HasSubstr("Not shown: the mutant no_smp_wmb was not found by the "
+                                   "invariants; ThreadSanitizer finds it: `bazel run "
+                                   "--config=tsan //:perfring -- stress --mutant no_smp_wmb`"));
+  const Ended json = run_stress("--mutant no_smp_wmb --seconds 0.2 --json");
+  EXPECT_EQ(nlohmann::json::parse(json.out)["verdict"], "not shown");
+}
+#endif
 
 TEST(Options, ThatAreNotAcceptedAreNamed) {
   const std::pair<const char*, const char*> cases[] = {
@@ -106,12 +123,13 @@ TEST(Options, ThatAreNotAcceptedAreNamed) {
       {"--rings 65", "--rings"},
       {"--seed x", "--seed"},
       {"--seed -1", "'-1' is not accepted"},
-      {"--mutant nobody", "no mutant 'nobody'"},
+      {"--mutant nobody", "--mutant: 'nobody' is not accepted: give one of no_control_dependency"},
+      {"--mutant ''", "--mutant: '' is not accepted"},
   };
   for (const auto& [arguments, message] : cases) {
     const Ended ended = run_stress(arguments);
     EXPECT_EQ(ended.exit_code, 2) << arguments;
-    EXPECT_THAT(ended.output, AllOf(HasSubstr("stress: "), HasSubstr(message)));
+    EXPECT_THAT(ended.out, AllOf(HasSubstr("perfring: "), HasSubstr(message)));
   }
 }
 
@@ -121,16 +139,16 @@ TEST(Help, NamesEveryOptionAndTheExitCodes) {
   for (const char* text :
        {"--seconds", "--rings", "--pages", "--seed", "--threads", "--sleepers", "--processes",
         "--json", "--keep-going", "--mutant", "--list", "Exit codes: 0"}) {
-    EXPECT_THAT(ended.output, HasSubstr(text));
+    EXPECT_THAT(ended.out, HasSubstr(text));
   }
 }
 
 TEST(List, NamesTheMutantsAndWhatFindsThem) {
   const Ended ended = run_stress("--list");
   EXPECT_EQ(ended.exit_code, 0);
-  EXPECT_THAT(ended.output, AllOf(HasSubstr("no_smp_wmb"), HasSubstr("ThreadSanitizer"),
-                                  HasSubstr("invariants")));
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("no_smp_wmb"), HasSubstr("ThreadSanitizer"),
+                               HasSubstr("invariants")));
 }
 
 }  // namespace
-}  // namespace perfring::stress
+}  // namespace perfring::cli

@@ -1,0 +1,199 @@
+"""A fuzz target and libFuzzer's processes of it, for ci/fuzz."""
+import configparser
+import hashlib
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FUZZ = ROOT / "fuzz"
+# What a campaign without --merge makes: as the checkout has it, TARGET_corpus/ and so on.
+KEPT = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or
+                    pathlib.Path.home() / ".cache") / "perfring/fuzz"
+CANARY = "canary"  # its bug is planted, and has to be found
+MINIMISE_SECONDS = 30
+INTERRUPTED = 72  # libFuzzer's exit code
+# "#4096 NEW cov: 12 ft: 34 corp: 5/67b lim: 8 exec/s: 9 rss: 10Mb"
+STATUS = re.compile(r"^#(\d+)\s+\w+\s+cov: (\d+) ft: (\d+) corp: (\d+)/(\S+)")
+ENVIRONMENT = {
+    **os.environ,
+    # These cost a quarter of the speed, and a tenth. The replay of the corpus in ci/asan-ubsan has
+    # the first; the second, where memory was allocated, is in the report of any replay by hand.
+    "ASAN_OPTIONS": "detect_stack_use_after_return=0:malloc_context_size=0",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+    "ASAN_SYMBOLIZER_PATH": "/usr/bin/llvm-symbolizer-19",
+}
+
+
+def log(message):
+    print(message, flush=True)
+
+
+class Process:
+    """One process of libFuzzer's."""
+
+    def __init__(self, target, options):
+        self.target = target
+        self.executions, self.coverage, self.features, self.corpus, self.bytes = 0, 0, 0, 0, "0b"
+        self.lines = []
+        self.began = time.monotonic()
+        self.popen = subprocess.Popen(
+            [target.program, *options], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True, errors="replace", env=ENVIRONMENT,
+            cwd=target.folder, start_new_session=True)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.popen.stderr:
+            if match := STATUS.match(line):
+                self.executions, self.coverage, self.features, self.corpus = map(
+                    int, match.groups()[:4])
+                self.bytes = match[5]
+            elif match := re.match(r"stat::number_of_executed_units:\s+(\d+)", line):
+                self.executions = int(match[1])
+            else:
+                self.lines = self.lines[-200:] + [line.rstrip()]
+
+    def is_over(self):
+        if self.popen.poll() is None:
+            return False
+        self.reader.join()
+        self.seconds = time.monotonic() - self.began
+        return True
+
+    def end(self):
+        """For Ctrl-C: politely, then not."""
+        self.popen.send_signal(signal.SIGINT)
+        try:
+            self.popen.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self.popen.kill()
+            self.popen.wait()
+        self.is_over()
+
+
+class Target:
+    def __init__(self, name, work, into):
+        self.name = name
+        self.into = into  # the folder of what is made of it: FUZZ or KEPT
+        self.folder = work / name
+        self.corpus = self.folder / "corpus"
+        self.artifacts = self.folder / "artifacts"
+        self.program = self.folder / "program"
+        self.processes, self.found = [], []
+        for folder in (self.corpus, self.artifacts):
+            folder.mkdir(parents=True)
+        # A copy: the next build may be another's.
+        shutil.copy(ROOT / "bazel-bin" / "fuzz" / f"{name}_bin", self.program)
+        for kind in ("seeds", "corpus", "regressions"):
+            for file in self.checked_in(kind).glob("*"):
+                shutil.copy(file, self.corpus / f"{kind}-{file.name}")
+        for file in self.kept().glob("*"):
+            shutil.copy(file, self.corpus / f"kept-{file.name}")
+        self.begun_with = {file.name for file in self.corpus.iterdir()}
+        options = configparser.ConfigParser()
+        options.read(FUZZ / f"{name}.options")
+        self.options = [f"-max_len={options['libfuzzer']['max_len']}",
+                        f"-dict={FUZZ / options['libfuzzer']['dict']}"]
+
+    def checked_in(self, kind):
+        return FUZZ / f"{self.name}_{kind}"
+
+    def kept(self):
+        return KEPT / f"{self.name}_corpus"
+
+    def start(self, seconds):
+        self.processes.append(Process(self, [
+            *self.options, f"-max_total_time={seconds}", "-timeout=25", "-print_final_stats=1",
+            f"-artifact_prefix={self.artifacts}/", str(self.corpus)]))
+        return self.processes[-1]
+
+    def run(self, *options):
+        return subprocess.run([self.program, *options], env=ENVIRONMENT, cwd=self.folder,
+                              capture_output=True, text=True, errors="replace", check=False)
+
+    def collect(self):
+        """What was found, minimised."""
+        for artifact in sorted(self.artifacts.iterdir()):
+            if not artifact.name.startswith("slow-unit-"):
+                self.found.append(self.minimised(artifact))
+        ended_badly = [p for p in self.processes if p.popen.returncode not in (0, INTERRUPTED)]
+        for process in ended_badly if not self.found else []:
+            log("\n".join(process.lines[-40:]))
+            self.found.append(None)
+
+    def minimised(self, artifact):
+        smaller = self.folder / "smaller"
+        if artifact.name.startswith("crash-"):
+            self.run("-minimize_crash=1", f"-max_total_time={MINIMISE_SECONDS}",
+                     f"-exact_artifact_path={smaller}", str(artifact))
+        data = (smaller if smaller.exists() else artifact).read_bytes()
+        smaller.unlink(missing_ok=True)
+        kind = artifact.name.split("-")[0]
+        if self.name == CANARY:
+            return artifact.name
+        regressions = self.into / f"{self.name}_regressions"
+        regressions.mkdir(parents=True, exist_ok=True)
+        path = regressions / f"{kind}-{hashlib.sha1(data).hexdigest()[:12]}"
+        path.write_bytes(data)
+        report = self.run(str(path)).stderr.splitlines()
+        said = [line for line in report if re.search(r"violated|ERROR|runtime error|what\(\)", line)]
+        shown = shlex.quote(str(path.relative_to(ROOT) if self.into == FUZZ else path))
+        log(f"{self.name}: {said[0] if said else kind}\n"
+            f"  replay: bazel run --config=fuzz //fuzz:{self.name}_run -- {shown}")
+        if self.name == "kernel_script":
+            folder = "$PWD/" if self.into == FUZZ else ""
+            log(f"  as text: bazel run //fuzz:script_tool -- --text {folder}{shown}")
+        if self.into != FUZZ:
+            log(f"  as a regression test: mkdir -p fuzz/{self.name}_regressions &&"
+                f" cp {shown} fuzz/{self.name}_regressions/")
+        return path
+
+    def keep(self):
+        """Puts away the inputs that reached something new. How many there are now."""
+        if self.name != CANARY:
+            self.kept().mkdir(parents=True, exist_ok=True)
+            for file in self.corpus.iterdir():
+                if file.name not in self.begun_with:
+                    shutil.copy(file, self.kept())
+        return sum(1 for _ in self.kept().glob("*"))
+
+    def merge(self):
+        """The smallest corpus that reaches all that is reached, beside the seeds."""
+        merged = self.folder / "merged"
+        merged.mkdir()
+        seeds = {file.name for file in self.checked_in("seeds").glob("*")}
+        for name in seeds:
+            shutil.copy(self.checked_in("seeds") / name, merged)
+        result = self.run("-set_cover_merge=1", *self.options, str(merged), str(self.corpus))
+        if result.returncode != 0:
+            log(f"{self.name}: the corpus could not be merged:\n{result.stderr[-2000:]}")
+            return
+        corpus = self.checked_in("corpus")
+        shutil.rmtree(corpus, ignore_errors=True)
+        corpus.mkdir()
+        for file in merged.iterdir():
+            if file.name not in seeds:
+                shutil.copy(file, corpus / hashlib.sha1(file.read_bytes()).hexdigest()[:12])
+        shutil.rmtree(self.kept(), ignore_errors=True)
+
+    def holds(self):
+        return bool(self.found) == (self.name == CANARY)
+
+    def row(self):
+        executions = sum(p.executions for p in self.processes)
+        seconds = sum(p.seconds for p in self.processes)
+        last = max(self.processes, key=lambda p: p.features)
+        found = str(len(self.found) or "nothing")
+        if self.name == CANARY:
+            found = "its bug" if self.found else "NOT its bug"
+        return [self.name, f"{executions:,}", f"{seconds:.0f}",
+                f"{executions / max(seconds, 0.1):,.0f}", str(last.coverage), str(last.features),
+                f"{last.corpus} ({last.bytes})", found]

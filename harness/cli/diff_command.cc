@@ -1,0 +1,228 @@
+// `perfring diff`.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <expected>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include "harness/cli/command_line.h"
+#include "harness/cli/diff_report.h"
+#include "harness/cli/producer.h"
+#include "harness/differential/campaign.h"
+#include "harness/differential/live_reference.h"
+#include "harness/differential/trace.h"
+#include "harness/live/live_kernel.h"
+#include "harness/program/console.h"
+#include "harness/program/input.h"
+#include "harness/program/run_program.h"
+#include "harness/program/verdict.h"
+#include "perfring/os/cpus.h"
+
+namespace perfring::cli {
+namespace {
+
+using differential::LiveReference;
+using differential::Outcome;
+using differential::RecordedReference;
+using differential::Tally;
+using differential::Trace;
+
+constexpr std::size_t kScriptMax = 4 * kMiB;  // script::kStepsMax steps are at most about that
+constexpr std::size_t kTraceMax = 64 * kMiB;  // and what each of them has shown
+constexpr auto kReportInterval = std::chrono::milliseconds{500};
+
+using Clock = std::chrono::steady_clock;
+
+// What the user can mend. Everything else that is thrown is the system's.
+struct Refused : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+template <class T>
+T or_refuse(std::expected<T, std::string> result) {
+  if (!result) throw Refused{result.error()};
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
+script::Script read_script(const std::string& path) {
+  const std::string text = or_refuse(read_input("--script", path, kScriptMax));
+  auto script = script::parse_script(
+      text, [](const script::Script& so_far) { return differential::why_not_live(so_far); });
+  if (!script) throw Refused{fmt::format("--script: {}: {}", in_quotes(path), script.error())};
+  if (script->steps.empty()) {
+    throw Refused{fmt::format("--script: {} has no step: give at least one", in_quotes(path))};
+  }
+  return *std::move(script);
+}
+
+Trace read_trace(const std::string& path) {
+  const std::string text = or_refuse(read_input("--replay", path, kTraceMax));
+  auto trace = differential::parse_trace(text);
+  if (!trace) throw Refused{fmt::format("--replay: {}: {}", in_quotes(path), trace.error())};
+  if (trace->steps.empty()) throw Refused{fmt::format("--replay: {} has no step", in_quotes(path))};
+  if (trace->little_endian != (std::endian::native == std::endian::little)) {
+    throw Refused{
+        fmt::format("--replay: {} was recorded on a machine of the other byte order: "
+                    "replay it on one of those",
+                    in_quotes(path))};
+  }
+  return *std::move(trace);
+}
+
+int cpu_of(const DiffOptions& options) {
+  const std::vector<std::uint32_t> cpus = usable_cpus();
+  if (!options.cpu) return static_cast<int>(cpus.front());
+  if (std::ranges::find(cpus, static_cast<std::uint32_t>(*options.cpu)) == cpus.end()) {
+    throw Refused{fmt::format("--cpu: this process may not run on CPU {}: it may on {}",
+                              *options.cpu, os::to_cpu_list(cpus))};
+  }
+  return *options.cpu;
+}
+
+// Makes the folder, but none of its parents: a mistyped path is no wish for them.
+void make_folder(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return;
+  if (std::filesystem::exists(path, error)) {
+    error = std::make_error_code(std::errc::not_a_directory);
+  } else if (std::filesystem::create_directory(path, error)) {
+    return;
+  }
+  throw Refused{
+      fmt::format("--record: the folder {} cannot be made: {}: give one whose parent "
+                  "exists",
+                  in_quotes(path), error.message())};
+}
+
+// What the user's files hold. They are read first, while signals still end the program.
+struct Inputs {
+  explicit Inputs(const DiffOptions& options) {
+    if (!options.script.empty()) script = read_script(options.script);
+    for (const std::string& path : options.traces) traces.push_back(read_trace(path));
+  }
+  script::Script script;
+  std::vector<Trace> traces;
+};
+
+class DiffCommand {
+ public:
+  DiffCommand(const DiffOptions& options, const Inputs& inputs)
+      : options_{options}, inputs_{inputs} {}
+
+  int run() {
+    if (!inputs_.traces.empty()) return replay();
+    if (const auto why = live::why_no_live_kernel()) {
+      return fail("the live kernel cannot be used.\n" + *why +
+                  "\nWith --replay TRACE the simulated kernel is held beside what a live one has "
+                  "shown before");
+    }
+    campaign_ = options_.campaign;
+    campaign_.cpu = cpu_of(options_);
+    differential::run_on_cpu(campaign_.cpu);
+    live::Emitter emitter = differential::make_emitter();
+    if (!options_.record.empty()) return record_all(emitter);
+    if (!options_.script.empty()) {
+      return report(differential::run_script(emitter, inputs_.script, campaign_.cpu),
+                    "live kernel");
+    }
+    return report(differential::run_campaign(emitter, campaign_,
+                                             [this](const Tally& tally) { return stopped(tally); }),
+                  "live kernel");
+  }
+
+ private:
+  bool stopped(const Tally& tally) {
+    if (Clock::now() - reported_ >= kReportInterval) {
+      reported_ = Clock::now();
+      line_.show(
+          fmt::format("{} of {} scripts, {:.0f} s", tally.scripts, campaign_.scripts, seconds()));
+    }
+    return stop_.requested();
+  }
+
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
+
+  int report(const Outcome& outcome, const std::string& kernel) {
+    line_.clear();
+    const DiffReport report{outcome, kernel, seconds(), stop_.requested()};
+    return deliver(options_.json ? diff_json(report) : diff_text(report),
+                   exit_code(conclusion_of(report).verdict));
+  }
+
+  // What kernels were recorded to do, beside the simulated one.
+  int replay() {
+    Outcome outcome;
+    for (const Trace& trace : inputs_.traces) {
+      RecordedReference recorded{trace};
+      auto difference = compare(trace.script, recorded, outcome.tally);
+      if (!difference) continue;
+      outcome.finding = {
+          .seed = std::nullopt, .script = trace.script, .difference = *std::move(difference)};
+      break;
+    }
+    return report(outcome, "recorded kernel");
+  }
+
+  std::string recorded(live::Emitter& emitter, const script::Script& script) const {
+    LiveReference kernel{emitter, script.settings, campaign_.cpu};
+    const Trace trace = differential::record(script, kernel, kernel.ring());
+    const std::string release = os::read_line("/proc/sys/kernel/osrelease").value_or("?");
+    return "# Recorded on Linux " + release + ".\n" + to_text(trace);
+  }
+
+  int record_all(live::Emitter& emitter) {
+    if (options_.record == "-")
+      return deliver(recorded(emitter, inputs_.script), kHolds, "the trace");
+    make_folder(options_.record);
+    std::uint64_t written = 0;
+    const auto write = [&](const std::string& name, const script::Script& of) {
+      or_refuse(
+          write_output("--record", options_.record + "/" + name + ".trace", recorded(emitter, of)));
+      ++written;
+    };
+    const bool one = !options_.script.empty();
+    if (one) {
+      write(options_.script == "-" ? "stdin" : std::filesystem::path{options_.script}.stem(),
+            inputs_.script);
+    }
+    for (std::uint64_t i = 0; !one && i < campaign_.scripts && !stop_.requested(); ++i) {
+      const std::uint64_t seed = campaign_.seed + i;
+      write(fmt::format("seed-{}", seed), differential::script_of(seed, campaign_.steps_max));
+    }
+    const bool cut_short = !one && written < campaign_.scripts;
+    return deliver(fmt::format("{} traces are in {}{}; `{} diff --replay FILE` replays one\n",
+                               written, shell_word(options_.record),
+                               cut_short ? " (interrupted before the rest)" : "", invocation()),
+                   cut_short ? kNotShown : kHolds);
+  }
+
+  const DiffOptions& options_;
+  const Inputs& inputs_;
+  const StopOnSignals stop_;
+  differential::CampaignOptions campaign_;
+  const ProgressLine line_;
+  const Clock::time_point started_ = Clock::now();
+  Clock::time_point reported_ = started_;
+};
+
+}  // namespace
+
+int run_command(const DiffOptions& options) {
+  try {
+    const Inputs inputs{options};
+    return DiffCommand{options, inputs}.run();
+  } catch (const Refused& refused) {
+    return fail(refused.what());
+  }
+}
+
+}  // namespace perfring::cli

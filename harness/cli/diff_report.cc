@@ -1,0 +1,54 @@
+#include "harness/cli/diff_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/grouped.h"
+
+namespace perfring::cli {
+
+Conclusion conclusion_of(const DiffReport& report) {
+  const differential::Outcome& outcome = report.outcome;
+  return conclude(outcome.finding.has_value(), report.interrupted,
+                  outcome.tally.steps == 0 ? "no step was compared" : "");
+}
+
+std::string diff_text(const DiffReport& report) {
+  const differential::Tally& tally = report.outcome.tally;
+  const std::string equal =
+      fmt::format("The simulated kernel equals the {} in all that was compared", report.kernel);
+  const bool differs = report.outcome.finding.has_value();
+  return (differs ? differential::explain(*report.outcome.finding, report.kernel) : "") +
+         fmt::format(
+             "{} scripts, {} steps, {:.1f} s: {} outputs written ({} of them longer than "
+             "header.size can say), {} refused; {} waits, of which {} reported\n{}\n",
+             grouped(tally.scripts), grouped(tally.steps), report.seconds, grouped(tally.written),
+             grouped(tally.truncated), grouped(tally.refused), grouped(tally.waits),
+             grouped(tally.reports),
+             differs ? "VIOLATED: the kernels differ" : sentence(conclusion_of(report), equal));
+}
+
+std::string diff_json(const DiffReport& report) {
+  const differential::Tally& tally = report.outcome.tally;
+  nlohmann::ordered_json json = to_json(conclusion_of(report));
+  json["kernel"] = report.kernel;
+  json["seconds"] = report.seconds;
+  json["scripts"] = tally.scripts;
+  json["steps"] = tally.steps;
+  json["written"] = tally.written;
+  json["refused"] = tally.refused;
+  json["truncated"] = tally.truncated;
+  json["waits"] = tally.waits;
+  json["reports"] = tally.reports;
+  if (report.outcome.finding) {
+    const differential::Finding& finding = *report.outcome.finding;
+    json["violation"] = {{"step", finding.difference.step},
+                         {"message", finding.difference.what},
+                         {"script", script::to_text(finding.script)}};
+    if (finding.seed) json["violation"]["seed"] = *finding.seed;
+  }
+  return dump(json);
+}
+
+}  // namespace perfring::cli

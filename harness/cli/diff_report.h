@@ -1,0 +1,26 @@
+#ifndef PERFRING_HARNESS_CLI_DIFF_REPORT_H_
+#define PERFRING_HARNESS_CLI_DIFF_REPORT_H_
+
+#include <string>
+
+#include "harness/differential/campaign.h"
+#include "harness/program/verdict.h"
+
+namespace perfring::cli {
+
+struct DiffReport {
+  const differential::Outcome& outcome;
+  std::string kernel;  // what the simulated one was compared with: "live kernel"
+  double seconds;
+  bool interrupted;
+};
+
+Conclusion conclusion_of(const DiffReport& report);
+
+// The verdict, as text for a person and as JSON for a machine. Both hold the same figures.
+std::string diff_text(const DiffReport& report);
+std::string diff_json(const DiffReport& report);
+
+}  // namespace perfring::cli
+
+#endif  // PERFRING_HARNESS_CLI_DIFF_REPORT_H_

@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# Every program in every environment that a program may meet: what it says may be lost, but it ends
+# by itself, and with the exit code that is documented.
+# usage: environments_test.sh PERFRING DRAIN SCRIPT_TOOL, in the workspace's folder
+set -u
+perfring=$(realpath "$1") drain=$(realpath "$2") script_tool=$(realpath "$3")
+litmus=$PWD/harness/model/litmus.json
+trace=$(realpath harness/differential/traces/seed-1.trace)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+ulimit -c 0
+
+# The sanitizers' own memory and descriptors are more than the limits below.
+sanitized=
+grep -q -e __asan_init -e __tsan_init -e __ubsan_handle "$perfring" && sanitized=yes
+
+live=0
+"$perfring" --seconds 0.1 >said 2>&1 || live=2
+[ $live -eq 0 ] || echo "without the live kernel's part: $(head -n 2 said | tail -n 1)"
+
+# The exit code that each has where nothing is wrong, and its command.
+commands=(
+  "0 $perfring --help"
+  "0 $perfring --version"
+  "2 $perfring --bogus"
+  "$live $perfring --seconds 0.7"
+  "0 $perfring --simulated --seconds 0.7"
+  "0 $perfring sim --steps 9000000"
+  "0 $perfring sim --list"
+  "2 $perfring sim --set nonsense=1"
+  "1 $perfring sim --canary commits_each"
+  "0 $perfring check protocol --records 3 --polls 3"
+  "3 $perfring check protocol --records 8 --polls 8 --seconds 1.5"
+  "0 $perfring check --litmus $litmus"
+  "0 $perfring stress --seconds 1"
+  "$live $perfring diff --scripts 2000"
+  "0 $perfring diff --replay $trace"
+  "0 $drain --benchmark_filter=^64K/8/count$ --benchmark_min_time=0.01"
+  "0 $drain --benchmark_list_tests"
+  "0 $script_tool script"
+)
+
+fail() {
+  echo "FAILED: $*" >>"$folder/failures"
+}
+
+# run WANTED... -- COMMAND LINE: the line ends with one of these codes within a minute.
+run() {
+  local wanted=()
+  while [ "$1" != -- ]; do wanted+=("$1"); shift; done
+  shift
+  timeout -s KILL 60 bash -c "$1" 2>>bash
+  local code=$?
+  echo >>runs
+  [[ " ${wanted[*]} " == *" $code "* ]] && return
+  fail "exit code $code in place of ${wanted[*]}: $1"
+}
+
+# In a folder of its own.
+try() { # CODE COMMAND
+  local code=$1 command=$2
+  printf 'output 8\ndrain 1\n' >script
+  mkfifo unread
+  exec 8<>unread # a pipe that is full, and that nobody reads
+  head -c 65536 /dev/zero >&8
+  # stderr is of no importance to the verdict.
+  run "$code" -- "$command >out 2>&-"
+  run "$code" -- "$command >out 2>/dev/full"
+  run "$code" -- "{ sleep 0.2; $command; } 2>&1 >out | true; exit \${PIPESTATUS[0]}"
+  [ "$code" -eq 2 ] || run "$code" -- "$command >out 2>unread" # an error waits for its reader
+  run "$code" -- "$command <&- >out 2>err"
+  # A verdict that is not read is none; an error needs no stdout.
+  run 2 -- "$command >&-"
+  run 2 -- "$command >/dev/full 2>err"
+  [ "$code" -eq 2 ] || grep -q 'cannot be written to stdout: No space left' err ||
+    fail "no reason: $command: $(cat err)"
+  run 2 -- "{ sleep 0.2; $command; } | true; exit \${PIPESTATUS[0]}"
+  run 2 -- "$command <&- >&- 2>&-"
+  # A slow reader gets all of it.
+  run "$code" -- "$command 2>err | (sleep 0.3; cat >slow); exit \${PIPESTATUS[0]}"
+  [ "$code" -eq 2 ] || [ -s slow ] || fail "nothing was written: $command"
+  # The folder is gone.
+  mkdir gone && cp script gone
+  run "$code" -- "cd gone; rm -r ../gone; ${command/ script/ $PWD/script} >$PWD/out 2>&1"
+  [ -z "$sanitized" ] || return
+  # Too little of something: what was asked for, or a reason. (127 is the dynamic linker's.)
+  for files in 3 4 5 6 8 11; do
+    run "$code" 2 127 -- "exec >out 2>err; ulimit -n $files; exec $command"
+  done
+  for kib in 8000 20000 40000 80000; do
+    run "$code" 2 127 -- "exec >out 2>err; ulimit -v $kib; exec $command"
+  done
+}
+
+# Files that have no end, no text, or a name for terminals.
+try_file() { # COMMAND
+  run 2 -- "ulimit -v 1000000; $1 /dev/zero 2>err"
+  run 2 -- "ulimit -v 1000000; yes | $1 - 2>err"
+  run 2 -- "$1 /dev/null 2>err"
+  run 2 -- "$1 $perfring 2>err"
+  run 2 -- "$1 \$'x\e]0;owned\a' 2>err"
+  grep -q $'[\e\a]' err && fail "$1 prints what a terminal acts on: $(cat -v err)"
+  printf 'a\e[2Jb\n' >odd
+  run 2 -- "$1 odd 2>err"
+  grep -q $'[\e\a]' err && fail "$1 prints what is in a file: $(cat -v err)"
+  # A pipe that nobody writes: signals end it, as they end any program (128 and their number).
+  mkfifo pipe
+  run 143 -- "$1 pipe 2>err & sleep 0.3; kill -TERM \$!; wait \$!"
+  run 130 -- "set -m; $1 pipe 2>err & sleep 0.3; kill -INT \$!; wait \$!"
+}
+
+# What needs much memory.
+try_large() {
+  for kib in 80000 200000; do
+    run 0 2 -- "ulimit -v $kib; $perfring sim --set cpus=64 --steps 100000 >out 2>err"
+    run 0 2 -- "ulimit -v $kib; $perfring stress --seconds 0.3 --rings 64 >out 2>err"
+    run 3 2 -- "ulimit -v $kib; $perfring check protocol --records 9 --polls 9 --seconds 2 >out 2>err"
+  done
+  run 2 -- "ulimit -v 60000; $perfring stress --seconds 0.3 --rings 64 >out 2>err"
+}
+
+# in_background FUNCTION ARGUMENT...: up to four at once.
+started=0
+in_background() {
+  [ $started -lt 4 ] || wait -n
+  started=$((started + 1))
+  mkdir $started
+  (cd $started && "$@") &
+}
+for each in "${commands[@]}"; do in_background try "${each%% *}" "${each#* }"; done
+for option in "sim --scenario" "check --litmus" "diff --script" "diff --replay"; do
+  [ -n "$sanitized" ] || in_background try_file "$perfring $option"
+done
+[ -n "$sanitized" ] || in_background try_large
+wait
+
+runs=$(cat ./*/runs | wc -l)
+echo "$runs runs"
+[ "$runs" -gt 150 ] || fail "too few runs"
+! cat failures 2>/dev/null

@@ -1,0 +1,31 @@
+// `perfring sim`.
+
+#include <fmt/format.h>
+
+#include "harness/cli/command_line.h"
+#include "harness/cli/grouped.h"
+#include "harness/cli/sim_report.h"
+#include "harness/cli/sim_run.h"
+#include "harness/program/console.h"
+#include "harness/program/run_program.h"
+#include "harness/program/verdict.h"
+
+namespace perfring::cli {
+
+int run_command(const SimOptions& options) {
+  if (options.list) {
+    return deliver(options.json ? sim_list_json() : sim_list(), kHolds, "the list");
+  }
+  const auto plan = plan_of(options);
+  if (!plan) return fail(plan.error());
+  const StopOnSignals stop;
+  const ProgressLine line;
+  const SimOutcome outcome = run_sim(*plan, stop.requested(), [&](std::uint64_t steps) {
+    line.show(fmt::format("{} of {} steps", grouped(steps), grouped(plan->plan.steps)));
+  });
+  line.clear();
+  return deliver(options.json ? sim_json(*plan, outcome) : sim_table(*plan, outcome),
+                 exit_code(conclusion_of(*plan, outcome).verdict));
+}
+
+}  // namespace perfring::cli

@@ -1,0 +1,89 @@
+// `perfring stress`.
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <vector>
+
+#include "harness/cli/command_line.h"
+#include "harness/cli/stress_report.h"
+#include "harness/program/console.h"
+#include "harness/program/run_program.h"
+#include "harness/program/verdict.h"
+#include "harness/stress/mutants.h"
+#include "harness/stress/processes.h"
+#include "harness/stress/sleepers.h"
+#include "harness/stress/threads.h"
+
+namespace perfring::cli {
+namespace {
+
+using stress::Outcome;
+using stress::Run;
+
+// A drain that does not end, or a thread that is stuck, is a violation and not a wait.
+void on_alarm(int) {
+  constexpr const char kText[] = "VIOLATED bounded: the run does not end\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kText, sizeof(kText) - 1);
+  ::_exit(kViolated);
+}
+
+// While one lives, the run has to end.
+class Alarm {
+ public:
+  explicit Alarm(double seconds) {
+    std::signal(SIGALRM, on_alarm);
+    ::alarm(60 + static_cast<unsigned>(std::ceil(seconds * 2)));
+  }
+  ~Alarm() { ::alarm(0); }
+  Alarm(const Alarm&) = delete;
+  Alarm& operator=(const Alarm&) = delete;
+};
+
+std::vector<Outcome> run_parts(const StressOptions& options, Run run) {
+  struct Part {
+    bool wanted;
+    Outcome (*run)(const Run&);
+  };
+  const Part parts[] = {{options.threads, stress::threads<>},
+                        {options.sleepers, stress::sleepers<>},
+                        {options.processes, stress::processes<>}};
+  int count = 0;
+  for (const Part& part : parts) count += part.wanted ? 1 : 0;
+  run.seconds /= count;
+  std::vector<Outcome> outcomes;
+  for (const Part& part : parts) {
+    if (part.wanted && !run.interrupted()) outcomes.push_back(part.run(run));
+  }
+  return outcomes;
+}
+
+std::vector<Outcome> run_mutant(const StressOptions& options, Run run) {
+  run.patience = std::chrono::milliseconds{500};
+  return {stress::find_mutant(options.mutant)->part(run)};
+}
+
+}  // namespace
+
+int run_command(const StressOptions& options) {
+  if (options.list) {
+    return deliver(options.json ? stress_list_json() : stress_list(), kHolds, "the list");
+  }
+  std::vector<Outcome> parts;
+  bool interrupted = false;
+  {
+    const StopOnSignals stop;
+    const Alarm alarm{options.run.seconds};
+    Run run = options.run;
+    run.interrupt = &stop.requested();
+    parts = options.mutant.empty() ? run_parts(options, run) : run_mutant(options, run);
+    interrupted = stop.requested();
+  }
+  const Conclusion conclusion = conclusion_of(parts, interrupted, options.mutant);
+  const auto report = options.json ? stress_json : stress_table;
+  return deliver(report(parts, conclusion, replay_line(options)), exit_code(conclusion.verdict));
+}
+
+}  // namespace perfring::cli

@@ -1,0 +1,33 @@
+#ifndef PERFRING_HARNESS_CLI_STRESS_OPTIONS_H_
+#define PERFRING_HARNESS_CLI_STRESS_OPTIONS_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "harness/stress/run.h"
+
+namespace perfring::cli {
+
+// What `perfring stress` is told. With no part named, all share the time.
+struct StressOptions {
+  stress::Run run;
+  bool threads = false;
+  bool sleepers = false;
+  bool processes = false;
+  bool json = false;
+  bool list = false;
+  std::string mutant;  // in place of the parts
+};
+
+CLI::App& declare_command(CLI::App& app, StressOptions& options);
+
+// --list: the mutants, and what finds each.
+std::string stress_list();
+std::string stress_list_json();
+
+// The command that has the same settings and the same writers again.
+std::string replay_line(const StressOptions& options);
+
+}  // namespace perfring::cli
+
+#endif  // PERFRING_HARNESS_CLI_STRESS_OPTIONS_H_

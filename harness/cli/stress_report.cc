@@ -1,0 +1,104 @@
+#include "harness/cli/stress_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/stress/mutants.h"
+
+namespace perfring::cli {
+namespace {
+
+constexpr const char* kRow = "{:>10} {:>8} {:>13} {:>13} {:>13} {:>11} {:>9} {:>9} {:>9}  {}\n";
+
+double per_second(const stress::Outcome& outcome) {
+  return outcome.seconds > 0 ? static_cast<double>(outcome.delivered) / outcome.seconds : 0;
+}
+
+std::string whole(double number) {
+  return fmt::format("{:.0f}", number);
+}
+
+// Why a mutant was not found, and what would find it.
+std::string not_found(const stress::Mutant& mutant) {
+  if (mutant.violates) {
+    return fmt::format(
+        "the mutant {} was not found, which the invariants find in time: give more "
+        "--seconds",
+        mutant.name);
+  }
+  return fmt::format(
+      "the mutant {} was not found by the invariants; ThreadSanitizer finds it: "
+      "`bazel run --config=tsan //:perfring -- stress --mutant {}`",
+      mutant.name, mutant.name);
+}
+
+bool all_hold(std::span<const stress::Outcome> parts) {
+  return std::ranges::all_of(parts, &stress::Outcome::holds);
+}
+
+}  // namespace
+
+Conclusion conclusion_of(std::span<const stress::Outcome> parts, bool interrupted,
+                         const std::string& mutant) {
+  std::string nothing;
+  if (!mutant.empty()) {
+    nothing = not_found(*stress::find_mutant(mutant));
+  } else if (parts.empty()) {
+    nothing = "no part was run";
+  }
+  for (const stress::Outcome& part : parts) {
+    if (part.delivered == 0 && nothing.empty()) {
+      nothing = fmt::format("no record was delivered by the part {}", part.part);
+    }
+  }
+  return conclude(!all_hold(parts), interrupted, nothing);
+}
+
+std::string stress_table(std::span<const stress::Outcome> parts, const Conclusion& conclusion,
+                         const std::string& replay) {
+  std::string table =
+      fmt::format(kRow, "part", "rounds", "written", "delivered", "lost", "records/s", "woken",
+                  "overslept", "cut short", "written = delivered + lost");
+  double seconds = 0;
+  for (const stress::Outcome& part : parts) {
+    table += fmt::format(kRow, part.part, part.rounds, part.written, part.delivered, part.lost,
+                         whole(per_second(part)), part.woken, part.overslept, part.cut_short,
+                         part.written == part.delivered + part.lost ? "yes" : "NO");
+    seconds += part.seconds;
+  }
+  for (const stress::Outcome& part : parts) {
+    for (const std::string& violation : part.violations) {
+      table += fmt::format("VIOLATED {}: {}\n", part.part, violation);
+    }
+  }
+  if (!all_hold(parts)) table += "  replay: " + replay + "\n";
+  return table +
+         fmt::format("{} in {:.1f} s\n", sentence(conclusion, "All invariants hold"), seconds);
+}
+
+std::string stress_json(std::span<const stress::Outcome> parts, const Conclusion& conclusion,
+                        const std::string& replay) {
+  nlohmann::ordered_json json = to_json(conclusion);
+  json["replay"] = replay;
+  json["parts"] = nlohmann::ordered_json::array();
+  for (const stress::Outcome& part : parts) {
+    json["parts"].push_back({
+        {"part", part.part},
+        {"rounds", part.rounds},
+        {"written", part.written},
+        {"delivered", part.delivered},
+        {"lost", part.lost},
+        {"records_per_second", per_second(part)},
+        {"woken", part.woken},
+        {"overslept", part.overslept},
+        {"cut_short", part.cut_short},
+        {"seconds", part.seconds},
+        {"violations", part.violations},
+    });
+  }
+  return dump(json);
+}
+
+}  // namespace perfring::cli

@@ -1,0 +1,26 @@
+#ifndef PERFRING_HARNESS_CLI_STRESS_REPORT_H_
+#define PERFRING_HARNESS_CLI_STRESS_REPORT_H_
+
+#include <span>
+#include <string>
+
+#include "harness/program/verdict.h"
+#include "harness/stress/run.h"
+
+namespace perfring::cli {
+
+// What the parts show: that every invariant holds of the records of each; with a mutant, that it
+// is found.
+Conclusion conclusion_of(std::span<const stress::Outcome> parts, bool interrupted,
+                         const std::string& mutant);
+
+// The verdict, as a table for a person and as JSON for a machine. Both hold the same figures.
+// `replay` is the command that reproduces a violation.
+std::string stress_table(std::span<const stress::Outcome> parts, const Conclusion& conclusion,
+                         const std::string& replay);
+std::string stress_json(std::span<const stress::Outcome> parts, const Conclusion& conclusion,
+                        const std::string& replay);
+
+}  // namespace perfring::cli
+
+#endif  // PERFRING_HARNESS_CLI_STRESS_REPORT_H_

@@ -1,0 +1,165 @@
+#include "harness/program/console.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+
+#include "harness/program/run_program.h"
+#include "harness/program/verdict.h"
+
+namespace perfring {
+namespace {
+
+// The length of the UTF-8 character that `text` begins with; 0 if it is none, or a control
+// character.
+std::size_t printable_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) < 0x20 || byte(0) == 0x7f) return 0;
+  if (byte(0) < 0x80) return 1;
+  const std::size_t length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : byte(0) >= 0xc2 ? 2 : 0;
+  if (length == 0 || byte(0) > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  // U+0080 to U+009F are control characters; U+202A to U+202E and U+2066 to U+2069 reorder text.
+  if (byte(0) == 0xc2 && byte(1) < 0xa0) return 0;
+  if (byte(0) == 0xe2 && byte(1) == 0x80 && byte(2) >= 0xaa && byte(2) <= 0xae) return 0;
+  if (byte(0) == 0xe2 && byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9) return 0;
+  return length;
+}
+
+std::string escaped(std::string_view text, bool keep_newlines) {
+  std::string result;
+  while (!text.empty()) {
+    std::size_t length = printable_length(text);
+    if (keep_newlines && text[0] == '\n') length = 1;
+    if (length != 0) {
+      result += text.substr(0, length);
+    } else {
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+      length = 1;
+    }
+    text.remove_prefix(length);
+  }
+  return result;
+}
+
+// All of it, however long the reader takes. Returns an errno.
+int write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno == EAGAIN) {  // somebody has made it non-blocking
+      pollfd reader{fd, POLLOUT, 0};
+      ::poll(&reader, 1, -1);
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
+// Only if nobody has to be waited for: a pipe that polls as writable takes PIPE_BUF bytes.
+void write_if_ready(std::string_view text) {
+  pollfd reader{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&reader, 1, 0) != 1 || (reader.revents & POLLOUT) == 0) return;
+  [[maybe_unused]] const ssize_t written =
+      ::write(STDERR_FILENO, text.data(), std::min<std::size_t>(text.size(), 4096));
+}
+
+bool is_smart_terminal() {
+  const char* const term = std::getenv("TERM");
+  return ::isatty(STDERR_FILENO) == 1 && term != nullptr && *term != '\0' &&
+         std::string_view{term} != "dumb";
+}
+
+// What fits into the terminal's line, so that it can be replaced.
+std::string_view cut(std::string_view line) {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return line;
+  return line.substr(0, static_cast<std::size_t>(size.ws_col - 1));
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  return escaped(text, true);
+}
+
+std::string shell_word(std::string_view text) {
+  constexpr const char* kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=+:,@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) {
+    return std::string{text};
+  }
+  if (escaped(text, false) == text) {
+    std::string word = "'";
+    for (const char each : text) {
+      word += each == '\'' ? std::string{"'\\''"} : std::string(1, each);
+    }
+    return word + "'";
+  }
+  std::string word;
+  for (const char each : text) {
+    if (each == '\'' || each == '\\') word += '\\';
+    word += each;
+  }
+  // Three octal digits: what follows cannot be taken for a fourth.
+  std::string bytes;
+  for (const char each : word) {
+    const auto byte = static_cast<unsigned char>(each);
+    bytes += byte < 0x20 || byte >= 0x7f ? fmt::format("\\{:03o}", byte) : std::string(1, each);
+  }
+  return "$'" + bytes + "'";
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kLongest = 200;
+  const bool cut_off = text.size() > kLongest;
+  return "'" + escaped(text.substr(0, kLongest), false) + (cut_off ? "...'" : "'");
+}
+
+int fail(std::string_view message) {
+  constexpr std::size_t kLongest = 4000;  // a line of somebody's file may be part of it
+  std::string text = printable(message);
+  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
+  static_cast<void>(write_all(STDERR_FILENO, std::string{program_name()} + ": " + text + "\n"));
+  return kUsageOrEnvironment;
+}
+
+int deliver(std::string_view text, int code, std::string_view what) {
+  const int error = write_all(STDOUT_FILENO, printable(text));
+  if (error == 0) return code;
+  return fail(fmt::format("{} cannot be written to stdout: {}", what,
+                          std::generic_category().message(error)));
+}
+
+int tell(std::string_view text, int code) {
+  static_cast<void>(write_all(STDERR_FILENO, printable(text)));
+  return code;
+}
+
+ProgressLine::ProgressLine() : replaces_{is_smart_terminal()} {}
+
+void ProgressLine::show(const std::string& line) const {
+  const std::string text = printable(line);
+  write_if_ready(replaces_ ? "\r\x1b[K" + std::string{cut(text)} : text + "\n");
+}
+
+void ProgressLine::keep(const std::string& line) const {
+  clear();
+  write_if_ready(printable(line) + "\n");
+}
+
+void ProgressLine::clear() const {
+  if (replaces_) write_if_ready("\r\x1b[K");
+}
+
+}  // namespace perfring

@@ -1,0 +1,44 @@
+#ifndef HARNESS_PROGRAM_CONSOLE_H_
+#define HARNESS_PROGRAM_CONSOLE_H_
+
+// What a program says, and to whom: the verdict to stdout, where it must arrive; all else to
+// stderr, where it arrives if it can. Either may be closed, full, or read by nobody.
+
+#include <string>
+#include <string_view>
+
+namespace perfring {
+
+// Control characters, which could act on a terminal, as \xNN, and so whatever is not UTF-8.
+// Newlines stay.
+std::string printable(std::string_view text);
+// The same as one word of a shell's, quoted only if it must be.
+std::string shell_word(std::string_view text);
+// The same in a message: 'text', all of it on one line, cut where it is long.
+std::string in_quotes(std::string_view text);
+
+// Writes "program: message" to stderr, as far as that is possible. Returns kUsageOrEnvironment.
+int fail(std::string_view message);
+
+// Writes to stdout and returns `code`; where that fails, says why and returns kUsageOrEnvironment.
+// `what` names the text in that message.
+int deliver(std::string_view text, int code, std::string_view what = "the verdict");
+// The same to stderr, where stdout is for something else; nobody learns of a failure.
+int tell(std::string_view text, int code);
+
+// A line on stderr that each next one replaces, on a terminal that can do so. What would have to
+// wait for a reader, or cannot be written, is left out.
+class ProgressLine {
+ public:
+  ProgressLine();
+  void show(const std::string& line) const;  // until the next
+  void keep(const std::string& line) const;  // for good
+  void clear() const;
+
+ private:
+  bool replaces_;
+};
+
+}  // namespace perfring
+
+#endif  // HARNESS_PROGRAM_CONSOLE_H_

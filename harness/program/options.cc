@@ -1,0 +1,154 @@
+#include "harness/program/options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "harness/program/console.h"
+#include "harness/program/run_program.h"
+#include "harness/program/verdict.h"
+#include "perfring/version.h"
+
+namespace perfring {
+namespace {
+
+constexpr double kSecondsMax = 86400;
+
+template <class T>
+std::optional<T> number(const std::string& text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+CLI::Validator accepting(std::function<bool(const std::string&)> accepts, std::string accepted) {
+  return CLI::Validator(
+      [accepts = std::move(accepts), accepted = std::move(accepted)](const std::string& text) {
+        if (accepts(text)) return std::string{};
+        return fmt::format("{} is not accepted: give {}", in_quotes(text), accepted);
+      },
+      "");
+}
+
+template <class Each>
+void for_each_app(CLI::App& app, const Each& each) {
+  each(app);
+  for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    each(*command);
+  }
+}
+
+void prepare(CLI::App& app) {
+  app.allow_extras();
+  app.footer(kExitCodes);
+  for (CLI::Option* const option : app.get_options()) {
+    if (option->get_items_expected_max() > 0) option->check(not_empty());
+  }
+  app.set_version_flag("--version", fmt::format("{} {}", program_name(), PERFRING_VERSION));
+}
+
+// CLI11's own words for these do not say what to do.
+std::string why(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string text = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return text;
+  for (const CLI::App* at = &app; at != nullptr;) {
+    for (const CLI::Option* const option : at->get_options()) {
+      if (option->get_items_expected_max() == 1 && option->count() > 1) {
+        return fmt::format("{} is given {} times: give it once", option->get_name(),
+                           option->count());
+      }
+    }
+    at = at->get_subcommands().empty() ? nullptr : at->get_subcommands().front();
+  }
+  if (text.find("missing") != std::string::npos) {
+    return text.substr(0, text.find(':')) + ": its value is missing";
+  }
+  return text;
+}
+
+Answer refused(const std::string& message) {
+  return {message + "\nRun with --help for what is accepted.", true};
+}
+
+// "--seed= 5" would be taken for "--seed 5".
+std::optional<Answer> refuse_empty_value(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
+      return refused(fmt::format("{} has no value after '='", in_quotes(argument)));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+CLI::Validator number_from(std::uint64_t least, std::uint64_t most) {
+  return accepting(
+      [least, most](const std::string& text) {
+        const auto value = number<std::uint64_t>(text);
+        return value && *value >= least && *value <= most;
+      },
+      fmt::format("a number from {} to {}", least, most));
+}
+
+CLI::Validator power_of_two_up_to(std::uint64_t most) {
+  return accepting(
+      [most](const std::string& text) {
+        const auto value = number<std::uint64_t>(text);
+        return value && std::has_single_bit(*value) && *value <= most;
+      },
+      fmt::format("a power of two from 1 to {}", most));
+}
+
+CLI::Validator seconds() {
+  return accepting(
+      [](const std::string& text) {
+        const auto value = number<double>(text);
+        return value && *value > 0 && *value <= kSecondsMax;
+      },
+      fmt::format("a number of seconds above 0, up to {}", kSecondsMax));
+}
+
+CLI::Validator one_of(std::vector<std::string> names) {
+  const std::string accepted = fmt::format("one of {}", fmt::join(names, ", "));
+  return accepting(
+      [names = std::move(names)](const std::string& text) {
+        return std::ranges::find(names, text) != names.end();
+      },
+      accepted);
+}
+
+CLI::Validator not_empty() {
+  return accepting([](const std::string& text) { return !text.empty(); },
+                   "something, or leave the option out");
+}
+
+std::optional<Answer> parse(CLI::App& app, int argc, const char* const* argv) {
+  if (auto answer = refuse_empty_value(argc, argv)) return answer;
+  for_each_app(app, prepare);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForVersion& version) {
+    return Answer{std::string{version.what()} + "\n"};
+  } catch (const CLI::Success&) {
+    return Answer{app.help()};
+  } catch (const CLI::ParseError& error) {
+    return refused(why(app, error));
+  }
+  const std::vector<std::string> left = app.remaining(true);
+  if (left.empty()) return std::nullopt;
+  const bool is_option = left.front().starts_with("-");
+  return refused(fmt::format("{} is not {} here", in_quotes(left.front()),
+                             is_option ? "an option" : "expected"));
+}
+
+}  // namespace perfring

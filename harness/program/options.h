@@ -1,0 +1,38 @@
+#ifndef HARNESS_PROGRAM_OPTIONS_H_
+#define HARNESS_PROGRAM_OPTIONS_H_
+
+// Command lines, by CLI11: what values an option may have, and what is said of those that it may
+// not. Every refusal is "--option: 'value' is not accepted: give ...".
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace perfring {
+
+// What to print, where there is nothing to run: the answer to --help, or what is not accepted.
+struct Answer {
+  std::string text;
+  bool refused = false;
+};
+
+// An unsigned number. (CLI11 by itself takes -1 for the largest.)
+CLI::Validator number_from(std::uint64_t least, std::uint64_t most = ~std::uint64_t{0});
+CLI::Validator power_of_two_up_to(std::uint64_t most);
+// A number of seconds, above 0; at most a day.
+CLI::Validator seconds();
+// One of these.
+CLI::Validator one_of(std::vector<std::string> names);
+// Any text but the empty one: what an option without a validator of its own gets from parse().
+CLI::Validator not_empty();
+
+// Every named option of the program and its commands gets not_empty(), --version and the exit
+// codes; then parses. The answer, if there is nothing to run. What is left over is refused with
+// what there is.
+std::optional<Answer> parse(CLI::App& app, int argc, const char* const* argv);
+
+}  // namespace perfring
+
+#endif  // HARNESS_PROGRAM_OPTIONS_H_

@@ -1,0 +1,101 @@
+#include "harness/program/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace perfring {
+namespace {
+
+using ::testing::HasSubstr;
+
+// What a validator says of a text; nothing if it accepts.
+std::string said(const CLI::Validator& validator, std::string text) {
+  return validator(text);
+}
+
+TEST(NumberFromTest, AcceptsWholeNumbersInItsRange) {
+  for (const char* text : {"1", "64", "007"}) EXPECT_EQ(said(number_from(1, 64), text), "") << text;
+  for (const char* text :
+       {"", "0", "65", "-1", "+1", " 1", "1 ", "1.0", "0x1", "1e1", "x", "18446744073709551616"}) {
+    EXPECT_THAT(said(number_from(1, 64), text),
+                HasSubstr("is not accepted: give a number from 1 to 64"))
+        << text;
+  }
+  EXPECT_EQ(said(number_from(0), "18446744073709551615"), "");
+}
+
+TEST(PowerOfTwoTest, AcceptsPowersUpToTheMost) {
+  for (const char* text : {"1", "512", "1024"}) {
+    EXPECT_EQ(said(power_of_two_up_to(1024), text), "") << text;
+  }
+  for (const char* text : {"", "0", "3", "-1", "1.5", "2048", "4294967296", "8k"}) {
+    EXPECT_THAT(said(power_of_two_up_to(1024), text), HasSubstr("a power of two from 1 to 1024"));
+  }
+}
+
+TEST(SecondsTest, AreAboveZeroAndAtMostADay) {
+  for (const char* text : {"0.25", "86400", "1e-9"}) EXPECT_EQ(said(seconds(), text), "") << text;
+  for (const char* text : {"", "0", "-1", "nan", "inf", "86401", "1s", "1e99", " 1"}) {
+    EXPECT_THAT(said(seconds(), text), HasSubstr("a number of seconds above 0")) << text;
+  }
+}
+
+TEST(OneOfTest, NamesWhatThereIs) {
+  EXPECT_EQ(said(one_of({"A", "B"}), "B"), "");
+  EXPECT_EQ(said(one_of({"A", "B"}), "C"), "'C' is not accepted: give one of A, B");
+  EXPECT_EQ(said(one_of({"A", "B"}), ""), "'' is not accepted: give one of A, B");
+}
+
+// A program with an option, a flag and a command.
+std::optional<Answer> parse_words(std::vector<const char*> words) {
+  CLI::App app{"A program.", "program"};
+  std::string text;
+  bool flag = false;
+  app.add_option("--text", text);
+  app.add_subcommand("command")->add_flag("--flag", flag);
+  words.insert(words.begin(), "program");
+  return parse(app, static_cast<int>(words.size()), words.data());
+}
+
+TEST(ParseTest, WhatIsAcceptedIsRun) {
+  EXPECT_FALSE(parse_words({}).has_value());
+  EXPECT_FALSE(parse_words({"--text", "x", "command", "--flag"}).has_value());
+}
+
+TEST(ParseTest, WhatIsNotIsNamedWithWhatToDo) {
+  const std::vector<std::pair<std::vector<const char*>, std::string>> cases{
+      {{"--text", ""}, "--text: '' is not accepted: give something, or leave the option out"},
+      {{"--text="}, "'--text=' has no value after '='"},
+      {{"--text"}, "--text: its value is missing"},
+      {{"--text", "a", "--text", "b"}, "--text is given 2 times: give it once"},
+      {{"--none"}, "'--none' is not an option here"},
+      {{"one", "two"}, "'one' is not expected here"},
+      {{"command", "--text", "x"}, "'--text' is not an option here"},
+      {{"command", "\x1b[2J"}, "'\\x1b[2J' is not expected here"},
+  };
+  for (const auto& [words, message] : cases) {
+    const auto answer = parse_words(words);
+    ASSERT_TRUE(answer.has_value()) << message;
+    EXPECT_TRUE(answer->refused);
+    EXPECT_EQ(answer->text, message + "\nRun with --help for what is accepted.");
+  }
+}
+
+TEST(ParseTest, HelpHasTheExitCodes) {
+  for (const auto& words :
+       std::vector<std::vector<const char*>>{{"--help"}, {"-h"}, {"command", "--help"}}) {
+    const auto answer = parse_words(words);
+    ASSERT_TRUE(answer.has_value());
+    EXPECT_FALSE(answer->refused);
+    EXPECT_THAT(answer->text, HasSubstr("Exit codes: 0 holds, 1 violated"));
+  }
+}
+
+}  // namespace
+}  // namespace perfring

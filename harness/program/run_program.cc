@@ -1,0 +1,103 @@
+#include "harness/program/run_program.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <system_error>
+
+#include "harness/program/console.h"
+#include "harness/program/verdict.h"
+
+namespace perfring {
+namespace {
+
+std::string_view name_of_program = "perfring";
+
+std::atomic<bool> stop_requested{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void on_signal(int) {
+  stop_requested = true;
+}
+
+// As glibc does for set-user-id programs (csu/check_fds.c): open the wrong way round, so that
+// using them is an error as before.
+void occupy_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    if (opened != fd) std::_Exit(kUsageOrEnvironment);  // and there is nobody to tell
+  }
+}
+
+// If the folder is gone, relative paths are not found, and are reported.
+void enter_user_folder() {
+  const char* const folder = std::getenv("BUILD_WORKING_DIRECTORY");
+  if (folder != nullptr && ::chdir(folder) != 0) return;
+}
+
+int out_of_memory() {
+  constexpr std::string_view kText =
+      ": out of memory: give it more (ulimit -v), or ask for less (rings, pages, CPUs)\n";
+  [[maybe_unused]] ssize_t written =
+      ::write(STDERR_FILENO, name_of_program.data(), name_of_program.size());
+  written = ::write(STDERR_FILENO, kText.data(), kText.size());
+  return kUsageOrEnvironment;
+}
+
+}  // namespace
+
+int run_program(std::string_view name, int (*body)(int, char**), int argc, char** argv) {
+  name_of_program = name;
+  occupy_standard_descriptors();
+  ::signal(SIGPIPE, SIG_IGN);
+  enter_user_folder();
+  try {
+    try {
+      return body(argc, argv);
+    } catch (const std::bad_alloc&) {
+      return out_of_memory();
+    } catch (const std::system_error& error) {
+      return fail(std::string{"the machine refuses: "} + error.what());
+    } catch (const std::exception& error) {
+      return fail(std::string{"an error of the program itself, please report it: "} + error.what());
+    }
+  } catch (const std::exception&) {  // no memory for that message
+    return out_of_memory();
+  }
+}
+
+std::string_view program_name() {
+  return name_of_program;
+}
+
+std::string invocation() {
+  if (std::getenv("BUILD_WORKING_DIRECTORY") == nullptr) return std::string{name_of_program};
+  const bool is_perfring = name_of_program == "perfring";
+  return std::string{"bazel run --config=opt "} +
+         (is_perfring ? "//:perfring" : "//harness/bench:") +
+         (is_perfring ? "" : std::string{name_of_program}) + " --";
+}
+
+StopOnSignals::StopOnSignals() {
+  stop_requested = false;
+  struct sigaction action{};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGINT, &action, &interrupt_);
+  ::sigaction(SIGTERM, &action, &terminate_);
+}
+
+StopOnSignals::~StopOnSignals() {
+  ::sigaction(SIGINT, &interrupt_, nullptr);
+  ::sigaction(SIGTERM, &terminate_, nullptr);
+}
+
+const std::atomic<bool>& StopOnSignals::requested() const {
+  return stop_requested;
+}
+
+}  // namespace perfring

@@ -1,0 +1,43 @@
+#ifndef HARNESS_PROGRAM_RUN_PROGRAM_H_
+#define HARNESS_PROGRAM_RUN_PROGRAM_H_
+
+#include <atomic>
+#include <csignal>
+#include <string>
+#include <string_view>
+
+namespace perfring {
+
+// main() of every program: calls `body`, and turns what goes wrong outside it into a reason on
+// stderr and kUsageOrEnvironment. Before that:
+// - descriptors 0 to 2 that are closed are taken, so that no other file gets their numbers;
+// - SIGPIPE is ignored: a reader that has gone is an error like others;
+// - the folder is the user's: `bazel run` starts a program in one of its own.
+int run_program(std::string_view name, int (*body)(int argc, char** argv), int argc, char** argv);
+
+// As given to run_program().
+std::string_view program_name();
+
+// What the user types to run this program: `perfring`, or `bazel run //:perfring --` if that is
+// what was typed.
+std::string invocation();
+
+// While one lives, SIGINT and SIGTERM end the run with what there is so far: they set a flag, as
+// often as they come. Before and after, they end the program.
+class StopOnSignals {
+ public:
+  StopOnSignals();
+  ~StopOnSignals();
+  StopOnSignals(const StopOnSignals&) = delete;
+  StopOnSignals& operator=(const StopOnSignals&) = delete;
+
+  const std::atomic<bool>& requested() const;
+
+ private:
+  struct sigaction interrupt_{};
+  struct sigaction terminate_{};
+};
+
+}  // namespace perfring
+
+#endif  // HARNESS_PROGRAM_RUN_PROGRAM_H_
