@@ -89,6 +89,8 @@ TEST_F(Perfring, WhatCannotBeSimulatedIsNamedWithTheReason) {
       {{"sim", "--scenario", odd}, "odd.txt, line 2: pages: 3 is no power of two"},
       {{"sim", "--scenario", ::testing::TempDir()}, "cannot be read: Is a directory"},
       {{"sim", "--set", "pages=3"}, "pages: 3 is no power of two"},
+      {{"sim", "--set", "nope=3"}, "--set: 'nope' is no setting; there are cpus"},
+      {{"sim", "--set", "=3"}, "--set: '=3' is not accepted: give NAME=VALUE"},
       {{"sim", "--set", "pages"}, "NAME=VALUE"},
       {{"sim", "--set", "#pages=4"}, "NAME=VALUE"},
       {{"sim", "--set", "pages=4#"}, "NAME=VALUE"},

@@ -43,13 +43,16 @@ std::expected<Settings, std::string> with_setting(const std::string& set,
                                                   const Settings& settings) {
   const std::size_t equals = set.find('=');
   // One line, and all of it: a comment would be passed over.
-  if (equals == std::string::npos || set.find_first_of("#\n") != std::string::npos) {
+  if (equals == std::string::npos || equals == 0 || set.find_first_of("#\n") != std::string::npos) {
     return std::unexpected(
         fmt::format("--set: {} is not accepted: give NAME=VALUE", in_quotes(set)));
   }
   std::string line = set;
   line[equals] = ' ';
-  return simulator::parse_settings(line, "--set", settings);
+  auto changed = simulator::parse_settings(line, "", settings);
+  if (changed) return changed;
+  const std::string& error = changed.error();  // ", line 1: why"
+  return std::unexpected("--set" + error.substr(error.find(": ")));
 }
 
 bool sets_cpus(const std::vector<std::string>& sets) {
@@ -67,7 +70,7 @@ CLI::App& declare_command(CLI::App& app, SimOptions& options) {
       ->type_name("S")
       ->check(number_from(0));
   sim.add_option("--scenario", options.scenario,
-                 "Its name, or a file of settings, - for stdin [steady]")
+                 "Its name, or a file of settings, - for stdin [steady, or the canary's]")
       ->type_name("NAME|FILE");
   sim.add_option("--steps", options.steps, "Accesses to memory after which writers stop [50000000]")
       ->type_name("N")

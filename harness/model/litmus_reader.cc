@@ -256,7 +256,8 @@ std::vector<Litmus> read_litmus(std::istream& file) {
       return true;
     });
   } catch (const json::exception& error) {
-    throw UsageError{fmt::format("not JSON: {}", error.what())};
+    const std::string_view what = error.what();  // "[json.exception.parse_error.101] ..."
+    throw UsageError{fmt::format("not JSON: {}", what.substr(what.find(' ') + 1))};
   }
   if (!programs.is_array()) throw UsageError{"not a list of litmus tests"};
   std::vector<Litmus> all;

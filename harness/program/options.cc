@@ -58,6 +58,11 @@ void prepare(CLI::App& app) {
 // CLI11's own words for these do not say what to do.
 std::string why(const CLI::App& app, const CLI::ParseError& error) {
   const std::string text = error.what();
+  constexpr std::string_view kFlag = "Could not convert: ";  // all else has a validator
+  if (text.starts_with(kFlag)) {
+    const std::string flag = text.substr(kFlag.size());
+    return flag.substr(0, flag.find(' ')) + " takes no value";
+  }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return text;
   for (const CLI::App* at = &app; at != nullptr;) {
     for (const CLI::Option* const option : at->get_options()) {
@@ -72,6 +77,14 @@ std::string why(const CLI::App& app, const CLI::ParseError& error) {
     return text.substr(0, text.find(':')) + ": its value is missing";
   }
   return text;
+}
+
+std::vector<std::string> names_of_commands(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
 }
 
 Answer refused(const std::string& message) {
@@ -146,9 +159,12 @@ std::optional<Answer> parse(CLI::App& app, int argc, const char* const* argv) {
   }
   const std::vector<std::string> left = app.remaining(true);
   if (left.empty()) return std::nullopt;
-  const bool is_option = left.front().starts_with("-");
-  return refused(fmt::format("{} is not {} here", in_quotes(left.front()),
-                             is_option ? "an option" : "expected"));
+  std::string message = fmt::format("{} is not {} here", in_quotes(left.front()),
+                                    left.front().starts_with("-") ? "an option" : "expected");
+  if (app.get_subcommands().empty() && !names_of_commands(app).empty()) {
+    message += fmt::format("; the commands are {}", fmt::join(names_of_commands(app), ", "));
+  }
+  return refused(message);
 }
 
 }  // namespace perfring

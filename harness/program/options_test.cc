@@ -74,8 +74,9 @@ TEST(ParseTest, WhatIsNotIsNamedWithWhatToDo) {
       {{"--text="}, "'--text=' has no value after '='"},
       {{"--text"}, "--text: its value is missing"},
       {{"--text", "a", "--text", "b"}, "--text is given 2 times: give it once"},
-      {{"--none"}, "'--none' is not an option here"},
-      {{"one", "two"}, "'one' is not expected here"},
+      {{"--none"}, "'--none' is not an option here; the commands are command"},
+      {{"one", "two"}, "'one' is not expected here; the commands are command"},
+      {{"command", "--flag=maybe"}, "--flag takes no value"},
       {{"command", "--text", "x"}, "'--text' is not an option here"},
       {{"command", "\x1b[2J"}, "'\\x1b[2J' is not expected here"},
   };
