@@ -63,6 +63,14 @@ TEST(Delivered, EqualsWrittenInOrder) {
 TEST(Delivered, FindsAKernelThatPublishesEarly) {
   EXPECT_TRUE((counterexample(delivers<PublishesEarly, Core>)));
 }
+// At step 16 all bytes of the record are there: only who published it tells that it is too early.
+TEST(Delivered, FindsAKernelThatShowsWhatItHasNotPublished) {
+  World<ShowsTheUnpublished, Core> world{Settings{}};
+  world.run({Kind::Output, 4});
+  world.run({Kind::Output, 4, 1, 0, {{Kind::Drain, 0, 1, 16}}});
+  ASSERT_TRUE(world.violation().has_value());
+  EXPECT_TRUE(world.violation()->starts_with("no_invention: ")) << *world.violation();
+}
 TEST(Delivered, FindsAKernelThatOverwritesTheUnread) {
   EXPECT_TRUE((counterexample(delivers<OverwritesTheUnread, Core>)));
 }

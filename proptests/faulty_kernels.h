@@ -38,6 +38,20 @@ struct PublishesEarly : WatchedCpu {
   std::vector<std::pair<std::byte*, std::vector<std::byte>>> stores;
 };
 
+// Moves data_head past a record before the store that publishes it.
+struct ShowsTheUnpublished : WatchedCpu {
+  void reserved(const kernel::perf_buffer& buffer, __u64 position, std::size_t size) {
+    WatchedCpu::reserved(buffer, position, size);
+    rb = &buffer;
+  }
+  void step() {
+    if (rb != nullptr) HardwareCpu::write_once(rb->user_page->data_head, rb->head);
+    WatchedCpu::step();
+  }
+
+  const kernel::perf_buffer* rb = nullptr;
+};
+
 // Takes everything published for consumed.
 struct OverwritesTheUnread : WatchedCpu {
   void write_once(__u64& field, __u64 value) {

@@ -31,14 +31,13 @@ template <class Cpu = WatchedCpu, class Consumer = Ring<WatchedMemory>>
 class World final : private Watcher {
  public:
   explicit World(const Settings& settings)
-      : settings_{settings},
-        ring_{settings},
+      : ring_{settings},
         ledger_{settings.size(), oracle::Ledger::Keep::Records, settings.start,
                 settings.word == kernel::Word::k32 ? 32U : 64U},
         checker_{ring_.page(), ring_.data(), ledger_},
-        consumer_{*Consumer::over(ring_.page(), ring_.data())},
-        published_{settings.start} {
+        consumer_{*Consumer::over(ring_.page(), ring_.data())} {
     cpu_.watcher = this;
+    ledger_.published(settings.start);  // nothing so far: what is reserved is not published by that
   }
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -118,8 +117,9 @@ class World final : private Watcher {
     }
     if (!crashed_) return checker_.settle();
     const std::uint64_t next = ledger_.empty() ? ledger_.position() : ledger_.front().position;
-    if (!oversize_ && next != published_) {
-      violate(fmt::format("the next record is that at {}, but data_head is {}", next, published_));
+    if (!oversize_ && next != ledger_.published()) {
+      violate(fmt::format("the next record is that at {}, but data_head is {}", next,
+                          ledger_.published()));
     }
   }
 
@@ -228,9 +228,7 @@ class World final : private Watcher {
 
   void published(std::uint64_t data_head) override {
     if (data_head % 8 != 0) violate(fmt::format("data_head {:#x} was published", data_head));
-    const std::uint64_t back = ledger_.position() - data_head;
-    published_ =
-        ledger_.position() - (settings_.word == kernel::Word::k32 ? back & 0xffff'ffff : back);
+    ledger_.published(data_head);
   }
   void committed(std::uint64_t data_tail) override {
     if (data_tail % 8 != 0) violate(fmt::format("data_tail {:#x} was committed", data_tail));
@@ -240,7 +238,6 @@ class World final : private Watcher {
     if (!violation_) violation_ = std::move(message);
   }
 
-  const Settings settings_;
   SimulatedRing ring_;
   oracle::Ledger ledger_;
   oracle::Checker checker_;
@@ -248,7 +245,6 @@ class World final : private Watcher {
   Cpu cpu_;
   std::vector<Frame> frames_;
   std::uint64_t next_sequence_ = 0;
-  std::uint64_t published_;  // data_head, not wrapped
   std::function<void()> consume_;
   std::optional<unsigned> crash_at_;
   bool crashed_ = false;
