@@ -108,7 +108,7 @@ void expect_drawn(const nlohmann::json& checked, const std::string& svg) {
   std::string subject = "program " + checked["program"].get<std::string>();
   if (checked.contains("mutant")) subject += ", mutant " + checked["mutant"].get<std::string>();
   const auto label = checked["cases"].back()["label"].get<std::string>();
-  if (label != checked["program"]) subject += ", " + label;
+  if (label != checked["program"].get<std::string>()) subject += ", " + label;
   EXPECT_THAT(svg, AllOf(HasSubstr(">" + subject + "<"), HasSubstr(">rf: reads from<"),
                          HasSubstr(">co: modification order<"), Not(HasSubstr("initial&#45;"))));
   std::set<std::string> red;
