@@ -21,6 +21,7 @@ printf '#!/bin/sh\necho "$@" >>"$FOLDER/builds"\nexit "${BUILD:-0}"\n' >bin/baze
 # Finds something if there is a file PROGRAM.finds, and reaches something new.
 cat >bin/libfuzzer <<'PROGRAM'
 #!/bin/bash
+trap 'exit 72' INT # before it is seen to have begun
 name=${PWD##*/}
 echo "$@" >>"$FOLDER/$name.calls"
 for argument; do
@@ -38,7 +39,6 @@ elif [ -n "${prefix:-}" ]; then
   ls "${files[0]}" >"$FOLDER/$name.inputs"
   echo "#99 NEW    cov: 12 ft: 34 corp: 5/67b lim: 8 exec/s: 9 rss: 10Mb" >&2
   echo new >"${files[0]}/new"
-  trap 'exit 72' INT
   [ ! -e "$FOLDER/$name.lasts" ] || { sleep 60 >/dev/null 2>&1 & wait; }
   [ ! -e "$FOLDER/$name.breaks" ] || exit 1
   [ -e "$FOLDER/$name.finds" ] || exit 0
