@@ -20,9 +20,18 @@ class Canaries : public ::testing::TestWithParam<Canary> {
   static Outcome simulate(const Plan& plan) { return GetParam().simulate(plan, {}); }
 };
 
+// Whether AddressSanitizer ends the program before any invariant is looked at.
+bool dies(const Canary& canary) {
+#ifdef PAYLOADS_NOT_INSTRUMENTED
+  if (std::string{canary.name} == "keeps_slices")
+    return false;  // it is the oracle that reads there
+#endif
+  return kPoisons && canary.poisoned;
+}
+
 TEST_P(Canaries, IsFoundUnderTheRightName) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    if (kPoisons && GetParam().poisoned) {
+    if (dies(GetParam())) {
       EXPECT_DEATH(simulate(plan(seed)), "use-after-poison");
       continue;
     }
@@ -42,7 +51,7 @@ TEST_P(Canaries, TheRightKernelAndConsumerPassThere) {
 }
 
 TEST_P(Canaries, ShrinksToAFewStepsThatReplay) {
-  if (kPoisons && GetParam().poisoned) return;
+  if (dies(GetParam())) return;
   const Outcome outcome = simulate(plan(1));
   ASSERT_TRUE(outcome.found.has_value());
   const Shrunk shrunk = shrink(plan(1), *outcome.found, simulate);
