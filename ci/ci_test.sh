@@ -57,6 +57,7 @@ done <<'TABLE'
 .ci/run --x
 ci/asan-ubsan EXTRA
 ci/ci_test.sh x
+ci/compile_commands x
 ci/configs --x
 ci/configs strictest
 ci/count_tests
@@ -76,6 +77,7 @@ ci/format x
 ci/fuzz hostile
 ci/fuzz --secondsx 1
 ci/fuzz_test.sh x
+ci/hooks/pre-commit x
 ci/oss-fuzz/build.sh x
 ci/setup --cross x
 ci/setup x

@@ -1,10 +1,17 @@
-// The README's first example, as it stands there: it compiles, and where there is no map it says
-// why instead of going on.
+// The README's examples, as they stand there: they compile, and where there is no map the first one
+// says why instead of going on.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
 #include <cstdio>
+#include <utility>
+#include <vector>
 
 #include "perfring/perfring.h"
 
@@ -18,6 +25,12 @@ int example(int map_fd) {
 #include "lib/perfring/readme_example.inc"
   return 0;
 }
+
+using namespace perfring;
+void use(const PerfEvent&) {}
+#include "lib/perfring/readme_loop.inc"
+static_assert(
+    std::is_same_v<decltype(drain_every_cpu), int(PerfEventArray&, const std::atomic<bool>&)>);
 
 TEST(Readme, TheExampleSaysWhatFailed) {
   ::testing::internal::CaptureStdout();
