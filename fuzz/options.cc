@@ -117,7 +117,7 @@ void expect_possible(const cli::CheckOptions& check) {
 
 void expect_possible(const cli::StressOptions& options) {
   expect(options.run.seconds > 0, "no time to run in");
-  expect(options.threads || options.sleepers || options.processes, "nothing to run");
+  expect(options.run.rings >= 1, "no ring to run on");
 }
 
 void expect_possible(const cli::DiffOptions& options) {

@@ -61,7 +61,7 @@ void enter_live(Arena& arena) {
   auto live = LiveRings::filled(arena.cell.workload, arena.cell.callback);
   if (!live) {
     permitted = false;
-    tell("The live kernel's rings are left out from here on: " + live.error() + "\n", 0);
+    ProgressLine{}.keep("The live kernel's rings are left out from here on: " + live.error());
     return;
   }
   arena.live = std::make_unique<LiveRings>(*std::move(live));
@@ -147,10 +147,13 @@ int drain(int argc, char** argv) {
   const bool listed = reporter.races() + reporter.left_out() == 0;
   const Conclusion conclusion = conclusion_of(reporter);
   if (reporter.left_out() != 0) {
-    std::printf("Not shown: interrupted; %zu lines are left out.\n", reporter.left_out());
+    tell(
+        "Not shown: interrupted; " + std::to_string(reporter.left_out()) + " lines are left out.\n",
+        kNotShown);
   }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    return fail("the table cannot be written to stdout: " + std::generic_category().message(errno));
+  const bool names = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;  // Google Benchmark's
+  if (const int error = names ? TableReporter::error() : errno; !names || error != 0) {
+    return fail("the table cannot be written to stdout: " + std::generic_category().message(error));
   }
   if (listed) return kHolds;
   if (!options.json.empty()) {

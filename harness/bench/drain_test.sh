@@ -15,7 +15,7 @@ fail() {
 # The filter of --help names one line.
 filter=$("$drain" --help | sed -n "s/.*--benchmark_filter REGEX//; /such as '/s/.*such as '\([^']*\)'.*/\1/p")
 [ -n "$filter" ] || fail "--help gives no filter"
-listed=$("$drain" --benchmark_list_tests=true --benchmark_filter="$filter")
+listed=$("$drain" --benchmark_list_tests --benchmark_filter="$filter")
 [ "$listed" = 64K/8/count ] || fail "'$filter' names: $listed"
 
 "$drain" --benchmark_filter=none >"$folder/out" 2>&1 && fail "a filter that matches nothing is accepted"

@@ -1,8 +1,12 @@
 #include "harness/bench/report.h"
 
+#include <fmt/printf.h>
+#include <unistd.h>
+
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
+
+#include "harness/program/console.h"
 
 namespace perfring::bench {
 namespace {
@@ -10,12 +14,21 @@ namespace {
 constexpr int kNameWidth = 26;
 constexpr int kContenderWidth = 11;
 
+// To stdout, however long the reader takes; the first error is kept.
+int stdout_error = 0;
+template <class... Arguments>
+void print(const char* format, Arguments... arguments) {
+  if (stdout_error == 0) {
+    stdout_error = write_all(STDOUT_FILENO, fmt::sprintf(format, arguments...));
+  }
+}
+
 void print_number(const benchmark::UserCounters& counters, const std::string& name, int width) {
   const auto found = counters.find(name);
   if (found == counters.end()) {
-    std::printf("%*s", width, "-");
+    print("%*s", width, "-");
   } else {
-    std::printf("%*.2f", width, found->second.value);
+    print("%*.2f", width, found->second.value);
   }
 }
 
@@ -42,24 +55,28 @@ void count(const Race& race, benchmark::UserCounters& counters) {
 bool TableReporter::ReportContext(const Context& context) {
   json_.ReportContext(context);
   if (!prints_) return true;
-  std::printf("%d CPUs of %.0f MHz, compiled by %s. ns per event, medians; then ratios of them.\n",
-              context.cpu_info.num_cpus, context.cpu_info.cycles_per_second / 1e6, __VERSION__);
-  std::printf("%-*s", kNameWidth, "ring/payload/callback");
-  for (const char* const name : kContenders) std::printf("%*s", kContenderWidth, name);
-  for (const Ratio& ratio : kRatios) std::printf("%*s", width_of(ratio), ratio.name().c_str());
-  std::printf("\n");
+  print("%d CPUs of %.0f MHz, compiled by %s. ns per event, medians; then ratios of them.\n",
+        context.cpu_info.num_cpus, context.cpu_info.cycles_per_second / 1e6, __VERSION__);
+  print("%-*s", kNameWidth, "ring/payload/callback");
+  for (const char* const name : kContenders) print("%*s", kContenderWidth, name);
+  for (const Ratio& ratio : kRatios) print("%*s", width_of(ratio), ratio.name().c_str());
+  print("\n");
   return true;
 }
 
-void TableReporter::print(const Run& run) const {
-  std::printf("%-*s", kNameWidth, run.run_name.function_name.c_str());
+int TableReporter::error() {
+  return stdout_error;
+}
+
+void TableReporter::print_line(const Run& run) {
+  print("%-*s", kNameWidth, run.run_name.function_name.c_str());
   if (run.error_occurred) {
-    std::printf("  WRONG: %s\n", run.error_message.c_str());
+    print("  WRONG: %s\n", run.error_message.c_str());
     return;
   }
   for (const char* const name : kContenders) print_number(run.counters, name, kContenderWidth);
   for (const Ratio& ratio : kRatios) print_number(run.counters, ratio.name(), width_of(ratio));
-  std::printf("\n");
+  print("\n");
 }
 
 void TableReporter::ReportRuns(const std::vector<Run>& runs) {
@@ -73,10 +90,9 @@ void TableReporter::ReportRuns(const std::vector<Run>& runs) {
     if (run.run_type != Run::RT_Iteration) continue;  // of --benchmark_repetitions
     ++races_;
     if (run.error_occurred) ++wrong_;
-    if (prints_) print(run);
+    if (prints_) print_line(run);
   }
   json_.ReportRuns(shown);
-  std::fflush(stdout);
 }
 
 std::string TableReporter::json(const Conclusion& conclusion) const {

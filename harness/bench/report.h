@@ -41,6 +41,9 @@ class TableReporter : public benchmark::BenchmarkReporter {
   void ReportRuns(const std::vector<Run>& runs) override;
   void Finalize() override { json_.Finalize(); }
 
+  // Why a line could not be written to stdout, as an errno; 0 if all were.
+  static int error();
+
   // The JSON, with what the run has shown in front.
   std::string json(const Conclusion& conclusion) const;
 
@@ -51,7 +54,7 @@ class TableReporter : public benchmark::BenchmarkReporter {
   std::size_t left_out() const { return left_out_; }
 
  private:
-  void print(const Run& run) const;
+  static void print_line(const Run& run);
 
   const bool prints_;
   std::ostringstream json_text_;

@@ -51,7 +51,7 @@ std::expected<model::Size, std::string> size_of(const CheckOptions& options, con
 // The stack has no room for more.
 constexpr std::uint64_t kEventsMax = 5'000;
 
-std::vector<CLI::Option*> add_bounds(CLI::App& check, model::Bounds& bounds) {
+std::vector<const CLI::Option*> add_bounds(CLI::App& check, model::Bounds& bounds) {
   return {
       check.add_option("--events", bounds.events, "Bound: events in an execution [2000]")
           ->type_name("N")
@@ -65,7 +65,7 @@ std::vector<CLI::Option*> add_bounds(CLI::App& check, model::Bounds& bounds) {
               "Bound: memory for states [8192]")
           ->type_name("MIB")
           ->check(number_from(1, std::uint64_t{1} << 20)),
-      check.add_option("--seconds", bounds.seconds, "Bound: time for each program [600]")
+      check.add_option("--seconds", bounds.seconds, "Bound: time for each case [600]")
           ->type_name("S")
           ->check(seconds()),
   };
@@ -78,34 +78,20 @@ void add_lengths(CLI::App& check, std::vector<unsigned>& lengths) {
       .add_option_function<std::string>(
           "--lengths",
           [&lengths, is_length](const std::string& list) {
-            for (std::string& each : CLI::detail::split(list, ',')) {
+            for (std::size_t at = 0; at <= list.size();) {
+              const std::size_t end = std::min(list.find(',', at), list.size());
+              std::string each = list.substr(at, end - at);
               if (const std::string why = is_length(each); !why.empty()) {
                 throw CLI::ValidationError("--lengths", why + ", and a comma between two");
               }
               lengths.push_back(static_cast<unsigned>(std::stoul(each)));
+              at = end + 1;
             }
+            if (lengths.size() <= kRecordsMax) return;
+            throw CLI::ValidationError("--lengths", fmt::format("more than {}", kRecordsMax));
           },
           "Of the records, in turn, such as 3,2,4")
       ->type_name("LIST");
-}
-
-// What is asked instead of a program's verdict, and what may be asked with it.
-struct Alone {
-  const CLI::Option* option;
-  std::vector<CLI::Option*> with = {};
-};
-
-// Nothing is asked for in vain. With Option::excludes() the help would be about little else.
-void refuse_more(const CLI::App& check, const std::vector<Alone>& all) {
-  for (const Alone& alone : all) {
-    if (alone.option->count() == 0) continue;
-    for (const CLI::Option* const other : check.get_options()) {
-      const bool may = other == alone.option || std::ranges::count(alone.with, other) != 0;
-      if (other->count() == 0 || may) continue;
-      throw CLI::ValidationError(other->get_name(),
-                                 "cannot be given together with " + alone.option->get_name());
-    }
-  }
 }
 
 }  // namespace
@@ -136,21 +122,21 @@ CLI::App& declare_command(CLI::App& app, CheckOptions& options) {
       .add_option("--svg", options.svg,
                   "Draw the violation, if there is one; - for stdout, and the verdict to stderr")
       ->type_name("FILE");
-  CLI::Option* const litmus =
+  const CLI::Option* const litmus =
       check
           .add_option("--litmus", options.litmus,
                       "Run litmus tests instead, print differences; - for stdin")
           ->type_name("FILE");
-  std::vector<CLI::Option*> with_litmus = add_bounds(check, options.bounds);
-  CLI::Option* const fences = check.add_flag("--fences", options.fences,
-                                             "Print which fence is necessary, which is sufficient");
-  CLI::Option* const list =
+  std::vector<const CLI::Option*> with_litmus = add_bounds(check, options.bounds);
+  const CLI::Option* const fences = check.add_flag(
+      "--fences", options.fences, "Print which fence is necessary, which is sufficient");
+  const CLI::Option* const list =
       check.add_flag("--list", options.list, "List programs and mutants, and end");
-  CLI::Option* const json = check.add_flag("--json", options.json, "Print the verdict as JSON");
+  const CLI::Option* const json =
+      check.add_flag("--json", options.json, "Print the verdict as JSON");
   with_litmus.push_back(json);
   // Registers are not kept where states merge.
-  const std::vector<Alone> alone{{litmus, with_litmus}, {fences}, {list, {json}}};
-  check.parse_complete_callback([&check, alone] { refuse_more(check, alone); });
+  refuse_more(check, {{litmus, with_litmus}, {fences}, {list, {json}}});
   return check;
 }
 

@@ -5,6 +5,7 @@
 
 #include "harness/cli/grouped.h"
 #include "harness/model/explorer.h"
+#include "harness/program/console.h"
 
 namespace perfring::cli {
 namespace {
@@ -15,9 +16,9 @@ std::string subject(const CheckPlan& plan) {
   std::string text = plan.entry->name;
   if (plan.mutant != nullptr) text += " with " + plan.mutant->name;
   if (plan.size) {
-    text +=
-        fmt::format(", {} records of {} {}, {} drains", plan.size->records,
-                    fmt::join(plan.size->lengths, ", "), plan.entry->length_unit, plan.size->polls);
+    text += fmt::format(", {} of {} {}, {}", counted(plan.size->records, "record"),
+                        fmt::join(plan.size->lengths, ", "), plan.entry->length_unit,
+                        counted(plan.size->polls, "drain"));
   }
   return text;
 }
@@ -63,21 +64,26 @@ std::string check_table(const CheckPlan& plan, const std::vector<CheckedCase>& c
 
 std::string litmus_table(const std::vector<CheckedLitmus>& programs) {
   std::string text;
-  std::size_t differences = 0, counted = 0;
+  std::size_t differences = 0, counted_programs = 0, cut_short = 0;
   std::uint64_t executions = 0;
   for (const CheckedLitmus& each : programs) {
+    const std::string name = one_line(each.name);
+    const std::string& bound = each.verdict.result.bound;
+    if (!bound.empty()) text += fmt::format("{}: not shown: {}\n", name, bound);
     for (const std::string& difference : each.verdict.differences) {
-      text += fmt::format("{}: {}\n", each.name, difference);
+      text += fmt::format("{}: {}\n", name, one_line(difference));
     }
     differences += each.verdict.differences.size();
     executions += each.verdict.result.executions;
-    if (each.verdict.counted) ++counted;
+    if (each.verdict.counted) ++counted_programs;
+    if (!bound.empty()) ++cut_short;
   }
   return text + fmt::format(
-                    "{} programs, {} executions; {} differences in outcomes, races and numbers of "
-                    "executions (of {} programs)\n{}\n",
-                    programs.size(), grouped(executions), differences, counted,
-                    sentence(conclusion_of(programs), "All agree"));
+                    "{}, {}; {} in outcomes, races and numbers of executions (of {}); {} not "
+                    "shown\n{}\n",
+                    counted(programs.size(), "program"), counted(executions, "execution"),
+                    counted(differences, "difference"), counted(counted_programs, "program"),
+                    grouped(cut_short), sentence(conclusion_of(programs), "All agree"));
 }
 
 std::string check_list() {

@@ -59,7 +59,7 @@ Conclusion conclude(bool violated, const std::vector<const model::Result*>& resu
   bool interrupted = false;
   std::uint64_t executions = 0;
   for (const model::Result* const result : results) {
-    executions += result->executions;
+    executions += result->executions + (result->violation ? 1 : 0);
     interrupted = interrupted || result->bound == kInterrupted;
     if (!result->bound.empty() && nothing.empty()) {
       nothing = fmt::format(
@@ -131,8 +131,8 @@ std::expected<std::vector<CheckedLitmus>, std::string> run_litmus_text(
       options.bounds = bounds;
       options.stop = &stop;
       options.on_progress = [&](const model::Result& so_far) {
-        on_progress(fmt::format("{} of {}, {}: {} executions", checked.size() + 1, all.size(), name,
-                                grouped(so_far.executions)));
+        on_progress(fmt::format("{} of {}, {}: {} executions", checked.size() + 1, all.size(),
+                                one_line(name), grouped(so_far.executions)));
       };
       checked.push_back({name, run_litmus(litmus, options)});
       if (stop) interrupt(checked.back().verdict.result);
@@ -149,8 +149,7 @@ Conclusion conclusion_of(const std::vector<CheckedLitmus>& programs) {
   bool violated = false;
   std::vector<const model::Result*> results;
   for (const CheckedLitmus& each : programs) {
-    const bool bounded = !each.verdict.result.bound.empty();  // which is no difference
-    violated = violated || (!bounded && !each.verdict.differences.empty());
+    violated = violated || !each.verdict.differences.empty();
     results.push_back(&each.verdict.result);
   }
   return conclude(violated, results, "");

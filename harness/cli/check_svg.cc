@@ -2,19 +2,21 @@
 
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
-#include <memory>
 #include <string>
 #include <system_error>
 
 #include "harness/cli/check_report.h"
+#include "harness/program/console.h"
 #include "harness/program/input.h"
+#include "harness/program/run_program.h"
+#include "perfring/os/fd.h"
 
 extern char** environ;
 
@@ -29,7 +31,8 @@ std::string message(int error) {
 // posix_spawn); it does so under qemu-user.
 constexpr int kNotRun = 127;
 
-// Runs `dot -Tsvg` with this input and output. Its exit status, or -errno if it cannot be run.
+// Runs `dot -Tsvg` with this input and output. Its exit status, or -errno if it cannot be run. A
+// signal that is to end this program ends it, too.
 int run_dot(int in, int out) {
   posix_spawn_file_actions_t files;
   ::posix_spawn_file_actions_init(&files);
@@ -38,50 +41,56 @@ int run_dot(int in, int out) {
   char dot[] = "dot";
   char format[] = "-Tsvg";
   char* argv[] = {dot, format, nullptr};
+  const StopOnSignals stop;
   pid_t child = 0;
   const int error = ::posix_spawnp(&child, dot, &files, nullptr, argv, environ);
   ::posix_spawn_file_actions_destroy(&files);
   if (error != 0) return -error;
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  for (pid_t ended = 0; ended != child;) {
+    ended = ::waitpid(child, &status, WNOHANG);
+    if (ended < 0 && errno != EINTR) return -errno;
+    if (stop.requested()) ::kill(child, SIGKILL);
+    if (ended == 0) ::usleep(2000);
   }
+  if (stop.requested()) return -EINTR;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// In temporary files, so that nobody waits for anybody.
-using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
-
-File temporary() {
-  return {std::tmpfile(), std::fclose};
-}
-
-bool write_all(const std::string& text, std::FILE* file) {
-  return std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
-}
-
-std::string read_all(std::FILE* file) {
+std::string read_all(int fd) {
   std::string text;
-  std::rewind(file);
-  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) text += static_cast<char>(c);
+  char piece[4096];
+  ::lseek(fd, 0, SEEK_SET);
+  for (ssize_t got = 0; (got = ::read(fd, piece, sizeof(piece))) > 0;) {
+    text.append(piece, static_cast<std::size_t>(got));
+  }
   return text;
 }
 
+std::unexpected<std::string> failed(const std::string& what, int error) {
+  return std::unexpected("--svg: " + what + ": " + message(error));
+}
+
+// By way of files in memory, so that neither waits for the other.
 std::expected<std::string, std::string> drawing_of(const std::string& dot) {
-  const File graph = temporary();
-  const File drawing = temporary();
-  int status = -EIO;
-  if (graph != nullptr && drawing != nullptr && write_all(dot, graph.get()) &&
-      ::lseek(::fileno(graph.get()), 0, SEEK_SET) == 0) {
-    status = run_dot(::fileno(graph.get()), ::fileno(drawing.get()));
+  const os::Fd graph{::memfd_create("graph", MFD_CLOEXEC)};
+  const os::Fd drawing{::memfd_create("drawing", MFD_CLOEXEC)};
+  if (graph.get() < 0 || drawing.get() < 0) return failed("a temporary file (memfd)", errno);
+  if (const int error = write_all(graph.get(), dot); error != 0) {
+    return failed("a temporary file (memfd)", error);
   }
-  if (status == 0) return read_all(drawing.get());
+  ::lseek(graph.get(), 0, SEEK_SET);
+  const int status = run_dot(graph.get(), drawing.get());
   if (status == -ENOENT || status == kNotRun) {
     return std::unexpected(
         "--svg: Graphviz's dot is not installed: ci/setup installs it (apt-get install graphviz)");
   }
+  if (status < 0) return failed("Graphviz's dot", -status);
+  std::string picture = read_all(drawing.get());
+  if (status == 0 && picture.find("<svg") != std::string::npos) return picture;
   return std::unexpected(
-      fmt::format("--svg: Graphviz's dot: {}",
-                  status < 0 ? message(-status) : fmt::format("ended with {}", status)));
+      fmt::format("--svg: Graphviz's dot ended with {} and printed {}", status,
+                  picture.empty() ? "nothing" : "something else than a picture"));
 }
 
 // "program ring/nested, mutant publishes_nested, form A, step 3"

@@ -231,6 +231,7 @@ TEST(Check, WhatCannotBeCheckedIsNamedWithWhatIsAccepted) {
       {"--records 0", "--records: '0' is not accepted: give a number from 1 to 64"},
       {"--lengths 2,x", "--lengths: 'x' is not accepted"},
       {"--lengths ,", "--lengths: '' is not accepted"},
+      {"--lengths 3,", "--lengths: '' is not accepted"},
       {"--lengths 2,9", "--lengths: '9' is not accepted: give 2 to 7"},
       {"--form C", "--form: 'C' is not accepted: give one of A, B"},
       {"correct/dekker --records 2", "correct/dekker has no size"},
@@ -292,7 +293,7 @@ TEST(Check, PrintsEachDifferenceOfALitmusFile) {
   const std::string wrong = temporary("wrong.json", "[" + program + R"({"1:a": 0}, {"1:a": 2}]}])");
   const Ended agrees = run("--litmus " + good);
   EXPECT_EQ(agrees.exit_code, 0);
-  EXPECT_THAT(agrees.out, HasSubstr("1 programs, 2 executions; 0 differences"));
+  EXPECT_THAT(agrees.out, HasSubstr("1 program, 2 executions; 0 differences"));
   const Ended differs = run("--litmus " + wrong);
   EXPECT_EQ(differs.exit_code, 1);
   EXPECT_THAT(differs.out, AllOf(HasSubstr(R"(X: not found: {"1:a":2})"),

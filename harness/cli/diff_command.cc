@@ -16,6 +16,7 @@
 
 #include "harness/cli/command_line.h"
 #include "harness/cli/diff_report.h"
+#include "harness/cli/grouped.h"
 #include "harness/cli/producer.h"
 #include "harness/differential/campaign.h"
 #include "harness/differential/live_reference.h"
@@ -126,25 +127,25 @@ class DiffCommand {
                   "shown before");
     }
     campaign_ = options_.campaign;
+    if (options_.script.empty()) all_ = campaign_.scripts;
     campaign_.cpu = cpu_of(options_);
     differential::run_on_cpu(campaign_.cpu);
     live::Emitter emitter = differential::make_emitter();
     if (!options_.record.empty()) return record_all(emitter);
+    const auto stop = [this](const Tally& tally) { return stopped(tally); };
     if (!options_.script.empty()) {
-      return report(differential::run_script(emitter, inputs_.script, campaign_.cpu),
+      return report(differential::run_script(emitter, inputs_.script, campaign_.cpu, stop),
                     "live kernel");
     }
-    return report(differential::run_campaign(emitter, campaign_,
-                                             [this](const Tally& tally) { return stopped(tally); }),
-                  "live kernel");
+    return report(differential::run_campaign(emitter, campaign_, stop), "live kernel");
   }
 
  private:
   bool stopped(const Tally& tally) {
     if (Clock::now() - reported_ >= kReportInterval) {
       reported_ = Clock::now();
-      line_.show(
-          fmt::format("{} of {} scripts, {:.0f} s", tally.scripts, campaign_.scripts, seconds()));
+      line_.show(fmt::format("script {} of {}, {}, {:.0f} s", grouped(tally.scripts), grouped(all_),
+                             counted(tally.steps, "step"), seconds()));
     }
     return stop_.requested();
   }
@@ -153,7 +154,7 @@ class DiffCommand {
 
   int report(const Outcome& outcome, const std::string& kernel) {
     line_.clear();
-    const DiffReport report{outcome, kernel, seconds(), stop_.requested()};
+    const DiffReport report{outcome, kernel, again_, seconds(), stop_.requested()};
     return deliver(options_.json ? diff_json(report) : diff_text(report),
                    exit_code(conclusion_of(report).verdict));
   }
@@ -161,13 +162,17 @@ class DiffCommand {
   // What kernels were recorded to do, beside the simulated one.
   int replay() {
     Outcome outcome;
-    for (const Trace& trace : inputs_.traces) {
+    all_ = inputs_.traces.size();
+    for (std::size_t i = 0; i < all_ && !stop_.requested() && !outcome.finding; ++i) {
+      const Trace& trace = inputs_.traces[i];
       RecordedReference recorded{trace};
-      auto difference = compare(trace.script, recorded, outcome.tally);
+      auto difference =
+          compare(trace.script, recorded, outcome.tally, [&] { return stopped(outcome.tally); });
       if (!difference) continue;
       outcome.finding = {
           .seed = std::nullopt, .script = trace.script, .difference = *std::move(difference)};
-      break;
+      again_ = fmt::format("Again by: {} diff --replay {}", invocation(),
+                           shell_word(options_.traces[i]));
     }
     return report(outcome, "recorded kernel");
   }
@@ -180,13 +185,15 @@ class DiffCommand {
   }
 
   int record_all(live::Emitter& emitter) {
-    if (options_.record == "-")
+    if (options_.record == "-") {
       return deliver(recorded(emitter, inputs_.script), kHolds, "the trace");
+    }
     make_folder(options_.record);
     std::uint64_t written = 0;
+    std::string last;
     const auto write = [&](const std::string& name, const script::Script& of) {
-      or_refuse(
-          write_output("--record", options_.record + "/" + name + ".trace", recorded(emitter, of)));
+      last = options_.record + "/" + name + ".trace";
+      or_refuse(write_output("--record", last, recorded(emitter, of)));
       ++written;
     };
     const bool one = !options_.script.empty();
@@ -199,9 +206,10 @@ class DiffCommand {
       write(fmt::format("seed-{}", seed), differential::script_of(seed, campaign_.steps_max));
     }
     const bool cut_short = !one && written < campaign_.scripts;
-    return deliver(fmt::format("{} traces are in {}{}; `{} diff --replay FILE` replays one\n",
-                               written, shell_word(options_.record),
-                               cut_short ? " (interrupted before the rest)" : "", invocation()),
+    return deliver(fmt::format("{} recorded in {}{}\nTo replay the last: {} diff --replay {}\n",
+                               counted(written, "trace"), shell_word(options_.record),
+                               cut_short ? " (interrupted before the rest)" : "", invocation(),
+                               shell_word(last)),
                    cut_short ? kNotShown : kHolds);
   }
 
@@ -209,6 +217,8 @@ class DiffCommand {
   const Inputs& inputs_;
   const StopOnSignals stop_;
   differential::CampaignOptions campaign_;
+  std::uint64_t all_ = 1;  // scripts that there are
+  std::string again_ = "Saved to a file, the script runs again with --script FILE.";
   const ProgressLine line_;
   const Clock::time_point started_ = Clock::now();
   Clock::time_point reported_ = started_;

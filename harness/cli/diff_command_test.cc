@@ -120,7 +120,7 @@ TEST_F(DiffLiveTest, WhatALiveKernelCannotRunIsRefused) {
 TEST_F(DiffLiveTest, AScriptMayComeFromAFileOrAPipe) {
   const Ended file = diff("--script " + temporary("right", "output 1\n"));
   EXPECT_EQ(file.exit_code, 0) << file.out;
-  EXPECT_THAT(file.out, HasSubstr("1 scripts, 1 steps"));
+  EXPECT_THAT(file.out, HasSubstr("1 script, 1 step"));
   const Ended pipe = diff("--script - --json", "echo output 1 |");
   EXPECT_EQ(pipe.exit_code, 0) << pipe.out;
   EXPECT_EQ(nlohmann::json::parse(pipe.out)["verdict"], "holds");
@@ -131,7 +131,8 @@ TEST_F(DiffLiveTest, WhatIsRecordedIsReplayed) {
   std::filesystem::remove_all(folder);
   const Ended recorded = diff("--scripts 2 --seed 5 --steps 20 --record " + folder);
   EXPECT_EQ(recorded.exit_code, 0) << recorded.out;
-  EXPECT_THAT(recorded.out, HasSubstr("2 traces are in " + folder));
+  EXPECT_THAT(recorded.out, AllOf(HasSubstr("2 traces recorded in " + folder),
+                                  HasSubstr("diff --replay " + folder + "/seed-6.trace")));
   const Ended replayed =
       diff("--replay " + folder + "/seed-5.trace --replay " + folder + "/seed-6.trace");
   EXPECT_EQ(replayed.exit_code, 0) << replayed.out;
@@ -140,7 +141,7 @@ TEST_F(DiffLiveTest, WhatIsRecordedIsReplayed) {
                                " --record - | $PERFRING_RUN_UNDER " +
                                std::getenv("PERFRING_BINARY") + " diff --replay -");
   EXPECT_EQ(piped.exit_code, 0) << piped.out;
-  EXPECT_THAT(piped.out, HasSubstr("1 scripts, 1 steps"));
+  EXPECT_THAT(piped.out, HasSubstr("1 script, 1 step"));
 }
 
 TEST_F(DiffLiveTest, AFolderThatCannotBeMadeIsRefusedAndNoParentIsMade) {

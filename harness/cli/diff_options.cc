@@ -55,6 +55,9 @@ CLI::App& declare_command(CLI::App& app, DiffOptions& options) {
     if (replay->count() != 0 && script->count() + record->count() != 0) {
       throw CLI::ValidationError("--replay", "cannot be given together with --script or --record");
     }
+    if (record->count() != 0 && diff.count("--json") != 0) {
+      throw CLI::ValidationError("--json", "cannot be given together with --record");
+    }
     if (options.record == "-" && script->count() == 0) {
       throw CLI::ValidationError("--record", "- is for one trace: give --script");
     }

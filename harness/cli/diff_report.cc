@@ -19,13 +19,14 @@ std::string diff_text(const DiffReport& report) {
   const std::string equal =
       fmt::format("The simulated kernel equals the {} in all that was compared", report.kernel);
   const bool differs = report.outcome.finding.has_value();
-  return (differs ? differential::explain(*report.outcome.finding, report.kernel) : "") +
+  return (differs ? differential::explain(*report.outcome.finding, report.kernel, report.again)
+                  : "") +
          fmt::format(
-             "{} scripts, {} steps, {:.1f} s: {} outputs written ({} of them longer than "
-             "header.size can say), {} refused; {} waits, of which {} reported\n{}\n",
-             grouped(tally.scripts), grouped(tally.steps), report.seconds, grouped(tally.written),
-             grouped(tally.truncated), grouped(tally.refused), grouped(tally.waits),
-             grouped(tally.reports),
+             "{}, {}, {:.1f} s: {} accepted ({} of them longer than header.size can say), {} "
+             "refused; {}, of which {} reported\n{}\n",
+             counted(tally.scripts, "script"), counted(tally.steps, "step"), report.seconds,
+             counted(tally.written, "output"), grouped(tally.truncated), grouped(tally.refused),
+             counted(tally.waits, "wait"), grouped(tally.reports),
              differs ? "VIOLATED: the kernels differ" : sentence(conclusion_of(report), equal));
 }
 

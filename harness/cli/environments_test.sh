@@ -80,6 +80,10 @@ try() { # CODE COMMAND
   # A slow reader gets all of it.
   run "$code" -- "$command 2>err | (sleep 0.3; cat >slow); exit \${PIPESTATUS[0]}"
   [ "$code" -eq 2 ] || [ -s slow ] || fail "nothing was written: $command"
+  # Files that may not grow, children that nobody is told of, a full reader that comes late.
+  run 2 -- "ulimit -f 0; $command >large 2>/dev/null"
+  run "$code" -- "ulimit -f 0; $command 2>large | cat >/dev/null; exit \${PIPESTATUS[0]}"
+  run "$code" -- "python3 -c 'import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execvp(sys.argv[1], sys.argv[1:])' $command >out 2>err"
   # The folder is gone.
   mkdir gone && cp script gone
   run "$code" -- "cd gone; rm -r ../gone; ${command/ script/ $PWD/script} >$PWD/out 2>&1"
@@ -110,6 +114,25 @@ try_file() { # COMMAND
   run 130 -- "set -m; $1 pipe 2>err & sleep 0.3; kill -INT \$!; wait \$!"
 }
 
+# A verdict that nobody reads does not keep a signal from ending the program.
+try_signals() {
+  local number=1
+  mkfifo verdict
+  exec 7<>verdict
+  head -c 65536 /dev/zero >&7
+  for command in "sim --steps 1000" "check protocol --records 2 --polls 2" "check --litmus $litmus" \
+    "--simulated --seconds 0.1" "stress --seconds 0.1" "diff --replay $trace" --help; do
+    run 143 -- "$perfring $command >verdict 2>err & sleep 1.5; kill -TERM \$!; wait \$!"
+  done
+  # Nor does a consumer that never ends (its canary reads on for ever), or a long trace.
+  run 1 -- "$perfring sim --scenario crossing_4gib --canary leaves_the_last --steps 5000 >out 2>err"
+  { cat "$trace"; for number in {1..300000}; do tail -n 1 "$trace"; done; } >long
+  run 1 3 -- "$perfring diff --replay long >out 2>err & sleep 0.5; kill -INT \$!; wait \$!"
+  # A pipe in a file's place.
+  mkdir traces && mkfifo traces/seed-1.trace
+  run 2 -- "$perfring diff --record traces --scripts 1 >out 2>err"
+}
+
 # What needs much memory.
 try_large() {
   for kib in 80000 200000; do
@@ -133,6 +156,7 @@ for option in "sim --scenario" "check --litmus" "diff --script" "diff --replay";
   [ -n "$sanitized" ] || in_background try_file "$perfring $option"
 done
 [ -n "$sanitized" ] || in_background try_large
+[ -n "$sanitized" ] || in_background try_signals
 wait
 
 runs=$(cat ./*/runs | wc -l)

@@ -14,6 +14,11 @@ inline std::string grouped(std::uint64_t number) {
   return text;
 }
 
+// "1 record", "4,210,331 records".
+inline std::string counted(std::uint64_t number, const std::string& what) {
+  return grouped(number) + " " + what + (number == 1 ? "" : "s");
+}
+
 inline std::string grouped(double number) {
   return grouped(static_cast<std::uint64_t>(std::llround(number)));
 }

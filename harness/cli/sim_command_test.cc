@@ -73,7 +73,7 @@ TEST_F(Perfring, AScenarioMayComeThroughAPipe) {
   const Ended ended =
       shell("echo 'pages 3' | \"$PERFRING\" sim --steps 1000 --scenario /dev/stdin");
   EXPECT_EQ(ended.exit_code, 2);
-  EXPECT_THAT(ended.err, HasSubstr("/dev/stdin, line 1: pages: 3"));
+  EXPECT_THAT(ended.err, HasSubstr("'/dev/stdin', line 1: pages: 3"));
 }
 
 TEST_F(Perfring, WhatCannotBeSimulatedIsNamedWithTheReason) {
@@ -85,11 +85,13 @@ TEST_F(Perfring, WhatCannotBeSimulatedIsNamedWithTheReason) {
       {{"sim", "--scenario", "none"},
        "--scenario: 'none' is neither a file nor a scenario; there are steady"},
       {{"sim", "--scenario", std::string(300, 'x')}, "neither a file nor a scenario"},
-      {{"sim", "--scenario", file}, "scenario.txt, line 3: 'bogus'"},
-      {{"sim", "--scenario", odd}, "odd.txt, line 2: pages: 3 is no power of two"},
+      {{"sim", "--scenario", file}, "scenario.txt', line 3: 'bogus'"},
+      {{"sim", "--scenario", odd}, "odd.txt', line 2: pages: 3 is no power of two"},
       {{"sim", "--scenario", ::testing::TempDir()}, "cannot be read: Is a directory"},
       {{"sim", "--set", "pages=3"}, "pages: 3 is no power of two"},
       {{"sim", "--set", "nope=3"}, "--set: 'nope' is no setting; there are cpus"},
+      {{"sim", "--set", " cpus=3"}, "--set: ' cpus=3' is not accepted: give NAME=VALUE"},
+      {{"sim", "--list", "--canary", "none"}, "--canary: cannot be given together with --list"},
       {{"sim", "--set", "=3"}, "--set: '=3' is not accepted: give NAME=VALUE"},
       {{"sim", "--set", "pages"}, "NAME=VALUE"},
       {{"sim", "--set", "#pages=4"}, "NAME=VALUE"},

@@ -35,7 +35,7 @@ std::expected<Settings, std::string> read_scenario(const std::string& name) {
   }
   const auto text = read_input("--scenario", name);
   if (!text) return std::unexpected(text.error());
-  return simulator::parse_settings(*text, name);
+  return simulator::parse_settings(*text, in_quotes(name));
 }
 
 // "name=value" as a line of a scenario.
@@ -43,7 +43,8 @@ std::expected<Settings, std::string> with_setting(const std::string& set,
                                                   const Settings& settings) {
   const std::size_t equals = set.find('=');
   // One line, and all of it: a comment would be passed over.
-  if (equals == std::string::npos || equals == 0 || set.find_first_of("#\n") != std::string::npos) {
+  if (equals == std::string::npos || equals == 0 ||
+      set.find_first_of("# \t\n") != std::string::npos) {
     return std::unexpected(
         fmt::format("--set: {} is not accepted: give NAME=VALUE", in_quotes(set)));
   }
@@ -78,14 +79,17 @@ CLI::App& declare_command(CLI::App& app, SimOptions& options) {
   sim.add_option("--cpus", options.cpus, "Virtual CPUs, each with a ring [the scenario's]")
       ->type_name("C")
       ->check(number_from(1, 64));
-  sim.add_option("--set", options.sets, "A setting beside the scenario's; repeatable")
+  sim.add_option("--set", options.sets,
+                 "A setting beside the scenario's; repeatable, the last one counts")
       ->type_name("NAME=VALUE")
       ->expected(1)
       ->take_all();
   sim.add_option("--canary", options.canary, "A faulty kernel or consumer, to see it found")
       ->type_name("NAME");
-  sim.add_flag("--list", options.list, "List scenarios, canaries and settings, and end");
-  sim.add_flag("--json", options.json, "Print the verdict as JSON");
+  const CLI::Option* const list =
+      sim.add_flag("--list", options.list, "List scenarios, canaries and settings, and end");
+  const CLI::Option* const json = sim.add_flag("--json", options.json, "Print the verdict as JSON");
+  refuse_more(sim, {{list, {json}}});
   return sim;
 }
 
@@ -102,7 +106,9 @@ std::expected<SimPlan, std::string> plan_of(const SimOptions& options) {
   if (sim.scenario.empty()) sim.scenario = sim.canary != nullptr ? sim.canary->scenario : "steady";
   auto settings = read_scenario(sim.scenario);
   if (settings) sim.base = *settings;
-  if (sim.scenario == "-") {  // which cannot be read again
+  std::error_code none;
+  const bool is_file = simulator::find_scenario(sim.scenario) == nullptr;
+  if (is_file && !std::filesystem::is_regular_file(sim.scenario, none)) {  // not to be read again
     sim.scenario = "steady";
     sim.base = *read_scenario(sim.scenario);
   }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/grouped.h"
+#include "harness/program/console.h"
 #include "harness/program/run_program.h"
 
 namespace perfring::cli {
@@ -77,7 +78,7 @@ std::string sim_table(const SimPlan& sim, const SimOutcome& result) {
   if (!outcome.found) {
     return text + fmt::format("{}: seed {}, scenario {}\n",
                               sentence(conclusion_of(sim, result), "All invariants hold"),
-                              sim.plan.seed, sim.scenario);
+                              sim.plan.seed, one_line(sim.scenario));
   }
   text += fmt::format("VIOLATED {}\n", violation_line(*outcome.found));
   text += fmt::format("  seed {}; replay: {}\n", sim.plan.seed, replay_line(sim, sim.plan));

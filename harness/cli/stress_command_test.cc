@@ -72,6 +72,15 @@ TEST(Replay, IsOfThePartsThatRanAndTheirSettings) {
             "perfring stress --seed 1 --seconds 0.1 --rings 3 --threads --sleepers --processes");
 }
 
+// Daemons leave it so to their children, and then nobody is told how a child ended.
+TEST(Processes, MayBeStartedWithSigchldIgnored) {
+  const Ended ended = run_stress("--processes --seconds 1",
+                                 "python3 -c 'import os, signal, sys; "
+                                 "signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
+                                 "os.execvp(sys.argv[1], sys.argv[1:])'");
+  EXPECT_EQ(ended.exit_code, 0) << ended.out;
+}
+
 TEST(Rings, MayBeLargerAndMore) {
   const auto figures = part("--threads --seconds 0.2 --rings 6 --pages 16 --seed 7");
   EXPECT_GT(figures["delivered"], 0);
@@ -124,6 +133,8 @@ TEST(Options, ThatAreNotAcceptedAreNamed) {
       {"--seed x", "--seed"},
       {"--seed -1", "'-1' is not accepted"},
       {"--mutant nobody", "--mutant: 'nobody' is not accepted: give one of no_control_dependency"},
+      {"--mutant no_smp_wmb --threads", "--threads: cannot be given together with --mutant"},
+      {"--list --seed 2", "--seed: cannot be given together with --list"},
       {"--mutant ''", "--mutant: '' is not accepted"},
   };
   for (const auto& [arguments, message] : cases) {

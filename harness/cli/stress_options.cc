@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -47,22 +48,27 @@ CLI::App& declare_command(CLI::App& app, StressOptions& options) {
   stress.add_option("--seed", options.run.seed, "Of all random choices [1]")
       ->type_name("N")
       ->check(number_from(0));
-  stress.add_flag("--threads", options.threads, "Only the part in which writers are threads");
-  stress.add_flag("--sleepers", options.sleepers, "Only the part in which consumers sleep");
-  stress.add_flag("--processes", options.processes, "Only the part in which writers are killed");
+  const CLI::Option* const parts[] = {
+      stress.add_flag("--threads", options.threads, "Only the part in which writers are threads"),
+      stress.add_flag("--sleepers", options.sleepers, "Only the part in which consumers sleep"),
+      stress.add_flag("--processes", options.processes,
+                      "Only the part in which writers are killed")};
   stress.add_flag("--keep-going", options.run.keep_going, "Do not end with the first violation");
-  stress.add_flag("--json", options.json, "Print the verdict as JSON");
-  stress
-      .add_option("--mutant", options.mutant,
-                  "Run with this fault, which must be found; see --list for what finds it")
-      ->type_name("NAME")
-      ->check(one_of(mutant_names()));
-  stress.add_flag("--list", options.list, "List the mutants, and end");
-  stress.parse_complete_callback([&options] {
-    if (!options.threads && !options.sleepers && !options.processes) {
-      options.threads = options.sleepers = options.processes = true;
-    }
-  });
+  const CLI::Option* const json =
+      stress.add_flag("--json", options.json, "Print the verdict as JSON");
+  const CLI::Option* const mutant =
+      stress
+          .add_option("--mutant", options.mutant,
+                      "Run with this fault, which must be found; see --list for what finds it")
+          ->type_name("NAME")
+          ->check(one_of(mutant_names()));
+  const CLI::Option* const list =
+      stress.add_flag("--list", options.list, "List the mutants, and end");
+  std::vector<const CLI::Option*> with_mutant;
+  for (const CLI::Option* const option : stress.get_options()) {
+    if (std::ranges::find(parts, option) == std::end(parts)) with_mutant.push_back(option);
+  }
+  refuse_more(stress, {{list, {json}}, {mutant, with_mutant}});
   return stress;
 }
 
@@ -89,9 +95,10 @@ std::string replay_line(const StressOptions& options) {
   if (options.run.pages != 0) line += fmt::format(" --pages {}", options.run.pages);
   if (options.run.keep_going) line += " --keep-going";
   if (!options.mutant.empty()) return line + " --mutant " + options.mutant;
-  if (options.threads) line += " --threads";
-  if (options.sleepers) line += " --sleepers";
-  if (options.processes) line += " --processes";
+  const bool all = options.every_part();
+  if (all || options.threads) line += " --threads";
+  if (all || options.sleepers) line += " --sleepers";
+  if (all || options.processes) line += " --processes";
   return line;
 }
 

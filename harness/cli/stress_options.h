@@ -14,6 +14,7 @@ struct StressOptions {
   bool threads = false;
   bool sleepers = false;
   bool processes = false;
+  bool every_part() const { return !threads && !sleepers && !processes; }
   bool json = false;
   bool list = false;
   std::string mutant;  // in place of the parts

@@ -11,17 +11,17 @@ namespace perfring::differential {
 namespace {
 
 std::optional<Difference> run_live(live::Emitter& emitter, const script::Script& script, int cpu,
-                                   Tally& tally) {
+                                   Tally& tally, const Stop& stop) {
   LiveReference kernel{emitter, script.settings, cpu};
-  return compare(script, kernel, tally);
+  return compare(script, kernel, tally, [&] { return stop(tally); });
 }
 
-Finding shrunk(live::Emitter& emitter, const script::Script& script, Difference difference,
-               int cpu) {
+Finding shrunk(live::Emitter& emitter, const script::Script& script, Difference difference, int cpu,
+               const Stop& stop) {
   Tally uncounted;
   Finding finding{std::nullopt, script, std::move(difference)};
   finding.script = script::shrink(script, [&](const script::Script& candidate) {
-    auto found = run_live(emitter, candidate, cpu, uncounted);
+    auto found = run_live(emitter, candidate, cpu, uncounted, stop);
     if (found) finding.difference = *found;  // the last one that fails is the one that is kept
     return found.has_value();
   });
@@ -37,22 +37,22 @@ script::Script script_of(std::uint64_t seed, std::size_t steps_max) {
   return script;
 }
 
-Outcome run_script(live::Emitter& emitter, const script::Script& script, int cpu) {
+Outcome run_script(live::Emitter& emitter, const script::Script& script, int cpu,
+                   const Stop& stop) {
   Outcome outcome;
-  if (auto difference = run_live(emitter, script, cpu, outcome.tally)) {
-    outcome.finding = shrunk(emitter, script, *std::move(difference), cpu);
+  if (auto difference = run_live(emitter, script, cpu, outcome.tally, stop)) {
+    outcome.finding = shrunk(emitter, script, *std::move(difference), cpu, stop);
   }
   return outcome;
 }
 
-Outcome run_campaign(live::Emitter& emitter, const CampaignOptions& options,
-                     const std::function<bool(const Tally&)>& stop) {
+Outcome run_campaign(live::Emitter& emitter, const CampaignOptions& options, const Stop& stop) {
   Outcome outcome;
   for (std::uint64_t i = 0; i < options.scripts && !stop(outcome.tally); ++i) {
     const std::uint64_t seed = options.seed + i;
     const script::Script script = script_of(seed, options.steps_max);
-    if (auto difference = run_live(emitter, script, options.cpu, outcome.tally)) {
-      outcome.finding = shrunk(emitter, script, *std::move(difference), options.cpu);
+    if (auto difference = run_live(emitter, script, options.cpu, outcome.tally, stop)) {
+      outcome.finding = shrunk(emitter, script, *std::move(difference), options.cpu, stop);
       outcome.finding->seed = seed;
       break;
     }
@@ -60,7 +60,7 @@ Outcome run_campaign(live::Emitter& emitter, const CampaignOptions& options,
   return outcome;
 }
 
-std::string explain(const Finding& finding, const std::string& kernel) {
+std::string explain(const Finding& finding, const std::string& kernel, const std::string& again) {
   std::string text;
   for (std::size_t i = 0; i < finding.script.steps.size(); ++i) {
     const bool here = i + 1 == finding.difference.step;
@@ -70,9 +70,9 @@ std::string explain(const Finding& finding, const std::string& kernel) {
       finding.seed ? fmt::format(" (seed {})", *finding.seed) : std::string{};
   return fmt::format(
       "The simulated kernel differs from the {}{} after step {} of this script:\n"
-      "{}{}{}\nSaved to a file, the script runs again with --script FILE.\n",
+      "{}{}{}\n{}\n",
       kernel, origin, finding.difference.step, script::to_text(finding.script.settings), text,
-      finding.difference.what);
+      finding.difference.what, again);
 }
 
 }  // namespace perfring::differential

@@ -26,20 +26,26 @@ struct Outcome {
   std::optional<Finding> finding;
 };
 
+// Whether to end; asked before each step, with what was compared so far.
+using Stop = std::function<bool(const Tally&)>;
+
 // Random scripts on the live kernel and on the simulated one, until they differ, all are done, or
-// `stop` says so; it is asked before each.
-Outcome run_campaign(live::Emitter& emitter, const CampaignOptions& options,
-                     const std::function<bool(const Tally&)>& stop);
+// `stop` says so.
+Outcome run_campaign(live::Emitter& emitter, const CampaignOptions& options, const Stop& stop);
 
 // One script, shrunk if the kernels differ.
-Outcome run_script(live::Emitter& emitter, const script::Script& script, int cpu);
+Outcome run_script(
+    live::Emitter& emitter, const script::Script& script, int cpu,
+    const Stop& stop = [](const Tally&) { return false; });
 
 // The script of this seed, that a live kernel can run.
 script::Script script_of(std::uint64_t seed, std::size_t steps_max);
 
 // A finding for a person: the script, the step, what differed, and how to see it again.
-// `kernel` is the one that is right.
-std::string explain(const Finding& finding, const std::string& kernel = "live kernel");
+// `kernel` is the one that is right, `again` how to see it again.
+std::string explain(
+    const Finding& finding, const std::string& kernel = "live kernel",
+    const std::string& again = "Saved to a file, the script runs again with --script FILE.");
 
 }  // namespace perfring::differential
 

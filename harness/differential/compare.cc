@@ -60,11 +60,11 @@ std::optional<std::string> first_difference(std::span<const std::byte> expected,
                      line, hex(expected.subspan(line, 8)), hex(actual.subspan(line, 8)));
 }
 
-std::optional<Difference> compare(const script::Script& script, Reference& reference,
-                                  Tally& tally) {
+std::optional<Difference> compare(const script::Script& script, Reference& reference, Tally& tally,
+                                  const std::function<bool()>& stop) {
   ++tally.scripts;
   script::SimulatedKernel simulated{script.settings, reference.identity(), reference.page_shift()};
-  for (std::size_t i = 0; i < script.steps.size(); ++i) {
+  for (std::size_t i = 0; i < script.steps.size() && !(stop && stop()); ++i) {
     const Step expected = reference.run(script.steps[i]);
     const script::Observed actual = simulated.run(script.steps[i], expected.time);
     count(tally, script.steps[i], expected.observed.result);

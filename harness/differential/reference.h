@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,7 +52,9 @@ struct Tally {
 
 // Runs a script on both, and compares after every step all that can be seen: the result, data_head,
 // data_tail, the events' LOST counts, every byte of the ring. Adds to the tally.
-std::optional<Difference> compare(const script::Script& script, Reference& reference, Tally& tally);
+// `stop` is asked before each step, and ends the comparison.
+std::optional<Difference> compare(const script::Script& script, Reference& reference, Tally& tally,
+                                  const std::function<bool()>& stop = {});
 
 // The first byte at which two rings of the same size differ, for a person.
 std::optional<std::string> first_difference(std::span<const std::byte> expected,

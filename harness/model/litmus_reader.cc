@@ -14,7 +14,14 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kListsMax = 256;  // one in another
+constexpr int kListsMax = 256;                  // one in another
+constexpr std::size_t kOperationsMax = 10'000;  // of a thread: Bounds::steps
+
+// Without "[json.exception.type_error.302] ".
+std::string without_prefix(const json::exception& error) {
+  const std::string_view what = error.what();
+  return std::string{what.substr(what.find(' ') + 1)};
+}
 
 // A field of a program, which says so if it is not what it should be.
 template <class T>
@@ -23,7 +30,7 @@ T field(const json& entry, const char* name) {
   try {
     return entry.at(name).get<T>();
   } catch (const json::exception& error) {
-    throw UsageError{fmt::format("field '{}': {}", name, error.what())};
+    throw UsageError{fmt::format("field '{}': {}", name, without_prefix(error))};
   }
 }
 
@@ -76,7 +83,7 @@ class ThreadParser {
       try {
         all.push_back(op(entry, depth));
       } catch (const json::exception& error) {
-        throw UsageError{fmt::format("operation {}: {}", entry.dump(), error.what())};
+        throw UsageError{fmt::format("operation {}: {}", entry.dump(), without_prefix(error))};
       }
     }
     return all;
@@ -121,23 +128,29 @@ class ThreadParser {
     Op op;
     op.kind = entry.at(0).get<std::string>();
     op.where = {++line_, "litmus"};
+    if (line_ > kOperationsMax) {
+      throw UsageError{fmt::format("more than {} operations", kOperationsMax)};
+    }
     if (op.kind == "W") {
       op.var = var(operand(entry, 1, 3));
       op.value = value(entry, 2);
       set_order(op, entry.at(3), "na rlx rel");
     } else if (op.kind == "R") {
-      op.reg = operand(entry, 1, 3).get<std::string>();
+      static_cast<void>(operand(entry, 1, 3));
+      op.reg = register_of(entry);
       op.var = var(entry.at(2));
       set_order(op, entry.at(3), "na rlx acq");
     } else if (op.kind == "F") {
       set_order(op, operand(entry, 1, 1), "acq rel ar sc");
     } else if (op.kind == "FA" || op.kind == "XC") {
-      op.reg = operand(entry, 1, 4).get<std::string>();
+      static_cast<void>(operand(entry, 1, 4));
+      op.reg = register_of(entry);
       op.var = var(entry.at(2));
       op.value = value(entry, 3);
       set_order(op, entry.at(4), "rlx acq rel ar");
     } else if (op.kind == "IF") {
-      op.reg = operand(entry, 1, 3).get<std::string>();
+      static_cast<void>(operand(entry, 1, 3));
+      op.reg = register_of(entry);
       op.value = value(entry, 2);
       op.body = ops(entry.at(3), depth + 1);
       return op;
@@ -146,6 +159,12 @@ class ThreadParser {
     }
     if (!op.reg.empty()) registers_[op.where.line] = op.reg;
     return op;
+  }
+
+  static std::string register_of(const json& entry) {
+    auto name = entry.at(1).get<std::string>();
+    if (name.empty()) throw UsageError{"operation " + entry.dump() + ": its register has no name"};
+    return name;
   }
 
   Var var(const json& name) const {
@@ -240,7 +259,9 @@ Litmus read_one(const json& entry) {
     litmus.allowed.insert(std::move(allowed));
   }
   if (!entry.value("genmc_executions", json{}).is_null()) {
-    litmus.executions = static_cast<std::uint64_t>(integer_field(entry, "genmc_executions", 0));
+    const std::int64_t executions = integer_field(entry, "genmc_executions", 0);
+    if (executions < 0) throw UsageError{"field 'genmc_executions': it is below 0"};
+    litmus.executions = static_cast<std::uint64_t>(executions);
   }
   return litmus;
 }
@@ -256,14 +277,14 @@ std::vector<Litmus> read_litmus(std::istream& file) {
       return true;
     });
   } catch (const json::exception& error) {
-    const std::string_view what = error.what();  // "[json.exception.parse_error.101] ..."
-    throw UsageError{fmt::format("not JSON: {}", what.substr(what.find(' ') + 1))};
+    throw UsageError{"not JSON: " + without_prefix(error)};
   }
   if (!programs.is_array()) throw UsageError{"not a list of litmus tests"};
   std::vector<Litmus> all;
   for (const json& entry : programs) {
     const bool named = entry.is_object() && entry.contains("name") && entry.at("name").is_string();
     try {
+      if (!entry.is_object()) throw UsageError{"not an object: " + entry.dump().substr(0, 100)};
       all.push_back(read_one(entry));
     } catch (const std::exception& error) {
       throw UsageError{fmt::format(

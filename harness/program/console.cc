@@ -50,7 +50,8 @@ std::string escaped(std::string_view text, bool keep_newlines) {
   return result;
 }
 
-// All of it, however long the reader takes. Returns an errno.
+}  // namespace
+
 int write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
@@ -65,6 +66,8 @@ int write_all(int fd, std::string_view text) {
   }
   return 0;
 }
+
+namespace {
 
 // Only if nobody has to be waited for: a pipe that polls as writable takes PIPE_BUF bytes.
 void write_if_ready(std::string_view text) {
@@ -83,7 +86,7 @@ bool is_smart_terminal() {
 // What fits into the terminal's line, so that it can be replaced.
 std::string_view cut(std::string_view line) {
   winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return line;
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return line;
   return line.substr(0, static_cast<std::size_t>(size.ws_col - 1));
 }
 
@@ -91,6 +94,10 @@ std::string_view cut(std::string_view line) {
 
 std::string printable(std::string_view text) {
   return escaped(text, true);
+}
+
+std::string one_line(std::string_view text) {
+  return escaped(text, false);
 }
 
 std::string shell_word(std::string_view text) {
@@ -127,6 +134,7 @@ std::string in_quotes(std::string_view text) {
 }
 
 int fail(std::string_view message) {
+  StopOnSignals::let_signals_end_the_program();
   constexpr std::size_t kLongest = 4000;  // a line of somebody's file may be part of it
   std::string text = printable(message);
   if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
@@ -135,6 +143,7 @@ int fail(std::string_view message) {
 }
 
 int deliver(std::string_view text, int code, std::string_view what) {
+  StopOnSignals::let_signals_end_the_program();
   const int error = write_all(STDOUT_FILENO, printable(text));
   if (error == 0) return code;
   return fail(fmt::format("{} cannot be written to stdout: {}", what,
@@ -142,6 +151,7 @@ int deliver(std::string_view text, int code, std::string_view what) {
 }
 
 int tell(std::string_view text, int code) {
+  StopOnSignals::let_signals_end_the_program();
   static_cast<void>(write_all(STDERR_FILENO, printable(text)));
   return code;
 }

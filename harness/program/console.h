@@ -12,10 +12,15 @@ namespace perfring {
 // Control characters, which could act on a terminal, as \xNN, and so whatever is not UTF-8.
 // Newlines stay.
 std::string printable(std::string_view text);
+// The same, and newlines too: a name that is part of a line.
+std::string one_line(std::string_view text);
 // The same as one word of a shell's, quoted only if it must be.
 std::string shell_word(std::string_view text);
 // The same in a message: 'text', all of it on one line, cut where it is long.
 std::string in_quotes(std::string_view text);
+
+// Writes all of it, however long the reader takes. Returns 0 or an errno.
+int write_all(int fd, std::string_view text);
 
 // Writes "program: message" to stderr, as far as that is possible. Returns kUsageOrEnvironment.
 int fail(std::string_view message);

@@ -58,11 +58,6 @@ void prepare(CLI::App& app) {
 // CLI11's own words for these do not say what to do.
 std::string why(const CLI::App& app, const CLI::ParseError& error) {
   const std::string text = error.what();
-  constexpr std::string_view kFlag = "Could not convert: ";  // all else has a validator
-  if (text.starts_with(kFlag)) {
-    const std::string flag = text.substr(kFlag.size());
-    return flag.substr(0, flag.find(' ')) + " takes no value";
-  }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return text;
   for (const CLI::App* at = &app; at != nullptr;) {
     for (const CLI::Option* const option : at->get_options()) {
@@ -91,15 +86,46 @@ Answer refused(const std::string& message) {
   return {message + "\nRun with --help for what is accepted.", true};
 }
 
-// "--seed= 5" would be taken for "--seed 5".
-std::optional<Answer> refuse_empty_value(int argc, const char* const* argv) {
+bool has_flag(CLI::App& app, const std::string& name) {
+  bool found = false;
+  for_each_app(app, [&](CLI::App& each) {
+    const CLI::Option* const option = each.get_option_no_throw(name);
+    found = found || (option != nullptr && option->get_items_expected_max() == 0);
+  });
+  return found;
+}
+
+// "--seed= 5" would be taken for "--seed 5", and "--json=no" for something, too.
+std::optional<Answer> refuse_wrong_value(CLI::App& app, int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
-    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
+    const std::size_t equals = argument.find('=');
+    if (!argument.starts_with("--") || equals == std::string_view::npos) continue;
+    if (equals == argument.size() - 1) {
       return refused(fmt::format("{} has no value after '='", in_quotes(argument)));
     }
+    const std::string name{argument.substr(0, equals)};
+    if (has_flag(app, name)) return refused(name + " takes no value");
   }
   return std::nullopt;
+}
+
+// The program, its command and --help, if help is asked for anywhere; else nothing.
+std::vector<const char*> words_of_help(const CLI::App& app, int argc, const char* const* argv) {
+  const std::vector<std::string> commands = names_of_commands(app);
+  const char* command = nullptr;
+  bool asked = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    asked = asked || word == "--help" || word == "-h";
+    const bool is_command = std::ranges::find(commands, word) != commands.end();
+    if (command == nullptr && is_command) command = argv[i];
+  }
+  if (!asked) return {};
+  std::vector<const char*> words{argv[0]};
+  if (command != nullptr) words.push_back(command);
+  words.push_back("--help");
+  return words;
 }
 
 }  // namespace
@@ -145,9 +171,28 @@ CLI::Validator not_empty() {
                    "something, or leave the option out");
 }
 
+void refuse_more(CLI::App& command, std::vector<Alone> all) {
+  command.parse_complete_callback([&command, all = std::move(all)] {
+    for (const Alone& alone : all) {
+      if (alone.option->count() == 0) continue;
+      for (const CLI::Option* const other : command.get_options()) {
+        const bool may = other == alone.option || std::ranges::count(alone.with, other) != 0;
+        if (other->count() == 0 || may) continue;
+        throw CLI::ValidationError(other->get_name(),
+                                   "cannot be given together with " + alone.option->get_name());
+      }
+    }
+  });
+}
+
 std::optional<Answer> parse(CLI::App& app, int argc, const char* const* argv) {
-  if (auto answer = refuse_empty_value(argc, argv)) return answer;
   for_each_app(app, prepare);
+  const std::vector<const char*> help = words_of_help(app, argc, argv);
+  if (!help.empty()) {
+    argc = static_cast<int>(help.size());
+    argv = help.data();
+  }
+  if (auto answer = refuse_wrong_value(app, argc, argv)) return answer;
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForVersion& version) {
@@ -157,7 +202,8 @@ std::optional<Answer> parse(CLI::App& app, int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     return refused(why(app, error));
   }
-  const std::vector<std::string> left = app.remaining(true);
+  std::vector<std::string> left = app.remaining(true);
+  std::erase(left, "--");  // after which there are no options
   if (left.empty()) return std::nullopt;
   std::string message = fmt::format("{} is not {} here", in_quotes(left.front()),
                                     left.front().starts_with("-") ? "an option" : "expected");

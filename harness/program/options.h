@@ -28,6 +28,15 @@ CLI::Validator one_of(std::vector<std::string> names);
 // Any text but the empty one: what an option without a validator of its own gets from parse().
 CLI::Validator not_empty();
 
+// An option that asks for something else than a run, and what may be given with it.
+struct Alone {
+  const CLI::Option* option;
+  std::vector<const CLI::Option*> with = {};
+};
+// Has `command` refuse what would be passed over. (With CLI11's excludes() the help would be about
+// little else.)
+void refuse_more(CLI::App& command, std::vector<Alone> all);
+
 // Every named option of the program and its commands gets not_empty(), --version and the exit
 // codes; then parses. The answer, if there is nothing to run. What is left over is refused with
 // what there is.

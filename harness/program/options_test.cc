@@ -65,6 +65,7 @@ std::optional<Answer> parse_words(std::vector<const char*> words) {
 
 TEST(ParseTest, WhatIsAcceptedIsRun) {
   EXPECT_FALSE(parse_words({}).has_value());
+  EXPECT_FALSE(parse_words({"--"}).has_value());
   EXPECT_FALSE(parse_words({"--text", "x", "command", "--flag"}).has_value());
 }
 
@@ -77,6 +78,8 @@ TEST(ParseTest, WhatIsNotIsNamedWithWhatToDo) {
       {{"--none"}, "'--none' is not an option here; the commands are command"},
       {{"one", "two"}, "'one' is not expected here; the commands are command"},
       {{"command", "--flag=maybe"}, "--flag takes no value"},
+      {{"command", "--flag=false"}, "--flag takes no value"},
+      {{"--", "one"}, "'one' is not expected here; the commands are command"},
       {{"command", "--text", "x"}, "'--text' is not an option here"},
       {{"command", "\x1b[2J"}, "'\\x1b[2J' is not expected here"},
   };
@@ -89,8 +92,12 @@ TEST(ParseTest, WhatIsNotIsNamedWithWhatToDo) {
 }
 
 TEST(ParseTest, HelpHasTheExitCodes) {
-  for (const auto& words :
-       std::vector<std::vector<const char*>>{{"--help"}, {"-h"}, {"command", "--help"}}) {
+  for (const auto& words : std::vector<std::vector<const char*>>{{"--help"},
+                                                                 {"-h"},
+                                                                 {"command", "--help"},
+                                                                 {"--bogus", "--help"},
+                                                                 {"--help", "--text", ""},
+                                                                 {"command", "one", "-h"}}) {
     const auto answer = parse_words(words);
     ASSERT_TRUE(answer.has_value());
     EXPECT_FALSE(answer->refused);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <new>
@@ -54,6 +55,8 @@ int run_program(std::string_view name, int (*body)(int, char**), int argc, char*
   name_of_program = name;
   occupy_standard_descriptors();
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
+  ::signal(SIGCHLD, SIG_DFL);
   enter_user_folder();
   try {
     try {
@@ -84,16 +87,22 @@ std::string invocation() {
 
 StopOnSignals::StopOnSignals() {
   stop_requested = false;
-  struct sigaction action{};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;
-  ::sigaction(SIGINT, &action, &interrupt_);
-  ::sigaction(SIGTERM, &action, &terminate_);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction action{};
+    ::sigaction(signal, nullptr, &action);
+    if (action.sa_handler == SIG_IGN) continue;
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    ::sigaction(signal, &action, nullptr);
+  }
 }
 
-StopOnSignals::~StopOnSignals() {
-  ::sigaction(SIGINT, &interrupt_, nullptr);
-  ::sigaction(SIGTERM, &terminate_, nullptr);
+void StopOnSignals::let_signals_end_the_program() {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction action{};
+    ::sigaction(signal, nullptr, &action);
+    if (action.sa_handler == on_signal) ::signal(signal, SIG_DFL);
+  }
 }
 
 const std::atomic<bool>& StopOnSignals::requested() const {

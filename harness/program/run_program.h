@@ -2,7 +2,6 @@
 #define HARNESS_PROGRAM_RUN_PROGRAM_H_
 
 #include <atomic>
-#include <csignal>
 #include <string>
 #include <string_view>
 
@@ -11,7 +10,8 @@ namespace perfring {
 // main() of every program: calls `body`, and turns what goes wrong outside it into a reason on
 // stderr and kUsageOrEnvironment. Before that:
 // - descriptors 0 to 2 that are closed are taken, so that no other file gets their numbers;
-// - SIGPIPE is ignored: a reader that has gone is an error like others;
+// - SIGPIPE and SIGXFSZ are ignored: a reader that has gone, a file that may not grow, are errors
+//   like others; SIGCHLD is not, which the parent may have left so: children are waited for;
 // - the folder is the user's: `bazel run` starts a program in one of its own.
 int run_program(std::string_view name, int (*body)(int argc, char** argv), int argc, char** argv);
 
@@ -23,19 +23,19 @@ std::string_view program_name();
 std::string invocation();
 
 // While one lives, SIGINT and SIGTERM end the run with what there is so far: they set a flag, as
-// often as they come. Before and after, they end the program.
+// often as they come. Before and after, and once something is delivered (console.h), they end the
+// program. Those that the parent has ignored stay ignored. One at a time.
 class StopOnSignals {
  public:
   StopOnSignals();
-  ~StopOnSignals();
+  ~StopOnSignals() { let_signals_end_the_program(); }
   StopOnSignals(const StopOnSignals&) = delete;
   StopOnSignals& operator=(const StopOnSignals&) = delete;
 
   const std::atomic<bool>& requested() const;
 
- private:
-  struct sigaction interrupt_{};
-  struct sigaction terminate_{};
+  // As if there were none. For who may wait for a reader for ever.
+  static void let_signals_end_the_program();
 };
 
 }  // namespace perfring

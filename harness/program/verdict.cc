@@ -58,7 +58,8 @@ nlohmann::ordered_json to_json(const Conclusion& conclusion) {
 
 std::string dump(const nlohmann::ordered_json& json) {
   constexpr int kIndent = 2;
-  return json.dump(kIndent, ' ', /*ensure_ascii=*/false,
+  // All in ASCII, so that no control character of Unicode is left for a terminal.
+  return json.dump(kIndent, ' ', /*ensure_ascii=*/true,
                    nlohmann::ordered_json::error_handler_t::replace) +
          "\n";
 }

@@ -43,10 +43,16 @@ TEST(VerdictJsonTest, BeginsWithTheSameFieldsEverywhere) {
   EXPECT_EQ(to_json(conclude(false, false))["holds"], true);
 }
 
+TEST(VerdictJsonTest, IsAsciiWhateverItSays) {
+  nlohmann::ordered_json json;
+  json["name"] = "\x7f\xc2\x85";
+  EXPECT_EQ(dump(json), "{\n  \"name\": \"\\u007f\\u0085\"\n}\n");
+}
+
 TEST(VerdictJsonTest, TextThatIsNoUtf8IsReplaced) {
   nlohmann::ordered_json json;
   json["name"] = "x\xff";
-  EXPECT_EQ(dump(json), "{\n  \"name\": \"x\xef\xbf\xbd\"\n}\n");
+  EXPECT_EQ(dump(json), "{\n  \"name\": \"x\\ufffd\"\n}\n");
 }
 
 }  // namespace

@@ -62,9 +62,14 @@ class Consumer {
 
   // A hostile ring may never be empty.
   void drain_until_empty() {
+    std::uint64_t before = 0;
     do {
+      before = events_;
       drain_once();
-    } while (!site_.hostile() && !site_.violation() && drain_.readable());
+      if (site_.hostile() || site_.violation() || !drain_.readable()) return;
+    } while (!site_.world.closing || events_ != before);
+    site_.violate(oracle::Invariant::bounded,
+                  "a drain of an idle ring has delivered nothing, and the ring is still readable");
   }
 
   void drain_once() {
@@ -78,6 +83,7 @@ class Consumer {
 
   bool visit(const PerfEvent& event) {
     const Settings& settings = site_.world.settings;
+    ++events_;
     site_.delivered(event);
     if (site_.violation()) return false;
     if (settings.callback_max != 0) dwell(event);
@@ -105,6 +111,7 @@ class Consumer {
 
   Site& site_;
   Drain drain_;
+  std::uint64_t events_ = 0;  // delivered
 };
 
 }  // namespace perfring::simulator

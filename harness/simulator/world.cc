@@ -90,6 +90,7 @@ void Site::run_irq_work() {
 
 void Site::drain_begins() {
   ++world.drains;
+  reads_ = 0;
   unannounced_ = false;
   head_seen_.reset();
   tail_before_ = checker.released();
@@ -101,6 +102,7 @@ void Site::saw_head(std::uint32_t head) {
 }
 
 void Site::delivered(const PerfEvent& given) {
+  reads_ = 0;
   if (hostile()) {
     watch_.event(given);
     hostile_.delivered += std::holds_alternative<Sample>(given) ? 1 : 0;
@@ -133,6 +135,7 @@ void Site::note(const PerfEvent& given) {
 }
 
 void Site::drain_ends() {
+  reads_ = 0;
   const std::uint64_t tail = page().data_tail;
   world.digest.add(tail);
   if (hostile()) {
@@ -151,6 +154,12 @@ void Site::drain_ends() {
   const std::size_t before_end = std::min(size, data().size() - from);
   poison(data().data() + from, before_end);
   poison(data().data(), size - before_end);
+}
+
+void Site::stop_endless_consumer() {
+  violate(oracle::Invariant::bounded, "the consumer has read " + std::to_string(reads_ - 1) +
+                                          " times without delivering an event");
+  for (;;) consumer->sleep_until(kNever);
 }
 
 bool Site::readable() const {

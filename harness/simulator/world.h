@@ -78,7 +78,8 @@ class Site final : public kernel::wait_queue_entry {
   void begins(const oracle::Payload& payload);
   void ends(int rc);
 
-  // The consumer's side: a step of its own, a drain's beginning, events and end.
+  // The consumer's side: a step of its own, a drain's beginning, events and end. One that reads
+  // and reads and delivers nothing violates `bounded`, and never runs again.
   void consumer_step() {
     if (world.scheduler.step()) [[unlikely]]
       consumer->yield();
@@ -101,6 +102,8 @@ class Site final : public kernel::wait_queue_entry {
   const std::optional<oracle::Violation>& violation() const;
   const oracle::Received& received() const { return hostile() ? hostile_ : checker.received(); }
   void reads(const std::byte* address, std::size_t size) {
+    if (++reads_ > kReadsSpare + data().size()) [[unlikely]]
+      stop_endless_consumer();
     if (address == reinterpret_cast<const std::byte*>(&page().data_tail)) return;
     hostile() ? watch_.reads(address, size) : checker.reads(address, size);
   }
@@ -108,8 +111,13 @@ class Site final : public kernel::wait_queue_entry {
   bool poisons() const;
 
  private:
-  void note(const PerfEvent& event);
+  // A walk of the whole ring reads every record's header.
+  static constexpr std::size_t kReadsSpare = 10'000;
 
+  void note(const PerfEvent& event);
+  [[noreturn]] void stop_endless_consumer();
+
+  std::size_t reads_ = 0;  // since an event was delivered, or a drain began or ended
   bool irq_work_ = false;
   bool waiting_ = false;
   bool woken_ = false;

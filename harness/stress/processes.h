@@ -12,6 +12,7 @@
 #include <new>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "harness/stress/consumer.h"
 #include "harness/stress/producer.h"
@@ -67,14 +68,19 @@ class ProducerProcess {
   ProducerProcess(const ProducerProcess&) = delete;
   ProducerProcess& operator=(const ProducerProcess&) = delete;
 
-  // Whether it was alive until now. Throws std::system_error if it had no memory to go on.
+  // Whether it was alive until now. Throws std::system_error if it had no memory to go on, or if
+  // the system does not say how it ended.
   bool kill() {
     if (child_ <= 0) return true;
     ::kill(child_, SIGKILL);
     int status = 0;
-    while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
+    pid_t waited = 0;
+    do {
+      waited = ::waitpid(child_, &status, 0);
+    } while (waited < 0 && errno == EINTR);
+    if (waited != std::exchange(child_, 0)) {
+      throw std::system_error{errno, std::generic_category(), "waitpid of a producer's process"};
     }
-    child_ = 0;
     if (WIFEXITED(status) && WEXITSTATUS(status) == kRefusedBySystem) {
       throw std::system_error{ENOMEM, std::generic_category(), "a producer's process"};
     }
