@@ -39,7 +39,7 @@ int run(const script::Script& script) {
   const oracle::Totals& written = run.written();
   const Conclusion conclusion = conclude(
       violation.has_value(), false,
-      written.attempts() == 0 && run.received().malformed == 0 ? "nothing was written" : "");
+      run.received().delivered + run.received().malformed == 0 ? "nothing was delivered" : "");
   return deliver(
       fmt::format(
           "{} written, {} refused; {} delivered, {} malformed, {} lost\n{}\n", written.accepted,

@@ -3,12 +3,19 @@
 
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <regex.h>
 #include <sched.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
-#include <cstdio>
+#include <cstdlib>
+#include <expected>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -87,15 +94,57 @@ void run(benchmark::State& state, const Cell& cell) {
   count(race, state.counters);
 }
 
-void register_cells() {
+std::vector<Cell> all_cells() {
+  std::vector<Cell> cells;
   for (const Callback callback : {Callback::Count, Callback::Sum}) {
     for (const std::size_t ring : measured_rings()) {
       for (const payload_mix& mix : measured_mixes()) {
-        const Cell cell{Workload{ring, mix}, callback};
-        benchmark::RegisterBenchmark(cell.name().c_str(), run, cell);
+        cells.push_back({Workload{ring, mix}, callback});
       }
     }
   }
+  return cells;
+}
+
+// Not by Google Benchmark, whose std::regex may take all of the stack, or all of the time.
+std::expected<std::vector<Cell>, std::string> cells_of(const std::string& filter) {
+  regex_t regex;
+  if (const int error = ::regcomp(&regex, filter.c_str(), REG_EXTENDED | REG_NOSUB); error != 0) {
+    std::array<char, 200> why{};
+    ::regerror(error, &regex, why.data(), why.size());
+    return std::unexpected(fmt::format("--benchmark_filter: {} is no regular expression: {}",
+                                       in_quotes(filter), why.data()));
+  }
+  std::vector<Cell> cells = all_cells();
+  std::erase_if(cells, [&regex](const Cell& cell) {
+    return ::regexec(&regex, cell.name().c_str(), 0, nullptr, 0) != 0;
+  });
+  ::regfree(&regex);
+  if (!cells.empty()) return cells;
+  return std::unexpected(
+      fmt::format("no line matches --benchmark_filter {}: --benchmark_list_tests names them",
+                  in_quotes(filter)));
+}
+
+int list(const std::vector<Cell>& cells) {
+  std::string names;
+  for (const Cell& cell : cells) names += cell.name() + "\n";
+  return deliver(names, kHolds, "the list");
+}
+
+// Google Benchmark takes its options from BENCHMARK_* before main(), and ends the program over
+// them. Starts again without any. Returns the exit code if that cannot be.
+std::optional<int> forget_environment(char** argv) {
+  std::vector<std::string> names;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view variable = *each;
+    if (!variable.starts_with("BENCHMARK_")) continue;
+    names.emplace_back(variable.substr(0, variable.find('=')));
+  }
+  if (names.empty()) return std::nullopt;
+  for (const std::string& name : names) ::unsetenv(name.c_str());
+  ::execv("/proc/self/exe", argv);
+  return fail(fmt::format("the environment has {}: unset it", names.front()));
 }
 
 // The process stays on one CPU: the kernel writes to the ring of the CPU that it runs on.
@@ -129,6 +178,10 @@ int drain(int argc, char** argv) {
     return answer->refused ? fail(answer->text) : deliver(answer->text, kHolds, "the help");
   }
   auto& options = std::get<Options>(parsed);
+  const auto cells = cells_of(options.filter);
+  if (!cells) return fail(cells.error());
+  if (options.list) return list(*cells);
+  if (const auto failed = forget_environment(argv)) return *failed;
   std::vector<char*> arguments;
   for (std::string& argument : options.benchmark) arguments.push_back(argument.data());
   int count = static_cast<int>(arguments.size());
@@ -137,25 +190,22 @@ int drain(int argc, char** argv) {
 
   ensure_descriptors();
   pin();
-  register_cells();
+  for (const Cell& cell : *cells) {
+    benchmark::RegisterBenchmark(cell.name().c_str(), run, cell);
+  }
   const StopOnSignals stop;
   signals = &stop;
   TableReporter reporter{options.json != "-"};
-  if (benchmark::RunSpecifiedBenchmarks(&reporter) == 0) {
-    return fail("no line matches --benchmark_filter: --benchmark_list_tests names them");
-  }
-  const bool listed = reporter.races() + reporter.left_out() == 0;
+  benchmark::RunSpecifiedBenchmarks(&reporter);
   const Conclusion conclusion = conclusion_of(reporter);
   if (reporter.left_out() != 0) {
     tell(
         "Not shown: interrupted; " + std::to_string(reporter.left_out()) + " lines are left out.\n",
         kNotShown);
   }
-  const bool names = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;  // Google Benchmark's
-  if (const int error = names ? TableReporter::error() : errno; !names || error != 0) {
+  if (const int error = TableReporter::error(); error != 0) {
     return fail("the table cannot be written to stdout: " + std::generic_category().message(error));
   }
-  if (listed) return kHolds;
   if (!options.json.empty()) {
     const auto written = write_output("--json", options.json, reporter.json(conclusion));
     if (!written) return fail(written.error());

@@ -60,6 +60,20 @@ refused "is given 2 times" --json a --json b
 refused "'' is not accepted" --json ''
 refused "/dev/full' cannot be written: No space left" --json /dev/full
 refused "'--benchmark_format=json' is not an option" --benchmark_format=json
+refused "cannot be given together with --benchmark_list_tests" --benchmark_list_tests
+for filter in "(" "$(printf '%0300d' 0)" $'zz\e]0;owned\a'; do
+  "$drain" --benchmark_list_tests --benchmark_filter "$filter" >"$folder/out" 2>&1
+  status=$?
+  [ $status -eq 2 ] || fail "the filter '$filter' ends with $status"
+  grep -q $'[\e\a]' "$folder/out" && fail "a filter is printed as a terminal acts on it"
+done
+timeout -s KILL 10 "$drain" --benchmark_list_tests --benchmark_filter 'a********************************b' \
+  >"$folder/out" 2>&1
+[ $? -eq 2 ] || fail "a filter that matches nothing takes for ever"
+for variable in BENCHMARK_OUT=/nowhere/x BENCHMARK_OUT_FORMAT=zz BENCHMARK_FORMAT=zz BENCHMARK_FILTER=none; do
+  env "$variable" "$drain" "${quick[@]}" >"$folder/out" 2>&1 || fail "$variable: $(cat "$folder/out")"
+  grep -q '^64K/8/count' "$folder/out" || fail "$variable: nothing is measured"
+done
 "$drain" --benchmark_min_time=-1 >"$folder/out" 2>&1 && fail "a negative time is accepted"
 
 [ $failures -eq 0 ] && echo "the filter matches, and an interrupt leaves whole lines"

@@ -12,6 +12,8 @@ namespace perfring::bench {
 // What the command line asks for.
 struct Options {
   std::string json;                    // a file, - for stdout in place of the table
+  std::string filter = ".";            // a POSIX extended regular expression
+  bool list = false;                   // name the lines, and end
   std::vector<std::string> benchmark;  // Google Benchmark's own command line
 };
 

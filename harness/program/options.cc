@@ -166,6 +166,11 @@ CLI::Validator one_of(std::vector<std::string> names) {
       accepted);
 }
 
+CLI::Validator no_longer_than(std::size_t bytes) {
+  return accepting([bytes](const std::string& text) { return text.size() <= bytes; },
+                   fmt::format("at most {} bytes", bytes));
+}
+
 CLI::Validator not_empty() {
   return accepting([](const std::string& text) { return !text.empty(); },
                    "something, or leave the option out");

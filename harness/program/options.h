@@ -25,6 +25,8 @@ CLI::Validator power_of_two_up_to(std::uint64_t most);
 CLI::Validator seconds();
 // One of these.
 CLI::Validator one_of(std::vector<std::string> names);
+// Any text of at most so many bytes.
+CLI::Validator no_longer_than(std::size_t bytes);
 // Any text but the empty one: what an option without a validator of its own gets from parse().
 CLI::Validator not_empty();
 
