@@ -50,10 +50,7 @@ int run(const script::Script& script) {
 
 int script_tool(int argc, char** argv) {
   ToolOptions options;
-  if (const auto answer = parse_tool(argc, argv, options)) {
-    return answer->refused ? perfring::fail(answer->text)
-                           : deliver(answer->text, kHolds, "the help");
-  }
+  if (const auto answer = parse_tool(argc, argv, options)) return give(*answer);
   const std::string name = in_quotes(options.file);
   if (options.text) {
     const auto file = read_input("FILE", options.file, kMiB, Content::Binary);

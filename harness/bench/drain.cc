@@ -174,9 +174,7 @@ void ensure_descriptors() {
 
 int drain(int argc, char** argv) {
   auto parsed = parse_command_line(argc, argv);
-  if (const auto* const answer = std::get_if<Answer>(&parsed)) {
-    return answer->refused ? fail(answer->text) : deliver(answer->text, kHolds, "the help");
-  }
+  if (const auto* const answer = std::get_if<Answer>(&parsed)) return give(*answer);
   auto& options = std::get<Options>(parsed);
   const auto cells = cells_of(options.filter);
   if (!cells) return fail(cells.error());

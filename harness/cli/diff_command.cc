@@ -218,7 +218,7 @@ class DiffCommand {
   const StopOnSignals stop_;
   differential::CampaignOptions campaign_;
   std::uint64_t all_ = 1;  // scripts that there are
-  std::string again_ = "Saved to a file, the script runs again with --script FILE.";
+  std::string again_ = differential::kAgainByScript;
   const ProgressLine line_;
   const Clock::time_point started_ = Clock::now();
   Clock::time_point reported_ = started_;

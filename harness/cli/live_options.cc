@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "harness/program/console.h"
 #include "harness/program/options.h"
 #include "perfring/os/cpus.h"
 #include "perfring/os/syscalls.h"
@@ -25,7 +24,7 @@ std::optional<std::uint32_t> number(std::string_view text) {
 }
 
 std::unexpected<std::string> refused(std::string_view text, const std::string& accepted) {
-  return std::unexpected(fmt::format("{} is not accepted: give {}", in_quotes(text), accepted));
+  return std::unexpected(not_accepted(text, accepted));
 }
 
 // An option whose text `parse` turns into `target`, or refuses.

@@ -3,18 +3,14 @@
 #include <variant>
 
 #include "harness/cli/command_line.h"
-#include "harness/program/console.h"
 #include "harness/program/run_program.h"
-#include "harness/program/verdict.h"
 
 namespace perfring::cli {
 namespace {
 
 int parse_and_run(int argc, char** argv) {
   const auto parsed = parse_command_line(argc, argv);
-  if (const auto* const answer = std::get_if<Answer>(&parsed)) {
-    return answer->refused ? fail(answer->text) : deliver(answer->text, kHolds, "the help");
-  }
+  if (const auto* const answer = std::get_if<Answer>(&parsed)) return give(*answer);
   return std::visit([](const auto& options) { return run_command(options); },
                     std::get<Command>(parsed));
 }

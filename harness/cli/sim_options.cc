@@ -45,8 +45,7 @@ std::expected<Settings, std::string> with_setting(const std::string& set,
   // One line, and all of it: a comment would be passed over.
   if (equals == std::string::npos || equals == 0 ||
       set.find_first_of("# \t\n") != std::string::npos) {
-    return std::unexpected(
-        fmt::format("--set: {} is not accepted: give NAME=VALUE", in_quotes(set)));
+    return std::unexpected("--set: " + not_accepted(set, "NAME=VALUE"));
   }
   std::string line = set;
   line[equals] = ' ';

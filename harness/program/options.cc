@@ -33,7 +33,7 @@ CLI::Validator accepting(std::function<bool(const std::string&)> accepts, std::s
   return CLI::Validator(
       [accepts = std::move(accepts), accepted = std::move(accepted)](const std::string& text) {
         if (accepts(text)) return std::string{};
-        return fmt::format("{} is not accepted: give {}", in_quotes(text), accepted);
+        return not_accepted(text, accepted);
       },
       "");
 }
@@ -129,6 +129,14 @@ std::vector<const char*> words_of_help(const CLI::App& app, int argc, const char
 }
 
 }  // namespace
+
+int give(const Answer& answer) {
+  return answer.refused ? fail(answer.text) : deliver(answer.text, kHolds, "the help");
+}
+
+std::string not_accepted(std::string_view text, std::string_view accepted) {
+  return fmt::format("{} is not accepted: give {}", in_quotes(text), accepted);
+}
 
 CLI::Validator number_from(std::uint64_t least, std::uint64_t most) {
   return accepting(

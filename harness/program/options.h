@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace perfring {
@@ -17,6 +18,12 @@ struct Answer {
   std::string text;
   bool refused = false;
 };
+
+// Gives it: to stdout, or to stderr if something is refused. Returns the exit code.
+int give(const Answer& answer);
+
+// How every refusal of a value is worded.
+std::string not_accepted(std::string_view text, std::string_view accepted);
 
 // An unsigned number. (CLI11 by itself takes -1 for the largest.)
 CLI::Validator number_from(std::uint64_t least, std::uint64_t most = ~std::uint64_t{0});

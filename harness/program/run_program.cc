@@ -78,11 +78,8 @@ std::string_view program_name() {
 }
 
 std::string invocation() {
-  if (std::getenv("BUILD_WORKING_DIRECTORY") == nullptr) return std::string{name_of_program};
-  const bool is_perfring = name_of_program == "perfring";
-  return std::string{"bazel run --config=opt "} +
-         (is_perfring ? "//:perfring" : "//harness/bench:") +
-         (is_perfring ? "" : std::string{name_of_program}) + " --";
+  const bool by_bazel = std::getenv("BUILD_WORKING_DIRECTORY") != nullptr;
+  return by_bazel ? "bazel run --config=opt //:perfring --" : "perfring";
 }
 
 StopOnSignals::StopOnSignals() {

@@ -18,7 +18,7 @@ int run_program(std::string_view name, int (*body)(int argc, char** argv), int a
 // As given to run_program().
 std::string_view program_name();
 
-// What the user types to run this program: `perfring`, or `bazel run //:perfring --` if that is
+// What the user types to run `perfring`: that, or `bazel run //:perfring --` if that is
 // what was typed.
 std::string invocation();
 
