@@ -24,8 +24,8 @@ expect() { # STATUS REGEX COMMAND...: its exit code, and what its last line says
   tail -n 1 <<<"$said" | grep -qE "$regex" || fail "$*: the last line is not /$regex/: $said"
 }
 
-# --help acts on nothing, and what is not understood is refused before anything is done. Each program
-# that a script could do something with leaves a trace; each script of ci/ is in the table.
+# --help changes nothing, and a wrong argument is refused before the script does anything. Each program
+# that a script could act with leaves a trace; each script of ci/ is in the table.
 mkdir bin
 for program in apt-cache apt-get bazel clang-format-19 clang++-19 cpio cp dpkg dpkg-deb dpkg-query g++ \
   git make mkdir mktemp mv qemu-system-arm rm sudo tar touch; do

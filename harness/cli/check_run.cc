@@ -38,7 +38,7 @@ CheckedCase check_one(const CheckPlan& plan, const model::Program& program, std:
   return checked;
 }
 
-// What was not finished is not proved.
+// An exploration that was interrupted proves nothing.
 void interrupt(model::Result& result) {
   if (!result.violation && result.bound.empty()) result.bound = kInterrupted;
 }
@@ -53,7 +53,7 @@ std::string not_found(const CheckPlan& plan) {
       in_both ? "" : fmt::format(" in form {}", plan.mutant->fails_in_a ? "A" : "B"));
 }
 
-// What was not finished shows nothing, whatever else holds.
+// An exploration that was cut short shows nothing, whatever else holds.
 Conclusion conclude(bool violated, const std::vector<const model::Result*>& results,
                     std::string nothing) {
   bool interrupted = false;

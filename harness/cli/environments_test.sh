@@ -71,7 +71,7 @@ try() { # CODE COMMAND
   # An error waits for its reader, and so does what a sanitizer has to say of fibers.
   [ "$code" -eq 2 ] || [ -n "$sanitized" ] || run "$code" -- "$command >out 2>unread"
   run "$code" -- "$command <&- >out 2>err"
-  # A verdict that is not read is none; an error needs no stdout.
+  # A program that cannot write its verdict fails; an error needs no stdout.
   run 2 -- "$command >&-"
   run 2 -- "$command >/dev/full 2>err"
   [ "$code" -eq 2 ] || grep -q 'cannot be written to stdout: No space left' err ||

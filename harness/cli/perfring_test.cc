@@ -49,7 +49,7 @@ TEST_F(Perfring, WithoutPrivilegesAndArgumentsItDrainsTheSimulatedKernel) {
   EXPECT_THAT(ended.err, HasSubstr("events/s"));
 }
 
-// A namespace of mounts of its own, in which there is no sysfs, or a list of CPUs that is none.
+// Runs the program in a mount namespace without sysfs, or with an unusable list of CPUs.
 class PerfringWithoutSysfs : public Perfring {
  protected:
   void SetUp() override {

@@ -13,7 +13,7 @@
 
 namespace perfring {
 
-// What to print, where there is nothing to run: the answer to --help, or what is not accepted.
+// The text to print when there is nothing to run: the help, or why the command line is refused.
 struct Answer {
   std::string text;
   bool refused = false;
@@ -46,9 +46,8 @@ struct Alone {
 // little else.)
 void refuse_more(CLI::App& command, std::vector<Alone> all);
 
-// Every named option of the program and its commands gets not_empty(), --version and the exit
-// codes; then parses. The answer, if there is nothing to run. What is left over is refused with
-// what there is.
+// Adds not_empty(), --version and the exit codes to the program and to each of its commands, and
+// parses. Returns an answer if there is nothing to run. Arguments that nothing takes are refused.
 std::optional<Answer> parse(CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace perfring

@@ -38,7 +38,7 @@ std::string sentence(const Conclusion& conclusion, const std::string& if_holds);
 
 // The fields that the JSON of every program begins with: verdict, holds, interrupted, not_shown.
 nlohmann::ordered_json to_json(const Conclusion& conclusion);
-// As text. What is not UTF-8, such as part of a file's name, is replaced.
+// Serializes it, in ASCII. Bytes that are not UTF-8, such as part of a file's name, are replaced.
 std::string dump(const nlohmann::ordered_json& json);
 
 }  // namespace perfring

@@ -17,8 +17,8 @@ class Fiber {
  public:
   // Runs nothing yet. `body` must not let an exception out.
   explicit Fiber(std::function<void()> body);
-  // One that is suspended is abandoned, with its stack: nothing on that is destroyed, as whoever
-  // looks after it may be gone.
+  // Abandons a fiber that is suspended: its stack is neither unwound nor freed, as the objects that
+  // its destructors would touch may be gone.
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
