@@ -82,8 +82,10 @@ try() { # CODE COMMAND
   run "$code" -- "$command 2>err | (sleep 0.3; cat >slow); exit \${PIPESTATUS[0]}"
   [ "$code" -eq 2 ] || [ -s slow ] || fail "nothing was written: $command"
   # Files that may not grow (rings are files in memory), children that nobody is told of.
-  run 2 -- "ulimit -f 0; $command >large 2>/dev/null"
-  run "$code" 2 -- "ulimit -f 0; $command 2>large | cat >/dev/null; exit \${PIPESTATUS[0]}"
+  # Before main(), TSan writes a temporary file of its own if it finds a folder for it
+  # (MapRodata() in compiler-rt's tsan_platform_linux.cpp at llvmorg-19.1.7).
+  run 2 -- "ulimit -f 0; TMPDIR=$PWD/nowhere $command >large 2>/dev/null"
+  run "$code" 2 -- "ulimit -f 0; TMPDIR=$PWD/nowhere $command 2>large | cat >/dev/null; exit \${PIPESTATUS[0]}"
   run "$code" -- "python3 -c 'import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execvp(sys.argv[1], sys.argv[1:])' $command >out 2>err"
   # The folder is gone.
   mkdir gone && cp script gone
