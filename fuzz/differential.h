@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "fuzz/script_bytes.h"
-#include "harness/script/simulated_kernel.h"
+#include "harness/rig/simulated_kernel.h"
 #include "perfring/ring/default_memory.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
@@ -59,12 +59,12 @@ class Differential {
  private:
   // A copy of what the kernel leaves, whose drains may write data_tail.
   void write() {
-    script::SimulatedKernel kernel{script_.settings};
+    rig::SimulatedKernel kernel{script_.settings};
     for (const script::Step& step : script_.steps) kernel.run(step);
-    words_.resize(kernel.ring().size() / sizeof(std::uint64_t));
-    std::memcpy(words_.data(), kernel.ring().data(), kernel.ring().size());
-    page_.data_tail = kernel.user_page().data_tail;
-    page_.data_head = kernel.user_page().data_head + moved_;
+    words_.resize(kernel.ring().data().size() / sizeof(std::uint64_t));
+    std::memcpy(words_.data(), kernel.ring().data().data(), kernel.ring().data().size());
+    page_.data_tail = kernel.ring().page().data_tail;
+    page_.data_head = kernel.ring().page().data_head + moved_;
     const auto bytes = std::as_writable_bytes(std::span{words_});
     for (const Damage& damage : damages_) {
       const std::uint64_t at = (page_.data_tail + damage.offset) % bytes.size();

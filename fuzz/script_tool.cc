@@ -6,12 +6,12 @@
 #include <string>
 
 #include "fuzz/script_bytes.h"
-#include "fuzz/script_run.h"
 #include "harness/program/console.h"
 #include "harness/program/input.h"
 #include "harness/program/options.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
+#include "harness/rig/script_run.h"
 
 namespace perfring::fuzz {
 namespace {
@@ -34,17 +34,22 @@ std::optional<Answer> parse_tool(int argc, char** argv, ToolOptions& options) {
 }
 
 int run(const script::Script& script) {
-  ScriptRun run{script};
-  const auto violation = run.run();
-  const oracle::Totals& written = run.written();
-  const Conclusion conclusion = conclude(
-      violation.has_value(), false,
-      run.received().delivered + run.received().malformed == 0 ? "nothing was delivered" : "");
+  rig::ScriptRunner<> runner{script.settings};
+  runner.run(script.steps);
+  runner.settle();
+  const auto& violation = runner.violation();
+  const oracle::Totals& totals = runner.ledger().totals();
+  const oracle::Received& received = runner.received();
+  const Conclusion conclusion =
+      conclude(violation.has_value(), false,
+               received.delivered + received.malformed == 0 ? "nothing was delivered" : "");
   return deliver(
       fmt::format(
-          "{} written, {} refused; {} delivered, {} malformed, {} lost\n{}\n", written.accepted,
-          written.refused, run.received().delivered, run.received().malformed, run.received().lost,
-          violation ? "violated: " + *violation : sentence(conclusion, "All invariants hold.")),
+          "{} written, {} refused; {} delivered, {} malformed, {} lost\n{}\n", totals.accepted,
+          totals.refused, received.delivered, received.malformed, received.lost,
+          violation
+              ? fmt::format("violated: {}: {}", to_string(violation->invariant), violation->message)
+              : sentence(conclusion, "All invariants hold.")),
       exit_code(conclusion.verdict));
 }
 

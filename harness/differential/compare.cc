@@ -16,7 +16,7 @@ std::string hex(std::span<const std::byte> bytes) {
   return text;
 }
 
-std::string values(const script::Observed& observed) {
+std::string values(const rig::Observed& observed) {
   return fmt::format("result {}, data_head {}, data_tail {}, lost {} and {}", observed.result,
                      observed.head, observed.tail, observed.lost[0], observed.lost[1]);
 }
@@ -63,16 +63,16 @@ std::optional<std::string> first_difference(std::span<const std::byte> expected,
 std::optional<Difference> compare(const script::Script& script, Reference& reference, Tally& tally,
                                   const std::function<bool()>& stop) {
   ++tally.scripts;
-  script::SimulatedKernel simulated{script.settings, reference.identity(), reference.page_shift()};
+  rig::SimulatedKernel simulated{script.settings, reference.identity(), reference.page_shift()};
   for (std::size_t i = 0; i < script.steps.size() && !(stop && stop()); ++i) {
     const Step expected = reference.run(script.steps[i]);
-    const script::Observed actual = simulated.run(script.steps[i], expected.time);
+    const rig::Observed actual = simulated.run(script.steps[i], expected.time);
     count(tally, script.steps[i], expected.observed.result);
     if (actual != expected.observed) {
       return Difference{i + 1, fmt::format("the kernel: {}; the simulated kernel: {}",
                                            values(expected.observed), values(actual))};
     }
-    if (auto what = reference.ring_difference(simulated.ring())) {
+    if (auto what = reference.ring_difference(simulated.ring().data())) {
       return Difference{i + 1, *std::move(what)};
     }
   }

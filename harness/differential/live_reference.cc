@@ -105,7 +105,7 @@ LiveReference::LiveReference(live::Emitter& emitter, const script::Settings& set
 }
 
 void LiveReference::open_event(std::uint32_t index) {
-  perf_event_attr attr = script::attr_of(settings_);
+  perf_event_attr attr = rig::attr_of(settings_);
   auto opened = os::perf_event_open(attr, static_cast<std::uint32_t>(identity_.cpu));
   if (!opened) throw std::system_error{opened.error(), "perf_event_open"};
   events_.push_back(*std::move(opened));
@@ -118,7 +118,7 @@ void LiveReference::open_event(std::uint32_t index) {
   }
   const auto put = os::bpf_map_update(emitter_.map_fd(), index, static_cast<std::uint32_t>(fd));
   if (!put) throw std::system_error{put.error(), "BPF_MAP_UPDATE_ELEM"};
-  epoll_event wanted{.events = script::epoll_events(settings_.epoll), .data{.u64 = index}};
+  epoll_event wanted{.events = rig::epoll_events(settings_.epoll), .data{.u64 = index}};
   checked(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &wanted), "EPOLL_CTL_ADD");
 }
 
@@ -170,7 +170,7 @@ std::int64_t LiveReference::act(const script::Step& step) {
     case Action::Drain:
     case Action::Throw:
       page().data_tail =
-          script::tail_after(ring_, settings_, page().data_head, page().data_tail, step.number);
+          rig::tail_after(ring_, settings_, page().data_head, page().data_tail, step.number);
       return 0;
     case Action::Tail:
       page().data_tail += step.number;
@@ -183,7 +183,7 @@ std::int64_t LiveReference::act(const script::Step& step) {
     case Action::Epoll:
       return epoll_wait();
     case Action::Rearm: {
-      epoll_event wanted{.events = script::epoll_events(settings_.epoll), .data{.u64 = 0}};
+      epoll_event wanted{.events = rig::epoll_events(settings_.epoll), .data{.u64 = 0}};
       return ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &wanted) == 0 ? 0 : -errno;
     }
     case Action::Pause:

@@ -44,7 +44,7 @@ class LiveReference final : public Reference {
   LiveReference(const LiveReference&) = delete;
   LiveReference& operator=(const LiveReference&) = delete;
 
-  const script::Identity& identity() const override { return identity_; }
+  const rig::Identity& identity() const override { return identity_; }
   unsigned page_shift() const override;
   Step run(const script::Step& step) override;
   std::optional<std::string> ring_difference(std::span<const std::byte> ring) override;
@@ -63,7 +63,7 @@ class LiveReference final : public Reference {
 
   live::Emitter& emitter_;
   script::Settings settings_;
-  script::Identity identity_;
+  rig::Identity identity_;
   std::vector<os::Fd> events_;
   os::Fd epoll_;
   std::span<std::byte> mapping_;

@@ -9,13 +9,13 @@
 #include <string>
 
 #include "harness/script/script.h"
-#include "harness/script/simulated_kernel.h"
+#include "harness/rig/simulated_kernel.h"
 
 namespace perfring::differential {
 
 // A step of a kernel that is right.
 struct Step {
-  script::Observed observed;
+  rig::Observed observed;
   // TIME of the sample that the step wrote, wherever it left one.
   std::uint64_t time = 0;
 };
@@ -25,7 +25,7 @@ struct Step {
 class Reference {
  public:
   virtual ~Reference() = default;
-  virtual const script::Identity& identity() const = 0;
+  virtual const rig::Identity& identity() const = 0;
   virtual unsigned page_shift() const = 0;
   // The next step of the script.
   virtual Step run(const script::Step& step) = 0;

@@ -35,7 +35,7 @@ struct TracedStep {
 //   output 5 => 0 head 24 tail 0 lost 0 0 time 0 bytes 0 0900000001001800...
 struct Trace {
   script::Script script;
-  script::Identity identity;
+  rig::Identity identity;
   std::uint64_t page_size = 4096;
   bool little_endian = true;
   std::vector<TracedStep> steps;  // one for each of the script
@@ -53,7 +53,7 @@ class RecordedReference final : public Reference {
  public:
   explicit RecordedReference(const Trace& trace);
 
-  const script::Identity& identity() const override { return trace_.identity; }
+  const rig::Identity& identity() const override { return trace_.identity; }
   unsigned page_shift() const override;
   Step run(const script::Step& step) override;
   std::optional<std::string> ring_difference(std::span<const std::byte> ring) override;

@@ -15,7 +15,7 @@ constexpr std::string_view kArrow = " => ";
 using Parsed = std::expected<void, std::string>;
 
 std::string seen_text(const TracedStep& traced) {
-  const script::Observed& seen = traced.step.observed;
+  const rig::Observed& seen = traced.step.observed;
   std::string text = fmt::format("{} head {} tail {} lost {} {} time {}", seen.result, seen.head,
                                  seen.tail, seen.lost[0], seen.lost[1], traced.step.time);
   if (traced.change.digest) return text + fmt::format(" digest {:016x}", *traced.change.digest);
@@ -94,7 +94,7 @@ Parsed parse_change(Words& words, Change& change) {
 
 std::expected<TracedStep, std::string> parse_seen(std::string_view text) {
   TracedStep traced;
-  script::Observed& seen = traced.step.observed;
+  rig::Observed& seen = traced.step.observed;
   Words words{text};
   words.value(seen.result).name("head").value(seen.head).name("tail").value(seen.tail);
   words.name("lost").value(seen.lost[0]).value(seen.lost[1]).name("time").value(traced.step.time);

@@ -1,4 +1,4 @@
-#include "harness/script/simulated_kernel.h"
+#include "harness/rig/simulated_kernel.h"
 
 #include <gtest/gtest.h>
 
@@ -7,12 +7,14 @@
 #include <string_view>
 #include <vector>
 
-namespace perfring::script {
+namespace perfring::rig {
 namespace {
+
+using script::Step;
 
 // What each step of a script showed.
 std::vector<Observed> run(std::string_view text) {
-  const auto script = parse_script(text);
+  const auto script = script::parse_script(text);
   if (!script) throw std::invalid_argument(script.error());
   SimulatedKernel kernel{script->settings};
   std::vector<Observed> seen;
@@ -20,7 +22,7 @@ std::vector<Observed> run(std::string_view text) {
   return seen;
 }
 
-TEST(SimulatedKernel, RunsEveryAction) {
+TEST(SimulatedKernelTest, RunsEveryAction) {
   const auto seen =
       run("output 5\npoll\npoll\ndrain 1\npause\noutput 5\nresume\noutput 5\nepoll_wait\ntail 8\n"
           "disable\noutput 5\nenable\noutput 5\nrearm\nepoll_wait\n");
@@ -45,19 +47,19 @@ TEST(SimulatedKernel, RunsEveryAction) {
   EXPECT_EQ(seen, expected);
 }
 
-TEST(SimulatedKernel, HasASecondEventOfTheSameRing) {
+TEST(SimulatedKernelTest, HasASecondEventOfTheSameRing) {
   const auto seen = run("events 2\noutput 4 second\npoll second\npoll\noutput 5000 second\n");
   const std::vector<Observed> expected{
       {0, 16, 0}, {EPOLLIN | EPOLLRDNORM, 16, 0}, {0, 16, 0}, {-ENOSPC, 16, 0, {0, 1}}};
   EXPECT_EQ(seen, expected);
 }
 
-TEST(SimulatedKernel, StartsWhereItIsTold) {
+TEST(SimulatedKernelTest, StartsWhereItIsTold) {
   EXPECT_EQ(run("word 32\nstart 4294967288\noutput 4\n"),
             (std::vector<Observed>{{0, 8, 4294967288}}));
 }
 
-class TailAfter : public testing::Test {
+class TailAfterTest : public testing::Test {
  protected:
   void put(std::size_t offset, std::uint16_t size) {
     const perf_event_header header{PERF_RECORD_SAMPLE, 0, size};
@@ -66,11 +68,11 @@ class TailAfter : public testing::Test {
   std::uint64_t after(std::uint64_t head, std::uint64_t tail, std::uint64_t records) const {
     return tail_after(ring, settings, head, tail, records);
   }
-  Settings settings;
+  script::Settings settings;
   std::vector<std::byte> ring = std::vector<std::byte>(4096);
 };
 
-TEST_F(TailAfter, IsPastWholeRecords) {
+TEST_F(TailAfterTest, IsPastWholeRecords) {
   put(0, 16);
   put(16, 24);
   EXPECT_EQ(after(40, 0, 0), 0u);
@@ -80,7 +82,7 @@ TEST_F(TailAfter, IsPastWholeRecords) {
   EXPECT_EQ(after(4096 + 40, 4096, 1), 4096u + 16);
 }
 
-TEST_F(TailAfter, IsTheHeadWhereNoRecordCanBe) {
+TEST_F(TailAfterTest, IsTheHeadWhereNoRecordCanBe) {
   EXPECT_EQ(after(40, 0, 1), 40u);  // size 0
   put(0, 48);
   EXPECT_EQ(after(40, 0, 1), 40u);  // beyond the head
@@ -93,7 +95,7 @@ TEST_F(TailAfter, IsTheHeadWhereNoRecordCanBe) {
   EXPECT_EQ(after(0, 8, 0), 8u);
 }
 
-TEST_F(TailAfter, CountsInTheKernelsWord) {
+TEST_F(TailAfterTest, CountsInTheKernelsWord) {
   put(4088, 16);
   settings.word = kernel::Word::k32;
   EXPECT_EQ(after(8, 0xffff'fff8, 1), 0x1'0000'0008u);
@@ -101,11 +103,11 @@ TEST_F(TailAfter, CountsInTheKernelsWord) {
   EXPECT_EQ(after(8, 0xffff'fff8, 1), 8u);
 }
 
-TEST_F(TailAfter, IsTheHeadInARingWrittenBackward) {
+TEST_F(TailAfterTest, IsTheHeadInARingWrittenBackward) {
   settings.write_backward = true;
   EXPECT_EQ(after(~std::uint64_t{15}, 0, 1), ~std::uint64_t{15});
   EXPECT_EQ(after(~std::uint64_t{15}, 0, 0), 0u);
 }
 
 }  // namespace
-}  // namespace perfring::script
+}  // namespace perfring::rig

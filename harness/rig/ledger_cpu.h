@@ -1,0 +1,53 @@
+#ifndef HARNESS_RIG_LEDGER_CPU_H_
+#define HARNESS_RIG_LEDGER_CPU_H_
+
+#include <linux/perf_event.h>
+#include <linux/types.h>
+
+#include <cstddef>
+
+#include "harness/kernel/cpu.h"
+#include "harness/kernel/ring_buffer.h"
+#include "harness/oracle/checker.h"
+#include "harness/oracle/ledger.h"
+
+namespace perfring::rig {
+
+// A CPU whose tracepoints keep the writer's ledger. A faulty kernel is a LedgerCpu over a Base that
+// does one thing wrong, or derives from one.
+template <class Base = kernel::HardwareCpu>
+struct LedgerCpu : Base {
+  explicit LedgerCpu(oracle::Ledger& to) : ledger{to} {}
+  // The checker knows what the consumer was entitled to release; data_tail is what it says itself.
+  LedgerCpu(oracle::Ledger& to, const oracle::Checker& beside) : ledger{to}, checker{&beside} {}
+
+  oracle::Ledger& ledger;
+  const oracle::Checker* const checker = nullptr;
+
+  void write_once(__u64& data_head, __u64 value) {
+    ledger.published(value);
+    Base::write_once(data_head, value);
+  }
+  void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    ledger.reserved(position, size, released(rb));
+    Base::reserved(rb, position, size);
+  }
+  void told(const kernel::perf_buffer& rb, __u64 lost) {
+    ledger.told(lost);
+    Base::told(rb, lost);
+  }
+  void lost(const kernel::perf_buffer& rb, const kernel::perf_event& event) {
+    ledger.refused();
+    Base::lost(rb, event);
+  }
+
+ private:
+  __u64 released(const kernel::perf_buffer& rb) const {
+    if (checker != nullptr) return checker->released();
+    return kernel::HardwareCpu{}.read_once(rb.user_page->data_tail);
+  }
+};
+
+}  // namespace perfring::rig
+
+#endif  // HARNESS_RIG_LEDGER_CPU_H_

@@ -1,0 +1,226 @@
+#include "harness/rig/script_run.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "harness/oracle/payload.h"
+
+namespace perfring::rig {
+
+using oracle::Invariant;
+using script::Action;
+using script::Step;
+
+namespace {
+
+SimulatedKernel kernel_of(const script::Settings& settings, std::span<std::byte> memory) {
+  return memory.empty() ? SimulatedKernel{settings} : SimulatedKernel{settings, memory};
+}
+
+}  // namespace
+
+ScriptRun::ScriptRun(const script::Settings& settings, std::span<std::byte> memory)
+    : kernel_{kernel_of(settings, memory)},
+      ledger_{ring().rb().data_size(), oracle::Ledger::Keep::Records, settings.start,
+              settings.word == kernel::Word::k32 ? 32U : 64U},
+      checker_{ring().page(), ring().data(), ledger_} {
+  ledger_.published(settings.start);  // from here on, a reservation alone publishes nothing
+}
+
+std::int64_t ScriptRun::run(std::span<const Step> steps) {
+  if (depth_ == 0) steps_so_far_.insert(steps_so_far_.end(), steps.begin(), steps.end());
+  std::int64_t result = 0;
+  for (std::size_t i = 0; i < steps.size() && !stopped();) {
+    std::size_t end = i + 1;
+    while (end < steps.size() && steps[end].depth > steps[i].depth) ++end;
+    result = perform(steps.subspan(i, end - i));
+    i = end;
+  }
+  return result;
+}
+
+std::int64_t ScriptRun::perform(std::span<const Step> step_and_nested) {
+  Frame& frame = frames_[depth_++];
+  frame.step = &step_and_nested.front();
+  frame.nested = step_and_nested.subspan(1);
+  frame.done.assign(frame.nested.size(), false);
+  frame.moment = 0;
+  frame.interrupted = false;
+  frame.unread.reset();
+  const std::int64_t result = act(*frame.step);
+  nested(std::nullopt);
+  --depth_;
+  return result;
+}
+
+// Carries out what is nested in the step under way and waits for this moment; or, without one, for
+// any.
+void ScriptRun::nested(std::optional<std::uint64_t> moment) {
+  Frame& frame = frames_[depth_ - 1];
+  const std::uint64_t depth = frame.step->depth + 1;
+  for (std::size_t i = 0; i < frame.nested.size() && !stopped(); ++i) {
+    const Step& step = frame.nested[i];
+    if (step.depth != depth || frame.done[i] || (moment && step.at != *moment)) continue;
+    frame.done[i] = true;
+    frame.interrupted = true;
+    std::size_t end = i + 1;
+    while (end < frame.nested.size() && frame.nested[end].depth > depth) ++end;
+    perform(frame.nested.subspan(i, end - i));
+  }
+}
+
+void ScriptRun::moment() {
+  Frame& frame = frames_[depth_ - 1];
+  const std::uint64_t moment = frame.moment++;
+  if (dies_at_ == moment) throw Died{};
+  if (!frame.nested.empty()) nested(moment);
+}
+
+std::int64_t ScriptRun::act(const Step& step) {
+  switch (step.action) {
+    case Action::Output:
+      return output(step);
+    case Action::Drain:
+    case Action::Throw:
+      return drain(step);
+    case Action::Poll:
+      return poll(step);
+    case Action::Epoll:
+    case Action::Rearm:
+      announced_.reset();
+      return kernel_.call(step);
+    default:
+      return kernel_.call(step);
+  }
+}
+
+std::int64_t ScriptRun::output(const Step& step) {
+  if (dead_) return 0;
+  const auto length = static_cast<std::uint32_t>(step.number);
+  std::vector<std::byte>& buffer = payloads_[depth_ - 1];
+  if (buffer.size() < length) buffer.resize(length);
+  const auto bytes = std::span{buffer}.first(length);
+  const oracle::Payload payload{sequence_++, 0, length};
+  oracle::fill(bytes, payload);
+  if (oracle::record_size(length) > 65535) oversize_ = true;
+  ledger_.begins(payload);
+  const int rc = emit(ring().index(step.second), bytes);
+  ledger_.ends(rc);
+  expect_announced(rc);
+  return rc;
+}
+
+// With wakeup_events = 1 the kernel announces each record (K30). An interrupt leaves that to the
+// output that it interrupts, which does so even if it is refused itself; and in between the flag
+// may have been taken.
+void ScriptRun::expect_announced(int rc) {
+  if (announced_ == true) return;
+  const bool alone = depth_ == 1 && !frames_[0].interrupted;
+  const bool each = ring().settings().wakeup == 1 && !ring().settings().watermark;
+  if (!alone) {
+    announced_.reset();
+  } else if (rc == 0) {
+    announced_ = each ? std::optional{true} : std::nullopt;
+  }
+}
+
+void ScriptRun::die_during(const Step& output, std::uint64_t moment) {
+  dies_at_ = moment;
+  try {
+    run(output);
+  } catch (const Died&) {
+    depth_ = 0;
+  }
+  dies_at_.reset();
+  dead_ = true;
+}
+
+std::int64_t ScriptRun::drain(const Step& step) {
+  if (checker_.in_drain() || step.number == 0) return 0;
+  std::uint64_t events = 0;
+  bool over = false;
+  const Observing observing{*this};
+  checker_.drain_begins();
+  try {
+    try_fold([&](Unit, const PerfEvent& event) -> ControlFlow<> {
+      if (over) violate(Invariant::once, "an event was delivered after the drain's last");
+      deliver(event);
+      over = ++events == step.number || stopped();
+      if (!over) return Continue{};
+      if (step.action == Action::Throw && !stopped()) throw Thrown{};
+      return Break{};
+    });
+  } catch (const Thrown&) {
+  }
+  checker_.drain_ends();
+  return static_cast<std::int64_t>(events);
+}
+
+void ScriptRun::deliver(const PerfEvent& event) {
+  checker_.delivered(event);
+  if (stopped()) return;
+  if (on_event) on_event(event);
+  moment();
+  checker_.finished_with(event);
+}
+
+std::int64_t ScriptRun::poll(const Step& step) {
+  if (on_poll) {
+    on_poll();
+    return 0;
+  }
+  const std::int64_t revents = kernel_.call(step);
+  const bool in = revents != 0;
+  const bool output_under_way = ledger_.in_progress() != 0;  // which may have announced its record
+  if (!output_under_way && announced_ && in != *announced_) {
+    violate(Invariant::awake, in ? "poll reported POLLIN, but no record was announced"
+                                 : "poll reported nothing, but a record was announced");
+  }
+  announced_ = false;
+  return revents;
+}
+
+void ScriptRun::settle() {
+  for (int drains = 0; readable() && !stopped(); ++drains) {
+    if (drains == 2) violate(Invariant::bounded, "two drains of an idle ring have not emptied it");
+    run(Step{.action = Action::Drain, .number = kWholeRing});
+  }
+  if (!dead_) return checker_.settle();
+  const std::uint64_t next = ledger_.empty() ? ledger_.position() : ledger_.front().position;
+  if (!oversize_ && next != ledger_.published()) {
+    violate(Invariant::no_loss, fmt::format("the next record is that at {}, but data_head is {}",
+                                            next, ledger_.published()));
+  }
+}
+
+void ScriptRun::refused() {
+  const Frame& frame = frames_[depth_ - 1];
+  const auto why = ledger_.unfounded({.length = frame.step->number,
+                                      .unread = frame.unread,
+                                      .paused = ring().rb().paused.load(),
+                                      .interrupted = frame.interrupted});
+  if (why) violate(Invariant::no_loss, *why);
+}
+
+void ScriptRun::published(std::uint64_t data_head) {
+  if (data_head % 8 == 0) return;
+  violate(Invariant::no_invention, fmt::format("data_head {:#x} was published", data_head));
+}
+
+void ScriptRun::on_commit(SharedPosition data_tail) {
+  if (data_tail % 8 == 0) return;
+  violate(Invariant::tail_honest, fmt::format("data_tail {:#x} was committed", data_tail));
+}
+
+void ScriptRun::on_read(const std::byte* address, std::size_t size) {
+  if (address != reinterpret_cast<const std::byte*>(&ring().page().data_tail)) {
+    checker_.reads(address, size);
+  }
+}
+
+void ScriptRun::violate(Invariant invariant, std::string message) {
+  if (!violation_) violation_ = oracle::Violation{invariant, std::move(message)};
+}
+
+}  // namespace perfring::rig

@@ -1,0 +1,181 @@
+#ifndef HARNESS_RIG_SCRIPT_RUN_H_
+#define HARNESS_RIG_SCRIPT_RUN_H_
+
+// Carries out scripts on one simulated ring: the simulated kernel writes, a consumer drains, and
+// the oracle judges both. Nested steps happen where the script says: between two accesses of an
+// output, or while a drain's callback has an event.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/kernel/bpf_output.h"
+#include "harness/oracle/checker.h"
+#include "harness/oracle/ledger.h"
+#include "harness/rig/checked_memory.h"
+#include "harness/rig/ledger_cpu.h"
+#include "harness/rig/simulated_kernel.h"
+#include "harness/script/script.h"
+#include "perfring/ring/ring.h"
+
+namespace perfring::rig {
+
+// The number of a Drain step that goes on to the end.
+inline constexpr std::uint64_t kWholeRing = ~std::uint64_t{0};
+
+// Without its two ends, which ScriptRunner adds.
+class ScriptRun : private MemoryObserver {
+ public:
+  ScriptRun(const ScriptRun&) = delete;
+  ScriptRun& operator=(const ScriptRun&) = delete;
+
+  // Carries out these steps until an invariant is violated. Returns what the last one that is not
+  // nested returned: an output's rc, a poll's revents, how many events a drain delivered. May be
+  // called again, also from within (on_poll).
+  std::int64_t run(std::span<const script::Step> steps);
+  std::int64_t run(const script::Step& step) { return run({&step, 1}); }
+  // An output that nobody finishes: its CPU stops for good at this moment of it, if there is one,
+  // and otherwise after it. No output after it does anything.
+  void die_during(const script::Step& output, std::uint64_t moment);
+  // The producer is done: drains until the ring says that it is empty. Is everything there?
+  void settle();
+
+  // The first invariant that was violated: by kernel or consumer.
+  const std::optional<oracle::Violation>& violation() const {
+    return violation_ ? violation_ : checker_.violation();
+  }
+
+  virtual bool readable() const = 0;
+  SimulatedRing& ring() { return kernel_.ring(); }
+  const oracle::Ledger& ledger() const { return ledger_; }
+  const oracle::Received& received() const { return checker_.received(); }
+  std::uint64_t unread() const { return ledger_.position() - checker_.released(); }  // bytes
+  // The steps so far: with the ring's settings, the script that repeats this run.
+  script::Script script() const { return {kernel_.ring().settings(), steps_so_far_}; }
+
+  // Called for each event that was delivered, after the checker.
+  std::function<void(const PerfEvent&)> on_event;
+  // Takes the place of poll steps, for a consumer with a wait loop of its own.
+  std::function<void()> on_poll;
+
+ protected:
+  // `memory`: the ring's, as SimulatedRing wants it; or none, and it has its own.
+  ScriptRun(const script::Settings& settings, std::span<std::byte> memory);
+  ~ScriptRun() = default;
+
+  using Visit = std::function<ControlFlow<>(Unit, const PerfEvent&)>;
+  virtual int emit(std::uint32_t index, std::span<const std::byte> payload) = 0;
+  virtual void try_fold(const Visit& visit) = 0;
+
+ private:
+  friend struct ScriptCpu;
+  // A step under way, and those nested in it, which are deeper.
+  struct Frame {
+    const script::Step* step = nullptr;
+    std::span<const script::Step> nested{};
+    std::vector<bool> done{};  // of `nested`
+    std::uint64_t moment = 0;
+    bool interrupted = false;
+    std::optional<std::uint64_t> unread{};  // when the output last looked at data_tail
+  };
+  struct Thrown {};
+  struct Died {};
+
+  std::int64_t perform(std::span<const script::Step> step_and_nested);
+  std::int64_t act(const script::Step& step);
+  std::int64_t output(const script::Step& step);
+  void expect_announced(int rc);
+  std::int64_t drain(const script::Step& step);
+  void deliver(const PerfEvent& event);
+  std::int64_t poll(const script::Step& step);
+  void nested(std::optional<std::uint64_t> moment);
+
+  // What ScriptCpu sees.
+  void moment();
+  void looked_at_tail() { frames_[depth_ - 1].unread = unread(); }
+  void refused();
+  void published(std::uint64_t data_head);
+
+  void on_read(const std::byte* address, std::size_t size) override;
+  void on_commit(SharedPosition data_tail) override;
+  void violate(oracle::Invariant invariant, std::string message);
+  bool stopped() const { return violation().has_value(); }
+
+  SimulatedKernel kernel_;
+  oracle::Ledger ledger_;
+  oracle::Checker checker_;
+  // One for each depth, and one for a drain by on_poll.
+  std::array<Frame, script::kDepthMax + 2> frames_;
+  std::array<std::vector<std::byte>, script::kDepthMax + 2> payloads_;
+  std::size_t depth_ = 0;  // of the steps under way
+  std::vector<script::Step> steps_so_far_;
+  std::uint64_t sequence_ = 0;
+  // Whether poll has something to report. Not known where an interrupt may have taken it.
+  std::optional<bool> announced_ = false;
+  std::optional<std::uint64_t> dies_at_;
+  bool dead_ = false;
+  bool oversize_ = false;  // a payload was
+  std::optional<oracle::Violation> violation_;
+};
+
+// The CPU of a ScriptRun. A faulty kernel derives from it.
+struct ScriptCpu : LedgerCpu<> {
+  explicit ScriptCpu(ScriptRun& of) : LedgerCpu{of.ledger_, of.checker_}, run{of} {}
+
+  ScriptRun& run;
+
+  void step() { run.moment(); }
+  __u64 read_once(const __u64& data_tail) const {
+    run.looked_at_tail();
+    return LedgerCpu::read_once(data_tail);
+  }
+  void write_once(__u64& data_head, __u64 value) {
+    run.published(value);
+    LedgerCpu::write_once(data_head, value);
+  }
+  void lost(const kernel::perf_buffer& rb, const kernel::perf_event& event) {
+    run.refused();
+    LedgerCpu::lost(rb, event);
+  }
+};
+
+// `Cpu` is ScriptCpu, or derives from it; `Consumer` has Ring's over(), readable(), try_fold().
+template <class Cpu = ScriptCpu, class Consumer = Ring<CheckedMemory>>
+class ScriptRunner final : public ScriptRun {
+ public:
+  explicit ScriptRunner(const script::Settings& settings, std::span<std::byte> memory = {})
+      : ScriptRun{settings, memory},
+        cpu_{*this},
+        consumer_{*Consumer::over(ring().page(), ring().data())} {}
+
+  bool readable() const override { return consumer_.readable(); }
+
+ private:
+  int emit(std::uint32_t index, std::span<const std::byte> payload) override {
+    return kernel::bpf_perf_event_output(cpu_, ring().map(), index, payload);
+  }
+  void try_fold(const Visit& visit) override {
+    static_cast<void>(consumer_.try_fold(Unit{}, visit));
+  }
+
+  Cpu cpu_;
+  Consumer consumer_;
+};
+
+// Runs the whole script and settles: what was violated first, if anything.
+template <class Runner>
+std::optional<oracle::Violation> violation_of(const script::Script& script) {
+  Runner runner{script.settings};
+  runner.run(script.steps);
+  runner.settle();
+  return runner.violation();
+}
+
+}  // namespace perfring::rig
+
+#endif  // HARNESS_RIG_SCRIPT_RUN_H_

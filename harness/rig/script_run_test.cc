@@ -1,0 +1,311 @@
+// Each kernel and each consumer here makes one error. The run must say what it violates.
+
+#include "harness/rig/script_run.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "harness/script/script.h"
+
+namespace perfring::rig {
+namespace {
+
+using oracle::Violation;
+using Core = Ring<CheckedMemory>;
+
+std::string in_words(const std::optional<Violation>& violation) {
+  if (!violation) return "nothing";
+  return std::string{to_string(violation->invariant)} + ": " + violation->message;
+}
+
+// The violation in this script's run, in which kernel and consumer violate nothing where they are
+// sound.
+template <class Cpu, class Consumer = Core>
+std::string violated(std::string_view text) {
+  const auto script = script::parse_script(text);
+  if (!script) return script.error();
+  EXPECT_EQ(in_words(violation_of<ScriptRunner<>>(*script)), "nothing");
+  return in_words(violation_of<ScriptRunner<Cpu, Consumer>>(*script));
+}
+template <class M>
+std::string violated_by_consumer(std::string_view text) {
+  return violated<ScriptCpu, Ring<M>>(text);
+}
+
+void expect_begins(const std::string& found, const std::string& expected) {
+  EXPECT_EQ(found.substr(0, expected.size()), expected);
+}
+
+struct MisjudgesRoom : ScriptCpu {
+  using ScriptCpu::ScriptCpu;
+  __u64 read_once(const __u64& data_tail) const { return ScriptCpu::read_once(data_tail) + 8; }
+};
+TEST(ScriptRunTest, FindsARefusalThoughThereIsRoom) {
+  EXPECT_EQ(violated<MisjudgesRoom>("output 4\n"),
+            "no_loss: 16 bytes were refused, with 0 of 4096 unread");
+}
+
+// For as long as it looks at it.
+struct TakesTheRingForPaused : ScriptCpu {
+  using ScriptCpu::ScriptCpu;
+  void irq_work_queue(kernel::perf_event& event) {
+    ScriptCpu::irq_work_queue(event);
+    rb = event.rb.load();
+    rb->paused.store(true);
+  }
+  void step() {
+    if (rb != nullptr) rb->paused.store(false);
+    ScriptCpu::step();
+  }
+  kernel::perf_buffer* rb = nullptr;
+};
+TEST(ScriptRunTest, FindsARefusalThoughNothingIsPaused) {
+  EXPECT_EQ(violated<TakesTheRingForPaused>("output 4\noutput 4\n"),
+            "no_loss: refused, though the ring is not paused");
+}
+
+struct CountsNoLoss : ScriptCpu {
+  using ScriptCpu::ScriptCpu;
+  void lost(kernel::perf_buffer& rb, const kernel::perf_event& event) {
+    ScriptCpu::lost(rb, event);
+    rb.lost = 0;
+  }
+};
+TEST(ScriptRunTest, FindsALossThatIsNotToldOf) {
+  expect_begins(violated<CountsNoLoss>("output 4068\noutput 4\ndrain 1\noutput 4\n"),
+                "no_loss: 16 bytes reserved at 4080, where 40 ");
+}
+
+struct CountsLossesTwice : ScriptCpu {
+  using ScriptCpu::ScriptCpu;
+  void told(const kernel::perf_buffer& rb, __u64 lost) { ScriptCpu::told(rb, 2 * lost); }
+};
+TEST(ScriptRunTest, FindsALossThatIsToldOfTwice) {
+  expect_begins(violated<CountsLossesTwice>("output 4068\noutput 4\ndrain 1\noutput 4\n"),
+                "no_loss: a LOST of 2 where 1 were refused");
+}
+
+struct SetsNoFlag : ScriptCpu {
+  using ScriptCpu::ScriptCpu;
+  void irq_work_queue(kernel::perf_event& event) { event.rb.load()->poll.store(0); }
+};
+TEST(ScriptRunTest, FindsThatPollIsSilentOfARecord) {
+  EXPECT_EQ(violated<SetsNoFlag>("output 4\npoll\n"),
+            "awake: poll reported nothing, but a record was announced");
+}
+
+struct TellsOfRefusals : ScriptCpu {
+  using ScriptCpu::ScriptCpu;
+  void lost(kernel::perf_buffer& rb, const kernel::perf_event& event) {
+    ScriptCpu::lost(rb, event);
+    rb.poll.store(EPOLLIN | EPOLLRDNORM);
+  }
+};
+TEST(ScriptRunTest, FindsThatPollTellsOfNothing) {
+  EXPECT_EQ(violated<TellsOfRefusals>("output 4068\npoll\noutput 4\npoll\n"),
+            "awake: poll reported POLLIN, but no record was announced");
+}
+
+struct PublishesThePayloadsEnd : ScriptCpu {
+  using ScriptCpu::ScriptCpu;
+  void write_once(__u64& data_head, __u64 value) { ScriptCpu::write_once(data_head, value - 4); }
+};
+TEST(ScriptRunTest, FindsADataHeadWithinARecord) {
+  EXPECT_EQ(violated<PublishesThePayloadsEnd>("output 4\n"),
+            "no_invention: data_head 0xc was published");
+}
+
+// All bytes are there; but whoever says so is another than the kernel's last store.
+struct ShowsTheUnpublished : ScriptCpu {
+  using ScriptCpu::ScriptCpu;
+  void reserved(const kernel::perf_buffer& buffer, __u64 position, std::size_t size) {
+    ScriptCpu::reserved(buffer, position, size);
+    rb = &buffer;
+  }
+  void step() {
+    if (rb != nullptr) kernel::HardwareCpu::write_once(rb->user_page->data_head, rb->head);
+    ScriptCpu::step();
+  }
+  const kernel::perf_buffer* rb = nullptr;
+};
+TEST(ScriptRunTest, FindsARecordThatIsNotPublished) {
+  expect_begins(violated<ShowsTheUnpublished>("output 4\noutput 4\n> at 16 drain 2\n"),
+                "no_invention: ");
+}
+
+struct OverwritesTheUnread : ScriptCpu {
+  using ScriptCpu::ScriptCpu;
+  __u64 read_once(const __u64& data_tail) const {
+    static_cast<void>(ScriptCpu::read_once(data_tail));
+    return head;
+  }
+  void write_once(__u64& data_head, __u64 value) {
+    ScriptCpu::write_once(data_head, value);
+    head = value;
+  }
+  __u64 head = 0;
+};
+TEST(ScriptRunTest, FindsThatTheUnreadIsOverwritten) {
+  expect_begins(violated<OverwritesTheUnread>("output 4068\noutput 4\n"),
+                "no_early_release: 16 bytes reserved at 4080 ");
+}
+
+// At the ring's beginning, beside what it is to write.
+struct Scribbles : ScriptCpu {
+  using ScriptCpu::ScriptCpu;
+  void reserved(const kernel::perf_buffer& buffer, __u64 position, std::size_t size) {
+    ScriptCpu::reserved(buffer, position, size);
+    if (position != 0) buffer.data_pages[12] ^= std::byte{1};
+  }
+};
+TEST(ScriptRunTest, FindsThatAnEventChangesUnderTheCallback) {
+  expect_begins(violated<Scribbles>("output 4\ndrain 1\n> at 0 output 4\n"), "no_early_release: ");
+}
+
+struct GivesTheRingUp : ScriptCpu {
+  using ScriptCpu::ScriptCpu;
+  void irq_work_queue(kernel::perf_event& event) {
+    ScriptCpu::irq_work_queue(event);
+    event.rb.store(nullptr);
+  }
+};
+TEST(ScriptRunTest, FindsARefusalThatIsNotCounted) {
+  expect_begins(violated<GivesTheRingUp>("output 4\noutput 4\n"), "no_loss: ");
+}
+
+// Its drains end after 16 bytes.
+struct TakesOneAtATime : CheckedMemory {
+  static Position read_once(const SharedPosition& data_head) {
+    return std::min(CheckedMemory::read_once(data_head), static_cast<Position>(tail + 16));
+  }
+  static void write_once(SharedPosition& data_tail, SharedPosition value) {
+    CheckedMemory::write_once(data_tail, value);
+    tail = static_cast<Position>(value);
+  }
+  static inline Position tail = 0;
+};
+TEST(ScriptRunTest, FindsThatTwoDrainsDoNotEmptyAnIdleRing) {
+  EXPECT_EQ(violated_by_consumer<TakesOneAtATime>("output 4\noutput 4\noutput 4\n"),
+            "bounded: two drains of an idle ring have not emptied it");
+}
+
+struct LeavesTheLast : CheckedMemory {
+  static Position read_once(const SharedPosition& data_head) {
+    return CheckedMemory::read_once(data_head) - 16;
+  }
+};
+TEST(ScriptRunTest, FindsARecordThatIsLeft) {
+  expect_begins(violated_by_consumer<LeavesTheLast>("output 4\n"), "no_loss: ");
+}
+
+struct ReleasesTooLittle : CheckedMemory {
+  static void write_once(SharedPosition& data_tail, SharedPosition value) {
+    CheckedMemory::write_once(data_tail, value - 8);
+  }
+};
+TEST(ScriptRunTest, FindsADataTailThatIsNotAsDelivered) {
+  expect_begins(violated_by_consumer<ReleasesTooLittle>("output 4\ndrain 1\n"), "tail_honest: ");
+  expect_begins(violated_by_consumer<ReleasesTooLittle>("output 4\nthrow 1\n"), "tail_honest: ");
+}
+
+// In front of the ring, which is a page long, lies its control page.
+struct ReadsBehind : CheckedMemory {
+  template <class T>
+  static T read(const std::byte* address) {
+    if constexpr (sizeof(T) == 4) static_cast<void>(CheckedMemory::read<T>(address - 4096));
+    return CheckedMemory::read<T>(address);
+  }
+};
+TEST(ScriptRunTest, FindsAReadOutsideTheRing) {
+  expect_begins(violated_by_consumer<ReadsBehind>("output 4\n"), "in_ring: ");
+}
+
+struct MistakesALength : CheckedMemory {
+  template <class T>
+  static T read(const std::byte* address) {
+    return CheckedMemory::read<T>(address) - (sizeof(T) == 4 ? 4 : 0);
+  }
+};
+TEST(ScriptRunTest, FindsASampleThatIsNotWhole) {
+  expect_begins(violated_by_consumer<MistakesALength>("output 12\n"), "intact: ");
+}
+
+// To an interrupt, a ring that holds 16 bytes seems full.
+struct RefusesNested : ScriptCpu {
+  using ScriptCpu::ScriptCpu;
+  __u64 read_once(const __u64& data_tail) const {
+    const __u64 tail = ScriptCpu::read_once(data_tail);
+    return bpf_trace_nest_level > 1 ? tail + 24 : tail;
+  }
+};
+TEST(ScriptRunTest, FindsARefusalInAnInterruptThoughThereIsRoom) {
+  expect_begins(violated<RefusesNested>("output 4\n> at 12 output 4\n"),
+                "no_loss: 16 bytes were refused");
+}
+
+// What an interrupted callback leaves behind is checked like any other drain.
+struct ReadsBehindLater : ReadsBehind {
+  template <class T>
+  static T read(const std::byte* address) {
+    if (sizeof(T) == 4 && ++reads > 1) return ReadsBehind::read<T>(address);
+    return CheckedMemory::read<T>(address);
+  }
+  static inline int reads = 0;
+};
+TEST(ScriptRunTest, FindsAReadOutsideTheRingAfterAnInterruptedCallback) {
+  ReadsBehindLater::reads = 0;
+  expect_begins(
+      violated_by_consumer<ReadsBehindLater>("output 4\noutput 4\ndrain 2\n> at 0 output 4\n"),
+      "in_ring: ");
+}
+
+TEST(ScriptRunTest, FindsThatPollReportsNothingWithinACallback) {
+  EXPECT_EQ(violated<SetsNoFlag>("output 4\ndrain 1\n> at 0 poll\n"),
+            "awake: poll reported nothing, but a record was announced");
+}
+
+TEST(ScriptRunTest, NestedStepsHappenAtTheirMoment) {
+  const auto script = script::parse_script(
+      "output 8\n> at 3 output 16\n>> at 100 output 24\noutput 8\ndrain 2\n> at 1 output 3000\n");
+  ScriptRunner<> runner{script->settings};
+  std::vector<std::size_t> sizes;
+  runner.on_event = [&](const PerfEvent& event) {
+    const auto& sample = std::get<Sample>(event);
+    sizes.push_back(sample.head.size() + sample.tail.size());
+  };
+  runner.run(script->steps);
+  runner.settle();
+  EXPECT_EQ(in_words(runner.violation()), "nothing");
+  EXPECT_EQ(runner.ledger().totals().accepted, 5U);
+  EXPECT_EQ(runner.received().delivered, 5U);
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{20, 28, 12, 12, 3004}));
+  EXPECT_EQ(runner.script().steps.size(), script->steps.size() + 1);  // settle()'s drain
+}
+
+TEST(ScriptRunTest, LossesAreAccountedFor) {
+  const auto script = script::parse_script(
+      "output 4000\noutput 4000\npause\noutput 8\nresume\ndrain 1\noutput 8\n");
+  ScriptRunner<> runner{script->settings};
+  runner.run(script->steps);
+  runner.settle();
+  EXPECT_EQ(in_words(runner.violation()), "nothing");
+  EXPECT_EQ(runner.ledger().totals().refused, 2U);
+  EXPECT_EQ(runner.received().lost, 2U);
+}
+
+TEST(ScriptRunTest, ADeadProducerPublishesNothingMore) {
+  ScriptRunner<> runner{{}};
+  runner.run({.action = script::Action::Output, .number = 4});
+  runner.die_during({.action = script::Action::Output, .number = 4}, 12);
+  EXPECT_EQ(runner.run({.action = script::Action::Output, .number = 4}), 0);
+  runner.settle();
+  EXPECT_EQ(in_words(runner.violation()), "nothing");
+  EXPECT_EQ(runner.received().delivered, 1U);
+  EXPECT_EQ(runner.ring().page().data_head, 16U);
+}
+
+}  // namespace
+}  // namespace perfring::rig

@@ -1,0 +1,76 @@
+#ifndef HARNESS_RIG_SIMULATED_KERNEL_H_
+#define HARNESS_RIG_SIMULATED_KERNEL_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "harness/kernel/cpu.h"
+#include "harness/kernel/eventpoll.h"
+#include "harness/rig/simulated_ring.h"
+#include "harness/script/script.h"
+
+namespace perfring::rig {
+
+// What can be seen after a step, beside the ring's bytes.
+struct Observed {
+  // What the step returned: 0 or a negative errno; poll's revents; epoll_wait's events, those of
+  // the second event 16 bits higher; 0 for a drain.
+  std::int64_t result = 0;
+  std::uint64_t head = 0;
+  std::uint64_t tail = 0;
+  std::array<std::uint64_t, 2> lost{};  // PERF_FORMAT_LOST of the events
+
+  bool operator==(const Observed&) const = default;
+};
+
+// Where a consumer's data_tail is after `records` more, as their headers state it. Past a header
+// that cannot be, or positions that cannot be, it is data_head; so it is in a ring that is written
+// backward, in which only the newest record can be found.
+std::uint64_t tail_after(std::span<const std::byte> ring, const script::Settings& settings,
+                         std::uint64_t head, std::uint64_t tail, std::uint64_t records);
+
+// The simulated kernel, set up as a script wants it, without a consumer: a drain moves data_tail.
+class SimulatedKernel {
+ public:
+  // Precondition: the settings are possible, and so are the steps.
+  explicit SimulatedKernel(const script::Settings& settings, const Identity& identity = {},
+                           unsigned page_shift = 12);
+  // In memory of the caller's (SimulatedRing).
+  SimulatedKernel(const script::Settings& settings, std::span<std::byte> memory);
+
+  // `time` is the time it is, for a sample's TIME. Nested steps are carried out like any other.
+  Observed run(const script::Step& step, std::uint64_t time = 0);
+
+  // A system call that is neither an output nor a drain: returns what Observed::result says.
+  std::int64_t call(const script::Step& step);
+
+  SimulatedRing& ring() { return ring_; }
+  const SimulatedRing& ring() const { return ring_; }
+
+ private:
+  struct ScriptCpu : kernel::HardwareCpu {
+    std::uint64_t time = 0;
+    __u64 clock() const { return time; }
+  };
+
+  void register_events();
+  std::int64_t act(const script::Step& step);
+  std::int64_t output(const script::Step& step);
+  std::int64_t epoll_wait();
+
+  SimulatedRing ring_;
+  ScriptCpu cpu_;
+  kernel::eventpoll epoll_;
+  std::vector<std::byte> payload_;
+  std::uint64_t steps_ = 0;
+};
+
+// What epoll_ctl(2) is given.
+std::uint32_t epoll_events(script::Epoll epoll);
+
+}  // namespace perfring::rig
+
+#endif  // HARNESS_RIG_SIMULATED_KERNEL_H_

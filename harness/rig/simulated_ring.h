@@ -1,0 +1,77 @@
+#ifndef HARNESS_RIG_SIMULATED_RING_H_
+#define HARNESS_RIG_SIMULATED_RING_H_
+
+#include <linux/perf_event.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "harness/kernel/perf_event.h"
+#include "harness/kernel/perf_event_array.h"
+#include "harness/kernel/ring_memory.h"
+#include "harness/script/script.h"
+#include "perfring/perf_event.h"
+
+namespace perfring::rig {
+
+// Where records come from, as they say it themselves.
+struct Identity {
+  int cpu = 0;
+  std::uint32_t pid = 0;
+  std::uint32_t tid = 0;
+  std::array<std::uint64_t, 2> ids{1, 2};  // of the events
+
+  bool operator==(const Identity&) const = default;
+};
+
+// A ring of the simulated kernel as user space has set it up: its events, open and mapped, and a
+// PERF_EVENT_ARRAY in which they are entries identity.cpu and the one after.
+//
+// Threads: as the simulated kernel's: one producer, one consumer.
+class SimulatedRing {
+ public:
+  // Precondition: the settings are possible. Throws std::system_error if the machine has no memory
+  // for the ring.
+  explicit SimulatedRing(const script::Settings& settings, const Identity& identity = {},
+                         unsigned page_shift = 12);
+  // In memory of the caller's, which outlives the ring: zeroed, a page and then the data.
+  SimulatedRing(const script::Settings& settings, std::span<std::byte> memory,
+                const Identity& identity = {}, unsigned page_shift = 12);
+  SimulatedRing(const SimulatedRing&) = delete;
+  SimulatedRing& operator=(const SimulatedRing&) = delete;
+
+  const script::Settings& settings() const { return settings_; }
+  const kernel::perf_file& file(bool second = false) const { return events_[second ? 1 : 0]; }
+  kernel::perf_event& event(bool second = false) const { return *file(second); }
+  std::span<const kernel::perf_file> events() const { return events_; }
+  // The event's entry in the map.
+  std::uint32_t index(bool second = false) const { return first_index_ + (second ? 1 : 0); }
+  const kernel::bpf_array& map() const { return map_.map(); }
+
+  kernel::perf_buffer& rb() const { return mapping_.rb(); }
+  perf_event_mmap_page& page() const { return *rb().user_page; }
+  Bytes data() const { return {rb().data_pages, static_cast<std::size_t>(rb().data_size())}; }
+
+ private:
+  SimulatedRing(const script::Settings& settings, std::optional<kernel::RingMemory> own,
+                std::span<std::byte> memory, const Identity& identity, unsigned page_shift);
+
+  script::Settings settings_;
+  std::uint32_t first_index_;
+  std::optional<kernel::RingMemory> own_memory_;
+  std::vector<kernel::perf_file> events_;
+  kernel::perf_mapping mapping_;
+  kernel::bpf_map_file map_;
+};
+
+// The attr of such a ring's events.
+perf_event_attr attr_of(const script::Settings& settings);
+
+}  // namespace perfring::rig
+
+#endif  // HARNESS_RIG_SIMULATED_RING_H_
