@@ -25,7 +25,7 @@ read -ra flags <<<"${CXXFLAGS:-}"
 flags+=(-std=c++2b -I. -Ilib -DFMT_HEADER_ONLY)
 
 ring=(harness/oracle/*.cc)
-script=("${ring[@]}" harness/kernel/*.cc harness/script/*.cc fuzz/script_bytes.cc fuzz/script_run.cc)
+script=("${ring[@]}" harness/kernel/*.cc harness/script/*.cc harness/rig/*.cc fuzz/script_bytes.cc)
 options=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/programs/*.cc
   harness/differential/{compare,trace,trace_text}.cc harness/bench/options.cc
   harness/stress/{mutants,setting}.cc harness/program/*.cc
