@@ -130,7 +130,7 @@ std::string shell_word(std::string_view text) {
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kLongest = 200;
   const bool cut_off = text.size() > kLongest;
-  return "'" + escaped(text.substr(0, kLongest), false) + (cut_off ? "...'" : "'");
+  return fmt::format("'{}{}'", escaped(text.substr(0, kLongest), false), cut_off ? "..." : "");
 }
 
 int fail(std::string_view message) {
