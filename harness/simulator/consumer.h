@@ -7,7 +7,7 @@
 
 #include "harness/oracle/payload.h"
 #include "harness/simulator/simulated_memory.h"
-#include "harness/simulator/world.h"
+#include "harness/simulator/site.h"
 #include "perfring/control_flow.h"
 #include "perfring/ring/ring.h"
 
@@ -39,13 +39,17 @@ class RingDrain {
 template <class Drain = RingDrain<>>
 class Consumer {
  public:
-  explicit Consumer(Site& site) : site_{site}, drain_{site} {}
+  explicit Consumer(Site& site)
+      : site_{site},
+        drain_{site},
+        may_never_be_empty_{site.world().settings.hostile != 0},
+        timeout_{may_never_be_empty_ ? kHostilePause : site.world().settings.timeout} {}
 
   void run() {
     enter();
     drain_until_empty();
-    while (!site_.world.closing && !site_.world.stopping) {
-      site_.wait(site_.hostile() ? kHostilePause : site_.world.settings.timeout);
+    while (!site_.world().consumers_end()) {
+      site_.wait(timeout_);
       enter();
       pause_sometimes();
       drain_until_empty();
@@ -60,57 +64,59 @@ class Consumer {
 
   void enter() { SimulatedMemory::site = &site_; }
 
-  // A hostile ring may never be empty.
   void drain_until_empty() {
     std::uint64_t before = 0;
     do {
       before = events_;
       drain_once();
-      if (site_.hostile() || site_.violation() || !drain_.readable()) return;
-    } while (!site_.world.closing || events_ != before);
-    site_.violate(oracle::Invariant::bounded,
-                  "a drain of an idle ring has delivered nothing, and the ring is still readable");
+      if (may_never_be_empty_ || site_.judge().violation() || !drain_.readable()) return;
+    } while (!site_.world().consumers_end() || events_ != before);
+    site_.judge().violate(
+        oracle::Invariant::bounded,
+        "a drain of an idle ring has delivered nothing, and the ring is still readable");
   }
 
   void drain_once() {
-    site_.drain_begins();
+    site_.drains().begins();
     try {
       drain_.drain([this](const PerfEvent& event) { return visit(event); });
     } catch (const Thrown&) {
     }
-    site_.drain_ends();
+    site_.drains().ends();
   }
 
   bool visit(const PerfEvent& event) {
-    const Settings& settings = site_.world.settings;
+    const Settings& settings = site_.world().settings;
     ++events_;
-    site_.delivered(event);
-    if (site_.violation()) return false;
+    site_.drains().delivered(event);
+    if (site_.judge().violation()) return false;
     if (settings.callback_max != 0) dwell(event);
-    Random& random = site_.world.scheduler.random();
+    Random& random = site_.world().scheduler.random();
     if (random.one_in(static_cast<std::uint32_t>(settings.throw_one_in))) throw Thrown{};
     return !random.one_in(static_cast<std::uint32_t>(settings.break_one_in));
   }
 
   // A callback that takes its time, at the end of which the event must be what it was.
   void dwell(const PerfEvent& event) {
-    const auto steps = site_.world.scheduler.random().between(
-        0, static_cast<std::uint32_t>(site_.world.settings.callback_max));
+    const auto steps = site_.world().scheduler.random().between(
+        0, static_cast<std::uint32_t>(site_.world().settings.callback_max));
     for (std::uint32_t i = 0; i < steps; ++i) SimulatedMemory::step();
-    if (!site_.hostile()) site_.checker.finished_with(event);
+    site_.judge().finished_with(event);
   }
 
   void pause_sometimes() {
-    Random& random = site_.world.scheduler.random();
-    if (!random.one_in(static_cast<std::uint32_t>(site_.world.settings.pause_one_in))) return;
-    kernel::perf_event_pause_output(*site_.event, true);
-    site_.consumer->sleep_until(site_.world.scheduler.now() + random.below(kPauseMax));
-    kernel::perf_event_pause_output(*site_.event, false);
+    Random& random = site_.world().scheduler.random();
+    if (!random.one_in(static_cast<std::uint32_t>(site_.world().settings.pause_one_in))) return;
+    kernel::perf_event_pause_output(site_.event(), true);
+    site_.consumer().sleep_until(site_.world().scheduler.now() + random.below(kPauseMax));
+    kernel::perf_event_pause_output(site_.event(), false);
     enter();
   }
 
   Site& site_;
   Drain drain_;
+  const bool may_never_be_empty_;  // a hostile ring
+  const std::uint64_t timeout_;
   std::uint64_t events_ = 0;  // delivered
 };
 

@@ -12,6 +12,7 @@
 #include "harness/simulator/intruder.h"
 #include "harness/simulator/producer.h"
 #include "harness/simulator/simulation.h"
+#include "harness/simulator/site.h"
 #include "harness/simulator/world.h"
 
 namespace perfring::simulator {
@@ -25,11 +26,11 @@ class Engine {
   std::deque<Site>& sites() { return sites_; }
   template <class Writer>
   void add_writer(Site& site, Writer& writer) {
-    ++world_.writers;
-    site.producer = &world_.scheduler.add([this, &writer] {
+    ++writers_;
+    site.set_producer(world_.scheduler.add([this, &writer] {
       writer.run();
-      --world_.writers;
-    });
+      --writers_;
+    }));
   }
   // Runs the tasks that the sites were given.
   Outcome run();
@@ -39,13 +40,14 @@ class Engine {
 
   void before_turn();
   void look_for_violation();
-  void close();
+  void drain_what_is_left();
   Outcome outcome() const;
 
   const Observer& observer_;
   const double started_;
   World world_;
   std::deque<Site> sites_;
+  std::uint64_t writers_ = 0;  // that are not done
   std::optional<Found> found_;
   bool interrupted_ = false;
   std::uint32_t turns_ = 0;
@@ -61,8 +63,8 @@ Outcome simulate_with(const Plan& plan, const Observer& observer) {
   for (Site& site : engine.sites()) {
     Scheduler& scheduler = engine.world().scheduler;
     consumers.emplace_back(site);
-    site.consumer = &scheduler.add([&consumer = consumers.back()] { consumer.run(); });
-    if (site.hostile()) {
+    site.set_consumer(scheduler.add([&consumer = consumers.back()] { consumer.run(); }));
+    if (plan.settings.hostile != 0) {
       intruders.emplace_back(site);
       engine.add_writer(site, intruders.back());
     } else {

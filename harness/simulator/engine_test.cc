@@ -26,7 +26,7 @@ class Silent {
   Silent(Site& site, std::function<void(Silent&)> act) : site_{site}, act_{std::move(act)} {}
 
   void run() {
-    while (!site_.consumer->asleep(site_.world.scheduler.now())) site_.producer->yield();
+    while (!site_.consumer().asleep(site_.world().scheduler.now())) site_.producer().yield();
     act_(*this);
   }
 
@@ -38,15 +38,15 @@ class Silent {
     site_.ends(0);
   }
   void refuse() {
-    site_.ledger.refused();
+    site_.ledger().refused();
     site_.ends(-ENOSPC);
   }
   // Whether it is held against the kernel that the consumer goes on sleeping.
   bool is_found() {
     site_.check_awake();
-    return site_.violation().has_value();
+    return site_.judge().violation().has_value();
   }
-  void drain_begins() { site_.drain_begins(); }
+  void drain_begins() { site_.drains().begins(); }
 
  private:
   Site& site_;
@@ -61,7 +61,7 @@ std::optional<Found> found(const std::function<void(Silent&)>& act) {
   Engine engine{plan, observer, true};
   Site& site = engine.sites().front();
   Silent writer{site, act};
-  site.consumer = &engine.world().scheduler.add([&site] { site.wait(0); });
+  site.set_consumer(engine.world().scheduler.add([&site] { site.wait(0); }));
   engine.add_writer(site, writer);
   return engine.run().found;
 }
@@ -136,12 +136,12 @@ TEST(Hostile, TheTailMovesByWhatTheDrainHasSeenAtTheMost) {
   for (const std::uint32_t head : {16U, 24U}) {
     World world{1, settings_of("hostile"), 1000};
     Site site{world, 0};
-    site.drain_begins();
-    site.saw_head(head);
-    site.delivered(Malformed{Defect::UnexpectedType, site.data().first(16), {}});
+    site.drains().begins();
+    site.drains().saw_head(head);
+    site.drains().delivered(Malformed{Defect::UnexpectedType, site.data().first(16), {}});
     site.page().data_tail = 24;
-    site.drain_ends();
-    EXPECT_EQ(site.violation().has_value(), head == 16);
+    site.drains().ends();
+    EXPECT_EQ(site.judge().violation().has_value(), head == 16);
   }
 }
 

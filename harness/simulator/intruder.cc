@@ -8,8 +8,8 @@
 namespace perfring::simulator {
 
 void Intruder::run() {
-  Random& random = site_.world.scheduler.random();
-  while (!site_.world.over()) {
+  Random& random = site_.world().scheduler.random();
+  while (!site_.world().writers_end()) {
     if (random.one_in(20)) {
       write_head();
     } else {
@@ -20,12 +20,12 @@ void Intruder::run() {
 }
 
 void Intruder::step() {
-  if (site_.world.scheduler.step()) site_.producer->yield();
+  if (site_.world().scheduler.step()) site_.producer().yield();
 }
 
 // Of a sound record, often; else of a record with one thing wrong, or with all of it.
 void Intruder::write_header() {
-  Random& random = site_.world.scheduler.random();
+  Random& random = site_.world().scheduler.random();
   const auto slots = static_cast<std::uint32_t>(site_.data().size() / 8);
   const std::uint32_t slot = random.below(slots);
   perf_event_header header{};
@@ -37,12 +37,11 @@ void Intruder::write_header() {
   header.misc = static_cast<std::uint16_t>(random.below(4));
   header.size =
       static_cast<std::uint16_t>(random.one_in(16) ? random.below(65536) : 8 * random.below(8));
-  std::memcpy(site_.memory.bytes().data() + Site::kernel_page_size + 8 * std::size_t{slot}, &header,
-              sizeof(header));
+  std::memcpy(site_.writable_data().data() + 8 * std::size_t{slot}, &header, sizeof(header));
 }
 
 void Intruder::write_head() {
-  Random& random = site_.world.scheduler.random();
+  Random& random = site_.world().scheduler.random();
   const auto size = static_cast<std::uint32_t>(site_.data().size());
   const std::uint64_t tail = site_.page().data_tail;
   const std::uint32_t kind = random.below(16);

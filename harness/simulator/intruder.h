@@ -1,7 +1,7 @@
 #ifndef HARNESS_SIMULATOR_INTRUDER_H_
 #define HARNESS_SIMULATOR_INTRUDER_H_
 
-#include "harness/simulator/world.h"
+#include "harness/simulator/site.h"
 
 namespace perfring::simulator {
 

@@ -6,6 +6,7 @@
 #include "harness/simulator/consumer.h"
 #include "harness/simulator/producer.h"
 #include "harness/simulator/sanitizers.h"
+#include "harness/simulator/site.h"
 #include "harness/simulator/world.h"
 
 namespace perfring::simulator {
@@ -13,8 +14,8 @@ namespace {
 
 struct OneRecord {
   OneRecord() {
-    site.consumer = &world.scheduler.add([] {});
-    site.producer = &world.scheduler.add([] {});
+    site.set_consumer(world.scheduler.add([] {}));
+    site.set_producer(world.scheduler.add([] {}));
     world.scheduler.calm();
     SimulatedMemory::site = &site;
   }
@@ -24,18 +25,18 @@ struct OneRecord {
     std::byte bytes[40];
     oracle::fill(bytes, payload);
     site.begins(payload);
-    site.ends(kernel::bpf_perf_event_output(cpu, site.map, BPF_F_CURRENT_CPU, bytes));
+    site.ends(kernel::bpf_perf_event_output(cpu, site.map(), BPF_F_CURRENT_CPU, bytes));
   }
 
   Sample drain() {
     Sample kept{};
-    site.drain_begins();
+    site.drains().begins();
     RingDrain<>{site}.drain([&](const PerfEvent& event) {
-      site.delivered(event);
+      site.drains().delivered(event);
       kept = std::get<Sample>(event);
       return true;
     });
-    site.drain_ends();
+    site.drains().ends();
     return kept;
   }
 
@@ -58,7 +59,7 @@ TEST(Poison, ASliceDoesNotOutliveItsDrain) {
   OneRecord ring;
   ring.write();
   const Sample kept = ring.drain();
-  EXPECT_FALSE(ring.site.violation().has_value());
+  EXPECT_FALSE(ring.site.judge().violation().has_value());
   if constexpr (kPoisons) {
     EXPECT_DEATH(first_byte(kept), "use-after-poison");
   } else {
@@ -82,9 +83,10 @@ TEST(Poison, EveryLapOfTheRingIsWrittenAndRead) {
   for (int i = 0; i < 1000; ++i) {
     ring.write();
     ring.drain();
-    ASSERT_FALSE(ring.site.violation().has_value()) << ring.site.violation()->message;
+    ASSERT_FALSE(ring.site.judge().violation().has_value())
+        << ring.site.judge().violation()->message;
   }
-  EXPECT_EQ(ring.site.received().delivered, 1000U);
+  EXPECT_EQ(ring.site.judge().received().delivered, 1000U);
 }
 
 }  // namespace

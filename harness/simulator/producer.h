@@ -10,7 +10,7 @@
 #include "harness/kernel/bpf_output.h"
 #include "harness/oracle/payload.h"
 #include "harness/simulator/simulated_cpu.h"
-#include "harness/simulator/world.h"
+#include "harness/simulator/site.h"
 
 namespace perfring::simulator {
 
@@ -21,15 +21,15 @@ class Producer final : public Interrupts {
  public:
   explicit Producer(Site& site) : site_{site}, cpu_{site, *this} {
     for (auto& buffer : buffers_)
-      buffer.resize(static_cast<std::size_t>(site.world.settings.payload_max));
+      buffer.resize(static_cast<std::size_t>(site.world().settings.payload_max));
   }
 
   void run() {
-    const Settings& settings = site_.world.settings;
-    Random& random = site_.world.scheduler.random();
-    while (!site_.world.over()) {
+    const Settings& settings = site_.world().settings;
+    Random& random = site_.world().scheduler.random();
+    while (!site_.world().writers_end()) {
       const auto burst = random.between(1, static_cast<std::uint32_t>(settings.burst_max));
-      for (std::uint32_t i = 0; i < burst && !site_.world.over(); ++i) {
+      for (std::uint32_t i = 0; i < burst && !site_.world().writers_end(); ++i) {
         output();
         cpu_.step();
         site_.check_awake();
@@ -37,17 +37,17 @@ class Producer final : public Interrupts {
       if (settings.idle_max == 0) continue;
       site_.run_irq_work();
       const auto idle = random.between(0, static_cast<std::uint32_t>(settings.idle_max));
-      site_.producer->sleep_until(site_.world.scheduler.now() + idle);
+      site_.producer().sleep_until(site_.world().scheduler.now() + idle);
       site_.check_awake();
     }
     site_.run_irq_work();
   }
 
   void interrupt() override {
-    Random& random = site_.world.scheduler.random();
+    Random& random = site_.world().scheduler.random();
     if (site_.irq_work() && random.one_in(2)) return site_.run_irq_work();
-    if (level_ < kLevels && random.below(100) < site_.world.settings.interrupts) return output();
-    site_.producer->yield();
+    if (level_ < kLevels && random.below(100) < site_.world().settings.interrupts) return output();
+    site_.producer().yield();
   }
 
  private:
@@ -55,18 +55,18 @@ class Producer final : public Interrupts {
 
   // A record is some thirty short steps: the calls between them would cost a fifth of the time.
   [[gnu::flatten]] void output() {
-    const Settings& settings = site_.world.settings;
+    const Settings& settings = site_.world().settings;
     std::uint32_t length =
-        site_.world.scheduler.random().between(static_cast<std::uint32_t>(settings.payload_min),
-                                               static_cast<std::uint32_t>(settings.payload_max));
+        site_.world().scheduler.random().between(static_cast<std::uint32_t>(settings.payload_min),
+                                                 static_cast<std::uint32_t>(settings.payload_max));
     // Those that may spill read alike on every machine.
     if (settings.payload_max > kIntactMax) length -= length % 4;
-    const oracle::Payload payload{sequence_++, static_cast<std::uint32_t>(site_.cpu), length};
+    const oracle::Payload payload{sequence_++, static_cast<std::uint32_t>(site_.cpu()), length};
     const std::span<std::byte> bytes = std::span{buffers_[level_]}.first(length);
     oracle::fill(bytes, payload);
     ++level_;
     site_.begins(payload);
-    site_.ends(kernel::bpf_perf_event_output(cpu_, site_.map, BPF_F_CURRENT_CPU, bytes));
+    site_.ends(kernel::bpf_perf_event_output(cpu_, site_.map(), BPF_F_CURRENT_CPU, bytes));
     --level_;
   }
 

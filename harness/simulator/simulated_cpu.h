@@ -10,7 +10,7 @@
 
 #include "harness/kernel/cpu.h"
 #include "harness/kernel/ring_buffer.h"
-#include "harness/simulator/world.h"
+#include "harness/simulator/site.h"
 
 namespace perfring::simulator {
 
@@ -26,8 +26,9 @@ class Interrupts {
 // The processor of a Site. Others run, or an interrupt comes, between any two of its steps; and a
 // store is of 8 bytes at the most. A faulty one (a canary) is derived from it.
 struct SimulatedCpu : kernel::HardwareCpu {
-  SimulatedCpu(Site& of, Interrupts& by) : site{of}, scheduler{of.world.scheduler}, interrupts{by} {
-    id = of.cpu;
+  SimulatedCpu(Site& of, Interrupts& by)
+      : site{of}, scheduler{of.world().scheduler}, interrupts{by} {
+    id = of.cpu();
   }
 
   Site& site;
@@ -64,7 +65,7 @@ struct SimulatedCpu : kernel::HardwareCpu {
   void smp_wmb(const __u64&) {}
 
   void write_once(__u64& data_head, __u64 value) {
-    site.ledger.published(value);
+    site.ledger().published(value);
     kernel::HardwareCpu::write_once(data_head, value);
   }
 
@@ -73,8 +74,8 @@ struct SimulatedCpu : kernel::HardwareCpu {
   void reserved(const kernel::perf_buffer&, __u64 position, std::size_t size) {
     site.reserved(position, size);
   }
-  void told(const kernel::perf_buffer&, __u64 lost) { site.ledger.told(lost); }
-  void lost(const kernel::perf_buffer&, const kernel::perf_event&) { site.ledger.refused(); }
+  void told(const kernel::perf_buffer&, __u64 lost) { site.ledger().told(lost); }
+  void lost(const kernel::perf_buffer&, const kernel::perf_event&) { site.ledger().refused(); }
 
  private:
   // Less than 8 bytes. Most often it is 4 of them or none, for which memcpy() is not worth a call.

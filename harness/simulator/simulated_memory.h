@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "harness/simulator/world.h"
+#include "harness/simulator/site.h"
 #include "perfring/ring/hardware_memory.h"
 #include "perfring/ring/memory.h"
 
@@ -23,7 +23,7 @@ struct SimulatedMemory {
   static Position read_once(const SharedPosition& field) {
     step();
     const Position value = HardwareMemory::read_once(field);
-    site->saw_head(value);
+    site->drains().saw_head(value);
     return value;
   }
   static void write_once(SharedPosition& field, SharedPosition value) {

@@ -37,22 +37,23 @@ Engine::Engine(const Plan& plan, const Observer& observer, bool sound_writers)
 void Engine::look_for_violation() {
   if (found_) return;
   for (const Site& site : sites_) {
-    if (!site.violation()) continue;
-    found_ = Found{*site.violation(), world_.scheduler.now(), site.cpu};
-    world_.stopping = true;
+    const auto& violation = site.judge().violation();
+    if (!violation) continue;
+    found_ = Found{*violation, world_.scheduler.now(), site.cpu()};
+    world_.enter(Phase::Stopping);
     world_.scheduler.calm();
-    for (Site& each : sites_) each.consumer->wake();
+    for (Site& each : sites_) each.consumer().wake();
     return;
   }
 }
 
 void Engine::before_turn() {
   look_for_violation();
-  if (world_.writers == 0 && !world_.closing) close();
+  if (writers_ == 0 && !world_.consumers_end()) drain_what_is_left();
   if (++turns_ % kTurnsBetweenLooks != 0) return;
   if (observer_.stop != nullptr && observer_.stop->load() && !interrupted_) {
     interrupted_ = true;
-    world_.ending = true;
+    if (world_.phase() == Phase::Writing) world_.enter(Phase::Ending);
   }
   if (!observer_.on_progress || Clock::now() - reported_ < kReportInterval) return;
   reported_ = Clock::now();
@@ -60,18 +61,16 @@ void Engine::before_turn() {
 }
 
 // The writers are done: nobody will be told of anything any more.
-void Engine::close() {
+void Engine::drain_what_is_left() {
   for (Site& site : sites_) site.check_awake();
-  world_.closing = true;
-  for (Site& site : sites_) site.consumer->wake();
+  world_.enter(Phase::Draining);
+  for (Site& site : sites_) site.consumer().wake();
 }
 
 Outcome Engine::run() {
   world_.scheduler.run([this] { before_turn(); });
   if (!found_) {
-    for (Site& site : sites_) {
-      if (!site.hostile()) site.checker.settle();
-    }
+    for (Site& site : sites_) site.judge().settle();
   }
   look_for_violation();
   return outcome();
@@ -80,17 +79,18 @@ Outcome Engine::run() {
 Outcome Engine::outcome() const {
   Outcome outcome;
   outcome.steps = world_.scheduler.now();
-  outcome.drains = world_.drains;
-  outcome.wakeups = world_.wakeups;
   outcome.seconds = processor_seconds() - started_;
   outcome.interrupted = interrupted_;
   outcome.found = found_;
   Digest digest = world_.digest;
   for (const Site& site : sites_) {
+    outcome.drains += site.drains().count();
+    outcome.wakeups += site.wakeups();
     digest.add(site.page().data_head);
     digest.add(site.page().data_tail);
-    digest.add(site.ledger.totals().attempts());
-    outcome.cpus.push_back({site.ledger.totals(), site.received(), site.ledger.unreported()});
+    digest.add(site.ledger().totals().attempts());
+    outcome.cpus.push_back(
+        {site.ledger().totals(), site.judge().received(), site.ledger().unreported()});
   }
   outcome.digest = digest.value();
   return outcome;

@@ -13,7 +13,7 @@
 
 #include "harness/simulator/consumer.h"
 #include "harness/simulator/simulated_memory.h"
-#include "harness/simulator/world.h"
+#include "harness/simulator/site.h"
 
 namespace perfring::simulator {
 

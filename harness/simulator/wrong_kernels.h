@@ -55,7 +55,7 @@ struct SpaceOffBy8 : SimulatedCpu {
   using SimulatedCpu::SimulatedCpu;
   __u64 read_once(const __u64& data_tail) {
     const __u64 tail = SimulatedCpu::read_once(data_tail);
-    return tail == site.mapping.rb().head ? tail : tail + 8;
+    return tail == site.rb().head ? tail : tail + 8;
   }
 };
 

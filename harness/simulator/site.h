@@ -1,0 +1,111 @@
+#ifndef HARNESS_SIMULATOR_SITE_H_
+#define HARNESS_SIMULATOR_SITE_H_
+
+#include <linux/perf_event.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "harness/kernel/perf_event.h"
+#include "harness/kernel/perf_event_array.h"
+#include "harness/kernel/ring_memory.h"
+#include "harness/oracle/ledger.h"
+#include "harness/simulator/drains.h"
+#include "harness/simulator/poison_map.h"
+#include "harness/simulator/scheduler.h"
+#include "harness/simulator/world.h"
+
+namespace perfring::simulator {
+
+// One CPU with its event, its ring and the entry of a BPF map: what the kernel has of it, who runs
+// there, and how the consumer waits. `ledger` is the writer's record, `drains` the consumer's.
+class Site final : public kernel::wait_queue_entry {
+ public:
+  Site(World& world, int cpu);
+  ~Site();
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
+
+  World& world() const { return world_; }
+  int cpu() const { return cpu_; }
+  kernel::bpf_array& map() { return map_; }
+  kernel::perf_event& event() { return *event_; }
+  const kernel::perf_buffer& rb() const { return mapping_.rb(); }
+  perf_event_mmap_page& page() const { return *mapping_.rb().user_page; }
+  Bytes data() const { return writable_data(); }
+  std::span<std::byte> writable_data() const { return memory_.bytes().subspan(kPageSize); }
+
+  oracle::Ledger& ledger() { return ledger_; }
+  const oracle::Ledger& ledger() const { return ledger_; }
+  Drains& drains() { return drains_; }
+  const Drains& drains() const { return drains_; }
+  Judge& judge() { return drains_.judge(); }
+  const Judge& judge() const { return drains_.judge(); }
+
+  // Who runs here. Both are set before the run.
+  void set_producer(Task& task) { producer_ = &task; }
+  void set_consumer(Task& task) { consumer_ = &task; }
+  Task& producer() { return *producer_; }
+  Task& consumer() { return *consumer_; }
+
+  // The kernel's side: an output, its reservation, and the interrupt that wakes.
+  void begins(const oracle::Payload& payload);
+  void reserved(std::uint64_t position, std::size_t size);
+  void ends(int rc);
+  void irq_work_queue() { irq_work_ = true; }
+  bool irq_work() const { return irq_work_; }
+  void run_irq_work();
+
+  // The consumer's side: before each access to memory others may run. A consumer that reads and
+  // reads and delivers nothing never runs again.
+  void consumer_step() {
+    if (world_.scheduler.step()) [[unlikely]]
+      consumer_->yield();
+  }
+  void reads(const std::byte* address, std::size_t size) {
+    if (!drains_.reads(address, size)) [[unlikely]]
+      stop_consumer();
+  }
+  bool readable() const;
+
+  // poll(2) until the ring's flag is set, woken or `timeout` steps have passed (0: for ever).
+  void wait(std::uint64_t timeout);
+  void wake() override;
+  std::uint64_t wakeups() const { return wakeups_; }
+  // Checks that the consumer does not sleep beside a record that no one will announce.
+  // Precondition: nobody is at work in the kernel.
+  void check_awake();
+
+ private:
+  static constexpr std::size_t kPageSize = 4096;
+
+  [[noreturn]] void stop_consumer();
+
+  World& world_;
+  const int cpu_;
+  kernel::bpf_array map_;
+  kernel::bpf_map_file map_file_;
+  kernel::RingMemory memory_;
+  kernel::perf_file event_;
+  kernel::perf_mapping mapping_;
+  oracle::Ledger ledger_;
+  PoisonMap poison_;
+  Drains drains_;
+  Task* producer_ = nullptr;
+  Task* consumer_ = nullptr;
+
+  const bool announces_each_;  // record that the kernel accepts
+  bool irq_work_ = false;
+  bool waiting_ = false;
+  bool woken_ = false;
+  std::uint64_t wakeups_ = 0;
+  bool interrupted_ = false;  // an output, by the last that began
+  // Drains that had begun when the kernel may have failed to announce a record.
+  std::optional<std::uint64_t> gap_before_drain_;
+};
+
+}  // namespace perfring::simulator
+
+#endif  // HARNESS_SIMULATOR_SITE_H_
