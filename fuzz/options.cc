@@ -12,7 +12,7 @@
 #include "harness/bench/options.h"
 #include "harness/cli/command_line.h"
 #include "harness/differential/trace.h"
-#include "harness/model/litmus.h"
+#include "harness/model/litmus/litmus.h"
 #include "harness/script/script.h"
 #include "harness/simulator/settings.h"
 #include "perfring/os/cpus.h"

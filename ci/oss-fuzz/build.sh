@@ -26,7 +26,7 @@ flags+=(-std=c++2b -I. -Ilib -DFMT_HEADER_ONLY)
 
 ring=(harness/oracle/*.cc)
 script=("${ring[@]}" harness/kernel/*.cc harness/script/*.cc harness/rig/*.cc fuzz/script_bytes.cc)
-options=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/programs/*.cc
+options=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*/*.cc
   harness/differential/{compare,trace,trace_text}.cc harness/bench/options.cc
   harness/stress/{mutants,setting}.cc harness/program/*.cc
   harness/cli/{check,diff,live,sim,stress}_options.cc harness/cli/command_line.cc

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/model/catalogue.h"
-#include "harness/model/explorer.h"
+#include "harness/model/engine/explorer.h"
 
 namespace perfring::cli {
 

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/cli/grouped.h"
-#include "harness/model/explorer.h"
+#include "harness/model/engine/explorer.h"
 #include "harness/program/console.h"
 
 namespace perfring::cli {

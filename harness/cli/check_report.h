@@ -7,7 +7,7 @@
 
 #include "harness/cli/check_options.h"
 #include "harness/cli/check_run.h"
-#include "harness/model/trace.h"
+#include "harness/model/engine/trace.h"
 
 namespace perfring::cli {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "harness/cli/check_options.h"
-#include "harness/model/compare.h"
-#include "harness/model/explorer.h"
-#include "harness/model/litmus.h"
+#include "harness/model/engine/compare.h"
+#include "harness/model/engine/explorer.h"
+#include "harness/model/litmus/litmus.h"
 #include "harness/program/verdict.h"
 
 namespace perfring::cli {

@@ -129,7 +129,8 @@ void expect_drawn(const nlohmann::json& checked, const std::string& svg) {
   }
 }
 
-// The mutants of ring once: //harness/model:trace_test has them in the programs that share them.
+// The mutants of ring once: //harness/model:catalogue_test has them in the programs that share
+// them.
 TEST(Check, DrawsEachViolationOfEveryProgramAndMutant) {
   const std::string file = temporary("each.svg");
   std::size_t drawn = 0;

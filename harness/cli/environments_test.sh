@@ -4,7 +4,7 @@
 # usage: environments_test.sh PERFRING DRAIN SCRIPT_TOOL, in the workspace's folder
 set -u
 perfring=$(realpath "$1") drain=$(realpath "$2") script_tool=$(realpath "$3")
-litmus=$PWD/harness/model/litmus.json
+litmus=$PWD/harness/model/litmus/litmus.json
 trace=$(realpath harness/differential/traces/seed-1.trace)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "harness/model/programs/programs.h"
-#include "harness/model/protocol.h"
-#include "harness/model/ring_mutants.h"
-#include "harness/model/ring_program.h"
+#include "harness/model/protocol/protocol.h"
+#include "harness/model/ring/ring_mutants.h"
+#include "harness/model/ring/ring_program.h"
 
 namespace perfring::model {
 namespace {

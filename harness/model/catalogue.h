@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/model/program.h"
+#include "harness/model/engine/program.h"
 
 namespace perfring::model {
 

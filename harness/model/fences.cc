@@ -5,7 +5,7 @@
 #include <array>
 
 #include "harness/model/catalogue.h"
-#include "harness/model/explorer.h"
+#include "harness/model/engine/explorer.h"
 
 namespace perfring::model {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "harness/model/catalogue.h"
-#include "harness/model/explorer.h"
+#include "harness/model/engine/explorer.h"
 
 namespace perfring::model {
 namespace {

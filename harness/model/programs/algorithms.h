@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "harness/model/program.h"
+#include "harness/model/engine/program.h"
 
 namespace perfring::model {
 

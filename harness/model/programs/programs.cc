@@ -2,8 +2,8 @@
 
 #include <array>
 
+#include "harness/model/engine/trace.h"
 #include "harness/model/programs/algorithms.h"
-#include "harness/model/trace.h"
 
 namespace perfring::model {
 namespace {

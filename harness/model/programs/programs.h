@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "harness/model/program.h"
+#include "harness/model/engine/program.h"
 
 namespace perfring::model {
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/model/explorer.h"
+#include "harness/model/engine/explorer.h"
 
 namespace perfring::model {
 namespace {

@@ -1,0 +1,52 @@
+#include "harness/model/engine/compare.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+
+namespace perfring::model {
+namespace {
+
+struct Seen {
+  Result result;
+  std::set<std::string> outcomes;
+};
+
+Seen explored(const Program& program, ExploreOptions options, bool merge) {
+  Seen seen;
+  options.merge = merge;
+  options.all = true;
+  options.on_violation = [&](const Trace& trace) { seen.outcomes.insert(trace.cause.what); };
+  options.on_execution = [&](const Execution& x) {
+    std::vector<std::string> values;
+    for (std::size_t i = 0; i < x.latest.size(); ++i) {
+      values.push_back(
+          fmt::format("{} = {:#x}", program.locations[i].name, x.events[x.latest[i]].written));
+    }
+    seen.outcomes.insert(fmt::format("ends with {}", fmt::join(values, ", ")));
+  };
+  seen.result = explore(program, options);
+  return seen;
+}
+
+}  // namespace
+
+Comparison compare_merged(const Program& program, const ExploreOptions& options) {
+  Seen each = explored(program, options, false);
+  Seen merged = explored(program, options, true);
+  Comparison comparison{std::move(each.result), std::move(merged.result), {}};
+  // What was cut short at different places says nothing.
+  if (!comparison.each.bound.empty() || !comparison.merged.bound.empty()) return comparison;
+  for (const std::string& outcome : each.outcomes) {
+    if (merged.outcomes.contains(outcome)) continue;
+    comparison.differences.push_back("not seen if merged: " + outcome);
+  }
+  for (const std::string& outcome : merged.outcomes) {
+    if (each.outcomes.contains(outcome)) continue;
+    comparison.differences.push_back("seen only if merged: " + outcome);
+  }
+  return comparison;
+}
+
+}  // namespace perfring::model

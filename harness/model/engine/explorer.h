@@ -1,0 +1,69 @@
+#ifndef HARNESS_MODEL_ENGINE_EXPLORER_H_
+#define HARNESS_MODEL_ENGINE_EXPLORER_H_
+
+// Explores every execution of a program that the memory model allows (rc11.h), each one once.
+//
+// What does not read is done at once: whenever it happens, everybody has the same choices. Then
+// each thread that reads next, and each write that it may read from, is a branch. The same graph
+// is reached along many branches, so a set of the graphs seen cuts all but the first.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "harness/model/engine/execution.h"
+#include "harness/model/engine/program.h"
+#include "harness/model/engine/trace.h"
+
+namespace perfring::model {
+
+struct Bounds {
+  std::size_t events = 2'000;  // of one execution; each that reads takes its share of the stack
+  std::size_t steps = 10'000;  // of one run of a thread
+  std::uint64_t executions = 100'000'000;
+  // Of what is remembered: states, threads' steps.
+  std::uint64_t memory_bytes = std::uint64_t{8} << 30;
+  double seconds = 600;
+};
+
+struct Result {
+  std::uint64_t executions = 0;  // complete; of merged ones, one for each class
+  std::uint64_t blocked = 0;     // in which an assumption does not hold
+  std::uint64_t merged = 0;      // states from which the same follows as from an earlier one
+  std::uint64_t states = 0;
+  std::uint64_t violations = 0;
+  double seconds = 0;
+  std::optional<Trace> violation;  // the first
+  std::string bound;               // which was reached, if any
+
+  bool proved() const { return !violation && bound.empty(); }
+};
+
+struct ExploreOptions {
+  Bounds bounds;
+  // Believe the program's checkpoints, and merge states from which the same can follow. Does
+  // nothing where two threads have sequentially consistent fences.
+  bool merge = false;
+  // Go on after a violation, to find each.
+  bool all = false;
+  // Ends the exploration, as a bound does.
+  const std::atomic<bool>* stop = nullptr;
+  // Called for each complete execution (each class of them, if merged).
+  std::function<void(const Execution&)> on_execution = {};
+  std::function<void(const Trace&)> on_violation = {};
+  std::function<void(const Result&)> on_progress = {};  // about every second
+};
+
+// Throws UsageError if the program does what is not supported.
+Result explore(const Program& program, const ExploreOptions& options = {});
+
+// The same, and if something is violated, the shortest violation that shorter and shorter bounds
+// still allow.
+Result explore_for_shortest(const Program& program, const ExploreOptions& options = {});
+
+}  // namespace perfring::model
+
+#endif  // HARNESS_MODEL_ENGINE_EXPLORER_H_

@@ -1,0 +1,82 @@
+#ifndef HARNESS_MODEL_ENGINE_PROGRAM_H_
+#define HARNESS_MODEL_ENGINE_PROGRAM_H_
+
+// A program to be checked: threads of ordinary C++ whose shared memory is Vars. Everything else
+// that a thread looks at must be its own, or never change: it is run again and again.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "harness/model/engine/step.h"
+
+namespace perfring::model {
+
+// The program does what the checker does not support, or its bounds do not allow.
+class UsageError : public std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+// A location. To be used from within a thread of a program that is being checked. Its orders are
+// those of std::atomic, but for std::memory_order_seq_cst, which is a UsageError.
+class Var {
+ public:
+  explicit Var(std::uint16_t location = 0) : location_{location} {}
+
+  std::uint64_t load(std::memory_order order, Where where = Where::here()) const;
+  void store(std::uint64_t value, std::memory_order order, Where where = Where::here()) const;
+  std::uint64_t fetch_add(std::uint64_t operand, std::memory_order order,
+                          Where where = Where::here()) const;
+  std::uint64_t exchange(std::uint64_t value, std::memory_order order,
+                         Where where = Where::here()) const;
+  // Returns what it has read.
+  std::uint64_t compare_exchange(std::uint64_t expected, std::uint64_t desired,
+                                 std::memory_order success, std::memory_order failure,
+                                 Where where = Where::here()) const;
+  // Not atomic.
+  std::uint64_t read(Where where = Where::here()) const;
+  void write(std::uint64_t value, Where where = Where::here()) const;
+
+  std::uint16_t location() const { return location_; }
+
+ private:
+  std::uint16_t location_;
+};
+
+void fence(std::memory_order order, Where where = Where::here());
+// The kernel's smp_wmb(): the thread's earlier stores before its later ones, and nothing else.
+void fence_store_store(Where where = Where::here());
+// An invariant of the program.
+void check(bool holds, const std::string& message, Where where = Where::here());
+// Executions in which it does not hold are of no interest: bounds a loop that waits.
+void assume(bool holds, Where where = Where::here());
+// From here on, what the thread does depends on nothing but these values (and where that is).
+void checkpoint(std::initializer_list<std::uint64_t> values, Where where = Where::here());
+
+struct Location {
+  std::string name;
+  std::uint64_t initial = 0;
+};
+
+struct Program {
+  static constexpr std::size_t kThreadsMax = 4;
+
+  std::string name;
+  std::vector<Location> locations;
+  std::vector<std::function<void()>> threads;
+  std::vector<std::string> thread_names;  // for reports; those without are numbered
+  std::function<void()> finally;          // after all threads have ended
+
+  Var var(std::string var_name, std::uint64_t initial = 0) {
+    locations.push_back({std::move(var_name), initial});
+    return Var{static_cast<std::uint16_t>(locations.size() - 1)};
+  }
+};
+
+}  // namespace perfring::model
+
+#endif  // HARNESS_MODEL_ENGINE_PROGRAM_H_

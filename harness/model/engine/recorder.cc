@@ -1,0 +1,114 @@
+#include "harness/model/engine/recorder.h"
+
+#include <boost/context/fixedsize_stack.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "harness/model/engine/program.h"
+
+namespace perfring::model {
+namespace fibers = boost::context;
+
+namespace {
+
+constexpr std::size_t kStackBytes = 256 * 1024;
+
+}  // namespace
+
+thread_local Recorder* Recorder::current = nullptr;
+
+Recorder::Recorder(ThreadTree& tree, std::vector<std::uint64_t> history, ThreadTree::Node& node)
+    : tree_{tree}, history_{std::move(history)}, node_{&node} {
+  fiber_ = fibers::fiber{std::allocator_arg, fibers::fixedsize_stack{kStackBytes},
+                         [this](fibers::fiber&& explorer) { return main(std::move(explorer)); }};
+}
+
+Recorder::~Recorder() {
+  recording_ = false;
+  if (fiber_) resume();
+}
+
+Recorder& Recorder::here() {
+  if (current == nullptr) throw UsageError{"a Var is used outside the threads of a program"};
+  return *current;
+}
+
+void Recorder::answer(std::uint64_t value, ThreadTree::Node& node) {
+  answer_ = value;
+  node_ = &node;
+}
+
+void Recorder::resume() {
+  Recorder* const outer = std::exchange(current, this);
+  fiber_ = std::move(fiber_).resume();
+  current = outer;
+}
+
+void Recorder::rethrow() {
+  if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+std::uint64_t Recorder::read(Step step) {
+  if (!recording_) return read_unrecorded();
+  if (answered_ < history_.size()) return history_[answered_++];
+  record(std::move(step));
+  explorer_ = std::move(explorer_).resume();
+  return recording_ ? answer_ : read_unrecorded();
+}
+
+void Recorder::record(Step step) {
+  if (!recording_ || answered_ < history_.size()) return;
+  if (++steps_ > tree_.steps_max_) {
+    throw UsageError{"a thread takes more than " + std::to_string(tree_.steps_max_) +
+                     " steps: bound its loops, or raise the limit"};
+  }
+  node_->steps.push_back(std::move(step));
+  ++tree_.steps_;
+}
+
+void Recorder::stop_with(Step step) {
+  if (answered_ < history_.size()) return;
+  record(std::move(step));
+  recording_ = false;
+}
+
+void Recorder::checkpoint(std::initializer_list<std::uint64_t> values, Where where) {
+  if (!tree_.merge_ || !recording_ || answered_ < history_.size()) return;
+  std::vector<std::uint64_t> key{where.line};
+  key.insert(key.end(), values);
+  const auto [found, added] = tree_.checkpoints_.try_emplace(std::move(key), nullptr);
+  if (added) {
+    ThreadTree::Node& after = tree_.make_node(node_, false, 0);
+    found->second = node_->jump = &after;
+    node_ = &after;
+  } else {
+    node_->jump = found->second;
+    recording_ = false;
+  }
+}
+
+fibers::fiber Recorder::main(fibers::fiber&& explorer) {
+  explorer_ = std::move(explorer);
+  try {
+    tree_.code_();
+    record(Step{});
+  } catch (const fibers::detail::forced_unwind&) {  // boost's own
+    throw;
+  } catch (const Abandoned&) {
+  } catch (...) {
+    if (recording_) error_ = std::current_exception();
+  }
+  recording_ = false;
+  return std::move(explorer_);
+}
+
+// Answers the reads of a run that is recorded no more with zeros, which take most code to its end.
+// An exception could not pass code that is noexcept; it comes only where zeros lead in a circle.
+std::uint64_t Recorder::read_unrecorded() {
+  constexpr unsigned kReadsMax = 64;
+  if (++unrecorded_ > kReadsMax) throw Abandoned{};
+  return 0;
+}
+
+}  // namespace perfring::model

@@ -1,0 +1,67 @@
+#ifndef HARNESS_MODEL_ENGINE_RECORDER_H_
+#define HARNESS_MODEL_ENGINE_RECORDER_H_
+
+// One run of a thread's code, on a fiber: program.cc records its steps here, thread_tree.cc answers
+// its reads. For those two only.
+
+#include <boost/context/fiber.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <initializer_list>
+#include <vector>
+
+#include "harness/model/engine/step.h"
+#include "harness/model/engine/thread_tree.h"
+
+namespace perfring::model {
+
+class Recorder {
+ public:
+  // Answers the first reads with `history`, and then records into `node`.
+  Recorder(ThreadTree& tree, std::vector<std::uint64_t> history, ThreadTree::Node& node);
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  // Of the run that is going on. Throws UsageError outside a program's threads.
+  static Recorder& here();
+
+  // For ThreadTree.
+  bool waits_at(const ThreadTree::Node& node) const { return recording_ && node_ == &node; }
+  void answer(std::uint64_t value, ThreadTree::Node& node);
+  // Runs the code until it reads next, or ends.
+  void resume();
+  void rethrow();
+
+  // For the code: read() returns what the read is answered with.
+  std::uint64_t read(Step step);
+  void record(Step step);
+  // Records the last step.
+  void stop_with(Step step);
+  void checkpoint(std::initializer_list<std::uint64_t> values, Where where);
+
+ private:
+  struct Abandoned {};
+
+  boost::context::fiber main(boost::context::fiber&& explorer);
+  std::uint64_t read_unrecorded();
+
+  static thread_local Recorder* current;
+
+  ThreadTree& tree_;
+  const std::vector<std::uint64_t> history_;
+  std::size_t answered_ = 0;
+  std::size_t steps_ = 0;
+  unsigned unrecorded_ = 0;  // reads
+  ThreadTree::Node* node_;
+  bool recording_ = true;
+  std::uint64_t answer_ = 0;
+  std::exception_ptr error_;
+  boost::context::fiber fiber_;
+  boost::context::fiber explorer_;
+};
+
+}  // namespace perfring::model
+
+#endif  // HARNESS_MODEL_ENGINE_RECORDER_H_

@@ -1,0 +1,130 @@
+#include "harness/model/engine/state_key.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "harness/model/engine/mix.h"
+
+namespace perfring::model {
+namespace {
+
+// A sequence.
+class Hash {
+ public:
+  void add(std::uint64_t value) {
+    key_.low = mix(key_.low + 0x9e37'79b9'7f4a'7c15 + value);
+    key_.high = mix((key_.high ^ value) * 0xff51'afd7'ed55'8ccd + key_.low);
+  }
+  GraphKey key() const { return key_; }
+
+ private:
+  GraphKey key_;
+};
+
+// Whether what it knows makes a difference to what follows.
+bool matters(const Thread& thread) {
+  return !thread.is_finally && !thread.ended();
+}
+
+// The writes of each location that somebody may still read, and their places among them.
+class Window {
+ public:
+  explicit Window(const Execution& x) : x_{x}, kept_(x.latest.size()) {
+    for (std::size_t location = 0; location < kept_.size(); ++location) {
+      std::vector<EventId>& kept = kept_[location];
+      std::size_t oldest = 0;  // how far back somebody's knowledge goes
+      for (EventId w = x.latest[location]; w != kNone; w = x.events[w].earlier) kept.push_back(w);
+      for (const Thread& thread : x.threads) {
+        if (matters(thread)) oldest = std::max(oldest, rank(thread.known, location));
+      }
+      kept.resize(oldest + 1);
+    }
+  }
+
+  // How many newer ones than the newest that this clock knows of.
+  std::size_t rank(const Clock& clock, std::size_t location) const {
+    const std::vector<EventId>& kept = kept_[location];
+    std::size_t i = 0;
+    while (i + 1 < kept.size() && !x_.knows(clock, kept[i])) ++i;
+    return i;
+  }
+
+  void add_to(Hash& hash, const Clock& clock) const {
+    for (std::size_t location = 0; location < kept_.size(); ++location) {
+      hash.add(rank(clock, location));
+    }
+  }
+
+  const std::vector<EventId>& kept(std::size_t location) const { return kept_[location]; }
+
+ private:
+  const Execution& x_;
+  std::vector<std::vector<EventId>> kept_;  // newest first
+};
+
+// The accesses that a later one could race with: of each thread, and each location that is not
+// only atomic, the last read and the last write, atomic or not.
+std::vector<const Event*> last_accesses(const Execution& x, Hash& hash) {
+  if (x.plain_locations == 0) return {};
+  std::vector<bool> plain(x.latest.size(), false);
+  for (const Event& event : x.events) {
+    if (event.order == Order::NonAtomic) plain[event.location] = true;
+  }
+  std::vector<const Event*> last(x.latest.size() * kThreads * 4, nullptr);
+  for (const Event& event : x.events) {
+    if (event.is_initial() || event.step->kind == Step::Kind::Fence) continue;
+    if (!plain[event.location]) continue;
+    const std::size_t kind = (event.writes ? 2u : 0u) + (event.order == Order::NonAtomic ? 1u : 0u);
+    last[(event.location * kThreads + event.thread) * 4 + kind] = &event;
+  }
+  for (std::size_t i = 0; i < last.size(); ++i) {
+    if (last[i] != nullptr) hash.add(i);
+  }
+  std::erase(last, nullptr);
+  hash.add(last.size());
+  return last;
+}
+
+bool ordered(const Clock& clock, const Event& event) {
+  const bool write = event.writes && event.reads_from == kNone;
+  return (write ? clock.writes : clock.events)[event.thread] >= event.index;
+}
+
+}  // namespace
+
+GraphKey future_key(const Execution& x) {
+  Hash hash;
+  const Window window{x};
+  const std::vector<const Event*> accesses = last_accesses(x, hash);
+  const auto add_clock = [&](const Clock& clock) {
+    window.add_to(hash, clock);
+    std::uint64_t bits = 1;
+    for (const Event* const access : accesses) {
+      bits = bits * 2 + (ordered(clock, *access) ? 1 : 0);
+      if (bits >> 62 != 0) hash.add(std::exchange(bits, 1));
+    }
+    hash.add(bits);
+  };
+  for (const Thread& thread : x.threads) {
+    hash.add(matters(thread) ? thread.node->id : 0);
+    if (!matters(thread)) continue;
+    hash.add(thread.step);
+    Clock acquirable = thread.acquirable;
+    acquirable.join(thread.known);
+    add_clock(thread.known);
+    add_clock(acquirable);
+    add_clock(thread.released);
+  }
+  for (std::size_t location = 0; location < x.latest.size(); ++location) {
+    hash.add(window.kept(location).size());
+    for (const EventId w : window.kept(location)) {
+      const Event& event = x.events[w];
+      hash.add(event.written);
+      hash.add(event.later != kNone && x.events[event.later].reads_from == w ? 1 : 0);
+      add_clock(event.released);
+    }
+  }
+  return hash.key();
+}
+
+}  // namespace perfring::model

@@ -1,0 +1,53 @@
+#ifndef HARNESS_MODEL_ENGINE_STATE_KEY_H_
+#define HARNESS_MODEL_ENGINE_STATE_KEY_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "harness/model/engine/execution.h"
+
+namespace perfring::model {
+
+// A set of keys. Two that should differ are the same with probability 2^-128 or so: for a billion
+// states, 10^-21 for the whole exploration. Flat, since it is where most of the time goes.
+class SeenStates {
+ public:
+  // Whether it is new.
+  bool insert(const GraphKey& key) {
+    if (2 * (size_ + 1) > slots_.size()) grow();
+    GraphKey& slot = slots_[find(key)];
+    if (slot == key) return false;
+    slot = key;
+    ++size_;
+    return true;
+  }
+  bool contains(const GraphKey& key) const { return slots_[find(key)] == key; }
+  std::size_t bytes() const { return slots_.size() * sizeof(GraphKey); }
+
+ private:
+  // Where it is, or would be. An empty slot is all zeros.
+  std::size_t find(const GraphKey& key) const {
+    auto at = static_cast<std::size_t>(key.low & (slots_.size() - 1));
+    while (!(slots_[at] == key || slots_[at] == GraphKey{})) at = (at + 1) & (slots_.size() - 1);
+    return at;
+  }
+  void grow() {
+    std::vector<GraphKey> old(2 * slots_.size());
+    old.swap(slots_);
+    for (const GraphKey& key : old) {
+      if (!(key == GraphKey{})) slots_[find(key)] = key;
+    }
+  }
+
+  std::vector<GraphKey> slots_ = std::vector<GraphKey>(1024);
+  std::size_t size_ = 0;
+};
+
+// Of what can follow from here: where the threads are, the writes that somebody may still read,
+// and who knows of which. Of programs in which at most one thread has sequentially consistent
+// fences: what those order between threads is in the graph only.
+GraphKey future_key(const Execution& x);
+
+}  // namespace perfring::model
+
+#endif  // HARNESS_MODEL_ENGINE_STATE_KEY_H_

@@ -1,0 +1,81 @@
+#ifndef HARNESS_MODEL_ENGINE_STEP_H_
+#define HARNESS_MODEL_ENGINE_STEP_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace perfring::model {
+
+enum class Order : std::uint8_t {
+  NonAtomic,
+  Relaxed,
+  Acquire,
+  Release,
+  AcquireRelease,
+  SequentiallyConsistent,  // of fences only
+  StoreStore,              // of fences only: the kernel's smp_wmb()
+};
+
+constexpr bool acquires(Order order) {
+  return order == Order::Acquire || order == Order::AcquireRelease ||
+         order == Order::SequentiallyConsistent;
+}
+constexpr bool releases(Order order) {
+  return order == Order::Release || order == Order::AcquireRelease ||
+         order == Order::SequentiallyConsistent;
+}
+
+// A place in a program's source. As a default argument, here() is the call's.
+struct Where {
+  std::uint32_t line = 0;
+  const char* file = "";
+
+  static constexpr Where here(std::uint32_t line = __builtin_LINE(),
+                              const char* file = __builtin_FILE()) {
+    return {line, file};
+  }
+};
+
+// What a thread does next, as far as the memory can tell.
+struct Step {
+  enum class Kind : std::uint8_t {
+    Read,
+    Write,
+    Update,  // reads, and writes if it succeeds: all at once
+    Fence,
+    Checkpoint,  // from here on the thread depends on nothing but the values given
+    Fail,        // an assertion of the program does not hold
+    Block,       // an assumption does not hold: this execution is of no interest
+    End,
+  };
+  enum class Update : std::uint8_t { Add, Exchange, CompareExchange };
+
+  Kind kind = Kind::End;
+  Order order = Order::Relaxed;
+  Order failure = Order::Relaxed;  // of a CompareExchange
+  Update update = Update::Add;
+  std::uint16_t location = 0;
+  Where where;
+  std::uint64_t value = 0;  // to write, to add
+  std::uint64_t expected = 0;
+  std::string message;  // Fail: what does not hold
+
+  // What an Update that has read this writes, if it writes.
+  bool writes(std::uint64_t read) const {
+    return kind == Kind::Write ||
+           (kind == Kind::Update && (update != Update::CompareExchange || read == expected));
+  }
+  std::uint64_t written(std::uint64_t read) const {
+    return kind == Kind::Update && update == Update::Add ? read + value : value;
+  }
+  bool reads() const { return kind == Kind::Read || kind == Kind::Update; }
+  // Of an Update that has read this.
+  Order order_after(std::uint64_t read) const {
+    return kind == Kind::Update && !writes(read) ? failure : order;
+  }
+};
+
+}  // namespace perfring::model
+
+#endif  // HARNESS_MODEL_ENGINE_STEP_H_

@@ -1,0 +1,77 @@
+#ifndef HARNESS_MODEL_ENGINE_THREAD_TREE_H_
+#define HARNESS_MODEL_ENGINE_THREAD_TREE_H_
+
+// Everything that one thread of a program can do. A thread's next steps are a function of the
+// values that it has read so far, so its code is run once for each such history and remembered;
+// the explorer walks these trees and runs no code of its own.
+//
+// The code runs on a fiber, which stops at each read. The first value tried lets the fiber go on;
+// for another one, the code is run again from its beginning with the values that lead there.
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "harness/model/engine/step.h"
+
+namespace perfring::model {
+
+class ThreadTree {
+ public:
+  // From one read, or the beginning, to the next, or the end.
+  struct Node {
+    std::vector<Step> steps;     // the last one reads, or nothing follows it, or there is
+    const Node* jump = nullptr;  // a checkpoint: it goes on here
+    std::uint64_t id = 0;        // among this thread's
+
+   private:
+    friend class ThreadTree;
+    std::vector<std::pair<std::uint64_t, const Node*>> children;
+    const Node* parent = nullptr;
+    bool answers = false;     // the parent's read,
+    std::uint64_t value = 0;  // with this
+  };
+
+  // `merge`: believe the program's checkpoints. `steps_max`: of one run of the thread.
+  ThreadTree(std::function<void()> code, bool merge, std::size_t steps_max);
+  ~ThreadTree();
+  ThreadTree(const ThreadTree&) = delete;
+  ThreadTree& operator=(const ThreadTree&) = delete;
+
+  const Node& root() const { return *nodes_.front(); }
+  // What follows when the node's read is answered with this. Throws what the code throws.
+  const Node& next(const Node& node, std::uint64_t value);
+  std::size_t runs() const { return runs_; }
+  // Roughly what it takes to remember all this.
+  std::size_t bytes() const { return nodes_.size() * sizeof(Node) + steps_ * sizeof(Step); }
+
+ private:
+  friend class Recorder;
+  // vector's own <=> compares too few bytes on big-endian machines, before GCC 13.3 (its bug
+  // 113960).
+  struct Lexicographically {
+    bool operator()(const std::vector<std::uint64_t>& a,
+                    const std::vector<std::uint64_t>& b) const {
+      return std::ranges::lexicographical_compare(a, b);
+    }
+  };
+  Node& make_node(const Node* parent, bool answers, std::uint64_t value);
+  void run(std::vector<std::uint64_t> history, Node& node);
+
+  const std::function<void()> code_;
+  const bool merge_;
+  const std::size_t steps_max_;
+  std::size_t runs_ = 0;
+  std::size_t steps_ = 0;  // of all nodes
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::map<std::vector<std::uint64_t>, const Node*, Lexicographically> checkpoints_;
+  std::unique_ptr<class Recorder> recorder_;  // the last run, which waits for an answer
+};
+
+}  // namespace perfring::model
+
+#endif  // HARNESS_MODEL_ENGINE_THREAD_TREE_H_

@@ -1,0 +1,135 @@
+#include "harness/model/engine/trace.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace perfring::model {
+namespace {
+
+// The events that the cause depends on. What is checked at the end depends on all of them.
+std::vector<bool> prefix(const Execution& x, const Cause& cause) {
+  std::vector<bool> kept(x.events.size(), false);
+  const bool race = x.race.first != kNone;
+  if (!race && x.threads[cause.thread].is_finally) {
+    std::fill(kept.begin() + static_cast<std::ptrdiff_t>(x.latest.size()), kept.end(), true);
+    return kept;
+  }
+  std::array<std::uint16_t, kThreads> upto{};  // of each thread, so many events
+  if (race) {
+    for (const EventId id : {x.race.first, x.race.second}) {
+      upto[x.events[id].thread] = std::max(upto[x.events[id].thread], x.events[id].index);
+    }
+  } else {
+    upto[cause.thread] = x.threads[cause.thread].events;
+  }
+  // Each event stands after all that it depends on.
+  for (std::size_t i = x.events.size(); i-- > x.latest.size();) {
+    const Event& event = x.events[i];
+    kept[i] = event.index <= upto[event.thread];
+    if (!kept[i] || event.reads_from == kNone) continue;
+    const Event& source = x.events[event.reads_from];
+    if (!source.is_initial()) upto[source.thread] = std::max(upto[source.thread], source.index);
+  }
+  return kept;
+}
+
+// Its predecessor in modification order, of those kept.
+EventId kept_before(const Execution& x, EventId write, const std::vector<bool>& kept) {
+  EventId at = x.events[write].earlier;
+  while (!x.events[at].is_initial() && !kept[at]) at = x.events[at].earlier;
+  return at;
+}
+
+}  // namespace
+
+Trace trace_of(const Program& program, const Execution& x, const Cause& cause) {
+  Trace trace;
+  trace.cause = cause;
+  trace.execution_events = x.events.size();
+  trace.at_end = x.threads[cause.thread].is_finally;
+  for (std::size_t i = 0; i < x.threads.size(); ++i) {
+    const bool named = i < program.thread_names.size();
+    trace.threads.push_back(x.threads[i].is_finally ? "at the end"
+                            : named                 ? program.thread_names[i]
+                                                    : "thread " + std::to_string(i));
+  }
+  const std::vector<bool> kept = prefix(x, cause);
+  std::vector<std::size_t> numbers(x.events.size(), 0);
+  for (std::size_t i = x.latest.size(); i < x.events.size(); ++i) {
+    if (!kept[i]) continue;
+    const Event& event = x.events[i];
+    TraceEvent& added = trace.events.emplace_back();
+    numbers[i] = trace.events.size();
+    added.thread = event.thread;
+    added.kind = event.step->kind;
+    added.order = event.order;
+    added.where = event.step->where;
+    if (added.kind == Step::Kind::Fence) continue;
+    added.location = program.locations[event.location].name;
+    if (event.reads_from != kNone) {
+      added.read = event.read;
+      added.reads_from = numbers[event.reads_from];
+    }
+    if (event.writes) added.written = event.written;
+  }
+  // A write may come before ones that stand earlier.
+  for (std::size_t i = x.latest.size(); i < x.events.size(); ++i) {
+    if (!kept[i] || !x.events[i].writes) continue;
+    trace.events[numbers[i] - 1].after = numbers[kept_before(x, static_cast<EventId>(i), kept)];
+  }
+  if (x.race.first != kNone) trace.race = {numbers[x.race.first], numbers[x.race.second]};
+  return trace;
+}
+
+std::vector<std::size_t> Trace::violated() const {
+  if (!race.empty()) return race;
+  for (std::size_t number = events.size(); number > 0; --number) {
+    if (events[number - 1].thread == cause.thread) return {number};
+  }
+  return {};
+}
+
+const char* to_string(Order order) {
+  switch (order) {
+    case Order::NonAtomic:
+      return "plain";
+    case Order::Relaxed:
+      return "relaxed";
+    case Order::Acquire:
+      return "acquire";
+    case Order::Release:
+      return "release";
+    case Order::AcquireRelease:
+      return "acq_rel";
+    case Order::SequentiallyConsistent:
+      return "seq_cst";
+    case Order::StoreStore:
+      return "store-store";
+  }
+  return "";
+}
+
+const char* to_string(Step::Kind kind) {
+  switch (kind) {
+    case Step::Kind::Read:
+      return "read";
+    case Step::Kind::Write:
+      return "write";
+    case Step::Kind::Update:
+      return "update";
+    case Step::Kind::Fence:
+      return "fence";
+    default:
+      return "";
+  }
+}
+
+std::string to_string(const Where& where) {
+  const std::string_view file = where.file;
+  const std::size_t slash = file.rfind('/');
+  const std::string_view name = slash == std::string_view::npos ? file : file.substr(slash + 1);
+  return std::string{name} + ":" + std::to_string(where.line);
+}
+
+}  // namespace perfring::model

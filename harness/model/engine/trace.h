@@ -1,0 +1,69 @@
+#ifndef HARNESS_MODEL_ENGINE_TRACE_H_
+#define HARNESS_MODEL_ENGINE_TRACE_H_
+
+// An execution that violates something, for people and their tools: what led to the violation (its
+// prefix by program order and reads-from), and none of what others happened to do meanwhile.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/model/engine/execution.h"
+#include "harness/model/engine/program.h"
+#include "harness/model/engine/step.h"
+
+namespace perfring::model {
+
+inline constexpr const char* kDataRace = "data race";
+
+// What is violated, by whose step.
+struct Cause {
+  std::string what;
+  std::size_t thread = 0;
+  Where where;
+};
+
+struct TraceEvent {
+  std::size_t thread = 0;
+  Step::Kind kind = Step::Kind::Fence;  // Read, Write, Update or Fence
+  Order order = Order::Relaxed;
+  Where where;
+  std::string location;  // but for a Fence
+  std::optional<std::uint64_t> read, written;
+  // As numbers of events, from 1 on; 0 is the location's initial value.
+  std::optional<std::size_t> reads_from;
+  std::optional<std::size_t> after;  // in modification order, of what the trace has
+};
+
+struct Trace {
+  Cause cause;
+  std::vector<std::string> threads;
+  std::vector<TraceEvent> events;  // each after all that it depends on
+  std::vector<std::size_t> race;   // the numbers of the two events, if it is one
+  std::size_t execution_events = 0;
+  bool at_end = false;  // the cause is a check of Program::finally
+
+  // The numbers of the race's events, or of the last one before the check that fails.
+  std::vector<std::size_t> violated() const;
+};
+
+Trace trace_of(const Program& program, const Execution& x, const Cause& cause);
+
+// One column for each thread. Lines are those of the source; without, only its files are named.
+std::string trace_table(const Trace& trace, bool with_lines = true);
+// For Graphviz's dot: a cluster for each thread, from left to right as in the table, and what is
+// violated in red. `subject` is what was checked, for the caption.
+std::string trace_dot(const Trace& trace, const std::string& subject);
+
+const char* to_string(Order order);
+const char* to_string(Step::Kind kind);
+// "data_head := 0x10 release", "data_head = 0x10 acquire".
+std::string to_string(const TraceEvent& event);
+// "drain.h:78"
+std::string to_string(const Where& where);
+
+}  // namespace perfring::model
+
+#endif  // HARNESS_MODEL_ENGINE_TRACE_H_

@@ -1,0 +1,93 @@
+// The drawing of a violation, as the text that Graphviz is given. //harness/cli:check_test has it
+// drawn, //harness/model:catalogue_test holds every violation of the catalogue against its text.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/model/engine/explorer.h"
+#include "harness/model/engine/trace.h"
+#include "harness/model/engine/trace_dot_testing.h"
+
+namespace perfring::model {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+Trace violation_of(const Program& program) {
+  return explore_for_shortest(program).violation.value();
+}
+
+TEST(TraceDotTest, HasAColumnForEachOfThreeThreads) {
+  Program program;
+  const Var x = program.var("x");
+  const Var y = program.var("y");
+  program.thread_names = {"writer", "relay", "reader"};
+  program.threads.emplace_back([=] { x.store(1, kRelaxed); });
+  program.threads.emplace_back([=] {
+    if (x.load(kRelaxed) == 1) y.store(1, kRelaxed);
+  });
+  program.threads.emplace_back([=] {
+    if (y.load(kRelaxed) == 1) check(x.load(kRelaxed) == 1, "causality");
+  });
+  const Trace trace = violation_of(program);
+  const std::string dot = trace_dot(trace, "causality");
+  expect_complete(trace, dot);
+  EXPECT_EQ(parse(dot).threads.size(), 3u);
+  EXPECT_THAT(dot, HasSubstr("causality, by reader [trace_dot_test.cc:"));
+}
+
+TEST(TraceDotTest, HasAnUpdateThatReadsTheInitialValue) {
+  Program program;
+  const Var x = program.var("x");
+  program.threads.emplace_back([=] { check(x.fetch_add(2, kRelaxed) != 0, "the first one"); });
+  const Trace trace = violation_of(program);
+  const std::string dot = trace_dot(trace, "update");
+  expect_complete(trace, dot);
+  EXPECT_THAT(dot, HasSubstr("#1  x = 0x0 := 0x2 relaxed rf initial "));
+}
+
+TEST(TraceDotTest, HasACheckThatFailsBeforeAnythingIsDone) {
+  Program program;
+  const Var x = program.var("x");
+  program.threads.emplace_back([=] { x.store(1, kRelaxed); });
+  program.threads.emplace_back([] { check(false, "never"); });
+  const Trace trace = violation_of(program);
+  const std::string dot = trace_dot(trace, "empty");
+  expect_complete(trace, dot);
+  EXPECT_EQ(parse(dot).red(), std::set<std::string>{"check"});
+  EXPECT_EQ(parse(dot).inside.at(1), std::set<std::string>{"check"});
+}
+
+TEST(TraceDotTest, HasACheckAtTheEndThatReadsNothing) {
+  Program program;
+  const Var x = program.var("x");
+  program.threads.emplace_back([=] { x.store(1, kRelaxed); });
+  program.finally = [] { check(false, "never"); };
+  const Trace trace = violation_of(program);
+  const std::string dot = trace_dot(trace, "empty");
+  expect_complete(trace, dot);
+  EXPECT_EQ(parse(dot).red(), std::set<std::string>{"check"});
+  EXPECT_THAT(dot, AllOf(HasSubstr("never, at the end ["), Not(HasSubstr("by at the end"))));
+}
+
+TEST(TraceDotTest, NamesAreGraphvizsOwnCharacters) {
+  Program program;
+  const Var x = program.var("x \"y\"\\");
+  program.thread_names = {"a \"b\""};
+  program.threads.emplace_back([=] {
+    x.store(1, kRelaxed);
+    check(false, "1 < 2 && 3 > 2");
+  });
+  const std::string dot = trace_dot(violation_of(program), "<&>");
+  EXPECT_THAT(dot,
+              AllOf(HasSubstr(R"(x \"y\"\\ := 0x1)"), HasSubstr(R"(label="a \"b\"")"),
+                    HasSubstr(">1 &lt; 2 &amp;&amp; 3 &gt; 2, by a \"b\" ["),
+                    HasSubstr(">&lt;&amp;&gt;<"), HasSubstr("\"1 < 2 && 3 > 2  trace_dot_test")));
+}
+
+}  // namespace
+}  // namespace perfring::model

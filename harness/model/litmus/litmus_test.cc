@@ -1,0 +1,136 @@
+// Programs whose outcomes, races and mostly numbers of executions other checkers agree on.
+
+#include "harness/model/litmus/litmus.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace perfring::model {
+namespace {
+
+TEST(Litmus, EveryProgramHasItsOutcomesRacesAndExecutions) {
+  std::ifstream file{"harness/model/litmus/litmus.json"};
+  const std::vector<Litmus> all = read_litmus(file);
+  EXPECT_EQ(all.size(), 64u);
+  std::size_t counted = 0;
+  for (const Litmus& litmus : all) {
+    const LitmusVerdict verdict = run_litmus(litmus);
+    for (const std::string& difference : verdict.differences) {
+      ADD_FAILURE() << litmus.program.name << ": " << difference;
+    }
+    if (litmus.executions) ++counted;
+  }
+  std::ostringstream readme;
+  readme << std::ifstream{"harness/model/litmus/README.md"}.rdbuf();
+  const std::string said = "`litmus.json` " + std::to_string(all.size()) +
+                           " programs with the outcomes and races, and of " +
+                           std::to_string(counted) + " the execution counts";
+  EXPECT_NE(readme.str().find(said), std::string::npos) << "README.md does not say: " << said;
+}
+
+std::vector<std::string> differences(const std::string& text) {
+  std::istringstream file{text};
+  return run_litmus(read_litmus(file).at(0)).differences;
+}
+
+constexpr const char* kStoreBuffering =
+    R"([{"name": "SB", "locations": {"x": "atomic", "y": "atomic"}, "observed": ["0:a", "1:b"],
+         "ops": [[["W", "x", 1, "rlx"], ["R", "a", "y", "rlx"]],
+                 [["W", "y", 1, "rlx"], ["R", "b", "x", "rlx"]]], )";
+
+TEST(Litmus, WhatIsExpectedWronglyIsADifference) {
+  const std::string program = kStoreBuffering;
+  const std::string all =
+      R"({"0:a": 0, "1:b": 0}, {"0:a": 0, "1:b": 1}, {"0:a": 1, "1:b": 0}, {"0:a": 1, "1:b": 1})";
+  const auto with = [&](const std::string& rest) { return differences(program + rest + "}]"); };
+  EXPECT_TRUE(with(R"("race": false, "allowed": [)" + all + R"(], "genmc_executions": 4)").empty());
+  EXPECT_EQ(with(R"("race": false, "allowed": [)" + all + R"(], "genmc_executions": 5)"),
+            std::vector<std::string>{"4 executions, not 5"});
+  EXPECT_EQ(with(R"("race": true, "allowed": null)"), std::vector<std::string>{"no race found"});
+  EXPECT_EQ(with(R"("race": false, "allowed": [{"0:a": 1, "1:b": 2}])").size(), 5u);
+}
+
+// As many bits as a location has, of either sign.
+TEST(Litmus, NumbersHave64Bits) {
+  for (const char* number : {"-1", "-9223372036854775808", "18446744073709551615", "5000000000"}) {
+    const std::string text = std::string{R"([{"name": "X", "race": false, "unset_register": )"} +
+                             number + R"(, "observed": ["x", "0:a"], "locations": {"x": 0},
+                             "ops": [[["IF", "a", )" +
+                             number + R"(, [["W", "x", )" + number +
+                             R"(, "rlx"]]]]], "allowed": [{"x": )" + number + R"(, "0:a": )" +
+                             number + "}]}]";
+    EXPECT_EQ(differences(text), std::vector<std::string>{});
+  }
+}
+
+std::string error(const std::string& text) {
+  std::istringstream file{text};
+  try {
+    read_litmus(file);
+  } catch (const UsageError& usage) {
+    return usage.what();
+  }
+  return "";
+}
+
+std::string nested_ifs(unsigned depth) {
+  std::string list = "[]";
+  for (unsigned i = 0; i < depth; ++i) list = R"([["IF", "a", 0, )" + list + "]]";
+  return list;
+}
+
+TEST(Litmus, AFileThatIsNestedTooDeepIsRefused) {
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  EXPECT_EQ(error(R"([{"name": "X", "race": true, "observed": [], "locations": {}, "ops": [[)" +
+                  deep + "]]}]"),
+            "nested deeper than 256");
+}
+
+TEST(Litmus, AnErrorNamesTheProgramAndTheField) {
+  const std::string head = R"([{"name": "X", "race": true, "observed": [], "locations": {"x": 0})";
+  const auto with = [&](const std::string& rest) { return error(head + rest + "}]"); };
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {error("{"), "not JSON"},
+      {error("{}"), "not a list of litmus tests"},
+      {error("[1]"), "program number 1: not an object: 1"},
+      {error(R"([{"name": "X"}])"), "program X: field 'race' is missing"},
+      {error(R"([{"name": "X", "race": 3}])"), "program X: field 'race'"},
+      {with(""), "program X: field 'ops' is missing"},
+      {with(R"(, "ops": [])"), "field 'ops': 0 threads; from 1 to 4"},
+      {with(R"(, "ops": [[["Q", "x"]]])"), "field 'ops', thread 0: unknown operation 'Q'"},
+      {with(R"(, "ops": [[], [["W", "y", 1, "rlx"]]])"), "thread 1: unknown location \"y\""},
+      {with(R"(, "ops": [[["W", "x", 1, "odd"]]])"), "unknown order 'odd'"},
+      {with(R"(, "ops": [[["W", "x", 1, "acq"]]])"), "W has no order 'acq': na rlx rel"},
+      {with(R"(, "ops": [[["F", "rlx"]]])"), "F has no order 'rlx'"},
+      {with(R"(, "ops": [[["W", "x"]]])"), "operation [\"W\",\"x\"]: 1 operands, not 3"},
+      {with(R"(, "ops": [[["F", "sc", "sc"]]])"), "2 operands, not 1"},
+      {with(R"(, "ops": [[["R", "", "x", "rlx"]]])"), "\"rlx\"]: its register has no name"},
+      {with(R"(, "ops": [[["R", 1, "x", "rlx"]]])"), "\"rlx\"]: type must be string"},
+      {error(R"([{"name": "X", "race": true, "observed": [], "locations": {}, "ops": [[]],
+                  "genmc_executions": -1, "race": false, "allowed": []}])"),
+       "field 'genmc_executions': it is below 0"},
+      {with(R"(, "ops": [[["W", "x", 1.5, "rlx"]]])"), "\"rlx\"]: 1.5 is not an integer"},
+      {with(R"(, "ops": [[["W", "x", 18446744073709551616, "rlx"]]])"), "is not an integer"},
+      {with(R"(, "ops": [[]], "initial": {"x": 1})"), "field 'initial': {\"x\":1} is not an"},
+      {with(R"(, "ops": [[]], "unset_register": "a")"), "field 'unset_register': \"a\" is not"},
+      {with(", \"ops\": [" + nested_ifs(40) + "]"), "thread 0: more than 32 IFs in another"},
+      {with(R"(, "ops": [[["W", "x", 1, "sc"]]])"), "sequentially consistent access"},
+      {error(
+           R"([{"name": "X", "race": false, "observed": ["5:r0"], "locations": {}, "ops": [[]]}])"),
+       "field 'observed': '5:r0'"},
+      {error(R"([{"name": "X", "race": false, "observed": [], "locations": {}, "ops": [[]]}])"),
+       "field 'allowed' is missing"},
+      {error(R"([{"name": "X", "race": false, "observed": ["x"], "locations": {"x": 0}, "ops": [[]],
+                  "allowed": [{"x": 0.5}]}])"),
+       "field 'allowed', x: 0.5 is not an integer of 64 bits"},
+  };
+  for (const auto& [said, expected] : cases) {
+    EXPECT_NE(said.find(expected), std::string::npos) << said << "\nand not: " << expected;
+  }
+}
+
+}  // namespace
+}  // namespace perfring::model

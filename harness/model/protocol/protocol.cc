@@ -1,0 +1,170 @@
+#include "harness/model/protocol/protocol.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+namespace perfring::model {
+namespace {
+
+constexpr std::uint64_t kWords = 4;
+
+constexpr unsigned kLengthAt = 32;  // bits
+
+struct Shared {
+  Protocol options;
+  Var head, tail;
+  Var written, delivered;  // the positions that the threads got to
+  std::vector<Var> ring;
+
+  bool atomic_words() const { return options.form == Protocol::Form::A; }
+  unsigned length(unsigned record) const {
+    return options.lengths[record % options.lengths.size()];
+  }
+  // A position as it is stored.
+  std::uint64_t stored(std::uint64_t position) const {
+    return options.modulo_size ? position % kWords : position;
+  }
+  std::uint64_t distance(std::uint64_t from, std::uint64_t to) const { return stored(to - from); }
+  const Var& word(std::uint64_t position) const { return ring[position % kWords]; }
+
+  void write(std::uint64_t position, std::uint64_t length) const {
+    const std::uint64_t value = (position + 1) | length << kLengthAt;
+    if (atomic_words()) {
+      word(position).store(value, std::memory_order_relaxed);
+    } else {
+      word(position).write(value);
+    }
+  }
+  // Returns the length of the record that begins there, if one does.
+  std::uint64_t read(std::uint64_t position) const {
+    const std::uint64_t value =
+        atomic_words() ? word(position).load(std::memory_order_relaxed) : word(position).read();
+    constexpr std::uint64_t kPosition = (std::uint64_t{1} << kLengthAt) - 1;
+    check(options.oversize || (value & kPosition) == position + 1,
+          "a word differs from what was written there");
+    return value >> kLengthAt;
+  }
+};
+
+void barrier(Protocol::Barrier barrier) {
+  switch (barrier) {
+    case Protocol::Barrier::None:
+      return;
+    case Protocol::Barrier::Acquire:
+      return fence(std::memory_order_acquire);
+    case Protocol::Barrier::Release:
+      return fence(std::memory_order_release);
+    case Protocol::Barrier::Full:
+      return fence(std::memory_order_seq_cst);
+    case Protocol::Barrier::StoreStore:
+      return fence_store_store();
+  }
+}
+
+bool has_space(const Shared& shared, std::uint64_t used, std::uint64_t need) {
+  using Space = Protocol::Space;
+  switch (shared.options.space) {
+    case Space::Unchecked:
+      return true;
+    case Space::OneTooMany:
+      return used + need <= kWords + 1;
+    case Space::AllOfIt:
+      return used + need <= kWords;
+    case Space::Checked:
+      break;
+  }
+  return used + need <= kWords - 1;
+}
+
+void write_record(const Shared& shared, std::uint64_t position, std::uint64_t length,
+                  bool oversize) {
+  for (std::uint64_t i = 0; i < length; ++i) shared.write(position + i, i == 0 ? length : 0);
+  for (std::uint64_t i = length; oversize && i < kWords; ++i) {
+    shared.write(position + i, 2 * kWords);
+  }
+}
+
+void produce(const Shared& shared) {
+  const Protocol& options = shared.options;
+  const auto tail_order =
+      shared.atomic_words() ? std::memory_order_relaxed : std::memory_order_acquire;
+  std::uint64_t head = 0;
+  for (unsigned record = 0; record < options.records; ++record) {
+    checkpoint({record, head});
+    const bool oversize = options.oversize && record + 1 == options.records;
+    const std::uint64_t need = shared.length(record);
+    const std::uint64_t tail = shared.tail.load(tail_order);  // A
+    if (!has_space(shared, shared.distance(tail, head), need)) continue;
+    if (!options.head_first) write_record(shared, head, need, oversize);
+    barrier(options.before_head_store);  // B
+    shared.head.store(shared.stored(head + need), std::memory_order_relaxed);
+    if (options.head_first) write_record(shared, head, need, oversize);
+    head += need;
+  }
+  shared.written.write(head);
+}
+
+void drain(const Shared& shared, std::uint64_t& tail) {
+  using Commit = Protocol::Commit;
+  const Protocol& options = shared.options;
+  if (options.fence_before_head_load) fence(std::memory_order_acquire);
+  std::uint64_t head = shared.head.load(std::memory_order_relaxed);
+  barrier(options.after_head_load);  // C
+  if (shared.distance(tail, head) == 0) return;
+  if (options.head_read_again) head = shared.head.load(std::memory_order_relaxed);
+  std::uint64_t left = shared.distance(tail, head);
+  const auto commit = [&](std::uint64_t position) {
+    barrier(options.before_tail_store);  // D
+    shared.tail.store(shared.stored(position), std::memory_order_relaxed);
+  };
+  if (options.commit == Commit::BeforeBatch) commit(tail + left);
+  while (left != 0) {
+    std::uint64_t length = shared.read(tail);
+    const bool believable = length != 0 && length <= left;
+    check(options.oversize || believable, "a record's length is not what was written");
+    if (!believable) length = left;
+    if (options.header_read_twice) length = shared.read(tail);
+    check(length != 0 && length <= left, "a record is taken to end past data_head");
+    if (options.commit == Commit::AfterEachHeader) commit(tail + length);
+    for (std::uint64_t i = 1; i < length; ++i) shared.read(tail + i);
+    tail += length;
+    left -= length;
+    if (options.commit == Commit::AfterEachRecord) commit(tail);
+  }
+  if (options.commit == Commit::AfterBatch) commit(tail);
+}
+
+}  // namespace
+
+Program protocol(const Protocol& options) {
+  Program program;
+  program.name = "protocol";
+  const auto shared = std::make_shared<Shared>();
+  shared->options = options;
+  shared->head = program.var("data_head");
+  shared->tail = program.var("data_tail");
+  shared->written = program.var("written");
+  shared->delivered = program.var("delivered");
+  for (std::uint64_t i = 0; i < kWords; ++i) {
+    shared->ring.push_back(program.var(fmt::format("data[{}]", i)));
+  }
+  program.thread_names = {"kernel", "user"};
+  program.threads.emplace_back([shared] { produce(*shared); });
+  program.threads.emplace_back([shared] {
+    std::uint64_t tail = 0;
+    for (unsigned poll = 0; poll < shared->options.polls; ++poll) {
+      checkpoint({poll, tail});
+      drain(*shared, tail);
+    }
+    shared->delivered.write(tail);
+  });
+  program.finally = [shared] {
+    std::uint64_t tail = shared->delivered.read();
+    drain(*shared, tail);
+    check(tail == shared->written.read(), "not all that was written was delivered");
+  };
+  return program;
+}
+
+}  // namespace perfring::model

@@ -1,0 +1,142 @@
+#ifndef HARNESS_MODEL_RING_MODEL_MEMORY_H_
+#define HARNESS_MODEL_RING_MODEL_MEMORY_H_
+
+// The checker's memory: a policy for lib's Ring and a Cpu for the simulated kernel, whose accesses
+// are those of the Vars that stand for a ring's control page and data. Both run unchanged.
+//
+// Data is modelled in words of 4 bytes; wider accesses are several, which may tear. Form A: words
+// are relaxed atomics. Form B: they are not atomic, so that an access too many is a race, reads
+// included. There the kernel's control dependency, which C++ does not have, is stood in for by an
+// acquire fence.
+
+#include <linux/perf_event.h>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "harness/kernel/cpu.h"
+#include "harness/model/engine/program.h"
+#include "perfring/ring/memory.h"
+
+namespace perfring::model {
+
+// A ring that stands at an address, for address arithmetic only: what is in it is the Vars'.
+class ModelRing {
+ public:
+  static constexpr std::size_t kWordBytes = 4;
+
+  // Adds the ring's Vars to the program; both positions are at `start`.
+  ModelRing(Program& program, std::size_t size, bool atomic_words, std::uint64_t head_start,
+            std::uint64_t tail_start)
+      : atomic_words_{atomic_words},
+        head_{program.var("data_head", head_start)},
+        tail_{program.var("data_tail", tail_start)},
+        data_(size / sizeof(std::uint64_t)) {
+    for (std::size_t at = 0; at < size; at += kWordBytes) {
+      words_.push_back(program.var("data[" + std::to_string(at) + "]"));
+    }
+  }
+
+  perf_event_mmap_page& page() { return page_; }
+  const perf_event_mmap_page& page() const { return page_; }
+  std::byte* data() { return reinterpret_cast<std::byte*>(data_.data()); }
+  const std::byte* begin() const { return reinterpret_cast<const std::byte*>(data_.data()); }
+  std::size_t size() const { return data_.size() * sizeof(std::uint64_t); }
+  bool atomic_words() const { return atomic_words_; }
+
+  const Var& position(const void* field) const { return field == &page_.data_head ? head_ : tail_; }
+  const Var& tail() const { return tail_; }
+  bool is_position(const void* address) const {
+    return address == &page_.data_head || address == &page_.data_tail;
+  }
+  std::uint32_t read_word(const std::byte* address, Where where) const {
+    const Var& word = at(address);
+    return static_cast<std::uint32_t>(atomic_words_ ? word.load(std::memory_order_relaxed, where)
+                                                    : word.read(where));
+  }
+  void write_word(const std::byte* address, std::uint32_t value, Where where) const {
+    const Var& word = at(address);
+    atomic_words_ ? word.store(value, std::memory_order_relaxed, where) : word.write(value, where);
+  }
+
+  // The ring that the running thread's accesses are to. Set at the beginning of each thread.
+  static inline thread_local const ModelRing* here = nullptr;
+
+ private:
+  const Var& at(const std::byte* address) const {
+    const auto offset = static_cast<std::size_t>(address - begin());
+    check(offset % kWordBytes == 0 && offset < size(), "in_ring: an access outside the ring");
+    return words_[offset / kWordBytes % words_.size()];
+  }
+
+  const bool atomic_words_;
+  Var head_;
+  Var tail_;
+  std::vector<Var> words_;
+  perf_event_mmap_page page_{};
+  std::vector<std::uint64_t> data_;
+};
+
+// For Ring. A mutant derives from it and does one thing differently.
+struct ModelMemory {
+  static Position read_once(const SharedPosition& field, Where where = Where::here()) {
+    return static_cast<Position>(
+        ModelRing::here->position(&field).load(std::memory_order_relaxed, where));
+  }
+  static void write_once(SharedPosition& field, SharedPosition value, Where where = Where::here()) {
+    ModelRing::here->position(&field).store(value, std::memory_order_relaxed, where);
+  }
+  static void fence_after_read_of(const SharedPosition&, Where where = Where::here()) {
+    fence(std::memory_order_acquire, where);
+  }
+  static void fence_before_write_of(const SharedPosition&, Where where = Where::here()) {
+    fence(std::memory_order_seq_cst, where);
+  }
+  template <class T>
+  static T read(const std::byte* address, Where where = Where::here()) {
+    const ModelRing& ring = *ModelRing::here;
+    if (ring.is_position(address)) {
+      return static_cast<T>(ring.position(address).load(std::memory_order_relaxed, where));
+    }
+    std::array<std::uint32_t, sizeof(T) / ModelRing::kWordBytes> words{};
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      words[i] = ring.read_word(address + i * ModelRing::kWordBytes, where);
+    }
+    return std::bit_cast<T>(words);
+  }
+};
+
+static_assert(Memory<ModelMemory>);
+
+// For the simulated kernel.
+struct ModelCpu : kernel::HardwareCpu {
+  __u64 clock() const { return 0; }
+
+  __u64 read_once(const __u64& field, Where where = Where::here()) {
+    return ModelRing::here->position(&field).load(std::memory_order_relaxed, where);
+  }
+  void control_dependency(const __u64&, Where where = Where::here()) {
+    if (!ModelRing::here->atomic_words()) fence(std::memory_order_acquire, where);
+  }
+  void copy(std::byte* to, const void* from, std::size_t size, Where where = Where::here()) {
+    const auto* bytes = static_cast<const std::byte*>(from);
+    for (std::size_t i = 0; i < size; i += ModelRing::kWordBytes) {
+      std::uint32_t word = 0;
+      std::memcpy(&word, bytes + i, sizeof(word));
+      ModelRing::here->write_word(to + i, word, where);
+    }
+  }
+  void smp_wmb(const __u64&, Where where = Where::here()) { fence_store_store(where); }
+  void write_once(__u64& field, __u64 value, Where where = Where::here()) {
+    ModelRing::here->position(&field).store(value, std::memory_order_relaxed, where);
+  }
+  void irq_work_queue(kernel::perf_event&) {}
+};
+
+}  // namespace perfring::model
+
+#endif  // HARNESS_MODEL_RING_MODEL_MEMORY_H_

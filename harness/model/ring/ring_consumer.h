@@ -1,0 +1,175 @@
+#ifndef HARNESS_MODEL_RING_RING_CONSUMER_H_
+#define HARNESS_MODEL_RING_RING_CONSUMER_H_
+
+// The consumer of ring_program.h: lib's Ring, and checks of all that it hands out. Their messages
+// begin with the invariant's name.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "harness/kernel/perf_event.h"
+#include "harness/model/engine/program.h"
+#include "harness/model/ring/model_memory.h"
+#include "perfring/ring/ring.h"
+
+namespace perfring::model {
+
+enum class Consume : std::uint8_t { ForEach, Fold, TryFold, Break, Throw };
+
+struct RingOptions {
+  bool atomic_words = true;  // form A; else B
+  unsigned records = 6;
+  unsigned drains = 3;
+  std::size_t ring_bytes = 64;
+  // Of the payloads, in turn: 4 more than a multiple of 8, so that nothing is padded.
+  std::vector<std::uint32_t> payloads = {4, 12};
+  Consume consume = Consume::ForEach;
+  kernel::Word word = kernel::Word::k64;
+  std::uint64_t start = 0;  // of both positions
+  // At this step of the second record's output an interrupt comes and outputs one more. 0: none.
+  unsigned interrupted_at = 0;
+  // The second record's payload is longer than its size says, and overwrites the ring (K10).
+  bool oversize = false;
+};
+
+// Where an interrupt can come while a record is output.
+inline constexpr unsigned kStepsOfAnOutput = 22;
+
+// With an interrupt at this step: on a ring that has room for all, and wraps.
+inline RingOptions nested(RingOptions options, unsigned step) {
+  options.ring_bytes = 128;
+  options.start = 96;
+  options.interrupted_at = step;
+  return options;
+}
+
+// What a payload's words hold: who wrote them.
+constexpr std::uint32_t word_of(std::uint32_t record) {
+  return 0x100 + record;
+}
+inline constexpr std::uint32_t kNestedWord = 0x1ff;
+
+// What the consumer has been given.
+struct Tally {
+  std::uint32_t next = 0;    // the record that comes next, if none is lost
+  std::uint32_t nested = 0;  // so often the interrupt's record was delivered
+  std::uint32_t lost = 0;
+  std::uint64_t tail = 0;        // where the events so far end
+  std::uint64_t drain_tail = 0;  // where those before this drain do
+  std::size_t drain_events = 0;
+
+  std::uint32_t delivered() const { return next - lost + nested; }
+};
+
+inline std::uint64_t own_tail() {
+  return ModelRing::here->tail().load(std::memory_order_relaxed);
+}
+
+// Its payload, word by word.
+template <class M>
+void take_sample(Tally& tally, const Sample& sample, const RingOptions& options) {
+  bool first = true, nested = false;
+  for (const Bytes piece : {sample.head, sample.tail}) {
+    for (std::size_t i = 0; i < piece.size(); i += ModelRing::kWordBytes) {
+      const auto word = M::template read<std::uint32_t>(piece.data() + i);
+      if (std::exchange(first, false)) {
+        nested = options.interrupted_at != 0 && word == kNestedWord;
+        check(nested || word < word_of(options.records), "no_invention: a word nobody wrote");
+        check(nested || word >= word_of(tally.next), "once: a record comes again, or out of order");
+      }
+      check(word == (nested ? kNestedWord : word_of(tally.next)),
+            "intact: a word differs from what was written there");
+    }
+  }
+  const std::size_t size = options.payloads[nested ? 0 : tally.next % options.payloads.size()];
+  check(sample.head.size() + sample.tail.size() == size, "intact: a payload of another size");
+  nested ? ++tally.nested : ++tally.next;
+  check(tally.nested <= 1, "once: the interrupt's record comes again");
+  tally.tail += sizeof(perf_event_header) + sizeof(__u32) + size;
+}
+
+template <class M>
+void take(Tally& tally, const PerfEvent& event, const RingOptions& options) {
+  check(own_tail() == tally.drain_tail, "tail_honest: data_tail moves before the drain ends");
+  check(++tally.drain_events <= options.ring_bytes / sizeof(std::uint64_t),
+        "bounded: more events than the ring has room for");
+  if (const auto* const lost = std::get_if<Lost>(&event)) {
+    tally.next += static_cast<std::uint32_t>(lost->count);
+    tally.lost += static_cast<std::uint32_t>(lost->count);
+    tally.tail += sizeof(perf_event_header) + 2 * sizeof(__u64);
+    return;
+  }
+  const auto* const sample = std::get_if<Sample>(&event);
+  check(sample != nullptr, "no_invention: a malformed record");
+  if (sample != nullptr) take_sample<M>(tally, *sample, options);
+}
+
+// What comes out of a ring that was overwritten is anybody's guess, but it is in the ring.
+inline void take_anything(Tally& tally, const PerfEvent& event, const RingOptions& options) {
+  check(++tally.drain_events <= options.ring_bytes / sizeof(std::uint64_t),
+        "bounded: more events than the ring has room for");
+  const auto in_ring = [](Bytes bytes) {
+    const std::byte* const data = ModelRing::here->begin();
+    check(bytes.empty() || (bytes.data() >= data && bytes.size() <= ModelRing::here->size() &&
+                            bytes.data() - data + static_cast<std::ptrdiff_t>(bytes.size()) <=
+                                static_cast<std::ptrdiff_t>(ModelRing::here->size())),
+          "in_ring: a slice outside the ring");
+  };
+  if (const auto* const sample = std::get_if<Sample>(&event)) {
+    in_ring(sample->head), in_ring(sample->tail);
+  } else if (const auto* const malformed = std::get_if<Malformed>(&event)) {
+    in_ring(malformed->head), in_ring(malformed->tail);
+  }
+}
+
+template <class M, class Take>
+void drain_by(Ring<M>& ring, Tally& tally, Consume consume, Take take_event) {
+  switch (consume) {
+    case Consume::ForEach:
+      return ring.for_each([&](const PerfEvent& event) { take_event(tally, event); });
+    case Consume::Fold:
+      tally = ring.fold(tally, [&](Tally so_far, const PerfEvent& event) {
+        take_event(so_far, event);
+        return so_far;
+      });
+      return;
+    case Consume::TryFold:
+    case Consume::Break: {
+      const bool breaks = consume == Consume::Break;
+      auto flow = ring.try_fold(
+          tally, [&](Tally so_far, const PerfEvent& event) -> ControlFlow<Tally, Tally> {
+            take_event(so_far, event);
+            if (breaks) return Break{so_far};
+            return Continue{so_far};
+          });
+      tally = flow.is_break() ? flow.break_value() : flow.continue_value();
+      return;
+    }
+    case Consume::Throw:
+      try {
+        ring.for_each([&](const PerfEvent& event) {
+          take_event(tally, event);
+          throw tally.next;
+        });
+      } catch (std::uint32_t) {
+      }
+  }
+}
+
+template <class M>
+void drain_once(Ring<M>& ring, Tally& tally, const RingOptions& options) {
+  tally.drain_events = 0;
+  tally.drain_tail = tally.tail;
+  drain_by(ring, tally, options.consume, [&options](Tally& so_far, const PerfEvent& event) {
+    options.oversize ? take_anything(so_far, event, options) : take<M>(so_far, event, options);
+  });
+  const std::uint64_t tail = own_tail();
+  if (options.oversize) tally.tail = tail;
+  check(tail == tally.tail, "tail_honest: data_tail is not where the last event ends");
+  check(tail - tally.drain_tail <= options.ring_bytes, "tail_honest: data_tail skips a lap");
+}
+
+}  // namespace perfring::model
+
+#endif  // HARNESS_MODEL_RING_RING_CONSUMER_H_

@@ -1,0 +1,139 @@
+#ifndef HARNESS_MODEL_RING_RING_PROGRAM_H_
+#define HARNESS_MODEL_RING_RING_PROGRAM_H_
+
+// The source that ships, as a program: the simulated kernel's perf_output_begin/copy/end against
+// Ring's drains, on a ring of a few words.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "harness/kernel/perf_event.h"
+#include "harness/kernel/sample.h"
+#include "harness/model/engine/program.h"
+#include "harness/model/ring/model_memory.h"
+#include "harness/model/ring/ring_consumer.h"
+
+namespace perfring::model {
+
+// The kernel's ring on a few words: what perf_event_open() and perf_mmap() would make.
+struct ModelEvent {
+  kernel::perf_buffer rb;
+  kernel::perf_event event;
+
+  ModelEvent(ModelRing& ring, const RingOptions& options) {
+    event.attr.sample_type = PERF_SAMPLE_RAW;
+    event.attr.wakeup_events = 1;
+    event.word = rb.word = options.word;
+    event.id = 1;
+    rb.page_shift = static_cast<unsigned>(std::countr_zero(ring.size()));
+    rb.nr_pages = 1;
+    rb.watermark = static_cast<__s64>(ring.size() / 2);
+    rb.user_page = &ring.page();
+    rb.data_pages = ring.data();
+    rb.head = rb.wakeup = rb.unsigned_long(options.start);
+    event.rb.store(&rb);
+  }
+};
+
+// A Cpu that an interrupt comes to, or whose record is oversize.
+template <class C>
+struct ScriptedCpu : C {
+  unsigned steps = 0;  // until the interrupt
+  std::function<void()> interrupt;
+  bool spoils = false;
+
+  void step() {
+    C::step();
+    if (steps != 0 && --steps == 0) interrupt();
+  }
+  // Headers of samples as long as the ring, in all that is not reserved.
+  void reserved(kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    C::reserved(rb, position, size);
+    if (!std::exchange(spoils, false)) return;
+    const perf_event_header header{PERF_RECORD_SAMPLE, 0, static_cast<__u16>(rb.data_size())};
+    for (__u64 at = position + size; at < position + rb.data_size(); at += sizeof(header)) {
+      C::copy(rb.data_pages + at % rb.data_size(), &header, sizeof(header));
+    }
+  }
+};
+
+template <class C>
+void output(C& cpu, kernel::perf_event& event, std::uint32_t size, std::uint32_t word) {
+  const std::vector<std::uint32_t> payload(size / ModelRing::kWordBytes, word);
+  kernel::perf_sample_data data;
+  perf_sample_save_raw_data(data, event, std::as_bytes(std::span{payload}));
+  perf_event_output(cpu, event, data);
+}
+
+// Returns how many losses it has not reported.
+template <class C>
+std::uint64_t produce(ModelRing& ring, const RingOptions& options) {
+  ModelEvent kernel{ring, options};
+  ScriptedCpu<C> cpu;
+  cpu.interrupt = [&] { output(cpu, kernel.event, options.payloads[0], kNestedWord); };
+  for (std::uint32_t record = 0; record < options.records; ++record) {
+    checkpoint({record, kernel.rb.head, kernel.rb.lost});
+    cpu.steps = record == 1 ? options.interrupted_at : 0;
+    cpu.spoils = record == 1 && options.oversize;
+    output(cpu, kernel.event, options.payloads[record % options.payloads.size()], word_of(record));
+  }
+  return kernel.rb.lost;
+}
+
+template <class M = ModelMemory, class C = ModelCpu>
+Program ring_program(const RingOptions& options) {
+  Program program;
+  program.name = "ring";
+  program.thread_names = {"kernel", "user"};
+  const __u64 head =
+      options.word == kernel::Word::k64 ? options.start : options.start & 0xffff'ffff;
+  const auto ring = std::make_shared<ModelRing>(program, options.ring_bytes, options.atomic_words,
+                                                head, options.start);
+  const Var not_reported = program.var("lost, not reported");
+  const Var delivered = program.var("delivered");
+  const Var reported = program.var("reported lost");
+  const auto consumer = [ring] {
+    return Ring<M>::over(ring->page(), {ring->begin(), ring->size()}).value();
+  };
+  program.threads.emplace_back([=] {
+    ModelRing::here = ring.get();
+    not_reported.write(produce<C>(*ring, options));
+  });
+  program.threads.emplace_back([=] {
+    ModelRing::here = ring.get();
+    auto user = consumer();
+    Tally tally;
+    tally.tail = options.start;
+    for (unsigned drain = 0; drain < options.drains; ++drain) {
+      checkpoint({drain, tally.next, tally.nested, tally.lost, tally.tail});
+      drain_once(user, tally, options);
+    }
+    delivered.write(tally.delivered());
+    reported.write(tally.lost | std::uint64_t{tally.nested} << 32);
+  });
+  program.finally = [=] {
+    ModelRing::here = ring.get();
+    auto user = consumer();
+    Tally tally;
+    const std::uint64_t lost_and_nested = reported.read();
+    tally.lost = static_cast<std::uint32_t>(lost_and_nested);
+    tally.nested = static_cast<std::uint32_t>(lost_and_nested >> 32);
+    tally.next = static_cast<std::uint32_t>(delivered.read()) + tally.lost - tally.nested;
+    tally.tail = own_tail();
+    const unsigned written = options.records + (options.interrupted_at != 0 ? 1 : 0);
+    for (unsigned i = 0; i < written && user.readable(); ++i) drain_once(user, tally, options);
+    check(!user.readable(), "no_loss: what was published is not delivered");
+    if (options.oversize) return;
+    check(tally.delivered() + tally.lost + not_reported.read() == written,
+          "no_loss: written differs from delivered + lost");
+  };
+  return program;
+}
+
+}  // namespace perfring::model
+
+#endif  // HARNESS_MODEL_RING_RING_PROGRAM_H_
