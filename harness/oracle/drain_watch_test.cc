@@ -147,6 +147,14 @@ TEST_F(Watching, TheTailStaysWhereItIsIfThereWasNothing) {
   expect(Invariant::tail_honest);
 }
 
+TEST_F(Watching, ATailThatMovesWithEachEventIsAViolationAtTheNext) {
+  watch_.begins();
+  watch_.event(Lost{1});
+  ring_.page.data_tail += 24;
+  watch_.event(Lost{1});
+  expect(Invariant::tail_honest);
+}
+
 TEST_F(Watching, TheTailRestsBetweenDrains) {
   drain(0, 0);
   ring_.page.data_tail = 8;

@@ -1,8 +1,8 @@
 #ifndef HARNESS_SIMULATOR_CANARIES_H_
 #define HARNESS_SIMULATOR_CANARIES_H_
 
-// Kernels and consumers that each do one thing wrong, which the invariants must find. A harness
-// that lets one pass is broken.
+// Kernels and consumers with one fault each, which the invariants must find. A harness that lets
+// one pass is broken.
 
 #include <span>
 #include <string_view>
@@ -17,6 +17,7 @@ struct Canary {
   const char* name;
   const char* fault;
   oracle::Invariant found_as;
+  const char* message;   // of the check that finds it: a POSIX extended regular expression
   const char* scenario;  // in which it is found
   const char* lines;     // settings beside the scenario's
   Outcome (*simulate)(const Plan& plan, const Observer& observer);
@@ -28,7 +29,7 @@ struct Canary {
 Settings settings_of(const Canary& canary);
 
 std::span<const Canary> canaries();
-// Nothing, if there is none of this name.
+// nullptr if no canary has this name.
 const Canary* find_canary(std::string_view name);
 
 }  // namespace perfring::simulator

@@ -1,7 +1,9 @@
-// Each canary must be found, by the invariant that names its fault.
+// Each canary must be found, by the invariant that names its fault, and by the check of it that is
+// meant for this fault.
 
 #include "harness/simulator/canaries.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,7 +14,9 @@
 namespace perfring::simulator {
 namespace {
 
-class Canaries : public ::testing::TestWithParam<Canary> {
+using ::testing::ContainsRegex;
+
+class CanaryTest : public ::testing::TestWithParam<Canary> {
  protected:
   static Plan plan(std::uint64_t seed) {
     return {.seed = seed, .steps = 2'000'000, .settings = settings_of(GetParam())};
@@ -29,7 +33,7 @@ bool dies(const Canary& canary) {
   return kPoisons && canary.poisoned;
 }
 
-TEST_P(Canaries, IsFoundUnderTheRightName) {
+TEST_P(CanaryTest, IsFoundByItsInvariantAndItsCheck) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     if (dies(GetParam())) {
       EXPECT_DEATH(simulate(plan(seed)), "use-after-poison");
@@ -39,18 +43,19 @@ TEST_P(Canaries, IsFoundUnderTheRightName) {
     ASSERT_TRUE(outcome.found.has_value()) << "seed " << seed;
     EXPECT_STREQ(to_string(outcome.found->violation.invariant), to_string(GetParam().found_as))
         << "seed " << seed << ": " << outcome.found->violation.message;
+    EXPECT_THAT(outcome.found->violation.message, ContainsRegex(GetParam().message)) << seed;
   }
 }
 
 // The scenario is not to blame.
-TEST_P(Canaries, TheRightKernelAndConsumerPassThere) {
+TEST_P(CanaryTest, WithoutTheFaultItsScenarioHolds) {
   Plan right = plan(1);
   right.steps = 200'000;
   const Outcome outcome = simulator::simulate(right);
   EXPECT_FALSE(outcome.found.has_value()) << outcome.found->violation.message;
 }
 
-TEST_P(Canaries, ShrinksToAFewStepsThatReplay) {
+TEST_P(CanaryTest, ShrinksToAFewStepsThatReplay) {
   if (dies(GetParam())) return;
   const Outcome outcome = simulate(plan(1));
   ASSERT_TRUE(outcome.found.has_value());
@@ -61,6 +66,7 @@ TEST_P(Canaries, ShrinksToAFewStepsThatReplay) {
   ASSERT_TRUE(replayed.found.has_value());
   EXPECT_EQ(replayed.found->step, shrunk.found.step);
   EXPECT_EQ(replayed.found->violation.message, shrunk.found.violation.message);
+  EXPECT_THAT(replayed.found->violation.message, ContainsRegex(GetParam().message));
   EXPECT_STREQ(to_string(replayed.found->violation.invariant), to_string(GetParam().found_as));
   Plan fewer = shrunk.plan;
   --fewer.steps;
@@ -68,7 +74,7 @@ TEST_P(Canaries, ShrinksToAFewStepsThatReplay) {
   EXPECT_TRUE(!none.found || none.found->violation.invariant != GetParam().found_as);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Canaries, ::testing::ValuesIn(canaries()),
+INSTANTIATE_TEST_SUITE_P(All, CanaryTest, ::testing::ValuesIn(canaries()),
                          [](const auto& named) { return std::string{named.param.name}; });
 
 }  // namespace

@@ -1,5 +1,5 @@
-// When a run is looked at, for whom nobody wakes and what a hostile ring's consumer may take: told
-// of by writers and consumers that are made up by hand.
+// When a run is checked, which sleepers are violations, and how far a hostile ring's consumer may
+// move data_tail: with writers and consumers made by hand.
 
 #include "harness/simulator/engine.h"
 
@@ -66,7 +66,7 @@ std::optional<Found> found(const std::function<void(Silent&)>& act) {
   return engine.run().found;
 }
 
-TEST(Engine, ARunDoesNotEndBesideASleeper) {
+TEST(EngineTest, ASleeperBesideARecordAtTheEndIsAViolation) {
   const auto end = found([](Silent& writer) {
     writer.begin();
     writer.accept();
@@ -76,7 +76,7 @@ TEST(Engine, ARunDoesNotEndBesideASleeper) {
 }
 
 // Only one thing excuses the kernel: what an interrupt has added to an output that was refused.
-TEST(Awake, TheKernelsOwnGapExcusesUntilTheNextDrain) {
+TEST(SiteTest, TheKernelsOwnGapExcusesASleeperUntilTheNextDrain) {
   static_cast<void>(found([](Silent& writer) {
     writer.begin();
     writer.begin();
@@ -88,7 +88,7 @@ TEST(Awake, TheKernelsOwnGapExcusesUntilTheNextDrain) {
   }));
 }
 
-TEST(Awake, ANestedOutputExcusesNothingIfTheOuterIsAccepted) {
+TEST(SiteTest, ANestedOutputExcusesNoSleeperIfTheOuterIsAccepted) {
   static_cast<void>(found([](Silent& writer) {
     writer.begin();
     writer.begin();
@@ -98,7 +98,7 @@ TEST(Awake, ANestedOutputExcusesNothingIfTheOuterIsAccepted) {
   }));
 }
 
-TEST(Awake, ARefusalExcusesNothingIfItWasNotInterrupted) {
+TEST(SiteTest, ARefusalThatWasNotInterruptedExcusesNoSleeper) {
   static_cast<void>(found([](Silent& writer) {
     writer.begin();
     writer.begin();
@@ -121,7 +121,7 @@ struct WakesEverySecondTime : SimulatedCpu {
   bool forgets = false;
 };
 
-TEST(Awake, IsLookedForAfterEachOutput) {
+TEST(SiteTest, ASleeperIsLookedForAfterEachOutput) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const Plan plan{
         .seed = seed, .steps = 300'000, .settings = settings_of("bursts", "idle_max 0\n")};
@@ -132,7 +132,7 @@ TEST(Awake, IsLookedForAfterEachOutput) {
 }
 
 // What was available is what the drain has seen of data_head, not what the ring holds.
-TEST(Hostile, TheTailMovesByWhatTheDrainHasSeenAtTheMost) {
+TEST(JudgeTest, ATailPastTheHeadThatTheDrainReadIsAViolation) {
   for (const std::uint32_t head : {16U, 24U}) {
     World world{1, settings_of("hostile"), 1000};
     Site site{world, 0};

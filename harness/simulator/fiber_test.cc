@@ -13,7 +13,7 @@
 namespace perfring::simulator {
 namespace {
 
-TEST(Fiber, RunsAndRestsByTurns) {
+TEST(FiberTest, RunsUntilItSuspendsAndGoesOnWhenResumed) {
   std::string trace;
   Fiber* self = nullptr;
   Fiber fiber{[&] {
@@ -33,7 +33,7 @@ TEST(Fiber, RunsAndRestsByTurns) {
   EXPECT_EQ(trace, "a1b2c3");
 }
 
-TEST(Fiber, MayNeverRun) {
+TEST(FiberTest, MayBeDestroyedBeforeItRan) {
   bool ran = false;
   {
     Fiber fiber{[&] { ran = true; }};
@@ -42,7 +42,7 @@ TEST(Fiber, MayNeverRun) {
 }
 
 // What is on its stack is left as it is: who would look after it may be gone.
-TEST(Fiber, ThatIsSuspendedIsAbandoned) {
+TEST(FiberTest, MayBeDestroyedWhileItIsSuspended) {
   bool unwound = false;
   struct Unwound {
     bool& flag;
@@ -61,7 +61,7 @@ TEST(Fiber, ThatIsSuspendedIsAbandoned) {
   EXPECT_FALSE(unwound);
 }
 
-TEST(Scheduler, ThrowsWhatATaskThrowsAndRunsNoTaskAfterIt) {
+TEST(SchedulerTest, AnExceptionOfATaskEndsTheRunAndIsThrown) {
   Scheduler scheduler{1, 4};
   int turns = 0;
   std::vector<Task*> tasks(2);
@@ -78,7 +78,7 @@ TEST(Scheduler, ThrowsWhatATaskThrowsAndRunsNoTaskAfterIt) {
   EXPECT_EQ(turns, 10);
 }
 
-TEST(Scheduler, ThrowsWhatItsCallerThrowsBeforeATurn) {
+TEST(SchedulerTest, AnExceptionBeforeATurnEndsTheRunAndIsThrown) {
   Scheduler scheduler{1, 4};
   Task* self = nullptr;
   int turns = 0;
@@ -100,7 +100,7 @@ TEST(Scheduler, ThrowsWhatItsCallerThrowsBeforeATurn) {
 
 // Two fibers that each rest between a throw and its end, first in, first out: with one stack of
 // exceptions between them, each would end the other's.
-TEST(Fiber, HasItsOwnExceptions) {
+TEST(FiberTest, HasExceptionsOfItsOwn) {
   std::vector<std::unique_ptr<Fiber>> fibers(2);
   std::vector<std::string> caught(2);
   struct RestWhenUnwound {

@@ -17,7 +17,7 @@ std::string error_of(std::string_view text) {
   return parsed ? std::string{} : parsed.error();
 }
 
-TEST(Settings, AreLinesOfNameAndValue) {
+TEST(SettingsTest, LinesOfNameAndValueAreParsedAndTheLastCounts) {
   const auto parsed =
       parse_settings("# a comment\n\n cpus 3 # and another\r\npages\t8\ncpus 4", "x");
   ASSERT_TRUE(parsed.has_value()) << parsed.error();
@@ -26,7 +26,7 @@ TEST(Settings, AreLinesOfNameAndValue) {
   EXPECT_EQ(parsed->payload_max, Settings{}.payload_max);
 }
 
-TEST(Settings, WhatDoesNotParseIsNamedWithLineAndReason) {
+TEST(SettingsTest, ALineThatDoesNotParseIsNamedWithTheReason) {
   EXPECT_THAT(error_of("cpus 1\n\nbogus 2\n"),
               AllOf(HasSubstr("storm.txt, line 3: 'bogus' is no setting"), HasSubstr("pages")));
   EXPECT_THAT(error_of("pages"), HasSubstr("storm.txt, line 1: pages has no value"));
@@ -37,7 +37,7 @@ TEST(Settings, WhatDoesNotParseIsNamedWithLineAndReason) {
   }
 }
 
-TEST(Settings, AValueThatCannotBeIsNamedWithItsLine) {
+TEST(SettingsTest, AnImpossibleValueIsNamedWithItsLine) {
   EXPECT_THAT(error_of("cpus 1\npages 3"),
               HasSubstr("storm.txt, line 2: pages: 3 is no power of two"));
   EXPECT_THAT(error_of("word_bits 48"),
@@ -49,7 +49,7 @@ TEST(Settings, AValueThatCannotBeIsNamedWithItsLine) {
   EXPECT_THAT(impossible({.start = 12}), HasSubstr("start: 12"));
 }
 
-TEST(Settings, ImpossibleOnesAreNamedWithTheReason) {
+TEST(SettingsTest, SettingsThatExcludeEachOtherAreNamedWithTheReason) {
   const std::pair<const char*, const char*> cases[] = {
       {"payload_min 9\npayload_max 8", "payload_min: 9 exceeds payload_max, 8"},
       {"pages 1\npayload_max 4096", "payload_max: 4096 bytes do not fit a ring of 1 pages"},
@@ -67,7 +67,7 @@ TEST(Settings, ImpossibleOnesAreNamedWithTheReason) {
   EXPECT_EQ(impossible(*parse_settings("pages 1\npayload_max 4052", "x")), "");
 }
 
-TEST(Settings, EveryScenarioIsPossible) {
+TEST(SettingsTest, EveryScenarioIsPossible) {
   EXPECT_EQ(scenarios().size(), 11U);
   for (const Scenario& scenario : scenarios()) {
     const auto parsed = parse_settings(scenario.lines, scenario.name);
@@ -78,7 +78,7 @@ TEST(Settings, EveryScenarioIsPossible) {
   EXPECT_EQ(find_scenario("none"), nullptr);
 }
 
-TEST(Settings, DifferenceReadsBack) {
+TEST(SettingsTest, DifferenceNamesWhatDiffers) {
   const Settings base;
   Settings other;
   other.cpus = 5;

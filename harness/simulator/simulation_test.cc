@@ -40,9 +40,9 @@ Sum sum(const Outcome& outcome) {
   return sum;
 }
 
-class Scenarios : public ::testing::TestWithParam<Scenario> {};
+class ScenarioTest : public ::testing::TestWithParam<Scenario> {};
 
-TEST_P(Scenarios, HoldForManySeeds) {
+TEST_P(ScenarioTest, HoldsForEachSeed) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     const Outcome outcome = run(GetParam().name, seed);
     EXPECT_FALSE(outcome.found.has_value()) << "seed " << seed << " step " << outcome.found->step
@@ -52,7 +52,7 @@ TEST_P(Scenarios, HoldForManySeeds) {
   }
 }
 
-TEST_P(Scenarios, AreTheSameRunForTheSameSeed) {
+TEST_P(ScenarioTest, IsTheSameRunForTheSameSeed) {
   const Outcome first = run(GetParam().name, 7);
   const Outcome second = run(GetParam().name, 7);
   EXPECT_EQ(first.digest, second.digest);
@@ -61,7 +61,7 @@ TEST_P(Scenarios, AreTheSameRunForTheSameSeed) {
 }
 
 // On every machine, of every width and byte order, with every compiler.
-TEST_P(Scenarios, AreTheSameRunOnEveryMachine) {
+TEST_P(ScenarioTest, IsTheSameRunOnEveryMachine) {
   const std::map<std::string, std::uint64_t> golden{
       {"steady", 0x3148318b36d74c01},       {"bursts", 0x1be34ddebbe1c087},
       {"full_ring", 0xa1e14835409b7c5c},    {"one_byte_short", 0x8aec60d03cd8576a},
@@ -73,24 +73,24 @@ TEST_P(Scenarios, AreTheSameRunOnEveryMachine) {
   EXPECT_EQ(run(GetParam().name, 1).digest, golden.at(GetParam().name));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Scenarios, ::testing::ValuesIn(scenarios()),
+INSTANTIATE_TEST_SUITE_P(All, ScenarioTest, ::testing::ValuesIn(scenarios()),
                          [](const auto& named) { return std::string{named.param.name}; });
 
 // What each scenario is for does happen in it.
-TEST(Simulation, EveryRecordIsDeliveredByAConsumerThatKeepsUp) {
+TEST(SimulateTest, EveryRecordIsDeliveredByAConsumerThatKeepsUp) {
   const Outcome outcome = run("steady", 1);
   EXPECT_GT(sum(outcome).received.delivered, 5000U);
   EXPECT_EQ(sum(outcome).received.delivered, sum(outcome).written.accepted);
   EXPECT_EQ(sum(outcome).written.refused, 0U);
 }
 
-TEST(Simulation, AFullRingLosesMost) {
+TEST(SimulateTest, AFullRingLosesMost) {
   const Sum counts = sum(run("full_ring", 1));
   EXPECT_GT(counts.written.refused, counts.written.accepted);
   EXPECT_GT(counts.received.lost, 0U);
 }
 
-TEST(Simulation, ARingOneByteShortRefusesTheSecondRecord) {
+TEST(SimulateTest, ARingOneByteShortRefusesTheSecondRecord) {
   const Outcome outcome = run("one_byte_short", 1);
   const Sum counts = sum(outcome);
   EXPECT_GT(counts.written.refused, counts.written.accepted);
@@ -98,23 +98,23 @@ TEST(Simulation, ARingOneByteShortRefusesTheSecondRecord) {
   EXPECT_GT(counts.received.delivered, 50U);
 }
 
-TEST(Simulation, OversizePayloadsAreMalformedOrSpoil) {
+TEST(SimulateTest, OversizePayloadsAreMalformedOrSpoil) {
   const Sum counts = sum(run("oversize", 1, 3'000'000));
   EXPECT_GT(counts.received.malformed, 0U);
   EXPECT_GT(counts.received.spoiled, 0U);
   EXPECT_GT(counts.received.delivered, 0U);
 }
 
-TEST(Simulation, AStormNestsDeeperThanTheKernelTakes) {
+TEST(SimulateTest, AStormOfInterruptsNestsDeeperThanTheKernelTakes) {
   EXPECT_GT(sum(run("nested_storm", 1)).written.failed, 0U) << "EBUSY";
 }
 
-TEST(Simulation, PositionsPass4GiB) {
+TEST(SimulateTest, PositionsPass4GiB) {
   const Outcome outcome = run("crossing_4gib", 1);
   for (const CpuOutcome& cpu : outcome.cpus) EXPECT_GT(cpu.received.bytes, 65536U);
 }
 
-TEST(Simulation, PositionsPassTheEndOf64BitsToo) {
+TEST(SimulateTest, PositionsPassTheEndOf64BitsToo) {
   Settings settings = settings_of("bursts");
   settings.start = ~std::uint64_t{0} - 65535;
   const Outcome outcome = simulate({.seed = 3, .steps = 300'000, .settings = settings});
@@ -122,16 +122,16 @@ TEST(Simulation, PositionsPassTheEndOf64BitsToo) {
   for (const CpuOutcome& cpu : outcome.cpus) EXPECT_GT(cpu.received.bytes, 65536U);
 }
 
-TEST(Simulation, APausedRingLoses) {
+TEST(SimulateTest, APausedRingLoses) {
   EXPECT_GT(sum(run("pause", 1)).received.lost, 0U);
 }
 
-TEST(Simulation, AWatermarkLeavesMostToTheTimeout) {
+TEST(SimulateTest, AWatermarkLeavesMostToTheTimeout) {
   const Outcome outcome = run("watermark_starvation", 1);
   EXPECT_LT(outcome.wakeups, outcome.drains / 2);
 }
 
-TEST(Simulation, AHostileRingIsMalformedButNotAlways) {
+TEST(SimulateTest, AHostileRingIsMalformedButNotAlways) {
   const Outcome outcome = run("hostile", 1);
   const Sum counts = sum(outcome);
   EXPECT_LE(counts.received.bytes, outcome.drains * 4096) << "of ring, not of positions";
@@ -139,7 +139,7 @@ TEST(Simulation, AHostileRingIsMalformedButNotAlways) {
   EXPECT_GT(counts.received.delivered, 0U);
 }
 
-TEST(Simulation, EndsWithWhatThereIsWhenTold) {
+TEST(SimulateTest, AnInterruptedRunDrainsWhatIsLeft) {
   const std::atomic<bool> stop{true};
   const Outcome outcome =
       simulate({.seed = 1, .steps = std::uint64_t{1} << 60, .settings = settings_of("bursts")},
@@ -153,7 +153,7 @@ TEST(Simulation, EndsWithWhatThereIsWhenTold) {
 // interrupt adds in between is announced by nobody, if the writer then finds the ring full. A
 // consumer that waits without a timeout sleeps beside it until a record is accepted: with a ring
 // that stays full, for ever.
-TEST(Simulation, ConsumersNeedATimeout) {
+TEST(SimulateTest, AConsumerWithoutTimeoutSleepsBesideTheKernelsGap) {
   Settings settings = settings_of("one_byte_short");
   settings.timeout = 0;
   const Outcome outcome = simulate({.seed = 1, .steps = 3'000'000, .settings = settings});

@@ -1,8 +1,9 @@
-#ifndef HARNESS_SIMULATOR_WRONG_CONSUMERS_H_
-#define HARNESS_SIMULATOR_WRONG_CONSUMERS_H_
+#ifndef HARNESS_SIMULATOR_FAULTY_CONSUMERS_H_
+#define HARNESS_SIMULATOR_FAULTY_CONSUMERS_H_
 
-// Consumers with one thing wrong: lib's drain behind a wrapper or over a faulty Memory, or a loop
-// over positions as consumers commonly have it.
+// Faults to be planted in a consumer: each is a drain over another (RingDrain), a Memory over
+// another, or a loop over positions as consumers commonly have it (over Loop). Each does one thing
+// wrong.
 
 #include <linux/perf_event.h>
 
@@ -17,12 +18,13 @@
 
 namespace perfring::simulator {
 
-struct DropsTheLast : RingDrain<> {
-  using RingDrain<>::RingDrain;
+template <class Base>
+struct DropsTheLast : Base {
+  using Base::Base;
   template <class Visit>
   void drain(Visit visit) {
     std::optional<PerfEvent> held;
-    RingDrain<>::drain([&](const PerfEvent& event) {
+    Base::drain([&](const PerfEvent& event) {
       const bool on = !held || visit(*held);
       held = event;
       return on;
@@ -30,23 +32,25 @@ struct DropsTheLast : RingDrain<> {
   }
 };
 
-struct DeliversTwice : RingDrain<> {
-  using RingDrain<>::RingDrain;
+template <class Base>
+struct DeliversTwice : Base {
+  using Base::Base;
   template <class Visit>
   void drain(Visit visit) {
-    RingDrain<>::drain([&](const PerfEvent& event) { return visit(event) && visit(event); });
+    Base::drain([&](const PerfEvent& event) { return visit(event) && visit(event); });
   }
 };
 
-struct SwapsTwo : RingDrain<> {
-  using RingDrain<>::RingDrain;
+template <class Base>
+struct SwapsTwo : Base {
+  using Base::Base;
   template <class Visit>
   void drain(Visit visit) {
     constexpr std::uint64_t kOne = 24 + 80;  // bytes, of a LOST and a record
     const perf_event_mmap_page& page = SimulatedMemory::site->page();
-    if (page.data_head - page.data_tail <= kOne) return RingDrain<>::drain(visit);
+    if (page.data_head - page.data_tail <= kOne) return Base::drain(visit);
     std::optional<PerfEvent> held;
-    RingDrain<>::drain([&](const PerfEvent& event) {
+    Base::drain([&](const PerfEvent& event) {
       if (!held) {
         held = event;
         return true;
@@ -59,12 +63,13 @@ struct SwapsTwo : RingDrain<> {
   }
 };
 
-struct KeepsSlices : RingDrain<> {
-  using RingDrain<>::RingDrain;
+template <class Base>
+struct KeepsSlices : Base {
+  using Base::Base;
   template <class Visit>
   void drain(Visit visit) {
     if (kept_) visit(*kept_);
-    RingDrain<>::drain([&](const PerfEvent& event) {
+    Base::drain([&](const PerfEvent& event) {
       kept_ = event;
       return visit(event);
     });
@@ -72,30 +77,34 @@ struct KeepsSlices : RingDrain<> {
   std::optional<PerfEvent> kept_;
 };
 
-struct ForgetsLost : RingDrain<> {
-  using RingDrain<>::RingDrain;
+template <class Base>
+struct ForgetsLost : Base {
+  using Base::Base;
   template <class Visit>
   void drain(Visit visit) {
-    RingDrain<>::drain([&](const PerfEvent& event) {
+    Base::drain([&](const PerfEvent& event) {
       return std::holds_alternative<Lost>(event) || visit(event);
     });
   }
 };
 
 // Waits after each drain, though it may have broken off.
-struct WaitsTooSoon : RingDrain<> {
-  using RingDrain<>::RingDrain;
+template <class Base>
+struct WaitsTooSoon : Base {
+  using Base::Base;
   static bool readable() { return false; }
 };
 
-struct TailBehind : SimulatedMemory {
+template <class Base>
+struct TailBehind : Base {
   static void write_once(SharedPosition& field, SharedPosition value) {
-    SimulatedMemory::write_once(field, value - 8);
+    Base::write_once(field, value - 8);
   }
 };
 
-struct NeverCommits : SimulatedMemory {
-  static void write_once(SharedPosition&, SharedPosition) { step(); }
+template <class Base>
+struct NeverCommits : Base {
+  static void write_once(SharedPosition&, SharedPosition) { Base::step(); }
 };
 
 // From header to header, until data_tail is data_head.
@@ -143,7 +152,7 @@ class Loop {
     }
   }
 
-  // Rounded down, for who has gone astray: not every processor reads 8 bytes from anywhere.
+  // Rounded down: a faulty consumer may be off the grid, and not every CPU loads unaligned words.
   const std::byte* address(std::uint64_t position) const {
     return site_.data().data() + (position & mask() & ~std::uint64_t{7});
   }
@@ -151,71 +160,76 @@ class Loop {
   Site& site_;
 };
 
-struct CommitsEarly : Loop {
-  using Loop::Loop;
+template <class Base>
+struct CommitsEarly : Base {
+  using Base::Base;
   template <class Visit>
   void drain(Visit visit) {
-    std::uint64_t at = tail();
-    const std::uint64_t end = head();
-    if (at != end) commit(end);
+    std::uint64_t at = this->tail();
+    const std::uint64_t end = this->head();
+    if (at != end) this->commit(end);
     bool on = true;
     while (on && at != end) {
-      const Record record = record_at(at);
+      const auto record = this->record_at(at);
       at += record.size;
       on = visit(record.event);
     }
   }
 };
 
-struct CommitsEach : Loop {
-  using Loop::Loop;
+template <class Base>
+struct CommitsEach : Base {
+  using Base::Base;
   template <class Visit>
   void drain(Visit visit) {
-    const std::uint64_t end = head();
+    const std::uint64_t end = this->head();
     bool on = true;
-    for (std::uint64_t at = tail(); on && at != end;) {
-      const Record record = record_at(at);
+    for (std::uint64_t at = this->tail(); on && at != end;) {
+      const auto record = this->record_at(at);
       on = visit(record.event);
       at += record.size;
-      commit(at);
+      this->commit(at);
     }
   }
 };
 
 // As most have it: right, until a 32-bit kernel's data_head wraps (K48).
-struct PositionsOf64Bits : Loop {
-  using Loop::Loop;
-  bool readable() const { return head() != tail(); }
+template <class Base>
+struct PositionsOf64Bits : Base {
+  using Base::Base;
+  bool readable() const { return this->head() != this->tail(); }
   template <class Visit>
   void drain(Visit visit) {
-    walk(head(), [&](const PerfEvent& event) { return visit(event); });
+    this->walk(this->head(), [&](const PerfEvent& event) { return visit(event); });
   }
 };
 
 // Takes data_head for the beginning of the last record, not for its end.
-struct LeavesTheLast : Loop {
-  using Loop::Loop;
-  bool readable() const { return last() != tail(); }
+template <class Base>
+struct LeavesTheLast : Base {
+  using Base::Base;
+  bool readable() const { return last() != this->tail(); }
   template <class Visit>
   void drain(Visit visit) {
-    walk(last(), [&](const PerfEvent& event) { return visit(event); });
+    this->walk(last(), [&](const PerfEvent& event) { return visit(event); });
   }
 
  private:
   std::uint64_t last() const {
-    const std::uint64_t end = head();
-    std::uint64_t last = tail();
-    for (std::uint64_t at = last; at != end; at += record_at(at).size) last = at;
+    const std::uint64_t end = this->head();
+    std::uint64_t last = this->tail();
+    for (std::uint64_t at = last; at != end; at += this->record_at(at).size) last = at;
     return last;
   }
 };
 
 // Takes every record to be in one piece.
-struct IgnoresTheWrap : Loop {
-  using Loop::Loop;
+template <class Base>
+struct IgnoresTheWrap : Base {
+  using Base::Base;
   template <class Visit>
   void drain(Visit visit) {
-    walk(head(), [&](PerfEvent& event) {
+    this->walk(this->head(), [&](PerfEvent& event) {
       if (auto* const sample = std::get_if<Sample>(&event)) {
         *sample = {{sample->head.data(), sample->head.size() + sample->tail.size()}, {}};
       }
@@ -226,4 +240,4 @@ struct IgnoresTheWrap : Loop {
 
 }  // namespace perfring::simulator
 
-#endif  // HARNESS_SIMULATOR_WRONG_CONSUMERS_H_
+#endif  // HARNESS_SIMULATOR_FAULTY_CONSUMERS_H_
