@@ -5,98 +5,87 @@
 
 #include <algorithm>
 
-#include "proptests/faulty_consumers.h"
-#include "proptests/faulty_kernels.h"
-#include "proptests/plan.h"
 #include "proptests/property.h"
-#include "proptests/world.h"
+#include "proptests/run.h"
+#include "proptests/scripts.h"
 
 namespace perfring::proptests {
 namespace {
 
 using testing::Seen;
-using Core = Ring<WatchedMemory>;
-using Kind = Action::Kind;
 
 // One record, anywhere: its payload is in two slices exactly if it straddles the end.
 template <class Consumer>
 void wraps() {
   const Settings of = *settings();
   const auto length = *rc::gen::suchThat(
-      lengths(), [of](std::uint32_t n) { return oracle::record_size(n) <= of.size() - 8; });
-  World<WatchedCpu, Consumer> world{of};
-  RC_ASSERT(world.output({Kind::Output, length}) == 0);
-  world.drain({Kind::Drain});
-  world.settle();
-  expect_good(world);
+      lengths(), [of](std::uint64_t n) { return oracle::record_size(n) <= size_of(of) - 8; });
+  Run<ScriptCpu, Consumer> run{of};
+  RC_ASSERT(run.run(output(length)) == 0);
+  run.run(kDrain);
+  run.settle();
+  expect_good(run);
   const std::uint64_t raw = oracle::raw_size(length);
-  const std::uint64_t before_end = of.size() - (of.start + 12) % of.size();
-  const std::vector<Seen> seen = world.take_seen();
+  const std::uint64_t before_end = size_of(of) - (of.start + 12) % size_of(of);
+  const std::vector<Seen> seen = run.take_seen();
   RC_ASSERT(seen.size() == 1U);
   RC_ASSERT(seen[0].head_size == std::min(raw, before_end));
 }
 
-TEST(Wraparound, AnyStartAnySize) {
+TEST(WraparoundTest, TheSecondSliceIsWhatLiesBehindTheEnd) {
   always(wraps<Core>, 2000);
 }
-TEST(Wraparound, FindsAConsumerThatForgetsTheTail) {
-  EXPECT_TRUE(counterexample(wraps<ForgetsTheTail>));
+TEST(WraparoundTest, FindsAConsumerThatForgetsTheTail) {
+  EXPECT_TRUE(counterexample(wraps<faults::ForgetsTheTail<CheckedMemory>>));
 }
 
 // A whole run: everything written is delivered or told of as lost, once, in order and intact.
 template <class Cpu, class Consumer>
-void runs(const Plan& plan) {
-  World<Cpu, Consumer> world{plan.settings};
-  world.run(plan.actions);
-  world.settle();
-  expect_good(world);
+void runs(const Script& script) {
+  Run<Cpu, Consumer> run{script.settings};
+  run.run(script.steps);
+  run.settle();
+  expect_good(run);
 }
 
 template <class Cpu, class Consumer>
 void delivers() {
-  runs<Cpu, Consumer>(*plans(everything()));
+  runs<Cpu, Consumer>(*scripts(everything()));
 }
 
-TEST(Delivered, EqualsWrittenInOrder) {
-  always(delivers<WatchedCpu, Core>, 1000);
+TEST(DeliveryTest, AcceptedRecordsAreDeliveredOnceInOrder) {
+  always(delivers<ScriptCpu, Core>, 1000);
 }
-TEST(Delivered, FindsAKernelThatPublishesEarly) {
-  EXPECT_TRUE((counterexample(delivers<PublishesEarly, Core>)));
+TEST(DeliveryTest, FindsAKernelThatStoresAfterPublishing) {
+  EXPECT_TRUE((counterexample(delivers<faults::StoresAfterPublishing<ScriptCpu>, Core>)));
 }
-// At step 16 all bytes of the record are there: only who published it tells that it is too early.
-TEST(Delivered, FindsAKernelThatShowsWhatItHasNotPublished) {
-  World<ShowsTheUnpublished, Core> world{Settings{}};
-  world.run({Kind::Output, 4});
-  world.run({Kind::Output, 4, 1, 0, {{Kind::Drain, 0, 1, 16}}});
-  ASSERT_TRUE(world.violation().has_value());
-  EXPECT_TRUE(world.violation()->starts_with("no_invention: ")) << *world.violation();
+TEST(DeliveryTest, FindsAKernelThatIgnoresTail) {
+  EXPECT_TRUE((counterexample(delivers<faults::IgnoresTail<ScriptCpu>, Core>)));
 }
-TEST(Delivered, FindsAKernelThatOverwritesTheUnread) {
-  EXPECT_TRUE((counterexample(delivers<OverwritesTheUnread, Core>)));
+TEST(DeliveryTest, FindsAKernelThatRefusesInAnEmptyRing) {
+  EXPECT_TRUE((counterexample(delivers<faults::RefusesInAnEmptyRing<ScriptCpu>, Core>)));
 }
-TEST(Delivered, FindsAKernelThatMisjudgesRoom) {
-  EXPECT_TRUE((counterexample(delivers<MisjudgesRoom, Core>)));
-}
-TEST(Delivered, FindsAConsumerThatCommitsEarly) {
-  EXPECT_TRUE((counterexample(delivers<WatchedCpu, CommitsEarly>)));
+TEST(DeliveryTest, FindsAConsumerThatCommitsEarly) {
+  EXPECT_TRUE((counterexample(delivers<ScriptCpu, faults::CommitsEarly<CheckedMemory>>)));
 }
 
 // Every position that is published or committed, by records of every size, is a multiple of 8.
 template <class Cpu, class Consumer>
 void stays_aligned() {
   Mix mix = everything();
-  mix.payloads = rc::gen::weightedOneOf<std::uint32_t>({{30, lengths()}, {1, oversize_lengths()}});
-  runs<Cpu, Consumer>(*plans(mix));
+  mix.payloads = rc::gen::weightedOneOf<std::uint64_t>({{30, lengths()}, {1, oversize_lengths()}});
+  runs<Cpu, Consumer>(*scripts(mix));
 }
 
-TEST(Positions, AreMultiplesOf8) {
-  always(stays_aligned<WatchedCpu, Core>);
+TEST(PositionTest, AreMultiplesOf8) {
+  always(stays_aligned<ScriptCpu, Core>);
 }
-TEST(Positions, FindsAKernelThatPublishesOffTheGrid) {
-  EXPECT_TRUE((counterexample(stays_aligned<PublishesOffTheGrid, Core>)));
+TEST(PositionTest, FindsAKernelThatPublishesOffTheGrid) {
+  EXPECT_TRUE((counterexample(stays_aligned<faults::PublishesOffTheGrid<ScriptCpu>, Core>)));
 }
-TEST(Positions, FindsAConsumerThatCommitsOffTheGrid) {
-  EXPECT_TRUE((counterexample(stays_aligned<WatchedCpu, Ring<CommitsOffTheGrid>>)));
+TEST(PositionTest, FindsAConsumerThatCommitsOffTheGrid) {
+  EXPECT_TRUE(
+      (counterexample(stays_aligned<ScriptCpu, Ring<faults::CommitsOffTheGrid<CheckedMemory>>>)));
 }
 
 // Runs that start shortly before 2^31, 2^32, 2^63 or 2^64 and go past it.
@@ -105,21 +94,21 @@ void crosses() {
   Settings of = *settings();
   const auto base = *one_of<std::uint64_t>({1ULL << 32, 0, 1ULL << 31, 1ULL << 63, 12345ULL << 32});
   of.start = base - 8 * *rc::gen::inRange<std::uint64_t>(1, 500);
-  World<WatchedCpu, Consumer> world{of};
-  world.run(*actions({{Kind::Output, Kind::Output, Kind::Drain, Kind::Break}, 1}));
-  while (oracle::after(base + 100, world.ledger().position()) && !world.violation()) {
-    world.drain({Kind::Drain});
-    world.output({Kind::Output, 36});
+  Run<ScriptCpu, Consumer> run{of};
+  run.run(*steps({{Kind::Output, Kind::Output, Kind::Drain, Kind::Break}, 1}));
+  while (oracle::after(base + 100, run.ledger().position()) && !run.violation()) {
+    run.run(kDrain);
+    run.run(output(36));
   }
-  world.settle();
-  expect_good(world);
+  run.settle();
+  expect_good(run);
 }
 
-TEST(Positions, MayCrossAnyPowerOf2) {
+TEST(PositionTest, MayCrossAnyPowerOf2) {
   always(crosses<Core>);
 }
-TEST(Positions, FindsAConsumerOf64BitPositions) {
-  EXPECT_TRUE(counterexample(crosses<Believes>));
+TEST(PositionTest, FindsAConsumerOf64BitPositions) {
+  EXPECT_TRUE(counterexample(crosses<faults::Believes<CheckedMemory>>));
 }
 
 // Small rings, long bursts and pauses: of what is refused, each is told of once.
@@ -127,30 +116,30 @@ template <class Cpu, class Consumer>
 void accounts() {
   Settings of = *settings();
   of.pages = 1;
-  const auto list = *actions({{Kind::Output, Kind::Output, Kind::Output, Kind::Break, Kind::Drain,
-                               Kind::Pause, Kind::Resume},
-                              1,
-                              rc::gen::resize(100, rc::gen::inRange<std::uint32_t>(0, 1500))});
-  World<Cpu, Consumer> world{of};
-  world.run(list);
-  world.pause(false);
-  world.drain({Kind::Drain});
-  const std::uint64_t refused = world.ledger().totals().refused;
-  world.output({Kind::Output, 8});  // an empty ring has room for it, and for the LOST
-  world.settle();
-  expect_good(world);
-  RC_ASSERT(world.ledger().unreported() == 0U);
-  RC_ASSERT(world.received().lost == refused);
+  const auto list = *steps({{Kind::Output, Kind::Output, Kind::Output, Kind::Break, Kind::Drain,
+                             Kind::Pause, Kind::Resume},
+                            1,
+                            rc::gen::resize(100, rc::gen::inRange<std::uint64_t>(0, 1500))});
+  Run<Cpu, Consumer> run{of};
+  run.run(list);
+  run.run(Step{.action = Action::Resume});
+  run.run(kDrain);
+  const std::uint64_t refused = run.ledger().totals().refused;
+  run.run(output(8));  // an empty ring has room for it, and for the LOST
+  run.settle();
+  expect_good(run);
+  RC_ASSERT(run.ledger().unreported() == 0U);
+  RC_ASSERT(run.received().lost == refused);
 }
 
-TEST(LostAccounting, IsExact) {
-  always(accounts<WatchedCpu, Core>);
+TEST(LostAccountingTest, EachRefusedRecordIsReportedOnce) {
+  always(accounts<ScriptCpu, Core>);
 }
-TEST(LostAccounting, FindsAKernelThatMiscounts) {
-  EXPECT_TRUE((counterexample(accounts<Miscounts, Core>)));
+TEST(LostAccountingTest, FindsAKernelThatWritesAWrongLostCount) {
+  EXPECT_TRUE((counterexample(accounts<faults::WritesAWrongLostCount<ScriptCpu>, Core>)));
 }
-TEST(LostAccounting, FindsAConsumerThatLosesLosses) {
-  EXPECT_TRUE((counterexample(accounts<WatchedCpu, LosesLosses>)));
+TEST(LostAccountingTest, FindsAConsumerThatForgetsLost) {
+  EXPECT_TRUE((counterexample(accounts<ScriptCpu, faults::ForgetsLost<CheckedMemory>>)));
 }
 
 }  // namespace

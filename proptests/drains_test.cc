@@ -2,69 +2,66 @@
 
 #include <gtest/gtest.h>
 
-#include "proptests/faulty_consumers.h"
-#include "proptests/plan.h"
 #include "proptests/property.h"
-#include "proptests/world.h"
+#include "proptests/run.h"
+#include "proptests/scripts.h"
 
 namespace perfring::proptests {
 namespace {
 
 using testing::Seen;
-using Core = Ring<WatchedMemory>;
-using Kind = Action::Kind;
 
 // Break or throw at any event: so many events were delivered, and the next drain starts with the
 // one after.
 template <class Consumer>
 void resumes() {
-  const auto stops = *actions({{Kind::Break, Kind::Throw}});
-  World<WatchedCpu, Consumer> world{*settings()};
-  world.run(*actions({{Kind::Output, Kind::Output, Kind::Pause, Kind::Resume}, 1}));
-  for (const Action& stop : stops) {
-    const std::uint64_t events = world.drain(stop);
-    expect_good(world);
-    RC_ASSERT(events == stop.number || !world.readable());
+  const auto stops = *steps({{Kind::Break, Kind::Throw}});
+  Run<ScriptCpu, Consumer> run{*settings()};
+  run.run(*steps({{Kind::Output, Kind::Output, Kind::Pause, Kind::Resume}, 1}));
+  for (const Step& stop : stops) {
+    const std::uint64_t events = static_cast<std::uint64_t>(run.run(stop));
+    expect_good(run);
+    RC_ASSERT(events == stop.number || !run.readable());
   }
-  world.settle();
-  expect_good(world);
+  run.settle();
+  expect_good(run);
 }
 
-TEST(Resuming, AfterBreakAndThrowAtAnyEvent) {
+TEST(ResumeTest, TheNextDrainStartsAfterBreakAndThrowAtAnyEvent) {
   always(resumes<Core>);
 }
-TEST(Resuming, FindsAConsumerThatRepeatsTheBroken) {
-  EXPECT_TRUE(counterexample(resumes<RepeatsTheBroken>));
+TEST(ResumeTest, FindsAConsumerThatRepeatsTheBroken) {
+  EXPECT_TRUE(counterexample(resumes<faults::RepeatsTheBroken<CheckedMemory>>));
 }
-TEST(Resuming, FindsAConsumerThatForgetsOnThrow) {
-  EXPECT_TRUE(counterexample(resumes<ForgetsOnThrow>));
+TEST(ResumeTest, FindsAConsumerThatForgetsOnThrow) {
+  EXPECT_TRUE(counterexample(resumes<faults::ForgetsOnThrow<CheckedMemory>>));
 }
 
 // The same ring, drained at once and drained in pieces.
 template <class Consumer>
 void splits() {
   const Settings of = *settings();
-  const auto written = *actions({{Kind::Output, Kind::Output, Kind::Pause, Kind::Resume}, 1});
-  const auto pieces = *rc::gen::container<std::vector<Action>>(rc::gen::build<Action>(
-      rc::gen::set(&Action::kind, one_of<Kind>({Kind::Break, Kind::Throw})),
-      rc::gen::set(&Action::number, rc::gen::inRange<std::uint32_t>(1, 12))));
-  World whole{of};
-  World<WatchedCpu, Consumer> split{of};
+  const auto written = *steps({{Kind::Output, Kind::Output, Kind::Pause, Kind::Resume}, 1});
+  const auto pieces = *rc::gen::container<std::vector<Step>>(rc::gen::build<Step>(
+      rc::gen::set(&Step::action, one_of<Action>({Action::Drain, Action::Throw})),
+      rc::gen::set(&Step::number, rc::gen::inRange<std::uint64_t>(1, 12))));
+  Run<> whole{of};
+  Run<ScriptCpu, Consumer> split{of};
   whole.run(written);
   split.run(written);
-  whole.drain({Kind::Drain});
+  whole.run(kDrain);
   split.run(pieces);
-  split.drain({Kind::Drain});
+  split.run(kDrain);
   expect_good(whole);
   RC_ASSERT(split.take_seen() == whole.take_seen());
   RC_ASSERT(split.ring().page().data_tail == whole.ring().page().data_tail);
 }
 
-TEST(Splitting, AnySplitGivesTheSameEvents) {
+TEST(SplitDrainTest, AnySplitGivesTheSameEvents) {
   always(splits<Core>);
 }
-TEST(Splitting, FindsAConsumerThatDropsTheRest) {
-  EXPECT_TRUE(counterexample(splits<DropsTheRest>));
+TEST(SplitDrainTest, FindsAConsumerThatDropsTheRest) {
+  EXPECT_TRUE(counterexample(splits<faults::DropsTheRest<CheckedMemory>>));
 }
 
 }  // namespace

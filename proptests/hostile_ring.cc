@@ -6,7 +6,7 @@
 #include <cstring>
 #include <ostream>
 
-#include "proptests/plan.h"
+#include "proptests/scripts.h"
 
 namespace perfring::proptests {
 namespace {

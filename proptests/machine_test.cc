@@ -9,16 +9,13 @@
 #include <deque>
 #include <ostream>
 
-#include "proptests/faulty_consumers.h"
-#include "proptests/faulty_kernels.h"
-#include "proptests/plan.h"
 #include "proptests/property.h"
-#include "proptests/world.h"
+#include "proptests/run.h"
+#include "proptests/scripts.h"
 
 namespace perfring::proptests {
 namespace {
 
-using Kind = Action::Kind;
 using testing::Seen;
 
 // What the ring must be like: K1, K12 to K15, K26, K30, K31 and K41 in the plainest words.
@@ -36,12 +33,12 @@ struct Model {
   bool crashed = false;
   bool flag = false;  // that poll takes
 
-  static std::uint64_t record(std::uint32_t length) { return (12 + length + 7) / 8 * 8; }
+  static std::uint64_t record(std::uint64_t length) { return (12 + length + 7) / 8 * 8; }
 
-  bool has_room(std::uint32_t length) const {
+  bool has_room(std::uint64_t length) const {
     return !paused && unread + record(length) + (lost != 0 ? 24 : 0) <= ring_size - 8;
   }
-  void output(std::uint32_t length) {
+  void output(std::uint64_t length) {
     if (!has_room(length)) {
       ++lost;
       return;
@@ -67,10 +64,10 @@ struct Model {
 template <class Sut>
 using Command = rc::state::Command<Model, Sut>;
 
-void agree(const Model& model, auto& world) {
-  expect_good(world);
-  RC_ASSERT(world.readable() == !model.events.empty());
-  RC_ASSERT(model.crashed || world.ledger().unreported() == model.lost);
+void agree(const Model& model, auto& run) {
+  expect_good(run);
+  RC_ASSERT(run.readable() == !model.events.empty());
+  RC_ASSERT(model.crashed || run.ledger().unreported() == model.lost);
 }
 
 void agree(const std::vector<Model::Event>& expected, const std::vector<Seen>& seen) {
@@ -82,12 +79,12 @@ void agree(const std::vector<Model::Event>& expected, const std::vector<Seen>& s
   }
 }
 
-std::uint32_t any_length(const Model& model) {
+std::uint64_t any_length(const Model& model) {
   // As often as not, what just fits or just does not.
   const std::uint64_t room = model.ring_size - 8 - model.unread;
-  const auto exact = static_cast<std::uint32_t>(room < 24 ? 4 : room - 12);
-  return *rc::gen::weightedOneOf<std::uint32_t>(
-      {{3, lengths()}, {1, one_of<std::uint32_t>({exact, exact + 1, exact - 4})}});
+  const std::uint64_t exact = room < 24 ? 4 : room - 12;
+  return *rc::gen::weightedOneOf<std::uint64_t>(
+      {{3, lengths()}, {1, one_of<std::uint64_t>({exact, exact + 1, exact - 4})}});
 }
 
 template <class Sut>
@@ -95,12 +92,12 @@ struct Output : Command<Sut> {
   explicit Output(const Model& model) : length{any_length(model)} {}
   void checkPreconditions(const Model& model) const override { RC_PRE(!model.crashed); }
   void apply(Model& model) const override { model.output(length); }
-  void run(const Model& model, Sut& world) const override {
-    RC_ASSERT(world.output({Kind::Output, length}) == (model.has_room(length) ? 0 : -ENOSPC));
-    agree(this->nextState(model), world);
+  void run(const Model& model, Sut& run) const override {
+    RC_ASSERT(run.run(output(length)) == (model.has_room(length) ? 0 : -ENOSPC));
+    agree(this->nextState(model), run);
   }
   void show(std::ostream& out) const override { out << "output of " << length << " bytes"; }
-  const std::uint32_t length;
+  const std::uint64_t length;
 };
 
 // An interrupt's outputs within another, after its reservation and its LOST: the order is the
@@ -108,58 +105,60 @@ struct Output : Command<Sut> {
 template <class Sut>
 struct NestedOutput : Command<Sut> {
   explicit NestedOutput(const Model& model) {
-    action.number = any_length(model);
+    steps.push_back(output(any_length(model)));
     const auto count = *rc::gen::inRange<std::size_t>(1, 4);
     for (std::size_t i = 0; i < count; ++i) {
-      const unsigned step = *rc::gen::inRange<unsigned>(kBegun, kBegun + 15);
-      action.nested.push_back({Kind::Output, *lengths(), 1, step});
+      const auto at = *rc::gen::inRange<std::uint64_t>(kBegun, kBegun + 15);
+      steps.push_back({.action = Action::Output, .number = *lengths(), .depth = 1, .at = at});
     }
-    std::ranges::sort(action.nested, {}, &Action::at);
+    std::ranges::stable_sort(steps.begin() + 1, steps.end(), {}, &Step::at);
   }
   void checkPreconditions(const Model& model) const override {
     // One that is refused has other steps.
-    RC_PRE(!model.crashed && model.has_room(action.number));
+    RC_PRE(!model.crashed && model.has_room(steps.front().number));
   }
   void apply(Model& model) const override {
-    model.output(action.number);
-    for (const Action& each : action.nested) model.output(each.number);
+    for (const Step& each : steps) model.output(each.number);
   }
-  void run(const Model& model, Sut& world) const override {
-    RC_ASSERT(world.output(action) == 0);
-    agree(this->nextState(model), world);
+  void run(const Model& model, Sut& run) const override {
+    RC_ASSERT(run.run(steps) == 0);
+    agree(this->nextState(model), run);
   }
-  void show(std::ostream& out) const override { out << action; }
+  void show(std::ostream& out) const override { rc::show(steps, out); }
 
   // perf_output_begin() takes 9 steps at the most, the last of them before it tells of losses.
-  static constexpr unsigned kBegun = 9;
-  Action action;
+  static constexpr std::uint64_t kBegun = 9;
+  std::vector<Step> steps;
 };
 
 template <class Sut>
 struct Drain : Command<Sut> {
   Drain()
-      : action{*one_of<Kind>({Kind::Drain, Kind::Break, Kind::Throw}),
-               *rc::gen::inRange<std::uint32_t>(1, 8)} {}
-  std::size_t most() const { return action.kind == Kind::Drain ? ~std::size_t{0} : action.number; }
+      : step{*one_of<Step>({kDrain,
+                            {.action = Action::Drain, .number = 1},
+                            {.action = Action::Throw, .number = 1}})} {
+    if (step.number == 1) step.number = *rc::gen::inRange<std::uint64_t>(1, 8);
+  }
+  std::size_t most() const { return static_cast<std::size_t>(step.number); }
   void apply(Model& model) const override { model.drain(most()); }
-  void run(const Model& model, Sut& world) const override {
+  void run(const Model& model, Sut& run) const override {
     Model next = model;
     const auto expected = next.drain(most());
-    world.drain(action);
-    agree(expected, world.take_seen());
-    agree(next, world);
+    run.run(step);
+    agree(expected, run.take_seen());
+    agree(next, run);
   }
-  void show(std::ostream& out) const override { out << action; }
-  const Action action;
+  void show(std::ostream& out) const override { showValue(step, out); }
+  Step step;
 };
 
 template <class Sut>
 struct Pause : Command<Sut> {
   explicit Pause(const Model& model) : pause{!model.paused} {}
   void apply(Model& model) const override { model.paused = pause; }
-  void run(const Model& model, Sut& world) const override {
-    world.pause(pause);
-    agree(this->nextState(model), world);
+  void run(const Model& model, Sut& run) const override {
+    run.run(Step{.action = pause ? Action::Pause : Action::Resume});
+    agree(this->nextState(model), run);
   }
   void show(std::ostream& out) const override { out << (pause ? "pause" : "resume"); }
   const bool pause;
@@ -169,8 +168,9 @@ template <class Sut>
 struct Poll : Command<Sut> {
   void apply(Model& model) const override { model.flag = false; }
   void checkPreconditions(const Model& model) const override { RC_PRE(!model.crashed); }
-  void run(const Model& model, Sut& world) const override {
-    RC_ASSERT((kernel::perf_poll(world.ring().event()) != 0) == model.flag);
+  void run(const Model& model, Sut& run) const override {
+    RC_ASSERT((run.run(Step{.action = Action::Poll}) != 0) == model.flag);
+    agree(this->nextState(model), run);
   }
   void show(std::ostream& out) const override { out << "poll"; }
 };
@@ -180,7 +180,7 @@ struct Poll : Command<Sut> {
 template <class Sut>
 struct Crash : Command<Sut> {
   explicit Crash(const Model& model)
-      : length{any_length(model)}, step{*rc::gen::inRange<unsigned>(0, 26)} {
+      : length{any_length(model)}, moment{*rc::gen::inRange<std::uint64_t>(0, 26)} {
     // Seldom: little can happen after it.
     RC_PRE(*rc::gen::resize(100, rc::gen::inRange(0, 8)) == 7);
   }
@@ -189,59 +189,57 @@ struct Crash : Command<Sut> {
     model.crashed = true;
     model.drain(~std::size_t{0});
   }
-  void run(const Model& model, Sut& world) const override {
-    const std::uint64_t head = world.ring().page().data_head;
-    world.crash(length, step);
-    const bool published = world.ring().page().data_head != head;
+  void run(const Model& model, Sut& run) const override {
+    const std::uint64_t head = run.ring().page().data_head;
+    run.die_during(output(length), moment);
+    const bool published = run.ring().page().data_head != head;
     Model whole = model;
     if (published) {
       RC_ASSERT(model.has_room(length));
       whole.output(length);
     }
-    world.drain({Kind::Drain});
-    agree(whole.drain(~std::size_t{0}), world.take_seen());
-    world.settle();
-    expect_good(world);
-    RC_ASSERT(!world.readable());
+    run.run(kDrain);
+    agree(whole.drain(~std::size_t{0}), run.take_seen());
+    run.settle();
+    expect_good(run);
+    RC_ASSERT(!run.readable());
   }
   void show(std::ostream& out) const override {
-    out << "crash at step " << step << " of an output of " << length << " bytes; drain";
+    out << "death at moment " << moment << " of an output of " << length << " bytes; drain";
   }
-  const std::uint32_t length;
-  const unsigned step;
+  const std::uint64_t length;
+  const std::uint64_t moment;
 };
 
 template <class Cpu, class Consumer>
 void is_as_modelled() {
-  using Sut = World<Cpu, Consumer>;
+  using Sut = proptests::Run<Cpu, Consumer>;
   const Settings of = *settings();
-  Sut world{of};
+  Sut run{of};
   Model model;
-  model.ring_size = of.size();
+  model.ring_size = size_of(of);
   rc::state::check(
-      model, world,
+      model, run,
       rc::state::gen::execOneOfWithArgs<Output<Sut>, Output<Sut>, Output<Sut>, NestedOutput<Sut>,
                                         Drain<Sut>, Pause<Sut>, Poll<Sut>, Crash<Sut>>());
-  world.settle();
-  expect_good(world);
+  run.settle();
+  expect_good(run);
 }
 
-using Core = Ring<WatchedMemory>;
-
-TEST(Machine, IsAsModelled) {
-  always(is_as_modelled<WatchedCpu, Core>, 1000);
+TEST(StateMachineTest, RingAgreesWithTheModelAfterEachCommand) {
+  always(is_as_modelled<ScriptCpu, Core>, 1000);
 }
-TEST(Machine, FindsAKernelThatPublishesEarly) {
-  EXPECT_TRUE((counterexample(is_as_modelled<PublishesEarly, Core>)));
+TEST(StateMachineTest, FindsAKernelThatStoresAfterPublishing) {
+  EXPECT_TRUE((counterexample(is_as_modelled<faults::StoresAfterPublishing<ScriptCpu>, Core>)));
 }
-TEST(Machine, FindsAKernelThatMiscounts) {
-  EXPECT_TRUE((counterexample(is_as_modelled<Miscounts, Core>)));
+TEST(StateMachineTest, FindsAKernelThatWritesAWrongLostCount) {
+  EXPECT_TRUE((counterexample(is_as_modelled<faults::WritesAWrongLostCount<ScriptCpu>, Core>)));
 }
-TEST(Machine, FindsAConsumerThatDropsTheRest) {
-  EXPECT_TRUE((counterexample(is_as_modelled<WatchedCpu, DropsTheRest>)));
+TEST(StateMachineTest, FindsAConsumerThatDropsTheRest) {
+  EXPECT_TRUE((counterexample(is_as_modelled<ScriptCpu, faults::DropsTheRest<CheckedMemory>>)));
 }
-TEST(Machine, FindsAConsumerOf64BitPositions) {
-  EXPECT_TRUE((counterexample(is_as_modelled<WatchedCpu, Believes>)));
+TEST(StateMachineTest, FindsAConsumerOf64BitPositions) {
+  EXPECT_TRUE((counterexample(is_as_modelled<ScriptCpu, faults::Believes<CheckedMemory>>)));
 }
 
 }  // namespace

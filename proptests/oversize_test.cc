@@ -5,18 +5,14 @@
 #include <cstring>
 #include <vector>
 
-#include "proptests/faulty_consumers.h"
-#include "proptests/faulty_kernels.h"
-#include "proptests/plan.h"
 #include "proptests/property.h"
-#include "proptests/world.h"
+#include "proptests/run.h"
+#include "proptests/scripts.h"
 
 namespace perfring::proptests {
 namespace {
 
 using testing::Seen;
-using Core = Ring<WatchedMemory>;
-using Kind = Action::Kind;
 
 // What is left of the record, byte for byte: its header, its raw size, and as much of the payload
 // as the truncated size has room for. Nothing, if that is 0 (K7).
@@ -34,7 +30,7 @@ std::vector<Seen> remains(const oracle::Payload& payload) {
   return {Seen::malformed(Defect::BadSample, bytes)};
 }
 
-bool is_oversize(std::uint32_t length) {
+bool is_oversize(std::uint64_t length) {
   return length > 65516;
 }
 
@@ -46,59 +42,59 @@ void is_malformed() {
   Settings of = *settings();
   of.pages = kPages;
   const auto payloads = *rc::gen::scale(
-      0.2, rc::gen::container<std::vector<std::uint32_t>>(
-               rc::gen::weightedOneOf<std::uint32_t>({{2, oversize_lengths()}, {1, lengths()}})));
-  World<Cpu, Core> world{of};
+      0.2, rc::gen::container<std::vector<std::uint64_t>>(
+               rc::gen::weightedOneOf<std::uint64_t>({{2, oversize_lengths()}, {1, lengths()}})));
+  Run<Cpu, Core> run{of};
   std::uint64_t sequence = 0;
-  for (const std::uint32_t length : payloads) {
-    RC_ASSERT(world.output({Kind::Output, length}) == 0);
-    const auto expected = remains({sequence++, 0, length});
-    world.output({Kind::Output, 36});  // at the truncated head, over what was spilled (K9)
+  for (const std::uint64_t length : payloads) {
+    RC_ASSERT(run.run(output(length)) == 0);
+    const auto expected = remains({sequence++, 0, static_cast<std::uint32_t>(length)});
+    run.run(output(36));  // at the truncated head, over what was spilled (K9)
     ++sequence;
-    world.drain({Kind::Drain});
-    expect_good(world);
-    auto seen = world.take_seen();
+    run.run(kDrain);
+    expect_good(run);
+    auto seen = run.take_seen();
     if (!is_oversize(length)) continue;
     RC_ASSERT(seen.size() == expected.size() + 1);
     seen.pop_back();  // the 36 bytes: the oracle's to check
     for (Seen& each : seen) each.head_size = each.bytes.size();
     RC_ASSERT(seen == expected);
   }
-  world.settle();
-  expect_good(world);
-  RC_ASSERT(world.received().spoiled == 0U);
+  run.settle();
+  expect_good(run);
+  RC_ASSERT(run.received().spoiled == 0U);
 }
 
-TEST(Oversize, IsMalformedAsTheKernelTruncatesIt) {
-  always(is_malformed<WatchedCpu>);
+TEST(OversizeTest, IsMalformedAsTheKernelTruncatesIt) {
+  always(is_malformed<ScriptCpu>);
 }
-TEST(Oversize, FindsAKernelThatTruncatesRaw) {
-  EXPECT_TRUE(counterexample(is_malformed<TruncatesRaw>));
+TEST(OversizeTest, FindsAKernelThatTruncatesRaw) {
+  EXPECT_TRUE(counterexample(is_malformed<faults::TruncatesRaw<ScriptCpu>>));
 }
 
 // In small rings they overwrite what is unread (K10). It all ends, and is exact again after that.
 template <class Consumer>
 void recovers() {
   const auto mix = everything();
-  World<WatchedCpu, Consumer> world{*settings()};
-  world.run(*actions(mix));
-  world.output({Kind::Output, *oversize_lengths()});
-  world.run(*actions(mix));
-  world.pause(false);
-  for (int i = 0; i < 2; ++i) world.drain({Kind::Drain});
-  RC_ASSERT(!world.readable());
-  const std::uint64_t delivered = world.received().delivered;
-  for (int i = 0; i < 10; ++i) RC_ASSERT(world.output({Kind::Output, 36}) == 0);
-  world.settle();
-  expect_good(world);
-  RC_ASSERT(world.received().delivered == delivered + 10);
+  Run<ScriptCpu, Consumer> run{*settings()};
+  run.run(*steps(mix));
+  run.run(output(*oversize_lengths()));
+  run.run(*steps(mix));
+  run.run(Step{.action = Action::Resume});
+  for (int i = 0; i < 2; ++i) run.run(kDrain);
+  RC_ASSERT(!run.readable());
+  const std::uint64_t delivered = run.received().delivered;
+  for (int i = 0; i < 10; ++i) RC_ASSERT(run.run(output(36)) == 0);
+  run.settle();
+  expect_good(run);
+  RC_ASSERT(run.received().delivered == delivered + 10);
 }
 
-TEST(Oversize, SpoilsOnlyWhatItOverwrites) {
+TEST(OversizeTest, SpoilsOnlyWhatItOverwrites) {
   always(recovers<Core>);
 }
-TEST(Oversize, FindsAConsumerThatBelievesIt) {
-  EXPECT_TRUE(counterexample(recovers<Believes>));
+TEST(OversizeTest, FindsAConsumerThatBelievesIt) {
+  EXPECT_TRUE(counterexample(recovers<faults::Believes<CheckedMemory>>));
 }
 
 }  // namespace

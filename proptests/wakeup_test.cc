@@ -9,16 +9,13 @@
 #include <memory>
 #include <vector>
 
-#include "proptests/faulty_kernels.h"
-#include "proptests/plan.h"
 #include "proptests/property.h"
+#include "proptests/run.h"
+#include "proptests/scripts.h"
 #include "proptests/waiters.h"
-#include "proptests/world.h"
 
 namespace perfring::proptests {
 namespace {
-
-using Kind = Action::Kind;
 
 // One thread that consumes several rings, and their producers.
 template <class Cpu, class Waiter>
@@ -28,18 +25,23 @@ class Rings {
     std::vector<kernel::perf_event*> events;
     std::vector<std::function<void()>> drains;
     for (std::size_t i = 0; i < count; ++i) {
-      worlds_.push_back(std::make_unique<World<Cpu>>(settings));
-      World<Cpu>& world = *worlds_.back();
-      events.push_back(&world.ring().event());
-      drains.push_back([&world] { world.drain({Kind::Drain}); });
-      world.set_consumer([this] { step(); });
+      runs_.push_back(std::make_unique<Run<Cpu>>(settings));
+      Run<Cpu>& run = *runs_.back();
+      events.push_back(&run.ring().event());
+      drains.push_back([&run] { run.run(kDrain); });
+      run.on_poll = [this] { step(); };
     }
     waiter_ = std::make_unique<Waiter>(events, std::move(drains));
   }
 
-  // The actions go to the rings in turn.
-  void run(const std::vector<Action>& actions) {
-    for (std::size_t i = 0; i < actions.size(); ++i) worlds_[i % worlds_.size()]->run(actions[i]);
+  // The steps, each with those nested in it, go to the rings in turn.
+  void run(std::span<const Step> steps) {
+    for (std::size_t i = 0, ring = 0; i < steps.size(); ++ring) {
+      std::size_t end = i + 1;
+      while (end < steps.size() && steps[end].depth > 0) ++end;
+      runs_[ring % runs_.size()]->run(steps.subspan(i, end - i));
+      i = end;
+    }
   }
 
   // The producers are done: the consumer goes on until it sleeps, and nobody wakes it any more.
@@ -53,25 +55,38 @@ class Rings {
   }
   void step() { waiter_->step(); }
 
-  const std::vector<std::unique_ptr<World<Cpu>>>& worlds() const { return worlds_; }
+  const std::vector<std::unique_ptr<Run<Cpu>>>& runs() const { return runs_; }
 
  private:
-  std::vector<std::unique_ptr<World<Cpu>>> worlds_;
+  std::vector<std::unique_ptr<Run<Cpu>>> runs_;
   std::unique_ptr<Waiter> waiter_;
 };
 
 constexpr std::uint32_t kInt = 0x8000'0000;  // what an int takes for negative
 
+// As in perf_event_attr: wakeup_events or, if `watermark`, wakeup_watermark.
+struct Wakeup {
+  bool watermark;
+  std::uint32_t value;
+};
+
+Settings with(Settings settings, Wakeup wakeup) {
+  settings.watermark = wakeup.watermark;
+  settings.wakeup = wakeup.value;
+  return settings;
+}
+
 rc::Gen<Settings> any_wakeups() {
   return rc::gen::mapcat(settings(), [](const Settings& of) {
-    const auto size = static_cast<std::uint32_t>(of.size());
-    return rc::gen::build<Settings>(
-        rc::gen::just(of),
-        rc::gen::set(&Settings::wakeup_events,
-                     one_of<std::uint32_t>({1, 2, 0, 3, 1000, kInt - 1, kInt})),
-        rc::gen::set(&Settings::wakeup_watermark,
-                     one_of<std::optional<std::uint32_t>>(
-                         {std::nullopt, 1U, 64U, 1000U, size / 2, size, 0U, kInt, ~0U})));
+    const auto size = static_cast<std::uint32_t>(size_of(of));
+    std::vector<Wakeup> wakeups;
+    for (const std::uint32_t events : {1U, 2U, 0U, 3U, 1000U, kInt - 1, kInt}) {
+      wakeups.push_back({false, events});
+    }
+    for (const std::uint32_t bytes : {1U, 64U, 1000U, size / 2, size, 0U, kInt, ~0U}) {
+      wakeups.push_back({true, bytes});
+    }
+    return rc::gen::map(one_of(wakeups), [of](Wakeup wakeup) { return with(of, wakeup); });
   });
 }
 
@@ -84,13 +99,13 @@ constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
 
 // Where outputs come one after the other.
 Leftover allowed(const Settings& settings) {
-  const std::uint64_t half = settings.size() / 2;
-  if (settings.wakeup_watermark) {
-    const std::uint32_t watermark = *settings.wakeup_watermark;
+  const std::uint64_t half = size_of(settings) / 2;
+  if (settings.watermark) {
+    const std::uint64_t watermark = settings.wakeup;
     if (settings.word == kernel::Word::k32 && watermark >= kInt) return {kAny, kAny};
-    return {watermark == 0 ? half : std::min<std::uint64_t>(watermark, settings.size()), kAny};
+    return {watermark == 0 ? half : std::min<std::uint64_t>(watermark, size_of(settings)), kAny};
   }
-  const std::uint32_t events = settings.wakeup_events;
+  const std::uint64_t events = settings.wakeup;
   return {half, events == 0 ? kAny : events >= kInt ? 0 : events - 1};
 }
 
@@ -101,45 +116,42 @@ Leftover allowed(const Settings& settings) {
 Leftover allowed_with_interrupts(const Settings& settings) {
   const std::uint64_t samples = allowed(settings).samples;
   const bool counts = samples != 0 && samples != kAny;
-  return {
-      settings.wakeup_events == 1 && !settings.wakeup_watermark ? allowed(settings).bytes : kAny,
-      counts ? 3 * (samples + 1) - 1 : samples};
+  return {settings.wakeup == 1 && !settings.watermark ? allowed(settings).bytes : kAny,
+          counts ? 3 * (samples + 1) - 1 : samples};
 }
 
 // An interrupt's record between the two lines of perf_output_get_handle() is published by the
 // output that it interrupts, but its wakeup may be nobody's: see TheKernelCanForgetAWakeup.
 constexpr unsigned kForgetful = 2;
 
-std::vector<Action> without_forgetting(std::vector<Action> actions) {
-  for (Action& each : actions) {
-    for (Action& nested : each.nested) {
-      if (nested.at == kForgetful && nested.kind == Kind::Output) nested.at = 0;
-    }
-    each.nested = without_forgetting(std::move(each.nested));
+std::vector<Step> without_forgetting(std::vector<Step> steps) {
+  for (Step& each : steps) {
+    if (each.depth != 0 && each.at == kForgetful && each.action == Action::Output) each.at = 0;
   }
-  return actions;
+  return steps;
 }
 
-const Mix kProducers{{Kind::Output, Kind::Output, Kind::Consume, Kind::Consume}, 2};
+const Mix kProducers{{Kind::Output, Kind::Output, Kind::Poll, Kind::Poll}, 2};
 
 // Outputs between which, and in whose midst, the consumer goes on; but no other output.
-std::vector<Action> without_interrupts(std::vector<Action> actions) {
-  for (Action& each : actions) {
-    for (Action& nested : each.nested) nested.kind = Kind::Consume;
+std::vector<Step> without_interrupts(std::vector<Step> steps) {
+  std::erase_if(steps, [](const Step& each) { return each.depth > 1; });
+  for (Step& each : steps) {
+    if (each.depth == 1) each = {.action = Action::Poll, .depth = 1, .at = each.at};
   }
-  return actions;
+  return steps;
 }
 
 template <class Cpu, class Waiter>
-void sleeps_well(const Settings& of, std::size_t count, const std::vector<Action>& actions,
+void sleeps_well(const Settings& of, std::size_t count, const std::vector<Step>& steps,
                  const Leftover& may) {
   Rings<Cpu, Waiter> rings{of, count};
-  rings.run(actions);
+  rings.run(steps);
   rings.fall_asleep();
-  for (const auto& world : rings.worlds()) {
-    expect_good(*world);
-    RC_ASSERT(world->ledger().pending() <= may.samples);
-    RC_ASSERT(world->unread() <= may.bytes);
+  for (const auto& run : rings.runs()) {
+    expect_good(*run);
+    RC_ASSERT(run->ledger().pending() <= may.samples);
+    RC_ASSERT(run->unread() <= may.bytes);
   }
 }
 
@@ -148,67 +160,68 @@ template <class Cpu, class Waiter>
 void never_sleeps_with_data() {
   const Settings of = *settings();
   sleeps_well<Cpu, Waiter>(of, *rc::gen::inRange<std::size_t>(1, 4),
-                           without_forgetting(*actions(kProducers)), allowed(of));
+                           without_forgetting(*steps(kProducers)), allowed(of));
 }
 
-TEST(Waiting, NeverSleepsWithDataByPoll) {
-  always(never_sleeps_with_data<WatchedCpu, Waiter<ByPoll>>, 500);
+TEST(WaitLoopTest, NeverSleepsWithDataByPoll) {
+  always(never_sleeps_with_data<ScriptCpu, Waiter<ByPoll>>, 500);
 }
-TEST(Waiting, NeverSleepsWithDataByEpoll) {
-  always(never_sleeps_with_data<WatchedCpu, Waiter<ByEpoll>>, 500);
+TEST(WaitLoopTest, NeverSleepsWithDataByEpoll) {
+  always(never_sleeps_with_data<ScriptCpu, Waiter<ByEpoll>>, 500);
 }
-TEST(Waiting, FindsAKernelThatWakesNobody) {
-  EXPECT_TRUE((counterexample(never_sleeps_with_data<WakesNobody, Waiter<ByPoll>>)));
-  EXPECT_TRUE((counterexample(never_sleeps_with_data<WakesNobody, Waiter<ByEpoll>>)));
+TEST(WaitLoopTest, FindsAKernelThatWakesNobody) {
+  EXPECT_TRUE(
+      (counterexample(never_sleeps_with_data<faults::WakesNobody<ScriptCpu>, Waiter<ByPoll>>)));
+  EXPECT_TRUE(
+      (counterexample(never_sleeps_with_data<faults::WakesNobody<ScriptCpu>, Waiter<ByEpoll>>)));
 }
-TEST(Waiting, FindsAConsumerThatRegistersLate) {
-  EXPECT_TRUE((counterexample(never_sleeps_with_data<WatchedCpu, RegistersLate>)));
+TEST(WaitLoopTest, FindsAConsumerThatRegistersLate) {
+  EXPECT_TRUE((counterexample(never_sleeps_with_data<ScriptCpu, RegistersLate>)));
 }
-TEST(Waiting, FindsAConsumerThatClearsFlags) {
-  EXPECT_TRUE((counterexample(never_sleeps_with_data<WatchedCpu, ClearsFlags>)));
+TEST(WaitLoopTest, FindsAConsumerThatClearsFlags) {
+  EXPECT_TRUE((counterexample(never_sleeps_with_data<ScriptCpu, ClearsFlags>)));
 }
-TEST(Waiting, FindsAConsumerThatDrainsOneRing) {
-  EXPECT_TRUE((counterexample(never_sleeps_with_data<WatchedCpu, DrainsOneRing>)));
+TEST(WaitLoopTest, FindsAConsumerThatDrainsOneRing) {
+  EXPECT_TRUE((counterexample(never_sleeps_with_data<ScriptCpu, DrainsOneRing>)));
 }
 
 template <class Cpu, class Waiter>
 void leaves_what_settings_say(const Settings& of) {
   sleeps_well<Cpu, Waiter>(of, *rc::gen::inRange<std::size_t>(1, 4),
-                           without_interrupts(*actions(kProducers)), allowed(of));
+                           without_interrupts(*steps(kProducers)), allowed(of));
 }
 template <class Cpu, class Waiter>
 void leaves_what_any_settings_say() {
   leaves_what_settings_say<Cpu, Waiter>(*any_wakeups());
 }
 
-TEST(Waiting, LeavesNoMoreThanTheSettingsSayByPoll) {
-  always(leaves_what_any_settings_say<WatchedCpu, Waiter<ByPoll>>, 500);
+TEST(WaitLoopTest, LeavesNoMoreThanTheSettingsSayByPoll) {
+  always(leaves_what_any_settings_say<ScriptCpu, Waiter<ByPoll>>, 500);
 }
-TEST(Waiting, LeavesNoMoreThanTheSettingsSayByEpoll) {
-  always(leaves_what_any_settings_say<WatchedCpu, Waiter<ByEpoll>>, 500);
+TEST(WaitLoopTest, LeavesNoMoreThanTheSettingsSayByEpoll) {
+  always(leaves_what_any_settings_say<ScriptCpu, Waiter<ByEpoll>>, 500);
 }
 
 // Each bound is one that a wakeup that comes one record late exceeds.
 template <class Waiter>
 void finds_a_late_wakeup() {
-  EXPECT_TRUE((counterexample(leaves_what_any_settings_say<WakesOneLate, Waiter>)));
+  EXPECT_TRUE(
+      (counterexample(leaves_what_any_settings_say<faults::WakesOneLate<ScriptCpu>, Waiter>)));
   for (const std::uint32_t events : {1U, 2U, 3U, kInt}) {
     EXPECT_TRUE(counterexample([=] {
-      Settings of = *settings();
-      of.wakeup_events = events;
-      leaves_what_settings_say<WakesOneLate, Waiter>(of);
+      const Settings of = with(*settings(), {false, events});
+      leaves_what_settings_say<faults::WakesOneLate<ScriptCpu>, Waiter>(of);
     })) << events;
   }
   for (const std::uint32_t watermark : {0U, 64U, 1000U, 4096U}) {
     EXPECT_TRUE(counterexample([=] {
-      Settings of = *settings();
+      Settings of = with(*settings(), {true, watermark});
       of.pages = 2;  // the largest leaves room for one that exceeds it
-      of.wakeup_watermark = watermark;
-      leaves_what_settings_say<WakesOneLate, Waiter>(of);
+      leaves_what_settings_say<faults::WakesOneLate<ScriptCpu>, Waiter>(of);
     })) << watermark;
   }
 }
-TEST(Waiting, FindsAKernelThatWakesOneRecordLate) {
+TEST(WaitLoopTest, FindsAKernelThatWakesOneRecordLate) {
   finds_a_late_wakeup<Waiter<ByPoll>>();
   finds_a_late_wakeup<Waiter<ByEpoll>>();
 }
@@ -217,65 +230,65 @@ template <class Cpu, class Waiter>
 void leaves_what_interrupts_make_of_it() {
   const Settings of = *any_wakeups();
   sleeps_well<Cpu, Waiter>(of, *rc::gen::inRange<std::size_t>(1, 4),
-                           without_forgetting(*actions(kProducers)), allowed_with_interrupts(of));
+                           without_forgetting(*steps(kProducers)), allowed_with_interrupts(of));
 }
 
-TEST(Waiting, LeavesNoMoreThanInterruptsMakeOfTheSettings) {
-  always(leaves_what_interrupts_make_of_it<WatchedCpu, Waiter<ByPoll>>, 500);
-  always(leaves_what_interrupts_make_of_it<WatchedCpu, Waiter<ByEpoll>>, 500);
+TEST(WaitLoopTest, LeavesNoMoreThanInterruptsMakeOfTheSettings) {
+  always(leaves_what_interrupts_make_of_it<ScriptCpu, Waiter<ByPoll>>, 500);
+  always(leaves_what_interrupts_make_of_it<ScriptCpu, Waiter<ByEpoll>>, 500);
 }
-TEST(Waiting, FindsAKernelThatWakesNobodyBesideInterrupts) {
-  EXPECT_TRUE((counterexample(leaves_what_interrupts_make_of_it<WakesNobody, Waiter<ByPoll>>)));
-  EXPECT_TRUE((counterexample(leaves_what_interrupts_make_of_it<WakesNobody, Waiter<ByEpoll>>)));
+TEST(WaitLoopTest, FindsAKernelThatWakesNobodyBesideInterrupts) {
+  EXPECT_TRUE((counterexample(
+      leaves_what_interrupts_make_of_it<faults::WakesNobody<ScriptCpu>, Waiter<ByPoll>>)));
+  EXPECT_TRUE((counterexample(
+      leaves_what_interrupts_make_of_it<faults::WakesNobody<ScriptCpu>, Waiter<ByEpoll>>)));
 }
 
 // Interrupts do come at those moments: what holds of outputs in a row does not hold of them.
-void leaves_the_same_with_interrupts(std::uint32_t events, std::optional<std::uint32_t> watermark) {
-  Settings of = *settings();
-  of.wakeup_events = events;
-  of.wakeup_watermark = watermark;
+void leaves_the_same_with_interrupts(Wakeup wakeup) {
+  const Settings of = with(*settings(), wakeup);
   Mix mix = kProducers;
-  mix.payloads = one_of<std::uint32_t>({4, 36});
-  sleeps_well<WatchedCpu, Waiter<ByPoll>>(of, 1, without_forgetting(*actions(mix)), allowed(of));
+  mix.payloads = one_of<std::uint64_t>({4, 36});
+  sleeps_well<ScriptCpu, Waiter<ByPoll>>(of, 1, without_forgetting(*steps(mix)), allowed(of));
 }
 
-TEST(Waiting, InterruptsStretchTheIntervals) {
-  EXPECT_TRUE(counterexample([] { leaves_the_same_with_interrupts(3, std::nullopt); }));
-  EXPECT_TRUE(counterexample([] { leaves_the_same_with_interrupts(1, 64); }));
+TEST(WaitLoopTest, InterruptsStretchTheIntervals) {
+  EXPECT_TRUE(counterexample([] { leaves_the_same_with_interrupts({false, 3}); }));
+  EXPECT_TRUE(counterexample([] { leaves_the_same_with_interrupts({true, 64}); }));
 }
 
 // Why to wait with a timeout, even with wakeup_events = 1.
 template <class Waiter>
 void never_sleeps_whatever_the_interrupts() {
   Mix mix = kProducers;
-  mix.payloads = one_of<std::uint32_t>({0, 4061, 36});  // rings that are soon full
+  mix.payloads = one_of<std::uint64_t>({0, 4061, 36});  // rings that are soon full
   const Settings of = *settings();
-  sleeps_well<WatchedCpu, Waiter>(of, 1, *actions(mix), allowed(of));
+  sleeps_well<ScriptCpu, Waiter>(of, 1, *steps(mix), allowed(of));
 }
 
-TEST(Waiting, TheKernelCanForgetAWakeup) {
+TEST(WaitLoopTest, TheKernelCanForgetAWakeup) {
   EXPECT_TRUE(counterexample(never_sleeps_whatever_the_interrupts<Waiter<ByPoll>>));
 }
 
 // With the timeout, all of that is only late: any settings, any interrupts.
 template <class Waiter>
 void empties_after_a_timeout() {
-  Rings<WatchedCpu, Waiter> rings{*any_wakeups(), *rc::gen::inRange<std::size_t>(1, 4)};
-  rings.run(*actions(kProducers));
+  Rings<ScriptCpu, Waiter> rings{*any_wakeups(), *rc::gen::inRange<std::size_t>(1, 4)};
+  rings.run(*steps(kProducers));
   rings.fall_asleep();
   rings.times_out();
-  for (const auto& world : rings.worlds()) {
-    RC_ASSERT(world->ledger().pending() == 0U);
-    world->settle();
-    expect_good(*world);
+  for (const auto& run : rings.runs()) {
+    RC_ASSERT(run->ledger().pending() == 0U);
+    run->settle();
+    expect_good(*run);
   }
 }
 
-TEST(Waiting, EmptiesTheRingsAfterATimeout) {
+TEST(WaitLoopTest, EmptiesTheRingsAfterATimeout) {
   always(empties_after_a_timeout<Waiter<ByPoll>>);
   always(empties_after_a_timeout<Waiter<ByEpoll>>);
 }
-TEST(Waiting, FindsThatATimeoutIsOfNoUseToWhoDrainsOneRing) {
+TEST(WaitLoopTest, FindsAConsumerThatDrainsOneRingAfterATimeout) {
   EXPECT_TRUE(counterexample(empties_after_a_timeout<DrainsOneRing>));
 }
 

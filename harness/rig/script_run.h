@@ -146,7 +146,7 @@ struct ScriptCpu : LedgerCpu<> {
 
 // `Cpu` is ScriptCpu, or derives from it; `Consumer` has Ring's over(), readable(), try_fold().
 template <class Cpu = ScriptCpu, class Consumer = Ring<CheckedMemory>>
-class ScriptRunner final : public ScriptRun {
+class ScriptRunner : public ScriptRun {
  public:
   explicit ScriptRunner(const script::Settings& settings, std::span<std::byte> memory = {})
       : ScriptRun{settings, memory},

@@ -106,6 +106,7 @@ std::optional<std::string> why_impossible(const Script& script);
 //   output 40
 //   > at 5 output 16      nested: at step 5 of the output of 40 bytes
 //   >> at 0 drain 1       and in the midst of that one
+//   30 times output 125   that step, 30 times
 //   drain 1
 std::string to_text(const Settings& settings);
 std::string to_text(const Step& step);

@@ -16,7 +16,7 @@ std::string error_of(std::string_view text) {
   return script ? "no error" : script.error();
 }
 
-TEST(ScriptText, StatesSettingsThenSteps) {
+TEST(ScriptTextTest, StatesSettingsThenSteps) {
   const auto script = parse_script(
       "# a comment\n"
       "word 32\npages 4\nsample_type RAW|TIME|IDENTIFIER\nsample_id_all 1\n"
@@ -53,7 +53,7 @@ TEST(ScriptText, StatesSettingsThenSteps) {
   EXPECT_EQ(script->steps, steps);
 }
 
-TEST(ScriptText, IsReadBackAsItWasPrinted) {
+TEST(ScriptTextTest, IsReadBackAsItWasPrinted) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     const Script script = generate(seed, {.any_word = true, .any_start = true});
     const auto again = parse_script(to_text(script));
@@ -62,7 +62,7 @@ TEST(ScriptText, IsReadBackAsItWasPrinted) {
   }
 }
 
-TEST(ScriptText, StatesWhatIsNestedInWhat) {
+TEST(ScriptTextTest, StatesWhatIsNestedInWhat) {
   const auto script = parse_script(
       "output 40\n"
       "> at 5 output 16\n"
@@ -82,7 +82,7 @@ TEST(ScriptText, StatesWhatIsNestedInWhat) {
   EXPECT_FALSE(nests(Script{{}, {{Action::Throw, 1}}}));
 }
 
-TEST(ScriptText, OfNestedStepsIsReadBack) {
+TEST(ScriptTextTest, OfNestedStepsIsReadBack) {
   std::uint64_t deepest = 0;
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     const Script script = generate(seed, {.any_word = true, .any_start = true, .nested = true});
@@ -95,18 +95,30 @@ TEST(ScriptText, OfNestedStepsIsReadBack) {
   EXPECT_EQ(deepest, kDepthMax);
 }
 
-TEST(ScriptText, LeavesOutWhatIsUsual) {
+TEST(ScriptTextTest, EqualStepsInARowAreOneLine) {
+  const Step nested{Action::Output, 4, false, 1, 2};
+  const Script outputs{{}, {{Action::Output, 5}, {Action::Output, 5}, nested, nested}};
+  const std::string text = "2 times output 5\n2 times > at 2 output 4\n";
+  EXPECT_EQ(to_text(outputs), text);
+  EXPECT_EQ(parse_script(text), outputs);
+  EXPECT_EQ(parse_script("1 times poll")->steps.size(), 1u);
+}
+
+TEST(ScriptTextTest, LeavesOutWhatIsUsual) {
   EXPECT_EQ(to_text(Script{{}, {{Action::Output, 5}, {Action::Poll}}}), "output 5\npoll\n");
   EXPECT_EQ(to_text(Settings{.sample_type = 0}), "sample_type 0\n");
   EXPECT_EQ(to_text(Settings{.wakeup = 2}), "wakeup_events 2\n");
   EXPECT_EQ(to_text(Settings{.watermark = true}), "wakeup_watermark 1\n");
 }
 
-TEST(ScriptErrors, NameLineAndReason) {
+TEST(ScriptTextErrorTest, NameLineAndReason) {
   EXPECT_EQ(error_of("\n# two\npages 3\n"), "line 3: a ring of 3 pages: a power of two up to 1024");
   EXPECT_EQ(error_of("pages 0"), "line 1: a ring of 0 pages: a power of two up to 1024");
   EXPECT_EQ(error_of("pages 2048"), "line 1: a ring of 2048 pages: a power of two up to 1024");
   EXPECT_EQ(error_of("output 1\nshout 2"), "line 2: 'shout': no such step or setting");
+  EXPECT_EQ(error_of("0 times poll"), "line 1: '0': at least 1 time");
+  EXPECT_EQ(error_of("x times poll"), "line 1: 'x': a decimal number is expected");
+  EXPECT_EQ(error_of("poll\n100000 times poll"), "line 2: too many steps");
   EXPECT_EQ(error_of("output 262145"), "line 1: output 262145: at most 262144");
   EXPECT_EQ(error_of("output"), "line 1: output: '': a decimal number is expected");
   EXPECT_EQ(error_of("output -1"), "line 1: output: '-1': a decimal number is expected");
@@ -129,7 +141,7 @@ TEST(ScriptErrors, NameLineAndReason) {
             "line 1: sample_type: 'IP': no sample_type that is simulated");
 }
 
-TEST(ScriptErrors, NameWhatCannotBeNested) {
+TEST(ScriptTextErrorTest, NameWhatCannotBeNested) {
   EXPECT_EQ(error_of("> at 0 poll"), "line 1: nested in no step that is one less deep");
   EXPECT_EQ(error_of("output 1\n>> at 0 poll"), "line 2: nested in no step that is one less deep");
   EXPECT_EQ(error_of("poll\n> at 0 output 1"), "line 2: nested in 'poll', which is over at once");
@@ -142,7 +154,7 @@ TEST(ScriptErrors, NameWhatCannotBeNested) {
 }
 
 // Whoever runs the script may not be able to do all that a script can say.
-TEST(ScriptErrors, NameTheLineThatTheCallerRefuses) {
+TEST(ScriptTextErrorTest, NameTheLineThatTheCallerRefuses) {
   const auto refuse = [](const Script& script) -> std::optional<std::string> {
     if (script.settings.events == 2) return "one event only";
     if (script.steps.size() == 2) return "one step only";
@@ -157,7 +169,7 @@ TEST(ScriptErrors, NameTheLineThatTheCallerRefuses) {
   EXPECT_EQ(refused("pages 2\npoll\n"), "");
 }
 
-TEST(ScriptErrors, HoldForScriptsThatWereNotRead) {
+TEST(ScriptTextErrorTest, HoldForScriptsThatWereNotRead) {
   EXPECT_FALSE(why_impossible(Script{{}, {{Action::Drain, 1}}}));
   EXPECT_TRUE(why_impossible(Script{{.overwrite = true}, {{Action::Drain, 1}}}));
   EXPECT_TRUE(why_impossible(Script{{.pages = 3}, {}}));
@@ -165,7 +177,7 @@ TEST(ScriptErrors, HoldForScriptsThatWereNotRead) {
   EXPECT_TRUE(why_impossible(Script{{}, std::vector<Step>(kStepsMax + 1, {Action::Poll})}));
 }
 
-TEST(ScriptText, NeverCrashesTheParser) {
+TEST(ScriptTextTest, NeverCrashesTheParser) {
   // Every line of many scripts, with a byte changed.
   const std::string text = to_text(generate(7, {.any_word = true, .any_start = true}));
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -182,7 +194,7 @@ TEST(ScriptText, NeverCrashesTheParser) {
 }
 
 // As SplitMix64 (Steele, Lea, Flood, 2014) seeded with 0 begins, in little endian.
-TEST(Payload, IsTheSameOnEveryMachine) {
+TEST(FillPayloadTest, IsTheSameOnEveryMachine) {
   std::vector<std::byte> payload(11);
   fill_payload(payload, 0);
   for (std::size_t i = 0; i < 8; ++i) {

@@ -187,7 +187,13 @@ std::string to_text(const Step& step) {
 
 std::string to_text(const Script& script) {
   std::string text = to_text(script.settings);
-  for (const Step& step : script.steps) text += to_text(step) + "\n";
+  for (auto step = script.steps.begin(); step != script.steps.end();) {
+    const auto next =
+        std::find_if_not(step, script.steps.end(), [&](const Step& each) { return each == *step; });
+    if (next - step > 1) text += fmt::format("{} times ", next - step);
+    text += to_text(*step) + "\n";
+    step = next;
+  }
   return text;
 }
 
@@ -234,6 +240,20 @@ std::expected<Step, std::string> parse_step(std::string_view line) {
 
 namespace {
 
+// "30 times " in front of a step: 1 without it.
+std::expected<std::uint64_t, std::string> take_times(std::string_view& line) {
+  std::string_view rest = line;
+  const std::string_view number = take_word(rest);
+  if (take_word(rest) != "times") return 1;
+  std::uint64_t times = 0;
+  if (const auto parsed = parse_number(number, times); !parsed) {
+    return std::unexpected(parsed.error());
+  }
+  if (times == 0) return wrong(number, "at least 1 time");
+  line = rest;
+  return times;
+}
+
 // Adds what the line states. An error is its reason alone.
 std::expected<void, std::string> take_line(std::string_view line, Script& script) {
   const auto setting = parse_setting(line, script.settings);
@@ -242,12 +262,14 @@ std::expected<void, std::string> take_line(std::string_view line, Script& script
     if (!script.steps.empty()) return std::unexpected("a setting after the first step");
     return {};
   }
+  const auto times = take_times(line);
+  if (!times) return std::unexpected(times.error());
   const auto step = parse_step(line);
   if (!step) return std::unexpected(step.error());
   if (const auto why = why_impossible(script.settings, *step)) return std::unexpected(*why);
   if (const auto why = why_misplaced(script.steps, *step)) return std::unexpected(*why);
-  if (script.steps.size() == kStepsMax) return std::unexpected("too many steps");
-  script.steps.push_back(*step);
+  if (*times > kStepsMax - script.steps.size()) return std::unexpected("too many steps");
+  script.steps.insert(script.steps.end(), static_cast<std::size_t>(*times), *step);
   return {};
 }
 

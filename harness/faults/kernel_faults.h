@@ -1,0 +1,236 @@
+#ifndef HARNESS_FAULTS_KERNEL_FAULTS_H_
+#define HARNESS_FAULTS_KERNEL_FAULTS_H_
+
+// Simulated kernels with one fault each: a mixin over any kernel::Cpu. A mixin overrides what it
+// gets wrong, and leaves the rest to its Base. README.md lists them, and who finds them.
+
+#include <linux/perf_event.h>
+#include <linux/types.h>
+#include <sys/epoll.h>
+
+#include <cstddef>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "harness/kernel/cpu.h"
+#include "harness/kernel/perf_event.h"
+#include "harness/kernel/ring_buffer.h"
+
+namespace perfring::faults {
+
+// Edge A of lib/perfring/ring/memory.h is missing.
+template <class Base>
+struct NoControlDependency : Base {
+  using Base::Base;
+  void control_dependency(const __u64&) {}
+};
+
+// Edge B is missing.
+template <class Base>
+struct NoSmpWmb : Base {
+  using Base::Base;
+  void smp_wmb(const __u64&) {}
+};
+
+template <class Base>
+struct PublishesFirst : Base {
+  using Base::Base;
+  void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    Base::reserved(rb, position, size);
+    Base::smp_wmb(rb.user_page->data_head);
+    Base::write_once(rb.user_page->data_head, rb.head);
+  }
+};
+
+template <class Base>
+struct PublishesNested : Base {
+  using Base::Base;
+  void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    Base::reserved(rb, position, size);
+    nested = rb.nest > 1 ? &rb : nullptr;
+  }
+  void step() {
+    Base::step();
+    if (nested == nullptr || nested->nest > 1) return;
+    // The inner writer has ended, the outer one has not.
+    const kernel::perf_buffer& rb = *std::exchange(nested, nullptr);
+    Base::smp_wmb(rb.user_page->data_head);
+    Base::write_once(rb.user_page->data_head, rb.head);
+  }
+  const kernel::perf_buffer* nested = nullptr;
+};
+
+// As a processor may let others see it where edge B is missing.
+template <class Base>
+struct StoresAfterPublishing : Base {
+  using Base::Base;
+  void step() {
+    Base::step();
+    if (!std::exchange(published, false)) return;
+    for (const auto& [to, bytes] : std::exchange(stores, {})) {
+      std::memcpy(to, bytes.data(), bytes.size());
+    }
+  }
+  void copy(std::byte* to, const void* from, std::size_t size) {
+    const auto* const bytes = static_cast<const std::byte*>(from);
+    stores.emplace_back(to, std::vector<std::byte>{bytes, bytes + size});
+  }
+  void write_once(__u64& data_head, __u64 value) {
+    Base::write_once(data_head, value);
+    published = true;
+  }
+  bool published = false;
+  std::vector<std::pair<std::byte*, std::vector<std::byte>>> stores;
+};
+
+template <class Base>
+struct PublishesOffTheGrid : Base {
+  using Base::Base;
+  void write_once(__u64& data_head, __u64 value) { Base::write_once(data_head, value - 4); }
+};
+
+template <class Base>
+struct IgnoresTail : Base {
+  using Base::Base;
+  void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    Base::reserved(rb, position, size);
+    buffer = &rb;
+  }
+  __u64 read_once(const __u64& data_tail) {
+    const __u64 tail = Base::read_once(data_tail);
+    return buffer != nullptr ? buffer->head : tail;
+  }
+  const kernel::perf_buffer* buffer = nullptr;
+};
+
+// But not of an empty ring, which would seem full for ever.
+template <class Base>
+struct SpaceOffBy8 : Base {
+  using Base::Base;
+  void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    Base::reserved(rb, position, size);
+    buffer = &rb;
+  }
+  __u64 read_once(const __u64& data_tail) {
+    const __u64 tail = Base::read_once(data_tail);
+    return buffer == nullptr || tail == buffer->head ? tail : tail + 8;
+  }
+  const kernel::perf_buffer* buffer = nullptr;
+};
+
+template <class Base>
+struct RefusesInAnEmptyRing : Base {
+  using Base::Base;
+  __u64 read_once(const __u64& data_tail) { return Base::read_once(data_tail) + 8; }
+};
+
+template <class Base>
+struct CountsLossesTwice : Base {
+  using Base::Base;
+  void lost(kernel::perf_buffer& rb, const kernel::perf_event& event) {
+    Base::lost(rb, event);
+    rb.lost = rb.lost + 1;
+  }
+};
+
+template <class Base>
+struct ForgetsLosses : Base {
+  using Base::Base;
+  void lost(kernel::perf_buffer& rb, const kernel::perf_event& event) {
+    Base::lost(rb, event);
+    rb.lost = 0;
+  }
+};
+
+// The tracepoint is right; the record is not.
+template <class Base>
+struct WritesAWrongLostCount : Base {
+  using Base::Base;
+  void copy(std::byte* to, const void* from, std::size_t size) {
+    kernel::lost_event lost;
+    if (size != sizeof(lost)) return Base::copy(to, from, size);
+    std::memcpy(&lost, from, sizeof(lost));
+    if (lost.header.type != PERF_RECORD_LOST) return Base::copy(to, from, size);
+    ++lost.lost;
+    Base::copy(to, &lost, sizeof(lost));
+  }
+};
+
+template <class Base>
+struct LeavesOutAWord : Base {
+  using Base::Base;
+  void copy(std::byte* to, const void* from, std::size_t size) {
+    Base::copy(to, from, size > 16 ? size - 8 : size);
+  }
+};
+
+// A raw size that agrees with the truncated header.size, where K6 has the whole one.
+template <class Base>
+struct TruncatesRaw : Base {
+  using Base::Base;
+  void copy(std::byte* to, const void* from, std::size_t size) {
+    Base::copy(to, from, size);
+    __u32 raw;
+    if (size != sizeof(raw)) return;
+    std::memcpy(&raw, from, sizeof(raw));
+    if (raw <= 65516) return;
+    raw = (raw + 12) % 65536 - 12;
+    std::memcpy(to, &raw, sizeof(raw));
+  }
+};
+
+// It sets the flag that poll takes.
+template <class Base>
+struct WakesNobody : Base {
+  using Base::Base;
+  void irq_work_queue(kernel::perf_event&) {}
+};
+
+template <class Base>
+struct SetsNoFlag : Base {
+  using Base::Base;
+  void irq_work_queue(kernel::perf_event& event) { event.rb.load()->poll.store(0); }
+};
+
+// When the next record is published.
+template <class Base>
+struct WakesOneLate : Base {
+  using Base::Base;
+  void write_once(__u64& data_head, __u64 value) {
+    Base::write_once(data_head, value);
+    kernel::perf_event* const event = std::exchange(late, nullptr);
+    if (event == nullptr) return;
+    event->rb.load()->poll.store(EPOLLIN | EPOLLRDNORM);
+    Base::irq_work_queue(*event);
+  }
+  void irq_work_queue(kernel::perf_event& event) {
+    event.rb.load()->poll.store(0);
+    late = &event;
+  }
+  kernel::perf_event* late = nullptr;
+};
+
+// When the record is reserved.
+template <class Base>
+struct WakesFirst : Base {
+  using Base::Base;
+  void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    Base::reserved(rb, position, size);
+    for (kernel::perf_event* const event : rb.event_list) kernel::perf_pending_irq(*event);
+  }
+  void irq_work_queue(kernel::perf_event&) {}
+};
+
+template <class Base>
+struct AnnouncesRefusals : Base {
+  using Base::Base;
+  void lost(kernel::perf_buffer& rb, const kernel::perf_event& event) {
+    Base::lost(rb, event);
+    rb.poll.store(EPOLLIN | EPOLLRDNORM);
+  }
+};
+
+}  // namespace perfring::faults
+
+#endif  // HARNESS_FAULTS_KERNEL_FAULTS_H_

@@ -1,0 +1,169 @@
+#include "proptests/scripts.h"
+
+#include <ostream>
+#include <utility>
+
+namespace perfring::script {
+
+void showValue(const Settings& settings, std::ostream& out) {
+  out << to_text(settings);
+}
+
+void showValue(const Step& step, std::ostream& out) {
+  out << to_text(step);
+}
+
+void showValue(const Script& script, std::ostream& out) {
+  out << to_text(script);
+}
+
+}  // namespace perfring::script
+
+namespace perfring::proptests {
+namespace {
+
+namespace gen = rc::gen;
+
+// A step with those nested in it, which shrinks as a whole.
+struct Tree {
+  Step step;
+  std::uint64_t times = 1;
+  std::vector<Tree> nested{};
+};
+
+void flatten(const std::vector<Tree>& trees, std::uint64_t depth, std::vector<Step>& steps) {
+  for (const Tree& each : trees) {
+    for (std::uint64_t i = 0; i < each.times; ++i) {
+      steps.push_back(each.step);
+      steps.back().depth = depth;
+      if (depth == 0) steps.back().at = 0;
+      flatten(each.nested, depth + 1, steps);
+    }
+  }
+}
+
+// Numbers in [min, max], whatever RapidCheck's size is.
+template <class T>
+rc::Gen<T> between(T min, T max) {
+  return gen::resize(100, gen::inRange<T>(min, max + 1));
+}
+
+// Numbers in one of these ranges; it shrinks towards the first.
+rc::Gen<std::uint64_t> in_one_of(std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges) {
+  return gen::mapcat(one_of(std::move(ranges)),
+                     [](auto range) { return between(range.first, range.second); });
+}
+
+bool holds_others(Kind kind) {
+  return kind == Kind::Output || kind == Kind::Drain || kind == Kind::Break || kind == Kind::Throw;
+}
+
+Action action_of(Kind kind) {
+  switch (kind) {
+    case Kind::Output:
+      return Action::Output;
+    case Kind::Drain:
+    case Kind::Break:
+      return Action::Drain;
+    case Kind::Throw:
+      return Action::Throw;
+    case Kind::Pause:
+      return Action::Pause;
+    case Kind::Resume:
+      return Action::Resume;
+    case Kind::Poll:
+      break;
+  }
+  return Action::Poll;
+}
+
+rc::Gen<std::uint64_t> number_of(Kind kind, const Mix& mix) {
+  switch (kind) {
+    case Kind::Output:
+      return mix.payloads;
+    case Kind::Drain:
+      return gen::just(rig::kWholeRing);
+    case Kind::Break:
+    case Kind::Throw:
+      return between<std::uint64_t>(1, 12);
+    default:
+      return gen::just(std::uint64_t{0});
+  }
+}
+
+rc::Gen<std::vector<Tree>> trees(const Mix& mix);
+
+rc::Gen<Tree> tree(const Mix& mix) {
+  const auto none = gen::just(std::vector<Tree>{});
+  Mix inner = mix;
+  inner.nesting = mix.nesting == 0 ? 0 : mix.nesting - 1;
+  const auto nested =
+      mix.nesting == 0
+          ? none
+          : gen::weightedOneOf<std::vector<Tree>>(
+                {{3, none}, {1, gen::scale(0.04, gen::lazy([inner] { return trees(inner); }))}});
+  return gen::mapcat(one_of(mix.kinds), [mix, none, nested](Kind kind) {
+    const auto step = gen::build<Step>(gen::set(&Step::action, gen::just(action_of(kind))),
+                                       gen::set(&Step::number, number_of(kind, mix)),
+                                       gen::set(&Step::at, between<std::uint64_t>(0, 27)));
+    // Runs of one size, which the drain guesses at.
+    const auto times = gen::weightedOneOf<std::uint64_t>(
+        {{3, gen::just(std::uint64_t{1})}, {1, between<std::uint64_t>(1, 40)}});
+    return gen::build<Tree>(
+        gen::set(&Tree::step, step),
+        gen::set(&Tree::times, kind == Kind::Output ? times : gen::just(std::uint64_t{1})),
+        gen::set(&Tree::nested, holds_others(kind) ? nested : none));
+  });
+}
+
+rc::Gen<std::vector<Tree>> trees(const Mix& mix) {
+  return gen::container<std::vector<Tree>>(tree(mix));
+}
+
+}  // namespace
+
+rc::Gen<std::uint64_t> positions() {
+  const auto bases = gen::weightedOneOf<std::uint64_t>(
+      {{4, one_of<std::uint64_t>({0, 1ULL << 32, 1ULL << 31, 1ULL << 63, 7ULL << 32})},
+       {1, gen::arbitrary<std::uint64_t>()}});
+  // Before the base, so that a run crosses it.
+  const auto before = [](std::uint64_t base, std::uint64_t words) -> std::uint64_t {
+    return (base & ~7ULL) - 8 * words;  // so that a run crosses it
+  };
+  return gen::apply(before, bases, between<std::uint64_t>(0, 4096));
+}
+
+rc::Gen<Settings> settings() {
+  return gen::build<Settings>(
+      gen::set(&Settings::word, one_of<kernel::Word>({kernel::Word::k64, kernel::Word::k32})),
+      gen::set(&Settings::pages, one_of<std::uint64_t>({1, 2, 4})),
+      gen::set(&Settings::start, positions()));
+}
+
+rc::Gen<std::uint64_t> lengths() {
+  return in_one_of({{0, 64}, {0, 64}, {0, 64}, {0, 700}, {0, 700}, {4060, 4100}, {0, 16400}});
+}
+
+rc::Gen<std::uint64_t> oversize_lengths() {
+  return in_one_of({{65517, 65560}, {65517, 65560}, {131'044, 131'100}, {65517, 200'000}});
+}
+
+rc::Gen<std::vector<Step>> steps(const Mix& mix) {
+  return gen::map(trees(mix), [](const std::vector<Tree>& drawn) {
+    std::vector<Step> steps;
+    flatten(drawn, 0, steps);
+    return steps;
+  });
+}
+
+rc::Gen<Script> scripts(const Mix& mix, const rc::Gen<Settings>& of) {
+  return gen::build<Script>(gen::set(&Script::settings, of), gen::set(&Script::steps, steps(mix)));
+}
+
+Mix everything() {
+  return {{Kind::Output, Kind::Output, Kind::Output, Kind::Output, Kind::Drain, Kind::Drain,
+           Kind::Break, Kind::Throw, Kind::Pause, Kind::Resume, Kind::Resume},
+          2};
+}
+
+}  // namespace perfring::proptests

@@ -1,0 +1,78 @@
+#ifndef PROPTESTS_SCRIPTS_H_
+#define PROPTESTS_SCRIPTS_H_
+
+// What RapidCheck generates, shrinks and prints: scripts (harness/script), and their parts. A
+// counterexample is the text of a script, which fuzz/script_tool repeats.
+
+#include <rapidcheck.h>
+
+#include <cstdint>
+#include <iosfwd>
+#include <vector>
+
+#include "harness/rig/script_run.h"
+#include "harness/script/script.h"
+
+namespace perfring::script {
+
+// How RapidCheck prints them.
+void showValue(const Settings& settings, std::ostream& out);
+void showValue(const Step& step, std::ostream& out);
+void showValue(const Script& script, std::ostream& out);
+
+}  // namespace perfring::script
+
+namespace perfring::proptests {
+
+using script::Action;
+using script::Script;
+using script::Settings;
+using script::Step;
+
+inline constexpr Step kDrain{.action = Action::Drain, .number = rig::kWholeRing};
+
+constexpr Step output(std::uint64_t length) {
+  return {.action = Action::Output, .number = length};
+}
+
+inline std::uint64_t size_of(const Settings& settings) {
+  return settings.pages * 4096;
+}
+
+// One of these; it shrinks towards the first.
+template <class T>
+rc::Gen<T> one_of(std::vector<T> choices) {
+  const auto all = rc::gen::resize(100, rc::gen::inRange<std::size_t>(0, choices.size()));
+  return rc::gen::map(all, [choices](std::size_t i) { return choices[i]; });
+}
+
+// Multiples of 8, near 0, 2^32, 2^63 and 2^64 or anywhere.
+rc::Gen<std::uint64_t> positions();
+
+// Rings of 1, 2 or 4 pages, kernels of both words, any start; wakeups as PerfBuffer asks for them.
+rc::Gen<Settings> settings();
+
+// Bytes of payload: few, those around a page, and up to 4 pages of them.
+rc::Gen<std::uint64_t> lengths();
+
+// Of payloads that the u16 of header.size cannot hold, at every remainder.
+rc::Gen<std::uint64_t> oversize_lengths();
+
+enum class Kind { Output, Drain, Break, Throw, Pause, Resume, Poll };  // Drain: the whole ring
+
+// What the steps may be. Each kind is as likely as it is often named.
+struct Mix {
+  std::vector<Kind> kinds;
+  unsigned nesting = 0;  // how deep
+  rc::Gen<std::uint64_t> payloads = lengths();
+};
+
+rc::Gen<std::vector<Step>> steps(const Mix& mix);
+rc::Gen<Script> scripts(const Mix& mix, const rc::Gen<Settings>& of = settings());
+
+// Everything at once: outputs, drains of every kind, pauses, nested in each other.
+Mix everything();
+
+}  // namespace perfring::proptests
+
+#endif  // PROPTESTS_SCRIPTS_H_
