@@ -62,7 +62,7 @@ void is_malformed() {
   }
   run.settle();
   expect_good(run);
-  RC_ASSERT(run.received().spoiled == 0U);
+  RC_ASSERT(run.received().overwritten == 0U);
 }
 
 TEST(OversizeTest, IsMalformedAsTheKernelTruncatesIt) {

@@ -14,7 +14,7 @@ namespace {
 using simulator::CpuOutcome;
 using simulator::Found;
 
-constexpr const char* kRow = "{:>5} {:>13} {:>13} {:>11} {:>9} {:>9} {:>9} {:>15}\n";
+constexpr const char* kRow = "{:>5} {:>13} {:>13} {:>11} {:>9} {:>9} {:>11} {:>15}\n";
 
 // What was written and never could be delivered: it has no size, or was refused for another reason
 // than want of room.
@@ -47,8 +47,8 @@ std::string nothing_shown(const SimPlan& sim, const simulator::Outcome& outcome)
   }
   std::uint64_t events = 0;
   for (const CpuOutcome& cpu : outcome.cpus) {
-    events +=
-        cpu.received.delivered + cpu.received.lost + cpu.received.malformed + cpu.received.spoiled;
+    events += cpu.received.delivered + cpu.received.lost + cpu.received.malformed +
+              cpu.received.overwritten;
   }
   return events == 0 ? "no event was delivered: give more --steps" : "";
 }
@@ -63,12 +63,12 @@ Conclusion conclusion_of(const SimPlan& sim, const SimOutcome& result) {
 std::string sim_table(const SimPlan& sim, const SimOutcome& result) {
   const simulator::Outcome& outcome = result.outcome;
   std::string text = fmt::format(kRow, "CPU", "written", "delivered", "lost", "unpubl.",
-                                 "malformed", "spoiled", "bytes");
+                                 "malformed", "overwritten", "bytes");
   for (std::size_t i = 0; i < outcome.cpus.size(); ++i) {
     const CpuOutcome& cpu = outcome.cpus[i];
     text += fmt::format(kRow, i, grouped(cpu.written.attempts()), grouped(cpu.received.delivered),
                         grouped(cpu.received.lost + cpu.unreported), grouped(unpublished(cpu)),
-                        grouped(cpu.received.malformed), grouped(cpu.received.spoiled),
+                        grouped(cpu.received.malformed), grouped(cpu.received.overwritten),
                         grouped(cpu.received.bytes));
   }
   text += fmt::format(
@@ -111,7 +111,7 @@ std::string sim_json(const SimPlan& sim, const SimOutcome& result) {
                             {"lost", cpu.received.lost + cpu.unreported},
                             {"unpublished", unpublished(cpu)},
                             {"malformed", cpu.received.malformed},
-                            {"spoiled", cpu.received.spoiled},
+                            {"overwritten", cpu.received.overwritten},
                             {"bytes", cpu.received.bytes}});
   }
   if (outcome.found) json["violation"] = to_json(*outcome.found);

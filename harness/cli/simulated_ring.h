@@ -56,11 +56,11 @@ class SimulatedRing {
   struct LedgerCpu : kernel::HardwareCpu {
     explicit LedgerCpu(oracle::Ledger& of) : ledger{of} {}
     oracle::Ledger& ledger;
-    void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
       ledger.reserved(position, size, read_once(rb.user_page->data_tail));
     }
-    void told(const kernel::perf_buffer&, __u64 lost) { ledger.told(lost); }
-    void lost(const kernel::perf_buffer&, const kernel::perf_event&) { ledger.refused(); }
+    void on_lost_record(const kernel::perf_buffer&, __u64 lost) { ledger.reported(lost); }
+    void on_drop(const kernel::perf_buffer&, const kernel::perf_event&) { ledger.refused(); }
   };
 
   void write();

@@ -36,8 +36,8 @@ struct NoSmpWmb : Base {
 template <class Base>
 struct PublishesFirst : Base {
   using Base::Base;
-  void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
-    Base::reserved(rb, position, size);
+  void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    Base::on_reserve(rb, position, size);
     Base::smp_wmb(rb.user_page->data_head);
     Base::write_once(rb.user_page->data_head, rb.head);
   }
@@ -46,8 +46,8 @@ struct PublishesFirst : Base {
 template <class Base>
 struct PublishesNested : Base {
   using Base::Base;
-  void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
-    Base::reserved(rb, position, size);
+  void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    Base::on_reserve(rb, position, size);
     nested = rb.nest > 1 ? &rb : nullptr;
   }
   void step() {
@@ -93,8 +93,8 @@ struct PublishesOffTheGrid : Base {
 template <class Base>
 struct IgnoresTail : Base {
   using Base::Base;
-  void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
-    Base::reserved(rb, position, size);
+  void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    Base::on_reserve(rb, position, size);
     buffer = &rb;
   }
   __u64 read_once(const __u64& data_tail) {
@@ -108,8 +108,8 @@ struct IgnoresTail : Base {
 template <class Base>
 struct SpaceOffBy8 : Base {
   using Base::Base;
-  void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
-    Base::reserved(rb, position, size);
+  void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    Base::on_reserve(rb, position, size);
     buffer = &rb;
   }
   __u64 read_once(const __u64& data_tail) {
@@ -128,8 +128,8 @@ struct RefusesInAnEmptyRing : Base {
 template <class Base>
 struct CountsLossesTwice : Base {
   using Base::Base;
-  void lost(kernel::perf_buffer& rb, const kernel::perf_event& event) {
-    Base::lost(rb, event);
+  void on_drop(kernel::perf_buffer& rb, const kernel::perf_event& event) {
+    Base::on_drop(rb, event);
     rb.lost = rb.lost + 1;
   }
 };
@@ -137,8 +137,8 @@ struct CountsLossesTwice : Base {
 template <class Base>
 struct ForgetsLosses : Base {
   using Base::Base;
-  void lost(kernel::perf_buffer& rb, const kernel::perf_event& event) {
-    Base::lost(rb, event);
+  void on_drop(kernel::perf_buffer& rb, const kernel::perf_event& event) {
+    Base::on_drop(rb, event);
     rb.lost = 0;
   }
 };
@@ -215,8 +215,8 @@ struct WakesOneLate : Base {
 template <class Base>
 struct WakesFirst : Base {
   using Base::Base;
-  void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
-    Base::reserved(rb, position, size);
+  void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    Base::on_reserve(rb, position, size);
     for (kernel::perf_event* const event : rb.event_list) kernel::perf_pending_irq(*event);
   }
   void irq_work_queue(kernel::perf_event&) {}
@@ -225,8 +225,8 @@ struct WakesFirst : Base {
 template <class Base>
 struct AnnouncesRefusals : Base {
   using Base::Base;
-  void lost(kernel::perf_buffer& rb, const kernel::perf_event& event) {
-    Base::lost(rb, event);
+  void on_drop(kernel::perf_buffer& rb, const kernel::perf_event& event) {
+    Base::on_drop(rb, event);
     rb.poll.store(EPOLLIN | EPOLLRDNORM);
   }
 };

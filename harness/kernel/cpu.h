@@ -57,12 +57,13 @@ concept Cpu = requires(C& cpu, __u64& data_head, const __u64& data_tail, std::by
   // Calls perf_pending_irq(event) from an interrupt, soon.
   cpu.irq_work_queue(event);
 
-  // Tracepoints, for the ledger: `size` bytes of the ring are reserved from `position` on, those of
-  // a LOST included; that LOST will tell of so many losses; one output was refused and is counted.
-  // No interrupt comes between each and what it is about.
-  cpu.reserved(rb, __u64{} /* position */, size);
-  cpu.told(rb, __u64{} /* lost */);
-  cpu.lost(rb, event);
+  // Tracepoints, for the ledger. No interrupt comes between one and the change that it reports.
+  // `size` bytes were reserved from `position` on, those of a LOST included.
+  cpu.on_reserve(rb, __u64{} /* position */, size);
+  // rb->lost was taken, for the LOST that is written next.
+  cpu.on_lost_record(rb, __u64{} /* lost */);
+  // An output was refused, and counted in rb->lost.
+  cpu.on_drop(rb, event);
 };
 
 // This machine's processor: ordinary stores, and its own fences. To be derived from.
@@ -115,9 +116,9 @@ struct HardwareCpu {
 
   void irq_work_queue(perf_event& event);
 
-  void reserved(const perf_buffer&, __u64, std::size_t) noexcept {}
-  void told(const perf_buffer&, __u64) noexcept {}
-  void lost(const perf_buffer&, const perf_event&) noexcept {}
+  void on_reserve(const perf_buffer&, __u64, std::size_t) noexcept {}
+  void on_lost_record(const perf_buffer&, __u64) noexcept {}
+  void on_drop(const perf_buffer&, const perf_event&) noexcept {}
 };
 
 }  // namespace perfring::kernel

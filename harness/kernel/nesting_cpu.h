@@ -65,18 +65,18 @@ struct NestingCpu : TestCpu {
     ++wakeups;
     TestCpu::irq_work_queue(event);
   }
-  void reserved(const perf_buffer&, __u64 position, std::size_t size) {
+  void on_reserve(const perf_buffer&, __u64 position, std::size_t size) {
     reservations.push_back({position, size, {}, bpf_trace_nest_level});
   }
   // Of the last reservation at this level: whoever interrupted it since has ended.
-  void told(const perf_buffer&, __u64 lost) {
+  void on_lost_record(const perf_buffer&, __u64 lost) {
     const auto own = std::ranges::find(reservations.rbegin(), reservations.rend(),
                                        bpf_trace_nest_level, &Reservation::level);
     ASSERT_NE(own, reservations.rend());
     EXPECT_FALSE(own->lost.has_value());
     own->lost = lost;
   }
-  void lost(const perf_buffer&, const perf_event&) { ++refused; }
+  void on_drop(const perf_buffer&, const perf_event&) { ++refused; }
 };
 
 }  // namespace perfring::kernel

@@ -147,7 +147,7 @@ int output_refused(C& cpu, perf_buffer& rb, perf_event& event) {
   cpu.step();
   rb.lost = rb.unsigned_long(rb.lost + 1);
   event.lost_samples.fetch_add(1);
-  cpu.lost(rb, event);
+  cpu.on_drop(rb, event);
   return -ENOSPC;
 }
 
@@ -163,7 +163,7 @@ void output_lost(C& cpu, perf_output_handle& handle, const perf_event& event,
                  const perf_sample_data& data) {
   cpu.step();
   const __u64 lost = std::exchange(handle.rb->lost, 0);  // 0, if an interrupt has told of them
-  cpu.told(*handle.rb, lost);
+  cpu.on_lost_record(*handle.rb, lost);
   lost_event record{{PERF_RECORD_LOST, 0, sizeof(lost_event)}, event.id, lost};
   if (event.attr.sample_id_all != 0) record.header.size += event.id_header_size;
   perf_output_put(cpu, handle, record);
@@ -238,7 +238,7 @@ int perf_output_begin(C& cpu, perf_output_handle& handle, const perf_sample_data
     cpu.step();
   } while (!local_try_cmpxchg(rb.head, offset, head));
   if (backward) offset = head;
-  cpu.reserved(rb, offset, static_cast<std::size_t>(size));
+  cpu.on_reserve(rb, offset, static_cast<std::size_t>(size));
 
   count_bytes_for_wakeup(cpu, rb, backward ? rb.unsigned_long(-head) : head);
   point_at(handle, offset);

@@ -27,8 +27,8 @@ void Checker::delivered(const PerfEvent& event) {
   if (in_sync()) {
     expect(event);
   } else {
-    astray_ = true;
-    ++received_.spoiled_events;
+    desynchronized_ = true;
+    ++received_.desynchronized_events;
   }
 }
 
@@ -63,7 +63,7 @@ void Checker::sample(const Sample& sample) {
 void Checker::finished_with(const PerfEvent& event) {
   const auto* const sample = std::get_if<Sample>(&event);
   if (sample == nullptr || skipped_ || violation() || !in_sync()) return;
-  if (after(ledger_.spoiled_until(), last_at_)) return;  // spoiled since it was delivered (K10)
+  if (after(ledger_.overwritten_until(), last_at_)) return;  // since it was delivered (K10)
   if (!holds(*sample, last_)) {
     violate(Invariant::no_early_release, name(last_) + " was overwritten while it was looked at");
   }
@@ -146,7 +146,7 @@ void Checker::drain_ends() {
   if (skipped_) resolve_skip(nullptr);
   received_.bytes += watch_.moved();
   if (violation()) return;
-  if (!astray_) {
+  if (!desynchronized_) {
     if (watch_.tail() != at_) {
       violate(
           Invariant::tail_honest,
@@ -158,13 +158,13 @@ void Checker::drain_ends() {
   released_ = watch_.tail();
 }
 
-// Past the spoiled bytes, and at the beginning of a record: from here on, all is known again.
+// Past the overwritten bytes, and at the beginning of a record: from here on, all is known again.
 void Checker::resynchronise() {
   const std::uint64_t tail = watch_.tail();
   while (!ledger_.empty() && !after(ledger_.front().end(), tail)) {
     const Written& written = ledger_.front();
-    ++received_.spoiled;
-    if (written.has_lost && !lost_taken_) received_.spoiled_lost += written.lost;
+    ++received_.overwritten;
+    if (written.has_lost && !lost_taken_) received_.overwritten_lost += written.lost;
     lost_taken_ = false;
     ledger_.pop();
   }
@@ -174,10 +174,10 @@ void Checker::resynchronise() {
   at_ = tail;
   if (!at_record && !at_sample) return;
   if (at_sample) {
-    received_.spoiled_lost += ledger_.front().lost;
+    received_.overwritten_lost += ledger_.front().lost;
     lost_taken_ = true;
   }
-  astray_ = false;  // unless more is spoiled: see in_sync()
+  desynchronized_ = false;  // unless more is overwritten: see in_sync()
 }
 
 void Checker::settle() {
@@ -188,20 +188,20 @@ void Checker::settle() {
                    fmt::format("the ring says empty, but {} records are still in it, the first {}",
                                ledger_.pending(), name(ledger_.front().payload)));
   }
-  const std::uint64_t told = received_.lost + received_.spoiled_lost + ledger_.unreported();
+  const std::uint64_t told = received_.lost + received_.overwritten_lost + ledger_.unreported();
   if (told != totals.refused) {
     return violate(
         Invariant::no_loss,
         fmt::format("{} were refused, but {} reported as lost and {} not yet", totals.refused,
-                    received_.lost + received_.spoiled_lost, ledger_.unreported()));
+                    received_.lost + received_.overwritten_lost, ledger_.unreported()));
   }
-  // A LOST that stands alone is no record (K7), but is taken for one if it is spoiled.
+  // A LOST that stands alone is no record (K7), but is taken for one if it is overwritten.
   const std::uint64_t visible = totals.accepted - totals.invisible;
   const std::uint64_t received = received_.delivered + received_.malformed;
-  if (received + received_.spoiled < visible) {
+  if (received + received_.overwritten < visible) {
     violate(Invariant::no_loss,
-            fmt::format("{} were written, but {} delivered, {} malformed and {} spoiled", visible,
-                        received_.delivered, received_.malformed, received_.spoiled));
+            fmt::format("{} were written, but {} delivered, {} malformed and {} overwritten",
+                        visible, received_.delivered, received_.malformed, received_.overwritten));
   }
 }
 

@@ -23,10 +23,10 @@ struct Received {
   std::uint64_t delivered = 0;  // samples
   std::uint64_t lost = 0;       // the sum of the LOSTs
   std::uint64_t malformed = 0;
-  std::uint64_t spoiled = 0;         // records that could not be expected whole (K10)
-  std::uint64_t spoiled_lost = 0;    // losses that the LOSTs among them told of
-  std::uint64_t spoiled_events = 0;  // what came in their place
-  std::uint64_t bytes = 0;           // of ring
+  std::uint64_t overwritten = 0;            // records that could not be expected whole (K10)
+  std::uint64_t overwritten_lost = 0;       // losses that the LOSTs among them reported
+  std::uint64_t desynchronized_events = 0;  // delivered in their place
+  std::uint64_t bytes = 0;                  // of ring
 };
 
 class Checker {
@@ -51,14 +51,14 @@ class Checker {
   // What the consumer has released, as far as it was entitled to.
   std::uint64_t released() const { return released_; }
   bool in_drain() const { return watch_.in_drain(); }
-  // In spoiled bytes, of which nothing is known.
-  bool astray() const { return astray_; }
+  // In bytes that an oversize record has overwritten: nothing is known of them (K10).
+  bool desynchronized() const { return desynchronized_; }
 
   // The first invariant that was violated, by the writer or by the consumer.
   const std::optional<Violation>& violation() const;
 
  private:
-  bool in_sync() const { return !astray_ && !after(ledger_.spoiled_until(), at_); }
+  bool in_sync() const { return !desynchronized_ && !after(ledger_.overwritten_until(), at_); }
   void expect(const PerfEvent& event);
   void sample(const Sample& sample);
   void lost(const Lost& lost);
@@ -78,10 +78,10 @@ class Checker {
   Received received_;
   std::uint64_t at_;  // where the next event is
   std::uint64_t released_;
-  bool lost_taken_ = false;    // the front record's LOST was delivered
-  bool astray_ = false;        // in spoiled bytes, and so perhaps on no record's boundary
-  Payload last_;               // that was delivered
-  std::uint64_t last_at_ = 0;  // and where it was
+  bool lost_taken_ = false;      // the front record's LOST was delivered
+  bool desynchronized_ = false;  // in overwritten bytes, perhaps on no record's boundary
+  Payload last_;                 // that was delivered
+  std::uint64_t last_at_ = 0;    // and where it was
   std::optional<Payload> skipped_;
   std::optional<Violation> violation_;
 };

@@ -82,7 +82,7 @@ TEST_F(Checking, LossesThatNobodyCounted) {
 TEST_F(Checking, LossOfARecordThatIsInNoRing) {
   ring_.write(36);
   ring_.ledger.pop();
-  expect(Invariant::no_loss, "1 were written, but 0 delivered, 0 malformed and 0 spoiled");
+  expect(Invariant::no_loss, "1 were written, but 0 delivered, 0 malformed and 0 overwritten");
 }
 
 TEST_F(Checking, LossOfALoss) {

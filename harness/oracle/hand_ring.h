@@ -22,7 +22,7 @@ inline void accept(Ledger& ledger, std::uint32_t length, std::uint64_t position,
                    std::uint64_t lost = 0, std::uint64_t tail = 0) {
   ledger.begins({0, 0, length});
   ledger.reserved(position, size, tail);
-  if (lost != 0) ledger.told(lost);
+  if (lost != 0) ledger.reported(lost);
   ledger.ends(0);
 }
 
@@ -61,7 +61,7 @@ struct HandRingOf {
     const std::uint64_t size = record_size(length) % 65536;
     ledger.begins(payload);
     ledger.reserved(head, size + (lost != 0 ? 24 : 0), page.data_tail);
-    if (lost != 0) ledger.told(lost);
+    if (lost != 0) ledger.reported(lost);
     if (lost != 0) head += 24;
     std::vector<std::byte> bytes(length);
     fill(bytes, payload);

@@ -18,7 +18,7 @@ Ledger::Ledger(std::uint64_t size, Keep keep, std::uint64_t start, unsigned word
       mask_{word_bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << word_bits) - 1},
       keep_{keep},
       position_{start},
-      spoiled_until_{start},
+      overwritten_until_{start},
       records_(keep == Keep::Records ? 64 : 0) {}
 
 void Ledger::begins(const Payload& payload) {
@@ -63,7 +63,7 @@ void Ledger::refused() {
 
 // Who was interrupted may have found the ring paused before that, or losses that were told of
 // since.
-std::optional<std::string> Ledger::unfounded(const Refusal& refusal) const {
+std::optional<std::string> Ledger::unjustified_refusal(const Refusal& refusal) const {
   if (!refusal.unread) {
     if (refusal.paused || refusal.interrupted) return std::nullopt;
     return "refused, though the ring is not paused";
@@ -82,7 +82,7 @@ void Ledger::unreported(std::uint64_t lost) {
 }
 
 // Of whatever is lost until then: 0, if an interrupt has told of all since the reservation.
-void Ledger::told(std::uint64_t lost) {
+void Ledger::reported(std::uint64_t lost) {
   if (depth_ == 0) throw std::logic_error{"a LOST outside any attempt"};
   Attempt& attempt = attempts_[depth_ - 1];
   if (!std::exchange(attempt.owes_lost, false) || lost != unreported_) {
@@ -128,7 +128,7 @@ void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t 
   note_spill(attempt, size, data_tail);
 }
 
-// Conservative: once something unread may be overwritten, all that is unread counts as spoiled.
+// Conservative: once something unread may be overwritten, all that is unread counts as overwritten.
 void Ledger::note_spill(Attempt& attempt, std::uint64_t size, std::uint64_t data_tail) {
   const std::uint64_t length = record_size(attempt.payload.length);
   if (length > 65535) {
@@ -136,12 +136,12 @@ void Ledger::note_spill(Attempt& attempt, std::uint64_t size, std::uint64_t data
     attempt.spills = true;
     attempt.spills_to = sample_at + length;
     const std::uint64_t unread = (sample_at - data_tail) & mask_;
-    if (unread + length > size_) spoiled_until_ = position_;
+    if (unread + length > size_) overwritten_until_ = position_;
   }
   // Who was interrupted while it spills goes on doing so, over this record.
   for (std::size_t i = 0; i + 1 < depth_; ++i) {
     const Attempt& outer = attempts_[i];
-    if (outer.spills && after(outer.spills_to, position_ - size)) spoiled_until_ = position_;
+    if (outer.spills && after(outer.spills_to, position_ - size)) overwritten_until_ = position_;
   }
 }
 

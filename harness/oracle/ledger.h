@@ -6,7 +6,7 @@
 //
 // The producer's code says begins(payload), calls the kernel, and says ends(rc). The kernel's
 // tracepoints say what came of it in between: reserved() and, if there is room for a LOST in it,
-// told(); or refused(). Attempts nest.
+// reported(); or refused(). Attempts nest.
 //
 // Threads: one, the ring's writer. Where the consumer is in another, it reads nothing here until
 // that thread is joined: a ledger orders nothing that the ring itself does not.
@@ -67,11 +67,11 @@ class Ledger {
   void ends(int rc);
   // `data_tail` is what the consumer has released: as read by the writer, or better known.
   void reserved(std::uint64_t position, std::uint64_t size, std::uint64_t data_tail);
-  void told(std::uint64_t lost);
+  void reported(std::uint64_t lost);
   void refused();
   // To be asked before refused(): a refusal must have its reason (K12, K14, K41). What is wrong
   // with it (a no_loss), if it has none.
-  std::optional<std::string> unfounded(const Refusal& refusal) const;
+  std::optional<std::string> unjustified_refusal(const Refusal& refusal) const;
   // data_head was stored. Optional: without it, whatever is reserved counts as published.
   void published(std::uint64_t data_head);
 
@@ -97,7 +97,7 @@ class Ledger {
   bool contains(const Payload& payload) const;
   // A payload above 65516 bytes is written past its reservation (K9, K10): what lies unread below
   // this position may have been overwritten.
-  std::uint64_t spoiled_until() const { return spoiled_until_; }
+  std::uint64_t overwritten_until() const { return overwritten_until_; }
 
  private:
   struct Attempt {
@@ -127,7 +127,7 @@ class Ledger {
   const std::uint64_t mask_;
   const Keep keep_;
   std::uint64_t position_;
-  std::uint64_t spoiled_until_;
+  std::uint64_t overwritten_until_;
   std::optional<std::uint64_t> published_;
   std::uint64_t unreported_ = 0;
   Totals totals_;

@@ -128,38 +128,40 @@ TEST(Ledger, TheFirstViolationStays) {
 // K12: a record of 16 bytes fits beside 4072 that are unread, not beside 4080.
 TEST(Ledger, ARefusalHasNoRoom) {
   const Ledger ledger = ring_of_4096();
-  EXPECT_EQ(ledger.unfounded({.length = 4, .unread = 4072}),
+  EXPECT_EQ(ledger.unjustified_refusal({.length = 4, .unread = 4072}),
             "16 bytes were refused, with 4072 of 4096 unread");
-  EXPECT_EQ(ledger.unfounded({.length = 4, .unread = 4080}), std::nullopt);
-  EXPECT_NE(ledger.unfounded({.length = 4, .unread = 4072, .paused = true}), std::nullopt)
+  EXPECT_EQ(ledger.unjustified_refusal({.length = 4, .unread = 4080}), std::nullopt);
+  EXPECT_NE(ledger.unjustified_refusal({.length = 4, .unread = 4072, .paused = true}), std::nullopt)
       << "it has looked, so that it did not find the ring paused";
 }
 
 // K10: the kernel sees 16 of the 65552 bytes.
 TEST(Ledger, ARefusalIsOfHeaderSize) {
   const Ledger ledger = ring_of_4096();
-  EXPECT_EQ(ledger.unfounded({.length = 65533, .unread = 4072}),
+  EXPECT_EQ(ledger.unjustified_refusal({.length = 65533, .unread = 4072}),
             "16 bytes were refused, with 4072 of 4096 unread");
-  EXPECT_EQ(ledger.unfounded({.length = 65533, .unread = 4080}), std::nullopt);
+  EXPECT_EQ(ledger.unjustified_refusal({.length = 65533, .unread = 4080}), std::nullopt);
 }
 
 // K14: 24 bytes more, if there is something to tell of; or was, before an interrupt told of it.
 TEST(Ledger, ARefusalReckonsWithALost) {
   Ledger ledger = ring_of_4096();
-  EXPECT_NE(ledger.unfounded({.length = 4, .unread = 4048, .interrupted = true}), std::nullopt);
-  EXPECT_EQ(ledger.unfounded({.length = 4, .unread = 4056, .interrupted = true}), std::nullopt);
+  EXPECT_NE(ledger.unjustified_refusal({.length = 4, .unread = 4048, .interrupted = true}),
+            std::nullopt);
+  EXPECT_EQ(ledger.unjustified_refusal({.length = 4, .unread = 4056, .interrupted = true}),
+            std::nullopt);
   refuse(ledger);
-  EXPECT_EQ(ledger.unfounded({.length = 4, .unread = 4048}),
+  EXPECT_EQ(ledger.unjustified_refusal({.length = 4, .unread = 4048}),
             "40 bytes were refused, with 4048 of 4096 unread");
-  EXPECT_EQ(ledger.unfounded({.length = 4, .unread = 4056}), std::nullopt);
+  EXPECT_EQ(ledger.unjustified_refusal({.length = 4, .unread = 4056}), std::nullopt);
 }
 
 // K41: whoever has not looked has found the ring paused, though an interrupt may resume it.
 TEST(Ledger, ARefusalWithoutALookIsByAPausedRing) {
   const Ledger ledger = ring_of_4096();
-  EXPECT_EQ(ledger.unfounded({.length = 4}), "refused, though the ring is not paused");
-  EXPECT_EQ(ledger.unfounded({.length = 4, .paused = true}), std::nullopt);
-  EXPECT_EQ(ledger.unfounded({.length = 4, .interrupted = true}), std::nullopt);
+  EXPECT_EQ(ledger.unjustified_refusal({.length = 4}), "refused, though the ring is not paused");
+  EXPECT_EQ(ledger.unjustified_refusal({.length = 4, .paused = true}), std::nullopt);
+  EXPECT_EQ(ledger.unjustified_refusal({.length = 4, .interrupted = true}), std::nullopt);
 }
 
 // An interrupt may tell of the losses that were to be told of, and leaves a LOST of 0: behind its
@@ -170,7 +172,7 @@ TEST(Ledger, AnInterruptMayTakeTheLosses) {
   before.begins({1, 0, 4});
   accept(before, 4, 0, 40, 1);
   before.reserved(40, 40, 0);
-  before.told(0);
+  before.reported(0);
   before.ends(0);
   EXPECT_EQ(before.violation(), std::nullopt);
 
@@ -179,7 +181,7 @@ TEST(Ledger, AnInterruptMayTakeTheLosses) {
   after.begins({1, 0, 4});
   after.reserved(0, 40, 0);
   accept(after, 4, 40, 40, 1);
-  after.told(0);
+  after.reported(0);
   after.ends(0);
   EXPECT_EQ(after.violation(), std::nullopt);
   EXPECT_EQ(after.front().lost, 0U);
@@ -194,7 +196,7 @@ TEST(Ledger, AnInterruptMayAddToTheLosses) {
   ledger.begins({1, 0, 4});
   ledger.reserved(0, 40, 0);
   refuse(ledger);
-  ledger.told(2);
+  ledger.reported(2);
   ledger.ends(0);
   EXPECT_EQ(ledger.violation(), std::nullopt);
   EXPECT_EQ(ledger.front().lost, 2U);
@@ -235,14 +237,14 @@ TEST(Ledger, ALostTellsOfSomethingOnce) {
   refuse(twice);
   twice.begins({0, 0, 4});
   twice.reserved(0, 40, 0);
-  twice.told(1);
-  twice.told(0);
+  twice.reported(1);
+  twice.reported(0);
   EXPECT_EQ(violated(twice), Invariant::no_loss);
 
   Ledger without = ring_of_4096();
   without.begins({0, 0, 4});
   without.reserved(0, 16, 0);
-  without.told(0);
+  without.reported(0);
   EXPECT_EQ(violated(without), Invariant::no_loss);
 }
 
@@ -289,7 +291,7 @@ TEST(Ledger, ALostOfARecordThatIsTakenChangesNoOther) {
   for (std::uint64_t i = 0; i < 62; ++i) accept(ledger, 4, 80 + 16 * i, 16);
   refuse(ledger);
   accept(ledger, 4, 80 + 16 * 62, 40, 1);
-  ledger.told(0);
+  ledger.reported(0);
   ledger.ends(0);
   EXPECT_EQ(ledger.violation(), std::nullopt);
   for (int i = 0; i < 63; ++i) ledger.pop();

@@ -17,15 +17,15 @@ TEST(Ledger, ASpillSpoilsWhatIsUnread) {
   Ledger ledger{65536, Ledger::Keep::Records};
   accept(ledger, 4, 0, 16);
   accept(ledger, 65525, 16, 8, 0, 16);  // 65544 bytes from 16 on: over itself, and no more
-  EXPECT_EQ(ledger.spoiled_until(), 24U);
+  EXPECT_EQ(ledger.overwritten_until(), 24U);
   Ledger larger{131072, Ledger::Keep::Records};
   accept(larger, 65525, 0, 8);
-  EXPECT_EQ(larger.spoiled_until(), 0U) << "there was room for all of it";
+  EXPECT_EQ(larger.overwritten_until(), 0U) << "there was room for all of it";
   larger.begins({0, 0, 65525});
   larger.reserved(8, 8, 0);
   accept(larger, 4, 16, 16);  // an interrupt, over which the spill goes on
   larger.ends(0);
-  EXPECT_EQ(larger.spoiled_until(), 32U);
+  EXPECT_EQ(larger.overwritten_until(), 32U);
 }
 
 // The spill begins behind the LOST, and what has come before the tail may be overwritten.
@@ -35,7 +35,7 @@ TEST(Ledger, ASpillBehindALostSpoilsNoEarlier) {
     refuse(ledger);
     accept(ledger, 65525, start, 24 + 8, 1);  // 65544 bytes from start + 24 on
     EXPECT_EQ(ledger.violation(), std::nullopt);
-    EXPECT_EQ(ledger.spoiled_until(), start == 65504 ? start : start + 32);
+    EXPECT_EQ(ledger.overwritten_until(), start == 65504 ? start : start + 32);
   }
 }
 
@@ -45,9 +45,9 @@ TEST(Ledger, ASpillSpoilsNoInterruptPastItsEnd) {
   ledger.reserved(0, 8, 0);  // 65544 bytes from 0 on
   accept(ledger, 65516, 8, 65528);
   accept(ledger, 4, 65536, 16);
-  EXPECT_EQ(ledger.spoiled_until(), 65552U) << "of which it overwrites the first half";
+  EXPECT_EQ(ledger.overwritten_until(), 65552U) << "of which it overwrites the first half";
   accept(ledger, 4, 65552, 16);
-  EXPECT_EQ(ledger.spoiled_until(), 65552U);
+  EXPECT_EQ(ledger.overwritten_until(), 65552U);
   ledger.ends(0);
 }
 
@@ -63,8 +63,8 @@ TEST_F(Checking, OversizePayloadsAreMalformed) {
   ring_.write(36);
   ring_.drain_to(72, ring_.sample_at(24, 36));
   expect_good();
-  EXPECT_EQ(ring_.checker.received().spoiled, 2U);
-  EXPECT_EQ(ring_.checker.received().spoiled_events, 2U);
+  EXPECT_EQ(ring_.checker.received().overwritten, 2U);
+  EXPECT_EQ(ring_.checker.received().desynchronized_events, 2U);
   EXPECT_EQ(ring_.checker.received().delivered, 1U) << "past the spoiled bytes, all is checked";
 }
 
@@ -104,7 +104,7 @@ TEST_F(Checking, ASpoiledLostTellsOfItsLosses) {
   ring_.drain_to(88, Malformed{Defect::BadSize, all.head, all.tail});
   expect_good();
   EXPECT_EQ(ring_.checker.received().lost, 0U);
-  EXPECT_EQ(ring_.checker.received().spoiled_lost, 1U);
+  EXPECT_EQ(ring_.checker.received().overwritten_lost, 1U);
 }
 
 // But not twice, if it was delivered before it was spoiled; and the next is due again.
@@ -115,7 +115,7 @@ TEST_F(Checking, ALostBeforeASpoiledSampleIsToldOfOnce) {
   ring_.write(65533);
   const Sample rest = ring_.slices(24, 64);
   ring_.drain_to(88, Malformed{Defect::BadSize, rest.head, rest.tail});
-  EXPECT_EQ(ring_.checker.received().spoiled_lost, 0U);
+  EXPECT_EQ(ring_.checker.received().overwritten_lost, 0U);
   ring_.refuse();
   ring_.write(36, 1);
   ring_.drain_to(160, Lost{1}, ring_.sample_at(112, 36));
@@ -134,7 +134,7 @@ TEST_F(Checking, ADrainMayEndBehindASpoiledLost) {
   const Sample rest = ring_.slices(24, 64);
   ring_.drain_to(88, Malformed{Defect::BadSize, rest.head, rest.tail});
   expect_good();
-  EXPECT_EQ(ring_.checker.received().spoiled_lost, 1U);
+  EXPECT_EQ(ring_.checker.received().overwritten_lost, 1U);
 }
 
 // What is not spoiled is due behind a LOST that was swallowed with what is.
@@ -146,7 +146,7 @@ TEST_F(Checking, ASampleBehindASwallowedLostIsDue) {
   ring_.drain_to(40, Malformed{Defect::UnexpectedType, bytes.head, bytes.tail});
   ring_.drain_to(88, ring_.sample_at(40, 36));
   expect_good();
-  EXPECT_EQ(ring_.checker.received().spoiled_lost, 1U);
+  EXPECT_EQ(ring_.checker.received().overwritten_lost, 1U);
   EXPECT_EQ(ring_.checker.received().delivered, 1U);
 }
 
@@ -159,7 +159,7 @@ TEST_F(Checking, InTheMidstOfARecordNothingIsKnownAgain) {
   ring_.drain_to(24, Malformed{Defect::UnexpectedType, first.head, first.tail});
   ring_.drain_to(64, Malformed{Defect::BadSize, rest.head, rest.tail});
   expect_good();
-  EXPECT_EQ(ring_.checker.received().spoiled, 2U);
+  EXPECT_EQ(ring_.checker.received().overwritten, 2U);
 }
 
 // A ring that holds all that a payload spills: nothing is spoiled, and what comes is known exactly.

@@ -28,17 +28,17 @@ struct LedgerCpu : Base {
     ledger.published(value);
     Base::write_once(data_head, value);
   }
-  void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+  void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
     ledger.reserved(position, size, released(rb));
-    Base::reserved(rb, position, size);
+    Base::on_reserve(rb, position, size);
   }
-  void told(const kernel::perf_buffer& rb, __u64 lost) {
-    ledger.told(lost);
-    Base::told(rb, lost);
+  void on_lost_record(const kernel::perf_buffer& rb, __u64 lost) {
+    ledger.reported(lost);
+    Base::on_lost_record(rb, lost);
   }
-  void lost(const kernel::perf_buffer& rb, const kernel::perf_event& event) {
+  void on_drop(const kernel::perf_buffer& rb, const kernel::perf_event& event) {
     ledger.refused();
-    Base::lost(rb, event);
+    Base::on_drop(rb, event);
   }
 
  private:

@@ -196,10 +196,10 @@ void ScriptRun::settle() {
 
 void ScriptRun::refused() {
   const Frame& frame = frames_[depth_ - 1];
-  const auto why = ledger_.unfounded({.length = frame.step->number,
-                                      .unread = frame.unread,
-                                      .paused = ring().rb().paused.load(),
-                                      .interrupted = frame.interrupted});
+  const auto why = ledger_.unjustified_refusal({.length = frame.step->number,
+                                                .unread = frame.unread,
+                                                .paused = ring().rb().paused.load(),
+                                                .interrupted = frame.interrupted});
   if (why) violate(Invariant::no_loss, *why);
 }
 

@@ -138,9 +138,9 @@ struct ScriptCpu : LedgerCpu<> {
     run.published(value);
     LedgerCpu::write_once(data_head, value);
   }
-  void lost(const kernel::perf_buffer& rb, const kernel::perf_event& event) {
+  void on_drop(const kernel::perf_buffer& rb, const kernel::perf_event& event) {
     run.refused();
-    LedgerCpu::lost(rb, event);
+    LedgerCpu::on_drop(rb, event);
   }
 };
 

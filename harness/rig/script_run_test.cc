@@ -69,8 +69,8 @@ TEST(ScriptRunTest, FindsARefusalThoughNothingIsPaused) {
 
 struct CountsNoLoss : ScriptCpu {
   using ScriptCpu::ScriptCpu;
-  void lost(kernel::perf_buffer& rb, const kernel::perf_event& event) {
-    ScriptCpu::lost(rb, event);
+  void on_drop(kernel::perf_buffer& rb, const kernel::perf_event& event) {
+    ScriptCpu::on_drop(rb, event);
     rb.lost = 0;
   }
 };
@@ -81,7 +81,9 @@ TEST(ScriptRunTest, FindsALossThatIsNotToldOf) {
 
 struct CountsLossesTwice : ScriptCpu {
   using ScriptCpu::ScriptCpu;
-  void told(const kernel::perf_buffer& rb, __u64 lost) { ScriptCpu::told(rb, 2 * lost); }
+  void on_lost_record(const kernel::perf_buffer& rb, __u64 lost) {
+    ScriptCpu::on_lost_record(rb, 2 * lost);
+  }
 };
 TEST(ScriptRunTest, FindsALossThatIsToldOfTwice) {
   expect_begins(violated<CountsLossesTwice>("output 4068\noutput 4\ndrain 1\noutput 4\n"),
@@ -99,8 +101,8 @@ TEST(ScriptRunTest, FindsThatPollIsSilentOfARecord) {
 
 struct TellsOfRefusals : ScriptCpu {
   using ScriptCpu::ScriptCpu;
-  void lost(kernel::perf_buffer& rb, const kernel::perf_event& event) {
-    ScriptCpu::lost(rb, event);
+  void on_drop(kernel::perf_buffer& rb, const kernel::perf_event& event) {
+    ScriptCpu::on_drop(rb, event);
     rb.poll.store(EPOLLIN | EPOLLRDNORM);
   }
 };
@@ -121,8 +123,8 @@ TEST(ScriptRunTest, FindsADataHeadWithinARecord) {
 // All bytes are there; but whoever says so is another than the kernel's last store.
 struct ShowsTheUnpublished : ScriptCpu {
   using ScriptCpu::ScriptCpu;
-  void reserved(const kernel::perf_buffer& buffer, __u64 position, std::size_t size) {
-    ScriptCpu::reserved(buffer, position, size);
+  void on_reserve(const kernel::perf_buffer& buffer, __u64 position, std::size_t size) {
+    ScriptCpu::on_reserve(buffer, position, size);
     rb = &buffer;
   }
   void step() {
@@ -156,8 +158,8 @@ TEST(ScriptRunTest, FindsThatTheUnreadIsOverwritten) {
 // At the ring's beginning, beside what it is to write.
 struct Scribbles : ScriptCpu {
   using ScriptCpu::ScriptCpu;
-  void reserved(const kernel::perf_buffer& buffer, __u64 position, std::size_t size) {
-    ScriptCpu::reserved(buffer, position, size);
+  void on_reserve(const kernel::perf_buffer& buffer, __u64 position, std::size_t size) {
+    ScriptCpu::on_reserve(buffer, position, size);
     if (position != 0) buffer.data_pages[12] ^= std::byte{1};
   }
 };

@@ -16,8 +16,8 @@ namespace perfring::simulator {
 template <class Base>
 struct PublishesBeforeWriting : Base {
   using Base::Base;
-  void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
-    Base::reserved(rb, position, size);
+  void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    Base::on_reserve(rb, position, size);
     this->write_once(rb.user_page->data_head, rb.head);
   }
 };
@@ -26,8 +26,8 @@ struct PublishesBeforeWriting : Base {
 template <class Base>
 struct PublishesNested : Base {
   using Base::Base;
-  void reserved(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
-    Base::reserved(rb, position, size);
+  void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    Base::on_reserve(rb, position, size);
     nested = rb.nest > 1 ? &rb : nullptr;
   }
   void step() {
@@ -42,8 +42,8 @@ struct PublishesNested : Base {
 template <class Base>
 struct CountsLossesTwice : Base {
   using Base::Base;
-  void lost(kernel::perf_buffer& rb, const kernel::perf_event& event) {
-    Base::lost(rb, event);
+  void on_drop(kernel::perf_buffer& rb, const kernel::perf_event& event) {
+    Base::on_drop(rb, event);
     ++rb.lost;
   }
 };
@@ -51,8 +51,8 @@ struct CountsLossesTwice : Base {
 template <class Base>
 struct ForgetsLosses : Base {
   using Base::Base;
-  void lost(kernel::perf_buffer& rb, const kernel::perf_event& event) {
-    Base::lost(rb, event);
+  void on_drop(kernel::perf_buffer& rb, const kernel::perf_event& event) {
+    Base::on_drop(rb, event);
     rb.lost = 0;
   }
 };

@@ -22,7 +22,7 @@ class LedgerJudge final : public Judge {
 
   const oracle::Received& received() const override { return checker_.received(); }
   std::uint64_t released() const override { return checker_.released(); }
-  bool knows_the_bytes() const override { return !checker_.astray(); }
+  bool knows_the_bytes() const override { return !checker_.desynchronized(); }
 
  private:
   const std::optional<oracle::Violation>& noticed() const override { return checker_.violation(); }

@@ -71,11 +71,11 @@ struct SimulatedCpu : kernel::HardwareCpu {
 
   void irq_work_queue(kernel::perf_event&) { site.irq_work_queue(); }
 
-  void reserved(const kernel::perf_buffer&, __u64 position, std::size_t size) {
+  void on_reserve(const kernel::perf_buffer&, __u64 position, std::size_t size) {
     site.reserved(position, size);
   }
-  void told(const kernel::perf_buffer&, __u64 lost) { site.ledger().told(lost); }
-  void lost(const kernel::perf_buffer&, const kernel::perf_event&) { site.ledger().refused(); }
+  void on_lost_record(const kernel::perf_buffer&, __u64 lost) { site.ledger().reported(lost); }
+  void on_drop(const kernel::perf_buffer&, const kernel::perf_event&) { site.ledger().refused(); }
 
  private:
   // Less than 8 bytes. Most often it is 4 of them or none, for which memcpy() is not worth a call.

@@ -34,7 +34,7 @@ Sum sum(const Outcome& outcome) {
     sum.received.delivered += cpu.received.delivered;
     sum.received.lost += cpu.received.lost;
     sum.received.malformed += cpu.received.malformed;
-    sum.received.spoiled += cpu.received.spoiled;
+    sum.received.overwritten += cpu.received.overwritten;
     sum.received.bytes += cpu.received.bytes;
   }
   return sum;
@@ -101,7 +101,7 @@ TEST(SimulateTest, ARingOneByteShortRefusesTheSecondRecord) {
 TEST(SimulateTest, OversizePayloadsAreMalformedOrSpoil) {
   const Sum counts = sum(run("oversize", 1, 3'000'000));
   EXPECT_GT(counts.received.malformed, 0U);
-  EXPECT_GT(counts.received.spoiled, 0U);
+  EXPECT_GT(counts.received.overwritten, 0U);
   EXPECT_GT(counts.received.delivered, 0U);
 }
 

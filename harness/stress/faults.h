@@ -29,7 +29,7 @@ struct NoSmpWmb : kernel::HardwareCpu {
 
 // data_head is published when the record is reserved.
 struct PublishesFirst : kernel::HardwareCpu {
-  void reserved(const kernel::perf_buffer& rb, __u64, std::size_t) {
+  void on_reserve(const kernel::perf_buffer& rb, __u64, std::size_t) {
     smp_wmb(rb.user_page->data_head);
     write_once(rb.user_page->data_head, rb.head);
   }
@@ -38,7 +38,7 @@ struct PublishesFirst : kernel::HardwareCpu {
 // Inner writers publish too, and with that what the outer one has not finished.
 struct PublishesNested : kernel::HardwareCpu {
   const kernel::perf_buffer* buffer = nullptr;
-  void reserved(const kernel::perf_buffer& rb, __u64, std::size_t) { buffer = &rb; }
+  void on_reserve(const kernel::perf_buffer& rb, __u64, std::size_t) { buffer = &rb; }
   void step() {
     if (buffer == nullptr || buffer->nest < 2) return;
     smp_wmb(buffer->user_page->data_head);
@@ -49,7 +49,7 @@ struct PublishesNested : kernel::HardwareCpu {
 // Takes the room of what is unread for free: reads data_tail as if all were read.
 struct IgnoresTail : kernel::HardwareCpu {
   const kernel::perf_buffer* buffer = nullptr;
-  void reserved(const kernel::perf_buffer& rb, __u64, std::size_t) { buffer = &rb; }
+  void on_reserve(const kernel::perf_buffer& rb, __u64, std::size_t) { buffer = &rb; }
   __u64 read_once(const __u64& data_tail) const {
     return buffer != nullptr ? buffer->head : HardwareCpu::read_once(data_tail);
   }
@@ -57,7 +57,7 @@ struct IgnoresTail : kernel::HardwareCpu {
 
 // Wakes the consumer when the record is reserved, not when it is published.
 struct WakesFirst : kernel::HardwareCpu {
-  void reserved(const kernel::perf_buffer& rb, __u64, std::size_t) {
+  void on_reserve(const kernel::perf_buffer& rb, __u64, std::size_t) {
     for (kernel::perf_event* const event : rb.event_list) kernel::perf_pending_irq(*event);
   }
   void irq_work_queue(kernel::perf_event&) {}

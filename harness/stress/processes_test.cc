@@ -90,7 +90,7 @@ std::string violation_of() {
 // Fills its ring to the last byte, which no consumer notices.
 struct UsesTheLastBytes : kernel::HardwareCpu {
   const kernel::perf_buffer* buffer = nullptr;
-  void reserved(const kernel::perf_buffer& rb, __u64, std::size_t) { buffer = &rb; }
+  void on_reserve(const kernel::perf_buffer& rb, __u64, std::size_t) { buffer = &rb; }
   __u64 read_once(const __u64& data_tail) const {
     const __u64 tail = HardwareCpu::read_once(data_tail);
     return buffer == nullptr || tail == buffer->head ? tail : tail + 8;

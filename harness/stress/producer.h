@@ -103,19 +103,19 @@ class Producer : public Base {
     steps_ = 1 + static_cast<unsigned>(random_() % (2 * setting_.calm));
     disturb();
   }
-  void reserved(const kernel::perf_buffer& rb, std::uint64_t position, std::size_t size) {
+  void on_reserve(const kernel::perf_buffer& rb, std::uint64_t position, std::size_t size) {
     ledger_.reserved(position, size, data_tail());
     if (log_ != nullptr) own_[depth_ - 1] = log_->append(ledger_.position());
-    Base::reserved(rb, position, size);
+    Base::on_reserve(rb, position, size);
   }
-  void told(const kernel::perf_buffer& rb, std::uint64_t lost) {
-    ledger_.told(lost);
+  void on_lost_record(const kernel::perf_buffer& rb, std::uint64_t lost) {
+    ledger_.reported(lost);
     if (log_ != nullptr) log_->tell(own_[depth_ - 1], lost);
-    Base::told(rb, lost);
+    Base::on_lost_record(rb, lost);
   }
-  void lost(const kernel::perf_buffer& rb, const kernel::perf_event& event) {
+  void on_drop(const kernel::perf_buffer& rb, const kernel::perf_event& event) {
     ledger_.refused();
-    Base::lost(rb, event);
+    Base::on_drop(rb, event);
   }
 
  private:

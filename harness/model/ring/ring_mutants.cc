@@ -95,13 +95,13 @@ struct ReleaseForWmb : ModelCpu {
   void smp_wmb(const __u64&) { fence(std::memory_order_release); }
 };
 struct HeadFirst : ModelCpu {
-  void reserved(kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+  void on_reserve(kernel::perf_buffer& rb, __u64 position, std::size_t size) {
     ModelCpu::write_once(rb.user_page->data_head, position + size);
   }
 };
 struct PublishesNested : ModelCpu {
   const kernel::perf_buffer* buffer = nullptr;
-  void reserved(const kernel::perf_buffer& rb, __u64, std::size_t) { buffer = &rb; }
+  void on_reserve(const kernel::perf_buffer& rb, __u64, std::size_t) { buffer = &rb; }
   void step() {
     if (buffer == nullptr || buffer->nest < 2) return;
     ModelCpu::smp_wmb(buffer->user_page->data_head);

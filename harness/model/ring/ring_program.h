@@ -51,8 +51,8 @@ struct ScriptedCpu : C {
     if (steps != 0 && --steps == 0) interrupt();
   }
   // Headers of samples as long as the ring, in all that is not reserved.
-  void reserved(kernel::perf_buffer& rb, __u64 position, std::size_t size) {
-    C::reserved(rb, position, size);
+  void on_reserve(kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    C::on_reserve(rb, position, size);
     if (!std::exchange(spoils, false)) return;
     const perf_event_header header{PERF_RECORD_SAMPLE, 0, static_cast<__u16>(rb.data_size())};
     for (__u64 at = position + size; at < position + rb.data_size(); at += sizeof(header)) {
