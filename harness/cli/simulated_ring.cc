@@ -20,7 +20,7 @@ constexpr auto kPauseWhenFull = std::chrono::microseconds{50};
 
 kernel::perf_file open_event(std::uint32_t cpu, std::uint32_t watermark) {
   const perf_event_attr attr = kernel::bpf_output_attr(watermark);
-  auto event = kernel::perf_event_open(attr, static_cast<int>(cpu));
+  auto event = kernel::perf_event_open(attr, static_cast<int>(cpu), cpu + 1);
   if (!event) throw std::logic_error{"perf_event_open of the simulated kernel"};
   return *std::move(event);
 }

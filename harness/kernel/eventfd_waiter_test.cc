@@ -47,7 +47,7 @@ TEST_F(EventfdTest, IsSignalledWheneverAWaiterWouldBeWoken) {
 
 TEST_F(EventfdTest, IsSignalledForEveryEventOfTheRing) {
   TestRing ring;
-  const perf_file second = must(perf_event_open(bpf_output(), 3));
+  const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
   ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
   const EventfdWaiter waiter{second, fd};
   const EventfdWaiter other{second, fd};

@@ -173,7 +173,7 @@ TEST(Epoll, OutlivesTheDescriptor) {
 // K29: of events that share a ring, the kernel wakes the youngest first, and that is asked first.
 TEST(Epoll, OfSharingEventsTheYoungestReports) {
   TestRing ring;
-  const perf_file second = must(perf_event_open(bpf_output(), 3));
+  const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
   ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
   eventpoll epoll;
   ASSERT_EQ(epoll.add(*ring.event, kReadable, 1), 0);
@@ -186,8 +186,8 @@ TEST(Epoll, OfSharingEventsTheYoungestReports) {
 // K29, K33: when a ring goes, whose it was hangs up first, and then the youngest of the others.
 TEST(Epoll, OfSharingEventsTheOwnerHangsUpFirst) {
   TestRing ring;
-  const perf_file second = must(perf_event_open(bpf_output(), 3));
-  const perf_file third = must(perf_event_open(bpf_output(), 3));
+  const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
+  const perf_file third = must(perf_event_open(bpf_output(), 3, 9));
   eventpoll epoll;
   ASSERT_EQ(epoll.add(*ring.event, kReadable, 1), 0);
   ASSERT_EQ(perf_event_set_output(*third, ring.event.get()), 0);

@@ -51,7 +51,7 @@ TEST(Poll, ReportsWhatIsAskedForAndTakesTheFlagAnyway) {
 // K29
 TEST(Sharing, HasOneFlagOfWhichTheFirstPolledTakesIt) {
   TestRing ring;
-  const perf_file second = must(perf_event_open(bpf_output(), 3));
+  const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
   ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
   ASSERT_EQ(ring.output(4), 0);
   EXPECT_EQ(perf_poll(*second), kReadable);
@@ -97,7 +97,7 @@ TEST(Flag, IsNotLostBetweenAPollAndAWakeup) {
 
 // K33
 TEST(Hangup, IsTheLackOfARing) {
-  const perf_file unmapped = must(perf_event_open(bpf_output(), 3));
+  const perf_file unmapped = must(perf_event_open(bpf_output(), 3, 8));
   EXPECT_EQ(perf_poll(*unmapped), unsigned{EPOLLHUP});
   EXPECT_EQ(perf_poll(*unmapped), unsigned{EPOLLHUP});
   pollfd fd{unmapped.get(), 0, 0};

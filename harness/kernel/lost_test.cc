@@ -128,8 +128,7 @@ TEST(Pause, RefusesAndCountsUntilResumed) {
 // K42: the id of who writes next, the total of the ring; but each event's own cumulative count.
 TEST(Sharing, LostIsTheRingsAndBearsTheNextWritersId) {
   TestRing ring;
-  const perf_file second = must(perf_event_open(bpf_output(), 3));
-  second->id = 8;
+  const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
   ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
   ASSERT_EQ(ring.file.update_elem(1, second), 0);
   ASSERT_EQ(ring.output(4000, 0), 0);

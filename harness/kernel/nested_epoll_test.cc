@@ -57,7 +57,7 @@ TEST(NestedEpoll, IsToldOfEachWakeup) {
 
 // An inner one that reports HUP again and again is ready again and again.
 TEST(NestedEpoll, HangsUpAsOftenAsItIsAsked) {
-  const perf_file unmapped = must(perf_event_open(bpf_output(), 3));
+  const perf_file unmapped = must(perf_event_open(bpf_output(), 3, 8));
   eventpoll inner, outer;  // a target outlives its membership
   ASSERT_EQ(inner.add(*unmapped, 0, 1), 0);
   ASSERT_EQ(outer.add(inner, kReadable, 2), 0);

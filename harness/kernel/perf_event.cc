@@ -90,8 +90,8 @@ perf_event_attr bpf_output_attr(__u32 watermark, __u32 wakeup_events) {
   return attr;
 }
 
-std::expected<perf_file, int> perf_event_open(const perf_event_attr& attr, int cpu, Word word) {
-  static __u64 next_id = 1;
+std::expected<perf_file, int> perf_event_open(const perf_event_attr& attr, int cpu, __u64 id,
+                                              Word word) {
   const bool simulated = attr.type == PERF_TYPE_SOFTWARE &&
                          attr.config == PERF_COUNT_SW_BPF_OUTPUT && cpu >= 0 &&
                          (attr.sample_type & ~kSampleTypes) == 0;
@@ -101,7 +101,7 @@ std::expected<perf_file, int> perf_event_open(const perf_event_attr& attr, int c
   event->word = word;
   event->cpu = cpu;
   event->oncpu = attr.disabled != 0 ? -1 : cpu;
-  event->id = next_id++;
+  event->id = id;
   // core.c, __perf_event_header_size() and perf_event__id_header_size(): each is 8 bytes.
   event->header_size =
       static_cast<__u16>(8 * count(attr.sample_type, PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD));

@@ -37,7 +37,7 @@ TEST(HelperCodes, NameWhatIsWrong) {
 // K43: and it counts nothing.
 TEST(HelperCodes, NameTheLackOfARing) {
   TestRing ring;
-  const perf_file unmapped = must(perf_event_open(bpf_output(), 3));
+  const perf_file unmapped = must(perf_event_open(bpf_output(), 3, 8));
   ASSERT_EQ(ring.file.update_elem(1, unmapped), 0);
   EXPECT_EQ(ring.output(4, 1), -ENOSPC);
   EXPECT_EQ(unmapped->lost_samples, 0u);
@@ -46,10 +46,10 @@ TEST(HelperCodes, NameTheLackOfARing) {
 // K43: but what else is wrong is said first.
 TEST(HelperCodes, NameAnotherCpuBeforeTheLackOfARing) {
   TestRing ring;
-  const perf_file elsewhere = must(perf_event_open(bpf_output(), 2));
+  const perf_file elsewhere = must(perf_event_open(bpf_output(), 2, 9));
   ASSERT_EQ(ring.file.update_elem(1, elsewhere), 0);
   EXPECT_EQ(ring.output(4, 1), -EOPNOTSUPP);
-  const perf_file disabled = must(perf_event_open(bpf_output(), 3));
+  const perf_file disabled = must(perf_event_open(bpf_output(), 3, 8));
   perf_event_disable(*disabled);
   ASSERT_EQ(ring.file.update_elem(1, disabled), 0);
   EXPECT_EQ(ring.output(4, 1), -EOPNOTSUPP);

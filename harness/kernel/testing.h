@@ -94,9 +94,8 @@ template <class C = TestCpu>
 struct TestRing {
   explicit TestRing(const RingSetup& setup = {})
       : memory(((1 + setup.pages) << setup.page_shift) / sizeof(__u64)),
-        event{must(perf_event_open(setup.attr, 3, setup.word))},
+        event{must(perf_event_open(setup.attr, 3, 7, setup.word))},
         mapping{must(perf_mmap(event, bytes(), setup.writable, setup.page_shift))} {
-    event->id = 7;
     std::memset(rb().data_pages, 0xee, static_cast<std::size_t>(rb().data_size()));
     if (file.update_elem(0, event) != 0) throw std::runtime_error("update_elem");
   }

@@ -188,7 +188,7 @@ TEST(Wakeup, NeverComesOfAFullRing) {
 // The events are counted by the ring; how many are enough, or that none are, the writing one says.
 TEST(Sharing, WakesAsTheWritingEventSays) {
   TestRing ring{events(1000)};
-  const perf_file second = must(perf_event_open(bpf_output(), 3));  // wakeup_events = 1
+  const perf_file second = must(perf_event_open(bpf_output(), 3, 8));  // wakeup_events = 1
   ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
   ASSERT_EQ(ring.file.update_elem(1, second), 0);
   for (int i = 0; i < 3; ++i) ASSERT_EQ(ring.output(4, 0), 0);

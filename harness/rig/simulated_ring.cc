@@ -18,9 +18,9 @@ std::vector<kernel::perf_file> open_events(const script::Settings& settings,
                                            const Identity& identity) {
   std::vector<kernel::perf_file> events;
   for (std::size_t i = 0; i < settings.events; ++i) {
-    auto event = kernel::perf_event_open(attr_of(settings), identity.cpu, settings.word);
+    auto event =
+        kernel::perf_event_open(attr_of(settings), identity.cpu, identity.ids[i], settings.word);
     if (!event) refused("perf_event_open", event.error());
-    (*event)->id = identity.ids[i];
     events.push_back(*std::move(event));
   }
   return events;

@@ -16,9 +16,8 @@ kernel::perf_file open_event(const Settings& settings, int cpu) {
   const perf_event_attr attr = kernel::bpf_output_attr(static_cast<__u32>(settings.watermark),
                                                        static_cast<__u32>(settings.wakeup_events));
   const auto word = settings.word_bits == 32 ? kernel::Word::k32 : kernel::Word::k64;
-  auto event = kernel::perf_event_open(attr, cpu, word);
+  auto event = kernel::perf_event_open(attr, cpu, static_cast<__u64>(cpu) + 1, word);
   if (!event) throw std::logic_error{"perf_event_open of the simulated kernel"};
-  (*event)->id = static_cast<__u64>(cpu) + 1;  // the same in every run
   return *std::move(event);
 }
 

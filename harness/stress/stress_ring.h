@@ -32,7 +32,7 @@ class StressRing {
  private:
   static kernel::perf_file open(const Setting& setting) {
     const perf_event_attr attr = kernel::bpf_output_attr(setting.watermark, setting.wakeup_events);
-    auto event = kernel::perf_event_open(attr, 0, setting.word);
+    auto event = kernel::perf_event_open(attr, 0, 1, setting.word);
     if (!event) throw std::system_error{-event.error(), std::generic_category(), "perf_event_open"};
     return *event;
   }
