@@ -8,12 +8,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "perfring/testing/fake_kernel.h"
@@ -28,9 +31,11 @@ using Kind = PerfBufferError::Kind;
 class PerfBufferS7 : public ::testing::Test {
  protected:
   static const std::size_t kPage;
+  static const std::size_t kPageShift;
   FakeKernel kernel_;
 };
 const std::size_t PerfBufferS7::kPage = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+const std::size_t PerfBufferS7::kPageShift = static_cast<std::size_t>(std::countr_zero(kPage));
 
 // All of it is looked at, so that nothing else is set.
 void expect_event(const perf_event_attr& actual, const perf_event_attr& expected) {
@@ -77,6 +82,11 @@ TEST_F(PerfBufferS7, AWatermarkTakesThePlaceOfOneWakeupForEachRecord) {
     expected.wakeup_watermark = asked;
     expect_event(kernel_.event, expected);
   }
+}
+
+TEST_F(PerfBufferS7, AWatermarkIsAtMostTheRingThatWasAskedForNotTheDefaultOne) {
+  ASSERT_TRUE(PerfBuffer::open(0, {.page_count = 1, .wakeup_watermark = 0xffff'ffff}).has_value());
+  EXPECT_EQ(kernel_.event.wakeup_watermark, kPage);
 }
 
 // Writes a sample of 4 bytes to the event's file, at `position` of a ring of so many pages.
@@ -128,6 +138,40 @@ TEST_F(PerfBufferS7, TheDefaultIsTwoPages) {
   EXPECT_EQ(PerfBufferOptions{}.page_count, 2U);
   EXPECT_EQ(PerfBufferOptions{}.wakeup_watermark, 0U);
 }
+
+// Not all machines have pages of 4 KiB, and the mapping is counted in pages.
+class PerfBufferPageSizeTest : public PerfBufferS7,
+                               public ::testing::WithParamInterface<std::size_t> {
+ protected:
+  PerfBufferPageSizeTest() { kernel_.page_size = GetParam(); }
+};
+
+TEST_P(PerfBufferPageSizeTest, ThePagesAreTheMachines) {
+  const std::size_t page = GetParam();
+  auto buffer = PerfBuffer::open(0, {.page_count = 2, .wakeup_watermark = 0xffff'ffff});
+  ASSERT_TRUE(buffer.has_value());
+  EXPECT_EQ(kernel_.event.wakeup_watermark, 2 * page);
+  EXPECT_EQ(FakeKernel::mapped_size(buffer->fd()), 3 * page);
+  const std::uint64_t tail = 2 * page - 8;  // the record straddles the end
+  ASSERT_EQ(::pwrite(buffer->fd(), &tail, 8, offsetof(perf_event_mmap_page, data_tail)), 8);
+  emit(buffer->fd(), page, 2, tail);
+  EXPECT_EQ(buffer->fold(0, [](int n, const PerfEvent& event) { return n + (event.index() == 0); }),
+            1);
+  std::uint64_t committed = 0;
+  ASSERT_EQ(::pread(buffer->fd(), &committed, 8, offsetof(perf_event_mmap_page, data_tail)), 8);
+  EXPECT_EQ(committed, tail + 16);
+}
+
+TEST_P(PerfBufferPageSizeTest, TwoGibibytesAreTheMostInAnyPages) {
+  const std::size_t most = (std::size_t{1} << 31) / GetParam();
+  const auto all = PerfBuffer::open(0, most);  // 32 bits may have no room for it
+  EXPECT_TRUE(all || all.error().kind == Kind::MMapError);
+  const auto more = PerfBuffer::open(0, 2 * most);
+  ASSERT_FALSE(more.has_value());
+  EXPECT_EQ(more.error().kind, Kind::InvalidPageCount);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, PerfBufferPageSizeTest, ::testing::Values(4096, 16384, 65536));
 
 // A functor that nobody may copy, for values that nobody may copy.
 struct Counter {
@@ -204,6 +248,18 @@ TEST_F(PerfBufferS7, PageCountsAreCheckedBeforeAnythingIsOpened) {
   EXPECT_TRUE(PerfBuffer::open(2, (std::size_t{1} << 31) / kPage).has_value());
 }
 
+// Counts that the size in bytes, a size_t, cannot hold: some of these products are 0, or a power of
+// two that would fit.
+TEST_F(PerfBufferS7, APageCountWhoseSizeOverflowsIsRefused) {
+  constexpr auto bits = static_cast<std::size_t>(std::numeric_limits<std::size_t>::digits);
+  for (std::size_t bit = 32 - kPageShift; bit < bits; ++bit) {
+    const auto buffer = PerfBuffer::open(0, std::size_t{1} << bit);
+    ASSERT_FALSE(buffer.has_value()) << "2^" << bit;
+    EXPECT_EQ(buffer.error().kind, Kind::InvalidPageCount) << "2^" << bit;
+  }
+  EXPECT_THAT(kernel_.calls, ElementsAre());
+}
+
 TEST_F(PerfBufferS7, AnEventMayBeDescriptor0) {
   const int saved = ::dup(0);
   ::close(0);
@@ -236,6 +292,56 @@ TEST_F(PerfBufferS7, AForkedChildsCopyLeavesTheParentsEventAndTheMemoryAlone) {
   EXPECT_EQ(WEXITSTATUS(status), 0) << "1: told the kernel, 2: left it open, 4: unmapped memory";
   buffer = PerfBuffer::open(1);
   EXPECT_EQ(kernel_.calls.at(2), "disable " + std::to_string(fd) + ", mapped");
+}
+
+// A child that opens a buffer of its own in the place of the inherited one: what it opened is its
+// to disable and unmap, what it inherited is the parent's.
+TEST_F(PerfBufferS7, AForkedChildMayAssignItsOwnBufferOverTheInheritedOne) {
+  auto buffer = PerfBuffer::open(0);
+  ASSERT_TRUE(buffer.has_value());
+  const int inherited = buffer->fd();
+  kernel_.calls.clear();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    int failed = 0;
+    int own = -1;
+    {
+      PerfBuffer assigned = *std::move(buffer);
+      assigned = *PerfBuffer::open(1);
+      own = assigned.fd();
+      failed |= kernel_.calls.size() == 2 ? 0 : 1;  // "open", "enable"
+      failed |= FakeKernel::is_open(inherited) ? 2 : 0;
+      failed |= FakeKernel::mappings() == 2 ? 0 : 4;
+    }
+    const std::string number = std::to_string(own);
+    failed |=
+        kernel_.calls.size() == 3 && kernel_.calls[2] == "disable " + number + ", mapped" ? 0 : 8;
+    failed |= FakeKernel::is_open(own) ? 16 : 0;
+    failed |= FakeKernel::mappings() == 1 ? 0 : 32;
+    ::_exit(failed);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0)
+      << "the sum of 1: disabled the parent's event, 2: left it open, 4: unmapped the parent's "
+         "ring, "
+         "8: did not disable its own, 16: left its own open, 32: left its own ring mapped";
+  EXPECT_TRUE(FakeKernel::is_mapped(inherited));
+}
+
+// One thread at a time, but not always the same one.
+TEST_F(PerfBufferS7, ABufferMayBeDestroyedOnAnotherThreadThanItWasOpenedOn) {
+  auto buffer = PerfBuffer::open(0);
+  ASSERT_TRUE(buffer.has_value());
+  const int fd = buffer->fd();
+  kernel_.calls.clear();
+  std::thread{[taken = *std::move(buffer)]() mutable {
+    const PerfBuffer last = std::move(taken);
+  }}.join();
+  EXPECT_THAT(kernel_.calls, ElementsAre("disable " + std::to_string(fd) + ", mapped"));
+  EXPECT_FALSE(FakeKernel::is_open(fd));
+  EXPECT_EQ(FakeKernel::mappings(), 0);
 }
 
 class PerfBufferFails : public PerfBufferS7 {

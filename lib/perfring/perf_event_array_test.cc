@@ -118,14 +118,16 @@ TEST_F(Array, IsOverNothingWithOtherSizes) {
 TEST_F(Array, OpenPutsTheEventIntoTheEntryOfItsCpu) {
   auto array = PerfEventArray::from_fd(map_fd_);
   ASSERT_TRUE(array.has_value());
-  const auto buffer = array->open(7);
-  ASSERT_TRUE(buffer.has_value());
-  EXPECT_EQ(kernel_.cpu, 7);
-  EXPECT_EQ(kernel_.updated, (std::pair{7U, static_cast<unsigned>(buffer->fd())}));
-  EXPECT_EQ(static_cast<int>(kernel_.bpf.map_fd), array->fd());
-  EXPECT_EQ(kernel_.bpf.flags, 0U) << "BPF_ANY";
-  expect_zeroes_behind(offsetof(bpf_attr, flags) + 8);
-  EXPECT_EQ(kernel_.calls.back(), "update") << "of an event that is enabled and mapped";
+  for (const unsigned index : {0U, 1U, 7U, 4095U}) {
+    const auto buffer = array->open(index);
+    ASSERT_TRUE(buffer.has_value());
+    EXPECT_EQ(kernel_.cpu, static_cast<int>(index));
+    EXPECT_EQ(kernel_.updated, (std::pair{index, static_cast<unsigned>(buffer->fd())}));
+    EXPECT_EQ(static_cast<int>(kernel_.bpf.map_fd), array->fd());
+    EXPECT_EQ(kernel_.bpf.flags, 0U) << "BPF_ANY";
+    expect_zeroes_behind(offsetof(bpf_attr, flags) + 8);
+    EXPECT_EQ(kernel_.calls.back(), "update") << "of an event that is enabled and mapped";
+  }
 }
 
 TEST_F(Array, OpenPassesOnPageCountsAndOptions) {

@@ -93,8 +93,7 @@ Result<Fd> duplicate(int fd) noexcept {
 }
 
 std::size_t page_size() noexcept {
-  static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  return size;
+  return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace perfring::os

@@ -248,6 +248,21 @@ TEST(RingS9, AHeadOf32BitsIsFollowedPast4GiB) {
   }
 }
 
+// 0 is a position like any other, not the sign of a drain that consumed nothing.
+TEST(RingS9, ATailWhoseLowHalfBecomesZeroIsWritten) {
+  for (const std::uint64_t end :
+       {std::uint64_t{1} << 32, std::uint64_t{7} << 32, std::uint64_t{0}}) {
+    FakeRing fake{kSize, end - 48};
+    for (unsigned i = 0; i < 3; ++i) fake.sample(payload(4, i));
+    ASSERT_EQ(fake.head(), end);
+    Ring<Tracing> ring = traced(fake);
+    EXPECT_EQ(drain(ring).size(), 3U);
+    EXPECT_EQ(Tracing::trace.back(), "write_once " + std::to_string(end));
+    EXPECT_EQ(fake.page().data_tail, end);
+    EXPECT_FALSE(ring.readable());
+  }
+}
+
 TEST(RingS9, ATailOf32BitsIsAsGood) {
   FakeRing fake{kSize, (std::uint64_t{1} << 32) + 64};
   fake.page().data_tail = 64;

@@ -52,14 +52,23 @@ int FakeKernel::mappings() {
 }
 
 bool FakeKernel::is_mapped(int fd) {
+  return mapped_size(fd) != 0;
+}
+
+std::size_t FakeKernel::mapped_size(int fd) {
   struct stat status{};
-  if (::fstat(fd, &status) != 0) return false;
+  if (::fstat(fd, &status) != 0) return 0;
   const std::string file = std::string{" "}.append(std::to_string(status.st_ino)).append(" ");
   std::ifstream maps{"/proc/self/maps"};
+  std::size_t size = 0;
   for (std::string line; std::getline(maps, line);) {
-    if (line.find(kName) != line.npos && line.find(file) != line.npos) return true;
+    if (line.find(kName) == line.npos || line.find(file) == line.npos) continue;
+    std::size_t end_of_first = 0;
+    const std::uint64_t from = std::stoull(line, &end_of_first, 16);
+    const std::uint64_t to = std::stoull(line.substr(end_of_first + 1), nullptr, 16);
+    size += static_cast<std::size_t>(to - from);
   }
-  return false;
+  return size;
 }
 
 bool FakeKernel::is_open(int fd) {
@@ -131,6 +140,7 @@ int FakeKernel::open_file(const std::optional<std::string>& text, int open_flags
 extern "C" long __real_syscall(long number, ...) noexcept;
 extern "C" int __real_ioctl(int fd, unsigned long request, ...) noexcept;
 extern "C" int __real_open(const char* path, int flags, ...);
+extern "C" long __real_sysconf(int name) noexcept;
 
 extern "C" long __wrap_syscall(long number, ...) noexcept {
   using perfring::testing::kernel;
@@ -179,4 +189,12 @@ extern "C" int __wrap_open(const char* path, int flags, ...) {
     if (file != kernel->files.end()) return kernel->open_file(file->second, flags);
   }
   return __real_open(path, flags, mode);
+}
+
+extern "C" long __wrap_sysconf(int name) noexcept {
+  using perfring::testing::kernel;
+  if (kernel != nullptr && name == _SC_PAGESIZE && kernel->page_size != 0) {
+    return static_cast<long>(kernel->page_size);
+  }
+  return __real_sysconf(name);
 }

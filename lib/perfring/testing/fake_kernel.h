@@ -14,8 +14,9 @@
 namespace perfring::testing {
 
 // Stands in for the kernel in a process that links it: syscall(2) of perf_event_open and bpf,
-// ioctl(2) of events, and open(2) of chosen files, come here and are written down. An event is a
-// file in memory, which mmap(2) maps as it does any. There is one, which each test starts anew.
+// ioctl(2) of events, open(2) of chosen files, and sysconf(3) of the page size come here. An event
+// is a file in memory, which mmap(2) maps as it does any. There is one, which each test starts
+// anew.
 class FakeKernel {
  public:
   FakeKernel();
@@ -34,6 +35,9 @@ class FakeKernel {
 
   // What these files hold; nothing: they are not there. Others are the machine's.
   std::map<std::string, std::optional<std::string>> files;
+
+  // The machine's page size; 0: the real one's.
+  std::size_t page_size = 0;
 
   // What is said of every map.
   bpf_map_info map_info{};
@@ -54,6 +58,8 @@ class FakeKernel {
   // How many mappings of events this process has.
   static int mappings();
   static bool is_mapped(int fd);
+  // How many bytes of this event's file are mapped.
+  static std::size_t mapped_size(int fd);
   static bool is_open(int fd);
 
   // The fakes of system calls: -1 and errno if they fail.
