@@ -22,7 +22,7 @@ struct SyscallError {
   std::error_code io_error;
 };
 
-// Why a PerfEventArray, or a buffer of one, could not be had.
+// Why opening an array, or one of its buffers, failed.
 struct PerfEventArrayError {
   std::variant<PerfBufferError, InvalidMapType, SyscallError> cause;
 

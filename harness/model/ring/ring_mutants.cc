@@ -128,8 +128,8 @@ struct NoSpaceCheck : ModelCpu {
 // The part of Drain that uses a header's size, after chase() has checked it.
 template <>
 template <class Visit>
-bool internal::Drain<model::HeaderReadTwice>::pass(At& at, std::size_t, std::size_t raw,
-                                                   Visit& visit) {
+bool internal::Drain<model::HeaderReadTwice>::deliver(At& at, std::size_t, std::size_t raw,
+                                                      Visit& visit) {
   const Bytes payload{at + kPayloadAt, raw};
   const std::size_t size = size_of(header_at(at));
   model::check(size <= left(at), "in_ring: a record is taken to end past data_head");

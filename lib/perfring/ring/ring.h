@@ -69,8 +69,8 @@ class Ring {
 
   // Whether a drain would find something (S6).
   bool readable() const {
-    return M::read_once(area_.page->data_head) !=
-           static_cast<Position>(internal::own_tail<M>(*area_.page));
+    return M::read_once(view_.page->data_head) !=
+           static_cast<Position>(internal::own_tail<M>(*view_.page));
   }
 
   // Passes each event that is in the ring, oldest first, to f(C, PerfEvent) -> ControlFlow<B, C>,
@@ -85,7 +85,7 @@ class Ring {
     static_assert(std::same_as<typename Flow::ContinueType, C>,
                   "f must continue with the type of init: ControlFlow<B, decltype(init)>");
     std::optional<Flow> broken;
-    internal::Drain<M>{area_}.run([&](const PerfEvent& event) __attribute__((always_inline)) {
+    internal::Drain<M>{view_}.run([&](const PerfEvent& event) __attribute__((always_inline)) {
       Flow flow = std::invoke(f, std::move(init), event);
       if (flow.is_continue()) {
         init = std::move(flow).continue_value();
@@ -102,7 +102,7 @@ class Ring {
   template <std::movable C, class F>
     requires std::convertible_to<std::invoke_result_t<F&, C, const PerfEvent&>, C>
   [[nodiscard]] [[gnu::always_inline]] C fold(C init, F&& f) {
-    internal::Drain<M>{area_}.run([&](const PerfEvent& event) __attribute__((always_inline)) {
+    internal::Drain<M>{view_}.run([&](const PerfEvent& event) __attribute__((always_inline)) {
       C next = std::invoke(f, std::move(init), event);  // f may hand back `init` itself
       init = std::move(next);
       return true;
@@ -114,16 +114,16 @@ class Ring {
   template <class F>
     requires std::is_void_v<std::invoke_result_t<F&, const PerfEvent&>>
   [[gnu::always_inline]] void for_each(F&& f) {
-    internal::Drain<M>{area_}.run([&f](const PerfEvent& event) __attribute__((always_inline)) {
+    internal::Drain<M>{view_}.run([&f](const PerfEvent& event) __attribute__((always_inline)) {
       std::invoke(f, event);
       return true;
     });
   }
 
  private:
-  Ring(perf_event_mmap_page& page, Bytes data) noexcept : area_{&page, data} {}
+  Ring(perf_event_mmap_page& page, Bytes data) noexcept : view_{&page, data} {}
 
-  internal::Area area_;
+  internal::RingView view_;
 };
 
 }  // namespace perfring
