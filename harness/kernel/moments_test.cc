@@ -193,6 +193,40 @@ TEST(Moments, AnInterruptIsWrittenBeforeTheLossIsCounted) {
   EXPECT_EQ(samples, (std::set<__u64>{64, 64 + 24}));
 }
 
+// A paused ring drops the output of an interrupt, and counts it once: so much is reported, or still
+// to be reported, wherever it came.
+TEST(Moments, AnInterruptThatFindsTheRingPausedIsCountedOnce) {
+  for (unsigned at = 0;; ++at) {
+    Interrupted ring;
+    ring.cpu.at = {at, kNever, kNever};
+    ring.cpu.interrupt = [&](std::size_t) {
+      perf_event_pause_output(*ring.event, true);
+      EXPECT_EQ(ring.output(52), -ENOSPC);
+      perf_event_pause_output(*ring.event, false);
+    };
+    ASSERT_EQ(ring.output(52), 0);
+    if (ring.cpu.steps[0] <= at) break;
+    const auto& reservations = ring.cpu.reservations;
+    ASSERT_EQ(reservations.size(), 1u);
+    EXPECT_EQ(ring.rb().lost + reservations[0].lost.value_or(0), 1u) << at;
+    EXPECT_EQ(ring.event->lost_samples, 1u) << at;
+    EXPECT_EQ(ring.cpu.refused, 1u) << at;
+  }
+}
+
+// Interrupts that nest leave the wakeup that they have earned to the outermost output, which
+// compares rb->wakeup with what it was when it began. Only between its rb->nest++ and that look is
+// the wakeup forgotten: perf_output_get_handle().
+TEST(Moments, TheOutermostPassesOnTheWakeupThatItsInterruptsHaveEarned) {
+  for (const Word word : {Word::k32, Word::k64}) {
+    for (unsigned at = 0;; ++at) {
+      Interrupted ring{wakeup_events(2, word)};
+      if (!ring.interrupt(at, 2)) break;
+      EXPECT_EQ(perf_poll(*ring.event), at == kForgetful ? 0u : kReadable) << at;
+    }
+  }
+}
+
 // Sets the flag before it wakes: who looks when he is woken finds it.
 struct LooksWhenWoken : TestCpu {
   std::vector<unsigned> seen;

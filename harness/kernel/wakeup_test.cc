@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <vector>
 
 #include "harness/kernel/testing.h"
 
@@ -196,6 +198,34 @@ TEST(Sharing, WakesAsTheWritingEventSays) {
   ASSERT_EQ(ring.output(4, 1), 0);
   EXPECT_EQ(perf_poll(*ring.event), kReadable);
   EXPECT_EQ(ring.rb().events, 3u);
+}
+
+struct CountingWaiter : wait_queue_entry {
+  void wake() override { ++woken; }
+  unsigned woken = 0;
+};
+
+// core.c, ring_buffer_wakeup(): every event of rb->event_list, however many share the ring and
+// whichever of them writes.
+TEST(Sharing, WakesTheWaitersOfEveryEvent) {
+  for (std::size_t count = 1; count <= 5; ++count) {
+    std::vector<CountingWaiter> waiters(count);  // woken once more when the ring goes
+    TestRing ring;
+    std::vector<perf_file> events{ring.event};
+    for (std::size_t i = 1; i < count; ++i) {
+      events.push_back(must(perf_event_open(bpf_output(), 3, 7 + i)));
+      ASSERT_EQ(perf_event_set_output(*events[i], ring.event.get()), 0);
+      ASSERT_EQ(ring.file.update_elem(static_cast<__u32>(i), events[i]), 0);
+    }
+    for (std::size_t i = 0; i < count; ++i) events[i]->waitq.push_back(&waiters[i]);
+    for (std::size_t writer = 0; writer < count; ++writer) {
+      ASSERT_EQ(ring.output(4, writer), 0);
+      for (std::size_t i = 0; i < count; ++i) {
+        EXPECT_EQ(waiters[i].woken, writer + 1)
+            << "event " << i << " of " << count << ", written by " << writer;
+      }
+    }
+  }
 }
 
 }  // namespace
