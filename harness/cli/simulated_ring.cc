@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <chrono>
 #include <span>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -15,20 +14,13 @@
 namespace perfring::cli {
 namespace {
 
-constexpr std::size_t kPageSize = 4096;
 constexpr auto kPauseWhenFull = std::chrono::microseconds{50};
 
-kernel::perf_file open_event(std::uint32_t cpu, std::uint32_t watermark) {
-  const perf_event_attr attr = kernel::bpf_output_attr(watermark);
-  auto event = kernel::perf_event_open(attr, static_cast<int>(cpu), cpu + 1);
-  if (!event) throw std::logic_error{"perf_event_open of the simulated kernel"};
-  return *std::move(event);
-}
-
-kernel::perf_mapping map_ring(const kernel::perf_file& event, const kernel::RingMemory& memory) {
-  auto mapping = kernel::perf_mmap(event, memory.bytes());
-  if (!mapping) throw std::logic_error{"perf_mmap of the simulated kernel"};
-  return *std::move(mapping);
+script::Settings settings_of(const LiveOptions& options, std::uint32_t watermark) {
+  script::Settings settings{.pages = options.pages};
+  settings.watermark = watermark != 0;
+  if (settings.watermark) settings.wakeup = watermark;
+  return settings;
 }
 
 }  // namespace
@@ -39,19 +31,14 @@ SimulatedRing::SimulatedRing(std::uint32_t cpu, const LiveOptions& options, std:
       // Long enough to say who they are.
       payload_{std::max<std::uint32_t>(options.payload.min, oracle::kSelfDescribing),
                std::max<std::uint32_t>(options.payload.max, oracle::kSelfDescribing)},
-      map_{std::make_shared<kernel::bpf_array>(cpu + 1)},
-      map_file_{map_},
-      memory_{options.pages, kPageSize},
-      event_{open_event(cpu, watermark)},
-      mapping_{map_ring(event_, memory_)},
-      waiter_{event_, eventfd},
-      ledger_{mapping_.rb().data_size(), oracle::Ledger::Keep::Totals},
-      checker_{*mapping_.rb().user_page, memory_.bytes().subspan(kPageSize), cpu},
-      ring_{*Ring<>::over(*mapping_.rb().user_page, memory_.bytes().subspan(kPageSize))},
+      simulated_{settings_of(options, watermark), {.cpu = static_cast<int>(cpu), .ids = {cpu + 1}}},
+      waiter_{simulated_.file(), eventfd},
+      ledger_{simulated_.rb().data_size(), oracle::Ledger::Keep::Totals},
+      checker_{simulated_.page(), simulated_.data(), cpu},
+      ring_{*Ring<>::over(simulated_.page(), simulated_.data())},
       cpu_{ledger_},
       buffer_(payload_.max) {
   cpu_.id = static_cast<int>(cpu);
-  map_file_.update_elem(cpu, event_);
 }
 
 void SimulatedRing::start() {
@@ -70,7 +57,7 @@ int SimulatedRing::output() {
   const std::span<std::byte> bytes = std::span{buffer_}.first(length);
   oracle::fill(bytes, payload);
   ledger_.begins(payload);
-  const int rc = kernel::bpf_perf_event_output(cpu_, *map_, BPF_F_CURRENT_CPU, bytes);
+  const int rc = kernel::bpf_perf_event_output(cpu_, simulated_.map(), BPF_F_CURRENT_CPU, bytes);
   ledger_.ends(rc);
   return rc;
 }

@@ -1,22 +1,18 @@
 #ifndef PERFRING_HARNESS_CLI_SIMULATED_RING_H_
 #define PERFRING_HARNESS_CLI_SIMULATED_RING_H_
 
-#include <linux/perf_event.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <future>
-#include <memory>
 
 #include "harness/cli/live_options.h"
 #include "harness/kernel/eventpoll.h"
 #include "harness/kernel/perf_event.h"
-#include "harness/kernel/perf_event_array.h"
-#include "harness/kernel/ring_buffer.h"
-#include "harness/kernel/ring_memory.h"
 #include "harness/oracle/ledger.h"
 #include "harness/oracle/stream_checker.h"
+#include "harness/rig/ledger_cpu.h"
+#include "harness/rig/simulated_ring.h"
 #include "perfring/perfring.h"
 
 namespace perfring::cli {
@@ -39,7 +35,7 @@ class SimulatedRing {
   void flush();
 
   // Takes the kernel's readiness flag, which is whether it was set.
-  bool poll() { return kernel::perf_poll(*event_) != 0; }
+  bool poll() { return kernel::perf_poll(simulated_.event()) != 0; }
   // Returns how many bytes there were.
   std::uint64_t drain();
   // After stop(), once all is drained.
@@ -52,32 +48,17 @@ class SimulatedRing {
   const oracle::Ledger& ledger() const { return ledger_; }
 
  private:
-  // This machine's processor, and its ledger.
-  struct LedgerCpu : kernel::HardwareCpu {
-    explicit LedgerCpu(oracle::Ledger& of) : ledger{of} {}
-    oracle::Ledger& ledger;
-    void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
-      ledger.reserved(position, size, read_once(rb.user_page->data_tail));
-    }
-    void on_lost_record(const kernel::perf_buffer&, __u64 lost) { ledger.reported(lost); }
-    void on_drop(const kernel::perf_buffer&, const kernel::perf_event&) { ledger.refused(); }
-  };
-
   void write();
   int output();
 
   const std::uint32_t cpu_id_;
   const live::PayloadRange payload_;
-  std::shared_ptr<kernel::bpf_array> map_;
-  kernel::bpf_map_file map_file_;
-  kernel::RingMemory memory_;
-  kernel::perf_file event_;
-  kernel::perf_mapping mapping_;
+  rig::SimulatedRing simulated_;
   kernel::EventfdWaiter waiter_;
   oracle::Ledger ledger_;
   oracle::StreamChecker checker_;
   Ring<> ring_;
-  LedgerCpu cpu_;
+  rig::LedgerCpu<> cpu_;
   std::vector<std::byte> buffer_;
   std::uint64_t sequence_ = 0;
   std::atomic<bool> stopping_{false};

@@ -24,6 +24,20 @@ struct NoFullFence : M {
   static void fence_before_write_of(const SharedPosition&) noexcept {}
 };
 
+// data_tail is committed, with every fence, as soon as data_head is known.
+template <class M>
+struct CommitsFirst : M {
+  static void fence_after_read_of(const SharedPosition& data_head) noexcept {
+    M::fence_after_read_of(data_head);
+    // The two are neighbours in the control page.
+    static_assert(offsetof(perf_event_mmap_page, data_tail) ==
+                  offsetof(perf_event_mmap_page, data_head) + sizeof(SharedPosition));
+    auto& data_tail = const_cast<SharedPosition&>(*(&data_head + 1));
+    M::fence_before_write_of(data_tail);
+    M::write_once(data_tail, __atomic_load_n(&data_head, __ATOMIC_RELAXED));
+  }
+};
+
 template <class M>
 struct TailBehind : M {
   static void write_once(SharedPosition& data_tail, SharedPosition value) {

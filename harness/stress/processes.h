@@ -95,7 +95,7 @@ class ProducerProcess {
 // What the dead producer has published, by its log and data_head alone: accepted are the records
 // that lie below it, refused are the losses that their LOSTs tell of.
 inline oracle::Totals published_totals(const FlightLog& log, const StressRing& ring) {
-  const std::uint64_t mask = ring.setting().word == kernel::Word::k64 ? ~std::uint64_t{0} : ~0U;
+  const std::uint64_t mask = ring.settings().word == kernel::Word::k64 ? ~std::uint64_t{0} : ~0U;
   const std::uint64_t kept = FlightLog::kKept - 1;  // the oldest may be half overwritten
   const std::uint64_t count = log.count;
   oracle::Totals totals;

@@ -10,9 +10,10 @@ namespace {
 oracle::Totals totals_at(const Setting& setting, std::uint64_t reserved, std::uint64_t published) {
   const StressRing ring{setting};
   const Shared<FlightLog> log;
-  for (std::uint64_t i = 1; i <= reserved; ++i) log->tell(log->append(setting.start + 24 * i), 2);
-  ring.page().data_head = setting.start + 24 * published;
-  if (setting.word == kernel::Word::k32) ring.page().data_head &= 0xffff'ffff;
+  for (std::uint64_t i = 1; i <= reserved; ++i)
+    log->tell(log->append(setting.ring.start + 24 * i), 2);
+  ring.page().data_head = setting.ring.start + 24 * published;
+  if (setting.ring.word == kernel::Word::k32) ring.page().data_head &= 0xffff'ffff;
   return published_totals(*log.get(), ring);
 }
 
@@ -20,8 +21,8 @@ TEST(Published, IsWhatLiesBelowDataHead) {
   Setting setting;
   for (const std::uint64_t start : {std::uint64_t{0}, std::uint64_t{0xffff'fff8}}) {
     for (const auto word : {kernel::Word::k32, kernel::Word::k64}) {
-      setting.start = start;
-      setting.word = word;
+      setting.ring.start = start;
+      setting.ring.word = word;
       EXPECT_EQ(totals_at(setting, 0, 0).accepted, 0U);
       EXPECT_EQ(totals_at(setting, 3, 0).accepted, 0U);
       EXPECT_EQ(totals_at(setting, 3, 2).accepted, 2U);

@@ -16,6 +16,7 @@
 #include "harness/kernel/sample.h"
 #include "harness/oracle/ledger.h"
 #include "harness/oracle/payload.h"
+#include "harness/rig/ledger_cpu.h"
 #include "harness/stress/setting.h"
 #include "harness/stress/stress_ring.h"
 
@@ -55,16 +56,17 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 //
 // Threads: one. The ledger is for others once that thread is joined.
 template <class Base = kernel::HardwareCpu>
-class Producer : public Base {
+class Producer : public rig::LedgerCpu<Base> {
  public:
   explicit Producer(const StressRing& ring, FlightLog* log = nullptr)
-      : setting_{ring.setting()},
-        event_{ring.event()},
+      : rig::LedgerCpu<Base>{ledger_},
+        setting_{ring.setting()},
+        event_{ring.file()},
         page_{ring.page()},
         log_{log},
         random_{setting_.seed},
-        ledger_{ring_size(setting_), oracle::Ledger::Keep::Totals, setting_.start,
-                setting_.word == kernel::Word::k64 ? 64U : 32U} {}
+        ledger_{ring_size(setting_), oracle::Ledger::Keep::Totals, setting_.ring.start,
+                setting_.ring.word == kernel::Word::k64 ? 64U : 32U} {}
 
   // One output of the task, and of whoever interrupts it. 0, or -ENOSPC.
   int output() {
@@ -104,18 +106,12 @@ class Producer : public Base {
     disturb();
   }
   void on_reserve(const kernel::perf_buffer& rb, std::uint64_t position, std::size_t size) {
-    ledger_.reserved(position, size, data_tail());
+    rig::LedgerCpu<Base>::on_reserve(rb, position, size);
     if (log_ != nullptr) own_[depth_ - 1] = log_->append(ledger_.position());
-    Base::on_reserve(rb, position, size);
   }
   void on_lost_record(const kernel::perf_buffer& rb, std::uint64_t lost) {
-    ledger_.reported(lost);
+    rig::LedgerCpu<Base>::on_lost_record(rb, lost);
     if (log_ != nullptr) log_->tell(own_[depth_ - 1], lost);
-    Base::on_lost_record(rb, lost);
-  }
-  void on_drop(const kernel::perf_buffer& rb, const kernel::perf_event& event) {
-    ledger_.refused();
-    Base::on_drop(rb, event);
   }
 
  private:

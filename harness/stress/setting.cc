@@ -24,9 +24,9 @@ std::uint64_t draw_start(Random& random, kernel::Word word, std::uint64_t size) 
 
 Setting draw(Random& random, std::size_t pages) {
   Setting setting;
-  setting.pages = pages != 0 ? pages : 1 + random() % 2;
-  setting.word = random() % 2 == 0 ? kernel::Word::k32 : kernel::Word::k64;
-  setting.start = draw_start(random, setting.word, ring_size(setting));
+  setting.ring.pages = pages != 0 ? pages : 1 + random() % 2;
+  setting.ring.word = random() % 2 == 0 ? kernel::Word::k32 : kernel::Word::k64;
+  setting.ring.start = draw_start(random, setting.ring.word, ring_size(setting));
   setting.levels = random() % 2 == 0 ? 1 : 2 + static_cast<unsigned>(random() % (kLevelsMax - 1));
   setting.payload_max = longest_payload(ring_size(setting)) >> random() % 6;
   setting.calm = 8U << 2 * (random() % 4);
@@ -36,7 +36,7 @@ Setting draw(Random& random, std::size_t pages) {
 }
 
 std::size_t ring_size(const Setting& setting) {
-  return setting.pages * kPageSize;
+  return static_cast<std::size_t>(setting.ring.pages) * kPageSize;
 }
 
 // Less the 8 bytes that stay free (K12), a LOST (K14), and a header with the raw size (K1).
@@ -49,10 +49,9 @@ std::uint32_t longest_payload(std::size_t ring_size) {
 std::string describe(const Setting& setting) {
   return fmt::format(
       "{} pages, {}-bit, from {:#x}, {} levels, payloads up to {}, calm {}, {}, {} {}",
-      setting.pages, setting.word == kernel::Word::k64 ? 64 : 32, setting.start, setting.levels,
-      setting.payload_max, setting.calm, setting.patient ? "patient" : "greedy",
-      setting.watermark != 0 ? "watermark" : "wakeup_events",
-      setting.watermark != 0 ? setting.watermark : setting.wakeup_events);
+      setting.ring.pages, setting.ring.word == kernel::Word::k64 ? 64 : 32, setting.ring.start,
+      setting.levels, setting.payload_max, setting.calm, setting.patient ? "patient" : "greedy",
+      setting.ring.watermark ? "watermark" : "wakeup_events", setting.ring.wakeup);
 }
 
 }  // namespace perfring::stress

@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "harness/kernel/perf_event.h"
+#include "harness/script/script.h"
 
 namespace perfring::stress {
 
@@ -17,16 +17,12 @@ inline constexpr unsigned kLevelsMax = 4;
 
 // What one ring of a round is like, and who writes to it.
 struct Setting {
-  std::size_t pages = 1;
-  kernel::Word word = kernel::Word::k64;
-  std::uint64_t start = 0;  // of the ring's positions
-  unsigned levels = 1;      // how many of the above write, each a stream of its own
+  script::Settings ring{};
+  unsigned levels = 1;  // how many of the above write, each a stream of its own
   std::uint32_t first_stream = 0;
   std::uint32_t payload_max = 0;  // bytes
   unsigned calm = 1;              // steps of the writer between two disturbances, on average
   bool patient = false;           // who is refused leaves the consumer time
-  std::uint32_t wakeup_events = 1;
-  std::uint32_t watermark = 0;  // bytes; not 0: in place of wakeup_events
   std::uint64_t seed = 0;
 };
 

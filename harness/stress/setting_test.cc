@@ -16,14 +16,14 @@ namespace {
 int output(kernel::HardwareCpu& cpu, const StressRing& ring, std::size_t length) {
   const std::vector<std::byte> payload(length);
   kernel::perf_sample_data data;
-  kernel::perf_sample_save_raw_data(data, *ring.event(), payload);
-  return kernel::perf_event_output(cpu, *ring.event(), data);
+  kernel::perf_sample_save_raw_data(data, ring.event(), payload);
+  return kernel::perf_event_output(cpu, ring.event(), data);
 }
 
 TEST(LongestPayload, FitsAnEmptyRingWithALostBeforeItAndOneByteMoreDoesNot) {
   for (const std::size_t pages : {1U, 2U, 8U}) {
     Setting setting;
-    setting.pages = pages;
+    setting.ring.pages = pages;
     const StressRing ring{setting};
     kernel::HardwareCpu cpu;
     const std::size_t longest = longest_payload(ring_size(setting));
@@ -40,14 +40,14 @@ TEST(Draw, CoversBothWordsAndEveryCrossing) {
   std::set<std::uint64_t> crossings;
   for (int i = 0; i < 1000; ++i) {
     const Setting setting = draw(random, 0);
-    const bool wide = setting.word == kernel::Word::k64;
-    ASSERT_EQ(setting.start % 8, 0U);
+    const bool wide = setting.ring.word == kernel::Word::k64;
+    ASSERT_EQ(setting.ring.start % 8, 0U);
     // Some laps further on, in which multiple of 2^32 it is.
-    const std::uint64_t on = setting.start + 8 * ring_size(setting);
-    if (setting.start >> 32 != on >> 32) crossings.insert((on >> 32) + (wide ? 10 : 0));
-    ASSERT_TRUE(wide || setting.start >> 32 == 0);
+    const std::uint64_t on = setting.ring.start + 8 * ring_size(setting);
+    if (setting.ring.start >> 32 != on >> 32) crossings.insert((on >> 32) + (wide ? 10 : 0));
+    ASSERT_TRUE(wide || setting.ring.start >> 32 == 0);
     ASSERT_LE(setting.payload_max, longest_payload(ring_size(setting)));
-    ASSERT_TRUE(setting.pages == 1 || setting.pages == 2);
+    ASSERT_TRUE(setting.ring.pages == 1 || setting.ring.pages == 2);
     ASSERT_GE(setting.levels, 1U);
     ASSERT_LE(setting.levels, kLevelsMax);
   }

@@ -50,7 +50,7 @@ struct SleepersRing {
   explicit SleepersRing(const Setting& setting) : ring{setting}, producer{ring}, consumer{ring} {}
 
   // What may stay unread without anybody being woken (K30).
-  std::uint64_t quiet() const { return ring.setting().watermark; }
+  std::uint64_t quiet() const { return ring.settings().watermark ? ring.settings().wakeup : 0; }
 
   // Before each burst it lets the consumer read what that was woken for, and fall asleep again: so
   // no later wakeup makes up for a lost one.
@@ -87,7 +87,8 @@ inline Setting draw_sleepers(Setting setting, bool nested, Random& random) {
   if (random() % 2 == 0) return setting;
   const auto room = static_cast<std::uint32_t>(ring_size(setting)) - 8 - 24;
   const auto record = static_cast<std::uint32_t>(oracle::record_size(setting.payload_max));
-  setting.watermark = 1 + static_cast<std::uint32_t>(random() % (room - record));
+  setting.ring.watermark = true;
+  setting.ring.wakeup = 1 + random() % (room - record);
   return setting;
 }
 
@@ -104,7 +105,7 @@ class SleepersRound {
     const StopAtTheEnd stop_at_the_end{stop_};  // before the rings wait for their threads
     for (auto& ring : rings_) {
       for (auto early = ring.producer.random()() % 4; early != 0; --early) ring.producer.output();
-      ring.registration.emplace(ring.ring.event(), ring.eventfd.get());
+      ring.registration.emplace(ring.ring.file(), ring.eventfd.get());
       ring.thread = std::async(std::launch::async, [this, &ring] { ring.write(stop_); });
     }
     if (W != Waits::WithoutFirstDrain) drain_all();

@@ -20,8 +20,8 @@ struct InterruptedAt : kernel::HardwareCpu {
   int output() {
     const std::vector<std::byte> payload(64);
     kernel::perf_sample_data data;
-    kernel::perf_sample_save_raw_data(data, *ring->event(), payload);
-    return kernel::perf_event_output(*this, *ring->event(), data);
+    kernel::perf_sample_save_raw_data(data, ring->event(), payload);
+    return kernel::perf_event_output(*this, ring->event(), data);
   }
   void step() {
     if (++steps == at) output();
@@ -32,7 +32,7 @@ struct InterruptedAt : kernel::HardwareCpu {
 // the second 80 is the watermark passed. Whether who sleeps now is woken. Nothing, if the output
 // has fewer steps.
 std::optional<bool> woken(unsigned at) {
-  const StressRing ring{Setting{.watermark = 150}};
+  const StressRing ring{Setting{.ring = {.watermark = true, .wakeup = 150}}};
   InterruptedAt cpu;
   cpu.ring = &ring;
   cpu.output();
@@ -41,7 +41,7 @@ std::optional<bool> woken(unsigned at) {
   cpu.output();
   if (cpu.steps < at) return std::nullopt;
   EXPECT_EQ(ring.page().data_head, 3 * 80U);
-  return kernel::perf_poll(*ring.event()) != 0;
+  return kernel::perf_poll(ring.event()) != 0;
 }
 
 // Between nest++ and the look at rb->wakeup: the inner writer leaves waking to the outer one, which
