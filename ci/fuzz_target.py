@@ -8,12 +8,14 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FUZZ = ROOT / "fuzz"
-# What a campaign without --merge makes: as the checkout has it, TARGET_corpus/ and so on.
+# What a campaign without --merge makes: TARGET_corpus/ and TARGET_regressions/.
 KEPT = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or
                     pathlib.Path.home() / ".cache") / "perfring/fuzz"
 CANARY = "canary"  # its bug is planted, and has to be found
@@ -33,6 +35,20 @@ ENVIRONMENT = {
 
 def log(message):
     print(message, flush=True)
+
+
+def pack(archive, inputs):
+    """Writes an archive of these bytes by name. The same inputs give the same archive."""
+    with zipfile.ZipFile(archive, "w") as zipped:
+        for name, data in sorted(inputs.items()):
+            entry = zipfile.ZipInfo(name)  # of 1980, and not compressed, which git does
+            entry.create_system = 3
+            entry.external_attr = 0o644 << 16
+            zipped.writestr(entry, data)
+
+
+def contents(folder):
+    return {file.name: file.read_bytes() for file in folder.glob("*")}
 
 
 class Process:
@@ -80,10 +96,12 @@ class Process:
 
 
 class Target:
-    def __init__(self, name, work, into):
-        self.name = name
+    def __init__(self, source, work, into):
+        """`source`: its folder and name in fuzz/, as parsers/litmus."""
+        self.source, self.name = FUZZ / source, source.name
+        self.label = f"//fuzz/{source.parent}".rstrip("/.") + f":{self.name}"
         self.into = into  # the folder of what is made of it: FUZZ or KEPT
-        self.folder = work / name
+        self.folder = work / self.name
         self.corpus = self.folder / "corpus"
         self.artifacts = self.folder / "artifacts"
         self.program = self.folder / "program"
@@ -91,20 +109,34 @@ class Target:
         for folder in (self.corpus, self.artifacts):
             folder.mkdir(parents=True)
         # A copy: the next build may be another's.
-        shutil.copy(ROOT / "bazel-bin" / "fuzz" / f"{name}_bin", self.program)
-        for kind in ("seeds", "corpus", "regressions"):
-            for file in self.checked_in(kind).glob("*"):
-                shutil.copy(file, self.corpus / f"{kind}-{file.name}")
-        for file in self.kept().glob("*"):
-            shutil.copy(file, self.corpus / f"kept-{file.name}")
+        shutil.copy(ROOT / "bazel-bin" / "fuzz" / f"{source}_bin", self.program)
+        for kind, inputs in {"seeds": contents(self.checked_in("seeds")),
+                             "corpus": self.archived(),
+                             "regressions": contents(self.checked_in("regressions")),
+                             "kept": contents(self.kept())}.items():
+            for file, data in inputs.items():
+                (self.corpus / f"{kind}-{file}").write_bytes(data)
         self.begun_with = {file.name for file in self.corpus.iterdir()}
         options = configparser.ConfigParser()
-        options.read(FUZZ / f"{name}.options")
-        self.options = [f"-max_len={options['libfuzzer']['max_len']}",
-                        f"-dict={FUZZ / options['libfuzzer']['dict']}"]
+        options.read([self.source.parent / "parsers.options", f"{self.source}.options"])
+        longest = int(options["libfuzzer"]["max_len"])
+        for file in sorted(self.corpus.iterdir()):
+            if file.stat().st_size > longest:
+                sys.exit(f"ci/fuzz: {self.name}: {file.name} is longer than {longest} bytes: "
+                         "libFuzzer would cut it off")
+        self.options = [f"-max_len={longest}",
+                        f"-dict={self.source.parent / options['libfuzzer']['dict']}"]
 
     def checked_in(self, kind):
-        return FUZZ / f"{self.name}_{kind}"
+        return self.source.parent / f"{self.name}_{kind}"
+
+    def archived(self):
+        """The corpus of fuzz/: input by name."""
+        try:
+            with zipfile.ZipFile(self.checked_in("corpus.zip")) as zipped:
+                return {name: zipped.read(name) for name in zipped.namelist()}
+        except FileNotFoundError:
+            return {}
 
     def kept(self):
         return KEPT / f"{self.name}_corpus"
@@ -139,7 +171,8 @@ class Target:
         kind = artifact.name.split("-")[0]
         if self.name == CANARY:
             return artifact.name
-        regressions = self.into / f"{self.name}_regressions"
+        into = self.source.parent if self.into == FUZZ else self.into
+        regressions = into / f"{self.name}_regressions"
         regressions.mkdir(parents=True, exist_ok=True)
         path = regressions / f"{kind}-{hashlib.sha1(data).hexdigest()[:12]}"
         path.write_bytes(data)
@@ -147,13 +180,13 @@ class Target:
         said = [line for line in report if re.search(r"violated|ERROR|runtime error|what\(\)", line)]
         shown = shlex.quote(str(path.relative_to(ROOT) if self.into == FUZZ else path))
         log(f"{self.name}: {said[0] if said else kind}\n"
-            f"  replay: bazel run --config=fuzz //fuzz:{self.name}_run -- {shown}")
+            f"  replay: bazel run --config=fuzz {self.label}_run -- {shown}")
         if self.name == "kernel_script":
             folder = "$PWD/" if self.into == FUZZ else ""
             log(f"  as text: bazel run //fuzz:script_tool -- --text {folder}{shown}")
         if self.into != FUZZ:
-            log(f"  as a regression test: mkdir -p fuzz/{self.name}_regressions &&"
-                f" cp {shown} fuzz/{self.name}_regressions/")
+            test = shlex.quote(str(self.checked_in("regressions").relative_to(ROOT)))
+            log(f"  as a regression test: mkdir -p {test} && cp {shown} {test}/")
         return path
 
     def keep(self):
@@ -166,22 +199,21 @@ class Target:
         return sum(1 for _ in self.kept().glob("*"))
 
     def merge(self):
-        """The smallest corpus that reaches all that is reached, beside the seeds."""
+        """Packs the smallest corpus that reaches all that is reached, beside seeds and regressions."""
         merged = self.folder / "merged"
         merged.mkdir()
-        seeds = {file.name for file in self.checked_in("seeds").glob("*")}
-        for name in seeds:
-            shutil.copy(self.checked_in("seeds") / name, merged)
+        files = contents(self.checked_in("seeds")) | contents(self.checked_in("regressions"))
+        for name, data in files.items():
+            (merged / name).write_bytes(data)
         result = self.run("-set_cover_merge=1", *self.options, str(merged), str(self.corpus))
         if result.returncode != 0:
             log(f"{self.name}: the corpus could not be merged:\n{result.stderr[-2000:]}")
             return
-        corpus = self.checked_in("corpus")
-        shutil.rmtree(corpus, ignore_errors=True)
-        corpus.mkdir()
-        for file in merged.iterdir():
-            if file.name not in seeds:
-                shutil.copy(file, corpus / hashlib.sha1(file.read_bytes()).hexdigest()[:12])
+        added = [data for name, data in contents(merged).items() if name not in files]
+        self.checked_in("corpus.zip").unlink(missing_ok=True)
+        if added:
+            pack(self.checked_in("corpus.zip"),
+                 {hashlib.sha1(data).hexdigest()[:12]: data for data in added})
         shutil.rmtree(self.kept(), ignore_errors=True)
 
     def holds(self):

@@ -39,7 +39,7 @@ elif [ -n "${prefix:-}" ]; then
   ls "${files[0]}" >"$FOLDER/$name.inputs"
   echo "#99 NEW    cov: 12 ft: 34 corp: 5/67b lim: 8 exec/s: 9 rss: 10Mb" >&2
   echo new >"${files[0]}/new"
-  [ ! -e "$FOLDER/$name.lasts" ] || { sleep 60 >/dev/null 2>&1 & wait; }
+  [ ! -e "$FOLDER/$name.lasts" ] || { touch "$FOLDER/$name.sleeps"; sleep 60 >/dev/null 2>&1 & wait; }
   [ ! -e "$FOLDER/$name.breaks" ] || exit 1
   [ -e "$FOLDER/$name.finds" ] || exit 0
   echo long >"${prefix}crash-1234"
@@ -50,14 +50,15 @@ else
 fi
 PROGRAM
 chmod +x bin/*
-for target in canary hostile_ring kernel_script; do
+for target in canary hostile_ring kernel_script parsers/litmus parsers/trace; do
+  mkdir -p "fuzz/${target}_seeds" "bazel-bin/fuzz/${target%/*}"
   cp bin/libfuzzer "bazel-bin/fuzz/${target}_bin"
-  mkdir "fuzz/${target}_seeds"
   echo seed >"fuzz/${target}_seeds/a_seed"
-  printf '[libfuzzer]\nmax_len = 77\ndict = ring.dict\n' >"fuzz/$target.options"
+  printf '[libfuzzer]\nmax_len = 77\ndict = ring.dict\n' >"fuzz/${target/%parsers*/parsers/parsers}.options"
 done
-mkdir fuzz/hostile_ring_{corpus,regressions}
-echo old >fuzz/hostile_ring_corpus/old
+mkdir fuzz/hostile_ring_regressions
+echo old >old
+python3 -m zipfile -c fuzz/hostile_ring_corpus.zip old
 echo crash >fuzz/hostile_ring_regressions/crash-1
 
 run() { # STATUS [OPTION...]
@@ -71,7 +72,8 @@ run() { # STATUS [OPTION...]
 says() { grep -qE -- "$1" said || fail "not said: $1: $(cat said)"; }
 given() { grep -qE -- "$2" "$1.calls" || fail "$1 is not given $2: $(cat "$1.calls")"; }
 crash=hostile_ring_regressions/crash-$(echo small | sha1sum | cut -c1-12)
-new=fuzz/hostile_ring_corpus/$(echo new | sha1sum | cut -c1-12)
+archive=fuzz/hostile_ring_corpus.zip
+archived() { python3 -m zipfile -l $archive | tail -n +2 | cut -d ' ' -f 1; }
 
 tree() { find fuzz -type f -exec sha1sum {} + | sort; }
 unchanged() { # AFTER
@@ -83,19 +85,43 @@ before=$(tree)
 # that is asked for.
 run 0 hostile_ring --seconds 3 --jobs 1
 unchanged "a campaign that finds nothing"
-grep -qx 'build .*--config=fuzz //fuzz:hostile_ring_bin' builds || fail "built is $(cat builds)"
+grep -qx 'build .*--config=fuzz fuzz/hostile_ring_bin' builds || fail "built is $(cat builds)"
 given hostile_ring "-max_len=77 -dict=$folder/fuzz/ring.dict -max_total_time=3 "
 [ "$(tr '\n' ' ' <hostile_ring.inputs)" = "corpus-old regressions-crash-1 seeds-a_seed " ] ||
   fail "the corpus is $(cat hostile_ring.inputs)"
 says '^target +executions +seconds'
 says '^hostile_ring +99 .* 12 +34 +5 \(67b\) +nothing$'
 says "1 of hostile_ring, in $kept$"
-[ "$(tail -n 1 said)" = "To merge them into fuzz/*_corpus: ci/fuzz --merge" ] || fail "$(cat said)"
+[ "$(tail -n 1 said)" = "To merge them into fuzz/*_corpus.zip: ci/fuzz --merge" ] || fail "$(cat said)"
 [ "$(ls "$kept/hostile_ring_corpus")" = new ] || fail "kept is $(ls -R "$kept")"
 run 0 hostile_ring --seconds 3 --merge --jobs 1
 grep -qx kept-new hostile_ring.inputs || fail "what is kept is not taken up: $(cat hostile_ring.inputs)"
-[ "$(ls fuzz/hostile_ring_corpus)" = "${new##*/}" ] || fail "merged is $(ls fuzz/hostile_ring_corpus)"
+[ "$(archived)" = "$(echo new | sha1sum | cut -c1-12)" ] || fail "merged is $(archived)"
 [ ! -e "$kept/hostile_ring_corpus" ] || fail "what is merged is still kept"
+before=$(tree)
+# The same inputs are the same archive, whatever the time and the permissions.
+(umask 077 && TZ=Asia/Tokyo run 0 hostile_ring --merge --jobs 1)
+unchanged "a merge that changes no input"
+
+# Those of a folder share the time of one.
+run 0 parsers --seconds 6 --jobs 1
+given litmus "-dict=$folder/fuzz/parsers/ring.dict -max_total_time=3 "
+given trace -max_total_time=3
+# A target without a corpus gets one only if it is named.
+run 0 parsers --merge --jobs 1
+unchanged "a merge of targets without a corpus"
+[ "$(ls "$kept/litmus_corpus")" = new ] || fail "what is not merged is not kept"
+run 0 litmus --seconds 6 --merge --jobs 1
+given litmus -max_total_time=6
+[ ! -e trace.calls ] || fail "a target that was not named is run"
+[ -e fuzz/parsers/litmus_corpus.zip ] || fail "the corpus of a target in a folder is not there"
+rm fuzz/parsers/litmus_corpus.zip
+
+# libFuzzer would cut an input off.
+head -c 78 /dev/zero >fuzz/kernel_script_seeds/long
+run 1 kernel_script
+says '^ci/fuzz: kernel_script: seeds-long is longer than 77 bytes'
+rm fuzz/kernel_script_seeds/long
 before=$(tree)
 
 # Something is: minimised, kept, and told how to be seen again.
@@ -127,7 +153,7 @@ says '^canary .* NOT its bug$'
 touch canary.finds
 run 0 --jobs 4
 says '^canary .* its bug$'
-[ "$(grep -o '<testcase' ci-results/fuzz/fuzz.xml | wc -l)" = 3 ] || fail "$(cat ci-results/fuzz/fuzz.xml)"
+[ "$(grep -o '<testcase' ci-results/fuzz/fuzz.xml | wc -l)" = 5 ] || fail "$(cat ci-results/fuzz/fuzz.xml)"
 ! grep -q '<failure' ci-results/fuzz/fuzz.xml || fail "$(cat ci-results/fuzz/fuzz.xml)"
 unchanged "the campaign of all targets"
 [ ! -e "$kept/canary_corpus" ] || fail "inputs of the canary are kept"
@@ -136,7 +162,7 @@ unchanged "the campaign of all targets"
 touch hostile_ring.lasts
 rm -f hostile_ring.calls
 ci/fuzz hostile_ring --jobs 1 >said 2>&1 &
-while [ ! -s hostile_ring.calls ]; do sleep 0.1; done
+while [ ! -e hostile_ring.sleeps ]; do sleep 0.1; done
 kill -TERM $!
 wait $! || fail "ended by a signal: $(cat said)"
 says '^Stopped early'

@@ -46,7 +46,7 @@ class Differential {
       stops_.push_back(1U + input.take<std::uint8_t>());
     }
     if ((shape & 32) != 0) moved_ = input.take<std::uint64_t>();
-    script_ = decode_script(input);
+    script_ = decode_script(input, Encoding::Full);
   }
 
   void run() {

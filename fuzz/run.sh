@@ -1,26 +1,49 @@
 #!/usr/bin/env bash
-# What X_run runs: a fuzz target on a copy of its corpus, with its dictionary; or on the files named.
-# usage: run.sh PROGRAM DICTIONARY|- [INPUT...] -- [OPTION OF LIBFUZZER'S | FILE | FOLDER...]
+# Runs a fuzz target on a copy of its inputs: fuzzes, replays them all, or runs the files named.
+# usage: run.sh LABEL PROGRAM DICTIONARY [INPUT|ARCHIVE...] --
+#          [OPTION OF LIBFUZZER'S | FILE | FOLDER | NAME OF AN INPUT... | --replay]
 set -euo pipefail
-program=$1 dictionary=$2
-shift 2
-corpus=$(mktemp -d)
-trap 'rm -rf "$corpus"' EXIT
+label=$1 program=$(realpath "$2") dictionary=$(realpath "$3")
+shift 3
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+corpus=$folder/corpus
+mkdir "$corpus"
+total=0
 while [ "$1" != -- ]; do
-  cp -L "$1" "$corpus/${1//\//_}"
+  case $1 in
+    *.zip)
+      python3 -m zipfile -e "$1" "$corpus"
+      total=$((total + $(python3 -m zipfile -l "$1" | tail -n +2 | wc -l)))
+      ;;
+    *) cp -L "$1" "$corpus" && total=$((total + 1)) ;;
+  esac
   shift
 done
 shift
+[ "$(ls "$corpus" | wc -l)" -eq $total ] || { echo "$label: two inputs have the same name" >&2; exit 2; }
+
+run() { ${PERFRING_RUN_UNDER-} "$program" "$@"; }
+
+if [ "${1-}" = --replay ]; then
+  cd "$corpus"
+  run -runs=0 ./* 2>&1 | tee "$folder/log" && exit
+  last=$(sed -n 's|^Running: \./||p' "$folder/log" | tail -n 1)
+  echo "FAILED on the input $last. Replay: bazel run $label -- $last" >&2
+  exit 1
+fi
+
 options=() folders=() files=()
 for argument; do
   case $argument in -*) options+=("$argument"); continue ;; esac
   # Paths are the caller's, but `bazel run` starts elsewhere.
-  [ -e "$argument" ] || argument=${BUILD_WORKING_DIRECTORY:-.}/$argument
-  if [ -d "$argument" ]; then folders+=("$argument"); else files+=("$argument"); fi
+  for path in "$argument" "${BUILD_WORKING_DIRECTORY:-.}/$argument" "$corpus/$argument"; do
+    [ ! -e "$path" ] || break
+  done
+  if [ -d "$path" ]; then folders+=("$path"); else files+=("$path"); fi
 done
 if [ ${#files[@]} -gt 0 ]; then
-  "$program" "${options[@]}" "${files[@]}"
+  run "${options[@]}" "${files[@]}"
 else
-  [ "$dictionary" = - ] || options+=("-dict=$dictionary")
-  "$program" "${options[@]}" "$corpus" "${folders[@]}"
+  run "${options[@]}" "-dict=$dictionary" "$corpus" "${folders[@]}"
 fi

@@ -45,7 +45,23 @@ constexpr std::array<Code, 16> kCodes{{{Action::Output},
 enum Width : std::uint8_t { kU8, kU12, kU8Again, kShifted };
 constexpr std::uint64_t kNearWrapMin = 65400;
 
-Settings decode_settings(Input& input) {
+Code code_of(unsigned number, Encoding encoding) {
+  const Code code = kCodes[number];
+  return encoding == Encoding::ForOracle && code.action == Action::Tail ? Code{Action::Output}
+                                                                        : code;
+}
+
+void decode_kind(Input& input, Settings& settings) {
+  const auto kind = static_cast<std::uint16_t>(input.take<std::uint16_t>() ^ 1);
+  settings.sample_type = 0;
+  for (std::size_t i = 0; i < kSampleTypes.size(); ++i) {
+    if ((kind >> i & 1) != 0) settings.sample_type |= kSampleTypes[i];
+  }
+  settings.write_backward = (kind >> 9 & 1) != 0;
+  settings.overwrite = (kind >> 10 & 1) != 0;
+}
+
+Settings decode_settings(Input& input, Encoding encoding) {
   Settings settings;
   const auto flags = input.take<std::uint8_t>();
   settings.word = (flags & 1) != 0 ? kernel::Word::k32 : kernel::Word::k64;
@@ -54,13 +70,7 @@ Settings decode_settings(Input& input) {
   settings.events = (flags & 16) != 0 ? 2 : 1;
   settings.epoll = static_cast<script::Epoll>((flags >> 5 & 3) % 3);
   settings.sample_id_all = (flags & 128) != 0;
-  const auto kind = static_cast<std::uint16_t>(input.take<std::uint16_t>() ^ 1);
-  settings.sample_type = 0;
-  for (std::size_t i = 0; i < kSampleTypes.size(); ++i) {
-    if ((kind >> i & 1) != 0) settings.sample_type |= kSampleTypes[i];
-  }
-  settings.write_backward = (kind >> 9 & 1) != 0;
-  settings.overwrite = (kind >> 10 & 1) != 0;
+  if (encoding == Encoding::Full) decode_kind(input, settings);
   settings.wakeup = input.take<std::uint32_t>();
   settings.start = input.take<std::uint64_t>() & ~std::uint64_t{7};
   return settings;
@@ -77,10 +87,11 @@ std::uint64_t decode_number(Input& input, Width width, Action action) {
   return (number >> shift) % (script::kOutputMax + 1);
 }
 
-Step decode_step(Input& input) {
+Step decode_step(Input& input, Encoding encoding, const Script& before) {
   const auto code = input.take<std::uint8_t>();
-  Step step{.action = kCodes[code & 15].action, .second = kCodes[code & 15].second};
-  step.depth = code >> 4 & 3;
+  const auto [action, second] = code_of(code & 15, encoding);
+  Step step{.action = action, .second = second && before.settings.events == 2};
+  step.depth = std::min<std::uint64_t>(code >> 4 & 3, deepest(before.steps));
   if (step.depth != 0) step.at = input.take<std::uint8_t>();
   if (has_number(step.action)) {
     step.number = decode_number(input, static_cast<Width>(code >> 6), step.action);
@@ -104,18 +115,22 @@ class Bytes {
   std::vector<std::byte> bytes_;
 };
 
-void encode_settings(const Settings& settings, Bytes& out) {
-  unsigned flags = settings.word == kernel::Word::k32 ? 1 : 0;
-  flags |= static_cast<unsigned>(std::countr_zero(settings.pages)) << 1;
-  flags |= (settings.watermark ? 8U : 0U) | (settings.events == 2 ? 16U : 0U);
-  flags |= static_cast<unsigned>(settings.epoll) << 5 | (settings.sample_id_all ? 128U : 0U);
+void encode_kind(const Settings& settings, Bytes& out) {
   unsigned kind = 0;
   for (std::size_t i = 0; i < kSampleTypes.size(); ++i) {
     if ((settings.sample_type & kSampleTypes[i]) != 0) kind |= 1U << i;
   }
   kind |= (settings.write_backward ? 1U << 9 : 0U) | (settings.overwrite ? 1U << 10 : 0U);
-  out.put(static_cast<std::uint8_t>(flags));
   out.put(static_cast<std::uint16_t>(kind ^ 1));
+}
+
+void encode_settings(const Settings& settings, Encoding encoding, Bytes& out) {
+  unsigned flags = settings.word == kernel::Word::k32 ? 1 : 0;
+  flags |= static_cast<unsigned>(std::countr_zero(settings.pages)) << 1;
+  flags |= (settings.watermark ? 8U : 0U) | (settings.events == 2 ? 16U : 0U);
+  flags |= static_cast<unsigned>(settings.epoll) << 5 | (settings.sample_id_all ? 128U : 0U);
+  out.put(static_cast<std::uint8_t>(flags));
+  if (encoding == Encoding::Full) encode_kind(settings, out);
   out.put(static_cast<std::uint32_t>(settings.wakeup));
   out.put(settings.start);
 }
@@ -142,35 +157,36 @@ void encode_step(const Step& step, Bytes& out) {
 
 }  // namespace
 
-Script decode_script(Input input) {
-  Script script{decode_settings(input), {}};
+Script decode_script(Input input, Encoding encoding) {
+  Script script{decode_settings(input, encoding), {}};
   script.steps.reserve(std::min(input.rest().size(), script::kStepsMax));
   while (!input.empty() && script.steps.size() < script::kStepsMax) {
-    Step step = decode_step(input);
-    step.depth = std::min(step.depth, deepest(script.steps));
-    if (step.depth == 0) step.at = 0;
-    step.second = step.second && script.settings.events == 2;
+    const Step step = decode_step(input, encoding, script);
     if (!why_impossible(script.settings, step)) script.steps.push_back(step);
   }
   return script;
 }
 
-std::expected<std::vector<std::byte>, std::string> encode_script(const Script& script) {
-  if (script.settings.pages > 8) return std::unexpected("at most 8 pages can be said in bytes");
+std::expected<std::vector<std::byte>, std::string> encode_script(const Script& script,
+                                                                 Encoding encoding) {
+  if (script.settings.pages > 8) return std::unexpected("the byte encoding has at most 8 pages");
   Bytes out;
-  encode_settings(script.settings, out);
+  encode_settings(script.settings, encoding, out);
   for (const Step& step : script.steps) encode_step(step, out);
   std::vector<std::byte> bytes = out.take();
   const Input input{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
-  if (decode_script(input) != script) return std::unexpected("it cannot be said in bytes");
+  if (decode_script(input, encoding) != script) {
+    return std::unexpected("not representable in the byte encoding");
+  }
   return bytes;
 }
 
-Script understood(Script script) {
-  script.settings.sample_type = PERF_SAMPLE_RAW;
-  script.settings.write_backward = script.settings.overwrite = false;
-  std::erase_if(script.steps, [](const Step& step) { return step.action == Action::Tail; });
-  return script;
+bool oracle_can_check(const Script& script) {
+  const Settings& settings = script.settings;
+  return settings.sample_type == PERF_SAMPLE_RAW && !settings.write_backward &&
+         !settings.overwrite && std::ranges::none_of(script.steps, [](const Step& step) {
+           return step.action == Action::Tail;
+         });
 }
 
 }  // namespace perfring::fuzz

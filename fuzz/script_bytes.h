@@ -5,8 +5,8 @@
 //
 //   u8   bit 0 a 32-bit kernel, 1-2 log2 of the pages, 3 watermark, 4 two events, 5-6 epoll, 7
 //        sample_id_all
-//   u16  bits 0-8 sample_type, in the order of the list in script_bytes.cc, RAW inverted; 9
-//        write_backward, 10 overwrite
+//   u16  not ForOracle: bits 0-8 sample_type, in the order of the list in script_bytes.cc, RAW
+//        inverted; 9 write_backward, 10 overwrite
 //   u32  wakeup
 //   u64  start, rounded down to a multiple of 8
 //   and a step after the other:
@@ -26,15 +26,18 @@
 
 namespace perfring::fuzz {
 
+// Full: every script of at most 8 pages. ForOracle: of these, the scripts that harness/oracle can
+// check; here every byte counts.
+enum class Encoding { Full, ForOracle };
+// RAW samples, forward, not overwriting, and data_tail moves past whole records only.
+bool oracle_can_check(const script::Script& script);
+
 // Takes all of the input.
-script::Script decode_script(Input input);
+script::Script decode_script(Input input, Encoding encoding);
 
-// The bytes of which this is the script. An error, if there are none.
-std::expected<std::vector<std::byte>, std::string> encode_script(const script::Script& script);
-
-// What kernel_script makes of a script: RAW samples, forward, not overwriting, by a consumer that
-// is honest. That is as much as the oracle understands.
-script::Script understood(script::Script script);
+// The bytes of which this is the script. An error if there are none.
+std::expected<std::vector<std::byte>, std::string> encode_script(const script::Script& script,
+                                                                 Encoding encoding);
 
 }  // namespace perfring::fuzz
 

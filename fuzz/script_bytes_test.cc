@@ -27,47 +27,96 @@ Input input(const std::string& bytes) {
   return Input{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
 }
 
-std::string bytes_of(const Script& script) {
-  const auto bytes = encode_script(script);
+std::string bytes_of(const Script& script, Encoding encoding) {
+  const auto bytes = encode_script(script, encoding);
   if (!bytes) return bytes.error();
   return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
 }
 
-TEST(ScriptBytes, AreAnyScriptThatIsGenerated) {
+constexpr script::GenerateOptions kAnything{
+    .pages_max = 8, .any_word = true, .any_start = true, .nested = true};
+
+// A script that the oracle can check.
+Script generate_for_oracle(std::uint64_t seed) {
+  Script script = script::generate(seed, kAnything);
+  script.settings.sample_type = PERF_SAMPLE_RAW;
+  script.settings.write_backward = script.settings.overwrite = false;
+  std::erase_if(script.steps,
+                [](const script::Step& step) { return step.action == script::Action::Tail; });
+  return script;
+}
+
+TEST(ScriptBytesTest, AnyGeneratedScriptIsDecodedFromItsBytes) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
-    const Script script = script::generate(
-        seed, {.pages_max = 8, .any_word = true, .any_start = true, .nested = true});
-    ASSERT_EQ(decode_script(input(bytes_of(script))), script) << to_text(script);
+    const Script script = script::generate(seed, kAnything);
+    ASSERT_EQ(decode_script(input(bytes_of(script, Encoding::Full)), Encoding::Full), script)
+        << to_text(script);
+    const Script checked = generate_for_oracle(seed);
+    ASSERT_EQ(decode_script(input(bytes_of(checked, Encoding::ForOracle)), Encoding::ForOracle),
+              checked)
+        << to_text(checked);
   }
 }
 
-TEST(ScriptBytes, OfAnyKindAreAScriptThatCanBeRun) {
+TEST(ScriptBytesTest, AnyBytesAreAScriptThatCanBeRun) {
   std::mt19937_64 random{1};
   for (int i = 0; i < 2000; ++i) {
     std::string bytes(static_cast<std::size_t>(random() % 300), '\0');
     for (char& c : bytes) c = static_cast<char>(random());
-    const Script script = decode_script(input(bytes));
-    ASSERT_FALSE(why_impossible(script)) << *why_impossible(script);
-    ASSERT_EQ(decode_script(input(bytes_of(script))), script);
-    ASSERT_FALSE(why_impossible(understood(script))) << *why_impossible(understood(script));
+    for (const Encoding encoding : {Encoding::Full, Encoding::ForOracle}) {
+      const Script script = decode_script(input(bytes), encoding);
+      ASSERT_FALSE(why_impossible(script)) << *why_impossible(script);
+      ASSERT_EQ(decode_script(input(bytes_of(script, encoding)), encoding), script);
+      ASSERT_TRUE(oracle_can_check(script) || encoding == Encoding::Full) << to_text(script);
+    }
   }
 }
 
-TEST(ScriptBytes, CannotSayEverything) {
-  EXPECT_FALSE(encode_script(Script{.settings{.pages = 16}, .steps{}}));
+TEST(ScriptBytesTest, EveryByteForTheOracleCounts) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const Script script = generate_for_oracle(seed);
+    const std::string bytes = bytes_of(script, Encoding::ForOracle);
+    for (std::size_t at = 0; at < bytes.size(); ++at) {
+      bool counts = false;
+      for (unsigned bit = 0; bit < 8 && !counts; ++bit) {
+        std::string changed = bytes;
+        changed[at] = static_cast<char>(changed[at] ^ 1 << bit);
+        counts = decode_script(input(changed), Encoding::ForOracle) != script;
+      }
+      ASSERT_TRUE(counts) << "byte " << at << " of\n" << to_text(script);
+    }
+  }
+}
+
+// A step's moment is read only where the step is nested.
+TEST(ScriptBytesTest, AStepThatCannotBeNestedHasNoMoment) {
+  const std::string settings(13, '\0');
+  const Script script = decode_script(input(settings + "\x10\x07"), Encoding::ForOracle);
+  EXPECT_EQ(script.steps, (std::vector{script::Step{.number = 7}}));
+}
+
+TEST(ScriptBytesTest, WhatHasNoBytesIsRefused) {
+  EXPECT_FALSE(encode_script(Script{.settings{.pages = 16}, .steps{}}, Encoding::Full));
   const Script late = *script::parse_script("output 1\n> at 256 poll\n");
-  EXPECT_FALSE(encode_script(late)) << "a moment is one byte";
+  EXPECT_FALSE(encode_script(late, Encoding::Full)) << "a moment is one byte";
+  for (const char* text : {"sample_type RAW|TIME\noutput 1\n", "write_backward 1\noutput 1\n",
+                           "overwrite 1\noutput 1\n", "tail 8\n"}) {
+    const Script script = *script::parse_script(text);
+    EXPECT_TRUE(encode_script(script, Encoding::Full)) << text;
+    EXPECT_FALSE(encode_script(script, Encoding::ForOracle)) << text;
+    EXPECT_FALSE(oracle_can_check(script)) << text;
+  }
 }
 
 // fuzz/seeds.py writes them. A differential seed is a byte of damage, none, and the script but for
 // the drains at its end, after which there would be nothing to compare.
-TEST(Seeds, AreTheScriptsThatTheyAreNamedFor) {
+TEST(ScriptSeedsTest, EachIsTheScriptThatItIsNamedFor) {
   std::size_t scripts = 0;
   for (const auto& entry : fs::directory_iterator{"fuzz/scripts"}) {
     auto script = script::parse_script(read(entry.path()));
     ASSERT_TRUE(script) << entry.path() << ": " << script.error();
     const std::string name = entry.path().stem();
-    const std::string bytes = bytes_of(*script);
+    const std::string bytes = bytes_of(*script, Encoding::ForOracle);
     EXPECT_EQ(read("fuzz/kernel_script_seeds/" + name), bytes) << name;
     EXPECT_FALSE(rig::violation_of<rig::ScriptRunner<>>(*script)) << name;
     std::vector<script::Step>& steps = script->steps;
@@ -75,7 +124,7 @@ TEST(Seeds, AreTheScriptsThatTheyAreNamedFor) {
       steps.pop_back();
     }
     EXPECT_EQ(read("fuzz/differential_seeds/" + name),
-              std::string(1, '\0').append(bytes_of(*script)))
+              std::string(1, '\0').append(bytes_of(*script, Encoding::Full)))
         << name;
     ++scripts;
   }

@@ -61,7 +61,7 @@ int script_tool(int argc, char** argv) {
     const auto file = read_input("FILE", options.file, kMiB, Content::Binary);
     if (!file) return perfring::fail(file.error());
     const Input input{reinterpret_cast<const std::uint8_t*>(file->data()), file->size()};
-    return deliver(to_text(understood(decode_script(input))), kHolds, "the script");
+    return deliver(to_text(decode_script(input, Encoding::ForOracle)), kHolds, "the script");
   }
   constexpr std::size_t kScriptMax = 4 * kMiB;
   const auto file = read_input("FILE", options.file, kScriptMax);
@@ -69,13 +69,13 @@ int script_tool(int argc, char** argv) {
   const auto script = script::parse_script(*file);
   if (!script) return perfring::fail(name + ": " + script.error());
   if (options.bytes) {
-    const auto bytes = encode_script(*script);
+    const auto bytes = encode_script(*script, Encoding::ForOracle);
     if (!bytes) return perfring::fail(name + ": " + bytes.error());
     const std::string_view text{reinterpret_cast<const char*>(bytes->data()), bytes->size()};
     const auto written = write_output("--bytes", "-", text);
     return written ? kHolds : perfring::fail(written.error());
   }
-  if (understood(*script) != *script) {
+  if (!oracle_can_check(*script)) {
     return perfring::fail(name +
                           ": only scripts with RAW samples, forward, not overwriting, and without "
                           "'tail' can be run here");

@@ -4,8 +4,8 @@
   bazel build //fuzz:script_tool && fuzz/seeds.py        in the workspace's folder
 
 hostile_ring's and the canary's are the rings below (fuzz/hostile_ring.h states the format), of
-little-endian records; kernel_script's and differential's are the texts in fuzz/scripts/; options'
-are below, too. Each is named for what it shows.
+little-endian records; kernel_script's and differential's are the texts in fuzz/scripts/. Each is
+named for what it shows. (Those of the parsers are texts as they are.)
 """
 import pathlib
 import struct
@@ -47,7 +47,9 @@ def ring(data, tail=0, distance=None, log2_pages=0, stops=(), pokes=(), times=1)
     return out + data
 
 
-# No raw size here has its highest bit set: the canary is to find that for itself.
+# No raw size here has its highest bit set: the canary is to find that for itself, from some of them.
+CANARY = ("empty", "three_samples", "run_of_equal_headers", "wrap_at_payload",
+          "lost_with_sample_id", "breaks_once")
 SOUND = {
     "empty": ring(b""),
     "three_samples": ring(sample(5) + sample(12) + sample(100)),
@@ -97,64 +99,6 @@ HOSTILE = {
 }
 
 
-# What each parser of options.cc is given, in its order.
-TEXTS = [
-    {
-        "settings_all_at_once": "cpus 4\npages 2  # a comment\nword_bits 32\nstart 4294967288\n"
-        "payload_min 16\npayload_max 200000\nwatermark 4096\ntimeout 0\nhostile 1\n",
-        "settings_unknown": "colour 3\n",
-    },
-    {
-        "script_all_settings": "word 32\npages 4\nsample_type RAW|TIME|IDENTIFIER\nsample_id_all 1"
-        "\nwakeup_watermark 64\nwrite_backward 1\nstart 4294967288\nevents 2\nepoll oneshot\n"
-        "output 40 second\npoll second\nepoll_wait\nrearm\npause\nresume\ndisable\nenable\n",
-        "script_nested": "output 40\n> at 5 output 16\n>> at 0 drain 1\nthrow 2\ntail 8\n",
-    },
-    {
-        "trace_of_bytes": "byte_order little\npage_size 4096\ncpu 0\npid 1\ntid 1\nids 7 0\n"
-        "output 5 => 0 head 24 tail 0 lost 0 0 time 0 bytes 0 090000000100\n",
-        "trace_of_a_digest": "pages 2\noverwrite 1\n"
-        "output 500 => -28 head 0 tail 0 lost 1 0 time 9 digest 0123456789abcdef\n",
-    },
-    {"live_range": "8-1024", "live_cpus": "0-2,5", "live_seconds": "0.5", "live_pages": "256"},
-    {
-        "command_line_live": "--seconds\n5\n--cpus\n0\n--payload\n8-256\n--pages\n64\n"
-        "--watermark\n0\n--json\n--simulated",
-        "command_line_sim": "sim\n--seed\n7\n--scenario\nbursts\n--steps\n1000\n--cpus\n2\n"
-        "--set\nbreak_one_in=3\n--json",
-        "command_line_canary": "sim\n--canary\nno_wmb\n--list",
-        "command_line_check": "check\nring\n--records\n3\n--polls\n2\n--lengths\n3,2,1\n"
-        "--form\nA\n--merge\n--json",
-        "command_line_help": "sim\n--help",
-    },
-    {"stress_parts": "--seconds\n1\n--rings\n3\n--pages\n2\n--seed\n1\n--threads\n--json",
-     "stress_mutant": "--mutant\nnone\n--list"},
-    {"differential_line": "--scripts\n7\n--seed\n3\n--steps\n80\n--cpu\n5\n--json",
-     "differential_seed_2_63": "--seed\n9223372036854775808",
-     # A value that is out of its limits is alone, or another would be what is refused.
-     "differential_scripts_negative": "--scripts\n-1",
-     "differential_steps_0": "--steps\n0",
-     "differential_cpu_2": "--cpu\n2",
-     "differential_record": "--record\nfolder\n--script\nfile"},
-    {"drain_line": "--json\nfile\n--benchmark_filter=^64K\n--benchmark_min_time=0.1",
-     "drain_help": "--help"},
-    {
-        "litmus_allowed": '[{"name":"SB","race":false,"observed":["0:a","x"],"locations":{"x":'
-        '"atomic"},"initial":0,"unset_register":-1,"genmc_executions":2,"allowed":[{"0:a":0,"x":1}]'
-        ',"ops":[[["W","x",1,"rel"],["F","sc"],["R","a","x","acq"]],'
-        '[["FA","b","x",1,"ar"],["IF","b",0,[["XC","c","x",2,"rlx"]]]]]}]',
-        "litmus_initial_1_5": '[{"name":"I","race":true,"observed":[],"locations":{"x":"na"},'
-        '"initial":1.5,"ops":[[]]}]',
-        "litmus_unset_2_40": '[{"name":"U","race":true,"observed":[],"locations":{},'
-        '"unset_register":1099511627776,"ops":[[]]}]',
-        "litmus_five_threads": '[{"name":"T","race":true,"observed":[],"locations":{},'
-        '"ops":[[],[],[],[],[]]}]',
-        "litmus_race": '[{"name":"R","race":true,"observed":[],"locations":{"x":"na"},'
-        '"ops":[[["W","x",1,"na"]],[["R","a","x","na"]]]}]',
-    },
-]
-
-
 def script_bytes(script, drained=True):
     lines = script.read_text().splitlines(keepends=True)
     while not drained and lines[-1].startswith("drain"):
@@ -164,23 +108,24 @@ def script_bytes(script, drained=True):
                           check=True, capture_output=True).stdout
 
 
+def undamaged_ring(kernel_script):
+    """differential's: no damage, and the script, whose encoding has two bytes more: 0 for RAW samples
+    (fuzz/script_bytes.h)."""
+    return b"\0" + kernel_script[:1] + b"\0\0" + kernel_script[1:]
+
+
 def main():
     fuzz = pathlib.Path("fuzz")
     texts_of_scripts = sorted(fuzz.glob("scripts/*.script"))
     scripts = {text.stem: script_bytes(text) for text in texts_of_scripts}
     # Not drained at the end, so that there is something to compare.
-    undamaged = {text.stem: b"\0" + script_bytes(text, drained=False) for text in texts_of_scripts}
-    texts = {
-        name: bytes([parser]) + text.encode()
-        for parser, seeds in enumerate(TEXTS)
-        for name, text in seeds.items()
-    }
+    undamaged = {text.stem: undamaged_ring(script_bytes(text, drained=False))
+                 for text in texts_of_scripts}
     for folder, seeds in {
         "hostile_ring": SOUND | HOSTILE,
-        "canary": SOUND,
+        "canary": {name: SOUND[name] for name in CANARY},
         "kernel_script": scripts,
         "differential": undamaged,
-        "options": texts,
     }.items():
         path = fuzz / f"{folder}_seeds"
         path.mkdir(exist_ok=True)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
+# Part of a template (README.md).
 # Builds the fuzz targets as OSS-Fuzz and ClusterFuzzLite want it: with their compiler ($CXX,
 # $CXXFLAGS) and their engine ($LIB_FUZZING_ENGINE), into $OUT. No Bazel: its libraries are
 # Debian's, and what is built here must be built with the sanitizer throughout.
-# TARGETS: a subset [hostile_ring kernel_script differential options].
+# TARGETS: a subset [hostile_ring kernel_script differential and all in fuzz/parsers].
 # JOBS: compilers at once [all CPUs].
 set -euo pipefail
 usage="usage: ci/oss-fuzz/build.sh   (no arguments; the environment says what is built, and where to)"
@@ -14,10 +15,12 @@ esac
 cd "$(dirname "$(readlink -f "$0")")/../.."
 : "${CXX:?}" "${LIB_FUZZING_ENGINE:?}" "${OUT:?}"
 read -ra engine <<<"$LIB_FUZZING_ENGINE"
-read -ra targets <<<"${TARGETS:-hostile_ring kernel_script differential options}"
+rings=(hostile_ring kernel_script differential)
+mapfile -t parsers < <(ls -d fuzz/parsers/*_seeds | sed 's|^fuzz/\(.*\)_seeds$|\1|')
+read -ra targets <<<"${TARGETS:-${rings[*]} ${parsers[*]}}"
 # MemorySanitizer would not know what an uninstrumented Boost writes, and for 32 bits there is none.
 if [ -z "${TARGETS:-}" ] && { [ "${SANITIZER:-}" = memory ] || [ "${ARCHITECTURE:-}" = i386 ]; }; then
-  targets=(hostile_ring kernel_script differential)
+  targets=("${rings[@]}")
 fi
 objects=$(mktemp -d)
 trap 'rm -rf "$objects"' EXIT
@@ -26,7 +29,7 @@ flags+=(-std=c++2b -I. -Ilib -DFMT_HEADER_ONLY)
 
 ring=(harness/oracle/*.cc)
 script=("${ring[@]}" harness/kernel/*.cc harness/script/*.cc harness/rig/*.cc fuzz/script_bytes.cc)
-options=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*/*.cc
+parser=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*/*.cc
   harness/differential/{compare,trace,trace_text}.cc harness/bench/options.cc
   harness/stress/{mutants,setting}.cc harness/program/*.cc
   harness/cli/{check,diff,live,sim,stress}_options.cc harness/cli/command_line.cc
@@ -35,7 +38,7 @@ options=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/
 sources() { # TARGET
   case $1 in
     hostile_ring | canary) printf '%s\n' "${ring[@]}" ;;
-    options) printf '%s\n' "${options[@]}" ;;
+    parsers/*) printf '%s\n' "${parser[@]}" ;;
     *) printf '%s\n' "${script[@]}" ;;
   esac | grep -v _test.cc
   echo "fuzz/$1.cc"
@@ -47,26 +50,27 @@ for target in "${targets[@]}"; do sources "$target"; done | sort -u |
   COMPILE="$CXX ${flags[*]}" xargs -L 1 -P "${JOBS:-$(nproc)}" sh -c '$COMPILE -c "$0" -o "$1"'
 
 for target in "${targets[@]}"; do
+  name=${target##*/}
   mapfile -t files < <(sources "$target")
   linked=()
   for file in "${files[@]}"; do linked+=("$(object "$file")"); done
   libraries=()
   # Not static: it was made for libstdc++, and the rest here is libc++'s.
-  [ "$target" != options ] ||
+  [ "$target" = "$name" ] ||
     libraries=(-lboost_context '-Wl,-rpath,$ORIGIN/lib' -Wl,--disable-new-dtags)
   "$CXX" "${flags[@]}" "${linked[@]}" "${engine[@]}" "${libraries[@]}" -pthread \
-    -o "$OUT/$target"
+    -o "$OUT/$name"
   if [ ${#libraries[@]} -gt 0 ]; then # where it is run, there is no Boost
     mkdir -p "$OUT/lib"
-    ldd "$OUT/$target" | awk '$1 ~ /^lib(boost_context|stdc\+\+|gcc_s)\./ {print $3}' |
+    ldd "$OUT/$name" | awk '$1 ~ /^lib(boost_context|stdc\+\+|gcc_s)\./ {print $3}' |
       xargs cp -Lft "$OUT/lib"
   fi
-  cp "fuzz/$target.options" "$OUT/"
-  inputs=()
-  for kind in seeds corpus regressions; do
-    [ ! -d "fuzz/${target}_$kind" ] || inputs+=("fuzz/${target}_$kind"/*)
-  done
-  rm -f "$OUT/${target}_seed_corpus.zip"
-  python3 -m zipfile -c "$OUT/${target}_seed_corpus.zip" "${inputs[@]}"
+  cp "fuzz/${target/#parsers\/*/parsers/parsers}.options" "$OUT/$name.options"
+  inputs=$(mktemp -d -p "$objects")
+  cp "fuzz/${target}_seeds"/* "$inputs"
+  [ ! -d "fuzz/${target}_regressions" ] || cp "fuzz/${target}_regressions"/* "$inputs"
+  [ ! -e "fuzz/${target}_corpus.zip" ] || python3 -m zipfile -e "fuzz/${target}_corpus.zip" "$inputs"
+  rm -f "$OUT/${name}_seed_corpus.zip"
+  python3 -m zipfile -c "$OUT/${name}_seed_corpus.zip" "$inputs"/*
 done
-cp fuzz/*.dict "$OUT/"
+cp fuzz/*.dict fuzz/parsers/*.dict "$OUT/"
