@@ -111,6 +111,17 @@ struct ForgetsTheBreak : WrongRing<ForgetsTheBreak> {
     return Continue{};
   }
 };
+struct GoesOnAfterTheBreak : WrongRing<GoesOnAfterTheBreak> {
+  template <class F>
+  ControlFlow<> try_fold(Unit init, F f) {
+    ControlFlow<> flow = Continue{};
+    static_cast<void>(Base::try_fold(init, [&](Unit, const PerfEvent& event) -> ControlFlow<> {
+      if (f(Unit{}, event).is_break()) flow = Break{};
+      return Continue{};
+    }));
+    return flow;
+  }
+};
 struct ShiftsSamples : WrongRing<ShiftsSamples> {
   template <class F>
   void for_each(F f) {
@@ -124,24 +135,24 @@ struct IsAlwaysReadable : WrongRing<IsAlwaysReadable> {
   bool readable() const { return true; }
 };
 
-TEST(HostileDrain, FindsNothingWrongWithTheDrain) {
+TEST(HostileDrainTest, TheDrainHasNoViolation) {
   for (const char* name : {"three_samples", "breaks_twice", "lost_with_sample_id", "size_12"}) {
     drain<WatchedMemory>(name);
   }
 }
 
-TEST(HostileDrain, FindsWhatIsDoneToThePositions) {
+TEST(HostileDrainTest, PositionsReadOrWrittenWronglyAreAViolation) {
   EXPECT_DEATH(drain<ReadsHeadTwice>("three_samples"), "data_head is read once");
   EXPECT_DEATH(drain<WritesTailTwice>("three_samples"), "data_tail: one write");
   EXPECT_DEATH(drain<NeverWritesTail>("three_samples"), "data_tail moved by 0 in a drain");
   EXPECT_DEATH(drain<ReleasesTooMuch>("breaks_twice"), "data_tail is not the reference's");
 }
 
-TEST(HostileDrain, FindsReadsOutsideWhatIsAvailable) {
+TEST(HostileDrainTest, AReadOutsideWhatIsAvailableIsAViolation) {
   EXPECT_DEATH(drain<ReadsAhead>("three_samples"), "in_ring: a read outside");
 }
 
-TEST(HostileDrain, FindsEventsThatAreNotTheReferences) {
+TEST(HostileDrainTest, AnEventThatIsNotTheReferencesIsAViolation) {
   EXPECT_DEATH(drain<MissesTheLast56Bytes>("run_of_equal_headers"), "an event was not delivered");
   EXPECT_DEATH((drain<MistakesType<PERF_RECORD_LOST, PERF_RECORD_SAMPLE>>("lost_with_sample_id")),
                "a Sample, but not to the reference");
@@ -154,15 +165,16 @@ TEST(HostileDrain, FindsEventsThatAreNotTheReferences) {
   EXPECT_DEATH((drain<Mistakes<std::uint32_t, 12, 8>>("three_samples")), "other sizes");
 }
 
-TEST(HostileDrain, FindsWrongAnswersOfTheRings) {
+TEST(HostileDrainTest, AWrongAnswerOfTheRingIsAViolation) {
   EXPECT_DEATH((drain<WatchedMemory, CountsOneMore>("breaks_once")), "fold's result");
   EXPECT_DEATH((drain<WatchedMemory, ForgetsTheBreak>("breaks_twice")), "try_fold's result");
+  EXPECT_DEATH((drain<WatchedMemory, GoesOnAfterTheBreak>("breaks_twice")), "try_fold's result");
   EXPECT_DEATH((drain<WatchedMemory, ShiftsSamples>("three_samples")), "another place");
   EXPECT_DEATH((drain<WatchedMemory, IsAlwaysReadable>("three_samples")), "readable\\(\\) after");
 }
 
 // By hand: type, misc, size, and what of the body is a number.
-TEST(HostileRing, RecordsOfTheOtherByteOrderAreTheSame) {
+TEST(TurnRecordsTest, RecordsOfTheOtherByteOrderAreTheSame) {
   std::array<unsigned char, 56> bytes{9,   0,   0, 0, 1,  2, 16, 0, 4,  0, 0, 0, 'a', 'b',
                                       'c', 'd', 2, 0, 0,  0, 1,  2, 24, 0, 7, 6, 0,   0,
                                       0,   0,   0, 0, 3,  5, 0,  0, 0,  0, 0, 0, 9,   1,
@@ -176,7 +188,7 @@ TEST(HostileRing, RecordsOfTheOtherByteOrderAreTheSame) {
 }
 
 // Otherwise they are other seeds, and what they are named for is not looked at.
-TEST(Seeds, ShowTheDefectThatTheyAreNamedFor) {
+TEST(HostileRingSeedsTest, EachShowsTheDefectThatItIsNamedFor) {
   const std::map<std::string, Defect> defects{{"size_0", Defect::BadSize},
                                               {"size_4", Defect::BadSize},
                                               {"size_12", Defect::BadSize},
