@@ -7,7 +7,7 @@
 namespace perfring::oracle {
 namespace {
 
-// Whether a record of this payload breaks the format (K6 to K8).
+// Whether header.size was truncated, so that the record breaks the format (K6 to K8).
 bool is_oversize(const Written& written) {
   return record_size(written.payload.length) != written.size;
 }
@@ -24,17 +24,17 @@ Checker::Checker(const perf_event_mmap_page& page, Bytes data, Ledger& ledger)
 void Checker::delivered(const PerfEvent& event) {
   watch_.event(event);
   if (violation()) return;
-  if (in_sync()) {
+  if (phase_ == Phase::Skipped) return resolve_skip(std::get_if<Sample>(&event));
+  if (overwritten()) phase_ = Phase::Desynchronized;
+  if (phase_ == Phase::Synchronized) {
     expect(event);
   } else {
-    desynchronized_ = true;
     ++received_.desynchronized_events;
   }
 }
 
 void Checker::expect(const PerfEvent& event) {
   if (const auto* given = std::get_if<Sample>(&event)) return sample(*given);
-  if (skipped_) resolve_skip(nullptr);
   if (const auto* given = std::get_if<Lost>(&event)) return lost(*given);
   malformed(std::get<Malformed>(event));
 }
@@ -44,10 +44,9 @@ const Written* Checker::due() const {
 }
 
 void Checker::sample(const Sample& sample) {
-  if (skipped_) return resolve_skip(&sample);
   const Written* const written = due();
-  const bool fits =
-      written != nullptr && (!written->has_lost || lost_taken_) && holds(sample, written->payload);
+  const bool fits = written != nullptr && (!written->has_lost || lost_delivered_) &&
+                    holds(sample, written->payload);
   if (!fits) return unexpected(sample);
   if (!is_at(sample.head, written->sample_at() + 12)) {
     return violate(Invariant::once, name(written->payload) +
@@ -57,25 +56,25 @@ void Checker::sample(const Sample& sample) {
   ++received_.delivered;
   last_ = written->payload;
   last_at_ = written->sample_at();
-  take_sample();
+  consume_due();
 }
 
 void Checker::finished_with(const PerfEvent& event) {
   const auto* const sample = std::get_if<Sample>(&event);
-  if (sample == nullptr || skipped_ || violation() || !in_sync()) return;
+  if (sample == nullptr || violation() || phase_ != Phase::Synchronized || overwritten()) return;
   if (after(ledger_.overwritten_until(), last_at_)) return;  // since it was delivered (K10)
   if (!holds(*sample, last_)) {
     violate(Invariant::no_early_release, name(last_) + " was overwritten while it was looked at");
   }
 }
 
-void Checker::take_sample() {
+void Checker::consume_due() {
   at_ = ledger_.front().end();
-  lost_taken_ = false;
+  lost_delivered_ = false;
   ledger_.pop();
 }
 
-// Something other than what is due: what is it?
+// Names the violation that a sample is which is not the due one.
 void Checker::unexpected(const Sample& sample) {
   const auto claim = claimed(sample);
   const bool whole = claim && holds(sample, *claim);
@@ -84,6 +83,7 @@ void Checker::unexpected(const Sample& sample) {
   if (written != nullptr && whole && ledger_.contains(*claim)) {
     if (*claim != written->payload) {
       skipped_ = written->payload;
+      phase_ = Phase::Skipped;
       return;
     }
     return violate(Invariant::no_loss, "the LOST in front of " + due_name + " was not delivered");
@@ -101,18 +101,17 @@ void Checker::unexpected(const Sample& sample) {
                       sample.head.size() + sample.tail.size(), due_name));
 }
 
-// A later record came first. If the one that was due comes next, they were swapped.
+// If the record that was due comes next, the two were swapped.
 void Checker::resolve_skip(const Sample* next) {
-  const Payload skipped = *std::exchange(skipped_, std::nullopt);
-  if (next != nullptr && holds(*next, skipped)) {
-    return violate(Invariant::order, name(skipped) + " was delivered after what follows it");
+  if (next != nullptr && holds(*next, skipped_)) {
+    return violate(Invariant::order, name(skipped_) + " was delivered after what follows it");
   }
-  violate(Invariant::no_loss, name(skipped) + " was passed over");
+  violate(Invariant::no_loss, name(skipped_) + " was passed over");
 }
 
 void Checker::lost(const Lost& lost) {
   const Written* const written = due();
-  if (written == nullptr || !written->has_lost || lost_taken_) {
+  if (written == nullptr || !written->has_lost || lost_delivered_) {
     return violate(Invariant::no_invention,
                    fmt::format("a LOST of {} that is not due", lost.count));
   }
@@ -122,50 +121,51 @@ void Checker::lost(const Lost& lost) {
   }
   received_.lost += lost.count;
   at_ += kLostSize;
-  lost_taken_ = true;
-  if (written->size == 0) take_sample();  // K7
+  lost_delivered_ = true;
+  if (written->size == 0) consume_due();  // K7
 }
 
 void Checker::malformed(const Malformed& malformed) {
   const Written* const written = due();
   const std::uint64_t size = malformed.head.size() + malformed.tail.size();
   const bool fits = written != nullptr && is_oversize(*written) &&
-                    (!written->has_lost || lost_taken_) && malformed.defect == Defect::BadSample &&
-                    size == written->size;
+                    (!written->has_lost || lost_delivered_) &&
+                    malformed.defect == Defect::BadSample && size == written->size;
   if (!fits) {
     return violate(Invariant::intact,
                    fmt::format("{} of {} bytes, where due was {}", to_string(malformed.defect),
                                size, written == nullptr ? "nothing" : name(written->payload)));
   }
   ++received_.malformed;
-  take_sample();
+  consume_due();
 }
 
 void Checker::drain_ends() {
   watch_.ends();
-  if (skipped_) resolve_skip(nullptr);
+  if (phase_ == Phase::Skipped) resolve_skip(nullptr);
   received_.bytes += watch_.moved();
   if (violation()) return;
-  if (!desynchronized_) {
+  if (phase_ != Phase::Desynchronized) {
     if (watch_.tail() != at_) {
       violate(
           Invariant::tail_honest,
           fmt::format("data_tail is {} after a drain whose events end at {}", watch_.tail(), at_));
     }
   } else {
-    resynchronise();
+    resynchronize();
   }
   released_ = watch_.tail();
 }
 
-// Past the overwritten bytes, and at the beginning of a record: from here on, all is known again.
-void Checker::resynchronise() {
+// Takes from the ledger what the tail has passed. At the beginning of a record, or behind its LOST,
+// the next event is known again.
+void Checker::resynchronize() {
   const std::uint64_t tail = watch_.tail();
   while (!ledger_.empty() && !after(ledger_.front().end(), tail)) {
     const Written& written = ledger_.front();
     ++received_.overwritten;
-    if (written.has_lost && !lost_taken_) received_.overwritten_lost += written.lost;
-    lost_taken_ = false;
+    if (written.has_lost && !lost_delivered_) received_.overwritten_lost += written.lost;
+    lost_delivered_ = false;
     ledger_.pop();
   }
   const bool at_sample =
@@ -175,9 +175,9 @@ void Checker::resynchronise() {
   if (!at_record && !at_sample) return;
   if (at_sample) {
     received_.overwritten_lost += ledger_.front().lost;
-    lost_taken_ = true;
+    lost_delivered_ = true;
   }
-  desynchronized_ = false;  // unless more is overwritten: see in_sync()
+  phase_ = Phase::Synchronized;  // until the next event, if more is overwritten
 }
 
 void Checker::settle() {
@@ -188,8 +188,8 @@ void Checker::settle() {
                    fmt::format("the ring says empty, but {} records are still in it, the first {}",
                                ledger_.pending(), name(ledger_.front().payload)));
   }
-  const std::uint64_t told = received_.lost + received_.overwritten_lost + ledger_.unreported();
-  if (told != totals.refused) {
+  const std::uint64_t reported = received_.lost + received_.overwritten_lost + ledger_.unreported();
+  if (reported != totals.refused) {
     return violate(
         Invariant::no_loss,
         fmt::format("{} were refused, but {} reported as lost and {} not yet", totals.refused,
@@ -200,12 +200,12 @@ void Checker::settle() {
   const std::uint64_t received = received_.delivered + received_.malformed;
   if (received + received_.overwritten < visible) {
     violate(Invariant::no_loss,
-            fmt::format("{} were written, but {} delivered, {} malformed and {} overwritten",
+            fmt::format("{} were accepted, but {} delivered, {} malformed and {} overwritten",
                         visible, received_.delivered, received_.malformed, received_.overwritten));
   }
 }
 
-// Whether a slice that holds something starts at this position of the ring.
+// Whether a slice starts at this position of the ring, unless it is empty.
 bool Checker::is_at(Bytes head, std::uint64_t position) const {
   return head.empty() || head.data() == data_.data() + (position & (data_.size() - 1));
 }

@@ -1,9 +1,9 @@
 #ifndef HARNESS_ORACLE_CHECKER_H_
 #define HARNESS_ORACLE_CHECKER_H_
 
-// Holds what a consumer of one ring is given against the ledger of what was written there, event
-// by event. For runs in which the writer and the consumer are in one thread: what it expects next
-// is exactly known. (Between threads: StreamChecker.)
+// Compares what a consumer of one ring is delivered with the ledger of what was written there,
+// event by event. For runs in which the writer and the consumer share a thread, so that the next
+// event is exactly known. (Between threads: StreamChecker.)
 
 #include <linux/perf_event.h>
 
@@ -18,7 +18,7 @@
 
 namespace perfring::oracle {
 
-// What came out of a ring.
+// What a consumer got out of a ring.
 struct Received {
   std::uint64_t delivered = 0;  // samples
   std::uint64_t lost = 0;       // the sum of the LOSTs
@@ -29,17 +29,38 @@ struct Received {
   std::uint64_t bytes = 0;                  // of ring
 };
 
+// The phases of a Checker:
+//
+//           1
+//         +---+
+//         v   |    2
+//   --> Synchronized ---> Skipped
+//         |   ^    \         |
+//       3 |   | 4   \ 6      | 5
+//         v   |      v       v
+//   Desynchronized  violation
+//
+//   1 The due event, or the end of a drain whose tail is at_.
+//   2 A later record's sample in place of the due one's, which becomes skipped_.
+//   3 Any event, where an oversize record may have overwritten the bytes at at_ (K10).
+//   4 The end of a drain whose tail is at a record, or between a LOST and its sample.
+//   5 The next event, or the drain's end: `order` if it is the skipped sample, else `no_loss`.
+//   6 Any other event or tail, under the name that unexpected(), lost(), malformed() find for it.
+//
+// The due record is the ledger's front, if it is published. Its LOST and its sample are two events,
+// and lost_delivered_ is true between them. In every phase DrainWatch may find a violation, and the
+// first violation is final.
 class Checker {
  public:
-  // Of the ring over `page` and `data`; the ledger keeps its records. All must outlive it.
+  // Of the ring over `page` and `data`, whose records the ledger keeps. All three must outlive it.
   Checker(const perf_event_mmap_page& page, Bytes data, Ledger& ledger);
 
   void drain_begins() { watch_.begins(); }
   // From the drain's callback.
   void delivered(const PerfEvent& event);
-  // From the callback, when it has looked at the event for as long as it wanted to.
+  // From the callback, when it is finished with the event's bytes.
   void finished_with(const PerfEvent& event);
-  // When the drain has ended, however it did.
+  // When the drain has ended, also by an exception.
   void drain_ends();
   // For a memory policy that sees each access.
   void reads(const std::byte* address, std::size_t size) { watch_.reads(address, size); }
@@ -48,26 +69,33 @@ class Checker {
   void settle();
 
   const Received& received() const { return received_; }
-  // What the consumer has released, as far as it was entitled to.
+  // Up to where the consumer has released the ring, as far as it was entitled to.
   std::uint64_t released() const { return released_; }
   bool in_drain() const { return watch_.in_drain(); }
   // In bytes that an oversize record has overwritten: nothing is known of them (K10).
-  bool desynchronized() const { return desynchronized_; }
+  bool desynchronized() const { return phase_ == Phase::Desynchronized; }
 
   // The first invariant that was violated, by the writer or by the consumer.
   const std::optional<Violation>& violation() const;
 
  private:
-  bool in_sync() const { return !desynchronized_ && !after(ledger_.overwritten_until(), at_); }
+  enum class Phase : std::uint8_t {
+    Synchronized,    // the next event is the due record's
+    Skipped,         // a later record was delivered in place of skipped_
+    Desynchronized,  // in overwritten bytes, perhaps on no record's boundary
+  };
+
+  // Whether the bytes at at_ may have been overwritten before they were read.
+  bool overwritten() const { return after(ledger_.overwritten_until(), at_); }
   void expect(const PerfEvent& event);
   void sample(const Sample& sample);
   void lost(const Lost& lost);
   void malformed(const Malformed& malformed);
   void unexpected(const Sample& sample);
   void resolve_skip(const Sample* next);
-  void take_sample();
-  void resynchronise();
-  // The record that is due; nothing, if none is published.
+  void consume_due();
+  void resynchronize();
+  // The record that is due, or null if none is published.
   const Written* due() const;
   bool is_at(Bytes head, std::uint64_t position) const;
   void violate(Invariant invariant, std::string message);
@@ -76,13 +104,13 @@ class Checker {
   Ledger& ledger_;
   DrainWatch watch_;
   Received received_;
+  Phase phase_ = Phase::Synchronized;
   std::uint64_t at_;  // where the next event is
   std::uint64_t released_;
-  bool lost_taken_ = false;      // the front record's LOST was delivered
-  bool desynchronized_ = false;  // in overwritten bytes, perhaps on no record's boundary
-  Payload last_;                 // that was delivered
+  bool lost_delivered_ = false;  // the due record's LOST
+  Payload skipped_;              // in Phase::Skipped
+  Payload last_;                 // the sample that was delivered last,
   std::uint64_t last_at_ = 0;    // and where it was
-  std::optional<Payload> skipped_;
   std::optional<Violation> violation_;
 };
 

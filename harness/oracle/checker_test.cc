@@ -11,7 +11,7 @@
 namespace perfring::oracle {
 namespace {
 
-TEST_F(Checking, AGoodHistoryIsGood) {
+TEST_F(CheckerTest, AFaultlessHistoryHasNoViolation) {
   ring_.write(36);
   ring_.write(3);
   ring_.drain_to(64, ring_.sample_at(0, 36), ring_.sample_at(48, 3));
@@ -28,7 +28,7 @@ TEST_F(Checking, AGoodHistoryIsGood) {
   EXPECT_EQ(ring_.checker.received().bytes, 136U);
 }
 
-TEST_F(Checking, AGoodHistoryMayWrap) {
+TEST_F(CheckerTest, AFaultlessHistoryMayWrap) {
   std::uint64_t at = 0;
   for (int i = 0; i < 500; ++i) {
     ring_.write(100);
@@ -38,12 +38,12 @@ TEST_F(Checking, AGoodHistoryMayWrap) {
   expect_good();
 }
 
-TEST_F(Checking, InventionOfASample) {
+TEST_F(CheckerTest, ASampleOfAnEmptyRingViolatesNoInvention) {
   ring_.drain_to(48, ring_.sample_at(0, 36));
   expect(Invariant::no_invention);
 }
 
-TEST_F(Checking, InventionOfWhatIsNotPublished) {
+TEST_F(CheckerTest, AnUnpublishedSampleViolatesNoInvention) {
   ring_.ledger.published(0);
   ring_.write(36);
   ring_.data[30] ^= std::byte{1};
@@ -51,69 +51,81 @@ TEST_F(Checking, InventionOfWhatIsNotPublished) {
   expect(Invariant::no_invention);
 }
 
-TEST_F(Checking, InventionOfALoss) {
+// The record was published, but data_head had gone back when the drain began.
+TEST_F(CheckerTest, ASampleBeyondADataHeadThatWentBackViolatesNoInvention) {
+  ring_.write(36);
+  ring_.write(36);
+  ring_.ledger.published(96);
+  ring_.ledger.published(48);
+  ring_.drain_to(48, ring_.sample_at(0, 36));
+  EXPECT_FALSE(ring_.checker.violation().has_value());
+  ring_.drain_to(96, ring_.sample_at(48, 36));
+  expect(Invariant::no_invention);
+}
+
+TEST_F(CheckerTest, ALostThatWasNotWrittenViolatesNoInvention) {
   ring_.write(36);
   ring_.drain_to(72, Lost{1}, ring_.sample_at(0, 36));
   expect(Invariant::no_invention);
 }
 
-TEST_F(Checking, LossOfARecordBetweenOthers) {
+TEST_F(CheckerTest, ASkippedRecordBetweenOthersViolatesNoLoss) {
   for (int i = 0; i < 3; ++i) ring_.write(36);
   ring_.drain_to(144, ring_.sample_at(0, 36), ring_.sample_at(96, 36));
   expect(Invariant::no_loss);
 }
 
-TEST_F(Checking, LossOfARecordBeforeOthers) {
+TEST_F(CheckerTest, ASkippedFirstRecordViolatesNoLoss) {
   for (int i = 0; i < 3; ++i) ring_.write(36);
   ring_.drain_to(144, ring_.sample_at(48, 36), ring_.sample_at(96, 36));
   expect(Invariant::no_loss, "stream 0 sequence 0 of 36 bytes was passed over");
 }
 
-TEST_F(Checking, LossOfARecordThatNobodyAskedFor) {
+TEST_F(CheckerTest, ARecordLeftInTheRingViolatesNoLoss) {
   ring_.write(36);
   expect(Invariant::no_loss, "1 records are still in it, the first stream 0 sequence 0");
 }
 
-TEST_F(Checking, LossesThatNobodyCounted) {
+TEST_F(CheckerTest, ARefusalOutsideAnyAttemptViolatesNoLoss) {
   ring_.ledger.refused();
   expect(Invariant::no_loss, "0 were refused, but 0 reported as lost and 1 not yet");
 }
 
-TEST_F(Checking, LossOfARecordThatIsInNoRing) {
+TEST_F(CheckerTest, ARecordThatVanishedViolatesNoLoss) {
   ring_.write(36);
   ring_.ledger.pop();
-  expect(Invariant::no_loss, "1 were written, but 0 delivered, 0 malformed and 0 overwritten");
+  expect(Invariant::no_loss, "1 were accepted, but 0 delivered, 0 malformed and 0 overwritten");
 }
 
-TEST_F(Checking, LossOfALoss) {
+TEST_F(CheckerTest, ASkippedLostViolatesNoLoss) {
   ring_.refuse();
   ring_.write(36, 1);
   ring_.drain_to(72, ring_.sample_at(24, 36));
   expect(Invariant::no_loss, "the LOST in front of stream 0 sequence 1");
 }
 
-TEST_F(Checking, ALossTwice) {
+TEST_F(CheckerTest, ALostDeliveredTwiceViolatesNoInvention) {
   ring_.refuse();
   ring_.write(36, 1);
   ring_.drain_to(72, Lost{1}, Lost{1}, ring_.sample_at(24, 36));
   expect(Invariant::no_invention);
 }
 
-TEST_F(Checking, ALossOfAnotherCount) {
+TEST_F(CheckerTest, ALostOfAnotherCountViolatesNoLoss) {
   ring_.refuse();
   ring_.write(36, 1);
   ring_.drain_to(72, Lost{2}, ring_.sample_at(24, 36));
   expect(Invariant::no_loss);
 }
 
-TEST_F(Checking, Order) {
+TEST_F(CheckerTest, SwappedRecordsViolateOrder) {
   for (int i = 0; i < 2; ++i) ring_.write(36);
   ring_.drain_to(96, ring_.sample_at(48, 36), ring_.sample_at(0, 36));
   expect(Invariant::order);
 }
 
 // Nor is it held to be overwritten, if the callback is finished with it before the other comes.
-TEST_F(Checking, OrderOfWhatIsLookedAt) {
+TEST_F(CheckerTest, SwappedRecordsViolateOrderAlsoAfterFinishedWith) {
   for (int i = 0; i < 2; ++i) ring_.write(36);
   ring_.checker.drain_begins();
   ring_.checker.delivered(ring_.sample_at(48, 36));
@@ -122,68 +134,68 @@ TEST_F(Checking, OrderOfWhatIsLookedAt) {
   expect(Invariant::order);
 }
 
-TEST_F(Checking, TheSameBytesAtAnotherPlace) {
+TEST_F(CheckerTest, TheSameBytesAtAnotherPlaceViolateOnce) {
   ring_.write(36);
   std::copy_n(ring_.data.begin() + 12, 36, ring_.data.begin() + 1012);
   ring_.drain_to(48, ring_.sample_at(1000, 36));
   expect(Invariant::once, "was delivered from another place");
 }
 
-TEST_F(Checking, IntactBytes) {
+TEST_F(CheckerTest, AChangedByteViolatesIntact) {
   ring_.write(36);
   ring_.data[30] ^= std::byte{1};
   ring_.drain_to(48, ring_.sample_at(0, 36));
   expect(Invariant::intact);
 }
 
-TEST_F(Checking, IntactLength) {
+TEST_F(CheckerTest, AnotherLengthViolatesIntact) {
   ring_.write(36);
   ring_.drain_to(48, ring_.sample_at(0, 28));
   expect(Invariant::intact);
 }
 
-TEST_F(Checking, ASoundRecordIsNotMalformed) {
+TEST_F(CheckerTest, ASoundRecordDeliveredAsBadSizeViolatesIntact) {
   ring_.write(36);
   const Sample bytes = ring_.slices(0, 48);
   ring_.drain_to(48, Malformed{Defect::BadSize, bytes.head, bytes.tail});
   expect(Invariant::intact);
 }
 
-TEST_F(Checking, ASoundRecordIsNoBadSample) {
+TEST_F(CheckerTest, ASoundRecordDeliveredAsBadSampleViolatesIntact) {
   ring_.write(36);
   const Sample bytes = ring_.slices(0, 48);
   ring_.drain_to(48, Malformed{Defect::BadSample, bytes.head, bytes.tail});
   expect(Invariant::intact);
 }
 
-TEST_F(Checking, OnceInADrain) {
+TEST_F(CheckerTest, ASampleTwiceInADrainViolatesOnce) {
   ring_.write(36);
   ring_.write(36);
   ring_.drain_to(96, ring_.sample_at(0, 36), ring_.sample_at(0, 36));
   expect(Invariant::once);
 }
 
-TEST_F(Checking, OnceInTwoDrains) {
+TEST_F(CheckerTest, ASampleInTwoDrainsViolatesOnce) {
   ring_.write(36);
   ring_.drain_to(48, ring_.sample_at(0, 36));
   ring_.drain_to(96, ring_.sample_at(0, 36));
   expect(Invariant::once);
 }
 
-TEST_F(Checking, ATailThatIsAheadOfWhatWasDelivered) {
+TEST_F(CheckerTest, ATailAheadOfTheDeliveredRecordsViolatesTailHonest) {
   ring_.write(36);
   ring_.write(36);
   ring_.drain_to(96, ring_.sample_at(0, 36));
   expect(Invariant::tail_honest);
 }
 
-TEST_F(Checking, ATailThatStaysBehind) {
+TEST_F(CheckerTest, ATailThatStaysBehindViolatesTailHonest) {
   ring_.write(36);
   ring_.drain_to(0, ring_.sample_at(0, 36));
   expect(Invariant::tail_honest);
 }
 
-TEST_F(Checking, ATailThatMovesDuringADrain) {
+TEST_F(CheckerTest, ATailThatMovesDuringADrainViolatesTailHonest) {
   ring_.write(36);
   ring_.checker.drain_begins();
   ring_.page.data_tail = 48;
@@ -192,26 +204,26 @@ TEST_F(Checking, ATailThatMovesDuringADrain) {
   expect(Invariant::tail_honest);
 }
 
-TEST_F(Checking, TheFirstViolationStays) {
+TEST_F(CheckerTest, TheFirstViolationStays) {
   for (int i = 0; i < 3; ++i) ring_.write(36);
   ring_.drain_to(144, ring_.sample_at(48, 36), Lost{1});  // passed over, and invented
   expect(Invariant::no_loss);
 }
 
-TEST_F(Checking, ATailThatMovesBetweenDrains) {
+TEST_F(CheckerTest, ATailThatMovesBetweenDrainsViolatesTailHonest) {
   ring_.write(36);
   ring_.page.data_tail = 48;
   ring_.drain_to(48);
   expect(Invariant::tail_honest);
 }
 
-TEST_F(Checking, TheWritersFaultsAreReportedToo) {
+TEST_F(CheckerTest, TheWritersFaultsAreReportedToo) {
   ring_.write(4000);
   ring_.write(100);
   expect(Invariant::no_early_release);
 }
 
-TEST_F(Checking, BytesThatAreOverwrittenWhileTheyAreLookedAt) {
+TEST_F(CheckerTest, BytesOverwrittenDuringTheCallbackViolateNoEarlyRelease) {
   ring_.write(36);
   const PerfEvent event = ring_.sample_at(0, 36);
   ring_.checker.drain_begins();
@@ -223,7 +235,29 @@ TEST_F(Checking, BytesThatAreOverwrittenWhileTheyAreLookedAt) {
   expect(Invariant::no_early_release);
 }
 
-TEST_F(Checking, AccessOutsideTheRing) {
+// In both of its slices.
+TEST_F(CheckerTest, AStraddlingSampleOverwrittenDuringTheCallbackViolatesNoEarlyRelease) {
+  const std::uint64_t at = HandRing::kSize - 24;  // 12 bytes before the ring's end, 24 behind it
+  for (const std::size_t offset : {at + 12, HandRing::kSize - 1, std::size_t{0}, std::size_t{23}}) {
+    HandRing ring;
+    ring.write(static_cast<std::uint32_t>(at - 12));
+    ring.drain_to(at, ring.sample_at(0, static_cast<std::uint32_t>(at - 12)));
+    ring.write(36);
+    const PerfEvent event = ring.sample_at(at, 36);
+    ASSERT_EQ(std::get<Sample>(event).tail.size(), 24U);
+    ring.checker.drain_begins();
+    ring.checker.delivered(event);
+    ring.checker.finished_with(event);
+    ASSERT_FALSE(ring.checker.violation().has_value()) << ring.checker.violation()->message;
+    ring.data[offset] ^= std::byte{1};
+    ring.checker.finished_with(event);
+    ASSERT_TRUE(ring.checker.violation().has_value()) << offset;
+    EXPECT_STREQ(to_string(ring.checker.violation()->invariant),
+                 to_string(Invariant::no_early_release));
+  }
+}
+
+TEST_F(CheckerTest, AnAccessOutsideTheRingViolatesInRing) {
   ring_.checker.reads(ring_.data.data() + HandRing::kSize - 4, 8);
   expect(Invariant::in_ring);
 }

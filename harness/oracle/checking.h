@@ -12,7 +12,7 @@
 namespace perfring::oracle {
 
 // For tests of the Checker: a ring, and what is found of its history in the end.
-class Checking : public ::testing::Test {
+class CheckerTest : public ::testing::Test {
  protected:
   void expect(Invariant invariant, const std::string& message = "") {
     ring_.checker.settle();

@@ -1,9 +1,9 @@
 #ifndef HARNESS_ORACLE_DRAIN_WATCH_H_
 #define HARNESS_ORACLE_DRAIN_WATCH_H_
 
-// What holds of any drain of any ring, whatever bytes and positions it has (hostile ones too):
-// bounded, in_ring, tail_honest, and what Malformed may be. It reads data_tail, which nobody but
-// the consumer writes, and nothing else that is shared.
+// Checks any drain of any ring, whatever its bytes and positions, hostile ones too: bounded,
+// in_ring, tail_honest, and which Malformed may be delivered. Of the memory that is shared it reads
+// data_tail only, which the consumer alone writes.
 
 #include <linux/perf_event.h>
 
@@ -19,15 +19,15 @@ namespace perfring::oracle {
 
 class DrainWatch {
  public:
-  // Of the ring over `page` and `data`, which must outlive it.
+  // Watches the ring over `page` and `data`, which must outlive it.
   DrainWatch(const perf_event_mmap_page& page, Bytes data)
       : page_{page}, data_{data}, tail_{data_tail()} {}
 
   void begins();
-  // To be called from the drain's callback, before whatever it does.
+  // Call it first in the drain's callback.
   void event(const PerfEvent& event);
-  // To be called when the drain has ended, however it did. `available`: data_head as the drain has
-  // read it, less data_tail, modulo 2^32, if somebody knows.
+  // Call it when the drain has ended, also by an exception. `available`, if the caller knows it:
+  // data_head as the drain has read it, less data_tail, modulo 2^32.
   void ends(std::optional<std::uint32_t> available = {});
 
   // For a memory policy that sees each access.
@@ -47,7 +47,7 @@ class DrainWatch {
   const std::optional<Violation>& violation() const { return violation_; }
 
  private:
-  // Bytes of ring that an event took at the least.
+  // The least number of bytes that an event took of the ring.
   std::uint64_t size_of(const PerfEvent& event);
   void in_ring(Bytes head, Bytes tail);
   void outside(const std::byte* address, std::size_t size);

@@ -11,7 +11,7 @@
 namespace perfring::oracle {
 namespace {
 
-class Watching : public ::testing::Test {
+class DrainWatchTest : public ::testing::Test {
  protected:
   template <class... Event>
   void drain(std::uint64_t moved, std::uint32_t available, const Event&... events) {
@@ -34,7 +34,7 @@ class Watching : public ::testing::Test {
   DrainWatch watch_{ring_.page, ring_.data};
 };
 
-TEST_F(Watching, WhatADrainMayDoOfHostileBytes) {
+TEST_F(DrainWatchTest, ADrainOfHostileBytesWithinTheRulesHasNoViolation) {
   drain(40, 4096, ring_.slices(12, 4), Lost{7});
   drain(24, 40, malformed(Defect::BadSample, 16), malformed(Defect::UnexpectedType, 8));
   drain(4096, 4096, malformed(Defect::BadSize, 4096, 64));
@@ -44,7 +44,7 @@ TEST_F(Watching, WhatADrainMayDoOfHostileBytes) {
   EXPECT_FALSE(watch_.violation().has_value()) << watch_.violation()->message;
 }
 
-TEST_F(Watching, EndsAfterRingSizeOver8Events) {
+TEST_F(DrainWatchTest, MoreEventsThanRingSizeOver8ViolateBounded) {
   watch_.begins();
   for (std::size_t i = 0; i < HandRing::kSize / 8; ++i) {
     watch_.event(malformed(Defect::UnexpectedType, 8));
@@ -54,85 +54,95 @@ TEST_F(Watching, EndsAfterRingSizeOver8Events) {
   expect(Invariant::bounded);
 }
 
-TEST_F(Watching, NothingFollowsWhatEndsADrain) {
+TEST_F(DrainWatchTest, AnEventAfterABadSizeViolatesBounded) {
   drain(32, 4096, malformed(Defect::BadSize, 8), Lost{1});
   expect(Invariant::bounded);
 }
 
-TEST_F(Watching, BadPositionsComeAlone) {
+TEST_F(DrainWatchTest, AnEventBeforeBadPositionsViolatesBounded) {
   drain(100, 100, Lost{1}, malformed(Defect::BadPositions, 76));
   expect(Invariant::bounded);
 }
 
-TEST_F(Watching, NothingFollowsBadPositions) {
+TEST_F(DrainWatchTest, AnEventAfterBadPositionsViolatesBounded) {
   drain(100, 100, malformed(Defect::BadPositions, 76), Lost{1});
   expect(Invariant::bounded);
 }
 
-TEST_F(Watching, SomethingIsMalformed) {
+TEST_F(DrainWatchTest, AMalformedOfNoBytesViolatesBounded) {
   drain(8, 4096, malformed(Defect::BadSize, 0));
   expect(Invariant::bounded);
 }
 
-TEST_F(Watching, SkippedRecordsAreWhole) {
+TEST_F(DrainWatchTest, AMalformedOffTheGridViolatesBounded) {
   drain(12, 4096, malformed(Defect::BadLost, 12));
   expect(Invariant::bounded);
 }
 
-TEST_F(Watching, SlicesLieInTheRing) {
+TEST_F(DrainWatchTest, SlicesLieInTheRing) {
   const Bytes before{ring_.data.data() - 8, 16};
   drain(32, 4096, Sample{before, {}});
   expect(Invariant::in_ring);
 }
 
-TEST_F(Watching, SlicesAreOnePieceOfTheRing) {
+TEST_F(DrainWatchTest, SlicesAreOnePieceOfTheRing) {
   drain(48, 4096, Sample{Bytes{ring_.data}.subspan(100, 12), Bytes{ring_.data}.first(8)});
   expect(Invariant::in_ring);
 }
 
-TEST_F(Watching, SlicesBeginTheRingAgainWhereItEnds) {
+TEST_F(DrainWatchTest, SlicesBeginTheRingAgainWhereItEnds) {
   drain(32, 4096, Sample{Bytes{ring_.data}.last(12), Bytes{ring_.data}.subspan(8, 8)});
   expect(Invariant::in_ring);
 }
 
-TEST_F(Watching, SlicesDoNotOverlap) {
+TEST_F(DrainWatchTest, SlicesDoNotOverlap) {
   drain(4096, 4096, Sample{Bytes{ring_.data}.subspan(100), Bytes{ring_.data}.first(200)});
   expect(Invariant::in_ring);
 }
 
-TEST_F(Watching, AnEventOutsideADrain) {
+TEST_F(DrainWatchTest, AnEventBeforeAnyDrainViolatesOnce) {
   watch_.event(Lost{1});
   expect(Invariant::once);
 }
 
-TEST_F(Watching, AnEventAfterADrain) {
+TEST_F(DrainWatchTest, AnEventAfterADrainViolatesOnce) {
   drain(0, 0);
   watch_.event(Lost{1});
   expect(Invariant::once);
 }
 
-TEST_F(Watching, TheFirstViolationStays) {
+TEST_F(DrainWatchTest, TheFirstViolationStays) {
   drain(28, 4096, malformed(Defect::BadSize, 8), Lost{1});
   expect(Invariant::bounded);
 }
 
-TEST_F(Watching, TheTailMovesByWhatWasDeliveredAtTheLeast) {
+TEST_F(DrainWatchTest, TheTailMovesByWhatWasDeliveredAtTheLeast) {
   drain(16, 4096, Lost{1});
   expect(Invariant::tail_honest);
 }
 
-TEST_F(Watching, TheTailMovesByWhatWasAvailableAtTheMost) {
+// Not even by what was delivered so far.
+TEST_F(DrainWatchTest, ATailThatMovesBetweenTwoEventsViolatesTailHonest) {
+  watch_.begins();
+  watch_.event(Lost{1});
+  EXPECT_FALSE(watch_.violation().has_value());
+  ring_.page.data_tail += 24;
+  watch_.event(Lost{1});
+  expect(Invariant::tail_honest);
+}
+
+TEST_F(DrainWatchTest, TheTailMovesByWhatWasAvailableAtTheMost) {
   drain(40, 32, Lost{1});
   expect(Invariant::tail_honest);
 }
 
-TEST_F(Watching, TheTailStaysOnTheGrid) {
+TEST_F(DrainWatchTest, ATailOffTheGridViolatesTailHonest) {
   drain(28, 4096, Lost{1});
   expect(Invariant::tail_honest);
 }
 
-// Whoever does not know how much was available allows any way to a position out of the way.
-TEST_F(Watching, TheTailLeavesTheGridForBadPositionsOnly) {
+// If the caller does not know how much was available, any position may follow BadPositions.
+TEST_F(DrainWatchTest, TheTailLeavesTheGridForBadPositionsOnly) {
   watch_.begins();
   watch_.event(malformed(Defect::BadPositions, 4096, 128));
   ring_.page.data_tail += 0xffff'fffd;
@@ -142,20 +152,12 @@ TEST_F(Watching, TheTailLeavesTheGridForBadPositionsOnly) {
   expect(Invariant::tail_honest);
 }
 
-TEST_F(Watching, TheTailStaysWhereItIsIfThereWasNothing) {
+TEST_F(DrainWatchTest, ATailThatMovesWithoutAnEventViolatesTailHonest) {
   drain(8, 4096);
   expect(Invariant::tail_honest);
 }
 
-TEST_F(Watching, ATailThatMovesWithEachEventIsAViolationAtTheNext) {
-  watch_.begins();
-  watch_.event(Lost{1});
-  ring_.page.data_tail += 24;
-  watch_.event(Lost{1});
-  expect(Invariant::tail_honest);
-}
-
-TEST_F(Watching, TheTailRestsBetweenDrains) {
+TEST_F(DrainWatchTest, ATailThatMovesBetweenDrainsViolatesTailHonest) {
   drain(0, 0);
   ring_.page.data_tail = 8;
   watch_.begins();
@@ -163,7 +165,7 @@ TEST_F(Watching, TheTailRestsBetweenDrains) {
 }
 
 // A record's size has 16 bits.
-TEST_F(Watching, ASampleIsNoLongerThanARecord) {
+TEST_F(DrainWatchTest, ASampleIsNoLongerThanARecord) {
   for (const std::size_t raw : {65516U, 65524U}) {
     const auto ring = std::make_unique<HandRingOf<std::size_t{1} << 17>>();
     DrainWatch watch{ring->page, ring->data};
@@ -173,7 +175,7 @@ TEST_F(Watching, ASampleIsNoLongerThanARecord) {
   }
 }
 
-TEST_F(Watching, ASkippedRecordIsNoLongerThanOne) {
+TEST_F(DrainWatchTest, ASkippedRecordIsNoLongerThanOne) {
   for (const std::size_t size : {65528U, 65536U}) {
     const auto ring = std::make_unique<HandRingOf<std::size_t{1} << 17>>();
     DrainWatch watch{ring->page, ring->data};

@@ -1,8 +1,8 @@
 #ifndef HARNESS_ORACLE_HAND_RING_H_
 #define HARNESS_ORACLE_HAND_RING_H_
 
-// For the oracle's own tests: a ring whose history is made up by hand. Writing tells the ledger
-// what a kernel's tracepoints would; delivering makes the event that a consumer would pass on.
+// For the oracle's own tests: a ring whose history is made up by hand. write() calls the ledger as
+// a kernel's tracepoints would; sample_at() is the event that a consumer would deliver.
 
 #include <linux/perf_event.h>
 
@@ -17,7 +17,7 @@
 
 namespace perfring::oracle {
 
-// To a ledger alone.
+// An accepted attempt, in a ledger alone.
 inline void accept(Ledger& ledger, std::uint32_t length, std::uint64_t position, std::uint64_t size,
                    std::uint64_t lost = 0, std::uint64_t tail = 0) {
   ledger.begins({0, 0, length});
@@ -50,7 +50,7 @@ struct HandRingOf {
     return {Bytes{data}.subspan(from, before_end), Bytes{data}.first(size - before_end)};
   }
 
-  // What the consumer gets of the payload in the record at `position`.
+  // The sample that a consumer delivers for the record at `position`.
   Sample sample_at(std::uint64_t position, std::uint32_t length) {
     return slices(position + 12, static_cast<std::size_t>(raw_size(length)));
   }

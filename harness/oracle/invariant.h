@@ -6,18 +6,18 @@
 
 namespace perfring::oracle {
 
-// What must hold of every run. The names are those used in every report.
+// The invariants of every run. Every report uses these names.
 enum class Invariant : std::uint8_t {
-  no_invention,      // what is delivered was written
-  no_loss,           // written = delivered + reported lost + still pending + never published
-  order,             // in the order of the reservations
-  intact,            // byte for byte
-  once,              // nothing twice
+  no_invention,      // every delivered record was accepted
+  no_loss,           // attempted = delivered + reported lost + still pending + never published
+  order,             // delivered in the order of the reservations
+  intact,            // delivered byte for byte
+  once,              // nothing is delivered twice
   bounded,           // a drain ends: after at most ring size / 8 events
   in_ring,           // no access outside the ring
-  tail_honest,       // data_tail moves by what was delivered, and only at the end of a drain
+  tail_honest,       // data_tail moves by the records delivered, and only at a drain's end
   no_early_release,  // no byte is overwritten before the consumer is finished with it
-  awake,             // nobody sleeps for ever with data in the ring
+  awake,             // no waiter sleeps while its ring holds announced data
 };
 
 constexpr const char* to_string(Invariant invariant) noexcept {

@@ -40,8 +40,8 @@ void Ledger::ends(int rc) {
             fmt::format("{} was answered {}, but reserved {} times and counted as lost {} times",
                         name(attempt.payload), rc, attempt.reservations, attempt.refusals));
   }
-  if (attempt.owes_lost) {
-    violate(Invariant::no_loss, name(attempt.payload) + " has a LOST that tells of nothing");
+  if (attempt.lost_count_pending) {
+    violate(Invariant::no_loss, name(attempt.payload) + " has reserved a LOST and written none");
   }
   if (rc == 0) {
     ++totals_.accepted;
@@ -61,8 +61,8 @@ void Ledger::refused() {
   unreported(unreported_ + 1);
 }
 
-// Who was interrupted may have found the ring paused before that, or losses that were told of
-// since.
+// An output that was interrupted may have found the ring paused before that, or losses that the
+// interrupt has reported since.
 std::optional<std::string> Ledger::unjustified_refusal(const Refusal& refusal) const {
   if (!refusal.unread) {
     if (refusal.paused || refusal.interrupted) return std::nullopt;
@@ -81,11 +81,11 @@ void Ledger::unreported(std::uint64_t lost) {
   }
 }
 
-// Of whatever is lost until then: 0, if an interrupt has told of all since the reservation.
+// A LOST reports all losses so far: 0, if an interrupt has reported them since the reservation.
 void Ledger::reported(std::uint64_t lost) {
   if (depth_ == 0) throw std::logic_error{"a LOST outside any attempt"};
   Attempt& attempt = attempts_[depth_ - 1];
-  if (!std::exchange(attempt.owes_lost, false) || lost != unreported_) {
+  if (!std::exchange(attempt.lost_count_pending, false) || lost != unreported_) {
     violate(Invariant::no_loss,
             fmt::format("a LOST of {} where {} were refused", lost, unreported_));
   }
@@ -101,22 +101,22 @@ void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t 
   ++attempt.reservations;
   const std::uint64_t sample = record_size(attempt.payload.length) % 65536;  // K6
   const bool has_lost = size != sample;
-  // The kernel decides on a LOST some time before it reserves: an interrupt may have come in
-  // between, and told of the losses, or added to them.
+  // The kernel decides on a LOST some time before it reserves: an interrupt in between may
+  // have reported the losses, or added to them.
   const bool may = has_lost ? attempt.saw_losses : attempt.saw_none;
   const std::uint64_t expected = sample + (has_lost == may ? kLostSize : 0);
   if ((position & mask_) != (position_ & mask_) || size != expected) {
     violate(Invariant::no_loss, fmt::format("{} bytes reserved at {}, where {} at {} were due",
                                             size, position, expected, position_ & mask_));
   }
-  // Of a data_tail of 64 bits, the kernel has as many as its own positions have.
+  // The kernel cuts data_tail to the width of its own positions.
   const std::uint64_t unread = (position_ - data_tail) & mask_;
   if (unread + size > size_ - kUnused) {
     violate(Invariant::no_early_release,
             fmt::format("{} bytes reserved at {} with {} unread: a ring of {} holds {}", size,
                         position_, unread, size_, size_ - kUnused));
   }
-  attempt.owes_lost = has_lost;
+  attempt.lost_count_pending = has_lost;
   attempt.record = last_;
   if (sample == 0) ++totals_.invisible;
   if (size != 0 && keep_ == Keep::Records) {
@@ -128,7 +128,7 @@ void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t 
   note_spill(attempt, size, data_tail);
 }
 
-// Conservative: once something unread may be overwritten, all that is unread counts as overwritten.
+// Conservative: once any unread byte may be overwritten, every unread record counts as overwritten.
 void Ledger::note_spill(Attempt& attempt, std::uint64_t size, std::uint64_t data_tail) {
   const std::uint64_t length = record_size(attempt.payload.length);
   if (length > 65535) {
@@ -138,7 +138,7 @@ void Ledger::note_spill(Attempt& attempt, std::uint64_t size, std::uint64_t data
     const std::uint64_t unread = (sample_at - data_tail) & mask_;
     if (unread + length > size_) overwritten_until_ = position_;
   }
-  // Who was interrupted while it spills goes on doing so, over this record.
+  // An output that was interrupted while it spills goes on spilling, over this record.
   for (std::size_t i = 0; i + 1 < depth_; ++i) {
     const Attempt& outer = attempts_[i];
     if (outer.spills && after(outer.spills_to, position_ - size)) overwritten_until_ = position_;

@@ -1,11 +1,11 @@
 #ifndef HARNESS_ORACLE_LEDGER_H_
 #define HARNESS_ORACLE_LEDGER_H_
 
-// What was written to one ring, kept by the writer: every attempt, how it was answered, and where
-// it went. It does its own arithmetic, from the format's description (KERNEL_FACTS.md).
+// Every attempt to write to one ring, kept by the writer: how it was answered, and where its record
+// went. The ledger does its own arithmetic, from the format's description (KERNEL_FACTS.md).
 //
-// The producer's code says begins(payload), calls the kernel, and says ends(rc). The kernel's
-// tracepoints say what came of it in between: reserved() and, if there is room for a LOST in it,
+// The producer's code says begins(payload), calls the kernel, and says ends(rc). In between, the
+// kernel's tracepoints report the outcome: reserved() and, if there is room for a LOST in it,
 // reported(); or refused(). Attempts nest.
 //
 // Threads: one, the ring's writer. Where the consumer is in another, it reads nothing here until
@@ -30,15 +30,16 @@ struct Totals {
   std::uint64_t accepted = 0;   // 0: in the ring, but for those that are
   std::uint64_t invisible = 0;  //    of header.size 0 (K7)
   std::uint64_t refused = 0;    // -ENOSPC: counted as lost
-  std::uint64_t failed = 0;     // any other: neither written nor counted
+  std::uint64_t failed = 0;     // any other: neither accepted nor counted
 
   std::uint64_t attempts() const { return accepted + refused + failed; }
 };
 
-// One reservation that holds something: a LOST or none, and a sample, unless its size is 0.
+// One accepted record, or one LOST alone: a reservation of at least one byte, which holds a LOST if
+// has_lost, and a sample unless its size is 0.
 struct Written {
   std::uint64_t position = 0;  // not wrapped
-  std::uint64_t lost = 0;      // what the LOST tells, once its writer has come to it
+  std::uint64_t lost = 0;      // the LOST's count, once its writer has written it
   Payload payload;
   std::uint32_t size = 0;  // of the sample: its header.size
   bool has_lost = false;
@@ -47,36 +48,38 @@ struct Written {
   std::uint64_t end() const { return sample_at() + size; }
 };
 
-// An output that is being refused, and what it has seen of the ring.
+// An output that is being refused, and what the kernel has read of the ring for it.
 struct Refusal {
   std::uint64_t length = 0;               // of its payload
-  std::optional<std::uint64_t> unread{};  // bytes, when it last looked; a paused ring it does not
-  bool paused = false;                    // the ring is, by now
-  bool interrupted = false;               // others came in its midst
+  std::optional<std::uint64_t> unread{};  // bytes, if data_tail was read: not for a paused ring
+  bool paused = false;                    // the ring is paused by now
+  bool interrupted = false;               // other outputs interrupted it
 };
 
 class Ledger {
  public:
   enum class Keep : bool { Totals, Records };
 
-  // Of a ring of `size` bytes, whose positions start at `start` and are counted in `word_bits`.
-  // Keep::Records for a Checker, which takes them out again.
+  // For a ring of `size` bytes, whose positions start at `start` and have `word_bits`.
+  // Keep::Records for a Checker, which pops them.
   Ledger(std::uint64_t size, Keep keep, std::uint64_t start = 0, unsigned word_bits = 64);
 
   void begins(const Payload& payload);
   void ends(int rc);
-  // `data_tail` is what the consumer has released: as read by the writer, or better known.
+  // `data_tail`: up to where the consumer has released the ring, as the writer has read it or, if
+  // that is known, as it is.
   void reserved(std::uint64_t position, std::uint64_t size, std::uint64_t data_tail);
+  // A LOST has reported so many losses.
   void reported(std::uint64_t lost);
   void refused();
-  // To be asked before refused(): a refusal must have its reason (K12, K14, K41). What is wrong
-  // with it (a no_loss), if it has none.
+  // Call it before refused(). A refusal is justified by a ring that is full or paused (K12, K14,
+  // K41): the message of a no_loss if this one is not, else nullopt.
   std::optional<std::string> unjustified_refusal(const Refusal& refusal) const;
   // data_head was stored. Optional: without it, whatever is reserved counts as published.
   void published(std::uint64_t data_head);
 
   const Totals& totals() const { return totals_; }
-  // Losses that no LOST has told of yet.
+  // Losses that no LOST has reported yet.
   std::uint64_t unreported() const { return unreported_; }
   std::uint64_t ring_size() const { return size_; }
   // Where the next reservation starts.
@@ -85,18 +88,18 @@ class Ledger {
   // Up to where a consumer may read.
   std::uint64_t published() const { return published_ ? *published_ : position_; }
 
-  // What the writer itself has done wrong.
+  // The first violation by the writer itself.
   const std::optional<Violation>& violation() const { return violation_; }
 
-  // The records that a Checker has not taken yet, oldest first.
+  // The records that a Checker has not popped yet, oldest first.
   bool empty() const { return first_ == last_; }
   std::size_t pending() const { return static_cast<std::size_t>(last_ - first_); }
   const Written& front() const { return at(first_); }
   void pop() { ++first_; }
   // Whether a payload with this sequence number, of this stream, is among them.
   bool contains(const Payload& payload) const;
-  // A payload above 65516 bytes is written past its reservation (K9, K10): what lies unread below
-  // this position may have been overwritten.
+  // A payload above 65516 bytes is written past its reservation (K9, K10): unread bytes below this
+  // position may have been overwritten.
   std::uint64_t overwritten_until() const { return overwritten_until_; }
 
  private:
@@ -107,8 +110,8 @@ class Ledger {
     std::uint64_t record = 0;     // the number of its Written
     std::uint64_t spills_to = 0;  // the end of its bytes, past the reservation's
     bool spills = false;
-    bool owes_lost = false;  // it has room for a LOST, of which it has not told yet
-    // Since it began there was a moment with losses to tell of, and one without.
+    bool lost_count_pending = false;  // it has reserved a LOST, whose count is not written yet
+    // Since it began there was a moment with unreported losses, and one without.
     bool saw_losses = false;
     bool saw_none = false;
   };

@@ -18,7 +18,7 @@ Invariant violated(const Ledger& ledger) {
   return ledger.violation() ? ledger.violation()->invariant : Invariant::awake;
 }
 
-TEST(Ledger, CountsAttemptsByTheirAnswer) {
+TEST(LedgerTest, CountsAttemptsByTheirAnswer) {
   Ledger ledger = ring_of_4096();
   accept(ledger, 4, 0, 16);
   refuse(ledger);
@@ -37,7 +37,7 @@ TEST(Ledger, CountsAttemptsByTheirAnswer) {
   EXPECT_EQ(ledger.front().end(), 152U);
 }
 
-TEST(Ledger, AReservationIsWhereTheLastEnded) {
+TEST(LedgerTest, AReservationStartsWhereTheLastEnded) {
   Ledger ledger = ring_of_4096();
   accept(ledger, 4, 0, 16);
   accept(ledger, 4, 8, 16);
@@ -48,7 +48,7 @@ TEST(Ledger, AReservationIsWhereTheLastEnded) {
   EXPECT_EQ(violated(ring_further), Invariant::no_loss);
 }
 
-TEST(Ledger, PositionsOfA32BitKernelWrap) {
+TEST(LedgerTest, PositionsOfA32BitKernelWrap) {
   Ledger ledger = ring_of_4096(0xfffffff0, 32);
   accept(ledger, 4, 0xfffffff0, 16, 0, 0xfffffff0);
   accept(ledger, 4, 0, 16, 0, 0xfffffff0);
@@ -60,7 +60,22 @@ TEST(Ledger, PositionsOfA32BitKernelWrap) {
   EXPECT_EQ(ledger.published(), 0x100000010U);
 }
 
-TEST(Ledger, ALossIsToldOfOnceAndExactly) {
+// A faulty kernel may take back what it has published: a consumer can see no more than the last
+// data_head.
+TEST(LedgerTest, PublishedFollowsADataHeadThatGoesBackward) {
+  Ledger ledger = ring_of_4096(0xffffffe0, 32);
+  for (std::uint64_t i = 0; i < 4; ++i) accept(ledger, 4, 0xffffffe0 + 16 * i, 16, 0, 0xffffffe0);
+  ledger.published(0x10);  // past 4 GiB
+  EXPECT_EQ(ledger.published(), 0x100000010U);
+  ledger.published(0);
+  EXPECT_EQ(ledger.published(), 0x100000000U);
+  ledger.published(0xfffffff0);
+  EXPECT_EQ(ledger.published(), 0xfffffff0U);
+  ledger.published(0x20);
+  EXPECT_EQ(ledger.published(), 0x100000020U);
+}
+
+TEST(LedgerTest, ALossIsReportedOnceAndExactly) {
   Ledger twice = ring_of_4096();
   refuse(twice);
   accept(twice, 4, 0, 40, 2);
@@ -78,7 +93,26 @@ TEST(Ledger, ALossIsToldOfOnceAndExactly) {
   EXPECT_EQ(violated(never), Invariant::no_loss);
 }
 
-TEST(Ledger, AnAnswerIsWhatHappened) {
+// However deep: the LOST of an interrupt, or of an interrupt's interrupt, is held to the losses so
+// far just as an outermost one's is.
+TEST(LedgerTest, ANestedLostOfAnotherCountIsAViolation) {
+  for (const unsigned depth : {1U, 2U}) {
+    for (const std::uint64_t count : {1U, 2U, 3U}) {
+      Ledger ledger = ring_of_4096();
+      for (std::uint64_t i = 0; i < depth; ++i) ledger.begins({i, 0, 4});
+      refuse(ledger);
+      refuse(ledger);
+      accept(ledger, 4, 0, 40, count);
+      if (count == 2) {
+        EXPECT_EQ(ledger.violation(), std::nullopt) << depth;
+      } else {
+        EXPECT_EQ(violated(ledger), Invariant::no_loss) << count << " at depth " << depth;
+      }
+    }
+  }
+}
+
+TEST(LedgerTest, AReturnCodeThatTheTracepointsContradictIsAViolation) {
   Ledger accepted = ring_of_4096();
   accepted.begins({0, 0, 4});
   accepted.ends(0);
@@ -100,7 +134,7 @@ TEST(Ledger, AnAnswerIsWhatHappened) {
 }
 
 // K12: N - 8 bytes at most.
-TEST(Ledger, UnreadBytesAreNotReservedAgain) {
+TEST(LedgerTest, UnreadBytesAreNotReservedAgain) {
   Ledger full = ring_of_4096();
   accept(full, 4068, 0, 4080);
   EXPECT_EQ(full.violation(), std::nullopt);
@@ -118,7 +152,7 @@ TEST(Ledger, UnreadBytesAreNotReservedAgain) {
   EXPECT_EQ(violated(whole), Invariant::no_early_release);
 }
 
-TEST(Ledger, TheFirstViolationStays) {
+TEST(LedgerTest, TheFirstViolationStays) {
   Ledger ledger = ring_of_4096();
   accept(ledger, 4080, 0, 4096);
   accept(ledger, 4, 8, 16, 0, 4096);
@@ -126,25 +160,25 @@ TEST(Ledger, TheFirstViolationStays) {
 }
 
 // K12: a record of 16 bytes fits beside 4072 that are unread, not beside 4080.
-TEST(Ledger, ARefusalHasNoRoom) {
+TEST(LedgerTest, ARefusalWithFreeSpaceIsUnjustified) {
   const Ledger ledger = ring_of_4096();
   EXPECT_EQ(ledger.unjustified_refusal({.length = 4, .unread = 4072}),
             "16 bytes were refused, with 4072 of 4096 unread");
   EXPECT_EQ(ledger.unjustified_refusal({.length = 4, .unread = 4080}), std::nullopt);
   EXPECT_NE(ledger.unjustified_refusal({.length = 4, .unread = 4072, .paused = true}), std::nullopt)
-      << "it has looked, so that it did not find the ring paused";
+      << "data_tail was read, so the ring was not paused";
 }
 
 // K10: the kernel sees 16 of the 65552 bytes.
-TEST(Ledger, ARefusalIsOfHeaderSize) {
+TEST(LedgerTest, ARefusalIsJudgedByTheTruncatedSize) {
   const Ledger ledger = ring_of_4096();
   EXPECT_EQ(ledger.unjustified_refusal({.length = 65533, .unread = 4072}),
             "16 bytes were refused, with 4072 of 4096 unread");
   EXPECT_EQ(ledger.unjustified_refusal({.length = 65533, .unread = 4080}), std::nullopt);
 }
 
-// K14: 24 bytes more, if there is something to tell of; or was, before an interrupt told of it.
-TEST(Ledger, ARefusalReckonsWithALost) {
+// K14: 24 bytes more, if there are unreported losses; or were, before an interrupt reported them.
+TEST(LedgerTest, ARefusalCountsTheSpaceOfALost) {
   Ledger ledger = ring_of_4096();
   EXPECT_NE(ledger.unjustified_refusal({.length = 4, .unread = 4048, .interrupted = true}),
             std::nullopt);
@@ -156,17 +190,18 @@ TEST(Ledger, ARefusalReckonsWithALost) {
   EXPECT_EQ(ledger.unjustified_refusal({.length = 4, .unread = 4056}), std::nullopt);
 }
 
-// K41: whoever has not looked has found the ring paused, though an interrupt may resume it.
-TEST(Ledger, ARefusalWithoutALookIsByAPausedRing) {
+// K41: an output that has not read data_tail has found the ring paused, though an interrupt may
+// resume it.
+TEST(LedgerTest, ARefusalWithoutAReadOfDataTailNeedsAPausedRing) {
   const Ledger ledger = ring_of_4096();
   EXPECT_EQ(ledger.unjustified_refusal({.length = 4}), "refused, though the ring is not paused");
   EXPECT_EQ(ledger.unjustified_refusal({.length = 4, .paused = true}), std::nullopt);
   EXPECT_EQ(ledger.unjustified_refusal({.length = 4, .interrupted = true}), std::nullopt);
 }
 
-// An interrupt may tell of the losses that were to be told of, and leaves a LOST of 0: behind its
-// own, if it came before the reservation, or in front of it.
-TEST(Ledger, AnInterruptMayTakeTheLosses) {
+// An interrupt may report the losses that the outer LOST was reserved for, which is then a LOST of
+// 0: behind the interrupt's own, if that came before the reservation, or in front of it.
+TEST(LedgerTest, AnInterruptMayReportTheLosses) {
   Ledger before = ring_of_4096();
   refuse(before);
   before.begins({1, 0, 4});
@@ -189,8 +224,8 @@ TEST(Ledger, AnInterruptMayTakeTheLosses) {
   EXPECT_EQ(after.front().lost, 1U);
 }
 
-// And what an interrupt loses after the reservation is told of, too.
-TEST(Ledger, AnInterruptMayAddToTheLosses) {
+// And the losses of an interrupt after the reservation are reported, too.
+TEST(LedgerTest, AnInterruptMayAddToTheLosses) {
   Ledger ledger = ring_of_4096();
   refuse(ledger);
   ledger.begins({1, 0, 4});
@@ -204,7 +239,7 @@ TEST(Ledger, AnInterruptMayAddToTheLosses) {
 
 // Only a moment without losses, or with, excuses that there is no room for a LOST, or that there
 // is.
-TEST(Ledger, AnInterruptDoesNotExcuseAnyLost) {
+TEST(LedgerTest, AnInterruptDoesNotExcuseAnyLost) {
   Ledger all_along = ring_of_4096();
   refuse(all_along);
   all_along.begins({1, 0, 4});
@@ -216,7 +251,7 @@ TEST(Ledger, AnInterruptDoesNotExcuseAnyLost) {
   not_yet.begins({1, 0, 4});
   refuse(not_yet);
   not_yet.reserved(0, 16, 0);
-  EXPECT_EQ(not_yet.violation(), std::nullopt) << "it looked before";
+  EXPECT_EQ(not_yet.violation(), std::nullopt) << "rb->lost was read before";
 
   Ledger never = ring_of_4096();
   never.begins({1, 0, 4});
@@ -225,7 +260,7 @@ TEST(Ledger, AnInterruptDoesNotExcuseAnyLost) {
   EXPECT_EQ(violated(never), Invariant::no_loss);
 }
 
-TEST(Ledger, ALostTellsOfSomethingOnce) {
+TEST(LedgerTest, AReservedLostIsWrittenExactlyOnce) {
   Ledger silent = ring_of_4096();
   refuse(silent);
   silent.begins({0, 0, 4});
@@ -248,7 +283,7 @@ TEST(Ledger, ALostTellsOfSomethingOnce) {
   EXPECT_EQ(violated(without), Invariant::no_loss);
 }
 
-TEST(Ledger, AHeaderSizeOfZeroIsInvisible) {
+TEST(LedgerTest, AHeaderSizeOfZeroIsInvisible) {
   Ledger ledger = ring_of_4096();
   accept(ledger, 65517, 0, 0);
   EXPECT_EQ(ledger.violation(), std::nullopt);
@@ -256,7 +291,7 @@ TEST(Ledger, AHeaderSizeOfZeroIsInvisible) {
   EXPECT_TRUE(ledger.empty());
 }
 
-TEST(Ledger, KeepsRecordsInOrderHoweverManyThereAre) {
+TEST(LedgerTest, KeepsRecordsInOrderHoweverManyThereAre) {
   Ledger ledger{std::uint64_t{1} << 20, Ledger::Keep::Records};
   std::uint64_t popped = 0;
   for (std::uint64_t i = 0; i < 1000; ++i) {
@@ -269,7 +304,7 @@ TEST(Ledger, KeepsRecordsInOrderHoweverManyThereAre) {
   EXPECT_EQ(ledger.pending(), 1000 - popped);
 }
 
-TEST(Ledger, KnowsWhomARecordIsOf) {
+TEST(LedgerTest, ContainsComparesSequenceAndStream) {
   Ledger ledger = ring_of_4096();
   ledger.begins({5, 1, 4});
   ledger.reserved(0, 16, 0);
@@ -280,8 +315,8 @@ TEST(Ledger, KnowsWhomARecordIsOf) {
   EXPECT_FALSE(ledger.contains({5, 1, 4}));
 }
 
-// A faulty kernel may have published a record before its LOST tells of anything.
-TEST(Ledger, ALostOfARecordThatIsTakenChangesNoOther) {
+// A faulty kernel may publish a record before its LOST is written.
+TEST(LedgerTest, ALostReportedAfterItsRecordWasPoppedChangesNoOther) {
   Ledger ledger{std::uint64_t{1} << 20, Ledger::Keep::Records};
   refuse(ledger);
   ledger.begins({0, 0, 4});
@@ -298,7 +333,7 @@ TEST(Ledger, ALostOfARecordThatIsTakenChangesNoOther) {
   EXPECT_EQ(ledger.front().lost, 1U);
 }
 
-TEST(Ledger, OfTotalsKeepsNoRecords) {
+TEST(LedgerTest, KeepTotalsKeepsNoRecords) {
   Ledger ledger{4096, Ledger::Keep::Totals};
   accept(ledger, 4, 0, 16);
   EXPECT_TRUE(ledger.empty());

@@ -39,7 +39,7 @@ class Words {
     if (i == 0) return in_order(sequence_, order_);
     return i == 1 ? in_order(length_and_stream_, order_) : body(i);
   }
-  // Those that do not say who it is, without asking each: the compiler then does several at once.
+  // Words of the body only: without a branch for each, the compiler vectorizes.
   std::uint64_t body(std::size_t i) const { return in_order(seed_ + i * kOdd, order_); }
   std::byte byte(std::size_t i) const {
     return static_cast<std::byte>((*this)[i / 8] >> (i % 8 * 8) & 0xff);

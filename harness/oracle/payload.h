@@ -1,14 +1,13 @@
 #ifndef HARNESS_ORACLE_PAYLOAD_H_
 #define HARNESS_ORACLE_PAYLOAD_H_
 
-// What a producer writes: bytes that are a pure function of who wrote them, when, and how many they
-// are. So nobody has to keep them, and a consumer in another thread needs nothing but the bytes to
-// check them.
+// Payloads: bytes that are a pure function of stream, sequence number and length. So they need not
+// be kept, and a consumer in another thread can check them without anything else.
 //
 // Payloads are made of words of 8 bytes, each a u16, a u16 and a u32 in the machine's own order. As
-// a payload starts 4 bytes before a multiple of 8, whoever takes it for records (K9) reads the same
-// headers and sizes on every machine. (Of a length that is a multiple of 4: what follows the last
-// bytes is older.)
+// a payload starts 4 bytes before a multiple of 8, a consumer that takes its bytes for records (K9)
+// reads the same headers and sizes on every machine, if the length is a multiple of 4: the padding
+// after it holds older bytes.
 
 #include <bit>
 #include <cstddef>
@@ -29,7 +28,7 @@ struct Payload {
   friend bool operator==(const Payload&, const Payload&) = default;
 };
 
-// From this length on the bytes say which payload they are.
+// From this length on, the bytes identify their payload.
 inline constexpr std::size_t kSelfDescribing = 16;
 
 // "stream 3 sequence 12 of 40 bytes"
@@ -42,18 +41,18 @@ void fill(std::span<std::byte> to, const Payload& payload, std::endian order = s
 // a multiple of 8 bytes long.
 bool holds(const Sample& sample, const Payload& payload);
 
-// What a sample's first bytes say that it is; nothing, if it is too short to say. The rest may
-// differ: see holds().
+// The payload that a sample's first bytes name, or nullopt if it is too short to name one. The rest
+// may differ: see holds().
 std::optional<Payload> claimed(const Sample& sample);
 
-// Bytes of raw data that a sample has for a payload of this length, padding included.
+// Bytes of raw data in the sample of a payload of this length, padding included.
 constexpr std::uint64_t raw_size(std::uint64_t length) {
   const std::uint64_t with_size_field = length + 4;
   return (with_size_field % 8 == 0 ? with_size_field : with_size_field + 8 - with_size_field % 8) -
          4;
 }
 
-// Bytes of ring that such a record truly takes: header, u32, raw.
+// Bytes that such a record really takes of the ring: header, u32, raw.
 constexpr std::uint64_t record_size(std::uint64_t length) {
   return 8 + 4 + raw_size(length);
 }

@@ -52,12 +52,12 @@ void StreamChecker::sample(const Sample& sample) {
 void StreamChecker::settle(const Totals& totals, std::uint64_t unreported) {
   if (violation()) return;
   if (received_.delivered > totals.accepted) {
-    violate(Invariant::no_invention,
-            fmt::format("{} delivered, but only {} written", received_.delivered, totals.accepted));
+    violate(Invariant::no_invention, fmt::format("{} delivered, but only {} accepted",
+                                                 received_.delivered, totals.accepted));
   }
   if (received_.delivered != totals.accepted || received_.lost + unreported != totals.refused) {
     violate(Invariant::no_loss,
-            fmt::format("{} written, but {} delivered; {} refused, but {} reported and {} not yet",
+            fmt::format("{} accepted, but {} delivered; {} refused, but {} reported and {} not yet",
                         totals.accepted, received_.delivered, totals.refused, received_.lost,
                         unreported));
   }

@@ -1,8 +1,8 @@
 #ifndef HARNESS_ORACLE_STREAM_CHECKER_H_
 #define HARNESS_ORACLE_STREAM_CHECKER_H_
 
-// Checks a consumer whose ring is written by another thread or process, by nothing but what is
-// delivered: payloads say who they are. The writer's totals are compared when it is done. So the
+// Checks a consumer whose ring is written by another thread or process, from the delivered events
+// alone: payloads identify themselves. The writer's totals are compared after it has ended. So the
 // check orders nothing that the ring itself does not order, and hides no missing fence.
 //
 // The writer numbers its attempts from 0, and gives each nesting level a stream of its own, so that
@@ -25,7 +25,7 @@ namespace perfring::oracle {
 
 class StreamChecker {
  public:
-  // Of the ring over `page` and `data`, written by the streams from `first_stream` on.
+  // For the ring over `page` and `data`, written by the streams from `first_stream` on.
   StreamChecker(const perf_event_mmap_page& page, Bytes data, std::uint32_t first_stream = 0,
                 std::uint32_t streams = 1)
       : watch_{page, data}, first_stream_{first_stream}, next_(streams, 0) {}
@@ -37,8 +37,8 @@ class StreamChecker {
     received_.bytes += watch_.moved();
   }
 
-  // The writer is done, and the ring was drained until empty. `unreported`: losses that it has
-  // counted since its last record.
+  // The writer has ended, and the ring was drained until empty. `unreported`: the losses that it
+  // has counted since its last record.
   void settle(const Totals& totals, std::uint64_t unreported);
 
   const Received& received() const { return received_; }

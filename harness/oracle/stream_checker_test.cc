@@ -8,7 +8,7 @@ namespace perfring::oracle {
 namespace {
 
 // Payloads of 20 bytes, made by hand in a ring.
-class Stream : public ::testing::Test {
+class StreamCheckerTest : public ::testing::Test {
  protected:
   static constexpr std::uint32_t kFirst = 40;
 
@@ -37,7 +37,7 @@ class Stream : public ::testing::Test {
   StreamChecker two_{ring_.page, ring_.data, kFirst, 2};
 };
 
-TEST_F(Stream, AGoodHistoryIsGood) {
+TEST_F(StreamCheckerTest, AFaultlessHistoryHasNoViolation) {
   drain(one_, sample(0), sample(1));
   drain(one_, Lost{2}, sample(4));
   one_.settle({.accepted = 3, .refused = 3}, 1);
@@ -46,7 +46,7 @@ TEST_F(Stream, AGoodHistoryIsGood) {
   EXPECT_EQ(one_.received().lost, 2U);
 }
 
-TEST_F(Stream, LossesAddUp) {
+TEST_F(StreamCheckerTest, LossesAddUp) {
   drain(one_, sample(0), Lost{1}, sample(2), Lost{2}, sample(5));
   one_.settle({.accepted = 3, .refused = 3}, 0);
   EXPECT_FALSE(one_.violation().has_value()) << one_.violation()->message;
@@ -54,23 +54,23 @@ TEST_F(Stream, LossesAddUp) {
   EXPECT_EQ(one_.received().bytes, 5 * 32U);
 }
 
-TEST_F(Stream, EachStreamHasAnOrderOfItsOwn) {
+TEST_F(StreamCheckerTest, EachStreamHasAnOrderOfItsOwn) {
   drain(two_, sample(0, kFirst + 1), sample(0), sample(1), sample(2, kFirst + 1), Lost{1});
   two_.settle({.accepted = 4, .refused = 1}, 0);
   EXPECT_FALSE(two_.violation().has_value()) << two_.violation()->message;
 }
 
-TEST_F(Stream, ARecordThatIsMissingIsALoss) {
+TEST_F(StreamCheckerTest, AMissingRecordViolatesNoLoss) {
   drain(one_, sample(0), sample(2));
   expect(one_, Invariant::no_loss);
 }
 
-TEST_F(Stream, ALossThatIsNotMissingIsOneToo) {
+TEST_F(StreamCheckerTest, ALostWithoutAMissingRecordViolatesNoLoss) {
   drain(one_, sample(0), Lost{1}, sample(1));
   expect(one_, Invariant::no_loss);
 }
 
-TEST_F(Stream, TheWritersTotalsAreCompared) {
+TEST_F(StreamCheckerTest, TheWritersTotalsAreCompared) {
   drain(two_, sample(0));
   StreamChecker more = two_;
   StreamChecker lost = two_;
@@ -85,42 +85,42 @@ TEST_F(Stream, TheWritersTotalsAreCompared) {
   expect(too_many, Invariant::no_loss);
 }
 
-TEST_F(Stream, ASampleOfNobody) {
+TEST_F(StreamCheckerTest, ASampleOfAnUnknownStreamViolatesNoInvention) {
   drain(one_, sample(0, kFirst + 1));
   expect(one_, Invariant::no_invention);
 }
 
-TEST_F(Stream, ASampleTooShortToSay) {
+TEST_F(StreamCheckerTest, ASampleTooShortToNameItsStreamViolatesNoInvention) {
   drain(one_, ring_.slices(0, 12));
   expect(one_, Invariant::no_invention);
 }
 
-TEST_F(Stream, AChangedByte) {
+TEST_F(StreamCheckerTest, AChangedByteViolatesIntact) {
   const Sample changed = sample(0);
   ring_.data[static_cast<std::size_t>(at_) + 19] ^= std::byte{4};
   drain(one_, changed);
   expect(one_, Invariant::intact);
 }
 
-TEST_F(Stream, AMalformedRecord) {
+TEST_F(StreamCheckerTest, AMalformedRecordViolatesIntact) {
   drain(one_, Malformed{Defect::BadSize, ring_.slices(0, 16).head, {}});
   expect(one_, Invariant::intact);
   EXPECT_EQ(one_.received().malformed, 1U);
 }
 
-TEST_F(Stream, ARecordTwice) {
+TEST_F(StreamCheckerTest, ARecordTwiceViolatesOnce) {
   drain(one_, sample(0), sample(0));
   expect(one_, Invariant::once);
   one_.settle({.accepted = 7}, 0);
   expect(one_, Invariant::once);  // the first violation stays
 }
 
-TEST_F(Stream, AnEarlierRecord) {
+TEST_F(StreamCheckerTest, AnEarlierRecordViolatesOrder) {
   drain(one_, sample(0), sample(1), sample(0));
   expect(one_, Invariant::order);
 }
 
-TEST_F(Stream, ATailThatMovesDuringADrain) {
+TEST_F(StreamCheckerTest, ATailThatMovesDuringADrainViolatesTailHonest) {
   one_.drain_begins();
   ring_.page.data_tail = 32;
   one_.delivered(ring_.slices(0, 12));  // which says nothing, but that is another matter

@@ -1,4 +1,4 @@
-// Payloads above 65516 bytes: what may be expected of them, and of what they are written over.
+// Payloads above 65516 bytes: how they are delivered, and the records that they overwrite.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace perfring::oracle {
 namespace {
 
-TEST(Ledger, ASpillSpoilsWhatIsUnread) {
+TEST(LedgerTest, ASpillOverwritesUnreadRecords) {
   Ledger ledger{65536, Ledger::Keep::Records};
   accept(ledger, 4, 0, 16);
   accept(ledger, 65525, 16, 8, 0, 16);  // 65544 bytes from 16 on: over itself, and no more
@@ -29,7 +29,7 @@ TEST(Ledger, ASpillSpoilsWhatIsUnread) {
 }
 
 // The spill begins behind the LOST, and what has come before the tail may be overwritten.
-TEST(Ledger, ASpillBehindALostSpoilsNoEarlier) {
+TEST(LedgerTest, ASpillBehindALostStartsBehindIt) {
   for (const std::uint64_t start : {65504U, 65512U}) {
     Ledger ledger{131072, Ledger::Keep::Records, start};
     refuse(ledger);
@@ -39,7 +39,7 @@ TEST(Ledger, ASpillBehindALostSpoilsNoEarlier) {
   }
 }
 
-TEST(Ledger, ASpillSpoilsNoInterruptPastItsEnd) {
+TEST(LedgerTest, ASpillOverwritesNoInterruptPastItsEnd) {
   Ledger ledger{262144, Ledger::Keep::Records};
   ledger.begins({0, 0, 65525});
   ledger.reserved(0, 8, 0);  // 65544 bytes from 0 on
@@ -51,13 +51,25 @@ TEST(Ledger, ASpillSpoilsNoInterruptPastItsEnd) {
   ledger.ends(0);
 }
 
-TEST_F(Checking, OversizePayloadsAreMalformed) {
+// The outermost of three spills: over the interrupt, and over the interrupt's own.
+TEST(LedgerTest, ASpillOverwritesInterruptsOfItsInterrupts) {
+  Ledger ledger{131072, Ledger::Keep::Records};
+  ledger.begins({0, 0, 65525});
+  ledger.reserved(0, 8, 0);
+  ledger.begins({1, 0, 4});
+  ledger.reserved(8, 16, 0);
+  EXPECT_EQ(ledger.overwritten_until(), 24U);
+  accept(ledger, 4, 24, 16);
+  EXPECT_EQ(ledger.overwritten_until(), 40U);
+}
+
+TEST_F(CheckerTest, OversizePayloadsAreMalformed) {
   ring_.write(65533);  // K6: size 16
   const Sample bytes = ring_.slices(0, 16);
   ring_.write(65517);  // K7: nothing
   ring_.write(65525);  // K8: size 8
   const Sample more = ring_.slices(16, 8);
-  // In a ring of 4096 all of them spoil everything: no more than that is asked.
+  // In a ring of 4096 each of them overwrites everything: no more than that is asked.
   ring_.drain_to(24, Malformed{Defect::BadSample, bytes.head, bytes.tail},
                  Malformed{Defect::BadSample, more.head, more.tail});
   ring_.write(36);
@@ -65,11 +77,12 @@ TEST_F(Checking, OversizePayloadsAreMalformed) {
   expect_good();
   EXPECT_EQ(ring_.checker.received().overwritten, 2U);
   EXPECT_EQ(ring_.checker.received().desynchronized_events, 2U);
-  EXPECT_EQ(ring_.checker.received().delivered, 1U) << "past the spoiled bytes, all is checked";
+  EXPECT_EQ(ring_.checker.received().delivered, 1U)
+      << "past the overwritten bytes, every event is checked";
 }
 
-// K7, K10: a record that is not even seen overwrites the one that the callback has.
-TEST_F(Checking, BytesThatASpillOverwritesWhileTheyAreLookedAt) {
+// K7, K10: a record that is never delivered overwrites the one that the callback looks at.
+TEST_F(CheckerTest, ASampleThatASpillOverwritesDuringTheCallbackIsNoViolation) {
   ring_.write(36);
   const PerfEvent event = ring_.sample_at(0, 36);
   ring_.checker.drain_begins();
@@ -81,9 +94,8 @@ TEST_F(Checking, BytesThatASpillOverwritesWhileTheyAreLookedAt) {
   expect_good();
 }
 
-// In the middle of what a spill has overwritten, anything may be delivered; the tail tells when
-// that is over.
-TEST_F(Checking, SpoiledBytesAreNotHeldAgainstTheConsumer) {
+// In overwritten bytes any event may be delivered; the checker is exact again behind them.
+TEST_F(CheckerTest, AnyEventIsAllowedInOverwrittenBytes) {
   ring_.write(36);
   ring_.write(65533);
   const Sample all = ring_.slices(0, 64);
@@ -95,8 +107,8 @@ TEST_F(Checking, SpoiledBytesAreNotHeldAgainstTheConsumer) {
   expect(Invariant::intact);
 }
 
-// Losses told of by a LOST that is spoiled count as told of.
-TEST_F(Checking, ASpoiledLostTellsOfItsLosses) {
+// Losses that an overwritten LOST has reported count as reported.
+TEST_F(CheckerTest, AnOverwrittenLostCountsAsReported) {
   ring_.refuse();
   ring_.write(36, 1);
   ring_.write(65533);
@@ -107,8 +119,8 @@ TEST_F(Checking, ASpoiledLostTellsOfItsLosses) {
   EXPECT_EQ(ring_.checker.received().overwritten_lost, 1U);
 }
 
-// But not twice, if it was delivered before it was spoiled; and the next is due again.
-TEST_F(Checking, ALostBeforeASpoiledSampleIsToldOfOnce) {
+// But not twice, if it was delivered before its sample was overwritten; and the next is due again.
+TEST_F(CheckerTest, ALostBeforeAnOverwrittenSampleCountsOnce) {
   ring_.refuse();
   ring_.write(36, 1);
   ring_.drain_to(24, Lost{1});
@@ -123,8 +135,8 @@ TEST_F(Checking, ALostBeforeASpoiledSampleIsToldOfOnce) {
   EXPECT_EQ(ring_.checker.received().lost, 2U);
 }
 
-// A drain that is broken off there, or finds nothing more, tells nothing twice.
-TEST_F(Checking, ADrainMayEndBehindASpoiledLost) {
+// A drain that is broken off there, or finds no event, counts no loss twice.
+TEST_F(CheckerTest, ADrainMayEndBehindAnOverwrittenLost) {
   ring_.refuse();
   ring_.write(36, 1);
   ring_.write(65533);
@@ -137,8 +149,8 @@ TEST_F(Checking, ADrainMayEndBehindASpoiledLost) {
   EXPECT_EQ(ring_.checker.received().overwritten_lost, 1U);
 }
 
-// What is not spoiled is due behind a LOST that was swallowed with what is.
-TEST_F(Checking, ASampleBehindASwallowedLostIsDue) {
+// A sample that was not overwritten is due behind its LOST, which was.
+TEST_F(CheckerTest, ASampleBehindAnOverwrittenLostIsDue) {
   ring_.write(65533);
   ring_.refuse();
   ring_.write(36, 1);
@@ -150,8 +162,8 @@ TEST_F(Checking, ASampleBehindASwallowedLostIsDue) {
   EXPECT_EQ(ring_.checker.received().delivered, 1U);
 }
 
-// Whoever has lost the records' boundaries may go on to the next that he meets.
-TEST_F(Checking, InTheMidstOfARecordNothingIsKnownAgain) {
+// A consumer that has lost the records' boundaries may go on to the next one.
+TEST_F(CheckerTest, InTheMidstOfARecordTheCheckerStaysDesynchronized) {
   ring_.write(65533);
   ring_.write(36);
   const Sample first = ring_.slices(0, 24);
@@ -162,7 +174,7 @@ TEST_F(Checking, InTheMidstOfARecordNothingIsKnownAgain) {
   EXPECT_EQ(ring_.checker.received().overwritten, 2U);
 }
 
-// A ring that holds all that a payload spills: nothing is spoiled, and what comes is known exactly.
+// A ring with room for the whole payload: nothing is overwritten, and every event is known.
 using LargeRing = HandRingOf<std::size_t{1} << 18>;
 
 std::optional<Violation> violation_of(Defect defect, std::size_t size) {
@@ -174,7 +186,7 @@ std::optional<Violation> violation_of(Defect defect, std::size_t size) {
   return ring->checker.violation();
 }
 
-TEST(Oversize, IsABadSampleOfItsTruncatedSize) {
+TEST(CheckerOversizeTest, AnOversizePayloadIsABadSampleOfItsTruncatedSize) {
   EXPECT_FALSE(violation_of(Defect::BadSample, 16).has_value());
   for (const auto& [defect, size] :
        {std::pair{Defect::BadSample, 8U}, {Defect::BadLost, 16U}, {Defect::UnexpectedType, 16U}}) {
@@ -184,7 +196,7 @@ TEST(Oversize, IsABadSampleOfItsTruncatedSize) {
   }
 }
 
-TEST(Oversize, ComesBehindItsLost) {
+TEST(CheckerOversizeTest, AnOversizePayloadComesBehindItsLost) {
   const auto ring = std::make_unique<LargeRing>();
   ring->refuse();
   ring->write(65533, 1);
@@ -195,17 +207,17 @@ TEST(Oversize, ComesBehindItsLost) {
 }
 
 // K7: a payload of size 0 behind it leaves the LOST alone.
-TEST(Oversize, LeavesALostAlone) {
-  for (const std::uint64_t told : {1U, 2U}) {
+TEST(CheckerOversizeTest, APayloadOfSizeZeroLeavesItsLostAlone) {
+  for (const std::uint64_t reported : {1U, 2U}) {
     const auto ring = std::make_unique<LargeRing>();
     ring->refuse();
     ring->write(65517, 1);
-    ring->drain_to(24, Lost{told});
+    ring->drain_to(24, Lost{reported});
     ring->write(36);
     ring->drain_to(72, ring->sample_at(24, 36));
     ring->checker.settle();
-    EXPECT_EQ(ring->checker.violation().has_value(), told == 2);
-    EXPECT_EQ(ring->checker.received().delivered, told == 1 ? 1U : 0U);
+    EXPECT_EQ(ring->checker.violation().has_value(), reported == 2);
+    EXPECT_EQ(ring->checker.received().delivered, reported == 1 ? 1U : 0U);
   }
 }
 
