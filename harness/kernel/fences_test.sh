@@ -5,8 +5,8 @@
 # usage: fences_test.sh
 set -u
 include=.
-# shellcheck source=ci/assembly.sh
-. ci/assembly.sh
+# shellcheck source=lib/perfring/ring/testing/assembly.sh
+. lib/perfring/ring/testing/assembly.sh
 
 source='
 #include "harness/kernel/cpu.h"

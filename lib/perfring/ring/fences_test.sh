@@ -5,8 +5,8 @@
 # usage: fences_test.sh FOLDER-OF-lib
 set -u
 include=$1
-# shellcheck source=ci/assembly.sh
-. ci/assembly.sh
+# shellcheck source=lib/perfring/ring/testing/assembly.sh
+. lib/perfring/ring/testing/assembly.sh
 
 source='
 #include "perfring/ring/hardware_memory.h"

@@ -15,7 +15,7 @@
 
 namespace perfring::testing {
 
-// A control page and `size` bytes of data, each between pages that nobody may touch. `size` is a
+// A control page and `size` bytes of data, each between inaccessible pages. `size` is a
 // multiple of the page size.
 class GuardedMemory {
  public:

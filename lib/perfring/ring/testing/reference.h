@@ -36,7 +36,7 @@ class Reference {
   Reference(Bytes data, std::uint64_t tail, std::uint64_t head)
       : data_{data}, at_{tail}, left_{(head - tail) % (std::uint64_t{1} << 32)}, head_{head} {}
 
-  // What a drain delivers next. Nothing at the drain's end.
+  // The next event that a drain delivers, or nullopt at the drain's end.
   std::optional<Place> next() {
     const std::uint64_t stop = at_ + left_;
     if (left_ == 0) return std::nullopt;
@@ -52,7 +52,7 @@ class Reference {
     return place;
   }
 
-  // What a drain delivers that does not stop. To be called once.
+  // All events that a drain delivers if it is not stopped. Call it once.
   std::vector<Event> drain() {
     std::vector<Event> events;
     while (const std::optional<Place> place = next()) events.push_back({seen(*place), place->end});
