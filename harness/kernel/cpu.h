@@ -28,17 +28,17 @@ namespace perfring::kernel {
 struct perf_buffer;
 struct perf_event;
 
-// The processor that the simulated kernel runs on: how it touches memory that others see, where an
+// The processor that the simulated kernel runs on: how it accesses shared memory, where an
 // interrupt can come, what time it is. Every simulated kernel function takes one. A faulty kernel
 // (a canary) is a Cpu that does one of these things wrong.
 template <class C>
 concept Cpu = requires(C& cpu, __u64& data_head, const __u64& data_tail, std::byte* to,
                        const void* from, std::size_t size, perf_buffer& rb, perf_event& event) {
-  // smp_processor_id(), and who runs there.
+  // smp_processor_id(), and the task that runs there.
   { cpu.id } -> std::convertible_to<int>;
   { cpu.pid } -> std::convertible_to<__u32>;
   { cpu.tid } -> std::convertible_to<__u32>;
-  // How many bpf_perf_event_output() are at work on it, one interrupting the other.
+  // How many calls of bpf_perf_event_output() are running on it, one interrupting another.
   { cpu.bpf_trace_nest_level } -> std::same_as<int&>;
   { cpu.clock() } -> std::same_as<__u64>;
 
@@ -47,7 +47,7 @@ concept Cpu = requires(C& cpu, __u64& data_head, const __u64& data_tail, std::by
   cpu.step();
 
   { cpu.read_once(data_tail) } -> std::same_as<__u64>;
-  // What orders the read of data_tail before the stores that depend on it: barrier A.
+  // Orders the read of data_tail before the stores that depend on it: barrier A.
   cpu.control_dependency(data_tail);
   cpu.copy(to, from, size);
   // Barrier B, between the record and data_head.

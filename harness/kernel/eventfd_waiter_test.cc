@@ -13,9 +13,9 @@
 namespace perfring::kernel {
 namespace {
 
-class EventfdTest : public testing::Test {
+class EventfdWaiterTest : public testing::Test {
  protected:
-  ~EventfdTest() override { ::close(fd); }
+  ~EventfdWaiterTest() override { ::close(fd); }
   // How often it was woken since the last call.
   __u64 woken() const {
     __u64 count = 0;
@@ -28,7 +28,7 @@ class EventfdTest : public testing::Test {
   int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 };
 
-TEST_F(EventfdTest, IsSignalledWheneverAWaiterWouldBeWoken) {
+TEST_F(EventfdWaiterTest, IsSignalledWheneverAWaiterWouldBeWoken) {
   RingSetup setup;
   setup.attr.wakeup_events = 2;
   TestRing ring{setup};
@@ -45,7 +45,7 @@ TEST_F(EventfdTest, IsSignalledWheneverAWaiterWouldBeWoken) {
   EXPECT_EQ(woken(), 0u);
 }
 
-TEST_F(EventfdTest, IsSignalledForEveryEventOfTheRing) {
+TEST_F(EventfdWaiterTest, IsSignalledForEveryEventOfTheRing) {
   TestRing ring;
   const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
   ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
@@ -55,7 +55,7 @@ TEST_F(EventfdTest, IsSignalledForEveryEventOfTheRing) {
   EXPECT_EQ(woken(), 2u);
 }
 
-TEST_F(EventfdTest, IsSignalledWhenTheRingGoes) {
+TEST_F(EventfdWaiterTest, IsSignalledWhenTheRingGoes) {
   TestRing ring;
   const EventfdWaiter waiter{ring.event, fd};
   EXPECT_EQ(woken(), 0u);

@@ -106,7 +106,7 @@ std::list<std::unique_ptr<eventpoll::epitem>>::iterator eventpoll::find(const vo
   return std::ranges::find_if(items_, [=](const auto& item) { return item->target() == target; });
 }
 
-// eventpoll.c, ep_modify(): it polls, too. Nobody is told of an item that was ready before.
+// eventpoll.c, ep_modify(): it polls, too. No waiter is woken for an item that was ready before.
 int eventpoll::modify(const void* target, __u32 events, __u64 data) {
   const auto found = find(target);
   if (found == items_.end()) return -ENOENT;
@@ -162,7 +162,7 @@ EventfdWaiter::~EventfdWaiter() {
 
 void EventfdWaiter::wake() {
   const __u64 one = 1;
-  // It can only fail when the counter is full, and then whoever waits is awake.
+  // It can only fail when the counter is full, and then the waiter is awake.
   [[maybe_unused]] const ssize_t written = ::write(eventfd_, &one, sizeof(one));
 }
 

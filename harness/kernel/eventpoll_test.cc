@@ -15,7 +15,7 @@ namespace perfring::kernel {
 namespace {
 
 // K27
-TEST(Epoll, ReportsOnceThoughLevelTriggered) {
+TEST(EventpollTest, ReportsOnceThoughLevelTriggered) {
   TestRing ring;
   eventpoll epoll;
   ASSERT_EQ(epoll.add(*ring.event, kReadable, 11), 0);
@@ -31,7 +31,7 @@ TEST(Epoll, ReportsOnceThoughLevelTriggered) {
 
 // A level-triggered item is looked at again by the next wait, woken or not; an edge-triggered is
 // not.
-TEST(Epoll, LooksAgainIfLevelTriggered) {
+TEST(EventpollTest, LooksAgainIfLevelTriggered) {
   for (const bool edge : {false, true}) {
     TestRing ring;
     eventpoll epoll;
@@ -46,7 +46,7 @@ TEST(Epoll, LooksAgainIfLevelTriggered) {
   }
 }
 
-TEST(Epoll, FiltersWhatIsAskedFor) {
+TEST(EventpollTest, FiltersWhatIsAskedFor) {
   TestRing ring;
   eventpoll epoll;
   ASSERT_EQ(epoll.add(*ring.event, EPOLLIN, 11), 0);
@@ -59,7 +59,7 @@ TEST(Epoll, FiltersWhatIsAskedFor) {
 }
 
 // K28
-TEST(Epoll, AddLosesTheFlag) {
+TEST(EventpollTest, AddLosesTheFlag) {
   TestRing ring;
   ASSERT_EQ(ring.output(4), 0);
   eventpoll epoll;
@@ -69,7 +69,7 @@ TEST(Epoll, AddLosesTheFlag) {
 }
 
 // K28
-TEST(Epoll, ModifyLosesTheFlag) {
+TEST(EventpollTest, ModifyLosesTheFlag) {
   TestRing ring;
   eventpoll epoll;
   ASSERT_EQ(epoll.add(*ring.event, kReadable, 11), 0);
@@ -81,7 +81,7 @@ TEST(Epoll, ModifyLosesTheFlag) {
 }
 
 // K28
-TEST(Epoll, AddToASecondRobsTheFirst) {
+TEST(EventpollTest, AddToASecondEpollTakesTheFlagFromTheFirst) {
   TestRing ring;
   eventpoll first, second;
   ASSERT_EQ(first.add(*ring.event, kReadable, 1), 0);
@@ -94,7 +94,7 @@ TEST(Epoll, AddToASecondRobsTheFirst) {
 }
 
 // K28
-TEST(Epoll, OneshotReportsOnceAndLosesTheFlagWhenRearmed) {
+TEST(EventpollTest, OneshotReportsOnceAndLosesTheFlagWhenRearmed) {
   TestRing ring;
   eventpoll epoll;
   ASSERT_EQ(epoll.add(*ring.event, kReadable | EPOLLONESHOT, 11), 0);
@@ -110,7 +110,7 @@ TEST(Epoll, OneshotReportsOnceAndLosesTheFlagWhenRearmed) {
 }
 
 // What the mode of an item does to others in the list: nothing.
-TEST(Epoll, OneshotIsNoLongerAskedAfterItsReport) {
+TEST(EventpollTest, OneshotIsNoLongerAskedAfterItsReport) {
   TestRing ring;
   eventpoll epoll;
   ASSERT_EQ(epoll.add(*ring.event, kReadable | EPOLLONESHOT, 11), 0);
@@ -125,7 +125,7 @@ TEST(Epoll, OneshotIsNoLongerAskedAfterItsReport) {
 }
 
 // K33: whether asked for or not, and again and again.
-TEST(Epoll, ReportsHangup) {
+TEST(EventpollTest, ReportsHangup) {
   std::optional<TestRing<>> ring{std::in_place};
   eventpoll epoll;
   ASSERT_EQ(epoll.add(*ring->event, 0, 11), 0);
@@ -137,7 +137,7 @@ TEST(Epoll, ReportsHangup) {
 }
 
 // K33: also of an item that asks for nothing any more.
-TEST(Epoll, ReportsHangupOfAnItemThatWasModified) {
+TEST(EventpollTest, ReportsHangupOfAnItemThatWasModified) {
   TestRing ring;
   eventpoll epoll;
   ASSERT_EQ(epoll.add(*ring.event, kReadable, 11), 0);
@@ -148,7 +148,7 @@ TEST(Epoll, ReportsHangupOfAnItemThatWasModified) {
   EXPECT_EQ(wait(epoll), report(12, EPOLLHUP));
 }
 
-TEST(Epoll, ReportsAnItemOnceHoweverOftenItWasWoken) {
+TEST(EventpollTest, ReportsAnItemOnceHoweverOftenItWasWoken) {
   TestRing ring;
   eventpoll epoll;
   ASSERT_EQ(epoll.add(*ring.event, kReadable, 11), 0);
@@ -161,7 +161,7 @@ TEST(Epoll, ReportsAnItemOnceHoweverOftenItWasWoken) {
 }
 
 // K33: the descriptor is closed, but the mapping and the map's entry keep the event.
-TEST(Epoll, OutlivesTheDescriptor) {
+TEST(EventpollTest, OutlivesTheDescriptor) {
   TestRing ring;
   eventpoll epoll;
   ASSERT_EQ(epoll.add(*ring.event, kReadable, 11), 0);
@@ -171,7 +171,7 @@ TEST(Epoll, OutlivesTheDescriptor) {
 }
 
 // K29: of events that share a ring, the kernel wakes the youngest first, and that is asked first.
-TEST(Epoll, OfSharingEventsTheYoungestReports) {
+TEST(EventpollTest, ReportsTheYoungestOfEventsThatShareARing) {
   TestRing ring;
   const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
   ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
@@ -184,7 +184,7 @@ TEST(Epoll, OfSharingEventsTheYoungestReports) {
 }
 
 // K29, K33: when a ring goes, whose it was hangs up first, and then the youngest of the others.
-TEST(Epoll, OfSharingEventsTheOwnerHangsUpFirst) {
+TEST(EventpollTest, ReportsHangupOfTheRingsOwnerFirst) {
   TestRing ring;
   const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
   const perf_file third = must(perf_event_open(bpf_output(), 3, 9));
@@ -200,7 +200,7 @@ TEST(Epoll, OfSharingEventsTheOwnerHangsUpFirst) {
   EXPECT_EQ(wait(epoll), (Reports{{1, EPOLLHUP}, {2, EPOLLHUP}, {3, EPOLLHUP}}));
 }
 
-TEST(Epoll, ReportsAllThatAreReadyInTheOrderInWhichTheyCame) {
+TEST(EventpollTest, ReportsReadyItemsInTheOrderInWhichTheyBecameReady) {
   std::array<TestRing<>, 3> rings;
   eventpoll epoll;
   for (std::size_t i = 0; i < 3; ++i) ASSERT_EQ(epoll.add(*rings[i].event, EPOLLIN, i), 0);
@@ -210,7 +210,7 @@ TEST(Epoll, ReportsAllThatAreReadyInTheOrderInWhichTheyCame) {
 }
 
 // Those for which there was no room come first next time.
-TEST(Epoll, ReportsTheRestLater) {
+TEST(EventpollTest, ReportsTheRestLater) {
   std::array<TestRing<>, 3> rings;
   eventpoll epoll;
   for (std::size_t i = 0; i < 3; ++i) ASSERT_EQ(epoll.add(*rings[i].event, EPOLLIN, i), 0);
@@ -221,7 +221,7 @@ TEST(Epoll, ReportsTheRestLater) {
   EXPECT_EQ(wait(epoll), report(0, EPOLLIN));
 }
 
-TEST(Epoll, IsToldOnceOfAnItemThatIsReady) {
+TEST(EventpollTest, IsWokenOnceForAnItemThatIsReady) {
   TestRing ring;
   eventpoll epoll;
   ASSERT_EQ(epoll.add(*ring.event, kReadable | EPOLLET, 1), 0);
@@ -231,7 +231,7 @@ TEST(Epoll, IsToldOnceOfAnItemThatIsReady) {
   EXPECT_EQ(wait(epoll), kNothing);
 }
 
-TEST(Epoll, HasEachTargetOnce) {
+TEST(EventpollTest, HasEachTargetOnce) {
   TestRing ring;
   eventpoll inner, epoll;
   EXPECT_EQ(epoll.modify(ring.event.get(), kReadable, 1), -ENOENT);
@@ -247,7 +247,7 @@ TEST(Epoll, HasEachTargetOnce) {
   EXPECT_EQ(epoll.add(*ring.event, kReadable, 1), 0);
 }
 
-TEST(Epoll, LeavesTheQueuesItWasIn) {
+TEST(EventpollTest, LeavesTheQueuesItWasIn) {
   TestRing ring;
   {
     eventpoll epoll;

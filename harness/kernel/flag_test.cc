@@ -15,7 +15,7 @@ namespace perfring::kernel {
 namespace {
 
 // K26, K32
-TEST(Flag, IsOneAndAnyPollTakesIt) {
+TEST(PerfPollTest, ARingHasOneFlagAndAnyPollTakesIt) {
   TestRing ring;
   EXPECT_EQ(perf_poll(*ring.event), 0u);
   ASSERT_EQ(ring.output(4), 0);
@@ -29,7 +29,7 @@ TEST(Flag, IsOneAndAnyPollTakesIt) {
 }
 
 // K26
-TEST(Poll, ReportsWhatIsAskedForAndTakesTheFlagAnyway) {
+TEST(PerfPollTest, APollForOutTakesTheFlagToo) {
   TestRing ring;
   ASSERT_EQ(ring.output(4), 0);
   pollfd out{ring.event.get(), EPOLLOUT, 0x7f};
@@ -49,7 +49,7 @@ TEST(Poll, ReportsWhatIsAskedForAndTakesTheFlagAnyway) {
 }
 
 // K29
-TEST(Sharing, HasOneFlagOfWhichTheFirstPolledTakesIt) {
+TEST(PerfPollTest, OfEventsThatShareARingTheFirstPolledTakesTheFlag) {
   TestRing ring;
   const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
   ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
@@ -64,7 +64,7 @@ void yield_sometimes(unsigned looks_in_vain) {
 }
 
 // The swap is one access: a wakeup beside a poll is seen by this poll or by the next.
-TEST(Flag, IsNotLostBetweenAPollAndAWakeup) {
+TEST(PerfPollTest, AFlagSetBesideAPollIsNotLost) {
   TestRing ring;
   std::atomic<unsigned> given{0};
   std::atomic<bool> done{false};
@@ -96,7 +96,7 @@ TEST(Flag, IsNotLostBetweenAPollAndAWakeup) {
 }
 
 // K33
-TEST(Hangup, IsTheLackOfARing) {
+TEST(PerfPollTest, AnEventWithoutARingHangsUp) {
   const perf_file unmapped = must(perf_event_open(bpf_output(), 3, 8));
   EXPECT_EQ(perf_poll(*unmapped), unsigned{EPOLLHUP});
   EXPECT_EQ(perf_poll(*unmapped), unsigned{EPOLLHUP});
@@ -111,7 +111,7 @@ TEST(Hangup, IsTheLackOfARing) {
 }
 
 // K33
-TEST(Hangup, IsNotADisabledEvent) {
+TEST(PerfPollTest, ADisabledEventDoesNotHangUp) {
   TestRing ring;
   ASSERT_EQ(ring.output(4), 0);
   perf_event_disable(*ring.event);
@@ -123,7 +123,7 @@ TEST(Hangup, IsNotADisabledEvent) {
 }
 
 // K34
-TEST(Hangup, IsNotACpuThatWentOffline) {
+TEST(PerfPollTest, ACpuThatWentOfflineDoesNotHangUp) {
   TestRing ring;
   perf_event_exit_cpu(*ring.event);
   EXPECT_EQ(perf_poll(*ring.event), 0u);

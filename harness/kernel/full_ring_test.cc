@@ -13,7 +13,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 // K12
-TEST(FullRing, HoldsSoManyRecords) {
+TEST(PerfOutputBeginTest, AFullRingHoldsAsManyRecordsAsFit) {
   struct {
     std::size_t payload;
     std::size_t records;
@@ -31,7 +31,7 @@ TEST(FullRing, HoldsSoManyRecords) {
 }
 
 // K12: the ring's size less 8 fits, and no more.
-TEST(FullRing, NeverTakesItsLastEightBytes) {
+TEST(PerfOutputBeginTest, ARingNeverTakesItsLastEightBytes) {
   for (const bool backward : {false, true}) {
     RingSetup setup;
     setup.attr.write_backward = backward;
@@ -44,7 +44,7 @@ TEST(FullRing, NeverTakesItsLastEightBytes) {
 }
 
 // K13, K16
-TEST(FullRing, RefusesAndCounts) {
+TEST(PerfOutputBeginTest, AFullRingRefusesAndCounts) {
   TestRing ring;
   ASSERT_EQ(ring.output(4000), 0);
   for (unsigned i = 1; i <= 3; ++i) {
@@ -57,7 +57,7 @@ TEST(FullRing, RefusesAndCounts) {
 }
 
 // K17
-TEST(Tail, CountsModuloTheRing) {
+TEST(PerfOutputBeginTest, TheTailCountsModuloTheRing) {
   for (const Word word : {Word::k32, Word::k64}) {
     for (const std::uint64_t tail : {256ull, 4352ull, (1ull << 32) + 256}) {
       TestRing ring{{.word = word}};
@@ -76,7 +76,7 @@ TEST(Tail, CountsModuloTheRing) {
 }
 
 // K12, K17: with a tail off the grid the free space can be what is needed, to the byte.
-TEST(Tail, OffTheGridLeavesRoomThatFitsExactly) {
+TEST(PerfOutputBeginTest, ATailOffTheGridLeavesRoomThatFitsExactly) {
   for (const bool backward : {false, true}) {
     RingSetup setup;
     setup.attr.write_backward = backward;
@@ -92,7 +92,7 @@ TEST(Tail, OffTheGridLeavesRoomThatFitsExactly) {
 }
 
 // K18
-TEST(UserPage, IsNotBelieved) {
+TEST(PerfOutputBeginTest, TheUserPageIsNotBelieved) {
   TestRing ring;
   ASSERT_EQ(ring.output(4), 0);
   ring.page().data_head = 0x1234'5678;
@@ -104,7 +104,7 @@ TEST(UserPage, IsNotBelieved) {
 }
 
 // K39
-TEST(Overwriting, IsNeverFull) {
+TEST(PerfOutputBeginTest, AnOverwritingRingIsNeverFull) {
   TestRing ring{{.writable = false}};
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(ring.output(52), 0);
   ASSERT_EQ(ring.output(kPage), 0);
@@ -113,7 +113,7 @@ TEST(Overwriting, IsNeverFull) {
 }
 
 // K40
-TEST(Backward, GrowsDownwardInTheKernelsWord) {
+TEST(PerfOutputBeginTest, ABackwardRingGrowsDownwardInTheKernelsWord) {
   for (const Word word : {Word::k32, Word::k64}) {
     RingSetup setup{.word = word};
     setup.attr.write_backward = 1;
@@ -131,7 +131,7 @@ TEST(Backward, GrowsDownwardInTheKernelsWord) {
 }
 
 // K47
-TEST(Word, Of32BitsWrapsItsHead) {
+TEST(PerfOutputBeginTest, A32BitKernelWrapsItsHead) {
   TestRing ring{{.pages = 32, .word = Word::k32}};
   start_at(ring.rb(), 0xffff'fff0);
   EXPECT_EQ(ring.head(), 0xffff'fff0u);
@@ -143,7 +143,7 @@ TEST(Word, Of32BitsWrapsItsHead) {
 }
 
 // K47, K50: start_at() takes over what a kernel of 32 bits would have, and a tail of 64.
-TEST(Word, StartsAtAnyPosition) {
+TEST(PerfOutputBeginTest, ARingStartsAtAnyPosition) {
   const std::uint64_t position = 0x1'0001'4860;
   TestRing narrow{{.word = Word::k32}};
   start_at(narrow.rb(), position);

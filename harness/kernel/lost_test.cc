@@ -13,7 +13,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 // K14, K15, K16
-TEST(Lost, PrecedesTheNextRecordAndCountsAllBefore) {
+TEST(OutputLostTest, ALostPrecedesTheNextRecordAndCountsAllBefore) {
   TestRing ring;
   ASSERT_EQ(ring.output(4000), 0);
   for (int i = 0; i < 3; ++i) ASSERT_EQ(ring.output(200), -ENOSPC);
@@ -30,7 +30,7 @@ TEST(Lost, PrecedesTheNextRecordAndCountsAllBefore) {
   EXPECT_EQ(ring.head(), 4016u + 24 + 16 + 16);
 }
 
-TEST(Lost, ReportsOneLoss) {
+TEST(OutputLostTest, ALostReportsOneLoss) {
   TestRing ring;
   ASSERT_EQ(ring.output(5000), -ENOSPC);
   ASSERT_EQ(ring.output(4), 0);
@@ -38,7 +38,7 @@ TEST(Lost, ReportsOneLoss) {
 }
 
 // K15
-TEST(Lost, IsNotWrittenUnlessTheRecordFitsToo) {
+TEST(OutputLostTest, ALostIsNotWrittenUnlessTheRecordFitsToo) {
   TestRing ring;
   ASSERT_EQ(ring.fill(4), 255u);
   ring.tail(16);
@@ -52,7 +52,7 @@ TEST(Lost, IsNotWrittenUnlessTheRecordFitsToo) {
 }
 
 // K7: a record of size 0 behind a LOST leaves the LOST alone.
-TEST(Lost, StandsAloneBeforeARecordOfSizeZero) {
+TEST(OutputLostTest, ALostStandsAloneBeforeARecordOfSizeZero) {
   TestRing ring{{.pages = 32}};
   perf_event_pause_output(*ring.event, true);
   ASSERT_EQ(ring.output(1), -ENOSPC);
@@ -63,7 +63,7 @@ TEST(Lost, StandsAloneBeforeARecordOfSizeZero) {
 }
 
 // K20
-TEST(Lost, HasTheFieldsThatSampleIdAllAdds) {
+TEST(OutputLostTest, ALostHasTheFieldsThatSampleIdAllAdds) {
   RingSetup setup{.attr = bpf_output(kSampleTypes)};
   setup.attr.sample_id_all = 1;
   TestRing ring{setup};
@@ -88,7 +88,7 @@ TEST(Lost, HasTheFieldsThatSampleIdAllAdds) {
 }
 
 // K20: 48 bytes for RAW|TIME|CPU|IDENTIFIER; none of them without sample_id_all.
-TEST(Lost, GrowsOnlyWithSampleIdAll) {
+TEST(OutputLostTest, ALostGrowsOnlyWithSampleIdAll) {
   const __u64 type = PERF_SAMPLE_RAW | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
   for (const bool all : {false, true}) {
     RingSetup setup{.attr = bpf_output(type)};
@@ -111,7 +111,7 @@ TEST(Lost, GrowsOnlyWithSampleIdAll) {
 }
 
 // K41
-TEST(Pause, RefusesAndCountsUntilResumed) {
+TEST(OutputLostTest, APausedRingRefusesAndCountsUntilResumed) {
   TestRing ring;
   EXPECT_EQ(perf_event_pause_output(*ring.event, true), 0);
   EXPECT_EQ(ring.output(4), -ENOSPC);
@@ -126,7 +126,7 @@ TEST(Pause, RefusesAndCountsUntilResumed) {
 }
 
 // K42: the id of who writes next, the total of the ring; but each event's own cumulative count.
-TEST(Sharing, LostIsTheRingsAndBearsTheNextWritersId) {
+TEST(OutputLostTest, TheLostOfASharedRingBearsTheNextWritersId) {
   TestRing ring;
   const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
   ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
@@ -143,7 +143,7 @@ TEST(Sharing, LostIsTheRingsAndBearsTheNextWritersId) {
 }
 
 // The count is an unsigned long, of which an int says whether there is anything to tell.
-TEST(Lost, IsCountedInTheKernelsWord) {
+TEST(OutputLostTest, LossesAreCountedInTheKernelsWord) {
   struct {
     Word word;
     __u64 before;  // one more is lost then

@@ -1,5 +1,5 @@
-// Moments at which an interrupt makes a difference that is not of the bytes that are published
-// (those are nesting_test.cc's): between a look and what is done about it.
+// Interrupts between a read of the ring's state and the action that follows from it: wakeups,
+// losses and counts. (nesting_test.cc has the bytes that are published.)
 
 #include <gtest/gtest.h>
 
@@ -58,9 +58,10 @@ RingSetup wakeup_events(__u32 events, Word word) {
   return setup;
 }
 
-// Whoever is interrupted between the count and the subtraction subtracts what the interrupt has
-// subtracted already: the count is below 0, and the next wakeup further off than wakeup_events.
-TEST(Moments, AnInterruptStretchesTheNextInterval) {
+// An output that is interrupted between the count and the subtraction subtracts again what the
+// interrupt has subtracted already: the count is below 0, and the next wakeup further off than
+// wakeup_events.
+TEST(InterruptedOutputTest, AnInterruptStretchesTheNextInterval) {
   for (const Word word : {Word::k32, Word::k64}) {
     struct {
       unsigned interrupts;
@@ -86,7 +87,7 @@ TEST(Moments, AnInterruptStretchesTheNextInterval) {
 }
 
 // Three deep, and with as many interrupts as do the most: one interval of 3 * wakeup_events.
-TEST(Moments, AnIntervalIsStretchedByThreeTimesAtTheMost) {
+TEST(InterruptedOutputTest, AnIntervalIsStretchedByThreeTimesAtTheMost) {
   unsigned longest = 0;
   for (unsigned outer = 0, more = 1; more != 0; ++outer) {
     more = 0;
@@ -106,8 +107,8 @@ TEST(Moments, AnIntervalIsStretchedByThreeTimesAtTheMost) {
   EXPECT_EQ(longest, 9u);
 }
 
-// wakeup_events = 1 is not stretched: PerfBuffer's consumer is told of each.
-TEST(Moments, AnIntervalOfOneRecordIsNotStretched) {
+// wakeup_events = 1 is not stretched: PerfBuffer's consumer is woken for each record.
+TEST(InterruptedOutputTest, AnIntervalOfOneRecordIsNotStretched) {
   for (unsigned at = 0;; ++at) {
     Interrupted ring{wakeup_events(1, Word::k64)};
     if (!ring.interrupt(at, 3)) break;
@@ -119,7 +120,7 @@ TEST(Moments, AnIntervalOfOneRecordIsNotStretched) {
 
 // Between the look at the watermark and the addition: two add, and rb->wakeup is past the head. As
 // the difference is an unsigned long, every record wakes from then on.
-TEST(Moments, AnInterruptTakesTheWatermarkPastTheHead) {
+TEST(InterruptedOutputTest, AnInterruptTakesTheWatermarkPastTheHead) {
   for (const Word word : {Word::k32, Word::k64}) {
     std::set<__u64> found;
     for (unsigned at = 0;; ++at) {
@@ -134,7 +135,8 @@ TEST(Moments, AnInterruptTakesTheWatermarkPastTheHead) {
       ring.consume();
       const bool past = ring.rb().wakeup > ring.rb().head;
       for (int i = 0; i < 100 && past; ++i) ASSERT_EQ(ring.until_woken(), 1u);
-      // Unless a record passes it: now there is more unread than the watermark, and nobody told.
+      // Unless a record passes it: now there is more unread than the watermark, and no waiter is
+      // woken.
       if (!past) continue;
       const __u64 gap = ring.rb().wakeup - ring.rb().head;
       ring.rb().wakeup = ring.rb().head + 256;
@@ -146,9 +148,10 @@ TEST(Moments, AnInterruptTakesTheWatermarkPastTheHead) {
   }
 }
 
-// A loss is due; whoever is interrupted by an output finds it told of, or tells of it, according to
-// whether the interrupt came before it looked, before it reserved, or before it came to its LOST.
-TEST(Moments, AnInterruptTellsOfTheLossesOrDoesNot) {
+// A loss is unreported; an output that is interrupted by another reports it itself, or finds it
+// reported, according to whether the interrupt came before it read rb->lost, before it reserved, or
+// before it wrote its LOST.
+TEST(InterruptedOutputTest, AnInterruptReportsTheLossesOrDoesNot) {
   using Counts = std::vector<std::uint64_t>;
   std::vector<Counts> found;
   for (unsigned at = 0;; ++at) {
@@ -171,9 +174,9 @@ TEST(Moments, AnInterruptTellsOfTheLossesOrDoesNot) {
   EXPECT_EQ(found, (std::vector<Counts>{{1}, {1, 0}, {0, 1}, {1}}));
 }
 
-// Between the look at data_tail that was in vain and the count, the consumer makes room: who
-// interrupts there is written, and knows of no loss.
-TEST(Moments, AnInterruptIsWrittenBeforeTheLossIsCounted) {
+// Between the failed space check and the count of the loss, the consumer makes room: an output that
+// interrupts there is accepted, and reports no loss.
+TEST(InterruptedOutputTest, AnInterruptIsWrittenBeforeTheLossIsCounted) {
   std::set<__u64> samples;
   for (unsigned at = 0;; ++at) {
     Interrupted ring;
@@ -195,7 +198,7 @@ TEST(Moments, AnInterruptIsWrittenBeforeTheLossIsCounted) {
 
 // A paused ring drops the output of an interrupt, and counts it once: so much is reported, or still
 // to be reported, wherever it came.
-TEST(Moments, AnInterruptThatFindsTheRingPausedIsCountedOnce) {
+TEST(InterruptedOutputTest, AnInterruptThatFindsTheRingPausedIsCountedOnce) {
   for (unsigned at = 0;; ++at) {
     Interrupted ring;
     ring.cpu.at = {at, kNever, kNever};
@@ -217,7 +220,7 @@ TEST(Moments, AnInterruptThatFindsTheRingPausedIsCountedOnce) {
 // Interrupts that nest leave the wakeup that they have earned to the outermost output, which
 // compares rb->wakeup with what it was when it began. Only between its rb->nest++ and that look is
 // the wakeup forgotten: perf_output_get_handle().
-TEST(Moments, TheOutermostPassesOnTheWakeupThatItsInterruptsHaveEarned) {
+TEST(InterruptedOutputTest, TheOutermostPassesOnTheWakeupThatItsInterruptsHaveEarned) {
   for (const Word word : {Word::k32, Word::k64}) {
     for (unsigned at = 0;; ++at) {
       Interrupted ring{wakeup_events(2, word)};
@@ -227,13 +230,13 @@ TEST(Moments, TheOutermostPassesOnTheWakeupThatItsInterruptsHaveEarned) {
   }
 }
 
-// Sets the flag before it wakes: who looks when he is woken finds it.
+// The flag is set before the wakeup: a waiter that polls when it is woken finds it.
 struct LooksWhenWoken : TestCpu {
   std::vector<unsigned> seen;
   void irq_work_queue(perf_event& event) { seen.push_back(perf_poll(event)); }
 };
 
-TEST(Moments, TheFlagIsSetBeforeAnybodyIsWoken) {
+TEST(InterruptedOutputTest, TheFlagIsSetBeforeAnyWaiterIsWoken) {
   TestRing<LooksWhenWoken> ring;
   for (int i = 0; i < 3; ++i) ASSERT_EQ(ring.output(4), 0);
   EXPECT_EQ(ring.cpu.seen, (std::vector<unsigned>{kReadable, kReadable, kReadable}));

@@ -12,7 +12,7 @@ namespace perfring::kernel {
 namespace {
 
 // K28: the outer reports, and has taken the flag from the inner.
-TEST(NestedEpoll, ReportsOnlyTheOuter) {
+TEST(NestedEventpollTest, ReportsOnlyTheOuter) {
   TestRing ring;
   eventpoll inner, outer;  // a target outlives its membership
   ASSERT_EQ(inner.add(*ring.event, kReadable, 1), 0);
@@ -26,7 +26,7 @@ TEST(NestedEpoll, ReportsOnlyTheOuter) {
   }
 }
 
-TEST(NestedEpoll, FindsTheFirstThatIsReady) {
+TEST(NestedEventpollTest, FindsTheFirstThatIsReady) {
   TestRing one, two;
   eventpoll inner, outer;  // a target outlives its membership
   ASSERT_EQ(inner.add(*one.event, kReadable, 1), 0);
@@ -43,7 +43,7 @@ TEST(NestedEpoll, FindsTheFirstThatIsReady) {
 }
 
 // The inner's item is still listed when it is woken again.
-TEST(NestedEpoll, IsToldOfEachWakeup) {
+TEST(NestedEventpollTest, IsWokenByEachWakeup) {
   TestRing ring;
   eventpoll inner, outer;  // a target outlives its membership
   ASSERT_EQ(inner.add(*ring.event, kReadable, 1), 0);
@@ -56,7 +56,7 @@ TEST(NestedEpoll, IsToldOfEachWakeup) {
 }
 
 // An inner one that reports HUP again and again is ready again and again.
-TEST(NestedEpoll, HangsUpAsOftenAsItIsAsked) {
+TEST(NestedEventpollTest, HangsUpAsOftenAsItIsAsked) {
   const perf_file unmapped = must(perf_event_open(bpf_output(), 3, 8));
   eventpoll inner, outer;  // a target outlives its membership
   ASSERT_EQ(inner.add(*unmapped, 0, 1), 0);
@@ -70,7 +70,7 @@ TEST(NestedEpoll, HangsUpAsOftenAsItIsAsked) {
 }
 
 // K28: it is not even looked at by an outer one that asks for anything else, and the flag stays.
-TEST(NestedEpoll, WakesOnlyWhoAsksForIn) {
+TEST(NestedEventpollTest, WakesOnlyWaitersThatAskForIn) {
   for (const __u32 events : {0u, unsigned{EPOLLOUT}, unsigned{EPOLLRDNORM}}) {
     TestRing ring;
     eventpoll inner, outer;  // a target outlives its membership
@@ -84,7 +84,7 @@ TEST(NestedEpoll, WakesOnlyWhoAsksForIn) {
 
 // The outer one, which is edge-triggered, hears of the hangup once, and not again by MOD: the inner
 // one's item is still listed.
-TEST(NestedEpoll, IsNotWokenByModOfAnItemThatIsListed) {
+TEST(NestedEventpollTest, IsNotWokenByModOfAnItemThatIsListed) {
   TestRing ring;
   eventpoll inner, outer;  // a target outlives its membership
   ASSERT_EQ(inner.add(*ring.event, kReadable, 1), 0);

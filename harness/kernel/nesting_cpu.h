@@ -19,8 +19,8 @@ inline constexpr unsigned kNever = ~0U;
 // The step between the two lines of perf_output_get_handle().
 inline constexpr unsigned kForgetful = 2;
 
-// Each level's output is interrupted once, at the step of its own that `at` says, by the next
-// level's. Watches all that the ring is told.
+// Each level's output is interrupted once, at its step number `at`, by the next level's. Records
+// every tracepoint.
 struct NestingCpu : TestCpu {
   std::array<unsigned, kLevels> at{kNever, kNever, kNever};
   unsigned again = kNever;  // at this step of the outermost, the third output comes, too
@@ -31,7 +31,7 @@ struct NestingCpu : TestCpu {
 
   struct Reservation {
     __u64 position, size;
-    std::optional<__u64> lost;  // what its LOST tells, if it has one
+    std::optional<__u64> lost;  // the count of its LOST, if it has one
     int level;
   };
   std::vector<Reservation> reservations;
@@ -50,7 +50,7 @@ struct NestingCpu : TestCpu {
     TestCpu::control_dependency(field);
   }
   void copy(std::byte* to, const void* from, std::size_t size) {
-    EXPECT_TRUE(allowed_to_store);  // A: somebody has looked at data_tail before
+    EXPECT_TRUE(allowed_to_store);  // A: data_tail was read before
     TestCpu::copy(to, from, size);
   }
   void smp_wmb(const __u64& field) {
@@ -68,7 +68,7 @@ struct NestingCpu : TestCpu {
   void on_reserve(const perf_buffer&, __u64 position, std::size_t size) {
     reservations.push_back({position, size, {}, bpf_trace_nest_level});
   }
-  // Of the last reservation at this level: whoever interrupted it since has ended.
+  // The last reservation at this level is meant: the outputs that interrupted it have ended.
   void on_lost_record(const perf_buffer&, __u64 lost) {
     const auto own = std::ranges::find(reservations.rbegin(), reservations.rend(),
                                        bpf_trace_nest_level, &Reservation::level);

@@ -208,13 +208,13 @@ std::size_t run_all(const Scene& scene) {
   }
 }
 
-TEST(Nesting, InterruptedAnywhereNothingIsLost) {
+TEST(NestedOutputTest, InterruptedAnywhereNothingIsLost) {
   EXPECT_GT(run_all({.sizes{40, 13, 5}}), 1500u);
 }
 
 // Two interrupts, one after the other, at every pair of steps: the second can come while the first
 // one's record is being published.
-TEST(Nesting, InterruptedTwiceNothingIsLost) {
+TEST(NestedOutputTest, InterruptedTwiceNothingIsLost) {
   for (const std::uint64_t room : {std::uint64_t{kPage}, std::uint64_t{96}}) {
     const Scene scene{.sizes{40, 13, 5}, .room = room, .start = kPage};
     unsigned first = 0;
@@ -230,16 +230,16 @@ TEST(Nesting, InterruptedTwiceNothingIsLost) {
   }
 }
 
-TEST(Nesting, AcrossTheEndOfTheRing) {
+TEST(NestedOutputTest, AcrossTheEndOfTheRingNothingIsLost) {
   run_all({.sizes{100, 60, 20}, .start = kPage - 64});
 }
 
-TEST(Nesting, WrittenBackward) {
+TEST(NestedOutputTest, WrittenBackwardNothingIsLost) {
   run_all({.sizes{40, 13, 5}, .backward = true, .start = 2 * kPage});
 }
 
-// Fits some of them, whoever comes first: records of 64, 48 and 32 bytes, and a LOST of 24.
-TEST(Nesting, InARingThatIsNearlyFullLossesAreExact) {
+// Fits some of them, in any order: records of 64, 48 and 32 bytes, and a LOST of 24.
+TEST(NestedOutputTest, InARingThatIsNearlyFullLossesAreExact) {
   for (const bool backward : {false, true}) {
     for (const unsigned lost : {0u, 5u}) {
       for (std::uint64_t room = 8; room <= 160; room += 32) {
@@ -256,13 +256,13 @@ TEST(Nesting, InARingThatIsNearlyFullLossesAreExact) {
 }
 
 // The outer one is refused, and what interrupted it must come out nevertheless.
-TEST(Nesting, InsideARefusedOutputIsPublished) {
+TEST(NestedOutputTest, AnOutputInsideARefusedOneIsPublished) {
   run_all({.sizes{4000, 13, 5}, .room = 512});
   run_all({.sizes{4000, 3500, 5}, .room = 512});
 }
 
 // The wakeup that nobody gives (see check_flag()): unread data, and no flag.
-TEST(Nesting, BehindARefusedOutputAWakeupCanBeMissed) {
+TEST(NestedOutputTest, BehindARefusedOutputAWakeupCanBeMissed) {
   TestRing<NestingCpu> ring;
   ring.cpu.barrier = [] {};
   ring.cpu.published = [](__u64) {};
@@ -277,7 +277,7 @@ TEST(Nesting, BehindARefusedOutputAWakeupCanBeMissed) {
   EXPECT_EQ(perf_poll(*ring.event), kReadable);
 }
 
-TEST(Nesting, FourDeepIsRefusedAndLeavesNoTrace) {
+TEST(NestedOutputTest, AFourthLevelIsRefusedAndLeavesNoTrace) {
   TestRing ring;
   ring.cpu.bpf_trace_nest_level = 3;
   EXPECT_EQ(ring.output(4), -EBUSY);

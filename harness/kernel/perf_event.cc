@@ -30,7 +30,7 @@ void ring_buffer_attach(perf_event& event, std::shared_ptr<perf_buffer> rb) {
   if (rb != nullptr) rb->event_list.insert(rb->event_list.begin(), &event);  // list_add_rcu()
   event.rb.store(rb.get());
   event.rb_ref = std::move(rb);
-  // One that waits for the old ring could have missed a wakeup of the new one.
+  // A waiter of the old ring could have missed a wakeup of the new one.
   if (had_one) wake_up_all(event);
 }
 
@@ -146,7 +146,7 @@ perf_mapping::~perf_mapping() {
   if (--event_->mmap_count != 0) return;
   ring_buffer_attach(*event_, nullptr);
   if (rb_->mmap_count != 0) return;
-  // Nobody can read it any more: the events that were redirected here lose it, too.
+  // No mapping is left: the events that were redirected here lose the ring, too.
   while (!rb_->event_list.empty()) ring_buffer_attach(*rb_->event_list.front(), nullptr);
 }
 

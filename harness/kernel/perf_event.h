@@ -50,14 +50,14 @@ struct perf_buffer {
   unsigned mmap_count = 0;
   std::vector<perf_event*> event_list;  // those that write here
 
-  // What is left of a value in an unsigned long.
+  // The value, cut to the width of an unsigned long.
   __u64 unsigned_long(__u64 value) const noexcept {
     return word == Word::k64 ? value : value & 0xffff'ffff;
   }
   __u64 data_size() const noexcept { return __u64{nr_pages} << page_shift; }
 };
 
-// Who waits on a wait queue: include/linux/wait.h.
+// A waiter on a wait queue: include/linux/wait.h.
 class wait_queue_entry {
  public:
   virtual void wake() = 0;
@@ -94,8 +94,8 @@ inline constexpr __u64 kSampleTypes = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID |
 
 using perf_file = std::shared_ptr<perf_event>;
 
-// What is usually asked for: raw samples, and a wakeup each `watermark` bytes or, where that is 0,
-// each `wakeup_events` records.
+// The usual attributes: raw samples, and a wakeup every `watermark` bytes or, if that is 0, every
+// `wakeup_events` records.
 perf_event_attr bpf_output_attr(__u32 watermark, __u32 wakeup_events = 1);
 
 // perf_event_open(attr, -1, cpu, -1, 0) of a kernel whose unsigned long is `word`. The kernel draws
@@ -143,7 +143,7 @@ void perf_event_exit_cpu(perf_event& event);
 // poll(2)'s part of it, which swaps the ring's one flag (K26). EPOLLHUP without a ring.
 unsigned perf_poll(perf_event& event);
 
-// The interrupt that perf_output_wakeup() asks for: wakes who waits on any event of the ring.
+// The interrupt that perf_output_wakeup() queues: wakes the waiters of every event of the ring.
 void perf_pending_irq(perf_event& event);
 
 }  // namespace perfring::kernel

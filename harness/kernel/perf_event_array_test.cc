@@ -13,7 +13,7 @@ namespace perfring::kernel {
 namespace {
 
 // K43
-TEST(HelperCodes, NameWhatIsWrong) {
+TEST(BpfPerfEventOutputTest, EachWrongArgumentHasItsErrorCode) {
   TestRing ring;  // of 8 entries, of which 0 is the event
   EXPECT_EQ(ring.output(4, 8), -E2BIG);
   EXPECT_EQ(ring.output(4, 0xffff'fffe), -E2BIG);
@@ -35,7 +35,7 @@ TEST(HelperCodes, NameWhatIsWrong) {
 }
 
 // K43: and it counts nothing.
-TEST(HelperCodes, NameTheLackOfARing) {
+TEST(BpfPerfEventOutputTest, AnEventWithoutARingIsENOSPC) {
   TestRing ring;
   const perf_file unmapped = must(perf_event_open(bpf_output(), 3, 8));
   ASSERT_EQ(ring.file.update_elem(1, unmapped), 0);
@@ -44,7 +44,7 @@ TEST(HelperCodes, NameTheLackOfARing) {
 }
 
 // K43: but what else is wrong is said first.
-TEST(HelperCodes, NameAnotherCpuBeforeTheLackOfARing) {
+TEST(BpfPerfEventOutputTest, AnotherCpuIsReportedBeforeTheLackOfARing) {
   TestRing ring;
   const perf_file elsewhere = must(perf_event_open(bpf_output(), 2, 9));
   ASSERT_EQ(ring.file.update_elem(1, elsewhere), 0);
@@ -58,7 +58,7 @@ TEST(HelperCodes, NameAnotherCpuBeforeTheLackOfARing) {
 }
 
 // K43: an event of another kind, which this kernel would not open.
-TEST(HelperCodes, NameAnEventThatIsNoBpfOutput) {
+TEST(BpfPerfEventOutputTest, AnEventThatIsNoBpfOutputIsEINVAL) {
   TestRing ring;
   ring.event->attr.type = PERF_TYPE_HARDWARE;
   EXPECT_EQ(ring.output(4), -EINVAL);
@@ -67,7 +67,7 @@ TEST(HelperCodes, NameAnEventThatIsNoBpfOutput) {
   EXPECT_EQ(ring.output(4), -EINVAL);
 }
 
-TEST(HelperCodes, CurrentCpuIsAnIndex) {
+TEST(BpfPerfEventOutputTest, CurrentCpuIsAnIndex) {
   TestRing ring;  // whose CPU is 3
   EXPECT_EQ(ring.output(4, BPF_F_CURRENT_CPU), -ENOENT);
   ASSERT_EQ(ring.file.update_elem(3, ring.event), 0);
@@ -76,7 +76,7 @@ TEST(HelperCodes, CurrentCpuIsAnIndex) {
 }
 
 // K44
-TEST(Update, NamesWhatIsWrong) {
+TEST(BpfMapFileTest, EachWrongUpdateHasItsErrorCode) {
   TestRing ring;
   EXPECT_EQ(ring.file.update_elem(1, nullptr), -EBADF);
   EXPECT_EQ(ring.file.update_elem(8, ring.event), -E2BIG);
@@ -88,7 +88,7 @@ TEST(Update, NamesWhatIsWrong) {
 }
 
 // K44
-TEST(Delete, NamesWhatIsWrong) {
+TEST(BpfMapFileTest, EachWrongDeleteHasItsErrorCode) {
   TestRing ring;
   EXPECT_EQ(ring.file.delete_elem(1), -ENOENT);
   EXPECT_EQ(ring.file.delete_elem(8), -E2BIG);
@@ -98,7 +98,7 @@ TEST(Delete, NamesWhatIsWrong) {
 }
 
 // K45
-TEST(MapFile, TakesItsEntriesWithItAndNoOthers) {
+TEST(BpfMapFileTest, TheLastCloseRemovesItsOwnEntriesOnly) {
   for (const __u32 flags : {0u, unsigned{BPF_F_PRESERVE_ELEMS}}) {
     TestRing ring;
     ring.map = std::make_shared<bpf_array>(4, flags);
@@ -117,7 +117,7 @@ TEST(MapFile, TakesItsEntriesWithItAndNoOthers) {
 }
 
 // K45, K33
-TEST(MapFile, KeepsTheEventThatIsClosed) {
+TEST(BpfMapFileTest, AnEntryKeepsAnEventThatIsClosed) {
   TestRing ring;
   perf_event* const event = ring.event.get();
   ring.event.reset();

@@ -14,7 +14,7 @@ namespace perfring::kernel {
 namespace {
 
 // The id is the caller's, whatever was opened before.
-TEST(Open, GivesTheEventTheIdThatWasAskedFor) {
+TEST(PerfEventOpenTest, GivesTheEventTheIdThatWasAskedFor) {
   EXPECT_EQ(must(perf_event_open(bpf_output(), 3, 5))->id, 5u);
   EXPECT_EQ(must(perf_event_open(bpf_output(), 3, 5))->id, 5u);
   EXPECT_EQ(must(perf_event_open(bpf_output(), 3, ~__u64{0}))->id, ~__u64{0});
@@ -25,7 +25,7 @@ int open_error(const perf_event_attr& attr, int cpu = 3) {
   return event ? 0 : event.error();
 }
 
-TEST(Open, RefusesWhatIsNotSimulated) {
+TEST(PerfEventOpenTest, RefusesWhatIsNotSimulated) {
   EXPECT_EQ(open_error(bpf_output()), 0);
   EXPECT_EQ(open_error(bpf_output(), 0), 0);
   EXPECT_EQ(open_error(bpf_output(), -1), -EINVAL);
@@ -39,7 +39,7 @@ TEST(Open, RefusesWhatIsNotSimulated) {
   EXPECT_EQ(open_error(attr), -EINVAL);
 }
 
-TEST(Open, MayBeDisabledAtFirst) {
+TEST(PerfEventOpenTest, MayBeDisabledAtFirst) {
   RingSetup setup;
   setup.attr.disabled = 1;
   TestRing ring{setup};
@@ -57,7 +57,7 @@ int mmap_error(std::size_t size) {
 }
 
 // K35
-TEST(Mmap, TakesNoDataPagesOrAPowerOfTwo) {
+TEST(PerfMmapTest, TakesNoDataPagesOrAPowerOfTwo) {
   for (const std::size_t pages : {0u, 1u, 2u, 4u, 8u, 64u}) {
     EXPECT_EQ(mmap_error((1 + pages) * kPage), 0) << pages;
   }
@@ -72,7 +72,7 @@ TEST(Mmap, TakesNoDataPagesOrAPowerOfTwo) {
 }
 
 // K35, K43: a page and nothing else takes nothing, and says so, and nothing is counted.
-TEST(Mmap, OfNoDataPagesTakesNothing) {
+TEST(PerfMmapTest, ARingOfNoDataPagesTakesNothing) {
   TestRing ring{{.pages = 0}};
   EXPECT_EQ(ring.output(4), -ENOSPC);
   EXPECT_EQ(ring.event->lost_samples, 0u);
@@ -82,7 +82,7 @@ TEST(Mmap, OfNoDataPagesTakesNothing) {
 }
 
 // K37
-TEST(Mmap, FillsThePage) {
+TEST(PerfMmapTest, FillsThePage) {
   static_assert(offsetof(perf_event_mmap_page, data_head) == 1024);
   static_assert(offsetof(perf_event_mmap_page, data_tail) == 1032);
   static_assert(offsetof(perf_event_mmap_page, data_offset) == 1040);
@@ -100,7 +100,7 @@ TEST(Mmap, FillsThePage) {
 }
 
 // Pages of another size, such as arm64 may have.
-TEST(Mmap, TakesPagesOfAnySize) {
+TEST(PerfMmapTest, TakesPagesOfAnySize) {
   std::vector<__u64> memory(2 * 65536 / 8);
   const perf_file event = must(perf_event_open(bpf_output(), 3, 8));
   const auto bytes = std::as_writable_bytes(std::span{memory});
@@ -112,7 +112,7 @@ TEST(Mmap, TakesPagesOfAnySize) {
 }
 
 // K36
-TEST(Mmap, AgainTakesTheSameRingOnly) {
+TEST(PerfMmapTest, ASecondMappingIsOfTheSameRingOnly) {
   TestRing ring;
   std::vector<__u64> other(3 * kPage / 8);
   const auto others = std::as_writable_bytes(std::span{other});
@@ -132,7 +132,7 @@ TEST(Mmap, AgainTakesTheSameRingOnly) {
   EXPECT_EQ(ring.output(4), -ENOSPC);
 }
 
-TEST(Mapping, CanBeReplaced) {
+TEST(PerfMmapTest, AMappingCanBeReplaced) {
   TestRing one, two;
   perf_buffer* const rb = &two.rb();
   one.mapping = std::move(two.mapping);
@@ -150,7 +150,7 @@ perf_file event_like(const perf_event_attr& attr, int cpu = 3) {
 }
 
 // K42
-TEST(SetOutput, RefusesWhatDoesNotFit) {
+TEST(PerfEventSetOutputTest, RefusesWhatDoesNotFit) {
   TestRing ring;
   perf_event& target = *ring.event;
   EXPECT_EQ(perf_event_set_output(target, &target), -EINVAL);
@@ -172,7 +172,7 @@ TEST(SetOutput, RefusesWhatDoesNotFit) {
 }
 
 // K42: clockid is a clock only with use_clockid.
-TEST(SetOutput, ComparesTheClocksThatAreUsed) {
+TEST(PerfEventSetOutputTest, ComparesTheClocksThatAreUsed) {
   perf_event_attr attr = bpf_output();
   attr.clockid = 4;
   TestRing unused{{.attr = attr}};
@@ -186,7 +186,7 @@ TEST(SetOutput, ComparesTheClocksThatAreUsed) {
 }
 
 // An event that redirects its output, and what undoes it.
-TEST(SetOutput, LastsUntilItIsTakenBackOrTheRingGoes) {
+TEST(PerfEventSetOutputTest, LastsUntilItIsTakenBackOrTheRingGoes) {
   TestRing ring;
   std::optional<perf_file> second = event_like(bpf_output());
   ASSERT_EQ(ring.file.update_elem(1, *second), 0);
@@ -203,7 +203,7 @@ TEST(SetOutput, LastsUntilItIsTakenBackOrTheRingGoes) {
   EXPECT_EQ(ring.rb().event_list.size(), 1u);  // the event has left it
 }
 
-TEST(SetOutput, EndsWithTheLastMappingOfTheRing) {
+TEST(PerfEventSetOutputTest, EndsWithTheLastMappingOfTheRing) {
   for (const bool mapped_by_both : {false, true}) {
     TestRing ring;
     const perf_file second = event_like(bpf_output());
@@ -223,8 +223,8 @@ TEST(SetOutput, EndsWithTheLastMappingOfTheRing) {
   }
 }
 
-// Whoever waits is woken when the event gets another ring; not when it gets its first.
-TEST(SetOutput, WakesWhoWaitsForTheOldRing) {
+// Waiters are woken when the event gets another ring, not when it gets its first.
+TEST(PerfEventSetOutputTest, WakesTheWaitersOfTheOldRing) {
   struct Waiter : wait_queue_entry {
     int woken = 0;
     void wake() override { ++woken; }
@@ -242,7 +242,7 @@ TEST(SetOutput, WakesWhoWaitsForTheOldRing) {
   second->waitq.clear();
 }
 
-TEST(Pause, NeedsARing) {
+TEST(PerfEventPauseOutputTest, NeedsARing) {
   EXPECT_EQ(perf_event_pause_output(*event_like(bpf_output()), true), -EINVAL);
 }
 

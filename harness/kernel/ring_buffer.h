@@ -51,8 +51,8 @@ void perf_output_get_handle(C& cpu, perf_output_handle& handle) {
   handle.wakeup = handle.rb->wakeup;
 }
 
-// Only the outermost writer publishes, and it does so until nobody came in between: between its
-// last look at `head` and nest = 0, an interrupt's record would stay unpublished.
+// Only the outermost writer publishes, again and again until no interrupt came in between: a record
+// that an interrupt writes between the last read of `head` and nest = 0 would stay unpublished.
 template <Cpu C>
 void perf_output_put_handle(C& cpu, perf_output_handle& handle) {
   perf_buffer& rb = *handle.rb;
@@ -141,7 +141,7 @@ void perf_event__output_id_sample(C& cpu, perf_output_handle& handle, const perf
   if (type & PERF_SAMPLE_IDENTIFIER) perf_output_put(cpu, handle, data.id);
 }
 
-// An interrupt can come between the look that was in vain and this.
+// An interrupt can come between the failed space check and this.
 template <Cpu C>
 int output_refused(C& cpu, perf_buffer& rb, perf_event& event) {
   cpu.step();
@@ -162,7 +162,7 @@ template <Cpu C>
 void output_lost(C& cpu, perf_output_handle& handle, const perf_event& event,
                  const perf_sample_data& data) {
   cpu.step();
-  const __u64 lost = std::exchange(handle.rb->lost, 0);  // 0, if an interrupt has told of them
+  const __u64 lost = std::exchange(handle.rb->lost, 0);  // 0, if an interrupt has reported them
   cpu.on_lost_record(*handle.rb, lost);
   lost_event record{{PERF_RECORD_LOST, 0, sizeof(lost_event)}, event.id, lost};
   if (event.attr.sample_id_all != 0) record.header.size += event.id_header_size;
@@ -180,7 +180,7 @@ inline void point_at(perf_output_handle& handle, __u64 position) {
   handle.size = page_size - offset;
 }
 
-// Whoever was interrupted since it looked learns what the field is now.
+// As try_cmpxchg(): on failure, `seen` is the current value.
 inline bool local_try_cmpxchg(__u64& field, __u64& seen, __u64 value) {
   if (field != seen) {
     seen = field;

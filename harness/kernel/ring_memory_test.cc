@@ -14,7 +14,7 @@
 namespace perfring::kernel {
 namespace {
 
-TEST(RingMemory, IsZeroedAndHasThePageBeforeTheData) {
+TEST(RingMemoryTest, IsZeroedAndHasThePageBeforeTheData) {
   const RingMemory memory{4};
   EXPECT_EQ(memory.bytes().size(), 5u * 4096);
   EXPECT_TRUE(std::ranges::all_of(memory.bytes(), [](std::byte b) { return b == std::byte{}; }));
@@ -22,7 +22,7 @@ TEST(RingMemory, IsZeroedAndHasThePageBeforeTheData) {
   EXPECT_EQ(RingMemory{0}.bytes().size(), 4096u);
 }
 
-TEST(RingMemory, IsTheSameAtItsOtherEnd) {
+TEST(RingMemoryTest, IsTheSameAtItsOtherEnd) {
   const RingMemory memory{1};
   void* const mapped = ::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, memory.fd(), 0);
   ASSERT_NE(mapped, MAP_FAILED);
@@ -39,7 +39,7 @@ std::ptrdiff_t descriptors() {
   return std::distance(Iterator{"/proc/self/fd"}, Iterator{});
 }
 
-TEST(RingMemory, IsGivenBackOnce) {
+TEST(RingMemoryTest, IsGivenBackOnce) {
   const std::ptrdiff_t before = descriptors();
   std::byte* base = nullptr;
   {
@@ -54,7 +54,7 @@ TEST(RingMemory, IsGivenBackOnce) {
   EXPECT_NE(::mincore(base, 8192, &resident), 0);  // not mapped any more
 }
 
-TEST(RingMemory, SaysWhatTheMachineRefuses) {
+TEST(RingMemoryTest, ThrowsWhatTheMachineRefuses) {
   EXPECT_THROW((RingMemory{static_cast<std::size_t>(-1) / 2 / 4096 + 1}), std::system_error);
 }
 

@@ -1,7 +1,7 @@
 #ifndef HARNESS_KERNEL_SAMPLE_DATA_H_
 #define HARNESS_KERNEL_SAMPLE_DATA_H_
 
-// What a sample holds: perf_prepare_sample() of kernel/events/core.c at v6.18, and
+// The fields of a sample: perf_prepare_sample() of kernel/events/core.c at v6.18, and
 // perf_sample_save_raw_data() of include/linux/perf_event.h.
 
 #include <linux/perf_event.h>
@@ -30,7 +30,7 @@ struct perf_sample_data {
   __u64 time = 0;
   __u64 addr = 0;
   __u64 period = 0;
-  // perf_prepare_sample() sets these, whether they are asked for or not.
+  // perf_prepare_sample() sets these whatever the sample_type.
   __u64 id;
   __u64 stream_id;
   struct {
@@ -60,7 +60,7 @@ perf_event_header perf_prepare_sample(C& cpu, perf_sample_data& data, const perf
   data.cpu_entry = {static_cast<__u32>(cpu.id), 0};
   const __u64 size =
       sizeof(perf_event_header) + event.header_size + event.id_header_size + data.dyn_size;
-  // The u16 wraps, and nobody looks (K6).
+  // The u16 wraps unchecked (K6).
   return {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, static_cast<__u16>(size)};
 }
 

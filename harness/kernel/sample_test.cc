@@ -15,7 +15,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 // K1
-TEST(Sample, HasTheSizesOfTheTable) {
+TEST(PerfOutputSampleTest, ASampleHasTheSizesOfTheTable) {
   struct {
     std::size_t payload;
     std::uint16_t size;
@@ -48,7 +48,7 @@ TEST(Sample, HasTheSizesOfTheTable) {
 }
 
 // K1, K25
-TEST(Sample, IsTheseBytes) {
+TEST(PerfOutputSampleTest, ASampleIsWrittenByteForByte) {
   TestRing ring;
   ASSERT_EQ(ring.output(5), 0);
   const bool little = std::endian::native == std::endian::little;
@@ -61,7 +61,7 @@ TEST(Sample, IsTheseBytes) {
 }
 
 // K6, K7, K8: and the whole payload is copied.
-TEST(Sample, SizeWrapsAt16Bits) {
+TEST(PerfOutputSampleTest, HeaderSizeWrapsAt16Bits) {
   struct {
     std::size_t payload;
     std::uint16_t size;
@@ -83,7 +83,7 @@ TEST(Sample, SizeWrapsAt16Bits) {
 }
 
 // K7
-TEST(Sample, OfSizeZeroIsOverwrittenByTheNext) {
+TEST(PerfOutputSampleTest, ASampleOfSizeZeroIsOverwrittenByTheNext) {
   TestRing ring{{.pages = 16}};
   ASSERT_EQ(ring.output(65517), 0);
   ASSERT_EQ(ring.output(4), 0);
@@ -92,7 +92,7 @@ TEST(Sample, OfSizeZeroIsOverwrittenByTheNext) {
 }
 
 // K8, K9: a header without its raw size, for the next record begins where that was.
-TEST(Sample, OfSizeEightIsFollowedInsideItsPayload) {
+TEST(PerfOutputSampleTest, ASampleOfSizeEightIsFollowedInsideItsPayload) {
   TestRing ring{{.pages = 32}};
   ASSERT_EQ(ring.output(65532), 0);
   ASSERT_EQ(ring.output(4), 0);
@@ -106,7 +106,7 @@ TEST(Sample, OfSizeEightIsFollowedInsideItsPayload) {
 }
 
 // K10
-TEST(Sample, OverwritesWhatIsUnreadIfItsSizeWraps) {
+TEST(PerfOutputSampleTest, ASampleWhoseSizeWrapsOverwritesUnreadRecords) {
   TestRing ring{{.pages = 16}};
   for (int i = 0; i < 4; ++i) ASSERT_EQ(ring.output(12), 0);
   ASSERT_EQ(ring.head(), 96u);
@@ -119,7 +119,7 @@ TEST(Sample, OverwritesWhatIsUnreadIfItsSizeWraps) {
 }
 
 // K3: a record of 65528 bytes is the largest; each field takes 8 of them.
-TEST(Sample, LargestPayloadShrinksWithItsFields) {
+TEST(PerfOutputSampleTest, TheLargestPayloadShrinksWithTheOtherFields) {
   struct {
     __u64 type;
     std::size_t largest;
@@ -140,7 +140,7 @@ TEST(Sample, LargestPayloadShrinksWithItsFields) {
 }
 
 // K19: each kind of field alone, before RAW.
-TEST(Sample, HasEachFieldThatIsAskedFor) {
+TEST(PerfOutputSampleTest, ASampleHasEachFieldOfItsType) {
   struct {
     __u64 type;
     std::uint64_t value;
@@ -166,7 +166,7 @@ TEST(Sample, HasEachFieldThatIsAskedFor) {
 }
 
 // K19
-TEST(Sample, HasItsFieldsInTheKernelsOrder) {
+TEST(PerfOutputSampleTest, ASampleHasItsFieldsInTheKernelsOrder) {
   TestRing ring{{.attr = bpf_output(kSampleTypes)}};
   ASSERT_EQ(ring.output(4), 0);
   EXPECT_EQ(ring.head(), 80u);
@@ -187,7 +187,7 @@ TEST(Sample, HasItsFieldsInTheKernelsOrder) {
 }
 
 // K19
-TEST(Sample, OfNoTypeIsAHeader) {
+TEST(PerfOutputSampleTest, ASampleOfNoTypeIsAHeader) {
   TestRing ring{{.attr = bpf_output(0)}};
   ASSERT_EQ(ring.output(100), 0);
   EXPECT_EQ(ring.head(), 8u);
@@ -196,7 +196,7 @@ TEST(Sample, OfNoTypeIsAHeader) {
       Bytes(Expected{}.header(9, 1, 8).bytes({0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee})));
 }
 
-// Whoever interrupts the output takes its time later, and its place earlier.
+// The output that interrupts takes its time later, and its place in the ring earlier.
 struct InterruptedCpu : TestCpu {
   std::function<void()> interrupt;
   void step() {
@@ -205,7 +205,7 @@ struct InterruptedCpu : TestCpu {
 };
 
 // K22
-TEST(Sample, TimeIsOfBeforeTheReservation) {
+TEST(PerfOutputSampleTest, TimeIsTakenBeforeTheReservation) {
   TestRing<InterruptedCpu> ring{{.attr = bpf_output(PERF_SAMPLE_RAW | PERF_SAMPLE_TIME)}};
   ring.cpu.interrupt = [&] {
     ring.cpu.time = 2000;
@@ -218,7 +218,7 @@ TEST(Sample, TimeIsOfBeforeTheReservation) {
 }
 
 // Wherever a record begins, also where it, or a field of it, straddles pages and the ring's end.
-TEST(Sample, MayLieAnywhere) {
+TEST(PerfOutputSampleTest, ASampleMayLieAnywhere) {
   const __u64 type = PERF_SAMPLE_RAW | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER;
   for (std::uint64_t start = 0; start < 4 * kPage; start += 8) {
     TestRing ring{{.attr = bpf_output(type), .pages = 4}};
@@ -233,7 +233,7 @@ TEST(Sample, MayLieAnywhere) {
 }
 
 // And where pages are of 64 KiB, as some processors have them.
-TEST(Sample, MayLieAnywhereInLargerPages) {
+TEST(PerfOutputSampleTest, ASampleMayLieAnywhereInLargerPages) {
   constexpr std::uint64_t kLarge = 65536;
   for (std::uint64_t page = 0; page < 4 * kLarge; page += kPage) {
     TestRing ring{{.pages = 2, .page_shift = 16}};

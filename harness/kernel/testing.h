@@ -1,7 +1,7 @@
 #ifndef HARNESS_KERNEL_TESTING_H_
 #define HARNESS_KERNEL_TESTING_H_
 
-// What this folder's tests share: a ring with an event and a map's entry 0, and expected bytes.
+// For this folder's tests: a ring with an event and a map's entry 0, and expected bytes.
 
 #include <linux/perf_event.h>
 #include <sys/epoll.h>
@@ -105,7 +105,7 @@ struct TestRing {
   perf_event_mmap_page& page() const { return *rb().user_page; }
   std::uint64_t head() const { return page().data_head; }
   void tail(std::uint64_t value) { page().data_tail = value; }
-  // Everything is read.
+  // All records are consumed.
   void consume() { tail(head()); }
 
   // The payload of this size: 1, 2, 3...
@@ -115,17 +115,17 @@ struct TestRing {
     return bpf_perf_event_output(cpu, *map, flags, payload);
   }
 
-  // Outputs until one is refused; how many were written.
+  // Outputs until one is refused. Returns how many were accepted.
   std::size_t fill(std::size_t size) {
-    std::size_t written = 0;
+    std::size_t accepted = 0;
     int error = 0;
-    for (; (error = output(size)) == 0; ++written) {
+    for (; (error = output(size)) == 0; ++accepted) {
     }
     if (error != -ENOSPC) throw std::runtime_error("output: " + std::to_string(error));
-    return written;
+    return accepted;
   }
 
-  // What lies in the ring, from a position on.
+  // The ring's bytes from a position on.
   std::vector<std::byte> at(std::uint64_t position, std::size_t size) const {
     std::vector<std::byte> found;
     for (std::size_t i = 0; i < size; ++i) {

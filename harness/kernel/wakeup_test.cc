@@ -41,14 +41,14 @@ Records wakeups(const RingSetup& setup, std::size_t count, std::size_t payload =
 }
 
 // K30: figures of the table, which do not depend on the tail.
-TEST(Wakeup, ComesAfterSoManyEvents) {
+TEST(PerfOutputWakeupTest, ComesAfterWakeupEventsRecords) {
   EXPECT_EQ(wakeups(events(1), 4, 4), (Records{1, 2, 3, 4}));
   EXPECT_EQ(wakeups(events(3), 9, 4), (Records{3, 6, 9}));
   EXPECT_EQ(wakeups(events(0), 20, 4), Records{});
 }
 
 // K30: N = 4096, 64-byte records.
-TEST(Wakeup, ComesOfHalfTheRingWhateverTheEvents) {
+TEST(PerfOutputWakeupTest, ComesOfHalfTheRingWhateverTheEvents) {
   EXPECT_EQ(wakeups(events(1000), 100), (Records{33, 65, 97}));
   EXPECT_EQ(wakeups(events(0), 100), (Records{33, 65, 97}));
   EXPECT_EQ(wakeups(watermark(0), 100), (Records{33, 65, 97}));
@@ -56,7 +56,7 @@ TEST(Wakeup, ComesOfHalfTheRingWhateverTheEvents) {
 }
 
 // K30
-TEST(Wakeup, ComesOnceTheWatermarkIsPassed) {
+TEST(PerfOutputWakeupTest, ComesOnceTheWatermarkIsPassed) {
   EXPECT_EQ(wakeups(watermark(64), 5), (Records{2, 3, 4, 5}));
   EXPECT_EQ(wakeups(watermark(63), 3), (Records{1, 2, 3}));
   EXPECT_EQ(wakeups(watermark(256), 20), (Records{5, 9, 13, 17}));
@@ -65,7 +65,7 @@ TEST(Wakeup, ComesOnceTheWatermarkIsPassed) {
 }
 
 // K30, K40: a ring that is written backward counts the bytes all the same.
-TEST(Wakeup, ComesOfWhatIsWrittenBackward) {
+TEST(PerfOutputWakeupTest, ComesOfABackwardRing) {
   for (const Word word : {Word::k32, Word::k64}) {
     RingSetup setup = watermark(256, word);
     setup.attr.write_backward = 1;
@@ -74,7 +74,7 @@ TEST(Wakeup, ComesOfWhatIsWrittenBackward) {
 }
 
 // A negative watermark of a 32-bit kernel is an unsigned long where it is compared: 2 GiB.
-TEST(Wakeup, ComesOfTwoGibibytesAtLast) {
+TEST(PerfOutputWakeupTest, ComesOnceTwoGibibytesAreWritten) {
   TestRing ring{watermark(0x8000'0000, Word::k32)};
   ring.rb().wakeup = 0x8000'0000;
   ASSERT_EQ(ring.output(52), 0);  // 0x40 - 0x8000'0000, in 32 bits, is 0x8000'0040
@@ -82,7 +82,7 @@ TEST(Wakeup, ComesOfTwoGibibytesAtLast) {
 }
 
 // K30: one record may pass it several times, and counts once.
-TEST(Wakeup, ChasesTheHeadByOneWatermarkARecord) {
+TEST(PerfOutputWakeupTest, ChasesTheHeadByOneWatermarkARecord) {
   TestRing ring{watermark(64)};
   ASSERT_EQ(ring.output(500), 0);  // 512: the watermark is 7 behind
   EXPECT_EQ(perf_poll(*ring.event), kReadable);
@@ -90,7 +90,7 @@ TEST(Wakeup, ChasesTheHeadByOneWatermarkARecord) {
 }
 
 // K30
-TEST(Wakeup, TakesItsNumbersForSignedWhereTheKernelDoes) {
+TEST(PerfOutputWakeupTest, ItsNumbersAreSignedWhereTheKernelsAre) {
   for (const Word word : {Word::k32, Word::k64}) {
     EXPECT_EQ(wakeups(events(0x8000'0000, word), 3, 4), (Records{1, 2, 3}));
     EXPECT_EQ(wakeups(events(0xffff'ffff, word), 3, 4), (Records{1, 2, 3}));
@@ -102,7 +102,7 @@ TEST(Wakeup, TakesItsNumbersForSignedWhereTheKernelDoes) {
 }
 
 // K30, K47: across 2^32, where head and W are of 32 bits.
-TEST(Wakeup, GoesOnAcrossTheEndOfTheWord) {
+TEST(PerfOutputWakeupTest, GoesOnAcrossTheEndOfTheWord) {
   for (const RingSetup& setup : {watermark(256, Word::k32), watermark(256)}) {
     TestRing ring{setup};
     start_at(ring.rb(), 0xffff'ffff'ffff'fe00);
@@ -123,7 +123,7 @@ TEST(Wakeup, GoesOnAcrossTheEndOfTheWord) {
 }
 
 // The event count is an unsigned long, from which an int is taken: here it grows by 2^31.
-TEST(Wakeup, CountsEventsInTheKernelsWord) {
+TEST(PerfOutputWakeupTest, CountsEventsInTheKernelsWord) {
   for (const Word word : {Word::k32, Word::k64}) {
     TestRing ring{events(0x8000'0000, word)};
     ASSERT_EQ(ring.output(4), 0);
@@ -134,7 +134,7 @@ TEST(Wakeup, CountsEventsInTheKernelsWord) {
 }
 
 // So a count that passes 2^32 is 0 in both, as an int.
-TEST(Wakeup, CountsEventsPastTheEndOfTheWord) {
+TEST(PerfOutputWakeupTest, CountsEventsPastTheEndOfTheWord) {
   for (const Word word : {Word::k32, Word::k64}) {
     TestRing ring{events(1, word)};
     ring.rb().events = 0xffff'ffff;
@@ -147,7 +147,7 @@ TEST(Wakeup, CountsEventsPastTheEndOfTheWord) {
 }
 
 // The default is half the ring, however large that is, and the most is all of it.
-TEST(Wakeup, WatermarkIsOfTheWholeRing) {
+TEST(PerfOutputWakeupTest, WatermarkIsOfTheWholeRing) {
   constexpr std::size_t kMany = 1024;
   EXPECT_EQ((TestRing{{.pages = kMany}}.rb().watermark), 2 << 20);
   RingSetup setup = watermark(3 << 20);
@@ -158,14 +158,14 @@ TEST(Wakeup, WatermarkIsOfTheWholeRing) {
 }
 
 // K30: watermark counts bytes, and then wakeup_events is none.
-TEST(Wakeup, CountsEventsOrBytes) {
+TEST(PerfOutputWakeupTest, CountsEventsOrBytes) {
   EXPECT_EQ(wakeups(watermark(1), 3, 4), (Records{1, 2, 3}));
   EXPECT_EQ(wakeups(watermark(4000), 3, 4), Records{});
   EXPECT_EQ(wakeups(events(4000), 3, 4), Records{});
 }
 
 // K31
-TEST(Wakeup, DoesNotComeOfWhatIsRefused) {
+TEST(PerfOutputWakeupTest, DoesNotComeOfARefusedOutput) {
   TestRing ring{events(2)};
   ASSERT_EQ(ring.output(4), 0);
   ASSERT_EQ(ring.output(5000), -ENOSPC);
@@ -178,7 +178,7 @@ TEST(Wakeup, DoesNotComeOfWhatIsRefused) {
 }
 
 // K31
-TEST(Wakeup, NeverComesOfAFullRing) {
+TEST(PerfOutputWakeupTest, NeverComesOfAFullRing) {
   TestRing ring;
   while (ring.output(52) == 0) {
   }
@@ -188,7 +188,7 @@ TEST(Wakeup, NeverComesOfAFullRing) {
 }
 
 // The events are counted by the ring; how many are enough, or that none are, the writing one says.
-TEST(Sharing, WakesAsTheWritingEventSays) {
+TEST(PerfOutputWakeupTest, OfASharedRingComesAsTheWritingEventAsks) {
   TestRing ring{events(1000)};
   const perf_file second = must(perf_event_open(bpf_output(), 3, 8));  // wakeup_events = 1
   ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
@@ -207,7 +207,7 @@ struct CountingWaiter : wait_queue_entry {
 
 // core.c, ring_buffer_wakeup(): every event of rb->event_list, however many share the ring and
 // whichever of them writes.
-TEST(Sharing, WakesTheWaitersOfEveryEvent) {
+TEST(PerfOutputWakeupTest, OfASharedRingReachesTheWaitersOfEveryEvent) {
   for (std::size_t count = 1; count <= 5; ++count) {
     std::vector<CountingWaiter> waiters(count);  // woken once more when the ring goes
     TestRing ring;

@@ -59,7 +59,7 @@ static_assert(noexcept(std::declval<Flow&>().continue_value(),
                        std::declval<Flow>().continue_value()));
 static_assert(noexcept(std::declval<Flow&>().is_break(), std::declval<Flow&>().is_continue()));
 
-TEST(ControlFlow, MovesItsValueOut) {
+TEST(ControlFlowTest, MovesItsValueOut) {
   ControlFlow<std::unique_ptr<int>, std::unique_ptr<int>> broken{Break{std::make_unique<int>(3)}};
   const std::unique_ptr<int> value = std::move(broken).break_value();
   EXPECT_EQ(*value, 3);

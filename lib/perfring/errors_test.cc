@@ -29,7 +29,7 @@ std::error_code code(int error) {
   return {error, std::generic_category()};
 }
 
-TEST(Aya, InvalidPageCount) {
+TEST(AyaPerfBufferTest, InvalidPageCount) {
   for (const std::size_t count : {0U, 3U, 5U}) {
     const auto buffer = PerfBuffer::open(0, count);
     ASSERT_FALSE(buffer.has_value());
@@ -39,7 +39,7 @@ TEST(Aya, InvalidPageCount) {
   }
 }
 
-TEST(PerfBufferError, ARingAbove2GiBIsRefusedAndTheLimitNamed) {
+TEST(PerfBufferErrorTest, ARingAbove2GiBIsRefusedAndTheLimitNamed) {
   const std::size_t most = (std::size_t{1} << 31) / os::page_size();
   for (const std::size_t count :
        {2 * most, std::size_t{1} << (std::numeric_limits<std::size_t>::digits - 1)}) {
@@ -52,14 +52,14 @@ TEST(PerfBufferError, ARingAbove2GiBIsRefusedAndTheLimitNamed) {
   }
 }
 
-TEST(PerfBufferError, TheLimitIsNamedAboveItOnly) {
+TEST(PerfBufferErrorTest, TheLimitIsNamedAboveItOnly) {
   const std::size_t most = (std::size_t{1} << 31) / os::page_size();
   const auto named = HasSubstr("of at most");
   EXPECT_THAT((PerfBufferError{Kind::InvalidPageCount, {}, 0, most}.message()), Not(named));
   EXPECT_THAT((PerfBufferError{Kind::InvalidPageCount, {}, 0, most + 1}.message()), named);
 }
 
-TEST(PerfBufferError, MessagesAreAyas) {
+TEST(PerfBufferErrorTest, MessagesAreAyas) {
   const std::error_code denied = code(EACCES);
   EXPECT_EQ((PerfBufferError{Kind::OpenError, denied, 1, 2}.message()),
             "perf_event_open failed: " + denied.message());
@@ -77,9 +77,9 @@ struct Advice {
   std::string change;
 };
 
-class Explain : public ::testing::TestWithParam<Advice> {};
+class ExplainTest : public ::testing::TestWithParam<Advice> {};
 
-TEST_P(Explain, NamesWhatWasAskedWhatWasSaidAndWhatToChange) {
+TEST_P(ExplainTest, NamesWhatWasAskedWhatWasSaidAndWhatToChange) {
   const auto& [kind, error, asked, change] = GetParam();
   const std::string text = PerfBufferError{kind, code(error), 7, 64}.explain();
   EXPECT_THAT(text, AllOf(HasSubstr("asked for: " + asked),
@@ -92,7 +92,7 @@ const std::string kMap = "mmap of a ring of 1 + 64 pages on CPU 7";
 const std::string kUpdate = "bpf BPF_MAP_UPDATE_ELEM of index 7";
 
 INSTANTIATE_TEST_SUITE_P(
-    Errors, Explain,
+    Errors, ExplainTest,
     ::testing::Values(Advice{Kind::OpenError, EACCES, kOpen, "kernel.perf_event_paranoid is "},
                       Advice{Kind::OpenError, EPERM, kOpen, "CAP_PERFMON"},
                       Advice{Kind::OpenError, EMFILE, kOpen, "ulimit -n"},
@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Advice{Kind::IOError, EIO, kUpdate, "bpf(2)"}));
 
 // One of each kind, word for word.
-TEST(PerfBufferError, ExplainsInThreeLines) {
+TEST(PerfBufferErrorTest, ExplainsInThreeLines) {
   const auto explained = [](Kind kind, int error) {
     return PerfBufferError{kind, code(error), 7, 64}.explain();
   };
@@ -138,13 +138,13 @@ TEST(PerfBufferError, ExplainsInThreeLines) {
                                                "see bpf(2), BPF_MAP_UPDATE_ELEM, for this error");
 }
 
-TEST(PerfBufferError, OfNoKindIsUnknown) {
+TEST(PerfBufferErrorTest, OfNoKindIsUnknown) {
   const PerfBufferError error{Kind{99}, {}, 0, 0};
   EXPECT_EQ(error.message(), "unknown error");
   EXPECT_EQ(error.explain(), "unknown error");
 }
 
-class Advised : public ::testing::Test {
+class PerfBufferErrorAdviceTest : public ::testing::Test {
  protected:
   static std::string explained(Kind kind, int error) {
     return PerfBufferError{kind, code(error), 0, 4096}.explain();
@@ -154,7 +154,7 @@ class Advised : public ::testing::Test {
 
 // With its control page, the ring that fits must stay within the sysctl: 516 KiB are 129 pages of
 // 4 KiB, so 128.
-TEST_F(Advised, ThePageCountThatFitsDoes) {
+TEST_F(PerfBufferErrorAdviceTest, ThePageCountThatFitsDoes) {
   std::string& limit = kernel_.files["/proc/sys/kernel/perf_event_mlock_kb"].emplace();
   const std::size_t kib_of_a_page = os::page_size() / 1024;
   for (const auto& [pages, fits] : {std::pair{0U, 0U},
@@ -181,7 +181,7 @@ TEST_F(Advised, ThePageCountThatFitsDoes) {
   }
 }
 
-TEST_F(Advised, NoPageCountFitsALimitThatCannotBeRead) {
+TEST_F(PerfBufferErrorAdviceTest, NoPageCountFitsALimitThatCannotBeRead) {
   std::optional<std::string>& limit = kernel_.files["/proc/sys/kernel/perf_event_mlock_kb"];
   EXPECT_THAT(explained(Kind::MMapError, EPERM),
               HasSubstr("kernel.perf_event_mlock_kb is not readable (KiB of ring for each user "
@@ -192,7 +192,7 @@ TEST_F(Advised, NoPageCountFitsALimitThatCannotBeRead) {
                         "CPU); ask"));
 }
 
-TEST_F(Advised, TheMachineIsAsTheKernelSays) {
+TEST_F(PerfBufferErrorAdviceTest, TheMachineIsAsTheKernelSays) {
   kernel_.files["/proc/sys/kernel/perf_event_paranoid"] = "7\n";
   EXPECT_THAT(explained(Kind::OpenError, EACCES), HasSubstr("kernel.perf_event_paranoid is 7: "));
   EXPECT_THAT(explained(Kind::OpenError, EACCES),
@@ -212,7 +212,7 @@ TEST_F(Advised, TheMachineIsAsTheKernelSays) {
               EndsWith("to change: choose an online CPU (online CPUs: 1)"));
 }
 
-TEST_F(Advised, WhichCpusAreOnlineMayBeUnknown) {
+TEST_F(PerfBufferErrorAdviceTest, WhichCpusAreOnlineMayBeUnknown) {
   const std::string path = "/sys/devices/system/cpu/online";
   kernel_.files[path] = std::nullopt;
   EXPECT_EQ(os::online_cpus().error().path, path);
@@ -224,14 +224,14 @@ TEST_F(Advised, WhichCpusAreOnlineMayBeUnknown) {
               EndsWith("cannot be read: " + path + ": not a list of CPUs: '4294967295')"));
 }
 
-TEST(PerfEventArrayError, PassesOnTheBuffers) {
+TEST(PerfEventArrayErrorTest, PassesOnTheBuffers) {
   const PerfBufferError buffer{Kind::OpenError, code(EMFILE), 3, 2};
   const PerfEventArrayError error{buffer};
   EXPECT_EQ(error.message(), buffer.message());
   EXPECT_EQ(error.explain(), buffer.explain());
 }
 
-TEST(PerfEventArrayError, NamesAWrongMapType) {
+TEST(PerfEventArrayErrorTest, NamesAWrongMapType) {
   const PerfEventArrayError error{InvalidMapType{2}};
   EXPECT_EQ(error.message(), "invalid map type 2");
   EXPECT_EQ(error.explain(),
@@ -240,7 +240,7 @@ TEST(PerfEventArrayError, NamesAWrongMapType) {
             "to change: give a map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY (4)");
 }
 
-TEST(PerfEventArrayError, NamesTheCallAndWhatItWasCalledOn) {
+TEST(PerfEventArrayErrorTest, NamesTheCallAndWhatItWasCalledOn) {
   const std::pair<int, const char*> advice[]{{EBADF, "moved from"},
                                              {EINVAL, "bpffs"},
                                              {EPERM, "CAP_BPF"},
@@ -262,7 +262,7 @@ TEST(PerfEventArrayError, NamesTheCallAndWhatItWasCalledOn) {
 }
 
 // What suits one call is no advice on another.
-TEST(PerfEventArrayError, AdvisesOnTheCallThatFailed) {
+TEST(PerfEventArrayErrorTest, AdvisesOnTheCallThatFailed) {
   const auto advice = [](const char* call, int error) {
     const std::string text = PerfEventArrayError{SyscallError{call, "X", code(error)}}.explain();
     return text.substr(text.find("to change: ") + 11);
@@ -278,7 +278,7 @@ TEST(PerfEventArrayError, AdvisesOnTheCallThatFailed) {
               AllOf(HasSubstr("CAP_BPF"), Not(HasSubstr("path"))));
 }
 
-TEST(PerfEventArray, RefusesDescriptorsThatAreNoMap) {
+TEST(PerfEventArrayTest, RefusesDescriptorsThatAreNoMap) {
   const auto closed = PerfEventArray::from_fd(-1);
   ASSERT_FALSE(closed.has_value());
   EXPECT_THAT(closed.error().message(), EndsWith(code(EBADF).message()));

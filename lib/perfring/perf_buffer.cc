@@ -96,7 +96,7 @@ PerfBuffer::~PerfBuffer() {
     mapping_.forget();
     return;
   }
-  // The map entry keeps the event itself alive, so it must be told to stop.
+  // The map entry keeps the event itself alive, so closing it would not disable it.
   static_cast<void>(os::perf_event_disable(event_.get()));
 }
 

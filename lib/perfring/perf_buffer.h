@@ -20,9 +20,9 @@ struct PerfBufferOptions {
   // Data pages of the ring: a power of two, at most 2 GiB in all. The kernel fills all but 8 bytes.
   std::size_t page_count = 2;
   // 0: after every record, which costs the writer about 10 us each time. Else after more than
-  // this many bytes have been written since the last time; what lies below it, and what follows
-  // a full ring, is announced by nobody, so poll with a timeout. More than the ring's size is taken
-  // as its size.
+  // this many bytes have been written since the last time; the kernel does not
+  // announce fewer bytes than that, nor a full ring, so poll with a timeout. More than the ring's
+  // size is taken as its size.
   std::uint32_t wakeup_watermark = 0;
 };
 

@@ -28,14 +28,14 @@ using ::testing::ElementsAre;
 using testing::FakeKernel;
 using Kind = PerfBufferError::Kind;
 
-class PerfBufferS7 : public ::testing::Test {
+class PerfBufferTest : public ::testing::Test {
  protected:
   static const std::size_t kPage;
   static const std::size_t kPageShift;
   FakeKernel kernel_;
 };
-const std::size_t PerfBufferS7::kPage = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-const std::size_t PerfBufferS7::kPageShift = static_cast<std::size_t>(std::countr_zero(kPage));
+const std::size_t PerfBufferTest::kPage = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+const std::size_t PerfBufferTest::kPageShift = static_cast<std::size_t>(std::countr_zero(kPage));
 
 // All of it is looked at, so that nothing else is set.
 void expect_event(const perf_event_attr& actual, const perf_event_attr& expected) {
@@ -54,7 +54,7 @@ perf_event_attr bpf_output() {
   return attr;
 }
 
-TEST_F(PerfBufferS7, OpensABpfOutputEventOnOneCpuForAllProcesses) {
+TEST_F(PerfBufferTest, OpensABpfOutputEventOnOneCpuForAllProcesses) {
   ASSERT_TRUE(PerfBuffer::open(3).has_value());
   perf_event_attr expected = bpf_output();
   expected.wakeup_events = 1;
@@ -65,7 +65,7 @@ TEST_F(PerfBufferS7, OpensABpfOutputEventOnOneCpuForAllProcesses) {
   EXPECT_EQ(kernel_.flags, 8UL) << "PERF_FLAG_FD_CLOEXEC";
 }
 
-TEST_F(PerfBufferS7, AWatermarkTakesThePlaceOfOneWakeupForEachRecord) {
+TEST_F(PerfBufferTest, AWatermarkTakesThePlaceOfOneWakeupForEachRecord) {
   const auto ring = static_cast<std::uint32_t>(4 * kPage);
   // More than the ring is the ring: a 32-bit kernel takes 2^31 and more for a negative number, and
   // never wakes anybody (K30 of the harness's facts).
@@ -84,7 +84,7 @@ TEST_F(PerfBufferS7, AWatermarkTakesThePlaceOfOneWakeupForEachRecord) {
   }
 }
 
-TEST_F(PerfBufferS7, AWatermarkIsAtMostTheRingThatWasAskedForNotTheDefaultOne) {
+TEST_F(PerfBufferTest, AWatermarkIsAtMostTheRingThatWasAskedForNotTheDefaultOne) {
   ASSERT_TRUE(PerfBuffer::open(0, {.page_count = 1, .wakeup_watermark = 0xffff'ffff}).has_value());
   EXPECT_EQ(kernel_.event.wakeup_watermark, kPage);
 }
@@ -102,7 +102,7 @@ void emit(int fd, std::size_t page, std::size_t page_count, std::uint64_t positi
   write(&next, 8, offsetof(perf_event_mmap_page, data_head));
 }
 
-TEST_F(PerfBufferS7, TheRingIsPageCountPagesBehindTheFirst) {
+TEST_F(PerfBufferTest, TheRingIsPageCountPagesBehindTheFirst) {
   for (const std::size_t pages : {1U, 2U, 8U, 64U}) {
     auto buffer = PerfBuffer::open(0, pages);
     ASSERT_TRUE(buffer.has_value());
@@ -128,7 +128,7 @@ TEST_F(PerfBufferS7, TheRingIsPageCountPagesBehindTheFirst) {
   }
 }
 
-TEST_F(PerfBufferS7, TheDefaultIsTwoPages) {
+TEST_F(PerfBufferTest, TheDefaultIsTwoPages) {
   auto buffer = PerfBuffer::open(0);
   ASSERT_TRUE(buffer.has_value());
   emit(buffer->fd(), kPage, 2, 2 * kPage + 64);
@@ -140,7 +140,7 @@ TEST_F(PerfBufferS7, TheDefaultIsTwoPages) {
 }
 
 // Not all machines have pages of 4 KiB, and the mapping is counted in pages.
-class PerfBufferPageSizeTest : public PerfBufferS7,
+class PerfBufferPageSizeTest : public PerfBufferTest,
                                public ::testing::WithParamInterface<std::size_t> {
  protected:
   PerfBufferPageSizeTest() { kernel_.page_size = GetParam(); }
@@ -188,7 +188,7 @@ struct Counter {
   int stop = 0;
 };
 
-TEST_F(PerfBufferS7, DrainsAreTheRings) {
+TEST_F(PerfBufferTest, DrainsAreTheRings) {
   auto buffer = PerfBuffer::open(0);
   ASSERT_TRUE(buffer.has_value());
   for (std::uint64_t i = 0; i < 6; ++i) emit(buffer->fd(), kPage, 2, 16 * i);
@@ -219,7 +219,7 @@ TEST_F(PerfBufferS7, DrainsAreTheRings) {
   EXPECT_EQ(counter.calls, 12);
 }
 
-TEST_F(PerfBufferS7, IsEnabledOnceMappedAndDisabledBeforeItIsNot) {
+TEST_F(PerfBufferTest, IsEnabledOnceMappedAndDisabledBeforeItIsNot) {
   int fd = -1;
   {
     const auto buffer = PerfBuffer::open(0);
@@ -234,7 +234,7 @@ TEST_F(PerfBufferS7, IsEnabledOnceMappedAndDisabledBeforeItIsNot) {
   EXPECT_EQ(FakeKernel::mappings(), 0);
 }
 
-TEST_F(PerfBufferS7, PageCountsAreCheckedBeforeAnythingIsOpened) {
+TEST_F(PerfBufferTest, PageCountsAreCheckedBeforeAnythingIsOpened) {
   for (const std::size_t count : {0U, 3U, 5U, 6U, 1023U}) {
     const auto buffer = PerfBuffer::open(2, count);
     ASSERT_FALSE(buffer.has_value()) << count;
@@ -250,7 +250,7 @@ TEST_F(PerfBufferS7, PageCountsAreCheckedBeforeAnythingIsOpened) {
 
 // Counts that the size in bytes, a size_t, cannot hold: some of these products are 0, or a power of
 // two that would fit.
-TEST_F(PerfBufferS7, APageCountWhoseSizeOverflowsIsRefused) {
+TEST_F(PerfBufferTest, APageCountWhoseSizeOverflowsIsRefused) {
   constexpr auto bits = static_cast<std::size_t>(std::numeric_limits<std::size_t>::digits);
   for (std::size_t bit = 32 - kPageShift; bit < bits; ++bit) {
     const auto buffer = PerfBuffer::open(0, std::size_t{1} << bit);
@@ -260,7 +260,7 @@ TEST_F(PerfBufferS7, APageCountWhoseSizeOverflowsIsRefused) {
   EXPECT_THAT(kernel_.calls, ElementsAre());
 }
 
-TEST_F(PerfBufferS7, AnEventMayBeDescriptor0) {
+TEST_F(PerfBufferTest, AnEventMayBeDescriptor0) {
   const int saved = ::dup(0);
   ::close(0);
   EXPECT_EQ(PerfBuffer::open(0).value().fd(), 0);
@@ -272,7 +272,7 @@ TEST_F(PerfBufferS7, AnEventMayBeDescriptor0) {
 
 // A forked child's copy shares the event with the parent's, and has no mapping of the ring (K36 of
 // the harness's facts): what lies at its address there is somebody else's.
-TEST_F(PerfBufferS7, AForkedChildsCopyLeavesTheParentsEventAndTheMemoryAlone) {
+TEST_F(PerfBufferTest, AForkedChildsCopyLeavesTheParentsEventAndTheMemoryAlone) {
   auto buffer = PerfBuffer::open(0);
   ASSERT_TRUE(buffer.has_value());
   const int fd = buffer->fd();
@@ -296,7 +296,7 @@ TEST_F(PerfBufferS7, AForkedChildsCopyLeavesTheParentsEventAndTheMemoryAlone) {
 
 // A child that opens a buffer of its own in the place of the inherited one: what it opened is its
 // to disable and unmap, what it inherited is the parent's.
-TEST_F(PerfBufferS7, AForkedChildMayAssignItsOwnBufferOverTheInheritedOne) {
+TEST_F(PerfBufferTest, AForkedChildMayAssignItsOwnBufferOverTheInheritedOne) {
   auto buffer = PerfBuffer::open(0);
   ASSERT_TRUE(buffer.has_value());
   const int inherited = buffer->fd();
@@ -331,7 +331,7 @@ TEST_F(PerfBufferS7, AForkedChildMayAssignItsOwnBufferOverTheInheritedOne) {
 }
 
 // One thread at a time, but not always the same one.
-TEST_F(PerfBufferS7, ABufferMayBeDestroyedOnAnotherThreadThanItWasOpenedOn) {
+TEST_F(PerfBufferTest, ABufferMayBeDestroyedOnAnotherThreadThanItWasOpenedOn) {
   auto buffer = PerfBuffer::open(0);
   ASSERT_TRUE(buffer.has_value());
   const int fd = buffer->fd();
@@ -344,7 +344,7 @@ TEST_F(PerfBufferS7, ABufferMayBeDestroyedOnAnotherThreadThanItWasOpenedOn) {
   EXPECT_EQ(FakeKernel::mappings(), 0);
 }
 
-class PerfBufferFails : public PerfBufferS7 {
+class PerfBufferOpenFailureTest : public PerfBufferTest {
  protected:
   void expect_error(Kind kind, int error) {
     const auto buffer = PerfBuffer::open(5, 4);
@@ -359,22 +359,22 @@ class PerfBufferFails : public PerfBufferS7 {
   }
 };
 
-TEST_F(PerfBufferFails, ToOpen) {
+TEST_F(PerfBufferOpenFailureTest, ToOpen) {
   kernel_.open_errno = EACCES;
   expect_error(Kind::OpenError, EACCES);
 }
 
-TEST_F(PerfBufferFails, ToMapAndClosesTheEvent) {
+TEST_F(PerfBufferOpenFailureTest, ToMapAndClosesTheEvent) {
   kernel_.event_cannot_be_mapped = true;
   expect_error(Kind::MMapError, ENODEV);
 }
 
-TEST_F(PerfBufferFails, ToEnableAndUnmapsAndClosesTheEvent) {
+TEST_F(PerfBufferOpenFailureTest, ToEnableAndUnmapsAndClosesTheEvent) {
   kernel_.enable_errno = EPERM;
   expect_error(Kind::PerfEventEnableError, EPERM);
 }
 
-TEST_F(PerfBufferS7, MovedFromItIsEmptyForEver) {
+TEST_F(PerfBufferTest, MovedFromItIsEmptyForEver) {
   auto first = PerfBuffer::open(0);
   ASSERT_TRUE(first.has_value());
   const int fd = first->fd();
@@ -386,7 +386,7 @@ TEST_F(PerfBufferS7, MovedFromItIsEmptyForEver) {
     EXPECT_EQ(first->fd(), -1);
     EXPECT_FALSE(first->readable());
     first->for_each([](const PerfEvent&) { FAIL(); });
-    EXPECT_TRUE(second.readable()) << "whoever drained it";
+    EXPECT_TRUE(second.readable()) << "draining the empty one takes nothing";
     EXPECT_EQ(kernel_.calls.size(), 2U) << "nothing is disabled by a move";
   }
   EXPECT_EQ(first->fd(), -1);
@@ -395,7 +395,7 @@ TEST_F(PerfBufferS7, MovedFromItIsEmptyForEver) {
   EXPECT_GE(first->fd(), 0);
 }
 
-TEST_F(PerfBufferS7, AssignedToItGivesUpWhatItHeld) {
+TEST_F(PerfBufferTest, AssignedToItGivesUpWhatItHeld) {
   auto first = PerfBuffer::open(0);
   auto second = PerfBuffer::open(1);
   ASSERT_TRUE(first.has_value() && second.has_value());

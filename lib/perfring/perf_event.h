@@ -1,7 +1,7 @@
 #ifndef PERFRING_PERF_EVENT_H_
 #define PERFRING_PERF_EVENT_H_
 
-// What a drain hands to its callback: PerfEvent = Sample | Lost | Malformed.
+// The events that a drain delivers: PerfEvent = Sample | Lost | Malformed.
 //
 // Lifetime: every Bytes here is borrowed from the ring. It is valid until the callback returns,
 // and not longer: the kernel may overwrite it as soon as the drain has ended. Copy what you keep.
@@ -32,7 +32,7 @@ struct Lost {
   std::uint64_t count;
 };
 
-// What was wrong with the bytes of a Malformed.
+// The defect of a Malformed's bytes.
 enum class Defect : std::uint8_t {
   // A record whose end is known: only that record is skipped, the drain goes on.
   BadSample,       // too short for its length field, or its length exceeds the record

@@ -19,7 +19,7 @@ std::string name_of(int map_fd) {
   return "map fd " + std::to_string(map_fd);
 }
 
-// What the kernel says of descriptor -1.
+// The kernel's error for descriptor -1.
 std::error_code no_map() {
   return std::make_error_code(std::errc::bad_file_descriptor);
 }

@@ -26,10 +26,10 @@ namespace {
 using ::testing::ElementsAre;
 using testing::FakeKernel;
 
-class Array : public ::testing::Test {
+class PerfEventArrayTest : public ::testing::Test {
  protected:
-  Array() : map_fd_{::open("/dev/null", O_RDONLY | O_CLOEXEC)} {}
-  ~Array() override { ::close(map_fd_); }
+  PerfEventArrayTest() : map_fd_{::open("/dev/null", O_RDONLY | O_CLOEXEC)} {}
+  ~PerfEventArrayTest() override { ::close(map_fd_); }
 
   // The kernel refuses bytes that are not zero behind those it knows.
   void expect_zeroes_behind(std::size_t used) {
@@ -42,7 +42,7 @@ class Array : public ::testing::Test {
   int map_fd_;
 };
 
-TEST_F(Array, IsASecondDescriptorOfTheMap) {
+TEST_F(PerfEventArrayTest, FromFdHoldsASecondDescriptorOfTheMap) {
   int fd = -1;
   {
     const auto array = PerfEventArray::from_fd(map_fd_);
@@ -57,7 +57,7 @@ TEST_F(Array, IsASecondDescriptorOfTheMap) {
   EXPECT_TRUE(FakeKernel::is_open(map_fd_));
 }
 
-TEST_F(Array, IsOverNoOtherTypeOfMap) {
+TEST_F(PerfEventArrayTest, RefusesAnotherTypeOfMap) {
   kernel_.map_info.type = BPF_MAP_TYPE_RINGBUF;
   const auto array = PerfEventArray::from_fd(map_fd_);
   ASSERT_FALSE(array.has_value());
@@ -73,7 +73,7 @@ static_assert(!std::is_copy_assignable_v<PerfEventArray>);
 static_assert(std::is_nothrow_move_constructible_v<PerfEventArray>);
 static_assert(std::is_nothrow_move_assignable_v<PerfEventArray>);
 
-TEST_F(Array, MovedFromItHasNoMapAndSaysSo) {
+TEST_F(PerfEventArrayTest, MovedFromItHasNoMapAndSaysSo) {
   auto first = PerfEventArray::from_fd(map_fd_);
   ASSERT_TRUE(first.has_value());
   const int fd = first->fd();
@@ -93,7 +93,7 @@ TEST_F(Array, MovedFromItHasNoMapAndSaysSo) {
     ASSERT_FALSE(pinned.has_value());
     EXPECT_EQ(std::get<SyscallError>(pinned.error().cause).io_error,
               std::error_code(EBADF, std::generic_category()));
-    EXPECT_THAT(kernel_.calls, ElementsAre()) << "nobody is asked";
+    EXPECT_THAT(kernel_.calls, ElementsAre()) << "the kernel is not asked";
     *first = std::move(second);
     EXPECT_EQ(first->fd(), fd);
     EXPECT_EQ(second.fd(), -1);
@@ -103,7 +103,7 @@ TEST_F(Array, MovedFromItHasNoMapAndSaysSo) {
 }
 
 // A BPF program of type 4 answers like a map of type 4, but for the sizes.
-TEST_F(Array, IsOverNothingWithOtherSizes) {
+TEST_F(PerfEventArrayTest, RefusesOtherKeyAndValueSizes) {
   for (const auto& [key, value] : {std::pair{4U, 8U}, {8U, 4U}, {0U, 4U}, {4U, 0U}}) {
     kernel_.map_info.key_size = key;
     kernel_.map_info.value_size = value;
@@ -115,7 +115,7 @@ TEST_F(Array, IsOverNothingWithOtherSizes) {
   }
 }
 
-TEST_F(Array, OpenPutsTheEventIntoTheEntryOfItsCpu) {
+TEST_F(PerfEventArrayTest, OpenPutsTheEventIntoTheEntryOfItsCpu) {
   auto array = PerfEventArray::from_fd(map_fd_);
   ASSERT_TRUE(array.has_value());
   for (const unsigned index : {0U, 1U, 7U, 4095U}) {
@@ -130,7 +130,7 @@ TEST_F(Array, OpenPutsTheEventIntoTheEntryOfItsCpu) {
   }
 }
 
-TEST_F(Array, OpenPassesOnPageCountsAndOptions) {
+TEST_F(PerfEventArrayTest, OpenPassesOnPageCountsAndOptions) {
   auto array = PerfEventArray::from_fd(map_fd_);
   ASSERT_TRUE(array.has_value());
   const auto error_of = [](const auto& buffer) {
@@ -148,7 +148,7 @@ TEST_F(Array, OpenPassesOnPageCountsAndOptions) {
   EXPECT_EQ(error_of(buffer).page_count, 2U) << "the default";
 }
 
-TEST_F(Array, OpenThatCannotUpdateSaysSoAndLeavesNothing) {
+TEST_F(PerfEventArrayTest, OpenThatCannotUpdateSaysSoAndLeavesNothing) {
   auto array = PerfEventArray::from_fd(map_fd_);
   ASSERT_TRUE(array.has_value());
   kernel_.update_errno = E2BIG;
@@ -162,7 +162,7 @@ TEST_F(Array, OpenThatCannotUpdateSaysSoAndLeavesNothing) {
   EXPECT_EQ(FakeKernel::mappings(), 0);
 }
 
-TEST_F(Array, ABufferKeepsTheMapOpen) {
+TEST_F(PerfEventArrayTest, ABufferKeepsTheMapOpen) {
   auto array = std::optional{*PerfEventArray::from_fd(map_fd_)};
   const int fd = array->fd();
   {
@@ -183,7 +183,7 @@ static_assert(!std::is_copy_constructible_v<PerfEventArrayBuffer>);
 static_assert(std::is_nothrow_move_constructible_v<PerfEventArrayBuffer>);
 static_assert(std::is_nothrow_move_assignable_v<PerfEventArrayBuffer>);
 
-TEST_F(Array, ABufferDrainsAsAPerfBufferDoes) {
+TEST_F(PerfEventArrayTest, ABufferDrainsAsAPerfBufferDoes) {
   auto buffer = PerfEventArray::from_fd(map_fd_).value().open(0);
   ASSERT_TRUE(buffer.has_value());
   EXPECT_EQ(buffer->fd(), static_cast<int>(kernel_.updated.second));
@@ -212,7 +212,7 @@ TEST_F(Array, ABufferDrainsAsAPerfBufferDoes) {
   EXPECT_FALSE(buffer->readable());
 }
 
-TEST_F(Array, PinsAndPinnedOnesGoByTheirPath) {
+TEST_F(PerfEventArrayTest, PinAndFromPinPassThePathOn) {
   const auto array = PerfEventArray::from_fd(map_fd_);
   ASSERT_TRUE(array.has_value());
   ASSERT_TRUE(array->pin("/sys/fs/bpf/one").has_value());
@@ -239,7 +239,7 @@ void expect_failed(const std::expected<T, PerfEventArrayError>& result, const st
   EXPECT_EQ(failed->io_error, std::error_code(error, std::generic_category()));
 }
 
-TEST_F(Array, FailuresNameTheCallAndItsObject) {
+TEST_F(PerfEventArrayTest, FailuresNameTheCallAndItsObject) {
   expect_failed(PerfEventArray::from_fd(-1), "fcntl(F_DUPFD_CLOEXEC)", "map fd -1", EBADF);
   const auto array = PerfEventArray::from_fd(map_fd_);
   ASSERT_TRUE(array.has_value());

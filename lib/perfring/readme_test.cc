@@ -30,12 +30,12 @@ using namespace perfring;
 void use(const PerfEvent&) {}
 #include "lib/perfring/readme_loop.inc"
 // It needs a kernel: here it is enough that it compiles.
-TEST(Readme, TheLoopTakesAnArrayAndAFlag) {
+TEST(ReadmeTest, TheLoopTakesAnArrayAndAFlag) {
   int (*const loop)(PerfEventArray&, const std::atomic<bool>&) = drain_every_cpu;
   EXPECT_NE(loop, nullptr);
 }
 
-TEST(Readme, TheExampleSaysWhatFailed) {
+TEST(ReadmeTest, TheExampleSaysWhatFailed) {
   ::testing::internal::CaptureStdout();
   EXPECT_GT(example(-1), 0);
   EXPECT_THAT(::testing::internal::GetCapturedStdout(),

@@ -12,7 +12,7 @@
 
 namespace perfring::os {
 
-// Why the online CPUs are not known. What aya returns as (path, io::Error).
+// Why online_cpus() failed. aya returns it as (path, io::Error).
 struct OnlineCpusError {
   enum class Kind : std::uint8_t {
     IOError,      // the file cannot be opened or read
@@ -34,8 +34,8 @@ struct OnlineCpusError {
 // The numbers of the CPUs that are online now, ascending: where to open a buffer. There is at
 // least one.
 //
-// Errors: IOError where sysfs is not mounted, or may not be read. InvalidData where the file holds
-// anything but one CPU list; nothing is such a thing too, since the CPU that reads it is online.
+// Errors: IOError where sysfs is not mounted, or may not be read. InvalidData where the file is not
+// exactly one CPU list; an empty file is not, since the CPU that reads it is online.
 //
 // Mirrors aya's util::online_cpus() (aya/src/util.rs).
 std::expected<std::vector<std::uint32_t>, OnlineCpusError> online_cpus();
@@ -44,14 +44,14 @@ std::expected<std::vector<std::uint32_t>, OnlineCpusError> online_cpus();
 std::expected<std::vector<std::uint32_t>, OnlineCpusError> read_cpu_list(const char* path);
 
 // The CPUs of a kernel CPU list such as "0-3,8,10-11" (lib/vsprintf.c: bitmap_list_string() writes
-// it), in its order; at least one. Nothing if the text is not one, names a CPU above 65535, or
-// more than 65536 CPUs: no Linux kernel has so many.
+// it), in its order; at least one. Returns nullopt if the text is not such a list, names a CPU
+// above 65535, or more than 65536 CPUs: no Linux kernel has so many.
 std::optional<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text);
 
 // CPUs as such a list.
 std::string to_cpu_list(std::span<const std::uint32_t> cpus);
 
-// The first line of a small file, without its newline. Nothing if it cannot be read.
+// The first line of a small file, without its newline, or nullopt if it cannot be read.
 std::optional<std::string> read_line(const char* path);
 
 }  // namespace perfring::os

@@ -19,7 +19,7 @@ bool is_open(int fd) {
   return ::fcntl(fd, F_GETFD) != -1;
 }
 
-TEST(Fd, ClosesWhatItOwnsOnceAndNothingElse) {
+TEST(FdTest, ClosesWhatItOwnsOnceAndNothingElse) {
   const int first = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const int second = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   EXPECT_EQ(Fd{}.get(), -1);
@@ -60,7 +60,7 @@ class Freed {
   int saved_;
 };
 
-TEST(Fd, MayBeAnyNumberFrom0On) {
+TEST(FdTest, MayBeAnyNumberFrom0On) {
   const Fd file{::open("/dev/zero", O_RDONLY | O_CLOEXEC)};
   ASSERT_GT(file.get(), 2);
   for (const int number : {0, 1, 2}) {
@@ -76,7 +76,7 @@ TEST(Fd, MayBeAnyNumberFrom0On) {
   }
 }
 
-TEST(Duplicate, IsTheSameOpenFileAndCloseOnExec) {
+TEST(DuplicateTest, IsTheSameOpenFileAndCloseOnExec) {
   const Fd file{::open("/dev/zero", O_RDONLY)};
   const auto copy = duplicate(file.get());
   ASSERT_TRUE(copy.has_value());
@@ -90,7 +90,7 @@ bool is_mapped(const std::byte* at) {
   return ::mincore(const_cast<std::byte*>(at), 1, &resident) == 0;
 }
 
-TEST(Mapping, IsSharedWritableAndUnmappedOnce) {
+TEST(MappingTest, IsSharedWritableAndUnmappedOnce) {
   const Fd file{::memfd_create("mapping", MFD_CLOEXEC)};
   const std::size_t size = 2 * page_size();
   ASSERT_EQ(::ftruncate(file.get(), static_cast<off_t>(size)), 0);
@@ -117,11 +117,11 @@ TEST(Mapping, IsSharedWritableAndUnmappedOnce) {
   EXPECT_FALSE(is_mapped(at));
 }
 
-TEST(Mapping, SaysWhatTheSystemSaid) {
+TEST(MappingTest, SaysWhatTheSystemSaid) {
   EXPECT_EQ(Mapping::map(-1, page_size()).error(), std::errc::bad_file_descriptor);
 }
 
-TEST(Syscalls, SayWhatTheSystemSaid) {
+TEST(SyscallsTest, SayWhatTheSystemSaid) {
   // qemu-user knows no ioctl of a perf event.
   const bool is_native = std::getenv("PERFRING_RUN_UNDER") == nullptr;
   const std::errc refusal =

@@ -40,14 +40,14 @@ std::vector<std::byte> badcafe() {
   return kLittle ? bytes({0xfe, 0xca, 0xad, 0x0b}) : bytes({0x0b, 0xad, 0xca, 0xfe});
 }
 
-TEST(Aya, NoEvents) {
+TEST(AyaRingTest, NoEvents) {
   FakeRing fake{kPage};
   Ring<> ring = ring_over(fake);
   EXPECT_FALSE(ring.readable());
   EXPECT_THAT(drain(ring), IsEmpty());
 }
 
-TEST(Aya, ReadFirstLost) {
+TEST(AyaRingTest, ReadFirstLost) {
   FakeRing fake{kPage};
   fake.put(0,
            (kLittle ? bytes({2, 0, 0, 0, 0,    0,    24,   0,    1, 0, 0, 0,
@@ -60,7 +60,7 @@ TEST(Aya, ReadFirstLost) {
   EXPECT_THAT(drain(ring_over(fake)), ElementsAre(Seen::lost(0xCAFEBABE)));
 }
 
-TEST(Aya, ReadFirstSample) {
+TEST(AyaRingTest, ReadFirstSample) {
   FakeRing fake{kPage};
   fake.put(0,
            (kLittle ? bytes({9, 0, 0, 0, 0, 0, 16, 0, 4, 0, 0, 0, 0xbe, 0xba, 0xfe, 0xca})
@@ -74,7 +74,7 @@ TEST(Aya, ReadFirstSample) {
   EXPECT_FALSE(ring.readable());
 }
 
-TEST(Aya, ReadManyWithManyReads) {
+TEST(AyaRingTest, ReadManyWithManyReads) {
   FakeRing fake{kPage};
   fake.sample(cafebabe());
   fake.sample(badcafe());
@@ -84,7 +84,7 @@ TEST(Aya, ReadManyWithManyReads) {
   EXPECT_THAT(drain(ring), IsEmpty());
 }
 
-TEST(Aya, ReadManyWithOneRead) {
+TEST(AyaRingTest, ReadManyWithOneRead) {
   FakeRing fake{kPage};
   fake.sample(cafebabe());
   fake.sample(badcafe());
@@ -92,14 +92,14 @@ TEST(Aya, ReadManyWithOneRead) {
               ElementsAre(Seen::sample(cafebabe()), Seen::sample(badcafe())));
 }
 
-TEST(Aya, ReadLastSample) {
+TEST(AyaRingTest, ReadLastSample) {
   FakeRing fake{kPage, kPage - 16};
   fake.sample(cafebabe());
   EXPECT_THAT(drain(ring_over(fake)), ElementsAre(Seen::sample(cafebabe())));
 }
 
 // The header ends where the ring does; the raw size starts it.
-TEST(Aya, ReadWrappingSampleSize) {
+TEST(AyaRingTest, ReadWrappingSampleSize) {
   FakeRing fake{kPage, kPage - 8};
   fake.sample(cafebabe());
   EXPECT_THAT(drain(ring_over(fake)), ElementsAre(Seen::sample(cafebabe())));
@@ -108,7 +108,7 @@ TEST(Aya, ReadWrappingSampleSize) {
 }
 
 // The payload's first four bytes end the ring; the rest starts it.
-TEST(Aya, ReadWrappingValue) {
+TEST(AyaRingTest, ReadWrappingValue) {
   FakeRing fake{kPage, kPage - 16};
   const auto value = kLittle ? bytes({0xee, 0xff, 0xc0, 0xbe, 0xba, 0xfe, 0xca, 0xba, 0, 1, 2, 3})
                              : bytes({0xba, 0xca, 0xfe, 0xba, 0xbe, 0xc0, 0xff, 0xee, 3, 2, 1, 0});

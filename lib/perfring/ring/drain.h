@@ -61,7 +61,7 @@ class Drain {
   // Passes each event to visit(const PerfEvent&) -> bool until it says false.
   template <class Visit>
   [[gnu::always_inline]] void run(Visit visit) {
-    const RingView ring = ring_;  // a copy, so that no store of the callback's can change it
+    const RingView ring = ring_;  // a copy: no store can alias it, so it stays in registers
     const SharedPosition tail = own_tail<M>(*ring.page);
     const Position head = M::read_once(ring.page->data_head);
     M::fence_after_read_of(ring.page->data_head);

@@ -43,7 +43,7 @@ class Recorded {
 };
 
 // bpf_perf_event_output() of 1 2 3 4 5: seven bytes of padding, which keep what was there before.
-TEST(KernelRecords, APayloadOf5BytesComesWithItsPadding) {
+TEST(KernelRecordsTest, APayloadOf5BytesComesWithItsPadding) {
   Recorded ring{{9, 0, 0, 0, 1, 0,    0x18, 0,    0x0c, 0,    0,    0,
                  1, 2, 3, 4, 5, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee},
                 {0, 0, 0, 9, 0, 1,    0,    0x18, 0,    0,    0,    0x0c,
@@ -54,14 +54,14 @@ TEST(KernelRecords, APayloadOf5BytesComesWithItsPadding) {
 }
 
 // Of an empty payload, padding alone is left.
-TEST(KernelRecords, AnEmptyPayloadIsFourBytesOfPadding) {
+TEST(KernelRecordsTest, AnEmptyPayloadIsFourBytesOfPadding) {
   Recorded ring{{9, 0, 0, 0, 2, 0, 16, 0, 4, 0, 0, 0, 0xee, 0xee, 0xee, 0xee},
                 {0, 0, 0, 9, 0, 2, 0, 16, 0, 0, 0, 4, 0xee, 0xee, 0xee, 0xee}};
   EXPECT_THAT(ring.drained(), ElementsAre(Seen::sample(bytes({0xee, 0xee, 0xee, 0xee}))));
 }
 
 // LOST comes in the same reservation as the next record that fits.
-TEST(KernelRecords, ALostAndTheSampleThatBroughtIt) {
+TEST(KernelRecordsTest, ALostAndTheSampleThatBroughtIt) {
   for (const std::uint64_t start : {std::uint64_t{0}, std::uint64_t{65536 - 24}}) {
     Recorded ring{{2, 0, 0, 0, 0, 0, 24, 0, 77, 0, 0,  0, 0, 0, 0, 0, 0x2a, 1, 0, 0,
                    0, 0, 0, 0, 9, 0, 0,  0, 1,  0, 16, 0, 4, 0, 0, 0, 1,    2, 3, 4},
@@ -73,7 +73,7 @@ TEST(KernelRecords, ALostAndTheSampleThatBroughtIt) {
 }
 
 // With sample_id_all, and TIME, CPU and IDENTIFIER selected, a LOST has 48 bytes.
-TEST(KernelRecords, ALostMayCarrySampleIdFields) {
+TEST(KernelRecordsTest, ALostMayCarrySampleIdFields) {
   FakeRing fake{65536, 65536 - 40};
   fake.lost(6, 48);
   fake.sample(bytes({1, 2, 3, 4}));
@@ -83,7 +83,7 @@ TEST(KernelRecords, ALostMayCarrySampleIdFields) {
 
 // A payload of 65540 bytes: header.size and the head's advance wrap to 16, raw does not, and the
 // next record is written into the payload.
-TEST(KernelRecords, AnOversizePayloadIsABadSampleAndTheNextRecordIsFound) {
+TEST(KernelRecordsTest, AnOversizePayloadIsABadSampleAndTheNextRecordIsFound) {
   Recorded ring{{9, 0, 0, 0, 1, 0, 16, 0, 4, 0, 1, 0, 0xaa, 0xaa, 0xaa, 0xaa},
                 {0, 0, 0, 9, 0, 1, 0, 16, 0, 1, 0, 4, 0xaa, 0xaa, 0xaa, 0xaa}};
   const std::vector<std::byte> record = ring.fake().bytes(0, 16);
@@ -93,7 +93,7 @@ TEST(KernelRecords, AnOversizePayloadIsABadSampleAndTheNextRecordIsFound) {
 }
 
 // One of 65525 to 65532 bytes wraps to 8: the next record's type stands where raw's size would.
-TEST(KernelRecords, AnOversizePayloadMayLeaveAHeaderAlone) {
+TEST(KernelRecordsTest, AnOversizePayloadMayLeaveAHeaderAlone) {
   Recorded ring{{9, 0, 0, 0, 1, 0, 8, 0}, {0, 0, 0, 9, 0, 1, 0, 8}};
   const std::vector<std::byte> record = ring.fake().bytes(0, 8);
   ring.fake().sample(bytes({1, 2, 3, 4}));
@@ -102,7 +102,7 @@ TEST(KernelRecords, AnOversizePayloadMayLeaveAHeaderAlone) {
 }
 
 // The largest payload that arrives whole: header.size 65528.
-TEST(KernelRecords, APayloadOf65516BytesArrivesWhole) {
+TEST(KernelRecordsTest, APayloadOf65516BytesArrivesWhole) {
   FakeRing fake{131072, 131072 - 65536};
   const std::vector<std::byte> payload = testing::payload(65516);
   fake.sample(payload);
@@ -112,7 +112,7 @@ TEST(KernelRecords, APayloadOf65516BytesArrivesWhole) {
 }
 
 // N - 8 bytes are the most that a kernel ever uses of a ring: 255 records of 16 in a page.
-TEST(KernelRecords, AFullPageIs255RecordsOf16Bytes) {
+TEST(KernelRecordsTest, AFullPageIs255RecordsOf16Bytes) {
   for (const std::uint64_t start : {0U, 8U, 16U, 2048U}) {
     FakeRing fake{4096, start};
     for (unsigned i = 0; i < 255; ++i) fake.sample(testing::payload(4, i));

@@ -47,18 +47,18 @@ static_assert(!Memory<ReadsOnly<4>> && !Memory<ReadsOnly<8>>);
 static_assert(!Memory<ReadsWholeHeads>, "positions are compared modulo 2^32");
 
 template <class M>
-class MemoryOf : public ::testing::Test {};
+class MemoryTest : public ::testing::Test {};
 using Policies = ::testing::Types<HardwareMemory, DefaultMemory>;
-TYPED_TEST_SUITE(MemoryOf, Policies);
+TYPED_TEST_SUITE(MemoryTest, Policies);
 
-TYPED_TEST(MemoryOf, ReadOnceIsTheLowWord) {
+TYPED_TEST(MemoryTest, ReadOnceIsTheLowWord) {
   SharedPosition field = 0x1122'3344'5566'7788;
   EXPECT_EQ(TypeParam::read_once(field), 0x5566'7788U);
   field = 0xffff'ffff;
   EXPECT_EQ(TypeParam::read_once(field), 0xffff'ffffU);
 }
 
-TYPED_TEST(MemoryOf, WriteOnceWritesTheWholeFieldAndNoMore) {
+TYPED_TEST(MemoryTest, WriteOnceWritesTheWholeFieldAndNoMore) {
   SharedPosition fields[]{7, 7, 7};
   TypeParam::write_once(fields[1], 0x1122'3344'5566'7788);
   EXPECT_EQ(fields[0], 7U);
@@ -66,7 +66,7 @@ TYPED_TEST(MemoryOf, WriteOnceWritesTheWholeFieldAndNoMore) {
   EXPECT_EQ(fields[2], 7U);
 }
 
-TYPED_TEST(MemoryOf, ReadsWhatIsThere) {
+TYPED_TEST(MemoryTest, ReadsWhatIsThere) {
   alignas(8) std::byte bytes[16];
   for (std::size_t i = 0; i < sizeof(bytes); ++i) bytes[i] = static_cast<std::byte>(i + 1);
   constexpr bool little = std::endian::native == std::endian::little;
@@ -76,7 +76,7 @@ TYPED_TEST(MemoryOf, ReadsWhatIsThere) {
             little ? 0x100f'0e0d'0c0b'0a09U : 0x090a'0b0c'0d0e'0f10U);
 }
 
-TYPED_TEST(MemoryOf, FencesLeaveThePositionsAlone) {
+TYPED_TEST(MemoryTest, FencesLeaveThePositionsAlone) {
   SharedPosition field = 42;
   TypeParam::fence_after_read_of(field);
   TypeParam::fence_before_write_of(field);

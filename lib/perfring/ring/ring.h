@@ -1,7 +1,7 @@
 #ifndef PERFRING_RING_RING_H_
 #define PERFRING_RING_RING_H_
 
-// Ring<Memory>: the consumer of one perf ring, over a control page and data that somebody else
+// Ring<Memory>: the consumer of one perf ring, over a control page and data that the caller
 // has mapped. Mirrors the drain of aya's PerfBuffer (UPSTREAM.md); S1 to S10 are its rules:
 //
 //   S1  data_head is read once, when a drain starts: what arrives meanwhile waits for the next.
@@ -46,8 +46,8 @@ namespace perfring {
 template <Memory M = DefaultMemory>
 class Ring {
  public:
-  // A view of `page` and `data`, which must both outlive it. Nothing, unless data's size is a
-  // power of two from kSizeMin to kSizeMax bytes and its address a multiple of 8. The page's own
+  // A view of `page` and `data`, which must both outlive it. Returns nullopt unless data's size is
+  // a power of two from kSizeMin to kSizeMax bytes and its address a multiple of 8. The page's own
   // data_offset and data_size are not believed.
   static std::optional<Ring> over(perf_event_mmap_page& page, Bytes data) noexcept {
     const bool fits = std::has_single_bit(data.size()) && data.size() >= kSizeMin &&
@@ -67,7 +67,7 @@ class Ring {
   static constexpr std::size_t kSizeMin = 8;
   static constexpr std::size_t kSizeMax = std::size_t{1} << 31;  // S9: half of what Position holds
 
-  // Whether a drain would find something (S6).
+  // Whether a drain would find an event (S6).
   bool readable() const {
     return M::read_once(view_.page->data_head) !=
            static_cast<Position>(internal::own_tail<M>(*view_.page));

@@ -40,7 +40,7 @@ void expect_bytes(const FakeRing& fake, Bytes head, Bytes tail, std::uint64_t at
   ASSERT_TRUE(tail.empty() || std::memcmp(tail.data(), raw.data() + head.size(), tail.size()) == 0);
 }
 
-TEST(RingExhaustive, ASampleOfEverySizeAtEveryStart) {
+TEST(RingExhaustiveTest, ASampleOfEverySizeAtEveryStart) {
   FakeRing fake{kSize};
   Ring<> ring = *Ring<>::over(fake.page(), fake.data());
   for (std::size_t size = 16; size <= kSize; size += 8) {
@@ -68,7 +68,7 @@ TEST(RingExhaustive, ASampleOfEverySizeAtEveryStart) {
   }
 }
 
-TEST(RingExhaustive, ALostOfEverySizeAtEveryStart) {
+TEST(RingExhaustiveTest, ALostOfEverySizeAtEveryStart) {
   FakeRing fake{kSize};
   Ring<> ring = *Ring<>::over(fake.page(), fake.data());
   for (std::size_t size = 24; size <= kSize; size += 8) {
@@ -147,7 +147,7 @@ std::vector<Odd> odd_records() {
   };
 }
 
-TEST(RingExhaustive, ARunOfEqualRecordsInterruptedAnywhereByAnything) {
+TEST(RingExhaustiveTest, ARunOfEqualRecordsInterruptedAnywhereByAnything) {
   for (const Odd& odd : odd_records()) {
     for (unsigned run = 0; run <= 24; ++run) {
       for (std::uint64_t start = 0; start < kSize; start += run % 5 == 0 ? 8 : 104) {
@@ -165,7 +165,7 @@ TEST(RingExhaustive, ARunOfEqualRecordsInterruptedAnywhereByAnything) {
 }
 
 // A run whose last record's header says less, or more, than is left before data_head.
-TEST(RingExhaustive, ARunEndsWhereDataHeadDoes) {
+TEST(RingExhaustiveTest, ARunEndsWhereDataHeadDoes) {
   for (unsigned run = 0; run <= 24; ++run) {
     for (std::uint64_t cut = 8; cut < 24; cut += 8) {
       for (const std::uint64_t start : {std::size_t{0}, kSize - 24 * 10 - 8, kSize - 24 * run}) {

@@ -37,9 +37,9 @@ using ::testing::ElementsAre;
 using testing::FakeRing;
 using testing::payload;
 
-class RingFold : public ::testing::Test {
+class RingFoldTest : public ::testing::Test {
  protected:
-  RingFold() {
+  RingFoldTest() {
     for (unsigned i = 0; i < 40; ++i) fake_.sample(payload(i < 30 ? 12 : 20, i));
     fake_.lost(7);
     fake_.raw_record(77, 16, {}, 16);
@@ -52,13 +52,13 @@ class RingFold : public ::testing::Test {
   Ring<> ring_ = *Ring<>::over(fake_.page(), fake_.data());
 };
 
-TEST_F(RingFold, FoldCarriesTheValueThroughEveryEvent) {
+TEST_F(RingFoldTest, FoldCarriesTheValueThroughEveryEvent) {
   const int count = ring_.fold(100, [](int value, const PerfEvent&) { return value + 1; });
   EXPECT_EQ(count, 100 + kEvents);
   EXPECT_EQ(ring_.fold(5, [](int, const PerfEvent&) { return 0; }), 5) << "nothing is left";
 }
 
-TEST_F(RingFold, TheValueMayBeMoveOnly) {
+TEST_F(RingFoldTest, TheValueMayBeMoveOnly) {
   auto log = ring_.fold(std::make_unique<std::vector<std::size_t>>(),
                         [](std::unique_ptr<std::vector<std::size_t>> value, PerfEvent event) {
                           value->push_back(event.index());
@@ -70,7 +70,7 @@ TEST_F(RingFold, TheValueMayBeMoveOnly) {
   EXPECT_EQ(log->at(41), 2U);
 }
 
-TEST_F(RingFold, ABreakMayBeOfAnotherTypeAndMoveOnly) {
+TEST_F(RingFoldTest, ABreakMayBeOfAnotherTypeAndMoveOnly) {
   using Flow = ControlFlow<std::unique_ptr<std::string>, int>;
   const auto until = [](int stop) {
     return [stop](int count, const PerfEvent&) -> Flow {
@@ -87,7 +87,7 @@ TEST_F(RingFold, ABreakMayBeOfAnotherTypeAndMoveOnly) {
   EXPECT_EQ(flow.continue_value(), kEvents - 18) << "the event that broke counts as consumed";
 }
 
-TEST_F(RingFold, BreakAndContinueOfTheSameTypeStayApart) {
+TEST_F(RingFoldTest, BreakAndContinueOfTheSameTypeStayApart) {
   using Flow = ControlFlow<int, int>;
   const Flow flow = ring_.try_fold(0, [](int count, const PerfEvent&) -> Flow {
     if (count == 3) return Break{count};
@@ -97,7 +97,7 @@ TEST_F(RingFold, BreakAndContinueOfTheSameTypeStayApart) {
   EXPECT_EQ(flow.break_value(), 3);
 }
 
-TEST_F(RingFold, CallbacksMayReturnEarly) {
+TEST_F(RingFoldTest, CallbacksMayReturnEarly) {
   int lost = 0;
   int seen = 0;
   ring_.for_each([&](const PerfEvent& event) {
@@ -117,7 +117,7 @@ struct Counter {
   void operator()(const PerfEvent&) { ++count; }
 };
 
-TEST_F(RingFold, CallbacksMayBeMutableConstOrNotCopyable) {
+TEST_F(RingFoldTest, CallbacksMayBeMutableConstOrNotCopyable) {
   Counter counter;
   ring_.for_each(counter);
   EXPECT_EQ(counter.count, kEvents);
@@ -145,7 +145,7 @@ class Log {
   std::vector<int> events_;
 };
 
-TEST_F(RingFold, TheValueMayBePassedThroughByReference) {
+TEST_F(RingFoldTest, TheValueMayBePassedThroughByReference) {
   const Log log = ring_.fold(Log{-1}, [](Log&& value, const PerfEvent& event) -> Log&& {
     value.add(static_cast<int>(event.index()));
     return std::move(value);
@@ -155,7 +155,7 @@ TEST_F(RingFold, TheValueMayBePassedThroughByReference) {
   EXPECT_EQ(log.events().back(), 2);
 }
 
-TEST_F(RingFold, TheResultOfFoldsCallbackConvertsToTheValue) {
+TEST_F(RingFoldTest, TheResultOfFoldsCallbackConvertsToTheValue) {
   const long count = ring_.fold(1L << 30, [](long value, const PerfEvent& event) -> int {
     return value > kEvents ? 0 : static_cast<int>(value) + (event.index() == 0);
   });
@@ -179,7 +179,7 @@ struct CountingUntil {
   }
 };
 
-TEST_F(RingFold, FoldsAndTryFoldsUseTheCallersOwnFunctor) {
+TEST_F(RingFoldTest, FoldsAndTryFoldsUseTheCallersOwnFunctor) {
   Counting counting;
   EXPECT_EQ(ring_.fold(0, counting), 2 * kEvents);
   EXPECT_EQ(counting.calls, kEvents);
@@ -201,7 +201,7 @@ struct CalledAsItIs {
   ControlFlow<Never, long> operator()(long value, const PerfEvent&) && = delete;
 };
 
-TEST_F(RingFold, ACallbackThatIsATemporaryMayBeCalledManyTimes) {
+TEST_F(RingFoldTest, ACallbackThatIsATemporaryMayBeCalledManyTimes) {
   EXPECT_EQ(ring_.fold(0, CalledAsItIs{}), kEvents);
   rewind();
   EXPECT_EQ(ring_.try_fold(0L, CalledAsItIs{}).continue_value(), kEvents);
@@ -210,7 +210,7 @@ TEST_F(RingFold, ACallbackThatIsATemporaryMayBeCalledManyTimes) {
   EXPECT_FALSE(ring_.readable());
 }
 
-TEST_F(RingFold, AThrowPassesThroughEachOfThem) {
+TEST_F(RingFoldTest, AThrowPassesThroughEachOfThem) {
   const auto one = [] { return std::make_unique<int>(1); };
   using Value = std::unique_ptr<int>;
   EXPECT_THROW(static_cast<void>(ring_.fold(one(), [](Value, PerfEvent) -> Value { throw 1; })),
@@ -222,7 +222,7 @@ TEST_F(RingFold, AThrowPassesThroughEachOfThem) {
   EXPECT_EQ(ring_.fold(0, [](int n, PerfEvent) { return n + 1; }), kEvents - 3);
 }
 
-TEST_F(RingFold, ACallbackMayDrainAnotherRing) {
+TEST_F(RingFoldTest, ACallbackMayDrainAnotherRing) {
   FakeRing other{65536};
   for (unsigned i = 0; i < 100; ++i) other.sample(payload(12, i));
   Ring<> inner = *Ring<>::over(other.page(), other.data());
@@ -240,7 +240,7 @@ TEST_F(RingFold, ACallbackMayDrainAnotherRing) {
   EXPECT_EQ(other.page().data_tail, 2 * 24 * static_cast<std::uint64_t>(kEvents));
 }
 
-TEST_F(RingFold, ADrainAllocatesNothing) {
+TEST_F(RingFoldTest, ADrainAllocatesNothing) {
   std::size_t events = 0;
   const std::size_t before = allocations;
   ring_.for_each([&](const PerfEvent&) { ++events; });

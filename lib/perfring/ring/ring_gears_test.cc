@@ -29,7 +29,7 @@ void expect_all_delivered(Ledger& ledger) {
   ASSERT_EQ(ledger.page().data_tail, ledger.fake().head());
 }
 
-TEST(RingGears, TheRingsEndMayFallAnywhereInARunOfAnySize) {
+TEST(RingGearsTest, TheRingsEndMayFallAnywhereInARunOfAnySize) {
   Ledger ledger{kSize};
   for (const std::size_t size : {16U, 24U, 32U, 48U, 104U, 264U}) {
     for (unsigned before = 0; before <= 20; ++before) {
@@ -45,7 +45,7 @@ TEST(RingGears, TheRingsEndMayFallAnywhereInARunOfAnySize) {
 }
 
 // Two sizes that take turns, each for as many records as `first` and `second` say.
-TEST(RingGears, RunsMayBeOfAnyLength) {
+TEST(RingGearsTest, RunsMayBeOfAnyLength) {
   Ledger ledger{kSize};
   for (unsigned first = 1; first <= 20; ++first) {
     for (unsigned second = 1; second <= 20; ++second) {
@@ -60,7 +60,7 @@ TEST(RingGears, RunsMayBeOfAnyLength) {
 }
 
 // misc says where the kernel was; it may differ from one record to the next.
-TEST(RingGears, MiscIsNotLookedAt) {
+TEST(RingGearsTest, MiscIsNotLookedAt) {
   Ledger ledger{kSize, kSize - 600};
   for (unsigned i = 0; i < 60; ++i) {
     const std::uint64_t at = ledger.fake().head();
@@ -76,7 +76,7 @@ TEST(RingGears, MiscIsNotLookedAt) {
 }
 
 // Every size that a header can state, of records that hold little.
-TEST(RingGears, AllOfHeaderSizeCounts) {
+TEST(RingGearsTest, AllOfHeaderSizeCounts) {
   Ledger ledger{2 * kSize};
   for (std::size_t size = 16; size <= 65528; size += 8) {
     ledger.restart(2 * kSize - 40);
@@ -89,7 +89,7 @@ TEST(RingGears, AllOfHeaderSizeCounts) {
 }
 
 // A run of samples that have the header of the run, and say less, or too much, about raw.
-TEST(RingGears, EachRawSizeOfARunIsItsOwn) {
+TEST(RingGearsTest, EachRawSizeOfARunIsItsOwn) {
   Ledger ledger{kSize};
   for (unsigned run = 0; run <= 20; ++run) {
     for (std::uint32_t raw = 0; raw <= 30; ++raw) {
@@ -137,7 +137,7 @@ Loads drain_counting(Ledger& ledger) {
 }
 
 // The first of a run is chased, then two are looked at before the first of them is passed on.
-TEST(RingGears, ARunOfSamplesIsReadTwoAtATime) {
+TEST(RingGearsTest, ARunOfSamplesIsReadTwoAtATime) {
   Ledger ledger{kSize};
   for (const std::size_t size : {16U, 24U, 104U}) {
     for (const auto misc : {std::uint16_t{0}, std::uint16_t{1}, std::uint16_t{0xffff}}) {
@@ -163,7 +163,7 @@ void write_runs(Ledger& ledger, std::size_t run, std::size_t count) {
   }
 }
 
-TEST(RingGears, GuessesThatDoNotPayBecomeRareButAreStillTried) {
+TEST(RingGearsTest, GuessesThatDoNotPayBecomeRareButAreStillTried) {
   Ledger ledger{1 << 20};
   for (std::size_t run = 0; run <= 7; ++run) {
     ledger.restart(0);
@@ -175,7 +175,7 @@ TEST(RingGears, GuessesThatDoNotPayBecomeRareButAreStillTried) {
   }
 }
 
-TEST(RingGears, GuessesThatDoNotPayStayRareBesideOtherRecords) {
+TEST(RingGearsTest, GuessesThatDoNotPayStayRareBesideOtherRecords) {
   Ledger ledger{1 << 20};
   for (unsigned i = 0; i < 5000; ++i) {
     write_runs(ledger, 0, 2);
@@ -185,7 +185,7 @@ TEST(RingGears, GuessesThatDoNotPayStayRareBesideOtherRecords) {
   EXPECT_LE(drain_counting(ledger).again + 5000, 10U);
 }
 
-TEST(RingGears, GuessesThatPayAreMadeAgainAtOnce) {
+TEST(RingGearsTest, GuessesThatPayAreMadeAgainAtOnce) {
   Ledger ledger{1 << 20};
   for (const std::size_t run : {8U, 9U, 30U}) {
     ledger.restart(0);
@@ -212,18 +212,18 @@ void write_some_of_everything(Ledger& ledger) {
   for (unsigned i = 0; i < 9; ++i) ledger.sample(payload(12, i));
 }
 
-class RingGearsResumed : public ::testing::TestWithParam<std::uint64_t> {
+class RingGearsResumedTest : public ::testing::TestWithParam<std::uint64_t> {
  protected:
-  RingGearsResumed() { write_some_of_everything(ledger_); }
+  RingGearsResumedTest() { write_some_of_everything(ledger_); }
   Ledger ledger_{kSize, GetParam()};
 };
 
 // The ring's end: nowhere, in a run, in the LOST, in the malformed records, in the last run.
-INSTANTIATE_TEST_SUITE_P(Starts, RingGearsResumed,
+INSTANTIATE_TEST_SUITE_P(Starts, RingGearsResumedTest,
                          ::testing::Values(0, kSize - 256, kSize - 520, kSize - 592, kSize - 1288,
                                            kSize - 1336, kSize - 1600, kSize - 1880));
 
-TEST_P(RingGearsResumed, DrainsThatBreakAfterAFewEventsDeliverAllOfThemInTurn) {
+TEST_P(RingGearsResumedTest, DrainsThatBreakAfterAFewEventsDeliverAllOfThemInTurn) {
   for (std::size_t few = 1; few <= 24; ++few) {
     ledger_.page().data_tail = GetParam();
     std::vector<Seen> seen;
@@ -235,7 +235,7 @@ TEST_P(RingGearsResumed, DrainsThatBreakAfterAFewEventsDeliverAllOfThemInTurn) {
   }
 }
 
-TEST_P(RingGearsResumed, DrainsThatThrowAfterAFewEventsDeliverAllOfThemInTurn) {
+TEST_P(RingGearsResumedTest, DrainsThatThrowAfterAFewEventsDeliverAllOfThemInTurn) {
   for (std::size_t few = 1; few <= 24; ++few) {
     ledger_.page().data_tail = GetParam();
     std::vector<Seen> seen;

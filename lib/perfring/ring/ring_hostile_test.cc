@@ -48,7 +48,7 @@ struct Place {
   unsigned run;
 };
 
-class Hostile : public ::testing::TestWithParam<Place> {
+class RingHostileRecordTest : public ::testing::TestWithParam<Place> {
  protected:
   // The good records before, `bad`, two good ones after.
   void write(const std::function<void()>& bad) {
@@ -109,7 +109,7 @@ constexpr std::uint64_t before_end(unsigned run, std::uint64_t more) {
   return kSize - run * kRecord - more;
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, Hostile,
+INSTANTIATE_TEST_SUITE_P(Places, RingHostileRecordTest,
                          ::testing::Values(Place{0, 2}, Place{before_end(2, 8), 2},
                                            Place{before_end(2, 16), 2}, Place{before_end(2, 24), 2},
                                            Place{before_end(2, 0), 2}, Place{0, 8}, Place{0, 9},
@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(Places, Hostile,
                                            Place{before_end(30, 16), 30},
                                            Place{before_end(30, 0), 30}, Place{kSize - 200, 30}));
 
-TEST_P(Hostile, SizesThatAreNoSizeEndTheDrain) {
+TEST_P(RingHostileRecordTest, SizesThatAreNoSizeEndTheDrain) {
   for (const std::size_t size : {0U, 1U, 4U, 7U, 9U, 12U, 17U, 18U, 20U, 25U, 28U, 65535U}) {
     fake_.page().data_tail = GetParam().start;
     fake_.advance(GetParam().start - fake_.head());
@@ -126,7 +126,7 @@ TEST_P(Hostile, SizesThatAreNoSizeEndTheDrain) {
   }
 }
 
-TEST_P(Hostile, ASizeBeyondDataHeadEndsTheDrain) {
+TEST_P(RingHostileRecordTest, ASizeBeyondDataHeadEndsTheDrain) {
   for (const std::uint32_t type : {PERF_RECORD_SAMPLE, PERF_RECORD_LOST, PERF_RECORD_COMM}) {
     fake_.page().data_tail = GetParam().start;
     fake_.advance(GetParam().start - fake_.head());
@@ -136,7 +136,7 @@ TEST_P(Hostile, ASizeBeyondDataHeadEndsTheDrain) {
   }
 }
 
-TEST_P(Hostile, ARawSizeBeyondTheRecordIsABadSample) {
+TEST_P(RingHostileRecordTest, ARawSizeBeyondTheRecordIsABadSample) {
   for (const std::uint32_t raw :
        {13U, 16U, 100U, 65524U, 200000U, 0x7fff'ffffU, 0xffff'ffffU, 0xffff'fff4U}) {
     fake_.page().data_tail = GetParam().start;
@@ -151,12 +151,12 @@ TEST_P(Hostile, ARawSizeBeyondTheRecordIsABadSample) {
 }
 
 // A real kernel emits it for payloads of 65525 to 65532 bytes.
-TEST_P(Hostile, ASampleOfSize8IsABadSample) {
+TEST_P(RingHostileRecordTest, ASampleOfSize8IsABadSample) {
   write([&] { fake_.raw_record(PERF_RECORD_SAMPLE, 8, {}, 8); });
   expect_one_skipped(Defect::BadSample);
 }
 
-TEST_P(Hostile, ALostTooShortForItsCountIsABadLost) {
+TEST_P(RingHostileRecordTest, ALostTooShortForItsCountIsABadLost) {
   for (const std::size_t size : {8U, 16U}) {
     fake_.page().data_tail = GetParam().start;
     fake_.advance(GetParam().start - fake_.head());
@@ -165,7 +165,7 @@ TEST_P(Hostile, ALostTooShortForItsCountIsABadLost) {
   }
 }
 
-TEST_P(Hostile, AnotherTypeIsUnexpected) {
+TEST_P(RingHostileRecordTest, AnotherTypeIsUnexpected) {
   for (const std::uint32_t type : {0U, 1U, 3U, 8U, 10U, 2U + 0x1'0000U, 9U + 0x1'0000U,
                                    9U + 0x100'0000U, 9U + 0x8000'0000U, 0xffff'ffffU}) {
     for (const std::size_t size : {8U, 16U, 24U, 4096U}) {
@@ -178,7 +178,7 @@ TEST_P(Hostile, AnotherTypeIsUnexpected) {
 }
 
 // header.size 12: the next header would straddle the ring's end, where a load reads outside.
-TEST(HostileRing, ASizeThatPutsTheNextHeaderAcrossTheEndIsRefused) {
+TEST(RingHostileTest, ASizeThatPutsTheNextHeaderAcrossTheEndIsRefused) {
   FakeRing fake{kSize, kSize - 16};
   fake.raw_record(PERF_RECORD_SAMPLE, 12, payload(4), 12);
   fake.raw_record(PERF_RECORD_SAMPLE, 16, payload(8), 20);
@@ -186,7 +186,7 @@ TEST(HostileRing, ASizeThatPutsTheNextHeaderAcrossTheEndIsRefused) {
                                    Defect::BadSize, fake.bytes(kSize - 16, kSize + 16), 16)));
 }
 
-TEST(HostileRing, ShortRecordsInTheLast8BytesReadNothingBehindThem) {
+TEST(RingHostileTest, ShortRecordsInTheLast8BytesReadNothingBehindThem) {
   for (const std::uint32_t type : {PERF_RECORD_SAMPLE, PERF_RECORD_LOST}) {
     FakeRing fake{kSize, kSize - 8};
     fake.raw_record(type, 8, {}, 8);
@@ -196,20 +196,20 @@ TEST(HostileRing, ShortRecordsInTheLast8BytesReadNothingBehindThem) {
   }
 }
 
-TEST(HostileRing, AFullRingIsAtMostOneEventForEach8Bytes) {
+TEST(RingHostileTest, AFullRingIsAtMostOneEventForEach8Bytes) {
   FakeRing fake{kSize, 4096};
   for (std::size_t i = 0; i < kSize / 8; ++i) fake.raw_record(0, 8, {}, 8);
   EXPECT_EQ(delivered(fake).size(), kSize / 8);
 }
 
-TEST(HostileRing, ARecordMayFillTheRing) {
+TEST(RingHostileTest, ARecordMayFillTheRing) {
   FakeRing fake{4096, 256};
   fake.sample(payload(4084));
   EXPECT_THAT(drain(*Ring<>::over(fake.page(), fake.data())),
               ElementsAre(Seen::sample(payload(4084), 4096 - 256 - 12)));
 }
 
-TEST(HostileRing, PositionsFurtherApartThanTheRingSkipAllAndShowTheLastLap) {
+TEST(RingHostileTest, PositionsFurtherApartThanTheRingSkipAllAndShowTheLastLap) {
   for (const std::uint64_t distance : {kSize + 8, 2 * kSize, std::size_t{0x7fff'fff8},
                                        std::size_t{0x8000'0000}, std::size_t{0xffff'fff8}}) {
     FakeRing fake{kSize, 64};
@@ -224,7 +224,7 @@ TEST(HostileRing, PositionsFurtherApartThanTheRingSkipAllAndShowTheLastLap) {
   }
 }
 
-TEST(HostileRing, AHeadBehindTheTailIsImpossible) {
+TEST(RingHostileTest, AHeadBehindTheTailIsImpossible) {
   FakeRing fake{kSize, 4096};
   fake.page().data_head = 4096 - 8;
   const std::vector<Seen> seen = delivered(fake);
@@ -233,7 +233,7 @@ TEST(HostileRing, AHeadBehindTheTailIsImpossible) {
   EXPECT_EQ(seen[0].bytes.size(), kSize);
 }
 
-TEST(HostileRing, PositionsOffTheGridAreImpossible) {
+TEST(RingHostileTest, PositionsOffTheGridAreImpossible) {
   for (const std::uint64_t off : {1U, 2U, 4U, 7U}) {
     FakeRing head{kSize, 4096};
     head.sample(payload(12));
@@ -253,7 +253,7 @@ TEST(HostileRing, PositionsOffTheGridAreImpossible) {
   }
 }
 
-TEST(HostileRing, ABreakOnAMalformedEndsTheDrainBehindIt) {
+TEST(RingHostileTest, ABreakOnAMalformedEndsTheDrainBehindIt) {
   FakeRing fake{kSize};
   fake.raw_record(77, 16, {}, 16);
   fake.sample(payload(12));
@@ -264,7 +264,7 @@ TEST(HostileRing, ABreakOnAMalformedEndsTheDrainBehindIt) {
   EXPECT_THAT(drain(ring), ElementsAre(good(0)));
 }
 
-TEST(RingOver, RefusesWhatIsNoRing) {
+TEST(RingOverTest, RefusesWhatIsNoRing) {
   perf_event_mmap_page page{};
   alignas(8) static std::byte bytes[64];
   for (const std::size_t size : {0U, 1U, 4U, 7U, 9U, 12U, 24U, 63U}) {
@@ -281,7 +281,7 @@ TEST(RingOver, RefusesWhatIsNoRing) {
   }
 }
 
-TEST(RingEmpty, HoldsNothing) {
+TEST(RingEmptyTest, HoldsNothing) {
   Ring<> ring = Ring<>::empty();
   EXPECT_FALSE(ring.readable());
   EXPECT_THAT(drain(ring), IsEmpty());

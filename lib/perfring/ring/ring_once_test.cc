@@ -61,7 +61,7 @@ void write_each_kind(Ledger& ledger) {
   ledger.bad_size(PERF_RECORD_SAMPLE, 20, 48);
 }
 
-TEST(RingS10, TheHeaderOfEachKindIsLoadedOnceAndBelieved) {
+TEST(RingS10Test, TheHeaderOfEachKindIsLoadedOnceAndBelieved) {
   for (const std::uint64_t start : {std::size_t{0}, kSize - 8, kSize - 16, kSize - 24 * 14 - 8,
                                     kSize - 24 * 14 - 16, kSize - 24 * 20}) {
     Ledger ledger{kSize, start};
@@ -84,7 +84,7 @@ TEST(RingS10, TheHeaderOfEachKindIsLoadedOnceAndBelieved) {
   }
 }
 
-TEST(RingS10, AHeaderIsLoadedOnceAndEveryCheckIsMadeOnThatCopy) {
+TEST(RingS10Test, AHeaderIsLoadedOnceAndEveryCheckIsMadeOnThatCopy) {
   FakeRing fake{kSize, kSize - 3000};
   std::vector<std::size_t> headers;
   std::vector<Seen> written;
@@ -118,7 +118,7 @@ struct RaisesRawSizes : DefaultMemory {
   }
 };
 
-TEST(RingS10, ARawSizeThatGrowsWhenLookedAtLeadsNowhereElse) {
+TEST(RingS10Test, ARawSizeThatGrowsWhenLookedAtLeadsNowhereElse) {
   for (std::uint64_t before = 0; before < 24 * 20; before += 8) {
     Ledger ledger{kSize, kSize - before};
     for (unsigned i = 0; i < 40; ++i) ledger.sample(payload(i % 17 == 16 ? 11 : 12, i), 24);
@@ -147,7 +147,7 @@ struct PublishesOnRead : DefaultMemory {
   }
 };
 
-TEST(RingS1, WhatIsPublishedRightAfterTheReadOfHeadWaits) {
+TEST(RingS1Test, WhatIsPublishedRightAfterTheReadOfHeadWaits) {
   Ledger ledger{kSize, kSize - 96};
   PublishesOnRead::ledger = &ledger;
   std::size_t written = 0;
@@ -162,7 +162,7 @@ TEST(RingS1, WhatIsPublishedRightAfterTheReadOfHeadWaits) {
   }
 }
 
-TEST(RingS6, ReadableReadsHeadOnceAndAsADrainDoes) {
+TEST(RingS6Test, ReadableReadsHeadOnceAndAsADrainDoes) {
   Ledger ledger{kSize};
   PublishesOnRead::ledger = &ledger;
   EXPECT_FALSE(ring_over<PublishesOnRead>(ledger).readable());
@@ -189,7 +189,7 @@ struct Bounded : DefaultMemory {
 };
 
 // A drain of the first `length` bytes of a record, for every kind.
-TEST(RingS8, NoByteOutsideOfTailToHeadIsRead) {
+TEST(RingS8Test, NoByteOutsideOfTailToHeadIsRead) {
   for (const std::uint32_t type : {PERF_RECORD_SAMPLE, PERF_RECORD_LOST, PERF_RECORD_COMM}) {
     for (const std::size_t size : {0U, 8U, 16U, 24U, 32U}) {
       for (std::size_t length = 8; length <= 32; length += 8) {

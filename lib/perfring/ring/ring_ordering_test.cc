@@ -36,26 +36,26 @@ Ended run(const std::string& mutant) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
 }
 
-class RealPolicy : public ::testing::TestWithParam<const char*> {};
+class RingOrderingTest : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(RealPolicy, DeliversEveryRecordWholeAndInOrderWithoutARace) {
+TEST_P(RingOrderingTest, DeliversEveryRecordWholeAndInOrderWithoutARace) {
   const Ended ended = run(GetParam());
   EXPECT_EQ(ended.exit_code, 0) << ended.output;
   EXPECT_THAT(ended.output, HasSubstr("records, 0 wrong"));
   EXPECT_THAT(ended.output, Not(HasSubstr("ThreadSanitizer")));
 }
-INSTANTIATE_TEST_SUITE_P(Drains, RealPolicy, ::testing::Values("none", "commit_each"));
+INSTANTIATE_TEST_SUITE_P(Drains, RingOrderingTest, ::testing::Values("none", "commit_each"));
 
 #ifdef PERFRING_TEST_UNDER_TSAN
 
-class Mutant : public ::testing::TestWithParam<const char*> {};
+class RingOrderingMutantTest : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(Mutant, IsReportedAsADataRace) {
+TEST_P(RingOrderingMutantTest, IsReportedAsADataRace) {
   const Ended ended = run(GetParam());
   EXPECT_EQ(ended.exit_code, 66) << ended.output;
   EXPECT_THAT(ended.output, HasSubstr("WARNING: ThreadSanitizer: data race"));
 }
-INSTANTIATE_TEST_SUITE_P(EachEdge, Mutant,
+INSTANTIATE_TEST_SUITE_P(EachEdge, RingOrderingMutantTest,
                          ::testing::Values("no_acquire_fence", "no_full_fence",
                                            "commit_before_callback", "commit_each_before_callback",
                                            "commit_each_without_fence"));

@@ -54,7 +54,7 @@ void fill(std::array<std::byte, kSize>& data, std::uint64_t tail, Random& random
   }
 }
 
-TEST(RingReference, AgreesOnEveryRing) {
+TEST(RingReferenceTest, AgreesOnEveryRing) {
   alignas(8) std::array<std::byte, kSize> data;
   perf_event_mmap_page page{};
   Ring<> ring = *Ring<>::over(page, data);

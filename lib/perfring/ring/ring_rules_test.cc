@@ -65,7 +65,7 @@ Ring<Tracing> traced(const FakeRing& fake) {
   return ring_over<Tracing>(fake);
 }
 
-TEST(RingS1, WhatArrivesDuringADrainWaitsForTheNext) {
+TEST(RingS1Test, WhatArrivesDuringADrainWaitsForTheNext) {
   FakeRing fake{kSize};
   for (unsigned i = 0; i < 20; ++i) fake.sample(payload(4, i));
   Ring<> ring = ring_over(fake);
@@ -78,7 +78,7 @@ TEST(RingS1, WhatArrivesDuringADrainWaitsForTheNext) {
   EXPECT_EQ(drain(ring).size(), 20U);
 }
 
-TEST(RingS2, HeadIsReadOnceAndTailWrittenOnceWithTheirFences) {
+TEST(RingS2Test, HeadIsReadOnceAndTailWrittenOnceWithTheirFences) {
   FakeRing fake{kSize, 48};
   for (unsigned i = 0; i < 30; ++i) fake.sample(payload(i % 15 == 7 ? 20 : 12, i));
   fake.lost(3);
@@ -88,13 +88,13 @@ TEST(RingS2, HeadIsReadOnceAndTailWrittenOnceWithTheirFences) {
                                           "write_once " + std::to_string(fake.head())));
 }
 
-TEST(RingS2, NothingIsWrittenWhenNothingIsConsumed) {
+TEST(RingS2Test, NothingIsWrittenWhenNothingIsConsumed) {
   FakeRing fake{kSize, 4096};
   traced(fake).for_each([](const PerfEvent&) {});
   EXPECT_THAT(Tracing::trace, ElementsAre("start", "read_once", "fence_after_read_of head"));
 }
 
-TEST(RingS2, TailIsNotWrittenBeforeTheDrainEnds) {
+TEST(RingS2Test, TailIsNotWrittenBeforeTheDrainEnds) {
   FakeRing fake{kSize, 65536 - 64};
   for (unsigned i = 0; i < 100; ++i) fake.sample(payload(12, i));
   ring_over(fake).for_each(
@@ -104,11 +104,11 @@ TEST(RingS2, TailIsNotWrittenBeforeTheDrainEnds) {
 
 // S2 and S3 for every event of a ring that all gears take part in: a guessed run, a wrap, a LOST,
 // a malformed record.
-class RingS3 : public ::testing::Test {
+class RingS3Test : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kStart = kSize - 20 * 24 - 8;  // the 21st sample straddles the end
 
-  RingS3() {
+  RingS3Test() {
     for (unsigned i = 0; i < 40; ++i) add([&] { fake_.sample(payload(12, i)); });
     add([&] { fake_.lost(5); });
     add([&] { fake_.sample(payload(4), 8); });
@@ -126,7 +126,7 @@ class RingS3 : public ::testing::Test {
   std::vector<std::uint64_t> ends_;  // of each record
 };
 
-TEST_F(RingS3, TheEventThatBreaksIsConsumedAndNoneAfterIt) {
+TEST_F(RingS3Test, TheEventThatBreaksIsConsumedAndNoneAfterIt) {
   const std::vector<Seen> all = drain(ring_over(fake_));
   ASSERT_EQ(all.size(), ends_.size());
   for (std::size_t last = 0; last < ends_.size(); ++last) {
@@ -140,7 +140,7 @@ TEST_F(RingS3, TheEventThatBreaksIsConsumedAndNoneAfterIt) {
   }
 }
 
-TEST_F(RingS3, TheEventThatThrowsIsConsumedAndNoneAfterIt) {
+TEST_F(RingS3Test, TheEventThatThrowsIsConsumedAndNoneAfterIt) {
   for (std::size_t last = 0; last < ends_.size(); ++last) {
     rewind();
     auto ring = traced(fake_);
@@ -157,7 +157,7 @@ TEST_F(RingS3, TheEventThatThrowsIsConsumedAndNoneAfterIt) {
   }
 }
 
-TEST(RingS4, ASampleIsItsRawBytesInTheRingItself) {
+TEST(RingS4Test, ASampleIsItsRawBytesInTheRingItself) {
   FakeRing fake{kSize, 128};
   fake.sample(payload(100));
   ring_over(fake).for_each([&](const PerfEvent& event) {
@@ -168,7 +168,7 @@ TEST(RingS4, ASampleIsItsRawBytesInTheRingItself) {
   });
 }
 
-TEST(RingS4, OnlyTheRawSizeCountsNotTheRecords) {
+TEST(RingS4Test, OnlyTheRawSizeCountsNotTheRecords) {
   FakeRing fake{kSize};
   for (unsigned i = 0; i < 20; ++i) fake.sample(payload(i % 13, i), 32);  // fields may follow raw
   const std::vector<Seen> seen = drain(ring_over(fake));
@@ -176,7 +176,7 @@ TEST(RingS4, OnlyTheRawSizeCountsNotTheRecords) {
   for (unsigned i = 0; i < 20; ++i) EXPECT_EQ(seen[i], Seen::sample(payload(i % 13, i)));
 }
 
-TEST(RingS4, AStraddlingSampleIsTheTwoEndsOfTheRing) {
+TEST(RingS4Test, AStraddlingSampleIsTheTwoEndsOfTheRing) {
   FakeRing fake{kSize, kSize - 32};
   fake.sample(payload(100));
   ring_over(fake).for_each([&](const PerfEvent& event) {
@@ -188,7 +188,7 @@ TEST(RingS4, AStraddlingSampleIsTheTwoEndsOfTheRing) {
   });
 }
 
-TEST(RingS5, ALostIsTheCountPastTheId) {
+TEST(RingS5Test, ALostIsTheCountPastTheId) {
   FakeRing fake{kSize};
   fake.lost(0x0102'0304'0506'0708, 24, 77);
   fake.lost(9, 48);  // sample_id_all appends fields
@@ -196,7 +196,7 @@ TEST(RingS5, ALostIsTheCountPastTheId) {
               ElementsAre(Seen::lost(0x0102'0304'0506'0708), Seen::lost(9)));
 }
 
-TEST(RingS5, ALostMayWrapBehindItsHeaderOrItsId) {
+TEST(RingS5Test, ALostMayWrapBehindItsHeaderOrItsId) {
   for (const std::uint64_t start : {kSize - 8, kSize - 16, kSize - 24}) {
     FakeRing fake{kSize, start};
     fake.lost(42);
@@ -204,7 +204,7 @@ TEST(RingS5, ALostMayWrapBehindItsHeaderOrItsId) {
   }
 }
 
-TEST(RingS6, ReadableIsThatThePositionsDiffer) {
+TEST(RingS6Test, ReadableIsThatThePositionsDiffer) {
   FakeRing fake{kSize, 4096};
   const Ring<> ring = ring_over(fake);
   EXPECT_FALSE(ring.readable());
@@ -216,7 +216,7 @@ TEST(RingS6, ReadableIsThatThePositionsDiffer) {
   EXPECT_TRUE(ring.readable());
 }
 
-TEST(RingS9, PositionsGoOnBefore_Across_AndAfter4GiBAnd2To64) {
+TEST(RingS9Test, PositionsGoOnBefore_Across_AndAfter4GiBAnd2To64) {
   for (const std::uint64_t around :
        {std::uint64_t{1} << 31, std::uint64_t{1} << 32, std::uint64_t{5} << 32, std::uint64_t{0}}) {
     for (int before = -4; before <= 4; ++before) {
@@ -230,7 +230,7 @@ TEST(RingS9, PositionsGoOnBefore_Across_AndAfter4GiBAnd2To64) {
 }
 
 // A 32-bit kernel shows its head as 32 bits, while the tail that was committed keeps all 64.
-TEST(RingS9, AHeadOf32BitsIsFollowedPast4GiB) {
+TEST(RingS9Test, AHeadOf32BitsIsFollowedPast4GiB) {
   const std::uint64_t limit = std::uint64_t{1} << 32;
   FakeRing fake{kSize, limit - 32};
   Ring<> ring = ring_over(fake);
@@ -249,7 +249,7 @@ TEST(RingS9, AHeadOf32BitsIsFollowedPast4GiB) {
 }
 
 // 0 is a position like any other, not the sign of a drain that consumed nothing.
-TEST(RingS9, ATailWhoseLowHalfBecomesZeroIsWritten) {
+TEST(RingS9Test, ATailWhoseLowHalfBecomesZeroIsWritten) {
   for (const std::uint64_t end :
        {std::uint64_t{1} << 32, std::uint64_t{7} << 32, std::uint64_t{0}}) {
     FakeRing fake{kSize, end - 48};
@@ -263,7 +263,7 @@ TEST(RingS9, ATailWhoseLowHalfBecomesZeroIsWritten) {
   }
 }
 
-TEST(RingS9, ATailOf32BitsIsAsGood) {
+TEST(RingS9Test, ATailOf32BitsIsAsGood) {
   FakeRing fake{kSize, (std::uint64_t{1} << 32) + 64};
   fake.page().data_tail = 64;
   fake.sample(payload(4));

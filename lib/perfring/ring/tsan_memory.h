@@ -8,7 +8,7 @@
 namespace perfring {
 
 // HardwareMemory, plus the two edges that ThreadSanitizer cannot infer because it does not model
-// fences. Each is told on the location that the fence names, so that it meets the producer's
+// fences. Each is announced on the location that the fence names, so that it meets the producer's
 // acquire or release of the same location, and removing a fence removes its edge.
 struct TsanMemory : HardwareMemory {
   static void fence_after_read_of(const SharedPosition& field) noexcept {

@@ -24,7 +24,7 @@ class FakeKernel {
   FakeKernel(const FakeKernel&) = delete;
   FakeKernel& operator=(const FakeKernel&) = delete;
 
-  // What is to fail, with which errno; 0: nothing.
+  // The errno with which each call fails; 0: it succeeds.
   int open_errno = 0;
   int enable_errno = 0;
   int update_errno = 0;
@@ -33,16 +33,16 @@ class FakeKernel {
   int get_errno = 0;
   bool event_cannot_be_mapped = false;
 
-  // What these files hold; nothing: they are not there. Others are the machine's.
+  // The contents of these files; nullopt: the file does not exist. Others are the machine's.
   std::map<std::string, std::optional<std::string>> files;
 
   // The machine's page size; 0: the real one's.
   std::size_t page_size = 0;
 
-  // What is said of every map.
+  // The kernel's answer about every map.
   bpf_map_info map_info{};
 
-  // What was asked for.
+  // The calls so far, and the arguments of the last ones.
   std::vector<std::string> calls;  // "enable 5, mapped", ...
   perf_event_attr event{};
   int pid = 0;
