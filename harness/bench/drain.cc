@@ -197,7 +197,7 @@ int drain(int argc, char** argv) {
   benchmark::RunSpecifiedBenchmarks(&reporter);
   const Conclusion conclusion = conclusion_of(reporter);
   if (reporter.left_out() != 0) {
-    tell(
+    deliver_to_stderr(
         "Not shown: interrupted; " + std::to_string(reporter.left_out()) + " lines are left out.\n",
         kNotShown);
   }

@@ -32,7 +32,7 @@ int check_litmus(const CheckOptions& options) {
                  exit_code(conclusion_of(*programs).verdict));
 }
 
-// Draws what is violated. Where nothing is, the file stays as it is, and that is said.
+// Draws the violation. Without one, the file stays as it is, and a message says so.
 int draw(const CheckPlan& plan, const std::vector<CheckedCase>& cases, int code) {
   if (violation_of(cases) == nullptr) {
     fail(fmt::format("--svg: nothing is violated, so nothing is drawn: {} is not written",
@@ -64,7 +64,7 @@ int run_command(const CheckOptions& options) {
   const int code = exit_code(conclusion_of(*plan, cases).verdict);
   const std::string verdict = options.json ? check_json(*plan, cases) : check_table(*plan, cases);
   const bool to_stderr = plan->svg == "-";  // stdout is the picture's
-  const int delivered = to_stderr ? tell(verdict, code) : deliver(verdict, code);
+  const int delivered = to_stderr ? deliver_to_stderr(verdict, code) : deliver(verdict, code);
   if (plan->svg.empty() || delivered != code) return delivered;
   return draw(*plan, cases, code);
 }

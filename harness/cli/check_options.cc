@@ -23,6 +23,10 @@ std::string names(const std::vector<Named>& all) {
   return text;
 }
 
+std::string choice_of(const std::vector<model::Mutant>& mutants) {
+  return mutants.empty() ? ": it has none" : "; choose from: " + names(mutants);
+}
+
 std::expected<std::vector<Form>, std::string> forms_of(const CheckOptions& options,
                                                        const Entry& entry) {
   if (options.form.empty()) {
@@ -48,7 +52,7 @@ std::expected<model::Size, std::string> size_of(const CheckOptions& options, con
   return size;
 }
 
-// The stack has no room for more.
+// The recursion takes a share of the stack for each.
 constexpr std::uint64_t kEventsMax = 5'000;
 
 std::vector<const CLI::Option*> add_bounds(CLI::App& check, model::Bounds& bounds) {
@@ -102,21 +106,20 @@ CLI::App& declare_command(CLI::App& app, CheckOptions& options) {
       "Explores every execution that the RC11 memory model allows of a program of a few records,\n"
       "the source that ships among them, and proves its checks or prints what breaks them.");
   check.add_option("program", options.program, "Its name, see --list [ring]")->type_name("PROGRAM");
-  check.add_option("--records", options.records, "Records that are written")
+  check.add_option("--records", options.records, "Records that the kernel outputs")
       ->type_name("N")
       ->check(number_from(1, kRecordsMax));
   check.add_option("--polls", options.polls, "Drains meanwhile")
       ->type_name("P")
       ->check(number_from(0, kRecordsMax));
   add_lengths(check, options.lengths);
-  check.add_option("--mutant", options.mutant, "With one thing wrong, see --list")
-      ->type_name("NAME");
+  check.add_option("--mutant", options.mutant, "Plant this fault, see --list")->type_name("NAME");
   check
       .add_option("--form", options.form,
                   "A: the ring's words are atomic; B: they are not, and may race [both]")
       ->type_name("A|B")
       ->check(one_of({"A", "B"}));
-  check.add_flag("--merge", options.merge, "Merge states from which the same follows");
+  check.add_flag("--merge", options.merge, "Merge states with the same future");
   check.add_flag("--compare", options.compare, "Explore with and without merging, and compare");
   check
       .add_option("--svg", options.svg,
@@ -148,16 +151,15 @@ std::expected<CheckPlan, std::string> plan_of(const CheckOptions& options) {
   plan.bounds = options.bounds;
   plan.entry = model::find_entry(options.program);
   if (plan.entry == nullptr) {
-    return std::unexpected(fmt::format("no program is called {}; there are {}",
+    return std::unexpected(fmt::format("no program is named {}; choose from: {}",
                                        in_quotes(options.program), names(model::catalogue())));
   }
   const Entry& entry = *plan.entry;
   if (!options.mutant.empty()) {
     plan.mutant = entry.find_mutant(options.mutant);
     if (plan.mutant == nullptr) {
-      return std::unexpected(fmt::format("--mutant: {} has no mutant called {}; there are {}",
-                                         entry.name, in_quotes(options.mutant),
-                                         entry.mutants.empty() ? "none" : names(entry.mutants)));
+      return std::unexpected(fmt::format("--mutant: {} has no mutant named {}{}", entry.name,
+                                         in_quotes(options.mutant), choice_of(entry.mutants)));
     }
   }
   const auto forms = forms_of(options, entry);

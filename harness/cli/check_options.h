@@ -13,7 +13,7 @@
 
 namespace perfring::cli {
 
-// What `perfring check` is told, as given.
+// The options of `perfring check`, as given.
 struct CheckOptions {
   std::string program = "ring";
   std::optional<unsigned> records;
@@ -33,7 +33,7 @@ struct CheckOptions {
 
 CLI::App& declare_command(CLI::App& app, CheckOptions& options);
 
-// What is to be explored.
+// The explorations that the options ask for.
 struct CheckPlan {
   const model::Entry* entry = nullptr;
   const model::Mutant* mutant = nullptr;
@@ -45,7 +45,7 @@ struct CheckPlan {
   model::Bounds bounds;
 };
 
-// An error names what was asked for and what is accepted.
+// An error names the option and what it accepts.
 std::expected<CheckPlan, std::string> plan_of(const CheckOptions& options);
 
 }  // namespace perfring::cli

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/cli/grouped.h"
 #include "harness/model/engine/explorer.h"
 #include "harness/program/console.h"
+#include "harness/program/counted.h"
 
 namespace perfring::cli {
 namespace {
@@ -91,8 +91,8 @@ std::string check_list() {
   for (const model::Entry& entry : model::catalogue()) {
     text += fmt::format("{:30} {}: {}\n", entry.name, entry.what,
                         expectation(entry.fails_in_a, entry.fails_in_b, entry.has_forms));
-    if (entry.has_those_of_ring) {
-      text += fmt::format("  {:28} those of ring\n", "");
+    if (entry.shares_ring_mutants) {
+      text += fmt::format("  {:28} the mutants of ring\n", "");
       continue;
     }
     for (const model::Mutant& mutant : entry.mutants) {

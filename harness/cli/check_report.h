@@ -22,10 +22,10 @@ std::string litmus_json(const std::vector<CheckedLitmus>& programs);
 std::string check_list();
 std::string check_list_json();
 
-// What is violated, if anything is.
+// The violation, or nullptr.
 const model::Trace* violation_of(const std::vector<CheckedCase>& cases);
 
-// Draws it into the plan's file, by Graphviz. An error says what is missing.
+// Draws the violation into the plan's file, by Graphviz. An error says what is missing.
 std::expected<void, std::string> write_svg(const CheckPlan& plan,
                                            const std::vector<CheckedCase>& cases);
 

@@ -6,8 +6,8 @@
 #include <sstream>
 #include <utility>
 
-#include "harness/cli/grouped.h"
 #include "harness/program/console.h"
+#include "harness/program/counted.h"
 #include "harness/program/run_program.h"
 
 namespace perfring::cli {
@@ -91,9 +91,9 @@ std::vector<CheckedCase> run_check(const CheckPlan& plan, const std::atomic<bool
       options.bounds = plan.bounds;
       options.stop = &stop;
       options.on_progress = [&](const model::Result& so_far) {
-        on_progress(fmt::format("{}: {} executions, {} states in {:.0f} s", label,
-                                grouped(so_far.executions), grouped(so_far.states),
-                                so_far.seconds));
+        on_progress(fmt::format("{}: {}, {} in {:.0f} s", label,
+                                counted(so_far.executions, "execution"),
+                                counted(so_far.states, "state"), so_far.seconds));
       };
       checked.push_back(check_one(plan, each.program, label, options));
       if (stop) interrupt(checked.back().result);
@@ -131,8 +131,8 @@ std::expected<std::vector<CheckedLitmus>, std::string> run_litmus_text(
       options.bounds = bounds;
       options.stop = &stop;
       options.on_progress = [&](const model::Result& so_far) {
-        on_progress(fmt::format("{} of {}, {}: {} executions", checked.size() + 1, all.size(),
-                                one_line(name), grouped(so_far.executions)));
+        on_progress(fmt::format("{} of {}, {}: {}", checked.size() + 1, all.size(), one_line(name),
+                                counted(so_far.executions, "execution")));
       };
       checked.push_back({name, run_litmus(litmus, options)});
       if (stop) interrupt(checked.back().verdict.result);

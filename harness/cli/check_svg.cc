@@ -103,7 +103,7 @@ std::string subject(const CheckPlan& plan, const CheckedCase& violated) {
 
 }  // namespace
 
-// Opens the file only once there is a drawing: what is there may be another one, or a device.
+// Opens the file only once there is a drawing: it may hold an earlier one, or be a device.
 std::expected<void, std::string> write_svg(const CheckPlan& plan,
                                            const std::vector<CheckedCase>& cases) {
   const auto violated = std::ranges::find_if(

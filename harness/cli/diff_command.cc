@@ -16,13 +16,13 @@
 
 #include "harness/cli/command_line.h"
 #include "harness/cli/diff_report.h"
-#include "harness/cli/grouped.h"
 #include "harness/cli/producer.h"
 #include "harness/differential/campaign.h"
 #include "harness/differential/live_reference.h"
 #include "harness/differential/trace.h"
 #include "harness/live/live_kernel.h"
 #include "harness/program/console.h"
+#include "harness/program/counted.h"
 #include "harness/program/input.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
@@ -154,7 +154,7 @@ class DiffCommand {
 
   int report(const Outcome& outcome, const std::string& kernel) {
     line_.clear();
-    const DiffReport report{outcome, kernel, again_, seconds(), stop_.requested()};
+    const DiffReport report{outcome, kernel, replay_, seconds(), stop_.requested()};
     return deliver(options_.json ? diff_json(report) : diff_text(report),
                    exit_code(conclusion_of(report).verdict));
   }
@@ -171,8 +171,7 @@ class DiffCommand {
       if (!difference) continue;
       outcome.finding = {
           .seed = std::nullopt, .script = trace.script, .difference = *std::move(difference)};
-      again_ = fmt::format("Again by: {} diff --replay {}", invocation(),
-                           shell_word(options_.traces[i]));
+      replay_ = fmt::format("{} diff --replay {}", invocation(), shell_word(options_.traces[i]));
     }
     return report(outcome, "recorded kernel");
   }
@@ -218,7 +217,7 @@ class DiffCommand {
   const StopOnSignals stop_;
   differential::CampaignOptions campaign_;
   std::uint64_t all_ = 1;  // scripts that there are
-  std::string again_ = differential::kAgainByScript;
+  std::string replay_ = invocation() + " diff --script FILE  # the script above, saved";
   const ProgressLine line_;
   const Clock::time_point started_ = Clock::now();
   Clock::time_point reported_ = started_;

@@ -10,7 +10,7 @@
 
 namespace perfring::cli {
 
-// What `perfring diff` is told.
+// The options of `perfring diff`.
 struct DiffOptions {
   differential::CampaignOptions campaign{.scripts = 10000};
   std::optional<int> cpu;           // none: the first that the process may run on

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "harness/cli/grouped.h"
+#include "harness/program/counted.h"
 
 namespace perfring::cli {
 
@@ -19,13 +19,14 @@ std::string diff_text(const DiffReport& report) {
   const std::string equal =
       fmt::format("The simulated kernel equals the {} in all that was compared", report.kernel);
   const bool differs = report.outcome.finding.has_value();
-  return (differs ? differential::explain(*report.outcome.finding, report.kernel, report.again)
+  return (differs ? differential::explain(*report.outcome.finding, report.kernel) +
+                        "  replay: " + report.replay + "\n"
                   : "") +
          fmt::format(
              "{}, {}, {:.1f} s: {} accepted ({} of them longer than header.size can say), {} "
              "refused; {}, of which {} reported\n{}\n",
              counted(tally.scripts, "script"), counted(tally.steps, "step"), report.seconds,
-             counted(tally.written, "output"), grouped(tally.truncated), grouped(tally.refused),
+             counted(tally.accepted, "output"), grouped(tally.truncated), grouped(tally.refused),
              counted(tally.waits, "wait"), grouped(tally.reports),
              differs ? "VIOLATED: the kernels differ" : sentence(conclusion_of(report), equal));
 }
@@ -37,7 +38,7 @@ std::string diff_json(const DiffReport& report) {
   json["seconds"] = report.seconds;
   json["scripts"] = tally.scripts;
   json["steps"] = tally.steps;
-  json["written"] = tally.written;
+  json["accepted"] = tally.accepted;
   json["refused"] = tally.refused;
   json["truncated"] = tally.truncated;
   json["waits"] = tally.waits;

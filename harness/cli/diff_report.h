@@ -11,7 +11,7 @@ namespace perfring::cli {
 struct DiffReport {
   const differential::Outcome& outcome;
   std::string kernel;  // what the simulated one was compared with: "live kernel"
-  std::string again;   // how to see a difference again
+  std::string replay;  // the command that shows a difference again
   double seconds;
   bool interrupted;
 };

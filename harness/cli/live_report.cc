@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "harness/cli/grouped.h"
+#include "harness/program/counted.h"
 
 namespace perfring::cli {
 namespace {

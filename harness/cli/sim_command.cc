@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "harness/cli/command_line.h"
-#include "harness/cli/grouped.h"
 #include "harness/cli/sim_report.h"
 #include "harness/cli/sim_run.h"
 #include "harness/program/console.h"
+#include "harness/program/counted.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 

@@ -129,7 +129,7 @@ TEST_F(Perfring, ASimulationThatTheMachineRefusesSaysSo) {
   if (kSanitized) GTEST_SKIP() << kTooFewForASanitizer;
   const Ended ended = run({"sim", "--cpus", "64", "--steps", "1000"}, {.files = 20});
   EXPECT_EQ(ended.exit_code, 2) << ended.err;
-  EXPECT_THAT(ended.err, HasSubstr("perfring: the machine refuses: memfd_create: "));
+  EXPECT_THAT(ended.err, HasSubstr("perfring: the system refused: memfd_create: "));
 }
 
 TEST_F(Perfring, ACanaryThatIsNotFoundIsAFailureThatNamesWhatFindsIt) {

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "harness/cli/grouped.h"
 #include "harness/program/console.h"
+#include "harness/program/counted.h"
 #include "harness/program/run_program.h"
 
 namespace perfring::cli {
@@ -71,10 +71,10 @@ std::string sim_table(const SimPlan& sim, const SimOutcome& result) {
                         grouped(cpu.received.malformed), grouped(cpu.received.overwritten),
                         grouped(cpu.received.bytes));
   }
-  text += fmt::format(
-      "{} steps, {} drains, {} wakeups; {} records/s of processor time; digest {:016x}\n",
-      grouped(outcome.steps), grouped(outcome.drains), grouped(outcome.wakeups),
-      grouped(records_per_second(outcome)), outcome.digest);
+  text += fmt::format("{}, {}, {}; {} records/s of processor time; digest {:016x}\n",
+                      counted(outcome.steps, "step"), counted(outcome.drains, "drain"),
+                      counted(outcome.wakeups, "wakeup"), grouped(records_per_second(outcome)),
+                      outcome.digest);
   if (!outcome.found) {
     return text + fmt::format("{}: seed {}, scenario {}\n",
                               sentence(conclusion_of(sim, result), "All invariants hold"),

@@ -1,5 +1,5 @@
-// Each thing that can be wrong is found: by the invariants where they can, by ThreadSanitizer where
-// it watches. And nothing is found where nothing is wrong: stress_test.cc.
+// Each planted fault is found: by the invariants where they can see it, by ThreadSanitizer in
+// builds with it. Without a fault nothing is found: stress_command_test.cc.
 
 #include "harness/stress/mutants.h"
 
@@ -38,7 +38,7 @@ std::string name(const ::testing::TestParamInfo<std::string>& info) {
   return info.param;
 }
 
-TEST(Mutants, HaveNamesOfTheirOwnAndAreFound) {
+TEST(StressMutantsTest, EachHasANameOfItsOwnAndSomethingThatFindsIt) {
   std::set<std::string> seen;
   for (const Mutant& mutant : mutants()) {
     EXPECT_TRUE(seen.insert(mutant.name).second) << mutant.name;
@@ -50,14 +50,15 @@ TEST(Mutants, HaveNamesOfTheirOwnAndAreFound) {
 
 #ifdef STRESS_TEST_UNDER_TSAN
 
-class Raced : public ::testing::TestWithParam<std::string> {};
+class StressRacedMutantTest : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(Raced, IsReportedByThreadSanitizer) {
+TEST_P(StressRacedMutantTest, IsReportedByThreadSanitizer) {
   const Ended ended = run_stress("--seconds 20 --keep-going --mutant " + GetParam());
   EXPECT_EQ(ended.exit_code, 66) << ended.out;
   EXPECT_THAT(ended.out, HasSubstr("WARNING: ThreadSanitizer: data race"));
 }
-INSTANTIATE_TEST_SUITE_P(Each, Raced, ::testing::ValuesIn(names(&Mutant::raced)), name);
+INSTANTIATE_TEST_SUITE_P(Each, StressRacedMutantTest, ::testing::ValuesIn(names(&Mutant::raced)),
+                         name);
 
 std::vector<std::string> violating() {
   std::vector<std::string> names;
@@ -75,9 +76,9 @@ std::vector<std::string> violating() {
 
 #endif
 
-class Violating : public ::testing::TestWithParam<std::string> {};
+class StressMutantTest : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(Violating, IsFoundByTheInvariants) {
+TEST_P(StressMutantTest, IsFoundByTheInvariants) {
   const Ended ended = run_stress("--seconds 20 --rings 1 --mutant " + GetParam());
   EXPECT_EQ(ended.exit_code, 1) << ended.out;
   EXPECT_THAT(ended.out, HasSubstr("VIOLATED "));
@@ -85,7 +86,7 @@ TEST_P(Violating, IsFoundByTheInvariants) {
               HasSubstr("replay: perfring stress --seed 1 --seconds 20 --rings 1 --mutant " +
                         GetParam() + "\n"));
 }
-INSTANTIATE_TEST_SUITE_P(Each, Violating, ::testing::ValuesIn(violating()), name);
+INSTANTIATE_TEST_SUITE_P(Each, StressMutantTest, ::testing::ValuesIn(violating()), name);
 
 }  // namespace
 }  // namespace perfring::cli

@@ -45,7 +45,7 @@ CLI::App& declare_command(CLI::App& app, StressOptions& options) {
   stress.add_option("--pages", options.run.pages, "Data pages of each ring [1 or 2, at random]")
       ->type_name("N")
       ->check(power_of_two_up_to(kPagesMax));
-  stress.add_option("--seed", options.run.seed, "Of all random choices [1]")
+  stress.add_option("--seed", options.run.seed, "Random seed [1]")
       ->type_name("N")
       ->check(number_from(0));
   const CLI::Option* const parts[] = {
@@ -59,7 +59,7 @@ CLI::App& declare_command(CLI::App& app, StressOptions& options) {
   const CLI::Option* const mutant =
       stress
           .add_option("--mutant", options.mutant,
-                      "Run with this fault, which must be found; see --list for what finds it")
+                      "Plant this fault, which must be found; --list says by what")
           ->type_name("NAME")
           ->check(one_of(mutant_names()));
   const CLI::Option* const list =

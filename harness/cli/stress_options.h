@@ -8,7 +8,7 @@
 
 namespace perfring::cli {
 
-// What `perfring stress` is told. With no part named, all share the time.
+// The options of `perfring stress`. With no part named, all share the time.
 struct StressOptions {
   stress::Run run;
   bool threads = false;
@@ -26,7 +26,7 @@ CLI::App& declare_command(CLI::App& app, StressOptions& options);
 std::string stress_list();
 std::string stress_list_json();
 
-// The command that has the same settings and the same writers again.
+// The command that repeats the settings and the writers' choices.
 std::string replay_line(const StressOptions& options);
 
 }  // namespace perfring::cli

@@ -59,13 +59,13 @@ Conclusion conclusion_of(std::span<const stress::Outcome> parts, bool interrupte
 std::string stress_table(std::span<const stress::Outcome> parts, const Conclusion& conclusion,
                          const std::string& replay) {
   std::string table =
-      fmt::format(kRow, "part", "rounds", "written", "delivered", "lost", "records/s", "woken",
-                  "overslept", "cut short", "written = delivered + lost");
+      fmt::format(kRow, "part", "rounds", "attempted", "delivered", "lost", "records/s", "woken",
+                  "timed out", "in record", "attempted = delivered + lost");
   double seconds = 0;
   for (const stress::Outcome& part : parts) {
-    table += fmt::format(kRow, part.part, part.rounds, part.written, part.delivered, part.lost,
-                         whole(per_second(part)), part.woken, part.overslept, part.cut_short,
-                         part.written == part.delivered + part.lost ? "yes" : "NO");
+    table += fmt::format(kRow, part.part, part.rounds, part.attempted, part.delivered, part.lost,
+                         whole(per_second(part)), part.woken, part.timed_out, part.killed_in_record,
+                         part.attempted == part.delivered + part.lost ? "yes" : "NO");
     seconds += part.seconds;
   }
   for (const stress::Outcome& part : parts) {
@@ -87,13 +87,13 @@ std::string stress_json(std::span<const stress::Outcome> parts, const Conclusion
     json["parts"].push_back({
         {"part", part.part},
         {"rounds", part.rounds},
-        {"written", part.written},
+        {"attempted", part.attempted},
         {"delivered", part.delivered},
         {"lost", part.lost},
         {"records_per_second", per_second(part)},
         {"woken", part.woken},
-        {"overslept", part.overslept},
-        {"cut_short", part.cut_short},
+        {"timed_out", part.timed_out},
+        {"killed_in_record", part.killed_in_record},
         {"seconds", part.seconds},
         {"violations", part.violations},
     });

@@ -60,7 +60,7 @@ Outcome run_campaign(live::Emitter& emitter, const CampaignOptions& options, con
   return outcome;
 }
 
-std::string explain(const Finding& finding, const std::string& kernel, const std::string& again) {
+std::string explain(const Finding& finding, const std::string& kernel) {
   std::string text;
   for (std::size_t i = 0; i < finding.script.steps.size(); ++i) {
     const bool here = i + 1 == finding.difference.step;
@@ -70,9 +70,9 @@ std::string explain(const Finding& finding, const std::string& kernel, const std
       finding.seed ? fmt::format(" (seed {})", *finding.seed) : std::string{};
   return fmt::format(
       "The simulated kernel differs from the {}{} after step {} of this script:\n"
-      "{}{}{}\n{}\n",
+      "{}{}{}\n",
       kernel, origin, finding.difference.step, script::to_text(finding.script.settings), text,
-      finding.difference.what, again);
+      finding.difference.what);
 }
 
 }  // namespace perfring::differential

@@ -16,7 +16,7 @@ namespace perfring::differential {
 
 // A script for which the kernels differ, shrunk.
 struct Finding {
-  std::optional<std::uint64_t> seed;  // that the script was made of, if it was
+  std::optional<std::uint64_t> seed;  // of a random script
   script::Script script;
   Difference difference;
 };
@@ -41,13 +41,8 @@ Outcome run_script(
 // The script of this seed, that a live kernel can run.
 script::Script script_of(std::uint64_t seed, std::size_t steps_max);
 
-inline constexpr const char* kAgainByScript =
-    "Saved to a file, the script runs again with --script FILE.";
-
-// A finding for a person: the script, the step, what differed, and how to see it again.
-// `kernel` is the one that is right, `again` how to see it again.
-std::string explain(const Finding& finding, const std::string& kernel = "live kernel",
-                    const std::string& again = kAgainByScript);
+// A finding for a person: the script, the step, what differed. `kernel` is the one that is right.
+std::string explain(const Finding& finding, const std::string& kernel = "live kernel");
 
 }  // namespace perfring::differential
 

@@ -24,7 +24,7 @@ std::string values(const rig::Observed& observed) {
 void count(Tally& tally, const script::Step& step, std::int64_t result) {
   ++tally.steps;
   if (step.action == script::Action::Output) {
-    ++(result == 0 ? tally.written : tally.refused);
+    ++(result == 0 ? tally.accepted : tally.refused);
     if (result == 0 && step.number > 65516) ++tally.truncated;
   }
   if (step.action == script::Action::Poll || step.action == script::Action::Epoll) {

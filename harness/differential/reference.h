@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
-#include "harness/script/script.h"
 #include "harness/rig/simulated_kernel.h"
+#include "harness/script/script.h"
 
 namespace perfring::differential {
 
@@ -43,9 +43,9 @@ struct Difference {
 struct Tally {
   std::uint64_t scripts = 0;
   std::uint64_t steps = 0;
-  std::uint64_t written = 0;    // outputs that returned 0
+  std::uint64_t accepted = 0;   // outputs that returned 0
   std::uint64_t refused = 0;    // outputs that did not
-  std::uint64_t truncated = 0;  // written, and longer than header.size can say
+  std::uint64_t truncated = 0;  // accepted, and longer than header.size can say
   std::uint64_t waits = 0;      // poll and epoll_wait
   std::uint64_t reports = 0;    // those that reported something
 };

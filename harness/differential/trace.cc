@@ -7,7 +7,7 @@
 namespace perfring::differential {
 namespace {
 
-constexpr std::size_t kBytesMax = 48;  // what is kept of a change
+constexpr std::size_t kBytesMax = 48;  // kept of a change
 
 // FNV-1a, 8 bytes at a time.
 std::uint64_t digest_of(std::span<const std::byte> ring) {

@@ -45,7 +45,7 @@ std::string to_text(const Trace& trace);
 // The trace that a text states, or an error, which names line and reason.
 std::expected<Trace, std::string> parse_trace(std::string_view text);
 
-// Runs a script on a live kernel, and writes down what is seen. `ring` is the kernel's ring.
+// Runs a script on a live kernel, and records every step. `ring` is the kernel's ring.
 Trace record(const script::Script& script, Reference& kernel, std::span<const std::byte> ring);
 
 // The kernel that was recorded. Precondition: the trace is of this machine's byte order.

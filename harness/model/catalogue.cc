@@ -67,7 +67,7 @@ Entry ring_entry(std::string name, std::string what,
   entry.length_max = 7;
   entry.length_unit = "times 8 bytes";
   entry.mutants = mutants_shown_in("ring");
-  entry.has_those_of_ring = entry.name != "ring";
+  entry.shares_ring_mutants = entry.name != "ring";
   entry.cases = [with](const Size& size, Form form, const std::string& mutant) {
     RingOptions options = ring_options(size, form);
     with(options);
@@ -86,7 +86,7 @@ Entry oversize_entry() {
                  [](RingOptions& options) { options.oversize = true; });
   entry.fails_in_b = true;
   entry.mutants = mutants_shown_in(entry.name);
-  entry.has_those_of_ring = false;
+  entry.shares_ring_mutants = false;
   return entry;
 }
 
@@ -96,7 +96,7 @@ Entry nested_entry() {
                            [](RingOptions&) {});
   entry.size = entry.mutant_size = Size{3, 2, {2}};
   entry.mutants = mutants_shown_in(entry.name);
-  entry.has_those_of_ring = false;
+  entry.shares_ring_mutants = false;
   entry.cases = [](const Size& size, Form form, const std::string& mutant) {
     const auto* const changed = find_ring_mutant(mutant);
     std::vector<Case> cases;

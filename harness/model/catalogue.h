@@ -1,8 +1,8 @@
 #ifndef HARNESS_MODEL_CATALOGUE_H_
 #define HARNESS_MODEL_CATALOGUE_H_
 
-// What can be checked, by name: the ring protocol word by word, the source that ships, algorithms
-// whose verdicts are known. Each with its mutants, and with what is expected of it.
+// The programs to check, by name: the ring protocol word by word, the source that ships, algorithms
+// whose verdicts are known. Each with its mutants and its expected verdict.
 
 #include <cstddef>
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace perfring::model {
 
-// Of the ring's words (protocol.h, model_memory.h).
+// A: the ring's words are atomic, B: they are not (protocol.h, model_memory.h).
 enum class Form : std::uint8_t { A, B };
 
 struct Size {
@@ -41,19 +41,19 @@ struct Entry {
   std::string what;
   bool fails_in_a = false, fails_in_b = false;
   bool has_forms = false;
-  // Unless told otherwise; none if it has no size.
+  // The defaults; nullopt if it has no size.
   std::optional<Size> size = {}, mutant_size = {};
   unsigned length_min = 0, length_max = 0;
   std::string length_unit = {};
   std::vector<Mutant> mutants = {};
-  bool has_those_of_ring = false;  // its mutants are those of "ring", not its own
+  bool shares_ring_mutants = false;  // `mutants` are those of "ring"
   std::function<std::vector<Case>(const Size&, Form, const std::string& mutant)> cases = {};
 
   const Mutant* find_mutant(const std::string& mutant) const;
 };
 
 const std::vector<Entry>& catalogue();
-// Nothing, if there is none of that name.
+// nullptr if no entry has that name.
 const Entry* find_entry(const std::string& name);
 
 }  // namespace perfring::model

@@ -6,8 +6,8 @@
 namespace perfring::model {
 
 // Which of the ring protocol's fences is necessary, and which is sufficient: a table in Markdown.
-// The source that ships is explored for each row; beside it stands what herd7 7.58 said of the
-// same part of the protocol on the architectures, which is not computed here.
+// The source that ships is explored for each row. The columns of the architectures are herd7
+// 7.58's verdicts on the same part of the protocol; they are not computed here.
 std::string fences_table();
 
 }  // namespace perfring::model

@@ -1,4 +1,4 @@
-// What the checker finds is what it found: golden/ holds the trace of each mutant.
+// golden/ holds the trace of each mutant, as the checker found it once.
 // `golden_test --write FOLDER` writes it anew.
 
 #include "harness/model/golden.h"
@@ -30,7 +30,7 @@ std::string comparable(const std::string& text) {
   return std::regex_replace(text, std::regex{"0x[0-9a-f]+| +"}, " ");
 }
 
-TEST(Golden, EachTraceIsTheOneThatIsKept) {
+TEST(GoldenTest, EachTraceEqualsItsFileAndEachFileHasATrace) {
   std::set<std::string> names;
   for (const auto& [name, text] : golden_traces()) {
     names.insert(name);

@@ -69,7 +69,7 @@ int write_all(int fd, std::string_view text) {
 
 namespace {
 
-// Only if nobody has to be waited for: a pipe that polls as writable takes PIPE_BUF bytes.
+// Never blocks: a pipe that polls as writable takes PIPE_BUF bytes.
 void write_if_ready(std::string_view text) {
   pollfd reader{STDERR_FILENO, POLLOUT, 0};
   if (::poll(&reader, 1, 0) != 1 || (reader.revents & POLLOUT) == 0) return;
@@ -150,7 +150,7 @@ int deliver(std::string_view text, int code, std::string_view what) {
                           std::generic_category().message(error)));
 }
 
-int tell(std::string_view text, int code) {
+int deliver_to_stderr(std::string_view text, int code) {
   StopOnSignals::let_signals_end_the_program();
   static_cast<void>(write_all(STDERR_FILENO, printable(text)));
   return code;

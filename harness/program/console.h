@@ -1,8 +1,8 @@
 #ifndef HARNESS_PROGRAM_CONSOLE_H_
 #define HARNESS_PROGRAM_CONSOLE_H_
 
-// What a program says, and to whom: the verdict to stdout, where it must arrive; all else to
-// stderr, where it arrives if it can. Either may be closed, full, or read by nobody.
+// A program's output: the verdict goes to stdout, and must arrive; all else goes to stderr, as far
+// as it can. Either may be closed, full, or without a reader.
 
 #include <string>
 #include <string_view>
@@ -28,8 +28,8 @@ int fail(std::string_view message);
 // Writes to stdout and returns `code`; where that fails, says why and returns kUsageOrEnvironment.
 // `what` names the text in that message.
 int deliver(std::string_view text, int code, std::string_view what = "the verdict");
-// The same to stderr, where stdout is for something else; nobody learns of a failure.
-int tell(std::string_view text, int code);
+// The same to stderr, where stdout is for something else. A failure is ignored.
+int deliver_to_stderr(std::string_view text, int code);
 
 // A line on stderr that each next one replaces, on a terminal that can do so. What would have to
 // wait for a reader, or cannot be written, is left out.

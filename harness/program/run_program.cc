@@ -30,7 +30,7 @@ void occupy_standard_descriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
     const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-    if (opened != fd) std::_Exit(kUsageOrEnvironment);  // and there is nobody to tell
+    if (opened != fd) std::_Exit(kUsageOrEnvironment);  // there is no stderr
   }
 }
 
@@ -64,7 +64,7 @@ int run_program(std::string_view name, int (*body)(int, char**), int argc, char*
     } catch (const std::bad_alloc&) {
       return out_of_memory();
     } catch (const std::system_error& error) {
-      return fail(std::string{"the machine refuses: "} + error.what());
+      return fail(std::string{"the system refused: "} + error.what());
     } catch (const std::exception& error) {
       return fail(std::string{"an error of the program itself, please report it: "} + error.what());
     }

@@ -68,8 +68,8 @@ class ProducerProcess {
   ProducerProcess(const ProducerProcess&) = delete;
   ProducerProcess& operator=(const ProducerProcess&) = delete;
 
-  // Whether it was alive until now. Throws std::system_error if it had no memory to go on, or if
-  // the system does not say how it ended.
+  // Returns whether it was alive until now. Throws std::system_error if it had run out of memory,
+  // or if waitpid() does not return its status.
   bool kill() {
     if (child_ <= 0) return true;
     ::kill(child_, SIGKILL);
@@ -92,8 +92,8 @@ class ProducerProcess {
   pid_t child_ = 0;
 };
 
-// What the dead producer has published, by its log and data_head alone: accepted are the records
-// that lie below it, refused are the losses that their LOSTs tell of.
+// The dead producer's totals, by its log and data_head alone: accepted are the records below
+// data_head, refused are the losses that their LOSTs report.
 inline oracle::Totals published_totals(const FlightLog& log, const StressRing& ring) {
   const std::uint64_t mask = ring.settings().word == kernel::Word::k64 ? ~std::uint64_t{0} : ~0U;
   const std::uint64_t kept = FlightLog::kKept - 1;  // the oldest may be half overwritten
@@ -103,14 +103,14 @@ inline oracle::Totals published_totals(const FlightLog& log, const StressRing& r
   for (std::uint64_t n = count; n != 0 && count - n < kept; --n) {
     if ((log.last(n).end & mask) != ring.page().data_head) continue;
     totals.accepted = n;
-    totals.refused = log.last(n).told;
+    totals.refused = log.last(n).reported;
     break;
   }
   return totals;
 }
 
-// One producer's life: it ends after so many reservations or so much time, and a little more. A
-// consumer that does not drain meanwhile leaves it with a full ring.
+// One producer, killed a little after so many reservations or so much time. One life in four has no
+// drain meanwhile, and so a full ring.
 template <class Base>
 void life(const Setting& setting, Random& random, Outcome& outcome) {
   const StressRing ring{setting};
@@ -134,10 +134,10 @@ void life(const Setting& setting, Random& random, Outcome& outcome) {
     consumer.violate(oracle::Invariant::no_loss, "the producer's own ledger is violated");
   }
   if (const auto violation = consumer.violation()) outcome.violate(*violation, setting);
-  outcome.written += totals.attempts();
+  outcome.attempted += totals.attempts();
   outcome.delivered += consumer.received().delivered;
   outcome.lost += totals.refused;
-  if (log->count > totals.accepted) ++outcome.cut_short;
+  if (log->count > totals.accepted) ++outcome.killed_in_record;
 }
 
 // A producer in another process, over memory that both have mapped, killed at random moments.

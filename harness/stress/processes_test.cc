@@ -11,13 +11,13 @@ oracle::Totals totals_at(const Setting& setting, std::uint64_t reserved, std::ui
   const StressRing ring{setting};
   const Shared<FlightLog> log;
   for (std::uint64_t i = 1; i <= reserved; ++i)
-    log->tell(log->append(setting.ring.start + 24 * i), 2);
+    log->report(log->append(setting.ring.start + 24 * i), 2);
   ring.page().data_head = setting.ring.start + 24 * published;
   if (setting.ring.word == kernel::Word::k32) ring.page().data_head &= 0xffff'ffff;
   return published_totals(*log.get(), ring);
 }
 
-TEST(Published, IsWhatLiesBelowDataHead) {
+TEST(PublishedTotalsTest, RecordsBelowDataHeadAreAccepted) {
   Setting setting;
   for (const std::uint64_t start : {std::uint64_t{0}, std::uint64_t{0xffff'fff8}}) {
     for (const auto word : {kernel::Word::k32, kernel::Word::k64}) {
@@ -35,13 +35,13 @@ TEST(Published, IsWhatLiesBelowDataHead) {
 
 // An outer writer comes to its LOST when those that interrupted it have ended, and lies before
 // them.
-TEST(Published, TellsOfLossesInTheRingsOrder) {
+TEST(PublishedTotalsTest, LossesAreCountedInTheRingsOrder) {
   const StressRing ring{Setting{}};
   const Shared<FlightLog> log;
   const std::uint64_t outer = log->append(24);
-  log->tell(log->append(48), 5);
+  log->report(log->append(48), 5);
   log->append(72);
-  log->tell(outer, 2);
+  log->report(outer, 2);
   const auto refused_below = [&](std::uint64_t head) {
     ring.page().data_head = head;
     return published_totals(*log.get(), ring).refused;
@@ -49,12 +49,12 @@ TEST(Published, TellsOfLossesInTheRingsOrder) {
   EXPECT_EQ(refused_below(24), 2U);
   EXPECT_EQ(refused_below(48), 7U);
   EXPECT_EQ(refused_below(72), 7U);
-  log->tell(log->append(96), 1);
+  log->report(log->append(96), 1);
   EXPECT_EQ(refused_below(96), 8U);
 }
 
 // A data_head that is no record's end accounts for nothing.
-TEST(Published, IsNothingIfDataHeadIsInsideARecord) {
+TEST(PublishedTotalsTest, DataHeadInsideARecordAccountsForNothing) {
   Setting setting;
   const StressRing ring{setting};
   const Shared<FlightLog> log;
@@ -63,7 +63,7 @@ TEST(Published, IsNothingIfDataHeadIsInsideARecord) {
   EXPECT_EQ(published_totals(*log.get(), ring).accepted, 0U);
 }
 
-TEST(ProducerProcess, WritesUntilItIsKilled) {
+TEST(ProducerProcessTest, WritesUntilItIsKilled) {
   const StressRing ring{Setting{.payload_max = 64}};
   const Shared<FlightLog> log;
   ProducerProcess<kernel::HardwareCpu> producer{ring, log.get()};
@@ -98,7 +98,7 @@ struct UsesTheLastBytes : kernel::HardwareCpu {
   }
 };
 
-TEST(Lives, AreHeldToTheProducersLedger) {
+TEST(LifeTest, AViolatedLedgerOfTheProducerIsAViolation) {
   EXPECT_THAT(violation_of<UsesTheLastBytes>(),
               ::testing::HasSubstr("the producer's own ledger is violated"));
 }
@@ -107,7 +107,7 @@ struct Dies : kernel::HardwareCpu {
   void step() { ::_exit(0); }
 };
 
-TEST(Lives, EndWhenTheyAreEnded) {
+TEST(LifeTest, AProducerThatDiesByItselfIsAViolation) {
   EXPECT_THAT(violation_of<Dies>(), ::testing::HasSubstr("the producer died by itself"));
 }
 

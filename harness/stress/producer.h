@@ -26,8 +26,8 @@ namespace perfring::stress {
 // where it ends. A ring that holds more of them than can be unpublished (N / 16).
 struct FlightLog {
   struct Reservation {
-    std::uint64_t end;   // a position, not wrapped
-    std::uint64_t told;  // losses that the LOSTs up to there tell of
+    std::uint64_t end;       // a position, not wrapped
+    std::uint64_t reported;  // losses, by the LOSTs up to there
   };
   static constexpr std::size_t kKept = 4096;
 
@@ -39,14 +39,14 @@ struct FlightLog {
   // Returns its number.
   std::uint64_t append(std::uint64_t end) {
     const std::uint64_t n = count.load(std::memory_order_relaxed);
-    kept[n % kKept] = {end, n == 0 ? 0 : last(n).told};
+    kept[n % kKept] = {end, n == 0 ? 0 : last(n).reported};
     count.store(n + 1, std::memory_order_release);
     return n + 1;
   }
   // The LOST of reservation `n` tells of so many: none of them is published yet.
-  void tell(std::uint64_t n, std::uint64_t lost) {
+  void report(std::uint64_t n, std::uint64_t lost) {
     const std::uint64_t end = count.load(std::memory_order_relaxed);
-    for (; n <= end; ++n) kept[(n - 1) % kKept].told += lost;
+    for (; n <= end; ++n) kept[(n - 1) % kKept].reported += lost;
   }
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
@@ -111,7 +111,7 @@ class Producer : public rig::LedgerCpu<Base> {
   }
   void on_lost_record(const kernel::perf_buffer& rb, std::uint64_t lost) {
     rig::LedgerCpu<Base>::on_lost_record(rb, lost);
-    if (log_ != nullptr) log_->tell(own_[depth_ - 1], lost);
+    if (log_ != nullptr) log_->report(own_[depth_ - 1], lost);
   }
 
  private:

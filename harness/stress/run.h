@@ -16,7 +16,7 @@ namespace perfring::stress {
 
 using Clock = std::chrono::steady_clock;
 
-// What a part is told. A part goes in rounds, each with rings of its own.
+// The options of a part, which goes in rounds, each with rings of its own.
 struct Run {
   double seconds = 1;
   unsigned rings = 3;     // at most, in a round
@@ -29,30 +29,30 @@ struct Run {
   bool interrupted() const { return interrupt != nullptr && interrupt->load(); }
 };
 
-// What came of it.
+// The figures of a part, and what it violated.
 struct Outcome {
   std::string part;
   std::uint64_t rounds = 0;
-  std::uint64_t written = 0;    // outputs, however answered
-  std::uint64_t delivered = 0;  // records
-  std::uint64_t lost = 0;       // outputs refused
-  std::uint64_t woken = 0;      // times that a consumer has slept and was woken
-  std::uint64_t overslept = 0;  // times that only the timeout has helped, with data in the ring
-  std::uint64_t cut_short = 0;  // producers that died with something unpublished
+  std::uint64_t attempted = 0;         // outputs, however answered
+  std::uint64_t delivered = 0;         // records
+  std::uint64_t lost = 0;              // outputs refused
+  std::uint64_t woken = 0;             // times that a consumer slept and was woken
+  std::uint64_t timed_out = 0;         // times that it woke by its timeout, with data in the ring
+  std::uint64_t killed_in_record = 0;  // producers that died with a record not yet published
   double seconds = 0;
   std::vector<std::string> violations;  // the first few, each with its ring
 
   bool holds() const { return violations.empty(); }
   void violate(const oracle::Violation& violation, const Setting& setting) {
-    constexpr std::size_t kTold = 8;
-    if (violations.size() == kTold) return;
+    constexpr std::size_t kKept = 8;
+    if (violations.size() == kKept) return;
     violations.push_back(std::string{to_string(violation.invariant)} + ": " + violation.message +
                          " (" + describe(setting) + ")");
   }
 };
 
-// Tells the threads of a round to end, however that ends: one that could not be started is an
-// exception.
+// Stops the threads of a round when it ends, also by an exception: a thread that could not be
+// started throws one.
 struct StopAtTheEnd {
   std::atomic<bool>& stop;
   ~StopAtTheEnd() { stop.store(true, std::memory_order_relaxed); }
@@ -69,8 +69,8 @@ inline std::vector<Setting> draw_rings(Random& random, const Run& run) {
   return settings;
 }
 
-// Repeats `round(outcome, random)` until the time is over or something is violated, unless told to
-// keep going.
+// Repeats `round(outcome, random)` until the time is over, or something is violated and the run
+// does not keep going.
 template <class Round>
 Outcome rounds(std::string part, const Run& run, Round round) {
   Outcome outcome;

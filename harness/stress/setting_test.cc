@@ -20,7 +20,7 @@ int output(kernel::HardwareCpu& cpu, const StressRing& ring, std::size_t length)
   return kernel::perf_event_output(cpu, ring.event(), data);
 }
 
-TEST(LongestPayload, FitsAnEmptyRingWithALostBeforeItAndOneByteMoreDoesNot) {
+TEST(LongestPayloadTest, FitsAnEmptyRingWithALostBeforeItAndOneByteMoreDoesNot) {
   for (const std::size_t pages : {1U, 2U, 8U}) {
     Setting setting;
     setting.ring.pages = pages;
@@ -35,7 +35,7 @@ TEST(LongestPayload, FitsAnEmptyRingWithALostBeforeItAndOneByteMoreDoesNot) {
   }
 }
 
-TEST(Draw, CoversBothWordsAndEveryCrossing) {
+TEST(DrawSettingTest, CoversBothWordsAndEveryCrossing) {
   Random random{1};
   std::set<std::uint64_t> crossings;
   for (int i = 0; i < 1000; ++i) {
@@ -55,7 +55,7 @@ TEST(Draw, CoversBothWordsAndEveryCrossing) {
   EXPECT_EQ(crossings, (std::set<std::uint64_t>{1, 10, 11}));
 }
 
-TEST(Draw, IsRepeatable) {
+TEST(DrawSettingTest, TheSameSeedDrawsTheSameSettings) {
   Random one{5};
   Random two{5};
   for (int i = 0; i < 100; ++i) {

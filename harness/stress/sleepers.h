@@ -146,7 +146,7 @@ class SleepersRound {
       const auto unread = static_cast<std::uint32_t>(
           __atomic_load_n(&page.data_head, __ATOMIC_RELAXED) - page.data_tail);
       if (unread <= ring.quiet()) continue;
-      ++outcome_.overslept;
+      ++outcome_.timed_out;
       if (nested_) continue;
       ring.consumer.violate(oracle::Invariant::awake,
                             "slept for " + std::to_string(run_.patience.count()) + " ms with " +
@@ -166,7 +166,7 @@ class SleepersRound {
       outcome_.violate(*ring.consumer.violation(), setting);
     }
     if (ledger.violation()) outcome_.violate(*ledger.violation(), setting);
-    outcome_.written += ledger.totals().attempts();
+    outcome_.attempted += ledger.totals().attempts();
     outcome_.delivered += ring.consumer.received().delivered;
     outcome_.lost += ledger.totals().refused;
   }

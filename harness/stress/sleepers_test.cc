@@ -28,9 +28,8 @@ struct InterruptedAt : kernel::HardwareCpu {
   }
 };
 
-// Three outputs of 80 bytes, the second of which an interrupt turns into two: only at the end of
-// the second 80 is the watermark passed. Whether who sleeps now is woken. Nothing, if the output
-// has fewer steps.
+// Three outputs of 80 bytes, the second interrupted at this step by the third; the second passes
+// the watermark. Returns whether a sleeper is woken, or nullopt if an output has fewer steps.
 std::optional<bool> woken(unsigned at) {
   const StressRing ring{Setting{.ring = {.watermark = true, .wakeup = 150}}};
   InterruptedAt cpu;
@@ -46,7 +45,7 @@ std::optional<bool> woken(unsigned at) {
 
 // Between nest++ and the look at rb->wakeup: the inner writer leaves waking to the outer one, which
 // does not see that there is something to wake for.
-TEST(Kernel, LosesAWakeupThatAnInterruptEarnsInGetHandleAndNowhereElse) {
+TEST(LostWakeupTest, TheKernelLosesOneThatAnInterruptEarnsInGetHandleAndNoOther) {
   constexpr unsigned kAfterNestIsCounted = 3;
   unsigned at = 1;
   for (; woken(at).has_value(); ++at) {

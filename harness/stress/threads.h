@@ -36,7 +36,7 @@ void account(ThreadedRing<Base, Consuming>& threaded, Outcome& outcome) {
   const Setting& setting = threaded.ring.setting();
   if (const auto violation = consumer.violation()) outcome.violate(*violation, setting);
   if (ledger.violation()) outcome.violate(*ledger.violation(), setting);
-  outcome.written += ledger.totals().attempts();
+  outcome.attempted += ledger.totals().attempts();
   outcome.delivered += consumer.received().delivered;
   outcome.lost += ledger.totals().refused;
 }

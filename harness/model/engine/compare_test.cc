@@ -6,7 +6,7 @@ namespace perfring::model {
 namespace {
 
 // A checkpoint that keeps quiet about a value on which the thread still depends.
-TEST(CompareTest, FindsACheckpointThatLies) {
+TEST(CompareMergedTest, ACheckpointThatLeavesOutAValueIsADifference) {
   const auto program = [](bool lies) {
     Program p;
     const Var x = p.var("x");

@@ -23,8 +23,8 @@ inline constexpr EventId kNone = 0xffff;
 // Program::finally is a thread, too.
 inline constexpr std::size_t kThreads = Program::kThreadsMax + 1;
 
-// What happened before: of each thread, its events up to a number. Its writes may be known further
-// than the rest, since smp_wmb() orders nothing else.
+// A vector clock: of each thread, how many of its events happened before. `writes` may run ahead of
+// `events`, as smp_wmb() orders stores only.
 struct Clock {
   std::array<std::uint16_t, kThreads> events{};
   std::array<std::uint16_t, kThreads> writes{};
@@ -49,8 +49,8 @@ struct Event {
   EventId later = kNone;
   std::uint64_t read = 0;
   std::uint64_t written = 0;
-  Clock clock;                                    // what its thread knows then, itself included
-  Clock released;                                 // what a reader acquires from it
+  Clock clock;                                    // of its thread, itself included
+  Clock released;                                 // acquired by its readers
   std::array<std::uint16_t, kThreads> readers{};  // the first event in each thread that reads it
 
   bool is_initial() const { return step == nullptr; }
@@ -61,18 +61,29 @@ struct Thread {
   const ThreadTree::Node* node = nullptr;
   std::size_t step = 0;  // of the node's
   std::uint16_t events = 0;
-  Clock known;       // cur
-  Clock acquirable;  // what an acquire fence would add
-  Clock released;    // what a relaxed store passes on: known at the last release fence
+  Clock known;
+  Clock acquirable;  // added by its next acquire fence
+  Clock released;    // passed on by its relaxed stores: `known` at its last release fence
 
   bool is_finally = false;  // it starts when the others have ended, and knows all that they know
 
   const Step& next() const { return node->steps[step]; }
   bool ended() const { return next().kind == Step::Kind::End; }
+  void advance() {
+    ++step;
+    jump();
+  }
+  // From a node that ends with a checkpoint to the node that the checkpoint leads to.
+  void jump() {
+    while (step == node->steps.size() && node->jump != nullptr) {
+      node = node->jump;
+      step = 0;
+    }
+  }
 };
 
-// 128 bits that tell graphs apart: a sum over their facts (who reads from whom, who comes after
-// whom in modification order), so that it does not matter in which order they came about.
+// 128 bits that identify a graph: a sum over its facts (which event reads from which, which comes
+// after which in modification order), so that their order does not matter.
 struct GraphKey {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
@@ -111,8 +122,8 @@ class Execution {
     return false;
   }
 
-  // The key once the thread has read this and gone on with `node` to its next read, where that can
-  // be told without doing it.
+  // The key once the thread has read this and gone on with `node` to its next read. nullopt where
+  // only doing it would show the key.
   std::optional<GraphKey> key_after_read(std::size_t thread, EventId from,
                                          const ThreadTree::Node& node) const;
 

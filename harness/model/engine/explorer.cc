@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "harness/model/engine/rc11.h"
 #include "harness/model/engine/state_key.h"
 #include "harness/model/engine/thread_tree.h"
+#include "harness/program/counted.h"
 
 namespace perfring::model {
 namespace {
@@ -21,6 +21,29 @@ using Kind = Step::Kind;
 // What sequentially consistent fences order between threads is in the graph, and in no state.
 struct CannotMerge {};
 
+// Whether an execution goes on; if not, why it ends here.
+enum class Fate {
+  GoesOn,
+  Raced,
+  Violated,
+  Blocked,  // an assumption does not hold
+  TooLong,  // more events than the bound
+  Stopped,  // the whole exploration ends: another bound, a signal, the only violation wanted
+};
+
+// The search is one recursion over graphs that grow:
+//
+//   explore(x)
+//     run_to_reads(x)          runs each thread until it reads next, or has ended
+//       step(x, thread)
+//         write(x, thread) ... modification order has several places: explore(a copy with each)
+//     ends here if a graph like `x` was seen before, or a bound is reached
+//     branch(x)                a choice is a thread and a write for it to read from
+//       follow(x, choice) .... each choice: explore(a copy with it)
+//       complete(x)            no thread is left to choose: runs `finally`, counts the execution
+//
+// A function that returns a Fate has grown `x` if that is GoesOn, and otherwise has recorded why
+// not. An execution that SC forbids is dropped without a record.
 class Explorer {
  public:
   Explorer(const Program& program, const ExploreOptions& options)
@@ -36,7 +59,7 @@ class Explorer {
     Execution x{program_.locations, trees_.size()};
     for (std::size_t i = 0; i < trees_.size(); ++i) x.threads[i].node = &trees_[i]->root();
     if (program_.finally) x.threads.back().is_finally = true;
-    settle(std::move(x));
+    explore(std::move(x));
     result_.seconds = elapsed();
     return std::move(result_);
   }
@@ -50,22 +73,11 @@ class Explorer {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
-  bool over() const { return stopped_ || (result_.violation && !options_.all); }
-
-  void advance(Execution& x, std::size_t thread) const {
-    Thread& at = x.threads[thread];
-    ++at.step;
-    jump(at);
-  }
-  static void jump(Thread& at) {
-    while (at.step == at.node->steps.size() && at.node->jump != nullptr) {
-      at.node = at.node->jump;
-      at.step = 0;
-    }
-  }
+  bool stopped() const { return stopped_ || (result_.violation && !options_.all); }
 
   void violate(const Execution& x, const Cause& cause) {
-    if (!sc_consistent(x) || too_long(x)) return;
+    if (!sc_consistent(x)) return;
+    if (too_long(x)) return record_too_long();
     ++result_.violations;
     if (result_.violation && !options_.on_violation) return;
     const Trace trace = trace_of(program_, x, cause);
@@ -78,28 +90,29 @@ class Explorer {
     stopped_ = true;
   }
 
-  // Others may be shorter.
-  bool too_long(const Execution& x) {
-    if (x.events.size() <= options_.bounds.events) return false;
-    result_.bound = fmt::format("more than {} events in an execution", options_.bounds.events);
-    return true;
+  bool too_long(const Execution& x) const { return x.events.size() > options_.bounds.events; }
+  // Without stop(): other executions may be shorter.
+  void record_too_long() {
+    result_.bound =
+        fmt::format("more than {} in an execution", counted(options_.bounds.events, "event"));
   }
 
-  bool within_bounds(const Execution& x) {
-    const Bounds& bounds = options_.bounds;
-    if (too_long(x)) return false;
-    if (result_.executions >= bounds.executions) {
-      stop(fmt::format("more than {} executions", bounds.executions));
+  Fate enforce_bounds(const Execution& x) {
+    if (too_long(x)) {
+      record_too_long();
+      return Fate::TooLong;
+    }
+    if (result_.executions >= options_.bounds.executions) {
+      stop(fmt::format("more than {}", counted(options_.bounds.executions, "execution")));
     } else if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
       stop("interrupted");
     } else if (result_.states % 256 == 0) {
-      look_around();
+      enforce_memory_and_time();
     }
-    return !stopped_;
+    return stopped_ ? Fate::Stopped : Fate::GoesOn;
   }
 
-  // Now and then.
-  void look_around() {
+  void enforce_memory_and_time() {
     std::size_t bytes = seen_.bytes();
     for (const auto& tree : trees_) bytes += tree->bytes();
     const Bounds& bounds = options_.bounds;
@@ -107,88 +120,93 @@ class Explorer {
     if (bytes > bounds.memory_bytes) {
       stop(fmt::format("more than {} MiB for the states seen", bounds.memory_bytes >> 20));
     } else if (result_.seconds > bounds.seconds) {
-      stop(fmt::format("more than {} seconds", bounds.seconds));
+      stop(fmt::format("more than {} s", bounds.seconds));
     } else if (options_.on_progress && result_.seconds >= shown_ + 1) {
       shown_ = result_.seconds;
       options_.on_progress(result_);
     }
   }
 
-  // Does what branches into nothing, until every thread reads next or has ended.
-  void settle(Execution x) {
-    for (std::size_t thread = 0; thread < program_.threads.size();) {
-      jump(x.threads[thread]);
-      const Step& step = x.threads[thread].next();
-      if (step.kind == Kind::Read && step.order == Order::NonAtomic) {
-        // One choice, which nothing that others do can change without a race.
-        if (!read(x, thread, readable(x, thread).front())) return;
-      } else if (step.kind == Kind::End || step.reads()) {
-        ++thread;
-      } else if (!do_step(x, thread, step)) {
-        return;
-      }
-      if (over()) return;
-    }
-    if (!sc_consistent(x)) return;
+  // Explores all that can follow from `x`.
+  void explore(Execution x) {
+    if (run_to_reads(x) != Fate::GoesOn || !sc_consistent(x)) return;
     if (!seen_.insert(key_of(x))) {
       if (options_.merge) ++result_.merged;
       return;
     }
     ++result_.states;
-    if (within_bounds(x)) branch(std::move(x));
+    if (enforce_bounds(x) == Fate::GoesOn) branch(std::move(x));
   }
 
-  // The beginning is a graph without facts; in the set, zeros are nothing.
+  Fate run_to_reads(Execution& x) {
+    for (std::size_t thread = 0; thread < program_.threads.size();) {
+      x.threads[thread].jump();
+      const Step& next = x.threads[thread].next();
+      const bool plain_read = next.kind == Kind::Read && next.order == Order::NonAtomic;
+      if (next.kind == Kind::End || (next.reads() && !plain_read)) {
+        ++thread;
+        continue;
+      }
+      // A read that is not atomic has one choice: only a race could give it another.
+      const Fate fate =
+          plain_read ? read(x, thread, readable(x, thread).front()) : step(x, thread, next);
+      if (fate != Fate::GoesOn) return fate;
+      if (stopped()) return Fate::Stopped;
+    }
+    return Fate::GoesOn;
+  }
+
+  // Never zeros, the key of a graph without facts: an empty slot of the set is zeros.
   GraphKey key_of(const Execution& x) const {
     GraphKey key = options_.merge ? future_key(x) : x.key;
     if (key == GraphKey{}) key.low = 1;
     return key;
   }
 
-  // A step that does not read. False if that was all there is to see of this execution.
-  bool do_step(Execution& x, std::size_t thread, const Step& step) {
-    switch (step.kind) {
+  // The thread's next step, which does not read.
+  Fate step(Execution& x, std::size_t thread, const Step& next) {
+    switch (next.kind) {
       case Kind::Fence:
         x.fence(thread);
         if (options_.merge && !x.threads[thread].is_finally && std::popcount(x.sc_threads) > 1) {
           throw CannotMerge{};
         }
         break;
-      case Kind::Write: {
-        const std::vector<EventId> after = places(x, thread);
-        for (std::size_t i = 1; i < after.size(); ++i) {
-          Execution other = x;
-          other.write(thread, after[i]);
-          if (no_race(other)) settle_after(std::move(other), thread);
-          if (over()) return false;
-        }
-        x.write(thread, after[0]);
-        if (!no_race(x)) return false;
+      case Kind::Write:
+        if (const Fate fate = write(x, thread); fate != Fate::GoesOn) return fate;
         break;
-      }
       case Kind::Fail:
-        violate(x, {step.message, thread, step.where});
-        return false;
-      case Kind::Block:
+        violate(x, {next.message, thread, next.where});
+        return Fate::Violated;
+      default:  // Block
         if (sc_consistent(x) && seen_.insert(key_of(x))) ++result_.blocked;
-        return false;
-      default:
-        return false;
+        return Fate::Blocked;
     }
-    advance(x, thread);
-    return true;
+    x.threads[thread].advance();
+    return Fate::GoesOn;
   }
 
-  void settle_after(Execution x, std::size_t thread) {
-    advance(x, thread);
-    settle(std::move(x));
+  // In `x` it takes the first place in modification order; the others are explored here.
+  Fate write(Execution& x, std::size_t thread) {
+    const std::vector<EventId> after = places(x, thread);
+    for (std::size_t i = 1; i < after.size(); ++i) {
+      Execution other = x;
+      other.write(thread, after[i]);
+      if (report_race(other) == Fate::GoesOn) {
+        other.threads[thread].advance();
+        explore(std::move(other));
+      }
+      if (stopped()) return Fate::Stopped;
+    }
+    x.write(thread, after[0]);
+    return report_race(x);
   }
 
-  bool no_race(const Execution& x) {
-    if (x.race.first == kNone) return true;
+  Fate report_race(const Execution& x) {
+    if (x.race.first == kNone) return Fate::GoesOn;
     const Event& second = x.events[x.race.second];
     violate(x, {kDataRace, second.thread, second.step->where});
-    return false;
+    return Fate::Raced;
   }
 
   struct Choice {
@@ -206,10 +224,10 @@ class Explorer {
     const Choice last = choices.back();
     choices.pop_back();
     for (const Choice& choice : choices) {
-      if (!leads_to_seen(x, choice)) take(Execution{x}, choice);
-      if (over()) return;
+      if (!leads_to_seen(x, choice)) follow(Execution{x}, choice);
+      if (stopped()) return;
     }
-    take(std::move(x), last);
+    follow(std::move(x), last);
   }
 
   // Spares most of the copies that would be made for nothing.
@@ -221,38 +239,36 @@ class Explorer {
     return key && seen_.contains(*key);
   }
 
-  void take(Execution x, const Choice& choice) {
-    if (read(x, choice.thread, choice.from)) settle(std::move(x));
+  void follow(Execution x, const Choice& choice) {
+    if (read(x, choice.thread, choice.from) == Fate::GoesOn) explore(std::move(x));
   }
 
-  bool read(Execution& x, std::size_t thread, EventId from) {
+  Fate read(Execution& x, std::size_t thread, EventId from) {
     const std::uint64_t value = x.read(thread, from);
-    if (!no_race(x)) return false;
+    if (const Fate fate = report_race(x); fate != Fate::GoesOn) return fate;
     Thread& at = x.threads[thread];
     at.node = &trees_[thread]->next(*at.node, value);
     at.step = 0;
-    return true;
+    return Fate::GoesOn;
   }
 
   void complete(Execution x) {
-    if (program_.finally && !run_finally(x)) return;
+    if (program_.finally && run_finally(x) != Fate::GoesOn) return;
     ++result_.executions;
     if (options_.on_execution) options_.on_execution(x);
   }
 
-  // Knows all that has happened, so that every read has one choice.
-  bool run_finally(Execution& x) {
+  // `finally` knows all that has happened, so that each of its reads has one choice.
+  Fate run_finally(Execution& x) {
     const std::size_t thread = program_.threads.size();
     for (std::size_t i = 0; i < thread; ++i) x.threads[thread].known.join(x.threads[i].known);
     for (;;) {
-      jump(x.threads[thread]);
-      const Step& step = x.threads[thread].next();
-      if (step.kind == Kind::End) return true;
-      if (step.reads()) {
-        if (!read(x, thread, x.latest[step.location])) return false;
-      } else if (!do_step(x, thread, step)) {
-        return false;
-      }
+      x.threads[thread].jump();
+      const Step& next = x.threads[thread].next();
+      if (next.kind == Kind::End) return Fate::GoesOn;
+      const Fate fate =
+          next.reads() ? read(x, thread, x.latest[next.location]) : step(x, thread, next);
+      if (fate != Fate::GoesOn) return fate;
     }
   }
 
@@ -262,7 +278,7 @@ class Explorer {
   std::vector<std::unique_ptr<ThreadTree>> trees_;
   SeenStates seen_;
   bool stopped_ = false;
-  double shown_ = 0;  // seconds, when progress last was
+  double shown_ = 0;  // when progress was last shown, in seconds
   Result result_;
 };
 
@@ -276,21 +292,6 @@ Result explore(const Program& program, const ExploreOptions& options) {
     unmerged.merge = false;
     return Explorer{program, unmerged}.run();
   }
-}
-
-Result explore_for_shortest(const Program& program, const ExploreOptions& options) {
-  Result result = explore(program, options);
-  constexpr double kSecondsToShorten = 10;
-  ExploreOptions shorter = options;
-  shorter.bounds.seconds = std::min(options.bounds.seconds, kSecondsToShorten);
-  std::optional<Trace> shortest = result.violation;
-  for (std::optional<Trace> found = shortest; found;) {
-    shorter.bounds.events = found->execution_events - 1;
-    found = explore(program, shorter).violation;
-    if (found && found->events.size() < shortest->events.size()) shortest = found;
-  }
-  result.violation = std::move(shortest);
-  return result;
 }
 
 }  // namespace perfring::model

@@ -3,9 +3,9 @@
 
 // Explores every execution of a program that the memory model allows (rc11.h), each one once.
 //
-// What does not read is done at once: whenever it happens, everybody has the same choices. Then
-// each thread that reads next, and each write that it may read from, is a branch. The same graph
-// is reached along many branches, so a set of the graphs seen cuts all but the first.
+// Steps that do not read are run at once: their moment changes no thread's choices. Then each
+// thread that reads next, and each write that it may read from, is a branch. The same graph is
+// reached along many branches; a set of the graphs seen cuts all but the first.
 
 #include <atomic>
 #include <cstddef>
@@ -24,7 +24,7 @@ struct Bounds {
   std::size_t events = 2'000;  // of one execution; each that reads takes its share of the stack
   std::size_t steps = 10'000;  // of one run of a thread
   std::uint64_t executions = 100'000'000;
-  // Of what is remembered: states, threads' steps.
+  // For the states seen and the threads' steps.
   std::uint64_t memory_bytes = std::uint64_t{8} << 30;
   double seconds = 600;
 };
@@ -32,12 +32,12 @@ struct Bounds {
 struct Result {
   std::uint64_t executions = 0;  // complete; of merged ones, one for each class
   std::uint64_t blocked = 0;     // in which an assumption does not hold
-  std::uint64_t merged = 0;      // states from which the same follows as from an earlier one
+  std::uint64_t merged = 0;      // states with the future of an earlier one
   std::uint64_t states = 0;
   std::uint64_t violations = 0;
   double seconds = 0;
   std::optional<Trace> violation;  // the first
-  std::string bound;               // which was reached, if any
+  std::string bound;               // the one that was reached, or empty
 
   bool proved() const { return !violation && bound.empty(); }
 };
@@ -57,11 +57,10 @@ struct ExploreOptions {
   std::function<void(const Result&)> on_progress = {};  // about every second
 };
 
-// Throws UsageError if the program does what is not supported.
+// Throws UsageError if the program does something that is not supported.
 Result explore(const Program& program, const ExploreOptions& options = {});
 
-// The same, and if something is violated, the shortest violation that shorter and shorter bounds
-// still allow.
+// The same. A violation is replaced by the shortest one found under shorter and shorter bounds.
 Result explore_for_shortest(const Program& program, const ExploreOptions& options = {});
 
 }  // namespace perfring::model

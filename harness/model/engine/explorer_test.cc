@@ -47,7 +47,7 @@ std::string verdict(const Program& program) {
   return result.violation ? result.violation->cause.what : "holds";
 }
 
-TEST(Explorer, MessagePassingNeedsBothSides) {
+TEST(ExplorerTest, MessagePassingNeedsBothSides) {
   EXPECT_EQ(verdict(message_passing(kRelease, kAcquire, false)), "holds");
   EXPECT_EQ(verdict(message_passing(kRelaxed, kAcquire, false)), "stale data");
   EXPECT_EQ(verdict(message_passing(kRelease, kRelaxed, false)), "stale data");
@@ -56,12 +56,12 @@ TEST(Explorer, MessagePassingNeedsBothSides) {
   EXPECT_EQ(verdict(message_passing(kRelease, kRelaxed, true)), "data race");
 }
 
-TEST(Explorer, CountsEachExecutionOnce) {
+TEST(ExplorerTest, CountsEachExecutionOnce) {
   EXPECT_EQ(explore(store_buffering(std::memory_order_acq_rel)).executions, 4u);
   EXPECT_EQ(explore(store_buffering(std::memory_order_seq_cst)).executions, 3u);
 }
 
-TEST(Explorer, AWriteThatRacesWithAReadIsARace) {
+TEST(ExplorerTest, AWriteThatRacesWithAReadIsARace) {
   Program program;
   const Var x = program.var("x");
   program.threads.emplace_back([=] { x.write(1); });
@@ -69,7 +69,7 @@ TEST(Explorer, AWriteThatRacesWithAReadIsARace) {
   EXPECT_EQ(verdict(program), "data race");
 }
 
-TEST(Explorer, ReadsDoNotRace) {
+TEST(ExplorerTest, ReadsDoNotRace) {
   Program program;
   const Var x = program.var("x");
   program.threads.emplace_back([=] { x.read(); });
@@ -78,7 +78,7 @@ TEST(Explorer, ReadsDoNotRace) {
 }
 
 // smp_wmb() passes on the thread's own stores, but neither its reads nor what it has read.
-TEST(Explorer, AStoreStoreFenceOrdersStoresOnly) {
+TEST(ExplorerTest, AStoreStoreFenceOrdersStoresOnly) {
   const auto program = [](bool release) {
     Program p;
     const Var x = p.var("x");
@@ -97,7 +97,7 @@ TEST(Explorer, AStoreStoreFenceOrdersStoresOnly) {
   EXPECT_EQ(verdict(program(false)), "data race");
 }
 
-TEST(Explorer, AReleaseSequenceGoesOnThroughUpdatesOnly) {
+TEST(ExplorerTest, AReleaseSequenceGoesOnThroughUpdatesOnly) {
   const auto program = [](bool update) {
     Program p;
     const Var data = p.var("data");
@@ -119,7 +119,7 @@ TEST(Explorer, AReleaseSequenceGoesOnThroughUpdatesOnly) {
   EXPECT_EQ(verdict(program(false)), "data race");
 }
 
-TEST(Explorer, AFailedCompareExchangeOnlyReads) {
+TEST(ExplorerTest, AFailedCompareExchangeOnlyReads) {
   Program program;
   const Var x = program.var("x");
   program.threads.emplace_back([=] {
@@ -137,7 +137,7 @@ TEST(Explorer, AFailedCompareExchangeOnlyReads) {
   EXPECT_EQ(result.executions, 2u);
 }
 
-TEST(Explorer, AnAssumptionEndsAnExecution) {
+TEST(ExplorerTest, AnAssumptionEndsAnExecution) {
   Program program;
   const Var x = program.var("x");
   program.threads.emplace_back([=] { x.store(1, kRelaxed); });
@@ -152,7 +152,7 @@ TEST(Explorer, AnAssumptionEndsAnExecution) {
 }
 
 // The race would be in an execution that sequentially consistent fences forbid.
-TEST(Explorer, WhatFencesForbidIsNoViolation) {
+TEST(ExplorerTest, AnExecutionThatFencesForbidIsNoViolation) {
   const auto program = [](std::memory_order order) {
     Program p;
     const Var x = p.var("x");
@@ -171,11 +171,11 @@ TEST(Explorer, WhatFencesForbidIsNoViolation) {
   EXPECT_EQ(verdict(program(std::memory_order_acq_rel)), "data race");
 }
 
-TEST(Explorer, SaysWhichBoundWasReached) {
+TEST(ExplorerTest, AReachedBoundIsNamedAndIsNoProof) {
   Program program = message_passing(kRelease, kAcquire, false);
   ExploreOptions options;
   options.bounds.executions = 1;
-  EXPECT_EQ(explore(program, options).bound, "more than 1 executions");
+  EXPECT_EQ(explore(program, options).bound, "more than 1 execution");
   options = {};
   options.bounds.events = 4;
   const Result result = explore(program, options);
@@ -183,8 +183,8 @@ TEST(Explorer, SaysWhichBoundWasReached) {
   EXPECT_FALSE(result.proved());
 }
 
-// What does not branch is done at once, a violation at its end included.
-TEST(Explorer, AViolationBeyondABoundIsNoProof) {
+// Steps without a choice are run at once, a violation at their end included.
+TEST(ExplorerTest, AViolationBeyondABoundIsNoProof) {
   const auto program = [](bool race) {
     Program p;
     const Var x = p.var("x");
@@ -207,7 +207,7 @@ TEST(Explorer, AViolationBeyondABoundIsNoProof) {
   }
 }
 
-TEST(Explorer, EndsWhenAskedTo) {
+TEST(ExplorerTest, StopEndsItWithoutAProof) {
   const std::atomic<bool> stop{true};
   ExploreOptions options;
   options.stop = &stop;
@@ -217,7 +217,7 @@ TEST(Explorer, EndsWhenAskedTo) {
 }
 
 // Merging knows nothing of the order between the fences of several threads.
-TEST(Explorer, DoesNotMergeWhereTwoThreadsHaveFullFences) {
+TEST(ExplorerTest, DoesNotMergeWhereTwoThreadsHaveFullFences) {
   ExploreOptions options;
   options.merge = true;
   const Result result = explore(store_buffering(std::memory_order_seq_cst), options);
@@ -226,8 +226,8 @@ TEST(Explorer, DoesNotMergeWhereTwoThreadsHaveFullFences) {
   EXPECT_LT(explore(store_buffering(std::memory_order_acq_rel), options).executions, 4u);
 }
 
-// What C++ does not have is undefined there.
-TEST(Explorer, AccessesHaveTheOrdersThatAreSupported) {
+// An order that C++ does not have for an access would be undefined there.
+TEST(ExplorerTest, AccessesHaveTheOrdersThatAreSupported) {
   constexpr auto kAcquireRelease = std::memory_order_acq_rel;
   constexpr auto kFull = std::memory_order_seq_cst;
   const auto error = [](const std::function<void(Var)>& access) -> std::string {
@@ -261,7 +261,7 @@ TEST(Explorer, AccessesHaveTheOrdersThatAreSupported) {
   EXPECT_EQ(error([](Var) { fence(kFull); }), "");
 }
 
-TEST(Explorer, AnEndlessThreadIsAnErrorThatSaysSo) {
+TEST(ExplorerTest, AnEndlessThreadIsAUsageError) {
   Program program;
   const Var x = program.var("x");
   program.threads.emplace_back([=] {
@@ -270,7 +270,7 @@ TEST(Explorer, AnEndlessThreadIsAnErrorThatSaysSo) {
   EXPECT_THROW(explore(program), UsageError);
 }
 
-TEST(Explorer, TheShortestViolationIsFound) {
+TEST(ExplorerTest, TheShortestViolationIsFound) {
   Program program;
   const Var x = program.var("x");
   program.threads.emplace_back([=] {
@@ -287,7 +287,7 @@ TEST(Explorer, TheShortestViolationIsFound) {
   EXPECT_EQ(shortest.violation->cause.what, "seven");
 }
 
-TEST(Explorer, FinallyRunsLastAndKnowsEverything) {
+TEST(ExplorerTest, FinallyKnowsAllThatTheThreadsDid) {
   Program program;
   const Var x = program.var("x");
   program.threads.emplace_back([=] { x.fetch_add(1, kRelaxed); });

@@ -1,8 +1,8 @@
 #ifndef HARNESS_MODEL_ENGINE_PROGRAM_H_
 #define HARNESS_MODEL_ENGINE_PROGRAM_H_
 
-// A program to be checked: threads of ordinary C++ whose shared memory is Vars. Everything else
-// that a thread looks at must be its own, or never change: it is run again and again.
+// A program to be checked: threads of ordinary C++ whose shared memory is Vars. All else that a
+// thread reads must be its own, or constant: its code is run again and again.
 
 #include <atomic>
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace perfring::model {
 
-// The program does what the checker does not support, or its bounds do not allow.
+// The program does something that the checker does not support, or that its bounds forbid.
 class UsageError : public std::runtime_error {
   using runtime_error::runtime_error;
 };
@@ -33,7 +33,7 @@ class Var {
                           Where where = Where::here()) const;
   std::uint64_t exchange(std::uint64_t value, std::memory_order order,
                          Where where = Where::here()) const;
-  // Returns what it has read.
+  // Returns the value read.
   std::uint64_t compare_exchange(std::uint64_t expected, std::uint64_t desired,
                                  std::memory_order success, std::memory_order failure,
                                  Where where = Where::here()) const;
@@ -52,9 +52,9 @@ void fence(std::memory_order order, Where where = Where::here());
 void fence_store_store(Where where = Where::here());
 // An invariant of the program.
 void check(bool holds, const std::string& message, Where where = Where::here());
-// Executions in which it does not hold are of no interest: bounds a loop that waits.
+// Drops executions in which it does not hold: bounds a loop that waits.
 void assume(bool holds, Where where = Where::here());
-// From here on, what the thread does depends on nothing but these values (and where that is).
+// From here on the thread depends on nothing but these values (and its place in the source).
 void checkpoint(std::initializer_list<std::uint64_t> values, Where where = Where::here());
 
 struct Location {

@@ -72,7 +72,7 @@ bool cyclic(std::vector<std::vector<bool>> before) {
 }  // namespace
 
 // From the newest back to the newest that the thread knows of: reading an older one would be
-// overwritten knowledge (hb ; eco). What is not atomic and not a race has that one only.
+// overwritten knowledge (hb ; eco). An access that is not atomic, and no race, has that one only.
 std::vector<EventId> readable(const Execution& x, std::size_t thread) {
   const Thread& at = x.threads[thread];
   const Step& step = at.next();

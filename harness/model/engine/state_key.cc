@@ -26,13 +26,13 @@ bool matters(const Thread& thread) {
   return !thread.is_finally && !thread.ended();
 }
 
-// The writes of each location that somebody may still read, and their places among them.
+// The writes of each location that a thread may still read, and their places among them.
 class Window {
  public:
   explicit Window(const Execution& x) : x_{x}, kept_(x.latest.size()) {
     for (std::size_t location = 0; location < kept_.size(); ++location) {
       std::vector<EventId>& kept = kept_[location];
-      std::size_t oldest = 0;  // how far back somebody's knowledge goes
+      std::size_t oldest = 0;  // the furthest back that a thread may read
       for (EventId w = x.latest[location]; w != kNone; w = x.events[w].earlier) kept.push_back(w);
       for (const Thread& thread : x.threads) {
         if (matters(thread)) oldest = std::max(oldest, rank(thread.known, location));

@@ -43,9 +43,9 @@ class SeenStates {
   std::size_t size_ = 0;
 };
 
-// Of what can follow from here: where the threads are, the writes that somebody may still read,
-// and who knows of which. Of programs in which at most one thread has sequentially consistent
-// fences: what those order between threads is in the graph only.
+// Equal keys have equal futures: where the threads are, the writes that one of them may still read,
+// and which thread knows which. Only for programs in which at most one thread has sequentially
+// consistent fences: the order of those between threads is in the graph only.
 GraphKey future_key(const Execution& x);
 
 }  // namespace perfring::model

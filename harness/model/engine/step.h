@@ -37,7 +37,7 @@ struct Where {
   }
 };
 
-// What a thread does next, as far as the memory can tell.
+// The next step of a thread, as the memory sees it.
 struct Step {
   enum class Kind : std::uint8_t {
     Read,

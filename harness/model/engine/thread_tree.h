@@ -24,16 +24,16 @@ class ThreadTree {
  public:
   // From one read, or the beginning, to the next, or the end.
   struct Node {
-    std::vector<Step> steps;     // the last one reads, or nothing follows it, or there is
-    const Node* jump = nullptr;  // a checkpoint: it goes on here
+    std::vector<Step> steps;     // the last one reads or ends the thread, unless there is a `jump`
+    const Node* jump = nullptr;  // the node after a checkpoint
     std::uint64_t id = 0;        // among this thread's
 
    private:
     friend class ThreadTree;
     std::vector<std::pair<std::uint64_t, const Node*>> children;
     const Node* parent = nullptr;
-    bool answers = false;     // the parent's read,
-    std::uint64_t value = 0;  // with this
+    bool answers = false;     // it follows the parent's read of
+    std::uint64_t value = 0;  // this
   };
 
   // `merge`: believe the program's checkpoints. `steps_max`: of one run of the thread.
@@ -43,10 +43,10 @@ class ThreadTree {
   ThreadTree& operator=(const ThreadTree&) = delete;
 
   const Node& root() const { return *nodes_.front(); }
-  // What follows when the node's read is answered with this. Throws what the code throws.
+  // The node that follows if this node's read returns `value`. Throws what the code throws.
   const Node& next(const Node& node, std::uint64_t value);
   std::size_t runs() const { return runs_; }
-  // Roughly what it takes to remember all this.
+  // An estimate of the memory that the tree takes.
   std::size_t bytes() const { return nodes_.size() * sizeof(Node) + steps_ * sizeof(Step); }
 
  private:

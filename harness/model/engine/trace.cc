@@ -7,7 +7,7 @@
 namespace perfring::model {
 namespace {
 
-// The events that the cause depends on. What is checked at the end depends on all of them.
+// The events that the cause depends on. A check at the end depends on all of them.
 std::vector<bool> prefix(const Execution& x, const Cause& cause) {
   std::vector<bool> kept(x.events.size(), false);
   const bool race = x.race.first != kNone;

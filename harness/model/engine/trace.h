@@ -1,8 +1,8 @@
 #ifndef HARNESS_MODEL_ENGINE_TRACE_H_
 #define HARNESS_MODEL_ENGINE_TRACE_H_
 
-// An execution that violates something, for people and their tools: what led to the violation (its
-// prefix by program order and reads-from), and none of what others happened to do meanwhile.
+// An execution that violates something, for people and their tools: the violation's causes (its
+// prefix by program order and reads-from), without unrelated steps of other threads.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace perfring::model {
 
 inline constexpr const char* kDataRace = "data race";
 
-// What is violated, by whose step.
+// The violated check, and the thread whose step violates it.
 struct Cause {
   std::string what;
   std::size_t thread = 0;
@@ -53,8 +53,8 @@ Trace trace_of(const Program& program, const Execution& x, const Cause& cause);
 
 // One column for each thread. Lines are those of the source; without, only its files are named.
 std::string trace_table(const Trace& trace, bool with_lines = true);
-// For Graphviz's dot: a cluster for each thread, from left to right as in the table, and what is
-// violated in red. `subject` is what was checked, for the caption.
+// For Graphviz's dot: a cluster for each thread, from left to right as in the table, and the
+// violation in red. `subject` is what was checked, for the caption.
 std::string trace_dot(const Trace& trace, const std::string& subject);
 
 const char* to_string(Order order);

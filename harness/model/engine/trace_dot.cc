@@ -91,7 +91,7 @@ class Picture {
     std::size_t thread = 0;
     std::vector<std::size_t> events;  // their numbers
     std::vector<std::string> texts;   // as wide as each other
-    bool fails = false;               // its check is what is violated
+    bool fails = false;               // its check is the one that fails
     int left = 0, right = 0;          // of its boxes
     int before = 0, after = 0;        // room for its own edges
 

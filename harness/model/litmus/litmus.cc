@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "harness/program/counted.h"
+
 namespace perfring::model {
 namespace {
 
@@ -48,7 +50,8 @@ LitmusVerdict run_litmus(const Litmus& litmus, ExploreOptions options) {
   }
   verdict.counted = litmus.executions.has_value();
   if (verdict.counted && *litmus.executions != verdict.result.executions) {
-    differ(fmt::format("{} executions, not {}", verdict.result.executions, *litmus.executions));
+    differ(fmt::format("{}, not {}", counted(verdict.result.executions, "execution"),
+                       *litmus.executions));
   }
   return verdict;
 }

@@ -36,7 +36,7 @@ struct LitmusVerdict {
   std::vector<std::string> differences;  // none: as it should be
 };
 
-// Throws UsageError, which names the program, the field and what is wrong with it.
+// Throws UsageError, which names the program, the field and its fault.
 std::vector<Litmus> read_litmus(std::istream& file);
 
 // Not to be merged: that forgets the registers of threads that have ended.

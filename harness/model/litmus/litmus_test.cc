@@ -11,7 +11,7 @@
 namespace perfring::model {
 namespace {
 
-TEST(Litmus, EveryProgramHasItsOutcomesRacesAndExecutions) {
+TEST(RunLitmusTest, EveryProgramHasItsOutcomesRacesAndExecutions) {
   std::ifstream file{"harness/model/litmus/litmus.json"};
   const std::vector<Litmus> all = read_litmus(file);
   EXPECT_EQ(all.size(), 64u);
@@ -41,7 +41,7 @@ constexpr const char* kStoreBuffering =
          "ops": [[["W", "x", 1, "rlx"], ["R", "a", "y", "rlx"]],
                  [["W", "y", 1, "rlx"], ["R", "b", "x", "rlx"]]], )";
 
-TEST(Litmus, WhatIsExpectedWronglyIsADifference) {
+TEST(RunLitmusTest, AWrongExpectationIsADifference) {
   const std::string program = kStoreBuffering;
   const std::string all =
       R"({"0:a": 0, "1:b": 0}, {"0:a": 0, "1:b": 1}, {"0:a": 1, "1:b": 0}, {"0:a": 1, "1:b": 1})";
@@ -54,7 +54,7 @@ TEST(Litmus, WhatIsExpectedWronglyIsADifference) {
 }
 
 // As many bits as a location has, of either sign.
-TEST(Litmus, NumbersHave64Bits) {
+TEST(ReadLitmusTest, NumbersHave64Bits) {
   for (const char* number : {"-1", "-9223372036854775808", "18446744073709551615", "5000000000"}) {
     const std::string text = std::string{R"([{"name": "X", "race": false, "unset_register": )"} +
                              number + R"(, "observed": ["x", "0:a"], "locations": {"x": 0},
@@ -82,14 +82,38 @@ std::string nested_ifs(unsigned depth) {
   return list;
 }
 
-TEST(Litmus, AFileThatIsNestedTooDeepIsRefused) {
+TEST(ReadLitmusTest, AFileThatIsNestedTooDeepIsRefused) {
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   EXPECT_EQ(error(R"([{"name": "X", "race": true, "observed": [], "locations": {}, "ops": [[)" +
                   deep + "]]}]"),
             "nested deeper than 256");
 }
 
-TEST(Litmus, AnErrorNamesTheProgramAndTheField) {
+// Taken silently, either would change what is checked.
+TEST(ReadLitmusTest, AnUnknownFieldIsRefusedByName) {
+  const std::string fields = R"("race": true, "observed": [], "locations": {}, "ops": [[]])";
+  EXPECT_EQ(error("[{\"name\": \"X\", " + fields + "}]"), "");
+  EXPECT_EQ(error(R"([{"name": "X", "threads": ["source"], )" + fields + "}]"), "");
+  EXPECT_EQ(error("[{\"name\": \"X\", " + fields + R"(, "intial": 1}])"),
+            "program X: unknown field 'intial'; a program has name, threads, locations, initial, "
+            "ops, observed, unset_register, race, allowed, genmc_executions");
+  EXPECT_EQ(error("[{\"Name\": \"X\", " + fields + "}]").find("program number 1: unknown field"),
+            0u);
+}
+
+TEST(ReadLitmusTest, ARepeatedFieldIsRefusedWithWhereItIs) {
+  const std::string fields = R"("observed": [], "locations": {}, "ops": [[]])";
+  EXPECT_EQ(error("[{\"name\": \"X\", \"race\": true, " + fields + R"(, "race": false}])"),
+            "program X: field 'race' is given twice");
+  EXPECT_EQ(error("[{\"race\": true, " + fields + R"(, "name": "A"}, {"race": 1, "race": 1}])"),
+            "program number 2: field 'race' is given twice");
+  EXPECT_EQ(error(R"([{"name": "X", "locations": {"x": "atomic", "x": "plain"}}])"),
+            "program X: field 'locations': field 'x' is given twice");
+  EXPECT_EQ(error(R"([{"name": "X", "allowed": [{"0:a": 1}, {"0:a": 1, "0:a": 2}]}])"),
+            "program X: field 'allowed': field '0:a' is given twice");
+}
+
+TEST(ReadLitmusTest, AnErrorNamesTheProgramAndTheField) {
   const std::string head = R"([{"name": "X", "race": true, "observed": [], "locations": {"x": 0})";
   const auto with = [&](const std::string& rest) { return error(head + rest + "}]"); };
   const std::vector<std::pair<std::string, std::string>> cases{
@@ -105,12 +129,12 @@ TEST(Litmus, AnErrorNamesTheProgramAndTheField) {
       {with(R"(, "ops": [[["W", "x", 1, "odd"]]])"), "unknown order 'odd'"},
       {with(R"(, "ops": [[["W", "x", 1, "acq"]]])"), "W has no order 'acq': na rlx rel"},
       {with(R"(, "ops": [[["F", "rlx"]]])"), "F has no order 'rlx'"},
-      {with(R"(, "ops": [[["W", "x"]]])"), "operation [\"W\",\"x\"]: 1 operands, not 3"},
+      {with(R"(, "ops": [[["W", "x"]]])"), "operation [\"W\",\"x\"]: 1 operand, not 3"},
       {with(R"(, "ops": [[["F", "sc", "sc"]]])"), "2 operands, not 1"},
       {with(R"(, "ops": [[["R", "", "x", "rlx"]]])"), "\"rlx\"]: its register has no name"},
       {with(R"(, "ops": [[["R", 1, "x", "rlx"]]])"), "\"rlx\"]: type must be string"},
-      {error(R"([{"name": "X", "race": true, "observed": [], "locations": {}, "ops": [[]],
-                  "genmc_executions": -1, "race": false, "allowed": []}])"),
+      {error(R"([{"name": "X", "race": false, "observed": [], "locations": {}, "ops": [[]],
+                  "genmc_executions": -1, "allowed": []}])"),
        "field 'genmc_executions': it is below 0"},
       {with(R"(, "ops": [[["W", "x", 1.5, "rlx"]]])"), "\"rlx\"]: 1.5 is not an integer"},
       {with(R"(, "ops": [[["W", "x", 18446744073709551616, "rlx"]]])"), "is not an integer"},

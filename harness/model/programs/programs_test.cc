@@ -1,4 +1,4 @@
-// Algorithms whose verdicts are known from elsewhere: the checker gives those.
+// The checker gives algorithms the verdicts that are known from elsewhere.
 
 #include "harness/model/programs/programs.h"
 
@@ -9,9 +9,9 @@
 namespace perfring::model {
 namespace {
 
-class Known : public testing::TestWithParam<KnownProgram> {};
+class KnownProgramTest : public testing::TestWithParam<KnownProgram> {};
 
-TEST_P(Known, HasTheVerdictThatIsKnown) {
+TEST_P(KnownProgramTest, HasItsKnownVerdictWithAndWithoutMerging) {
   for (const bool merge : {false, true}) {
     ExploreOptions options;
     options.merge = merge;
@@ -24,11 +24,12 @@ TEST_P(Known, HasTheVerdictThatIsKnown) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, Known, testing::ValuesIn(known_programs()), [](const auto& known) {
-  std::string name = known.param.name;
-  name[name.find('/')] = '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Each, KnownProgramTest, testing::ValuesIn(known_programs()),
+                         [](const auto& known) {
+                           std::string name = known.param.name;
+                           name[name.find('/')] = '_';
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace perfring::model

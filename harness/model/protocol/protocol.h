@@ -37,8 +37,8 @@ struct Protocol {
   bool fence_before_head_load = false;  // where C is, but on the wrong side
   bool head_read_again = false;         // after C
   bool head_first = false;              // data_head is stored before the record
-  // The last record writes more words than its length says, over what is unread (K10). What is
-  // delivered then is anybody's guess, but nothing past data_head may be read.
+  // The last record writes more words than its length says, over unread words (K10). Any words may
+  // be delivered then, but none past data_head may be read.
   bool oversize = false;
   bool header_read_twice = false;  // once to check a record's length, once to use it
 };
@@ -54,7 +54,7 @@ struct ProtocolMutant {
 };
 
 std::span<const ProtocolMutant> protocol_mutants();
-// Nothing, if there is none of that name.
+// nullptr if no mutant has that name.
 const ProtocolMutant* find_protocol_mutant(const std::string& name);
 
 }  // namespace perfring::model

@@ -20,7 +20,7 @@ Result explored(Protocol options, unsigned n, bool merge) {
   return result;
 }
 
-TEST(ProtocolLong, HasAsManyExecutionsAsGenMcCounts) {
+TEST(ProtocolLongTest, HasAsManyExecutionsAsGenMcCounts) {
   EXPECT_EQ(explored({}, 7, false).executions, 94832u);
   EXPECT_EQ(explored({}, 8, false).executions, 633087u);
   Protocol longer;
@@ -30,7 +30,7 @@ TEST(ProtocolLong, HasAsManyExecutionsAsGenMcCounts) {
   EXPECT_EQ(explored(longer, 8, false).executions, 42879u);
 }
 
-TEST(ProtocolLong, HoldsForTwelveRecordsAndDrains) {
+TEST(ProtocolLongTest, HoldsForTwelveRecordsAndDrains) {
   for (const auto form : {Protocol::Form::A, Protocol::Form::B}) {
     Protocol options;
     options.form = form;

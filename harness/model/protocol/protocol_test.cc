@@ -1,5 +1,5 @@
-// The protocol word by word beside what GenMC said of it: the same numbers of executions, and the
-// same verdict on each way to get it wrong.
+// The protocol word by word beside GenMC: the same numbers of executions, and the same verdict on
+// each way to get it wrong.
 
 #include "harness/model/protocol/protocol.h"
 
@@ -20,7 +20,7 @@ Result explored(Protocol options, unsigned n, bool merge) {
   return explore(protocol(options), how);
 }
 
-TEST(Protocol, HasAsManyExecutionsAsGenMcCounts) {
+TEST(ProtocolTest, HasAsManyExecutionsAsGenMcCounts) {
   constexpr std::array<std::uint64_t, 5> kExecutions = {9, 54, 340, 2190, 14329};
   for (unsigned n = 2; n <= 6; ++n) {
     const Result result = explored({}, n, false);
@@ -29,7 +29,7 @@ TEST(Protocol, HasAsManyExecutionsAsGenMcCounts) {
   }
 }
 
-TEST(Protocol, HasAsManyExecutionsAsGenMcCountsWithFourDrains) {
+TEST(ProtocolTest, HasAsManyExecutionsAsGenMcCountsWithFourDrains) {
   Protocol options;
   options.polls = 4;
   options.records = 6;
@@ -83,9 +83,9 @@ unsigned smallest(const Verdict& verdict, Protocol::Form form, std::vector<unsig
   return 0;
 }
 
-class Verdicts : public testing::TestWithParam<bool> {};
+class ProtocolVerdictsTest : public testing::TestWithParam<bool> {};
 
-TEST_P(Verdicts, AreThoseOfOtherCheckers) {
+TEST_P(ProtocolVerdictsTest, EachMutantFailsAtTheSmallestSizeThatOtherCheckersFound) {
   const std::array<std::vector<unsigned>, 3> lengths = {{{1}, {2, 1}, {3, 2, 1}}};
   for (const Verdict& verdict : kVerdicts) {
     for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -96,7 +96,7 @@ TEST_P(Verdicts, AreThoseOfOtherCheckers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(WithAndWithoutMerging, Verdicts, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(WithAndWithoutMerging, ProtocolVerdictsTest, testing::Bool(),
                          [](const auto& merge) { return merge.param ? "Merged" : "Each"; });
 
 std::string violated(const ProtocolMutant& mutant, Protocol::Form form) {
@@ -110,7 +110,7 @@ std::string violated(const ProtocolMutant& mutant, Protocol::Form form) {
   return result.violation ? result.violation->cause.what : "";
 }
 
-TEST(Protocol, FailsAsEachMutantSays) {
+TEST(ProtocolTest, EachMutantFailsInTheFormsThatItNames) {
   for (const ProtocolMutant& mutant : protocol_mutants()) {
     EXPECT_EQ(violated(mutant, Protocol::Form::A) != "", mutant.fails_in_a) << mutant.name;
     EXPECT_EQ(violated(mutant, Protocol::Form::B) != "", mutant.fails_in_b) << mutant.name;
@@ -118,7 +118,7 @@ TEST(Protocol, FailsAsEachMutantSays) {
 }
 
 // Its acquire fence was missing from 2021 to 2026; to commit once a drain changed nothing.
-TEST(Aya, FailsAsItWasAndHoldsAsItIs) {
+TEST(ProtocolTest, AyaFailsAsItWasUntil2026AndHoldsAsItIs) {
   const ProtocolMutant& until_2026 = *find_protocol_mutant("aya_until_2026");
   EXPECT_EQ(violated(until_2026, Protocol::Form::A), "a word differs from what was written there");
   EXPECT_EQ(violated(until_2026, Protocol::Form::B), kDataRace);
@@ -129,13 +129,13 @@ TEST(Aya, FailsAsItWasAndHoldsAsItIs) {
 }
 
 // With the header read once, whatever overwrites it is no harm; read twice, it is.
-TEST(Protocol, ReadsPastDataHeadIfAHeaderIsReadTwice) {
+TEST(ProtocolTest, ReadsPastDataHeadIfAHeaderIsReadTwice) {
   EXPECT_EQ(violated(*find_protocol_mutant("oversize"), Protocol::Form::A), "");
   EXPECT_EQ(violated(*find_protocol_mutant("header_read_twice"), Protocol::Form::A),
             "a record is taken to end past data_head");
 }
 
-TEST(Protocol, MergingLeavesFewStatesOfMany) {
+TEST(ProtocolTest, MergingLeavesFewStatesOfMany) {
   const Result each = explored({}, 6, false);
   const Result merged = explored({}, 6, true);
   EXPECT_TRUE(merged.proved());

@@ -24,7 +24,7 @@
 
 namespace perfring::model {
 
-// A ring that stands at an address, for address arithmetic only: what is in it is the Vars'.
+// A ring with addresses, for address arithmetic only: its contents are the Vars'.
 class ModelRing {
  public:
   static constexpr std::size_t kWordBytes = 4;

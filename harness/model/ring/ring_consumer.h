@@ -1,7 +1,7 @@
 #ifndef HARNESS_MODEL_RING_RING_CONSUMER_H_
 #define HARNESS_MODEL_RING_RING_CONSUMER_H_
 
-// The consumer of ring_program.h: lib's Ring, and checks of all that it hands out. Their messages
+// The consumer of ring_program.h: lib's Ring, and checks of every event that it delivers. Messages
 // begin with the invariant's name.
 
 #include <cstddef>
@@ -44,16 +44,16 @@ inline RingOptions nested(RingOptions options, unsigned step) {
   return options;
 }
 
-// What a payload's words hold: who wrote them.
+// Each word of a payload names its record.
 constexpr std::uint32_t word_of(std::uint32_t record) {
   return 0x100 + record;
 }
 inline constexpr std::uint32_t kNestedWord = 0x1ff;
 
-// What the consumer has been given.
+// The events delivered so far.
 struct Tally {
   std::uint32_t next = 0;    // the record that comes next, if none is lost
-  std::uint32_t nested = 0;  // so often the interrupt's record was delivered
+  std::uint32_t nested = 0;  // deliveries of the interrupt's record
   std::uint32_t lost = 0;
   std::uint64_t tail = 0;        // where the events so far end
   std::uint64_t drain_tail = 0;  // where those before this drain do
@@ -105,7 +105,7 @@ void take(Tally& tally, const PerfEvent& event, const RingOptions& options) {
   if (sample != nullptr) take_sample<M>(tally, *sample, options);
 }
 
-// What comes out of a ring that was overwritten is anybody's guess, but it is in the ring.
+// A ring that was overwritten may deliver any events, but their bytes are in the ring.
 inline void take_anything(Tally& tally, const PerfEvent& event, const RingOptions& options) {
   check(++tally.drain_events <= options.ring_bytes / sizeof(std::uint64_t),
         "bounded: more events than the ring has room for");

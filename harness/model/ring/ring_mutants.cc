@@ -85,7 +85,8 @@ struct DistanceModuloSize : ModelMemory {
     return tail + ((ModelMemory::read_once(field, where) - tail) & mask);
   }
 };
-// Once to check it, once to use it: see Drain's specialization.
+// Once to check it, once to use it. No policy can do that: it specializes Drain's deliver step
+// below, a private member, and must follow it if it is renamed.
 struct HeaderReadTwice : ModelMemory {};
 
 struct NoWmb : ModelCpu {
@@ -108,8 +109,8 @@ struct PublishesNested : ModelCpu {
     ModelCpu::write_once(buffer->user_page->data_head, buffer->head);
   }
 };
-// Takes so many of the bytes that are used for free ones. circ_space() keeps one byte free, and
-// records are multiples of 8: with 8 more the ring gets completely full.
+// Takes kMore used bytes for free ones. circ_space() keeps one byte free, and records are multiples
+// of 8: with 8 more the ring gets completely full.
 template <__u64 kMore>
 struct MoreSpace : ModelCpu {
   __u64 read_once(const __u64& field) {

@@ -21,7 +21,7 @@ struct RingMutant {
 };
 
 std::span<const RingMutant> ring_mutants();
-// Nothing, if there is none of that name.
+// nullptr if no mutant has that name.
 const RingMutant* find_ring_mutant(const std::string& name);
 
 }  // namespace perfring::model

@@ -22,7 +22,7 @@ std::string verdict(const Program& program, bool merge = true) {
 }
 
 // In form A words are atomic, in form B they are not.
-class EachForm : public testing::TestWithParam<bool> {
+class RingProgramTest : public testing::TestWithParam<bool> {
  protected:
   static RingOptions options() {
     RingOptions options;
@@ -31,7 +31,7 @@ class EachForm : public testing::TestWithParam<bool> {
   }
 };
 
-TEST_P(EachForm, HoldsForSixRecordsAndThreeDrains) {
+TEST_P(RingProgramTest, HoldsForSixRecordsAndThreeDrains) {
   for (const auto consume :
        {Consume::ForEach, Consume::Fold, Consume::TryFold, Consume::Break, Consume::Throw}) {
     RingOptions how = options();
@@ -40,13 +40,13 @@ TEST_P(EachForm, HoldsForSixRecordsAndThreeDrains) {
   }
 }
 
-TEST_P(EachForm, HoldsWithoutMerging) {
+TEST_P(RingProgramTest, HoldsWithoutMerging) {
   RingOptions how = options();
   how.records = 4;
   EXPECT_EQ(verdict(ring_program<>(how), false), kHolds);
 }
 
-TEST_P(EachForm, HoldsAcrossTheWrapOfA32BitHead) {
+TEST_P(RingProgramTest, HoldsAcrossTheWrapOfA32BitHead) {
   RingOptions how = options();
   how.word = kernel::Word::k32;
   how.start = 0xffff'ffe8;
@@ -60,8 +60,8 @@ RingOptions three_records(RingOptions how) {
   return how;
 }
 
-// At whichever step of an output the other one comes.
-TEST_P(EachForm, HoldsWithANestedWriter) {
+// The interrupt comes at each step of an output in turn.
+TEST_P(RingProgramTest, HoldsWithANestedWriter) {
   unsigned at = 1;
   for (; at < 100; ++at) {
     const std::string seen = verdict(ring_program<>(nested(three_records(options()), at)));
@@ -71,15 +71,15 @@ TEST_P(EachForm, HoldsWithANestedWriter) {
   EXPECT_EQ(at, kStepsOfAnOutput + 1);
 }
 
-// Words that are overwritten unread are a race, whatever reads them.
-TEST_P(EachForm, StaysInTheRingWhateverOverwritesIt) {
+// Overwriting unread words is a race, whoever reads them.
+TEST_P(RingProgramTest, StaysInTheRingWhateverOverwritesIt) {
   RingOptions how = options();
   how.oversize = true;
   EXPECT_EQ(verdict(ring_program<>(how)), GetParam() ? kHolds : kDataRace);
 }
 
-// S10: what overwrites a record can then change between the check and the use of its size.
-TEST(Ring, LeavesTheRingIfAHeaderIsReadTwice) {
+// S10: the record can then be overwritten between the check and the use of its size.
+TEST(RingMutantsTest, AHeaderReadTwiceLeadsOutsideTheRing) {
   RingOptions how;
   how.oversize = true;
   EXPECT_EQ(verdict(find_ring_mutant("header_read_twice")->make(how)),
@@ -88,7 +88,7 @@ TEST(Ring, LeavesTheRingIfAHeaderIsReadTwice) {
   EXPECT_EQ(verdict(find_ring_mutant("header_read_twice")->make(how)), kHolds);
 }
 
-TEST_P(EachForm, FailsWithoutWhatIsNecessaryAndHoldsWithWhatSuffices) {
+TEST_P(RingProgramTest, EachMutantFailsInTheFormsThatItNamesAndHoldsInTheOther) {
   for (const RingMutant& mutant : ring_mutants()) {
     SCOPED_TRACE(mutant.name);
     const bool fails = GetParam() ? mutant.fails_in_a : mutant.fails_in_b;
@@ -106,7 +106,7 @@ TEST_P(EachForm, FailsWithoutWhatIsNecessaryAndHoldsWithWhatSuffices) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Words, EachForm, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Words, RingProgramTest, testing::Bool(),
                          [](const auto& atomic) { return atomic.param ? "A" : "B"; });
 
 }  // namespace

@@ -1,0 +1,155 @@
+// `perfring check --svg`: a violation, drawn by Graphviz.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/cli/testing.h"
+
+namespace perfring::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Ended run(const std::string& arguments, const std::string& before = "") {
+  return run_line("check " + arguments, before);
+}
+
+TEST(CheckSvgTest, AViolationIsDrawn) {
+  const std::string file = temporary("drawn.svg");
+  EXPECT_EQ(run("wrong/message_passing_load --svg " + file).exit_code, 1);
+  EXPECT_THAT(contents(file), AllOf(HasSubstr("<svg"), HasSubstr("sender"),
+                                    HasSubstr(">program wrong/message_passing_load<"),
+                                    HasSubstr(">data race: #1 by sender, #4 by receiver<")));
+  EXPECT_EQ(run("ring/nested --mutant publishes_nested --svg " + file).exit_code, 1);
+  EXPECT_THAT(contents(file),
+              HasSubstr(">program ring/nested, mutant publishes_nested, form A, step 3<"));
+}
+
+// The titles of the boxes that are red.
+std::set<std::string> red_boxes(const std::string& svg) {
+  const std::regex box{R"x(class="node">\n<title>(\w+)</title>\n<polygon [^>]*stroke="red")x"};
+  std::set<std::string> titles;
+  for (std::sregex_iterator each{svg.begin(), svg.end(), box}, end; each != end; ++each) {
+    titles.insert((*each)[1]);
+  }
+  return titles;
+}
+
+// Each thread's frame: its number, and where it begins and ends.
+struct Frame {
+  std::size_t thread;
+  double left, right;
+};
+std::vector<Frame> frames(const std::string& svg) {
+  const std::regex frame{
+      R"x(<title>cluster_(\d+)</title>\n<polygon [^>]*points="([\d.-]+),\S+ \S+ ([\d.-]+),)x"};
+  std::vector<Frame> all;
+  for (std::sregex_iterator each{svg.begin(), svg.end(), frame}, end; each != end; ++each) {
+    all.push_back({std::stoul((*each)[1]), std::stod((*each)[2]), std::stod((*each)[3])});
+  }
+  return all;
+}
+
+// As drawn by Graphviz, from what `check --json` says of the same violation.
+void expect_drawn(const nlohmann::json& checked, const std::string& svg) {
+  const auto& violation = checked["violation"];
+  std::string subject = "program " + checked["program"].get<std::string>();
+  if (checked.contains("mutant")) subject += ", mutant " + checked["mutant"].get<std::string>();
+  const auto label = checked["cases"].back()["label"].get<std::string>();
+  if (label != checked["program"].get<std::string>()) subject += ", " + label;
+  EXPECT_THAT(svg, AllOf(HasSubstr(">" + subject + "<"), HasSubstr(">rf: reads from<"),
+                         HasSubstr(">co: modification order<"), Not(HasSubstr("initial&#45;"))));
+  std::set<std::string> red;
+  for (const int number : violation["race"]) red.insert("e" + std::to_string(number));
+  if (red.empty()) {
+    std::size_t last = 0;
+    for (const auto& event : violation["events"]) {
+      if (event["thread"] == violation["thread"]) last = event["number"];
+    }
+    red = {"e" + std::to_string(last), "check"};
+  }
+  EXPECT_EQ(red_boxes(svg), red);
+  const std::vector<Frame> threads = frames(svg);
+  EXPECT_GE(threads.size(), 2u);
+  for (std::size_t i = 1; i < threads.size(); ++i) {
+    EXPECT_GT(threads[i].thread, threads[i - 1].thread);
+    EXPECT_GT(threads[i].left, threads[i - 1].right);
+  }
+}
+
+// The mutants of ring once: //harness/model:catalogue_test has them in the programs that share
+// them.
+TEST(CheckSvgTest, EveryViolationOfTheCatalogueIsDrawn) {
+  const std::string file = temporary("each.svg");
+  std::size_t drawn = 0;
+  const auto list = nlohmann::json::parse(run("--list --json").out);
+  for (const auto& program : list["programs"]) {
+    std::vector<std::string> mutants{""};
+    const bool ring_again = drawn != 0 && program["mutants"] == list["programs"][0]["mutants"];
+    for (const auto& mutant : ring_again ? nlohmann::json::array() : program["mutants"]) {
+      mutants.push_back(" --mutant " + mutant["name"].get<std::string>());
+    }
+    for (const std::string& mutant : mutants) {
+      const std::string arguments = program["name"].get<std::string>() + mutant;
+      SCOPED_TRACE(arguments);
+      const auto checked =
+          nlohmann::json::parse(run(arguments + " --json --svg " + file + " 2>/dev/null").out);
+      if (!checked.contains("violation")) continue;
+      expect_drawn(checked, contents(file));
+      ++drawn;
+    }
+  }
+  EXPECT_GE(drawn, 42u);
+}
+
+TEST(CheckSvgTest, MissingGraphvizOrFolderIsNamedAndNoFileIsTouched) {
+  const std::string file = temporary("missing.svg");
+  const Ended ended = run("wrong/message_passing_load --svg " + file, "PATH=/nowhere");
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("dot is not installed"), HasSubstr("graphviz")));
+  EXPECT_FALSE(std::filesystem::exists(file));
+  const std::string kept = temporary("kept.svg", "an earlier one");
+  EXPECT_EQ(run("wrong/message_passing_load --svg " + kept, "PATH=/nowhere").exit_code, 2);
+  EXPECT_EQ(contents(kept), "an earlier one");
+  const Ended unwritable = run("wrong/message_passing_load --svg /nowhere/x.svg");
+  EXPECT_EQ(unwritable.exit_code, 2);
+  EXPECT_THAT(unwritable.out, HasSubstr("'/nowhere/x.svg' cannot be written: No such file"));
+}
+
+// Through a link, so that a program that removes the file removes no device.
+TEST(CheckSvgTest, ADrawingThatDoesNotFitIsAnError) {
+  const std::string file = temporary("full.svg");
+  std::filesystem::remove(file);
+  std::filesystem::create_symlink("/dev/full", file);
+  const Ended ended = run("wrong/message_passing_load --svg " + file);
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_THAT(ended.out, HasSubstr("full.svg' cannot be written: No space left"));
+  EXPECT_TRUE(std::filesystem::is_symlink(file));
+}
+
+TEST(CheckSvgTest, WithoutAViolationTheFileStaysAsItIs) {
+  const std::string kept = temporary("old.svg", "another run's");
+  const Ended ended = run("correct/dekker --svg " + kept);
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_THAT(ended.out, HasSubstr("nothing is violated, so nothing is drawn"));
+  EXPECT_EQ(contents(kept), "another run's");
+}
+
+TEST(CheckSvgTest, ADrawingMayGoToStdout) {
+  const Ended drawn = run("wrong/message_passing_load --svg - 2>/dev/null");
+  EXPECT_EQ(drawn.exit_code, 1);
+  EXPECT_TRUE(drawn.out.starts_with("<?xml")) << drawn.out;
+  EXPECT_TRUE(drawn.out.ends_with("</svg>\n")) << drawn.out;
+}
+
+}  // namespace
+}  // namespace perfring::cli

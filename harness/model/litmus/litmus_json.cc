@@ -1,0 +1,91 @@
+#include "harness/model/litmus/litmus_json.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "harness/model/engine/program.h"
+
+namespace perfring::model {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kListsMax = 256;  // one in another
+
+// Refuses what the parsed JSON would not show any more. Called for each piece of it.
+class Watch {
+ public:
+  bool operator()(int depth, json::parse_event_t event, const json& parsed) {
+    using Event = json::parse_event_t;
+    // An error prints its list by recursion.
+    if (depth > kListsMax) throw UsageError{fmt::format("nested deeper than {}", kListsMax)};
+    if (event == Event::object_start) {
+      objects_.emplace_back();
+      if (depth == kProgramDepth) {
+        ++program_;
+        name_.clear();
+      }
+    } else if (event == Event::object_end) {
+      objects_.pop_back();
+    } else if (event == Event::key && program_ != 0) {
+      begin_field(parsed.get<std::string>());
+    } else if (event == Event::value && objects_.size() == 1 && objects_[0].field == "name" &&
+               parsed.is_string()) {
+      name_ = parsed.get<std::string>();
+    }
+    return true;
+  }
+
+ private:
+  static constexpr int kProgramDepth = 1;  // in the file's list
+
+  struct Object {
+    std::string field;  // the last one
+    std::set<std::string> fields;
+  };
+
+  void begin_field(std::string field) {
+    Object& object = objects_.back();
+    if (!object.fields.insert(field).second) {
+      std::string where = "program " + (name_.empty() ? fmt::format("number {}", program_) : name_);
+      for (std::size_t i = 0; i + 1 < objects_.size(); ++i) {
+        where += fmt::format(": field '{}'", objects_[i].field);
+      }
+      throw UsageError{fmt::format("{}: field '{}' is given twice", where, field)};
+    }
+    object.field = std::move(field);
+  }
+
+  std::vector<Object> objects_;  // those that are open, the program first
+  std::size_t program_ = 0;
+  std::string name_;
+};
+
+}  // namespace
+
+json parse_litmus_json(std::istream& file) {
+  Watch watch;
+  try {
+    return json::parse(file, [&](int depth, json::parse_event_t event, json& parsed) {
+      return watch(depth, event, parsed);
+    });
+  } catch (const json::exception& error) {
+    throw UsageError{"not JSON: " + message_of(error)};
+  }
+}
+
+std::string message_of(const json::exception& error) {
+  const std::string_view what = error.what();
+  return std::string{what.substr(what.find(' ') + 1)};
+}
+
+std::int64_t integer_of(const json& number) {
+  if (number.is_number_unsigned()) return static_cast<std::int64_t>(number.get<std::uint64_t>());
+  if (number.is_number_integer()) return number.get<std::int64_t>();
+  throw UsageError{fmt::format("{} is not an integer of 64 bits", number.dump())};
+}
+
+}  // namespace perfring::model
