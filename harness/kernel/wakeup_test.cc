@@ -200,7 +200,7 @@ TEST(PerfOutputWakeupTest, OfASharedRingComesAsTheWritingEventAsks) {
   EXPECT_EQ(ring.rb().events, 3u);
 }
 
-struct CountingWaiter : wait_queue_entry {
+struct CountingWaiter final : wait_queue_entry {
   void wake() override { ++woken; }
   unsigned woken = 0;
 };
