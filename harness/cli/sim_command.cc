@@ -5,6 +5,7 @@
 #include "harness/cli/command_line.h"
 #include "harness/cli/sim_report.h"
 #include "harness/cli/sim_run.h"
+#include "harness/cli/sim_runs.h"
 #include "harness/program/console.h"
 #include "harness/program/counted.h"
 #include "harness/program/run_program.h"
@@ -20,6 +21,14 @@ int run_command(const SimOptions& options) {
   if (!plan) return fail(plan.error());
   const StopOnSignals stop;
   const ProgressLine line;
+  if (options.runs != 0) {
+    const SimRuns runs = run_many(*plan, options.runs, stop.requested(), [&](std::uint64_t run) {
+      line.show(fmt::format("{} of {} runs", grouped(run), grouped(options.runs)));
+    });
+    line.clear();
+    return deliver(options.json ? runs_json(runs) : runs_table(runs),
+                   exit_code(conclusion_of(runs).verdict));
+  }
   const SimOutcome outcome = run_sim(*plan, stop.requested(), [&](std::uint64_t steps) {
     line.show(fmt::format("{} of {} steps", grouped(steps), grouped(plan->plan.steps)));
   });

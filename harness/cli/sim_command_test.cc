@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "harness/cli/testing.h"
+#include "perfring/version.h"
 
 namespace perfring::cli {
 namespace {
@@ -22,7 +23,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST_F(Perfring, ASimulationIsTheSameForTheSameSeed) {
+using SimCommandTest = Perfring;
+
+TEST_F(SimCommandTest, ASimulationIsTheSameForTheSameSeed) {
   const std::vector<std::string> arguments{"sim",    "--seed",  "5",      "--scenario",
                                            "bursts", "--steps", "200000", "--json"};
   const Ended first = run(arguments);
@@ -31,25 +34,29 @@ TEST_F(Perfring, ASimulationIsTheSameForTheSameSeed) {
   EXPECT_EQ(json["holds"], true);
   EXPECT_EQ(json["digest"], nlohmann::json::parse(run(arguments).out)["digest"]);
   EXPECT_GT(json["cpus"].at(0)["delivered"], 0);
+  for (const auto& cpu : json["cpus"]) {
+    EXPECT_EQ(cpu["attempted"].get<std::uint64_t>(), cpu["delivered"].get<std::uint64_t>() +
+                                                         cpu["lost"].get<std::uint64_t>() +
+                                                         cpu["failed"].get<std::uint64_t>());
+    EXPECT_EQ(cpu["accepted"], cpu["delivered"]);
+  }
 }
 
-TEST_F(Perfring, AViolationReplays) {
+TEST_F(SimCommandTest, AViolationReplays) {
   const Ended found = run({"sim", "--canary", "commits_each", "--json"});
   EXPECT_EQ(found.exit_code, 1) << found.err << found.out;
   const auto json = nlohmann::json::parse(found.out);
   EXPECT_EQ(json["violation"]["invariant"], "tail_honest");
-  std::istringstream replay{json["shrunk"]["replay"].get<std::string>()};
-  std::vector<std::string> arguments;
-  for (std::string word; replay >> word;) arguments.push_back(word);
-  ASSERT_EQ(arguments.at(0), "perfring");
-  arguments.erase(arguments.begin());
-  const Ended again = run(arguments);
+  const std::string replay = json["shrunk"]["replay"];
+  ASSERT_TRUE(replay.starts_with("perfring ")) << replay;
+  EXPECT_THAT(replay, HasSubstr("  # perfring " PERFRING_VERSION));
+  const Ended again = shell("\"$PERFRING\" " + replay.substr(9));
   EXPECT_EQ(again.exit_code, 1);
   EXPECT_THAT(again.out, HasSubstr(json["shrunk"]["message"].get<std::string>()));
 }
 
 // Whatever the file is called: a shell reads the line as it was meant.
-TEST_F(Perfring, AViolationReplaysInAShell) {
+TEST_F(SimCommandTest, AViolationReplaysInAShell) {
   const std::filesystem::path folder = ::testing::TempDir() + "/it's of $HOME";
   std::filesystem::create_directories(folder);
   std::ofstream{folder / "two words"} << "cpus 1\nbreak_one_in 40\n";
@@ -69,14 +76,59 @@ TEST_F(Perfring, AViolationReplaysInAShell) {
   ::unsetenv("BUILD_WORKING_DIRECTORY");
 }
 
-TEST_F(Perfring, AScenarioMayComeThroughAPipe) {
+TEST_F(SimCommandTest, RunsWithRandomSettingsAreTheSameForTheSameSeeds) {
+  const Ended first = run({"sim", "--runs", "20", "--seed", "3", "--json"});
+  EXPECT_EQ(first.exit_code, 0) << first.err << first.out;
+  EXPECT_EQ(first.out, run({"sim", "--runs", "20", "--seed", "3", "--json"}).out);
+  const auto json = nlohmann::json::parse(first.out);
+  EXPECT_EQ(json["holds"], true);
+  EXPECT_EQ(json["seed"], 3);
+  EXPECT_EQ(json["runs"], 20);
+  EXPECT_GT(json["delivered"], 0);
+  const Ended table = run({"sim", "--runs", "20", "--seed", "3"});
+  EXPECT_THAT(table.out,
+              AllOf(HasSubstr("20 runs, of seeds 3 to 22: "), HasSubstr("All invariants hold\n")));
+}
+
+TEST_F(SimCommandTest, AViolationAmongRunsNamesItsSeedAndSettingsAndReplays) {
+  const Ended found = run({"sim", "--runs", "60", "--canary", "commits_each", "--json"});
+  ASSERT_EQ(found.exit_code, 1) << found.err << found.out;
+  const auto json = nlohmann::json::parse(found.out);
+  const std::uint64_t runs = json["runs"];
+  EXPECT_EQ(json["run"]["seed"], runs);  // the first has seed 1
+  const std::string message = json["run"]["violation"]["message"];
+  const Ended table = run({"sim", "--runs", "60", "--canary", "commits_each"});
+  EXPECT_EQ(table.exit_code, 1);
+  for (const auto& [name, value] : json["run"]["settings"].items()) {
+    EXPECT_THAT(table.out,
+                HasSubstr(" " + name + "=" + std::to_string(value.get<std::uint64_t>())));
+  }
+  for (const char* const line : {"run", "shrunk"}) {
+    const auto& that = line == std::string{"run"} ? json["run"] : json["run"]["shrunk"];
+    const std::string replay = that["replay"];
+    EXPECT_THAT(replay, AllOf(HasSubstr(" --seed "), HasSubstr("  # perfring " PERFRING_VERSION)));
+    const Ended again = shell("\"$PERFRING\" " + replay.substr(9));
+    EXPECT_EQ(again.exit_code, 1) << again.err;
+    EXPECT_THAT(
+        again.out,
+        HasSubstr(line == std::string{"run"} ? message : that["message"].get<std::string>()));
+  }
+}
+
+TEST_F(SimCommandTest, RunsThatDoNotFindACanaryShowNothing) {
+  const Ended ended = run({"sim", "--runs", "2", "--steps", "1", "--canary", "wakes_nobody"});
+  EXPECT_EQ(ended.exit_code, 3) << ended.out;
+  EXPECT_THAT(ended.out, HasSubstr("Not shown: the canary wakes_nobody was not found"));
+}
+
+TEST_F(SimCommandTest, AScenarioMayComeThroughAPipe) {
   const Ended ended =
       shell("echo 'pages 3' | \"$PERFRING\" sim --steps 1000 --scenario /dev/stdin");
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_THAT(ended.err, HasSubstr("'/dev/stdin', line 1: pages: 3"));
 }
 
-TEST_F(Perfring, WhatCannotBeSimulatedIsNamedWithTheReason) {
+TEST_F(SimCommandTest, WhatCannotBeSimulatedIsNamedWithTheReason) {
   const std::string file = ::testing::TempDir() + "/scenario.txt";
   std::ofstream{file} << "cpus 1\npages 4\nbogus 1\n";
   const std::string odd = ::testing::TempDir() + "/odd.txt";
@@ -92,6 +144,10 @@ TEST_F(Perfring, WhatCannotBeSimulatedIsNamedWithTheReason) {
       {{"sim", "--set", "nope=3"}, "--set: 'nope' is no setting; there are cpus"},
       {{"sim", "--set", " cpus=3"}, "--set: ' cpus=3' is not accepted: give NAME=VALUE"},
       {{"sim", "--list", "--canary", "none"}, "--canary: cannot be given together with --list"},
+      {{"sim", "--runs", "2", "--scenario", "bursts"},
+       "--scenario: cannot be given together with --runs"},
+      {{"sim", "--runs", "2", "--set", "cpus=2"}, "--set: cannot be given together with --runs"},
+      {{"sim", "--runs", "0"}, "--runs: '0' is not accepted: give a number from 1"},
       {{"sim", "--set", "=3"}, "--set: '=3' is not accepted: give NAME=VALUE"},
       {{"sim", "--set", "pages"}, "NAME=VALUE"},
       {{"sim", "--set", "#pages=4"}, "NAME=VALUE"},
@@ -125,14 +181,14 @@ TEST_F(Perfring, WhatCannotBeSimulatedIsNamedWithTheReason) {
   }
 }
 
-TEST_F(Perfring, ASimulationThatTheMachineRefusesSaysSo) {
+TEST_F(SimCommandTest, ASimulationThatTheMachineRefusesSaysSo) {
   if (kSanitized) GTEST_SKIP() << kTooFewForASanitizer;
   const Ended ended = run({"sim", "--cpus", "64", "--steps", "1000"}, {.files = 20});
   EXPECT_EQ(ended.exit_code, 2) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("perfring: the system refused: memfd_create: "));
 }
 
-TEST_F(Perfring, ACanaryThatIsNotFoundIsAFailureThatNamesWhatFindsIt) {
+TEST_F(SimCommandTest, ACanaryThatIsNotFoundIsAFailureThatNamesWhatFindsIt) {
   const Ended ended =
       run({"sim", "--canary", "wakes_nobody", "--scenario", "hostile", "--steps", "20000"});
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
@@ -140,7 +196,7 @@ TEST_F(Perfring, ACanaryThatIsNotFoundIsAFailureThatNamesWhatFindsIt) {
                                    "`perfring sim --canary wakes_nobody` finds as awake"));
 }
 
-TEST_F(Perfring, ASimulationThatDeliversNothingShowsNothing) {
+TEST_F(SimCommandTest, ASimulationThatDeliversNothingShowsNothing) {
   const Ended ended = run({"sim", "--set", "hostile=1", "--steps", "1", "--json"});
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
   const auto json = nlohmann::json::parse(ended.out);
@@ -148,7 +204,7 @@ TEST_F(Perfring, ASimulationThatDeliversNothingShowsNothing) {
   EXPECT_EQ(json["not_shown"], "no event was delivered: give more --steps");
 }
 
-TEST_F(Perfring, AScenarioFromStdinReplaysWithoutIt) {
+TEST_F(SimCommandTest, AScenarioFromStdinReplaysWithoutIt) {
   const Ended found = shell(
       "printf 'cpus 1\\nbreak_one_in 40\\n' | \"$PERFRING\" sim --canary "
       "commits_each --scenario - --json");
@@ -160,7 +216,7 @@ TEST_F(Perfring, AScenarioFromStdinReplaysWithoutIt) {
   EXPECT_THAT(again.out, HasSubstr(json["shrunk"]["message"].get<std::string>()));
 }
 
-TEST_F(Perfring, AnInterruptEndsASimulationWithTheVerdictSoFar) {
+TEST_F(SimCommandTest, AnInterruptEndsASimulationWithTheVerdictSoFar) {
   const pid_t child = start({"sim", "--steps", "1000000000000"});
   ::usleep(700'000);
   ASSERT_EQ(::kill(child, SIGINT), 0);

@@ -10,11 +10,15 @@
 #include "harness/program/input.h"
 #include "harness/program/options.h"
 #include "harness/program/run_program.h"
+#include "harness/simulator/runs.h"
+#include "perfring/version.h"
 
 namespace perfring::cli {
 namespace {
 
 using simulator::Settings;
+
+constexpr std::uint64_t kSteps = 50'000'000;
 
 template <class Named>
 std::string names(std::span<const Named> all) {
@@ -66,34 +70,46 @@ CLI::App& declare_command(CLI::App& app, SimOptions& options) {
       "sim",
       "Runs the simulated kernel against the drain, in one thread and in an order that the\n"
       "seed decides, and checks every event. The same seed is the same run, everywhere.");
-  sim.add_option("--seed", options.seed, "What decides everything [1]")
-      ->type_name("S")
-      ->check(number_from(0));
+  const CLI::Option* const seed = sim.add_option("--seed", options.seed, "Decides everything [1]")
+                                      ->type_name("S")
+                                      ->check(number_from(0));
+  const CLI::Option* const runs =
+      sim.add_option(
+             "--runs", options.runs,
+             "Run so many seeds in a row, with settings drawn from each, until one violates")
+          ->type_name("N")
+          ->check(number_from(1));
   sim.add_option("--scenario", options.scenario,
                  "Its name, or a file of settings, - for stdin [steady, or the canary's]")
       ->type_name("NAME|FILE");
-  sim.add_option("--steps", options.steps, "Accesses to memory after which writers stop [50000000]")
-      ->type_name("N")
-      ->check(number_from(1));
+  const CLI::Option* const steps =
+      sim.add_option("--steps", options.steps,
+                     "Accesses to memory after which writers stop [50000000, with --runs 100000]")
+          ->type_name("N")
+          ->check(number_from(1));
   sim.add_option("--cpus", options.cpus, "Virtual CPUs, each with a ring [the scenario's]")
       ->type_name("C")
       ->check(number_from(1, 64));
   sim.add_option("--set", options.sets,
-                 "A setting beside the scenario's; repeatable, the last one counts")
+                 "Overrides a setting of the scenario; repeatable, the last one counts")
       ->type_name("NAME=VALUE")
       ->expected(1)
       ->take_all();
-  sim.add_option("--canary", options.canary, "A faulty kernel or consumer, to see it found")
-      ->type_name("NAME");
+  const CLI::Option* const canary =
+      sim.add_option("--canary", options.canary, "A faulty kernel or consumer, to see it found")
+          ->type_name("NAME");
   const CLI::Option* const list =
       sim.add_flag("--list", options.list, "List scenarios, canaries and settings, and end");
   const CLI::Option* const json = sim.add_flag("--json", options.json, "Print the verdict as JSON");
-  refuse_more(sim, {{list, {json}}});
+  refuse_more(sim, {{list, {json}}, {runs, {seed, steps, canary, json}}});
   return sim;
 }
 
 std::expected<SimPlan, std::string> plan_of(const SimOptions& options) {
-  SimPlan sim{.plan = {.seed = options.seed, .steps = options.steps, .settings = {}},
+  const std::uint64_t steps = options.runs == 0 ? kSteps : simulator::kRandomRunSteps;
+  SimPlan sim{.plan = {.seed = options.seed,
+                       .steps = options.steps == 0 ? steps : options.steps,
+                       .settings = {}},
               .scenario = options.scenario};
   if (!options.canary.empty()) {
     sim.canary = simulator::find_canary(options.canary);
@@ -102,6 +118,7 @@ std::expected<SimPlan, std::string> plan_of(const SimOptions& options) {
                                          in_quotes(options.canary), names(simulator::canaries())));
     }
   }
+  if (options.runs != 0) sim.scenario = "steady";  // what a replay's settings differ from
   if (sim.scenario.empty()) sim.scenario = sim.canary != nullptr ? sim.canary->scenario : "steady";
   auto settings = read_scenario(sim.scenario);
   if (settings) sim.base = *settings;
@@ -141,7 +158,7 @@ std::string replay_line(const SimPlan& sim, const simulator::Plan& plan) {
     line += " --set " + changed.substr(at, end - at);
     at = end + 1;
   }
-  return line;
+  return line + "  # perfring " PERFRING_VERSION;
 }
 
 }  // namespace perfring::cli

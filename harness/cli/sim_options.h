@@ -13,10 +13,11 @@
 
 namespace perfring::cli {
 
-// What `perfring sim` is told, as given.
+// The options of `perfring sim`, as given.
 struct SimOptions {
   std::uint64_t seed = 1;
-  std::uint64_t steps = 50'000'000;
+  std::uint64_t steps = 0;        // 0: kSteps, or of each of many runs simulator::kRandomRunSteps
+  std::uint64_t runs = 0;         // with random settings; 0: one run of a scenario
   std::string scenario;           // a name, or a file; none: steady, or the canary's own
   std::string canary;             // a name, or none
   std::vector<std::string> sets;  // "name=value"
@@ -27,7 +28,7 @@ struct SimOptions {
 
 CLI::App& declare_command(CLI::App& app, SimOptions& options);
 
-// What is to be run.
+// What to run. With random settings `plan` is the first of the runs.
 struct SimPlan {
   simulator::Plan plan;
   std::string scenario;
@@ -35,11 +36,11 @@ struct SimPlan {
   const simulator::Canary* canary = nullptr;
 };
 
-// An error names what is wrong and what is accepted: an unknown name, a file's line, a setting that
-// cannot be.
+// An error names what is wrong and what is accepted: an unknown name, a file's line, an impossible
+// setting.
 std::expected<SimPlan, std::string> plan_of(const SimOptions& options);
 
-// The command that runs this again.
+// The command that runs this again, with the version that it is for as a comment.
 std::string replay_line(const SimPlan& sim, const simulator::Plan& plan);
 
 }  // namespace perfring::cli

@@ -14,13 +14,7 @@ namespace {
 using simulator::CpuOutcome;
 using simulator::Found;
 
-constexpr const char* kRow = "{:>5} {:>13} {:>13} {:>11} {:>9} {:>9} {:>11} {:>15}\n";
-
-// What was written and never could be delivered: it has no size, or was refused for another reason
-// than want of room.
-std::uint64_t unpublished(const CpuOutcome& cpu) {
-  return cpu.written.invisible + cpu.written.failed;
-}
+constexpr const char* kRow = "{:>5} {:>13} {:>13} {:>13} {:>11} {:>9} {:>9} {:>11} {:>15}\n";
 
 double records_per_second(const simulator::Outcome& outcome) {
   return outcome.seconds > 0 ? static_cast<double>(outcome.attempts()) / outcome.seconds : 0;
@@ -36,6 +30,12 @@ nlohmann::ordered_json to_json(const Found& found) {
           {"message", found.violation.message},
           {"cpu", found.cpu},
           {"step", found.step}};
+}
+
+nlohmann::ordered_json to_json(const simulator::Settings& settings) {
+  nlohmann::ordered_json json;
+  for (const auto& name : simulator::setting_names()) json[name.name] = settings.*name.field;
+  return json;
 }
 
 // Why nothing was violated, if that shows nothing.
@@ -62,14 +62,15 @@ Conclusion conclusion_of(const SimPlan& sim, const SimOutcome& result) {
 
 std::string sim_table(const SimPlan& sim, const SimOutcome& result) {
   const simulator::Outcome& outcome = result.outcome;
-  std::string text = fmt::format(kRow, "CPU", "written", "delivered", "lost", "unpubl.",
-                                 "malformed", "overwritten", "bytes");
+  std::string text = fmt::format(kRow, "CPU", "attempted", "accepted", "delivered", "lost",
+                                 "failed", "malformed", "overwritten", "bytes");
   for (std::size_t i = 0; i < outcome.cpus.size(); ++i) {
     const CpuOutcome& cpu = outcome.cpus[i];
-    text += fmt::format(kRow, i, grouped(cpu.written.attempts()), grouped(cpu.received.delivered),
-                        grouped(cpu.received.lost + cpu.unreported), grouped(unpublished(cpu)),
-                        grouped(cpu.received.malformed), grouped(cpu.received.overwritten),
-                        grouped(cpu.received.bytes));
+    text +=
+        fmt::format(kRow, i, grouped(cpu.attempted.attempts()), grouped(cpu.attempted.accepted),
+                    grouped(cpu.received.delivered), grouped(cpu.received.lost + cpu.unreported),
+                    grouped(cpu.attempted.failed), grouped(cpu.received.malformed),
+                    grouped(cpu.received.overwritten), grouped(cpu.received.bytes));
   }
   text += fmt::format("{}, {}, {}; {} records/s of processor time; digest {:016x}\n",
                       counted(outcome.steps, "step"), counted(outcome.drains, "drain"),
@@ -90,6 +91,10 @@ std::string sim_table(const SimPlan& sim, const SimOutcome& result) {
 }
 
 std::string sim_json(const SimPlan& sim, const SimOutcome& result) {
+  return dump(sim_object(sim, result));
+}
+
+nlohmann::ordered_json sim_object(const SimPlan& sim, const SimOutcome& result) {
   const simulator::Outcome& outcome = result.outcome;
   nlohmann::ordered_json json = to_json(conclusion_of(sim, result));
   json["seed"] = sim.plan.seed;
@@ -101,15 +106,18 @@ std::string sim_json(const SimPlan& sim, const SimOutcome& result) {
   json["digest"] = fmt::format("{:016x}", outcome.digest);
   json["seconds"] = outcome.seconds;
   json["records_per_second"] = records_per_second(outcome);
+  json["settings"] = to_json(sim.plan.settings);
   json["replay"] = replay_line(sim, sim.plan);
   json["cpus"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < outcome.cpus.size(); ++i) {
     const CpuOutcome& cpu = outcome.cpus[i];
     json["cpus"].push_back({{"cpu", i},
-                            {"written", cpu.written.attempts()},
+                            {"attempted", cpu.attempted.attempts()},
+                            {"accepted", cpu.attempted.accepted},
                             {"delivered", cpu.received.delivered},
                             {"lost", cpu.received.lost + cpu.unreported},
-                            {"unpublished", unpublished(cpu)},
+                            {"failed", cpu.attempted.failed},
+                            {"without_size", cpu.attempted.invisible},
                             {"malformed", cpu.received.malformed},
                             {"overwritten", cpu.received.overwritten},
                             {"bytes", cpu.received.bytes}});
@@ -119,7 +127,7 @@ std::string sim_json(const SimPlan& sim, const SimOutcome& result) {
     json["shrunk"] = to_json(result.shrunk->found);
     json["shrunk"]["replay"] = replay_line(sim, result.shrunk->plan);
   }
-  return dump(json);
+  return json;
 }
 
 std::string sim_list() {

@@ -1,6 +1,7 @@
 #ifndef PERFRING_HARNESS_CLI_SIM_REPORT_H_
 #define PERFRING_HARNESS_CLI_SIM_REPORT_H_
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -23,8 +24,10 @@ Conclusion conclusion_of(const SimPlan& sim, const SimOutcome& result);
 // The verdict, as a table for a person and as JSON for a machine. Both hold the same figures.
 std::string sim_table(const SimPlan& sim, const SimOutcome& result);
 std::string sim_json(const SimPlan& sim, const SimOutcome& result);
+// The same as an object, for a report of many runs.
+nlohmann::ordered_json sim_object(const SimPlan& sim, const SimOutcome& result);
 
-// Every scenario, canary and setting.
+// All scenarios, canaries and settings.
 std::string sim_list();
 std::string sim_list_json();
 

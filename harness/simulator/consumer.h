@@ -13,17 +13,29 @@
 
 namespace perfring::simulator {
 
-// lib's drain. A faulty consumer (a canary) is another class with these two functions.
+// lib's drain. A faulty consumer is another class with these two functions.
 template <Memory M = SimulatedMemory>
 class RingDrain {
  public:
-  explicit RingDrain(Site& site) : ring_{*Ring<M>::over(site.page(), site.data())} {}
+  explicit RingDrain(Site& site)
+      : ring_{*Ring<M>::over(site.page(), site.data())},
+        drain_with_{site.world().settings.drain_with} {}
 
   bool readable() const { return ring_.readable(); }
 
-  // Passes each event to visit(const PerfEvent&) -> bool until it says false.
+  // Passes each event to visit(const PerfEvent&) -> bool: until it returns false, where the
+  // function that the settings name can break off.
   template <class Visit>
   void drain(Visit visit) {
+    if (drain_with_ == 2) {
+      return ring_.for_each([&](const PerfEvent& event) { static_cast<void>(visit(event)); });
+    }
+    if (drain_with_ == 1) {
+      return static_cast<void>(ring_.fold(Unit{}, [&](Unit, const PerfEvent& event) {
+        static_cast<void>(visit(event));
+        return Unit{};
+      }));
+    }
     static_cast<void>(ring_.try_fold(Unit{}, [&](Unit, const PerfEvent& event) {
       using Flow = ControlFlow<Unit, Unit>;
       return visit(event) ? Flow{Continue{}} : Flow{Break{}};
@@ -32,6 +44,7 @@ class RingDrain {
 
  private:
   Ring<M> ring_;
+  const std::uint64_t drain_with_;
 };
 
 // Consumes a Site's ring as the documentation recommends: drains first, then waits, and drains
@@ -65,12 +78,13 @@ class Consumer {
   void enter() { SimulatedMemory::site = &site_; }
 
   void drain_until_empty() {
-    std::uint64_t before = 0;
-    do {
-      before = events_;
+    for (;;) {
+      const std::uint64_t before = events_;
+      const bool idle = site_.world().consumers_end();  // nobody writes any more
       drain_once();
       if (may_never_be_empty_ || site_.judge().violation() || !drain_.readable()) return;
-    } while (!site_.world().consumers_end() || events_ != before);
+      if (idle && events_ == before) break;
+    }
     site_.judge().violate(
         oracle::Invariant::bounded,
         "a drain of an idle ring has delivered nothing, and the ring is still readable");

@@ -49,6 +49,7 @@ constexpr std::array kNames{
     SettingName{"break_one_in", &Settings::break_one_in, 0, 1 << 20},
     SettingName{"throw_one_in", &Settings::throw_one_in, 0, 1 << 20},
     SettingName{"pause_one_in", &Settings::pause_one_in, 0, 1 << 20},
+    SettingName{"drain_with", &Settings::drain_with, 0, 2},
     SettingName{"hostile", &Settings::hostile, 0, 1},
 };
 
@@ -184,6 +185,14 @@ std::string impossible(const Settings& settings) {
            "be waited for in vain";
   }
   return {};
+}
+
+std::string to_string(const Settings& settings) {
+  std::string text;
+  for (const SettingName& name : kNames) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name.name, settings.*name.field);
+  }
+  return text;
 }
 
 std::string difference(const Settings& settings, const Settings& base) {

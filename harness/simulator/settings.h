@@ -1,7 +1,7 @@
 #ifndef HARNESS_SIMULATOR_SETTINGS_H_
 #define HARNESS_SIMULATOR_SETTINGS_H_
 
-// What a run is like: a scenario, as lines of text or by name.
+// The settings of a run: as lines of text, or of a scenario, by its name.
 
 #include <cstdint>
 #include <expected>
@@ -24,7 +24,7 @@ struct Settings {
   std::uint64_t burst_max = 1;      // outputs in a row, at least 1
   std::uint64_t idle_max = 0;       // steps between bursts
   std::uint64_t interrupts = 10;    // percent of what happens to a writer
-  std::uint64_t interval_log2 = 8;  // up to so many steps lie between two happenings
+  std::uint64_t interval_log2 = 8;  // log2 of the longest gap between scheduling points, in steps
   std::uint64_t wakeup_events = 1;
   std::uint64_t watermark = 0;     // bytes; 0: wakeup_events counts
   std::uint64_t timeout = 20000;   // steps that the consumer waits at the most; 0: for ever
@@ -32,18 +32,19 @@ struct Settings {
   std::uint64_t break_one_in = 0;  // callbacks
   std::uint64_t throw_one_in = 0;  // callbacks
   std::uint64_t pause_one_in = 0;  // of the consumer's waits: pauses the ring
-  std::uint64_t hostile = 0;       // 1: instead of a kernel, somebody who writes what he likes
+  std::uint64_t drain_with = 0;    // 0: try_fold, 1: fold, 2: for_each: these two never break off
+  std::uint64_t hostile = 0;       // 1: an adversary writes the ring instead of the kernel
 
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 
-// One name of a setting, and what it means.
+// A setting's name, and its range.
 struct SettingName {
   const char* name;
   std::uint64_t Settings::* field;
   std::uint64_t min;
   std::uint64_t max;
-  // Why a value between these cannot be; nothing, if it can.
+  // Why a value in this range is impossible; empty if it is possible.
   std::string (*impossible)(std::uint64_t value) = nullptr;
 };
 std::span<const SettingName> setting_names();
@@ -54,18 +55,19 @@ struct Scenario {
   const char* lines;  // the settings that are not the default
 };
 std::span<const Scenario> scenarios();
-// Nothing, if there is none of this name.
+// nullptr if no scenario has this name.
 const Scenario* find_scenario(std::string_view name);
 
-// Lines of "name value", later ones before earlier ones; # begins a comment. An error names the
-// line and the reason. `source` is what to call the text.
+// Lines of "name value"; later lines override earlier ones, # begins a comment. An error names the
+// line and the reason. `source` is the text's name in errors.
 std::expected<Settings, std::string> parse_settings(std::string_view text, std::string_view source,
                                                     Settings base = {});
 
-// Why these settings cannot be, together; nothing, if they can.
+// Why these settings are impossible together; empty if they are possible.
 std::string impossible(const Settings& settings);
 
-// "name=value" for each setting in which they differ, with a space between.
+// "name=value" for each setting, or for each in which they differ, with a space between.
+std::string to_string(const Settings& settings);
 std::string difference(const Settings& settings, const Settings& base);
 
 }  // namespace perfring::simulator

@@ -22,7 +22,7 @@ double processor_seconds() {
 std::uint64_t Outcome::attempts() const {
   return std::accumulate(
       cpus.begin(), cpus.end(), std::uint64_t{0},
-      [](std::uint64_t sum, const CpuOutcome& cpu) { return sum + cpu.written.attempts(); });
+      [](std::uint64_t sum, const CpuOutcome& cpu) { return sum + cpu.attempted.attempts(); });
 }
 
 Engine::Engine(const Plan& plan, const Observer& observer, bool sound_writers)

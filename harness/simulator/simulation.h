@@ -19,9 +19,9 @@
 namespace perfring::simulator {
 
 struct CpuOutcome {
-  oracle::Totals written;
+  oracle::Totals attempted;
   oracle::Received received;
-  std::uint64_t unreported = 0;  // losses that no LOST has told of yet
+  std::uint64_t unreported = 0;  // losses that no LOST has reported yet
 };
 
 struct Found {

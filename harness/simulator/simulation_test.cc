@@ -20,17 +20,17 @@ Outcome run(std::string_view name, std::uint64_t seed, std::uint64_t steps = 300
 }
 
 struct Sum {
-  oracle::Totals written;
+  oracle::Totals attempted;
   oracle::Received received;
 };
 
 Sum sum(const Outcome& outcome) {
   Sum sum;
   for (const CpuOutcome& cpu : outcome.cpus) {
-    sum.written.accepted += cpu.written.accepted;
-    sum.written.invisible += cpu.written.invisible;
-    sum.written.refused += cpu.written.refused;
-    sum.written.failed += cpu.written.failed;
+    sum.attempted.accepted += cpu.attempted.accepted;
+    sum.attempted.invisible += cpu.attempted.invisible;
+    sum.attempted.refused += cpu.attempted.refused;
+    sum.attempted.failed += cpu.attempted.failed;
     sum.received.delivered += cpu.received.delivered;
     sum.received.lost += cpu.received.lost;
     sum.received.malformed += cpu.received.malformed;
@@ -80,20 +80,20 @@ INSTANTIATE_TEST_SUITE_P(All, ScenarioTest, ::testing::ValuesIn(scenarios()),
 TEST(SimulateTest, EveryRecordIsDeliveredByAConsumerThatKeepsUp) {
   const Outcome outcome = run("steady", 1);
   EXPECT_GT(sum(outcome).received.delivered, 5000U);
-  EXPECT_EQ(sum(outcome).received.delivered, sum(outcome).written.accepted);
-  EXPECT_EQ(sum(outcome).written.refused, 0U);
+  EXPECT_EQ(sum(outcome).received.delivered, sum(outcome).attempted.accepted);
+  EXPECT_EQ(sum(outcome).attempted.refused, 0U);
 }
 
 TEST(SimulateTest, AFullRingLosesMost) {
   const Sum counts = sum(run("full_ring", 1));
-  EXPECT_GT(counts.written.refused, counts.written.accepted);
+  EXPECT_GT(counts.attempted.refused, counts.attempted.accepted);
   EXPECT_GT(counts.received.lost, 0U);
 }
 
 TEST(SimulateTest, ARingOneByteShortRefusesTheSecondRecord) {
   const Outcome outcome = run("one_byte_short", 1);
   const Sum counts = sum(outcome);
-  EXPECT_GT(counts.written.refused, counts.written.accepted);
+  EXPECT_GT(counts.attempted.refused, counts.attempted.accepted);
   EXPECT_LE(counts.received.delivered, outcome.drains) << "never two at once";
   EXPECT_GT(counts.received.delivered, 50U);
 }
@@ -106,7 +106,7 @@ TEST(SimulateTest, OversizePayloadsAreMalformedOrSpoil) {
 }
 
 TEST(SimulateTest, AStormOfInterruptsNestsDeeperThanTheKernelTakes) {
-  EXPECT_GT(sum(run("nested_storm", 1)).written.failed, 0U) << "EBUSY";
+  EXPECT_GT(sum(run("nested_storm", 1)).attempted.failed, 0U) << "EBUSY";
 }
 
 TEST(SimulateTest, PositionsPass4GiB) {
@@ -146,7 +146,7 @@ TEST(SimulateTest, AnInterruptedRunDrainsWhatIsLeft) {
                {.stop = &stop, .on_progress = {}});
   EXPECT_TRUE(outcome.interrupted);
   EXPECT_FALSE(outcome.found.has_value());
-  EXPECT_EQ(sum(outcome).received.delivered, sum(outcome).written.accepted);
+  EXPECT_EQ(sum(outcome).received.delivered, sum(outcome).attempted.accepted);
 }
 
 // The kernel's own gap: perf_output_get_handle() counts a writer and then notes rb->wakeup. What an

@@ -1,0 +1,38 @@
+#ifndef HARNESS_SIMULATOR_RUNS_H_
+#define HARNESS_SIMULATOR_RUNS_H_
+
+// Many runs, one for each seed, whose settings are drawn from it as well.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "harness/simulator/simulation.h"
+
+namespace perfring::simulator {
+
+inline constexpr std::uint64_t kRandomRunSteps = 100'000;
+
+struct Runs {
+  std::uint64_t first_seed = 1;
+  std::uint64_t count = 1;
+  std::uint64_t steps = kRandomRunSteps;  // of each
+};
+
+struct RunsOutcome {
+  std::uint64_t runs = 0;  // that have ended
+  std::uint64_t steps = 0;
+  std::uint64_t drains = 0;
+  std::uint64_t attempted = 0;
+  std::uint64_t delivered = 0;
+  bool interrupted = false;
+  std::optional<Plan> violating;  // the run that has violated an invariant: the last
+  std::optional<Found> found;     // in it
+};
+
+// Runs first_seed, first_seed + 1, ... until one violates an invariant or is interrupted.
+RunsOutcome simulate_runs(const Runs& runs, const std::function<Outcome(const Plan&)>& simulate);
+
+}  // namespace perfring::simulator
+
+#endif  // HARNESS_SIMULATOR_RUNS_H_

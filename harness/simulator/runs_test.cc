@@ -1,0 +1,78 @@
+// Runs whose settings are drawn from their seeds. Spread over many seeds with
+// `bazel test --runs_per_test=100 //harness/simulator:runs_test`: each run of the test takes seeds
+// of its own, by Bazel's TEST_RUN_NUMBER.
+
+#include "harness/simulator/runs.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace perfring::simulator {
+namespace {
+
+constexpr std::uint64_t kRuns = 300;
+
+std::uint64_t first_seed() {
+  const char* const number = std::getenv("TEST_RUN_NUMBER");
+  return number == nullptr ? 1 : 1 + kRuns * (std::strtoull(number, nullptr, 10) - 1);
+}
+
+Outcome run(const Plan& plan) {
+  return simulate(plan);
+}
+
+TEST(SimulateRunsTest, EveryInvariantHoldsWithRandomSettings) {
+  const RunsOutcome outcome = simulate_runs({.first_seed = first_seed(), .count = kRuns}, run);
+  EXPECT_EQ(outcome.runs, kRuns);
+  EXPECT_GT(outcome.delivered, kRuns);
+  if (!outcome.found) return;
+  ADD_FAILURE() << to_string(outcome.found->violation.invariant) << " at step "
+                << outcome.found->step << ": " << outcome.found->violation.message
+                << "\n  perfring sim --runs 1 --seed " << outcome.violating->seed << "\n  with "
+                << to_string(outcome.violating->settings);
+}
+
+// A run in which the second of three seeds violates an invariant.
+Outcome second_fails(const Plan& plan, std::vector<Plan>& seen) {
+  seen.push_back(plan);
+  Outcome outcome;
+  outcome.steps = 10;
+  outcome.cpus.push_back({.attempted = {.accepted = 5}, .received = {.delivered = 4}});
+  if (plan.seed == 8) outcome.found = Found{{oracle::Invariant::order, "swapped"}, 3, 0};
+  return outcome;
+}
+
+TEST(SimulateRunsTest, EndsWithTheRunThatViolatesAnInvariant) {
+  std::vector<Plan> seen;
+  const RunsOutcome outcome =
+      simulate_runs({.first_seed = 7, .count = 3, .steps = 100},
+                    [&](const Plan& plan) { return second_fails(plan, seen); });
+  ASSERT_EQ(seen.size(), 2U);
+  EXPECT_EQ(seen[0].seed, 7U);
+  EXPECT_EQ(seen[0].steps, 100U);
+  EXPECT_NE(seen[0].settings, seen[1].settings);
+  EXPECT_EQ(outcome.runs, 2U);
+  EXPECT_EQ(outcome.steps, 20U);
+  EXPECT_EQ(outcome.attempted, 10U);
+  EXPECT_EQ(outcome.delivered, 8U);
+  ASSERT_TRUE(outcome.found.has_value());
+  ASSERT_TRUE(outcome.violating.has_value());
+  EXPECT_EQ(outcome.violating->seed, 8U);
+  EXPECT_EQ(outcome.violating->settings, seen[1].settings);
+}
+
+TEST(SimulateRunsTest, EndsWithTheRunThatIsInterrupted) {
+  const RunsOutcome outcome = simulate_runs({.first_seed = 1, .count = 3}, [](const Plan&) {
+    Outcome interrupted;
+    interrupted.interrupted = true;
+    return interrupted;
+  });
+  EXPECT_EQ(outcome.runs, 1U);
+  EXPECT_TRUE(outcome.interrupted);
+}
+
+}  // namespace
+}  // namespace perfring::simulator
