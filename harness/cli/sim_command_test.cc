@@ -171,7 +171,7 @@ TEST_F(SimCommandTest, WhatCannotBeSimulatedIsNamedWithTheReason) {
       {{"sim", "--steps", "-1"}, "--steps: '-1' is not accepted"},
       {{"sim", "--seed", "x"}, "--seed: 'x' is not accepted"},
       {{"sim", "--seed", "-1"}, "--seed: '-1' is not accepted: give a number from 0"},
-      {{"sim", "--canary", "none"}, "there are publishes_before_writing"},
+      {{"sim", "--canary", "none"}, "there are publishes_first"},
   };
   for (const auto& [arguments, message] : cases) {
     const Ended ended = run(arguments);

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "harness/faults/kernel_faults.h"
+#include "harness/faults/memory_faults.h"
 #include "harness/simulator/engine.h"
 #include "harness/simulator/faulty_consumers.h"
-#include "harness/simulator/faulty_kernels.h"
 
 namespace perfring::simulator {
 namespace {
@@ -32,32 +33,32 @@ Outcome loop(const Plan& plan, const Observer& observer) {
 }
 
 constexpr std::array kCanaries{
-    Canary{"publishes_before_writing", "a kernel that stores data_head, and then the record",
+    Canary{"publishes_first", "a kernel that stores data_head, and then the record",
            Invariant::intact,
            "was delivered with other bytes|Bad[A-Za-z]+ of [0-9]+ bytes, where due was", "bursts",
-           "", kernel<PublishesBeforeWriting>},
+           "", kernel<faults::PublishesFirst>},
     Canary{"publishes_nested",
            "a kernel whose inner writers publish, while the outer one's record is unfinished",
            Invariant::intact,
            "was delivered with other bytes|Bad[A-Za-z]+ of [0-9]+ bytes, where due was",
-           "nested_storm", "", kernel<PublishesNested>},
+           "nested_storm", "", kernel<faults::PublishesNested>},
     Canary{"counts_losses_twice", "a kernel that counts each refused record twice",
            Invariant::no_loss, "a LOST of [0-9]+ where [0-9]+ were refused", "full_ring", "",
-           kernel<CountsLossesTwice>},
+           kernel<faults::CountsLossesTwice>},
     Canary{"forgets_losses", "a kernel that counts no refused record", Invariant::no_loss,
            "[0-9]+ bytes reserved at [0-9]+, where [0-9]+ at [0-9]+ were due", "full_ring", "",
-           kernel<ForgetsLosses>},
+           kernel<faults::ForgetsLosses>},
     Canary{"space_off_by_8", "a kernel that takes 8 bytes too many for free",
            Invariant::no_early_release, "unread: a ring of 4096 holds 4088", "full_ring", "",
-           kernel<SpaceOffBy8>},
+           kernel<faults::SpaceOffBy8>},
     Canary{"ignores_tail", "a kernel that overwrites what is unread", Invariant::no_early_release,
-           "unread: a ring of 4096 holds 4088", "full_ring", "", kernel<IgnoresTail>},
+           "unread: a ring of 4096 holds 4088", "full_ring", "", kernel<faults::IgnoresTail>},
     Canary{"leaves_out_a_word", "a kernel that leaves out the last word of a payload",
            Invariant::intact, "sequence 0 of [0-9]+ bytes was delivered with other bytes", "bursts",
-           "", kernel<LeavesOutAWord>},
+           "", kernel<faults::LeavesOutAWord>},
     Canary{"wakes_nobody", "a kernel that sets its flag, but wakes nobody who waits",
            Invariant::awake, "the consumer waits for a wakeup beside [0-9]+ records", "bursts", "",
-           kernel<WakesNobody>},
+           kernel<faults::WakesNobody>},
     Canary{"drops_the_last", "a consumer that swallows the last event of each drain",
            Invariant::tail_honest, "though nothing was delivered|after a drain whose events end at",
            "bursts", "", consumer<DropsTheLast>},
@@ -78,9 +79,9 @@ constexpr std::array kCanaries{
     Canary{"tail_behind", "a consumer that commits 8 bytes less than it consumed",
            Invariant::tail_honest,
            "data_tail moved by [0-9]+ in a drain whose [0-9]+ events took at least", "bursts", "",
-           memory<TailBehind>},
+           memory<faults::TailBehind>},
     Canary{"never_commits", "a consumer that never stores data_tail", Invariant::tail_honest,
-           "data_tail moved by 0 in a drain whose", "bursts", "", memory<NeverCommits>},
+           "data_tail moved by 0 in a drain whose", "bursts", "", memory<faults::NeverCommits>},
     Canary{"commits_early", "a consumer that stores data_tail, and then looks at the records",
            Invariant::tail_honest, "while the drain.s event 1 was still to be delivered", "bursts",
            "", loop<CommitsEarly>},

@@ -95,18 +95,6 @@ struct WaitsTooSoon : Base {
   static bool readable() { return false; }
 };
 
-template <class Base>
-struct TailBehind : Base {
-  static void write_once(SharedPosition& field, SharedPosition value) {
-    Base::write_once(field, value - 8);
-  }
-};
-
-template <class Base>
-struct NeverCommits : Base {
-  static void write_once(SharedPosition&, SharedPosition) { Base::step(); }
-};
-
 // From header to header, until data_tail is data_head.
 class Loop {
  public:

@@ -10,6 +10,7 @@
 
 #include "harness/kernel/cpu.h"
 #include "harness/kernel/ring_buffer.h"
+#include "harness/rig/ledger_cpu.h"
 #include "harness/simulator/site.h"
 
 namespace perfring::simulator {
@@ -25,9 +26,9 @@ class Interrupts {
 
 // The processor of a Site. Others run, or an interrupt comes, between any two of its steps; and a
 // store is of 8 bytes at the most. A faulty one (a canary) is derived from it.
-struct SimulatedCpu : kernel::HardwareCpu {
+struct SimulatedCpu : rig::LedgerCpu<> {
   SimulatedCpu(Site& of, Interrupts& by)
-      : site{of}, scheduler{of.world().scheduler}, interrupts{by} {
+      : LedgerCpu{of.ledger()}, site{of}, scheduler{of.world().scheduler}, interrupts{by} {
     id = of.cpu();
   }
 
@@ -64,18 +65,11 @@ struct SimulatedCpu : kernel::HardwareCpu {
   void control_dependency(const __u64&) {}
   void smp_wmb(const __u64&) {}
 
-  void write_once(__u64& data_head, __u64 value) {
-    site.ledger().published(value);
-    kernel::HardwareCpu::write_once(data_head, value);
-  }
-
   void irq_work_queue(kernel::perf_event&) { site.irq_work_queue(); }
 
   void on_reserve(const kernel::perf_buffer&, __u64 position, std::size_t size) {
     site.reserved(position, size);
   }
-  void on_lost_record(const kernel::perf_buffer&, __u64 lost) { site.ledger().reported(lost); }
-  void on_drop(const kernel::perf_buffer&, const kernel::perf_event&) { site.ledger().refused(); }
 
  private:
   // Less than 8 bytes. Most often it is 4 of them or none, for which memcpy() is not worth a call.

@@ -3,7 +3,6 @@
 #include <sys/epoll.h>
 
 #include <memory>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -12,26 +11,13 @@
 namespace perfring::simulator {
 namespace {
 
-kernel::perf_file open_event(const Settings& settings, int cpu) {
-  const perf_event_attr attr = kernel::bpf_output_attr(static_cast<__u32>(settings.watermark),
-                                                       static_cast<__u32>(settings.wakeup_events));
-  const auto word = settings.word_bits == 32 ? kernel::Word::k32 : kernel::Word::k64;
-  auto event = kernel::perf_event_open(attr, cpu, static_cast<__u64>(cpu) + 1, word);
-  if (!event) throw std::logic_error{"perf_event_open of the simulated kernel"};
-  return *std::move(event);
-}
-
-kernel::perf_mapping map_ring(const kernel::perf_file& event, const kernel::RingMemory& memory,
-                              std::uint64_t start) {
-  auto mapping = kernel::perf_mmap(event, memory.bytes());
-  if (!mapping) throw std::logic_error{"perf_mmap of the simulated kernel"};
-  kernel::start_at(mapping->rb(), start);
-  return *std::move(mapping);
-}
-
-// One array of entries for each CPU, as programs with BPF_F_CURRENT_CPU have them.
-std::shared_ptr<kernel::bpf_array> borrowed(kernel::bpf_array& map) {
-  return {std::shared_ptr<kernel::bpf_array>{}, &map};
+script::Settings ring_of(const Settings& settings) {
+  const bool watermark = settings.watermark != 0;
+  return {.word = settings.word_bits == 32 ? kernel::Word::k32 : kernel::Word::k64,
+          .pages = settings.pages,
+          .watermark = watermark,
+          .wakeup = watermark ? settings.watermark : settings.wakeup_events,
+          .start = settings.start};
 }
 
 // A payload above kIntactMax is written past its reservation.
@@ -51,24 +37,19 @@ std::unique_ptr<Judge> judge_of(const Settings& settings, const perf_event_mmap_
 Site::Site(World& world, int cpu)
     : world_{world},
       cpu_{cpu},
-      map_{static_cast<__u32>(cpu) + 1},
-      map_file_{borrowed(map_)},
-      memory_{static_cast<std::size_t>(world.settings.pages), kPageSize},
-      event_{open_event(world.settings, cpu)},
-      mapping_{map_ring(event_, memory_, world.settings.start)},
-      ledger_{mapping_.rb().data_size(), oracle::Ledger::Keep::Records, world.settings.start,
+      ring_{ring_of(world.settings), {.cpu = cpu, .ids = {static_cast<std::uint64_t>(cpu) + 1}}},
+      ledger_{rb().data_size(), oracle::Ledger::Keep::Records, world.settings.start,
               static_cast<unsigned>(world.settings.word_bits)},
       poison_{data(), may_be_poisoned(world)},
       drains_{page(), data(), judge_of(world.settings, page(), data(), ledger_), poison_,
               world.digest},
       announces_each_{world.settings.wakeup_events == 1 && world.settings.watermark == 0 &&
                       world.settings.hostile == 0} {
-  map_file_.update_elem(static_cast<__u32>(cpu_), event_);
-  event_->waitq.push_back(this);
+  event().waitq.push_back(this);
 }
 
 Site::~Site() {
-  std::erase(event_->waitq, this);
+  std::erase(event().waitq, this);
 }
 
 void Site::begins(const oracle::Payload& payload) {
@@ -90,7 +71,7 @@ void Site::reserved(std::uint64_t position, std::size_t size) {
 
 void Site::run_irq_work() {
   if (!std::exchange(irq_work_, false)) return;
-  kernel::perf_pending_irq(*event_);
+  kernel::perf_pending_irq(event());
 }
 
 void Site::stop_consumer() {
@@ -109,7 +90,7 @@ void Site::wait(std::uint64_t timeout) {
   while (!world_.consumers_end()) {
     woken_ = false;
     consumer_step();
-    if (kernel::perf_poll(*event_) != 0) {
+    if (kernel::perf_poll(event()) != 0) {
       ++wakeups_;
       break;
     }

@@ -9,9 +9,8 @@
 #include <span>
 
 #include "harness/kernel/perf_event.h"
-#include "harness/kernel/perf_event_array.h"
-#include "harness/kernel/ring_memory.h"
 #include "harness/oracle/ledger.h"
+#include "harness/rig/simulated_ring.h"
 #include "harness/simulator/drains.h"
 #include "harness/simulator/poison_map.h"
 #include "harness/simulator/scheduler.h"
@@ -30,12 +29,12 @@ class Site final : public kernel::wait_queue_entry {
 
   World& world() const { return world_; }
   int cpu() const { return cpu_; }
-  kernel::bpf_array& map() { return map_; }
-  kernel::perf_event& event() { return *event_; }
-  const kernel::perf_buffer& rb() const { return mapping_.rb(); }
-  perf_event_mmap_page& page() const { return *mapping_.rb().user_page; }
-  Bytes data() const { return writable_data(); }
-  std::span<std::byte> writable_data() const { return memory_.bytes().subspan(kPageSize); }
+  const kernel::bpf_array& map() const { return ring_.map(); }
+  kernel::perf_event& event() { return ring_.event(); }
+  const kernel::perf_buffer& rb() const { return ring_.rb(); }
+  perf_event_mmap_page& page() const { return ring_.page(); }
+  Bytes data() const { return ring_.data(); }
+  std::span<std::byte> writable_data() const { return {rb().data_pages, data().size()}; }
 
   oracle::Ledger& ledger() { return ledger_; }
   const oracle::Ledger& ledger() const { return ledger_; }
@@ -79,17 +78,11 @@ class Site final : public kernel::wait_queue_entry {
   void check_awake();
 
  private:
-  static constexpr std::size_t kPageSize = 4096;
-
   [[noreturn]] void stop_consumer();
 
   World& world_;
   const int cpu_;
-  kernel::bpf_array map_;
-  kernel::bpf_map_file map_file_;
-  kernel::RingMemory memory_;
-  kernel::perf_file event_;
-  kernel::perf_mapping mapping_;
+  rig::SimulatedRing ring_;
   oracle::Ledger ledger_;
   PoisonMap poison_;
   Drains drains_;
