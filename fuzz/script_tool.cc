@@ -45,7 +45,7 @@ int run(const script::Script& script) {
                received.delivered + received.malformed == 0 ? "nothing was delivered" : "");
   return deliver(
       fmt::format(
-          "{} written, {} refused; {} delivered, {} malformed, {} lost\n{}\n", totals.accepted,
+          "{} accepted, {} refused; {} delivered, {} malformed, {} lost\n{}\n", totals.accepted,
           totals.refused, received.delivered, received.malformed, received.lost,
           violation
               ? fmt::format("violated: {}: {}", to_string(violation->invariant), violation->message)

@@ -19,9 +19,9 @@ for crash in fuzz/kernel_script_regressions/*; do
     *'; 0 delivered, 0 malformed,'*) expect 3 'Not shown: nothing was delivered' script ;;
     *) expect 0 'All invariants hold.' script ;;
   esac
-  written=$(${PERFRING_RUN_UNDER-} fuzz/script_tool script | sed -n 's/ written.*//p')
+  accepted=$(${PERFRING_RUN_UNDER-} fuzz/script_tool script | sed -n 's/ accepted.*//p')
   { cat script; printf 'enable\nresume\noutput 8\n'; } >edited
-  expect 0 "$((written + 1)) written" edited
+  expect 0 "$((accepted + 1)) accepted" edited
 done
 expect 2 'Is a directory' fuzz
 expect 2 'Is a directory' --text fuzz

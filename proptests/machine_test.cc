@@ -111,7 +111,7 @@ struct NestedOutput : Command<Sut> {
       const auto at = *rc::gen::inRange<std::uint64_t>(kBegun, kBegun + 15);
       steps.push_back({.action = Action::Output, .number = *lengths(), .depth = 1, .at = at});
     }
-    std::ranges::stable_sort(steps.begin() + 1, steps.end(), {}, &Step::at);
+    std::ranges::sort(steps.begin() + 1, steps.end(), {}, &Step::at);
   }
   void checkPreconditions(const Model& model) const override {
     // One that is refused has other steps.

@@ -33,11 +33,11 @@ std::string verdict_table(const LiveOutcome& outcome) {
     table += fmt::format("The SIMULATED kernel, with a real thread that writes for each CPU: {}\n",
                          outcome.simulated_because);
   }
-  table += fmt::format(kRow, "CPU", "written", "delivered", "lost", "malformed", "out of order",
-                       "corrupt", "wakeups", "records/s", "written = delivered + lost");
+  table += fmt::format(kRow, "CPU", "attempted", "delivered", "lost", "malformed", "out of order",
+                       "corrupt", "wakeups", "records/s", "attempted = delivered + lost");
   for (const CpuOutcome& cpu : outcome.cpus) {
-    const bool accounted = cpu.output.outputs == cpu.audit.delivered + cpu.audit.lost;
-    table += fmt::format(kRow, cpu.cpu, grouped(cpu.output.outputs), grouped(cpu.audit.delivered),
+    const bool accounted = cpu.output.attempted == cpu.audit.delivered + cpu.audit.lost;
+    table += fmt::format(kRow, cpu.cpu, grouped(cpu.output.attempted), grouped(cpu.audit.delivered),
                          grouped(cpu.audit.lost), grouped(cpu.audit.malformed),
                          grouped(cpu.audit.out_of_order), grouped(cpu.audit.corrupt),
                          grouped(cpu.wakeups), grouped(cpu.records_per_second),
@@ -59,7 +59,8 @@ std::string verdict_json(const LiveOutcome& outcome) {
   for (const CpuOutcome& cpu : outcome.cpus) {
     json["cpus"].push_back({
         {"cpu", cpu.cpu},
-        {"written", cpu.output.outputs},
+        {"attempted", cpu.output.attempted},
+        {"accepted", cpu.output.accepted},
         {"delivered", cpu.audit.delivered},
         {"lost", cpu.audit.lost},
         {"malformed", cpu.audit.malformed},
@@ -68,7 +69,7 @@ std::string verdict_json(const LiveOutcome& outcome) {
         {"wakeups", cpu.wakeups},
         {"records_per_second", cpu.records_per_second},
         {"bytes", cpu.audit.bytes},
-        {"accounted", cpu.output.outputs == cpu.audit.delivered + cpu.audit.lost},
+        {"accounted", cpu.output.attempted == cpu.audit.delivered + cpu.audit.lost},
         {"violations", cpu.violations()},
     });
   }

@@ -14,11 +14,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// 1000 written, of which 990 were accepted, and 10 refused and reported lost.
+// 1000 attempted, of which 990 were accepted, and 10 refused and reported lost.
 CpuOutcome sound() {
   CpuOutcome cpu{};
   cpu.cpu = 5;
-  cpu.output = {.outputs = 1000, .written = 990, .full = 10, .failed = 0, .last_error = 0};
+  cpu.output = {.attempted = 1000, .accepted = 990, .full = 10, .failed = 0, .last_error = 0};
   cpu.audit.delivered = 990;
   cpu.audit.lost = 10;
   cpu.wakeups = 7;
@@ -36,7 +36,8 @@ TEST(CpuOutcome, EachInvariantIsNamedWhenItIsViolated) {
   EXPECT_THAT(cpu.violations(), ElementsAre(HasSubstr("no_invention"), HasSubstr("no_loss")));
   cpu = sound();
   cpu.audit.delivered = 989;
-  EXPECT_THAT(cpu.violations(), ElementsAre(HasSubstr("no_loss: 1000 written, but 989 delivered")));
+  EXPECT_THAT(cpu.violations(),
+              ElementsAre(HasSubstr("no_loss: 1000 attempted, but 989 delivered")));
   cpu = sound();
   cpu.audit.lost = 11;
   EXPECT_THAT(cpu.violations(), ElementsAre(HasSubstr("no_loss"), HasSubstr("reported as lost")));
@@ -87,7 +88,7 @@ TEST(LiveReport, JsonHoldsTheSameFigures) {
   EXPECT_EQ(json["seconds"], 2.0);
   const auto& cpu = json["cpus"].at(0);
   EXPECT_EQ(cpu["cpu"], 5);
-  EXPECT_EQ(cpu["written"], 1000);
+  EXPECT_EQ(cpu["attempted"], 1000);
   EXPECT_EQ(cpu["delivered"], 990);
   EXPECT_EQ(cpu["lost"], 10);
   EXPECT_EQ(cpu["wakeups"], 7);

@@ -191,11 +191,11 @@ std::vector<std::string> CpuOutcome::violations() const {
   };
   hold(output.failed == 0,
        fmt::format("{} outputs failed, the last with error {}", output.failed, output.last_error));
-  hold(audit.delivered <= output.written,
+  hold(audit.delivered <= output.accepted,
        fmt::format("no_invention: {} delivered, but only {} accepted by the kernel",
-                   audit.delivered, output.written));
-  hold(output.outputs == audit.delivered + audit.lost,
-       fmt::format("no_loss: {} written, but {} delivered + {} lost", output.outputs,
+                   audit.delivered, output.accepted));
+  hold(output.attempted == audit.delivered + audit.lost,
+       fmt::format("no_loss: {} attempted, but {} delivered + {} lost", output.attempted,
                    audit.delivered, audit.lost));
   hold(output.full == audit.lost, fmt::format("no_loss: {} refused by a full ring, but {} reported "
                                               "as lost",

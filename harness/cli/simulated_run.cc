@@ -109,8 +109,8 @@ class SimulatedRun {
       const oracle::Received& received = ring.checker().received();
       CpuOutcome cpu{};
       cpu.cpu = ring.cpu();
-      cpu.output = {.outputs = totals.attempts(),
-                    .written = totals.accepted,
+      cpu.output = {.attempted = totals.attempts(),
+                    .accepted = totals.accepted,
                     .full = totals.refused,
                     .failed = totals.failed,
                     .last_error = 0};

@@ -80,7 +80,7 @@ TEST_F(ConcurrencyTest, AProducerThatWaitsLosesNothing) {
     for (std::uint64_t next = 0; next < kAttempts; ++next) {
       while (emitter()
                  .emit_many(producer_cpu(), static_cast<std::size_t>(8 + next % 300), 1, next)
-                 .written == 0) {
+                 .accepted == 0) {
         std::this_thread::yield();
       }
     }

@@ -17,9 +17,9 @@ namespace perfring::live {
 
 // What emit_many did.
 struct Emitted {
-  std::uint64_t written;  // the helper returned 0
-  std::uint64_t refused;  // it did not
-  int last_rc;            // what it returned last
+  std::uint64_t accepted;  // the helper returned 0
+  std::uint64_t refused;   // it did not
+  int last_rc;             // what it returned last
 };
 
 // The live kernel as the producer: BPF programs that call bpf_perf_event_output() on a map of

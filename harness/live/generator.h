@@ -26,10 +26,10 @@ std::vector<unsigned char> generator_pattern();
 
 // The writer's own ledger of one CPU: what bpf_perf_event_output answered.
 struct OutputCounts {
-  std::uint64_t outputs = 0;  // calls
-  std::uint64_t written = 0;  // returned 0
-  std::uint64_t full = 0;     // returned -ENOSPC
-  std::uint64_t failed = 0;   // returned anything else
+  std::uint64_t attempted = 0;
+  std::uint64_t accepted = 0;  // returned 0
+  std::uint64_t full = 0;      // returned -ENOSPC
+  std::uint64_t failed = 0;    // returned anything else
   std::int64_t last_error = 0;
 };
 

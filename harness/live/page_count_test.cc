@@ -25,13 +25,13 @@ class PageCountTest : public LiveTest {
       const auto attempts = static_cast<std::uint32_t>(room + 1 - static_cast<std::size_t>(lap));
       const auto emitted = emitter().emit_many(cpu(), kPayload, attempts);
       // The second lap starts with the first's Lost, which takes one record's place.
-      ASSERT_EQ(emitted.written, lap == 0 ? room : room - 1);
+      ASSERT_EQ(emitted.accepted, lap == 0 ? room : room - 1);
       ASSERT_EQ(emitted.refused, 1u);
       std::uint64_t samples = 0;
       buffer.for_each([&](const PerfEvent& event) {
         if (std::holds_alternative<Sample>(event)) ++samples;
       });
-      EXPECT_EQ(samples, emitted.written);
+      EXPECT_EQ(samples, emitted.accepted);
     }
   }
 };

@@ -244,7 +244,7 @@ TEST_F(PerfBufferTest, ADrainEndsWhereDataHeadWas) {
 // S3: the record that f broke on has been consumed, those after it have not.
 TEST_F(PerfBufferTest, BreakingOffLeavesTheRest) {
   auto buffer = open();
-  ASSERT_EQ(emitter().emit_many(cpu(), 8, 5).written, 5u);
+  ASSERT_EQ(emitter().emit_many(cpu(), 8, 5).accepted, 5u);
   const auto flow = buffer.try_fold(0, [](int n, const PerfEvent&) -> ControlFlow<int, int> {
     if (n == 1) return Break{42};
     return Continue{n + 1};
@@ -259,7 +259,7 @@ TEST_F(PerfBufferTest, BreakingOffLeavesTheRest) {
 // S2, S3
 TEST_F(PerfBufferTest, ThrowingLeavesTheRest) {
   auto buffer = open();
-  ASSERT_EQ(emitter().emit_many(cpu(), 8, 3).written, 3u);
+  ASSERT_EQ(emitter().emit_many(cpu(), 8, 3).accepted, 3u);
   EXPECT_THROW(buffer.for_each([](const PerfEvent&) { throw std::runtime_error("f"); }),
                std::runtime_error);
   const auto rest = drain(buffer);
@@ -269,7 +269,7 @@ TEST_F(PerfBufferTest, ThrowingLeavesTheRest) {
 
 TEST_F(PerfBufferTest, FoldsWhatItDelivers) {
   auto buffer = open();
-  ASSERT_EQ(emitter().emit_many(cpu(), 8, 5).written, 5u);
+  ASSERT_EQ(emitter().emit_many(cpu(), 8, 5).accepted, 5u);
   const auto bytes = buffer.fold(std::size_t{0}, [](std::size_t sum, const PerfEvent& event) {
     const auto& sample = std::get<Sample>(event);
     return sum + sample.head.size() + sample.tail.size();
