@@ -14,6 +14,12 @@ namespace {
 constexpr int kNameWidth = 26;
 constexpr int kContenderWidth = 11;
 
+#ifdef NDEBUG
+constexpr const char* kOptimized = "--config=opt";
+#else
+constexpr const char* kOptimized = "not --config=opt";
+#endif
+
 // To stdout, however long the reader takes; the first error is kept.
 int stdout_error = 0;
 template <class... Arguments>
@@ -55,8 +61,9 @@ void count(const Race& race, benchmark::UserCounters& counters) {
 bool TableReporter::ReportContext(const Context& context) {
   json_.ReportContext(context);
   if (!prints_) return true;
-  print("%d CPUs of %.0f MHz, compiled by %s. ns per event, medians; then ratios of them.\n",
-        context.cpu_info.num_cpus, context.cpu_info.cycles_per_second / 1e6, __VERSION__);
+  print("%d CPUs of %.0f MHz, compiled by %s, %s, jumps %s.\n", context.cpu_info.num_cpus,
+        context.cpu_info.cycles_per_second / 1e6, __VERSION__, kOptimized, DRAIN_JUMPS);
+  print("ns per event, medians; then ratios of them.\n");
   print("%-*s", kNameWidth, "ring/payload/callback");
   for (const char* const name : kContenders) print("%*s", kContenderWidth, name);
   for (const Ratio& ratio : kRatios) print("%*s", width_of(ratio), ratio.name().c_str());

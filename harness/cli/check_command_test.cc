@@ -125,7 +125,7 @@ TEST(CheckCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
       {"--executions 0", "--executions: '0' is not accepted: give a number from 1 to"},
       {"--events 5001", "--events: '5001' is not accepted: give a number from 1 to 5000"},
       {"ring --list", "program: cannot be given together with --list"},
-      {"--fences --mutant no_wmb", "--mutant: cannot be given together with --fences"},
+      {"--fences --mutant no_smp_wmb", "--mutant: cannot be given together with --fences"},
       {"--fences --json", "--json: cannot be given together with --fences"},
       {"--list --seconds 1", "--seconds: cannot be given together with --list"},
       {"--litmus /nowhere", "'/nowhere' cannot be read: No such file"},

@@ -26,7 +26,7 @@ constexpr std::array kRows = {
     Row{"B: record, then data_head", "store-store fence (smp_wmb)", "", kForbidden, kForbidden,
         kForbidden, kForbidden},
     Row{"", "release fence", "release_for_wmb", kNotAsked, kNotAsked, kNotAsked, kNotAsked},
-    Row{"", "nothing", "no_wmb", kNotAsked, kNotAsked, kNotAsked, kNotAsked},
+    Row{"", "nothing", "no_smp_wmb", kNotAsked, kNotAsked, kNotAsked, kNotAsked},
     Row{"C: data_head, then records", "acquire fence, as shipped", "", kForbidden,
         "forbidden (dmb ishld)", "forbidden (fence r,rw)", kForbidden},
     Row{"", "nothing (a control dependency)", "no_acquire_fence", kAllowed, kAllowed, kAllowed,
