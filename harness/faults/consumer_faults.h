@@ -155,6 +155,18 @@ struct ForgetsLost : AroundRing<ForgetsLost<M>, M> {
 };
 
 template <class M>
+struct IgnoresBreak : AroundRing<IgnoresBreak<M>, M> {
+  using AroundRing<IgnoresBreak, M>::AroundRing;
+  template <class F>
+  ControlFlow<> try_fold(Unit init, F f) {
+    return this->ring_.try_fold(init, [&](Unit, const PerfEvent& event) -> ControlFlow<> {
+      static_cast<void>(f(Unit{}, event));
+      return Continue{};
+    });
+  }
+};
+
+template <class M>
 struct DropsTheLast : AroundRing<DropsTheLast<M>, M> {
   using AroundRing<DropsTheLast, M>::AroundRing;
   template <class F>

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "harness/faults/consumer_faults.h"
 #include "harness/script/script.h"
 
 namespace perfring::rig {
@@ -259,9 +260,16 @@ struct ReadsBehindLater : ReadsBehind {
 };
 TEST(ScriptRunTest, FindsAReadOutsideTheRingAfterAnInterruptedCallback) {
   ReadsBehindLater::reads = 0;
+  // Of two sizes, so that the second is not read before the first is delivered.
   expect_begins(
-      violated_by_consumer<ReadsBehindLater>("output 4\noutput 4\ndrain 2\n> at 0 output 4\n"),
+      violated_by_consumer<ReadsBehindLater>("output 4\noutput 12\ndrain 2\n> at 0 output 4\n"),
       "in_ring: ");
+}
+
+TEST(ScriptRunTest, FindsAnEventAfterTheDrainsLast) {
+  EXPECT_EQ(
+      (violated<ScriptCpu, faults::IgnoresBreak<CheckedMemory>>("output 4\noutput 12\ndrain 1\n")),
+      "once: an event was delivered after the drain's last");
 }
 
 TEST(ScriptRunTest, FindsThatPollReportsNothingWithinACallback) {
@@ -307,6 +315,12 @@ TEST(ScriptRunTest, ADeadProducerPublishesNothingMore) {
   EXPECT_EQ(in_words(runner.violation()), "nothing");
   EXPECT_EQ(runner.received().delivered, 1U);
   EXPECT_EQ(runner.ring().page().data_head, 16U);
+}
+
+TEST(ScriptRunTest, AProducerThatDiesAtItsFirstMomentHasReservedNothing) {
+  ScriptRunner<> runner{{}};
+  runner.die_during({.action = script::Action::Output, .number = 4}, 0);
+  EXPECT_EQ(runner.ledger().position(), 0U);
 }
 
 }  // namespace
