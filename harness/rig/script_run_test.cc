@@ -253,7 +253,7 @@ TEST(ScriptRunTest, FindsARefusalInAnInterruptThoughThereIsRoom) {
 struct ReadsBehindLater : ReadsBehind {
   template <class T>
   static T read(const std::byte* address) {
-    if (sizeof(T) == 4 && ++reads > 1) return ReadsBehind::read<T>(address);
+    if (sizeof(T) == 4 && ++reads == 2) return ReadsBehind::read<T>(address);
     return CheckedMemory::read<T>(address);
   }
   static inline int reads = 0;
