@@ -17,7 +17,8 @@ class RunsCanaryTest : public ::testing::TestWithParam<Canary> {};
 
 TEST_P(RunsCanaryTest, IsFoundWithin200Runs) {
   if (kPoisons && GetParam().poisoned) GTEST_SKIP() << "AddressSanitizer ends the program first";
-  for (const std::uint64_t seed : {1, 100'001, 200'001}) {
+  for (const std::uint64_t seed :
+       {std::uint64_t{1}, std::uint64_t{100'001}, std::uint64_t{200'001}}) {
     const RunsOutcome outcome =
         simulate_runs({.first_seed = seed, .count = kRunsMax},
                       [](const Plan& plan) { return GetParam().simulate(plan, {}); });
