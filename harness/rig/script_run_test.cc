@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "harness/faults/consumer_faults.h"
+#include "harness/faults/kernel_faults.h"
 #include "harness/script/script.h"
 
 namespace perfring::rig {
@@ -40,12 +41,8 @@ void expect_begins(const std::string& found, const std::string& expected) {
   EXPECT_EQ(found.substr(0, expected.size()), expected);
 }
 
-struct MisjudgesRoom : ScriptCpu {
-  using ScriptCpu::ScriptCpu;
-  __u64 read_once(const __u64& data_tail) const { return ScriptCpu::read_once(data_tail) + 8; }
-};
 TEST(ScriptRunTest, FindsARefusalThoughThereIsRoom) {
-  EXPECT_EQ(violated<MisjudgesRoom>("output 4\n"),
+  EXPECT_EQ(violated<faults::RefusesInAnEmptyRing<ScriptCpu>>("output 4\n"),
             "no_loss: 16 bytes were refused, with 0 of 4096 unread");
 }
 
@@ -68,56 +65,30 @@ TEST(ScriptRunTest, FindsARefusalThoughNothingIsPaused) {
             "no_loss: refused, though the ring is not paused");
 }
 
-struct CountsNoLoss : ScriptCpu {
-  using ScriptCpu::ScriptCpu;
-  void on_drop(kernel::perf_buffer& rb, const kernel::perf_event& event) {
-    ScriptCpu::on_drop(rb, event);
-    rb.lost = 0;
-  }
-};
-TEST(ScriptRunTest, FindsALossThatIsNotToldOf) {
-  expect_begins(violated<CountsNoLoss>("output 4068\noutput 4\ndrain 1\noutput 4\n"),
-                "no_loss: 16 bytes reserved at 4080, where 40 ");
+TEST(ScriptRunTest, FindsALossThatIsNotReported) {
+  expect_begins(
+      violated<faults::ForgetsLosses<ScriptCpu>>("output 4068\noutput 4\ndrain 1\noutput 4\n"),
+      "no_loss: 16 bytes reserved at 4080, where 40 ");
 }
 
-struct CountsLossesTwice : ScriptCpu {
-  using ScriptCpu::ScriptCpu;
-  void on_lost_record(const kernel::perf_buffer& rb, __u64 lost) {
-    ScriptCpu::on_lost_record(rb, 2 * lost);
-  }
-};
-TEST(ScriptRunTest, FindsALossThatIsToldOfTwice) {
-  expect_begins(violated<CountsLossesTwice>("output 4068\noutput 4\ndrain 1\noutput 4\n"),
-                "no_loss: a LOST of 2 where 1 were refused");
+TEST(ScriptRunTest, FindsALossThatIsCountedTwice) {
+  expect_begins(
+      violated<faults::CountsLossesTwice<ScriptCpu>>("output 4068\noutput 4\ndrain 1\noutput 4\n"),
+      "no_loss: a LOST of 2 where 1 were refused");
 }
 
-struct SetsNoFlag : ScriptCpu {
-  using ScriptCpu::ScriptCpu;
-  void irq_work_queue(kernel::perf_event& event) { event.rb.load()->poll.store(0); }
-};
-TEST(ScriptRunTest, FindsThatPollIsSilentOfARecord) {
-  EXPECT_EQ(violated<SetsNoFlag>("output 4\npoll\n"),
+TEST(ScriptRunTest, FindsThatPollReportsNothingForARecord) {
+  EXPECT_EQ(violated<faults::SetsNoFlag<ScriptCpu>>("output 4\npoll\n"),
             "awake: poll reported nothing, but a record was announced");
 }
 
-struct TellsOfRefusals : ScriptCpu {
-  using ScriptCpu::ScriptCpu;
-  void on_drop(kernel::perf_buffer& rb, const kernel::perf_event& event) {
-    ScriptCpu::on_drop(rb, event);
-    rb.poll.store(EPOLLIN | EPOLLRDNORM);
-  }
-};
-TEST(ScriptRunTest, FindsThatPollTellsOfNothing) {
-  EXPECT_EQ(violated<TellsOfRefusals>("output 4068\npoll\noutput 4\npoll\n"),
+TEST(ScriptRunTest, FindsThatPollReportsARefusal) {
+  EXPECT_EQ(violated<faults::AnnouncesRefusals<ScriptCpu>>("output 4068\npoll\noutput 4\npoll\n"),
             "awake: poll reported POLLIN, but no record was announced");
 }
 
-struct PublishesThePayloadsEnd : ScriptCpu {
-  using ScriptCpu::ScriptCpu;
-  void write_once(__u64& data_head, __u64 value) { ScriptCpu::write_once(data_head, value - 4); }
-};
 TEST(ScriptRunTest, FindsADataHeadWithinARecord) {
-  EXPECT_EQ(violated<PublishesThePayloadsEnd>("output 4\n"),
+  EXPECT_EQ(violated<faults::PublishesOffTheGrid<ScriptCpu>>("output 4\n"),
             "no_invention: data_head 0xc was published");
 }
 
@@ -139,20 +110,8 @@ TEST(ScriptRunTest, FindsARecordThatIsNotPublished) {
                 "no_invention: ");
 }
 
-struct OverwritesTheUnread : ScriptCpu {
-  using ScriptCpu::ScriptCpu;
-  __u64 read_once(const __u64& data_tail) const {
-    static_cast<void>(ScriptCpu::read_once(data_tail));
-    return head;
-  }
-  void write_once(__u64& data_head, __u64 value) {
-    ScriptCpu::write_once(data_head, value);
-    head = value;
-  }
-  __u64 head = 0;
-};
 TEST(ScriptRunTest, FindsThatTheUnreadIsOverwritten) {
-  expect_begins(violated<OverwritesTheUnread>("output 4068\noutput 4\n"),
+  expect_begins(violated<faults::IgnoresTail<ScriptCpu>>("output 4068\noutput 4\n"),
                 "no_early_release: 16 bytes reserved at 4080 ");
 }
 
@@ -273,7 +232,7 @@ TEST(ScriptRunTest, FindsAnEventAfterTheDrainsLast) {
 }
 
 TEST(ScriptRunTest, FindsThatPollReportsNothingWithinACallback) {
-  EXPECT_EQ(violated<SetsNoFlag>("output 4\ndrain 1\n> at 0 poll\n"),
+  EXPECT_EQ(violated<faults::SetsNoFlag<ScriptCpu>>("output 4\ndrain 1\n> at 0 poll\n"),
             "awake: poll reported nothing, but a record was announced");
 }
 
