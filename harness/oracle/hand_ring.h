@@ -89,6 +89,15 @@ struct HandRingOf {
 
 using HandRing = HandRingOf<4096>;
 
+inline Ledger ring_of_4096(std::uint64_t start = 0, unsigned bits = 64) {
+  return Ledger{4096, Ledger::Keep::Records, start, bits};
+}
+
+// `awake`, which no ledger judges, where nothing is violated.
+inline Invariant violated(const Ledger& ledger) {
+  return ledger.violation() ? ledger.violation()->invariant : Invariant::awake;
+}
+
 }  // namespace perfring::oracle
 
 #endif  // HARNESS_ORACLE_HAND_RING_H_

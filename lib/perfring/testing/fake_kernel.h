@@ -1,10 +1,13 @@
 #ifndef PERFRING_TESTING_FAKE_KERNEL_H_
 #define PERFRING_TESTING_FAKE_KERNEL_H_
 
+#include <gtest/gtest.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -68,6 +71,19 @@ class FakeKernel {
   int bpf_call(int command, bpf_attr& attr);
   int open_file(const std::optional<std::string>& text, int open_flags);
 };
+
+// Writes a sample of 4 bytes to the event's file, at `position` of a ring of so many pages.
+inline void emit(int fd, std::size_t page, std::size_t page_count, std::uint64_t position) {
+  const perf_event_header header{PERF_RECORD_SAMPLE, 0, 16};
+  const std::uint32_t words[]{4, 0xcafebabe};
+  const std::uint64_t next = position + 16;
+  const auto write = [&](const void* from, std::size_t length, std::size_t at) {
+    ASSERT_EQ(::pwrite(fd, from, length, static_cast<off_t>(at)), static_cast<ssize_t>(length));
+  };
+  write(&header, 8, page + static_cast<std::size_t>(position % (page * page_count)));
+  write(words, 8, page + static_cast<std::size_t>((position + 8) % (page * page_count)));
+  write(&next, 8, offsetof(perf_event_mmap_page, data_head));
+}
 
 }  // namespace perfring::testing
 
