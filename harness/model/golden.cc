@@ -30,14 +30,14 @@ std::map<std::string, std::string> golden_traces() {
   for (const Entry& entry : catalogue()) {
     if (entry.fails_in_a || entry.fails_in_b) {
       const Form form = entry.fails_in_a ? Form::A : Form::B;
-      all[entry.name + ".txt"] = trace_text(entry, form, "", entry.what);
+      all[entry.name + ".txt"] += trace_text(entry, form, "", entry.what);
     }
     if (entry.shares_ring_mutants) continue;
     for (const Mutant& mutant : entry.mutants) {
       if (!mutant.fails_in_a && !mutant.fails_in_b) continue;
       const Form form = mutant.fails_in_a ? Form::A : Form::B;
-      all[entry.name + "/" + mutant.name + ".txt"] =
-          trace_text(entry, form, mutant.name, mutant.what);
+      all[entry.name + ".txt"] +=
+          fmt::format("=== {}\n{}", mutant.name, trace_text(entry, form, mutant.name, mutant.what));
     }
   }
   return all;

@@ -1,4 +1,4 @@
-// golden/ holds the trace of each mutant, as the checker found it once.
+// golden/ holds the traces of each program and its mutants, as the checker found them once.
 // `golden_test --write FOLDER` writes it anew.
 
 #include "harness/model/golden.h"
