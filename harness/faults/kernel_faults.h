@@ -114,7 +114,9 @@ struct SpaceOffBy8 : Base {
   }
   __u64 read_once(const __u64& data_tail) {
     const __u64 tail = Base::read_once(data_tail);
-    return buffer == nullptr || tail == buffer->head ? tail : tail + 8;
+    const bool empty =
+        buffer == nullptr || static_cast<__u32>(tail) == static_cast<__u32>(buffer->head);
+    return empty ? tail : tail + 8;
   }
   const kernel::perf_buffer* buffer = nullptr;
 };
