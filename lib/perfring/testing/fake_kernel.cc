@@ -191,7 +191,12 @@ extern "C" int __wrap_open(const char* path, int flags, ...) {
   return __real_open(path, flags, mode);
 }
 
-extern "C" long __wrap_sysconf(int name) noexcept {
+// ThreadSanitizer calls it before anything that it has instrumented may run.
+#if defined(__clang__)
+__attribute__((disable_sanitizer_instrumentation))
+#endif
+extern "C" long
+__wrap_sysconf(int name) noexcept {
   using perfring::testing::kernel;
   if (kernel != nullptr && name == _SC_PAGESIZE && kernel->page_size != 0) {
     return static_cast<long>(kernel->page_size);
