@@ -237,7 +237,7 @@ TEST_F(CheckerTest, BytesOverwrittenDuringTheCallbackViolateNoEarlyRelease) {
 
 // In both of its slices.
 TEST_F(CheckerTest, AStraddlingSampleOverwrittenDuringTheCallbackViolatesNoEarlyRelease) {
-  const std::uint64_t at = HandRing::kSize - 24;  // 12 bytes before the ring's end, 24 behind it
+  const std::size_t at = HandRing::kSize - 24;  // 12 bytes before the ring's end, 24 behind it
   for (const std::size_t offset : {at + 12, HandRing::kSize - 1, std::size_t{0}, std::size_t{23}}) {
     HandRing ring;
     ring.write(static_cast<std::uint32_t>(at - 12));

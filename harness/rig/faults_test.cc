@@ -98,7 +98,7 @@ const Fault kFaults[] = {
 class FaultTest : public ::testing::TestWithParam<Fault> {};
 
 TEST_P(FaultTest, IsFoundAsTheInvariantThatItViolates) {
-  constexpr std::uint64_t kScripts = 20'000;
+  constexpr std::uint64_t kScripts = 2'000;
   std::string found = "nothing";
   std::string message;
   for (std::uint64_t seed = 1; seed <= kScripts && found == "nothing"; ++seed) {
@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(Each, FaultTest, ::testing::ValuesIn(kFaults),
                          [](const auto& row) { return std::string{row.param.name}; });
 
 TEST(FaultlessTest, NothingIsFoundWithoutAFault) {
-  for (std::uint64_t seed = 1; seed <= 20'000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 2'000; ++seed) {
     const auto violation = violation_of<ScriptRunner<>>(script_of(seed));
     ASSERT_FALSE(violation.has_value()) << violation->message << ", by seed " << seed;
   }
