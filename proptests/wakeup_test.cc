@@ -36,11 +36,10 @@ class Rings {
 
   // The steps, each with those nested in it, go to the rings in turn.
   void run(std::span<const Step> steps) {
-    for (std::size_t i = 0, ring = 0; i < steps.size(); ++ring) {
-      std::size_t end = i + 1;
-      while (end < steps.size() && steps[end].depth > 0) ++end;
-      runs_[ring % runs_.size()]->run(steps.subspan(i, end - i));
-      i = end;
+    for (std::size_t ring = 0; !steps.empty(); ++ring) {
+      const auto first = script::first_with_nested(steps);
+      runs_[ring % runs_.size()]->run(first);
+      steps = steps.subspan(first.size());
     }
   }
 

@@ -90,35 +90,36 @@ struct PublishesOffTheGrid : Base {
   void write_once(__u64& data_head, __u64 value) { Base::write_once(data_head, value - 4); }
 };
 
+// For what follows: the buffer, from the first reservation on.
 template <class Base>
-struct IgnoresTail : Base {
+struct RemembersBuffer : Base {
   using Base::Base;
   void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
     Base::on_reserve(rb, position, size);
     buffer = &rb;
-  }
-  __u64 read_once(const __u64& data_tail) {
-    const __u64 tail = Base::read_once(data_tail);
-    return buffer != nullptr ? buffer->head : tail;
   }
   const kernel::perf_buffer* buffer = nullptr;
 };
 
-// But not of an empty ring, which would seem full for ever.
 template <class Base>
-struct SpaceOffBy8 : Base {
-  using Base::Base;
-  void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
-    Base::on_reserve(rb, position, size);
-    buffer = &rb;
-  }
+struct IgnoresTail : RemembersBuffer<Base> {
+  using RemembersBuffer<Base>::RemembersBuffer;
   __u64 read_once(const __u64& data_tail) {
     const __u64 tail = Base::read_once(data_tail);
-    const bool empty =
-        buffer == nullptr || static_cast<__u32>(tail) == static_cast<__u32>(buffer->head);
+    return this->buffer != nullptr ? this->buffer->head : tail;
+  }
+};
+
+// But not of an empty ring, which would seem full for ever.
+template <class Base>
+struct SpaceOffBy8 : RemembersBuffer<Base> {
+  using RemembersBuffer<Base>::RemembersBuffer;
+  __u64 read_once(const __u64& data_tail) {
+    const __u64 tail = Base::read_once(data_tail);
+    const bool empty = this->buffer == nullptr ||
+                       static_cast<__u32>(tail) == static_cast<__u32>(this->buffer->head);
     return empty ? tail : tail + 8;
   }
-  const kernel::perf_buffer* buffer = nullptr;
 };
 
 template <class Base>

@@ -31,11 +31,10 @@ ScriptRun::ScriptRun(const script::Settings& settings, std::span<std::byte> memo
 std::int64_t ScriptRun::run(std::span<const Step> steps) {
   if (depth_ == 0) steps_so_far_.insert(steps_so_far_.end(), steps.begin(), steps.end());
   std::int64_t result = 0;
-  for (std::size_t i = 0; i < steps.size() && !stopped();) {
-    std::size_t end = i + 1;
-    while (end < steps.size() && steps[end].depth > steps[i].depth) ++end;
-    result = perform(steps.subspan(i, end - i));
-    i = end;
+  while (!steps.empty() && !stopped()) {
+    const auto first = script::first_with_nested(steps);
+    result = perform(first);
+    steps = steps.subspan(first.size());
   }
   return result;
 }
@@ -64,9 +63,7 @@ void ScriptRun::nested(std::optional<std::uint64_t> moment) {
     if (step.depth != depth || frame.done[i] || (moment && step.at != *moment)) continue;
     frame.done[i] = true;
     frame.interrupted = true;
-    std::size_t end = i + 1;
-    while (end < frame.nested.size() && frame.nested[end].depth > depth) ++end;
-    perform(frame.nested.subspan(i, end - i));
+    perform(script::first_with_nested(frame.nested.subspan(i)));
   }
 }
 

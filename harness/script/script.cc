@@ -32,6 +32,12 @@ bool nests(const Script& script) {
   return std::ranges::any_of(script.steps, [](const Step& step) { return step.depth != 0; });
 }
 
+std::span<const Step> first_with_nested(std::span<const Step> steps) {
+  std::size_t end = 1;
+  while (end < steps.size() && steps[end].depth > steps.front().depth) ++end;
+  return steps.first(end);
+}
+
 std::optional<std::string> why_impossible(const Settings& settings) {
   if (!std::has_single_bit(settings.pages) || settings.pages > kPagesMax) {
     return "a ring of " + std::to_string(settings.pages) + " pages: a power of two up to " +

@@ -91,6 +91,9 @@ bool has_nested(Action action);
 // Whether a step is nested. Such a script is for the simulated kernel only.
 bool nests(const Script& script);
 
+// The first of these steps, and those after it that are nested in it. Precondition: there is one.
+std::span<const Step> first_with_nested(std::span<const Step> steps);
+
 // Why it cannot be run, if so.
 std::optional<std::string> why_impossible(const Settings& settings);
 std::optional<std::string> why_impossible(const Settings& settings, const Step& step);
