@@ -100,7 +100,7 @@ void assume(bool holds, Where where) {
   if (!holds) Recorder::here().stop_with(step(Step::Kind::Block, Order::Relaxed, 0, where));
 }
 
-void checkpoint(std::initializer_list<std::uint64_t> values, Where where) {
+void checkpoint(std::span<const std::uint64_t> values, Where where) {
   Recorder::here().checkpoint(values, where);
 }
 

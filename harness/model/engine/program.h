@@ -8,18 +8,14 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
-#include <stdexcept>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "harness/model/engine/step.h"
+#include "harness/model/engine/usage_error.h"
 
 namespace perfring::model {
-
-// The program does something that the checker does not support, or that its bounds forbid.
-class UsageError : public std::runtime_error {
-  using runtime_error::runtime_error;
-};
 
 // A location. To be used from within a thread of a program that is being checked. Its orders are
 // those of std::atomic, but for std::memory_order_seq_cst, which is a UsageError.
@@ -55,7 +51,10 @@ void check(bool holds, const std::string& message, Where where = Where::here());
 // Drops executions in which it does not hold: bounds a loop that waits.
 void assume(bool holds, Where where = Where::here());
 // From here on the thread depends on nothing but these values (and its place in the source).
-void checkpoint(std::initializer_list<std::uint64_t> values, Where where = Where::here());
+void checkpoint(std::span<const std::uint64_t> values, Where where = Where::here());
+inline void checkpoint(std::initializer_list<std::uint64_t> values, Where where = Where::here()) {
+  checkpoint(std::span{values.begin(), values.size()}, where);
+}
 
 struct Location {
   std::string name;

@@ -73,10 +73,10 @@ void Recorder::stop_with(Step step) {
   recording_ = false;
 }
 
-void Recorder::checkpoint(std::initializer_list<std::uint64_t> values, Where where) {
+void Recorder::checkpoint(std::span<const std::uint64_t> values, Where where) {
   if (!tree_.merge_ || !recording_ || answered_ < history_.size()) return;
   std::vector<std::uint64_t> key{where.line};
-  key.insert(key.end(), values);
+  key.insert(key.end(), values.begin(), values.end());
   const auto [found, added] = tree_.checkpoints_.try_emplace(std::move(key), nullptr);
   if (added) {
     ThreadTree::Node& after = tree_.make_node(node_, false, 0);

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <initializer_list>
+#include <span>
 #include <vector>
 
 #include "harness/model/engine/step.h"
@@ -39,7 +39,7 @@ class Recorder {
   void record(Step step);
   // Records the last step.
   void stop_with(Step step);
-  void checkpoint(std::initializer_list<std::uint64_t> values, Where where);
+  void checkpoint(std::span<const std::uint64_t> values, Where where);
 
  private:
   struct Abandoned {};

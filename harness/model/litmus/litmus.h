@@ -13,20 +13,24 @@
 
 #include "harness/model/engine/explorer.h"
 #include "harness/model/engine/program.h"
+#include "harness/model/litmus/memory_model.h"
+#include "harness/model/litmus/text.h"
 
 namespace perfring::model {
 
 // Registers ("1:r0") and locations ("x"), by name.
 using Outcome = std::map<std::string, std::int64_t>;
 
-struct Litmus {
-  Program program;
-  bool race = false;
-  std::set<Outcome> allowed;  // unless there is a race
+struct Expectation {
+  std::set<Outcome> allowed;
   std::optional<std::uint64_t> executions;
-  std::vector<std::string> observed;
-  std::int64_t unset_register = 0;
-  std::vector<std::map<std::uint32_t, std::string>> registers;  // of each thread, by step's line
+};
+
+struct Litmus {
+  LitmusText text;
+  Program program;  // of the text
+  bool race = false;
+  std::map<MemoryModel, Expectation> expected;  // none where there is a race
 };
 
 struct LitmusVerdict {
@@ -36,7 +40,13 @@ struct LitmusVerdict {
   std::vector<std::string> differences;  // none: as it should be
 };
 
-// Throws UsageError, which names the program, the field and its fault.
+// The engine's form of a text. A read's line is the number of its operation.
+Program program_of(const LitmusText& text);
+// What is observed of a complete execution of that program.
+Outcome outcome_of(const LitmusText& text, const Execution& x);
+
+// From a list of programs, or an object with such a list as `programs`. Throws UsageError, which
+// names the program, the field and its fault.
 std::vector<Litmus> read_litmus(std::istream& file);
 
 // Not to be merged: that forgets the registers of threads that have ended.

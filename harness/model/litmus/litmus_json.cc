@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/model/engine/program.h"
+#include "harness/model/engine/usage_error.h"
 
 namespace perfring::model {
 namespace {
@@ -23,24 +23,27 @@ class Watch {
     // An error prints its list by recursion.
     if (depth > kListsMax) throw UsageError{fmt::format("nested deeper than {}", kListsMax)};
     if (event == Event::object_start) {
+      if (depth == 0) wrapped_ = true;
       objects_.emplace_back();
-      if (depth == kProgramDepth) {
+      if (depth == program_depth() && (!wrapped_ || objects_[0].field == "programs")) {
         ++program_;
         name_.clear();
       }
     } else if (event == Event::object_end) {
       objects_.pop_back();
-    } else if (event == Event::key && program_ != 0) {
+    } else if (event == Event::key) {
       begin_field(parsed.get<std::string>());
-    } else if (event == Event::value && objects_.size() == 1 && objects_[0].field == "name" &&
-               parsed.is_string()) {
+    } else if (event == Event::value && objects_.size() == outer() + 1 &&
+               objects_.back().field == "name" && parsed.is_string()) {
       name_ = parsed.get<std::string>();
     }
     return true;
   }
 
  private:
-  static constexpr int kProgramDepth = 1;  // in the file's list
+  // A list of programs, or an object around it.
+  int program_depth() const { return wrapped_ ? 2 : 1; }
+  std::size_t outer() const { return wrapped_ ? 1 : 0; }
 
   struct Object {
     std::string field;  // the last one
@@ -50,16 +53,20 @@ class Watch {
   void begin_field(std::string field) {
     Object& object = objects_.back();
     if (!object.fields.insert(field).second) {
-      std::string where = "program " + (name_.empty() ? fmt::format("number {}", program_) : name_);
-      for (std::size_t i = 0; i + 1 < objects_.size(); ++i) {
-        where += fmt::format(": field '{}'", objects_[i].field);
+      std::string where;
+      if (program_ != 0) {
+        where = "program " + (name_.empty() ? fmt::format("number {}", program_) : name_) + ": ";
       }
-      throw UsageError{fmt::format("{}: field '{}' is given twice", where, field)};
+      for (std::size_t i = program_ == 0 ? 0 : outer(); i + 1 < objects_.size(); ++i) {
+        where += fmt::format("field '{}': ", objects_[i].field);
+      }
+      throw UsageError{fmt::format("{}field '{}' is given twice", where, field)};
     }
     object.field = std::move(field);
   }
 
-  std::vector<Object> objects_;  // those that are open, the program first
+  bool wrapped_ = false;
+  std::vector<Object> objects_;  // those that are open, the outermost first
   std::size_t program_ = 0;
   std::string name_;
 };

@@ -7,13 +7,11 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "harness/model/litmus/litmus_json.h"
-#include "harness/model/litmus/litmus_ops.h"
 #include "harness/program/counted.h"
 
 namespace perfring::model {
@@ -21,10 +19,29 @@ namespace {
 
 using nlohmann::json;
 
-// `threads`: the program's source, for people.
-constexpr std::array<std::string_view, 10> kFields = {
-    "name",     "threads",        "locations", "initial", "ops",
-    "observed", "unset_register", "race",      "allowed", "genmc_executions"};
+// `threads` is the program's source, `family` and `bad` say what it is for: for people.
+constexpr std::array<std::string_view, 11> kFields = {
+    "name",           "threads", "locations", "initial", "ops", "observed",
+    "unset_register", "race",    "allowed",   "family",  "bad"};
+
+struct ExpectationFields {
+  MemoryModel model;
+  const char* allowed;
+  const char* executions;
+};
+// Of two for one model, the first that is there and not null. smp_rmb() stands for an acquire fence
+// in allowed_lkmm_rmb.
+constexpr std::array<ExpectationFields, 6> kExpectations = {
+    {{MemoryModel::Rc11, "allowed", "genmc_executions"},
+     {MemoryModel::Rc11, "allowed_rc11", "executions_rc11"},
+     {MemoryModel::AArch64, "allowed_aarch64", "executions_aarch64"},
+     {MemoryModel::RiscV, "allowed_riscv", "executions_riscv"},
+     {MemoryModel::Lkmm, "allowed_lkmm", "executions_lkmm"},
+     {MemoryModel::Lkmm, "allowed_lkmm_rmb", "executions_lkmm_rmb"}}};
+
+bool has(const json& entry, const char* name) {
+  return entry.contains(name) && !entry.at(name).is_null();
+}
 
 // A field of a program. Throws UsageError, with its name, for another type.
 template <class T>
@@ -46,11 +63,10 @@ std::int64_t integer_field(const json& entry, const char* name, std::int64_t oth
 }
 
 // An observed location or thread must exist; the register need not be assigned.
-void check_observed(const std::string& name, const std::map<std::string, Var>& vars,
-                    std::size_t threads) {
+void check_observed(const std::string& name, const LitmusText& text) {
   const std::size_t colon = name.find(':');
-  bool exists = vars.contains(name);
-  for (std::size_t i = 0; i < threads && colon != std::string::npos; ++i) {
+  bool exists = std::ranges::find(text.locations, name) != text.locations.end();
+  for (std::size_t i = 0; i < text.threads.size() && colon != std::string::npos; ++i) {
     exists = exists || name.substr(0, colon) == std::to_string(i);
   }
   if (!exists) {
@@ -59,26 +75,35 @@ void check_observed(const std::string& name, const std::map<std::string, Var>& v
   }
 }
 
+bool is_field(std::string_view name) {
+  return std::ranges::find(kFields, name) != kFields.end() ||
+         std::ranges::any_of(kExpectations, [&](const ExpectationFields& fields) {
+           return name == fields.allowed || name == fields.executions;
+         });
+}
+
 // A field that is misspelt would be taken for one that is left out.
 void check_fields(const json& entry) {
   for (const auto& [name, value] : entry.items()) {
-    if (std::ranges::find(kFields, name) != kFields.end()) continue;
+    if (is_field(name)) continue;
+    std::vector<std::string_view> names{kFields.begin(), kFields.end()};
+    for (const ExpectationFields& fields : kExpectations) {
+      if (fields.allowed != std::string_view{"allowed"}) names.emplace_back(fields.allowed);
+      names.emplace_back(fields.executions);
+    }
     throw UsageError{fmt::format("unknown field '{}'; a program has {}", name.substr(0, 100),
-                                 fmt::join(kFields, ", "))};
+                                 fmt::join(names, ", "))};
   }
 }
 
-Litmus read_one(const json& entry) {
-  Litmus litmus;
-  check_fields(entry);
-  litmus.program.name = field<std::string>(entry, "name");
-  litmus.race = field<bool>(entry, "race");
-  litmus.unset_register = integer_field(entry, "unset_register", 0);
-  litmus.observed = field<std::vector<std::string>>(entry, "observed");
-  const auto initial = static_cast<std::uint64_t>(integer_field(entry, "initial", 0));
-  std::map<std::string, Var> vars;
+LitmusText read_text(const json& entry) {
+  LitmusText text;
+  text.name = field<std::string>(entry, "name");
+  text.unset_register = integer_field(entry, "unset_register", 0);
+  text.observed = field<std::vector<std::string>>(entry, "observed");
+  text.initial = static_cast<std::uint64_t>(integer_field(entry, "initial", 0));
   for (const auto& [name, kind] : field<json::object_t>(entry, "locations")) {
-    vars[name] = litmus.program.var(name, initial);
+    text.locations.push_back(name);
   }
   const auto threads = field<std::vector<json>>(entry, "ops");
   if (threads.empty() || threads.size() > Program::kThreadsMax) {
@@ -86,42 +111,66 @@ Litmus read_one(const json& entry) {
                                  counted(threads.size(), "thread"), Program::kThreadsMax)};
   }
   for (std::size_t i = 0; i < threads.size(); ++i) {
-    auto& registers = litmus.registers.emplace_back();
-    const auto ops = std::make_shared<std::vector<Op>>();
     try {
-      *ops = read_ops(threads[i], vars, registers);
+      text.threads.push_back(read_ops(threads[i], text.locations));
     } catch (const UsageError& error) {
       throw UsageError{fmt::format("field 'ops', thread {}: {}", i, error.what())};
     }
-    const auto unset = static_cast<std::uint64_t>(litmus.unset_register);
-    litmus.program.threads.emplace_back([ops, unset] { run_ops(*ops, unset); });
   }
-  for (const std::string& name : litmus.observed) check_observed(name, vars, threads.size());
-  if (litmus.race) return litmus;
-  for (const auto& outcome : field<std::vector<std::map<std::string, json>>>(entry, "allowed")) {
+  for (const std::string& name : text.observed) check_observed(name, text);
+  return text;
+}
+
+Expectation read_expectation(const json& entry, const ExpectationFields& fields) {
+  Expectation expectation;
+  for (const auto& outcome :
+       field<std::vector<std::map<std::string, json>>>(entry, fields.allowed)) {
     Outcome allowed;
     for (const auto& [observed, number] : outcome) {
       try {
         allowed[observed] = integer_of(number);
       } catch (const UsageError& error) {
-        throw UsageError{fmt::format("field 'allowed', {}: {}", observed, error.what())};
+        throw UsageError{fmt::format("field '{}', {}: {}", fields.allowed, observed, error.what())};
       }
     }
-    litmus.allowed.insert(std::move(allowed));
+    expectation.allowed.insert(std::move(allowed));
   }
-  if (!entry.value("genmc_executions", json{}).is_null()) {
-    const std::int64_t executions = integer_field(entry, "genmc_executions", 0);
-    if (executions < 0) throw UsageError{"field 'genmc_executions': it is below 0"};
-    litmus.executions = static_cast<std::uint64_t>(executions);
+  if (has(entry, fields.executions)) {
+    const std::int64_t executions = integer_field(entry, fields.executions, 0);
+    if (executions < 0)
+      throw UsageError{fmt::format("field '{}': it is below 0", fields.executions)};
+    expectation.executions = static_cast<std::uint64_t>(executions);
   }
+  return expectation;
+}
+
+Litmus read_one(const json& entry) {
+  Litmus litmus;
+  check_fields(entry);
+  const bool of_hardware = std::ranges::any_of(kExpectations, [&](const ExpectationFields& fields) {
+    return fields.allowed != std::string_view{"allowed"} && entry.contains(fields.allowed);
+  });
+  litmus.race = entry.contains("race") || !of_hardware ? field<bool>(entry, "race") : false;
+  litmus.text = read_text(entry);
+  litmus.program = program_of(litmus.text);
+  if (litmus.race) return litmus;
+  for (const ExpectationFields& fields : kExpectations) {
+    if (!has(entry, fields.allowed) || litmus.expected.contains(fields.model)) continue;
+    litmus.expected[fields.model] = read_expectation(entry, fields);
+  }
+  if (litmus.expected.empty()) throw UsageError{"field 'allowed' is missing"};
   return litmus;
 }
 
 }  // namespace
 
 std::vector<Litmus> read_litmus(std::istream& file) {
-  const json programs = parse_litmus_json(file);
-  if (!programs.is_array()) throw UsageError{"not a list of litmus tests"};
+  const json parsed = parse_litmus_json(file);
+  const bool wrapped = parsed.is_object() && parsed.contains("programs");
+  const json& programs = wrapped ? parsed.at("programs") : parsed;
+  if (!programs.is_array()) {
+    throw UsageError{"not a list of litmus tests, nor an object with one as 'programs'"};
+  }
   std::vector<Litmus> all;
   for (const json& entry : programs) {
     const bool named = entry.is_object() && entry.contains("name") && entry.at("name").is_string();

@@ -1,0 +1,36 @@
+#ifndef HARNESS_MODEL_LITMUS_MEMORY_MODEL_H_
+#define HARNESS_MODEL_LITMUS_MEMORY_MODEL_H_
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace perfring::model {
+
+enum class MemoryModel : std::uint8_t {
+  Rc11,     // C++, as harness/model/engine/rc11.h has it
+  AArch64,  // Arm's, as aarch64.cat of herd7 has it
+  RiscV,    // RVWMO, as riscv.cat of herd7 has it
+  Lkmm,     // the Linux kernel's: tools/memory-model/linux-kernel.cat, v6.12
+};
+
+struct MemoryModelName {
+  MemoryModel model;
+  std::string_view name;
+};
+
+inline constexpr std::array<MemoryModelName, 4> kMemoryModels = {{{MemoryModel::Rc11, "rc11"},
+                                                                  {MemoryModel::AArch64, "aarch64"},
+                                                                  {MemoryModel::RiscV, "riscv"},
+                                                                  {MemoryModel::Lkmm, "lkmm"}}};
+
+constexpr std::string_view to_string(MemoryModel model) {
+  for (const MemoryModelName& each : kMemoryModels) {
+    if (each.model == model) return each.name;
+  }
+  return "";
+}
+
+}  // namespace perfring::model
+
+#endif  // HARNESS_MODEL_LITMUS_MEMORY_MODEL_H_

@@ -1,0 +1,32 @@
+#ifndef HARNESS_MODEL_REFERENCE_ENUMERATE_H_
+#define HARNESS_MODEL_REFERENCE_ENUMERATE_H_
+
+// The executions of a litmus test straight from the axioms: every path of each thread, every
+// reads-from, every modification order, each judged as a whole. No states, no merging, no order of
+// search: slow, and simple enough to be believed. It shares the text form with the engine, and
+// nothing else.
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "harness/model/litmus/text.h"
+#include "harness/model/reference/axioms.h"
+
+namespace perfring::model::reference {
+
+struct Answer {
+  bool race = false;  // Rc11 only
+  std::set<std::map<std::string, std::int64_t>> outcomes;
+  std::uint64_t executions = 0;  // without a blocked thread
+  std::uint64_t blocked = 0;     // with one
+};
+
+// Throws UsageError for a test of more than 64 events, and for operations that the model does not
+// know: plain accesses and updates are Rc11's only.
+Answer enumerate(const LitmusText& text, MemoryModel model);
+
+}  // namespace perfring::model::reference
+
+#endif  // HARNESS_MODEL_REFERENCE_ENUMERATE_H_

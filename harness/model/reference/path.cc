@@ -1,0 +1,166 @@
+#include "harness/model/reference/path.h"
+
+#include <cstddef>
+
+namespace perfring::model::reference {
+namespace {
+
+using Kind = Op::Kind;
+using Order = Op::Order;
+
+// The two halves of an update's order.
+Order read_order(Order order) {
+  if (order == Order::AcquireRelease) return Order::Acquire;
+  return order == Order::Release ? Order::Relaxed : order;
+}
+Order write_order(Order order) {
+  if (order == Order::AcquireRelease) return Order::Release;
+  return order == Order::Acquire ? Order::Relaxed : order;
+}
+
+// Runs a thread once. Its n-th read returns the value whose number is the n-th choice.
+class Walk {
+ public:
+  Walk(const Values& values, std::uint64_t unset, std::vector<std::size_t>& choices)
+      : values_{values}, unset_{unset}, choices_{choices} {}
+
+  void run(const std::vector<Op>& ops) {
+    for (const Op& op : ops) {
+      if (path.blocked) return;
+      run(op);
+    }
+  }
+
+  // To the next series of choices. False after the last one.
+  bool next() {
+    choices_.resize(options_.size());
+    while (!choices_.empty() && choices_.back() + 1 == options_[choices_.size() - 1]) {
+      choices_.pop_back();
+    }
+    if (choices_.empty()) return false;
+    ++choices_.back();
+    return true;
+  }
+
+  Path path;
+
+ private:
+  std::uint64_t value_of(const std::string& reg) const {
+    const auto found = path.registers.find(reg);
+    return found == path.registers.end() ? unset_ : found->second;
+  }
+
+  void run(const Op& op) {
+    switch (op.kind) {
+      case Kind::Write:
+        return write(op, op.value, write_order(op.order), false);
+      case Kind::WriteRegister:
+        if (const auto read = assigned_.find(op.reg); read != assigned_.end()) {
+          path.data.emplace_back(read->second, path.events.size());
+        }
+        return write(op, value_of(op.reg), op.order, false);
+      case Kind::Read:
+        return read(op, op.order);
+      case Kind::FetchAdd:
+        read(op, read_order(op.order));
+        return write(op, value_of(op.reg) + op.value, write_order(op.order), true);
+      case Kind::Exchange:
+        read(op, read_order(op.order));
+        return write(op, op.value, write_order(op.order), true);
+      case Kind::CompareExchange:
+        read(op, op.failure);
+        if (value_of(op.reg) != op.expected) return;
+        path.events.back().order = read_order(op.order);
+        return write(op, op.value, write_order(op.order), true);
+      case Kind::Fence:
+        path.events.push_back({.kind = PathEvent::Kind::Fence, .order = op.order});
+        return;
+      case Kind::If:
+        if (value_of(op.reg) == op.value) run(op.body);
+        return;
+      case Kind::Control:
+        if (const auto read = assigned_.find(op.reg); read != assigned_.end()) {
+          branches_.push_back(read->second);
+        }
+        return;
+      case Kind::Assume:
+        path.blocked = value_of(op.reg) != op.value;
+        return;
+      case Kind::Checkpoint:
+        return;
+    }
+  }
+
+  void write(const Op& op, std::uint64_t value, Order order, bool update) {
+    for (const std::size_t read : branches_) path.control.emplace_back(read, path.events.size());
+    path.events.push_back({.kind = PathEvent::Kind::Write,
+                           .order = order,
+                           .location = op.location,
+                           .value = value,
+                           .update = update});
+  }
+
+  void read(const Op& op, Order order) {
+    const std::set<std::uint64_t>& values = values_[op.location];
+    const std::size_t i = options_.size();
+    options_.push_back(values.size());
+    if (i == choices_.size()) choices_.push_back(0);
+    const std::uint64_t value =
+        *std::next(values.begin(), static_cast<std::ptrdiff_t>(choices_[i]));
+    path.registers[op.reg] = value;
+    assigned_[op.reg] = path.events.size();
+    path.events.push_back(
+        {.kind = PathEvent::Kind::Read, .order = order, .location = op.location, .value = value});
+  }
+
+  const Values& values_;
+  const std::uint64_t unset_;
+  std::vector<std::size_t>& choices_;
+  std::vector<std::size_t> options_;             // of each read so far
+  std::map<std::string, std::size_t> assigned_;  // by which read
+  std::vector<std::size_t> branches_;            // the reads that a CTRL was for
+};
+
+std::size_t stores_in(const std::vector<Op>& ops) {
+  std::size_t stores = 0;
+  for (const Op& op : ops) stores += 1 + stores_in(op.body);
+  return stores;
+}
+
+}  // namespace
+
+std::vector<Path> paths_of(const std::vector<Op>& thread, std::uint64_t unset,
+                           const Values& values) {
+  std::vector<Path> paths;
+  std::vector<std::size_t> choices;
+  for (;;) {
+    Walk walk{values, unset, choices};
+    walk.run(thread);
+    const bool more = walk.next();
+    paths.push_back(std::move(walk.path));
+    if (!more) return paths;
+  }
+}
+
+// A value is handed on at most once by each store, as reads-from and data have no cycle together.
+Values values_of(const LitmusText& text) {
+  Values values(text.locations.size(), {text.initial});
+  std::size_t rounds = 1;
+  for (const auto& thread : text.threads) rounds += stores_in(thread);
+  for (; rounds != 0; --rounds) {
+    Values more = values;
+    for (const auto& thread : text.threads) {
+      const auto unset = static_cast<std::uint64_t>(text.unset_register);
+      for (const Path& path : paths_of(thread, unset, values)) {
+        for (const PathEvent& event : path.events) {
+          if (event.kind == PathEvent::Kind::Write) more[event.location].insert(event.value);
+        }
+      }
+    }
+    if (more == values) break;
+    values = std::move(more);
+  }
+  return values;
+}
+
+}  // namespace perfring::model::reference
