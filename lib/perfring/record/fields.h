@@ -1,0 +1,42 @@
+#ifndef PERFRING_RECORD_FIELDS_H_
+#define PERFRING_RECORD_FIELDS_H_
+
+// visit_fields(): every field of a record, by its name in the uapi, in the record's order: for
+// printers, and for whoever compares.
+
+#include <cstdint>
+#include <string_view>
+
+#include "perfring/perf_event.h"
+#include "perfring/record/decode.h"
+
+namespace perfring::record {
+
+// Told of fields, one after the other. Objects and arrays hold what is told until their end; in an
+// array, names are empty.
+class FieldVisitor {
+ public:
+  virtual void number(std::string_view name, std::uint64_t value) = 0;
+  virtual void address(std::string_view name, std::uint64_t value) = 0;  // or a mask, or flags
+  virtual void text(std::string_view name, std::string_view value) = 0;  // any bytes but NUL
+  virtual void bytes(std::string_view name, Bytes value) = 0;
+  virtual void begin_object(std::string_view name) = 0;
+  virtual void end_object() = 0;
+  virtual void begin_array(std::string_view name) = 0;
+  virtual void end_array() = 0;
+
+ protected:
+  ~FieldVisitor() = default;
+};
+
+// The record's own fields, then sample_id, if it has one, and `rest`, if there is any. Not the
+// header. Of a Malformed: the field that is too short, and all bytes.
+void visit_fields(const Any& record, FieldVisitor& visitor);
+void visit_fields(const ReadValues& values, FieldVisitor& visitor);
+
+// The header of a record, as it was when the record was decoded.
+const perf_event_header& header_of(const Any& record) noexcept;
+
+}  // namespace perfring::record
+
+#endif  // PERFRING_RECORD_FIELDS_H_

@@ -1,0 +1,76 @@
+#ifndef PERFRING_RECORD_LAYOUTS_H_
+#define PERFRING_RECORD_LAYOUTS_H_
+
+// Layouts: of several events that write to one ring (SET_OUTPUT). Which event wrote a record is
+// said by PERF_SAMPLE_IDENTIFIER alone: at +8 of a sample, and in the last 8 bytes of everything
+// else, if sample_id_all is set (R12). The events' ids are what PERF_EVENT_IOC_ID says of their
+// descriptors.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include <linux/perf_event.h>
+
+#include "perfring/perf_event.h"
+#include "perfring/record/decode.h"
+#include "perfring/record/layout.h"
+
+namespace perfring::record {
+
+class Layouts {
+ public:
+  struct Entry {
+    std::uint64_t id;
+    const Layout* layout;
+  };
+
+  // Looks ids up in `entries`, which it refers to: sorted by id, each once. nullopt unless they
+  // are, and each layout has IDENTIFIER and sample_id_all: otherwise an id could be anything.
+  static std::optional<Layouts> over(std::span<const Entry> entries) noexcept {
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (i != 0 && entries[i].id <= entries[i - 1].id) return std::nullopt;
+      const Layout* const layout = entries[i].layout;
+      const bool tells = layout != nullptr && layout->has(PERF_SAMPLE_IDENTIFIER);
+      if (!tells || !layout->sample_id_all()) return std::nullopt;
+    }
+    return Layouts{entries};
+  }
+
+  // The layout of the event that has this id; null if there is none.
+  const Layout* find(std::uint64_t id) const noexcept {
+    const auto place =
+        std::ranges::lower_bound(entries_, id, {}, [](const Entry& entry) { return entry.id; });
+    return place != entries_.end() && place->id == id ? place->layout : nullptr;
+  }
+
+ private:
+  explicit Layouts(std::span<const Entry> entries) noexcept : entries_{entries} {}
+
+  std::span<const Entry> entries_;
+};
+
+// The same as decode() of one layout, with that of the event that wrote the record. A record
+// without room for an identifier is a Malformed; one of an event that is not in `layouts` an
+// Unknown, whose layout is that of no field.
+inline Any decode(Bytes bytes, const Layouts& layouts) noexcept {
+  static constexpr Layout kNone{};
+  if (bytes.size() < sizeof(perf_event_header)) return decode(bytes, kNone);
+  const auto word = internal::load_once<std::uint64_t>(bytes.data());
+  const auto header = std::bit_cast<perf_event_header>(word);
+  if (header.size < sizeof header || header.size > bytes.size()) return decode(bytes, kNone);
+  const internal::Raw none{header, bytes.first(header.size), kNone};
+  if (header.size < sizeof header + 8) return Malformed{header, "identifier", none.bytes};
+  const bool is_sample = header.type == PERF_RECORD_SAMPLE;
+  const std::byte* const at = bytes.data() + (is_sample ? sizeof header : header.size - 8U);
+  const Layout* const layout = layouts.find(internal::load_once<std::uint64_t>(at));
+  if (layout == nullptr) return internal::decode_unknown(none);
+  const internal::Raw raw{header, none.bytes, *layout};
+  return is_sample ? internal::decode_sample(raw) : internal::decode_side_band(raw);
+}
+
+}  // namespace perfring::record
+
+#endif  // PERFRING_RECORD_LAYOUTS_H_

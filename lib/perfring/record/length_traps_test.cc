@@ -1,0 +1,266 @@
+// The traps T10 to T20 of harness/RECORD_FACTS.md: lengths, and what depends on them.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "perfring/record/testing/decoded.h"
+#include "perfring/record/whole.h"
+
+namespace perfring::record {
+namespace {
+
+using testing::add_sample_id;
+using testing::Decoded;
+using testing::hex;
+using testing::kTrailer;
+using testing::Made;
+using testing::sampling;
+using testing::trailing;
+
+TEST(RecordTrapT10Test, WithoutAnAbiNoRegistersFollowWhateverTheMask) {
+  perf_event_attr attr = sampling(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_REGS_INTR);
+  attr.sample_regs_user = 0xff0fff;
+  attr.sample_regs_intr = 0x111;
+  Made made{PERF_RECORD_SAMPLE};
+  made.u64(PERF_SAMPLE_REGS_ABI_NONE).u64(PERF_SAMPLE_REGS_ABI_32).u64(1).u64(2).u64(3);
+  const Decoded decoded{made, attr};
+  const auto& sample = decoded.as<Sample>();
+  EXPECT_EQ(sample.regs_user()->abi(), std::uint64_t{PERF_SAMPLE_REGS_ABI_NONE});
+  EXPECT_TRUE(sample.regs_user()->regs().empty());
+  EXPECT_FALSE(sample.regs_user()->reg(0));
+  EXPECT_EQ(sample.regs_intr()->abi(), std::uint64_t{PERF_SAMPLE_REGS_ABI_32});
+  EXPECT_EQ(sample.regs_intr()->reg(0), 1U);
+  EXPECT_EQ(sample.regs_intr()->reg(4), 2U);
+  EXPECT_EQ(sample.regs_intr()->reg(8), 3U);
+  EXPECT_FALSE(sample.regs_intr()->reg(1));
+  EXPECT_FALSE(sample.regs_intr()->reg(64));
+}
+
+TEST(RecordTrapT11Test, AStackOfSize0HasNoDynSize) {
+  const perf_event_attr attr = sampling(PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT);
+  const Decoded none{Made{PERF_RECORD_SAMPLE}.u64(0).u64(77), attr};
+  EXPECT_TRUE(none.as<Sample>().stack_user()->data.empty());
+  EXPECT_EQ(none.as<Sample>().stack_user()->dyn_size, 0U);
+  EXPECT_EQ(none.as<Sample>().weight()->full, 77U);
+  const Decoded some{Made{PERF_RECORD_SAMPLE}.u64(16).run(16, 1).u64(5).u64(77), attr};
+  EXPECT_EQ(some.as<Sample>().stack_user()->data.size(), 16U);
+  EXPECT_EQ(hex(some.as<Sample>().stack_user()->dumped()), "0102030405");
+  EXPECT_EQ(some.as<Sample>().weight()->full, 77U);
+  const Decoded lies{Made{PERF_RECORD_SAMPLE}.u64(16).run(16, 1).u64(~0ULL).u64(77), attr};
+  EXPECT_EQ(lies.as<Sample>().stack_user()->dumped().size(), 16U);
+}
+
+TEST(RecordTrapT12Test, AGroupsNumberComesFirstAndEachMemberHasItsIdAndLost) {
+  perf_event_attr attr = sampling(PERF_SAMPLE_READ);
+  attr.read_format = 31;
+  Made made{PERF_RECORD_SAMPLE};
+  made.u64(2).u64(10).u64(11).u64(20).u64(21).u64(22).u64(30).u64(31).u64(32);
+  const Decoded decoded{made, attr};
+  const ReadValues values = decoded.as<Sample>().values().value();
+  ASSERT_EQ(values.size(), 2U);
+  EXPECT_EQ(values.time_enabled(), 10U);
+  EXPECT_EQ(values.time_running(), 11U);
+  EXPECT_EQ(values[0].value, 20U);
+  EXPECT_EQ(values[0].id, 21U);
+  EXPECT_EQ(values[0].lost, 22U);
+  EXPECT_EQ(values[1].value, 30U);
+  EXPECT_EQ(values[1].id, 31U);
+  EXPECT_EQ(values[1].lost, 32U);
+}
+
+TEST(RecordTrapT12Test, OfASingleEventTheValueComesFirst) {
+  perf_event_attr attr{};
+  attr.read_format = 31 & ~PERF_FORMAT_GROUP;
+  const Decoded decoded{
+      Made{PERF_RECORD_READ}.u32(1).u32(2).u64(20).u64(10).u64(11).u64(21).u64(22), attr};
+  const ReadValues values = decoded.as<Read>().values();
+  ASSERT_EQ(values.size(), 1U);
+  EXPECT_EQ(values[0].value, 20U);
+  EXPECT_EQ(values.time_enabled(), 10U);
+  EXPECT_EQ(values.time_running(), 11U);
+  EXPECT_EQ(values[0].id, 21U);
+  EXPECT_EQ(values[0].lost, 22U);
+}
+
+TEST(RecordTrapT13Test, AWeightStructTakes8Bytes) {
+  const perf_event_attr attr = sampling(PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_DATA_SRC);
+  perf_sample_weight weight;
+  weight.full = 0;
+  weight.var1_dw = 71;
+  weight.var2_w = 72;
+  weight.var3_w = 73;
+  const Decoded decoded{Made{PERF_RECORD_SAMPLE}.u64(weight.full).u64(5), attr};
+  EXPECT_EQ(decoded.as<Sample>().weight()->var1_dw, 71U);
+  EXPECT_EQ(decoded.as<Sample>().weight()->var2_w, 72U);
+  EXPECT_EQ(decoded.as<Sample>().weight()->var3_w, 73U);
+  EXPECT_EQ(decoded.as<Sample>().data_src()->val, 5U);
+}
+
+constexpr std::uint64_t kHwIndex = 1U << 17;
+constexpr std::uint64_t kCounters = 1U << 19;
+
+perf_event_attr branches(std::uint64_t sample_type, std::uint64_t branch_sample_type) {
+  perf_event_attr attr = sampling(sample_type | PERF_SAMPLE_BRANCH_STACK);
+  attr.branch_sample_type = branch_sample_type;
+  return attr;
+}
+
+TEST(RecordTrapT14Test, HwIdxStandsBeforeTheBranchesAndCountersAfterThem) {
+  Made made{PERF_RECORD_SAMPLE};
+  made.u64(2).u64(9).u64(1).u64(2).u64(1).u64(3).u64(4).u64(0).u64(50).u64(51).u64(77);
+  const Decoded decoded{made, branches(PERF_SAMPLE_WEIGHT, kHwIndex | kCounters)};
+  const BranchStack stack = decoded.as<Sample>().branch_stack().value();
+  ASSERT_EQ(stack.size(), 2U);
+  EXPECT_EQ(stack.hw_idx(), 9U);
+  EXPECT_EQ(stack[0].to, 2U);
+  EXPECT_EQ(stack[1].from, 3U);
+  ASSERT_EQ(stack.counters().size(), 2U);
+  EXPECT_EQ(stack.counters()[1], 51U);
+  EXPECT_EQ(decoded.as<Sample>().weight()->full, 77U);
+}
+
+TEST(RecordTrapT14Test, NeitherIsThereUnlessAskedFor) {
+  const Decoded decoded{Made{PERF_RECORD_SAMPLE}.u64(1).u64(1).u64(2).u64(0), branches(0, 0)};
+  const BranchStack stack = decoded.as<Sample>().branch_stack().value();
+  EXPECT_FALSE(stack.hw_idx());
+  EXPECT_TRUE(stack.counters().empty());
+  EXPECT_TRUE(decoded.as<Sample>().rest().empty());
+}
+
+TEST(RecordTrapT14Test, TheRecordsEndTellsWhetherAnEmptyStackHasHwIdx) {
+  const perf_event_attr last = branches(0, kHwIndex);
+  const Decoded none{Made{PERF_RECORD_SAMPLE}.u64(0), last};
+  EXPECT_FALSE(none.as<Sample>().branch_stack()->hw_idx());
+  EXPECT_EQ(none.as<Sample>().branch_stack()->size(), 0U);
+  const Decoded empty{Made{PERF_RECORD_SAMPLE}.u64(0).u64(9), last};
+  EXPECT_EQ(empty.as<Sample>().branch_stack()->hw_idx(), 9U);
+
+  const perf_event_attr more = branches(PERF_SAMPLE_WEIGHT | PERF_SAMPLE_AUX, kHwIndex);
+  const Decoded without{Made{PERF_RECORD_SAMPLE}.u64(0).u64(77).u64(8).u64(1), more};
+  EXPECT_FALSE(without.as<Sample>().branch_stack()->hw_idx());
+  EXPECT_EQ(without.as<Sample>().weight()->full, 77U);
+  EXPECT_EQ(without.as<Sample>().aux()->size(), 8U);
+  const Decoded with{Made{PERF_RECORD_SAMPLE}.u64(0).u64(9).u64(77).u64(8).u64(1), more};
+  EXPECT_EQ(with.as<Sample>().branch_stack()->hw_idx(), 9U);
+  EXPECT_EQ(with.as<Sample>().weight()->full, 77U);
+  EXPECT_EQ(with.as<Sample>().aux()->size(), 8U);
+  EXPECT_EQ((Decoded{Made{PERF_RECORD_SAMPLE}.u64(0).u64(77).u64(16), more}.malformed()), "size");
+}
+
+TEST(RecordTrapT15Test, MarkersAndTheCookieAreNoFrames) {
+  const auto marker = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  Made made{PERF_RECORD_SAMPLE};
+  made.u64(8).u64(5).u64(marker(-128)).u64(0x10).u64(0x11).u64(marker(-512)).u64(0x20);
+  made.u64(marker(-640)).u64(0xc00c1e);
+  const Decoded decoded{made, sampling(PERF_SAMPLE_CALLCHAIN)};
+  const Callchain chain = decoded.as<Sample>().callchain().value();
+  EXPECT_EQ(chain.ips().size(), 8U);
+  EXPECT_EQ(chain.deferred_cookie(), 0xc00c1eU);
+  std::vector<Frame> frames;
+  for (const Frame frame : chain.frames()) frames.push_back(frame);
+  const std::vector<Frame> expected{
+      {0, 5}, {marker(-128), 0x10}, {marker(-128), 0x11}, {marker(-512), 0x20}};
+  EXPECT_TRUE(frames == expected);
+  EXPECT_TRUE(is_context(marker(-4095)));
+  EXPECT_FALSE(is_context(marker(-4096)));
+}
+
+TEST(RecordTrapT15Test, ACallchainMayBeEmpty) {
+  const Decoded decoded{Made{PERF_RECORD_SAMPLE}.u64(0), sampling(PERF_SAMPLE_CALLCHAIN)};
+  EXPECT_TRUE(decoded.as<Sample>().callchain()->ips().empty());
+  for (const Frame frame : decoded.as<Sample>().callchain()->frames()) ADD_FAILURE() << frame.ip;
+  EXPECT_FALSE(decoded.as<Sample>().callchain()->deferred_cookie());
+}
+
+TEST(RecordTrapT16Test, LostIdAndSampleIdsIdAreTwo) {
+  Made made{PERF_RECORD_LOST};
+  made.u64(4301).u64(538);
+  const Decoded decoded{add_sample_id(made), trailing(kTrailer)};
+  EXPECT_EQ(decoded.as<Lost>().id(), 4301U);
+  EXPECT_EQ(decoded.as<Lost>().lost(), 538U);
+  EXPECT_EQ(decoded.as<Lost>().sample_id().id(), 14U);
+  EXPECT_EQ(decoded.as<Lost>().sample_id().stream_id(), 15U);
+}
+
+TEST(RecordTrapT17Test, ThrottlingHasATimeAndIdsOfItsOwn) {
+  Made made{PERF_RECORD_UNTHROTTLE};
+  made.u64(1).u64(2).u64(3);
+  const Decoded decoded{add_sample_id(made), trailing(kTrailer)};
+  EXPECT_EQ(decoded.as<Unthrottle>().time(), 1U);
+  EXPECT_EQ(decoded.as<Unthrottle>().id(), 2U);
+  EXPECT_EQ(decoded.as<Unthrottle>().stream_id(), 3U);
+  EXPECT_EQ(decoded.as<Unthrottle>().sample_id().time(), 13U);
+  Made throttle{PERF_RECORD_THROTTLE};
+  throttle.u64(1).u64(2).u64(3);
+  EXPECT_EQ((Decoded{throttle, sampling(0)}.as<Throttle>().stream_id()), 3U);
+}
+
+// One entry too many, and numbers whose product with an entry's size is small again.
+TEST(RecordTrapT18Test, LengthsAreCheckedBeforeTheyAreMultiplied) {
+  const auto malformed = [](std::uint64_t sample_type, const Made& made, auto... format) {
+    perf_event_attr attr = sampling(sample_type);
+    attr.read_format = (std::uint64_t{0} | ... | format);
+    return Decoded{made, attr}.malformed();
+  };
+  for (const std::uint64_t nr : {3ULL, 1ULL << 61, (1ULL << 61) + 1, ~0ULL, 1ULL << 32}) {
+    Made made{PERF_RECORD_SAMPLE};
+    made.u64(nr).u64(0).u64(0);
+    EXPECT_EQ(malformed(PERF_SAMPLE_CALLCHAIN, made), "ips") << nr;
+    EXPECT_EQ(malformed(PERF_SAMPLE_READ, made, PERF_FORMAT_GROUP), "value") << nr;
+    EXPECT_EQ(malformed(PERF_SAMPLE_BRANCH_STACK, made), "lbr") << nr;
+    const std::uint64_t bytes = nr == 3 ? 17 : nr;
+    Made sized{PERF_RECORD_SAMPLE};
+    sized.u64(bytes).u64(0).u64(0);
+    EXPECT_EQ(malformed(PERF_SAMPLE_STACK_USER, sized), "stack_user") << bytes;
+    EXPECT_EQ(malformed(PERF_SAMPLE_AUX, sized), "aux") << bytes;
+    Made namespaces{PERF_RECORD_NAMESPACES};
+    namespaces.u32(1).u32(2).u64(nr).u64(0).u64(0);
+    EXPECT_EQ((Decoded{namespaces, sampling(0)}.malformed()), "namespaces") << nr;
+    Made deferred{kCallchainDeferred};
+    deferred.u64(1).u64(nr).u64(0).u64(0);
+    EXPECT_EQ((Decoded{deferred, sampling(0)}.malformed()), "ips") << nr;
+  }
+  EXPECT_EQ(malformed(PERF_SAMPLE_RAW, Made{PERF_RECORD_SAMPLE}.u32(5).u32(0)), "raw");
+  EXPECT_EQ(malformed(PERF_SAMPLE_RAW, Made{PERF_RECORD_SAMPLE}.u32(~0U).u32(0)), "raw");
+}
+
+TEST(RecordTrapT19Test, AnUnknownTypeKeepsItsBytesAndItsSampleId) {
+  Made made{23};
+  made.u64(1).u64(2);
+  const Decoded decoded{add_sample_id(made), trailing(kTrailer)};
+  const auto& unknown = decoded.as<Unknown>();
+  EXPECT_EQ(unknown.header().type, 23U);
+  EXPECT_EQ(unknown.rest().size(), 16U);
+  EXPECT_EQ(unknown.sample_id().identifier(), 18U);
+}
+
+TEST(RecordTrapT19Test, WithoutRoomForSampleIdItIsKeptWithout) {
+  const Decoded decoded{Made{23}.u64(1), trailing(kTrailer)};
+  EXPECT_EQ(decoded.as<Unknown>().rest().size(), 8U);
+  EXPECT_FALSE(decoded.as<Unknown>().sample_id().identifier());
+  // perf.data's own types have none.
+  Made user{64};
+  const Decoded of_perf_data{add_sample_id(user), trailing(kTrailer)};
+  EXPECT_FALSE(of_perf_data.as<Unknown>().sample_id().identifier());
+}
+
+TEST(RecordTrapT20Test, OnlyARecordThatStraddlesTheRingsEndIsCopied) {
+  const std::vector<std::byte> record = Made{PERF_RECORD_SAMPLE}.u64(7).bytes();
+  std::array<std::byte, 16> scratch{};
+  const Bytes all{record};
+  EXPECT_EQ(whole(all, {}, scratch).data(), record.data());
+  for (const std::size_t split : {std::size_t{1}, std::size_t{8}, std::size_t{15}}) {
+    scratch = {};
+    const Bytes joined = whole(all.first(split), all.subspan(split), scratch);
+    EXPECT_EQ(joined.data(), scratch.data());
+    EXPECT_EQ(hex(joined), hex(all));
+  }
+  EXPECT_TRUE(whole(all.first(8), all.subspan(8), std::span{scratch}.first(15)).empty());
+  EXPECT_TRUE(whole(all.first(8), all.subspan(8), std::span{scratch}.first(7)).empty());
+  EXPECT_EQ(kRecordMax, 65535U);
+}
+
+}  // namespace
+}  // namespace perfring::record

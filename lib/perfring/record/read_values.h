@@ -1,0 +1,101 @@
+#ifndef PERFRING_RECORD_READ_VALUES_H_
+#define PERFRING_RECORD_READ_VALUES_H_
+
+// ReadValues: the uapi's struct read_format: in READ, in samples with PERF_SAMPLE_READ, and what
+// read(2) of an event gives (T12: perf_output_read_one() and perf_output_read_group(),
+// kernel/events/core.c at v6.18).
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include <linux/perf_event.h>
+
+#include "perfring/perf_event.h"
+#include "perfring/record/bytes.h"
+
+namespace perfring::record {
+
+// One event's count. `id` and `lost` are there if read_format has FORMAT_ID and FORMAT_LOST.
+struct ReadValue {
+  std::uint64_t value;
+  std::optional<std::uint64_t> id;
+  std::optional<std::uint64_t> lost;
+};
+
+class ReadValues {
+ public:
+  // What read(2) put into `bytes`; nullopt if that is too short.
+  static std::optional<ReadValues> over(Bytes bytes, std::uint64_t read_format) noexcept {
+    internal::Walk walk{bytes.data(), 0, bytes.size() < 65535 ? bytes.size() : 65535};
+    const internal::Place place = pass(walk, read_format);
+    if (walk.too_short() != nullptr) return std::nullopt;
+    return ReadValues{bytes.data(), place.count, read_format};
+  }
+
+  bool is_group() const noexcept { return (read_format_ & PERF_FORMAT_GROUP) != 0; }
+  // How many counts there are: 1, or as many as the group has members (`nr`).
+  std::size_t size() const noexcept { return nr_; }
+  // Precondition: i < size(). The leader is first, then its siblings.
+  ReadValue operator[](std::size_t i) const noexcept {
+    const std::size_t first = is_group() ? 1 + times() + i * member_words(read_format_) : 0;
+    // Of a single event, the times stand between value and id.
+    std::size_t next = is_group() ? first + 1 : 1 + times();
+    ReadValue value{word(first), {}, {}};
+    if (has(PERF_FORMAT_ID)) value.id = word(next++);
+    if (has(PERF_FORMAT_LOST)) value.lost = word(next);
+    return value;
+  }
+  std::optional<std::uint64_t> time_enabled() const noexcept {
+    if (!has(PERF_FORMAT_TOTAL_TIME_ENABLED)) return std::nullopt;
+    return word(1);
+  }
+  std::optional<std::uint64_t> time_running() const noexcept {
+    if (!has(PERF_FORMAT_TOTAL_TIME_RUNNING)) return std::nullopt;
+    return word(times());
+  }
+
+  // Passes over the values. Returns where they begin, and their number.
+  static internal::Place pass(internal::Walk& walk, std::uint64_t read_format) noexcept {
+    const std::size_t begin = walk.at();
+    std::uint64_t nr = 1;
+    if ((read_format & PERF_FORMAT_GROUP) != 0) {
+      nr = walk.length<std::uint64_t>("nr");
+      pass_times(walk, read_format);
+    }
+    const internal::Place values = walk.units(nr, 8 * member_words(read_format), "value");
+    if ((read_format & PERF_FORMAT_GROUP) == 0) pass_times(walk, read_format);
+    return {static_cast<std::uint16_t>(begin), values.count};
+  }
+  // Precondition: pass() went over them.
+  ReadValues(const std::byte* data, std::size_t nr, std::uint64_t read_format) noexcept
+      : data_{data}, nr_{nr}, read_format_{read_format} {}
+
+ private:
+  // In the order of the sizes alone: of a single event they stand between value and id.
+  static void pass_times(internal::Walk& walk, std::uint64_t read_format) noexcept {
+    walk.pass(8 * times(read_format), "time_enabled");
+  }
+  static std::size_t times(std::uint64_t format) noexcept {
+    return static_cast<std::size_t>(
+        std::popcount(format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)));
+  }
+  static std::size_t member_words(std::uint64_t format) noexcept {
+    return 1 +
+           static_cast<std::size_t>(std::popcount(format & (PERF_FORMAT_ID | PERF_FORMAT_LOST)));
+  }
+  std::size_t times() const noexcept { return times(read_format_); }
+  bool has(std::uint64_t bit) const noexcept { return (read_format_ & bit) != 0; }
+  std::uint64_t word(std::size_t i) const noexcept {
+    return internal::load<std::uint64_t>(data_ + 8 * i);
+  }
+
+  const std::byte* data_;
+  std::size_t nr_;
+  std::uint64_t read_format_;
+};
+
+}  // namespace perfring::record
+
+#endif  // PERFRING_RECORD_READ_VALUES_H_

@@ -1,0 +1,183 @@
+// Sample: which field is named where the bytes end, and fields on their own.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "perfring/record/testing/decoded.h"
+
+namespace perfring::record {
+namespace {
+
+using testing::Decoded;
+using testing::hex;
+using testing::Made;
+using testing::sampling;
+
+struct Part {
+  std::uint64_t bit;
+  const char* field;
+  std::size_t size;
+};
+
+// One of each, in the kernel's order (T1): what it takes of a record in which every length is 0 but
+// those of the registers.
+const std::vector<Part>& parts() {
+  static const std::vector<Part> all{{PERF_SAMPLE_IDENTIFIER, "identifier", 8},
+                                     {PERF_SAMPLE_IP, "ip", 8},
+                                     {PERF_SAMPLE_TID, "pid", 8},
+                                     {PERF_SAMPLE_TIME, "time", 8},
+                                     {PERF_SAMPLE_ADDR, "addr", 8},
+                                     {PERF_SAMPLE_ID, "id", 8},
+                                     {PERF_SAMPLE_STREAM_ID, "stream_id", 8},
+                                     {PERF_SAMPLE_CPU, "cpu", 8},
+                                     {PERF_SAMPLE_PERIOD, "period", 8},
+                                     {PERF_SAMPLE_READ, "value", 8},
+                                     {PERF_SAMPLE_CALLCHAIN, "nr", 8},
+                                     {PERF_SAMPLE_RAW, "size", 4},
+                                     {PERF_SAMPLE_BRANCH_STACK, "nr", 8},
+                                     {PERF_SAMPLE_REGS_USER, "regs_user", 8},
+                                     {PERF_SAMPLE_STACK_USER, "size", 8},
+                                     {PERF_SAMPLE_WEIGHT, "weight", 8},
+                                     {PERF_SAMPLE_DATA_SRC, "data_src", 8},
+                                     {PERF_SAMPLE_TRANSACTION, "transaction", 8},
+                                     {PERF_SAMPLE_REGS_INTR, "regs_intr", 8},
+                                     {PERF_SAMPLE_PHYS_ADDR, "phys_addr", 8},
+                                     {PERF_SAMPLE_CGROUP, "cgroup", 8},
+                                     {PERF_SAMPLE_DATA_PAGE_SIZE, "data_page_size", 8},
+                                     {PERF_SAMPLE_CODE_PAGE_SIZE, "code_page_size", 8},
+                                     {PERF_SAMPLE_AUX, "size", 8}};
+  return all;
+}
+
+Made zeroes(std::size_t size) {
+  Made made{PERF_RECORD_SAMPLE};
+  for (std::size_t i = 0; i < size; ++i) made.u8(0);
+  return made;
+}
+
+TEST(RecordSampleTest, NamesTheFirstFieldThatDoesNotFit) {
+  std::uint64_t all = 0;
+  for (const Part& part : parts()) all |= part.bit;
+  std::size_t at = 0;
+  for (const Part& part : parts()) {
+    for (std::size_t size = at; size < at + part.size; ++size) {
+      EXPECT_EQ((Decoded{zeroes(size), sampling(all)}.malformed()), part.field) << size;
+    }
+    at += part.size;
+  }
+  EXPECT_EQ((Decoded{zeroes(at), sampling(all)}.malformed()), "");
+}
+
+TEST(RecordSampleTest, EachFieldAloneStandsBehindTheHeader) {
+  for (const Part& part : parts()) {
+    EXPECT_EQ((Decoded{zeroes(part.size - 1), sampling(part.bit)}.malformed()), part.field);
+    const Decoded decoded{zeroes(part.size + 3), sampling(part.bit)};
+    EXPECT_EQ(decoded.as<Sample>().rest().size(), 3U) << part.field;
+  }
+}
+
+TEST(RecordSampleTest, WhatIsNotSelectedIsAbsent) {
+  const Decoded decoded{zeroes(0), sampling(0)};
+  const auto& s = decoded.as<Sample>();
+  EXPECT_FALSE(s.identifier() || s.ip() || s.pid() || s.tid() || s.time() || s.addr() || s.id());
+  EXPECT_FALSE(s.stream_id() || s.cpu() || s.res() || s.period() || s.values() || s.callchain());
+  EXPECT_FALSE(s.raw() || s.branch_stack() || s.regs_user() || s.stack_user() || s.weight());
+  EXPECT_FALSE(s.data_src() || s.transaction() || s.regs_intr() || s.phys_addr() || s.cgroup());
+  EXPECT_FALSE(s.data_page_size() || s.code_page_size() || s.aux());
+}
+
+TEST(RecordSampleTest, RegistersAreAsManyAsTheMaskHasBits) {
+  perf_event_attr attr = sampling(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_REGS_INTR);
+  attr.sample_regs_user = ~0ULL;  // XMM registers have two bits each
+  attr.sample_regs_intr = 1ULL << 63;
+  Made made{PERF_RECORD_SAMPLE};
+  made.u64(PERF_SAMPLE_REGS_ABI_64);
+  for (std::uint64_t i = 0; i < 64; ++i) made.u64(100 + i);
+  made.u64(PERF_SAMPLE_REGS_ABI_64).u64(7);
+  const Decoded decoded{made, attr};
+  EXPECT_EQ(decoded.as<Sample>().regs_user()->regs().size(), 64U);
+  EXPECT_EQ(decoded.as<Sample>().regs_user()->reg(0), 100U);
+  EXPECT_EQ(decoded.as<Sample>().regs_user()->reg(63), 163U);
+  EXPECT_EQ(decoded.as<Sample>().regs_intr()->reg(63), 7U);
+  EXPECT_FALSE(decoded.as<Sample>().regs_intr()->reg(62));
+}
+
+// BITS(MISPRED | CYCLES...) is the uapi's struct, whose bit fields are in the machine's own order.
+TEST(RecordSampleTest, ABranchsFlagsAreTheUapisBitFields) {
+  perf_branch_entry entry{};
+  entry.from = 1;
+  entry.to = 2;
+  entry.mispred = 1;
+  entry.cycles = 0xabc;
+  entry.type = 9;
+  entry.spec = 2;
+  entry.priv = 3;
+  Made made{PERF_RECORD_SAMPLE};
+  made.u64(1);
+  for (const std::byte byte : std::as_bytes(std::span{&entry, 1})) {
+    made.u8(std::to_integer<std::uint8_t>(byte));
+  }
+  const Decoded decoded{made, sampling(PERF_SAMPLE_BRANCH_STACK)};
+  const perf_branch_entry got = (*decoded.as<Sample>().branch_stack())[0];
+  EXPECT_EQ(got.from, 1U);
+  EXPECT_EQ(got.to, 2U);
+  EXPECT_EQ(got.mispred, 1U);
+  EXPECT_EQ(got.predicted, 0U);
+  EXPECT_EQ(got.cycles, 0xabcU);
+  EXPECT_EQ(got.type, 9U);
+  EXPECT_EQ(got.spec, 2U);
+  EXPECT_EQ(got.priv, 3U);
+}
+
+TEST(RecordSampleTest, FieldsOfUnknownBitsAreKept) {
+  const std::uint64_t type = PERF_SAMPLE_IP | 1ULL << 40;
+  const Decoded decoded{Made{PERF_RECORD_SAMPLE}.u64(1).u64(2), sampling(type)};
+  EXPECT_EQ(decoded.as<Sample>().ip(), 1U);
+  EXPECT_EQ(hex(decoded.as<Sample>().rest()).size(), 16U);
+  EXPECT_EQ(decoded.as<Sample>().layout().sample_type(), type);
+}
+
+// A raw size that is no multiple of 8 puts all that follows at odd addresses.
+TEST(RecordSampleTest, FieldsMayBeUnaligned) {
+  const Decoded decoded{
+      Made{PERF_RECORD_SAMPLE}.u32(3).run(3, 1).u64(0x1122334455667788).u64(1).u8(9),
+      sampling(PERF_SAMPLE_RAW | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_AUX)};
+  EXPECT_EQ(decoded.as<Sample>().raw()->size(), 3U);
+  EXPECT_EQ(decoded.as<Sample>().weight()->full, 0x1122334455667788U);
+  EXPECT_EQ(hex(*decoded.as<Sample>().aux()), "09");
+}
+
+// Of every read_format: what is there, at both ends of the bytes.
+TEST(RecordReadValuesTest, EveryReadFormatTakesAsManyBytesAsItsFieldsDo) {
+  for (std::uint64_t format = 0; format < 32; ++format) {
+    const bool group = (format & PERF_FORMAT_GROUP) != 0;
+    const std::size_t nr = group ? 2 : 1;
+    const bool id = (format & PERF_FORMAT_ID) != 0;
+    const bool lost = (format & PERF_FORMAT_LOST) != 0;
+    const std::size_t times = (format & 1) + (format >> 1 & 1);
+    const std::size_t words =
+        (group ? 1 : 0) + times + nr * (1 + std::size_t{id} + std::size_t{lost});
+    std::vector<std::uint64_t> buffer(words, 5);
+    if (group) buffer[0] = 2;
+    const auto bytes = std::as_bytes(std::span{buffer});
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+      const testing::Guarded cut{bytes.first(size)};
+      EXPECT_FALSE(ReadValues::over(cut.bytes(), format)) << format << ' ' << size;
+    }
+    const testing::Guarded all{bytes};
+    const auto values = ReadValues::over(all.bytes(), format);
+    ASSERT_TRUE(values) << format;
+    EXPECT_EQ(values->size(), nr);
+    EXPECT_EQ(values->is_group(), group);
+    EXPECT_EQ((*values)[nr - 1].value, 5U);
+    EXPECT_EQ((*values)[nr - 1].id.has_value(), id);
+    EXPECT_EQ((*values)[nr - 1].lost.has_value(), lost);
+    EXPECT_EQ(values->time_enabled().has_value(), (format & 1) != 0);
+    EXPECT_EQ(values->time_running().has_value(), (format & 2) != 0);
+  }
+}
+
+}  // namespace
+}  // namespace perfring::record

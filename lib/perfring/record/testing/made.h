@@ -1,0 +1,102 @@
+#ifndef PERFRING_RECORD_TESTING_MADE_H_
+#define PERFRING_RECORD_TESTING_MADE_H_
+
+// Records made by hand, field by field, from the uapi's comments, and memory that ends where the
+// record does.
+
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "perfring/perf_event.h"
+
+namespace perfring::record::testing {
+
+class Made {
+ public:
+  explicit Made(std::uint32_t type, std::uint16_t misc = 0) {
+    u32(type);
+    u16(misc);
+    u16(0);  // header.size, which bytes() puts in
+  }
+
+  Made& u8(std::uint8_t value) { return add(value); }
+  Made& u16(std::uint16_t value) { return add(value); }
+  Made& u32(std::uint32_t value) { return add(value); }
+  Made& u64(std::uint64_t value) { return add(value); }
+  // A string, its NUL, and zeroes up to a multiple of 8.
+  Made& text(std::string_view value) {
+    for (const char c : value) u8(static_cast<std::uint8_t>(c));
+    do u8(0);
+    while (bytes_.size() % 8 != 0);
+    return *this;
+  }
+  // So many bytes: first, first + 1, and so on.
+  Made& run(std::size_t size, std::uint8_t first) {
+    for (std::size_t i = 0; i < size; ++i) u8(static_cast<std::uint8_t>(first + i));
+    return *this;
+  }
+  std::vector<std::byte> bytes() const {
+    std::vector<std::byte> whole = bytes_;
+    const auto size = static_cast<std::uint16_t>(whole.size());
+    std::memcpy(&whole[6], &size, sizeof size);
+    return whole;
+  }
+
+ private:
+  template <class T>
+  Made& add(T value) {
+    const auto* const first = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), first, first + sizeof value);
+    return *this;
+  }
+
+  std::vector<std::byte> bytes_;
+};
+
+// A copy of some bytes between two inaccessible pages, up against the second, or the first.
+class Guarded {
+ public:
+  enum class Against { Second, First };
+  explicit Guarded(Bytes bytes, Against against = Against::Second) {
+    mapped_ = static_cast<std::byte*>(::mmap(nullptr, kGuard + kRoom + kGuard, PROT_NONE,
+                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    if (mapped_ == MAP_FAILED || bytes.size() > kRoom ||
+        ::mprotect(mapped_ + kGuard, kRoom, PROT_READ | PROT_WRITE) != 0) {
+      std::abort();
+    }
+    place(bytes, against);
+  }
+  ~Guarded() { ::munmap(mapped_, kGuard + kRoom + kGuard); }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+
+  // Other bytes in the same memory.
+  void place(Bytes bytes, Against against = Against::Second) {
+    std::byte* const room = mapped_ + kGuard;
+    std::byte* const begin = against == Against::First ? room : room + kRoom - bytes.size();
+    if (!bytes.empty()) std::memcpy(begin, bytes.data(), bytes.size());
+    bytes_ = {begin, bytes.size()};
+  }
+  Bytes bytes() const { return bytes_; }
+  std::span<std::byte> writable() const {
+    return {const_cast<std::byte*>(bytes_.data()), bytes_.size()};
+  }
+
+ private:
+  static constexpr std::size_t kGuard = 65536;  // a multiple of every architecture's page size
+  static constexpr std::size_t kRoom = 65536;   // any record
+
+  std::byte* mapped_;
+  Bytes bytes_;
+};
+
+}  // namespace perfring::record::testing
+
+#endif  // PERFRING_RECORD_TESTING_MADE_H_

@@ -1,0 +1,29 @@
+#ifndef PERFRING_RECORD_UAPI_H_
+#define PERFRING_RECORD_UAPI_H_
+
+// Constants of include/uapi/linux/perf_event.h that the header at hand may be too old for. Debian
+// 12's is of Linux 6.1; the names are the uapi's, as ours are spelt.
+
+#include <cstdint>
+
+#include <linux/perf_event.h>
+
+namespace perfring::record {
+
+// PERF_SAMPLE_BRANCH_COUNTERS, since v6.8.
+inline constexpr std::uint64_t kBranchCounters = std::uint64_t{1} << 19;
+// PERF_RECORD_CALLCHAIN_DEFERRED, PERF_CONTEXT_USER_DEFERRED, since v6.19.
+inline constexpr std::uint32_t kCallchainDeferred = 22;
+inline constexpr std::uint64_t kContextUserDeferred = ~std::uint64_t{0} - 639;  // -640
+// PERF_CONTEXT_MAX: what is not below is a marker.
+inline constexpr std::uint64_t kContextMax = ~std::uint64_t{0} - 4094;  // -4095
+// PERF_RECORD_USER_TYPE_START (tools/lib/perf/include/perf/event.h at v6.18): from here on the
+// types are those of perf.data files, which the kernel never writes.
+inline constexpr std::uint32_t kUserTypeStart = 64;
+
+// The uapi's name of a type without PERF_RECORD_, as "MMAP2"; null for one that has none.
+const char* type_name(std::uint32_t type) noexcept;
+
+}  // namespace perfring::record
+
+#endif  // PERFRING_RECORD_UAPI_H_

@@ -1,0 +1,127 @@
+#ifndef PERFRING_RECORD_VIEW_H_
+#define PERFRING_RECORD_VIEW_H_
+
+// View: what the views of all records share. A view is made by decode() (decode.h), which has
+// checked every length: no accessor leaves the record. It refers to the record's bytes and to the
+// Layout, which must both outlive it; a record in a ring lives until the ring's tail passes it.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include <linux/perf_event.h>
+
+#include "perfring/perf_event.h"
+#include "perfring/record/bytes.h"
+#include "perfring/record/layout.h"
+
+namespace perfring::record {
+
+// The fields at the end of every record that is no sample, if attr.sample_id_all is set: those that
+// sample_type selects. Where a name is the sample's, so is the meaning.
+class SampleId {
+ public:
+  SampleId() = default;
+  // Precondition: layout.sample_id_size() bytes are at `data`.
+  SampleId(const std::byte* data, const Layout& layout) noexcept : data_{data}, layout_{&layout} {}
+
+  using Word = std::optional<std::uint64_t>;
+  using Half = std::optional<std::uint32_t>;
+  Half pid() const noexcept { return get<std::uint32_t>(Layout::Trailer::Tid); }
+  Half tid() const noexcept { return get<std::uint32_t>(Layout::Trailer::Tid, 4); }
+  Word time() const noexcept { return get<std::uint64_t>(Layout::Trailer::Time); }
+  Word id() const noexcept { return get<std::uint64_t>(Layout::Trailer::Id); }
+  Word stream_id() const noexcept { return get<std::uint64_t>(Layout::Trailer::StreamId); }
+  Half cpu() const noexcept { return get<std::uint32_t>(Layout::Trailer::Cpu); }
+  Half res() const noexcept { return get<std::uint32_t>(Layout::Trailer::Cpu, 4); }
+  Word identifier() const noexcept { return get<std::uint64_t>(Layout::Trailer::Identifier); }
+
+ private:
+  template <class T>
+  std::optional<T> get(Layout::Trailer field, std::size_t offset = 0) const noexcept {
+    if (data_ == nullptr || layout_->at(field) == Layout::kAbsent) return std::nullopt;
+    return internal::load<T>(data_ + layout_->at(field) + offset);
+  }
+
+  const std::byte* data_ = nullptr;
+  const Layout* layout_ = nullptr;
+};
+
+class View {
+ public:
+  // As it was when the record was decoded.
+  const perf_event_header& header() const noexcept { return header_; }
+  // PERF_RECORD_MISC_KERNEL, _USER and so on.
+  unsigned cpumode() const noexcept { return header_.misc & PERF_RECORD_MISC_CPUMODE_MASK; }
+  // The record, header included.
+  Bytes bytes() const noexcept { return {data_, header_.size}; }
+  // What stands between the fields that are known and sample_id: of a later kernel, mostly empty.
+  Bytes rest() const noexcept {
+    return {data_ + rest_begin_, static_cast<std::size_t>(rest_end_ - rest_begin_)};
+  }
+  const Layout& layout() const noexcept { return *layout_; }
+
+  // For decode().
+  // Precondition: header.size bytes are at `data`, of which the last sample_id_size are
+  // sample_id's.
+  View(const perf_event_header& header, const std::byte* data, const Layout& layout,
+       std::size_t sample_id_size) noexcept
+      : data_{data},
+        layout_{&layout},
+        header_{header},
+        rest_end_{static_cast<std::uint16_t>(header.size - sample_id_size)} {}
+
+ protected:
+  // From the first field to sample_id.
+  internal::Walk walk() const noexcept { return {data_, sizeof(perf_event_header), rest_end_}; }
+  // Takes what is left of a walk for rest(). Returns the field that was too short, or null.
+  const char* end_of(const internal::Walk& walk) noexcept {
+    rest_begin_ = static_cast<std::uint16_t>(walk.at());
+    return walk.too_short();
+  }
+
+  template <class T>
+  T get(std::size_t offset) const noexcept {
+    return internal::load<T>(data_ + offset);
+  }
+  std::string_view string(internal::Place place) const noexcept {
+    return {reinterpret_cast<const char*>(data_ + place.at), place.count};
+  }
+  Bytes bytes(internal::Place place) const noexcept { return {data_ + place.at, place.count}; }
+  U64s words(internal::Place place) const noexcept { return {data_ + place.at, place.count}; }
+  const std::byte* data() const noexcept { return data_; }
+  std::size_t sample_id_begin() const noexcept { return rest_end_; }
+
+ private:
+  const std::byte* data_;
+  const Layout* layout_;
+  perf_event_header header_;
+  std::uint16_t rest_begin_ = sizeof(perf_event_header);
+  std::uint16_t rest_end_;
+};
+
+// A record that is no sample.
+class SideBand : public View {
+ public:
+  SampleId sample_id() const noexcept {
+    if (sample_id_size() == 0) return {};
+    return {data() + sample_id_begin(), layout()};
+  }
+  std::size_t sample_id_size() const noexcept { return header().size - sample_id_begin(); }
+
+  using View::View;
+};
+
+// A record with too few bytes for a field that it must have, or one whose lengths do not fit.
+// `field` is the uapi's name of the first such field; "size" is header.size, which is below 8 or
+// above the bytes that are there.
+struct Malformed {
+  perf_event_header header;  // all zeroes if there is not even that
+  const char* field;
+  Bytes bytes;
+};
+
+}  // namespace perfring::record
+
+#endif  // PERFRING_RECORD_VIEW_H_

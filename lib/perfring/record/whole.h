@@ -1,0 +1,30 @@
+#ifndef PERFRING_RECORD_WHOLE_H_
+#define PERFRING_RECORD_WHOLE_H_
+
+// whole(): a record in one piece. Once in each lap of a ring a record straddles the ring's end, and
+// the ring cannot be mapped twice in a row (K36): that record is copied, and no other (T20).
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "perfring/perf_event.h"
+
+namespace perfring::record {
+
+// Room for any record: header.size is a u16.
+inline constexpr std::size_t kRecordMax = 65535;
+
+// `head` and `tail` as one: head itself if tail is empty, else a copy in `scratch`, which is the
+// caller's and lives as long as the views of it. Empty if scratch is too small.
+inline Bytes whole(Bytes head, Bytes tail, std::span<std::byte> scratch) noexcept {
+  if (tail.empty()) return head;
+  if (scratch.size() < head.size() || scratch.size() - head.size() < tail.size()) return {};
+  const auto behind = std::ranges::copy(head, scratch.begin()).out;
+  std::ranges::copy(tail, behind);
+  return scratch.first(head.size() + tail.size());
+}
+
+}  // namespace perfring::record
+
+#endif  // PERFRING_RECORD_WHOLE_H_
