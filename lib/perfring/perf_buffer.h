@@ -8,6 +8,7 @@
 #include <expected>
 #include <utility>
 
+#include "perfring/export.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/mapping.h"
 #include "perfring/perf_buffer_error.h"
@@ -37,7 +38,7 @@ struct PerfBufferOptions {
 // or until it calls exec, that keeps the parent's event and, for a PerfEventArrayBuffer, its entry.
 // Threads: one at a time.
 // Errors: open alone fails; drains do not.
-class PerfBuffer {
+class PERFRING_EXPORT PerfBuffer {
  public:
   // Opens the event on `cpu`, for all processes, with a ring of `page_count` data pages, and
   // enables it (S7).
@@ -73,7 +74,7 @@ class PerfBuffer {
   int fd() const noexcept { return event_.get(); }
 
  private:
-  PerfBuffer(os::Fd event, os::Mapping mapping, Ring<> ring) noexcept;
+  PERFRING_HIDDEN PerfBuffer(os::Fd event, os::Mapping mapping, Ring<> ring) noexcept;
 
   os::Fd event_;  // destroyed last: closed after the unmapping
   os::Mapping mapping_;

@@ -6,10 +6,12 @@
 #include <string>
 #include <system_error>
 
+#include "perfring/export.h"
+
 namespace perfring {
 
 // Why a buffer could not be opened. Kinds and messages are those of aya's PerfBufferError.
-struct PerfBufferError {
+struct PERFRING_EXPORT PerfBufferError {
   enum class Kind : std::uint8_t {
     InvalidPageCount,      // not a power of two, or a ring of more than 2 GiB
     OpenError,             // perf_event_open(2)

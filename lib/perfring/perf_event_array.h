@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "perfring/export.h"
 #include "perfring/os/fd.h"
 #include "perfring/perf_buffer.h"
 #include "perfring/perf_event_array_error.h"
@@ -44,7 +45,7 @@ class PerfEventArrayBuffer : private PerfBuffer {
 //
 // Lifetime: move-only. Moved from, it has no map: fd() is -1, open and pin fail with EBADF.
 // Threads: open and pin may be called by several; each buffer belongs to one at a time.
-class PerfEventArray {
+class PERFRING_EXPORT PerfEventArray {
  public:
   PerfEventArray(PerfEventArray&&) noexcept = default;
   PerfEventArray& operator=(PerfEventArray&&) noexcept = default;
@@ -73,7 +74,8 @@ class PerfEventArray {
   explicit PerfEventArray(os::Fd map) : map_{std::make_shared<const os::Fd>(std::move(map))} {}
 
   // `object` is what the caller knows the map by.
-  static std::expected<PerfEventArray, PerfEventArrayError> over(os::Fd map, std::string object);
+  PERFRING_HIDDEN static std::expected<PerfEventArray, PerfEventArrayError> over(
+      os::Fd map, std::string object);
 
   std::shared_ptr<const os::Fd> map_;  // none if moved from
 };

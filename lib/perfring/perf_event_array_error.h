@@ -6,6 +6,7 @@
 #include <system_error>
 #include <variant>
 
+#include "perfring/export.h"
 #include "perfring/perf_buffer_error.h"
 
 namespace perfring {
@@ -23,7 +24,7 @@ struct SyscallError {
 };
 
 // Why opening an array, or one of its buffers, failed.
-struct PerfEventArrayError {
+struct PERFRING_EXPORT PerfEventArrayError {
   std::variant<PerfBufferError, InvalidMapType, SyscallError> cause;
 
   // One line, in aya's words; three lines for a person: as PerfBufferError's.

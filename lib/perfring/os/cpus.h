@@ -10,10 +10,12 @@
 #include <system_error>
 #include <vector>
 
+#include "perfring/export.h"
+
 namespace perfring::os {
 
 // Why online_cpus() failed. aya returns it as (path, io::Error).
-struct OnlineCpusError {
+struct PERFRING_EXPORT OnlineCpusError {
   enum class Kind : std::uint8_t {
     IOError,      // the file cannot be opened or read
     InvalidData,  // what it holds is not a list of CPUs
@@ -38,7 +40,7 @@ struct OnlineCpusError {
 // exactly one CPU list; an empty file is not, since the CPU that reads it is online.
 //
 // Mirrors aya's util::online_cpus() (aya/src/util.rs).
-std::expected<std::vector<std::uint32_t>, OnlineCpusError> online_cpus();
+PERFRING_EXPORT std::expected<std::vector<std::uint32_t>, OnlineCpusError> online_cpus();
 
 // The same of the CPU list in another file. Mirrors aya's read_cpu_ranges().
 std::expected<std::vector<std::uint32_t>, OnlineCpusError> read_cpu_list(const char* path);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "perfring/export.h"
 #include "perfring/perf_event.h"
 #include "perfring/record/decode.h"
 
@@ -14,7 +15,7 @@ namespace perfring::record {
 
 // Told of fields, one after the other. Objects and arrays hold what is told until their end; in an
 // array, names are empty.
-class FieldVisitor {
+class PERFRING_EXPORT FieldVisitor {
  public:
   virtual void number(std::string_view name, std::uint64_t value) = 0;
   virtual void address(std::string_view name, std::uint64_t value) = 0;  // or a mask, or flags
@@ -31,11 +32,11 @@ class FieldVisitor {
 
 // The record's own fields, then sample_id, if it has one, and `rest`, if there is any. Not the
 // header. Of a Malformed: the field that is too short, and all bytes.
-void visit_fields(const Any& record, FieldVisitor& visitor);
-void visit_fields(const ReadValues& values, FieldVisitor& visitor);
+PERFRING_EXPORT void visit_fields(const Any& record, FieldVisitor& visitor);
+PERFRING_EXPORT void visit_fields(const ReadValues& values, FieldVisitor& visitor);
 
 // The header of a record, as it was when the record was decoded.
-const perf_event_header& header_of(const Any& record) noexcept;
+PERFRING_EXPORT const perf_event_header& header_of(const Any& record) noexcept;
 
 }  // namespace perfring::record
 

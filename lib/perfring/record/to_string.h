@@ -7,14 +7,15 @@
 
 #include <string>
 
+#include "perfring/export.h"
 #include "perfring/record/decode.h"
 
 namespace perfring::record {
 
 // Names are the uapi's. Strings are quoted; of bytes that are not printable ASCII, of quotes and
 // backslashes, \xNN is printed. Bytes are hex digits.
-std::string to_string(const Any& record);
-std::string to_string(const ReadValues& values);
+PERFRING_EXPORT std::string to_string(const Any& record);
+PERFRING_EXPORT std::string to_string(const ReadValues& values);
 
 }  // namespace perfring::record
 

@@ -1,0 +1,50 @@
+# For the tests of packaging, to be sourced in the workspace's folder: an empty folder $folder with a copy of the
+# tree, $folder/tree, and how a test says what it saw.
+set -u
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failures=0
+fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+
+# Reported as skipped, in Bazel's report as well.
+skip() { # WHY
+  echo "skipped: $1"
+  [ -z "${XML_OUTPUT_FILE:-}" ] || cat >"$XML_OUTPUT_FILE" <<XML
+<testsuites><testsuite name="${TEST_BINARY##*/}" tests="1"><testcase classname="${TEST_BINARY##*/}"
+name="all"><skipped message="$1"/></testcase></testsuite></testsuites>
+XML
+  exit 0
+}
+need() { # PROGRAM...
+  local program
+  for program; do
+    command -v "$program" >/dev/null || skip "$program is not installed: run ci/setup"
+  done
+}
+
+# Without what Bazel adds: a user has none of it.
+unset MAKEFLAGS CXXFLAGS LDFLAGS CMAKE_PREFIX_PATH PKG_CONFIG_PATH LD_LIBRARY_PATH
+export HOME=$folder CMAKE_BUILD_PARALLEL_LEVEL=2
+
+# succeeds COMMAND...: it does, or the test ends here, since the rest builds upon it.
+succeeds() {
+  "$@" >"$folder/said" 2>&1 && return
+  echo "FAILED: $* ended with $?:"
+  tail -n 40 "$folder/said"
+  exit 1
+}
+# says STATUS REGEX COMMAND...: it ends so (0, or 1 for any other), and a line that it prints matches.
+says() {
+  local status=$1 regex=$2 ended=0
+  shift 2
+  "$@" >"$folder/said" 2>&1 || ended=1
+  # CMake breaks lines where they become long.
+  [ $ended -eq "$status" ] && tr -s ' \n' '  ' <"$folder/said" | grep -qE -- "$regex" && return
+  fail "$*: ended with $ended in place of $status, or does not say /$regex/: $(tail -n 20 "$folder/said")"
+}
+verdict() { # WHAT HOLDS
+  [ $failures -eq 0 ] && echo "$1"
+  exit $((failures != 0))
+}
+
+version=$(sed -nE 's/^#define PERFRING_VERSION_(MAJOR|MINOR|PATCH) ([0-9]+)$/\2/p' lib/perfring/version.h | paste -sd .)

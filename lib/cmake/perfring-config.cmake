@@ -1,0 +1,10 @@
+# find_package(perfring CONFIG): perfring::ring (header-only, C++20) and perfring::perfring (C++23).
+include("${CMAKE_CURRENT_LIST_DIR}/perfring-targets.cmake")
+foreach(component IN LISTS perfring_FIND_COMPONENTS)
+  if(TARGET perfring::${component})
+    set(perfring_${component}_FOUND TRUE)
+  elseif(perfring_FIND_REQUIRED_${component})
+    set(perfring_FOUND FALSE)
+    set(perfring_NOT_FOUND_MESSAGE "perfring has no component '${component}' here")
+  endif()
+endforeach()
