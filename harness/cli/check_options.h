@@ -1,7 +1,6 @@
-#ifndef PERFRING_HARNESS_CLI_CHECK_OPTIONS_H_
-#define PERFRING_HARNESS_CLI_CHECK_OPTIONS_H_
+#ifndef HARNESS_CLI_CHECK_OPTIONS_H_
+#define HARNESS_CLI_CHECK_OPTIONS_H_
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -10,6 +9,10 @@
 
 #include "harness/model/catalogue.h"
 #include "harness/model/engine/explorer.h"
+
+namespace CLI {
+class App;
+}
 
 namespace perfring::cli {
 
@@ -50,4 +53,4 @@ std::expected<CheckPlan, std::string> plan_of(const CheckOptions& options);
 
 }  // namespace perfring::cli
 
-#endif  // PERFRING_HARNESS_CLI_CHECK_OPTIONS_H_
+#endif  // HARNESS_CLI_CHECK_OPTIONS_H_

@@ -1,5 +1,5 @@
-#ifndef PERFRING_HARNESS_CLI_CHECK_REPORT_H_
-#define PERFRING_HARNESS_CLI_CHECK_REPORT_H_
+#ifndef HARNESS_CLI_CHECK_REPORT_H_
+#define HARNESS_CLI_CHECK_REPORT_H_
 
 #include <expected>
 #include <string>
@@ -31,4 +31,4 @@ std::expected<void, std::string> write_svg(const CheckPlan& plan,
 
 }  // namespace perfring::cli
 
-#endif  // PERFRING_HARNESS_CLI_CHECK_REPORT_H_
+#endif  // HARNESS_CLI_CHECK_REPORT_H_

@@ -1,5 +1,5 @@
-#ifndef PERFRING_HARNESS_CLI_CHECK_RUN_H_
-#define PERFRING_HARNESS_CLI_CHECK_RUN_H_
+#ifndef HARNESS_CLI_CHECK_RUN_H_
+#define HARNESS_CLI_CHECK_RUN_H_
 
 #include <atomic>
 #include <expected>
@@ -45,4 +45,4 @@ Conclusion conclusion_of(const std::vector<CheckedLitmus>& programs);
 
 }  // namespace perfring::cli
 
-#endif  // PERFRING_HARNESS_CLI_CHECK_RUN_H_
+#endif  // HARNESS_CLI_CHECK_RUN_H_

@@ -1,5 +1,5 @@
-#ifndef PERFRING_HARNESS_CLI_COMMAND_LINE_H_
-#define PERFRING_HARNESS_CLI_COMMAND_LINE_H_
+#ifndef HARNESS_CLI_COMMAND_LINE_H_
+#define HARNESS_CLI_COMMAND_LINE_H_
 
 #include <variant>
 
@@ -26,4 +26,4 @@ int run_command(const DiffOptions& options);
 
 }  // namespace perfring::cli
 
-#endif  // PERFRING_HARNESS_CLI_COMMAND_LINE_H_
+#endif  // HARNESS_CLI_COMMAND_LINE_H_

@@ -1,5 +1,7 @@
 #include "harness/cli/diff_options.h"
 
+#include <CLI/CLI.hpp>
+
 #include "harness/program/options.h"
 #include "harness/script/script.h"
 

@@ -1,12 +1,15 @@
-#ifndef PERFRING_HARNESS_CLI_DIFF_OPTIONS_H_
-#define PERFRING_HARNESS_CLI_DIFF_OPTIONS_H_
+#ifndef HARNESS_CLI_DIFF_OPTIONS_H_
+#define HARNESS_CLI_DIFF_OPTIONS_H_
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/differential/campaign_options.h"
+
+namespace CLI {
+class App;
+}
 
 namespace perfring::cli {
 
@@ -24,4 +27,4 @@ CLI::App& declare_command(CLI::App& app, DiffOptions& options);
 
 }  // namespace perfring::cli
 
-#endif  // PERFRING_HARNESS_CLI_DIFF_OPTIONS_H_
+#endif  // HARNESS_CLI_DIFF_OPTIONS_H_

@@ -1,5 +1,5 @@
-#ifndef PERFRING_HARNESS_CLI_DIFF_REPORT_H_
-#define PERFRING_HARNESS_CLI_DIFF_REPORT_H_
+#ifndef HARNESS_CLI_DIFF_REPORT_H_
+#define HARNESS_CLI_DIFF_REPORT_H_
 
 #include <string>
 
@@ -24,4 +24,4 @@ std::string diff_json(const DiffReport& report);
 
 }  // namespace perfring::cli
 
-#endif  // PERFRING_HARNESS_CLI_DIFF_REPORT_H_
+#endif  // HARNESS_CLI_DIFF_REPORT_H_

@@ -1,7 +1,6 @@
-#ifndef PERFRING_HARNESS_CLI_LIVE_OPTIONS_H_
-#define PERFRING_HARNESS_CLI_LIVE_OPTIONS_H_
+#ifndef HARNESS_CLI_LIVE_OPTIONS_H_
+#define HARNESS_CLI_LIVE_OPTIONS_H_
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -10,6 +9,10 @@
 #include <vector>
 
 #include "harness/live/generator.h"
+
+namespace CLI {
+class App;
+}
 
 namespace perfring::cli {
 
@@ -46,4 +49,4 @@ Parsed<std::vector<std::uint32_t>> choose_cpus(const std::vector<std::uint32_t>&
 
 }  // namespace perfring::cli
 
-#endif  // PERFRING_HARNESS_CLI_LIVE_OPTIONS_H_
+#endif  // HARNESS_CLI_LIVE_OPTIONS_H_

@@ -1,5 +1,5 @@
-#ifndef PERFRING_HARNESS_CLI_LIVE_REPORT_H_
-#define PERFRING_HARNESS_CLI_LIVE_REPORT_H_
+#ifndef HARNESS_CLI_LIVE_REPORT_H_
+#define HARNESS_CLI_LIVE_REPORT_H_
 
 #include <string>
 
@@ -20,4 +20,4 @@ Conclusion conclusion_of(const LiveOutcome& outcome);
 
 }  // namespace perfring::cli
 
-#endif  // PERFRING_HARNESS_CLI_LIVE_REPORT_H_
+#endif  // HARNESS_CLI_LIVE_REPORT_H_

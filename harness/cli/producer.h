@@ -1,5 +1,5 @@
-#ifndef PERFRING_HARNESS_CLI_PRODUCER_H_
-#define PERFRING_HARNESS_CLI_PRODUCER_H_
+#ifndef HARNESS_CLI_PRODUCER_H_
+#define HARNESS_CLI_PRODUCER_H_
 
 #include <atomic>
 #include <cstdint>
@@ -48,4 +48,4 @@ class Producer {
 
 }  // namespace perfring::cli
 
-#endif  // PERFRING_HARNESS_CLI_PRODUCER_H_
+#endif  // HARNESS_CLI_PRODUCER_H_

@@ -1,7 +1,6 @@
-#ifndef PERFRING_HARNESS_CLI_SIM_OPTIONS_H_
-#define PERFRING_HARNESS_CLI_SIM_OPTIONS_H_
+#ifndef HARNESS_CLI_SIM_OPTIONS_H_
+#define HARNESS_CLI_SIM_OPTIONS_H_
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -10,6 +9,10 @@
 #include "harness/simulator/canaries.h"
 #include "harness/simulator/settings.h"
 #include "harness/simulator/simulation.h"
+
+namespace CLI {
+class App;
+}
 
 namespace perfring::cli {
 
@@ -45,4 +48,4 @@ std::string replay_line(const SimPlan& sim, const simulator::Plan& plan);
 
 }  // namespace perfring::cli
 
-#endif  // PERFRING_HARNESS_CLI_SIM_OPTIONS_H_
+#endif  // HARNESS_CLI_SIM_OPTIONS_H_

@@ -1,5 +1,5 @@
-#ifndef PERFRING_HARNESS_CLI_SIM_REPORT_H_
-#define PERFRING_HARNESS_CLI_SIM_REPORT_H_
+#ifndef HARNESS_CLI_SIM_REPORT_H_
+#define HARNESS_CLI_SIM_REPORT_H_
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -33,4 +33,4 @@ std::string sim_list_json();
 
 }  // namespace perfring::cli
 
-#endif  // PERFRING_HARNESS_CLI_SIM_REPORT_H_
+#endif  // HARNESS_CLI_SIM_REPORT_H_

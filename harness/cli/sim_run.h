@@ -1,5 +1,5 @@
-#ifndef PERFRING_HARNESS_CLI_SIM_RUN_H_
-#define PERFRING_HARNESS_CLI_SIM_RUN_H_
+#ifndef HARNESS_CLI_SIM_RUN_H_
+#define HARNESS_CLI_SIM_RUN_H_
 
 #include <atomic>
 #include <cstdint>
@@ -16,4 +16,4 @@ SimOutcome run_sim(const SimPlan& sim, const std::atomic<bool>& stop,
 
 }  // namespace perfring::cli
 
-#endif  // PERFRING_HARNESS_CLI_SIM_RUN_H_
+#endif  // HARNESS_CLI_SIM_RUN_H_

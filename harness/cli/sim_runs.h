@@ -1,5 +1,5 @@
-#ifndef PERFRING_HARNESS_CLI_SIM_RUNS_H_
-#define PERFRING_HARNESS_CLI_SIM_RUNS_H_
+#ifndef HARNESS_CLI_SIM_RUNS_H_
+#define HARNESS_CLI_SIM_RUNS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -33,4 +33,4 @@ std::string runs_json(const SimRuns& runs);
 
 }  // namespace perfring::cli
 
-#endif  // PERFRING_HARNESS_CLI_SIM_RUNS_H_
+#endif  // HARNESS_CLI_SIM_RUNS_H_

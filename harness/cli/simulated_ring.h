@@ -1,5 +1,5 @@
-#ifndef PERFRING_HARNESS_CLI_SIMULATED_RING_H_
-#define PERFRING_HARNESS_CLI_SIMULATED_RING_H_
+#ifndef HARNESS_CLI_SIMULATED_RING_H_
+#define HARNESS_CLI_SIMULATED_RING_H_
 
 #include <atomic>
 #include <cstddef>
@@ -68,4 +68,4 @@ class SimulatedRing {
 
 }  // namespace perfring::cli
 
-#endif  // PERFRING_HARNESS_CLI_SIMULATED_RING_H_
+#endif  // HARNESS_CLI_SIMULATED_RING_H_

@@ -1,5 +1,5 @@
-#ifndef PERFRING_HARNESS_CLI_SIMULATED_RUN_H_
-#define PERFRING_HARNESS_CLI_SIMULATED_RUN_H_
+#ifndef HARNESS_CLI_SIMULATED_RUN_H_
+#define HARNESS_CLI_SIMULATED_RUN_H_
 
 #include <atomic>
 #include <expected>
@@ -20,4 +20,4 @@ std::expected<LiveOutcome, std::string> run_simulated(
 
 }  // namespace perfring::cli
 
-#endif  // PERFRING_HARNESS_CLI_SIMULATED_RUN_H_
+#endif  // HARNESS_CLI_SIMULATED_RUN_H_

@@ -1,6 +1,7 @@
 #include "harness/cli/stress_options.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,10 +1,13 @@
-#ifndef PERFRING_HARNESS_CLI_STRESS_OPTIONS_H_
-#define PERFRING_HARNESS_CLI_STRESS_OPTIONS_H_
+#ifndef HARNESS_CLI_STRESS_OPTIONS_H_
+#define HARNESS_CLI_STRESS_OPTIONS_H_
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "harness/stress/run.h"
+
+namespace CLI {
+class App;
+}
 
 namespace perfring::cli {
 
@@ -31,4 +34,4 @@ std::string replay_line(const StressOptions& options);
 
 }  // namespace perfring::cli
 
-#endif  // PERFRING_HARNESS_CLI_STRESS_OPTIONS_H_
+#endif  // HARNESS_CLI_STRESS_OPTIONS_H_

@@ -1,5 +1,5 @@
-#ifndef PERFRING_HARNESS_CLI_STRESS_REPORT_H_
-#define PERFRING_HARNESS_CLI_STRESS_REPORT_H_
+#ifndef HARNESS_CLI_STRESS_REPORT_H_
+#define HARNESS_CLI_STRESS_REPORT_H_
 
 #include <span>
 #include <string>
@@ -23,4 +23,4 @@ std::string stress_json(std::span<const stress::Outcome> parts, const Conclusion
 
 }  // namespace perfring::cli
 
-#endif  // PERFRING_HARNESS_CLI_STRESS_REPORT_H_
+#endif  // HARNESS_CLI_STRESS_REPORT_H_

@@ -1,5 +1,5 @@
-#ifndef PERFRING_HARNESS_LIVE_AUDIT_H_
-#define PERFRING_HARNESS_LIVE_AUDIT_H_
+#ifndef HARNESS_LIVE_AUDIT_H_
+#define HARNESS_LIVE_AUDIT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -42,4 +42,4 @@ class Audit {
 
 }  // namespace perfring::live
 
-#endif  // PERFRING_HARNESS_LIVE_AUDIT_H_
+#endif  // HARNESS_LIVE_AUDIT_H_

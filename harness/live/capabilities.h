@@ -1,5 +1,5 @@
-#ifndef PERFRING_HARNESS_LIVE_CAPABILITIES_H_
-#define PERFRING_HARNESS_LIVE_CAPABILITIES_H_
+#ifndef HARNESS_LIVE_CAPABILITIES_H_
+#define HARNESS_LIVE_CAPABILITIES_H_
 
 #include <string>
 
@@ -14,4 +14,4 @@ std::string advice_on_capabilities(bool has_bpf, bool has_perfmon);
 
 }  // namespace perfring::live
 
-#endif  // PERFRING_HARNESS_LIVE_CAPABILITIES_H_
+#endif  // HARNESS_LIVE_CAPABILITIES_H_

@@ -1,5 +1,5 @@
-#ifndef PERFRING_HARNESS_LIVE_GENERATOR_H_
-#define PERFRING_HARNESS_LIVE_GENERATOR_H_
+#ifndef HARNESS_LIVE_GENERATOR_H_
+#define HARNESS_LIVE_GENERATOR_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -64,4 +64,4 @@ class Generator {
 
 }  // namespace perfring::live
 
-#endif  // PERFRING_HARNESS_LIVE_GENERATOR_H_
+#endif  // HARNESS_LIVE_GENERATOR_H_

@@ -4,12 +4,18 @@
 // Command lines, by CLI11: the values that an option accepts, and how others are refused. Every
 // refusal is "--option: 'value' is not accepted: give ...".
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+// CLI/CLI.hpp takes a compiler several seconds: only units that declare options include it.
+namespace CLI {
+class App;
+class Option;
+class Validator;
+}  // namespace CLI
 
 namespace perfring {
 

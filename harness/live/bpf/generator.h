@@ -3,8 +3,8 @@
  * A generated record's payload is a generator_record, then a body of `size - 8` bytes: a window of
  * the pattern, which starts at generator_window(sequence). So bodies differ from record to record,
  * and each can be checked, though the program writes only 8 bytes for each. */
-#ifndef PERFRING_HARNESS_LIVE_BPF_GENERATOR_H_
-#define PERFRING_HARNESS_LIVE_BPF_GENERATOR_H_
+#ifndef HARNESS_LIVE_BPF_GENERATOR_H_
+#define HARNESS_LIVE_BPF_GENERATOR_H_
 
 #include <linux/types.h>
 
