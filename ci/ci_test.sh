@@ -6,10 +6,7 @@ case "$*" in
   -h | --help) echo "usage: ci/ci_test.sh, in the workspace's folder"; exit 0 ;;
   *) echo "ci/ci_test.sh: unknown argument '$*'; usage: ci/ci_test.sh" >&2; exit 2 ;;
 esac
-failures=0
-fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+. lib/perfring/testing/test.sh
 cp -RL .ci ci "$folder"
 cd "$folder" || exit 1
 mkdir -p fuzz/canary_seeds fuzz/hostile_ring_seeds # these are ci/fuzz's targets
@@ -213,5 +210,4 @@ assert any(step.get("with", {}).get("path") == "ci-results/" for step in job["st
 assert [step["run"] for step in job["steps"] if "run" in step][-1] == ".ci/run ${{ matrix.job }}"
 PYTHON
 
-[ $failures -eq 0 ] && echo "CI's scripts do as they are told"
-exit $((failures != 0))
+finish "the scripts of CI obey their arguments, and .ci/run counts what they did"

@@ -7,15 +7,12 @@ case "$*" in
   -h | --help) echo "usage: ci/fuzz_test.sh, in the workspace's folder"; exit 0 ;;
   *) echo "ci/fuzz_test.sh: unknown argument '$*'; usage: ci/fuzz_test.sh" >&2; exit 2 ;;
 esac
-failures=0
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+. lib/perfring/testing/test.sh
 mkdir -p "$folder"/{ci,bin,bazel-bin/fuzz,fuzz}
 cp -L ci/fuzz ci/fuzz_target.py ci/cases.py "$folder/ci"
 cd "$folder" || exit 1
 export PATH=$folder/bin:$PATH FOLDER=$folder XDG_CACHE_HOME=$folder/cache
 kept=$folder/cache/perfring/fuzz
-fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
 printf '#!/bin/sh\necho "$@" >>"$FOLDER/builds"\nexit "${BUILD:-0}"\n' >bin/bazel
 # Finds something if there is a file PROGRAM.finds, and reaches something new.
@@ -162,7 +159,7 @@ unchanged "the campaign of all targets"
 touch hostile_ring.lasts
 rm -f hostile_ring.calls
 ci/fuzz hostile_ring --jobs 1 >said 2>&1 &
-while [ ! -e hostile_ring.sleeps ]; do sleep 0.1; done
+wait_until [ -e hostile_ring.sleeps ]
 kill -TERM $!
 wait $! || fail "ended by a signal: $(cat said)"
 says '^Stopped early'
@@ -175,5 +172,4 @@ XDG_CACHE_HOME=/proc/none run 2 hostile_ring
 says '^ci/fuzz: /proc/none/perfring/fuzz: .*; set XDG_CACHE_HOME'
 [ ! -e builds ] || fail "it has built"
 BUILD=1 run 2 hostile_ring
-[ $failures -eq 0 ] && echo "ci/fuzz does as it is told"
-exit $((failures != 0))
+finish "ci/fuzz gives libFuzzer what it is told, and reports what it finds"

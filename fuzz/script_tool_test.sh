@@ -2,29 +2,33 @@
 # script_tool: a crash is printed, edited and replayed; what is no script is refused.
 # usage: script_tool_test.sh, in the workspace's folder
 set -u
-failures=0
+. lib/perfring/testing/test.sh
+workspace=$PWD
+tool() { ${PERFRING_RUN_UNDER-} "$workspace/fuzz/script_tool" "$@"; }
+cd "$folder" || exit 1
+
 expect() { # STATUS TEXT OPTION...
   local status=$1 text=$2 said
   shift 2
-  said=$(${PERFRING_RUN_UNDER-} fuzz/script_tool "$@" 2>&1)
+  said=$(tool "$@" 2>&1)
   local ended=$?
   [ $ended -eq "$status" ] && [[ $said == *"$text"* ]] ||
-    { echo "FAILED: $* ended with $ended: $said"; failures=$((failures + 1)); }
+    fail "$* ended with $ended: $said"
 }
-for crash in fuzz/kernel_script_regressions/*; do
-  ${PERFRING_RUN_UNDER-} fuzz/script_tool --text "$crash" >script
-  ${PERFRING_RUN_UNDER-} fuzz/script_tool --bytes script >bytes
+for crash in "$workspace"/fuzz/kernel_script_regressions/*; do
+  tool --text "$crash" >script
+  tool --bytes script >bytes
   expect 0 "$(cat script)" --text bytes
-  case $(${PERFRING_RUN_UNDER-} fuzz/script_tool script) in
+  case $(tool script) in
     *'; 0 delivered, 0 malformed,'*) expect 3 'Not shown: nothing was delivered' script ;;
     *) expect 0 'All invariants hold.' script ;;
   esac
-  accepted=$(${PERFRING_RUN_UNDER-} fuzz/script_tool script | sed -n 's/ accepted.*//p')
+  accepted=$(tool script | sed -n 's/ accepted.*//p')
   { cat script; printf 'enable\nresume\noutput 8\n'; } >edited
   expect 0 "$((accepted + 1)) accepted" edited
 done
-expect 2 'Is a directory' fuzz
-expect 2 'Is a directory' --text fuzz
+expect 2 'Is a directory' .
+expect 2 'Is a directory' --text .
 expect 2 'cannot be read' nothing
 expect 2 "'tail'" <(echo 'tail 8')
 expect 2 'no such step' <(echo nonsense)
@@ -34,4 +38,5 @@ expect 2 'is empty' /dev/null
 expect 2 'larger than 4 MiB' /dev/zero
 expect 3 'nothing was delivered' <(echo 'drain 1')
 expect 3 'nothing was delivered' <(printf 'pause\noutput 8\n')
-exit $((failures != 0))
+
+finish "a crash is printed, edited and replayed, and other files are refused"

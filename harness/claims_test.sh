@@ -2,12 +2,7 @@
 # Every test that UPSTREAM.md and DIVERGENCES.md cite as evidence exists, in lib or in harness/live.
 # usage: claims_test.sh, in the workspace's folder
 set -u
-failures=0
-
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
+. lib/perfring/testing/test.sh
 
 # Suite.Name, Suite.* and some_test.
 tests=0
@@ -29,5 +24,4 @@ for file in lib/UPSTREAM.md lib/DIVERGENCES.md; do
 done
 [ $tests -ge 40 ] || fail "only $tests tests were found in the tables"
 
-[ $failures -eq 0 ] && echo "$tests tests are there"
-exit $((failures != 0))
+finish "$tests tests are there"

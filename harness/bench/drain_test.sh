@@ -3,14 +3,7 @@
 # usage: drain_test.sh DRAIN
 set -u
 drain=$1
-failures=0
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
+. lib/perfring/testing/test.sh
 
 # The filter of --help names one line.
 filter=$("$drain" --help | sed -n "s/.*--benchmark_filter REGEX//; /such as '/s/.*such as '\([^']*\)'.*/\1/p")
@@ -25,10 +18,7 @@ grep -q "no line matches" "$folder/out" || fail "a filter that matches nothing i
 for signal in INT TERM; do
   (trap - INT; exec "$drain" --json "$folder/json" --benchmark_min_time=0.05) >"$folder/out" 2>&1 &
   running=$!
-  for _ in $(seq 600); do
-    grep -q "^64K/" "$folder/out" && break
-    sleep 0.1
-  done
+  wait_until grep -q "^64K/" "$folder/out"
   kill -s $signal $running
   wait $running
   status=$?
@@ -76,5 +66,4 @@ for variable in BENCHMARK_OUT=/nowhere/x BENCHMARK_OUT_FORMAT=zz BENCHMARK_FORMA
 done
 "$drain" --benchmark_min_time=-1 >"$folder/out" 2>&1 && fail "a negative time is accepted"
 
-[ $failures -eq 0 ] && echo "the filter matches, and an interrupt leaves whole lines"
-exit $((failures != 0))
+finish "the filter matches, and an interrupt leaves whole lines"

@@ -3,11 +3,10 @@
 # by itself, and with the exit code that is documented.
 # usage: environments_test.sh PERFRING DRAIN SCRIPT_TOOL, in the workspace's folder
 set -u
+. lib/perfring/testing/test.sh
 perfring=$(realpath "$1") drain=$(realpath "$2") script_tool=$(realpath "$3")
 litmus=$PWD/harness/model/litmus/litmus.json
 trace=$(realpath harness/differential/traces/seed-1.trace)
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
 ulimit -c 0
 
@@ -44,10 +43,6 @@ commands=(
   "0 $drain --benchmark_list_tests"
   "0 $script_tool script"
 )
-
-fail() {
-  echo "FAILED: $*" >>"$folder/failures"
-}
 
 # run WANTED... -- COMMAND LINE: the line ends with one of these codes within a minute.
 run() {
@@ -172,4 +167,4 @@ wait
 runs=$(cat ./*/runs | wc -l)
 echo "$runs runs"
 [ "$runs" -gt "$([ -n "$sanitized" ] && echo 150 || echo 450)" ] || fail "too few runs"
-! cat failures 2>/dev/null
+finish "each ends by itself, with its exit code"

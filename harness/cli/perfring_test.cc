@@ -20,29 +20,34 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class PerfringLive : public Perfring {
+using DemonstrationTest = PerfringTest;
+
+const std::vector<std::string> kAsNobody{"/usr/bin/setpriv", "--reuid=65534", "--regid=65534",
+                                         "--clear-groups"};
+
+class DemonstrationLiveTest : public PerfringTest {
  protected:
   void SetUp() override {
     if (const auto why = live::why_no_live_kernel()) {
       if (std::getenv("PERFRING_REQUIRE_LIVE") != nullptr) FAIL() << *why;
       GTEST_SKIP() << *why;
     }
-    Perfring::SetUp();
+    PerfringTest::SetUp();
   }
 };
 
-TEST_F(Perfring, WithoutPrivilegesItSaysWhichAreMissing) {
+TEST_F(DemonstrationTest, WithoutPrivilegesItSaysWhichAreMissing) {
   if (::geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
-  const Ended ended = run({"--seconds", "1"}, {.user = 65534});
+  const Ended ended = run({"--seconds", "1"}, kAsNobody);
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_THAT(ended.err,
               AllOf(HasSubstr("no privilege for"), HasSubstr("lacks CAP_BPF and CAP_PERFMON")));
   EXPECT_EQ(ended.out, "");
 }
 
-TEST_F(Perfring, WithoutPrivilegesAndArgumentsItDrainsTheSimulatedKernel) {
+TEST_F(DemonstrationTest, WithoutPrivilegesAndArgumentsItDrainsTheSimulatedKernel) {
   if (::geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
-  const Ended ended = run({}, {.user = 65534});
+  const Ended ended = run({}, kAsNobody);
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("The SIMULATED kernel"), HasSubstr("no privilege for"),
                                HasSubstr("All invariants hold in 5.")));
@@ -50,11 +55,11 @@ TEST_F(Perfring, WithoutPrivilegesAndArgumentsItDrainsTheSimulatedKernel) {
 }
 
 // Runs the program in a mount namespace without sysfs, or with an unusable list of CPUs.
-class PerfringWithoutSysfs : public Perfring {
+class DemonstrationWithoutSysfsTest : public PerfringTest {
  protected:
   void SetUp() override {
-    Perfring::SetUp();
-    if (::geteuid() != 0 || std::system("unshare -m umount -l /sys") != 0) {
+    PerfringTest::SetUp();
+    if (::geteuid() != 0 || shell("unshare -m umount -l /sys").exit_code != 0) {
       GTEST_SKIP() << "to unmount /sys needs root, and unshare(1)";
     }
   }
@@ -69,7 +74,7 @@ class PerfringWithoutSysfs : public Perfring {
   }
 };
 
-TEST_F(PerfringWithoutSysfs, TheSimulatedKernelHasTheCpusThatTheProgramMayUse) {
+TEST_F(DemonstrationWithoutSysfsTest, TheSimulatedKernelHasTheCpusThatTheProgramMayUse) {
   cpu_set_t set;
   ASSERT_EQ(::sched_getaffinity(0, sizeof(set), &set), 0);
   const auto usable = static_cast<std::size_t>(CPU_COUNT(&set));
@@ -83,7 +88,7 @@ TEST_F(PerfringWithoutSysfs, TheSimulatedKernelHasTheCpusThatTheProgramMayUse) {
   }
 }
 
-TEST_F(PerfringWithoutSysfs, TheLiveKernelCannotBeUsedAndItSaysWhy) {
+TEST_F(DemonstrationWithoutSysfsTest, TheLiveKernelCannotBeUsedAndItSaysWhy) {
   for (const char* options : {"--seconds 0.3", "--cpus 0"}) {
     const Ended missing = run_without(options);
     EXPECT_EQ(missing.exit_code, 2) << missing.out;
@@ -96,7 +101,7 @@ TEST_F(PerfringWithoutSysfs, TheLiveKernelCannotBeUsedAndItSaysWhy) {
   }
 }
 
-TEST_F(PerfringLive, EveryRecordOfEveryCpuIsAccountedFor) {
+TEST_F(DemonstrationLiveTest, EveryRecordOfEveryCpuIsAccountedFor) {
   const Ended ended = run({"--seconds", "1", "--json", "--payload", "8-3000"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
   EXPECT_THAT(ended.err, HasSubstr("events/s"));
@@ -111,7 +116,7 @@ TEST_F(PerfringLive, EveryRecordOfEveryCpuIsAccountedFor) {
   }
 }
 
-TEST_F(PerfringLive, ASmallRingLosesMuchAndAccountsForIt) {
+TEST_F(DemonstrationLiveTest, ASmallRingLosesMuchAndAccountsForIt) {
   const Ended ended =
       run({"--seconds", "1", "--json", "--cpus", "0", "--pages", "1", "--payload", "8-2000"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
@@ -119,27 +124,27 @@ TEST_F(PerfringLive, ASmallRingLosesMuchAndAccountsForIt) {
   EXPECT_GT(json["cpus"].at(0)["lost"], 0);
 }
 
-TEST_F(PerfringLive, AWakeupForEachRecordAndTheLargestPayloadsHoldToo) {
+TEST_F(DemonstrationLiveTest, AWakeupForEachRecordAndTheLargestPayloadsHoldToo) {
   const Ended each = run({"--seconds", "0.5", "--cpus", "0", "--watermark", "0"});
   EXPECT_EQ(each.exit_code, 0) << each.err << each.out;
   const Ended large = run({"--seconds", "0.5", "--payload", "60000-65516", "--pages", "64"});
   EXPECT_EQ(large.exit_code, 0) << large.err << large.out;
 }
 
-TEST_F(PerfringLive, AVerdictThatCannotBeWrittenIsAnError) {
-  for (const char* form : {"--json", "--pages=256"}) {
-    const Ended ended = run({"--seconds", "0.2", form}, {.out = "/dev/full"});
+TEST_F(DemonstrationLiveTest, AVerdictThatCannotBeWrittenIsAnError) {
+  for (const std::string form : {"--json", "--pages=256"}) {
+    const Ended ended = shell("\"$PERFRING\" --seconds 0.2 " + form + " >/dev/full");
     EXPECT_EQ(ended.exit_code, 2);
     EXPECT_THAT(ended.err,
                 HasSubstr("perfring: the verdict cannot be written to stdout: No space left"));
   }
 }
 
-TEST_F(PerfringLive, TooFewDescriptorsAreSaidToBeThat) {
+TEST_F(DemonstrationLiveTest, TooFewDescriptorsAreSaidToBeThat) {
   if (kSanitized) GTEST_SKIP() << kTooFewForASanitizer;
   int failed = 0;
-  for (rlim_t files = 4; files < 64; ++files) {
-    const Ended ended = run({"--seconds", "0.2"}, {.files = files});
+  for (std::size_t files = 4; files < 64; ++files) {
+    const Ended ended = run_with_files(files, {"--seconds", "0.2"});
     if (ended.exit_code == 0) break;
     // With fewer still, the program does not even start.
     if (failed == 0 && ended.err.find("the live kernel cannot") == std::string::npos) continue;
@@ -151,15 +156,15 @@ TEST_F(PerfringLive, TooFewDescriptorsAreSaidToBeThat) {
   EXPECT_GT(failed, 3) << "none was missing";
 }
 
-TEST_F(PerfringLive, AnInterruptEndsItWithTheVerdictSoFar) {
+TEST_F(DemonstrationLiveTest, AnInterruptEndsItWithTheVerdictSoFar) {
   for (const int signal : {SIGINT, SIGTERM}) {
-    const pid_t child = start({"--seconds", "60"});
+    ChildProcess child{command({"--seconds", "60"})};
     // Its first line of progress; a busy machine takes its time.
-    for (int tenths = 0; tenths < 300 && errors().find("events/s") == std::string::npos; ++tenths) {
+    for (int tenths = 0; tenths < 300 && !child.errors().contains("events/s"); ++tenths) {
       ::usleep(100'000);
     }
-    ASSERT_EQ(::kill(child, signal), 0);
-    const Ended ended = wait(child);
+    ASSERT_EQ(::kill(child.id(), signal), 0);
+    const Ended ended = child.wait();
     EXPECT_EQ(ended.exit_code, 3) << ended.err;
     EXPECT_THAT(ended.err, HasSubstr("events/s"));
     EXPECT_THAT(ended.out,

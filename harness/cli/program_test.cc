@@ -18,7 +18,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST_F(Perfring, HelpNamesEveryOptionAndTheExitCodes) {
+using ProgramTest = PerfringTest;
+
+TEST_F(ProgramTest, HelpNamesEveryOptionAndTheExitCodes) {
   const Ended ended = run({"--help"});
   EXPECT_EQ(ended.exit_code, 0);
   for (const char* text : {"--seconds", "--cpus", "--payload", "--pages", "--watermark", "--json",
@@ -27,7 +29,7 @@ TEST_F(Perfring, HelpNamesEveryOptionAndTheExitCodes) {
   }
 }
 
-TEST_F(Perfring, WrongArgumentsAreNamedWithWhatIsAccepted) {
+TEST_F(ProgramTest, WrongArgumentsAreNamedWithWhatIsAccepted) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"--bogus"}, "--bogus"},
       {{"extra"}, "extra"},
@@ -49,7 +51,7 @@ TEST_F(Perfring, WrongArgumentsAreNamedWithWhatIsAccepted) {
   }
 }
 
-TEST_F(Perfring, EveryCommandHasHelpWithTheExitCodesAndTheVersion) {
+TEST_F(ProgramTest, EveryCommandHasHelpWithTheExitCodesAndTheVersion) {
   for (const char* command : {"", "sim", "check", "stress", "diff"}) {
     const Ended help = run_line(std::string{command} + " --help");
     EXPECT_EQ(help.exit_code, 0);
@@ -60,7 +62,7 @@ TEST_F(Perfring, EveryCommandHasHelpWithTheExitCodesAndTheVersion) {
   }
 }
 
-TEST_F(Perfring, ASimulatedRunThatDeliversNothingShowsNothing) {
+TEST_F(ProgramTest, ASimulatedRunThatDeliversNothingShowsNothing) {
   const Ended ended = run({"--simulated", "--seconds", "1e-9", "--json"});
   const auto json = nlohmann::json::parse(ended.out);
   if (json["cpus"].at(0)["delivered"] != 0) GTEST_SKIP() << "its threads were faster than that";
@@ -68,7 +70,7 @@ TEST_F(Perfring, ASimulatedRunThatDeliversNothingShowsNothing) {
   EXPECT_EQ(json["holds"], false);
 }
 
-TEST_F(Perfring, TheSimulatedKernelCanBeAskedFor) {
+TEST_F(ProgramTest, TheSimulatedKernelCanBeAskedFor) {
   const Ended ended =
       run({"--simulated", "--seconds", "0.7", "--json", "--pages", "1", "--payload", "8-3000"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;

@@ -23,7 +23,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-using SimCommandTest = Perfring;
+using SimCommandTest = PerfringTest;
 
 TEST_F(SimCommandTest, ASimulationIsTheSameForTheSameSeed) {
   const std::vector<std::string> arguments{"sim",    "--seed",  "5",      "--scenario",
@@ -183,7 +183,7 @@ TEST_F(SimCommandTest, WhatCannotBeSimulatedIsNamedWithTheReason) {
 
 TEST_F(SimCommandTest, ASimulationThatTheMachineRefusesSaysSo) {
   if (kSanitized) GTEST_SKIP() << kTooFewForASanitizer;
-  const Ended ended = run({"sim", "--cpus", "64", "--steps", "1000"}, {.files = 20});
+  const Ended ended = run_with_files(20, {"sim", "--cpus", "64", "--steps", "1000"});
   EXPECT_EQ(ended.exit_code, 2) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("perfring: the system refused: memfd_create: "));
 }
@@ -217,10 +217,10 @@ TEST_F(SimCommandTest, AScenarioFromStdinReplaysWithoutIt) {
 }
 
 TEST_F(SimCommandTest, AnInterruptEndsASimulationWithTheVerdictSoFar) {
-  const pid_t child = start({"sim", "--steps", "1000000000000"});
+  ChildProcess child{command({"sim", "--steps", "1000000000000"})};
   ::usleep(700'000);
-  ASSERT_EQ(::kill(child, SIGINT), 0);
-  const Ended ended = wait(child);
+  ASSERT_EQ(::kill(child.id(), SIGINT), 0);
+  const Ended ended = child.wait();
   EXPECT_EQ(ended.exit_code, 3) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("Not shown: interrupted before the end; nothing was violated"));
 }

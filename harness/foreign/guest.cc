@@ -60,6 +60,7 @@ std::string traces() {
 }
 
 int run_tests() {
+  // By hand, not by harness/program/child_process.h: process 1 reaps orphans, too.
   const pid_t child = ::fork();
   if (child == 0) {
     std::vector<std::string> words{"guest", std::string{"--gtest_output=xml:"} + kReport};
@@ -74,7 +75,7 @@ int run_tests() {
     ::_exit(127);
   }
   int status = 0;
-  for (;;) {  // orphans come here too
+  for (;;) {
     int ended = 0;
     const pid_t pid = ::wait(&ended);
     if (pid == child) status = ended;

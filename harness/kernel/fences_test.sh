@@ -5,6 +5,7 @@
 # usage: fences_test.sh
 set -u
 include=.
+. lib/perfring/testing/test.sh
 # shellcheck source=lib/perfring/ring/testing/assembly.sh
 . lib/perfring/ring/testing/assembly.sh
 
@@ -38,5 +39,4 @@ check riscv64-linux-gnu 'sw .*fence rw, ?w;.* sd ' 'sw .*sw '
 check powerpc64le-linux-gnu 'stw .*lwsync;.* std ' 'stw .*stw '
 check armv7-linux-gnueabihf 'str .*dmb ish;.*(strd|stm|str) ' 'str .*str '
 
-[ $failures -eq 0 ] && echo "the barriers are there on every processor"
-exit $((failures != 0))
+finish "the barriers are there on every processor"

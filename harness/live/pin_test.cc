@@ -7,18 +7,17 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <system_error>
 #include <variant>
 
 #include <gmock/gmock.h>
 
 #include "harness/live/process.h"
 #include "harness/live/testing.h"
+#include "harness/program/temporary_folder.h"
 
 namespace perfring::live {
 namespace {
@@ -40,36 +39,29 @@ class PinTest : public LiveTest {
   void SetUp() override {
     LiveTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-    const char* parent = std::getenv("TEST_TMPDIR");
-    root_ = std::string{parent == nullptr ? "/tmp" : parent} + "/perfring_pin_XXXXXX";
-    ASSERT_NE(::mkdtemp(root_.data()), nullptr);
     if (const std::string said = with_bpffs([] { return "mounted"; }); said != "mounted") {
       GTEST_SKIP() << "no bpffs can be mounted in a namespace of one's own: " << said;
     }
   }
-  void TearDown() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(root_, ignored);
-  }
 
-  // In a child, with a bpffs mounted at root() that nobody else sees and that goes with it.
+  // In a child, with a bpffs mounted at root_ that nobody else sees and that goes with it.
   std::string with_bpffs(const std::function<std::string()>& body) {
     return in_child([&]() -> std::string {
       if (::unshare(CLONE_NEWNS) != 0) return std::string{"unshare: "} + std::strerror(errno);
       if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
         return std::string{"making / private: "} + std::strerror(errno);
       }
-      if (::mount("bpf", root_.c_str(), "bpf", 0, nullptr) != 0) {
+      if (::mount("bpf", root_.path().c_str(), "bpf", 0, nullptr) != 0) {
         return std::string{"mount: "} + std::strerror(errno);
       }
       return body();
     });
   }
 
-  std::filesystem::path path(const char* name) const { return std::filesystem::path{root_} / name; }
+  std::filesystem::path path(const char* name) const { return root_.path() / name; }
 
  private:
-  std::string root_;
+  TemporaryFolder root_;
 };
 
 TEST_F(PinTest, APinnedArrayCanBeOpenedByItsPath) {

@@ -103,6 +103,7 @@ std::string in_child(const std::function<std::string()>& body) {
   check(::pipe(ends.data()), "pipe");
   os::Fd out{ends[0]};
   os::Fd in{ends[1]};
+  // By hand, not by harness/program/child_process.h: the child runs a function, not a program.
   const pid_t child = ::fork();
   check(child, "fork");
   if (child == 0) {

@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "harness/program/child_process.h"
 
 namespace perfring {
 namespace {
@@ -38,12 +39,8 @@ TEST(InQuotesTest, IsOneLineThatIsCutWhereItIsLong) {
 }
 
 // What a shell makes of a word.
-std::string echoed(const std::string& word) {
-  std::FILE* const pipe = ::popen(("bash -c 'printf %s \"$0\"' " + word).c_str(), "r");
-  std::string text;
-  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) text += static_cast<char>(c);
-  ::pclose(pipe);
-  return text;
+std::string echoed_by(const std::string& shell, const std::string& word) {
+  return run_child({shell, "-c", "printf %s " + word}).out;
 }
 
 TEST(ShellWordTest, PlainWordsStayAsTheyAre) {
@@ -53,7 +50,7 @@ TEST(ShellWordTest, PlainWordsStayAsTheyAre) {
 
 TEST(ShellWordTest, AShellReadsTheTextBack) {
   for (const std::string text : {"two words", "it's of $HOME", "Grüße", "*?[a]", ";|&<>(){}#~!"}) {
-    EXPECT_EQ(echoed(shell_word(text)), text) << shell_word(text);
+    EXPECT_EQ(echoed_by("/bin/sh", shell_word(text)), text) << shell_word(text);
   }
 }
 
@@ -61,11 +58,7 @@ TEST(ShellWordTest, ControlCharactersAreWrittenAsEscapesThatBashReadsBack) {
   const std::string text = "x\x1b]0;it's\a\n7\xff";
   const std::string word = shell_word(text);
   EXPECT_EQ(printable(word), word);
-  std::FILE* const pipe = ::popen(("bash <<'END'\nprintf %s " + word + "\nEND\n").c_str(), "r");
-  std::string read;
-  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) read += static_cast<char>(c);
-  ::pclose(pipe);
-  EXPECT_EQ(read, text);
+  EXPECT_EQ(echoed_by("/bin/bash", word), text);
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ class ProducerProcess {
   ProducerProcess(const StressRing& ring, FlightLog* log) {
     Producer<Base> producer{ring, log};
     const pid_t parent = ::getpid();
+    // The subject itself: a copy of this process, with its memory, that is killed.
     child_ = ::fork();
     if (child_ < 0) throw std::system_error{errno, std::generic_category(), "fork"};
     if (child_ != 0) return;

@@ -5,6 +5,7 @@
 # usage: fences_test.sh FOLDER-OF-lib
 set -u
 include=$1
+. lib/perfring/testing/test.sh
 # shellcheck source=lib/perfring/ring/testing/assembly.sh
 . lib/perfring/ring/testing/assembly.sh
 
@@ -108,5 +109,4 @@ source=${source//HardwareMemory/TsanMemory}
 source=${source//hardware_memory/tsan_memory}
 check aarch64-linux-gnu 'ldr .*; dmb ishld;.* bl __tsan_acquire' 'dmb ish;.* bl __tsan_release;.*str ' 'ldr .*ldr '
 
-[ $failures -eq 0 ] && echo "the fences are there on every processor"
-exit $((failures != 0))
+finish "the fences are there on every processor"

@@ -3,13 +3,11 @@
 # shape. Each snippet differs from one that compiles in the marked place only.
 # usage: rejected_test.sh COMPILER FOLDER-OF-lib
 set -u
+. lib/perfring/testing/test.sh
 compiler=$1
 lib=$2
-failures=0
 
 # The headers, compiled once.
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
 echo '#include "perfring/perf_buffer.h"' >"$folder/all.h"
 options=(-std=c++2b -Wall -Wextra -Werror -I"$lib")
 "$compiler" -x c++-header "${options[@]}" "$folder/all.h" -o "$folder/all.h.gch" || exit 1
@@ -27,18 +25,15 @@ END
 
 accepts() {
   local said
-  said=$(compile "$1") || { echo "FAILED: not accepted: $1"; echo "$said"; failures=$((failures + 1)); }
+  said=$(compile "$1") || fail "not accepted: $1: $said"
 }
 
 rejects() { # BODY, then what the diagnostic must say
   local said
   if said=$(compile "$1"); then
-    echo "FAILED: accepted: $1"
-    failures=$((failures + 1))
+    fail "accepted: $1"
   elif ! grep -qE "$2" <<<"$said"; then
-    echo "FAILED: rejected for another reason than '$2': $1"
-    echo "$said"
-    failures=$((failures + 1))
+    fail "rejected for another reason than '$2': $1: $said"
   fi
 }
 
@@ -80,5 +75,4 @@ accepts "static_assert(!Fold<decltype([](int n, PerfEvent&&) { return n; })>)"
 accepts "static_assert(TryFold<decltype([](int n, PerfEvent) -> Flow { return Continue{n}; })>)"
 accepts "static_assert(!TryFold<decltype([](int n, PerfEvent&&) -> Flow { return Continue{n}; })>)"
 
-[ $failures -eq 0 ] && echo "all refused, and all else accepted"
-exit $((failures != 0))
+finish "all refused, and all else accepted"

@@ -28,6 +28,7 @@ Ended run(const std::string& mutant) {
   const std::string command =
       "TSAN_OPTIONS=\"$TSAN_OPTIONS halt_on_error=1 exitcode=66\" $PERFRING_RUN_UNDER " +
       std::string{binary} + " " + mutant + " 2>&1";
+  // Not by harness/program/child_process.h: lib's tests depend on lib alone.
   std::FILE* pipe = ::popen(command.c_str(), "r");
   std::string output;
   std::array<char, 4096> buffer;

@@ -3,9 +3,9 @@
 # clang's, and g++'s that -Wall and -Wextra leave out. Every drain is instantiated.
 # usage: warnings_test.sh FOLDER-OF-lib COMPILER...
 set -u
+. lib/perfring/testing/test.sh
 lib=$1
 shift
-failures=0
 
 gcc=(-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Warith-conversion -Wshadow
   -Wuseless-cast -Wold-style-cast -Wcast-qual -Wduplicated-cond
@@ -42,12 +42,11 @@ for compiler in "$@"; do
   command -v "$compiler" >/dev/null || continue
   compilers=$((compilers + 1))
   said=$(compile "$compiler" "$source") ||
-    { echo "FAILED: $compiler warns:"; echo "$said"; failures=$((failures + 1)); }
+    fail "$compiler warns: $said"
   # And the warnings do their work.
   compile "$compiler" "$source int f(int n); int f(int n) { switch (n) { case 1: return 1; } return 0; }" \
-    >/dev/null && { echo "FAILED: $compiler does not warn"; failures=$((failures + 1)); }
+    >/dev/null && fail "$compiler does not warn"
 done
 
-[ $compilers -eq 0 ] && { echo "FAILED: no compiler"; failures=1; }
-[ $failures -eq 0 ] && echo "no warning of $compilers compilers"
-exit $((failures != 0))
+[ $compilers -ne 0 ] || fail "no compiler"
+finish "no warning of $compilers compilers"

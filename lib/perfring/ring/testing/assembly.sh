@@ -1,11 +1,8 @@
 # To be sourced by tests of what C++ becomes in machine code: no test that runs on x86 can tell
-# whether a fence is there. The test ends with `exit $((failures != 0))`.
-failures=0
+# whether a fence is there. After perfring/testing/test.sh.
 
 # glibc's list of what this machine's libc lacks, which has no entry for other processors.
-headers=$(mktemp -d)
-trap 'rm -rf "$headers"' EXIT
-mkdir "$headers/gnu" && touch "$headers/gnu/stubs.h"
+mkdir "$folder/gnu" && touch "$folder/gnu/stubs.h"
 
 # The instructions of one function, in one line.
 instructions() { # ASSEMBLY FUNCTION
@@ -14,19 +11,16 @@ instructions() { # ASSEMBLY FUNCTION
 }
 
 expect() { # WHAT TEXT REGEX
-  grep -qE "$3" <<<"$2" && return
-  echo "FAILED: $1: expected /$3/ in: $2"
-  failures=$((failures + 1))
+  grep -qE "$3" <<<"$2" || fail "$1: expected /$3/ in: $2"
 }
 
 # Sets $assembly to what $source becomes, with headers from $include.
 compile() { # COMPILER and options, for which processor
   # The kernel's and libstdc++'s headers of this machine serve: only their types are used.
   assembly=$("$@" -x c++ -std=c++2b -O2 -S -o - -I"$include" \
-    -isystem "$headers" -isystem /usr/include/c++/12 -isystem "/usr/include/$(g++ -print-multiarch)/c++/12" \
+    -isystem "$folder" -isystem /usr/include/c++/12 -isystem "/usr/include/$(g++ -print-multiarch)/c++/12" \
     -idirafter "/usr/include/$(g++ -print-multiarch)" -fno-asynchronous-unwind-tables \
     - <<<"$source" 2>&1) && return
-  echo "FAILED: $* does not compile: $assembly"
-  failures=$((failures + 1))
+  fail "$* does not compile: $assembly"
   return 1
 }

@@ -1,0 +1,97 @@
+#include "harness/program/child_process.h"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/process/args.hpp>
+#include <boost/process/child.hpp>
+#include <boost/process/error.hpp>
+#include <boost/process/exe.hpp>
+#include <boost/process/posix.hpp>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+#include "perfring/os/fd.h"
+
+namespace perfring {
+namespace {
+
+namespace process = boost::process;
+
+void check(long rc, const char* what) {
+  if (rc < 0) throw std::system_error{errno, std::generic_category(), what};
+}
+
+// A file in memory, in place of a pipe: neither side waits for the other.
+os::Fd memory_file(const std::string& contents = {}) {
+  os::Fd file{::memfd_create("child", MFD_CLOEXEC)};
+  check(file.get(), "memfd_create");
+  check(::pwrite(file.get(), contents.data(), contents.size(), 0), "writing a child's input");
+  return file;
+}
+
+// pread() leaves the offset alone, which the child shares.
+std::string contents(const os::Fd& file) {
+  std::string text;
+  std::array<char, 4096> piece;
+  for (;;) {
+    const ssize_t length =
+        ::pread(file.get(), piece.data(), piece.size(), static_cast<off_t>(text.size()));
+    check(length, "reading a child's output");
+    if (length == 0) return text;
+    text.append(piece.data(), static_cast<std::size_t>(length));
+  }
+}
+
+}  // namespace
+
+struct ChildProcess::State {
+  os::Fd in, out, err;
+  process::child child;
+};
+
+ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::string& in)
+    : state_{std::make_unique<State>(memory_file(in), memory_file(), memory_file())} {
+  using process::posix::fd;
+  std::error_code error;
+  state_->child =
+      process::child{process::exe = command.front(),
+                     process::args = std::vector<std::string>{command.begin() + 1, command.end()},
+                     fd.bind(STDIN_FILENO, in.empty() ? STDIN_FILENO : state_->in.get()),
+                     fd.bind(STDOUT_FILENO, state_->out.get()),
+                     fd.bind(STDERR_FILENO, state_->err.get()),
+                     error};
+  if (error) throw std::system_error{error, command.front()};
+}
+
+// boost::process::child kills in its destructor, but leaves a zombie.
+ChildProcess::~ChildProcess() {
+  wait([] { return true; });
+}
+
+pid_t ChildProcess::id() const {
+  return state_->child.id();
+}
+
+std::string ChildProcess::errors() const {
+  return contents(state_->err);
+}
+
+// Not by child::wait_for(): in Boost 1.74 it forks a timer and waits for SIGCHLD of any child
+// (boost/process/detail/posix/wait_for_exit.hpp).
+Ended ChildProcess::wait(const std::function<bool()>& give_up) {
+  process::child& child = state_->child;
+  while (give_up && child.running()) {
+    if (give_up()) ::kill(child.id(), SIGKILL);
+    ::usleep(2000);
+  }
+  child.wait();
+  const int status = child.native_exit_code();
+  return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), contents(state_->out),
+          errors()};
+}
+
+}  // namespace perfring

@@ -1,0 +1,50 @@
+#ifndef HARNESS_PROGRAM_CHILD_PROCESS_H_
+#define HARNESS_PROGRAM_CHILD_PROCESS_H_
+
+// Other programs as children of this one, by Boost.Process.
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace perfring {
+
+struct Ended {
+  int exit_code;  // 128 + N if signal N ended it, as in a shell
+  std::string out;
+  std::string err;
+};
+
+// A running program. Both its outputs are collected. One that is not waited for is killed.
+class ChildProcess {
+ public:
+  // `command` begins with a path: /usr/bin/env searches PATH and sets variables, /bin/sh does the
+  // rest. The child reads `in`, or this program's stdin if that is empty. Throws std::system_error
+  // if the child cannot be started.
+  explicit ChildProcess(const std::vector<std::string>& command, const std::string& in = {});
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  pid_t id() const;
+  // Its stderr so far.
+  std::string errors() const;
+
+  // Waits for its end; kills it once `give_up` returns true.
+  Ended wait(const std::function<bool()>& give_up = {});
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+inline Ended run_child(const std::vector<std::string>& command, const std::string& in = {}) {
+  return ChildProcess{command, in}.wait();
+}
+
+}  // namespace perfring
+
+#endif  // HARNESS_PROGRAM_CHILD_PROCESS_H_

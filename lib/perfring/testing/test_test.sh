@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# test.sh itself: what fails a test, wherever it happens.
+# usage: test_test.sh, in the workspace's folder
+set -u
+. lib/perfring/testing/test.sh
+
+ends() { # STATUS SCRIPT: a test that is this, which leaves nothing behind
+  local said
+  said=$(TMPDIR=$folder bash -uc ". lib/perfring/testing/test.sh; $2" 2>&1)
+  local ended=$?
+  [ $ended -eq "$1" ] || fail "$2 ended with $ended: $said"
+  [ -z "$(ls "$folder")" ] || fail "$2 leaves $(ls "$folder")"
+}
+ends 0 'finish holds'
+ends 1 'fail here; finish holds'
+ends 1 '(fail in a subshell); finish holds'
+ends 1 'cd "$folder"; fail in the background & wait; finish holds'
+ends 1 'echo "$(fail in a substitution)"; finish holds'
+ends 0 'wait_until true; finish holds'
+ends 0 '(sleep 0.3; touch "$folder/there") & wait_until [ -e "$folder/there" ]; finish holds'
+ends 1 'sleep() { :; }; wait_until false; finish holds'
+
+finish "test.sh fails a test wherever it is to fail"
