@@ -39,11 +39,13 @@ std::variant<Command, Answer> parse_command_line(int argc, const char* const* ar
   CheckOptions check;
   StressOptions stress;
   DiffOptions diff;
+  DecodeOptions decode;
   declare(app, live);
   const CLI::App& sim_command = declare_command(app, sim);
   const CLI::App& check_command = declare_command(app, check);
   const CLI::App& stress_command = declare_command(app, stress);
   const CLI::App& diff_command = declare_command(app, diff);
+  const CLI::App& decode_command = declare_command(app, decode);
   app.require_subcommand(0, 1);
   if (auto answer = parse(app, argc, argv)) return *std::move(answer);
   if (auto answer = refuse_misplaced(app)) return *std::move(answer);
@@ -51,6 +53,7 @@ std::variant<Command, Answer> parse_command_line(int argc, const char* const* ar
   if (check_command.parsed()) return Command{std::move(check)};
   if (stress_command.parsed()) return Command{std::move(stress)};
   if (diff_command.parsed()) return Command{std::move(diff)};
+  if (decode_command.parsed()) return Command{std::move(decode)};
   if (std::string message = conflict(live); !message.empty()) {
     return Answer{std::move(message), true};
   }

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "harness/cli/check_options.h"
+#include "harness/cli/decode_options.h"
 #include "harness/cli/diff_options.h"
 #include "harness/cli/live_options.h"
 #include "harness/cli/sim_options.h"
@@ -13,7 +14,8 @@
 namespace perfring::cli {
 
 // What `perfring` is asked for. Without a command: LiveOptions.
-using Command = std::variant<LiveOptions, SimOptions, CheckOptions, StressOptions, DiffOptions>;
+using Command =
+    std::variant<LiveOptions, SimOptions, CheckOptions, StressOptions, DiffOptions, DecodeOptions>;
 
 std::variant<Command, Answer> parse_command_line(int argc, const char* const* argv);
 
@@ -23,6 +25,7 @@ int run_command(const SimOptions& options);
 int run_command(const CheckOptions& options);
 int run_command(const StressOptions& options);
 int run_command(const DiffOptions& options);
+int run_command(const DecodeOptions& options);
 
 }  // namespace perfring::cli
 

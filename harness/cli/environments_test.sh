@@ -7,6 +7,7 @@ set -u
 perfring=$(realpath "$1") drain=$(realpath "$2") script_tool=$(realpath "$3")
 litmus=$PWD/harness/model/litmus/litmus.json
 trace=$(realpath harness/differential/traces/seed-1.trace)
+vectors=$(realpath harness/record/vectors.jsonl)
 cd "$folder" || exit 1
 ulimit -c 0
 
@@ -39,6 +40,8 @@ commands=(
   "0 $perfring stress --seconds 1"
   "$live $perfring diff --scripts $scripts"
   "0 $perfring diff --replay $trace"
+  "0 $perfring decode $vectors"
+  "0 $perfring decode --check $vectors"
   "0 $drain --benchmark_filter=^64K/8/count$ --benchmark_min_time=0.01"
   "0 $drain --benchmark_list_tests"
   "0 $script_tool script"

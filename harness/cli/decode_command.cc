@@ -1,0 +1,140 @@
+// `perfring decode`.
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "harness/cli/command_line.h"
+#include "harness/program/console.h"
+#include "harness/program/counted.h"
+#include "harness/program/input.h"
+#include "harness/program/verdict.h"
+#include "harness/record/known.h"
+#include "harness/record/record_json.h"
+#include "harness/record/vectors.h"
+#include "perfring/record/to_string.h"
+
+namespace perfring::cli {
+namespace {
+
+using record::Comparison;
+using record::Difference;
+using record::Vector;
+
+constexpr std::size_t kFileMax = 64 * kMiB;  // a record of 64 KiB takes 128 KiB
+
+std::string text_of(const Vector& vector) {
+  const std::string name = one_line(vector.name) + ": ";
+  if (!vector.is_read) {
+    const record::Layout layout{vector.attr};
+    return name + to_string(record::decode(vector.bytes, layout)) + "\n";
+  }
+  const auto values = record::ReadValues::over(vector.bytes, vector.attr.read_format);
+  return name + "read(2): " + (values ? to_string(*values) : "too short") + "\n";
+}
+
+// A value as part of a line.
+std::string shown(const std::string& value) {
+  constexpr std::size_t kLongest = 200;
+  return value.size() <= kLongest ? value : value.substr(0, kLongest) + "...";
+}
+
+class Check {
+ public:
+  explicit Check(const std::vector<Vector>& vectors) : vectors_{vectors} {
+    for (const Vector& vector : vectors) {
+      comparisons_.push_back(compare(vector, record::decoded(vector)));
+      const Comparison& last = comparisons_.back();
+      compared_ += last.compared;
+      differences_ += last.differences.size();
+      absent_ += last.absent.size();
+    }
+  }
+
+  Conclusion conclusion() const {
+    return conclude(differences_ != 0, false,
+                    compared_ == 0 ? "the file says nothing of its records" : "");
+  }
+
+  std::string table() const {
+    std::string text;
+    for_each([&text](const std::string& name, const Comparison& comparison) {
+      for (const Difference& each : comparison.differences) {
+        text += fmt::format("{}: {} is known to be {}, decoded as {}\n", name, one_line(each.field),
+                            shown(each.known), shown(each.decoded));
+      }
+    });
+    for_each([&text](const std::string& name, const Comparison& comparison) {
+      for (const std::string& field : comparison.absent) {
+        text += fmt::format("{}: {} is known, but not in the record: not compared\n", name,
+                            one_line(field));
+      }
+    });
+    text +=
+        fmt::format("{}, {} compared, {} not in its record: ", counted(vectors_.size(), "record"),
+                    counted(compared_, "value"), absent_);
+    const Conclusion so = conclusion();
+    if (so.verdict == Verdict::NotShown) return text + so.not_shown + "\n";
+    return text +
+           (differences_ == 0 ? "all are as known\n" : counted(differences_, "difference") + "\n");
+  }
+
+  std::string json() const {
+    nlohmann::ordered_json json = to_json(conclusion());
+    json["records"] = vectors_.size();
+    json["compared"] = compared_;
+    json["differences"] = nlohmann::ordered_json::array();
+    json["absent"] = nlohmann::ordered_json::array();
+    for_each([&json](const std::string& name, const Comparison& comparison) {
+      for (const Difference& each : comparison.differences) {
+        json["differences"].push_back({{"name", name},
+                                       {"field", each.field},
+                                       {"known", each.known},
+                                       {"decoded", each.decoded}});
+      }
+      for (const std::string& field : comparison.absent) {
+        json["absent"].push_back({{"name", name}, {"field", field}});
+      }
+    });
+    return dump(json);
+  }
+
+ private:
+  template <class Each>
+  void for_each(const Each& each) const {
+    for (std::size_t i = 0; i < vectors_.size(); ++i) {
+      each(one_line(vectors_[i].name), comparisons_[i]);
+    }
+  }
+
+  const std::vector<Vector>& vectors_;
+  std::vector<Comparison> comparisons_;
+  std::size_t compared_ = 0;
+  std::size_t differences_ = 0;
+  std::size_t absent_ = 0;
+};
+
+}  // namespace
+
+int run_command(const DecodeOptions& options) {
+  const auto text = read_input("FILE", options.file, kFileMax);
+  if (!text) return fail(text.error());
+  const auto vectors = record::parse_vectors(*text);
+  const std::string file = options.file == "-" ? "stdin" : in_quotes(options.file);
+  if (!vectors) return fail(fmt::format("FILE: {}: {}", file, vectors.error()));
+  if (vectors->empty()) return fail(fmt::format("FILE: {} has no record", file));
+  if (options.check) {
+    const Check check{*vectors};
+    return deliver(options.json ? check.json() : check.table(),
+                   exit_code(check.conclusion().verdict));
+  }
+  std::string lines;
+  for (const Vector& vector : *vectors) {
+    lines += options.json ? record::line_of(record::decoded(vector)) : text_of(vector);
+  }
+  return deliver(lines, kHolds, "the records");
+}
+
+}  // namespace perfring::cli

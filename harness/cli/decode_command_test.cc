@@ -1,0 +1,166 @@
+// `perfring decode`, run as a process.
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "harness/cli/testing.h"
+
+namespace perfring::cli {
+namespace {
+
+using nlohmann::json;
+
+// A LOST of 7 records, of the event 5.
+constexpr const char* kLost =
+    R"({"name": "lost", "record": "LOST", "type": 2, "attr": {"sample_type": "0x0", "flags": "0x0"},)"
+    R"( "known": {"id": 5, "lost": "0x7"}, "bytes": "020000000000180005000000000000000700000000000000"})";
+
+std::string with(std::string text, const std::string& what, const std::string& instead) {
+  const std::size_t at = text.find(what);
+  return at == std::string::npos ? "" : text.replace(at, what.size(), instead);
+}
+
+class DecodeCommandTest : public Perfring {
+ protected:
+  void SetUp() override {
+    if (std::endian::native == std::endian::big) GTEST_SKIP() << "records here are little endian";
+    Perfring::SetUp();
+  }
+  // FILE holds `text`.
+  Ended decode(const std::string& text, std::vector<std::string> arguments = {}) {
+    arguments.insert(arguments.begin(), {"decode", temporary("decode_command_test", text)});
+    return run(arguments);
+  }
+  static std::string vectors() { return std::getenv("VECTORS"); }
+};
+
+TEST_F(DecodeCommandTest, TheGenuineRecordsAreAsKnown) {
+  const Ended ended = run({"decode", vectors(), "--check"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.out << ended.err;
+  EXPECT_NE(ended.out.find("122 records, 964 values compared"), std::string::npos) << ended.out;
+}
+
+TEST_F(DecodeCommandTest, JsonIsAnObjectALineByTheUapisNames) {
+  const Ended ended = run({"decode", "--json", vectors()});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  std::istringstream lines{ended.out};
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    const json record = json::parse(line);
+    if (record["name"] != "mmap2_sid") continue;
+    EXPECT_EQ(record["record"], "MMAP2");
+    EXPECT_EQ(record["header"]["size"], 160);
+    EXPECT_EQ(record["maj"], 254);
+    EXPECT_EQ(record["addr"], "0x7f502a72b000");
+    EXPECT_EQ(record["sample_id"]["identifier"], 4280);
+  }
+  EXPECT_EQ(count, 122U);
+}
+
+TEST_F(DecodeCommandTest, TextIsARecordALine) {
+  const Ended ended = decode(kLost);
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_EQ(ended.out, "lost: LOST misc 0x0 size 24: id 5, lost 7\n");
+}
+
+TEST_F(DecodeCommandTest, StdinIsReadForADash) {
+  const Ended ended = shell("printf '%s' '" + std::string{kLost} + "' | $PERFRING decode -");
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_EQ(ended.out, "lost: LOST misc 0x0 size 24: id 5, lost 7\n");
+}
+
+TEST_F(DecodeCommandTest, ADifferenceIsNamedAndExits1) {
+  const std::string wrong = with(kLost, "\"0x7\"", "8");
+  const Ended ended = decode(wrong, {"--check"});
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_NE(ended.out.find("lost: lost is known to be 8, decoded as 7\n"), std::string::npos)
+      << ended.out;
+  const Ended as_json = decode(wrong, {"--check", "--json"});
+  EXPECT_EQ(as_json.exit_code, 1);
+  const json outcome = json::parse(as_json.out);
+  EXPECT_EQ(outcome["verdict"], "violated");
+  EXPECT_EQ(outcome["differences"][0]["name"], "lost");
+  EXPECT_EQ(outcome["differences"][0]["field"], "lost");
+}
+
+TEST_F(DecodeCommandTest, WhatTheLineSaysOfTheHeaderIsCompared) {
+  EXPECT_EQ(decode(with(kLost, "\"type\": 2", "\"type\": 3"), {"--check"}).exit_code, 1);
+  EXPECT_EQ(decode(with(kLost, "\"LOST\"", "\"MMAP\""), {"--check"}).exit_code, 1);
+  EXPECT_EQ(decode(kLost, {"--check"}).exit_code, 0);
+}
+
+TEST_F(DecodeCommandTest, AMalformedRecordIsShownAndIsADifference) {
+  const std::string cut = with(kLost, "1800", "1000");
+  const Ended ended = decode(cut, {"--json"});
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_EQ(json::parse(ended.out)["malformed"], "lost");
+  EXPECT_EQ(decode(cut, {"--check"}).exit_code, 1);
+}
+
+TEST_F(DecodeCommandTest, WhatIsNotInARecordIsSaidAndNotCompared) {
+  const Ended ended = decode(with(kLost, "\"id\": 5", "\"colour\": 5"), {"--check"});
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_NE(ended.out.find("colour is known, but not in the record"), std::string::npos);
+}
+
+TEST_F(DecodeCommandTest, WithNothingKnownNothingIsShown) {
+  const std::string nothing = R"({"name": "n", "attr": {}, "bytes": "0e00000000000800"})";
+  EXPECT_EQ(decode(nothing, {"--check"}).exit_code, 3);
+}
+
+TEST_F(DecodeCommandTest, NamesCannotActOnATerminal) {
+  const std::string escape = with(kLost, "\"name\": \"lost\"", R"("name": "a\u001b[2J\nb")");
+  for (const std::vector<std::string>& mode :
+       {std::vector<std::string>{}, {"--json"}, {"--check"}, {"--check", "--json"}}) {
+    const Ended ended = decode(escape, mode);
+    EXPECT_EQ(ended.out.find('\x1b'), std::string::npos) << ended.out;
+  }
+  EXPECT_EQ(decode(escape).out.find('\n'), decode(escape).out.size() - 1);
+}
+
+TEST_F(DecodeCommandTest, AFileOfAnotherFormIsRefusedWithItsLine) {
+  const std::vector<std::pair<std::string, std::string>> refused{
+      {"nonsense", "line 1: it is not JSON"},
+      {std::string{kLost} + "\n\n[1]", "line 3: it is not an object"},
+      {R"({"bytes": ""})", "'name' is missing"},
+      {R"({"name": "n"})", "'bytes' is missing"},
+      {R"({"name": "n", "bytes": "00"})", "'attr' is missing"},
+      {R"({"name": "n", "bytes": "0", "attr": {}})", "odd number"},
+      {R"({"name": "n", "bytes": "0x", "attr": {}})", "is not two hexadecimal digits"},
+      {R"({"name": "n", "bytes": "00", "attr": 1})", "'attr' is not an object"},
+      {R"({"name": "n", "bytes": "00", "attr": {"sample_type": "x"}})", "'sample_type' is not a"},
+      {R"({"name": "n", "bytes": "00", "attr": {}, "known": 1})", "'known' is not an object"},
+      {R"({"name": "n", "bytes": "00", "attr_hex": "00"})", "less than 64 bytes"},
+      {R"({"name": "n", "bytes": "00", "attr": {}, "arch": "s390x big endian"})", "byte order"},
+      {" \n\n", "has no record"}};
+  for (const auto& [text, why] : refused) {
+    const Ended ended = decode(text);
+    EXPECT_EQ(ended.exit_code, 2) << text;
+    EXPECT_NE(ended.err.find(why), std::string::npos) << text << "\n" << ended.err;
+  }
+}
+
+TEST_F(DecodeCommandTest, WithoutAFileOrWithOneThatCannotBeReadItIsRefused) {
+  EXPECT_EQ(run({"decode"}).exit_code, 2);
+  const Ended ended = run({"decode", "/nonexistent"});
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_NE(ended.err.find("FILE: '/nonexistent' cannot be read"), std::string::npos) << ended.err;
+}
+
+TEST_F(DecodeCommandTest, AnAttrOfBytesIsTakenWhereThereIsNoOther) {
+  std::string attr(2 * 144, '0');
+  attr.replace(2 * 24, 2, "04");  // sample_type TIME
+  attr.replace(2 * 42, 2, "04");  // sample_id_all: bit 18 of flags
+  const Ended ended = decode(R"({"name": "n", "known": {"sid_time": 9}, "attr_hex": ")" + attr +
+                                 R"(", "bytes": "0e000000000010000900000000000000"})",
+                             {"--check"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.out << ended.err;
+}
+
+}  // namespace
+}  // namespace perfring::cli

@@ -1,0 +1,74 @@
+#ifndef HARNESS_RECORD_FINDER_H_
+#define HARNESS_RECORD_FINDER_H_
+
+// Finder: where a record, as JSON, has what `known` names (known.h).
+
+#include <cstring>
+#include <optional>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "harness/record/vectors.h"
+
+namespace perfring::record {
+
+using Json = nlohmann::ordered_json;
+
+inline const Json* child(const Json* of, const std::string& name) {
+  if (of == nullptr || !of->is_object()) return nullptr;
+  const auto place = of->find(name);
+  return place == of->end() ? nullptr : &*place;
+}
+
+// std::regex recurses for each character.
+inline bool matches(const std::string& text, std::smatch& parts, const std::regex& pattern) {
+  constexpr std::size_t kLongest = 200;
+  return text.size() <= kLongest && std::regex_match(text, parts, pattern);
+}
+
+// An element of an array somewhere in a record, or a field of such an element.
+struct Element {
+  std::string array;
+  std::size_t index;
+  std::string field;  // empty: the element itself
+  const Json* value;
+};
+
+class Finder {
+ public:
+  // Both must outlive it.
+  Finder(const Vector& vector, const Json& record);
+
+  // nullopt: the record does not have it. `known` says of what kind it is.
+  std::optional<Json> find(const std::string& name, const Json& known) const;
+  std::optional<std::uint64_t> number(const std::string& name) const;
+  // The function that a probe's raw data names: of a return probe the first of two addresses.
+  std::optional<std::uint64_t> probed() const;
+
+ private:
+  const Json* find_direct(const std::string& name) const;
+  std::optional<Json> find_inside(const std::string& name) const;
+  const Json* find_element(const std::string& name) const;
+  std::optional<Json> find_in_misc(const std::string& name) const;
+  std::optional<Json> find_in_raw(const std::string& name, bool is_text) const;
+  std::optional<Json> find_register(const std::string& name) const;
+  std::optional<Json> links() const;
+  template <class T>
+  std::optional<T> raw_at(std::size_t offset) const {
+    T value{};
+    if (offset > raw_.size() || raw_.size() - offset < sizeof value) return std::nullopt;
+    std::memcpy(&value, raw_.data() + offset, sizeof value);
+    return value;
+  }
+  std::optional<Json> raw_string(std::size_t offset, std::size_t size) const;
+
+  const Vector& vector_;
+  const Json& record_;
+  std::vector<std::byte> raw_;
+  std::vector<Element> elements_;
+};
+
+}  // namespace perfring::record
+
+#endif  // HARNESS_RECORD_FINDER_H_

@@ -1,0 +1,157 @@
+#include "harness/record/vectors.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <charconv>
+#include <optional>
+#include <stdexcept>
+
+#include "harness/program/console.h"
+#include "harness/record/numbers.h"
+
+namespace perfring::record {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What is wrong with a line, in words.
+struct Refused : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+const Json* find(const Json& object, const char* name) {
+  const auto place = object.find(name);
+  return place == object.end() ? nullptr : &*place;
+}
+
+std::string text(const Json& line, const char* name) {
+  const Json* const field = find(line, name);
+  if (field == nullptr) return {};
+  if (!field->is_string()) throw Refused{fmt::format("field '{}' is not a string", name)};
+  return field->get<std::string>();
+}
+
+std::uint64_t number(const Json& object, const char* name) {
+  const Json* const field = find(object, name);
+  if (field == nullptr) return 0;
+  if (const auto value = number_of(*field)) return *value;
+  throw Refused{fmt::format("field '{}' is not a number: give 17 or \"0x11\"", name)};
+}
+
+std::vector<std::byte> bytes_of(const Json& line, const char* name) {
+  const std::string digits = text(line, name);
+  if (digits.size() % 2 != 0) {
+    throw Refused{fmt::format("field '{}' has an odd number of hexadecimal digits", name)};
+  }
+  std::vector<std::byte> bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    std::uint8_t byte = 0;
+    const char* const first = digits.data() + i;
+    const auto [end, error] = std::from_chars(first, first + 2, byte, 16);
+    if (error != std::errc{} || end != first + 2) {
+      throw Refused{fmt::format("field '{}': {} is not two hexadecimal digits", name,
+                                in_quotes(digits.substr(i, 2)))};
+    }
+    bytes.push_back(static_cast<std::byte>(byte));
+  }
+  return bytes;
+}
+
+constexpr unsigned kSampleIdAllBit = 18;  // of the word of flags, as in attr_hex and `flags`
+constexpr unsigned kBuildIdBit = 34;
+
+void set_flags(perf_event_attr& attr, std::uint64_t flags) {
+  attr.sample_id_all = flags >> kSampleIdAllBit & 1;
+  attr.build_id = flags >> kBuildIdBit & 1;
+}
+
+perf_event_attr attr_of(const Json& fields) {
+  if (!fields.is_object()) throw Refused{"field 'attr' is not an object"};
+  perf_event_attr attr{};
+  attr.sample_type = number(fields, "sample_type");
+  attr.read_format = number(fields, "read_format");
+  attr.branch_sample_type = number(fields, "branch_sample_type");
+  attr.sample_regs_user = number(fields, "sample_regs_user");
+  attr.sample_regs_intr = number(fields, "sample_regs_intr");
+  if (fields.contains("flags")) {
+    set_flags(attr, number(fields, "flags"));
+  } else {
+    attr.sample_id_all = number(fields, "sample_id_all") != 0;
+    attr.build_id = number(fields, "build_id") != 0;
+  }
+  return attr;
+}
+
+// A perf_event_attr as bytes, of this machine's order. What an older one lacks is 0.
+perf_event_attr attr_of(std::vector<std::byte> bytes) {
+  constexpr std::size_t kSmallest = 64;  // PERF_ATTR_SIZE_VER0
+  if (bytes.size() < kSmallest) throw Refused{"field 'attr_hex' has less than 64 bytes"};
+  bytes.resize(sizeof(perf_event_attr));
+  perf_event_attr attr;
+  std::memcpy(&attr, bytes.data(), sizeof attr);
+  return attr;
+}
+
+Vector vector_of(const Json& line) {
+  if (!line.is_object()) throw Refused{"it is not an object"};
+  Vector vector;
+  vector.name = text(line, "name");
+  if (vector.name.empty()) throw Refused{"field 'name' is missing or empty"};
+  vector.arch = text(line, "arch");
+  if (!line.contains("bytes")) throw Refused{"field 'bytes' is missing"};
+  vector.bytes = bytes_of(line, "bytes");
+  if (const Json* const attr = find(line, "attr")) {
+    vector.attr = attr_of(*attr);
+  } else if (line.contains("attr_hex")) {
+    vector.attr = attr_of(bytes_of(line, "attr_hex"));
+  } else if (line.contains("read_format")) {
+    vector.is_read = true;
+    vector.attr.read_format = number(line, "read_format");
+  } else {
+    throw Refused{"field 'attr' is missing"};
+  }
+  if (const Json* const known = find(line, "known")) {
+    if (!known->is_object()) throw Refused{"field 'known' is not an object"};
+    vector.known = *known;
+  }
+  for (const char* const name : {"record", "type", "misc", "size"}) {
+    if (!vector.is_read && line.contains(name)) vector.said[name] = line[name];
+  }
+  return vector;
+}
+
+}  // namespace
+
+std::expected<Vector, std::string> parse_vector(std::string_view line) {
+  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return std::unexpected("it is not JSON");
+  try {
+    return vector_of(json);
+  } catch (const Refused& refused) {
+    return std::unexpected(refused.what());
+  }
+}
+
+std::expected<std::vector<Vector>, std::string> parse_vectors(std::string_view text) {
+  constexpr bool kLittle = std::endian::native == std::endian::little;
+  std::vector<Vector> vectors;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    auto vector = parse_vector(line);
+    if (!vector) return std::unexpected(fmt::format("line {}: {}", number, vector.error()));
+    if (vector->arch.contains(kLittle ? "big endian" : "little endian")) {
+      return std::unexpected(
+          fmt::format("line {}: {} was made on a machine of the other byte order: decode it on one "
+                      "of those",
+                      number, in_quotes(vector->name)));
+    }
+    vectors.push_back(*std::move(vector));
+  }
+  return vectors;
+}
+
+}  // namespace perfring::record
