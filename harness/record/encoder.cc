@@ -169,8 +169,11 @@ Encoded encode(const perf_event_attr& attr, const Shape& shape,
   Output out{value};
   perf_event_header header{shape.type, shape.misc, 0};
   const bool is_mmap = shape.type == PERF_RECORD_MMAP || shape.type == PERF_RECORD_MMAP2;
-  if (shape.type == PERF_RECORD_MMAP2 && attr.build_id && shape.has_build_id) {
-    header.misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
+  if (shape.type == PERF_RECORD_MMAP2) {
+    // The header is shared by all who listen: of a file with a build id the bit may be another's
+    // (R14); of one without, nobody sets it.
+    if (!shape.has_build_id) header.misc &= ~PERF_RECORD_MISC_MMAP_BUILD_ID & 0xffff;
+    if (shape.has_build_id && attr.build_id) header.misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
   }
   out.add(header);
   if (shape.type == PERF_RECORD_SAMPLE) {
