@@ -25,11 +25,11 @@ std::string with(std::string text, const std::string& what, const std::string& i
   return at == std::string::npos ? "" : text.replace(at, what.size(), instead);
 }
 
-class DecodeCommandTest : public Perfring {
+class DecodeCommandTest : public PerfringTest {
  protected:
   void SetUp() override {
     if (std::endian::native == std::endian::big) GTEST_SKIP() << "records here are little endian";
-    Perfring::SetUp();
+    PerfringTest::SetUp();
   }
   // FILE holds `text`.
   Ended decode(const std::string& text, std::vector<std::string> arguments = {}) {

@@ -8,6 +8,8 @@
 
 #include <linux/perf_event.h>
 
+#include "perfring/export.h"
+
 namespace perfring::record {
 
 // PERF_SAMPLE_BRANCH_COUNTERS, since v6.8.
@@ -22,7 +24,7 @@ inline constexpr std::uint64_t kContextMax = ~std::uint64_t{0} - 4094;  // -4095
 inline constexpr std::uint32_t kUserTypeStart = 64;
 
 // The uapi's name of a type without PERF_RECORD_, as "MMAP2"; null for one that has none.
-const char* type_name(std::uint32_t type) noexcept;
+PERFRING_EXPORT const char* type_name(std::uint32_t type) noexcept;
 
 }  // namespace perfring::record
 
