@@ -5,8 +5,10 @@
 
 hostile_ring's and the canary's are the rings below (fuzz/hostile_ring.h states the format), of
 little-endian records; kernel_script's and differential's are the texts in fuzz/scripts/. Each is
-named for what it shows. (Those of the parsers are texts as they are.)
+named for what it shows. record's are the vectors of harness/record whose type or layout differs. (Those of the
+parsers are texts as they are.)
 """
+import json
 import pathlib
 import struct
 import subprocess
@@ -114,6 +116,27 @@ def undamaged_ring(kernel_script):
     return b"\0" + kernel_script[:1] + b"\0\0" + kernel_script[1:]
 
 
+def record_seeds():
+    """Behind its attributes (fuzz/record.h), of each type and sample_type the first vector."""
+    seeds, seen = {}, set()
+    for line in pathlib.Path("harness/record/vectors.jsonl").read_text().splitlines():
+        vector = json.loads(line)
+        if "attr" not in vector or len(vector["bytes"]) > 2 * 480:
+            continue
+        attr = vector["attr"]
+        number = lambda name: int(str(attr.get(name, 0)), 0)
+        flags = number("flags") >> 18 & 1 | (number("flags") >> 34 & 1) << 1
+        layout = (vector["type"], flags, number("sample_type"))
+        if layout in seen:
+            continue
+        seen.add(layout)
+        seeds[vector["name"]] = struct.pack(
+            "<IBIQQB", number("sample_type"), number("read_format"), number("branch_sample_type"),
+            number("sample_regs_user"), number("sample_regs_intr"), flags
+        ) + bytes.fromhex(vector["bytes"])
+    return seeds
+
+
 def main():
     fuzz = pathlib.Path("fuzz")
     texts_of_scripts = sorted(fuzz.glob("scripts/*.script"))
@@ -126,6 +149,7 @@ def main():
         "canary": {name: SOUND[name] for name in CANARY},
         "kernel_script": scripts,
         "differential": undamaged,
+        "record": record_seeds(),
     }.items():
         path = fuzz / f"{folder}_seeds"
         path.mkdir(exist_ok=True)
