@@ -40,12 +40,12 @@ struct WritesNothingBack : DefaultMemory {
   static void write_once(SharedPosition&, SharedPosition) {}
 };
 
-TEST(DifferentialTest, TheDrainSeesWhatTheReferenceSees) {
+TEST(DifferentialTargetTest, TheDrainSeesWhatTheReferenceSees) {
   compare<DefaultMemory>("breaks_and_throws");
   compare<DefaultMemory>("wrap_at_size_prefix");
 }
 
-TEST(DifferentialTest, AWrongConsumerIsToldFromTheReference) {
+TEST(DifferentialTargetTest, AWrongConsumerDiffersFromTheReference) {
   EXPECT_DEATH(compare<MistakesRawSize>("outputs_and_drains"), "event 0 is not the reference's");
   EXPECT_DEATH(compare<ReleasesTooMuch>("outputs_and_drains"), "data_tail is not the reference's");
   EXPECT_DEATH(compare<WritesNothingBack>("outputs_and_drains"),

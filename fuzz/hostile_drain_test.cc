@@ -188,7 +188,7 @@ TEST(TurnRecordsTest, RecordsOfTheOtherByteOrderAreTheSame) {
 }
 
 // Otherwise they are other seeds, and what they are named for is not looked at.
-TEST(HostileRingSeedsTest, EachShowsTheDefectThatItIsNamedFor) {
+TEST(HostileRingSeedsTest, EachSeedShowsTheDefectThatItIsNamedFor) {
   const std::map<std::string, Defect> defects{{"size_0", Defect::BadSize},
                                               {"size_4", Defect::BadSize},
                                               {"size_12", Defect::BadSize},

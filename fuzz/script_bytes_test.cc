@@ -95,7 +95,7 @@ TEST(ScriptBytesTest, AStepThatCannotBeNestedHasNoMoment) {
   EXPECT_EQ(script.steps, (std::vector{script::Step{.number = 7}}));
 }
 
-TEST(ScriptBytesTest, WhatHasNoBytesIsRefused) {
+TEST(ScriptBytesTest, AScriptThatBytesCannotSayIsRefused) {
   EXPECT_FALSE(encode_script(Script{.settings{.pages = 16}, .steps{}}, Encoding::Full));
   const Script late = *script::parse_script("output 1\n> at 256 poll\n");
   EXPECT_FALSE(encode_script(late, Encoding::Full)) << "a moment is one byte";
@@ -110,7 +110,7 @@ TEST(ScriptBytesTest, WhatHasNoBytesIsRefused) {
 
 // fuzz/seeds.py writes them. A differential seed is a byte of damage, none, and the script but for
 // the drains at its end, after which there would be nothing to compare.
-TEST(ScriptSeedsTest, EachIsTheScriptThatItIsNamedFor) {
+TEST(ScriptSeedsTest, EachSeedIsTheScriptThatItIsNamedFor) {
   std::size_t scripts = 0;
   for (const auto& entry : fs::directory_iterator{"fuzz/scripts"}) {
     auto script = script::parse_script(read(entry.path()));

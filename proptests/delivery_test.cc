@@ -32,7 +32,7 @@ void wraps() {
   RC_ASSERT(seen[0].head_size == std::min(raw, before_end));
 }
 
-TEST(WraparoundTest, TheSecondSliceIsWhatLiesBehindTheEnd) {
+TEST(WraparoundTest, TheSecondSliceContinuesAtTheRingsStart) {
   always(wraps<Core>, 2000);
 }
 TEST(WraparoundTest, FindsAConsumerThatForgetsTheTail) {
@@ -77,7 +77,7 @@ void stays_aligned() {
   runs<Cpu, Consumer>(*scripts(mix));
 }
 
-TEST(PositionTest, AreMultiplesOf8) {
+TEST(PositionTest, EveryPositionIsAMultipleOf8) {
   always(stays_aligned<ScriptCpu, Core>);
 }
 TEST(PositionTest, FindsAKernelThatPublishesOffTheGrid) {
@@ -104,7 +104,7 @@ void crosses() {
   expect_good(run);
 }
 
-TEST(PositionTest, MayCrossAnyPowerOf2) {
+TEST(PositionTest, CrossingAnyPowerOf2LosesNothing) {
   always(crosses<Core>);
 }
 TEST(PositionTest, FindsAConsumerOf64BitPositions) {

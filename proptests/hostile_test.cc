@@ -78,7 +78,7 @@ void stays_inside() {
   RC_ASSERT(accesses.commits() == (available == 0 ? 0U : 1U));
 }
 
-TEST(HostileRingTest, NeverLeavesTheRingAndAlwaysEnds) {
+TEST(HostileRingTest, ADrainOfAnyBytesStaysInTheRingAndEnds) {
   always(stays_inside<Core>, 1000);
 }
 TEST(HostileRingTest, FindsAConsumerThatBelievesTheRing) {
@@ -119,7 +119,7 @@ void agrees() {
   }
 }
 
-TEST(ReferenceConsumerTest, CoreDeliversTheSame) {
+TEST(ReferenceConsumerTest, TheCoreDeliversWhatTheReferenceDelivers) {
   always(agrees<Core>, 2000);
 }
 TEST(ReferenceConsumerTest, FindsAConsumerThatDropsTheSign) {

@@ -65,10 +65,10 @@ void is_malformed() {
   RC_ASSERT(run.received().overwritten == 0U);
 }
 
-TEST(OversizeTest, IsMalformedAsTheKernelTruncatesIt) {
+TEST(OversizePayloadTest, AnOversizePayloadIsMalformedAsTheKernelTruncatesIt) {
   always(is_malformed<ScriptCpu>);
 }
-TEST(OversizeTest, FindsAKernelThatTruncatesRaw) {
+TEST(OversizePayloadTest, FindsAKernelThatTruncatesRaw) {
   EXPECT_TRUE(counterexample(is_malformed<faults::TruncatesRaw<ScriptCpu>>));
 }
 
@@ -90,10 +90,10 @@ void recovers() {
   RC_ASSERT(run.received().delivered == delivered + 10);
 }
 
-TEST(OversizeTest, SpoilsOnlyWhatItOverwrites) {
+TEST(OversizePayloadTest, OnlyOverwrittenRecordsAreSpoiled) {
   always(recovers<Core>);
 }
-TEST(OversizeTest, FindsAConsumerThatBelievesIt) {
+TEST(OversizePayloadTest, FindsAConsumerThatBelievesTheTruncatedSize) {
   EXPECT_TRUE(counterexample(recovers<faults::Believes<CheckedMemory>>));
 }
 

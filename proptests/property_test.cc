@@ -35,7 +35,7 @@ std::string failure(const rc::detail::Property& property) {
   return results.size() == 1 ? results.GetTestPartResult(0).message() : "";
 }
 
-TEST(CounterexampleTest, IsShortAndInWords) {
+TEST(CounterexampleTest, ACounterexampleIsAShortScript) {
   const auto found = counterexample(loses_count);
   ASSERT_TRUE(found.has_value());
   EXPECT_NE(found->find("no_loss: a LOST of "), std::string::npos);
@@ -43,7 +43,7 @@ TEST(CounterexampleTest, IsShortAndInWords) {
 }
 
 // What fuzz/script_tool reads, and differential tries on the live kernel.
-TEST(CounterexampleTest, IsAScriptThatViolatesTheSame) {
+TEST(CounterexampleTest, ItsScriptViolatesTheSameInvariant) {
   const auto found = counterexample(loses_count);
   ASSERT_TRUE(found.has_value());
   const std::string_view introduced = ", by this script:\n";
@@ -58,11 +58,13 @@ TEST(CounterexampleTest, IsAScriptThatViolatesTheSame) {
   EXPECT_FALSE(rig::violation_of<rig::ScriptRunner<>>(*script));
 }
 
-TEST(CounterexampleTest, SaysHowToHaveItAgain) {
+TEST(CounterexampleTest, ItsReplayLineLeadsToTheSameCounterexample) {
   const auto property = rc::detail::toProperty(loses_count);
   const std::string found = failure(property);
   EXPECT_NE(found.find("bazel test //proptests"), std::string::npos) << found;
-  EXPECT_NE(found.find("--test_filter=CounterexampleTest.SaysHowToHaveItAgain"), std::string::npos);
+  EXPECT_NE(
+      found.find("--test_filter=CounterexampleTest.ItsReplayLineLeadsToTheSameCounterexample"),
+      std::string::npos);
 
   // What its RC_PARAMS say leads to the same counterexample at once, without a search.
   const std::string params = "RC_PARAMS='";
@@ -80,7 +82,7 @@ TEST(CounterexampleTest, SaysHowToHaveItAgain) {
   EXPECT_EQ(story(*again), story(found));
 }
 
-TEST(CounterexampleTest, IsNotFoundWhereThereIsNone) {
+TEST(CounterexampleTest, APropertyThatHoldsHasNone) {
   EXPECT_FALSE(counterexample([] { RC_ASSERT(*positions() % 8 == 0U); }));
 }
 

@@ -162,10 +162,10 @@ void never_sleeps_with_data() {
                            without_forgetting(*steps(kProducers)), allowed(of));
 }
 
-TEST(WaitLoopTest, NeverSleepsWithDataByPoll) {
+TEST(WaitLoopTest, ByPollItNeverSleepsWithData) {
   always(never_sleeps_with_data<ScriptCpu, Waiter<ByPoll>>, 500);
 }
-TEST(WaitLoopTest, NeverSleepsWithDataByEpoll) {
+TEST(WaitLoopTest, ByEpollItNeverSleepsWithData) {
   always(never_sleeps_with_data<ScriptCpu, Waiter<ByEpoll>>, 500);
 }
 TEST(WaitLoopTest, FindsAKernelThatWakesNobody) {
@@ -194,10 +194,10 @@ void leaves_what_any_settings_say() {
   leaves_what_settings_say<Cpu, Waiter>(*any_wakeups());
 }
 
-TEST(WaitLoopTest, LeavesNoMoreThanTheSettingsSayByPoll) {
+TEST(WaitLoopTest, ByPollNoMoreStaysThanTheWakeupSettingsLeave) {
   always(leaves_what_any_settings_say<ScriptCpu, Waiter<ByPoll>>, 500);
 }
-TEST(WaitLoopTest, LeavesNoMoreThanTheSettingsSayByEpoll) {
+TEST(WaitLoopTest, ByEpollNoMoreStaysThanTheWakeupSettingsLeave) {
   always(leaves_what_any_settings_say<ScriptCpu, Waiter<ByEpoll>>, 500);
 }
 
@@ -232,7 +232,7 @@ void leaves_what_interrupts_make_of_it() {
                            without_forgetting(*steps(kProducers)), allowed_with_interrupts(of));
 }
 
-TEST(WaitLoopTest, LeavesNoMoreThanInterruptsMakeOfTheSettings) {
+TEST(WaitLoopTest, UnderInterruptsNoMoreStaysThanTheStretchedSettingsLeave) {
   always(leaves_what_interrupts_make_of_it<ScriptCpu, Waiter<ByPoll>>, 500);
   always(leaves_what_interrupts_make_of_it<ScriptCpu, Waiter<ByEpoll>>, 500);
 }
@@ -283,7 +283,7 @@ void empties_after_a_timeout() {
   }
 }
 
-TEST(WaitLoopTest, EmptiesTheRingsAfterATimeout) {
+TEST(WaitLoopTest, AfterATimeoutTheRingsAreEmpty) {
   always(empties_after_a_timeout<Waiter<ByPoll>>);
   always(empties_after_a_timeout<Waiter<ByEpoll>>);
 }

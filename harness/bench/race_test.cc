@@ -7,17 +7,17 @@
 namespace perfring::bench {
 namespace {
 
-TEST(Median, OfNothingIsNoNumber) {
+TEST(MedianTest, NoValuesGiveNaN) {
   EXPECT_TRUE(std::isnan(median({})));
 }
 
-TEST(Median, IsTheMiddleValue) {
+TEST(MedianTest, AnOddNumberOfValuesGivesTheMiddleOne) {
   EXPECT_EQ(median({7}), 7);
   EXPECT_EQ(median({9, 1, 2}), 2);
   EXPECT_EQ(median({1000, 3, 1, 2, 4}), 3);
 }
 
-TEST(Median, OfAnEvenNumberIsTheMeanOfTheMiddleTwo) {
+TEST(MedianTest, AnEvenNumberOfValuesGivesTheMeanOfTheMiddleTwo) {
   EXPECT_EQ(median({4, 1}), 2.5);
   EXPECT_EQ(median({8, 1, 2, 6}), 4);
 }
@@ -30,7 +30,7 @@ Contender contender(const char* name, const Tally& each, std::string* turns = nu
           }};
 }
 
-TEST(Race, EveryoneHasAWarmUpAndATurnInARoundAndTheFirstOneChanges) {
+TEST(RaceTest, EachRoundWarmsUpAndRunsEveryContenderAndChangesTheFirst) {
   std::string turns;
   const Tally one{.events = 1};
   Race race{{contender("a", one, &turns), contender("b", one, &turns)}, one};
@@ -42,7 +42,7 @@ TEST(Race, EveryoneHasAWarmUpAndATurnInARoundAndTheFirstOneChanges) {
   EXPECT_EQ(turns, "aabbbbaaaabb");
 }
 
-TEST(Race, WhoDeliversSomethingElseIsNamed) {
+TEST(RaceTest, AContenderThatDeliversSomethingElseIsNamed) {
   const Tally expected{.events = 3, .bytes = 36, .sum = 9};
   Tally other = expected;
   ++other.bytes;
@@ -52,7 +52,7 @@ TEST(Race, WhoDeliversSomethingElseIsNamed) {
   EXPECT_EQ(race.wrong(), "liar");
 }
 
-TEST(Race, TimeIsForEachEvent) {
+TEST(RaceTest, TimesAreDividedByTheNumberOfEvents) {
   const Tally million{.events = 1'000'000};
   Race race{{contender("instant", million)}, million};
   EXPECT_TRUE(std::isnan(race.ns("instant")));

@@ -11,7 +11,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST(LiveOptions, PayloadIsASizeOrARange) {
+TEST(LiveOptionsTest, PayloadIsASizeOrARange) {
   EXPECT_EQ(parse_payload("8")->min, 8U);
   EXPECT_EQ(parse_payload("8")->max, 8U);
   EXPECT_EQ(parse_payload("9-65516")->min, 9U);
@@ -25,7 +25,7 @@ TEST(LiveOptions, PayloadIsASizeOrARange) {
   }
 }
 
-TEST(LiveOptions, CpusAreAListEachOnce) {
+TEST(LiveOptionsTest, CpusAreAListEachOnce) {
   EXPECT_EQ(*parse_cpus("0-2,5"), (std::vector<std::uint32_t>{0, 1, 2, 5}));
   EXPECT_EQ(*parse_cpus("3,1,3"), (std::vector<std::uint32_t>{1, 3}));
   for (const char* text : {"", "x", "0-", "1-0", "0,", ",0", "0;1", "4294967295", "-1"}) {
@@ -35,7 +35,7 @@ TEST(LiveOptions, CpusAreAListEachOnce) {
   }
 }
 
-TEST(LiveOptions, CpusAreAmongThoseThatAreThere) {
+TEST(LiveOptionsTest, CpusAreAmongThoseThatAreThere) {
   const std::vector<std::uint32_t> there{0, 1, 4};
   EXPECT_EQ(*choose_cpus({}, there, "online CPUs"), there);
   EXPECT_EQ(*choose_cpus({4}, there, "online CPUs"), std::vector<std::uint32_t>{4});
@@ -43,7 +43,7 @@ TEST(LiveOptions, CpusAreAmongThoseThatAreThere) {
             "--cpus: 2 is not among the online CPUs: 0-1,4");
 }
 
-TEST(LiveOptions, WatermarkIsANumberOfBytes) {
+TEST(LiveOptionsTest, WatermarkIsANumberOfBytes) {
   EXPECT_EQ(*parse_watermark("0"), 0);
   EXPECT_EQ(*parse_watermark("2147483648"), 2147483648);
   for (const char* text : {"", "-1", "2147483649", "1k", "99999999999"}) {

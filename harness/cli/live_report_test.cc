@@ -26,11 +26,11 @@ CpuOutcome sound() {
   return cpu;
 }
 
-TEST(CpuOutcome, NothingIsViolatedWhereAllIsAccountedFor) {
+TEST(CpuOutcomeTest, NothingIsViolatedWhereAllIsAccountedFor) {
   EXPECT_THAT(sound().violations(), IsEmpty());
 }
 
-TEST(CpuOutcome, EachInvariantIsNamedWhenItIsViolated) {
+TEST(CpuOutcomeTest, EachInvariantIsNamedWhenItIsViolated) {
   CpuOutcome cpu = sound();
   cpu.audit.delivered = 991;
   EXPECT_THAT(cpu.violations(), ElementsAre(HasSubstr("no_invention"), HasSubstr("no_loss")));
@@ -60,7 +60,7 @@ TEST(CpuOutcome, EachInvariantIsNamedWhenItIsViolated) {
               ElementsAre(HasSubstr("1 outputs failed, the last with error -95")));
 }
 
-TEST(LiveReport, TableShowsEachFigureAndTheVerdict) {
+TEST(LiveReportTest, TableShowsEachFigureAndTheVerdict) {
   const LiveOutcome outcome{.cpus = {sound()}, .seconds = 2, .interrupted = false};
   EXPECT_EQ(conclusion_of(outcome).verdict, Verdict::Holds);
   EXPECT_THAT(verdict_table(outcome),
@@ -69,7 +69,7 @@ TEST(LiveReport, TableShowsEachFigureAndTheVerdict) {
                     Not(HasSubstr("VIOLATED"))));
 }
 
-TEST(LiveReport, AViolationIsPlain) {
+TEST(LiveReportTest, AViolationIsNamedAfterTheTable) {
   LiveOutcome outcome{.cpus = {sound(), sound()}, .seconds = 2, .interrupted = true};
   outcome.cpus[1].audit.delivered -= 1;
   EXPECT_EQ(conclusion_of(outcome).verdict, Verdict::Violated);
@@ -78,7 +78,7 @@ TEST(LiveReport, AViolationIsPlain) {
                     HasSubstr("Invariants are violated (interrupted) in 2.0 s")));
 }
 
-TEST(LiveReport, JsonHoldsTheSameFigures) {
+TEST(LiveReportTest, JsonHoldsTheSameFigures) {
   LiveOutcome outcome{.cpus = {sound()}, .seconds = 2, .interrupted = true};
   const auto json = nlohmann::json::parse(verdict_json(outcome));
   EXPECT_EQ(json["verdict"], "not shown");
@@ -101,7 +101,7 @@ TEST(LiveReport, JsonHoldsTheSameFigures) {
   EXPECT_EQ(violated["cpus"].at(0)["violations"].size(), 2U);
 }
 
-TEST(LiveReport, ProgressNamesRatesAndTheFillOfEachRing) {
+TEST(LiveReportTest, ProgressNamesRatesAndTheFillOfEachRing) {
   LiveProgress progress{
       .seconds = 1.5, .events_per_second = 4210331.2, .lost_per_second = 12, .fill = {0.25, 1.0}};
   EXPECT_EQ(progress_line(progress),

@@ -140,7 +140,7 @@ TEST_F(DemonstrationLiveTest, AVerdictThatCannotBeWrittenIsAnError) {
   }
 }
 
-TEST_F(DemonstrationLiveTest, TooFewDescriptorsAreSaidToBeThat) {
+TEST_F(DemonstrationLiveTest, TooFewDescriptorsAreReportedWithTheLimitToRaise) {
   if (kSanitized) GTEST_SKIP() << kTooFewForASanitizer;
   int failed = 0;
   for (std::size_t files = 4; files < 64; ++files) {

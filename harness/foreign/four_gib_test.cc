@@ -26,7 +26,7 @@ constexpr std::uint32_t kBatch = 5;  // of the largest fit the ring
 // Sizes that change from batch to batch, so that records lie everywhere and wrap in all ways.
 constexpr std::array<std::size_t, 4> kSizes{45000, 44004, 8, 37117};
 
-class FourGib : public LiveTest {
+class FourGibTest : public LiveTest {
  protected:
   // Fills the ring over and over, and has it drained by `drain` each time, until it has said false
   // or more than 4 GiB were written.
@@ -46,7 +46,7 @@ class FourGib : public LiveTest {
   std::uint64_t written_ = 0;  // bytes of ring
 };
 
-TEST_F(FourGib, EveryRecordIsDeliveredInOrder) {
+TEST_F(FourGibTest, EveryRecordIsDeliveredInOrder) {
   PerfEventArrayBuffer buffer = open(kPages);
   std::uint64_t next = 0;
   std::optional<RingMemory> memory;
@@ -110,7 +110,7 @@ std::string as_seen(const Libbpf& libbpf, std::uint64_t written) {
   return "all " + std::to_string(libbpf.next) + " records in order" + at;
 }
 
-TEST_F(FourGib, LibbpfBesideIt) {
+TEST_F(FourGibTest, LibbpfOnTheSameRecordsIsRecorded) {
   const std::string seen = in_child([&] {
     perf_event_attr attr = kernel::bpf_output_attr(/*watermark=*/0);
     int cpu_number = static_cast<int>(cpu());

@@ -86,7 +86,7 @@ constexpr bool kTears = false;
 
 // A writer that stores 64 bits at once, as a 64-bit kernel does. Where others' reads can be torn
 // it goes on until many were: before that, nothing is said of lib's.
-TEST(Torn, NoneOfPositionsThatCrossFourGib) {
+TEST(TornTest, NoReadIsTornWherePositionsCross4GiB) {
   constexpr std::uint64_t kTornMin = 100;
   constexpr int kRoundsMax = 100;
   alignas(8) SharedPosition field = 0xffff'fff8;
@@ -121,9 +121,9 @@ TEST(Torn, NoneOfPositionsThatCrossFourGib) {
 
 // The kernel's own data_head: a ring that is written backwards goes from 0 to 2^64 - 32 with its
 // first record, and back with a new ring.
-class TornLong : public LiveTest {};
+class TornLongTest : public LiveTest {};
 
-TEST_F(TornLong, NoneOfTheKernelsOwnDataHead) {
+TEST_F(TornLongTest, NoReadOfTheKernelsDataHeadIsTorn) {
   utsname name{};
   ::uname(&name);
   if (sizeof(long) == 8 || std::string{name.machine} != "x86_64") {

@@ -28,7 +28,7 @@ class EventfdWaiterTest : public testing::Test {
   int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 };
 
-TEST_F(EventfdWaiterTest, IsSignalledWheneverAWaiterWouldBeWoken) {
+TEST_F(EventfdWaiterTest, EachWakeupOfAWaiterSignalsTheEventfd) {
   RingSetup setup;
   setup.attr.wakeup_events = 2;
   TestRing ring{setup};
@@ -45,7 +45,7 @@ TEST_F(EventfdWaiterTest, IsSignalledWheneverAWaiterWouldBeWoken) {
   EXPECT_EQ(woken(), 0u);
 }
 
-TEST_F(EventfdWaiterTest, IsSignalledForEveryEventOfTheRing) {
+TEST_F(EventfdWaiterTest, AnOutputSignalsTheWaitersOfEveryEventOfTheRing) {
   TestRing ring;
   const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
   ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
@@ -55,7 +55,7 @@ TEST_F(EventfdWaiterTest, IsSignalledForEveryEventOfTheRing) {
   EXPECT_EQ(woken(), 2u);
 }
 
-TEST_F(EventfdWaiterTest, IsSignalledWhenTheRingGoes) {
+TEST_F(EventfdWaiterTest, TheLastUnmappingSignalsTheEventfd) {
   TestRing ring;
   const EventfdWaiter waiter{ring.event, fd};
   EXPECT_EQ(woken(), 0u);

@@ -221,7 +221,7 @@ TEST(EventpollTest, ReportsTheRestLater) {
   EXPECT_EQ(wait(epoll), report(0, EPOLLIN));
 }
 
-TEST(EventpollTest, IsWokenOnceForAnItemThatIsReady) {
+TEST(EventpollTest, TwoWakeupsPutAnItemOnTheListOnce) {
   TestRing ring;
   eventpoll epoll;
   ASSERT_EQ(epoll.add(*ring.event, kReadable | EPOLLET, 1), 0);
@@ -231,7 +231,7 @@ TEST(EventpollTest, IsWokenOnceForAnItemThatIsReady) {
   EXPECT_EQ(wait(epoll), kNothing);
 }
 
-TEST(EventpollTest, HasEachTargetOnce) {
+TEST(EventpollTest, ATargetAddedTwiceIsEEXISTAndAMissingOneENOENT) {
   TestRing ring;
   eventpoll inner, epoll;
   EXPECT_EQ(epoll.modify(ring.event.get(), kReadable, 1), -ENOENT);
@@ -247,7 +247,7 @@ TEST(EventpollTest, HasEachTargetOnce) {
   EXPECT_EQ(epoll.add(*ring.event, kReadable, 1), 0);
 }
 
-TEST(EventpollTest, LeavesTheQueuesItWasIn) {
+TEST(EventpollTest, ADestroyedEpollLeavesItsTargetsQueues) {
   TestRing ring;
   {
     eventpoll epoll;

@@ -49,7 +49,7 @@ TEST(PerfPollTest, APollForOutTakesTheFlagToo) {
 }
 
 // K29
-TEST(PerfPollTest, OfEventsThatShareARingTheFirstPolledTakesTheFlag) {
+TEST(PerfPollTest, WhereEventsShareARingTheFirstPolledTakesTheFlag) {
   TestRing ring;
   const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
   ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);

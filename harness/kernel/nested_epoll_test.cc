@@ -26,7 +26,7 @@ TEST(NestedEventpollTest, ReportsOnlyTheOuter) {
   }
 }
 
-TEST(NestedEventpollTest, FindsTheFirstThatIsReady) {
+TEST(NestedEventpollTest, APollTakesFlagsUpToTheFirstThatIsSet) {
   TestRing one, two;
   eventpoll inner, outer;  // a target outlives its membership
   ASSERT_EQ(inner.add(*one.event, kReadable, 1), 0);
@@ -43,7 +43,7 @@ TEST(NestedEventpollTest, FindsTheFirstThatIsReady) {
 }
 
 // The inner's item is still listed when it is woken again.
-TEST(NestedEventpollTest, IsWokenByEachWakeup) {
+TEST(NestedEventpollTest, EachWakeupOfTheInnerWakesTheOuter) {
   TestRing ring;
   eventpoll inner, outer;  // a target outlives its membership
   ASSERT_EQ(inner.add(*ring.event, kReadable, 1), 0);
@@ -84,7 +84,7 @@ TEST(NestedEventpollTest, WakesOnlyWaitersThatAskForIn) {
 
 // The outer one, which is edge-triggered, hears of the hangup once, and not again by MOD: the inner
 // one's item is still listed.
-TEST(NestedEventpollTest, IsNotWokenByModOfAnItemThatIsListed) {
+TEST(NestedEventpollTest, ModifyingAListedItemDoesNotWakeTheOuter) {
   TestRing ring;
   eventpoll inner, outer;  // a target outlives its membership
   ASSERT_EQ(inner.add(*ring.event, kReadable, 1), 0);

@@ -14,7 +14,7 @@ namespace perfring::kernel {
 namespace {
 
 // The id is the caller's, whatever was opened before.
-TEST(PerfEventOpenTest, GivesTheEventTheIdThatWasAskedFor) {
+TEST(PerfEventOpenTest, TheEventHasTheRequestedId) {
   EXPECT_EQ(must(perf_event_open(bpf_output(), 3, 5))->id, 5u);
   EXPECT_EQ(must(perf_event_open(bpf_output(), 3, 5))->id, 5u);
   EXPECT_EQ(must(perf_event_open(bpf_output(), 3, ~__u64{0}))->id, ~__u64{0});
@@ -39,7 +39,7 @@ TEST(PerfEventOpenTest, RefusesWhatIsNotSimulated) {
   EXPECT_EQ(open_error(attr), -EINVAL);
 }
 
-TEST(PerfEventOpenTest, MayBeDisabledAtFirst) {
+TEST(PerfEventOpenTest, AnEventOpenedDisabledRefusesOutputUntilEnabled) {
   RingSetup setup;
   setup.attr.disabled = 1;
   TestRing ring{setup};
@@ -186,7 +186,7 @@ TEST(PerfEventSetOutputTest, ComparesTheClocksThatAreUsed) {
 }
 
 // An event that redirects its output, and what undoes it.
-TEST(PerfEventSetOutputTest, LastsUntilItIsTakenBackOrTheRingGoes) {
+TEST(PerfEventSetOutputTest, ARedirectionLastsUntilItIsTakenBackOrTheRingGoes) {
   TestRing ring;
   std::optional<perf_file> second = event_like(bpf_output());
   ASSERT_EQ(ring.file.update_elem(1, *second), 0);
@@ -203,7 +203,7 @@ TEST(PerfEventSetOutputTest, LastsUntilItIsTakenBackOrTheRingGoes) {
   EXPECT_EQ(ring.rb().event_list.size(), 1u);  // the event has left it
 }
 
-TEST(PerfEventSetOutputTest, EndsWithTheLastMappingOfTheRing) {
+TEST(PerfEventSetOutputTest, TheLastUnmappingOfTheRingEndsTheRedirection) {
   for (const bool mapped_by_both : {false, true}) {
     TestRing ring;
     const perf_file second = event_like(bpf_output());

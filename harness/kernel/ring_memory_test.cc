@@ -14,7 +14,7 @@
 namespace perfring::kernel {
 namespace {
 
-TEST(RingMemoryTest, IsZeroedAndHasThePageBeforeTheData) {
+TEST(RingMemoryTest, AFreshMappingIsZeroAndBeginsWithThePage) {
   const RingMemory memory{4};
   EXPECT_EQ(memory.bytes().size(), 5u * 4096);
   EXPECT_TRUE(std::ranges::all_of(memory.bytes(), [](std::byte b) { return b == std::byte{}; }));
@@ -22,7 +22,7 @@ TEST(RingMemoryTest, IsZeroedAndHasThePageBeforeTheData) {
   EXPECT_EQ(RingMemory{0}.bytes().size(), 4096u);
 }
 
-TEST(RingMemoryTest, IsTheSameAtItsOtherEnd) {
+TEST(RingMemoryTest, ASecondMappingOfTheDescriptorSeesTheSameBytes) {
   const RingMemory memory{1};
   void* const mapped = ::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, memory.fd(), 0);
   ASSERT_NE(mapped, MAP_FAILED);
@@ -39,7 +39,7 @@ std::ptrdiff_t descriptors() {
   return std::distance(Iterator{"/proc/self/fd"}, Iterator{});
 }
 
-TEST(RingMemoryTest, IsGivenBackOnce) {
+TEST(RingMemoryTest, AMovedMappingIsUnmappedOnce) {
   const std::ptrdiff_t before = descriptors();
   std::byte* base = nullptr;
   {

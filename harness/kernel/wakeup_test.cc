@@ -41,14 +41,14 @@ Records wakeups(const RingSetup& setup, std::size_t count, std::size_t payload =
 }
 
 // K30: figures of the table, which do not depend on the tail.
-TEST(PerfOutputWakeupTest, ComesAfterWakeupEventsRecords) {
+TEST(PerfOutputWakeupTest, EveryWakeupEventsRecordsWakeOnce) {
   EXPECT_EQ(wakeups(events(1), 4, 4), (Records{1, 2, 3, 4}));
   EXPECT_EQ(wakeups(events(3), 9, 4), (Records{3, 6, 9}));
   EXPECT_EQ(wakeups(events(0), 20, 4), Records{});
 }
 
 // K30: N = 4096, 64-byte records.
-TEST(PerfOutputWakeupTest, ComesOfHalfTheRingWhateverTheEvents) {
+TEST(PerfOutputWakeupTest, WithoutAWatermarkHalfTheRingWakes) {
   EXPECT_EQ(wakeups(events(1000), 100), (Records{33, 65, 97}));
   EXPECT_EQ(wakeups(events(0), 100), (Records{33, 65, 97}));
   EXPECT_EQ(wakeups(watermark(0), 100), (Records{33, 65, 97}));
@@ -56,7 +56,7 @@ TEST(PerfOutputWakeupTest, ComesOfHalfTheRingWhateverTheEvents) {
 }
 
 // K30
-TEST(PerfOutputWakeupTest, ComesOnceTheWatermarkIsPassed) {
+TEST(PerfOutputWakeupTest, PassingTheWatermarkWakesOnce) {
   EXPECT_EQ(wakeups(watermark(64), 5), (Records{2, 3, 4, 5}));
   EXPECT_EQ(wakeups(watermark(63), 3), (Records{1, 2, 3}));
   EXPECT_EQ(wakeups(watermark(256), 20), (Records{5, 9, 13, 17}));
@@ -65,7 +65,7 @@ TEST(PerfOutputWakeupTest, ComesOnceTheWatermarkIsPassed) {
 }
 
 // K30, K40: a ring that is written backward counts the bytes all the same.
-TEST(PerfOutputWakeupTest, ComesOfABackwardRing) {
+TEST(PerfOutputWakeupTest, ABackwardRingWakes) {
   for (const Word word : {Word::k32, Word::k64}) {
     RingSetup setup = watermark(256, word);
     setup.attr.write_backward = 1;
@@ -74,7 +74,7 @@ TEST(PerfOutputWakeupTest, ComesOfABackwardRing) {
 }
 
 // A negative watermark of a 32-bit kernel is an unsigned long where it is compared: 2 GiB.
-TEST(PerfOutputWakeupTest, ComesOnceTwoGibibytesAreWritten) {
+TEST(PerfOutputWakeupTest, AWatermarkOf2GiBIsPassedInAKernelOf32Bits) {
   TestRing ring{watermark(0x8000'0000, Word::k32)};
   ring.rb().wakeup = 0x8000'0000;
   ASSERT_EQ(ring.output(52), 0);  // 0x40 - 0x8000'0000, in 32 bits, is 0x8000'0040
@@ -90,7 +90,7 @@ TEST(PerfOutputWakeupTest, ChasesTheHeadByOneWatermarkARecord) {
 }
 
 // K30
-TEST(PerfOutputWakeupTest, ItsNumbersAreSignedWhereTheKernelsAre) {
+TEST(PerfOutputWakeupTest, SettingsAreSignedWhereTheKernelsAre) {
   for (const Word word : {Word::k32, Word::k64}) {
     EXPECT_EQ(wakeups(events(0x8000'0000, word), 3, 4), (Records{1, 2, 3}));
     EXPECT_EQ(wakeups(events(0xffff'ffff, word), 3, 4), (Records{1, 2, 3}));
@@ -147,7 +147,7 @@ TEST(PerfOutputWakeupTest, CountsEventsPastTheEndOfTheWord) {
 }
 
 // The default is half the ring, however large that is, and the most is all of it.
-TEST(PerfOutputWakeupTest, WatermarkIsOfTheWholeRing) {
+TEST(PerfOutputWakeupTest, AWatermarkCountsBytesOfTheWholeRing) {
   constexpr std::size_t kMany = 1024;
   EXPECT_EQ((TestRing{{.pages = kMany}}.rb().watermark), 2 << 20);
   RingSetup setup = watermark(3 << 20);
@@ -165,7 +165,7 @@ TEST(PerfOutputWakeupTest, CountsEventsOrBytes) {
 }
 
 // K31
-TEST(PerfOutputWakeupTest, DoesNotComeOfARefusedOutput) {
+TEST(PerfOutputWakeupTest, ARefusedOutputDoesNotWake) {
   TestRing ring{events(2)};
   ASSERT_EQ(ring.output(4), 0);
   ASSERT_EQ(ring.output(5000), -ENOSPC);
@@ -178,7 +178,7 @@ TEST(PerfOutputWakeupTest, DoesNotComeOfARefusedOutput) {
 }
 
 // K31
-TEST(PerfOutputWakeupTest, NeverComesOfAFullRing) {
+TEST(PerfOutputWakeupTest, AFullRingNeverWakes) {
   TestRing ring;
   while (ring.output(52) == 0) {
   }
@@ -188,7 +188,7 @@ TEST(PerfOutputWakeupTest, NeverComesOfAFullRing) {
 }
 
 // The events are counted by the ring; how many are enough, or that none are, the writing one says.
-TEST(PerfOutputWakeupTest, OfASharedRingComesAsTheWritingEventAsks) {
+TEST(PerfOutputWakeupTest, ASharedRingWakesAsTheWritingEventAsks) {
   TestRing ring{events(1000)};
   const perf_file second = must(perf_event_open(bpf_output(), 3, 8));  // wakeup_events = 1
   ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
@@ -207,7 +207,7 @@ struct CountingWaiter final : wait_queue_entry {
 
 // core.c, ring_buffer_wakeup(): every event of rb->event_list, however many share the ring and
 // whichever of them writes.
-TEST(PerfOutputWakeupTest, OfASharedRingReachesTheWaitersOfEveryEvent) {
+TEST(PerfOutputWakeupTest, ASharedRingWakesTheWaitersOfEveryEvent) {
   for (std::size_t count = 1; count <= 5; ++count) {
     std::vector<CountingWaiter> waiters(count);  // woken once more when the ring goes
     TestRing ring;

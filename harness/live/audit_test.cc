@@ -31,7 +31,7 @@ PerfEvent sample(const std::vector<std::byte>& bytes) {
   return sample(bytes, bytes.size());
 }
 
-TEST(Audit, IntactRecordsInOrderAreDeliveredWithoutComplaint) {
+TEST(AuditTest, IntactRecordsInOrderAreDeliveredWithoutComplaint) {
   const PayloadRange range{8, 300};
   Audit audit{kCpu, range};
   std::uint64_t bytes = 0;
@@ -47,7 +47,7 @@ TEST(Audit, IntactRecordsInOrderAreDeliveredWithoutComplaint) {
   EXPECT_EQ(audit.counts().bytes, bytes);
 }
 
-TEST(Audit, ARecordMayStraddleTheRingsEndAnywhere) {
+TEST(AuditTest, ARecordMayStraddleTheRingsEndAnywhere) {
   const PayloadRange range{40, 40};
   const auto written = record(0, kCpu, range);
   for (std::size_t split = 0; split <= written.size(); ++split) {
@@ -58,7 +58,7 @@ TEST(Audit, ARecordMayStraddleTheRingsEndAnywhere) {
   }
 }
 
-TEST(Audit, EveryChangedByteIsFoundExceptInThePadding) {
+TEST(AuditTest, EveryChangedByteIsFoundExceptInThePadding) {
   const PayloadRange range{33, 33};
   const auto written = record(0, kCpu, range);
   for (std::size_t i = 0; i < written.size(); ++i) {
@@ -73,7 +73,7 @@ TEST(Audit, EveryChangedByteIsFoundExceptInThePadding) {
   }
 }
 
-TEST(Audit, AWrongSizeIsCorrupt) {
+TEST(AuditTest, AWrongSizeIsCorrupt) {
   const PayloadRange range{24, 24};
   for (const std::size_t size :
        {std::size_t{0}, std::size_t{4}, std::size_t{7}, std::size_t{20}, std::size_t{36}}) {
@@ -85,7 +85,7 @@ TEST(Audit, AWrongSizeIsCorrupt) {
   }
 }
 
-TEST(Audit, AGapIsOutOfOrderUnlessALostExplainsIt) {
+TEST(AuditTest, AGapIsOutOfOrderUnlessALostExplainsIt) {
   const PayloadRange range{8, 8};
   for (const std::uint64_t reported : {0U, 1U, 2U, 3U}) {
     Audit audit{kCpu, range};
@@ -99,7 +99,7 @@ TEST(Audit, AGapIsOutOfOrderUnlessALostExplainsIt) {
   }
 }
 
-TEST(Audit, ARepetitionIsOutOfOrder) {
+TEST(AuditTest, ARepetitionIsOutOfOrder) {
   const PayloadRange range{8, 8};
   Audit audit{kCpu, range};
   audit.check(sample(record(0, kCpu, range)));
@@ -107,7 +107,7 @@ TEST(Audit, ARepetitionIsOutOfOrder) {
   EXPECT_EQ(audit.counts().out_of_order, 1U);
 }
 
-TEST(Audit, SequenceNumbersGoOnPast32Bits) {
+TEST(AuditTest, SequenceNumbersGoOnPast32Bits) {
   const PayloadRange range{8, 64};
   Audit audit{kCpu, range};
   const std::uint64_t first = (std::uint64_t{1} << 32) - 2;
@@ -117,7 +117,7 @@ TEST(Audit, SequenceNumbersGoOnPast32Bits) {
   EXPECT_EQ(audit.counts().corrupt, 0U);
 }
 
-TEST(Audit, MalformedIsCountedWithItsBytes) {
+TEST(AuditTest, MalformedIsCountedWithItsBytes) {
   Audit audit{kCpu, {8, 8}};
   const std::vector<std::byte> bytes(24);
   audit.check(Malformed{Defect::BadSample, Bytes{bytes}.first(16), Bytes{bytes}.subspan(16)});

@@ -5,7 +5,7 @@
 namespace perfring::live {
 namespace {
 
-TEST(Capabilities, ThatAreLackingAreNamedAndCounted) {
+TEST(CapabilitiesTest, MissingCapabilitiesAreNamedAndCounted) {
   EXPECT_EQ(advice_on_capabilities(false, true),
             "This process lacks CAP_BPF: run as root, or grant it");
   EXPECT_EQ(advice_on_capabilities(true, false),

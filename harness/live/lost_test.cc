@@ -67,7 +67,7 @@ TEST_F(LostTest, ARecordAsLargeAsTheRingNeverFits) {
 }
 
 // K14, K15
-TEST_F(LostTest, ComesOnceBeforeTheNextRecordThatFits) {
+TEST_F(LostTest, ALostPrecedesTheNextRecordThatFitsOnce) {
   auto buffer = open(1);
   for (const std::uint64_t refusals : std::initializer_list<std::uint64_t>{1, 5, 1000}) {
     SCOPED_TRACE(refusals);
@@ -88,7 +88,7 @@ TEST_F(LostTest, ComesOnceBeforeTheNextRecordThatFits) {
 }
 
 // K15. After the n-th record is taken there is room for 16 * n + 15 bytes: not yet for 24 + 16.
-TEST_F(LostTest, MustFitTogetherWithTheRecord) {
+TEST_F(LostTest, ALostIsWrittenOnlyIfItFitsWithTheRecord) {
   auto buffer = open(1);
   ASSERT_NO_FATAL_FAILURE(overfill(3));
   ASSERT_EQ(take(buffer, 1), 1u);
@@ -109,7 +109,7 @@ TEST_F(LostTest, MustFitTogetherWithTheRecord) {
 }
 
 // A Lost that straddles the end of the ring, at both of its 8-byte boundaries.
-TEST_F(LostTest, MayLieAcrossTheEndOfTheRing) {
+TEST_F(LostTest, ALostAcrossTheEndOfTheRingIsDelivered) {
   auto buffer = open(1);
   for (std::size_t lap = 0; lap < os::page_size() / 8; ++lap) {
     ASSERT_NO_FATAL_FAILURE(overfill(lap + 1));
@@ -122,7 +122,7 @@ TEST_F(LostTest, MayLieAcrossTheEndOfTheRing) {
 }
 
 // A Lost counts what is missing between the records around it.
-TEST_F(LostTest, CountsTheGapInTheNumbers) {
+TEST_F(LostTest, ALostCountsTheGapInTheRecordNumbers) {
   auto buffer = open(1);
   std::uint64_t next = 0;  // the number that the next attempt gets
   std::uint64_t expected = 0;

@@ -39,7 +39,7 @@ constexpr Truncated kTruncated[] = {
     {65540, 16, 65540}, {131052, 65528, 131052}, {200000, 3408, 200004},
 };
 
-TEST_F(OversizeTest, IsMalformedAsLongAsItsHeaderSays) {
+TEST_F(OversizeTest, AnOversizeRecordIsMalformedAsLongAsItsHeaderSays) {
   for (const Truncated& record : kTruncated) {
     SCOPED_TRACE(record.payload);
     auto buffer = open(pages(kRoomy));
@@ -62,7 +62,7 @@ TEST_F(OversizeTest, IsMalformedAsLongAsItsHeaderSays) {
 }
 
 // K9: records stay walkable, however many are bad and wherever they lie.
-TEST_F(OversizeTest, TheRecordsAroundItAreDelivered) {
+TEST_F(OversizeTest, TheRecordsAroundAnOversizeOneAreDelivered) {
   for (const Truncated& record : kTruncated) {
     SCOPED_TRACE(record.payload);
     auto buffer = open(pages(kRoomy));
@@ -87,7 +87,7 @@ TEST_F(OversizeTest, TheRecordsAroundItAreDelivered) {
 }
 
 // K7
-TEST_F(OversizeTest, OfSizeZeroIsInvisible) {
+TEST_F(OversizeTest, ARecordOfSizeZeroIsInvisible) {
   for (const std::size_t payload : std::initializer_list<std::size_t>{65517, 65524}) {
     auto buffer = open(pages(kRoomy));
     fill_payload(payload, 7);
@@ -102,7 +102,7 @@ TEST_F(OversizeTest, OfSizeZeroIsInvisible) {
 }
 
 // K7
-TEST_F(OversizeTest, OfSizeZeroWithLossesPendingIsALostAlone) {
+TEST_F(OversizeTest, ARecordOfSizeZeroBehindPendingLossesLeavesTheLostAlone) {
   auto buffer = open(pages(kRoomy));
   while (emit(65516) == 0) {
   }
@@ -120,7 +120,7 @@ TEST_F(OversizeTest, OfSizeZeroWithLossesPendingIsALostAlone) {
 
 // K10: 65536 bytes of payload go once around the ring, over four unread records and the header of
 // their own. What is left is whatever the payload says.
-TEST_F(OversizeTest, OverUnreadRecordsTheDrainStillEnds) {
+TEST_F(OversizeTest, ADrainOfOverwrittenRecordsEnds) {
   const std::size_t page_count = pages(65536);
   if (page_count * os::page_size() != 65536) GTEST_SKIP() << "no ring of 64 KiB on this machine";
   for (const unsigned fill : {0x00u, 0xffu, 0x01u, 0xa5u}) {
@@ -149,7 +149,7 @@ TEST_F(OversizeTest, OverUnreadRecordsTheDrainStillEnds) {
 
 // K10, at large: whatever such payloads do to each other, a drain ends, stays in the ring, takes
 // all there is, and the next good record is delivered.
-TEST_F(OversizeTest, NoMixtureOfSizesLeadsADrainAstray) {
+TEST_F(OversizeTest, ADrainOfAnyMixtureOfSizesEndsInTheRing) {
   const std::size_t page_count = pages(65536);
   auto buffer = open(page_count);
   emit_good(4, 0);

@@ -44,7 +44,7 @@ TEST_F(PageCountTest, EveryPowerOfTwoIsFilledButForItsLastBytes) {
   }
 }
 
-TEST_F(PageCountTest, IsTwoUnlessGiven) {
+TEST_F(PageCountTest, WithoutACountTheRingHasTwoPages) {
   EXPECT_EQ(PerfBufferOptions{}.page_count, 2u);
   {
     auto buffer = must(array().open(cpu()));
@@ -60,13 +60,13 @@ TEST_F(PageCountTest, IsTwoUnlessGiven) {
   }
 }
 
-TEST_F(PageCountTest, IsTheOneGiven) {
+TEST_F(PageCountTest, AGivenCountIsTheRingsSize) {
   auto buffer = must(array().open(cpu(), 8));
   expect_capacity(buffer, 8);
 }
 
 // These need no kernel: the count is refused before the system is asked, or the CPU would be.
-TEST(PageCountArguments, OthersThanPowersOfTwoAreRefused) {
+TEST(PageCountArgumentsTest, ACountThatIsNoPowerOfTwoIsRefused) {
   for (const std::size_t page_count :
        std::initializer_list<std::size_t>{0, 3, 5, 6, 7, 100, 1000}) {
     const auto buffer = PerfBuffer::open(kNoCpu, page_count);
@@ -80,7 +80,7 @@ TEST(PageCountArguments, OthersThanPowersOfTwoAreRefused) {
   }
 }
 
-TEST(PageCountArguments, RingsAboveTwoGibibytesAreRefused) {
+TEST(PageCountArgumentsTest, RingsAboveTwoGibibytesAreRefused) {
   const std::size_t limit = (std::size_t{1} << 31) / os::page_size();
   for (const std::size_t page_count : {limit * 2, std::numeric_limits<std::size_t>::max() / 2 + 1,
                                        std::numeric_limits<std::size_t>::max()}) {

@@ -50,7 +50,7 @@ std::vector<std::string> marked(const std::string& report, const std::string& ma
   return names;
 }
 
-TEST(UnprivilegedLiveTest, IsSkippedAndSaysWhy) {
+TEST(UnprivilegedLiveTest, EachLiveTestIsSkippedWithTheReason) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become nobody";
   const char* paths = std::getenv("LIVE_TESTS");
   ASSERT_NE(paths, nullptr) << "LIVE_TESTS is to name the live tests' binaries";
@@ -64,7 +64,7 @@ TEST(UnprivilegedLiveTest, IsSkippedAndSaysWhy) {
     EXPECT_THAT(report, testing::HasSubstr("no privilege for "));
     EXPECT_FALSE(marked(report, "[  SKIPPED ] ").empty());
     for (const std::string& name : marked(report, "[       OK ] ")) {
-      EXPECT_THAT(name, testing::HasSubstr("Arguments.")) << "passed without a kernel";
+      EXPECT_THAT(name, testing::HasSubstr("ArgumentsTest.")) << "passed without a kernel";
     }
   }
   EXPECT_GT(run, 0u);

@@ -31,14 +31,14 @@ class WakeupTest : public LiveTest {
   }
 };
 
-TEST_F(WakeupTest, ComesAfterEachRecord) {
+TEST_F(WakeupTest, EachRecordWakesAWaiter) {
   auto buffer = open();
   EXPECT_FALSE(polled(buffer));
   EXPECT_EQ(wakeups(buffer, 5), (std::vector<std::size_t>{1, 2, 3, 4, 5}));
 }
 
 // K26
-TEST_F(WakeupTest, IsOneFlagThatPollTakes) {
+TEST_F(WakeupTest, AnyPollTakesTheOneFlag) {
   auto buffer = open();
   ASSERT_EQ(emit(kPayload), 0);
   EXPECT_TRUE(polled(buffer));
@@ -50,7 +50,7 @@ TEST_F(WakeupTest, IsOneFlagThatPollTakes) {
 }
 
 // K30: strictly more than the watermark since the last time.
-TEST_F(WakeupTest, ComesOnceTheWatermarkIsPassed) {
+TEST_F(WakeupTest, PassingTheWatermarkWakesAWaiter) {
   {
     auto buffer = open(PerfBufferOptions{.page_count = 1, .wakeup_watermark = 64});
     EXPECT_EQ(wakeups(buffer, 5), (std::vector<std::size_t>{2, 3, 4, 5}));
@@ -71,7 +71,7 @@ TEST_F(WakeupTest, AWatermarkLargerThanTheRingIsALap) {
 }
 
 // K31
-TEST_F(WakeupTest, DoesNotComeFromAFullRing) {
+TEST_F(WakeupTest, AFullRingWakesNobody) {
   auto buffer = open(1);
   while (emit(kPayload) == 0) {
   }

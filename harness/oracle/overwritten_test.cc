@@ -163,7 +163,7 @@ TEST_F(CheckerTest, ASampleBehindAnOverwrittenLostIsDue) {
 }
 
 // A consumer that has lost the records' boundaries may go on to the next one.
-TEST_F(CheckerTest, InTheMidstOfARecordTheCheckerStaysDesynchronized) {
+TEST_F(CheckerTest, ADrainThatStartsWithinARecordStaysDesynchronized) {
   ring_.write(65533);
   ring_.write(36);
   const Sample first = ring_.slices(0, 24);

@@ -33,7 +33,7 @@ TEST(PrintableTest, WhatATerminalActsOnIsEscaped) {
   for (const auto& [text, shown] : cases) EXPECT_EQ(printable(text), shown);
 }
 
-TEST(InQuotesTest, IsOneLineThatIsCutWhereItIsLong) {
+TEST(InQuotesTest, ControlCharactersAreEscapedAndLongTextIsCut) {
   EXPECT_EQ(in_quotes("a\nb"), "'a\\x0ab'");
   EXPECT_EQ(in_quotes(std::string(201, 'x')), "'" + std::string(200, 'x') + "...'");
 }

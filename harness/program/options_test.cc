@@ -40,14 +40,14 @@ TEST(PowerOfTwoTest, AcceptsPowersUpToTheMost) {
   }
 }
 
-TEST(SecondsTest, AreAboveZeroAndAtMostADay) {
+TEST(SecondsTest, AcceptsWhatIsAboveZeroAndAtMostADay) {
   for (const char* text : {"0.25", "86400", "1e-9"}) EXPECT_EQ(said(seconds(), text), "") << text;
   for (const char* text : {"", "0", "-1", "nan", "inf", "86401", "1s", "1e99", " 1"}) {
     EXPECT_THAT(said(seconds(), text), HasSubstr("a number of seconds above 0")) << text;
   }
 }
 
-TEST(OneOfTest, NamesWhatThereIs) {
+TEST(OneOfTest, ARefusalNamesTheChoices) {
   EXPECT_EQ(said(one_of({"A", "B"}), "B"), "");
   EXPECT_EQ(said(one_of({"A", "B"}), "C"), "'C' is not accepted: give one of A, B");
   EXPECT_EQ(said(one_of({"A", "B"}), ""), "'' is not accepted: give one of A, B");
@@ -64,13 +64,13 @@ std::optional<Answer> parse_words(std::vector<const char*> words) {
   return parse(app, static_cast<int>(words.size()), words.data());
 }
 
-TEST(ParseTest, WhatIsAcceptedIsRun) {
+TEST(ParseTest, AcceptedOptionsAreStored) {
   EXPECT_FALSE(parse_words({}).has_value());
   EXPECT_FALSE(parse_words({"--"}).has_value());
   EXPECT_FALSE(parse_words({"--text", "x", "command", "--flag"}).has_value());
 }
 
-TEST(ParseTest, WhatIsNotIsNamedWithWhatToDo) {
+TEST(ParseTest, ARefusedOptionIsNamedWithWhatIsAccepted) {
   const std::vector<std::pair<std::vector<const char*>, std::string>> cases{
       {{"--text", ""}, "--text: '' is not accepted: give something, or leave the option out"},
       {{"--text="}, "'--text=' has no value after '='"},

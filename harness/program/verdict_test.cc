@@ -30,7 +30,7 @@ TEST(ConcludeTest, ARunThatLookedAtNothingShowsNothing) {
   EXPECT_EQ(conclusion.not_shown, "no record was delivered");
 }
 
-TEST(ConcludeTest, ElseItHolds) {
+TEST(ConcludeTest, AWholeRunWithoutAViolationHolds) {
   const Conclusion conclusion = conclude(false, false);
   EXPECT_EQ(exit_code(conclusion.verdict), 0);
   EXPECT_EQ(sentence(conclusion, "All hold"), "All hold");
@@ -43,7 +43,7 @@ TEST(VerdictJsonTest, BeginsWithTheSameFieldsEverywhere) {
   EXPECT_EQ(to_json(conclude(false, false))["holds"], true);
 }
 
-TEST(VerdictJsonTest, IsAsciiWhateverItSays) {
+TEST(VerdictJsonTest, OtherCharactersAreEscapedToAscii) {
   nlohmann::ordered_json json;
   json["name"] = "\x7f\xc2\x85";
   EXPECT_EQ(dump(json), "{\n  \"name\": \"\\u007f\\u0085\"\n}\n");

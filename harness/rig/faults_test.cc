@@ -97,7 +97,7 @@ const Fault kFaults[] = {
 
 class FaultTest : public ::testing::TestWithParam<Fault> {};
 
-TEST_P(FaultTest, IsFoundAsTheInvariantThatItViolates) {
+TEST_P(FaultTest, EachFaultIsFoundAsTheInvariantThatItViolates) {
   constexpr std::uint64_t kScripts = 2'000;
   std::string found = "nothing";
   std::string message;

@@ -47,7 +47,7 @@ TEST(SimulatedKernelTest, RunsEveryAction) {
   EXPECT_EQ(seen, expected);
 }
 
-TEST(SimulatedKernelTest, HasASecondEventOfTheSameRing) {
+TEST(SimulatedKernelTest, ASecondEventSharesTheRing) {
   const auto seen = run("events 2\noutput 4 second\npoll second\npoll\noutput 5000 second\n");
   const std::vector<Observed> expected{
       {0, 16, 0}, {EPOLLIN | EPOLLRDNORM, 16, 0}, {0, 16, 0}, {-ENOSPC, 16, 0, {0, 1}}};
@@ -72,7 +72,7 @@ class TailAfterTest : public testing::Test {
   std::vector<std::byte> ring = std::vector<std::byte>(4096);
 };
 
-TEST_F(TailAfterTest, IsPastWholeRecords) {
+TEST_F(TailAfterTest, ItIsPastWholeRecords) {
   put(0, 16);
   put(16, 24);
   EXPECT_EQ(after(40, 0, 0), 0u);
@@ -82,7 +82,7 @@ TEST_F(TailAfterTest, IsPastWholeRecords) {
   EXPECT_EQ(after(4096 + 40, 4096, 1), 4096u + 16);
 }
 
-TEST_F(TailAfterTest, IsTheHeadWhereNoRecordCanBe) {
+TEST_F(TailAfterTest, WhereNoRecordFitsItIsTheHead) {
   EXPECT_EQ(after(40, 0, 1), 40u);  // size 0
   put(0, 48);
   EXPECT_EQ(after(40, 0, 1), 40u);  // beyond the head
@@ -103,7 +103,7 @@ TEST_F(TailAfterTest, CountsInTheKernelsWord) {
   EXPECT_EQ(after(8, 0xffff'fff8, 1), 8u);
 }
 
-TEST_F(TailAfterTest, IsTheHeadInARingWrittenBackward) {
+TEST_F(TailAfterTest, InABackwardRingItIsTheHead) {
   settings.write_backward = true;
   EXPECT_EQ(after(~std::uint64_t{15}, 0, 1), ~std::uint64_t{15});
   EXPECT_EQ(after(~std::uint64_t{15}, 0, 0), 0u);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr GenerateOptions kAll{.any_word = true, .any_start = true};
 
-TEST(GenerateTest, MakesScriptsThatCanBeRun) {
+TEST(GenerateTest, EveryScriptCanBeRun) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     const Script script = generate(seed, kAll);
     ASSERT_EQ(why_impossible(script), std::nullopt) << to_text(script);
@@ -22,7 +22,7 @@ TEST(GenerateTest, MakesScriptsThatCanBeRun) {
 
 // The standard says what mt19937_64 gives, and all else is integers: what x86-64 printed is every
 // machine's.
-TEST(GenerateTest, GivesTheSameScriptOnEveryMachine) {
+TEST(GenerateTest, ASeedGivesTheSameScriptOnEveryMachine) {
   EXPECT_EQ(to_text(generate(2, {.steps_max = 6})),
             "pages 2\nwakeup_watermark 8193\nevents 2\nepoll oneshot\n"
             "output 413\noutput 69\noutput 4 second\n");
@@ -30,7 +30,7 @@ TEST(GenerateTest, GivesTheSameScriptOnEveryMachine) {
   EXPECT_NE(generate(3, kAll), generate(4, kAll));
 }
 
-TEST(GenerateTest, KeepsToALiveKernelsBounds) {
+TEST(GenerateTest, ScriptsForALiveKernelKeepToItsBounds) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     const Script script = generate(seed, {.pages_max = 8});
     ASSERT_EQ(script.settings.word, kernel::Word::k64);
@@ -40,7 +40,7 @@ TEST(GenerateTest, KeepsToALiveKernelsBounds) {
 }
 
 // Everything that a script can have comes, within the seeds of one short run.
-TEST(GenerateTest, ReachesEverything) {
+TEST(GenerateTest, EveryActionAndSettingIsGenerated) {
   std::set<Action> actions;
   std::set<std::uint64_t> pages, wakeups, types, sizes;
   std::set<Epoll> epolls;
@@ -81,7 +81,7 @@ TEST(GenerateTest, ReachesEverything) {
 }
 
 // And what only the simulated kernel can be made to do.
-TEST(GenerateTest, ReachesEverythingOfTheSimulatedKernel) {
+TEST(GenerateTest, EverySettingOfTheSimulatedKernelIsGenerated) {
   std::set<kernel::Word> words;
   std::set<Action> actions;
   std::set<std::uint64_t> depths, moments, tails;

@@ -16,7 +16,7 @@ std::string error_of(std::string_view text) {
   return script ? "no error" : script.error();
 }
 
-TEST(ScriptTextTest, StatesSettingsThenSteps) {
+TEST(ScriptTextTest, SettingsPrecedeSteps) {
   const auto script = parse_script(
       "# a comment\n"
       "word 32\npages 4\nsample_type RAW|TIME|IDENTIFIER\nsample_id_all 1\n"
@@ -53,7 +53,7 @@ TEST(ScriptTextTest, StatesSettingsThenSteps) {
   EXPECT_EQ(script->steps, steps);
 }
 
-TEST(ScriptTextTest, IsReadBackAsItWasPrinted) {
+TEST(ScriptTextTest, PrintedScriptsAreReadBackEqual) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     const Script script = generate(seed, {.any_word = true, .any_start = true});
     const auto again = parse_script(to_text(script));
@@ -62,7 +62,7 @@ TEST(ScriptTextTest, IsReadBackAsItWasPrinted) {
   }
 }
 
-TEST(ScriptTextTest, StatesWhatIsNestedInWhat) {
+TEST(ScriptTextTest, MarkersNestAStepInTheOneBefore) {
   const auto script = parse_script(
       "output 40\n"
       "> at 5 output 16\n"
@@ -82,7 +82,7 @@ TEST(ScriptTextTest, StatesWhatIsNestedInWhat) {
   EXPECT_FALSE(nests(Script{{}, {{Action::Throw, 1}}}));
 }
 
-TEST(ScriptTextTest, OfNestedStepsIsReadBack) {
+TEST(ScriptTextTest, NestedStepsAreReadBackEqual) {
   std::uint64_t deepest = 0;
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     const Script script = generate(seed, {.any_word = true, .any_start = true, .nested = true});
@@ -104,14 +104,14 @@ TEST(ScriptTextTest, EqualStepsInARowAreOneLine) {
   EXPECT_EQ(parse_script("1 times poll")->steps.size(), 1u);
 }
 
-TEST(ScriptTextTest, LeavesOutWhatIsUsual) {
+TEST(ScriptTextTest, DefaultSettingsAreNotPrinted) {
   EXPECT_EQ(to_text(Script{{}, {{Action::Output, 5}, {Action::Poll}}}), "output 5\npoll\n");
   EXPECT_EQ(to_text(Settings{.sample_type = 0}), "sample_type 0\n");
   EXPECT_EQ(to_text(Settings{.wakeup = 2}), "wakeup_events 2\n");
   EXPECT_EQ(to_text(Settings{.watermark = true}), "wakeup_watermark 1\n");
 }
 
-TEST(ScriptTextErrorTest, NameLineAndReason) {
+TEST(ScriptTextErrorTest, ALineThatDoesNotParseIsNamedWithTheReason) {
   EXPECT_EQ(error_of("\n# two\npages 3\n"), "line 3: a ring of 3 pages: a power of two up to 1024");
   EXPECT_EQ(error_of("pages 0"), "line 1: a ring of 0 pages: a power of two up to 1024");
   EXPECT_EQ(error_of("pages 2048"), "line 1: a ring of 2048 pages: a power of two up to 1024");
@@ -141,7 +141,7 @@ TEST(ScriptTextErrorTest, NameLineAndReason) {
             "line 1: sample_type: 'IP': no sample_type that is simulated");
 }
 
-TEST(ScriptTextErrorTest, NameWhatCannotBeNested) {
+TEST(ScriptTextErrorTest, AStepThatCannotBeNestedIsNamed) {
   EXPECT_EQ(error_of("> at 0 poll"), "line 1: nested in no step that is one less deep");
   EXPECT_EQ(error_of("output 1\n>> at 0 poll"), "line 2: nested in no step that is one less deep");
   EXPECT_EQ(error_of("poll\n> at 0 output 1"), "line 2: nested in 'poll', which is over at once");
@@ -154,7 +154,7 @@ TEST(ScriptTextErrorTest, NameWhatCannotBeNested) {
 }
 
 // Whoever runs the script may not be able to do all that a script can say.
-TEST(ScriptTextErrorTest, NameTheLineThatTheCallerRefuses) {
+TEST(ScriptTextErrorTest, ALineThatTheCallerRefusesIsNamed) {
   const auto refuse = [](const Script& script) -> std::optional<std::string> {
     if (script.settings.events == 2) return "one event only";
     if (script.steps.size() == 2) return "one step only";
@@ -169,7 +169,7 @@ TEST(ScriptTextErrorTest, NameTheLineThatTheCallerRefuses) {
   EXPECT_EQ(refused("pages 2\npoll\n"), "");
 }
 
-TEST(ScriptTextErrorTest, HoldForScriptsThatWereNotRead) {
+TEST(ScriptTextErrorTest, AScriptThatWasNotParsedIsCheckedAlike) {
   EXPECT_FALSE(why_impossible(Script{{}, {{Action::Drain, 1}}}));
   EXPECT_TRUE(why_impossible(Script{{.overwrite = true}, {{Action::Drain, 1}}}));
   EXPECT_TRUE(why_impossible(Script{{.pages = 3}, {}}));
@@ -194,7 +194,7 @@ TEST(ScriptTextTest, NeverCrashesTheParser) {
 }
 
 // As SplitMix64 (Steele, Lea, Flood, 2014) seeded with 0 begins, in little endian.
-TEST(FillPayloadTest, IsTheSameOnEveryMachine) {
+TEST(FillPayloadTest, APayloadIsTheSameOnEveryMachine) {
   std::vector<std::byte> payload(11);
   fill_payload(payload, 0);
   for (std::size_t i = 0; i < 8; ++i) {

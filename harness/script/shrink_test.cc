@@ -24,12 +24,12 @@ Script failing(const std::function<bool(const Script&)>& fails) {
   }
 }
 
-TEST(ShrinkTest, LeavesTheOneStepAndTheSmallestNumber) {
+TEST(ShrinkTest, OneStepWithTheSmallestNumberIsLeft) {
   const auto fails = [](const Script& script) { return has_output_of(script, 137); };
   EXPECT_EQ(to_text(shrink(failing(fails), fails)), "output 137\n");
 }
 
-TEST(ShrinkTest, LeavesThePairInItsOrder) {
+TEST(ShrinkTest, APairOfStepsIsLeftInItsOrder) {
   const auto fails = [](const Script& script) {
     const auto pause = std::ranges::find(script.steps, Action::Pause, &Step::action);
     return std::find_if(pause, script.steps.end(), [](const Step& step) {
@@ -39,7 +39,7 @@ TEST(ShrinkTest, LeavesThePairInItsOrder) {
   EXPECT_EQ(to_text(shrink(failing(fails), fails)), "events 2\npause\noutput 0 second\n");
 }
 
-TEST(ShrinkTest, LeavesTheSettingsThatMatter) {
+TEST(ShrinkTest, SettingsThatMatterAreLeft) {
   const auto fails = [](const Script& script) {
     return script.settings.pages >= 4 && (script.settings.sample_type & PERF_SAMPLE_TIME) != 0;
   };
@@ -50,7 +50,7 @@ TEST(ShrinkTest, LeavesTheSettingsThatMatter) {
   EXPECT_EQ(to_text(shrink(failing(without_raw), without_raw)), "sample_type 0\n");
 }
 
-TEST(ShrinkTest, LeavesTheNestingThatMatters) {
+TEST(ShrinkTest, NestingThatMattersIsLeft) {
   const auto interrupted = [](const Script& script) {
     return std::ranges::any_of(script.steps, [](const Step& step) {
       return step.depth == 1 && step.at >= 3 && step.action == Action::Output;
@@ -64,7 +64,7 @@ TEST(ShrinkTest, LeavesTheNestingThatMatters) {
   EXPECT_EQ(to_text(shrink(script, any)), "output 8\n");
 }
 
-TEST(ShrinkTest, EndsWhereEverythingFails) {
+TEST(ShrinkTest, WhereEverythingFailsItEnds) {
   std::size_t asked = 0;
   const auto fails = [&](const Script&) {
     ++asked;
@@ -74,7 +74,7 @@ TEST(ShrinkTest, EndsWhereEverythingFails) {
   EXPECT_LT(asked, 100u);
 }
 
-TEST(ShrinkTest, AsksNoMoreThanItMay) {
+TEST(ShrinkTest, TheBoundOnRunsIsKept) {
   std::size_t asked = 0;
   const auto fails = [&](const Script& script) {
     ++asked;

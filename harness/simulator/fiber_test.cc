@@ -33,7 +33,7 @@ TEST(FiberTest, RunsUntilItSuspendsAndGoesOnWhenResumed) {
   EXPECT_EQ(trace, "a1b2c3");
 }
 
-TEST(FiberTest, MayBeDestroyedBeforeItRan) {
+TEST(FiberTest, DestroyingAFiberThatHasNotRunIsSafe) {
   bool ran = false;
   {
     Fiber fiber{[&] { ran = true; }};
@@ -42,7 +42,7 @@ TEST(FiberTest, MayBeDestroyedBeforeItRan) {
 }
 
 // What is on its stack is left as it is: who would look after it may be gone.
-TEST(FiberTest, MayBeDestroyedWhileItIsSuspended) {
+TEST(FiberTest, DestroyingASuspendedFiberIsSafe) {
   bool unwound = false;
   struct Unwound {
     bool& flag;
@@ -100,7 +100,7 @@ TEST(SchedulerTest, AnExceptionBeforeATurnEndsTheRunAndIsThrown) {
 
 // Two fibers that each rest between a throw and its end, first in, first out: with one stack of
 // exceptions between them, each would end the other's.
-TEST(FiberTest, HasExceptionsOfItsOwn) {
+TEST(FiberTest, ExceptionsOfTwoFibersDoNotMix) {
   std::vector<std::unique_ptr<Fiber>> fibers(2);
   std::vector<std::string> caught(2);
   struct RestWhenUnwound {

@@ -42,7 +42,7 @@ Sum sum(const Outcome& outcome) {
 
 class ScenarioTest : public ::testing::TestWithParam<Scenario> {};
 
-TEST_P(ScenarioTest, HoldsForEachSeed) {
+TEST_P(ScenarioTest, NoSeedFindsAViolation) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     const Outcome outcome = run(GetParam().name, seed);
     EXPECT_FALSE(outcome.found.has_value()) << "seed " << seed << " step " << outcome.found->step
@@ -52,7 +52,7 @@ TEST_P(ScenarioTest, HoldsForEachSeed) {
   }
 }
 
-TEST_P(ScenarioTest, IsTheSameRunForTheSameSeed) {
+TEST_P(ScenarioTest, TheSameSeedGivesTheSameRun) {
   const Outcome first = run(GetParam().name, 7);
   const Outcome second = run(GetParam().name, 7);
   EXPECT_EQ(first.digest, second.digest);
@@ -61,7 +61,7 @@ TEST_P(ScenarioTest, IsTheSameRunForTheSameSeed) {
 }
 
 // On every machine, of every width and byte order, with every compiler.
-TEST_P(ScenarioTest, IsTheSameRunOnEveryMachine) {
+TEST_P(ScenarioTest, ASeedGivesTheSameRunOnEveryMachine) {
   const std::map<std::string, std::uint64_t> golden{
       {"steady", 0x3148318b36d74c01},       {"bursts", 0x1be34ddebbe1c087},
       {"full_ring", 0xa1e14835409b7c5c},    {"one_byte_short", 0x8aec60d03cd8576a},

@@ -138,7 +138,7 @@ TEST(PerfBufferErrorTest, ExplainsInThreeLines) {
                                                "see bpf(2), BPF_MAP_UPDATE_ELEM, for this error");
 }
 
-TEST(PerfBufferErrorTest, OfNoKindIsUnknown) {
+TEST(PerfBufferErrorTest, AnErrorOfNoKindIsUnknown) {
   const PerfBufferError error{Kind{99}, {}, 0, 0};
   EXPECT_EQ(error.message(), "unknown error");
   EXPECT_EQ(error.explain(), "unknown error");

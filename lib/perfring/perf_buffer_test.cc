@@ -271,17 +271,17 @@ class PerfBufferOpenFailureTest : public PerfBufferTest {
   }
 };
 
-TEST_F(PerfBufferOpenFailureTest, ToOpen) {
+TEST_F(PerfBufferOpenFailureTest, AFailedOpenIsReported) {
   kernel_.open_errno = EACCES;
   expect_error(Kind::OpenError, EACCES);
 }
 
-TEST_F(PerfBufferOpenFailureTest, ToMapAndClosesTheEvent) {
+TEST_F(PerfBufferOpenFailureTest, AFailedMmapIsReportedAndTheEventClosed) {
   kernel_.event_cannot_be_mapped = true;
   expect_error(Kind::MMapError, ENODEV);
 }
 
-TEST_F(PerfBufferOpenFailureTest, ToEnableAndUnmapsAndClosesTheEvent) {
+TEST_F(PerfBufferOpenFailureTest, AFailedEnableIsReportedAndAllIsReleased) {
   kernel_.enable_errno = EPERM;
   expect_error(Kind::PerfEventEnableError, EPERM);
 }

@@ -20,7 +20,7 @@ static_assert(std::is_const_v<Bytes::element_type>);
 
 static_assert(std::is_same_v<PerfEvent, std::variant<Sample, Lost, Malformed>>);
 
-TEST(DefectTest, HasAName) {
+TEST(DefectTest, EachDefectHasAName) {
   EXPECT_EQ(std::string_view{to_string(Defect::BadSample)}, "BadSample");
   EXPECT_EQ(std::string_view{to_string(Defect::BadLost)}, "BadLost");
   EXPECT_EQ(std::string_view{to_string(Defect::UnexpectedType)}, "UnexpectedType");

@@ -21,7 +21,7 @@ Trace violation_of(const Program& program) {
   return explore_for_shortest(program).violation.value();
 }
 
-TEST(TraceDotTest, HasAColumnForEachOfThreeThreads) {
+TEST(TraceDotTest, ThreeThreadsHaveThreeColumns) {
   Program program;
   const Var x = program.var("x");
   const Var y = program.var("y");
@@ -40,7 +40,7 @@ TEST(TraceDotTest, HasAColumnForEachOfThreeThreads) {
   EXPECT_THAT(dot, HasSubstr("causality, by reader [trace_dot_test.cc:"));
 }
 
-TEST(TraceDotTest, HasAnUpdateThatReadsTheInitialValue) {
+TEST(TraceDotTest, AnUpdateThatReadsTheInitialValueIsDrawn) {
   Program program;
   const Var x = program.var("x");
   program.threads.emplace_back([=] { check(x.fetch_add(2, kRelaxed) != 0, "the first one"); });
@@ -50,7 +50,7 @@ TEST(TraceDotTest, HasAnUpdateThatReadsTheInitialValue) {
   EXPECT_THAT(dot, HasSubstr("#1  x = 0x0 := 0x2 relaxed rf initial "));
 }
 
-TEST(TraceDotTest, HasACheckThatFailsBeforeAnythingIsDone) {
+TEST(TraceDotTest, ACheckThatFailsBeforeAnyStepIsDrawn) {
   Program program;
   const Var x = program.var("x");
   program.threads.emplace_back([=] { x.store(1, kRelaxed); });
@@ -62,7 +62,7 @@ TEST(TraceDotTest, HasACheckThatFailsBeforeAnythingIsDone) {
   EXPECT_EQ(parse(dot).inside.at(1), std::set<std::string>{"check"});
 }
 
-TEST(TraceDotTest, HasACheckAtTheEndThatReadsNothing) {
+TEST(TraceDotTest, ACheckAtTheEndThatReadsNothingIsDrawn) {
   Program program;
   const Var x = program.var("x");
   program.threads.emplace_back([=] { x.store(1, kRelaxed); });
@@ -74,7 +74,7 @@ TEST(TraceDotTest, HasACheckAtTheEndThatReadsNothing) {
   EXPECT_THAT(dot, AllOf(HasSubstr("never, at the end ["), Not(HasSubstr("by at the end"))));
 }
 
-TEST(TraceDotTest, NamesAreGraphvizsOwnCharacters) {
+TEST(TraceDotTest, NamesAreEscapedAsGraphvizReadsThem) {
   Program program;
   const Var x = program.var("x \"y\"\\");
   program.thread_names = {"a \"b\""};

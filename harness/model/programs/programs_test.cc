@@ -11,7 +11,7 @@ namespace {
 
 class KnownProgramTest : public testing::TestWithParam<KnownProgram> {};
 
-TEST_P(KnownProgramTest, HasItsKnownVerdictWithAndWithoutMerging) {
+TEST_P(KnownProgramTest, TheVerdictIsTheKnownOneWithAndWithoutMerging) {
   for (const bool merge : {false, true}) {
     ExploreOptions options;
     options.merge = merge;

@@ -20,7 +20,7 @@ Result explored(Protocol options, unsigned n, bool merge) {
   return result;
 }
 
-TEST(ProtocolLongTest, HasAsManyExecutionsAsGenMcCounts) {
+TEST(ProtocolLongTest, ExecutionsAreAsManyAsGenMcCounts) {
   EXPECT_EQ(explored({}, 7, false).executions, 94832u);
   EXPECT_EQ(explored({}, 8, false).executions, 633087u);
   Protocol longer;
@@ -30,7 +30,7 @@ TEST(ProtocolLongTest, HasAsManyExecutionsAsGenMcCounts) {
   EXPECT_EQ(explored(longer, 8, false).executions, 42879u);
 }
 
-TEST(ProtocolLongTest, HoldsForTwelveRecordsAndDrains) {
+TEST(ProtocolLongTest, TwelveRecordsAndDrainsHoldNoViolation) {
   for (const auto form : {Protocol::Form::A, Protocol::Form::B}) {
     Protocol options;
     options.form = form;

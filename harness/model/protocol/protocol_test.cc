@@ -20,7 +20,7 @@ Result explored(Protocol options, unsigned n, bool merge) {
   return explore(protocol(options), how);
 }
 
-TEST(ProtocolTest, HasAsManyExecutionsAsGenMcCounts) {
+TEST(ProtocolTest, ExecutionsAreAsManyAsGenMcCounts) {
   constexpr std::array<std::uint64_t, 5> kExecutions = {9, 54, 340, 2190, 14329};
   for (unsigned n = 2; n <= 6; ++n) {
     const Result result = explored({}, n, false);
@@ -29,7 +29,7 @@ TEST(ProtocolTest, HasAsManyExecutionsAsGenMcCounts) {
   }
 }
 
-TEST(ProtocolTest, HasAsManyExecutionsAsGenMcCountsWithFourDrains) {
+TEST(ProtocolTest, ExecutionsWithFourDrainsAreAsManyAsGenMcCounts) {
   Protocol options;
   options.polls = 4;
   options.records = 6;

@@ -31,7 +31,7 @@ class RingProgramTest : public testing::TestWithParam<bool> {
   }
 };
 
-TEST_P(RingProgramTest, HoldsForSixRecordsAndThreeDrains) {
+TEST_P(RingProgramTest, SixRecordsAndThreeDrainsHaveNoViolation) {
   for (const auto consume :
        {Consume::ForEach, Consume::Fold, Consume::TryFold, Consume::Break, Consume::Throw}) {
     RingOptions how = options();
@@ -40,13 +40,13 @@ TEST_P(RingProgramTest, HoldsForSixRecordsAndThreeDrains) {
   }
 }
 
-TEST_P(RingProgramTest, HoldsWithoutMerging) {
+TEST_P(RingProgramTest, WithoutMergingThereIsNoViolation) {
   RingOptions how = options();
   how.records = 4;
   EXPECT_EQ(verdict(ring_program<>(how), false), kHolds);
 }
 
-TEST_P(RingProgramTest, HoldsAcrossTheWrapOfA32BitHead) {
+TEST_P(RingProgramTest, TheWrapOfA32BitHeadIsNoViolation) {
   RingOptions how = options();
   how.word = kernel::Word::k32;
   how.start = 0xffff'ffe8;
@@ -61,7 +61,7 @@ RingOptions three_records(RingOptions how) {
 }
 
 // The interrupt comes at each step of an output in turn.
-TEST_P(RingProgramTest, HoldsWithANestedWriter) {
+TEST_P(RingProgramTest, ANestedWriterIsNoViolation) {
   unsigned at = 1;
   for (; at < 100; ++at) {
     const std::string seen = verdict(ring_program<>(nested(three_records(options()), at)));
@@ -72,7 +72,7 @@ TEST_P(RingProgramTest, HoldsWithANestedWriter) {
 }
 
 // Overwriting unread words is a race, whoever reads them.
-TEST_P(RingProgramTest, StaysInTheRingWhateverOverwritesIt) {
+TEST_P(RingProgramTest, ADrainOfOverwrittenWordsStaysInTheRing) {
   RingOptions how = options();
   how.oversize = true;
   EXPECT_EQ(verdict(ring_program<>(how)), GetParam() ? kHolds : kDataRace);

@@ -31,7 +31,7 @@ TEST(AyaOnlineCpusTest, ParseOnlineCpus) {
   for (const char* text : {"", "0-1,2-", "foo"}) EXPECT_FALSE(parse_cpu_list(text)) << text;
 }
 
-TEST(CpuListTest, IsNumbersAndRanges) {
+TEST(CpuListTest, NumbersAndRangesAreParsed) {
   EXPECT_THAT(parse_cpu_list("0").value(), ElementsAre(0));
   EXPECT_THAT(parse_cpu_list("0-3").value(), ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(parse_cpu_list("0-1,4,10-11").value(), ElementsAre(0, 1, 4, 10, 11));
@@ -48,14 +48,14 @@ TEST(CpuListTest, RefusesWhatIsNone) {
   }
 }
 
-TEST(CpuListTest, IsBounded) {
+TEST(CpuListTest, CpusAboveTheBoundAreRefused) {
   EXPECT_EQ(parse_cpu_list("0-65535").value().size(), 65536U);
   EXPECT_FALSE(parse_cpu_list("0-65536").has_value());
   EXPECT_FALSE(parse_cpu_list("0-4294967295").has_value());
   EXPECT_FALSE(parse_cpu_list("0-65534,0-1").has_value());
 }
 
-TEST(CpuListTest, IsWrittenAsTheKernelDoes) {
+TEST(CpuListTest, RunsOfCpusAreWrittenAsRanges) {
   for (const char* text : {"0", "0-1", "0-3,8,10-11", "1,3,5", "65535"}) {
     EXPECT_EQ(to_cpu_list(parse_cpu_list(text).value()), text);
   }
@@ -83,21 +83,21 @@ class CpuListFileTest : public ::testing::Test {
   const std::string path_ = ::testing::TempDir() + "/cpu_list";
 };
 
-TEST(OnlineCpusTest, AreWhatTheKernelLists) {
+TEST(OnlineCpusTest, TheCpusAreThoseThatTheKernelLists) {
   const auto cpus = online_cpus();
   ASSERT_TRUE(cpus.has_value()) << cpus.error().message();
   EXPECT_EQ(cpus->size(), static_cast<std::size_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
   EXPECT_EQ(to_cpu_list(*cpus), read_line("/sys/devices/system/cpu/online"));
 }
 
-TEST_F(CpuListFileTest, MayHaveBlanksAroundIt) {
+TEST_F(CpuListFileTest, BlanksAroundTheListAreAllowed) {
   EXPECT_THAT(read("0-1,4\n").value(), ElementsAre(0, 1, 4));
   EXPECT_THAT(read("7").value(), ElementsAre(7));
   EXPECT_THAT(read(" 7\t\r\n").value(), ElementsAre(7));
 }
 
 // One number in two, as on a large machine that has switched off its second threads.
-TEST_F(CpuListFileTest, IsReadWholeHoweverLong) {
+TEST_F(CpuListFileTest, ALongListIsReadWhole) {
   std::vector<std::uint32_t> cpus;
   for (std::uint32_t cpu = 0; cpu < 65536; cpu += 2) cpus.push_back(cpu);
   const std::string text = to_cpu_list(cpus);
@@ -105,7 +105,7 @@ TEST_F(CpuListFileTest, IsReadWholeHoweverLong) {
   EXPECT_EQ(read(text + "\n").value(), cpus);
 }
 
-TEST_F(CpuListFileTest, ThatIsMissingIsAnErrorWithItsPath) {
+TEST_F(CpuListFileTest, AMissingFileIsAnErrorWithItsPath) {
   const auto cpus = read_cpu_list("/nonexistent/online");
   ASSERT_FALSE(cpus.has_value());
   EXPECT_EQ(cpus.error().kind, Kind::IOError);
@@ -118,7 +118,7 @@ TEST_F(CpuListFileTest, ThatIsMissingIsAnErrorWithItsPath) {
             "to change: mount sysfs (mount -t sysfs sysfs /sys)");
 }
 
-TEST_F(CpuListFileTest, ThatCannotBeReadIsAnErrorToo) {
+TEST_F(CpuListFileTest, AFileThatCannotBeReadIsAnError) {
   const auto cpus = read_cpu_list("/");
   ASSERT_FALSE(cpus.has_value());
   EXPECT_EQ(cpus.error().kind, Kind::IOError);
@@ -129,7 +129,7 @@ TEST_F(CpuListFileTest, ThatCannotBeReadIsAnErrorToo) {
             "to change: let this process read the file");
 }
 
-TEST_F(CpuListFileTest, WithoutACpuIsAnErrorAndNotNoCpu) {
+TEST_F(CpuListFileTest, AnEmptyListIsAnErrorAndNotNoCpu) {
   EXPECT_EQ(refused("3-2\n").kind, Kind::InvalidData);
   for (const char* text : {"", "\n", " \t\r\n"}) {
     const OnlineCpusError error = refused(text);
@@ -141,7 +141,7 @@ TEST_F(CpuListFileTest, WithoutACpuIsAnErrorAndNotNoCpu) {
   }
 }
 
-TEST_F(CpuListFileTest, OfAnythingElseIsAnErrorThatShowsIt) {
+TEST_F(CpuListFileTest, OtherTextIsAnErrorThatShowsIt) {
   for (const char* text : {"abc", "0-", "3-2", "0-1\n0", "0;1", "4294967295", "0-65536"}) {
     const OnlineCpusError error = refused(std::string{text} + '\n');
     EXPECT_EQ(error.kind, Kind::InvalidData);
@@ -158,14 +158,14 @@ TEST_F(CpuListFileTest, OfAnythingElseIsAnErrorThatShowsIt) {
                 "as 0-3,8");
 }
 
-TEST_F(CpuListFileTest, IsShownSoThatATerminalTakesNoHarm) {
+TEST_F(CpuListFileTest, ControlCharactersAreShownEscaped) {
   using namespace std::string_literals;
   EXPECT_EQ(refused("0\0-1"s).message(), path_ + ": not a list of CPUs: '0\\x00-1'");
   EXPECT_EQ(refused("\x1b[2J~\x7f\xff").message(),
             path_ + ": not a list of CPUs: '\\x1b[2J~\\x7f\\xff'");
 }
 
-TEST_F(CpuListFileTest, OfTenMegabytesIsAnErrorThatShowsItsBeginning) {
+TEST_F(CpuListFileTest, TenMegabytesAreAnErrorThatShowsTheirBeginning) {
   const OnlineCpusError error = refused(std::string(10 << 20, 'x'));
   EXPECT_EQ(error.data, std::string(64, 'x'));
   EXPECT_THAT(error.message(), EndsWith(": 'xxxx" + std::string(60, 'x') + "'..."));
@@ -174,7 +174,7 @@ TEST_F(CpuListFileTest, OfTenMegabytesIsAnErrorThatShowsItsBeginning) {
   EXPECT_EQ(refused("0" + std::string(10 << 20, '\n') + "1").kind, Kind::InvalidData);
 }
 
-TEST(ReadLineTest, IsTheFirstLineWithoutItsEnd) {
+TEST(ReadLineTest, TheFirstLineIsReturnedWithoutItsEnd) {
   const std::string path = ::testing::TempDir() + "/read_line";
   std::ofstream{path} << "first\nsecond\n";
   EXPECT_EQ(read_line(path.c_str()), "first");

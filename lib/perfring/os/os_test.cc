@@ -60,7 +60,7 @@ class Freed {
   int saved_;
 };
 
-TEST(FdTest, MayBeAnyNumberFrom0On) {
+TEST(FdTest, DescriptorsFrom0OnAreOwnedAndClosed) {
   const Fd file{::open("/dev/zero", O_RDONLY | O_CLOEXEC)};
   ASSERT_GT(file.get(), 2);
   for (const int number : {0, 1, 2}) {
@@ -76,7 +76,7 @@ TEST(FdTest, MayBeAnyNumberFrom0On) {
   }
 }
 
-TEST(DuplicateTest, IsTheSameOpenFileAndCloseOnExec) {
+TEST(DuplicateTest, TheCopyIsTheSameOpenFileAndCloseOnExec) {
   const Fd file{::open("/dev/zero", O_RDONLY)};
   const auto copy = duplicate(file.get());
   ASSERT_TRUE(copy.has_value());
@@ -90,7 +90,7 @@ bool is_mapped(const std::byte* at) {
   return ::mincore(const_cast<std::byte*>(at), 1, &resident) == 0;
 }
 
-TEST(MappingTest, IsSharedWritableAndUnmappedOnce) {
+TEST(MappingTest, AMappingIsSharedWritableAndUnmappedOnce) {
   const Fd file{::memfd_create("mapping", MFD_CLOEXEC)};
   const std::size_t size = 2 * page_size();
   ASSERT_EQ(::ftruncate(file.get(), static_cast<off_t>(size)), 0);

@@ -281,7 +281,7 @@ TEST(RingOverTest, RefusesWhatIsNoRing) {
   }
 }
 
-TEST(RingEmptyTest, HoldsNothing) {
+TEST(RingEmptyTest, ADrainDeliversNothing) {
   Ring<> ring = Ring<>::empty();
   EXPECT_FALSE(ring.readable());
   EXPECT_THAT(drain(ring), IsEmpty());
