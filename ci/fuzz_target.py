@@ -15,7 +15,7 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FUZZ = ROOT / "fuzz"
-# What a campaign without --merge makes: TARGET_corpus/ and TARGET_regressions/.
+# A campaign without --merge writes TARGET_corpus/ and TARGET_regressions/ here.
 KEPT = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or
                     pathlib.Path.home() / ".cache") / "perfring/fuzz"
 CANARY = "canary"  # its bug is planted, and has to be found
@@ -152,7 +152,7 @@ class Target:
                               capture_output=True, text=True, errors="replace", check=False)
 
     def collect(self):
-        """What was found, minimised."""
+        """The findings, minimised."""
         for artifact in sorted(self.artifacts.iterdir()):
             if not artifact.name.startswith("slow-unit-"):
                 self.found.append(self.minimised(artifact))

@@ -96,7 +96,7 @@ grep -qx kept-new hostile_ring.inputs || fail "what is kept is not taken up: $(c
 [ "$(archived)" = "$(echo new | sha1sum | cut -c1-12)" ] || fail "merged is $(archived)"
 [ ! -e "$kept/hostile_ring_corpus" ] || fail "what is merged is still kept"
 before=$(tree)
-# The same inputs are the same archive, whatever the time and the permissions.
+# The same inputs give the same archive at any time and with any permissions.
 (umask 077 && TZ=Asia/Tokyo run 0 hostile_ring --merge --jobs 1)
 unchanged "a merge that changes no input"
 
@@ -121,7 +121,7 @@ says '^ci/fuzz: kernel_script: seeds-long is longer than 77 bytes'
 rm fuzz/kernel_script_seeds/long
 before=$(tree)
 
-# Something is: minimised, kept, and told how to be seen again.
+# A finding is minimised and kept, and its replay printed.
 touch hostile_ring.finds
 run 1 hostile_ring kernel_script
 unchanged "a campaign that finds something"

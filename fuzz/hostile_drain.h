@@ -15,7 +15,7 @@
 
 namespace perfring::fuzz {
 
-// What a drain may read, and what it has done to the positions.
+// The bytes that a drain may read, and its accesses to the positions.
 struct Accesses {
   const perf_event_mmap_page* page;
   Bytes data;
@@ -154,7 +154,8 @@ class HostileDrain {
       expect(place->kind == Kind::Sample, "a Sample, but not to the reference");
       same(sample->head, sample->tail, *place);
     } else if (const auto* lost = std::get_if<Lost>(&event)) {
-      expect(place->kind == Kind::Lost && lost->count == place->count, "a Lost that is none");
+      expect(place->kind == Kind::Lost && lost->count == place->count,
+             "a Lost that the reference does not have");
     } else {
       const auto& bad = std::get<Malformed>(event);
       expect(place->kind == Kind::Malformed && bad.defect == place->defect,

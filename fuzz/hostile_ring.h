@@ -78,8 +78,8 @@ struct HostileRing {
   std::span<const std::byte> bytes;
 };
 
-// Little-endian records, one after the other, to the other byte order: headers, the sizes of raw
-// data, and what a LOST says. Ends where the drain does: at a size that is none.
+// Turns little-endian records into the other byte order: headers, the sizes of raw data, and the
+// counts of LOSTs. Stops where the drain does: at an invalid size.
 inline void turn_records(std::span<std::byte> bytes) {
   while (bytes.size() >= sizeof(perf_event_header)) {
     Input header{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};

@@ -15,7 +15,7 @@
 
 namespace perfring::fuzz {
 
-// A fuzzer's bytes, taken from the front. What is missing is 0, so that any input is a whole one.
+// A fuzzer's bytes, taken from the front. Missing bytes are 0, so that every input is complete.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size)

@@ -35,7 +35,7 @@ bool oracle_can_check(const script::Script& script);
 // Takes all of the input.
 script::Script decode_script(Input input, Encoding encoding);
 
-// The bytes of which this is the script. An error if there are none.
+// The bytes that decode to this script, or why no bytes do.
 std::expected<std::vector<std::byte>, std::string> encode_script(const script::Script& script,
                                                                  Encoding encoding);
 

@@ -1,5 +1,5 @@
-// What comes out of a ring is what was written to it, whatever the ring, the records and the
-// schedule are. Each property is followed by the faults that it finds.
+// A ring of any settings delivers the records that were written to it, under any schedule. Each
+// property is followed by the faults that it finds.
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ TEST(WraparoundTest, FindsAConsumerThatForgetsTheTail) {
   EXPECT_TRUE(counterexample(wraps<faults::ForgetsTheTail<CheckedMemory>>));
 }
 
-// A whole run: everything written is delivered or told of as lost, once, in order and intact.
+// A whole run: everything attempted is delivered or reported lost, once, in order and intact.
 template <class Cpu, class Consumer>
 void runs(const Script& script) {
   Run<Cpu, Consumer> run{script.settings};
@@ -111,7 +111,7 @@ TEST(PositionTest, FindsAConsumerOf64BitPositions) {
   EXPECT_TRUE(counterexample(crosses<faults::Believes<CheckedMemory>>));
 }
 
-// Small rings, long bursts and pauses: of what is refused, each is told of once.
+// Small rings, long bursts and pauses: each refused record is reported once.
 template <class Cpu, class Consumer>
 void accounts() {
   Settings of = *settings();

@@ -88,8 +88,8 @@ TEST(HostileRingTest, FindsAMemoryThatReadsAhead) {
   EXPECT_TRUE(counterexample([] { stays_inside<Ring<ReadsAhead>>(); }));
 }
 
-// What the core delivers is what the reference says, and data_tail is left where it says: of drains
-// that go on to the end, and of drains that stop.
+// The core delivers the same events as the reference, and leaves data_tail in the same place: of
+// drains that go on to the end, and of drains that stop.
 template <class Consumer>
 void agrees() {
   const HostileRing hostile =

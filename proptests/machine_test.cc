@@ -18,7 +18,7 @@ namespace {
 
 using testing::Seen;
 
-// What the ring must be like: K1, K12 to K15, K26, K30, K31 and K41 in the plainest words.
+// A model of the ring: K1, K12 to K15, K26, K30, K31 and K41 in the plainest form.
 struct Model {
   struct Event {
     std::uint64_t size;  // of ring
@@ -27,7 +27,7 @@ struct Model {
 
   std::uint64_t ring_size = 4096;
   std::uint64_t unread = 0;
-  std::uint64_t lost = 0;    // not told of
+  std::uint64_t lost = 0;    // not reported
   std::deque<Event> events;  // in the ring
   bool paused = false;
   bool crashed = false;
@@ -126,7 +126,7 @@ struct NestedOutput : Command<Sut> {
   }
   void show(std::ostream& out) const override { rc::show(steps, out); }
 
-  // perf_output_begin() takes 9 steps at the most, the last of them before it tells of losses.
+  // perf_output_begin() takes 9 steps at the most, the last of them before it reports losses.
   static constexpr std::uint64_t kBegun = 9;
   std::vector<Step> steps;
 };

@@ -14,8 +14,8 @@ namespace {
 
 using testing::Seen;
 
-// What is left of the record, byte for byte: its header, its raw size, and as much of the payload
-// as the truncated size has room for. Nothing, if that is 0 (K7).
+// The delivered part of the record, byte for byte: its header, its raw size, and as much of the
+// payload as the truncated size has room for. Nothing, if that is 0 (K7).
 std::vector<Seen> remains(const oracle::Payload& payload) {
   const std::size_t raw = (std::size_t{payload.length} + 4 + 7) / 8 * 8 - 4;
   const auto size = static_cast<std::uint16_t>((12 + raw) % 65536);

@@ -1,4 +1,4 @@
-// A counterexample is of use only if it is short, in words, and can be had again.
+// A counterexample must be short, readable and replayable.
 
 #include "proptests/property.h"
 #include "proptests/run.h"

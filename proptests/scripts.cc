@@ -42,7 +42,7 @@ void flatten(const std::vector<Tree>& trees, std::uint64_t depth, std::vector<St
   }
 }
 
-// Numbers in [min, max], whatever RapidCheck's size is.
+// Numbers in [min, max], independent of RapidCheck's size.
 template <class T>
 rc::Gen<T> between(T min, T max) {
   return gen::resize(100, gen::inRange<T>(min, max + 1));

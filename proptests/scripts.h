@@ -60,7 +60,7 @@ rc::Gen<std::uint64_t> oversize_lengths();
 
 enum class Kind { Output, Drain, Break, Throw, Pause, Resume, Poll };  // Drain: the whole ring
 
-// What the steps may be. Each kind is as likely as it is often named.
+// The kinds of steps. A kind that is named twice is twice as likely.
 struct Mix {
   std::vector<Kind> kinds;
   unsigned nesting = 0;  // how deep

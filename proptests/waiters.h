@@ -17,7 +17,7 @@
 
 namespace perfring::proptests {
 
-// What a thread that sleeps in poll(2) is woken by.
+// The wait queue entry of a thread that sleeps in poll(2).
 struct Sleeper final : kernel::wait_queue_entry {
   void wake() override { woken = true; }
   bool woken = false;

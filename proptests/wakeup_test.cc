@@ -1,5 +1,5 @@
-// A consumer that follows the README's wait loop never sleeps with data in its rings, but for what
-// the wakeup settings leave there; and after a timeout there is nothing left, whatever they are.
+// A consumer that follows the README's wait loop never sleeps with data in its rings, but for
+// the records that its wakeup settings leave there; after a timeout the rings are empty.
 
 #include <gtest/gtest.h>
 

@@ -18,7 +18,7 @@ read -ra engine <<<"$LIB_FUZZING_ENGINE"
 rings=(hostile_ring kernel_script differential)
 mapfile -t parsers < <(ls -d fuzz/parsers/*_seeds | sed 's|^fuzz/\(.*\)_seeds$|\1|')
 read -ra targets <<<"${TARGETS:-${rings[*]} ${parsers[*]}}"
-# MemorySanitizer would not know what an uninstrumented Boost writes, and for 32 bits there is none.
+# MemorySanitizer does not see the writes of an uninstrumented Boost, and has no 32-bit version.
 if [ -z "${TARGETS:-}" ] && { [ "${SANITIZER:-}" = memory ] || [ "${ARCHITECTURE:-}" = i386 ]; }; then
   targets=("${rings[@]}")
 fi

@@ -1,7 +1,7 @@
 #ifndef FUZZ_PARSERS_PARSER_H_
 #define FUZZ_PARSERS_PARSER_H_
 
-// What the targets of text parsers share. Any text is a parser's input: it may be refused, with a
+// Shared by the targets of text parsers. Any text is a parser's input: it may be refused, with a
 // reason, or accepted, and then within the limits that the parser states.
 
 #include <expected>

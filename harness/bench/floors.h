@@ -1,9 +1,9 @@
 #ifndef HARNESS_BENCH_FLOORS_H_
 #define HARNESS_BENCH_FLOORS_H_
 
-// What a drain is held against: loops that no consumer could use, because they check nothing,
-// cannot wrap, and leave data_head and data_tail alone. Each passes visit(const std::byte* raw,
-// std::size_t size) the raw data of the records from `at` to `end`, all of them sound samples
+// The floors that a drain is compared with: loops that no consumer could use, because they check
+// nothing, cannot wrap, and leave data_head and data_tail alone. Each passes visit(const std::byte*
+// raw, std::size_t size) the raw data of the records from `at` to `end`, all of them sound samples
 // whose raw size follows from header.size (which saves the load that a consumer must make).
 
 #include <linux/perf_event.h>

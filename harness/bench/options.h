@@ -9,7 +9,7 @@
 
 namespace perfring::bench {
 
-// What the command line asks for.
+// The options of the command line.
 struct Options {
   std::string json;                    // a file, - for stdout in place of the table
   std::string filter = ".";            // a POSIX extended regular expression

@@ -31,7 +31,7 @@ void Race::round() {
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const std::size_t index = (first_ + i) % lanes_.size();
     Lane& lane = lanes_[index];
-    // What the others have put out of the caches and the predictors comes back before the turn.
+    // Warms the caches and the predictors up again, which the other contenders have used.
     const double warm_ns = turn_ns(index, 1);
     if (lane.passes == 0) {
       lane.passes = static_cast<unsigned>(std::clamp(kTurnNs / (warm_ns + 1), 1.0, kPassesMax));

@@ -53,7 +53,7 @@ class Race {
   std::optional<std::string> wrong_;
 };
 
-// NaN of nothing. Of an even number of values, the mean of the middle two.
+// The middle value, or the mean of the middle two; NaN without values.
 double median(std::vector<double> values);
 
 }  // namespace perfring::bench

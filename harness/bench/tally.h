@@ -1,7 +1,7 @@
 #ifndef HARNESS_BENCH_TALLY_H_
 #define HARNESS_BENCH_TALLY_H_
 
-// What the measured callbacks do with an event, and how a drain is known to have been a right one.
+// The callbacks that are measured, and the check that a drain delivered the right events.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace perfring::bench {
 
-// What a drain delivered. Compared with what was written.
+// The events that a drain delivered, to be compared with those in the ring.
 struct Tally {
   std::uint64_t events = 0;
   std::uint64_t bytes = 0;  // of raw data, the kernel's padding included

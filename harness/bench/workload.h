@@ -14,8 +14,8 @@
 
 namespace perfring::bench {
 
-// What a full ring holds, whoever wrote it: as many events of `mix` as fit, from position 0 on,
-// so that no record straddles the end.
+// The contents of a full ring, the same for every contender: as many events of `mix` as fit, from
+// position 0 on, so that no record straddles the end.
 struct Workload {
   Workload(std::size_t ring, const payload_mix& sizes);
 

@@ -53,7 +53,7 @@ std::string not_found(const CheckPlan& plan) {
       in_both ? "" : fmt::format(" in form {}", plan.mutant->fails_in_a ? "A" : "B"));
 }
 
-// An exploration that was cut short shows nothing, whatever else holds.
+// An exploration that was cut short shows nothing, even if all the others hold.
 Conclusion conclude(bool violated, const std::vector<const model::Result*>& results,
                     std::string nothing) {
   bool interrupted = false;

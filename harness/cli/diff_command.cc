@@ -43,7 +43,7 @@ constexpr auto kReportInterval = std::chrono::milliseconds{500};
 
 using Clock = std::chrono::steady_clock;
 
-// What the user can mend. Everything else that is thrown is the system's.
+// An error that the user can mend. Every other exception is the system's.
 struct Refused : std::runtime_error {
   using runtime_error::runtime_error;
 };
@@ -104,7 +104,7 @@ void make_folder(const std::string& path) {
                   in_quotes(path), error.message())};
 }
 
-// What the user's files hold. They are read first, while signals still end the program.
+// Reads the user's files first, while signals still end the program.
 struct Inputs {
   explicit Inputs(const DiffOptions& options) {
     if (!options.script.empty()) script = read_script(options.script);

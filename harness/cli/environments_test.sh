@@ -83,7 +83,7 @@ try() { # CODE COMMAND
   # A slow reader gets all of it.
   run "$code" -- "$command 2>err | (sleep 0.3; cat >slow); exit \${PIPESTATUS[0]}"
   [ "$code" -eq 2 ] || [ -s slow ] || fail "nothing was written: $command"
-  # Files that may not grow (rings are files in memory), children that nobody is told of.
+  # Files that may not grow (rings are files in memory), and SIGCHLD ignored by the parent.
   # Before main(), TSan writes a temporary file of its own if it finds a folder for it
   # (MapRodata() in compiler-rt's tsan_platform_linux.cpp at llvmorg-19.1.7).
   run 2 -- "ulimit -f 0; TMPDIR=$PWD/nowhere $command >large 2>/dev/null"

@@ -16,7 +16,7 @@ class App;
 
 namespace perfring::cli {
 
-// What a run of the demonstration is told.
+// The options of a run of the demonstration.
 struct LiveOptions {
   bool bare = false;  // not a single argument: the simulated kernel may take the live one's place
   double seconds = 5;
@@ -30,7 +30,7 @@ struct LiveOptions {
 };
 
 void declare(CLI::App& app, LiveOptions& options);
-// What the options allow one by one but not together. Empty if nothing.
+// Why these values, each of them allowed, cannot be combined; empty if they can.
 std::string conflict(const LiveOptions& options);
 
 // Parsers of option texts; the error says what is accepted.

@@ -56,8 +56,7 @@ TEST(CpuOutcomeTest, EachInvariantIsNamedWhenItIsViolated) {
   cpu = sound();
   cpu.output.failed = 1;
   cpu.output.last_error = -95;
-  EXPECT_THAT(cpu.violations(),
-              ElementsAre(HasSubstr("1 outputs failed, the last with error -95")));
+  EXPECT_THAT(cpu.violations(), ElementsAre(HasSubstr("1 output failed, the last with error -95")));
 }
 
 TEST(LiveReportTest, TableShowsEachFigureAndTheVerdict) {

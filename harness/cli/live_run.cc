@@ -14,6 +14,7 @@
 #include "harness/cli/producer.h"
 #include "harness/live/capabilities.h"
 #include "harness/live/live_kernel.h"
+#include "harness/program/counted.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/perfring.h"
@@ -102,7 +103,7 @@ class LiveRun {
 
   // The kernel's readiness flag is taken away by any poll, and what lies below the watermark, or
   // follows a full ring, is announced by nobody: so every wait ends soon, and every ring is
-  // drained after it, whatever epoll said.
+  // drained after it, even if epoll reported nothing.
   void wait() {
     constexpr int kTimeoutMilliseconds = 10;
     std::array<epoll_event, 64> events;
@@ -189,8 +190,8 @@ std::vector<std::string> CpuOutcome::violations() const {
   const auto hold = [&](bool holds, const std::string& what) {
     if (!holds) violated.push_back(fmt::format("CPU {}: {}", cpu, what));
   };
-  hold(output.failed == 0,
-       fmt::format("{} outputs failed, the last with error {}", output.failed, output.last_error));
+  hold(output.failed == 0, fmt::format("{} failed, the last with error {}",
+                                       counted(output.failed, "output"), output.last_error));
   hold(audit.delivered <= output.accepted,
        fmt::format("no_invention: {} delivered, but only {} accepted by the kernel",
                    audit.delivered, output.accepted));

@@ -43,7 +43,7 @@ struct LiveProgress {
   std::vector<double> fill;  // of each ring: the largest part drained at once since the last time
 };
 
-// Why the live kernel cannot be used here, and what this process lacks for it; nothing, if it can.
+// Why the live kernel cannot be used here, and which capabilities are missing; nullopt if it can.
 std::optional<std::string> why_not_live();
 
 // Generates records on each of the options' CPUs with a thread of its own, and drains the rings on

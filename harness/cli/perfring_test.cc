@@ -1,4 +1,4 @@
-// What the program does without a command, as a user meets it.
+// The program without a command, as a user meets it.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

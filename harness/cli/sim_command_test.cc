@@ -65,7 +65,7 @@ TEST_F(SimCommandTest, AViolationReplaysInAShell) {
     const Ended found = run({"sim", "--canary", "commits_each", "--json", "--scenario", file});
     ASSERT_EQ(found.exit_code, 1) << found.err << found.out;
     const auto json = nlohmann::json::parse(found.out);
-    // What a user of `bazel run` types.
+    // The command that a user of `bazel run` types.
     const std::string command = json["shrunk"]["replay"];
     const std::string typed = "bazel run --config=opt //:perfring -- ";
     ASSERT_TRUE(command.starts_with(typed)) << command;
@@ -157,7 +157,7 @@ TEST_F(SimCommandTest, WhatCannotBeSimulatedIsNamedWithTheReason) {
       {{"--seconds", "2", "sim", "--json"}, "--seconds is given before 'sim'"},
       {{"sim", "--list", "check"}, "check"},
       {{"sim", "--set", "payload_max=2000000"}, "payload_max: '2000000'"},
-      {{"sim", "--set", "pages=1", "--set", "payload_max=5000"}, "do not fit a ring of 1 pages"},
+      {{"sim", "--set", "pages=1", "--set", "payload_max=5000"}, "do not fit a ring of 1 page,"},
       {{"sim", "--cpus", "65"}, "--cpus: '65' is not accepted: give a number from 1 to 64"},
       {{"sim", "--cpus", "4", "--set", "cpus=2"}, "--cpus and --set cpus=... are the same"},
       {{"sim", "--canary", ""}, "--canary: '' is not accepted"},

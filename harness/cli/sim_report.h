@@ -18,7 +18,7 @@ struct SimOutcome {
   std::optional<simulator::Shrunk> shrunk;
 };
 
-// What the run shows. With a canary: that it is found.
+// The verdict of the run. With a canary: whether it was found.
 Conclusion conclusion_of(const SimPlan& sim, const SimOutcome& result);
 
 // The verdict, as a table for a person and as JSON for a machine. Both hold the same figures.

@@ -31,7 +31,8 @@ class SimulatedRing {
   // The writer's thread. What ends it, other than stop(), stop() throws.
   void start();
   void stop();
-  // One more record, by this thread: brings out losses that no LOST has told of. After stop().
+  // One more record, by this thread: its LOST reports the losses that are still pending. After
+  // stop().
   void flush();
 
   // Takes the kernel's readiness flag, which is whether it was set.

@@ -44,7 +44,7 @@ std::uint64_t fields_before_time(std::uint64_t sample_type) {
       std::popcount(sample_type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID)));
 }
 
-// What a LOST takes in the ring (K14, K20).
+// The size of a LOST in the ring (K14, K20).
 std::uint64_t lost_size(const script::Settings& settings) {
   constexpr std::uint64_t kFields = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
                                     PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
@@ -198,7 +198,7 @@ std::int64_t LiveReference::act(const script::Step& step) {
       return done ? 0 : -done.error().value();
     }
   }
-  throw std::invalid_argument{"an action that is none"};
+  throw std::invalid_argument{"unknown action"};
 }
 
 std::int64_t LiveReference::output(const script::Step& step) {

@@ -39,7 +39,7 @@ struct Difference {
   std::string what;
 };
 
-// What was compared.
+// The totals of a comparison.
 struct Tally {
   std::uint64_t scripts = 0;
   std::uint64_t steps = 0;

@@ -14,7 +14,8 @@ constexpr __u32 kPrivateBits = EPOLLONESHOT | EPOLLET | EPOLLWAKEUP | EPOLLEXCLU
 
 }  // namespace
 
-// select.c, do_pollfd(): polls first and filters then, so the flag goes whatever was asked for.
+// select.c, do_pollfd(): polls first and filters then, so the poll takes the flag even if it asked
+// for other events.
 int do_poll(std::span<pollfd> fds) {
   int ready = 0;
   for (pollfd& fd : fds) {

@@ -109,7 +109,7 @@ TEST(EventpollTest, OneshotReportsOnceAndLosesTheFlagWhenRearmed) {
   EXPECT_EQ(wait(epoll), report(11));
 }
 
-// What the mode of an item does to others in the list: nothing.
+// The mode of an item does not affect the others in the list.
 TEST(EventpollTest, OneshotIsNoLongerAskedAfterItsReport) {
   TestRing ring;
   eventpoll epoll;

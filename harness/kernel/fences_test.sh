@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What HardwareCpu becomes on processors that reorder, and what the compiler may not move: the
 # barriers of the kernel's side must be there, in their place. No test that runs on x86 can tell
-# whether a fence is there, and ThreadSanitizer is told of the edge apart from it.
+# whether a fence is there, and ThreadSanitizer learns of the edge by its own call.
 # usage: fences_test.sh
 set -u
 include=.

@@ -1,4 +1,4 @@
-// What a LOST says, and when there is one: K13 to K16, K20, K41, K42.
+// When the kernel writes a LOST, and its contents: K13 to K16, K20, K41, K42.
 
 #include <gtest/gtest.h>
 
@@ -125,7 +125,8 @@ TEST(OutputLostTest, APausedRingRefusesAndCountsUntilResumed) {
   EXPECT_EQ(ring.head(), 40u);
 }
 
-// K42: the id of who writes next, the total of the ring; but each event's own cumulative count.
+// K42: a LOST has the id of the next writer and the ring's count; each event keeps a total of its
+// own.
 TEST(OutputLostTest, TheLostOfASharedRingBearsTheNextWritersId) {
   TestRing ring;
   const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
@@ -142,7 +143,7 @@ TEST(OutputLostTest, TheLostOfASharedRingBearsTheNextWritersId) {
   EXPECT_EQ(second->lost_samples, 2u);
 }
 
-// The count is an unsigned long, of which an int says whether there is anything to tell.
+// The count is an unsigned long; the kernel tests it through an int, which drops the high bits.
 TEST(OutputLostTest, LossesAreCountedInTheKernelsWord) {
   struct {
     Word word;

@@ -101,7 +101,7 @@ perf_event_attr bpf_output_attr(__u32 watermark, __u32 wakeup_events = 1);
 // perf_event_open(attr, -1, cpu, -1, 0) of a kernel whose unsigned long is `word`. The kernel draws
 // `id` from a counter of its own (perf_event_alloc() in core.c): here the caller gives it, not 0
 // and no other event's (K14), so that a run can be repeated. A negative errno: EINVAL, also for
-// whatever is not simulated.
+// attributes that are not simulated.
 std::expected<perf_file, int> perf_event_open(const perf_event_attr& attr, int cpu, __u64 id,
                                               Word word = Word::k64);
 

@@ -13,7 +13,7 @@
 namespace perfring::kernel {
 namespace {
 
-// The id is the caller's, whatever was opened before.
+// The id is the caller's: it does not depend on events opened earlier.
 TEST(PerfEventOpenTest, TheEventHasTheRequestedId) {
   EXPECT_EQ(must(perf_event_open(bpf_output(), 3, 5))->id, 5u);
   EXPECT_EQ(must(perf_event_open(bpf_output(), 3, 5))->id, 5u);
@@ -48,7 +48,7 @@ TEST(PerfEventOpenTest, AnEventOpenedDisabledRefusesOutputUntilEnabled) {
   EXPECT_EQ(ring.output(4), 0);
 }
 
-// Memory of so many bytes, mapped for an event of its own.
+// Maps `size` bytes for a new event, and returns the error.
 int mmap_error(std::size_t size) {
   std::vector<__u64> memory(size / sizeof(__u64) + 1);
   const auto bytes = std::as_writable_bytes(std::span{memory}).first(size);

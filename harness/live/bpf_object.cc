@@ -12,7 +12,7 @@
 namespace perfring::live {
 namespace {
 
-// What the system said, and what to change where that is known.
+// The system's error, and advice where one is known.
 std::string describe(int error_number) {
   std::string text = std::generic_category().message(error_number);
   if (error_number == EMFILE) text += " (raise the limit, ulimit -n)";

@@ -34,7 +34,7 @@ class ConcurrencyTest : public LiveTest {
 
 constexpr std::uint64_t kAttempts = 50000;
 
-// What is delivered and what is reported lost are the attempts, in order.
+// Delivered records and reported losses add up to the attempts, in order.
 TEST_F(ConcurrencyTest, EveryRecordIsDeliveredInOrderOrLost) {
   auto buffer = must(array().open(producer_cpu(), 1));
   std::atomic<bool> done{false};

@@ -6,9 +6,9 @@
 
 namespace perfring::live {
 
-// Why this process cannot have the kernel it runs on as the producer: a privilege or a facility
-// of the kernel that is missing, for a person to read. Nothing if all is there; whatever fails
-// after that is a failure.
+// Why this process cannot use the kernel it runs on as the producer: the privilege or the facility
+// of the kernel that is missing, for a person to read. nullopt if all is there; any later error is
+// a failure.
 std::optional<std::string> why_no_live_kernel();
 
 }  // namespace perfring::live

@@ -119,7 +119,7 @@ TEST_F(OversizeTest, ARecordOfSizeZeroBehindPendingLossesLeavesTheLostAlone) {
 }
 
 // K10: 65536 bytes of payload go once around the ring, over four unread records and the header of
-// their own. What is left is whatever the payload says.
+// their own. The payload decides what a drain reads there.
 TEST_F(OversizeTest, ADrainOfOverwrittenRecordsEnds) {
   const std::size_t page_count = pages(65536);
   if (page_count * os::page_size() != 65536) GTEST_SKIP() << "no ring of 64 KiB on this machine";
@@ -147,8 +147,8 @@ TEST_F(OversizeTest, ADrainOfOverwrittenRecordsEnds) {
   }
 }
 
-// K10, at large: whatever such payloads do to each other, a drain ends, stays in the ring, takes
-// all there is, and the next good record is delivered.
+// K10, at large: after any sequence of such payloads a drain ends, stays in the ring and consumes
+// everything, and the next good record is delivered.
 TEST_F(OversizeTest, ADrainOfAnyMixtureOfSizesEndsInTheRing) {
   const std::size_t page_count = pages(65536);
   auto buffer = open(page_count);

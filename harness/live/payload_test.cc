@@ -1,4 +1,4 @@
-// What the kernel makes of a payload, and that a Sample is all of it (K1 to K3, S4).
+// The kernel stores a payload with padding, and a Sample is all of it (K1 to K3, S4).
 
 #include <algorithm>
 #include <cstddef>

@@ -95,7 +95,7 @@ TEST_F(PerfBufferErrorsTest, WithoutPrivilegeOpenIsRefused) {
   EXPECT_THAT(said, HasSubstr("CAP_PERFMON"));
 }
 
-// What the advice says suffices.
+// The capability that the advice names suffices.
 TEST_F(PerfBufferErrorsTest, WithCapPerfmonOpenSucceeds) {
   constexpr std::array kPerfmon{CAP_PERFMON};
   EXPECT_EQ(in_child([&] {
@@ -126,7 +126,7 @@ TEST_F(PerfBufferErrorsTest, WithoutDescriptorsOpenIsRefused) {
   EXPECT_THAT(said, HasSubstr("ulimit -n"));
 }
 
-// What a seccomp profile of a container does, or a kernel without perf events.
+// As a container's seccomp profile refuses it, or a kernel without perf events.
 TEST_F(PerfBufferErrorsTest, APolicyAgainstPerfEventOpenIsToldApart) {
   const std::string said = in_child([&] {
     refuse(SYS_perf_event_open, EPERM);

@@ -1,4 +1,4 @@
-// What a PerfBuffer is from open to destruction (S1 to S3, S6, S7), on the live kernel.
+// The life of a PerfBuffer, from open to destruction (S1 to S3, S6, S7), on the live kernel.
 
 #include "perfring/perf_buffer.h"
 

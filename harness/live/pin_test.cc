@@ -123,7 +123,7 @@ TEST_F(PinTest, APinOfAMapOfAnotherTypeIsRefused) {
             "invalid map type " + std::to_string(BPF_MAP_TYPE_ARRAY));
 }
 
-// What the kernel says of these is EPERM or EACCES, although no privilege would help.
+// The kernel refuses these with EPERM or EACCES, although no privilege would help.
 TEST_F(PinTest, APathThatIsNotOnABpffsIsToldApart) {
   const auto outside = std::filesystem::temp_directory_path() / "perfring_not_on_a_bpffs";
   std::string said = report(array().pin(outside));

@@ -1,8 +1,7 @@
 #ifndef HARNESS_LIVE_PROCESS_H_
 #define HARNESS_LIVE_PROCESS_H_
 
-// What a test sees of its own process, and children in which it may do to a process what cannot
-// be undone.
+// A test's own process, and children for changes to a process that cannot be undone.
 
 #include <sys/types.h>
 

@@ -28,7 +28,7 @@ fs::path copy_of(const fs::path& file, const TemporaryFolder& folder) {
   return copy;
 }
 
-// What a program prints when nobody runs it, and "[exit STATUS]".
+// The output of a program run as the user nobody, and "[exit STATUS]".
 std::string run_as_nobody(const fs::path& program) {
   return in_child([&] {
     become(kNobody);

@@ -1,9 +1,9 @@
 #ifndef HARNESS_ORACLE_DRAIN_WATCH_H_
 #define HARNESS_ORACLE_DRAIN_WATCH_H_
 
-// Checks any drain of any ring, whatever its bytes and positions, hostile ones too: bounded,
-// in_ring, tail_honest, and which Malformed may be delivered. Of the memory that is shared it reads
-// data_tail only, which the consumer alone writes.
+// Checks a drain of any bytes at any positions, hostile ones too: bounded, in_ring, tail_honest,
+// and which Malformed may be delivered. The only shared memory that it reads is data_tail, which
+// the consumer alone writes.
 
 #include <linux/perf_event.h>
 

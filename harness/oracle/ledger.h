@@ -69,13 +69,13 @@ class Ledger {
   // `data_tail`: up to where the consumer has released the ring, as the writer has read it or, if
   // that is known, as it is.
   void reserved(std::uint64_t position, std::uint64_t size, std::uint64_t data_tail);
-  // A LOST has reported so many losses.
+  // A LOST has reported this many losses.
   void reported(std::uint64_t lost);
   void refused();
   // Call it before refused(). A refusal is justified by a ring that is full or paused (K12, K14,
   // K41): the message of a no_loss if this one is not, else nullopt.
   std::optional<std::string> unjustified_refusal(const Refusal& refusal) const;
-  // data_head was stored. Optional: without it, whatever is reserved counts as published.
+  // data_head was stored. Optional: without it, every reserved record counts as published.
   void published(std::uint64_t data_head);
 
   const Totals& totals() const { return totals_; }

@@ -1,4 +1,4 @@
-// What the ledger says of refusals and of the LOSTs that report them, interrupts among them.
+// The ledger judges refusals, and the LOSTs that report them, interrupts included.
 
 #include <gtest/gtest.h>
 

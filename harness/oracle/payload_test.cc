@@ -100,7 +100,7 @@ TEST(OraclePayloadTest, BytesAreFixed) {
   }
 }
 
-// What a record's header, raw size or type would be, if one were read there: `at` is a position in
+// The header, raw size or type that a reader would find there: `at` is a position in
 // a ring, in which the payload lies 12 bytes after the beginning of its record.
 std::uint64_t field(const std::vector<std::byte>& payload, std::size_t at, std::size_t size,
                     std::endian order) {

@@ -9,7 +9,7 @@
 
 namespace perfring {
 
-// Control characters, which could act on a terminal, as \xNN, and so whatever is not UTF-8.
+// Writes control characters, which could act on a terminal, and bytes that are not UTF-8 as \xNN.
 // Newlines stay.
 std::string printable(std::string_view text);
 // The same, and newlines too: a name that is part of a line.
@@ -31,7 +31,7 @@ int deliver(std::string_view text, int code, std::string_view what = "the verdic
 // The same to stderr, where stdout is for something else. A failure is ignored.
 int deliver_to_stderr(std::string_view text, int code);
 
-// A line on stderr that each next one replaces, on a terminal that can do so. What would have to
+// A line on stderr that the next one replaces, if the terminal can do so. A line that would have to
 // wait for a reader, or cannot be written, is left out.
 class ProgressLine {
  public:

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What a validator says of a text; nothing if it accepts.
+// The refusal of a text; empty if the validator accepts it.
 std::string said(const CLI::Validator& validator, std::string text) {
   return validator(text);
 }

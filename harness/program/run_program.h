@@ -18,8 +18,8 @@ int run_program(std::string_view name, int (*body)(int argc, char** argv), int a
 // As given to run_program().
 std::string_view program_name();
 
-// What the user types to run `perfring`: that, or `bazel run //:perfring --` if that is
-// what was typed.
+// The command that runs `perfring`: that, or `bazel run //:perfring --` if Bazel started this
+// process.
 std::string invocation();
 
 // While one lives, SIGINT and SIGTERM end the run with what there is so far: they set a flag, as
@@ -34,7 +34,7 @@ class StopOnSignals {
 
   const std::atomic<bool>& requested() const;
 
-  // As if there were none. For who may wait for a reader for ever.
+  // As if there were none: for a caller that may wait for a reader for ever.
   static void let_signals_end_the_program();
 };
 

@@ -1,7 +1,7 @@
 #ifndef HARNESS_PROGRAM_VERDICT_H_
 #define HARNESS_PROGRAM_VERDICT_H_
 
-// What a run has shown, in the same words and with the same exit code in every program.
+// The verdict of a run, in the same words and with the same exit code in every program.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>

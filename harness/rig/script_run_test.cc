@@ -92,7 +92,7 @@ TEST(ScriptRunTest, FindsADataHeadWithinARecord) {
             "no_invention: data_head 0xc was published");
 }
 
-// All bytes are there; but whoever says so is another than the kernel's last store.
+// All bytes are there, but a store other than the kernel's last one publishes them.
 struct ShowsTheUnpublished : ScriptCpu {
   using ScriptCpu::ScriptCpu;
   void on_reserve(const kernel::perf_buffer& buffer, __u64 position, std::size_t size) {
@@ -208,7 +208,7 @@ TEST(ScriptRunTest, FindsARefusalInAnInterruptThoughThereIsRoom) {
                 "no_loss: 16 bytes were refused");
 }
 
-// What an interrupted callback leaves behind is checked like any other drain.
+// The drain after an interrupted callback is checked like any other.
 struct ReadsBehindLater : ReadsBehind {
   template <class T>
   static T read(const std::byte* address) {

@@ -1,9 +1,9 @@
 #ifndef HARNESS_SCRIPT_SCRIPT_H_
 #define HARNESS_SCRIPT_SCRIPT_H_
 
-// What is done to a ring, one step after the other, as data: to be run on the simulated kernel
-// (simulated_kernel.h) or on a real one (harness/differential), printed, read back, generated and
-// shrunk. Nothing here runs anything.
+// A script: the steps done to a ring, as data, to be run on the simulated kernel (harness/rig) or
+// on a live one (harness/differential), printed, parsed, generated and shrunk. Nothing here runs
+// one.
 
 #include <linux/perf_event.h>
 
@@ -44,7 +44,7 @@ enum class Action {
   Output,   // bpf_perf_event_output of `number` bytes
   Drain,    // data_tail moves past `number` records, as far as there are
   Throw,    // the same; where a consumer is at work, because its callback throws at the last one
-  Tail,     // data_tail += number, whatever is there
+  Tail,     // data_tail += number, on or off a record
   Poll,     // poll(2), for POLLIN and POLLRDNORM
   Epoll,    // epoll_wait(2)
   Rearm,    // EPOLL_CTL_MOD with the same events as at first

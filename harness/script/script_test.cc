@@ -153,7 +153,7 @@ TEST(ScriptTextErrorTest, AStepThatCannotBeNestedIsNamed) {
   EXPECT_TRUE(why_impossible(Script{{}, {{.action = Action::Poll, .at = 1}}}));
 }
 
-// Whoever runs the script may not be able to do all that a script can say.
+// A caller may run only part of the language.
 TEST(ScriptTextErrorTest, ALineThatTheCallerRefusesIsNamed) {
   const auto refuse = [](const Script& script) -> std::optional<std::string> {
     if (script.settings.events == 2) return "one event only";

@@ -110,7 +110,7 @@ class Consumer {
     return !random.one_in(static_cast<std::uint32_t>(settings.break_one_in));
   }
 
-  // A callback that takes its time, at the end of which the event must be what it was.
+  // A slow callback: at its end the event must not have changed.
   void dwell(const PerfEvent& event) {
     const auto steps = site_.world().scheduler.random().between(
         0, static_cast<std::uint32_t>(site_.world().settings.callback_max));

@@ -131,7 +131,7 @@ TEST(SiteTest, ASleeperIsLookedForAfterEachOutput) {
   }
 }
 
-// What was available is what the drain has seen of data_head, not what the ring holds.
+// A drain may consume up to the data_head that it read, not up to the current one.
 TEST(JudgeTest, ATailPastTheHeadThatTheDrainReadIsAViolation) {
   for (const std::uint32_t head : {16U, 24U}) {
     World world{1, settings_of("hostile"), 1000};

@@ -41,7 +41,7 @@ TEST(FiberTest, DestroyingAFiberThatHasNotRunIsSafe) {
   EXPECT_FALSE(ran);
 }
 
-// What is on its stack is left as it is: who would look after it may be gone.
+// The objects on its stack are not destroyed: those they refer to may be gone.
 TEST(FiberTest, DestroyingASuspendedFiberIsSafe) {
   bool unwound = false;
   struct Unwound {

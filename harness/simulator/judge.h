@@ -49,10 +49,10 @@ class Judge {
   std::optional<oracle::Violation> reported_;
 };
 
-// Of a ring that a kernel writes: the ledger says what is in it.
+// Judges a ring that a kernel writes, by the ledger.
 std::unique_ptr<Judge> judge_by_ledger(const perf_event_mmap_page& page, Bytes data,
                                        oracle::Ledger& ledger);
-// Of a ring in which any byte may be anything.
+// Judges a ring that an adversary writes, by the rules of any drain.
 std::unique_ptr<Judge> judge_of_hostile_ring(const perf_event_mmap_page& page, Bytes data);
 
 }  // namespace perfring::simulator

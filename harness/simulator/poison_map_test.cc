@@ -1,4 +1,4 @@
-// Slices that outlive their drain. What is outside live records is poisoned, so AddressSanitizer
+// Slices that outlive their drain. Bytes outside live records are poisoned, so AddressSanitizer
 // ends the program at the first look.
 
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 
 namespace perfring::simulator {
 
-// An exception must not leave a fiber: it is kept, for who runs the tasks.
+// An exception must not leave a fiber: the scheduler throws it again.
 Task::Task(std::function<void()> body)
     : fiber_{[this, body = std::move(body)] {
         try {
@@ -37,7 +37,7 @@ bool Scheduler::expired() {
   return !calm_;
 }
 
-// One of those whose time has come; if there is none, time passes until there is.
+// Picks one of the tasks that are due; if none is, time passes until one is.
 Task* Scheduler::choose() {
   for (;;) {
     ready_.clear();

@@ -22,10 +22,10 @@ class Task {
  public:
   explicit Task(std::function<void()> body);
 
-  // For whoever runs in it: lets others run, until woken or `deadline`.
+  // Called by the task itself: lets others run, until woken or `deadline`.
   void sleep_until(std::uint64_t deadline);
   void yield() { sleep_until(0); }
-  // From outside: its sleep is over.
+  // Called by others: ends its sleep.
   void wake() { wake_at_ = 0; }
   bool done() const { return fiber_.done(); }
   bool asleep(std::uint64_t now) const { return wake_at_ > now; }

@@ -9,6 +9,7 @@
 #include <cstddef>
 
 #include "harness/oracle/payload.h"
+#include "harness/program/counted.h"
 
 namespace perfring::simulator {
 namespace {
@@ -173,8 +174,8 @@ std::string impossible(const Settings& settings) {
   constexpr std::uint64_t kBeside = 24 + 8;
   const std::uint64_t record = oracle::record_size(std::min(settings.payload_max, kIntactMax));
   if (record + kBeside > ring || settings.payload_max > ring) {
-    return fmt::format("payload_max: {} bytes do not fit a ring of {} pages, {} bytes",
-                       settings.payload_max, settings.pages, ring);
+    return fmt::format("payload_max: {} bytes do not fit a ring of {}, {} bytes",
+                       settings.payload_max, counted(settings.pages, "page"), ring);
   }
   if (settings.watermark > ring) {
     return fmt::format("watermark: {} exceeds the ring of {} bytes", settings.watermark, ring);

@@ -52,7 +52,8 @@ TEST(SettingsTest, AnImpossibleValueIsNamedWithItsLine) {
 TEST(SettingsTest, SettingsThatExcludeEachOtherAreNamedWithTheReason) {
   const std::pair<const char*, const char*> cases[] = {
       {"payload_min 9\npayload_max 8", "payload_min: 9 exceeds payload_max, 8"},
-      {"pages 1\npayload_max 4096", "payload_max: 4096 bytes do not fit a ring of 1 pages"},
+      {"pages 1\npayload_max 4096",
+       "payload_max: 4096 bytes do not fit a ring of 1 page, 4096 bytes"},
       {"pages 1\npayload_max 4053", "payload_max: 4053"},
       {"pages 32\npayload_max 200000", "payload_max: 200000"},
       {"pages 1\nwatermark 4097", "watermark: 4097 exceeds"},

@@ -15,7 +15,7 @@
 
 namespace perfring::simulator {
 
-// What an interrupt does, if it comes.
+// The work of an interrupt.
 class Interrupts {
  public:
   virtual void interrupt() = 0;

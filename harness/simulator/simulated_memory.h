@@ -10,7 +10,8 @@
 namespace perfring::simulator {
 
 // The Memory policy of a simulated consumer: others run before any access, and each access is
-// checked. `site` is the consumer's at work: whoever lets others run puts it back.
+// checked. `site` is that of the running consumer: step() sets it again after
+// others have run.
 struct SimulatedMemory {
   static inline constinit thread_local Site* site = nullptr;
 

@@ -106,7 +106,7 @@ void Site::wake() {
   if (waiting_ && consumer_ != nullptr) consumer_->wake();
 }
 
-// What the kernel failed to announce, the next drain sees.
+// The next drain sees the records that the kernel failed to announce.
 void Site::check_awake() {
   const bool excused = gap_before_drain_ == drains_.count();
   if (!announces_each_ || !waiting_ || woken_ || irq_work_ || excused) return;

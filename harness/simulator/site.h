@@ -18,8 +18,8 @@
 
 namespace perfring::simulator {
 
-// One CPU with its event, its ring and the entry of a BPF map: what the kernel has of it, who runs
-// there, and how the consumer waits. `ledger` is the writer's record, `drains` the consumer's.
+// One CPU with its event, its ring and the entry of a BPF map: its kernel objects, the tasks that
+// run there, and how the consumer waits. `ledger` is the writer's record, `drains` the consumer's.
 class Site final : public kernel::wait_queue_entry {
  public:
   Site(World& world, int cpu);

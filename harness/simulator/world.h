@@ -42,7 +42,7 @@ constexpr bool may_follow(Phase from, Phase to) {
   return false;
 }
 
-// What the CPUs of one simulated machine have in common.
+// The state that the CPUs of one simulated machine share.
 class World {
  public:
   // `sound`: the kernel is not a faulty one, so it may be trusted with poisoned memory.

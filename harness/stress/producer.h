@@ -22,8 +22,8 @@
 
 namespace perfring::stress {
 
-// What was reserved, kept where the death of the producer's process leaves it: of each reservation,
-// where it ends. A ring that holds more of them than can be unpublished (N / 16).
+// The end of each reservation, in memory that outlives the producer's process. Keeps more of them
+// than can be unpublished (N / 16).
 struct FlightLog {
   struct Reservation {
     std::uint64_t end;       // a position, not wrapped
@@ -43,7 +43,7 @@ struct FlightLog {
     count.store(n + 1, std::memory_order_release);
     return n + 1;
   }
-  // The LOST of reservation `n` tells of so many: none of them is published yet.
+  // The LOST of reservation `n` reports `lost` losses; it is not published yet.
   void report(std::uint64_t n, std::uint64_t lost) {
     const std::uint64_t end = count.load(std::memory_order_relaxed);
     for (; n <= end; ++n) kept[(n - 1) % kKept].reported += lost;
@@ -68,7 +68,7 @@ class Producer : public rig::LedgerCpu<Base> {
         ledger_{ring_size(setting_), oracle::Ledger::Keep::Totals, setting_.ring.start,
                 setting_.ring.word == kernel::Word::k64 ? 64U : 32U} {}
 
-  // One output of the task, and of whoever interrupts it. 0, or -ENOSPC.
+  // One output of the task, and those of its interrupts. Returns 0 or -ENOSPC.
   int output() {
     const unsigned level = depth_++;
     const oracle::Payload payload{next_[level]++, setting_.first_stream + level, draw_length()};
@@ -85,7 +85,7 @@ class Producer : public rig::LedgerCpu<Base> {
     return rc;
   }
 
-  // Outputs until told to stop.
+  // Outputs until `stop`.
   void work(const std::atomic<bool>& stop) {
     while (!stop.load(std::memory_order_relaxed)) {
       if (output() == -ENOSPC && setting_.patient) ::sched_yield();

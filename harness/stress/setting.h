@@ -15,7 +15,7 @@ using Random = std::mt19937_64;
 // Task, softirq, irq and NMI: each may interrupt those before it.
 inline constexpr unsigned kLevelsMax = 4;
 
-// What one ring of a round is like, and who writes to it.
+// One ring of a round, and its writers.
 struct Setting {
   script::Settings ring{};
   unsigned levels = 1;  // how many of the above write, each a stream of its own

@@ -36,7 +36,7 @@ Comparison compare_merged(const Program& program, const ExploreOptions& options)
   Seen each = explored(program, options, false);
   Seen merged = explored(program, options, true);
   Comparison comparison{std::move(each.result), std::move(merged.result), {}};
-  // What was cut short at different places says nothing.
+  // Explorations that were cut short at different places cannot be compared.
   if (!comparison.each.bound.empty() || !comparison.merged.bound.empty()) return comparison;
   for (const std::string& outcome : each.outcomes) {
     if (merged.outcomes.contains(outcome)) continue;

@@ -24,7 +24,7 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // Of the run that is going on. Throws UsageError outside a program's threads.
+  // The recorder of the current run. Throws UsageError outside a program's threads.
   static Recorder& here();
 
   // For ThreadTree.

@@ -61,7 +61,7 @@ struct Step {
   std::uint64_t expected = 0;
   std::string message;  // Fail: what does not hold
 
-  // What an Update that has read this writes, if it writes.
+  // Whether an Update that has read `read` writes, and which value.
   bool writes(std::uint64_t read) const {
     return kind == Kind::Write ||
            (kind == Kind::Update && (update != Update::CompareExchange || read == expected));
@@ -70,7 +70,7 @@ struct Step {
     return kind == Kind::Update && update == Update::Add ? read + value : value;
   }
   bool reads() const { return kind == Kind::Read || kind == Kind::Update; }
-  // Of an Update that has read this.
+  // The order of an Update that has read `read`.
   Order order_after(std::uint64_t read) const {
     return kind == Kind::Update && !writes(read) ? failure : order;
   }

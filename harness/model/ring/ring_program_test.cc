@@ -71,7 +71,7 @@ TEST_P(RingProgramTest, ANestedWriterIsNoViolation) {
   EXPECT_EQ(at, kStepsOfAnOutput + 1);
 }
 
-// Overwriting unread words is a race, whoever reads them.
+// Overwriting unread words is a race with any reader.
 TEST_P(RingProgramTest, ADrainOfOverwrittenWordsStaysInTheRing) {
   RingOptions how = options();
   how.oversize = true;
