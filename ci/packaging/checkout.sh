@@ -1,10 +1,7 @@
 # For the tests of packaging, to be sourced in the workspace's folder: an empty folder $folder with a copy of the
 # tree, $folder/tree, and how a test says what it saw.
 set -u
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failures=0
-fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+. lib/perfring/testing/test.sh
 
 # Reported as skipped, in Bazel's report as well.
 skip() { # WHY
@@ -41,10 +38,6 @@ says() {
   # CMake breaks lines where they become long.
   [ $ended -eq "$status" ] && tr -s ' \n' '  ' <"$folder/said" | grep -qE -- "$regex" && return
   fail "$*: ended with $ended in place of $status, or does not say /$regex/: $(tail -n 20 "$folder/said")"
-}
-verdict() { # WHAT HOLDS
-  [ $failures -eq 0 ] && echo "$1"
-  exit $((failures != 0))
 }
 
 version=$(sed -nE 's/^#define PERFRING_VERSION_(MAJOR|MINOR|PATCH) ([0-9]+)$/\2/p' lib/perfring/version.h | paste -sd .)

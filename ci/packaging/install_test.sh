@@ -58,4 +58,4 @@ case $kind in
     grep -v '^#' ci/packaging/symbols.txt | sort -u | diff - exported ||
       fail "ci/packaging/symbols.txt (<) is not what $library exports (>)" ;;
 esac
-verdict "$kind: found by find_package() and by pkg-config"
+finish "$kind: found by find_package() and by pkg-config"

@@ -34,4 +34,4 @@ succeeds cmake --install ring
 { files ring '\.h$'; echo lib/perfring/version.h; } | sort >wanted
 headers ring_only >installed
 same "ring's headers" wanted installed
-verdict "$(files library . | wc -l) files, in Bazel and in CMake"
+finish "$(files library . | wc -l) files, in Bazel and in CMake"

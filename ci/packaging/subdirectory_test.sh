@@ -52,4 +52,4 @@ says 1 'needs GoogleTest' tree -DPERFRING_BUILD_TESTS=ON -DCMAKE_DISABLE_FIND_PA
 says 1 'PERFRING_BUILD_TESTS needs the library' tree -DPERFRING_BUILD_TESTS=ON -DPERFRING_RING_ONLY=ON
 sed -i 's/^\(#define PERFRING_VERSION_MINOR\) .*/\1 x/' tree/lib/perfring/version.h
 says 1 'does not define PERFRING_VERSION_MINOR as a number' tree
-verdict "a part of another project"
+finish "a part of another project"
