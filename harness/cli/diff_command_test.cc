@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "harness/cli/testing.h"
-#include "harness/live/live_kernel.h"
+#include "harness/live/require_live_kernel.h"
 
 namespace perfring::cli {
 namespace {
@@ -36,12 +36,7 @@ std::string a_trace() {
 
 class DiffLiveTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    if (const auto why = live::why_no_live_kernel()) {
-      if (std::getenv("PERFRING_REQUIRE_LIVE") != nullptr) FAIL() << *why;
-      GTEST_SKIP() << *why;
-    }
-  }
+  void SetUp() override { live::require_live_kernel(); }
 };
 
 TEST(DiffOptionsTest, WrongOnesAreNamedWithWhatIsAccepted) {

@@ -10,7 +10,7 @@
 #include "harness/differential/campaign.h"
 #include "harness/differential/live_reference.h"
 #include "harness/differential/recorded.h"
-#include "harness/live/live_kernel.h"
+#include "harness/live/require_live_kernel.h"
 #include "perfring/os/cpus.h"
 
 namespace perfring::differential {
@@ -19,10 +19,7 @@ namespace {
 class DifferentialTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (const auto why = live::why_no_live_kernel()) {
-      if (std::getenv("PERFRING_REQUIRE_LIVE") != nullptr) FAIL() << *why;
-      GTEST_SKIP() << *why;
-    }
+    if (!live::require_live_kernel()) return;
     cpu_ = static_cast<int>(os::online_cpus().value().front());
     run_on_cpu(cpu_);
     emitter_.emplace(make_emitter());

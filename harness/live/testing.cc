@@ -1,12 +1,11 @@
 #include "harness/live/testing.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <ostream>
 #include <variant>
 
-#include "harness/live/live_kernel.h"
+#include "harness/live/require_live_kernel.h"
 #include "perfring/os/cpus.h"
 
 namespace perfring::live {
@@ -63,10 +62,7 @@ RingMemory::RingMemory(const Seen& first, std::size_t page_count)
       data{first.head.data() - 12, page_count * os::page_size()} {}
 
 void LiveTest::SetUp() {
-  if (const auto why = why_no_live_kernel()) {
-    if (std::getenv("PERFRING_REQUIRE_LIVE") != nullptr) FAIL() << *why;
-    GTEST_SKIP() << *why;
-  }
+  if (!require_live_kernel()) return;
   cpus_ = os::online_cpus().value();  // why_no_live_kernel() had them
   emitter_.emplace(must(Emitter::create()));
   array_.emplace(must(PerfEventArray::from_fd(emitter().map_fd())));
