@@ -48,7 +48,8 @@ Event& append(Execution& x, std::size_t thread) {
   return event;
 }
 
-// Conflicting accesses, one of them not atomic, that are not ordered.
+// Conflicting accesses, one of them not atomic, that are not ordered. Where only the store of an
+// update is known (smp_wmb), its read still races with a later write.
 void find_race(Execution& x, const Event& event, EventId id) {
   const std::uint64_t location = std::uint64_t{1} << event.location % 64;
   if (event.order == Order::NonAtomic) x.plain_locations |= location;
@@ -60,9 +61,9 @@ void find_race(Execution& x, const Event& event, EventId id) {
     if (other.location != event.location || other.thread == event.thread) continue;
     if (!other.writes && !event.writes) continue;
     if (other.order != Order::NonAtomic && event.order != Order::NonAtomic) continue;
-    const bool ordered =
-        known.events[other.thread] >= other.index ||
-        (other.writes && other.reads_from == kNone && known.writes[other.thread] >= other.index);
+    const bool ordered = known.events[other.thread] >= other.index ||
+                         (other.writes && known.writes[other.thread] >= other.index &&
+                          (other.reads_from == kNone || !event.writes));
     if (!ordered) {
       x.race = {i, id};
       return;

@@ -68,7 +68,8 @@ struct Thread {
   bool is_finally = false;  // it starts when the others have ended, and knows all that they know
 
   const Step& next() const { return node->steps[step]; }
-  bool ended() const { return next().kind == Step::Kind::End; }
+  bool blocked() const { return next().kind == Step::Kind::Block; }
+  bool ended() const { return next().kind == Step::Kind::End || blocked(); }
   void advance() {
     ++step;
     jump();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <memory>
@@ -26,7 +27,7 @@ enum class Fate {
   GoesOn,
   Raced,
   Violated,
-  Blocked,  // an assumption does not hold
+  Blocked,  // an assumption of `finally` does not hold
   TooLong,  // more events than the bound
   Stopped,  // the whole exploration ends: another bound, a signal, the only violation wanted
 };
@@ -41,6 +42,9 @@ enum class Fate {
 //     branch(x)                a choice is a thread and a write for it to read from
 //       follow(x, choice) .... each choice: explore(a copy with it)
 //       complete(x)            no thread is left to choose: runs `finally`, counts the execution
+//
+// A thread whose assumption does not hold goes no further. The others do: what they race with, or
+// violate, came before the assumption.
 //
 // A function that returns a Fate has grown `x` if that is GoesOn, and otherwise has recorded why
 // not. An execution that SC forbids is dropped without a record.
@@ -143,7 +147,7 @@ class Explorer {
       x.threads[thread].jump();
       const Step& next = x.threads[thread].next();
       const bool plain_read = next.kind == Kind::Read && next.order == Order::NonAtomic;
-      if (next.kind == Kind::End || (next.reads() && !plain_read)) {
+      if (x.threads[thread].ended() || (next.reads() && !plain_read)) {
         ++thread;
         continue;
       }
@@ -175,12 +179,9 @@ class Explorer {
       case Kind::Write:
         if (const Fate fate = write(x, thread); fate != Fate::GoesOn) return fate;
         break;
-      case Kind::Fail:
+      default:  // Fail
         violate(x, {next.message, thread, next.where});
         return Fate::Violated;
-      default:  // Block
-        if (sc_consistent(x) && seen_.insert(key_of(x))) ++result_.blocked;
-        return Fate::Blocked;
     }
     x.threads[thread].advance();
     return Fate::GoesOn;
@@ -253,7 +254,14 @@ class Explorer {
   }
 
   void complete(Execution x) {
-    if (program_.finally && run_finally(x) != Fate::GoesOn) return;
+    const bool blocked = std::ranges::any_of(
+        x.threads, [](const Thread& thread) { return !thread.is_finally && thread.blocked(); });
+    const Fate fate = !blocked && program_.finally ? run_finally(x) : Fate::GoesOn;
+    if (blocked || fate == Fate::Blocked) {
+      ++result_.blocked;
+      return;
+    }
+    if (fate != Fate::GoesOn) return;
     ++result_.executions;
     if (options_.on_execution) options_.on_execution(x);
   }
@@ -265,6 +273,7 @@ class Explorer {
     for (;;) {
       x.threads[thread].jump();
       const Step& next = x.threads[thread].next();
+      if (x.threads[thread].blocked()) return Fate::Blocked;
       if (next.kind == Kind::End) return Fate::GoesOn;
       const Fate fate =
           next.reads() ? read(x, thread, x.latest[next.location]) : step(x, thread, next);

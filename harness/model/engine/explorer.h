@@ -31,7 +31,7 @@ struct Bounds {
 
 struct Result {
   std::uint64_t executions = 0;  // complete; of merged ones, one for each class
-  std::uint64_t blocked = 0;     // in which an assumption does not hold
+  std::uint64_t blocked = 0;     // complete, but an assumption does not hold
   std::uint64_t merged = 0;      // states with the future of an earlier one
   std::uint64_t states = 0;
   std::uint64_t violations = 0;

@@ -48,7 +48,8 @@ void fence(std::memory_order order, Where where = Where::here());
 void fence_store_store(Where where = Where::here());
 // An invariant of the program.
 void check(bool holds, const std::string& message, Where where = Where::here());
-// Drops executions in which it does not hold: bounds a loop that waits.
+// Ends the thread where it does not hold, and the execution counts as blocked: bounds a loop that
+// waits. Violations by other threads, or earlier ones, still count.
 void assume(bool holds, Where where = Where::here());
 // From here on the thread depends on nothing but these values (and its place in the source).
 void checkpoint(std::span<const std::uint64_t> values, Where where = Where::here());

@@ -75,8 +75,8 @@ void Recorder::stop_with(Step step) {
 
 void Recorder::checkpoint(std::span<const std::uint64_t> values, Where where) {
   if (!tree_.merge_ || !recording_ || answered_ < history_.size()) return;
-  std::vector<std::uint64_t> key{where.line};
-  key.insert(key.end(), values.begin(), values.end());
+  ThreadTree::Checkpoint key{where.file, {where.line, where.column}};
+  key.second.insert(key.second.end(), values.begin(), values.end());
   const auto [found, added] = tree_.checkpoints_.try_emplace(std::move(key), nullptr);
   if (added) {
     ThreadTree::Node& after = tree_.make_node(node_, false, 0);

@@ -21,6 +21,10 @@ class Hash {
   GraphKey key_;
 };
 
+// In place of a node's id, which counts from 1 on.
+constexpr std::uint64_t kEnded = 0;
+constexpr std::uint64_t kBlocked = ~std::uint64_t{0};
+
 // Whether what it knows makes a difference to what follows.
 bool matters(const Thread& thread) {
   return !thread.is_finally && !thread.ended();
@@ -85,9 +89,12 @@ std::vector<const Event*> last_accesses(const Execution& x, Hash& hash) {
   return last;
 }
 
-bool ordered(const Clock& clock, const Event& event) {
-  const bool write = event.writes && event.reads_from == kNone;
-  return (write ? clock.writes : clock.events)[event.thread] >= event.index;
+// Of an update its read and its store: smp_wmb() makes the store known alone.
+std::uint64_t knowledge(const Clock& clock, const Event& event) {
+  const bool all = clock.events[event.thread] >= event.index;
+  const bool store = event.writes && clock.writes[event.thread] >= event.index;
+  const bool needs_all = !event.writes || event.reads_from != kNone;
+  return (needs_all && all ? 2u : 0u) + (store ? 1u : 0u);
 }
 
 }  // namespace
@@ -100,14 +107,17 @@ GraphKey future_key(const Execution& x) {
     window.add_to(hash, clock);
     std::uint64_t bits = 1;
     for (const Event* const access : accesses) {
-      bits = bits * 2 + (ordered(clock, *access) ? 1 : 0);
+      bits = bits * 4 + knowledge(clock, *access);
       if (bits >> 62 != 0) hash.add(std::exchange(bits, 1));
     }
     hash.add(bits);
   };
   for (const Thread& thread : x.threads) {
-    hash.add(matters(thread) ? thread.node->id : 0);
-    if (!matters(thread)) continue;
+    if (!matters(thread)) {
+      hash.add(!thread.is_finally && thread.blocked() ? kBlocked : kEnded);
+      continue;
+    }
+    hash.add(thread.node->id);
     hash.add(thread.step);
     Clock acquirable = thread.acquirable;
     acquirable.join(thread.known);

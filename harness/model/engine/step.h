@@ -2,6 +2,7 @@
 #define HARNESS_MODEL_ENGINE_STEP_H_
 
 #include <cstdint>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,10 @@ constexpr bool releases(Order order) {
 struct Where {
   std::uint32_t line = 0;
   const char* file = "";
+  std::uint32_t column = 0;
 
-  static constexpr Where here(std::uint32_t line = __builtin_LINE(),
-                              const char* file = __builtin_FILE()) {
-    return {line, file};
+  static constexpr Where here(std::source_location at = std::source_location::current()) {
+    return {at.line(), at.file_name(), at.column()};
   }
 };
 
@@ -46,7 +47,7 @@ struct Step {
     Fence,
     Checkpoint,  // from here on the thread depends on nothing but the values given
     Fail,        // an assertion of the program does not hold
-    Block,       // an assumption does not hold: this execution is of no interest
+    Block,       // an assumption does not hold: the thread ends, and the execution does not count
     End,
   };
   enum class Update : std::uint8_t { Add, Exchange, CompareExchange };

@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -51,12 +52,14 @@ class ThreadTree {
 
  private:
   friend class Recorder;
+  // File, then line, column and values.
+  using Checkpoint = std::pair<std::string, std::vector<std::uint64_t>>;
   // vector's own <=> compares too few bytes on big-endian machines, before GCC 13.3 (its bug
   // 113960).
   struct Lexicographically {
-    bool operator()(const std::vector<std::uint64_t>& a,
-                    const std::vector<std::uint64_t>& b) const {
-      return std::ranges::lexicographical_compare(a, b);
+    bool operator()(const Checkpoint& a, const Checkpoint& b) const {
+      if (a.first != b.first) return a.first < b.first;
+      return std::ranges::lexicographical_compare(a.second, b.second);
     }
   };
   Node& make_node(const Node* parent, bool answers, std::uint64_t value);
@@ -68,7 +71,7 @@ class ThreadTree {
   std::size_t runs_ = 0;
   std::size_t steps_ = 0;  // of all nodes
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::map<std::vector<std::uint64_t>, const Node*, Lexicographically> checkpoints_;
+  std::map<Checkpoint, const Node*, Lexicographically> checkpoints_;
   std::unique_ptr<class Recorder> recorder_;  // the last run, which waits for an answer
 };
 

@@ -180,10 +180,8 @@ Verdict lkmm(const Candidate& x) {
 bool coherent(const Candidate& x) {
   const Relation fr = from_read(x);
   if (!((x.sb & x.same_location) | x.rf | x.mo | fr).acyclic()) return false;
-  for (std::size_t i = 0; i < x.events.size(); ++i) {
-    if (((fr * x.mo).after(i) & x.rmw.after(i)) != 0) return false;
-  }
-  return true;
+  if (x.rmw.empty()) return true;
+  return (x.rmw & fr * x.mo).empty();
 }
 
 Verdict verdict(const Candidate& x, MemoryModel model) {

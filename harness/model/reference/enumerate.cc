@@ -47,12 +47,32 @@ class Enumerator {
  private:
   // One path for each thread that has none yet.
   void choose_paths() {
-    if (chosen_.size() == paths_.size()) return with_paths();
+    if (chosen_.size() == paths_.size()) {
+      if (justified()) with_paths();
+      return;
+    }
     for (const Path& path : paths_[chosen_.size()]) {
       chosen_.push_back(&path);
       choose_paths();
       chosen_.pop_back();
     }
+  }
+
+  // Whether each value that is read is also stored, or the initial one.
+  bool justified() const {
+    std::vector<std::vector<std::uint64_t>> stored(text_.locations.size(), {text_.initial});
+    const auto for_each_event = [&](auto f) {
+      for (const Path* path : chosen_) std::ranges::for_each(path->events, f);
+    };
+    for_each_event([&](const PathEvent& e) {
+      if (e.kind == Kind::Write) stored[e.location].push_back(e.value);
+    });
+    bool all = true;
+    for_each_event([&](const PathEvent& e) {
+      const auto& values = stored[e.location];
+      if (e.kind == Kind::Read && std::ranges::find(values, e.value) == values.end()) all = false;
+    });
+    return all;
   }
 
   Candidate candidate() const {
@@ -134,24 +154,28 @@ class Enumerator {
     }
     std::vector<Arrangement> all;
     do {
-      choose_sources(x, reads, arrangement, all);
+      Candidate ordered = x;
+      apply(ordered, arrangement);
+      if (coherent(ordered)) choose_sources(ordered, reads, arrangement, all);
     } while (std::next_permutation(arrangement.mo.begin() + 1, arrangement.mo.end()));
     return all;
   }
 
+  // `x` has the arrangement so far, and is coherent. A further edge cannot mend what is not.
   static void choose_sources(const Candidate& x, const std::vector<std::size_t>& reads,
                              Arrangement& arrangement, std::vector<Arrangement>& all) {
     if (arrangement.rf.size() == reads.size()) {
-      Candidate arranged = x;
-      apply(arranged, arrangement);
-      if (coherent(arranged)) all.push_back(arrangement);
+      all.push_back(arrangement);
       return;
     }
     const std::size_t read = reads[arrangement.rf.size()];
     for (const std::size_t write : arrangement.mo) {
       if (x.events[write].value != x.events[read].value) continue;
+      Candidate more = x;
+      more.rf.add(write, read);
+      if (!coherent(more)) continue;
       arrangement.rf.emplace_back(write, read);
-      choose_sources(x, reads, arrangement, all);
+      choose_sources(more, reads, arrangement, all);
       arrangement.rf.pop_back();
     }
   }

@@ -84,6 +84,12 @@ class Relation {
     for_each(from, [&](std::size_t i) { part.rows_[i] = rows_[i] & to; });
     return part;
   }
+  bool empty() const {
+    for (std::size_t i = 0; i < size_; ++i) {
+      if (rows_[i] != 0) return false;
+    }
+    return true;
+  }
   bool irreflexive() const {
     for (std::size_t i = 0; i < size_; ++i) {
       if (has(i, i)) return false;

@@ -1,0 +1,72 @@
+// The model checker's engine against the axioms (harness/model/reference), on random programs.
+// The long form: RC_PARAMS="max_success=1000000" bazel run --config=opt //proptests:litmus_test
+
+#include "proptests/litmus.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "harness/model/engine/explorer.h"
+#include "harness/model/litmus/litmus.h"
+#include "harness/model/reference/enumerate.h"
+#include "proptests/property.h"
+
+namespace perfring::proptests {
+namespace {
+
+using model::LitmusText;
+using model::MemoryModel;
+using model::Outcome;
+using model::reference::Answer;
+
+struct Explored {
+  model::Result result;
+  std::set<Outcome> outcomes;
+};
+
+Explored explored(const LitmusText& text, bool merge) {
+  Explored explored;
+  model::ExploreOptions options;
+  options.merge = merge;
+  options.on_execution = [&](const model::Execution& x) {
+    explored.outcomes.insert(outcome_of(text, x));
+  };
+  explored.result = explore(program_of(text), options);
+  RC_ASSERT(explored.result.bound == "");
+  return explored;
+}
+
+// What the memory ends with. Registers of threads that have ended are not kept where states merge.
+std::set<Outcome> memory_of(const std::set<Outcome>& outcomes) {
+  std::set<Outcome> memory;
+  for (Outcome outcome : outcomes) {
+    std::erase_if(outcome, [](const auto& each) { return each.first.contains(':'); });
+    memory.insert(outcome);
+  }
+  return memory;
+}
+
+void expect_agreement(const LitmusText& text) {
+  const Answer answer = model::reference::enumerate(text, MemoryModel::Rc11);
+  const Explored each = explored(text, false);
+  const Explored merged = explored(text, true);
+  RC_ASSERT(each.result.violation.has_value() == answer.race);
+  RC_ASSERT(merged.result.violation.has_value() == answer.race);
+  if (answer.race) return;
+  RC_ASSERT(each.outcomes == answer.outcomes);
+  RC_ASSERT(each.result.executions == answer.executions);
+  RC_ASSERT(each.result.blocked == answer.blocked);
+  RC_ASSERT(memory_of(merged.outcomes) == memory_of(answer.outcomes));
+  RC_ASSERT((merged.result.blocked != 0) == (answer.blocked != 0));
+}
+
+TEST(ExplorerTest, ExploresTheExecutionsThatTheAxiomsAllow) {
+  always([] { expect_agreement(*litmus_programs()); }, 5000);
+}
+
+}  // namespace
+}  // namespace perfring::proptests
