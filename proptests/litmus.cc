@@ -27,7 +27,7 @@ using Kind = Op::Kind;
 using Order = Op::Order;
 
 constexpr std::size_t kAccessesMax = 12;
-constexpr std::uint64_t kCostMax = 5000;
+constexpr std::uint64_t kCostMax = 1000;
 
 // An operation before it knows its thread. `choice` picks the register of those read so far.
 struct Gene {
