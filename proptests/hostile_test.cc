@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/faults/consumer_faults.h"
+#include "harness/faults/loop_faults.h"
 #include "harness/faults/memory_faults.h"
 #include "harness/oracle/drain_watch.h"
 #include "harness/rig/checked_memory.h"

@@ -8,6 +8,7 @@
 
 #include "harness/faults/consumer_faults.h"
 #include "harness/faults/kernel_faults.h"
+#include "harness/faults/loop_faults.h"
 #include "harness/faults/memory_faults.h"
 #include "harness/rig/script_run.h"
 #include "perfring/ring/testing/seen.h"

@@ -31,8 +31,8 @@ ring=(harness/oracle/*.cc)
 script=("${ring[@]}" harness/kernel/*.cc harness/script/*.cc harness/rig/*.cc fuzz/script_bytes.cc)
 parser=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*/*.cc
   harness/differential/{compare,trace,trace_text}.cc harness/bench/options.cc
-  harness/stress/{mutants,setting}.cc harness/program/*.cc
-  harness/cli/{check,diff,live,sim,stress}_options.cc harness/cli/command_line.cc
+  harness/stress/{faults,setting}.cc harness/faults/{catalogue,table}.cc harness/program/*.cc
+  harness/cli/{check,diff,faults,live,sim,stress}_options.cc harness/cli/command_line.cc
   lib/perfring/os/*.cc)
 
 sources() { # TARGET

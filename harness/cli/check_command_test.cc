@@ -35,15 +35,15 @@ TEST(CheckCommandTest, ExecutionsAreCountedAsGenMcCountsThem) {
 }
 
 TEST(CheckCommandTest, AViolationIsPrintedWithItsExecution) {
-  const Ended ended = run("protocol --mutant no_full_fence");
+  const Ended ended = run("protocol --fault no_full_fence");
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("kernel"), HasSubstr("user"), HasSubstr("[protocol.cc:"),
                                HasSubstr(" rf #"), HasSubstr(" co after #"),
                                HasSubstr("data race, by kernel"), HasSubstr("VIOLATED in form B")));
-  const Ended in_a = run("protocol --mutant no_full_fence --form A");
+  const Ended in_a = run("protocol --fault no_full_fence --form A");
   EXPECT_EQ(in_a.exit_code, 3);
   EXPECT_THAT(in_a.out, HasSubstr("no_full_fence was not found, which `perfring check protocol "
-                                  "--mutant no_full_fence` finds in form B"));
+                                  "--fault no_full_fence` finds in form B"));
 }
 
 TEST(CheckCommandTest, JsonHasTheSameExecution) {
@@ -101,7 +101,7 @@ TEST(CheckCommandTest, MergingIsComparedWithNotMerging) {
   }
 }
 
-TEST(CheckCommandTest, TheListHasEveryProgramAndMutant) {
+TEST(CheckCommandTest, TheListHasEveryProgramAndFault) {
   EXPECT_THAT(run("--list").out, AllOf(HasSubstr("ring/nested"), HasSubstr("wrong/peterson"),
                                        HasSubstr("aya_until_2026"), HasSubstr("in form B")));
   EXPECT_GT(nlohmann::json::parse(run("--list --json").out)["programs"].size(), 20u);
@@ -110,8 +110,8 @@ TEST(CheckCommandTest, TheListHasEveryProgramAndMutant) {
 TEST(CheckCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"none", "no program is named 'none'; choose from: ring, ring/fold"},
-      {"--mutant none", "ring has no mutant named 'none'; choose from: no_acquire_fence"},
-      {"wrong/seqlock_reader --mutant x", "has no mutant named 'x': it has none"},
+      {"--fault none", "ring has no fault named 'none'; choose from: no_acquire_fence"},
+      {"wrong/seqlock_reader --fault x", "has no fault named 'x': it has none"},
       {"--records 0", "--records: '0' is not accepted: give a number from 1 to 64"},
       {"--lengths 2,x", "--lengths: 'x' is not accepted"},
       {"--lengths ,", "--lengths: '' is not accepted"},
@@ -125,7 +125,7 @@ TEST(CheckCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
       {"--executions 0", "--executions: '0' is not accepted: give a number from 1 to"},
       {"--events 5001", "--events: '5001' is not accepted: give a number from 1 to 5000"},
       {"ring --list", "program: cannot be given together with --list"},
-      {"--fences --mutant no_smp_wmb", "--mutant: cannot be given together with --fences"},
+      {"--fences --fault no_smp_wmb", "--fault: cannot be given together with --fences"},
       {"--fences --json", "--json: cannot be given together with --fences"},
       {"--list --seconds 1", "--seconds: cannot be given together with --list"},
       {"--litmus /nowhere", "'/nowhere' cannot be read: No such file"},

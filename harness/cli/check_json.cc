@@ -45,7 +45,7 @@ Json to_json(const model::Result& result) {
 std::string check_json(const CheckPlan& plan, const std::vector<CheckedCase>& cases) {
   Json json = perfring::to_json(conclusion_of(plan, cases));
   json["program"] = plan.entry->name;
-  if (plan.mutant != nullptr) json["mutant"] = plan.mutant->name;
+  if (plan.fault != nullptr) json["fault"] = plan.fault->name;
   if (plan.size) {
     json["records"] = plan.size->records;
     json["polls"] = plan.size->polls;
@@ -82,12 +82,12 @@ std::string check_list_json() {
              {"what", entry.what},
              {"violated_in_a", entry.fails_in_a},
              {"violated_in_b", entry.fails_in_b},
-             {"mutants", Json::array()}};
-    for (const model::Mutant& mutant : entry.mutants) {
-      one["mutants"].push_back({{"name", mutant.name},
-                                {"what", mutant.what},
-                                {"violated_in_a", mutant.fails_in_a},
-                                {"violated_in_b", mutant.fails_in_b}});
+             {"faults", Json::array()}};
+    for (const model::PlantedFault& fault : entry.faults) {
+      one["faults"].push_back({{"name", fault.name},
+                               {"what", fault.what},
+                               {"violated_in_a", fault.fails_in_a},
+                               {"violated_in_b", fault.fails_in_b}});
     }
     json["programs"].push_back(std::move(one));
   }

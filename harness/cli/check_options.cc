@@ -24,8 +24,8 @@ std::string names(const std::vector<Named>& all) {
   return text;
 }
 
-std::string choice_of(const std::vector<model::Mutant>& mutants) {
-  return mutants.empty() ? ": it has none" : "; choose from: " + names(mutants);
+std::string choice_of(const std::vector<model::PlantedFault>& faults) {
+  return faults.empty() ? ": it has none" : "; choose from: " + names(faults);
 }
 
 std::expected<std::vector<Form>, std::string> forms_of(const CheckOptions& options,
@@ -114,7 +114,7 @@ CLI::App& declare_command(CLI::App& app, CheckOptions& options) {
       ->type_name("P")
       ->check(number_from(0, kRecordsMax));
   add_lengths(check, options.lengths);
-  check.add_option("--mutant", options.mutant, "Plant this fault, see --list")->type_name("NAME");
+  check.add_option("--fault", options.fault, "Plant this fault, see --list")->type_name("NAME");
   check
       .add_option("--form", options.form,
                   "A: the ring's words are atomic; B: they are not, and may race [both]")
@@ -135,7 +135,7 @@ CLI::App& declare_command(CLI::App& app, CheckOptions& options) {
   const CLI::Option* const fences = check.add_flag(
       "--fences", options.fences, "Print which fence is necessary, which is sufficient");
   const CLI::Option* const list =
-      check.add_flag("--list", options.list, "List programs and mutants, and end");
+      check.add_flag("--list", options.list, "List programs and faults, and end");
   const CLI::Option* const json =
       check.add_flag("--json", options.json, "Print the verdict as JSON");
   with_litmus.push_back(json);
@@ -156,11 +156,11 @@ std::expected<CheckPlan, std::string> plan_of(const CheckOptions& options) {
                                        in_quotes(options.program), names(model::catalogue())));
   }
   const Entry& entry = *plan.entry;
-  if (!options.mutant.empty()) {
-    plan.mutant = entry.find_mutant(options.mutant);
-    if (plan.mutant == nullptr) {
-      return std::unexpected(fmt::format("--mutant: {} has no mutant named {}{}", entry.name,
-                                         in_quotes(options.mutant), choice_of(entry.mutants)));
+  if (!options.fault.empty()) {
+    plan.fault = entry.find_fault(options.fault);
+    if (plan.fault == nullptr) {
+      return std::unexpected(fmt::format("--fault: {} has no fault named {}{}", entry.name,
+                                         in_quotes(options.fault), choice_of(entry.faults)));
     }
   }
   const auto forms = forms_of(options, entry);
@@ -172,7 +172,7 @@ std::expected<CheckPlan, std::string> plan_of(const CheckOptions& options) {
         "--records, --polls, --lengths: {} has no size to choose: leave them out", entry.name));
   }
   const auto size =
-      size_of(options, entry, plan.mutant != nullptr ? *entry.mutant_size : *entry.size);
+      size_of(options, entry, plan.fault != nullptr ? *entry.fault_size : *entry.size);
   if (!size) return std::unexpected(size.error());
   plan.size = *size;
   return plan;

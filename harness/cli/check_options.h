@@ -22,7 +22,7 @@ struct CheckOptions {
   std::optional<unsigned> records;
   std::optional<unsigned> polls;
   std::vector<unsigned> lengths;
-  std::string mutant;
+  std::string fault;
   std::string form;    // A or B; none: both
   std::string litmus;  // a file
   std::string svg;     // a file
@@ -39,7 +39,7 @@ CLI::App& declare_command(CLI::App& app, CheckOptions& options);
 // The explorations that the options ask for.
 struct CheckPlan {
   const model::Entry* entry = nullptr;
-  const model::Mutant* mutant = nullptr;
+  const model::PlantedFault* fault = nullptr;
   std::optional<model::Size> size;
   std::vector<model::Form> forms;
   bool merge = false;

@@ -14,7 +14,7 @@ constexpr const char* kRow = "{:<16} {:>13} {:>13} {:>13} {:>11} {:>9}  {}\n";
 
 std::string subject(const CheckPlan& plan) {
   std::string text = plan.entry->name;
-  if (plan.mutant != nullptr) text += " with " + plan.mutant->name;
+  if (plan.fault != nullptr) text += " with " + plan.fault->name;
   if (plan.size) {
     text += fmt::format(", {} of {} {}, {}", counted(plan.size->records, "record"),
                         fmt::join(plan.size->lengths, ", "), plan.entry->length_unit,
@@ -41,7 +41,7 @@ const model::Trace* violation_of(const std::vector<CheckedCase>& cases) {
 std::string check_table(const CheckPlan& plan, const std::vector<CheckedCase>& cases) {
   const bool merges = plan.merge || plan.compare;
   std::string text = fmt::format("{}: {}\n", subject(plan),
-                                 plan.mutant != nullptr ? plan.mutant->what : plan.entry->what);
+                                 plan.fault != nullptr ? plan.fault->what : plan.entry->what);
   text += fmt::format(kRow, "", plan.merge ? "classes" : "executions", merges ? "merged" : "",
                       "states", "blocked", "seconds", "");
   for (const CheckedCase& each : cases) {
@@ -87,17 +87,17 @@ std::string litmus_table(const std::vector<CheckedLitmus>& programs) {
 }
 
 std::string check_list() {
-  std::string text = "Programs, their mutants (--mutant), and what is expected of them\n";
+  std::string text = "Programs, their faults (--fault), and what is expected of them\n";
   for (const model::Entry& entry : model::catalogue()) {
     text += fmt::format("{:30} {}: {}\n", entry.name, entry.what,
                         expectation(entry.fails_in_a, entry.fails_in_b, entry.has_forms));
-    if (entry.shares_ring_mutants) {
-      text += fmt::format("  {:28} the mutants of ring\n", "");
+    if (entry.shares_ring_faults) {
+      text += fmt::format("  {:28} the faults of ring\n", "");
       continue;
     }
-    for (const model::Mutant& mutant : entry.mutants) {
-      text += fmt::format("  {:28} {}: {}\n", mutant.name, mutant.what,
-                          expectation(mutant.fails_in_a, mutant.fails_in_b, true));
+    for (const model::PlantedFault& fault : entry.faults) {
+      text += fmt::format("  {:28} {}: {}\n", fault.name, fault.what,
+                          expectation(fault.fails_in_a, fault.fails_in_b, true));
     }
   }
   return text;

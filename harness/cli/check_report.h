@@ -18,7 +18,7 @@ std::string check_json(const CheckPlan& plan, const std::vector<CheckedCase>& ca
 std::string litmus_table(const std::vector<CheckedLitmus>& programs);
 std::string litmus_json(const std::vector<CheckedLitmus>& programs);
 
-// Every program and its mutants.
+// Every program and its faults.
 std::string check_list();
 std::string check_list_json();
 

@@ -43,14 +43,13 @@ void interrupt(model::Result& result) {
   if (!result.violation && result.bound.empty()) result.bound = kInterrupted;
 }
 
-// Why a mutant that is expected to be violated was not, if so.
+// Why a fault that is expected to be violated was not, if so.
 std::string not_found(const CheckPlan& plan) {
-  if (plan.mutant == nullptr || (!plan.mutant->fails_in_a && !plan.mutant->fails_in_b)) return {};
-  const bool in_both = plan.mutant->fails_in_a && plan.mutant->fails_in_b;
-  return fmt::format(
-      "the mutant {} was not found, which `{} check {} --mutant {}` finds{}", plan.mutant->name,
-      invocation(), plan.entry->name, plan.mutant->name,
-      in_both ? "" : fmt::format(" in form {}", plan.mutant->fails_in_a ? "A" : "B"));
+  if (plan.fault == nullptr || (!plan.fault->fails_in_a && !plan.fault->fails_in_b)) return {};
+  const bool in_both = plan.fault->fails_in_a && plan.fault->fails_in_b;
+  return fmt::format("the fault {} was not found, which `{} check {} --fault {}` finds{}",
+                     plan.fault->name, invocation(), plan.entry->name, plan.fault->name,
+                     in_both ? "" : fmt::format(" in form {}", plan.fault->fails_in_a ? "A" : "B"));
 }
 
 // An exploration that was cut short shows nothing, even if all the others hold.
@@ -83,9 +82,9 @@ std::vector<CheckedCase> run_check(const CheckPlan& plan, const std::atomic<bool
                                    const OnProgress& on_progress) {
   std::vector<CheckedCase> checked;
   for (const model::Form form : plan.forms) {
-    const std::string mutant = plan.mutant != nullptr ? plan.mutant->name : "";
+    const std::string fault = plan.fault != nullptr ? plan.fault->name : "";
     for (const model::Case& each :
-         plan.entry->cases(plan.size.value_or(model::Size{}), form, mutant)) {
+         plan.entry->cases(plan.size.value_or(model::Size{}), form, fault)) {
       const std::string label = label_of(plan, form, each.label);
       model::ExploreOptions options;
       options.bounds = plan.bounds;

@@ -29,7 +29,7 @@ using OnProgress = std::function<void(const std::string& line)>;
 // Explores the plan's programs until one does not hold, or `stop` is set.
 std::vector<CheckedCase> run_check(const CheckPlan& plan, const std::atomic<bool>& stop,
                                    const OnProgress& on_progress);
-// Their common conclusion. A mutant that can be found must have been.
+// Their common conclusion. A fault that can be found must have been.
 Conclusion conclusion_of(const CheckPlan& plan, const std::vector<CheckedCase>& cases);
 
 struct CheckedLitmus {

@@ -40,10 +40,10 @@ std::expected<std::string, std::string> drawing_of(const std::string& graph) try
   return std::unexpected(std::string{"--svg: "} + error.what());
 }
 
-// "program ring/nested, mutant publishes_nested, form A, step 3"
+// "program ring/nested, fault publishes_nested, form A, step 3"
 std::string subject(const CheckPlan& plan, const CheckedCase& violated) {
   std::string text = "program " + plan.entry->name;
-  if (plan.mutant != nullptr) text += ", mutant " + plan.mutant->name;
+  if (plan.fault != nullptr) text += ", fault " + plan.fault->name;
   if (violated.label != plan.entry->name) text += ", " + violated.label;
   return text;
 }

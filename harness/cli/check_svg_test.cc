@@ -29,9 +29,9 @@ TEST(CheckSvgTest, AViolationIsDrawn) {
   EXPECT_THAT(contents(file), AllOf(HasSubstr("<svg"), HasSubstr("sender"),
                                     HasSubstr(">program wrong/message_passing_load<"),
                                     HasSubstr(">data race: #1 by sender, #4 by receiver<")));
-  EXPECT_EQ(run("ring/nested --mutant publishes_nested --svg " + file).exit_code, 1);
+  EXPECT_EQ(run("ring/nested --fault publishes_nested --svg " + file).exit_code, 1);
   EXPECT_THAT(contents(file),
-              HasSubstr(">program ring/nested, mutant publishes_nested, form A, step 3<"));
+              HasSubstr(">program ring/nested, fault publishes_nested, form A, step 7<"));
 }
 
 // The titles of the boxes that are red.
@@ -63,7 +63,7 @@ std::vector<Frame> frames(const std::string& svg) {
 void expect_drawn(const nlohmann::json& checked, const std::string& svg) {
   const auto& violation = checked["violation"];
   std::string subject = "program " + checked["program"].get<std::string>();
-  if (checked.contains("mutant")) subject += ", mutant " + checked["mutant"].get<std::string>();
+  if (checked.contains("fault")) subject += ", fault " + checked["fault"].get<std::string>();
   const auto label = checked["cases"].back()["label"].get<std::string>();
   if (label != checked["program"].get<std::string>()) subject += ", " + label;
   EXPECT_THAT(svg, AllOf(HasSubstr(">" + subject + "<"), HasSubstr(">rf: reads from<"),
@@ -86,20 +86,20 @@ void expect_drawn(const nlohmann::json& checked, const std::string& svg) {
   }
 }
 
-// The mutants of ring once: //harness/model:catalogue_test has them in the programs that share
+// The faults of ring once: //harness/model:catalogue_test has them in the programs that share
 // them.
 TEST(CheckSvgTest, EveryViolationOfTheCatalogueIsDrawn) {
   const std::string file = temporary("each.svg");
   std::size_t drawn = 0;
   const auto list = nlohmann::json::parse(run("--list --json").out);
   for (const auto& program : list["programs"]) {
-    std::vector<std::string> mutants{""};
-    const bool ring_again = drawn != 0 && program["mutants"] == list["programs"][0]["mutants"];
-    for (const auto& mutant : ring_again ? nlohmann::json::array() : program["mutants"]) {
-      mutants.push_back(" --mutant " + mutant["name"].get<std::string>());
+    std::vector<std::string> faults{""};
+    const bool ring_again = drawn != 0 && program["faults"] == list["programs"][0]["faults"];
+    for (const auto& fault : ring_again ? nlohmann::json::array() : program["faults"]) {
+      faults.push_back(" --fault " + fault["name"].get<std::string>());
     }
-    for (const std::string& mutant : mutants) {
-      const std::string arguments = program["name"].get<std::string>() + mutant;
+    for (const std::string& fault : faults) {
+      const std::string arguments = program["name"].get<std::string>() + fault;
       SCOPED_TRACE(arguments);
       const auto checked =
           nlohmann::json::parse(run(arguments + " --json --svg " + file + " 2>/dev/null").out);

@@ -40,12 +40,14 @@ std::variant<Command, Answer> parse_command_line(int argc, const char* const* ar
   StressOptions stress;
   DiffOptions diff;
   DecodeOptions decode;
+  FaultsOptions faults;
   declare(app, live);
   const CLI::App& sim_command = declare_command(app, sim);
   const CLI::App& check_command = declare_command(app, check);
   const CLI::App& stress_command = declare_command(app, stress);
   const CLI::App& diff_command = declare_command(app, diff);
   const CLI::App& decode_command = declare_command(app, decode);
+  const CLI::App& faults_command = declare_command(app, faults);
   app.require_subcommand(0, 1);
   if (auto answer = parse(app, argc, argv)) return *std::move(answer);
   if (auto answer = refuse_misplaced(app)) return *std::move(answer);
@@ -54,6 +56,7 @@ std::variant<Command, Answer> parse_command_line(int argc, const char* const* ar
   if (stress_command.parsed()) return Command{std::move(stress)};
   if (diff_command.parsed()) return Command{std::move(diff)};
   if (decode_command.parsed()) return Command{std::move(decode)};
+  if (faults_command.parsed()) return Command{std::move(faults)};
   if (std::string message = conflict(live); !message.empty()) {
     return Answer{std::move(message), true};
   }

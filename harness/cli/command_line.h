@@ -6,6 +6,7 @@
 #include "harness/cli/check_options.h"
 #include "harness/cli/decode_options.h"
 #include "harness/cli/diff_options.h"
+#include "harness/cli/faults_options.h"
 #include "harness/cli/live_options.h"
 #include "harness/cli/sim_options.h"
 #include "harness/cli/stress_options.h"
@@ -14,8 +15,8 @@
 namespace perfring::cli {
 
 // What `perfring` is asked for. Without a command: LiveOptions.
-using Command =
-    std::variant<LiveOptions, SimOptions, CheckOptions, StressOptions, DiffOptions, DecodeOptions>;
+using Command = std::variant<LiveOptions, SimOptions, CheckOptions, StressOptions, DiffOptions,
+                             DecodeOptions, FaultsOptions>;
 
 std::variant<Command, Answer> parse_command_line(int argc, const char* const* argv);
 
@@ -26,6 +27,7 @@ int run_command(const CheckOptions& options);
 int run_command(const StressOptions& options);
 int run_command(const DiffOptions& options);
 int run_command(const DecodeOptions& options);
+int run_command(const FaultsOptions& options);
 
 }  // namespace perfring::cli
 

@@ -33,7 +33,7 @@ commands=(
   "0 $perfring sim --steps $steps"
   "0 $perfring sim --list"
   "2 $perfring sim --set nonsense=1"
-  "1 $perfring sim --canary commits_each"
+  "1 $perfring sim --fault commits_each"
   "0 $perfring check protocol --records 3 --polls 3"
   "3 $perfring check protocol --records 8 --polls 8 --seconds 1.5"
   "0 $perfring check --litmus $litmus"
@@ -131,8 +131,8 @@ try_signals() {
     "--simulated --seconds 0.1" "stress --seconds 0.1" "diff --replay $trace" --help; do
     run 143 -- "$perfring $command >verdict 2>err & sleep 1.5; kill -TERM \$!; wait \$!"
   done
-  # Nor does a consumer that never ends (its canary reads on for ever), or a long trace.
-  run 1 -- "$perfring sim --scenario crossing_4gib --canary leaves_the_last --steps 5000 >out 2>err"
+  # Nor does a consumer that never ends (its fault reads on for ever), or a long trace.
+  run 1 -- "$perfring sim --scenario crossing_4gib --fault leaves_the_last --steps 5000 >out 2>err"
   { printf 'byte_order little\npage_size 4096\ncpu 0\npid 1\ntid 1\nids 1 2\npages 1024\n'
     yes 'poll => 0 head 0 tail 0 lost 0 0 time 0' | head -n 90000; } >long
   run 3 -- "$perfring diff --replay long >out 2>err & $until_sigterm_is_caught; kill -TERM \$!; wait \$!"

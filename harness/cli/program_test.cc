@@ -52,7 +52,7 @@ TEST_F(ProgramTest, WrongArgumentsAreNamedWithWhatIsAccepted) {
 }
 
 TEST_F(ProgramTest, EveryCommandHasHelpWithTheExitCodesAndTheVersion) {
-  for (const char* command : {"", "sim", "check", "stress", "diff"}) {
+  for (const char* command : {"", "sim", "check", "stress", "diff", "faults"}) {
     const Ended help = run_line(std::string{command} + " --help");
     EXPECT_EQ(help.exit_code, 0);
     EXPECT_THAT(help.out, AllOf(HasSubstr("Usage: perfring"), HasSubstr("3 not shown")));

@@ -43,7 +43,7 @@ TEST_F(SimCommandTest, ASimulationIsTheSameForTheSameSeed) {
 }
 
 TEST_F(SimCommandTest, AViolationReplays) {
-  const Ended found = run({"sim", "--canary", "commits_each", "--json"});
+  const Ended found = run({"sim", "--fault", "commits_each", "--json"});
   EXPECT_EQ(found.exit_code, 1) << found.err << found.out;
   const auto json = nlohmann::json::parse(found.out);
   EXPECT_EQ(json["violation"]["invariant"], "tail_honest");
@@ -62,7 +62,7 @@ TEST_F(SimCommandTest, AViolationReplaysInAShell) {
   std::ofstream{folder / "two words"} << "cpus 1\nbreak_one_in 40\n";
   ::setenv("BUILD_WORKING_DIRECTORY", folder.c_str(), 1);  // as bazel run does
   for (const std::string& file : {std::string{"two words"}, (folder / "two words").string()}) {
-    const Ended found = run({"sim", "--canary", "commits_each", "--json", "--scenario", file});
+    const Ended found = run({"sim", "--fault", "commits_each", "--json", "--scenario", file});
     ASSERT_EQ(found.exit_code, 1) << found.err << found.out;
     const auto json = nlohmann::json::parse(found.out);
     // The command that a user of `bazel run` types.
@@ -91,13 +91,13 @@ TEST_F(SimCommandTest, RunsWithRandomSettingsAreTheSameForTheSameSeeds) {
 }
 
 TEST_F(SimCommandTest, AViolationAmongRunsNamesItsSeedAndSettingsAndReplays) {
-  const Ended found = run({"sim", "--runs", "60", "--canary", "commits_each", "--json"});
+  const Ended found = run({"sim", "--runs", "60", "--fault", "commits_each", "--json"});
   ASSERT_EQ(found.exit_code, 1) << found.err << found.out;
   const auto json = nlohmann::json::parse(found.out);
   const std::uint64_t runs = json["runs"];
   EXPECT_EQ(json["run"]["seed"], runs);  // the first has seed 1
   const std::string message = json["run"]["violation"]["message"];
-  const Ended table = run({"sim", "--runs", "60", "--canary", "commits_each"});
+  const Ended table = run({"sim", "--runs", "60", "--fault", "commits_each"});
   EXPECT_EQ(table.exit_code, 1);
   for (const auto& [name, value] : json["run"]["settings"].items()) {
     EXPECT_THAT(table.out,
@@ -115,10 +115,10 @@ TEST_F(SimCommandTest, AViolationAmongRunsNamesItsSeedAndSettingsAndReplays) {
   }
 }
 
-TEST_F(SimCommandTest, RunsThatDoNotFindACanaryShowNothing) {
-  const Ended ended = run({"sim", "--runs", "2", "--steps", "1", "--canary", "wakes_nobody"});
+TEST_F(SimCommandTest, RunsThatDoNotFindAFaultShowNothing) {
+  const Ended ended = run({"sim", "--runs", "2", "--steps", "1", "--fault", "wakes_nobody"});
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
-  EXPECT_THAT(ended.out, HasSubstr("Not shown: the canary wakes_nobody was not found"));
+  EXPECT_THAT(ended.out, HasSubstr("Not shown: the fault wakes_nobody was not found"));
 }
 
 TEST_F(SimCommandTest, AScenarioMayComeThroughAPipe) {
@@ -143,7 +143,7 @@ TEST_F(SimCommandTest, WhatCannotBeSimulatedIsNamedWithTheReason) {
       {{"sim", "--set", "pages=3"}, "pages: 3 is no power of two"},
       {{"sim", "--set", "nope=3"}, "--set: 'nope' is no setting; there are cpus"},
       {{"sim", "--set", " cpus=3"}, "--set: ' cpus=3' is not accepted: give NAME=VALUE"},
-      {{"sim", "--list", "--canary", "none"}, "--canary: cannot be given together with --list"},
+      {{"sim", "--list", "--fault", "none"}, "--fault: cannot be given together with --list"},
       {{"sim", "--runs", "2", "--scenario", "bursts"},
        "--scenario: cannot be given together with --runs"},
       {{"sim", "--runs", "2", "--set", "cpus=2"}, "--set: cannot be given together with --runs"},
@@ -160,7 +160,7 @@ TEST_F(SimCommandTest, WhatCannotBeSimulatedIsNamedWithTheReason) {
       {{"sim", "--set", "pages=1", "--set", "payload_max=5000"}, "do not fit a ring of 1 page,"},
       {{"sim", "--cpus", "65"}, "--cpus: '65' is not accepted: give a number from 1 to 64"},
       {{"sim", "--cpus", "4", "--set", "cpus=2"}, "--cpus and --set cpus=... are the same"},
-      {{"sim", "--canary", ""}, "--canary: '' is not accepted"},
+      {{"sim", "--fault", ""}, "--fault: '' is not accepted"},
       {{"sim", "--scenario", ""}, "--scenario: '' is not accepted"},
       {{"sim", "--scenario="}, "'--scenario=' has no value"},
       {{"sim", "--seed", "1", "--seed", "2"}, "--seed is given 2 times: give it once"},
@@ -171,7 +171,7 @@ TEST_F(SimCommandTest, WhatCannotBeSimulatedIsNamedWithTheReason) {
       {{"sim", "--steps", "-1"}, "--steps: '-1' is not accepted"},
       {{"sim", "--seed", "x"}, "--seed: 'x' is not accepted"},
       {{"sim", "--seed", "-1"}, "--seed: '-1' is not accepted: give a number from 0"},
-      {{"sim", "--canary", "none"}, "there are publishes_first"},
+      {{"sim", "--fault", "none"}, "there are no_control_dependency"},
   };
   for (const auto& [arguments, message] : cases) {
     const Ended ended = run(arguments);
@@ -188,12 +188,12 @@ TEST_F(SimCommandTest, ASimulationThatTheMachineRefusesSaysSo) {
   EXPECT_THAT(ended.err, HasSubstr("perfring: the system refused: memfd_create: "));
 }
 
-TEST_F(SimCommandTest, ACanaryThatIsNotFoundIsAFailureThatNamesWhatFindsIt) {
+TEST_F(SimCommandTest, AFaultThatIsNotFoundIsAFailureThatNamesWhatFindsIt) {
   const Ended ended =
-      run({"sim", "--canary", "wakes_nobody", "--scenario", "hostile", "--steps", "20000"});
+      run({"sim", "--fault", "wakes_nobody", "--scenario", "hostile", "--steps", "20000"});
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
-  EXPECT_THAT(ended.out, HasSubstr("Not shown: the canary wakes_nobody was not found, which "
-                                   "`perfring sim --canary wakes_nobody` finds as awake"));
+  EXPECT_THAT(ended.out, HasSubstr("Not shown: the fault wakes_nobody was not found, which "
+                                   "`perfring sim --fault wakes_nobody` finds as awake"));
 }
 
 TEST_F(SimCommandTest, ASimulationThatDeliversNothingShowsNothing) {
@@ -206,7 +206,7 @@ TEST_F(SimCommandTest, ASimulationThatDeliversNothingShowsNothing) {
 
 TEST_F(SimCommandTest, AScenarioFromStdinReplaysWithoutIt) {
   const Ended found = shell(
-      "printf 'cpus 1\\nbreak_one_in 40\\n' | \"$PERFRING\" sim --canary "
+      "printf 'cpus 1\\nbreak_one_in 40\\n' | \"$PERFRING\" sim --fault "
       "commits_each --scenario - --json");
   ASSERT_EQ(found.exit_code, 1) << found.err;
   const auto json = nlohmann::json::parse(found.out);

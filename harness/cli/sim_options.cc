@@ -81,7 +81,7 @@ CLI::App& declare_command(CLI::App& app, SimOptions& options) {
           ->type_name("N")
           ->check(number_from(1));
   sim.add_option("--scenario", options.scenario,
-                 "Its name, or a file of settings, - for stdin [steady, or the canary's]")
+                 "Its name, or a file of settings, - for stdin [steady, or the fault's]")
       ->type_name("NAME|FILE");
   const CLI::Option* const steps =
       sim.add_option("--steps", options.steps,
@@ -96,13 +96,13 @@ CLI::App& declare_command(CLI::App& app, SimOptions& options) {
       ->type_name("NAME=VALUE")
       ->expected(1)
       ->take_all();
-  const CLI::Option* const canary =
-      sim.add_option("--canary", options.canary, "A faulty kernel or consumer, to see it found")
+  const CLI::Option* const fault =
+      sim.add_option("--fault", options.fault, "A faulty kernel or consumer, to see it found")
           ->type_name("NAME");
   const CLI::Option* const list =
-      sim.add_flag("--list", options.list, "List scenarios, canaries and settings, and end");
+      sim.add_flag("--list", options.list, "List scenarios, faults and settings, and end");
   const CLI::Option* const json = sim.add_flag("--json", options.json, "Print the verdict as JSON");
-  refuse_more(sim, {{list, {json}}, {runs, {seed, steps, canary, json}}});
+  refuse_more(sim, {{list, {json}}, {runs, {seed, steps, fault, json}}});
   return sim;
 }
 
@@ -112,15 +112,16 @@ std::expected<SimPlan, std::string> plan_of(const SimOptions& options) {
                        .steps = options.steps == 0 ? steps : options.steps,
                        .settings = {}},
               .scenario = options.scenario};
-  if (!options.canary.empty()) {
-    sim.canary = simulator::find_canary(options.canary);
-    if (sim.canary == nullptr) {
-      return std::unexpected(fmt::format("--canary: no canary is called {}; there are {}",
-                                         in_quotes(options.canary), names(simulator::canaries())));
+  if (!options.fault.empty()) {
+    sim.fault = simulator::find_planted(options.fault);
+    if (sim.fault == nullptr) {
+      return std::unexpected(fmt::format("--fault: no fault is called {}; there are {}",
+                                         in_quotes(options.fault),
+                                         names(simulator::planted_faults())));
     }
   }
   if (options.runs != 0) sim.scenario = "steady";  // what a replay's settings differ from
-  if (sim.scenario.empty()) sim.scenario = sim.canary != nullptr ? sim.canary->scenario : "steady";
+  if (sim.scenario.empty()) sim.scenario = sim.fault != nullptr ? sim.fault->scenario : "steady";
   auto settings = read_scenario(sim.scenario);
   if (settings) sim.base = *settings;
   std::error_code none;
@@ -129,8 +130,8 @@ std::expected<SimPlan, std::string> plan_of(const SimOptions& options) {
     sim.scenario = "steady";
     sim.base = *read_scenario(sim.scenario);
   }
-  if (settings && sim.canary != nullptr && options.scenario.empty()) {
-    settings = simulator::settings_of(*sim.canary);
+  if (settings && sim.fault != nullptr && options.scenario.empty()) {
+    settings = simulator::settings_of(*sim.fault);
   }
   if (!settings) return std::unexpected(settings.error());
   for (const std::string& set : options.sets) {
@@ -152,7 +153,7 @@ std::expected<SimPlan, std::string> plan_of(const SimOptions& options) {
 std::string replay_line(const SimPlan& sim, const simulator::Plan& plan) {
   std::string line = fmt::format("{} sim --seed {} --scenario {} --steps {}", invocation(),
                                  plan.seed, shell_word(sim.scenario), plan.steps);
-  if (sim.canary != nullptr) line += fmt::format(" --canary {}", sim.canary->name);
+  if (sim.fault != nullptr) line += fmt::format(" --fault {}", sim.fault->name);
   const std::string changed = simulator::difference(plan.settings, sim.base);
   for (std::size_t at = 0; at < changed.size();) {
     const std::size_t end = std::min(changed.find(' ', at), changed.size());

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/simulator/canaries.h"
+#include "harness/simulator/faults.h"
 #include "harness/simulator/settings.h"
 #include "harness/simulator/simulation.h"
 
@@ -21,8 +21,8 @@ struct SimOptions {
   std::uint64_t seed = 1;
   std::uint64_t steps = 0;        // 0: kSteps, or of each of many runs simulator::kRandomRunSteps
   std::uint64_t runs = 0;         // with random settings; 0: one run of a scenario
-  std::string scenario;           // a name, or a file; none: steady, or the canary's own
-  std::string canary;             // a name, or none
+  std::string scenario;           // a name, or a file; none: steady, or the fault's own
+  std::string fault;              // a name, or none
   std::vector<std::string> sets;  // "name=value"
   std::uint64_t cpus = 0;         // 0: as many as the scenario has
   bool json = false;
@@ -36,7 +36,7 @@ struct SimPlan {
   simulator::Plan plan;
   std::string scenario;
   simulator::Settings base = {};  // the scenario's own
-  const simulator::Canary* canary = nullptr;
+  const simulator::PlantedFault* fault = nullptr;
 };
 
 // An error names what is wrong and what is accepted: an unknown name, a file's line, an impossible

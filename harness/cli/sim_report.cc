@@ -40,10 +40,15 @@ nlohmann::ordered_json to_json(const simulator::Settings& settings) {
 
 // Why nothing was violated, if that shows nothing.
 std::string nothing_shown(const SimPlan& sim, const simulator::Outcome& outcome) {
-  if (sim.canary != nullptr) {
-    return fmt::format("the canary {} was not found, which {} finds as {}", sim.canary->name,
-                       fmt::format("`{} sim --canary {}`", invocation(), sim.canary->name),
-                       to_string(sim.canary->found_as));
+  if (sim.fault != nullptr) {
+    const faults::Expected& expected = sim.fault->expected();
+    if (const auto* const reason = std::get_if<faults::Reason>(&expected)) {
+      return fmt::format("the fault {} was not found, nor can it be: {}", sim.fault->name,
+                         explanation(*reason));
+    }
+    return fmt::format("the fault {} was not found, which {} finds as {}", sim.fault->name,
+                       fmt::format("`{} sim --fault {}`", invocation(), sim.fault->name),
+                       in_words(expected));
   }
   std::uint64_t events = 0;
   for (const CpuOutcome& cpu : outcome.cpus) {
@@ -99,7 +104,7 @@ nlohmann::ordered_json sim_object(const SimPlan& sim, const SimOutcome& result) 
   nlohmann::ordered_json json = to_json(conclusion_of(sim, result));
   json["seed"] = sim.plan.seed;
   json["scenario"] = sim.scenario;
-  if (sim.canary != nullptr) json["canary"] = sim.canary->name;
+  if (sim.fault != nullptr) json["fault"] = sim.fault->name;
   json["steps"] = outcome.steps;
   json["drains"] = outcome.drains;
   json["wakeups"] = outcome.wakeups;
@@ -135,9 +140,10 @@ std::string sim_list() {
   for (const auto& scenario : simulator::scenarios()) {
     text += fmt::format("  {:22}{}\n", scenario.name, scenario.description);
   }
-  text += "Canaries, which violate an invariant (--canary)\n";
-  for (const auto& canary : simulator::canaries()) {
-    text += fmt::format("  {:26}{}: {}\n", canary.name, canary.fault, to_string(canary.found_as));
+  text += "Faults, and the invariants that they violate (--fault)\n";
+  for (const auto& fault : simulator::planted_faults()) {
+    text += fmt::format("  {:26}{}: {}\n", fault.name, faults::what(fault.name),
+                        in_words(fault.expected()));
   }
   text += "Settings (--set NAME=VALUE, or lines of NAME VALUE in a file for --scenario)\n";
   const simulator::Settings defaults;
@@ -153,11 +159,11 @@ std::string sim_list_json() {
   for (const auto& scenario : simulator::scenarios()) {
     json["scenarios"].push_back({{"name", scenario.name}, {"description", scenario.description}});
   }
-  for (const auto& canary : simulator::canaries()) {
-    json["canaries"].push_back({{"name", canary.name},
-                                {"fault", canary.fault},
-                                {"found_as", to_string(canary.found_as)},
-                                {"scenario", canary.scenario}});
+  for (const auto& fault : simulator::planted_faults()) {
+    json["faults"].push_back({{"name", fault.name},
+                              {"fault", faults::what(fault.name)},
+                              {"expected", in_words(fault.expected())},
+                              {"scenario", fault.scenario}});
   }
   const simulator::Settings defaults;
   for (const auto& name : simulator::setting_names()) {

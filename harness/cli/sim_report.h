@@ -18,7 +18,7 @@ struct SimOutcome {
   std::optional<simulator::Shrunk> shrunk;
 };
 
-// The verdict of the run. With a canary: whether it was found.
+// The verdict of the run. With a fault: whether it was found.
 Conclusion conclusion_of(const SimPlan& sim, const SimOutcome& result);
 
 // The verdict, as a table for a person and as JSON for a machine. Both hold the same figures.
@@ -27,7 +27,7 @@ std::string sim_json(const SimPlan& sim, const SimOutcome& result);
 // The same as an object, for a report of many runs.
 nlohmann::ordered_json sim_object(const SimPlan& sim, const SimOutcome& result);
 
-// All scenarios, canaries and settings.
+// All scenarios, faults and settings.
 std::string sim_list();
 std::string sim_list_json();
 

@@ -6,8 +6,8 @@ SimOutcome run_sim(const SimPlan& sim, const std::atomic<bool>& stop,
                    const std::function<void(std::uint64_t steps)>& on_progress) {
   const auto simulate = [&](const simulator::Plan& plan) {
     const simulator::Observer observer{.stop = &stop, .on_progress = on_progress};
-    return sim.canary != nullptr ? sim.canary->simulate(plan, observer)
-                                 : simulator::simulate(plan, observer);
+    return sim.fault != nullptr ? sim.fault->simulate(plan, observer)
+                                : simulator::simulate(plan, observer);
   };
   SimOutcome result{.outcome = simulate(sim.plan), .shrunk = {}};
   if (result.outcome.found && !stop.load()) {

@@ -18,8 +18,8 @@ SimRuns run_many(const SimPlan& first, std::uint64_t count, const std::atomic<bo
       {.first_seed = first.plan.seed, .count = count, .steps = first.plan.steps},
       [&](const simulator::Plan& plan) {
         if (++run % 16 == 0) on_run(run);
-        return first.canary != nullptr ? first.canary->simulate(plan, observer)
-                                       : simulator::simulate(plan, observer);
+        return first.fault != nullptr ? first.fault->simulate(plan, observer)
+                                      : simulator::simulate(plan, observer);
       });
   if (all.outcome.violating) {
     SimPlan violating = first;
@@ -32,8 +32,8 @@ SimRuns run_many(const SimPlan& first, std::uint64_t count, const std::atomic<bo
 
 Conclusion conclusion_of(const SimRuns& runs) {
   std::string nothing;
-  if (runs.first.canary != nullptr) {
-    nothing = fmt::format("the canary {} was not found", runs.first.canary->name);
+  if (runs.first.fault != nullptr) {
+    nothing = fmt::format("the fault {} was not found", runs.first.fault->name);
   } else if (runs.outcome.delivered == 0) {
     nothing = "no record was delivered: give more --steps, or more --runs";
   }
@@ -58,7 +58,7 @@ std::string runs_table(const SimRuns& runs) {
 std::string runs_json(const SimRuns& runs) {
   nlohmann::ordered_json json = to_json(conclusion_of(runs));
   json["seed"] = runs.first.plan.seed;
-  if (runs.first.canary != nullptr) json["canary"] = runs.first.canary->name;
+  if (runs.first.fault != nullptr) json["fault"] = runs.first.fault->name;
   json["runs"] = runs.outcome.runs;
   json["steps"] = runs.outcome.steps;
   json["drains"] = runs.outcome.drains;

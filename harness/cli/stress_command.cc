@@ -14,7 +14,7 @@
 #include "harness/program/console.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
-#include "harness/stress/mutants.h"
+#include "harness/stress/faults.h"
 #include "harness/stress/processes.h"
 #include "harness/stress/sleepers.h"
 #include "harness/stress/threads.h"
@@ -73,9 +73,15 @@ std::vector<Outcome> run_parts(const StressOptions& options, Run run) {
   return outcomes;
 }
 
-std::vector<Outcome> run_mutant(const StressOptions& options, Run run) {
-  run.patience = std::chrono::milliseconds{500};
-  return {stress::find_mutant(options.mutant)->part(run)};
+std::vector<Outcome> run_fault(const StressOptions& options, Run run) {
+  const auto& parts = stress::find_planted(options.fault)->parts;
+  run.patience = stress::kPatienceWithAFault;
+  run.seconds /= static_cast<double>(parts.size());
+  std::vector<Outcome> outcomes;
+  for (const auto& part : parts) {
+    if (!run.interrupted()) outcomes.push_back(part.run(run));
+  }
+  return outcomes;
 }
 
 }  // namespace
@@ -91,10 +97,10 @@ int run_command(const StressOptions& options) {
     const Alarm alarm{options.run.seconds};
     Run run = options.run;
     run.interrupt = &stop.requested();
-    parts = options.mutant.empty() ? run_parts(options, run) : run_mutant(options, run);
+    parts = options.fault.empty() ? run_parts(options, run) : run_fault(options, run);
     interrupted = stop.requested();
   }
-  const Conclusion conclusion = conclusion_of(parts, interrupted, options.mutant);
+  const Conclusion conclusion = conclusion_of(parts, interrupted, options.fault);
   const auto report = options.json ? stress_json : stress_table;
   return deliver(report(parts, conclusion, replay_line(options)), exit_code(conclusion.verdict));
 }

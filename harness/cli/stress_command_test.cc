@@ -110,14 +110,31 @@ TEST(StressCommandTest, AVerdictThatCannotBeWrittenIsAnError) {
 }
 
 #ifndef STRESS_TEST_UNDER_TSAN
-TEST(StressCommandTest, AMutantThatIsNotFoundIsNotShownAndSaysWhatFindsIt) {
-  const Ended raced = run_stress("--mutant no_smp_wmb --seconds 0.2");
+TEST(StressCommandTest, AFaultThatIsNotFoundIsNotShownAndSaysWhatFindsIt) {
+  const Ended raced = run_stress("--fault no_smp_wmb --seconds 0.2");
   EXPECT_EQ(raced.exit_code, 3) << raced.out;
-  EXPECT_THAT(raced.out, HasSubstr("Not shown: the mutant no_smp_wmb was not found by the "
+  EXPECT_THAT(raced.out, HasSubstr("Not shown: the fault no_smp_wmb was not found by the "
                                    "invariants; ThreadSanitizer finds it: `bazel run "
-                                   "--config=tsan //:perfring -- stress --mutant no_smp_wmb`"));
-  const Ended json = run_stress("--mutant no_smp_wmb --seconds 0.2 --json");
+                                   "--config=tsan //:perfring -- stress --fault no_smp_wmb`"));
+  const Ended json = run_stress("--fault no_smp_wmb --seconds 0.2 --json");
   EXPECT_EQ(nlohmann::json::parse(json.out)["verdict"], "not shown");
+}
+#endif
+
+#ifdef STRESS_TEST_UNDER_TSAN
+TEST(StressCommandTest, AFaultThatRacesIsReportedByThreadSanitizer) {
+  const Ended ended = run_stress("--seconds 20 --keep-going --fault no_smp_wmb",
+                                 "TSAN_OPTIONS=\"$TSAN_OPTIONS halt_on_error=1 exitcode=66\"");
+  EXPECT_EQ(ended.exit_code, 66) << ended.out;
+  EXPECT_THAT(ended.out, HasSubstr("WARNING: ThreadSanitizer: data race"));
+}
+#else
+TEST(StressCommandTest, AFaultIsFoundInEachPartThatHasItAndReplays) {
+  const Ended ended = run_stress("--seconds 40 --rings 1 --fault publishes_first");
+  EXPECT_EQ(ended.exit_code, 1) << ended.out;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("VIOLATED threads: "), HasSubstr("VIOLATED processes: "),
+                               HasSubstr("replay: perfring stress --seed 1 --seconds 40 --rings 1 "
+                                         "--fault publishes_first\n")));
 }
 #endif
 
@@ -133,10 +150,10 @@ TEST(StressCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
       {"--rings 65", "--rings"},
       {"--seed x", "--seed"},
       {"--seed -1", "'-1' is not accepted"},
-      {"--mutant nobody", "--mutant: 'nobody' is not accepted: give one of no_control_dependency"},
-      {"--mutant no_smp_wmb --threads", "--threads: cannot be given together with --mutant"},
+      {"--fault nobody", "--fault: 'nobody' is not accepted: give one of no_control_dependency"},
+      {"--fault no_smp_wmb --threads", "--threads: cannot be given together with --fault"},
       {"--list --seed 2", "--seed: cannot be given together with --list"},
-      {"--mutant ''", "--mutant: '' is not accepted"},
+      {"--fault ''", "--fault: '' is not accepted"},
   };
   for (const auto& [arguments, message] : cases) {
     const Ended ended = run_stress(arguments);
@@ -150,12 +167,12 @@ TEST(StressCommandTest, HelpNamesEveryOptionAndTheExitCodes) {
   EXPECT_EQ(ended.exit_code, 0);
   for (const char* text :
        {"--seconds", "--rings", "--pages", "--seed", "--threads", "--sleepers", "--processes",
-        "--json", "--keep-going", "--mutant", "--list", "Exit codes: 0"}) {
+        "--json", "--keep-going", "--fault", "--list", "Exit codes: 0"}) {
     EXPECT_THAT(ended.out, HasSubstr(text));
   }
 }
 
-TEST(StressCommandTest, TheListNamesTheMutantsAndWhatFindsThem) {
+TEST(StressCommandTest, TheListNamesTheFaultsAndWhatFindsThem) {
   const Ended ended = run_stress("--list");
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("no_smp_wmb"), HasSubstr("ThreadSanitizer"),

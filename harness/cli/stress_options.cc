@@ -10,7 +10,7 @@
 #include "harness/program/options.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
-#include "harness/stress/mutants.h"
+#include "harness/stress/faults.h"
 
 namespace perfring::cli {
 namespace {
@@ -18,15 +18,18 @@ namespace {
 constexpr std::uint64_t kRingsMax = 64;
 constexpr std::uint64_t kPagesMax = 1024;
 
-std::vector<std::string> mutant_names() {
+std::vector<std::string> fault_names() {
   std::vector<std::string> names;
-  for (const stress::Mutant& mutant : stress::mutants()) names.push_back(mutant.name);
+  for (const stress::PlantedFault& fault : stress::planted_faults()) names.push_back(fault.name);
   return names;
 }
 
-const char* found_by(const stress::Mutant& mutant) {
-  if (mutant.raced && mutant.violates) return "ThreadSanitizer, invariants";
-  return mutant.raced ? "ThreadSanitizer" : "invariants";
+const char* found_by(const stress::PlantedFault& fault) {
+  const bool raced = is_found(fault.expected(faults::Harness::ThreadSanitizer));
+  const bool violates = is_found(fault.expected(faults::Harness::Stress));
+  if (raced && violates) return "ThreadSanitizer, invariants";
+  if (!raced && !violates) return "nothing";
+  return raced ? "ThreadSanitizer" : "invariants";
 }
 
 }  // namespace
@@ -57,35 +60,36 @@ CLI::App& declare_command(CLI::App& app, StressOptions& options) {
   stress.add_flag("--keep-going", options.run.keep_going, "Do not end with the first violation");
   const CLI::Option* const json =
       stress.add_flag("--json", options.json, "Print the verdict as JSON");
-  const CLI::Option* const mutant =
+  const CLI::Option* const fault =
       stress
-          .add_option("--mutant", options.mutant,
+          .add_option("--fault", options.fault,
                       "Plant this fault, which must be found; --list says by what")
           ->type_name("NAME")
-          ->check(one_of(mutant_names()));
+          ->check(one_of(fault_names()));
   const CLI::Option* const list =
-      stress.add_flag("--list", options.list, "List the mutants, and end");
-  std::vector<const CLI::Option*> with_mutant;
+      stress.add_flag("--list", options.list, "List the faults, and end");
+  std::vector<const CLI::Option*> with_fault;
   for (const CLI::Option* const option : stress.get_options()) {
-    if (std::ranges::find(parts, option) == std::end(parts)) with_mutant.push_back(option);
+    if (std::ranges::find(parts, option) == std::end(parts)) with_fault.push_back(option);
   }
-  refuse_more(stress, {{list, {json}}, {mutant, with_mutant}});
+  refuse_more(stress, {{list, {json}}, {fault, with_fault}});
   return stress;
 }
 
 std::string stress_list() {
   std::string list;
-  for (const stress::Mutant& mutant : stress::mutants()) {
-    list += fmt::format("{:<24} {:<27} {}\n", mutant.name, found_by(mutant), mutant.fault);
+  for (const stress::PlantedFault& fault : stress::planted_faults()) {
+    list +=
+        fmt::format("{:<24} {:<27} {}\n", fault.name, found_by(fault), faults::what(fault.name));
   }
   return list;
 }
 
 std::string stress_list_json() {
   nlohmann::ordered_json json;
-  for (const stress::Mutant& mutant : stress::mutants()) {
-    json["mutants"].push_back(
-        {{"name", mutant.name}, {"found_by", found_by(mutant)}, {"fault", mutant.fault}});
+  for (const stress::PlantedFault& fault : stress::planted_faults()) {
+    json["faults"].push_back(
+        {{"name", fault.name}, {"found_by", found_by(fault)}, {"fault", faults::what(fault.name)}});
   }
   return dump(json);
 }
@@ -95,7 +99,7 @@ std::string replay_line(const StressOptions& options) {
                                  options.run.seed, options.run.seconds, options.run.rings);
   if (options.run.pages != 0) line += fmt::format(" --pages {}", options.run.pages);
   if (options.run.keep_going) line += " --keep-going";
-  if (!options.mutant.empty()) return line + " --mutant " + options.mutant;
+  if (!options.fault.empty()) return line + " --fault " + options.fault;
   const bool all = options.every_part();
   if (all || options.threads) line += " --threads";
   if (all || options.sleepers) line += " --sleepers";

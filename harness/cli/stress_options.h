@@ -20,12 +20,12 @@ struct StressOptions {
   bool every_part() const { return !threads && !sleepers && !processes; }
   bool json = false;
   bool list = false;
-  std::string mutant;  // in place of the parts
+  std::string fault;  // in place of the parts
 };
 
 CLI::App& declare_command(CLI::App& app, StressOptions& options);
 
-// --list: the mutants, and what finds each.
+// --list: the faults, and what finds each.
 std::string stress_list();
 std::string stress_list_json();
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "harness/stress/mutants.h"
+#include "harness/stress/faults.h"
 
 namespace perfring::cli {
 namespace {
@@ -20,18 +20,23 @@ std::string whole(double number) {
   return fmt::format("{:.0f}", number);
 }
 
-// Why a mutant was not found, and what would find it.
-std::string not_found(const stress::Mutant& mutant) {
-  if (mutant.violates) {
+// Why a fault was not found, and what would find it.
+std::string not_found(const stress::PlantedFault& fault) {
+  const faults::Expected& expected = fault.expected(faults::Harness::Stress);
+  if (is_found(expected)) {
     return fmt::format(
-        "the mutant {} was not found, which the invariants find in time: give more "
+        "the fault {} was not found, which the invariants find in time: give more "
         "--seconds",
-        mutant.name);
+        fault.name);
+  }
+  if (!is_found(fault.expected(faults::Harness::ThreadSanitizer))) {
+    return fmt::format("the fault {} was not found, nor can it be: {}", fault.name,
+                       explanation(std::get<faults::Reason>(expected)));
   }
   return fmt::format(
-      "the mutant {} was not found by the invariants; ThreadSanitizer finds it: "
-      "`bazel run --config=tsan //:perfring -- stress --mutant {}`",
-      mutant.name, mutant.name);
+      "the fault {} was not found by the invariants; ThreadSanitizer finds it: "
+      "`bazel run --config=tsan //:perfring -- stress --fault {}`",
+      fault.name, fault.name);
 }
 
 bool all_hold(std::span<const stress::Outcome> parts) {
@@ -41,10 +46,10 @@ bool all_hold(std::span<const stress::Outcome> parts) {
 }  // namespace
 
 Conclusion conclusion_of(std::span<const stress::Outcome> parts, bool interrupted,
-                         const std::string& mutant) {
+                         const std::string& fault) {
   std::string nothing;
-  if (!mutant.empty()) {
-    nothing = not_found(*stress::find_mutant(mutant));
+  if (!fault.empty()) {
+    nothing = not_found(*stress::find_planted(fault));
   } else if (parts.empty()) {
     nothing = "no part was run";
   }

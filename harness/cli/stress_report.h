@@ -9,10 +9,10 @@
 
 namespace perfring::cli {
 
-// What the parts show: that every invariant holds of the records of each; with a mutant, that it
+// What the parts show: that every invariant holds of the records of each; with a fault, that it
 // is found.
 Conclusion conclusion_of(std::span<const stress::Outcome> parts, bool interrupted,
-                         const std::string& mutant);
+                         const std::string& fault);
 
 // The verdict, as a table for a person and as JSON for a machine. Both hold the same figures.
 // `replay` is the command that reproduces a violation.

@@ -8,8 +8,10 @@
 #include <linux/types.h>
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -69,7 +71,7 @@ struct StoresAfterPublishing : Base {
     Base::step();
     if (!std::exchange(published, false)) return;
     for (const auto& [to, bytes] : std::exchange(stores, {})) {
-      std::memcpy(to, bytes.data(), bytes.size());
+      Base::copy(to, bytes.data(), bytes.size());
     }
   }
   void copy(std::byte* to, const void* from, std::size_t size) {
@@ -110,17 +112,31 @@ struct IgnoresTail : RemembersBuffer<Base> {
   }
 };
 
-// But not of an empty ring, which would seem full for ever.
-template <class Base>
-struct SpaceOffBy8 : RemembersBuffer<Base> {
+// Takes so many unread bytes for free ones. circ_space() keeps one byte free, and records are
+// multiples of 8, so that 8 more make the ring completely full.
+template <class Base, __u32 kBytes>
+struct SpaceOffBy : RemembersBuffer<Base> {
   using RemembersBuffer<Base>::RemembersBuffer;
+  // perf_output_begin() compares data_tail with the head that it has read before this step: an
+  // interrupt that outputs here does not change that one.
+  void step() {
+    const auto head =
+        this->buffer != nullptr ? std::optional<__u64>{this->buffer->head} : std::nullopt;
+    Base::step();
+    compared = head;
+  }
   __u64 read_once(const __u64& data_tail) {
     const __u64 tail = Base::read_once(data_tail);
-    const bool empty = this->buffer == nullptr ||
-                       static_cast<__u32>(tail) == static_cast<__u32>(this->buffer->head);
-    return empty ? tail : tail + 8;
+    if (!compared) return tail;
+    const auto unread = static_cast<__u32>(*compared - tail);
+    return tail + std::min(unread, kBytes);
   }
+  std::optional<__u64> compared;
 };
+template <class Base>
+using SpaceOffBy8 = SpaceOffBy<Base, 8>;
+template <class Base>
+using OneRecordTooMany = SpaceOffBy<Base, 24>;
 
 template <class Base>
 struct RefusesInAnEmptyRing : Base {
@@ -172,15 +188,23 @@ struct LeavesOutAWord : Base {
 template <class Base>
 struct TruncatesRaw : Base {
   using Base::Base;
+  void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    Base::on_reserve(rb, position, size);
+    reserved = size;
+  }
   void copy(std::byte* to, const void* from, std::size_t size) {
     Base::copy(to, from, size);
     __u32 raw;
     if (size != sizeof(raw)) return;
     std::memcpy(&raw, from, sizeof(raw));
-    if (raw <= 65516) return;
-    raw = (raw + 12) % 65536 - 12;
+    constexpr std::size_t kLost = 24;
+    const std::size_t sample = (std::size_t{raw} + 12) % 65536;
+    // Not four bytes of a payload.
+    if (raw <= 65516 || (sample != reserved && sample + kLost != reserved)) return;
+    raw = static_cast<__u32>(sample) - 12;
     std::memcpy(to, &raw, sizeof(raw));
   }
+  std::size_t reserved = 0;
 };
 
 // It sets the flag that poll takes.

@@ -18,6 +18,27 @@ struct NoAcquireFence : M {
   static void fence_after_read_of(const SharedPosition&) noexcept {}
 };
 
+// It is on the wrong side of the read.
+template <class M>
+struct AcquireFenceFirst : M {
+  static Position read_once(const SharedPosition& data_head) {
+    M::fence_after_read_of(data_head);
+    return M::read_once(data_head);
+  }
+  static void fence_after_read_of(const SharedPosition&) noexcept {}
+};
+
+// The fence follows a first read of data_head, and the records are those of a second.
+template <class M>
+struct HeadReadAgain : M {
+  static Position read_once(const SharedPosition& data_head) {
+    M::read_once(data_head);
+    M::fence_after_read_of(data_head);
+    return M::read_once(data_head);
+  }
+  static void fence_after_read_of(const SharedPosition&) noexcept {}
+};
+
 // Edge D is missing.
 template <class M>
 struct NoFullFence : M {
@@ -34,7 +55,10 @@ struct CommitsFirst : M {
                   offsetof(perf_event_mmap_page, data_head) + sizeof(SharedPosition));
     auto& data_tail = const_cast<SharedPosition&>(*(&data_head + 1));
     M::fence_before_write_of(data_tail);
-    M::write_once(data_tail, __atomic_load_n(&data_head, __ATOMIC_RELAXED));
+    const auto tail =
+        M::template read<SharedPosition>(reinterpret_cast<const std::byte*>(&data_tail));
+    const Position ahead = M::read_once(data_head) - static_cast<Position>(tail);
+    M::write_once(data_tail, tail + ahead);
   }
 };
 

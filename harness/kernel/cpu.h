@@ -30,7 +30,7 @@ struct perf_event;
 
 // The processor that the simulated kernel runs on: how it accesses shared memory, where an
 // interrupt can come, what time it is. Every simulated kernel function takes one. A faulty kernel
-// (a canary) is a Cpu that does one of these things wrong.
+// is a Cpu that does one of these things wrong.
 template <class C>
 concept Cpu = requires(C& cpu, __u64& data_head, const __u64& data_tail, std::byte* to,
                        const void* from, std::size_t size, perf_buffer& rb, perf_event& event) {

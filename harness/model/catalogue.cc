@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "harness/faults/catalogue.h"
 #include "harness/model/programs/programs.h"
 #include "harness/model/protocol/protocol.h"
-#include "harness/model/ring/ring_mutants.h"
+#include "harness/model/ring/ring_faults.h"
 #include "harness/model/ring/ring_program.h"
 
 namespace perfring::model {
@@ -14,20 +15,21 @@ Entry protocol_entry() {
   Entry entry{.name = "protocol", .what = "the ring protocol word by word, a ring of 4 words"};
   entry.has_forms = true;
   entry.size = Size{6, 6, {1}};
-  entry.mutant_size = Size{3, 3, {3, 2, 1}};
+  entry.fault_size = Size{3, 3, {3, 2, 1}};
   entry.length_min = 1;
   entry.length_max = 3;
   entry.length_unit = "words";
-  for (const ProtocolMutant& mutant : protocol_mutants()) {
-    entry.mutants.push_back({mutant.name, mutant.what, mutant.fails_in_a, mutant.fails_in_b});
+  for (const ProtocolFault& fault : protocol_faults()) {
+    entry.faults.push_back(
+        {fault.name, faults::what(fault.name), fault.fails_in_a, fault.fails_in_b});
   }
-  entry.cases = [](const Size& size, Form form, const std::string& mutant) {
+  entry.cases = [](const Size& size, Form form, const std::string& fault) {
     Protocol options;
     options.form = form == Form::A ? Protocol::Form::A : Protocol::Form::B;
     options.records = size.records;
     options.polls = size.polls;
     options.lengths = size.lengths;
-    if (const auto* const changed = find_protocol_mutant(mutant)) changed->change(options);
+    if (const auto* const changed = find_protocol_fault(fault)) changed->change(options);
     return std::vector<Case>{{"", protocol(options)}};
   };
   return entry;
@@ -49,29 +51,29 @@ RingOptions ring_options(const Size& size, Form form) {
   return options;
 }
 
-std::vector<Mutant> mutants_shown_in(std::string_view program) {
-  std::vector<Mutant> mutants;
-  for (const RingMutant& mutant : ring_mutants()) {
-    if (mutant.shows_in != program) continue;
-    mutants.push_back({mutant.name, mutant.what, mutant.fails_in_a, mutant.fails_in_b});
+std::vector<PlantedFault> faults_shown_in(std::string_view program) {
+  std::vector<PlantedFault> shown;
+  for (const RingFault& fault : ring_faults()) {
+    if (fault.shows_in != program) continue;
+    shown.push_back({fault.name, faults::what(fault.name), fault.fails_in_a, fault.fails_in_b});
   }
-  return mutants;
+  return shown;
 }
 
 Entry ring_entry(std::string name, std::string what,
                  const std::function<void(RingOptions&)>& with) {
   Entry entry{.name = std::move(name), .what = std::move(what)};
   entry.has_forms = true;
-  entry.size = entry.mutant_size = Size{6, 3, {2, 3}};
+  entry.size = entry.fault_size = Size{6, 3, {2, 3}};
   entry.length_min = 2;
   entry.length_max = 7;
   entry.length_unit = "times 8 bytes";
-  entry.mutants = mutants_shown_in("ring");
-  entry.shares_ring_mutants = entry.name != "ring";
-  entry.cases = [with](const Size& size, Form form, const std::string& mutant) {
+  entry.faults = faults_shown_in("ring");
+  entry.shares_ring_faults = entry.name != "ring";
+  entry.cases = [with](const Size& size, Form form, const std::string& fault) {
     RingOptions options = ring_options(size, form);
     with(options);
-    const auto* const changed = find_ring_mutant(mutant);
+    const auto* const changed = find_ring_fault(fault);
     return std::vector<Case>{
         {"", changed != nullptr ? changed->make(options) : ring_program<>(options)}};
   };
@@ -85,8 +87,8 @@ Entry oversize_entry() {
                  "nothing outside the ring is read, and each drain ends",
                  [](RingOptions& options) { options.oversize = true; });
   entry.fails_in_b = true;
-  entry.mutants = mutants_shown_in(entry.name);
-  entry.shares_ring_mutants = false;
+  entry.faults = faults_shown_in(entry.name);
+  entry.shares_ring_faults = false;
   return entry;
 }
 
@@ -94,11 +96,11 @@ Entry nested_entry() {
   Entry entry = ring_entry("ring/nested",
                            "an interrupt outputs a record, at each step of the second record's",
                            [](RingOptions&) {});
-  entry.size = entry.mutant_size = Size{3, 2, {2}};
-  entry.mutants = mutants_shown_in(entry.name);
-  entry.shares_ring_mutants = false;
-  entry.cases = [](const Size& size, Form form, const std::string& mutant) {
-    const auto* const changed = find_ring_mutant(mutant);
+  entry.size = entry.fault_size = Size{3, 2, {2}};
+  entry.faults = faults_shown_in(entry.name);
+  entry.shares_ring_faults = false;
+  entry.cases = [](const Size& size, Form form, const std::string& fault) {
+    const auto* const changed = find_ring_fault(fault);
     std::vector<Case> cases;
     for (unsigned step = 1; step <= kStepsOfAnOutput; ++step) {
       const RingOptions options = nested(ring_options(size, form), step);
@@ -144,9 +146,9 @@ std::vector<Entry> make_catalogue() {
 
 }  // namespace
 
-const Mutant* Entry::find_mutant(const std::string& mutant) const {
-  const auto found = std::ranges::find(mutants, mutant, &Mutant::name);
-  return found == mutants.end() ? nullptr : &*found;
+const PlantedFault* Entry::find_fault(const std::string& fault) const {
+  const auto found = std::ranges::find(faults, fault, &PlantedFault::name);
+  return found == faults.end() ? nullptr : &*found;
 }
 
 const std::vector<Entry>& catalogue() {

@@ -2,7 +2,7 @@
 #define HARNESS_MODEL_CATALOGUE_H_
 
 // The programs to check, by name: the ring protocol word by word, the source that ships, algorithms
-// whose verdicts are known. Each with its mutants and its expected verdict.
+// whose verdicts are known. Each with its faults and its expected verdict.
 
 #include <cstddef>
 #include <functional>
@@ -24,7 +24,7 @@ struct Size {
   std::vector<unsigned> lengths;  // of the records, in turn
 };
 
-struct Mutant {
+struct PlantedFault {
   std::string name;
   std::string what;
   bool fails_in_a, fails_in_b;
@@ -42,14 +42,14 @@ struct Entry {
   bool fails_in_a = false, fails_in_b = false;
   bool has_forms = false;
   // The defaults; nullopt if it has no size.
-  std::optional<Size> size = {}, mutant_size = {};
+  std::optional<Size> size = {}, fault_size = {};
   unsigned length_min = 0, length_max = 0;
   std::string length_unit = {};
-  std::vector<Mutant> mutants = {};
-  bool shares_ring_mutants = false;  // `mutants` are those of "ring"
-  std::function<std::vector<Case>(const Size&, Form, const std::string& mutant)> cases = {};
+  std::vector<PlantedFault> faults = {};
+  bool shares_ring_faults = false;  // `faults` are those of "ring"
+  std::function<std::vector<Case>(const Size&, Form, const std::string& fault)> cases = {};
 
-  const Mutant* find_mutant(const std::string& mutant) const;
+  const PlantedFault* find_fault(const std::string& fault) const;
 };
 
 const std::vector<Entry>& catalogue();

@@ -37,16 +37,16 @@ TEST(CatalogueTest, EveryProgramHasTheSameOutcomesIfMerged) {
 // Of the catalogue, in both forms.
 void for_each_violation(const std::function<void(const std::string&, const Trace&)>& each) {
   for (const Entry& entry : catalogue()) {
-    std::vector<std::string> mutants{""};
-    for (const Mutant& mutant : entry.mutants) mutants.push_back(mutant.name);
-    for (const std::string& mutant : mutants) {
-      const Size size = (mutant.empty() ? entry.size : entry.mutant_size).value_or(Size{});
+    std::vector<std::string> faults{""};
+    for (const PlantedFault& fault : entry.faults) faults.push_back(fault.name);
+    for (const std::string& fault : faults) {
+      const Size size = (fault.empty() ? entry.size : entry.fault_size).value_or(Size{});
       for (const Form form : {Form::A, Form::B}) {
         if (!entry.has_forms && form == Form::B) continue;
-        for (const Case& one : entry.cases(size, form, mutant)) {
+        for (const Case& one : entry.cases(size, form, fault)) {
           const Result result = explore(one.program);
           if (!result.violation) continue;
-          each(entry.name + " " + mutant + " " + one.label, *result.violation);
+          each(entry.name + " " + fault + " " + one.label, *result.violation);
         }
       }
     }

@@ -18,7 +18,7 @@ constexpr const char* kNotAsked = "";
 struct Row {
   const char* edge;
   const char* with;
-  const char* mutant;
+  const char* fault;
   const char *lkmm, *aarch64, *riscv, *x86;
 };
 
@@ -46,11 +46,11 @@ constexpr std::array kRows = {
     Row{"", "nothing", "no_full_fence", kAllowed, kAllowed, kAllowed, kForbidden},
 };
 
-bool holds(Form form, const char* mutant) {
+bool holds(Form form, const char* fault) {
   const Entry& ring = *find_entry("ring");
   ExploreOptions options;
   options.merge = true;
-  for (const Case& each : ring.cases(*ring.size, form, mutant)) {
+  for (const Case& each : ring.cases(*ring.size, form, fault)) {
     const Result result = explore(each.program, options);
     if (!result.bound.empty()) throw UsageError{"not proved: " + result.bound};
     if (result.violation) return false;
@@ -65,8 +65,8 @@ std::string fences_table() {
       "| between | there is | RC11, form A | RC11, form B | so it is | LKMM | AArch64 | RISC-V | "
       "x86 |\n|---|---|---|---|---|---|---|---|---|\n";
   for (const Row& row : kRows) {
-    const bool a = holds(Form::A, row.mutant);
-    const bool b = holds(Form::B, row.mutant);
+    const bool a = holds(Form::A, row.fault);
+    const bool b = holds(Form::B, row.fault);
     text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", row.edge, row.with,
                         a ? "holds" : "fails", b ? "holds" : "fails",
                         a && b ? "sufficient" : "not enough", row.lkmm, row.aarch64, row.riscv,

@@ -9,10 +9,10 @@ namespace perfring::model {
 namespace {
 
 // The first case that is violated.
-std::string trace_text(const Entry& entry, Form form, const std::string& mutant,
+std::string trace_text(const Entry& entry, Form form, const std::string& fault,
                        const std::string& what) {
-  const Size size = (mutant.empty() ? entry.size : entry.mutant_size).value_or(Size{});
-  for (const Case& each : entry.cases(size, form, mutant)) {
+  const Size size = (fault.empty() ? entry.size : entry.fault_size).value_or(Size{});
+  for (const Case& each : entry.cases(size, form, fault)) {
     const Result result = explore_for_shortest(each.program);
     if (!result.violation) continue;
     return fmt::format("{}\n{}{}{}", what,
@@ -32,12 +32,12 @@ std::map<std::string, std::string> golden_traces() {
       const Form form = entry.fails_in_a ? Form::A : Form::B;
       all[entry.name + ".txt"] += trace_text(entry, form, "", entry.what);
     }
-    if (entry.shares_ring_mutants) continue;
-    for (const Mutant& mutant : entry.mutants) {
-      if (!mutant.fails_in_a && !mutant.fails_in_b) continue;
-      const Form form = mutant.fails_in_a ? Form::A : Form::B;
+    if (entry.shares_ring_faults) continue;
+    for (const PlantedFault& fault : entry.faults) {
+      if (!fault.fails_in_a && !fault.fails_in_b) continue;
+      const Form form = fault.fails_in_a ? Form::A : Form::B;
       all[entry.name + ".txt"] +=
-          fmt::format("=== {}\n{}", mutant.name, trace_text(entry, form, mutant.name, mutant.what));
+          fmt::format("=== {}\n{}", fault.name, trace_text(entry, form, fault.name, fault.what));
     }
   }
   return all;

@@ -1,4 +1,4 @@
-// golden/ holds the traces of each program and its mutants, as the checker found them once.
+// golden/ holds the traces of each program and its faults, as the checker found them once.
 // `golden_test --write FOLDER` writes it anew.
 
 #include "harness/model/golden.h"

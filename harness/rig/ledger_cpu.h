@@ -36,7 +36,7 @@ struct LedgerCpu : Base {
     ledger.reported(lost);
     Base::on_lost_record(rb, lost);
   }
-  void on_drop(const kernel::perf_buffer& rb, const kernel::perf_event& event) {
+  void on_drop(kernel::perf_buffer& rb, const kernel::perf_event& event) {
     ledger.refused();
     Base::on_drop(rb, event);
   }

@@ -138,7 +138,7 @@ struct ScriptCpu : LedgerCpu<> {
     run.published(value);
     LedgerCpu::write_once(data_head, value);
   }
-  void on_drop(const kernel::perf_buffer& rb, const kernel::perf_event& event) {
+  void on_drop(kernel::perf_buffer& rb, const kernel::perf_event& event) {
     run.refused();
     LedgerCpu::on_drop(rb, event);
   }

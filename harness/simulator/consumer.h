@@ -13,13 +13,12 @@
 
 namespace perfring::simulator {
 
-// lib's drain. A faulty consumer is another class with these two functions.
-template <Memory M = SimulatedMemory>
+// A drain by lib's Ring, or by a faulty consumer, which has its interface.
+template <class R = Ring<SimulatedMemory>>
 class RingDrain {
  public:
   explicit RingDrain(Site& site)
-      : ring_{*Ring<M>::over(site.page(), site.data())},
-        drain_with_{site.world().settings.drain_with} {}
+      : ring_{*R::over(site.page(), site.data())}, drain_with_{site.world().settings.drain_with} {}
 
   bool readable() const { return ring_.readable(); }
 
@@ -43,7 +42,7 @@ class RingDrain {
   }
 
  private:
-  Ring<M> ring_;
+  R ring_;
   const std::uint64_t drain_with_;
 };
 
@@ -91,6 +90,7 @@ class Consumer {
   }
 
   void drain_once() {
+    over_ = false;
     site_.drains().begins();
     try {
       drain_.drain([this](const PerfEvent& event) { return visit(event); });
@@ -100,6 +100,16 @@ class Consumer {
   }
 
   bool visit(const PerfEvent& event) {
+    if (over_) {
+      site_.judge().violate(oracle::Invariant::once,
+                            "an event was delivered after the drain's last");
+    }
+    const bool goes_on = look(event);
+    over_ = !goes_on && site_.world().settings.drain_with == 0;
+    return goes_on;
+  }
+
+  bool look(const PerfEvent& event) {
     const Settings& settings = site_.world().settings;
     ++events_;
     site_.drains().delivered(event);
@@ -132,6 +142,7 @@ class Consumer {
   const bool may_never_be_empty_;  // a hostile ring
   const std::uint64_t timeout_;
   std::uint64_t events_ = 0;  // delivered
+  bool over_ = false;         // the callback has broken this drain off
 };
 
 }  // namespace perfring::simulator

@@ -1,7 +1,7 @@
 #ifndef HARNESS_SIMULATOR_ENGINE_H_
 #define HARNESS_SIMULATOR_ENGINE_H_
 
-// simulate(), for any kernel and any consumer: what a canary runs in.
+// simulate(), for any kernel and any consumer, the faulty ones too.
 
 #include <chrono>
 #include <deque>

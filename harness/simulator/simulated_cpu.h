@@ -25,7 +25,7 @@ class Interrupts {
 };
 
 // The processor of a Site. Others run, or an interrupt comes, between any two of its steps; and a
-// store is of 8 bytes at the most. A faulty one (a canary) is derived from it.
+// store is of 8 bytes at the most. A faulty one is derived from it.
 struct SimulatedCpu : rig::LedgerCpu<> {
   SimulatedCpu(Site& of, Interrupts& by)
       : LedgerCpu{of.ledger()}, site{of}, scheduler{of.world().scheduler}, interrupts{by} {

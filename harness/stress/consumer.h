@@ -16,25 +16,21 @@
 
 namespace perfring::stress {
 
-// When an event is looked at: in the callback, or (wrongly) once its drain has ended.
-enum class Looks { Within, After };
-
-// The real consumer of one ring, which drains it in every way there is, dawdles over what it is
-// given, and checks it.
-template <Memory M = DefaultMemory, Looks L = Looks::Within>
+// The consumer of one ring, lib's or a faulty one with its interface: drains it in every way there
+// is, dawdles over what it is given, and checks it.
+template <class R = Ring<>>
 class Consumer {
  public:
   explicit Consumer(const StressRing& ring)
       : page_{ring.page()},
-        ring_{*Ring<M>::over(ring.page(), ring.data())},
+        ring_{*R::over(ring.page(), ring.data())},
         size_{ring.data().size()},
         random_{~ring.setting().seed},
         checker_{ring.page(), ring.data(), ring.setting().first_stream, ring.setting().levels} {}
 
   // One drain, of all that is there unless it breaks off. Whether there was anything.
   bool drain() {
-    events_ = 0;
-    checker_.drain_begins();
+    begins();
     switch (random_() % 8) {
       case 0:
         drain_some(1 + random_() % 4);
@@ -54,8 +50,7 @@ class Consumer {
 
   // All that is there now: what a wait loop owes after each report.
   bool drain_to_the_end() {
-    events_ = 0;
-    checker_.drain_begins();
+    begins();
     drain_all();
     checker_.drain_ends();
     return events_ != 0;
@@ -88,11 +83,18 @@ class Consumer {
  private:
   struct Enough {};
 
+  void begins() {
+    events_ = 0;
+    over_ = false;
+    checker_.drain_begins();
+  }
   void look(const PerfEvent& event) {
     ++events_;
+    if (over_) violate(oracle::Invariant::once, "an event was delivered after the drain's last");
     if (random_() % 32 == 0) ::sched_yield();
     checker_.delivered(event);
-    if (checker_.violation()) read(event);
+    const auto& violation = checker_.violation();
+    if (violation && violation->invariant != oracle::Invariant::in_ring) read(event);
   }
 
   // The checker has seen enough, but ThreadSanitizer may not have.
@@ -105,19 +107,15 @@ class Consumer {
   }
 
   void drain_all() {
-    if constexpr (L == Looks::After) {
-      while (drain_one_and_look_after()) {
-      }
-    } else {
-      ring_.for_each([this](const PerfEvent& event) { look(event); });
-    }
+    ring_.for_each([this](const PerfEvent& event) { look(event); });
   }
   void drain_some(std::uint64_t count) {
     static_cast<void>(ring_.try_fold(
         count,
         [this](std::uint64_t left, const PerfEvent& event) -> ControlFlow<Unit, std::uint64_t> {
           look(event);
-          if (left == 1) return Break{};
+          over_ = left == 1;
+          if (over_) return Break{};
           return Continue{left - 1};
         }));
   }
@@ -125,7 +123,8 @@ class Consumer {
     try {
       ring_.for_each([&](const PerfEvent& event) {
         look(event);
-        if (--count == 0) throw Enough{};
+        over_ = --count == 0;
+        if (over_) throw Enough{};
       });
     } catch (const Enough&) {
     }
@@ -137,21 +136,14 @@ class Consumer {
     });
     if (count != events_) violate(oracle::Invariant::once, "fold lost count");
   }
-  bool drain_one_and_look_after() {
-    const auto flow = ring_.try_fold(
-        Unit{},
-        [](Unit, const PerfEvent& event) -> ControlFlow<PerfEvent> { return Break{event}; });
-    if (flow.is_break()) look(flow.break_value());
-    return flow.is_break() && events_ < size_ / 8;
-  }
-
   const perf_event_mmap_page& page_;
-  Ring<M> ring_;
+  R ring_;
   const std::size_t size_;
   Random random_;
   oracle::StreamChecker checker_;
   std::optional<oracle::Violation> violation_;
   std::uint64_t events_ = 0;  // of this drain
+  bool over_ = false;         // broken off
   volatile std::byte read_{};
 };
 

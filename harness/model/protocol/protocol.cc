@@ -42,7 +42,7 @@ struct Shared {
         atomic_words() ? word(position).load(std::memory_order_relaxed) : word(position).read();
     constexpr std::uint64_t kPosition = (std::uint64_t{1} << kLengthAt) - 1;
     check(options.oversize || (value & kPosition) == position + 1,
-          "a word differs from what was written there");
+          "intact: a word differs from what was written there");
     return value >> kLengthAt;
   }
 };
@@ -122,10 +122,10 @@ void drain(const Shared& shared, std::uint64_t& tail) {
   while (left != 0) {
     std::uint64_t length = shared.read(tail);
     const bool believable = length != 0 && length <= left;
-    check(options.oversize || believable, "a record's length is not what was written");
+    check(options.oversize || believable, "intact: a record's length is not what was written");
     if (!believable) length = left;
     if (options.header_read_twice) length = shared.read(tail);
-    check(length != 0 && length <= left, "a record is taken to end past data_head");
+    check(length != 0 && length <= left, "in_ring: a record is taken to end past data_head");
     if (options.commit == Commit::AfterEachHeader) commit(tail + length);
     for (std::uint64_t i = 1; i < length; ++i) shared.read(tail + i);
     tail += length;
@@ -162,7 +162,7 @@ Program protocol(const Protocol& options) {
   program.finally = [shared] {
     std::uint64_t tail = shared->delivered.read();
     drain(*shared, tail);
-    check(tail == shared->written.read(), "not all that was written was delivered");
+    check(tail == shared->written.read(), "no_loss: not all that was written was delivered");
   };
   return program;
 }

@@ -46,16 +46,15 @@ struct Protocol {
 Program protocol(const Protocol& options);
 
 // A way to change the protocol.
-struct ProtocolMutant {
-  std::string name;
-  std::string what;
+struct ProtocolFault {
+  std::string name;  // in the catalogue of harness/faults
   void (*change)(Protocol&);
   bool fails_in_a, fails_in_b;  // with 3 records of 3, 2 and 1 words, and 3 polls
 };
 
-std::span<const ProtocolMutant> protocol_mutants();
-// nullptr if no mutant has that name.
-const ProtocolMutant* find_protocol_mutant(const std::string& name);
+std::span<const ProtocolFault> protocol_faults();
+// nullptr if no fault has that name.
+const ProtocolFault* find_protocol_fault(const std::string& name);
 
 }  // namespace perfring::model
 

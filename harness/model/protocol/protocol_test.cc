@@ -43,7 +43,7 @@ TEST(ProtocolTest, ExecutionsWithFourDrainsAreAsManyAsGenMcCounts) {
 using Smallest = std::array<unsigned, 3>;
 
 struct Verdict {
-  std::string mutant;
+  std::string fault;
   Smallest a, b;
   bool race;  // in form B
 };
@@ -53,12 +53,12 @@ const std::vector<Verdict> kVerdicts = {
     {"no_acquire_fence", {2, 2, 2}, {2, 2, 2}, true},
     {"no_full_fence", {0, 0, 0}, {5, 3, 2}, true},
     {"no_smp_wmb", {2, 2, 2}, {2, 2, 2}, true},
-    {"full_ring", {0, 0, 0}, {0, 0, 0}, false},
+    {"space_off_by_8", {0, 0, 0}, {0, 0, 0}, false},
     {"full_ring_modulo", {4, 4, 3}, {4, 4, 3}, false},
     {"ignores_tail", {5, 3, 2}, {5, 3, 2}, false},
-    {"one_word_too_many", {5, 3, 2}, {5, 3, 2}, false},
+    {"one_record_too_many", {5, 3, 2}, {5, 3, 2}, false},
     {"commits_first", {5, 3, 2}, {5, 3, 2}, true},
-    {"tail_after_each_header", {0, 0, 3}, {0, 0, 3}, true},
+    {"commits_early", {0, 0, 3}, {0, 0, 3}, true},
     {"release_for_full", {0, 0, 0}, {0, 0, 0}, false},
     {"acquire_for_full", {0, 0, 0}, {5, 3, 2}, true},
     {"acquire_fence_first", {2, 2, 2}, {2, 2, 2}, true},
@@ -69,7 +69,7 @@ const std::vector<Verdict> kVerdicts = {
 unsigned smallest(const Verdict& verdict, Protocol::Form form, std::vector<unsigned> lengths,
                   bool merge) {
   Protocol options;
-  if (!verdict.mutant.empty()) find_protocol_mutant(verdict.mutant)->change(options);
+  if (!verdict.fault.empty()) find_protocol_fault(verdict.fault)->change(options);
   options.form = form;
   options.lengths = std::move(lengths);
   for (unsigned n = 2; n <= 5; ++n) {
@@ -85,11 +85,11 @@ unsigned smallest(const Verdict& verdict, Protocol::Form form, std::vector<unsig
 
 class ProtocolVerdictsTest : public testing::TestWithParam<bool> {};
 
-TEST_P(ProtocolVerdictsTest, EachMutantFailsAtTheSmallestSizeThatOtherCheckersFound) {
+TEST_P(ProtocolVerdictsTest, EachFaultFailsAtTheSmallestSizeThatOtherCheckersFound) {
   const std::array<std::vector<unsigned>, 3> lengths = {{{1}, {2, 1}, {3, 2, 1}}};
   for (const Verdict& verdict : kVerdicts) {
     for (std::size_t i = 0; i < lengths.size(); ++i) {
-      SCOPED_TRACE(verdict.mutant + ", lengths " + std::to_string(i));
+      SCOPED_TRACE(verdict.fault + ", lengths " + std::to_string(i));
       EXPECT_EQ(smallest(verdict, Protocol::Form::A, lengths[i], GetParam()), verdict.a[i]) << "A";
       EXPECT_EQ(smallest(verdict, Protocol::Form::B, lengths[i], GetParam()), verdict.b[i]) << "B";
     }
@@ -99,40 +99,41 @@ TEST_P(ProtocolVerdictsTest, EachMutantFailsAtTheSmallestSizeThatOtherCheckersFo
 INSTANTIATE_TEST_SUITE_P(WithAndWithoutMerging, ProtocolVerdictsTest, testing::Bool(),
                          [](const auto& merge) { return merge.param ? "Merged" : "Each"; });
 
-std::string violated(const ProtocolMutant& mutant, Protocol::Form form) {
+std::string violated(const ProtocolFault& fault, Protocol::Form form) {
   Protocol options;
   options.form = form;
   options.records = options.polls = 3;
   options.lengths = {3, 2, 1};
-  mutant.change(options);
+  fault.change(options);
   const Result result = explore(protocol(options));
   EXPECT_EQ(result.bound, "");
   return result.violation ? result.violation->cause.what : "";
 }
 
-TEST(ProtocolTest, EachMutantFailsInTheFormsThatItNames) {
-  for (const ProtocolMutant& mutant : protocol_mutants()) {
-    EXPECT_EQ(violated(mutant, Protocol::Form::A) != "", mutant.fails_in_a) << mutant.name;
-    EXPECT_EQ(violated(mutant, Protocol::Form::B) != "", mutant.fails_in_b) << mutant.name;
+TEST(ProtocolTest, EachFaultFailsInTheFormsThatItNames) {
+  for (const ProtocolFault& fault : protocol_faults()) {
+    EXPECT_EQ(violated(fault, Protocol::Form::A) != "", fault.fails_in_a) << fault.name;
+    EXPECT_EQ(violated(fault, Protocol::Form::B) != "", fault.fails_in_b) << fault.name;
   }
 }
 
 // Its acquire fence was missing from 2021 to 2026; to commit once a drain changed nothing.
 TEST(ProtocolTest, AyaFailsAsItWasUntil2026AndHoldsAsItIs) {
-  const ProtocolMutant& until_2026 = *find_protocol_mutant("aya_until_2026");
-  EXPECT_EQ(violated(until_2026, Protocol::Form::A), "a word differs from what was written there");
+  const ProtocolFault& until_2026 = *find_protocol_fault("aya_until_2026");
+  EXPECT_EQ(violated(until_2026, Protocol::Form::A),
+            "intact: a word differs from what was written there");
   EXPECT_EQ(violated(until_2026, Protocol::Form::B), kDataRace);
   for (const auto form : {Protocol::Form::A, Protocol::Form::B}) {
-    EXPECT_EQ(violated(*find_protocol_mutant("tail_after_each_record"), form), "");
-    EXPECT_EQ(violated({"as it is", "", [](Protocol&) {}, false, false}, form), "");
+    EXPECT_EQ(violated(*find_protocol_fault("commits_each"), form), "");
+    EXPECT_EQ(violated({"as it is", [](Protocol&) {}, false, false}, form), "");
   }
 }
 
 // With the header read once, whatever overwrites it is no harm; read twice, it is.
 TEST(ProtocolTest, ReadsPastDataHeadIfAHeaderIsReadTwice) {
-  EXPECT_EQ(violated(*find_protocol_mutant("oversize"), Protocol::Form::A), "");
-  EXPECT_EQ(violated(*find_protocol_mutant("header_read_twice"), Protocol::Form::A),
-            "a record is taken to end past data_head");
+  EXPECT_EQ(violated(*find_protocol_fault("oversize"), Protocol::Form::A), "");
+  EXPECT_EQ(violated(*find_protocol_fault("header_read_twice"), Protocol::Form::A),
+            "in_ring: a record is taken to end past data_head");
 }
 
 TEST(ProtocolTest, MergingLeavesFewStatesOfMany) {

@@ -81,7 +81,7 @@ class ModelRing {
   std::vector<std::uint64_t> data_;
 };
 
-// For Ring. A mutant derives from it and does one thing differently.
+// For Ring. A faulty one derives from it and does one thing differently.
 struct ModelMemory {
   static Position read_once(const SharedPosition& field, Where where = Where::here()) {
     return static_cast<Position>(

@@ -67,12 +67,11 @@ inline std::uint64_t own_tail() {
 }
 
 // Its payload, word by word.
-template <class M>
-void take_sample(Tally& tally, const Sample& sample, const RingOptions& options) {
+inline void take_sample(Tally& tally, const Sample& sample, const RingOptions& options) {
   bool first = true, nested = false;
   for (const Bytes piece : {sample.head, sample.tail}) {
     for (std::size_t i = 0; i < piece.size(); i += ModelRing::kWordBytes) {
-      const auto word = M::template read<std::uint32_t>(piece.data() + i);
+      const auto word = ModelMemory::read<std::uint32_t>(piece.data() + i);
       if (std::exchange(first, false)) {
         nested = options.interrupted_at != 0 && word == kNestedWord;
         check(nested || word < word_of(options.records), "no_invention: a word nobody wrote");
@@ -89,8 +88,7 @@ void take_sample(Tally& tally, const Sample& sample, const RingOptions& options)
   tally.tail += sizeof(perf_event_header) + sizeof(__u32) + size;
 }
 
-template <class M>
-void take(Tally& tally, const PerfEvent& event, const RingOptions& options) {
+inline void take(Tally& tally, const PerfEvent& event, const RingOptions& options) {
   check(own_tail() == tally.drain_tail, "tail_honest: data_tail moves before the drain ends");
   check(++tally.drain_events <= options.ring_bytes / sizeof(std::uint64_t),
         "bounded: more events than the ring has room for");
@@ -102,7 +100,7 @@ void take(Tally& tally, const PerfEvent& event, const RingOptions& options) {
   }
   const auto* const sample = std::get_if<Sample>(&event);
   check(sample != nullptr, "no_invention: a malformed record");
-  if (sample != nullptr) take_sample<M>(tally, *sample, options);
+  if (sample != nullptr) take_sample(tally, *sample, options);
 }
 
 // A ring that was overwritten may deliver any events, but their bytes are in the ring.
@@ -123,8 +121,8 @@ inline void take_anything(Tally& tally, const PerfEvent& event, const RingOption
   }
 }
 
-template <class M, class Take>
-void drain_by(Ring<M>& ring, Tally& tally, Consume consume, Take take_event) {
+template <class R, class Take>
+void drain_by(R& ring, Tally& tally, Consume consume, Take take_event) {
   switch (consume) {
     case Consume::ForEach:
       return ring.for_each([&](const PerfEvent& event) { take_event(tally, event); });
@@ -157,12 +155,12 @@ void drain_by(Ring<M>& ring, Tally& tally, Consume consume, Take take_event) {
   }
 }
 
-template <class M>
-void drain_once(Ring<M>& ring, Tally& tally, const RingOptions& options) {
+template <class R>
+void drain_once(R& ring, Tally& tally, const RingOptions& options) {
   tally.drain_events = 0;
   tally.drain_tail = tally.tail;
   drain_by(ring, tally, options.consume, [&options](Tally& so_far, const PerfEvent& event) {
-    options.oversize ? take_anything(so_far, event, options) : take<M>(so_far, event, options);
+    options.oversize ? take_anything(so_far, event, options) : take(so_far, event, options);
   });
   const std::uint64_t tail = own_tail();
   if (options.oversize) tally.tail = tail;

@@ -84,7 +84,8 @@ std::uint64_t produce(ModelRing& ring, const RingOptions& options) {
   return kernel.rb.lost;
 }
 
-template <class M = ModelMemory, class C = ModelCpu>
+// `R` is lib's Ring, or a faulty consumer, which has its interface.
+template <class R = Ring<ModelMemory>, class C = ModelCpu>
 Program ring_program(const RingOptions& options) {
   Program program;
   program.name = "ring";
@@ -97,7 +98,7 @@ Program ring_program(const RingOptions& options) {
   const Var delivered = program.var("delivered");
   const Var reported = program.var("reported lost");
   const auto consumer = [ring] {
-    return Ring<M>::over(ring->page(), {ring->begin(), ring->size()}).value();
+    return R::over(ring->page(), {ring->begin(), ring->size()}).value();
   };
   program.threads.emplace_back([=] {
     ModelRing::here = ring.get();

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/model/engine/explorer.h"
-#include "harness/model/ring/ring_mutants.h"
+#include "harness/model/ring/ring_faults.h"
 
 namespace perfring::model {
 namespace {
@@ -79,28 +79,28 @@ TEST_P(RingProgramTest, ADrainOfOverwrittenWordsStaysInTheRing) {
 }
 
 // S10: the record can then be overwritten between the check and the use of its size.
-TEST(RingMutantsTest, AHeaderReadTwiceLeadsOutsideTheRing) {
+TEST(RingFaultsTest, AHeaderReadTwiceLeadsOutsideTheRing) {
   RingOptions how;
   how.oversize = true;
-  EXPECT_EQ(verdict(find_ring_mutant("header_read_twice")->make(how)),
+  EXPECT_EQ(verdict(find_ring_fault("header_read_twice")->make(how)),
             "in_ring: a record is taken to end past data_head");
   how.oversize = false;
-  EXPECT_EQ(verdict(find_ring_mutant("header_read_twice")->make(how)), kHolds);
+  EXPECT_EQ(verdict(find_ring_fault("header_read_twice")->make(how)), kHolds);
 }
 
-TEST_P(RingProgramTest, EachMutantFailsInTheFormsThatItNamesAndHoldsInTheOther) {
-  for (const RingMutant& mutant : ring_mutants()) {
-    SCOPED_TRACE(mutant.name);
-    const bool fails = GetParam() ? mutant.fails_in_a : mutant.fails_in_b;
-    if (mutant.shows_in != "ring/nested") {
+TEST_P(RingProgramTest, EachFaultFailsInTheFormsThatItNamesAndHoldsInTheOther) {
+  for (const RingFault& fault : ring_faults()) {
+    SCOPED_TRACE(fault.name);
+    const bool fails = GetParam() ? fault.fails_in_a : fault.fails_in_b;
+    if (fault.shows_in != "ring/nested") {
       RingOptions how = options();
-      how.oversize = mutant.shows_in == "ring/oversize";
-      EXPECT_EQ(verdict(mutant.make(how)) != kHolds, fails);
+      how.oversize = fault.shows_in == "ring/oversize";
+      EXPECT_EQ(verdict(fault.make(how)) != kHolds, fails);
       continue;
     }
     bool failed = false;
     for (unsigned at = 1; at <= kStepsOfAnOutput; ++at) {
-      failed = failed || verdict(mutant.make(nested(three_records(options()), at))) != kHolds;
+      failed = failed || verdict(fault.make(nested(three_records(options()), at))) != kHolds;
     }
     EXPECT_EQ(failed, fails);
   }

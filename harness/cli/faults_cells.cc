@@ -1,0 +1,161 @@
+// The cells of faults_run.h, each in its harness.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "harness/cli/faults_run.h"
+#include "harness/model/catalogue.h"
+#include "harness/model/engine/explorer.h"
+#include "harness/rig/faults.h"
+#include "harness/simulator/faults.h"
+#include "harness/simulator/runs.h"
+#include "harness/stress/faults.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define PERFRING_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PERFRING_TSAN 1
+#endif
+#endif
+
+namespace perfring::cli {
+namespace {
+
+using faults::Fault;
+using faults::Harness;
+
+#ifdef PERFRING_TSAN
+constexpr bool kRacesAreReported = true;
+#else
+constexpr bool kRacesAreReported = false;
+#endif
+
+FoundFault found_as(const oracle::Violation& violation) {
+  return {to_string(violation.invariant), violation.message};
+}
+
+FoundFault by_scripts(const Fault& fault) {
+  const auto found = rig::look_for(*rig::find_planted(fault.name));
+  if (!found) return {};
+  return {to_string(found->violation.invariant),
+          fmt::format("{}, by seed {}", found->violation.message, found->seed)};
+}
+
+FoundFault by_simulator(const Fault& fault) {
+  constexpr std::uint64_t kSteps = 2'000'000;
+  constexpr std::uint64_t kStepsInVain = 200'000;
+  const simulator::PlantedFault& planted = *simulator::find_planted(fault.name);
+  const bool expected = is_found(planted.expected());
+  const simulator::Plan plan{.seed = 1,
+                             .steps = expected ? kSteps : kStepsInVain,
+                             .settings = simulator::settings_of(planted)};
+  if (const auto found = planted.simulate(plan, {}).found) return found_as(found->violation);
+  if (expected) return {};
+  const auto runs = simulator::simulate_runs(
+      {.count = 10}, [&](const simulator::Plan& random) { return planted.simulate(random, {}); });
+  return runs.found ? found_as(runs.found->violation) : FoundFault{};
+}
+
+// "invariant: what" as an outcome of stress has it, and as the model's checks do.
+FoundFault of_text(const std::string& text) {
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  return {text.substr(0, colon), text};
+}
+
+// Every part must find it.
+FoundFault by_stress(const Fault& fault, bool expected) {
+  constexpr double kSeconds = 20;
+  constexpr double kSecondsInVain = 0.4;
+  stress::Run run{.seconds = expected ? kSeconds : kSecondsInVain, .rings = 1};
+  run.patience = stress::kPatienceWithAFault;
+  std::vector<std::string> violations;
+  for (const auto& part : stress::find_planted(fault.name)->parts) {
+    const stress::Outcome outcome = part.run(run);
+    if (outcome.holds()) return {};
+    violations.push_back(outcome.violations.front());
+  }
+  return of_text(violations.front());
+}
+
+// A race ends the process (__tsan_on_report below).
+FoundFault by_thread_sanitizer(const Fault& fault, bool expected) {
+  constexpr double kSeconds = 20;
+  constexpr double kSecondsInVain = 2;
+  stress::Run run{.seconds = expected ? kSeconds : kSecondsInVain, .rings = 1};
+  run.patience = stress::kPatienceWithAFault;
+  run.keep_going = true;
+  for (const auto& part : stress::find_planted(fault.name)->parts) part.run(run);
+  return {};
+}
+
+// In the first program that has it, in form A, or else in form B.
+FoundFault by_model(const Fault& fault) {
+  for (const model::Entry& entry : model::catalogue()) {
+    if (entry.shares_ring_faults || entry.find_fault(fault.name) == nullptr) continue;
+    model::ExploreOptions options;
+    options.merge = true;
+    for (const model::Form form : {model::Form::A, model::Form::B}) {
+      for (const model::Case& each : entry.cases(*entry.fault_size, form, fault.name)) {
+        const model::Result result = explore(each.program, options);
+        if (!result.bound.empty()) return {"not proved", result.bound};
+        if (result.violation) return of_text(result.violation->cause.what);
+      }
+    }
+    return {};
+  }
+  return {};
+}
+
+bool has_planted(const Fault& fault, Harness harness) {
+  switch (harness) {
+    case Harness::Scripts:
+      return rig::find_planted(fault.name) != nullptr;
+    case Harness::Simulator:
+      return simulator::find_planted(fault.name) != nullptr;
+    case Harness::Stress:
+    case Harness::ThreadSanitizer:
+      return stress::find_planted(fault.name) != nullptr;
+    case Harness::Model:
+      return std::ranges::any_of(model::catalogue(), [&](const model::Entry& entry) {
+        return entry.find_fault(fault.name) != nullptr;
+      });
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string not_run_because(const Fault& fault, Harness harness) {
+  if (harness == Harness::ThreadSanitizer && !kRacesAreReported) {
+    return "this build has no ThreadSanitizer: `ci/tsan`, or `bazel run --config=tsan //:perfring "
+           "-- faults --harness tsan`, runs it";
+  }
+  const bool races = std::holds_alternative<faults::DataRace>(fault.in(Harness::ThreadSanitizer));
+  if (harness == Harness::Stress && kRacesAreReported && races) {
+    return "in this build ThreadSanitizer finds it first";
+  }
+  return {};
+}
+
+FoundFault look_for_fault(const Fault& fault, Harness harness) {
+  if (!has_planted(fault, harness)) return {};
+  const bool expected = is_found(fault.in(harness));
+  switch (harness) {
+    case Harness::Scripts:
+      return by_scripts(fault);
+    case Harness::Simulator:
+      return by_simulator(fault);
+    case Harness::Stress:
+      return by_stress(fault, expected);
+    case Harness::ThreadSanitizer:
+      return by_thread_sanitizer(fault, expected);
+    case Harness::Model:
+      return by_model(fault);
+  }
+  return {};
+}
+
+}  // namespace perfring::cli

@@ -1,0 +1,129 @@
+// `perfring faults` as a user meets it, and what it makes of a fault that is found or not.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "harness/cli/faults_run.h"
+#include "harness/cli/testing.h"
+
+namespace perfring::cli {
+namespace {
+
+using faults::AnyInvariant;
+using faults::DataRace;
+using faults::Expected;
+using faults::Harness;
+using faults::Reason;
+using oracle::Invariant;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(FaultVerdictTest, AFaultThatIsNotFoundIsMissedUnlessItCannotBeSeen) {
+  EXPECT_EQ(judge(Invariant::intact, {}), CellVerdict::Missed);
+  EXPECT_EQ(judge(AnyInvariant{}, {}), CellVerdict::Missed);
+  EXPECT_EQ(judge(DataRace{}, {}), CellVerdict::Missed);
+  EXPECT_EQ(judge(Reason::InOrder, {}), CellVerdict::NotSeen);
+}
+
+TEST(FaultVerdictTest, AFaultIsFoundAsItsInvariantOnly) {
+  EXPECT_EQ(judge(Invariant::intact, {"intact", ""}), CellVerdict::Found);
+  EXPECT_EQ(judge(Invariant::intact, {"no_loss", ""}), CellVerdict::FoundOtherwise);
+  EXPECT_EQ(judge(Invariant::intact, {"data race", ""}), CellVerdict::FoundOtherwise);
+  EXPECT_EQ(judge(AnyInvariant{}, {"awake", ""}), CellVerdict::Found);
+  EXPECT_EQ(judge(AnyInvariant{}, {"no_invention", ""}), CellVerdict::Found);
+  EXPECT_EQ(judge(AnyInvariant{}, {"signal 11", ""}), CellVerdict::FoundOtherwise);
+  EXPECT_EQ(judge(AnyInvariant{}, {"data race", ""}), CellVerdict::FoundOtherwise);
+  EXPECT_EQ(judge(DataRace{}, {"data race", ""}), CellVerdict::Found);
+  EXPECT_EQ(judge(DataRace{}, {"intact", ""}), CellVerdict::FoundOtherwise);
+}
+
+TEST(FaultVerdictTest, AFaultThatCannotBeSeenMustNotBeFound) {
+  EXPECT_EQ(judge(Reason::InOrder, {"intact", ""}), CellVerdict::FoundOtherwise);
+  EXPECT_EQ(judge(Reason::NoRace, {"data race", ""}), CellVerdict::FoundOtherwise);
+  EXPECT_EQ(judge(Reason::InOrder, {kSanitizerReport, ""}), CellVerdict::FoundOtherwise);
+}
+
+TEST(FaultVerdictTest, AddressSanitizerMayFindAFaultBeforeItsInvariant) {
+  EXPECT_EQ(judge(Invariant::once, {kSanitizerReport, ""}), CellVerdict::Found);
+}
+
+FaultCell cell_of(CellVerdict verdict) {
+  return {&faults::catalogue().front(), Harness::Scripts, verdict, {}, ""};
+}
+
+TEST(FaultVerdictTest, OneWrongCellIsAViolationAndNoCellShowsNothing) {
+  const auto verdict = [](std::vector<FaultCell> cells, bool interrupted) {
+    return conclusion_of(cells, interrupted).verdict;
+  };
+  const FaultCell found = cell_of(CellVerdict::Found);
+  const FaultCell not_run = cell_of(CellVerdict::NotRun);
+  EXPECT_EQ(verdict({found, cell_of(CellVerdict::NotSeen), not_run}, false), Verdict::Holds);
+  EXPECT_EQ(verdict({found, cell_of(CellVerdict::Missed)}, false), Verdict::Violated);
+  EXPECT_EQ(verdict({found, cell_of(CellVerdict::FoundOtherwise)}, true), Verdict::Violated);
+  EXPECT_EQ(verdict({found}, true), Verdict::NotShown);
+  EXPECT_EQ(verdict({not_run}, false), Verdict::NotShown);
+  EXPECT_EQ(verdict({}, false), Verdict::NotShown);
+}
+
+Ended run(const std::string& arguments, const std::string& before = "") {
+  return run_line("faults " + arguments, before);
+}
+
+TEST(FaultsCommandTest, AFaultIsFoundOrCannotBeSeenForAReason) {
+  const Ended ended = run("no_smp_wmb tail_behind --harness scripts");
+  EXPECT_EQ(ended.exit_code, 0) << ended.out;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("tail_honest"), HasSubstr("(in order): one thread"),
+                               HasSubstr("1 time found, 1 time cannot be seen, 0 times not run"),
+                               HasSubstr("All as the catalogue says")));
+}
+
+TEST(FaultsCommandTest, JsonHasTheMessageThatFoundIt) {
+  const Ended ended = run("publishes_off_the_grid --harness scripts --json");
+  EXPECT_EQ(ended.exit_code, 0) << ended.out;
+  const auto json = nlohmann::json::parse(ended.out.substr(ended.out.find('{')));
+  EXPECT_EQ(json["verdict"], "holds");
+  ASSERT_EQ(json["cells"].size(), 1U);
+  const auto& cell = json["cells"][0];
+  EXPECT_EQ(cell["verdict"], "found");
+  EXPECT_EQ(cell["found_as"], "no_invention");
+  EXPECT_THAT(cell["message"].get<std::string>(), HasSubstr(" was published, by seed "));
+}
+
+#ifndef STRESS_TEST_UNDER_TSAN
+TEST(FaultsCommandTest, ThreadSanitizersColumnIsNotRunWithoutIt) {
+  const Ended ended = run("no_smp_wmb --harness tsan");
+  EXPECT_EQ(ended.exit_code, 3) << ended.out;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("not run, ThreadSanitizer: this build has no "),
+                               HasSubstr("Not shown: this build can run none of it")));
+}
+#endif
+
+TEST(FaultsCommandTest, AnInterruptEndsItWithWhatThereIs) {
+  for (const char* signal : {"INT", "TERM"}) {
+    const Ended ended = run("", std::string{"timeout --preserve-status -s "} + signal + " 2");
+    EXPECT_EQ(ended.exit_code, 3) << ended.out;
+    EXPECT_THAT(ended.out, AllOf(HasSubstr("no_control_dependency"),
+                                 HasSubstr("Not shown: interrupted before the end")));
+  }
+}
+
+TEST(FaultsCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"nothing", "'nothing' is not accepted: give one of no_control_dependency, "},
+      {"--harness none", "--harness: 'none' is not accepted: give one of scripts, sim, stress, "},
+      {"--json --markdown", "--json: cannot be given together with --markdown"},
+      {"--bogus", "--bogus"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Ended ended = run(arguments);
+    EXPECT_EQ(ended.exit_code, 2) << arguments;
+    EXPECT_THAT(ended.out, AllOf(HasSubstr("perfring: "), HasSubstr(message)));
+  }
+}
+
+}  // namespace
+}  // namespace perfring::cli

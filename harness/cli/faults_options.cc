@@ -1,0 +1,39 @@
+#include "harness/cli/faults_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "harness/faults/catalogue.h"
+#include "harness/program/options.h"
+
+namespace perfring::cli {
+
+CLI::App& declare_command(CLI::App& app, FaultsOptions& options) {
+  std::vector<std::string> names;
+  for (const faults::Fault& fault : faults::catalogue()) names.emplace_back(fault.name);
+  std::vector<std::string> harnesses;
+  for (const faults::Harness harness : faults::harnesses()) {
+    harnesses.emplace_back(to_string(harness));
+  }
+  CLI::App& command = *app.add_subcommand(
+      "faults",
+      "Plants each fault of the catalogue in each harness: is it found, and as the violation of\n"
+      "which invariant, as the catalogue says?");
+  command.add_option("faults", options.names, "Their names [all]")
+      ->type_name("NAME")
+      ->check(one_of(names));
+  command.add_option("--harness", options.harness, "One of them only")
+      ->type_name("HARNESS")
+      ->check(one_of(harnesses));
+  const CLI::Option* const json =
+      command.add_flag("--json", options.json, "Print the table as JSON");
+  const CLI::Option* const markdown =
+      command.add_flag("--markdown", options.markdown, "Print the table as Markdown");
+  std::vector<const CLI::Option*> with_markdown;
+  for (const CLI::Option* const option : command.get_options()) {
+    if (option != json) with_markdown.push_back(option);
+  }
+  refuse_more(command, {{markdown, with_markdown}});
+  return command;
+}
+
+}  // namespace perfring::cli

@@ -1,0 +1,169 @@
+// The reports of faults_run.h.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "harness/cli/faults_run.h"
+#include "harness/program/counted.h"
+
+namespace perfring::cli {
+namespace {
+
+using faults::Harness;
+using faults::Reason;
+
+std::vector<Harness> columns_of(const std::vector<FaultCell>& cells) {
+  std::vector<Harness> columns;
+  for (const FaultCell& cell : cells) {
+    if (std::ranges::count(columns, cell.harness) == 0) columns.push_back(cell.harness);
+  }
+  return columns;
+}
+
+// Those of one fault, which stand together.
+std::vector<std::vector<const FaultCell*>> rows_of(const std::vector<FaultCell>& cells) {
+  std::vector<std::vector<const FaultCell*>> rows;
+  for (const FaultCell& cell : cells) {
+    if (rows.empty() || rows.back().front()->fault != cell.fault) rows.emplace_back();
+    rows.back().push_back(&cell);
+  }
+  return rows;
+}
+
+// "intact", "(in order)", "MISSED", "intact, NOT awake".
+std::string in_the_table(const FaultCell& cell) {
+  switch (cell.verdict) {
+    case CellVerdict::Found:
+      return cell.found.as;
+    case CellVerdict::NotSeen:
+      return fmt::format("({})", to_string(std::get<Reason>(cell.expected())));
+    case CellVerdict::Missed:
+      return "MISSED";
+    case CellVerdict::FoundOtherwise:
+      return fmt::format("FOUND: {}", cell.found.as);
+    case CellVerdict::NotRun:
+      return "not run";
+  }
+  return "";
+}
+
+std::set<Reason> reasons_in(const std::vector<FaultCell>& cells) {
+  std::set<Reason> reasons;
+  for (const FaultCell& cell : cells) {
+    if (cell.verdict == CellVerdict::NotSeen) reasons.insert(std::get<Reason>(cell.expected()));
+  }
+  return reasons;
+}
+
+std::size_t count(const std::vector<FaultCell>& cells, CellVerdict verdict) {
+  return static_cast<std::size_t>(std::ranges::count(cells, verdict, &FaultCell::verdict));
+}
+
+const char* title(Harness harness) {
+  switch (harness) {
+    case Harness::Scripts:
+      return "scripts";
+    case Harness::Simulator:
+      return "simulator";
+    case Harness::Stress:
+      return "stress";
+    case Harness::ThreadSanitizer:
+      return "ThreadSanitizer";
+    case Harness::Model:
+      return "model checker";
+  }
+  return "";
+}
+
+// What does not depend on how threads were scheduled.
+std::string in_markdown(const FaultCell& cell) {
+  const bool any = std::holds_alternative<faults::AnyInvariant>(cell.expected());
+  return any && cell.verdict == CellVerdict::Found ? "found" : in_the_table(cell);
+}
+
+}  // namespace
+
+std::string faults_table(const std::vector<FaultCell>& cells, const Conclusion& conclusion) {
+  std::string text = fmt::format("{:<26}", "fault");
+  for (const Harness harness : columns_of(cells)) text += fmt::format("{:<22}", title(harness));
+  text += "\n";
+  for (const auto& row : rows_of(cells)) {
+    text += fmt::format("{:<26}", row.front()->fault->name);
+    for (const FaultCell* const cell : row) text += fmt::format("{:<22}", in_the_table(*cell));
+    text += "\n";
+  }
+  for (const Reason reason : reasons_in(cells)) {
+    text += fmt::format("({}): {}\n", to_string(reason), explanation(reason));
+  }
+  std::set<std::string> not_run;
+  for (const FaultCell& cell : cells) {
+    if (!cell.not_run.empty()) {
+      not_run.insert(fmt::format("not run, {}: {}", title(cell.harness), cell.not_run));
+    }
+  }
+  for (const std::string& line : not_run) text += line + "\n";
+  for (const FaultCell& cell : cells) {
+    if (!cell.is_wrong()) continue;
+    text += fmt::format("VIOLATED {} in {}: expected is {}, but it was {}\n", cell.fault->name,
+                        title(cell.harness), in_words(cell.expected()),
+                        cell.found.as.empty()
+                            ? "not found"
+                            : "found as " + cell.found.as + ": " + cell.found.message);
+  }
+  return text + fmt::format("{} found, {} cannot be seen, {} not run. {}\n",
+                            counted(count(cells, CellVerdict::Found), "time"),
+                            counted(count(cells, CellVerdict::NotSeen), "time"),
+                            counted(count(cells, CellVerdict::NotRun), "time"),
+                            sentence(conclusion, "All as the catalogue says"));
+}
+
+std::string faults_json(const std::vector<FaultCell>& cells, const Conclusion& conclusion) {
+  nlohmann::ordered_json json = to_json(conclusion);
+  json["cells"] = nlohmann::ordered_json::array();
+  for (const FaultCell& cell : cells) {
+    nlohmann::ordered_json one{{"fault", cell.fault->name},
+                               {"what", cell.fault->what},
+                               {"kind", to_string(cell.fault->kind)},
+                               {"harness", to_string(cell.harness)},
+                               {"expected", in_words(cell.expected())},
+                               {"verdict", to_string(cell.verdict)},
+                               {"found_as", cell.found.as},
+                               {"message", cell.found.message}};
+    if (const auto* const reason = std::get_if<Reason>(&cell.expected())) {
+      one["reason"] = explanation(*reason);
+    }
+    if (!cell.not_run.empty()) one["not_run"] = cell.not_run;
+    json["cells"].push_back(std::move(one));
+  }
+  return dump(json);
+}
+
+// The columns that this build has run.
+std::string faults_markdown(const std::vector<FaultCell>& cells) {
+  std::vector<FaultCell> ran;
+  std::ranges::copy_if(cells, std::back_inserter(ran),
+                       [](const FaultCell& cell) { return cell.verdict != CellVerdict::NotRun; });
+  std::string text = "| fault | kind | what is wrong |";
+  std::string rule = "|---|---|---|";
+  for (const Harness harness : columns_of(ran)) {
+    text += fmt::format(" {} |", title(harness));
+    rule += "---|";
+  }
+  text += "\n" + rule + "\n";
+  for (const auto& row : rows_of(ran)) {
+    const faults::Fault& fault = *row.front()->fault;
+    text += fmt::format("| {} | {} | {} |", fault.name, to_string(fault.kind), fault.what);
+    for (const FaultCell* const cell : row) text += fmt::format(" {} |", in_markdown(*cell));
+    text += "\n";
+  }
+  text += "\n";
+  for (const Reason reason : reasons_in(ran)) {
+    text += fmt::format("- ({}): {}\n", to_string(reason), explanation(reason));
+  }
+  return text;
+}
+
+}  // namespace perfring::cli

@@ -1,0 +1,63 @@
+#ifndef HARNESS_CLI_FAULTS_RUN_H_
+#define HARNESS_CLI_FAULTS_RUN_H_
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/cli/faults_options.h"
+#include "harness/faults/catalogue.h"
+#include "harness/program/verdict.h"
+
+namespace perfring::cli {
+
+// How a planted fault was found: by which invariant's name, or as a data race, or by what ended the
+// run; and the details.
+struct FoundFault {
+  std::string as;  // empty: it was not
+  std::string message;
+};
+
+// In place of an invariant: AddressSanitizer has ended the run.
+inline constexpr const char* kSanitizerReport = "a sanitizer's report";
+
+// Plants a fault in a harness that this build can run, in this process, and looks for it.
+FoundFault look_for_fault(const faults::Fault& fault, faults::Harness harness);
+
+// Why this build cannot run it there; empty if it can.
+std::string not_run_because(const faults::Fault& fault, faults::Harness harness);
+
+enum class CellVerdict { Found, NotSeen, Missed, FoundOtherwise, NotRun };
+const char* to_string(CellVerdict verdict);
+
+// A fault in a harness.
+struct FaultCell {
+  const faults::Fault* fault;
+  faults::Harness harness;
+  CellVerdict verdict;
+  FoundFault found;
+  std::string not_run;
+
+  const faults::Expected& expected() const { return fault->in(harness); }
+  bool is_wrong() const {
+    return verdict == CellVerdict::Missed || verdict == CellVerdict::FoundOtherwise;
+  }
+};
+
+// What the catalogue makes of it.
+CellVerdict judge(const faults::Expected& expected, const FoundFault& found);
+
+// Each cell in a process of its own, until all are done or `stop` is set.
+std::vector<FaultCell> run_faults(const FaultsOptions& options, const std::atomic<bool>& stop,
+                                  const std::function<void(const std::string& line)>& on_progress);
+
+Conclusion conclusion_of(const std::vector<FaultCell>& cells, bool interrupted);
+
+std::string faults_table(const std::vector<FaultCell>& cells, const Conclusion& conclusion);
+std::string faults_json(const std::vector<FaultCell>& cells, const Conclusion& conclusion);
+std::string faults_markdown(const std::vector<FaultCell>& cells);
+
+}  // namespace perfring::cli
+
+#endif  // HARNESS_CLI_FAULTS_RUN_H_

@@ -1,0 +1,131 @@
+#include "harness/faults/catalogue.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace perfring::faults {
+namespace {
+
+using oracle::Invariant;
+
+constexpr std::array kHarnessList{Harness::Scripts, Harness::Simulator, Harness::Stress,
+                                  Harness::ThreadSanitizer, Harness::Model};
+static_assert(kHarnessList.size() == kHarnesses);
+
+struct Explained {
+  Reason reason;
+  const char* name;
+  const char* explanation;
+};
+constexpr std::array kReasons{
+    Explained{Reason::InOrder, "in order",
+              "one thread plays kernel and consumer, and sees all stores at once and in program "
+              "order"},
+    Explained{Reason::ThisProcessor, "this processor",
+              "x86 keeps this order without being asked, and so does the compiler; ThreadSanitizer "
+              "and the model checker see that nothing asks"},
+    Explained{Reason::NoMatterOfOrder, "no matter of order",
+              "it is wrong in every order, so it is not planted where all orders are explored"},
+    Explained{Reason::Suffices, "suffices",
+              "no invariant depends on it: the model checker proves that all hold without"},
+    Explained{Reason::NobodySleeps, "nobody sleeps",
+              "poll looks at the flag, which is right; nobody waits to be woken"},
+    Explained{Reason::FlagUnread, "flag unread",
+              "consumers sleep on an eventfd, and never read the flag that poll takes"},
+    Explained{Reason::ModelOnly, "model only", "only the model checker can plant it"},
+    Explained{Reason::WaitLoop, "wait loop",
+              "it is a fault of the wait loop, and only stress has one that can be changed"},
+    Explained{Reason::ShortRecords, "oversize",
+              "payloads are short, or overwrite the ring, of which nothing is asked then; "
+              "proptests/oversize_test.cc finds it"},
+    Explained{
+        Reason::HostileRings, "hostile rings",
+        "no kernel writes such a size; proptests/hostile_test.cc and fuzz/canary.cc have rings "
+        "with any bytes, and find it"},
+    Explained{Reason::NoRace, "no race",
+              "its accesses are ordered, but for a gap of few instructions that runs do not hit"},
+    Explained{Reason::NotJudged, "not judged",
+              "refusals are counted, but whether there was room is judged by scripts only"},
+    Explained{Reason::EarlyWakeup, "early wakeup", "a consumer may be woken without a record"},
+};
+
+const Explained& explained(Reason reason) {
+  return *std::ranges::find(kReasons, reason, &Explained::reason);
+}
+
+}  // namespace
+
+const Fault* find_fault(std::string_view name) {
+  const auto found =
+      std::ranges::find_if(catalogue(), [&](const Fault& fault) { return fault.name == name; });
+  return found == catalogue().end() ? nullptr : &*found;
+}
+
+const char* what(std::string_view name) {
+  const Fault* const fault = find_fault(name);
+  if (fault == nullptr) throw std::logic_error{"not in the catalogue: " + std::string{name}};
+  return fault->what;
+}
+
+const char* to_string(Reason reason) {
+  return explained(reason).name;
+}
+
+const char* explanation(Reason reason) {
+  return explained(reason).explanation;
+}
+
+std::span<const Reason> reasons() {
+  static const auto all = [] {
+    std::array<Reason, kReasons.size()> each{};
+    std::ranges::transform(kReasons, each.begin(), &Explained::reason);
+    return each;
+  }();
+  return all;
+}
+
+const char* to_string(Kind kind) {
+  switch (kind) {
+    case Kind::Kernel:
+      return "kernel";
+    case Kind::Memory:
+      return "memory";
+    case Kind::Consumer:
+      return "consumer";
+  }
+  return "unknown kind";
+}
+
+const char* to_string(Harness harness) {
+  switch (harness) {
+    case Harness::Scripts:
+      return "scripts";
+    case Harness::Simulator:
+      return "sim";
+    case Harness::Stress:
+      return "stress";
+    case Harness::ThreadSanitizer:
+      return "tsan";
+    case Harness::Model:
+      return "check";
+  }
+  return "unknown harness";
+}
+
+std::span<const Harness> harnesses() {
+  return kHarnessList;
+}
+
+bool is_found(const Expected& expected) {
+  return !std::holds_alternative<Reason>(expected);
+}
+
+std::string in_words(const Expected& expected) {
+  if (const auto* const invariant = std::get_if<Invariant>(&expected)) return to_string(*invariant);
+  if (std::holds_alternative<AnyInvariant>(expected)) return "any invariant";
+  if (std::holds_alternative<DataRace>(expected)) return "data race";
+  return std::string{"not seen: "} + to_string(std::get<Reason>(expected));
+}
+
+}  // namespace perfring::faults

@@ -1,0 +1,73 @@
+#include "harness/faults/catalogue.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "harness/faults/planted.h"
+
+namespace perfring::faults {
+namespace {
+
+TEST(FaultCatalogueTest, EachFaultHasANameAndADescriptionOfItsOwn) {
+  std::set<std::string> names;
+  std::set<std::string> described;
+  for (const Fault& fault : catalogue()) {
+    EXPECT_TRUE(names.insert(fault.name).second) << fault.name;
+    EXPECT_TRUE(described.insert(fault.what).second) << fault.name;
+    EXPECT_EQ(find_fault(fault.name), &fault);
+  }
+  EXPECT_EQ(find_fault("none"), nullptr);
+}
+
+// Otherwise nothing says that it is wrong.
+TEST(FaultCatalogueTest, EachFaultIsFoundSomewhereOrByAPropertyOrIsNone) {
+  for (const Fault& fault : catalogue()) {
+    const bool found = std::ranges::any_of(fault.expected, is_found);
+    const auto* const by_model = std::get_if<Reason>(&fault.in(Harness::Model));
+    const auto* const by_scripts = std::get_if<Reason>(&fault.in(Harness::Scripts));
+    const bool suffices = by_model != nullptr && *by_model == Reason::Suffices;
+    const bool by_properties = by_scripts != nullptr && (*by_scripts == Reason::HostileRings ||
+                                                         *by_scripts == Reason::ShortRecords);
+    EXPECT_TRUE(found || suffices || by_properties) << fault.name;
+  }
+}
+
+TEST(FaultCatalogueTest, EachReasonIsNamedAndUsed) {
+  std::set<Reason> used;
+  for (const Fault& fault : catalogue()) {
+    for (const Expected& expected : fault.expected) {
+      if (const auto* const reason = std::get_if<Reason>(&expected)) used.insert(*reason);
+    }
+  }
+  std::set<std::string> names;
+  for (const Reason reason : reasons()) {
+    EXPECT_TRUE(names.insert(to_string(reason)).second) << to_string(reason);
+    EXPECT_TRUE(used.contains(reason)) << to_string(reason);
+  }
+  EXPECT_EQ(names.size(), used.size());
+}
+
+TEST(FaultCatalogueTest, EachFaultThatIsATemplateIsOfItsKind) {
+  std::vector<std::pair<const char*, Kind>> planted;
+  const auto of = [](Kind kind) {
+    return [kind](auto named) { return std::pair{named.name, kind}; };
+  };
+  plant_each(planted, kKernelFaults, of(Kind::Kernel));
+  plant_each(planted, kMemoryFaults, of(Kind::Memory));
+  plant_each(planted, kConsumerFaults, of(Kind::Consumer));
+  plant_each(planted, kLoopFaults, of(Kind::Consumer));
+  for (const auto& [name, kind] : planted) {
+    const Fault* const fault = find_fault(name);
+    ASSERT_NE(fault, nullptr) << name;
+    EXPECT_EQ(fault->kind, kind) << name;
+  }
+}
+
+}  // namespace
+}  // namespace perfring::faults

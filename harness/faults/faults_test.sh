@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Each fault is found as the catalogue says in one harness, and FAULTS.md has that column of the
+# table.
+# usage: faults_test.sh PERFRING FAULTS HARNESS
+set -u
+. lib/perfring/testing/test.sh
+
+# The first three columns, and the one with this title, of the tables in stdin.
+column() { # TITLE
+  awk -F ' *[|] *' -v title="$1" '
+    /^[|] fault / { at = 0; for (i = 5; i < NF; i++) { if ($i == title) at = i } }
+    /^[|]/ && at { print $2 " | " $3 " | " $4 " | " $at }
+    !/^[|]/ { at = 0 }'
+}
+
+table=$(${PERFRING_RUN_UNDER-} "$1" faults --markdown --harness "$3")
+code=$?
+[ "$code" = 3 ] && [ "$3" = tsan ] && finish "not run: this build has no ThreadSanitizer"
+[ "$code" = 0 ] || fail "perfring faults --harness $3 ended with $code: $(grep -E "MISSED|FOUND" <<<"$table")"
+title=$(head -n 1 <<<"$table" | awk -F ' *[|] *' '{ print $5 }')
+rows=$(column "$title" <<<"$table" | wc -l)
+[ "$rows" -gt 50 ] || fail "a table of $rows rows was printed: $table"
+difference=$(diff <(column "$title" <"$2") <(column "$title" <<<"$table")) ||
+  fail "FAULTS.md differs from 'perfring faults --markdown', column '$title': $difference"
+reasons=$(grep '^- (' <<<"$table" | grep -v -x -F -f "$2") &&
+  fail "FAULTS.md has not these reasons: $reasons"
+
+finish "FAULTS.md has the column '$title' that the program prints"

@@ -1,0 +1,180 @@
+#ifndef HARNESS_FAULTS_LOOP_FAULTS_H_
+#define HARNESS_FAULTS_LOOP_FAULTS_H_
+
+// Consumers with one fault each that are loops over positions, as consumers commonly have them.
+// Their positions have 64 bits, which no Memory reads; they end after as many steps as the ring has
+// bytes, so that a fault is found as what it is.
+
+#include <linux/perf_event.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "harness/faults/around_ring.h"
+
+namespace perfring::faults {
+
+template <class Faulty, class M>
+class Loop : public ByDrain<Faulty> {
+ public:
+  Loop(perf_event_mmap_page& page, Bytes data) : page_{&page}, data_{data} {}
+
+ protected:
+  std::uint64_t head() const {
+    const std::uint64_t head = __atomic_load_n(&page_->data_head, __ATOMIC_RELAXED);
+    M::fence_after_read_of(page_->data_head);
+    return head;
+  }
+  std::uint64_t tail() const { return __atomic_load_n(&page_->data_tail, __ATOMIC_RELAXED); }
+  // data_head as far from data_tail as modulo 2^32, which is right for a 32-bit kernel.
+  std::uint64_t end() const {
+    const auto head = static_cast<Position>(this->head());
+    return tail() + static_cast<Position>(head - static_cast<Position>(tail()));
+  }
+
+  struct Record {
+    PerfEvent event;
+    std::uint64_t size;
+  };
+  Record record_at(std::uint64_t position) const {
+    const auto header =
+        __builtin_bit_cast(perf_event_header, M::template read<std::uint64_t>(address(position)));
+    if (header.type == PERF_RECORD_LOST) {
+      return {Lost{M::template read<std::uint64_t>(address(position + 16))}, 24};
+    }
+    const std::size_t raw = M::template read<std::uint32_t>(address(position + 8));
+    const auto from = static_cast<std::size_t>((position + 12) & mask());
+    const std::size_t in_head = std::min(raw, data_.size() - from);
+    return {
+        Sample{data_.subspan(from, in_head), data_.first(std::min(raw - in_head, data_.size()))},
+        header.size};
+  }
+  // The records from data_tail to `end`. Commits once, also where `take` throws.
+  template <class Take>
+  ControlFlow<> walk(std::uint64_t end, Take take) {
+    struct Commit {
+      Loop& loop;
+      std::uint64_t at;
+      ~Commit() {
+        M::fence_before_write_of(loop.page_->data_tail);
+        M::write_once(loop.page_->data_tail, at);
+      }
+    };
+    ControlFlow<> flow = Continue{};
+    if (tail() == end) return flow;
+    Commit commit{*this, tail()};
+    for (std::size_t steps = data_.size(); flow.is_continue() && commit.at != end && steps != 0;) {
+      --steps;
+      Record record = record_at(commit.at);
+      commit.at += record.size;
+      flow = take(record.event);
+    }
+    return flow;
+  }
+
+  perf_event_mmap_page* page_;
+  Bytes data_;
+
+ private:
+  std::uint64_t mask() const { return data_.size() - 1; }
+  // Rounded down: data_tail may be off the grid, and not every CPU loads unaligned words.
+  const std::byte* address(std::uint64_t position) const {
+    return data_.data() + (position & mask() & ~std::uint64_t{7});
+  }
+};
+
+// Right until a 32-bit kernel's data_head wraps (K48).
+template <class M>
+struct PositionsOf64Bits : Loop<PositionsOf64Bits<M>, M> {
+  using Loop<PositionsOf64Bits, M>::Loop;
+  bool readable() const { return this->head() != this->tail(); }
+  ControlFlow<> drain(const Visit& visit) {
+    return this->walk(this->head(), [&](const PerfEvent& event) { return visit(event); });
+  }
+};
+
+// Takes data_head for the beginning of the last record, not for its end.
+template <class M>
+struct LeavesTheLast : Loop<LeavesTheLast<M>, M> {
+  using Loop<LeavesTheLast, M>::Loop;
+  bool readable() const { return last() != this->tail(); }
+  ControlFlow<> drain(const Visit& visit) {
+    return this->walk(last(), [&](const PerfEvent& event) { return visit(event); });
+  }
+
+ private:
+  std::uint64_t last() const {
+    const std::uint64_t end = this->end();
+    std::uint64_t last = this->tail();
+    std::size_t steps = this->data_.size();
+    for (std::uint64_t at = last; at != end && steps != 0; --steps) {
+      last = at;
+      at += this->record_at(at).size;
+    }
+    return last;
+  }
+};
+
+// Takes every record to be in one piece.
+template <class M>
+struct IgnoresTheWrap : Loop<IgnoresTheWrap<M>, M> {
+  using Loop<IgnoresTheWrap, M>::Loop;
+  bool readable() const { return this->end() != this->tail(); }
+  ControlFlow<> drain(const Visit& visit) {
+    return this->walk(this->end(), [&](PerfEvent& event) {
+      if (auto* const sample = std::get_if<Sample>(&event)) {
+        *sample = {{sample->head.data(), sample->head.size() + sample->tail.size()}, {}};
+      }
+      return visit(event);
+    });
+  }
+};
+
+// As aya and libbpf do it: whatever the ring says is believed. (But it stays in the ring.)
+template <class M>
+class Believes : public Loop<Believes<M>, M> {
+ public:
+  using Loop<Believes, M>::Loop;
+  bool readable() const { return this->head() != this->tail(); }
+  ControlFlow<> drain(const Visit& visit) {
+    const std::uint64_t head = this->head();
+    std::uint64_t tail = this->tail();
+    ControlFlow<> flow = Continue{};
+    std::uint64_t steps = 0;
+    while (tail != head && flow.is_continue()) {
+      perf_event_header header{};
+      std::uint32_t raw = 0;
+      std::uint64_t count = 0;
+      copy(&header, tail, sizeof(header));
+      copy(&raw, tail + 8, sizeof(raw));
+      copy(&count, tail + 16, sizeof(count));
+      const Bytes data = this->data_;
+      const auto at = static_cast<std::size_t>((tail + 12) % data.size());
+      const std::size_t in_head = std::min<std::size_t>(raw, data.size() - at);
+      tail += header.size;
+      if (header.type == PERF_RECORD_SAMPLE) {
+        flow = visit(Sample{{data.data() + at, in_head}, {data.data(), raw - in_head}});
+      } else if (header.type == PERF_RECORD_LOST) {
+        flow = visit(Lost{count});
+      }
+      if (++steps > data.size()) break;
+    }
+    M::fence_before_write_of(this->page_->data_tail);
+    M::write_once(this->page_->data_tail, tail);
+    return flow;
+  }
+
+ private:
+  void copy(void* to, std::uint64_t position, std::size_t length) const {
+    for (std::size_t i = 0; i < length; ++i) {
+      static_cast<std::byte*>(to)[i] =
+          this->data_[static_cast<std::size_t>((position + i) % this->data_.size())];
+    }
+  }
+};
+
+}  // namespace perfring::faults
+
+#endif  // HARNESS_FAULTS_LOOP_FAULTS_H_

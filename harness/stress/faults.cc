@@ -1,0 +1,59 @@
+#include "harness/stress/faults.h"
+
+#include <algorithm>
+
+#include "harness/faults/planted.h"
+#include "harness/stress/processes.h"
+#include "harness/stress/sleepers.h"
+#include "harness/stress/threads.h"
+
+namespace perfring::stress {
+namespace {
+
+using Right = kernel::HardwareCpu;
+
+constexpr auto plant_kernel = []<template <class> class F>(faults::Named<F> fault) {
+  return PlantedFault{fault.name, {{"threads", threads<F<Right>>}}};
+};
+constexpr auto plant_memory = []<template <class> class F>(faults::Named<F> fault) {
+  return PlantedFault{fault.name, {{"threads", threads<Right, Consumer<Ring<F<DefaultMemory>>>>}}};
+};
+constexpr auto plant_consumer = []<template <class> class F>(faults::Named<F> fault) {
+  return PlantedFault{fault.name, {{"threads", threads<Right, Consumer<F<DefaultMemory>>>}}};
+};
+
+std::vector<PlantedFault> make_planted() {
+  std::vector<PlantedFault> all;
+  faults::plant_each(all, faults::kKernelFaults, plant_kernel);
+  faults::plant_each(all, faults::kMemoryFaults, plant_memory);
+  faults::plant_each(all, faults::kConsumerFaults, plant_consumer);
+  faults::plant_each(all, faults::kLoopFaults, plant_consumer);
+  const auto parts = [&](std::string_view name) -> auto& {
+    return std::ranges::find(all, name, &PlantedFault::name)->parts;
+  };
+  // Where nobody sleeps, a wakeup is neither missed nor early.
+  parts("wakes_nobody") = {{"sleepers", sleepers<faults::WakesNobody<Right>>}};
+  parts("wakes_one_late") = {{"sleepers", sleepers<faults::WakesOneLate<Right>>}};
+  parts("wakes_first") = {{"sleepers", sleepers<faults::WakesFirst<Right>>}};
+  parts("sleeps_on_the_rest") = {{"sleepers", sleepers<Right, Waits::AfterPartOfIt>}};
+  all.push_back({"no_first_drain", {{"sleepers", sleepers<Right, Waits::WithoutFirstDrain>}}});
+  all.push_back({"clears_after_drain", {{"sleepers", sleepers<Right, Waits::ClearingAfterDrain>}}});
+  parts("publishes_first").push_back({"processes", processes<faults::PublishesFirst<Right>>});
+  parts("publishes_nested").push_back({"processes", processes<faults::PublishesNested<Right>>});
+  return all;
+}
+
+}  // namespace
+
+std::span<const PlantedFault> planted_faults() {
+  static const std::vector<PlantedFault> all = make_planted();
+  return all;
+}
+
+const PlantedFault* find_planted(std::string_view name) {
+  const auto all = planted_faults();
+  const auto found = std::ranges::find(all, name, &PlantedFault::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace perfring::stress

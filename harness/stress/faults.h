@@ -1,0 +1,38 @@
+#ifndef HARNESS_STRESS_FAULTS_H_
+#define HARNESS_STRESS_FAULTS_H_
+
+#include <chrono>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/faults/catalogue.h"
+#include "harness/stress/run.h"
+
+namespace perfring::stress {
+
+// A fault of harness/faults, planted in the parts in which something can come of it.
+struct PlantedFault {
+  struct In {
+    std::string part;
+    Outcome (*run)(const Run&);
+  };
+  std::string name;  // in the catalogue
+  std::vector<In> parts;
+
+  const faults::Expected& expected(faults::Harness harness) const {
+    return faults::find_fault(name)->in(harness);
+  }
+};
+
+// With a wakeup that must come: it will not.
+inline constexpr std::chrono::milliseconds kPatienceWithAFault{500};
+
+std::span<const PlantedFault> planted_faults();
+// nullptr if no fault has this name.
+const PlantedFault* find_planted(std::string_view name);
+
+}  // namespace perfring::stress
+
+#endif  // HARNESS_STRESS_FAULTS_H_
