@@ -65,8 +65,11 @@ ci/count_tests --case job name gone
 ci/count_tests default 0
 ci/coverage x
 ci/cross mips
+ci/deb --x
+ci/deb a b
 ci/default EXTRA
 ci/default --config opt
+ci/docs x
 ci/fleet --fix
 ci/foreign mips
 ci/foreign_packages --cross
@@ -78,6 +81,7 @@ ci/fuzz --secondsx 1
 ci/fuzz_test.sh x
 ci/hooks/pre-commit x
 ci/oss-fuzz/build.sh x
+ci/package x
 ci/setup --cross x
 ci/setup x
 ci/test_job
@@ -115,7 +119,7 @@ rm -r bin
 
 # Jobs that leave a trace and a result, and a set-up that does nothing.
 printf '#!/bin/sh\necho setup >>started\n' >ci/setup
-for job in format default asan-ubsan tsan bench fuzz foreign cross fleet; do
+for job in format docs default asan-ubsan tsan bench fuzz foreign cross fleet; do
   mv "ci/$job" "ci/$job.real"
   cat >"ci/$job" <<JOB
 #!/bin/sh
@@ -129,8 +133,8 @@ started() { # WHAT: since the last time
   [ "$(tr '\n' ' ' <started)" = "$1 " ] || fail "started were $(tr '\n' ' ' <started), not $1"
   rm -f started
 }
-expect 0 '^16 passed, 0 failed, 8 skipped$' .ci/run
-started "setup format default asan-ubsan tsan bench fuzz setup foreign setup cross"
+expect 0 '^18 passed, 0 failed, 9 skipped$' .ci/run
+started "setup format docs default asan-ubsan tsan bench fuzz setup foreign setup cross"
 expect 0 '^4 passed, 0 failed, 2 skipped$' .ci/run tsan format
 started "setup tsan format"
 [ -e ci-results/default/a.xml ] || fail "a job's results are gone after another's"
@@ -138,12 +142,12 @@ touch ci-results/fleet/of_another_run.xml 2>/dev/null
 expect 0 '^2 passed, 0 failed, 1 skipped$' .ci/run fleet
 expect 1 '^0 passed, 1 failed, 0 skipped$' env PERFRING_RESULTS=/proc/none .ci/run format
 printf '#!/bin/sh\n[ -z "$1" ]\n' >ci/setup  # but not --cross
-expect 0 '^12 passed, 0 failed, 8 skipped$' .ci/run
+expect 0 '^14 passed, 0 failed, 9 skipped$' .ci/run
 sed 's/^late=.*/late=0/' .ci/run >.ci/slow && chmod +x .ci/slow
-expect 0 '^10 passed, 0 failed, 8 skipped$' .ci/slow
+expect 0 '^12 passed, 0 failed, 9 skipped$' .ci/slow
 grep -q 'minutes have passed' ci-results/fuzz/fuzz.xml || fail "a job that was not begun left no result"
 printf '#!/bin/sh\nexit 3\n' >ci/tsan
-expect 1 '^10 passed, 1 failed, 7 skipped$' .ci/run
+expect 1 '^12 passed, 1 failed, 8 skipped$' .ci/run
 grep -q 'exit code 3' ci-results/tsan/job.xml || fail "a job that ended badly left no result"
 printf '#!/bin/sh\n' >ci/tsan
 expect 1 '^0 passed, 1 failed, 0 skipped$' .ci/run tsan

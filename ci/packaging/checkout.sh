@@ -1,5 +1,6 @@
-# For the tests of packaging, to be sourced in the workspace's folder: an empty folder $folder with a copy of the
-# tree, $folder/tree, and how a test says what it saw.
+# shellcheck shell=bash
+# Sourced by the tests of packaging, in the workspace's folder: what lib/perfring/testing/test.sh has, and how
+# a test is skipped, and asks for what CMake and others say.
 set -u
 . lib/perfring/testing/test.sh
 
@@ -39,5 +40,4 @@ says() {
   [ $ended -eq "$status" ] && tr -s ' \n' '  ' <"$folder/said" | grep -qE -- "$regex" && return
   fail "$*: ended with $ended in place of $status, or does not say /$regex/: $(tail -n 20 "$folder/said")"
 }
-
 version=$(sed -nE 's/^#define PERFRING_VERSION_(MAJOR|MINOR|PATCH) ([0-9]+)$/\2/p' lib/perfring/version.h | paste -sd .)
