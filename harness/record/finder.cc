@@ -91,6 +91,10 @@ std::optional<Json> Finder::find_inside(const std::string& name) const {
     if (!name.starts_with(field + "_")) continue;
     if (const Json* const inner = child(&value, name.substr(field.size() + 1))) return *inner;
   }
+  for (const char* const count : {"branches", "nr_branches", "branch_nr"}) {
+    const Json* const nr = name == count ? child(child(&record_, "branch_stack"), "nr") : nullptr;
+    if (nr != nullptr) return *nr;
+  }
   if (name == "dev_ino_net_uts_ipc_pid_user_mnt_cgroup") return links();
   return std::nullopt;
 }
@@ -113,9 +117,10 @@ const Json* Finder::find_element(const std::string& name) const {
   std::smatch parts;
   if (!matches(name, parts, kElement)) return nullptr;
   const std::size_t index = std::stoul(parts[2]);
+  const std::string array = parts[1] == "branch" || parts[1] == "entry" ? "lbr" : parts[1].str();
   for (const Element& element : elements_) {
     if (element.index != index) continue;
-    const bool is_array = singular(parts[1]) == singular(element.array);
+    const bool is_array = singular(array) == singular(element.array);
     if (parts[3].matched) {
       if (is_array && "_" + element.field == parts[3]) return element.value;
     } else if (element.field.empty() ? is_array : singular(parts[1]) == singular(element.field)) {

@@ -128,8 +128,9 @@ class Walk {
     const std::size_t begin = at_;
     if (count > left() / unit) fail(field);
     if (too_short_ != nullptr) return {};
-    at_ += static_cast<std::size_t>(count) * unit;
-    return {static_cast<std::uint16_t>(begin), static_cast<std::uint16_t>(count)};
+    const auto few = static_cast<std::uint16_t>(count);  // as there are bytes left
+    at_ += few * unit;
+    return {static_cast<std::uint16_t>(begin), few};
   }
   // Passes over a string that ends with a NUL, and over its padding to a multiple of 8. Without a
   // NUL it is cut off.

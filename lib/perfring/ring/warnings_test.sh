@@ -19,7 +19,14 @@ clang=(-Weverything -Wno-c++98-compat -Wno-c++98-compat-pedantic -Wno-c++20-comp
 
 source='
 #include "perfring/perfring.h"
+#include "perfring/record/layouts.h"
+#include "perfring/record/to_string.h"
+#include "perfring/record/whole.h"
 using namespace perfring;
+unsigned long records(Bytes, const record::Layouts&);
+unsigned long records(Bytes bytes, const record::Layouts& layouts) {
+  return to_string(decode(record::whole(bytes, {}, {}), layouts)).size();
+}
 unsigned long all_of(PerfBuffer&, Ring<>&);
 unsigned long all_of(PerfBuffer& buffer, Ring<>& ring) {
   unsigned long count = buffer.fold(0UL, [](unsigned long n, const PerfEvent&) { return n + 1; });

@@ -3,8 +3,7 @@
 
 // A record together with the memory and the layout that its view refers to.
 
-#include <gtest/gtest.h>
-
+#include <stdexcept>
 #include <string>
 #include <variant>
 
@@ -43,15 +42,15 @@ class Decoded {
       : memory_{bytes}, layout_{attr}, any_{decode(memory_.bytes(), layout_)} {}
 
   const Any& any() const { return any_; }
-  // Ends the test if it is another type.
+  // Throws, which ends the test, if it is another type.
   template <class T>
   const T& as() const {
     const T* const view = std::get_if<T>(&any_);
     if (view != nullptr) return *view;
     const auto* const malformed = std::get_if<Malformed>(&any_);
-    ADD_FAILURE() << "decoded as alternative " << any_.index()
-                  << (malformed != nullptr ? std::string{", malformed: "} + malformed->field : "");
-    std::abort();
+    throw std::runtime_error{
+        "decoded as alternative " + std::to_string(any_.index()) +
+        (malformed != nullptr ? std::string{", malformed: "} + malformed->field : "")};
   }
   // The field that is too short; empty if the record is not malformed.
   std::string malformed() const {
