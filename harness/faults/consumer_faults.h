@@ -23,9 +23,9 @@ namespace perfring::faults {
 
 inline std::uint64_t record_bytes(const PerfEvent& event) {
   if (const auto* sample = std::get_if<Sample>(&event)) {
-    return 12 + sample->head.size() + sample->tail.size();
+    return 12 + sample->size();
   }
-  if (const auto* bad = std::get_if<Malformed>(&event)) return bad->head.size() + bad->tail.size();
+  if (const auto* bad = std::get_if<Malformed>(&event)) return bad->size();
   return 24;
 }
 

@@ -125,7 +125,7 @@ struct IgnoresTheWrap : Loop<IgnoresTheWrap<M>, M> {
   ControlFlow<> drain(const Visit& visit) {
     return this->walk(this->end(), [&](PerfEvent& event) {
       if (auto* const sample = std::get_if<Sample>(&event)) {
-        *sample = {{sample->head.data(), sample->head.size() + sample->tail.size()}, {}};
+        *sample = {{sample->head.data(), sample->size()}, {}};
       }
       return visit(event);
     });

@@ -55,17 +55,11 @@ TEST_F(FourGibTest, EveryRecordIsDeliveredInOrder) {
     fill_payload(16);
     buffer.for_each([&](const PerfEvent& event) {
       const auto* const sample = std::get_if<Sample>(&event);
-      if (sample == nullptr || sample->head.size() + sample->tail.size() != raw_size(size)) {
+      if (sample == nullptr || sample->size() != raw_size(size)) {
         ++wrong;
         return;
       }
-      std::array<std::byte, 8> number;
-      const std::size_t in_head = std::min(number.size(), sample->head.size());
-      std::memcpy(number.data(), sample->head.data(), in_head);
-      if (in_head < 8) std::memcpy(number.data() + in_head, sample->tail.data(), 8 - in_head);
-      std::uint64_t found = 0;
-      std::memcpy(&found, number.data(), sizeof(found));
-      if (found != next++) ++wrong;
+      if (sample->as<std::uint64_t>() != next++) ++wrong;
       if (!memory) memory.emplace(see(event), kPages);
     });
     return wrong == 0;

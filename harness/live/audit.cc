@@ -15,15 +15,6 @@ std::size_t raw_size(std::size_t payload) {
   return (payload + 4 + 7) / 8 * 8 - 4;
 }
 
-// The first bytes of a sample, which may straddle the ring's end. Precondition: it has as many.
-void copy_front(const Sample& sample, void* to, std::size_t length) {
-  const std::size_t first = std::min(length, sample.head.size());
-  std::memcpy(to, sample.head.data(), first);
-  if (first < length) {
-    std::memcpy(static_cast<char*>(to) + first, sample.tail.data(), length - first);
-  }
-}
-
 }  // namespace
 
 Audit::Audit(std::uint32_t cpu, PayloadRange payload)
@@ -39,35 +30,32 @@ void Audit::check(const PerfEvent& event) {
   } else {
     const auto& malformed = std::get<Malformed>(event);
     counts_.malformed += 1;
-    counts_.bytes += malformed.head.size() + malformed.tail.size();
+    counts_.bytes += malformed.size();
   }
 }
 
 void Audit::check_sample(const Sample& sample) {
-  const std::size_t size = sample.head.size() + sample.tail.size();
   counts_.delivered += 1;
-  counts_.bytes += kSampleOverhead + size;
-  generator_record record;
-  if (size < sizeof(record)) {
+  counts_.bytes += kSampleOverhead + sample.size();
+  const auto record = sample.as<generator_record>();
+  if (!record) {
     counts_.corrupt += 1;
     return;
   }
-  copy_front(sample, &record, sizeof(record));
-  const auto ahead = static_cast<std::int32_t>(record.sequence - static_cast<__u32>(sequence_));
+  const auto ahead = static_cast<std::int32_t>(record->sequence - static_cast<__u32>(sequence_));
   if (ahead != 0) {
     counts_.out_of_order += 1;
     sequence_ += static_cast<std::uint64_t>(std::int64_t{ahead});
   }
-  if (!is_intact(sample, record)) counts_.corrupt += 1;
+  if (!is_intact(sample, *record)) counts_.corrupt += 1;
   sequence_ += 1;
 }
 
 bool Audit::is_intact(const Sample& sample, const generator_record& record) const {
   const std::uint32_t payload = generator_payload_size(sequence_, cpu_, payload_.min, payload_.max);
-  const std::size_t size = sample.head.size() + sample.tail.size();
   return record.cpu == static_cast<__u16>(cpu_) &&
          record.checksum == generator_checksum(sequence_, cpu_, payload) &&
-         size == raw_size(payload) &&
+         sample.size() == raw_size(payload) &&
          body_matches(sample, payload, pattern_.data() + generator_window(sequence_));
 }
 

@@ -51,7 +51,7 @@ TEST_F(PageCountTest, WithoutACountTheRingHasTwoPages) {
     expect_capacity(buffer, 2);
   }
   {
-    auto buffer = must(array().open(cpu(), std::nullopt));
+    auto buffer = must(array().open(cpu(), {}));
     expect_capacity(buffer, 2);
   }
   {

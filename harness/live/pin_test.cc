@@ -2,22 +2,16 @@
 
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
-#include <sched.h>
-#include <sys/mount.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <variant>
 
 #include <gmock/gmock.h>
 
-#include "harness/live/process.h"
+#include "harness/live/bpffs.h"
 #include "harness/live/testing.h"
-#include "harness/program/temporary_folder.h"
 
 namespace perfring::live {
 namespace {
@@ -34,40 +28,13 @@ std::string report(const std::expected<T, PerfEventArrayError>& result) {
          result.error().message() + " | " + result.error().explain();
 }
 
-class PinTest : public LiveTest {
- protected:
-  void SetUp() override {
-    LiveTest::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    if (const std::string said = with_bpffs([] { return "mounted"; }); said != "mounted") {
-      GTEST_SKIP() << "no bpffs can be mounted in a namespace of one's own: " << said;
-    }
-  }
-
-  // In a child, with a bpffs mounted at root_ that nobody else sees and that goes with it.
-  std::string with_bpffs(const std::function<std::string()>& body) {
-    return in_child([&]() -> std::string {
-      if (::unshare(CLONE_NEWNS) != 0) return std::string{"unshare: "} + std::strerror(errno);
-      if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
-        return std::string{"making / private: "} + std::strerror(errno);
-      }
-      if (::mount("bpf", root_.path().c_str(), "bpf", 0, nullptr) != 0) {
-        return std::string{"mount: "} + std::strerror(errno);
-      }
-      return body();
-    });
-  }
-
-  std::filesystem::path path(const char* name) const { return root_.path() / name; }
-
- private:
-  TemporaryFolder root_;
-};
+using PinTest = BpffsTest;
 
 TEST_F(PinTest, APinnedArrayCanBeOpenedByItsPath) {
   EXPECT_EQ(with_bpffs([&]() -> std::string {
-              if (const auto pinned = array().pin(path("events")); !pinned) return report(pinned);
-              auto opened = PerfEventArray::from_pin(path("events"));
+              if (const auto pinned = array().pin(path("events").c_str()); !pinned)
+                return report(pinned);
+              auto opened = PerfEventArray::from_pin(path("events").c_str());
               if (!opened) return report(opened);
               auto buffer = must(opened->open(cpu()));
               if (emit(8) != 0) return "no output";
@@ -80,9 +47,10 @@ TEST_F(PinTest, APinnedArrayCanBeOpenedByItsPath) {
 // the entries.
 TEST_F(PinTest, EntriesDoNotOutliveTheFileThatPutThem) {
   EXPECT_EQ(with_bpffs([&]() -> std::string {
-              if (const auto pinned = array().pin(path("events")); !pinned) return report(pinned);
+              if (const auto pinned = array().pin(path("events").c_str()); !pinned)
+                return report(pinned);
               {
-                auto opened = must(PerfEventArray::from_pin(path("events")));
+                auto opened = must(PerfEventArray::from_pin(path("events").c_str()));
                 auto buffer = must(opened.open(cpu()));
                 if (emit(8) != 0) return "no output";
               }
@@ -93,8 +61,8 @@ TEST_F(PinTest, EntriesDoNotOutliveTheFileThatPutThem) {
 
 TEST_F(PinTest, APathThatExistsIsRefused) {
   const std::string said = with_bpffs([&] {
-    static_cast<void>(array().pin(path("events")));
-    return report(array().pin(path("events")));
+    static_cast<void>(array().pin(path("events").c_str()));
+    return report(array().pin(path("events").c_str()));
   });
   EXPECT_THAT(said, testing::StartsWith("bpf_obj_pin " + std::to_string(EEXIST) +
                                         " | `bpf_obj_pin` failed: File exists | "));
@@ -103,10 +71,11 @@ TEST_F(PinTest, APathThatExistsIsRefused) {
 }
 
 TEST_F(PinTest, AMissingFolderOrPinIsNamed) {
-  std::string said = with_bpffs([&] { return report(array().pin(path("none") / "events")); });
+  std::string said =
+      with_bpffs([&] { return report(array().pin((path("none") / "events").c_str())); });
   EXPECT_THAT(said, AllOf(testing::StartsWith("bpf_obj_pin " + std::to_string(ENOENT)),
                           HasSubstr("give a path that exists")));
-  said = with_bpffs([&] { return report(PerfEventArray::from_pin(path("none"))); });
+  said = with_bpffs([&] { return report(PerfEventArray::from_pin(path("none").c_str())); });
   EXPECT_THAT(said, testing::StartsWith("bpf_obj_get " + std::to_string(ENOENT) +
                                         " | `bpf_obj_get` failed: No such file or directory | "));
   EXPECT_THAT(said, AllOf(HasSubstr("bpf_obj_get of " + path("none").string()),
@@ -117,7 +86,7 @@ TEST_F(PinTest, APinOfAMapOfAnotherTypeIsRefused) {
   EXPECT_EQ(with_bpffs([&]() -> std::string {
               const os::Fd map{bpf_map_create(BPF_MAP_TYPE_ARRAY, nullptr, 4, 4, 1, nullptr)};
               must(os::bpf_pin(map.get(), path("array").c_str()));
-              const auto array = PerfEventArray::from_pin(path("array"));
+              const auto array = PerfEventArray::from_pin(path("array").c_str());
               return array ? "done" : array.error().message();
             }),
             "invalid map type " + std::to_string(BPF_MAP_TYPE_ARRAY));
@@ -126,7 +95,7 @@ TEST_F(PinTest, APinOfAMapOfAnotherTypeIsRefused) {
 // The kernel refuses these with EPERM or EACCES, although no privilege would help.
 TEST_F(PinTest, APathThatIsNotOnABpffsIsToldApart) {
   const auto outside = std::filesystem::temp_directory_path() / "perfring_not_on_a_bpffs";
-  std::string said = report(array().pin(outside));
+  std::string said = report(array().pin(outside.c_str()));
   EXPECT_THAT(said, AllOf(testing::StartsWith("bpf_obj_pin " + std::to_string(EPERM)),
                           HasSubstr("mount -t bpf bpf /sys/fs/bpf")));
   EXPECT_FALSE(std::filesystem::exists(outside));
@@ -137,7 +106,8 @@ TEST_F(PinTest, APathThatIsNotOnABpffsIsToldApart) {
 
 // bpffs keeps names with dots for itself.
 TEST_F(PinTest, ANameWithADotIsRefusedAndTheAdviceSaysSo) {
-  const std::string said = with_bpffs([&] { return report(array().pin(path("events.1"))); });
+  const std::string said =
+      with_bpffs([&] { return report(array().pin(path("events.1").c_str())); });
   EXPECT_THAT(said,
               AllOf(testing::StartsWith("bpf_obj_pin " + std::to_string(EPERM)), HasSubstr("dot")));
 }

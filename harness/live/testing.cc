@@ -11,20 +11,22 @@
 namespace perfring::live {
 namespace {
 
-Seen slices(Seen::Kind kind, Bytes head, Bytes tail) {
-  Seen seen{.kind = kind, .bytes{head.begin(), head.end()}, .head = head, .tail = tail};
-  seen.bytes.insert(seen.bytes.end(), tail.begin(), tail.end());
+// Of a Sample or a Malformed.
+Seen slices(Seen::Kind kind, const auto& event) {
+  Seen seen{.kind = kind, .bytes{}, .head = event.head, .tail = event.tail};
+  seen.bytes.resize(event.size());
+  event.copy_to(seen.bytes);
   return seen;
 }
 
 Seen seen_of(const Sample& sample) {
-  return slices(Seen::Kind::Sample, sample.head, sample.tail);
+  return slices(Seen::Kind::Sample, sample);
 }
 Seen seen_of(const Lost& lost) {
   return {.kind = Seen::Kind::Lost, .bytes{}, .count = lost.count, .head{}, .tail{}};
 }
 Seen seen_of(const Malformed& malformed) {
-  Seen seen = slices(Seen::Kind::Malformed, malformed.head, malformed.tail);
+  Seen seen = slices(Seen::Kind::Malformed, malformed);
   seen.defect = malformed.defect;
   return seen;
 }

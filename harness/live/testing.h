@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -101,11 +102,11 @@ class LiveTest : public testing::Test {
   void SetUp() override;
 
   // On cpu(), and as that entry of the emitter's map.
-  PerfEventArrayBuffer open(std::optional<std::size_t> page_count = {}) {
-    return must(array().open(cpu(), page_count));
-  }
-  PerfEventArrayBuffer open(const PerfBufferOptions& options) {
+  PerfEventArrayBuffer open(const PerfBufferOptions& options = {}) {
     return must(array().open(cpu(), options));
+  }
+  PerfEventArrayBuffer open(std::integral auto page_count) {
+    return must(array().open(cpu(), page_count));
   }
 
   int emit(std::size_t size) { return emitter().emit(cpu(), size); }

@@ -97,8 +97,8 @@ void Checker::unexpected(const Sample& sample) {
                    name(*claim) + " was delivered again, where due was " + due_name);
   }
   violate(Invariant::no_invention,
-          fmt::format("a sample of {} bytes that nobody wrote, where due was {}",
-                      sample.head.size() + sample.tail.size(), due_name));
+          fmt::format("a sample of {} bytes that nobody wrote, where due was {}", sample.size(),
+                      due_name));
 }
 
 // If the record that was due comes next, the two were swapped.
@@ -127,7 +127,7 @@ void Checker::lost(const Lost& lost) {
 
 void Checker::malformed(const Malformed& malformed) {
   const Written* const written = due();
-  const std::uint64_t size = malformed.head.size() + malformed.tail.size();
+  const std::uint64_t size = malformed.size();
   const bool fits = written != nullptr && is_oversize(*written) &&
                     (!written->has_lost || lost_delivered_) &&
                     malformed.defect == Defect::BadSample && size == written->size;

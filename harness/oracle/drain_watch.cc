@@ -52,11 +52,11 @@ std::uint64_t DrainWatch::size_of(const PerfEvent& event) {
   if (std::holds_alternative<Lost>(event)) return kLostSize;
   if (const auto* bad = std::get_if<Malformed>(&event)) {
     malformed(*bad);
-    return bad->head.size() + bad->tail.size();
+    return bad->size();
   }
   const auto& sample = std::get<Sample>(event);
   in_ring(sample.head, sample.tail);
-  const std::uint64_t size = kPayloadAt + sample.head.size() + sample.tail.size();
+  const std::uint64_t size = kPayloadAt + sample.size();
   if (size > kRecordMax) {
     violate(Invariant::in_ring,
             fmt::format("a sample of {} bytes, which no record can hold", size - kPayloadAt));
@@ -66,7 +66,7 @@ std::uint64_t DrainWatch::size_of(const PerfEvent& event) {
 
 void DrainWatch::malformed(const Malformed& malformed) {
   in_ring(malformed.head, malformed.tail);
-  const std::uint64_t size = malformed.head.size() + malformed.tail.size();
+  const std::uint64_t size = malformed.size();
   const bool ends = malformed.defect == Defect::BadSize || malformed.defect == Defect::BadPositions;
   const std::uint64_t grain = malformed.defect == Defect::BadPositions ? 1 : kHeaderSize;
   const bool fits = size != 0 && size % grain == 0 && (ends || size <= kRecordMax);

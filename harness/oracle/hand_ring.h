@@ -6,6 +6,7 @@
 
 #include <linux/perf_event.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -90,7 +91,7 @@ void fill(std::span<std::byte> to, const Payload& payload, std::endian order) {
 }
 
 bool holds(const Sample& sample, const Payload& payload) {
-  if (sample.head.size() + sample.tail.size() != raw_size(payload.length)) return false;
+  if (sample.size() != raw_size(payload.length)) return false;
   const Words words{payload};
   const std::size_t in_head = std::min<std::size_t>(sample.head.size(), payload.length);
   return matches(sample.head.first(in_head), words, 0) &&
@@ -98,19 +99,11 @@ bool holds(const Sample& sample, const Payload& payload) {
 }
 
 std::optional<Payload> claimed(const Sample& sample) {
-  std::uint64_t words[kSelfDescribing / 8];
-  if (sample.head.size() >= sizeof(words)) {
-    std::memcpy(words, sample.head.data(), sizeof(words));
-  } else if (sample.head.size() + sample.tail.size() < sizeof(words)) {
-    return std::nullopt;
-  } else {
-    auto* const bytes = reinterpret_cast<std::byte*>(words);
-    std::ranges::copy(sample.tail.first(sizeof(words) - sample.head.size()),
-                      std::ranges::copy(sample.head, bytes).out);
-  }
-  for (std::uint64_t& word : words) word = in_order(little(word), std::endian::native);
-  return Payload{words[0], static_cast<std::uint32_t>(words[1] >> 32),
-                 static_cast<std::uint32_t>(words[1])};
+  auto words = sample.as<std::array<std::uint64_t, kSelfDescribing / 8>>();
+  if (!words) return std::nullopt;
+  for (std::uint64_t& word : *words) word = in_order(little(word), std::endian::native);
+  return Payload{words->at(0), static_cast<std::uint32_t>(words->at(1) >> 32),
+                 static_cast<std::uint32_t>(words->at(1))};
 }
 
 }  // namespace perfring::oracle

@@ -16,17 +16,17 @@ void StreamChecker::delivered(const PerfEvent& event) {
   } else {
     const auto& malformed = std::get<Malformed>(event);
     ++received_.malformed;
-    violate(Invariant::intact, fmt::format("{} of {} bytes", to_string(malformed.defect),
-                                           malformed.head.size() + malformed.tail.size()));
+    violate(Invariant::intact,
+            fmt::format("{} of {} bytes", to_string(malformed.defect), malformed.size()));
   }
 }
 
 void StreamChecker::sample(const Sample& sample) {
   const auto claim = claimed(sample);
   if (!claim || claim->stream - first_stream_ >= next_.size()) {
-    return violate(Invariant::no_invention,
-                   fmt::format("a sample of {} bytes, of no stream that writes here",
-                               sample.head.size() + sample.tail.size()));
+    return violate(
+        Invariant::no_invention,
+        fmt::format("a sample of {} bytes, of no stream that writes here", sample.size()));
   }
   if (!holds(sample, *claim)) {
     return violate(Invariant::intact, name(*claim) + " has other bytes");

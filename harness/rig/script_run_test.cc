@@ -243,7 +243,7 @@ TEST(ScriptRunTest, NestedStepsHappenAtTheirMoment) {
   std::vector<std::size_t> sizes;
   runner.on_event = [&](const PerfEvent& event) {
     const auto& sample = std::get<Sample>(event);
-    sizes.push_back(sample.head.size() + sample.tail.size());
+    sizes.push_back(sample.size());
   };
   runner.run(script->steps);
   runner.settle();

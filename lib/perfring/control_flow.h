@@ -1,5 +1,8 @@
 #ifndef PERFRING_CONTROL_FLOW_H_
 #define PERFRING_CONTROL_FLOW_H_
+#if __cplusplus < 202002L
+#error "perfring/control_flow.h needs C++20: compile with -std=c++20 or later"
+#else
 
 // ControlFlow<B, C>: what a try_fold callback answers, and what try_fold returns. Either
 // Break<B>, which ends the drain and carries B out, or Continue<C>, which carries the
@@ -11,6 +14,9 @@
 //   });
 //
 // Both types may be move-only; neither may be a reference. Everything here is constexpr.
+//
+// Lifetime, threads: as the values that it carries. Errors: none is thrown here; the value of the
+// side that a flow does not carry ends the program.
 
 #include <type_traits>
 #include <utility>
@@ -71,16 +77,17 @@ class [[nodiscard("a drain that broke off looks like one that finished")]] Contr
   constexpr C&& continue_value() && noexcept { return std::move(std::get<1>(flow_).value); }
 
  private:
-  std::variant<Break<B>, Continue<C>> flow_;
+  std::variant<Break<B>, Continue<C> > flow_;
 };
 
 namespace internal {
 template <class T>
 inline constexpr bool is_control_flow = false;
 template <class B, class C>
-inline constexpr bool is_control_flow<ControlFlow<B, C>> = true;
+inline constexpr bool is_control_flow<ControlFlow<B, C> > = true;
 }  // namespace internal
 
 }  // namespace perfring
 
+#endif
 #endif  // PERFRING_CONTROL_FLOW_H_

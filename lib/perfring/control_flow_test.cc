@@ -70,5 +70,15 @@ TEST(ControlFlowTest, MovesItsValueOut) {
   EXPECT_EQ(going.continue_value(), nullptr);
 }
 
+// The side that a flow does not carry: the program ends, whichever way it is asked for.
+TEST(ControlFlowTest, TheOtherSidesValueEndsTheProgram) {
+  Flow broken{Break{std::string{"stop"}}};
+  Flow going{Continue{1}};
+  EXPECT_DEATH(static_cast<void>(broken.continue_value()), "");
+  EXPECT_DEATH(static_cast<void>(going.break_value()), "");
+  EXPECT_DEATH(static_cast<void>(std::move(broken).continue_value()), "");
+  EXPECT_DEATH(static_cast<void>(std::move(going).break_value()), "");
+}
+
 }  // namespace
 }  // namespace perfring

@@ -23,6 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 using Kind = PerfBufferError::Kind;
 
 std::error_code code(int error) {
@@ -81,7 +82,7 @@ class ExplainTest : public ::testing::TestWithParam<Advice> {};
 
 TEST_P(ExplainTest, NamesWhatWasAskedWhatWasSaidAndWhatToChange) {
   const auto& [kind, error, asked, change] = GetParam();
-  const std::string text = PerfBufferError{kind, code(error), 7, 64}.explain();
+  const std::string text = PerfBufferError::at_failure(kind, code(error), 7, 64).explain();
   EXPECT_THAT(text, AllOf(HasSubstr("asked for: " + asked),
                           HasSubstr("\nthe system said: " + code(error).message() + "\n"),
                           HasSubstr("\nto change: "), HasSubstr(change)));
@@ -113,12 +114,12 @@ INSTANTIATE_TEST_SUITE_P(
 // One of each kind, word for word.
 TEST(PerfBufferErrorTest, ExplainsInThreeLines) {
   const auto explained = [](Kind kind, int error) {
-    return PerfBufferError{kind, code(error), 7, 64}.explain();
+    return PerfBufferError::at_failure(kind, code(error), 7, 64).explain();
   };
   const auto said = [](int error) {
     return "\nthe system said: " + code(error).message() + "\nto change: ";
   };
-  EXPECT_EQ((PerfBufferError{Kind::InvalidPageCount, {}, 7, 3}.explain()),
+  EXPECT_EQ(PerfBufferError::at_failure(Kind::InvalidPageCount, {}, 7, 3).explain(),
             "asked for: a ring of 3 data pages on CPU 7\n"
             "the system said: nothing: perfring checks this before any system call\n"
             "to change: give a power of two from 1 to " +
@@ -139,15 +140,23 @@ TEST(PerfBufferErrorTest, ExplainsInThreeLines) {
 }
 
 TEST(PerfBufferErrorTest, AnErrorOfNoKindIsUnknown) {
-  const PerfBufferError error{Kind{99}, {}, 0, 0};
-  EXPECT_EQ(error.message(), "unknown error");
-  EXPECT_EQ(error.explain(), "unknown error");
+  for (const PerfBufferError& error :
+       {PerfBufferError{Kind{99}, {}, 0, 0}, PerfBufferError::at_failure(Kind{99}, {}, 0, 0)}) {
+    EXPECT_EQ(error.message(), "unknown error");
+    EXPECT_EQ(error.explain(), "unknown error");
+  }
+}
+
+TEST(PerfBufferErrorTest, AnErrorMadeByHandHasNoAdvice) {
+  EXPECT_EQ((PerfBufferError{Kind::MMapError, code(EPERM), 7, 64}.explain()),
+            "asked for: mmap of a ring of 1 + 64 pages on CPU 7\nthe system said: " +
+                code(EPERM).message());
 }
 
 class PerfBufferErrorAdviceTest : public ::testing::Test {
  protected:
   static std::string explained(Kind kind, int error) {
-    return PerfBufferError{kind, code(error), 0, 4096}.explain();
+    return PerfBufferError::at_failure(kind, code(error), 0, 4096).explain();
   }
   testing::FakeKernel kernel_;
 };
@@ -224,8 +233,35 @@ TEST_F(PerfBufferErrorAdviceTest, WhichCpusAreOnlineMayBeUnknown) {
               EndsWith("cannot be read: " + path + ": not a list of CPUs: '4294967295')"));
 }
 
+// What is changed after the failure does not change what the error says of it.
+TEST_F(PerfBufferErrorAdviceTest, TheAdviceIsWhatWasTrueAtTheFailure) {
+  std::optional<std::string>& paranoid = kernel_.files["/proc/sys/kernel/perf_event_paranoid"];
+  std::optional<std::string>& limit = kernel_.files["/proc/sys/kernel/perf_event_mlock_kb"];
+  std::optional<std::string>& online = kernel_.files["/sys/devices/system/cpu/online"];
+  paranoid = "3\n";
+  limit = "516\n";
+  online = "1-2\n";
+  const auto failed = [&](int error) {
+    kernel_.open_errno = error;
+    return PerfBuffer::open(0, 1).error();
+  };
+  const PerfBufferError denied = failed(EACCES);
+  const PerfBufferError no_cpu = failed(ENODEV);
+  const PerfBufferError no_room = PerfBufferError::at_failure(Kind::MMapError, code(EPERM), 0, 1);
+  auto array = *PerfEventArray::from_fd(0);
+  const PerfEventArrayError from_array = array.open(0).error();
+  paranoid = std::nullopt;
+  limit = "0\n";
+  online = "0-2\n";
+  EXPECT_THAT(denied.explain(), HasSubstr("\nto change: kernel.perf_event_paranoid is 3: "));
+  EXPECT_THAT(denied.advice, StartsWith("kernel.perf_event_paranoid is 3: "));
+  EXPECT_THAT(no_cpu.explain(), EndsWith("choose an online CPU (online CPUs: 1-2)"));
+  EXPECT_THAT(no_room.explain(), HasSubstr("perf_event_mlock_kb is 516 "));
+  EXPECT_THAT(from_array.explain(), EndsWith("choose an online CPU (online CPUs: 1-2)"));
+}
+
 TEST(PerfEventArrayErrorTest, PassesOnTheBuffers) {
-  const PerfBufferError buffer{Kind::OpenError, code(EMFILE), 3, 2};
+  const PerfBufferError buffer = PerfBufferError::at_failure(Kind::OpenError, code(EMFILE), 3, 2);
   const PerfEventArrayError error{buffer};
   EXPECT_EQ(error.message(), buffer.message());
   EXPECT_EQ(error.explain(), buffer.explain());
@@ -276,6 +312,13 @@ TEST(PerfEventArrayErrorTest, AdvisesOnTheCallThatFailed) {
             "change the seccomp or LSM policy that forbids it: the kernel itself does not");
   EXPECT_THAT(advice("bpf_obj_get_info_by_fd", EPERM),
               AllOf(HasSubstr("CAP_BPF"), Not(HasSubstr("path"))));
+}
+
+TEST(PerfEventArrayErrorTest, AnErrorMadeByHandMayNameNoCall) {
+  const PerfEventArrayError error{SyscallError{nullptr, "X", code(EIO)}};
+  EXPECT_EQ(error.message(), "`a system call` failed: " + code(EIO).message());
+  EXPECT_EQ(error.explain(), "asked for: a system call of X\nthe system said: " +
+                                 code(EIO).message() + "\nto change: see bpf(2) for this error");
 }
 
 TEST(PerfEventArrayTest, RefusesDescriptorsThatAreNoMap) {

@@ -36,16 +36,11 @@ perf_event_attr attributes(const PerfBufferOptions& options) {
 }  // namespace
 
 std::expected<PerfBuffer, PerfBufferError> PerfBuffer::open(std::uint32_t cpu,
-                                                            std::size_t page_count) {
-  return open(cpu, PerfBufferOptions{.page_count = page_count});
-}
-
-std::expected<PerfBuffer, PerfBufferError> PerfBuffer::open(std::uint32_t cpu,
                                                             const PerfBufferOptions& options) {
   using Kind = PerfBufferError::Kind;
   const std::size_t page_count = options.page_count;
   const auto error = [&](Kind kind, std::error_code io_error = {}) {
-    return std::unexpected(PerfBufferError{kind, io_error, cpu, page_count});
+    return std::unexpected(PerfBufferError::at_failure(kind, io_error, cpu, page_count));
   };
 
   const std::size_t page_size = os::page_size();
@@ -59,9 +54,7 @@ std::expected<PerfBuffer, PerfBufferError> PerfBuffer::open(std::uint32_t cpu,
   auto mapping = os::Mapping::map(event->get(), page_size * (1 + page_count));
   if (!mapping) return error(Kind::MMapError, mapping.error());
 
-  // The kernel has put a perf_event_mmap_page at the start of the mapping.
-  auto& page = *reinterpret_cast<perf_event_mmap_page*>(mapping->bytes().data());
-  const std::optional ring = Ring<>::over(page, mapping->bytes().subspan(page_size));
+  const std::optional ring = Ring<>::over(mapping->bytes(), page_size);
   if (!ring) return error(Kind::InvalidPageCount);
 
   if (const auto enabled = os::perf_event_enable(event->get()); !enabled) {
@@ -86,6 +79,10 @@ PerfBuffer& PerfBuffer::operator=(PerfBuffer&& other) noexcept {
   std::swap(ring_, taken.ring_);
   std::swap(opener_, taken.opener_);
   return *this;  // what this held before is destroyed with `taken`
+}
+
+bool PerfBuffer::is_usable() const noexcept {
+  return event_.get() < 0 || ::getpid() == opener_;
 }
 
 PerfBuffer::~PerfBuffer() {

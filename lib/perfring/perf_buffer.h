@@ -1,11 +1,18 @@
 #ifndef PERFRING_PERF_BUFFER_H_
 #define PERFRING_PERF_BUFFER_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
 
 #include <sys/types.h>
 
+#include <cassert>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <type_traits>
 #include <utility>
 
 #include "perfring/export.h"
@@ -16,9 +23,10 @@
 
 namespace perfring {
 
-// When the kernel makes fd() readable. The defaults are aya's.
+// How large a ring is, and when the kernel makes fd() readable. The defaults are aya's.
 struct PerfBufferOptions {
-  // Data pages of the ring: a power of two, at most 2 GiB in all. The kernel fills all but 8 bytes.
+  // Data pages of the ring: a power of two, at most 2 GiB in all; else open fails with
+  // InvalidPageCount. The kernel fills all but 8 bytes.
   std::size_t page_count = 2;
   // 0: after every record, which costs the writer about 10 us each time. Else after more than
   // this many bytes have been written since the last time; the kernel does not
@@ -27,25 +35,50 @@ struct PerfBufferOptions {
   std::uint32_t wakeup_watermark = 0;
 };
 
+namespace internal {
+
+// An integer as a page count. One that is negative, or that size_t cannot hold, becomes the largest
+// size_t, which is no power of two.
+template <std::integral N>
+constexpr std::size_t page_count(N number) noexcept {
+  const auto count = static_cast<std::size_t>(number);
+  const bool is_negative = std::is_signed_v<N> && number < N{};
+  return is_negative || static_cast<N>(count) != number ? static_cast<std::size_t>(-1) : count;
+}
+
+}  // namespace internal
+
 // One CPU's software BPF_OUTPUT event, its mapping and its ring: what bpf_perf_event_output()
 // writes to, once the event is in the map that the program names (see PerfEventArray). Mirrors
 // aya's PerfBuffer.
 //
+// Units: page counts are data pages of the machine's page size; watermarks are bytes.
 // Lifetime: move-only. Destroying it disables the event, unmaps the ring and closes the event.
-// Events borrow from the ring until the callback returns.
+// Events borrow from the ring until the callback returns. A callback must not move, assign to or
+// destroy the buffer that it is called from.
 // fork(2): the ring stays with the process that opened it. In a forked child, readable() and the
-// drains end in SIGSEGV, and destroying the child's copy only closes its descriptor; until then,
-// or until it calls exec, that keeps the parent's event and, for a PerfEventArrayBuffer, its entry.
-// Threads: one at a time.
-// Errors: open alone fails; drains do not.
+// drains end the program: with an assertion, or, compiled with NDEBUG, in SIGSEGV. Destroying the
+// child's copy only closes its descriptor; until then, or until it calls exec, that keeps the
+// parent's event and, for a PerfEventArrayBuffer, its entry.
+// Threads: one at a time, not always the same one.
+// Errors: open alone fails; drains do not. Where memory runs out, open throws std::bad_alloc.
+// Kernel: kernel/events/core.c: perf_mmap() and perf_poll() at v6.18; aya/src/maps/perf.
 class PERFRING_EXPORT PerfBuffer {
  public:
-  // Opens the event on `cpu`, for all processes, with a ring of `page_count` data pages, and
-  // enables it (S7).
+  // Opens the event on `cpu`, for all processes, with a ring as `options` say, and enables it
+  // (S7). `{}` and `{64}` are options, too.
+  // Errors: InvalidPageCount before anything is asked of the system; OpenError with EINVAL or
+  // ENODEV for a CPU that is not online, whatever its number, with EACCES or EPERM without
+  // CAP_PERFMON; MMapError; PerfEventEnableError.
   static std::expected<PerfBuffer, PerfBufferError> open(std::uint32_t cpu,
-                                                         std::size_t page_count = 2);
-  static std::expected<PerfBuffer, PerfBufferError> open(std::uint32_t cpu,
-                                                         const PerfBufferOptions& options);
+                                                         const PerfBufferOptions& options = {});
+  // The same with so many data pages. Any type of integer but bool; a negative number, or one that
+  // size_t cannot hold, is an InvalidPageCount (of the largest size_t).
+  template <std::integral N>
+    requires(!std::same_as<N, bool>)
+  static std::expected<PerfBuffer, PerfBufferError> open(std::uint32_t cpu, N page_count) {
+    return open(cpu, PerfBufferOptions{.page_count = internal::page_count(page_count)});
+  }
 
   // Moved from, a buffer is empty for ever and its fd is -1.
   PerfBuffer(PerfBuffer&& other) noexcept;
@@ -54,27 +87,43 @@ class PERFRING_EXPORT PerfBuffer {
 
   // The drains of Ring (ring/ring.h says what f is passed, may return and may do). Inlined like
   // those, so that what f counts can stay in registers.
-  bool readable() const { return ring_.readable(); }
+  bool readable() const { return ring().readable(); }
   template <class C, class F>
   [[gnu::always_inline]] auto try_fold(C init, F&& f) {
-    return ring_.try_fold(std::move(init), std::forward<F>(f));
+    return ring().try_fold(std::move(init), std::forward<F>(f));
   }
   template <class C, class F>
   [[nodiscard]] [[gnu::always_inline]] C fold(C init, F&& f) {
-    return ring_.fold(std::move(init), std::forward<F>(f));
+    return ring().fold(std::move(init), std::forward<F>(f));
   }
-  template <class F>
+  template <internal::EventCallback<void> F>
   [[gnu::always_inline]] void for_each(F&& f) {
-    ring_.for_each(std::forward<F>(f));
+    ring().for_each(std::forward<F>(f));
+  }
+  template <internal::EventCallback<bool> F>
+  [[gnu::always_inline]] bool for_each_while(F&& f) {
+    return ring().for_each_while(std::forward<F>(f));
   }
 
-  // The event, to poll. Readiness is one flag that any poll takes away, whether or not the ring
-  // was drained (kernel/events/core.c: perf_poll() at v6.18): drain after registering the fd with
-  // epoll, drain all there is after each report, and wait with a timeout.
+  // The event, to poll; -1 if moved from. It stays this object's. Readiness is one flag that any
+  // poll takes away, whether or not the ring was drained (kernel/events/core.c: perf_poll() at
+  // v6.18): drain after registering the fd with epoll, drain all there is after each report, and
+  // wait with a timeout.
   int fd() const noexcept { return event_.get(); }
 
  private:
   PERFRING_HIDDEN PerfBuffer(os::Fd event, os::Mapping mapping, Ring<> ring) noexcept;
+
+  Ring<>& ring() {
+    assert(is_usable() && "a forked child has no mapping of the ring");
+    return ring_;
+  }
+  const Ring<>& ring() const {
+    assert(is_usable() && "a forked child has no mapping of the ring");
+    return ring_;
+  }
+  // Whether this process opened it, or it is empty.
+  bool is_usable() const noexcept;
 
   os::Fd event_;  // destroyed last: closed after the unmapping
   os::Mapping mapping_;
@@ -84,4 +133,5 @@ class PERFRING_EXPORT PerfBuffer {
 
 }  // namespace perfring
 
+#endif
 #endif  // PERFRING_PERF_BUFFER_H_

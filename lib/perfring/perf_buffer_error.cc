@@ -109,7 +109,31 @@ std::string advice_on_update(const PerfBufferError& error) {
   }
 }
 
+std::string advice_on(const PerfBufferError& error) {
+  switch (error.kind) {
+    case Kind::InvalidPageCount:
+      return "give a power of two from 1 to " + std::to_string(page_count_max()) + " (a page is " +
+             std::to_string(os::page_size()) + " bytes, a ring at most 2 GiB)";
+    case Kind::OpenError:
+      return advice_on_open(error);
+    case Kind::MMapError:
+      return advice_on_mmap(error);
+    case Kind::PerfEventEnableError:
+      return "change the seccomp or LSM policy that forbids it: the kernel itself does not";
+    case Kind::IOError:
+      return advice_on_update(error);
+  }
+  return {};
+}
+
 }  // namespace
+
+PerfBufferError PerfBufferError::at_failure(Kind kind, std::error_code io_error, std::uint32_t cpu,
+                                            std::size_t page_count) {
+  PerfBufferError error{kind, io_error, cpu, page_count};
+  error.advice = advice_on(error);
+  return error;
+}
 
 std::string PerfBufferError::message() const {
   switch (kind) {
@@ -133,28 +157,31 @@ std::string PerfBufferError::message() const {
 
 std::string PerfBufferError::explain() const {
   const std::string on_cpu = " on CPU " + std::to_string(cpu);
-  const std::string said = "\nthe system said: " + io_error.message() + "\nto change: ";
+  std::string asked;
+  std::string said = io_error.message();
   switch (kind) {
     case Kind::InvalidPageCount:
-      return "asked for: a ring of " + std::to_string(page_count) + " data pages" + on_cpu +
-             "\nthe system said: nothing: perfring checks this before any system call\n"
-             "to change: give a power of two from 1 to " +
-             std::to_string(page_count_max()) + " (a page is " + std::to_string(os::page_size()) +
-             " bytes, a ring at most 2 GiB)";
+      asked = "a ring of " + std::to_string(page_count) + " data pages" + on_cpu;
+      said = "nothing: perfring checks this before any system call";
+      break;
     case Kind::OpenError:
-      return "asked for: perf_event_open of a software BPF_OUTPUT event" + on_cpu +
-             ", for all processes" + said + advice_on_open(*this);
+      asked = "perf_event_open of a software BPF_OUTPUT event" + on_cpu + ", for all processes";
+      break;
     case Kind::MMapError:
-      return "asked for: mmap of a ring of 1 + " + std::to_string(page_count) + " pages" + on_cpu +
-             said + advice_on_mmap(*this);
+      asked = "mmap of a ring of 1 + " + std::to_string(page_count) + " pages" + on_cpu;
+      break;
     case Kind::PerfEventEnableError:
-      return "asked for: ioctl PERF_EVENT_IOC_ENABLE of the event" + on_cpu + said +
-             "change the seccomp or LSM policy that forbids it: the kernel itself does not";
+      asked = "ioctl PERF_EVENT_IOC_ENABLE of the event" + on_cpu;
+      break;
     case Kind::IOError:
-      return "asked for: bpf BPF_MAP_UPDATE_ELEM of index " + std::to_string(cpu) +
-             " with the event" + on_cpu + said + advice_on_update(*this);
+      asked =
+          "bpf BPF_MAP_UPDATE_ELEM of index " + std::to_string(cpu) + " with the event" + on_cpu;
+      break;
+    default:
+      return message();
   }
-  return message();
+  return "asked for: " + asked + "\nthe system said: " + said +
+         (advice.empty() ? std::string{} : "\nto change: " + advice);
 }
 
 }  // namespace perfring

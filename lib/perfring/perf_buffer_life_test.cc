@@ -52,6 +52,34 @@ TEST_F(PerfBufferLifeTest, AForkedChildsCopyLeavesTheParentsEventAndTheMemoryAlo
   EXPECT_EQ(kernel_.calls.at(2), "disable " + std::to_string(fd) + ", mapped");
 }
 
+// The child has nothing mapped there, or something else: it must not go on, and should say why.
+TEST_F(PerfBufferLifeTest, ADrainInAForkedChildEndsItWithAnAssertion) {
+#ifdef NDEBUG
+  GTEST_SKIP() << "without assertions it is a SIGSEGV, on a kernel's mapping";
+#else
+  auto buffer = PerfBuffer::open(0);
+  ASSERT_TRUE(buffer.has_value());
+  const std::string said = "a forked child has no mapping of the ring";
+  const auto ignore = [](const PerfEvent&) {};
+  EXPECT_DEATH(buffer->for_each(ignore), said);
+  EXPECT_DEATH(buffer->for_each_while([](const PerfEvent&) { return true; }), said);
+  EXPECT_DEATH(static_cast<void>(buffer->fold(0, [](int n, const PerfEvent&) { return n; })), said);
+  EXPECT_DEATH(static_cast<void>(buffer->try_fold(
+                   Unit{}, [](Unit, const PerfEvent&) -> ControlFlow<> { return Continue{}; })),
+               said);
+  EXPECT_DEATH(static_cast<void>(std::as_const(*buffer).readable()), said);
+  // What is empty, or the child's own, is drained in peace.
+  const auto drains_its_own = [&] {
+    const PerfBuffer taken = *std::move(buffer);
+    buffer->for_each(ignore);
+    PerfBuffer::open(1)->for_each(ignore);
+    ::_exit(7);
+  };
+  EXPECT_EXIT(drains_its_own(), ::testing::ExitedWithCode(7), "");
+  buffer->for_each(ignore);
+#endif
+}
+
 // A child that opens a buffer of its own in the place of the inherited one: what it opened is its
 // to disable and unmap, what it inherited is the parent's.
 TEST_F(PerfBufferLifeTest, AForkedChildMayAssignItsOwnBufferOverTheInheritedOne) {

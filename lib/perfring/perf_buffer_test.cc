@@ -10,7 +10,9 @@
 #include <bit>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <expected>
 #include <initializer_list>
 #include <limits>
 #include <memory>
@@ -125,6 +127,51 @@ TEST_F(PerfBufferTest, TheDefaultIsTwoPages) {
   EXPECT_EQ(PerfBufferOptions{}.wakeup_watermark, 0U);
 }
 
+// Braces are options: an empty pair is not a page count of 0.
+TEST_F(PerfBufferTest, BracesAreOptionsAndIntegersOfAnyTypePageCounts) {
+  const auto pages = [](const std::expected<PerfBuffer, PerfBufferError>& buffer) {
+    return FakeKernel::mapped_size(buffer.value().fd()) / kPage - 1;
+  };
+  EXPECT_EQ(pages(PerfBuffer::open(0, {})), 2U);
+  EXPECT_EQ(pages(PerfBuffer::open(0, {64})), 64U);
+  EXPECT_EQ(pages(PerfBuffer::open(0, {8, 100})), 8U);
+  EXPECT_EQ(kernel_.event.wakeup_watermark, 100U);
+  EXPECT_EQ(pages(PerfBuffer::open(0, 4)), 4U);
+  EXPECT_EQ(pages(PerfBuffer::open(0, 4UL)), 4U);
+  EXPECT_EQ(pages(PerfBuffer::open(0, short{16})), 16U);
+  EXPECT_EQ(pages(PerfBuffer::open(0, std::uint8_t{128})), 128U);
+}
+
+TEST_F(PerfBufferTest, AnIntegerThatIsNoPageCountIsRefusedBeforeAnythingIsOpened) {
+  constexpr std::size_t kMax = std::numeric_limits<std::size_t>::max();
+  const auto refused = [&](auto count) {
+    const auto buffer = PerfBuffer::open(0, count);
+    return !buffer && buffer.error().kind == Kind::InvalidPageCount ? buffer.error().page_count : 0;
+  };
+  EXPECT_EQ(refused(-1), kMax);
+  EXPECT_EQ(refused(-2), kMax) << "nor the size_t that it converts to";
+  EXPECT_EQ(refused(std::numeric_limits<int>::min()), kMax);
+  EXPECT_EQ(refused(static_cast<signed char>(-128)), kMax);
+  EXPECT_EQ(refused(std::numeric_limits<std::int64_t>::min()), kMax) << "a power of two as size_t";
+  EXPECT_EQ(refused(std::numeric_limits<std::uint64_t>::max()), kMax);
+  EXPECT_EQ(refused(3), 3U);
+  // Its low 32 bits are a page count.
+  const std::uint64_t wide = (std::uint64_t{1} << 32) + 2;
+  EXPECT_EQ(refused(wide), sizeof(kMax) < sizeof(wide) ? kMax : static_cast<std::size_t>(wide));
+  EXPECT_THAT(kernel_.calls, ElementsAre());
+}
+
+TEST_F(PerfBufferTest, AnyNumberOfACpuIsAskedOfTheKernel) {
+  for (const std::uint32_t cpu : {0U, 0x7fff'ffffU, 0x8000'0000U, 0xffff'ffffU}) {
+    kernel_.open_errno = EINVAL;
+    const auto buffer = PerfBuffer::open(cpu);
+    ASSERT_FALSE(buffer.has_value());
+    EXPECT_EQ(buffer.error().kind, Kind::OpenError);
+    EXPECT_EQ(buffer.error().cpu, cpu);
+    EXPECT_EQ(static_cast<std::uint32_t>(kernel_.cpu), cpu);
+  }
+}
+
 // Not all machines have pages of 4 KiB, and the mapping is counted in pages.
 class PerfBufferPageSizeTest : public PerfBufferTest,
                                public ::testing::WithParamInterface<std::size_t> {
@@ -203,6 +250,12 @@ TEST_F(PerfBufferTest, DrainsAreTheRings) {
   buffer->for_each(
       [&counter, five = std::make_unique<int>(5)](const PerfEvent&) { counter.calls += *five; });
   EXPECT_EQ(counter.calls, 12);
+  for (std::uint64_t i = 9; i < 12; ++i) emit(buffer->fd(), kPage, 2, 16 * i);
+  const auto twice = [n = 0](const Sample&) mutable { return ++n != 2; };
+  const auto none = [](const auto&) { return ADD_FAILURE(), false; };
+  EXPECT_FALSE(buffer->for_each_while(Overloaded{twice, none}));
+  EXPECT_TRUE(buffer->for_each_while(Overloaded{twice, none}));
+  EXPECT_FALSE(buffer->readable());
 }
 
 TEST_F(PerfBufferTest, IsEnabledOnceMappedAndDisabledBeforeItIsNot) {

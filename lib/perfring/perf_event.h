@@ -1,33 +1,92 @@
 #ifndef PERFRING_PERF_EVENT_H_
 #define PERFRING_PERF_EVENT_H_
+#if __cplusplus < 202002L
+#error "perfring/perf_event.h needs C++20: compile with -std=c++20 or later"
+#else
 
-// The events that a drain delivers: PerfEvent = Sample | Lost | Malformed.
+// The events that a drain delivers: PerfEvent = Sample | Lost | Malformed; and Overloaded, which
+// makes one callback of one for each.
 //
+// Units: sizes are bytes, counts are records.
 // Lifetime: every Bytes here is borrowed from the ring. It is valid until the callback returns,
 // and not longer: the kernel may overwrite it as soon as the drain has ended. Copy what you keep.
+// Threads: events are plain values; any thread may read one while the callback runs.
+// Errors: none; nothing here throws or allocates.
 //
 // Mirrors aya's PerfEvent (Sample and Lost); Malformed is ours, where aya hangs, panics or reads
 // out of bounds (DIVERGENCES.md).
 
-#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <type_traits>
 #include <variant>
 
 namespace perfring {
 
 using Bytes = std::span<const std::byte>;
 
+namespace internal {
+
+// Copies `head`, then `tail`, as far as `to` has room. Returns how many bytes were copied.
+inline std::size_t join(Bytes head, Bytes tail, std::span<std::byte> to) noexcept {
+  const std::size_t in_head = head.size() < to.size() ? head.size() : to.size();
+  if (in_head != 0) __builtin_memcpy(to.data(), head.data(), in_head);
+  const std::size_t room = to.size() - in_head;
+  const std::size_t in_tail = tail.size() < room ? tail.size() : room;
+  if (in_tail != 0) __builtin_memcpy(to.data() + in_head, tail.data(), in_tail);
+  return in_head + in_tail;
+}
+
+// What bytes can be copied into. A bool cannot: only two of its bytes are values.
+template <class T>
+concept MadeOfBytes = std::is_trivially_copyable_v<T> && std::is_same_v<T, std::remove_cv_t<T> > &&
+                      !std::is_array_v<T> && !std::is_same_v<T, bool>;
+
+}  // namespace internal
+
 // One PERF_RECORD_SAMPLE: the payload that bpf_perf_event_output() was given, followed by 0 to 7
-// bytes of the kernel's padding (which the kernel counts as payload and does not initialise).
-// It is `head` followed by `tail`; tail is empty unless the payload straddles the ring's end.
+// bytes of the kernel's padding (which the kernel counts as payload and does not initialise;
+// kernel/events/core.c: perf_output_sample() at v6.18). It is `head` followed by `tail`; tail is
+// empty unless the payload straddles the ring's end.
 struct Sample {
   Bytes head;
   Bytes tail;
+
+  // Padding included.
+  std::size_t size() const noexcept { return head.size() + tail.size(); }
+
+  // Copies the first bytes, as many as there are and as `to` has room for, and returns how many
+  // those are. `to` must not overlap the ring.
+  std::size_t copy_to(std::span<std::byte> to) const noexcept {
+    return internal::join(head, tail, to);
+  }
+
+  // All of it in one piece: the ring's own bytes unless it straddles the ring's end, else a copy in
+  // `scratch`, which must outlive the result. Returns an empty span if the copy does not fit (a
+  // Sample that straddles is never empty itself). size() bytes of scratch always suffice.
+  Bytes contiguous(std::span<std::byte> scratch) const noexcept {
+    if (tail.empty()) return head;
+    if (head.empty()) return tail;
+    if (scratch.size() < size()) return {};
+    return scratch.first(copy_to(scratch));
+  }
+
+  // The T that the payload begins with, in this machine's byte order, whatever its alignment.
+  // Returns nullopt if the sample is shorter than a T. Precondition: all bytes are values of T (of
+  // an enum, say, with a fixed underlying type).
+  template <internal::MadeOfBytes T>
+  std::optional<T> as() const noexcept {
+    std::byte bytes[sizeof(T)];
+    if (copy_to(bytes) < sizeof(T)) return std::nullopt;
+    return std::bit_cast<T>(bytes);
+  }
 };
 
-// One PERF_RECORD_LOST: the kernel dropped `count` records before this place for want of room.
+// One PERF_RECORD_LOST: the kernel dropped `count` records before this place for want of room
+// (kernel/events/ring_buffer.c: __perf_output_begin() at v6.18).
 struct Lost {
   std::uint64_t count;
 };
@@ -43,11 +102,13 @@ enum class Defect : std::uint8_t {
   BadPositions,  // data_head and data_tail are further apart than the ring, or not 8-aligned
 };
 
+// The enumerator's name; "unknown defect" of a number that is none. Static storage.
 constexpr const char* to_string(Defect defect) noexcept {
-  constexpr std::array names{"BadSample", "BadLost", "UnexpectedType", "BadSize", "BadPositions"};
-  static_assert(names.size() == static_cast<std::size_t>(Defect::BadPositions) + 1);
+  constexpr const char* names[]{"BadSample", "BadLost", "UnexpectedType", "BadSize",
+                                "BadPositions"};
+  static_assert(std::size(names) == static_cast<std::size_t>(Defect::BadPositions) + 1);
   const auto number = static_cast<std::size_t>(defect);
-  return number < names.size() ? names[number] : "unknown defect";
+  return number < std::size(names) ? names[number] : "unknown defect";
 }
 
 // Bytes that break the kernel's contract, record headers included: `head`, then `tail` if they
@@ -57,10 +118,31 @@ struct Malformed {
   Defect defect;
   Bytes head;
   Bytes tail;
+
+  // As Sample's.
+  std::size_t size() const noexcept { return head.size() + tail.size(); }
+  std::size_t copy_to(std::span<std::byte> to) const noexcept {
+    return internal::join(head, tail, to);
+  }
 };
 
 using PerfEvent = std::variant<Sample, Lost, Malformed>;
 
+// One callback made of several, for for_each and for_each_while, which call the one that takes the
+// event at hand. There must be one for each kind of event, so that none is overlooked; one that
+// takes `const auto&` gets the kinds that the others do not name.
+//
+//   buffer.for_each(Overloaded{[&](const Sample& sample) { bytes += sample.size(); },
+//                              [&](const Lost& lost) { dropped += lost.count; },
+//                              [&](const Malformed&) { ++malformed; }});
+template <class... Fs>
+struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
+template <class... Fs>
+Overloaded(Fs...) -> Overloaded<Fs...>;
+
 }  // namespace perfring
 
+#endif
 #endif  // PERFRING_PERF_EVENT_H_

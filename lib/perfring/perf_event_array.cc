@@ -19,9 +19,16 @@ std::string name_of(int map_fd) {
   return "map fd " + std::to_string(map_fd);
 }
 
-// The kernel's error for descriptor -1.
+// The kernel's errors for descriptor -1 and for a null pointer.
 std::error_code no_map() {
   return std::make_error_code(std::errc::bad_file_descriptor);
+}
+std::error_code no_path() {
+  return std::make_error_code(std::errc::bad_address);
+}
+
+std::string name_of(const char* path) {
+  return path == nullptr ? "a null pointer" : path;
 }
 
 }  // namespace
@@ -48,40 +55,32 @@ std::expected<PerfEventArray, PerfEventArrayError> PerfEventArray::from_fd(int m
   return over(*std::move(map), name_of(map_fd));
 }
 
-std::expected<PerfEventArray, PerfEventArrayError> PerfEventArray::from_pin(
-    const std::filesystem::path& path) {
-  auto map = os::bpf_get_pinned(path.c_str());
-  if (!map) return failed("bpf_obj_get", path.string(), map.error());
-  return over(*std::move(map), path.string());
-}
-
-std::expected<PerfEventArrayBuffer, PerfEventArrayError> PerfEventArray::open(
-    std::uint32_t index, std::optional<std::size_t> page_count) {
-  PerfBufferOptions options;
-  if (page_count) options.page_count = *page_count;
-  return open(index, options);
+std::expected<PerfEventArray, PerfEventArrayError> PerfEventArray::from_pin(const char* path) {
+  if (path == nullptr) return failed("bpf_obj_get", name_of(path), no_path());
+  auto map = os::bpf_get_pinned(path);
+  if (!map) return failed("bpf_obj_get", name_of(path), map.error());
+  return over(*std::move(map), name_of(path));
 }
 
 std::expected<PerfEventArrayBuffer, PerfEventArrayError> PerfEventArray::open(
     std::uint32_t index, const PerfBufferOptions& options) {
   const auto not_updated = [&](std::error_code io_error) {
-    return std::unexpected(PerfEventArrayError{
-        PerfBufferError{PerfBufferError::Kind::IOError, io_error, index, options.page_count}});
+    return std::unexpected(PerfEventArrayError{PerfBufferError::at_failure(
+        PerfBufferError::Kind::IOError, io_error, index, options.page_count)});
   };
-  if (!map_) return not_updated(no_map());
+  if (fd() < 0) return not_updated(no_map());
   auto buffer = PerfBuffer::open(index, options);
-  if (!buffer) return std::unexpected(PerfEventArrayError{buffer.error()});
-  const auto updated =
-      os::bpf_map_update(map_->get(), index, static_cast<std::uint32_t>(buffer->fd()));
+  if (!buffer) return std::unexpected(PerfEventArrayError{std::move(buffer).error()});
+  const auto updated = os::bpf_map_update(fd(), index, static_cast<std::uint32_t>(buffer->fd()));
   if (!updated) return not_updated(updated.error());
   return PerfEventArrayBuffer{*std::move(buffer), map_};
 }
 
-std::expected<void, PerfEventArrayError> PerfEventArray::pin(
-    const std::filesystem::path& path) const {
-  if (!map_) return failed("bpf_obj_pin", path.string(), no_map());
-  const auto pinned = os::bpf_pin(map_->get(), path.c_str());
-  if (!pinned) return failed("bpf_obj_pin", path.string(), pinned.error());
+std::expected<void, PerfEventArrayError> PerfEventArray::pin(const char* path) const {
+  if (fd() < 0) return failed("bpf_obj_pin", name_of(path), no_map());
+  if (path == nullptr) return failed("bpf_obj_pin", name_of(path), no_path());
+  const auto pinned = os::bpf_pin(fd(), path);
+  if (!pinned) return failed("bpf_obj_pin", name_of(path), pinned.error());
   return {};
 }
 

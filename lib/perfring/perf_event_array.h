@@ -1,17 +1,19 @@
 #ifndef PERFRING_PERF_EVENT_ARRAY_H_
 #define PERFRING_PERF_EVENT_ARRAY_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
 
-#include <cstddef>
+#include <concepts>
 #include <cstdint>
 #include <expected>
-#include <filesystem>
-#include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "perfring/export.h"
 #include "perfring/os/fd.h"
+#include "perfring/os/shared_fd.h"
 #include "perfring/perf_buffer.h"
 #include "perfring/perf_event_array_error.h"
 
@@ -20,6 +22,7 @@ namespace perfring {
 // A PerfBuffer that an entry of a PerfEventArray names. Mirrors aya's PerfEventArrayBuffer. It
 // does what a PerfBuffer does but is none: one that was moved out of it would lose the map.
 //
+// Threads, errors: as PerfBuffer's.
 // Lifetime: keeps the array's open map file alive, since the kernel empties the entries that were
 // put through a file when that file is last closed (kernel/bpf/arraymap.c:
 // perf_event_fd_array_release() at v6.18). Destroying it stops the event but leaves the entry,
@@ -29,15 +32,16 @@ class PerfEventArrayBuffer : private PerfBuffer {
   using PerfBuffer::fd;
   using PerfBuffer::fold;
   using PerfBuffer::for_each;
+  using PerfBuffer::for_each_while;
   using PerfBuffer::readable;
   using PerfBuffer::try_fold;
 
  private:
   friend class PerfEventArray;
-  PerfEventArrayBuffer(PerfBuffer buffer, std::shared_ptr<const os::Fd> map) noexcept
+  PerfEventArrayBuffer(PerfBuffer buffer, os::SharedFd map) noexcept
       : PerfBuffer{std::move(buffer)}, map_{std::move(map)} {}
 
-  std::shared_ptr<const os::Fd> map_;
+  os::SharedFd map_;
 };
 
 // A map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY: the place that BPF programs name when they call
@@ -45,41 +49,54 @@ class PerfEventArrayBuffer : private PerfBuffer {
 //
 // Lifetime: move-only. Moved from, it has no map: fd() is -1, open and pin fail with EBADF.
 // Threads: open and pin may be called by several; each buffer belongs to one at a time.
+// Errors: none is thrown but std::bad_alloc; what fails leaves nothing open.
+// Kernel: kernel/bpf/arraymap.c and kernel/bpf/inode.c at v6.18; aya/src/maps/perf.
 class PERFRING_EXPORT PerfEventArray {
  public:
   PerfEventArray(PerfEventArray&&) noexcept = default;
   PerfEventArray& operator=(PerfEventArray&&) noexcept = default;
 
   // Over an open map, by a second descriptor of the same open file: the caller keeps `map_fd`.
+  // Errors: SyscallError (EBADF for no descriptor, EINVAL for no map), InvalidMapType.
   static std::expected<PerfEventArray, PerfEventArrayError> from_fd(int map_fd);
   // Over a map pinned at `path` on a bpffs. This is another open file of the same map.
-  static std::expected<PerfEventArray, PerfEventArrayError> from_pin(
-      const std::filesystem::path& path);
+  // Errors: SyscallError (ENOENT, EACCES for a path that is on no bpffs; EFAULT for a null
+  // pointer), InvalidMapType.
+  static std::expected<PerfEventArray, PerfEventArrayError> from_pin(const char* path);
 
   // Opens a buffer on CPU `index` and makes it entry `index` of the map, in place of what was
-  // there. page_count as PerfBuffer::open; 2 if none is given.
+  // there. `{}` and `{64}` are options, too.
+  // Errors: those of PerfBuffer::open; IOError (E2BIG for an index beyond the map's entries, which
+  // leaves the map as it was).
   std::expected<PerfEventArrayBuffer, PerfEventArrayError> open(
-      std::uint32_t index, std::optional<std::size_t> page_count = {});
-  std::expected<PerfEventArrayBuffer, PerfEventArrayError> open(std::uint32_t index,
-                                                                const PerfBufferOptions& options);
+      std::uint32_t index, const PerfBufferOptions& options = {});
+  // The same with so many data pages: as PerfBuffer::open.
+  template <std::integral N>
+    requires(!std::same_as<N, bool>)
+  std::expected<PerfEventArrayBuffer, PerfEventArrayError> open(std::uint32_t index, N page_count) {
+    return open(index, PerfBufferOptions{.page_count = internal::page_count(page_count)});
+  }
 
   // Gives the map a name on a bpffs, by which it outlives this process. Its entries do not: see
   // PerfEventArrayBuffer.
-  std::expected<void, PerfEventArrayError> pin(const std::filesystem::path& path) const;
+  // Errors: SyscallError (EEXIST, ENOENT; EPERM for a path that is on no bpffs; EFAULT for a null
+  // pointer).
+  std::expected<void, PerfEventArrayError> pin(const char* path) const;
 
-  // The map's descriptor, owned by this object.
-  int fd() const noexcept { return map_ ? map_->get() : -1; }
+  // The map's descriptor, owned by this object; -1 if moved from.
+  int fd() const noexcept { return map_.get(); }
 
  private:
-  explicit PerfEventArray(os::Fd map) : map_{std::make_shared<const os::Fd>(std::move(map))} {}
+  explicit PerfEventArray(os::Fd map) : map_{std::move(map)} {}
 
   // `object` is what the caller knows the map by.
   PERFRING_HIDDEN static std::expected<PerfEventArray, PerfEventArrayError> over(
       os::Fd map, std::string object);
 
-  std::shared_ptr<const os::Fd> map_;  // none if moved from
+  os::SharedFd map_;  // none if moved from
 };
 
 }  // namespace perfring
 
+#endif
 #endif  // PERFRING_PERF_EVENT_ARRAY_H_

@@ -1,10 +1,14 @@
 #include "perfring/perf_event_array_error.h"
 
 #include <cerrno>
-#include <string_view>
 
 namespace perfring {
 namespace {
+
+// An error that was made by hand may name no call.
+std::string call_of(const SyscallError& error) {
+  return error.call == nullptr ? "a system call" : error.call;
+}
 
 // One overload for each cause.
 std::string message_of(const PerfBufferError& error) {
@@ -14,11 +18,11 @@ std::string message_of(const InvalidMapType& error) {
   return "invalid map type " + std::to_string(error.map_type);
 }
 std::string message_of(const SyscallError& error) {
-  return std::string{"`"} + error.call + "` failed: " + error.io_error.message();
+  return "`" + call_of(error) + "` failed: " + error.io_error.message();
 }
 
 std::string advice_on(const SyscallError& error) {
-  const std::string_view call{error.call};
+  const std::string call = call_of(error);
   const bool names_path = call == "bpf_obj_pin" || call == "bpf_obj_get";
   switch (error.io_error.value()) {
     case EBADF:
@@ -62,7 +66,7 @@ std::string explain_of(const InvalidMapType& error) {
          " (enum bpf_map_type)\nto change: give a map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY (4)";
 }
 std::string explain_of(const SyscallError& error) {
-  return std::string{"asked for: "} + error.call + " of " + error.object +
+  return "asked for: " + call_of(error) + " of " + error.object +
          "\nthe system said: " + error.io_error.message() + "\nto change: " + advice_on(error);
 }
 

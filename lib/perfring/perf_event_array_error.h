@@ -1,5 +1,9 @@
 #ifndef PERFRING_PERF_EVENT_ARRAY_ERROR_H_
 #define PERFRING_PERF_EVENT_ARRAY_ERROR_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
 
 #include <cstdint>
 #include <string>
@@ -18,12 +22,16 @@ struct InvalidMapType {
 
 // A bpf(2) or fcntl(2) call on the map failed (aya's SyscallError).
 struct SyscallError {
-  const char* call;    // "bpf_obj_pin", ...
+  const char* call;    // "bpf_obj_pin", ...; static storage
   std::string object;  // what it was called on: a path, or "map fd 7"
   std::error_code io_error;
 };
 
-// Why opening an array, or one of its buffers, failed.
+// Why opening an array, or one of its buffers, failed. A plain value: nothing that its functions
+// say changes later.
+//
+// Threads: as any value. Errors: none, but for std::bad_alloc.
+// Mirrors aya's MapError.
 struct PERFRING_EXPORT PerfEventArrayError {
   std::variant<PerfBufferError, InvalidMapType, SyscallError> cause;
 
@@ -34,4 +42,5 @@ struct PERFRING_EXPORT PerfEventArrayError {
 
 }  // namespace perfring
 
+#endif
 #endif  // PERFRING_PERF_EVENT_ARRAY_ERROR_H_

@@ -133,6 +133,7 @@ TEST_F(PerfEventArrayTest, OpenPutsTheEventIntoTheEntryOfItsCpu) {
 TEST_F(PerfEventArrayTest, OpenPassesOnPageCountsAndOptions) {
   auto array = PerfEventArray::from_fd(map_fd_);
   ASSERT_TRUE(array.has_value());
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const auto error_of = [](const auto& buffer) {
     return std::get<PerfBufferError>(buffer.error().cause);
   };
@@ -142,6 +143,17 @@ TEST_F(PerfEventArrayTest, OpenPassesOnPageCountsAndOptions) {
   EXPECT_EQ(error_of(buffer).page_count, 3U);
   ASSERT_TRUE(array->open(1, {.page_count = 1, .wakeup_watermark = 100}).has_value());
   EXPECT_EQ(kernel_.event.wakeup_watermark, 100U);
+  for (const auto& [pages, watermark] : {std::pair{8U, 0U}, {1U, 7U}}) {
+    ASSERT_TRUE(array->open(1, {pages, watermark}).has_value());
+    EXPECT_EQ(FakeKernel::mappings(), 0);
+    EXPECT_EQ(kernel_.event.wakeup_watermark, watermark == 0 ? 1 : watermark);
+  }
+  EXPECT_EQ(FakeKernel::mapped_size(array->open(1, {64})->fd()), 65 * page);
+  EXPECT_EQ(FakeKernel::mapped_size(array->open(1, {})->fd()), 3 * page);
+  EXPECT_EQ(FakeKernel::mapped_size(array->open(1, 4)->fd()), 5 * page);
+  buffer = array->open(1, -4);
+  ASSERT_FALSE(buffer.has_value());
+  EXPECT_EQ(error_of(buffer).kind, PerfBufferError::Kind::InvalidPageCount);
   kernel_.open_errno = EMFILE;
   buffer = array->open(1);
   ASSERT_FALSE(buffer.has_value());
@@ -205,6 +217,7 @@ TEST_F(PerfEventArrayTest, ABufferDrainsAsAPerfBufferDoes) {
   });
   EXPECT_EQ(broken.break_value(), 8);
   int events = 0;
+  EXPECT_FALSE(buffer->for_each_while([&](const PerfEvent&) { return ++events != 1; }));
   buffer->for_each([&](const PerfEvent&) { ++events; });
   EXPECT_EQ(events, 2);
   emit(64);
@@ -247,6 +260,11 @@ TEST_F(PerfEventArrayTest, FailuresNameTheCallAndItsObject) {
   expect_failed(array->pin("/sys/fs/bpf/one"), "bpf_obj_pin", "/sys/fs/bpf/one", EEXIST);
   kernel_.get_errno = ENOENT;
   expect_failed(PerfEventArray::from_pin("/two"), "bpf_obj_get", "/two", ENOENT);
+  // A null pointer, as the kernel answers it, without being asked.
+  kernel_.calls.clear();
+  expect_failed(array->pin(nullptr), "bpf_obj_pin", "a null pointer", EFAULT);
+  expect_failed(PerfEventArray::from_pin(nullptr), "bpf_obj_get", "a null pointer", EFAULT);
+  EXPECT_THAT(kernel_.calls, ElementsAre());
   // The number of the second descriptor: the lowest that is free.
   const int next = ::dup(map_fd_);
   ::close(next);

@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <variant>
@@ -27,6 +33,130 @@ TEST(DefectTest, EachDefectHasAName) {
   EXPECT_EQ(std::string_view{to_string(Defect::BadSize)}, "BadSize");
   EXPECT_EQ(std::string_view{to_string(Defect::BadPositions)}, "BadPositions");
   EXPECT_EQ(std::string_view{to_string(Defect{99})}, "unknown defect");
+}
+
+// The bytes 1 to 12, of which the first so many are in the head. They lie apart, with room on both
+// sides, so that whatever reads or writes past an end shows it.
+class SampleTest : public ::testing::TestWithParam<std::size_t> {
+ protected:
+  static constexpr std::size_t kSize = 12;
+  static constexpr std::byte kUntouched{0xee};
+
+  SampleTest() {
+    storage_.fill(std::byte{0xbb});
+    for (std::size_t i = 0; i < kSize; ++i) {
+      storage_[(i < GetParam() ? 8 : 32) + i] = std::byte(i + 1);
+    }
+    to_.fill(kUntouched);
+  }
+
+  Sample sample() const {
+    return {Bytes{&storage_[8], GetParam()}, Bytes{&storage_[32 + GetParam()], kSize - GetParam()}};
+  }
+  // Whether so many bytes of the sample are at the beginning of to_, and nothing is behind them.
+  bool has_been_copied(std::size_t count) const {
+    for (std::size_t i = 0; i < to_.size(); ++i) {
+      if (to_[i] != (i < count ? std::byte(i + 1) : kUntouched)) return false;
+    }
+    return true;
+  }
+
+  std::array<std::byte, 64> storage_;
+  std::array<std::byte, 16> to_;
+};
+INSTANTIATE_TEST_SUITE_P(BytesBeforeTheEnd, SampleTest, ::testing::Values(0, 1, 4, 11, 12));
+
+TEST_P(SampleTest, SizeIsThatOfBothSlices) {
+  EXPECT_EQ(sample().size(), kSize);
+  EXPECT_EQ((Malformed{Defect::BadSize, sample().head, sample().tail}.size()), kSize);
+  EXPECT_EQ(Sample{}.size(), 0U);
+}
+
+TEST_P(SampleTest, CopyToCopiesWhatThereIsAndRoomFor) {
+  for (const std::size_t room : {0U, 1U, 3U, 4U, 5U, 11U, 12U, 13U, 16U}) {
+    const std::size_t count = std::min(room, kSize);
+    to_.fill(kUntouched);
+    EXPECT_EQ(sample().copy_to(std::span{to_}.first(room)), count);
+    EXPECT_TRUE(has_been_copied(count)) << room;
+    to_.fill(kUntouched);
+    const Malformed malformed{Defect::BadSize, sample().head, sample().tail};
+    EXPECT_EQ(malformed.copy_to(std::span{to_}.first(room)), count);
+    EXPECT_TRUE(has_been_copied(count)) << room;
+  }
+}
+
+TEST_P(SampleTest, CopyToOfNothingOrToNothingIsNothing) {
+  EXPECT_EQ(sample().copy_to({}), 0U);
+  EXPECT_EQ(Sample{}.copy_to(to_), 0U);
+  EXPECT_EQ(Sample{}.copy_to({}), 0U);
+  EXPECT_EQ(Malformed{}.copy_to(to_), 0U);
+  EXPECT_TRUE(has_been_copied(0));
+}
+
+TEST_P(SampleTest, ContiguousCopiesOnlyWhatStraddles) {
+  const Bytes all = sample().contiguous(to_);
+  ASSERT_EQ(all.size(), kSize);
+  for (std::size_t i = 0; i < kSize; ++i) EXPECT_EQ(all[i], std::byte(i + 1));
+  const bool straddles = GetParam() != 0 && GetParam() != kSize;
+  EXPECT_EQ(all.data(), straddles
+                            ? to_.data()
+                            : (GetParam() == 0 ? sample().tail.data() : sample().head.data()));
+  EXPECT_TRUE(has_been_copied(straddles ? kSize : 0));
+}
+
+TEST_P(SampleTest, ContiguousTakesNoMoreScratchThanTheSampleIsLong) {
+  const bool straddles = GetParam() != 0 && GetParam() != kSize;
+  EXPECT_EQ(sample().contiguous(std::span{to_}.first(kSize)).size(), kSize);
+  to_.fill(kUntouched);
+  EXPECT_EQ(sample().contiguous(std::span{to_}.first(kSize - 1)).size(), straddles ? 0 : kSize);
+  EXPECT_EQ(sample().contiguous({}).size(), straddles ? 0 : kSize);
+  EXPECT_TRUE(has_been_copied(0)) << "all or nothing";
+  EXPECT_TRUE(Sample{}.contiguous(to_).empty());
+}
+
+struct Packed {
+  std::uint32_t first;
+  std::uint8_t second[8];
+};
+static_assert(sizeof(Packed) == 12);
+struct OneMore {
+  std::uint8_t bytes[13];
+};
+
+TEST_P(SampleTest, AsIsTheBeginningOfThePayload) {
+  EXPECT_EQ(sample().as<std::uint8_t>(), 1);
+  std::uint32_t word = 0;
+  std::memcpy(&word, "\1\2\3\4", 4);
+  EXPECT_EQ(sample().as<std::uint32_t>(), word);
+  const auto packed = sample().as<Packed>();
+  ASSERT_TRUE(packed.has_value());
+  EXPECT_EQ(packed->first, word);
+  for (std::uint8_t i = 0; i < 8; ++i) EXPECT_EQ(packed->second[i], i + 5);
+}
+
+TEST_P(SampleTest, AsOfALongerTypeIsNothing) {
+  EXPECT_TRUE(sample().as<Packed>().has_value());
+  EXPECT_FALSE(sample().as<OneMore>().has_value());
+  EXPECT_FALSE(Sample{}.as<std::uint8_t>().has_value());
+}
+
+// Whether a type will do is a constraint, which a caller can ask about.
+template <class T>
+concept As = requires(const Sample& sample) { sample.as<T>(); };
+struct NotTrivial {
+  ~NotTrivial() {}
+  int n = 0;
+};
+static_assert(As<std::uint64_t> && As<Packed> && As<double> && As<Defect>);
+static_assert(!As<NotTrivial> && !As<bool> && !As<const int> && !As<int[2]> && !As<int&>);
+static_assert(!As<std::string_view&> && !As<void>);
+
+TEST(OverloadedTest, TheCallbackThatTakesTheEventIsCalled) {
+  const Overloaded kind{[](const Sample&) { return 1; }, [](const Lost&) { return 2; },
+                        [](const auto&) { return 3; }};
+  EXPECT_EQ(kind(Sample{}), 1);
+  EXPECT_EQ(kind(Lost{}), 2);
+  EXPECT_EQ(kind(Malformed{}), 3);
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ inline void take_sample(Tally& tally, const Sample& sample, const RingOptions& o
     }
   }
   const std::size_t size = options.payloads[nested ? 0 : tally.next % options.payloads.size()];
-  check(sample.head.size() + sample.tail.size() == size, "intact: a payload of another size");
+  check(sample.size() == size, "intact: a payload of another size");
   nested ? ++tally.nested : ++tally.next;
   check(tally.nested <= 1, "once: the interrupt's record comes again");
   tally.tail += sizeof(perf_event_header) + sizeof(__u32) + size;

@@ -44,6 +44,7 @@ std::error_code last_error() {
 
 // What the file holds, or its first `most` bytes.
 std::expected<std::string, std::error_code> read_file(const char* path, std::size_t most) {
+  if (path == nullptr) return std::unexpected(std::make_error_code(std::errc::bad_address));
   const Fd fd{::open(path, O_RDONLY | O_CLOEXEC)};
   if (fd.get() < 0) return std::unexpected(last_error());
   std::string text;
@@ -107,13 +108,14 @@ std::expected<std::vector<std::uint32_t>, OnlineCpusError> online_cpus() {
 
 std::expected<std::vector<std::uint32_t>, OnlineCpusError> read_cpu_list(const char* path) {
   using Kind = OnlineCpusError::Kind;
+  const char* const name = path == nullptr ? "a null pointer" : path;
   const auto text = read_file(path, kListBytesMax + 1);
-  if (!text) return std::unexpected(OnlineCpusError{Kind::IOError, path, text.error(), {}});
+  if (!text) return std::unexpected(OnlineCpusError{Kind::IOError, name, text.error(), {}});
   const std::string_view list = trimmed(*text);
   if (text->size() <= kListBytesMax) {
     if (auto cpus = parse_cpu_list(list)) return *std::move(cpus);
   }
-  return std::unexpected(OnlineCpusError{Kind::InvalidData, path,
+  return std::unexpected(OnlineCpusError{Kind::InvalidData, name,
                                          std::make_error_code(std::errc::invalid_argument),
                                          std::string{list.substr(0, kDataBytesMax)}});
 }

@@ -1,5 +1,9 @@
 #ifndef PERFRING_OS_CPUS_H_
 #define PERFRING_OS_CPUS_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
 
 #include <cstdint>
 #include <expected>
@@ -39,23 +43,27 @@ struct PERFRING_EXPORT OnlineCpusError {
 // Errors: IOError where sysfs is not mounted, or may not be read. InvalidData where the file is not
 // exactly one CPU list; an empty file is not, since the CPU that reads it is online.
 //
+// Threads: any, at once. Kernel: drivers/base/cpu.c at v6.18 writes the file.
 // Mirrors aya's util::online_cpus() (aya/src/util.rs).
 PERFRING_EXPORT std::expected<std::vector<std::uint32_t>, OnlineCpusError> online_cpus();
 
-// The same of the CPU list in another file. Mirrors aya's read_cpu_ranges().
+// The same of the CPU list in another file; IOError (EFAULT) for a null pointer. Mirrors aya's
+// read_cpu_ranges().
 std::expected<std::vector<std::uint32_t>, OnlineCpusError> read_cpu_list(const char* path);
 
 // The CPUs of a kernel CPU list such as "0-3,8,10-11" (lib/vsprintf.c: bitmap_list_string() writes
 // it), in its order; at least one. Returns nullopt if the text is not such a list, names a CPU
 // above 65535, or more than 65536 CPUs: no Linux kernel has so many.
-std::optional<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text);
+std::optional<std::vector<std::uint32_t> > parse_cpu_list(std::string_view text);
 
 // CPUs as such a list.
 std::string to_cpu_list(std::span<const std::uint32_t> cpus);
 
-// The first line of a small file, without its newline, or nullopt if it cannot be read.
+// The first line of a small file, without its newline, or nullopt if it cannot be read, or
+// `path` is a null pointer.
 std::optional<std::string> read_line(const char* path);
 
 }  // namespace perfring::os
 
+#endif
 #endif  // PERFRING_OS_CPUS_H_

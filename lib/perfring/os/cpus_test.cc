@@ -118,6 +118,14 @@ TEST_F(CpuListFileTest, AMissingFileIsAnErrorWithItsPath) {
             "to change: mount sysfs (mount -t sysfs sysfs /sys)");
 }
 
+TEST_F(CpuListFileTest, ANullPointerIsAnError) {
+  const auto cpus = read_cpu_list(nullptr);
+  ASSERT_FALSE(cpus.has_value());
+  EXPECT_EQ(cpus.error().io_error, std::errc::bad_address);
+  EXPECT_EQ(cpus.error().message(), "a null pointer: Bad address");
+  EXPECT_EQ(read_line(nullptr), std::nullopt);
+}
+
 TEST_F(CpuListFileTest, AFileThatCannotBeReadIsAnError) {
   const auto cpus = read_cpu_list("/");
   ASSERT_FALSE(cpus.has_value());

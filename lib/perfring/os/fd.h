@@ -1,5 +1,9 @@
 #ifndef PERFRING_OS_FD_H_
 #define PERFRING_OS_FD_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
 
 #include <unistd.h>
 
@@ -35,4 +39,5 @@ class Fd {
 
 }  // namespace perfring::os
 
+#endif
 #endif  // PERFRING_OS_FD_H_

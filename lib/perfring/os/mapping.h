@@ -1,5 +1,9 @@
 #ifndef PERFRING_OS_MAPPING_H_
 #define PERFRING_OS_MAPPING_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
 
 #include <sys/mman.h>
 
@@ -51,4 +55,5 @@ class Mapping {
 
 }  // namespace perfring::os
 
+#endif
 #endif  // PERFRING_OS_MAPPING_H_

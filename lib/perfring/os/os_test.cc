@@ -7,9 +7,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "perfring/os/fd.h"
 #include "perfring/os/mapping.h"
+#include "perfring/os/shared_fd.h"
 #include "perfring/os/syscalls.h"
 
 namespace perfring::os {
@@ -40,6 +44,54 @@ TEST(FdTest, ClosesWhatItOwnsOnceAndNothingElse) {
   }
   EXPECT_EQ(errno, 0) << "nothing is closed twice, nor what is none";
   EXPECT_FALSE(is_open(first));
+}
+
+TEST(SharedFdTest, ClosesWhatSeveralOwnWithTheLast) {
+  EXPECT_EQ(SharedFd{}.get(), -1);
+  const int first = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int second = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  SharedFd a{Fd{first}};
+  EXPECT_EQ(a.get(), first);
+  {
+    const SharedFd b = a;
+    SharedFd c = a;
+    a = SharedFd{Fd{second}};
+    EXPECT_TRUE(is_open(first)) << "b and c own it";
+    c = std::move(a);
+    EXPECT_EQ(a.get(), -1);  // NOLINT: moved from, on purpose
+    EXPECT_EQ(c.get(), second);
+    EXPECT_TRUE(is_open(first));
+    EXPECT_EQ(b.get(), first);
+    const SharedFd none = a;
+    EXPECT_EQ(none.get(), -1);
+    SharedFd& same = c;
+    c = same;
+    c = std::move(same);
+    EXPECT_EQ(c.get(), second);
+    EXPECT_TRUE(is_open(second));
+    a = c;
+  }
+  EXPECT_FALSE(is_open(first));
+  EXPECT_TRUE(is_open(second)) << "a owns it";
+  a = SharedFd{};
+  EXPECT_FALSE(is_open(second));
+}
+
+// Each has its own; the count is theirs together.
+TEST(SharedFdTest, MayBeCopiedAndDestroyedByManyThreads) {
+  const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  {
+    const SharedFd shared{Fd{fd}};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([own = shared] {
+        for (int n = 0; n < 10'000; ++n) static_cast<void>(SharedFd{own}.get());
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_TRUE(is_open(fd));
+  }
+  EXPECT_FALSE(is_open(fd));
 }
 
 // Frees the number of a standard descriptor for a while.

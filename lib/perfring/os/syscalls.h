@@ -1,5 +1,9 @@
 #ifndef PERFRING_OS_SYSCALLS_H_
 #define PERFRING_OS_SYSCALLS_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
 
 // The system calls that perfring makes and libc does not wrap. Each says what the kernel said:
 // the result, or the errno as an error_code of the generic category.
@@ -41,4 +45,5 @@ std::size_t page_size() noexcept;
 
 }  // namespace perfring::os
 
+#endif
 #endif  // PERFRING_OS_SYSCALLS_H_

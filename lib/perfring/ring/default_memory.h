@@ -1,8 +1,12 @@
 #ifndef PERFRING_RING_DEFAULT_MEMORY_H_
 #define PERFRING_RING_DEFAULT_MEMORY_H_
+#if __cplusplus < 202002L
+#error "perfring/ring needs C++20: compile with -std=c++20 or later"
+#else
 
-// DefaultMemory: TsanMemory in a build with ThreadSanitizer, else HardwareMemory. The only #if of
-// the core: <sanitizer/tsan_interface.h> declares functions that no other build can link.
+// DefaultMemory: TsanMemory in a build with ThreadSanitizer, else HardwareMemory. The core's
+// only choice by macro: <sanitizer/tsan_interface.h> declares functions that no other build can
+// link.
 
 #if defined(__SANITIZE_THREAD__)
 #define PERFRING_TSAN 1
@@ -30,4 +34,5 @@ using DefaultMemory = HardwareMemory;
 
 #undef PERFRING_TSAN
 
+#endif
 #endif  // PERFRING_RING_DEFAULT_MEMORY_H_

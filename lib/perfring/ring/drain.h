@@ -1,5 +1,8 @@
 #ifndef PERFRING_RING_DRAIN_H_
 #define PERFRING_RING_DRAIN_H_
+#if __cplusplus < 202002L
+#error "perfring/ring needs C++20: compile with -std=c++20 or later"
+#else
 
 // One drain of a ring, from the read of data_head to the write of data_tail. Internal to Ring,
 // whose header states the rules (S1 to S10) cited here.
@@ -16,7 +19,6 @@
 // inspect(), one record at a time. Each header is loaded once, so every gear starts with the header
 // of the record at `at` and leaves with that of the next.
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +28,7 @@
 
 #include "perfring/perf_event.h"
 #include "perfring/ring/memory.h"
+#include "perfring/ring/wire.h"
 
 namespace perfring::internal {
 
@@ -35,20 +38,6 @@ template <Memory M>
 SharedPosition own_tail(const perf_event_mmap_page& page) {
   return M::template read<std::uint64_t>(reinterpret_cast<const std::byte*>(&page.data_tail));
 }
-
-// Sizes in the wire format (include/uapi/linux/perf_event.h at v6.18, enum perf_event_type).
-inline constexpr std::size_t kRawAt = sizeof(perf_event_header);     // SAMPLE: u32 size of raw
-inline constexpr std::size_t kPayloadAt = kRawAt + sizeof(__u32);    // SAMPLE: raw
-inline constexpr std::size_t kSampleSizeMin = 16;                    // 12, on 8-byte boundaries
-inline constexpr std::size_t kLostCountAt = kRawAt + sizeof(__u64);  // LOST: u64 id, u64 count
-inline constexpr std::size_t kLostSizeMin = kLostCountAt + sizeof(__u64);
-inline constexpr std::size_t kAlignment = 8;
-
-// The memory of a ring. `data` is a power of two long, at most 2 GiB, and 8-aligned.
-struct RingView {
-  perf_event_mmap_page* page;
-  Bytes data;
-};
 
 template <Memory M>
 class Drain {
@@ -143,7 +132,7 @@ class Drain {
   At start(const RingView& ring, SharedPosition tail, std::size_t length) noexcept {
     const std::size_t size = ring.data.size();
     const std::size_t index = static_cast<std::size_t>(tail) & (size - 1);
-    const std::size_t piece = std::min(length, size - index);
+    const std::size_t piece = smaller(length, size - index);
     const At at = ring.data.data() + index;
     end_ = at + piece;
     rest_ = length - piece;
@@ -218,7 +207,7 @@ class Drain {
   // false: the drain goes on.
   bool guess_failed(At at, std::size_t size) {
     const bool paid = static_cast<std::size_t>(at - guessed_from_) >= kRunMin * size;
-    backoff_ = paid ? 0 : std::min(2 * backoff_ + 1, kBackoffMax);
+    backoff_ = paid ? 0 : smaller(2 * backoff_ + 1, kBackoffMax);
     return true;
   }
 
@@ -267,7 +256,7 @@ class Drain {
   // Everything up to data_head; where the positions are further apart than the ring is long, the
   // last lap before data_head.
   Malformed bad_positions(At& at, std::size_t available) noexcept {
-    const std::size_t shown = std::min(available, ring_.data.size());
+    const std::size_t shown = smaller(available, ring_.data.size());
     at = start(ring_, stop_ - shown, shown);
     const Malformed all = malformed(Defect::BadPositions, at, shown);
     at = advance(at, shown);
@@ -288,8 +277,7 @@ class Drain {
     return offset < piece(at) ? at + offset : data() + (offset - piece(at));
   }
   Bytes head_of(At at, std::size_t offset, std::size_t length) const noexcept {
-    return {address(at, offset),
-            offset < piece(at) ? std::min(length, piece(at) - offset) : length};
+    return {address(at, offset), offset < piece(at) ? smaller(length, piece(at) - offset) : length};
   }
   Bytes tail_of(At at, std::size_t offset, std::size_t length) const noexcept {
     const std::size_t before_end = head_of(at, offset, length).size();
@@ -306,4 +294,5 @@ class Drain {
 
 }  // namespace perfring::internal
 
+#endif
 #endif  // PERFRING_RING_DRAIN_H_

@@ -1,5 +1,8 @@
 #ifndef PERFRING_RING_HARDWARE_MEMORY_H_
 #define PERFRING_RING_HARDWARE_MEMORY_H_
+#if __cplusplus < 202002L
+#error "perfring/ring needs C++20: compile with -std=c++20 or later"
+#else
 
 #include <bit>
 #include <cstddef>
@@ -55,4 +58,5 @@ static_assert(Memory<HardwareMemory>);
 
 }  // namespace perfring
 
+#endif
 #endif  // PERFRING_RING_HARDWARE_MEMORY_H_

@@ -1,5 +1,8 @@
 #ifndef PERFRING_RING_MEMORY_H_
 #define PERFRING_RING_MEMORY_H_
+#if __cplusplus < 202002L
+#error "perfring/ring needs C++20: compile with -std=c++20 or later"
+#else
 
 // Memory: the only way in which Ring touches bytes that it shares with the kernel. A policy of
 // five static functions, so that the same Ring runs on the hardware, under ThreadSanitizer and
@@ -52,4 +55,5 @@ concept Memory = requires(const SharedPosition& head, SharedPosition& tail, Shar
 
 }  // namespace perfring
 
+#endif
 #endif  // PERFRING_RING_MEMORY_H_

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the compiler must refuse: a drain whose result nobody looks at, and callbacks of the wrong
-# shape. Each snippet differs from one that compiles in the marked place only.
+# What the compiler must refuse: a drain whose result nobody looks at, callbacks of the wrong shape,
+# overload sets with a gap, and page counts that are none. Each snippet differs from one that compiles in the marked place only.
 # usage: rejected_test.sh COMPILER FOLDER-OF-lib
 set -u
 . lib/perfring/testing/test.sh
@@ -8,7 +8,8 @@ compiler=$1
 lib=$2
 
 # The headers, compiled once.
-echo '#include "perfring/perf_buffer.h"' >"$folder/all.h"
+echo '#include "perfring/perfring.h"
+#include <optional>' >"$folder/all.h"
 options=(-std=c++2b -Wall -Wextra -Werror -I"$lib")
 "$compiler" -x c++-header "${options[@]}" "$folder/all.h" -o "$folder/all.h.gch" || exit 1
 
@@ -17,9 +18,12 @@ compile() { # BODY, prints diagnostics
 using namespace perfring;
 using Flow = ControlFlow<int, int>;
 template <class F> concept ForEach = requires(Ring<>& ring, F f) { ring.for_each(f); };
+template <class F> concept While = requires(Ring<>& ring, F f) { ring.for_each_while(f); };
+template <class F> concept ForEachOfBuffer = requires(PerfBuffer& ring, F f) { ring.for_each(f); };
 template <class F> concept Fold = requires(Ring<>& ring, F f) { ring.fold(0, f); };
 template <class F> concept TryFold = requires(Ring<>& ring, F f) { ring.try_fold(0, f); };
-void test([[maybe_unused]] Ring<>& ring, [[maybe_unused]] PerfBuffer& buffer) { $1; }
+void test([[maybe_unused]] Ring<>& ring, [[maybe_unused]] PerfBuffer& buffer,
+          [[maybe_unused]] PerfEventArray& array) { $1; }
 END
 }
 
@@ -74,5 +78,38 @@ accepts "static_assert(Fold<decltype([](int n, PerfEvent) { return n; })>)"
 accepts "static_assert(!Fold<decltype([](int n, PerfEvent&&) { return n; })>)"
 accepts "static_assert(TryFold<decltype([](int n, PerfEvent) -> Flow { return Continue{n}; })>)"
 accepts "static_assert(!TryFold<decltype([](int n, PerfEvent&&) -> Flow { return Continue{n}; })>)"
+
+# An overload set has a place for each kind of event, which all return the same.
+sample='[](const Sample&) {}' lost='[](const Lost&) {}' malformed='[](const Malformed&) {}' any='[](const auto&) {}'
+for drained in ring buffer; do
+  accepts "$drained.for_each(Overloaded{$sample, $lost, $malformed})"
+  accepts "$drained.for_each(Overloaded{$sample, $any})"
+  rejects "$drained.for_each(Overloaded{$sample, $lost})" "constraint|no matching"
+  rejects "$drained.for_each(Overloaded{$sample, $malformed})" "constraint|no matching"
+  rejects "$drained.for_each(Overloaded{$lost, $malformed})" "constraint|no matching"
+  rejects "$drained.for_each($sample)" "constraint|no matching"
+  rejects "$drained.for_each(Overloaded{$sample, $lost, [](const Malformed&) { return 1; }})" "constraint|no matching"
+  accepts "$drained.for_each_while(Overloaded{[](const Sample&) { return true; }, [](const auto&) { return false; }})"
+  rejects "$drained.for_each_while(Overloaded{[](const Sample&) { return true; }, $any})" "constraint|no matching"
+  accepts "$drained.for_each_while([](const PerfEvent&) { return true; })"
+  rejects "$drained.for_each_while([](const PerfEvent&) {})" "constraint|no matching"
+  rejects "$drained.for_each_while([](const PerfEvent&) { return 1; })" "constraint|no matching"
+done
+accepts "static_assert(!ForEach<decltype($sample)> && !ForEachOfBuffer<decltype($sample)> && !While<decltype($any)>)"
+
+# Braces are options, and integers page counts, of a PerfBuffer and of a PerfEventArray alike.
+for opened in 'PerfBuffer::open(0' 'array.open(0'; do
+  for rest in ')' ', {})' ', {64})' ', {64, 4096})' ', {.wakeup_watermark = 1})' ', 64)' ', 64UL)' ', short{2})' \
+    ', PerfBufferOptions{})'; do
+    accepts "static_cast<void>($opened$rest)"
+  done
+  for rest in ', true)' ', 64.0)' ', nullptr)' ', "64")' ', std::nullopt)' ', std::optional<std::size_t>{4})' \
+    ', {64.0})' ', {-1})' ', {true, true, true})' ', 64, 4096)'; do
+    rejects "static_cast<void>($opened$rest)" "constraint|no matching|no viable|narrowing|cannot be narrowed|cannot convert|too many"
+  done
+done
+accepts 'static_cast<void>(PerfEventArray::from_pin("/sys/fs/bpf/events"))'
+rejects 'static_cast<void>(PerfEventArray::from_pin(7))' "invalid conversion|no known conversion|cannot convert|cannot initialize"
+rejects 'static_cast<void>(PerfEventArray::from_fd("7"))' "invalid conversion|no known conversion|cannot convert|cannot initialize"
 
 finish "all refused, and all else accepted"

@@ -67,16 +67,13 @@ class Check {
  public:
   void operator()(const PerfEvent& event) {
     const auto* sample = std::get_if<Sample>(&event);
-    if (sample == nullptr || sample->head.size() + sample->tail.size() != words_of(next_) * 8 + 4) {
+    if (sample == nullptr || sample->size() != words_of(next_) * 8 + 4) {
       ++wrong_;
       ++next_;
       return;
     }
     std::byte words[36];
-    std::memcpy(words, sample->head.data(), sample->head.size());
-    if (!sample->tail.empty()) {
-      std::memcpy(words + sample->head.size(), sample->tail.data(), sample->tail.size());
-    }
+    sample->copy_to(words);
     for (std::size_t word = 0; word < words_of(next_); ++word) {
       if (std::memcmp(words + 8 * word, &next_, 8) != 0) ++wrong_;
     }

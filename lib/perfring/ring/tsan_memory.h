@@ -1,5 +1,8 @@
 #ifndef PERFRING_RING_TSAN_MEMORY_H_
 #define PERFRING_RING_TSAN_MEMORY_H_
+#if __cplusplus < 202002L
+#error "perfring/ring needs C++20: compile with -std=c++20 or later"
+#else
 
 #include <sanitizer/tsan_interface.h>
 
@@ -26,4 +29,5 @@ static_assert(Memory<TsanMemory>);
 
 }  // namespace perfring
 
+#endif
 #endif  // PERFRING_RING_TSAN_MEMORY_H_

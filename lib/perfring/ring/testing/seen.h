@@ -37,18 +37,17 @@ struct Seen {
 };
 
 inline Seen copy(const PerfEvent& event) {
-  const auto joined = [](Bytes head, Bytes tail) {
-    std::vector<std::byte> bytes{head.begin(), head.end()};
-    bytes.insert(bytes.end(), tail.begin(), tail.end());
+  const auto joined = [](const auto& slices) {
+    std::vector<std::byte> bytes(slices.size());
+    slices.copy_to(bytes);
     return bytes;
   };
   if (const auto* sample = std::get_if<Sample>(&event)) {
-    return Seen::sample(joined(sample->head, sample->tail), sample->head.size());
+    return Seen::sample(joined(*sample), sample->head.size());
   }
   if (const auto* lost = std::get_if<Lost>(&event)) return Seen::lost(lost->count);
   const auto& malformed = std::get<Malformed>(event);
-  return Seen::malformed(malformed.defect, joined(malformed.head, malformed.tail),
-                         malformed.head.size());
+  return Seen::malformed(malformed.defect, joined(malformed), malformed.head.size());
 }
 
 // Everything that one drain delivers. A drain that does not end is cut off, and shows it.

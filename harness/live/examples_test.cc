@@ -1,0 +1,136 @@
+// lib/examples, and the README's loop over all CPUs, on the live kernel.
+
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <regex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "harness/live/bpffs.h"
+#include "harness/live/testing.h"
+#include "perfring/perfring.h"
+
+namespace perfring::live {
+namespace {
+
+// The README's second example, as it stands there, and what it leaves to its reader.
+std::atomic<int> used = 0;
+void use(const PerfEvent& event) {
+  used += event.index() == 0;
+}
+#include "lib/perfring/readme_loop.inc"
+
+using testing::MatchesRegex;
+
+// What the command writes and how it ends: "OUTPUT[exit 0]". `keep_going` is called every 10 ms
+// while it runs.
+std::string ran(const std::string& command, const std::function<void()>& keep_going) {
+  FILE* const out = ::popen(command.c_str(), "r");
+  if (out == nullptr) return "[not started]";
+  std::string text;
+  for (;;) {
+    pollfd ready{::fileno(out), POLLIN, 0};
+    if (::poll(&ready, 1, 10) == 0) {
+      keep_going();
+      continue;
+    }
+    std::array<char, 4096> some;
+    const ssize_t length = ::read(ready.fd, some.data(), some.size());
+    if (length <= 0) break;
+    text.append(some.data(), static_cast<std::size_t>(length));
+  }
+  const int status = ::pclose(out);
+  return text + (WIFEXITED(status) ? "[exit " + std::to_string(WEXITSTATUS(status)) + "]"
+                                   : "[signal " + std::to_string(WTERMSIG(status)) + "]");
+}
+
+class ExamplesTest : public BpffsTest {
+ protected:
+  // Runs an example on the emitter's map, which is pinned as `events`.
+  std::string on_pin(const std::string& name, const std::string& argument,
+                     const std::function<void()>& keep_going) {
+    return with_bpffs([&] {
+      const auto pin = path("events");
+      must(array().pin(pin.c_str()));
+      return ran("lib/examples/" + name + " " + pin.string() + " " + argument, keep_going);
+    });
+  }
+};
+
+TEST_F(ExamplesTest, OneCpuPrintsTenSamples) {
+  const std::string said = on_pin("one_cpu", std::to_string(cpu()), [&] { emit(8); });
+  EXPECT_TRUE(std::regex_match(said, std::regex{"1: 12 bytes\n(.*\n)*10: 12 bytes\n"
+                                                "(1[1-9]: 12 bytes\n)*\\[exit 0\\]"}))
+      << said;
+}
+
+TEST_F(ExamplesTest, StopEarlyTakesThreeEventsAtATime) {
+  const std::string said = on_pin("stop_early", std::to_string(cpu()), [&] {
+    if (emit(8) == 0) emitter().emit_many(cpu(), 8, 12);
+  });
+  EXPECT_TRUE(std::regex_match(
+      said, std::regex{"(took [123](, which is all)?\n)*took 3\n(took [123](, which is all)?\n)*"
+                       "\\[exit 0\\]"}))
+      << said;
+}
+
+TEST_F(ExamplesTest, AllCpusCountsWhatEveryCpuOutputs) {
+  const std::string said = on_pin("all_cpus", "5", [&] {
+    static std::uint64_t accepted = 0;
+    // Not for ever: what comes after its last drain is not counted.
+    if (accepted < 20) accepted += emit(8) == 0;
+    if (accepted < 40 && other_cpu()) accepted += emitter().emit(*other_cpu(), 8) == 0;
+  });
+  const std::string samples = other_cpu() ? "40" : "20";
+  EXPECT_TRUE(
+      std::regex_match(said, std::regex{samples + " samples, 0 lost, 0 malformed\n\\[exit 0\\]"}))
+      << said;
+}
+
+TEST_F(ExamplesTest, EachSaysWhyItCannotRun) {
+  for (const std::string name : {"one_cpu", "all_cpus", "stop_early"}) {
+    EXPECT_THAT(ran("lib/examples/" + name + " /nonexistent/pin 1", [] {}),
+                testing::AllOf(testing::HasSubstr("asked for: bpf_obj_get of /nonexistent/pin\n"),
+                               testing::EndsWith("[exit 1]")));
+    EXPECT_THAT(ran("lib/examples/" + name, [] {}), testing::StartsWith("usage: " + name));
+  }
+}
+
+TEST_F(ExamplesTest, WithLibbpfPrintsTheProgramsThatAreStarted) {
+  const std::string said = ran("lib/examples/with_libbpf lib/examples/execs.bpf.o 2>&1",
+                               [] { EXPECT_EQ(std::system("/bin/true"), 0); });
+  EXPECT_TRUE(std::regex_match(said, std::regex{"(pid [0-9]+: .*\n){3,}\\[exit 0\\]"})) << said;
+}
+
+TEST_F(ExamplesTest, TheReadmesLoopDrainsEveryCpuUntilItIsStopped) {
+  used = 0;
+  std::atomic<bool> stop = false;
+  int returned = -1;
+  std::thread drains{[&] { returned = drain_every_cpu(array(), stop); }};
+  int accepted = 0;
+  for (int tries = 0; tries < 10'000 && accepted < 20; ++tries) {
+    accepted += emit(8) == 0;
+    if (other_cpu()) accepted += emitter().emit(*other_cpu(), 8) == 0;
+    if (accepted == 0) ::usleep(1000);
+  }
+  for (int tries = 0; tries < 10'000 && used < accepted; ++tries) ::usleep(1000);
+  stop = true;
+  drains.join();
+  EXPECT_GE(accepted, 20);
+  EXPECT_EQ(used, accepted);
+  EXPECT_EQ(returned, 0);
+}
+
+}  // namespace
+}  // namespace perfring::live

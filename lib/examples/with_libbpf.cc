@@ -1,0 +1,38 @@
+// libbpf loads and attaches execs.bpf.c, without a skeleton; perfring drains what it reports, until
+// three programs have been started.   usage: with_libbpf execs.bpf.o
+#include <bpf/libbpf.h>
+
+#include <cstdio>
+#include <vector>
+
+#include "perfring/perfring.h"
+
+using namespace perfring;
+
+struct Exec {  // as in execs.bpf.c
+  std::uint32_t pid;
+  char command[16];
+};
+
+int main(int argc, char** argv) {
+  if (argc != 2) return std::puts("usage: with_libbpf execs.bpf.o"), 2;
+  bpf_object* const object = bpf_object__open_file(argv[1], nullptr);
+  if (object == nullptr || bpf_object__load(object) != 0) return std::puts("not loaded"), 1;
+  auto array = PerfEventArray::from_fd(bpf_object__find_map_fd_by_name(object, "events"));
+  if (!array) return std::puts(array.error().explain().c_str()), 1;
+  std::vector<PerfEventArrayBuffer> buffers;
+  const auto cpus = online_cpus().value();  // value() throws if there is none
+  for (const std::uint32_t cpu : cpus) buffers.push_back(array->open(cpu).value());
+  if (!bpf_program__attach(bpf_object__find_program_by_name(object, "on_exec"))) return 1;
+
+  int execs = 0;
+  const auto print = [&](const PerfEvent& event) {
+    const auto* const sample = std::get_if<Sample>(&event);
+    const auto exec = sample != nullptr ? sample->as<Exec>() : std::nullopt;
+    if (exec) std::printf("pid %u: %.16s\n", exec->pid, exec->command);
+    execs += exec.has_value();
+  };
+  while (execs < 3) {
+    for (PerfEventArrayBuffer& buffer : buffers) buffer.for_each(print);
+  }
+}

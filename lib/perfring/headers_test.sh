@@ -1,0 +1,187 @@
+#!/usr/bin/env bash
+# The headers, as a user's compiler meets them. Every drain is instantiated.
+# usage: headers_test.sh SUBJECT FOLDER-OF-lib COMPILER...   (those that are not installed are left out)
+#   warnings        clean under warnings that this project does not build with, but a user may
+#   standards       each header by itself: ring/ in C++20, all of them in C++23 and C++26
+#   old_standards   each header stops an older standard with one line that says what to do
+#   no_exceptions, no_rtti
+#   size            what perfring.h includes, and how much that is
+#   libcxx          with libc++, headers and sources
+set -u
+. lib/perfring/testing/test.sh
+subject=$1
+lib=$2
+shift 2
+compilers=0
+
+drains='
+unsigned long drained(DRAINED&);
+unsigned long drained(DRAINED& ring) {
+  using namespace perfring;
+  unsigned long count = ring.fold(0UL, [](unsigned long n, const PerfEvent&) { return n + 1; });
+  ring.for_each([&](const PerfEvent&) { ++count; });
+  ring.for_each(Overloaded{[&](const Sample& sample) { count += sample.as<unsigned>().value_or(0); },
+                           [&](const auto&) { ++count; }});
+  if (!ring.for_each_while([](const PerfEvent&) { return true; })) return count;
+  const auto flow = ring.try_fold(count, [](unsigned long n, PerfEvent) -> ControlFlow<int, unsigned long> {
+    return Continue{n};
+  });
+  return flow.is_break() || to_string(Defect::BadSize) == nullptr ? 0 : count;
+}
+'
+ring="#include \"perfring/ring/ring.h\"
+${drains//DRAINED/perfring::Ring<>}"
+all="#include \"perfring/perfring.h\"
+#include \"perfring/record/layouts.h\"
+#include \"perfring/record/to_string.h\"
+#include \"perfring/record/whole.h\"
+${drains//DRAINED/perfring::Ring<>}${drains//DRAINED/perfring::PerfBuffer}
+${drains//DRAINED/perfring::PerfEventArrayBuffer}
+unsigned long records(perfring::Bytes, const perfring::record::Layouts&);
+unsigned long records(perfring::Bytes bytes, const perfring::record::Layouts& layouts) {
+  return to_string(decode(perfring::record::whole(bytes, {}, {}), layouts)).size();
+}
+bool opened(perfring::PerfEventArray&);
+bool opened(perfring::PerfEventArray& array) {
+  return array.open(0, {}) && array.open(0, 64) && perfring::PerfBuffer::open(0, {64}) && perfring::online_cpus();
+}
+"
+
+compile() { # SOURCE COMPILER OPTION..., prints diagnostics
+  local source=$1
+  shift
+  "$@" -x c++ -I"$lib" - 2>&1 <<<"$source"
+}
+
+accepts() { # WHAT SOURCE COMPILER OPTION...
+  local what=$1 said
+  shift
+  said=$(compile "$@" -Werror -fsyntax-only) || fail "$what: ${*:2}"$'\n'"$said"
+}
+
+rejects() { # WHAT SOURCE COMPILER OPTION...: that the test would see it
+  local what=$1
+  shift
+  compile "$@" -Werror -fsyntax-only >/dev/null && fail "$what is not seen: ${*:2}"
+}
+
+is_clang() { [[ $("$1" --version) == *clang* ]]; }
+
+# The headers that C++20 will do for, and those that it will not.
+headers20=()
+headers23=()
+while IFS= read -r header; do
+  case $header in
+    perfring/ring/testing/* | perfring/testing/* | perfring/record/* | perfring/export.h | perfring/version.h) ;; # record/ is in $all
+    perfring/ring/* | perfring/control_flow.h | perfring/perf_event.h) headers20+=("$header") ;;
+    *) headers23+=("$header") ;;
+  esac
+done < <(cd "$lib" && find -L perfring -name '*.h' | sort)
+[ ${#headers20[@]} -ge 8 ] && [ ${#headers23[@]} -ge 10 ] || fail "only these headers: ${headers20[*]} ${headers23[*]}"
+
+gcc_warnings=(-O2 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Warith-conversion -Wshadow
+  -Wuseless-cast -Wold-style-cast -Wcast-qual -Wduplicated-cond
+  -Wduplicated-branches -Wlogical-op -Wnull-dereference -Wdouble-promotion -Wformat=2
+  -Wswitch-default -Wswitch-enum -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi -Wundef
+  -Wredundant-decls -Wmissing-declarations -Wzero-as-null-pointer-constant)
+# But for: what C++98 and C++20 lack, how a struct is laid out, and that pointers are computed with
+# and spans made of them, which is what a ring is about.
+clang_warnings=(-O2 -Weverything -Wno-c++98-compat -Wno-c++98-compat-pedantic -Wno-c++20-compat
+  -Wno-padded -Wno-unsafe-buffer-usage)
+
+warnings() {
+  local options=("${gcc_warnings[@]}")
+  ! is_clang "$1" || options=("${clang_warnings[@]}")
+  local said
+  # Not -fsyntax-only: some warnings come of the optimiser.
+  said=$(compile "$all" "$1" -std=c++2b "${options[@]}" -Werror -c -o /dev/null) || fail "$1 warns:"$'\n'"$said"
+  rejects "a warning" "$all int f(int n); int f(int n) { switch (n) { case 1: return 1; } return 0; }" \
+    "$1" -std=c++2b "${options[@]}"
+}
+
+# What this compiler takes after C++23: g++ 12 nothing.
+newest() {
+  compile "" "$1" -std=c++2c -fsyntax-only >/dev/null 2>&1 && echo c++2c
+}
+
+standards() {
+  local header standard
+  for header in "${headers20[@]}"; do
+    accepts "$header alone" "#include \"$header\"" "$@" -std=c++20 -pedantic-errors
+  done
+  accepts "ring/ in C++20" "$ring" "$@" -std=c++20 -Wall -Wextra -pedantic-errors
+  for standard in c++2b $(newest "$1"); do
+    accepts "perfring in $standard" "$all" "$@" -std=$standard -Wall -Wextra -pedantic-errors
+    for header in "${headers20[@]}" "${headers23[@]}"; do
+      accepts "$header alone" "#include \"$header\"" "$@" -std=$standard -pedantic-errors
+    done
+  done
+}
+
+stops() { # HEADER STANDARD REGEX COMPILER
+  local said
+  said=$(compile "#include \"$1\"" "$4" "-std=$2" -fsyntax-only) && fail "$4 takes $1 as $2"
+  [ "$(grep -c 'error' <<<"$(grep -E 'error: ' <<<"$said")")" = 1 ] && grep -qE "error: .*$3" <<<"$said" ||
+    fail "$1 as $2 stops $4 with:"$'\n'"$said"
+}
+
+old_standards() {
+  local header
+  for header in "${headers20[@]}"; do stops "$header" c++17 "needs C\+\+20: compile with -std=c\+\+20" "$1"; done
+  for header in "${headers23[@]}"; do stops "$header" c++20 "needs C\+\+23 .*: compile with -std=c\+\+23" "$1"; done
+  for header in perfring/perfring.h perfring/ring/ring.h; do stops $header c++11 "needs C\+\+2" "$1"; done
+  accepts "macros in C++98" '#include "perfring/version.h"
+#include "perfring/export.h"' "$1" -std=c++98
+}
+
+no_exceptions() {
+  accepts "perfring" "$all" "$1" -std=c++2b -fno-exceptions -Wall -Wextra
+  accepts "ring/" "$ring" "$1" -std=c++20 -fno-exceptions -Wall -Wextra
+  rejects "a throw" "$all void f() { throw 1; }" "$1" -std=c++2b -fno-exceptions
+}
+
+no_rtti() {
+  accepts "perfring" "$all" "$1" -std=c++2b -fno-rtti -Wall -Wextra
+  accepts "ring/" "$ring" "$1" -std=c++20 -fno-rtti -Wall -Wextra
+  rejects "a typeid" "#include <typeinfo>
+$all const char* f(int& n) { return typeid(n).name(); }" "$1" -std=c++2b -fno-rtti
+}
+
+# Before this was looked at, it was 69,910 lines (of g++ 12), now 30,674: <filesystem>, <memory>,
+# <functional> and <algorithm> are half of that. <string> stays, for the errors' texts, and comes
+# with std::error_code in any case.
+size() {
+  local lines header
+  lines=$(compile '#include "perfring/perfring.h"' "$1" -std=c++2b -E -P | wc -l)
+  [ "$lines" -gt 1000 ] && [ "$lines" -le 34955 ] || fail "perfring.h has $lines lines, preprocessed by $1"
+  lines=$(compile '#include "perfring/ring/ring.h"' "$1" -std=c++20 -E -P | wc -l)
+  [ "$lines" -gt 1000 ] && [ "$lines" -le 20000 ] || fail "ring.h has $lines lines, preprocessed by $1"
+  for header in filesystem memory functional algorithm iostream sstream atomic; do
+    ! compile '#include "perfring/perfring.h"' "$1" -std=c++2b -M | grep -qE "/c\+\+/[0-9]+/$header( |$)" ||
+      fail "perfring.h includes <$header>"
+  done
+  ! compile '#include "perfring/ring/ring.h"' "$1" -std=c++20 -M | grep -qE "/c\+\+/[0-9]+/string( |$)" ||
+    fail "ring.h includes <string>"
+}
+
+libcxx() {
+  local program
+  accepts "libc++ (ci/setup installs it)" "#include <version>
+static_assert(_LIBCPP_VERSION >= 190000);" "$1" -std=c++2b -stdlib=libc++
+  standards "$1" -stdlib=libc++
+  program=$folder/program
+  # The sources, and a program that uses all of them.
+  "$1" -std=c++2b -stdlib=libc++ -Wall -Wextra -Werror -I"$lib" -o "$program" \
+    "$lib"/perfring/*.cc "$lib"/perfring/os/*.cc ||
+    fail "the sources do not build with libc++"
+  "$program" || fail "a program built with libc++ ends with $?"
+}
+
+for compiler in "$@"; do
+  command -v "$compiler" >/dev/null || continue
+  compilers=$((compilers + 1))
+  "$subject" "$compiler"
+done
+
+[ $compilers -gt 0 ] || fail "no compiler"
+finish "$subject: as it should be under $compilers compilers"

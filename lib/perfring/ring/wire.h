@@ -1,0 +1,42 @@
+#ifndef PERFRING_RING_WIRE_H_
+#define PERFRING_RING_WIRE_H_
+#if __cplusplus < 202002L
+#error "perfring/ring needs C++20: compile with -std=c++20 or later"
+#else
+
+// The shape of a ring and of its records, as a drain has to know it. Internal to Ring.
+
+#include <cstddef>
+
+#include <linux/perf_event.h>
+
+#include "perfring/perf_event.h"
+
+namespace perfring::internal {
+
+// Sizes in the wire format (include/uapi/linux/perf_event.h at v6.18, enum perf_event_type).
+inline constexpr std::size_t kRawAt = sizeof(perf_event_header);     // SAMPLE: u32 size of raw
+inline constexpr std::size_t kPayloadAt = kRawAt + sizeof(__u32);    // SAMPLE: raw
+inline constexpr std::size_t kSampleSizeMin = 16;                    // 12, on 8-byte boundaries
+inline constexpr std::size_t kLostCountAt = kRawAt + sizeof(__u64);  // LOST: u64 id, u64 count
+inline constexpr std::size_t kLostSizeMin = kLostCountAt + sizeof(__u64);
+inline constexpr std::size_t kAlignment = 8;
+
+// The memory of a ring. `data` is a power of two long, at most 2 GiB, and 8-aligned.
+struct RingView {
+  perf_event_mmap_page* page;
+  Bytes data;
+};
+
+// std::min, for which <algorithm> alone has as many lines as all else of ring.h. As that is
+// written: of the same function with `? :`, or by value, g++ and clang make another drain.
+template <class T>
+constexpr const T& smaller(const T& a, const T& b) noexcept {
+  if (b < a) return b;
+  return a;
+}
+
+}  // namespace perfring::internal
+
+#endif
+#endif  // PERFRING_RING_WIRE_H_
