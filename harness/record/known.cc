@@ -26,6 +26,11 @@ bool agrees(const Json& known, const Json& got) {
 
 namespace {
 
+// In ASCII; raw data may hold any bytes.
+std::string shown(const Json& value) {
+  return value.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+}
+
 class Comparer {
  public:
   Comparer(const Vector& vector, const Json& record) : vector_{vector}, finder_{vector, record} {}
@@ -52,7 +57,7 @@ class Comparer {
  private:
   void say(const std::string& name, bool agree, const Json& known, const Json& got) {
     ++result_.compared;
-    if (!agree) result_.differences.push_back({name, known.dump(), got.dump()});
+    if (!agree) result_.differences.push_back({name, shown(known), shown(got)});
   }
 
   // `weight`, of which a struct has parts: the first is what the hardware weighs.
