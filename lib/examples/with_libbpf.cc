@@ -6,14 +6,12 @@
 #include <vector>
 
 #include "perfring/perfring.h"
-
 using namespace perfring;
 
 struct Exec {  // as in execs.bpf.c
   std::uint32_t pid;
   char command[16];
 };
-
 int main(int argc, char** argv) {
   if (argc != 2) return std::puts("usage: with_libbpf execs.bpf.o"), 2;
   bpf_object* const object = bpf_object__open_file(argv[1], nullptr);
@@ -21,9 +19,10 @@ int main(int argc, char** argv) {
   auto array = PerfEventArray::from_fd(bpf_object__find_map_fd_by_name(object, "events"));
   if (!array) return std::puts(array.error().explain().c_str()), 1;
   std::vector<PerfEventArrayBuffer> buffers;
-  const auto cpus = online_cpus().value();  // value() throws if there is none
+  const auto cpus = online_cpus().value();
   for (const std::uint32_t cpu : cpus) buffers.push_back(array->open(cpu).value());
-  if (!bpf_program__attach(bpf_object__find_program_by_name(object, "on_exec"))) return 1;
+  bpf_link* const link = bpf_program__attach(bpf_object__find_program_by_name(object, "on_exec"));
+  if (link == nullptr) return std::puts("not attached"), 1;
 
   int execs = 0;
   const auto print = [&](const PerfEvent& event) {
@@ -35,4 +34,6 @@ int main(int argc, char** argv) {
   while (execs < 3) {
     for (PerfEventArrayBuffer& buffer : buffers) buffer.for_each(print);
   }
+  bpf_link__destroy(link);
+  bpf_object__close(object);
 }

@@ -18,7 +18,7 @@ std::string message_of(const InvalidMapType& error) {
   return "invalid map type " + std::to_string(error.map_type);
 }
 std::string message_of(const SyscallError& error) {
-  return "`" + call_of(error) + "` failed: " + error.io_error.message();
+  return std::string{"`"} + call_of(error) + "` failed: " + error.io_error.message();
 }
 
 std::string advice_on(const SyscallError& error) {
@@ -66,7 +66,7 @@ std::string explain_of(const InvalidMapType& error) {
          " (enum bpf_map_type)\nto change: give a map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY (4)";
 }
 std::string explain_of(const SyscallError& error) {
-  return "asked for: " + call_of(error) + " of " + error.object +
+  return std::string{"asked for: "} + call_of(error) + " of " + error.object +
          "\nthe system said: " + error.io_error.message() + "\nto change: " + advice_on(error);
 }
 
