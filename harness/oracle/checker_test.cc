@@ -83,7 +83,7 @@ TEST_F(CheckerTest, ASkippedFirstRecordViolatesNoLoss) {
 
 TEST_F(CheckerTest, ARecordLeftInTheRingViolatesNoLoss) {
   ring_.write(36);
-  expect(Invariant::no_loss, "1 records are still in it, the first stream 0 sequence 0");
+  expect(Invariant::no_loss, "records are still in it: 1, the first of them stream 0 sequence 0");
 }
 
 TEST_F(CheckerTest, ARefusalOutsideAnyAttemptViolatesNoLoss) {

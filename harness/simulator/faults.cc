@@ -53,7 +53,7 @@ constexpr Where kWhere[] = {
     {"drops_the_last", "bursts", "",
      "though nothing was delivered|after a drain whose events end at"},
     {"leaves_the_last", "bursts", "watermark 64\npayload_max 16\nthrow_one_in 0\n",
-     "the ring says empty, but 1 records are still in it"},
+     "the ring says empty, but records are still in it: 1,"},
     {"delivers_twice", "bursts", "", kAgain},
     {"swaps_two", "bursts", "break_one_in 0\nthrow_one_in 0\n",
      "was delivered after what follows it"},

@@ -212,7 +212,7 @@ class Drain {
   }
 
   // Delivers the sample at `at`, which is sound and in one piece. (harness/model replaces this
-  // member in a mutant that reads header.size again: harness/model/ring_mutants.cc.)
+  // member by a fault that reads header.size again: harness/model/ring/ring_faults.cc.)
   template <class Visit>
   [[gnu::always_inline]] bool deliver(At& at, std::size_t size, std::size_t raw, Visit& visit) {
     const Bytes payload{at + kPayloadAt, raw};
