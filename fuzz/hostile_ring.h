@@ -1,7 +1,7 @@
 #ifndef FUZZ_HOSTILE_RING_H_
 #define FUZZ_HOSTILE_RING_H_
 
-// A ring in which somebody has written what he likes, some of it while a drain runs, as bytes:
+// A ring that an adversary has written, some of it while a drain runs, as bytes:
 //
 //   u8   shape: bits 0-2 log2 of the pages (modulo 5), 3-4 how many pokes, 5-6 how many drains stop
 //        early, 7 whether the ring's bytes are repeated

@@ -43,8 +43,16 @@ TEST(FaultVerdictTest, AFaultIsFoundAsItsInvariantOnly) {
 
 TEST(FaultVerdictTest, AFaultThatCannotBeSeenMustNotBeFound) {
   EXPECT_EQ(judge(Reason::InOrder, {"intact", ""}), CellVerdict::FoundOtherwise);
-  EXPECT_EQ(judge(Reason::NoRace, {"data race", ""}), CellVerdict::FoundOtherwise);
+  EXPECT_EQ(judge(Reason::RaceByChance, {"data race", ""}), CellVerdict::NotSeen);
   EXPECT_EQ(judge(Reason::InOrder, {kSanitizerReport, ""}), CellVerdict::FoundOtherwise);
+}
+
+TEST(JudgeUnplantedTest, OnlySomeReasonsAllowThatAHarnessDoesNotPlantAFault) {
+  for (const Reason reason : {Reason::ModelOnly, Reason::WaitLoop, Reason::NoMatterOfOrder}) {
+    EXPECT_EQ(judge_unplanted(reason), CellVerdict::NotPlanted);
+  }
+  EXPECT_EQ(judge_unplanted(Reason::InOrder), CellVerdict::Missed);
+  EXPECT_EQ(judge_unplanted(faults::DataRace{}), CellVerdict::Missed);
 }
 
 TEST(FaultVerdictTest, AddressSanitizerMayFindAFaultBeforeItsInvariant) {
@@ -62,6 +70,7 @@ TEST(FaultVerdictTest, OneWrongCellIsAViolationAndNoCellShowsNothing) {
   const FaultCell found = cell_of(CellVerdict::Found);
   const FaultCell not_run = cell_of(CellVerdict::NotRun);
   EXPECT_EQ(verdict({found, cell_of(CellVerdict::NotSeen), not_run}, false), Verdict::Holds);
+  EXPECT_EQ(verdict({cell_of(CellVerdict::NotPlanted), not_run}, false), Verdict::NotShown);
   EXPECT_EQ(verdict({found, cell_of(CellVerdict::Missed)}, false), Verdict::Violated);
   EXPECT_EQ(verdict({found, cell_of(CellVerdict::FoundOtherwise)}, true), Verdict::Violated);
   EXPECT_EQ(verdict({found}, true), Verdict::NotShown);
@@ -76,9 +85,11 @@ Ended run(const std::string& arguments, const std::string& before = "") {
 TEST(FaultsCommandTest, AFaultIsFoundOrCannotBeSeenForAReason) {
   const Ended ended = run("no_smp_wmb tail_behind --harness scripts");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
-  EXPECT_THAT(ended.out, AllOf(HasSubstr("tail_honest"), HasSubstr("(in order): one thread"),
-                               HasSubstr("1 time found, 1 time cannot be seen, 0 times not run"),
-                               HasSubstr("All as the catalogue says")));
+  EXPECT_THAT(
+      ended.out,
+      AllOf(HasSubstr("tail_honest"), HasSubstr("(in order): one thread"),
+            HasSubstr("1 time found, 1 time cannot be seen, 0 times not planted, 0 times not run"),
+            HasSubstr("All as the catalogue says")));
 }
 
 TEST(FaultsCommandTest, JsonHasTheMessageThatFoundIt) {

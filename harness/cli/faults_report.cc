@@ -39,6 +39,7 @@ std::string in_the_table(const FaultCell& cell) {
     case CellVerdict::Found:
       return cell.found.as;
     case CellVerdict::NotSeen:
+    case CellVerdict::NotPlanted:
       return fmt::format("({})", to_string(std::get<Reason>(cell.expected())));
     case CellVerdict::Missed:
       return "MISSED";
@@ -53,7 +54,9 @@ std::string in_the_table(const FaultCell& cell) {
 std::set<Reason> reasons_in(const std::vector<FaultCell>& cells) {
   std::set<Reason> reasons;
   for (const FaultCell& cell : cells) {
-    if (cell.verdict == CellVerdict::NotSeen) reasons.insert(std::get<Reason>(cell.expected()));
+    const bool reasoned =
+        cell.verdict == CellVerdict::NotSeen || cell.verdict == CellVerdict::NotPlanted;
+    if (reasoned) reasons.insert(std::get<Reason>(cell.expected()));
   }
   return reasons;
 }
@@ -113,9 +116,10 @@ std::string faults_table(const std::vector<FaultCell>& cells, const Conclusion& 
                             ? "not found"
                             : "found as " + cell.found.as + ": " + cell.found.message);
   }
-  return text + fmt::format("{} found, {} cannot be seen, {} not run. {}\n",
+  return text + fmt::format("{} found, {} cannot be seen, {} not planted, {} not run. {}\n",
                             counted(count(cells, CellVerdict::Found), "time"),
                             counted(count(cells, CellVerdict::NotSeen), "time"),
+                            counted(count(cells, CellVerdict::NotPlanted), "time"),
                             counted(count(cells, CellVerdict::NotRun), "time"),
                             sentence(conclusion, "All as the catalogue says"));
 }

@@ -101,6 +101,10 @@ FoundFault look_in_a_process(const Fault& fault, Harness harness, const std::ato
 FaultCell run_cell(const Fault& fault, Harness harness, const std::atomic<bool>& stop) {
   FaultCell cell{&fault, harness, CellVerdict::NotRun, {}, not_run_because(fault, harness)};
   if (!cell.not_run.empty()) return cell;
+  if (!has_planted(fault, harness)) {
+    cell.verdict = judge_unplanted(cell.expected());
+    return cell;
+  }
   cell.found = look_in_a_process(fault, harness, stop);
   cell.verdict = judge(cell.expected(), cell.found);
   return cell;
@@ -123,6 +127,8 @@ const char* to_string(CellVerdict verdict) {
       return "found";
     case CellVerdict::NotSeen:
       return "cannot be seen";
+    case CellVerdict::NotPlanted:
+      return "not planted";
     case CellVerdict::Missed:
       return "missed";
     case CellVerdict::FoundOtherwise:
@@ -134,6 +140,10 @@ const char* to_string(CellVerdict verdict) {
 }
 
 CellVerdict judge(const faults::Expected& expected, const FoundFault& found) {
+  const auto* const reason = std::get_if<faults::Reason>(&expected);
+  if (reason != nullptr && *reason == faults::Reason::RaceByChance && found.as == "data race") {
+    return CellVerdict::NotSeen;
+  }
   if (found.as.empty()) return is_found(expected) ? CellVerdict::Missed : CellVerdict::NotSeen;
   const bool as_said = std::holds_alternative<faults::AnyInvariant>(expected)
                            ? is_invariant(found.as)
@@ -141,6 +151,15 @@ CellVerdict judge(const faults::Expected& expected, const FoundFault& found) {
   // AddressSanitizer may end the run before any invariant is looked at.
   const bool sanitized = found.as == kSanitizerReport && is_found(expected);
   return as_said || sanitized ? CellVerdict::Found : CellVerdict::FoundOtherwise;
+}
+
+CellVerdict judge_unplanted(const faults::Expected& expected) {
+  using faults::Reason;
+  const auto* const reason = std::get_if<Reason>(&expected);
+  const bool said =
+      reason != nullptr && (*reason == Reason::ModelOnly || *reason == Reason::WaitLoop ||
+                            *reason == Reason::NoMatterOfOrder);
+  return said ? CellVerdict::NotPlanted : CellVerdict::Missed;
 }
 
 std::vector<FaultCell> run_faults(const FaultsOptions& options, const std::atomic<bool>& stop,
@@ -160,10 +179,11 @@ std::vector<FaultCell> run_faults(const FaultsOptions& options, const std::atomi
 }
 
 Conclusion conclusion_of(const std::vector<FaultCell>& cells, bool interrupted) {
-  const bool none = std::ranges::all_of(
-      cells, [](const FaultCell& cell) { return cell.verdict == CellVerdict::NotRun; });
+  const bool none = std::ranges::all_of(cells, [](const FaultCell& cell) {
+    return cell.verdict == CellVerdict::NotRun || cell.verdict == CellVerdict::NotPlanted;
+  });
   return conclude(std::ranges::any_of(cells, &FaultCell::is_wrong), interrupted,
-                  none ? "this build can run none of it" : "");
+                  none ? "nothing of it is planted and run in this build" : "");
 }
 
 }  // namespace perfring::cli

@@ -22,13 +22,15 @@ struct FoundFault {
 // In place of an invariant: AddressSanitizer has ended the run.
 inline constexpr const char* kSanitizerReport = "a sanitizer's report";
 
-// Plants a fault in a harness that this build can run, in this process, and looks for it.
+bool has_planted(const faults::Fault& fault, faults::Harness harness);
+// Plants a fault in a harness that has it and that this build can run, in this process, and looks
+// for it.
 FoundFault look_for_fault(const faults::Fault& fault, faults::Harness harness);
 
 // Why this build cannot run it there; empty if it can.
 std::string not_run_because(const faults::Fault& fault, faults::Harness harness);
 
-enum class CellVerdict { Found, NotSeen, Missed, FoundOtherwise, NotRun };
+enum class CellVerdict { Found, NotSeen, NotPlanted, Missed, FoundOtherwise, NotRun };
 const char* to_string(CellVerdict verdict);
 
 // A fault in a harness.
@@ -47,6 +49,8 @@ struct FaultCell {
 
 // What the catalogue makes of it.
 CellVerdict judge(const faults::Expected& expected, const FoundFault& found);
+// And of a fault that the harness does not plant: for some reasons only may that be so.
+CellVerdict judge_unplanted(const faults::Expected& expected);
 
 // Each cell in a process of its own, until all are done or `stop` is set.
 std::vector<FaultCell> run_faults(const FaultsOptions& options, const std::atomic<bool>& stop,

@@ -33,9 +33,13 @@ constexpr std::array kReasons{
               "poll looks at the flag, which is right; nobody waits to be woken"},
     Explained{Reason::FlagUnread, "flag unread",
               "consumers sleep on an eventfd, and never read the flag that poll takes"},
-    Explained{Reason::ModelOnly, "model only", "only the model checker can plant it"},
-    Explained{Reason::WaitLoop, "wait loop",
-              "it is a fault of the wait loop, and only stress has one that can be changed"},
+    Explained{Reason::ModelOnly, "model only",
+              "it asks for an order that is wrong on weaker processors only, or replaces a part of "
+              "Drain: planted in the model checker only"},
+    Explained{
+        Reason::WaitLoop, "wait loop",
+        "it is a fault of the wait loop, which the harness has none of or keeps to itself; stress "
+        "and proptests/wakeup_test.cc plant it"},
     Explained{Reason::ShortRecords, "oversize",
               "payloads are short, or overwrite the ring, of which nothing is asked then; "
               "proptests/oversize_test.cc finds it"},
@@ -43,8 +47,10 @@ constexpr std::array kReasons{
         Reason::HostileRings, "hostile rings",
         "no kernel writes such a size; proptests/hostile_test.cc and fuzz/canary.cc have rings "
         "with any bytes, and find it"},
-    Explained{Reason::NoRace, "no race",
-              "its accesses are ordered, but for a gap of few instructions that runs do not hit"},
+    Explained{
+        Reason::RaceByChance, "by chance",
+        "its value is wrong in every order; at most a gap of few instructions is a race, which "
+        "a run may hit, and need not"},
     Explained{Reason::NotJudged, "not judged",
               "refusals are counted, but whether there was room is judged by scripts only"},
     Explained{Reason::EarlyWakeup, "early wakeup", "a consumer may be woken without a record"},

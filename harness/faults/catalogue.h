@@ -35,7 +35,7 @@ enum class Reason : std::uint8_t {
   WaitLoop,
   ShortRecords,
   HostileRings,
-  NoRace,
+  RaceByChance,
   EarlyWakeup,
   NotJudged,
 };

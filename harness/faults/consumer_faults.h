@@ -107,7 +107,7 @@ struct CommitsEach : OneByOne<CommitsEach<M>, M> {
   }
 };
 
-// And without the fence between the two.
+// As CommitsEach, without edge D.
 template <class M>
 using CommitsEachUnfenced = CommitsEach<NoFullFence<M>>;
 

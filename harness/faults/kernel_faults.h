@@ -2,7 +2,7 @@
 #define HARNESS_FAULTS_KERNEL_FAULTS_H_
 
 // Simulated kernels with one fault each: a mixin over any kernel::Cpu. A mixin overrides what it
-// gets wrong, and leaves the rest to its Base. README.md lists them, and who finds them.
+// gets wrong, and leaves the rest to its Base. FAULTS.md lists them, and who finds them.
 
 #include <linux/perf_event.h>
 #include <linux/types.h>

@@ -74,7 +74,7 @@ inline constexpr std::tuple kConsumerFaults{
     Named<SleepsOnTheRest>{"sleeps_on_the_rest"},
 };
 
-// In its place.
+// Loops over positions, in place of lib's Ring.
 inline constexpr std::tuple kLoopFaults{
     Named<Believes>{"believes"},
     Named<PositionsOf64Bits>{"positions_of_64_bits"},

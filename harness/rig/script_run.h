@@ -28,7 +28,7 @@ namespace perfring::rig {
 // The number of a Drain step that goes on to the end.
 inline constexpr std::uint64_t kWholeRing = ~std::uint64_t{0};
 
-// Without its two ends, which ScriptRunner adds.
+// Everything but the Cpu and the consumer, which ScriptRunner adds.
 class ScriptRun : private MemoryObserver {
  public:
   ScriptRun(const ScriptRun&) = delete;

@@ -39,7 +39,7 @@ class Task {
 
 class Scheduler {
  public:
-  // Between two happenings lie up to 2^interval_log2 steps, of any order of magnitude.
+  // Scheduling points are up to 2^interval_log2 steps, of any order of magnitude.
   Scheduler(std::uint64_t seed, unsigned interval_log2);
 
   Task& add(std::function<void()> body);
