@@ -104,12 +104,19 @@ TEST(FaultsCommandTest, JsonHasTheMessageThatFoundIt) {
   EXPECT_THAT(cell["message"].get<std::string>(), HasSubstr(" was published, by seed "));
 }
 
+TEST(FaultsCommandTest, AFaultThatIsNotPlantedShowsNothing) {
+  const Ended ended = run("distance_modulo --harness scripts");
+  EXPECT_EQ(ended.exit_code, 3) << ended.out;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("(model only)"), HasSubstr("1 time not planted")));
+}
+
 #ifndef STRESS_TEST_UNDER_TSAN
 TEST(FaultsCommandTest, ThreadSanitizersColumnIsNotRunWithoutIt) {
   const Ended ended = run("no_smp_wmb --harness tsan");
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
-  EXPECT_THAT(ended.out, AllOf(HasSubstr("not run, ThreadSanitizer: this build has no "),
-                               HasSubstr("Not shown: this build can run none of it")));
+  EXPECT_THAT(ended.out,
+              AllOf(HasSubstr("not run, ThreadSanitizer: this build has no "),
+                    HasSubstr("Not shown: nothing of it is both planted and run in this build")));
 }
 #endif
 
