@@ -47,6 +47,7 @@ bool dies(const PlantedFault& fault) {
 }
 
 TEST_P(SimulatedFaultTest, IsFoundByItsInvariantAndItsCheck) {
+  ASSERT_STRNE(GetParam().message, "") << "any message would do";
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     if (dies(GetParam())) {
       EXPECT_DEATH(simulate(plan(seed)), "use-after-poison");
