@@ -181,12 +181,4 @@ std::expected<std::vector<std::byte>, std::string> encode_script(const Script& s
   return bytes;
 }
 
-bool oracle_can_check(const Script& script) {
-  const Settings& settings = script.settings;
-  return settings.sample_type == PERF_SAMPLE_RAW && !settings.write_backward &&
-         !settings.overwrite && std::ranges::none_of(script.steps, [](const Step& step) {
-           return step.action == Action::Tail;
-         });
-}
-
 }  // namespace perfring::fuzz

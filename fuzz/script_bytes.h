@@ -29,8 +29,6 @@ namespace perfring::fuzz {
 // Full: every script of at most 8 pages. ForOracle: of these, the scripts that harness/oracle can
 // check; here every byte counts.
 enum class Encoding { Full, ForOracle };
-// RAW samples, forward, not overwriting, and data_tail moves past whole records only.
-bool oracle_can_check(const script::Script& script);
 
 // Takes all of the input.
 script::Script decode_script(Input input, Encoding encoding);

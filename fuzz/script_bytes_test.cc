@@ -7,6 +7,7 @@
 #include <iterator>
 #include <random>
 
+#include "harness/rig/script_outcome.h"
 #include "harness/rig/script_run.h"
 #include "harness/script/generate.h"
 
@@ -67,7 +68,7 @@ TEST(ScriptBytesTest, AnyBytesAreAScriptThatCanBeRun) {
       const Script script = decode_script(input(bytes), encoding);
       ASSERT_FALSE(why_impossible(script)) << *why_impossible(script);
       ASSERT_EQ(decode_script(input(bytes_of(script, encoding)), encoding), script);
-      ASSERT_TRUE(oracle_can_check(script) || encoding == Encoding::Full) << to_text(script);
+      ASSERT_TRUE(rig::oracle_can_check(script) || encoding == Encoding::Full) << to_text(script);
     }
   }
 }
@@ -104,7 +105,7 @@ TEST(ScriptBytesTest, AScriptThatBytesCannotSayIsRefused) {
     const Script script = *script::parse_script(text);
     EXPECT_TRUE(encode_script(script, Encoding::Full)) << text;
     EXPECT_FALSE(encode_script(script, Encoding::ForOracle)) << text;
-    EXPECT_FALSE(oracle_can_check(script)) << text;
+    EXPECT_FALSE(rig::oracle_can_check(script)) << text;
   }
 }
 

@@ -11,7 +11,7 @@
 #include "harness/program/options.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
-#include "harness/rig/script_run.h"
+#include "harness/rig/script_outcome.h"
 
 namespace perfring::fuzz {
 namespace {
@@ -31,26 +31,6 @@ std::optional<Answer> parse_tool(int argc, char** argv, ToolOptions& options) {
   app.add_flag("--text", options.text, "Print the script that these bytes are to kernel_script");
   app.add_flag("--bytes", options.bytes, "Print the bytes of a script")->excludes("--text");
   return parse(app, argc, argv);
-}
-
-int run(const script::Script& script) {
-  rig::ScriptRunner<> runner{script.settings};
-  runner.run(script.steps);
-  runner.settle();
-  const auto& violation = runner.violation();
-  const oracle::Totals& totals = runner.ledger().totals();
-  const oracle::Received& received = runner.received();
-  const Conclusion conclusion =
-      conclude(violation.has_value(), false,
-               received.delivered + received.malformed == 0 ? "nothing was delivered" : "");
-  return deliver(
-      fmt::format(
-          "{} accepted, {} refused; {} delivered, {} malformed, {} lost\n{}\n", totals.accepted,
-          totals.refused, received.delivered, received.malformed, received.lost,
-          violation
-              ? fmt::format("violated: {}: {}", to_string(violation->invariant), violation->message)
-              : sentence(conclusion, "All invariants hold.")),
-      exit_code(conclusion.verdict));
 }
 
 int script_tool(int argc, char** argv) {
@@ -75,12 +55,9 @@ int script_tool(int argc, char** argv) {
     const auto written = write_output("--bytes", "-", text);
     return written ? kHolds : perfring::fail(written.error());
   }
-  if (!oracle_can_check(*script)) {
-    return perfring::fail(name +
-                          ": only scripts with RAW samples, forward, not overwriting, and without "
-                          "'tail' can be run here");
-  }
-  return run(*script);
+  if (!rig::oracle_can_check(*script)) return perfring::fail(name + ": " + rig::kOracleCanCheck);
+  const rig::ScriptOutcome outcome = rig::outcome_of(*script);
+  return deliver(to_text(outcome), exit_code(conclusion_of(outcome).verdict));
 }
 
 }  // namespace

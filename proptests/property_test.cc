@@ -42,7 +42,7 @@ TEST(CounterexampleTest, ACounterexampleIsAShortScript) {
   EXPECT_LT(found->size(), 700U);
 }
 
-// What fuzz/script_tool reads, and differential tries on the live kernel.
+// What `perfring sim --script` runs, and `perfring diff --script` tries on the live kernel.
 TEST(CounterexampleTest, ItsScriptViolatesTheSameInvariant) {
   const auto found = counterexample(loses_count);
   ASSERT_TRUE(found.has_value());

@@ -2,7 +2,7 @@
 #define PROPTESTS_SCRIPTS_H_
 
 // What RapidCheck generates, shrinks and prints: scripts (harness/script), and their parts. A
-// counterexample is the text of a script, which fuzz/script_tool repeats.
+// counterexample is the text of a script, which `perfring sim --script` repeats.
 
 #include <rapidcheck.h>
 

@@ -6,6 +6,7 @@
 #include "harness/cli/sim_report.h"
 #include "harness/cli/sim_run.h"
 #include "harness/cli/sim_runs.h"
+#include "harness/cli/sim_script.h"
 #include "harness/program/console.h"
 #include "harness/program/counted.h"
 #include "harness/program/run_program.h"
@@ -17,6 +18,7 @@ int run_command(const SimOptions& options) {
   if (options.list) {
     return deliver(options.json ? sim_list_json() : sim_list(), kHolds, "the list");
   }
+  if (!options.script.empty()) return run_script(options);
   const auto plan = plan_of(options);
   if (!plan) return fail(plan.error());
   const StopOnSignals stop;

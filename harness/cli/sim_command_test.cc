@@ -42,6 +42,40 @@ TEST_F(SimCommandTest, ASimulationIsTheSameForTheSameSeed) {
   }
 }
 
+// What a property prints, and what `perfring diff --script` takes.
+TEST_F(SimCommandTest, AScriptIsRunUnderEveryInvariant) {
+  const std::string sound = temporary("sound.script", "30 times output 125\ndrain 30\n");
+  const Ended ended = run({"sim", "--script", sound});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
+  EXPECT_THAT(ended.out,
+              AllOf(HasSubstr("delivered, 0 malformed"), HasSubstr("All invariants hold.")));
+  const auto json = nlohmann::json::parse(run({"sim", "--script", sound, "--json"}).out);
+  EXPECT_EQ(json["holds"], true);
+  EXPECT_EQ(json["accepted"], json["delivered"]);
+  const Ended found = run({"sim", "--script", sound, "--fault", "drops_the_last"});
+  EXPECT_EQ(found.exit_code, 1) << found.err << found.out;
+  EXPECT_THAT(found.out, HasSubstr("violated: "));
+  const Ended unseen = run({"sim", "--script", sound, "--fault", "wakes_nobody"});
+  EXPECT_EQ(unseen.exit_code, 3) << unseen.err << unseen.out;
+  EXPECT_THAT(unseen.out, HasSubstr("this script does not find 'wakes_nobody'"));
+}
+
+TEST_F(SimCommandTest, AScriptThatCannotBeRunIsNamedWithTheReason) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {temporary("tail.script", "tail 8\n"), "without 'tail' can be run here"},
+      {temporary("none.script", "nonsense\n"), "no such step"},
+      {"/nowhere", "cannot be read"},
+  };
+  for (const auto& [file, message] : cases) {
+    const Ended ended = run({"sim", "--script", file});
+    EXPECT_EQ(ended.exit_code, 2) << ended.err << ended.out;
+    EXPECT_THAT(ended.err, AllOf(HasSubstr("--script: "), HasSubstr(message)));
+  }
+  const std::string sound = temporary("sound.script", "output 8\ndrain 1\n");
+  EXPECT_THAT(run({"sim", "--script", sound, "--fault", "none"}).err, HasSubstr("no fault called"));
+  EXPECT_EQ(run({"sim", "--script", sound, "--seed", "1"}).exit_code, 2);
+}
+
 TEST_F(SimCommandTest, AViolationReplays) {
   const Ended found = run({"sim", "--fault", "commits_each", "--json"});
   EXPECT_EQ(found.exit_code, 1) << found.err << found.out;

@@ -80,6 +80,11 @@ CLI::App& declare_command(CLI::App& app, SimOptions& options) {
              "Run so many seeds in a row, with settings drawn from each, until one violates")
           ->type_name("N")
           ->check(number_from(1));
+  const CLI::Option* const script =
+      sim.add_option("--script", options.script,
+                     "Run this script (harness/script) in place of a scenario, with its nested "
+                     "steps; - for stdin")
+          ->type_name("FILE");
   sim.add_option("--scenario", options.scenario,
                  "Its name, or a file of settings, - for stdin [steady, or the fault's]")
       ->type_name("NAME|FILE");
@@ -102,7 +107,7 @@ CLI::App& declare_command(CLI::App& app, SimOptions& options) {
   const CLI::Option* const list =
       sim.add_flag("--list", options.list, "List scenarios, faults and settings, and end");
   const CLI::Option* const json = sim.add_flag("--json", options.json, "Print the verdict as JSON");
-  refuse_more(sim, {{list, {json}}, {runs, {seed, steps, fault, json}}});
+  refuse_more(sim, {{list, {json}}, {script, {fault, json}}, {runs, {seed, steps, fault, json}}});
   return sim;
 }
 

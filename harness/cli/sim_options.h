@@ -21,6 +21,7 @@ struct SimOptions {
   std::uint64_t seed = 1;
   std::uint64_t steps = 0;        // 0: kSteps, or of each of many runs simulator::kRandomRunSteps
   std::uint64_t runs = 0;         // with random settings; 0: one run of a scenario
+  std::string script;             // a file to be run in place of a scenario
   std::string scenario;           // a name, or a file; none: steady, or the fault's own
   std::string fault;              // a name, or none
   std::vector<std::string> sets;  // "name=value"
