@@ -27,7 +27,6 @@ using Kind = Op::Kind;
 using Order = Op::Order;
 
 constexpr std::size_t kAccessesMax = 12;
-constexpr std::uint64_t kCostMax = 1000;
 
 // An operation before it knows its thread. `choice` picks the register of those read so far.
 struct Gene {
@@ -178,7 +177,8 @@ LitmusText text_of(const Threads& threads, std::uint16_t locations, std::uint16_
 }
 
 // Leaves out the last operations of the longest threads of a program that is too large.
-LitmusText within_bounds(Threads threads, std::uint16_t locations, std::uint16_t plain) {
+LitmusText within_bounds(Threads threads, std::uint16_t locations, std::uint16_t plain,
+                         std::uint64_t cost_max) {
   for (;;) {
     const LitmusText text = text_of(threads, locations, plain);
     std::size_t accesses = 0;
@@ -186,31 +186,39 @@ LitmusText within_bounds(Threads threads, std::uint16_t locations, std::uint16_t
       accesses += static_cast<std::size_t>(
           std::ranges::count_if(genes, [](const Gene& gene) { return is_access(gene.kind); }));
     }
-    if (accesses <= kAccessesMax && model::reference::cost(text) <= kCostMax) return text;
+    if (accesses <= kAccessesMax && model::reference::cost(text) <= cost_max) return text;
     std::ranges::max_element(threads, {}, [](const auto& genes) {
       return genes.size();
     })->pop_back();
   }
 }
 
+// How a program is laid out.
+struct Shape {
+  std::size_t threads = 2;
+  std::uint16_t locations = 2;
+  bool plain = false;  // the last location is not atomic
+  std::uint64_t cost_max = 0;
+};
+
 rc::Gen<LitmusText> programs(const std::vector<Kind>& kinds, bool plain) {
   constexpr std::uint16_t kNone = 0xff;
-  const auto shape =
-      rc::gen::pair(among<std::size_t>({2, 2, 2, 3, 3, 4}),
-                    rc::gen::pair(among<std::uint16_t>({2, 2, 1, 3}), among<bool>({false, plain})));
-  return rc::gen::mapcat(shape, [kinds](const auto& drawn) {
-    const std::size_t threads = drawn.first;
-    const std::uint16_t locations = drawn.second.first;
-    const std::uint16_t last = static_cast<std::uint16_t>(locations - 1);
-    const std::uint16_t not_atomic = drawn.second.second && locations > 1 ? last : kNone;
+  const auto shapes = rc::gen::build<Shape>(
+      rc::gen::set(&Shape::threads, among<std::size_t>({2, 2, 2, 3, 3, 3, 4})),
+      rc::gen::set(&Shape::locations, among<std::uint16_t>({2, 2, 1, 3})),
+      rc::gen::set(&Shape::plain, among<bool>({false, plain})),
+      rc::gen::set(&Shape::cost_max, among<std::uint64_t>({300, 600, 600, 1500})));
+  return rc::gen::mapcat(shapes, [kinds](const Shape& shape) {
+    const auto last = static_cast<std::uint16_t>(shape.locations - 1);
+    const std::uint16_t not_atomic = shape.plain && shape.locations > 1 ? last : kNone;
     std::vector<std::uint16_t> all;
-    for (std::uint16_t i = 0; i < locations; ++i) all.push_back(i);
-    const auto one = rc::gen::resize(12 / static_cast<int>(threads) + 2,
+    for (std::uint16_t i = 0; i < shape.locations; ++i) all.push_back(i);
+    const auto one = rc::gen::resize(40 / static_cast<int>(shape.threads),
                                      rc::gen::container<std::vector<Gene>>(genes(kinds, all)));
-    return rc::gen::map(rc::gen::container<Threads>(threads, one),
-                        [=](const Threads& drawn_threads) {
-                          return within_bounds(drawn_threads, locations, not_atomic);
-                        });
+    return rc::gen::map(
+        rc::gen::container<Threads>(shape.threads, one), [=](const Threads& threads) {
+          return within_bounds(threads, shape.locations, not_atomic, shape.cost_max);
+        });
   });
 }
 
