@@ -207,7 +207,7 @@ rc::Gen<LitmusText> programs(const std::vector<Kind>& kinds, bool plain) {
       rc::gen::set(&Shape::threads, among<std::size_t>({2, 2, 2, 3, 3, 3, 4})),
       rc::gen::set(&Shape::locations, among<std::uint16_t>({2, 2, 1, 3})),
       rc::gen::set(&Shape::plain, among<bool>({false, plain})),
-      rc::gen::set(&Shape::cost_max, among<std::uint64_t>({300, 600, 600, 1500})));
+      rc::gen::set(&Shape::cost_max, among<std::uint64_t>({2000, 20000, 20000, 100000})));
   return rc::gen::mapcat(shapes, [kinds](const Shape& shape) {
     const auto last = static_cast<std::uint16_t>(shape.locations - 1);
     const std::uint16_t not_atomic = shape.plain && shape.locations > 1 ? last : kNone;

@@ -25,7 +25,10 @@ std::uint64_t cost(const LitmusText& text) {
   constexpr std::uint64_t kMany = std::uint64_t{1} << 32;
   std::vector<std::uint64_t> stored(text.locations.size(), 1);
   for (const auto& thread : text.threads) {
-    for_each_op(thread, [&](const Op& op) { stored[op.location] += stores(op) ? 1 : 0; });
+    for_each_op(thread, [&](const Op& op) {
+      const bool copies = op.kind == Op::Kind::FetchAdd || op.kind == Op::Kind::WriteRegister;
+      if (stores(op)) stored[op.location] += copies ? 3 : 1;  // of any value read
+    });
   }
   std::uint64_t product = 1;
   for (const std::uint64_t stores : stored) {

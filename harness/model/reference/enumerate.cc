@@ -15,6 +15,7 @@ using Kind = PathEvent::Kind;
 using Order = Op::Order;
 
 constexpr std::size_t kNoThread = 0xff;
+constexpr std::size_t kCombinationsMax = 1'000'000;
 
 // Reads-from and modification order of one location.
 struct Arrangement {
@@ -36,7 +37,15 @@ class Enumerator {
   Enumerator(const LitmusText& text, MemoryModel model) : text_{text}, model_{model} {
     const Values values = values_of(text);
     const auto unset = static_cast<std::uint64_t>(text.unset_register);
-    for (const auto& thread : text.threads) paths_.push_back(paths_of(thread, unset, values));
+    std::size_t combinations = 1;
+    for (const auto& thread : text.threads) {
+      paths_.push_back(paths_of(thread, unset, values));
+      combinations *= paths_.back().size();
+      if (combinations > kCombinationsMax) {
+        throw UsageError{
+            fmt::format("the threads' paths have more than {} combinations", kCombinationsMax)};
+      }
+    }
   }
 
   Answer run() {

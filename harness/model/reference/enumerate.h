@@ -23,8 +23,8 @@ struct Answer {
   std::uint64_t blocked = 0;     // with one
 };
 
-// Throws UsageError for a test of more than 64 events, and for operations that the model does not
-// know: plain accesses and updates are Rc11's only.
+// Throws UsageError for a test of more than 64 events or a million combinations of paths, and for
+// operations that the model does not know: plain accesses and updates are Rc11's only.
 Answer enumerate(const LitmusText& text, MemoryModel model);
 
 }  // namespace perfring::model::reference

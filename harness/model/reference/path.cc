@@ -1,6 +1,9 @@
 #include "harness/model/reference/path.h"
 
 #include <cstddef>
+#include <string>
+
+#include "harness/model/engine/usage_error.h"
 
 namespace perfring::model::reference {
 namespace {
@@ -123,9 +126,15 @@ class Walk {
 
 std::size_t stores_in(const std::vector<Op>& ops) {
   std::size_t stores = 0;
-  for (const Op& op : ops) stores += 1 + stores_in(op.body);
+  for (const Op& op : ops) {
+    const bool store = op.kind == Kind::Write || op.kind == Kind::WriteRegister ||
+                       (op.reads() && op.kind != Kind::Read);
+    stores += (store ? 1 : 0) + stores_in(op.body);
+  }
   return stores;
 }
+
+constexpr std::size_t kPathsMax = 100'000;
 
 }  // namespace
 
@@ -139,10 +148,14 @@ std::vector<Path> paths_of(const std::vector<Op>& thread, std::uint64_t unset,
     const bool more = walk.next();
     paths.push_back(std::move(walk.path));
     if (!more) return paths;
+    if (paths.size() == kPathsMax) {
+      throw UsageError{"a thread has more than " + std::to_string(kPathsMax) + " paths"};
+    }
   }
 }
 
-// A value is handed on at most once by each store, as reads-from and data have no cycle together.
+// A value is handed on at most once by each store, or lets it happen, as reads-from, data and
+// control have no cycle together.
 Values values_of(const LitmusText& text) {
   Values values(text.locations.size(), {text.initial});
   std::size_t rounds = 1;
