@@ -184,9 +184,10 @@ void Checker::settle() {
   if (violation()) return;
   const Totals& totals = ledger_.totals();
   if (ledger_.pending() != 0) {
-    return violate(Invariant::no_loss,
-                   fmt::format("the ring says empty, but records are still in it: {}, the first of them {}",
-                               ledger_.pending(), name(ledger_.front().payload)));
+    return violate(
+        Invariant::no_loss,
+        fmt::format("the ring says empty, but records are still in it: {}, the first of them {}",
+                    ledger_.pending(), name(ledger_.front().payload)));
   }
   const std::uint64_t reported = received_.lost + received_.overwritten_lost + ledger_.unreported();
   if (reported != totals.refused) {

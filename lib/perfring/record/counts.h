@@ -18,7 +18,7 @@ namespace perfring::record {
 
 class Lost : public SideBand {
  public:
-  std::uint64_t id() const noexcept { return get<std::uint64_t>(8); }  // of the event that writes next (T16)
+  std::uint64_t id() const noexcept { return get<std::uint64_t>(8); }  // of the next writer (T16)
   std::uint64_t lost() const noexcept { return get<std::uint64_t>(16); }
 
   using SideBand::SideBand;
