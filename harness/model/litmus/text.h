@@ -61,6 +61,9 @@ struct Op {
     return kind == Kind::Read || kind == Kind::FetchAdd || kind == Kind::Exchange ||
            kind == Kind::CompareExchange;
   }
+  bool stores() const {
+    return kind == Kind::Write || kind == Kind::WriteRegister || (reads() && kind != Kind::Read);
+  }
 };
 
 struct LitmusText {

@@ -14,11 +14,6 @@ void for_each_op(const std::vector<Op>& ops, F f) {
   }
 }
 
-bool stores(const Op& op) {
-  return op.kind == Op::Kind::Write || op.kind == Op::Kind::WriteRegister ||
-         (op.reads() && op.kind != Op::Kind::Read);
-}
-
 }  // namespace
 
 std::uint64_t cost(const LitmusText& text) {
@@ -27,7 +22,7 @@ std::uint64_t cost(const LitmusText& text) {
   for (const auto& thread : text.threads) {
     for_each_op(thread, [&](const Op& op) {
       const bool copies = op.kind == Op::Kind::FetchAdd || op.kind == Op::Kind::WriteRegister;
-      if (stores(op)) stored[op.location] += copies ? 3 : 1;  // of any value read
+      if (op.stores()) stored[op.location] += copies ? 3 : 1;  // of any value read
     });
   }
   std::uint64_t product = 1;

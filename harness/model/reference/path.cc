@@ -126,11 +126,7 @@ class Walk {
 
 std::size_t stores_in(const std::vector<Op>& ops) {
   std::size_t stores = 0;
-  for (const Op& op : ops) {
-    const bool store = op.kind == Kind::Write || op.kind == Kind::WriteRegister ||
-                       (op.reads() && op.kind != Kind::Read);
-    stores += (store ? 1 : 0) + stores_in(op.body);
-  }
+  for (const Op& op : ops) stores += (op.stores() ? 1 : 0) + stores_in(op.body);
   return stores;
 }
 
