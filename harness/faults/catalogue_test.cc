@@ -54,14 +54,11 @@ TEST(FaultCatalogueTest, EachReasonIsNamedAndUsed) {
 }
 
 TEST(FaultCatalogueTest, EachFaultThatIsATemplateIsOfItsKind) {
-  std::vector<std::pair<const char*, Kind>> planted;
   const auto of = [](Kind kind) {
     return [kind](auto named) { return std::pair{named.name, kind}; };
   };
-  plant_each(planted, kKernelFaults, of(Kind::Kernel));
-  plant_each(planted, kMemoryFaults, of(Kind::Memory));
-  plant_each(planted, kConsumerFaults, of(Kind::Consumer));
-  plant_each(planted, kLoopFaults, of(Kind::Consumer));
+  const auto planted = plant_all<std::pair<const char*, Kind>>(of(Kind::Kernel), of(Kind::Memory),
+                                                               of(Kind::Consumer));
   for (const auto& [name, kind] : planted) {
     const Fault* const fault = find_fault(name);
     ASSERT_NE(fault, nullptr) << name;

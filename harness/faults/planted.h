@@ -4,6 +4,9 @@
 // The faults that are templates, each by its name in the catalogue: over a kernel::Cpu, over a
 // Memory, or a consumer over a Memory. A harness plants all of them in its own.
 
+#include <algorithm>
+#include <span>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -82,10 +85,26 @@ inline constexpr std::tuple kLoopFaults{
     Named<IgnoresTheWrap>{"ignores_the_wrap"},
 };
 
-// Appends `plant(each)` to `entries` for each of these.
-template <class Entry, class Plant, class... Each>
-void plant_each(std::vector<Entry>& entries, const std::tuple<Each...>& faults, Plant plant) {
-  std::apply([&](auto... each) { (entries.push_back(plant(each)), ...); }, faults);
+// All of them, each as the harness plants its kind. A fault around Ring
+// and one in its place are planted alike.
+template <class Entry, class Kernel, class Memory, class Consumer>
+std::vector<Entry> plant_all(Kernel kernel, Memory memory, Consumer consumer) {
+  std::vector<Entry> all;
+  const auto plant = [&all](const auto& faults, auto one) {
+    std::apply([&](auto... each) { (all.push_back(one(each)), ...); }, faults);
+  };
+  plant(kKernelFaults, kernel);
+  plant(kMemoryFaults, memory);
+  plant(kConsumerFaults, consumer);
+  plant(kLoopFaults, consumer);
+  return all;
+}
+
+// nullptr if none has this name.
+template <class Entry>
+const Entry* find_planted(std::span<const Entry> planted, std::string_view name) {
+  const auto found = std::ranges::find(planted, name, &Entry::name);
+  return found == planted.end() ? nullptr : &*found;
 }
 
 }  // namespace perfring::faults

@@ -22,15 +22,6 @@ constexpr auto plant_consumer = []<template <class> class F>(faults::Named<F> fa
   return PlantedFault{fault.name, violation_of<ScriptRunner<ScriptCpu, F<CheckedMemory>>>};
 };
 
-std::vector<PlantedFault> make_planted() {
-  std::vector<PlantedFault> all;
-  faults::plant_each(all, faults::kKernelFaults, plant_kernel);
-  faults::plant_each(all, faults::kMemoryFaults, plant_memory);
-  faults::plant_each(all, faults::kConsumerFaults, plant_consumer);
-  faults::plant_each(all, faults::kLoopFaults, plant_consumer);
-  return all;
-}
-
 // RAW samples, forward, by a consumer that is honest.
 script::Script checkable(script::Script script) {
   script.settings.sample_type = PERF_SAMPLE_RAW;
@@ -43,14 +34,13 @@ script::Script checkable(script::Script script) {
 }  // namespace
 
 std::span<const PlantedFault> planted_faults() {
-  static const std::vector<PlantedFault> all = make_planted();
+  static const auto all =
+      faults::plant_all<PlantedFault>(plant_kernel, plant_memory, plant_consumer);
   return all;
 }
 
 const PlantedFault* find_planted(std::string_view name) {
-  const auto all = planted_faults();
-  const auto found = std::ranges::find(all, name, &PlantedFault::name);
-  return found == all.end() ? nullptr : &*found;
+  return faults::find_planted(planted_faults(), name);
 }
 
 script::Script random_script(std::uint64_t seed) {

@@ -91,11 +91,7 @@ constexpr Where kWhere[] = {
 };
 
 std::vector<PlantedFault> make_planted() {
-  std::vector<PlantedFault> all;
-  faults::plant_each(all, faults::kKernelFaults, plant_kernel);
-  faults::plant_each(all, faults::kMemoryFaults, plant_memory);
-  faults::plant_each(all, faults::kConsumerFaults, plant_consumer);
-  faults::plant_each(all, faults::kLoopFaults, plant_consumer);
+  auto all = faults::plant_all<PlantedFault>(plant_kernel, plant_memory, plant_consumer);
   for (const Where& where : kWhere) {
     const auto fault = std::ranges::find(all, where.name, &PlantedFault::name);
     if (fault == all.end()) throw std::logic_error{where.name};
@@ -120,9 +116,7 @@ std::span<const PlantedFault> planted_faults() {
 }
 
 const PlantedFault* find_planted(std::string_view name) {
-  const auto all = planted_faults();
-  const auto found = std::ranges::find(all, name, &PlantedFault::name);
-  return found == all.end() ? nullptr : &*found;
+  return faults::find_planted(planted_faults(), name);
 }
 
 }  // namespace perfring::simulator

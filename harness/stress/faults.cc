@@ -23,11 +23,7 @@ constexpr auto plant_consumer = []<template <class> class F>(faults::Named<F> fa
 };
 
 std::vector<PlantedFault> make_planted() {
-  std::vector<PlantedFault> all;
-  faults::plant_each(all, faults::kKernelFaults, plant_kernel);
-  faults::plant_each(all, faults::kMemoryFaults, plant_memory);
-  faults::plant_each(all, faults::kConsumerFaults, plant_consumer);
-  faults::plant_each(all, faults::kLoopFaults, plant_consumer);
+  auto all = faults::plant_all<PlantedFault>(plant_kernel, plant_memory, plant_consumer);
   const auto parts = [&](std::string_view name) -> auto& {
     return std::ranges::find(all, name, &PlantedFault::name)->parts;
   };
@@ -51,9 +47,7 @@ std::span<const PlantedFault> planted_faults() {
 }
 
 const PlantedFault* find_planted(std::string_view name) {
-  const auto all = planted_faults();
-  const auto found = std::ranges::find(all, name, &PlantedFault::name);
-  return found == all.end() ? nullptr : &*found;
+  return faults::find_planted(planted_faults(), name);
 }
 
 }  // namespace perfring::stress
