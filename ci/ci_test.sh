@@ -9,7 +9,8 @@ esac
 . lib/perfring/testing/test.sh
 cp -RL .ci ci "$folder"
 cd "$folder" || exit 1
-mkdir -p fuzz/canary_seeds fuzz/hostile_ring_seeds # these are ci/fuzz's targets
+mkdir fuzz
+touch fuzz/{canary,hostile_ring}.{cc,options} # these are ci/fuzz's targets
 unset PERFRING_RESULTS
 
 expect() { # STATUS REGEX COMMAND...: its exit code, and what its last line says

@@ -51,6 +51,12 @@ def contents(folder):
     return {file.name: file.read_bytes() for file in folder.glob("*")}
 
 
+def options_of(source):
+    """The files of a target's options: its own, which go before, and those for all in its folder."""
+    return [path for path in (source.parent / f"{source.parent.name}.options",
+                              source.with_suffix(".options")) if path.exists()]
+
+
 class Process:
     """One process of libFuzzer's."""
 
@@ -109,8 +115,10 @@ class Target:
         for folder in (self.corpus, self.artifacts):
             folder.mkdir(parents=True)
         # A copy: the next build may be another's.
-        shutil.copy(ROOT / "bazel-bin" / "fuzz" / f"{source}_bin", self.program)
-        for kind, inputs in {"seeds": contents(self.checked_in("seeds")),
+        built = ROOT / "bazel-bin" / "fuzz" / source
+        shutil.copy(built.with_name(f"{self.name}_bin"), self.program)
+        self.seeds = contents(built.with_name(f"{self.name}_seeds"))
+        for kind, inputs in {"seeds": self.seeds,
                              "corpus": self.archived(),
                              "regressions": contents(self.checked_in("regressions")),
                              "kept": contents(self.kept())}.items():
@@ -118,7 +126,7 @@ class Target:
                 (self.corpus / f"{kind}-{file}").write_bytes(data)
         self.begun_with = {file.name for file in self.corpus.iterdir()}
         options = configparser.ConfigParser()
-        options.read([self.source.parent / "parsers.options", f"{self.source}.options"])
+        options.read(options_of(self.source))
         longest = int(options["libfuzzer"]["max_len"])
         for file in sorted(self.corpus.iterdir()):
             if file.stat().st_size > longest:
@@ -202,7 +210,7 @@ class Target:
         """Packs the smallest corpus that reaches all that is reached, beside seeds and regressions."""
         merged = self.folder / "merged"
         merged.mkdir()
-        files = contents(self.checked_in("seeds")) | contents(self.checked_in("regressions"))
+        files = self.seeds | contents(self.checked_in("regressions"))
         for name, data in files.items():
             (merged / name).write_bytes(data)
         result = self.run("-set_cover_merge=1", *self.options, str(merged), str(self.corpus))

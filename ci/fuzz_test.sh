@@ -48,11 +48,13 @@ fi
 PROGRAM
 chmod +x bin/*
 for target in canary hostile_ring kernel_script parsers/litmus parsers/trace; do
-  mkdir -p "fuzz/${target}_seeds" "bazel-bin/fuzz/${target%/*}"
+  mkdir -p fuzz/parsers "bazel-bin/fuzz/${target}_seeds"
   cp bin/libfuzzer "bazel-bin/fuzz/${target}_bin"
-  echo seed >"fuzz/${target}_seeds/a_seed"
+  echo seed >"bazel-bin/fuzz/${target}_seeds/a_seed"
+  touch "fuzz/$target.cc"
   printf '[libfuzzer]\nmax_len = 77\ndict = ring.dict\n' >"fuzz/${target/%parsers*/parsers/parsers}.options"
 done
+touch fuzz/no_target.cc
 mkdir fuzz/hostile_ring_regressions
 echo old >old
 python3 -m zipfile -c fuzz/hostile_ring_corpus.zip old
@@ -82,7 +84,7 @@ before=$(tree)
 # that is asked for.
 run 0 hostile_ring --seconds 3 --jobs 1
 unchanged "a campaign that finds nothing"
-grep -qx 'build .*--config=fuzz fuzz/hostile_ring_bin' builds || fail "built is $(cat builds)"
+grep -qx 'build .*--config=fuzz fuzz/hostile_ring_bin fuzz/hostile_ring_seeds' builds || fail "built is $(cat builds)"
 given hostile_ring "-max_len=77 -dict=$folder/fuzz/ring.dict -max_total_time=3 "
 [ "$(tr '\n' ' ' <hostile_ring.inputs)" = "corpus-old regressions-crash-1 seeds-a_seed " ] ||
   fail "the corpus is $(cat hostile_ring.inputs)"
@@ -115,10 +117,10 @@ given litmus -max_total_time=6
 rm fuzz/parsers/litmus_corpus.zip
 
 # libFuzzer would cut an input off.
-head -c 78 /dev/zero >fuzz/kernel_script_seeds/long
+head -c 78 /dev/zero >bazel-bin/fuzz/kernel_script_seeds/long
 run 1 kernel_script
 says '^ci/fuzz: kernel_script: seeds-long is longer than 77 bytes'
-rm fuzz/kernel_script_seeds/long
+rm bazel-bin/fuzz/kernel_script_seeds/long
 before=$(tree)
 
 # A finding is minimised and kept, and its replay printed.

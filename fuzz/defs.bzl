@@ -1,9 +1,35 @@
 """cc_fuzz_test."""
 
+def _fuzz_seeds(ctx):
+    folder = ctx.actions.declare_directory(ctx.label.name)
+    ctx.actions.run_shell(
+        command = 'python3 "$@"',
+        arguments = [ctx.file._program.path, ctx.attr.target, folder.path],
+        inputs = [ctx.file._program] + ctx.files._sources,
+        outputs = [folder],
+        mnemonic = "FuzzSeeds",
+        use_default_shell_env = True,
+    )
+    return [DefaultInfo(
+        files = depset([folder]),
+        runfiles = ctx.runfiles([folder]),
+    )]
+
+# A folder of the seeds that seeds.py writes.
+_fuzz_seeds_rule = rule(
+    implementation = _fuzz_seeds,
+    attrs = {
+        "target": attr.string(doc = "its folder and name in fuzz/", mandatory = True),
+        "_program": attr.label(default = "//fuzz:seeds.py", allow_single_file = True),
+        "_sources": attr.label(default = "//fuzz:seed_sources"),
+    },
+)
+
 def cc_fuzz_test(name, dictionary, deps, tags = []):
     """A fuzz target: LLVMFuzzerTestOneInput() in NAME.cc.
 
-    X      test: replays every input of X_seeds/, X_regressions/ and X_corpus.zip
+    X      test: replays every input of X_seeds, X_regressions/ and X_corpus.zip
+    X_seeds  a folder of the seeds that seeds.py writes
     X_bin  the program: libFuzzer's under --config=fuzz, else one that runs files
     X_run  fuzzes: bazel run --config=fuzz X_run -- [libFuzzer's options]; or replays one
            input: X_run -- FILE, or the name of one that the test replays
@@ -14,8 +40,14 @@ def cc_fuzz_test(name, dictionary, deps, tags = []):
       deps: of the program.
       tags: of the test.
     """
-    inputs = native.glob(
-        [name + "_seeds/*", name + "_regressions/*", name + "_corpus.zip"],
+    folder = native.package_name().partition("fuzz/")[2]
+    _fuzz_seeds_rule(
+        name = name + "_seeds",
+        testonly = True,
+        target = folder + "/" + name if folder else name,
+    )
+    inputs = [name + "_seeds"] + native.glob(
+        [name + "_regressions/*", name + "_corpus.zip"],
     )
     native.cc_binary(
         name = name + "_bin",

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs a fuzz target on a copy of its inputs: fuzzes, replays them all, or runs the files named.
-# usage: run.sh LABEL PROGRAM DICTIONARY [INPUT|ARCHIVE...] --
+# usage: run.sh LABEL PROGRAM DICTIONARY [INPUT|FOLDER|ARCHIVE...] --
 #          [OPTION OF LIBFUZZER'S | FILE | FOLDER | NAME OF AN INPUT... | --replay]
 set -euo pipefail
 label=$1 program=$(realpath "$2") dictionary=$(realpath "$3")
@@ -16,7 +16,11 @@ while [ "$1" != -- ]; do
       python3 -m zipfile -e "$1" "$corpus"
       total=$((total + $(python3 -m zipfile -l "$1" | tail -n +2 | wc -l)))
       ;;
-    *) cp -L "$1" "$corpus" && total=$((total + 1)) ;;
+    *)
+      if [ -d "$1" ]; then files=("$1"/*); else files=("$1"); fi
+      cp -L "${files[@]}" "$corpus"
+      total=$((total + ${#files[@]}))
+      ;;
   esac
   shift
 done

@@ -16,6 +16,8 @@ done
 run fuzz/hostile_ring_seeds/breaks_once "$folder/planted.zip" -- --replay && fail "the planted bug: $said"
 [[ $said == *"$planted"* ]] || fail "the planted bug is not named: $said"
 [[ $said == *"Replay: bazel run //fuzz:canary_run -- raw_size_2_31" ]] || fail "the input is not named: $said"
+run fuzz/hostile_ring_seeds -- --replay && fail "the planted bug, in a folder: $said"
+[[ $said == *"Replay: bazel run //fuzz:canary_run -- raw_size_2_31" ]] || fail "the input in a folder is not named: $said"
 run "$folder/planted.zip" -- raw_size_2_31 && fail "the input alone: $said"
 [[ $said == *"$planted"* ]] || fail "the input alone is not what is run: $said"
 run "$folder/planted.zip" -- three_samples || fail "another input alone: $said"

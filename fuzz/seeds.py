@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
-"""Writes the seeds that are bytes, from their readable form. Run it after a change of that:
+"""Writes a fuzz target's seeds, from their readable form, each into a file that is named for what it
+shows:
 
-  bazel build //fuzz:script_tool && fuzz/seeds.py        in the workspace's folder
+  fuzz/seeds.py TARGET FOLDER        as differential, parsers/litmus
 
-hostile_ring's and the canary's are the rings below (fuzz/hostile_ring.h states the format), of
-little-endian records; kernel_script's and differential's are the texts in fuzz/scripts/. Each is
-named for what it shows. record's are the vectors of harness/record whose type or layout differs. (Those of the
-parsers are texts as they are.)
+hostile_ring's and the canary's are the rings below (fuzz/hostile_ring.h states the format).
+kernel_script's and differential's are the scripts in fuzz/scripts.txt. record's are the vectors of
+harness/record whose type or layout differs, and some of those are parsers/vectors's. Those of the
+other parsers are in fuzz/parsers/seeds.txt. The same sources give the same bytes on any machine:
+records and numbers are little-endian.
 """
 import json
 import pathlib
+import re
 import struct
-import subprocess
+import sys
 
+ROOT = pathlib.Path(__file__).parent.parent
 SAMPLE, LOST = 9, 2
 
 
@@ -20,20 +24,20 @@ def record(kind, size, body=b""):
     """A record of `size` bytes, as its header says, of which these are the first behind it. The
     next is on an 8-byte boundary, and so is data_head: whatever size says, positions are sound."""
     filled = max(size, 8 + len(body)) + 7 & ~7
-    return (struct.pack("=IHH", kind, 1, size & 0xFFFF) + body).ljust(filled, b"\xaa")
+    return (struct.pack("<IHH", kind, 1, size & 0xFFFF) + body).ljust(filled, b"\xaa")
 
 
 def sample(length):
     raw = (length + 4 + 7) // 8 * 8 - 4
-    return record(SAMPLE, 12 + raw, struct.pack("=I", raw) + bytes(i % 251 for i in range(length)))
+    return record(SAMPLE, 12 + raw, struct.pack("<I", raw) + bytes(i % 251 for i in range(length)))
 
 
 def liar(size, raw):
-    return record(SAMPLE, size, struct.pack("=I", raw))
+    return record(SAMPLE, size, struct.pack("<I", raw))
 
 
 def lost(count, size=24):
-    return record(LOST, size, struct.pack("=QQ", 7, count))
+    return record(LOST, size, struct.pack("<QQ", 7, count))
 
 
 def ring(data, tail=0, distance=None, log2_pages=0, stops=(), pokes=(), times=1):
@@ -74,8 +78,8 @@ SOUND = {
     "sixteen_pages": ring(sample(900), log2_pages=4, times=60),
 }
 HOSTILE = {
-    "oversize_65517": ring(record(SAMPLE, 0, struct.pack("=I", 65524))),
-    "oversize_65525": ring(record(SAMPLE, 8) + struct.pack("=I", 65532) + b"\xbb" * 12),
+    "oversize_65517": ring(record(SAMPLE, 0, struct.pack("<I", 65524))),
+    "oversize_65525": ring(record(SAMPLE, 8) + struct.pack("<I", 65532) + b"\xbb" * 12),
     "oversize_65533": ring(liar(16, 65540) + sample(4)),
     "raw_size_one_too_large": ring(liar(24, 13) + sample(4)),
     "raw_size_2_31": ring(liar(24, 2**31 + 4) + sample(4)),
@@ -101,25 +105,92 @@ HOSTILE = {
 }
 
 
-def script_bytes(script, drained=True):
-    lines = script.read_text().splitlines(keepends=True)
-    while not drained and lines[-1].startswith("drain"):
-        lines.pop()
-    tool = "bazel-bin/fuzz/script_tool"
-    return subprocess.run([tool, "--bytes", "/dev/stdin"], input="".join(lines).encode(),
-                          check=True, capture_output=True).stdout
+def texts(path):
+    """What a file says behind each of its lines `=== NAME`, by name; without the empty lines around."""
+    found, name = {}, None
+    for line in (ROOT / path).read_text().splitlines():
+        if line.startswith("=== "):
+            name = line.removeprefix("=== ")
+            if name in found:
+                raise ValueError(f"{path}: there are two '{name}'")
+            found[name] = ""
+        elif name is not None:
+            found[name] += f"{line}\n"
+        elif line and not line.startswith("#"):
+            raise ValueError(f"{path}: '{line}' is not behind any `=== NAME`")
+    return {name: text.strip("\n") for name, text in found.items()}
 
 
-def undamaged_ring(kernel_script):
-    """differential's: no damage, and the script, whose encoding has two bytes more: 0 for RAW samples
-    (fuzz/script_bytes.h)."""
-    return b"\0" + kernel_script[:1] + b"\0\0" + kernel_script[1:]
+# In the order of their numbers in fuzz/script_bytes.cc. `tail` is not ForOracle.
+STEPS = ("output", "drain", "throw", "poll", "epoll_wait", "rearm", "pause", "resume", "disable",
+         "enable", "tail", "output second", "poll second")
+NUMBERED = ("output", "drain", "throw")
+EPOLL = ("level", "edge", "oneshot")
+STEP = re.compile(r"(>*) ?(?:at (\d+) )?([a-z_]+)(?: (\d+))?( second)?")
+SETTINGS = {"word": "64", "pages": "1", "events": "1", "epoll": "level", "sample_id_all": "0",
+            "start": "0", "wakeup_events": "1", "wakeup_watermark": None}
+
+
+def step_bytes(line):
+    step = STEP.fullmatch(line)
+    name = step and step[3] + (step[5] or "")
+    if (name not in STEPS or (step[3] in NUMBERED) != (step[4] is not None)
+            or bool(step[1]) != (step[2] is not None)):
+        raise ValueError(f"'{line}': a step that seeds.py does not know")
+    number = int(step[4] or 0)
+    width = 0 if number < 2**8 else 1 if number < 2**12 else 3
+    out = bytes([STEPS.index(name) | len(step[1]) << 4 | width << 6])
+    out += bytes([int(step[2])]) if step[1] else b""
+    if step[4] is None:
+        return out
+    return out + (struct.pack("<BBH", 0, number >> 16, number & 0xFFFF) if width == 3
+                  else number.to_bytes(width + 1, "little"))
+
+
+def script_bytes(text, kind=b""):
+    """fuzz/script_bytes.h states the format. `kind`: the two bytes that are not ForOracle."""
+    settings, steps = dict(SETTINGS), b""
+    for line in text.splitlines():
+        line = line.partition("#")[0].strip()
+        name, _, value = line.partition(" ")
+        if name in SETTINGS:
+            settings[name] = value
+        elif line:
+            steps += step_bytes(line)
+    watermark = settings["wakeup_watermark"]
+    flags = ((settings["word"] == "32") | (int(settings["pages"]).bit_length() - 1) << 1
+             | (watermark is not None) << 3 | (int(settings["events"]) - 1) << 4
+             | EPOLL.index(settings["epoll"]) << 5 | int(settings["sample_id_all"]) << 7)
+    wakeup = int(watermark or settings["wakeup_events"])
+    return bytes([flags]) + kind + struct.pack("<IQ", wakeup, int(settings["start"])) + steps
+
+
+def scripts(bytes_of=script_bytes):
+    seeds = {}
+    for name, text in texts("fuzz/scripts.txt").items():
+        try:
+            seeds[name] = bytes_of(text)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+    return seeds
+
+
+def undamaged_ring(text):
+    """differential's: no damage, and a script of RAW samples, not drained at the end, so that there is
+    something to compare."""
+    return b"\0" + script_bytes(re.sub(r"(\ndrain \d+)+$", "", text), b"\0\0")
+
+
+def vectors():
+    """The lines of harness/record, by name."""
+    lines = (ROOT / "harness/record/vectors.jsonl").read_text().splitlines()
+    return {json.loads(line)["name"]: line for line in lines}
 
 
 def record_seeds():
     """Behind its attributes (fuzz/record.h), of each type and sample_type the first vector."""
     seeds, seen = {}, set()
-    for line in pathlib.Path("harness/record/vectors.jsonl").read_text().splitlines():
+    for name, line in vectors().items():
         vector = json.loads(line)
         if "attr" not in vector or len(vector["bytes"]) > 2 * 480:
             continue
@@ -130,31 +201,63 @@ def record_seeds():
         if layout in seen:
             continue
         seen.add(layout)
-        seeds[vector["name"]] = struct.pack(
+        seeds[name] = struct.pack(
             "<IBIQQB", number("sample_type"), number("read_format"), number("branch_sample_type"),
             number("sample_regs_user"), number("sample_regs_intr"), flags
         ) + bytes.fromhex(vector["bytes"])
     return seeds
 
 
-def main():
-    fuzz = pathlib.Path("fuzz")
-    texts_of_scripts = sorted(fuzz.glob("scripts/*.script"))
-    scripts = {text.stem: script_bytes(text) for text in texts_of_scripts}
-    # Not drained at the end, so that there is something to compare.
-    undamaged = {text.stem: undamaged_ring(script_bytes(text, drained=False))
-                 for text in texts_of_scripts}
-    for folder, seeds in {
-        "hostile_ring": SOUND | HOSTILE,
-        "canary": {name: SOUND[name] for name in CANARY},
+VECTORS = {
+    "branches": "synthetic_sample_branch_counters",
+    "build_id": "mmap2_build_id_sid",
+    "group": "sample_read_group_rf31",
+    "namespaces": "namespaces",
+    "read_syscall": "read_syscall_group_rf8",
+    "registers": "sample_regs_user_abi32",
+    "tracepoint": "sample_tracepoint_sched_process_exec",
+}
+
+
+def parser_seeds(parser):
+    if parser == "vectors":
+        lines = vectors()
+        return {name: f"{lines[vector]}\n".encode() for name, vector in VECTORS.items()}
+    seeds = {}
+    for name, text in texts("fuzz/parsers/seeds.txt").items():
+        of, name = name.split()
+        if of != parser:
+            continue
+        if parser.endswith("_options"):
+            text = text.replace(" ", "\n")
+        elif parser not in ("litmus", "live_values"):
+            text += "\n"
+        seeds[name] = text.encode()
+    return seeds
+
+
+def seeds_of(target):
+    if target.startswith("parsers/"):
+        return parser_seeds(target.removeprefix("parsers/"))
+    return {
+        "hostile_ring": lambda: SOUND | HOSTILE,
+        "canary": lambda: {name: SOUND[name] for name in CANARY},
         "kernel_script": scripts,
-        "differential": undamaged,
-        "record": record_seeds(),
-    }.items():
-        path = fuzz / f"{folder}_seeds"
-        path.mkdir(exist_ok=True)
-        for name, data in seeds.items():
-            (path / name).write_bytes(data)
+        "differential": lambda: scripts(undamaged_ring),
+        "record": record_seeds,
+    }.get(target, dict)()
+
+
+def main():
+    target, folder = sys.argv[1:]
+    try:
+        seeds = seeds_of(target)
+    except ValueError as error:
+        sys.exit(f"fuzz/seeds.py: {error}")
+    if not seeds:
+        sys.exit(f"fuzz/seeds.py: there are no seeds of {target}")
+    for name, data in seeds.items():
+        pathlib.Path(folder, name).write_bytes(data)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ cd "$(dirname "$(readlink -f "$0")")/../.."
 : "${CXX:?}" "${LIB_FUZZING_ENGINE:?}" "${OUT:?}"
 read -ra engine <<<"$LIB_FUZZING_ENGINE"
 rings=(hostile_ring kernel_script differential)
-mapfile -t parsers < <(ls -d fuzz/parsers/*_seeds | sed 's|^fuzz/\(.*\)_seeds$|\1|')
+mapfile -t parsers < <(ls fuzz/parsers/*.cc | sed 's|^fuzz/\(.*\)\.cc$|\1|')
 read -ra targets <<<"${TARGETS:-${rings[*]} ${parsers[*]}}"
 # MemorySanitizer does not see the writes of an uninstrumented Boost, and has no 32-bit version.
 if [ -z "${TARGETS:-}" ] && { [ "${SANITIZER:-}" = memory ] || [ "${ARCHITECTURE:-}" = i386 ]; }; then
@@ -67,7 +67,7 @@ for target in "${targets[@]}"; do
   fi
   cp "fuzz/${target/#parsers\/*/parsers/parsers}.options" "$OUT/$name.options"
   inputs=$(mktemp -d -p "$objects")
-  cp "fuzz/${target}_seeds"/* "$inputs"
+  fuzz/seeds.py "$target" "$inputs"
   [ ! -d "fuzz/${target}_regressions" ] || cp "fuzz/${target}_regressions"/* "$inputs"
   [ ! -e "fuzz/${target}_corpus.zip" ] || python3 -m zipfile -e "fuzz/${target}_corpus.zip" "$inputs"
   rm -f "$OUT/${name}_seed_corpus.zip"
