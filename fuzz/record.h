@@ -60,7 +60,7 @@ class AnyRecord {
   }
 
  private:
-  // Of the record, if it is a sample with an identifier.
+  // The record's id, if it is a sample with an identifier.
   std::uint64_t id() const {
     std::uint64_t id = 0;
     if (bytes_.size() >= 16) std::memcpy(&id, &bytes_[8], sizeof id);

@@ -32,7 +32,7 @@ TEST(FuzzRecordTest, TheSeedsAreRecordsOfEveryType) {
     EXPECT_EQ(text.find("malformed"), std::string::npos) << name << ": " << text;
     types.insert(text.substr(0, text.find(' ')));
   }
-  // Of the 22, all but AUX, ITRACE_START and LOST_SAMPLES; and `type`, an unknown one.
+  // All of the 22 but AUX, ITRACE_START and LOST_SAMPLES; and an unknown one, `type`.
   EXPECT_EQ(types.size(), 20U);
 }
 

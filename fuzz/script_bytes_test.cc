@@ -74,7 +74,7 @@ TEST(ScriptBytesTest, AnyBytesAreAScriptThatCanBeRun) {
   }
 }
 
-TEST(ScriptBytesTest, EveryByteForTheOracleCounts) {
+TEST(ScriptBytesTest, EveryByteForTheOracleChangesTheScript) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const Script script = generate_for_oracle(seed);
     const std::string bytes = bytes_of(script, Encoding::ForOracle);

@@ -14,7 +14,7 @@
 
 namespace perfring::proptests {
 
-// What stands in the ring, `times` times: a header, and the u32 that follows it.
+// A header and the u32 that follows it, `times` times in the ring.
 struct HostileRecord {
   std::uint32_t type = 9;
   std::uint16_t size = 16;    // what header.size says
@@ -38,7 +38,7 @@ struct HostileRing {
 std::ostream& operator<<(std::ostream& out, const HostileRecord& record);
 std::ostream& operator<<(std::ostream& out, const HostileRing& ring);
 
-// Of `size` bytes: a power of two, from 8 on.
+// `sizes` gives the rings' sizes in bytes: powers of two, from 8 on.
 rc::Gen<HostileRing> hostile_rings(const rc::Gen<std::size_t>& sizes);
 
 }  // namespace perfring::proptests

@@ -1,4 +1,4 @@
-// Whatever a ring holds: every drain ends, stays in the ring, and agrees with the other consumer.
+// Rings of any bytes: every drain ends, stays in the ring, and agrees with the other consumer.
 
 #include <gtest/gtest.h>
 

@@ -41,7 +41,8 @@ Explored explored(const LitmusText& text, bool merge) {
   return explored;
 }
 
-// What the memory ends with. Registers of threads that have ended are not kept where states merge.
+// The final values of memory alone: registers of threads that have ended are not kept where states
+// merge.
 std::set<Outcome> memory_of(const std::set<Outcome>& outcomes) {
   std::set<Outcome> memory;
   for (Outcome outcome : outcomes) {
@@ -89,7 +90,7 @@ constexpr int kPrograms = 5000;
 constexpr int kPrograms = 5000;
 #endif
 
-TEST(ExplorerTest, ExploresTheExecutionsThatTheAxiomsAllow) {
+TEST(ExplorerPropertyTest, ExploresTheExecutionsThatTheAxiomsAllow) {
   always([] { expect_agreement(*litmus_programs()); }, kPrograms);
 }
 

@@ -90,7 +90,7 @@ void recovers() {
   RC_ASSERT(run.received().delivered == delivered + 10);
 }
 
-TEST(OversizePayloadTest, OnlyOverwrittenRecordsAreSpoiled) {
+TEST(OversizePayloadTest, OnlyOverwrittenRecordsAreChanged) {
   always(recovers<Core>);
 }
 TEST(OversizePayloadTest, FindsAConsumerThatBelievesTheTruncatedSize) {

@@ -42,7 +42,7 @@ TEST(CounterexampleTest, ACounterexampleIsAShortScript) {
   EXPECT_LT(found->size(), 700U);
 }
 
-// What `perfring sim --script` runs, and `perfring diff --script` tries on the live kernel.
+// `perfring sim --script` runs it, and `perfring diff --script` tries it on the live kernel.
 TEST(CounterexampleTest, ItsScriptViolatesTheSameInvariant) {
   const auto found = counterexample(loses_count);
   ASSERT_TRUE(found.has_value());
@@ -66,7 +66,7 @@ TEST(CounterexampleTest, ItsReplayLineLeadsToTheSameCounterexample) {
       found.find("--test_filter=CounterexampleTest.ItsReplayLineLeadsToTheSameCounterexample"),
       std::string::npos);
 
-  // What its RC_PARAMS say leads to the same counterexample at once, without a search.
+  // Its RC_PARAMS lead to the same counterexample at once, without a search.
   const std::string params = "RC_PARAMS='";
   const std::size_t from = found.find(params) + params.size();
   ASSERT_GT(from, params.size()) << found;

@@ -1,8 +1,8 @@
 #ifndef PROPTESTS_SCRIPTS_H_
 #define PROPTESTS_SCRIPTS_H_
 
-// What RapidCheck generates, shrinks and prints: scripts (harness/script), and their parts. A
-// counterexample is the text of a script, which `perfring sim --script` repeats.
+// RapidCheck's generators of scripts (harness/script) and their parts, which it shrinks and prints.
+// A counterexample is the text of a script, which `perfring sim --script` repeats.
 
 #include <rapidcheck.h>
 
@@ -55,7 +55,7 @@ rc::Gen<Settings> settings();
 // Bytes of payload: few, those around a page, and up to 4 pages of them.
 rc::Gen<std::uint64_t> lengths();
 
-// Of payloads that the u16 of header.size cannot hold, at every remainder.
+// Lengths of payloads that the u16 of header.size cannot hold, at every remainder.
 rc::Gen<std::uint64_t> oversize_lengths();
 
 enum class Kind { Output, Drain, Break, Throw, Pause, Resume, Poll };  // Drain: the whole ring

@@ -89,7 +89,7 @@ rc::Gen<Settings> any_wakeups() {
   });
 }
 
-// What may be unread in a ring while its consumer sleeps: K30, seen from there.
+// The most that may be unread in a ring while its consumer sleeps (K30).
 struct Leftover {
   std::uint64_t bytes;
   std::uint64_t samples;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Whatever states the version states that of lib/perfring/version.h.
+# Every file that states the version states that of lib/perfring/version.h.
 # usage: versions_test.sh, in the workspace's folder
 . ci/packaging/checkout.sh
 need g++

@@ -46,7 +46,7 @@ std::expected<perf_event_mmap_page*, std::string> control_page(std::size_t ring_
   return page;
 }
 
-// What real libbpf calls for each event.
+// Called by the real libbpf for each event.
 template <Callback kCallback>
 void on_sample(void* tally, int, void* raw, __u32 size) {
   add<kCallback>(*static_cast<Tally*>(tally), static_cast<const std::byte*>(raw), size);

@@ -14,7 +14,7 @@
 
 namespace perfring::cli {
 
-// What `perfring` is asked for. Without a command: LiveOptions.
+// The command that `perfring` was given. Without one: LiveOptions.
 using Command = std::variant<LiveOptions, SimOptions, CheckOptions, StressOptions, DiffOptions,
                              DecodeOptions, FaultsOptions>;
 

@@ -159,7 +159,7 @@ class DiffCommand {
                    exit_code(conclusion_of(report).verdict));
   }
 
-  // What kernels were recorded to do, beside the simulated one.
+  // Runs the simulated kernel beside recordings of others.
   int replay() {
     Outcome outcome;
     all_ = inputs_.traces.size();

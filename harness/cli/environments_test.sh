@@ -141,7 +141,7 @@ try_signals() {
   run 2 -- "$perfring diff --record traces --scripts 1 >out 2>err"
 }
 
-# What needs much memory.
+# Runs that need much memory.
 try_large() {
   for kib in 80000 200000; do
     run 0 2 -- "ulimit -v $kib; $perfring sim --set cpus=64 --steps 100000 >out 2>err"

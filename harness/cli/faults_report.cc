@@ -81,7 +81,7 @@ const char* title(Harness harness) {
   return "";
 }
 
-// What depends neither on how threads were scheduled nor on which sanitizer was faster.
+// Only text that depends neither on how threads were scheduled nor on which sanitizer was faster.
 std::string in_markdown(const FaultCell& cell) {
   const bool any = std::holds_alternative<faults::AnyInvariant>(cell.expected());
   if (cell.verdict != CellVerdict::Found) return in_the_table(cell);

@@ -47,9 +47,9 @@ struct FaultCell {
   }
 };
 
-// What the catalogue makes of it.
+// Compares it with the catalogue.
 CellVerdict judge(const faults::Expected& expected, const FoundFault& found);
-// And of a fault that the harness does not plant: for some reasons only may that be so.
+// The same for a fault that the harness does not plant, which only some reasons allow.
 CellVerdict judge_unplanted(const faults::Expected& expected);
 
 // Each cell in a process of its own, until all are done or `stop` is set.

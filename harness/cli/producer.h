@@ -32,7 +32,7 @@ class Producer {
   void stop();
 
   bool has_failed() const { return error_.load() != 0; }
-  // What went wrong. Precondition: has_failed().
+  // The reason of the failure. Precondition: has_failed().
   std::string failure() const;
 
  private:

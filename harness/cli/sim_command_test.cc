@@ -42,7 +42,7 @@ TEST_F(SimCommandTest, ASimulationIsTheSameForTheSameSeed) {
   }
 }
 
-// What a property prints, and what `perfring diff --script` takes.
+// The form is the one that a property prints and `perfring diff --script` takes.
 TEST_F(SimCommandTest, AScriptIsRunUnderEveryInvariant) {
   const std::string sound = temporary("sound.script", "30 times output 125\ndrain 30\n");
   const Ended ended = run({"sim", "--script", sound});
@@ -89,7 +89,7 @@ TEST_F(SimCommandTest, AViolationReplays) {
   EXPECT_THAT(again.out, HasSubstr(json["shrunk"]["message"].get<std::string>()));
 }
 
-// Whatever the file is called: a shell reads the line as it was meant.
+// A shell reads the line as it was meant, even if the file's name is odd.
 TEST_F(SimCommandTest, AViolationReplaysInAShell) {
   const std::filesystem::path folder = ::testing::TempDir() + "/it's of $HOME";
   std::filesystem::create_directories(folder);

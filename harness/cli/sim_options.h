@@ -32,7 +32,7 @@ struct SimOptions {
 
 CLI::App& declare_command(CLI::App& app, SimOptions& options);
 
-// What to run. With random settings `plan` is the first of the runs.
+// The runs to do. With random settings `plan` is the first of them.
 struct SimPlan {
   simulator::Plan plan;
   std::string scenario;

@@ -9,8 +9,8 @@
 
 namespace perfring::cli {
 
-// What the parts show: that every invariant holds of the records of each; with a fault, that it
-// is found.
+// Concludes from the parts: every invariant holds of the records of each; with a fault, it is
+// found.
 Conclusion conclusion_of(std::span<const stress::Outcome> parts, bool interrupted,
                          const std::string& fault);
 

@@ -27,7 +27,7 @@ kernel::Word live_word();
 std::optional<std::string> why_not_live(const script::Settings& settings);
 std::optional<std::string> why_not_live(const script::Script& so_far);
 
-// What a live kernel is needed for: BPF programs whose map has two entries. Throws
+// The BPF programs that need a live kernel; their map has two entries. Throws
 // std::runtime_error.
 live::Emitter make_emitter();
 

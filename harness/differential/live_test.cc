@@ -49,7 +49,7 @@ TEST_F(DifferentialTest, LongScriptsShowTheSameOnBothKernels) {
   expect_equal({.seed = 1000, .scripts = 20, .steps_max = 1000, .cpu = cpu_});
 }
 
-// What other kernels did once, and these do now.
+// This machine's kernel and the simulated one now do what other kernels did when recorded.
 TEST_F(DifferentialTest, TheScriptsOfTheTracesShowTheSameOnBothKernels) {
   for (const auto& [name, trace] : recorded()) {
     script::Script script = trace.script;
@@ -59,7 +59,7 @@ TEST_F(DifferentialTest, TheScriptsOfTheTracesShowTheSameOnBothKernels) {
   }
 }
 
-TEST_F(DifferentialTest, RefusesWhatALiveKernelIsNot) {
+TEST_F(DifferentialTest, RefusesSettingsThatALiveKernelCannotHave) {
   const auto other = live_word() == kernel::Word::k64 ? kernel::Word::k32 : kernel::Word::k64;
   EXPECT_THROW((LiveReference{*emitter_, {.word = other}, cpu_}), std::invalid_argument);
   EXPECT_THROW((LiveReference{*emitter_, {.start = 8}, cpu_}), std::invalid_argument);

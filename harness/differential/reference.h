@@ -20,8 +20,8 @@ struct Step {
   std::uint64_t time = 0;
 };
 
-// What the simulated kernel is compared with: a kernel that a script's steps run on, or the record
-// of one.
+// The simulated kernel is compared with this: a kernel that a script's steps run on, or the
+// recording of one.
 class Reference {
  public:
   virtual ~Reference() = default;

@@ -15,8 +15,8 @@
 
 namespace perfring::differential {
 
-// What a step did to the ring: nothing outside [offset, offset + bytes.size()), or something that
-// is too long to be kept, and then only what the ring as a whole was after it.
+// A step's change of the ring: nothing outside [offset, offset + bytes.size()); or one too long to
+// be kept, and then only the digest of the whole ring after it.
 struct Change {
   std::size_t offset = 0;
   std::vector<std::byte> bytes;

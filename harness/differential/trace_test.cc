@@ -1,4 +1,4 @@
-// What live kernels were recorded to do, and the simulated kernel beside it.
+// Recordings of live kernels, and the simulated kernel beside them.
 
 #include "harness/differential/trace.h"
 

@@ -1,7 +1,7 @@
 #ifndef HARNESS_FAULTS_AROUND_RING_H_
 #define HARNESS_FAULTS_AROUND_RING_H_
 
-// What faulty consumers are made of: Ring's interface (over(), readable(), for_each(), fold(),
+// The parts of faulty consumers: Ring's interface (over(), readable(), for_each(), fold(),
 // try_fold()) by one function drain(), and Ring itself.
 
 #include <linux/perf_event.h>

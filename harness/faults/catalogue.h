@@ -16,7 +16,7 @@
 
 namespace perfring::faults {
 
-// Of kernels, of a consumer's accesses to memory and their order, of the rest of a consumer.
+// A kernel's; a consumer's accesses to memory, and their order; the rest of a consumer.
 enum class Kind : std::uint8_t { Kernel, Memory, Consumer };
 
 // Scripts: harness/rig. ThreadSanitizer: harness/stress, built with it.
@@ -60,7 +60,7 @@ struct Fault {
 std::span<const Fault> catalogue();
 // nullptr if no fault has this name.
 const Fault* find_fault(std::string_view name);
-// What is wrong. Precondition: the catalogue has this name.
+// The fault's description. Precondition: the catalogue has this name.
 const char* what(std::string_view name);
 
 const char* to_string(Kind kind);

@@ -49,7 +49,7 @@ void describe() {
             << " cpus=" << ::sysconf(_SC_NPROCESSORS_ONLN) << std::endl;
 }
 
-// What the initramfs has of harness/differential/traces.
+// Paths of the traces (harness/differential/traces) that are in the initramfs.
 std::string traces() {
   std::string paths;
   std::error_code none;

@@ -21,7 +21,7 @@
 namespace perfring::live {
 namespace {
 
-// What a reader of two positions that the writer alternates between can be given.
+// Counts the values that a reader saw of two positions that the writer alternates between.
 struct Reads {
   std::uint64_t all = 0;
   std::uint64_t torn = 0;  // neither of the two

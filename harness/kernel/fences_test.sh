@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What HardwareCpu becomes on processors that reorder, and what the compiler may not move: the
-# barriers of the kernel's side must be there, in their place. No test that runs on x86 can tell
+# Reads the assembly of HardwareCpu for processors that reorder: the barriers of the kernel's side
+# must be there, in their place, and the compiler must not have moved anything across them. No test that runs on x86 can tell
 # whether a fence is there, and ThreadSanitizer learns of the edge by its own call.
 # usage: fences_test.sh
 set -u

@@ -25,7 +25,7 @@ int open_error(const perf_event_attr& attr, int cpu = 3) {
   return event ? 0 : event.error();
 }
 
-TEST(PerfEventOpenTest, RefusesWhatIsNotSimulated) {
+TEST(PerfEventOpenTest, RefusesAnEventThatIsNotSimulated) {
   EXPECT_EQ(open_error(bpf_output()), 0);
   EXPECT_EQ(open_error(bpf_output(), 0), 0);
   EXPECT_EQ(open_error(bpf_output(), -1), -EINVAL);
@@ -150,7 +150,7 @@ perf_file event_like(const perf_event_attr& attr, int cpu = 3) {
 }
 
 // K42
-TEST(PerfEventSetOutputTest, RefusesWhatDoesNotFit) {
+TEST(PerfEventSetOutputTest, RefusesATargetThatTheKernelRefuses) {
   TestRing ring;
   perf_event& target = *ring.event;
   EXPECT_EQ(perf_event_set_output(target, &target), -EINVAL);

@@ -10,7 +10,7 @@
 
 namespace perfring::live {
 
-// What was delivered from one CPU's ring, held against what the generator writes there.
+// Events of one CPU's ring, compared with those that the generator writes there.
 struct AuditCounts {
   std::uint64_t delivered = 0;     // samples
   std::uint64_t lost = 0;          // sum of the LOST records' counts

@@ -19,7 +19,7 @@ std::string describe(int error_number) {
   return text;
 }
 
-// What libbpf says while one of these lives, on its thread.
+// Collects what libbpf prints on this thread while one of these lives.
 class Log {
  public:
   Log() {

@@ -5,8 +5,8 @@
 
 namespace perfring::live {
 
-// What BPF output needs and this process lacks, and what to do about it, in one sentence ("This
-// process lacks CAP_BPF: run as root, or grant it"); or nothing.
+// Names the capabilities that BPF output needs and this process lacks, and what to do about it,
+// in one sentence ("This process lacks CAP_BPF: run as root, or grant it"). Empty if it lacks none.
 std::string advice_on_capabilities();
 
 // The same of a process that has these.

@@ -15,7 +15,7 @@
 
 namespace perfring::live {
 
-// What emit_many did.
+// Counts of emit_many().
 struct Emitted {
   std::uint64_t accepted;  // the helper returned 0
   std::uint64_t refused;   // it did not

@@ -28,9 +28,9 @@ static_assert(!std::is_copy_constructible_v<PerfBuffer> && !std::is_copy_assigna
 static_assert(std::is_nothrow_move_constructible_v<PerfBuffer>);
 static_assert(std::is_nothrow_move_assignable_v<PerfBuffer>);
 
-class PerfBufferTest : public LiveTest {
+class PerfBufferLiveTest : public LiveTest {
  protected:
-  // What this process holds of events: files, and mappings of them.
+  // The events' files that this process has open, and mappings of them.
   struct Held {
     std::size_t files;
     std::size_t mappings;
@@ -47,7 +47,7 @@ class PerfBufferTest : public LiveTest {
   }
 };
 
-TEST_F(PerfBufferTest, IsEnabledAndEmptyOnceOpen) {
+TEST_F(PerfBufferLiveTest, IsEnabledAndEmptyOnceOpen) {
   auto buffer = open();
   EXPECT_GE(buffer.fd(), 0);
   EXPECT_FALSE(buffer.readable());
@@ -56,7 +56,7 @@ TEST_F(PerfBufferTest, IsEnabledAndEmptyOnceOpen) {
 }
 
 // S6
-TEST_F(PerfBufferTest, IsReadableUntilDrained) {
+TEST_F(PerfBufferLiveTest, IsReadableUntilDrained) {
   auto buffer = open();
   for (int lap = 0; lap < 3; ++lap) {
     ASSERT_EQ(emit(8), 0);
@@ -69,7 +69,7 @@ TEST_F(PerfBufferTest, IsReadableUntilDrained) {
 }
 
 // S7: enabled last. With the ioctl made a no-op that "succeeds", the event never is.
-TEST_F(PerfBufferTest, TheEventIsDisabledUntilAllIsInPlace) {
+TEST_F(PerfBufferLiveTest, TheEventIsDisabledUntilAllIsInPlace) {
   EXPECT_EQ(in_child([&] {
               refuse(SYS_ioctl, PERF_EVENT_IOC_ENABLE, 0);
               auto buffer = open();
@@ -79,19 +79,19 @@ TEST_F(PerfBufferTest, TheEventIsDisabledUntilAllIsInPlace) {
 }
 
 // S7. A file that survived exec would keep the event, and K45's map entry, alive for ever.
-TEST_F(PerfBufferTest, TheEventIsClosedOnExec) {
+TEST_F(PerfBufferLiveTest, TheEventIsClosedOnExec) {
   auto buffer = open();
   EXPECT_EQ(::fcntl(buffer.fd(), F_GETFD), FD_CLOEXEC);
 }
 
 // S7: sample_period is 1. An event without a period is not a sampling one, and refuses another.
-TEST_F(PerfBufferTest, TheEventHasASamplePeriod) {
+TEST_F(PerfBufferLiveTest, TheEventHasASamplePeriod) {
   auto buffer = open();
   std::uint64_t period = 1;
   EXPECT_EQ(::ioctl(buffer.fd(), PERF_EVENT_IOC_PERIOD, &period), 0) << errno;
 }
 
-TEST_F(PerfBufferTest, TheMappingIsOfAControlPageAndTheRing) {
+TEST_F(PerfBufferLiveTest, TheMappingIsOfAControlPageAndTheRing) {
   for (const std::size_t page_count : std::initializer_list<std::size_t>{1, 2, 16}) {
     auto buffer = open(page_count);
     const auto mappings = perf_event_mappings();
@@ -101,7 +101,7 @@ TEST_F(PerfBufferTest, TheMappingIsOfAControlPageAndTheRing) {
   }
 }
 
-TEST_F(PerfBufferTest, DestructionDisablesUnmapsAndCloses) {
+TEST_F(PerfBufferLiveTest, DestructionDisablesUnmapsAndCloses) {
   ASSERT_EQ(held(), (Held{0, 0}));
   {
     auto buffer = open();
@@ -119,7 +119,7 @@ constexpr bool kHasAssertions = true;
 #endif
 
 // K36: the child has no mapping of the ring, but the same open file of the event.
-TEST_F(PerfBufferTest, AForkedChildsCopyIsTheParentsToStop) {
+TEST_F(PerfBufferLiveTest, AForkedChildsCopyIsTheParentsToStop) {
   auto buffer = open();
   ASSERT_EQ(emit(8), 0);
   EXPECT_EQ(in_child([&] {
@@ -139,8 +139,8 @@ TEST_F(PerfBufferTest, AForkedChildsCopyIsTheParentsToStop) {
             "[killed by signal " + std::to_string(kHasAssertions ? SIGABRT : SIGSEGV) + "]");
 }
 
-// What came to lie where the parent's ring is stays there.
-TEST_F(PerfBufferTest, AForkedChildsCopyLeavesTheMemoryAlone) {
+// In the child, memory that was mapped where the parent's ring is stays mapped.
+TEST_F(PerfBufferLiveTest, AForkedChildsCopyLeavesTheMemoryAlone) {
   auto buffer = open(1);
   ASSERT_EQ(emit(8), 0);
   const Seen first = drain(buffer).at(0);
@@ -160,7 +160,7 @@ TEST_F(PerfBufferTest, AForkedChildsCopyLeavesTheMemoryAlone) {
             "there");
 }
 
-TEST_F(PerfBufferTest, MoveConstructionTakesEverything) {
+TEST_F(PerfBufferLiveTest, MoveConstructionTakesEverything) {
   auto first = open();
   const int fd = first.fd();
   ASSERT_EQ(emit(8), 0);
@@ -176,7 +176,7 @@ TEST_F(PerfBufferTest, MoveConstructionTakesEverything) {
   EXPECT_EQ(emit(8), -EOPNOTSUPP);
 }
 
-TEST_F(PerfBufferTest, MovedFromItIsEmpty) {
+TEST_F(PerfBufferLiveTest, MovedFromItIsEmpty) {
   auto first = open();
   ASSERT_EQ(emit(8), 0);
   {
@@ -189,7 +189,7 @@ TEST_F(PerfBufferTest, MovedFromItIsEmpty) {
   EXPECT_TRUE(drain(first).empty());
 }
 
-TEST_F(PerfBufferTest, MoveAssignmentReleasesWhatWasThere) {
+TEST_F(PerfBufferLiveTest, MoveAssignmentReleasesWhatWasThere) {
   auto other_emitter = must(Emitter::create());
   auto other_array = must(PerfEventArray::from_fd(other_emitter.map_fd()));
   PerfBuffer kept = open();
@@ -211,7 +211,7 @@ TEST_F(PerfBufferTest, MoveAssignmentReleasesWhatWasThere) {
   EXPECT_EQ(drain(other).size(), 1u);
 }
 
-TEST_F(PerfBufferTest, MoveAssignmentToItselfChangesNothing) {
+TEST_F(PerfBufferLiveTest, MoveAssignmentToItselfChangesNothing) {
   auto buffer = open();
   ASSERT_EQ(emit(8), 0);
   PerfBuffer& same = buffer;
@@ -222,7 +222,7 @@ TEST_F(PerfBufferTest, MoveAssignmentToItselfChangesNothing) {
 }
 
 // S2: data_tail is written when the drain ends, and not before.
-TEST_F(PerfBufferTest, DataTailMovesOnceADrain) {
+TEST_F(PerfBufferLiveTest, DataTailMovesOnceADrain) {
   auto buffer = open(1);
   ASSERT_EQ(emit(4), 0);
   const RingMemory ring{drain(buffer).at(0), 1};
@@ -234,7 +234,7 @@ TEST_F(PerfBufferTest, DataTailMovesOnceADrain) {
 }
 
 // S1: what arrives during a drain waits for the next.
-TEST_F(PerfBufferTest, ADrainEndsWhereDataHeadWas) {
+TEST_F(PerfBufferLiveTest, ADrainEndsWhereDataHeadWas) {
   auto buffer = open();
   ASSERT_EQ(emit(8), 0);
   int seen = 0;
@@ -248,7 +248,7 @@ TEST_F(PerfBufferTest, ADrainEndsWhereDataHeadWas) {
 }
 
 // S3: the record that f broke on has been consumed, those after it have not.
-TEST_F(PerfBufferTest, BreakingOffLeavesTheRest) {
+TEST_F(PerfBufferLiveTest, BreakingOffLeavesTheRest) {
   auto buffer = open();
   ASSERT_EQ(emitter().emit_many(cpu(), 8, 5).accepted, 5u);
   const auto flow = buffer.try_fold(0, [](int n, const PerfEvent&) -> ControlFlow<int, int> {
@@ -263,7 +263,7 @@ TEST_F(PerfBufferTest, BreakingOffLeavesTheRest) {
 }
 
 // S2, S3
-TEST_F(PerfBufferTest, ThrowingLeavesTheRest) {
+TEST_F(PerfBufferLiveTest, ThrowingLeavesTheRest) {
   auto buffer = open();
   ASSERT_EQ(emitter().emit_many(cpu(), 8, 3).accepted, 3u);
   EXPECT_THROW(buffer.for_each([](const PerfEvent&) { throw std::runtime_error("f"); }),
@@ -273,7 +273,7 @@ TEST_F(PerfBufferTest, ThrowingLeavesTheRest) {
   EXPECT_EQ(rest[0].number(), 1u);
 }
 
-TEST_F(PerfBufferTest, FoldsWhatItDelivers) {
+TEST_F(PerfBufferLiveTest, FoldsWhatItDelivers) {
   auto buffer = open();
   ASSERT_EQ(emitter().emit_many(cpu(), 8, 5).accepted, 5u);
   const auto bytes = buffer.fold(std::size_t{0}, [](std::size_t sum, const PerfEvent& event) {
@@ -284,7 +284,7 @@ TEST_F(PerfBufferTest, FoldsWhatItDelivers) {
 }
 
 // The event is for all processes, on one CPU: output from another finds it wanting (K43).
-TEST_F(PerfBufferTest, TakesOutputOfItsCpuOnly) {
+TEST_F(PerfBufferLiveTest, TakesOutputOfItsCpuOnly) {
   if (!other_cpu()) GTEST_SKIP() << "only one CPU is online";
   auto here = open();
   auto there = open(array(), *other_cpu(), 2);

@@ -17,13 +17,13 @@
 namespace perfring::live {
 namespace {
 
-class PerfEventArrayTest : public LiveTest {};
+class PerfEventArrayLiveTest : public LiveTest {};
 
-TEST_F(PerfEventArrayTest, AnEmptyEntryTakesNoOutput) {
+TEST_F(PerfEventArrayLiveTest, AnEmptyEntryTakesNoOutput) {
   EXPECT_EQ(emit(8), -ENOENT);
 }
 
-TEST_F(PerfEventArrayTest, AnIndexOutsideTheMapTakesNoOutput) {
+TEST_F(PerfEventArrayLiveTest, AnIndexOutsideTheMapTakesNoOutput) {
   auto emitter = must(Emitter::create(1));
   auto array = must(PerfEventArray::from_fd(emitter.map_fd()));
   EXPECT_EQ(emitter.emit(0, 8, 0), -ENOENT);
@@ -31,7 +31,7 @@ TEST_F(PerfEventArrayTest, AnIndexOutsideTheMapTakesNoOutput) {
   EXPECT_EQ(emitter.emit(0, 8, 1000), -E2BIG);
 }
 
-TEST_F(PerfEventArrayTest, OutputGoesToTheEntryOfItsIndex) {
+TEST_F(PerfEventArrayLiveTest, OutputGoesToTheEntryOfItsIndex) {
   auto buffer = must(array().open(cpu()));
   EXPECT_EQ(emitter().emit(cpu(), 8, cpu()), 0);
   EXPECT_EQ(emitter().emit(cpu(), 8), 0);
@@ -40,7 +40,7 @@ TEST_F(PerfEventArrayTest, OutputGoesToTheEntryOfItsIndex) {
   EXPECT_EQ(emitter().emit(cpu(), 8, *other_cpu()), -ENOENT);
 }
 
-TEST_F(PerfEventArrayTest, HoldsItsOwnDescriptorOfTheMap) {
+TEST_F(PerfEventArrayLiveTest, HoldsItsOwnDescriptorOfTheMap) {
   EXPECT_NE(array().fd(), emitter().map_fd());
   EXPECT_EQ(::fcntl(array().fd(), F_GETFD), FD_CLOEXEC);
   emitter().close_map();
@@ -49,7 +49,7 @@ TEST_F(PerfEventArrayTest, HoldsItsOwnDescriptorOfTheMap) {
 }
 
 // K45: the entry goes with the map file through which it was put, so a buffer holds that file.
-TEST_F(PerfEventArrayTest, ABufferKeepsItsEntryWhenAllElseIsClosed) {
+TEST_F(PerfEventArrayLiveTest, ABufferKeepsItsEntryWhenAllElseIsClosed) {
   std::optional<PerfEventArray> array = must(PerfEventArray::from_fd(emitter().map_fd()));
   std::optional<PerfEventArrayBuffer> buffer = must(array->open(cpu()));
   this->array() = must(PerfEventArray::from_fd(must(Emitter::create()).map_fd()));  // let go
@@ -68,7 +68,7 @@ TEST_F(PerfEventArrayTest, ABufferKeepsItsEntryWhenAllElseIsClosed) {
 }
 
 // The same, seen from the kernel: what keeps the entry is the file, not the event.
-TEST_F(PerfEventArrayTest, AnEntryGoesWithTheLastDescriptorOfTheMapFile) {
+TEST_F(PerfEventArrayLiveTest, AnEntryGoesWithTheLastDescriptorOfTheMapFile) {
   PerfBuffer event = must(PerfBuffer::open(cpu()));  // holds no map
   must(os::bpf_map_update(array().fd(), cpu(), static_cast<std::uint32_t>(event.fd())));
   EXPECT_EQ(emit(8), 0);
@@ -79,14 +79,14 @@ TEST_F(PerfEventArrayTest, AnEntryGoesWithTheLastDescriptorOfTheMapFile) {
   EXPECT_EQ(drain(event).size(), 2u);
 }
 
-TEST_F(PerfEventArrayTest, DestroyingABufferLeavesItsEntry) {
+TEST_F(PerfEventArrayLiveTest, DestroyingABufferLeavesItsEntry) {
   std::optional<PerfEventArrayBuffer> buffer = open();
   EXPECT_EQ(emit(8), 0);
   buffer.reset();
   EXPECT_EQ(emit(8), -EOPNOTSUPP);  // not ENOENT
 }
 
-TEST_F(PerfEventArrayTest, OpeningAnIndexAgainReplacesItsEntry) {
+TEST_F(PerfEventArrayLiveTest, OpeningAnIndexAgainReplacesItsEntry) {
   auto first = open();
   ASSERT_EQ(emit(8), 0);
   auto second = open();
@@ -100,7 +100,7 @@ TEST_F(PerfEventArrayTest, OpeningAnIndexAgainReplacesItsEntry) {
   EXPECT_EQ(emit(8), 0);  // the entry is the second's
 }
 
-TEST_F(PerfEventArrayTest, BuffersOfAllCpusWorkAtOnce) {
+TEST_F(PerfEventArrayLiveTest, BuffersOfAllCpusWorkAtOnce) {
   std::vector<PerfEventArrayBuffer> buffers;
   const auto cpus = os::online_cpus().value();
   for (const std::uint32_t cpu : cpus) buffers.push_back(must(array().open(cpu)));
@@ -115,14 +115,14 @@ TEST_F(PerfEventArrayTest, BuffersOfAllCpusWorkAtOnce) {
 }
 
 // S7 holds for a buffer of the map too.
-TEST_F(PerfEventArrayTest, OptionsReachTheBuffer) {
+TEST_F(PerfEventArrayLiveTest, OptionsReachTheBuffer) {
   auto buffer = open(PerfBufferOptions{.page_count = 16, .wakeup_watermark = 1u << 30});
   const auto mappings = perf_event_mappings();
   ASSERT_EQ(mappings.size(), 1u);
   EXPECT_EQ(mappings[0].size, 17 * os::page_size());
 }
 
-TEST_F(PerfEventArrayTest, LeaksNothing) {
+TEST_F(PerfEventArrayLiveTest, LeaksNothing) {
   const std::size_t files = open_files();
   {
     auto array = must(PerfEventArray::from_fd(emitter().map_fd()));

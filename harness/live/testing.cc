@@ -11,7 +11,7 @@
 namespace perfring::live {
 namespace {
 
-// Of a Sample or a Malformed.
+// `event` is a Sample or a Malformed.
 Seen slices(Seen::Kind kind, const auto& event) {
   Seen seen{.kind = kind, .bytes{}, .head = event.head, .tail = event.tail};
   seen.bytes.resize(event.size());

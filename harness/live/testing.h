@@ -80,8 +80,8 @@ T must(std::expected<T, Error> result) {
   }
 }
 
-// What a record takes in the ring, and the raw size that it states, for a payload of at most
-// 65516 bytes (K1).
+// A record's room in the ring, and the raw size that it states, for a payload of at most 65516
+// bytes (K1).
 constexpr std::size_t raw_size(std::size_t payload) {
   return (payload + 4 + 7) / 8 * 8 - 4;
 }

@@ -34,7 +34,7 @@ TEST(CatalogueTest, EveryProgramHasTheSameOutcomesIfMerged) {
   }
 }
 
-// Of the catalogue, in both forms.
+// Calls `each` for every violation of the catalogue, in both forms.
 void for_each_violation(const std::function<void(const std::string&, const Trace&)>& each) {
   for (const Entry& entry : catalogue()) {
     std::vector<std::string> faults{""};

@@ -4,7 +4,7 @@
 set -u
 . lib/perfring/testing/test.sh
 table=$(${PERFRING_RUN_UNDER-} "$1" check --fences) || fail "perfring check --fences ended with $?"
-# Of the file, from the table's first line on, as many lines.
+# As many lines of the file as the table has, from the table's first line on.
 first=$(head -n 1 <<<"$table")
 found=$(grep -F -x -A "$(($(wc -l <<<"$table") - 1))" -- "$first" "$2")
 [ "$table" = "$found" ] ||

@@ -18,7 +18,7 @@
 
 namespace perfring::oracle {
 
-// What a consumer got out of a ring.
+// Totals of what a consumer got out of a ring.
 struct Received {
   std::uint64_t delivered = 0;  // samples
   std::uint64_t lost = 0;       // the sum of the LOSTs
@@ -52,7 +52,8 @@ struct Received {
 // first violation is final.
 class Checker {
  public:
-  // Of the ring over `page` and `data`, whose records the ledger keeps. All three must outlive it.
+  // Checks the ring over `page` and `data`, whose records the ledger keeps. All three must outlive
+  // it.
   Checker(const perf_event_mmap_page& page, Bytes data, Ledger& ledger);
 
   void drain_begins() { watch_.begins(); }

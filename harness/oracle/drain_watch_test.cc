@@ -1,4 +1,4 @@
-// What holds of a drain of any bytes: each broken rule under its name.
+// The rules for a drain of any bytes: a broken one is reported by its name.
 
 #include "harness/oracle/drain_watch.h"
 
@@ -90,7 +90,7 @@ TEST_F(DrainWatchTest, SlicesAreOnePieceOfTheRing) {
   expect(Invariant::in_ring);
 }
 
-TEST_F(DrainWatchTest, SlicesBeginTheRingAgainWhereItEnds) {
+TEST_F(DrainWatchTest, TheSecondSliceBeginsAtTheRingsStart) {
   drain(32, 4096, Sample{Bytes{ring_.data}.last(12), Bytes{ring_.data}.subspan(8, 8)});
   expect(Invariant::in_ring);
 }

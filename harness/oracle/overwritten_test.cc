@@ -13,7 +13,7 @@
 namespace perfring::oracle {
 namespace {
 
-TEST(LedgerTest, ASpillOverwritesUnreadRecords) {
+TEST(LedgerOverwrittenTest, ASpillOverwritesUnreadRecords) {
   Ledger ledger{65536, Ledger::Keep::Records};
   accept(ledger, 4, 0, 16);
   accept(ledger, 65525, 16, 8, 0, 16);  // 65544 bytes from 16 on: over itself, and no more
@@ -29,7 +29,7 @@ TEST(LedgerTest, ASpillOverwritesUnreadRecords) {
 }
 
 // The spill begins behind the LOST, and what has come before the tail may be overwritten.
-TEST(LedgerTest, ASpillBehindALostStartsBehindIt) {
+TEST(LedgerOverwrittenTest, ASpillBehindALostStartsBehindIt) {
   for (const std::uint64_t start : {65504U, 65512U}) {
     Ledger ledger{131072, Ledger::Keep::Records, start};
     refuse(ledger);
@@ -39,7 +39,7 @@ TEST(LedgerTest, ASpillBehindALostStartsBehindIt) {
   }
 }
 
-TEST(LedgerTest, ASpillOverwritesNoInterruptPastItsEnd) {
+TEST(LedgerOverwrittenTest, ASpillOverwritesNoInterruptPastItsEnd) {
   Ledger ledger{262144, Ledger::Keep::Records};
   ledger.begins({0, 0, 65525});
   ledger.reserved(0, 8, 0);  // 65544 bytes from 0 on
@@ -52,7 +52,7 @@ TEST(LedgerTest, ASpillOverwritesNoInterruptPastItsEnd) {
 }
 
 // The outermost of three spills: over the interrupt, and over the interrupt's own.
-TEST(LedgerTest, ASpillOverwritesInterruptsOfItsInterrupts) {
+TEST(LedgerOverwrittenTest, ASpillOverwritesInterruptsOfItsInterrupts) {
   Ledger ledger{131072, Ledger::Keep::Records};
   ledger.begins({0, 0, 65525});
   ledger.reserved(0, 8, 0);
@@ -63,7 +63,7 @@ TEST(LedgerTest, ASpillOverwritesInterruptsOfItsInterrupts) {
   EXPECT_EQ(ledger.overwritten_until(), 40U);
 }
 
-TEST_F(CheckerTest, OversizePayloadsAreMalformed) {
+TEST_F(CheckerOverwrittenTest, OversizePayloadsAreMalformed) {
   ring_.write(65533);  // K6: size 16
   const Sample bytes = ring_.slices(0, 16);
   ring_.write(65517);  // K7: nothing
@@ -82,7 +82,7 @@ TEST_F(CheckerTest, OversizePayloadsAreMalformed) {
 }
 
 // K7, K10: a record that is never delivered overwrites the one that the callback looks at.
-TEST_F(CheckerTest, ASampleThatASpillOverwritesDuringTheCallbackIsNoViolation) {
+TEST_F(CheckerOverwrittenTest, ASampleThatASpillOverwritesDuringTheCallbackIsNoViolation) {
   ring_.write(36);
   const PerfEvent event = ring_.sample_at(0, 36);
   ring_.checker.drain_begins();
@@ -95,7 +95,7 @@ TEST_F(CheckerTest, ASampleThatASpillOverwritesDuringTheCallbackIsNoViolation) {
 }
 
 // In overwritten bytes any event may be delivered; the checker is exact again behind them.
-TEST_F(CheckerTest, AnyEventIsAllowedInOverwrittenBytes) {
+TEST_F(CheckerOverwrittenTest, AnyEventIsAllowedInOverwrittenBytes) {
   ring_.write(36);
   ring_.write(65533);
   const Sample all = ring_.slices(0, 64);
@@ -108,7 +108,7 @@ TEST_F(CheckerTest, AnyEventIsAllowedInOverwrittenBytes) {
 }
 
 // Losses that an overwritten LOST has reported count as reported.
-TEST_F(CheckerTest, AnOverwrittenLostCountsAsReported) {
+TEST_F(CheckerOverwrittenTest, AnOverwrittenLostCountsAsReported) {
   ring_.refuse();
   ring_.write(36, 1);
   ring_.write(65533);
@@ -120,7 +120,7 @@ TEST_F(CheckerTest, AnOverwrittenLostCountsAsReported) {
 }
 
 // But not twice, if it was delivered before its sample was overwritten; and the next is due again.
-TEST_F(CheckerTest, ALostBeforeAnOverwrittenSampleCountsOnce) {
+TEST_F(CheckerOverwrittenTest, ALostBeforeAnOverwrittenSampleCountsOnce) {
   ring_.refuse();
   ring_.write(36, 1);
   ring_.drain_to(24, Lost{1});
@@ -136,7 +136,7 @@ TEST_F(CheckerTest, ALostBeforeAnOverwrittenSampleCountsOnce) {
 }
 
 // A drain that is broken off there, or finds no event, counts no loss twice.
-TEST_F(CheckerTest, ADrainMayEndBehindAnOverwrittenLost) {
+TEST_F(CheckerOverwrittenTest, ADrainMayEndBehindAnOverwrittenLost) {
   ring_.refuse();
   ring_.write(36, 1);
   ring_.write(65533);
@@ -150,7 +150,7 @@ TEST_F(CheckerTest, ADrainMayEndBehindAnOverwrittenLost) {
 }
 
 // A sample that was not overwritten is due behind its LOST, which was.
-TEST_F(CheckerTest, ASampleBehindAnOverwrittenLostIsDue) {
+TEST_F(CheckerOverwrittenTest, ASampleBehindAnOverwrittenLostIsDue) {
   ring_.write(65533);
   ring_.refuse();
   ring_.write(36, 1);
@@ -163,7 +163,7 @@ TEST_F(CheckerTest, ASampleBehindAnOverwrittenLostIsDue) {
 }
 
 // A consumer that has lost the records' boundaries may go on to the next one.
-TEST_F(CheckerTest, ADrainThatStartsWithinARecordStaysDesynchronized) {
+TEST_F(CheckerOverwrittenTest, ADrainThatStartsWithinARecordStaysDesynchronized) {
   ring_.write(65533);
   ring_.write(36);
   const Sample first = ring_.slices(0, 24);

@@ -87,7 +87,7 @@ TEST(OraclePayloadTest, ASampleClaimsThePayloadThatItHolds) {
 }
 
 // The same bytes on every machine of an order: sequence, length, stream; then a body.
-TEST(OraclePayloadTest, BytesAreFixed) {
+TEST(OraclePayloadTest, EachByteIsDeterminedByIdentityAndPlace) {
   const std::vector<int> little{2, 1, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0};
   const std::vector<int> big{1, 2, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 0, 0, 3};
   for (const auto& [order, head] :
@@ -113,7 +113,7 @@ std::uint64_t field(const std::vector<std::byte>& payload, std::size_t at, std::
 }
 
 // A consumer that walks through spilled payloads takes the same path on every machine.
-TEST(OraclePayloadTest, ReadsAlikeAsRecordsInBothByteOrders) {
+TEST(OraclePayloadTest, PayloadsOfBothByteOrdersAreRecognized) {
   for (const std::uint32_t length : {20U, 24U, 400U}) {
     const Payload payload{0x0123456789abcdef, 0xfedcba98, length};
     std::vector<std::byte> little(length);

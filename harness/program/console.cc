@@ -83,7 +83,7 @@ bool is_smart_terminal() {
          std::string_view{term} != "dumb";
 }
 
-// What fits into the terminal's line, so that it can be replaced.
+// Cuts the line to the terminal's width, so that the next can replace it.
 std::string_view cut(std::string_view line) {
   winsize size{};
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return line;

@@ -11,7 +11,7 @@
 namespace perfring {
 namespace {
 
-TEST(PrintableTest, TextStaysAsItIs) {
+TEST(PrintableTest, PrintableTextIsUnchanged) {
   for (const std::string text : {"plain", "two\nlines", "Grüße, 世界 🙂", ""}) {
     EXPECT_EQ(printable(text), text);
   }
@@ -38,7 +38,7 @@ TEST(InQuotesTest, ControlCharactersAreEscapedAndLongTextIsCut) {
   EXPECT_EQ(in_quotes(std::string(201, 'x')), "'" + std::string(200, 'x') + "...'");
 }
 
-// What a shell makes of a word.
+// Returns a word as a shell reads it.
 std::string echoed_by(const std::string& shell, const std::string& word) {
   return run_child({shell, "-c", "printf %s " + word}).out;
 }

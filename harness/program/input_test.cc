@@ -36,7 +36,7 @@ TEST(ReadInputTest, RefusesWithTheOptionTheFileAndTheReason) {
               HasSubstr("is not text: its byte 2 is 0"));
 }
 
-TEST(ReadInputTest, BytesMayBeAny) {
+TEST(ReadInputTest, BinaryContentMayHoldAnyByte) {
   const std::string bytes{"ab\0", 3};
   EXPECT_EQ(read_input("--file", file_of(bytes), kMiB, Content::Binary).value(), bytes);
   EXPECT_EQ(read_input("--file", "/dev/null", kMiB, Content::Binary).value(), "");

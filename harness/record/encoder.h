@@ -15,7 +15,7 @@
 
 namespace perfring::record {
 
-// What is variable in a record. Each record takes what it has use for.
+// The variable parts of a record. Each record takes those that it has use for.
 struct Shape {
   std::uint32_t type = PERF_RECORD_SAMPLE;
   std::uint16_t misc = 0;

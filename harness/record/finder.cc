@@ -58,7 +58,7 @@ std::optional<Json> Finder::find(const std::string& name, const Json& known) con
   if (const Json* const direct = find_direct(name)) return *direct;
   if (auto inside = find_inside(name)) return inside;
   if (const Json* const element = find_element(name)) return *element;
-  // Of a group, the leader's.
+  // A group's value is the leader's.
   const Json* const leader = name == "value" ? find_element("value0") : nullptr;
   if (leader != nullptr) return *leader;
   if (auto flag = find_in_misc(name)) return flag;

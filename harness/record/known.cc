@@ -68,7 +68,7 @@ class Comparer {
     return std::nullopt;
   }
 
-  // What is known is no value but where it lies.
+  // Only the value's bounds are known.
   bool compare_bound(const std::string& name, const Json& known) {
     static const std::regex kBounds{".*at least ([0-9]{1,19}), below ([0-9]{1,19})"};
     const auto bound = number_of(known);

@@ -1,7 +1,7 @@
 #ifndef HARNESS_RECORD_KNOWN_H_
 #define HARNESS_RECORD_KNOWN_H_
 
-// What is known of a record from elsewhere, beside what was decoded of it.
+// Compares the values known of a record from elsewhere with those decoded.
 
 #include <nlohmann/json.hpp>
 #include <string>

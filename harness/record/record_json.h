@@ -15,7 +15,7 @@ namespace perfring::record {
 // of hexadecimal digits with 0x, bytes are such strings without. Text that is not UTF-8 has \xNN in
 // place of what is not.
 nlohmann::ordered_json to_json(const Any& record);
-// What read(2) gave.
+// The values that read(2) returned.
 nlohmann::ordered_json to_json(const ReadValues& values);
 
 // A vector's bytes, as the one or the other, behind its `name`. What read(2) gave too little of has

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What is wrong with a line, in words.
+// A line is wrong; what() says how.
 struct Refused : std::runtime_error {
   using runtime_error::runtime_error;
 };

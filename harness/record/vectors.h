@@ -19,7 +19,7 @@ namespace perfring::record {
 struct Vector {
   std::string name;
   std::string arch;  // "x86-64 little endian"
-  // Of the event's attributes, those that decoding rests on: sample_type, read_format,
+  // The event's attributes that decoding rests on: sample_type, read_format,
   // sample_id_all, build_id, branch_sample_type, sample_regs_user and sample_regs_intr.
   perf_event_attr attr{};
   // A record. Or, in a vector without attributes, what read(2) gave of an event with this
@@ -27,7 +27,7 @@ struct Vector {
   std::vector<std::byte> bytes;
   bool is_read = false;
   nlohmann::ordered_json known = nlohmann::ordered_json::object();
-  // What the line itself says of the record: `record`, `type`, `misc`, `size`, as far as it does.
+  // The line's own `record`, `type`, `misc` and `size`, as far as it has them.
   nlohmann::ordered_json said = nlohmann::ordered_json::object();
 };
 

@@ -95,7 +95,7 @@ class ScriptRun : private MemoryObserver {
   std::int64_t poll(const script::Step& step);
   void nested(std::optional<std::uint64_t> moment);
 
-  // What ScriptCpu sees.
+  // Called by ScriptCpu.
   void moment();
   void looked_at_tail() { frames_[depth_ - 1].unread = unread(); }
   void refused();

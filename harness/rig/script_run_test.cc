@@ -219,7 +219,7 @@ struct ReadsBehindLater : ReadsBehind {
 };
 TEST(ScriptRunTest, FindsAReadOutsideTheRingAfterAnInterruptedCallback) {
   ReadsBehindLater::reads = 0;
-  // Of two sizes, so that the second is not read before the first is delivered.
+  // Two sizes, so that the second is not read before the first is delivered.
   expect_begins(
       violated_by_consumer<ReadsBehindLater>("output 4\noutput 12\ndrain 2\n> at 0 output 4\n"),
       "in_ring: ");

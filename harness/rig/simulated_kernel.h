@@ -14,9 +14,9 @@
 
 namespace perfring::rig {
 
-// What can be seen after a step, beside the ring's bytes.
+// All that can be seen after a step, beside the ring's bytes.
 struct Observed {
-  // What the step returned: 0 or a negative errno; poll's revents; epoll_wait's events, those of
+  // The step's return value: 0 or a negative errno; poll's revents; epoll_wait's events, those of
   // the second event 16 bits higher; 0 for a drain.
   std::int64_t result = 0;
   std::uint64_t head = 0;
@@ -68,7 +68,7 @@ class SimulatedKernel {
   std::uint64_t steps_ = 0;
 };
 
-// What epoll_ctl(2) is given.
+// As epoll_ctl(2) takes them.
 std::uint32_t epoll_events(script::Epoll epoll);
 
 }  // namespace perfring::rig

@@ -12,7 +12,7 @@ namespace {
 
 using script::Step;
 
-// What each step of a script showed.
+// Runs the script, and returns what each step showed.
 std::vector<Observed> run(std::string_view text) {
   const auto script = script::parse_script(text);
   if (!script) throw std::invalid_argument(script.error());
@@ -72,7 +72,7 @@ class TailAfterTest : public testing::Test {
   std::vector<std::byte> ring = std::vector<std::byte>(4096);
 };
 
-TEST_F(TailAfterTest, ItIsPastWholeRecords) {
+TEST_F(TailAfterTest, TheTailIsPastWholeRecords) {
   put(0, 16);
   put(16, 24);
   EXPECT_EQ(after(40, 0, 0), 0u);
@@ -82,7 +82,7 @@ TEST_F(TailAfterTest, ItIsPastWholeRecords) {
   EXPECT_EQ(after(4096 + 40, 4096, 1), 4096u + 16);
 }
 
-TEST_F(TailAfterTest, WhereNoRecordFitsItIsTheHead) {
+TEST_F(TailAfterTest, WhereNoRecordFitsTheTailIsTheHead) {
   EXPECT_EQ(after(40, 0, 1), 40u);  // size 0
   put(0, 48);
   EXPECT_EQ(after(40, 0, 1), 40u);  // beyond the head
@@ -95,7 +95,7 @@ TEST_F(TailAfterTest, WhereNoRecordFitsItIsTheHead) {
   EXPECT_EQ(after(0, 8, 0), 8u);
 }
 
-TEST_F(TailAfterTest, CountsInTheKernelsWord) {
+TEST_F(TailAfterTest, TheTailCountsInTheKernelsWord) {
   put(4088, 16);
   settings.word = kernel::Word::k32;
   EXPECT_EQ(after(8, 0xffff'fff8, 1), 0x1'0000'0008u);
@@ -103,7 +103,7 @@ TEST_F(TailAfterTest, CountsInTheKernelsWord) {
   EXPECT_EQ(after(8, 0xffff'fff8, 1), 8u);
 }
 
-TEST_F(TailAfterTest, InABackwardRingItIsTheHead) {
+TEST_F(TailAfterTest, InABackwardRingTheTailIsTheHead) {
   settings.write_backward = true;
   EXPECT_EQ(after(~std::uint64_t{15}, 0, 1), ~std::uint64_t{15});
   EXPECT_EQ(after(~std::uint64_t{15}, 0, 0), 0u);

@@ -9,7 +9,7 @@
 namespace perfring::rig {
 namespace {
 
-// Of a step that cannot fail with settings that are possible.
+// Ends a step that cannot fail with settings that are possible.
 [[noreturn]] void refused(const char* step, int error) {
   throw std::logic_error{fmt::format("the simulated kernel's {} returned {}", step, error)};
 }

@@ -17,7 +17,7 @@
 
 namespace perfring::simulator {
 
-// What does not depend on them.
+// The part that does not depend on them.
 class Engine {
  public:
   Engine(const Plan& plan, const Observer& observer, bool sound_writers);

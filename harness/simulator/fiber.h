@@ -51,7 +51,7 @@ class Fiber {
   bool started_ = false;
   bool done_ = false;
 
-  // Of the sanitizers.
+  // For the sanitizers.
   const void* stack_bottom_ = nullptr;
   std::size_t stack_size_ = 0;
   [[maybe_unused]] const void* outside_bottom_ = nullptr;

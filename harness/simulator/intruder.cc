@@ -23,7 +23,7 @@ void Intruder::step() {
   if (site_.world().scheduler.step()) site_.producer().yield();
 }
 
-// Of a sound record, often; else of a record with one thing wrong, or with all of it.
+// Writes a sound record's header, often; else one with one thing wrong, or everything.
 void Intruder::write_header() {
   Random& random = site_.world().scheduler.random();
   const auto slots = static_cast<std::uint32_t>(site_.data().size() / 8);

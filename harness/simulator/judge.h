@@ -37,7 +37,7 @@ class Judge {
   // Whether the bytes of the event just delivered are determined: the same on every machine.
   virtual bool knows_the_bytes() const = 0;
 
-  // What others have noticed. The first violation stays.
+  // Reports a violation that another part noticed. The first one stays.
   void violate(oracle::Invariant invariant, std::string message);
   const std::optional<oracle::Violation>& violation() const {
     return reported_ ? reported_ : noticed();

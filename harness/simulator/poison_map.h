@@ -29,7 +29,7 @@ class PoisonMap {
   }
 
  private:
-  // What lies before the ring's end, and what goes on at its beginning.
+  // Calls `act` for the piece before the ring's end, and for the one that goes on at its beginning.
   template <class Act>
   void each_piece(std::uint64_t position, std::uint64_t size, Act act) const {
     const auto from = static_cast<std::size_t>(position % data_.size());

@@ -14,8 +14,8 @@
 
 namespace perfring::simulator {
 
-// What runs on a Site's CPU: a task that outputs, and softirqs, irqs and NMIs that interrupt it,
-// and each other, and output too.
+// Runs on a Site's CPU: a task that outputs, and softirqs, irqs and NMIs that interrupt it and
+// each other, and output too.
 template <class C = SimulatedCpu>
 class Producer final : public Interrupts {
  public:

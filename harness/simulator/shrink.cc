@@ -33,7 +33,7 @@ class Shrinker {
   }
 
  private:
-  // What is found there, if it is the same.
+  // Runs `plan`. Returns its violation if it is the one to be shrunk.
   std::optional<Found> attempt(const Plan& plan) {
     if (spent_ >= kBudget || !impossible(plan.settings).empty()) return std::nullopt;
     if (give_up_ && give_up_()) return std::nullopt;

@@ -76,7 +76,7 @@ TEST_P(ScenarioTest, ASeedGivesTheSameRunOnEveryMachine) {
 INSTANTIATE_TEST_SUITE_P(All, ScenarioTest, ::testing::ValuesIn(scenarios()),
                          [](const auto& named) { return std::string{named.param.name}; });
 
-// What each scenario is for does happen in it.
+// Each scenario brings about the case that it is for.
 TEST(SimulateTest, EveryRecordIsDeliveredByAConsumerThatKeepsUp) {
   const Outcome outcome = run("steady", 1);
   EXPECT_GT(sum(outcome).received.delivered, 5000U);
@@ -98,7 +98,7 @@ TEST(SimulateTest, ARingOneByteShortRefusesTheSecondRecord) {
   EXPECT_GT(counts.received.delivered, 50U);
 }
 
-TEST(SimulateTest, OversizePayloadsAreMalformedOrSpoil) {
+TEST(SimulateTest, OversizePayloadsAreMalformedOrOverwriteUnreadRecords) {
   const Sum counts = sum(run("oversize", 1, 3'000'000));
   EXPECT_GT(counts.received.malformed, 0U);
   EXPECT_GT(counts.received.overwritten, 0U);
@@ -122,7 +122,7 @@ TEST(SimulateTest, PositionsPassTheEndOf64BitsToo) {
   for (const CpuOutcome& cpu : outcome.cpus) EXPECT_GT(cpu.received.bytes, 65536U);
 }
 
-TEST(SimulateTest, APausedRingLoses) {
+TEST(SimulateTest, APausedRingRefusesAndCountsTheLosses) {
   EXPECT_GT(sum(run("pause", 1)).received.lost, 0U);
 }
 
@@ -131,7 +131,7 @@ TEST(SimulateTest, AWatermarkLeavesMostToTheTimeout) {
   EXPECT_LT(outcome.wakeups, outcome.drains / 2);
 }
 
-TEST(SimulateTest, AHostileRingIsMalformedButNotAlways) {
+TEST(SimulateTest, AHostileRingDeliversMalformedAndOtherEvents) {
   const Outcome outcome = run("hostile", 1);
   const Sum counts = sum(outcome);
   EXPECT_LE(counts.received.bytes, outcome.drains * 4096) << "of ring, not of positions";

@@ -6,7 +6,7 @@
 namespace perfring::stress {
 namespace {
 
-// What data_head says of reservations of 24 bytes that the log knows.
+// The totals that data_head shows of reservations of 24 bytes that the log has.
 oracle::Totals totals_at(const Setting& setting, std::uint64_t reserved, std::uint64_t published) {
   const StressRing ring{setting};
   const Shared<FlightLog> log;

@@ -1,4 +1,4 @@
-// What the errors say. Each is built by hand here; harness/live provokes them on a kernel.
+// The errors' texts. Each error is built by hand here; harness/live provokes them on a kernel.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -60,7 +60,7 @@ TEST(PerfBufferErrorTest, TheLimitIsNamedAboveItOnly) {
   EXPECT_THAT((PerfBufferError{Kind::InvalidPageCount, {}, 0, most + 1}.message()), named);
 }
 
-TEST(PerfBufferErrorTest, MessagesAreAyas) {
+TEST(PerfBufferErrorTest, MessagesEqualAyas) {
   const std::error_code denied = code(EACCES);
   EXPECT_EQ((PerfBufferError{Kind::OpenError, denied, 1, 2}.message()),
             "perf_event_open failed: " + denied.message());
@@ -201,7 +201,7 @@ TEST_F(PerfBufferErrorAdviceTest, NoPageCountFitsALimitThatCannotBeRead) {
                         "CPU); ask"));
 }
 
-TEST_F(PerfBufferErrorAdviceTest, TheMachineIsAsTheKernelSays) {
+TEST_F(PerfBufferErrorAdviceTest, NamesTheLimitsThatTheKernelsFilesState) {
   kernel_.files["/proc/sys/kernel/perf_event_paranoid"] = "7\n";
   EXPECT_THAT(explained(Kind::OpenError, EACCES), HasSubstr("kernel.perf_event_paranoid is 7: "));
   EXPECT_THAT(explained(Kind::OpenError, EACCES),
@@ -233,7 +233,7 @@ TEST_F(PerfBufferErrorAdviceTest, WhichCpusAreOnlineMayBeUnknown) {
               EndsWith("cannot be read: " + path + ": not a list of CPUs: '4294967295')"));
 }
 
-// What is changed after the failure does not change what the error says of it.
+// A change of the machine after the failure does not change the error's text.
 TEST_F(PerfBufferErrorAdviceTest, TheAdviceIsWhatWasTrueAtTheFailure) {
   std::optional<std::string>& paranoid = kernel_.files["/proc/sys/kernel/perf_event_paranoid"];
   std::optional<std::string>& limit = kernel_.files["/proc/sys/kernel/perf_event_mlock_kb"];
@@ -260,7 +260,7 @@ TEST_F(PerfBufferErrorAdviceTest, TheAdviceIsWhatWasTrueAtTheFailure) {
   EXPECT_THAT(from_array.explain(), EndsWith("choose an online CPU (online CPUs: 1-2)"));
 }
 
-TEST(PerfEventArrayErrorTest, PassesOnTheBuffers) {
+TEST(PerfEventArrayErrorTest, HasTheTextsOfThePerfBufferErrorInIt) {
   const PerfBufferError buffer = PerfBufferError::at_failure(Kind::OpenError, code(EMFILE), 3, 2);
   const PerfEventArrayError error{buffer};
   EXPECT_EQ(error.message(), buffer.message());
@@ -297,7 +297,7 @@ TEST(PerfEventArrayErrorTest, NamesTheCallAndWhatItWasCalledOn) {
   }
 }
 
-// What suits one call is no advice on another.
+// Advice that suits one call is not given for another.
 TEST(PerfEventArrayErrorTest, AdvisesOnTheCallThatFailed) {
   const auto advice = [](const char* call, int error) {
     const std::string text = PerfEventArrayError{SyscallError{call, "X", code(error)}}.explain();
@@ -321,7 +321,7 @@ TEST(PerfEventArrayErrorTest, AnErrorMadeByHandMayNameNoCall) {
                                  code(EIO).message() + "\nto change: see bpf(2) for this error");
 }
 
-TEST(PerfEventArrayTest, RefusesDescriptorsThatAreNoMap) {
+TEST(PerfEventArrayErrorTest, RefusesDescriptorsThatAreNoMap) {
   const auto closed = PerfEventArray::from_fd(-1);
   ASSERT_FALSE(closed.has_value());
   EXPECT_THAT(closed.error().message(), EndsWith(code(EBADF).message()));

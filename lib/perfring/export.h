@@ -1,7 +1,7 @@
 #ifndef PERFRING_EXPORT_H_
 #define PERFRING_EXPORT_H_
 
-// What libperfring.so exports: functions and classes, but for members that are marked as hidden.
+// libperfring.so exports functions and classes, but for members that are marked as hidden.
 // All else is hidden anyhow (lib/CMakeLists.txt, ABI.md).
 #define PERFRING_EXPORT [[gnu::visibility("default")]]
 #define PERFRING_HIDDEN [[gnu::visibility("hidden")]]

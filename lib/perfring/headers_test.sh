@@ -99,7 +99,7 @@ warnings() {
     "$1" -std=c++2b "${options[@]}"
 }
 
-# What this compiler takes after C++23: g++ 12 nothing.
+# Prints the option of this compiler for a standard after C++23: g++ 12 has none.
 newest() {
   compile "" "$1" -std=c++2c -fsyntax-only >/dev/null 2>&1 && echo c++2c
 }

@@ -31,8 +31,8 @@ struct PERFRING_EXPORT PerfBufferError {
   std::error_code io_error;  // what the system said; nothing for InvalidPageCount
   std::uint32_t cpu;         // what was asked for (for IOError: the index, too)
   std::size_t page_count;
-  // What to change, with the limit of the machine that bears on it (a sysctl, the online CPUs) as
-  // it was when the call failed.
+  // The change that helps, with the limit of the machine that bears on it (a sysctl, the online
+  // CPUs) as it was when the call failed.
   std::string advice{};
 
   // The error of a call that has just failed: reads /proc and /sys for the advice.

@@ -68,7 +68,7 @@ TEST_F(PerfBufferLifeTest, ADrainInAForkedChildEndsItWithAnAssertion) {
                    Unit{}, [](Unit, const PerfEvent&) -> ControlFlow<> { return Continue{}; })),
                said);
   EXPECT_DEATH(static_cast<void>(std::as_const(*buffer).readable()), said);
-  // What is empty, or the child's own, is drained in peace.
+  // A drain of an empty buffer, or of the child's own, does not end it.
   const auto drains_its_own = [&] {
     const PerfBuffer taken = *std::move(buffer);
     buffer->for_each(ignore);

@@ -221,7 +221,7 @@ struct Counter {
   int stop = 0;
 };
 
-TEST_F(PerfBufferTest, DrainsAreTheRings) {
+TEST_F(PerfBufferTest, DrainsAndFoldsAsRingDoes) {
   auto buffer = PerfBuffer::open(0);
   ASSERT_TRUE(buffer.has_value());
   for (std::uint64_t i = 0; i < 6; ++i) emit(buffer->fd(), kPage, 2, 16 * i);

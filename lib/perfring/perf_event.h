@@ -40,7 +40,7 @@ inline std::size_t join(Bytes head, Bytes tail, std::span<std::byte> to) noexcep
   return in_head + in_tail;
 }
 
-// What bytes can be copied into. A bool cannot: only two of its bytes are values.
+// Types that bytes can be copied into. A bool is none: only two of its bytes are values.
 template <class T>
 concept MadeOfBytes = std::is_trivially_copyable_v<T> && std::is_same_v<T, std::remove_cv_t<T> > &&
                       !std::is_array_v<T> && !std::is_same_v<T, bool>;

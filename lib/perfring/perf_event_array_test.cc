@@ -240,7 +240,7 @@ TEST_F(PerfEventArrayTest, PinAndFromPinPassThePathOn) {
   EXPECT_EQ(kernel_.path, "/sys/fs/bpf/two");
 }
 
-// Whatever fails is named, with what it was called on and what the system said.
+// The failed call is named, with its object and the system's error.
 template <class T>
 void expect_failed(const std::expected<T, PerfEventArrayError>& result, const std::string& call,
                    const std::string& object, int error) {

@@ -85,7 +85,7 @@ TEST_P(SampleTest, CopyToCopiesWhatThereIsAndRoomFor) {
   }
 }
 
-TEST_P(SampleTest, CopyToOfNothingOrToNothingIsNothing) {
+TEST_P(SampleTest, CopyToCopiesNothingFromAnEmptySampleOrIntoAnEmptySpan) {
   EXPECT_EQ(sample().copy_to({}), 0U);
   EXPECT_EQ(Sample{}.copy_to(to_), 0U);
   EXPECT_EQ(Sample{}.copy_to({}), 0U);
@@ -123,7 +123,7 @@ struct OneMore {
   std::uint8_t bytes[13];
 };
 
-TEST_P(SampleTest, AsIsTheBeginningOfThePayload) {
+TEST_P(SampleTest, AsReturnsTheFirstBytesOfThePayload) {
   EXPECT_EQ(sample().as<std::uint8_t>(), 1);
   std::uint32_t word = 0;
   std::memcpy(&word, "\1\2\3\4", 4);
@@ -134,7 +134,7 @@ TEST_P(SampleTest, AsIsTheBeginningOfThePayload) {
   for (std::uint8_t i = 0; i < 8; ++i) EXPECT_EQ(packed->second[i], i + 5);
 }
 
-TEST_P(SampleTest, AsOfALongerTypeIsNothing) {
+TEST_P(SampleTest, AsATypeLongerThanThePayloadReturnsNullopt) {
   EXPECT_TRUE(sample().as<Packed>().has_value());
   EXPECT_FALSE(sample().as<OneMore>().has_value());
   EXPECT_FALSE(Sample{}.as<std::uint8_t>().has_value());

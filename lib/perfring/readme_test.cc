@@ -17,7 +17,7 @@
 
 namespace {
 
-// What the example leaves to its reader.
+// The example leaves these to its reader.
 void handle(perfring::Bytes, perfring::Bytes) {}
 void count(std::uint64_t) {}
 

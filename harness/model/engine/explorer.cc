@@ -19,7 +19,8 @@ namespace {
 
 using Kind = Step::Kind;
 
-// What sequentially consistent fences order between threads is in the graph, and in no state.
+// The order that sequentially consistent fences make between threads is in the graph, and in no
+// state.
 struct CannotMerge {};
 
 // Whether an execution goes on; if not, why it ends here.

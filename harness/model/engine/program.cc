@@ -1,4 +1,4 @@
-// What a thread of a program does becomes a step of its run.
+// Each access and fence of a program's thread becomes a step of its run.
 
 #include "harness/model/engine/program.h"
 

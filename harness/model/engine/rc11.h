@@ -24,7 +24,7 @@
 
 namespace perfring::model {
 
-// What the thread's next step, which reads, may read from.
+// The writes that the thread's next step, a read, may read from.
 std::vector<EventId> readable(const Execution& x, std::size_t thread);
 
 // After which writes in modification order the thread's next step, a write, may come.

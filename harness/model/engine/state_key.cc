@@ -89,7 +89,7 @@ std::vector<const Event*> last_accesses(const Execution& x, Hash& hash) {
   return last;
 }
 
-// Of an update its read and its store: smp_wmb() makes the store known alone.
+// An update's read and store are known apart: smp_wmb() makes the store known alone.
 std::uint64_t knowledge(const Clock& clock, const Event& event) {
   const bool all = clock.events[event.thread] >= event.index;
   const bool store = event.writes && clock.writes[event.thread] >= event.index;

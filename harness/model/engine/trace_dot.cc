@@ -51,7 +51,7 @@ int bulge(std::size_t from, std::size_t to) {
   return 10 + std::min(3 * rows, 50);
 }
 
-// What the edges say, as in the table: among many, an arrow is hard to follow.
+// The edges in words, as in the table: among many, an arrow is hard to follow.
 std::string relations(const TraceEvent& event) {
   std::string text;
   if (event.reads_from.value_or(0) != 0) {

@@ -42,7 +42,7 @@ struct LitmusVerdict {
 
 // The engine's form of a text. A read's line is the number of its operation.
 Program program_of(const LitmusText& text);
-// What is observed of a complete execution of that program.
+// The values observed in a complete execution of that program.
 Outcome outcome_of(const LitmusText& text, const Execution& x);
 
 // From a list of programs, or an object with such a list as `programs`. Throws UsageError, which

@@ -29,8 +29,8 @@ struct ExpectationFields {
   const char* allowed;
   const char* executions;
 };
-// Of two for one model, the first that is there and not null. smp_rmb() stands for an acquire fence
-// in allowed_lkmm_rmb.
+// Where a model has two, the first that is there and not null counts. smp_rmb() stands for an
+// acquire fence in allowed_lkmm_rmb.
 constexpr std::array<ExpectationFields, 6> kExpectations = {
     {{MemoryModel::Rc11, "allowed", "genmc_executions"},
      {MemoryModel::Rc11, "allowed_rc11", "executions_rc11"},

@@ -40,7 +40,7 @@ const std::array kFaults = {
     ProtocolFault{"aya_until_2026",
                   [](P& p) { p.after_head_load = B::None, p.commit = C::AfterEachRecord; }, true,
                   true},
-    // What the kernel does then is a race, whatever user space does.
+    // The kernel itself races then: user space cannot prevent it.
     ProtocolFault{"oversize", [](P& p) { p.oversize = true; }, false, true},
     ProtocolFault{"header_read_twice", [](P& p) { p.oversize = p.header_read_twice = true; }, true,
                   true},

@@ -34,8 +34,8 @@ struct Candidate {
   Relation internal{0};  // of one thread, initial values are of none
 };
 
-// What all four models ask for of each location by itself: program order at one location, rf, mo
-// and fr are acyclic together, and nothing comes between an update and what it reads.
+// All four models require this of each location by itself: program order at one location, rf, mo
+// and fr are acyclic together, and no write comes between an update and the write that it reads.
 bool coherent(const Candidate& x);
 
 struct Verdict {
@@ -43,7 +43,7 @@ struct Verdict {
   bool race = false;  // Rc11's
 };
 
-// Of a coherent candidate.
+// Precondition: x is coherent.
 Verdict verdict(const Candidate& x, MemoryModel model);
 
 }  // namespace perfring::model::reference

@@ -1,7 +1,7 @@
 #ifndef HARNESS_MODEL_REFERENCE_PATH_H_
 #define HARNESS_MODEL_REFERENCE_PATH_H_
 
-// What one thread of a litmus test can do, taken alone: a path for each series of values that its
+// The paths of one thread of a litmus test, taken alone: one for each series of values that its
 // reads may return.
 
 #include <cstdint>

@@ -22,7 +22,7 @@ struct RingOptions {
   unsigned records = 6;
   unsigned drains = 3;
   std::size_t ring_bytes = 64;
-  // Of the payloads, in turn: 4 more than a multiple of 8, so that nothing is padded.
+  // Payload sizes, taken in turn: 4 more than a multiple of 8, so that nothing is padded.
   std::vector<std::uint32_t> payloads = {4, 12};
   Consume consume = Consume::ForEach;
   kernel::Word word = kernel::Word::k64;

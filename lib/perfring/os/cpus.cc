@@ -15,8 +15,8 @@ namespace perfring::os {
 namespace {
 
 constexpr std::size_t kCpusMax = 65536;
-// What a file of a CPU list may hold: kCpusMax numbers of five digits, a comma after each, take
-// less.
+// The longest file of a CPU list that is read: kCpusMax numbers of five digits, a comma after each,
+// take less.
 constexpr std::size_t kListBytesMax = 512 * 1024;
 // How much of what is not a list an error keeps.
 constexpr std::size_t kDataBytesMax = 64;
@@ -42,7 +42,7 @@ std::error_code last_error() {
   return {errno, std::generic_category()};
 }
 
-// What the file holds, or its first `most` bytes.
+// Returns the file's text, or its first `most` bytes.
 std::expected<std::string, std::error_code> read_file(const char* path, std::size_t most) {
   if (path == nullptr) return std::unexpected(std::make_error_code(std::errc::bad_address));
   const Fd fd{::open(path, O_RDONLY | O_CLOEXEC)};

@@ -40,7 +40,7 @@ TEST(CpuListTest, NumbersAndRangesAreParsed) {
   EXPECT_THAT(parse_cpu_list("65534-65535").value(), ElementsAre(65534, 65535));
 }
 
-TEST(CpuListTest, RefusesWhatIsNone) {
+TEST(CpuListTest, RefusesTextThatIsNoCpuList) {
   for (const char* text :
        {"", " ", "-", "a", "0-", "-1", "3-2", "0,", ",0", "0,,1", "0 1", "0-1-2", "0x1", "+1",
         "65536", "4294967295", "4294967296", "4294967295-0", "1\n"}) {

@@ -128,7 +128,7 @@ TEST(FdTest, DescriptorsFrom0OnAreOwnedAndClosed) {
   }
 }
 
-TEST(DuplicateTest, TheCopyIsTheSameOpenFileAndCloseOnExec) {
+TEST(DuplicateTest, TheCopyIsOfTheSameOpenFileAndCloseOnExec) {
   const Fd file{::open("/dev/zero", O_RDONLY)};
   const auto copy = duplicate(file.get());
   ASSERT_TRUE(copy.has_value());
@@ -169,11 +169,11 @@ TEST(MappingTest, AMappingIsSharedWritableAndUnmappedOnce) {
   EXPECT_FALSE(is_mapped(at));
 }
 
-TEST(MappingTest, SaysWhatTheSystemSaid) {
+TEST(MappingTest, ReturnsTheSystemsError) {
   EXPECT_EQ(Mapping::map(-1, page_size()).error(), std::errc::bad_file_descriptor);
 }
 
-TEST(SyscallsTest, SayWhatTheSystemSaid) {
+TEST(SyscallsTest, ReturnTheSystemsError) {
   // qemu-user knows no ioctl of a perf event.
   const bool is_native = std::getenv("PERFRING_RUN_UNDER") == nullptr;
   const std::errc refusal =

@@ -1,7 +1,7 @@
 #ifndef PERFRING_RECORD_BYTES_H_
 #define PERFRING_RECORD_BYTES_H_
 
-// What the views of records are made of: loads that may be unaligned, spans of 64-bit words, and
+// The parts of the views of records: loads that may be unaligned, spans of 64-bit words, and
 // Walk, which passes over a record's fields and remembers the first for which the bytes are too
 // few.
 

@@ -78,7 +78,7 @@ class Callchain {
   // As the kernel wrote them, markers included.
   U64s ips() const noexcept { return ips_; }
   Frames frames() const noexcept { return Frames{ips_}; }
-  // What joins a sample to the CALLCHAIN_DEFERRED that has the user's part of its callchain.
+  // Joins a sample to the CALLCHAIN_DEFERRED that has the user's part of its callchain.
   std::optional<std::uint64_t> deferred_cookie() const noexcept {
     for (std::size_t i = 0; i + 1 < ips_.size(); ++i) {
       if (ips_[i] == kContextUserDeferred) return ips_[i + 1];

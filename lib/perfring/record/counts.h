@@ -43,7 +43,7 @@ class LostSamples : public SideBand {
   }
 };
 
-// What Throttle and Unthrottle share: sample_id may repeat these fields, a little later (T17).
+// The fields that Throttle and Unthrottle share: sample_id may repeat them, a little later (T17).
 class Throttling : public SideBand {
  public:
   std::uint64_t time() const noexcept { return get<std::uint64_t>(8); }

@@ -121,7 +121,7 @@ TEST(RecordTrapT14Test, HwIdxStandsBeforeTheBranchesAndCountersAfterThem) {
   EXPECT_EQ(decoded.as<Sample>().weight()->full, 77U);
 }
 
-TEST(RecordTrapT14Test, NeitherIsThereUnlessAskedFor) {
+TEST(RecordTrapT14Test, WithoutTheirFlagsHwIdxAndCountersAreAbsent) {
   const Decoded decoded{Made{PERF_RECORD_SAMPLE}.u64(1).u64(1).u64(2).u64(0), branches(0, 0)};
   const BranchStack stack = decoded.as<Sample>().branch_stack().value();
   EXPECT_FALSE(stack.hw_idx());
@@ -236,7 +236,7 @@ TEST(RecordTrapT19Test, AnUnknownTypeKeepsItsBytesAndItsSampleId) {
   EXPECT_EQ(unknown.sample_id().identifier(), 18U);
 }
 
-TEST(RecordTrapT19Test, WithoutRoomForSampleIdItIsKeptWithout) {
+TEST(RecordTrapT19Test, AnUnknownTypeTooShortForSampleIdIsKeptWithoutOne) {
   const Decoded decoded{Made{23}.u64(1), trailing(kTrailer)};
   EXPECT_EQ(decoded.as<Unknown>().rest().size(), 8U);
   EXPECT_FALSE(decoded.as<Unknown>().sample_id().identifier());

@@ -26,7 +26,7 @@ struct ReadValue {
 
 class ReadValues {
  public:
-  // What read(2) put into `bytes`; nullopt if that is too short.
+  // A view of what read(2) wrote into `bytes`; nullopt if they are too few.
   static std::optional<ReadValues> over(Bytes bytes, std::uint64_t read_format) noexcept {
     internal::Walk walk{bytes.data(), 0, bytes.size() < 65535 ? bytes.size() : 65535};
     const internal::Place place = pass(walk, read_format);
@@ -40,7 +40,7 @@ class ReadValues {
   // Precondition: i < size(). The leader is first, then its siblings.
   ReadValue operator[](std::size_t i) const noexcept {
     const std::size_t first = is_group() ? 1 + times() + i * member_words(read_format_) : 0;
-    // Of a single event, the times stand between value and id.
+    // A single event has its times between value and id.
     std::size_t next = is_group() ? first + 1 : 1 + times();
     ReadValue value{word(first), {}, {}};
     if (has(PERF_FORMAT_ID)) value.id = word(next++);

@@ -43,7 +43,7 @@ class Regs {
 struct StackUser {
   Bytes data;
   std::uint64_t dyn_size;  // 0 where data is empty
-  // What is true of it, never more than there is.
+  // The part of `data` that was really dumped, never more than there is.
   Bytes dumped() const noexcept {
     return data.first(dyn_size < data.size() ? static_cast<std::size_t>(dyn_size) : data.size());
   }
@@ -89,7 +89,7 @@ class Sample : public View {
     const std::size_t dyn_size = std::size_t{stack_.at} + stack_.count;
     return StackUser{data, data.empty() ? 0 : get<std::uint64_t>(dyn_size)};
   }
-  // Of PERF_SAMPLE_WEIGHT: `full`. Of PERF_SAMPLE_WEIGHT_STRUCT: `var1_dw`, `var2_w`, `var3_w`.
+  // With PERF_SAMPLE_WEIGHT: `full`. With PERF_SAMPLE_WEIGHT_STRUCT: `var1_dw`, `var2_w`, `var3_w`.
   std::optional<perf_sample_weight> weight() const noexcept {
     return some<perf_sample_weight>(weight_);
   }
@@ -104,7 +104,7 @@ class Sample : public View {
   Word cgroup() const noexcept { return some<std::uint64_t>(cgroup_); }
   Word data_page_size() const noexcept { return some<std::uint64_t>(data_page_size_); }
   Word code_page_size() const noexcept { return some<std::uint64_t>(code_page_size_); }
-  // Of the AUX area, as much as attr.aux_sample_size asks for.
+  // A part of the AUX area, as long as attr.aux_sample_size asks for.
   std::optional<Bytes> aux() const noexcept { return some_bytes(aux_); }
 
   // For decode().

@@ -149,7 +149,7 @@ TEST(RecordSampleTest, FieldsMayBeUnaligned) {
   EXPECT_EQ(hex(*decoded.as<Sample>().aux()), "09");
 }
 
-// Of every read_format: what is there, at both ends of the bytes.
+// The fields of every read_format are there, at both ends of the bytes.
 TEST(RecordReadValuesTest, EveryReadFormatTakesAsManyBytesAsItsFieldsDo) {
   for (std::uint64_t format = 0; format < 32; ++format) {
     const bool group = (format & PERF_FORMAT_GROUP) != 0;

@@ -35,7 +35,8 @@ class Comm : public SideBand {
   internal::Place comm_;
 };
 
-// What Fork and Exit share. An exit's ppid and ptid are the real parent's at that time (T9).
+// The fields that Fork and Exit share. An exit's ppid and ptid are the real parent's at that time
+// (T9).
 class Task : public SideBand {
  public:
   std::uint32_t pid() const noexcept { return get<std::uint32_t>(8); }

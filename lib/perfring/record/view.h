@@ -56,7 +56,8 @@ class View {
   unsigned cpumode() const noexcept { return header_.misc & PERF_RECORD_MISC_CPUMODE_MASK; }
   // The record, header included.
   Bytes bytes() const noexcept { return {data_, header_.size}; }
-  // What stands between the fields that are known and sample_id: of a later kernel, mostly empty.
+  // The bytes between the fields that are known and sample_id: a later kernel's fields, mostly
+  // none.
   Bytes rest() const noexcept {
     return {data_ + rest_begin_, static_cast<std::size_t>(rest_end_ - rest_begin_)};
   }

@@ -4,7 +4,7 @@
 #error "perfring/ring needs C++20: compile with -std=c++20 or later"
 #else
 
-// What a drain's callback may be, and how an event reaches it. Internal to Ring.
+// The callbacks that a drain takes, and how an event reaches them. Internal to Ring.
 
 #include <type_traits>
 #include <utility>
@@ -65,7 +65,7 @@ template <class F>
   }
 }
 
-// What fold's and try_fold's f returns; no type if it cannot be called so.
+// The type that fold's and try_fold's f returns; none if it cannot be called so.
 template <class F, class C>
 using FoldResult =
     decltype(std::declval<F&>()(std::declval<C>(), std::declval<const PerfEvent&>()));

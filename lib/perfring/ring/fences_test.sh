@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What HardwareMemory becomes on processors that reorder: clang compiles it for each of them, and
-# the instructions must be the barriers that the kernel's protocol asks for, in their place. No
+# Reads the assembly of HardwareMemory: clang compiles it for each processor that reorders, and the
+# instructions must be the barriers that the kernel's protocol asks for, in their place. No
 # test that runs on x86 can tell whether a fence is there.
 # usage: fences_test.sh FOLDER-OF-lib
 set -u

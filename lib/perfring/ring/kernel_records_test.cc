@@ -53,7 +53,7 @@ TEST(KernelRecordsTest, APayloadOf5BytesComesWithItsPadding) {
       ElementsAre(Seen::sample(bytes({1, 2, 3, 4, 5, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee}))));
 }
 
-// Of an empty payload, padding alone is left.
+// An empty payload leaves padding alone.
 TEST(KernelRecordsTest, AnEmptyPayloadIsFourBytesOfPadding) {
   Recorded ring{{9, 0, 0, 0, 2, 0, 16, 0, 4, 0, 0, 0, 0xee, 0xee, 0xee, 0xee},
                 {0, 0, 0, 9, 0, 2, 0, 16, 0, 0, 0, 4, 0xee, 0xee, 0xee, 0xee}};

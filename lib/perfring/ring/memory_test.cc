@@ -66,7 +66,7 @@ TYPED_TEST(MemoryTest, WriteOnceWritesTheWholeFieldAndNoMore) {
   EXPECT_EQ(fields[2], 7U);
 }
 
-TYPED_TEST(MemoryTest, ReadsWhatIsThere) {
+TYPED_TEST(MemoryTest, ReadsBytesInNativeOrder) {
   alignas(8) std::byte bytes[16];
   for (std::size_t i = 0; i < sizeof(bytes); ++i) bytes[i] = static_cast<std::byte>(i + 1);
   constexpr bool little = std::endian::native == std::endian::little;

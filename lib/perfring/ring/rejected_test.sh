@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the compiler must refuse: a drain whose result nobody looks at, callbacks of the wrong shape,
+# The compiler must refuse these: a drain whose result nobody looks at, callbacks of the wrong shape,
 # overload sets with a gap, and page counts that are none. Each snippet differs from one that compiles in the marked place only.
 # usage: rejected_test.sh COMPILER FOLDER-OF-lib
 set -u

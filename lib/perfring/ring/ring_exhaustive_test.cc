@@ -89,7 +89,7 @@ TEST(RingExhaustiveTest, ALostOfEverySizeAtEveryStart) {
   }
 }
 
-// What interrupts a run, and what is expected of it.
+// A record that interrupts a run, and the event expected of it.
 struct Odd {
   const char* name;
   std::function<Seen(FakeRing&)> write;

@@ -132,7 +132,7 @@ TEST_F(RingFoldTest, CallbacksMayBeMutableConstOrNotCopyable) {
   EXPECT_EQ(last, kEvents);
 }
 
-// Of a type that is neither copied nor default-constructed, and is passed on as a reference.
+// Neither copied nor default-constructed; passed on by reference.
 class Log {
  public:
   explicit Log(int first) : events_{first} {}
@@ -189,7 +189,7 @@ TEST_F(RingFoldTest, FoldsAndTryFoldsUseTheCallersOwnFunctor) {
   EXPECT_EQ(until.calls, kEvents);
 }
 
-// What a callback answers may differ with what it is called as: it is called as the object it is.
+// A callback may return another value as a const object or an rvalue: it is called as an lvalue.
 struct CalledAsItIs {
   int operator()(int value, const PerfEvent&) & { return value + 1; }
   int operator()(int value, const PerfEvent&) && = delete;

@@ -73,7 +73,7 @@ TEST_F(RingForEachTest, InAnOverloadedAutoTakesTheRestOnly) {
   EXPECT_THAT(words, ElementsAre("sample", "sample", "sample", "L7", "M16", "sample"));
 }
 
-TEST_F(RingForEachTest, OneThatTakesAPerfEventIsGivenThat) {
+TEST_F(RingForEachTest, ACallbackThatTakesAPerfEventGetsIt) {
   std::vector<std::size_t> indices;
   ring_.for_each([&](const auto& event) { indices.push_back(event.index()); });
   EXPECT_THAT(indices, ElementsAre(0, 0, 0, 1, 2, 0));

@@ -97,7 +97,7 @@ class RingHostileRecordTest : public ::testing::TestWithParam<Place> {
   std::uint64_t bad_end_ = 0;
 };
 
-// What follows a bad header: a raw size that would do, so that only the header is to blame.
+// A body with a raw size that would do, so that only the header in front of it is bad.
 std::vector<std::byte> raw_of_4(std::size_t length) {
   std::vector<std::byte> body = payload(length);
   const std::uint32_t raw = 4;
@@ -264,7 +264,7 @@ TEST(RingHostileTest, ABreakOnAMalformedEndsTheDrainBehindIt) {
   EXPECT_THAT(drain(ring), ElementsAre(good(0)));
 }
 
-TEST(RingOverTest, RefusesWhatIsNoRing) {
+TEST(RingOverTest, RefusesASizeThatIsNoPowerOfTwoAndAMisalignedAddress) {
   perf_event_mmap_page page{};
   alignas(8) static std::byte bytes[64];
   for (const std::size_t size : {0U, 1U, 4U, 7U, 9U, 12U, 24U, 63U}) {

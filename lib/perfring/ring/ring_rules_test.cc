@@ -263,7 +263,7 @@ TEST(RingS9Test, ATailWhoseLowHalfBecomesZeroIsWritten) {
   }
 }
 
-TEST(RingS9Test, ATailOf32BitsIsAsGood) {
+TEST(RingS9Test, ATailOf32BitsServesAHeadPast4GiB) {
   FakeRing fake{kSize, (std::uint64_t{1} << 32) + 64};
   fake.page().data_tail = 64;
   fake.sample(payload(4));

@@ -22,7 +22,7 @@ struct Seen {
 
   bool operator==(const Seen&) const = default;
 
-  // What is expected: all bytes in the first slice unless said otherwise.
+  // The expected event: all bytes in the first slice unless said otherwise.
   static Seen sample(std::vector<std::byte> raw) { return sample(raw, raw.size()); }
   static Seen sample(std::vector<std::byte> raw, std::size_t head_size) {
     return {Kind::Sample, std::move(raw), head_size};
