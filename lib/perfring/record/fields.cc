@@ -120,8 +120,7 @@ class Fields {
     to_.number("pid", record.pid());
     to_.number("tid", record.tid());
   }
-  template <class T>
-  void of_mapping(const T& mmap) {
+  void of_mapping(const AnyMmap& mmap) {
     of_task(mmap);
     to_.address("addr", mmap.addr());
     to_.number("len", mmap.len());

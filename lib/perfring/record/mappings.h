@@ -15,25 +15,38 @@
 
 namespace perfring::record {
 
-class Mmap : public SideBand {
+// The fields that Mmap and Mmap2 share.
+class AnyMmap : public SideBand {
  public:
   std::uint32_t pid() const noexcept { return get<std::uint32_t>(8); }
   std::uint32_t tid() const noexcept { return get<std::uint32_t>(12); }
   std::uint64_t addr() const noexcept { return get<std::uint64_t>(16); }
   std::uint64_t len() const noexcept { return get<std::uint64_t>(24); }
   std::uint64_t pgoff() const noexcept { return get<std::uint64_t>(32); }
-  std::string_view filename() const noexcept { return string(filename_); }
   // misc: not executable (T6).
   bool is_data() const noexcept { return (header().misc & PERF_RECORD_MISC_MMAP_DATA) != 0; }
 
   using SideBand::SideBand;
-  const char* parse() noexcept {
+
+ protected:
+  internal::Walk behind_pgoff() const noexcept {
     internal::Walk walk = this->walk();
     walk.pass(4, "pid");
     walk.pass(4, "tid");
     walk.pass(8, "addr");
     walk.pass(8, "len");
     walk.pass(8, "pgoff");
+    return walk;
+  }
+};
+
+class Mmap : public AnyMmap {
+ public:
+  std::string_view filename() const noexcept { return string(filename_); }
+
+  using AnyMmap::AnyMmap;
+  const char* parse() noexcept {
+    internal::Walk walk = behind_pgoff();
     filename_ = walk.string("filename");
     return end_of(walk);
   }
@@ -42,13 +55,8 @@ class Mmap : public SideBand {
   internal::Place filename_;
 };
 
-class Mmap2 : public SideBand {
+class Mmap2 : public AnyMmap {
  public:
-  std::uint32_t pid() const noexcept { return get<std::uint32_t>(8); }
-  std::uint32_t tid() const noexcept { return get<std::uint32_t>(12); }
-  std::uint64_t addr() const noexcept { return get<std::uint64_t>(16); }
-  std::uint64_t len() const noexcept { return get<std::uint64_t>(24); }
-  std::uint64_t pgoff() const noexcept { return get<std::uint64_t>(32); }
   // The file, unless there is a build id in its place.
   std::optional<std::uint32_t> maj() const noexcept { return file<std::uint32_t>(40); }
   std::optional<std::uint32_t> min() const noexcept { return file<std::uint32_t>(44); }
@@ -62,16 +70,10 @@ class Mmap2 : public SideBand {
   std::uint32_t prot() const noexcept { return get<std::uint32_t>(64); }
   std::uint32_t flags() const noexcept { return get<std::uint32_t>(68); }
   std::string_view filename() const noexcept { return string(filename_); }
-  bool is_data() const noexcept { return (header().misc & PERF_RECORD_MISC_MMAP_DATA) != 0; }
 
-  using SideBand::SideBand;
+  using AnyMmap::AnyMmap;
   const char* parse() noexcept {
-    internal::Walk walk = this->walk();
-    walk.pass(4, "pid");
-    walk.pass(4, "tid");
-    walk.pass(8, "addr");
-    walk.pass(8, "len");
-    walk.pass(8, "pgoff");
+    internal::Walk walk = behind_pgoff();
     parse_file(walk);
     walk.pass(4, "prot");
     walk.pass(4, "flags");
