@@ -1,0 +1,103 @@
+// The texts of a PerfEventArray's errors. Each error is built by hand here; harness/live provokes
+// them on a kernel.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "perfring/perfring.h"
+#include "perfring/testing/fake_kernel.h"
+
+namespace perfring {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Kind = PerfBufferError::Kind;
+
+std::error_code code(int error) {
+  return {error, std::generic_category()};
+}
+
+TEST(PerfEventArrayErrorTest, HasTheTextsOfThePerfBufferErrorInIt) {
+  const PerfBufferError buffer = PerfBufferError::at_failure(Kind::OpenError, code(EMFILE), 3, 2);
+  const PerfEventArrayError error{buffer};
+  EXPECT_EQ(error.message(), buffer.message());
+  EXPECT_EQ(error.explain(), buffer.explain());
+}
+
+TEST(PerfEventArrayErrorTest, NamesAWrongMapType) {
+  const PerfEventArrayError error{InvalidMapType{2}};
+  EXPECT_EQ(error.message(), "invalid map type 2");
+  EXPECT_EQ(error.explain(),
+            "asked for: a PerfEventArray over a map\n"
+            "the system said: the map is of type 2 (enum bpf_map_type)\n"
+            "to change: give a map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY (4)");
+}
+
+TEST(PerfEventArrayErrorTest, NamesTheCallAndWhatItWasCalledOn) {
+  const std::pair<int, const char*> advice[]{{EBADF, "moved from"},
+                                             {EINVAL, "bpffs"},
+                                             {EPERM, "CAP_BPF"},
+                                             {EACCES, "CAP_BPF"},
+                                             {ENOENT, "a path that exists"},
+                                             {EEXIST, "another path"},
+                                             {EMFILE, "ulimit -n"},
+                                             {ENFILE, "fs.file-max"},
+                                             {ENOSYS, "CONFIG_BPF_SYSCALL"},
+                                             {EIO, "see bpf(2)"}};
+  for (const auto& [error, change] : advice) {
+    const PerfEventArrayError failed{SyscallError{"bpf_obj_pin", "/somewhere/pin", code(error)}};
+    EXPECT_EQ(failed.message(), "`bpf_obj_pin` failed: " + code(error).message());
+    EXPECT_THAT(
+        failed.explain(),
+        AllOf(HasSubstr("asked for: bpf_obj_pin of /somewhere/pin\n"),
+              HasSubstr("the system said: " + code(error).message() + "\n"), HasSubstr(change)));
+  }
+}
+
+// Advice that suits one call is not given for another.
+TEST(PerfEventArrayErrorTest, AdvisesOnTheCallThatFailed) {
+  const auto advice = [](const char* call, int error) {
+    const std::string text = PerfEventArrayError{SyscallError{call, "X", code(error)}}.explain();
+    return text.substr(text.find("to change: ") + 11);
+  };
+  EXPECT_EQ(advice("bpf_obj_get_info_by_fd", EINVAL), "give a BPF map");
+  EXPECT_EQ(advice("bpf_obj_pin", EINVAL), "give a path on a bpffs (mount -t bpf bpf /sys/fs/bpf)");
+  EXPECT_EQ(advice("bpf_obj_get", EINVAL), advice("bpf_obj_pin", EINVAL));
+  EXPECT_EQ(advice("fcntl(F_DUPFD_CLOEXEC)", EBADF), "give the descriptor of an open BPF map");
+  EXPECT_EQ(advice("bpf_obj_pin", EBADF), "use an array that has not been moved from");
+  EXPECT_EQ(advice("fcntl(F_DUPFD_CLOEXEC)", EPERM),
+            "change the seccomp or LSM policy that forbids it: the kernel itself does not");
+  EXPECT_THAT(advice("bpf_obj_get_info_by_fd", EPERM),
+              AllOf(HasSubstr("CAP_BPF"), Not(HasSubstr("path"))));
+}
+
+TEST(PerfEventArrayErrorTest, AnErrorMadeByHandMayNameNoCall) {
+  const PerfEventArrayError error{SyscallError{nullptr, "X", code(EIO)}};
+  EXPECT_EQ(error.message(), "`a system call` failed: " + code(EIO).message());
+  EXPECT_EQ(error.explain(), "asked for: a system call of X\nthe system said: " +
+                                 code(EIO).message() + "\nto change: see bpf(2) for this error");
+}
+
+TEST(PerfEventArrayErrorTest, RefusesDescriptorsThatAreNoMap) {
+  const auto closed = PerfEventArray::from_fd(-1);
+  ASSERT_FALSE(closed.has_value());
+  EXPECT_THAT(closed.error().message(), EndsWith(code(EBADF).message()));
+  EXPECT_THAT(closed.error().explain(), HasSubstr("map fd -1"));
+  // A file: its number, and not that of the library's duplicate.
+  const auto file = PerfEventArray::from_fd(0);
+  ASSERT_FALSE(file.has_value());
+  EXPECT_THAT(file.error().explain(), HasSubstr("asked for: bpf_obj_get_info_by_fd of map fd 0\n"));
+  const auto missing = PerfEventArray::from_pin("/nonexistent/pin");
+  ASSERT_FALSE(missing.has_value());
+  EXPECT_THAT(missing.error().explain(), HasSubstr("bpf_obj_get of /nonexistent/pin"));
+}
+
+}  // namespace
+}  // namespace perfring
