@@ -1,5 +1,4 @@
-// Takes at most three events at a time, so that other work gets its turn.   usage: stop_early PIN
-// CPU
+// Takes at most three events at a time: other work gets its turn.   usage: stop_early PIN CPU
 #include <poll.h>
 
 #include <cstdio>

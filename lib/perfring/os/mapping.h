@@ -18,6 +18,8 @@ namespace perfring::os {
 
 // Memory mapped from a file, shared and writable, which this object owns and unmaps. Moved from,
 // it holds none (an empty span).
+// Lifetime: bytes() are valid until the object is destroyed or assigned to; a move keeps them so.
+// Threads: one at a time. Errors: mmap(2)'s; munmap(2) of what was mapped has none.
 class Mapping {
  public:
   // mmap(2) of the file's first `length` bytes, or its error.

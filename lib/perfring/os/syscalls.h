@@ -5,8 +5,9 @@
 #error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
 #else
 
-// The system calls that perfring makes and libc does not wrap. Each says what the kernel said:
-// the result, or the errno as an error_code of the generic category.
+// The system calls that perfring makes and libc does not wrap. Each returns the kernel's result,
+// or its errno as an error_code of the generic category.
+// Lifetime: a pointer is needed until the call returns. Threads: any, at once.
 
 #include <linux/bpf.h>
 
@@ -41,6 +42,7 @@ Result<Fd> bpf_get_pinned(const char* path) noexcept;
 // A second descriptor of the same open file, close-on-exec.
 Result<Fd> duplicate(int fd) noexcept;
 
+// sysconf(_SC_PAGESIZE), in bytes.
 std::size_t page_size() noexcept;
 
 }  // namespace perfring::os

@@ -9,6 +9,11 @@
 // under a model checker. Each fence names the location that it orders: hardware ignores the name,
 // the tools need it, and the reader learns what pairs with what.
 //
+// Units: positions are bytes, counted from when the ring was mapped.
+// Lifetime: a policy has no state; what it reads and writes must stay mapped while it does.
+// Threads: the consumer's, one at a time, beside the kernel or another producer.
+// Errors: none; no function throws, allocates or calls the system.
+//
 //   kernel                                   user
 //     if (READ_ONCE(data_tail) has room)       read_once(data_head)
 //     (control dependency)   A                 fence_after_read_of(data_head)     C
