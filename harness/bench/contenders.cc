@@ -9,11 +9,20 @@
 #include "harness/bench/floors.h"
 #include "perfring/ring/ring.h"
 
+// BUILD.bazel compiles this file a second time, with AT_O2.
+#ifdef AT_O2
+#define IN_MEMORY in_memory_at_o2
+#define NAME(contender) contender " -O2"
+#else
+#define IN_MEMORY in_memory
+#define NAME(contender) contender
+#endif
+
 namespace perfring::bench {
 namespace {
 
 template <Callback kCallback>
-std::vector<Contender> in_memory(const Workload& workload, const FilledMemory& memory) {
+std::vector<Contender> contenders(const Workload& workload, const FilledMemory& memory) {
   perf_event_mmap_page& page = memory.page();
   const std::span<std::byte> data = memory.data();
   const std::byte* const begin = data.data();
@@ -21,7 +30,7 @@ std::vector<Contender> in_memory(const Workload& workload, const FilledMemory& m
   auto ring = Ring<>::over(page, data).value();
 
   std::vector<Contender> all;
-  all.push_back({"perfring", [ring, &page](unsigned passes) mutable {
+  all.push_back({NAME("perfring"), [ring, &page](unsigned passes) mutable {
                    Tally tally;
                    for (; passes != 0; --passes) {
                      page.data_tail = 0;
@@ -32,7 +41,7 @@ std::vector<Contender> in_memory(const Workload& workload, const FilledMemory& m
   const auto add_to = [](Tally& tally) {
     return [&tally](const std::byte* raw, std::size_t size) { add<kCallback>(tally, raw, size); };
   };
-  all.push_back({"LB-spec", [begin, end, add_to](unsigned passes) {
+  all.push_back({NAME("LB-spec"), [begin, end, add_to](unsigned passes) {
                    Tally tally;
                    for (; passes != 0; --passes) {
                      benchmark::ClobberMemory();  // the bytes could have changed: look again
@@ -40,6 +49,7 @@ std::vector<Contender> in_memory(const Workload& workload, const FilledMemory& m
                    }
                    return Tally{tally};
                  }});
+#ifndef AT_O2
   all.push_back({"LB-ptr", [begin, end, add_to](unsigned passes) {
                    Tally tally;
                    for (; passes != 0; --passes) {
@@ -58,15 +68,16 @@ std::vector<Contender> in_memory(const Workload& workload, const FilledMemory& m
                    }
                    return times(expected, passes);
                  }});
+#endif
   return all;
 }
 
 }  // namespace
 
-std::vector<Contender> in_memory(const Workload& workload, const FilledMemory& memory,
+std::vector<Contender> IN_MEMORY(const Workload& workload, const FilledMemory& memory,
                                  Callback callback) {
-  return callback == Callback::Count ? in_memory<Callback::Count>(workload, memory)
-                                     : in_memory<Callback::Sum>(workload, memory);
+  return callback == Callback::Count ? contenders<Callback::Count>(workload, memory)
+                                     : contenders<Callback::Sum>(workload, memory);
 }
 
 }  // namespace perfring::bench

@@ -13,6 +13,10 @@ namespace perfring::bench {
 std::vector<Contender> in_memory(const Workload& workload, const FilledMemory& memory,
                                  Callback callback);
 
+// Ring and LB-spec again, compiled with -O2 and nothing else, as most users compile.
+std::vector<Contender> in_memory_at_o2(const Workload& workload, const FilledMemory& memory,
+                                       Callback callback);
+
 }  // namespace perfring::bench
 
 #endif  // HARNESS_BENCH_CONTENDERS_H_

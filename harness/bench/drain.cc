@@ -54,6 +54,9 @@ struct Cell {
 struct Arena {
   explicit Arena(const Cell& of) : cell{of}, memory{of.workload} {
     contenders = in_memory(cell.workload, memory, cell.callback);
+    for (Contender& contender : in_memory_at_o2(cell.workload, memory, cell.callback)) {
+      contenders.push_back(std::move(contender));
+    }
   }
 
   Cell cell;

@@ -3,6 +3,7 @@
 #include <fmt/printf.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -12,7 +13,6 @@ namespace perfring::bench {
 namespace {
 
 constexpr int kNameWidth = 26;
-constexpr int kContenderWidth = 11;
 
 #ifdef NDEBUG
 constexpr const char* kOptimized = "--config=opt";
@@ -38,8 +38,8 @@ void print_number(const benchmark::UserCounters& counters, const std::string& na
   }
 }
 
-int width_of(const Ratio& ratio) {
-  return static_cast<int>(ratio.name().size()) + 2;
+int width_of(const std::string& name) {
+  return std::max(9, static_cast<int>(name.size()) + 2);
 }
 
 bool is_left_out(const benchmark::BenchmarkReporter::Run& run) {
@@ -61,12 +61,12 @@ void count(const Race& race, benchmark::UserCounters& counters) {
 bool TableReporter::ReportContext(const Context& context) {
   json_.ReportContext(context);
   if (!prints_) return true;
-  print("%d CPUs of %.0f MHz, compiled by %s, %s, jumps %s.\n", context.cpu_info.num_cpus,
-        context.cpu_info.cycles_per_second / 1e6, __VERSION__, kOptimized, DRAIN_JUMPS);
+  print("%d CPUs of %.0f MHz, compiled by %s, %s.\n", context.cpu_info.num_cpus,
+        context.cpu_info.cycles_per_second / 1e6, __VERSION__, kOptimized);
   print("ns per event, medians; then ratios of them.\n");
   print("%-*s", kNameWidth, "ring/payload/callback");
-  for (const char* const name : kContenders) print("%*s", kContenderWidth, name);
-  for (const Ratio& ratio : kRatios) print("%*s", width_of(ratio), ratio.name().c_str());
+  for (const char* const name : kContenders) print("%*s", width_of(name), name);
+  for (const Ratio& ratio : kRatios) print("%*s", width_of(ratio.name()), ratio.name().c_str());
   print("\n");
   return true;
 }
@@ -81,8 +81,10 @@ void TableReporter::print_line(const Run& run) {
     print("  WRONG: %s\n", run.error_message.c_str());
     return;
   }
-  for (const char* const name : kContenders) print_number(run.counters, name, kContenderWidth);
-  for (const Ratio& ratio : kRatios) print_number(run.counters, ratio.name(), width_of(ratio));
+  for (const char* const name : kContenders) print_number(run.counters, name, width_of(name));
+  for (const Ratio& ratio : kRatios) {
+    print_number(run.counters, ratio.name(), width_of(ratio.name()));
+  }
   print("\n");
 }
 

@@ -13,6 +13,8 @@
 namespace perfring::oracle {
 namespace {
 
+using CheckerOverwrittenTest = CheckerTest;
+
 TEST(LedgerOverwrittenTest, ASpillOverwritesUnreadRecords) {
   Ledger ledger{65536, Ledger::Keep::Records};
   accept(ledger, 4, 0, 16);

@@ -1,4 +1,5 @@
-// The texts of a PerfBuffer's errors. Each error is built by hand here; harness/live provokes them on a kernel.
+// The texts of a PerfBuffer's errors. Each error is built by hand here; harness/live provokes them
+// on a kernel.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -58,7 +58,9 @@ INSTANTIATE_TEST_SUITE_P(Sizes, PerfBufferPageSizeTest, ::testing::Values(4096, 
 class PerfBufferPageCountTest : public ::testing::Test {
  protected:
   static std::size_t page_size() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
-  static std::size_t page_shift() { return static_cast<std::size_t>(std::countr_zero(page_size())); }
+  static std::size_t page_shift() {
+    return static_cast<std::size_t>(std::countr_zero(page_size()));
+  }
   FakeKernel kernel_;
 };
 

@@ -12,7 +12,8 @@
 namespace perfring::os {
 
 // A file descriptor that this object owns and closes. Moved from, it holds none (-1).
-// Threads: one at a time. Errors: those of close(2) are not reported, as Linux has closed it anyhow.
+// Threads: one at a time. Errors: those of close(2) are not reported, as Linux has closed it
+// anyhow.
 class Fd {
  public:
   Fd() = default;
