@@ -2,8 +2,10 @@
 
 #include "harness/model/litmus/litmus.h"
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
 
 #include "fuzz/parsers/parser.h"
 
@@ -17,16 +19,55 @@ bool is(const nlohmann::json& entry, const char* field, auto value) {
   return said.is_number_integer() && said.get<std::uint64_t>() == static_cast<std::uint64_t>(value);
 }
 
+bool given(const nlohmann::json& entry, const std::string& field) {
+  return entry.contains(field) && !entry.at(field).is_null();
+}
+
+// The second field of a model counts where the first is missing or null.
+struct Fields {
+  model::MemoryModel model;
+  std::array<const char*, 2> allowed, executions;
+};
+const std::array<Fields, 4> kOfModels = {
+    {{model::MemoryModel::Rc11,
+      {"allowed", "allowed_rc11"},
+      {"genmc_executions", "executions_rc11"}},
+     {model::MemoryModel::AArch64, {"allowed_aarch64"}, {"executions_aarch64"}},
+     {model::MemoryModel::RiscV, {"allowed_riscv"}, {"executions_riscv"}},
+     {model::MemoryModel::Lkmm,
+      {"allowed_lkmm", "allowed_lkmm_rmb"},
+      {"executions_lkmm", "executions_lkmm_rmb"}}}};
+
+// Nothing that is expected is lost, and nothing is added.
+void check_expected(const model::Litmus& litmus, const nlohmann::json& said) {
+  if (litmus.race) return;
+  for (const Fields& fields : kOfModels) {
+    const auto found = litmus.expected.find(fields.model);
+    bool any = false, null = false;
+    for (std::size_t i = 0; i < 2 && fields.allowed[i] != nullptr && !any; ++i) {
+      any = given(said, fields.allowed[i]) || given(said, fields.executions[i]);
+      null = null || said.contains(fields.allowed[i]);
+      if (!any) continue;
+      expect(found != litmus.expected.end(), "an expectation is lost");
+      expect(found->second.allowed.has_value() == given(said, fields.allowed[i]), "outcomes");
+      expect(found->second.executions.has_value() == given(said, fields.executions[i]),
+             "whether executions are counted");
+      if (found->second.executions) {
+        expect(is(said, fields.executions[i], *found->second.executions), "executions");
+      }
+    }
+    expect(any == (found != litmus.expected.end()), "an expectation that nobody has");
+    expect(litmus.not_expressible.contains(fields.model) == (null && !any), "null");
+  }
+}
+
 void check(const model::Litmus& litmus, const nlohmann::json& said) {
   const std::size_t threads = litmus.program.threads.size();
   expect(threads >= 1 && threads <= model::Program::kThreadsMax, "too many threads");
   expect(litmus.text.threads.size() == threads, "operations of no thread");
   expect(!litmus.race || litmus.expected.empty(), "outcomes where there is a race");
   expect(is(said, "unset_register", litmus.text.unset_register), "an unset register's value");
-  const auto rc11 = litmus.expected.find(model::MemoryModel::Rc11);
-  if (rc11 != litmus.expected.end() && rc11->second.executions && said.contains("allowed")) {
-    expect(is(said, "genmc_executions", *rc11->second.executions), "executions");
-  }
+  check_expected(litmus, said);
   for (const model::Location& location : litmus.program.locations) {
     expect(is(said, "initial", location.initial), "a location's initial value");
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/cli/check_litmus.h"
 #include "harness/cli/check_report.h"
 #include "harness/cli/check_run.h"
 #include "harness/cli/command_line.h"
@@ -24,12 +25,11 @@ int check_litmus(const CheckOptions& options) {
   if (!text) return fail(text.error());
   const StopOnSignals stop;
   const ProgressLine line;
-  const auto programs = run_litmus_text(options.litmus, *text, options.bounds, stop.requested(),
-                                        [&line](const std::string& now) { line.show(now); });
+  const auto file = run_litmus_text(options, *text, stop.requested(),
+                                    [&line](const std::string& now) { line.show(now); });
   line.clear();
-  if (!programs) return fail(programs.error());
-  return deliver(options.json ? litmus_json(*programs) : litmus_table(*programs),
-                 exit_code(conclusion_of(*programs).verdict));
+  if (!file) return fail(file.error());
+  return deliver(options.json ? litmus_json(*file) : litmus_table(*file), exit_code(*file));
 }
 
 // Draws the violation. Without one, the file stays as it is, and a message says so.

@@ -130,6 +130,10 @@ TEST(CheckCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
       {"--list --seconds 1", "--seconds: cannot be given together with --list"},
       {"--litmus /nowhere", "'/nowhere' cannot be read: No such file"},
       {"--litmus x --merge", "--merge: cannot be given together with --litmus"},
+      {"--litmus x --model c11",
+       "--model: 'c11' is not accepted: give one of rc11, aarch64, riscv"},
+      {"ring --model riscv", "--model: riscv is for --litmus only"},
+      {"--fences --model riscv", "--model: cannot be given together with --fences"},
       {"--litmus " + temporary("bad.json", "[{\"name\": \"X\"}]"),
        "bad.json': program X: field 'race' is missing"},
   };
@@ -167,6 +171,75 @@ TEST(CheckCommandTest, EachDifferenceOfALitmusFileIsPrinted) {
   EXPECT_EQ(differs.exit_code, 1);
   EXPECT_THAT(differs.out, AllOf(HasSubstr(R"(X: not found: {"1:a":2})"),
                                  HasSubstr(R"(X: not allowed: {"1:a":1})")));
+}
+
+// Load buffering, which RC11 forbids; the last program has what only RC11 knows.
+constexpr const char* kLoadBuffering =
+    R"({"name": "LB", "locations": {"x": "", "y": ""}, "observed": ["0:a", "1:b"],
+        "ops": [[["R", "a", "x", "rlx"], ["W", "y", 1, "rlx"]],
+                [["R", "b", "y", "rlx"], ["W", "x", 1, "rlx"]]], )";
+constexpr const char* kThree = R"([{"0:a":0,"1:b":0}, {"0:a":0,"1:b":1}, {"0:a":1,"1:b":0}])";
+constexpr const char* kFour =
+    R"([{"0:a":0,"1:b":0}, {"0:a":0,"1:b":1}, {"0:a":1,"1:b":0}, {"0:a":1,"1:b":1}])";
+constexpr const char* kUpdate =
+    R"({"name": "FA", "race": false, "locations": {"x": ""}, "observed": ["x"],
+        "ops": [[["FA", "a", "x", 1, "rlx"]]], "allowed": [{"x": 1}])";
+
+TEST(CheckCommandTest, ALitmusFileIsRunUnderTheModelAskedFor) {
+  const std::string program = std::string{kLoadBuffering} + R"("race": false, "allowed": )" +
+                              kThree + R"(, "allowed_aarch64": )" + kFour +
+                              R"(, "executions_aarch64": 4, "allowed_riscv": )" + kThree +
+                              R"(, "allowed_lkmm": null})";
+  const std::string file =
+      "--litmus " + temporary("models.json", R"({"about": "", "programs": [)" + program + "]}");
+  EXPECT_EQ(run(file).exit_code, 0);
+  EXPECT_EQ(run(file + " --model rc11").exit_code, 0);
+  const Ended aarch64 = run(file + " --model aarch64");
+  EXPECT_EQ(aarch64.exit_code, 0);
+  EXPECT_THAT(aarch64.out, AllOf(HasSubstr("LB: agrees: 4 outcomes, 4 executions"),
+                                 HasSubstr("AArch64: 1 program, 4 executions; 0 differences")));
+  const Ended riscv = run("--model riscv " + file);
+  EXPECT_EQ(riscv.exit_code, 1);
+  EXPECT_THAT(riscv.out,
+              AllOf(HasSubstr("LB: DIFFERS"), HasSubstr(R"(LB: not allowed: {"0:a":1,"1:b":1})")));
+  const auto json = nlohmann::json::parse(run(file + " --json --model riscv").out);
+  EXPECT_EQ(json["verdict"], "violated");
+  EXPECT_EQ(json["model"], "riscv");
+  EXPECT_EQ(json["programs"][0]["result"], "DIFFERS");
+  EXPECT_EQ(json["programs"][0]["outcomes"].size(), 4u);
+  EXPECT_EQ(json["programs"][0]["executions"], 4);
+  EXPECT_EQ(json["programs"][0]["differences"].size(), 1u);
+}
+
+TEST(CheckCommandTest, ALitmusFileThatSaysNothingOfAModelShowsNothing) {
+  const std::string program = std::string{kLoadBuffering} + R"("allowed_aarch64": null})";
+  const Ended ended =
+      run("--model aarch64 --litmus " + temporary("said.json", "[" + program + "]"));
+  EXPECT_EQ(ended.exit_code, 3);
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("LB: nothing expected: 4 outcomes"),
+                               HasSubstr(R"(LB: allowed: {"0:a":1,"1:b":1})"),
+                               HasSubstr("the file does not say what AArch64 allows")));
+}
+
+TEST(CheckCommandTest, AProgramThatTheModelDoesNotKnowIsRefused) {
+  const std::string good =
+      std::string{kLoadBuffering} + R"("allowed_riscv": )" + kFour + R"(, "race": false})";
+  const std::string wrong =
+      std::string{kLoadBuffering} + R"("allowed_riscv": )" + kThree + R"(, "race": false})";
+  const auto run_both = [](const std::string& first, const std::string& rest) {
+    return run("--model riscv --litmus " +
+               temporary("refused.json", "[" + first + ", " + kUpdate + rest + "}]"));
+  };
+  const Ended refused = run_both(good, "");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.out,
+              AllOf(HasSubstr("LB: agrees"),
+                    HasSubstr("FA: refused: plain accesses and updates are known to RC11 only"),
+                    HasSubstr("Not shown: RISC-V cannot run program FA")));
+  EXPECT_EQ(run_both(wrong, "").exit_code, 1);
+  const Ended said = run_both(good, R"(, "allowed_riscv": null)");
+  EXPECT_EQ(said.exit_code, 0);
+  EXPECT_THAT(said.out, HasSubstr("FA: not expressible"));
 }
 
 }  // namespace

@@ -63,18 +63,6 @@ std::string check_json(const CheckPlan& plan, const std::vector<CheckedCase>& ca
   return dump(json);
 }
 
-std::string litmus_json(const std::vector<CheckedLitmus>& programs) {
-  Json json = perfring::to_json(conclusion_of(programs));
-  json["programs"] = Json::array();
-  for (const CheckedLitmus& each : programs) {
-    Json one{{"name", each.name}, {"race", each.verdict.result.violation.has_value()}};
-    one.update(to_json(each.verdict.result));
-    one["differences"] = each.verdict.differences;
-    json["programs"].push_back(std::move(one));
-  }
-  return dump(json);
-}
-
 std::string check_list_json() {
   Json json;
   for (const model::Entry& entry : model::catalogue()) {

@@ -99,6 +99,22 @@ void add_lengths(CLI::App& check, std::vector<unsigned>& lengths) {
       ->type_name("LIST");
 }
 
+// Without it, RC11.
+const CLI::Option* add_memory_model(CLI::App& check, model::MemoryModel& chosen) {
+  std::vector<std::string> names;
+  for (const auto& each : model::kMemoryModels) names.emplace_back(each.name);
+  return check
+      .add_option_function<std::string>(
+          "--model",
+          [&chosen](const std::string& name) {
+            chosen =
+                std::ranges::find(model::kMemoryModels, name, &model::MemoryModelName::name)->model;
+          },
+          "Memory model of litmus tests: rc11, aarch64, riscv or lkmm [rc11]")
+      ->type_name("MODEL")
+      ->check(one_of(names));
+}
+
 }  // namespace
 
 CLI::App& declare_command(CLI::App& app, CheckOptions& options) {
@@ -129,7 +145,7 @@ CLI::App& declare_command(CLI::App& app, CheckOptions& options) {
   const CLI::Option* const litmus =
       check
           .add_option("--litmus", options.litmus,
-                      "Run litmus tests instead, print differences; - for stdin")
+                      "Run litmus tests instead, compare what is allowed; - for stdin")
           ->type_name("FILE");
   std::vector<const CLI::Option*> with_litmus = add_bounds(check, options.bounds);
   const CLI::Option* const fences = check.add_flag(
@@ -139,6 +155,7 @@ CLI::App& declare_command(CLI::App& app, CheckOptions& options) {
   const CLI::Option* const json =
       check.add_flag("--json", options.json, "Print the verdict as JSON");
   with_litmus.push_back(json);
+  with_litmus.push_back(add_memory_model(check, options.memory_model));
   // Registers are not kept where states merge.
   refuse_more(check, {{litmus, with_litmus}, {fences}, {list, {json}}});
   return check;
@@ -150,6 +167,10 @@ std::expected<CheckPlan, std::string> plan_of(const CheckOptions& options) {
   plan.compare = options.compare;
   plan.svg = options.svg;
   plan.bounds = options.bounds;
+  if (options.memory_model != model::MemoryModel::Rc11) {
+    return std::unexpected(fmt::format("--model: {} is for --litmus only: programs run under rc11",
+                                       to_string(options.memory_model)));
+  }
   plan.entry = model::find_entry(options.program);
   if (plan.entry == nullptr) {
     return std::unexpected(fmt::format("no program is named {}; choose from: {}",

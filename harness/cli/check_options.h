@@ -9,6 +9,7 @@
 
 #include "harness/model/catalogue.h"
 #include "harness/model/engine/explorer.h"
+#include "harness/model/litmus/memory_model.h"
 
 namespace CLI {
 class App;
@@ -26,6 +27,7 @@ struct CheckOptions {
   std::string form;    // A or B; none: both
   std::string litmus;  // a file
   std::string svg;     // a file
+  model::MemoryModel memory_model = model::MemoryModel::Rc11;
   bool merge = false;
   bool compare = false;
   bool list = false;

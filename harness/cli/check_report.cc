@@ -62,30 +62,6 @@ std::string check_table(const CheckPlan& plan, const std::vector<CheckedCase>& c
   return text + sentence(conclusion, "Holds in every execution that RC11 allows") + "\n";
 }
 
-std::string litmus_table(const std::vector<CheckedLitmus>& programs) {
-  std::string text;
-  std::size_t differences = 0, counted_programs = 0, cut_short = 0;
-  std::uint64_t executions = 0;
-  for (const CheckedLitmus& each : programs) {
-    const std::string name = one_line(each.name);
-    const std::string& bound = each.verdict.result.bound;
-    if (!bound.empty()) text += fmt::format("{}: not shown: {}\n", name, bound);
-    for (const std::string& difference : each.verdict.differences) {
-      text += fmt::format("{}: {}\n", name, one_line(difference));
-    }
-    differences += each.verdict.differences.size();
-    executions += each.verdict.result.executions;
-    if (each.verdict.counted) ++counted_programs;
-    if (!bound.empty()) ++cut_short;
-  }
-  return text + fmt::format(
-                    "{}, {}; {} in outcomes, races and numbers of executions (of {}); {} not "
-                    "shown\n{}\n",
-                    counted(programs.size(), "program"), counted(executions, "execution"),
-                    counted(differences, "difference"), counted(counted_programs, "program"),
-                    grouped(cut_short), sentence(conclusion_of(programs), "All agree"));
-}
-
 std::string check_list() {
   std::string text = "Programs, their faults (--fault), and what is expected of them\n";
   for (const model::Entry& entry : model::catalogue()) {

@@ -15,9 +15,6 @@ namespace perfring::cli {
 std::string check_table(const CheckPlan& plan, const std::vector<CheckedCase>& cases);
 std::string check_json(const CheckPlan& plan, const std::vector<CheckedCase>& cases);
 
-std::string litmus_table(const std::vector<CheckedLitmus>& programs);
-std::string litmus_json(const std::vector<CheckedLitmus>& programs);
-
 // Every program and its faults.
 std::string check_list();
 std::string check_list_json();

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 #include <utility>
 
 #include "harness/program/console.h"
@@ -38,11 +37,6 @@ CheckedCase check_one(const CheckPlan& plan, const model::Program& program, std:
   return checked;
 }
 
-// An exploration that was interrupted proves nothing.
-void interrupt(model::Result& result) {
-  if (!result.violation && result.bound.empty()) result.bound = kInterrupted;
-}
-
 // Why a fault that is expected to be violated was not, if so.
 std::string not_found(const CheckPlan& plan) {
   if (plan.fault == nullptr || (!plan.fault->fails_in_a && !plan.fault->fails_in_b)) return {};
@@ -52,7 +46,12 @@ std::string not_found(const CheckPlan& plan) {
                      in_both ? "" : fmt::format(" in form {}", plan.fault->fails_in_a ? "A" : "B"));
 }
 
-// An exploration that was cut short shows nothing, even if all the others hold.
+}  // namespace
+
+void interrupt(model::Result& result) {
+  if (!result.violation && result.bound.empty()) result.bound = kInterrupted;
+}
+
 Conclusion conclude(bool violated, const std::vector<const model::Result*>& results,
                     std::string nothing) {
   bool interrupted = false;
@@ -70,8 +69,6 @@ Conclusion conclude(bool violated, const std::vector<const model::Result*>& resu
   if (executions == 0 && nothing.empty()) nothing = "no execution is complete";
   return perfring::conclude(violated, interrupted, std::move(nothing));
 }
-
-}  // namespace
 
 Verdict CheckedCase::verdict() const {
   if (result.violation || !differences.empty()) return Verdict::Violated;
@@ -110,48 +107,6 @@ Conclusion conclusion_of(const CheckPlan& plan, const std::vector<CheckedCase>& 
     results.push_back(&each.result);
   }
   return conclude(violated, results, not_found(plan));
-}
-
-std::expected<std::vector<CheckedLitmus>, std::string> run_litmus_text(
-    const std::string& file, const std::string& text, const model::Bounds& bounds,
-    const std::atomic<bool>& stop, const OnProgress& on_progress) {
-  std::istringstream stream{text};
-  std::vector<CheckedLitmus> checked;
-  std::string name;
-  try {
-    const std::vector<model::Litmus> all = model::read_litmus(stream);
-    if (all.empty()) {
-      return std::unexpected(
-          fmt::format("--litmus: {} has no program: give at least one", in_quotes(file)));
-    }
-    for (const model::Litmus& litmus : all) {
-      name = litmus.program.name;
-      model::ExploreOptions options;
-      options.bounds = bounds;
-      options.stop = &stop;
-      options.on_progress = [&](const model::Result& so_far) {
-        on_progress(fmt::format("{} of {}, {}: {}", checked.size() + 1, all.size(), one_line(name),
-                                counted(so_far.executions, "execution")));
-      };
-      checked.push_back({name, run_litmus(litmus, options)});
-      if (stop) interrupt(checked.back().verdict.result);
-      if (stop) break;
-    }
-  } catch (const model::UsageError& error) {
-    return std::unexpected(fmt::format("--litmus: {}: {}{}", in_quotes(file),
-                                       name.empty() ? "" : "program " + name + ": ", error.what()));
-  }
-  return checked;
-}
-
-Conclusion conclusion_of(const std::vector<CheckedLitmus>& programs) {
-  bool violated = false;
-  std::vector<const model::Result*> results;
-  for (const CheckedLitmus& each : programs) {
-    violated = violated || !each.verdict.differences.empty();
-    results.push_back(&each.verdict.result);
-  }
-  return conclude(violated, results, "");
 }
 
 }  // namespace perfring::cli

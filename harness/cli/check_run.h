@@ -10,7 +10,6 @@
 #include "harness/cli/check_options.h"
 #include "harness/model/engine/compare.h"
 #include "harness/model/engine/explorer.h"
-#include "harness/model/litmus/litmus.h"
 #include "harness/program/verdict.h"
 
 namespace perfring::cli {
@@ -32,16 +31,12 @@ std::vector<CheckedCase> run_check(const CheckPlan& plan, const std::atomic<bool
 // Their common conclusion. A fault that can be found must have been.
 Conclusion conclusion_of(const CheckPlan& plan, const std::vector<CheckedCase>& cases);
 
-struct CheckedLitmus {
-  std::string name;
-  model::LitmusVerdict verdict;
-};
-
-// Runs the programs of a file's text. An error names the file, the program and the field.
-std::expected<std::vector<CheckedLitmus>, std::string> run_litmus_text(
-    const std::string& file, const std::string& text, const model::Bounds& bounds,
-    const std::atomic<bool>& stop, const OnProgress& on_progress);
-Conclusion conclusion_of(const std::vector<CheckedLitmus>& programs);
+// For litmus tests, too. An exploration that was interrupted proves nothing.
+void interrupt(model::Result& result);
+// An exploration that was cut short shows nothing, even if all the others hold. `nothing` says why
+// they show nothing, or is empty.
+Conclusion conclude(bool violated, const std::vector<const model::Result*>& results,
+                    std::string nothing);
 
 }  // namespace perfring::cli
 

@@ -21,8 +21,9 @@ namespace perfring::model {
 // Registers ("1:r0") and locations ("x"), by name.
 using Outcome = std::map<std::string, std::int64_t>;
 
+// What a file says of a program under one memory model.
 struct Expectation {
-  std::set<Outcome> allowed;
+  std::optional<std::set<Outcome>> allowed;
   std::optional<std::uint64_t> executions;
 };
 
@@ -30,14 +31,18 @@ struct Litmus {
   LitmusText text;
   Program program;  // of the text
   bool race = false;
+  bool race_given = false;                      // the file says whether there is one
   std::map<MemoryModel, Expectation> expected;  // none where there is a race
+  std::set<MemoryModel> not_expressible;        // the file has null as what they allow
 };
 
 struct LitmusVerdict {
   std::set<Outcome> outcomes;
   Result result;
+  bool compared = false;                 // with what the file says of the memory model
   bool counted = false;                  // the number of executions was known, and compared
   std::vector<std::string> differences;  // none: as it should be
+  std::string refused;                   // why the memory model cannot run it
 };
 
 // The engine's form of a text. A read's line is the number of its operation.
@@ -49,8 +54,11 @@ Outcome outcome_of(const LitmusText& text, const Execution& x);
 // names the program, the field and its fault.
 std::vector<Litmus> read_litmus(std::istream& file);
 
-// Not to be merged: that forgets the registers of threads that have ended.
+// Under RC11, by the engine. Not to be merged: that forgets the registers of threads that have
+// ended.
 LitmusVerdict run_litmus(const Litmus& litmus, ExploreOptions options = {});
+// Compares what a complete run has found with what the file says of the memory model, if it does.
+void compare(const Litmus& litmus, MemoryModel memory_model, LitmusVerdict& verdict);
 
 }  // namespace perfring::model
 

@@ -121,20 +121,25 @@ LitmusText read_text(const json& entry) {
   return text;
 }
 
-Expectation read_expectation(const json& entry, const ExpectationFields& fields) {
-  Expectation expectation;
-  for (const auto& outcome :
-       field<std::vector<std::map<std::string, json>>>(entry, fields.allowed)) {
+std::set<Outcome> read_outcomes(const json& entry, const char* name) {
+  std::set<Outcome> outcomes;
+  for (const auto& outcome : field<std::vector<std::map<std::string, json>>>(entry, name)) {
     Outcome allowed;
     for (const auto& [observed, number] : outcome) {
       try {
         allowed[observed] = integer_of(number);
       } catch (const UsageError& error) {
-        throw UsageError{fmt::format("field '{}', {}: {}", fields.allowed, observed, error.what())};
+        throw UsageError{fmt::format("field '{}', {}: {}", name, observed, error.what())};
       }
     }
-    expectation.allowed.insert(std::move(allowed));
+    outcomes.insert(std::move(allowed));
   }
+  return outcomes;
+}
+
+Expectation read_expectation(const json& entry, const ExpectationFields& fields) {
+  Expectation expectation;
+  if (has(entry, fields.allowed)) expectation.allowed = read_outcomes(entry, fields.allowed);
   if (has(entry, fields.executions)) {
     const std::int64_t executions = integer_field(entry, fields.executions, 0);
     if (executions < 0)
@@ -144,21 +149,31 @@ Expectation read_expectation(const json& entry, const ExpectationFields& fields)
   return expectation;
 }
 
+void read_expectations(const json& entry, Litmus& litmus) {
+  for (const ExpectationFields& fields : kExpectations) {
+    if (litmus.expected.contains(fields.model)) continue;
+    if (has(entry, fields.allowed) || has(entry, fields.executions)) {
+      litmus.expected[fields.model] = read_expectation(entry, fields);
+      litmus.not_expressible.erase(fields.model);
+    } else if (entry.contains(fields.allowed)) {
+      litmus.not_expressible.insert(fields.model);
+    }
+  }
+}
+
 Litmus read_one(const json& entry) {
   Litmus litmus;
   check_fields(entry);
   const bool of_hardware = std::ranges::any_of(kExpectations, [&](const ExpectationFields& fields) {
     return fields.allowed != std::string_view{"allowed"} && entry.contains(fields.allowed);
   });
-  litmus.race = entry.contains("race") || !of_hardware ? field<bool>(entry, "race") : false;
+  litmus.race_given = entry.contains("race");
+  litmus.race = litmus.race_given || !of_hardware ? field<bool>(entry, "race") : false;
   litmus.text = read_text(entry);
   litmus.program = program_of(litmus.text);
   if (litmus.race) return litmus;
-  for (const ExpectationFields& fields : kExpectations) {
-    if (!has(entry, fields.allowed) || litmus.expected.contains(fields.model)) continue;
-    litmus.expected[fields.model] = read_expectation(entry, fields);
-  }
-  if (litmus.expected.empty()) throw UsageError{"field 'allowed' is missing"};
+  read_expectations(entry, litmus);
+  if (litmus.expected.empty() && !of_hardware) throw UsageError{"field 'allowed' is missing"};
   return litmus;
 }
 

@@ -30,6 +30,20 @@ constexpr std::string_view to_string(MemoryModel model) {
   }
   return "";
 }
+// For a person.
+constexpr std::string_view title(MemoryModel model) {
+  switch (model) {
+    case MemoryModel::Rc11:
+      return "RC11";
+    case MemoryModel::AArch64:
+      return "AArch64";
+    case MemoryModel::RiscV:
+      return "RISC-V";
+    case MemoryModel::Lkmm:
+      break;
+  }
+  return "LKMM";
+}
 
 }  // namespace perfring::model
 

@@ -15,7 +15,6 @@ using Kind = PathEvent::Kind;
 using Order = Op::Order;
 
 constexpr std::size_t kNoThread = 0xff;
-constexpr std::size_t kCombinationsMax = 1'000'000;
 
 // Reads-from and modification order of one location.
 struct Arrangement {
@@ -34,16 +33,17 @@ void apply(Candidate& x, const Arrangement& arrangement) {
 
 class Enumerator {
  public:
-  Enumerator(const LitmusText& text, MemoryModel model) : text_{text}, model_{model} {
+  Enumerator(const LitmusText& text, MemoryModel model, const Limits& limits)
+      : text_{text}, model_{model}, limits_{limits} {
     const Values values = values_of(text);
     const auto unset = static_cast<std::uint64_t>(text.unset_register);
-    std::size_t combinations = 1;
+    std::uint64_t combinations = 1;
     for (const auto& thread : text.threads) {
       paths_.push_back(paths_of(thread, unset, values));
       combinations *= paths_.back().size();
-      if (combinations > kCombinationsMax) {
+      if (combinations > limits.combinations) {
         throw UsageError{
-            fmt::format("the threads' paths have more than {} combinations", kCombinationsMax)};
+            fmt::format("the threads' paths have more than {} combinations", limits.combinations)};
       }
     }
   }
@@ -57,14 +57,20 @@ class Enumerator {
   // One path for each thread that has none yet.
   void choose_paths() {
     if (chosen_.size() == paths_.size()) {
-      if (justified()) with_paths();
+      if (goes_on() && justified()) with_paths();
       return;
     }
     for (const Path& path : paths_[chosen_.size()]) {
+      if (!answer_.complete) return;
       chosen_.push_back(&path);
       choose_paths();
       chosen_.pop_back();
     }
+  }
+
+  bool goes_on() {
+    answer_.complete = answer_.complete && (!limits_.go_on || limits_.go_on(answer_));
+    return answer_.complete;
   }
 
   // Whether each value that is read is also stored, or the initial one.
@@ -152,7 +158,7 @@ class Enumerator {
     choose_arrangements(x, of_location, 0);
   }
 
-  static std::vector<Arrangement> arrangements(const Candidate& x, std::size_t location) {
+  std::vector<Arrangement> arrangements(const Candidate& x, std::size_t location) {
     std::vector<std::size_t> reads;
     Arrangement arrangement{{}, {location}};  // the initial value is first
     for (std::size_t i = 0; i < x.events.size(); ++i) {
@@ -166,7 +172,7 @@ class Enumerator {
       Candidate ordered = x;
       apply(ordered, arrangement);
       if (coherent(ordered)) choose_sources(ordered, reads, arrangement, all);
-    } while (std::next_permutation(arrangement.mo.begin() + 1, arrangement.mo.end()));
+    } while (goes_on() && std::next_permutation(arrangement.mo.begin() + 1, arrangement.mo.end()));
     return all;
   }
 
@@ -194,6 +200,7 @@ class Enumerator {
                            std::size_t location) {
     if (location == of_location.size()) return judge(x);
     for (const Arrangement& arrangement : of_location[location]) {
+      if (!answer_.complete) return;
       Candidate arranged = x;
       apply(arranged, arrangement);
       choose_arrangements(arranged, of_location, location + 1);
@@ -201,6 +208,7 @@ class Enumerator {
   }
 
   void judge(const Candidate& x) {
+    if (!goes_on()) return;
     const Verdict said = verdict(x, model_);
     if (!said.consistent) return;
     answer_.race = answer_.race || said.race;
@@ -234,6 +242,7 @@ class Enumerator {
 
   const LitmusText& text_;
   const MemoryModel model_;
+  const Limits& limits_;
   std::vector<std::vector<Path>> paths_;
   std::vector<const Path*> chosen_;
   Answer answer_;
@@ -241,8 +250,8 @@ class Enumerator {
 
 }  // namespace
 
-Answer enumerate(const LitmusText& text, MemoryModel model) {
-  return Enumerator{text, model}.run();
+Answer enumerate(const LitmusText& text, MemoryModel model, const Limits& limits) {
+  return Enumerator{text, model, limits}.run();
 }
 
 }  // namespace perfring::model::reference

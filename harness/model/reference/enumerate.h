@@ -7,6 +7,7 @@
 // nothing else.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -21,11 +22,18 @@ struct Answer {
   std::set<std::map<std::string, std::int64_t>> outcomes;
   std::uint64_t executions = 0;  // without a blocked thread
   std::uint64_t blocked = 0;     // with one
+  bool complete = true;          // false: Limits::go_on ended it
 };
 
-// Throws UsageError for a test of more than 64 events or a million combinations of paths, and for
+struct Limits {
+  std::uint64_t combinations = 1'000'000;  // of the threads' paths
+  // Asked for each combination and each execution. Where it says no, the enumeration ends.
+  std::function<bool(const Answer&)> go_on = {};
+};
+
+// Throws UsageError for a test of more than 64 events or more combinations of paths, and for
 // operations that the model does not know: plain accesses and updates are Rc11's only.
-Answer enumerate(const LitmusText& text, MemoryModel model);
+Answer enumerate(const LitmusText& text, MemoryModel model, const Limits& limits = {});
 
 }  // namespace perfring::model::reference
 

@@ -1,0 +1,143 @@
+// Litmus tests under each memory model, against what herd7 and GenMC allow.
+
+#include "harness/model/litmus/litmus_run.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace perfring::model {
+namespace {
+
+std::vector<Litmus> file(const char* name) {
+  std::ifstream stream{name};
+  return read_litmus(stream);
+}
+
+std::vector<Litmus> programs(const std::string& text) {
+  std::istringstream stream{text};
+  return read_litmus(stream);
+}
+
+TEST(RunLitmusTest, EachMemoryModelAllowsWhatTheFilesSay) {
+  std::vector<Litmus> all = file("harness/model/litmus/hardware.json");
+  for (Litmus& litmus : file("harness/model/litmus/litmus.json")) all.push_back(std::move(litmus));
+  std::map<MemoryModel, std::size_t> compared, counted;
+  for (const Litmus& litmus : all) {
+    for (const auto& [memory_model, name] : kMemoryModels) {
+      const LitmusVerdict verdict = run_litmus(litmus, memory_model);
+      EXPECT_EQ(verdict.differences, std::vector<std::string>{}) << litmus.text.name << " " << name;
+      if (verdict.compared) ++compared[memory_model];
+      if (verdict.counted) ++counted[memory_model];
+    }
+  }
+  EXPECT_EQ(compared, (std::map<MemoryModel, std::size_t>{{MemoryModel::Rc11, 64},
+                                                          {MemoryModel::AArch64, 88},
+                                                          {MemoryModel::RiscV, 88},
+                                                          {MemoryModel::Lkmm, 81}}));
+  EXPECT_EQ(counted[MemoryModel::AArch64], 88u);
+  EXPECT_EQ(counted[MemoryModel::RiscV], 88u);
+}
+
+// Load buffering, with the dependency or without.
+std::string load_buffering(const std::string& ctrl, const std::string& expected) {
+  return R"([{"name": "LB", "locations": {"x": "atomic", "y": "atomic"}, "observed": ["0:a", "1:b"],
+              "ops": [[["R", "a", "x", "rlx"], )" +
+         ctrl + R"(["W", "y", 1, "rlx"]],
+                      [["R", "b", "y", "rlx"], ["WR", "x", "b"]]], )" +
+         expected + "}]";
+}
+constexpr const char* kControl = R"(["CTRL", "a"], )";
+constexpr const char* kNoBuffering = R"([{"0:a": 0, "1:b": 0}, {"0:a": 0, "1:b": 1}])";
+constexpr const char* kBuffering =
+    R"([{"0:a": 0, "1:b": 0}, {"0:a": 0, "1:b": 1}, {"0:a": 1, "1:b": 1}])";
+
+TEST(RunLitmusTest, OnlyTheChosenModelIsCompared) {
+  const Litmus litmus =
+      programs(load_buffering("", std::string{R"("allowed_aarch64": )"} + kBuffering +
+                                      R"(, "allowed_riscv": )" + kNoBuffering))[0];
+  EXPECT_TRUE(run_litmus(litmus, MemoryModel::AArch64).compared);
+  EXPECT_TRUE(run_litmus(litmus, MemoryModel::AArch64).differences.empty());
+  EXPECT_EQ(run_litmus(litmus, MemoryModel::RiscV).differences,
+            std::vector<std::string>{R"(not allowed: {"0:a":1,"1:b":1})"});
+  const LitmusVerdict rc11 = run_litmus(litmus, MemoryModel::Rc11);
+  EXPECT_FALSE(rc11.compared);
+  EXPECT_EQ(rc11.outcomes.size(), 2u);
+}
+
+TEST(RunLitmusTest, AControlDependencyEndsLoadBuffering) {
+  const Litmus litmus =
+      programs(load_buffering(kControl, std::string{R"("allowed_lkmm": )"} + kNoBuffering +
+                                            R"(, "executions_lkmm": 4)"))[0];
+  EXPECT_EQ(run_litmus(litmus, MemoryModel::Lkmm).differences,
+            std::vector<std::string>{"3 executions, not 4"});
+  EXPECT_EQ(run_litmus(litmus, MemoryModel::AArch64).outcomes.size(), 2u);
+}
+
+// Numbers of executions without outcomes are compared, too.
+TEST(RunLitmusTest, ExecutionsAloneAreCompared) {
+  const Litmus litmus = programs(load_buffering("", R"("executions_riscv": 7, "race": false)"))[0];
+  EXPECT_EQ(run_litmus(litmus, MemoryModel::RiscV).differences,
+            std::vector<std::string>{"4 executions, not 7"});
+}
+
+TEST(RunLitmusTest, WhatTheModelDoesNotKnowIsRefused) {
+  const auto refused = [](const std::string& op, MemoryModel memory_model) {
+    return run_litmus(
+               programs(R"([{"name": "X", "race": false, "allowed": [{}], "locations": {"x": 0},
+                             "observed": [], "ops": [[)" +
+                        op + "]]}]")[0],
+               memory_model)
+        .refused;
+  };
+  for (const char* op :
+       {R"(["W", "x", 1, "na"])", R"(["R", "a", "x", "na"])", R"(["FA", "a", "x", 1, "rlx"])",
+        R"(["XC", "a", "x", 1, "ar"])", R"(["CX", "a", "x", 0, 1, "rel", "rlx"])"}) {
+    for (const auto memory_model : {MemoryModel::AArch64, MemoryModel::RiscV, MemoryModel::Lkmm}) {
+      EXPECT_EQ(refused(op, memory_model), "plain accesses and updates are known to RC11 only");
+    }
+    EXPECT_EQ(refused(op, MemoryModel::Rc11), "");
+  }
+  for (const char* fence : {R"(["F", "rel"])", R"(["F", "ar"])"}) {
+    EXPECT_NE(refused(fence, MemoryModel::Lkmm), "");
+    EXPECT_EQ(refused(fence, MemoryModel::AArch64), "");
+  }
+}
+
+TEST(RunLitmusTest, NullMeansThatTheModelCannotExpressIt) {
+  const auto read = [](const std::string& expected) {
+    return programs(load_buffering("", expected))[0];
+  };
+  EXPECT_TRUE(read(R"("allowed_lkmm": null)").not_expressible.contains(MemoryModel::Lkmm));
+  const Litmus other =
+      read(std::string{R"("allowed_lkmm": null, "allowed_lkmm_rmb": )"} + kBuffering);
+  EXPECT_FALSE(other.not_expressible.contains(MemoryModel::Lkmm));
+  EXPECT_TRUE(run_litmus(other, MemoryModel::Lkmm).compared);
+}
+
+TEST(RunLitmusTest, AReachedBoundIsNoAnswer) {
+  const Litmus litmus =
+      programs(load_buffering("", std::string{R"("allowed_aarch64": )"} + kNoBuffering))[0];
+  const auto bound = [&](const Bounds& bounds) {
+    ExploreOptions options;
+    options.bounds = bounds;
+    const LitmusVerdict verdict = run_litmus(litmus, MemoryModel::AArch64, options);
+    EXPECT_FALSE(verdict.compared);
+    return verdict.result.bound;
+  };
+  EXPECT_EQ(bound({.executions = 2}), "more than 2 executions");
+  EXPECT_EQ(bound({.seconds = 1e-9}), "more than 1e-09 s");
+  std::atomic<bool> stop{true};
+  ExploreOptions options;
+  options.stop = &stop;
+  EXPECT_EQ(run_litmus(litmus, MemoryModel::AArch64, options).result.bound, "interrupted");
+}
+
+}  // namespace
+}  // namespace perfring::model
