@@ -4,12 +4,47 @@
 #include <type_traits>
 #include <variant>
 
+#include "perfring/record/field_writer.h"
+
 namespace perfring::record {
+
+void internal::FieldWriter::of(const ReadValues& values) {
+  const auto one = [this](const ReadValue& value) {
+    to_.number("value", value.value);
+    number("id", value.id);
+    number("lost", value.lost);
+  };
+  if (values.is_group()) to_.number("nr", values.size());
+  number("time_enabled", values.time_enabled());
+  number("time_running", values.time_running());
+  if (!values.is_group()) return one(values[0]);
+  to_.begin_array("cntr");
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    to_.begin_object({});
+    one(values[i]);
+    to_.end_object();
+  }
+  to_.end_array();
+}
+
+void internal::FieldWriter::words(std::string_view name, const U64s& words, bool addresses) {
+  to_.begin_array(name);
+  for (const std::uint64_t word : words) {
+    if (addresses) {
+      to_.address({}, word);
+    } else {
+      to_.number({}, word);
+    }
+  }
+  to_.end_array();
+}
+
 namespace {
 
-class Fields {
+class Fields : public internal::FieldWriter {
  public:
-  explicit Fields(FieldVisitor& visitor) : to_{visitor} {}
+  using FieldWriter::FieldWriter;
+  using FieldWriter::of;
 
   // The record's own.
   void of(const Mmap& mmap) {
@@ -56,7 +91,6 @@ class Fields {
     of(read.values());
     to_.end_object();
   }
-  void of(const ReadValues& values);
   void of(const Aux& aux) {
     to_.number("aux_offset", aux.aux_offset());
     to_.number("aux_size", aux.aux_size());
@@ -100,7 +134,7 @@ class Fields {
     of(deferred.callchain());
   }
   void of(const Unknown&) {}
-  void of(const Sample& sample);
+  void of(const Sample& sample) { internal::visit_sample(sample, to_); }
 
   void sample_id(const SideBand& record);
   void rest(const View& record) {
@@ -108,13 +142,6 @@ class Fields {
   }
 
  private:
-  template <class T>
-  void number(std::string_view name, const std::optional<T>& value) {
-    if (value) to_.number(name, *value);
-  }
-  void address(std::string_view name, const std::optional<std::uint64_t>& value) {
-    if (value) to_.address(name, *value);
-  }
   template <class T>
   void of_task(const T& record) {
     to_.number("pid", record.pid());
@@ -126,47 +153,7 @@ class Fields {
     to_.number("len", mmap.len());
     to_.address("pgoff", mmap.pgoff());
   }
-  void words(std::string_view name, const U64s& words, bool addresses) {
-    to_.begin_array(name);
-    for (const std::uint64_t word : words) {
-      if (addresses) {
-        to_.address({}, word);
-      } else {
-        to_.number({}, word);
-      }
-    }
-    to_.end_array();
-  }
-  void of(const Callchain& callchain) {
-    to_.number("nr", callchain.ips().size());
-    words("ips", callchain.ips(), true);
-  }
-  void of(const BranchStack& branches);
-  void of(const perf_branch_entry& entry);
-  void of(std::string_view name, const Regs& regs);
-  void memory(const Sample& sample);
-
-  FieldVisitor& to_;
 };
-
-void Fields::of(const ReadValues& values) {
-  const auto one = [this](const ReadValue& value) {
-    to_.number("value", value.value);
-    number("id", value.id);
-    number("lost", value.lost);
-  };
-  if (values.is_group()) to_.number("nr", values.size());
-  number("time_enabled", values.time_enabled());
-  number("time_running", values.time_running());
-  if (!values.is_group()) return one(values[0]);
-  to_.begin_array("cntr");
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    to_.begin_object({});
-    one(values[i]);
-    to_.end_object();
-  }
-  to_.end_array();
-}
 
 void Fields::of(const Namespaces& namespaces) {
   of_task(namespaces);
@@ -179,111 +166,6 @@ void Fields::of(const Namespaces& namespaces) {
     to_.end_object();
   }
   to_.end_array();
-}
-
-void Fields::of(const perf_branch_entry& entry) {
-  to_.address("from", entry.from);
-  to_.address("to", entry.to);
-  to_.number("mispred", entry.mispred);
-  to_.number("predicted", entry.predicted);
-  to_.number("in_tx", entry.in_tx);
-  to_.number("abort", entry.abort);
-  to_.number("cycles", entry.cycles);
-  to_.number("type", entry.type);
-  to_.number("spec", entry.spec);
-  to_.number("new_type", entry.new_type);
-  to_.number("priv", entry.priv);
-  if (entry.reserved != 0) to_.number("reserved", entry.reserved);
-}
-
-void Fields::of(const BranchStack& branches) {
-  to_.begin_object("branch_stack");
-  to_.number("nr", branches.size());
-  number("hw_idx", branches.hw_idx());
-  to_.begin_array("lbr");
-  for (std::size_t i = 0; i < branches.size(); ++i) {
-    to_.begin_object({});
-    of(branches[i]);
-    to_.end_object();
-  }
-  to_.end_array();
-  if (!branches.counters().empty()) words("counters", branches.counters(), false);
-  to_.end_object();
-}
-
-void Fields::of(std::string_view name, const Regs& regs) {
-  to_.begin_object(name);
-  to_.number("abi", regs.abi());
-  to_.address("mask", regs.mask());
-  words("regs", regs.regs(), true);
-  to_.end_object();
-}
-
-void Fields::of(const Sample& sample) {
-  number("identifier", sample.identifier());
-  address("ip", sample.ip());
-  number("pid", sample.pid());
-  number("tid", sample.tid());
-  number("time", sample.time());
-  address("addr", sample.addr());
-  number("id", sample.id());
-  number("stream_id", sample.stream_id());
-  number("cpu", sample.cpu());
-  number("res", sample.res());
-  number("period", sample.period());
-  if (const auto values = sample.values()) {
-    to_.begin_object("values");
-    of(*values);
-    to_.end_object();
-  }
-  if (const auto callchain = sample.callchain()) {
-    to_.begin_object("callchain");
-    of(*callchain);
-    to_.end_object();
-  }
-  if (const auto raw = sample.raw()) {
-    to_.begin_object("raw");
-    to_.number("size", raw->size());
-    to_.bytes("data", *raw);
-    to_.end_object();
-  }
-  if (const auto branches = sample.branch_stack()) of(*branches);
-  if (const auto regs = sample.regs_user()) of("regs_user", *regs);
-  if (const auto stack = sample.stack_user()) {
-    to_.begin_object("stack_user");
-    to_.number("size", stack->data.size());
-    to_.bytes("data", stack->data);
-    if (!stack->data.empty()) to_.number("dyn_size", stack->dyn_size);
-    to_.end_object();
-  }
-  memory(sample);
-}
-
-void Fields::memory(const Sample& sample) {
-  if (const auto weight = sample.weight()) {
-    to_.begin_object("weight");
-    if (sample.layout().has(PERF_SAMPLE_WEIGHT_STRUCT)) {
-      to_.number("var1_dw", weight->var1_dw);
-      to_.number("var2_w", weight->var2_w);
-      to_.number("var3_w", weight->var3_w);
-    } else {
-      to_.number("full", weight->full);
-    }
-    to_.end_object();
-  }
-  if (const auto source = sample.data_src()) to_.address("data_src", source->val);
-  address("transaction", sample.transaction());
-  if (const auto regs = sample.regs_intr()) of("regs_intr", *regs);
-  address("phys_addr", sample.phys_addr());
-  number("cgroup", sample.cgroup());
-  number("data_page_size", sample.data_page_size());
-  number("code_page_size", sample.code_page_size());
-  if (const auto aux = sample.aux()) {
-    to_.begin_object("aux");
-    to_.number("size", aux->size());
-    to_.bytes("data", *aux);
-    to_.end_object();
-  }
 }
 
 void Fields::sample_id(const SideBand& record) {
