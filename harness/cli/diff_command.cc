@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -13,6 +14,8 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "harness/cli/command_line.h"
 #include "harness/cli/diff_report.h"
@@ -65,18 +68,25 @@ script::Script read_script(const std::string& path) {
   return *std::move(script);
 }
 
-Trace read_trace(const std::string& path) {
+std::vector<Trace> read_traces(const std::string& path) {
   const std::string text = or_refuse(read_input("--replay", path, kTraceMax));
-  auto trace = differential::parse_trace(text);
-  if (!trace) throw Refused{fmt::format("--replay: {}: {}", in_quotes(path), trace.error())};
-  if (trace->steps.empty()) throw Refused{fmt::format("--replay: {} has no step", in_quotes(path))};
-  if (trace->little_endian != (std::endian::native == std::endian::little)) {
+  auto traces = differential::parse_traces(text);
+  if (!traces) throw Refused{fmt::format("--replay: {}: {}", in_quotes(path), traces.error())};
+  for (const Trace& trace : *traces) {
+    if (trace.little_endian == (std::endian::native == std::endian::little)) continue;
     throw Refused{
         fmt::format("--replay: {} was recorded on a machine of the other byte order: "
                     "replay it on one of those",
                     in_quotes(path))};
   }
-  return *std::move(trace);
+  return *std::move(traces);
+}
+
+// What a trace may be named after a script's file: one word, without '#'.
+std::string trace_name(std::string name) {
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isspace(c) != 0 || c == '#'; }, '_');
+  return name;
 }
 
 int cpu_of(const DiffOptions& options) {
@@ -108,10 +118,12 @@ void make_folder(const std::string& path) {
 struct Inputs {
   explicit Inputs(const DiffOptions& options) {
     if (!options.script.empty()) script = read_script(options.script);
-    for (const std::string& path : options.traces) traces.push_back(read_trace(path));
+    for (const std::string& path : options.traces) {
+      for (Trace& trace : read_traces(path)) traces.emplace_back(path, std::move(trace));
+    }
   }
   script::Script script;
-  std::vector<Trace> traces;
+  std::vector<std::pair<std::string, Trace>> traces;  // each with its file's path
 };
 
 class DiffCommand {
@@ -123,7 +135,7 @@ class DiffCommand {
     if (!inputs_.traces.empty()) return replay();
     if (const auto why = live::why_no_live_kernel()) {
       return fail("the live kernel cannot be used.\n" + *why +
-                  "\nWith --replay TRACE the simulated kernel is held beside what a live one has "
+                  "\nWith --replay FILE the simulated kernel is held beside what a live one has "
                   "shown before");
     }
     campaign_ = options_.campaign;
@@ -164,42 +176,43 @@ class DiffCommand {
     Outcome outcome;
     all_ = inputs_.traces.size();
     for (std::size_t i = 0; i < all_ && !stop_.requested() && !outcome.finding; ++i) {
-      const Trace& trace = inputs_.traces[i];
+      const auto& [path, trace] = inputs_.traces[i];
       RecordedReference recorded{trace};
       auto difference =
           compare(trace.script, recorded, outcome.tally, [&] { return stopped(outcome.tally); });
       if (!difference) continue;
       outcome.finding = {
           .seed = std::nullopt, .script = trace.script, .difference = *std::move(difference)};
-      replay_ = fmt::format("{} diff --replay {}", invocation(), shell_word(options_.traces[i]));
+      replay_ = fmt::format("{} diff --replay {}", invocation(), shell_word(path));
+      if (!trace.name.empty()) replay_ += "  # its trace " + in_quotes(trace.name);
     }
     return report(outcome, "recorded kernel");
   }
 
-  std::string recorded(live::Emitter& emitter, const script::Script& script) const {
+  std::string recorded(live::Emitter& emitter, const std::string& name,
+                       const script::Script& script) const {
     LiveReference kernel{emitter, script.settings, campaign_.cpu};
-    const Trace trace = differential::record(script, kernel, kernel.ring());
+    const Trace trace = differential::record(trace_name(name), script, kernel, kernel.ring());
     const std::string release = os::read_line("/proc/sys/kernel/osrelease").value_or("?");
     return "# Recorded on Linux " + release + ".\n" + to_text(trace);
   }
 
   int record_all(live::Emitter& emitter) {
+    const bool one = !options_.script.empty();
+    const std::string named =
+        options_.script == "-" ? "stdin" : std::filesystem::path{options_.script}.stem().string();
     if (options_.record == "-") {
-      return deliver(recorded(emitter, inputs_.script), kHolds, "the trace");
+      return deliver(recorded(emitter, named, inputs_.script), kHolds, "the trace");
     }
     make_folder(options_.record);
     std::uint64_t written = 0;
     std::string last;
     const auto write = [&](const std::string& name, const script::Script& of) {
       last = options_.record + "/" + name + ".trace";
-      or_refuse(write_output("--record", last, recorded(emitter, of)));
+      or_refuse(write_output("--record", last, recorded(emitter, name, of)));
       ++written;
     };
-    const bool one = !options_.script.empty();
-    if (one) {
-      write(options_.script == "-" ? "stdin" : std::filesystem::path{options_.script}.stem(),
-            inputs_.script);
-    }
+    if (one) write(named, inputs_.script);
     for (std::uint64_t i = 0; !one && i < campaign_.scripts && !stop_.requested(); ++i) {
       const std::uint64_t seed = campaign_.seed + i;
       write(fmt::format("seed-{}", seed), differential::script_of(seed, campaign_.steps_max));

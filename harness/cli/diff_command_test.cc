@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,13 +24,10 @@ Ended diff(const std::string& arguments, const std::string& before = "") {
   return run_line("diff " + arguments, before);
 }
 
-std::string a_trace() {
-  const char* const traces = std::getenv("TRACES");
-  std::istringstream paths{traces == nullptr ? "" : traces};
-  for (std::string path; paths >> path;) {
-    if (path.ends_with("/full.trace")) return path;
-  }
-  return "";
+// The file of all traces.
+std::string traces() {
+  const char* const path = std::getenv("TRACES");
+  return path == nullptr ? "" : path;
 }
 
 class DiffLiveTest : public ::testing::Test {
@@ -73,27 +69,30 @@ TEST(DiffOptionsTest, WrongOnesAreNamedWithWhatIsAccepted) {
 
 TEST(DiffReplayTest, ATraceNeedsNoLiveKernel) {
   if (std::endian::native != std::endian::little) GTEST_SKIP() << "the traces are little-endian";
-  const std::string trace = a_trace();
-  ASSERT_FALSE(trace.empty());
-  const Ended ended = diff("--replay " + trace + " --replay " + trace + " --json");
+  const std::string one =
+      temporary("one.trace", "trace full\npoll => 0 head 0 tail 0 lost 0 0 time 0\n");
+  const Ended ended = diff("--replay " + traces() + " --replay " + one + " --json");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   const auto json = nlohmann::json::parse(ended.out);
   EXPECT_EQ(json["verdict"], "holds");
   EXPECT_EQ(json["kernel"], "recorded kernel");
-  EXPECT_EQ(json["scripts"], 2);
+  EXPECT_EQ(json["scripts"], 45);
 }
 
 TEST(DiffReplayTest, ATraceThatShowsSomethingElseIsAViolation) {
   if (std::endian::native != std::endian::little) GTEST_SKIP() << "the traces are little-endian";
-  std::string text = contents(a_trace());
-  const std::size_t at = text.find(" head 2");
+  std::string text = contents(traces());
+  const std::size_t at = text.find(" head 2", text.find("trace full\n"));
   ASSERT_NE(at, std::string::npos) << text;
   text[at + 6] = '8';  // another data_head
-  const Ended ended = diff("--replay " + temporary("changed.trace", text) + " --json");
+  const std::string changed = temporary("changed.trace", text);
+  const Ended ended = diff("--replay " + changed + " --json");
   EXPECT_EQ(ended.exit_code, 1) << ended.out;
   const auto json = nlohmann::json::parse(ended.out);
   EXPECT_EQ(json["verdict"], "violated");
   EXPECT_THAT(json["violation"]["message"].get<std::string>(), HasSubstr("data_head 8"));
+  EXPECT_THAT(diff("--replay " + changed).out,
+              HasSubstr("replay: perfring diff --replay " + changed + "  # its trace 'full'"));
 }
 
 TEST_F(DiffLiveTest, WhatALiveKernelCannotRunIsRefused) {
@@ -132,7 +131,10 @@ TEST_F(DiffLiveTest, WhatIsRecordedIsReplayed) {
       diff("--replay " + folder + "/seed-5.trace --replay " + folder + "/seed-6.trace");
   EXPECT_EQ(replayed.exit_code, 0) << replayed.out;
   EXPECT_THAT(replayed.out, HasSubstr("equals the recorded kernel"));
-  const Ended piped = run_line("diff --script " + temporary("one", "output 8\n") +
+  const Ended joined = diff("--replay - --json", "cat " + folder + "/*.trace |");
+  EXPECT_EQ(joined.exit_code, 0) << joined.out;
+  EXPECT_EQ(nlohmann::json::parse(joined.out)["scripts"], 2);
+  const Ended piped = run_line("diff --script '" + temporary("# a one", "output 8\n") + "'" +
                                " --record - | $PERFRING_RUN_UNDER " +
                                std::getenv("PERFRING_BINARY") + " diff --replay -");
   EXPECT_EQ(piped.exit_code, 0) << piped.out;

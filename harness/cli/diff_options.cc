@@ -40,8 +40,9 @@ CLI::App& declare_command(CLI::App& app, DiffOptions& options) {
           ->type_name("FOLDER");
   CLI::Option* const replay =
       diff.add_option("--replay", options.traces,
-                      "Compare with this trace instead, which needs no privilege; repeatable")
-          ->type_name("TRACE")
+                      "Compare with the traces in this file instead, which needs no privilege; "
+                      "repeatable")
+          ->type_name("FILE")
           ->expected(1)
           ->take_all();
   diff.add_flag("--json", options.json, "Print the outcome as JSON");

@@ -6,7 +6,7 @@ set -u
 . lib/perfring/testing/test.sh
 perfring=$(realpath "$1") drain=$(realpath "$2") script_tool=$(realpath "$3")
 litmus=$PWD/harness/model/litmus/litmus.json
-trace=$(realpath harness/differential/traces/seed-1.trace)
+trace=$(realpath harness/differential/traces/*.trace)
 vectors=$(realpath harness/record/vectors.jsonl)
 cd "$folder" || exit 1
 ulimit -c 0

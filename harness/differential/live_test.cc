@@ -51,11 +51,11 @@ TEST_F(DifferentialTest, LongScriptsShowTheSameOnBothKernels) {
 
 // This machine's kernel and the simulated one now do what other kernels did when recorded.
 TEST_F(DifferentialTest, TheScriptsOfTheTracesShowTheSameOnBothKernels) {
-  for (const auto& [name, trace] : recorded()) {
+  for (const Trace& trace : recorded()) {
     script::Script script = trace.script;
     script.settings.word = live_word();
     const Outcome outcome = run_script(*emitter_, script, cpu_);
-    if (outcome.finding) ADD_FAILURE() << name << "\n" << explain(*outcome.finding);
+    if (outcome.finding) ADD_FAILURE() << trace.name << "\n" << explain(*outcome.finding);
   }
 }
 

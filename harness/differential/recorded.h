@@ -1,22 +1,22 @@
 #ifndef HARNESS_DIFFERENTIAL_RECORDED_H_
 #define HARNESS_DIFFERENTIAL_RECORDED_H_
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "harness/differential/trace.h"
 
 namespace perfring::differential {
 
-// The checked-in traces: their names, and themselves. For tests whose environment has
-// TRACES, their paths.
-inline std::vector<std::pair<std::string, Trace>> recorded() {
-  std::vector<std::pair<std::string, Trace>> traces;
+// The checked-in traces. For tests whose environment has TRACES, the paths of their files.
+inline std::vector<Trace> recorded() {
+  std::vector<Trace> traces;
   const char* const named = std::getenv("TRACES");
   if (named == nullptr) throw std::runtime_error("TRACES is not set");
   std::istringstream paths{named};
@@ -24,9 +24,9 @@ inline std::vector<std::pair<std::string, Trace>> recorded() {
     std::ifstream in{path};
     std::ostringstream text;
     text << in.rdbuf();
-    auto trace = parse_trace(text.str());
-    if (!trace) throw std::runtime_error(path + ": " + trace.error());
-    traces.emplace_back(path, *std::move(trace));
+    auto of_file = parse_traces(text.str());
+    if (!of_file) throw std::runtime_error(path + ": " + of_file.error());
+    std::ranges::move(*of_file, std::back_inserter(traces));
   }
   return traces;
 }

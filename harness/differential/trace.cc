@@ -34,8 +34,10 @@ Change change_of(std::span<const std::byte> before, std::span<const std::byte> a
 
 }  // namespace
 
-Trace record(const script::Script& script, Reference& kernel, std::span<const std::byte> ring) {
-  Trace trace{.script = script,
+Trace record(const std::string& name, const script::Script& script, Reference& kernel,
+             std::span<const std::byte> ring) {
+  Trace trace{.name = name,
+              .script = script,
               .identity = kernel.identity(),
               .page_size = std::uint64_t{1} << kernel.page_shift(),
               .little_endian = std::endian::native == std::endian::little,

@@ -30,10 +30,12 @@ struct TracedStep {
 
 // A script, and what a real kernel showed after each of its steps.
 //
-// As text: comments; the lines `byte_order` (of the records), `page_size`, `cpu`, `pid`, `tid` and
-// `ids`; the script's settings; and the steps, each with what was seen:
+// As text: comments; the line `trace NAME`, with which each of several in a text begins; the lines
+// `byte_order` (of the records), `page_size`, `cpu`, `pid`, `tid` and `ids`; the script's settings;
+// and the steps, each with what was seen:
 //   output 5 => 0 head 24 tail 0 lost 0 0 time 0 bytes 0 0900000001001800...
 struct Trace {
+  std::string name;  // without blanks and '#'; may be empty
   script::Script script;
   rig::Identity identity;
   std::uint64_t page_size = 4096;
@@ -42,11 +44,13 @@ struct Trace {
 };
 
 std::string to_text(const Trace& trace);
-// The trace that a text states, or an error, which names line and reason.
-std::expected<Trace, std::string> parse_trace(std::string_view text);
+// The traces that a text states, at least one, each with a step, and with a name of its own. Or an
+// error, which names line and reason.
+std::expected<std::vector<Trace>, std::string> parse_traces(std::string_view text);
 
 // Runs a script on a live kernel, and records every step. `ring` is the kernel's ring.
-Trace record(const script::Script& script, Reference& kernel, std::span<const std::byte> ring);
+Trace record(const std::string& name, const script::Script& script, Reference& kernel,
+             std::span<const std::byte> ring);
 
 // The kernel that was recorded. Precondition: the trace is of this machine's byte order.
 class RecordedReference final : public Reference {

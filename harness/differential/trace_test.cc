@@ -30,16 +30,17 @@ class TraceTest : public testing::Test {
 
 TEST_F(TraceTest, TheSimulatedKernelShowsWhatLiveKernelsShowed) {
   Tally tally;
-  for (const auto& [name, trace] : recorded()) {
-    ASSERT_TRUE(trace.little_endian) << name;
+  for (const Trace& trace : recorded()) {
+    ASSERT_TRUE(trace.little_endian) << trace.name;
     RecordedReference reference{trace};
     if (const auto difference = compare(trace.script, reference, tally)) {
-      ADD_FAILURE() << name << ", step " << difference->step << ": " << difference->what << "\n"
+      ADD_FAILURE() << trace.name << ", step " << difference->step << ": " << difference->what
+                    << "\n"
                     << to_text(trace.script);
     }
   }
   // And they are about something.
-  EXPECT_GE(tally.scripts, 30u);
+  EXPECT_GE(tally.scripts, 44u);
   EXPECT_GT(tally.accepted, 300u);
   EXPECT_GT(tally.refused, 100u);
   EXPECT_GT(tally.truncated, 20u);
@@ -63,34 +64,35 @@ TEST_F(TraceTest, EveryChangedNumberIsFoundAtItsStep) {
         }
       },
   };
-  for (const auto& [name, trace] : recorded()) {
+  for (const Trace& trace : recorded()) {
     for (std::size_t i = 0; i < trace.steps.size(); i += 7) {
       for (std::size_t kind = 0; kind < changes.size(); ++kind) {
         Trace changed = trace;
         changes[kind](changed.steps[i]);
         const auto difference = replay(changed);
-        ASSERT_TRUE(difference) << name << ", step " << i + 1 << ", change " << kind;
-        ASSERT_EQ(difference->step, i + 1) << name << ", change " << kind;
+        ASSERT_TRUE(difference) << trace.name << ", step " << i + 1 << ", change " << kind;
+        ASSERT_EQ(difference->step, i + 1) << trace.name << ", change " << kind;
       }
     }
   }
 }
 
 TEST_F(TraceTest, TextIsReadBackAsItWasPrinted) {
-  for (const auto& [name, trace] : recorded()) {
+  for (const Trace& trace : recorded()) {
     const std::string text = to_text(trace);
-    const auto again = parse_trace(text);
-    ASSERT_TRUE(again) << name << ": " << again.error();
-    EXPECT_EQ(to_text(*again), text) << name;
+    const auto again = parse_traces(text);
+    ASSERT_TRUE(again) << trace.name << ": " << again.error();
+    EXPECT_EQ(to_text(again->at(0)), text) << trace.name;
+    EXPECT_EQ(again->at(0).name, trace.name);
   }
 }
 
 std::string error_of(std::string_view text) {
-  const auto trace = parse_trace(text);
-  return trace ? "no error" : trace.error();
+  const auto traces = parse_traces(text);
+  return traces ? "no error" : traces.error();
 }
 
-TEST(ParseTraceTest, AnErrorNamesLineAndReason) {
+TEST(ParseTracesTest, AnErrorNamesLineAndReason) {
   const std::string seen = " => 0 head 0 tail 0 lost 0 0 time 0";
   EXPECT_EQ(error_of("poll" + seen), "no error");
   EXPECT_EQ(error_of(""), "a trace without a step");
@@ -115,6 +117,34 @@ TEST(ParseTraceTest, AnErrorNamesLineAndReason) {
             "line 1: something wrong at the end of the line");
   EXPECT_EQ(error_of("poll" + seen + "\npages 2"), "line 2: a setting after the first step");
   EXPECT_EQ(error_of("poll" + seen + "\ncpu 2"), "line 2: cpu: after the first step");
+  EXPECT_EQ(error_of("trace"), "line 1: trace: its name is one word");
+  EXPECT_EQ(error_of("trace a b"), "line 1: trace: its name is one word");
+  EXPECT_EQ(error_of("trace a\npages 2\ntrace b"), "line 3: the trace before has no step");
+  EXPECT_EQ(error_of("pages 2\ntrace b"), "line 2: the trace before has no step");
+  EXPECT_EQ(error_of("trace a\npoll" + seen + "\ntrace b"), "a trace without a step");
+  EXPECT_EQ(error_of("trace a\npoll" + seen + "\ntrace a"), "line 3: a second trace 'a'");
+}
+
+// The first may do without a name; each has settings of its own.
+TEST(ParseTracesTest, ATextHoldsSeveralTraces) {
+  const std::string seen = " => 0 head 0 tail 0 lost 0 0 time 0\n";
+  const auto traces =
+      parse_traces("pages 2\ncpu 3\npoll" + seen + "# and\ntrace second\ncpu 4\npoll" + seen +
+                   "poll" + seen + "trace third\npoll" + seen);
+  ASSERT_TRUE(traces) << traces.error();
+  ASSERT_EQ(traces->size(), 3U);
+  const auto is = [&](std::size_t i, const std::string& name, std::uint64_t pages, unsigned cpu,
+                      std::size_t steps) {
+    const Trace& trace = traces->at(i);
+    EXPECT_EQ(trace.name, name);
+    EXPECT_EQ(trace.script.settings.pages, pages) << name;
+    EXPECT_EQ(trace.identity.cpu, cpu) << name;
+    EXPECT_EQ(trace.script.steps.size(), steps) << name;
+    EXPECT_EQ(trace.steps.size(), steps) << name;
+  };
+  is(0, "", 2, 3, 1);
+  is(1, "second", 1, 4, 2);
+  is(2, "third", 1, rig::Identity{}.cpu, 1);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <charconv>
+#include <set>
 #include <sstream>
 
 #include "harness/differential/trace.h"
@@ -165,13 +166,38 @@ Parsed parse_line(std::string_view line, Trace& trace) {
   return {};
 }
 
+class Traces {
+ public:
+  Parsed add_line(std::string_view line) {
+    if (Words words{line}; words.next() == "trace") return begin(words);
+    if (traces_.empty()) traces_.emplace_back();
+    return parse_line(line, traces_.back());
+  }
+  bool complete() const { return !traces_.empty() && !traces_.back().steps.empty(); }
+  std::vector<Trace> take() { return std::move(traces_); }
+
+ private:
+  Parsed begin(Words& words) {
+    if (!traces_.empty() && !complete()) return std::unexpected("the trace before has no step");
+    const std::string name = words.next();
+    if (name.empty() || !words.done()) return std::unexpected("trace: its name is one word");
+    if (!names_.insert(name).second) return std::unexpected("a second trace '" + name + "'");
+    traces_.emplace_back().name = name;
+    return {};
+  }
+
+  std::vector<Trace> traces_;
+  std::set<std::string> names_;
+};
+
 }  // namespace
 
 std::string to_text(const Trace& trace) {
-  std::string text = fmt::format("byte_order {}\npage_size {}\ncpu {}\npid {}\ntid {}\nids {} {}\n",
-                                 trace.little_endian ? "little" : "big", trace.page_size,
-                                 trace.identity.cpu, trace.identity.pid, trace.identity.tid,
-                                 trace.identity.ids[0], trace.identity.ids[1]);
+  std::string text = trace.name.empty() ? "" : fmt::format("trace {}\n", trace.name);
+  text += fmt::format("byte_order {}\npage_size {}\ncpu {}\npid {}\ntid {}\nids {} {}\n",
+                      trace.little_endian ? "little" : "big", trace.page_size, trace.identity.cpu,
+                      trace.identity.pid, trace.identity.tid, trace.identity.ids[0],
+                      trace.identity.ids[1]);
   text += to_text(trace.script.settings);
   for (std::size_t i = 0; i < trace.steps.size(); ++i) {
     text += to_text(trace.script.steps[i]) + std::string{kArrow} + seen_text(trace.steps[i]) + "\n";
@@ -179,19 +205,19 @@ std::string to_text(const Trace& trace) {
   return text;
 }
 
-std::expected<Trace, std::string> parse_trace(std::string_view text) {
-  Trace trace;
+std::expected<std::vector<Trace>, std::string> parse_traces(std::string_view text) {
+  Traces traces;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = script::without_comment(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty()) continue;
-    if (const auto parsed = parse_line(line, trace); !parsed) {
+    if (const auto parsed = traces.add_line(line); !parsed) {
       return std::unexpected(fmt::format("line {}: {}", number, parsed.error()));
     }
   }
-  if (trace.steps.empty()) return std::unexpected("a trace without a step");
-  return trace;
+  if (!traces.complete()) return std::unexpected("a trace without a step");
+  return traces.take();
 }
 
 }  // namespace perfring::differential
