@@ -29,14 +29,28 @@ unsigned long drained(DRAINED& ring) {
   return flow.is_break() || to_string(Defect::BadSize) == nullptr ? 0 : count;
 }
 '
+pulled='
+unsigned long pulled(perfring::Cursor<>&);
+unsigned long pulled(perfring::Cursor<>& cursor) {
+  unsigned long count = cursor.look() + cursor.bytes().first.size() + cursor.unread();
+  while (const auto record = cursor.next()) {
+    count += record->event().index() + record->header().size + record->head().size() + record->size();
+    cursor.release(record->end());
+  }
+  cursor.release_bytes(8);
+  cursor.release();
+  return count + cursor.data_head() + static_cast<unsigned long>(cursor.data_tail());
+}
+'
 ring="#include \"perfring/ring/ring.h\"
-${drains//DRAINED/perfring::Ring<>}"
+#include \"perfring/ring/cursor.h\"
+${drains//DRAINED/perfring::Ring<>}${pulled}"
 all="#include \"perfring/perfring.h\"
 #include \"perfring/record/layouts.h\"
 #include \"perfring/record/to_string.h\"
 #include \"perfring/record/whole.h\"
 ${drains//DRAINED/perfring::Ring<>}${drains//DRAINED/perfring::PerfBuffer}
-${drains//DRAINED/perfring::PerfEventArrayBuffer}
+${drains//DRAINED/perfring::PerfEventArrayBuffer}${pulled}
 unsigned long records(perfring::Bytes, const perfring::record::Layouts&);
 unsigned long records(perfring::Bytes bytes, const perfring::record::Layouts& layouts) {
   return to_string(decode(perfring::record::whole(bytes, {}, {}), layouts)).size();

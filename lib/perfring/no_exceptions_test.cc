@@ -26,6 +26,10 @@ int main() {
     return perfring::Continue{n + 1};
   });
   events += flow.is_continue() ? flow.continue_value() : 1;
+  perf_event_mmap_page page{};
+  alignas(8) static constexpr std::byte data[8]{};
+  auto cursor = perfring::Cursor<>::over(page, data);
+  events += !cursor || cursor->look() != 0 || cursor->next();
   const auto buffer = perfring::PerfBuffer::open(0, 3);
   const bool refused = !buffer && !buffer.error().message().empty();
   const auto array = perfring::PerfEventArray::from_fd(-1);

@@ -35,7 +35,6 @@
 // drain has yet to deliver, so that this may be anything the rules allow (S8), and no byte outside
 // the ring is read. An f must not destroy the memory, or the owner, of the ring it is called from.
 
-#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -52,6 +51,7 @@
 #include "perfring/ring/default_memory.h"
 #include "perfring/ring/drain.h"
 #include "perfring/ring/memory.h"
+#include "perfring/ring/wire.h"
 
 namespace perfring {
 
@@ -62,34 +62,25 @@ class Ring {
   // to kSizeMax and its address a multiple of 8. The page's own data_offset and data_size are not
   // believed.
   static std::optional<Ring> over(perf_event_mmap_page& page, Bytes data) noexcept {
-    const bool fits = std::has_single_bit(data.size()) && data.size() >= kSizeMin &&
-                      data.size() <= kSizeMax &&
-                      reinterpret_cast<std::uintptr_t>(data.data()) % kSizeMin == 0;
-    if (!fits) return std::nullopt;
-    return Ring{page, data};
+    return of(internal::view_of(page, data));
   }
 
   // A view of a whole mapping of an event, as mmap(2) returned it: a page, and behind it the data.
   // Returns nullopt if page_size is less than a perf_event_mmap_page or not less than the mapping's
   // size, if the mapping is not aligned for that struct, or if the data is not as above.
   static std::optional<Ring> over(std::span<std::byte> mapping, std::size_t page_size) noexcept {
-    const bool has_page =
-        page_size >= sizeof(perf_event_mmap_page) && page_size < mapping.size() &&
-        reinterpret_cast<std::uintptr_t>(mapping.data()) % alignof(perf_event_mmap_page) == 0;
-    if (!has_page) return std::nullopt;
-    return over(*reinterpret_cast<perf_event_mmap_page*>(mapping.data()),
-                mapping.subspan(page_size));
+    return of(internal::view_of(mapping, page_size));
   }
 
   // A ring that nothing is ever written to.
   static Ring empty() noexcept {
     static constinit perf_event_mmap_page page{};
     alignas(kSizeMin) static constexpr std::byte data[kSizeMin]{};
-    return Ring{page, data};
+    return Ring{{&page, data}};
   }
 
-  static constexpr std::size_t kSizeMin = 8;
-  static constexpr std::size_t kSizeMax = std::size_t{1} << 31;  // S9: half of what Position holds
+  static constexpr std::size_t kSizeMin = internal::kRingSizeMin;
+  static constexpr std::size_t kSizeMax = internal::kRingSizeMax;
 
   // Whether a drain would find an event (S6).
   bool readable() const {
@@ -166,7 +157,11 @@ class Ring {
   }
 
  private:
-  Ring(perf_event_mmap_page& page, Bytes data) noexcept : view_{&page, data} {}
+  explicit Ring(const internal::RingView& view) noexcept : view_{view} {}
+  static std::optional<Ring> of(const std::optional<internal::RingView>& view) noexcept {
+    if (!view) return std::nullopt;
+    return Ring{*view};
+  }
 
   internal::RingView view_;
 };

@@ -8,13 +8,16 @@
 #include <functional>
 #include <vector>
 
+#include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
+#include "perfring/ring/testing/cursor_splits.h"
 #include "perfring/ring/testing/fake_ring.h"
 #include "perfring/ring/testing/seen.h"
 
 namespace perfring {
 namespace {
 
+using testing::differs_by_cursor;
 using testing::drain;
 using testing::FakeRing;
 using testing::payload;
@@ -40,6 +43,26 @@ void expect_bytes(const FakeRing& fake, Bytes head, Bytes tail, std::uint64_t at
   ASSERT_TRUE(tail.empty() || std::memcmp(tail.data(), raw.data() + head.size(), tail.size()) == 0);
 }
 
+// The one record that is in the ring is this one, whole, and so is its event.
+void expect_record(const FakeRing& fake, std::uint64_t start, std::size_t size,
+                   const std::function<void(const PerfEvent&)>& look_at) {
+  fake.page().data_tail = start;
+  Cursor<> cursor = *Cursor<>::over(fake.page(), fake.data());
+  ASSERT_EQ(cursor.look(), size);
+  const auto record = cursor.next();
+  ASSERT_TRUE(record);
+  ASSERT_EQ(record->head().data(), fake.data().data() + start % kSize);
+  ASSERT_EQ(record->head().size(), before_end(start, size));
+  ASSERT_EQ(record->size(), size);
+  ASSERT_TRUE(record->tail().empty() || record->tail().data() == fake.data().data());
+  ASSERT_EQ(cursor.bytes().first.data(), record->head().data());
+  ASSERT_EQ(cursor.bytes().first.size(), record->head().size());
+  ASSERT_EQ(cursor.bytes().second.size(), record->tail().size());
+  look_at(record->event());
+  cursor.release();
+  ASSERT_EQ(fake.page().data_tail, start + size);
+}
+
 TEST(RingExhaustiveTest, ASampleOfEverySizeAtEveryStart) {
   FakeRing fake{kSize};
   Ring<> ring = *Ring<>::over(fake.page(), fake.data());
@@ -56,13 +79,15 @@ TEST(RingExhaustiveTest, ASampleOfEverySizeAtEveryStart) {
       std::memcpy(fake.data().data() + (start + 12) % kSize, raw.data(), first);
       std::memcpy(fake.data().data(), raw.data() + first, raw.size() - first);
       int delivered = 0;
-      ring.for_each([&](const PerfEvent& event) {
+      const auto look_at = [&](const PerfEvent& event) {
         ++delivered;
         const auto& sample = std::get<Sample>(event);
         expect_bytes(fake, sample.head, sample.tail, start + 12, raw);
-      });
+      };
+      ring.for_each(look_at);
       ASSERT_EQ(delivered, 1);
       ASSERT_EQ(fake.page().data_tail, start + size);
+      expect_record(fake, start, size, look_at);
       ASSERT_FALSE(HasFatalFailure()) << "size " << size << " at " << start;
     }
   }
@@ -78,12 +103,14 @@ TEST(RingExhaustiveTest, ALostOfEverySizeAtEveryStart) {
       fake.page().data_tail = start;
       fake.lost(count, size);
       int delivered = 0;
-      ring.for_each([&](const PerfEvent& event) {
+      const auto look_at = [&](const PerfEvent& event) {
         ++delivered;
         ASSERT_EQ(std::get<Lost>(event).count, count);
-      });
+      };
+      ring.for_each(look_at);
       ASSERT_EQ(delivered, 1) << "size " << size << " at " << start;
       ASSERT_EQ(fake.page().data_tail, start + size);
+      expect_record(fake, start, size, look_at);
       ASSERT_FALSE(HasFatalFailure()) << "size " << size << " at " << start;
     }
   }
@@ -159,6 +186,8 @@ TEST(RingExhaustiveTest, ARunOfEqualRecordsInterruptedAnywhereByAnything) {
         ASSERT_EQ(drain(*Ring<>::over(fake.page(), fake.data())), written)
             << odd.name << " after " << run << " records, from " << start;
         ASSERT_EQ(fake.page().data_tail, fake.head());
+        ASSERT_EQ(differs_by_cursor(fake.page(), fake.data(), start, written, run), "")
+            << odd.name << " after " << run << " records, from " << start;
       }
     }
   }
@@ -178,6 +207,8 @@ TEST(RingExhaustiveTest, ARunEndsWhereDataHeadDoes) {
         written.push_back(
             with_split(Seen::malformed(Defect::BadSize, fake.bytes(at, at + 24 - cut)), at));
         ASSERT_EQ(drain(*Ring<>::over(fake.page(), fake.data())), written)
+            << run << " records from " << start << ", the next cut by " << cut;
+        ASSERT_EQ(differs_by_cursor(fake.page(), fake.data(), start, written, run), "")
             << run << " records from " << start << ", the next cut by " << cut;
       }
     }

@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "perfring/ring/ring.h"
+#include "perfring/ring/testing/cursor_splits.h"
 #include "perfring/ring/testing/fake_ring.h"
 #include "perfring/ring/testing/seen.h"
 
 namespace perfring {
 namespace {
 
+using testing::differs_by_cursor;
 using testing::drain;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
@@ -32,12 +34,15 @@ Seen good(unsigned seed) {
   return Seen::sample(payload(12, seed));
 }
 
+// By Ring, and by Cursor.
 std::vector<Seen> delivered(const FakeRing& fake) {
+  const std::uint64_t tail = fake.page().data_tail;
   auto seen = drain(*Ring<>::over(fake.page(), fake.data()), kSize);
   EXPECT_EQ(static_cast<Position>(fake.page().data_tail),
             static_cast<Position>(fake.page().data_head))
       << "everything is consumed";
   EXPECT_THAT(drain(*Ring<>::over(fake.page(), fake.data())), IsEmpty()) << "and stays so";
+  EXPECT_EQ(differs_by_cursor(fake.page(), fake.data(), tail, seen, 0, 6), "");
   return seen;
 }
 
@@ -205,8 +210,7 @@ TEST(RingHostileTest, AFullRingIsAtMostOneEventForEach8Bytes) {
 TEST(RingHostileTest, ARecordMayFillTheRing) {
   FakeRing fake{4096, 256};
   fake.sample(payload(4084));
-  EXPECT_THAT(drain(*Ring<>::over(fake.page(), fake.data())),
-              ElementsAre(Seen::sample(payload(4084), 4096 - 256 - 12)));
+  EXPECT_THAT(delivered(fake), ElementsAre(Seen::sample(payload(4084), 4096 - 256 - 12)));
 }
 
 TEST(RingHostileTest, PositionsFurtherApartThanTheRingSkipAllAndShowTheLastLap) {

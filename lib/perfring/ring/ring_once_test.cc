@@ -6,23 +6,60 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "perfring/ring/ring.h"
+#include "perfring/ring/testing/by_cursor.h"
 #include "perfring/ring/testing/ledger.h"
-#include "perfring/ring/testing/ring_over.h"
 
 namespace perfring {
 namespace {
 
+using testing::ByCursor;
 using testing::drain;
 using testing::FakeRing;
 using testing::Ledger;
 using testing::payload;
-using testing::ring_over;
 using testing::Seen;
 
 constexpr std::size_t kSize = 65536;
+
+// Each test is of each of these, over a Memory of the test's.
+struct OfRing {
+  template <class M>
+  using Consumer = Ring<M>;
+};
+struct OfCursor {
+  template <class M>
+  using Consumer = ByCursor<Cursor<M>>;
+};
+using Consumers = ::testing::Types<OfRing, OfCursor>;
+struct Name {
+  template <class Consumer>
+  static std::string GetName(int) {
+    return std::is_same_v<Consumer, OfRing> ? "Ring" : "Cursor";
+  }
+};
+
+template <class Of, class M>
+auto consumer_over(const FakeRing& fake) {
+  return *Of::template Consumer<M>::over(fake.page(), fake.data());
+}
+
+template <class>
+struct RingS1Test : ::testing::Test {};
+TYPED_TEST_SUITE(RingS1Test, Consumers, Name);
+template <class>
+struct RingS6Test : ::testing::Test {};
+TYPED_TEST_SUITE(RingS6Test, Consumers, Name);
+template <class>
+struct RingS8Test : ::testing::Test {};
+TYPED_TEST_SUITE(RingS8Test, Consumers, Name);
+template <class>
+struct RingS10Test : ::testing::Test {};
+TYPED_TEST_SUITE(RingS10Test, Consumers, Name);
 
 // Counts the 64-bit loads of each word of the ring, and damages it once loaded.
 struct DamagesWords : DefaultMemory {
@@ -61,14 +98,14 @@ void write_each_kind(Ledger& ledger) {
   ledger.bad_size(PERF_RECORD_SAMPLE, 20, 48);
 }
 
-TEST(RingS10Test, TheHeaderOfEachKindIsLoadedOnceAndBelieved) {
+TYPED_TEST(RingS10Test, TheHeaderOfEachKindIsLoadedOnceAndBelieved) {
   for (const std::uint64_t start : {std::size_t{0}, kSize - 8, kSize - 16, kSize - 24 * 14 - 8,
                                     kSize - 24 * 14 - 16, kSize - 24 * 20}) {
     Ledger ledger{kSize, start};
     write_each_kind(ledger);
     DamagesWords::data = ledger.fake().data().data();
     DamagesWords::loads.assign(kSize / 8, 0);
-    const std::vector<Seen> seen = drain(ring_over<DamagesWords>(ledger));
+    const std::vector<Seen> seen = drain(consumer_over<TypeParam, DamagesWords>(ledger.fake()));
     ASSERT_EQ(seen.size(), ledger.expected().size());
     std::uint64_t at = start;
     for (std::size_t i = 0; i < seen.size(); at = ledger.ends()[i++]) {
@@ -84,7 +121,7 @@ TEST(RingS10Test, TheHeaderOfEachKindIsLoadedOnceAndBelieved) {
   }
 }
 
-TEST(RingS10Test, AHeaderIsLoadedOnceAndEveryCheckIsMadeOnThatCopy) {
+TYPED_TEST(RingS10Test, AHeaderIsLoadedOnceAndEveryCheckIsMadeOnThatCopy) {
   FakeRing fake{kSize, kSize - 3000};
   std::vector<std::size_t> headers;
   std::vector<Seen> written;
@@ -96,7 +133,7 @@ TEST(RingS10Test, AHeaderIsLoadedOnceAndEveryCheckIsMadeOnThatCopy) {
   for (int i = 0; i < 300; ++i) add(i % 40 < 25 ? 12 : static_cast<std::size_t>(4 + 8 * (i % 9)));
   DamagesWords::data = fake.data().data();
   DamagesWords::loads.assign(kSize / 8, 0);
-  const std::vector<Seen> seen = drain(ring_over<DamagesWords>(fake));
+  const std::vector<Seen> seen = drain(consumer_over<TypeParam, DamagesWords>(fake));
   ASSERT_EQ(seen.size(), written.size());
   for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i].bytes, written[i].bytes) << i;
   for (const std::size_t header : headers) EXPECT_EQ(DamagesWords::loads[header], 1) << header;
@@ -118,12 +155,12 @@ struct RaisesRawSizes : DefaultMemory {
   }
 };
 
-TEST(RingS10Test, ARawSizeThatGrowsWhenLookedAtLeadsNowhereElse) {
+TYPED_TEST(RingS10Test, ARawSizeThatGrowsWhenLookedAtLeadsNowhereElse) {
   for (std::uint64_t before = 0; before < 24 * 20; before += 8) {
     Ledger ledger{kSize, kSize - before};
     for (unsigned i = 0; i < 40; ++i) ledger.sample(payload(i % 17 == 16 ? 11 : 12, i), 24);
     RaisesRawSizes::data = ledger.fake().data().data();
-    const std::vector<Seen> seen = drain(ring_over<RaisesRawSizes>(ledger));
+    const std::vector<Seen> seen = drain(consumer_over<TypeParam, RaisesRawSizes>(ledger.fake()));
     ASSERT_EQ(seen.size(), ledger.expected().size());
     for (std::size_t i = 0; i < seen.size(); ++i) {
       if (seen[i].kind == Seen::Kind::Malformed) {
@@ -147,7 +184,7 @@ struct PublishesOnRead : DefaultMemory {
   }
 };
 
-TEST(RingS1Test, WhatIsPublishedRightAfterTheReadOfHeadWaits) {
+TYPED_TEST(RingS1Test, WhatIsPublishedRightAfterTheReadOfHeadWaits) {
   Ledger ledger{kSize, kSize - 96};
   PublishesOnRead::ledger = &ledger;
   std::size_t written = 0;
@@ -157,17 +194,17 @@ TEST(RingS1Test, WhatIsPublishedRightAfterTheReadOfHeadWaits) {
     const std::vector<Seen> due{ledger.expected().begin() + static_cast<long>(written),
                                 ledger.expected().end()};
     written = ledger.expected().size();
-    EXPECT_EQ(drain(ring_over<PublishesOnRead>(ledger)), due);
+    EXPECT_EQ((drain(consumer_over<TypeParam, PublishesOnRead>(ledger.fake()))), due);
     EXPECT_EQ(ledger.page().data_tail, head);
   }
 }
 
-TEST(RingS6Test, ReadableReadsHeadOnceAndAsADrainDoes) {
+TYPED_TEST(RingS6Test, ReadableReadsHeadOnceAndAsADrainDoes) {
   Ledger ledger{kSize};
   PublishesOnRead::ledger = &ledger;
-  EXPECT_FALSE(ring_over<PublishesOnRead>(ledger).readable());
+  EXPECT_FALSE((consumer_over<TypeParam, PublishesOnRead>(ledger.fake())).readable());
   EXPECT_EQ(ledger.expected().size(), 1U);
-  EXPECT_TRUE(ring_over<PublishesOnRead>(ledger).readable());
+  EXPECT_TRUE((consumer_over<TypeParam, PublishesOnRead>(ledger.fake())).readable());
   EXPECT_EQ(ledger.expected().size(), 2U);
 }
 
@@ -189,7 +226,7 @@ struct Bounded : DefaultMemory {
 };
 
 // A drain of the first `length` bytes of a record, for every kind.
-TEST(RingS8Test, NoByteOutsideOfTailToHeadIsRead) {
+TYPED_TEST(RingS8Test, NoByteOutsideOfTailToHeadIsRead) {
   for (const std::uint32_t type : {PERF_RECORD_SAMPLE, PERF_RECORD_LOST, PERF_RECORD_COMM}) {
     for (const std::size_t size : {0U, 8U, 16U, 24U, 32U}) {
       for (std::size_t length = 8; length <= 32; length += 8) {
@@ -201,7 +238,7 @@ TEST(RingS8Test, NoByteOutsideOfTailToHeadIsRead) {
           Bounded::tail = ledger.page().data_tail;
           Bounded::head = ledger.page().data_head;
           Bounded::outside = 0;
-          drain(ring_over<Bounded>(ledger));
+          drain(consumer_over<TypeParam, Bounded>(ledger.fake()));
           ASSERT_EQ(Bounded::outside, 0) << "type " << type << " of size " << size << ", " << length
                                          << " bytes available, after " << run << " samples";
         }

@@ -1,5 +1,5 @@
-// The drain beside testing/reference.h, on a ring of 256 bytes with whatever in it, and positions
-// wherever.
+// Ring and Cursor beside testing/reference.h, on a ring of 256 bytes with whatever in it, and
+// positions wherever.
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "perfring/ring/ring.h"
+#include "perfring/ring/testing/cursor_splits.h"
 #include "perfring/ring/testing/reference.h"
 #include "perfring/ring/testing/seen.h"
 
 namespace perfring {
 namespace {
 
+using testing::differs_by_cursor;
 using testing::drain;
 using testing::Reference;
 using testing::Seen;
@@ -77,6 +79,7 @@ TEST(RingReferenceTest, AgreesOnEveryRing) {
     ASSERT_EQ(drain(ring, kSize), expected) << which;
     ASSERT_LE(expected.size(), kSize / 8) << which;
     ASSERT_EQ(page.data_tail, tail + (head - tail) % (std::uint64_t{1} << 32)) << which;
+    ASSERT_EQ(differs_by_cursor(page, data, tail, expected, seed), "") << which;
   }
 }
 

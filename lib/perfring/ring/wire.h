@@ -4,9 +4,14 @@
 #error "perfring/ring needs C++20: compile with -std=c++20 or later"
 #else
 
-// The shape of a ring and of its records, as a drain has to know it. Internal to Ring.
+// The shape of a ring and of its records, as a consumer has to know it. Internal to Ring and
+// Cursor.
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
 
 #include <linux/perf_event.h>
 
@@ -27,6 +32,28 @@ struct RingView {
   perf_event_mmap_page* page;
   Bytes data;
 };
+
+inline constexpr std::size_t kRingSizeMin = 8;
+inline constexpr std::size_t kRingSizeMax = std::size_t{1}
+                                            << 31;  // S9: half of what Position holds
+
+// As Ring::over().
+inline std::optional<RingView> view_of(perf_event_mmap_page& page, Bytes data) noexcept {
+  const bool fits = std::has_single_bit(data.size()) && data.size() >= kRingSizeMin &&
+                    data.size() <= kRingSizeMax &&
+                    reinterpret_cast<std::uintptr_t>(data.data()) % kAlignment == 0;
+  if (!fits) return std::nullopt;
+  return RingView{&page, data};
+}
+inline std::optional<RingView> view_of(std::span<std::byte> mapping,
+                                       std::size_t page_size) noexcept {
+  const bool has_page =
+      page_size >= sizeof(perf_event_mmap_page) && page_size < mapping.size() &&
+      reinterpret_cast<std::uintptr_t>(mapping.data()) % alignof(perf_event_mmap_page) == 0;
+  if (!has_page) return std::nullopt;
+  return view_of(*reinterpret_cast<perf_event_mmap_page*>(mapping.data()),
+                 mapping.subspan(page_size));
+}
 
 // std::min, for which <algorithm> alone has as many lines as all else of ring.h. As that is
 // written: of the same function with `? :`, or by value, g++ and clang make another drain.

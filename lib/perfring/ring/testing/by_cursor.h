@@ -1,0 +1,74 @@
+#ifndef PERFRING_RING_TESTING_BY_CURSOR_H_
+#define PERFRING_RING_TESTING_BY_CURSOR_H_
+
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <linux/perf_event.h>
+
+#include "perfring/control_flow.h"
+#include "perfring/ring/cursor.h"
+
+namespace perfring::testing {
+
+// Ring's interface by a Cursor, or a faulty one, for whatever drives a Ring: a drain is one look,
+// and one release at its end.
+template <class C = Cursor<>>
+class ByCursor {
+ public:
+  static std::optional<ByCursor> over(perf_event_mmap_page& page, Bytes data) noexcept {
+    const auto cursor = C::over(page, data);
+    if (!cursor) return std::nullopt;
+    return ByCursor{*cursor};
+  }
+
+  bool readable() const {
+    return cursor_.data_head() != static_cast<Position>(cursor_.data_tail());
+  }
+
+  template <class T, class F>
+  auto try_fold(T init, F&& f) -> std::invoke_result_t<F&, T, const PerfEvent&> {
+    cursor_.look();
+    const Release at_the_end{cursor_};
+    while (const auto record = cursor_.next()) {
+      auto flow = f(std::move(init), record->event());
+      if (flow.is_break()) return flow;
+      init = std::move(flow).continue_value();
+    }
+    return Continue<T>{std::move(init)};
+  }
+
+  template <class T, class F>
+  T fold(T init, F&& f) {
+    using Flow = ControlFlow<Unit, T>;
+    return try_fold(std::move(init),
+                    [&f](T so_far, const PerfEvent& event) -> Flow {
+                      return Continue<T>{f(std::move(so_far), event)};
+                    })
+        .continue_value();
+  }
+
+  template <class F>
+  void for_each(F&& f) {
+    fold(Unit{}, [&f](Unit, const PerfEvent& event) {
+      f(event);
+      return Unit{};
+    });
+  }
+
+ private:
+  // Of what was handed out, also when the callback throws.
+  struct Release {
+    C& cursor;
+    ~Release() { cursor.release(); }
+  };
+
+  explicit ByCursor(const C& cursor) noexcept : cursor_{cursor} {}
+
+  C cursor_;
+};
+
+}  // namespace perfring::testing
+
+#endif  // PERFRING_RING_TESTING_BY_CURSOR_H_

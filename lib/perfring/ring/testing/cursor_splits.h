@@ -1,0 +1,127 @@
+#ifndef PERFRING_RING_TESTING_CURSOR_SPLITS_H_
+#define PERFRING_RING_TESTING_CURSOR_SPLITS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <linux/perf_event.h>
+
+#include "perfring/ring/cursor.h"
+#include "perfring/ring/testing/seen.h"
+
+namespace perfring::testing {
+
+// A ring that nobody writes to, emptied by a Cursor in one of the ways there are: `seed` says when
+// it looks, when it takes the next record, and when it releases how many of those it holds.
+template <class M = DefaultMemory>
+class CursorSplits {
+ public:
+  CursorSplits(perf_event_mmap_page& page, Bytes data, std::uint64_t seed)
+      : page_{page}, data_{data}, cursor_{*Cursor<M>::over(page, data)}, random_{seed} {}
+
+  // All events, in order. Ends after `most`, however many there are.
+  std::vector<Seen> events(std::size_t most = 1'000'000) {
+    const std::uint64_t held_max = random_() % 5 == 0 ? ~0ULL : 1 + random_() % 8;
+    look();
+    while (events_.size() <= most) {
+      const std::uint64_t choice = random_() % 16;
+      if (choice == 0) look();
+      if (choice == 1 || held_.size() >= held_max) release(1 + random_() % held_max);
+      const auto record = cursor_.next();
+      if (record) {
+        events_.push_back(copy(record->event()));
+        held_.push_back({*record, events_.back()});
+      } else {
+        release(1 + random_() % held_max);
+        if (held_.empty() && look() == 0) break;
+      }
+      hold();
+    }
+    return events_;
+  }
+
+  // The first expectation that did not hold, events aside; nullptr if all did.
+  const char* wrong() const { return wrong_; }
+
+ private:
+  struct Held {
+    typename Cursor<M>::Record record;
+    Seen seen;
+  };
+
+  void expect(bool holds, const char* what) {
+    if (!holds && wrong_ == nullptr) wrong_ = what;
+  }
+
+  std::size_t look() {
+    const std::size_t unread = cursor_.look();
+    expect(unread == cursor_.unread(), "look() returns something else than unread()");
+    return unread;
+  }
+
+  // The oldest `count` records, by the place where they end or the next one begins.
+  void release(std::uint64_t count) {
+    for (; count != 0 && !held_.empty(); --count) {
+      const Held oldest = held_.front();
+      expect(copy(oldest.record.event()) == oldest.seen, "a record changes before it is released");
+      held_.pop_front();
+      if (count > 1 && !held_.empty()) continue;
+      if (held_.empty() && random_() % 2 == 0) return cursor_.release();
+      cursor_.release(held_.empty() || random_() % 2 == 0 ? oldest.record.end()
+                                                          : held_.front().record.begin());
+    }
+  }
+
+  // Expects all that holds at any time.
+  void hold() {
+    const auto place = static_cast<typename Cursor<M>::Place>(page_.data_tail);
+    expect(held_.empty() || held_.front().record.begin() == place,
+           "data_tail is not where the oldest record begins that is not released");
+    const std::uint64_t available = (page_.data_head - page_.data_tail) % (std::uint64_t{1} << 32);
+    const std::uint64_t size = std::min<std::uint64_t>(available, data_.size());
+    const auto from = static_cast<std::size_t>((page_.data_head - size) % data_.size());
+    const std::uint64_t before_end = std::min<std::uint64_t>(size, data_.size() - from);
+    const auto [head, tail] = cursor_.bytes();
+    expect(cursor_.unread() == size, "unread() is not data_head - data_tail");
+    expect(head.size() == before_end && tail.size() == size - before_end &&
+               (head.empty() || head.data() == data_.data() + from) &&
+               (tail.empty() || tail.data() == data_.data()),
+           "bytes() is not [data_tail, data_head)");
+  }
+
+  perf_event_mmap_page& page_;
+  Bytes data_;
+  Cursor<M> cursor_;
+  std::mt19937_64 random_;
+  std::vector<Seen> events_;
+  std::deque<Held> held_;
+  const char* wrong_ = nullptr;
+};
+
+// The first difference between a Cursor and a drain, which has just moved data_tail here from
+// `tail` and passed these events; empty if there is none. Split in as many ways as there are seeds.
+template <class M = DefaultMemory>
+std::string differs_by_cursor(perf_event_mmap_page& page, Bytes data, std::uint64_t tail,
+                              const std::vector<Seen>& events, std::uint64_t first_seed = 0,
+                              std::uint64_t seeds = 1) {
+  const std::uint64_t end = page.data_tail;
+  for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
+    page.data_tail = tail;
+    CursorSplits<M> splits{page, data, seed};
+    const std::string by = ", by a Cursor, split by seed " + std::to_string(seed);
+    if (splits.events(events.size()) != events) return "other events" + by;
+    if (splits.wrong() != nullptr) return splits.wrong() + by;
+    if (page.data_tail != end) return "data_tail is elsewhere" + by;
+  }
+  return "";
+}
+
+}  // namespace perfring::testing
+
+#endif  // PERFRING_RING_TESTING_CURSOR_SPLITS_H_

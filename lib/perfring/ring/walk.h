@@ -1,0 +1,180 @@
+#ifndef PERFRING_RING_WALK_H_
+#define PERFRING_RING_WALK_H_
+#if __cplusplus < 202002L
+#error "perfring/ring needs C++20: compile with -std=c++20 or later"
+#else
+
+// The way from record to record, which Ring's drains and Cursor share: positions, the pieces of a
+// ring, records. Internal to both, whose headers state the rules (S1 to S10) cited here.
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <linux/perf_event.h>
+
+#include "perfring/perf_event.h"
+#include "perfring/ring/memory.h"
+#include "perfring/ring/wire.h"
+
+namespace perfring::internal {
+
+// data_tail. Only the consumer writes it: the kernel reads it in __perf_output_begin()
+// (kernel/events/ring_buffer.c at v6.18), so a plain load of one's own store will do.
+template <Memory M>
+SharedPosition own_tail(const perf_event_mmap_page& page) {
+  return M::template read<std::uint64_t>(reinterpret_cast<const std::byte*>(&page.data_tail));
+}
+
+// data_head, once (S1). From here on the records before it can be read.
+template <Memory M>
+[[gnu::always_inline]] inline Position read_head(const perf_event_mmap_page& page) {
+  const Position head = M::read_once(page.data_head);
+  M::fence_after_read_of(page.data_head);
+  return head;
+}
+
+// From one position to a later one (S9).
+inline Position distance(SharedPosition from, Position to) noexcept {
+  return to - static_cast<Position>(from);
+}
+
+// A way through what is available, in at most two pieces.
+template <Memory M>
+struct Walk {
+  using At = const std::byte*;
+
+  explicit Walk(const RingView& ring) : ring_{ring} {}
+
+  static perf_event_header decode(std::uint64_t header) noexcept {
+    return std::bit_cast<perf_event_header>(header);
+  }
+  static constexpr std::uint64_t encode(perf_event_header header) noexcept {
+    return std::bit_cast<std::uint64_t>(header);
+  }
+  static std::size_t size_of(std::uint64_t header) noexcept {
+    return static_cast<__u16>(std::endian::native == std::endian::little ? header >> 48 : header);
+  }
+
+  // Whether the header is that of a SAMPLE that has room for its raw size. Type and alignment are
+  // one comparison.
+  static bool is_sample(std::uint64_t header) noexcept {
+    constexpr std::uint64_t mask = encode({.type = ~__u32{0}, .misc = 0, .size = kAlignment - 1});
+    constexpr std::uint64_t sample = encode({.type = PERF_RECORD_SAMPLE, .misc = 0, .size = 0});
+    return (header & mask) == sample && size_of(header) >= kSampleSizeMin;
+  }
+
+  // struct perf_event_header (include/uapi/linux/perf_event.h at v6.18), in one load. Records start
+  // on 8-byte boundaries (perf_sample_save_raw_data() there in the kernel's own perf_event.h pads
+  // them), so that no header straddles the ring's end.
+  static std::uint64_t header_at(const std::byte* record) {
+    return M::template read<std::uint64_t>(record);
+  }
+  // The u32 in front of the raw bytes, which is all that perf_output_sample() writes for
+  // PERF_SAMPLE_RAW alone (kernel/events/core.c at v6.18).
+  static std::uint32_t raw_at(const std::byte* record) {
+    return M::template read<std::uint32_t>(record + kRawAt);
+  }
+
+  // Puts end_ and rest_ around `length` bytes from position `tail` on, and returns where they
+  // start.
+  At start(const RingView& ring, SharedPosition tail, std::size_t length) noexcept {
+    const std::size_t size = ring.data.size();
+    const std::size_t index = static_cast<std::size_t>(tail) & (size - 1);
+    const std::size_t piece = smaller(length, size - index);
+    const At at = ring.data.data() + index;
+    end_ = at + piece;
+    rest_ = length - piece;
+    return at;
+  }
+
+  // The same of what lies in two pieces already, the second where ring_'s data begins.
+  At within(Bytes first, Bytes second) noexcept {
+    end_ = first.data() + first.size();
+    rest_ = second.size();
+    return first.data();
+  }
+
+  const std::byte* data() const noexcept { return ring_.data.data(); }
+  std::size_t piece(At at) const noexcept { return static_cast<std::size_t>(end_ - at); }
+  std::size_t left(At at) const noexcept { return piece(at) + rest_; }
+
+  // Loads the header of the next record. Returns false if there is none. Only this function,
+  // advance(), start() and within() change end_ and rest_.
+  [[gnu::always_inline]] bool next(At& at, std::uint64_t& header) {
+    if (at == end_) [[unlikely]] {
+      if (rest_ == 0) return false;
+      at = data();
+      end_ = data() + std::exchange(rest_, 0);
+    }
+    header = header_at(at);
+    return true;
+  }
+
+  bool believable(At at, std::size_t size) const noexcept {
+    return size >= sizeof(perf_event_header) && size % kAlignment == 0 && size <= left(at);
+  }
+
+  // Classifies the record at `at`; consumes nothing.
+  [[gnu::noinline]] PerfEvent interpret(At at, perf_event_header header) const {
+    const std::size_t size = header.size;
+    if (!believable(at, size)) return malformed(Defect::BadSize, at, left(at));
+    if (header.type == PERF_RECORD_SAMPLE) {
+      if (size < kSampleSizeMin) return malformed(Defect::BadSample, at, size);
+      const std::size_t raw = M::template read<std::uint32_t>(address(at, kRawAt));
+      if (raw > size - kPayloadAt) return malformed(Defect::BadSample, at, size);
+      return Sample{head_of(at, kPayloadAt, raw), tail_of(at, kPayloadAt, raw)};
+    }
+    if (header.type == PERF_RECORD_LOST) {
+      if (size < kLostSizeMin) return malformed(Defect::BadLost, at, size);
+      return Lost{M::template read<std::uint64_t>(address(at, kLostCountAt))};
+    }
+    return malformed(Defect::UnexpectedType, at, size);
+  }
+
+  Malformed malformed(Defect defect, At at, std::size_t size) const noexcept {
+    return {defect, head_of(at, 0, size), tail_of(at, 0, size)};
+  }
+
+  // Everything up to data_head; where the positions are further apart than the ring is long, the
+  // last lap before data_head.
+  Malformed bad_positions(At& at, std::size_t available) noexcept {
+    const std::size_t shown = smaller(available, ring_.data.size());
+    at = start(ring_, stop_ - shown, shown);
+    const Malformed all = malformed(Defect::BadPositions, at, shown);
+    at = advance(at, shown);
+    return all;
+  }
+
+  // Advances by `size`. Precondition: size <= left(at).
+  At advance(At at, std::size_t size) noexcept {
+    const std::size_t in_piece = piece(at);
+    if (size <= in_piece) return at + size;
+    end_ = data() + std::exchange(rest_, 0);
+    return data() + (size - in_piece);
+  }
+
+  // The address of the byte `offset` into the record at `at`; and of the `length` bytes from there
+  // on, those before the ring's end and those behind it.
+  const std::byte* address(At at, std::size_t offset) const noexcept {
+    return offset < piece(at) ? at + offset : data() + (offset - piece(at));
+  }
+  Bytes head_of(At at, std::size_t offset, std::size_t length) const noexcept {
+    return {address(at, offset), offset < piece(at) ? smaller(length, piece(at) - offset) : length};
+  }
+  Bytes tail_of(At at, std::size_t offset, std::size_t length) const noexcept {
+    const std::size_t before_end = head_of(at, offset, length).size();
+    return before_end == length ? Bytes{} : Bytes{data(), length - before_end};
+  }
+
+  const RingView& ring_;
+  SharedPosition stop_;  // position of the end of what is available. S9: whole, as aya commits it
+  At end_;               // of the piece that `at` is in: data_head, or the ring's end
+  std::size_t rest_;     // how much of what is available lies in the piece after that
+};
+
+}  // namespace perfring::internal
+
+#endif
+#endif  // PERFRING_RING_WALK_H_
