@@ -9,6 +9,9 @@
 #include <span>
 #include <string>
 
+#include "harness/faults/consumer_faults.h"
+#include "harness/faults/memory_faults.h"
+
 namespace perfring::fuzz {
 namespace {
 
@@ -30,26 +33,12 @@ void drain(const std::string& name) {
   HostileDrain<M, R>{ring}.run();
 }
 
-// Each of these makes one error of the consumer; the target must say so.
+// Faults beside those of harness/faults, each for one message of the target.
 
-struct ReadsHeadTwice : WatchedMemory {
-  static Position read_once(const SharedPosition& field) {
-    static_cast<void>(WatchedMemory::read_once(field));
-    return WatchedMemory::read_once(field);
-  }
-};
 struct WritesTailTwice : WatchedMemory {
   static void write_once(SharedPosition& field, SharedPosition value) {
     WatchedMemory::write_once(field, value);
     WatchedMemory::write_once(field, value);
-  }
-};
-struct NeverWritesTail : WatchedMemory {
-  static void write_once(SharedPosition&, SharedPosition) {}
-};
-struct ReleasesTooMuch : WatchedMemory {
-  static void write_once(SharedPosition& field, SharedPosition value) {
-    WatchedMemory::write_once(field, value + 8);
   }
 };
 struct MissesTheLast56Bytes : WatchedMemory {
@@ -57,7 +46,7 @@ struct MissesTheLast56Bytes : WatchedMemory {
     return WatchedMemory::read_once(field) - 56;
   }
 };
-struct ReadsAhead : WatchedMemory {
+struct ReadsPastDataHead : WatchedMemory {
   template <class T>
   static T read(const std::byte* address) {
     if constexpr (sizeof(T) == 4) static_cast<void>(WatchedMemory::read<T>(address + 256));
@@ -111,17 +100,6 @@ struct ForgetsTheBreak : WrongRing<ForgetsTheBreak> {
     return Continue{};
   }
 };
-struct GoesOnAfterTheBreak : WrongRing<GoesOnAfterTheBreak> {
-  template <class F>
-  ControlFlow<> try_fold(Unit init, F f) {
-    ControlFlow<> flow = Continue{};
-    static_cast<void>(Base::try_fold(init, [&](Unit, const PerfEvent& event) -> ControlFlow<> {
-      if (f(Unit{}, event).is_break()) flow = Break{};
-      return Continue{};
-    }));
-    return flow;
-  }
-};
 struct ShiftsSamples : WrongRing<ShiftsSamples> {
   template <class F>
   void for_each(F f) {
@@ -142,14 +120,17 @@ TEST(HostileDrainTest, TheDrainHasNoViolation) {
 }
 
 TEST(HostileDrainTest, PositionsReadOrWrittenWronglyAreAViolation) {
-  EXPECT_DEATH(drain<ReadsHeadTwice>("three_samples"), "data_head is read once");
+  EXPECT_DEATH(drain<faults::HeadReadAgain<WatchedMemory>>("three_samples"),
+               "data_head is read once");
   EXPECT_DEATH(drain<WritesTailTwice>("three_samples"), "data_tail: one write");
-  EXPECT_DEATH(drain<NeverWritesTail>("three_samples"), "data_tail moved by 0 in a drain");
-  EXPECT_DEATH(drain<ReleasesTooMuch>("breaks_twice"), "data_tail is not the reference's");
+  EXPECT_DEATH(drain<faults::NeverCommits<WatchedMemory>>("three_samples"),
+               "data_tail moved by 0 in a drain");
+  EXPECT_DEATH(drain<faults::TailAhead<WatchedMemory>>("breaks_twice"),
+               "data_tail is not the reference's");
 }
 
 TEST(HostileDrainTest, AReadOutsideWhatIsAvailableIsAViolation) {
-  EXPECT_DEATH(drain<ReadsAhead>("three_samples"), "in_ring: a read outside");
+  EXPECT_DEATH(drain<ReadsPastDataHead>("three_samples"), "in_ring: a read outside");
 }
 
 TEST(HostileDrainTest, AnEventThatIsNotTheReferencesIsAViolation) {
@@ -169,7 +150,8 @@ TEST(HostileDrainTest, AnEventThatIsNotTheReferencesIsAViolation) {
 TEST(HostileDrainTest, AWrongAnswerOfTheRingIsAViolation) {
   EXPECT_DEATH((drain<WatchedMemory, CountsOneMore>("breaks_once")), "fold's result");
   EXPECT_DEATH((drain<WatchedMemory, ForgetsTheBreak>("breaks_twice")), "try_fold's result");
-  EXPECT_DEATH((drain<WatchedMemory, GoesOnAfterTheBreak>("breaks_twice")), "try_fold's result");
+  EXPECT_DEATH((drain<WatchedMemory, faults::IgnoresBreak<WatchedMemory>>("breaks_twice")),
+               "try_fold's result");
   EXPECT_DEATH((drain<WatchedMemory, ShiftsSamples>("three_samples")), "another place");
   EXPECT_DEATH((drain<WatchedMemory, IsAlwaysReadable>("three_samples")), "readable\\(\\) after");
 }

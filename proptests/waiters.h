@@ -2,7 +2,8 @@
 #define PROPTESTS_WAITERS_H_
 
 // Consumers of several rings that wait, one step at a time: the wait loop of the README, by poll
-// and by epoll, and faulty ones. Between any two steps the producers may do anything.
+// and by epoll, and the faults of the catalogue that are a wait loop's. Between any two steps the
+// producers may do anything.
 
 #include <sys/epoll.h>
 
@@ -113,8 +114,9 @@ class Waiter {
   bool asleep_ = false;
 };
 
-// Registers after it has drained, and takes the flags of what came in between (K28).
-struct RegistersLate : Waiter<ByEpoll> {
+// no_first_drain: registers after it has drained, and takes the flags of what came in between
+// (K28).
+struct NoFirstDrain : Waiter<ByEpoll> {
   using Waiter::Waiter;
   void step() {
     const bool registers = next_ == Next::Wait && !registered_;
@@ -126,8 +128,9 @@ struct RegistersLate : Waiter<ByEpoll> {
   bool registered_ = false;
 };
 
-// Takes away the flags that its drains have made stale; and with them, those that are not (K26).
-struct ClearsFlags : Waiter<ByPoll> {
+// clears_after_drain: takes away the flags that its drains have made stale; and with them, those
+// that are not (K26).
+struct ClearsAfterDrain : Waiter<ByPoll> {
   using Waiter::Waiter;
   void step() {
     if (std::exchange(clears_, false)) {
@@ -141,7 +144,7 @@ struct ClearsFlags : Waiter<ByPoll> {
   bool clears_ = false;
 };
 
-// Goes on with only the first ring after a report.
+// drains_one_ring.
 struct DrainsOneRing : Waiter<ByPoll> {
   using Waiter::Waiter;
   void step() {

@@ -174,11 +174,11 @@ TEST(WaitLoopTest, FindsAKernelThatWakesNobody) {
   EXPECT_TRUE(
       (counterexample(never_sleeps_with_data<faults::WakesNobody<ScriptCpu>, Waiter<ByEpoll>>)));
 }
-TEST(WaitLoopTest, FindsAConsumerThatRegistersLate) {
-  EXPECT_TRUE((counterexample(never_sleeps_with_data<ScriptCpu, RegistersLate>)));
+TEST(WaitLoopTest, FindsAConsumerWithoutAFirstDrain) {
+  EXPECT_TRUE((counterexample(never_sleeps_with_data<ScriptCpu, NoFirstDrain>)));
 }
-TEST(WaitLoopTest, FindsAConsumerThatClearsFlags) {
-  EXPECT_TRUE((counterexample(never_sleeps_with_data<ScriptCpu, ClearsFlags>)));
+TEST(WaitLoopTest, FindsAConsumerThatClearsAfterTheDrain) {
+  EXPECT_TRUE((counterexample(never_sleeps_with_data<ScriptCpu, ClearsAfterDrain>)));
 }
 TEST(WaitLoopTest, FindsAConsumerThatDrainsOneRing) {
   EXPECT_TRUE((counterexample(never_sleeps_with_data<ScriptCpu, DrainsOneRing>)));
@@ -202,27 +202,27 @@ TEST(WaitLoopTest, ByEpollNoMoreStaysThanTheWakeupSettingsLeave) {
 }
 
 // Each bound is one that a wakeup that comes one record late exceeds.
-template <class Waiter>
+template <class Late, class Waiter>
 void finds_a_late_wakeup() {
-  EXPECT_TRUE(
-      (counterexample(leaves_what_any_settings_say<faults::WakesOneLate<ScriptCpu>, Waiter>)));
+  EXPECT_TRUE((counterexample(leaves_what_any_settings_say<Late, Waiter>)));
   for (const std::uint32_t events : {1U, 2U, 3U, kInt}) {
     EXPECT_TRUE(counterexample([=] {
       const Settings of = with(*settings(), {false, events});
-      leaves_what_settings_say<faults::WakesOneLate<ScriptCpu>, Waiter>(of);
+      leaves_what_settings_say<Late, Waiter>(of);
     })) << events;
   }
   for (const std::uint32_t watermark : {0U, 64U, 1000U, 4096U}) {
     EXPECT_TRUE(counterexample([=] {
       Settings of = with(*settings(), {true, watermark});
       of.pages = 2;  // the largest leaves room for one that exceeds it
-      leaves_what_settings_say<faults::WakesOneLate<ScriptCpu>, Waiter>(of);
+      leaves_what_settings_say<Late, Waiter>(of);
     })) << watermark;
   }
 }
 TEST(WaitLoopTest, FindsAKernelThatWakesOneRecordLate) {
-  finds_a_late_wakeup<Waiter<ByPoll>>();
-  finds_a_late_wakeup<Waiter<ByEpoll>>();
+  using Late = faults::WakesOneLate<ScriptCpu>;
+  finds_a_late_wakeup<Late, Waiter<ByPoll>>();
+  finds_a_late_wakeup<Late, Waiter<ByEpoll>>();
 }
 
 template <class Cpu, class Waiter>

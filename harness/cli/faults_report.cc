@@ -157,12 +157,12 @@ std::string faults_markdown(const std::vector<FaultCell>& cells) {
     text += fmt::format(" {} |", title(harness));
     rule += "---|";
   }
-  text += "\n" + rule + "\n";
+  text += " property |\n" + rule + "---|\n";
   for (const auto& row : rows_of(ran)) {
     const faults::Fault& fault = *row.front()->fault;
     text += fmt::format("| {} | {} | {} |", fault.name, to_string(fault.kind), fault.what);
     for (const FaultCell* const cell : row) text += fmt::format(" {} |", in_markdown(*cell));
-    text += "\n";
+    text += fmt::format(" {} |\n", fault.property);
   }
   text += "\n";
   for (const Reason reason : reasons_in(ran)) {

@@ -38,15 +38,16 @@ constexpr std::array kReasons{
               "Drain: planted in the model checker only"},
     Explained{
         Reason::WaitLoop, "wait loop",
-        "it is a fault of the wait loop, which the harness has none of or keeps to itself; stress "
-        "and proptests/wakeup_test.cc plant it"},
-    Explained{Reason::ShortRecords, "oversize",
-              "payloads are short, or overwrite the ring, of which nothing is asked then; "
-              "proptests/oversize_test.cc finds it"},
+        "it is a fault of the wait loop, which the harness has none of, or with other rings that "
+        "make up for it; a property finds it"},
+    Explained{
+        Reason::ShortRecords, "oversize",
+        "payloads are short, or overwrite the ring, of which nothing is asked then; a property "
+        "finds it"},
     Explained{
         Reason::HostileRings, "hostile rings",
-        "no kernel writes such a size; proptests/hostile_test.cc and fuzz/canary.cc have rings "
-        "with any bytes, and find it"},
+        "no kernel writes such a size; a property and fuzz/canary.cc have rings with any bytes, "
+        "and find it"},
     Explained{
         Reason::RaceByChance, "by chance",
         "its value is wrong in every order; at most a gap of few instructions is a race, which "

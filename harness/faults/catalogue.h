@@ -53,6 +53,7 @@ struct Fault {
   const char* what;
   Kind kind;
   std::array<Expected, kHarnesses> expected;  // by Harness
+  const char* property = "";                  // a test of proptests that must find it
 
   const Expected& in(Harness harness) const { return expected[static_cast<std::size_t>(harness)]; }
 };

@@ -30,11 +30,9 @@ TEST(FaultCatalogueTest, EachFaultIsFoundSomewhereOrByAPropertyOrIsNone) {
   for (const Fault& fault : catalogue()) {
     const bool found = std::ranges::any_of(fault.expected, is_found);
     const auto* const by_model = std::get_if<Reason>(&fault.in(Harness::Model));
-    const auto* const by_scripts = std::get_if<Reason>(&fault.in(Harness::Scripts));
     const bool suffices = by_model != nullptr && *by_model == Reason::Suffices;
-    const bool by_properties = by_scripts != nullptr && (*by_scripts == Reason::HostileRings ||
-                                                         *by_scripts == Reason::ShortRecords);
-    EXPECT_TRUE(found || suffices || by_properties) << fault.name;
+    const bool by_a_property = *fault.property != '\0';
+    EXPECT_TRUE(found || suffices || by_a_property) << fault.name;
   }
 }
 

@@ -70,6 +70,13 @@ struct TailBehind : M {
 };
 
 template <class M>
+struct TailAhead : M {
+  static void write_once(SharedPosition& data_tail, SharedPosition value) {
+    M::write_once(data_tail, value + 8);
+  }
+};
+
+template <class M>
 struct CommitsOffTheGrid : M {
   static void write_once(SharedPosition& data_tail, SharedPosition value) {
     M::write_once(data_tail, value - 4);
@@ -82,6 +89,16 @@ struct NeverCommits : M {
   static void write_once(SharedPosition& data_tail, SharedPosition) {
     static_cast<void>(
         M::template read<SharedPosition>(reinterpret_cast<const std::byte*>(&data_tail)));
+  }
+};
+
+template <class M>
+struct ShortensSamples : M {
+  template <class T>
+  static T read(const std::byte* address) {
+    const T value = M::template read<T>(address);
+    if constexpr (sizeof(T) == 4) return value - 4;
+    return value;
   }
 };
 

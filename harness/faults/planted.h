@@ -53,8 +53,10 @@ inline constexpr std::tuple kMemoryFaults{
     Named<NoFullFence>{"no_full_fence"},
     Named<CommitsFirst>{"commits_first"},
     Named<TailBehind>{"tail_behind"},
+    Named<TailAhead>{"tail_ahead"},
     Named<CommitsOffTheGrid>{"commits_off_the_grid"},
     Named<NeverCommits>{"never_commits"},
+    Named<ShortensSamples>{"shortens_samples"},
     Named<DropsTheSign>{"drops_the_sign"},
 };
 

@@ -1,4 +1,5 @@
-// Each kernel and each consumer here makes one error. The run must say what it violates.
+// Each kernel and each consumer here has one fault: of harness/faults, or one that shows a single
+// message. The run must say what it violates.
 
 #include "harness/rig/script_run.h"
 
@@ -10,6 +11,8 @@
 
 #include "harness/faults/consumer_faults.h"
 #include "harness/faults/kernel_faults.h"
+#include "harness/faults/loop_faults.h"
+#include "harness/faults/memory_faults.h"
 #include "harness/script/script.h"
 
 namespace perfring::rig {
@@ -154,23 +157,15 @@ TEST(ScriptRunTest, FindsThatTwoDrainsDoNotEmptyAnIdleRing) {
             "bounded: two drains of an idle ring have not emptied it");
 }
 
-struct LeavesTheLast : CheckedMemory {
-  static Position read_once(const SharedPosition& data_head) {
-    return CheckedMemory::read_once(data_head) - 16;
-  }
-};
 TEST(ScriptRunTest, FindsARecordThatIsLeft) {
-  expect_begins(violated_by_consumer<LeavesTheLast>("output 4\n"), "no_loss: ");
+  expect_begins((violated<ScriptCpu, faults::LeavesTheLast<CheckedMemory>>("output 4\n")),
+                "no_loss: ");
 }
 
-struct ReleasesTooLittle : CheckedMemory {
-  static void write_once(SharedPosition& data_tail, SharedPosition value) {
-    CheckedMemory::write_once(data_tail, value - 8);
-  }
-};
 TEST(ScriptRunTest, FindsADataTailThatIsNotAsDelivered) {
-  expect_begins(violated_by_consumer<ReleasesTooLittle>("output 4\ndrain 1\n"), "tail_honest: ");
-  expect_begins(violated_by_consumer<ReleasesTooLittle>("output 4\nthrow 1\n"), "tail_honest: ");
+  using Behind = faults::TailBehind<CheckedMemory>;
+  expect_begins(violated_by_consumer<Behind>("output 4\ndrain 1\n"), "tail_honest: ");
+  expect_begins(violated_by_consumer<Behind>("output 4\nthrow 1\n"), "tail_honest: ");
 }
 
 // In front of the ring, which is a page long, lies its control page.
@@ -185,14 +180,9 @@ TEST(ScriptRunTest, FindsAReadOutsideTheRing) {
   expect_begins(violated_by_consumer<ReadsBehind>("output 4\n"), "in_ring: ");
 }
 
-struct MistakesALength : CheckedMemory {
-  template <class T>
-  static T read(const std::byte* address) {
-    return CheckedMemory::read<T>(address) - (sizeof(T) == 4 ? 4 : 0);
-  }
-};
 TEST(ScriptRunTest, FindsASampleThatIsNotWhole) {
-  expect_begins(violated_by_consumer<MistakesALength>("output 12\n"), "intact: ");
+  expect_begins(violated_by_consumer<faults::ShortensSamples<CheckedMemory>>("output 12\n"),
+                "intact: ");
 }
 
 // To an interrupt, a ring that holds 16 bytes seems full.

@@ -63,6 +63,8 @@ constexpr Where kWhere[] = {
     {"forgets_lost", "full_ring", "", "the LOST in front of .* was not delivered"},
     {"sleeps_on_the_rest", "bursts", "", kAsleep},
     {"tail_behind", "bursts", "", kMoved},
+    {"tail_ahead", "bursts", "", "after a drain whose events end at"},
+    {"shortens_samples", "bursts", "", kOtherBytes},
     {"never_commits", "bursts", "", "data_tail moved by 0 in a drain whose"},
     {"commits_first", "bursts", "",
      "while the drain.s event 1 was still to be delivered|though nothing was delivered"},

@@ -48,7 +48,15 @@ class Consumer {
     return events_ != 0;
   }
 
-  // All that is there now: what a wait loop owes after each report.
+  // What a wait loop owes after each report: drains on after a drain that broke off, as long as the
+  // ring says that there is more.
+  void drain_in_parts() {
+    do {
+      drain();
+    } while (over_ && !violation() && ring_.readable());
+  }
+
+  // All that is there now.
   bool drain_to_the_end() {
     begins();
     drain_all();

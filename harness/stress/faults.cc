@@ -31,9 +31,10 @@ std::vector<PlantedFault> make_planted() {
   parts("wakes_nobody") = {{"sleepers", sleepers<faults::WakesNobody<Right>>}};
   parts("wakes_one_late") = {{"sleepers", sleepers<faults::WakesOneLate<Right>>}};
   parts("wakes_first") = {{"sleepers", sleepers<faults::WakesFirst<Right>>}};
-  parts("sleeps_on_the_rest") = {{"sleepers", sleepers<Right, Waits::AfterPartOfIt>}};
-  all.push_back({"no_first_drain", {{"sleepers", sleepers<Right, Waits::WithoutFirstDrain>}}});
-  all.push_back({"clears_after_drain", {{"sleepers", sleepers<Right, Waits::ClearingAfterDrain>}}});
+  parts("sleeps_on_the_rest") = {
+      {"sleepers", sleepers<Right, Waits::Documented, faults::SleepsOnTheRest<DefaultMemory>>}};
+  all.push_back({"no_first_drain", {{"sleepers", sleepers<Right, Waits::NoFirstDrain>}}});
+  all.push_back({"clears_after_drain", {{"sleepers", sleepers<Right, Waits::ClearsAfterDrain>}}});
   parts("publishes_first").push_back({"processes", processes<faults::PublishesFirst<Right>>});
   parts("publishes_nested").push_back({"processes", processes<faults::PublishesNested<Right>>});
   return all;

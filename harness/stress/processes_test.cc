@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/faults/kernel_faults.h"
+
 namespace perfring::stress {
 namespace {
 
@@ -88,18 +90,9 @@ std::string violation_of() {
   return outcome.holds() ? "" : outcome.violations.front();
 }
 
-// Fills its ring to the last byte, which no consumer notices.
-struct UsesTheLastBytes : kernel::HardwareCpu {
-  const kernel::perf_buffer* buffer = nullptr;
-  void on_reserve(const kernel::perf_buffer& rb, __u64, std::size_t) { buffer = &rb; }
-  __u64 read_once(const __u64& data_tail) const {
-    const __u64 tail = HardwareCpu::read_once(data_tail);
-    return buffer == nullptr || tail == buffer->head ? tail : tail + 8;
-  }
-};
-
+// No consumer notices that the ring is filled to its last byte.
 TEST(LifeTest, AViolatedLedgerOfTheProducerIsAViolation) {
-  EXPECT_THAT(violation_of<UsesTheLastBytes>(),
+  EXPECT_THAT(violation_of<faults::SpaceOffBy8<kernel::HardwareCpu>>(),
               ::testing::HasSubstr("the producer's own ledger is violated"));
 }
 

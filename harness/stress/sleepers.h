@@ -23,8 +23,8 @@
 
 namespace perfring::stress {
 
-// How a consumer waits: as lib documents it, or with one thing wrong.
-enum class Waits { Documented, WithoutFirstDrain, ClearingAfterDrain, AfterPartOfIt };
+// How a consumer waits: as lib documents it, or with a fault of harness/faults.
+enum class Waits { Documented, NoFirstDrain, ClearsAfterDrain };
 
 class Eventfd {
  public:
@@ -45,7 +45,7 @@ class Eventfd {
 };
 
 // A ring, the thread that writes to it in bursts, and a consumer that sleeps on its eventfd.
-template <class Base>
+template <class Base, class R>
 struct SleepersRing {
   explicit SleepersRing(const Setting& setting) : ring{setting}, producer{ring}, consumer{ring} {}
 
@@ -68,7 +68,7 @@ struct SleepersRing {
   StressRing ring;
   Eventfd eventfd;
   Producer<Base> producer;
-  Consumer<> consumer;
+  Consumer<R> consumer;
   std::optional<kernel::EventfdWaiter> registration;
   std::future<void> thread;
 
@@ -93,7 +93,7 @@ inline Setting draw_sleepers(Setting setting, bool nested, Random& random) {
 }
 
 // One round of sleepers: the wait loop over its rings.
-template <class Base, Waits W>
+template <class Base, Waits W, class R>
 class SleepersRound {
  public:
   SleepersRound(const std::vector<Setting>& settings, const Run& run, Outcome& outcome)
@@ -108,7 +108,7 @@ class SleepersRound {
       ring.registration.emplace(ring.ring.file(), ring.eventfd.get());
       ring.thread = std::async(std::launch::async, [this, &ring] { ring.write(stop_); });
     }
-    if (W != Waits::WithoutFirstDrain) drain_all();
+    if (W != Waits::NoFirstDrain) drain_all();
     for (const auto end = Clock::now() + duration; Clock::now() < end && outcome_.holds();) wait();
     stop_.store(true, std::memory_order_relaxed);
     for (auto& ring : rings_) finish(ring);
@@ -125,19 +125,13 @@ class SleepersRound {
     if (ready < 0) return;  // a signal
     if (ready == 0) return timed_out();
     ++outcome_.woken;
-    if (W == Waits::ClearingAfterDrain) drain_all();
+    if (W == Waits::ClearsAfterDrain) drain_all();
     for (const auto& ring : rings_) ring.eventfd.clear();
-    if (W != Waits::ClearingAfterDrain) drain_all();
+    if (W != Waits::ClearsAfterDrain) drain_all();
   }
 
   void drain_all() {
-    for (auto& ring : rings_) {
-      if (W == Waits::AfterPartOfIt) {
-        ring.consumer.drain();
-      } else {
-        ring.consumer.drain_to_the_end();
-      }
-    }
+    for (auto& ring : rings_) ring.consumer.drain_in_parts();
   }
 
   void timed_out() {
@@ -156,7 +150,7 @@ class SleepersRound {
     drain_all();
   }
 
-  void finish(SleepersRing<Base>& ring) {
+  void finish(SleepersRing<Base, R>& ring) {
     ring.thread.get();
     const oracle::Ledger& ledger = ring.producer.ledger();
     ring.consumer.finish();
@@ -177,7 +171,7 @@ class SleepersRound {
   Outcome& outcome_;
   const bool nested_;
   std::atomic<bool> stop_{false};
-  std::list<SleepersRing<Base>> rings_;
+  std::list<SleepersRing<Base, R>> rings_;
 };
 
 // Consumers that sleep until they are woken: with wakeup_events = 1 or with a watermark.
@@ -186,13 +180,13 @@ class SleepersRound {
 // between the outer writer's nest++ and its look at rb->wakeup (perf_output_get_handle), neither
 // of them sees it change. In those rounds the consumer has a short timeout, as it is told to, and
 // needing it is no violation. In the others it must never need it.
-template <class Base = kernel::HardwareCpu, Waits W = Waits::Documented>
+template <class Base = kernel::HardwareCpu, Waits W = Waits::Documented, class R = Ring<>>
 Outcome sleepers(const Run& run) {
   return rounds("sleepers", run, [&](Outcome& outcome, Random& random) {
     const bool nested = W == Waits::Documented && random() % 4 == 0;
     std::vector<Setting> settings = draw_rings(random, run);
     for (Setting& setting : settings) setting = draw_sleepers(setting, nested, random);
-    SleepersRound<Base, W>{settings, run, outcome}.run(std::chrono::milliseconds{100});
+    SleepersRound<Base, W, R>{settings, run, outcome}.run(std::chrono::milliseconds{100});
   });
 }
 

@@ -2,7 +2,7 @@
 set(needs_bazel
   no_exceptions_test  # compiles the library in its own way
   readme_test         # what it compiles is cut out of the README
-  ring_ordering_test) # ThreadSanitizer's verdict on mutants
+  ring_ordering_test) # ThreadSanitizer's verdict on faults
 
 find_package(GTest CONFIG QUIET)
 if(NOT GTest_FOUND)
