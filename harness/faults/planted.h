@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/faults/consumer_faults.h"
+#include "harness/faults/cursor_faults.h"
 #include "harness/faults/kernel_faults.h"
 #include "harness/faults/loop_faults.h"
 #include "harness/faults/memory_faults.h"
@@ -79,6 +80,12 @@ inline constexpr std::tuple kConsumerFaults{
     Named<SleepsOnTheRest>{"sleeps_on_the_rest"},
 };
 
+// By lib's Cursor, in its place.
+inline constexpr std::tuple kCursorFaults{
+    Named<ReleasesEarly>{"releases_early"},
+    Named<ReleasesPast>{"releases_past"},
+};
+
 // Loops over positions, in place of lib's Ring.
 inline constexpr std::tuple kLoopFaults{
     Named<Believes>{"believes"},
@@ -87,8 +94,8 @@ inline constexpr std::tuple kLoopFaults{
     Named<IgnoresTheWrap>{"ignores_the_wrap"},
 };
 
-// All of them, each as the harness plants its kind. A fault around Ring
-// and one in its place are planted alike.
+// All of them, each as the harness plants its kind. A fault around Ring and one in its place are
+// planted alike.
 template <class Entry, class Kernel, class Memory, class Consumer>
 std::vector<Entry> plant_all(Kernel kernel, Memory memory, Consumer consumer) {
   std::vector<Entry> all;
@@ -98,6 +105,7 @@ std::vector<Entry> plant_all(Kernel kernel, Memory memory, Consumer consumer) {
   plant(kKernelFaults, kernel);
   plant(kMemoryFaults, memory);
   plant(kConsumerFaults, consumer);
+  plant(kCursorFaults, consumer);
   plant(kLoopFaults, consumer);
   return all;
 }

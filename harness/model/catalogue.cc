@@ -5,6 +5,7 @@
 #include "harness/faults/catalogue.h"
 #include "harness/model/programs/programs.h"
 #include "harness/model/protocol/protocol.h"
+#include "harness/model/ring/cursor_consumer.h"
 #include "harness/model/ring/ring_faults.h"
 #include "harness/model/ring/ring_program.h"
 
@@ -51,9 +52,10 @@ RingOptions ring_options(const Size& size, Form form) {
   return options;
 }
 
-std::vector<PlantedFault> faults_shown_in(std::string_view program) {
+std::vector<PlantedFault> faults_shown_in(std::string_view program,
+                                          std::span<const RingFault> all = ring_faults()) {
   std::vector<PlantedFault> shown;
-  for (const RingFault& fault : ring_faults()) {
+  for (const RingFault& fault : all) {
     if (fault.shows_in != program) continue;
     shown.push_back({fault.name, faults::what(fault.name), fault.fails_in_a, fault.fails_in_b});
   }
@@ -73,7 +75,7 @@ Entry ring_entry(std::string name, std::string what,
   entry.cases = [with](const Size& size, Form form, const std::string& fault) {
     RingOptions options = ring_options(size, form);
     with(options);
-    const auto* const changed = find_ring_fault(fault);
+    const auto* const changed = find_ring_fault(ring_faults(), fault);
     return std::vector<Case>{
         {"", changed != nullptr ? changed->make(options) : ring_program<>(options)}};
   };
@@ -100,7 +102,7 @@ Entry nested_entry() {
   entry.faults = faults_shown_in(entry.name);
   entry.shares_ring_faults = false;
   entry.cases = [](const Size& size, Form form, const std::string& fault) {
-    const auto* const changed = find_ring_fault(fault);
+    const auto* const changed = find_ring_fault(ring_faults(), fault);
     std::vector<Case> cases;
     for (unsigned step = 1; step <= kStepsOfAnOutput; ++step) {
       const RingOptions options = nested(ring_options(size, form), step);
@@ -108,6 +110,21 @@ Entry nested_entry() {
                        changed != nullptr ? changed->make(options) : ring_program<>(options)});
     }
     return cases;
+  };
+  return entry;
+}
+
+Entry cursor_entry() {
+  Entry entry =
+      ring_entry("ring/cursor", "the same by a Cursor, which holds a record while it looks again",
+                 [](RingOptions&) {});
+  entry.size = entry.fault_size = Size{6, 2, {2, 3}};
+  entry.faults = faults_shown_in("ring", cursor_faults());
+  entry.cases = [](const Size& size, Form form, const std::string& fault) {
+    const RingOptions options = ring_options(size, form);
+    const auto* const changed = find_ring_fault(cursor_faults(), fault);
+    return std::vector<Case>{
+        {"", changed != nullptr ? changed->make(options) : ring_program<Puller<>>(options)}};
   };
   return entry;
 }
@@ -130,6 +147,7 @@ std::vector<Entry> make_catalogue() {
                              options.word = kernel::Word::k32;
                              options.start = 0xffff'ffe8;
                            }));
+  all.push_back(cursor_entry());
   all.push_back(nested_entry());
   all.push_back(oversize_entry());
   all.push_back(protocol_entry());

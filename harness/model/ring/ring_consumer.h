@@ -121,6 +121,10 @@ inline void take_anything(Tally& tally, const PerfEvent& event, const RingOption
   }
 }
 
+inline void take_either(Tally& tally, const PerfEvent& event, const RingOptions& options) {
+  options.oversize ? take_anything(tally, event, options) : take(tally, event, options);
+}
+
 template <class R, class Take>
 void drain_by(R& ring, Tally& tally, Consume consume, Take take_event) {
   switch (consume) {
@@ -159,9 +163,13 @@ template <class R>
 void drain_once(R& ring, Tally& tally, const RingOptions& options) {
   tally.drain_events = 0;
   tally.drain_tail = tally.tail;
-  drain_by(ring, tally, options.consume, [&options](Tally& so_far, const PerfEvent& event) {
-    options.oversize ? take_anything(so_far, event, options) : take(so_far, event, options);
-  });
+  if constexpr (requires { ring.pull(tally, options); }) {
+    ring.pull(tally, options);
+  } else {
+    drain_by(ring, tally, options.consume, [&options](Tally& so_far, const PerfEvent& event) {
+      take_either(so_far, event, options);
+    });
+  }
   const std::uint64_t tail = own_tail();
   if (options.oversize) tally.tail = tail;
   check(tail == tally.tail, "tail_honest: data_tail is not where the last event ends");

@@ -1,11 +1,14 @@
 #include "harness/model/ring/ring_faults.h"
 
 #include <algorithm>
-#include <array>
+#include <initializer_list>
+#include <vector>
 
 #include "harness/faults/consumer_faults.h"
+#include "harness/faults/cursor_faults.h"
 #include "harness/faults/kernel_faults.h"
 #include "harness/faults/memory_faults.h"
+#include "harness/model/ring/cursor_consumer.h"
 #include "harness/model/ring/ring_program.h"
 
 namespace perfring {
@@ -55,54 +58,87 @@ bool internal::Drain<model::HeaderReadTwice>::deliver(At& at, std::size_t, std::
 namespace model {
 namespace {
 
-template <class C>
-constexpr auto kernel_side = ring_program<Ring<ModelMemory>, C>;
 template <class M>
-constexpr auto policy = ring_program<Ring<M>>;
+using PulledCursor = Puller<Cursor<M>>;
+
+// Of memory, around any consumer over a Memory.
+template <template <class> class R>
+std::vector<RingFault> memory_faults() {
+  return {
+      {"no_acquire_fence", ring_program<R<faults::NoAcquireFence<ModelMemory>>>, true, true},
+      {"acquire_fence_first", ring_program<R<faults::AcquireFenceFirst<ModelMemory>>>, true, true},
+      {"head_read_again", ring_program<R<faults::HeadReadAgain<ModelMemory>>>, true, true},
+      {"no_full_fence", ring_program<R<faults::NoFullFence<ModelMemory>>>, false, true},
+      {"release_for_full", ring_program<R<ReleaseForFull>>, false, false},
+      {"acquire_for_full", ring_program<R<AcquireForFull>>, false, true},
+      {"store_store_for_full", ring_program<R<StoreStoreForFull>>, false, true},
+      {"commits_first", ring_program<R<faults::CommitsFirst<ModelMemory>>>, true, true},
+  };
+}
+
+// Of the kernel, beside any consumer over a Memory.
+template <template <class> class R>
+std::vector<RingFault> kernel_faults() {
+  using Sound = R<ModelMemory>;
+  return {
+      {"no_control_dependency", ring_program<Sound, faults::NoControlDependency<ModelCpu>>, false,
+       true},
+      {"no_smp_wmb", ring_program<Sound, faults::NoSmpWmb<ModelCpu>>, true, true},
+      {"release_for_wmb", ring_program<Sound, ReleaseForWmb>, false, false},
+      {"publishes_first", ring_program<Sound, faults::PublishesFirst<ModelCpu>>, true, true},
+      {"publishes_nested", ring_program<Sound, faults::PublishesNested<ModelCpu>>, true, true,
+       "ring/nested"},
+      {"stores_after_publishing", ring_program<Sound, faults::StoresAfterPublishing<ModelCpu>>,
+       true, true},
+      {"space_off_by_8", ring_program<Sound, faults::SpaceOffBy8<ModelCpu>>, false, false},
+      {"distance_modulo", ring_program<R<DistanceModuloSize>>, false, false},
+      {"full_ring_modulo", ring_program<R<DistanceModuloSize>, faults::SpaceOffBy8<ModelCpu>>, true,
+       true},
+      {"one_record_too_many", ring_program<Sound, faults::OneRecordTooMany<ModelCpu>>, true, true},
+      {"ignores_tail", ring_program<Sound, faults::IgnoresTail<ModelCpu>>, true, true},
+  };
+}
+
 template <template <class> class F>
 constexpr auto consumer = ring_program<F<ModelMemory>>;
+template <template <class> class F>
+constexpr auto cursor = ring_program<Puller<F<ModelMemory>>>;
 
-const std::array kFaults = {
-    RingFault{"no_acquire_fence", policy<faults::NoAcquireFence<ModelMemory>>, true, true},
-    RingFault{"acquire_fence_first", policy<faults::AcquireFenceFirst<ModelMemory>>, true, true},
-    RingFault{"head_read_again", policy<faults::HeadReadAgain<ModelMemory>>, true, true},
-    RingFault{"no_full_fence", policy<faults::NoFullFence<ModelMemory>>, false, true},
-    RingFault{"release_for_full", policy<ReleaseForFull>, false, false},
-    RingFault{"acquire_for_full", policy<AcquireForFull>, false, true},
-    RingFault{"store_store_for_full", policy<StoreStoreForFull>, false, true},
-    RingFault{"commits_first", policy<faults::CommitsFirst<ModelMemory>>, true, true},
-    RingFault{"commits_early", consumer<faults::CommitsEarly>, true, true},
-    RingFault{"commits_each", consumer<faults::CommitsEach>, true, true},
-    RingFault{"commits_each_unfenced", consumer<faults::CommitsEachUnfenced>, true, true},
-    RingFault{"looks_afterwards", consumer<faults::LooksAfterwards>, true, true},
-    RingFault{"no_control_dependency", kernel_side<faults::NoControlDependency<ModelCpu>>, false,
-              true},
-    RingFault{"no_smp_wmb", kernel_side<faults::NoSmpWmb<ModelCpu>>, true, true},
-    RingFault{"release_for_wmb", kernel_side<ReleaseForWmb>, false, false},
-    RingFault{"publishes_first", kernel_side<faults::PublishesFirst<ModelCpu>>, true, true},
-    RingFault{"publishes_nested", kernel_side<faults::PublishesNested<ModelCpu>>, true, true,
-              "ring/nested"},
-    RingFault{"stores_after_publishing", kernel_side<faults::StoresAfterPublishing<ModelCpu>>, true,
-              true},
-    RingFault{"space_off_by_8", kernel_side<faults::SpaceOffBy8<ModelCpu>>, false, false},
-    RingFault{"distance_modulo", policy<DistanceModuloSize>, false, false},
-    RingFault{"full_ring_modulo",
-              ring_program<Ring<DistanceModuloSize>, faults::SpaceOffBy8<ModelCpu>>, true, true},
-    RingFault{"one_record_too_many", kernel_side<faults::OneRecordTooMany<ModelCpu>>, true, true},
-    RingFault{"ignores_tail", kernel_side<faults::IgnoresTail<ModelCpu>>, true, true},
-    // In form B it is a race whatever user space does.
-    RingFault{"header_read_twice", policy<HeaderReadTwice>, true, true, "ring/oversize"},
-};
+std::vector<RingFault> all_of(std::initializer_list<std::vector<RingFault>> parts) {
+  std::vector<RingFault> all;
+  for (const std::vector<RingFault>& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
 
 }  // namespace
 
 std::span<const RingFault> ring_faults() {
-  return kFaults;
+  static const auto all = all_of({
+      memory_faults<Ring>(),
+      {{"commits_early", consumer<faults::CommitsEarly>, true, true},
+       {"commits_each", consumer<faults::CommitsEach>, true, true},
+       {"commits_each_unfenced", consumer<faults::CommitsEachUnfenced>, true, true},
+       {"looks_afterwards", consumer<faults::LooksAfterwards>, true, true},
+       {"releases_early", consumer<faults::ReleasesEarly>, true, true}},
+      kernel_faults<Ring>(),
+      // In form B it is a race whatever user space does.
+      {{"header_read_twice", ring_program<Ring<HeaderReadTwice>>, true, true, "ring/oversize"}},
+  });
+  return all;
 }
 
-const RingFault* find_ring_fault(const std::string& name) {
-  const auto* const found = std::ranges::find(kFaults, name, &RingFault::name);
-  return found == kFaults.end() ? nullptr : found;
+std::span<const RingFault> cursor_faults() {
+  static const auto all = all_of({
+      memory_faults<PulledCursor>(),
+      {{"releases_early", cursor<faults::ReleasesEarlyCursor>, true, true}},
+      kernel_faults<PulledCursor>(),
+  });
+  return all;
+}
+
+const RingFault* find_ring_fault(std::span<const RingFault> among, const std::string& name) {
+  const auto found = std::ranges::find(among, name, &RingFault::name);
+  return found == among.end() ? nullptr : &*found;
 }
 
 }  // namespace model

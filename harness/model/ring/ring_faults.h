@@ -21,8 +21,10 @@ struct RingFault {
 };
 
 std::span<const RingFault> ring_faults();
+// The same beside a Cursor (cursor_consumer.h), or in it.
+std::span<const RingFault> cursor_faults();
 // nullptr if no fault has that name.
-const RingFault* find_ring_fault(const std::string& name);
+const RingFault* find_ring_fault(std::span<const RingFault> among, const std::string& name);
 
 }  // namespace perfring::model
 

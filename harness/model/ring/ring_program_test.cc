@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/model/engine/explorer.h"
+#include "harness/model/ring/cursor_consumer.h"
 #include "harness/model/ring/ring_faults.h"
 
 namespace perfring::model {
@@ -21,6 +22,13 @@ std::string verdict(const Program& program, bool merge = true) {
   return result.violation ? result.violation->cause.what : kHolds;
 }
 
+RingOptions three_records(RingOptions how) {
+  how.records = 3;
+  how.drains = 2;
+  how.payloads = {4};
+  return how;
+}
+
 // In form A words are atomic, in form B they are not.
 class RingProgramTest : public testing::TestWithParam<bool> {
  protected:
@@ -28,6 +36,21 @@ class RingProgramTest : public testing::TestWithParam<bool> {
     RingOptions options;
     options.atomic_words = GetParam();
     return options;
+  }
+
+  static void expect_as_named(const RingFault& fault, RingOptions how) {
+    SCOPED_TRACE(fault.name);
+    const bool fails = GetParam() ? fault.fails_in_a : fault.fails_in_b;
+    if (fault.shows_in != "ring/nested") {
+      how.oversize = fault.shows_in == "ring/oversize";
+      EXPECT_EQ(verdict(fault.make(how)) != kHolds, fails);
+      return;
+    }
+    bool failed = false;
+    for (unsigned at = 1; at <= kStepsOfAnOutput; ++at) {
+      failed = failed || verdict(fault.make(nested(three_records(how), at))) != kHolds;
+    }
+    EXPECT_EQ(failed, fails);
   }
 };
 
@@ -53,13 +76,6 @@ TEST_P(RingProgramTest, TheWrapOfA32BitHeadIsNoViolation) {
   EXPECT_EQ(verdict(ring_program<>(how)), kHolds);
 }
 
-RingOptions three_records(RingOptions how) {
-  how.records = 3;
-  how.drains = 2;
-  how.payloads = {4};
-  return how;
-}
-
 // The interrupt comes at each step of an output in turn.
 TEST_P(RingProgramTest, ANestedWriterIsNoViolation) {
   unsigned at = 1;
@@ -82,32 +98,58 @@ TEST_P(RingProgramTest, ADrainOfOverwrittenWordsStaysInTheRing) {
 TEST(RingFaultsTest, AHeaderReadTwiceLeadsOutsideTheRing) {
   RingOptions how;
   how.oversize = true;
-  EXPECT_EQ(verdict(find_ring_fault("header_read_twice")->make(how)),
+  EXPECT_EQ(verdict(find_ring_fault(ring_faults(), "header_read_twice")->make(how)),
             "in_ring: a record is taken to end past data_head");
   how.oversize = false;
-  EXPECT_EQ(verdict(find_ring_fault("header_read_twice")->make(how)), kHolds);
+  EXPECT_EQ(verdict(find_ring_fault(ring_faults(), "header_read_twice")->make(how)), kHolds);
 }
 
 TEST_P(RingProgramTest, EachFaultFailsInTheFormsThatItNamesAndHoldsInTheOther) {
-  for (const RingFault& fault : ring_faults()) {
-    SCOPED_TRACE(fault.name);
-    const bool fails = GetParam() ? fault.fails_in_a : fault.fails_in_b;
-    if (fault.shows_in != "ring/nested") {
-      RingOptions how = options();
-      how.oversize = fault.shows_in == "ring/oversize";
-      EXPECT_EQ(verdict(fault.make(how)) != kHolds, fails);
-      continue;
-    }
-    bool failed = false;
-    for (unsigned at = 1; at <= kStepsOfAnOutput; ++at) {
-      failed = failed || verdict(fault.make(nested(three_records(options()), at))) != kHolds;
-    }
-    EXPECT_EQ(failed, fails);
+  for (const RingFault& fault : ring_faults()) expect_as_named(fault, options());
+}
+
+// Each of its drains looks twice, and holds a record from one look to the next.
+class CursorProgramTest : public RingProgramTest {
+ protected:
+  static RingOptions options() {
+    RingOptions options = RingProgramTest::options();
+    options.drains = 2;
+    return options;
+  }
+};
+
+TEST_P(CursorProgramTest, SixRecordsAndFourLooksHaveNoViolation) {
+  EXPECT_EQ(verdict(ring_program<Puller<>>(options())), kHolds);
+}
+
+TEST_P(CursorProgramTest, TheWrapOfA32BitHeadIsNoViolation) {
+  RingOptions how = options();
+  how.word = kernel::Word::k32;
+  how.start = 0xffff'ffe8;
+  EXPECT_EQ(verdict(ring_program<Puller<>>(how)), kHolds);
+}
+
+TEST_P(CursorProgramTest, ANestedWriterIsNoViolation) {
+  for (unsigned at = 1; at <= kStepsOfAnOutput; ++at) {
+    EXPECT_EQ(verdict(ring_program<Puller<>>(nested(three_records(options()), at))), kHolds) << at;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Words, RingProgramTest, testing::Bool(),
-                         [](const auto& atomic) { return atomic.param ? "A" : "B"; });
+TEST_P(CursorProgramTest, OverwrittenWordsLeadNowhereOutsideTheRing) {
+  RingOptions how = options();
+  how.oversize = true;
+  EXPECT_EQ(verdict(ring_program<Puller<>>(how)), GetParam() ? kHolds : kDataRace);
+}
+
+TEST_P(CursorProgramTest, EachFaultFailsInTheFormsThatItNamesAndHoldsInTheOther) {
+  for (const RingFault& fault : cursor_faults()) expect_as_named(fault, options());
+}
+
+std::string form(const testing::TestParamInfo<bool>& atomic) {
+  return atomic.param ? "A" : "B";
+}
+INSTANTIATE_TEST_SUITE_P(Words, RingProgramTest, testing::Bool(), form);
+INSTANTIATE_TEST_SUITE_P(Words, CursorProgramTest, testing::Bool(), form);
 
 }  // namespace
 }  // namespace perfring::model

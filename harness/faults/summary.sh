@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Prints the summary of FAULTS.md that the root README has: how many faults each harness finds.
+# usage: summary.sh FAULTS
+awk -F ' *[|] *' '
+  /^[|] fault / { last = NF - 1; for (i = 5; i <= last; i++) title[i] = $i; next }
+  /^[|]-/ || !/^[|]/ { next }
+  {
+    if (!($3 in total)) kinds[++n] = $3
+    if (!($2 in known)) { known[$2]; total[$3]++ }
+    for (i = 5; i <= last; i++) {
+      if (!(title[i] in place)) { place[title[i]]; harnesses[++m] = title[i] }
+      if ($i != "" && $i !~ /^[(]/) found[title[i], $3]++
+    }
+  }
+  END {
+    line = "| found by |"
+    rule = "|---|"
+    for (k = 1; k <= n; k++) {
+      line = line " of " total[kinds[k]] " faults of a " kinds[k] " |"
+      rule = rule "---|"
+    }
+    print line "\n" rule
+    for (h = 1; h <= m; h++) {
+      line = "| " harnesses[h] " |"
+      for (k = 1; k <= n; k++) line = line " " found[harnesses[h], kinds[k]] + 0 " |"
+      print line
+    }
+  }' "$1"
