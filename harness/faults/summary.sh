@@ -9,7 +9,8 @@ awk -F ' *[|] *' '
     if (!($2 in known)) { known[$2]; total[$3]++ }
     for (i = 5; i <= last; i++) {
       if (!(title[i] in place)) { place[title[i]]; harnesses[++m] = title[i] }
-      if ($i != "" && $i !~ /^[(]/) found[title[i], $3]++
+      # The property is in both tables.
+      if ($i != "" && $i !~ /^[(]/ && !counted[title[i], $2]++) found[title[i], $3]++
     }
   }
   END {
