@@ -11,6 +11,7 @@
 
 #include "harness/faults/consumer_faults.h"
 #include "harness/faults/memory_faults.h"
+#include "perfring/ring/testing/by_cursor.h"
 
 namespace perfring::fuzz {
 namespace {
@@ -117,6 +118,40 @@ TEST(HostileDrainTest, TheDrainHasNoViolation) {
   for (const char* name : {"three_samples", "breaks_twice", "lost_with_sample_id", "size_12"}) {
     drain<WatchedMemory>(name);
   }
+}
+
+// One look and one release, each of which breaks the rules by itself.
+struct LooksTwice : Cursor<WatchedMemory> {
+  static std::optional<LooksTwice> over(perf_event_mmap_page& page, Bytes data) {
+    return LooksTwice{*Cursor<WatchedMemory>::over(page, data)};
+  }
+  std::size_t look() {
+    static_cast<void>(data_head());
+    return Cursor<WatchedMemory>::look();
+  }
+};
+struct ReleasesTwice : LooksTwice {
+  static std::optional<ReleasesTwice> over(perf_event_mmap_page& page, Bytes data) {
+    return ReleasesTwice{*LooksTwice::over(page, data)};
+  }
+  std::size_t look() { return Cursor<WatchedMemory>::look(); }
+  void release() {
+    release_bytes(8);
+    Cursor<WatchedMemory>::release();
+  }
+};
+
+TEST(HostileDrainTest, ACursorHasNoViolation) {
+  for (const char* name : {"three_samples", "breaks_twice", "lost_with_sample_id", "size_12"}) {
+    drain<WatchedMemory, testing::ByCursor<Cursor<WatchedMemory>>>(name);
+  }
+}
+
+TEST(HostileDrainTest, AFaultyCursorIsAViolation) {
+  EXPECT_DEATH((drain<WatchedMemory, testing::ByCursor<LooksTwice>>("three_samples")),
+               "data_head is read once");
+  EXPECT_DEATH((drain<WatchedMemory, testing::ByCursor<ReleasesTwice>>("three_samples")),
+               "data_tail: one write");
 }
 
 TEST(HostileDrainTest, PositionsReadOrWrittenWronglyAreAViolation) {

@@ -30,6 +30,9 @@ void resumes() {
 TEST(ResumeTest, TheNextDrainStartsAfterBreakAndThrowAtAnyEvent) {
   always(resumes<Core>);
 }
+TEST(ResumeTest, TheNextLookOfACursorStartsAfterBreakAndThrowAtAnyEvent) {
+  always(resumes<CursorCore>);
+}
 TEST(ResumeTest, FindsAConsumerThatRepeatsTheBroken) {
   EXPECT_TRUE(counterexample(resumes<faults::RepeatsTheBroken<CheckedMemory>>));
 }
@@ -59,6 +62,9 @@ void splits() {
 
 TEST(SplitDrainTest, AnySplitGivesTheSameEvents) {
   always(splits<Core>);
+}
+TEST(SplitDrainTest, AnySplitByACursorGivesTheSameEvents) {
+  always(splits<CursorCore>);
 }
 TEST(SplitDrainTest, FindsAConsumerThatDropsTheRest) {
   EXPECT_TRUE(counterexample(splits<faults::DropsTheRest<CheckedMemory>>));

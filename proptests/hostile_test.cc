@@ -11,6 +11,7 @@
 #include "harness/oracle/drain_watch.h"
 #include "harness/rig/checked_memory.h"
 #include "perfring/ring/ring.h"
+#include "perfring/ring/testing/by_cursor.h"
 #include "perfring/ring/testing/reference.h"
 #include "perfring/ring/testing/seen.h"
 #include "proptests/hostile_ring.h"
@@ -23,6 +24,7 @@ namespace {
 using testing::Reference;
 using testing::Seen;
 using Core = Ring<rig::CheckedMemory>;
+using CursorCore = testing::ByCursor<Cursor<rig::CheckedMemory>>;
 
 class Accesses final : public rig::MemoryObserver {
  public:
@@ -82,6 +84,9 @@ void stays_inside() {
 TEST(HostileRingTest, ADrainOfAnyBytesStaysInTheRingAndEnds) {
   always(stays_inside<Core>, 1000);
 }
+TEST(HostileRingTest, ACursorStaysInTheRingAndEnds) {
+  always(stays_inside<CursorCore>, 1000);
+}
 TEST(HostileRingTest, FindsAConsumerThatBelievesTheRing) {
   EXPECT_TRUE(counterexample([] { stays_inside<faults::Believes<rig::CheckedMemory>>(); }));
 }
@@ -122,6 +127,9 @@ void agrees() {
 
 TEST(ReferenceConsumerTest, TheCoreDeliversWhatTheReferenceDelivers) {
   always(agrees<Core>, 2000);
+}
+TEST(ReferenceConsumerTest, ACursorHandsOutWhatTheReferenceDelivers) {
+  always(agrees<CursorCore>, 2000);
 }
 TEST(ReferenceConsumerTest, FindsAConsumerThatDropsTheSign) {
   EXPECT_TRUE(counterexample(agrees<Ring<faults::DropsTheSign<rig::CheckedMemory>>>));

@@ -11,6 +11,7 @@
 #include "harness/faults/loop_faults.h"
 #include "harness/faults/memory_faults.h"
 #include "harness/rig/script_run.h"
+#include "perfring/ring/testing/by_cursor.h"
 #include "perfring/ring/testing/seen.h"
 #include "proptests/scripts.h"
 
@@ -19,6 +20,7 @@ namespace perfring::proptests {
 using rig::CheckedMemory;
 using rig::ScriptCpu;
 using Core = Ring<CheckedMemory>;
+using CursorCore = testing::ByCursor<Cursor<CheckedMemory>>;
 
 // A run that keeps copies of what is delivered.
 template <class Cpu = ScriptCpu, class Consumer = Core>

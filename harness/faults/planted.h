@@ -82,8 +82,8 @@ inline constexpr std::tuple kConsumerFaults{
 
 // By lib's Cursor, in its place.
 inline constexpr std::tuple kCursorFaults{
-    Named<ReleasesEarly>{"releases_early"},
-    Named<ReleasesPast>{"releases_past"},
+    Named<ByReleasesEarly>{"releases_early"},
+    Named<ByReleasesPast>{"releases_past"},
 };
 
 // Loops over positions, in place of lib's Ring.

@@ -10,15 +10,19 @@
 #include "harness/simulator/site.h"
 #include "perfring/control_flow.h"
 #include "perfring/ring/ring.h"
+#include "perfring/ring/testing/by_cursor.h"
 
 namespace perfring::simulator {
 
-// A drain by lib's Ring, or by a faulty consumer, which has its interface.
+// A drain by lib's Ring, or by a faulty consumer, which has its interface; or by lib's Cursor, if
+// the settings say so.
 template <class R = Ring<SimulatedMemory>>
 class RingDrain {
  public:
   explicit RingDrain(Site& site)
-      : ring_{*R::over(site.page(), site.data())}, drain_with_{site.world().settings.drain_with} {}
+      : ring_{*R::over(site.page(), site.data())},
+        cursor_{*testing::CursorBeside<R>::over(site.page(), site.data())},
+        drain_with_{site.world().settings.drain_with} {}
 
   bool readable() const { return ring_.readable(); }
 
@@ -35,14 +39,17 @@ class RingDrain {
         return Unit{};
       }));
     }
-    static_cast<void>(ring_.try_fold(Unit{}, [&](Unit, const PerfEvent& event) {
+    const auto fold = [&visit](Unit, const PerfEvent& event) {
       using Flow = ControlFlow<Unit, Unit>;
       return visit(event) ? Flow{Continue{}} : Flow{Break{}};
-    }));
+    };
+    static_cast<void>(drain_with_ == 3 ? cursor_.try_fold(Unit{}, fold)
+                                       : ring_.try_fold(Unit{}, fold));
   }
 
  private:
   R ring_;
+  testing::CursorBeside<R> cursor_;
   const std::uint64_t drain_with_;
 };
 
@@ -54,6 +61,7 @@ class Consumer {
   explicit Consumer(Site& site)
       : site_{site},
         drain_{site},
+        can_break_off_{site.world().settings.drain_with % 3 == 0},
         may_never_be_empty_{site.world().settings.hostile != 0},
         timeout_{may_never_be_empty_ ? kHostilePause : site.world().settings.timeout} {}
 
@@ -105,7 +113,7 @@ class Consumer {
                             "an event was delivered after the drain's last");
     }
     const bool goes_on = look(event);
-    over_ = !goes_on && site_.world().settings.drain_with == 0;
+    over_ = !goes_on && can_break_off_;
     return goes_on;
   }
 
@@ -139,6 +147,7 @@ class Consumer {
 
   Site& site_;
   Drain drain_;
+  const bool can_break_off_;
   const bool may_never_be_empty_;  // a hostile ring
   const std::uint64_t timeout_;
   std::uint64_t events_ = 0;  // delivered

@@ -88,6 +88,8 @@ constexpr Where kWhere[] = {
     {"commits_each_unfenced", "bursts", "", kWithinDrain},
     {"looks_afterwards", "bursts", "", kWithinDrain},
     {"ignores_break", "bursts", "", "an event was delivered after the drain.s last"},
+    {"releases_early", "bursts", "", kWithinDrain},
+    {"releases_past", "bursts", "", "after a drain whose events end at"},
     {"believes", "bursts", "", "data_tail moved by 0 in a drain whose"},
     {"announces_refusals", "full_ring", "", ""},
 };

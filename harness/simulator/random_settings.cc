@@ -46,7 +46,7 @@ class Draw {
     s.break_one_in = sometimes(400);
     s.throw_one_in = sometimes(400);
     s.pause_one_in = sometimes(100);
-    s.drain_with = random_.below(3);
+    s.drain_with = random_.below(4);
     s.hostile = random_.one_in(10) ? 1 : 0;
     return s;
   }

@@ -50,7 +50,7 @@ constexpr std::array kNames{
     SettingName{"break_one_in", &Settings::break_one_in, 0, 1 << 20},
     SettingName{"throw_one_in", &Settings::throw_one_in, 0, 1 << 20},
     SettingName{"pause_one_in", &Settings::pause_one_in, 0, 1 << 20},
-    SettingName{"drain_with", &Settings::drain_with, 0, 2},
+    SettingName{"drain_with", &Settings::drain_with, 0, 3},
     SettingName{"hostile", &Settings::hostile, 0, 1},
 };
 

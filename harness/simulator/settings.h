@@ -32,8 +32,9 @@ struct Settings {
   std::uint64_t break_one_in = 0;  // callbacks
   std::uint64_t throw_one_in = 0;  // callbacks
   std::uint64_t pause_one_in = 0;  // of the consumer's waits: pauses the ring
-  std::uint64_t drain_with = 0;    // 0: try_fold, 1: fold, 2: for_each: these two never break off
-  std::uint64_t hostile = 0;       // 1: an adversary writes the ring instead of the kernel
+  // 0: try_fold, 1: fold, 2: for_each: these two never break off; 3: a Cursor.
+  std::uint64_t drain_with = 0;
+  std::uint64_t hostile = 0;  // 1: an adversary writes the ring instead of the kernel
 
   friend bool operator==(const Settings&, const Settings&) = default;
 };

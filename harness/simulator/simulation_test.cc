@@ -52,6 +52,17 @@ TEST_P(ScenarioTest, NoSeedFindsAViolation) {
   }
 }
 
+TEST_P(ScenarioTest, ACursorViolatesNothing) {
+  Settings settings = settings_of(GetParam().name);
+  settings.drain_with = 3;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const Outcome outcome = simulate({.seed = seed, .steps = 300'000, .settings = settings});
+    EXPECT_FALSE(outcome.found.has_value()) << "seed " << seed << " step " << outcome.found->step
+                                            << ": " << to_string(outcome.found->violation.invariant)
+                                            << ": " << outcome.found->violation.message;
+  }
+}
+
 TEST_P(ScenarioTest, TheSameSeedGivesTheSameRun) {
   const Outcome first = run(GetParam().name, 7);
   const Outcome second = run(GetParam().name, 7);

@@ -13,17 +13,19 @@
 #include "harness/stress/setting.h"
 #include "harness/stress/stress_ring.h"
 #include "perfring/ring/ring.h"
+#include "perfring/ring/testing/by_cursor.h"
 
 namespace perfring::stress {
 
 // The consumer of one ring, lib's or a faulty one with its interface: drains it in every way there
-// is, dawdles over what it is given, and checks it.
+// is, now and then by a Cursor beside it, dawdles over what it is given, and checks it.
 template <class R = Ring<>>
 class Consumer {
  public:
   explicit Consumer(const StressRing& ring)
       : page_{ring.page()},
         ring_{*R::over(ring.page(), ring.data())},
+        cursor_{*testing::CursorBeside<R>::over(ring.page(), ring.data())},
         size_{ring.data().size()},
         random_{~ring.setting().seed},
         checker_{ring.page(), ring.data(), ring.setting().first_stream, ring.setting().levels} {}
@@ -33,13 +35,17 @@ class Consumer {
     begins();
     switch (random_() % 8) {
       case 0:
-        drain_some(1 + random_() % 4);
+        drain_some(ring_, 1 + random_() % 4);
         break;
       case 1:
         drain_throwing(1 + random_() % 16);
         break;
       case 2:
         drain_folding();
+        break;
+      case 3:
+      case 4:
+        drain_some(cursor_, 1 + random_() % 64);
         break;
       default:
         drain_all();
@@ -117,8 +123,9 @@ class Consumer {
   void drain_all() {
     ring_.for_each([this](const PerfEvent& event) { look(event); });
   }
-  void drain_some(std::uint64_t count) {
-    static_cast<void>(ring_.try_fold(
+  template <class Consuming>
+  void drain_some(Consuming& consumer, std::uint64_t count) {
+    static_cast<void>(consumer.try_fold(
         count,
         [this](std::uint64_t left, const PerfEvent& event) -> ControlFlow<Unit, std::uint64_t> {
           look(event);
@@ -146,6 +153,7 @@ class Consumer {
   }
   const perf_event_mmap_page& page_;
   R ring_;
+  testing::CursorBeside<R> cursor_;
   const std::size_t size_;
   Random random_;
   oracle::StreamChecker checker_;

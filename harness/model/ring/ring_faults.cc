@@ -119,7 +119,7 @@ std::span<const RingFault> ring_faults() {
        {"commits_each", consumer<faults::CommitsEach>, true, true},
        {"commits_each_unfenced", consumer<faults::CommitsEachUnfenced>, true, true},
        {"looks_afterwards", consumer<faults::LooksAfterwards>, true, true},
-       {"releases_early", consumer<faults::ReleasesEarly>, true, true}},
+       {"releases_early", consumer<faults::ByReleasesEarly>, true, true}},
       kernel_faults<Ring>(),
       // In form B it is a race whatever user space does.
       {{"header_read_twice", ring_program<Ring<HeaderReadTwice>>, true, true, "ring/oversize"}},
@@ -130,7 +130,7 @@ std::span<const RingFault> ring_faults() {
 std::span<const RingFault> cursor_faults() {
   static const auto all = all_of({
       memory_faults<PulledCursor>(),
-      {{"releases_early", cursor<faults::ReleasesEarlyCursor>, true, true}},
+      {{"releases_early", cursor<faults::ReleasesEarly>, true, true}},
       kernel_faults<PulledCursor>(),
   });
   return all;

@@ -9,6 +9,7 @@
 
 #include "perfring/control_flow.h"
 #include "perfring/ring/cursor.h"
+#include "perfring/ring/ring.h"
 
 namespace perfring::testing {
 
@@ -68,6 +69,18 @@ class ByCursor {
 
   C cursor_;
 };
+
+// A Cursor over the memory of Ring R; any other consumer stands for itself.
+template <class R>
+struct CursorBesideRing {
+  using Type = R;
+};
+template <class M>
+struct CursorBesideRing<Ring<M>> {
+  using Type = ByCursor<Cursor<M>>;
+};
+template <class R>
+using CursorBeside = typename CursorBesideRing<R>::Type;
 
 }  // namespace perfring::testing
 
