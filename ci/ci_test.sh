@@ -10,7 +10,7 @@ esac
 cp -RL .ci ci "$folder"
 cd "$folder" || exit 1
 mkdir fuzz
-touch fuzz/{canary,hostile_ring}.{cc,options} # these are ci/fuzz's targets
+touch fuzz/{hostile_ring,planted_fault}.{cc,options} # these are ci/fuzz's targets
 unset PERFRING_RESULTS
 
 expect() { # STATUS REGEX COMMAND...: its exit code, and what its last line says
@@ -156,7 +156,7 @@ printf '#!/bin/sh\nexit 3\n' >ci/setup
 expect 1 '^0 passed, 1 failed, 0 skipped$' .ci/run
 
 for job in default asan-ubsan tsan fuzz foreign cross fleet; do mv "ci/$job.real" "ci/$job"; done
-expect 2 "no target 'hostile'; there are canary, hostile_ring" ci/fuzz hostile
+expect 2 "no target 'hostile'; there are hostile_ring, planted_fault" ci/fuzz hostile
 expect 2 "'-1' is not accepted|expected one argument" ci/fuzz --seconds -1
 expect 2 "'1e3' is not accepted: give a whole number" ci/fuzz --seconds 1e3
 expect 2 "'0' is not accepted" ci/fuzz --jobs 0

@@ -18,7 +18,7 @@ FUZZ = ROOT / "fuzz"
 # A campaign without --merge writes TARGET_corpus/ and TARGET_regressions/ here.
 KEPT = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or
                     pathlib.Path.home() / ".cache") / "perfring/fuzz"
-CANARY = "canary"  # its bug is planted, and has to be found
+PLANTED_FAULT = "planted_fault"  # this target has to find it
 MINIMISE_SECONDS = 30
 INTERRUPTED = 72  # libFuzzer's exit code
 # "#4096 NEW cov: 12 ft: 34 corp: 5/67b lim: 8 exec/s: 9 rss: 10Mb"
@@ -177,7 +177,7 @@ class Target:
         data = (smaller if smaller.exists() else artifact).read_bytes()
         smaller.unlink(missing_ok=True)
         kind = artifact.name.split("-")[0]
-        if self.name == CANARY:
+        if self.name == PLANTED_FAULT:
             return artifact.name
         into = self.source.parent if self.into == FUZZ else self.into
         regressions = into / f"{self.name}_regressions"
@@ -199,7 +199,7 @@ class Target:
 
     def keep(self):
         """Puts away the inputs that reached something new. How many there are now."""
-        if self.name != CANARY:
+        if self.name != PLANTED_FAULT:
             self.kept().mkdir(parents=True, exist_ok=True)
             for file in self.corpus.iterdir():
                 if file.name not in self.begun_with:
@@ -225,15 +225,15 @@ class Target:
         shutil.rmtree(self.kept(), ignore_errors=True)
 
     def holds(self):
-        return bool(self.found) == (self.name == CANARY)
+        return bool(self.found) == (self.name == PLANTED_FAULT)
 
     def row(self):
         executions = sum(p.executions for p in self.processes)
         seconds = sum(p.seconds for p in self.processes)
         last = max(self.processes, key=lambda p: p.features)
         found = str(len(self.found) or "nothing")
-        if self.name == CANARY:
-            found = "its bug" if self.found else "NOT its bug"
+        if self.name == PLANTED_FAULT:
+            found = "its fault" if self.found else "NOT its fault"
         return [self.name, f"{executions:,}", f"{seconds:.0f}",
                 f"{executions / max(seconds, 0.1):,.0f}", str(last.coverage), str(last.features),
                 f"{last.corpus} ({last.bytes})", found]

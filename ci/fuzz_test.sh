@@ -47,7 +47,7 @@ else
 fi
 PROGRAM
 chmod +x bin/*
-for target in canary hostile_ring kernel_script parsers/litmus parsers/trace; do
+for target in hostile_ring kernel_script planted_fault parsers/litmus parsers/trace; do
   mkdir -p fuzz/parsers "bazel-bin/fuzz/${target}_seeds"
   cp bin/libfuzzer "bazel-bin/fuzz/${target}_bin"
   echo seed >"bazel-bin/fuzz/${target}_seeds/a_seed"
@@ -146,16 +146,16 @@ touch kernel_script.breaks
 run 1 kernel_script
 rm kernel_script.breaks
 
-# The canary is the other way round, and nothing of it is kept.
+# The target with a planted fault is the other way round, and nothing of it is kept.
 run 1
-says '^canary .* NOT its bug$'
-touch canary.finds
+says '^planted_fault .* NOT its fault$'
+touch planted_fault.finds
 run 0 --jobs 4
-says '^canary .* its bug$'
+says '^planted_fault .* its fault$'
 [ "$(grep -o '<testcase' ci-results/fuzz/fuzz.xml | wc -l)" = 5 ] || fail "$(cat ci-results/fuzz/fuzz.xml)"
 ! grep -q '<failure' ci-results/fuzz/fuzz.xml || fail "$(cat ci-results/fuzz/fuzz.xml)"
 unchanged "the campaign of all targets"
-[ ! -e "$kept/canary_corpus" ] || fail "inputs of the canary are kept"
+[ ! -e "$kept/planted_fault_corpus" ] || fail "inputs of planted_fault are kept"
 
 # Ctrl-C: what there is so far.
 touch hostile_ring.lasts

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # A target's test fails for one bad input among many, and names it; that one can be run alone. The
-# target is the canary, the input one that meets its planted bug.
+# target is the one with a planted fault, the input one that meets it.
 # usage: run_test.sh, in the workspace's folder
 set -u
 . lib/perfring/testing/test.sh
-run() { said=$(fuzz/run.sh //fuzz:canary_run fuzz/canary_bin fuzz/ring.dict "$@" 2>&1); }
+run() { said=$(fuzz/run.sh //fuzz:planted_fault_run fuzz/planted_fault_bin fuzz/ring.dict "$@" 2>&1); }
 planted="violated: a Sample, but not to the reference"
 
 python3 -m zipfile -c "$folder/sound.zip" fuzz/hostile_ring_seeds/{empty,three_samples}
@@ -15,9 +15,9 @@ for name in breaks_once empty three_samples; do
 done
 run fuzz/hostile_ring_seeds/breaks_once "$folder/planted.zip" -- --replay && fail "the planted bug: $said"
 [[ $said == *"$planted"* ]] || fail "the planted bug is not named: $said"
-[[ $said == *"Replay: bazel run //fuzz:canary_run -- raw_size_2_31" ]] || fail "the input is not named: $said"
+[[ $said == *"Replay: bazel run //fuzz:planted_fault_run -- raw_size_2_31" ]] || fail "the input is not named: $said"
 run fuzz/hostile_ring_seeds -- --replay && fail "the planted bug, in a folder: $said"
-[[ $said == *"Replay: bazel run //fuzz:canary_run -- raw_size_2_31" ]] || fail "the input in a folder is not named: $said"
+[[ $said == *"Replay: bazel run //fuzz:planted_fault_run -- raw_size_2_31" ]] || fail "the input in a folder is not named: $said"
 run "$folder/planted.zip" -- raw_size_2_31 && fail "the input alone: $said"
 [[ $said == *"$planted"* ]] || fail "the input alone is not what is run: $said"
 run "$folder/planted.zip" -- three_samples || fail "another input alone: $said"

@@ -4,7 +4,7 @@ shows:
 
   fuzz/seeds.py TARGET FOLDER        as differential, parsers/litmus
 
-hostile_ring's and the canary's are the rings below (fuzz/hostile_ring.h states the format).
+hostile_ring's and planted_fault's are the rings below (fuzz/hostile_ring.h states the format).
 kernel_script's and differential's are the scripts in fuzz/scripts.txt. record's are the vectors of
 harness/record whose type or layout differs, and some of those are parsers/vectors's. Those of the
 other parsers are in fuzz/parsers/seeds.txt. The same sources give the same bytes on any machine:
@@ -53,8 +53,8 @@ def ring(data, tail=0, distance=None, log2_pages=0, stops=(), pokes=(), times=1)
     return out + data
 
 
-# No raw size here has its highest bit set: the canary is to find that for itself, from some of them.
-CANARY = ("empty", "three_samples", "run_of_equal_headers", "wrap_at_payload",
+# No raw size here has its highest bit set: planted_fault is to find that for itself, from some of them.
+PLANTED_FAULT = ("empty", "three_samples", "run_of_equal_headers", "wrap_at_payload",
           "lost_with_sample_id", "breaks_once")
 SOUND = {
     "empty": ring(b""),
@@ -241,7 +241,7 @@ def seeds_of(target):
         return parser_seeds(target.removeprefix("parsers/"))
     return {
         "hostile_ring": lambda: SOUND | HOSTILE,
-        "canary": lambda: {name: SOUND[name] for name in CANARY},
+        "planted_fault": lambda: {name: SOUND[name] for name in PLANTED_FAULT},
         "kernel_script": scripts,
         "differential": lambda: scripts(undamaged_ring),
         "record": record_seeds,

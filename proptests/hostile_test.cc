@@ -57,7 +57,7 @@ struct ReadsAhead : rig::CheckedMemory {
 // In a ring between pages that nobody may touch. Every byte of every slice is read.
 template <class Consumer>
 void stays_inside() {
-  const HostileRing hostile = *hostile_rings(one_of<std::size_t>({4096, 8192, 16384}));
+  const RingImage hostile = *ring_images(one_of<std::size_t>({4096, 8192, 16384}));
   const testing::GuardedMemory memory{hostile.size};
   hostile.write_to(memory.page(), memory.data());
   oracle::DrainWatch watch{memory.page(), memory.data()};
@@ -98,8 +98,7 @@ TEST(HostileRingTest, FindsAMemoryThatReadsAhead) {
 // drains that go on to the end, and of drains that stop.
 template <class Consumer>
 void agrees() {
-  const HostileRing hostile =
-      *hostile_rings(one_of<std::size_t>({256, 8, 16, 64, 1024, 4096, 16384}));
+  const RingImage hostile = *ring_images(one_of<std::size_t>({256, 8, 16, 64, 1024, 4096, 16384}));
   perf_event_mmap_page page{};
   std::vector<std::uint64_t> words(hostile.size / 8);
   const auto data = std::as_writable_bytes(std::span{words});

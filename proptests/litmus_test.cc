@@ -77,18 +77,7 @@ void expect_agreement(const LitmusText& text) {
   RC_ASSERT((merged.result.blocked != 0) == (answer.blocked != 0));
 }
 
-// Sanitizers judge the code that runs, which is the same for each program.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr int kPrograms = 1000;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-constexpr int kPrograms = 1000;
-#else
 constexpr int kPrograms = 5000;
-#endif
-#else
-constexpr int kPrograms = 5000;
-#endif
 
 TEST(ExplorerPropertyTest, ExploresTheExecutionsThatTheAxiomsAllow) {
   always([] { expect_agreement(*litmus_programs()); }, kPrograms);

@@ -37,7 +37,7 @@ parser=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*
 
 sources() { # TARGET
   case $1 in
-    hostile_ring | canary) printf '%s\n' "${ring[@]}" ;;
+    hostile_ring | planted_fault) printf '%s\n' "${ring[@]}" ;;
     parsers/*) printf '%s\n' "${parser[@]}" ;;
     *) printf '%s\n' "${script[@]}" ;;
   esac | grep -v _test.cc

@@ -71,7 +71,7 @@ std::string check_list_json() {
              {"violated_in_a", entry.fails_in_a},
              {"violated_in_b", entry.fails_in_b},
              {"faults", Json::array()}};
-    for (const model::PlantedFault& fault : entry.faults) {
+    for (const model::ProgramFault& fault : entry.faults) {
       one["faults"].push_back({{"name", fault.name},
                                {"what", fault.what},
                                {"violated_in_a", fault.fails_in_a},

@@ -24,7 +24,7 @@ std::string names(const std::vector<Named>& all) {
   return text;
 }
 
-std::string choice_of(const std::vector<model::PlantedFault>& faults) {
+std::string choice_of(const std::vector<model::ProgramFault>& faults) {
   return faults.empty() ? ": it has none" : "; choose from: " + names(faults);
 }
 

@@ -41,7 +41,7 @@ CLI::App& declare_command(CLI::App& app, CheckOptions& options);
 // The explorations that the options ask for.
 struct CheckPlan {
   const model::Entry* entry = nullptr;
-  const model::PlantedFault* fault = nullptr;
+  const model::ProgramFault* fault = nullptr;
   std::optional<model::Size> size;
   std::vector<model::Form> forms;
   bool merge = false;

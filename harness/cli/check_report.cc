@@ -71,7 +71,7 @@ std::string check_list() {
       text += fmt::format("  {:28} the faults of ring\n", "");
       continue;
     }
-    for (const model::PlantedFault& fault : entry.faults) {
+    for (const model::ProgramFault& fault : entry.faults) {
       text += fmt::format("  {:28} {}: {}\n", fault.name, fault.what,
                           expectation(fault.fails_in_a, fault.fails_in_b, true));
     }

@@ -34,8 +34,8 @@
 namespace perfring::cli {
 namespace {
 
+using differential::CampaignOutcome;
 using differential::LiveReference;
-using differential::Outcome;
 using differential::RecordedReference;
 using differential::Tally;
 using differential::Trace;
@@ -164,7 +164,7 @@ class DiffCommand {
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
 
-  int report(const Outcome& outcome, const std::string& kernel) {
+  int report(const CampaignOutcome& outcome, const std::string& kernel) {
     line_.clear();
     const DiffReport report{outcome, kernel, replay_, seconds(), stop_.requested()};
     return deliver(options_.json ? diff_json(report) : diff_text(report),
@@ -173,7 +173,7 @@ class DiffCommand {
 
   // Runs the simulated kernel beside recordings of others.
   int replay() {
-    Outcome outcome;
+    CampaignOutcome outcome;
     all_ = inputs_.traces.size();
     for (std::size_t i = 0; i < all_ && !stop_.requested() && !outcome.finding; ++i) {
       const auto& [path, trace] = inputs_.traces[i];

@@ -9,7 +9,7 @@
 namespace perfring::cli {
 
 Conclusion conclusion_of(const DiffReport& report) {
-  const differential::Outcome& outcome = report.outcome;
+  const differential::CampaignOutcome& outcome = report.outcome;
   return conclude(outcome.finding.has_value(), report.interrupted,
                   outcome.tally.steps == 0 ? "no step was compared" : "");
 }

@@ -9,7 +9,7 @@
 namespace perfring::cli {
 
 struct DiffReport {
-  const differential::Outcome& outcome;
+  const differential::CampaignOutcome& outcome;
   std::string kernel;  // what the simulated one was compared with: "live kernel"
   std::string replay;  // the command that shows a difference again
   double seconds;

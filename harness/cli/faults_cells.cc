@@ -47,7 +47,7 @@ FoundFault by_scripts(const Fault& fault) {
 FoundFault by_simulator(const Fault& fault) {
   constexpr std::uint64_t kSteps = 2'000'000;
   constexpr std::uint64_t kStepsInVain = 200'000;
-  const simulator::PlantedFault& planted = *simulator::find_planted(fault.name);
+  const simulator::SimulationFault& planted = *simulator::find_planted(fault.name);
   const bool expected = is_found(planted.expected());
   const simulator::Plan plan{.seed = 1,
                              .steps = expected ? kSteps : kStepsInVain,
@@ -73,7 +73,7 @@ FoundFault by_stress(const Fault& fault, bool expected) {
   run.patience = stress::kPatienceWithAFault;
   std::vector<std::string> violations;
   for (const auto& part : stress::find_planted(fault.name)->parts) {
-    const stress::Outcome outcome = part.run(run);
+    const stress::PartOutcome outcome = part.run(run);
     if (outcome.holds()) return {};
     violations.push_back(outcome.violations.front());
   }

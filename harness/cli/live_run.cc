@@ -65,7 +65,7 @@ class LiveRun {
 
   std::expected<LiveOutcome, std::string> run(
       const std::atomic<bool>& stop, const std::function<void(const LiveProgress&)>& on_progress) {
-    std::deque<Producer> producers;
+    std::deque<ProducerThread> producers;
     keep_off_producers();
     const Clock::time_point start = Clock::now();
     for (const Reader& reader : readers_) {
@@ -75,11 +75,11 @@ class LiveRun {
       wait();
       drain();
       report(start, on_progress);
-      if (std::ranges::any_of(producers, &Producer::has_failed)) break;
+      if (std::ranges::any_of(producers, &ProducerThread::has_failed)) break;
     }
-    for (Producer& producer : producers) producer.stop();
+    for (ProducerThread& producer : producers) producer.stop();
     const double seconds = seconds_since(start);
-    for (const Producer& producer : producers) {
+    for (const ProducerThread& producer : producers) {
       if (producer.has_failed()) return std::unexpected(producer.failure());
     }
     if (auto flushed = flush(); !flushed) return std::unexpected(flushed.error());

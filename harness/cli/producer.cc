@@ -56,22 +56,23 @@ std::string describe_failure(std::uint32_t cpu, std::error_code error) {
       cpu, error.message());
 }
 
-Producer::Producer(live::Generator& generator, std::uint32_t cpu, live::PayloadRange payload)
+ProducerThread::ProducerThread(live::Generator& generator, std::uint32_t cpu,
+                               live::PayloadRange payload)
     : generator_{generator},
       cpu_{cpu},
       batch_{std::clamp(kBatchBytesMax / payload.max, 1U, kBatchMax)},
       thread_{[this] { run(); }} {}
 
-void Producer::stop() {
+void ProducerThread::stop() {
   stopping_ = true;
   if (thread_.joinable()) thread_.join();
 }
 
-std::string Producer::failure() const {
+std::string ProducerThread::failure() const {
   return describe_failure(cpu_, std::error_code(error_.load(), std::generic_category()));
 }
 
-void Producer::run() {
+void ProducerThread::run() {
   run_on({cpu_});
   std::uint64_t full = generator_.counts(cpu_).full;
   while (!stopping_.load()) {

@@ -22,12 +22,12 @@ std::string describe_failure(std::uint32_t cpu, std::error_code error);
 
 // A thread that has records generated on one CPU, as fast as it can, until stopped. When the ring
 // is full it pauses for a moment: a busy producer would leave the consumer no time to catch up.
-class Producer {
+class ProducerThread {
  public:
-  Producer(live::Generator& generator, std::uint32_t cpu, live::PayloadRange payload);
-  ~Producer() { stop(); }
-  Producer(const Producer&) = delete;
-  Producer& operator=(const Producer&) = delete;
+  ProducerThread(live::Generator& generator, std::uint32_t cpu, live::PayloadRange payload);
+  ~ProducerThread() { stop(); }
+  ProducerThread(const ProducerThread&) = delete;
+  ProducerThread& operator=(const ProducerThread&) = delete;
 
   void stop();
 

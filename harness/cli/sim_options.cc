@@ -17,7 +17,7 @@
 namespace perfring::cli {
 namespace {
 
-using simulator::Settings;
+using simulator::RunSettings;
 
 constexpr std::uint64_t kSteps = 50'000'000;
 
@@ -28,7 +28,7 @@ std::string names(std::span<const Named> all) {
   return text;
 }
 
-std::expected<Settings, std::string> read_scenario(const std::string& name) {
+std::expected<RunSettings, std::string> read_scenario(const std::string& name) {
   if (const auto* const scenario = simulator::find_scenario(name)) {
     return simulator::parse_settings(scenario->lines, name);
   }
@@ -44,8 +44,8 @@ std::expected<Settings, std::string> read_scenario(const std::string& name) {
 }
 
 // "name=value" as a line of a scenario.
-std::expected<Settings, std::string> with_setting(const std::string& set,
-                                                  const Settings& settings) {
+std::expected<RunSettings, std::string> with_setting(const std::string& set,
+                                                     const RunSettings& settings) {
   const std::size_t equals = set.find('=');
   // One line, and all of it: a comment would be passed over.
   if (equals == std::string::npos || equals == 0 ||

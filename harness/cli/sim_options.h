@@ -36,8 +36,8 @@ CLI::App& declare_command(CLI::App& app, SimOptions& options);
 struct SimPlan {
   simulator::Plan plan;
   std::string scenario;
-  simulator::Settings base = {};  // the scenario's own
-  const simulator::PlantedFault* fault = nullptr;
+  simulator::RunSettings base = {};  // the scenario's own
+  const simulator::SimulationFault* fault = nullptr;
 };
 
 // An error names what is wrong and what is accepted: an unknown name, a file's line, an impossible

@@ -26,13 +26,13 @@ std::string violation_line(const Found& found) {
 }
 
 nlohmann::ordered_json to_json(const Found& found) {
-  return {{"invariant", to_string(found.violation.invariant)},
-          {"message", found.violation.message},
-          {"cpu", found.cpu},
-          {"step", found.step}};
+  nlohmann::ordered_json json = violation_object(found.violation);
+  json["cpu"] = found.cpu;
+  json["step"] = found.step;
+  return json;
 }
 
-nlohmann::ordered_json to_json(const simulator::Settings& settings) {
+nlohmann::ordered_json to_json(const simulator::RunSettings& settings) {
   nlohmann::ordered_json json;
   for (const auto& name : simulator::setting_names()) json[name.name] = settings.*name.field;
   return json;
@@ -135,6 +135,10 @@ nlohmann::ordered_json sim_object(const SimPlan& sim, const SimOutcome& result) 
   return json;
 }
 
+nlohmann::ordered_json violation_object(const oracle::Violation& violation) {
+  return {{"invariant", to_string(violation.invariant)}, {"message", violation.message}};
+}
+
 std::string sim_list() {
   std::string text = "Scenarios (--scenario)\n";
   for (const auto& scenario : simulator::scenarios()) {
@@ -146,7 +150,7 @@ std::string sim_list() {
                         in_words(fault.expected()));
   }
   text += "Settings (--set NAME=VALUE, or lines of NAME VALUE in a file for --scenario)\n";
-  const simulator::Settings defaults;
+  const simulator::RunSettings defaults;
   for (const auto& name : simulator::setting_names()) {
     text +=
         fmt::format("  {:16}{} to {} [{}]\n", name.name, name.min, name.max, defaults.*name.field);
@@ -165,7 +169,7 @@ std::string sim_list_json() {
                               {"expected", in_words(fault.expected())},
                               {"scenario", fault.scenario}});
   }
-  const simulator::Settings defaults;
+  const simulator::RunSettings defaults;
   for (const auto& name : simulator::setting_names()) {
     json["settings"].push_back({{"name", name.name},
                                 {"min", name.min},

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "harness/cli/sim_options.h"
+#include "harness/oracle/invariant.h"
 #include "harness/program/verdict.h"
 #include "harness/simulator/shrink.h"
 #include "harness/simulator/simulation.h"
@@ -26,6 +27,9 @@ std::string sim_table(const SimPlan& sim, const SimOutcome& result);
 std::string sim_json(const SimPlan& sim, const SimOutcome& result);
 // The same as an object, for a report of many runs.
 nlohmann::ordered_json sim_object(const SimPlan& sim, const SimOutcome& result);
+
+// The invariant and the message.
+nlohmann::ordered_json violation_object(const oracle::Violation& violation);
 
 // All scenarios, faults and settings.
 std::string sim_list();

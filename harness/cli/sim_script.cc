@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/command_line.h"
+#include "harness/cli/sim_report.h"
 #include "harness/program/console.h"
 #include "harness/program/input.h"
 #include "harness/program/run_program.h"
@@ -25,30 +26,22 @@ std::string json_of(const rig::ScriptOutcome& outcome) {
   json["delivered"] = outcome.received.delivered;
   json["malformed"] = outcome.received.malformed;
   json["lost"] = outcome.received.lost;
-  if (outcome.violation) {
-    json["violation"] = {{"invariant", to_string(outcome.violation->invariant)},
-                         {"message", outcome.violation->message}};
-  }
+  if (outcome.violation) json["violation"] = violation_object(*outcome.violation);
   return dump(json);
 }
 
 // With a fault the script must violate an invariant: that is what shows it.
-int with_fault(const script::Script& script, const rig::PlantedFault& fault, bool json) {
+int with_fault(const script::Script& script, const rig::ScriptFault& fault, bool json) {
   const auto violation = fault.run(script);
   const Conclusion conclusion =
       conclude(violation.has_value(), false,
                violation ? "" : fmt::format("this script does not find '{}'", fault.name));
   std::string text = sentence(conclusion, "All invariants hold") + "\n";
-  if (violation) {
-    text = fmt::format("violated: {}: {}\n", to_string(violation->invariant), violation->message);
-  }
+  if (violation) text = rig::to_text(*violation) + "\n";
   if (json) {
     nlohmann::ordered_json object = to_json(conclusion);
     object["fault"] = fault.name;
-    if (violation) {
-      object["violation"] = {{"invariant", to_string(violation->invariant)},
-                             {"message", violation->message}};
-    }
+    if (violation) object["violation"] = violation_object(*violation);
     text = dump(object);
   }
   return deliver(text, exit_code(conclusion.verdict));
@@ -68,7 +61,7 @@ int run_script(const SimOptions& options) {
     return deliver(options.json ? json_of(outcome) : to_text(outcome),
                    exit_code(conclusion_of(outcome).verdict));
   }
-  const rig::PlantedFault* const fault = rig::find_planted(options.fault);
+  const rig::ScriptFault* const fault = rig::find_planted(options.fault);
   if (fault != nullptr) return with_fault(*script, *fault, options.json);
   return fail(
       fmt::format("--fault: scripts have no fault called {}; see perfring faults "

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "harness/cli/simulated_ring.h"
+#include "harness/cli/threaded_ring.h"
 #include "perfring/os/fd.h"
 
 namespace perfring::cli {
@@ -45,18 +45,18 @@ class SimulatedRun {
   LiveOutcome run(const std::string& why, const std::atomic<bool>& stop,
                   const std::function<void(const LiveProgress&)>& on_progress) {
     const Clock::time_point start = Clock::now();
-    for (SimulatedRing& ring : rings_) ring.start();
+    for (ThreadedRing& ring : rings_) ring.start();
     while (!stop.load() && seconds_since(start) < options_.seconds) {
       wait();
       drain();
       report(seconds_since(start), on_progress);
     }
-    for (SimulatedRing& ring : rings_) ring.stop();
+    for (ThreadedRing& ring : rings_) ring.stop();
     const double seconds = seconds_since(start);
     drain();
-    for (SimulatedRing& ring : rings_) ring.flush();
+    for (ThreadedRing& ring : rings_) ring.flush();
     drain();
-    for (SimulatedRing& ring : rings_) ring.settle();
+    for (ThreadedRing& ring : rings_) ring.settle();
     return outcome(why, seconds, stop.load());
   }
 
@@ -70,7 +70,7 @@ class SimulatedRun {
       std::uint64_t count = 0;
       [[maybe_unused]] const ssize_t got = ::read(wakeup_.get(), &count, sizeof(count));
     }
-    for (SimulatedRing& ring : rings_) ring.wakeups += ring.poll() ? 1 : 0;
+    for (ThreadedRing& ring : rings_) ring.wakeups += ring.poll() ? 1 : 0;
   }
 
   void drain() {
@@ -87,7 +87,7 @@ class SimulatedRun {
     if (interval < kInterval) return;
     std::uint64_t delivered = 0;
     std::uint64_t lost = 0;
-    for (const SimulatedRing& ring : rings_) {
+    for (const ThreadedRing& ring : rings_) {
       delivered += ring.checker().received().delivered;
       lost += ring.checker().received().lost;
     }
@@ -104,7 +104,7 @@ class SimulatedRun {
   LiveOutcome outcome(const std::string& why, double seconds, bool interrupted) const {
     LiveOutcome result{
         .cpus = {}, .seconds = seconds, .interrupted = interrupted, .simulated_because = why};
-    for (const SimulatedRing& ring : rings_) {
+    for (const ThreadedRing& ring : rings_) {
       const oracle::Totals& totals = ring.ledger().totals();
       const oracle::Received& received = ring.checker().received();
       CpuOutcome cpu{};
@@ -135,7 +135,7 @@ class SimulatedRun {
   const LiveOptions& options_;
   os::Fd wakeup_;
   os::Fd epoll_;
-  std::deque<SimulatedRing> rings_;
+  std::deque<ThreadedRing> rings_;
   std::vector<double> fill_;
   double reported_at_ = 0;
   std::uint64_t delivered_ = 0;

@@ -22,7 +22,7 @@
 namespace perfring::cli {
 namespace {
 
-using stress::Outcome;
+using stress::PartOutcome;
 using stress::Run;
 
 // A drain that does not end, or a thread that is stuck, is a violation and not a wait.
@@ -54,10 +54,10 @@ class Alarm {
   Alarm& operator=(const Alarm&) = delete;
 };
 
-std::vector<Outcome> run_parts(const StressOptions& options, Run run) {
+std::vector<PartOutcome> run_parts(const StressOptions& options, Run run) {
   struct Part {
     bool wanted;
-    Outcome (*run)(const Run&);
+    PartOutcome (*run)(const Run&);
   };
   const bool all = options.every_part();
   const Part parts[] = {{all || options.threads, stress::threads<>},
@@ -66,18 +66,18 @@ std::vector<Outcome> run_parts(const StressOptions& options, Run run) {
   int count = 0;
   for (const Part& part : parts) count += part.wanted ? 1 : 0;
   run.seconds /= count;
-  std::vector<Outcome> outcomes;
+  std::vector<PartOutcome> outcomes;
   for (const Part& part : parts) {
     if (part.wanted && !run.interrupted()) outcomes.push_back(part.run(run));
   }
   return outcomes;
 }
 
-std::vector<Outcome> run_fault(const StressOptions& options, Run run) {
+std::vector<PartOutcome> run_fault(const StressOptions& options, Run run) {
   const auto& parts = stress::find_planted(options.fault)->parts;
   run.patience = stress::kPatienceWithAFault;
   run.seconds /= static_cast<double>(parts.size());
-  std::vector<Outcome> outcomes;
+  std::vector<PartOutcome> outcomes;
   for (const auto& part : parts) {
     if (!run.interrupted()) outcomes.push_back(part.run(run));
   }
@@ -90,7 +90,7 @@ int run_command(const StressOptions& options) {
   if (options.list) {
     return deliver(options.json ? stress_list_json() : stress_list(), kHolds, "the list");
   }
-  std::vector<Outcome> parts;
+  std::vector<PartOutcome> parts;
   bool interrupted = false;
   {
     const StopOnSignals stop;

@@ -20,11 +20,11 @@ constexpr std::uint64_t kPagesMax = 1024;
 
 std::vector<std::string> fault_names() {
   std::vector<std::string> names;
-  for (const stress::PlantedFault& fault : stress::planted_faults()) names.push_back(fault.name);
+  for (const stress::StressFault& fault : stress::planted_faults()) names.push_back(fault.name);
   return names;
 }
 
-const char* found_by(const stress::PlantedFault& fault) {
+const char* found_by(const stress::StressFault& fault) {
   const bool raced = is_found(fault.expected(faults::Harness::ThreadSanitizer));
   const bool violates = is_found(fault.expected(faults::Harness::Stress));
   if (raced && violates) return "ThreadSanitizer, invariants";
@@ -78,7 +78,7 @@ CLI::App& declare_command(CLI::App& app, StressOptions& options) {
 
 std::string stress_list() {
   std::string list;
-  for (const stress::PlantedFault& fault : stress::planted_faults()) {
+  for (const stress::StressFault& fault : stress::planted_faults()) {
     list +=
         fmt::format("{:<24} {:<27} {}\n", fault.name, found_by(fault), faults::what(fault.name));
   }
@@ -87,7 +87,7 @@ std::string stress_list() {
 
 std::string stress_list_json() {
   nlohmann::ordered_json json;
-  for (const stress::PlantedFault& fault : stress::planted_faults()) {
+  for (const stress::StressFault& fault : stress::planted_faults()) {
     json["faults"].push_back(
         {{"name", fault.name}, {"found_by", found_by(fault)}, {"fault", faults::what(fault.name)}});
   }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kRow = "{:>10} {:>8} {:>13} {:>13} {:>13} {:>11} {:>9} {:>9} {:>9}  {}\n";
 
-double per_second(const stress::Outcome& outcome) {
+double per_second(const stress::PartOutcome& outcome) {
   return outcome.seconds > 0 ? static_cast<double>(outcome.delivered) / outcome.seconds : 0;
 }
 
@@ -21,7 +21,7 @@ std::string whole(double number) {
 }
 
 // Why a fault was not found, and what would find it.
-std::string not_found(const stress::PlantedFault& fault) {
+std::string not_found(const stress::StressFault& fault) {
   const faults::Expected& expected = fault.expected(faults::Harness::Stress);
   if (is_found(expected)) {
     return fmt::format(
@@ -39,13 +39,13 @@ std::string not_found(const stress::PlantedFault& fault) {
       fault.name, fault.name);
 }
 
-bool all_hold(std::span<const stress::Outcome> parts) {
-  return std::ranges::all_of(parts, &stress::Outcome::holds);
+bool all_hold(std::span<const stress::PartOutcome> parts) {
+  return std::ranges::all_of(parts, &stress::PartOutcome::holds);
 }
 
 }  // namespace
 
-Conclusion conclusion_of(std::span<const stress::Outcome> parts, bool interrupted,
+Conclusion conclusion_of(std::span<const stress::PartOutcome> parts, bool interrupted,
                          const std::string& fault) {
   std::string nothing;
   if (!fault.empty()) {
@@ -53,7 +53,7 @@ Conclusion conclusion_of(std::span<const stress::Outcome> parts, bool interrupte
   } else if (parts.empty()) {
     nothing = "no part was run";
   }
-  for (const stress::Outcome& part : parts) {
+  for (const stress::PartOutcome& part : parts) {
     if (part.delivered == 0 && nothing.empty()) {
       nothing = fmt::format("no record was delivered by the part {}", part.part);
     }
@@ -61,19 +61,19 @@ Conclusion conclusion_of(std::span<const stress::Outcome> parts, bool interrupte
   return conclude(!all_hold(parts), interrupted, nothing);
 }
 
-std::string stress_table(std::span<const stress::Outcome> parts, const Conclusion& conclusion,
+std::string stress_table(std::span<const stress::PartOutcome> parts, const Conclusion& conclusion,
                          const std::string& replay) {
   std::string table =
       fmt::format(kRow, "part", "rounds", "attempted", "delivered", "lost", "records/s", "woken",
                   "timed out", "in record", "attempted = delivered + lost");
   double seconds = 0;
-  for (const stress::Outcome& part : parts) {
+  for (const stress::PartOutcome& part : parts) {
     table += fmt::format(kRow, part.part, part.rounds, part.attempted, part.delivered, part.lost,
                          whole(per_second(part)), part.woken, part.timed_out, part.killed_in_record,
                          part.attempted == part.delivered + part.lost ? "yes" : "NO");
     seconds += part.seconds;
   }
-  for (const stress::Outcome& part : parts) {
+  for (const stress::PartOutcome& part : parts) {
     for (const std::string& violation : part.violations) {
       table += fmt::format("VIOLATED {}: {}\n", part.part, violation);
     }
@@ -83,12 +83,12 @@ std::string stress_table(std::span<const stress::Outcome> parts, const Conclusio
          fmt::format("{} in {:.1f} s\n", sentence(conclusion, "All invariants hold"), seconds);
 }
 
-std::string stress_json(std::span<const stress::Outcome> parts, const Conclusion& conclusion,
+std::string stress_json(std::span<const stress::PartOutcome> parts, const Conclusion& conclusion,
                         const std::string& replay) {
   nlohmann::ordered_json json = to_json(conclusion);
   json["replay"] = replay;
   json["parts"] = nlohmann::ordered_json::array();
-  for (const stress::Outcome& part : parts) {
+  for (const stress::PartOutcome& part : parts) {
     json["parts"].push_back({
         {"part", part.part},
         {"rounds", part.rounds},

@@ -11,14 +11,14 @@ namespace perfring::cli {
 
 // Concludes from the parts: every invariant holds of the records of each; with a fault, it is
 // found.
-Conclusion conclusion_of(std::span<const stress::Outcome> parts, bool interrupted,
+Conclusion conclusion_of(std::span<const stress::PartOutcome> parts, bool interrupted,
                          const std::string& fault);
 
 // The verdict, as a table for a person and as JSON for a machine. Both hold the same figures.
 // `replay` is the command that reproduces a violation.
-std::string stress_table(std::span<const stress::Outcome> parts, const Conclusion& conclusion,
+std::string stress_table(std::span<const stress::PartOutcome> parts, const Conclusion& conclusion,
                          const std::string& replay);
-std::string stress_json(std::span<const stress::Outcome> parts, const Conclusion& conclusion,
+std::string stress_json(std::span<const stress::PartOutcome> parts, const Conclusion& conclusion,
                         const std::string& replay);
 
 }  // namespace perfring::cli

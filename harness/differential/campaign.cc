@@ -37,17 +37,18 @@ script::Script script_of(std::uint64_t seed, std::size_t steps_max) {
   return script;
 }
 
-Outcome run_script(live::Emitter& emitter, const script::Script& script, int cpu,
-                   const Stop& stop) {
-  Outcome outcome;
+CampaignOutcome run_script(live::Emitter& emitter, const script::Script& script, int cpu,
+                           const Stop& stop) {
+  CampaignOutcome outcome;
   if (auto difference = run_live(emitter, script, cpu, outcome.tally, stop)) {
     outcome.finding = shrunk(emitter, script, *std::move(difference), cpu, stop);
   }
   return outcome;
 }
 
-Outcome run_campaign(live::Emitter& emitter, const CampaignOptions& options, const Stop& stop) {
-  Outcome outcome;
+CampaignOutcome run_campaign(live::Emitter& emitter, const CampaignOptions& options,
+                             const Stop& stop) {
+  CampaignOutcome outcome;
   for (std::uint64_t i = 0; i < options.scripts && !stop(outcome.tally); ++i) {
     const std::uint64_t seed = options.seed + i;
     const script::Script script = script_of(seed, options.steps_max);

@@ -21,7 +21,7 @@ struct Finding {
   Difference difference;
 };
 
-struct Outcome {
+struct CampaignOutcome {
   Tally tally;
   std::optional<Finding> finding;
 };
@@ -31,10 +31,11 @@ using Stop = std::function<bool(const Tally&)>;
 
 // Random scripts on the live kernel and on the simulated one, until they differ, all are done, or
 // `stop` says so.
-Outcome run_campaign(live::Emitter& emitter, const CampaignOptions& options, const Stop& stop);
+CampaignOutcome run_campaign(live::Emitter& emitter, const CampaignOptions& options,
+                             const Stop& stop);
 
 // One script, shrunk if the kernels differ.
-Outcome run_script(
+CampaignOutcome run_script(
     live::Emitter& emitter, const script::Script& script, int cpu,
     const Stop& stop = [](const Tally&) { return false; });
 

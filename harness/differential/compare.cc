@@ -60,8 +60,8 @@ std::optional<std::string> first_difference(std::span<const std::byte> expected,
                      line, hex(expected.subspan(line, 8)), hex(actual.subspan(line, 8)));
 }
 
-std::optional<Difference> compare(const script::Script& script, Reference& reference, Tally& tally,
-                                  const std::function<bool()>& stop) {
+std::optional<Difference> compare(const script::Script& script, ReferenceKernel& reference,
+                                  Tally& tally, const std::function<bool()>& stop) {
   ++tally.scripts;
   rig::SimulatedKernel simulated{script.settings, reference.identity(), reference.page_shift()};
   for (std::size_t i = 0; i < script.steps.size() && !(stop && stop()); ++i) {

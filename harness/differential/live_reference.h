@@ -37,7 +37,7 @@ live::Emitter make_emitter();
 // Throws std::invalid_argument for settings that are not a live kernel's, std::system_error where
 // the kernel refuses what the script needs, and std::runtime_error if TIME is not between the
 // readings of the clock before and after the output.
-class LiveReference final : public Reference {
+class LiveReference final : public ReferenceKernel {
  public:
   LiveReference(live::Emitter& emitter, const script::Settings& settings, int cpu);
   ~LiveReference() override;

@@ -26,7 +26,8 @@ class DifferentialTest : public testing::Test {
   }
 
   Tally expect_equal(const CampaignOptions& options) {
-    const Outcome outcome = run_campaign(*emitter_, options, [](const Tally&) { return false; });
+    const CampaignOutcome outcome =
+        run_campaign(*emitter_, options, [](const Tally&) { return false; });
     if (outcome.finding) ADD_FAILURE() << explain(*outcome.finding);
     return outcome.tally;
   }
@@ -54,7 +55,7 @@ TEST_F(DifferentialTest, TheScriptsOfTheTracesShowTheSameOnBothKernels) {
   for (const Trace& trace : recorded()) {
     script::Script script = trace.script;
     script.settings.word = live_word();
-    const Outcome outcome = run_script(*emitter_, script, cpu_);
+    const CampaignOutcome outcome = run_script(*emitter_, script, cpu_);
     if (outcome.finding) ADD_FAILURE() << trace.name << "\n" << explain(*outcome.finding);
   }
 }

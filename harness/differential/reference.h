@@ -22,9 +22,9 @@ struct Step {
 
 // The simulated kernel is compared with this: a kernel that a script's steps run on, or the
 // recording of one.
-class Reference {
+class ReferenceKernel {
  public:
-  virtual ~Reference() = default;
+  virtual ~ReferenceKernel() = default;
   virtual const rig::Identity& identity() const = 0;
   virtual unsigned page_shift() const = 0;
   // The next step of the script.
@@ -53,8 +53,8 @@ struct Tally {
 // Runs a script on both, and compares after every step all that can be seen: the result, data_head,
 // data_tail, the events' LOST counts, every byte of the ring. Adds to the tally.
 // `stop` is asked before each step, and ends the comparison.
-std::optional<Difference> compare(const script::Script& script, Reference& reference, Tally& tally,
-                                  const std::function<bool()>& stop = {});
+std::optional<Difference> compare(const script::Script& script, ReferenceKernel& reference,
+                                  Tally& tally, const std::function<bool()>& stop = {});
 
 // The first byte at which two rings of the same size differ, for a person.
 std::optional<std::string> first_difference(std::span<const std::byte> expected,

@@ -34,7 +34,7 @@ Change change_of(std::span<const std::byte> before, std::span<const std::byte> a
 
 }  // namespace
 
-Trace record(const std::string& name, const script::Script& script, Reference& kernel,
+Trace record(const std::string& name, const script::Script& script, ReferenceKernel& kernel,
              std::span<const std::byte> ring) {
   Trace trace{.name = name,
               .script = script,

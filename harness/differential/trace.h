@@ -49,11 +49,11 @@ std::string to_text(const Trace& trace);
 std::expected<std::vector<Trace>, std::string> parse_traces(std::string_view text);
 
 // Runs a script on a live kernel, and records every step. `ring` is the kernel's ring.
-Trace record(const std::string& name, const script::Script& script, Reference& kernel,
+Trace record(const std::string& name, const script::Script& script, ReferenceKernel& kernel,
              std::span<const std::byte> ring);
 
 // The kernel that was recorded. Precondition: the trace is of this machine's byte order.
-class RecordedReference final : public Reference {
+class RecordedReference final : public ReferenceKernel {
  public:
   explicit RecordedReference(const Trace& trace);
 

@@ -44,10 +44,10 @@ constexpr std::array kReasons{
         Reason::ShortRecords, "oversize",
         "payloads are short, or overwrite the ring, of which nothing is asked then; a property "
         "finds it"},
-    Explained{
-        Reason::HostileRings, "hostile rings",
-        "no kernel writes such a size; a property and fuzz/canary.cc have rings with any bytes, "
-        "and find it"},
+    Explained{Reason::HostileRings, "hostile rings",
+              "no kernel writes such a size; a property and fuzz/planted_fault.cc have rings with "
+              "any bytes, "
+              "and find it"},
     Explained{
         Reason::RaceByChance, "by chance",
         "its value is wrong in every order; at most a gap of few instructions is a race, which "

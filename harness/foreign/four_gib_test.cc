@@ -49,7 +49,7 @@ class FourGibTest : public LiveTest {
 TEST_F(FourGibTest, EveryRecordIsDeliveredInOrder) {
   PerfEventArrayBuffer buffer = open(kPages);
   std::uint64_t next = 0;
-  std::optional<RingMemory> memory;
+  std::optional<MappedRing> memory;
   std::uint64_t wrong = 0;
   pump([&](std::size_t size) {
     fill_payload(16);

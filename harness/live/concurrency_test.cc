@@ -55,8 +55,8 @@ TEST_F(ConcurrencyTest, EveryRecordIsDeliveredInOrderOrLost) {
   std::uint64_t delivered = 0;
   std::uint64_t lost = 0;
   consume(buffer, done, [&](const PerfEvent& event) {
-    const Seen seen = see(event);
-    if (seen.kind == Seen::Kind::Lost) {
+    const DeliveredEvent seen = see(event);
+    if (seen.kind == DeliveredEvent::Kind::Lost) {
       lost += seen.count;
       expected += seen.count;
     } else {
@@ -88,8 +88,8 @@ TEST_F(ConcurrencyTest, AProducerThatWaitsLosesNothing) {
   });
   std::uint64_t delivered = 0;
   consume(buffer, done, [&](const PerfEvent& event) {
-    const Seen seen = see(event);
-    if (seen.kind == Seen::Kind::Lost) return;  // of attempts that were repeated
+    const DeliveredEvent seen = see(event);
+    if (seen.kind == DeliveredEvent::Kind::Lost) return;  // of attempts that were repeated
     ASSERT_TRUE(seen.is_sample());
     ASSERT_EQ(seen.number(), delivered);
     ASSERT_EQ(seen.bytes.size(), raw_size(static_cast<std::size_t>(8 + delivered % 300)));

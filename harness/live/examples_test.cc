@@ -1,15 +1,11 @@
 // lib/examples, and the README's loop over all CPUs, on the live kernel.
 
 #include <gmock/gmock.h>
-#include <poll.h>
 #include <sys/epoll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <regex>
@@ -19,6 +15,7 @@
 
 #include "harness/live/bpffs.h"
 #include "harness/live/testing.h"
+#include "harness/program/child_process.h"
 #include "perfring/perfring.h"
 
 namespace perfring::live {
@@ -33,26 +30,16 @@ void use(const PerfEvent& event) {
 
 using testing::MatchesRegex;
 
-// What the command writes and how it ends: "OUTPUT[exit 0]". `keep_going` is called every 10 ms
-// while it runs.
+// What the command writes to stdout, and how it ends: "OUTPUT[exit 0]". `keep_going` is called
+// every 10 ms while it runs.
 std::string ran(const std::string& command, const std::function<void()>& keep_going) {
-  FILE* const out = ::popen(command.c_str(), "r");
-  if (out == nullptr) return "[not started]";
-  std::string text;
-  for (;;) {
-    pollfd ready{::fileno(out), POLLIN, 0};
-    if (::poll(&ready, 1, 10) == 0) {
-      keep_going();
-      continue;
-    }
-    std::array<char, 4096> some;
-    const ssize_t length = ::read(ready.fd, some.data(), some.size());
-    if (length <= 0) break;
-    text.append(some.data(), static_cast<std::size_t>(length));
-  }
-  const int status = ::pclose(out);
-  return text + (WIFEXITED(status) ? "[exit " + std::to_string(WEXITSTATUS(status)) + "]"
-                                   : "[signal " + std::to_string(WTERMSIG(status)) + "]");
+  ChildProcess child{{"/bin/sh", "-c", command}};
+  const Ended ended = child.wait([&] {
+    ::usleep(8000);
+    keep_going();
+    return false;
+  });
+  return ended.out + "[exit " + std::to_string(ended.exit_code) + "]";
 }
 
 class ExamplesTest : public BpffsTest {

@@ -72,7 +72,7 @@ TEST_F(LostTest, ALostPrecedesTheNextRecordThatFitsOnce) {
   for (const std::uint64_t refusals : std::initializer_list<std::uint64_t>{1, 5, 1000}) {
     SCOPED_TRACE(refusals);
     ASSERT_NO_FATAL_FAILURE(overfill(refusals));
-    for (const Seen& seen : drain(buffer)) EXPECT_TRUE(seen.is_sample());
+    for (const DeliveredEvent& seen : drain(buffer)) EXPECT_TRUE(seen.is_sample());
     EXPECT_FALSE(buffer.readable());  // draining alone produces nothing
     EXPECT_TRUE(drain(buffer).empty());
 
@@ -132,8 +132,8 @@ TEST_F(LostTest, ALostCountsTheGapInTheRecordNumbers) {
     const std::size_t size = 12 + round % 60;
     lost += emitter().emit_many(cpu(), size, count, next).refused;
     next += count;
-    for (const Seen& seen : drain(buffer)) {
-      if (seen.kind == Seen::Kind::Lost) {
+    for (const DeliveredEvent& seen : drain(buffer)) {
+      if (seen.kind == DeliveredEvent::Kind::Lost) {
         expected += seen.count;
         lost -= seen.count;
       } else {

@@ -127,7 +127,7 @@ TEST_F(OversizeTest, ADrainOfOverwrittenRecordsEnds) {
     SCOPED_TRACE(fill);
     auto buffer = open(page_count);
     emit_good(4, 0);
-    const RingMemory ring{drain(buffer).at(0), page_count};
+    const MappedRing ring{drain(buffer).at(0), page_count};
     for (int i = 0; i < 4; ++i) emit_good(5, 0);
     std::ranges::fill(emitter().payload(), static_cast<std::byte>(fill));
     ASSERT_EQ(emit(65540), 0);
@@ -153,7 +153,7 @@ TEST_F(OversizeTest, ADrainOfAnyMixtureOfSizesEndsInTheRing) {
   const std::size_t page_count = pages(65536);
   auto buffer = open(page_count);
   emit_good(4, 0);
-  const RingMemory ring{drain(buffer).at(0), page_count};
+  const MappedRing ring{drain(buffer).at(0), page_count};
   std::mt19937 random{20240229};  // NOLINT: the same every time
   std::size_t malformed = 0;
   for (int round = 0; round < 300; ++round) {
@@ -166,9 +166,9 @@ TEST_F(OversizeTest, ADrainOfAnyMixtureOfSizesEndsInTheRing) {
     }
     const auto seen = drain(buffer);
     ASSERT_LE(seen.size(), ring.data.size() / 8);
-    for (const Seen& event : seen) {
+    for (const DeliveredEvent& event : seen) {
       ASSERT_TRUE(ring.contains(event.head) && ring.contains(event.tail));
-      malformed += event.kind == Seen::Kind::Malformed;
+      malformed += event.kind == DeliveredEvent::Kind::Malformed;
     }
     ASSERT_EQ(ring.page.data_head, ring.page.data_tail);
     ASSERT_NO_FATAL_FAILURE(emit_good(100, 1));

@@ -139,12 +139,12 @@ TEST_F(PayloadTest, SlicesLieInTheRing) {
   auto buffer = open(1);
   ASSERT_EQ(emit(100), 0);
   const auto first = drain(buffer);
-  const RingMemory ring{first.at(0), 1};
+  const MappedRing ring{first.at(0), 1};
   EXPECT_EQ(ring.page.data_offset, os::page_size());
   EXPECT_EQ(ring.page.data_size, os::page_size());
   for (int i = 0; i < 200; ++i) {
     ASSERT_EQ(emit(100), 0);
-    for (const Seen& seen : drain(buffer)) {
+    for (const DeliveredEvent& seen : drain(buffer)) {
       EXPECT_TRUE(ring.contains(seen.head));
       EXPECT_TRUE(ring.contains(seen.tail));
       if (!seen.tail.empty()) {

@@ -143,9 +143,9 @@ TEST_F(PerfBufferLiveTest, AForkedChildsCopyIsTheParentsToStop) {
 TEST_F(PerfBufferLiveTest, AForkedChildsCopyLeavesTheMemoryAlone) {
   auto buffer = open(1);
   ASSERT_EQ(emit(8), 0);
-  const Seen first = drain(buffer).at(0);
+  const DeliveredEvent first = drain(buffer).at(0);
   EXPECT_EQ(in_child([&] {
-              const RingMemory ring{first, 1};
+              const MappedRing ring{first, 1};
               void* const at = const_cast<perf_event_mmap_page*>(&ring.page);
               const std::size_t length = 2 * os::page_size();
               if (::mmap(at, length, PROT_READ | PROT_WRITE,
@@ -225,7 +225,7 @@ TEST_F(PerfBufferLiveTest, MoveAssignmentToItselfChangesNothing) {
 TEST_F(PerfBufferLiveTest, DataTailMovesOnceADrain) {
   auto buffer = open(1);
   ASSERT_EQ(emit(4), 0);
-  const RingMemory ring{drain(buffer).at(0), 1};
+  const MappedRing ring{drain(buffer).at(0), 1};
   EXPECT_EQ(ring.page.data_tail, 16u);
   for (int i = 0; i < 3; ++i) ASSERT_EQ(emit(12), 0);
   buffer.for_each([&](const PerfEvent&) { EXPECT_EQ(ring.page.data_tail, 16u); });

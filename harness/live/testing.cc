@@ -12,53 +12,53 @@ namespace perfring::live {
 namespace {
 
 // `event` is a Sample or a Malformed.
-Seen slices(Seen::Kind kind, const auto& event) {
-  Seen seen{.kind = kind, .bytes{}, .head = event.head, .tail = event.tail};
+DeliveredEvent slices(DeliveredEvent::Kind kind, const auto& event) {
+  DeliveredEvent seen{.kind = kind, .bytes{}, .head = event.head, .tail = event.tail};
   seen.bytes.resize(event.size());
   event.copy_to(seen.bytes);
   return seen;
 }
 
-Seen seen_of(const Sample& sample) {
-  return slices(Seen::Kind::Sample, sample);
+DeliveredEvent seen_of(const Sample& sample) {
+  return slices(DeliveredEvent::Kind::Sample, sample);
 }
-Seen seen_of(const Lost& lost) {
-  return {.kind = Seen::Kind::Lost, .bytes{}, .count = lost.count, .head{}, .tail{}};
+DeliveredEvent seen_of(const Lost& lost) {
+  return {.kind = DeliveredEvent::Kind::Lost, .bytes{}, .count = lost.count, .head{}, .tail{}};
 }
-Seen seen_of(const Malformed& malformed) {
-  Seen seen = slices(Seen::Kind::Malformed, malformed);
+DeliveredEvent seen_of(const Malformed& malformed) {
+  DeliveredEvent seen = slices(DeliveredEvent::Kind::Malformed, malformed);
   seen.defect = malformed.defect;
   return seen;
 }
 
 }  // namespace
 
-std::uint64_t Seen::number() const {
+std::uint64_t DeliveredEvent::number() const {
   std::uint64_t number = 0;
   if (bytes.size() < sizeof(number)) throw std::logic_error("a record too short for its number");
   std::memcpy(&number, bytes.data(), sizeof(number));
   return number;
 }
 
-Seen see(const PerfEvent& event) {
+DeliveredEvent see(const PerfEvent& event) {
   return std::visit([](const auto& e) { return seen_of(e); }, event);
 }
 
-void PrintTo(const Seen& seen, std::ostream* out) {
+void PrintTo(const DeliveredEvent& seen, std::ostream* out) {
   switch (seen.kind) {
-    case Seen::Kind::Sample:
+    case DeliveredEvent::Kind::Sample:
       *out << "Sample of " << seen.head.size() << " + " << seen.tail.size() << " bytes";
       return;
-    case Seen::Kind::Lost:
+    case DeliveredEvent::Kind::Lost:
       *out << "Lost " << seen.count;
       return;
-    case Seen::Kind::Malformed:
+    case DeliveredEvent::Kind::Malformed:
       *out << to_string(seen.defect) << " of " << seen.bytes.size() << " bytes";
       return;
   }
 }
 
-RingMemory::RingMemory(const Seen& first, std::size_t page_count)
+MappedRing::MappedRing(const DeliveredEvent& first, std::size_t page_count)
     : page{*reinterpret_cast<const perf_event_mmap_page*>(first.head.data() - 12 -
                                                           os::page_size())},
       data{first.head.data() - 12, page_count * os::page_size()} {}
@@ -77,7 +77,7 @@ void LiveTest::fill_payload(std::size_t size, unsigned seed) {
   }
 }
 
-testing::AssertionResult LiveTest::is_payload(const Seen& seen, std::size_t size) {
+testing::AssertionResult LiveTest::is_payload(const DeliveredEvent& seen, std::size_t size) {
   if (!seen.is_sample()) return testing::AssertionFailure() << testing::PrintToString(seen);
   if (seen.bytes.size() != raw_size(size)) {
     return testing::AssertionFailure()

@@ -23,7 +23,7 @@
 namespace perfring::live {
 
 // A PerfEvent that owns its bytes, and remembers where they lay in the ring.
-struct Seen {
+struct DeliveredEvent {
   enum class Kind : std::uint8_t { Sample, Lost, Malformed } kind;
   std::vector<std::byte> bytes;  // head, then tail
   std::uint64_t count = 0;       // of a Lost
@@ -37,20 +37,20 @@ struct Seen {
   // The number that Emitter::emit_many gave it.
   std::uint64_t number() const;
 };
-Seen see(const PerfEvent& event);
-void PrintTo(const Seen& seen, std::ostream* out);
+DeliveredEvent see(const PerfEvent& event);
+void PrintTo(const DeliveredEvent& seen, std::ostream* out);
 
 // Everything that one drain delivers: of a PerfBuffer, or of a PerfEventArrayBuffer.
 template <class Buffer>
-std::vector<Seen> drain(Buffer& buffer) {
-  std::vector<Seen> all;
+std::vector<DeliveredEvent> drain(Buffer& buffer) {
+  std::vector<DeliveredEvent> all;
   buffer.for_each([&](const PerfEvent& event) { all.push_back(see(event)); });
   return all;
 }
 
 // The ring's memory, found from the first record that the kernel put there.
-struct RingMemory {
-  RingMemory(const Seen& first, std::size_t page_count);
+struct MappedRing {
+  MappedRing(const DeliveredEvent& first, std::size_t page_count);
 
   const perf_event_mmap_page& page;
   Bytes data;
@@ -114,7 +114,7 @@ class LiveTest : public testing::Test {
   // Fills payload() with bytes that differ from their neighbours and from other seeds'.
   void fill_payload(std::size_t size, unsigned seed = 0);
   // Whether a Sample is that payload: its front the bytes, its size K1's.
-  testing::AssertionResult is_payload(const Seen& seen, std::size_t size);
+  testing::AssertionResult is_payload(const DeliveredEvent& seen, std::size_t size);
 
   Emitter& emitter() { return *emitter_; }
   PerfEventArray& array() { return *array_; }

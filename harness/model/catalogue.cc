@@ -52,9 +52,9 @@ RingOptions ring_options(const Size& size, Form form) {
   return options;
 }
 
-std::vector<PlantedFault> faults_shown_in(std::string_view program,
+std::vector<ProgramFault> faults_shown_in(std::string_view program,
                                           std::span<const RingFault> all = ring_faults()) {
-  std::vector<PlantedFault> shown;
+  std::vector<ProgramFault> shown;
   for (const RingFault& fault : all) {
     if (fault.shows_in != program) continue;
     shown.push_back({fault.name, faults::what(fault.name), fault.fails_in_a, fault.fails_in_b});
@@ -164,8 +164,8 @@ std::vector<Entry> make_catalogue() {
 
 }  // namespace
 
-const PlantedFault* Entry::find_fault(const std::string& fault) const {
-  const auto found = std::ranges::find(faults, fault, &PlantedFault::name);
+const ProgramFault* Entry::find_fault(const std::string& fault) const {
+  const auto found = std::ranges::find(faults, fault, &ProgramFault::name);
   return found == faults.end() ? nullptr : &*found;
 }
 

@@ -24,7 +24,7 @@ struct Size {
   std::vector<unsigned> lengths;  // of the records, in turn
 };
 
-struct PlantedFault {
+struct ProgramFault {
   std::string name;
   std::string what;
   bool fails_in_a, fails_in_b;
@@ -45,11 +45,11 @@ struct Entry {
   std::optional<Size> size = {}, fault_size = {};
   unsigned length_min = 0, length_max = 0;
   std::string length_unit = {};
-  std::vector<PlantedFault> faults = {};
+  std::vector<ProgramFault> faults = {};
   bool shares_ring_faults = false;  // `faults` are those of "ring"
   std::function<std::vector<Case>(const Size&, Form, const std::string& fault)> cases = {};
 
-  const PlantedFault* find_fault(const std::string& fault) const;
+  const ProgramFault* find_fault(const std::string& fault) const;
 };
 
 const std::vector<Entry>& catalogue();

@@ -38,7 +38,7 @@ TEST(CatalogueTest, EveryProgramHasTheSameOutcomesIfMerged) {
 void for_each_violation(const std::function<void(const std::string&, const Trace&)>& each) {
   for (const Entry& entry : catalogue()) {
     std::vector<std::string> faults{""};
-    for (const PlantedFault& fault : entry.faults) faults.push_back(fault.name);
+    for (const ProgramFault& fault : entry.faults) faults.push_back(fault.name);
     for (const std::string& fault : faults) {
       const Size size = (fault.empty() ? entry.size : entry.fault_size).value_or(Size{});
       for (const Form form : {Form::A, Form::B}) {

@@ -33,7 +33,7 @@ std::map<std::string, std::string> golden_traces() {
       all[entry.name + ".txt"] += trace_text(entry, form, "", entry.what);
     }
     if (entry.shares_ring_faults) continue;
-    for (const PlantedFault& fault : entry.faults) {
+    for (const ProgramFault& fault : entry.faults) {
       if (!fault.fails_in_a && !fault.fails_in_b) continue;
       const Form form = fault.fails_in_a ? Form::A : Form::B;
       all[entry.name + ".txt"] +=

@@ -20,6 +20,8 @@ class MemoryObserver {
 };
 
 // This machine's memory, and an observer. A policy has no object, so the observer is a variable.
+// For one thread that plays all parts: nothing else runs between two accesses, as it does with
+// SimulatedMemory of harness/simulator.
 struct CheckedMemory : DefaultMemory {
   static inline constinit MemoryObserver* observer = nullptr;
 

@@ -13,13 +13,13 @@ namespace perfring::rig {
 namespace {
 
 constexpr auto plant_kernel = []<template <class> class F>(faults::Named<F> fault) {
-  return PlantedFault{fault.name, violation_of<ScriptRunner<F<ScriptCpu>>>};
+  return ScriptFault{fault.name, violation_of<ScriptRunner<F<ScriptCpu>>>};
 };
 constexpr auto plant_memory = []<template <class> class F>(faults::Named<F> fault) {
-  return PlantedFault{fault.name, violation_of<ScriptRunner<ScriptCpu, Ring<F<CheckedMemory>>>>};
+  return ScriptFault{fault.name, violation_of<ScriptRunner<ScriptCpu, Ring<F<CheckedMemory>>>>};
 };
 constexpr auto plant_consumer = []<template <class> class F>(faults::Named<F> fault) {
-  return PlantedFault{fault.name, violation_of<ScriptRunner<ScriptCpu, F<CheckedMemory>>>};
+  return ScriptFault{fault.name, violation_of<ScriptRunner<ScriptCpu, F<CheckedMemory>>>};
 };
 
 // RAW samples, forward, by a consumer that is honest.
@@ -33,13 +33,13 @@ script::Script checkable(script::Script script) {
 
 }  // namespace
 
-std::span<const PlantedFault> planted_faults() {
+std::span<const ScriptFault> planted_faults() {
   static const auto all =
-      faults::plant_all<PlantedFault>(plant_kernel, plant_memory, plant_consumer);
+      faults::plant_all<ScriptFault>(plant_kernel, plant_memory, plant_consumer);
   return all;
 }
 
-const PlantedFault* find_planted(std::string_view name) {
+const ScriptFault* find_planted(std::string_view name) {
   return faults::find_planted(planted_faults(), name);
 }
 
@@ -49,7 +49,7 @@ script::Script random_script(std::uint64_t seed) {
       {.steps_max = 60, .pages_max = 2, .any_word = true, .any_start = true, .nested = true}));
 }
 
-std::optional<FoundBy> look_for(const PlantedFault& fault, std::uint64_t scripts,
+std::optional<FoundBy> look_for(const ScriptFault& fault, std::uint64_t scripts,
                                 const std::atomic<bool>* stop) {
   for (std::uint64_t seed = 1; seed <= scripts; ++seed) {
     if (stop != nullptr && stop->load()) break;

@@ -15,14 +15,14 @@
 
 namespace perfring::rig {
 
-struct PlantedFault {
+struct ScriptFault {
   std::string name;  // in the catalogue
   std::optional<oracle::Violation> (*run)(const script::Script& script);
 };
 
-std::span<const PlantedFault> planted_faults();
+std::span<const ScriptFault> planted_faults();
 // nullptr if no fault has this name.
-const PlantedFault* find_planted(std::string_view name);
+const ScriptFault* find_planted(std::string_view name);
 
 // The script of a seed, of those that the oracle can judge.
 script::Script random_script(std::uint64_t seed);
@@ -35,8 +35,7 @@ struct FoundBy {
   std::uint64_t seed;
 };
 // Runs the scripts from seed 1 on until one violates an invariant, or `stop` is set.
-std::optional<FoundBy> look_for(const PlantedFault& fault,
-                                std::uint64_t scripts = kScriptsForAFault,
+std::optional<FoundBy> look_for(const ScriptFault& fault, std::uint64_t scripts = kScriptsForAFault,
                                 const std::atomic<bool>* stop = nullptr);
 
 }  // namespace perfring::rig

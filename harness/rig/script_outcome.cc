@@ -28,14 +28,16 @@ Conclusion conclusion_of(const ScriptOutcome& outcome) {
   return conclude(outcome.violation.has_value(), false, nothing ? "nothing was delivered" : "");
 }
 
+std::string to_text(const oracle::Violation& violation) {
+  return fmt::format("violated: {}: {}", to_string(violation.invariant), violation.message);
+}
+
 std::string to_text(const ScriptOutcome& outcome) {
   const auto& [totals, received, violation] = outcome;
   return fmt::format(
       "{} accepted, {} refused; {} delivered, {} malformed, {} lost\n{}\n", totals.accepted,
       totals.refused, received.delivered, received.malformed, received.lost,
-      violation
-          ? fmt::format("violated: {}: {}", to_string(violation->invariant), violation->message)
-          : sentence(conclusion_of(outcome), "All invariants hold."));
+      violation ? to_text(*violation) : sentence(conclusion_of(outcome), "All invariants hold."));
 }
 
 }  // namespace perfring::rig

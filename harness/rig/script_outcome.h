@@ -29,6 +29,8 @@ struct ScriptOutcome {
 ScriptOutcome outcome_of(const script::Script& script);
 
 Conclusion conclusion_of(const ScriptOutcome& outcome);
+// "violated: once: an event was delivered twice".
+std::string to_text(const oracle::Violation& violation);
 // "3 accepted, 1 refused; 2 delivered, 0 malformed, 1 lost", and the verdict.
 std::string to_text(const ScriptOutcome& outcome);
 

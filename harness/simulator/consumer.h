@@ -118,7 +118,7 @@ class Consumer {
   }
 
   bool look(const PerfEvent& event) {
-    const Settings& settings = site_.world().settings;
+    const RunSettings& settings = site_.world().settings;
     ++events_;
     site_.drains().delivered(event);
     if (site_.judge().violation()) return false;

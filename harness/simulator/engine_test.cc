@@ -16,7 +16,7 @@ namespace {
 
 using oracle::Invariant;
 
-Settings settings_of(std::string_view scenario, std::string_view lines = "") {
+RunSettings settings_of(std::string_view scenario, std::string_view lines = "") {
   return *parse_settings(lines, "test", *parse_settings(find_scenario(scenario)->lines, scenario));
 }
 

@@ -12,14 +12,15 @@ namespace perfring::simulator {
 namespace {
 
 constexpr auto plant_kernel = []<template <class> class F>(faults::Named<F> fault) {
-  return PlantedFault{fault.name, simulate_with<F<SimulatedCpu>, RingDrain<>>};
+  return SimulationFault{fault.name, simulate_with<F<SimulatedCpu>, RingDrain<>>};
 };
 // In the Memory behind lib's Ring.
 constexpr auto plant_memory = []<template <class> class F>(faults::Named<F> fault) {
-  return PlantedFault{fault.name, simulate_with<SimulatedCpu, RingDrain<Ring<F<SimulatedMemory>>>>};
+  return SimulationFault{fault.name,
+                         simulate_with<SimulatedCpu, RingDrain<Ring<F<SimulatedMemory>>>>};
 };
 constexpr auto plant_consumer = []<template <class> class F>(faults::Named<F> fault) {
-  return PlantedFault{fault.name, simulate_with<SimulatedCpu, RingDrain<F<SimulatedMemory>>>};
+  return SimulationFault{fault.name, simulate_with<SimulatedCpu, RingDrain<F<SimulatedMemory>>>};
 };
 
 // Where a fault is found, and by which check, if not just anywhere in `bursts`.
@@ -94,10 +95,10 @@ constexpr Where kWhere[] = {
     {"announces_refusals", "full_ring", "", ""},
 };
 
-std::vector<PlantedFault> make_planted() {
-  auto all = faults::plant_all<PlantedFault>(plant_kernel, plant_memory, plant_consumer);
+std::vector<SimulationFault> make_planted() {
+  auto all = faults::plant_all<SimulationFault>(plant_kernel, plant_memory, plant_consumer);
   for (const Where& where : kWhere) {
-    const auto fault = std::ranges::find(all, where.name, &PlantedFault::name);
+    const auto fault = std::ranges::find(all, where.name, &SimulationFault::name);
     if (fault == all.end()) throw std::logic_error{where.name};
     fault->scenario = where.scenario;
     fault->lines = where.lines;
@@ -109,17 +110,18 @@ std::vector<PlantedFault> make_planted() {
 
 }  // namespace
 
-Settings settings_of(const PlantedFault& fault) {
-  const Settings scenario = *parse_settings(find_scenario(fault.scenario)->lines, fault.scenario);
+RunSettings settings_of(const SimulationFault& fault) {
+  const RunSettings scenario =
+      *parse_settings(find_scenario(fault.scenario)->lines, fault.scenario);
   return *parse_settings(fault.lines, fault.name, scenario);
 }
 
-std::span<const PlantedFault> planted_faults() {
-  static const std::vector<PlantedFault> all = make_planted();
+std::span<const SimulationFault> planted_faults() {
+  static const std::vector<SimulationFault> all = make_planted();
   return all;
 }
 
-const PlantedFault* find_planted(std::string_view name) {
+const SimulationFault* find_planted(std::string_view name) {
   return faults::find_planted(planted_faults(), name);
 }
 

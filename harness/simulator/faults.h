@@ -14,7 +14,7 @@
 
 namespace perfring::simulator {
 
-struct PlantedFault {
+struct SimulationFault {
   std::string name;  // in the catalogue
   Outcome (*simulate)(const Plan& plan, const Observer& observer);
   const char* scenario = "bursts";  // in which it is found
@@ -29,11 +29,11 @@ struct PlantedFault {
   }
 };
 
-Settings settings_of(const PlantedFault& fault);
+RunSettings settings_of(const SimulationFault& fault);
 
-std::span<const PlantedFault> planted_faults();
+std::span<const SimulationFault> planted_faults();
 // nullptr if no fault has this name.
-const PlantedFault* find_planted(std::string_view name);
+const SimulationFault* find_planted(std::string_view name);
 
 }  // namespace perfring::simulator
 

@@ -19,18 +19,18 @@ namespace {
 
 using ::testing::ContainsRegex;
 
-std::string invariant_of(const PlantedFault& fault) {
+std::string invariant_of(const SimulationFault& fault) {
   return in_words(fault.expected());
 }
 
-std::vector<PlantedFault> found_faults() {
-  std::vector<PlantedFault> found;
+std::vector<SimulationFault> found_faults() {
+  std::vector<SimulationFault> found;
   std::ranges::copy_if(planted_faults(), std::back_inserter(found),
-                       [](const PlantedFault& fault) { return is_found(fault.expected()); });
+                       [](const SimulationFault& fault) { return is_found(fault.expected()); });
   return found;
 }
 
-class SimulatedFaultTest : public ::testing::TestWithParam<PlantedFault> {
+class SimulatedFaultTest : public ::testing::TestWithParam<SimulationFault> {
  protected:
   static Plan plan(std::uint64_t seed) {
     return {.seed = seed, .steps = 2'000'000, .settings = settings_of(GetParam())};
@@ -39,7 +39,7 @@ class SimulatedFaultTest : public ::testing::TestWithParam<PlantedFault> {
 };
 
 // Whether AddressSanitizer ends the program before any invariant is looked at.
-bool dies(const PlantedFault& fault) {
+bool dies(const SimulationFault& fault) {
 #ifdef PAYLOADS_NOT_INSTRUMENTED
   if (fault.name == "keeps_slices") return false;  // it is the oracle that reads there
 #endif

@@ -25,7 +25,7 @@ class Producer final : public Interrupts {
   }
 
   void run() {
-    const Settings& settings = site_.world().settings;
+    const RunSettings& settings = site_.world().settings;
     Random& random = site_.world().scheduler.random();
     while (!site_.world().writers_end()) {
       const auto burst = random.between(1, static_cast<std::uint32_t>(settings.burst_max));
@@ -55,7 +55,7 @@ class Producer final : public Interrupts {
 
   // A record is some thirty short steps: the calls between them would cost a fifth of the time.
   [[gnu::flatten]] void output() {
-    const Settings& settings = site_.world().settings;
+    const RunSettings& settings = site_.world().settings;
     std::uint32_t length =
         site_.world().scheduler.random().between(static_cast<std::uint32_t>(settings.payload_min),
                                                  static_cast<std::uint32_t>(settings.payload_max));

@@ -16,8 +16,8 @@ class Draw {
   explicit Draw(std::uint64_t seed)
       : random_{~seed} {}  // not the numbers that the run itself draws
 
-  Settings settings() {
-    Settings s;
+  RunSettings settings() {
+    RunSettings s;
     s.pages = std::uint64_t{1} << random_.below(random_.one_in(2) ? 4 : 13);
     const std::uint64_t ring = s.pages * kPageSize;
     s.word_bits = random_.one_in(2) ? 32 : 64;
@@ -76,7 +76,7 @@ class Draw {
   }
 
   // Small ones mostly; those that kernels mishandle now and then.
-  void payload(Settings& s, std::uint64_t ring) {
+  void payload(RunSettings& s, std::uint64_t ring) {
     constexpr std::uint64_t kBeside = 12 + 32;  // a header, a raw size, a LOST, 8 bytes unused
     const bool oversize = ring >= 2 * kIntactMax && random_.one_in(8);
     const std::uint64_t most = std::min(ring - kBeside, oversize ? 3 * kIntactMax : kIntactMax);
@@ -89,7 +89,7 @@ class Draw {
 
 }  // namespace
 
-Settings random_settings(std::uint64_t seed) {
+RunSettings random_settings(std::uint64_t seed) {
   return Draw{seed}.settings();
 }
 

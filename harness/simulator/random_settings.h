@@ -9,7 +9,7 @@ namespace perfring::simulator {
 
 // Every setting drawn from the seed, within its range (setting_names()) and possible together; in
 // the part of that range which a run of 100,000 steps has time for.
-Settings random_settings(std::uint64_t seed);
+RunSettings random_settings(std::uint64_t seed);
 
 }  // namespace perfring::simulator
 

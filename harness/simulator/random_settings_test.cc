@@ -12,7 +12,7 @@ constexpr std::uint64_t kSeeds = 5000;
 
 TEST(RandomSettingsTest, EachSeedGivesPossibleSettingsWithinTheirRanges) {
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-    const Settings settings = random_settings(seed);
+    const RunSettings settings = random_settings(seed);
     ASSERT_EQ(impossible(settings), "") << to_string(settings);
     for (const SettingName& name : setting_names()) {
       ASSERT_GE(settings.*name.field, name.min) << name.name;
@@ -42,7 +42,7 @@ TEST(RandomSettingsTest, TheSameSeedGivesTheSameSettings) {
 TEST(RandomSettingsTest, OneByteMoreOfPayloadThanARingHoldsIsNotDrawnButOneLessIs) {
   std::uint64_t largest = 0;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-    const Settings settings = random_settings(seed);
+    const RunSettings settings = random_settings(seed);
     if (settings.pages == 1) largest = std::max(largest, settings.payload_max);
   }
   EXPECT_EQ(largest, 4052U);

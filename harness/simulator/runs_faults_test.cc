@@ -19,9 +19,9 @@ namespace {
 
 constexpr std::uint64_t kRunsMax = 200;
 
-class RunsFaultTest : public ::testing::TestWithParam<PlantedFault> {};
+class RunsFaultTest : public ::testing::TestWithParam<SimulationFault> {};
 
-bool is_found(const PlantedFault& fault, std::uint64_t first_seed) {
+bool is_found(const SimulationFault& fault, std::uint64_t first_seed) {
   const RunsOutcome outcome =
       simulate_runs({.first_seed = first_seed, .count = kRunsMax},
                     [&](const Plan& plan) { return fault.simulate(plan, {}); });
@@ -30,11 +30,12 @@ bool is_found(const PlantedFault& fault, std::uint64_t first_seed) {
 
 // Not `believes`, which reads around the Memory policy: while it loops, no step passes, and a run
 // ends late.
-std::vector<PlantedFault> found_faults() {
-  std::vector<PlantedFault> found;
-  std::ranges::copy_if(planted_faults(), std::back_inserter(found), [](const PlantedFault& fault) {
-    return is_found(fault.expected()) && fault.name != "believes";
-  });
+std::vector<SimulationFault> found_faults() {
+  std::vector<SimulationFault> found;
+  std::ranges::copy_if(planted_faults(), std::back_inserter(found),
+                       [](const SimulationFault& fault) {
+                         return is_found(fault.expected()) && fault.name != "believes";
+                       });
   return found;
 }
 

@@ -34,7 +34,7 @@ bool Scheduler::expired() {
   const std::uint32_t magnitude = random_.below(interval_log2_ + 1);
   countdown_ = 1 + random_.below(std::uint32_t{1} << magnitude);
   drawn_ += countdown_;
-  return !calm_;
+  return interrupts_;
 }
 
 // Picks one of the tasks that are due; if none is, time passes until one is.

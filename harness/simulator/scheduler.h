@@ -54,7 +54,7 @@ class Scheduler {
   void run(const std::function<void()>& before_turn);
 
   // From now on nothing happens any more: each task runs on to its next sleep.
-  void calm() { calm_ = true; }
+  void stop_interrupting() { interrupts_ = false; }
 
  private:
   bool expired();
@@ -64,7 +64,7 @@ class Scheduler {
   const unsigned interval_log2_;
   std::uint64_t drawn_ = 0;  // steps, the countdown included
   std::uint64_t countdown_ = 0;
-  bool calm_ = false;
+  bool interrupts_ = true;
   std::vector<std::unique_ptr<Task>> tasks_;
   std::vector<Task*> ready_;
 };

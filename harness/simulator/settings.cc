@@ -33,25 +33,25 @@ std::string impossible_start(std::uint64_t start) {
 }
 
 constexpr std::array kNames{
-    SettingName{"cpus", &Settings::cpus, 1, 64},
-    SettingName{"pages", &Settings::pages, 1, 4096, impossible_pages},
-    SettingName{"word_bits", &Settings::word_bits, 32, 64, impossible_word_bits},
-    SettingName{"start", &Settings::start, 0, kAny, impossible_start},
-    SettingName{"payload_min", &Settings::payload_min, 0, 1 << 20},
-    SettingName{"payload_max", &Settings::payload_max, 0, 1 << 20},
-    SettingName{"burst_max", &Settings::burst_max, 1, 1 << 20},
-    SettingName{"idle_max", &Settings::idle_max, 0, 1 << 20},
-    SettingName{"interrupts", &Settings::interrupts, 0, 90},
-    SettingName{"interval_log2", &Settings::interval_log2, 0, 20},
-    SettingName{"wakeup_events", &Settings::wakeup_events, 0, 1 << 20},
-    SettingName{"watermark", &Settings::watermark, 0, 1 << 24},
-    SettingName{"timeout", &Settings::timeout, 0, 1 << 20},
-    SettingName{"callback_max", &Settings::callback_max, 0, 1 << 20},
-    SettingName{"break_one_in", &Settings::break_one_in, 0, 1 << 20},
-    SettingName{"throw_one_in", &Settings::throw_one_in, 0, 1 << 20},
-    SettingName{"pause_one_in", &Settings::pause_one_in, 0, 1 << 20},
-    SettingName{"drain_with", &Settings::drain_with, 0, 3},
-    SettingName{"hostile", &Settings::hostile, 0, 1},
+    SettingName{"cpus", &RunSettings::cpus, 1, 64},
+    SettingName{"pages", &RunSettings::pages, 1, 4096, impossible_pages},
+    SettingName{"word_bits", &RunSettings::word_bits, 32, 64, impossible_word_bits},
+    SettingName{"start", &RunSettings::start, 0, kAny, impossible_start},
+    SettingName{"payload_min", &RunSettings::payload_min, 0, 1 << 20},
+    SettingName{"payload_max", &RunSettings::payload_max, 0, 1 << 20},
+    SettingName{"burst_max", &RunSettings::burst_max, 1, 1 << 20},
+    SettingName{"idle_max", &RunSettings::idle_max, 0, 1 << 20},
+    SettingName{"interrupts", &RunSettings::interrupts, 0, 90},
+    SettingName{"interval_log2", &RunSettings::interval_log2, 0, 20},
+    SettingName{"wakeup_events", &RunSettings::wakeup_events, 0, 1 << 20},
+    SettingName{"watermark", &RunSettings::watermark, 0, 1 << 24},
+    SettingName{"timeout", &RunSettings::timeout, 0, 1 << 20},
+    SettingName{"callback_max", &RunSettings::callback_max, 0, 1 << 20},
+    SettingName{"break_one_in", &RunSettings::break_one_in, 0, 1 << 20},
+    SettingName{"throw_one_in", &RunSettings::throw_one_in, 0, 1 << 20},
+    SettingName{"pause_one_in", &RunSettings::pause_one_in, 0, 1 << 20},
+    SettingName{"drain_with", &RunSettings::drain_with, 0, 3},
+    SettingName{"hostile", &RunSettings::hostile, 0, 1},
 };
 
 // Everybody breaks off, throws and is interrupted now and then, but for `steady`, which is for
@@ -110,7 +110,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-std::expected<void, std::string> parse_line(std::string_view line, Settings& settings) {
+std::expected<void, std::string> parse_line(std::string_view line, RunSettings& settings) {
   const std::size_t blank = line.find_first_of(" \t");
   const std::string_view word = line.substr(0, blank);
   const auto* const name = std::ranges::find_if(
@@ -145,8 +145,8 @@ const Scenario* find_scenario(std::string_view name) {
   return found == kScenarios.end() ? nullptr : found;
 }
 
-std::expected<Settings, std::string> parse_settings(std::string_view text, std::string_view source,
-                                                    Settings base) {
+std::expected<RunSettings, std::string> parse_settings(std::string_view text,
+                                                       std::string_view source, RunSettings base) {
   for (std::size_t line_number = 1; !text.empty(); ++line_number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
@@ -160,7 +160,7 @@ std::expected<Settings, std::string> parse_settings(std::string_view text, std::
   return base;
 }
 
-std::string impossible(const Settings& settings) {
+std::string impossible(const RunSettings& settings) {
   const std::uint64_t ring = settings.pages * kPageSize;
   for (const SettingName& name : kNames) {
     if (name.impossible == nullptr) continue;
@@ -188,7 +188,7 @@ std::string impossible(const Settings& settings) {
   return {};
 }
 
-std::string to_string(const Settings& settings) {
+std::string to_string(const RunSettings& settings) {
   std::string text;
   for (const SettingName& name : kNames) {
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", name.name, settings.*name.field);
@@ -196,7 +196,7 @@ std::string to_string(const Settings& settings) {
   return text;
 }
 
-std::string difference(const Settings& settings, const Settings& base) {
+std::string difference(const RunSettings& settings, const RunSettings& base) {
   std::string text;
   for (const SettingName& name : kNames) {
     if (settings.*name.field == base.*name.field) continue;

@@ -13,8 +13,10 @@ namespace perfring::simulator {
 
 inline constexpr std::uint64_t kIntactMax = 65516;  // bytes of payload that a record holds (K3)
 
-// Pages are of 4096 bytes. "One in n": with a probability of 1/n; 0: never.
-struct Settings {
+// Pages are of 4096 bytes. "One in n": with a probability of 1/n; 0: never. Each is a number, as
+// its line has it: those of the ring become script::Settings in site.cc only, which know
+// wakeup_events or a watermark, not both.
+struct RunSettings {
   std::uint64_t cpus = 2;
   std::uint64_t pages = 16;         // of data, a power of two
   std::uint64_t word_bits = 64;     // of the kernel's unsigned long: 32 or 64
@@ -36,13 +38,13 @@ struct Settings {
   std::uint64_t drain_with = 0;
   std::uint64_t hostile = 0;  // 1: an adversary writes the ring instead of the kernel
 
-  friend bool operator==(const Settings&, const Settings&) = default;
+  friend bool operator==(const RunSettings&, const RunSettings&) = default;
 };
 
 // A setting's name, and its range.
 struct SettingName {
   const char* name;
-  std::uint64_t Settings::* field;
+  std::uint64_t RunSettings::* field;
   std::uint64_t min;
   std::uint64_t max;
   // Why a value in this range is impossible; empty if it is possible.
@@ -61,15 +63,16 @@ const Scenario* find_scenario(std::string_view name);
 
 // Lines of "name value"; later lines override earlier ones, # begins a comment. An error names the
 // line and the reason. `source` is the text's name in errors.
-std::expected<Settings, std::string> parse_settings(std::string_view text, std::string_view source,
-                                                    Settings base = {});
+std::expected<RunSettings, std::string> parse_settings(std::string_view text,
+                                                       std::string_view source,
+                                                       RunSettings base = {});
 
 // Why these settings are impossible together; empty if they are possible.
-std::string impossible(const Settings& settings);
+std::string impossible(const RunSettings& settings);
 
 // "name=value" for each setting, or for each in which they differ, with a space between.
-std::string to_string(const Settings& settings);
-std::string difference(const Settings& settings, const Settings& base);
+std::string to_string(const RunSettings& settings);
+std::string difference(const RunSettings& settings, const RunSettings& base);
 
 }  // namespace perfring::simulator
 

@@ -23,7 +23,7 @@ TEST(SettingsTest, LinesOfNameAndValueAreParsedAndTheLastCounts) {
   ASSERT_TRUE(parsed.has_value()) << parsed.error();
   EXPECT_EQ(parsed->cpus, 4U) << "the last counts";
   EXPECT_EQ(parsed->pages, 8U);
-  EXPECT_EQ(parsed->payload_max, Settings{}.payload_max);
+  EXPECT_EQ(parsed->payload_max, RunSettings{}.payload_max);
 }
 
 TEST(SettingsTest, ALineThatDoesNotParseIsNamedWithTheReason) {
@@ -80,8 +80,8 @@ TEST(SettingsTest, EveryScenarioIsPossible) {
 }
 
 TEST(SettingsTest, DifferenceNamesWhatDiffers) {
-  const Settings base;
-  Settings other;
+  const RunSettings base;
+  RunSettings other;
   other.cpus = 5;
   other.hostile = 1;
   EXPECT_EQ(difference(other, base), "cpus=5 hostile=1");

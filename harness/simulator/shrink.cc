@@ -61,7 +61,7 @@ class Shrinker {
   // were, and then is over sooner.
   void simplify() {
     const std::uint64_t steps = std::max<std::uint64_t>(4 * best_.plan.steps, 100'000);
-    const Settings plain{
+    const RunSettings plain{
         .cpus = 1, .pages = 1, .payload_min = 8, .payload_max = 8, .interrupts = 0};
     for (const SettingName& name : setting_names()) {
       Plan plan = best_.plan;

@@ -10,8 +10,8 @@
 namespace perfring::simulator {
 
 // The Memory policy of a simulated consumer: others run before any access, and each access is
-// checked. `site` is that of the running consumer: step() sets it again after
-// others have run.
+// checked. `site` is that of the running consumer: step() sets it again after others have run.
+// (CheckedMemory of harness/rig only observes: scripts say what happens between two steps.)
 struct SimulatedMemory {
   static inline constinit thread_local Site* site = nullptr;
 

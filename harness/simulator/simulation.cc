@@ -41,7 +41,7 @@ void Engine::look_for_violation() {
     if (!violation) continue;
     found_ = Found{*violation, world_.scheduler.now(), site.cpu()};
     world_.enter(Phase::Stopping);
-    world_.scheduler.calm();
+    world_.scheduler.stop_interrupting();
     for (Site& each : sites_) each.consumer().wake();
     return;
   }

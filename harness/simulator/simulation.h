@@ -46,7 +46,7 @@ struct Outcome {
 struct Plan {
   std::uint64_t seed = 1;
   std::uint64_t steps = 10'000'000;  // after which nobody writes any more
-  Settings settings;
+  RunSettings settings;
 };
 
 // Asked now and then. Both may be absent.

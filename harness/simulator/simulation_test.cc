@@ -10,7 +10,7 @@
 namespace perfring::simulator {
 namespace {
 
-Settings settings_of(std::string_view name) {
+RunSettings settings_of(std::string_view name) {
   const Scenario* const scenario = find_scenario(name);
   return *parse_settings(scenario->lines, name);
 }
@@ -53,7 +53,7 @@ TEST_P(ScenarioTest, NoSeedFindsAViolation) {
 }
 
 TEST_P(ScenarioTest, ACursorViolatesNothing) {
-  Settings settings = settings_of(GetParam().name);
+  RunSettings settings = settings_of(GetParam().name);
   settings.drain_with = 3;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     const Outcome outcome = simulate({.seed = seed, .steps = 300'000, .settings = settings});
@@ -126,7 +126,7 @@ TEST(SimulateTest, PositionsPass4GiB) {
 }
 
 TEST(SimulateTest, PositionsPassTheEndOf64BitsToo) {
-  Settings settings = settings_of("bursts");
+  RunSettings settings = settings_of("bursts");
   settings.start = ~std::uint64_t{0} - 65535;
   const Outcome outcome = simulate({.seed = 3, .steps = 300'000, .settings = settings});
   EXPECT_FALSE(outcome.found.has_value()) << outcome.found->violation.message;
@@ -165,7 +165,7 @@ TEST(SimulateTest, AnInterruptedRunDrainsWhatIsLeft) {
 // consumer that waits without a timeout sleeps beside it until a record is accepted: with a ring
 // that stays full, for ever.
 TEST(SimulateTest, AConsumerWithoutTimeoutSleepsBesideTheKernelsGap) {
-  Settings settings = settings_of("one_byte_short");
+  RunSettings settings = settings_of("one_byte_short");
   settings.timeout = 0;
   const Outcome outcome = simulate({.seed = 1, .steps = 3'000'000, .settings = settings});
   EXPECT_FALSE(outcome.found.has_value()) << outcome.found->violation.message;

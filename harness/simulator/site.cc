@@ -11,7 +11,7 @@
 namespace perfring::simulator {
 namespace {
 
-script::Settings ring_of(const Settings& settings) {
+script::Settings ring_of(const RunSettings& settings) {
   const bool watermark = settings.watermark != 0;
   return {.word = settings.word_bits == 32 ? kernel::Word::k32 : kernel::Word::k64,
           .pages = settings.pages,
@@ -26,7 +26,7 @@ bool may_be_poisoned(const World& world) {
          world.settings.payload_max <= kIntactMax;
 }
 
-std::unique_ptr<Judge> judge_of(const Settings& settings, const perf_event_mmap_page& page,
+std::unique_ptr<Judge> judge_of(const RunSettings& settings, const perf_event_mmap_page& page,
                                 Bytes data, oracle::Ledger& ledger) {
   if (settings.hostile != 0) return judge_of_hostile_ring(page, data);
   return judge_by_ledger(page, data, ledger);

@@ -46,13 +46,13 @@ constexpr bool may_follow(Phase from, Phase to) {
 class World {
  public:
   // `sound`: the kernel is not a faulty one, so it may be trusted with poisoned memory.
-  World(std::uint64_t seed, const Settings& from, std::uint64_t steps, bool sound = true)
+  World(std::uint64_t seed, const RunSettings& from, std::uint64_t steps, bool sound = true)
       : settings{from},
         sound_writers{sound},
         scheduler{seed, static_cast<unsigned>(from.interval_log2)},
         steps_max_{steps} {}
 
-  const Settings settings;
+  const RunSettings settings;
   const bool sound_writers;
   Scheduler scheduler;
   Digest digest;

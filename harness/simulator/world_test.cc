@@ -24,7 +24,7 @@ TEST(WorldTest, OnlyTheTransitionsDrawnAreLegal) {
 }
 
 TEST(WorldTest, AnIllegalTransitionEndsTheProgram) {
-  World world{1, Settings{}, 1000};
+  World world{1, RunSettings{}, 1000};
   world.enter(Phase::Draining);
 #ifndef NDEBUG
   EXPECT_DEATH(world.enter(Phase::Ending), "may_follow");
@@ -35,7 +35,7 @@ TEST(WorldTest, ThePhaseSaysWhoEnds) {
   const bool writers_end[] = {false, true, true, true};
   const bool consumers_end[] = {false, false, true, true};
   for (const Phase phase : kPhases) {
-    World world{1, Settings{}, 1000};
+    World world{1, RunSettings{}, 1000};
     if (phase != Phase::Writing) world.enter(phase);
     EXPECT_EQ(world.writers_end(), writers_end[static_cast<int>(phase)]);
     EXPECT_EQ(world.consumers_end(), consumers_end[static_cast<int>(phase)]);
@@ -43,7 +43,7 @@ TEST(WorldTest, ThePhaseSaysWhoEnds) {
 }
 
 TEST(WorldTest, WritersEndAfterTheSteps) {
-  World world{1, Settings{}, 1000};
+  World world{1, RunSettings{}, 1000};
   while (world.scheduler.now() < 999) world.scheduler.step();
   EXPECT_FALSE(world.writers_end());
   while (world.scheduler.now() < 1000) world.scheduler.step();

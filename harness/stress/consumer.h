@@ -20,9 +20,9 @@ namespace perfring::stress {
 // The consumer of one ring, lib's or a faulty one with its interface: drains it in every way there
 // is, now and then by a Cursor beside it, dawdles over what it is given, and checks it.
 template <class R = Ring<>>
-class Consumer {
+class StressConsumer {
  public:
-  explicit Consumer(const StressRing& ring)
+  explicit StressConsumer(const StressRing& ring)
       : page_{ring.page()},
         ring_{*R::over(ring.page(), ring.data())},
         cursor_{*testing::CursorBeside<R>::over(ring.page(), ring.data())},

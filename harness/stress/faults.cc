@@ -13,19 +13,20 @@ namespace {
 using Right = kernel::HardwareCpu;
 
 constexpr auto plant_kernel = []<template <class> class F>(faults::Named<F> fault) {
-  return PlantedFault{fault.name, {{"threads", threads<F<Right>>}}};
+  return StressFault{fault.name, {{"threads", threads<F<Right>>}}};
 };
 constexpr auto plant_memory = []<template <class> class F>(faults::Named<F> fault) {
-  return PlantedFault{fault.name, {{"threads", threads<Right, Consumer<Ring<F<DefaultMemory>>>>}}};
+  return StressFault{fault.name,
+                     {{"threads", threads<Right, StressConsumer<Ring<F<DefaultMemory>>>>}}};
 };
 constexpr auto plant_consumer = []<template <class> class F>(faults::Named<F> fault) {
-  return PlantedFault{fault.name, {{"threads", threads<Right, Consumer<F<DefaultMemory>>>}}};
+  return StressFault{fault.name, {{"threads", threads<Right, StressConsumer<F<DefaultMemory>>>}}};
 };
 
-std::vector<PlantedFault> make_planted() {
-  auto all = faults::plant_all<PlantedFault>(plant_kernel, plant_memory, plant_consumer);
+std::vector<StressFault> make_planted() {
+  auto all = faults::plant_all<StressFault>(plant_kernel, plant_memory, plant_consumer);
   const auto parts = [&](std::string_view name) -> auto& {
-    return std::ranges::find(all, name, &PlantedFault::name)->parts;
+    return std::ranges::find(all, name, &StressFault::name)->parts;
   };
   // Where nobody sleeps, a wakeup is neither missed nor early.
   parts("wakes_nobody") = {{"sleepers", sleepers<faults::WakesNobody<Right>>}};
@@ -42,12 +43,12 @@ std::vector<PlantedFault> make_planted() {
 
 }  // namespace
 
-std::span<const PlantedFault> planted_faults() {
-  static const std::vector<PlantedFault> all = make_planted();
+std::span<const StressFault> planted_faults() {
+  static const std::vector<StressFault> all = make_planted();
   return all;
 }
 
-const PlantedFault* find_planted(std::string_view name) {
+const StressFault* find_planted(std::string_view name) {
   return faults::find_planted(planted_faults(), name);
 }
 

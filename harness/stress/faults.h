@@ -13,10 +13,10 @@
 namespace perfring::stress {
 
 // A fault of harness/faults, planted in the parts in which something can come of it.
-struct PlantedFault {
+struct StressFault {
   struct In {
     std::string part;
-    Outcome (*run)(const Run&);
+    PartOutcome (*run)(const Run&);
   };
   std::string name;  // in the catalogue
   std::vector<In> parts;
@@ -29,9 +29,9 @@ struct PlantedFault {
 // With a wakeup that must come: it will not.
 inline constexpr std::chrono::milliseconds kPatienceWithAFault{500};
 
-std::span<const PlantedFault> planted_faults();
+std::span<const StressFault> planted_faults();
 // nullptr if no fault has this name.
-const PlantedFault* find_planted(std::string_view name);
+const StressFault* find_planted(std::string_view name);
 
 }  // namespace perfring::stress
 

@@ -45,7 +45,7 @@ template <class Base>
 class ProducerProcess {
  public:
   ProducerProcess(const StressRing& ring, FlightLog* log) {
-    Producer<Base> producer{ring, log};
+    StressProducer<Base> producer{ring, log};
     const pid_t parent = ::getpid();
     // The subject itself: a copy of this process, with its memory, that is killed.
     child_ = ::fork();
@@ -113,10 +113,10 @@ inline oracle::Totals published_totals(const FlightLog& log, const StressRing& r
 // One producer, killed a little after so many reservations or so much time. One life in four has no
 // drain meanwhile, and so a full ring.
 template <class Base>
-void life(const Setting& setting, Random& random, Outcome& outcome) {
+void life(const Setting& setting, Random& random, PartOutcome& outcome) {
   const StressRing ring{setting};
   const Shared<FlightLog> log;
-  Consumer<> consumer{ring};
+  StressConsumer<> consumer{ring};
   ProducerProcess<Base> producer{ring, log.get()};
   const std::uint64_t at = 1 + random() % 2000;
   const bool drains = random() % 4 != 0;
@@ -143,8 +143,8 @@ void life(const Setting& setting, Random& random, Outcome& outcome) {
 
 // A producer in another process, over memory that both have mapped, killed at random moments.
 template <class Base = kernel::HardwareCpu>
-Outcome processes(const Run& run) {
-  return rounds("processes", run, [&](Outcome& outcome, Random& random) {
+PartOutcome processes(const Run& run) {
+  return rounds("processes", run, [&](PartOutcome& outcome, Random& random) {
     life<Base>(draw(random, run.pages), random, outcome);
   });
 }

@@ -82,7 +82,7 @@ TEST(ProducerProcessTest, WritesUntilItIsKilled) {
 template <class Base>
 std::string violation_of() {
   Random random{1};
-  Outcome outcome;
+  PartOutcome outcome;
   const auto limit = Clock::now() + std::chrono::seconds{50};
   while (outcome.holds() && Clock::now() < limit) {
     life<Base>(Setting{.payload_max = 64, .seed = random()}, random, outcome);

@@ -56,9 +56,9 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 //
 // Threads: one. The ledger is for others once that thread is joined.
 template <class Base = kernel::HardwareCpu>
-class Producer : public rig::LedgerCpu<Base> {
+class StressProducer : public rig::LedgerCpu<Base> {
  public:
-  explicit Producer(const StressRing& ring, FlightLog* log = nullptr)
+  explicit StressProducer(const StressRing& ring, FlightLog* log = nullptr)
       : rig::LedgerCpu<Base>{ledger_},
         setting_{ring.setting()},
         event_{ring.file()},

@@ -30,7 +30,7 @@ struct Run {
 };
 
 // The figures of a part, and what it violated.
-struct Outcome {
+struct PartOutcome {
   std::string part;
   std::uint64_t rounds = 0;
   std::uint64_t attempted = 0;         // outputs, however answered
@@ -72,8 +72,8 @@ inline std::vector<Setting> draw_rings(Random& random, const Run& run) {
 // Repeats `round(outcome, random)` until the time is over, or something is violated and the run
 // does not keep going.
 template <class Round>
-Outcome rounds(std::string part, const Run& run, Round round) {
-  Outcome outcome;
+PartOutcome rounds(std::string part, const Run& run, Round round) {
+  PartOutcome outcome;
   outcome.part = std::move(part);
   Random random{run.seed};
   const auto begin = Clock::now();

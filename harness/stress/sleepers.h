@@ -67,8 +67,8 @@ struct SleepersRing {
 
   StressRing ring;
   Eventfd eventfd;
-  Producer<Base> producer;
-  Consumer<R> consumer;
+  StressProducer<Base> producer;
+  StressConsumer<R> consumer;
   std::optional<kernel::EventfdWaiter> registration;
   std::future<void> thread;
 
@@ -96,7 +96,7 @@ inline Setting draw_sleepers(Setting setting, bool nested, Random& random) {
 template <class Base, Waits W, class R>
 class SleepersRound {
  public:
-  SleepersRound(const std::vector<Setting>& settings, const Run& run, Outcome& outcome)
+  SleepersRound(const std::vector<Setting>& settings, const Run& run, PartOutcome& outcome)
       : run_{run}, outcome_{outcome}, nested_{settings.front().levels > 1} {
     for (const Setting& setting : settings) rings_.emplace_back(setting);
   }
@@ -168,7 +168,7 @@ class SleepersRound {
   static constexpr std::chrono::milliseconds kNestedPatience{20};
 
   const Run& run_;
-  Outcome& outcome_;
+  PartOutcome& outcome_;
   const bool nested_;
   std::atomic<bool> stop_{false};
   std::list<SleepersRing<Base, R>> rings_;
@@ -181,8 +181,8 @@ class SleepersRound {
 // of them sees it change. In those rounds the consumer has a short timeout, as it is told to, and
 // needing it is no violation. In the others it must never need it.
 template <class Base = kernel::HardwareCpu, Waits W = Waits::Documented, class R = Ring<>>
-Outcome sleepers(const Run& run) {
-  return rounds("sleepers", run, [&](Outcome& outcome, Random& random) {
+PartOutcome sleepers(const Run& run) {
+  return rounds("sleepers", run, [&](PartOutcome& outcome, Random& random) {
     const bool nested = W == Waits::Documented && random() % 4 == 0;
     std::vector<Setting> settings = draw_rings(random, run);
     for (Setting& setting : settings) setting = draw_sleepers(setting, nested, random);

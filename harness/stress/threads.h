@@ -22,13 +22,13 @@ struct ThreadedRing {
   }
 
   StressRing ring;
-  Producer<Base> producer;
+  StressProducer<Base> producer;
   Consuming consumer;
   std::future<void> thread;  // last: to destroy it is to wait for the thread
 };
 
 template <class Base, class Consuming>
-void account(ThreadedRing<Base, Consuming>& threaded, Outcome& outcome) {
+void account(ThreadedRing<Base, Consuming>& threaded, PartOutcome& outcome) {
   Consuming& consumer = threaded.consumer;
   const oracle::Ledger& ledger = threaded.producer.ledger();
   consumer.finish();
@@ -43,10 +43,10 @@ void account(ThreadedRing<Base, Consuming>& threaded, Outcome& outcome) {
 
 // Rings that are written to by a thread each and drained by this one, which never sleeps. Nothing
 // orders writer and consumer but the rings themselves.
-template <class Base = kernel::HardwareCpu, class Consuming = Consumer<>>
-Outcome threads(const Run& run) {
+template <class Base = kernel::HardwareCpu, class Consuming = StressConsumer<>>
+PartOutcome threads(const Run& run) {
   constexpr std::chrono::milliseconds kRound{50};
-  return rounds("threads", run, [&](Outcome& outcome, Random& random) {
+  return rounds("threads", run, [&](PartOutcome& outcome, Random& random) {
     std::atomic<bool> stop{false};
     std::list<ThreadedRing<Base, Consuming>> rings;
     const StopAtTheEnd stop_at_the_end{stop};  // before the rings wait for their threads

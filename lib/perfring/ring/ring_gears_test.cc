@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "perfring/ring/ring.h"
-#include "perfring/ring/testing/ledger.h"
+#include "perfring/ring/testing/known_ring.h"
 #include "perfring/ring/testing/ring_over.h"
 
 namespace perfring {
@@ -17,26 +17,26 @@ namespace {
 
 using testing::copy;
 using testing::drain;
-using testing::Ledger;
+using testing::KnownRing;
 using testing::payload;
 using testing::ring_over;
 using testing::Seen;
 
 constexpr std::size_t kSize = 65536;
 
-void expect_all_delivered(Ledger& ledger) {
-  ASSERT_EQ(drain(ring_over(ledger)), ledger.expected());
-  ASSERT_EQ(ledger.page().data_tail, ledger.fake().head());
+void expect_all_delivered(KnownRing& known) {
+  ASSERT_EQ(drain(ring_over(known)), known.expected());
+  ASSERT_EQ(known.page().data_tail, known.fake().head());
 }
 
 TEST(RingGearsTest, TheRingsEndMayFallAnywhereInARunOfAnySize) {
-  Ledger ledger{kSize};
+  KnownRing known{kSize};
   for (const std::size_t size : {16U, 24U, 32U, 48U, 104U, 264U}) {
     for (unsigned before = 0; before <= 20; ++before) {
       for (std::uint64_t into = 0; into < size; into += 8) {
-        ledger.restart(kSize - before * size - into);
-        for (unsigned i = 0; i < 36; ++i) ledger.sample(payload(size - 12, i));
-        expect_all_delivered(ledger);
+        known.restart(kSize - before * size - into);
+        for (unsigned i = 0; i < 36; ++i) known.sample(payload(size - 12, i));
+        expect_all_delivered(known);
         ASSERT_FALSE(HasFatalFailure())
             << before << " records of " << size << " and " << into << " bytes before the end";
       }
@@ -46,14 +46,14 @@ TEST(RingGearsTest, TheRingsEndMayFallAnywhereInARunOfAnySize) {
 
 // Two sizes that take turns, each for as many records as `first` and `second` say.
 TEST(RingGearsTest, RunsMayBeOfAnyLength) {
-  Ledger ledger{kSize};
+  KnownRing known{kSize};
   for (unsigned first = 1; first <= 20; ++first) {
     for (unsigned second = 1; second <= 20; ++second) {
-      ledger.restart(kSize - 24 * first);
+      known.restart(kSize - 24 * first);
       for (unsigned i = 0; i < 4 * (first + second); ++i) {
-        ledger.sample(payload(i % (first + second) < first ? 12 : 20, i));
+        known.sample(payload(i % (first + second) < first ? 12 : 20, i));
       }
-      expect_all_delivered(ledger);
+      expect_all_delivered(known);
       ASSERT_FALSE(HasFatalFailure()) << "runs of " << first << " and " << second;
     }
   }
@@ -61,47 +61,47 @@ TEST(RingGearsTest, RunsMayBeOfAnyLength) {
 
 // misc says where the kernel was; it may differ from one record to the next.
 TEST(RingGearsTest, MiscIsNotLookedAt) {
-  Ledger ledger{kSize, kSize - 600};
+  KnownRing known{kSize, kSize - 600};
   for (unsigned i = 0; i < 60; ++i) {
-    const std::uint64_t at = ledger.fake().head();
+    const std::uint64_t at = known.fake().head();
     if (i % 20 == 19) {
-      ledger.lost(i);
+      known.lost(i);
     } else {
-      ledger.sample(payload(12, i));
+      known.sample(payload(12, i));
     }
     const auto misc = static_cast<std::uint16_t>(i < 25 ? 0xffff : i * 257);
-    ledger.fake().put(at + offsetof(perf_event_header, misc), &misc, sizeof(misc));
+    known.fake().put(at + offsetof(perf_event_header, misc), &misc, sizeof(misc));
   }
-  expect_all_delivered(ledger);
+  expect_all_delivered(known);
 }
 
 // Every size that a header can state, of records that hold little.
 TEST(RingGearsTest, AllOfHeaderSizeCounts) {
-  Ledger ledger{2 * kSize};
+  KnownRing known{2 * kSize};
   for (std::size_t size = 16; size <= 65528; size += 8) {
-    ledger.restart(2 * kSize - 40);
-    ledger.sample(payload(4), 16);
-    ledger.sample(payload(4), size);
-    ledger.sample(payload(4), 16);
-    expect_all_delivered(ledger);
+    known.restart(2 * kSize - 40);
+    known.sample(payload(4), 16);
+    known.sample(payload(4), size);
+    known.sample(payload(4), 16);
+    expect_all_delivered(known);
     ASSERT_FALSE(HasFatalFailure()) << size;
   }
 }
 
 // A run of samples that have the header of the run, and say less, or too much, about raw.
 TEST(RingGearsTest, EachRawSizeOfARunIsItsOwn) {
-  Ledger ledger{kSize};
+  KnownRing known{kSize};
   for (unsigned run = 0; run <= 20; ++run) {
     for (std::uint32_t raw = 0; raw <= 30; ++raw) {
-      ledger.restart(0);
-      for (unsigned i = 0; i < run; ++i) ledger.sample(payload(12, i), 24);
+      known.restart(0);
+      for (unsigned i = 0; i < run; ++i) known.sample(payload(12, i), 24);
       if (raw <= 12) {
-        ledger.sample(payload(raw, run), 24);
+        known.sample(payload(raw, run), 24);
       } else {
-        ledger.bad_raw(raw, 24);
+        known.bad_raw(raw, 24);
       }
-      for (unsigned i = 0; i < 20; ++i) ledger.sample(payload(12, i), 24);
-      expect_all_delivered(ledger);
+      for (unsigned i = 0; i < 20; ++i) known.sample(payload(12, i), 24);
+      expect_all_delivered(known);
       ASSERT_FALSE(HasFatalFailure()) << "raw size " << raw << " after " << run << " records";
     }
   }
@@ -124,12 +124,12 @@ struct Loads {
   std::size_t again = 0;  // raw sizes loaded twice: guesses that failed
 };
 
-Loads drain_counting(Ledger& ledger) {
+Loads drain_counting(KnownRing& known) {
   Loads loads;
   Counting::headers = Counting::raws = 0;
   std::size_t events = 0;
   std::size_t before = 1;  // data_tail is read like a header
-  Ring<Counting>::over(ledger.page(), ledger.fake().data())->for_each([&](const PerfEvent&) {
+  Ring<Counting>::over(known.page(), known.fake().data())->for_each([&](const PerfEvent&) {
     loads.ahead += Counting::headers > before + ++events;
   });
   loads.again = Counting::raws - events;
@@ -138,16 +138,16 @@ Loads drain_counting(Ledger& ledger) {
 
 // The first of a run is chased, then two are looked at before the first of them is passed on.
 TEST(RingGearsTest, ARunOfSamplesIsReadTwoAtATime) {
-  Ledger ledger{kSize};
+  KnownRing known{kSize};
   for (const std::size_t size : {16U, 24U, 104U}) {
     for (const auto misc : {std::uint16_t{0}, std::uint16_t{1}, std::uint16_t{0xffff}}) {
       for (unsigned count = 1; count <= 100; ++count) {
-        ledger.restart(0);
+        known.restart(0);
         for (unsigned i = 0; i < count; ++i) {
-          ledger.sample(payload(size - 12, i));
-          ledger.fake().put(i * size + offsetof(perf_event_header, misc), &misc, sizeof(misc));
+          known.sample(payload(size - 12, i));
+          known.fake().put(i * size + offsetof(perf_event_header, misc), &misc, sizeof(misc));
         }
-        const Loads loads = drain_counting(ledger);
+        const Loads loads = drain_counting(known);
         ASSERT_EQ(loads.ahead, (count - 1) / 2) << count << " of " << size << ", misc " << misc;
         ASSERT_EQ(loads.again, 0U);
       }
@@ -157,18 +157,18 @@ TEST(RingGearsTest, ARunOfSamplesIsReadTwoAtATime) {
 
 // `run` samples that fill their records and then one that does not, under the same header, over
 // and over.
-void write_runs(Ledger& ledger, std::size_t run, std::size_t count) {
+void write_runs(KnownRing& known, std::size_t run, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    ledger.sample(payload(i % (run + 1) == run ? 11 : 12), 24);
+    known.sample(payload(i % (run + 1) == run ? 11 : 12), 24);
   }
 }
 
 TEST(RingGearsTest, GuessesThatDoNotPayBecomeRareButAreStillTried) {
-  Ledger ledger{1 << 20};
+  KnownRing known{1 << 20};
   for (std::size_t run = 0; run <= 7; ++run) {
-    ledger.restart(0);
-    write_runs(ledger, run, 40000);
-    const Loads loads = drain_counting(ledger);
+    known.restart(0);
+    write_runs(known, run, 40000);
+    const Loads loads = drain_counting(known);
     // 1, 2, 4 ... 256 records apart, and then every 256.
     EXPECT_GE(loads.again, 40000U / 300) << run;
     EXPECT_LE(loads.again, 40000U / 256 + 10) << run;
@@ -176,46 +176,46 @@ TEST(RingGearsTest, GuessesThatDoNotPayBecomeRareButAreStillTried) {
 }
 
 TEST(RingGearsTest, GuessesThatDoNotPayStayRareBesideOtherRecords) {
-  Ledger ledger{1 << 20};
+  KnownRing known{1 << 20};
   for (unsigned i = 0; i < 5000; ++i) {
-    write_runs(ledger, 0, 2);
-    ledger.lost(i);
+    write_runs(known, 0, 2);
+    known.lost(i);
   }
   // A LOST has no raw size.
-  EXPECT_LE(drain_counting(ledger).again + 5000, 10U);
+  EXPECT_LE(drain_counting(known).again + 5000, 10U);
 }
 
 TEST(RingGearsTest, GuessesThatPayAreMadeAgainAtOnce) {
-  Ledger ledger{1 << 20};
+  KnownRing known{1 << 20};
   for (const std::size_t run : {8U, 9U, 30U}) {
-    ledger.restart(0);
-    write_runs(ledger, 0, 600);
-    ledger.sample(payload(12), 24);
-    for (unsigned i = 0; i < 600; ++i) ledger.sample(payload(12), 24);
-    write_runs(ledger, run, 20000);
-    EXPECT_GE(drain_counting(ledger).ahead, 20000 / (run + 1) * (run / 2)) << run;
+    known.restart(0);
+    write_runs(known, 0, 600);
+    known.sample(payload(12), 24);
+    for (unsigned i = 0; i < 600; ++i) known.sample(payload(12), 24);
+    write_runs(known, run, 20000);
+    EXPECT_GE(drain_counting(known).ahead, 20000 / (run + 1) * (run / 2)) << run;
   }
 }
 
 // Long and short runs, straddling records, LOST, and everything that is skipped.
-void write_some_of_everything(Ledger& ledger) {
-  for (unsigned i = 0; i < 21; ++i) ledger.sample(payload(12, i));
-  ledger.lost(1);
-  for (unsigned i = 0; i < 3; ++i) ledger.sample(payload(4, i));
-  ledger.bad(Defect::BadSample, PERF_RECORD_SAMPLE, 8);
-  for (unsigned i = 0; i < 14; ++i) ledger.sample(payload(36, i));
-  ledger.bad_raw(100, 48);
-  ledger.bad(Defect::UnexpectedType, PERF_RECORD_COMM, 40);
-  for (unsigned i = 0; i < 10; ++i) ledger.sample(payload(20, i));
-  ledger.bad(Defect::BadLost, PERF_RECORD_LOST, 16);
-  ledger.lost(2, 48);
-  for (unsigned i = 0; i < 9; ++i) ledger.sample(payload(12, i));
+void write_some_of_everything(KnownRing& known) {
+  for (unsigned i = 0; i < 21; ++i) known.sample(payload(12, i));
+  known.lost(1);
+  for (unsigned i = 0; i < 3; ++i) known.sample(payload(4, i));
+  known.bad(Defect::BadSample, PERF_RECORD_SAMPLE, 8);
+  for (unsigned i = 0; i < 14; ++i) known.sample(payload(36, i));
+  known.bad_raw(100, 48);
+  known.bad(Defect::UnexpectedType, PERF_RECORD_COMM, 40);
+  for (unsigned i = 0; i < 10; ++i) known.sample(payload(20, i));
+  known.bad(Defect::BadLost, PERF_RECORD_LOST, 16);
+  known.lost(2, 48);
+  for (unsigned i = 0; i < 9; ++i) known.sample(payload(12, i));
 }
 
 class RingGearsResumedTest : public ::testing::TestWithParam<std::uint64_t> {
  protected:
-  RingGearsResumedTest() { write_some_of_everything(ledger_); }
-  Ledger ledger_{kSize, GetParam()};
+  RingGearsResumedTest() { write_some_of_everything(known_); }
+  KnownRing known_{kSize, GetParam()};
 };
 
 // The ring's end: nowhere, in a run, in the LOST, in the malformed records, in the last run.
@@ -225,32 +225,32 @@ INSTANTIATE_TEST_SUITE_P(Starts, RingGearsResumedTest,
 
 TEST_P(RingGearsResumedTest, DrainsThatBreakAfterAFewEventsDeliverAllOfThemInTurn) {
   for (std::size_t few = 1; few <= 24; ++few) {
-    ledger_.page().data_tail = GetParam();
+    known_.page().data_tail = GetParam();
     std::vector<Seen> seen;
-    while (ledger_.page().data_tail != ledger_.page().data_head) {
-      for (Seen& each : drain(ring_over(ledger_), few - 1)) seen.push_back(std::move(each));
-      ASSERT_EQ(ledger_.page().data_tail, ledger_.ends().at(seen.size() - 1));
+    while (known_.page().data_tail != known_.page().data_head) {
+      for (Seen& each : drain(ring_over(known_), few - 1)) seen.push_back(std::move(each));
+      ASSERT_EQ(known_.page().data_tail, known_.ends().at(seen.size() - 1));
     }
-    ASSERT_EQ(seen, ledger_.expected()) << few << " at a time";
+    ASSERT_EQ(seen, known_.expected()) << few << " at a time";
   }
 }
 
 TEST_P(RingGearsResumedTest, DrainsThatThrowAfterAFewEventsDeliverAllOfThemInTurn) {
   for (std::size_t few = 1; few <= 24; ++few) {
-    ledger_.page().data_tail = GetParam();
+    known_.page().data_tail = GetParam();
     std::vector<Seen> seen;
-    while (ledger_.page().data_tail != ledger_.page().data_head) {
+    while (known_.page().data_tail != known_.page().data_head) {
       std::size_t count = 0;
       try {
-        ring_over(ledger_).for_each([&](const PerfEvent& event) {
+        ring_over(known_).for_each([&](const PerfEvent& event) {
           seen.push_back(copy(event));
           if (++count == few) throw std::runtime_error{"enough"};
         });
       } catch (const std::runtime_error&) {
       }
-      ASSERT_EQ(ledger_.page().data_tail, ledger_.ends().at(seen.size() - 1));
+      ASSERT_EQ(known_.page().data_tail, known_.ends().at(seen.size() - 1));
     }
-    ASSERT_EQ(seen, ledger_.expected()) << few << " at a time";
+    ASSERT_EQ(seen, known_.expected()) << few << " at a time";
   }
 }
 

@@ -12,7 +12,7 @@
 
 #include "perfring/ring/ring.h"
 #include "perfring/ring/testing/by_cursor.h"
-#include "perfring/ring/testing/ledger.h"
+#include "perfring/ring/testing/known_ring.h"
 
 namespace perfring {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 using testing::ByCursor;
 using testing::drain;
 using testing::FakeRing;
-using testing::Ledger;
+using testing::KnownRing;
 using testing::payload;
 using testing::Seen;
 
@@ -79,37 +79,37 @@ struct DamagesWords : DefaultMemory {
 };
 
 // One of each kind, at a place where it is looked at by itself and where it ends a run.
-void write_each_kind(Ledger& ledger) {
+void write_each_kind(KnownRing& known) {
   const auto run = [&] {
-    for (unsigned i = 0; i < 13; ++i) ledger.sample(payload(12, i));
+    for (unsigned i = 0; i < 13; ++i) known.sample(payload(12, i));
   };
-  ledger.lost(0x0102'0304'0506'0708);
+  known.lost(0x0102'0304'0506'0708);
   run();
-  ledger.lost(2);
-  ledger.bad(Defect::BadSample, PERF_RECORD_SAMPLE, 8);
+  known.lost(2);
+  known.bad(Defect::BadSample, PERF_RECORD_SAMPLE, 8);
   run();
-  ledger.bad_raw(13, 24);
-  ledger.bad(Defect::BadLost, PERF_RECORD_LOST, 8);
-  ledger.bad(Defect::BadLost, PERF_RECORD_LOST, 16);
+  known.bad_raw(13, 24);
+  known.bad(Defect::BadLost, PERF_RECORD_LOST, 8);
+  known.bad(Defect::BadLost, PERF_RECORD_LOST, 16);
   run();
-  ledger.bad(Defect::UnexpectedType, PERF_RECORD_COMM, 24);
-  ledger.sample(payload(100));
+  known.bad(Defect::UnexpectedType, PERF_RECORD_COMM, 24);
+  known.sample(payload(100));
   run();
-  ledger.bad_size(PERF_RECORD_SAMPLE, 20, 48);
+  known.bad_size(PERF_RECORD_SAMPLE, 20, 48);
 }
 
 TYPED_TEST(RingS10Test, TheHeaderOfEachKindIsLoadedOnceAndBelieved) {
   for (const std::uint64_t start : {std::size_t{0}, kSize - 8, kSize - 16, kSize - 24 * 14 - 8,
                                     kSize - 24 * 14 - 16, kSize - 24 * 20}) {
-    Ledger ledger{kSize, start};
-    write_each_kind(ledger);
-    DamagesWords::data = ledger.fake().data().data();
+    KnownRing known{kSize, start};
+    write_each_kind(known);
+    DamagesWords::data = known.fake().data().data();
     DamagesWords::loads.assign(kSize / 8, 0);
-    const std::vector<Seen> seen = drain(consumer_over<TypeParam, DamagesWords>(ledger.fake()));
-    ASSERT_EQ(seen.size(), ledger.expected().size());
+    const std::vector<Seen> seen = drain(consumer_over<TypeParam, DamagesWords>(known.fake()));
+    ASSERT_EQ(seen.size(), known.expected().size());
     std::uint64_t at = start;
-    for (std::size_t i = 0; i < seen.size(); at = ledger.ends()[i++]) {
-      const Seen& expected = ledger.expected()[i];
+    for (std::size_t i = 0; i < seen.size(); at = known.ends()[i++]) {
+      const Seen& expected = known.expected()[i];
       EXPECT_EQ(DamagesWords::loads[at % kSize / 8], 1) << i << " from " << start;
       EXPECT_EQ(seen[i].kind, expected.kind) << i << " from " << start;
       EXPECT_EQ(seen[i].defect, expected.defect) << i << " from " << start;
@@ -117,7 +117,7 @@ TYPED_TEST(RingS10Test, TheHeaderOfEachKindIsLoadedOnceAndBelieved) {
       EXPECT_EQ(seen[i].bytes.size(), expected.bytes.size()) << i << " from " << start;
       EXPECT_EQ(seen[i].head_size, expected.head_size) << i << " from " << start;
     }
-    EXPECT_EQ(ledger.page().data_tail, ledger.fake().head());
+    EXPECT_EQ(known.page().data_tail, known.fake().head());
   }
 }
 
@@ -157,55 +157,55 @@ struct RaisesRawSizes : DefaultMemory {
 
 TYPED_TEST(RingS10Test, ARawSizeThatGrowsWhenLookedAtLeadsNowhereElse) {
   for (std::uint64_t before = 0; before < 24 * 20; before += 8) {
-    Ledger ledger{kSize, kSize - before};
-    for (unsigned i = 0; i < 40; ++i) ledger.sample(payload(i % 17 == 16 ? 11 : 12, i), 24);
-    RaisesRawSizes::data = ledger.fake().data().data();
-    const std::vector<Seen> seen = drain(consumer_over<TypeParam, RaisesRawSizes>(ledger.fake()));
-    ASSERT_EQ(seen.size(), ledger.expected().size());
+    KnownRing known{kSize, kSize - before};
+    for (unsigned i = 0; i < 40; ++i) known.sample(payload(i % 17 == 16 ? 11 : 12, i), 24);
+    RaisesRawSizes::data = known.fake().data().data();
+    const std::vector<Seen> seen = drain(consumer_over<TypeParam, RaisesRawSizes>(known.fake()));
+    ASSERT_EQ(seen.size(), known.expected().size());
     for (std::size_t i = 0; i < seen.size(); ++i) {
       if (seen[i].kind == Seen::Kind::Malformed) {
         EXPECT_EQ(seen[i].defect, Defect::BadSample);
       } else {
-        EXPECT_EQ(seen[i], ledger.expected()[i]);
+        EXPECT_EQ(seen[i], known.expected()[i]);
       }
     }
-    EXPECT_EQ(ledger.page().data_tail, ledger.fake().head());
+    EXPECT_EQ(known.page().data_tail, known.fake().head());
   }
 }
 
 // Publishes one more record as soon as data_head has been read.
 struct PublishesOnRead : DefaultMemory {
-  static inline Ledger* ledger;
+  static inline KnownRing* known;
 
   static Position read_once(const SharedPosition& field) {
     const Position value = DefaultMemory::read_once(field);
-    if (&field == &ledger->page().data_head) ledger->sample(payload(12, 99));
+    if (&field == &known->page().data_head) known->sample(payload(12, 99));
     return value;
   }
 };
 
 TYPED_TEST(RingS1Test, WhatIsPublishedRightAfterTheReadOfHeadWaits) {
-  Ledger ledger{kSize, kSize - 96};
-  PublishesOnRead::ledger = &ledger;
+  KnownRing known{kSize, kSize - 96};
+  PublishesOnRead::known = &known;
   std::size_t written = 0;
-  for (unsigned i = 0; i < 20; ++i) ledger.sample(payload(12, i));
+  for (unsigned i = 0; i < 20; ++i) known.sample(payload(12, i));
   for (int round = 0; round < 3; ++round) {
-    const std::uint64_t head = ledger.fake().head();
-    const std::vector<Seen> due{ledger.expected().begin() + static_cast<long>(written),
-                                ledger.expected().end()};
-    written = ledger.expected().size();
-    EXPECT_EQ((drain(consumer_over<TypeParam, PublishesOnRead>(ledger.fake()))), due);
-    EXPECT_EQ(ledger.page().data_tail, head);
+    const std::uint64_t head = known.fake().head();
+    const std::vector<Seen> due{known.expected().begin() + static_cast<long>(written),
+                                known.expected().end()};
+    written = known.expected().size();
+    EXPECT_EQ((drain(consumer_over<TypeParam, PublishesOnRead>(known.fake()))), due);
+    EXPECT_EQ(known.page().data_tail, head);
   }
 }
 
 TYPED_TEST(RingS6Test, ReadableReadsHeadOnceAndAsADrainDoes) {
-  Ledger ledger{kSize};
-  PublishesOnRead::ledger = &ledger;
-  EXPECT_FALSE((consumer_over<TypeParam, PublishesOnRead>(ledger.fake())).readable());
-  EXPECT_EQ(ledger.expected().size(), 1U);
-  EXPECT_TRUE((consumer_over<TypeParam, PublishesOnRead>(ledger.fake())).readable());
-  EXPECT_EQ(ledger.expected().size(), 2U);
+  KnownRing known{kSize};
+  PublishesOnRead::known = &known;
+  EXPECT_FALSE((consumer_over<TypeParam, PublishesOnRead>(known.fake())).readable());
+  EXPECT_EQ(known.expected().size(), 1U);
+  EXPECT_TRUE((consumer_over<TypeParam, PublishesOnRead>(known.fake())).readable());
+  EXPECT_EQ(known.expected().size(), 2U);
 }
 
 // Notes the reads that lie outside [data_tail, data_head).
@@ -231,14 +231,14 @@ TYPED_TEST(RingS8Test, NoByteOutsideOfTailToHeadIsRead) {
     for (const std::size_t size : {0U, 8U, 16U, 24U, 32U}) {
       for (std::size_t length = 8; length <= 32; length += 8) {
         for (std::uint64_t run = 0; run <= 12; ++run) {
-          Ledger ledger{kSize, kSize - 24 * run};
-          for (unsigned i = 0; i < run; ++i) ledger.sample(payload(12, i));
-          ledger.fake().raw_record(type, size, {}, length);
-          Bounded::data = ledger.fake().data().data();
-          Bounded::tail = ledger.page().data_tail;
-          Bounded::head = ledger.page().data_head;
+          KnownRing known{kSize, kSize - 24 * run};
+          for (unsigned i = 0; i < run; ++i) known.sample(payload(12, i));
+          known.fake().raw_record(type, size, {}, length);
+          Bounded::data = known.fake().data().data();
+          Bounded::tail = known.page().data_tail;
+          Bounded::head = known.page().data_head;
           Bounded::outside = 0;
-          drain(consumer_over<TypeParam, Bounded>(ledger.fake()));
+          drain(consumer_over<TypeParam, Bounded>(known.fake()));
           ASSERT_EQ(Bounded::outside, 0) << "type " << type << " of size " << size << ", " << length
                                          << " bytes available, after " << run << " samples";
         }

@@ -3,7 +3,7 @@
 
 #include "perfring/ring/ring.h"
 #include "perfring/ring/testing/fake_ring.h"
-#include "perfring/ring/testing/ledger.h"
+#include "perfring/ring/testing/known_ring.h"
 
 namespace perfring::testing {
 
@@ -14,8 +14,8 @@ Ring<M> ring_over(const FakeRing& fake) {
 }
 
 template <class M = DefaultMemory>
-Ring<M> ring_over(Ledger& ledger) {
-  return ring_over<M>(ledger.fake());
+Ring<M> ring_over(KnownRing& known) {
+  return ring_over<M>(known.fake());
 }
 
 }  // namespace perfring::testing

@@ -1,5 +1,5 @@
-#ifndef PERFRING_RING_TESTING_LEDGER_H_
-#define PERFRING_RING_TESTING_LEDGER_H_
+#ifndef PERFRING_RING_TESTING_KNOWN_RING_H_
+#define PERFRING_RING_TESTING_KNOWN_RING_H_
 
 #include <linux/perf_event.h>
 
@@ -16,9 +16,9 @@ namespace perfring::testing {
 
 // A FakeRing that keeps, of each record it writes, what a drain must deliver and where the record
 // ends.
-class Ledger {
+class KnownRing {
  public:
-  explicit Ledger(std::size_t size, std::uint64_t start = 0) : fake_{size, start} {}
+  explicit KnownRing(std::size_t size, std::uint64_t start = 0) : fake_{size, start} {}
 
   // Empties the ring, and puts both positions at `start`.
   void restart(std::uint64_t start) {
@@ -85,4 +85,4 @@ class Ledger {
 
 }  // namespace perfring::testing
 
-#endif  // PERFRING_RING_TESTING_LEDGER_H_
+#endif  // PERFRING_RING_TESTING_KNOWN_RING_H_
