@@ -11,10 +11,12 @@
 
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
 
+#include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
 
 namespace perfring {
@@ -104,9 +106,32 @@ void commit_each(Check& check) {
                         }));
 }
 
+// By a Cursor that gives each record back when it has the next, if need be from a second look.
+template <class M>
+void held(Check& check) {
+  Cursor<M> cursor = *Cursor<M>::over(page, data);
+  std::optional<typename Cursor<M>::Record> oldest;
+  const auto give_back = [&] {
+    if (!oldest) return;
+    check(oldest->event());
+    cursor.release(oldest->end());
+  };
+  for (int look = 0; look < 2; ++look) {
+    cursor.look();
+    while (auto record = cursor.next()) {
+      give_back();
+      oldest = record;
+    }
+  }
+  give_back();
+}
+
 const std::pair<std::string_view, Drain> kDrains[] = {
     {"none", whole_drains<DefaultMemory>},
     {"commit_each", commit_each},
+    {"cursor", held<DefaultMemory>},
+    {"cursor_no_acquire_fence", held<NoAcquireFence>},
+    {"cursor_no_full_fence", held<NoFullFence>},
     {"no_acquire_fence", whole_drains<NoAcquireFence>},
     {"no_full_fence", whole_drains<NoFullFence>},
 };

@@ -45,7 +45,8 @@ TEST_P(RingOrderingTest, DeliversEveryRecordWholeAndInOrderWithoutARace) {
   EXPECT_THAT(ended.output, HasSubstr("records, 0 wrong"));
   EXPECT_THAT(ended.output, Not(HasSubstr("ThreadSanitizer")));
 }
-INSTANTIATE_TEST_SUITE_P(Drains, RingOrderingTest, ::testing::Values("none", "commit_each"));
+INSTANTIATE_TEST_SUITE_P(Drains, RingOrderingTest,
+                         ::testing::Values("none", "commit_each", "cursor"));
 
 #ifdef PERFRING_TEST_UNDER_TSAN
 
@@ -57,7 +58,8 @@ TEST_P(RingOrderingFaultTest, IsReportedAsADataRace) {
   EXPECT_THAT(ended.output, HasSubstr("WARNING: ThreadSanitizer: data race"));
 }
 INSTANTIATE_TEST_SUITE_P(EachEdge, RingOrderingFaultTest,
-                         ::testing::Values("no_acquire_fence", "no_full_fence"));
+                         ::testing::Values("no_acquire_fence", "no_full_fence",
+                                           "cursor_no_acquire_fence", "cursor_no_full_fence"));
 
 #endif
 
