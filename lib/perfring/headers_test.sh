@@ -42,15 +42,28 @@ unsigned long pulled(perfring::Cursor<>& cursor) {
   return count + cursor.data_head() + static_cast<unsigned long>(cursor.data_tail());
 }
 '
+merged='
+unsigned long merged(perfring::Merge<>&);
+unsigned long merged(perfring::Merge<>& merge) {
+  unsigned long count = 0;
+  const auto each = [&](const perfring::Ordered& ordered) { count += ordered.ring; };
+  merge.run(perfring::KeyAt{8}, [] { return std::uint64_t{1}; }, each, 5);
+  if (merge.flush(perfring::KeyAt{}, [](const perfring::Ordered&) { return false; }) != perfring::MergeEnd::Nested)
+    count += merge.rings() + merge.slack() + merge.counts().late;
+  return count;
+}
+'
 ring="#include \"perfring/ring/ring.h\"
 #include \"perfring/ring/cursor.h\"
-${drains//DRAINED/perfring::Ring<>}${pulled}"
+#include \"perfring/rings/merge.h\"
+${drains//DRAINED/perfring::Ring<>}${pulled}${merged}"
 all="#include \"perfring/perfring.h\"
 #include \"perfring/record/layouts.h\"
 #include \"perfring/record/to_string.h\"
 #include \"perfring/record/whole.h\"
+#include \"perfring/rings/merge.h\"
 ${drains//DRAINED/perfring::Ring<>}${drains//DRAINED/perfring::PerfBuffer}
-${drains//DRAINED/perfring::PerfEventArrayBuffer}${pulled}
+${drains//DRAINED/perfring::PerfEventArrayBuffer}${pulled}${merged}
 unsigned long records(perfring::Bytes, const perfring::record::Layouts&);
 unsigned long records(perfring::Bytes bytes, const perfring::record::Layouts& layouts) {
   return to_string(decode(perfring::record::whole(bytes, {}, {}), layouts)).size();
@@ -86,8 +99,8 @@ headers20=()
 headers23=()
 while IFS= read -r header; do
   case $header in
-    perfring/ring/testing/* | perfring/testing/* | perfring/record/* | perfring/export.h | perfring/version.h) ;; # record/ is in $all
-    perfring/ring/* | perfring/control_flow.h | perfring/perf_event.h) headers20+=("$header") ;;
+    perfring/ring/testing/* | perfring/rings/testing/* | perfring/testing/* | perfring/record/* | perfring/export.h | perfring/version.h) ;; # record/ is in $all
+    perfring/ring/* | perfring/rings/* | perfring/control_flow.h | perfring/perf_event.h) headers20+=("$header") ;;
     *) headers23+=("$header") ;;
   esac
 done < <(cd "$lib" && find -L perfring -name '*.h' | sort)

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "perfring/perfring.h"
+#include "perfring/rings/merge.h"
 
 int main() {
 #if defined(__cpp_exceptions) && defined(__cpp_rtti) && !defined(_LIBCPP_VERSION)
@@ -30,6 +31,11 @@ int main() {
   alignas(8) static constexpr std::byte data[8]{};
   auto cursor = perfring::Cursor<>::over(page, data);
   events += !cursor || cursor->look() != 0 || cursor->next();
+  perfring::Merge<> merge;
+  events += merge.add(page, data) != 0U;
+  const auto count_ordered = [&](const perfring::Ordered&) { ++events; };
+  merge.run(perfring::KeyAt{}, [] { return std::uint64_t{1}; }, count_ordered);
+  merge.flush(perfring::KeyAt{}, count_ordered);
   const auto buffer = perfring::PerfBuffer::open(0, 3);
   const bool refused = !buffer && !buffer.error().message().empty();
   const auto array = perfring::PerfEventArray::from_fd(-1);

@@ -1,0 +1,290 @@
+// How fast the events of several rings are delivered in the order of their keys: perfring's Merge,
+// beside the same rings drained without any order, and beside what others do. See README.md.
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <CLI/CLI.hpp>
+#include <bit>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <queue>
+#include <random>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "harness/bench/race.h"
+#include "harness/program/console.h"
+#include "harness/program/options.h"
+#include "harness/program/run_program.h"
+#include "harness/program/verdict.h"
+#include "perfring/ring/ring.h"
+#include "perfring/rings/merge.h"
+
+namespace perfring::bench {
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kRecordBytes = 64;
+constexpr std::uint32_t kRawBytes = 52;
+constexpr std::size_t kRun = 16;  // the mean length of a run of one ring's events
+
+// A ring in ordinary memory, of whose data the first `used` bytes are written.
+class OneRing {
+ public:
+  explicit OneRing(std::size_t size) {
+    void* const memory = ::mmap(nullptr, kPageBytes + size, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+      throw std::system_error{errno, std::generic_category(), "mmap of a ring"};
+    }
+    ::madvise(memory, kPageBytes + size, MADV_NOHUGEPAGE);
+    mapping_ = {static_cast<std::byte*>(memory), kPageBytes + size};
+  }
+  OneRing(OneRing&& other) noexcept
+      : mapping_{std::exchange(other.mapping_, {})}, used_{other.used_} {}
+  OneRing& operator=(OneRing&&) = delete;
+  ~OneRing() {
+    if (!mapping_.empty()) ::munmap(mapping_.data(), mapping_.size());
+  }
+
+  perf_event_mmap_page& page() const {
+    return *reinterpret_cast<perf_event_mmap_page*>(mapping_.data());
+  }
+  std::span<std::byte> data() const { return mapping_.subspan(kPageBytes); }
+  std::span<const std::byte> used() const { return data().first(used_); }
+  bool has_room() const { return used_ + kRecordBytes <= data().size(); }
+
+  void write(std::uint64_t key) {
+    std::byte* const at = data().data() + used_;
+    const perf_event_header header{PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, kRecordBytes};
+    std::memcpy(at, &header, sizeof(header));
+    std::memcpy(at + 8, &kRawBytes, sizeof(kRawBytes));
+    std::memcpy(at + 12, &key, sizeof(key));
+    used_ += kRecordBytes;
+  }
+  // Full again.
+  void refill() const {
+    page().data_tail = 0;
+    page().data_head = used_;
+  }
+
+ private:
+  std::span<std::byte> mapping_;
+  std::size_t used_ = 0;
+};
+
+// What the callback reads of each event: 12 bytes.
+[[gnu::always_inline]] inline void add_event(Tally& tally, const std::byte* raw) {
+  std::uint64_t key;
+  std::uint32_t more;
+  std::memcpy(&key, raw, sizeof(key));
+  std::memcpy(&more, raw + sizeof(key), sizeof(more));
+  ++tally.events;
+  tally.sum += key + more;
+}
+[[gnu::always_inline]] inline void add_event(Tally& tally, const PerfEvent& event) {
+  if (const auto* const sample = std::get_if<Sample>(&event)) {
+    add_event(tally, sample->head.data());
+  } else {
+    ++tally.odd;
+  }
+}
+
+// One line of the table: events in true order, each on the ring that chance chose.
+struct Load {
+  Load(std::size_t k, std::size_t bytes, bool in_runs) {
+    for (std::size_t i = 0; i < k; ++i) rings.emplace_back(std::bit_ceil(2 * bytes / k));
+    std::mt19937_64 random{1};
+    std::size_t ring = 0;
+    for (std::size_t event = 0; event < bytes / kRecordBytes; ++event) {
+      if (!in_runs || random() % kRun == 0) ring = random() % k;
+      while (!rings[ring].has_room()) ring = random() % k;
+      end += 1 + random() % 200;
+      rings[ring].write(end);
+      ++tally.events;
+      tally.sum += end;
+    }
+    ++end;
+  }
+
+  void refill() const {
+    for (const OneRing& ring : rings) ring.refill();
+  }
+
+  std::vector<OneRing> rings;
+  std::uint64_t end = 0;  // higher than all keys
+  Tally tally;
+};
+
+[[gnu::noinline]] Tally unmerged(const Load& load) {
+  Tally tally;
+  for (const OneRing& ring : load.rings) {
+    Ring<>::over(ring.page(), ring.data())
+        ->for_each([&](const PerfEvent& event)
+                       __attribute__((always_inline)) { add_event(tally, event); });
+  }
+  return tally;
+}
+
+// Each pass has later keys, so that nothing is late.
+template <unsigned kWindow>
+class Merged {
+ public:
+  explicit Merged(const Load& load) : load_{load} {
+    for (const OneRing& ring : load.rings) merge_.add(ring.page(), ring.data());
+  }
+  [[gnu::noinline]] Tally operator()() {
+    Tally tally;
+    const std::uint64_t passed = load_.end * passes_++;
+    const std::uint64_t now = passed + load_.end;
+    merge_.run([passed](const Sample& sample)
+                   __attribute__((always_inline)) { return passed + KeyAt{}(sample); },
+               [now] { return now; },
+               [&](const Ordered& each)
+                   __attribute__((always_inline)) { add_event(tally, each.event); });
+    tally.odd += merge_.counts().late;
+    return tally;
+  }
+
+ private:
+  const Load& load_;
+  Merge<DefaultMemory, kWindow> merge_{{.slack = 0, .learns = false}};
+  std::uint64_t passes_ = 0;
+};
+
+std::uint64_t key_of(const std::byte* record) {
+  std::uint64_t key;
+  std::memcpy(&key, record + 12, sizeof(key));
+  return key;
+}
+
+// In place, with the next of each ring in a queue, unchecked.
+[[gnu::noinline]] Tally queue_of_places(const Load& load) {
+  struct Place {
+    std::uint64_t key;
+    const std::byte* record;
+    const std::byte* end;
+    bool operator<(const Place& other) const { return key > other.key; }
+  };
+  Tally tally;
+  std::priority_queue<Place> queue;
+  const auto push = [&](const std::byte* record, const std::byte* end) {
+    if (record != end) queue.push({key_of(record), record, end});
+  };
+  for (const OneRing& ring : load.rings) {
+    push(ring.used().data(), ring.used().data() + ring.used().size());
+  }
+  while (!queue.empty()) {
+    const Place place = queue.top();
+    queue.pop();
+    add_event(tally, place.record + 12);
+    perf_event_header header;
+    std::memcpy(&header, place.record, sizeof(header));
+    push(place.record + header.size, place.end);
+  }
+  return tally;
+}
+
+// All events are copied, each into memory of its own, and the copies queued.
+[[gnu::noinline]] Tally queue_of_copies(const Load& load) {
+  struct Copy {
+    std::uint64_t key;
+    std::unique_ptr<std::byte[]> raw;
+    bool operator<(const Copy& other) const { return key > other.key; }
+  };
+  Tally tally;
+  std::priority_queue<Copy> queue;
+  for (const OneRing& ring : load.rings) {
+    Ring<>::over(ring.page(), ring.data())->for_each([&](const PerfEvent& event) {
+      const auto& sample = std::get<Sample>(event);
+      auto raw = std::make_unique<std::byte[]>(sample.size());
+      sample.copy_to({raw.get(), sample.size()});
+      queue.push({KeyAt{}(sample), std::move(raw)});
+    });
+  }
+  for (; !queue.empty(); queue.pop()) add_event(tally, queue.top().raw.get());
+  return tally;
+}
+
+template <class F>
+Contender contender(const std::string& name, const Load& load, F pass) {
+  return {name, [&load, pass = std::move(pass)](unsigned passes) mutable {
+            Tally tally;
+            for (; passes != 0; --passes) {
+              load.refill();
+              tally += pass();
+            }
+            return tally;
+          }};
+}
+
+// One line, or the name of a contender that delivered something else.
+std::string measure(const Load& load, std::size_t k, bool in_runs, unsigned rounds, bool& wrong) {
+  auto merged1 = std::make_shared<Merged<1>>(load);
+  auto merged8 = std::make_shared<Merged<8>>(load);
+  Race race{{contender("unmerged", load, [&] { return unmerged(load); }),
+             contender("window 1", load, [=] { return (*merged1)(); }),
+             contender("window 8", load, [=] { return (*merged8)(); }),
+             contender("places", load, [&] { return queue_of_places(load); }),
+             contender("copies", load, [&] { return queue_of_copies(load); })},
+            load.tally};
+  for (unsigned i = 0; i < rounds; ++i) race.round();
+  if (race.wrong()) {
+    wrong = true;
+    return *race.wrong() + " delivered other events\n";
+  }
+  const double unmerged = race.ns("unmerged");
+  const double one = race.ns("window 1");
+  const double eight = race.ns("window 8");
+  const double places = race.ns("places");
+  const double copies = race.ns("copies");
+  return fmt::format(
+      "{:6} {:4} {:9.2f} {:9.2f} {:5.1f}x {:9.2f} {:5.1f}x {:9.1f} {:5.1f}x {:5.1f}x {:9.1f} "
+      "{:5.1f}x {:5.1f}x\n",
+      in_runs ? "runs" : "random", k, unmerged, one, one / unmerged, eight, eight / unmerged,
+      places, places / one, places / eight, copies, copies / one, copies / eight);
+}
+
+int merge(int argc, char** argv) {
+  CLI::App app{
+      "Delivers the events of K full rings in the order of their keys, and prints ns per event:\n"
+      "medians of turns taken in rotation. The ratios of a merge are to the unmerged drain, those\n"
+      "of queues to a merge with a window of 1, and of 8.",
+      "merge"};
+  std::uint64_t rounds = 21;
+  std::uint64_t kib = 1024;
+  std::vector<std::size_t> ks{2, 8, 64, 256};
+  app.add_option("--rounds", rounds, "How many turns each has [21]")
+      ->type_name("N")
+      ->check(number_from(1, 100'000));
+  app.add_option("--kib", kib, "KiB of records in all [1024]")
+      ->type_name("N")
+      ->check(number_from(64, 1 << 20));
+  app.add_option("--rings", ks, "K [2 8 64 256]")->type_name("K")->check(number_from(1, 1024));
+  if (auto answer = parse(app, argc, argv)) return give(*answer);
+  std::string table =
+      fmt::format("{:6} {:>4} {:>9} {:>16} {:>16} {:>23} {:>23}\n", "order", "K", "unmerged",
+                  "window 1", "window 8", "queue of places", "queue of copies");
+  bool wrong = false;
+  for (const bool in_runs : {false, true}) {
+    for (const std::size_t k : ks) {
+      const Load load{k, kib * 1024, in_runs};
+      table += measure(load, k, in_runs, static_cast<unsigned>(rounds), wrong);
+    }
+  }
+  return deliver(table, wrong ? kViolated : kHolds, "the table");
+}
+
+}  // namespace
+}  // namespace perfring::bench
+
+int main(int argc, char** argv) {
+  return perfring::run_program("merge", perfring::bench::merge, argc, argv);
+}

@@ -1,0 +1,80 @@
+#ifndef PERFRING_RINGS_LOSER_TREE_H_
+#define PERFRING_RINGS_LOSER_TREE_H_
+#if __cplusplus < 202002L
+#error "perfring/rings needs C++20: compile with -std=c++20 or later"
+#else
+
+// Which of many words is the smallest, when one at a time changes. Internal to Merge.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace perfring::internal {
+
+// A tournament of `leaves` words, of which the smallest wins. The root is nodes_[1], the parent of
+// node n is n / 2, and leaf i would be node leaves + i. Each node keeps the word that lost there,
+// so that a new word in the winner's leaf meets one word on each level, without a branch.
+class LoserTree {
+ public:
+  // So many leaves. Allocates nothing if they were reserved.
+  void resize(std::size_t leaves) { nodes_.resize(leaves); }
+  void reserve(std::size_t leaves) { nodes_.reserve(leaves); }
+
+  // Plays all matches of value(0), value(1) ... Returns the winner. No value may be 0.
+  template <class Value>
+  std::uint64_t play(Value&& value) {
+    for (std::uint64_t& node : nodes_) node = kNobody;
+    std::uint64_t winner = kNobody;
+    for (std::size_t leaf = 0; leaf != nodes_.size(); ++leaf) {
+      winner = value(leaf);
+      // The first to come to a node waits there for the second.
+      for (std::size_t n = parent_of(leaf); n != 0; n /= 2) {
+        if (nodes_[n] == kNobody) {
+          nodes_[n] = winner;
+          break;
+        }
+        winner = match(nodes_[n], winner);
+      }
+    }
+    return winner;
+  }
+
+  // The leaf that won holds `value` from now on. Returns the winner.
+  [[gnu::always_inline]] std::uint64_t replace(std::size_t leaf, std::uint64_t value) {
+    std::uint64_t* const nodes = nodes_.data();
+    for (std::size_t n = parent_of(leaf); n != 0; n /= 2) value = match(nodes[n], value);
+    return value;
+  }
+
+  // The smallest but for the leaf that won: all ones if there is no other.
+  [[gnu::always_inline]] std::uint64_t second(std::size_t leaf) const {
+    const std::uint64_t* const nodes = nodes_.data();
+    std::uint64_t smallest = ~std::uint64_t{0};
+    for (std::size_t n = parent_of(leaf); n != 0; n /= 2) {
+      smallest = nodes[n] < smallest ? nodes[n] : smallest;
+    }
+    return smallest;
+  }
+
+ private:
+  static constexpr std::uint64_t kNobody = 0;
+
+  std::size_t parent_of(std::size_t leaf) const noexcept { return (nodes_.size() + leaf) / 2; }
+
+  // Leaves the loser in the node, and returns the winner.
+  [[gnu::always_inline]] static std::uint64_t match(std::uint64_t& node,
+                                                    std::uint64_t value) noexcept {
+    const std::uint64_t other = node;
+    const bool wins = value < other;
+    node = wins ? other : value;
+    return wins ? value : other;
+  }
+
+  std::vector<std::uint64_t> nodes_;
+};
+
+}  // namespace perfring::internal
+
+#endif
+#endif  // PERFRING_RINGS_LOSER_TREE_H_

@@ -1,0 +1,393 @@
+#ifndef PERFRING_RINGS_MERGE_H_
+#define PERFRING_RINGS_MERGE_H_
+#if __cplusplus < 202002L
+#error "perfring/rings needs C++20: compile with -std=c++20 or later"
+#else
+
+// Merge<Memory>: the events of several rings, one for each CPU, in the order of their keys. The key
+// is a clock that the writer read, and that it put into the payload. Events are delivered where
+// they lie in their rings: none is copied, and none costs an allocation or a system call.
+//
+//   Merge<> merge;
+//   for (auto& mapping : mappings) merge.add(mapping, page_size);
+//   for (;;) {
+//     merge.run(KeyAt{0}, monotonic_ns, [](const Ordered& each) { handle(each.ring, each.event);
+//     }); wait();
+//   }
+//
+// W1 to W42 are facts that were measured on a live kernel, and the proof of the rule (the project's
+// harness/RINGS_FACTS.md). D is the slack, h_c the clock, read before data_head of ring c.
+//
+//   R1  A run looks at each ring once: the clock is read, then data_head. A run ends when it has
+//       delivered what it may of what was published by then, and never waits for more.
+//   R2  An event is released once its key is lower than B = (the smallest h_c) - D, B being 0 where
+//       that is negative. If no writer takes longer than D from its clock to its output, each
+//       event comes after all that are older (W6); no rule that is sound releases more. Released
+//       events come in the order of their keys; equal keys in the order of their rings, and in the
+//       ring's.
+//   R3  Inside one ring keys go back where writers nest (W3, W4). A window of the oldest records of
+//       each ring is sorted: 8 of them repair whatever was measured. One that is displaced by more
+//       is late.
+//   R4  data_tail of each ring moves to its oldest record that was not delivered (W21), once in a
+//       run, also when the callback breaks off or throws; the event that it did so on counts as
+//       delivered. What is not delivered stays in its ring.
+//   R5  An event is late if its key is lower than one that was delivered before. It is delivered at
+//       once, says so, and is counted, exactly. None is dropped.
+//   R6  Events that have no key. A Lost takes that of the next sample of its ring (W10). Until that
+//       is there it waits; if it is still missing in the next run, the Lost takes that run's B
+//       in which it waited first, which no later sample's key is lower than. A Malformed takes the
+//       key of the record before it in its ring; without one, the newest that was delivered.
+//   R7  A record that was not there when data_head was read, and whose key is older than the clock
+//       of then, proves how long its writer took (W5). The longest such delay is delay_seen. The
+//       slack becomes twice the longest (W8b), but for those of which that exceeds slack_most:
+//       the key is wrong, or its writer was stalled (W7), and the slack would hold all up.
+//   R8  Keys are any 64 bits. One that is higher than the clock after all looks is not of that
+//       clock: it is counted (ahead), and the event has the clock's value for its key instead, so
+//       that it stops no ring. Of flush() none is: its events have their own.
+//   R9  Whatever the rings hold, the rules S4 to S10 (ring/ring.h, ring/cursor.h) hold for what is
+//       delivered of each, and what one ring holds delays no other by more than D.
+//
+// Units: keys, slack and what the clock says are of one clock, and nanoseconds if it is
+// CLOCK_MONOTONIC, as bpf_ktime_get_ns() is. Only the defaults rely on that.
+// Lifetime: the rings' memory must outlive the Merge; an event is valid until the callback returns.
+// Threads: one at a time. The kernel, or other producers, may write meanwhile.
+// Errors: none but what add() refuses. add() allocates, and may throw std::bad_alloc; nothing else
+// allocates, throws or calls the system, but for the clock, the key and the callback. What they
+// throw passes through, and no event is lost by it.
+//
+// Bad input. A clock that stands releases nothing (but to flush()); one that jumps back releases
+// nothing until it is where it was; one that jumps forward, or another one than the writers', makes
+// late events, delays or keys ahead, which are counted. A slack that the rings do not last for
+// makes the kernel drop records, which it counts: Lost. A ring that is added twice is refused. A
+// run or flush() from within a callback of the same Merge delivers nothing (MergeEnd::Nested). A
+// callback that drains one of the rings by other means: the tail does not go back, what of that
+// ring was not delivered counts as consumed by the other at the next run, and until this run ends
+// its events are whatever lies there, inside of the ring.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <linux/perf_event.h>
+
+#include "perfring/perf_event.h"
+#include "perfring/ring/callback.h"
+#include "perfring/ring/default_memory.h"
+#include "perfring/ring/memory.h"
+#include "perfring/ring/wire.h"
+#include "perfring/rings/lane.h"
+#include "perfring/rings/loser_tree.h"
+
+namespace perfring {
+
+// How long a merge waits for writers (R2, R7).
+struct MergeOptions {
+  std::uint64_t slack = 100'000;
+  bool learns = true;
+  std::uint64_t slack_most = 100'000'000;
+};
+
+// Since the Merge was made.
+struct MergeCounts {
+  std::uint64_t delivered = 0;
+  std::uint64_t late = 0;        // R5
+  std::uint64_t displaced = 0;   // that a window put before others that were written before (R3)
+  std::uint64_t ahead = 0;       // R8
+  std::uint64_t worst_late = 0;  // by how much a late key was lower
+  std::uint64_t delay_seen = 0;  // R7, of all records
+
+  bool operator==(const MergeCounts&) const = default;
+};
+
+// What a callback gets.
+struct Ordered {
+  std::size_t ring;   // which add() said
+  std::uint64_t key;  // that it was ordered by (R6, R8)
+  bool late;
+  PerfEvent event;
+};
+
+// Why a run ended.
+enum class MergeEnd {
+  Released,  // all that was there and may be delivered has been
+  Limit,
+  Stopped,  // by the callback
+  Nested,   // a run was under way
+};
+
+// The u64 that a payload has at `offset`, in this machine's byte order: 0 if it is too short.
+struct KeyAt {
+  std::size_t offset = 0;
+
+  std::uint64_t operator()(const Sample& sample) const noexcept {
+    std::uint64_t key = 0;
+    if (offset + sizeof(key) <= sample.head.size()) [[likely]] {
+      __builtin_memcpy(&key, sample.head.data() + offset, sizeof(key));
+    } else if (offset + sizeof(key) <= sample.size()) {
+      std::byte bytes[sizeof(key)];
+      for (std::size_t i = 0; i != sizeof(key); ++i) {
+        const std::size_t at = offset + i;
+        bytes[i] = at < sample.head.size() ? sample.head[at] : sample.tail[at - sample.head.size()];
+      }
+      __builtin_memcpy(&key, bytes, sizeof(key));
+    }
+    return key;
+  }
+};
+
+template <Memory M = DefaultMemory, unsigned kWindow = 8>
+class Merge {
+ public:
+  explicit Merge(const MergeOptions& options = {}) noexcept : options_{options} {}
+  // A copy would consume the same rings.
+  Merge(const Merge&) = delete;
+  Merge& operator=(const Merge&) = delete;
+
+  static constexpr std::size_t kRingsMax = 65536;
+
+  // One more ring, as Ring::over() takes it. Returns its number: 0, 1, 2 ..; or nullopt if it is
+  // none, is there already, is one too many, or if a run is under way.
+  std::optional<std::size_t> add(perf_event_mmap_page& page, Bytes data) {
+    return add(internal::view_of(page, data));
+  }
+  std::optional<std::size_t> add(std::span<std::byte> mapping, std::size_t page_size) {
+    return add(internal::view_of(mapping, page_size));
+  }
+
+  std::size_t rings() const noexcept { return lanes_.size(); }
+  const MergeCounts& counts() const noexcept { return counts_; }
+  // In force in the next run.
+  std::uint64_t slack() const noexcept {
+    return options_.slack < learned_ ? learned_ : options_.slack;
+  }
+
+  // Delivers what is released (R2), `limit` events at most, by f(const Ordered&), which returns
+  // nothing, or whether to go on. key(const Sample&) -> std::uint64_t may be called twice for a
+  // sample, and must say the same of the same bytes. clock() -> std::uint64_t is called once for
+  // each ring, and once more.
+  template <class Key, class Clock, class F>
+  MergeEnd run(Key&& key, Clock&& clock, F&& f, std::uint64_t limit = ~std::uint64_t{0}) {
+    if (running_) return MergeEnd::Nested;
+    const Running running{*this};
+    Round<std::remove_reference_t<Key> > round{*this, key};
+    round.bound = ~std::uint64_t{0};
+    for (Lane& lane : lanes_) {
+      const std::uint64_t now = clock();
+      if (now < round.bound) round.bound = now;
+      lane.look(now);
+    }
+    round.bound = round.bound > slack() ? round.bound - slack() : 0;
+    round.seen = clock();
+    if (round.seen < round.bound) round.seen = round.bound;
+    return deliver(round, f, limit);
+  }
+
+  // Delivers all that is there, whatever its key and whatever may be on its way; in order, as far
+  // as that goes. No clock is read, so that the run after it learns from no delay.
+  template <class Key, class F>
+  MergeEnd flush(Key&& key, F&& f, std::uint64_t limit = ~std::uint64_t{0}) {
+    if (running_) return MergeEnd::Nested;
+    const Running running{*this};
+    Round<std::remove_reference_t<Key> > round{*this, key};
+    round.takes_all = true;
+    for (Lane& lane : lanes_) lane.look(0);
+    return deliver(round, f, limit);
+  }
+
+ private:
+  using Lane = internal::Lane<M, kWindow>;
+
+  // A run as it reads records.
+  template <class Key>
+  struct Round {
+    Merge& merge;
+    Key& key;
+    std::uint64_t number = ++merge.rounds_;
+    bool takes_all = false;
+    std::uint64_t bound = 0;                 // B
+    std::uint64_t seen = ~std::uint64_t{0};  // the clock after all looks
+
+    bool releases(std::uint64_t of) const noexcept { return takes_all || of < bound; }
+    std::uint64_t newest() const noexcept { return merge.newest_; }
+    std::uint64_t ahead() noexcept {
+      ++merge.counts_.ahead;
+      return seen;
+    }
+    void displaced() noexcept { ++merge.counts_.displaced; }
+    void delayed(std::uint64_t by) noexcept { merge.delayed(by); }
+  };
+
+  // R4: runs when the callback throws, too.
+  struct Running {
+    explicit Running(Merge& of) noexcept : merge{of} { merge.running_ = true; }
+    ~Running() {
+      merge.running_ = false;
+      for (Lane& lane : merge.lanes_) lane.release();
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    Merge& merge;
+  };
+
+  // A word of the tree is (key - base_ + 1) << bits_ | ring (W18): 0 << bits_ if the key is lower
+  // than base_, kFar if it is too high to fit, and kNone if the ring has no record. The last three
+  // are below or above all others; when one of them wins, base_ is chosen anew.
+  std::uint64_t none() const noexcept { return ~std::uint64_t{0} >> bits_; }
+  std::uint64_t far() const noexcept { return none() - 1; }
+  [[gnu::always_inline]] std::uint64_t above_base(std::uint64_t key) const noexcept {
+    const std::uint64_t distance = key - base_;
+    const std::uint64_t fits = distance < far() - 1 ? distance + 1 : far();
+    return key < base_ ? 0 : fits;
+  }
+  [[gnu::always_inline]] std::uint64_t word(bool any, std::uint64_t key,
+                                            std::size_t ring) const noexcept {
+    return (any ? above_base(key) : none()) << bits_ | ring;
+  }
+  std::uint64_t next_word(std::size_t ring) const noexcept {
+    return word(lanes_[ring].has_next(), lanes_[ring].next_key(), ring);
+  }
+
+  std::optional<std::size_t> add(const std::optional<internal::RingView>& view) {
+    if (!view || running_ || lanes_.size() == kRingsMax) return std::nullopt;
+    for (const Lane& lane : lanes_) {
+      if (lane.view().page == view->page || lane.view().data.data() == view->data.data()) {
+        return std::nullopt;
+      }
+    }
+    tree_.reserve(lanes_.size() + 1);  // what can throw comes first
+    nexts_.reserve(lanes_.size() + 1);
+    lanes_.emplace_back(*view);
+    nexts_.push_back(0);
+    tree_.resize(lanes_.size());
+    while (std::size_t{1} << bits_ < lanes_.size()) ++bits_;
+    return lanes_.size() - 1;
+  }
+
+  void delayed(std::uint64_t by) noexcept {
+    if (by > counts_.delay_seen) counts_.delay_seen = by;
+    if (options_.learns && by <= options_.slack_most / 2 && 2 * by > learned_) learned_ = 2 * by;
+  }
+
+  // Chooses base_: the smallest key, and room for some that are lower.
+  template <class Key>
+  std::uint64_t play(const Round<Key>& round) {
+    base_ = ~std::uint64_t{0};
+    for (const Lane& lane : lanes_) {
+      if (!lane.empty() && lane.front_key() < base_) base_ = lane.front_key();
+    }
+    const std::uint64_t margin = far() / 4;
+    base_ = base_ > margin ? base_ - margin : 0;
+    const std::uint64_t first = std::uint64_t{1} << bits_;
+    end_ = (round.takes_all ? far() : above_base(round.bound)) << bits_;
+    if (end_ < first) end_ = first;
+    return tree_.play([this](std::size_t ring) {
+      nexts_[ring] = next_word(ring);
+      return word(!lanes_[ring].empty(), lanes_[ring].front_key(), ring);
+    });
+  }
+
+  // Whether `top` is that of an event to be delivered: as it is, or after base_ was chosen anew.
+  template <class Key>
+  [[gnu::noinline]] bool plays_on(std::uint64_t& top, const Round<Key>& round) {
+    if (top >> bits_ == none()) return false;
+    if (!round.releases(lane_of(top).front_key())) return false;
+    top = play(round);
+    return true;
+  }
+  std::size_t ring_of(std::uint64_t word) const noexcept {
+    return static_cast<std::uint32_t>(word & ((std::uint64_t{1} << bits_) - 1));
+  }
+  Lane& lane_of(std::uint64_t word) noexcept { return lanes_[ring_of(word)]; }
+  // Neither too low nor too high.
+  [[gnu::always_inline]] bool is_released(std::uint64_t word) const noexcept {
+    const std::uint64_t first = std::uint64_t{1} << bits_;
+    return word - first < end_ - first;
+  }
+
+  template <class Key, class F>
+  MergeEnd deliver(Round<Key>& round, F& f, std::uint64_t limit) {
+    internal::expect_callable(f);
+    if (lanes_.empty()) return MergeEnd::Released;
+    for (Lane& lane : lanes_) lane.fill(round);
+    std::uint64_t top = play(round);
+    unsigned wait = 0;
+    for (;;) {
+      if (!is_released(top)) [[unlikely]] {
+        if (!plays_on(top, round)) return MergeEnd::Released;
+      }
+      const std::size_t ring = ring_of(top);
+      if (wait != 0) {
+        --wait;
+        if (limit == 0) return MergeEnd::Limit;
+        --limit;
+        if (!deliver_from(ring, round, f, top)) return MergeEnd::Stopped;
+      } else {
+        // One ring's events, until it is another's turn: no match is played meanwhile (W18).
+        const std::uint64_t second = tree_.second(ring);
+        const std::uint64_t until = second < end_ ? second : end_;
+        unsigned run = 0;
+        do {
+          if (limit == 0) return MergeEnd::Limit;
+          --limit;
+          if (!deliver_from(ring, round, f, top)) return MergeEnd::Stopped;
+          ++run;
+        } while (top < until && top >> bits_ != 0);
+        backoff_ = run >= kRunMin ? 0 : internal::smaller(2 * backoff_ + 1, kBackoffMax);
+        wait = backoff_;
+      }
+      top = tree_.replace(ring, top);
+    }
+  }
+
+  // As a drain guesses (ring/drain.h): the less it pays, the less often it is tried.
+  static constexpr unsigned kRunMin = 3;
+  static constexpr unsigned kBackoffMax = 63;
+
+  // Delivers the ring's first, reads its next, and leaves its word in `top`. Returns whether to go
+  // on. Whatever is thrown, no record is lost: key() is called before anything changes.
+  template <class Key, class F>
+  [[gnu::always_inline]] bool deliver_from(std::size_t ring, Round<Key>& round, F& f,
+                                           std::uint64_t& top) {
+    Lane& lane = lanes_[ring];
+    const internal::Held held = lane.take(round);
+    top = std::exchange(nexts_[ring], next_word(ring));
+    ++counts_.delivered;
+    const bool late = held.key < newest_;
+    if (late) [[unlikely]] {
+      ++counts_.late;
+      if (newest_ - held.key > counts_.worst_late) counts_.worst_late = newest_ - held.key;
+    } else {
+      newest_ = held.key;
+    }
+    const Ordered ordered{ring, held.key, late, lane.event(held)};
+    if constexpr (std::is_void_v<decltype(f(ordered))>) {
+      f(ordered);
+      return true;
+    } else {
+      return f(ordered);
+    }
+  }
+
+  MergeOptions options_;
+  MergeCounts counts_;
+  std::uint64_t learned_ = 0;  // slack
+  std::uint64_t newest_ = 0;   // of the keys delivered
+  std::uint64_t rounds_ = 0;
+  std::vector<Lane> lanes_;
+  std::vector<std::uint64_t> nexts_;  // of each lane, the word of what comes after its front
+  internal::LoserTree tree_;
+  unsigned bits_ = 1;  // of a ring's number
+  std::uint64_t base_ = 0;
+  std::uint64_t end_ = 0;  // words from here on are not delivered
+  unsigned backoff_ = 0;   // how many turns there are between runs
+  bool running_ = false;
+};
+
+}  // namespace perfring
+
+#endif
+#endif  // PERFRING_RINGS_MERGE_H_

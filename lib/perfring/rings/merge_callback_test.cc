@@ -1,0 +1,212 @@
+// Callbacks that stop, throw or drain again, limits, and what add() refuses.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <stdexcept>
+#include <vector>
+
+#include "perfring/ring/ring.h"
+#include "perfring/rings/merge.h"
+#include "perfring/rings/testing/rings.h"
+
+namespace {
+std::size_t allocations = 0;
+}  // namespace
+
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  ++allocations;
+  void* const memory = std::malloc(size == 0 ? 1 : size);
+  if (memory == nullptr) throw std::bad_alloc{};
+  return memory;
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+namespace perfring {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::Got;
+using ::testing::IsEmpty;
+using testing::kKeyedSize;
+using testing::Rings;
+using testing::sample;
+
+constexpr auto kClock = [] { return std::uint64_t{1000}; };
+
+// Keys 0, 10, 20 .. in ring 0, and 5, 15, 25 .. in ring 1.
+void write_alternately(Rings<>& rings, std::uint64_t each) {
+  for (std::uint64_t i = 0; i < each; ++i) {
+    rings.write(0, 10 * i);
+    rings.write(1, 10 * i + 5);
+  }
+}
+
+TEST(MergeCallbackTest, AFalseStopsAndItsEventCountsAsDelivered) {
+  Rings<> rings{2};
+  write_alternately(rings, 20);
+  EXPECT_EQ(rings.merge.run(KeyAt{}, kClock, [](const Ordered& each) { return each.key < 20; }),
+            MergeEnd::Stopped);
+  EXPECT_EQ(rings.tail(0), 3 * kKeyedSize);
+  EXPECT_EQ(rings.tail(1), 2 * kKeyedSize);
+  const auto got = rings.run(1000);
+  ASSERT_EQ(got.size(), 35U);
+  EXPECT_EQ(got[0], sample(1, 25));
+}
+
+TEST(MergeCallbackTest, AThrowPassesThroughAndTheRestStays) {
+  Rings<> rings{2};
+  write_alternately(rings, 20);
+  EXPECT_THROW(rings.merge.run(KeyAt{}, kClock,
+                               [](const Ordered& each) {
+                                 if (each.key == 20) throw std::runtime_error{"enough"};
+                               }),
+               std::runtime_error);
+  EXPECT_EQ(rings.tail(0), 3 * kKeyedSize);
+  EXPECT_EQ(rings.tail(1), 2 * kKeyedSize);
+  EXPECT_EQ(rings.run(1000).size(), 35U);
+}
+
+TEST(MergeCallbackTest, AKeyOrAClockThatThrowsLosesNothing) {
+  for (unsigned throws_at = 0; throws_at < 43; ++throws_at) {
+    Rings<> rings{2};
+    write_alternately(rings, 20);
+    std::vector<Got> got;
+    const auto take = [&](const Ordered& each) { got.push_back(testing::copy(each)); };
+    unsigned calls = 0;
+    const auto may_throw = [&] {
+      if (calls++ == throws_at) throw std::runtime_error{"now"};
+    };
+    const auto key = [&](const Sample& each) {
+      may_throw();
+      return KeyAt{}(each);
+    };
+    const auto clock = [&] {
+      may_throw();
+      return std::uint64_t{1000};
+    };
+    try {
+      rings.merge.run(key, clock, take);
+    } catch (const std::runtime_error&) {
+    }
+    rings.merge.run(key, clock, take);
+    ASSERT_EQ(got.size(), 40U);
+    for (std::size_t i = 0; i < 40; ++i) ASSERT_EQ(got[i], sample(i % 2, 5 * i));
+  }
+}
+
+TEST(MergeCallbackTest, ALimitLeavesTheRestInTheRings) {
+  Rings<> rings{2};
+  write_alternately(rings, 20);
+  EXPECT_THAT(rings.run(1000, 0), IsEmpty());
+  EXPECT_EQ(rings.end, MergeEnd::Limit);
+  EXPECT_THAT(rings.run(1000, 3), ElementsAre(sample(0, 0), sample(1, 5), sample(0, 10)));
+  EXPECT_EQ(rings.end, MergeEnd::Limit);
+  EXPECT_EQ(rings.tail(0), 2 * kKeyedSize);
+  EXPECT_EQ(rings.tail(1), 1 * kKeyedSize);
+  EXPECT_EQ(rings.run(1000, 37).size(), 37U);
+  EXPECT_EQ(rings.end, MergeEnd::Released) << "nothing was left";
+}
+
+TEST(MergeCallbackTest, ALimitHoldsInARunOfOneRingToo) {
+  Rings<> rings{2};
+  for (std::uint64_t i = 0; i < 50; ++i) rings.write(0, i);
+  EXPECT_EQ(rings.run(1000, 17).size(), 17U);
+  EXPECT_EQ(rings.tail(0), 17 * kKeyedSize);
+}
+
+TEST(MergeCallbackTest, ARunWithinARunDeliversNothing) {
+  Rings<> rings{2};
+  Rings<> other{1};
+  write_alternately(rings, 2);
+  std::vector<Got> got;
+  rings.merge.run(KeyAt{}, kClock, [&](const Ordered& each) {
+    got.push_back(testing::copy(each));
+    const auto none = [](const Ordered&) { ADD_FAILURE(); };
+    EXPECT_EQ(rings.merge.run(KeyAt{}, kClock, none), MergeEnd::Nested);
+    EXPECT_EQ(rings.merge.flush(KeyAt{}, none), MergeEnd::Nested);
+    EXPECT_FALSE(rings.merge.add(other[0].page(), other[0].data()));
+  });
+  EXPECT_THAT(got, ElementsAre(sample(0, 0), sample(1, 5), sample(0, 10), sample(1, 15)));
+  EXPECT_EQ(rings.merge.counts().delivered, 4U);
+}
+
+TEST(MergeCallbackTest, AfterAnotherConsumerWithinARunTheTailDoesNotGoBack) {
+  for (const std::uint64_t limit : {3U, 6U}) {
+    Rings<> rings{2};
+    write_alternately(rings, 3);
+    std::uint64_t events = 0;
+    const auto drain_the_first = [&](const Ordered&) {
+      if (++events != 2) return;
+      Ring<>::over(rings[0].page(), rings[0].data())->for_each([](const PerfEvent&) {});
+    };
+    rings.merge.run(KeyAt{}, kClock, drain_the_first, limit);
+    EXPECT_EQ(events, limit) << "what is delivered still lies there";
+    EXPECT_EQ(rings.tail(0), 3 * kKeyedSize);
+    rings.write(0, 40);
+    EXPECT_EQ(rings.run(1000).back(), sample(0, 40));
+  }
+}
+
+TEST(MergeCallbackTest, WhatAnotherConsumedBetweenRunsIsNotDelivered) {
+  Rings<> rings{2, {.slack = 985}};
+  write_alternately(rings, 3);
+  EXPECT_EQ(rings.run(1000).size(), 3U);
+  Ring<>::over(rings[0].page(), rings[0].data())->for_each([](const PerfEvent&) {});
+  rings.write(0, 40);
+  EXPECT_THAT(rings.flush(), ElementsAre(sample(1, 15), sample(1, 25), sample(0, 40)));
+}
+
+TEST(MergeCallbackTest, NothingIsAllocatedForEvents) {
+  Rings<> rings{2};
+  write_alternately(rings, 500);
+  const std::size_t before = allocations;
+  std::uint64_t events = 0;
+  rings.merge.run(KeyAt{}, kClock, [&](const Ordered&) { ++events; });
+  rings.merge.flush(KeyAt{}, [&](const Ordered&) { ++events; });
+  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(events, 1000U);
+}
+
+TEST(MergeAddTest, RingsAreNumberedFromZero) {
+  Rings<> rings{0};
+  testing::FakeRing a{4096};
+  testing::FakeRing b{4096};
+  EXPECT_EQ(rings.merge.add(a.page(), a.data()), 0U);
+  EXPECT_EQ(rings.merge.add(b.page(), b.data()), 1U);
+  EXPECT_EQ(rings.merge.rings(), 2U);
+}
+
+TEST(MergeAddTest, RefusesWhatIsNoRingAndARingThatIsThere) {
+  Rings<> rings{1};
+  testing::FakeRing other{4096};
+  EXPECT_FALSE(rings.merge.add(rings[0].page(), rings[0].data()));
+  EXPECT_FALSE(rings.merge.add(rings[0].page(), other.data()));
+  EXPECT_FALSE(rings.merge.add(other.page(), rings[0].data()));
+  EXPECT_FALSE(rings.merge.add(other.page(), other.data().first(4095)));
+  EXPECT_FALSE(rings.merge.add(other.data(), 4096)) << "a page and no data";
+  EXPECT_EQ(rings.merge.rings(), 1U);
+  EXPECT_EQ(rings.merge.add(other.data(), 2048), 1U);
+}
+
+TEST(MergeAddTest, ARingMayComeBetweenRuns) {
+  Rings<> rings{1, {.slack = 980}};
+  rings.write(0, 10);
+  rings.write(0, 30);
+  EXPECT_EQ(rings.run(1000).size(), 1U);
+  testing::FakeRing other{4096};
+  other.sample(testing::keyed(25));
+  ASSERT_EQ(rings.merge.add(other.page(), other.data()), 1U);
+  EXPECT_THAT(rings.run(1100), ElementsAre(sample(1, 25), sample(0, 30)));
+}
+
+}  // namespace
+}  // namespace perfring

@@ -1,0 +1,186 @@
+// R6 and R9: events of a merge that are no samples, and rings that break the kernel's contract.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "perfring/rings/merge.h"
+#include "perfring/rings/testing/rings.h"
+
+namespace perfring {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::Got;
+using ::testing::IsEmpty;
+using testing::kKeyedSize;
+using testing::payload;
+using testing::Rings;
+using testing::sample;
+using testing::Seen;
+
+constexpr std::size_t kLostSize = 24;
+
+Got lost(std::size_t ring, std::uint64_t key, std::uint64_t count) {
+  return {ring, key, false, Seen::lost(count)};
+}
+
+TEST(MergeLostTest, ItTakesTheKeyOfTheNextSampleOfItsRing) {
+  Rings<> rings{2};
+  rings.write(0, 10);
+  rings[0].lost(3);
+  rings.write(0, 30);
+  rings.write(1, 20);
+  rings.write(1, 40);
+  EXPECT_THAT(rings.run(50), ElementsAre(sample(0, 10), sample(1, 20), lost(0, 30, 3),
+                                         sample(0, 30), sample(1, 40)));
+}
+
+TEST(MergeLostTest, ItGoesWhereItsDisplacedSampleGoes) {
+  Rings<> rings{1};
+  rings.write(0, 10);
+  rings.write(0, 30);
+  rings[0].lost(3);
+  rings.write(0, 20);
+  EXPECT_THAT(rings.run(50),
+              ElementsAre(sample(0, 10), lost(0, 20, 3), sample(0, 20), sample(0, 30)));
+}
+
+TEST(MergeLostTest, SeveralTakeTheKeyOfTheSampleBehindThem) {
+  Rings<> rings{2};
+  for (std::uint64_t i = 0; i < 20; ++i) rings[0].lost(i);
+  rings.write(0, 30);
+  rings.write(1, 20);
+  const auto got = rings.run(50);
+  ASSERT_EQ(got.size(), 22U);
+  EXPECT_EQ(got[0], sample(1, 20));
+  for (std::uint64_t i = 0; i < 20; ++i) EXPECT_EQ(got[i + 1], lost(0, 30, i));
+}
+
+TEST(MergeLostTest, WithoutASampleItWaitsForOne) {
+  Rings<> rings{1, {.slack = 10}};
+  rings[0].lost(3);
+  EXPECT_THAT(rings.run(100), IsEmpty());
+  EXPECT_EQ(rings.tail(0), 0U);
+  rings.write(0, 95);
+  EXPECT_THAT(rings.run(110), ElementsAre(lost(0, 95, 3), sample(0, 95)));
+}
+
+TEST(MergeLostTest, StillWithoutOneItTakesTheBoundOfTheRunThatItWaitedInFirst) {
+  Rings<> rings{2, {.slack = 10, .learns = false}};
+  rings[0].lost(3);
+  rings.write(1, 89);
+  EXPECT_THAT(rings.run(100), ElementsAre(sample(1, 89)));
+  rings[0].lost(4);
+  rings.write(1, 91);
+  EXPECT_THAT(rings.run(105), ElementsAre(lost(0, 90, 3), sample(1, 91)))
+      << "the second one waits by itself";
+  EXPECT_EQ(rings.tail(0), kLostSize);
+  EXPECT_THAT(rings.run(110), ElementsAre(lost(0, 95, 4)));
+  EXPECT_EQ(rings.tail(0), 2 * kLostSize);
+  EXPECT_EQ(rings.merge.counts().late, 0U);
+}
+
+TEST(MergeLostTest, AFlushDoesNotWait) {
+  Rings<> rings{2};
+  rings.write(0, 20);
+  rings[0].lost(3);
+  rings.write(1, 10);
+  rings.write(1, 30);
+  EXPECT_THAT(rings.flush(),
+              ElementsAre(sample(1, 10), sample(0, 20), lost(0, 20, 3), sample(1, 30)));
+}
+
+TEST(MergeLostTest, ManyAreGoneThroughOnce) {
+  constexpr std::size_t kSize = std::size_t{1} << 22;
+  Rings<> rings{1, {.slack = 0}, kSize};
+  while (rings[0].head() + kLostSize <= kSize) rings[0].lost(1);
+  const std::size_t all = kSize / kLostSize;
+  EXPECT_THAT(rings.run(10), IsEmpty());
+  EXPECT_EQ(rings.run(20).size(), all) << "and takes minutes if each looks for a sample anew";
+}
+
+TEST(MergeMalformedTest, ItTakesTheKeyOfTheRecordBeforeIt) {
+  Rings<> rings{2};
+  rings.write(0, 10);
+  rings[0].raw_record(77, 16, payload(8), 16);
+  rings.write(0, 30);
+  rings.write(1, 20);
+  const auto got = rings.run(50);
+  ASSERT_EQ(got.size(), 4U);
+  EXPECT_EQ(got[1].key, 10U);
+  EXPECT_EQ(got[1].seen.defect, Defect::UnexpectedType);
+  EXPECT_EQ(got[1].seen.bytes, rings[0].bytes(kKeyedSize, kKeyedSize + 16));
+  EXPECT_THAT((std::vector<Got>{got[0], got[2], got[3]}),
+              ElementsAre(sample(0, 10), sample(1, 20), sample(0, 30)));
+}
+
+TEST(MergeMalformedTest, WithoutARecordBeforeItItIsNextAndNotLate) {
+  Rings<> rings{2};
+  rings.write(1, 20);
+  rings.run(50);
+  rings[0].raw_record(77, 16, payload(8), 16);
+  rings.write(1, 60);
+  const auto got = rings.run(70);
+  ASSERT_EQ(got.size(), 2U);
+  EXPECT_EQ(got[0].key, 20U);
+  EXPECT_FALSE(got[0].late);
+  EXPECT_EQ(got[0].seen.kind, Seen::Kind::Malformed);
+}
+
+TEST(MergeMalformedTest, ABadSizeEndsItsRingsLookAndDelaysNoOther) {
+  Rings<> rings{2};
+  rings.write(0, 10);
+  rings[0].raw_record(9, 12, {}, 64);
+  rings.write(0, 15);
+  for (const std::uint64_t key : {5, 20, 30}) rings.write(1, key);
+  const auto got = rings.run(50);
+  ASSERT_EQ(got.size(), 5U);
+  EXPECT_EQ(got[2].seen,
+            Seen::malformed(Defect::BadSize, rings[0].bytes(kKeyedSize, 2 * kKeyedSize + 64)));
+  EXPECT_EQ(rings.tail(0), rings[0].head());
+  rings.write(0, 60);
+  EXPECT_THAT(rings.run(70), ElementsAre(sample(0, 60)));
+}
+
+TEST(MergeMalformedTest, BadPositionsAreOneEventAndItsRingGoesOnBehindThem) {
+  Rings<> rings{2};
+  rings.write(0, 10);
+  rings.run(11);
+  rings[0].advance(65536 + 8);
+  rings.write(1, 20);
+  auto got = rings.run(30);
+  ASSERT_EQ(got.size(), 2U);
+  EXPECT_EQ(got[0].seen.defect, Defect::BadPositions);
+  EXPECT_EQ(got[0].seen.bytes.size(), 65536U);
+  EXPECT_EQ(got[1], sample(1, 20));
+  EXPECT_EQ(rings.tail(0), rings[0].head());
+  rings.write(0, 60);
+  EXPECT_THAT(rings.run(70), ElementsAre(sample(0, 60)));
+}
+
+TEST(MergeMalformedTest, BadPositionsThatWaitKeepTheirPlaceAndTheirBytes) {
+  Rings<> rings{1};
+  rings.write(0, 10);
+  rings[0].advance(3);
+  const auto bytes = rings[0].bytes(0, kKeyedSize + 3);
+  EXPECT_THAT(rings.run(11, 0), IsEmpty());
+  rings[0].advance(5);
+  const auto got = rings.run(30);
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_EQ(got[0].seen, Seen::malformed(Defect::BadPositions, bytes));
+  EXPECT_EQ(rings.tail(0), kKeyedSize + 3);
+}
+
+TEST(MergeMalformedTest, ASampleTooShortForItsKeyHasTheLowest) {
+  Rings<> rings{1};
+  rings[0].sample(payload(4));
+  const auto got = rings.run(10);
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_EQ(got[0].key, 0U);
+}
+
+}  // namespace
+}  // namespace perfring

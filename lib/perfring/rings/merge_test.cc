@@ -1,0 +1,322 @@
+// The rules R1 to R5, R7 and R8 of a merge (merge.h), one by one. Odd events are in
+// merge_odd_test.cc, callbacks and bad input in merge_callback_test.cc; whatever rings hold, and
+// whenever it is written, in proptests/merge_test.cc.
+
+#include "perfring/rings/merge.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "perfring/rings/testing/rings.h"
+
+namespace perfring {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::kKeyedSize;
+using testing::late;
+using testing::Rings;
+using testing::sample;
+
+constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
+
+// Counts the accesses to positions.
+struct Counting : DefaultMemory {
+  static inline unsigned heads = 0;
+  static inline unsigned tails = 0;
+  static Position read_once(const SharedPosition& field) {
+    ++heads;
+    return DefaultMemory::read_once(field);
+  }
+  static void write_once(SharedPosition& field, SharedPosition value) {
+    ++tails;
+    DefaultMemory::write_once(field, value);
+  }
+};
+
+TEST(MergeTest, EventsOfSeveralRingsComeInTheOrderOfTheirKeys) {
+  Rings<> rings{3};
+  for (const std::uint64_t key : {10, 40, 50}) rings.write(0, key);
+  for (const std::uint64_t key : {20, 60}) rings.write(2, key);
+  rings.write(1, 30);
+  EXPECT_THAT(rings.run(1000), ElementsAre(sample(0, 10), sample(2, 20), sample(1, 30),
+                                           sample(0, 40), sample(0, 50), sample(2, 60)));
+  EXPECT_EQ(rings.end, MergeEnd::Released);
+  EXPECT_EQ(rings.merge.counts(), (MergeCounts{.delivered = 6}));
+  EXPECT_EQ(rings.tail(0), 3 * kKeyedSize);
+  EXPECT_EQ(rings.tail(1), 1 * kKeyedSize);
+}
+
+TEST(MergeTest, EqualKeysComeInTheOrderOfTheRingsAndOfEachRing) {
+  Rings<> rings{2};
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    rings.write(1, 7, i);
+    rings.write(0, 7, i);
+  }
+  EXPECT_THAT(rings.run(8), ElementsAre(sample(0, 7, 0), sample(0, 7, 1), sample(0, 7, 2),
+                                        sample(1, 7, 0), sample(1, 7, 1), sample(1, 7, 2)));
+}
+
+TEST(MergeTest, OneRingIsDeliveredInItsOrderAcrossItsEnd) {
+  constexpr std::size_t kSize = 65536;
+  Rings<> rings{1, {.slack = 0}, kSize, kSize - 40};
+  for (std::uint64_t key = 1; key <= 4; ++key) rings.write(0, key);
+  auto got = rings.run(5);
+  ASSERT_EQ(got.size(), 4U);
+  EXPECT_EQ(got[1].seen.head_size, 4U) << "the key straddles the ring's end";
+  got[1].seen.head_size = 12;
+  EXPECT_THAT(got, ElementsAre(sample(0, 1), sample(0, 2), sample(0, 3), sample(0, 4)));
+}
+
+TEST(MergeTest, AThousandRings) {
+  constexpr std::size_t kRings = 1024;
+  Rings<> rings{kRings};
+  for (std::size_t i = 0; i < 3 * kRings; ++i) rings.write(i * 7 % kRings, i + 1);
+  const auto got = rings.run(3 * kRings);
+  ASSERT_EQ(got.size(), 3 * kRings - 1);
+  for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], sample(i * 7 % kRings, i + 1));
+}
+
+TEST(MergeTest, ADrainOfNoRingsEnds) {
+  Rings<> rings{0};
+  EXPECT_THAT(rings.run(5), IsEmpty());
+  EXPECT_THAT(rings.flush(), IsEmpty());
+  EXPECT_EQ(rings.end, MergeEnd::Released);
+}
+
+TEST(MergeR1Test, EachRingIsLookedAtOnceAfterTheClockIsRead) {
+  Rings<Counting> rings{3};
+  std::size_t calls = 0;
+  std::vector<testing::Got> got;
+  Counting::heads = 0;
+  rings.merge.run(
+      KeyAt{},
+      [&] {
+        if (calls < 3) rings.write(calls, calls);
+        return 10 + calls++;
+      },
+      [&](const Ordered& each) {
+        got.push_back(testing::copy(each));
+        rings.write(each.ring, 9);
+      });
+  EXPECT_EQ(calls, 4U);
+  EXPECT_EQ(Counting::heads, 3U);
+  EXPECT_THAT(got, ElementsAre(sample(0, 0), sample(1, 1), sample(2, 2)))
+      << "what was there when data_head was read, and not what came later";
+}
+
+TEST(MergeR2Test, AKeyIsReleasedOnceItIsLowerThanTheClockLessTheSlack) {
+  Rings<> rings{2, {.slack = 100}};
+  rings.write(0, 899);
+  rings.write(0, 901);
+  rings.write(1, 900);
+  EXPECT_THAT(rings.run(1000), ElementsAre(sample(0, 899)));
+  EXPECT_EQ(rings.tail(0), kKeyedSize);
+  EXPECT_EQ(rings.tail(1), 0U);
+  EXPECT_THAT(rings.run(1001), ElementsAre(sample(1, 900)));
+  EXPECT_THAT(rings.run(1001), IsEmpty());
+  EXPECT_THAT(rings.run(1002), ElementsAre(sample(0, 901)));
+}
+
+TEST(MergeR2Test, TheSmallestClockOfTheLooksCounts) {
+  for (const std::size_t smallest : {0U, 1U, 2U}) {
+    Rings<> rings{3};
+    rings.write(0, 49);
+    rings.write(1, 50);
+    std::size_t calls = 0;
+    std::vector<testing::Got> got;
+    rings.merge.run(
+        KeyAt{}, [&] { return std::uint64_t{calls++ == smallest ? 50U : 60U}; },
+        [&](const Ordered& each) { got.push_back(testing::copy(each)); });
+    EXPECT_THAT(got, ElementsAre(sample(0, 49)));
+  }
+}
+
+TEST(MergeR2Test, ASlackThatIsLongerThanTheClockHasRunReleasesNothing) {
+  Rings<> rings{1, {.slack = kMax}};
+  rings.write(0, 0);
+  EXPECT_THAT(rings.run(kMax), IsEmpty());
+  EXPECT_THAT(rings.flush(), ElementsAre(sample(0, 0)));
+}
+
+TEST(MergeR3Test, AWindowRepairsWhatIsDisplacedByLessThanItsLength) {
+  Rings<> rings{2};
+  for (std::uint64_t key = 2; key <= 8; ++key) rings.write(0, 10 * key);
+  rings.write(0, 15);
+  rings.write(1, 10);
+  const auto got = rings.run(1000);
+  ASSERT_EQ(got.size(), 9U);
+  EXPECT_EQ(got[1], sample(0, 15));
+  EXPECT_EQ(rings.merge.counts(), (MergeCounts{.delivered = 9, .displaced = 1}));
+}
+
+TEST(MergeR3Test, WhatIsDisplacedByTheWindowsLengthIsLate) {
+  Rings<> rings{2};
+  for (std::uint64_t key = 2; key <= 9; ++key) rings.write(0, 10 * key);
+  rings.write(0, 15);
+  rings.write(1, 10);
+  const auto got = rings.run(1000);
+  ASSERT_EQ(got.size(), 10U);
+  EXPECT_EQ(got[1], sample(0, 20));
+  EXPECT_EQ(got[2], late(0, 15));
+  EXPECT_EQ(rings.merge.counts().late, 1U);
+}
+
+TEST(MergeR3Test, AWindowOfOneRepairsNothing) {
+  Rings<DefaultMemory, 1> rings{1};
+  for (const std::uint64_t key : {20, 10, 40, 30, 50}) rings.write(0, key);
+  EXPECT_THAT(rings.run(1000),
+              ElementsAre(sample(0, 20), late(0, 10), sample(0, 40), late(0, 30), sample(0, 50)));
+  EXPECT_EQ(rings.merge.counts(), (MergeCounts{.delivered = 5, .late = 2, .worst_late = 10}));
+}
+
+TEST(MergeR3Test, WhatArrivesLaterMayComeBeforeWhatWaits) {
+  Rings<> rings{1, {.slack = 10}};
+  rings.write(0, 20);
+  EXPECT_THAT(rings.run(25), IsEmpty());
+  rings.write(0, 18);
+  rings.write(0, 20, 1);
+  EXPECT_THAT(rings.run(40), ElementsAre(sample(0, 18), sample(0, 20), sample(0, 20, 1)));
+}
+
+TEST(MergeR4Test, TheTailStaysAtTheOldestThatWasNotDelivered) {
+  Rings<> rings{1, {.slack = 60}};
+  for (const std::uint64_t key : {10, 60, 20, 50, 30}) rings.write(0, key);
+  EXPECT_THAT(rings.run(100), ElementsAre(sample(0, 10), sample(0, 20), sample(0, 30)));
+  EXPECT_EQ(rings.tail(0), 1 * kKeyedSize);
+  EXPECT_THAT(rings.run(115), ElementsAre(sample(0, 50)));
+  EXPECT_EQ(rings.tail(0), 1 * kKeyedSize) << "60 is in front of it";
+  EXPECT_THAT(rings.run(125), ElementsAre(sample(0, 60)));
+  EXPECT_EQ(rings.tail(0), 5 * kKeyedSize);
+}
+
+TEST(MergeR4Test, TheTailIsWrittenOnceInARunAndNotWithoutNeed) {
+  Rings<Counting> rings{2};
+  for (std::uint64_t key = 0; key < 30; ++key) rings.write(0, key);
+  rings.write(1, 20);
+  Counting::tails = 0;
+  rings.run(10);
+  EXPECT_EQ(Counting::tails, 1U);
+  rings.run(10);
+  EXPECT_EQ(Counting::tails, 1U);
+  rings.flush();
+  EXPECT_EQ(Counting::tails, 3U);
+}
+
+TEST(MergeR5Test, AnEventThatComesAfterANewerOneIsLateAndCounted) {
+  Rings<> rings{2, {.slack = 0, .learns = false}};
+  rings.write(0, 50);
+  rings.run(60);
+  rings.write(1, 30);
+  rings.write(1, 45);
+  rings.write(1, 50);
+  rings.write(0, 55);
+  EXPECT_THAT(rings.run(60), ElementsAre(late(1, 30), late(1, 45), sample(1, 50), sample(0, 55)));
+  EXPECT_EQ(rings.merge.counts(),
+            (MergeCounts{.delivered = 5, .late = 2, .worst_late = 20, .delay_seen = 30}));
+}
+
+TEST(MergeR7Test, AKeyOlderThanTheClockOfTheLookBeforeProvesADelay) {
+  Rings<> rings{1, {.slack = 50}};
+  rings.write(0, 1);
+  rings.run(1000);
+  EXPECT_EQ(rings.merge.counts().delay_seen, 0U) << "it may have been there for long";
+  rings.write(0, 970);
+  rings.run(2000);
+  EXPECT_EQ(rings.merge.counts().delay_seen, 30U);
+  EXPECT_EQ(rings.merge.slack(), 60U);
+  rings.write(0, 1999);
+  rings.write(0, 1980);
+  EXPECT_THAT(rings.run(2040), IsEmpty()) << "1980 and 60 are not less";
+  EXPECT_EQ(rings.merge.counts().delay_seen, 30U);
+  rings.write(0, 1940);
+  rings.run(2500);
+  EXPECT_EQ(rings.merge.counts().delay_seen, 100U);
+  EXPECT_EQ(rings.merge.slack(), 200U);
+  rings.write(0, 2490);
+  rings.run(3000);
+  EXPECT_EQ(rings.merge.slack(), 200U) << "the longest counts";
+}
+
+TEST(MergeR7Test, WhatIsReadLongAfterItWasSeenIsMeasuredByItsOwnLook) {
+  Rings<> rings{1};
+  rings.run(1000);
+  rings.run(2000);
+  for (std::uint64_t i = 0; i < 20; ++i) rings.write(0, 2100 + i);  // published before 3000
+  rings.write(0, 1700);                                             // 300 late at least
+  rings.run(3000, 0);
+  EXPECT_EQ(rings.merge.counts().delay_seen, 0U) << "it was not read yet";
+  rings.write(0, 2950);  // 50 late at least
+  rings.run(4000);
+  EXPECT_EQ(rings.merge.counts().delay_seen, 300U);
+}
+
+TEST(MergeR7Test, ASlackNeitherLearnsUnaskedNorFromWhatIsTooLong) {
+  Rings<> fixed{1, {.slack = 50, .learns = false}};
+  Rings<> bounded{1, {.slack = 50, .slack_most = 100}};
+  for (Rings<>* rings : {&fixed, &bounded}) {
+    rings->run(1000);
+    rings->write(0, 949);
+    rings->run(2000);
+    EXPECT_EQ(rings->merge.counts().delay_seen, 51U);
+    EXPECT_EQ(rings->merge.slack(), 50U);
+  }
+  bounded.write(0, 1950);
+  bounded.run(3000);
+  EXPECT_EQ(bounded.merge.slack(), 100U);
+  bounded.write(0, 0);
+  bounded.run(4000);
+  EXPECT_EQ(bounded.merge.slack(), 100U);
+  EXPECT_EQ(bounded.merge.counts().delay_seen, 3000U);
+}
+
+TEST(MergeR8Test, AKeyThatIsAheadOfTheClockStopsNoRing) {
+  Rings<> rings{1, {.slack = 10}};
+  rings.write(0, kMax);
+  rings.write(0, 150);
+  rings.write(0, 99);
+  EXPECT_THAT(rings.run(100), IsEmpty());
+  EXPECT_THAT(rings.run(111),
+              ElementsAre(sample(0, 99),
+                          testing::Got{0, 100, false, testing::Seen::sample(testing::keyed(kMax))},
+                          testing::Got{0, 100, false, testing::Seen::sample(testing::keyed(150))}));
+  EXPECT_EQ(rings.merge.counts().ahead, 2U);
+  EXPECT_EQ(rings.tail(0), 3 * kKeyedSize);
+}
+
+TEST(MergeR8Test, KeysOfAnyValueAreFlushedInTheirOrder) {
+  Rings<> rings{3};
+  rings.write(0, 0);
+  rings.write(0, kMax / 2);
+  rings.write(0, kMax);
+  rings.write(1, 1);
+  rings.write(1, kMax - 1);
+  rings.write(2, kMax / 2 + 1);
+  rings.write(2, kMax);
+  EXPECT_THAT(rings.flush(),
+              ElementsAre(sample(0, 0), sample(1, 1), sample(0, kMax / 2), sample(2, kMax / 2 + 1),
+                          sample(1, kMax - 1), sample(0, kMax), sample(2, kMax)));
+  rings.write(1, 0);
+  rings.write(1, kMax);
+  EXPECT_THAT(rings.flush(), ElementsAre(late(1, 0), sample(1, kMax)));
+  EXPECT_EQ(rings.merge.counts().worst_late, kMax);
+}
+
+TEST(MergeR8Test, ALowKeyAmongHighOnesIsNext) {
+  Rings<> rings{2};
+  for (std::uint64_t i = 0; i < 20; ++i) rings.write(0, kMax - 100 + i);
+  rings.write(0, 3);
+  rings.write(1, kMax - 50);
+  const auto got = rings.flush();
+  ASSERT_EQ(got.size(), 22U);
+  EXPECT_EQ(got[13], late(0, 3)) << "as soon as the window has it";
+}
+
+}  // namespace
+}  // namespace perfring
