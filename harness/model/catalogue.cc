@@ -118,7 +118,6 @@ Entry cursor_entry() {
   Entry entry =
       ring_entry("ring/cursor", "the same by a Cursor, which holds a record while it looks again",
                  [](RingOptions&) {});
-  entry.size = entry.fault_size = Size{6, 2, {2, 3}};
   entry.faults = faults_shown_in("ring", cursor_faults());
   entry.cases = [](const Size& size, Form form, const std::string& fault) {
     const RingOptions options = ring_options(size, form);
