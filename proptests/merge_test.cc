@@ -400,7 +400,7 @@ struct ReadsAhead : rig::CheckedMemory {
 // order.
 template <class M>
 void stays_inside() {
-  const HostileRing hostile = *hostile_rings(one_of<std::size_t>({4096, 8, 64, 1024, 16384}));
+  const RingImage hostile = *ring_images(one_of<std::size_t>({4096, 8, 64, 1024, 16384}));
   perf_event_mmap_page page{};
   std::vector<std::uint64_t> words(hostile.size / 8);
   const auto data = std::as_writable_bytes(std::span{words});
