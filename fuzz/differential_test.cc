@@ -19,7 +19,7 @@ void compare(const std::string& name) {
   Differential<M>{input}.run();
 }
 
-// What no fault of harness/faults is: the drain sees no record.
+// No fault of harness/faults does this: the drain sees no record.
 struct SeesNothing : DefaultMemory {
   static Position read_once(const SharedPosition& field) {
     return DefaultMemory::read_once(field) & 0;

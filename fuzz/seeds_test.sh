@@ -23,7 +23,7 @@ cp fuzz/seeds.py "$folder/fuzz"
 refuses() { # MESSAGE TARGET TEXT: in place of scripts.txt
   printf "$3" >"$folder/fuzz/scripts.txt"
   said=$("$folder/fuzz/seeds.py" "$2" "$folder/seeds" 2>&1) && fail "not refused: $3"
-  [ "$said" = "fuzz/seeds.py: $1" ] || fail "of $3 is said: $said"
+  [ "$said" = "fuzz/seeds.py: $1" ] || fail "refusing $3, it said: $said"
 }
 good='=== a\noutput 1\n'
 refuses 'there are no seeds of nothing' nothing "$good"

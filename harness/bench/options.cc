@@ -15,7 +15,7 @@ constexpr std::size_t kFilterMax = 200;  // regcomp() takes stack for each paren
 std::variant<Options, Answer> parse_command_line(int argc, const char* const* argv) {
   CLI::App app{
       "Drains full rings and prints ns per event: medians of turns taken in rotation.\n"
-      "Ctrl-C ends it after the line at hand.",
+      "Ctrl-C stops after the current line.",
       "drain"};
   Options options;
   std::string min_time = "0.3";

@@ -32,7 +32,7 @@ std::variant<Command, Answer> parse_command_line(int argc, const char* const* ar
   CLI::App app{
       "Drains the perf rings of this machine's kernel, on every CPU, while a BPF program fills\n"
       "them, and checks each record: is it whole, in order, and accounted for?\n"
-      "Without any argument, where that is not allowed: those of the simulated kernel.",
+      "Without arguments it drains the simulated kernel where the live one is not available.",
       "perfring"};
   LiveOptions live{.bare = argc == 1};
   SimOptions sim;

@@ -16,8 +16,8 @@ CLI::App& declare_command(CLI::App& app, FaultsOptions& options) {
   }
   CLI::App& command = *app.add_subcommand(
       "faults",
-      "Plants each fault of the catalogue in each harness: is it found, and as the violation of\n"
-      "which invariant, as the catalogue says?");
+      "Plants each fault of the catalogue in each harness, and checks that it is found as the\n"
+      "invariant that the catalogue names.");
   command.add_option("faults", options.names, "Their names [all]")
       ->type_name("NAME")
       ->check(one_of(names));

@@ -183,7 +183,7 @@ Conclusion conclusion_of(const std::vector<FaultCell>& cells, bool interrupted) 
     return cell.verdict == CellVerdict::NotRun || cell.verdict == CellVerdict::NotPlanted;
   });
   return conclude(std::ranges::any_of(cells, &FaultCell::is_wrong), interrupted,
-                  none ? "nothing of it is both planted and run in this build" : "");
+                  none ? "none of these faults is planted and run in this build" : "");
 }
 
 }  // namespace perfring::cli

@@ -54,8 +54,8 @@ int run_command(const LiveOptions& given) {
   const auto show = [&line](const LiveProgress& progress) { line.show(progress_line(progress)); };
   if (simulated) line.keep("The simulated kernel is drained in place of the live one: " + why);
   line.keep(
-      fmt::format("Draining {} of CPUs {} for {} s; fill is the most of each CPU's ring that "
-                  "one drain found",
+      fmt::format("Draining {} of CPUs {} for {} s; fill is the highest occupancy that "
+                  "a drain found in each ring",
                   simulated ? "simulated rings" : "this kernel's rings",
                   os::to_cpu_list(options.cpus), options.seconds));
   const auto outcome = simulated ? run_simulated(options, why, stop.requested(), show)

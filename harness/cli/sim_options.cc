@@ -71,9 +71,11 @@ CLI::App& declare_command(CLI::App& app, SimOptions& options) {
       "sim",
       "Runs the simulated kernel against the drain, in one thread and in an order that the\n"
       "seed decides, and checks every event. The same seed is the same run, everywhere.");
-  const CLI::Option* const seed = sim.add_option("--seed", options.seed, "Decides everything [1]")
-                                      ->type_name("S")
-                                      ->check(number_from(0));
+  const CLI::Option* const seed =
+      sim.add_option("--seed", options.seed,
+                     "Decides the schedule, and with --runs the settings [1]")
+          ->type_name("S")
+          ->check(number_from(0));
   const CLI::Option* const runs =
       sim.add_option(
              "--runs", options.runs,
@@ -86,7 +88,7 @@ CLI::App& declare_command(CLI::App& app, SimOptions& options) {
                      "steps; - for stdin")
           ->type_name("FILE");
   sim.add_option("--scenario", options.scenario,
-                 "Its name, or a file of settings, - for stdin [steady, or the fault's]")
+                 "Its name, or a settings file, - for stdin [steady, or the fault's]")
       ->type_name("NAME|FILE");
   const CLI::Option* const steps =
       sim.add_option("--steps", options.steps,

@@ -43,8 +43,8 @@ std::string nothing_shown(const SimPlan& sim, const simulator::Outcome& outcome)
   if (sim.fault != nullptr) {
     const faults::Expected& expected = sim.fault->expected();
     if (const auto* const reason = std::get_if<faults::Reason>(&expected)) {
-      return fmt::format("the fault {} was not found, nor can it be: {}", sim.fault->name,
-                         explanation(*reason));
+      return fmt::format("the fault {} was not found, and cannot be found here: {}",
+                         sim.fault->name, explanation(*reason));
     }
     return fmt::format("the fault {} was not found, which {} finds as {}", sim.fault->name,
                        fmt::format("`{} sim --fault {}`", invocation(), sim.fault->name),

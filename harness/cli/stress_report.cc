@@ -30,7 +30,7 @@ std::string not_found(const stress::StressFault& fault) {
         fault.name);
   }
   if (!is_found(fault.expected(faults::Harness::ThreadSanitizer))) {
-    return fmt::format("the fault {} was not found, nor can it be: {}", fault.name,
+    return fmt::format("the fault {} was not found, and cannot be found here: {}", fault.name,
                        explanation(std::get<faults::Reason>(expected)));
   }
   return fmt::format(

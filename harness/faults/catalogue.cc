@@ -26,7 +26,7 @@ constexpr std::array kReasons{
               "x86 keeps this order without being asked, and so does the compiler; ThreadSanitizer "
               "and the model checker see that nothing asks"},
     Explained{Reason::NoMatterOfOrder, "no matter of order",
-              "it is wrong in every order, so it is not planted where all orders are explored"},
+              "wrong under sequential consistency, too: not planted where every order is explored"},
     Explained{Reason::Suffices, "suffices",
               "no invariant depends on it: the model checker proves that all hold without"},
     Explained{Reason::NobodySleeps, "nobody sleeps",
@@ -38,20 +38,18 @@ constexpr std::array kReasons{
               "Drain: planted in the model checker only"},
     Explained{
         Reason::WaitLoop, "wait loop",
-        "it is a fault of the wait loop, which the harness has none of, or with other rings that "
-        "make up for it; a property finds it"},
+        "this harness has no wait loop, or its other rings hide the fault; a property finds it"},
     Explained{
         Reason::ShortRecords, "oversize",
-        "payloads are short, or overwrite the ring, of which nothing is asked then; a property "
-        "finds it"},
-    Explained{Reason::HostileRings, "hostile rings",
-              "no kernel writes such a size; a property and fuzz/planted_fault.cc have rings with "
-              "any bytes, "
-              "and find it"},
+        "payloads are too short, or overwrite the ring, which the oracle then does not judge; a "
+        "property finds it"},
     Explained{
-        Reason::RaceByChance, "by chance",
-        "its value is wrong in every order; at most a gap of few instructions is a race, which "
-        "a run may hit, and need not"},
+        Reason::HostileRings, "hostile rings",
+        "no kernel writes such a size; a property and fuzz/planted_fault.cc have rings of any "
+        "bytes, and find it"},
+    Explained{Reason::RaceByChance, "by chance",
+              "not a fault of order: a race is reported only if a run hits a window of a few "
+              "instructions"},
     Explained{Reason::NotJudged, "not judged",
               "refusals are counted, but whether there was room is judged by scripts only"},
     Explained{Reason::EarlyWakeup, "early wakeup", "a consumer may be woken without a record"},

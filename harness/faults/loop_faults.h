@@ -3,7 +3,7 @@
 
 // Consumers with one fault each that are loops over positions, as consumers commonly have them.
 // Their positions have 64 bits, which no Memory reads; they end after as many steps as the ring has
-// bytes, so that a fault is found as what it is.
+// bytes, so that a fault is found as itself and not as a loop without an end.
 
 #include <linux/perf_event.h>
 

@@ -46,7 +46,7 @@ TEST(EventpollTest, LooksAgainIfLevelTriggered) {
   }
 }
 
-TEST(EventpollTest, FiltersWhatIsAskedFor) {
+TEST(EventpollTest, WaitReturnsRequestedEventsOnly) {
   TestRing ring;
   eventpoll epoll;
   ASSERT_EQ(epoll.add(*ring.event, EPOLLIN, 11), 0);
@@ -59,7 +59,7 @@ TEST(EventpollTest, FiltersWhatIsAskedFor) {
 }
 
 // K28
-TEST(EventpollTest, AddLosesTheFlag) {
+TEST(EventpollTest, AddClearsTheFlag) {
   TestRing ring;
   ASSERT_EQ(ring.output(4), 0);
   eventpoll epoll;
@@ -69,7 +69,7 @@ TEST(EventpollTest, AddLosesTheFlag) {
 }
 
 // K28
-TEST(EventpollTest, ModifyLosesTheFlag) {
+TEST(EventpollTest, ModifyClearsTheFlag) {
   TestRing ring;
   eventpoll epoll;
   ASSERT_EQ(epoll.add(*ring.event, kReadable, 11), 0);
@@ -210,7 +210,7 @@ TEST(EventpollTest, ReportsReadyItemsInTheOrderInWhichTheyBecameReady) {
 }
 
 // Those for which there was no room come first next time.
-TEST(EventpollTest, ReportsTheRestLater) {
+TEST(EventpollTest, ASmallBufferGetsTheRestAtTheNextWait) {
   std::array<TestRing<>, 3> rings;
   eventpoll epoll;
   for (std::size_t i = 0; i < 3; ++i) ASSERT_EQ(epoll.add(*rings[i].event, EPOLLIN, i), 0);

@@ -56,7 +56,7 @@ TEST(NestedEventpollTest, EachWakeupOfTheInnerWakesTheOuter) {
 }
 
 // An inner one that reports HUP again and again is ready again and again.
-TEST(NestedEventpollTest, HangsUpAsOftenAsItIsAsked) {
+TEST(NestedEventpollTest, EveryWaitReturnsTheHangup) {
   const perf_file unmapped = must(perf_event_open(bpf_output(), 3, 8));
   eventpoll inner, outer;  // a target outlives its membership
   ASSERT_EQ(inner.add(*unmapped, 0, 1), 0);

@@ -82,7 +82,7 @@ TEST(PerfOutputWakeupTest, AWatermarkOf2GiBIsPassedInAKernelOf32Bits) {
 }
 
 // K30: one record may pass it several times, and counts once.
-TEST(PerfOutputWakeupTest, ChasesTheHeadByOneWatermarkARecord) {
+TEST(PerfOutputWakeupTest, EachRecordMovesTheWakeupByOneWatermark) {
   TestRing ring{watermark(64)};
   ASSERT_EQ(ring.output(500), 0);  // 512: the watermark is 7 behind
   EXPECT_EQ(perf_poll(*ring.event), kReadable);

@@ -37,7 +37,7 @@ class LostTest : public LiveTest {
 };
 
 // K12, in its own figures where pages are of its size.
-TEST_F(LostTest, APageHoldsSoManyRecords) {
+TEST_F(LostTest, APageHoldsRecordsUpToItsLast8Bytes) {
   struct {
     std::size_t payload;
     std::size_t records;  // in 4096 bytes

@@ -60,7 +60,7 @@ TEST_F(PageCountTest, WithoutACountTheRingHasTwoPages) {
   }
 }
 
-TEST_F(PageCountTest, AGivenCountIsTheRingsSize) {
+TEST_F(PageCountTest, OpenMapsTheRequestedPageCount) {
   auto buffer = must(array().open(cpu(), 8));
   expect_capacity(buffer, 8);
 }

@@ -53,7 +53,7 @@ TEST_F(PayloadTest, EverySizeArrivesIntact) {
   }
 }
 
-TEST_F(PayloadTest, RecordsLieAsFarApartAsTheirSize) {
+TEST_F(PayloadTest, TheNextRecordStartsAtTheSizeOfTheOneBefore) {
   for (const Record& record : kRecords) {
     auto buffer = open(roomy());
     ASSERT_EQ(emit(record.payload), 0);

@@ -62,7 +62,7 @@ TEST_F(WakeupTest, PassingTheWatermarkWakesAWaiter) {
 }
 
 // K30: beyond the ring's size the watermark is the ring's size, which one lap does not pass.
-TEST_F(WakeupTest, AWatermarkLargerThanTheRingIsALap) {
+TEST_F(WakeupTest, AWatermarkAboveTheRingsSizeWakesOnceALap) {
   auto buffer = open(PerfBufferOptions{.page_count = 1, .wakeup_watermark = 1u << 30});
   const std::size_t lap = os::page_size() / 64;
   EXPECT_TRUE(wakeups(buffer, lap - 1).empty());

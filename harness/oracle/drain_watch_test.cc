@@ -175,7 +175,7 @@ TEST_F(DrainWatchTest, ASampleIsNoLongerThanARecord) {
   }
 }
 
-TEST_F(DrainWatchTest, ASkippedRecordIsNoLongerThanOne) {
+TEST_F(DrainWatchTest, ASkipBeyondOneRecordViolatesBounded) {
   for (const std::size_t size : {65528U, 65536U}) {
     const auto ring = std::make_unique<HandRingOf<std::size_t{1} << 17>>();
     DrainWatch watch{ring->page, ring->data};

@@ -18,7 +18,7 @@ namespace perfring::rig {
 template <class Base = kernel::HardwareCpu>
 struct LedgerCpu : Base {
   explicit LedgerCpu(oracle::Ledger& to) : ledger{to} {}
-  // The checker knows what the consumer was entitled to release; data_tail is what it says itself.
+  // With a checker, room is judged by what the consumer was entitled to release, not by data_tail.
   LedgerCpu(oracle::Ledger& to, const oracle::Checker& beside) : ledger{to}, checker{&beside} {}
 
   oracle::Ledger& ledger;

@@ -54,7 +54,7 @@ TEST(SimulatedKernelTest, ASecondEventSharesTheRing) {
   EXPECT_EQ(seen, expected);
 }
 
-TEST(SimulatedKernelTest, StartsWhereItIsTold) {
+TEST(SimulatedKernelTest, PositionsStartAtTheSettingsStart) {
   EXPECT_EQ(run("word 32\nstart 4294967288\noutput 4\n"),
             (std::vector<Observed>{{0, 8, 4294967288}}));
 }

@@ -19,7 +19,7 @@
 
 namespace perfring::rig {
 
-// Where records come from, as they say it themselves.
+// The CPU and TID that samples carry.
 struct Identity {
   int cpu = 0;
   std::uint32_t pid = 0;

@@ -1,8 +1,8 @@
 #ifndef HARNESS_SIMULATOR_FAULTS_H_
 #define HARNESS_SIMULATOR_FAULTS_H_
 
-// The faults of harness/faults, planted in a simulation. A harness that lets one pass which it must
-// find is broken.
+// The faults of harness/faults, planted in a simulation. faults_test fails if one that the
+// simulation must find is missed.
 
 #include <span>
 #include <string>

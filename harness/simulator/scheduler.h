@@ -1,8 +1,8 @@
 #ifndef HARNESS_SIMULATOR_SCHEDULER_H_
 #define HARNESS_SIMULATOR_SCHEDULER_H_
 
-// Who runs, and for how many steps: all that happens at once in reality, in one thread, in an order
-// that the seed alone decides. A step is the time between two accesses to shared memory.
+// Interleaves the tasks in one thread, in an order drawn from the seed. A step is the time between
+// two accesses to shared memory.
 
 #include <cstdint>
 #include <exception>

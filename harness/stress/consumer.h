@@ -54,8 +54,7 @@ class StressConsumer {
     return events_ != 0;
   }
 
-  // What a wait loop owes after each report: drains on after a drain that broke off, as long as the
-  // ring says that there is more.
+  // After each wakeup: drains until the ring is empty, although a drain may break off.
   void drain_in_parts() {
     do {
       drain();

@@ -22,7 +22,7 @@ struct Setting {
   std::uint32_t first_stream = 0;
   std::uint32_t payload_max = 0;  // bytes
   unsigned calm = 1;              // steps of the writer between two disturbances, on average
-  bool patient = false;           // who is refused leaves the consumer time
+  bool patient = false;           // the writer yields after -ENOSPC
   std::uint64_t seed = 0;
 };
 

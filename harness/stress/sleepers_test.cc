@@ -45,7 +45,7 @@ std::optional<bool> woken(unsigned at) {
 
 // Between nest++ and the look at rb->wakeup: the inner writer leaves waking to the outer one, which
 // does not see that there is something to wake for.
-TEST(LostWakeupTest, TheKernelLosesOneThatAnInterruptEarnsInGetHandleAndNoOther) {
+TEST(LostWakeupTest, AWakeupIsLostOnlyIfEarnedInsideGetHandle) {
   constexpr unsigned kAfterNestIsCounted = 3;
   unsigned at = 1;
   for (; woken(at).has_value(); ++at) {

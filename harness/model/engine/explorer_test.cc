@@ -287,7 +287,7 @@ TEST(ExplorerTest, TheShortestViolationIsFound) {
   EXPECT_EQ(shortest.violation->cause.what, "seven");
 }
 
-TEST(ExplorerTest, FinallyKnowsAllThatTheThreadsDid) {
+TEST(ExplorerTest, FinallySeesEveryThreadsWrites) {
   Program program;
   const Var x = program.var("x");
   program.threads.emplace_back([=] { x.fetch_add(1, kRelaxed); });

@@ -41,7 +41,7 @@ struct LitmusVerdict {
   Result result;
   bool compared = false;                 // with what the file says of the memory model
   bool counted = false;                  // the number of executions was known, and compared
-  std::vector<std::string> differences;  // none: as it should be
+  std::vector<std::string> differences;  // empty if all agree
   std::string refused;                   // why the memory model cannot run it
 };
 

@@ -125,12 +125,12 @@ Program ring_program(const RingOptions& options) {
     tally.nested = static_cast<std::uint32_t>(lost_and_nested >> 32);
     tally.next = static_cast<std::uint32_t>(delivered.read()) + tally.lost - tally.nested;
     tally.tail = own_tail();
-    const unsigned written = options.records + (options.interrupted_at != 0 ? 1 : 0);
-    for (unsigned i = 0; i < written && user.readable(); ++i) drain_once(user, tally, options);
+    const unsigned attempted = options.records + (options.interrupted_at != 0 ? 1 : 0);
+    for (unsigned i = 0; i < attempted && user.readable(); ++i) drain_once(user, tally, options);
     check(!user.readable(), "no_loss: what was published is not delivered");
     if (options.oversize) return;
-    check(tally.delivered() + tally.lost + not_reported.read() == written,
-          "no_loss: written differs from delivered + lost");
+    check(tally.delivered() + tally.lost + not_reported.read() == attempted,
+          "no_loss: attempted differs from delivered + lost");
   };
   return program;
 }

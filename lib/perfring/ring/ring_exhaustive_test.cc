@@ -63,7 +63,7 @@ void expect_record(const FakeRing& fake, std::uint64_t start, std::size_t size,
   ASSERT_EQ(fake.page().data_tail, start + size);
 }
 
-TEST(RingExhaustiveTest, ASampleOfEverySizeAtEveryStart) {
+TEST(RingExhaustiveTest, ASampleOfAnySizeAtAnyStartIsDelivered) {
   FakeRing fake{kSize};
   Ring<> ring = *Ring<>::over(fake.page(), fake.data());
   for (std::size_t size = 16; size <= kSize; size += 8) {
@@ -93,7 +93,7 @@ TEST(RingExhaustiveTest, ASampleOfEverySizeAtEveryStart) {
   }
 }
 
-TEST(RingExhaustiveTest, ALostOfEverySizeAtEveryStart) {
+TEST(RingExhaustiveTest, ALostOfAnySizeAtAnyStartIsDelivered) {
   FakeRing fake{kSize};
   Ring<> ring = *Ring<>::over(fake.page(), fake.data());
   for (std::size_t size = 24; size <= kSize; size += 8) {
@@ -174,7 +174,7 @@ std::vector<Odd> odd_records() {
   };
 }
 
-TEST(RingExhaustiveTest, ARunOfEqualRecordsInterruptedAnywhereByAnything) {
+TEST(RingExhaustiveTest, ARunInterruptedByAnotherRecordIsDelivered) {
   for (const Odd& odd : odd_records()) {
     for (unsigned run = 0; run <= 24; ++run) {
       for (std::uint64_t start = 0; start < kSize; start += run % 5 == 0 ? 8 : 104) {
