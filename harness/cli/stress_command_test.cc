@@ -47,7 +47,11 @@ TEST(StressCommandTest, SleepersAreNeverLeftAsleepWithDataInTheRing) {
 }
 
 TEST(StressCommandTest, KilledProcessesLeaveWhatTheyPublishedAndNoMore) {
-  const auto figures = part("--processes --seconds 0.5");
+  nlohmann::json figures;
+  for (const char* const seconds : {"0.5", "4", "30"}) {  // an emulated processor is slow
+    figures = part(std::string{"--processes --seconds "} + seconds);
+    if (figures["delivered"] > 100 && figures["rounds"] > 5) break;
+  }
   EXPECT_GT(figures["delivered"], 100);
   EXPECT_GT(figures["rounds"], 5);
 }
