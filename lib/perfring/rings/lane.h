@@ -81,25 +81,26 @@ class alignas(64) Lane {
 
   // What is held: the front, which is delivered next, and behind it the window, in the order of
   // keys. So it is known which record comes after the front before another one is read.
-  bool empty() const noexcept { return front_.is_none(); }
-  std::uint64_t front_key() const noexcept { return front_.key; }
-  bool has_next() const noexcept { return count_ != 0; }
-  std::uint64_t next_key() const noexcept { return window_[first_ % kWindow].key; }
+  bool empty() const noexcept { return hot_.front().is_none(); }
+  std::uint64_t front_key() const noexcept { return hot_.front_key; }
+  bool has_next() const noexcept { return hot_.count != 0; }
+  std::uint64_t next_key() const noexcept { return keys_[hot_.first % kWindow]; }
 
   // Before the first is taken in a run. The front is the lowest of as many as the window is long.
   template <class Round>
   void fill(Round& round) {
-    while (count_ != kWindow) {
-      const Held held = read(round);
+    while (hot_.count != kWindow) {
+      const Held held = read(round, hot_);
       if (held.is_none()) return;
       if (empty()) {
-        front_ = held;
-      } else if (count_ + 1 != kWindow && held.key < front_.key) {
-        window_[--first_ % kWindow] = std::exchange(front_, held);
-        ++count_;
+        hot_.set_front(held);
+      } else if (hot_.count + 1 != kWindow && held.key < hot_.front_key) {
+        set(--hot_.first, hot_.front());
+        hot_.set_front(held);
+        ++hot_.count;
         round.displaced();
       } else {
-        put(held, round);
+        put(held, round, hot_);
       }
     }
   }
@@ -107,17 +108,21 @@ class alignas(64) Lane {
   // Takes the front, and reads another. If the key throws, nothing has changed.
   template <class Round>
   [[gnu::always_inline]] Held take(Round& round) {
-    const Held another = read(round);
-    const Held front = front_;
-    if (count_ != 0) [[likely]] {
-      front_ = window_[first_++ % kWindow];
-      --count_;
-      if (!another.is_none()) [[likely]]
-        put(another, round);
-    } else {
-      front_ = another;
-    }
-    return front;
+    return take(round, hot_);
+  }
+
+  // Takes fronts, at least one and at most `limit`, which it counts down, while the next key is
+  // less than `span` above `base`, and not lower, and while visit(Held) says true. Returns what it
+  // said last.
+  template <class Round, class Visit>
+  [[gnu::always_inline]] bool take_while(std::uint64_t base, std::uint64_t span,
+                                         std::uint64_t& limit, Round& round, Visit visit) {
+    Aside aside{*this};
+    do {
+      --limit;
+      if (!visit(take(round, aside.hot))) return false;
+    } while (limit != 0 && aside.hot.front_key - base < span && !aside.hot.front().is_none());
+    return true;
   }
 
   [[gnu::always_inline]] PerfEvent event(const Held& held) {
@@ -136,8 +141,8 @@ class alignas(64) Lane {
       const SharedPosition before = (held.index() - tail_) & (view_.data.size() - 1);
       if (before < delivered) delivered = before;
     };
-    if (!empty()) stops_at(front_);
-    for (unsigned i = 0; i != count_; ++i) stops_at(window_[(first_ + i) % kWindow]);
+    if (!empty()) stops_at(hot_.front());
+    for (unsigned i = 0; i != hot_.count; ++i) stops_at(at(hot_.first + i));
     // As Cursor: what another consumer has consumed is not given back again.
     if (delivered == 0 || own_tail<M>(*view_.page) != tail_) return;
     tail_ += delivered;
@@ -146,9 +151,38 @@ class alignas(64) Lane {
   }
 
  private:
+  // What changes with each record.
+  struct Hot {
+    const std::byte* at;    // of what is read next
+    const std::byte* stop;  // where its piece ends
+    // The front, its words apart, as those of the window are.
+    std::uint64_t front_key;
+    std::uint64_t last_key = 0;  // of what was read last
+    std::uint64_t front_place;
+    unsigned first = 0;  // of the window, modulo its length
+    unsigned count = 0;  // in the window
+    bool has_last_key = false;
+
+    Held front() const noexcept { return {front_key, front_place}; }
+    void set_front(const Held& held) noexcept {
+      front_key = held.key;
+      front_place = held.place;
+    }
+  };
+
+  // The same in registers, for as long as this lasts: also if something is thrown.
+  struct Aside {
+    explicit Aside(Lane& of) noexcept : lane{of}, hot{of.hot_} {}
+    ~Aside() { lane.hot_ = hot; }
+    Aside(const Aside&) = delete;
+    Aside& operator=(const Aside&) = delete;
+    Lane& lane;
+    Hot hot;
+  };
+
   // Of what is read next.
   SharedPosition position() const noexcept {
-    return stop_position_ - static_cast<SharedPosition>(stop_ - at_);
+    return stop_position_ - static_cast<SharedPosition>(hot_.stop - hot_.at);
   }
   // Whether `place` lies behind `next` and not behind end_. (All positions that are kept lie in
   // what is or was unread.)
@@ -160,75 +194,144 @@ class alignas(64) Lane {
   void forget(SharedPosition tail) noexcept {
     tail_ = end_ = mark_ = scanned_ = waited_to_ = tail;
     after_ = mark_clock_ = looked_at_ = 0;
-    front_ = Held::none();
-    count_ = 0;
+    hot_.set_front(Held::none());
+    hot_.count = 0;
     positions_ = true;
     holds_bad_positions_ = found_ = false;
     seek(tail);
   }
 
-  // at_ and stop_ around what read() can go through in one piece from `next` on: up to the ring's
-  // end, or to the mark, behind which another clock counts (R7).
+  // hot_.at and hot_.stop around what read() can go through in one piece from `next` on: up to the
+  // ring's end, or to the mark, behind which another clock counts (R7).
   void seek(SharedPosition next) noexcept {
-    at_ = stop_ = view_.data.data();
+    hot_.at = hot_.stop = view_.data.data();
     stop_position_ = next;
     if (!positions_) return;
     Walk walk{view_};
-    at_ = walk.start(view_, next, static_cast<std::size_t>(end_ - next));
-    std::size_t length = walk.piece(at_);
+    hot_.at = walk.start(view_, next, static_cast<std::size_t>(end_ - next));
+    std::size_t length = walk.piece(hot_.at);
     if (is_ahead(mark_, next)) {
       length = smaller(length, static_cast<std::size_t>(mark_ - next));
     } else {
       after_ = mark_clock_;
     }
-    stop_ = at_ + length;
+    hot_.stop = hot_.at + length;
     stop_position_ = next + length;
   }
 
   // The oldest record that was not read: none if there is none in this look, or if it has no key
   // yet.
   template <class Round>
-  [[gnu::always_inline]] Held read(Round& round) {
-    if (at_ == stop_) [[unlikely]] {
-      if (position() == end_) return Held::none();
-      if (!positions_) return read_bad_positions(round);
-      seek(position());
-    }
-    const std::uint64_t header = Walk::header_at(at_);
+  [[gnu::always_inline]] Held read(Round& round, Hot& hot) {
+    if (hot.at == hot.stop) [[unlikely]]
+      return slow(round, hot);
+    const std::uint64_t header = Walk::header_at(hot.at);
     const std::size_t size = Walk::size_of(header);
-    if (Walk::is_sample(header) && size <= static_cast<std::size_t>(stop_ - at_)) [[likely]] {
-      const std::uint32_t raw = Walk::raw_at(at_);
+    if (Walk::is_sample(header) && size <= static_cast<std::size_t>(hot.stop - hot.at)) [[likely]] {
+      const std::uint32_t raw = Walk::raw_at(hot.at);
       if (raw <= size - kPayloadAt) [[likely]] {
-        const std::uint64_t key = key_of(Sample{{at_ + kPayloadAt, raw}, {}}, round);
-        const auto index = static_cast<std::size_t>(at_ - view_.data.data());
-        last_key_ = key;
-        has_last_key_ = true;
-        at_ += size;
-        prefetch(size);
+        const std::uint64_t key = key_of(Sample{{hot.at + kPayloadAt, raw}, {}}, round);
+        const auto index = static_cast<std::size_t>(hot.at - view_.data.data());
+        hot.last_key = key;
+        hot.has_last_key = true;
+        hot.at += size;
+        prefetch(hot.at, size);
         return Held::of(key, index, Held::kSample, raw);
       }
     }
-    return read_odd(header, round);
+    return slow(header, round, hot);
+  }
+
+  // The same where that is not all. What `hot` has of reading is put back for as long.
+  template <class Round>
+  [[gnu::always_inline]] Held slow(Round& round, Hot& hot) {
+    put_back(hot);
+    const Held held = read_across(round);
+    return resume(held, hot);
+  }
+  template <class Round>
+  [[gnu::always_inline]] Held slow(std::uint64_t header, Round& round, Hot& hot) {
+    put_back(hot);
+    const Held held = read_odd(header, round);
+    return resume(held, hot);
+  }
+  [[gnu::always_inline]] void put_back(const Hot& hot) noexcept {
+    hot_.at = hot.at;
+    hot_.stop = hot.stop;
+    hot_.last_key = hot.last_key;
+    hot_.has_last_key = hot.has_last_key;
+  }
+  [[gnu::always_inline]] Held resume(const Held& held, Hot& hot) const noexcept {
+    hot.at = apart(hot_.at);
+    hot.stop = apart(hot_.stop);
+    hot.last_key = apart(hot_.last_key);
+    hot.has_last_key = hot_.has_last_key;
+    return {apart(held.key), apart(held.place)};
+  }
+  // Keeps g++ from making vectors of words that stand side by side, which it then has to take apart
+  // again for each record: 1.25 times as long in runs.
+  template <class T>
+  static T apart(T word) noexcept {
+    asm("" : "+r"(word));
+    return word;
+  }
+
+  template <class Round>
+  [[gnu::noinline]] Held read_across(Round& round) {
+    if (position() == end_) return Held::none();
+    if (!positions_) return read_bad_positions(round);
+    seek(position());
+    return read(round, hot_);
+  }
+
+  // Takes the front, and reads another. If the key throws, nothing has changed.
+  template <class Round>
+  [[gnu::always_inline]] Held take(Round& round, Hot& hot) {
+    const Held another = read(round, hot);
+    const Held front = hot.front();
+    const unsigned first = hot.first;
+    if (hot.count == kWindow && !another.is_none() &&
+        (kWindow == 1 || another.key >= keys_[(first - 1) % kWindow])) [[likely]] {
+      // The window's first leaves its place to the one that is its last from now on.
+      hot.set_front(at(first));
+      set(first, another);
+      hot.first = first + 1;
+    } else if (hot.count != 0) {
+      hot.set_front(at(hot.first++));
+      --hot.count;
+      if (!another.is_none()) [[likely]]
+        put(another, round, hot);
+    } else {
+      hot.set_front(another);
+    }
+    return front;
   }
 
   // In the window, where its key belongs: behind those that are equal.
   template <class Round>
-  [[gnu::always_inline]] void put(const Held& held, Round& round) noexcept {
-    unsigned at = first_ + count_++;
-    if (at != first_ && held.key < window_[(at - 1) % kWindow].key) [[unlikely]] {
+  [[gnu::always_inline]] void put(const Held& held, Round& round, Hot& hot) noexcept {
+    unsigned place = hot.first + hot.count++;
+    if (place != hot.first && held.key < keys_[(place - 1) % kWindow]) [[unlikely]] {
       round.displaced();
       do {
-        window_[at % kWindow] = window_[(at - 1) % kWindow];
-        --at;
-      } while (at != first_ && held.key < window_[(at - 1) % kWindow].key);
+        set(place, at(place - 1));
+        --place;
+      } while (place != hot.first && held.key < keys_[(place - 1) % kWindow]);
     }
-    window_[at % kWindow] = held;
+    set(place, held);
+  }
+
+  // Of the window.
+  Held at(unsigned i) const noexcept { return {keys_[i % kWindow], places_[i % kWindow]}; }
+  void set(unsigned i, const Held& held) noexcept {
+    keys_[i % kWindow] = held.key;
+    places_[i % kWindow] = held.place;
   }
 
   // W18: with many rings, each next record is a cache miss.
-  [[gnu::always_inline]] void prefetch(std::size_t size) const noexcept {
+  [[gnu::always_inline]] static void prefetch(const std::byte* at, std::size_t size) noexcept {
     __builtin_prefetch(
-        reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(at_) + kPrefetched * size));
+        reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(at) + kPrefetched * size));
   }
   static constexpr std::size_t kPrefetched = 4;
 
@@ -246,7 +349,7 @@ class alignas(64) Lane {
 
   template <class Round>
   std::uint64_t key_before(const Round& round) const noexcept {
-    return has_last_key_ ? last_key_ : round.newest();
+    return hot_.has_last_key ? hot_.last_key : round.newest();
   }
 
   // Whatever read() does not see through at once. `header` is what it loaded (S10).
@@ -269,8 +372,8 @@ class alignas(64) Lane {
       if (!key) return Held::none();
       held = Held::of(*key, index, Held::kLost, 0);
     }
-    last_key_ = held.key;
-    has_last_key_ = true;
+    hot_.last_key = held.key;
+    hot_.has_last_key = true;
     seek(next + size);
     return held;
   }
@@ -352,17 +455,13 @@ class alignas(64) Lane {
     return walk.malformed(defect, walk.start(view_, held.index(), held.length()), held.length());
   }
 
-  const std::byte* at_;           // of what is read next
-  const std::byte* stop_;         // where its piece ends
-  SharedPosition stop_position_;  // of stop_
+  Hot hot_;
+  SharedPosition stop_position_;  // of hot_.stop
   std::uint64_t after_;           // what is read next was published after this
-  std::uint64_t last_key_ = 0;    // of what was read last
-  Held front_;
-  unsigned first_ = 0;  // of the window, modulo its length
-  unsigned count_ = 0;  // in the window
-  bool has_last_key_ = false;
   RingView view_;
-  std::array<Held, kWindow> window_;
+  // The window: apart, or compilers copy both words by way of vectors.
+  std::array<std::uint64_t, kWindow> keys_;
+  std::array<std::uint64_t, kWindow> places_;
 
   // S9: all 64 bits, as Cursor has them.
   SharedPosition tail_;  // data_tail, as this left it

@@ -234,18 +234,23 @@ class Merge {
   };
 
   // A word of the tree is (key - base_ + 1) << bits_ | ring (W18): 0 << bits_ if the key is lower
-  // than base_, kFar if it is too high to fit, and kNone if the ring has no record. The last three
-  // are below or above all others; when one of them wins, base_ is chosen anew.
+  // than base_, far() if it is too high to fit, and none() if the ring has no record. The last
+  // three are below or above all others; when one of them wins, base_ is chosen anew.
   std::uint64_t none() const noexcept { return ~std::uint64_t{0} >> bits_; }
   std::uint64_t far() const noexcept { return none() - 1; }
-  [[gnu::always_inline]] std::uint64_t above_base(std::uint64_t key) const noexcept {
-    const std::uint64_t distance = key - base_;
-    const std::uint64_t fits = distance < far() - 1 ? distance + 1 : far();
-    return key < base_ ? 0 : fits;
-  }
   [[gnu::always_inline]] std::uint64_t word(bool any, std::uint64_t key,
                                             std::size_t ring) const noexcept {
-    return (any ? above_base(key) : none()) << bits_ | ring;
+    const std::uint64_t distance = key - base_;
+    if (any && distance < reach_) [[likely]]
+      return (distance + 1) << bits_ | ring;
+    return odd_word(any, key) << bits_ | ring;
+  }
+  std::uint64_t odd_word(bool any, std::uint64_t key) const noexcept {
+    if (!any) return none();
+    return key < base_ ? 0 : far();
+  }
+  std::uint64_t front_word(std::size_t ring) const noexcept {
+    return word(!lanes_[ring].empty(), lanes_[ring].front_key(), ring);
   }
   std::uint64_t next_word(std::size_t ring) const noexcept {
     return word(lanes_[ring].has_next(), lanes_[ring].next_key(), ring);
@@ -281,12 +286,14 @@ class Merge {
     }
     const std::uint64_t margin = far() / 4;
     base_ = base_ > margin ? base_ - margin : 0;
-    const std::uint64_t first = std::uint64_t{1} << bits_;
-    end_ = (round.takes_all ? far() : above_base(round.bound)) << bits_;
-    if (end_ < first) end_ = first;
+    // No key is so low that it seems to be high above.
+    reach_ = internal::smaller(far() - 2, ~base_) + 1;
+    first_ = std::uint64_t{1} << bits_;
+    end_ = round.takes_all ? far() << bits_ : word(true, round.bound, 0);
+    if (end_ < first_) end_ = first_;
     return tree_.play([this](std::size_t ring) {
       nexts_[ring] = next_word(ring);
-      return word(!lanes_[ring].empty(), lanes_[ring].front_key(), ring);
+      return front_word(ring);
     });
   }
 
@@ -299,13 +306,12 @@ class Merge {
     return true;
   }
   std::size_t ring_of(std::uint64_t word) const noexcept {
-    return static_cast<std::uint32_t>(word & ((std::uint64_t{1} << bits_) - 1));
+    return static_cast<std::uint32_t>(word) & static_cast<std::uint32_t>(first_ - 1);
   }
   Lane& lane_of(std::uint64_t word) noexcept { return lanes_[ring_of(word)]; }
   // Neither too low nor too high.
   [[gnu::always_inline]] bool is_released(std::uint64_t word) const noexcept {
-    const std::uint64_t first = std::uint64_t{1} << bits_;
-    return word - first < end_ - first;
+    return word - first_ < end_ - first_;
   }
 
   template <class Key, class F>
@@ -319,42 +325,48 @@ class Merge {
       if (!is_released(top)) [[unlikely]] {
         if (!plays_on(top, round)) return MergeEnd::Released;
       }
+      if (limit == 0) return MergeEnd::Limit;
       const std::size_t ring = ring_of(top);
       if (wait != 0) {
         --wait;
-        if (limit == 0) return MergeEnd::Limit;
         --limit;
-        if (!deliver_from(ring, round, f, top)) return MergeEnd::Stopped;
+        const internal::Held held = lanes_[ring].take(round);
+        top = std::exchange(nexts_[ring], next_word(ring));
+        if (!deliver_one(ring, held, f)) return MergeEnd::Stopped;
       } else {
-        // One ring's events, until it is another's turn: no match is played meanwhile (W18).
-        const std::uint64_t second = tree_.second(ring);
-        const std::uint64_t until = second < end_ ? second : end_;
-        unsigned run = 0;
-        do {
-          if (limit == 0) return MergeEnd::Limit;
-          --limit;
-          if (!deliver_from(ring, round, f, top)) return MergeEnd::Stopped;
-          ++run;
-        } while (top < until && top >> bits_ != 0);
-        backoff_ = run >= kRunMin ? 0 : internal::smaller(2 * backoff_ + 1, kBackoffMax);
-        wait = backoff_;
+        const std::uint64_t before = limit;
+        if (!deliver_run(ring, round, limit, f)) return MergeEnd::Stopped;
+        const bool paid = before - limit >= kRunMin;
+        wait = backoff_ = paid ? 0 : internal::smaller(2 * backoff_ + 1, kBackoffMax);
+        nexts_[ring] = next_word(ring);
+        top = front_word(ring);
       }
       top = tree_.replace(ring, top);
     }
   }
 
   // As a drain guesses (ring/drain.h): the less it pays, the less often it is tried.
-  static constexpr unsigned kRunMin = 3;
+  static constexpr std::uint64_t kRunMin = 3;
   static constexpr unsigned kBackoffMax = 63;
 
-  // Delivers the ring's first, reads its next, and leaves its word in `top`. Returns whether to go
-  // on. Whatever is thrown, no record is lost: key() is called before anything changes.
+  // One ring's events, until it is another's turn: no match is played meanwhile (W18). Returns
+  // whether to go on.
   template <class Key, class F>
-  [[gnu::always_inline]] bool deliver_from(std::size_t ring, Round<Key>& round, F& f,
-                                           std::uint64_t& top) {
-    Lane& lane = lanes_[ring];
-    const internal::Held held = lane.take(round);
-    top = std::exchange(nexts_[ring], next_word(ring));
+  [[gnu::always_inline]] bool deliver_run(std::size_t ring, Round<Key>& round, std::uint64_t& limit,
+                                          F& f) {
+    const std::uint64_t second = tree_.second(ring);
+    const std::uint64_t until = second < end_ ? second : end_;
+    // The words lower than that, as keys: so far above base_.
+    const std::uint64_t span =
+        internal::smaller(reach_, (until >> bits_) - (ring < ring_of(until) ? 0 : 1));
+    return lanes_[ring].take_while(base_, span, limit, round,
+                                   [&](const internal::Held& held) __attribute__((always_inline)) {
+                                     return deliver_one(ring, held, f);
+                                   });
+  }
+
+  template <class F>
+  [[gnu::always_inline]] bool deliver_one(std::size_t ring, const internal::Held& held, F& f) {
     ++counts_.delivered;
     const bool late = held.key < newest_;
     if (late) [[unlikely]] {
@@ -363,7 +375,7 @@ class Merge {
     } else {
       newest_ = held.key;
     }
-    const Ordered ordered{ring, held.key, late, lane.event(held)};
+    const Ordered ordered{ring, held.key, late, lanes_[ring].event(held)};
     if constexpr (std::is_void_v<decltype(f(ordered))>) {
       f(ordered);
       return true;
@@ -382,8 +394,10 @@ class Merge {
   internal::LoserTree tree_;
   unsigned bits_ = 1;  // of a ring's number
   std::uint64_t base_ = 0;
-  std::uint64_t end_ = 0;  // words from here on are not delivered
-  unsigned backoff_ = 0;   // how many turns there are between runs
+  std::uint64_t reach_ = 0;  // above base_: keys that fit
+  std::uint64_t first_ = 0;  // the lowest word of base_
+  std::uint64_t end_ = 0;    // words from here on are not delivered
+  unsigned backoff_ = 0;     // how many turns there are between runs
   bool running_ = false;
 };
 

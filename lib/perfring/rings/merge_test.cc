@@ -257,6 +257,18 @@ TEST(MergeR7Test, WhatIsReadLongAfterItWasSeenIsMeasuredByItsOwnLook) {
   EXPECT_EQ(rings.merge.counts().delay_seen, 300U);
 }
 
+TEST(MergeR7Test, WhatIsReadUpToTheEndOfALookIsMeasuredByTheNextOneBehindIt) {
+  Rings<> rings{1, {.slack = 100, .learns = false}};
+  for (std::uint64_t i = 0; i < 12; ++i) rings.write(0, i < 3 ? 950 : 990, 0);
+  EXPECT_THAT(rings.run(1000), IsEmpty()) << "9 are read";
+  rings.write(0, 400);  // 600 late at least
+  EXPECT_EQ(rings.run(1060).size(), 3U) << "all of the first look are read";
+  EXPECT_THAT(rings.run(1065), IsEmpty());
+  EXPECT_EQ(rings.merge.counts().delay_seen, 0U);
+  rings.run(1200);
+  EXPECT_EQ(rings.merge.counts().delay_seen, 600U);
+}
+
 TEST(MergeR7Test, ASlackNeitherLearnsUnaskedNorFromWhatIsTooLong) {
   Rings<> fixed{1, {.slack = 50, .learns = false}};
   Rings<> bounded{1, {.slack = 50, .slack_most = 100}};
