@@ -75,6 +75,20 @@ TEST(MergeCallbackTest, AThrowPassesThroughAndTheRestStays) {
   EXPECT_EQ(rings.run(1000).size(), 35U);
 }
 
+TEST(MergeCallbackTest, AThrowWithinManyEventsOfOneRingLeavesTheRest) {
+  Rings<> rings{2};
+  for (std::uint64_t i = 0; i < 30; ++i) rings.write(0, i);
+  EXPECT_THROW(rings.merge.run(KeyAt{}, kClock,
+                               [](const Ordered& each) {
+                                 if (each.key == 9) throw std::runtime_error{"enough"};
+                               }),
+               std::runtime_error);
+  EXPECT_EQ(rings.tail(0), 10 * kKeyedSize);
+  const auto got = rings.run(1000);
+  ASSERT_EQ(got.size(), 20U);
+  EXPECT_EQ(got[0], sample(0, 10));
+}
+
 TEST(MergeCallbackTest, AKeyOrAClockThatThrowsLosesNothing) {
   for (unsigned throws_at = 0; throws_at < 43; ++throws_at) {
     Rings<> rings{2};
