@@ -117,6 +117,16 @@ TEST(MergeMalformedTest, ItTakesTheKeyOfTheRecordBeforeIt) {
               ElementsAre(sample(0, 10), sample(1, 20), sample(0, 30)));
 }
 
+TEST(MergeMalformedTest, BehindManyEventsOfItsRingItTakesTheKeyOfTheLast) {
+  Rings<> rings{1};
+  for (std::uint64_t i = 0; i < 30; ++i) rings.write(0, i);
+  rings[0].raw_record(77, 16, payload(8), 16);
+  const auto got = rings.run(50);
+  ASSERT_EQ(got.size(), 31U);
+  EXPECT_EQ(got[30].seen.kind, Seen::Kind::Malformed);
+  EXPECT_EQ(got[30].key, 29U);
+}
+
 TEST(MergeMalformedTest, WithoutARecordBeforeItItIsNextAndNotLate) {
   Rings<> rings{2};
   rings.write(1, 20);
