@@ -10,9 +10,8 @@
 //
 //   Merge<> merge;
 //   for (auto& mapping : mappings) merge.add(mapping, page_size);
-//   for (;;) {
-//     merge.run(KeyAt{0}, monotonic_ns, [](const Ordered& each) { handle(each.ring, each.event);
-//     }); wait();
+//   for (;; wait()) {
+//     merge.run(KeyAt{0}, monotonic_ns, [](const Ordered& each) { handle(each); });
 //   }
 //
 // W1 to W42 are facts that were measured on a live kernel, and the proof of the rule (the project's
