@@ -5,7 +5,7 @@
 #else
 
 // One ring of a merge: what was read of it and is not delivered, in the order of its keys. Internal
-// to Merge, whose header states the rules (R1 to R9) cited here; it goes through the ring by the
+// to Merge, whose header states the rules (M1 to M9) cited here; it goes through the ring by the
 // walk that Ring and Cursor share (S1 to S10: ring/cursor.h).
 
 #include <array>
@@ -60,7 +60,7 @@ class alignas(64) Lane {
 
   const RingView& view() const noexcept { return view_; }
 
-  // R1: the clock was read before this.
+  // M1: the clock was read before this.
   void look(std::uint64_t clock) {
     const SharedPosition tail = own_tail<M>(*view_.page);
     if (tail != tail_) [[unlikely]]
@@ -132,7 +132,7 @@ class alignas(64) Lane {
     return odd_event(held);
   }
 
-  // R4: data_tail moves to the oldest record that was not delivered, if that is another (S2, S3).
+  // M4: data_tail moves to the oldest record that was not delivered, if that is another (S2, S3).
   void release() {
     if (holds_bad_positions_) [[unlikely]]
       return;
@@ -202,7 +202,7 @@ class alignas(64) Lane {
   }
 
   // hot_.at and hot_.stop around what read() can go through in one piece from `next` on: up to the
-  // ring's end, or to the mark, behind which another clock counts (R7).
+  // ring's end, or to the mark, behind which another clock counts (M7).
   void seek(SharedPosition next) noexcept {
     hot_.at = hot_.stop = view_.data.data();
     stop_position_ = next;
@@ -335,7 +335,7 @@ class alignas(64) Lane {
   }
   static constexpr std::size_t kPrefetched = 4;
 
-  // R7: it was not there when data_head was read before, so that it was published after the clock
+  // M7: it was not there when data_head was read before, so that it was published after the clock
   // of then.
   template <class Round>
   [[gnu::always_inline]] std::uint64_t key_of(const Sample& sample, Round& round) {
@@ -394,7 +394,7 @@ class alignas(64) Lane {
     return Held::kMalformed + static_cast<std::uint32_t>(defect);
   }
 
-  // R6, of a LOST that ends at `behind`. nullopt: it waits.
+  // M6, of a LOST that ends at `behind`. nullopt: it waits.
   template <class Round>
   std::optional<std::uint64_t> key_of_lost(SharedPosition behind, Round& round) {
     if (scanned_ != behind && !is_ahead(scanned_, behind)) {

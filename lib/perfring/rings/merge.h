@@ -17,33 +17,33 @@
 // W1 to W42 are facts that were measured on a live kernel, and the proof of the rule (the project's
 // harness/RINGS_FACTS.md). D is the slack, h_c the clock, read before data_head of ring c.
 //
-//   R1  A run looks at each ring once: the clock is read, then data_head. A run ends when it has
+//   M1  A run looks at each ring once: the clock is read, then data_head. A run ends when it has
 //       delivered what it may of what was published by then, and never waits for more.
-//   R2  An event is released once its key is lower than B = (the smallest h_c) - D, B being 0 where
+//   M2  An event is released once its key is lower than B = (the smallest h_c) - D, B being 0 where
 //       that is negative. If no writer takes longer than D from its clock to its output, each
 //       event comes after all that are older (W6); no rule that is sound releases more. Released
 //       events come in the order of their keys; equal keys in the order of their rings, and in the
 //       ring's.
-//   R3  Inside one ring keys go back where writers nest (W3, W4). A window of the oldest records of
+//   M3  Inside one ring keys go back where writers nest (W3, W4). A window of the oldest records of
 //       each ring is sorted: 8 of them repair whatever was measured. One that is displaced by more
 //       is late.
-//   R4  data_tail of each ring moves to its oldest record that was not delivered (W21), once in a
+//   M4  data_tail of each ring moves to its oldest record that was not delivered (W21), once in a
 //       run, also when the callback breaks off or throws; the event that it did so on counts as
 //       delivered. What is not delivered stays in its ring.
-//   R5  An event is late if its key is lower than one that was delivered before. It is delivered at
+//   M5  An event is late if its key is lower than one that was delivered before. It is delivered at
 //       once, says so, and is counted, exactly. None is dropped.
-//   R6  Events that have no key. A Lost takes that of the next sample of its ring (W10). Until that
+//   M6  Events that have no key. A Lost takes that of the next sample of its ring (W10). Until that
 //       is there it waits; if it is still missing in the next run, the Lost takes that run's B
 //       in which it waited first, which no later sample's key is lower than. A Malformed takes the
 //       key of the record before it in its ring; without one, the newest that was delivered.
-//   R7  A record that was not there when data_head was read, and whose key is older than the clock
+//   M7  A record that was not there when data_head was read, and whose key is older than the clock
 //       of then, proves how long its writer took (W5). The longest such delay is delay_seen. The
 //       slack becomes twice the longest (W8b), but for those of which that exceeds slack_most:
 //       the key is wrong, or its writer was stalled (W7), and the slack would hold all up.
-//   R8  Keys are any 64 bits. One that is higher than the clock after all looks is not of that
+//   M8  Keys are any 64 bits. One that is higher than the clock after all looks is not of that
 //       clock: it is counted (ahead), and the event has the clock's value for its key instead, so
 //       that it stops no ring. Of flush() none is: its events have their own.
-//   R9  Whatever the rings hold, the rules S4 to S10 (ring/ring.h, ring/cursor.h) hold for what is
+//   M9  Whatever the rings hold, the rules S4 to S10 (ring/ring.h, ring/cursor.h) hold for what is
 //       delivered of each, and what one ring holds delays no other by more than D.
 //
 // Units: keys, slack and what the clock says are of one clock, and nanoseconds if it is
@@ -83,7 +83,7 @@
 
 namespace perfring {
 
-// How long a merge waits for writers (R2, R7).
+// How long a merge waits for writers (M2, M7).
 struct MergeOptions {
   std::uint64_t slack = 100'000;
   bool learns = true;
@@ -93,11 +93,11 @@ struct MergeOptions {
 // Since the Merge was made.
 struct MergeCounts {
   std::uint64_t delivered = 0;
-  std::uint64_t late = 0;        // R5
-  std::uint64_t displaced = 0;   // that a window put before others that were written before (R3)
-  std::uint64_t ahead = 0;       // R8
+  std::uint64_t late = 0;        // M5
+  std::uint64_t displaced = 0;   // that a window put before others that were written before (M3)
+  std::uint64_t ahead = 0;       // M8
   std::uint64_t worst_late = 0;  // by how much a late key was lower
-  std::uint64_t delay_seen = 0;  // R7, of all records
+  std::uint64_t delay_seen = 0;  // M7, of all records
 
   bool operator==(const MergeCounts&) const = default;
 };
@@ -105,7 +105,7 @@ struct MergeCounts {
 // What a callback gets.
 struct Ordered {
   std::size_t ring;   // which add() said
-  std::uint64_t key;  // that it was ordered by (R6, R8)
+  std::uint64_t key;  // that it was ordered by (M6, M8)
   bool late;
   PerfEvent event;
 };
@@ -164,7 +164,7 @@ class Merge {
     return options_.slack < learned_ ? learned_ : options_.slack;
   }
 
-  // Delivers what is released (R2), `limit` events at most, by f(const Ordered&), which returns
+  // Delivers what is released (M2), `limit` events at most, by f(const Ordered&), which returns
   // nothing, or whether to go on. key(const Sample&) -> std::uint64_t may be called twice for a
   // sample, and must say the same of the same bytes. clock() -> std::uint64_t is called once for
   // each ring, and once more.
@@ -220,7 +220,7 @@ class Merge {
     void delayed(std::uint64_t by) noexcept { merge.delayed(by); }
   };
 
-  // R4: runs when the callback throws, too.
+  // M4: runs when the callback throws, too.
   struct Running {
     explicit Running(Merge& of) noexcept : merge{of} { merge.running_ = true; }
     ~Running() {

@@ -1,4 +1,4 @@
-// R6 and R9: events of a merge that are no samples, and rings that break the kernel's contract.
+// M6 and M9: events of a merge that are no samples, and rings that break the kernel's contract.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -145,7 +145,7 @@ TEST(MergeMalformedTest, ABadSizeEndsItsRingsLookAndDelaysNoOther) {
   rings.write(0, 10);
   rings[0].raw_record(9, 12, {}, 64);
   rings.write(0, 15);
-  for (const std::uint64_t key : {5, 20, 30}) rings.write(1, key);
+  for (const std::uint64_t key : {5U, 20U, 30U}) rings.write(1, key);
   const auto got = rings.run(50);
   ASSERT_EQ(got.size(), 5U);
   EXPECT_EQ(got[2].seen,

@@ -1,4 +1,4 @@
-// The rules R1 to R5, R7 and R8 of a merge (merge.h), one by one. Odd events are in
+// The rules M1 to M5, M7 and M8 of a merge (merge.h), one by one. Odd events are in
 // merge_odd_test.cc, callbacks and bad input in merge_callback_test.cc; whatever rings hold, and
 // whenever it is written, in proptests/merge_test.cc.
 
@@ -42,8 +42,8 @@ struct Counting : DefaultMemory {
 
 TEST(MergeTest, EventsOfSeveralRingsComeInTheOrderOfTheirKeys) {
   Rings<> rings{3};
-  for (const std::uint64_t key : {10, 40, 50}) rings.write(0, key);
-  for (const std::uint64_t key : {20, 60}) rings.write(2, key);
+  for (const std::uint64_t key : {10U, 40U, 50U}) rings.write(0, key);
+  for (const std::uint64_t key : {20U, 60U}) rings.write(2, key);
   rings.write(1, 30);
   EXPECT_THAT(rings.run(1000), ElementsAre(sample(0, 10), sample(2, 20), sample(1, 30),
                                            sample(0, 40), sample(0, 50), sample(2, 60)));
@@ -170,7 +170,7 @@ TEST(MergeR3Test, WhatIsDisplacedByTheWindowsLengthIsLate) {
 
 TEST(MergeR3Test, AWindowOfOneRepairsNothing) {
   Rings<DefaultMemory, 1> rings{1};
-  for (const std::uint64_t key : {20, 10, 40, 30, 50}) rings.write(0, key);
+  for (const std::uint64_t key : {20U, 10U, 40U, 30U, 50U}) rings.write(0, key);
   EXPECT_THAT(rings.run(1000),
               ElementsAre(sample(0, 20), late(0, 10), sample(0, 40), late(0, 30), sample(0, 50)));
   EXPECT_EQ(rings.merge.counts(), (MergeCounts{.delivered = 5, .late = 2, .worst_late = 10}));
@@ -187,7 +187,7 @@ TEST(MergeR3Test, WhatArrivesLaterMayComeBeforeWhatWaits) {
 
 TEST(MergeR4Test, TheTailStaysAtTheOldestThatWasNotDelivered) {
   Rings<> rings{1, {.slack = 60}};
-  for (const std::uint64_t key : {10, 60, 20, 50, 30}) rings.write(0, key);
+  for (const std::uint64_t key : {10U, 60U, 20U, 50U, 30U}) rings.write(0, key);
   EXPECT_THAT(rings.run(100), ElementsAre(sample(0, 10), sample(0, 20), sample(0, 30)));
   EXPECT_EQ(rings.tail(0), 1 * kKeyedSize);
   EXPECT_THAT(rings.run(115), ElementsAre(sample(0, 50)));
