@@ -116,7 +116,7 @@ TEST(FaultsCommandTest, ThreadSanitizersColumnIsNotRunWithoutIt) {
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
   EXPECT_THAT(ended.out,
               AllOf(HasSubstr("not run, ThreadSanitizer: this build has no "),
-                    HasSubstr("Not shown: nothing of it is both planted and run in this build")));
+                    HasSubstr("Not shown: none of these faults is planted and run in this build")));
 }
 #endif
 
