@@ -56,7 +56,7 @@ TEST(MergeLostTest, SeveralTakeTheKeyOfTheSampleBehindThem) {
   const auto got = rings.run(50);
   ASSERT_EQ(got.size(), 22U);
   EXPECT_EQ(got[0], sample(1, 20));
-  for (std::uint64_t i = 0; i < 20; ++i) EXPECT_EQ(got[i + 1], lost(0, 30, i));
+  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(got[i + 1], lost(0, 30, i));
 }
 
 TEST(MergeLostTest, WithoutASampleItWaitsForOne) {
