@@ -40,9 +40,6 @@ class SimulatedFaultTest : public ::testing::TestWithParam<SimulationFault> {
 
 // Whether AddressSanitizer ends the program before any invariant is looked at.
 bool dies(const SimulationFault& fault) {
-#ifdef PAYLOADS_NOT_INSTRUMENTED
-  if (fault.name == "keeps_slices") return false;  // it is the oracle that reads there
-#endif
   return kPoisons && fault.poisoned;
 }
 
