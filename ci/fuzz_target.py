@@ -52,9 +52,11 @@ def contents(folder):
 
 
 def options_of(source):
-    """The files of a target's options: its own, which go before, and those for all in its folder."""
-    return [path for path in (source.parent / f"{source.parent.name}.options",
-                              source.with_suffix(".options")) if path.exists()]
+    """A target's options by name: those of its folder, but for what its own say. None: no target."""
+    options = configparser.ConfigParser()
+    options.read(FUZZ / "options.ini")
+    return {name: value for section in (str(source.parent), str(source)) if section in options
+            for name, value in options[section].items()}
 
 
 class Process:
@@ -125,15 +127,14 @@ class Target:
             for file, data in inputs.items():
                 (self.corpus / f"{kind}-{file}").write_bytes(data)
         self.begun_with = {file.name for file in self.corpus.iterdir()}
-        options = configparser.ConfigParser()
-        options.read(options_of(self.source))
-        longest = int(options["libfuzzer"]["max_len"])
+        options = options_of(source)
+        longest = int(options["max_len"])
         for file in sorted(self.corpus.iterdir()):
             if file.stat().st_size > longest:
                 sys.exit(f"ci/fuzz: {self.name}: {file.name} is longer than {longest} bytes: "
                          "libFuzzer would cut it off")
         self.options = [f"-max_len={longest}",
-                        f"-dict={self.source.parent / options['libfuzzer']['dict']}"]
+                        f"-dict={self.source.parent / options['dict']}"]
 
     def checked_in(self, kind):
         return self.source.parent / f"{self.name}_{kind}"

@@ -52,8 +52,9 @@ for target in hostile_ring kernel_script planted_fault parsers/litmus parsers/tr
   cp bin/libfuzzer "bazel-bin/fuzz/${target}_bin"
   echo seed >"bazel-bin/fuzz/${target}_seeds/a_seed"
   touch "fuzz/$target.cc"
-  printf '[libfuzzer]\nmax_len = 77\ndict = ring.dict\n' >"fuzz/${target/%parsers*/parsers/parsers}.options"
+  [[ $target == parsers/* ]] || printf '[%s]\nmax_len = 77\ndict = ring.dict\n' "$target" >>fuzz/options.ini
 done
+printf '[parsers]\nmax_len = 77\ndict = ring.dict\n[parsers/trace]\nmax_len = 78\n' >>fuzz/options.ini
 touch fuzz/no_target.cc
 mkdir fuzz/hostile_ring_regressions
 echo old >old
@@ -105,7 +106,8 @@ unchanged "a merge that changes no input"
 # Those of a folder share the time of one.
 run 0 parsers --seconds 6 --jobs 1
 given litmus "-dict=$folder/fuzz/parsers/ring.dict -max_total_time=3 "
-given trace -max_total_time=3
+given litmus "-max_len=77 "
+given trace "-max_len=78 -dict=$folder/fuzz/parsers/ring.dict -max_total_time=3 "
 # A target without a corpus gets one only if it is named.
 run 0 parsers --merge --jobs 1
 unchanged "a merge of targets without a corpus"

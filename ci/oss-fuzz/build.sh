@@ -65,7 +65,12 @@ for target in "${targets[@]}"; do
     ldd "$OUT/$name" | awk '$1 ~ /^lib(boost_context|stdc\+\+|gcc_s)\./ {print $3}' |
       xargs cp -Lft "$OUT/lib"
   fi
-  cp "fuzz/${target/#parsers\/*/parsers/parsers}.options" "$OUT/$name.options"
+  python3 - "$target" >"$OUT/$name.options" <<'PYTHON'
+import pathlib, sys
+sys.path.insert(0, "ci")
+from fuzz_target import options_of
+print("[libfuzzer]", *map(" = ".join, options_of(pathlib.Path(sys.argv[1])).items()), sep="\n")
+PYTHON
   inputs=$(mktemp -d -p "$objects")
   fuzz/seeds.py "$target" "$inputs"
   [ ! -d "fuzz/${target}_regressions" ] || cp "fuzz/${target}_regressions"/* "$inputs"
