@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# script_tool: a crash is printed, edited and replayed; what is no script is refused.
+# script_tool: each seed of kernel_script is printed, edited and replayed; what is no script is refused.
 # usage: script_tool_test.sh, in the workspace's folder
 set -u
 . lib/perfring/testing/test.sh
@@ -15,8 +15,8 @@ expect() { # STATUS TEXT OPTION...
   [ $ended -eq "$status" ] && [[ $said == *"$text"* ]] ||
     fail "$* ended with $ended: $said"
 }
-for crash in "$workspace"/fuzz/kernel_script_regressions/*; do
-  tool --text "$crash" >script
+for seed in "$workspace"/fuzz/kernel_script_seeds/*; do
+  tool --text "$seed" >script
   tool --bytes script >bytes
   expect 0 "$(cat script)" --text bytes
   case $(tool script) in
@@ -24,7 +24,7 @@ for crash in "$workspace"/fuzz/kernel_script_regressions/*; do
     *) expect 0 'All invariants hold.' script ;;
   esac
   accepted=$(tool script | sed -n 's/ accepted.*//p')
-  { cat script; printf 'enable\nresume\noutput 8\n'; } >edited
+  { cat script; printf 'enable\nresume\ndrain 99\noutput 8\n'; } >edited
   expect 0 "$((accepted + 1)) accepted" edited
 done
 expect 2 'Is a directory' .
@@ -39,4 +39,4 @@ expect 2 'larger than 4 MiB' /dev/zero
 expect 3 'nothing was delivered' <(echo 'drain 1')
 expect 3 'nothing was delivered' <(printf 'pause\noutput 8\n')
 
-finish "a crash is printed, edited and replayed, and other files are refused"
+finish "a seed is printed, edited and replayed, and other files are refused"

@@ -220,16 +220,16 @@ VECTORS = {
 
 
 def parser_seeds(parser):
+    seeds = {}
     if parser == "vectors":
         lines = vectors()
-        return {name: f"{lines[vector]}\n".encode() for name, vector in VECTORS.items()}
-    seeds = {}
+        seeds = {name: f"{lines[vector]}\n".encode() for name, vector in VECTORS.items()}
     for name, text in texts("fuzz/parsers/seeds.txt").items():
         of, name = name.split()
         if of != parser:
             continue
         if parser.endswith("_options"):
-            text = text.replace(" ", "\n")
+            text = text.replace(" ", "\n").replace("\\0", "\0")
         elif parser not in ("litmus", "live_values"):
             text += "\n"
         seeds[name] = text.encode()

@@ -14,6 +14,8 @@ while read -r _ parser name; do
 done < <(grep '^=== ' fuzz/parsers/seeds.txt)
 [ "$(od -c "$folder/diff_options/cpu_2")" = "$(printf '%s' $'--cpu\n2' | od -c)" ] ||
   fail "a command line's words are not lines"
+[ "$(od -c "$folder/diff_options/cpu_of_no_character")" = "$(printf -- '--cpu\n\0' | od -c)" ] ||
+  fail "\\0 is not the byte 0"
 [ "$(od -c "$folder/settings/unknown")" = "$(echo 'colour 3' | od -c)" ] || fail "a text is not a file"
 [ "$(cat "$folder/vectors/namespaces")" = "$(grep '"name": "namespaces"' harness/record/vectors.jsonl)" ] ||
   fail "a vector is not its line"
