@@ -32,7 +32,7 @@ script=("${ring[@]}" harness/kernel/*.cc harness/script/*.cc harness/rig/*.cc fu
 parser=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*/*.cc
   harness/differential/{compare,trace,trace_text}.cc harness/bench/options.cc
   harness/stress/{faults,setting}.cc harness/faults/{catalogue,table}.cc harness/program/*.cc
-  harness/cli/{check,diff,faults,live,sim,stress}_options.cc harness/cli/command_line.cc
+  harness/cli/*_options.cc harness/cli/command_line.cc
   lib/perfring/os/*.cc)
 
 sources() { # TARGET

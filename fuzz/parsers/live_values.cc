@@ -1,7 +1,7 @@
 // The values of the demonstration's options: a payload, a watermark, CPUs.
 
 #include "fuzz/parsers/parser.h"
-#include "harness/cli/live_options.h"
+#include "harness/cli/live.h"
 #include "perfring/os/cpus.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

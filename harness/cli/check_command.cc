@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/cli/check.h"
 #include "harness/cli/check_litmus.h"
-#include "harness/cli/check_report.h"
-#include "harness/cli/check_run.h"
 #include "harness/cli/command_line.h"
 #include "harness/model/fences.h"
 #include "harness/program/console.h"

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "harness/cli/check_report.h"
+#include "harness/cli/check.h"
 
 namespace perfring::cli {
 namespace {

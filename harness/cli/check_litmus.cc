@@ -83,7 +83,7 @@ Conclusion conclusion_of(const CheckedLitmusFile& file) {
   } else if (!looked) {
     nothing = fmt::format("the file does not say what {} allows", title(file.memory_model));
   }
-  return conclude(violated, results, std::move(nothing));
+  return conclude_explorations(violated, results, std::move(nothing));
 }
 
 int exit_code(const CheckedLitmusFile& file) {

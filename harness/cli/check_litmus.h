@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/cli/check_options.h"
-#include "harness/cli/check_run.h"
+#include "harness/cli/check.h"
 #include "harness/model/litmus/litmus.h"
 #include "harness/model/litmus/memory_model.h"
 #include "harness/program/verdict.h"

@@ -1,4 +1,4 @@
-#include "harness/cli/check_options.h"
+#include "harness/cli/check.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

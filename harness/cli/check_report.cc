@@ -1,4 +1,4 @@
-#include "harness/cli/check_report.h"
+#include "harness/cli/check.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

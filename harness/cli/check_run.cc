@@ -1,4 +1,4 @@
-#include "harness/cli/check_run.h"
+#include "harness/cli/check.h"
 
 #include <fmt/format.h>
 
@@ -52,8 +52,8 @@ void interrupt(model::Result& result) {
   if (!result.violation && result.bound.empty()) result.bound = kInterrupted;
 }
 
-Conclusion conclude(bool violated, const std::vector<const model::Result*>& results,
-                    std::string nothing) {
+Conclusion conclude_explorations(bool violated, const std::vector<const model::Result*>& results,
+                                 std::string nothing) {
   bool interrupted = false;
   std::uint64_t executions = 0;
   for (const model::Result* const result : results) {
@@ -67,7 +67,7 @@ Conclusion conclude(bool violated, const std::vector<const model::Result*>& resu
     }
   }
   if (executions == 0 && nothing.empty()) nothing = "no execution is complete";
-  return perfring::conclude(violated, interrupted, std::move(nothing));
+  return conclude(violated, interrupted, std::move(nothing));
 }
 
 Verdict CheckedCase::verdict() const {
@@ -106,7 +106,7 @@ Conclusion conclusion_of(const CheckPlan& plan, const std::vector<CheckedCase>& 
     violated = violated || each.verdict() == Verdict::Violated;
     results.push_back(&each.result);
   }
-  return conclude(violated, results, not_found(plan));
+  return conclude_explorations(violated, results, not_found(plan));
 }
 
 }  // namespace perfring::cli

@@ -7,7 +7,7 @@
 #include <string>
 #include <system_error>
 
-#include "harness/cli/check_report.h"
+#include "harness/cli/check.h"
 #include "harness/program/child_process.h"
 #include "harness/program/console.h"
 #include "harness/program/input.h"

@@ -3,13 +3,13 @@
 
 #include <variant>
 
-#include "harness/cli/check_options.h"
-#include "harness/cli/decode_options.h"
-#include "harness/cli/diff_options.h"
-#include "harness/cli/faults_options.h"
-#include "harness/cli/live_options.h"
-#include "harness/cli/sim_options.h"
-#include "harness/cli/stress_options.h"
+#include "harness/cli/check.h"
+#include "harness/cli/decode.h"
+#include "harness/cli/diff.h"
+#include "harness/cli/faults.h"
+#include "harness/cli/live.h"
+#include "harness/cli/sim.h"
+#include "harness/cli/stress.h"
 #include "harness/program/options.h"
 
 namespace perfring::cli {

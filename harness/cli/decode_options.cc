@@ -1,4 +1,4 @@
-#include "harness/cli/decode_options.h"
+#include "harness/cli/decode.h"
 
 #include <CLI/CLI.hpp>
 

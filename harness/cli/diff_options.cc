@@ -1,4 +1,4 @@
-#include "harness/cli/diff_options.h"
+#include "harness/cli/diff.h"
 
 #include <CLI/CLI.hpp>
 

@@ -1,4 +1,4 @@
-#include "harness/cli/diff_report.h"
+#include "harness/cli/diff.h"
 
 #include <fmt/format.h>
 

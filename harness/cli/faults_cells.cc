@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "harness/cli/faults_run.h"
+#include "harness/cli/faults.h"
 #include "harness/model/catalogue.h"
 #include "harness/model/engine/explorer.h"
 #include "harness/rig/faults.h"

@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "harness/cli/command_line.h"
-#include "harness/cli/faults_run.h"
+#include "harness/cli/faults.h"
 #include "harness/program/console.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/cli/faults_run.h"
+#include "harness/cli/faults.h"
 #include "harness/cli/testing.h"
 
 namespace perfring::cli {

@@ -1,4 +1,4 @@
-#include "harness/cli/faults_options.h"
+#include "harness/cli/faults.h"
 
 #include <CLI/CLI.hpp>
 

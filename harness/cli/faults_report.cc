@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "harness/cli/faults_run.h"
+#include "harness/cli/faults.h"
 #include "harness/program/counted.h"
 
 namespace perfring::cli {

@@ -1,4 +1,4 @@
-#include "harness/cli/faults_run.h"
+#include "harness/cli/faults.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

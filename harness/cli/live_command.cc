@@ -7,10 +7,8 @@
 #include <vector>
 
 #include "harness/cli/command_line.h"
-#include "harness/cli/live_report.h"
-#include "harness/cli/live_run.h"
+#include "harness/cli/live.h"
 #include "harness/cli/producer.h"
-#include "harness/cli/simulated_run.h"
 #include "harness/program/console.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"

@@ -1,4 +1,4 @@
-#include "harness/cli/live_report.h"
+#include "harness/cli/live.h"
 
 #include <fmt/format.h>
 

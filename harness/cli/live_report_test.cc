@@ -1,4 +1,4 @@
-#include "harness/cli/live_report.h"
+#include "harness/cli/live.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "harness/cli/live_run.h"
+#include "harness/cli/live.h"
 
 #include <fmt/format.h>
 #include <sys/epoll.h>

@@ -3,10 +3,7 @@
 #include <fmt/format.h>
 
 #include "harness/cli/command_line.h"
-#include "harness/cli/sim_report.h"
-#include "harness/cli/sim_run.h"
-#include "harness/cli/sim_runs.h"
-#include "harness/cli/sim_script.h"
+#include "harness/cli/sim.h"
 #include "harness/program/console.h"
 #include "harness/program/counted.h"
 #include "harness/program/run_program.h"

@@ -1,4 +1,4 @@
-#include "harness/cli/sim_options.h"
+#include "harness/cli/sim.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

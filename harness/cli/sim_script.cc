@@ -1,11 +1,10 @@
-#include "harness/cli/sim_script.h"
+#include "harness/cli/sim.h"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/command_line.h"
-#include "harness/cli/sim_report.h"
 #include "harness/program/console.h"
 #include "harness/program/input.h"
 #include "harness/program/run_program.h"

@@ -1,4 +1,4 @@
-#include "harness/cli/simulated_run.h"
+#include "harness/cli/live.h"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "harness/cli/command_line.h"
-#include "harness/cli/stress_report.h"
+#include "harness/cli/stress.h"
 #include "harness/program/console.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"

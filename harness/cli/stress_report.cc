@@ -1,4 +1,4 @@
-#include "harness/cli/stress_report.h"
+#include "harness/cli/stress.h"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <future>
 
-#include "harness/cli/live_options.h"
+#include "harness/cli/live.h"
 #include "harness/kernel/eventpoll.h"
 #include "harness/kernel/perf_event.h"
 #include "harness/oracle/ledger.h"

@@ -7,12 +7,18 @@
 #include <optional>
 #include <string>
 
-#include "harness/differential/campaign_options.h"
 #include "harness/differential/reference.h"
 #include "harness/live/emitter.h"
 #include "harness/script/script.h"
 
 namespace perfring::differential {
+
+struct CampaignOptions {
+  std::uint64_t seed = 1;       // of the first script; the next one's is one more
+  std::uint64_t scripts = 300;  // how many
+  std::size_t steps_max = 80;
+  int cpu = 0;  // that the calling thread is bound to
+};
 
 // A script for which the kernels differ, shrunk.
 struct Finding {

@@ -1,5 +1,5 @@
-#ifndef HARNESS_CLI_STRESS_REPORT_H_
-#define HARNESS_CLI_STRESS_REPORT_H_
+#ifndef HARNESS_CLI_STRESS_H_
+#define HARNESS_CLI_STRESS_H_
 
 #include <span>
 #include <string>
@@ -7,7 +7,32 @@
 #include "harness/program/verdict.h"
 #include "harness/stress/run.h"
 
+namespace CLI {
+class App;
+}
+
 namespace perfring::cli {
+
+// The options of `perfring stress`. With no part named, all share the time.
+struct StressOptions {
+  stress::Run run;
+  bool threads = false;
+  bool sleepers = false;
+  bool processes = false;
+  bool every_part() const { return !threads && !sleepers && !processes; }
+  bool json = false;
+  bool list = false;
+  std::string fault;  // in place of the parts
+};
+
+CLI::App& declare_command(CLI::App& app, StressOptions& options);
+
+// --list: the faults, and what finds each.
+std::string stress_list();
+std::string stress_list_json();
+
+// The command that repeats the settings and the writers' choices.
+std::string replay_line(const StressOptions& options);
 
 // Concludes from the parts: every invariant holds of the records of each; with a fault, it is
 // found.
@@ -23,4 +48,4 @@ std::string stress_json(std::span<const stress::PartOutcome> parts, const Conclu
 
 }  // namespace perfring::cli
 
-#endif  // HARNESS_CLI_STRESS_REPORT_H_
+#endif  // HARNESS_CLI_STRESS_H_

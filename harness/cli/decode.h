@@ -1,5 +1,5 @@
-#ifndef HARNESS_CLI_DECODE_OPTIONS_H_
-#define HARNESS_CLI_DECODE_OPTIONS_H_
+#ifndef HARNESS_CLI_DECODE_H_
+#define HARNESS_CLI_DECODE_H_
 
 #include <string>
 
@@ -20,4 +20,4 @@ CLI::App& declare_command(CLI::App& app, DecodeOptions& options);
 
 }  // namespace perfring::cli
 
-#endif  // HARNESS_CLI_DECODE_OPTIONS_H_
+#endif  // HARNESS_CLI_DECODE_H_

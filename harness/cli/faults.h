@@ -1,16 +1,29 @@
-#ifndef HARNESS_CLI_FAULTS_RUN_H_
-#define HARNESS_CLI_FAULTS_RUN_H_
+#ifndef HARNESS_CLI_FAULTS_H_
+#define HARNESS_CLI_FAULTS_H_
 
 #include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "harness/cli/faults_options.h"
 #include "harness/faults/catalogue.h"
 #include "harness/program/verdict.h"
 
+namespace CLI {
+class App;
+}
+
 namespace perfring::cli {
+
+// The options of `perfring faults`.
+struct FaultsOptions {
+  std::vector<std::string> names;  // of faults; none: all
+  std::string harness;             // none: all
+  bool json = false;
+  bool markdown = false;
+};
+
+CLI::App& declare_command(CLI::App& app, FaultsOptions& options);
 
 // How a planted fault was found: by which invariant's name, or as a data race, or by what ended the
 // run; and the details.
@@ -64,4 +77,4 @@ std::string faults_markdown(const std::vector<FaultCell>& cells);
 
 }  // namespace perfring::cli
 
-#endif  // HARNESS_CLI_FAULTS_RUN_H_
+#endif  // HARNESS_CLI_FAULTS_H_

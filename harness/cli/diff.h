@@ -1,12 +1,30 @@
-#ifndef HARNESS_CLI_DIFF_REPORT_H_
-#define HARNESS_CLI_DIFF_REPORT_H_
+#ifndef HARNESS_CLI_DIFF_H_
+#define HARNESS_CLI_DIFF_H_
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/differential/campaign.h"
 #include "harness/program/verdict.h"
 
+namespace CLI {
+class App;
+}
+
 namespace perfring::cli {
+
+// The options of `perfring diff`.
+struct DiffOptions {
+  differential::CampaignOptions campaign{.scripts = 10000};
+  std::optional<int> cpu;           // none: the first that the process may run on
+  std::string script;               // a file
+  std::vector<std::string> traces;  // files
+  std::string record;               // a folder
+  bool json = false;
+};
+
+CLI::App& declare_command(CLI::App& app, DiffOptions& options);
 
 struct DiffReport {
   const differential::CampaignOutcome& outcome;
@@ -24,4 +42,4 @@ std::string diff_json(const DiffReport& report);
 
 }  // namespace perfring::cli
 
-#endif  // HARNESS_CLI_DIFF_REPORT_H_
+#endif  // HARNESS_CLI_DIFF_H_
