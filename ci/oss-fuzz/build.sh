@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# Part of a template (README.md).
 # Builds the fuzz targets as OSS-Fuzz and ClusterFuzzLite want it: with their compiler ($CXX,
 # $CXXFLAGS) and their engine ($LIB_FUZZING_ENGINE), into $OUT. No Bazel: its libraries are
 # Debian's, and what is built here must be built with the sanitizer throughout.
