@@ -22,7 +22,7 @@ namespace perfring::bench {
 namespace {
 
 template <Callback kCallback>
-std::vector<Contender> contenders(const Workload& workload, const FilledMemory& memory) {
+std::vector<Contender> contenders(const Workload& workload, const MappedRing& memory) {
   perf_event_mmap_page& page = memory.page();
   const std::span<std::byte> data = memory.data();
   const std::byte* const begin = data.data();
@@ -74,7 +74,7 @@ std::vector<Contender> contenders(const Workload& workload, const FilledMemory& 
 
 }  // namespace
 
-std::vector<Contender> IN_MEMORY(const Workload& workload, const FilledMemory& memory,
+std::vector<Contender> IN_MEMORY(const Workload& workload, const MappedRing& memory,
                                  Callback callback) {
   return callback == Callback::Count ? contenders<Callback::Count>(workload, memory)
                                      : contenders<Callback::Sum>(workload, memory);

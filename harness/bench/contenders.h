@@ -10,11 +10,11 @@
 namespace perfring::bench {
 
 // perfring's Ring, the two floors and memcpy, over a ring in memory, which must outlive them.
-std::vector<Contender> in_memory(const Workload& workload, const FilledMemory& memory,
+std::vector<Contender> in_memory(const Workload& workload, const MappedRing& memory,
                                  Callback callback);
 
 // Ring and LB-spec again, compiled with -O2 and nothing else, as most users compile.
-std::vector<Contender> in_memory_at_o2(const Workload& workload, const FilledMemory& memory,
+std::vector<Contender> in_memory_at_o2(const Workload& workload, const MappedRing& memory,
                                        Callback callback);
 
 }  // namespace perfring::bench

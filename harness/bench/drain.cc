@@ -52,7 +52,7 @@ struct Cell {
 // The rings of one cell. Google Benchmark calls run() several times to find out how often to
 // iterate: the rings last until the next cell.
 struct Arena {
-  explicit Arena(const Cell& of) : cell{of}, memory{of.workload} {
+  explicit Arena(const Cell& of) : cell{of}, memory{filled_ring(of.workload)} {
     contenders = in_memory(cell.workload, memory, cell.callback);
     for (Contender& contender : in_memory_at_o2(cell.workload, memory, cell.callback)) {
       contenders.push_back(std::move(contender));
@@ -60,7 +60,7 @@ struct Arena {
   }
 
   Cell cell;
-  FilledMemory memory;
+  MappedRing memory;
   std::unique_ptr<LiveRings> live;
   std::vector<Contender> contenders;
 };

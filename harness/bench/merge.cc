@@ -2,11 +2,9 @@
 // beside the same rings drained without any order, and beside what others do. See README.md.
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <CLI/CLI.hpp>
 #include <bit>
-#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -14,12 +12,12 @@
 #include <random>
 #include <span>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "harness/bench/race.h"
+#include "harness/bench/workload.h"
 #include "harness/program/console.h"
 #include "harness/program/options.h"
 #include "harness/program/run_program.h"
@@ -30,34 +28,17 @@
 namespace perfring::bench {
 namespace {
 
-constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kRecordBytes = 64;
 constexpr std::uint32_t kRawBytes = 52;
 constexpr std::size_t kRun = 16;  // the mean length of a run of one ring's events
 
-// A ring in ordinary memory, of whose data the first `used` bytes are written.
+// A ring of whose data the first `used` bytes are written.
 class OneRing {
  public:
-  explicit OneRing(std::size_t size) {
-    void* const memory = ::mmap(nullptr, kPageBytes + size, PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
-      throw std::system_error{errno, std::generic_category(), "mmap of a ring"};
-    }
-    ::madvise(memory, kPageBytes + size, MADV_NOHUGEPAGE);
-    mapping_ = {static_cast<std::byte*>(memory), kPageBytes + size};
-  }
-  OneRing(OneRing&& other) noexcept
-      : mapping_{std::exchange(other.mapping_, {})}, used_{other.used_} {}
-  OneRing& operator=(OneRing&&) = delete;
-  ~OneRing() {
-    if (!mapping_.empty()) ::munmap(mapping_.data(), mapping_.size());
-  }
+  explicit OneRing(std::size_t size) : memory_{size} {}
 
-  perf_event_mmap_page& page() const {
-    return *reinterpret_cast<perf_event_mmap_page*>(mapping_.data());
-  }
-  std::span<std::byte> data() const { return mapping_.subspan(kPageBytes); }
+  perf_event_mmap_page& page() const { return memory_.page(); }
+  std::span<std::byte> data() const { return memory_.data(); }
   std::span<const std::byte> used() const { return data().first(used_); }
   bool has_room() const { return used_ + kRecordBytes <= data().size(); }
 
@@ -76,7 +57,7 @@ class OneRing {
   }
 
  private:
-  std::span<std::byte> mapping_;
+  MappedRing memory_;
   std::size_t used_ = 0;
 };
 

@@ -65,8 +65,8 @@ std::vector<payload_mix> measured_mixes() {
           {1, {4096}}, {2, {8, 16}}, {3, {8, 64, 256}}};
 }
 
-FilledMemory::FilledMemory(const Workload& workload) {
-  const std::size_t length = kPageBytes + workload.ring_bytes;
+MappedRing::MappedRing(std::size_t ring_bytes) {
+  const std::size_t length = kPageBytes + ring_bytes;
   void* const memory =
       mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
@@ -74,30 +74,33 @@ FilledMemory::FilledMemory(const Workload& workload) {
   }
   madvise(memory, length, MADV_NOHUGEPAGE);
   mapping_ = {static_cast<std::byte*>(memory), length};
-  std::memset(memory, 0, length);  // every page is there before it is measured
+  std::memset(memory, 0, length);
+}
 
-  std::byte* at = data().data();
+MappedRing::MappedRing(MappedRing&& other) noexcept : mapping_{std::exchange(other.mapping_, {})} {}
+
+MappedRing::~MappedRing() {
+  if (!mapping_.empty()) munmap(mapping_.data(), mapping_.size());
+}
+
+perf_event_mmap_page& MappedRing::page() const {
+  return *reinterpret_cast<perf_event_mmap_page*>(mapping_.data());
+}
+
+std::span<std::byte> MappedRing::data() const {
+  return mapping_.subspan(kPageBytes);
+}
+
+MappedRing filled_ring(const Workload& workload) {
+  MappedRing ring{workload.ring_bytes};
+  std::byte* at = ring.data().data();
   for (std::uint32_t index = 0; index < workload.count.events; ++index) {
     const std::size_t payload = payload_bytes(&workload.mix, index);
     write_record(at, payload, index);
     at += record_bytes(payload);
   }
-  page().data_head = workload.used_bytes;
-}
-
-FilledMemory::FilledMemory(FilledMemory&& other) noexcept
-    : mapping_{std::exchange(other.mapping_, {})} {}
-
-FilledMemory::~FilledMemory() {
-  if (!mapping_.empty()) munmap(mapping_.data(), mapping_.size());
-}
-
-perf_event_mmap_page& FilledMemory::page() const {
-  return *reinterpret_cast<perf_event_mmap_page*>(mapping_.data());
-}
-
-std::span<std::byte> FilledMemory::data() const {
-  return mapping_.subspan(kPageBytes);
+  ring.page().data_head = workload.used_bytes;
+  return ring;
 }
 
 }  // namespace perfring::bench

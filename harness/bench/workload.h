@@ -35,14 +35,14 @@ std::string payload_name(const payload_mix& mix);  // "8|16"
 std::vector<std::size_t> measured_rings();
 std::vector<payload_mix> measured_mixes();
 
-// A ring in ordinary memory, laid out as the kernel's mapping is and full of a workload's events.
-// Small pages, as the kernel's ring has.
-class FilledMemory {
+// An empty ring in ordinary memory, laid out as the kernel's mapping is. Small pages, as the
+// kernel's ring has, each of which is there before it is measured.
+class MappedRing {
  public:
-  explicit FilledMemory(const Workload& workload);
-  FilledMemory(FilledMemory&& other) noexcept;
-  FilledMemory& operator=(FilledMemory&&) = delete;
-  ~FilledMemory();
+  explicit MappedRing(std::size_t ring_bytes);
+  MappedRing(MappedRing&& other) noexcept;
+  MappedRing& operator=(MappedRing&&) = delete;
+  ~MappedRing();
 
   perf_event_mmap_page& page() const;
   std::span<std::byte> data() const;
@@ -50,6 +50,9 @@ class FilledMemory {
  private:
   std::span<std::byte> mapping_;
 };
+
+// Full of a workload's events.
+MappedRing filled_ring(const Workload& workload);
 
 }  // namespace perfring::bench
 
