@@ -10,6 +10,15 @@ fail() { # MESSAGE
   echo "$*" >>"$folder.failures"
 }
 
+# As many lines of a file as the table has, from the table's first line on, are the table.
+has_table() { # FILE TABLE FROM: what prints the table
+  [ -n "$2" ] || { fail "$3 prints nothing"; return; }
+  local first found
+  first=$(head -n 1 <<<"$2")
+  found=$(grep -F -x -A "$(($(wc -l <<<"$2") - 1))" -- "$first" "$1")
+  [ "$2" = "$found" ] || fail "$1 differs from $3: $(diff <(echo "$found") <(echo "$2"))"
+}
+
 # Up to a minute, for a command that succeeds once something has happened.
 wait_until() { # COMMAND
   local tenths

@@ -19,6 +19,12 @@ ends 1 'fail here; finish holds'
 ends 1 '(fail in a subshell); finish holds'
 ends 1 'cd "$folder"; fail in the background & wait; finish holds'
 ends 1 'echo "$(fail in a substitution)"; finish holds'
+table='printf "a\nb\nc\n" >"$folder/file"; has_table "$folder/file"'
+ends 0 "$table \$'b\nc' x; finish holds"
+ends 1 "$table \$'b\nd' x; finish holds"
+ends 1 "$table \$'a\nc' x; finish holds"
+ends 1 "$table \$'c\nd' x; finish holds"
+ends 1 "$table '' x; finish holds"
 ends 0 'wait_until true; finish holds'
 ends 0 '(sleep 0.3; touch "$folder/there") & wait_until [ -e "$folder/there" ]; finish holds'
 ends 1 'sleep() { :; }; wait_until false; finish holds'
