@@ -61,12 +61,24 @@ all="#include \"perfring/perfring.h\"
 #include \"perfring/record/layouts.h\"
 #include \"perfring/record/to_string.h\"
 #include \"perfring/record/whole.h\"
-#include \"perfring/rings/merge.h\"
+#include \"perfring/rings/ring_set.h\"
 ${drains//DRAINED/perfring::Ring<>}${drains//DRAINED/perfring::PerfBuffer}
 ${drains//DRAINED/perfring::PerfEventArrayBuffer}${pulled}${merged}
 unsigned long records(perfring::Bytes, const perfring::record::Layouts&);
 unsigned long records(perfring::Bytes bytes, const perfring::record::Layouts& layouts) {
   return to_string(decode(perfring::record::whole(bytes, {}, {}), layouts)).size();
+}
+unsigned long awaited(perfring::RingSet&);
+unsigned long awaited(perfring::RingSet& set) {
+  unsigned long count = 0;
+  const auto each = [&](std::uint32_t cpu, const perfring::PerfEvent&) { count += cpu; };
+  const auto ordered = [&](std::uint32_t, const perfring::Ordered& event) { return event.late; };
+  set.drain(each);
+  set.drain_fullest({.events = 5}, each);
+  set.merge(perfring::KeyAt{}, {}, ordered);
+  if (!set.flush(perfring::Flush::Complete, each) || !set.flush(perfring::Flush::Visible, perfring::KeyAt{}, ordered))
+    set.stop();
+  return set.wait() == perfring::Woken::Stop ? count : 0;
 }
 bool opened(perfring::PerfEventArray&);
 bool opened(perfring::PerfEventArray& array) {
@@ -100,6 +112,8 @@ headers23=()
 while IFS= read -r header; do
   case $header in
     perfring/ring/testing/* | perfring/rings/testing/* | perfring/testing/* | perfring/record/* | perfring/export.h | perfring/version.h) ;; # record/ is in $all
+    perfring/rings/output_ring.h | perfring/rings/ring_set.h | perfring/rings/rings_error.h | \
+      perfring/rings/uevents.h | perfring/rings/waiter.h | perfring/rings/writer_barrier.h) headers23+=("$header") ;;
     perfring/ring/* | perfring/rings/* | perfring/control_flow.h | perfring/perf_event.h) headers20+=("$header") ;;
     *) headers23+=("$header") ;;
   esac
@@ -199,7 +213,7 @@ static_assert(_LIBCPP_VERSION >= 190000);" "$1" -std=c++2b -stdlib=libc++
   program=$folder/program
   # The sources, and a program that uses all of them.
   "$1" -std=c++2b -stdlib=libc++ -Wall -Wextra -Werror -I"$lib" -o "$program" \
-    "$lib"/perfring/*.cc "$lib"/perfring/os/*.cc ||
+    "$lib"/perfring/*.cc "$lib"/perfring/os/*.cc "$lib"/perfring/rings/*.cc ||
     fail "the sources do not build with libc++"
   "$program" || fail "a program built with libc++ ends with $?"
 }

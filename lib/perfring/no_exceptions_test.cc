@@ -5,6 +5,7 @@
 
 #include "perfring/perfring.h"
 #include "perfring/rings/merge.h"
+#include "perfring/rings/ring_set.h"
 
 int main() {
 #if defined(__cpp_exceptions) && defined(__cpp_rtti) && !defined(_LIBCPP_VERSION)
@@ -40,6 +41,9 @@ int main() {
   const bool refused = !buffer && !buffer.error().message().empty();
   const auto array = perfring::PerfEventArray::from_fd(-1);
   const bool unknown = !array && !array.error().explain().empty();
+  auto waiter = perfring::Waiter::create();
+  if (waiter) waiter->stop();
+  events += !waiter || waiter->wait() != perfring::Woken::Stop;
   const auto cpus = perfring::online_cpus();
   return events == 0 && refused && unknown && (cpus || !cpus.error().explain().empty()) ? 0 : 1;
 #endif

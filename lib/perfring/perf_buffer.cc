@@ -3,37 +3,13 @@
 #include <linux/perf_event.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <bit>
 #include <optional>
 
 #include "perfring/os/syscalls.h"
+#include "perfring/output_event.h"
 
 namespace perfring {
-namespace {
-
-// The attributes of S7: aya's perf_event_open for BPF output.
-perf_event_attr attributes(const PerfBufferOptions& options) {
-  perf_event_attr attr{};
-  attr.size = sizeof(attr);
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_BPF_OUTPUT;
-  attr.sample_type = PERF_SAMPLE_RAW;
-  attr.sample_period = 1;
-  attr.disabled = 1;
-  if (options.wakeup_watermark == 0) {
-    attr.wakeup_events = 1;
-  } else {
-    attr.watermark = 1;
-    // As 64-bit kernels do themselves; 32-bit ones take 2^31 and more for a negative number
-    // (kernel/events/ring_buffer.c: ring_buffer_init() at v6.18).
-    attr.wakeup_watermark = static_cast<__u32>(
-        std::min<std::size_t>(options.wakeup_watermark, options.page_count * os::page_size()));
-  }
-  return attr;
-}
-
-}  // namespace
 
 std::expected<PerfBuffer, PerfBufferError> PerfBuffer::open(std::uint32_t cpu,
                                                             const PerfBufferOptions& options) {
@@ -47,7 +23,7 @@ std::expected<PerfBuffer, PerfBufferError> PerfBuffer::open(std::uint32_t cpu,
   if (!std::has_single_bit(page_count) || page_count > Ring<>::kSizeMax / page_size) {
     return error(Kind::InvalidPageCount);
   }
-  perf_event_attr attr = attributes(options);
+  perf_event_attr attr = internal::output_event(options);
   auto event = os::perf_event_open(attr, cpu);
   if (!event) return error(Kind::OpenError, event.error());
 

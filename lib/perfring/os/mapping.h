@@ -16,7 +16,7 @@
 
 namespace perfring::os {
 
-// Memory mapped from a file, shared and writable, which this object owns and unmaps. Moved from,
+// Memory mapped from a file, shared, which this object owns and unmaps. Moved from,
 // it holds none (an empty span).
 // Lifetime: bytes() are valid until the object is destroyed or assigned to; a move keeps them so.
 // Threads: one at a time. Errors: mmap(2)'s; munmap(2) of what was mapped has none.
@@ -24,9 +24,12 @@ class Mapping {
  public:
   // mmap(2) of the file's first `length` bytes, or its error.
   static std::expected<Mapping, std::error_code> map(int fd, std::size_t length) noexcept {
-    void* at = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED) return std::unexpected(std::error_code(errno, std::generic_category()));
-    return Mapping{{static_cast<std::byte*>(at), length}};
+    return map(fd, length, PROT_READ | PROT_WRITE);
+  }
+  // The same, only to be read: a write to it ends in SIGSEGV.
+  static std::expected<Mapping, std::error_code> map_read_only(int fd,
+                                                               std::size_t length) noexcept {
+    return map(fd, length, PROT_READ);
   }
 
   Mapping(Mapping&& other) noexcept : bytes_{std::exchange(other.bytes_, {})} {}
@@ -45,6 +48,13 @@ class Mapping {
   void forget() noexcept { bytes_ = {}; }
 
  private:
+  static std::expected<Mapping, std::error_code> map(int fd, std::size_t length,
+                                                     int protection) noexcept {
+    void* at = ::mmap(nullptr, length, protection, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED) return std::unexpected(std::error_code(errno, std::generic_category()));
+    return Mapping{{static_cast<std::byte*>(at), length}};
+  }
+
   explicit Mapping(std::span<std::byte> bytes) noexcept : bytes_{bytes} {}
 
   void reset() noexcept {

@@ -1,7 +1,10 @@
 #include "perfring/os/syscalls.h"
 
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <linux/perf_event.h>
+#include <linux/time_types.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -56,6 +59,24 @@ Result<void> perf_event_disable(int fd) noexcept {
   return nothing_or_error(::ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
 }
 
+Result<void> perf_event_set_output(int fd, int to) noexcept {
+  return nothing_or_error(::ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, to));
+}
+
+Result<void> perf_event_pause_output(int fd, bool paused) noexcept {
+  return nothing_or_error(::ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, paused ? 1 : 0));
+}
+
+Result<Fd> bpf_map_create(std::uint32_t type, std::uint32_t max_entries, int inner) noexcept {
+  bpf_attr attr = zeroed_attr();
+  attr.map_type = type;
+  attr.key_size = sizeof(__u32);
+  attr.value_size = sizeof(__u32);
+  attr.max_entries = max_entries;
+  attr.inner_map_fd = static_cast<__u32>(inner);
+  return fd_or_error(bpf(BPF_MAP_CREATE, attr));
+}
+
 Result<void> bpf_map_update(int map_fd, std::uint32_t key, std::uint32_t value) noexcept {
   bpf_attr attr = zeroed_attr();
   attr.map_fd = static_cast<__u32>(map_fd);
@@ -86,6 +107,24 @@ Result<Fd> bpf_get_pinned(const char* path) noexcept {
   bpf_attr attr = zeroed_attr();
   attr.pathname = address_of(path);
   return fd_or_error(bpf(BPF_OBJ_GET, attr));
+}
+
+Result<std::size_t> epoll_pwait2(int fd, std::span<epoll_event> events,
+                                 std::uint64_t nanoseconds) noexcept {
+  constexpr std::uint64_t second = 1'000'000'000;
+  // The kernel's, whose seconds have 64 bits on every machine.
+  __kernel_timespec timeout{};
+  timeout.tv_sec = static_cast<decltype(timeout.tv_sec)>(nanoseconds / second);
+  timeout.tv_nsec = static_cast<decltype(timeout.tv_nsec)>(nanoseconds % second);
+  const long reported =
+      ::syscall(SYS_epoll_pwait2, fd, events.data(), static_cast<long>(events.size()), &timeout,
+                nullptr, std::size_t{0});
+  if (reported < 0) return last_error();
+  return static_cast<std::size_t>(reported);
+}
+
+Result<void> membarrier_global() noexcept {
+  return nothing_or_error(::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0));
 }
 
 Result<Fd> duplicate(int fd) noexcept {

@@ -14,11 +14,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <span>
 #include <system_error>
 
 #include "perfring/os/fd.h"
 
 struct perf_event_attr;  // linux/perf_event.h
+struct epoll_event;      // sys/epoll.h
 
 namespace perfring::os {
 
@@ -30,14 +32,28 @@ Result<Fd> perf_event_open(perf_event_attr& attr, std::uint32_t cpu) noexcept;
 // ioctl(2) with PERF_EVENT_IOC_ENABLE, respectively PERF_EVENT_IOC_DISABLE.
 Result<void> perf_event_enable(int fd) noexcept;
 Result<void> perf_event_disable(int fd) noexcept;
+// PERF_EVENT_IOC_SET_OUTPUT: what `fd` outputs goes to the ring of `to`.
+Result<void> perf_event_set_output(int fd, int to) noexcept;
+// PERF_EVENT_IOC_PAUSE_OUTPUT: while it is set, outputs to the event's ring fail.
+Result<void> perf_event_pause_output(int fd, bool paused) noexcept;
 
 // bpf(2): BPF_MAP_UPDATE_ELEM of a u32 key and a u32 value, with BPF_ANY.
 Result<void> bpf_map_update(int map_fd, std::uint32_t key, std::uint32_t value) noexcept;
+// bpf(2): BPF_MAP_CREATE of keys and values of 4 bytes. `inner` is a map of what the entries are,
+// for a map of maps, and else 0.
+Result<Fd> bpf_map_create(std::uint32_t type, std::uint32_t max_entries, int inner) noexcept;
 // bpf(2): BPF_OBJ_GET_INFO_BY_FD of a map.
 Result<bpf_map_info> bpf_map_info_of(int map_fd) noexcept;
 // bpf(2): BPF_OBJ_PIN and BPF_OBJ_GET. `path` lies on a bpffs.
 Result<void> bpf_pin(int fd, const char* path) noexcept;
 Result<Fd> bpf_get_pinned(const char* path) noexcept;
+
+// epoll_pwait2(2) without a signal mask, whose timeout is in nanoseconds. Returns how many of
+// `events` were reported.
+Result<std::size_t> epoll_pwait2(int fd, std::span<epoll_event> events,
+                                 std::uint64_t nanoseconds) noexcept;
+// membarrier(2): MEMBARRIER_CMD_GLOBAL.
+Result<void> membarrier_global() noexcept;
 
 // A second descriptor of the same open file, close-on-exec.
 Result<Fd> duplicate(int fd) noexcept;

@@ -1,6 +1,7 @@
 #include "perfring/testing/fake_kernel.h"
 
 #include <fcntl.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -85,7 +86,16 @@ int FakeKernel::perf_event_open(const perf_event_attr& attr) {
   return fd;
 }
 
+int FakeKernel::watch(int fd) {
+  calls.push_back("watch " + std::to_string(fd));
+  return 0;
+}
+
 int FakeKernel::ioctl(int fd, unsigned long request) {
+  if (request == PERF_EVENT_IOC_SET_OUTPUT) {
+    calls.push_back("set_output " + std::to_string(fd));
+    return output_errno != 0 ? fail(output_errno) : 0;
+  }
   const bool enable = request == PERF_EVENT_IOC_ENABLE;
   calls.push_back((enable ? "enable " : "disable ") + std::to_string(fd) +
                   (is_mapped(fd) ? ", mapped" : ", not mapped"));
@@ -107,6 +117,7 @@ int FakeKernel::bpf_call(int command, bpf_attr& attr) {
       calls.push_back("update");
       updated = {*pointer_from<const unsigned>(attr.key),
                  *pointer_from<const unsigned>(attr.value)};
+      updates.push_back(updated);
       return update_errno != 0 ? fail(update_errno) : 0;
     case BPF_OBJ_PIN:
       calls.push_back("pin");
@@ -117,6 +128,10 @@ int FakeKernel::bpf_call(int command, bpf_attr& attr) {
       path = pointer_from<const char>(attr.pathname);
       if (attr.file_flags != 0 || attr.bpf_fd != 0) return fail(EINVAL);
       if (get_errno != 0) return fail(get_errno);
+      return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    case BPF_MAP_CREATE:
+      calls.push_back("create " + std::to_string(attr.map_type));
+      if (create_errno != 0) return fail(create_errno);
       return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     default:
       calls.push_back("bpf " + std::to_string(command));
@@ -139,6 +154,7 @@ int FakeKernel::open_file(const std::optional<std::string>& text, int open_flags
 // In place of libc's (ld --wrap), which they pass everything else on to.
 extern "C" long __real_syscall(long number, ...) noexcept;
 extern "C" int __real_ioctl(int fd, unsigned long request, ...) noexcept;
+extern "C" int __real_epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept;
 extern "C" int __real_open(const char* path, int flags, ...);
 extern "C" long __real_sysconf(int name) noexcept;
 
@@ -161,6 +177,14 @@ extern "C" long __wrap_syscall(long number, ...) noexcept {
     return kernel->bpf_call(static_cast<int>(arguments[0]),
                             *reinterpret_cast<bpf_attr*>(arguments[1]));
   }
+  if (kernel != nullptr && number == SYS_epoll_pwait2 && kernel->pwait2_errno != 0) {
+    return perfring::testing::fail(kernel->pwait2_errno);
+  }
+  if (kernel != nullptr && number == SYS_membarrier) {
+    kernel->calls.push_back("membarrier");
+    if (kernel->barrier_errno != 0) return perfring::testing::fail(kernel->barrier_errno);
+    return 0;
+  }
   return __real_syscall(number, arguments[0], arguments[1], arguments[2], arguments[3],
                         arguments[4], arguments[5]);
 }
@@ -171,11 +195,21 @@ extern "C" int __wrap_ioctl(int fd, unsigned long request, ...) noexcept {
   va_start(list, request);
   const long argument = va_arg(list, long);
   va_end(list);
-  if (kernel != nullptr &&
-      (request == PERF_EVENT_IOC_ENABLE || request == PERF_EVENT_IOC_DISABLE)) {
+  if (kernel != nullptr && (request == PERF_EVENT_IOC_ENABLE || request == PERF_EVENT_IOC_DISABLE ||
+                            request == PERF_EVENT_IOC_SET_OUTPUT)) {
     return kernel->ioctl(fd, request);
   }
   return __real_ioctl(fd, request, argument);
+}
+
+// An event is a file in memory here, which epoll does not take.
+extern "C" int __wrap_epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept {
+  using perfring::testing::kernel;
+  const int returned = __real_epoll_ctl(epoll, operation, fd, event);
+  if (kernel == nullptr || operation != EPOLL_CTL_ADD || returned == 0 || errno != EPERM) {
+    return returned;
+  }
+  return kernel->watch(fd);
 }
 
 extern "C" int __wrap_open(const char* path, int flags, ...) {

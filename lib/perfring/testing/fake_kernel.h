@@ -17,9 +17,9 @@
 namespace perfring::testing {
 
 // Stands in for the kernel in a process that links it: syscall(2) of perf_event_open and bpf,
-// ioctl(2) of events, open(2) of chosen files, and sysconf(3) of the page size come here. An event
-// is a file in memory, which mmap(2) maps as it does any. There is one, which each test starts
-// anew.
+// ioctl(2) and epoll_ctl(2) of events, open(2) of chosen files, and sysconf(3) of the page size
+// come here. An event is a file in memory, which mmap(2) maps as it does any. There is one, which
+// each test starts anew.
 class FakeKernel {
  public:
   FakeKernel();
@@ -34,6 +34,10 @@ class FakeKernel {
   int info_errno = 0;
   int pin_errno = 0;
   int get_errno = 0;
+  int pwait2_errno = 0;   // epoll_pwait2
+  int create_errno = 0;   // BPF_MAP_CREATE
+  int output_errno = 0;   // PERF_EVENT_IOC_SET_OUTPUT
+  int barrier_errno = 0;  // membarrier
   bool event_cannot_be_mapped = false;
 
   // The contents of these files; nullopt: the file does not exist. Others are the machine's.
@@ -54,9 +58,10 @@ class FakeKernel {
   unsigned long flags = 0;
   bpf_attr bpf{};  // of the last bpf()
   std::size_t bpf_size = 0;
-  std::pair<unsigned, unsigned> updated{};  // key and value of the last update
-  std::string path;                         // of the last pin or get
-  int file_flags = 0;                       // of the last open() of one of `files`
+  std::pair<unsigned, unsigned> updated{};             // key and value of the last update
+  std::vector<std::pair<unsigned, unsigned>> updates;  // of all
+  std::string path;                                    // of the last pin or get
+  int file_flags = 0;                                  // of the last open() of one of `files`
 
   // How many mappings of events this process has.
   static int mappings();
@@ -69,6 +74,7 @@ class FakeKernel {
   int perf_event_open(const perf_event_attr& attr);
   int ioctl(int fd, unsigned long request);
   int bpf_call(int command, bpf_attr& attr);
+  int watch(int fd);
   int open_file(const std::optional<std::string>& text, int open_flags);
 };
 

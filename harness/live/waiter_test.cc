@@ -1,0 +1,173 @@
+// Waiter on the kernel's events: right about each row of W22, alone and within another loop.
+
+#include "perfring/rings/waiter.h"
+
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <sys/epoll.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "harness/live/testing.h"
+#include "harness/live/uring.h"
+
+namespace perfring::live {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = Waiter::Clock;
+
+constexpr std::size_t kPayload = 52;
+
+// Suites named WaiterTest are in lib.
+class LiveWaiterTest : public LiveTest {
+ protected:
+  void SetUp() override {
+    LiveTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    buffer_.emplace(open(8));
+    waiter_.emplace(must(Waiter::create(30s)));
+  }
+
+  void emit_one() { EXPECT_EQ(emit(kPayload), 0); }
+  std::size_t drained() { return drain(*buffer_).size(); }
+  Woken wait_shortly() { return waiter_->wait(Clock::now() + 2ms); }
+
+  std::optional<PerfEventArrayBuffer> buffer_;
+  std::optional<Waiter> waiter_;
+};
+
+TEST_F(LiveWaiterTest, ARecordFromBeforeIsRead) {
+  emit_one();
+  must(waiter_->add(buffer_->fd()));
+  EXPECT_EQ(waiter_->wait(), Woken::Report) << "epoll alone would sleep";
+  EXPECT_EQ(drained(), 1U);
+  EXPECT_EQ(wait_shortly(), Woken::Timeout);
+}
+
+TEST_F(LiveWaiterTest, ARecordFromAfterwardsIsReported) {
+  must(waiter_->add(buffer_->fd()));
+  waiter_->poll();
+  for (int i = 0; i < 5; ++i) {
+    emit_one();
+    EXPECT_EQ(waiter_->wait(), Woken::Report);
+    EXPECT_EQ(drained(), 1U);
+    EXPECT_EQ(wait_shortly(), Woken::Timeout);
+  }
+}
+
+TEST_F(LiveWaiterTest, WhatIsLeftUnreadIsReportedOnceMoreIfSaidSo) {
+  must(waiter_->add(buffer_->fd()));
+  waiter_->poll();
+  emit_one();
+  EXPECT_EQ(waiter_->wait(), Woken::Report);
+  EXPECT_EQ(wait_shortly(), Woken::Timeout) << "the flag is gone";
+  waiter_->look_again();
+  EXPECT_EQ(waiter_->wait(), Woken::Report);
+  EXPECT_EQ(drained(), 1U);
+}
+
+TEST_F(LiveWaiterTest, AFlagThatAnotherTookDelaysByTheLongestWait) {
+  waiter_.emplace(must(Waiter::create(20ms)));
+  must(waiter_->add(buffer_->fd()));
+  waiter_->poll();
+  emit_one();
+  pollfd readable{.fd = buffer_->fd(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&readable, 1, 0), 1);
+  const auto start = Clock::now();
+  EXPECT_EQ(waiter_->wait(), Woken::Timeout);
+  EXPECT_GE(Clock::now() - start, 20ms);
+  EXPECT_EQ(drained(), 1U);
+}
+
+TEST_F(LiveWaiterTest, ARecordBelowTheWatermarkIsDelayedByTheLongestWait) {
+  buffer_.emplace(open(PerfBufferOptions{.page_count = 1, .wakeup_watermark = 1024}));
+  waiter_.emplace(must(Waiter::create(20ms)));
+  must(waiter_->add(buffer_->fd()));
+  waiter_->poll();
+  emit_one();
+  EXPECT_EQ(waiter_->wait(), Woken::Timeout);
+  EXPECT_EQ(drained(), 1U);
+}
+
+TEST_F(LiveWaiterTest, EveryRingsRecordsAreReadAfterAnyReport) {
+  const auto other = other_cpu();
+  if (!other) GTEST_SKIP() << "one CPU";
+  auto second = must(array().open(*other, 8));
+  must(waiter_->add(buffer_->fd()));
+  must(waiter_->add(second.fd()));
+  waiter_->poll();
+  emit_one();
+  EXPECT_EQ(emitter().emit(*other, kPayload), 0);
+  EXPECT_EQ(waiter_->wait(), Woken::Report);
+  EXPECT_EQ(drained(), 1U);
+  EXPECT_EQ(drain(second).size(), 1U);
+}
+
+// What another loop does after its report.
+#define EXPECT_REPORT_DRAINS_ONE()           \
+  do {                                       \
+    EXPECT_NE(waiter_->poll(), Woken::Stop); \
+    EXPECT_EQ(drained(), 1U);                \
+  } while (false)
+
+TEST_F(LiveWaiterTest, InAnotherEpollEachRecordIsReportedAndRead) {
+  must(waiter_->add(buffer_->fd()));
+  emit_one();
+  const os::Fd outer{::epoll_create1(EPOLL_CLOEXEC)};
+  epoll_event event{};
+  event.events = EPOLLIN;
+  ASSERT_EQ(::epoll_ctl(outer.get(), EPOLL_CTL_ADD, waiter_->fd(), &event), 0);
+  ASSERT_LE(waiter_->next_deadline(), Clock::now()) << "so that the loop asks at once";
+  EXPECT_REPORT_DRAINS_ONE();
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(::epoll_wait(outer.get(), &event, 1, 0), 0) << i;
+    emit_one();
+    ASSERT_EQ(::epoll_wait(outer.get(), &event, 1, 10'000), 1) << i;
+    EXPECT_REPORT_DRAINS_ONE();
+  }
+  waiter_->stop();
+  EXPECT_EQ(::epoll_wait(outer.get(), &event, 1, 0), 1);
+  EXPECT_EQ(waiter_->poll(), Woken::Stop);
+}
+
+TEST_F(LiveWaiterTest, InAPollEachRecordIsReportedAndRead) {
+  must(waiter_->add(buffer_->fd()));
+  waiter_->poll();
+  for (int i = 0; i < 10; ++i) {
+    emit_one();
+    pollfd readable{.fd = waiter_->fd(), .events = POLLIN, .revents = 0};
+    ASSERT_EQ(::poll(&readable, 1, 10'000), 1) << i;
+    EXPECT_REPORT_DRAINS_ONE();
+  }
+}
+
+TEST_F(LiveWaiterTest, InAnIoUringEachRecordIsReportedAndRead) {
+  auto uring = Uring::open();
+  if (!uring) GTEST_SKIP() << "no io_uring";
+  must(waiter_->add(buffer_->fd()));
+  waiter_->poll();
+  uring->poll(waiter_->fd(), IORING_POLL_ADD_MULTI);
+  for (int i = 0; i < 5; ++i) {
+    emit_one();
+    ASSERT_EQ(uring->completions(1).size(), 1U) << i;
+    EXPECT_REPORT_DRAINS_ONE();
+  }
+}
+
+// K33: an event without a ring hangs up, again and again.
+TEST_F(LiveWaiterTest, AnEventThatHungUpIsReportedOnce) {
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+  const os::Fd event = must(os::perf_event_open(attr, cpu()));
+  must(waiter_->add(event.get()));
+  waiter_->poll();
+  EXPECT_EQ(wait_shortly(), Woken::Timeout);
+}
+
+}  // namespace
+}  // namespace perfring::live

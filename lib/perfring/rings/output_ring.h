@@ -1,0 +1,99 @@
+#ifndef PERFRING_RINGS_OUTPUT_RING_H_
+#define PERFRING_RINGS_OUTPUT_RING_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
+
+// One CPU's ring in a RingSet, and the events that output to it. Internal to RingSet.
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+
+#include "perfring/os/fd.h"
+#include "perfring/os/mapping.h"
+#include "perfring/perf_buffer.h"
+#include "perfring/ring/cursor.h"
+#include "perfring/ring/ring.h"
+#include "perfring/rings/rings_error.h"
+#include "perfring/rings/wakeups.h"
+
+namespace perfring::internal {
+
+// The mapped event has the ring, and is what is polled. Others may output to the same ring
+// (PERF_EVENT_IOC_SET_OUTPUT): one in its place, once its CPU has gone and come back (W40), and one
+// whose records wake nobody (W28). The kernel wakes as the event says that outputs, so the map
+// entry chooses (kernel/events/core.c: perf_output_sample() at v6.18).
+class OutputRing {
+ public:
+  // Opens the event on `cpu`, maps its ring and enables it. `can_be_quiet`: with an event whose
+  // records wake nobody, too; the other one's wake for each.
+  static std::expected<OutputRing, RingsError> open(std::uint32_t cpu,
+                                                    const PerfBufferOptions& options,
+                                                    bool can_be_quiet);
+
+  OutputRing(OutputRing&& other) noexcept;
+  OutputRing& operator=(OutputRing&&) = delete;
+  ~OutputRing();
+
+  std::uint32_t cpu() const noexcept { return cpu_; }
+  std::span<std::byte> mapping() const noexcept { return mapping_.bytes(); }
+  // To be polled.
+  int fd() const noexcept { return mapped_.get(); }
+  // For the map entry.
+  int event(Wakeups wakeups) const noexcept;
+
+  // Opens the events anew, on the same ring. What the old ones output is there still.
+  std::expected<void, RingsError> revive();
+
+  bool is_online = true;
+
+  Ring<>& ring() noexcept { return ring_; }
+
+  // A round takes what the ring holds when it begins, and perhaps more.
+  void begin_round() {
+    end_ = cursor_.data_head();
+    is_done = !ring_.readable();
+  }
+  // Whether all that has been consumed.
+  bool has_reached_end() const {
+    const Position left = end_ - static_cast<Position>(cursor_.data_tail());
+    return left == 0 || left > data_size();
+  }
+  bool is_done = true;
+
+  // Bytes; never more than the ring's size.
+  std::size_t unread() const {
+    const Position distance = cursor_.data_head() - static_cast<Position>(cursor_.data_tail());
+    return smaller<std::size_t>(distance, data_size());
+  }
+
+ private:
+  OutputRing(std::uint32_t cpu, const PerfBufferOptions& options, os::Fd mapped,
+             os::Mapping mapping, const Ring<>& ring, const Cursor<>& cursor) noexcept;
+
+  std::expected<os::Fd, RingsError> open_beside(const PerfBufferOptions& options) const;
+  std::expected<void, RingsError> add_quiet();
+  std::size_t data_size() const noexcept { return mapping_.bytes().size() - page_size_; }
+
+  std::uint32_t cpu_;
+  PerfBufferOptions options_;
+  std::size_t page_size_;
+  pid_t opener_;    // a forked child has no mapping: see PerfBuffer
+  os::Fd mapped_;   // destroyed last: closed after the unmapping
+  os::Fd revived_;  // in place of that, or none
+  os::Fd quiet_;    // or none
+  os::Mapping mapping_;
+  Ring<> ring_;
+  Cursor<> cursor_;  // for the positions alone
+  Position end_ = 0;
+};
+
+}  // namespace perfring::internal
+
+#endif
+#endif  // PERFRING_RINGS_OUTPUT_RING_H_

@@ -1,0 +1,244 @@
+#include "perfring/rings/ring_set.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <string>
+
+#include "perfring/os/cpus.h"
+#include "perfring/os/syscalls.h"
+
+namespace perfring {
+namespace {
+
+using internal::CpuChange;
+using std::chrono::nanoseconds;
+
+constexpr std::chrono::seconds kListPeriod{1};
+// After wakeups were asked for again, a program may still output by the event that has none (W28).
+constexpr unsigned kHurriedRounds = 2;
+
+std::unexpected<RingsError> failed(const char* call, std::string object, int error) {
+  return std::unexpected(RingsError{
+      SyscallError{call, std::move(object), std::error_code(error, std::generic_category())}});
+}
+
+std::string name_of(std::uint32_t cpu) {
+  return "a ring on CPU " + std::to_string(cpu);
+}
+
+// Whether the CPU is not there (any more).
+bool is_offline(const RingsError& error) {
+  return error.io_error() == std::errc::no_such_device;
+}
+
+}  // namespace
+
+RingSet::RingSet(os::Fd map, const RingSetOptions& options, Waiter waiter)
+    : map_{std::move(map)},
+      options_{options},
+      waiter_{std::move(waiter)},
+      merge_{std::make_unique<Merge<> >(options.merge)},
+      choice_{options.latency} {}
+
+// Here, where OutputRing's are known.
+RingSet::RingSet(RingSet&&) noexcept = default;
+RingSet& RingSet::operator=(RingSet&&) noexcept = default;
+RingSet::~RingSet() = default;
+
+std::expected<RingSet, RingsError> RingSet::open(const PerfEventArray& array,
+                                                 const RingSetOptions& options) {
+  auto map = os::duplicate(array.fd());
+  if (!map) {
+    return failed("fcntl(F_DUPFD_CLOEXEC)", "the array's map", map.error().value());
+  }
+  auto waiter = Waiter::create(options.longest_wait);
+  if (!waiter) return std::unexpected(std::move(waiter).error());
+  RingSet set{*std::move(map), options, *std::move(waiter)};
+  if (options.follows_cpus) {
+    // Before the list is read, so that no change falls in between.
+    if (auto uevents = internal::Uevents::open()) {
+      set.uevents_ = *std::move(uevents);
+      if (auto watched = set.waiter_.add_other(set.uevents_->fd()); !watched) {
+        return std::unexpected(std::move(watched).error());
+      }
+    }
+  }
+  std::vector<std::uint32_t> cpus = options.cpus;
+  if (cpus.empty()) {
+    auto online = os::online_cpus();
+    if (!online) return std::unexpected(RingsError{std::move(online).error()});
+    cpus = *std::move(online);
+  }
+  for (const std::uint32_t cpu : cpus) {
+    auto added = set.add(cpu);
+    // One that has just gone is no error.
+    const bool has_gone = !added && options.cpus.empty() && is_offline(added.error());
+    if (!added && !has_gone) return std::unexpected(std::move(added).error());
+  }
+  set.list_due_ = Clock::now() + kListPeriod;
+  return set;
+}
+
+std::expected<void, RingsError> RingSet::add(std::uint32_t cpu) {
+  if (running_) return failed("add", name_of(cpu), EBUSY);
+  if (ring_of(cpu) != nullptr) return failed("add", name_of(cpu), EEXIST);
+  if (map_.get() < 0) return failed("add", name_of(cpu), EBADF);
+  const bool can_be_quiet = choice_.latency() > nanoseconds{0};
+  auto ring = OutputRing::open(cpu,
+                               {.page_count = options_.page_count,
+                                .wakeup_watermark = can_be_quiet ? 0 : options_.wakeup_watermark},
+                               can_be_quiet);
+  if (!ring) return std::unexpected(std::move(ring).error());
+  rings_.reserve(rings_.size() + 1);
+  if (auto watched = waiter_.add(ring->fd()); !watched) return watched;  // Q2
+  const auto updated =
+      os::bpf_map_update(map_.get(), cpu, static_cast<std::uint32_t>(ring->event(entries_)));
+  if (!updated) {
+    waiter_.remove(ring->fd());
+    return std::unexpected(RingsError{PerfBufferError::at_failure(
+        PerfBufferError::Kind::IOError, updated.error(), cpu, options_.page_count)});
+  }
+  static_cast<void>(merge_->add(ring->mapping(), os::page_size()));
+  rings_.push_back(*std::move(ring));
+  return {};
+}
+
+internal::OutputRing* RingSet::ring_of(std::uint32_t cpu) noexcept {
+  const auto found =
+      std::ranges::find_if(rings_, [&](const OutputRing& each) { return each.cpu() == cpu; });
+  return found == rings_.end() ? nullptr : &*found;
+}
+
+bool RingSet::is_wanted(std::uint32_t cpu) const noexcept {
+  return options_.cpus.empty() || std::ranges::find(options_.cpus, cpu) != options_.cpus.end();
+}
+
+std::uint64_t RingSet::monotonic_ns() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+internal::OutputRing* RingSet::next_in_turn() noexcept {
+  for (std::size_t i = 1; i <= rings_.size(); ++i) {
+    OutputRing& each = rings_[(turn_ + i) % rings_.size()];
+    if (!each.is_done) return &each;
+  }
+  return nullptr;
+}
+
+internal::OutputRing* RingSet::fullest() noexcept {
+  OutputRing* fullest = nullptr;
+  std::size_t most = 0;
+  for (OutputRing& each : rings_) {
+    if (each.is_done) continue;
+    const std::size_t unread = each.unread();
+    if (fullest == nullptr || unread > most) {
+      fullest = &each;
+      most = unread;
+    }
+  }
+  return fullest;
+}
+
+bool RingSet::has_unread() const {
+  return std::ranges::any_of(rings_, [](const OutputRing& each) { return each.unread() != 0; });
+}
+
+void RingSet::end_round(const Round& round) noexcept {
+  running_ = false;
+  if (round.leaves) waiter_.look_again();
+  due_ = Waiter::kNoDeadline;
+  if (choice_.latency() > nanoseconds{0}) {
+    const Wakeups wakeups = choice_.looked(round.delivered, round.began);
+    if (hurried_ != 0) --hurried_;
+    if (wakeups != entries_) fill_entries(wakeups);
+    if (wakeups == Wakeups::None || hurried_ != 0) due_ = round.began + choice_.latency();
+  }
+  if (round.unreleased) {
+    const std::uint64_t hour = 3'600'000'000'000;
+    const nanoseconds slack{std::min(merge_->slack(), hour)};
+    due_ = std::min(due_, round.began + slack);
+  }
+}
+
+void RingSet::fill_entries(Wakeups wakeups) noexcept {
+  entries_ = wakeups;
+  hurried_ = wakeups == Wakeups::EachRecord ? kHurriedRounds : 0;
+  for (const OutputRing& each : rings_) {
+    if (!each.is_online) continue;
+    // One that fails is as it was: woken too often, or after longest_wait.
+    static_cast<void>(os::bpf_map_update(map_.get(), each.cpu(),
+                                         static_cast<std::uint32_t>(each.event(wakeups))));
+  }
+}
+
+std::expected<void, RingsError> RingSet::before_flush(Flush what) {
+  if (what != Flush::Complete || running_) return {};
+  if (!barrier_) barrier_ = WriterBarrier::create();
+  return barrier_->wait();
+}
+
+Woken RingSet::wait(Clock::time_point deadline) {
+  if (running_) return Woken::Timeout;
+  if (!merge_) return Woken::Stop;  // moved from
+  const Woken woken = waiter_.wait(std::min(deadline, due_));
+  follow();
+  return woken;
+}
+
+RingSet::Clock::time_point RingSet::next_deadline() const noexcept {
+  return std::min(waiter_.next_deadline(), due_);
+}
+
+std::expected<void, RingsError> RingSet::cpu_changed(std::uint32_t cpu, bool online) {
+  if (running_) return failed("cpu_changed", name_of(cpu), EBUSY);
+  return change({cpu, online});
+}
+
+std::expected<void, RingsError> RingSet::change(CpuChange change) {
+  OutputRing* const ring = ring_of(change.cpu);
+  waiter_.look_again();
+  if (!change.online) {
+    if (ring != nullptr) ring->is_online = false;
+    return {};
+  }
+  if (ring == nullptr)
+    return is_wanted(change.cpu) ? add(change.cpu) : std::expected<void, RingsError>{};
+  if (auto revived = ring->revive(); !revived) return revived;
+  const auto updated =
+      os::bpf_map_update(map_.get(), change.cpu, static_cast<std::uint32_t>(ring->event(entries_)));
+  if (updated) return {};
+  return std::unexpected(RingsError{PerfBufferError::at_failure(
+      PerfBufferError::Kind::IOError, updated.error(), change.cpu, options_.page_count)});
+}
+
+void RingSet::follow() {
+  if (!options_.follows_cpus) return;
+  const auto follows = [this](CpuChange each) {
+    auto changed = change(each);
+    if (!changed && !is_offline(changed.error())) {
+      hotplug_error_ = std::move(changed).error();
+    }
+  };
+  bool missed = false;
+  if (waiter_.take_other() && uevents_) missed = !uevents_->read(follows);
+  const Clock::time_point now = Clock::now();
+  if (!missed && now < list_due_) return;
+  list_due_ = now + kListPeriod;
+  const auto online = os::online_cpus();
+  if (!online) return;
+  for (const OutputRing& each : rings_) {
+    const bool is_there = std::ranges::find(*online, each.cpu()) != online->end();
+    if (each.is_online && !is_there) follows({each.cpu(), false});
+  }
+  for (const std::uint32_t cpu : *online) {
+    const OutputRing* const ring = ring_of(cpu);
+    const bool is_known = ring != nullptr ? ring->is_online && !missed : !is_wanted(cpu);
+    if (!is_known) follows({cpu, true});
+  }
+}
+
+}  // namespace perfring

@@ -1,0 +1,289 @@
+#ifndef PERFRING_RINGS_RING_SET_H_
+#define PERFRING_RINGS_RING_SET_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
+
+// RingSet: a ring for each online CPU, drained by one thread.
+//
+//   auto set = RingSet::open(*array);
+//   if (!set) return std::puts(set.error().explain().c_str());
+//   while (set->wait() != Woken::Stop) {
+//     set->drain([](std::uint32_t cpu, const PerfEvent& event) { handle(cpu, event); });
+//   }
+//
+// The rules, beside those of a drain (ring/ring.h), a wait (rings/waiter.h) and a merge
+// (rings/merge.h); W1 to W42 are facts that were measured on a live kernel (the project's
+// harness/RINGS_FACTS.md):
+//
+//   Q1  The index of a map entry is its CPU, always (W42).
+//   Q2  Each ring is watched before its map entry is filled, and the first wait() says Report at
+//       once: no record is overlooked (W22).
+//   Q3  A round (drain(), drain_fullest(), merge(), flush()) delivers what was in the rings when it
+//       began, unless a limit or the callback ends it, and never waits for more: of each ring it
+//       may take up to per_ring events that came later. What it leaves stays in the rings, and the
+//       next wait() says Report at once.
+//   Q4  A ring's turn takes at most per_ring events, after which their room is given back: the
+//       bound loses fewer records than any order of the rings (W31).
+//   Q5  flush(Visible) delivers what had been output before it by a program that ran outside of
+//       interrupts, and that returned: one round is enough for that (W15). flush(Complete) first
+//       waits for every program that is under way on any CPU (W12, W13: WriterBarrier), 8 ms and
+//       more. Neither delivers the number of records that a ring lost after its last one, for which
+//       there is no LOST yet (W16).
+//   Q6  A CPU that goes: its ring is read as before. One that comes back outputs to the same ring,
+//       by a new event, since the old one is dead (W39, W40); one that was never there gets a ring.
+//       wait() learns of it from the kernel's uevents (W41), and from the list of online CPUs,
+//       which it reads once a second, where no uevents come: there a CPU that comes back within
+//       that second is not noticed.
+//   Q7  With a latency, wait() holds it by the cheapest means (WakeupChoice): a wakeup for each
+//       record, or a timer and none (W27), chosen anew by each round; both events output to the
+//       same ring, and a switch puts one or the other into the map entry (W28). A round that leaves
+//       nothing is then followed by another one within that latency of its beginning. A ring must
+//       last for twice the latency. A wakeup that the kernel fails to give (K30) costs up to
+//       longest_wait.
+//
+// Another loop (epoll, poll, libuv, Asio, io_uring) watches fd() for reading, and until
+// next_deadline(); after each report and each deadline it calls poll(), and drains, whatever poll()
+// said. poll() alone tells it to stop.
+//
+// Units: time is std::chrono::steady_clock's, which is the kernel's CLOCK_MONOTONIC; a merge's keys
+// are nanoseconds of that clock (bpf_ktime_get_ns()). Page counts are of data pages.
+// Lifetime: move-only, but not during a round. It keeps the map's open file alive, as
+// PerfEventArrayBuffer does, and leaves the entries when it is destroyed. Moved from, it has no
+// ring: rounds say Drained, wait() says Stop. Events are valid until the callback returns. fork(2):
+// as PerfBuffer's; a child must not use it.
+// Threads: one at a time; stop() and is_stopped() any, and signal handlers. There must be no other
+// consumer of these rings; if there is, data_tail never goes back, and each event reaches one of
+// the two or both.
+// Errors: open(), add(), cpu_changed() and flush(Complete) alone fail; what open() and add() fail
+// at leaves nothing behind. Where memory runs out, those throw std::bad_alloc.
+// Callbacks: f(cpu, event) returns nothing, or whether to go on; the event that it stopped or threw
+// on counts as delivered. From within it every round says Nested, wait() does not sleep and says
+// Timeout, add() and cpu_changed() fail with EBUSY; stop() may be called.
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "perfring/export.h"
+#include "perfring/os/fd.h"
+#include "perfring/perf_event_array.h"
+#include "perfring/rings/merge.h"
+#include "perfring/rings/output_ring.h"
+#include "perfring/rings/ring_set_options.h"
+#include "perfring/rings/uevents.h"
+#include "perfring/rings/waiter.h"
+#include "perfring/rings/writer_barrier.h"
+
+namespace perfring {
+
+class PERFRING_EXPORT RingSet {
+ public:
+  using Clock = Waiter::Clock;
+
+  // Opens a ring on each online CPU, or on those of options.cpus, and makes it that entry of the
+  // map, in place of what was there.
+  // Errors: PerfBufferError as PerfEventArray::open (a CPU that does not exist, a map with fewer
+  // entries); OnlineCpusError; SyscallError (EMFILE and the like).
+  static std::expected<RingSet, RingsError> open(const PerfEventArray& array,
+                                                 const RingSetOptions& options = {});
+
+  // One more CPU.
+  // Errors: those of open(); SyscallError with EEXIST for a CPU that has a ring, and EBUSY.
+  std::expected<void, RingsError> add(std::uint32_t cpu);
+
+  RingSet(RingSet&&) noexcept;
+  RingSet& operator=(RingSet&&) noexcept;
+  ~RingSet();
+
+  // Rings, and their CPUs in the order in which they came.
+  std::size_t rings() const noexcept { return rings_.size(); }
+  std::uint32_t cpu(std::size_t ring) const noexcept { return rings_[ring].cpu(); }
+
+  // All that is there, ring after ring, by f(cpu, const PerfEvent&).
+  template <class F>
+  DrainEnd drain(const Limits& limits, F&& f) {
+    return turns(limits, f, [this] { return next_in_turn(); });
+  }
+  template <class F>
+  DrainEnd drain(F&& f) {
+    return drain(Limits{}, f);
+  }
+
+  // The same, each turn the ring's that is fullest then: for a consumer that is overrun (W31).
+  template <class F>
+  DrainEnd drain_fullest(const Limits& limits, F&& f) {
+    return turns(limits, f, [this] { return fullest(); });
+  }
+
+  // What may be released of all rings, in the order of key(const Sample&), by f(cpu, const
+  // Ordered&): rules M1 to M9. Ordered::ring is the number for cpu(). per_ring is no limit here.
+  // What is not released yet is asked for again by next_deadline(), and so by wait(), once the
+  // slack has passed.
+  template <class Key, class F>
+  DrainEnd merge(Key&& key, const Limits& limits, F&& f) {
+    return merged(limits, f, [&](Merge<>& merge, auto&& each) {
+      return merge.run(key, monotonic_ns, each, limits.events);
+    });
+  }
+
+  // Q5, without limits. Drained is the sign that it has been delivered; f may stop it.
+  // Errors: SyscallError, of Complete, if the kernel lets nobody wait for programs.
+  template <class F>
+  std::expected<DrainEnd, RingsError> flush(Flush what, F&& f) {
+    if (auto waited = before_flush(what); !waited) return std::unexpected(waited.error());
+    return drain(f);
+  }
+  // The same in the order of keys, past the slack.
+  template <class Key, class F>
+  std::expected<DrainEnd, RingsError> flush(Flush what, Key&& key, F&& f) {
+    if (auto waited = before_flush(what); !waited) return std::unexpected(waited.error());
+    return merged({}, f, [&](Merge<>& merge, auto&& each) { return merge.flush(key, each); });
+  }
+
+  // Waits (rules N1 to N7), and follows CPUs that come and go (Q6).
+  Woken wait(Clock::time_point deadline = Waiter::kNoDeadline);
+  Woken poll() { return wait(Clock::time_point::min()); }
+  int fd() const noexcept { return waiter_.fd(); }
+  Clock::time_point next_deadline() const noexcept;
+  void stop() noexcept { waiter_.stop(); }
+  bool is_stopped() const noexcept { return waiter_.is_stopped(); }
+
+  // For who learns by other means that a CPU has come or gone: as if a uevent had said so.
+  // Errors: those of open().
+  std::expected<void, RingsError> cpu_changed(std::uint32_t cpu, bool online);
+  // Why the last CPU that came could not be followed; nullopt if none failed.
+  const std::optional<RingsError>& hotplug_error() const noexcept { return hotplug_error_; }
+
+  // Of the merges. All zeroes if moved from.
+  MergeCounts merge_counts() const noexcept { return merge_ ? merge_->counts() : MergeCounts{}; }
+  // How the map entries are filled (Q7).
+  Wakeups wakeups() const noexcept { return entries_; }
+
+ private:
+  using OutputRing = internal::OutputRing;
+
+  // Ends also when the callback throws.
+  struct Round {
+    explicit Round(RingSet& of) : set{of} { set.running_ = true; }
+    ~Round() { set.end_round(*this); }
+    Round(const Round&) = delete;
+    Round& operator=(const Round&) = delete;
+
+    RingSet& set;
+    Clock::time_point began = Clock::now();
+    std::uint64_t delivered = 0;
+    bool leaves = true;       // what was there
+    bool unreleased = false;  // what is too young
+  };
+
+  PERFRING_HIDDEN RingSet(os::Fd map, const RingSetOptions& options, Waiter waiter);
+
+  static std::uint64_t monotonic_ns() noexcept;
+  OutputRing* next_in_turn() noexcept;
+  OutputRing* fullest() noexcept;
+  void end_round(const Round& round) noexcept;
+  bool has_unread() const;
+  std::expected<void, RingsError> before_flush(Flush what);
+  PERFRING_HIDDEN void fill_entries(Wakeups wakeups) noexcept;
+  PERFRING_HIDDEN OutputRing* ring_of(std::uint32_t cpu) noexcept;
+  PERFRING_HIDDEN bool is_wanted(std::uint32_t cpu) const noexcept;
+  PERFRING_HIDDEN std::expected<void, RingsError> change(internal::CpuChange change);
+  PERFRING_HIDDEN void follow();
+
+  template <class F, class Event>
+  static bool goes_on(F& f, std::uint32_t cpu, const Event& event) {
+    if constexpr (std::is_void_v<decltype(f(cpu, event))>) {
+      f(cpu, event);
+      return true;
+    } else {
+      return f(cpu, event);
+    }
+  }
+
+  template <class F, class Next>
+  DrainEnd turns(Limits limits, F& f, Next next) {
+    if (running_) return DrainEnd::Nested;
+    Round round{*this};
+    if (limits.per_ring == 0) limits.per_ring = 1;
+    for (OutputRing& each : rings_) each.begin_round();
+    while (OutputRing* const ring = next()) {
+      if (limits.events == 0) return DrainEnd::Limit;
+      if (limits.is_late(Clock::now)) return DrainEnd::Deadline;
+      turn_ = static_cast<std::size_t>(ring - rings_.data());
+      const DrainEnd end = turn(*ring, round, limits, f);
+      if (end != DrainEnd::Drained) return end;
+    }
+    round.leaves = false;
+    return DrainEnd::Drained;
+  }
+
+  // Drained: it is another's turn.
+  template <class F>
+  DrainEnd turn(OutputRing& ring, Round& round, Limits& limits, F& f) {
+    std::uint64_t left = limits.per_ring < limits.events ? limits.per_ring : limits.events;
+    limits.events -= left;
+    DrainEnd end = DrainEnd::Drained;
+    const bool emptied = ring.ring().for_each_while([&](const PerfEvent& event) {
+      --left;
+      if (++round.delivered % kEventsPerClock == 0 && limits.is_late(Clock::now)) {
+        end = DrainEnd::Deadline;
+      }
+      if (!goes_on(f, ring.cpu(), event)) end = DrainEnd::Stopped;
+      return end == DrainEnd::Drained && left != 0;
+    });
+    limits.events += left;
+    ring.is_done = emptied || ring.has_reached_end();
+    return end;
+  }
+
+  // `run` passes events to what it is given.
+  template <class F, class Run>
+  DrainEnd merged(const Limits& limits, F& f, Run run) {
+    if (running_) return DrainEnd::Nested;
+    if (!merge_) return DrainEnd::Drained;
+    Round round{*this};
+    if (limits.is_late(Clock::now)) return DrainEnd::Deadline;
+    DrainEnd end = DrainEnd::Drained;
+    const MergeEnd merge_end = run(*merge_, [&](const Ordered& ordered) {
+      if (++round.delivered % kEventsPerClock == 0 && limits.is_late(Clock::now)) {
+        end = DrainEnd::Deadline;
+      }
+      if (!goes_on(f, rings_[ordered.ring].cpu(), ordered)) end = DrainEnd::Stopped;
+      return end == DrainEnd::Drained;
+    });
+    if (merge_end == MergeEnd::Limit) return DrainEnd::Limit;
+    if (merge_end != MergeEnd::Released) return end;
+    round.leaves = false;
+    round.unreleased = has_unread();
+    return DrainEnd::Drained;
+  }
+
+  static constexpr std::uint64_t kEventsPerClock = 64;
+
+  os::Fd map_;
+  RingSetOptions options_;
+  Waiter waiter_;
+  std::optional<internal::Uevents> uevents_;
+  std::optional<WriterBarrier> barrier_;
+  std::optional<RingsError> hotplug_error_;
+  std::vector<OutputRing> rings_;
+  std::unique_ptr<Merge<> > merge_;  // ring i is its number i
+  WakeupChoice choice_;
+  Wakeups entries_ = Wakeups::EachRecord;
+  unsigned hurried_ = 0;  // rounds to come that are followed by another at once (W28)
+  std::size_t turn_ = 0;  // the ring that had the last one
+  Clock::time_point due_ = Waiter::kNoDeadline;
+  Clock::time_point list_due_{};  // when the list of CPUs is to be read again
+  bool running_ = false;
+};
+
+}  // namespace perfring
+
+#endif
+#endif  // PERFRING_RINGS_RING_SET_H_

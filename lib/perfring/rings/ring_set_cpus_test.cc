@@ -1,0 +1,319 @@
+// RingSet and the kernel that it asks: CPUs, the order of the calls, flushes, the latency.
+
+#include <gmock/gmock.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "perfring/rings/testing/fake_set.h"
+
+namespace perfring {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using testing::Collect;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using testing::FakeKernel;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+// CPUs, and the suites of rounds: ring_set_test.cc.
+class RingSetCpusTest : public testing::FakeSetTest {
+ protected:
+  static std::string of(const char* call, int fd, const char* rest = "") {
+    return call + std::string{" "} + std::to_string(fd) + rest;
+  }
+  Collect got_;
+};
+
+TEST_F(RingSetCpusTest, EachRingIsWatchedBeforeItsEntryIsFilled) {
+  RingSet set = open();
+  const int first = event_of(0);
+  const int second = event_of(1);
+  EXPECT_THAT(kernel_.calls,
+              ElementsAre("info", of("open", first), of("enable", first, ", mapped"),
+                          of("watch", first), "update", of("open", second),
+                          of("enable", second, ", mapped"), of("watch", second), "update"));
+  EXPECT_EQ(set.wait(), Woken::Report) << "so that what came before is read";
+  EXPECT_EQ(set.rings(), 2U);
+}
+
+TEST_F(RingSetCpusTest, TheIndexOfAnEntryIsItsCpu) {
+  online("1,3");
+  RingSet set = open();
+  EXPECT_THAT(kernel_.updates,
+              ElementsAre(Pair(1, set.rings() != 0 ? event_of(1) : 0), Pair(3, event_of(3))));
+  EXPECT_EQ(set.cpu(0), 1U);
+  EXPECT_EQ(set.cpu(1), 3U);
+  write(3, 7);
+  set.drain(got_);
+  EXPECT_THAT(got_.keys, ElementsAre(Pair(3, 7)));
+}
+
+TEST_F(RingSetCpusTest, CpusOfOnesChoice) {
+  RingSetOptions options = small();
+  options.cpus = {1};
+  RingSet set = open(options);
+  EXPECT_THAT(kernel_.updates, SizeIs(1));
+  EXPECT_TRUE(set.cpu_changed(0, true).has_value());
+  EXPECT_EQ(set.rings(), 1U) << "0 is not wanted";
+}
+
+TEST_F(RingSetCpusTest, WhenItIsDestroyedNothingIsLeftButTheEntries) {
+  std::vector<int> events;
+  {
+    RingSet set = open();
+    events = {event_of(0), event_of(1)};
+    calls();
+  }
+  EXPECT_THAT(kernel_.calls, SizeIs(2));
+  for (const int event : events) {
+    EXPECT_THAT(kernel_.calls, ::testing::Contains(of("disable", event, ", mapped")));
+    EXPECT_FALSE(FakeKernel::is_open(event));
+  }
+  EXPECT_EQ(FakeKernel::mappings(), 0);
+}
+
+TEST_F(RingSetCpusTest, ACpuIsAddedOnce) {
+  RingSet set = open();
+  const auto again = set.add(1);
+  ASSERT_FALSE(again.has_value());
+  EXPECT_EQ(again.error().explain(),
+            "asked for: add of a ring on CPU 1\n"
+            "the system said: File exists\n"
+            "to change: add each ring once: this one is there already");
+  EXPECT_TRUE(set.add(2).has_value());
+  write(2, 5);
+  set.drain(got_);
+  EXPECT_THAT(got_.keys, ElementsAre(Pair(2, 5)));
+  EXPECT_EQ(set.poll(), Woken::Report);
+}
+
+TEST_F(RingSetCpusTest, WhatCannotBeAddedIsAnErrorAndLeavesNothing) {
+  RingSet set = open();
+  kernel_.open_errno = EINVAL;
+  EXPECT_EQ(set.add(70'000).error().message(), "perf_event_open failed: Invalid argument");
+  EXPECT_THAT(set.add(70'000).error().explain(), HasSubstr("choose an online CPU"));
+  kernel_.open_errno = 0;
+  kernel_.update_errno = E2BIG;
+  const auto beyond = set.add(9);
+  ASSERT_FALSE(beyond.has_value());
+  EXPECT_THAT(beyond.error().explain(), HasSubstr("BPF_MAP_UPDATE_ELEM of index 9"));
+  EXPECT_EQ(set.rings(), 2U);
+  EXPECT_EQ(FakeKernel::mappings(), 2);
+  kernel_.update_errno = 0;
+  kernel_.enable_errno = EPERM;
+  EXPECT_FALSE(set.add(9).has_value());
+  kernel_.enable_errno = 0;
+  EXPECT_TRUE(set.add(9).has_value());
+}
+
+TEST_F(RingSetCpusTest, WhatCannotBeOpenedIsAnErrorAndLeavesNothing) {
+  kernel_.open_errno = EACCES;
+  EXPECT_EQ(try_open().error().message(), "perf_event_open failed: Permission denied");
+  kernel_.open_errno = 0;
+  RingSetOptions options = small();
+  options.page_count = 3;
+  EXPECT_THAT(try_open(options).error().message(), HasSubstr("invalid page count 3"));
+  online("none");
+  EXPECT_THAT(try_open().error().message(), EndsWith("not a list of CPUs: 'none'"));
+  online("0-1");
+  kernel_.update_errno = E2BIG;
+  EXPECT_FALSE(try_open().has_value());
+  EXPECT_EQ(FakeKernel::mappings(), 0);
+  auto array = PerfEventArray::from_fd(map_fd_).value();
+  const PerfEventArray moved{std::move(array)};
+  EXPECT_EQ(RingSet::open(array).error().io_error(), std::errc::bad_file_descriptor);
+}
+
+TEST_F(RingSetCpusTest, ACpuThatWentWhileItWasOpenedIsLeftOut) {
+  kernel_.open_errno = ENODEV;
+  EXPECT_EQ(open().rings(), 0U);
+  RingSetOptions options = small();
+  options.cpus = {0};
+  EXPECT_FALSE(try_open(options).has_value()) << "one that was asked for";
+}
+
+TEST_F(RingSetCpusTest, ACpuThatGoesIsRead) {
+  RingSet set = open();
+  set.poll();
+  write(1, 5);
+  ASSERT_TRUE(set.cpu_changed(1, false).has_value());
+  EXPECT_EQ(set.wait(), Woken::Report);
+  set.drain(got_);
+  EXPECT_THAT(got_.keys, ElementsAre(Pair(1, 5)));
+  EXPECT_TRUE(set.cpu_changed(77, false).has_value()) << "one that it does not have";
+}
+
+TEST_F(RingSetCpusTest, ACpuThatComesBackOutputsToTheSameRing) {
+  RingSet set = open();
+  const int before = event_of(1);
+  set.cpu_changed(1, false).value();
+  calls();
+  ASSERT_TRUE(set.cpu_changed(1, true).has_value());
+  const int after = event_of(1);
+  EXPECT_NE(after, before);
+  EXPECT_THAT(kernel_.calls, ElementsAre(of("open", after), of("set_output", after),
+                                         of("enable", after, ", not mapped"), "update"));
+  EXPECT_EQ(set.rings(), 2U);
+  write(1, 6);  // to the old one's ring
+  set.drain(got_);
+  EXPECT_THAT(got_.keys, ElementsAre(Pair(1, 6)));
+}
+
+TEST_F(RingSetCpusTest, ACpuThatIsNewGetsARing) {
+  RingSet set = open();
+  set.poll();
+  ASSERT_TRUE(set.cpu_changed(4, true).has_value());
+  EXPECT_EQ(set.rings(), 3U);
+  EXPECT_EQ(set.wait(), Woken::Report);
+  write(4, 1);
+  set.merge(KeyAt{}, {}, got_);
+  EXPECT_THAT(got_.keys, ElementsAre(Pair(4, 1)));
+}
+
+TEST_F(RingSetCpusTest, ACpuThatCannotBeRevivedIsAnError) {
+  RingSet set = open();
+  set.cpu_changed(1, false).value();
+  kernel_.output_errno = EINVAL;
+  const auto revived = set.cpu_changed(1, true);
+  ASSERT_FALSE(revived.has_value());
+  EXPECT_EQ(revived.error().message(),
+            "`ioctl(PERF_EVENT_IOC_SET_OUTPUT)` of the event on CPU 1 failed: Invalid argument");
+  EXPECT_THAT(revived.error().explain(), HasSubstr("see ioctl(2)"));
+  kernel_.output_errno = 0;
+  EXPECT_TRUE(set.cpu_changed(1, true).has_value());
+}
+
+TEST_F(RingSetCpusTest, TheListOfCpusIsReadWhereNoUeventCame) {
+  RingSetOptions options = small();
+  options.follows_cpus = true;
+  RingSet set = open(options);
+  set.poll();
+  online("0,2");
+  set.poll();
+  EXPECT_EQ(set.rings(), 2U) << "once a second is enough";
+  EXPECT_EQ(set.wait(RingSet::Clock::now() + 1100ms), Woken::Timeout);
+  EXPECT_EQ(set.rings(), 3U);
+  EXPECT_EQ(set.cpu(2), 2U);
+  calls();
+  online("0-2");
+  set.poll();
+  set.wait(RingSet::Clock::now() + 1100ms);
+  EXPECT_THAT(kernel_.calls, SizeIs(4)) << "CPU 1 was revived";
+  EXPECT_EQ(set.hotplug_error(), std::nullopt);
+}
+
+TEST_F(RingSetCpusTest, ACompleteFlushWaitsForProgramsFirst) {
+  RingSet set = open();
+  write(0, 1);
+  calls();
+  EXPECT_EQ(set.flush(Flush::Visible, got_), DrainEnd::Drained);
+  EXPECT_THAT(calls(), IsEmpty());
+  write(1, 2);
+  const auto order = [&](std::uint32_t, const PerfEvent&) { kernel_.calls.push_back("event"); };
+  EXPECT_EQ(set.flush(Flush::Complete, order), DrainEnd::Drained);
+  EXPECT_THAT(calls(), ElementsAre("create 2", "create 12", "update", "event"))
+      << "an array, and an array of maps";
+  EXPECT_EQ(set.flush(Flush::Complete, KeyAt{}, got_), DrainEnd::Drained);
+  EXPECT_THAT(calls(), ElementsAre("update")) << "the maps are kept";
+  kernel_.update_errno = EPERM;
+  write(1, 2);
+  EXPECT_EQ(set.flush(Flush::Complete, order), DrainEnd::Drained);
+  EXPECT_THAT(calls(), ElementsAre("update", "membarrier", "event"));
+  kernel_.barrier_errno = EINVAL;
+  write(1, 2);
+  const auto flushed = set.flush(Flush::Complete, got_);
+  ASSERT_FALSE(flushed.has_value());
+  EXPECT_THAT(flushed.error().explain(),
+              AllOf(HasSubstr("asked for: membarrier of all CPUs\n"), HasSubstr("nohz_full")));
+  EXPECT_EQ(tail(1), 2 * kRecord) << "nothing was delivered";
+}
+
+TEST_F(RingSetCpusTest, WhereNoMapMayBeCreatedAFlushUsesMembarrier) {
+  kernel_.create_errno = EPERM;
+  RingSet set = open();
+  calls();
+  EXPECT_EQ(set.flush(Flush::Complete, got_), DrainEnd::Drained);
+  EXPECT_THAT(calls(), ElementsAre("create 2", "membarrier"));
+}
+
+RingSetOptions within(std::chrono::nanoseconds latency) {
+  RingSetOptions options;
+  options.page_count = 1;
+  options.follows_cpus = false;
+  options.latency = latency;
+  options.longest_wait = 10s;
+  options.wakeup_watermark = 512;
+  return options;
+}
+
+TEST_F(RingSetCpusTest, WithALatencyARingHasAnEventThatWakesNobody) {
+  RingSet set = open(within(10ms));
+  EXPECT_THAT(kernel_.updates, SizeIs(2));
+  EXPECT_EQ(kernel_.event.watermark, 1U) << "the last event that was opened";
+  EXPECT_EQ(set.wakeups(), Wakeups::EachRecord);
+  set.poll();
+  set.drain(got_);
+  EXPECT_GT(set.next_deadline(), RingSet::Clock::now() + 5s) << "a wakeup will come";
+}
+
+TEST_F(RingSetCpusTest, ManyRecordsAreWaitedForByTimer) {
+  RingSet set = open(within(10ms));
+  set.poll();
+  const int loud = event_of(0);
+  for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
+  kernel_.updates.clear();
+  const auto began = RingSet::Clock::now();
+  set.drain(got_);
+  EXPECT_EQ(set.wakeups(), Wakeups::None);
+  ASSERT_THAT(kernel_.updates, SizeIs(2));
+  EXPECT_NE(event_of(0), loud);
+  EXPECT_GE(set.next_deadline(), began + 10ms);
+  EXPECT_LE(set.next_deadline(), RingSet::Clock::now() + 10ms);
+  EXPECT_EQ(set.wait(), Woken::Timeout);
+  EXPECT_LT(RingSet::Clock::now(), began + 5s);
+}
+
+TEST_F(RingSetCpusTest, BackToWakeupsTwoMoreRoundsFollowWithinTheLatency) {
+  RingSet set = open(within(1ms));
+  set.poll();
+  const int loud = event_of(0);
+  for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
+  set.drain(got_);
+  ASSERT_EQ(set.wakeups(), Wakeups::None);
+  for (int i = 0; i < 1000 && set.wakeups() == Wakeups::None; ++i) {
+    EXPECT_EQ(set.wait(), Woken::Timeout);
+    set.drain(got_);
+  }
+  ASSERT_EQ(set.wakeups(), Wakeups::EachRecord);
+  EXPECT_EQ(event_of(0), loud);
+  // A program that had fetched the quiet event outputs after the last drain.
+  EXPECT_LT(set.next_deadline(), RingSet::Clock::now() + 1ms);
+  EXPECT_EQ(set.wait(), Woken::Timeout);
+  set.drain(got_);
+  EXPECT_LT(set.next_deadline(), RingSet::Clock::now() + 1ms);
+  EXPECT_EQ(set.wait(), Woken::Timeout);
+  set.drain(got_);
+  EXPECT_GT(set.next_deadline(), RingSet::Clock::now() + 5s);
+}
+
+TEST_F(RingSetCpusTest, ARevivedCpuHasBothEventsAgain) {
+  RingSet set = open(within(10ms));
+  set.cpu_changed(1, false).value();
+  calls();
+  ASSERT_TRUE(set.cpu_changed(1, true).has_value());
+  int opened = 0;
+  for (const std::string& call : calls()) opened += call.starts_with("set_output");
+  EXPECT_EQ(opened, 2);
+}
+
+}  // namespace
+}  // namespace perfring

@@ -1,0 +1,70 @@
+#ifndef PERFRING_RINGS_RING_SET_OPTIONS_H_
+#define PERFRING_RINGS_RING_SET_OPTIONS_H_
+#if __cplusplus < 202002L
+#error "perfring/rings needs C++20: compile with -std=c++20 or later"
+#else
+
+// What a RingSet is asked for, and what it answers.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "perfring/rings/merge.h"
+
+namespace perfring {
+
+struct RingSetOptions {
+  // Of each ring: as PerfBufferOptions.
+  std::size_t page_count = 64;
+  std::uint32_t wakeup_watermark = 0;
+  // How long a record may wait in its ring while nothing else is done. 0: as long as the watermark
+  // makes it. Otherwise the watermark is not used.
+  std::chrono::nanoseconds latency{0};
+  // How long any wait lasts at most.
+  std::chrono::nanoseconds longest_wait = std::chrono::milliseconds{100};
+  // The CPUs to open rings on, now or when they come; none: all.
+  std::vector<std::uint32_t> cpus{};
+  // Whether CPUs that come and go are followed.
+  bool follows_cpus = true;
+  MergeOptions merge{};
+};
+
+// When a round ends before all has been delivered: at the first that is met. The defaults are none.
+struct Limits {
+  using Clock = std::chrono::steady_clock;
+
+  std::uint64_t events = ~std::uint64_t{0};
+  // Of one ring before it is another's turn; 0 counts as 1.
+  std::uint64_t per_ring = 64;
+  // Looked at before each turn, and after each 64 events. One that has passed: nothing is
+  // delivered.
+  Clock::time_point deadline = Clock::time_point::max();
+
+  // Whether the deadline has passed; the clock is not asked if there is none.
+  template <class Now>
+  bool is_late(Now now) const {
+    return deadline != Clock::time_point::max() && now() >= deadline;
+  }
+};
+
+// Why a round ended.
+enum class DrainEnd : std::uint8_t {
+  Drained,   // all that was there, of a merge all that may be released, was delivered
+  Limit,     // so many events were
+  Deadline,  // it has passed
+  Stopped,   // the callback said so
+  Nested,    // a round was under way: nothing was delivered
+};
+
+// What a flush delivers.
+enum class Flush : std::uint8_t {
+  Visible,   // what is in the rings
+  Complete,  // and what programs that are under way will output
+};
+
+}  // namespace perfring
+
+#endif
+#endif  // PERFRING_RINGS_RING_SET_OPTIONS_H_

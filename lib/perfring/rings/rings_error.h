@@ -1,0 +1,37 @@
+#ifndef PERFRING_RINGS_RINGS_ERROR_H_
+#define PERFRING_RINGS_RINGS_ERROR_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
+
+#include <string>
+#include <system_error>
+#include <variant>
+
+#include "perfring/export.h"
+#include "perfring/os/cpus.h"
+#include "perfring/perf_buffer_error.h"
+#include "perfring/perf_event_array_error.h"
+
+namespace perfring {
+
+// Why something that concerns several rings failed. A plain value: nothing that its functions say
+// changes later. A SyscallError is of a call that concerns no single ring; its object is what the
+// call was made on ("CPU 3", "fd 7").
+//
+// Threads: as any value. Errors: none, but for std::bad_alloc.
+struct PERFRING_EXPORT RingsError {
+  std::variant<PerfBufferError, os::OnlineCpusError, SyscallError> cause;
+
+  // One line; three lines for a person: as PerfBufferError's.
+  std::string message() const;
+  std::string explain() const;
+  // What the system said.
+  std::error_code io_error() const;
+};
+
+}  // namespace perfring
+
+#endif
+#endif  // PERFRING_RINGS_RINGS_ERROR_H_

@@ -1,0 +1,118 @@
+#ifndef PERFRING_RINGS_TESTING_FAKE_SET_H_
+#define PERFRING_RINGS_TESTING_FAKE_SET_H_
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/perf_event.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perfring/os/syscalls.h"
+#include "perfring/perf_event_array.h"
+#include "perfring/rings/ring_set.h"
+#include "perfring/testing/fake_kernel.h"
+
+namespace perfring::testing {
+
+// A RingSet on a stand-in for the kernel, and its rings to write to.
+class FakeSetTest : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kRecord = 24;  // of one that write() writes
+
+  FakeSetTest() : map_fd_{::open("/dev/null", O_RDONLY | O_CLOEXEC)} { online("0-1"); }
+  ~FakeSetTest() override { ::close(map_fd_); }
+
+  void online(const std::string& list) {
+    kernel_.files["/sys/devices/system/cpu/online"] = list + "\n";
+  }
+  auto try_open(const RingSetOptions& options = small()) {
+    return RingSet::open(PerfEventArray::from_fd(map_fd_).value(), options);
+  }
+  RingSet open(const RingSetOptions& options = small()) { return try_open(options).value(); }
+  static RingSetOptions small() {
+    RingSetOptions options;
+    options.page_count = 1;
+    options.longest_wait = std::chrono::seconds{10};
+    options.follows_cpus = false;
+    return options;
+  }
+
+  // The event that is this entry of the map.
+  int event_of(unsigned cpu) const {
+    int event = -1;
+    for (const auto& [key, value] : kernel_.updates) {
+      if (key == cpu) event = static_cast<int>(value);
+    }
+    return event;
+  }
+  // The event whose ring it is, which was the first.
+  int ring_of(unsigned cpu) const {
+    for (const auto& [key, value] : kernel_.updates) {
+      if (key == cpu) return static_cast<int>(value);
+    }
+    return -1;
+  }
+
+  // Publishes a sample on the CPU's ring: its key, and behind it the number.
+  void write(unsigned cpu, std::uint64_t key, std::uint32_t number = 0) {
+    std::uint64_t& head = heads_[cpu];
+    const std::size_t page = os::page_size();
+    const perf_event_header header{PERF_RECORD_SAMPLE, 0, kRecord};
+    std::byte record[kRecord];
+    const std::uint32_t raw = 12;
+    __builtin_memcpy(record, &header, 8);
+    __builtin_memcpy(record + 8, &raw, 4);
+    __builtin_memcpy(record + 12, &key, 8);
+    __builtin_memcpy(record + 20, &number, 4);
+    for (std::size_t i = 0; i != kRecord; ++i) {
+      put(cpu, record + i, 1, page + static_cast<std::size_t>((head + i) % page));
+    }
+    head += kRecord;
+    put(cpu, &head, 8, offsetof(perf_event_mmap_page, data_head));
+  }
+  std::uint64_t tail(unsigned cpu) const {
+    std::uint64_t tail = 0;
+    EXPECT_EQ(::pread(ring_of(cpu), &tail, 8, offsetof(perf_event_mmap_page, data_tail)), 8);
+    return tail;
+  }
+  void put(unsigned cpu, const void* from, std::size_t length, std::size_t at) const {
+    ASSERT_EQ(::pwrite(ring_of(cpu), from, length, static_cast<off_t>(at)),
+              static_cast<ssize_t>(length));
+  }
+
+  // The calls since this was asked last.
+  std::vector<std::string> calls() { return std::exchange(kernel_.calls, {}); }
+
+  FakeKernel kernel_;
+  int map_fd_;
+  std::map<unsigned, std::uint64_t> heads_;  // of one page each
+};
+
+// What a callback gets: the CPU and the key.
+using Keys = std::vector<std::pair<std::uint32_t, std::uint64_t> >;
+
+inline std::uint64_t key_of(const PerfEvent& event) {
+  const auto* const sample = std::get_if<Sample>(&event);
+  return sample != nullptr ? sample->as<std::uint64_t>().value_or(0) : 0;
+}
+
+// Collects them.
+struct Collect {
+  void operator()(std::uint32_t cpu, const PerfEvent& event) {
+    keys.emplace_back(cpu, key_of(event));
+  }
+  void operator()(std::uint32_t cpu, const Ordered& ordered) {
+    keys.emplace_back(cpu, ordered.key);
+  }
+  Keys keys;
+};
+
+}  // namespace perfring::testing
+
+#endif  // PERFRING_RINGS_TESTING_FAKE_SET_H_

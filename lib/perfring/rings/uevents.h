@@ -1,0 +1,72 @@
+#ifndef PERFRING_RINGS_UEVENTS_H_
+#define PERFRING_RINGS_UEVENTS_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
+
+// What the kernel says of CPUs that come and go. Internal to RingSet.
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "perfring/os/fd.h"
+
+namespace perfring::internal {
+
+struct CpuChange {
+  std::uint32_t cpu;
+  bool online;  // else it is gone
+
+  bool operator==(const CpuChange&) const = default;
+};
+
+// Of a message that begins with "online@/devices/system/cpu/cpu7" and a zero; nullopt of any other
+// (lib/kobject_uevent.c: kobject_uevent_env() at v6.18).
+std::optional<CpuChange> parse_uevent(std::string_view message) noexcept;
+
+// A socket that the kernel's uevents come to (W41).
+//
+// Threads: one at a time.
+class Uevents {
+ public:
+  static std::expected<Uevents, std::error_code> open() noexcept;
+  // Over a socket that messages come from, each whole; it must not block.
+  explicit Uevents(os::Fd socket) noexcept : socket_{std::move(socket)} {}
+
+  // To be watched.
+  int fd() const noexcept { return socket_.get(); }
+
+  // Passes what has come since to f(CpuChange). Returns whether that is all: if not, messages were
+  // dropped for want of room.
+  template <class F>
+  bool read(F&& f) {
+    bool all = true;
+    for (;;) {
+      const Message message = receive();
+      if (message.end) return all;
+      if (message.dropped) all = false;
+      if (message.change) f(*message.change);
+    }
+  }
+
+ private:
+  struct Message {
+    bool end = false;  // there is none
+    bool dropped = false;
+    std::optional<CpuChange> change{};
+  };
+
+  Message receive() noexcept;
+
+  os::Fd socket_;
+};
+
+}  // namespace perfring::internal
+
+#endif
+#endif  // PERFRING_RINGS_UEVENTS_H_

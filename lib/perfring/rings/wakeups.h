@@ -1,0 +1,87 @@
+#ifndef PERFRING_RINGS_WAKEUPS_H_
+#define PERFRING_RINGS_WAKEUPS_H_
+#if __cplusplus < 202002L
+#error "perfring/rings needs C++20: compile with -std=c++20 or later"
+#else
+
+// WakeupChoice: how a consumer learns most cheaply, within a latency L, that there is something to
+// read. A wakeup costs the reader about 34 us of a CPU and the writer 6 to 17 us; a tick of a timer
+// costs the reader 16 to 19 us and the writer nothing (W27, in the project's
+// harness/RINGS_FACTS.md). So a wakeup for each record is the cheapest up to one record in each L,
+// and a timer of L above that. Whether a switch is worth its while is decided over 16 L, and a
+// timer is given up at half the rate at which it was taken, so that a steady rate never switches
+// twice.
+//
+// Units: a latency is any duration; one of 0 or less means a wakeup for each record, for ever. One
+// of more than an hour is an hour.
+// Threads: one at a time. Errors: none; nothing here throws, allocates or calls the system.
+
+#include <chrono>
+#include <cstdint>
+
+namespace perfring {
+
+// When the kernel announces a record to those who wait.
+enum class Wakeups : std::uint8_t {
+  EachRecord,
+  None,  // but for a ring that is half full
+};
+
+class WakeupChoice {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::uint64_t kWindow = 16;  // latencies
+
+  explicit WakeupChoice(std::chrono::nanoseconds latency) noexcept
+      : latency_{latency < kLatencyMost ? latency : kLatencyMost} {}
+
+  Wakeups wakeups() const noexcept { return wakeups_; }
+  std::chrono::nanoseconds latency() const noexcept { return latency_; }
+
+  // All rings were read, from `at` on, and so many events found. Returns wakeups().
+  Wakeups looked(std::uint64_t events, Clock::time_point at) noexcept {
+    if (latency_ <= std::chrono::nanoseconds{0}) return wakeups_;
+    if (!began_) begin(at);
+    events_ += events;
+    const auto window = latency_ * kWindow;
+    const bool ended = at - since_ >= window;
+    if (wakeups_ == Wakeups::EachRecord) {
+      if (!ended && events_ > kWindow) return become(Wakeups::None, at);
+      if (ended) begin(at, events);
+    } else if (ended) {
+      if (is_below_half(at - since_)) return become(Wakeups::EachRecord, at);
+      begin(at);
+    }
+    return wakeups_;
+  }
+
+ private:
+  static constexpr std::chrono::nanoseconds kLatencyMost = std::chrono::hours{1};
+
+  Wakeups become(Wakeups wakeups, Clock::time_point at) noexcept {
+    begin(at);
+    return wakeups_ = wakeups;
+  }
+  // Whether there were fewer events than one in each 2 latencies.
+  bool is_below_half(Clock::duration elapsed) const noexcept {
+    const auto half = 2 * latency_;
+    const auto least = static_cast<std::uint64_t>(elapsed / half);
+    return events_ < least || (events_ == least && elapsed % half != Clock::duration{0});
+  }
+  void begin(Clock::time_point at, std::uint64_t events = 0) noexcept {
+    began_ = true;
+    since_ = at;
+    events_ = events;
+  }
+
+  std::chrono::nanoseconds latency_;
+  Wakeups wakeups_ = Wakeups::EachRecord;
+  bool began_ = false;
+  Clock::time_point since_{};  // when the window began
+  std::uint64_t events_ = 0;   // in it
+};
+
+}  // namespace perfring
+
+#endif
+#endif  // PERFRING_RINGS_WAKEUPS_H_
