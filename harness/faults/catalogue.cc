@@ -50,8 +50,6 @@ constexpr std::array kReasons{
     Explained{Reason::RaceByChance, "by chance",
               "not a fault of order: a race is reported only if a run hits a window of a few "
               "instructions"},
-    Explained{Reason::NotJudged, "not judged",
-              "refusals are counted, but whether there was room is judged by scripts only"},
     Explained{Reason::EarlyWakeup, "early wakeup", "a consumer may be woken without a record"},
 };
 

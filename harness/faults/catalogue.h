@@ -37,7 +37,6 @@ enum class Reason : std::uint8_t {
   HostileRings,
   RaceByChance,
   EarlyWakeup,
-  NotJudged,
 };
 const char* to_string(Reason reason);
 const char* explanation(Reason reason);

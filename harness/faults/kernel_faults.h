@@ -103,15 +103,6 @@ struct RemembersBuffer : Base {
   const kernel::perf_buffer* buffer = nullptr;
 };
 
-template <class Base>
-struct IgnoresTail : RemembersBuffer<Base> {
-  using RemembersBuffer<Base>::RemembersBuffer;
-  __u64 read_once(const __u64& data_tail) {
-    const __u64 tail = Base::read_once(data_tail);
-    return this->buffer != nullptr ? this->buffer->head : tail;
-  }
-};
-
 // Takes so many unread bytes for free ones. circ_space() keeps one byte free, and records are
 // multiples of 8, so that 8 more make the ring completely full.
 template <class Base, __u32 kBytes>
@@ -133,6 +124,8 @@ struct SpaceOffBy : RemembersBuffer<Base> {
   }
   std::optional<__u64> compared;
 };
+template <class Base>
+using IgnoresTail = SpaceOffBy<Base, ~__u32{0}>;
 template <class Base>
 using SpaceOffBy8 = SpaceOffBy<Base, 8>;
 template <class Base>

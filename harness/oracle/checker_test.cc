@@ -87,7 +87,7 @@ TEST_F(CheckerTest, ARecordLeftInTheRingViolatesNoLoss) {
 }
 
 TEST_F(CheckerTest, ARefusalOutsideAnyAttemptViolatesNoLoss) {
-  ring_.ledger.refused();
+  ring_.ledger.refused(true);
   expect(Invariant::no_loss, "0 were refused, but 0 reported as lost and 1 not yet");
 }
 

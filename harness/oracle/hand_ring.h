@@ -27,9 +27,10 @@ inline void accept(Ledger& ledger, std::uint32_t length, std::uint64_t position,
   ledger.ends(0);
 }
 
+// One that is refused because the ring is paused.
 inline void refuse(Ledger& ledger) {
   ledger.begins({0, 0, 4});
-  ledger.refused();
+  ledger.refused(true);
   ledger.ends(-ENOSPC);
 }
 
@@ -74,7 +75,7 @@ struct HandRingOf {
 
   void refuse() {
     ledger.begins({next_sequence++, 0, 16});
-    ledger.refused();
+    ledger.refused(true);
     ledger.ends(-ENOSPC);
   }
 

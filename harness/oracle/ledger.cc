@@ -23,6 +23,7 @@ Ledger::Ledger(std::uint64_t size, Keep keep, std::uint64_t start, unsigned word
 
 void Ledger::begins(const Payload& payload) {
   if (depth_ == attempts_.size()) throw std::logic_error{"attempts nested too deep"};
+  interrupted();
   attempts_[depth_] = {};
   attempts_[depth_].payload = payload;
   attempts_[depth_].saw_losses = unreported_ != 0;
@@ -56,8 +57,26 @@ void Ledger::published(std::uint64_t data_head) {
   published_ = position_ - ((position_ - data_head) & mask_);
 }
 
-void Ledger::refused() {
-  if (depth_ != 0) ++attempts_[depth_ - 1].refusals;
+// The kernel cuts data_tail to the width of its own positions.
+void Ledger::reads_tail(std::uint64_t data_tail) {
+  if (depth_ == 0) throw std::logic_error{"a read of data_tail outside any attempt"};
+  attempts_[depth_ - 1].unread = (position_ - data_tail) & mask_;
+}
+
+void Ledger::interrupted() {
+  for (std::size_t i = 0; i < depth_; ++i) attempts_[i].interrupted = true;
+}
+
+void Ledger::refused(bool paused) {
+  if (depth_ != 0) {
+    Attempt& attempt = attempts_[depth_ - 1];
+    const auto why = unjustified_refusal({.length = attempt.payload.length,
+                                          .unread = attempt.unread,
+                                          .paused = paused,
+                                          .interrupted = attempt.interrupted});
+    if (why) violate(Invariant::no_loss, *why);
+    ++attempt.refusals;
+  }
   unreported(unreported_ + 1);
 }
 
@@ -70,7 +89,8 @@ std::optional<std::string> Ledger::unjustified_refusal(const Refusal& refusal) c
   }
   const bool lost_due = unreported_ != 0 || refusal.interrupted;
   const std::uint64_t need = record_size(refusal.length) % 65536 + (lost_due ? kLostSize : 0);
-  if (*refusal.unread + need > size_ - kUnused) return std::nullopt;
+  // More than the ring holds: a faulty consumer's data_tail.
+  if (*refusal.unread > size_ || *refusal.unread + need > size_ - kUnused) return std::nullopt;
   return fmt::format("{} bytes were refused, with {} of {} unread", need, *refusal.unread, size_);
 }
 
@@ -109,7 +129,6 @@ void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t 
     violate(Invariant::no_loss, fmt::format("{} bytes reserved at {}, where {} at {} were due",
                                             size, position, expected, position_ & mask_));
   }
-  // The kernel cuts data_tail to the width of its own positions.
   const std::uint64_t unread = (position_ - data_tail) & mask_;
   if (unread + size > size_ - kUnused) {
     violate(Invariant::no_early_release,

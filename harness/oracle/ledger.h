@@ -4,9 +4,9 @@
 // Every attempt to write to one ring, kept by the writer: how it was answered, and where its record
 // went. The ledger does its own arithmetic, from the format's description (KERNEL_FACTS.md).
 //
-// The producer's code says begins(payload), calls the kernel, and says ends(rc). In between, the
-// kernel's tracepoints report the outcome: reserved() and, if there is room for a LOST in it,
-// reported(); or refused(). Attempts nest.
+// The producer's code says begins(payload), calls the kernel, and says ends(rc). In between, its
+// CPU says when it reads data_tail, and the kernel's tracepoints report the outcome: reserved()
+// and, if there is room for a LOST in it, reported(); or refused(). Attempts nest.
 //
 // Threads: one, the ring's writer. Where the consumer is in another, it reads nothing here until
 // that thread is joined: a ledger orders nothing that the ring itself does not.
@@ -66,14 +66,20 @@ class Ledger {
 
   void begins(const Payload& payload);
   void ends(int rc);
+  // The kernel reads this data_tail, or a later one, to see whether there is room.
+  void reads_tail(std::uint64_t data_tail);
+  // Something happens to the ring in the midst of the attempts under way, other than an attempt:
+  // it is paused, for one thing, or resumed.
+  void interrupted();
   // `data_tail`: up to where the consumer has released the ring, as the writer has read it or, if
   // that is known, as it is.
   void reserved(std::uint64_t position, std::uint64_t size, std::uint64_t data_tail);
   // A LOST has reported this many losses.
   void reported(std::uint64_t lost);
-  void refused();
-  // Call it before refused(). A refusal is justified by a ring that is full or paused (K12, K14,
-  // K41): the message of a no_loss if this one is not, else nullopt.
+  // The attempt is refused: a no_loss, if there is room. `paused`: the ring is, by now.
+  void refused(bool paused);
+  // A refusal is justified by a ring that is full or paused (K12, K14, K41): the message of a
+  // no_loss if this one is not, else nullopt.
   std::optional<std::string> unjustified_refusal(const Refusal& refusal) const;
   // data_head was stored. Optional: without it, every reserved record counts as published.
   void published(std::uint64_t data_head);
@@ -111,6 +117,8 @@ class Ledger {
     std::uint64_t spills_to = 0;  // the end of its bytes, past the reservation's
     bool spills = false;
     bool lost_count_pending = false;  // it has reserved a LOST, whose count is not written yet
+    bool interrupted = false;
+    std::optional<std::uint64_t> unread{};  // bytes, when it last read data_tail
     // Since it began there was a moment with unreported losses, and one without.
     bool saw_losses = false;
     bool saw_none = false;

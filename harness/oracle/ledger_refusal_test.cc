@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <string>
 
 #include "harness/oracle/hand_ring.h"
 #include "harness/oracle/ledger.h"
@@ -48,6 +49,79 @@ TEST(LedgerRefusalTest, ARefusalWithoutAReadOfDataTailNeedsAPausedRing) {
   EXPECT_EQ(ledger.unjustified_refusal({.length = 4}), "refused, though the ring is not paused");
   EXPECT_EQ(ledger.unjustified_refusal({.length = 4, .paused = true}), std::nullopt);
   EXPECT_EQ(ledger.unjustified_refusal({.length = 4, .interrupted = true}), std::nullopt);
+}
+
+// The ledger judges an attempt that its CPU reports, by the last data_tail that this one has read.
+std::string found_of_a_refusal(Ledger& ledger, bool paused = false) {
+  ledger.refused(paused);
+  ledger.ends(-ENOSPC);
+  return ledger.violation() ? ledger.violation()->message : "";
+}
+
+TEST(LedgerRefusalTest, AnAttemptRefusedWithFreeSpaceViolatesNoLoss) {
+  Ledger empty = ring_of_4096();
+  empty.begins({0, 0, 4});
+  empty.reads_tail(0);
+  EXPECT_EQ(found_of_a_refusal(empty), "16 bytes were refused, with 0 of 4096 unread");
+  EXPECT_EQ(violated(empty), Invariant::no_loss);
+
+  Ledger emptied = ring_of_4096();
+  accept(emptied, 4068, 0, 4080);
+  emptied.begins({1, 0, 4});
+  emptied.reads_tail(0);
+  emptied.reads_tail(4080);
+  EXPECT_NE(found_of_a_refusal(emptied), "");
+
+  Ledger not_read = ring_of_4096();
+  not_read.begins({0, 0, 4});
+  EXPECT_EQ(found_of_a_refusal(not_read), "refused, though the ring is not paused");
+}
+
+TEST(LedgerRefusalTest, AnAttemptRefusedByAFullOrPausedRingIsNoViolation) {
+  Ledger full = ring_of_4096();
+  accept(full, 4068, 0, 4080);
+  full.begins({1, 0, 4});
+  full.reads_tail(0);
+  EXPECT_EQ(found_of_a_refusal(full), "");
+
+  Ledger paused = ring_of_4096();
+  paused.begins({0, 0, 4});
+  EXPECT_EQ(found_of_a_refusal(paused, true), "");
+
+  Ledger resumed = ring_of_4096();
+  resumed.begins({0, 0, 4});
+  resumed.interrupted();
+  EXPECT_EQ(found_of_a_refusal(resumed), "");
+
+  // A 32-bit kernel has cut data_tail.
+  Ledger crossing = ring_of_4096(0xffff'f800, 32);
+  accept(crossing, 4068, 0xffff'f800, 4080, 0, 0xffff'f800);
+  crossing.begins({1, 0, 4});
+  crossing.reads_tail(0xffff'f800);
+  EXPECT_EQ(found_of_a_refusal(crossing), "");
+
+  // A data_tail past the head is the consumer's fault.
+  Ledger past = ring_of_4096();
+  past.begins({0, 0, 4});
+  past.reads_tail(8);
+  EXPECT_EQ(found_of_a_refusal(past), "");
+}
+
+// Only what happens within an attempt excuses it, not what happened before.
+TEST(LedgerRefusalTest, AnInterruptExcusesTheAttemptsUnderWayOnly) {
+  Ledger ledger = ring_of_4096();
+  ledger.begins({0, 0, 4});
+  accept(ledger, 4, 0, 16);
+  ledger.reserved(16, 16, 0);
+  ledger.ends(0);
+  ledger.interrupted();
+  ledger.begins({1, 0, 4});
+  EXPECT_EQ(found_of_a_refusal(ledger), "refused, though the ring is not paused");
+
+  Ledger outer = ring_of_4096();
+  outer.begins({0, 0, 4});
+  accept(outer, 4, 0, 16);
+  EXPECT_EQ(found_of_a_refusal(outer), "") << "it may have found the ring paused";
 }
 
 // An interrupt may report the losses that the outer LOST was reserved for, which is then a LOST of

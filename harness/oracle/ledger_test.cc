@@ -118,7 +118,7 @@ TEST(LedgerTest, AReturnCodeThatTheTracepointsContradictIsAViolation) {
     Ledger both = ring_of_4096();
     both.begins({0, 0, 4});
     both.reserved(0, 16, 0);
-    both.refused();
+    both.refused(true);
     both.ends(rc);
     EXPECT_EQ(violated(both), Invariant::no_loss) << rc;
   }

@@ -13,8 +13,8 @@
 
 namespace perfring::rig {
 
-// A CPU whose tracepoints keep the writer's ledger. A faulty kernel is a LedgerCpu over a Base that
-// does one thing wrong, or derives from one.
+// A CPU whose tracepoints keep the ledger, which judges the kernel by them. A faulty kernel
+// is a LedgerCpu over a Base that does one thing wrong, or derives from one.
 template <class Base = kernel::HardwareCpu>
 struct LedgerCpu : Base {
   explicit LedgerCpu(oracle::Ledger& to) : ledger{to} {}
@@ -24,6 +24,11 @@ struct LedgerCpu : Base {
   oracle::Ledger& ledger;
   const oracle::Checker* const checker = nullptr;
 
+  // data_tail may move on until the kernel reads it, which leaves more room than was judged by.
+  __u64 read_once(const __u64& data_tail) {
+    ledger.reads_tail(kernel::HardwareCpu{}.read_once(data_tail));
+    return Base::read_once(data_tail);
+  }
   void write_once(__u64& data_head, __u64 value) {
     ledger.published(value);
     Base::write_once(data_head, value);
@@ -37,7 +42,7 @@ struct LedgerCpu : Base {
     Base::on_lost_record(rb, lost);
   }
   void on_drop(kernel::perf_buffer& rb, const kernel::perf_event& event) {
-    ledger.refused();
+    ledger.refused(rb.paused.load());
     Base::on_drop(rb, event);
   }
 

@@ -46,7 +46,6 @@ std::int64_t ScriptRun::perform(std::span<const Step> step_and_nested) {
   frame.done.assign(frame.nested.size(), false);
   frame.moment = 0;
   frame.interrupted = false;
-  frame.unread.reset();
   const std::int64_t result = act(*frame.step);
   nested(std::nullopt);
   --depth_;
@@ -63,6 +62,7 @@ void ScriptRun::nested(std::optional<std::uint64_t> moment) {
     if (step.depth != depth || frame.done[i] || (moment && step.at != *moment)) continue;
     frame.done[i] = true;
     frame.interrupted = true;
+    ledger_.interrupted();
     perform(script::first_with_nested(frame.nested.subspan(i)));
   }
 }
@@ -189,15 +189,6 @@ void ScriptRun::settle() {
     violate(Invariant::no_loss, fmt::format("the next record is that at {}, but data_head is {}",
                                             next, ledger_.published()));
   }
-}
-
-void ScriptRun::refused() {
-  const Frame& frame = frames_[depth_ - 1];
-  const auto why = ledger_.unjustified_refusal({.length = frame.step->number,
-                                                .unread = frame.unread,
-                                                .paused = ring().rb().paused.load(),
-                                                .interrupted = frame.interrupted});
-  if (why) violate(Invariant::no_loss, *why);
 }
 
 void ScriptRun::published(std::uint64_t data_head) {

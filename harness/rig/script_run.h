@@ -81,7 +81,6 @@ class ScriptRun : private MemoryObserver {
     std::vector<bool> done{};  // of `nested`
     std::uint64_t moment = 0;
     bool interrupted = false;
-    std::optional<std::uint64_t> unread{};  // when the output last looked at data_tail
   };
   struct Thrown {};
   struct Died {};
@@ -97,8 +96,6 @@ class ScriptRun : private MemoryObserver {
 
   // Called by ScriptCpu.
   void moment();
-  void looked_at_tail() { frames_[depth_ - 1].unread = unread(); }
-  void refused();
   void published(std::uint64_t data_head);
 
   void on_read(const std::byte* address, std::size_t size) override;
@@ -130,17 +127,9 @@ struct ScriptCpu : LedgerCpu<> {
   ScriptRun& run;
 
   void step() { run.moment(); }
-  __u64 read_once(const __u64& data_tail) const {
-    run.looked_at_tail();
-    return LedgerCpu::read_once(data_tail);
-  }
   void write_once(__u64& data_head, __u64 value) {
     run.published(value);
     LedgerCpu::write_once(data_head, value);
-  }
-  void on_drop(kernel::perf_buffer& rb, const kernel::perf_event& event) {
-    run.refused();
-    LedgerCpu::on_drop(rb, event);
   }
 };
 

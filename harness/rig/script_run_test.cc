@@ -188,7 +188,7 @@ TEST(ScriptRunTest, FindsASampleThatIsNotWhole) {
 // To an interrupt, a ring that holds 16 bytes seems full.
 struct RefusesNested : ScriptCpu {
   using ScriptCpu::ScriptCpu;
-  __u64 read_once(const __u64& data_tail) const {
+  __u64 read_once(const __u64& data_tail) {
     const __u64 tail = ScriptCpu::read_once(data_tail);
     return bpf_trace_nest_level > 1 ? tail + 24 : tail;
   }

@@ -142,6 +142,7 @@ class Consumer {
     kernel::perf_event_pause_output(site_.event(), true);
     site_.consumer().sleep_until(site_.world().scheduler.now() + random.below(kPauseMax));
     kernel::perf_event_pause_output(site_.event(), false);
+    site_.ledger().interrupted();  // its writer may have found it paused
     enter();
   }
 

@@ -38,7 +38,7 @@ class Silent {
     site_.ends(0);
   }
   void refuse() {
-    site_.ledger().refused();
+    site_.ledger().refused(true);
     site_.ends(-ENOSPC);
   }
   // Whether it is held against the kernel that the consumer goes on sleeping.

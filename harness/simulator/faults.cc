@@ -44,6 +44,8 @@ constexpr const char* kWithinDrain = "while the drain.s event [0-9]+ was still t
 constexpr Where kWhere[] = {
     {"publishes_first", "bursts", "", kOtherBytes},
     {"publishes_nested", "nested_storm", "", kOtherBytes},
+    {"refuses_in_an_empty_ring", "bursts", "",
+     "[0-9]+ bytes were refused, with [0-9]+ of [0-9]+ unread"},
     {"counts_losses_twice", "full_ring", "", "a LOST of [0-9]+ where [0-9]+ were refused"},
     {"forgets_losses", "full_ring", "",
      "[0-9]+ bytes reserved at [0-9]+, where [0-9]+ at [0-9]+ were due"},
