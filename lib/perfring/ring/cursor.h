@@ -141,7 +141,7 @@ class Cursor {
     const SharedPosition tail = internal::own_tail<M>(*view_.page);
     if (tail != tail_) tail_ = next_ = tail;
     end_ = next_ + internal::distance(next_, internal::read_head<M>(*view_.page));
-    positions_ = end_ - tail_ <= view_.data.size() && (next_ | end_) % internal::kAlignment == 0;
+    positions_ = internal::are_positions(view_, tail_, next_, end_);
     return unread();
   }
 
@@ -221,12 +221,7 @@ class Cursor {
     return Record{0, all.head, all.tail, std::exchange(next_, end_), end_, false};
   }
 
-  void commit(SharedPosition tail) {
-    if (tail == tail_ || data_tail() != tail_) return;
-    M::fence_before_write_of(view_.page->data_tail);
-    M::write_once(view_.page->data_tail, tail);
-    tail_ = tail;
-  }
+  void commit(SharedPosition tail) { internal::move_tail<M>(*view_.page, tail_, tail); }
 
   internal::RingView view_;
   // S9: all 64 bits, of which data_head says the lower 32.

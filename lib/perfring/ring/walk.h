@@ -4,8 +4,8 @@
 #error "perfring/ring needs C++20: compile with -std=c++20 or later"
 #else
 
-// The way from record to record, which Ring's drains and Cursor share: positions, the pieces of a
-// ring, records. Internal to both, whose headers state the rules (S1 to S10) cited here.
+// The way from record to record, which Ring's drains, Cursor and Merge share: positions, the pieces
+// of a ring, records. Internal to them; ring.h and cursor.h state the rules (S1 to S10) cited here.
 
 #include <bit>
 #include <cstddef>
@@ -38,6 +38,28 @@ template <Memory M>
 // From one position to a later one (S9).
 inline Position distance(SharedPosition from, Position to) noexcept {
   return to - static_cast<Position>(from);
+}
+
+// Whether `place`, which is or was unread, lies behind `next` and not behind `end`.
+inline bool is_ahead(SharedPosition place, SharedPosition next, SharedPosition end) noexcept {
+  return place != next && place - next <= end - next;
+}
+
+// Whether what is unread, from `next` on, may be records: all from `tail` to `end` fits in the
+// ring, and they begin and end on 8-byte boundaries (S8).
+inline bool are_positions(const RingView& ring, SharedPosition tail, SharedPosition next,
+                          SharedPosition end) noexcept {
+  return end - tail <= ring.data.size() && (next | end) % kAlignment == 0;
+}
+
+// Moves data_tail (S2), which was `tail`: unless it is there already, or another consumer has moved
+// it meanwhile, so that what it has consumed is not given back again (S3).
+template <Memory M>
+void move_tail(perf_event_mmap_page& page, SharedPosition& tail, SharedPosition to) {
+  if (to == tail || own_tail<M>(page) != tail) return;
+  M::fence_before_write_of(page.data_tail);
+  M::write_once(page.data_tail, to);
+  tail = to;
 }
 
 // A way through what is available, in at most two pieces.
