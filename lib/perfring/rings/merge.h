@@ -78,6 +78,7 @@
 #include "perfring/ring/default_memory.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/wire.h"
+#include "perfring/rings/key_at.h"
 #include "perfring/rings/lane.h"
 #include "perfring/rings/loser_tree.h"
 
@@ -116,26 +117,6 @@ enum class MergeEnd {
   Limit,
   Stopped,  // by the callback
   Nested,   // a run was under way
-};
-
-// The u64 that a payload has at `offset`, in this machine's byte order: 0 if it is too short.
-struct KeyAt {
-  std::size_t offset = 0;
-
-  std::uint64_t operator()(const Sample& sample) const noexcept {
-    std::uint64_t key = 0;
-    if (offset + sizeof(key) <= sample.head.size()) [[likely]] {
-      __builtin_memcpy(&key, sample.head.data() + offset, sizeof(key));
-    } else if (offset + sizeof(key) <= sample.size()) {
-      std::byte bytes[sizeof(key)];
-      for (std::size_t i = 0; i != sizeof(key); ++i) {
-        const std::size_t at = offset + i;
-        bytes[i] = at < sample.head.size() ? sample.head[at] : sample.tail[at - sample.head.size()];
-      }
-      __builtin_memcpy(&key, bytes, sizeof(key));
-    }
-    return key;
-  }
 };
 
 template <Memory M = DefaultMemory, unsigned kWindow = 8>
