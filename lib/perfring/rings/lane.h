@@ -8,11 +8,8 @@
 // to Merge, whose header states the rules (M1 to M9) cited here; it goes through the ring by the
 // walk that Ring and Cursor share (S1 to S10: ring/cursor.h).
 
-#include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <utility>
 #include <variant>
 
@@ -22,37 +19,13 @@
 #include "perfring/ring/memory.h"
 #include "perfring/ring/walk.h"
 #include "perfring/ring/wire.h"
+#include "perfring/rings/lost_keys.h"
+#include "perfring/rings/window.h"
 
 namespace perfring::internal {
 
-// A record that was read, checked and not delivered; or none. Two words, so that it is returned,
-// and kept, in registers.
-struct Held {
-  // Beside the kinds of Malformed, which are kMalformed + Defect.
-  static constexpr std::uint32_t kSample = 0;
-  static constexpr std::uint32_t kLost = 1;
-  static constexpr std::uint32_t kMalformed = 2;
-  static constexpr std::uint32_t kKinds = kAlignment - 1;  // the bits that no index needs
-
-  // `index` is that in the ring's data, `length` that of a Sample's raw bytes, or of a Malformed's.
-  static Held of(std::uint64_t key, std::size_t index, std::uint32_t kind, std::size_t length) {
-    return {key, std::uint64_t{length} << 32 | index | kind};
-  }
-  static constexpr Held none() noexcept { return {0, ~std::uint64_t{0}}; }
-
-  bool is_none() const noexcept { return place == none().place; }
-  std::size_t index() const noexcept { return static_cast<std::uint32_t>(place) & ~kKinds; }
-  std::uint32_t kind() const noexcept { return static_cast<std::uint32_t>(place) & kKinds; }
-  std::uint32_t length() const noexcept { return static_cast<std::uint32_t>(place >> 32); }
-
-  std::uint64_t key;
-  std::uint64_t place;
-};
-
 template <Memory M, unsigned kWindow>
 class alignas(64) Lane {
-  static_assert(std::has_single_bit(kWindow) && kWindow <= 64,
-                "a window is 1, 2, 4 .. or 64 records long");
   using Walk = internal::Walk<M>;
 
  public:
@@ -68,40 +41,29 @@ class alignas(64) Lane {
     if (holds_bad_positions_) [[unlikely]]
       return;  // there is room for one
     const SharedPosition next = position();
-    if (!is_ahead(mark_, next)) {
+    if (!is_ahead(mark_, next, end_)) {
       after_ = mark_clock_;
       mark_ = end_;
       mark_clock_ = looked_at_;
     }
     looked_at_ = clock;
     end_ = next + distance(next, read_head<M>(*view_.page));
-    positions_ = end_ - tail_ <= view_.data.size() && (next | end_) % kAlignment == 0;
+    positions_ = are_positions(view_, tail_, next, end_);
     seek(next);
   }
 
-  // What is held: the front, which is delivered next, and behind it the window, in the order of
-  // keys. So it is known which record comes after the front before another one is read.
-  bool empty() const noexcept { return hot_.front().is_none(); }
-  std::uint64_t front_key() const noexcept { return hot_.front_key; }
+  bool empty() const noexcept { return hot_.held().is_none(); }
+  std::uint64_t front_key() const noexcept { return hot_.key; }
   bool has_next() const noexcept { return hot_.count != 0; }
-  std::uint64_t next_key() const noexcept { return keys_[hot_.first % kWindow]; }
+  std::uint64_t next_key() const noexcept { return window_.key_at(hot_.first); }
 
-  // Before the first is taken in a run. The front is the lowest of as many as the window is long.
+  // Before the first is taken in a run.
   template <class Round>
   void fill(Round& round) {
-    while (hot_.count != kWindow) {
+    while (window_.has_room(hot_)) {
       const Held held = read(round, hot_);
       if (held.is_none()) return;
-      if (empty()) {
-        hot_.set_front(held);
-      } else if (hot_.count + 1 != kWindow && held.key < hot_.front_key) {
-        set(--hot_.first, hot_.front());
-        hot_.set_front(held);
-        ++hot_.count;
-        round.displaced();
-      } else {
-        put(held, round, hot_);
-      }
+      if (window_.fill(held, hot_)) round.displaced();
     }
   }
 
@@ -121,7 +83,7 @@ class alignas(64) Lane {
     do {
       --limit;
       if (!visit(take(round, aside.hot))) return false;
-    } while (limit != 0 && aside.hot.front_key - base < span && !aside.hot.front().is_none());
+    } while (limit != 0 && aside.hot.key - base < span && !aside.hot.held().is_none());
     return true;
   }
 
@@ -141,33 +103,18 @@ class alignas(64) Lane {
       const SharedPosition before = (held.index() - tail_) & (view_.data.size() - 1);
       if (before < delivered) delivered = before;
     };
-    if (!empty()) stops_at(hot_.front());
-    for (unsigned i = 0; i != hot_.count; ++i) stops_at(at(hot_.first + i));
-    // As Cursor: what another consumer has consumed is not given back again.
-    if (delivered == 0 || own_tail<M>(*view_.page) != tail_) return;
-    tail_ += delivered;
-    M::fence_before_write_of(view_.page->data_tail);
-    M::write_once(view_.page->data_tail, tail_);
+    if (!empty()) stops_at(hot_.held());
+    for (unsigned i = 0; i != hot_.count; ++i) stops_at(window_.at(hot_.first + i));
+    move_tail<M>(*view_.page, tail_, tail_ + delivered);
   }
 
  private:
   // What changes with each record.
-  struct Hot {
-    const std::byte* at;    // of what is read next
-    const std::byte* stop;  // where its piece ends
-    // The front, its words apart, as those of the window are.
-    std::uint64_t front_key;
+  struct Hot : Front {
+    const std::byte* at;         // of what is read next
+    const std::byte* stop;       // where its piece ends
     std::uint64_t last_key = 0;  // of what was read last
-    std::uint64_t front_place;
-    unsigned first = 0;  // of the window, modulo its length
-    unsigned count = 0;  // in the window
     bool has_last_key = false;
-
-    Held front() const noexcept { return {front_key, front_place}; }
-    void set_front(const Held& held) noexcept {
-      front_key = held.key;
-      front_place = held.place;
-    }
   };
 
   // The same in registers, for as long as this lasts: also if something is thrown.
@@ -184,20 +131,16 @@ class alignas(64) Lane {
   SharedPosition position() const noexcept {
     return stop_position_ - static_cast<SharedPosition>(hot_.stop - hot_.at);
   }
-  // Whether `place` lies behind `next` and not behind end_. (All positions that are kept lie in
-  // what is or was unread.)
-  bool is_ahead(SharedPosition place, SharedPosition next) const noexcept {
-    return place != next && place - next <= end_ - next;
-  }
 
   // Begins anew at `tail`.
   void forget(SharedPosition tail) noexcept {
-    tail_ = end_ = mark_ = scanned_ = waited_to_ = tail;
+    tail_ = end_ = mark_ = tail;
+    lost_keys_.forget(tail);
     after_ = mark_clock_ = looked_at_ = 0;
-    hot_.set_front(Held::none());
+    hot_.hold(Held::none());
     hot_.count = 0;
     positions_ = true;
-    holds_bad_positions_ = found_ = false;
+    holds_bad_positions_ = false;
     seek(tail);
   }
 
@@ -210,7 +153,7 @@ class alignas(64) Lane {
     Walk walk{view_};
     hot_.at = walk.start(view_, next, static_cast<std::size_t>(end_ - next));
     std::size_t length = walk.piece(hot_.at);
-    if (is_ahead(mark_, next)) {
+    if (is_ahead(mark_, next, end_)) {
       length = smaller(length, static_cast<std::size_t>(mark_ - next));
     } else {
       after_ = mark_clock_;
@@ -288,44 +231,10 @@ class alignas(64) Lane {
   template <class Round>
   [[gnu::always_inline]] Held take(Round& round, Hot& hot) {
     const Held another = read(round, hot);
-    const Held front = hot.front();
-    const unsigned first = hot.first;
-    if (hot.count == kWindow && !another.is_none() &&
-        (kWindow == 1 || another.key >= keys_[(first - 1) % kWindow])) [[likely]] {
-      // The window's first leaves its place to the one that is its last from now on.
-      hot.set_front(at(first));
-      set(first, another);
-      hot.first = first + 1;
-    } else if (hot.count != 0) {
-      hot.set_front(at(hot.first++));
-      --hot.count;
-      if (!another.is_none()) [[likely]]
-        put(another, round, hot);
-    } else {
-      hot.set_front(another);
-    }
-    return front;
-  }
-
-  // In the window, where its key belongs: behind those that are equal.
-  template <class Round>
-  [[gnu::always_inline]] void put(const Held& held, Round& round, Hot& hot) noexcept {
-    unsigned place = hot.first + hot.count++;
-    if (place != hot.first && held.key < keys_[(place - 1) % kWindow]) [[unlikely]] {
+    const Held front = hot.held();
+    if (window_.advance(another, hot)) [[unlikely]]
       round.displaced();
-      do {
-        set(place, at(place - 1));
-        --place;
-      } while (place != hot.first && held.key < keys_[(place - 1) % kWindow]);
-    }
-    set(place, held);
-  }
-
-  // Of the window.
-  Held at(unsigned i) const noexcept { return {keys_[i % kWindow], places_[i % kWindow]}; }
-  void set(unsigned i, const Held& held) noexcept {
-    keys_[i % kWindow] = held.key;
-    places_[i % kWindow] = held.place;
+    return front;
   }
 
   // W18: with many rings, each next record is a cache miss.
@@ -368,7 +277,7 @@ class alignas(64) Lane {
     } else if (const auto* const malformed = std::get_if<Malformed>(&event)) {
       held = Held::of(key_before(round), index, kind_of(malformed->defect), malformed->size());
     } else {
-      const auto key = key_of_lost(next + size, round);
+      const auto key = lost_keys_.key_of(view_, next + size, end_, key_before(round), round);
       if (!key) return Held::none();
       held = Held::of(*key, index, Held::kLost, 0);
     }
@@ -394,48 +303,6 @@ class alignas(64) Lane {
     return Held::kMalformed + static_cast<std::uint32_t>(defect);
   }
 
-  // M6, of a LOST that ends at `behind`. nullopt: it waits.
-  template <class Round>
-  std::optional<std::uint64_t> key_of_lost(SharedPosition behind, Round& round) {
-    if (scanned_ != behind && !is_ahead(scanned_, behind)) {
-      scanned_ = behind;
-      found_ = false;
-    }
-    if (!found_) scan(round);
-    if (found_) return sample_key_;
-    if (round.takes_all) return key_before(round);
-    if (waited_to_ != behind && !is_ahead(waited_to_, behind)) {
-      waited_to_ = end_;
-      waited_in_ = round.number;
-      waited_bound_ = round.bound;
-    }
-    if (waited_in_ == round.number) return std::nullopt;
-    return waited_bound_;
-  }
-
-  // Goes from scanned_ on to the next sample, whose key it takes. What it meets is read, and
-  // checked, anew when it is that record's turn.
-  template <class Round>
-  void scan(Round& round) {
-    while (scanned_ != end_) {
-      Walk walk{view_};
-      const auto at = walk.start(view_, scanned_, static_cast<std::size_t>(end_ - scanned_));
-      const std::uint64_t header = Walk::header_at(at);
-      const std::size_t size = Walk::size_of(header);
-      if (!walk.believable(at, size)) {
-        scanned_ = end_;
-        return;
-      }
-      const PerfEvent event = walk.interpret(at, Walk::decode(header));
-      if (const auto* const sample = std::get_if<Sample>(&event)) {
-        sample_key_ = smaller<std::uint64_t>(round.key(*sample), round.seen);
-        found_ = true;
-        return;
-      }
-      scanned_ += size;
-    }
-  }
-
   [[gnu::noinline]] PerfEvent odd_event(const Held& held) {
     Walk walk{view_};
     if (held.kind() == Held::kSample) {
@@ -459,9 +326,7 @@ class alignas(64) Lane {
   SharedPosition stop_position_;  // of hot_.stop
   std::uint64_t after_;           // what is read next was published after this
   RingView view_;
-  // The window: apart, or compilers copy both words by way of vectors.
-  std::array<std::uint64_t, kWindow> keys_;
-  std::array<std::uint64_t, kWindow> places_;
+  Window<kWindow> window_;
 
   // S9: all 64 bits, as Cursor has them.
   SharedPosition tail_;  // data_tail, as this left it
@@ -470,16 +335,9 @@ class alignas(64) Lane {
   SharedPosition mark_;
   std::uint64_t mark_clock_;
   std::uint64_t looked_at_;  // the clock before the last look
-  // Up to where no sample follows; or, if one was found, where it is and what its key is.
-  SharedPosition scanned_;
-  std::uint64_t sample_key_;
-  // The end of the look that the LOSTs before it waited in, its number and its bound.
-  SharedPosition waited_to_;
-  std::uint64_t waited_in_ = 0;
-  std::uint64_t waited_bound_ = 0;
+  LostKeys<M> lost_keys_;
   Malformed bad_positions_{};
-  bool positions_;  // are those of a ring
-  bool found_;
+  bool positions_;            // are those of a ring
   bool holds_bad_positions_;  // in the window
 };
 

@@ -18,10 +18,7 @@ namespace perfring::internal {
 class LoserTree {
  public:
   // So many leaves. Allocates nothing if they were reserved.
-  void resize(std::size_t leaves) {
-    nodes_.resize(leaves);
-    leaves_ = leaves;
-  }
+  void resize(std::size_t leaves) { nodes_.resize(leaves); }
   void reserve(std::size_t leaves) { nodes_.reserve(leaves); }
 
   // Plays all matches of value(0), value(1) ... Returns the winner. No value may be 0.
@@ -63,7 +60,7 @@ class LoserTree {
  private:
   static constexpr std::uint64_t kNobody = 0;
 
-  std::size_t parent_of(std::size_t leaf) const noexcept { return (leaves_ + leaf) / 2; }
+  std::size_t parent_of(std::size_t leaf) const noexcept { return (nodes_.size() + leaf) / 2; }
 
   // Leaves the loser in the node, and returns the winner.
   [[gnu::always_inline]] static std::uint64_t match(std::uint64_t& node,
@@ -73,8 +70,7 @@ class LoserTree {
     return value < other ? value : other;
   }
 
-  std::vector<std::uint64_t> nodes_;
-  std::size_t leaves_ = 0;
+  std::vector<std::uint64_t> nodes_;  // as many as there are leaves
 };
 
 }  // namespace perfring::internal

@@ -79,6 +79,7 @@
 #include "perfring/ring/memory.h"
 #include "perfring/ring/wire.h"
 #include "perfring/rings/key_at.h"
+#include "perfring/rings/key_words.h"
 #include "perfring/rings/lane.h"
 #include "perfring/rings/loser_tree.h"
 
@@ -213,27 +214,11 @@ class Merge {
     Merge& merge;
   };
 
-  // A word of the tree is (key - base_ + 1) << bits_ | ring (W18): 0 << bits_ if the key is lower
-  // than base_, far() if it is too high to fit, and none() if the ring has no record. The last
-  // three are below or above all others; when one of them wins, base_ is chosen anew.
-  std::uint64_t none() const noexcept { return ~std::uint64_t{0} >> bits_; }
-  std::uint64_t far() const noexcept { return none() - 1; }
-  [[gnu::always_inline]] std::uint64_t word(bool any, std::uint64_t key,
-                                            std::size_t ring) const noexcept {
-    const std::uint64_t distance = key - base_;
-    if (any && distance < reach_) [[likely]]
-      return (distance + 1) << bits_ | ring;
-    return odd_word(any, key) << bits_ | ring;
-  }
-  std::uint64_t odd_word(bool any, std::uint64_t key) const noexcept {
-    if (!any) return none();
-    return key < base_ ? 0 : far();
-  }
   std::uint64_t front_word(std::size_t ring) const noexcept {
-    return word(!lanes_[ring].empty(), lanes_[ring].front_key(), ring);
+    return words_.word(!lanes_[ring].empty(), lanes_[ring].front_key(), ring);
   }
   std::uint64_t next_word(std::size_t ring) const noexcept {
-    return word(lanes_[ring].has_next(), lanes_[ring].next_key(), ring);
+    return words_.word(lanes_[ring].has_next(), lanes_[ring].next_key(), ring);
   }
 
   std::optional<std::size_t> add(const std::optional<internal::RingView>& view) {
@@ -248,7 +233,7 @@ class Merge {
     lanes_.emplace_back(*view);
     nexts_.push_back(0);
     tree_.resize(lanes_.size());
-    while (std::size_t{1} << bits_ < lanes_.size()) ++bits_;
+    words_.have_rings(lanes_.size());
     return lanes_.size() - 1;
   }
 
@@ -257,41 +242,31 @@ class Merge {
     if (options_.learns && by <= options_.slack_most / 2 && 2 * by > learned_) learned_ = 2 * by;
   }
 
-  // Chooses base_: the smallest key, and room for some that are lower.
   template <class Key>
   std::uint64_t play(const Round<Key>& round) {
-    base_ = ~std::uint64_t{0};
+    std::uint64_t lowest = ~std::uint64_t{0};
     for (const Lane& lane : lanes_) {
-      if (!lane.empty() && lane.front_key() < base_) base_ = lane.front_key();
+      if (!lane.empty() && lane.front_key() < lowest) lowest = lane.front_key();
     }
-    const std::uint64_t margin = far() / 4;
-    base_ = base_ > margin ? base_ - margin : 0;
-    // No key is so low that it seems to be high above.
-    reach_ = internal::smaller(far() - 2, ~base_) + 1;
-    first_ = std::uint64_t{1} << bits_;
-    end_ = round.takes_all ? far() << bits_ : word(true, round.bound, 0);
-    if (end_ < first_) end_ = first_;
+    words_.rebase(lowest);
+    if (round.takes_all) {
+      words_.release_all();
+    } else {
+      words_.release_below(round.bound);
+    }
     return tree_.play([this](std::size_t ring) {
       nexts_[ring] = next_word(ring);
       return front_word(ring);
     });
   }
 
-  // Whether `top` is that of an event to be delivered: as it is, or after base_ was chosen anew.
+  // Whether `top` is that of an event to be delivered: as it is, or after the base was chosen anew.
   template <class Key>
   [[gnu::noinline]] bool plays_on(std::uint64_t& top, const Round<Key>& round) {
-    if (top >> bits_ == none()) return false;
-    if (!round.releases(lane_of(top).front_key())) return false;
+    if (words_.is_none(top)) return false;
+    if (!round.releases(lanes_[words_.ring_of(top)].front_key())) return false;
     top = play(round);
     return true;
-  }
-  std::size_t ring_of(std::uint64_t word) const noexcept {
-    return static_cast<std::uint32_t>(word) & static_cast<std::uint32_t>(first_ - 1);
-  }
-  Lane& lane_of(std::uint64_t word) noexcept { return lanes_[ring_of(word)]; }
-  // Neither too low nor too high.
-  [[gnu::always_inline]] bool is_released(std::uint64_t word) const noexcept {
-    return word - first_ < end_ - first_;
   }
 
   template <class Key, class F>
@@ -302,11 +277,11 @@ class Merge {
     std::uint64_t top = play(round);
     unsigned wait = 0;
     for (;;) {
-      if (!is_released(top)) [[unlikely]] {
+      if (!words_.is_released(top)) [[unlikely]] {
         if (!plays_on(top, round)) return MergeEnd::Released;
       }
       if (limit == 0) return MergeEnd::Limit;
-      const std::size_t ring = ring_of(top);
+      const std::size_t ring = words_.ring_of(top);
       if (wait != 0) {
         --wait;
         --limit;
@@ -334,12 +309,8 @@ class Merge {
   template <class Key, class F>
   [[gnu::always_inline]] bool deliver_run(std::size_t ring, Round<Key>& round, std::uint64_t& limit,
                                           F& f) {
-    const std::uint64_t second = tree_.second(ring);
-    const std::uint64_t until = second < end_ ? second : end_;
-    // The words lower than that, as keys: so far above base_.
-    const std::uint64_t span =
-        internal::smaller(reach_, (until >> bits_) - (ring < ring_of(until) ? 0 : 1));
-    return lanes_[ring].take_while(base_, span, limit, round,
+    const std::uint64_t span = words_.span_below(tree_.second(ring), ring);
+    return lanes_[ring].take_while(words_.base(), span, limit, round,
                                    [&](const internal::Held& held) __attribute__((always_inline)) {
                                      return deliver_one(ring, held, f);
                                    });
@@ -372,12 +343,8 @@ class Merge {
   std::vector<Lane> lanes_;
   std::vector<std::uint64_t> nexts_;  // of each lane, the word of what comes after its front
   internal::LoserTree tree_;
-  unsigned bits_ = 1;  // of a ring's number
-  std::uint64_t base_ = 0;
-  std::uint64_t reach_ = 0;  // above base_: keys that fit
-  std::uint64_t first_ = 0;  // the lowest word of base_
-  std::uint64_t end_ = 0;    // words from here on are not delivered
-  unsigned backoff_ = 0;     // how many turns there are between runs
+  internal::KeyWords words_;
+  unsigned backoff_ = 0;  // how many turns there are between runs
   bool running_ = false;
 };
 

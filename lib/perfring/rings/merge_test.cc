@@ -1,6 +1,7 @@
-// The rules M1 to M5, M7 and M8 of a merge (merge.h), one by one. Odd events are in
-// merge_odd_test.cc, callbacks and bad input in merge_callback_test.cc; whatever rings hold, and
-// whenever it is written, in proptests/merge_test.cc.
+// The rules M1 to M5 of a merge (merge.h), one by one. What keys say of their writers' clocks is in
+// merge_keys_test.cc, odd events are in merge_odd_test.cc, callbacks and bad input in
+// merge_callback_test.cc; whatever rings hold, and whenever it is written, in
+// proptests/merge_test.cc.
 
 #include "perfring/rings/merge.h"
 
@@ -90,7 +91,7 @@ TEST(MergeTest, ADrainOfNoRingsEnds) {
   EXPECT_EQ(rings.end, MergeEnd::Released);
 }
 
-TEST(MergeR1Test, EachRingIsLookedAtOnceAfterTheClockIsRead) {
+TEST(MergeM1Test, EachRingIsLookedAtOnceAfterTheClockIsRead) {
   Rings<Counting> rings{3};
   std::size_t calls = 0;
   std::vector<testing::Got> got;
@@ -111,7 +112,7 @@ TEST(MergeR1Test, EachRingIsLookedAtOnceAfterTheClockIsRead) {
       << "what was there when data_head was read, and not what came later";
 }
 
-TEST(MergeR2Test, AKeyIsReleasedOnceItIsLowerThanTheClockLessTheSlack) {
+TEST(MergeM2Test, AKeyIsReleasedOnceItIsLowerThanTheClockLessTheSlack) {
   Rings<> rings{2, {.slack = 100}};
   rings.write(0, 899);
   rings.write(0, 901);
@@ -124,7 +125,7 @@ TEST(MergeR2Test, AKeyIsReleasedOnceItIsLowerThanTheClockLessTheSlack) {
   EXPECT_THAT(rings.run(1002), ElementsAre(sample(0, 901)));
 }
 
-TEST(MergeR2Test, TheSmallestClockOfTheLooksCounts) {
+TEST(MergeM2Test, TheSmallestClockOfTheLooksCounts) {
   for (const std::size_t smallest : {0U, 1U, 2U}) {
     Rings<> rings{3};
     rings.write(0, 49);
@@ -138,14 +139,14 @@ TEST(MergeR2Test, TheSmallestClockOfTheLooksCounts) {
   }
 }
 
-TEST(MergeR2Test, ASlackThatIsLongerThanTheClockHasRunReleasesNothing) {
+TEST(MergeM2Test, ASlackThatIsLongerThanTheClockHasRunReleasesNothing) {
   Rings<> rings{1, {.slack = kMax}};
   rings.write(0, 0);
   EXPECT_THAT(rings.run(kMax), IsEmpty());
   EXPECT_THAT(rings.flush(), ElementsAre(sample(0, 0)));
 }
 
-TEST(MergeR3Test, AWindowRepairsWhatIsDisplacedByLessThanItsLength) {
+TEST(MergeM3Test, AWindowRepairsWhatIsDisplacedByLessThanItsLength) {
   Rings<> rings{2};
   for (std::uint64_t key = 2; key <= 8; ++key) rings.write(0, 10 * key);
   rings.write(0, 15);
@@ -156,7 +157,7 @@ TEST(MergeR3Test, AWindowRepairsWhatIsDisplacedByLessThanItsLength) {
   EXPECT_EQ(rings.merge.counts(), (MergeCounts{.delivered = 9, .displaced = 1}));
 }
 
-TEST(MergeR3Test, WhatIsDisplacedByTheWindowsLengthIsLate) {
+TEST(MergeM3Test, WhatIsDisplacedByTheWindowsLengthIsLate) {
   Rings<> rings{2};
   for (std::uint64_t key = 2; key <= 9; ++key) rings.write(0, 10 * key);
   rings.write(0, 15);
@@ -168,7 +169,7 @@ TEST(MergeR3Test, WhatIsDisplacedByTheWindowsLengthIsLate) {
   EXPECT_EQ(rings.merge.counts().late, 1U);
 }
 
-TEST(MergeR3Test, AWindowOfOneRepairsNothing) {
+TEST(MergeM3Test, AWindowOfOneRepairsNothing) {
   Rings<DefaultMemory, 1> rings{1};
   for (const std::uint64_t key : {20U, 10U, 40U, 30U, 50U}) rings.write(0, key);
   EXPECT_THAT(rings.run(1000),
@@ -176,7 +177,7 @@ TEST(MergeR3Test, AWindowOfOneRepairsNothing) {
   EXPECT_EQ(rings.merge.counts(), (MergeCounts{.delivered = 5, .late = 2, .worst_late = 10}));
 }
 
-TEST(MergeR3Test, WhatArrivesLaterMayComeBeforeWhatWaits) {
+TEST(MergeM3Test, WhatArrivesLaterMayComeBeforeWhatWaits) {
   Rings<> rings{1, {.slack = 10}};
   rings.write(0, 20);
   EXPECT_THAT(rings.run(25), IsEmpty());
@@ -185,7 +186,7 @@ TEST(MergeR3Test, WhatArrivesLaterMayComeBeforeWhatWaits) {
   EXPECT_THAT(rings.run(40), ElementsAre(sample(0, 18), sample(0, 20), sample(0, 20, 1)));
 }
 
-TEST(MergeR4Test, TheTailStaysAtTheOldestThatWasNotDelivered) {
+TEST(MergeM4Test, TheTailStaysAtTheOldestThatWasNotDelivered) {
   Rings<> rings{1, {.slack = 60}};
   for (const std::uint64_t key : {10U, 60U, 20U, 50U, 30U}) rings.write(0, key);
   EXPECT_THAT(rings.run(100), ElementsAre(sample(0, 10), sample(0, 20), sample(0, 30)));
@@ -196,7 +197,7 @@ TEST(MergeR4Test, TheTailStaysAtTheOldestThatWasNotDelivered) {
   EXPECT_EQ(rings.tail(0), 5 * kKeyedSize);
 }
 
-TEST(MergeR4Test, TheTailIsWrittenOnceInARunAndNotWithoutNeed) {
+TEST(MergeM4Test, TheTailIsWrittenOnceInARunAndNotWithoutNeed) {
   Rings<Counting> rings{2};
   for (std::uint64_t key = 0; key < 30; ++key) rings.write(0, key);
   rings.write(1, 20);
@@ -209,7 +210,7 @@ TEST(MergeR4Test, TheTailIsWrittenOnceInARunAndNotWithoutNeed) {
   EXPECT_EQ(Counting::tails, 3U);
 }
 
-TEST(MergeR5Test, AnEventThatComesAfterANewerOneIsLateAndCounted) {
+TEST(MergeM5Test, AnEventThatComesAfterANewerOneIsLateAndCounted) {
   Rings<> rings{2, {.slack = 0, .learns = false}};
   rings.write(0, 50);
   rings.run(60);
@@ -220,114 +221,6 @@ TEST(MergeR5Test, AnEventThatComesAfterANewerOneIsLateAndCounted) {
   EXPECT_THAT(rings.run(60), ElementsAre(late(1, 30), late(1, 45), sample(1, 50), sample(0, 55)));
   EXPECT_EQ(rings.merge.counts(),
             (MergeCounts{.delivered = 5, .late = 2, .worst_late = 20, .delay_seen = 30}));
-}
-
-TEST(MergeR7Test, AKeyOlderThanTheClockOfTheLookBeforeProvesADelay) {
-  Rings<> rings{1, {.slack = 50}};
-  rings.write(0, 1);
-  rings.run(1000);
-  EXPECT_EQ(rings.merge.counts().delay_seen, 0U) << "it may have been there for long";
-  rings.write(0, 970);
-  rings.run(2000);
-  EXPECT_EQ(rings.merge.counts().delay_seen, 30U);
-  EXPECT_EQ(rings.merge.slack(), 60U);
-  rings.write(0, 1999);
-  rings.write(0, 1980);
-  EXPECT_THAT(rings.run(2040), IsEmpty()) << "1980 and 60 are not less";
-  EXPECT_EQ(rings.merge.counts().delay_seen, 30U);
-  rings.write(0, 1940);
-  rings.run(2500);
-  EXPECT_EQ(rings.merge.counts().delay_seen, 100U);
-  EXPECT_EQ(rings.merge.slack(), 200U);
-  rings.write(0, 2490);
-  rings.run(3000);
-  EXPECT_EQ(rings.merge.slack(), 200U) << "the longest counts";
-}
-
-TEST(MergeR7Test, WhatIsReadLongAfterItWasSeenIsMeasuredByItsOwnLook) {
-  Rings<> rings{1};
-  rings.run(1000);
-  rings.run(2000);
-  for (std::uint64_t i = 0; i < 20; ++i) rings.write(0, 2100 + i);  // published before 3000
-  rings.write(0, 1700);                                             // 300 late at least
-  rings.run(3000, 0);
-  EXPECT_EQ(rings.merge.counts().delay_seen, 0U) << "it was not read yet";
-  rings.write(0, 2950);  // 50 late at least
-  rings.run(4000);
-  EXPECT_EQ(rings.merge.counts().delay_seen, 300U);
-}
-
-TEST(MergeR7Test, WhatIsReadUpToTheEndOfALookIsMeasuredByTheNextOneBehindIt) {
-  Rings<> rings{1, {.slack = 100, .learns = false}};
-  for (std::uint64_t i = 0; i < 12; ++i) rings.write(0, i < 3 ? 950 : 990, 0);
-  EXPECT_THAT(rings.run(1000), IsEmpty()) << "9 are read";
-  rings.write(0, 400);  // 600 late at least
-  EXPECT_EQ(rings.run(1060).size(), 3U) << "all of the first look are read";
-  EXPECT_THAT(rings.run(1065), IsEmpty());
-  EXPECT_EQ(rings.merge.counts().delay_seen, 0U);
-  rings.run(1200);
-  EXPECT_EQ(rings.merge.counts().delay_seen, 600U);
-}
-
-TEST(MergeR7Test, ASlackNeitherLearnsUnaskedNorFromWhatIsTooLong) {
-  Rings<> fixed{1, {.slack = 50, .learns = false}};
-  Rings<> bounded{1, {.slack = 50, .slack_most = 100}};
-  for (Rings<>* rings : {&fixed, &bounded}) {
-    rings->run(1000);
-    rings->write(0, 949);
-    rings->run(2000);
-    EXPECT_EQ(rings->merge.counts().delay_seen, 51U);
-    EXPECT_EQ(rings->merge.slack(), 50U);
-  }
-  bounded.write(0, 1950);
-  bounded.run(3000);
-  EXPECT_EQ(bounded.merge.slack(), 100U);
-  bounded.write(0, 0);
-  bounded.run(4000);
-  EXPECT_EQ(bounded.merge.slack(), 100U);
-  EXPECT_EQ(bounded.merge.counts().delay_seen, 3000U);
-}
-
-TEST(MergeR8Test, AKeyThatIsAheadOfTheClockStopsNoRing) {
-  Rings<> rings{1, {.slack = 10}};
-  rings.write(0, kMax);
-  rings.write(0, 150);
-  rings.write(0, 99);
-  EXPECT_THAT(rings.run(100), IsEmpty());
-  EXPECT_THAT(rings.run(111),
-              ElementsAre(sample(0, 99),
-                          testing::Got{0, 100, false, testing::Seen::sample(testing::keyed(kMax))},
-                          testing::Got{0, 100, false, testing::Seen::sample(testing::keyed(150))}));
-  EXPECT_EQ(rings.merge.counts().ahead, 2U);
-  EXPECT_EQ(rings.tail(0), 3 * kKeyedSize);
-}
-
-TEST(MergeR8Test, KeysOfAnyValueAreFlushedInTheirOrder) {
-  Rings<> rings{3};
-  rings.write(0, 0);
-  rings.write(0, kMax / 2);
-  rings.write(0, kMax);
-  rings.write(1, 1);
-  rings.write(1, kMax - 1);
-  rings.write(2, kMax / 2 + 1);
-  rings.write(2, kMax);
-  EXPECT_THAT(rings.flush(),
-              ElementsAre(sample(0, 0), sample(1, 1), sample(0, kMax / 2), sample(2, kMax / 2 + 1),
-                          sample(1, kMax - 1), sample(0, kMax), sample(2, kMax)));
-  rings.write(1, 0);
-  rings.write(1, kMax);
-  EXPECT_THAT(rings.flush(), ElementsAre(late(1, 0), sample(1, kMax)));
-  EXPECT_EQ(rings.merge.counts().worst_late, kMax);
-}
-
-TEST(MergeR8Test, ALowKeyAmongHighOnesIsNext) {
-  Rings<> rings{2};
-  for (std::uint64_t i = 0; i < 20; ++i) rings.write(0, kMax - 100 + i);
-  rings.write(0, 3);
-  rings.write(1, kMax - 50);
-  const auto got = rings.flush();
-  ASSERT_EQ(got.size(), 22U);
-  EXPECT_EQ(got[13], late(0, 3)) << "as soon as the window has it";
 }
 
 }  // namespace

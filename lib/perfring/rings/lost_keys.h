@@ -1,0 +1,88 @@
+#ifndef PERFRING_RINGS_LOST_KEYS_H_
+#define PERFRING_RINGS_LOST_KEYS_H_
+#if __cplusplus < 202002L
+#error "perfring/rings needs C++20: compile with -std=c++20 or later"
+#else
+
+// The keys of the LOSTs of one ring, which have none of their own (M6, in merge.h). Internal to
+// Merge.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "perfring/perf_event.h"
+#include "perfring/ring/memory.h"
+#include "perfring/ring/walk.h"
+
+namespace perfring::internal {
+
+template <Memory M>
+class LostKeys {
+ public:
+  // Begins anew at `tail`.
+  void forget(SharedPosition tail) noexcept {
+    scanned_ = waited_to_ = tail;
+    found_ = false;
+  }
+
+  // Of a LOST that ends at `behind`, in a look that ends at `end`. nullopt: it waits for the sample
+  // behind it.
+  template <class Round>
+  std::optional<std::uint64_t> key_of(const RingView& view, SharedPosition behind,
+                                      SharedPosition end, std::uint64_t key_before, Round& round) {
+    if (scanned_ != behind && !is_ahead(scanned_, behind, end)) {
+      scanned_ = behind;
+      found_ = false;
+    }
+    if (!found_) scan(view, end, round);
+    if (found_) return sample_key_;
+    if (round.takes_all) return key_before;
+    if (waited_to_ != behind && !is_ahead(waited_to_, behind, end)) {
+      waited_to_ = end;
+      waited_in_ = round.number;
+      waited_bound_ = round.bound;
+    }
+    if (waited_in_ == round.number) return std::nullopt;
+    return waited_bound_;
+  }
+
+ private:
+  // Goes from scanned_ on to the next sample, whose key it takes. What it meets is read, and
+  // checked, anew when it is that record's turn.
+  template <class Round>
+  void scan(const RingView& view, SharedPosition end, Round& round) {
+    while (scanned_ != end) {
+      Walk<M> walk{view};
+      const auto at = walk.start(view, scanned_, static_cast<std::size_t>(end - scanned_));
+      const std::uint64_t header = Walk<M>::header_at(at);
+      const std::size_t size = Walk<M>::size_of(header);
+      if (!walk.believable(at, size)) {
+        scanned_ = end;
+        return;
+      }
+      const PerfEvent event = walk.interpret(at, Walk<M>::decode(header));
+      if (const auto* const sample = std::get_if<Sample>(&event)) {
+        sample_key_ = smaller<std::uint64_t>(round.key(*sample), round.seen);
+        found_ = true;
+        return;
+      }
+      scanned_ += size;
+    }
+  }
+
+  // Up to where no sample follows; or, if one was found, where it is and what its key is.
+  SharedPosition scanned_;
+  std::uint64_t sample_key_;
+  bool found_;
+  // The end of the look that the LOSTs before it waited in, its number and its bound.
+  SharedPosition waited_to_;
+  std::uint64_t waited_in_ = 0;
+  std::uint64_t waited_bound_ = 0;
+};
+
+}  // namespace perfring::internal
+
+#endif
+#endif  // PERFRING_RINGS_LOST_KEYS_H_
