@@ -1,0 +1,196 @@
+#ifndef PROPTESTS_MERGE_COURSE_H_
+#define PROPTESTS_MERGE_COURSE_H_
+
+// What happens to the rings of a merge, drawn by chance, and the merge that is read off the rules.
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <ostream>
+#include <utility>
+#include <vector>
+
+#include <rapidcheck.h>
+
+#include "perfring/rings/merge.h"
+#include "perfring/rings/testing/rings.h"
+
+namespace perfring::proptests {
+
+using testing::Got;
+using testing::keyed;
+using testing::Seen;
+
+inline constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+// A record, and when it is published. `lost` of them are said to be lost in front of it.
+struct Written {
+  std::size_t ring;
+  std::uint64_t key;
+  std::uint64_t published;
+  std::uint64_t lost;
+  std::uint32_t number;
+};
+
+// Looks at all rings, ring i at clocks[i].
+struct Turn {
+  std::vector<std::uint64_t> clocks;
+  std::uint64_t limit;
+};
+
+struct Course {
+  std::size_t rings;
+  std::vector<Written> records;  // of each ring in the order in which they are published
+  std::vector<Turn> turns;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Course& course) {
+  out << course.rings << " rings:";
+  for (const Written& each : course.records) {
+    out << " [" << each.ring << ": " << each.key << " at " << each.published
+        << (each.lost != 0 ? " lost]" : "]");
+  }
+  for (const Turn& turn : course.turns) {
+    out << "\nturn of at most " << turn.limit << ":";
+    for (const std::uint64_t clock : turn.clocks) out << ' ' << clock;
+  }
+  return out;
+}
+
+// Writers take their clock at least `gap_min` apart, and no longer than `delay_max` to publish.
+inline Course draw_course(std::uint64_t gap_min, std::uint64_t delay_max, bool limited) {
+  Course course;
+  course.rings = *rc::gen::inRange<std::size_t>(1, 6);
+  const auto steps =
+      *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::arbitrary<std::uint32_t>());
+  std::uint64_t now = 1000;
+  for (const std::uint32_t step : steps) {
+    now += gap_min + step % 16;
+    const bool slow = step / 16 % 4 == 0;
+    course.records.push_back(
+        {step / 64 % course.rings, now, now + (slow ? step / 512 % (delay_max + 1) : 0),
+         step / 2048 % 16 == 0 ? 3U : 0U, static_cast<std::uint32_t>(course.records.size())});
+  }
+  // (clang refuses what std::stable_sort uses in C++23.)
+  std::ranges::sort(course.records, {},
+                    [](const Written& each) { return std::pair{each.published, each.number}; });
+  const std::uint64_t end = now + delay_max + 1;
+  for (now = 1000; now <= end;) {
+    Turn turn{
+        {},
+        limited && *rc::gen::inRange(0, 3) == 0 ? *rc::gen::inRange<std::uint64_t>(0, 8) : kNone};
+    for (std::size_t i = 0; i < course.rings; ++i) {
+      turn.clocks.push_back(now += *rc::gen::inRange<std::uint64_t>(0, 8));
+    }
+    now += *rc::gen::inRange<std::uint64_t>(1, 100);
+    course.turns.push_back(std::move(turn));
+  }
+  return course;
+}
+
+// The other merge: what must be delivered, read off the rules one by one: of the oldest `window`
+// undelivered events of each ring the lowest, and of these the lowest.
+class ReferenceMerge {
+ public:
+  ReferenceMerge(std::size_t rings, std::size_t window) : window_{window}, rings_(rings) {}
+
+  void publish(const Written& each) {
+    Ring& ring = rings_[each.ring];
+    if (each.lost != 0) ring.push_back({each.key, Seen::lost(each.lost)});
+    ring.push_back({each.key, Seen::sample(keyed(each.key, each.number))});
+  }
+
+  std::vector<Got> run(std::uint64_t bound, std::uint64_t limit) {
+    std::vector<Got> got;
+    while (got.size() < limit) {
+      const auto [ring, index] = lowest();
+      if (ring == rings_.size() || rings_[ring][index].key >= bound) break;
+      Event& event = rings_[ring][index];
+      got.push_back({ring, event.key, event.key < newest_, event.seen});
+      newest_ = std::max(newest_, event.key);
+      event.delivered = true;
+      while (!rings_[ring].empty() && rings_[ring].front().delivered) {
+        rings_[ring].pop_front();
+        ++given_back_[ring];
+      }
+    }
+    return got;
+  }
+
+  // data_tail: all records have the same size.
+  std::uint64_t tail(std::size_t ring) { return given_back_[ring] * testing::kKeyedSize; }
+
+ private:
+  struct Event {
+    std::uint64_t key;
+    Seen seen;
+    bool delivered = false;
+  };
+  using Ring = std::deque<Event>;
+
+  std::pair<std::size_t, std::size_t> lowest() const {
+    std::pair<std::size_t, std::size_t> best{rings_.size(), 0};
+    for (std::size_t ring = 0; ring < rings_.size(); ++ring) {
+      std::size_t seen = 0;
+      for (std::size_t i = 0; i < rings_[ring].size() && seen < window_; ++i) {
+        const Event& event = rings_[ring][i];
+        if (event.delivered) continue;
+        ++seen;
+        if (best.first == rings_.size() || event.key < rings_[best.first][best.second].key) {
+          best = {ring, i};
+        }
+      }
+    }
+    return best;
+  }
+
+  std::size_t window_;
+  std::vector<Ring> rings_;
+  std::vector<std::uint64_t> given_back_ = std::vector<std::uint64_t>(rings_.size());
+  std::uint64_t newest_ = 0;
+};
+
+// Writes a course to rings and to the reference, as the looks come to see it.
+template <class Rings>
+class Playing {
+ public:
+  Playing(const Course& course, Rings& rings, ReferenceMerge& reference)
+      : course_{course}, rings_{rings}, reference_{reference} {}
+
+  // One turn: what is delivered. The clock of ring i is read, then records are published until
+  // then, then the ring is looked at.
+  std::vector<Got> take(const Turn& turn) {
+    std::vector<Got> got;
+    std::size_t call = 0;
+    const auto clock = [&] {
+      if (call == turn.clocks.size()) return turn.clocks.back();
+      publish(call, turn.clocks[call]);
+      return turn.clocks[call++];
+    };
+    rings_.merge.run(
+        KeyAt{}, clock, [&](const Ordered& each) { got.push_back(testing::copy(each)); },
+        turn.limit);
+    return got;
+  }
+
+  void publish(std::size_t ring, std::uint64_t until) {
+    for (std::size_t i = 0; i < course_.records.size(); ++i) {
+      const Written& each = course_.records[i];
+      if (each.ring != ring || each.published > until || published_[i]) continue;
+      published_[i] = true;
+      if (each.lost != 0) rings_[ring].lost(each.lost);
+      rings_.write(ring, each.key, each.number);
+      reference_.publish(each);
+    }
+  }
+
+ private:
+  const Course& course_;
+  Rings& rings_;
+  ReferenceMerge& reference_;
+  std::vector<bool> published_ = std::vector<bool>(course_.records.size());
+};
+
+}  // namespace perfring::proptests
+
+#endif  // PROPTESTS_MERGE_COURSE_H_
