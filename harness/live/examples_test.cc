@@ -46,11 +46,11 @@ class ExamplesTest : public BpffsTest {
  protected:
   // Runs an example on the emitter's map, which is pinned as `events`.
   std::string on_pin(const std::string& name, const std::string& argument,
-                     const std::function<void()>& keep_going) {
+                     const std::function<void()>& keep_going, const std::string& before = {}) {
     return with_bpffs([&] {
       const auto pin = path("events");
       must(array().pin(pin.c_str()));
-      return ran("lib/examples/" + name + " " + pin.string() + " " + argument, keep_going);
+      return ran(before + "lib/examples/" + name + " " + pin.string() + " " + argument, keep_going);
     });
   }
 };
@@ -85,9 +85,41 @@ TEST_F(ExamplesTest, AllCpusCountsWhatEveryCpuOutputs) {
       << said;
 }
 
+TEST_F(ExamplesTest, RingSetCountsWhatEveryCpuOutputsUntilASignalComes) {
+  std::uint64_t accepted = 0;
+  const std::string said = on_pin(
+      "ring_set", "",
+      [&] {
+        if (accepted < 20) accepted += emit(8) == 0;
+        if (accepted < 20 && other_cpu()) accepted += emitter().emit(*other_cpu(), 8) == 0;
+      },
+      "timeout --preserve-status -s TERM 5 ");
+  EXPECT_EQ(said, "20 samples, 0 lost, 0 malformed\n[exit 0]");
+}
+
+TEST_F(ExamplesTest, OwnLoopPrintsEveryCpusEventsInTheirOrder) {
+  const auto cpu_of = [&](std::uint64_t key) {
+    return key % 2 == 0 ? other_cpu().value_or(cpu()) : cpu();
+  };
+  const std::string said = on_pin(
+      "own_loop", "",
+      [&] {
+        static std::uint64_t next = 1;
+        if (next <= 20) next += emitter().emit_many(cpu_of(next), 8, 1, next).accepted;
+      },
+      "sleep 5 | ");
+  std::string expected;
+  for (std::uint64_t key = 1; key <= 20; ++key) {
+    expected += "CPU " + std::to_string(cpu_of(key)) + ", key " + std::to_string(key) + "\n";
+  }
+  EXPECT_EQ(said, expected + "[exit 0]");
+}
+
 TEST_F(ExamplesTest, EachSaysWhyItCannotRun) {
-  for (const std::string name : {"one_cpu", "all_cpus", "stop_early"}) {
-    EXPECT_THAT(ran("lib/examples/" + name + " /nonexistent/pin 1", [] {}),
+  for (const std::string name : {"one_cpu", "all_cpus", "stop_early", "ring_set", "own_loop"}) {
+    const bool takes_two = !name.starts_with("ring") && !name.starts_with("own");
+    const std::string arguments = takes_two ? " /nonexistent/pin 1" : " /nonexistent/pin";
+    EXPECT_THAT(ran("lib/examples/" + name + arguments, [] {}),
                 testing::AllOf(testing::HasSubstr("asked for: bpf_obj_get of /nonexistent/pin\n"),
                                testing::EndsWith("[exit 1]")));
     EXPECT_THAT(ran("lib/examples/" + name, [] {}), testing::StartsWith("usage: " + name));

@@ -61,6 +61,7 @@ all="#include \"perfring/perfring.h\"
 #include \"perfring/record/layouts.h\"
 #include \"perfring/record/to_string.h\"
 #include \"perfring/record/whole.h\"
+#include \"perfring/rings/overwritable_ring.h\"
 #include \"perfring/rings/ring_set.h\"
 ${drains//DRAINED/perfring::Ring<>}${drains//DRAINED/perfring::PerfBuffer}
 ${drains//DRAINED/perfring::PerfEventArrayBuffer}${pulled}${merged}
@@ -79,6 +80,11 @@ unsigned long awaited(perfring::RingSet& set) {
   if (!set.flush(perfring::Flush::Complete, each) || !set.flush(perfring::Flush::Visible, perfring::KeyAt{}, ordered))
     set.stop();
   return set.wait() == perfring::Woken::Stop ? count : 0;
+}
+bool recorded(perfring::OverwritableRing&);
+bool recorded(perfring::OverwritableRing& ring) {
+  const auto each = [](const perfring::PerfEvent&) { return true; };
+  return ring.snapshot(perfring::Settle::Quickly, each) || ring.copy(64, each);
 }
 bool opened(perfring::PerfEventArray&);
 bool opened(perfring::PerfEventArray& array) {
@@ -112,7 +118,7 @@ headers23=()
 while IFS= read -r header; do
   case $header in
     perfring/ring/testing/* | perfring/rings/testing/* | perfring/testing/* | perfring/record/* | perfring/export.h | perfring/version.h) ;; # record/ is in $all
-    perfring/rings/output_ring.h | perfring/rings/ring_set.h | perfring/rings/rings_error.h | \
+    perfring/rings/output_ring.h | perfring/rings/overwritable_ring.h | perfring/rings/ring_set.h | perfring/rings/rings_error.h | \
       perfring/rings/uevents.h | perfring/rings/waiter.h | perfring/rings/writer_barrier.h) headers23+=("$header") ;;
     perfring/ring/* | perfring/rings/* | perfring/control_flow.h | perfring/perf_event.h) headers20+=("$header") ;;
     *) headers23+=("$header") ;;

@@ -189,6 +189,9 @@ TEST_F(RingSetCpusTest, ACpuThatCannotBeRevivedIsAnError) {
             "`ioctl(PERF_EVENT_IOC_SET_OUTPUT)` of the event on CPU 1 failed: Invalid argument");
   EXPECT_THAT(revived.error().explain(), HasSubstr("see ioctl(2)"));
   kernel_.output_errno = 0;
+  kernel_.update_errno = EPERM;
+  EXPECT_THAT(set.cpu_changed(1, true).error().explain(), HasSubstr("of index 1"));
+  kernel_.update_errno = 0;
   EXPECT_TRUE(set.cpu_changed(1, true).has_value());
 }
 

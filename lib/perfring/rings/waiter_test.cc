@@ -109,7 +109,15 @@ TEST(WaiterTest, WithoutEpollPwait2ReportsAndStopsAreSeenAsWell) {
   EXPECT_EQ(waiter.poll(), Woken::Timeout);
   ring.raise();
   EXPECT_EQ(waiter.wait(), Woken::Report);
+  EXPECT_FALSE(waiter.take_other());
   ring.take();
+  Readable other;
+  ASSERT_TRUE(waiter.add_other(other.fd.get()).has_value());
+  waiter.poll();
+  other.raise();
+  EXPECT_EQ(waiter.wait(), Woken::Report);
+  EXPECT_TRUE(waiter.take_other());
+  other.take();
   std::thread stops{[&] {
     std::this_thread::sleep_for(2ms);
     waiter.stop();

@@ -91,7 +91,11 @@ int FakeKernel::watch(int fd) {
   return 0;
 }
 
-int FakeKernel::ioctl(int fd, unsigned long request) {
+int FakeKernel::ioctl(int fd, unsigned long request, long argument) {
+  if (request == PERF_EVENT_IOC_PAUSE_OUTPUT) {
+    calls.push_back((argument != 0 ? "pause " : "resume ") + std::to_string(fd));
+    return pause_errno != 0 ? fail(pause_errno) : 0;
+  }
   if (request == PERF_EVENT_IOC_SET_OUTPUT) {
     calls.push_back("set_output " + std::to_string(fd));
     return output_errno != 0 ? fail(output_errno) : 0;
@@ -195,9 +199,10 @@ extern "C" int __wrap_ioctl(int fd, unsigned long request, ...) noexcept {
   va_start(list, request);
   const long argument = va_arg(list, long);
   va_end(list);
-  if (kernel != nullptr && (request == PERF_EVENT_IOC_ENABLE || request == PERF_EVENT_IOC_DISABLE ||
-                            request == PERF_EVENT_IOC_SET_OUTPUT)) {
-    return kernel->ioctl(fd, request);
+  if (kernel != nullptr &&
+      (request == PERF_EVENT_IOC_ENABLE || request == PERF_EVENT_IOC_DISABLE ||
+       request == PERF_EVENT_IOC_SET_OUTPUT || request == PERF_EVENT_IOC_PAUSE_OUTPUT)) {
+    return kernel->ioctl(fd, request, argument);
   }
   return __real_ioctl(fd, request, argument);
 }

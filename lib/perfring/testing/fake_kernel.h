@@ -37,6 +37,7 @@ class FakeKernel {
   int pwait2_errno = 0;   // epoll_pwait2
   int create_errno = 0;   // BPF_MAP_CREATE
   int output_errno = 0;   // PERF_EVENT_IOC_SET_OUTPUT
+  int pause_errno = 0;    // PERF_EVENT_IOC_PAUSE_OUTPUT
   int barrier_errno = 0;  // membarrier
   bool event_cannot_be_mapped = false;
 
@@ -72,7 +73,7 @@ class FakeKernel {
 
   // The fakes of system calls: -1 and errno if they fail.
   int perf_event_open(const perf_event_attr& attr);
-  int ioctl(int fd, unsigned long request);
+  int ioctl(int fd, unsigned long request, long argument);
   int bpf_call(int command, bpf_attr& attr);
   int watch(int fd);
   int open_file(const std::optional<std::string>& text, int open_flags);

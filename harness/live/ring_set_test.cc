@@ -1,0 +1,297 @@
+// RingSet on the machine's own kernel: every CPU's records, waiting, the latency, CPUs that come
+// and go.
+
+#include "perfring/rings/ring_set.h"
+
+#include <dirent.h>
+#include <gmock/gmock.h>
+#include <linux/perf_event.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "harness/live/testing.h"
+
+namespace perfring::live {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using Clock = RingSet::Clock;
+
+constexpr std::size_t kPayload = 52;
+
+RingSetOptions with(std::size_t page_count, std::chrono::nanoseconds latency = {}) {
+  RingSetOptions options;
+  options.page_count = page_count;
+  options.latency = latency;
+  options.longest_wait = 10s;
+  return options;
+}
+
+class LiveRingSetTest : public LiveTest {
+ protected:
+  RingSet open_set(const RingSetOptions& options = with(8)) {
+    return must(RingSet::open(array(), options));
+  }
+  std::vector<std::uint32_t> cpus() const {
+    std::vector<std::uint32_t> cpus{cpu()};
+    if (other_cpu()) cpus.push_back(*other_cpu());
+    return cpus;
+  }
+  void emit_number(std::uint32_t cpu, std::uint64_t number) {
+    EXPECT_EQ(emitter().emit_many(cpu, kPayload, 1, number).accepted, 1U);
+  }
+
+  // Callbacks: the numbers that came, and how many were lost.
+  void take(std::uint32_t, const PerfEvent& event) {
+    if (const auto* const sample = std::get_if<Sample>(&event)) {
+      numbers_.push_back(sample->as<std::uint64_t>().value_or(0));
+    } else if (const auto* const lost = std::get_if<Lost>(&event)) {
+      lost_ += lost->count;
+    } else {
+      ADD_FAILURE() << "malformed";
+    }
+  }
+  auto taker() {
+    return [this](std::uint32_t cpu, const PerfEvent& event) { take(cpu, event); };
+  }
+
+  std::vector<std::uint64_t> numbers_;
+  std::uint64_t lost_ = 0;
+};
+
+TEST_F(LiveRingSetTest, EachCpusRecordsAreDeliveredWithTheirCpu) {
+  RingSet set = open_set();
+  std::map<std::uint32_t, int> seen;
+  for (int i = 0; i < 5; ++i) {
+    for (const std::uint32_t cpu : cpus()) EXPECT_EQ(emitter().emit(cpu, kPayload), 0);
+    EXPECT_EQ(set.wait(), Woken::Report);
+    EXPECT_EQ(set.drain([&](std::uint32_t cpu, const PerfEvent&) { ++seen[cpu]; }),
+              DrainEnd::Drained);
+  }
+  EXPECT_EQ(seen.size(), cpus().size());
+  for (const auto& [cpu, count] : seen) EXPECT_EQ(count, 5) << cpu;
+}
+
+TEST_F(LiveRingSetTest, WhatCameBeforeTheFirstWaitIsReported) {
+  RingSet set = open_set();
+  emit_number(cpu(), 7);
+  EXPECT_EQ(set.wait(), Woken::Report);
+  set.drain(taker());
+  EXPECT_THAT(numbers_, ElementsAre(7));
+  EXPECT_EQ(set.poll(), Woken::Timeout);
+}
+
+TEST_F(LiveRingSetTest, MergedRecordsAreInTheirOrder) {
+  RingSet set = open_set();
+  for (std::uint64_t i = 0; i < 60; ++i) {
+    emit_number(i % 3 == 0 ? cpus().front() : cpus().back(), i + 1);
+  }
+  std::vector<std::uint64_t> keys;
+  EXPECT_EQ(set.merge(KeyAt{}, {},
+                      [&](std::uint32_t, const Ordered& event) { keys.push_back(event.key); }),
+            DrainEnd::Drained);
+  EXPECT_EQ(keys.size(), 60U);
+  EXPECT_TRUE(std::ranges::is_sorted(keys));
+  EXPECT_EQ(set.merge_counts().late, 0U);
+}
+
+TEST_F(LiveRingSetTest, AttemptedIsDeliveredAndLost) {
+  RingSet set = open_set(with(1));
+  std::uint64_t accepted = 0;
+  std::uint64_t refused = 0;
+  for (int round = 0; round < 20; ++round) {
+    for (const std::uint32_t cpu : cpus()) {
+      const Emitted emitted = emitter().emit_many(cpu, kPayload, 100, 1);
+      accepted += emitted.accepted;
+      refused += emitted.refused;
+    }
+    round % 2 == 0 ? set.drain({.per_ring = 7}, taker()) : set.drain_fullest({}, taker());
+  }
+  for (const std::uint32_t cpu : cpus()) emit_number(cpu, 1);  // says what was lost
+  set.drain(taker());
+  EXPECT_GT(refused, 0U);
+  EXPECT_EQ(numbers_.size(), accepted + cpus().size());
+  EXPECT_EQ(lost_, refused);
+}
+
+TEST_F(LiveRingSetTest, AnotherLoopSeesEachRecord) {
+  RingSet set = open_set();
+  const os::Fd outer{::epoll_create1(EPOLL_CLOEXEC)};
+  epoll_event event{};
+  event.events = EPOLLIN;
+  ASSERT_EQ(::epoll_ctl(outer.get(), EPOLL_CTL_ADD, set.fd(), &event), 0);
+  ASSERT_LE(set.next_deadline(), Clock::now()) << "the loop asks at once";
+  EXPECT_NE(set.poll(), Woken::Stop);
+  set.drain(taker());
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    ASSERT_GT(set.next_deadline(), Clock::now());
+    emit_number(i % 2 == 0 ? cpus().front() : cpus().back(), i);
+    ASSERT_EQ(::epoll_wait(outer.get(), &event, 1, 10'000), 1) << i;
+    EXPECT_NE(set.poll(), Woken::Stop);
+    set.drain(taker());
+    EXPECT_EQ(numbers_.size(), i + 1);
+  }
+}
+
+TEST_F(LiveRingSetTest, StopEndsTheLoop) {
+  RingSet set = open_set();
+  std::thread stops{[&] {
+    std::this_thread::sleep_for(5ms);
+    set.stop();
+  }};
+  while (set.wait() != Woken::Stop) set.drain(taker());
+  stops.join();
+  emit_number(cpu(), 1);
+  EXPECT_EQ(set.flush(Flush::Complete, taker()), DrainEnd::Drained);
+  EXPECT_THAT(numbers_, ElementsAre(1));
+}
+
+// W28: while the mode changes all the time, every record is delivered, within the latency.
+TEST_F(LiveRingSetTest, WithALatencyNothingIsStuckWhileWakeupsComeAndGo) {
+  RingSet set = open_set(with(64, 500us));
+  std::uint64_t sent = 0;
+  int switches = 0;
+  Clock::duration longest{};
+  for (int burst = 0; burst < 60; ++burst) {
+    const std::uint32_t on = burst % 2 == 0 ? cpus().front() : cpus().back();
+    const std::uint32_t count = burst % 3 == 0 ? 40 : 1;
+    sent += emitter().emit_many(on, kPayload, count).accepted;
+    const auto start = Clock::now();
+    // Until the deadline that wait() itself sees to.
+    while (numbers_.size() < sent) {
+      ASSERT_LT(Clock::now() - start, 8s) << "stuck in burst " << burst;
+      const Wakeups before = set.wakeups();
+      set.wait();
+      set.drain(taker());
+      switches += set.wakeups() != before;
+    }
+    longest = std::max(longest, Clock::now() - start);
+    if (burst % 6 == 5) {
+      const auto until = Clock::now() + 30ms;
+      while (Clock::now() < until) {
+        const Wakeups before = set.wakeups();
+        set.wait(until);
+        set.drain(taker());
+        switches += set.wakeups() != before;
+      }
+    }
+  }
+  EXPECT_EQ(numbers_.size(), sent);
+  EXPECT_GE(switches, 10);
+  EXPECT_LT(longest, 5s) << "no record waited for longest_wait";
+}
+
+// The events of this process.
+std::vector<int> perf_events() {
+  std::vector<int> events;
+  DIR* const folder = ::opendir("/proc/self/fd");
+  while (const dirent* const entry = ::readdir(folder)) {
+    char target[64]{};
+    const std::string path = std::string{"/proc/self/fd/"} + entry->d_name;
+    if (::readlink(path.c_str(), target, sizeof(target) - 1) > 0 &&
+        std::strcmp(target, "anon_inode:[perf_event]") == 0) {
+      events.push_back(std::atoi(entry->d_name));
+    }
+  }
+  ::closedir(folder);
+  return events;
+}
+
+// The events are disabled in place of the CPU: outputs fail in the same way then (W38, W39).
+class LiveHotplugTest : public LiveRingSetTest {
+ protected:
+  void disable_events() {
+    for (const int event : perf_events()) {
+      EXPECT_EQ(::ioctl(event, PERF_EVENT_IOC_DISABLE, 0), 0);
+    }
+    EXPECT_EQ(emit(kPayload), -EOPNOTSUPP);
+  }
+};
+
+// W40
+TEST_F(LiveHotplugTest, ACpuThatCameBackOutputsToItsOldRing) {
+  for (const auto latency : {0ns, std::chrono::nanoseconds{1ms}}) {
+    RingSet set = open_set(with(8, latency));
+    set.poll();
+    numbers_.clear();
+    emit_number(cpu(), 1);
+    must(set.cpu_changed(cpu(), false));
+    disable_events();
+    EXPECT_EQ(set.wait(), Woken::Report) << "what is left is read";
+    set.drain(taker());
+    EXPECT_THAT(numbers_, ElementsAre(1));
+    must(set.cpu_changed(cpu(), true));
+    set.poll();
+    set.drain(taker());
+    while (set.poll() == Woken::Report) {
+    }
+    emit_number(cpu(), 2);
+    EXPECT_EQ(set.wait(), Woken::Report) << "the old registration reports it";
+    set.drain(taker());
+    EXPECT_THAT(numbers_, ElementsAre(1, 2));
+    std::vector<std::uint64_t> keys;
+    emit_number(cpu(), 3);
+    set.merge(KeyAt{}, {}, [&](std::uint32_t, const Ordered& each) { keys.push_back(each.key); });
+    EXPECT_THAT(keys, ElementsAre(3));
+  }
+}
+
+// The kernel says again, when it is asked to, that the CPU has come online.
+TEST_F(LiveHotplugTest, AUeventRevivesItsCpu) {
+  RingSet set = open_set();
+  set.poll();
+  set.drain(taker());
+  disable_events();
+  std::ofstream uevent{"/sys/devices/system/cpu/cpu" + std::to_string(cpu()) + "/uevent"};
+  uevent << "online" << std::flush;
+  if (!uevent) GTEST_SKIP() << "the kernel sends no uevent when asked to";
+  const auto start = Clock::now();
+  while (emit(kPayload) != 0 && Clock::now() - start < 5s) set.wait(Clock::now() + 100ms);
+  set.drain(taker());
+  EXPECT_EQ(numbers_.size(), 1U);
+  EXPECT_EQ(set.hotplug_error(), std::nullopt);
+}
+
+TEST_F(LiveHotplugTest, ACpuGoesAndComesBack) {
+  if (std::getenv("PERFRING_OFFLINE_CPU") == nullptr) {
+    GTEST_SKIP() << "PERFRING_OFFLINE_CPU is not set: it takes a CPU offline, which stops others";
+  }
+  if (!other_cpu()) GTEST_SKIP() << "one CPU";
+  const std::string file = "/sys/devices/system/cpu/cpu" + std::to_string(*other_cpu()) + "/online";
+  const auto switch_to = [&](const char* to) {
+    std::ofstream online{file};
+    online << to << std::flush;
+    return static_cast<bool>(online);
+  };
+  RingSet set = open_set();
+  emit_number(*other_cpu(), 1);
+  if (!switch_to("0")) GTEST_SKIP() << file << " cannot be written";
+  set.wait();
+  set.drain(taker());
+  EXPECT_THAT(numbers_, ElementsAre(1));
+  ASSERT_TRUE(switch_to("1"));
+  const auto start = Clock::now();
+  while (emitter().emit_many(*other_cpu(), kPayload, 1, 2).accepted != 1 &&
+         Clock::now() - start < 5s) {
+    set.wait(Clock::now() + 10ms);
+  }
+  set.drain(taker());
+  EXPECT_THAT(numbers_, ElementsAre(1, 2));
+}
+
+}  // namespace
+}  // namespace perfring::live

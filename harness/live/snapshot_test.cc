@@ -1,0 +1,176 @@
+// Overwritable rings of the machine's own kernel (W32 to W36), while it writes and while it does
+// not.
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "harness/live/testing.h"
+#include "perfring/rings/overwritable_ring.h"
+
+namespace perfring::live {
+namespace {
+
+constexpr std::size_t kPayload = 52;
+constexpr std::size_t kRecord = 64;
+
+class SnapshotTest : public LiveTest {
+ protected:
+  OverwritableRing open_ring(std::size_t page_count = 1) {
+    return must(OverwritableRing::open(array(), cpu(), page_count));
+  }
+  void emit_numbers(std::uint64_t first, std::uint32_t count, std::size_t payload = kPayload) {
+    EXPECT_EQ(emitter().emit_many(cpu(), payload, count, first).accepted, count);
+  }
+  auto taker() {
+    return [this](const PerfEvent& event) {
+      if (const auto* const lost = std::get_if<Lost>(&event)) {
+        lost_ += lost->count;
+        return;
+      }
+      const DeliveredEvent seen = see(event);
+      ASSERT_TRUE(seen.is_sample()) << ::testing::PrintToString(seen);
+      numbers_.push_back(seen.number());
+    };
+  }
+  // What a snapshot delivers: numbers, newest first.
+  std::vector<std::uint64_t> snapshot(OverwritableRing& ring, Settle settle = Settle::Quickly) {
+    numbers_.clear();
+    last_ = must(ring.snapshot(settle, taker()));
+    return numbers_;
+  }
+  // Whether they go down by 1 each.
+  static bool is_run(const std::vector<std::uint64_t>& numbers) {
+    for (std::size_t i = 1; i < numbers.size(); ++i) {
+      if (numbers[i] + 1 != numbers[i - 1]) return false;
+    }
+    return true;
+  }
+
+  std::vector<std::uint64_t> numbers_;
+  std::uint64_t lost_ = 0;
+  Snapshot last_;
+};
+
+// W32, W33
+TEST_F(SnapshotTest, AFullRingHoldsTheNewestRecords) {
+  OverwritableRing ring = open_ring();
+  EXPECT_TRUE(snapshot(ring).empty());
+  emit_numbers(1, 1000);  // none is refused
+  const std::size_t all = os::page_size() / kRecord;
+  EXPECT_EQ(snapshot(ring).size(), all);
+  EXPECT_EQ(numbers_.front(), 1000U);
+  EXPECT_TRUE(is_run(numbers_));
+  EXPECT_EQ(last_.overwritten, 1000 * kRecord - os::page_size());
+  EXPECT_FALSE(last_.moved);
+}
+
+TEST_F(SnapshotTest, ARecordThatIsOverwrittenInPartIsLeftOut) {
+  OverwritableRing ring = open_ring();
+  for (const std::size_t payload : {60U, 100U, 500U}) {
+    emit_numbers(1, 300, payload);
+    snapshot(ring);
+    EXPECT_EQ(numbers_.size(), os::page_size() / record_size(payload)) << payload;
+    EXPECT_EQ(numbers_.front(), 300U);
+    EXPECT_TRUE(is_run(numbers_)) << payload;
+  }
+}
+
+// W36
+TEST_F(SnapshotTest, TheNextOneHasWhatIsNew) {
+  OverwritableRing ring = open_ring();
+  emit_numbers(1, 100);
+  snapshot(ring);
+  EXPECT_TRUE(snapshot(ring, Settle::Completely).empty());
+  emit_numbers(101, 3);
+  EXPECT_EQ(snapshot(ring), (std::vector<std::uint64_t>{103, 102, 101}));
+  emit_numbers(104, 2);
+  numbers_.clear();
+  const auto copied = ring.copy(3 * kRecord, taker());
+  EXPECT_EQ(copied->events, 2U);
+  EXPECT_EQ(numbers_, (std::vector<std::uint64_t>{105, 104}));
+}
+
+// W34: what is tried during a pause is refused, and counted after it.
+TEST_F(SnapshotTest, OutputsDuringAPauseAreCounted) {
+  OverwritableRing ring = open_ring();
+  emit_numbers(1, 1);
+  int refused = 0;
+  must(ring.snapshot(Settle::Quickly, [&](const PerfEvent&) {
+    for (int i = 0; i < 3; ++i) refused += emit(kPayload) == -ENOSPC;
+  }));
+  EXPECT_EQ(refused, 3);
+  emit_numbers(2, 2);
+  EXPECT_EQ(snapshot(ring), (std::vector<std::uint64_t>{3, 2}));
+  EXPECT_EQ(lost_, 3U);
+}
+
+// A writer at full speed on another CPU than the reader's, if there is one.
+class SnapshotUnderWayTest : public SnapshotTest {
+ protected:
+  void while_written(const std::function<void()>& body) {
+    std::atomic<bool> stop = false;
+    std::thread writer{[&] {
+      for (std::uint64_t next = 1; !stop; next += 32) {
+        emitter().emit_many(other_cpu().value_or(cpu()), kPayload, 32, next);
+      }
+    }};
+    body();
+    stop = true;
+    writer.join();
+  }
+  OverwritableRing open_other(std::size_t page_count) {
+    return must(OverwritableRing::open(array(), other_cpu().value_or(cpu()), page_count));
+  }
+};
+
+// W35
+TEST_F(SnapshotUnderWayTest, CopiesAreWholeAndLoseNothing) {
+  OverwritableRing ring = open_other(4);
+  std::uint64_t newest = 0;
+  std::uint64_t events = 0;
+  while_written([&] {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+    for (int i = 0; i < 1000 || (events == 0 && std::chrono::steady_clock::now() < end); ++i) {
+      numbers_.clear();
+      const auto copied = ring.copy(3 * kRecord, taker());
+      ASSERT_TRUE(is_run(numbers_)) << i;
+      events += copied->events;
+      if (numbers_.empty()) continue;
+      ASSERT_GT(numbers_.back(), newest) << i;
+      if (copied->overwritten == 0 && newest != 0) {
+        ASSERT_EQ(numbers_.back(), newest + 1) << i;
+      }
+      newest = numbers_.front();
+    }
+  });
+  EXPECT_EQ(lost_, 0U);
+  EXPECT_GT(events, 0U);
+}
+
+// W34
+TEST_F(SnapshotUnderWayTest, PausedSnapshotsAreWhole) {
+  OverwritableRing ring = open_other(4);
+  std::uint64_t events = 0;
+  while_written([&] {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+    for (int i = 0; i < 200 || (events == 0 && std::chrono::steady_clock::now() < end); ++i) {
+      const std::uint64_t lost_before = lost_;
+      snapshot(ring);
+      events += last_.events;
+      if (!last_.moved && lost_ == lost_before) {
+        ASSERT_TRUE(is_run(numbers_)) << i;
+      }
+      ASSERT_TRUE(std::ranges::is_sorted(numbers_, std::greater{})) << i;
+    }
+  });
+  EXPECT_GT(events, 0U);
+}
+
+}  // namespace
+}  // namespace perfring::live

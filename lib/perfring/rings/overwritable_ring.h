@@ -1,0 +1,113 @@
+#ifndef PERFRING_RINGS_OVERWRITABLE_RING_H_
+#define PERFRING_RINGS_OVERWRITABLE_RING_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
+
+// OverwritableRing: one CPU's flight recorder. The kernel writes over the oldest records and never
+// stops; snapshots deliver what is there, newest first (rules P1 to P7: rings/snapshot.h).
+//
+//   auto ring = OverwritableRing::open(*array, /*cpu=*/0, /*page_count=*/64);
+//   ... and when something has happened:
+//   ring->snapshot(Settle::Quickly, [](const PerfEvent& event) { handle(event); });
+//
+// Units: page counts are data pages; a margin is bytes.
+// Lifetime: move-only. It keeps the map's open file alive, as PerfEventArrayBuffer does, and leaves
+// the entry when it is destroyed. Events are valid until the callback returns. fork(2): as
+// PerfBuffer's; a child must not use it.
+// Threads: one at a time. Errors: open() and snapshot() fail; where memory runs out they, and
+// copy(), throw std::bad_alloc.
+// Kernel: kernel/events/ring_buffer.c: __perf_output_begin() with `backward`; kernel/events/core.c:
+// perf_mmap() at v6.18.
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "perfring/export.h"
+#include "perfring/os/fd.h"
+#include "perfring/os/mapping.h"
+#include "perfring/perf_event_array.h"
+#include "perfring/rings/rings_error.h"
+#include "perfring/rings/snapshot.h"
+#include "perfring/rings/writer_barrier.h"
+
+namespace perfring {
+
+// How a snapshot sees to it that nobody writes any more. A writer that had begun before the pause
+// goes on for a while: 2 us at most were seen (W34).
+enum class Settle : std::uint8_t {
+  Quickly,     // until data_head has stood still for 20 us; Snapshot::moved says if that was wrong
+  Completely,  // until all programs that were under way have ended: WriterBarrier, 8 ms and more
+};
+
+class PERFRING_EXPORT OverwritableRing {
+ public:
+  // Opens the ring on `cpu` and makes it that entry of the map, in place of what was there.
+  // Errors: those of PerfEventArray::open.
+  static std::expected<OverwritableRing, RingsError> open(const PerfEventArray& array,
+                                                          std::uint32_t cpu,
+                                                          std::size_t page_count);
+
+  OverwritableRing(OverwritableRing&&) noexcept = default;
+  OverwritableRing& operator=(OverwritableRing&&) = delete;
+  ~OverwritableRing();
+
+  // What came since the snapshot before, in place: output is paused meanwhile, and each output
+  // that is tried then is refused, and counted by a LOST record after it.
+  // Errors: SyscallError, if the ring cannot be paused (EBADF: moved from), or nothing waits for
+  // programs.
+  template <class F>
+  std::expected<Snapshot, RingsError> snapshot(Settle how, F&& f) {
+    const Pause pause{*this};
+    if (auto settled = settle(how); !settled) return std::unexpected(std::move(settled).error());
+    return snapshots_.read(f);
+  }
+
+  // The same from a copy, without a pause: nothing is lost by it. `margin` as P4 says: 3 records of
+  // the largest size; too small a one lets damaged records through. nullopt if moved from.
+  template <class F>
+  std::optional<Snapshot> copy(std::size_t margin, F&& f) {
+    if (event_.get() < 0) return std::nullopt;
+    copy_.resize(snapshots_.size());
+    return snapshots_.copy(copy_, margin, f);
+  }
+
+  // -1 if moved from. It is never readable to poll.
+  int fd() const noexcept { return event_.get(); }
+
+ private:
+  // Until the end of the scope, also if the callback throws.
+  struct Pause {
+    explicit Pause(OverwritableRing& of) noexcept : ring{of} {}
+    ~Pause() { ring.resume(); }
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+    OverwritableRing& ring;
+  };
+
+  PERFRING_HIDDEN OverwritableRing(os::Fd map, os::Fd event, os::Mapping mapping,
+                                   const Snapshots<>& snapshots) noexcept;
+
+  std::expected<void, RingsError> settle(Settle how);
+  void resume() noexcept;
+
+  os::Fd map_;
+  os::Fd event_;  // closed after the unmapping
+  os::Mapping mapping_;
+  Snapshots<> snapshots_;
+  std::vector<std::byte> copy_;
+  std::optional<WriterBarrier> barrier_;
+  pid_t opener_;  // a forked child has no mapping: see PerfBuffer
+};
+
+}  // namespace perfring
+
+#endif
+#endif  // PERFRING_RINGS_OVERWRITABLE_RING_H_

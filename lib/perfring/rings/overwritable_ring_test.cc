@@ -1,0 +1,142 @@
+// OverwritableRing on a stand-in for the kernel: what it asks for, and in which order.
+
+#include "perfring/rings/overwritable_ring.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "perfring/os/syscalls.h"
+#include "perfring/testing/fake_kernel.h"
+
+namespace perfring {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeKernel;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class OverwritableRingTest : public ::testing::Test {
+ protected:
+  OverwritableRingTest() : map_fd_{::open("/dev/null", O_RDONLY | O_CLOEXEC)} {}
+  ~OverwritableRingTest() override { ::close(map_fd_); }
+
+  auto open(std::size_t page_count = 1) {
+    return OverwritableRing::open(PerfEventArray::from_fd(map_fd_).value(), 2, page_count);
+  }
+  // A sample of 4 bytes, in front of those that are there.
+  void write(const OverwritableRing& ring) {
+    const std::size_t page = os::page_size();
+    head_ -= 16;
+    const perf_event_header header{PERF_RECORD_SAMPLE, 0, 16};
+    const std::uint32_t words[]{4, 0xcafebabe};
+    const auto at = page + static_cast<std::size_t>(head_ % page);
+    EXPECT_EQ(::pwrite(ring.fd(), &header, 8, static_cast<off_t>(at)), 8);
+    EXPECT_EQ(::pwrite(ring.fd(), words, 8, static_cast<off_t>(at + 8)), 8);
+    EXPECT_EQ(::pwrite(ring.fd(), &head_, 8, offsetof(perf_event_mmap_page, data_head)), 8);
+  }
+  std::string of(const char* call, int fd, const char* rest = "") {
+    return call + std::string{" "} + std::to_string(fd) + rest;
+  }
+
+  FakeKernel kernel_;
+  int map_fd_;
+  std::uint64_t head_ = 0;
+  int events_ = 0;
+  // A callback.
+  auto count() {
+    return [this](const PerfEvent&) { ++events_; };
+  }
+};
+
+TEST_F(OverwritableRingTest, TheEventWritesBackwardAndIsMappedReadOnly) {
+  {
+    const auto ring = open();
+    ASSERT_TRUE(ring.has_value());
+    EXPECT_EQ(kernel_.event.write_backward, 1U);
+    EXPECT_EQ(kernel_.event.watermark, 1U) << "no record wakes anybody";
+    EXPECT_EQ(kernel_.cpu, 2);
+    EXPECT_EQ(kernel_.updated, std::pair(2U, static_cast<unsigned>(ring->fd())));
+    std::ifstream maps{"/proc/self/maps"};
+    std::string found;
+    for (std::string line; std::getline(maps, line);) {
+      if (line.find("perfring_fake_event") != line.npos) found = line;
+    }
+    EXPECT_THAT(found, HasSubstr(" r--s "));
+    kernel_.calls.clear();
+  }
+  EXPECT_EQ(FakeKernel::mappings(), 0);
+  EXPECT_THAT(kernel_.calls, ElementsAre(HasSubstr("disable")));
+}
+
+TEST_F(OverwritableRingTest, ASnapshotPausesAndResumes) {
+  auto ring = open().value();
+  write(ring);
+  write(ring);
+  const int fd = ring.fd();
+  kernel_.calls.clear();
+  const auto order = [&](const PerfEvent&) { kernel_.calls.push_back("event"); };
+  EXPECT_EQ(ring.snapshot(Settle::Quickly, order)->events, 2U);
+  EXPECT_THAT(kernel_.calls, ElementsAre(of("pause", fd), "event", "event", of("resume", fd)));
+  kernel_.calls.clear();
+  write(ring);
+  EXPECT_EQ(ring.snapshot(Settle::Completely, order)->events, 1U);
+  EXPECT_THAT(kernel_.calls, ElementsAre(of("pause", fd), "create 2", "create 12", "update",
+                                         "event", of("resume", fd)));
+  kernel_.calls.clear();
+  write(ring);
+  EXPECT_THROW(static_cast<void>(ring.snapshot(Settle::Quickly, [](const PerfEvent&) { throw 7; })),
+               int);
+  EXPECT_THAT(kernel_.calls, ElementsAre(of("pause", fd), of("resume", fd)));
+}
+
+TEST_F(OverwritableRingTest, ACopyPausesNobody) {
+  auto ring = open().value();
+  write(ring);
+  kernel_.calls.clear();
+  EXPECT_EQ(ring.copy(48, count())->events, 1U);
+  EXPECT_EQ(events_, 1);
+  EXPECT_THAT(kernel_.calls, IsEmpty());
+}
+
+TEST_F(OverwritableRingTest, WhatFailsIsAnErrorAndLeavesNothing) {
+  EXPECT_THAT(open(3).error().message(), HasSubstr("invalid page count 3"));
+  EXPECT_THAT(open(0).error().message(), HasSubstr("invalid page count 0"));
+  kernel_.open_errno = ENODEV;
+  EXPECT_EQ(open().error().io_error(), std::errc::no_such_device);
+  kernel_.open_errno = 0;
+  kernel_.update_errno = E2BIG;
+  EXPECT_EQ(open().error().io_error(), std::errc::argument_list_too_long);
+  kernel_.update_errno = 0;
+  EXPECT_EQ(FakeKernel::mappings(), 0);
+  auto ring = open().value();
+  write(ring);
+  kernel_.pause_errno = ENOTTY;
+  EXPECT_EQ(ring.snapshot(Settle::Quickly, count()).error().message(),
+            "`ioctl(PERF_EVENT_IOC_PAUSE_OUTPUT)` of the ring failed: Inappropriate ioctl for "
+            "device");
+  EXPECT_EQ(events_, 0);
+}
+
+TEST_F(OverwritableRingTest, MovedFromItHasNoRing) {
+  auto first = open().value();
+  write(first);
+  OverwritableRing second{std::move(first)};
+  EXPECT_EQ(first.fd(), -1);  // NOLINT: moved from, on purpose
+  kernel_.pause_errno = EBADF;
+  EXPECT_FALSE(first.snapshot(Settle::Quickly, count()).has_value());
+  EXPECT_FALSE(first.copy(0, count()).has_value());
+  kernel_.pause_errno = 0;
+  EXPECT_EQ(second.snapshot(Settle::Quickly, count())->events, 1U);
+}
+
+}  // namespace
+}  // namespace perfring
