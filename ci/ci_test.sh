@@ -54,6 +54,7 @@ done <<'TABLE'
 .ci/run format x
 .ci/run formats
 .ci/run --x
+ci/asan-ubsan --all EXTRA
 ci/asan-ubsan EXTRA
 ci/bench --runs 2
 ci/bench x
@@ -136,7 +137,7 @@ started() { # WHAT: since the last time
   rm -f started
 }
 expect 0 '^18 passed, 0 failed, 9 skipped$' .ci/run
-started "setup format docs default asan-ubsan tsan bench fuzz setup foreign setup cross"
+started "setup format docs default asan-ubsan fuzz tsan bench setup foreign setup cross"
 expect 0 '^4 passed, 0 failed, 2 skipped$' .ci/run tsan format
 started "setup tsan format"
 [ -e ci-results/default/a.xml ] || fail "a job's results are gone after another's"
