@@ -12,6 +12,7 @@
 #include <string>
 
 #include "harness/model/engine/explorer.h"
+#include "harness/model/hardware/litmus_machine.h"
 #include "harness/model/litmus/litmus.h"
 #include "harness/model/reference/enumerate.h"
 #include "proptests/property.h"
@@ -81,6 +82,26 @@ constexpr int kPrograms = 5000;
 
 TEST(ExplorerPropertyTest, ExploresTheExecutionsThatTheAxiomsAllow) {
   always([] { expect_agreement(*litmus_programs()); }, kPrograms);
+}
+
+void expect_machine_agreement(const LitmusText& text) {
+  for (const MemoryModel machine : {MemoryModel::AArch64, MemoryModel::RiscV, MemoryModel::Lkmm}) {
+    std::optional<Answer> answer;
+    try {
+      answer = model::reference::enumerate(text, machine);
+    } catch (const model::UsageError&) {  // too large a program, or a fence that LKMM has not
+    }
+    if (machine == MemoryModel::Lkmm && !answer) return;
+    RC_PRE(answer.has_value());
+    const model::MachineAnswer explored = model::explore_litmus(text, machine);
+    RC_ASSERT(explored.result.bound == "");
+    RC_ASSERT(explored.outcomes == answer->outcomes);
+    RC_ASSERT(explored.result.executions == answer->executions);
+  }
+}
+
+TEST(MachineExplorerTest, ExploresTheExecutionsThatTheAxiomsOfTheMachinesAllow) {
+  always([] { expect_machine_agreement(*hardware_programs()); }, kPrograms);
 }
 
 }  // namespace

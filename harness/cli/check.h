@@ -49,6 +49,7 @@ struct CheckPlan {
   const model::ProgramFault* fault = nullptr;
   std::optional<model::Size> size;
   std::vector<model::Form> forms;
+  model::MemoryModel memory_model = model::MemoryModel::Rc11;
   bool merge = false;
   bool compare = false;
   std::string svg;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -103,7 +104,9 @@ TEST(CheckCommandTest, MergingIsComparedWithNotMerging) {
 
 TEST(CheckCommandTest, TheListHasEveryProgramAndFault) {
   EXPECT_THAT(run("--list").out, AllOf(HasSubstr("ring/nested"), HasSubstr("wrong/peterson"),
-                                       HasSubstr("aya_until_2026"), HasSubstr("in form B")));
+                                       HasSubstr("aya_until_2026"),
+                                       HasSubstr("are read: violated in form B and on machines"),
+                                       HasSubstr("violated on machines")));
   EXPECT_GT(nlohmann::json::parse(run("--list --json").out)["programs"].size(), 20u);
 }
 
@@ -132,7 +135,12 @@ TEST(CheckCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
       {"--litmus x --merge", "--merge: cannot be given together with --litmus"},
       {"--litmus x --model c11",
        "--model: 'c11' is not accepted: give one of rc11, aarch64, riscv"},
-      {"ring --model riscv", "--model: riscv is for --litmus only"},
+      {"ring --model lkmm", "--model: lkmm cannot run ring: choose protocol"},
+      {"protocol --model lkmm --fault release_for_full", "the kernel has no fence that releases"},
+      {"ring --model riscv --form B", "--model: riscv has form A only"},
+      {"ring --model riscv --merge", "--model: riscv cannot merge"},
+      {"protocol --model aarch64 --compare", "--model: aarch64 cannot merge"},
+      {"correct/dekker --model aarch64", "--model: aarch64 cannot run correct/dekker"},
       {"--fences --model riscv", "--model: cannot be given together with --fences"},
       {"--litmus " + temporary("bad.json", "[{\"name\": \"X\"}]"),
        "bad.json': program X: field 'race' is missing"},
@@ -171,6 +179,45 @@ TEST(CheckCommandTest, EachDifferenceOfALitmusFileIsPrinted) {
   EXPECT_EQ(differs.exit_code, 1);
   EXPECT_THAT(differs.out, AllOf(HasSubstr(R"(X: not found: {"1:a":2})"),
                                  HasSubstr(R"(X: not allowed: {"1:a":1})")));
+}
+
+TEST(CheckCommandTest, TheSourceThatShipsIsProvedForMachines) {
+  for (const std::string machine : {"aarch64", "riscv"}) {
+    const Ended ended = run("ring --records 3 --polls 2 --json --model " + machine);
+    EXPECT_EQ(ended.exit_code, 0) << ended.out;
+    const auto json = nlohmann::json::parse(ended.out);
+    EXPECT_EQ(json["model"], machine);
+    ASSERT_EQ(json["cases"].size(), 1u);
+    EXPECT_GT(json["cases"][0]["executions"], 10);
+  }
+  EXPECT_THAT(run("protocol --model riscv").out,
+              HasSubstr("Holds in every execution that RISC-V allows"));
+  EXPECT_THAT(run("protocol --model lkmm").out,
+              HasSubstr("Holds in every execution that LKMM allows"));
+}
+
+// Which RC11 cannot: it has no load buffering.
+TEST(CheckCommandTest, TheFullFenceIsMissedInFormA) {
+  const Ended ended = run("--model aarch64 --fault no_full_fence");
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.out,
+              AllOf(HasSubstr("intact: "), HasSubstr("in the order in which memory sees"),
+                    HasSubstr(" overtakes #"), HasSubstr("VIOLATED in AArch64")));
+  const auto events = nlohmann::json::parse(
+      run("--model aarch64 --fault no_full_fence --json").out)["violation"]["events"];
+  EXPECT_TRUE(std::ranges::any_of(
+      events, [](const nlohmann::json& event) { return event.contains("overtakes"); }));
+  EXPECT_EQ(run("--model riscv --fault release_for_full --records 2").exit_code, 0);
+  const Ended small = run("--model riscv --fault no_control_dependency --records 1");
+  EXPECT_EQ(small.exit_code, 3);
+  EXPECT_THAT(small.out, HasSubstr("--model riscv --fault no_control_dependency` finds"));
+}
+
+// A thread goes on after a check that fails: a length of 0 must not keep the drain where it is.
+TEST(CheckCommandTest, AProgramForMachinesEndsWhereALengthIsZero) {
+  const Ended ended = run("protocol --model aarch64 --fault header_read_twice --seconds 60");
+  EXPECT_EQ(ended.exit_code, 1) << ended.out;
+  EXPECT_THAT(ended.out, HasSubstr("in_ring: a record is taken to end past data_head"));
 }
 
 // Load buffering, which RC11 forbids; the last program has what only RC11 knows.

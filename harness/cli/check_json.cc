@@ -1,4 +1,4 @@
-// The JSON of check_report.h.
+// The JSON of check.h.
 
 #include <fmt/format.h>
 
@@ -28,6 +28,7 @@ Json to_json(const model::Trace& trace) {
     if (event.written) one["written"] = *event.written;
     if (event.reads_from) one["reads_from"] = *event.reads_from;
     if (event.after) one["coherence_after"] = *event.after;
+    if (event.overtakes) one["overtakes"] = *event.overtakes;
     json["events"].push_back(std::move(one));
   }
   return json;
@@ -51,6 +52,7 @@ std::string check_json(const CheckPlan& plan, const std::vector<CheckedCase>& ca
     json["polls"] = plan.size->polls;
     json["lengths"] = plan.size->lengths;
   }
+  json["model"] = to_string(plan.memory_model);
   json["merge"] = plan.merge;
   json["cases"] = Json::array();
   for (const CheckedCase& each : cases) {
@@ -72,10 +74,12 @@ std::string check_list_json() {
              {"violated_in_b", entry.fails_in_b},
              {"faults", Json::array()}};
     for (const model::ProgramFault& fault : entry.faults) {
-      one["faults"].push_back({{"name", fault.name},
-                               {"what", fault.what},
-                               {"violated_in_a", fault.fails_in_a},
-                               {"violated_in_b", fault.fails_in_b}});
+      one["faults"].push_back(
+          {{"name", fault.name},
+           {"what", fault.what},
+           {"violated_in_a", fault.fails_in_a},
+           {"violated_in_b", fault.fails_in_b},
+           {"violated_on_machines", fault.fails_on(model::MemoryModel::AArch64)}});
     }
     json["programs"].push_back(std::move(one));
   }

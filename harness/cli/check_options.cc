@@ -39,6 +39,29 @@ std::expected<std::vector<Form>, std::string> forms_of(const CheckOptions& optio
   return std::vector{options.form == "A" ? Form::A : Form::B};
 }
 
+bool on_machine(const CheckOptions& options) {
+  return options.memory_model != model::MemoryModel::Rc11;
+}
+
+// Its words are plain loads and stores, and it has no races: form A says that, and so does the
+// kernel's.
+std::expected<std::vector<Form>, std::string> form_on_machine(const CheckOptions& options,
+                                                              const Entry& entry) {
+  const auto refuse = [&](std::string_view what) {
+    return std::unexpected(fmt::format("--model: {} {}", to_string(options.memory_model), what));
+  };
+  const bool lkmm = options.memory_model == model::MemoryModel::Lkmm;
+  if (!entry.machine_size || (lkmm && !entry.has_kernel_form)) {
+    return refuse(fmt::format("cannot run {}: choose {}", entry.name,
+                              lkmm ? "protocol" : "ring, protocol or another of ring's"));
+  }
+  if (options.form == "B") return refuse("has form A only");
+  if (options.merge || options.compare) {
+    return refuse("cannot merge: leave --merge and --compare out");
+  }
+  return std::vector{lkmm ? Form::Kernel : Form::A};
+}
+
 std::expected<model::Size, std::string> size_of(const CheckOptions& options, const Entry& entry,
                                                 model::Size size) {
   size.records = options.records.value_or(size.records);
@@ -110,7 +133,7 @@ const CLI::Option* add_memory_model(CLI::App& check, model::MemoryModel& chosen)
             chosen =
                 std::ranges::find(model::kMemoryModels, name, &model::MemoryModelName::name)->model;
           },
-          "Memory model of litmus tests: rc11, aarch64, riscv or lkmm [rc11]")
+          "Memory model: rc11, aarch64, riscv, or, for protocol and --litmus, lkmm [rc11]")
       ->type_name("MODEL")
       ->check(one_of(names));
 }
@@ -120,8 +143,8 @@ const CLI::Option* add_memory_model(CLI::App& check, model::MemoryModel& chosen)
 CLI::App& declare_command(CLI::App& app, CheckOptions& options) {
   CLI::App& check = *app.add_subcommand(
       "check",
-      "Explores every execution that the RC11 memory model allows of a program of a few records,\n"
-      "the source that ships among them, and proves its checks or prints what breaks them.");
+      "Explores every execution that a memory model allows of a program of a few records, the\n"
+      "source that ships among them, and proves its checks or prints what breaks them.");
   check.add_option("program", options.program, "Its name, see --list [ring]")->type_name("PROGRAM");
   check.add_option("--records", options.records, "Records that the kernel outputs")
       ->type_name("N")
@@ -167,10 +190,7 @@ std::expected<CheckPlan, std::string> plan_of(const CheckOptions& options) {
   plan.compare = options.compare;
   plan.svg = options.svg;
   plan.bounds = options.bounds;
-  if (options.memory_model != model::MemoryModel::Rc11) {
-    return std::unexpected(fmt::format("--model: {} is for --litmus only: programs run under rc11",
-                                       to_string(options.memory_model)));
-  }
+  plan.memory_model = options.memory_model;
   plan.entry = model::find_entry(options.program);
   if (plan.entry == nullptr) {
     return std::unexpected(fmt::format("no program is named {}; choose from: {}",
@@ -184,7 +204,8 @@ std::expected<CheckPlan, std::string> plan_of(const CheckOptions& options) {
                                          in_quotes(options.fault), choice_of(entry.faults)));
     }
   }
-  const auto forms = forms_of(options, entry);
+  const auto forms =
+      on_machine(options) ? form_on_machine(options, entry) : forms_of(options, entry);
   if (!forms) return std::unexpected(forms.error());
   plan.forms = *forms;
   if (!entry.size) {
@@ -192,8 +213,10 @@ std::expected<CheckPlan, std::string> plan_of(const CheckOptions& options) {
     return std::unexpected(fmt::format(
         "--records, --polls, --lengths: {} has no size to choose: leave them out", entry.name));
   }
-  const auto size =
-      size_of(options, entry, plan.fault != nullptr ? *entry.fault_size : *entry.size);
+  const auto size = size_of(options, entry,
+                            on_machine(options)     ? *entry.machine_size
+                            : plan.fault != nullptr ? *entry.fault_size
+                                                    : *entry.size);
   if (!size) return std::unexpected(size.error());
   plan.size = *size;
   return plan;

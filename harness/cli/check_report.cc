@@ -23,10 +23,11 @@ std::string subject(const CheckPlan& plan) {
   return text;
 }
 
-std::string expectation(bool in_a, bool in_b, bool has_forms) {
-  if (!has_forms) return in_a ? "violated" : "holds";
-  if (in_a == in_b) return in_a ? "violated" : "holds";
-  return in_a ? "violated in form A" : "violated in form B";
+std::string expectation(bool in_a, bool in_b, bool has_forms, bool on_machines = false) {
+  if (in_a && (in_b || !has_forms)) return "violated";
+  std::string where = in_a ? "in form A" : in_b && has_forms ? "in form B" : "";
+  if (on_machines && !in_a) where += where.empty() ? "on machines" : " and on machines";
+  return where.empty() ? "holds" : "violated " + where;
 }
 
 }  // namespace
@@ -53,17 +54,24 @@ std::string check_table(const CheckPlan& plan, const std::vector<CheckedCase>& c
     for (const std::string& difference : each.differences) text += "  " + difference + "\n";
   }
   if (const auto* const trace = violation_of(cases)) {
-    text += "The shortest execution found:\n" + trace_table(*trace);
+    text += plan.memory_model == model::MemoryModel::Rc11
+                ? "The shortest execution found:\n"
+                : "The first execution found, in the order in which memory sees it:\n";
+    text += trace_table(*trace);
   }
   const Conclusion conclusion = conclusion_of(plan, cases);
   if (conclusion.verdict == Verdict::Violated) {
     return text + fmt::format("VIOLATED in {}\n", cases.back().label);
   }
-  return text + sentence(conclusion, "Holds in every execution that RC11 allows") + "\n";
+  const std::string holds =
+      fmt::format("Holds in every execution that {} allows", title(plan.memory_model));
+  return text + sentence(conclusion, holds) + "\n";
 }
 
 std::string check_list() {
-  std::string text = "Programs, their faults (--fault), and what is expected of them\n";
+  std::string text =
+      "Programs, their faults (--fault), and what is expected of them; on machines: with --model "
+      "aarch64 or riscv\n";
   for (const model::Entry& entry : model::catalogue()) {
     text += fmt::format("{:30} {}: {}\n", entry.name, entry.what,
                         expectation(entry.fails_in_a, entry.fails_in_b, entry.has_forms));
@@ -73,7 +81,8 @@ std::string check_list() {
     }
     for (const model::ProgramFault& fault : entry.faults) {
       text += fmt::format("  {:28} {}: {}\n", fault.name, fault.what,
-                          expectation(fault.fails_in_a, fault.fails_in_b, true));
+                          expectation(fault.fails_in_a, fault.fails_in_b, true,
+                                      fault.fails_on(model::MemoryModel::AArch64)));
     }
   }
   return text;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "harness/model/hardware/explorer.h"
 #include "harness/program/console.h"
 #include "harness/program/counted.h"
 #include "harness/program/run_program.h"
@@ -16,7 +17,11 @@ constexpr const char* kInterrupted = "interrupted";  // the bound that a signal 
 
 std::string label_of(const CheckPlan& plan, model::Form form, const std::string& own) {
   std::string label;
-  if (plan.entry->has_forms) label = form == model::Form::A ? "form A" : "form B";
+  if (plan.memory_model != model::MemoryModel::Rc11) {
+    label = title(plan.memory_model);
+  } else if (plan.entry->has_forms) {
+    label = form == model::Form::A ? "form A" : "form B";
+  }
   if (!own.empty()) label += (label.empty() ? "" : ", ") + own;
   return label.empty() ? plan.entry->name : label;
 }
@@ -24,7 +29,11 @@ std::string label_of(const CheckPlan& plan, model::Form form, const std::string&
 CheckedCase check_one(const CheckPlan& plan, const model::Program& program, std::string label,
                       model::ExploreOptions options) {
   CheckedCase checked{.label = std::move(label), .result = {}, .differences = {}};
-  if (plan.compare) {
+  if (plan.memory_model != model::MemoryModel::Rc11) {
+    checked.result = explore_machine(
+        program, plan.memory_model,
+        {.bounds = options.bounds, .stop = options.stop, .on_progress = options.on_progress});
+  } else if (plan.compare) {
     model::Comparison comparison = compare_merged(program, options);
     checked.result = std::move(comparison.each);
     checked.result.merged = comparison.merged.merged;
@@ -39,6 +48,13 @@ CheckedCase check_one(const CheckPlan& plan, const model::Program& program, std:
 
 // Why a fault that is expected to be violated was not, if so.
 std::string not_found(const CheckPlan& plan) {
+  if (plan.memory_model != model::MemoryModel::Rc11) {
+    if (plan.fault == nullptr || !plan.fault->fails_on(plan.memory_model)) return {};
+    return fmt::format(
+        "the fault {} was not found, which `{} check {} --model {} --fault {}` finds",
+        plan.fault->name, invocation(), plan.entry->name, to_string(plan.memory_model),
+        plan.fault->name);
+  }
   if (plan.fault == nullptr || (!plan.fault->fails_in_a && !plan.fault->fails_in_b)) return {};
   const bool in_both = plan.fault->fails_in_a && plan.fault->fails_in_b;
   return fmt::format("the fault {} was not found, which `{} check {} --fault {}` finds{}",

@@ -1,4 +1,4 @@
-// write_svg() of check_report.h.
+// write_svg() of check.h.
 
 #include <fmt/format.h>
 

@@ -228,12 +228,15 @@ int perf_output_begin(C& cpu, perf_output_handle& handle, const perf_sample_data
   do {
     cpu.step();
     const __u64 tail = rb.unsigned_long(cpu.read_once(rb.user_page->data_tail));
-    if (!rb.overwrite && !ring_buffer_has_space(rb, offset, tail, size, backward)) {
+    const bool fits = rb.overwrite || ring_buffer_has_space(rb, offset, tail, size, backward);
+    // A, matches D. A processor keeps what is stored behind a branch after the read that decides
+    // it, whichever way it goes: a refused output's, too.
+    cpu.control_dependency(rb.user_page->data_tail);
+    if (!fits) {
       output_refused(cpu, rb, event);
       perf_output_put_handle(cpu, handle);
       return -ENOSPC;
     }
-    cpu.control_dependency(rb.user_page->data_tail);  // A, matches D
     head = rb.unsigned_long(backward ? offset - size : offset + size);
     cpu.step();
   } while (!local_try_cmpxchg(rb.head, offset, head));

@@ -12,11 +12,13 @@
 #include <vector>
 
 #include "harness/model/engine/program.h"
+#include "harness/model/litmus/memory_model.h"
 
 namespace perfring::model {
 
-// A: the ring's words are atomic, B: they are not (protocol.h, model_memory.h).
-enum class Form : std::uint8_t { A, B };
+// A: the ring's words are atomic, B: they are not (protocol.h, model_memory.h). Kernel: A with
+// smp_wmb() where the protocol has a release fence, which the kernel's memory model has not.
+enum class Form : std::uint8_t { A, B, Kernel };
 
 struct Size {
   unsigned records = 0;
@@ -28,6 +30,9 @@ struct ProgramFault {
   std::string name;
   std::string what;
   bool fails_in_a, fails_in_b;
+
+  // On a machine, of Entry::machine_size: in form A, or, of LKMM, in the kernel's.
+  bool fails_on(MemoryModel machine) const;
 };
 
 // One program to explore; some entries are several.
@@ -43,6 +48,9 @@ struct Entry {
   bool has_forms = false;
   // The defaults; nullopt if it has no size.
   std::optional<Size> size = {}, fault_size = {};
+  // On a machine, where nothing merges.
+  std::optional<Size> machine_size = {};
+  bool has_kernel_form = false;  // it can run under LKMM
   unsigned length_min = 0, length_max = 0;
   std::string length_unit = {};
   std::vector<ProgramFault> faults = {};

@@ -71,7 +71,8 @@ class Explorer {
 
  private:
   void add_thread(const std::function<void()>& code) {
-    trees_.push_back(std::make_unique<ThreadTree>(code, options_.merge, options_.bounds.steps));
+    trees_.push_back(std::make_unique<ThreadTree>(
+        code, ThreadTree::Options{.merge = options_.merge, .steps_max = options_.bounds.steps}));
   }
 
   double elapsed() const {

@@ -89,6 +89,20 @@ void fence_store_store(Where where) {
   Recorder::here().record(step(Step::Kind::Fence, Order::StoreStore, 0, where));
 }
 
+std::uint32_t last_read() {
+  return Recorder::here().reads();
+}
+
+void control_dependency(std::uint32_t read, Where where) {
+  Step control = step(Step::Kind::Control, Order::Relaxed, 0, where);
+  control.depends_on = read;
+  Recorder::here().depend(std::move(control));
+}
+
+void data_dependency(std::uint32_t read) {
+  Recorder::here().next_store_depends_on(read);
+}
+
 void check(bool holds, const std::string& message, Where where) {
   if (holds) return;
   Step fail = step(Step::Kind::Fail, Order::Relaxed, 0, where);

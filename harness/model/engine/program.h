@@ -46,6 +46,13 @@ class Var {
 void fence(std::memory_order order, Where where = Where::here());
 // The kernel's smp_wmb(): the thread's earlier stores before its later ones, and nothing else.
 void fence_store_store(Where where = Where::here());
+// How many reads the thread has made: the number of its last.
+std::uint32_t last_read();
+// A branch on that read: the machine makes no later store of the thread visible before it. Nothing
+// to RC11. No other dependency is known but by data_dependency().
+void control_dependency(std::uint32_t read, Where where = Where::here());
+// The value of the thread's next store is computed from that read. Nothing to RC11.
+void data_dependency(std::uint32_t read);
 // An invariant of the program.
 void check(bool holds, const std::string& message, Where where = Where::here());
 // Ends the thread where it does not hold, and the execution counts as blocked: bounds a loop that

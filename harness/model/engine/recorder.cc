@@ -50,6 +50,7 @@ void Recorder::rethrow() {
 }
 
 std::uint64_t Recorder::read(Step step) {
+  ++reads_;
   if (!recording_) return read_unrecorded();
   if (answered_ < history_.size()) return history_[answered_++];
   record(std::move(step));
@@ -57,10 +58,15 @@ std::uint64_t Recorder::read(Step step) {
   return recording_ ? answer_ : read_unrecorded();
 }
 
+void Recorder::depend(Step control) {
+  if (tree_.options_.of_machine) record(std::move(control));
+}
+
 void Recorder::record(Step step) {
+  if (step.kind == Step::Kind::Write) step.depends_on = std::exchange(data_from_, 0);
   if (!recording_ || answered_ < history_.size()) return;
-  if (++steps_ > tree_.steps_max_) {
-    throw UsageError{"a thread takes more than " + std::to_string(tree_.steps_max_) +
+  if (++steps_ > tree_.options_.steps_max) {
+    throw UsageError{"a thread takes more than " + std::to_string(tree_.options_.steps_max) +
                      " steps: bound its loops, or raise the limit"};
   }
   node_->steps.push_back(std::move(step));
@@ -69,12 +75,13 @@ void Recorder::record(Step step) {
 
 void Recorder::stop_with(Step step) {
   if (answered_ < history_.size()) return;
+  const bool goes_on = tree_.options_.of_machine && step.kind == Step::Kind::Fail;
   record(std::move(step));
-  recording_ = false;
+  recording_ = recording_ && goes_on;
 }
 
 void Recorder::checkpoint(std::span<const std::uint64_t> values, Where where) {
-  if (!tree_.merge_ || !recording_ || answered_ < history_.size()) return;
+  if (!tree_.options_.merge || !recording_ || answered_ < history_.size()) return;
   ThreadTree::Checkpoint key{where.file, {where.line, where.column}};
   key.second.insert(key.second.end(), values.begin(), values.end());
   const auto [found, added] = tree_.checkpoints_.try_emplace(std::move(key), nullptr);

@@ -40,6 +40,9 @@ class Recorder {
   // Records the last step.
   void stop_with(Step step);
   void checkpoint(std::span<const std::uint64_t> values, Where where);
+  std::uint32_t reads() const { return reads_; }
+  void depend(Step control);
+  void next_store_depends_on(std::uint32_t read) { data_from_ = read; }
 
  private:
   struct Abandoned {};
@@ -54,6 +57,8 @@ class Recorder {
   std::size_t answered_ = 0;
   std::size_t steps_ = 0;
   unsigned unrecorded_ = 0;  // reads
+  std::uint32_t reads_ = 0;
+  std::uint32_t data_from_ = 0;
   ThreadTree::Node* node_;
   bool recording_ = true;
   std::uint64_t answer_ = 0;

@@ -6,8 +6,8 @@
 
 namespace perfring::model {
 
-ThreadTree::ThreadTree(std::function<void()> code, bool merge, std::size_t steps_max)
-    : code_{std::move(code)}, merge_{merge}, steps_max_{steps_max} {
+ThreadTree::ThreadTree(std::function<void()> code, const Options& options)
+    : code_{std::move(code)}, options_{options} {
   run({}, make_node(nullptr, false, 0));
 }
 

@@ -37,8 +37,14 @@ class ThreadTree {
     std::uint64_t value = 0;  // this
   };
 
-  // `merge`: believe the program's checkpoints. `steps_max`: of one run of the thread.
-  ThreadTree(std::function<void()> code, bool merge, std::size_t steps_max);
+  struct Options {
+    bool merge = false;              // believe the program's checkpoints
+    std::size_t steps_max = 10'000;  // of one run of the thread
+    // For memory models in which a thread's later stores may have come first: dependencies are
+    // steps, and a thread goes on after a check that fails.
+    bool of_machine = false;
+  };
+  ThreadTree(std::function<void()> code, const Options& options);
   ~ThreadTree();
   ThreadTree(const ThreadTree&) = delete;
   ThreadTree& operator=(const ThreadTree&) = delete;
@@ -66,8 +72,7 @@ class ThreadTree {
   void run(std::vector<std::uint64_t> history, Node& node);
 
   const std::function<void()> code_;
-  const bool merge_;
-  const std::size_t steps_max_;
+  const Options options_;
   std::size_t runs_ = 0;
   std::size_t steps_ = 0;  // of all nodes
   std::vector<std::unique_ptr<Node>> nodes_;

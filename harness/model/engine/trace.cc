@@ -79,15 +79,16 @@ Trace trace_of(const Program& program, const Execution& x, const Cause& cause) {
     trace.events[numbers[i] - 1].after = numbers[kept_before(x, static_cast<EventId>(i), kept)];
   }
   if (x.race.first != kNone) trace.race = {numbers[x.race.first], numbers[x.race.second]};
+  trace.violated = trace.race;
+  for (std::size_t number = trace.events.size(); trace.violated.empty() && number > 0; --number) {
+    if (trace.events[number - 1].thread == cause.thread) trace.violated = {number};
+  }
   return trace;
 }
 
-std::vector<std::size_t> Trace::violated() const {
-  if (!race.empty()) return race;
-  for (std::size_t number = events.size(); number > 0; --number) {
-    if (events[number - 1].thread == cause.thread) return {number};
-  }
-  return {};
+bool Trace::overtakes() const {
+  return std::ranges::any_of(events,
+                             [](const TraceEvent& event) { return event.overtakes.has_value(); });
 }
 
 const char* to_string(Order order) {

@@ -35,6 +35,9 @@ struct TraceEvent {
   // As numbers of events, from 1 on; 0 is the location's initial value.
   std::optional<std::size_t> reads_from;
   std::optional<std::size_t> after;  // in modification order, of what the trace has
+  // The first access of its thread, in program order, that memory sees after it though the thread
+  // does it before. Of machines only (harness/model/hardware).
+  std::optional<std::size_t> overtakes;
 };
 
 struct Trace {
@@ -42,11 +45,12 @@ struct Trace {
   std::vector<std::string> threads;
   std::vector<TraceEvent> events;  // each after all that it depends on
   std::vector<std::size_t> race;   // the numbers of the two events, if it is one
+  // The race's, or the last one of its thread before the check that fails, if there is one.
+  std::vector<std::size_t> violated;
   std::size_t execution_events = 0;
   bool at_end = false;  // the cause is a check of Program::finally
 
-  // The numbers of the race's events, or of the last one before the check that fails.
-  std::vector<std::size_t> violated() const;
+  bool overtakes() const;  // some event does
 };
 
 Trace trace_of(const Program& program, const Execution& x, const Cause& cause);

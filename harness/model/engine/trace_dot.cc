@@ -60,12 +60,13 @@ std::string relations(const TraceEvent& event) {
     text += event.written ? " rf initial" : " (initial)";
   }
   if (event.after.value_or(0) != 0) text += fmt::format(" co after #{}", *event.after);
+  if (event.overtakes) text += fmt::format(" overtakes #{}", *event.overtakes);
   return text;
 }
 
 class Picture {
  public:
-  explicit Picture(const Trace& trace) : trace_{trace}, violated_{trace.violated()} {
+  explicit Picture(const Trace& trace) : trace_{trace} {
     for (std::size_t thread = 0; thread < trace.threads.size(); ++thread) add_column(thread);
     rows_ = trace.events.size() + (trace.race.empty() ? 1 : 0);
   }
@@ -158,13 +159,16 @@ class Picture {
                            to_string(trace_.cause.where));
     const char* const red =
         race ? "red: what is violated" : "red: what is violated, and the step before it";
+    const char* const down =
+        trace_.overtakes() ? "downwards: as memory sees it; overtakes: what the thread did before"
+                           : "downwards: program order";
     const auto line = [](const std::string& text) {
       return fmt::format("<tr><td>{}</td></tr>", text);
     };
     const std::string legend =
         fmt::format("= reads, := writes; {}; {}; {}; {}", colored("rf: reads from", kReadsFrom),
                     colored("co: modification order", kModificationOrder),
-                    colored("downwards: program order", kProgramOrder), colored(red, kViolated));
+                    colored(down, kProgramOrder), colored(red, kViolated));
     return fmt::format(
         "  label=<<table border=\"0\" cellspacing=\"3\" cellpadding=\"0\">{}{}{}</table>>\n",
         line(colored(subject, "black")), line(colored(violated, kViolated)), line(legend));
@@ -202,7 +206,7 @@ class Picture {
     };
     for (std::size_t i = 0; i < column.events.size(); ++i) {
       const std::size_t number = column.events[i];
-      const bool red = std::ranges::find(violated_, number) != violated_.end();
+      const bool red = std::ranges::find(trace_.violated, number) != trace_.violated.end();
       add(fmt::format("e{}", number), column.texts[i], number,
           red ? ", color=red, penwidth=2" : "");
     }
@@ -256,7 +260,6 @@ class Picture {
   }
 
   const Trace& trace_;
-  const std::vector<std::size_t> violated_;
   std::vector<Column> columns_;
   std::size_t rows_ = 0;
 };

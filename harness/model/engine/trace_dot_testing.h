@@ -69,6 +69,10 @@ inline std::string node_name(std::size_t number) {
 inline std::set<std::string> red_of(const Trace& trace) {
   if (!trace.race.empty()) return {node_name(trace.race[0]), node_name(trace.race[1])};
   std::set<std::string> red{"check"};
+  if (trace.overtakes()) {  // the last one need not be the thread's last
+    for (const std::size_t number : trace.violated) red.insert(node_name(number));
+    return red;
+  }
   std::size_t last = 0;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
     if (trace.events[i].thread == trace.cause.thread) last = i + 1;
@@ -102,11 +106,14 @@ inline void expect_complete(const Trace& trace, const std::string& dot) {
   EXPECT_EQ(drawn.red(), red_of(trace));
   EXPECT_EQ(drawn.nodes.size(), trace.events.size() + (trace.race.empty() ? 1 : 0));
   expect_threads_from_left_to_right(trace, drawn);
-  EXPECT_THAT(dot, testing::AllOf(testing::HasSubstr("= reads, := writes"),
-                                  testing::HasSubstr(">rf: reads from<"),
-                                  testing::HasSubstr(">co: modification order<"),
-                                  testing::HasSubstr(">red: what is violated"),
-                                  testing::HasSubstr("\"red\">" + trace.cause.what)));
+  EXPECT_THAT(
+      dot, testing::AllOf(testing::HasSubstr("= reads, := writes"),
+                          testing::HasSubstr(">rf: reads from<"),
+                          testing::HasSubstr(">co: modification order<"),
+                          testing::HasSubstr(trace.overtakes() ? ">downwards: as memory sees it; "
+                                                               : ">downwards: program order<"),
+                          testing::HasSubstr(">red: what is violated"),
+                          testing::HasSubstr("\"red\">" + trace.cause.what)));
   std::vector<std::pair<std::string, std::string>> arrows;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
     const TraceEvent& event = trace.events[i];
@@ -116,6 +123,13 @@ inline void expect_complete(const Trace& trace, const std::string& dot) {
     if (event.reads_from == 0) {
       EXPECT_THAT(drawn.nodes.at(node_name(i + 1)),
                   testing::HasSubstr(event.written ? " rf initial" : " (initial)"));
+    }
+    const std::string& line = drawn.nodes.at(node_name(i + 1));
+    if (event.overtakes) {
+      EXPECT_THAT(line,
+                  testing::HasSubstr(" overtakes #" + std::to_string(*event.overtakes) + " "));
+    } else {
+      EXPECT_THAT(line, testing::Not(testing::HasSubstr("overtakes")));
     }
   }
   if (!trace.race.empty()) arrows.emplace_back(node_name(trace.race[0]), node_name(trace.race[1]));

@@ -17,6 +17,7 @@ std::string relations(const TraceEvent& event) {
   std::string text;
   if (event.reads_from) text += fmt::format(" rf {}", origin(*event.reads_from));
   if (event.after) text += fmt::format(" co after {}", origin(*event.after));
+  if (event.overtakes) text += fmt::format(" overtakes #{}", *event.overtakes);
   return text;
 }
 

@@ -49,6 +49,10 @@ struct LitmusVerdict {
 Program program_of(const LitmusText& text);
 // The values observed in a complete execution of that program.
 Outcome outcome_of(const LitmusText& text, const Execution& x);
+// The registers that the reads of a thread assign, by the numbers of their operations.
+std::map<std::uint32_t, std::string> register_names(const std::vector<Op>& ops);
+// Those of the values that the text observes.
+Outcome observed_of(const LitmusText& text, const Outcome& all);
 
 // From a list of programs, or an object with such a list as `programs`. Throws UsageError, which
 // names the program, the field and its fault.

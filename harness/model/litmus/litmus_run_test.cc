@@ -132,6 +132,7 @@ TEST(RunLitmusTest, AReachedBoundIsNoAnswer) {
     return verdict.result.bound;
   };
   EXPECT_EQ(bound({.executions = 2}), "more than 2 executions");
+  EXPECT_EQ(bound({.executions = 3}), "more than 3 executions");
   EXPECT_EQ(bound({.seconds = 1e-9}), "more than 1e-09 s");
   std::atomic<bool> stop{true};
   ExploreOptions options;

@@ -72,12 +72,16 @@ class ThreadRun {
       case Kind::Write:
         return write(op, op.value);
       case Kind::WriteRegister:
+        if (const auto read = read_by_.find(op.reg); read != read_by_.end()) {
+          data_dependency(read->second);
+        }
         return write(op, value_of(op.reg));
       case Kind::Read:
       case Kind::FetchAdd:
       case Kind::Exchange:
       case Kind::CompareExchange:
         registers_[op.reg] = read(op);
+        read_by_[op.reg] = last_read();
         return;
       case Kind::Fence:
         return op.order == Op::Order::StoreStore ? fence_store_store(where)
@@ -85,7 +89,10 @@ class ThreadRun {
       case Kind::If:
         if (value_of(op.reg) == op.value) run(op.body);
         return;
-      case Kind::Control:  // orders nothing in RC11
+      case Kind::Control:
+        if (const auto read = read_by_.find(op.reg); read != read_by_.end()) {
+          control_dependency(read->second, where);
+        }
         return;
       case Kind::Assume:
         return assume(value_of(op.reg) == op.value, where);
@@ -99,14 +106,8 @@ class ThreadRun {
 
   const std::uint64_t unset_;
   std::map<std::string, std::uint64_t> registers_;
+  std::map<std::string, std::uint32_t> read_by_;  // the numbers of the reads that assigned them
 };
-
-void name_registers(const std::vector<Op>& ops, std::map<std::uint32_t, std::string>& names) {
-  for (const Op& op : ops) {
-    if (op.reads()) names[op.line] = op.reg;
-    name_registers(op.body, names);
-  }
-}
 
 }  // namespace
 
@@ -122,9 +123,27 @@ Program program_of(const LitmusText& text) {
   return program;
 }
 
+std::map<std::uint32_t, std::string> register_names(const std::vector<Op>& ops) {
+  std::map<std::uint32_t, std::string> names;
+  for (const Op& op : ops) {
+    if (op.reads()) names[op.line] = op.reg;
+    names.merge(register_names(op.body));
+  }
+  return names;
+}
+
+Outcome observed_of(const LitmusText& text, const Outcome& all) {
+  Outcome observed;
+  for (const std::string& name : text.observed) {
+    const auto found = all.find(name);
+    observed[name] = found == all.end() ? text.unset_register : found->second;
+  }
+  return observed;
+}
+
 Outcome outcome_of(const LitmusText& text, const Execution& x) {
-  std::vector<std::map<std::uint32_t, std::string>> names(text.threads.size());
-  for (std::size_t i = 0; i < names.size(); ++i) name_registers(text.threads[i], names[i]);
+  std::vector<std::map<std::uint32_t, std::string>> names;
+  for (const auto& thread : text.threads) names.push_back(register_names(thread));
   Outcome all;
   for (std::size_t i = 0; i < text.locations.size(); ++i) {
     all[text.locations[i]] = static_cast<std::int64_t>(x.events[x.latest[i]].written);
@@ -134,12 +153,7 @@ Outcome outcome_of(const LitmusText& text, const Execution& x) {
     const std::string& name = names[event.thread].at(event.step->where.line);
     all[fmt::format("{}:{}", event.thread, name)] = static_cast<std::int64_t>(event.read);
   }
-  Outcome observed;
-  for (const std::string& name : text.observed) {
-    const auto found = all.find(name);
-    observed[name] = found == all.end() ? text.unset_register : found->second;
-  }
-  return observed;
+  return observed_of(text, all);
 }
 
 }  // namespace perfring::model

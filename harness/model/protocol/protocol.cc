@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace perfring::model {
@@ -95,7 +96,9 @@ void produce(const Shared& shared) {
     const bool oversize = options.oversize && record + 1 == options.records;
     const std::uint64_t need = shared.length(record);
     const std::uint64_t tail = shared.tail.load(tail_order);  // A
+    const std::uint32_t tail_read = last_read();
     if (!has_space(shared, shared.distance(tail, head), need)) continue;
+    if (options.control_dependency) control_dependency(tail_read);
     if (!options.head_first) write_record(shared, head, need, oversize);
     barrier(options.before_head_store);  // B
     shared.head.store(shared.stored(head + need), std::memory_order_relaxed);
@@ -126,6 +129,7 @@ void drain(const Shared& shared, std::uint64_t& tail) {
     if (!believable) length = left;
     if (options.header_read_twice) length = shared.read(tail);
     check(length != 0 && length <= left, "in_ring: a record is taken to end past data_head");
+    length = std::clamp<std::uint64_t>(length, 1, left);  // on machines the thread goes on
     if (options.commit == Commit::AfterEachHeader) commit(tail + length);
     for (std::uint64_t i = 1; i < length; ++i) shared.read(tail + i);
     tail += length;

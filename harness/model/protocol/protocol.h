@@ -28,6 +28,7 @@ struct Protocol {
   unsigned polls = 2;
   std::vector<unsigned> lengths = {1};  // of the records, in turn
 
+  bool control_dependency = true;                // A, which RC11 does not know
   Barrier before_head_store = Barrier::Release;  // B
   Barrier after_head_load = Barrier::Acquire;    // C
   Barrier before_tail_store = Barrier::Full;     // D

@@ -17,6 +17,8 @@ const std::array kFaults = {
                   [](P& p) { p.after_head_load = B::None, p.fence_before_head_load = true; }, true,
                   true},
     ProtocolFault{"head_read_again", [](P& p) { p.head_read_again = true; }, true, true},
+    ProtocolFault{"no_control_dependency", [](P& p) { p.control_dependency = false; }, false,
+                  false},
     ProtocolFault{"no_full_fence", [](P& p) { p.before_tail_store = B::None; }, false, true},
     ProtocolFault{"release_for_full", [](P& p) { p.before_tail_store = B::Release; }, false, false},
     ProtocolFault{"acquire_for_full", [](P& p) { p.before_tail_store = B::Acquire; }, false, true},

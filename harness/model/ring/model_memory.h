@@ -114,13 +114,19 @@ static_assert(Memory<ModelMemory>);
 
 // For the simulated kernel.
 struct ModelCpu : kernel::HardwareCpu {
+  std::uint32_t position_read = 0;  // the number of the last read of a position
+
   __u64 clock() const { return 0; }
 
   __u64 read_once(const __u64& field, Where where = Where::here()) {
-    return ModelRing::here->position(&field).load(std::memory_order_relaxed, where);
+    const __u64 value = ModelRing::here->position(&field).load(std::memory_order_relaxed, where);
+    position_read = last_read();
+    return value;
   }
+  // RC11 knows none: see above.
   void control_dependency(const __u64&, Where where = Where::here()) {
     if (!ModelRing::here->atomic_words()) fence(std::memory_order_acquire, where);
+    model::control_dependency(position_read, where);
   }
   void copy(std::byte* to, const void* from, std::size_t size, Where where = Where::here()) {
     const auto* bytes = static_cast<const std::byte*>(from);

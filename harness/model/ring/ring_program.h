@@ -48,7 +48,10 @@ struct ScriptedCpu : C {
 
   void step() {
     C::step();
-    if (steps != 0 && --steps == 0) interrupt();
+    if (steps == 0 || --steps != 0) return;
+    const std::uint32_t read = C::position_read;
+    interrupt();
+    C::position_read = read;  // it returns with its registers
   }
   // Headers of samples as long as the ring, in all that is not reserved.
   void on_reserve(kernel::perf_buffer& rb, __u64 position, std::size_t size) {

@@ -1,0 +1,73 @@
+// Which checkpoints are one: those of one place in the source, with the same values.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <set>
+
+#include "harness/model/engine/explorer.h"
+
+namespace perfring::model {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+struct At {
+  Where where;
+  std::uint64_t value = 0;
+};
+
+// What a thread stores, merged, that goes on from one of two checkpoints, depending on a read: 1
+// from the first, 2 from the second.
+std::set<std::uint64_t> stored_after(const At& first, const At& second) {
+  Program program;
+  const Var x = program.var("x"), y = program.var("y");
+  program.threads.emplace_back([=] { x.store(1, kRelaxed); });
+  program.threads.emplace_back([=] {
+    const bool one = x.load(kRelaxed) == 0;
+    const At& at = one ? first : second;
+    checkpoint({at.value}, at.where);
+    y.store(one ? 1 : 2, kRelaxed);
+  });
+  std::set<std::uint64_t> stored;
+  ExploreOptions options;
+  options.merge = true;
+  options.on_execution = [&](const Execution& x_end) {
+    stored.insert(x_end.events[x_end.latest[y.location()]].written);
+  };
+  explore(program, options);
+  return stored;
+}
+
+constexpr Where kPlace{.line = 10, .file = "a.cc", .column = 3};
+
+TEST(CheckpointTest, OnePlaceWithOneValueIsOneCheckpoint) {
+  EXPECT_EQ(stored_after({kPlace, 7}, {kPlace, 7}).size(), 1u);
+}
+
+TEST(CheckpointTest, AnotherFileIsAnotherCheckpoint) {
+  EXPECT_EQ(stored_after({kPlace}, {{.line = 10, .file = "b.cc", .column = 3}}).size(), 2u);
+}
+
+// A header's path may be another pointer in each translation unit.
+TEST(CheckpointTest, AFileIsKnownByItsName) {
+  static constexpr char kSame[] = "a.cc";
+  EXPECT_EQ(stored_after({kPlace}, {{.line = 10, .file = kSame, .column = 3}}).size(), 1u);
+}
+
+TEST(CheckpointTest, AnotherLineIsAnotherCheckpoint) {
+  EXPECT_EQ(stored_after({kPlace}, {{.line = 11, .file = "a.cc", .column = 3}}).size(), 2u);
+}
+
+TEST(CheckpointTest, AnotherColumnIsAnotherCheckpoint) {
+  EXPECT_EQ(stored_after({kPlace}, {{.line = 10, .file = "a.cc", .column = 4}}).size(), 2u);
+  const Where left = Where::here(), right = Where::here();
+  EXPECT_EQ(stored_after({left}, {right}).size(), 2u);
+}
+
+TEST(CheckpointTest, AnotherValueIsAnotherCheckpoint) {
+  EXPECT_EQ(stored_after({kPlace, 7}, {kPlace, 8}).size(), 2u);
+}
+
+}  // namespace
+}  // namespace perfring::model

@@ -1,0 +1,99 @@
+#ifndef HARNESS_MODEL_HARDWARE_GRAPH_H_
+#define HARNESS_MODEL_HARDWARE_GRAPH_H_
+
+// An execution of a machine's memory model, complete or growing: reads-from, coherence, and the
+// order in which memory sees the accesses (Arm's ob). Threads grow it one after the other, so a
+// read may wait for a store that a later thread has yet to do: that is load buffering.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "harness/model/engine/step.h"
+#include "harness/model/hardware/order.h"
+#include "harness/model/litmus/memory_model.h"
+
+namespace perfring::model {
+
+// Where a read takes its value from, other than the event of that number.
+inline constexpr std::size_t kInitial = ~std::size_t{0};
+inline constexpr std::size_t kAwaited = kInitial - 1;
+
+struct Access {
+  const Step* step = nullptr;
+  std::size_t thread = 0;
+  std::size_t location = 0;
+  bool is_write = false;
+  std::uint64_t value = 0;
+  std::size_t source = kInitial;  // of a read
+
+  bool awaits() const { return !is_write && source == kAwaited; }
+};
+
+struct Fence {
+  const Step* step = nullptr;
+  std::size_t thread = 0;
+  std::size_t accesses = 0;  // those of the graph before it
+};
+
+class Graph {
+ public:
+  // `machine` is not Rc11.
+  Graph(MemoryModel machine, std::size_t locations, std::size_t threads)
+      : machine_{machine}, orders_(threads), coherence_(locations) {}
+
+  // Whether the graph stays consistent if the thread reads from there next.
+  bool allows_read(std::size_t thread, const Step& read, std::size_t source) const;
+  // After allows_read().
+  void add_read(std::size_t thread, const Step& read, std::size_t source, std::uint64_t value);
+  // The next two say whether the graph is still consistent.
+  // `place`: among the location's stores, 0 is the first after the initial value.
+  bool add_write(std::size_t thread, const Step& write, std::size_t place);
+  // The read that awaits its value gets it from that store.
+  bool give(std::size_t read, std::size_t write);
+  void add_fence(std::size_t thread, const Step& fence) {
+    orders_[thread].add_fence(machine_, fence.order);
+    fences_.push_back({&fence, thread, accesses_.size()});
+  }
+  void add_control(std::size_t thread, std::uint32_t read) { orders_[thread].add_control(read); }
+
+  // Whether an awaited store cannot be one that `thread` has yet to do.
+  bool awaits_in_vain(std::size_t thread) const;
+
+  const std::vector<Access>& accesses() const { return accesses_; }
+  const std::vector<Fence>& fences() const { return fences_; }
+  // The stores of a location, in coherence order.
+  const std::vector<std::size_t>& stores(std::size_t location) const {
+    return coherence_[location];
+  }
+  const std::vector<std::size_t>& awaiting() const { return awaiting_; }
+  // Of a store of that location, or kInitial: in coherence order, where 0 is the initial value.
+  std::size_t place_of(std::size_t write, std::size_t location) const;
+  // The places that a store of the thread may take: not before its own last one.
+  std::size_t first_place(std::size_t thread, std::size_t location) const;
+  // Whether memory sees them in this order in every run that has this graph. To LKMM, in which
+  // threads may differ in what they see, it is happens-before but for what follows from propagation
+  // (lkmm.h).
+  bool comes_before(std::size_t first, std::size_t second) const { return before_[second][first]; }
+
+ private:
+  bool order(std::size_t first, std::size_t second);
+  bool order_after_source(std::size_t read);
+  bool coherent(std::size_t thread, std::size_t location) const;
+  bool orders_stores() const { return machine_ != MemoryModel::Lkmm; }
+  EventSet before_read(std::size_t thread, const Step& read, std::size_t source) const;
+  EventSet closure(const EventSet& events) const;
+  std::size_t add(Access access, const EventSet& before);
+
+  MemoryModel machine_;
+  std::vector<Access> accesses_;
+  std::vector<Fence> fences_;
+  std::vector<EventSet> before_;  // transitive
+  std::vector<ThreadOrder> orders_;
+  std::vector<std::vector<std::size_t>> coherence_;
+  std::vector<std::size_t> awaiting_;
+};
+
+}  // namespace perfring::model
+
+#endif  // HARNESS_MODEL_HARDWARE_GRAPH_H_

@@ -1,0 +1,42 @@
+#include "harness/model/hardware/litmus_machine.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/model/hardware/explorer.h"
+
+namespace perfring::model {
+namespace {
+
+Outcome outcome_of(const LitmusText& text, const Graph& graph) {
+  Outcome all;
+  for (std::size_t i = 0; i < text.locations.size(); ++i) {
+    const std::vector<std::size_t>& stores = graph.stores(i);
+    all[text.locations[i]] = static_cast<std::int64_t>(
+        stores.empty() ? text.initial : graph.accesses()[stores.back()].value);
+  }
+  std::vector<std::map<std::uint32_t, std::string>> names;
+  for (const auto& thread : text.threads) names.push_back(register_names(thread));
+  for (const Access& access : graph.accesses()) {
+    if (access.is_write) continue;
+    const std::string& name = names[access.thread].at(access.step->where.line);
+    all[std::to_string(access.thread) + ":" + name] = static_cast<std::int64_t>(access.value);
+  }
+  return observed_of(text, all);
+}
+
+}  // namespace
+
+MachineAnswer explore_litmus(const LitmusText& text, MemoryModel machine) {
+  MachineAnswer answer;
+  MachineOptions options;
+  options.on_execution = [&](const Graph& graph) {
+    answer.outcomes.insert(outcome_of(text, graph));
+  };
+  answer.result = explore_machine(program_of(text), machine, options);
+  return answer;
+}
+
+}  // namespace perfring::model

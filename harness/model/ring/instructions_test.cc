@@ -1,0 +1,112 @@
+// The table of instructions by which the hardware's explorer orders a thread, beside what the
+// source that ships is compiled to: the fences_test of lib/perfring/ring and of harness/kernel read
+// that from the assembly of each processor, and their expectations are read here.
+
+#include "harness/model/hardware/instructions.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "harness/model/hardware/explorer.h"
+#include "harness/model/ring/ring_program.h"
+
+namespace perfring::model {
+namespace {
+
+constexpr MemoryModel kMachines[] = {MemoryModel::AArch64, MemoryModel::RiscV};
+
+// What the assembly of a processor must match: the script's arguments after the target's name.
+std::vector<std::regex> expected_of(const char* script, MemoryModel machine) {
+  const std::string target =
+      machine == MemoryModel::AArch64 ? "aarch64-linux-gnu" : "riscv64-linux-gnu";
+  std::ifstream file{script};
+  std::vector<std::regex> all;
+  for (std::string line; all.empty() && std::getline(file, line);) {
+    if (!line.starts_with("check " + target + " ")) continue;
+    const std::regex quoted{"'([^']*)'"};
+    for (std::sregex_iterator i{line.begin(), line.end(), quoted}; i != std::sregex_iterator{};
+         ++i) {
+      all.emplace_back((*i)[1].str());
+    }
+  }
+  return all;
+}
+
+// The order of the fence that the code makes.
+Order fence_of(const std::function<void()>& code, MemoryModel machine) {
+  Program program;
+  program.threads = {code};
+  std::vector<Order> orders;
+  MachineOptions options;
+  options.on_execution = [&](const Graph& graph) {
+    for (const Fence& fence : graph.fences()) orders.push_back(fence.step->order);
+  };
+  explore_machine(program, machine, options);
+  EXPECT_EQ(orders.size(), 1u);
+  return orders.at(0);
+}
+
+std::string in_assembly(std::initializer_list<std::string_view> instructions) {
+  std::string text;
+  for (const std::string_view each : instructions) text += " " + std::string{each} + ";";
+  return text;
+}
+std::string access(std::string_view instruction) {
+  return std::string{instruction} + " 0, 1";
+}
+
+TEST(InstructionsTest, AConsumersFencesAreThoseOfItsAssembly) {
+  const SharedPosition field = 0;
+  for (const MemoryModel machine : kMachines) {
+    const auto expected = expected_of("lib/perfring/ring/fences_test.sh", machine);
+    ASSERT_EQ(expected.size(), 3u);
+    const std::string load = access(load_of(machine, Order::Relaxed));
+    const std::string store = access(store_of(machine, Order::Relaxed));
+    const Barrier& after_head =
+        barrier_of(machine, fence_of([&] { ModelMemory::fence_after_read_of(field); }, machine));
+    const Barrier& before_tail =
+        barrier_of(machine, fence_of([&] { ModelMemory::fence_before_write_of(field); }, machine));
+    for (const FenceInstructions& each : kFenceInstructions) {
+      const std::string_view fence = barrier_of(machine, each.order).instruction;
+      EXPECT_EQ(std::regex_search(in_assembly({load, fence}), expected[0]),
+                fence == after_head.instruction)
+          << fence;
+      EXPECT_EQ(std::regex_search(in_assembly({fence, store}), expected[1]),
+                fence == before_tail.instruction)
+          << fence;
+    }
+    EXPECT_TRUE(std::regex_search(in_assembly({load, load}), expected[2]));
+  }
+}
+
+// HardwareCpu's smp_wmb() is the nearest that C++ has; the model's orders no more than the
+// kernel's.
+TEST(InstructionsTest, TheKernelsFenceOrdersAtLeastWhatTheModelsDoes) {
+  const __u64 field = 0;
+  for (const MemoryModel machine : kMachines) {
+    const auto expected = expected_of("harness/kernel/fences_test.sh", machine);
+    ASSERT_EQ(expected.size(), 2u);
+    const std::string word = machine == MemoryModel::AArch64 ? "str 0, 1" : "sw 0, 1";
+    const std::string store = access(store_of(machine, Order::Relaxed));
+    const Barrier& model =
+        barrier_of(machine, fence_of([&] { ModelCpu{}.smp_wmb(field); }, machine));
+    std::size_t found = 0;
+    for (const FenceInstructions& each : kFenceInstructions) {
+      const Barrier& barrier = barrier_of(machine, each.order);
+      if (!std::regex_search(in_assembly({word, barrier.instruction, store}), expected[0]))
+        continue;
+      EXPECT_TRUE(barrier.orders_all_of(model)) << barrier.instruction;
+      ++found;
+    }
+    EXPECT_GT(found, 0u);
+    EXPECT_EQ(model.instruction, machine == MemoryModel::AArch64 ? "dmb ishst" : "fence w,w");
+    EXPECT_FALSE(model.reads_reads || model.reads_writes || model.writes_reads);
+  }
+}
+
+}  // namespace
+}  // namespace perfring::model
