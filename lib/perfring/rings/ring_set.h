@@ -53,14 +53,19 @@
 // PerfEventArrayBuffer does, and leaves the entries when it is destroyed. Moved from, it has no
 // ring: rounds say Drained, wait() says Stop. Events are valid until the callback returns. fork(2):
 // as PerfBuffer's; a child must not use it.
-// Threads: one at a time; stop() and is_stopped() any, and signal handlers. There must be no other
-// consumer of these rings; if there is, data_tail never goes back, and each event reaches one of
-// the two or both.
+// Threads: one at a time; stop() and is_stopped() any, and signal handlers.
 // Errors: open(), add(), cpu_changed() and flush(Complete) alone fail; what open() and add() fail
 // at leaves nothing behind. Where memory runs out, those throw std::bad_alloc.
 // Callbacks: f(cpu, event) returns nothing, or whether to go on; the event that it stopped or threw
 // on counts as delivered. From within it every round says Nested, wait() does not sleep and says
 // Timeout, add() and cpu_changed() fail with EBUSY; stop() may be called.
+//
+// Bad input. Another consumer of one of the rings: data_tail never goes back, and each event
+// reaches one of the two or both; a wakeup may be the other's (N4). A CPU that is added twice, that
+// does not exist or has no entry in the map is refused. Keys of another clock, keys that go back, 0
+// and 2^64 - 1 are delivered, counted as late or ahead, and stop no ring (M5, M8). A slack that the
+// rings do not last for makes the kernel drop records, which a Lost counts; one of years holds
+// everything until flush(). A latency or a longest_wait of less than 0 counts as 0.
 
 #include <cstdint>
 #include <expected>

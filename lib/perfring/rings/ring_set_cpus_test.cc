@@ -268,6 +268,29 @@ TEST_F(RingSetCpusTest, WithALatencyARingHasAnEventThatWakesNobody) {
   EXPECT_GT(set.next_deadline(), RingSet::Clock::now() + 5s) << "a wakeup will come";
 }
 
+TEST_F(RingSetCpusTest, ALatencyOf0OrLessIsNone) {
+  for (const auto latency : {0ns, std::chrono::nanoseconds::min()}) {
+    RingSet set = open(within(latency));
+    EXPECT_EQ(kernel_.event.wakeup_watermark, 512U);
+    for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
+    set.poll();
+    set.drain(got_);
+    EXPECT_EQ(set.wakeups(), Wakeups::EachRecord);
+    EXPECT_GT(set.next_deadline(), RingSet::Clock::now() + 5s);
+    heads_.clear();
+    kernel_.updates.clear();
+  }
+}
+
+TEST_F(RingSetCpusTest, ALatencyOfYearsIsAnHour) {
+  RingSet set = open(within(std::chrono::nanoseconds::max()));
+  for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
+  set.poll();
+  set.drain(got_);
+  EXPECT_EQ(set.wakeups(), Wakeups::None);
+  EXPECT_LE(set.next_deadline(), RingSet::Clock::now() + 10s) << "the longest wait";
+}
+
 TEST_F(RingSetCpusTest, ManyRecordsAreWaitedForByTimer) {
   RingSet set = open(within(10ms));
   set.poll();

@@ -19,8 +19,8 @@ struct RingSetOptions {
   // Of each ring: as PerfBufferOptions.
   std::size_t page_count = 64;
   std::uint32_t wakeup_watermark = 0;
-  // How long a record may wait in its ring while nothing else is done. 0: as long as the watermark
-  // makes it. Otherwise the watermark is not used.
+  // How long a record may wait in its ring while nothing else is done. 0 or less: as long as the
+  // watermark makes it. Otherwise the watermark is not used. More than an hour counts as an hour.
   std::chrono::nanoseconds latency{0};
   // How long any wait lasts at most.
   std::chrono::nanoseconds longest_wait = std::chrono::milliseconds{100};

@@ -288,6 +288,47 @@ TEST_F(RingSetTest, AMergeGoesOnAfterADrainOfTheSameRings) {
   EXPECT_EQ(tail(0), 4 * kRecord);
 }
 
+// Another consumer, which moves data_tail between the rounds and within one.
+TEST_F(RingSetTest, DataTailNeverGoesBackBehindAnotherConsumer) {
+  RingSet set = open();
+  for (std::uint64_t i = 0; i < 6; ++i) write(0, i);
+  const auto consume = [&](std::uint64_t records) {
+    const std::uint64_t to = records * kRecord;
+    put(0, &to, 8, offsetof(perf_event_mmap_page, data_tail));
+  };
+  consume(2);
+  EXPECT_EQ(set.drain({.events = 1}, got_), DrainEnd::Limit);
+  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 2)));
+  EXPECT_EQ(set.merge(KeyAt{}, {},
+                      [&](std::uint32_t, const Ordered& each) {
+                        if (each.key == 3) consume(5);
+                        return each.key < 3;
+                      }),
+            DrainEnd::Stopped);
+  EXPECT_EQ(tail(0), 5 * kRecord);
+  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 2), Pair(0, 5)));
+}
+
+// Of another clock than CLOCK_MONOTONIC, and back: all are delivered, and counted.
+TEST_F(RingSetTest, KeysOfAnotherClockAreDeliveredAndCounted) {
+  RingSet set = open();
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t years = now_ns() + 1'000'000'000'000'000'000;
+  for (const std::uint64_t key : {std::uint64_t{0}, most, years, std::uint64_t{0}}) write(0, key);
+  write(1, 5);
+  for (int i = 0; i < 100 && got_.keys.size() < 5; ++i) {
+    set.wait();
+    EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
+  }
+  EXPECT_THAT(got_.keys, SizeIs(5)) << "none stops its ring";
+  EXPECT_EQ(set.merge_counts().ahead, 2U);
+  write(1, 4);
+  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
+  EXPECT_EQ(set.merge_counts().late, 1U);
+  EXPECT_EQ(set.merge_counts().delivered, 6U);
+}
+
 // Whatever the ring holds, a round ends.
 TEST_F(RingSetTest, AHostileRingIsReadBesideASoundOne) {
   RingSet set = open();
