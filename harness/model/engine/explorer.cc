@@ -23,6 +23,12 @@ using Kind = Step::Kind;
 // state.
 struct CannotMerge {};
 
+// A location with atomic accesses has another one, too. States that were merged before did not tell
+// who knows of the atomic ones.
+struct FoundMixed {
+  std::size_t location;
+};
+
 // Whether an execution goes on; if not, why it ends here.
 enum class Fate {
   GoesOn,
@@ -51,8 +57,12 @@ enum class Fate {
 // not. An execution that SC forbids is dropped without a record.
 class Explorer {
  public:
-  Explorer(const Program& program, const ExploreOptions& options)
-      : program_{program}, options_{options} {
+  Explorer(const Program& program, const ExploreOptions& options, std::vector<bool> mixed)
+      : program_{program},
+        options_{options},
+        mixed_{std::move(mixed)},
+        atomic_(program.locations.size(), false),
+        plain_(program.locations.size(), false) {
     if (program.threads.empty() || program.threads.size() > Program::kThreadsMax) {
       throw UsageError{"a program has 1 to " + std::to_string(Program::kThreadsMax) + " threads"};
     }
@@ -164,9 +174,15 @@ class Explorer {
 
   // Never zeros, the key of a graph without facts: an empty slot of the set is zeros.
   GraphKey key_of(const Execution& x) const {
-    GraphKey key = options_.merge ? future_key(x) : x.key;
+    GraphKey key = options_.merge ? future_key(x, mixed_) : x.key;
     if (key == GraphKey{}) key.low = 1;
     return key;
+  }
+
+  void note_access(const Step& step) {
+    (step.order == Order::NonAtomic ? plain_ : atomic_)[step.location] = true;
+    const bool both = plain_[step.location] && atomic_[step.location];
+    if (options_.merge && both && !mixed_[step.location]) throw FoundMixed{step.location};
   }
 
   // The thread's next step, which does not read.
@@ -191,6 +207,7 @@ class Explorer {
 
   // In `x` it takes the first place in modification order; the others are explored here.
   Fate write(Execution& x, std::size_t thread) {
+    note_access(x.threads[thread].next());
     const std::vector<EventId> after = places(x, thread);
     for (std::size_t i = 1; i < after.size(); ++i) {
       Execution other = x;
@@ -247,6 +264,7 @@ class Explorer {
   }
 
   Fate read(Execution& x, std::size_t thread, EventId from) {
+    note_access(x.threads[thread].next());
     const std::uint64_t value = x.read(thread, from);
     if (const Fate fate = report_race(x); fate != Fate::GoesOn) return fate;
     Thread& at = x.threads[thread];
@@ -286,6 +304,8 @@ class Explorer {
   const Program& program_;
   const ExploreOptions& options_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const std::vector<bool> mixed_;     // locations of both kinds of accesses
+  std::vector<bool> atomic_, plain_;  // locations that have such an access
   std::vector<std::unique_ptr<ThreadTree>> trees_;
   SeenStates seen_;
   bool stopped_ = false;
@@ -296,12 +316,16 @@ class Explorer {
 }  // namespace
 
 Result explore(const Program& program, const ExploreOptions& options) {
-  try {
-    return Explorer{program, options}.run();
-  } catch (const CannotMerge&) {
-    ExploreOptions unmerged = options;
-    unmerged.merge = false;
-    return Explorer{program, unmerged}.run();
+  std::vector<bool> mixed(program.locations.size(), false);
+  ExploreOptions how = options;
+  for (;;) {
+    try {
+      return Explorer{program, how, mixed}.run();
+    } catch (const CannotMerge&) {
+      how.merge = false;
+    } catch (const FoundMixed& found) {
+      mixed[found.location] = true;
+    }
   }
 }
 

@@ -68,9 +68,10 @@ class Window {
 
 // The accesses that a later one could race with: of each thread, and each location that is not
 // only atomic, the last read and the last write, atomic or not.
-std::vector<const Event*> last_accesses(const Execution& x, Hash& hash) {
-  if (x.plain_locations == 0) return {};
-  std::vector<bool> plain(x.latest.size(), false);
+std::vector<const Event*> last_accesses(const Execution& x, const std::vector<bool>& mixed,
+                                        Hash& hash) {
+  if (x.plain_locations == 0 && std::ranges::find(mixed, true) == mixed.end()) return {};
+  std::vector<bool> plain = mixed;
   for (const Event& event : x.events) {
     if (event.order == Order::NonAtomic) plain[event.location] = true;
   }
@@ -99,10 +100,10 @@ std::uint64_t knowledge(const Clock& clock, const Event& event) {
 
 }  // namespace
 
-GraphKey future_key(const Execution& x) {
+GraphKey future_key(const Execution& x, const std::vector<bool>& mixed) {
   Hash hash;
   const Window window{x};
-  const std::vector<const Event*> accesses = last_accesses(x, hash);
+  const std::vector<const Event*> accesses = last_accesses(x, mixed, hash);
   const auto add_clock = [&](const Clock& clock) {
     window.add_to(hash, clock);
     std::uint64_t bits = 1;

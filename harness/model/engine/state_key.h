@@ -45,8 +45,10 @@ class SeenStates {
 
 // Equal keys have equal futures: where the threads are, the writes that one of them may still read,
 // and which thread knows which. Only for programs in which at most one thread has sequentially
-// consistent fences: the order of those between threads is in the graph only.
-GraphKey future_key(const Execution& x);
+// consistent fences: the order of those between threads is in the graph only. `mixed`: the
+// locations that have atomic accesses and others. Of them an atomic access may race with one to
+// come.
+GraphKey future_key(const Execution& x, const std::vector<bool>& mixed);
 
 }  // namespace perfring::model
 
