@@ -20,7 +20,7 @@ void wraps() {
   const Settings of = *settings();
   const auto length = *rc::gen::suchThat(
       lengths(), [of](std::uint64_t n) { return oracle::record_size(n) <= size_of(of) - 8; });
-  Run<ScriptCpu, Consumer> run{of};
+  CopyingRun<ScriptCpu, Consumer> run{of};
   RC_ASSERT(run.run(output(length)) == 0);
   run.run(kDrain);
   run.settle();
@@ -42,7 +42,7 @@ TEST(WraparoundTest, FindsAConsumerThatForgetsTheTail) {
 // A whole run: everything attempted is delivered or reported lost, once, in order and intact.
 template <class Cpu, class Consumer>
 void runs(const Script& script) {
-  Run<Cpu, Consumer> run{script.settings};
+  CopyingRun<Cpu, Consumer> run{script.settings};
   run.run(script.steps);
   run.settle();
   expect_good(run);
@@ -94,7 +94,7 @@ void crosses() {
   Settings of = *settings();
   const auto base = *one_of<std::uint64_t>({1ULL << 32, 0, 1ULL << 31, 1ULL << 63, 12345ULL << 32});
   of.start = base - 8 * *rc::gen::inRange<std::uint64_t>(1, 500);
-  Run<ScriptCpu, Consumer> run{of};
+  CopyingRun<ScriptCpu, Consumer> run{of};
   run.run(*steps({{Kind::Output, Kind::Output, Kind::Drain, Kind::Break}, 1}));
   while (oracle::after(base + 100, run.ledger().position()) && !run.violation()) {
     run.run(kDrain);
@@ -120,7 +120,7 @@ void accounts() {
                              Kind::Pause, Kind::Resume},
                             1,
                             rc::gen::resize(100, rc::gen::inRange<std::uint64_t>(0, 1500))});
-  Run<Cpu, Consumer> run{of};
+  CopyingRun<Cpu, Consumer> run{of};
   run.run(list);
   run.run(Step{.action = Action::Resume});
   run.run(kDrain);

@@ -16,7 +16,7 @@ using testing::Seen;
 template <class Consumer>
 void resumes() {
   const auto stops = *steps({{Kind::Break, Kind::Throw}});
-  Run<ScriptCpu, Consumer> run{*settings()};
+  CopyingRun<ScriptCpu, Consumer> run{*settings()};
   run.run(*steps({{Kind::Output, Kind::Output, Kind::Pause, Kind::Resume}, 1}));
   for (const Step& stop : stops) {
     const std::uint64_t events = static_cast<std::uint64_t>(run.run(stop));
@@ -48,8 +48,8 @@ void splits() {
   const auto pieces = *rc::gen::container<std::vector<Step>>(rc::gen::build<Step>(
       rc::gen::set(&Step::action, one_of<Action>({Action::Drain, Action::Throw})),
       rc::gen::set(&Step::number, rc::gen::inRange<std::uint64_t>(1, 12))));
-  Run<> whole{of};
-  Run<ScriptCpu, Consumer> split{of};
+  CopyingRun<> whole{of};
+  CopyingRun<ScriptCpu, Consumer> split{of};
   whole.run(written);
   split.run(written);
   whole.run(kDrain);

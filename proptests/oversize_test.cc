@@ -44,7 +44,7 @@ void is_malformed() {
   const auto payloads = *rc::gen::scale(
       0.2, rc::gen::container<std::vector<std::uint64_t>>(
                rc::gen::weightedOneOf<std::uint64_t>({{2, oversize_lengths()}, {1, lengths()}})));
-  Run<Cpu, Core> run{of};
+  CopyingRun<Cpu, Core> run{of};
   std::uint64_t sequence = 0;
   for (const std::uint64_t length : payloads) {
     RC_ASSERT(run.run(output(length)) == 0);
@@ -76,7 +76,7 @@ TEST(OversizePayloadTest, FindsAKernelThatTruncatesRaw) {
 template <class Consumer>
 void recovers() {
   const auto mix = everything();
-  Run<ScriptCpu, Consumer> run{*settings()};
+  CopyingRun<ScriptCpu, Consumer> run{*settings()};
   run.run(*steps(mix));
   run.run(output(*oversize_lengths()));
   run.run(*steps(mix));

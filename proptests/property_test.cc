@@ -14,7 +14,7 @@
 namespace perfring::proptests {
 namespace {
 
-using FaultyRun = Run<faults::WritesAWrongLostCount<ScriptCpu>>;
+using FaultyRun = CopyingRun<faults::WritesAWrongLostCount<ScriptCpu>>;
 
 void loses_count() {
   const Script script = *scripts(everything());

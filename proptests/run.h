@@ -24,9 +24,9 @@ using CursorCore = testing::ByCursor<Cursor<CheckedMemory>>;
 
 // A run that keeps copies of what is delivered.
 template <class Cpu = ScriptCpu, class Consumer = Core>
-class Run final : public rig::ScriptRunner<Cpu, Consumer> {
+class CopyingRun final : public rig::ScriptRunner<Cpu, Consumer> {
  public:
-  explicit Run(const Settings& settings) : rig::ScriptRunner<Cpu, Consumer>{settings} {
+  explicit CopyingRun(const Settings& settings) : rig::ScriptRunner<Cpu, Consumer>{settings} {
     this->on_event = [this](const PerfEvent& event) { seen_.push_back(testing::copy(event)); };
   }
 

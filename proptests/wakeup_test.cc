@@ -25,8 +25,8 @@ class Rings {
     std::vector<kernel::perf_event*> events;
     std::vector<std::function<void()>> drains;
     for (std::size_t i = 0; i < count; ++i) {
-      runs_.push_back(std::make_unique<Run<Cpu>>(settings));
-      Run<Cpu>& run = *runs_.back();
+      runs_.push_back(std::make_unique<CopyingRun<Cpu>>(settings));
+      CopyingRun<Cpu>& run = *runs_.back();
       events.push_back(&run.ring().event());
       drains.push_back([&run] { run.run(kDrain); });
       run.on_poll = [this] { step(); };
@@ -54,10 +54,10 @@ class Rings {
   }
   void step() { waiter_->step(); }
 
-  const std::vector<std::unique_ptr<Run<Cpu>>>& runs() const { return runs_; }
+  const std::vector<std::unique_ptr<CopyingRun<Cpu>>>& runs() const { return runs_; }
 
  private:
-  std::vector<std::unique_ptr<Run<Cpu>>> runs_;
+  std::vector<std::unique_ptr<CopyingRun<Cpu>>> runs_;
   std::unique_ptr<Waiter> waiter_;
 };
 

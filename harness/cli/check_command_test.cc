@@ -113,7 +113,8 @@ TEST(CheckCommandTest, TheListHasEveryProgramAndFault) {
 TEST(CheckCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"none", "no program is named 'none'; choose from: ring, ring/fold"},
-      {"--fault none", "ring has no fault named 'none'; choose from: no_acquire_fence"},
+      {"--fault none", "ring has no fault named 'none': the nearest are "},
+      {"--fault no_aquire_fence", "no_acquire_fence, "},
       {"wrong/seqlock_reader --fault x", "has no fault named 'x': it has none"},
       {"--records 0", "--records: '0' is not accepted: give a number from 1 to 64"},
       {"--lengths 2,x", "--lengths: 'x' is not accepted"},

@@ -24,8 +24,10 @@ std::string names(const std::vector<Named>& all) {
   return text;
 }
 
-std::string choice_of(const std::vector<model::ProgramFault>& faults) {
-  return faults.empty() ? ": it has none" : "; choose from: " + names(faults);
+std::string choice_of(const std::string& name, const std::vector<model::ProgramFault>& faults) {
+  std::vector<std::string> names;
+  for (const model::ProgramFault& fault : faults) names.push_back(fault.name);
+  return faults.empty() ? "it has none" : nearest_to(name, names, "perfring check --list");
 }
 
 std::expected<std::vector<Form>, std::string> forms_of(const CheckOptions& options,
@@ -200,8 +202,9 @@ std::expected<CheckPlan, std::string> plan_of(const CheckOptions& options) {
   if (!options.fault.empty()) {
     plan.fault = entry.find_fault(options.fault);
     if (plan.fault == nullptr) {
-      return std::unexpected(fmt::format("--fault: {} has no fault named {}{}", entry.name,
-                                         in_quotes(options.fault), choice_of(entry.faults)));
+      return std::unexpected(fmt::format("--fault: {} has no fault named {}: {}", entry.name,
+                                         in_quotes(options.fault),
+                                         choice_of(options.fault, entry.faults)));
     }
   }
   const auto forms =

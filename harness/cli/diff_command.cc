@@ -35,9 +35,9 @@ namespace perfring::cli {
 namespace {
 
 using differential::CampaignOutcome;
+using differential::Compared;
 using differential::LiveReference;
 using differential::RecordedReference;
-using differential::Tally;
 using differential::Trace;
 
 constexpr std::size_t kScriptMax = 4 * kMiB;  // script::kStepsMax steps are at most about that
@@ -144,7 +144,7 @@ class DiffCommand {
     differential::run_on_cpu(campaign_.cpu);
     live::Emitter emitter = differential::make_emitter();
     if (!options_.record.empty()) return record_all(emitter);
-    const auto stop = [this](const Tally& tally) { return stopped(tally); };
+    const auto stop = [this](const Compared& compared) { return stopped(compared); };
     if (!options_.script.empty()) {
       return report(differential::run_script(emitter, inputs_.script, campaign_.cpu, stop),
                     "live kernel");
@@ -153,11 +153,11 @@ class DiffCommand {
   }
 
  private:
-  bool stopped(const Tally& tally) {
+  bool stopped(const Compared& compared) {
     if (Clock::now() - reported_ >= kReportInterval) {
       reported_ = Clock::now();
-      line_.show(fmt::format("script {} of {}, {}, {:.0f} s", grouped(tally.scripts), grouped(all_),
-                             counted(tally.steps, "step"), seconds()));
+      line_.show(fmt::format("script {} of {}, {}, {:.0f} s", grouped(compared.scripts),
+                             grouped(all_), counted(compared.steps, "step"), seconds()));
     }
     return stop_.requested();
   }
@@ -178,13 +178,13 @@ class DiffCommand {
     for (std::size_t i = 0; i < all_ && !stop_.requested() && !outcome.finding; ++i) {
       const auto& [path, trace] = inputs_.traces[i];
       RecordedReference recorded{trace};
-      auto difference =
-          compare(trace.script, recorded, outcome.tally, [&] { return stopped(outcome.tally); });
+      auto difference = compare(trace.script, recorded, outcome.compared,
+                                [&] { return stopped(outcome.compared); });
       if (!difference) continue;
       outcome.finding = {
           .seed = std::nullopt, .script = trace.script, .difference = *std::move(difference)};
-      replay_ = fmt::format("{} diff --replay {}", invocation(), shell_word(path));
-      if (!trace.name.empty()) replay_ += "  # its trace " + in_quotes(trace.name);
+      replay_ = replay_command("diff --replay " + shell_word(path),
+                               trace.name.empty() ? "" : "its trace " + in_quotes(trace.name));
     }
     return report(outcome, "recorded kernel");
   }
@@ -230,7 +230,7 @@ class DiffCommand {
   const StopOnSignals stop_;
   differential::CampaignOptions campaign_;
   std::uint64_t all_ = 1;  // scripts that there are
-  std::string replay_ = invocation() + " diff --script FILE  # the script above, saved";
+  std::string replay_ = replay_command("diff --script FILE", "the script above, saved");
   const ProgressLine line_;
   const Clock::time_point started_ = Clock::now();
   Clock::time_point reported_ = started_;

@@ -13,6 +13,7 @@
 
 #include "harness/cli/testing.h"
 #include "harness/live/require_live_kernel.h"
+#include "perfring/version.h"
 
 namespace perfring::cli {
 namespace {
@@ -92,7 +93,8 @@ TEST(DiffReplayTest, ATraceThatShowsSomethingElseIsAViolation) {
   EXPECT_EQ(json["verdict"], "violated");
   EXPECT_THAT(json["violation"]["message"].get<std::string>(), HasSubstr("data_head 8"));
   EXPECT_THAT(diff("--replay " + changed).out,
-              HasSubstr("replay: perfring diff --replay " + changed + "  # its trace 'full'"));
+              HasSubstr("replay: perfring diff --replay " + changed +
+                        "  # perfring " PERFRING_VERSION ", its trace 'full'"));
 }
 
 TEST_F(DiffLiveTest, WhatALiveKernelCannotRunIsRefused) {

@@ -11,11 +11,11 @@ namespace perfring::cli {
 Conclusion conclusion_of(const DiffReport& report) {
   const differential::CampaignOutcome& outcome = report.outcome;
   return conclude(outcome.finding.has_value(), report.interrupted,
-                  outcome.tally.steps == 0 ? "no step was compared" : "");
+                  outcome.compared.steps == 0 ? "no step was compared" : "");
 }
 
 std::string diff_text(const DiffReport& report) {
-  const differential::Tally& tally = report.outcome.tally;
+  const differential::Compared& compared = report.outcome.compared;
   const std::string equal =
       fmt::format("The simulated kernel equals the {} in all that was compared", report.kernel);
   const bool differs = report.outcome.finding.has_value();
@@ -24,25 +24,25 @@ std::string diff_text(const DiffReport& report) {
                   : "") +
          fmt::format(
              "{}, {}, {:.1f} s: {} accepted ({} of them longer than header.size can say), {} "
-             "refused; {}, of which {} reported\n{}\n",
-             counted(tally.scripts, "script"), counted(tally.steps, "step"), report.seconds,
-             counted(tally.accepted, "output"), grouped(tally.truncated), grouped(tally.refused),
-             counted(tally.waits, "wait"), grouped(tally.reports),
+             "refused; {}, of which {} found an event ready\n{}\n",
+             counted(compared.scripts, "script"), counted(compared.steps, "step"), report.seconds,
+             counted(compared.accepted, "output"), grouped(compared.truncated),
+             grouped(compared.refused), counted(compared.waits, "wait"), grouped(compared.ready),
              differs ? "VIOLATED: the kernels differ" : sentence(conclusion_of(report), equal));
 }
 
 std::string diff_json(const DiffReport& report) {
-  const differential::Tally& tally = report.outcome.tally;
+  const differential::Compared& compared = report.outcome.compared;
   nlohmann::ordered_json json = to_json(conclusion_of(report));
   json["kernel"] = report.kernel;
   json["seconds"] = report.seconds;
-  json["scripts"] = tally.scripts;
-  json["steps"] = tally.steps;
-  json["accepted"] = tally.accepted;
-  json["refused"] = tally.refused;
-  json["truncated"] = tally.truncated;
-  json["waits"] = tally.waits;
-  json["reports"] = tally.reports;
+  json["scripts"] = compared.scripts;
+  json["steps"] = compared.steps;
+  json["accepted"] = compared.accepted;
+  json["refused"] = compared.refused;
+  json["truncated"] = compared.truncated;
+  json["waits"] = compared.waits;
+  json["ready"] = compared.ready;
   if (report.outcome.finding) {
     const differential::Finding& finding = *report.outcome.finding;
     json["violation"] = {{"step", finding.difference.step},

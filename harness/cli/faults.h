@@ -21,6 +21,7 @@ struct FaultsOptions {
   std::string harness;             // none: all
   bool json = false;
   bool markdown = false;
+  bool list = false;
 };
 
 CLI::App& declare_command(CLI::App& app, FaultsOptions& options);
@@ -70,6 +71,10 @@ std::vector<FaultCell> run_faults(const FaultsOptions& options, const std::atomi
                                   const std::function<void(const std::string& line)>& on_progress);
 
 Conclusion conclusion_of(const std::vector<FaultCell>& cells, bool interrupted);
+
+// --list: the catalogue.
+std::string faults_list();
+std::string faults_list_json();
 
 std::string faults_table(const std::vector<FaultCell>& cells, const Conclusion& conclusion);
 std::string faults_json(const std::vector<FaultCell>& cells, const Conclusion& conclusion);

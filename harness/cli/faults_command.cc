@@ -11,6 +11,9 @@
 namespace perfring::cli {
 
 int run_command(const FaultsOptions& options) {
+  if (options.list) {
+    return deliver(options.json ? faults_list_json() : faults_list(), kHolds, "the list");
+  }
   std::vector<FaultCell> cells;
   bool interrupted = false;
   {

@@ -9,6 +9,7 @@
 
 #include "harness/cli/faults.h"
 #include "harness/cli/testing.h"
+#include "harness/faults/catalogue.h"
 
 namespace perfring::cli {
 namespace {
@@ -129,9 +130,21 @@ TEST(FaultsCommandTest, AnInterruptEndsItWithWhatThereIs) {
   }
 }
 
+TEST(FaultsCommandTest, TheListHasTheCatalogue) {
+  const Ended ended = run("--list");
+  EXPECT_EQ(ended.exit_code, 0);
+  const auto json = nlohmann::json::parse(run("--list --json").out);
+  EXPECT_EQ(json["faults"].size(), faults::catalogue().size());
+  for (const faults::Fault& fault : faults::catalogue()) {
+    EXPECT_THAT(ended.out, HasSubstr(std::string{fault.name} + " "));
+  }
+}
+
 TEST(FaultsCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"nothing", "'nothing' is not accepted: give one of no_control_dependency, "},
+      {"no_smp_wmp", "'no_smp_wmp' is not accepted: the nearest are no_smp_wmb, "},
+      {"nothing", "; 'perfring faults --list' prints all"},
+      {"--list --harness sim", "--harness: cannot be given together with --list"},
       {"--harness none", "--harness: 'none' is not accepted: give one of scripts, sim, stress, "},
       {"--json --markdown", "--json: cannot be given together with --markdown"},
       {"--bogus", "--bogus"},

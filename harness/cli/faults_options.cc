@@ -20,7 +20,7 @@ CLI::App& declare_command(CLI::App& app, FaultsOptions& options) {
       "invariant that the catalogue names.");
   command.add_option("faults", options.names, "Their names [all]")
       ->type_name("NAME")
-      ->check(one_of(names));
+      ->check(one_of_many(names, "perfring faults --list"));
   command.add_option("--harness", options.harness, "One of them only")
       ->type_name("HARNESS")
       ->check(one_of(harnesses));
@@ -28,11 +28,13 @@ CLI::App& declare_command(CLI::App& app, FaultsOptions& options) {
       command.add_flag("--json", options.json, "Print the table as JSON");
   const CLI::Option* const markdown =
       command.add_flag("--markdown", options.markdown, "Print the table as Markdown");
+  const CLI::Option* const list =
+      command.add_flag("--list", options.list, "List the faults, and end");
   std::vector<const CLI::Option*> with_markdown;
   for (const CLI::Option* const option : command.get_options()) {
-    if (option != json) with_markdown.push_back(option);
+    if (option != json && option != list) with_markdown.push_back(option);
   }
-  refuse_more(command, {{markdown, with_markdown}});
+  refuse_more(command, {{list, {json}}, {markdown, with_markdown}});
   return command;
 }
 

@@ -1,4 +1,4 @@
-// The reports of faults_run.h.
+// The reports of `perfring faults`.
 
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 #include <set>
 
 #include "harness/cli/faults.h"
+#include "harness/faults/catalogue.h"
 #include "harness/program/counted.h"
 
 namespace perfring::cli {
@@ -89,6 +90,22 @@ std::string in_markdown(const FaultCell& cell) {
 }
 
 }  // namespace
+
+std::string faults_list() {
+  std::string text;
+  for (const faults::Fault& fault : faults::catalogue()) {
+    text += fmt::format("{:<30}  {}\n", fault.name, fault.what);
+  }
+  return text;
+}
+
+std::string faults_list_json() {
+  nlohmann::ordered_json json;
+  for (const faults::Fault& fault : faults::catalogue()) {
+    json["faults"].push_back({{"name", fault.name}, {"fault", fault.what}});
+  }
+  return dump(json);
+}
 
 std::string faults_table(const std::vector<FaultCell>& cells, const Conclusion& conclusion) {
   std::string text = fmt::format("{:<26}", "fault");

@@ -53,7 +53,7 @@ Parsed<std::vector<std::uint32_t>> choose_cpus(const std::vector<std::uint32_t>&
                                                std::string_view what);
 
 // One CPU's outcome: the writer's ledger, and what came out of the ring.
-struct CpuOutcome {
+struct LiveCpuOutcome {
   std::uint32_t cpu;
   live::OutputCounts output;
   live::AuditCounts audit;
@@ -66,7 +66,7 @@ struct CpuOutcome {
 };
 
 struct LiveOutcome {
-  std::vector<CpuOutcome> cpus;
+  std::vector<LiveCpuOutcome> cpus;
   double seconds;  // that records were generated for
   bool interrupted;
   std::string simulated_because{};  // why it was the simulated kernel; empty: it was the live one

@@ -35,7 +35,7 @@ std::string verdict_table(const LiveOutcome& outcome) {
   }
   table += fmt::format(kRow, "CPU", "attempted", "delivered", "lost", "malformed", "out of order",
                        "corrupt", "wakeups", "records/s", "attempted = delivered + lost");
-  for (const CpuOutcome& cpu : outcome.cpus) {
+  for (const LiveCpuOutcome& cpu : outcome.cpus) {
     const bool accounted = cpu.output.attempted == cpu.audit.delivered + cpu.audit.lost;
     table += fmt::format(kRow, cpu.cpu, grouped(cpu.output.attempted), grouped(cpu.audit.delivered),
                          grouped(cpu.audit.lost), grouped(cpu.audit.malformed),
@@ -43,7 +43,7 @@ std::string verdict_table(const LiveOutcome& outcome) {
                          grouped(cpu.wakeups), grouped(cpu.records_per_second),
                          accounted ? "yes" : "NO");
   }
-  for (const CpuOutcome& cpu : outcome.cpus) {
+  for (const LiveCpuOutcome& cpu : outcome.cpus) {
     for (const std::string& violation : cpu.violations()) table += "VIOLATED " + violation + "\n";
   }
   const std::string verdict = sentence(conclusion_of(outcome), "All invariants hold");
@@ -56,7 +56,7 @@ std::string verdict_json(const LiveOutcome& outcome) {
   if (!outcome.simulated_because.empty()) json["simulated_because"] = outcome.simulated_because;
   json["seconds"] = outcome.seconds;
   json["cpus"] = nlohmann::ordered_json::array();
-  for (const CpuOutcome& cpu : outcome.cpus) {
+  for (const LiveCpuOutcome& cpu : outcome.cpus) {
     json["cpus"].push_back({
         {"cpu", cpu.cpu},
         {"attempted", cpu.output.attempted},
@@ -79,7 +79,7 @@ std::string verdict_json(const LiveOutcome& outcome) {
 Conclusion conclusion_of(const LiveOutcome& outcome) {
   bool violated = false;
   std::string nothing = outcome.cpus.empty() ? "there was no CPU to drain" : "";
-  for (const CpuOutcome& cpu : outcome.cpus) {
+  for (const LiveCpuOutcome& cpu : outcome.cpus) {
     violated = violated || !cpu.violations().empty();
     if (cpu.audit.delivered == 0 && nothing.empty()) {
       nothing = fmt::format("no record of CPU {} was delivered", cpu.cpu);

@@ -15,8 +15,8 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 // 1000 attempted, of which 990 were accepted, and 10 refused and reported lost.
-CpuOutcome sound() {
-  CpuOutcome cpu{};
+LiveCpuOutcome sound() {
+  LiveCpuOutcome cpu{};
   cpu.cpu = 5;
   cpu.output = {.attempted = 1000, .accepted = 990, .full = 10, .failed = 0, .last_error = 0};
   cpu.audit.delivered = 990;
@@ -31,7 +31,7 @@ TEST(CpuOutcomeTest, NothingIsViolatedWhereAllIsAccountedFor) {
 }
 
 TEST(CpuOutcomeTest, EachInvariantIsNamedWhenItIsViolated) {
-  CpuOutcome cpu = sound();
+  LiveCpuOutcome cpu = sound();
   cpu.audit.delivered = 991;
   EXPECT_THAT(cpu.violations(), ElementsAre(HasSubstr("no_invention"), HasSubstr("no_loss")));
   cpu = sound();

@@ -185,7 +185,7 @@ class LiveRun {
 
 }  // namespace
 
-std::vector<std::string> CpuOutcome::violations() const {
+std::vector<std::string> LiveCpuOutcome::violations() const {
   std::vector<std::string> violated;
   const auto hold = [&](bool holds, const std::string& what) {
     if (!holds) violated.push_back(fmt::format("CPU {}: {}", cpu, what));

@@ -53,7 +53,7 @@ struct SimPlan {
 // setting.
 std::expected<SimPlan, std::string> plan_of(const SimOptions& options);
 
-// The command that runs this again, with the version that it is for as a comment.
+// The command that runs this again.
 std::string replay_line(const SimPlan& sim, const simulator::Plan& plan);
 
 // How a run ended; `shrunk` if it violated an invariant.

@@ -37,7 +37,7 @@ TEST_F(SimCommandTest, ASimulationIsTheSameForTheSameSeed) {
   for (const auto& cpu : json["cpus"]) {
     EXPECT_EQ(cpu["attempted"].get<std::uint64_t>(), cpu["delivered"].get<std::uint64_t>() +
                                                          cpu["lost"].get<std::uint64_t>() +
-                                                         cpu["failed"].get<std::uint64_t>());
+                                                         cpu["errors"].get<std::uint64_t>());
     EXPECT_EQ(cpu["accepted"], cpu["delivered"]);
   }
 }
@@ -121,7 +121,7 @@ TEST_F(SimCommandTest, RunsWithRandomSettingsAreTheSameForTheSameSeeds) {
   EXPECT_GT(json["delivered"], 0);
   const Ended table = run({"sim", "--runs", "20", "--seed", "3"});
   EXPECT_THAT(table.out,
-              AllOf(HasSubstr("20 runs, of seeds 3 to 22: "), HasSubstr("All invariants hold\n")));
+              AllOf(HasSubstr("20 runs, of seeds 3 to 22: "), HasSubstr("All invariants hold.\n")));
 }
 
 TEST_F(SimCommandTest, AViolationAmongRunsNamesItsSeedAndSettingsAndReplays) {
@@ -205,7 +205,9 @@ TEST_F(SimCommandTest, WhatCannotBeSimulatedIsNamedWithTheReason) {
       {{"sim", "--steps", "-1"}, "--steps: '-1' is not accepted"},
       {{"sim", "--seed", "x"}, "--seed: 'x' is not accepted"},
       {{"sim", "--seed", "-1"}, "--seed: '-1' is not accepted: give a number from 0"},
-      {{"sim", "--fault", "none"}, "there are no_control_dependency"},
+      {{"sim", "--fault", "no_smp_wmp"},
+       "no fault is called 'no_smp_wmp': the nearest are no_smp_wmb, "},
+      {{"sim", "--fault", "none"}, "; 'perfring sim --list' prints all"},
   };
   for (const auto& [arguments, message] : cases) {
     const Ended ended = run(arguments);

@@ -1,6 +1,7 @@
 #include "harness/cli/sim.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -12,7 +13,6 @@
 #include "harness/program/options.h"
 #include "harness/program/run_program.h"
 #include "harness/simulator/runs.h"
-#include "perfring/version.h"
 
 namespace perfring::cli {
 namespace {
@@ -22,10 +22,10 @@ using simulator::RunSettings;
 constexpr std::uint64_t kSteps = 50'000'000;
 
 template <class Named>
-std::string names(std::span<const Named> all) {
-  std::string text;
-  for (const Named& named : all) text += fmt::format("{}{}", text.empty() ? "" : ", ", named.name);
-  return text;
+std::vector<std::string> names(std::span<const Named> all) {
+  std::vector<std::string> names;
+  for (const Named& named : all) names.emplace_back(named.name);
+  return names;
 }
 
 std::expected<RunSettings, std::string> read_scenario(const std::string& name) {
@@ -36,7 +36,7 @@ std::expected<RunSettings, std::string> read_scenario(const std::string& name) {
   if (name != "-" && !std::filesystem::exists(name, none)) {
     return std::unexpected(
         fmt::format("--scenario: {} is neither a file nor a scenario; there are {}",
-                    in_quotes(name), names(simulator::scenarios())));
+                    in_quotes(name), fmt::join(names(simulator::scenarios()), ", ")));
   }
   const auto text = read_input("--scenario", name);
   if (!text) return std::unexpected(text.error());
@@ -122,9 +122,9 @@ std::expected<SimPlan, std::string> plan_of(const SimOptions& options) {
   if (!options.fault.empty()) {
     sim.fault = simulator::find_planted(options.fault);
     if (sim.fault == nullptr) {
-      return std::unexpected(fmt::format("--fault: no fault is called {}; there are {}",
-                                         in_quotes(options.fault),
-                                         names(simulator::planted_faults())));
+      return std::unexpected(fmt::format(
+          "--fault: no fault is called {}: {}", in_quotes(options.fault),
+          nearest_to(options.fault, names(simulator::planted_faults()), "perfring sim --list")));
     }
   }
   if (options.runs != 0) sim.scenario = "steady";  // what a replay's settings differ from
@@ -158,8 +158,8 @@ std::expected<SimPlan, std::string> plan_of(const SimOptions& options) {
 }
 
 std::string replay_line(const SimPlan& sim, const simulator::Plan& plan) {
-  std::string line = fmt::format("{} sim --seed {} --scenario {} --steps {}", invocation(),
-                                 plan.seed, shell_word(sim.scenario), plan.steps);
+  std::string line = fmt::format("sim --seed {} --scenario {} --steps {}", plan.seed,
+                                 shell_word(sim.scenario), plan.steps);
   if (sim.fault != nullptr) line += fmt::format(" --fault {}", sim.fault->name);
   const std::string changed = simulator::difference(plan.settings, sim.base);
   for (std::size_t at = 0; at < changed.size();) {
@@ -167,7 +167,7 @@ std::string replay_line(const SimPlan& sim, const simulator::Plan& plan) {
     line += " --set " + changed.substr(at, end - at);
     at = end + 1;
   }
-  return line + "  # perfring " PERFRING_VERSION;
+  return replay_command(line);
 }
 
 }  // namespace perfring::cli

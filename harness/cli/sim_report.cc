@@ -68,7 +68,7 @@ Conclusion conclusion_of(const SimPlan& sim, const SimOutcome& result) {
 std::string sim_table(const SimPlan& sim, const SimOutcome& result) {
   const simulator::Outcome& outcome = result.outcome;
   std::string text = fmt::format(kRow, "CPU", "attempted", "accepted", "delivered", "lost",
-                                 "failed", "malformed", "overwritten", "bytes");
+                                 "errors", "malformed", "overwritten", "bytes");
   for (std::size_t i = 0; i < outcome.cpus.size(); ++i) {
     const CpuOutcome& cpu = outcome.cpus[i];
     text +=
@@ -121,7 +121,7 @@ nlohmann::ordered_json sim_object(const SimPlan& sim, const SimOutcome& result) 
                             {"accepted", cpu.attempted.accepted},
                             {"delivered", cpu.received.delivered},
                             {"lost", cpu.received.lost + cpu.unreported},
-                            {"failed", cpu.attempted.failed},
+                            {"errors", cpu.attempted.failed},
                             {"without_size", cpu.attempted.invisible},
                             {"malformed", cpu.received.malformed},
                             {"overwritten", cpu.received.overwritten},
@@ -153,7 +153,7 @@ std::string runs_table(const SimRuns& runs) {
                   grouped(outcome.runs), seed, seed + (outcome.runs - 1), grouped(outcome.steps),
                   grouped(outcome.drains), grouped(outcome.attempted), grouped(outcome.delivered));
   if (!runs.violating) {
-    return text + sentence(conclusion_of(runs), "All invariants hold") + "\n";
+    return text + sentence(conclusion_of(runs), "All invariants hold.") + "\n";
   }
   const auto& [plan, result] = *runs.violating;
   text += fmt::format("Settings of seed {}: {}\n", plan.plan.seed, to_string(plan.plan.settings));

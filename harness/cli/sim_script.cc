@@ -35,7 +35,7 @@ int with_fault(const script::Script& script, const rig::ScriptFault& fault, bool
   const Conclusion conclusion =
       conclude(violation.has_value(), false,
                violation ? "" : fmt::format("this script does not find '{}'", fault.name));
-  std::string text = sentence(conclusion, "All invariants hold") + "\n";
+  std::string text = sentence(conclusion, "All invariants hold.") + "\n";
   if (violation) text = rig::to_text(*violation) + "\n";
   if (json) {
     nlohmann::ordered_json object = to_json(conclusion);

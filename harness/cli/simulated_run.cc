@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "harness/cli/threaded_ring.h"
+#include "harness/cli/stand_in_ring.h"
 #include "perfring/os/fd.h"
 
 namespace perfring::cli {
@@ -45,18 +45,18 @@ class SimulatedRun {
   LiveOutcome run(const std::string& why, const std::atomic<bool>& stop,
                   const std::function<void(const LiveProgress&)>& on_progress) {
     const Clock::time_point start = Clock::now();
-    for (ThreadedRing& ring : rings_) ring.start();
+    for (StandInRing& ring : rings_) ring.start();
     while (!stop.load() && seconds_since(start) < options_.seconds) {
       wait();
       drain();
       report(seconds_since(start), on_progress);
     }
-    for (ThreadedRing& ring : rings_) ring.stop();
+    for (StandInRing& ring : rings_) ring.stop();
     const double seconds = seconds_since(start);
     drain();
-    for (ThreadedRing& ring : rings_) ring.flush();
+    for (StandInRing& ring : rings_) ring.flush();
     drain();
-    for (ThreadedRing& ring : rings_) ring.settle();
+    for (StandInRing& ring : rings_) ring.settle();
     return outcome(why, seconds, stop.load());
   }
 
@@ -70,7 +70,7 @@ class SimulatedRun {
       std::uint64_t count = 0;
       [[maybe_unused]] const ssize_t got = ::read(wakeup_.get(), &count, sizeof(count));
     }
-    for (ThreadedRing& ring : rings_) ring.wakeups += ring.poll() ? 1 : 0;
+    for (StandInRing& ring : rings_) ring.wakeups += ring.poll() ? 1 : 0;
   }
 
   void drain() {
@@ -87,7 +87,7 @@ class SimulatedRun {
     if (interval < kInterval) return;
     std::uint64_t delivered = 0;
     std::uint64_t lost = 0;
-    for (const ThreadedRing& ring : rings_) {
+    for (const StandInRing& ring : rings_) {
       delivered += ring.checker().received().delivered;
       lost += ring.checker().received().lost;
     }
@@ -104,10 +104,10 @@ class SimulatedRun {
   LiveOutcome outcome(const std::string& why, double seconds, bool interrupted) const {
     LiveOutcome result{
         .cpus = {}, .seconds = seconds, .interrupted = interrupted, .simulated_because = why};
-    for (const ThreadedRing& ring : rings_) {
+    for (const StandInRing& ring : rings_) {
       const oracle::Totals& totals = ring.ledger().totals();
       const oracle::Received& received = ring.checker().received();
-      CpuOutcome cpu{};
+      LiveCpuOutcome cpu{};
       cpu.cpu = ring.cpu();
       cpu.output = {.attempted = totals.attempts(),
                     .accepted = totals.accepted,
@@ -135,7 +135,7 @@ class SimulatedRun {
   const LiveOptions& options_;
   os::Fd wakeup_;
   os::Fd epoll_;
-  std::deque<ThreadedRing> rings_;
+  std::deque<StandInRing> rings_;
   std::vector<double> fill_;
   double reported_at_ = 0;
   std::uint64_t delivered_ = 0;

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 #include <string>
 
 #include "harness/cli/testing.h"
+#include "perfring/version.h"
 
 namespace perfring::cli {
 namespace {
@@ -72,9 +75,11 @@ TEST(StressCommandTest, TheReplayLineHasTheSettingsAndThePartsThatRan) {
     return nlohmann::json::parse(ended.out).value("replay", "");
   };
   EXPECT_EQ(replay("--seed 7 --rings 2 --pages 4 --processes --keep-going"),
-            "perfring stress --seed 7 --seconds 0.1 --rings 2 --pages 4 --keep-going --processes");
+            "perfring stress --seed 7 --seconds 0.1 --rings 2 --pages 4 --keep-going --processes"
+            "  # perfring " PERFRING_VERSION);
   EXPECT_EQ(replay(""),
-            "perfring stress --seed 1 --seconds 0.1 --rings 3 --threads --sleepers --processes");
+            "perfring stress --seed 1 --seconds 0.1 --rings 3 --threads --sleepers --processes"
+            "  # perfring " PERFRING_VERSION);
 }
 
 // As children of some daemons are. waitpid() then has no status to return.
@@ -136,9 +141,10 @@ TEST(StressCommandTest, AFaultThatRacesIsReportedByThreadSanitizer) {
 TEST(StressCommandTest, AFaultIsFoundInEachPartThatHasItAndReplays) {
   const Ended ended = run_stress("--seconds 40 --rings 1 --fault publishes_first");
   EXPECT_EQ(ended.exit_code, 1) << ended.out;
-  EXPECT_THAT(ended.out, AllOf(HasSubstr("VIOLATED threads: "), HasSubstr("VIOLATED processes: "),
-                               HasSubstr("replay: perfring stress --seed 1 --seconds 40 --rings 1 "
-                                         "--fault publishes_first\n")));
+  EXPECT_THAT(ended.out,
+              AllOf(HasSubstr("VIOLATED threads: "), HasSubstr("VIOLATED processes: "),
+                    HasSubstr("replay: perfring stress --seed 1 --seconds 40 --rings 1 "
+                              "--fault publishes_first  # perfring " PERFRING_VERSION "\n")));
 }
 #endif
 
@@ -154,7 +160,8 @@ TEST(StressCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
       {"--rings 65", "--rings"},
       {"--seed x", "--seed"},
       {"--seed -1", "'-1' is not accepted"},
-      {"--fault nobody", "--fault: 'nobody' is not accepted: give one of no_control_dependency"},
+      {"--fault nobody", "; 'perfring stress --list' prints all"},
+      {"--fault no_smp_wmp", "--fault: 'no_smp_wmp' is not accepted: the nearest are no_smp_wmb, "},
       {"--fault no_smp_wmb --threads", "--threads: cannot be given together with --fault"},
       {"--list --seed 2", "--seed: cannot be given together with --list"},
       {"--fault ''", "--fault: '' is not accepted"},
@@ -181,6 +188,13 @@ TEST(StressCommandTest, TheListNamesTheFaultsAndWhatFindsThem) {
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("no_smp_wmb"), HasSubstr("ThreadSanitizer"),
                                HasSubstr("invariants")));
+  // Columns: what finds a fault begins in the same place of each line.
+  std::set<std::size_t> places;
+  std::istringstream lines{ended.out};
+  for (std::string line; std::getline(lines, line);) {
+    places.insert(line.find_first_not_of(' ', line.find("  ")));
+  }
+  EXPECT_EQ(places.size(), 1U) << ended.out;
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ CLI::App& declare_command(CLI::App& app, StressOptions& options) {
           .add_option("--fault", options.fault,
                       "Plant this fault, which must be found; --list says by what")
           ->type_name("NAME")
-          ->check(one_of(fault_names()));
+          ->check(one_of_many(fault_names(), "perfring stress --list"));
   const CLI::Option* const list =
       stress.add_flag("--list", options.list, "List the faults, and end");
   std::vector<const CLI::Option*> with_fault;
@@ -77,10 +77,12 @@ CLI::App& declare_command(CLI::App& app, StressOptions& options) {
 }
 
 std::string stress_list() {
+  std::size_t longest = 0;
+  for (const std::string& name : fault_names()) longest = std::max(longest, name.size());
   std::string list;
   for (const stress::StressFault& fault : stress::planted_faults()) {
-    list +=
-        fmt::format("{:<24} {:<27} {}\n", fault.name, found_by(fault), faults::what(fault.name));
+    list += fmt::format("{:<{}}  {:<27}  {}\n", fault.name, longest, found_by(fault),
+                        faults::what(fault.name));
   }
   return list;
 }
@@ -95,16 +97,16 @@ std::string stress_list_json() {
 }
 
 std::string replay_line(const StressOptions& options) {
-  std::string line = fmt::format("{} stress --seed {} --seconds {} --rings {}", invocation(),
-                                 options.run.seed, options.run.seconds, options.run.rings);
+  std::string line = fmt::format("stress --seed {} --seconds {} --rings {}", options.run.seed,
+                                 options.run.seconds, options.run.rings);
   if (options.run.pages != 0) line += fmt::format(" --pages {}", options.run.pages);
   if (options.run.keep_going) line += " --keep-going";
-  if (!options.fault.empty()) return line + " --fault " + options.fault;
+  if (!options.fault.empty()) return replay_command(line + " --fault " + options.fault);
   const bool all = options.every_part();
   if (all || options.threads) line += " --threads";
   if (all || options.sleepers) line += " --sleepers";
   if (all || options.processes) line += " --processes";
-  return line;
+  return replay_command(line);
 }
 
 }  // namespace perfring::cli

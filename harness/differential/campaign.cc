@@ -11,14 +11,14 @@ namespace perfring::differential {
 namespace {
 
 std::optional<Difference> run_live(live::Emitter& emitter, const script::Script& script, int cpu,
-                                   Tally& tally, const Stop& stop) {
+                                   Compared& compared, const Stop& stop) {
   LiveReference kernel{emitter, script.settings, cpu};
-  return compare(script, kernel, tally, [&] { return stop(tally); });
+  return compare(script, kernel, compared, [&] { return stop(compared); });
 }
 
 Finding shrunk(live::Emitter& emitter, const script::Script& script, Difference difference, int cpu,
                const Stop& stop) {
-  Tally uncounted;
+  Compared uncounted;
   Finding finding{std::nullopt, script, std::move(difference)};
   finding.script = script::shrink(script, [&](const script::Script& candidate) {
     auto found = run_live(emitter, candidate, cpu, uncounted, stop);
@@ -40,7 +40,7 @@ script::Script script_of(std::uint64_t seed, std::size_t steps_max) {
 CampaignOutcome run_script(live::Emitter& emitter, const script::Script& script, int cpu,
                            const Stop& stop) {
   CampaignOutcome outcome;
-  if (auto difference = run_live(emitter, script, cpu, outcome.tally, stop)) {
+  if (auto difference = run_live(emitter, script, cpu, outcome.compared, stop)) {
     outcome.finding = shrunk(emitter, script, *std::move(difference), cpu, stop);
   }
   return outcome;
@@ -49,10 +49,10 @@ CampaignOutcome run_script(live::Emitter& emitter, const script::Script& script,
 CampaignOutcome run_campaign(live::Emitter& emitter, const CampaignOptions& options,
                              const Stop& stop) {
   CampaignOutcome outcome;
-  for (std::uint64_t i = 0; i < options.scripts && !stop(outcome.tally); ++i) {
+  for (std::uint64_t i = 0; i < options.scripts && !stop(outcome.compared); ++i) {
     const std::uint64_t seed = options.seed + i;
     const script::Script script = script_of(seed, options.steps_max);
-    if (auto difference = run_live(emitter, script, options.cpu, outcome.tally, stop)) {
+    if (auto difference = run_live(emitter, script, options.cpu, outcome.compared, stop)) {
       outcome.finding = shrunk(emitter, script, *std::move(difference), options.cpu, stop);
       outcome.finding->seed = seed;
       break;

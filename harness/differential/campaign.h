@@ -28,12 +28,12 @@ struct Finding {
 };
 
 struct CampaignOutcome {
-  Tally tally;
+  Compared compared;
   std::optional<Finding> finding;
 };
 
 // Whether to end; asked before each step, with what was compared so far.
-using Stop = std::function<bool(const Tally&)>;
+using Stop = std::function<bool(const Compared&)>;
 
 // Random scripts on the live kernel and on the simulated one, until they differ, all are done, or
 // `stop` says so.
@@ -43,7 +43,7 @@ CampaignOutcome run_campaign(live::Emitter& emitter, const CampaignOptions& opti
 // One script, shrunk if the kernels differ.
 CampaignOutcome run_script(
     live::Emitter& emitter, const script::Script& script, int cpu,
-    const Stop& stop = [](const Tally&) { return false; });
+    const Stop& stop = [](const Compared&) { return false; });
 
 // The script of this seed, that a live kernel can run.
 script::Script script_of(std::uint64_t seed, std::size_t steps_max);

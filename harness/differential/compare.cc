@@ -21,15 +21,15 @@ std::string values(const rig::Observed& observed) {
                      observed.head, observed.tail, observed.lost[0], observed.lost[1]);
 }
 
-void count(Tally& tally, const script::Step& step, std::int64_t result) {
-  ++tally.steps;
+void count(Compared& compared, const script::Step& step, std::int64_t result) {
+  ++compared.steps;
   if (step.action == script::Action::Output) {
-    ++(result == 0 ? tally.accepted : tally.refused);
-    if (result == 0 && step.number > 65516) ++tally.truncated;
+    ++(result == 0 ? compared.accepted : compared.refused);
+    if (result == 0 && step.number > 65516) ++compared.truncated;
   }
   if (step.action == script::Action::Poll || step.action == script::Action::Epoll) {
-    ++tally.waits;
-    if (result != 0) ++tally.reports;
+    ++compared.waits;
+    if (result != 0) ++compared.ready;
   }
 }
 
@@ -61,13 +61,13 @@ std::optional<std::string> first_difference(std::span<const std::byte> expected,
 }
 
 std::optional<Difference> compare(const script::Script& script, ReferenceKernel& reference,
-                                  Tally& tally, const std::function<bool()>& stop) {
-  ++tally.scripts;
+                                  Compared& compared, const std::function<bool()>& stop) {
+  ++compared.scripts;
   rig::SimulatedKernel simulated{script.settings, reference.identity(), reference.page_shift()};
   for (std::size_t i = 0; i < script.steps.size() && !(stop && stop()); ++i) {
-    const Step expected = reference.run(script.steps[i]);
+    const ReferenceStep expected = reference.run(script.steps[i]);
     const rig::Observed actual = simulated.run(script.steps[i], expected.time);
-    count(tally, script.steps[i], expected.observed.result);
+    count(compared, script.steps[i], expected.observed.result);
     if (actual != expected.observed) {
       return Difference{i + 1, fmt::format("the kernel: {}; the simulated kernel: {}",
                                            values(expected.observed), values(actual))};

@@ -145,9 +145,9 @@ perf_event_mmap_page& LiveReference::page() const {
   return *reinterpret_cast<perf_event_mmap_page*>(mapping_.data());
 }
 
-Step LiveReference::run(const script::Step& step) {
+ReferenceStep LiveReference::run(const script::Step& step) {
   time_ = 0;
-  Step seen;
+  ReferenceStep seen;
   seen.observed.result = act(step);
   ++steps_;
   seen.observed.head = __atomic_load_n(&page().data_head, __ATOMIC_ACQUIRE);

@@ -46,7 +46,7 @@ class LiveReference final : public ReferenceKernel {
 
   const rig::Identity& identity() const override { return identity_; }
   unsigned page_shift() const override;
-  Step run(const script::Step& step) override;
+  ReferenceStep run(const script::Step& step) override;
   std::optional<std::string> ring_difference(std::span<const std::byte> ring) override;
 
   std::span<const std::byte> ring() const { return ring_; }

@@ -25,11 +25,11 @@ class DifferentialTest : public testing::Test {
     emitter_.emplace(make_emitter());
   }
 
-  Tally expect_equal(const CampaignOptions& options) {
+  Compared expect_equal(const CampaignOptions& options) {
     const CampaignOutcome outcome =
-        run_campaign(*emitter_, options, [](const Tally&) { return false; });
+        run_campaign(*emitter_, options, [](const Compared&) { return false; });
     if (outcome.finding) ADD_FAILURE() << explain(*outcome.finding);
-    return outcome.tally;
+    return outcome.compared;
   }
 
   int cpu_ = 0;
@@ -37,13 +37,13 @@ class DifferentialTest : public testing::Test {
 };
 
 TEST_F(DifferentialTest, RandomScriptsShowTheSameOnBothKernels) {
-  const Tally tally = expect_equal({.seed = 1, .scripts = 400, .steps_max = 80, .cpu = cpu_});
+  const Compared compared = expect_equal({.seed = 1, .scripts = 400, .steps_max = 80, .cpu = cpu_});
   // And they are about something.
-  EXPECT_EQ(tally.scripts, 400u);
-  EXPECT_GT(tally.accepted, 4000u);
-  EXPECT_GT(tally.refused, 4000u);
-  EXPECT_GT(tally.truncated, 200u);
-  EXPECT_GT(tally.reports, 500u);
+  EXPECT_EQ(compared.scripts, 400u);
+  EXPECT_GT(compared.accepted, 4000u);
+  EXPECT_GT(compared.refused, 4000u);
+  EXPECT_GT(compared.truncated, 200u);
+  EXPECT_GT(compared.ready, 500u);
 }
 
 TEST_F(DifferentialTest, LongScriptsShowTheSameOnBothKernels) {

@@ -14,7 +14,7 @@
 namespace perfring::differential {
 
 // A step of a kernel that is right.
-struct Step {
+struct ReferenceStep {
   rig::Observed observed;
   // TIME of the sample that the step wrote, wherever it left one.
   std::uint64_t time = 0;
@@ -28,7 +28,7 @@ class ReferenceKernel {
   virtual const rig::Identity& identity() const = 0;
   virtual unsigned page_shift() const = 0;
   // The next step of the script.
-  virtual Step run(const script::Step& step) = 0;
+  virtual ReferenceStep run(const script::Step& step) = 0;
   // Where the ring's bytes are not these, after the last step; nothing if they are.
   virtual std::optional<std::string> ring_difference(std::span<const std::byte> ring) = 0;
 };
@@ -40,21 +40,21 @@ struct Difference {
 };
 
 // The totals of a comparison.
-struct Tally {
+struct Compared {
   std::uint64_t scripts = 0;
   std::uint64_t steps = 0;
   std::uint64_t accepted = 0;   // outputs that returned 0
   std::uint64_t refused = 0;    // outputs that did not
   std::uint64_t truncated = 0;  // accepted, and longer than header.size can say
   std::uint64_t waits = 0;      // poll and epoll_wait
-  std::uint64_t reports = 0;    // those that reported something
+  std::uint64_t ready = 0;      // those that found an event ready
 };
 
 // Runs a script on both, and compares after every step all that can be seen: the result, data_head,
-// data_tail, the events' LOST counts, every byte of the ring. Adds to the tally.
+// data_tail, the events' LOST counts, every byte of the ring. Adds to `compared`.
 // `stop` is asked before each step, and ends the comparison.
 std::optional<Difference> compare(const script::Script& script, ReferenceKernel& reference,
-                                  Tally& tally, const std::function<bool()>& stop = {});
+                                  Compared& compared, const std::function<bool()>& stop = {});
 
 // The first byte at which two rings of the same size differ, for a person.
 std::optional<std::string> first_difference(std::span<const std::byte> expected,

@@ -44,7 +44,7 @@ Trace record(const std::string& name, const script::Script& script, ReferenceKer
               .steps{}};
   std::vector<std::byte> before{ring.begin(), ring.end()};
   for (const script::Step& step : script.steps) {
-    const Step seen = kernel.run(step);
+    const ReferenceStep seen = kernel.run(step);
     trace.steps.push_back({seen, change_of(before, ring)});
     before.assign(ring.begin(), ring.end());
   }
@@ -59,7 +59,7 @@ unsigned RecordedReference::page_shift() const {
   return static_cast<unsigned>(std::countr_zero(trace_.page_size));
 }
 
-Step RecordedReference::run(const script::Step&) {
+ReferenceStep RecordedReference::run(const script::Step&) {
   const Change& change = trace_.steps.at(next_).change;
   std::ranges::copy(change.bytes, ring_.begin() + static_cast<std::ptrdiff_t>(change.offset));
   return trace_.steps[next_++].step;

@@ -24,7 +24,7 @@ struct Change {
 };
 
 struct TracedStep {
-  Step step;
+  ReferenceStep step;
   Change change;
 };
 
@@ -59,7 +59,7 @@ class RecordedReference final : public ReferenceKernel {
 
   const rig::Identity& identity() const override { return trace_.identity; }
   unsigned page_shift() const override;
-  Step run(const script::Step& step) override;
+  ReferenceStep run(const script::Step& step) override;
   std::optional<std::string> ring_difference(std::span<const std::byte> ring) override;
 
  private:

@@ -15,9 +15,9 @@ namespace perfring::differential {
 namespace {
 
 std::optional<Difference> replay(const Trace& trace) {
-  Tally tally;
+  Compared compared;
   RecordedReference reference{trace};
-  return compare(trace.script, reference, tally);
+  return compare(trace.script, reference, compared);
 }
 
 class TraceTest : public testing::Test {
@@ -29,22 +29,22 @@ class TraceTest : public testing::Test {
 };
 
 TEST_F(TraceTest, TheSimulatedKernelShowsWhatLiveKernelsShowed) {
-  Tally tally;
+  Compared compared;
   for (const Trace& trace : recorded()) {
     ASSERT_TRUE(trace.little_endian) << trace.name;
     RecordedReference reference{trace};
-    if (const auto difference = compare(trace.script, reference, tally)) {
+    if (const auto difference = compare(trace.script, reference, compared)) {
       ADD_FAILURE() << trace.name << ", step " << difference->step << ": " << difference->what
                     << "\n"
                     << to_text(trace.script);
     }
   }
   // And they are about something.
-  EXPECT_GE(tally.scripts, 44u);
-  EXPECT_GT(tally.accepted, 300u);
-  EXPECT_GT(tally.refused, 100u);
-  EXPECT_GT(tally.truncated, 20u);
-  EXPECT_GT(tally.reports, 50u);
+  EXPECT_GE(compared.scripts, 44u);
+  EXPECT_GT(compared.accepted, 300u);
+  EXPECT_GT(compared.refused, 100u);
+  EXPECT_GT(compared.truncated, 20u);
+  EXPECT_GT(compared.ready, 50u);
 }
 
 TEST_F(TraceTest, EveryChangedNumberIsFoundAtItsStep) {

@@ -8,9 +8,11 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "harness/program/console.h"
 #include "harness/program/run_program.h"
@@ -37,6 +39,21 @@ CLI::Validator accepting(std::function<bool(const std::string&)> accepts, std::s
         return not_accepted(text, accepted);
       },
       "");
+}
+
+// Levenshtein's: how many characters have to be put in, taken out or changed.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);  // of the beginning of `a` to each beginning of `b`
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row.back();
 }
 
 template <class Each>
@@ -173,6 +190,26 @@ CLI::Validator one_of(std::vector<std::string> names) {
         return std::ranges::find(names, text) != names.end();
       },
       accepted);
+}
+
+CLI::Validator one_of_many(std::vector<std::string> names, const std::string& lister) {
+  const auto find = [names = std::move(names), lister](const std::string& text) {
+    if (std::ranges::find(names, text) != names.end()) return std::string{};
+    return fmt::format("{} is not accepted: {}", in_quotes(text), nearest_to(text, names, lister));
+  };
+  return CLI::Validator{find, ""};
+}
+
+std::string nearest_to(std::string_view name, std::vector<std::string> names,
+                       std::string_view lister) {
+  constexpr std::size_t kNamed = 3;
+  const auto distance = [name](const std::string& other) {
+    return std::pair{edit_distance(name, other), other};
+  };
+  std::vector<std::string> nearest(std::min(kNamed, names.size()));
+  std::ranges::partial_sort_copy(names, nearest, {}, distance, distance);
+  return fmt::format("the nearest {} {}; {} prints all", nearest.size() == 1 ? "is" : "are",
+                     fmt::join(nearest, ", "), in_quotes(lister));
 }
 
 CLI::Validator no_longer_than(std::size_t bytes) {

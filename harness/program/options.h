@@ -38,6 +38,11 @@ CLI::Validator power_of_two_up_to(std::uint64_t most);
 CLI::Validator seconds();
 // One of these.
 CLI::Validator one_of(std::vector<std::string> names);
+// The same of many, all of which the command `lister` prints: a refusal names the nearest.
+CLI::Validator one_of_many(std::vector<std::string> names, const std::string& lister);
+// "the nearest are a, b and c; LISTER prints all"
+std::string nearest_to(std::string_view name, std::vector<std::string> names,
+                       std::string_view lister);
 // Any text of at most so many bytes.
 CLI::Validator no_longer_than(std::size_t bytes);
 // Any text but the empty one: what an option without a validator of its own gets from parse().

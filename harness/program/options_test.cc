@@ -53,6 +53,16 @@ TEST(OneOfTest, ARefusalNamesTheChoices) {
   EXPECT_EQ(said(one_of({"A", "B"}), ""), "'' is not accepted: give one of A, B");
 }
 
+TEST(OneOfManyTest, ARefusalNamesTheThreeNearestAndWhatPrintsAll) {
+  const CLI::Validator names = one_of_many({"q", "abcxyf", "abcdef", "xyz", "abxdef"}, "p --list");
+  EXPECT_EQ(said(names, "abcdef"), "");
+  EXPECT_EQ(
+      said(names, "abcdeg"),
+      "'abcdeg' is not accepted: the nearest are abcdef, abxdef, abcxyf; 'p --list' prints all");
+  EXPECT_EQ(said(one_of_many({"A"}, "p"), "C"),
+            "'C' is not accepted: the nearest is A; 'p' prints all");
+}
+
 // A program with an option, a flag and a command.
 std::optional<Answer> parse_words(std::vector<const char*> words) {
   CLI::App app{"A program.", "program"};

@@ -9,8 +9,11 @@
 #include <new>
 #include <system_error>
 
+#include <fmt/format.h>
+
 #include "harness/program/console.h"
 #include "harness/program/verdict.h"
+#include "perfring/version.h"
 
 namespace perfring {
 namespace {
@@ -80,6 +83,11 @@ std::string_view program_name() {
 std::string invocation() {
   const bool by_bazel = std::getenv("BUILD_WORKING_DIRECTORY") != nullptr;
   return by_bazel ? "bazel run --config=opt //:perfring --" : "perfring";
+}
+
+std::string replay_command(std::string_view arguments, std::string_view note) {
+  return fmt::format("{} {}  # perfring {}{}{}", invocation(), arguments, PERFRING_VERSION,
+                     note.empty() ? "" : ", ", note);
 }
 
 StopOnSignals::StopOnSignals() {

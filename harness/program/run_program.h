@@ -22,6 +22,10 @@ std::string_view program_name();
 // process.
 std::string invocation();
 
+// The line that repeats a run of `perfring`: with these arguments, and as a comment with the
+// version that it is for, and a note.
+std::string replay_command(std::string_view arguments, std::string_view note = {});
+
 // While one lives, SIGINT and SIGTERM end the run with what there is so far: they set a flag, as
 // often as they come. Before and after, and once something is delivered (console.h), they end the
 // program. Those that the parent has ignored stay ignored. One at a time.

@@ -49,11 +49,11 @@ auto consumer_over(const FakeRing& fake) {
 }
 
 template <class>
-struct RingS1Test : ::testing::Test {};
-TYPED_TEST_SUITE(RingS1Test, Consumers, Name);
+struct ConsumerS1Test : ::testing::Test {};
+TYPED_TEST_SUITE(ConsumerS1Test, Consumers, Name);
 template <class>
-struct RingS6Test : ::testing::Test {};
-TYPED_TEST_SUITE(RingS6Test, Consumers, Name);
+struct ConsumerS6Test : ::testing::Test {};
+TYPED_TEST_SUITE(ConsumerS6Test, Consumers, Name);
 template <class>
 struct RingS8Test : ::testing::Test {};
 TYPED_TEST_SUITE(RingS8Test, Consumers, Name);
@@ -184,7 +184,7 @@ struct PublishesOnRead : DefaultMemory {
   }
 };
 
-TYPED_TEST(RingS1Test, WhatIsPublishedRightAfterTheReadOfHeadWaits) {
+TYPED_TEST(ConsumerS1Test, WhatIsPublishedRightAfterTheReadOfHeadWaits) {
   KnownRing known{kSize, kSize - 96};
   PublishesOnRead::known = &known;
   std::size_t written = 0;
@@ -199,7 +199,7 @@ TYPED_TEST(RingS1Test, WhatIsPublishedRightAfterTheReadOfHeadWaits) {
   }
 }
 
-TYPED_TEST(RingS6Test, ReadableReadsHeadOnceAndAsADrainDoes) {
+TYPED_TEST(ConsumerS6Test, ReadableReadsHeadOnceAndAsADrainDoes) {
   KnownRing known{kSize};
   PublishesOnRead::known = &known;
   EXPECT_FALSE((consumer_over<TypeParam, PublishesOnRead>(known.fake())).readable());

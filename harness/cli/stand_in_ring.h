@@ -1,5 +1,5 @@
-#ifndef HARNESS_CLI_THREADED_RING_H_
-#define HARNESS_CLI_THREADED_RING_H_
+#ifndef HARNESS_CLI_STAND_IN_RING_H_
+#define HARNESS_CLI_STAND_IN_RING_H_
 
 #include <atomic>
 #include <cstddef>
@@ -18,14 +18,14 @@
 namespace perfring::cli {
 
 // One CPU's ring of the simulated kernel: a thread that writes to it, and its consumer's side.
-class ThreadedRing {
+class StandInRing {
  public:
   // `eventfd` is signalled when a waiter would be woken. Throws std::system_error if there is no
   // memory.
-  ThreadedRing(std::uint32_t cpu, const LiveOptions& options, std::uint32_t watermark, int eventfd);
-  ~ThreadedRing() { stopping_ = true; }
-  ThreadedRing(const ThreadedRing&) = delete;
-  ThreadedRing& operator=(const ThreadedRing&) = delete;
+  StandInRing(std::uint32_t cpu, const LiveOptions& options, std::uint32_t watermark, int eventfd);
+  ~StandInRing() { stopping_ = true; }
+  StandInRing(const StandInRing&) = delete;
+  StandInRing& operator=(const StandInRing&) = delete;
 
   // The writer's thread. What ends it, other than stop(), stop() throws.
   void start();
@@ -68,4 +68,4 @@ class ThreadedRing {
 
 }  // namespace perfring::cli
 
-#endif  // HARNESS_CLI_THREADED_RING_H_
+#endif  // HARNESS_CLI_STAND_IN_RING_H_

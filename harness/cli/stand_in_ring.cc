@@ -1,4 +1,4 @@
-#include "harness/cli/threaded_ring.h"
+#include "harness/cli/stand_in_ring.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -25,8 +25,8 @@ script::Settings settings_of(const LiveOptions& options, std::uint32_t watermark
 
 }  // namespace
 
-ThreadedRing::ThreadedRing(std::uint32_t cpu, const LiveOptions& options, std::uint32_t watermark,
-                           int eventfd)
+StandInRing::StandInRing(std::uint32_t cpu, const LiveOptions& options, std::uint32_t watermark,
+                         int eventfd)
     : cpu_id_{cpu},
       // Long enough to say who they are.
       payload_{std::max<std::uint32_t>(options.payload.min, oracle::kSelfDescribing),
@@ -41,16 +41,16 @@ ThreadedRing::ThreadedRing(std::uint32_t cpu, const LiveOptions& options, std::u
   cpu_.id = static_cast<int>(cpu);
 }
 
-void ThreadedRing::start() {
+void StandInRing::start() {
   thread_ = std::async(std::launch::async, [this] { write(); });
 }
 
-void ThreadedRing::stop() {
+void StandInRing::stop() {
   stopping_ = true;
   if (thread_.valid()) thread_.get();
 }
 
-int ThreadedRing::output() {
+int StandInRing::output() {
   const std::uint32_t span = payload_.max - payload_.min + 1;
   const auto length = payload_.min + static_cast<std::uint32_t>(sequence_ * 2654435761 % span);
   const oracle::Payload payload{sequence_++, cpu_id_, length};
@@ -64,18 +64,18 @@ int ThreadedRing::output() {
 
 // When the ring is full it pauses for a moment, as the live kernel's producers do: a busy producer
 // would leave the consumer no time to catch up.
-void ThreadedRing::write() {
+void StandInRing::write() {
   run_on({cpu_id_});
   while (!stopping_.load(std::memory_order_relaxed)) {
     if (output() == -ENOSPC) std::this_thread::sleep_for(kPauseWhenFull);
   }
 }
 
-void ThreadedRing::flush() {
+void StandInRing::flush() {
   if (ledger_.unreported() != 0) output();
 }
 
-std::uint64_t ThreadedRing::drain() {
+std::uint64_t StandInRing::drain() {
   const std::uint64_t before = checker_.received().bytes;
   checker_.drain_begins();
   ring_.for_each([this](const PerfEvent& event) { checker_.delivered(event); });
