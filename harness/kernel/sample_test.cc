@@ -7,6 +7,7 @@
 #include <bit>
 #include <functional>
 
+#include "harness/kernel/known_sizes.h"
 #include "harness/kernel/testing.h"
 
 namespace perfring::kernel {
@@ -16,25 +17,7 @@ using Bytes = std::vector<std::byte>;
 
 // K1
 TEST(PerfOutputSampleTest, ASampleHasTheSizesOfTheTable) {
-  struct {
-    std::size_t payload;
-    std::uint16_t size;
-    std::uint32_t raw;
-  } const rows[] = {{0, 16, 4},
-                    {1, 16, 4},
-                    {3, 16, 4},
-                    {4, 16, 4},
-                    {5, 24, 12},
-                    {8, 24, 12},
-                    {12, 24, 12},
-                    {13, 32, 20},
-                    {100, 112, 100},
-                    {4096, 4112, 4100},
-                    {65507, 65520, 65508},
-                    {65508, 65520, 65508},
-                    {65515, 65528, 65516},
-                    {65516, 65528, 65516}};
-  for (const auto& [payload, size, raw] : rows) {
+  for (const auto& [payload, size, raw] : kKnownSizes) {
     SCOPED_TRACE(payload);
     TestRing ring{{.pages = 32}};
     ASSERT_EQ(ring.output(payload), 0);

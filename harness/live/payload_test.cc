@@ -6,35 +6,13 @@
 #include <set>
 #include <vector>
 
+#include "harness/kernel/known_sizes.h"
 #include "harness/live/testing.h"
 
 namespace perfring::live {
 namespace {
 
 class PayloadTest : public LiveTest {};
-
-// K1, in its own figures.
-struct Record {
-  std::size_t payload;
-  std::size_t size;
-  std::size_t raw;
-};
-constexpr Record kRecords[] = {
-    {0, 16, 4},
-    {1, 16, 4},
-    {3, 16, 4},
-    {4, 16, 4},
-    {5, 24, 12},
-    {8, 24, 12},
-    {12, 24, 12},
-    {13, 32, 20},
-    {100, 112, 100},
-    {4096, 4112, 4100},
-    {65507, 65520, 65508},
-    {65508, 65520, 65508},
-    {65515, 65528, 65516},
-    {65516, 65528, 65516},
-};
 
 // In pages, at least 256 KiB.
 std::size_t roomy() {
@@ -43,7 +21,7 @@ std::size_t roomy() {
 
 TEST_F(PayloadTest, EverySizeArrivesIntact) {
   auto buffer = open(roomy());
-  for (const Record& record : kRecords) {
+  for (const kernel::KnownSize& record : kernel::kKnownSizes) {
     fill_payload(record.payload, static_cast<unsigned>(record.payload));
     ASSERT_EQ(emit(record.payload), 0) << record.payload;
     const auto seen = drain(buffer);
@@ -54,7 +32,7 @@ TEST_F(PayloadTest, EverySizeArrivesIntact) {
 }
 
 TEST_F(PayloadTest, TheNextRecordStartsAtTheSizeOfTheOneBefore) {
-  for (const Record& record : kRecords) {
+  for (const kernel::KnownSize& record : kernel::kKnownSizes) {
     auto buffer = open(roomy());
     ASSERT_EQ(emit(record.payload), 0);
     ASSERT_EQ(emit(record.payload), 0);
