@@ -20,6 +20,11 @@ configure() { # LINE... [-- OPTION...]
 }
 succeeds configure 'add_subdirectory(../tree perfring)'
 succeeds cmake --build build
+for standard in 17 20; do # the project's own
+  succeeds configure "set(CMAKE_CXX_STANDARD $standard)" 'add_subdirectory(../tree perfring)'
+done
+succeeds configure 'add_subdirectory(../tree perfring)'
+succeeds cmake --build build
 says 0 "perfring $version asked for: fcntl.* of map fd -1" build/consumer
 says 0 'drained as C\+\+ 202002' build/ring_consumer
 # The project that it is a part of installs itself, and runs its own tests only.

@@ -57,7 +57,8 @@ constexpr std::size_t page_count(N number) noexcept {
 // Events borrow from the ring until the callback returns. A callback must not move, assign to or
 // destroy the buffer that it is called from.
 // fork(2): the ring stays with the process that opened it. In a forked child, readable() and the
-// drains end the program: with an assertion, or, compiled with NDEBUG, in SIGSEGV. Destroying the
+// drains end the program with an assertion; compiled with NDEBUG they are undefined, since they
+// read and write whatever the child has mapped at the ring's address by then. Destroying the
 // child's copy only closes its descriptor; until then, or until it calls exec, that keeps the
 // parent's event and, for a PerfEventArrayBuffer, its entry.
 // Threads: one at a time, not always the same one.
@@ -66,7 +67,8 @@ constexpr std::size_t page_count(N number) noexcept {
 class PERFRING_EXPORT PerfBuffer {
  public:
   // Opens the event on `cpu`, for all processes, with a ring as `options` say, and enables it
-  // (S7). `{}` and `{64}` are options, too.
+  // (S7). `{}` and `{64}` are options, too. C++ converts `cpu` silently: 2^32 is 0, and -1 is a CPU
+  // that there is not.
   // Errors: InvalidPageCount before anything is asked of the system; OpenError with EINVAL or
   // ENODEV for a CPU that is not online, whatever its number, with EACCES or EPERM without
   // CAP_PERFMON; MMapError; PerfEventEnableError.

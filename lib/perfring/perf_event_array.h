@@ -57,7 +57,9 @@ class PERFRING_EXPORT PerfEventArray {
   PerfEventArray& operator=(PerfEventArray&&) noexcept = default;
 
   // Over an open map, by a second descriptor of the same open file: the caller keeps `map_fd`.
-  // Errors: SyscallError (EBADF for no descriptor, EINVAL for no map), InvalidMapType.
+  // Errors: SyscallError (EBADF for no descriptor, EBADFD for one opened with O_PATH, EINVAL for no
+  // map), InvalidMapType. A BPF program is refused as a map of the program's type, whose number is
+  // all that the kernel says of both.
   static std::expected<PerfEventArray, PerfEventArrayError> from_fd(int map_fd);
   // Over a map pinned at `path` on a bpffs. This is another open file of the same map.
   // Errors: SyscallError (ENOENT, EACCES for a path that is on no bpffs; EFAULT for a null

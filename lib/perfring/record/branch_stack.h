@@ -1,5 +1,8 @@
 #ifndef PERFRING_RECORD_BRANCH_STACK_H_
 #define PERFRING_RECORD_BRANCH_STACK_H_
+#if __cplusplus < 202002L
+#error "perfring/record needs C++20: compile with -std=c++20 or later"
+#else
 
 // BranchStack: the last branches that the CPU took, the latest first.
 
@@ -42,4 +45,5 @@ class BranchStack {
 
 }  // namespace perfring::record
 
+#endif
 #endif  // PERFRING_RECORD_BRANCH_STACK_H_

@@ -1,5 +1,8 @@
 #ifndef PERFRING_RECORD_BYTES_H_
 #define PERFRING_RECORD_BYTES_H_
+#if __cplusplus < 202002L
+#error "perfring/record needs C++20: compile with -std=c++20 or later"
+#else
 
 // The parts of the views of records: loads that may be unaligned, spans of 64-bit words, and
 // Walk, which passes over a record's fields and remembers the first for which the bytes are too
@@ -159,4 +162,5 @@ class Walk {
 }  // namespace internal
 }  // namespace perfring::record
 
+#endif
 #endif  // PERFRING_RECORD_BYTES_H_

@@ -1,5 +1,8 @@
 #ifndef PERFRING_RECORD_CALLCHAIN_H_
 #define PERFRING_RECORD_CALLCHAIN_H_
+#if __cplusplus < 202002L
+#error "perfring/record needs C++20: compile with -std=c++20 or later"
+#else
 
 // Callchain: the addresses of a callchain, innermost first. Markers (PERF_CONTEXT_*) among them say
 // to whom those that follow belong; they are no addresses, and neither is the cookie behind
@@ -92,4 +95,5 @@ class Callchain {
 
 }  // namespace perfring::record
 
+#endif
 #endif  // PERFRING_RECORD_CALLCHAIN_H_

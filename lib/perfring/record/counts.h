@@ -1,5 +1,8 @@
 #ifndef PERFRING_RECORD_COUNTS_H_
 #define PERFRING_RECORD_COUNTS_H_
+#if __cplusplus < 202002L
+#error "perfring/record needs C++20: compile with -std=c++20 or later"
+#else
 
 // Records of the event itself: Lost, LostSamples, Throttle, Unthrottle, Read, Aux, ItraceStart,
 // AuxOutputHwId, CallchainDeferred; and Unknown. Fields are named as in the uapi's comments. Made
@@ -164,4 +167,5 @@ class Unknown : public SideBand {
 
 }  // namespace perfring::record
 
+#endif
 #endif  // PERFRING_RECORD_COUNTS_H_

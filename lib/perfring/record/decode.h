@@ -1,5 +1,8 @@
 #ifndef PERFRING_RECORD_DECODE_H_
 #define PERFRING_RECORD_DECODE_H_
+#if __cplusplus < 202002L
+#error "perfring/record needs C++20: compile with -std=c++20 or later"
+#else
 
 // decode(): one record, whole and as the kernel wrote it, as a typed view of the same bytes.
 //
@@ -141,4 +144,5 @@ inline Any decode(Bytes bytes, const Layout& layout) noexcept {
 
 }  // namespace perfring::record
 
+#endif
 #endif  // PERFRING_RECORD_DECODE_H_

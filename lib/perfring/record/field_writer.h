@@ -1,5 +1,8 @@
 #ifndef PERFRING_RECORD_FIELD_WRITER_H_
 #define PERFRING_RECORD_FIELD_WRITER_H_
+#if __cplusplus < 202002L
+#error "perfring/record needs C++20: compile with -std=c++20 or later"
+#else
 
 // The fields that samples and other records share, as visit_fields() passes them. Internal to it.
 
@@ -38,4 +41,5 @@ void visit_sample(const Sample& sample, FieldVisitor& visitor);
 
 }  // namespace perfring::record::internal
 
+#endif
 #endif  // PERFRING_RECORD_FIELD_WRITER_H_

@@ -1,5 +1,8 @@
 #ifndef PERFRING_RECORD_FIELDS_H_
 #define PERFRING_RECORD_FIELDS_H_
+#if __cplusplus < 202002L
+#error "perfring/record needs C++20: compile with -std=c++20 or later"
+#else
 
 // visit_fields(): every field of a record, by its name in the uapi, in the record's order: for
 // printers, and for whoever compares.
@@ -40,4 +43,5 @@ PERFRING_EXPORT const perf_event_header& header_of(const Any& record) noexcept;
 
 }  // namespace perfring::record
 
+#endif
 #endif  // PERFRING_RECORD_FIELDS_H_

@@ -1,5 +1,8 @@
 #ifndef PERFRING_RECORD_LAYOUT_H_
 #define PERFRING_RECORD_LAYOUT_H_
+#if __cplusplus < 202002L
+#error "perfring/record needs C++20: compile with -std=c++20 or later"
+#else
 
 // Layout: which fields an event's records have, and where, as far as its attributes say so. Made
 // once for an event; everything else is in the record.
@@ -118,4 +121,5 @@ class Layout {
 
 }  // namespace perfring::record
 
+#endif
 #endif  // PERFRING_RECORD_LAYOUT_H_

@@ -1,5 +1,8 @@
 #ifndef PERFRING_RECORD_LAYOUTS_H_
 #define PERFRING_RECORD_LAYOUTS_H_
+#if __cplusplus < 202002L
+#error "perfring/record needs C++20: compile with -std=c++20 or later"
+#else
 
 // Layouts: of several events that write to one ring (SET_OUTPUT). Which event wrote a record is
 // said by PERF_SAMPLE_IDENTIFIER alone: at +8 of a sample, and in the last 8 bytes of everything
@@ -73,4 +76,5 @@ inline Any decode(Bytes bytes, const Layouts& layouts) noexcept {
 
 }  // namespace perfring::record
 
+#endif
 #endif  // PERFRING_RECORD_LAYOUTS_H_

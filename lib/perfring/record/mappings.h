@@ -1,5 +1,8 @@
 #ifndef PERFRING_RECORD_MAPPINGS_H_
 #define PERFRING_RECORD_MAPPINGS_H_
+#if __cplusplus < 202002L
+#error "perfring/record needs C++20: compile with -std=c++20 or later"
+#else
 
 // Records of what is mapped where: Mmap, Mmap2, Ksymbol, BpfEvent, TextPoke. Fields are named as in
 // the uapi's comments. Made by decode().
@@ -183,4 +186,5 @@ class TextPoke : public SideBand {
 
 }  // namespace perfring::record
 
+#endif
 #endif  // PERFRING_RECORD_MAPPINGS_H_

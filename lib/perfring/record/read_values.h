@@ -1,5 +1,8 @@
 #ifndef PERFRING_RECORD_READ_VALUES_H_
 #define PERFRING_RECORD_READ_VALUES_H_
+#if __cplusplus < 202002L
+#error "perfring/record needs C++20: compile with -std=c++20 or later"
+#else
 
 // ReadValues: the uapi's struct read_format: in READ, in samples with PERF_SAMPLE_READ, and what
 // read(2) of an event gives (T12: perf_output_read_one() and perf_output_read_group(),
@@ -98,4 +101,5 @@ class ReadValues {
 
 }  // namespace perfring::record
 
+#endif
 #endif  // PERFRING_RECORD_READ_VALUES_H_

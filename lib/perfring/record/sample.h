@@ -1,5 +1,8 @@
 #ifndef PERFRING_RECORD_SAMPLE_H_
 #define PERFRING_RECORD_SAMPLE_H_
+#if __cplusplus < 202002L
+#error "perfring/record needs C++20: compile with -std=c++20 or later"
+#else
 
 // Sample: a PERF_RECORD_SAMPLE. Each field is there if the event's sample_type selects it, and
 // named as in the uapi's comment; `identifier` is the id of PERF_SAMPLE_IDENTIFIER.
@@ -268,4 +271,5 @@ inline internal::Place Sample::parse_stack(Walk& walk) noexcept {
 
 }  // namespace perfring::record
 
+#endif
 #endif  // PERFRING_RECORD_SAMPLE_H_

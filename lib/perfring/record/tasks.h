@@ -1,5 +1,8 @@
 #ifndef PERFRING_RECORD_TASKS_H_
 #define PERFRING_RECORD_TASKS_H_
+#if __cplusplus < 202002L
+#error "perfring/record needs C++20: compile with -std=c++20 or later"
+#else
 
 // Records of what tasks do: Comm, Fork, Exit, Namespaces, Cgroup, Switch, SwitchCpuWide. Fields are
 // named as in the uapi's comments. Made by decode().
@@ -146,4 +149,5 @@ class SwitchCpuWide : public Switch {
 
 }  // namespace perfring::record
 
+#endif
 #endif  // PERFRING_RECORD_TASKS_H_

@@ -1,5 +1,8 @@
 #ifndef PERFRING_RECORD_TO_STRING_H_
 #define PERFRING_RECORD_TO_STRING_H_
+#if __cplusplus < 202002L
+#error "perfring/record needs C++20: compile with -std=c++20 or later"
+#else
 
 // to_string(): a record in one line, for people. Allocates.
 //
@@ -19,4 +22,5 @@ PERFRING_EXPORT std::string to_string(const ReadValues& values);
 
 }  // namespace perfring::record
 
+#endif
 #endif  // PERFRING_RECORD_TO_STRING_H_

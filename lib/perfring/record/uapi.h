@@ -1,5 +1,8 @@
 #ifndef PERFRING_RECORD_UAPI_H_
 #define PERFRING_RECORD_UAPI_H_
+#if __cplusplus < 202002L
+#error "perfring/record needs C++20: compile with -std=c++20 or later"
+#else
 
 // Constants of include/uapi/linux/perf_event.h that the header at hand may be too old for. Debian
 // 12's is of Linux 6.1; the names are the uapi's, as ours are spelt.
@@ -28,4 +31,5 @@ PERFRING_EXPORT const char* type_name(std::uint32_t type) noexcept;
 
 }  // namespace perfring::record
 
+#endif
 #endif  // PERFRING_RECORD_UAPI_H_

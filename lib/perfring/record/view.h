@@ -1,5 +1,8 @@
 #ifndef PERFRING_RECORD_VIEW_H_
 #define PERFRING_RECORD_VIEW_H_
+#if __cplusplus < 202002L
+#error "perfring/record needs C++20: compile with -std=c++20 or later"
+#else
 
 // View: what the views of all records share. A view is made by decode() (decode.h), which has
 // checked every length: no accessor leaves the record. It refers to the record's bytes and to the
@@ -125,4 +128,5 @@ struct Malformed {
 
 }  // namespace perfring::record
 
+#endif
 #endif  // PERFRING_RECORD_VIEW_H_

@@ -1,5 +1,8 @@
 #ifndef PERFRING_RECORD_WHOLE_H_
 #define PERFRING_RECORD_WHOLE_H_
+#if __cplusplus < 202002L
+#error "perfring/record needs C++20: compile with -std=c++20 or later"
+#else
 
 // whole(): a record in one piece. Once in each lap of a ring a record straddles the ring's end, and
 // the ring cannot be mapped twice in a row (K36): that record is copied, and no other (T20).
@@ -27,4 +30,5 @@ inline Bytes whole(Bytes head, Bytes tail, std::span<std::byte> scratch) noexcep
 
 }  // namespace perfring::record
 
+#endif
 #endif  // PERFRING_RECORD_WHOLE_H_

@@ -48,6 +48,7 @@ TEST(CursorTest, MemoryThatIsNoRingIsRefused) {
   alignas(8) static std::byte bytes[64];
   EXPECT_FALSE(Cursor<>::over(page, Bytes{bytes, 24}));
   EXPECT_FALSE(Cursor<>::over(page, Bytes{bytes + 4, 32}));
+  EXPECT_FALSE(Cursor<>::over(page, Bytes{static_cast<std::byte*>(nullptr), 32}));
   EXPECT_TRUE(Cursor<>::over(page, Bytes{bytes, 32}));
   EXPECT_FALSE(Cursor<>::over(std::as_writable_bytes(std::span{bytes}), 64));
 }

@@ -58,16 +58,16 @@ namespace perfring {
 template <Memory M = DefaultMemory>
 class Ring {
  public:
-  // A view of `page` and `data`. Returns nullopt unless data's size is a power of two from kSizeMin
-  // to kSizeMax and its address a multiple of 8. The page's own data_offset and data_size are not
-  // believed.
+  // A view of `page` and `data`, which do not overlap. Returns nullopt unless data's size is a
+  // power of two from kSizeMin to kSizeMax and its address a multiple of 8, and not null. The
+  // page's own data_offset and data_size are not believed.
   static std::optional<Ring> over(perf_event_mmap_page& page, Bytes data) noexcept {
     return of(internal::view_of(page, data));
   }
 
   // A view of a whole mapping of an event, as mmap(2) returned it: a page, and behind it the data.
   // Returns nullopt if page_size is less than a perf_event_mmap_page or not less than the mapping's
-  // size, if the mapping is not aligned for that struct, or if the data is not as above.
+  // size, if the mapping is null or not aligned for that struct, or if the data is not as above.
   static std::optional<Ring> over(std::span<std::byte> mapping, std::size_t page_size) noexcept {
     return of(internal::view_of(mapping, page_size));
   }
@@ -126,7 +126,8 @@ class Ring {
   }
 
   // The same for an f that returns nothing: f(PerfEvent), or an overload set, such as an
-  // Overloaded, with a place for each of Sample, Lost and Malformed.
+  // Overloaded, with a place for each of Sample, Lost and Malformed. A set with an `auto` must be
+  // an Overloaded: of any other, the `auto` takes every event, as a PerfEvent.
   //
   // Forced inline, as every drain is. That takes 1.2 kB of machine code at each call (x86-64, -O2,
   // an f that counts) and 0.5 kB once. It keeps the drain's state, and what f counts, in registers:

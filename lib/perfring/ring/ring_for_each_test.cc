@@ -73,6 +73,21 @@ TEST_F(RingForEachTest, InAnOverloadedAutoTakesTheRestOnly) {
   EXPECT_THAT(words, ElementsAre("sample", "sample", "sample", "L7", "M16", "sample"));
 }
 
+struct OtherSet {
+  void operator()(const Sample&) { ++samples; }
+  void operator()(const auto&) { ++others; }
+  int samples = 0;
+  int others = 0;
+};
+
+// Of a set that is no Overloaded, an `auto` takes every event whole.
+TEST_F(RingForEachTest, InAnotherSetAutoTakesEveryEvent) {
+  OtherSet set;
+  ring_.for_each(set);
+  EXPECT_EQ(set.samples, 0);
+  EXPECT_EQ(set.others, 6);
+}
+
 TEST_F(RingForEachTest, ACallbackThatTakesAPerfEventGetsIt) {
   std::vector<std::size_t> indices;
   ring_.for_each([&](const auto& event) { indices.push_back(event.index()); });
@@ -240,6 +255,13 @@ TEST_F(RingOverMappingTest, AMappingWithoutAPageOrDataOfAPowerOfTwoIsRefused) {
   EXPECT_FALSE(over(0, 0));
   EXPECT_FALSE(over(0, kPage));
   EXPECT_FALSE(Ring<>::over({}, kPage).has_value());
+}
+
+TEST_F(RingOverMappingTest, ANullPointerIsRefused) {
+  perf_event_mmap_page page{};
+  std::byte* const null = nullptr;
+  EXPECT_FALSE(Ring<>::over(page, Bytes{null, 64}).has_value());
+  EXPECT_FALSE(Ring<>::over(std::span{null, 2 * kPage}, kPage).has_value());
 }
 
 TEST_F(RingOverMappingTest, AMisalignedPageOrDataIsRefused) {

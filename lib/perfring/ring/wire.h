@@ -39,8 +39,8 @@ inline constexpr std::size_t kRingSizeMax = std::size_t{1}
 
 // As Ring::over().
 inline std::optional<RingView> view_of(perf_event_mmap_page& page, Bytes data) noexcept {
-  const bool fits = std::has_single_bit(data.size()) && data.size() >= kRingSizeMin &&
-                    data.size() <= kRingSizeMax &&
+  const bool fits = data.data() != nullptr && std::has_single_bit(data.size()) &&
+                    data.size() >= kRingSizeMin && data.size() <= kRingSizeMax &&
                     reinterpret_cast<std::uintptr_t>(data.data()) % kAlignment == 0;
   if (!fits) return std::nullopt;
   return RingView{&page, data};
@@ -48,7 +48,8 @@ inline std::optional<RingView> view_of(perf_event_mmap_page& page, Bytes data) n
 inline std::optional<RingView> view_of(std::span<std::byte> mapping,
                                        std::size_t page_size) noexcept {
   const bool has_page =
-      page_size >= sizeof(perf_event_mmap_page) && page_size < mapping.size() &&
+      mapping.data() != nullptr && page_size >= sizeof(perf_event_mmap_page) &&
+      page_size < mapping.size() &&
       reinterpret_cast<std::uintptr_t>(mapping.data()) % alignof(perf_event_mmap_page) == 0;
   if (!has_page) return std::nullopt;
   return view_of(*reinterpret_cast<perf_event_mmap_page*>(mapping.data()),
