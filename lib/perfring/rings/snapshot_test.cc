@@ -212,6 +212,16 @@ TEST_F(SnapshotsCopyTest, WithoutAMarginARecordThatIsBegunDamagesTheOldest) {
   EXPECT_TRUE(damaged);
 }
 
+TEST_F(SnapshotsCopyTest, ItsEventsLieInTheCopy) {
+  Backward ring;
+  Snapshots snapshots = ring.snapshots();
+  ring.write(1);
+  snapshots.copy(copy_, 0, [&](const PerfEvent& event) {
+    const Bytes head = std::get<Sample>(event).head;
+    EXPECT_TRUE(head.data() >= copy_ && head.data() + head.size() <= copy_ + kSize);
+  });
+}
+
 TEST_F(SnapshotsCopyTest, AMarginOfTheWholeRingLeavesNothing) {
   for (const std::size_t margin : {kSize, kSize + 1, ~std::size_t{0}}) {
     EXPECT_THAT(copied(0, margin), IsEmpty());
