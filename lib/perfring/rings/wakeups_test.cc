@@ -61,6 +61,13 @@ TEST(WakeupChoiceTest, ABurstIsSeenBeforeItsWindowEnds) {
   EXPECT_EQ(looks.choice.wakeups(), kNone);
 }
 
+TEST(WakeupChoiceTest, ABurstAfterAQuietTimeIsSeen) {
+  Looks looks{1ms};
+  looks.look(2, 1s, 1);
+  EXPECT_EQ(looks.look(1, 10us, 20), 1);
+  EXPECT_EQ(looks.choice.wakeups(), kNone);
+}
+
 TEST(WakeupChoiceTest, TheTimerIsGivenUpBelowHalfTheRate) {
   Looks looks{1ms};
   looks.look(1, 1us, 100);
