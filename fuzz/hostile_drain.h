@@ -47,9 +47,12 @@ struct WatchedMemory : DefaultMemory {
     ++accesses->tail_writes;
     DefaultMemory::write_once(field, value);
   }
+  static void sees_read(const std::byte* address, std::size_t size) {
+    accesses->read(address, size);
+  }
   template <class T>
   static T read(const std::byte* address) {
-    accesses->read(address, sizeof(T));
+    sees_read(address, sizeof(T));
     return DefaultMemory::read<T>(address);
   }
 };

@@ -47,13 +47,6 @@ struct MissesTheLast56Bytes : WatchedMemory {
     return WatchedMemory::read_once(field) - 56;
   }
 };
-struct ReadsPastDataHead : WatchedMemory {
-  template <class T>
-  static T read(const std::byte* address) {
-    if constexpr (sizeof(T) == 4) static_cast<void>(WatchedMemory::read<T>(address + 256));
-    return WatchedMemory::read<T>(address);
-  }
-};
 template <class Number, Number from, Number to>
 struct Mistakes : WatchedMemory {
   template <class T>
@@ -165,7 +158,8 @@ TEST(HostileDrainTest, PositionsReadOrWrittenWronglyAreAViolation) {
 }
 
 TEST(HostileDrainTest, AReadOutsideWhatIsAvailableIsAViolation) {
-  EXPECT_DEATH(drain<ReadsPastDataHead>("three_samples"), "in_ring: a read outside");
+  EXPECT_DEATH(drain<faults::ReadsAhead<WatchedMemory>>("three_samples"),
+               "in_ring: a read outside");
 }
 
 TEST(HostileDrainTest, AnEventThatIsNotTheReferencesIsAViolation) {

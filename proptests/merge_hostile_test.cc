@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "harness/faults/memory_faults.h"
 #include "harness/rig/checked_memory.h"
 #include "perfring/ring/testing/reference.h"
 #include "perfring/rings/merge.h"
@@ -73,15 +74,6 @@ class OnlyUnread final : public rig::MemoryObserver {
   Hostile hostile_{};
 };
 
-// Looks at what follows, too.
-struct ReadsAhead : rig::CheckedMemory {
-  template <class T>
-  static T read(const std::byte* address) {
-    if (observer != nullptr) observer->on_read(address, 2 * sizeof(T));
-    return DefaultMemory::read<T>(address);
-  }
-};
-
 // A hostile ring beside a sound one: of the first all that Ring delivers, of the second all, and in
 // order.
 template <class M>
@@ -132,7 +124,7 @@ TEST(MergeHostileTest, AHostileRingBesideASoundOne) {
   always(stays_inside<rig::CheckedMemory>, 1000);
 }
 TEST(MergeHostileTest, FindsAMemoryThatReadsAhead) {
-  EXPECT_TRUE(counterexample(stays_inside<ReadsAhead>));
+  EXPECT_TRUE(counterexample(stays_inside<faults::ReadsAhead<rig::CheckedMemory>>));
 }
 
 }  // namespace

@@ -174,6 +174,14 @@ TEST(WaitLoopTest, FindsAKernelThatWakesNobody) {
   EXPECT_TRUE(
       (counterexample(never_sleeps_with_data<faults::WakesNobody<ScriptCpu>, Waiter<ByEpoll>>)));
 }
+TEST(WaitLoopTest, FindsAKernelThatWakesEverySecondTime) {
+  EXPECT_TRUE((counterexample(
+      never_sleeps_with_data<faults::WakesEverySecondTime<ScriptCpu>, Waiter<ByPoll>>)));
+}
+TEST(WaitLoopTest, FindsAKernelThatWakesFirst) {
+  EXPECT_TRUE(
+      (counterexample(never_sleeps_with_data<faults::WakesFirst<ScriptCpu>, Waiter<ByPoll>>)));
+}
 TEST(WaitLoopTest, FindsAConsumerWithoutAFirstDrain) {
   EXPECT_TRUE((counterexample(never_sleeps_with_data<ScriptCpu, NoFirstDrain>)));
 }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "harness/model/engine/explorer.h"
 #include "harness/program/console.h"
 #include "harness/program/counted.h"
@@ -75,11 +77,11 @@ std::string check_list() {
   for (const model::Entry& entry : model::catalogue()) {
     text += fmt::format("{:30} {}: {}\n", entry.name, entry.what,
                         expectation(entry.fails_in_a, entry.fails_in_b, entry.has_forms));
-    if (entry.shares_ring_faults) {
+    if (std::ranges::any_of(entry.faults, &model::ProgramFault::shared)) {
       text += fmt::format("  {:28} the faults of ring\n", "");
-      continue;
     }
     for (const model::ProgramFault& fault : entry.faults) {
+      if (fault.shared) continue;
       text += fmt::format("  {:28} {}: {}\n", fault.name, fault.what,
                           expectation(fault.fails_in_a, fault.fails_in_b, true,
                                       fault.fails_on(model::MemoryModel::AArch64)));

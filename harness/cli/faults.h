@@ -44,7 +44,7 @@ FoundFault look_for_fault(const faults::Fault& fault, faults::Harness harness);
 // Why this build cannot run it there; empty if it can.
 std::string not_run_because(const faults::Fault& fault, faults::Harness harness);
 
-enum class CellVerdict { Found, NotSeen, NotPlanted, Missed, FoundOtherwise, NotRun };
+enum class CellVerdict { Found, Holds, NotSeen, NotPlanted, Missed, FoundOtherwise, NotRun };
 const char* to_string(CellVerdict verdict);
 
 // A fault in a harness.

@@ -91,10 +91,11 @@ FoundFault by_thread_sanitizer(const Fault& fault, bool expected) {
   return {};
 }
 
-// In the first program that has it, in form A, or else in form B.
+// In the first program that has it for its own, in form A, or else in form B.
 FoundFault by_model(const Fault& fault) {
   for (const model::Entry& entry : model::catalogue()) {
-    if (entry.shares_ring_faults || entry.find_fault(fault.name) == nullptr) continue;
+    const model::ProgramFault* const planted = entry.find_fault(fault.name);
+    if (planted == nullptr || planted->shared) continue;
     model::ExploreOptions options;
     options.merge = true;
     for (const model::Form form : {model::Form::A, model::Form::B}) {

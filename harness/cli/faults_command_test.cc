@@ -48,11 +48,22 @@ TEST(FaultVerdictTest, AFaultThatCannotBeSeenMustNotBeFound) {
   EXPECT_EQ(judge(Reason::InOrder, {kSanitizerReport, ""}), CellVerdict::FoundOtherwise);
 }
 
+TEST(FaultVerdictTest, AVariantHoldsAndMustNotBeFound) {
+  EXPECT_EQ(judge(faults::Holds{}, {}), CellVerdict::Holds);
+  EXPECT_EQ(judge(faults::Holds{}, {"once", ""}), CellVerdict::FoundOtherwise);
+  EXPECT_EQ(judge(faults::Holds{}, {"data race", ""}), CellVerdict::FoundOtherwise);
+  EXPECT_EQ(judge(faults::Holds{}, {kSanitizerReport, ""}), CellVerdict::FoundOtherwise);
+}
+
 TEST(JudgeUnplantedTest, OnlySomeReasonsAllowThatAHarnessDoesNotPlantAFault) {
-  for (const Reason reason : {Reason::ModelOnly, Reason::WaitLoop, Reason::NoMatterOfOrder}) {
+  for (const Reason reason : {Reason::FenceForFence, Reason::OwnOfTheModel, Reason::KernelsDoSo,
+                              Reason::AroundMemory, Reason::WaitLoop}) {
     EXPECT_EQ(judge_unplanted(reason), CellVerdict::NotPlanted);
   }
-  EXPECT_EQ(judge_unplanted(Reason::InOrder), CellVerdict::Missed);
+  for (const Reason reason : {Reason::InOrder, Reason::NobodySleeps, Reason::Suffices}) {
+    EXPECT_EQ(judge_unplanted(reason), CellVerdict::Missed);
+  }
+  EXPECT_EQ(judge_unplanted(faults::Holds{}), CellVerdict::Missed);
   EXPECT_EQ(judge_unplanted(faults::DataRace{}), CellVerdict::Missed);
 }
 
@@ -71,6 +82,7 @@ TEST(FaultVerdictTest, OneWrongCellIsAViolationAndNoCellShowsNothing) {
   const FaultCell found = cell_of(CellVerdict::Found);
   const FaultCell not_run = cell_of(CellVerdict::NotRun);
   EXPECT_EQ(verdict({found, cell_of(CellVerdict::NotSeen), not_run}, false), Verdict::Holds);
+  EXPECT_EQ(verdict({cell_of(CellVerdict::Holds), not_run}, false), Verdict::Holds);
   EXPECT_EQ(verdict({cell_of(CellVerdict::NotPlanted), not_run}, false), Verdict::NotShown);
   EXPECT_EQ(verdict({found, cell_of(CellVerdict::Missed)}, false), Verdict::Violated);
   EXPECT_EQ(verdict({found, cell_of(CellVerdict::FoundOtherwise)}, true), Verdict::Violated);
@@ -86,11 +98,11 @@ Ended run(const std::string& arguments, const std::string& before = "") {
 TEST(FaultsCommandTest, AFaultIsFoundOrCannotBeSeenForAReason) {
   const Ended ended = run("no_smp_wmb tail_behind --harness scripts");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
-  EXPECT_THAT(
-      ended.out,
-      AllOf(HasSubstr("tail_honest"), HasSubstr("(in order): one thread"),
-            HasSubstr("1 time found, 1 time cannot be seen, 0 times not planted, 0 times not run"),
-            HasSubstr("All as the catalogue says")));
+  EXPECT_THAT(ended.out,
+              AllOf(HasSubstr("tail_honest"), HasSubstr("(in order): one thread"),
+                    HasSubstr("1 time found, 0 times held as it should, 1 time cannot be seen, "
+                              "0 times not planted, 0 times not run"),
+                    HasSubstr("All as the catalogue says")));
 }
 
 TEST(FaultsCommandTest, JsonHasTheMessageThatFoundIt) {
@@ -108,7 +120,7 @@ TEST(FaultsCommandTest, JsonHasTheMessageThatFoundIt) {
 TEST(FaultsCommandTest, AFaultThatIsNotPlantedShowsNothing) {
   const Ended ended = run("distance_modulo --harness scripts");
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
-  EXPECT_THAT(ended.out, AllOf(HasSubstr("(model only)"), HasSubstr("1 time not planted")));
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("(model's own)"), HasSubstr("1 time not planted")));
 }
 
 #ifndef STRESS_TEST_UNDER_TSAN

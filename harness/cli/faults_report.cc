@@ -39,6 +39,8 @@ std::string in_the_table(const FaultCell& cell) {
   switch (cell.verdict) {
     case CellVerdict::Found:
       return cell.found.as;
+    case CellVerdict::Holds:
+      return "holds, as it should";
     case CellVerdict::NotSeen:
     case CellVerdict::NotPlanted:
       return fmt::format("({})", to_string(std::get<Reason>(cell.expected())));
@@ -134,12 +136,15 @@ std::string faults_table(const std::vector<FaultCell>& cells, const Conclusion& 
                             ? "not found"
                             : "found as " + cell.found.as + ": " + cell.found.message);
   }
-  return text + fmt::format("{} found, {} cannot be seen, {} not planted, {} not run. {}\n",
-                            counted(count(cells, CellVerdict::Found), "time"),
-                            counted(count(cells, CellVerdict::NotSeen), "time"),
-                            counted(count(cells, CellVerdict::NotPlanted), "time"),
-                            counted(count(cells, CellVerdict::NotRun), "time"),
-                            sentence(conclusion, "All as the catalogue says"));
+  return text +
+         fmt::format(
+             "{} found, {} held as it should, {} cannot be seen, {} not planted, {} not run. {}\n",
+             counted(count(cells, CellVerdict::Found), "time"),
+             counted(count(cells, CellVerdict::Holds), "time"),
+             counted(count(cells, CellVerdict::NotSeen), "time"),
+             counted(count(cells, CellVerdict::NotPlanted), "time"),
+             counted(count(cells, CellVerdict::NotRun), "time"),
+             sentence(conclusion, "All as the catalogue says"));
 }
 
 std::string faults_json(const std::vector<FaultCell>& cells, const Conclusion& conclusion) {
@@ -179,10 +184,15 @@ std::string faults_markdown(const std::vector<FaultCell>& cells) {
     const faults::Fault& fault = *row.front()->fault;
     text += fmt::format("| {} | {} | {} |", fault.name, to_string(fault.kind), fault.what);
     for (const FaultCell* const cell : row) text += fmt::format(" {} |", in_markdown(*cell));
-    text += fmt::format(" {} |\n", fault.property);
+    text += fmt::format(" {} |\n", property_of(fault));
   }
   text += "\n";
-  for (const Reason reason : reasons_in(ran)) {
+  std::set<Reason> reasons = reasons_in(ran);
+  for (const FaultCell& cell : ran) {
+    const auto* const reason = std::get_if<Reason>(&cell.fault->property);
+    if (reason != nullptr) reasons.insert(*reason);
+  }
+  for (const Reason reason : reasons) {
     text += fmt::format("- ({}): {}\n", to_string(reason), explanation(reason));
   }
   return text;

@@ -125,6 +125,8 @@ const char* to_string(CellVerdict verdict) {
   switch (verdict) {
     case CellVerdict::Found:
       return "found";
+    case CellVerdict::Holds:
+      return "holds, as it should";
     case CellVerdict::NotSeen:
       return "cannot be seen";
     case CellVerdict::NotPlanted:
@@ -144,7 +146,10 @@ CellVerdict judge(const faults::Expected& expected, const FoundFault& found) {
   if (reason != nullptr && *reason == faults::Reason::RaceByChance && found.as == "data race") {
     return CellVerdict::NotSeen;
   }
-  if (found.as.empty()) return is_found(expected) ? CellVerdict::Missed : CellVerdict::NotSeen;
+  if (found.as.empty()) {
+    if (std::holds_alternative<faults::Holds>(expected)) return CellVerdict::Holds;
+    return is_found(expected) ? CellVerdict::Missed : CellVerdict::NotSeen;
+  }
   const bool as_said = std::holds_alternative<faults::AnyInvariant>(expected)
                            ? is_invariant(found.as)
                            : found.as == in_words(expected);
@@ -154,12 +159,9 @@ CellVerdict judge(const faults::Expected& expected, const FoundFault& found) {
 }
 
 CellVerdict judge_unplanted(const faults::Expected& expected) {
-  using faults::Reason;
-  const auto* const reason = std::get_if<Reason>(&expected);
-  const bool said =
-      reason != nullptr && (*reason == Reason::ModelOnly || *reason == Reason::WaitLoop ||
-                            *reason == Reason::NoMatterOfOrder);
-  return said ? CellVerdict::NotPlanted : CellVerdict::Missed;
+  const auto* const reason = std::get_if<faults::Reason>(&expected);
+  return reason != nullptr && is_not_planted(*reason) ? CellVerdict::NotPlanted
+                                                      : CellVerdict::Missed;
 }
 
 std::vector<FaultCell> run_faults(const FaultsOptions& options, const std::atomic<bool>& stop,

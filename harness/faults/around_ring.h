@@ -89,21 +89,33 @@ class Positions {
   perf_event_mmap_page* page_;
 };
 
+// Ring by one of its drains: with a faulty Memory, a consumer of its own; and what goes on within
+// the consumers around it, so that a drain over a Memory is compiled once.
+template <class M>
+class ByOneDrain : public ByDrain<ByOneDrain<M>> {
+ public:
+  ByOneDrain(perf_event_mmap_page& page, Bytes data) : ring_{*Ring<M>::over(page, data)} {}
+  bool readable() const { return ring_.readable(); }
+  ControlFlow<> drain(const Visit& visit) {
+    return ring_.try_fold(Unit{}, [&](Unit, const PerfEvent& event) { return visit(event); });
+  }
+
+ private:
+  Ring<M> ring_;
+};
+
 // Ring, around which something goes wrong.
 template <class Faulty, class M>
 class AroundRing : public ByDrain<Faulty> {
  public:
-  AroundRing(perf_event_mmap_page& page, Bytes data)
-      : positions_{page}, ring_{*Ring<M>::over(page, data)} {}
+  AroundRing(perf_event_mmap_page& page, Bytes data) : positions_{page}, ring_{page, data} {}
   bool readable() const { return ring_.readable(); }
 
  protected:
-  ControlFlow<> sound_drain(const Visit& visit) {
-    return ring_.try_fold(Unit{}, [&](Unit, const PerfEvent& event) { return visit(event); });
-  }
+  ControlFlow<> sound_drain(const Visit& visit) { return ring_.drain(visit); }
 
   Positions<M> positions_;
-  Ring<M> ring_;
+  ByOneDrain<M> ring_;
 };
 
 // Drains that deliver one event each, in place of one that delivers all that is there.

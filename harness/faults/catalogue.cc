@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <vector>
+
+#include "harness/faults/table.h"
 
 namespace perfring::faults {
 namespace {
@@ -25,20 +28,31 @@ constexpr std::array kReasons{
     Explained{Reason::ThisProcessor, "this processor",
               "x86 keeps this order without being asked, and so does the compiler; ThreadSanitizer "
               "and the model checker see that nothing asks"},
-    Explained{Reason::NoMatterOfOrder, "no matter of order",
-              "wrong under sequential consistency, too: not planted where every order is explored"},
     Explained{Reason::Suffices, "suffices",
               "no invariant depends on it: the model checker proves that all hold without"},
     Explained{Reason::NobodySleeps, "nobody sleeps",
-              "poll looks at the flag, which is right; nobody waits to be woken"},
+              "nobody waits to be woken; where there is a poll, it looks at the flag, which is "
+              "right"},
     Explained{Reason::FlagUnread, "flag unread",
               "consumers sleep on an eventfd, and never read the flag that poll takes"},
-    Explained{Reason::ModelOnly, "model only",
-              "it asks for an order that is wrong on weaker processors only, or replaces a part of "
-              "Drain: planted in the model checker only"},
+    Explained{Reason::FenceForFence, "fence for fence",
+              "one fence in place of another, which no other harness tells apart: planted in the "
+              "model checker only"},
+    Explained{Reason::OwnOfTheModel, "model's own",
+              "it changes the model checker's word-by-word protocol, or a part of Drain that no "
+              "Memory reaches, or knows the ring's size: planted there only"},
+    Explained{Reason::KernelsDoSo, "kernels do so",
+              "so does the simulated kernel, and the oracle judges what is left: planted in the "
+              "model checker only"},
+    Explained{Reason::Unwatched, "unwatched",
+              "this harness does not watch reads, and a read of too much changes nothing"},
+    Explained{Reason::AroundMemory, "around memory",
+              "it reads the ring byte by byte, around the Memory that this harness needs: not "
+              "planted"},
     Explained{
         Reason::WaitLoop, "wait loop",
-        "this harness has no wait loop, or its other rings hide the fault; a property finds it"},
+        "this harness has no wait loop, or its other rings hide the fault: not planted; a property "
+        "finds it"},
     Explained{
         Reason::ShortRecords, "oversize",
         "payloads are too short, or overwrite the ring, which the oracle then does not judge; a "
@@ -58,6 +72,17 @@ const Explained& explained(Reason reason) {
 }
 
 }  // namespace
+
+std::span<const Fault> catalogue() {
+  static const auto all = [] {
+    const auto kernel = faults_of_a_kernel();
+    const auto consumer = faults_of_a_consumer();
+    std::vector<Fault> both{kernel.begin(), kernel.end()};
+    both.insert(both.end(), consumer.begin(), consumer.end());
+    return both;
+  }();
+  return all;
+}
 
 const Fault* find_fault(std::string_view name) {
   const auto found =
@@ -96,6 +121,8 @@ const char* to_string(Kind kind) {
       return "memory";
     case Kind::Consumer:
       return "consumer";
+    case Kind::Variant:
+      return "variant";
   }
   return "unknown kind";
 }
@@ -121,14 +148,36 @@ std::span<const Harness> harnesses() {
 }
 
 bool is_found(const Expected& expected) {
-  return !std::holds_alternative<Reason>(expected);
+  return !std::holds_alternative<Reason>(expected) && !std::holds_alternative<Holds>(expected);
+}
+
+bool is_not_planted(Reason reason) {
+  switch (reason) {
+    case Reason::FenceForFence:
+    case Reason::OwnOfTheModel:
+    case Reason::KernelsDoSo:
+    case Reason::AroundMemory:
+    case Reason::WaitLoop:
+      return true;
+    default:
+      return false;
+  }
 }
 
 std::string in_words(const Expected& expected) {
   if (const auto* const invariant = std::get_if<Invariant>(&expected)) return to_string(*invariant);
   if (std::holds_alternative<AnyInvariant>(expected)) return "any invariant";
   if (std::holds_alternative<DataRace>(expected)) return "data race";
+  if (std::holds_alternative<Holds>(expected)) return "holds";
   return std::string{"not seen: "} + to_string(std::get<Reason>(expected));
+}
+
+std::string property_of(const Fault& fault) {
+  if (const auto* const reason = std::get_if<Reason>(&fault.property)) {
+    return std::string{"("} + to_string(*reason) + ")";
+  }
+  const std::string_view test = std::get<const char*>(fault.property);
+  return std::string{test} + (test == kAnyScript ? std::string{"/"} + fault.name : "");
 }
 
 }  // namespace perfring::faults

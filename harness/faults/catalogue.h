@@ -2,7 +2,8 @@
 #define HARNESS_FAULTS_CATALOGUE_H_
 
 // Every fault that any harness plants: its name, what is wrong, and what each harness must make of
-// it.
+// it. Beside them the variants, which are not wrong: all invariants hold with them, which shows
+// that lib and the kernel are stricter than need be.
 
 #include <array>
 #include <cstddef>
@@ -16,8 +17,9 @@
 
 namespace perfring::faults {
 
-// A kernel's; a consumer's accesses to memory, and their order; the rest of a consumer.
-enum class Kind : std::uint8_t { Kernel, Memory, Consumer };
+// A kernel's; a consumer's accesses to memory, and their order; the rest of a consumer. A variant
+// is no fault.
+enum class Kind : std::uint8_t { Kernel, Memory, Consumer, Variant };
 
 // Scripts: harness/rig. ThreadSanitizer: harness/stress, built with it.
 enum class Harness : std::uint8_t { Scripts, Simulator, Stress, ThreadSanitizer, Model };
@@ -27,11 +29,14 @@ inline constexpr std::size_t kHarnesses = 5;
 enum class Reason : std::uint8_t {
   InOrder,
   ThisProcessor,
-  NoMatterOfOrder,
   Suffices,
   NobodySleeps,
   FlagUnread,
-  ModelOnly,
+  FenceForFence,
+  OwnOfTheModel,
+  KernelsDoSo,
+  Unwatched,
+  AroundMemory,
   WaitLoop,
   ShortRecords,
   HostileRings,
@@ -45,14 +50,21 @@ std::span<const Reason> reasons();
 // Found as the violation of an invariant; of which one depends on how threads are scheduled.
 struct AnyInvariant {};
 struct DataRace {};
-using Expected = std::variant<oracle::Invariant, AnyInvariant, DataRace, Reason>;
+// Nothing is violated: it is a variant.
+struct Holds {};
+using Expected = std::variant<oracle::Invariant, AnyInvariant, DataRace, Holds, Reason>;
+
+// A test of proptests that must find it, or why no property does.
+using Property = std::variant<const char*, Reason>;
+// That of the faults that a property of any script finds (proptests/any_script_test.cc).
+inline constexpr const char* kAnyScript = "AnyScriptTest.FindsTheFault";
 
 struct Fault {
   const char* name;
   const char* what;
   Kind kind;
   std::array<Expected, kHarnesses> expected;  // by Harness
-  const char* property = "";                  // a test of proptests that must find it
+  Property property;
 
   const Expected& in(Harness harness) const { return expected[static_cast<std::size_t>(harness)]; }
 };
@@ -67,8 +79,12 @@ const char* to_string(Kind kind);
 const char* to_string(Harness harness);
 std::span<const Harness> harnesses();
 bool is_found(const Expected& expected);
-// "intact", "any invariant", "data race", "not seen: in order".
+// Whether a harness that gives this reason may leave the fault out.
+bool is_not_planted(Reason reason);
+// "intact", "any invariant", "data race", "holds", "not seen: in order".
 std::string in_words(const Expected& expected);
+// The property that finds it: "DeliveryTest.FindsAKernelThatIgnoresTail", "(in order)".
+std::string property_of(const Fault& fault);
 
 }  // namespace perfring::faults
 

@@ -14,6 +14,10 @@
 namespace perfring::faults {
 namespace {
 
+bool holds(const Expected& expected) {
+  return std::holds_alternative<Holds>(expected);
+}
+
 TEST(FaultCatalogueTest, EachFaultHasANameAndADescriptionOfItsOwn) {
   std::set<std::string> names;
   std::set<std::string> described;
@@ -26,13 +30,22 @@ TEST(FaultCatalogueTest, EachFaultHasANameAndADescriptionOfItsOwn) {
 }
 
 // Otherwise nothing says that it is wrong.
-TEST(FaultCatalogueTest, AFaultThatNothingFindsIsMarkedSufficient) {
+TEST(FaultCatalogueTest, EachFaultIsFoundSomewhere) {
   for (const Fault& fault : catalogue()) {
+    if (fault.kind == Kind::Variant) continue;
     const bool found = std::ranges::any_of(fault.expected, is_found);
-    const auto* const by_model = std::get_if<Reason>(&fault.in(Harness::Model));
-    const bool suffices = by_model != nullptr && *by_model == Reason::Suffices;
-    const bool by_a_property = *fault.property != '\0';
-    EXPECT_TRUE(found || suffices || by_a_property) << fault.name;
+    const bool by_a_property = std::holds_alternative<const char*>(fault.property);
+    EXPECT_TRUE(found || by_a_property) << fault.name;
+    EXPECT_TRUE(std::ranges::none_of(fault.expected, holds)) << fault.name;
+  }
+}
+
+TEST(FaultCatalogueTest, AVariantHoldsAndIsFoundNowhere) {
+  for (const Fault& fault : catalogue()) {
+    if (fault.kind != Kind::Variant) continue;
+    EXPECT_TRUE(std::ranges::any_of(fault.expected, holds)) << fault.name;
+    EXPECT_TRUE(std::ranges::none_of(fault.expected, is_found)) << fault.name;
+    EXPECT_TRUE(std::holds_alternative<Reason>(fault.property)) << fault.name;
   }
 }
 
@@ -42,6 +55,7 @@ TEST(FaultCatalogueTest, EachReasonIsNamedAndUsed) {
     for (const Expected& expected : fault.expected) {
       if (const auto* const reason = std::get_if<Reason>(&expected)) used.insert(*reason);
     }
+    if (const auto* const reason = std::get_if<Reason>(&fault.property)) used.insert(*reason);
   }
   std::set<std::string> names;
   for (const Reason reason : reasons()) {

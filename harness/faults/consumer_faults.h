@@ -149,6 +149,20 @@ struct IgnoresBreak : AroundRing<IgnoresBreak<M>, M> {
   }
 };
 
+// A drain ends after its first event, as if that were the last.
+template <class M>
+struct TakesOneAtATime : AroundRing<TakesOneAtATime<M>, M> {
+  using AroundRing<TakesOneAtATime, M>::AroundRing;
+  ControlFlow<> drain(const Visit& visit) {
+    ControlFlow<> flow = Continue{};
+    static_cast<void>(this->sound_drain([&](const PerfEvent& event) -> ControlFlow<> {
+      flow = visit(event);
+      return Break{};
+    }));
+    return flow;
+  }
+};
+
 template <class M>
 struct DropsTheLast : AroundRing<DropsTheLast<M>, M> {
   using AroundRing<DropsTheLast, M>::AroundRing;

@@ -103,6 +103,37 @@ struct RemembersBuffer : Base {
   const kernel::perf_buffer* buffer = nullptr;
 };
 
+// By a store that the ledger, if there is one, does not learn of.
+template <class Base>
+struct ShowsTheUnpublished : RemembersBuffer<Base> {
+  using RemembersBuffer<Base>::RemembersBuffer;
+  void step() {
+    if (this->buffer != nullptr && this->buffer->head != shown) show();
+    Base::step();
+  }
+  void show() {
+    shown = this->buffer->head;
+    __u64& data_head = this->buffer->user_page->data_head;
+    if constexpr (requires { Base::write_unseen(data_head, *shown); }) {
+      Base::write_unseen(data_head, *shown);
+    } else {
+      Base::write_once(data_head, *shown);
+    }
+  }
+  std::optional<__u64> shown;
+};
+
+// Beside what it is to write.
+template <class Base>
+struct Scribbles : Base {
+  using Base::Base;
+  void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
+    Base::on_reserve(rb, position, size);
+    constexpr __u32 kInk = 0x696e'6b21;
+    if (position % rb.data_size() != 0) Base::copy(rb.data_pages + 12, &kInk, sizeof(kInk));
+  }
+};
+
 // Takes so many unread bytes for free ones. circ_space() keeps one byte free, and records are
 // multiples of 8, so that 8 more make the ring completely full.
 template <class Base, __u32 kBytes>
@@ -200,11 +231,31 @@ struct TruncatesRaw : Base {
   std::size_t reserved = 0;
 };
 
+template <class Base>
+struct GivesTheRingUp : Base {
+  using Base::Base;
+  void irq_work_queue(kernel::perf_event& event) {
+    Base::irq_work_queue(event);
+    event.rb.store(nullptr);
+  }
+};
+
 // It sets the flag that poll takes.
 template <class Base>
 struct WakesNobody : Base {
   using Base::Base;
   void irq_work_queue(kernel::perf_event&) {}
+};
+
+// The next one makes up for it, unless the consumer is looked at in between.
+template <class Base>
+struct WakesEverySecondTime : Base {
+  using Base::Base;
+  void irq_work_queue(kernel::perf_event& event) {
+    forgets = !forgets;
+    if (!forgets) Base::irq_work_queue(event);
+  }
+  bool forgets = false;
 };
 
 template <class Base>

@@ -2,8 +2,8 @@
 #define HARNESS_FAULTS_LOOP_FAULTS_H_
 
 // Consumers with one fault each that are loops over positions, as consumers commonly have them.
-// Their positions have 64 bits, which no Memory reads; they end after as many steps as the ring has
-// bytes, so that a fault is found as itself and not as a loop without an end.
+// Their positions have 64 bits, which a Memory need not read; they end after as many steps as the
+// ring has bytes, so that a fault is found as itself and not as a loop without an end.
 
 #include <linux/perf_event.h>
 
@@ -23,11 +23,11 @@ class Loop : public ByDrain<Faulty> {
 
  protected:
   std::uint64_t head() const {
-    const std::uint64_t head = __atomic_load_n(&page_->data_head, __ATOMIC_RELAXED);
+    const std::uint64_t head = whole(page_->data_head);
     M::fence_after_read_of(page_->data_head);
     return head;
   }
-  std::uint64_t tail() const { return __atomic_load_n(&page_->data_tail, __ATOMIC_RELAXED); }
+  std::uint64_t tail() const { return whole(page_->data_tail); }
   // data_head as far from data_tail as modulo 2^32, which is right for a 32-bit kernel.
   std::uint64_t end() const {
     const auto head = static_cast<Position>(this->head());
@@ -78,6 +78,13 @@ class Loop : public ByDrain<Faulty> {
   Bytes data_;
 
  private:
+  static std::uint64_t whole(const SharedPosition& field) {
+    if constexpr (requires { M::whole(field); }) {
+      return M::whole(field);
+    } else {
+      return __atomic_load_n(&field, __ATOMIC_RELAXED);
+    }
+  }
   std::uint64_t mask() const { return data_.size() - 1; }
   // Rounded down: data_tail may be off the grid, and not every CPU loads unaligned words.
   const std::byte* address(std::uint64_t position) const {

@@ -92,6 +92,31 @@ struct NeverCommits : M {
   }
 };
 
+// A Memory that watches reads is told of one; nobody may touch what is not there.
+template <class M>
+void stray_read(const std::byte* address, std::size_t size) {
+  if constexpr (requires { M::sees_read(address, size); }) M::sees_read(address, size);
+}
+
+// Where the ring is a page long, that is its control page.
+template <class M>
+struct ReadsBehind : M {
+  template <class T>
+  static T read(const std::byte* address) {
+    if constexpr (sizeof(T) == 4) stray_read<M>(address - 4096, sizeof(T));
+    return M::template read<T>(address);
+  }
+};
+
+template <class M>
+struct ReadsAhead : M {
+  template <class T>
+  static T read(const std::byte* address) {
+    if constexpr (sizeof(T) == 4) stray_read<M>(address + 256, sizeof(T));
+    return M::template read<T>(address);
+  }
+};
+
 template <class M>
 struct ShortensSamples : M {
   template <class T>

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Prints the summary of FAULTS.md that the root README has: how many faults each harness finds.
+# Prints the summary of FAULTS.md that the root README has: how many faults each harness finds. A
+# variant is none.
 # usage: summary.sh FAULTS
 awk -F ' *[|] *' '
   /^[|] fault / { last = NF - 1; for (i = 5; i <= last; i++) title[i] = $i; next }
-  /^[|]-/ || !/^[|]/ { next }
+  /^[|]-/ || !/^[|]/ || $3 == "variant" { next }
   {
     if (!($3 in total)) kinds[++n] = $3
     if (!($2 in known)) { known[$2]; total[$3]++ }

@@ -25,7 +25,7 @@ Entry protocol_entry() {
   entry.length_unit = "words";
   for (const ProtocolFault& fault : protocol_faults()) {
     entry.faults.push_back(
-        {fault.name, faults::what(fault.name), fault.fails_in_a, fault.fails_in_b});
+        {fault.name, faults::what(fault.name), fault.in_a != nullptr, fault.in_b != nullptr});
   }
   entry.cases = [](const Size& size, Form form, const std::string& fault) {
     Protocol options;
@@ -61,25 +61,23 @@ std::vector<ProgramFault> faults_shown_in(std::string_view program,
   std::vector<ProgramFault> shown;
   for (const RingFault& fault : all) {
     if (fault.shows_in != program) continue;
-    shown.push_back({fault.name, faults::what(fault.name), fault.fails_in_a, fault.fails_in_b});
+    shown.push_back({fault.name, faults::what(fault.name), fault.in_a != nullptr,
+                     fault.in_b != nullptr, false, fault.in_any_order});
   }
   return shown;
 }
 
-Entry ring_entry(std::string name, std::string what,
-                 const std::function<void(RingOptions&)>& with) {
-  Entry entry{.name = std::move(name), .what = std::move(what)};
+Entry ring_entry(const std::string& name, std::string what) {
+  Entry entry{.name = name, .what = std::move(what)};
   entry.has_forms = true;
   entry.size = entry.fault_size = Size{6, 3, {2, 3}};
   entry.machine_size = Size{4, 2, {2, 3}};
   entry.length_min = 2;
   entry.length_max = 7;
   entry.length_unit = "times 8 bytes";
-  entry.faults = faults_shown_in("ring");
-  entry.shares_ring_faults = entry.name != "ring";
-  entry.cases = [with](const Size& size, Form form, const std::string& fault) {
-    RingOptions options = ring_options(size, form);
-    with(options);
+  entry.faults = faults_shown_in(name);
+  entry.cases = [name](const Size& size, Form form, const std::string& fault) {
+    const RingOptions options = options_of(name, ring_options(size, form));
     const auto* const changed = find_ring_fault(ring_faults(), fault);
     return std::vector<Case>{
         {"", changed != nullptr ? changed->make(options) : ring_program<>(options)}};
@@ -87,25 +85,28 @@ Entry ring_entry(std::string name, std::string what,
   return entry;
 }
 
+// Beside those that only it shows, the faults of "ring".
+Entry sharing(Entry entry) {
+  for (ProgramFault& fault : faults_shown_in("ring")) {
+    fault.shared = true;
+    entry.faults.push_back(std::move(fault));
+  }
+  return entry;
+}
+
 Entry oversize_entry() {
   Entry entry =
       ring_entry("ring/oversize",
                  "the second record overwrites the whole ring (K10): a race in form B, but "
-                 "nothing outside the ring is read, and each drain ends",
-                 [](RingOptions& options) { options.oversize = true; });
+                 "nothing outside the ring is read, and each drain ends");
   entry.fails_in_b = true;
-  entry.faults = faults_shown_in(entry.name);
-  entry.shares_ring_faults = false;
   return entry;
 }
 
 Entry nested_entry() {
   Entry entry = ring_entry("ring/nested",
-                           "an interrupt outputs a record, at each step of the second record's",
-                           [](RingOptions&) {});
+                           "an interrupt outputs a record, at each step of the second record's");
   entry.size = entry.fault_size = entry.machine_size = Size{3, 2, {2}};
-  entry.faults = faults_shown_in(entry.name);
-  entry.shares_ring_faults = false;
   entry.cases = [](const Size& size, Form form, const std::string& fault) {
     const auto* const changed = find_ring_fault(ring_faults(), fault);
     std::vector<Case> cases;
@@ -121,9 +122,9 @@ Entry nested_entry() {
 
 Entry cursor_entry() {
   Entry entry =
-      ring_entry("ring/cursor", "the same by a Cursor, which holds a record while it looks again",
-                 [](RingOptions&) {});
+      ring_entry("ring/cursor", "the same by a Cursor, which holds a record while it looks again");
   entry.faults = faults_shown_in("ring", cursor_faults());
+  for (ProgramFault& fault : entry.faults) fault.shared = true;
   entry.cases = [](const Size& size, Form form, const std::string& fault) {
     const RingOptions options = ring_options(size, form);
     const auto* const changed = find_ring_fault(cursor_faults(), fault);
@@ -135,22 +136,15 @@ Entry cursor_entry() {
 
 std::vector<Entry> make_catalogue() {
   std::vector<Entry> all;
-  const auto consumed_by = [](Consume consume) {
-    return [consume](RingOptions& options) { options.consume = consume; };
-  };
-  all.push_back(ring_entry("ring", "the source that ships and the simulated kernel, for_each",
-                           consumed_by(Consume::ForEach)));
-  all.push_back(ring_entry("ring/fold", "the same by fold", consumed_by(Consume::Fold)));
-  all.push_back(ring_entry("ring/try_fold", "the same by try_fold", consumed_by(Consume::TryFold)));
-  all.push_back(ring_entry("ring/break", "the callback breaks off at each event",
-                           consumed_by(Consume::Break)));
+  all.push_back(ring_entry("ring", "the source that ships and the simulated kernel, for_each"));
+  all.push_back(sharing(ring_entry("ring/fold", "the same by fold")));
+  all.push_back(sharing(ring_entry("ring/try_fold", "the same by try_fold")));
+  all.push_back(sharing(ring_entry("ring/break", "the callback breaks off at each event")));
+  all.push_back(sharing(ring_entry("ring/throw", "the callback throws at each event")));
   all.push_back(
-      ring_entry("ring/throw", "the callback throws at each event", consumed_by(Consume::Throw)));
-  all.push_back(ring_entry("ring/wrap_32", "a 32-bit kernel whose data_head crosses 2^32",
-                           [](RingOptions& options) {
-                             options.word = kernel::Word::k32;
-                             options.start = 0xffff'ffe8;
-                           }));
+      sharing(ring_entry("ring/straddle", "the second record's payload straddles the ring's end")));
+  all.push_back(
+      sharing(ring_entry("ring/wrap_32", "a 32-bit kernel whose data_head crosses 2^32")));
   all.push_back(cursor_entry());
   all.push_back(nested_entry());
   all.push_back(oversize_entry());
@@ -172,7 +166,8 @@ std::vector<Entry> make_catalogue() {
 // the ring's words are atomic. To LKMM an acquire fence is smp_rmb(), which orders no store.
 bool ProgramFault::fails_on(MemoryModel machine) const {
   static constexpr std::array<std::string_view, 4> kOnMachinesOnly = {
-      "no_full_fence", "store_store_for_full", "commits_each_unfenced", "no_control_dependency"};
+      "no_full_fence", "store_store_for_full", "commits_by_record_unfenced",
+      "no_control_dependency"};
   if (machine == MemoryModel::Lkmm && name == "acquire_for_full") return true;
   return fails_in_a || std::ranges::find(kOnMachinesOnly, name) != kOnMachinesOnly.end();
 }

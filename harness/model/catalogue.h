@@ -30,6 +30,8 @@ struct ProgramFault {
   std::string name;
   std::string what;
   bool fails_in_a, fails_in_b;
+  bool shared = false;        // it is "ring"'s
+  bool in_any_order = false;  // wrong under sequential consistency, too
 
   // On a machine, of Entry::machine_size: in form A, or, of LKMM, in the kernel's.
   bool fails_on(MemoryModel machine) const;
@@ -54,7 +56,6 @@ struct Entry {
   unsigned length_min = 0, length_max = 0;
   std::string length_unit = {};
   std::vector<ProgramFault> faults = {};
-  bool shares_ring_faults = false;  // `faults` are those of "ring"
   std::function<std::vector<Case>(const Size&, Form, const std::string& fault)> cases = {};
 
   const ProgramFault* find_fault(const std::string& fault) const;

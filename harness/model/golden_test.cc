@@ -65,8 +65,8 @@ std::map<std::string, std::string> golden_traces() {
       const Form form = entry.fails_in_a ? Form::A : Form::B;
       all[entry.name] = trace_text(entry, form, "", entry.what);
     }
-    if (entry.shares_ring_faults) continue;
     for (const ProgramFault& fault : entry.faults) {
+      if (fault.shared || fault.in_any_order) continue;
       if (!fault.fails_in_a && !fault.fails_in_b) continue;
       const Form form = fault.fails_in_a ? Form::A : Form::B;
       all[entry.name + " " + fault.name] = trace_text(entry, form, fault.name, fault.what);

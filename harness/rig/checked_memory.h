@@ -29,9 +29,12 @@ struct CheckedMemory : DefaultMemory {
     if (observer != nullptr) observer->on_commit(value);
     DefaultMemory::write_once(data_tail, value);
   }
+  static void sees_read(const std::byte* address, std::size_t size) {
+    if (observer != nullptr) observer->on_read(address, size);
+  }
   template <class T>
   static T read(const std::byte* address) {
-    if (observer != nullptr) observer->on_read(address, sizeof(T));
+    sees_read(address, sizeof(T));
     return DefaultMemory::read<T>(address);
   }
 };

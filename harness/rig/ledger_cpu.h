@@ -33,6 +33,8 @@ struct LedgerCpu : Base {
     ledger.published(value);
     Base::write_once(data_head, value);
   }
+  // For a kernel that publishes by a store that it should not make.
+  void write_unseen(__u64& data_head, __u64 value) { Base::write_once(data_head, value); }
   void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
     ledger.reserved(position, size, released(rb));
     Base::on_reserve(rb, position, size);

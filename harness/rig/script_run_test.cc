@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -95,22 +94,10 @@ TEST(ScriptRunTest, FindsADataHeadWithinARecord) {
             "no_invention: data_head 0xc was published");
 }
 
-// All bytes are there, but a store other than the kernel's last one publishes them.
-struct ShowsTheUnpublished : ScriptCpu {
-  using ScriptCpu::ScriptCpu;
-  void on_reserve(const kernel::perf_buffer& buffer, __u64 position, std::size_t size) {
-    ScriptCpu::on_reserve(buffer, position, size);
-    rb = &buffer;
-  }
-  void step() {
-    if (rb != nullptr) kernel::HardwareCpu::write_once(rb->user_page->data_head, rb->head);
-    ScriptCpu::step();
-  }
-  const kernel::perf_buffer* rb = nullptr;
-};
 TEST(ScriptRunTest, FindsARecordThatIsNotPublished) {
-  expect_begins(violated<ShowsTheUnpublished>("output 4\noutput 4\n> at 16 drain 2\n"),
-                "no_invention: ");
+  expect_begins(
+      violated<faults::ShowsTheUnpublished<ScriptCpu>>("output 4\noutput 4\n> at 16 drain 2\n"),
+      "no_invention: ");
 }
 
 TEST(ScriptRunTest, FindsThatTheUnreadIsOverwritten) {
@@ -118,42 +105,18 @@ TEST(ScriptRunTest, FindsThatTheUnreadIsOverwritten) {
                 "no_early_release: 16 bytes reserved at 4080 ");
 }
 
-// At the ring's beginning, beside what it is to write.
-struct Scribbles : ScriptCpu {
-  using ScriptCpu::ScriptCpu;
-  void on_reserve(const kernel::perf_buffer& buffer, __u64 position, std::size_t size) {
-    ScriptCpu::on_reserve(buffer, position, size);
-    if (position != 0) buffer.data_pages[12] ^= std::byte{1};
-  }
-};
 TEST(ScriptRunTest, FindsThatAnEventChangesUnderTheCallback) {
-  expect_begins(violated<Scribbles>("output 4\ndrain 1\n> at 0 output 4\n"), "no_early_release: ");
+  expect_begins(violated<faults::Scribbles<ScriptCpu>>("output 4\ndrain 1\n> at 0 output 4\n"),
+                "no_early_release: ");
 }
 
-struct GivesTheRingUp : ScriptCpu {
-  using ScriptCpu::ScriptCpu;
-  void irq_work_queue(kernel::perf_event& event) {
-    ScriptCpu::irq_work_queue(event);
-    event.rb.store(nullptr);
-  }
-};
 TEST(ScriptRunTest, FindsARefusalThatIsNotCounted) {
-  expect_begins(violated<GivesTheRingUp>("output 4\noutput 4\n"), "no_loss: ");
+  expect_begins(violated<faults::GivesTheRingUp<ScriptCpu>>("output 4\noutput 4\n"), "no_loss: ");
 }
 
-// Its drains end after 16 bytes.
-struct TakesOneAtATime : CheckedMemory {
-  static Position read_once(const SharedPosition& data_head) {
-    return std::min(CheckedMemory::read_once(data_head), static_cast<Position>(tail + 16));
-  }
-  static void write_once(SharedPosition& data_tail, SharedPosition value) {
-    CheckedMemory::write_once(data_tail, value);
-    tail = static_cast<Position>(value);
-  }
-  static inline Position tail = 0;
-};
 TEST(ScriptRunTest, FindsThatTwoDrainsDoNotEmptyAnIdleRing) {
-  EXPECT_EQ(violated_by_consumer<TakesOneAtATime>("output 4\noutput 4\noutput 4\n"),
+  EXPECT_EQ((violated<ScriptCpu, faults::TakesOneAtATime<CheckedMemory>>(
+                "output 4\noutput 4\noutput 4\n")),
             "bounded: two drains of an idle ring have not emptied it");
 }
 
@@ -168,16 +131,9 @@ TEST(ScriptRunTest, FindsADataTailThatIsNotAsDelivered) {
   expect_begins(violated_by_consumer<Behind>("output 4\nthrow 1\n"), "tail_honest: ");
 }
 
-// In front of the ring, which is a page long, lies its control page.
-struct ReadsBehind : CheckedMemory {
-  template <class T>
-  static T read(const std::byte* address) {
-    if constexpr (sizeof(T) == 4) static_cast<void>(CheckedMemory::read<T>(address - 4096));
-    return CheckedMemory::read<T>(address);
-  }
-};
 TEST(ScriptRunTest, FindsAReadOutsideTheRing) {
-  expect_begins(violated_by_consumer<ReadsBehind>("output 4\n"), "in_ring: ");
+  expect_begins(violated_by_consumer<faults::ReadsBehind<CheckedMemory>>("output 4\n"),
+                "in_ring: ");
 }
 
 TEST(ScriptRunTest, FindsASampleThatIsNotWhole) {
@@ -199,10 +155,10 @@ TEST(ScriptRunTest, FindsARefusalInAnInterruptThoughThereIsRoom) {
 }
 
 // The drain after an interrupted callback is checked like any other.
-struct ReadsBehindLater : ReadsBehind {
+struct ReadsBehindLater : CheckedMemory {
   template <class T>
   static T read(const std::byte* address) {
-    if (sizeof(T) == 4 && ++reads == 2) return ReadsBehind::read<T>(address);
+    if (sizeof(T) == 4 && ++reads == 2) return faults::ReadsBehind<CheckedMemory>::read<T>(address);
     return CheckedMemory::read<T>(address);
   }
   static inline int reads = 0;

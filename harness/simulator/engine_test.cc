@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 
+#include "harness/faults/kernel_faults.h"
 #include "harness/simulator/simulated_cpu.h"
 
 namespace perfring::simulator {
@@ -111,21 +112,12 @@ TEST(SiteTest, ARefusalThatWasNotInterruptedExcusesNoSleeper) {
   }));
 }
 
-// Forgets every other wakeup: the next one makes up for it, unless it is looked for in between.
-struct WakesEverySecondTime : SimulatedCpu {
-  using SimulatedCpu::SimulatedCpu;
-  void irq_work_queue(kernel::perf_event& event) {
-    forgets = !forgets;
-    if (!forgets) SimulatedCpu::irq_work_queue(event);
-  }
-  bool forgets = false;
-};
-
 TEST(SiteTest, ASleeperIsLookedForAfterEachOutput) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const Plan plan{
         .seed = seed, .steps = 300'000, .settings = settings_of("bursts", "idle_max 0\n")};
-    const Outcome outcome = simulate_with<WakesEverySecondTime, RingDrain<>>(plan, {});
+    const Outcome outcome =
+        simulate_with<faults::WakesEverySecondTime<SimulatedCpu>, RingDrain<>>(plan, {});
     ASSERT_TRUE(outcome.found.has_value()) << seed;
     EXPECT_STREQ(to_string(outcome.found->violation.invariant), to_string(Invariant::awake));
   }

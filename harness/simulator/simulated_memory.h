@@ -34,10 +34,11 @@ struct SimulatedMemory {
   static void fence_after_read_of(const SharedPosition&) {}
   static void fence_before_write_of(const SharedPosition&) {}
 
+  static void sees_read(const std::byte* address, std::size_t size) { site->reads(address, size); }
   template <class T>
   static T read(const std::byte* address) {
     step();
-    site->reads(address, sizeof(T));
+    sees_read(address, sizeof(T));
     return HardwareMemory::read<T>(address);
   }
 };

@@ -74,6 +74,9 @@ class StressConsumer {
     for (std::size_t i = 0; ring_.readable(); ++i) {
       if (i > size_ / 8) return violate(oracle::Invariant::bounded, "the rest does not end");
       drain();
+      if (!over_ && ring_.readable()) {
+        violate(oracle::Invariant::bounded, "a drain of an idle ring has left it readable");
+      }
     }
     if (drain_to_the_end()) violate(oracle::Invariant::once, "an empty ring delivered something");
     if (static_cast<Position>(page_.data_head) != static_cast<Position>(page_.data_tail)) {

@@ -30,6 +30,7 @@ std::vector<StressFault> make_planted() {
   };
   // Where nobody sleeps, a wakeup is neither missed nor early.
   parts("wakes_nobody") = {{"sleepers", sleepers<faults::WakesNobody<Right>>}};
+  parts("wakes_every_second_time") = {{"sleepers", sleepers<faults::WakesEverySecondTime<Right>>}};
   parts("wakes_one_late") = {{"sleepers", sleepers<faults::WakesOneLate<Right>>}};
   parts("wakes_first") = {{"sleepers", sleepers<faults::WakesFirst<Right>>}};
   parts("sleeps_on_the_rest") = {

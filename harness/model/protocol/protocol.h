@@ -50,7 +50,8 @@ Program protocol(const Protocol& options);
 struct ProtocolFault {
   std::string name;  // in the catalogue of harness/faults
   void (*change)(Protocol&);
-  bool fails_in_a, fails_in_b;  // with 3 records of 3, 2 and 1 words, and 3 polls
+  // The check that finds it, with 3 records of 3, 2 and 1 words, and 3 polls; nullptr: none does.
+  const char *in_a, *in_b;
 };
 
 std::span<const ProtocolFault> protocol_faults();

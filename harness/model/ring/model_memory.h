@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "harness/kernel/cpu.h"
+#include "harness/kernel/perf_event.h"
 #include "harness/model/engine/program.h"
 #include "perfring/ring/memory.h"
 
@@ -96,6 +97,15 @@ struct ModelMemory {
   static void fence_before_write_of(const SharedPosition&, Where where = Where::here()) {
     fence(std::memory_order_seq_cst, where);
   }
+  // All 64 bits of a position, for consumers that have such.
+  static std::uint64_t whole(const SharedPosition& field, Where where = Where::here()) {
+    return ModelRing::here->position(&field).load(std::memory_order_relaxed, where);
+  }
+  static void sees_read(const std::byte* address, std::size_t size, Where where = Where::here()) {
+    for (std::size_t i = 0; i < size; i += ModelRing::kWordBytes) {
+      static_cast<void>(ModelRing::here->read_word(address + i, where));
+    }
+  }
   template <class T>
   static T read(const std::byte* address, Where where = Where::here()) {
     const ModelRing& ring = *ModelRing::here;
@@ -112,16 +122,25 @@ struct ModelMemory {
 
 static_assert(Memory<ModelMemory>);
 
-// For the simulated kernel.
+// For the simulated kernel. A faulty one derives from it and does one thing differently.
 struct ModelCpu : kernel::HardwareCpu {
   std::uint32_t position_read = 0;  // the number of the last read of a position
+  __u64 record_bytes = 0;           // of the output under way
+  __u64 tail_seen = 0;
 
   __u64 clock() const { return 0; }
 
   __u64 read_once(const __u64& field, Where where = Where::here()) {
-    const __u64 value = ModelRing::here->position(&field).load(std::memory_order_relaxed, where);
+    tail_seen = ModelRing::here->position(&field).load(std::memory_order_relaxed, where);
     position_read = last_read();
-    return value;
+    return tail_seen;
+  }
+  // K12. Room for a LOST may be wanted, too (K14), and an interrupt may have taken some.
+  void on_drop(const kernel::perf_buffer& rb, const kernel::perf_event&) {
+    constexpr __u64 kLost = 24, kUnused = 8;
+    const __u64 unread = rb.unsigned_long(rb.head - tail_seen);
+    check(unread + record_bytes + kLost > rb.data_size() - kUnused,
+          "no_loss: a record was refused, though there was room");
   }
   // RC11 knows none: see above.
   void control_dependency(const __u64&, Where where = Where::here()) {

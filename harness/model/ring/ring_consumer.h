@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "harness/kernel/perf_event.h"
@@ -35,6 +36,9 @@ struct RingOptions {
 
 // Where an interrupt can come while a record is output.
 inline constexpr unsigned kStepsOfAnOutput = 22;
+
+// The options of a program of the catalogue: "ring/break", "ring/wrap_32".
+RingOptions options_of(std::string_view program, RingOptions options);
 
 // With an interrupt at this step: on a ring that has room for all, and wraps.
 inline RingOptions nested(RingOptions options, unsigned step) {
@@ -139,9 +143,12 @@ void drain_by(R& ring, Tally& tally, Consume consume, Take take_event) {
     case Consume::TryFold:
     case Consume::Break: {
       const bool breaks = consume == Consume::Break;
+      bool over = false;
       auto flow = ring.try_fold(
           tally, [&](Tally so_far, const PerfEvent& event) -> ControlFlow<Tally, Tally> {
+            check(!over, "once: an event was delivered after the drain's last");
             take_event(so_far, event);
+            over = breaks;
             if (breaks) return Break{so_far};
             return Continue{so_far};
           });

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <utility>
 #include <vector>
 
-#include "harness/faults/consumer_faults.h"
-#include "harness/faults/cursor_faults.h"
-#include "harness/faults/kernel_faults.h"
-#include "harness/faults/memory_faults.h"
+#include "harness/faults/planted.h"
+#include "harness/model/engine/explorer.h"
 #include "harness/model/ring/cursor_consumer.h"
 #include "harness/model/ring/ring_program.h"
 
@@ -58,81 +57,208 @@ bool internal::Drain<model::HeaderReadTwice>::deliver(At& at, std::size_t, std::
 namespace model {
 namespace {
 
+// A fault as two halves of a program.
+struct Halves {
+  std::string name;
+  Producing kernel;
+  Consumer user;
+};
+
+constexpr Producing kRightKernel = produce<ModelCpu>;
+constexpr Consumer kRightUser = consume<Ring<ModelMemory>>;
 template <class M>
 using PulledCursor = Puller<Cursor<M>>;
 
-// Of memory, around any consumer over a Memory.
-template <template <class> class R>
-std::vector<RingFault> memory_faults() {
-  return {
-      {"no_acquire_fence", ring_program<R<faults::NoAcquireFence<ModelMemory>>>, true, true},
-      {"acquire_fence_first", ring_program<R<faults::AcquireFenceFirst<ModelMemory>>>, true, true},
-      {"head_read_again", ring_program<R<faults::HeadReadAgain<ModelMemory>>>, true, true},
-      {"no_full_fence", ring_program<R<faults::NoFullFence<ModelMemory>>>, false, true},
-      {"release_for_full", ring_program<R<ReleaseForFull>>, false, false},
-      {"acquire_for_full", ring_program<R<AcquireForFull>>, false, true},
-      {"store_store_for_full", ring_program<R<StoreStoreForFull>>, false, true},
-      {"commits_first", ring_program<R<faults::CommitsFirst<ModelMemory>>>, true, true},
-  };
+constexpr auto plant_kernel = []<template <class> class F>(faults::Named<F> fault) {
+  return Halves{fault.name, produce<F<ModelCpu>>, kRightUser};
+};
+constexpr auto plant_memory = []<template <class> class F>(faults::Named<F> fault) {
+  return Halves{fault.name, kRightKernel, consume<Ring<F<ModelMemory>>>};
+};
+constexpr auto plant_consumer = []<template <class> class F>(faults::Named<F> fault) {
+  return Halves{fault.name, kRightKernel, consume<F<ModelMemory>>};
+};
+
+// Those that are templates, and those of this memory.
+std::vector<Halves> all_halves() {
+  auto all = faults::plant_all<Halves>(plant_kernel, plant_memory, plant_consumer);
+  all.insert(all.end(), {{"release_for_full", kRightKernel, consume<Ring<ReleaseForFull>>},
+                         {"acquire_for_full", kRightKernel, consume<Ring<AcquireForFull>>},
+                         {"store_store_for_full", kRightKernel, consume<Ring<StoreStoreForFull>>},
+                         {"release_for_wmb", produce<ReleaseForWmb>, kRightUser},
+                         {"distance_modulo", kRightKernel, consume<Ring<DistanceModuloSize>>},
+                         {"full_ring_modulo", produce<faults::SpaceOffBy8<ModelCpu>>,
+                          consume<Ring<DistanceModuloSize>>},
+                         {"header_read_twice", kRightKernel, consume<Ring<HeaderReadTwice>>}});
+  return all;
 }
 
-// Of the kernel, beside any consumer over a Memory.
-template <template <class> class R>
-std::vector<RingFault> kernel_faults() {
-  using Sound = R<ModelMemory>;
-  return {
-      {"no_control_dependency", ring_program<Sound, faults::NoControlDependency<ModelCpu>>, false,
-       true},
-      {"no_smp_wmb", ring_program<Sound, faults::NoSmpWmb<ModelCpu>>, true, true},
-      {"release_for_wmb", ring_program<Sound, ReleaseForWmb>, false, false},
-      {"publishes_first", ring_program<Sound, faults::PublishesFirst<ModelCpu>>, true, true},
-      {"publishes_nested", ring_program<Sound, faults::PublishesNested<ModelCpu>>, true, true,
-       "ring/nested"},
-      {"stores_after_publishing", ring_program<Sound, faults::StoresAfterPublishing<ModelCpu>>,
-       true, true},
-      {"space_off_by_8", ring_program<Sound, faults::SpaceOffBy8<ModelCpu>>, false, false},
-      {"distance_modulo", ring_program<R<DistanceModuloSize>>, false, false},
-      {"full_ring_modulo", ring_program<R<DistanceModuloSize>, faults::SpaceOffBy8<ModelCpu>>, true,
-       true},
-      {"one_record_too_many", ring_program<Sound, faults::OneRecordTooMany<ModelCpu>>, true, true},
-      {"ignores_tail", ring_program<Sound, faults::IgnoresTail<ModelCpu>>, true, true},
+// Beside a Cursor, the kernel's are the same.
+template <class M>
+constexpr Consumer kPulled = consume<PulledCursor<M>>;
+std::vector<Halves> cursor_halves() {
+  auto all = all_halves();
+  for (Halves& each : all) each.user = each.user == kRightUser ? kPulled<ModelMemory> : nullptr;
+  const std::initializer_list<std::pair<const char*, Consumer>> users{
+      {"no_acquire_fence", kPulled<faults::NoAcquireFence<ModelMemory>>},
+      {"acquire_fence_first", kPulled<faults::AcquireFenceFirst<ModelMemory>>},
+      {"head_read_again", kPulled<faults::HeadReadAgain<ModelMemory>>},
+      {"no_full_fence", kPulled<faults::NoFullFence<ModelMemory>>},
+      {"release_for_full", kPulled<ReleaseForFull>},
+      {"acquire_for_full", kPulled<AcquireForFull>},
+      {"store_store_for_full", kPulled<StoreStoreForFull>},
+      {"commits_first", kPulled<faults::CommitsFirst<ModelMemory>>},
+      {"releases_early", consume<Puller<faults::ReleasesEarly<ModelMemory>>>},
+      {"distance_modulo", kPulled<DistanceModuloSize>},
+      {"full_ring_modulo", kPulled<DistanceModuloSize>},
   };
+  for (const auto& [name, user] : users) std::ranges::find(all, name, &Halves::name)->user = user;
+  return all;
 }
 
-template <template <class> class F>
-constexpr auto consumer = ring_program<F<ModelMemory>>;
-template <template <class> class F>
-constexpr auto cursor = ring_program<Puller<F<ModelMemory>>>;
+// What finds it, with which check.
+struct Verdict {
+  const char* name;
+  const char *in_a, *in_b;
+  const char* shows_in = "ring";
+};
 
-std::vector<RingFault> all_of(std::initializer_list<std::vector<RingFault>> parts) {
+constexpr const char* kMovesBefore = "tail_honest: data_tail moves before the drain ends";
+constexpr const char* kAgain = "once: a record comes again, or out of order";
+constexpr const char* kMalformed = "no_invention: a malformed record";
+constexpr const char* kTailElsewhere = "tail_honest: data_tail is not where the last event ends";
+constexpr const char* kNotAll = "no_loss: attempted differs from delivered + lost";
+constexpr const char* kOtherWord = "intact: a word differs from what was written there";
+constexpr const char* kOtherSize = "intact: a payload of another size";
+constexpr const char* kOutside = "in_ring: an access outside the ring";
+
+// A matter of order.
+constexpr Verdict kOrder[]{
+    {"no_acquire_fence", kAgain, kDataRace},
+    {"acquire_fence_first", kAgain, kDataRace},
+    {"head_read_again", kAgain, kDataRace},
+    {"no_full_fence", nullptr, kDataRace},
+    {"release_for_full", nullptr, nullptr},
+    {"acquire_for_full", nullptr, kDataRace},
+    {"store_store_for_full", nullptr, kDataRace},
+    {"commits_first", kMovesBefore, kMovesBefore},
+    {"commits_early", kMovesBefore, kMovesBefore},
+    {"commits_each", kMovesBefore, kMovesBefore},
+    {"commits_each_unfenced", kMovesBefore, kMovesBefore},
+    {"looks_afterwards", kMovesBefore, kMovesBefore},
+    {"releases_early", kMovesBefore, kMovesBefore},
+    {"no_control_dependency", nullptr, kDataRace},
+    {"no_smp_wmb", kAgain, kDataRace},
+    {"release_for_wmb", nullptr, nullptr},
+    {"publishes_first", kAgain, kDataRace},
+    {"publishes_nested", kAgain, kDataRace, "ring/nested"},
+    {"stores_after_publishing", kAgain, kDataRace},
+    {"space_off_by_8", nullptr, nullptr},
+    {"distance_modulo", nullptr, nullptr},
+    {"full_ring_modulo", kNotAll, kNotAll},
+    {"one_record_too_many", kMalformed, kMalformed},
+    {"ignores_tail", kMalformed, kMalformed},
+    {"header_read_twice", "in_ring: a record is taken to end past data_head", kDataRace,
+     "ring/oversize"},
+};
+
+// Wrong under sequential consistency, too.
+constexpr Verdict kAnyOrder[]{
+    {"shows_the_unpublished", kAgain, kDataRace},
+    {"publishes_off_the_grid", kMalformed, kMalformed},
+    {"scribbles", "no_invention: a word nobody wrote", "no_invention: a word nobody wrote"},
+    {"refuses_in_an_empty_ring", "no_loss: a record was refused, though there was room",
+     "no_loss: a record was refused, though there was room"},
+    {"counts_losses_twice", kNotAll, kNotAll},
+    {"forgets_losses", kNotAll, kNotAll},
+    {"gives_the_ring_up", kNotAll, kNotAll},
+    {"writes_a_wrong_lost_count", kAgain, kAgain, "ring/straddle"},
+    {"leaves_out_a_word", kAgain, kAgain, "ring/straddle"},
+    {"truncates_raw", nullptr, nullptr},
+    {"wakes_nobody", nullptr, nullptr},
+    {"sets_no_flag", nullptr, nullptr},
+    {"wakes_one_late", nullptr, nullptr},
+    {"wakes_every_second_time", nullptr, nullptr},
+    {"wakes_first", nullptr, nullptr},
+    {"announces_refusals", nullptr, nullptr},
+    {"tail_behind", kTailElsewhere, kTailElsewhere},
+    {"tail_ahead", kTailElsewhere, kTailElsewhere},
+    {"commits_off_the_grid", kTailElsewhere, kTailElsewhere},
+    {"never_commits", kTailElsewhere, kTailElsewhere},
+    {"reads_behind", kOutside, kOutside},
+    {"reads_ahead", kOutside, kOutside},
+    {"shortens_samples", kOtherSize, kOtherSize},
+    {"drops_the_sign", nullptr, nullptr},
+    {"forgets_the_tail", kOtherSize, kOtherSize, "ring/straddle"},
+    {"repeats_the_broken", kTailElsewhere, kTailElsewhere, "ring/break"},
+    {"drops_the_rest", kTailElsewhere, kTailElsewhere, "ring/break"},
+    {"forgets_on_throw", kTailElsewhere, kTailElsewhere, "ring/throw"},
+    {"forgets_lost", kOtherWord, kOtherWord},
+    {"ignores_break", "once: an event was delivered after the drain's last",
+     "once: an event was delivered after the drain's last", "ring/break"},
+    {"takes_one_at_a_time", "bounded: a drain of an idle ring has not emptied it",
+     "bounded: a drain of an idle ring has not emptied it"},
+    {"drops_the_last", kTailElsewhere, kTailElsewhere},
+    {"delivers_twice", kAgain, kAgain},
+    {"swaps_two", kOtherWord, kOtherWord},
+    {"keeps_slices", kAgain, kAgain},
+    {"sleeps_on_the_rest", kNotAll, kNotAll},
+    {"releases_past", kTailElsewhere, kTailElsewhere, "ring/break"},
+    {"positions_of_64_bits", "no_invention: a word nobody wrote",
+     "no_invention: a word nobody wrote", "ring/wrap_32"},
+    {"leaves_the_last", kNotAll, kNotAll},
+    {"ignores_the_wrap", kOutside, kOutside, "ring/straddle"},
+};
+
+// A matter of order, beside a Cursor or in it.
+constexpr Verdict kOrderByCursor[]{
+    {"no_acquire_fence", kMalformed, kDataRace},
+    {"acquire_fence_first", kMalformed, kDataRace},
+    {"head_read_again", kMalformed, kDataRace},
+    {"no_full_fence", nullptr, kDataRace},
+    {"release_for_full", nullptr, nullptr},
+    {"acquire_for_full", nullptr, kDataRace},
+    {"store_store_for_full", nullptr, kDataRace},
+    {"commits_first", kMovesBefore, kMovesBefore},
+    {"releases_early", kMovesBefore, kMovesBefore},
+    {"no_control_dependency", nullptr, kDataRace},
+    {"no_smp_wmb", kAgain, kDataRace},
+    {"release_for_wmb", nullptr, nullptr},
+    {"publishes_first", kAgain, kDataRace},
+    {"publishes_nested", kAgain, kDataRace, "ring/nested"},
+    {"stores_after_publishing", kAgain, kDataRace},
+    {"space_off_by_8", nullptr, nullptr},
+    {"distance_modulo", nullptr, nullptr},
+    {"full_ring_modulo", kMalformed, kMalformed},
+    {"one_record_too_many", kMalformed, kMalformed},
+    {"ignores_tail", kMalformed, kMalformed},
+};
+
+std::vector<RingFault> faults_of(const std::vector<Halves>& halves,
+                                 std::span<const Verdict> verdicts, bool in_any_order) {
   std::vector<RingFault> all;
-  for (const std::vector<RingFault>& part : parts) all.insert(all.end(), part.begin(), part.end());
+  for (const Verdict& verdict : verdicts) {
+    const Halves& found = *std::ranges::find(halves, verdict.name, &Halves::name);
+    all.push_back({found.name, found.kernel, found.user, verdict.in_a, verdict.in_b,
+                   verdict.shows_in, in_any_order});
+  }
   return all;
 }
 
 }  // namespace
 
 std::span<const RingFault> ring_faults() {
-  static const auto all = all_of({
-      memory_faults<Ring>(),
-      {{"commits_early", consumer<faults::CommitsEarly>, true, true},
-       {"commits_each", consumer<faults::CommitsEach>, true, true},
-       {"commits_each_unfenced", consumer<faults::CommitsEachUnfenced>, true, true},
-       {"looks_afterwards", consumer<faults::LooksAfterwards>, true, true},
-       {"releases_early", consumer<faults::ByReleasesEarly>, true, true}},
-      kernel_faults<Ring>(),
-      // In form B it is a race whatever user space does.
-      {{"header_read_twice", ring_program<Ring<HeaderReadTwice>>, true, true, "ring/oversize"}},
-  });
+  static const auto all = [] {
+    const auto halves = all_halves();
+    auto both = faults_of(halves, kOrder, false);
+    for (RingFault& each : faults_of(halves, kAnyOrder, true)) both.push_back(std::move(each));
+    return both;
+  }();
   return all;
 }
 
 std::span<const RingFault> cursor_faults() {
-  static const auto all = all_of({
-      memory_faults<PulledCursor>(),
-      {{"releases_early", cursor<faults::ReleasesEarly>, true, true}},
-      kernel_faults<PulledCursor>(),
-  });
+  static const auto all = faults_of(cursor_halves(), kOrderByCursor, false);
   return all;
 }
 

@@ -49,9 +49,9 @@ struct ScriptedCpu : C {
   void step() {
     C::step();
     if (steps == 0 || --steps != 0) return;
-    const std::uint32_t read = C::position_read;
+    const ModelCpu registers = *this;
     interrupt();
-    C::position_read = read;  // it returns with its registers
+    ModelCpu::operator=(registers);  // it returns with them
   }
   // Headers of samples as long as the ring, in all that is not reserved.
   void on_reserve(kernel::perf_buffer& rb, __u64 position, std::size_t size) {
@@ -69,6 +69,7 @@ void output(C& cpu, kernel::perf_event& event, std::uint32_t size, std::uint32_t
   const std::vector<std::uint32_t> payload(size / ModelRing::kWordBytes, word);
   kernel::perf_sample_data data;
   perf_sample_save_raw_data(data, event, std::as_bytes(std::span{payload}));
+  cpu.record_bytes = sizeof(perf_event_header) + sizeof(__u32) + size;
   perf_event_output(cpu, event, data);
 }
 
@@ -87,55 +88,29 @@ std::uint64_t produce(ModelRing& ring, const RingOptions& options) {
   return kernel.rb.lost;
 }
 
+// The kernel's thread: produce() of a Cpu.
+using Producing = std::uint64_t (*)(ModelRing&, const RingOptions&);
+
+// A consumer, whatever its type: one drain, and whether the ring is readable.
+struct Consuming {
+  std::function<void(Tally&)> drain;
+  std::function<bool()> readable;
+};
+using Consumer = Consuming (*)(ModelRing&, const RingOptions&);
+
 // `R` is lib's Ring, or a faulty consumer, which has its interface.
+template <class R>
+Consuming consume(ModelRing& ring, const RingOptions& options) {
+  const auto user = std::make_shared<R>(R::over(ring.page(), {ring.begin(), ring.size()}).value());
+  return {[user, options](Tally& tally) { drain_once(*user, tally, options); },
+          [user] { return user->readable(); }};
+}
+
+Program ring_program(const RingOptions& options, Producing kernel, Consumer user);
+
 template <class R = Ring<ModelMemory>, class C = ModelCpu>
 Program ring_program(const RingOptions& options) {
-  Program program;
-  program.name = "ring";
-  program.thread_names = {"kernel", "user"};
-  const __u64 head =
-      options.word == kernel::Word::k64 ? options.start : options.start & 0xffff'ffff;
-  const auto ring = std::make_shared<ModelRing>(program, options.ring_bytes, options.atomic_words,
-                                                head, options.start);
-  const Var not_reported = program.var("lost, not reported");
-  const Var delivered = program.var("delivered");
-  const Var reported = program.var("reported lost");
-  const auto consumer = [ring] {
-    return R::over(ring->page(), {ring->begin(), ring->size()}).value();
-  };
-  program.threads.emplace_back([=] {
-    ModelRing::here = ring.get();
-    not_reported.write(produce<C>(*ring, options));
-  });
-  program.threads.emplace_back([=] {
-    ModelRing::here = ring.get();
-    auto user = consumer();
-    Tally tally;
-    tally.tail = options.start;
-    for (unsigned drain = 0; drain < options.drains; ++drain) {
-      checkpoint({drain, tally.next, tally.nested, tally.lost, tally.tail});
-      drain_once(user, tally, options);
-    }
-    delivered.write(tally.delivered());
-    reported.write(tally.lost | std::uint64_t{tally.nested} << 32);
-  });
-  program.finally = [=] {
-    ModelRing::here = ring.get();
-    auto user = consumer();
-    Tally tally;
-    const std::uint64_t lost_and_nested = reported.read();
-    tally.lost = static_cast<std::uint32_t>(lost_and_nested);
-    tally.nested = static_cast<std::uint32_t>(lost_and_nested >> 32);
-    tally.next = static_cast<std::uint32_t>(delivered.read()) + tally.lost - tally.nested;
-    tally.tail = own_tail();
-    const unsigned attempted = options.records + (options.interrupted_at != 0 ? 1 : 0);
-    for (unsigned i = 0; i < attempted && user.readable(); ++i) drain_once(user, tally, options);
-    check(!user.readable(), "no_loss: what was published is not delivered");
-    if (options.oversize) return;
-    check(tally.delivered() + tally.lost + not_reported.read() == attempted,
-          "no_loss: attempted differs from delivered + lost");
-  };
-  return program;
+  return ring_program(options, produce<C>, consume<R>);
 }
 
 }  // namespace perfring::model
