@@ -95,6 +95,27 @@ TEST(MachineExplorerTest, ARelaxedFenceOrdersNothing) {
   }
 }
 
+// The value comes from the second store, which depends on nothing.
+TEST(MachineExplorerTest, AStoreForwardsItsOwnDependencyOnly) {
+  Program program;
+  const Var x = program.var("x"), y = program.var("y"), z = program.var("z");
+  program.threads.emplace_back([=] {
+    const std::uint64_t read = x.load(kRelaxed);
+    data_dependency(last_read());
+    y.store(read, kRelaxed);
+    y.store(2, kRelaxed);
+    y.load(std::memory_order_acquire);
+    z.store(1, kRelaxed);
+    check(read == 0, "load buffering");
+  });
+  program.threads.emplace_back([=] {
+    const bool stored = z.load(kRelaxed) == 1;
+    control_dependency(last_read());
+    if (stored) x.store(1, kRelaxed);
+  });
+  EXPECT_TRUE(explore_machine(program, MemoryModel::AArch64).violation.has_value());
+}
+
 // The store that the check's thread does later is what the other one needs.
 TEST(MachineExplorerTest, AThreadGoesOnAfterACheckThatFails) {
   Program program;
