@@ -213,7 +213,7 @@ struct Crash : Command<Sut> {
 
 template <class Cpu, class Consumer>
 void is_as_modelled() {
-  using Sut = proptests::Run<Cpu, Consumer>;
+  using Sut = CopyingRun<Cpu, Consumer>;
   const Settings of = *settings();
   Sut run{of};
   Model model;
