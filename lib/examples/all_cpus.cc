@@ -1,6 +1,5 @@
 // Drains all CPUs for some seconds, and prints what came.   usage: all_cpus PIN SECONDS
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include <cinttypes>
 #include <cstdio>
@@ -9,7 +8,6 @@
 #include <vector>
 
 #include "perfring/perfring.h"
-
 using namespace perfring;
 
 int main(int argc, char** argv) {
@@ -19,12 +17,14 @@ int main(int argc, char** argv) {
   const auto cpus = online_cpus();
   if (!cpus) return std::puts(cpus.error().explain().c_str()), 1;
   const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  if (epoll < 0) return std::perror("epoll_create1"), 1;
   std::vector<PerfEventArrayBuffer> buffers;
   for (const std::uint32_t cpu : *cpus) {
     auto buffer = array->open(cpu, {.page_count = 64});
     if (!buffer) return std::puts(buffer.error().explain().c_str()), 1;
     epoll_event readable{.events = EPOLLIN, .data = {}};
-    epoll_ctl(epoll, EPOLL_CTL_ADD, buffer->fd(), &readable);
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, buffer->fd(), &readable) != 0)
+      return std::perror("epoll_ctl"), 1;
     buffers.push_back(*std::move(buffer));
   }
   std::uint64_t samples = 0, lost = 0, malformed = 0;

@@ -3,9 +3,8 @@
 #include <bpf/libbpf.h>
 
 #include <cstdio>
-#include <vector>
 
-#include "perfring/perfring.h"
+#include "perfring/rings/ring_set.h"
 using namespace perfring;
 
 struct Exec {  // as in execs.bpf.c
@@ -18,21 +17,21 @@ int main(int argc, char** argv) {
   if (object == nullptr || bpf_object__load(object) != 0) return std::puts("not loaded"), 1;
   auto array = PerfEventArray::from_fd(bpf_object__find_map_fd_by_name(object, "events"));
   if (!array) return std::puts(array.error().explain().c_str()), 1;
-  std::vector<PerfEventArrayBuffer> buffers;
-  const auto cpus = online_cpus().value();
-  for (const std::uint32_t cpu : cpus) buffers.push_back(array->open(cpu).value());
+  auto set = RingSet::open(*array);
+  if (!set) return std::puts(set.error().explain().c_str()), 1;
   bpf_link* const link = bpf_program__attach(bpf_object__find_program_by_name(object, "on_exec"));
   if (link == nullptr) return std::puts("not attached"), 1;
 
   int execs = 0;
-  const auto print = [&](const PerfEvent& event) {
+  const auto print = [&](std::uint32_t, const PerfEvent& event) {
     const auto* const sample = std::get_if<Sample>(&event);
     const auto exec = sample != nullptr ? sample->as<Exec>() : std::nullopt;
     if (exec) std::printf("pid %u: %.16s\n", exec->pid, exec->command);
     execs += exec.has_value();
   };
   while (execs < 3) {
-    for (PerfEventArrayBuffer& buffer : buffers) buffer.for_each(print);
+    set->wait();
+    set->drain(print);
   }
   bpf_link__destroy(link);
   bpf_object__close(object);
