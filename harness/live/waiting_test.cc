@@ -5,12 +5,15 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/utsname.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <ctime>
 #include <thread>
+#include <utility>
 
 #include "harness/live/testing.h"
 #include "harness/live/uring.h"
@@ -229,6 +232,18 @@ TEST_F(UringTest, AMultishotOnAnEpollReportsEachRecord) {
   }
 }
 
+// Since v6.10 (kernel/events/ring_buffer.c: perf_output_wakeup() sets pending_kill); before, only
+// an event that overflows signals.
+bool a_wakeup_signals() {
+  utsname name{};
+  int major = 0;
+  int minor = 0;
+  const bool is_release =
+      ::uname(&name) == 0 && std::sscanf(name.release, "%d.%d", &major, &minor) == 2;
+  EXPECT_TRUE(is_release) << name.release;
+  return std::pair{major, minor} >= std::pair{6, 10};
+}
+
 TEST_F(WaitingTest, ASignalComesForEachWakeupAndLeavesTheFlag) {
   auto buffer = open(8);
   const int signal = SIGRTMIN;
@@ -248,7 +263,7 @@ TEST_F(WaitingTest, ASignalComesForEachWakeupAndLeavesTheFlag) {
     EXPECT_EQ(info.si_fd, buffer.fd());
     EXPECT_EQ(info.si_code, POLL_IN);
   }
-  EXPECT_EQ(signals, 100);
+  EXPECT_EQ(signals, a_wakeup_signals() ? 100 : 0);
   EXPECT_TRUE(polled(buffer.fd()));
   ::fcntl(buffer.fd(), F_SETFL, 0);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
