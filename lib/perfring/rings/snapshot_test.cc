@@ -134,9 +134,9 @@ TEST_F(SnapshotsTest, RecordsOfEverySizeAreWholeAtEveryPlace) {
       if (i % 37 != 0) continue;
       Snapshots fresh = ring.snapshots();
       read(fresh);
-      const std::uint64_t whole = std::min<std::uint64_t>(i, kSize / size);
+      const std::size_t whole = std::min(static_cast<std::size_t>(i), kSize / size);
       ASSERT_EQ(numbers.size(), whole) << size;
-      for (std::uint64_t k = 0; k < whole; ++k) ASSERT_EQ(numbers[k], i - k) << size;
+      for (std::size_t k = 0; k < whole; ++k) ASSERT_EQ(numbers[k], i - k) << size;
     }
   }
 }
