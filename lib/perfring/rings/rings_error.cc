@@ -18,7 +18,7 @@ std::string message_of(const os::OnlineCpusError& error) {
   return error.message();
 }
 std::string message_of(const SyscallError& error) {
-  return "`" + call_of(error) + "` of " + error.object + " failed: " + error.io_error.message();
+  return std::string{"`"} + call_of(error) + "` of " + error.object + " failed: " + error.io_error.message();
 }
 
 std::string advice_on(const SyscallError& error) {
@@ -49,7 +49,7 @@ std::string advice_on(const SyscallError& error) {
     default:
       break;
   }
-  return "see " + call.substr(0, call.find('(')) + "(2) for this error";
+  return std::string{"see "} + call.substr(0, call.find('(')) + "(2) for this error";
 }
 
 std::string explain_of(const PerfBufferError& error) {
@@ -59,7 +59,7 @@ std::string explain_of(const os::OnlineCpusError& error) {
   return error.explain();
 }
 std::string explain_of(const SyscallError& error) {
-  return "asked for: " + call_of(error) + " of " + error.object +
+  return std::string{"asked for: "} + call_of(error) + " of " + error.object +
          "\nthe system said: " + error.io_error.message() + "\nto change: " + advice_on(error);
 }
 
