@@ -18,7 +18,8 @@ std::string message_of(const os::OnlineCpusError& error) {
   return error.message();
 }
 std::string message_of(const SyscallError& error) {
-  return std::string{"`"} + call_of(error) + "` of " + error.object + " failed: " + error.io_error.message();
+  return std::string{"`"} + call_of(error) + "` of " + error.object +
+         " failed: " + error.io_error.message();
 }
 
 std::string advice_on(const SyscallError& error) {
