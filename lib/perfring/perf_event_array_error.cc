@@ -5,10 +5,7 @@
 namespace perfring {
 namespace {
 
-// An error that was made by hand may name no call.
-std::string call_of(const SyscallError& error) {
-  return error.call == nullptr ? "a system call" : error.call;
-}
+using internal::call_of;
 
 // One overload for each cause.
 std::string message_of(const PerfBufferError& error) {
@@ -66,8 +63,7 @@ std::string explain_of(const InvalidMapType& error) {
          " (enum bpf_map_type)\nto change: give a map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY (4)";
 }
 std::string explain_of(const SyscallError& error) {
-  return std::string{"asked for: "} + call_of(error) + " of " + error.object +
-         "\nthe system said: " + error.io_error.message() + "\nto change: " + advice_on(error);
+  return internal::explain(error, advice_on(error));
 }
 
 }  // namespace

@@ -40,6 +40,19 @@ struct PERFRING_EXPORT PerfEventArrayError {
   std::string explain() const;
 };
 
+namespace internal {
+
+// An error that was made by hand may name no call.
+inline std::string call_of(const SyscallError& error) {
+  return error.call == nullptr ? "a system call" : error.call;
+}
+
+inline std::string explain(const SyscallError& error, const std::string& advice) {
+  return std::string{"asked for: "} + call_of(error) + " of " + error.object +
+         "\nthe system said: " + error.io_error.message() + "\nto change: " + advice;
+}
+
+}  // namespace internal
 }  // namespace perfring
 
 #endif

@@ -84,9 +84,8 @@ std::expected<os::Fd, RingsError> OutputRing::open_beside(const PerfBufferOption
   auto event = os::perf_event_open(attr, cpu_);
   if (!event) return error(Kind::OpenError, event.error());
   if (const auto set = os::perf_event_set_output(event->get(), mapped_.get()); !set) {
-    return std::unexpected(
-        RingsError{SyscallError{"ioctl(PERF_EVENT_IOC_SET_OUTPUT)",
-                                "the event on CPU " + std::to_string(cpu_), set.error()}});
+    return failed("ioctl(PERF_EVENT_IOC_SET_OUTPUT)", "the event on CPU " + std::to_string(cpu_),
+                  set.error());
   }
   if (const auto enabled = os::perf_event_enable(event->get()); !enabled) {
     return error(Kind::PerfEventEnableError, enabled.error());

@@ -15,15 +15,12 @@
 namespace perfring {
 namespace {
 
+using internal::failed;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::microseconds kStands{20};
 // A writer that never ends is not waited for: Snapshot::moved says so.
 constexpr std::chrono::milliseconds kSettlesMost{10};
-
-std::unexpected<RingsError> failed(const char* call, std::string object, std::error_code error) {
-  return std::unexpected(RingsError{SyscallError{call, std::move(object), error}});
-}
 
 }  // namespace
 

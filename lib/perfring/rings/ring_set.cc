@@ -12,16 +12,12 @@ namespace perfring {
 namespace {
 
 using internal::CpuChange;
+using internal::failed;
 using std::chrono::nanoseconds;
 
 constexpr std::chrono::seconds kListPeriod{1};
 // After wakeups were asked for again, a program may still output by the event that has none (W28).
 constexpr unsigned kHurriedRounds = 2;
-
-std::unexpected<RingsError> failed(const char* call, std::string object, int error) {
-  return std::unexpected(RingsError{
-      SyscallError{call, std::move(object), std::error_code(error, std::generic_category())}});
-}
 
 std::string name_of(std::uint32_t cpu) {
   return "a ring on CPU " + std::to_string(cpu);
@@ -50,7 +46,7 @@ std::expected<RingSet, RingsError> RingSet::open(const PerfEventArray& array,
                                                  const RingSetOptions& options) {
   auto map = os::duplicate(array.fd());
   if (!map) {
-    return failed("fcntl(F_DUPFD_CLOEXEC)", "the array's map", map.error().value());
+    return failed("fcntl(F_DUPFD_CLOEXEC)", "the array's map", map.error());
   }
   auto waiter = Waiter::create(options.longest_wait);
   if (!waiter) return std::unexpected(std::move(waiter).error());

@@ -6,9 +6,7 @@
 namespace perfring {
 namespace {
 
-std::string call_of(const SyscallError& error) {
-  return error.call == nullptr ? "a system call" : error.call;
-}
+using internal::call_of;
 
 // One overload for each cause.
 std::string message_of(const PerfBufferError& error) {
@@ -60,8 +58,7 @@ std::string explain_of(const os::OnlineCpusError& error) {
   return error.explain();
 }
 std::string explain_of(const SyscallError& error) {
-  return std::string{"asked for: "} + call_of(error) + " of " + error.object +
-         "\nthe system said: " + error.io_error.message() + "\nto change: " + advice_on(error);
+  return internal::explain(error, advice_on(error));
 }
 
 }  // namespace

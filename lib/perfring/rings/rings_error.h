@@ -5,8 +5,10 @@
 #error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
 #else
 
+#include <expected>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <variant>
 
 #include "perfring/export.h"
@@ -31,6 +33,17 @@ struct PERFRING_EXPORT RingsError {
   std::error_code io_error() const;
 };
 
+namespace internal {
+
+inline std::unexpected<RingsError> failed(const char* call, std::string object,
+                                          std::error_code error) {
+  return std::unexpected(RingsError{SyscallError{call, std::move(object), error}});
+}
+inline std::unexpected<RingsError> failed(const char* call, std::string object, int error) {
+  return failed(call, std::move(object), std::error_code(error, std::generic_category()));
+}
+
+}  // namespace internal
 }  // namespace perfring
 
 #endif

@@ -17,14 +17,10 @@
 namespace perfring {
 namespace {
 
+using internal::failed;
 using std::chrono::nanoseconds;
 
 constexpr int kReportsMost = 16;  // those behind them are reported by the next wait
-
-std::unexpected<RingsError> failed(const char* call, std::string object, int error) {
-  return std::unexpected(RingsError{
-      SyscallError{call, std::move(object), std::error_code(error, std::generic_category())}});
-}
 
 // Before Linux 5.11, and where a seccomp profile does not know epoll_pwait2: ppoll(2) on the epoll
 // has nanoseconds, too. It takes the flags away, but has reported them by then.

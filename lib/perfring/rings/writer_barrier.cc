@@ -22,7 +22,7 @@ std::expected<void, RingsError> WriterBarrier::wait() const {
     return {};
   }
   if (const auto waited = os::membarrier_global(); !waited) {
-    return std::unexpected(RingsError{SyscallError{"membarrier", "all CPUs", waited.error()}});
+    return internal::failed("membarrier", "all CPUs", waited.error());
   }
   return {};
 }
