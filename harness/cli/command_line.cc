@@ -41,6 +41,8 @@ std::variant<Command, Answer> parse_command_line(int argc, const char* const* ar
   DiffOptions diff;
   DecodeOptions decode;
   FaultsOptions faults;
+  ConformOptions conform;
+  InspectOptions inspect;
   declare(app, live);
   const CLI::App& sim_command = declare_command(app, sim);
   const CLI::App& check_command = declare_command(app, check);
@@ -48,6 +50,8 @@ std::variant<Command, Answer> parse_command_line(int argc, const char* const* ar
   const CLI::App& diff_command = declare_command(app, diff);
   const CLI::App& decode_command = declare_command(app, decode);
   const CLI::App& faults_command = declare_command(app, faults);
+  const CLI::App& conform_command = declare_command(app, conform);
+  const CLI::App& inspect_command = declare_command(app, inspect);
   app.require_subcommand(0, 1);
   if (auto answer = parse(app, argc, argv)) return *std::move(answer);
   if (auto answer = refuse_misplaced(app)) return *std::move(answer);
@@ -57,6 +61,8 @@ std::variant<Command, Answer> parse_command_line(int argc, const char* const* ar
   if (diff_command.parsed()) return Command{std::move(diff)};
   if (decode_command.parsed()) return Command{std::move(decode)};
   if (faults_command.parsed()) return Command{std::move(faults)};
+  if (conform_command.parsed()) return Command{std::move(conform)};
+  if (inspect_command.parsed()) return Command{std::move(inspect)};
   if (std::string message = conflict(live); !message.empty()) {
     return Answer{std::move(message), true};
   }

@@ -4,9 +4,11 @@
 #include <variant>
 
 #include "harness/cli/check.h"
+#include "harness/cli/conform.h"
 #include "harness/cli/decode.h"
 #include "harness/cli/diff.h"
 #include "harness/cli/faults.h"
+#include "harness/cli/inspect.h"
 #include "harness/cli/live.h"
 #include "harness/cli/sim.h"
 #include "harness/cli/stress.h"
@@ -16,7 +18,7 @@ namespace perfring::cli {
 
 // The command that `perfring` was given. Without one: LiveOptions.
 using Command = std::variant<LiveOptions, SimOptions, CheckOptions, StressOptions, DiffOptions,
-                             DecodeOptions, FaultsOptions>;
+                             DecodeOptions, FaultsOptions, ConformOptions, InspectOptions>;
 
 std::variant<Command, Answer> parse_command_line(int argc, const char* const* argv);
 
@@ -28,6 +30,8 @@ int run_command(const StressOptions& options);
 int run_command(const DiffOptions& options);
 int run_command(const DecodeOptions& options);
 int run_command(const FaultsOptions& options);
+int run_command(const ConformOptions& options);
+int run_command(const InspectOptions& options);
 
 }  // namespace perfring::cli
 

@@ -1,0 +1,173 @@
+// `perfring conform`.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <expected>
+#include <functional>
+#include <ranges>
+#include <string>
+#include <vector>
+
+#include "harness/cli/command_line.h"
+#include "harness/conformance/subjects.h"
+#include "harness/conformance/vector.h"
+#include "harness/program/console.h"
+#include "harness/program/input.h"
+#include "harness/program/options.h"
+#include "harness/program/run_program.h"
+
+namespace perfring::cli {
+namespace {
+
+using conformance::Case;
+using conformance::Cell;
+using conformance::Outcome;
+using Run = std::function<Cell(const Case&)>;
+
+constexpr const char* kLister = "perfring conform --list";
+
+bool is_meant(const Case& of, std::string_view pattern) {
+  if (pattern.ends_with('*')) return of.id.starts_with(pattern.substr(0, pattern.size() - 1));
+  return of.id == pattern;
+}
+
+std::vector<std::string> ids() {
+  std::vector<std::string> all;
+  for (const Case& of : conformance::suite().cases) all.push_back(of.id);
+  return all;
+}
+
+// An error: a pattern that means no case.
+std::expected<std::vector<const Case*>, std::string> chosen(const ConformOptions& options) {
+  const auto& cases = conformance::suite().cases;
+  for (const std::string& pattern : options.only) {
+    if (std::ranges::any_of(cases, [&](const Case& of) { return is_meant(of, pattern); })) continue;
+    return std::unexpected("--only: " + not_accepted(pattern, nearest_to(pattern, ids(), kLister)));
+  }
+  std::vector<const Case*> some;
+  for (const Case& of : cases) {
+    const auto means = [&](const std::string& pattern) { return is_meant(of, pattern); };
+    if (options.reachable && !of.reachable) continue;
+    if (options.only.empty() || std::ranges::any_of(options.only, means)) some.push_back(&of);
+  }
+  return some;
+}
+
+using Known = std::map<std::string, std::string>;
+
+// Lines of an id and an outcome; # begins a comment.
+std::expected<Known, std::string> known_failures(const std::string& path) {
+  Known known;
+  if (path.empty()) return known;
+  const auto text = read_input("--known", path);
+  if (!text) return std::unexpected(text.error());
+  std::size_t number = 0;
+  for (const auto part : std::views::split(*text, '\n')) {
+    ++number;
+    const std::string_view line = script::without_comment({part.begin(), part.end()});
+    if (line.empty()) continue;
+    const std::size_t space = std::min(line.find(' '), line.size());
+    const std::string id{line.substr(0, space)};
+    const std::string outcome{line.substr(std::min(line.size(), space + 1))};
+    bool is_one = false;
+    for (auto each = Outcome::Loses; each <= Outcome::OutOfBounds;
+         each = static_cast<Outcome>(static_cast<int>(each) + 1)) {
+      is_one = is_one || outcome == to_string(each);
+    }
+    if (conformance::find_case(id) == nullptr || !is_one) {
+      return std::unexpected(fmt::format("--known: {}: line {}: {}", in_quotes(path), number,
+                                         not_accepted(line,
+                                                      "the id of a case and a failure, such "
+                                                      "as 'size-0 hangs'")));
+    }
+    known[id] = outcome;
+  }
+  return known;
+}
+
+std::string listing(const std::vector<const Case*>& cases) {
+  std::string text;
+  for (const Case* const of : cases) {
+    text += fmt::format("{:<28} {:<9}  {}\n", of->id, of->reachable ? "reachable" : "hostile",
+                        of->title);
+  }
+  return text;
+}
+
+std::string vectors_of(const std::vector<const Case*>& cases) {
+  std::vector<conformance::Vector> vectors;
+  for (const Case* const of : cases) vectors.push_back(conformance::vector_of(*of));
+  return conformance::index_of(vectors);
+}
+
+ConformReport run_all(const std::vector<const Case*>& cases, const Known& known, const Run& run) {
+  ConformReport report;
+  const StopOnSignals signals;
+  const ProgressLine progress;
+  auto shown = std::chrono::steady_clock::now();
+  for (const Case* const of : cases) {
+    if (signals.requested()) {
+      report.interrupted = true;
+      break;
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    if (begin - shown > std::chrono::seconds{1}) {
+      progress.show(fmt::format("{} of {}: {}", report.rows.size(), cases.size(), of->id));
+      shown = begin;
+    }
+    Cell cell = run(*of);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    const auto expected = known.find(of->id);
+    report.rows.push_back(
+        {of, std::move(cell), took.count(), expected == known.end() ? "" : expected->second});
+  }
+  progress.clear();
+  return report;
+}
+
+int give_report(const ConformReport& report, const ConformOptions& options) {
+  if (!options.junit.empty()) {
+    const auto written = write_output("--junit", options.junit, to_junit(report));
+    if (!written) return fail(written.error());
+  }
+  const int code = exit_code(report.conclusion().verdict);
+  if (options.json) return deliver(to_json_text(report), code);
+  return deliver(options.markdown ? to_markdown(report) : to_text(report), code);
+}
+
+}  // namespace
+
+int run_command(const ConformOptions& options) {
+  const auto cases = chosen(options);
+  if (!cases) return fail(cases.error());
+  if (options.list) return deliver(listing(*cases), kHolds, "the cases");
+  if (options.vectors) return deliver(vectors_of(*cases), kHolds, "the vectors");
+  const auto known = known_failures(options.known);
+  if (!known) return fail(known.error());
+  const auto faults = conformance::planted_faults();
+  if (!options.fault.empty() && std::ranges::find(faults, options.fault) == faults.end()) {
+    return fail("--fault: " + not_accepted(options.fault,
+                                           nearest_to(options.fault, {faults.begin(), faults.end()},
+                                                      "perfring faults")));
+  }
+  Run run = [](const Case& of) { return conformance::run_perfring(conformance::vector_of(of)); };
+  std::string subject = "perfring";
+  if (!options.adapter.empty()) {
+    subject = options.adapter;
+    run = [&](const Case& of) {
+      return conformance::run_adapter(options.adapter, conformance::vector_of(of));
+    };
+  } else if (!options.fault.empty()) {
+    subject = "a consumer with the fault " + options.fault;
+    run = [&](const Case& of) {
+      return conformance::run_fault(options.fault, conformance::vector_of(of));
+    };
+  }
+  ConformReport report = run_all(*cases, *known, run);
+  report.subject = subject;
+  return give_report(report, options);
+}
+
+}  // namespace perfring::cli

@@ -1,0 +1,209 @@
+// `perfring conform` and `perfring inspect`, as a user meets them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "harness/cli/testing.h"
+
+namespace perfring::cli {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string of_environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+class ConformCommandTest : public PerfringTest {
+ protected:
+  // An adapter is right in every case.
+  void expect_right(const std::string& adapter) {
+    const Ended ended = run({"conform", "--json", "--adapter", adapter});
+    EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
+    const json outcome = json::parse(ended.out);
+    EXPECT_GE(outcome["counts"]["right"], 90) << outcome["counts"];
+    EXPECT_EQ(outcome["counts"].size(), 1U) << outcome["counts"];
+  }
+  // The program that a compiler, if there is one, makes of an adapter's source.
+  static std::string compiled(const std::string& compiler, const std::string& source) {
+    const std::string to = temporary("adapter" + source.substr(source.rfind('.')));
+    const std::string line = compiler + " " + to + " " + source;
+    const Ended ended = run_child({"/bin/sh", "-c", line});
+    EXPECT_EQ(ended.exit_code, 0) << line << "\n" << ended.err;
+    return to;
+  }
+  static bool there_is(const std::string& program) {
+    return run_child({"/bin/sh", "-c", "command -v " + program}).exit_code == 0;
+  }
+  static std::string source(const std::string& suffix) {
+    std::stringstream files{of_environment("ADAPTERS")};
+    for (std::string file; files >> file;) {
+      if (file.ends_with(suffix)) return file;
+    }
+    return {};
+  }
+};
+
+TEST_F(ConformCommandTest, PerfringIsRightAndTheSuiteIsNamed) {
+  const Ended ended = run({"conform", "--json"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  const json outcome = json::parse(ended.out);
+  EXPECT_EQ(outcome["verdict"], "holds");
+  EXPECT_EQ(outcome["suite"], 1);
+  EXPECT_GE(outcome["cases"].size(), 90U);
+}
+
+TEST_F(ConformCommandTest, TheAdapterInCIsRight) {
+  expect_right(std::filesystem::absolute(of_environment("ADAPTER_C")).string());
+}
+
+TEST_F(ConformCommandTest, TheAdapterInPythonIsRight) {
+  expect_right("/usr/bin/python3 " + std::filesystem::absolute(source(".py")).string());
+}
+
+TEST_F(ConformCommandTest, TheAdapterInGoIsRight) {
+  if (!there_is("go")) GTEST_SKIP() << "golang-go is not installed: ci/setup --peers";
+  const std::string cache = temporary("go_cache");
+  expect_right(compiled("GOCACHE=" + cache + " GO111MODULE=off go build -o", source(".go")));
+}
+
+TEST_F(ConformCommandTest, TheAdapterInRustIsRight) {
+  std::string rustc = "rustc";
+  const std::string own = of_environment("HOME") + "/.cargo/bin/rustc";
+  if (!there_is(rustc)) rustc = own;
+  if (!there_is(rustc)) GTEST_SKIP() << "rustc is not installed";
+  expect_right(compiled(rustc + " --edition 2021 -O -o", source(".rs")));
+}
+
+TEST_F(ConformCommandTest, AConsumerThatIsWrongIsNamedCaseByCase) {
+  const Ended ended =
+      run({"conform", "--fault", "forgets_lost", "--only", "lost-one", "one-record"});
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("lost-one    reachable  loses: not delivered: LOST 1"),
+                               HasSubstr("one-record  reachable  right\n"),
+                               HasSubstr("2 cases: 1 right, 1 loses")));
+}
+
+TEST_F(ConformCommandTest, KnownFailuresHideNoNewOnes) {
+  const std::vector<std::string> lost{"conform", "--fault", "forgets_lost", "--only", "lost-one"};
+  const auto with = [&](const std::string& known) {
+    std::vector<std::string> arguments = lost;
+    arguments.insert(arguments.end(), {"--known", temporary("known", known)});
+    return run(arguments);
+  };
+  EXPECT_EQ(with("lost-one loses  # to be mended\n").exit_code, 0);
+  EXPECT_EQ(with("lost-one hangs\n").exit_code, 1) << "it fails in another way";
+  EXPECT_EQ(with("lost-many loses\n").exit_code, 1);
+  const Ended mended =
+      run({"conform", "--only", "lost-one", "--known", temporary("known", "lost-one loses\n")});
+  EXPECT_EQ(mended.exit_code, 1) << "the file is to be kept true";
+  EXPECT_THAT(mended.out, HasSubstr("right, known to be loses"));
+  const Ended refused = with("lost-one right\n");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("line 1: 'lost-one right' is not accepted"));
+}
+
+TEST_F(ConformCommandTest, CasesAreChosenByIdAndKind) {
+  const Ended list = run({"conform", "--list", "--only", "w32-*", "type-77"});
+  EXPECT_EQ(list.exit_code, 0) << list.err;
+  EXPECT_THAT(list.out, AllOf(HasSubstr("w32-lost"), HasSubstr("type-77"), Not(HasSubstr("w64"))));
+  const Ended reachable = run({"conform", "--list", "--reachable"});
+  EXPECT_THAT(reachable.out, AllOf(HasSubstr("one-record"), Not(HasSubstr("hostile"))));
+  const Ended none = run({"conform", "--reachable", "--only", "type-77"});
+  EXPECT_EQ(none.exit_code, 3) << "no case was run: that is no pass";
+  const Ended wrong = run({"conform", "--only", "lost-on"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, AllOf(HasSubstr("--only: 'lost-on'"), HasSubstr("lost-one")));
+}
+
+TEST_F(ConformCommandTest, AnAdapterThatCannotBeRunShowsNothing) {
+  const Ended ended = run({"conform", "--adapter", "/nonexistent", "--only", "one-record"});
+  EXPECT_EQ(ended.exit_code, 3);
+  EXPECT_THAT(ended.out, HasSubstr("not run: it cannot be started"));
+}
+
+TEST_F(ConformCommandTest, TheOutcomeIsJUnitAndMarkdownToo) {
+  const std::string junit = temporary("junit.xml");
+  const Ended ended = run({"conform", "--fault", "believes", "--only", "raw-1mib", "one-record",
+                           "sample-time", "--markdown", "--junit", junit});
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.out, HasSubstr("| raw-1mib | hostile | out of bounds: "));
+  EXPECT_THAT(contents(junit),
+              AllOf(HasSubstr("tests=\"3\" failures=\"1\" skipped=\"1\""),
+                    HasSubstr("name=\"raw-1mib\""), HasSubstr("<failure message=\"out of bounds")));
+}
+
+class InspectCommandTest : public PerfringTest {
+ protected:
+  static std::string image(std::uint64_t head, const std::string& data) {
+    std::string file(8192, '\0');
+    file.replace(1024, 8, reinterpret_cast<const char*>(&head), 8);
+    return file.replace(4096, data.size(), data);
+  }
+};
+
+TEST_F(InspectCommandTest, ACaseOfTheVectorsIsExplained) {
+  const std::string vectors = of_environment("VECTORS");
+  const Ended ended = run({"inspect", vectors, "--case", "size-0"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("data_tail 0x0, data_head 0x60: 96 bytes unread"),
+                               HasSubstr("0x0 (at 0) 32 bytes: SAMPLE"),
+                               HasSubstr("header.size 0: no multiple of 8"),
+                               HasSubstr("data_tail goes to 0x60")));
+  const Ended second = run({"inspect", vectors, "--case", "turns", "--turn", "2", "--json"});
+  const json outcome = json::parse(second.out);
+  EXPECT_EQ(outcome["data_tail"], 32);
+  EXPECT_EQ(outcome["records"].size(), 2U);
+  EXPECT_EQ(outcome["records"][0]["delivers"], "sample");
+}
+
+TEST_F(InspectCommandTest, ARawImageAndAFuzzersInputAreExplained) {
+  if (std::endian::native != std::endian::little) GTEST_SKIP() << "the bytes are little-endian";
+  const std::string lost{"\2\0\0\0\0\0\x18\0\1\0\0\0\0\0\0\0\7\0\0\0\0\0\0\0", 24};
+  const Ended raw = run({"inspect", temporary("image", image(24, lost))});
+  EXPECT_EQ(raw.exit_code, 0) << raw.err;
+  EXPECT_THAT(raw.out, HasSubstr("LOST misc 0x0 size 24: id 1, lost 7"));
+  const std::string positions{"\0\0\0\0\0\0\0\0\0\x18\0\0\0\0\0\0\0", 17};
+  const Ended fuzz = run({"inspect", "--fuzz", temporary("fuzz", positions + lost)});
+  EXPECT_EQ(fuzz.exit_code, 0) << fuzz.err;
+  EXPECT_THAT(fuzz.out, HasSubstr("LOST misc 0x0 size 24: id 1, lost 7"));
+}
+
+TEST_F(InspectCommandTest, ARingIsDrawn) {
+  const Ended ended =
+      run({"inspect", of_environment("VECTORS"), "--case", "straddle-8", "--svg", "-"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("<svg "), HasSubstr("data_tail 0xff8"),
+                               HasSubstr("0xff8: 64 bytes, sample"), HasSubstr("</svg>")));
+}
+
+TEST_F(InspectCommandTest, AFileThatHoldsNoRingIsRefused) {
+  const std::string vectors = of_environment("VECTORS");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> refused{
+      {{"/nonexistent"}, "'/nonexistent' cannot be read"},
+      {{temporary("short", "abc")}, "it is no ring image"},
+      {{vectors, "--case", "nothing"}, "it has no case 'nothing'"},
+      {{vectors, "--case", "turns", "--turn", "3"}, "the case has turns 1 to 2"},
+      {{temporary("text", "{}"), "--case", "turns"}, "it is no index of vectors"},
+      {{vectors, "--turn", "2"}, "--turn requires --case"},
+  };
+  for (const auto& [arguments, why] : refused) {
+    std::vector<std::string> all{"inspect"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Ended ended = run(all);
+    EXPECT_EQ(ended.exit_code, 2) << why;
+    EXPECT_THAT(ended.err, HasSubstr(why));
+  }
+}
+
+}  // namespace
+}  // namespace perfring::cli

@@ -1,0 +1,166 @@
+// The outcome of `perfring conform`, as text, JSON, Markdown and JUnit.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/conform.h"
+#include "harness/program/console.h"
+#include "harness/program/counted.h"
+
+namespace perfring::cli {
+
+using conformance::Accept;
+using conformance::Outcome;
+
+namespace {
+
+constexpr const char* kind_of(const conformance::Case& of) {
+  return of.reachable ? "reachable" : "hostile";
+}
+
+std::map<Outcome, std::size_t> counts(const ConformReport& report) {
+  std::map<Outcome, std::size_t> all;
+  for (const ConformRow& row : report.rows) ++all[row.cell.outcome];
+  return all;
+}
+
+std::string accepted(const ConformRow& row) {
+  std::string text;
+  for (const Accept each : row.cell.accepted) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", to_string(each));
+  }
+  return text;
+}
+
+// "acceptable (silent): a malformed record was passed over".
+std::string outcome_of(const ConformRow& row) {
+  std::string text = to_string(row.cell.outcome);
+  if (row.cell.outcome == Outcome::Acceptable) text += " (" + accepted(row) + ")";
+  if (!row.known.empty()) {
+    text += row.surprises() ? ", known to be " + row.known : ", as is known";
+  }
+  return text;
+}
+
+std::string summary(const ConformReport& report) {
+  std::string text = counted(report.rows.size(), "case") + ": ";
+  bool first = true;
+  for (const auto& [outcome, count] : counts(report)) {
+    text += fmt::format("{}{} {}", first ? "" : ", ", count, to_string(outcome));
+    first = false;
+  }
+  return text;
+}
+
+// '&' and '<' are markup; control characters may not be in XML at all.
+std::string xml(std::string_view text) {
+  std::string safe;
+  for (const char c : one_line(text)) {
+    if (c == '&') {
+      safe += "&amp;";
+    } else if (c == '<') {
+      safe += "&lt;";
+    } else if (c == '"') {
+      safe += "&quot;";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+}  // namespace
+
+bool ConformRow::surprises() const {
+  const bool failed = is_failure(cell.outcome);
+  if (known.empty()) return failed;
+  return known != to_string(cell.outcome);
+}
+
+Conclusion ConformReport::conclusion() const {
+  const auto ran = [](const ConformRow& row) { return row.cell.outcome != Outcome::NotRun; };
+  const auto broken = [](const ConformRow& row) {
+    return row.cell.outcome == Outcome::NotRun && !row.cell.unsupported;
+  };
+  std::string nothing;
+  if (std::ranges::none_of(rows, ran)) {
+    nothing = "no case was run";
+  } else if (const auto found = std::ranges::find_if(rows, broken); found != rows.end()) {
+    nothing = fmt::format("{} was not run: {}", found->of->id, found->cell.detail);
+  }
+  return conclude(std::ranges::any_of(rows, &ConformRow::surprises), interrupted, nothing);
+}
+
+std::string to_text(const ConformReport& report) {
+  std::string text;
+  std::size_t width = 0;
+  for (const ConformRow& row : report.rows) width = std::max(width, row.of->id.size());
+  for (const ConformRow& row : report.rows) {
+    text += fmt::format("{:<{}}  {:<9}  {}", row.of->id, width, kind_of(*row.of), outcome_of(row));
+    if (!row.cell.detail.empty()) text += ": " + one_line(row.cell.detail);
+    text += "\n";
+  }
+  const Conclusion conclusion = report.conclusion();
+  return text + summary(report) + "\n" +
+         sentence(conclusion, one_line(report.subject) + " is right in every case that was run") +
+         "\n";
+}
+
+std::string to_json_text(const ConformReport& report) {
+  nlohmann::ordered_json json = to_json(report.conclusion());
+  json["suite"] = conformance::suite().version;
+  json["subject"] = report.subject;
+  json["counts"] = nlohmann::ordered_json::object();
+  for (const auto& [outcome, count] : counts(report)) json["counts"][to_string(outcome)] = count;
+  json["cases"] = nlohmann::ordered_json::array();
+  for (const ConformRow& row : report.rows) {
+    nlohmann::ordered_json one{{"id", row.of->id},
+                               {"reachable", row.of->reachable},
+                               {"outcome", to_string(row.cell.outcome)},
+                               {"detail", row.cell.detail}};
+    for (const Accept each : row.cell.accepted) one["accepted"].push_back(to_string(each));
+    if (!row.known.empty()) one["known"] = row.known;
+    json["cases"].push_back(std::move(one));
+  }
+  return dump(json);
+}
+
+std::string to_markdown(const ConformReport& report) {
+  std::string text = fmt::format("| case | | {} |\n|---|---|---|\n", one_line(report.subject));
+  for (const ConformRow& row : report.rows) {
+    std::string detail = one_line(row.cell.detail);
+    std::ranges::replace(detail, '|', '/');
+    text += fmt::format("| {} | {} | {}{}{} |\n", row.of->id, kind_of(*row.of), outcome_of(row),
+                        detail.empty() ? "" : ": ", detail);
+  }
+  return text + "\n" + summary(report) + "\n";
+}
+
+std::string to_junit(const ConformReport& report) {
+  std::string cases;
+  std::size_t failures = 0;
+  std::size_t skipped = 0;
+  for (const ConformRow& row : report.rows) {
+    cases += fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\"",
+                         kind_of(*row.of), xml(row.of->id), row.seconds);
+    const std::string message = xml(outcome_of(row) + ": " + row.cell.detail);
+    if (row.surprises()) {
+      ++failures;
+      cases += fmt::format("><failure message=\"{}\"/></testcase>\n", message);
+    } else if (row.cell.outcome == Outcome::NotRun) {
+      ++skipped;
+      cases += fmt::format("><skipped message=\"{}\"/></testcase>\n", message);
+    } else {
+      cases += "/>\n";
+    }
+  }
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"{}\" tests=\"{}\" "
+      "failures=\"{}\" skipped=\"{}\">\n{}</testsuite>\n",
+      xml("perfring conform: " + report.subject), report.rows.size(), failures, skipped, cases);
+}
+
+}  // namespace perfring::cli

@@ -1,0 +1,30 @@
+#include "harness/cli/inspect.h"
+
+#include <CLI/CLI.hpp>
+
+#include "harness/program/options.h"
+
+namespace perfring::cli {
+
+CLI::App& declare_command(CLI::App& app, InspectOptions& options) {
+  CLI::App& inspect = *app.add_subcommand(
+      "inspect",
+      "Explains the ring in a file, record by record: where each lies, what is wrong with it, "
+      "what\n"
+      "perfring delivers, and where the tail goes. The file is a control page and its data pages,\n"
+      "as they are mapped; with --case an index of vectors (harness/conformance/vectors).");
+  inspect.add_option("FILE", options.file, "The file to read; - for stdin")->required();
+  CLI::Option* const id =
+      inspect.add_option("--case", options.id, "FILE is an index of vectors: explain this case");
+  inspect
+      .add_option("--turn", options.turn, "The ring before this turn of the consumer's, from 1 on")
+      ->check(number_from(1, 1000))
+      ->needs(id)
+      ->capture_default_str();
+  inspect.add_flag("--fuzz", options.fuzz, "FILE is an input of fuzz/hostile_ring")->excludes(id);
+  inspect.add_flag("--json", options.json, "Print the records as JSON");
+  inspect.add_option("--svg", options.svg, "Draw the ring to this file, too; - for stdout alone");
+  return inspect;
+}
+
+}  // namespace perfring::cli

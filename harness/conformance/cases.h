@@ -1,0 +1,88 @@
+#ifndef HARNESS_CONFORMANCE_CASES_H_
+#define HARNESS_CONFORMANCE_CASES_H_
+
+// The cases of the conformance suite, as cases.txt states them: a producer's script, the turns of
+// the consumer in it, and the outcomes that are right.
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "harness/script/script.h"
+
+namespace perfring::conformance {
+
+// An outcome that is right beside the strict one.
+enum class Accept : std::uint8_t { Silent, Errors, Stops, Guesses };
+const char* to_string(Accept accept);
+const char* reason(Accept accept);
+std::span<const Accept> all_accepts();
+
+// An event that a turn must bring.
+struct Wanted {
+  enum class Kind : std::uint8_t { Sample, Lost, Bad, Maybe };
+  Kind kind = Kind::Sample;
+  std::uint64_t number = 0;            // the output's; or how many were lost
+  std::optional<std::uint64_t> cut{};  // only so many bytes of the sample
+};
+
+struct Fill {
+  std::uint64_t bytes = 0;
+};
+struct Patch {
+  enum class Field : std::uint8_t {
+    Head,
+    Type,
+    Misc,
+    Size,
+    Raw,
+    LostType,
+    LostSize,
+    LostCount,
+  };
+  Field field = Field::Head;
+  std::uint64_t output = 0;
+  std::uint64_t value = 0;  // Head: what is added to it
+};
+struct Registered {};
+struct Drain {
+  bool stated = false;  // or else the ledger says what is wanted
+  std::vector<Wanted> wanted{};
+};
+using Part = std::variant<std::vector<script::Step>, Fill, Patch, Registered, Drain>;
+
+struct Case {
+  std::string id;
+  std::string title;
+  std::uint64_t since = 1;
+  bool reachable = false;  // a real kernel does it
+  bool exact = false;      // only in a ring of this size
+  std::vector<std::string> facts{};
+  std::vector<Accept> accepts{};
+  script::Settings settings{};
+  std::vector<Part> parts{};
+  std::string text{};  // as it is stated
+
+  bool accepts_it(Accept accept) const;
+};
+
+struct Suite {
+  std::uint64_t version = 0;
+  std::vector<Case> cases;
+};
+
+// An error names the line and the reason.
+std::expected<Suite, std::string> parse_suite(std::string_view text);
+// That of cases.txt, which is part of the program.
+const Suite& suite();
+// nullptr if no case has this id.
+const Case* find_case(std::string_view id);
+
+}  // namespace perfring::conformance
+
+#endif  // HARNESS_CONFORMANCE_CASES_H_

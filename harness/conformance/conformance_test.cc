@@ -1,0 +1,335 @@
+// The cases, the vectors made of them, the judge, and the self-check: perfring is right in every
+// case, and each planted fault gets the outcome that is expected of it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "harness/conformance/subjects.h"
+#include "harness/faults/catalogue.h"
+#include "perfring/ring/testing/reference.h"
+
+namespace perfring::conformance {
+namespace {
+
+using Kind = Wanted::Kind;
+using ::testing::HasSubstr;
+
+const Case& the(std::string_view id) {
+  const Case* const found = find_case(id);
+  if (found == nullptr) throw std::runtime_error{"no case " + std::string{id}};
+  return *found;
+}
+
+bool has_patch(const Case& of) {
+  return std::ranges::any_of(of.parts,
+                             [](const Part& part) { return std::holds_alternative<Patch>(part); });
+}
+
+bool has_oversize(const Case& of) {
+  return std::ranges::any_of(of.parts, [](const Part& part) {
+    const auto* const steps = std::get_if<std::vector<script::Step>>(&part);
+    return steps != nullptr && std::ranges::any_of(*steps, [](const script::Step& step) {
+             return step.number > 65500;
+           });
+  });
+}
+
+TEST(CasesTest, TheSuiteHasCasesOfBothKinds) {
+  std::size_t reachable = 0;
+  for (const Case& of : suite().cases) reachable += of.reachable ? 1 : 0;
+  EXPECT_GE(reachable, 60U);
+  EXPECT_GE(suite().cases.size() - reachable, 20U);
+}
+
+TEST(CasesTest, TextThatIsNoCaseIsRefusedWithItsLine) {
+  const std::vector<std::pair<std::string, std::string>> refused{
+      {"output 20\n", "line 1: a case begins with 'case'"},
+      {"case a 1 reachable\ncase b 1 reachable\n", "line 2: a does not end with a drain"},
+      {"case a 1 maybe\n", "line 1: case ID SINCE reachable|hostile"},
+      {"case a 1 hostile\ndrain\n", "a has no title, or no facts"},
+      {"case a 1 hostile\naccept all\n", "'all' is not understood"},
+      {"case a 1 hostile\nexpect 0\n", "'expect' follows a drain"},
+      {"case a 1 hostile\npatch 0 colour 1\n", "'colour' is not understood"},
+      {"case a 1 hostile\ndrain\nexpect lost\n", "'lost' is not understood"},
+      {"case a 1 hostile\ndrain\npages 4\n", "a setting after the first step"},
+      {"case a 1 hostile\npages 3\n", "a power of two"},
+      {"case a 1 hostile\nnonsense\ndrain\n", "its steps: line 1: 'nonsense'"},
+      {"case a 1 hostile\ntitle x\nfacts K1\ndrain\ncase a 1 hostile\n", "two of this id"},
+  };
+  for (const auto& [text, why] : refused) {
+    const auto parsed = parse_suite(text);
+    ASSERT_FALSE(parsed.has_value()) << text;
+    EXPECT_THAT(parsed.error(), HasSubstr(why)) << text;
+  }
+}
+
+TEST(ProducerTest, WhatIsStatedIsWhatTheLedgerSays) {
+  std::size_t compared = 0;
+  for (const Case& of : suite().cases) {
+    if (has_patch(of) || has_oversize(of)) continue;
+    rig::SimulatedRing ring{of.settings};
+    Producer producer{of, ring};
+    while (producer.turn()) {
+      EXPECT_EQ(producer.expected(), producer.by_ledger()) << of.id;
+      ring.page().data_tail +=
+          static_cast<std::uint32_t>(ring.page().data_head - ring.page().data_tail);
+      ++compared;
+    }
+  }
+  EXPECT_GE(compared, 50U);
+}
+
+// The slow consumer of lib's tests, which shares no code with the drain.
+TEST(VectorTest, TheReferenceConsumerReadsWhatIsExpected) {
+  std::size_t compared = 0;
+  for (const Case& of : suite().cases) {
+    if (of.settings.sample_type != PERF_SAMPLE_RAW) continue;
+    const Vector vector = vector_of(of);
+    RingImage image{vector};
+    for (const Turn& turn : vector.turns) {
+      image.apply(turn);
+      perf_event_mmap_page& page = image.page();
+      perfring::testing::Reference reference{image.data(), page.data_tail, page.data_head};
+      std::vector<Event> seen;
+      for (const perfring::testing::Seen& each : reference.events()) {
+        using Of = perfring::testing::Seen::Kind;
+        if (each.kind == Of::Lost) seen.push_back({.kind = Kind::Lost, .lost = each.count});
+        if (each.kind == Of::Sample) seen.push_back({.payload = each.bytes});
+        if (each.kind == Of::Malformed) seen.push_back({.kind = Kind::Bad});
+      }
+      Cell cell;
+      judge_events(of, turn.expected, seen, cell);
+      EXPECT_EQ(cell.outcome, Outcome::Right) << of.id << ": " << cell.detail;
+      page.data_tail += static_cast<std::uint32_t>(page.data_head - page.data_tail);
+      ++compared;
+    }
+  }
+  EXPECT_GE(compared, 90U);
+}
+
+TEST(VectorTest, TheCheckedInIndexIsWhatTheCasesGive) {
+  if (std::endian::native != std::endian::little) GTEST_SKIP() << "the index is little-endian";
+  std::vector<Vector> vectors;
+  for (const Case& of : suite().cases) vectors.push_back(vector_of(of));
+  std::stringstream text;
+  text << std::ifstream{std::getenv("VECTORS")}.rdbuf();
+  EXPECT_TRUE(text.str() == index_of(vectors))
+      << "perfring conform --vectors >harness/conformance/vectors/index.json";
+}
+
+TEST(VectorTest, BytesAreTextWithRepetitionsCounted) {
+  std::vector<std::byte> bytes{std::byte{1}, std::byte{0xab}};
+  EXPECT_EQ(to_text(bytes), "01ab");
+  bytes.insert(bytes.end(), 30, std::byte{0xa5});
+  bytes.push_back(std::byte{2});
+  EXPECT_EQ(to_text(bytes), "01ab a5*30 02");
+}
+
+// Of size-0: sample 0, an error, and perhaps sample 2.
+class JudgeTest : public ::testing::Test {
+ protected:
+  const Case& of = the("size-0");
+  const std::vector<Event> expected = vector_of(of).turns[0].expected;
+  const Event first = whole(0);
+  const Event third = whole(2);
+  const Event error{.kind = Kind::Bad};
+
+  static Event whole(std::uint64_t output) { return {.payload = payload_of(output, 20)}; }
+  Cell judged(const std::vector<Event>& seen) const {
+    Cell cell;
+    judge_events(of, expected, seen, cell);
+    return cell;
+  }
+  static Cell of_a_plain_case(const std::vector<Event>& seen) {
+    Cell cell;
+    const Case& plain = the("three-sizes");
+    judge_events(plain, vector_of(plain).turns[0].expected, seen, cell);
+    return cell;
+  }
+};
+
+TEST_F(JudgeTest, TheStrictEventsAreRight) {
+  EXPECT_EQ(judged({first, error}).outcome, Outcome::Right);
+}
+
+TEST_F(JudgeTest, WhatTheCaseAcceptsIsNamed) {
+  const Cell silent = judged({first});
+  EXPECT_EQ(silent.outcome, Outcome::Acceptable);
+  EXPECT_THAT(silent.accepted, ::testing::ElementsAre(Accept::Silent));
+  EXPECT_THAT(judged({first, error, error}).accepted, ::testing::ElementsAre(Accept::Errors));
+  EXPECT_THAT(judged({first, error, third}).accepted, ::testing::ElementsAre(Accept::Guesses));
+}
+
+TEST_F(JudgeTest, BytesThatNobodyWroteAreGarbage) {
+  Event wrong = first;
+  wrong.payload[3] ^= std::byte{1};
+  EXPECT_EQ(judged({wrong, error}).outcome, Outcome::Garbage);
+  Event longer = first;
+  longer.payload.push_back({});
+  EXPECT_EQ(judged({longer, error}).outcome, Outcome::Garbage);
+  EXPECT_EQ(judged({first, {.kind = Kind::Lost, .lost = 1}, error}).outcome, Outcome::Garbage);
+}
+
+TEST_F(JudgeTest, ARecordThatComesAgainIsGarbage) {
+  const Cell cell = judged({first, first, error});
+  EXPECT_EQ(cell.outcome, Outcome::Garbage);
+  EXPECT_THAT(cell.detail, HasSubstr("once more"));
+}
+
+TEST_F(JudgeTest, AnIntactRecordThatIsMissingIsLost) {
+  EXPECT_EQ(judged({error}).outcome, Outcome::Garbage) << "an error in the place of a sample";
+  EXPECT_EQ(judged({}).outcome, Outcome::Loses);
+  const Event a{.payload = payload_of(0, 4)};
+  const Event c = whole(2);
+  EXPECT_EQ(of_a_plain_case({a, c}).outcome, Outcome::Loses);
+}
+
+TEST_F(JudgeTest, AnErrorInAnIntactRingIsGarbage) {
+  const Event a{.payload = payload_of(0, 4)};
+  const Event b{.payload = payload_of(1, 100)};
+  EXPECT_EQ(of_a_plain_case({a, b, whole(2)}).outcome, Outcome::Right);
+  EXPECT_EQ(of_a_plain_case({a, error, b, whole(2)}).outcome, Outcome::Garbage);
+}
+
+TEST_F(JudgeTest, ATailIsRightAtTheHeadAndNowhereBeyond) {
+  const auto tail = [](const Case& one, const Tails& tails) {
+    Cell cell;
+    judge_tail(one, tails, cell);
+    return cell.outcome;
+  };
+  const Case& plain = the("one-record");
+  EXPECT_EQ(tail(plain, {0, 32, 32}), Outcome::Right);
+  EXPECT_EQ(tail(plain, {0, 32, 40}), Outcome::Loses);
+  EXPECT_EQ(tail(plain, {0, 32, 0}), Outcome::Loses);
+  EXPECT_EQ(tail(plain, {0, 32, 28}), Outcome::Garbage);
+  EXPECT_EQ(tail(of, {0, 32, 0}), Outcome::Acceptable) << "it accepts one that stops";
+  EXPECT_EQ(tail(plain, {0xffff'ffe0, 0x20, 0x1'0000'0020}), Outcome::Right) << "modulo 2^32";
+}
+
+TEST(SelfCheckTest, PerfringIsRightInEveryCase) {
+  for (const Case& of : suite().cases) {
+    const Cell cell = run_perfring(vector_of(of));
+    EXPECT_EQ(cell.outcome, Outcome::Right) << of.id << ": " << cell.detail;
+  }
+}
+
+// The outcome that the worst of its cases brings; or why no case can show the fault.
+constexpr const char* kInOrder = "one thread plays all parts, in program order";
+constexpr const char* kQuiet = "the producer does not write while the consumer reads";
+constexpr const char* kWhole = "every drain goes on to its end";
+const std::map<std::string_view, std::variant<Outcome, const char*>> kFaults{
+    {"no_acquire_fence", kInOrder},
+    {"acquire_fence_first", kInOrder},
+    {"head_read_again", kInOrder},
+    {"no_full_fence", kInOrder},
+    {"commits_first", kQuiet},
+    {"tail_behind", Outcome::Garbage},
+    {"tail_ahead", Outcome::Garbage},
+    {"commits_off_the_grid", Outcome::Garbage},
+    {"never_commits", Outcome::Garbage},
+    {"reads_behind", Outcome::OutOfBounds},
+    {"reads_ahead", Outcome::OutOfBounds},
+    {"shortens_samples", Outcome::Garbage},
+    {"drops_the_sign", Outcome::Garbage},
+    {"forgets_the_tail", Outcome::Garbage},
+    {"repeats_the_broken", kWhole},
+    {"drops_the_rest", kWhole},
+    {"forgets_on_throw", kWhole},
+    {"commits_early", kQuiet},
+    {"commits_each", kQuiet},
+    {"commits_each_unfenced", kQuiet},
+    {"looks_afterwards", kQuiet},
+    {"forgets_lost", Outcome::Loses},
+    {"ignores_break", kWhole},
+    {"takes_one_at_a_time", Outcome::Garbage},
+    {"drops_the_last", Outcome::Loses},
+    {"delivers_twice", Outcome::Garbage},
+    {"swaps_two", Outcome::Garbage},
+    {"keeps_slices", Outcome::Garbage},
+    {"sleeps_on_the_rest", kWhole},
+    {"releases_early", kQuiet},
+    {"releases_past", kWhole},
+    {"believes", Outcome::OutOfBounds},
+    {"positions_of_64_bits", Outcome::Hangs},
+    {"leaves_the_last", Outcome::Hangs},
+    {"ignores_the_wrap", Outcome::OutOfBounds},
+};
+
+TEST(SelfCheckTest, EachFaultGetsTheOutcomeThatIsExpectedOfIt) {
+  std::vector<Vector> vectors;
+  for (const Case& of : suite().cases) vectors.push_back(vector_of(of));
+  EXPECT_EQ(planted_faults().size(), kFaults.size());
+  for (const std::string_view fault : planted_faults()) {
+    ASSERT_NE(faults::find_fault(fault), nullptr) << fault;
+    const auto expected = kFaults.find(fault);
+    ASSERT_NE(expected, kFaults.end()) << fault;
+    Outcome worst = Outcome::Right;
+    for (const Vector& vector : vectors) {
+      const Cell cell = run_fault(fault, vector);
+      if (is_failure(cell.outcome)) worst = std::max(worst, cell.outcome);
+    }
+    const auto* const outcome = std::get_if<Outcome>(&expected->second);
+    EXPECT_STREQ(to_string(worst), to_string(outcome == nullptr ? Outcome::Right : *outcome))
+        << fault;
+  }
+}
+
+TEST(PrintedTest, TheProtocolsLinesAreEvents) {
+  const auto printed = parse_printed("sample 0aff\nlost 3\nerror why\ntail 32\n");
+  ASSERT_TRUE(printed.has_value()) << printed.error();
+  const std::vector<Event> events{{.payload = {std::byte{0x0a}, std::byte{0xff}}},
+                                  {.kind = Kind::Lost, .lost = 3},
+                                  {.kind = Kind::Bad}};
+  EXPECT_EQ(printed->events, events);
+  EXPECT_EQ(printed->tail, 32U);
+}
+
+TEST(PrintedTest, AnyOtherLineIsRefused) {
+  for (const char* const line : {"sample 0", "sample xy", "lost", "lost -1", "tail", "hello"}) {
+    EXPECT_FALSE(parse_printed(line).has_value()) << line;
+  }
+}
+
+Cell adapter(const std::string& command, double seconds = 60) {
+  return run_adapter(command, vector_of(the("one-record")),
+                     {.seconds = seconds, .cpu_seconds = 1, .output = 100'000});
+}
+
+TEST(AdapterTest, EachWayToEndIsNamed) {
+  const std::vector<std::tuple<std::string, Outcome, std::string>> ways{
+      {"/nonexistent/adapter", Outcome::NotRun, "it cannot be started"},
+      {"sh -c 'exit 77'", Outcome::NotRun, "does not support it"},
+      {"sh -c 'echo no >&2; exit 3'", Outcome::Crashes, "exit code 3: no"},
+      {"sh -c 'kill -SEGV $$'", Outcome::Crashes, "signal 11"},
+      {"sh -c 'while :; do :; done'", Outcome::Hangs, "1 s of CPU time"},
+      {"yes sample 00", Outcome::Floods, "100000 bytes of output"},
+      {"true", Outcome::NotRun, "it printed no tail"},
+      {"echo hello", Outcome::NotRun, "not the protocol's: 'hello"},
+      {"sh -c 'echo tail 32'", Outcome::Garbage, "it says tail 32, and the ring has 0"},
+      {"sh -c 'echo tail 0'", Outcome::Loses, "not delivered: sample of 20 bytes"},
+  };
+  for (const auto& [command, outcome, detail] : ways) {
+    const Cell cell = adapter(command);
+    EXPECT_STREQ(to_string(cell.outcome), to_string(outcome)) << command;
+    EXPECT_THAT(cell.detail, HasSubstr(detail)) << command;
+  }
+  const Cell sleeps = adapter("sh -c 'sleep 60'", 0.3);
+  EXPECT_EQ(sleeps.outcome, Outcome::Hangs);
+  EXPECT_THAT(sleeps.detail, HasSubstr("no end within 0.3 s"));
+}
+
+TEST(AdapterTest, NothingIsLeftRunning) {
+  const std::string name = "4321.1234567";
+  adapter("sh -c 'sleep " + name + " & exit 1'");
+  const std::string looks = "pgrep -f 'sleep " + name.substr(0, 6) + "[.]*" + name.substr(6) + "'";
+  EXPECT_NE(std::system((looks + " >/dev/null").c_str()), 0);
+}
+
+}  // namespace
+}  // namespace perfring::conformance

@@ -1,0 +1,65 @@
+#ifndef HARNESS_CONFORMANCE_INSPECTION_H_
+#define HARNESS_CONFORMANCE_INSPECTION_H_
+
+// A ring's bytes, explained: record by record, what is wrong, what perfring delivers, where the
+// tail goes.
+
+#include <linux/perf_event.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace perfring::conformance {
+
+// A ring: its positions and its data pages, a power of two long.
+struct Ring {
+  std::uint64_t head = 0;
+  std::uint64_t tail = 0;
+  std::vector<std::byte> data;
+  std::uint64_t sample_type = PERF_SAMPLE_RAW;
+};
+
+// What a file holds. An error says why it holds no ring.
+// A control page and data pages, as a ring is mapped.
+std::expected<Ring, std::string> ring_of_image(std::span<const std::byte> file);
+// An input of fuzz/hostile_ring (its header says what the bytes mean), before any poke.
+std::expected<Ring, std::string> ring_of_fuzz_input(std::span<const std::byte> file);
+// A case of an index of vectors, before the consumer's turn of this number, from 1 on. A consumer
+// has released all that came before.
+std::expected<Ring, std::string> ring_of_vector(std::string_view file, std::string_view id,
+                                                std::size_t turn);
+
+struct Explained {
+  std::uint64_t position = 0;
+  std::uint64_t offset = 0;  // in the data pages
+  std::uint64_t size = 0;    // bytes that the event takes
+  perf_event_header header{};
+  bool straddles = false;
+  std::string delivers{};  // "sample", "lost", "malformed"
+  std::string wrong{};     // what is, if it is malformed
+  std::string text{};      // its fields
+};
+
+struct Inspection {
+  std::uint64_t head = 0;
+  std::uint64_t tail = 0;
+  std::uint64_t size = 0;
+  std::uint64_t unread = 0;  // modulo 2^32
+  std::uint64_t tail_after = 0;
+  std::vector<Explained> records{};
+};
+Inspection inspect(const Ring& ring);
+
+std::string to_text(const Inspection& inspection, bool colours);
+nlohmann::ordered_json to_json(const Inspection& inspection);
+std::string to_svg(const Inspection& inspection);
+
+}  // namespace perfring::conformance
+
+#endif  // HARNESS_CONFORMANCE_INSPECTION_H_

@@ -1,0 +1,147 @@
+#include "harness/conformance/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace perfring::conformance {
+namespace {
+
+using Kind = Wanted::Kind;
+
+// Of a sample, the padding may be any bytes.
+bool is_that(const Event& expected, const Event& seen) {
+  const bool sample = expected.kind == Kind::Sample || expected.kind == Kind::Maybe;
+  if (sample != (seen.kind == Kind::Sample)) return false;
+  if (!sample) return expected.kind == seen.kind && expected.lost == seen.lost;
+  const std::size_t size = expected.payload.size();
+  return seen.payload.size() == size + expected.padding &&
+         std::equal(expected.payload.begin(), expected.payload.end(), seen.payload.begin());
+}
+
+class Judgement {
+ public:
+  Judgement(const Case& of, std::span<const Event> expected, Cell& cell)
+      : of_{of}, expected_{expected}, cell_{cell} {}
+
+  void see(const Event& seen) {
+    if (seen.kind == Kind::Bad) return see_error();
+    const auto from = expected_.begin() + static_cast<std::ptrdiff_t>(next_);
+    const auto found =
+        std::find_if(from, expected_.end(), [&](const Event& each) { return is_that(each, seen); });
+    if (found == expected_.end()) {
+      const bool again = std::any_of(expected_.begin(), from,
+                                     [&](const Event& each) { return is_that(each, seen); });
+      cell_.worsen(Outcome::Garbage,
+                   (again ? "delivered once more: " : "nobody wrote: ") + to_text(seen));
+      return;
+    }
+    pass_over(found);
+    if (found->kind == Kind::Maybe) {
+      cell_.accept(of_, Accept::Guesses, Outcome::Garbage, "delivered: " + to_text(seen));
+    }
+    ++next_;
+  }
+
+  void end() { pass_over(expected_.end()); }
+
+ private:
+  void see_error() {
+    // Behind a sample that was passed over, the error may be the one due before it.
+    if (next_ < expected_.size() && expected_[next_].kind == Kind::Bad) {
+      ++next_;
+      return;
+    }
+    const bool after_one = next_ > 0 && expected_[next_ - 1].kind == Kind::Bad;
+    if (after_one) {
+      return cell_.accept(of_, Accept::Errors, Outcome::Garbage, "one more error than is wrong");
+    }
+    cell_.worsen(Outcome::Garbage, "an error, where the record is intact");
+  }
+
+  template <class Iterator>
+  void pass_over(Iterator to) {
+    for (; expected_.begin() + static_cast<std::ptrdiff_t>(next_) != to; ++next_) {
+      const Event& event = expected_[next_];
+      if (event.kind == Kind::Maybe) continue;
+      if (event.kind == Kind::Bad) {
+        cell_.accept(of_, Accept::Silent, Outcome::Loses, "a malformed record was passed over");
+        continue;
+      }
+      cell_.worsen(Outcome::Loses, "not delivered: " + to_text(event));
+    }
+  }
+
+  const Case& of_;
+  std::span<const Event> expected_;
+  Cell& cell_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+const char* to_string(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::Right:
+      return "right";
+    case Outcome::Acceptable:
+      return "acceptable";
+    case Outcome::NotRun:
+      return "not run";
+    case Outcome::Loses:
+      return "loses";
+    case Outcome::Garbage:
+      return "garbage";
+    case Outcome::Floods:
+      return "floods";
+    case Outcome::Hangs:
+      return "hangs";
+    case Outcome::Crashes:
+      return "crashes";
+    case Outcome::OutOfBounds:
+      return "out of bounds";
+  }
+  return "unknown outcome";
+}
+
+void Cell::worsen(Outcome to, std::string why) {
+  if (to <= outcome) return;
+  outcome = to;
+  detail = std::move(why);
+}
+
+void Cell::accept(const Case& of, Accept as, Outcome otherwise, const std::string& why) {
+  if (!of.accepts_it(as)) return worsen(otherwise, why);
+  if (std::ranges::find(accepted, as) == accepted.end()) accepted.push_back(as);
+  worsen(Outcome::Acceptable, why);
+}
+
+void judge_events(const Case& of, std::span<const Event> expected, std::span<const Event> seen,
+                  Cell& cell) {
+  Judgement judgement{of, expected, cell};
+  for (const Event& each : seen) judgement.see(each);
+  judgement.end();
+}
+
+void judge_tail(const Case& of, const Tails& tails, Cell& cell) {
+  const auto moved = static_cast<std::uint32_t>(tails.after - tails.before);
+  const auto unread = static_cast<std::uint32_t>(tails.head - tails.before);
+  if (moved == unread) return;
+  const std::string where = fmt::format("data_tail went from {:#x} to {:#x}, data_head is {:#x}",
+                                        tails.before, tails.after, tails.head);
+  if (moved > unread) return cell.worsen(Outcome::Loses, "a tail beyond the head: " + where);
+  cell.accept(of, Accept::Stops, moved % 8 == 0 ? Outcome::Loses : Outcome::Garbage, where);
+}
+
+std::string to_text(const Event& event) {
+  if (event.kind == Kind::Bad) return "error";
+  if (event.kind == Kind::Lost) return fmt::format("LOST {}", event.lost);
+  std::string text = fmt::format("sample of {} bytes:", event.payload.size());
+  constexpr std::size_t kShown = 16;
+  for (std::size_t i = 0; i < std::min(event.payload.size(), kShown); ++i) {
+    text += fmt::format(" {:02x}", static_cast<unsigned>(event.payload[i]));
+  }
+  return text + (event.payload.size() > kShown ? "..." : "");
+}
+
+}  // namespace perfring::conformance

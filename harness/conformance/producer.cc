@@ -1,0 +1,230 @@
+#include "harness/conformance/producer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+#include "harness/kernel/bpf_output.h"
+
+namespace perfring::conformance {
+namespace {
+
+constexpr std::uint64_t kOdd = 0x9e37'79b9'7f4a'7c15;
+constexpr std::uint64_t kLost = 24;  // bytes of a LOST without sample_id (K14)
+
+// Bytes of a sample in front of its raw size: each of the other fields is a word (K19).
+std::uint64_t raw_at(const script::Settings& settings) {
+  return 8 + 8 * static_cast<std::uint64_t>(
+                     std::popcount(settings.sample_type & ~std::uint64_t{PERF_SAMPLE_RAW}));
+}
+
+// The raw data's bytes, padding included (K1).
+std::uint64_t raw_size(std::uint64_t length) {
+  return (length + 4 + 7) / 8 * 8 - 4;
+}
+
+}  // namespace
+
+std::vector<std::byte> payload_of(std::uint64_t output, std::uint64_t length) {
+  const std::array<std::uint64_t, 2> words{output + 1, (output + 1) * kOdd};
+  std::vector<std::byte> payload(static_cast<std::size_t>(length),
+                                 static_cast<std::byte>(0xa1 + output % 0x5e));
+  std::memcpy(payload.data(), words.data(), std::min(payload.size(), sizeof(words)));
+  return payload;
+}
+
+Producer::Producer(const Case& of, rig::SimulatedRing& ring) : case_{of}, ring_{ring} {}
+
+void Producer::while_registering() {
+  const auto is_registered = [](const Part& part) {
+    return std::holds_alternative<Registered>(part);
+  };
+  const auto registered = std::ranges::find_if(case_.parts, is_registered);
+  if (registered == case_.parts.end()) return;
+  for (; !is_registered(case_.parts[next_]); ++next_) {
+    if (const auto* const steps = std::get_if<std::vector<script::Step>>(&case_.parts[next_])) {
+      carry_out(*steps);
+    }
+  }
+}
+
+bool Producer::turn() {
+  if (drain_ != nullptr) turn_from_ = written_.size();
+  for (drain_ = nullptr; drain_ == nullptr && next_ < case_.parts.size(); ++next_) {
+    const Part& part = case_.parts[next_];
+    if (const auto* const steps = std::get_if<std::vector<script::Step>>(&part)) {
+      carry_out(*steps);
+    } else if (const auto* const filling = std::get_if<Fill>(&part)) {
+      fill(*filling);
+    } else if (const auto* const patching = std::get_if<Patch>(&part)) {
+      patch(*patching);
+    } else {
+      drain_ = std::get_if<Drain>(&part);
+    }
+  }
+  if (drain_ == nullptr) return false;
+  const std::vector<Event> now = expected();
+  so_far_.insert(so_far_.end(), now.begin(), now.end());
+  return true;
+}
+
+std::vector<Event> Producer::by_ledger() const {
+  std::vector<Event> events;
+  for (const Written& each : std::span{written_}.subspan(turn_from_)) {
+    if (each.lost_size != 0) events.push_back({.kind = Wanted::Kind::Lost, .lost = each.lost});
+    if (each.size != 0) events.push_back(sample(each.output));
+  }
+  return events;
+}
+
+std::vector<Event> Producer::expected() const {
+  if (!drain_->stated) return by_ledger();
+  std::vector<Event> events;
+  for (const Wanted& wanted : drain_->wanted) {
+    Event event{.kind = wanted.kind};
+    if (wanted.kind == Wanted::Kind::Lost) event.lost = wanted.number;
+    if (wanted.kind == Wanted::Kind::Sample || wanted.kind == Wanted::Kind::Maybe) {
+      event = sample(wanted.number);
+      event.kind = wanted.kind;
+    }
+    if (wanted.cut) {
+      event.payload.resize(static_cast<std::size_t>(*wanted.cut));
+      event.padding = 0;
+    }
+    events.push_back(std::move(event));
+  }
+  return events;
+}
+
+Event Producer::sample(std::uint64_t output) const {
+  const std::uint64_t length = lengths_.at(static_cast<std::size_t>(output));
+  return {.payload = payload_of(output, length), .padding = raw_size(length) - length};
+}
+
+void Producer::carry_out(std::span<const script::Step> steps) {
+  while (!steps.empty()) {
+    const auto first = script::first_with_nested(steps);
+    kernel::perf_event& event = ring_.event();
+    switch (first.front().action) {
+      case script::Action::Output:
+        output(first);
+        break;
+      case script::Action::Pause:
+      case script::Action::Resume:
+        kernel::perf_event_pause_output(event, first.front().action == script::Action::Pause);
+        break;
+      case script::Action::Disable:
+        kernel::perf_event_disable(event);
+        break;
+      case script::Action::Enable:
+        kernel::perf_event_enable(event);
+        break;
+      default:
+        throw std::logic_error{case_.id + ": '" + to_text(first.front()) + "' is no producer's"};
+    }
+    steps = steps.subspan(first.size());
+  }
+}
+
+int Producer::output(std::span<const script::Step> step_and_nested) {
+  const script::Step& step = step_and_nested.front();
+  const std::uint64_t number = lengths_.size();
+  lengths_.push_back(step.number);
+  const std::vector<std::byte> payload = payload_of(number, step.number);
+  frames_[depth_++] = {.nested = step_and_nested.subspan(1),
+                       .done = std::vector<bool>(step_and_nested.size() - 1),
+                       .output = number,
+                       .length = step.number};
+  const bool second = step.second && ring_.events().size() > 1;
+  const int rc = kernel::bpf_perf_event_output(cpu_, ring_.map(), ring_.index(second), payload);
+  nested(nullptr);
+  --depth_;
+  return rc;
+}
+
+// Carries out the steps that interrupt the output under way at this moment; without one, the rest.
+void Producer::nested(const std::uint64_t* moment) {
+  const std::size_t outer = depth_ - 1;
+  for (std::size_t i = 0; i < frames_[outer].nested.size(); ++i) {
+    const script::Step& step = frames_[outer].nested[i];
+    const bool now = moment == nullptr || step.at == *moment;
+    if (step.depth != depth_ || frames_[outer].done[i] || !now) continue;
+    frames_[outer].done[i] = true;
+    output(script::first_with_nested(frames_[outer].nested.subspan(i)));
+  }
+}
+
+void Producer::moment() {
+  if (depth_ == 0) return;
+  const std::uint64_t now = frame().moment++;
+  if (!frame().nested.empty()) nested(&now);
+}
+
+void Producer::reserved(std::uint64_t position, std::size_t size) {
+  const std::uint64_t whole = raw_at(ring_.settings()) + 4 + raw_size(frame().length);
+  const std::uint64_t own = whole % 65536;  // header.size has 16 bits (K6)
+  frame().written = written_.size();
+  written_.push_back({.output = frame().output,
+                      .length = frame().length,
+                      .position = position + size - own,
+                      .lost_size = size - own,
+                      .size = own});
+}
+
+void Producer::reported(std::uint64_t lost) {
+  written_.at(frame().written).lost = lost;
+}
+
+void Producer::fill(const Fill& fill) {
+  const script::Step step{.action = script::Action::Output, .number = fill.bytes};
+  int rc = 0;
+  while (rc == 0) rc = output({&step, 1});
+  if (rc != -ENOSPC) throw std::logic_error{case_.id + ": fill was refused, but not for room"};
+}
+
+void Producer::patch(const Patch& patch) {
+  using Field = Patch::Field;
+  if (patch.field == Field::Head) {
+    ring_.page().data_head = ring_.rb().unsigned_long(ring_.page().data_head + patch.value);
+    return;
+  }
+  const auto found = std::ranges::find(written_, patch.output, &Written::output);
+  if (found == written_.end()) throw std::logic_error{case_.id + ": patch of what is not there"};
+  const std::uint64_t lost = found->position - found->lost_size;
+  if (patch.field >= Field::LostType && found->lost_size == 0) {
+    throw std::logic_error{case_.id + ": patch of a LOST that is not there"};
+  }
+  switch (patch.field) {
+    case Field::Head:
+      break;
+    case Field::Type:
+      return store(found->position, patch.value, 4);
+    case Field::Misc:
+      return store(found->position + 4, patch.value, 2);
+    case Field::Size:
+      return store(found->position + 6, patch.value, 2);
+    case Field::Raw:
+      return store(found->position + raw_at(ring_.settings()), patch.value, 4);
+    case Field::LostType:
+      return store(lost, patch.value, 4);
+    case Field::LostSize:
+      return store(lost + 6, patch.value, 2);
+    case Field::LostCount:
+      return store(lost + kLost - 8, patch.value, 8);
+  }
+}
+
+// The lowest `size` bytes of the value, in this machine's order.
+void Producer::store(std::uint64_t position, std::uint64_t value, std::size_t size) {
+  std::array<std::byte, 8> bytes;
+  std::memcpy(bytes.data(), &value, sizeof(value));
+  const std::size_t from = std::endian::native == std::endian::little ? 0 : 8 - size;
+  for (std::size_t i = 0; i < size; ++i) {
+    const auto at = static_cast<std::size_t>((position + i) % ring_.rb().data_size());
+    ring_.rb().data_pages[at] = bytes[from + i];
+  }
+}
+
+}  // namespace perfring::conformance
