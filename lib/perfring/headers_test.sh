@@ -58,6 +58,9 @@ ring="#include \"perfring/ring/ring.h\"
 #include \"perfring/rings/merge.h\"
 ${drains//DRAINED/perfring::Ring<>}${pulled}${merged}"
 all="#include \"perfring/perfring.h\"
+#include \"perfring/event/group.h\"
+#include \"perfring/event/sampler.h\"
+#include \"perfring/event/tracepoint_fields.h\"
 #include \"perfring/record/layouts.h\"
 #include \"perfring/record/to_string.h\"
 #include \"perfring/record/whole.h\"
@@ -80,6 +83,14 @@ unsigned long awaited(perfring::RingSet& set) {
   if (!set.flush(perfring::Flush::Complete, each) || !set.flush(perfring::Flush::Visible, perfring::KeyAt{}, ordered))
     set.stop();
   return set.wait() == perfring::Woken::Stop ? count : 0;
+}
+unsigned long sampled(perfring::event::Sampler&, const perfring::event::TracepointFormat&);
+unsigned long sampled(perfring::event::Sampler& sampler, const perfring::event::TracepointFormat& format) {
+  unsigned long count = 0;
+  const auto field = format.field<int>(\"pid\");
+  sampler.for_each([&](const perfring::event::Delivered& each) { count += each.bytes.size(); });
+  sampler.flush([&](const perfring::event::Delivered& each) { return field && !field->of(each.bytes); });
+  return count;
 }
 bool recorded(perfring::OverwritableRing&);
 bool recorded(perfring::OverwritableRing& ring) {
@@ -117,7 +128,7 @@ headers20=()
 headers23=()
 while IFS= read -r header; do
   case $header in
-    perfring/ring/testing/* | perfring/rings/testing/* | perfring/testing/* | perfring/record/testing/* | perfring/export.h | perfring/version.h) ;;
+    perfring/ring/testing/* | perfring/rings/testing/* | perfring/testing/* | perfring/record/testing/* | perfring/event/testing/* | perfring/export.h | perfring/version.h) ;;
     perfring/rings/output_ring.h | perfring/rings/overwritable_ring.h | perfring/rings/ring_set.h | perfring/rings/rings_error.h | \
       perfring/rings/uevents.h | perfring/rings/waiter.h | perfring/rings/writer_barrier.h) headers23+=("$header") ;;
     perfring/ring/* | perfring/rings/* | perfring/record/* | perfring/control_flow.h | perfring/perf_event.h) headers20+=("$header") ;;

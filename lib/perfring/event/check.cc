@@ -1,0 +1,241 @@
+#include "perfring/event/check.h"
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+#include <utility>
+
+#include "perfring/os/cpus.h"
+#include "perfring/os/syscalls.h"
+
+namespace perfring::event {
+namespace {
+
+using internal::Case;
+using internal::Facts;
+using Severity = Finding::Severity;
+
+std::optional<Kind> kind_of(const Ask& ask, const Facts& facts) {
+  switch (ask.attr.type) {
+    case PERF_TYPE_SOFTWARE:
+      return ask.attr.config == PERF_COUNT_SW_DUMMY ? Kind::Changes : Kind::Software;
+    case PERF_TYPE_TRACEPOINT:
+      return Kind::Tracepoint;
+    case PERF_TYPE_HARDWARE:
+      return Kind::Hardware;
+    case PERF_TYPE_HW_CACHE:
+      return Kind::Cache;
+    case PERF_TYPE_RAW:
+      return Kind::Raw;
+    case PERF_TYPE_BREAKPOINT:
+      return Kind::Breakpoint;
+    default:
+      break;
+  }
+  if (facts.pmu_type("kprobe") == ask.attr.type) return Kind::Kprobe;
+  if (facts.pmu_type("uprobe") == ask.attr.type) return Kind::Uprobe;
+  return facts.pmu_of(ask.attr.type) ? std::optional{Kind::Pmu} : std::nullopt;
+}
+
+void check_all(const Ask& ask, const std::string& name, const Facts& facts,
+               std::vector<Finding>& found) {
+  const Case each{ask, facts, kind_of(ask, facts), name, found};
+  internal::check_attr(each);
+  internal::check_probe(each);
+  internal::check_rights(each);
+  internal::check_silent(each);
+}
+
+// Refusals first, each sort in its order.
+void sort(std::vector<Finding>& found) {
+  std::vector<Finding> sorted;
+  for (const Severity severity : {Severity::Refused, Severity::Silent}) {
+    std::ranges::copy_if(found, std::back_inserter(sorted),
+                         [&](const Finding& each) { return each.severity == severity; });
+  }
+  found = std::move(sorted);
+}
+
+// The sentences of one place for all CPUs: 10 000 of them are looked up once.
+void check_cpus(const Plan& made, const Facts& facts, std::vector<Finding>& found) {
+  const auto possible = facts.cpus("possible");
+  const auto online = facts.cpus("online");
+  std::vector<std::uint32_t> impossible;
+  std::vector<std::uint32_t> offline;
+  bool is_cpu_wide = false;
+  for (const Planned& step : made.steps) {
+    if (step.event != 0 || step.ask.cpu < 0) continue;
+    const auto cpu = static_cast<std::uint32_t>(step.ask.cpu);
+    is_cpu_wide = step.ask.pid == -1 || (step.ask.flags & PERF_FLAG_PID_CGROUP) != 0;
+    if (!possible.empty() && !std::ranges::binary_search(possible, cpu)) {
+      impossible.push_back(cpu);
+    } else if (!online.empty() && !std::ranges::binary_search(online, cpu)) {
+      offline.push_back(cpu);
+    }
+  }
+  const std::string advice = "choose online CPUs: " + os::to_cpu_list(online);
+  if (!impossible.empty()) {
+    found.push_back({Severity::Refused, "cpu",
+                     "this machine has no CPU " + os::to_cpu_list(impossible), advice});
+  }
+  if (!offline.empty()) {
+    found.push_back({is_cpu_wide ? Severity::Refused : Severity::Silent, "cpu",
+                     "offline: CPU " + os::to_cpu_list(offline), advice});
+  }
+}
+
+void check_limits(const Request& request, const Plan& made, const Facts& facts,
+                  std::vector<Finding>& found) {
+  const std::size_t needed = made.steps.size() + 3;
+  const auto limit = facts.limit("Max open files");
+  if (limit && needed > *limit) {
+    found.push_back({Severity::Refused, "fd",
+                     std::to_string(made.steps.size()) + " events are " + std::to_string(needed) +
+                         " open files, and the limit is " + std::to_string(*limit),
+                     "raise the limit (ulimit -n), or watch fewer CPUs"});
+  }
+  if (!std::has_single_bit(request.page_count)) {
+    found.push_back({Severity::Refused, "page_count",
+                     std::to_string(request.page_count) + " pages are no power of two",
+                     "give 1, 2, 4 and so on"});
+    return;
+  }
+  constexpr unsigned kIpcLock = 14;  // CAP_IPC_LOCK
+  const auto mlock_kb = facts.sysctl("perf_event_mlock_kb");
+  const bool is_free =
+      facts.is_capable(kIpcLock) || facts.sysctl("perf_event_paranoid").value_or(2) < 0;
+  if (is_free || !mlock_kb) return;
+  const std::uint64_t cpus = std::max<std::size_t>(facts.cpus("online").size(), 1);
+  const auto locked = facts.limit("Max locked memory");
+  const std::uint64_t most =
+      cpus * static_cast<std::uint64_t>(*mlock_kb) * 1024 + locked.value_or(0);
+  const std::uint64_t wanted = made.rings * (request.page_count + 1) * os::page_size();
+  if (wanted > most && facts.limit("Max open files")) {
+    found.push_back({Severity::Refused, "page_count",
+                     std::to_string(made.rings) + " rings are " + std::to_string(wanted) +
+                         " bytes, and this user may lock " + std::to_string(most),
+                     "ask for fewer pages, raise kernel.perf_event_mlock_kb or RLIMIT_MEMLOCK, or "
+                     "run with CAP_IPC_LOCK"});
+  }
+}
+
+// R5: who waits for his own switches is woken by his wait.
+void check_own_wait(const Request& request, const Plan& made, std::vector<Finding>& found) {
+  if (!watches_its_own_wait(request, made)) return;
+  found.push_back(
+      {Severity::Silent, "pid",
+       "the thread that waits is watched: each wait is two switches, and writes records "
+       "of its own",
+       "wait from another process, or expect the wait's own records: they are seen after "
+       "longest_wait, and wake nobody"});
+}
+
+}  // namespace
+
+namespace internal {
+
+void check_place(const Case& each) {
+  const Ask& ask = each.ask;
+  if (ask.cpu < -1 || (ask.pid == -1 && ask.cpu == -1)) {
+    each.refused("cpu", "an event of all tasks is one of one CPU", "open one for each CPU");
+  }
+  if (ask.pid < -1) each.refused("pid", "there is no such process", "give one that is running");
+  const bool is_cgroup = (ask.flags & PERF_FLAG_PID_CGROUP) != 0;
+  if (is_cgroup && ask.cpu == -1) {
+    each.refused("cpu", "an event of a cgroup is one of one CPU", "open one for each CPU");
+  }
+  if (!is_cgroup && ask.pid > 0 && !each.facts.is_running(ask.pid)) {
+    each.refused("pid", "there is no process " + std::to_string(ask.pid),
+                 "give one that is running");
+  }
+  if (ask.attr.inherit != 0 && ask.cpu == -1) {
+    each.refused("inherit", "an event that children inherit cannot be mapped without a CPU (R9)",
+                 "open one for each CPU");
+  }
+}
+
+}  // namespace internal
+
+std::vector<Finding> check(const Ask& ask, System& system) {
+  std::vector<Finding> found;
+  const Facts facts{system};
+  check_all(ask, {}, facts, found);
+  internal::check_place(Case{ask, facts, std::nullopt, {}, found});
+  if (ask.cpu >= 0) {
+    Plan made;
+    made.steps.push_back({.event = 0, .ring = 0, .ask = ask});
+    check_cpus(made, facts, found);
+  }
+  sort(found);
+  return found;
+}
+
+std::vector<Finding> check(const Request& request, System& system) {
+  std::vector<Finding> found;
+  const Facts facts{system};
+  const Target target = target_of(request);
+  if (target.kind == Target::Kind::Child && target.command.empty()) {
+    found.push_back({Severity::Refused, "command", "no command is given", "give a program"});
+  }
+  if (target.kind == Target::Kind::Cgroup) {
+    constexpr std::uint64_t kCgroup1 = 0x27e0eb;    // CGROUP_SUPER_MAGIC
+    constexpr std::uint64_t kCgroup2 = 0x63677270;  // CGROUP2_SUPER_MAGIC
+    const auto folder = system.look_at(target.path);
+    const bool is_one = folder && folder->type == FileKind::Type::Folder &&
+                        (folder->file_system == kCgroup1 || folder->file_system == kCgroup2);
+    if (!is_one) {
+      found.push_back({Severity::Refused, "cgroup", target.path + " is no folder of a cgroup",
+                       "give one below /sys/fs/cgroup: /proc/PID/cgroup names a process's"});
+    }
+  }
+  const auto made = plan(request, system);
+  if (!made) {
+    found.push_back(made.error());
+    return found;
+  }
+  for (std::size_t i = 0, next = 0; next < made->steps.size(); ++next) {
+    const Planned& step = made->steps[next];
+    if (step.event != i) continue;  // one of each event
+    ++i;
+    check_all(step.ask, made->events[step.event].name(), facts, found);
+    if (step.event == 0 && target.kind != Target::Kind::Child) {
+      internal::check_place(Case{step.ask, facts, std::nullopt, {}, found});
+    }
+  }
+  check_cpus(*made, facts, found);
+  check_limits(request, *made, facts, found);
+  check_own_wait(request, *made, found);
+  sort(found);
+  return found;
+}
+
+std::vector<Finding> check_member(const Ask& member, const Ask& leader) {
+  std::vector<Finding> found;
+  const auto refused = [&found](const char* field, const char* says, const char* advice) {
+    found.push_back({Severity::Refused, field, says, advice});
+  };
+  if (member.cpu != leader.cpu) {
+    refused("cpu", "the group's leader is on another CPU", "open all of a group on one CPU");
+  }
+  if ((member.pid == -1) != (leader.pid == -1) || member.pid != leader.pid) {
+    refused("pid", "the group's leader is of other tasks",
+            "open all of a group for the same tasks");
+  }
+  const bool same_clock =
+      member.attr.use_clockid == leader.attr.use_clockid &&
+      (member.attr.use_clockid == 0 || member.attr.clockid == leader.attr.clockid);
+  if (!same_clock) refused("clockid", "the group's leader has another clock", "give all the same");
+  if (member.attr.pinned != 0) {
+    refused("pinned", "only a group's leader may be pinned", "set it on the leader");
+  }
+  if (member.attr.exclusive != 0) {
+    refused("exclusive", "only a group's leader may be exclusive", "set it on the leader");
+  }
+  if (member.attr.inherit != leader.attr.inherit) {
+    refused("inherit", "the group's leader is inherited and the member is not, or the reverse",
+            "give all the same");
+  }
+  return found;
+}
+
+}  // namespace perfring::event

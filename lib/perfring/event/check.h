@@ -1,0 +1,78 @@
+#ifndef PERFRING_EVENT_CHECK_H_
+#define PERFRING_EVENT_CHECK_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
+
+// check(): what the kernel would refuse of a request, and what it would accept without a word and
+// never answer, before anything is asked of it. What can be known from the request, /proc and /sys
+// is named; what only the kernel knows (bits that are newer than it, what a security module
+// forbids) is left to it, and to EventError::explain().
+//
+// Lifetime, threads: as any function of its arguments. Errors: none but std::bad_alloc; a file that
+// cannot be read makes no finding.
+// Kernel: kernel/events/core.c: perf_copy_attr(), perf_event_open() at v6.18; the tables of the
+// project's harness/RECORD_FACTS.md, whose every row has a test.
+
+#include <vector>
+
+#include "perfring/event/event.h"
+#include "perfring/event/request.h"
+#include "perfring/event/system.h"
+#include "perfring/export.h"
+
+namespace perfring::event {
+
+// Refusals first.
+PERFRING_EXPORT std::vector<Finding> check(const Request& request, System& system = real_system());
+// Of one event, which is sampled: mapped and read.
+PERFRING_EXPORT std::vector<Finding> check(const Ask& ask, System& system = real_system());
+// Of one event of a group, and its leader.
+PERFRING_EXPORT std::vector<Finding> check_member(const Ask& member, const Ask& leader);
+
+namespace internal {
+
+// What a row looks at.
+struct Case {
+  const Ask& ask;
+  const Facts& facts;
+  std::optional<Kind> kind;  // nullopt: of a PMU that no kind is of
+  const std::string& name;   // of the event, or empty
+  std::vector<Finding>& found;
+
+  const perf_event_attr& attr() const noexcept { return ask.attr; }
+  bool is_cpu_wide() const noexcept {
+    return ask.pid == -1 || (ask.flags & PERF_FLAG_PID_CGROUP) != 0;
+  }
+  bool is_own() const noexcept { return !is_cpu_wide() && ask.pid == 0; }
+  bool is(Kind which) const noexcept { return kind == which; }
+  bool is_software(std::uint64_t config) const noexcept {
+    return attr().type == PERF_TYPE_SOFTWARE && attr().config == config;
+  }
+  // Has no PMU of hardware behind it.
+  bool is_soft() const noexcept {
+    return attr().type == PERF_TYPE_SOFTWARE || attr().type == PERF_TYPE_TRACEPOINT;
+  }
+  bool samples(std::uint64_t bits) const noexcept { return (attr().sample_type & bits) != 0; }
+  bool has_period() const noexcept { return attr().sample_period != 0; }
+
+  void refused(const char* field, std::string says, std::string advice) const {
+    found.push_back({Finding::Severity::Refused, field, std::move(says), std::move(advice)});
+  }
+  void silent(const char* field, std::string says, std::string advice) const {
+    found.push_back({Finding::Severity::Silent, field, std::move(says), std::move(advice)});
+  }
+};
+
+void check_attr(const Case& each);    // impossible values
+void check_rights(const Case& each);  // what the caller may not
+void check_silent(const Case& each);  // accepted, and useless
+void check_place(const Case& each);   // pid and CPU
+void check_probe(const Case& each);   // uprobes, kprobes, breakpoints
+
+}  // namespace internal
+}  // namespace perfring::event
+
+#endif
+#endif  // PERFRING_EVENT_CHECK_H_

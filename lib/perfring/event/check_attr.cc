@@ -1,0 +1,224 @@
+// What the kernel refuses: impossible values, and what the caller has no right to.
+
+#include <bit>
+#include <ctime>
+
+#include "perfring/event/check.h"
+
+namespace perfring::event::internal {
+namespace {
+
+constexpr std::uint64_t kTopBit = std::uint64_t{1} << 63;
+
+std::string text(std::uint64_t value) {
+  return std::to_string(value);
+}
+
+void check_type(const Case& each) {
+  const perf_event_attr& attr = each.attr();
+  const bool wants_cpu = each.is(Kind::Hardware) || each.is(Kind::Cache) || each.is(Kind::Raw);
+  if (!each.kind || (wants_cpu && !each.facts.has_cpu_pmu())) {
+    each.refused("type",
+                 wants_cpu ? "this machine has no PMU that counts what a processor does (a virtual "
+                             "machine, mostly)"
+                           : "this machine has no PMU of type " + text(attr.type),
+                 "use a software event, such as cpu-clock (or_else())");
+  }
+  if (attr.type == PERF_TYPE_SOFTWARE && attr.config >= PERF_COUNT_SW_MAX) {
+    each.refused("config", "there is no software event " + text(attr.config),
+                 "give one below " + text(PERF_COUNT_SW_MAX));
+  }
+  if (attr.type == PERF_TYPE_TRACEPOINT && attr.config == 0) {
+    each.refused("config", "there is no tracepoint 0", "give the id of its folder in tracefs");
+  }
+  const bool known_size = attr.size == 0 || (attr.size >= PERF_ATTR_SIZE_VER0 && attr.size <= 4096);
+  if (!known_size) {
+    each.refused("size", text(attr.size) + " bytes are no perf_event_attr", "give its sizeof");
+  }
+}
+
+void check_rate(const Case& each) {
+  const perf_event_attr& attr = each.attr();
+  if (attr.freq != 0) {
+    const auto most = each.facts.sysctl("perf_event_max_sample_rate");
+    if (most && attr.sample_freq > static_cast<std::uint64_t>(*most)) {
+      each.refused("sample_freq",
+                   text(attr.sample_freq) + " Hz are more than kernel.perf_event_max_sample_rate",
+                   "ask for at most " + text(static_cast<std::uint64_t>(*most)) +
+                       " Hz: the kernel lowers that limit itself while it is overrun");
+    }
+  } else if ((attr.sample_period & kTopBit) != 0) {
+    each.refused("sample_period", "a period has 63 bits", "give a lower one");
+  }
+}
+
+void check_registers(const Case& each, std::uint64_t bit, std::uint64_t mask, const char* field) {
+  if (!each.samples(bit)) return;
+  if (mask == 0) each.refused(field, "the mask of registers is empty", "give some registers");
+#if defined(__x86_64__)
+  constexpr std::uint64_t kGeneral = 0xff0fff;  // asm/perf_regs.h: without DS, ES, FS and GS
+  constexpr std::uint64_t kXmm = ~std::uint64_t{0} << 32;
+  if ((mask & ~(kGeneral | kXmm)) != 0) {
+    each.refused(field, "the mask has registers that x86-64 does not give",
+                 "give some of 0xff0fff");
+  }
+  if ((mask & kXmm) != 0 && each.is_soft()) {
+    each.refused(field, "only a PMU of hardware has the XMM registers", "give some of 0xff0fff");
+  }
+#endif
+}
+
+void check_branches(const Case& each) {
+  if (!each.samples(PERF_SAMPLE_BRANCH_STACK)) return;
+  if (each.is_soft()) {
+    each.refused("sample_type", "a software event has no branch stack (LBR)",
+                 "sample branches of a hardware event");
+  }
+  constexpr std::uint64_t kPrivileges = PERF_SAMPLE_BRANCH_PLM_ALL;
+  if ((each.attr().branch_sample_type & ~kPrivileges) == 0) {
+    each.refused("branch_sample_type", "no sort of branch is selected",
+                 "add PERF_SAMPLE_BRANCH_ANY, or another sort");
+  }
+}
+
+void check_fields(const Case& each) {
+  const perf_event_attr& attr = each.attr();
+  check_registers(each, PERF_SAMPLE_REGS_USER, attr.sample_regs_user, "sample_regs_user");
+  check_registers(each, PERF_SAMPLE_REGS_INTR, attr.sample_regs_intr, "sample_regs_intr");
+  check_branches(each);
+  if (each.samples(PERF_SAMPLE_STACK_USER)) {
+    constexpr std::uint32_t kMost = 65528;
+    if (attr.sample_stack_user % 8 != 0 || attr.sample_stack_user > kMost) {
+      each.refused("sample_stack_user",
+                   text(attr.sample_stack_user) + " is no multiple of 8 up to 65528",
+                   "give one: what fits a record of 64 KiB is what comes (T11)");
+    }
+  }
+  const auto deepest = each.facts.sysctl("perf_event_max_stack");
+  if (deepest && each.samples(PERF_SAMPLE_CALLCHAIN) && attr.sample_max_stack > *deepest) {
+    each.refused("sample_max_stack",
+                 text(attr.sample_max_stack) + " is more than kernel.perf_event_max_stack",
+                 "ask for at most " + text(static_cast<std::uint64_t>(*deepest)));
+  }
+  if (each.samples(PERF_SAMPLE_WEIGHT) && each.samples(PERF_SAMPLE_WEIGHT_STRUCT)) {
+    each.refused("sample_type", "WEIGHT and WEIGHT_STRUCT are two forms of one field",
+                 "ask for one of them");
+  }
+  if (attr.use_clockid != 0) {
+    const bool known = attr.clockid == CLOCK_REALTIME || attr.clockid == CLOCK_MONOTONIC ||
+                       attr.clockid == CLOCK_MONOTONIC_RAW || attr.clockid == CLOCK_BOOTTIME ||
+                       attr.clockid == CLOCK_TAI;
+    if (!known) {
+      each.refused("clockid", "perf has no clock " + std::to_string(attr.clockid),
+                   "give REALTIME, MONOTONIC, MONOTONIC_RAW, BOOTTIME or TAI");
+    }
+  }
+  if (attr.aux_output != 0 && each.is_soft()) {
+    each.refused("aux_output", "a software event has no AUX area", "set it on a hardware event");
+  }
+}
+
+void check_flags(const Case& each) {
+  const perf_event_attr& attr = each.attr();
+  if (attr.inherit_thread != 0 && attr.inherit == 0) {
+    each.refused("inherit_thread", "it narrows inherit, which is not set", "set inherit as well");
+  }
+  if (attr.sigtrap != 0 && attr.remove_on_exec == 0) {
+    each.refused("sigtrap", "it wants remove_on_exec", "set that as well");
+  }
+  if (attr.enable_on_exec != 0 && attr.remove_on_exec != 0) {
+    each.refused("remove_on_exec", "it contradicts enable_on_exec", "set one of them");
+  }
+  if (attr.inherit != 0 && each.samples(PERF_SAMPLE_READ)) {
+    const bool may = each.samples(PERF_SAMPLE_TID);
+    const char* const says =
+        may ? "before Linux 6.13 an event that samples READ cannot be inherited"
+            : "an event that samples READ, without TID, cannot be inherited";
+    if (may) {
+      each.silent("inherit", says, "expect EINVAL there, or read the counters instead");
+    } else {
+      each.refused("inherit", says, "add TID, or read the counters instead");
+    }
+  }
+  if (each.ask.group_fd < -1) {
+    each.refused("group_fd", "it is no descriptor", "give the leader's, or -1");
+  }
+}
+
+}  // namespace
+
+void check_attr(const Case& each) {
+  check_type(each);
+  check_rate(each);
+  check_fields(each);
+  check_flags(each);
+}
+
+namespace {
+
+constexpr const char* kPerfmon = "run with CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)";
+
+void check_paranoid(const Case& each) {
+  const Facts& facts = each.facts;
+  const auto level = facts.sysctl("perf_event_paranoid");
+  const std::string now =
+      "kernel.perf_event_paranoid is " + (level ? std::to_string(*level) : "not readable");
+  if (each.is_cpu_wide() && facts.is_kept_out(1)) {
+    each.refused(
+        "pid", "events of all tasks are not for this user: " + now,
+        std::string{"watch your own tasks, or "} + kPerfmon + ", or set that to 0 or below");
+  } else if (each.attr().exclude_kernel == 0 && facts.is_kept_out(2)) {
+    each.refused("exclude_kernel", "what the kernel does is not for this user: " + now,
+                 std::string{"exclude the kernel, or "} + kPerfmon + ", or set that to 1 or below");
+  }
+  if (each.samples(PERF_SAMPLE_PHYS_ADDR) && facts.is_kept_out(2)) {
+    each.refused("sample_type", "physical addresses are not for this user: " + now, kPerfmon);
+  }
+  const bool is_syscall = each.name.starts_with("the tracepoint syscalls:");
+  if (each.is(Kind::Tracepoint) && each.samples(PERF_SAMPLE_RAW) && facts.is_kept_out(0) &&
+      !(is_syscall && each.is_own())) {
+    each.refused("sample_type",
+                 "the data of a tracepoint of the kernel are not for this user: " + now,
+                 std::string{kPerfmon} + ", or leave RAW out");
+  }
+}
+
+}  // namespace
+
+void check_rights(const Case& each) {
+  const Facts& facts = each.facts;
+  check_paranoid(each);
+  if (each.attr().namespaces != 0 && !facts.may_all()) {
+    each.refused("namespaces", "namespaces are not for this user, whatever paranoid says",
+                 kPerfmon);
+  }
+  if (each.is(Kind::Uprobe) && !facts.is_admin()) {
+    each.refused("type", "a uprobe needs CAP_SYS_ADMIN, and no sysctl lifts that",
+                 "run with CAP_SYS_ADMIN");
+  }
+  if (each.is(Kind::Kprobe) && !facts.may_all()) {
+    each.refused("type", "a kprobe needs CAP_PERFMON, and no sysctl lifts that", kPerfmon);
+  }
+  const bool is_kernel_address =
+      each.is(Kind::Breakpoint) && sizeof(void*) == 8 && each.attr().bp_addr >> 63 != 0;
+  if (is_kernel_address && !facts.is_admin()) {
+    each.refused("bp_addr", "a breakpoint in the kernel needs CAP_SYS_ADMIN",
+                 "give an address of a program, or run with CAP_SYS_ADMIN");
+  }
+  if (!each.is_cpu_wide() && each.ask.pid > 0 && !facts.may_all()) {
+    const auto its = facts.effective_uid(std::to_string(each.ask.pid));
+    if (its && its != facts.effective_uid("self")) {
+      each.refused("pid", "process " + std::to_string(each.ask.pid) + " is another user's",
+                   kPerfmon);
+    }
+  }
+  if (each.samples(PERF_SAMPLE_REGS_INTR)) {
+    const auto lockdown = facts.system().read("/sys/kernel/security/lockdown");
+    if (lockdown && lockdown->find("[confidentiality]") != std::string::npos) {
+      each.refused("sample_type", "the kernel is locked down: [confidentiality]",
+                   "leave REGS_INTR out, or boot with lockdown=integrity");
+    }
+  }
+}
+
+}  // namespace perfring::event::internal

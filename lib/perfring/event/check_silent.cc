@@ -1,0 +1,223 @@
+// What the kernel accepts and never answers, or hardly; and what is wrong with probes.
+
+#include <bit>
+
+#include "perfring/event/check.h"
+
+namespace perfring::event::internal {
+namespace {
+
+bool has_side_band(const perf_event_attr& attr) {
+  return attr.mmap || attr.mmap2 || attr.mmap_data || attr.comm || attr.task ||
+         attr.context_switch || attr.ksymbol || attr.bpf_event || attr.text_poke;
+}
+
+bool is_of_the_kernel(const Case& each) {
+  return each.is_software(PERF_COUNT_SW_CONTEXT_SWITCHES) ||
+         each.is_software(PERF_COUNT_SW_CPU_MIGRATIONS) ||
+         each.is_software(PERF_COUNT_SW_CGROUP_SWITCHES);
+}
+
+void check_exclusions(const Case& each) {
+  const perf_event_attr& attr = each.attr();
+  if (attr.exclude_kernel != 0 && is_of_the_kernel(each)) {
+    each.silent("exclude_kernel", "the kernel alone switches and migrates: this counts nothing",
+                "include the kernel, or use changes({.switches = true})");
+  }
+  const bool is_entry = each.name.starts_with("the tracepoint syscalls:sys_enter");
+  if (attr.exclude_kernel != 0 && each.is(Kind::Tracepoint) && !is_entry) {
+    each.silent("exclude_kernel", "a tracepoint lies in the kernel: this counts nothing (R16)",
+                "include the kernel");
+  }
+  if (attr.exclude_kernel != 0 && each.is(Kind::Kprobe)) {
+    each.silent("exclude_kernel", "a kprobe lies in the kernel: no record comes",
+                "include the kernel");
+  }
+  if (attr.exclude_user != 0 && each.is(Kind::Tracepoint)) {
+    each.silent("exclude_user", "tracepoints ignore it (R16)", "filter by the records' pid");
+  }
+  if (attr.exclude_user != 0 && attr.exclude_kernel != 0) {
+    each.silent("exclude_user", "user and kernel are both excluded: no record comes",
+                "include one of them");
+  }
+  if (each.samples(PERF_SAMPLE_CALLCHAIN) && attr.exclude_callchain_user != 0 &&
+      attr.exclude_callchain_kernel != 0) {
+    each.silent("exclude_callchain_user", "both parts of the callchain are excluded: it is empty",
+                "include one of them");
+  }
+}
+
+void check_periods(const Case& each) {
+  const perf_event_attr& attr = each.attr();
+  const bool is_dummy = each.is_software(PERF_COUNT_SW_DUMMY);
+  const bool wants_records = has_side_band(attr) || attr.cgroup || attr.namespaces;
+  if (!each.has_period() && !wants_records && !is_dummy) {
+    each.silent("sample_period", "without a period it counts, and writes no record",
+                "give a period or a frequency, or use a Counter");
+  }
+  if (is_dummy && !wants_records) {
+    each.silent("config", "dummy never occurs, and no change is asked for",
+                "ask for some of changes()");
+  }
+  if (each.is_cpu_wide() && (attr.cgroup || attr.namespaces) && !has_side_band(attr)) {
+    each.silent(attr.cgroup ? "cgroup" : "namespaces",
+                "alone, and of a CPU, it brings no record (R10)", "set comm as well");
+  }
+  const bool is_each = each.is(Kind::Tracepoint) || each.is(Kind::Kprobe) || each.is(Kind::Uprobe);
+  if (is_each && attr.freq != 0) {
+    each.silent("freq", "a frequency gives some of the occurrences: 5 of 100 at 4000 Hz",
+                "give a period of 1");
+  } else if (is_each && attr.sample_period > 1) {
+    each.silent(
+        "sample_period",
+        "no record comes before the " + std::to_string(attr.sample_period) + "th occurrence (R7)",
+        "give a period of 1");
+  }
+  const bool is_clock =
+      each.is_software(PERF_COUNT_SW_CPU_CLOCK) || each.is_software(PERF_COUNT_SW_TASK_CLOCK);
+  constexpr std::uint64_t kShortest = 10'000;  // ns: shorter ones are taken for it
+  if (is_clock && attr.freq == 0 && attr.sample_period != 0 && attr.sample_period < kShortest) {
+    each.silent("sample_period", "a clock's period is nanoseconds, and at least 10000",
+                "give a longer one, or a frequency");
+  }
+}
+
+void check_targets(const Case& each) {
+  const bool is_syscall = each.name.starts_with("the tracepoint syscalls:");
+  if (each.is(Kind::Tracepoint) && !each.is_cpu_wide() && !is_syscall) {
+    each.silent("pid", "a tracepoint that fires in other tasks is not seen from one (R7)",
+                "watch system()");
+  }
+  if (each.is(Kind::Pmu) && !each.is_cpu_wide()) {
+    const auto pmu = each.facts.pmu_of(each.attr().type);
+    if (pmu == "msr" || (pmu && each.facts.system().read(kDevices + *pmu + "/cpumask"))) {
+      each.refused("pid", "the PMU " + *pmu + " counts of a whole CPU", "watch system()");
+    }
+  }
+  if (each.is_software(PERF_COUNT_SW_BPF_OUTPUT)) {
+    each.silent("config", "records come from BPF programs alone",
+                "put the event into the map of one: PerfEventArray does");
+  }
+#if defined(__x86_64__) || defined(__i386__)
+  if (each.is_software(PERF_COUNT_SW_ALIGNMENT_FAULTS) ||
+      each.is_software(PERF_COUNT_SW_EMULATION_FAULTS)) {
+    each.silent("config", "x86 has no such faults", "use another event");
+  }
+#endif
+}
+
+void check_useless_flags(const Case& each) {
+  const perf_event_attr& attr = each.attr();
+  const auto useless = [&each](bool is, const char* field, const char* says, const char* advice) {
+    if (is) each.silent(field, says, advice);
+  };
+  useless(attr.precise_ip != 0 && each.is_soft(), "precise_ip",
+          "a software event's ip is as precise as it is", "leave it out");
+  useless(each.is_cpu_wide() && attr.enable_on_exec, "enable_on_exec",
+          "an event of a CPU has no execve()", "enable it");
+  useless(each.is_cpu_wide() && attr.remove_on_exec, "remove_on_exec",
+          "an event of a CPU has no execve()", "leave it out");
+  useless(attr.inherit_stat && !attr.inherit, "inherit_stat", "nothing is inherited",
+          "set inherit as well");
+  useless(attr.comm_exec && !attr.comm, "comm_exec", "no COMM is asked for", "set comm as well");
+  useless(attr.mmap2 && !attr.mmap && !attr.mmap_data, "mmap2", "no MMAP is asked for",
+          "set mmap as well");
+  useless(attr.build_id && !attr.mmap2, "build_id", "no MMAP2 is asked for",
+          "set mmap and mmap2 as well");
+  useless(!attr.watermark && attr.wakeup_events != 0 && has_side_band(attr), "wakeup_events",
+          "side-band records count for no wakeup_events: half a ring wakes (R3)",
+          "set watermark and wakeup_watermark = 1");
+}
+
+// Bits of config that no format of the uprobe PMU has.
+bool has_unknown_probe_bits(const Case& each) {
+  constexpr std::uint64_t kRetprobe = 1;
+  constexpr std::uint64_t kReferences = ~std::uint64_t{0} << 32;  // ref_ctr_offset
+  return (each.attr().config & ~(kRetprobe | kReferences)) != 0;
+}
+
+void check_uprobe(const Case& each) {
+  const auto* const path =
+      reinterpret_cast<const char*>(static_cast<std::uintptr_t>(each.attr().config1));
+  if (path == nullptr || *path == '\0') {
+    each.refused("uprobe_path", "a uprobe needs a file", "give its path");
+    return;
+  }
+  if (*path != '/') {
+    each.refused("uprobe_path", std::string{path} + " is no absolute path", "give one");
+    return;
+  }
+  const auto file = each.facts.system().look_at(path);
+  constexpr std::uint64_t kProc = 0x9fa0;  // PROC_SUPER_MAGIC
+  if (!file) {
+    each.refused("uprobe_path", std::string{path} + ": " + file.error().message(),
+                 "give a program or a library");
+  } else if (file->type != FileKind::Type::Regular || file->file_system == kProc) {
+    each.refused("uprobe_path", std::string{path} + " is no program and no library", "give one");
+  } else if (each.attr().config2 >= file->size) {
+    each.refused("probe_offset", std::to_string(each.attr().config2) + " is behind the file's end",
+                 "give an offset in the file, which is no virtual address; or a symbol");
+  }
+  if (has_unknown_probe_bits(each)) {
+    each.silent("config", "a uprobe ignores the bits of config that it has no format for",
+                "leave them 0");
+  }
+}
+
+void check_kprobe(const Case& each) {
+  const auto* const name =
+      reinterpret_cast<const char*>(static_cast<std::uintptr_t>(each.attr().config1));
+  const bool is_named = name != nullptr && *name != '\0';
+  const bool is_return = (each.attr().config & 1) != 0;
+  if (name != nullptr && *name == '\0') {
+    each.refused("kprobe_func", "a kprobe needs a function", "give its name, or an address");
+  } else if (is_return && !is_named) {
+    each.refused("kprobe_func", "a kretprobe needs a function's name", "give it");
+  } else if (is_return && each.attr().config2 != 0) {
+    each.refused("probe_offset", "a kretprobe inside of a function returns from nowhere",
+                 "leave the offset out");
+  }
+}
+
+void check_breakpoint(const Case& each) {
+  const perf_event_attr& attr = each.attr();
+  const bool writes = (attr.bp_type & 2) != 0;
+  const bool executes = (attr.bp_type & 4) != 0;
+#if defined(__x86_64__) || defined(__i386__)
+  if (attr.bp_type == 1) {
+    each.refused("bp_type", "x86 has no breakpoint on reads alone", "watch reads and writes");
+  }
+#endif
+  if (attr.bp_type == 0 || (writes && executes) || attr.bp_type > 7) {
+    each.refused("bp_type", "a breakpoint is on accesses, or on execution", "give rw, w or x");
+  }
+  if (executes && attr.bp_len != sizeof(long)) {
+    each.refused("bp_len", "a breakpoint on execution is sizeof(long) long", "give that length");
+  } else if (!std::has_single_bit(attr.bp_len) || attr.bp_len > 8) {
+    each.refused("bp_len", std::to_string(attr.bp_len) + " is no length of a breakpoint",
+                 "give 1, 2, 4 or 8");
+  } else if (!executes && attr.bp_addr % attr.bp_len != 0) {
+    each.refused("bp_addr", "the address is no multiple of the length", "align it");
+  }
+  if (sizeof(void*) == 8 && attr.bp_addr >> 63 != 0 && attr.exclude_kernel != 0) {
+    each.refused("bp_addr", "the address is the kernel's, which is excluded",
+                 "include the kernel, or give an address of a program");
+  }
+}
+
+}  // namespace
+
+void check_silent(const Case& each) {
+  check_exclusions(each);
+  check_periods(each);
+  check_targets(each);
+  check_useless_flags(each);
+}
+
+void check_probe(const Case& each) {
+  if (each.is(Kind::Uprobe)) check_uprobe(each);
+  if (each.is(Kind::Kprobe)) check_kprobe(each);
+  if (each.is(Kind::Breakpoint)) check_breakpoint(each);
+}
+
+}  // namespace perfring::event::internal

@@ -1,0 +1,355 @@
+// Every row of the tables of refusals, and of what is accepted in silence, in RECORD_FACTS.md.
+
+#include "perfring/event/check.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <ctime>
+#include <functional>
+#include <string>
+
+#include "perfring/event/testing/fake_system.h"
+
+namespace perfring::event {
+namespace {
+
+using testing::FakeSystem;
+using Severity = Finding::Severity;
+
+perf_event_attr dummy() {
+  return changes({.switches = true}).kernel(Kernel::Excluded).attr().value();
+}
+
+// A request that nothing is wrong with, and what is changed in it.
+struct Row {
+  std::string name;
+  std::string field;
+  Severity severity;
+  std::string says;  // a part of it
+  std::function<void(Ask&, FakeSystem&)> change;
+};
+
+void PrintTo(const Row& row, std::ostream* out) {
+  *out << row.name;
+}
+
+class CheckTest : public ::testing::TestWithParam<Row> {
+ protected:
+  static Ask sound() {
+    Ask ask;
+    ask.attr = dummy();
+    ask.attr.watermark = 1;
+    ask.attr.wakeup_watermark = 1;
+    return ask;
+  }
+};
+
+TEST_P(CheckTest, TheRowIsNamed) {
+  const Row& row = GetParam();
+  FakeSystem machine;
+  Ask ask = sound();
+  ASSERT_TRUE(check(ask, machine).empty()) << check(ask, machine).front().says;
+  row.change(ask, machine);
+  const auto found = check(ask, machine);
+  const auto it = std::ranges::find_if(found, [&](const Finding& each) {
+    return each.field == row.field && each.says.find(row.says) != std::string::npos;
+  });
+  std::string all;
+  for (const Finding& each : found) all += each.field + ": " + each.says + "\n";
+  ASSERT_NE(it, found.end()) << all;
+  EXPECT_EQ(it->severity, row.severity) << all;
+  EXPECT_FALSE(it->advice.empty());
+}
+
+// Puts an event's own attributes into a request of an allowed caller.
+auto as(Event event) {
+  return [event = std::move(event)](Ask& ask, FakeSystem& machine) {
+    machine.be_root();
+    static std::vector<Event> kept;  // the strings
+    kept.push_back(event);
+    ask.attr = event.attr(machine).value();
+  };
+}
+template <class Change>
+auto as(Event event, Change change) {
+  return [put = as(std::move(event)), change](Ask& ask, FakeSystem& machine) {
+    put(ask, machine);
+    change(ask);
+  };
+}
+template <class Change>
+auto set(Change change) {
+  return [change](Ask& ask, FakeSystem&) { change(ask.attr); };
+}
+template <class Change>
+auto put(Change change) {
+  return [change](Ask& ask, FakeSystem&) { change(ask); };
+}
+
+constexpr auto kRefused = Severity::Refused;
+constexpr auto kSilent = Severity::Silent;
+constexpr std::uint64_t kKernelAddress = 0xffffffff81000000;
+
+const Event kFaults = software(PERF_COUNT_SW_PAGE_FAULTS);
+const Event kSwitch = tracepoint("sched:sched_switch");
+
+std::vector<Row> impossible() {
+  using Attr = perf_event_attr;
+  return {
+      {"PmuUnknown", "type", kRefused, "no PMU of type 99", set([](Attr& a) { a.type = 99; })},
+      {"HardwareOnAVirtualMachine", "type", kRefused, "virtual machine",
+       as(hardware(PERF_COUNT_HW_CPU_CYCLES))},
+      {"CacheOnAVirtualMachine", "type", kRefused, "virtual machine",
+       as(cache(PERF_COUNT_HW_CACHE_L1D, PERF_COUNT_HW_CACHE_OP_READ,
+                PERF_COUNT_HW_CACHE_RESULT_MISS))},
+      {"RawOnAVirtualMachine", "type", kRefused, "virtual machine", as(raw(0x1a8))},
+      {"SoftwareConfig12", "config", kRefused, "no software event 12",
+       set([](Attr& a) { a.config = 12; })},
+      {"Tracepoint0", "config", kRefused, "no tracepoint 0",
+       as(kSwitch, [](Ask& ask) { ask.attr.config = 0; })},
+      {"AttrSizeBelowTheFirst", "size", kRefused, "63 bytes", set([](Attr& a) { a.size = 63; })},
+      {"AttrSizeAboveAPage", "size", kRefused, "4097", set([](Attr& a) { a.size = 4097; })},
+      {"FrequencyAboveTheLimit", "sample_freq", kRefused, "100001 Hz",
+       as(kFaults.frequency(100001))},
+      {"PeriodOf64Bits", "sample_period", kRefused, "63 bits",
+       as(kFaults.period(std::uint64_t{1} << 63))},
+      {"NoCpuAndNoTask", "cpu", kRefused, "one of one CPU", put([](Ask& a) { a.pid = -1; })},
+      {"CpuNotPossible", "cpu", kRefused, "no CPU 4", put([](Ask& a) { a.pid = -1, a.cpu = 4; })},
+      {"CpuOfflineOfAll", "cpu", kRefused, "offline: CPU 3",
+       put([](Ask& a) { a.pid = -1, a.cpu = 3; })},
+      {"CpuOfflineOfOneTask", "cpu", kSilent, "offline: CPU 3", put([](Ask& a) { a.cpu = 3; })},
+      {"PidNegative", "pid", kRefused, "no such process", put([](Ask& a) { a.pid = -2; })},
+      {"PidGone", "pid", kRefused, "no process 4711", put([](Ask& a) { a.pid = 4711; })},
+      {"InheritWithoutACpu", "inherit", kRefused, "cannot be mapped",
+       set([](Attr& a) { a.inherit = 1; })},
+      {"InheritAndReadWithoutTid", "inherit", kRefused, "without TID", set([](Attr& a) {
+         a.inherit = 1;
+         a.sample_type = PERF_SAMPLE_READ;
+       })},
+      {"InheritAndReadOnOlderKernels", "inherit", kSilent, "before Linux 6.13", set([](Attr& a) {
+         a.inherit = 1;
+         a.sample_type |= PERF_SAMPLE_READ;
+       })},
+      {"InheritThreadAlone", "inherit_thread", kRefused, "narrows",
+       set([](Attr& a) { a.inherit_thread = 1; })},
+      {"SigtrapWithoutRemoveOnExec", "sigtrap", kRefused, "remove_on_exec",
+       set([](Attr& a) { a.sigtrap = 1; })},
+      {"EnableAndRemoveOnExec", "remove_on_exec", kRefused, "contradicts",
+       set([](Attr& a) { a.enable_on_exec = a.remove_on_exec = 1; })},
+      {"BranchStackOfSoftware", "sample_type", kRefused, "LBR", set([](Attr& a) {
+         a.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+         a.branch_sample_type = PERF_SAMPLE_BRANCH_ANY;
+       })},
+      {"BranchTypeOfPrivilegesAlone", "branch_sample_type", kRefused, "no sort", set([](Attr& a) {
+         a.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+         a.branch_sample_type = PERF_SAMPLE_BRANCH_USER;
+       })},
+      {"RegistersNone", "sample_regs_user", kRefused, "empty",
+       set([](Attr& a) { a.sample_type |= PERF_SAMPLE_REGS_USER; })},
+      {"StackNotAMultipleOf8", "sample_stack_user", kRefused, "12", set([](Attr& a) {
+         a.sample_type |= PERF_SAMPLE_STACK_USER;
+         a.sample_stack_user = 12;
+       })},
+      {"StackTooLarge", "sample_stack_user", kRefused, "65536", set([](Attr& a) {
+         a.sample_type |= PERF_SAMPLE_STACK_USER;
+         a.sample_stack_user = 65536;
+       })},
+      {"CallchainTooDeep", "sample_max_stack", kRefused, "128", set([](Attr& a) {
+         a.sample_type |= PERF_SAMPLE_CALLCHAIN;
+         a.sample_max_stack = 128;
+       })},
+      {"ClockUnknown", "clockid", kRefused, "no clock 2",
+       set([](Attr& a) { a.clockid = CLOCK_PROCESS_CPUTIME_ID; })},
+      {"BothWeights", "sample_type", kRefused, "two forms",
+       set([](Attr& a) { a.sample_type |= PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT; })},
+      {"AuxOutputOfSoftware", "aux_output", kRefused, "AUX",
+       set([](Attr& a) { a.aux_output = 1; })},
+      {"GroupFdNoDescriptor", "group_fd", kRefused, "no descriptor",
+       put([](Ask& a) { a.group_fd = -2; })},
+      {"CgroupWithoutACpu", "cpu", kRefused, "cgroup",
+       put([](Ask& a) { a.flags = PERF_FLAG_PID_CGROUP; })},
+      {"MsrOfATask", "pid", kRefused, "whole CPU", as(pmu("msr/tsc/"))},
+#if defined(__x86_64__)
+      {"RegistersOfSegments", "sample_regs_user", kRefused, "does not give", set([](Attr& a) {
+         a.sample_type |= PERF_SAMPLE_REGS_USER;
+         a.sample_regs_user = 1 << 12;  // DS
+       })},
+      {"RegistersXmmOfSoftware", "sample_regs_intr", kRefused, "XMM", set([](Attr& a) {
+         a.sample_type |= PERF_SAMPLE_REGS_INTR;
+         a.sample_regs_intr = std::uint64_t{1} << 32;
+       })},
+#endif
+  };
+}
+
+std::vector<Row> probes() {
+  const auto with = [](const char* path, FileKind kind) {
+    return [path, kind](Ask& ask, FakeSystem& machine) {
+      machine.kinds[path] = kind;
+      as(uprobe(path, 4096))(ask, machine);
+    };
+  };
+  using Type = FileKind::Type;
+  const auto watching = [](std::uint64_t address, Access access, std::uint64_t length) {
+    return as(breakpoint(address, access, length));
+  };
+  return {
+      {"UprobeNoFile", "uprobe_path", kRefused, "No such file", as(uprobe("/none", 1))},
+      {"UprobeRelative", "uprobe_path", kRefused, "absolute", as(uprobe("bin/sh", 1))},
+      {"UprobeNoPath", "uprobe_path", kRefused, "needs a file", as(uprobe("", 1))},
+      {"UprobeFolder", "uprobe_path", kRefused, "no program", with("/bin", {Type::Folder, 0, 0})},
+      {"UprobeProcFile", "uprobe_path", kRefused, "no program",
+       with("/proc/version", {Type::Regular, 0, 0x9fa0})},
+      {"UprobeBehindTheEnd", "probe_offset", kRefused, "behind",
+       with("/bin/true", {Type::Regular, 4096, 0})},
+      {"UprobeUnknownConfig", "config", kSilent, "ignores",
+       [with](Ask& ask, FakeSystem& machine) {
+         with("/bin/true", {Type::Regular, 8192, 0})(ask, machine);
+         ask.attr.config = 2;
+       }},
+      {"KprobeNoName", "kprobe_func", kRefused, "needs a function", as(kprobe(""))},
+      {"KretprobeNoName", "kprobe_func", kRefused, "function's name",
+       as(kretprobe("x"), [](Ask& ask) { ask.attr.config1 = 0; })},
+      {"KretprobeInside", "probe_offset", kRefused, "nowhere",
+       as(kretprobe("x"), [](Ask& ask) { ask.attr.config2 = 4; })},
+      {"BreakpointLength", "bp_len", kRefused, "3", watching(4096, Access::ReadWrite, 3)},
+      {"BreakpointOfExecutionLength", "bp_len", kRefused, "sizeof(long)",
+       as(breakpoint(4096, Access::Execute), [](Ask& ask) { ask.attr.bp_len = 1; })},
+      {"BreakpointUnaligned", "bp_addr", kRefused, "multiple",
+       watching(4097, Access::ReadWrite, 4)},
+      {"BreakpointBothSorts", "bp_type", kRefused, "or on execution",
+       as(breakpoint(4096, Access::Write), [](Ask& ask) { ask.attr.bp_type = 6; })},
+      {"BreakpointNoSort", "bp_type", kRefused, "or on execution",
+       as(breakpoint(4096, Access::Write), [](Ask& ask) { ask.attr.bp_type = 0; })},
+#if defined(__x86_64__) || defined(__i386__)
+      {"BreakpointOfReads", "bp_type", kRefused, "reads alone", watching(4096, Access::Read, 4)},
+#endif
+#if __SIZEOF_POINTER__ == 8
+      {"BreakpointKernelExcluded", "bp_addr", kRefused, "excluded",
+       as(breakpoint(kKernelAddress, Access::Write).kernel(Kernel::Excluded))},
+#endif
+  };
+}
+
+std::vector<Row> forbidden() {
+  const auto plain = [](Event event, auto change) {
+    return [event, change](Ask& ask, FakeSystem& machine) {
+      as(event, [](Ask&) {})(ask, machine);
+      machine.capabilities(0);
+      change(ask, machine);
+    };
+  };
+  const auto nothing = [](Ask&, FakeSystem&) {};
+  const auto paranoid = [](const char* level) {
+    return [level](Ask&, FakeSystem& machine) {
+      machine.files["/proc/sys/kernel/perf_event_paranoid"] = level;
+    };
+  };
+  std::vector<Row> rows{
+      {"KernelAtParanoid2", "exclude_kernel", kRefused, "paranoid is 2", plain(kFaults, nothing)},
+      {"AllTasksAtParanoid1", "pid", kRefused, "paranoid is 1",
+       plain(kFaults,
+             [paranoid](Ask& ask, FakeSystem& machine) {
+               ask.pid = -1;
+               ask.cpu = 0;
+               paranoid("1")(ask, machine);
+             })},
+      {"CgroupAtParanoid1", "pid", kRefused, "all tasks",
+       plain(kFaults,
+             [paranoid](Ask& ask, FakeSystem& machine) {
+               ask.flags = PERF_FLAG_PID_CGROUP;
+               ask.cpu = 0;
+               paranoid("1")(ask, machine);
+             })},
+      {"AnotherUsersTask", "pid", kRefused, "another user's",
+       plain(kFaults, [](Ask& ask, FakeSystem&) { ask.pid = 88; })},
+      {"RawTracepointAtParanoid0", "sample_type", kRefused, "data of a tracepoint",
+       plain(kSwitch, paranoid("0"))},
+      {"Namespaces", "namespaces", kRefused, "whatever paranoid says",
+       plain(changes({.namespaces = true}), paranoid("-1"))},
+      {"PhysicalAddress", "sample_type", kRefused, "physical",
+       plain(kFaults.sample(PERF_SAMPLE_PHYS_ADDR), nothing)},
+      {"RegistersUnderConfidentiality", "sample_type", kRefused, "locked down",
+       plain(kFaults.sample(PERF_SAMPLE_REGS_INTR),
+             [](Ask&, FakeSystem& machine) {
+               machine.files["/sys/kernel/security/lockdown"] =
+                   "none integrity [confidentiality]\n";
+             })},
+      {"UprobeWithPerfmon", "type", kRefused, "CAP_SYS_ADMIN",
+       plain(uprobe("/bin/true", 1), [](Ask&, FakeSystem& machine) { machine.be_perfmon(); })},
+      {"KprobeOfAPlainUser", "type", kRefused, "CAP_PERFMON", plain(kprobe("x"), paranoid("-1"))},
+  };
+#if __SIZEOF_POINTER__ == 8
+  rows.push_back({"KernelBreakpointWithPerfmon", "bp_addr", kRefused, "CAP_SYS_ADMIN",
+                  plain(breakpoint(kKernelAddress, Access::Write),
+                        [](Ask&, FakeSystem& machine) { machine.be_perfmon(); })});
+#endif
+  return rows;
+}
+
+std::vector<Row> silent() {
+  using Attr = perf_event_attr;
+  const auto all = [](Ask& ask) { ask.pid = -1, ask.cpu = 0; };
+  const auto excluded = [](Ask& ask) { ask.attr.exclude_kernel = 1; };
+  return {
+      {"NoPeriod", "sample_period", kSilent, "writes no record", as(kFaults.period(0))},
+      {"SwitchesWithoutKernel", "exclude_kernel", kSilent, "counts nothing",
+       as(software(PERF_COUNT_SW_CONTEXT_SWITCHES), excluded)},
+      {"MigrationsWithoutKernel", "exclude_kernel", kSilent, "counts nothing",
+       as(software(PERF_COUNT_SW_CPU_MIGRATIONS), excluded)},
+      {"CgroupSwitchesWithoutKernel", "exclude_kernel", kSilent, "counts nothing",
+       as(software(PERF_COUNT_SW_CGROUP_SWITCHES), excluded)},
+      {"TracepointWithoutKernel", "exclude_kernel", kSilent, "R16", as(kSwitch, excluded)},
+      {"KprobeWithoutKernel", "exclude_kernel", kSilent, "kprobe", as(kprobe("x"), excluded)},
+      {"TracepointWithoutUser", "exclude_user", kSilent, "ignore",
+       as(kSwitch, [](Ask& ask) { ask.attr.exclude_user = 1; })},
+      {"ClockOfNobody", "exclude_user", kSilent, "both excluded",
+       as(software(PERF_COUNT_SW_CPU_CLOCK),
+          [](Ask& ask) { ask.attr.exclude_user = ask.attr.exclude_kernel = 1; })},
+      {"CallchainOfNobody", "exclude_callchain_user", kSilent, "empty",
+       as(kFaults.callchain(),
+          [](Ask& ask) {
+            ask.attr.exclude_callchain_user = ask.attr.exclude_callchain_kernel = 1;
+          })},
+      {"DummyAlone", "config", kSilent, "never occurs", set([](Attr& a) { a.context_switch = 0; })},
+      {"CgroupAlone", "cgroup", kSilent, "R10",
+       as(changes({.cgroups = true}), [all](Ask& ask) { all(ask), ask.attr.comm = 0; })},
+      {"NamespacesAlone", "namespaces", kSilent, "R10",
+       as(changes({.namespaces = true}), [all](Ask& ask) { all(ask), ask.attr.comm = 0; })},
+      {"TracepointOfOneTask", "pid", kSilent, "other tasks", as(kSwitch)},
+      {"TracepointByFrequency", "freq", kSilent, "5 of 100", as(kSwitch.frequency(4000))},
+      {"TracepointOfAThousand", "sample_period", kSilent, "1000th", as(kSwitch.period(1000))},
+      {"BpfOutput", "config", kSilent, "BPF programs", as(software(PERF_COUNT_SW_BPF_OUTPUT))},
+      {"ClockPeriodTooShort", "sample_period", kSilent, "10000",
+       as(software(PERF_COUNT_SW_TASK_CLOCK).period(100))},
+      {"PreciseIpOfSoftware", "precise_ip", kSilent, "precise",
+       set([](Attr& a) { a.precise_ip = 2; })},
+      {"EnableOnExecOfACpu", "enable_on_exec", kSilent, "execve",
+       put([all](Ask& ask) { all(ask), ask.attr.enable_on_exec = 1; })},
+      {"RemoveOnExecOfACpu", "remove_on_exec", kSilent, "execve",
+       put([all](Ask& ask) { all(ask), ask.attr.remove_on_exec = 1; })},
+      {"InheritStatAlone", "inherit_stat", kSilent, "inherited",
+       set([](Attr& a) { a.inherit_stat = 1; })},
+      {"CommExecAlone", "comm_exec", kSilent, "no COMM", set([](Attr& a) { a.comm_exec = 1; })},
+      {"Mmap2Alone", "mmap2", kSilent, "no MMAP", set([](Attr& a) { a.mmap2 = 1; })},
+      {"BuildIdAlone", "build_id", kSilent, "no MMAP2", set([](Attr& a) { a.build_id = 1; })},
+      {"WakeupsOfSideBand", "wakeup_events", kSilent, "R3",
+       set([](Attr& a) { a.watermark = 0, a.wakeup_events = 1; })},
+#if defined(__x86_64__) || defined(__i386__)
+      {"AlignmentFaults", "config", kSilent, "no such faults",
+       as(software(PERF_COUNT_SW_ALIGNMENT_FAULTS))},
+      {"EmulationFaults", "config", kSilent, "no such faults",
+       as(software(PERF_COUNT_SW_EMULATION_FAULTS))},
+#endif
+  };
+}
+
+const auto row_name = [](const auto& info) { return info.param.name; };
+INSTANTIATE_TEST_SUITE_P(Impossible, CheckTest, ::testing::ValuesIn(impossible()), row_name);
+INSTANTIATE_TEST_SUITE_P(Probes, CheckTest, ::testing::ValuesIn(probes()), row_name);
+INSTANTIATE_TEST_SUITE_P(Forbidden, CheckTest, ::testing::ValuesIn(forbidden()), row_name);
+INSTANTIATE_TEST_SUITE_P(Silent, CheckTest, ::testing::ValuesIn(silent()), row_name);
+
+}  // namespace
+}  // namespace perfring::event

@@ -1,0 +1,122 @@
+#include "perfring/event/elf_symbol.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <system_error>
+
+#include "perfring/os/fd.h"
+
+namespace perfring::event::internal {
+namespace {
+
+using File = std::span<const std::byte>;
+
+// The value at an offset of the file; nullopt where the file is shorter. It is copied: nothing in
+// a file has to be aligned.
+template <class T>
+std::optional<T> at(File file, std::uint64_t offset) {
+  if (offset > file.size() || file.size() - offset < sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, file.data() + offset, sizeof value);
+  return value;
+}
+
+bool is_at(File file, std::uint64_t offset, std::string_view text) {
+  if (offset > file.size() || file.size() - offset <= text.size()) return false;
+  const auto* const place = reinterpret_cast<const char*>(file.data()) + offset;
+  return std::string_view{place, text.size()} == text && place[text.size()] == '\0';
+}
+
+template <class Header, class Segment, class Section, class Symbol>
+class Elf {
+ public:
+  Elf(File file, const Header& header) : file_{file}, header_{header} {}
+
+  std::optional<std::uint64_t> address_of(std::string_view symbol) const {
+    for (std::uint64_t i = 0; i < header_.e_shnum; ++i) {
+      const auto table = at<Section>(file_, header_.e_shoff + i * sizeof(Section));
+      if (!table) return std::nullopt;
+      if (table->sh_type != SHT_SYMTAB && table->sh_type != SHT_DYNSYM) continue;
+      const auto names = at<Section>(file_, header_.e_shoff + table->sh_link * sizeof(Section));
+      if (!names) continue;
+      for (std::uint64_t at_byte = 0; at_byte < table->sh_size; at_byte += sizeof(Symbol)) {
+        const auto each = at<Symbol>(file_, table->sh_offset + at_byte);
+        if (!each) break;
+        if (each->st_shndx == SHN_UNDEF || each->st_value == 0) continue;
+        if (is_at(file_, names->sh_offset + each->st_name, symbol)) return each->st_value;
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::optional<std::uint64_t> offset_of(std::uint64_t address) const {
+    for (std::uint64_t i = 0; i < header_.e_phnum; ++i) {
+      const auto segment = at<Segment>(file_, header_.e_phoff + i * sizeof(Segment));
+      if (!segment) return std::nullopt;
+      if (segment->p_type != PT_LOAD || address < segment->p_vaddr) continue;
+      const std::uint64_t inside = address - segment->p_vaddr;
+      if (inside < segment->p_filesz) return segment->p_offset + inside;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  File file_;
+  Header header_;
+};
+
+template <class Header, class Segment, class Section, class Symbol>
+std::expected<std::uint64_t, std::string> find(File file, const std::string& path,
+                                               std::string_view symbol) {
+  const auto header = at<Header>(file, 0);
+  if (!header) return std::unexpected(path + " is cut off");
+  const Elf<Header, Segment, Section, Symbol> elf{file, *header};
+  const auto address = elf.address_of(symbol);
+  if (!address) {
+    return std::unexpected(path + " has no symbol " + std::string{symbol});
+  }
+  const auto offset = elf.offset_of(*address);
+  if (!offset) return std::unexpected(std::string{symbol} + " is not in the file " + path);
+  return *offset;
+}
+
+}  // namespace
+
+std::expected<std::uint64_t, std::string> file_offset_of(const char* path,
+                                                         std::string_view symbol) {
+  const os::Fd fd{::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  struct stat status{};
+  if (fd.get() < 0 || ::fstat(fd.get(), &status) != 0) {
+    return std::unexpected(std::string{path} + ": " + std::generic_category().message(errno));
+  }
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (!S_ISREG(status.st_mode) || size < EI_NIDENT) {
+    return std::unexpected(std::string{path} + " is no ELF file");
+  }
+  void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  if (mapped == MAP_FAILED) {
+    return std::unexpected(std::string{path} + ": " + std::generic_category().message(errno));
+  }
+  const File file{static_cast<const std::byte*>(mapped), size};
+  const auto* const identity = reinterpret_cast<const unsigned char*>(file.data());
+  constexpr auto kOwn = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
+  std::expected<std::uint64_t, std::string> offset =
+      std::unexpected(std::string{path} + " is no ELF file of this machine's byte order");
+  if (std::memcmp(identity, ELFMAG, SELFMAG) == 0 && identity[EI_DATA] == kOwn) {
+    offset = identity[EI_CLASS] == ELFCLASS64
+                 ? find<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(file, path, symbol)
+                 : find<Elf32_Ehdr, Elf32_Phdr, Elf32_Shdr, Elf32_Sym>(file, path, symbol);
+  }
+  ::munmap(mapped, size);
+  return offset;
+}
+
+}  // namespace perfring::event::internal

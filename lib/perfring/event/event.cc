@@ -1,0 +1,324 @@
+#include "perfring/event/event.h"
+
+#include <linux/hw_breakpoint.h>
+
+#include <ctime>
+#include <utility>
+
+#include "perfring/event/elf_symbol.h"
+
+namespace perfring::event {
+namespace {
+
+constexpr std::uint64_t kAlways =
+    PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
+constexpr std::uint64_t kDefaultFrequency = 99;
+
+perf_event_attr attr_of(std::uint32_t type, std::uint64_t config, std::uint64_t sample_type) {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = type;
+  attr.config = config;
+  attr.sample_type = kAlways | sample_type;
+  attr.read_format =
+      PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID;
+  attr.sample_id_all = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
+  attr.disabled = 1;
+  return attr;
+}
+
+perf_event_attr each(perf_event_attr attr) {
+  attr.sample_period = 1;
+  return attr;
+}
+
+perf_event_attr timed(perf_event_attr attr) {
+  attr.freq = 1;
+  attr.sample_freq = kDefaultFrequency;
+  return attr;
+}
+
+std::string hex(std::uint64_t value) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string text;
+  do text.insert(text.begin(), kDigits[value % 16]);
+  while ((value /= 16) != 0);
+  return text.insert(0, "0x");
+}
+
+void exclude_kernel(perf_event_attr& attr) {
+  attr.exclude_kernel = 1;
+  attr.exclude_hv = 1;
+  attr.exclude_callchain_kernel = 1;  // R18
+}
+
+bool is_return(Kind kind) {
+  return kind == Kind::Kretprobe || kind == Kind::Uretprobe;
+}
+
+}  // namespace
+
+Event::Event(Kind kind, std::string name, const perf_event_attr& own, Kernel kernel)
+    : kind_{kind}, name_{std::move(name)}, own_{own}, own_kernel_{kernel} {}
+
+Event Event::period(std::uint64_t every) const {
+  Event said = *this;
+  said.period_ = every;
+  said.frequency_.reset();
+  return said;
+}
+
+Event Event::frequency(std::uint64_t hertz) const {
+  Event said = *this;
+  said.frequency_ = hertz;
+  said.period_.reset();
+  return said;
+}
+
+Event Event::sample(std::uint64_t sample_type) const {
+  Event said = *this;
+  said.sample_ |= sample_type;
+  return said;
+}
+
+Event Event::callchain() const {
+  return sample(PERF_SAMPLE_CALLCHAIN);
+}
+
+Event Event::kernel(Kernel which) const {
+  Event said = *this;
+  said.kernel_ = which;
+  return said;
+}
+
+Event Event::filter(std::string expression) const {
+  Event said = *this;
+  said.filter_ = std::move(expression);
+  return said;
+}
+
+Event Event::or_else(Event fallback) const {
+  Event said = *this;
+  // Behind those that are there already.
+  if (said.fallback_ != nullptr) fallback = said.fallback_->or_else(std::move(fallback));
+  said.fallback_ = std::make_shared<const Event>(std::move(fallback));
+  return said;
+}
+
+Event Event::adjust(std::function<void(perf_event_attr&)> change) const {
+  Event said = *this;
+  said.changes_.push_back(std::move(change));
+  return said;
+}
+
+Event Event::of(std::string object, std::string part) const {
+  Event named = *this;
+  named.names_ = std::make_shared<const Names>(Names{std::move(object), std::move(part)});
+  return named;
+}
+
+bool Event::is_system_wide() const noexcept {
+  return kind_ == Kind::Tracepoint || kind_ == Kind::Kprobe || kind_ == Kind::Kretprobe ||
+         kind_ == Kind::Pmu || kind_ == Kind::Uprobe || kind_ == Kind::Uretprobe ||
+         (kind_ == Kind::Software && own_.config == PERF_COUNT_SW_BPF_OUTPUT);
+}
+
+std::expected<perf_event_attr, Finding> Event::attr(System& system) const {
+  perf_event_attr attr = own_;
+  if (auto wrong = resolve(attr, system)) return std::unexpected(*std::move(wrong));
+  if (period_) {
+    attr.freq = 0;
+    attr.sample_period = *period_;
+  }
+  if (frequency_) {
+    attr.freq = 1;
+    attr.sample_freq = *frequency_;
+  }
+  attr.sample_type |= sample_;
+  if (kernel() == Kernel::Excluded) exclude_kernel(attr);
+  for (const auto& change : changes_) change(attr);
+  return attr;
+}
+
+std::optional<Finding> Event::resolve(perf_event_attr& attr, System& system) const {
+  switch (kind_) {
+    case Kind::Tracepoint: {
+      auto id = internal::tracepoint_id(names_->object, system);
+      if (!id) return std::move(id).error();
+      attr.config = *id;
+      return std::nullopt;
+    }
+    case Kind::Pmu:
+      return internal::apply_pmu(names_->object, attr, system);
+    case Kind::Kprobe:
+    case Kind::Kretprobe:
+    case Kind::Uprobe:
+    case Kind::Uretprobe:
+      return resolve_probe(attr, system);
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<Finding> Event::resolve_probe(perf_event_attr& attr, System& system) const {
+  const bool is_kernel = kind_ == Kind::Kprobe || kind_ == Kind::Kretprobe;
+  const std::string pmu = is_kernel ? "kprobe" : "uprobe";
+  const internal::Facts facts{system};
+  const auto type = facts.pmu_type(pmu);
+  if (!type) {
+    return Finding{.field = "type",
+                   .says = "this kernel has no " + pmu + " PMU",
+                   .advice = is_kernel ? "use a tracepoint, or a kernel with CONFIG_KPROBE_EVENTS"
+                                       : "use a kernel with CONFIG_UPROBE_EVENTS"};
+  }
+  attr.type = *type;
+  if (is_return(kind_)) {
+    if (auto wrong = internal::apply_pmu(pmu + "/retprobe=1/", attr, system)) return wrong;
+  }
+  attr.config1 = reinterpret_cast<std::uintptr_t>(names_->object.c_str());
+  if (is_kernel || names_->part.empty()) return std::nullopt;
+  const auto offset = internal::file_offset_of(names_->object.c_str(), names_->part);
+  if (!offset) {
+    return Finding{
+        .field = "probe_offset",
+        .says = offset.error(),
+        .advice =
+            "give a symbol of the file's symbol tables, as nm and nm -D print them, or an "
+            "offset in the file"};
+  }
+  attr.config2 = *offset;
+  return std::nullopt;
+}
+
+Event software(perf_sw_ids which) {
+  const auto of = [which](std::uint64_t fields) {
+    return attr_of(PERF_TYPE_SOFTWARE, which, fields);
+  };
+  const auto make = [](const char* name, const perf_event_attr& own, Kernel kernel) {
+    return Event{Kind::Software, std::string{"the software event "} + name, own, kernel};
+  };
+  constexpr std::uint64_t kFault = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR;
+  constexpr std::uint64_t kClock = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+  switch (which) {
+    case PERF_COUNT_SW_CPU_CLOCK:
+      return make("cpu-clock", timed(of(kClock)), Kernel::IfAllowed);
+    case PERF_COUNT_SW_TASK_CLOCK:
+      return make("task-clock", timed(of(kClock)), Kernel::IfAllowed);
+    case PERF_COUNT_SW_PAGE_FAULTS:
+      return make("page-faults", each(of(kFault)), Kernel::IfAllowed);
+    case PERF_COUNT_SW_PAGE_FAULTS_MIN:
+      return make("minor-faults", each(of(kFault)), Kernel::IfAllowed);
+    case PERF_COUNT_SW_PAGE_FAULTS_MAJ:
+      return make("major-faults", each(of(kFault)), Kernel::IfAllowed);
+    case PERF_COUNT_SW_CONTEXT_SWITCHES:
+      return make("context-switches", each(of(PERF_SAMPLE_IP)), Kernel::Included);
+    case PERF_COUNT_SW_CPU_MIGRATIONS:
+      return make("cpu-migrations", each(of(PERF_SAMPLE_IP)), Kernel::Included);
+    case PERF_COUNT_SW_CGROUP_SWITCHES:
+      return make("cgroup-switches", each(of(PERF_SAMPLE_IP)), Kernel::Included);
+    case PERF_COUNT_SW_ALIGNMENT_FAULTS:
+      return make("alignment-faults", each(of(kFault)), Kernel::Included);
+    case PERF_COUNT_SW_EMULATION_FAULTS:
+      return make("emulation-faults", each(of(kFault)), Kernel::Included);
+    case PERF_COUNT_SW_BPF_OUTPUT:
+      return make("bpf-output", each(of(PERF_SAMPLE_RAW)), Kernel::Included);
+    case PERF_COUNT_SW_DUMMY:
+      return make("dummy", of(0), Kernel::IfAllowed);
+    default:
+      return make(std::to_string(which).c_str(), each(of(PERF_SAMPLE_IP)), Kernel::IfAllowed);
+  }
+}
+
+Event tracepoint(std::string name) {
+  return Event{Kind::Tracepoint, "the tracepoint " + name,
+               each(attr_of(PERF_TYPE_TRACEPOINT, 0, PERF_SAMPLE_RAW)), Kernel::Included}
+      .of(std::move(name));
+}
+
+namespace {
+
+Event probe(Kind kind, const char* what, std::string object, std::string part,
+            std::uint64_t offset) {
+  perf_event_attr own = each(attr_of(0, 0, PERF_SAMPLE_RAW));
+  own.config2 = offset;
+  std::string name = std::string{what} + object;
+  if (!part.empty()) name.append(":").append(part);
+  if (offset != 0) name.append("+").append(hex(offset));
+  return Event{kind, std::move(name), own, Kernel::Included}.of(std::move(object), std::move(part));
+}
+
+}  // namespace
+
+Event kprobe(std::string function, std::uint64_t offset) {
+  return probe(Kind::Kprobe, "a kprobe on ", std::move(function), {}, offset);
+}
+Event kretprobe(std::string function) {
+  return probe(Kind::Kretprobe, "a kretprobe on ", std::move(function), {}, 0);
+}
+Event uprobe(std::string path, std::string symbol) {
+  return probe(Kind::Uprobe, "a uprobe on ", std::move(path), std::move(symbol), 0);
+}
+Event uprobe(std::string path, std::uint64_t file_offset) {
+  return probe(Kind::Uprobe, "a uprobe on ", std::move(path), {}, file_offset);
+}
+Event uretprobe(std::string path, std::string symbol) {
+  return probe(Kind::Uretprobe, "a uretprobe on ", std::move(path), std::move(symbol), 0);
+}
+Event uretprobe(std::string path, std::uint64_t file_offset) {
+  return probe(Kind::Uretprobe, "a uretprobe on ", std::move(path), {}, file_offset);
+}
+
+Event hardware(perf_hw_id which) {
+  return Event{Kind::Hardware, "the hardware event " + std::to_string(which),
+               timed(attr_of(PERF_TYPE_HARDWARE, which, PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD)),
+               Kernel::IfAllowed};
+}
+
+Event cache(perf_hw_cache_id cache, perf_hw_cache_op_id op, perf_hw_cache_op_result_id result) {
+  const std::uint64_t config =
+      std::uint64_t{cache} | std::uint64_t{op} << 8 | std::uint64_t{result} << 16;
+  return Event{Kind::Cache, "the cache event " + hex(config),
+               timed(attr_of(PERF_TYPE_HW_CACHE, config, PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD)),
+               Kernel::IfAllowed};
+}
+
+Event raw(std::uint64_t config) {
+  return Event{Kind::Raw, "the raw event " + hex(config),
+               timed(attr_of(PERF_TYPE_RAW, config, PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD)),
+               Kernel::IfAllowed};
+}
+
+Event pmu(std::string description) {
+  return Event{Kind::Pmu, "the event " + description, attr_of(0, 0, 0), Kernel::Included}.of(
+      std::move(description));
+}
+
+Event breakpoint(std::uint64_t address, Access access, std::uint64_t length) {
+  perf_event_attr own = each(attr_of(PERF_TYPE_BREAKPOINT, 0, PERF_SAMPLE_IP | PERF_SAMPLE_ADDR));
+  own.bp_addr = address;
+  own.bp_type = static_cast<std::uint32_t>(access);
+  static_assert(HW_BREAKPOINT_R == 1 && HW_BREAKPOINT_W == 2 && HW_BREAKPOINT_X == 4);
+  own.bp_len = access == Access::Execute ? sizeof(long) : length;
+  return Event{Kind::Breakpoint, "a breakpoint at " + hex(address), own, Kernel::IfAllowed};
+}
+
+Event changes(const Changes& which) {
+  perf_event_attr own = attr_of(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, 0);
+  own.context_switch = which.switches;
+  own.comm = which.names || which.execs || which.cgroups || which.namespaces;  // R10
+  own.comm_exec = which.execs;
+  own.task = which.forks;
+  own.mmap = which.maps || which.data_maps;
+  own.mmap2 = own.mmap;
+  own.mmap_data = which.data_maps;
+  own.cgroup = which.cgroups;
+  own.namespaces = which.namespaces;
+  own.ksymbol = which.symbols;
+  own.bpf_event = which.programs;
+  own.text_poke = which.text;
+  return Event{Kind::Changes, "the changes", own, Kernel::IfAllowed};
+}
+
+}  // namespace perfring::event

@@ -1,0 +1,208 @@
+#ifndef PERFRING_EVENT_EVENT_H_
+#define PERFRING_EVENT_EVENT_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
+
+// Event: what to observe, as a value with defaults of its own.
+//
+//   const Event faults = software(PERF_COUNT_SW_PAGE_FAULTS).callchain();
+//   const Event switches = tracepoint("sched:sched_switch");
+//   const Event cycles =
+//   hardware(PERF_COUNT_HW_CPU_CYCLES).or_else(software(PERF_COUNT_SW_CPU_CLOCK));
+//
+// What is said of an event (period(), sample(), ...) is kept apart from the event's own defaults,
+// and put over them when the event is opened: whatever was not said stays the event's own, in any
+// order of calls. Of two calls that contradict each other, the later counts.
+//
+// Defaults of every event: IDENTIFIER, TID, TIME (CLOCK_MONOTONIC) and CPU in each record.
+//
+//   event                     a sample for each      with        kernel
+//   tracepoint, probe         occurrence             RAW         included
+//   cpu-clock, hardware, raw  1/99 s                 IP, PERIOD  if allowed
+//   page faults               occurrence             IP, ADDR    if allowed
+//   breakpoint                occurrence             IP, ADDR    if allowed
+//   context-switches and
+//   other software events     occurrence             IP          included (R11)
+//   changes                   (records, no samples)              if allowed
+//   pmu                       (counts only)                      included
+//
+// Units: periods are events, frequencies hertz, addresses and offsets bytes.
+// Lifetime: a value; copies share nothing that changes.
+// Threads: as any value.
+// Errors: none here but what attr() says of names that this machine does not know. What the kernel
+// would refuse is for check() (check.h). No function throws but std::bad_alloc.
+// Kernel: include/uapi/linux/perf_event.h at v6.18; R are facts that were measured (the project's
+// harness/RECORD_FACTS.md).
+
+#include <linux/perf_event.h>
+
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "perfring/event/system.h"
+#include "perfring/export.h"
+
+namespace perfring::event {
+
+// What is wrong with a request, or what will come of it.
+struct Finding {
+  enum class Severity : std::uint8_t {
+    Refused,  // the kernel refuses it
+    Silent,   // the kernel accepts it, and nothing, or too little, ever comes
+  };
+  Severity severity = Severity::Refused;
+  std::string field;   // the uapi's name of it: "sample_period", "type", "pid"
+  std::string says;    // what is wrong, in one sentence
+  std::string advice;  // what to change
+};
+
+enum class Kernel : std::uint8_t {
+  Included,
+  Excluded,
+  IfAllowed,  // excluded if the caller has no right to it, and for no other reason
+};
+
+enum class Kind : std::uint8_t {
+  Software,
+  Tracepoint,
+  Kprobe,
+  Kretprobe,
+  Uprobe,
+  Uretprobe,
+  Hardware,
+  Cache,
+  Raw,
+  Pmu,
+  Breakpoint,
+  Changes,
+};
+
+class PERFRING_EXPORT Event {
+ public:
+  // A sample for every so many; 0 counts only. Takes the place of frequency().
+  [[nodiscard]] Event period(std::uint64_t every) const;
+  // So many samples each second, about. Takes the place of period().
+  [[nodiscard]] Event frequency(std::uint64_t hertz) const;
+  // More fields in each sample (PERF_SAMPLE_*).
+  [[nodiscard]] Event sample(std::uint64_t sample_type) const;
+  // PERF_SAMPLE_CALLCHAIN; of user code alone where the kernel is excluded (R18).
+  [[nodiscard]] Event callchain() const;
+  [[nodiscard]] Event kernel(Kernel which) const;
+  // Which of a tracepoint's records are wanted, as in tracefs: "prev_pid == 0".
+  [[nodiscard]] Event filter(std::string expression) const;
+  // What to open where this event cannot be: the sampler's notes say which it was.
+  [[nodiscard]] Event or_else(Event fallback) const;
+  // Anything else of perf_event_attr, after all that was said.
+  [[nodiscard]] Event adjust(std::function<void(perf_event_attr&)> change) const;
+
+  Kind kind() const noexcept { return kind_; }
+  // For people: "the tracepoint sched:sched_switch".
+  const std::string& name() const noexcept { return name_; }
+  Kernel kernel() const noexcept { return kernel_.value_or(own_kernel_); }
+  const std::string& filter() const noexcept { return filter_; }
+  const Event* fallback() const noexcept { return fallback_.get(); }
+  // Occurs in any task, so that all are watched unless a target is said.
+  bool is_system_wide() const noexcept;
+
+  // The attributes, as this machine has them: names become ids. A pointer in them is to a string of
+  // this event or of any copy, which must outlive the system call. With Kernel::IfAllowed the
+  // kernel is included.
+  std::expected<perf_event_attr, Finding> attr(System& system = real_system()) const;
+
+  // For the functions below.
+  Event(Kind kind, std::string name, const perf_event_attr& own, Kernel kernel);
+  [[nodiscard]] Event of(std::string object, std::string part = {}) const;
+
+ private:
+  struct Names {
+    std::string object;  // a tracepoint, a function, a path, a PMU's event
+    std::string part;    // the symbol in a path
+  };
+  PERFRING_HIDDEN std::optional<Finding> resolve(perf_event_attr& attr, System& system) const;
+  PERFRING_HIDDEN std::optional<Finding> resolve_probe(perf_event_attr& attr, System& system) const;
+
+  Kind kind_;
+  std::string name_;
+  perf_event_attr own_;
+  Kernel own_kernel_;
+  std::shared_ptr<const Names> names_ = std::make_shared<const Names>();
+  std::optional<std::uint64_t> period_;
+  std::optional<std::uint64_t> frequency_;
+  std::uint64_t sample_ = 0;
+  std::optional<Kernel> kernel_;
+  std::string filter_;
+  std::shared_ptr<const Event> fallback_;
+  std::vector<std::function<void(perf_event_attr&)> > changes_;
+};
+
+// PERF_COUNT_SW_*. PAGE_FAULTS, CPU_CLOCK, CONTEXT_SWITCHES (which needs the kernel: changes() has
+// the switches that anyone may see), BPF_OUTPUT.
+PERFRING_EXPORT Event software(perf_sw_ids which);
+// "sched:sched_switch", as in tracefs.
+PERFRING_EXPORT Event tracepoint(std::string name);
+// A kernel function, or an instruction in it; its return.
+PERFRING_EXPORT Event kprobe(std::string function, std::uint64_t offset = 0);
+PERFRING_EXPORT Event kretprobe(std::string function);
+// A function of a program or library, by its symbol, or an offset in the file; its return.
+PERFRING_EXPORT Event uprobe(std::string path, std::string symbol);
+PERFRING_EXPORT Event uprobe(std::string path, std::uint64_t file_offset);
+PERFRING_EXPORT Event uretprobe(std::string path, std::string symbol);
+PERFRING_EXPORT Event uretprobe(std::string path, std::uint64_t file_offset);
+// What the processor counts.
+PERFRING_EXPORT Event hardware(perf_hw_id which);
+PERFRING_EXPORT Event cache(perf_hw_cache_id cache, perf_hw_cache_op_id op,
+                            perf_hw_cache_op_result_id result);
+PERFRING_EXPORT Event raw(std::uint64_t config);
+// "msr/tsc/", "cpu/event=0x3c,umask=0/": a PMU of sysfs, its events and the terms of its formats.
+PERFRING_EXPORT Event pmu(std::string description);
+// Accesses to `length` bytes (1, 2, 4 or 8) at an address of this process, or of the kernel.
+enum class Access : std::uint8_t { Read = 1, Write = 2, ReadWrite = 3, Execute = 4 };
+PERFRING_EXPORT Event breakpoint(std::uint64_t address, Access access, std::uint64_t length = 4);
+
+// Records of what tasks and the kernel do, beside samples. COMM, FORK and EXIT come together
+// (T9), and with cgroups or namespaces as well (R10).
+struct Changes {
+  bool switches = false;    // SWITCH: also of one's own tasks without any right
+  bool names = false;       // COMM
+  bool execs = false;       // COMM, with is_exec()
+  bool forks = false;       // FORK, EXIT
+  bool maps = false;        // MMAP2, of code
+  bool data_maps = false;   // MMAP2, of data as well
+  bool cgroups = false;     // CGROUP
+  bool namespaces = false;  // NAMESPACES: needs CAP_PERFMON
+  bool symbols = false;     // KSYMBOL
+  bool programs = false;    // BPF_EVENT
+  bool text = false;        // TEXT_POKE
+};
+PERFRING_EXPORT Event changes(const Changes& which);
+
+// An event by its name on a command line: "page-faults", "cycles", "L1-dcache-load-misses", "r1a8",
+// "sched:sched_switch", "msr/tsc/", "kprobe:FUNCTION", "uprobe:PATH:SYMBOL", "mem:0xADDRESS:rw:4",
+// "changes:switches,execs".
+PERFRING_EXPORT std::expected<Event, Finding> by_name(std::string_view name);
+// All names that are no pattern, with those that mean the same: "page-faults", "faults".
+PERFRING_EXPORT std::vector<std::string> known_names();
+
+namespace internal {
+
+// Of a tracepoint: its id, or which of four things is wrong.
+std::expected<std::uint64_t, Finding> tracepoint_id(const std::string& name, System& system);
+// Puts the type and the terms of a PMU's event into attr.
+std::optional<Finding> apply_pmu(std::string_view description, perf_event_attr& attr,
+                                 System& system);
+// Those of `names` that are most like `name`, best first: at most three.
+std::string nearest(std::string_view name, const std::vector<std::string>& names);
+
+}  // namespace internal
+}  // namespace perfring::event
+
+#endif
+#endif  // PERFRING_EVENT_EVENT_H_

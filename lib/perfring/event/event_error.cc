@@ -1,0 +1,325 @@
+#include "perfring/event/event_error.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "perfring/event/check.h"
+
+namespace perfring::event {
+namespace {
+
+using internal::Facts;
+using internal::Variation;
+using Group = Variation::Group;
+
+constexpr const char* kPerfmon = "run with CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)";
+
+// The answer to it: 0 or an errno.
+int answer(Ask ask, System& system) {
+  const int fd = system.open(ask);
+  if (fd >= 0) ::close(fd);
+  return fd >= 0 ? 0 : -fd;
+}
+
+// What an errno says by itself.
+std::optional<Cause> plain_cause(const Ask& ask, int error, const Facts& facts) {
+  switch (error) {
+    case EMFILE: {
+      const auto limit = facts.limit("Max open files");
+      return Cause{"fd",
+                   "this process may have " +
+                       (limit ? std::to_string(*limit) + " open files" : "no more open files"),
+                   "raise the limit (ulimit -n), or watch fewer CPUs"};
+    }
+    case ENFILE:
+      return Cause{"fd", "the machine has no more open files", "raise fs.file-max"};
+    case ESRCH:
+      return Cause{"pid", "the process is not there any more", "give one that is running"};
+    case ENOMEM:
+      return Cause{"", "the kernel has no memory", "ask for fewer pages"};
+    case EBUSY:
+      return Cause{"type", "the PMU is taken by an event that is exclusive or pinned",
+                   "wait for that event to be closed"};
+    case EBADF:
+      return ask.group_fd != -1
+                 ? Cause{"group_fd", "it is no event", "give the leader's"}
+                 : Cause{"cgroup", "the folder is no cgroup's", "give one below /sys/fs/cgroup"};
+    default:
+      return std::nullopt;
+  }
+}
+
+// To open and close it takes 35 ms, a grace period.
+bool is_costly(const Ask& ask, const Facts& facts) {
+  if (ask.attr.type <= PERF_TYPE_BREAKPOINT) return ask.attr.type == PERF_TYPE_TRACEPOINT;
+  return facts.pmu_type("kprobe") == ask.attr.type || facts.pmu_type("uprobe") == ask.attr.type;
+}
+
+// What check() knows of a field, or else what can be said of any.
+Cause cause_of(const Variation& found, const Ask& ask, int error, const Facts& facts) {
+  const std::string& field = found.field;
+  const std::string leave_out = "leave " + field + " out, or use a kernel or a PMU that has it";
+  if (field == "size" && error == E2BIG) {
+    Ask sized = ask;
+    const int fd = facts.system().open(sized);
+    if (fd >= 0) ::close(fd);
+    return {field,
+            "this kernel's perf_event_attr has " + std::to_string(sized.attr.size) + " bytes",
+            "leave the fields behind them 0"};
+  }
+  // dummy has stood in for a costly event, so that the field is any.
+  const bool is_any = is_costly(ask, facts);
+  auto findings = check(ask, facts.system());
+  if (error == EACCES || error == EPERM) std::ranges::reverse(findings);  // rights come last
+  for (const Finding& each : findings) {
+    const bool is_it = is_any || field.find(each.field) != std::string::npos ||
+                       (each.field == "sample_type" && field.starts_with("PERF_SAMPLE_")) ||
+                       (each.field == "branch_sample_type" && field.starts_with("PERF_SAMPLE_B"));
+    if (is_it && each.severity == Finding::Severity::Refused) {
+      return {is_any ? each.field : field, each.says, each.advice};
+    }
+  }
+  switch (found.group) {
+    case Group::Exclusion:
+      if (ask.attr.exclude_kernel != 0) {
+        return {field, "this event cannot exclude the kernel", "include it"};
+      }
+      return {field, "the kernel may not be watched by this user",
+              std::string{"exclude the kernel, or "} + kPerfmon};
+    case Group::Place:
+      if (error == ENODEV) {
+        return {field, "CPU " + std::to_string(ask.cpu) + " is offline", "choose an online CPU"};
+      }
+      return {field, "this target is not for this user, or not for this event",
+              std::string{"watch your own tasks, or "} + kPerfmon};
+    case Group::Event:
+      if (ask.attr.type == PERF_TYPE_BREAKPOINT && error == ENOSPC) {
+        return {field, "all breakpoints of the processor are taken: it has four",
+                "close one that is open"};
+      }
+      if (error == EPERM || error == EACCES) {
+        return {field, "this event is not for this user", kPerfmon};
+      }
+      return {field, "this machine does not have this event", "use another one (or_else())"};
+    default:
+      if (error == EPERM || error == EACCES) {
+        return {field, field + " is not for this user",
+                std::string{"leave it out, or "} + kPerfmon};
+      }
+      return {field, "this kernel, or this PMU, does not take " + field, leave_out};
+  }
+}
+
+struct Answered {
+  Variation variation;
+  int error;
+};
+
+// The least drastic changes that lead to the answer `wanted`, or, without one, to any other than
+// `error`.
+std::vector<Answered> telling(std::vector<Answered> all, std::optional<int> wanted, int error) {
+  std::erase_if(all, [&](const Answered& each) {
+    return wanted ? each.error != *wanted : each.error == error;
+  });
+  const auto least =
+      std::ranges::min_element(all, {}, [](const Answered& each) { return each.variation.group; });
+  if (least == all.end()) return {};
+  const Group group = least->variation.group;
+  std::erase_if(all, [&](const Answered& each) { return each.variation.group != group; });
+  // Places come from the nearest to the farthest: the first that helps is enough.
+  if (group == Group::Place) all.erase(all.begin() + 1, all.end());
+  return all;
+}
+
+void find_causes(const Ask& ask, int error, const Facts& facts, int depth,
+                 std::vector<Cause>& causes);
+
+// Two rights are missing, and the answer to the lack of either is the same: it is asked without the
+// kernel, if check() says that this is one of them.
+void find_behind_the_kernel(const std::vector<Answered>& all, const Ask& ask, int error,
+                            const Facts& facts, std::vector<Cause>& causes) {
+  const auto without = std::ranges::find(all, "exclude_kernel", [](const Answered& each) {
+    return std::string_view{each.variation.field};
+  });
+  if (without == all.end() || ask.attr.exclude_kernel != 0) return;
+  const auto found = check(ask, facts.system());
+  if (std::ranges::find(found, "exclude_kernel", &Finding::field) == found.end()) return;
+  std::vector<Cause> behind;
+  find_causes(without->variation.ask, error, facts, 0, behind);
+  if (behind.empty()) return;
+  causes.push_back(cause_of(without->variation, ask, error, facts));
+  causes.insert(causes.end(), behind.begin(), behind.end());
+}
+
+void find_causes(const Ask& ask, int error, const Facts& facts, int depth,
+                 std::vector<Cause>& causes) {
+  if (auto plain = plain_cause(ask, error, facts)) {
+    causes.push_back(*std::move(plain));
+    return;
+  }
+  std::vector<Answered> all;
+  for (Variation& each : internal::variations(ask)) {
+    if (is_costly(ask, facts) && each.group != Group::Event) continue;
+    const int now = answer(each.ask, facts.system());
+    all.push_back({std::move(each), now});
+  }
+  if (auto opened = telling(all, 0, error); !opened.empty()) {
+    for (const Answered& each : opened) {
+      causes.push_back(cause_of(each.variation, ask, error, facts));
+    }
+    return;
+  }
+  if (is_costly(ask, facts) && !all.empty()) {
+    // dummy is refused as well: whatever it is, it is not the event alone.
+    const Answered& dummy = all.back();
+    find_causes(dummy.variation.ask, dummy.error, facts, depth, causes);
+    return;
+  }
+  // One thing hides another: the first is named, and asked about without it (R2).
+  const auto others = telling(all, std::nullopt, error);
+  if (depth == 0) return;
+  if (others.empty()) {
+    find_behind_the_kernel(all, ask, error, facts, causes);
+    return;
+  }
+  causes.push_back(cause_of(others.front().variation, ask, error, facts));
+  find_causes(others.front().variation.ask, others.front().error, facts, depth - 1, causes);
+}
+
+const char* name_of(EventError::Step step) {
+  using Step = EventError::Step;
+  switch (step) {
+    case Step::Check:
+      return "the check";
+    case Step::Open:
+      return "perf_event_open";
+    case Step::Map:
+      return "mmap";
+    case Step::Output:
+      return "ioctl PERF_EVENT_IOC_SET_OUTPUT";
+    case Step::Filter:
+      return "ioctl PERF_EVENT_IOC_SET_FILTER";
+    case Step::Start:
+      return "ioctl PERF_EVENT_IOC_ENABLE";
+    case Step::Child:
+      return "the start";
+    case Step::Wait:
+      return "epoll";
+    case Step::Read:
+      return "read";
+  }
+  return "a system call";
+}
+
+std::optional<Cause> cause_of_step(EventError::Step step, int error) {
+  using Step = EventError::Step;
+  if (step == Step::Map && error == EPERM) {
+    return Cause{"page_count", "the rings are more than this user may lock in memory",
+                 "ask for fewer pages, raise kernel.perf_event_mlock_kb or RLIMIT_MEMLOCK, or run "
+                 "with CAP_IPC_LOCK"};
+  }
+  if (step == Step::Map && error == EINVAL) {
+    return Cause{"page_count", "the pages are no power of two, or the event is inherited (R9)",
+                 "give 1, 2, 4 and so on; an inherited event needs a CPU"};
+  }
+  if (step == Step::Filter) {
+    return Cause{
+        "filter",
+        error == EEXIST ? "the event has a filter already" : "this is no filter of this event",
+        "name fields of the tracepoint's format, as in \"prev_pid == 0\""};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+namespace internal {
+
+std::string describe(const Ask& ask, const std::string& name) {
+  std::string text = name.empty() ? "an event of type " + std::to_string(ask.attr.type) : name;
+  if ((ask.flags & PERF_FLAG_PID_CGROUP) != 0) {
+    text += " of a cgroup";
+  } else if (ask.pid == 0) {
+    text += " of this thread";
+  } else if (ask.pid > 0) {
+    text += " of process " + std::to_string(ask.pid);
+  } else {
+    text += " of all processes";
+  }
+  return ask.cpu < 0 ? text : text + " on CPU " + std::to_string(ask.cpu);
+}
+
+}  // namespace internal
+
+std::vector<Cause> causes_of(const Ask& ask, int error, System& system) {
+  constexpr int kDepth = 3;
+  std::vector<Cause> causes;
+  const Facts facts{system};
+  find_causes(ask, error, facts, kDepth, causes);
+  if (!causes.empty()) return causes;
+  // Whatever was changed, the answer was the same: it is not this event.
+  Ask simplest;
+  simplest.attr.size = sizeof simplest.attr;
+  simplest.attr.type = PERF_TYPE_SOFTWARE;
+  simplest.attr.config = PERF_COUNT_SW_DUMMY;
+  simplest.attr.exclude_kernel = 1;
+  simplest.attr.exclude_hv = 1;
+  if (answer(simplest, system) == 0) return causes;
+  const auto paranoid = facts.sysctl("perf_event_paranoid");
+  if (error == EACCES && paranoid.value_or(0) > 2) {
+    causes.push_back({"perf_event_paranoid",
+                      "kernel.perf_event_paranoid is " + std::to_string(*paranoid) +
+                          ", with which Debian's kernels refuse every event",
+                      std::string{"set it to 2 or below, or "} + kPerfmon});
+  } else {
+    causes.push_back({"", "not even an event that counts nothing may be opened",
+                      "change the seccomp profile or the security module that forbids "
+                      "perf_event_open, or use a kernel with CONFIG_PERF_EVENTS"});
+  }
+  return causes;
+}
+
+EventError EventError::of(const Finding& finding, std::string asked) {
+  return {.step = Step::Check,
+          .io_error = {},
+          .asked = std::move(asked),
+          .causes = {{finding.field, finding.says, finding.advice}}};
+}
+
+EventError EventError::at_failure(Step step, int error, const Ask& ask, const std::string& name,
+                                  System& system) {
+  EventError failed{.step = step,
+                    .io_error = std::error_code(error, std::generic_category()),
+                    .asked = internal::describe(ask, name),
+                    .causes = {}};
+  if (step == Step::Open) {
+    failed.causes = causes_of(ask, error, system);
+  } else if (auto cause = cause_of_step(step, error)) {
+    failed.causes.push_back(*std::move(cause));
+  }
+  return failed;
+}
+
+std::string EventError::message() const {
+  if (!io_error) return asked + ": " + (causes.empty() ? "impossible" : causes.front().says);
+  return std::string{name_of(step)} + " of " + asked + " failed: " + io_error.message();
+}
+
+std::string EventError::explain() const {
+  std::string said = io_error ? io_error.message() : "nothing, it was not asked";
+  std::string advice;
+  for (std::size_t i = 0; i < causes.size(); ++i) {
+    said += (i == 0 ? ": " : "; and ") + causes[i].says;
+    if (causes[i].advice.empty() || advice.find(causes[i].advice) != std::string::npos) continue;
+    advice += (advice.empty() ? "" : "; ") + causes[i].advice;
+  }
+  const std::string call = step == Step::Check ? "" : std::string{name_of(step)} + " of ";
+  if (advice.empty()) advice = "see perf_event_open(2) for this error";
+  return "asked for: " + call + asked + "\nthe system said: " + said + "\nto change: " + advice;
+}
+
+}  // namespace perfring::event

@@ -1,0 +1,88 @@
+#ifndef PERFRING_EVENT_EVENT_ERROR_H_
+#define PERFRING_EVENT_EVENT_ERROR_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
+
+// EventError: why an event was not opened, and what to change.
+//
+// The kernel answers EINVAL or EACCES to dozens of different faults, and one fault hides another
+// (R2). So the cause is not guessed from the errno: the kernel is asked again, each time with one
+// thing put back to its default, and what changes its answer is the cause (R1). An event that is
+// costly to open (a tracepoint, a probe) is not opened again: dummy stands in for it.
+//
+// Lifetime: a plain value; the cause was found when the call failed, and does not change later.
+// Threads: as any value. Errors: none but std::bad_alloc.
+
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "perfring/event/event.h"
+#include "perfring/event/system.h"
+#include "perfring/export.h"
+
+namespace perfring::event {
+
+// One thing that the kernel objects to.
+struct Cause {
+  std::string field;   // the uapi's name: "exclude_kernel", "PERF_SAMPLE_RAW", "type"
+  std::string says;    // a sentence
+  std::string advice;  // what to change
+};
+
+struct PERFRING_EXPORT EventError {
+  enum class Step : std::uint8_t {
+    Check,   // nothing was asked of the system
+    Open,    // perf_event_open(2)
+    Map,     // mmap(2) of the ring
+    Output,  // PERF_EVENT_IOC_SET_OUTPUT, of an event that shares a ring
+    Filter,  // PERF_EVENT_IOC_SET_FILTER
+    Start,   // PERF_EVENT_IOC_ENABLE
+    Child,   // fork(2), execve(2)
+    Wait,    // epoll
+    Read,    // read(2) of a counter
+  };
+
+  Step step = Step::Check;
+  std::error_code io_error{};   // nothing, of Check
+  std::string asked{};          // "the tracepoint sched:sched_switch of CPU 0"
+  std::vector<Cause> causes{};  // in the order in which they hide each other
+
+  // Of a request that was not asked.
+  static EventError of(const Finding& finding, std::string asked);
+  // Of a call that has just failed: asks the system for the causes.
+  static EventError at_failure(Step step, int error, const Ask& ask, const std::string& name,
+                               System& system);
+
+  // One line: "perf_event_open of ... failed: Permission denied".
+  std::string message() const;
+  // Three lines for a person, as the errors of the rest of lib: what was asked, what the system
+  // said and why, and what to change.
+  std::string explain() const;
+};
+
+// The causes for which the kernel refuses `ask` with `error`, an errno. A few hundred system calls
+// at most; none if the errno says all (EMFILE, ESRCH).
+PERFRING_EXPORT std::vector<Cause> causes_of(const Ask& ask, int error,
+                                             System& system = real_system());
+
+namespace internal {
+
+struct Variation {
+  enum class Group : std::uint8_t { Value, Exclusion, Place, Event };
+  std::string field;
+  Group group;
+  Ask ask;
+};
+// `ask` with one thing changed, in each way that may tell something.
+std::vector<Variation> variations(const Ask& ask);
+
+std::string describe(const Ask& ask, const std::string& name);
+
+}  // namespace internal
+}  // namespace perfring::event
+
+#endif
+#endif  // PERFRING_EVENT_EVENT_ERROR_H_

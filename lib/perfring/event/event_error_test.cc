@@ -1,0 +1,289 @@
+// Refusals as kernels were seen to give them, replayed: the cause is found by asking again.
+
+#include "perfring/event/event_error.h"
+
+#include <gtest/gtest.h>
+#include <linux/capability.h>
+
+#include <algorithm>
+#include <ctime>
+#include <functional>
+#include <string>
+
+#include "perfring/event/testing/fake_system.h"
+
+namespace perfring::event {
+namespace {
+
+using testing::FakeSystem;
+using Attr = perf_event_attr;
+
+// What a kernel refuses, and what is asked of it.
+struct Refusal {
+  std::string name;
+  std::function<void(Ask&)> ask;
+  std::function<int(const Ask&)> answer;
+  std::string fields;  // of the causes, in their order
+};
+
+void PrintTo(const Refusal& row, std::ostream* out) {
+  *out << row.name;
+}
+
+// An answer that depends on attributes alone.
+template <class Is>
+auto refuses(int error, Is is) {
+  return [error, is](const Ask& ask) { return is(ask.attr) ? error : 0; };
+}
+auto with(std::function<void(Attr&)> change) {
+  return [change = std::move(change)](Ask& ask) { change(ask.attr); };
+}
+
+// kernel.perf_event_paranoid = 2, a plain user (kernel/events/core.c: perf_allow_kernel(),
+// perf_allow_cpu()).
+int paranoid2(const Ask& ask) {
+  if (ask.attr.exclude_kernel == 0) return EACCES;
+  return ask.pid == -1 || (ask.flags & PERF_FLAG_PID_CGROUP) != 0 ? EACCES : 0;
+}
+
+std::vector<Refusal> rows() {
+  constexpr std::uint64_t kNewBit = std::uint64_t{1} << 40;
+  return {
+      {"NoPmu", with([](Attr& a) { a.type = PERF_TYPE_HARDWARE; }),
+       refuses(ENOENT, [](const Attr& a) { return a.type == PERF_TYPE_HARDWARE; }), "type"},
+      {"NoPmuAndNoRight", with([](Attr& a) {
+         a.type = PERF_TYPE_HARDWARE;
+         a.exclude_kernel = a.exclude_hv = 0;
+       }),
+       [](const Ask& ask) {
+         if (const int first = paranoid2(ask)) return first;
+         return ask.attr.type == PERF_TYPE_HARDWARE ? ENOENT : 0;
+       },
+       "exclude_kernel type"},
+      {"SoftwareConfig", with([](Attr& a) { a.config = 12; }),
+       refuses(ENOENT, [](const Attr& a) { return a.config == 12; }), "type"},
+      {"KernelIncluded", with([](Attr& a) { a.exclude_kernel = 0; }), paranoid2, "exclude_kernel"},
+      {"AllTasks", [](Ask& ask) { ask.pid = -1, ask.cpu = 0; }, paranoid2, "pid"},
+      {"AllTasksWithKernel",
+       [](Ask& ask) { ask.pid = -1, ask.cpu = 0, ask.attr.exclude_kernel = 0; }, paranoid2,
+       "pid, exclude_kernel"},
+      {"Cgroup", [](Ask& ask) { ask.pid = 7, ask.cpu = 0, ask.flags = PERF_FLAG_PID_CGROUP; },
+       paranoid2, "pid"},
+      {"AnotherUsersTask", [](Ask& ask) { ask.pid = 88; },
+       [](const Ask& ask) { return ask.pid == 88 ? EACCES : 0; }, "pid"},
+      {"Namespaces", with([](Attr& a) { a.namespaces = 1; }),
+       refuses(EACCES, [](const Attr& a) { return a.namespaces != 0; }), "namespaces"},
+      {"PhysicalAddress", with([](Attr& a) { a.sample_type |= PERF_SAMPLE_PHYS_ADDR; }),
+       refuses(EACCES, [](const Attr& a) { return (a.sample_type & PERF_SAMPLE_PHYS_ADDR) != 0; }),
+       "PERF_SAMPLE_PHYS_ADDR"},
+      {"RegistersUnderLockdown", with([](Attr& a) {
+         a.sample_type |= PERF_SAMPLE_REGS_INTR;
+         a.sample_regs_intr = 1;
+       }),
+       refuses(EPERM, [](const Attr& a) { return (a.sample_type & PERF_SAMPLE_REGS_INTR) != 0; }),
+       "PERF_SAMPLE_REGS_INTR"},
+      {"Frequency", with([](Attr& a) {
+         a.freq = 1;
+         a.sample_freq = 200'000;
+       }),
+       refuses(EINVAL, [](const Attr& a) { return a.freq && a.sample_freq > 100'000; }),
+       "sample_freq"},
+      {"Period", with([](Attr& a) { a.sample_period = std::uint64_t{1} << 63; }),
+       refuses(EINVAL, [](const Attr& a) { return a.sample_period >> 63 != 0; }), "sample_period"},
+      {"SampleTypeOfANewerKernel", with([](Attr& a) { a.sample_type |= kNewBit; }),
+       refuses(EINVAL, [](const Attr& a) { return (a.sample_type & kNewBit) != 0; }),
+       "PERF_SAMPLE_(bit 40)"},
+      {"ReadFormatOfANewerKernel", with([](Attr& a) { a.read_format |= PERF_FORMAT_LOST; }),
+       refuses(EINVAL, [](const Attr& a) { return (a.read_format & PERF_FORMAT_LOST) != 0; }),
+       "PERF_FORMAT_LOST"},
+      {"FlagOfANewerKernel", with([](Attr& a) { a.inherit_thread = 1; }),
+       refuses(EINVAL, [](const Attr& a) { return a.inherit_thread != 0; }), "inherit_thread"},
+      {"BranchTypeOfANewerKernel", with([](Attr& a) {
+         a.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+         a.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | std::uint64_t{1} << 19;
+       }),
+       refuses(EINVAL,
+               [](const Attr& a) { return (a.branch_sample_type & std::uint64_t{1} << 19) != 0; }),
+       "PERF_SAMPLE_BRANCH_COUNTERS"},
+      {"BothWeights",
+       with([](Attr& a) { a.sample_type |= PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT; }),
+       refuses(EINVAL,
+               [](const Attr& a) {
+                 return (a.sample_type & PERF_SAMPLE_WEIGHT_TYPE) == PERF_SAMPLE_WEIGHT_TYPE;
+               }),
+       "PERF_SAMPLE_WEIGHT PERF_SAMPLE_WEIGHT_STRUCT"},
+      {"BranchStackOfSoftware", with([](Attr& a) {
+         a.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+         a.branch_sample_type = PERF_SAMPLE_BRANCH_ANY;
+       }),
+       refuses(EOPNOTSUPP,
+               [](const Attr& a) { return (a.sample_type & PERF_SAMPLE_BRANCH_STACK) != 0; }),
+       "PERF_SAMPLE_BRANCH_STACK"},
+      {"Registers", with([](Attr& a) {
+         a.sample_type |= PERF_SAMPLE_REGS_USER;
+         a.sample_regs_user = 0x1000;
+       }),
+       refuses(EINVAL,
+               [](const Attr& a) {
+                 return (a.sample_type & PERF_SAMPLE_REGS_USER) != 0 && a.sample_regs_user != 1;
+               }),
+       "PERF_SAMPLE_REGS_USER sample_regs_user"},
+      {"Stack", with([](Attr& a) {
+         a.sample_type |= PERF_SAMPLE_STACK_USER;
+         a.sample_stack_user = 12;
+       }),
+       refuses(EINVAL,
+               [](const Attr& a) {
+                 return (a.sample_type & PERF_SAMPLE_STACK_USER) && a.sample_stack_user % 8 != 0;
+               }),
+       "PERF_SAMPLE_STACK_USER sample_stack_user"},
+      {"CallchainDepth", with([](Attr& a) { a.sample_max_stack = 1000; }),
+       refuses(EOVERFLOW, [](const Attr& a) { return a.sample_max_stack > 127; }),
+       "sample_max_stack"},
+      {"Clock", with([](Attr& a) { a.clockid = 2; }),
+       refuses(EINVAL, [](const Attr& a) { return a.use_clockid && a.clockid == 2; }),
+       "clockid use_clockid"},
+      {"Sigtrap", with([](Attr& a) { a.sigtrap = 1; }),
+       refuses(EINVAL, [](const Attr& a) { return a.sigtrap && !a.remove_on_exec; }), "sigtrap"},
+      {"OnExec", with([](Attr& a) { a.enable_on_exec = a.remove_on_exec = 1; }),
+       refuses(EINVAL, [](const Attr& a) { return a.enable_on_exec && a.remove_on_exec; }),
+       "enable_on_exec remove_on_exec"},
+      {"InheritAndRead", with([](Attr& a) {
+         a.inherit = 1;
+         a.sample_type |= PERF_SAMPLE_READ;
+       }),
+       refuses(EINVAL,
+               [](const Attr& a) { return a.inherit && (a.sample_type & PERF_SAMPLE_READ); }),
+       "PERF_SAMPLE_READ inherit"},
+      {"AuxOutput", with([](Attr& a) { a.aux_output = 1; }),
+       refuses(EOPNOTSUPP, [](const Attr& a) { return a.aux_output != 0; }), "aux_output"},
+      {"PmuWithoutExclusion", with([](Attr& a) {
+         a.type = 10;
+         a.exclude_hv = 0;
+       }),
+       refuses(EINVAL, [](const Attr& a) { return a.type == 10 && a.exclude_kernel; }),
+       "exclude_kernel"},
+      {"CpuOffline", [](Ask& ask) { ask.pid = -1, ask.cpu = 3; },
+       [](const Ask& ask) { return ask.pid == -1 && ask.cpu == 3 ? ENODEV : 0; }, "cpu"},
+      {"NoFile", with([](Attr& a) { a.type = 9; }),
+       refuses(ENOENT, [](const Attr& a) { return a.type == 9; }), "uprobe_path"},
+      {"RawTracepoint", with([](Attr& a) {
+         a.type = PERF_TYPE_TRACEPOINT;
+         a.config = 314;
+         a.sample_type |= PERF_SAMPLE_RAW;
+       }),
+       refuses(EPERM,
+               [](const Attr& a) {
+                 return a.type == PERF_TYPE_TRACEPOINT && (a.sample_type & PERF_SAMPLE_RAW);
+               }),
+       "sample_type"},
+      {"KprobeOfAPlainUser", with([](Attr& a) { a.type = 8, a.config = 0; }),
+       refuses(EACCES, [](const Attr& a) { return a.type == 8; }), "type"},
+      {"BreakpointLength", with([](Attr& a) {
+         a.type = PERF_TYPE_BREAKPOINT;
+         a.bp_type = 3;
+         a.bp_len = 3;
+       }),
+       refuses(EINVAL,
+               [](const Attr& a) { return a.type == PERF_TYPE_BREAKPOINT && a.bp_len == 3; }),
+       "bp_len"},
+      {"GroupLeader", [](Ask& ask) { ask.group_fd = 5; },
+       [](const Ask& ask) { return ask.group_fd == 5 ? EINVAL : 0; }, "group_fd"},
+      {"Debian3", with([](Attr&) {}), [](const Ask&) { return EACCES; }, "perf_event_paranoid"},
+      {"Seccomp", with([](Attr&) {}), [](const Ask&) { return EPERM; }, ""},
+      {"OpenFiles", with([](Attr&) {}), [](const Ask&) { return EMFILE; }, "fd"},
+      {"FifthBreakpoint", with([](Attr& a) {
+         a.type = PERF_TYPE_BREAKPOINT;
+         a.bp_type = 3;
+         a.bp_len = 4;
+       }),
+       refuses(ENOSPC, [](const Attr& a) { return a.type == PERF_TYPE_BREAKPOINT; }), "type"},
+  };
+}
+
+class ExplainTest : public ::testing::TestWithParam<Refusal> {};
+
+TEST_P(ExplainTest, TheCauseIsNamed) {
+  const Refusal& row = GetParam();
+  FakeSystem machine;
+  if (row.name == "Debian3") machine.files["/proc/sys/kernel/perf_event_paranoid"] = "3\n";
+  Ask ask;
+  ask.attr = changes({.switches = true}).kernel(Kernel::Excluded).attr(machine).value();
+  row.ask(ask);
+  const int error = row.answer(ask);
+  ASSERT_NE(error, 0);
+  machine.answer = row.answer;
+  const auto failed =
+      EventError::at_failure(EventError::Step::Open, error, ask, "the event", machine);
+  std::string fields;
+  for (const Cause& cause : failed.causes) {
+    fields += (fields.empty() ? "" : " ") + cause.field;
+    EXPECT_FALSE(cause.says.empty());
+    EXPECT_FALSE(cause.advice.empty());
+  }
+  EXPECT_EQ(fields, row.fields) << failed.explain();
+  EXPECT_EQ(std::ranges::count(failed.explain(), '\n'), 2) << failed.explain();
+  const bool is_costly = ask.attr.type == PERF_TYPE_TRACEPOINT || ask.attr.type > 6;
+  EXPECT_LT(machine.asked.size(), 400U);
+  if (!is_costly) return;
+  const auto costly = std::ranges::count_if(machine.asked, [&](const Ask& each) {
+    return each.attr.type == ask.attr.type && (each.attr.type == 2 || each.attr.type == 8);
+  });
+  EXPECT_EQ(costly, 0) << "a tracepoint or probe was opened again";
+}
+
+const auto row_name = [](const auto& row) { return row.param.name; };
+INSTANTIATE_TEST_SUITE_P(Rows, ExplainTest, ::testing::ValuesIn(rows()), row_name);
+
+TEST(EventErrorTest, ThreeLinesOfWhatHidesWhat) {
+  FakeSystem machine;
+  Ask ask;
+  ask.attr = hardware(PERF_COUNT_HW_CPU_CYCLES).attr(machine).value();
+  machine.answer = [](const Ask& each) {
+    if (const int first = paranoid2(each)) return first;
+    return each.attr.type == PERF_TYPE_HARDWARE ? ENOENT : 0;
+  };
+  const auto error = EventError::at_failure(EventError::Step::Open, EACCES, ask, "cycles", machine);
+  EXPECT_EQ(error.explain(),
+            "asked for: perf_event_open of cycles of this thread\n"
+            "the system said: Permission denied: what the kernel does is not for this user: "
+            "kernel.perf_event_paranoid is 2; and this machine has no PMU that counts what a "
+            "processor does (a virtual machine, mostly)\n"
+            "to change: exclude the kernel, or run with CAP_PERFMON (before Linux 5.8: "
+            "CAP_SYS_ADMIN), or set that to 1 or below; use a software event, such as cpu-clock "
+            "(or_else())");
+  EXPECT_EQ(error.message(), "perf_event_open of cycles of this thread failed: Permission denied");
+}
+
+TEST(EventErrorTest, TheKernelSaysHowLargeItsAttributesAre) {
+  FakeSystem machine;
+  machine.answer = [](Ask& each) {
+    if (each.attr.size <= 136) return 0;
+    each.attr.size = 136;
+    return E2BIG;
+  };
+  Ask ask;
+  ask.attr = changes({.switches = true}).attr(machine).value();
+  ask.attr.size = 144;
+  const auto causes = causes_of(ask, E2BIG, machine);
+  ASSERT_EQ(causes.size(), 1U);
+  EXPECT_NE(causes[0].says.find("136 bytes"), std::string::npos) << causes[0].says;
+}
+
+TEST(EventErrorTest, NothingIsLeftOpen) {
+  FakeSystem machine;
+  machine.answer = [](const Ask& each) { return each.attr.sample_period >> 63 != 0 ? EINVAL : 0; };
+  Ask ask;
+  ask.attr = changes({.switches = true}).attr(machine).value();
+  ask.attr.sample_period = std::uint64_t{1} << 63;
+  const int before = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::close(before);
+  static_cast<void>(causes_of(ask, EINVAL, machine));
+  const int after = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::close(after);
+  EXPECT_GT(machine.asked.size(), 10U);
+  EXPECT_EQ(before, after);
+}
+
+}  // namespace
+}  // namespace perfring::event

@@ -1,0 +1,106 @@
+#ifndef PERFRING_EVENT_GROUP_H_
+#define PERFRING_EVENT_GROUP_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
+
+// Group and Counter: events that are counted, and not sampled. A group's events are on the PMU
+// together or not at all, so that their counts compare, and are read by one call.
+//
+//   auto group = Group::open({.events = {hardware(PERF_COUNT_HW_INSTRUCTIONS), cycles},
+//                             .target = this_thread()});
+//   work();
+//   const auto counts = group->read();
+//   if ((*counts)[0].ran()) use(*(*counts)[0].scaled());
+//
+// Where there are more events than the PMU has counters, the kernel lets them take turns: scaled()
+// is the count as if the event had run all the time, and nullopt if it never ran. A group that does
+// not fit the PMU at all never runs.
+//
+// Units: values are events, times nanoseconds. Over several threads and CPUs they are sums.
+// Lifetime: move-only; events are closed with it. A child: as Sampler's.
+// Threads: one at a time. Errors: those of Sampler::open(); Read, if a count cannot be read.
+// Kernel: kernel/events/core.c: perf_read_group() at v6.18.
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "perfring/event/event_error.h"
+#include "perfring/event/request.h"
+#include "perfring/export.h"
+
+namespace perfring::event {
+
+struct Count {
+  std::uint64_t value = 0;
+  std::uint64_t enabled = 0;  // for how long it was to count
+  std::uint64_t running = 0;  // for how long it did
+
+  bool ran() const noexcept { return running != 0; }
+  // As if it had run all the time that it was enabled.
+  std::optional<std::uint64_t> scaled() const noexcept {
+    if (running == 0) return std::nullopt;
+    if (running >= enabled) return value;
+    return static_cast<std::uint64_t>(static_cast<double>(value) * static_cast<double>(enabled) /
+                                      static_cast<double>(running));
+  }
+};
+
+class PERFRING_EXPORT Group {
+ public:
+  // Of the request, what concerns rings is not used.
+  static std::expected<Group, EventError> open(const Request& request, bool starts = true,
+                                               System& system = real_system());
+
+  Group(Group&& other) noexcept;
+  Group& operator=(Group&& other) noexcept;
+  ~Group();
+
+  // Enables all, or lets the child execve(), which enables them; disables all.
+  std::expected<void, EventError> start();
+  std::expected<void, EventError> stop();
+  // A count for each event of the request, in its order.
+  std::expected<std::vector<Count>, EventError> read() const;
+
+  std::span<const std::string> notes() const noexcept;
+  pid_t child() const noexcept;
+  std::optional<int> child_status();
+
+ private:
+  struct PERFRING_HIDDEN State;
+  PERFRING_HIDDEN explicit Group(std::unique_ptr<State> state) noexcept;
+
+  std::unique_ptr<State> state_;
+};
+
+// A group of one.
+class Counter {
+ public:
+  static std::expected<Counter, EventError> open(const Event& event,
+                                                 std::optional<Target> target = std::nullopt) {
+    auto group = Group::open({.events = {event}, .target = std::move(target)});
+    if (!group) return std::unexpected(std::move(group).error());
+    return Counter{*std::move(group)};
+  }
+  std::expected<Count, EventError> read() const {
+    const auto counts = group_.read();
+    if (!counts) return std::unexpected(counts.error());
+    return counts->front();
+  }
+  std::span<const std::string> notes() const noexcept { return group_.notes(); }
+
+ private:
+  explicit Counter(Group group) noexcept : group_{std::move(group)} {}
+  Group group_;
+};
+
+}  // namespace perfring::event
+
+#endif
+#endif  // PERFRING_EVENT_GROUP_H_

@@ -1,0 +1,266 @@
+#include "perfring/event/opening.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace perfring::event::internal {
+namespace {
+
+EventError child_failed(int error, const std::string& name) {
+  EventError failed{.step = EventError::Step::Child,
+                    .io_error = std::error_code(error, std::generic_category()),
+                    .asked = "the command " + name,
+                    .causes = {}};
+  if (error == ENOENT || error == EACCES) {
+    failed.causes.push_back({"command",
+                             error == ENOENT ? "there is no such program" : "it may not be run",
+                             "give a program's path, or a name that is in PATH"});
+  }
+  return failed;
+}
+
+// In the child: nothing but system calls.
+[[noreturn]] void run(char* const* arguments, int start, int failed) {
+  char byte = 0;
+  ssize_t got = 0;
+  do got = ::read(start, &byte, 1);
+  while (got < 0 && errno == EINTR);
+  constexpr int kNotRun = 127;
+  if (got != 1) ::_exit(kNotRun);
+  ::execvp(arguments[0], arguments);
+  const int error = errno;
+  static_cast<void>(!::write(failed, &error, sizeof error));
+  ::_exit(kNotRun);
+}
+
+// Excluded in place of included, where the event may be so (E4).
+void exclude_kernel(perf_event_attr& attr) {
+  attr.exclude_kernel = 1;
+  attr.exclude_hv = 1;
+  attr.exclude_callchain_kernel = 1;
+}
+
+bool is_of_rights(int error) {
+  return error == EACCES || error == EPERM;
+}
+
+class Opener {
+ public:
+  Opener(Plan& plan, System& system, bool grouped, Opening& opening)
+      : plan_{plan}, system_{system}, grouped_{grouped}, opening_{opening} {}
+
+  // The event that was not opened, and why.
+  struct Failed {
+    std::size_t event;
+    EventError error;
+  };
+
+  std::optional<Failed> open(Prepare prepare) {
+    for (Planned& step : plan_.steps) {
+      if (excludes(step.event)) exclude_kernel(step.ask.attr);
+      if (prepare != nullptr) prepare(step);
+      if (grouped_ && step.event != 0) step.ask.group_fd = leader_of(step);
+      if (auto failed = open(step)) return failed;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  bool excludes(std::size_t event) const {
+    return std::ranges::find(excluding_, event) != excluding_.end();
+  }
+  int leader_of(const Planned& step) const {
+    const auto leader = std::ranges::find_if(opening_.steps, [&](const OpenStep& each) {
+      return each.step.event == 0 && each.step.ask.pid == step.ask.pid &&
+             each.step.ask.cpu == step.ask.cpu;
+    });
+    return leader == opening_.steps.end() ? -1 : leader->fd.get();
+  }
+
+  std::optional<Failed> open(Planned& step) {
+    const Event& event = plan_.events[step.event];
+    Ask asked = step.ask;
+    int fd = system_.open(asked);
+    const bool may_exclude = is_of_rights(-fd) && event.kernel() == Kernel::IfAllowed &&
+                             step.ask.attr.exclude_kernel == 0;
+    if (may_exclude) {
+      exclude_kernel(step.ask.attr);
+      asked = step.ask;
+      fd = system_.open(asked);
+      if (fd >= 0) {
+        excluding_.push_back(step.event);
+        opening_.notes.push_back(event.name() + ": without the kernel, which is not for this user");
+      }
+    }
+    if (fd < 0) {
+      auto error =
+          EventError::at_failure(EventError::Step::Open, -fd, step.ask, event.name(), system_);
+      // Behind another cause: it would have been left out.
+      if (event.kernel() == Kernel::IfAllowed) {
+        std::erase_if(error.causes,
+                      [](const Cause& each) { return each.field == "exclude_kernel"; });
+      }
+      return Failed{step.event, std::move(error)};
+    }
+    opening_.steps.push_back({step, os::Fd{fd}});
+    return std::nullopt;
+  }
+
+  Plan& plan_;
+  System& system_;
+  bool grouped_;
+  Opening& opening_;
+  std::vector<std::size_t> excluding_;
+};
+
+std::string in_one(const std::vector<Event>& events) {
+  std::string names;
+  for (const Event& each : events) names += (names.empty() ? "" : ", ") + each.name();
+  return names.empty() ? "events" : names;
+}
+
+// In place of an event that cannot be.
+bool fall_back(Request& request, std::size_t event, const EventError& error,
+               std::vector<std::string>& notes) {
+  const Event* const fallback = request.events[event].fallback();
+  if (fallback == nullptr) return false;
+  const std::string why = error.causes.empty() ? error.message() : error.causes.front().says;
+  notes.push_back(request.events[event].name() + ": " + why + "; " + fallback->name() + " instead");
+  const Event taken = *fallback;
+  request.events[event] = taken;
+  return true;
+}
+
+// Whether another event could be opened where this one cannot.
+bool is_of_the_event(const EventError& error) {
+  const int said = error.io_error.value();
+  return said != EMFILE && said != ENFILE && said != ESRCH && said != ENOMEM;
+}
+
+}  // namespace
+
+std::expected<Child, EventError> Child::fork(const std::vector<std::string>& command) {
+  Child child;
+  if (command.empty()) return std::unexpected(child_failed(ENOENT, "that is empty"));
+  child.name_ = command.front();
+  std::vector<char*> arguments;
+  for (const std::string& each : command) arguments.push_back(const_cast<char*>(each.c_str()));
+  arguments.push_back(nullptr);
+  std::array<int, 2> start{-1, -1};
+  std::array<int, 2> failed{-1, -1};
+  if (::pipe2(start.data(), O_CLOEXEC) != 0) {
+    return std::unexpected(child_failed(errno, child.name_));
+  }
+  const os::Fd start_read{start[0]};
+  child.start_ = os::Fd{start[1]};
+  if (::pipe2(failed.data(), O_CLOEXEC) != 0) {
+    return std::unexpected(child_failed(errno, child.name_));
+  }
+  child.failed_ = os::Fd{failed[0]};
+  const os::Fd failed_write{failed[1]};
+  child.pid_ = ::fork();
+  if (child.pid_ < 0) return std::unexpected(child_failed(errno, child.name_));
+  if (child.pid_ == 0) {
+    ::close(start[1]);
+    run(arguments.data(), start[0], failed[1]);
+  }
+  return child;
+}
+
+Child& Child::operator=(Child&& other) noexcept {
+  std::swap(pid_, other.pid_);
+  std::swap(name_, other.name_);
+  std::swap(start_, other.start_);
+  std::swap(failed_, other.failed_);
+  std::swap(status_, other.status_);
+  return *this;
+}
+
+Child::~Child() {
+  if (pid_ == 0 || !waits()) return;
+  start_ = os::Fd{};
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+}
+
+std::expected<void, EventError> Child::start() {
+  if (!waits()) return {};
+  const os::Fd start = std::move(start_);
+  const os::Fd failed = std::move(failed_);
+  // SIGPIPE cannot come: the child reads, or has been killed, of which execve() says nothing.
+  const char byte = 1;
+  int error = 0;
+  if (::write(start.get(), &byte, 1) != 1) error = errno;
+  if (error == 0 && ::read(failed.get(), &error, sizeof error) <= 0) error = 0;
+  if (error == 0) return {};
+  return std::unexpected(child_failed(error, name_));
+}
+
+std::optional<int> Child::status() {
+  if (pid_ == 0 || status_) return status_;
+  int status = 0;
+  const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
+  if (ended == pid_) status_ = status;
+  if (ended < 0 && errno == ECHILD) status_ = 0;  // somebody else has waited for it
+  return status_;
+}
+
+std::expected<Opening, EventError> open_all(Request request, System& system, bool grouped,
+                                            Prepare prepare) {
+  const Target target = target_of(request);
+  request.target = target;
+  Opening opening;
+  os::Fd folder;
+  pid_t pid = 0;
+  if (target.kind == Target::Kind::Cgroup) {
+    folder = os::Fd{::open(target.path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY)};
+    if (folder.get() < 0) {
+      return std::unexpected(
+          EventError::of({.field = "cgroup",
+                          .says = target.path + ": " + std::generic_category().message(errno),
+                          .advice = "give a folder below /sys/fs/cgroup"},
+                         in_one(request.events)));
+    }
+    pid = folder.get();
+  }
+  if (target.kind == Target::Kind::Child) {
+    auto child = Child::fork(target.command);
+    if (!child) return std::unexpected(std::move(child).error());
+    opening.child = *std::move(child);
+    pid = opening.child.pid();
+  }
+  while (true) {
+    // Names first: each that this machine does not know falls back by itself.
+    for (std::size_t i = 0; i < request.events.size(); ++i) {
+      while (true) {
+        const auto attr = request.events[i].attr(system);
+        if (attr) break;
+        const auto error = EventError::of(attr.error(), request.events[i].name());
+        if (!fall_back(request, i, error, opening.notes)) return std::unexpected(error);
+      }
+    }
+    auto made = plan(request, system, pid);
+    if (!made) return std::unexpected(EventError::of(made.error(), in_one(request.events)));
+    Opener opener{*made, system, grouped, opening};
+    auto failed = opener.open(prepare);
+    if (!failed) {
+      opening.events = std::move(made->events);
+      opening.rings = made->rings;
+      return opening;
+    }
+    opening.steps.clear();
+    if (!is_of_the_event(failed->error) ||
+        !fall_back(request, failed->event, failed->error, opening.notes)) {
+      return std::unexpected(std::move(failed->error));
+    }
+  }
+}
+
+}  // namespace perfring::event::internal

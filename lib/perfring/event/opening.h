@@ -1,0 +1,71 @@
+#ifndef PERFRING_EVENT_OPENING_H_
+#define PERFRING_EVENT_OPENING_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
+
+// The opening of a request, which Sampler and Group share. Internal to them.
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perfring/event/event_error.h"
+#include "perfring/event/request.h"
+#include "perfring/os/fd.h"
+
+namespace perfring::event::internal {
+
+// A command that waits for its start.
+class Child {
+ public:
+  Child() = default;
+  static std::expected<Child, EventError> fork(const std::vector<std::string>& command);
+  Child(Child&& other) noexcept { *this = std::move(other); }
+  Child& operator=(Child&& other) noexcept;
+  // One that was not started ends, and is waited for; another runs on.
+  ~Child();
+
+  pid_t pid() const noexcept { return pid_; }
+  bool waits() const noexcept { return start_.get() >= 0; }
+  // Lets it execve(). Errors: Step::Child, with execve()'s.
+  std::expected<void, EventError> start();
+  std::optional<int> status();
+
+ private:
+  pid_t pid_ = 0;
+  std::string name_;
+  os::Fd start_;   // closed without a byte: it ends
+  os::Fd failed_;  // execve()'s errno comes here
+  std::optional<int> status_;
+};
+
+struct OpenStep {
+  Planned step;
+  os::Fd fd;
+};
+
+// Everything that is open.
+struct Opening {
+  std::vector<Event> events;  // as they are, fallbacks included
+  std::vector<OpenStep> steps;
+  std::size_t rings = 0;
+  std::vector<std::string> notes;
+  Child child;
+};
+
+// What each event is before it is opened, and the one that opened its group.
+using Prepare = void (*)(Planned& step);
+
+// Opens all steps, or none. Where an event's fallback is taken, all begins anew. With `grouped`,
+// each event but the first is a member of the first one's group.
+std::expected<Opening, EventError> open_all(Request request, System& system, bool grouped,
+                                            Prepare prepare);
+
+}  // namespace perfring::event::internal
+
+#endif
+#endif  // PERFRING_EVENT_OPENING_H_

@@ -1,0 +1,149 @@
+#include "perfring/event/request.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "perfring/os/syscalls.h"
+
+namespace perfring::event {
+namespace {
+
+using internal::Facts;
+
+struct Place {
+  pid_t pid;
+  int cpu;
+  std::size_t ring;
+};
+
+std::unexpected<Finding> wrong(const char* field, std::string says, std::string advice) {
+  return std::unexpected(
+      Finding{.field = field, .says = std::move(says), .advice = std::move(advice)});
+}
+
+std::expected<std::vector<pid_t>, Finding> tasks_of(const Target& target, System& system) {
+  if (target.kind == Target::Kind::Thread) return std::vector<pid_t>{target.pid};
+  const std::string process = target.pid == 0 ? "self" : std::to_string(target.pid);
+  const auto names = system.list("/proc/" + process + "/task");
+  if (!names || names->empty()) {
+    return wrong("pid", "there is no process " + process, "give one that is running");
+  }
+  std::vector<pid_t> tasks;
+  for (const std::string& name : *names) {
+    pid_t task = 0;
+    std::from_chars(name.data(), name.data() + name.size(), task);
+    if (task > 0) tasks.push_back(task);
+  }
+  return tasks;
+}
+
+// Each task on each CPU; one ring for each CPU.
+std::vector<Place> places(const std::vector<pid_t>& tasks, const std::vector<std::uint32_t>& cpus) {
+  std::vector<Place> all;
+  all.reserve(tasks.size() * cpus.size());
+  for (const pid_t task : tasks) {
+    for (std::size_t i = 0; i < cpus.size(); ++i) {
+      all.push_back({task, static_cast<int>(cpus[i]), i});
+    }
+  }
+  return all;
+}
+
+std::expected<std::vector<std::uint32_t>, Finding> cpus_of(const Target& target, System& system) {
+  if (!target.cpus.empty()) {
+    // Once each, or a CPU's records would come twice.
+    std::vector<std::uint32_t> cpus = target.cpus;
+    std::ranges::sort(cpus);
+    const auto twice = std::ranges::unique(cpus);
+    cpus.erase(twice.begin(), twice.end());
+    return cpus;
+  }
+  auto online = Facts{system}.cpus("online");
+  if (online.empty()) {
+    return wrong("cpu", "the online CPUs cannot be read", "name the CPUs by on()");
+  }
+  return online;
+}
+
+std::expected<std::vector<Place>, Finding> places_of(const Target& target, System& system,
+                                                     pid_t pid) {
+  using Kind = Target::Kind;
+  const bool is_task = target.kind == Kind::Thread || target.kind == Kind::Process;
+  const bool anywhere = is_task && !target.children && target.cpus.empty();
+  std::vector<std::uint32_t> cpus;
+  if (!anywhere) {
+    auto found = cpus_of(target, system);
+    if (!found) return std::unexpected(std::move(found).error());
+    cpus = *std::move(found);
+  }
+  if (target.kind == Kind::System) return places({-1}, cpus);
+  if (!is_task) return places({pid}, cpus);
+  const auto tasks = tasks_of(target, system);
+  if (!tasks) return std::unexpected(tasks.error());
+  if (!anywhere) return places(*tasks, cpus);
+  std::vector<Place> all;
+  for (std::size_t i = 0; i < tasks->size(); ++i) all.push_back({(*tasks)[i], -1, i});
+  return all;
+}
+
+}  // namespace
+
+Target target_of(const Request& request) {
+  if (request.target) return *request.target;
+  const bool all = std::ranges::any_of(request.events, &Event::is_system_wide);
+  return all ? event::system() : this_process();
+}
+
+std::expected<Plan, Finding> plan(const Request& request, System& system, pid_t pid) {
+  const Target target = target_of(request);
+  auto places = places_of(target, system, pid);
+  if (!places) return std::unexpected(std::move(places).error());
+  if (request.events.empty()) return wrong("events", "no event is asked for", "give one");
+  Plan made{.events = request.events, .steps = {}, .rings = 0};
+  made.steps.reserve(places->size() * made.events.size());
+  for (std::size_t i = 0; i < made.events.size(); ++i) {
+    Ask ask;
+    if (target.kind == Target::Kind::Cgroup) ask.flags |= PERF_FLAG_PID_CGROUP;
+    auto attr = made.events[i].attr(system);
+    if (!attr) return std::unexpected(std::move(attr).error());
+    ask.attr = *attr;
+    if (target.children) ask.attr.inherit = 1;
+    if (target.kind == Target::Kind::Child) ask.attr.enable_on_exec = 1;
+    ask.attr.watermark = 1;
+    ask.attr.wakeup_watermark = request.batch == 0 ? 1 : request.batch;
+    for (const Place& place : *places) {
+      ask.pid = place.pid;
+      ask.cpu = place.cpu;
+      made.steps.push_back({.event = i, .ring = place.ring, .ask = ask});
+      made.rings = std::max(made.rings, place.ring + 1);
+    }
+  }
+  if (request.batch == 0 && watches_its_own_wait(request, made)) {
+    for (Planned& step : made.steps) {
+      step.ask.attr.wakeup_watermark =
+          static_cast<std::uint32_t>(request.page_count * os::page_size() / 2);
+    }
+  }
+  return made;
+}
+
+bool watches_its_own_wait(const Request& request, const Plan& made) {
+  const Target target = target_of(request);
+  const bool is_own = target.pid == 0 &&
+                      (target.kind == Target::Kind::Thread || target.kind == Target::Kind::Process);
+  return is_own && std::ranges::any_of(made.steps, [](const Planned& step) {
+           return step.ask.attr.context_switch != 0 ||
+                  (step.ask.attr.type == PERF_TYPE_SOFTWARE &&
+                   step.ask.attr.config == PERF_COUNT_SW_CONTEXT_SWITCHES);
+         });
+}
+
+std::expected<std::size_t, Finding> fds_needed(const Request& request, System& system) {
+  const auto made = plan(request, system);
+  if (!made) return std::unexpected(made.error());
+  // The waiter has two, a child's start one, a cgroup's folder one.
+  return made->steps.size() + 3;
+}
+
+}  // namespace perfring::event

@@ -1,0 +1,133 @@
+#ifndef PERFRING_EVENT_REQUEST_H_
+#define PERFRING_EVENT_REQUEST_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
+
+// Request: which events, of whom. What is to be opened for it, before anything is.
+//
+//   const Request request{.events = {changes({.switches = true})}, .target = this_process()};
+//   if (const auto needed = fds_needed(request)) ...
+//
+// The kernel's pid is a thread (R8), its inherit needs a CPU (R9), and an event of all tasks is one
+// of one CPU: so a target is a number of events.
+//
+//   target                        events for each Event     rings
+//   thread                        1                         1
+//   process                       one a thread              one a thread
+//   the same with children        one a thread and CPU      one a CPU
+//   child                         one a CPU                 one a CPU
+//   system, cgroup                one a CPU                 one a CPU
+//
+// Events of one CPU, or one thread, write to one ring (PERF_EVENT_IOC_SET_OUTPUT). CPUs are those
+// online, or those of on().
+//
+// Units: page counts are data pages of the machine's page size, watermarks bytes.
+// Lifetime, threads: values.
+// Errors: of plan(): a Finding for a name, a process or a cgroup that is not there.
+// Kernel: kernel/events/core.c: perf_mmap() and perf_event_set_output() at v6.18.
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perfring/event/event.h"
+#include "perfring/event/system.h"
+#include "perfring/export.h"
+
+namespace perfring::event {
+
+struct Target {
+  enum class Kind : std::uint8_t { Thread, Process, Child, System, Cgroup };
+  Kind kind = Kind::Process;
+  pid_t pid = 0;                          // of Thread and Process; 0: this one
+  std::vector<std::string> command = {};  // of Child: a program, looked for in PATH, and arguments
+  std::string path = {};                  // of Cgroup: its folder
+  bool children = false;                  // and what they start from now on
+  std::vector<std::uint32_t> cpus = {};   // empty: all that are online, or wherever the task runs
+
+  [[nodiscard]] Target on(std::vector<std::uint32_t> some) const {
+    Target said = *this;
+    said.cpus = std::move(some);
+    return said;
+  }
+  [[nodiscard]] Target and_children() const {
+    Target said = *this;
+    said.children = true;
+    return said;
+  }
+};
+
+inline Target this_thread() {
+  return {.kind = Target::Kind::Thread};
+}
+// The threads that there are now; and_children(): those that they start as well.
+inline Target this_process() {
+  return {.kind = Target::Kind::Process};
+}
+inline Target thread(pid_t tid) {
+  return {.kind = Target::Kind::Thread, .pid = tid};
+}
+inline Target process(pid_t pid) {
+  return {.kind = Target::Kind::Process, .pid = pid};
+}
+// A command, and what it starts, from its execve() on (R23).
+inline Target child(std::vector<std::string> command) {
+  return {.kind = Target::Kind::Child, .command = std::move(command), .children = true};
+}
+inline Target system() {
+  return {.kind = Target::Kind::System};
+}
+// Of cgroup v2, or v1's perf_event.
+inline Target cgroup(std::string folder) {
+  return {.kind = Target::Kind::Cgroup, .path = std::move(folder)};
+}
+
+struct Request {
+  std::vector<Event> events;
+  // Not said: the system if an event occurs in any task (a tracepoint, a probe), else this process.
+  std::optional<Target> target = std::nullopt;
+  // Of each ring; a power of two.
+  std::size_t page_count = 16;
+  // Who waits is woken once so many bytes have come. 0: by each record, side-band ones too (R3);
+  // but who waits for switches of his own, by half a ring, or each wait would end at once (R5).
+  std::uint32_t batch = 0;
+  // Nobody waits for longer without looking: what is below the batch is seen then.
+  std::chrono::nanoseconds longest_wait = std::chrono::milliseconds{100};
+};
+
+// One event that is opened.
+struct Planned {
+  std::size_t event = 0;  // of Request::events
+  std::size_t ring = 0;
+  Ask ask;
+};
+
+struct Plan {
+  std::vector<Event> events;  // to which strings in `steps` belong
+  std::vector<Planned> steps;
+  std::size_t rings = 0;
+};
+
+// For a child or a cgroup, `pid` is the child's, or the folder's descriptor.
+PERFRING_EXPORT std::expected<Plan, Finding> plan(const Request& request,
+                                                  System& system = real_system(), pid_t pid = 0);
+// How many descriptors the request takes.
+PERFRING_EXPORT std::expected<std::size_t, Finding> fds_needed(const Request& request,
+                                                               System& system = real_system());
+// Whether each wait of this thread writes records to its own rings (R5).
+PERFRING_EXPORT bool watches_its_own_wait(const Request& request, const Plan& made);
+// The target that is said, or the events' own.
+PERFRING_EXPORT Target target_of(const Request& request);
+
+}  // namespace perfring::event
+
+#endif
+#endif  // PERFRING_EVENT_REQUEST_H_

@@ -1,0 +1,374 @@
+// Events as values, what is opened for a request, and what is said of one.
+
+#include "perfring/event/request.h"
+
+#include <gtest/gtest.h>
+#include <linux/capability.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <ctime>
+#include <functional>
+#include <string>
+
+#include "perfring/event/check.h"
+#include "perfring/event/testing/fake_system.h"
+#include "perfring/event/tracepoint_fields.h"
+
+namespace perfring::event {
+namespace {
+
+using testing::FakeSystem;
+
+const Event kFaults = software(PERF_COUNT_SW_PAGE_FAULTS);
+const Event kSwitch = tracepoint("sched:sched_switch");
+
+perf_event_attr attr_of(const Event& event) {
+  FakeSystem machine;
+  return event.attr(machine).value();
+}
+
+bool equal(const perf_event_attr& a, const perf_event_attr& b) {
+  return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+TEST(EventTest, WhatWasNotSaidStaysTheEventsOwn) {
+  const perf_event_attr own = attr_of(kSwitch);
+  EXPECT_EQ(own.sample_period, 1U);
+  EXPECT_EQ(own.exclude_kernel, 0U);
+  EXPECT_TRUE(own.sample_type & PERF_SAMPLE_RAW);
+  perf_event_attr with_callchain = attr_of(kSwitch.callchain());
+  EXPECT_TRUE(with_callchain.sample_type & PERF_SAMPLE_CALLCHAIN);
+  with_callchain.sample_type &= ~std::uint64_t{PERF_SAMPLE_CALLCHAIN};
+  EXPECT_TRUE(equal(with_callchain, own));
+}
+
+TEST(EventTest, CallsInAnyOrderAreTheSameEvent) {
+  using Call = std::function<Event(const Event&)>;
+  const std::vector<Call> calls{
+      [](const Event& event) { return event.callchain(); },
+      [](const Event& event) { return event.period(7); },
+      [](const Event& event) { return event.kernel(Kernel::Excluded); },
+      [](const Event& event) { return event.sample(PERF_SAMPLE_ADDR); },
+      [](const Event& event) {
+        return event.adjust([](perf_event_attr& attr) { attr.exclude_idle = 1; });
+      }};
+  for (const Event& event : {kFaults, kSwitch, software(PERF_COUNT_SW_CPU_CLOCK),
+                             changes({.switches = true}), breakpoint(4096, Access::Write)}) {
+    std::vector<std::size_t> order{0, 1, 2, 3, 4};
+    std::optional<perf_event_attr> first;
+    do {
+      Event said = event;
+      for (const std::size_t i : order) said = calls[i](said);
+      const perf_event_attr attr = attr_of(said);
+      if (!first) first = attr;
+      EXPECT_TRUE(equal(attr, *first)) << event.name();
+    } while (std::ranges::next_permutation(order).found);
+    EXPECT_EQ(first->sample_period, 7U);
+    EXPECT_EQ(first->freq, 0U);
+    EXPECT_EQ(first->exclude_callchain_kernel, 1U);
+    EXPECT_EQ(first->exclude_idle, 1U);
+  }
+}
+
+TEST(EventTest, TheDefaultsOfEachKind) {
+  constexpr std::uint64_t kAlways =
+      PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
+  const auto fields = [](const Event& event) { return attr_of(event).sample_type; };
+  EXPECT_EQ(fields(kFaults), kAlways | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR);
+  EXPECT_EQ(fields(software(PERF_COUNT_SW_CPU_CLOCK)),
+            kAlways | PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD);
+  EXPECT_EQ(fields(kSwitch), kAlways | PERF_SAMPLE_RAW);
+  EXPECT_EQ(fields(kprobe("x")), kAlways | PERF_SAMPLE_RAW);
+  EXPECT_EQ(fields(changes({.switches = true})), kAlways);
+  for (const Event& event : {kFaults, kSwitch, changes({.names = true}), pmu("msr/tsc/")}) {
+    const perf_event_attr attr = attr_of(event);
+    EXPECT_EQ(attr.sample_id_all, 1U);
+    EXPECT_EQ(attr.use_clockid, 1U);
+    EXPECT_EQ(attr.clockid, CLOCK_MONOTONIC);
+    EXPECT_EQ(attr.disabled, 1U);
+  }
+  EXPECT_EQ(attr_of(software(PERF_COUNT_SW_TASK_CLOCK)).sample_freq, 99U);
+  EXPECT_EQ(attr_of(software(PERF_COUNT_SW_TASK_CLOCK).period(5)).freq, 0U);
+  EXPECT_EQ(software(PERF_COUNT_SW_CONTEXT_SWITCHES).kernel(), Kernel::Included);  // R11
+  EXPECT_EQ(kFaults.kernel(), Kernel::IfAllowed);
+  const perf_event_attr groups = attr_of(changes({.cgroups = true}));
+  EXPECT_TRUE(groups.comm) << "R10";
+}
+
+TEST(EventTest, ProbesAreOfTheTypeThatThisMachineGivesThem) {
+  const Event named = kprobe("do_it");
+  EXPECT_EQ(attr_of(kprobe("x")).type, 8U);
+  EXPECT_EQ(attr_of(kprobe("x")).config, 0U);
+  EXPECT_EQ(attr_of(kretprobe("x")).config, 1U);
+  EXPECT_EQ(attr_of(uretprobe("/bin/true", 64)).config2, 64U);
+  EXPECT_STREQ(reinterpret_cast<const char*>(static_cast<std::uintptr_t>(attr_of(named).config1)),
+               "do_it");
+  FakeSystem without;
+  without.files.erase("/sys/bus/event_source/devices/kprobe/type");
+  EXPECT_EQ(kprobe("x").attr(without).error().says, "this kernel has no kprobe PMU");
+}
+
+TEST(EventTest, TermsOfAPmuAreThoseOfSysfs) {
+  FakeSystem machine;
+  const auto attr = [&](const char* text) { return pmu(text).attr(machine); };
+  EXPECT_EQ(attr("msr/tsc/")->type, 10U);
+  EXPECT_EQ(attr("msr/aperf/")->config, 1U);
+  EXPECT_EQ(attr("msr/event=0x23/")->config, 0x23U);
+  EXPECT_EQ(attr("msr/config1=7,config=9/")->config1, 7U);
+  machine.device("cpu", 4);
+  machine.files["/sys/bus/event_source/devices/cpu/format/event"] = "config:0-7,32-35\n";
+  machine.files["/sys/bus/event_source/devices/cpu/format/ldlat"] = "config1:0-15\n";
+  machine.files["/sys/bus/event_source/devices/cpu/format/any"] = "config:21\n";
+  EXPECT_EQ(attr("cpu/event=0x3c5,any/")->config, 0x3002000c5U);
+  EXPECT_EQ(attr("cpu/ldlat=30/")->config1, 30U);
+  for (const auto& [text, says] :
+       std::vector<std::pair<const char*, const char*>>{{"cpu/event=0x1000/", "so large a value"},
+                                                        {"cpu/evnt=1/", "no term 'evnt'"},
+                                                        {"nope/x/", "no PMU 'nope'"},
+                                                        {"cpu/event=x/", "'x' is no number"},
+                                                        {"/x/", "no event of a PMU"},
+                                                        {"../cpu/x/", "no event of a PMU"},
+                                                        {"cpu", "no event of"},
+                                                        {"cpu/../type/", "no event and no term"}}) {
+    const auto refused = attr(text);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_NE(refused.error().says.find(says), std::string::npos) << refused.error().says;
+  }
+}
+
+TEST(EventTest, NamesOfACommandLine) {
+  const auto attr = [](const char* text) { return attr_of(by_name(text).value()); };
+  for (const std::string& known : known_names()) EXPECT_TRUE(by_name(known)) << known;
+  EXPECT_EQ(attr("faults").config, PERF_COUNT_SW_PAGE_FAULTS);
+  EXPECT_EQ(attr("cycles").type, PERF_TYPE_HARDWARE);
+  EXPECT_EQ(attr("LLC-store-misses").config, 0x10102U);
+  EXPECT_EQ(attr("r1a8").config, 0x1a8U);
+  EXPECT_EQ(attr("sched:sched_switch").config, 314U);
+  EXPECT_EQ(attr("msr/tsc/").type, 10U);
+  EXPECT_EQ(attr("kprobe:x+0x10").config2, 16U);
+  EXPECT_EQ(attr("uprobe:/bin/true:0x1000").config2, 4096U);
+  EXPECT_EQ(attr("mem:0x1000:w:8").bp_len, 8U);
+  EXPECT_EQ(attr("mem:4096").bp_type, 3U);
+  EXPECT_EQ(attr("changes:switches,execs").context_switch, 1U);
+  for (const char* const odd : {"", "nope", "r", "changes:nope", "mem:x", "mem:1:q", "mem:1:w:z"}) {
+    const auto refused = by_name(odd);
+    ASSERT_FALSE(refused) << odd;
+    EXPECT_FALSE(refused.error().advice.empty());
+  }
+  EXPECT_NE(by_name("page-fault").error().advice.find("page-faults"), std::string::npos);
+}
+
+std::string opened(const Request& request) {
+  FakeSystem machine;
+  std::string text;
+  const auto made = plan(request, machine, 50);
+  if (!made) return made.error().says;
+  for (const Planned& step : made->steps) {
+    text += std::to_string(step.ask.pid) + "@" + std::to_string(step.ask.cpu) + ">" +
+            std::to_string(step.ring) + (step.ask.attr.inherit ? "i " : " ");
+  }
+  return text;
+}
+
+TEST(PlanTest, WhatIsOpenedForEachTarget) {
+  EXPECT_EQ(opened({.events = {kFaults}, .target = this_thread()}), "0@-1>0 ");
+  EXPECT_EQ(opened({.events = {kFaults}}), "100@-1>0 101@-1>1 ");
+  EXPECT_EQ(opened({.events = {kFaults}, .target = this_thread().and_children()}),
+            "0@0>0i 0@1>1i 0@2>2i ");
+  EXPECT_EQ(opened({.events = {kFaults}, .target = this_process().and_children().on({1})}),
+            "100@1>0i 101@1>0i ");
+  EXPECT_EQ(opened({.events = {kFaults}, .target = child({"x"}).on({0})}), "50@0>0i ");
+  EXPECT_EQ(opened({.events = {kSwitch}}), "-1@0>0 -1@1>1 -1@2>2 ");
+  EXPECT_EQ(opened({.events = {kSwitch, kFaults}, .target = event::system().on({2, 0, 2})}),
+            "-1@0>0 -1@2>1 -1@0>0 -1@2>1 ");
+  EXPECT_EQ(opened({.events = {kFaults}, .target = cgroup("/x").on({0})}), "50@0>0 ");
+  EXPECT_EQ(opened({.events = {kFaults}, .target = process(4711)}), "there is no process 4711");
+  EXPECT_EQ(opened({.events = {}}), "no event is asked for");
+}
+
+TEST(PlanTest, EachRecordWakes) {
+  FakeSystem machine;
+  const auto made = plan({.events = {kFaults}, .target = this_thread()}, machine);
+  EXPECT_EQ(made->steps[0].ask.attr.watermark, 1U);
+  EXPECT_EQ(made->steps[0].ask.attr.wakeup_watermark, 1U);
+}
+
+// The fields of what is found, refusals first.
+std::string fields(const Request& request, FakeSystem& machine) {
+  std::string all;
+  for (const Finding& each : check(request, machine)) all += each.field + " ";
+  return all;
+}
+
+TEST(CheckRequestTest, AnAllowedCallerHasNoFindingOfAnyEventThatIsThere) {
+  FakeSystem machine;
+  machine.be_root();
+  machine.kinds["/bin/true"] = {FileKind::Type::Regular, 8192, 0};
+  for (const Event& each : {kSwitch, kprobe("x"), uprobe("/bin/true", 4096), kFaults,
+                            software(PERF_COUNT_SW_CPU_CLOCK).callchain(),
+                            changes({.execs = true, .forks = true, .maps = true, .cgroups = true}),
+                            breakpoint(4096, Access::ReadWrite)}) {
+    EXPECT_EQ(fields({.events = {each}, .target = event::system()}, machine), "") << each.name();
+  }
+}
+
+TEST(CheckRequestTest, TheTracepointsThreeSentences) {
+  FakeSystem machine;
+  const auto says = [&machine](const char* name) {
+    return check(Request{.events = {tracepoint(name)}}, machine).front().says;
+  };
+  const auto advice = [&machine](const char* name) {
+    return check(Request{.events = {tracepoint(name)}}, machine).front().advice;
+  };
+  EXPECT_EQ(says("sched:sched_swich"), "there is no tracepoint 'sched:sched_swich'");
+  EXPECT_EQ(advice("sched:sched_swich"),
+            "the most similar of sched are sched_switch, sched_waking");
+  EXPECT_EQ(says("shed:x"), "there is no group of tracepoints 'shed'");
+  EXPECT_EQ(advice("shed:x"), "the most similar are sched, irq");
+  machine.errors["/sys/kernel/tracing/events"] = EACCES;
+  EXPECT_NE(says("sched:sched_switch").find("may not be read"), std::string::npos);
+  machine.errors["/sys/kernel/tracing/events"] = ENOENT;
+  EXPECT_NE(says("sched:sched_switch").find("is not mounted"), std::string::npos);
+  for (const char* const odd : {"", ":", "a:", ":b", "sched:../../x", "a/b:c", "\xff\n"}) {
+    EXPECT_NE(says(odd).find("no tracepoint's name"), std::string::npos) << odd;
+  }
+}
+
+TEST(CheckRequestTest, WhoWaitsForHisOwnSwitchesIsTold) {
+  FakeSystem machine;
+  const Event switches = changes({.switches = true}).kernel(Kernel::Excluded);
+  EXPECT_EQ(fields({.events = {switches}, .target = this_thread()}, machine), "pid ");
+  EXPECT_EQ(fields({.events = {switches}, .target = this_process()}, machine), "pid ");
+  EXPECT_EQ(fields({.events = {switches}, .target = thread(77)}, machine), "");
+}
+
+TEST(CheckRequestTest, OpenFilesLockedMemoryAndPages) {
+  FakeSystem machine;
+  const Event faults = kFaults.kernel(Kernel::Excluded);
+  Request request{.events = {faults}, .target = this_thread()};
+  EXPECT_EQ(fields(request, machine), "");
+  request.page_count = 3;
+  EXPECT_EQ(fields(request, machine), "page_count ");
+  request.page_count = 1024;  // 4 MiB, of 3 CPUs x 516 KiB
+  EXPECT_EQ(fields(request, machine), "page_count ");
+  machine.capabilities(1ULL << CAP_IPC_LOCK);
+  EXPECT_EQ(fields(request, machine), "");
+  request.page_count = 1;
+  request.events.assign(70, faults);
+  EXPECT_EQ(fields(request, machine), "fd ");
+}
+
+TEST(CheckRequestTest, TenThousandCpusAreOneSentence) {
+  FakeSystem machine;
+  machine.be_root();
+  std::vector<std::uint32_t> cpus;
+  for (std::uint32_t i = 0; i < 10'000; ++i) cpus.push_back(i);
+  const Request request{.events = {kFaults}, .target = event::system().on(cpus)};
+  const auto found = check(request, machine);
+  ASSERT_GE(found.size(), 2U);
+  EXPECT_EQ(found[0].says, "this machine has no CPU 4-9999");
+  EXPECT_EQ(found[1].says, "offline: CPU 3");
+  EXPECT_EQ(fds_needed(request, machine), 10'003U);
+}
+
+TEST(CheckRequestTest, ACgroupThatIsNone) {
+  FakeSystem machine;
+  machine.be_root();
+  machine.kinds["/sys/fs/cgroup/a"] = {FileKind::Type::Folder, 0, 0x63677270};
+  machine.kinds["/tmp"] = {FileKind::Type::Folder, 0, 0x1021994};
+  const auto of = [&](const char* path) {
+    return fields({.events = {kFaults}, .target = cgroup(path)}, machine);
+  };
+  EXPECT_EQ(of("/sys/fs/cgroup/a"), "");
+  EXPECT_EQ(of("/tmp"), "cgroup ");
+  EXPECT_EQ(of("/none"), "cgroup ");
+}
+
+TEST(CheckMemberTest, WhatAGroupMayNotHave) {
+  Ask leader;
+  leader.attr = kFaults.attr().value();
+  const auto field = [&](auto change) {
+    Ask member = leader;
+    change(member);
+    const auto found = check_member(member, leader);
+    return found.empty() ? std::string{} : found.front().field;
+  };
+  EXPECT_EQ(field([](Ask&) {}), "");
+  EXPECT_EQ(field([](Ask& ask) { ask.cpu = 1; }), "cpu");
+  EXPECT_EQ(field([](Ask& ask) { ask.pid = -1; }), "pid");
+  EXPECT_EQ(field([](Ask& ask) { ask.attr.clockid = CLOCK_REALTIME; }), "clockid");
+  EXPECT_EQ(field([](Ask& ask) { ask.attr.use_clockid = 0; }), "clockid");
+  EXPECT_EQ(field([](Ask& ask) { ask.attr.pinned = 1; }), "pinned");
+  EXPECT_EQ(field([](Ask& ask) { ask.attr.exclusive = 1; }), "exclusive");
+  EXPECT_EQ(field([](Ask& ask) { ask.attr.inherit = 1; }), "inherit");
+}
+
+// As the kernel prints it (L: sched:sched_process_exec, and sched:sched_switch's comm).
+constexpr const char* kFormat =
+    "name: sched_process_exec\nID: 310\nformat:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+    "\tfield:__data_loc char[] filename;\toffset:8;\tsize:4;\tsigned:0;\n"
+    "\tfield:pid_t pid;\toffset:12;\tsize:4;\tsigned:1;\n"
+    "\tfield:char comm[16];\toffset:16;\tsize:16;\tsigned:0;\n"
+    "\tfield:__rel_loc char[] name;\toffset:32;\tsize:4;\tsigned:0;\n"
+    "\nprint fmt: \"filename=%s\", __get_str(filename)\n";
+
+class TracepointFormatTest : public ::testing::Test {
+ protected:
+  TracepointFormat format = TracepointFormat::parse(kFormat).value();
+  std::vector<std::byte> raw = std::vector<std::byte>(64);
+
+  template <class T>
+  void put(std::size_t at, const T& value) {
+    std::memcpy(raw.data() + at, &value, sizeof value);
+  }
+};
+
+TEST_F(TracepointFormatTest, FieldsAreReadByNameAndType) {
+  put(4, std::int32_t{-7});
+  put(16, std::array{'s', 'h', '\0', 'x'});
+  put(8, std::uint32_t{6 << 16 | 40});
+  put(40, std::array{'/', 'b', 'i', 'n', '/', 'x'});
+  put(32, std::uint32_t{3 << 16 | 12});  // from 36 on
+  put(48, std::array{'a', 'b', '\0'});
+  EXPECT_EQ(format.field<std::int32_t>("common_pid")->of(raw), -7);
+  EXPECT_EQ(format.field<std::uint16_t>("common_type")->of(raw), 0);
+  EXPECT_EQ(format.text("comm")->of(raw), "sh");
+  EXPECT_EQ(format.text("filename")->of(raw), "/bin/x");
+  EXPECT_EQ(format.text("name")->of(raw), "ab");
+}
+
+TEST_F(TracepointFormatTest, AnotherTypeOrNameIsRefusedWhenItIsBound) {
+  EXPECT_NE(format.field<std::uint32_t>("pid").error().says.find("a signed integer of 4 bytes"),
+            std::string::npos);
+  EXPECT_FALSE(format.field<std::int64_t>("pid"));
+  EXPECT_NE(format.field<char>("comm").error().says.find("an array"), std::string::npos);
+  EXPECT_FALSE(format.field<std::uint32_t>("filename"));
+  EXPECT_NE(format.text("pid").error().says.find("no text"), std::string::npos);
+  EXPECT_NE(format.text("com").error().advice.find("comm"), std::string::npos);
+  EXPECT_FALSE(TracepointFormat::parse(""));
+  EXPECT_FALSE(TracepointFormat::parse("\tfield:int x;\toffset:y;\tsize:4;\tsigned:1;\n"));
+}
+
+TEST_F(TracepointFormatTest, NothingOutsideTheRawDataIsRead) {
+  const auto pid = format.field<std::int32_t>("pid").value();
+  const auto filename = format.text("filename").value();
+  const auto comm = format.text("comm").value();
+  for (std::size_t size = 0; size <= raw.size(); ++size) {
+    const std::vector<std::byte> cut{raw.begin(), raw.begin() + static_cast<std::ptrdiff_t>(size)};
+    EXPECT_EQ(pid.of(cut).has_value(), size >= 16) << size;
+    EXPECT_EQ(comm.of(cut).has_value(), size >= 32) << size;
+  }
+  for (const std::uint32_t location : {0xffffffffU, 0x0001ffffU, 0xffff0000U, 0x00010040U}) {
+    put(8, location);
+    EXPECT_FALSE(filename.of(raw)) << location;
+  }
+  put(8, std::uint32_t{1 << 16 | 63});
+  EXPECT_TRUE(filename.of(raw));
+}
+
+}  // namespace
+}  // namespace perfring::event

@@ -1,0 +1,291 @@
+#include "perfring/event/sampler.h"
+
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <limits>
+#include <utility>
+
+#include "perfring/event/opening.h"
+#include "perfring/event/time_merge.h"
+#include "perfring/os/mapping.h"
+#include "perfring/os/syscalls.h"
+#include "perfring/record/read_values.h"
+
+namespace perfring::event {
+namespace {
+
+using internal::Opening;
+using internal::OpenStep;
+using internal::TimeMerge;
+using Step = EventError::Step;
+
+std::uint64_t monotonic_ns() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+EventError failed(Step step, int error, const OpenStep& at, const std::vector<Event>& events,
+                  System& system) {
+  return EventError::at_failure(step, error, at.step.ask, events[at.step.event].name(), system);
+}
+
+// The event of a record, by the layout that it was decoded by.
+std::size_t event_of(const record::Any& record, const std::vector<record::Layout>& layouts) {
+  const record::Layout* const layout = std::visit(
+      [](const auto& view) -> const record::Layout* {
+        if constexpr (requires { view.layout(); }) return &view.layout();
+        return nullptr;
+      },
+      record);
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    if (layout == &layouts[i]) return i;
+  }
+  return Delivered::kNoEvent;
+}
+
+// PERF_FORMAT_LOST is of Linux 6.0. (The uapi header at hand may be older than the kernel.)
+bool counts_lost(System& system) {
+  Ask ask;
+  ask.attr.size = sizeof ask.attr;
+  ask.attr.type = PERF_TYPE_SOFTWARE;
+  ask.attr.config = PERF_COUNT_SW_DUMMY;
+  ask.attr.exclude_kernel = 1;
+  ask.attr.exclude_hv = 1;
+  ask.attr.read_format = PERF_FORMAT_LOST;
+  const os::Fd fd{system.open(ask)};
+  return fd.get() >= 0;
+}
+
+}  // namespace
+
+struct Sampler::State {
+  Opening opening;
+  std::vector<os::Mapping> mappings;
+  std::vector<record::Layout> layouts;  // of each event
+  std::vector<record::Layouts::Entry> ids;
+  std::vector<Opened> opened;
+  TimeMerge merge;
+  std::optional<Waiter> waiter;
+  Counts counts;
+  std::size_t page_count = 0;
+
+  std::expected<void, EventError> map(System& system);
+  std::expected<void, EventError> finish(const OpenStep& each, System& system);
+  std::expected<void, EventError> name_ids(System& system);
+  Delivered delivered(const TimeMerge::Front& front);
+};
+
+// The first event of each ring is mapped, the others output there.
+std::expected<void, EventError> Sampler::State::map(System& system) {
+  const std::size_t length = os::page_size() * (1 + page_count);
+  std::vector<int> mapped(opening.rings, -1);
+  for (const OpenStep& each : opening.steps) {
+    int& ring = mapped[each.step.ring];
+    if (ring >= 0) {
+      if (const auto set = os::perf_event_set_output(each.fd.get(), ring); !set) {
+        return std::unexpected(
+            failed(Step::Output, set.error().value(), each, opening.events, system));
+      }
+      continue;
+    }
+    auto mapping = os::Mapping::map(each.fd.get(), length);
+    if (!mapping) {
+      return std::unexpected(
+          failed(Step::Map, mapping.error().value(), each, opening.events, system));
+    }
+    const auto cursor = Cursor<>::over(mapping->bytes(), os::page_size());
+    if (!cursor) {
+      return std::unexpected(failed(Step::Map, EINVAL, each, opening.events, system));
+    }
+    ring = each.fd.get();
+    merge.add(*cursor);
+    mappings.push_back(*std::move(mapping));
+    if (auto watched = waiter->add(ring); !watched) {
+      return std::unexpected(
+          failed(Step::Wait, watched.error().io_error().value(), each, opening.events, system));
+    }
+  }
+  return {};
+}
+
+std::expected<void, EventError> Sampler::State::finish(const OpenStep& each, System& system) {
+  const std::string& filter = opening.events[each.step.event].filter();
+  if (!filter.empty() && ::ioctl(each.fd.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) != 0) {
+    return std::unexpected(failed(Step::Filter, errno, each, opening.events, system));
+  }
+  std::uint64_t id = 0;
+  if (::ioctl(each.fd.get(), PERF_EVENT_IOC_ID, &id) != 0) {
+    return std::unexpected(failed(Step::Open, errno, each, opening.events, system));
+  }
+  opened[each.step.event].attr = each.step.ask.attr;
+  opened[each.step.event].ids.push_back(id);
+  ids.push_back({id, &layouts[each.step.event]});
+  return {};
+}
+
+std::expected<void, EventError> Sampler::State::name_ids(System& system) {
+  layouts.resize(opening.events.size());
+  for (const Event& each : opening.events) opened.push_back({each.name(), {}, {}});
+  for (const OpenStep& each : opening.steps) {
+    layouts[each.step.event] = record::Layout{each.step.ask.attr};
+    if (auto done = finish(each, system); !done) return done;
+  }
+  if (layouts.size() == 1) {
+    merge.decode_by(layouts.front());
+    return {};
+  }
+  std::ranges::sort(ids, {}, &record::Layouts::Entry::id);
+  const auto found = record::Layouts::over(ids);
+  if (!found) {
+    return std::unexpected(
+        EventError::of({.field = "sample_type",
+                        .says = "several events write to one ring, and their records do not say "
+                                "whose they are (R12)",
+                        .advice = "leave IDENTIFIER and sample_id_all set"},
+                       opening.events.front().name()));
+  }
+  merge.decode_by(*found);
+  return {};
+}
+
+Delivered Sampler::State::delivered(const TimeMerge::Front& front) {
+  ++counts.delivered;
+  if (front.late) ++counts.late;
+  if (std::holds_alternative<record::Malformed>(*front.record)) ++counts.malformed;
+  return {*front.record, front.bytes, event_of(*front.record, layouts), front.time, front.late};
+}
+
+std::expected<Sampler, EventError> Sampler::open(const Request& request, bool starts,
+                                                 System& system) {
+  const auto with_lost = [](Planned& step) { step.ask.attr.read_format |= PERF_FORMAT_LOST; };
+  auto opening =
+      internal::open_all(request, system, /*grouped=*/false,
+                         counts_lost(system) ? static_cast<internal::Prepare>(with_lost) : nullptr);
+  if (!opening) return std::unexpected(std::move(opening).error());
+  auto state = std::make_unique<State>();
+  state->opening = *std::move(opening);
+  state->page_count = request.page_count;
+  auto waiter = Waiter::create(request.longest_wait);
+  if (!waiter) {
+    return std::unexpected(failed(Step::Wait, waiter.error().io_error().value(),
+                                  state->opening.steps.front(), state->opening.events, system));
+  }
+  state->waiter = *std::move(waiter);
+  if (auto mapped = state->map(system); !mapped) return std::unexpected(std::move(mapped).error());
+  if (auto named = state->name_ids(system); !named) {
+    return std::unexpected(std::move(named).error());
+  }
+  Sampler sampler{std::move(state)};
+  if (starts) {
+    if (auto started = sampler.start(); !started)
+      return std::unexpected(std::move(started).error());
+  }
+  return sampler;
+}
+
+std::expected<void, EventError> Sampler::start() {
+  if (state_->opening.child.waits()) return state_->opening.child.start();
+  for (const OpenStep& each : state_->opening.steps) {
+    if (const auto enabled = os::perf_event_enable(each.fd.get()); !enabled) {
+      return std::unexpected(failed(Step::Start, enabled.error().value(), each,
+                                    state_->opening.events, real_system()));
+    }
+  }
+  return {};
+}
+
+Sampler::Sampler(std::unique_ptr<State> state) noexcept : state_{std::move(state)} {}
+Sampler::Sampler(Sampler&& other) noexcept = default;
+Sampler& Sampler::operator=(Sampler&& other) noexcept = default;
+Sampler::~Sampler() = default;
+
+Woken Sampler::wait(Clock::time_point deadline) {
+  state_->merge.release();
+  if (const auto due = state_->merge.due()) {
+    constexpr auto kLatest = std::numeric_limits<std::int64_t>::max();
+    const auto at = static_cast<std::int64_t>(std::min<std::uint64_t>(*due, kLatest));
+    deadline = std::min(deadline, Clock::time_point{std::chrono::nanoseconds{at}});
+  }
+  return state_->waiter->wait(deadline);
+}
+
+void Sampler::stop() noexcept {
+  state_->waiter->stop();
+}
+int Sampler::fd() const noexcept {
+  return state_->waiter->fd();
+}
+Sampler::Clock::time_point Sampler::next_deadline() const noexcept {
+  return state_->waiter->next_deadline();
+}
+
+void Sampler::begin_round() {
+  state_->merge.look(monotonic_ns());
+}
+
+std::optional<Delivered> Sampler::next_in_round(bool all) {
+  const auto front = state_->merge.next(all);
+  if (!front) return std::nullopt;
+  return state_->delivered(*front);
+}
+
+void Sampler::end_round() noexcept {
+  state_->merge.release();
+}
+
+std::optional<Delivered> Sampler::next(Clock::time_point deadline) {
+  TimeMerge& merge = state_->merge;
+  while (true) {
+    if (auto one = next_in_round(false)) return one;
+    merge.release();
+    merge.look(monotonic_ns());
+    if (auto one = next_in_round(false)) return one;
+    const bool is_over = Clock::now() >= deadline || state_->waiter->is_stopped();
+    // What is held for its order is not held beyond the deadline (E1).
+    if (is_over) return next_in_round(true);
+    wait(deadline);
+  }
+}
+
+std::span<const Opened> Sampler::events() const noexcept {
+  return state_->opened;
+}
+std::span<const std::string> Sampler::notes() const noexcept {
+  return state_->opening.notes;
+}
+const Counts& Sampler::counts() const noexcept {
+  return state_->counts;
+}
+std::size_t Sampler::rings() const noexcept {
+  return state_->mappings.size();
+}
+
+std::uint64_t Sampler::lost() const {
+  std::uint64_t lost = 0;
+  for (const OpenStep& each : state_->opening.steps) {
+    const std::uint64_t format = each.step.ask.attr.read_format;
+    std::array<std::byte, 64> room;
+    const ssize_t got = ::read(each.fd.get(), room.data(), room.size());
+    if (got <= 0 || (format & PERF_FORMAT_LOST) == 0) continue;
+    const auto values =
+        record::ReadValues::over(Bytes{room.data(), static_cast<std::size_t>(got)}, format);
+    if (values) lost += (*values)[0].lost.value_or(0);
+  }
+  return lost;
+}
+
+pid_t Sampler::child() const noexcept {
+  return state_->opening.child.pid();
+}
+std::optional<int> Sampler::child_status() {
+  return state_->opening.child.status();
+}
+
+}  // namespace perfring::event

@@ -1,0 +1,157 @@
+#ifndef PERFRING_EVENT_SAMPLER_H_
+#define PERFRING_EVENT_SAMPLER_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
+
+// Sampler: opens a request, and hands out its records, typed and in the order of their times.
+//
+//   auto sampler = Sampler::open({.events = {tracepoint("block:block_rq_complete")}});
+//   if (!sampler) return std::puts(sampler.error().explain().c_str());
+//   while (sampler->wait() != Woken::Stop) {
+//     sampler->for_each([](const Delivered& each) { use(each.record); });
+//   }
+//
+//   while (const auto each = sampler->next(deadline)) use(each->record);  // one by one
+//
+// The rules, beside those of a wait (rings/waiter.h):
+//
+//   E1  next() says that nothing came only if no ring holds a record at its deadline: it looks,
+//       waits, and looks again, whatever ended the wait (R4, R22).
+//   E2  A record below the watermark is seen after longest_wait at most (R3).
+//   E3  for_each() hands out what may be released in order, and never waits; flush() all that is
+//       there. A record that comes after a newer one says that it is late, and is counted.
+//   E4  What open() gave up, so as to open at all, is in notes(): the kernel, where this user has
+//   no
+//       right to it; an event, in favour of its fallback.
+//   E5  What fails leaves nothing open.
+//
+// Units: times are nanoseconds of CLOCK_MONOTONIC, which is steady_clock's.
+// Lifetime: a record is valid until the callback returns, or until the next call of next(), wait(),
+// for_each() or flush(). Move-only; not to be moved while a record is in use. A child that was
+// started runs on when its sampler is destroyed; one that was not, ends. fork(2): as PerfBuffer's.
+// Threads: one at a time; stop() any, and signal handlers.
+// Errors: open() and start() alone. Where memory runs out, those throw std::bad_alloc.
+// Kernel: kernel/events/core.c: perf_event_open(), perf_mmap(), perf_poll() at v6.18.
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "perfring/event/event_error.h"
+#include "perfring/event/request.h"
+#include "perfring/export.h"
+#include "perfring/record/decode.h"
+#include "perfring/rings/waiter.h"
+
+namespace perfring::event {
+
+// A record, and what is known of it.
+struct Delivered {
+  static constexpr std::size_t kNoEvent = ~std::size_t{0};
+  const record::Any& record;
+  Bytes bytes;         // the same, as the kernel wrote it
+  std::size_t event;   // of events(); kNoEvent if its id is none's
+  std::uint64_t time;  // its own; without one, that of the record before it in its ring
+  bool late;           // a newer one was delivered before
+};
+
+// An event as it was opened.
+struct Opened {
+  std::string name;
+  perf_event_attr attr;
+  std::vector<std::uint64_t> ids;
+};
+
+struct Counts {
+  std::uint64_t delivered = 0;
+  std::uint64_t late = 0;
+  std::uint64_t malformed = 0;
+};
+
+class PERFRING_EXPORT Sampler {
+ public:
+  using Clock = Waiter::Clock;
+
+  // Opens and maps; records come from start() on. With `starts`, at once.
+  // Errors: what check() would name, as far as it is in the way; each step's refusal, explained.
+  static std::expected<Sampler, EventError> open(const Request& request, bool starts = true,
+                                                 System& system = real_system());
+  // Enables the events, or lets the child execve(), which enables them.
+  // Errors: Start; Child, if the command cannot be run.
+  std::expected<void, EventError> start();
+
+  Sampler(Sampler&& other) noexcept;
+  Sampler& operator=(Sampler&& other) noexcept;
+  ~Sampler();
+
+  // As Waiter::wait(). All rings are to be read after it, whatever it says.
+  Woken wait(Clock::time_point deadline = Waiter::kNoDeadline);
+  void stop() noexcept;
+  // For another loop.
+  int fd() const noexcept;
+  Clock::time_point next_deadline() const noexcept;
+
+  // f(const Delivered&) returns nothing, or whether to go on.
+  template <class F>
+  void for_each(F&& f) {
+    round(false, f);
+  }
+  template <class F>
+  void flush(F&& f) {
+    round(true, f);
+  }
+  // E1. nullopt: none came by the deadline, or stop() was called and nothing is left.
+  std::optional<Delivered> next(Clock::time_point deadline = Waiter::kNoDeadline);
+
+  std::span<const Opened> events() const noexcept;
+  std::span<const std::string> notes() const noexcept;
+  const Counts& counts() const noexcept;
+  // Samples that found no room, as the kernel counts them; with nothing but LOST records before
+  // Linux 6.0.
+  std::uint64_t lost() const;
+  std::size_t rings() const noexcept;
+
+  // The child of child(): 0 without one; how it ended (waitpid(2)), or nullopt while it runs.
+  pid_t child() const noexcept;
+  std::optional<int> child_status();
+
+ private:
+  struct PERFRING_HIDDEN State;
+  PERFRING_HIDDEN explicit Sampler(std::unique_ptr<State> state) noexcept;
+
+  template <class F>
+  void round(bool all, F& f) {
+    struct Round {
+      Sampler& of;
+      ~Round() { of.end_round(); }
+    };
+    begin_round();
+    const Round ends{*this};
+    while (const std::optional<Delivered> each = next_in_round(all)) {
+      if constexpr (std::is_void_v<decltype(f(*each))>) {
+        f(*each);
+      } else if (!f(*each)) {
+        return;
+      }
+    }
+  }
+  void begin_round();
+  std::optional<Delivered> next_in_round(bool all);
+  void end_round() noexcept;
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace perfring::event
+
+#endif
+#endif  // PERFRING_EVENT_SAMPLER_H_

@@ -1,0 +1,132 @@
+#ifndef PERFRING_EVENT_TRACEPOINT_FIELDS_H_
+#define PERFRING_EVENT_TRACEPOINT_FIELDS_H_
+#include <version>
+#ifndef __cpp_lib_expected
+#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#else
+
+// The fields of a tracepoint's raw data, by name and type, as its format file in tracefs says.
+//
+//   const auto format = TracepointFormat::of("block:block_rq_complete");
+//   const auto sector = format->field<std::uint64_t>("sector");  // checked here, once
+//   sampler->for_each([&](const Delivered& each) {
+//     const auto* const sample = std::get_if<record::Sample>(&each.record);
+//     if (sample != nullptr) use(sector->of(*sample->raw()));
+//   });
+//
+// A field is read where it lies: nothing is copied but the number. No byte outside the raw data is
+// read, whatever they hold: what is too short, or points outside, is nullopt.
+//
+// Units: offsets and sizes are bytes.
+// Lifetime: a Field is a value, which needs no format; a text refers to the raw data.
+// Threads: as any value. Errors: of(), parse() and field() say what is wrong, with what there is.
+// Kernel: kernel/trace/trace_events.c: f_show(), include/trace/stages at v6.18 (__data_loc,
+// __rel_loc).
+
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "perfring/event/event.h"
+#include "perfring/event/system.h"
+#include "perfring/export.h"
+#include "perfring/perf_event.h"
+
+namespace perfring::event {
+
+// A field as the format file has it.
+struct FieldFormat {
+  enum class Place : std::uint8_t {
+    Here,          // at offset
+    DataLocation,  // there is a u32: offset in its low half, length in its high one
+    Relative,      // the same, from behind the u32
+  };
+  std::string name;
+  std::string type;  // as it is declared: "char", "pid_t", "unsigned long"
+  std::size_t offset = 0;
+  std::size_t size = 0;
+  bool is_signed = false;
+  bool is_array = false;
+  Place place = Place::Here;
+};
+
+// An integer of the raw data. T is what the field is declared as, in size and sign.
+template <std::integral T>
+class NumberField {
+ public:
+  explicit NumberField(std::size_t offset) noexcept : offset_{offset} {}
+  std::optional<T> of(Bytes raw) const noexcept {
+    if (raw.size() < sizeof(T) || raw.size() - sizeof(T) < offset_) return std::nullopt;
+    T value;
+    std::memcpy(&value, raw.data() + offset_, sizeof value);
+    return value;
+  }
+
+ private:
+  std::size_t offset_;
+};
+
+// Characters of the raw data, up to the first NUL.
+class TextField {
+ public:
+  explicit TextField(const FieldFormat& format) noexcept
+      : offset_{format.offset}, size_{format.size}, place_{format.place} {}
+  std::optional<std::string_view> of(Bytes raw) const noexcept {
+    std::size_t begin = offset_;
+    std::size_t length = size_;
+    if (place_ != FieldFormat::Place::Here) {
+      const auto location = NumberField<std::uint32_t>{offset_}.of(raw);
+      if (!location) return std::nullopt;
+      begin = *location & 0xffff;
+      length = *location >> 16;
+      if (place_ == FieldFormat::Place::Relative) begin += offset_ + sizeof(std::uint32_t);
+    }
+    if (begin > raw.size() || raw.size() - begin < length) return std::nullopt;
+    const auto* const text = reinterpret_cast<const char*>(raw.data() + begin);
+    const std::string_view all{text, length};
+    return all.substr(0, all.find('\0'));
+  }
+
+ private:
+  std::size_t offset_;
+  std::size_t size_;
+  FieldFormat::Place place_;
+};
+
+class PERFRING_EXPORT TracepointFormat {
+ public:
+  // Of "sched:sched_switch".
+  static std::expected<TracepointFormat, Finding> of(const std::string& tracepoint,
+                                                     System& system = real_system());
+  // The text of a format file.
+  static std::expected<TracepointFormat, Finding> parse(std::string_view text);
+
+  const std::vector<FieldFormat>& fields() const noexcept { return fields_; }
+
+  // The field of that name, if it is an integer of T's size and sign, and no array.
+  template <std::integral T>
+  std::expected<NumberField<T>, Finding> field(std::string_view name) const {
+    const auto found = number(name, sizeof(T), std::is_signed_v<T>);
+    if (!found) return std::unexpected(found.error());
+    return NumberField<T>{*found};
+  }
+  // The field of that name, if it is an array of char.
+  std::expected<TextField, Finding> text(std::string_view name) const;
+
+ private:
+  std::expected<std::size_t, Finding> number(std::string_view name, std::size_t size,
+                                             bool is_signed) const;
+  PERFRING_HIDDEN std::expected<const FieldFormat*, Finding> find(std::string_view name) const;
+
+  std::vector<FieldFormat> fields_;
+};
+
+}  // namespace perfring::event
+
+#endif
+#endif  // PERFRING_EVENT_TRACEPOINT_FIELDS_H_

@@ -1,0 +1,229 @@
+// The ways of changing one thing in a request (R1).
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <ctime>
+
+#include "perfring/event/event_error.h"
+
+namespace perfring::event::internal {
+namespace {
+
+using Group = Variation::Group;
+
+constexpr std::array kSampleBits{"IP",
+                                 "TID",
+                                 "TIME",
+                                 "ADDR",
+                                 "READ",
+                                 "CALLCHAIN",
+                                 "ID",
+                                 "CPU",
+                                 "PERIOD",
+                                 "STREAM_ID",
+                                 "RAW",
+                                 "BRANCH_STACK",
+                                 "REGS_USER",
+                                 "STACK_USER",
+                                 "WEIGHT",
+                                 "DATA_SRC",
+                                 "IDENTIFIER",
+                                 "TRANSACTION",
+                                 "REGS_INTR",
+                                 "PHYS_ADDR",
+                                 "AUX",
+                                 "CGROUP",
+                                 "DATA_PAGE_SIZE",
+                                 "CODE_PAGE_SIZE",
+                                 "WEIGHT_STRUCT"};
+constexpr std::array kReadBits{"TOTAL_TIME_ENABLED", "TOTAL_TIME_RUNNING", "ID", "GROUP", "LOST"};
+constexpr std::array kBranchBits{"USER",       "KERNEL",     "HV",       "ANY",       "ANY_CALL",
+                                 "ANY_RETURN", "IND_CALL",   "ABORT_TX", "IN_TX",     "NO_TX",
+                                 "COND",       "CALL_STACK", "IND_JUMP", "CALL",      "NO_FLAGS",
+                                 "NO_CYCLES",  "TYPE_SAVE",  "HW_INDEX", "PRIV_SAVE", "COUNTERS"};
+// The bits of the word behind read_format, from the first field on; precise_ip has two.
+constexpr std::array kFlags{"disabled",
+                            "inherit",
+                            "pinned",
+                            "exclusive",
+                            "exclude_user",
+                            "exclude_kernel",
+                            "exclude_hv",
+                            "exclude_idle",
+                            "mmap",
+                            "comm",
+                            "freq",
+                            "inherit_stat",
+                            "enable_on_exec",
+                            "task",
+                            "watermark",
+                            "precise_ip",
+                            "precise_ip",
+                            "mmap_data",
+                            "sample_id_all",
+                            "exclude_host",
+                            "exclude_guest",
+                            "exclude_callchain_kernel",
+                            "exclude_callchain_user",
+                            "mmap2",
+                            "comm_exec",
+                            "use_clockid",
+                            "context_switch",
+                            "write_backward",
+                            "namespaces",
+                            "ksymbol",
+                            "bpf_event",
+                            "aux_output",
+                            "cgroup",
+                            "text_poke",
+                            "build_id",
+                            "inherit_thread",
+                            "remove_on_exec",
+                            "sigtrap",
+                            "defer_callchain",
+                            "defer_output"};
+constexpr std::size_t kFlagsAt = offsetof(perf_event_attr, read_format) + 8;
+
+template <std::size_t n>
+std::string name_of(const char* prefix, const std::array<const char*, n>& names, unsigned bit) {
+  const std::string name = bit < names.size() ? names[bit] : "bit " + std::to_string(bit);
+  return bit < names.size() ? prefix + name : std::string{prefix} + "(" + name + ")";
+}
+
+// A bit-field's nth bit lies at the other end of the word on big-endian machines.
+std::uint64_t flag(unsigned bit) {
+  return std::endian::native == std::endian::little ? std::uint64_t{1} << bit
+                                                    : std::uint64_t{1} << (63 - bit);
+}
+
+class Variations {
+ public:
+  explicit Variations(const Ask& ask) : ask_{ask} {}
+
+  std::vector<Variation> all() {
+    bits("PERF_SAMPLE_", kSampleBits, &perf_event_attr::sample_type);
+    bits("PERF_FORMAT_", kReadBits, &perf_event_attr::read_format);
+    bits("PERF_SAMPLE_BRANCH_", kBranchBits, &perf_event_attr::branch_sample_type);
+    values();
+    flags();
+    places();
+    return std::move(all_);
+  }
+
+ private:
+  template <class Change>
+  void add(std::string field, Group group, const Change& change) {
+    Ask changed = ask_;
+    change(changed);
+    const bool same = std::memcmp(&changed.attr, &ask_.attr, sizeof ask_.attr) == 0 &&
+                      changed.pid == ask_.pid && changed.cpu == ask_.cpu &&
+                      changed.group_fd == ask_.group_fd && changed.flags == ask_.flags;
+    if (!same) all_.push_back({std::move(field), group, changed});
+  }
+
+  template <std::size_t n, class Word>
+  void bits(const char* prefix, const std::array<const char*, n>& names, Word word) {
+    for (unsigned bit = 0; bit < 64; ++bit) {
+      add(name_of(prefix, names, bit), Group::Value,
+          [&](Ask& ask) { ask.attr.*word &= ~(std::uint64_t{1} << bit); });
+    }
+  }
+
+  void values() {
+    const auto value = [this](const char* field, auto change) {
+      add(field, Group::Value, [&](Ask& ask) { change(ask.attr); });
+    };
+    constexpr std::uint64_t kHarmless = 1'000'000;
+    if (ask_.attr.freq != 0) {
+      value("sample_freq", [](perf_event_attr& attr) { attr.sample_freq = 1; });
+    } else if (ask_.attr.sample_period != 0) {
+      value("sample_period", [](perf_event_attr& attr) { attr.sample_period = kHarmless; });
+    }
+    value("size", [](perf_event_attr& attr) { attr.size = sizeof attr; });
+    if ((ask_.attr.sample_type & PERF_SAMPLE_REGS_USER) != 0) {
+      value("sample_regs_user", [](perf_event_attr& attr) { attr.sample_regs_user = 1; });
+    }
+    if ((ask_.attr.sample_type & PERF_SAMPLE_REGS_INTR) != 0) {
+      value("sample_regs_intr", [](perf_event_attr& attr) { attr.sample_regs_intr = 1; });
+    }
+    if ((ask_.attr.sample_type & PERF_SAMPLE_STACK_USER) != 0) {
+      value("sample_stack_user", [](perf_event_attr& attr) { attr.sample_stack_user = 8; });
+    }
+    value("sample_max_stack", [](perf_event_attr& attr) { attr.sample_max_stack = 0; });
+    if (ask_.attr.use_clockid != 0) {
+      value("clockid", [](perf_event_attr& attr) { attr.clockid = CLOCK_MONOTONIC; });
+    }
+    if (ask_.attr.type == PERF_TYPE_BREAKPOINT) {
+      value("bp_type", [](perf_event_attr& attr) { attr.bp_type = 3; });
+      value("bp_len", [](perf_event_attr& attr) { attr.bp_len = 1; });
+      static int somewhere;
+      value("bp_addr", [](perf_event_attr& attr) {
+        attr.bp_addr = reinterpret_cast<std::uintptr_t>(&somewhere);
+      });
+    }
+    add("group_fd", Group::Value, [](Ask& ask) { ask.group_fd = -1; });
+  }
+
+  void flags() {
+    for (unsigned bit = 0; bit < 64; ++bit) {
+      const std::string name = bit < kFlags.size() ? kFlags[bit] : "flag " + std::to_string(bit);
+      if (name == "disabled" || name == "freq" || name == "exclude_kernel") continue;
+      add(name, Group::Value, [&](Ask& ask) {
+        std::uint64_t word = 0;
+        auto* const at = reinterpret_cast<std::byte*>(&ask.attr) + kFlagsAt;
+        std::memcpy(&word, at, sizeof word);
+        word &= ~flag(bit);
+        std::memcpy(at, &word, sizeof word);
+        if (name == "use_clockid") ask.attr.clockid = 0;
+      });
+    }
+    add("exclude_kernel", Group::Exclusion, [](Ask& ask) {
+      const bool set = ask.attr.exclude_kernel == 0;
+      ask.attr.exclude_kernel = set;
+      ask.attr.exclude_hv = set;
+      ask.attr.exclude_callchain_kernel = set;
+    });
+  }
+
+  void places() {
+    const bool is_cgroup = (ask_.flags & PERF_FLAG_PID_CGROUP) != 0;
+    if (!is_cgroup && ask_.cpu > 0) {
+      add("cpu", Group::Place, [](Ask& ask) { ask.cpu = 0; });
+    }
+    if (!is_cgroup && ask_.pid > 0) {
+      add("pid", Group::Place, [](Ask& ask) { ask.pid = 0; });
+    }
+    const auto own = [](Ask& ask) {
+      ask.pid = 0;
+      ask.cpu = -1;
+      ask.flags = 0;
+    };
+    add("pid", Group::Place, own);
+    // Both at once: of paranoid 2, one alone changes nothing.
+    add("pid, exclude_kernel", Group::Place, [&](Ask& ask) {
+      own(ask);
+      ask.attr.exclude_kernel = 1;
+      ask.attr.exclude_hv = 1;
+      ask.attr.exclude_callchain_kernel = 1;
+    });
+    add("type", Group::Event, [](Ask& ask) {
+      ask.attr.type = PERF_TYPE_SOFTWARE;
+      ask.attr.config = PERF_COUNT_SW_DUMMY;
+      ask.attr.config1 = 0;
+      ask.attr.config2 = 0;
+      ask.attr.bp_type = 0;
+    });
+  }
+
+  const Ask& ask_;
+  std::vector<Variation> all_;
+};
+
+}  // namespace
+
+std::vector<Variation> variations(const Ask& ask) {
+  return Variations{ask}.all();
+}
+
+}  // namespace perfring::event::internal
