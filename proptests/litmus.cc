@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/model/reference/cost.h"
+#include "harness/model/reference/enumerate.h"
 
 namespace perfring::model {
 

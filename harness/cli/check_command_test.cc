@@ -60,7 +60,7 @@ TEST(CheckCommandTest, JsonHasTheSameExecution) {
   EXPECT_EQ(flag_read["thread"], 1);
   EXPECT_EQ(flag_read["reads_from"], 2);
   EXPECT_EQ(violation["events"][1]["coherence_after"], 0);
-  EXPECT_THAT(flag_read["where"].get<std::string>(), HasSubstr("publication.cc:"));
+  EXPECT_THAT(flag_read["where"].get<std::string>(), HasSubstr("programs.cc:"));
 }
 
 TEST(CheckCommandTest, AReachedBoundIsNoProof) {

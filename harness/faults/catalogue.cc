@@ -41,9 +41,10 @@ constexpr std::array kReasons{
     Explained{Reason::OwnOfTheModel, "model's own",
               "it changes the model checker's word-by-word protocol, or a part of Drain that no "
               "Memory reaches, or knows the ring's size: planted there only"},
-    Explained{Reason::KernelsDoSo, "kernels do so",
-              "so does the simulated kernel, and the oracle judges what is left: planted in the "
-              "model checker only"},
+    Explained{
+        Reason::KernelsDoSo, "kernels do so",
+        "real kernels do it, so the simulated kernel does it as well, and the oracle expects it: "
+        "planted in the model checker only"},
     Explained{Reason::Unwatched, "unwatched",
               "this harness does not watch reads, and a read of too much changes nothing"},
     Explained{Reason::AroundMemory, "around memory",

@@ -56,7 +56,7 @@ using Expected = std::variant<oracle::Invariant, AnyInvariant, DataRace, Holds, 
 
 // A test of proptests that must find it, or why no property does.
 using Property = std::variant<const char*, Reason>;
-// That of the faults that a property of any script finds (proptests/any_script_test.cc).
+// That of the faults that a property of any script finds (proptests/drains_test.cc).
 inline constexpr const char* kAnyScript = "AnyScriptTest.FindsTheFault";
 
 struct Fault {

@@ -92,7 +92,7 @@ struct NeverCommits : M {
   }
 };
 
-// A Memory that watches reads is told of one; nobody may touch what is not there.
+// Reports a read to a Memory that watches reads, without reading: the address may not be mapped.
 template <class M>
 void stray_read(const std::byte* address, std::size_t size) {
   if constexpr (requires { M::sees_read(address, size); }) M::sees_read(address, size);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the summary of FAULTS.md that the root README has: how many faults each harness finds. A
-# variant is none.
+# Prints the summary of FAULTS.md that the root README has: how many faults each harness finds.
+# Variants are not counted: they are no faults.
 # usage: summary.sh FAULTS
 awk -F ' *[|] *' '
   /^[|] fault / { last = NF - 1; for (i = 5; i <= last; i++) title[i] = $i; next }

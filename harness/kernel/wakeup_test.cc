@@ -157,7 +157,7 @@ TEST(PerfOutputWakeupTest, AWatermarkCountsBytesOfTheWholeRing) {
   EXPECT_EQ(TestRing{setup}.rb().watermark, 4 << 20);
 }
 
-// K30: watermark counts bytes, and then wakeup_events is none.
+// K30: a watermark counts bytes, and replaces wakeup_events.
 TEST(PerfOutputWakeupTest, CountsEventsOrBytes) {
   EXPECT_EQ(wakeups(watermark(1), 3, 4), (Records{1, 2, 3}));
   EXPECT_EQ(wakeups(watermark(4000), 3, 4), Records{});

@@ -230,7 +230,7 @@ TEST_F(LiveHotplugTest, ACpuThatCameBackOutputsToItsOldRing) {
     emit_number(cpu(), 1);
     must(set.cpu_changed(cpu(), false));
     disable_events();
-    EXPECT_EQ(set.wait(), Woken::Report) << "what is left is read";
+    EXPECT_EQ(set.wait(), Woken::Report) << "a ring that still has records is reported again";
     set.drain(taker());
     EXPECT_THAT(numbers_, ElementsAre(1));
     must(set.cpu_changed(cpu(), true));

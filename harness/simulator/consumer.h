@@ -30,10 +30,10 @@ class RingDrain {
   // function that the settings name can break off.
   template <class Visit>
   void drain(Visit visit) {
-    if (drain_with_ == 2) {
+    if (drain_with_ == kForEach) {
       return ring_.for_each([&](const PerfEvent& event) { static_cast<void>(visit(event)); });
     }
-    if (drain_with_ == 1) {
+    if (drain_with_ == kFold) {
       return static_cast<void>(ring_.fold(Unit{}, [&](Unit, const PerfEvent& event) {
         static_cast<void>(visit(event));
         return Unit{};
@@ -43,8 +43,8 @@ class RingDrain {
       using Flow = ControlFlow<Unit, Unit>;
       return visit(event) ? Flow{Continue{}} : Flow{Break{}};
     };
-    static_cast<void>(drain_with_ == 3 ? cursor_.try_fold(Unit{}, fold)
-                                       : ring_.try_fold(Unit{}, fold));
+    static_cast<void>(drain_with_ == kCursor ? cursor_.try_fold(Unit{}, fold)
+                                             : ring_.try_fold(Unit{}, fold));
   }
 
  private:
@@ -61,7 +61,8 @@ class Consumer {
   explicit Consumer(Site& site)
       : site_{site},
         drain_{site},
-        can_break_off_{site.world().settings.drain_with % 3 == 0},
+        can_break_off_{site.world().settings.drain_with == kTryFold ||
+                       site.world().settings.drain_with == kCursor},
         may_never_be_empty_{site.world().settings.hostile != 0},
         timeout_{may_never_be_empty_ ? kHostilePause : site.world().settings.timeout} {}
 

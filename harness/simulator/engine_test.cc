@@ -137,5 +137,42 @@ TEST(JudgeTest, ATailPastTheHeadThatTheDrainReadIsAViolation) {
   }
 }
 
+TEST(SchedulerTest, AnExceptionOfATaskEndsTheRunAndIsThrown) {
+  Scheduler scheduler{1, 4};
+  int turns = 0;
+  std::vector<Task*> tasks(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    tasks[i] = &scheduler.add([&tasks, i, &turns] {
+      Task& self = *tasks[i];
+      for (;;) {
+        self.yield();
+        if (++turns == 10) throw std::runtime_error{"enough"};
+      }
+    });
+  }
+  EXPECT_THROW(scheduler.run([] {}), std::runtime_error);
+  EXPECT_EQ(turns, 10);
+}
+
+TEST(SchedulerTest, AnExceptionBeforeATurnEndsTheRunAndIsThrown) {
+  Scheduler scheduler{1, 4};
+  Task* self = nullptr;
+  int turns = 0;
+  self = &scheduler.add([&] {
+    for (;;) {
+      ++turns;
+      self->yield();
+    }
+  });
+  int calls = 0;
+  const auto run = [&] {
+    scheduler.run([&] {
+      if (++calls == 5) throw std::runtime_error{"no more"};
+    });
+  };
+  EXPECT_THROW(run(), std::runtime_error);
+  EXPECT_EQ(turns, 4);
+}
+
 }  // namespace
 }  // namespace perfring::simulator

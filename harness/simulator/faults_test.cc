@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/simulator/sanitizers.h"
+#include "harness/program/sanitizers.h"
 #include "harness/simulator/shrink.h"
 
 namespace perfring::simulator {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "harness/simulator/sanitizers.h"
+#include "harness/program/sanitizers.h"
 #include "perfring/perf_event.h"
 
 namespace perfring::simulator {

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/program/sanitizers.h"
 #include "harness/simulator/consumer.h"
 #include "harness/simulator/producer.h"
-#include "harness/simulator/sanitizers.h"
 #include "harness/simulator/site.h"
 #include "harness/simulator/world.h"
 

@@ -1,8 +1,97 @@
 #include "harness/simulator/runs.h"
 
-#include "harness/simulator/random_settings.h"
+#include <algorithm>
+#include <bit>
+
+#include "harness/simulator/random.h"
 
 namespace perfring::simulator {
+namespace {
+
+constexpr std::uint64_t kPageSize = 4096;
+constexpr std::uint64_t kMemoryMax = std::uint64_t{64} << 20;  // of all rings and payloads
+
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed)
+      : random_{~seed} {}  // not the numbers that the run itself draws
+
+  RunSettings settings() {
+    RunSettings s;
+    s.pages = std::uint64_t{1} << random_.below(random_.one_in(2) ? 4 : 13);
+    const std::uint64_t ring = s.pages * kPageSize;
+    s.word_bits = random_.one_in(2) ? 32 : 64;
+    s.start = start(ring);
+    payload(s, ring);
+    s.cpus = random_.one_in(4) ? magnitude(1, 64) : random_.between(1, 3);
+    while (s.cpus > 1 && s.cpus * (ring + 4 * s.payload_max) > kMemoryMax) s.cpus /= 2;
+    s.burst_max = magnitude(1, 1000);
+    s.idle_max = magnitude(0, 20'000);
+    s.interrupts = random_.one_in(4) ? 0 : random_.between(1, 90);
+    s.interval_log2 = random_.below(17);
+    // A record that is refused takes few steps, however long it took to make up its payload.
+    if (s.payload_max > 512) {
+      s.burst_max = std::min<std::uint64_t>(s.burst_max, 10);
+      s.idle_max = std::max(s.idle_max, s.payload_max / 8);
+      const auto bits = static_cast<std::uint64_t>(std::bit_width(s.payload_max));
+      s.interval_log2 = std::max(s.interval_log2, std::min<std::uint64_t>(17, bits));
+    }
+    // Otherwise interrupts in interrupts would make one output last for millions of steps.
+    if (s.interrupts > 30) s.interval_log2 = std::max<std::uint64_t>(s.interval_log2, 4);
+    s.wakeup_events = random_.one_in(2) ? 1 : magnitude(0, 1000);
+    s.watermark = random_.one_in(3) ? magnitude(1, ring) : 0;
+    const bool announces_each = s.wakeup_events == 1 && s.watermark == 0;
+    s.timeout = announces_each && random_.one_in(4) ? 0 : magnitude(1, 50'000);
+    s.callback_max = sometimes(400);
+    s.break_one_in = sometimes(400);
+    s.throw_one_in = sometimes(400);
+    s.pause_one_in = sometimes(100);
+    s.drain_with = random_.below(kCursor + 1);
+    s.hostile = random_.one_in(10) ? 1 : 0;
+    return s;
+  }
+
+ private:
+  // From `least` to `most`: each order of magnitude is as likely as the next.
+  std::uint64_t magnitude(std::uint64_t least, std::uint64_t most) {
+    const auto bits = random_.below(static_cast<std::uint32_t>(std::bit_width(most - least)) + 1);
+    return std::min(most, least + random_.below(std::uint32_t{1} << bits));
+  }
+  std::uint64_t sometimes(std::uint64_t most) { return random_.one_in(2) ? 0 : magnitude(1, most); }
+
+  // Half of the runs pass the end of 32 bits, or of 64, after up to two laps.
+  std::uint64_t start(std::uint64_t ring) {
+    const std::uint64_t before =
+        8 * std::uint64_t{1 + random_.below(static_cast<std::uint32_t>(ring / 4))};
+    switch (random_.below(4)) {
+      case 0:
+        return (std::uint64_t{1} << 32) - before;
+      case 1:
+        return std::uint64_t{0} - before;
+      case 2:
+        return random_.next() / 8 * 8;
+      default:
+        return 0;
+    }
+  }
+
+  // Small ones mostly; those that kernels mishandle now and then.
+  void payload(RunSettings& s, std::uint64_t ring) {
+    constexpr std::uint64_t kBeside = 12 + 32;  // a header, a raw size, a LOST, 8 bytes unused
+    const bool oversize = ring >= 2 * kIntactMax && random_.one_in(8);
+    const std::uint64_t most = std::min(ring - kBeside, oversize ? 3 * kIntactMax : kIntactMax);
+    s.payload_max = random_.one_in(8) ? most : magnitude(0, most);
+    s.payload_min = random_.one_in(4) ? s.payload_max : magnitude(0, s.payload_max);
+  }
+
+  Random random_;
+};
+
+}  // namespace
+
+RunSettings random_settings(std::uint64_t seed) {
+  return Draw{seed}.settings();
+}
 
 RunsOutcome simulate_runs(const Runs& runs, const std::function<Outcome(const Plan&)>& simulate) {
   RunsOutcome all;

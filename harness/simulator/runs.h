@@ -7,11 +7,16 @@
 #include <functional>
 #include <optional>
 
+#include "harness/simulator/settings.h"
 #include "harness/simulator/simulation.h"
 
 namespace perfring::simulator {
 
 inline constexpr std::uint64_t kRandomRunSteps = 100'000;
+
+// Every setting drawn from the seed, within its range (setting_names()) and possible together; in
+// the part of that range which a run of 100,000 steps has time for.
+RunSettings random_settings(std::uint64_t seed);
 
 struct Runs {
   std::uint64_t first_seed = 1;

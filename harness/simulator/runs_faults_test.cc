@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "harness/program/sanitizers.h"
 #include "harness/simulator/faults.h"
 #include "harness/simulator/runs.h"
-#include "harness/simulator/sanitizers.h"
 
 namespace perfring::simulator {
 namespace {

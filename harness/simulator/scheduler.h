@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "harness/simulator/fiber.h"
+#include "harness/program/fiber.h"
 #include "harness/simulator/random.h"
 
 namespace perfring::simulator {

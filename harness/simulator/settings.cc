@@ -50,7 +50,7 @@ constexpr std::array kNames{
     SettingName{"break_one_in", &RunSettings::break_one_in, 0, 1 << 20},
     SettingName{"throw_one_in", &RunSettings::throw_one_in, 0, 1 << 20},
     SettingName{"pause_one_in", &RunSettings::pause_one_in, 0, 1 << 20},
-    SettingName{"drain_with", &RunSettings::drain_with, 0, 3},
+    SettingName{"drain_with", &RunSettings::drain_with, 0, kCursor},
     SettingName{"hostile", &RunSettings::hostile, 0, 1},
 };
 

@@ -13,6 +13,9 @@ namespace perfring::simulator {
 
 inline constexpr std::uint64_t kIntactMax = 65516;  // bytes of payload that a record holds (K3)
 
+// Values of drain_with: the function of lib that drains. fold() and for_each() never break off.
+inline constexpr std::uint64_t kTryFold = 0, kFold = 1, kForEach = 2, kCursor = 3;
+
 // Pages are of 4096 bytes. "One in n": with a probability of 1/n; 0: never. Each is a number, as
 // its line has it: those of the ring become script::Settings in site.cc only, which know
 // wakeup_events or a watermark, not both.
@@ -34,8 +37,7 @@ struct RunSettings {
   std::uint64_t break_one_in = 0;  // callbacks
   std::uint64_t throw_one_in = 0;  // callbacks
   std::uint64_t pause_one_in = 0;  // of the consumer's waits: pauses the ring
-  // 0: try_fold, 1: fold, 2: for_each: these two never break off; 3: a Cursor.
-  std::uint64_t drain_with = 0;
+  std::uint64_t drain_with = kTryFold;
   std::uint64_t hostile = 0;  // 1: an adversary writes the ring instead of the kernel
 
   friend bool operator==(const RunSettings&, const RunSettings&) = default;

@@ -1,6 +1,5 @@
 #include "harness/model/engine/recorder.h"
 
-#include <boost/context/fixedsize_stack.hpp>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,25 +7,15 @@
 #include "harness/model/engine/program.h"
 
 namespace perfring::model {
-namespace fibers = boost::context;
-
-namespace {
-
-constexpr std::size_t kStackBytes = 256 * 1024;
-
-}  // namespace
 
 thread_local Recorder* Recorder::current = nullptr;
 
 Recorder::Recorder(ThreadTree& tree, std::vector<std::uint64_t> history, ThreadTree::Node& node)
-    : tree_{tree}, history_{std::move(history)}, node_{&node} {
-  fiber_ = fibers::fiber{std::allocator_arg, fibers::fixedsize_stack{kStackBytes},
-                         [this](fibers::fiber&& explorer) { return main(std::move(explorer)); }};
-}
+    : tree_{tree}, history_{std::move(history)}, node_{&node} {}
 
 Recorder::~Recorder() {
   recording_ = false;
-  if (fiber_) resume();
+  if (!fiber_.done()) resume();
 }
 
 Recorder& Recorder::here() {
@@ -41,7 +30,7 @@ void Recorder::answer(std::uint64_t value, ThreadTree::Node& node) {
 
 void Recorder::resume() {
   Recorder* const outer = std::exchange(current, this);
-  fiber_ = std::move(fiber_).resume();
+  fiber_.resume();
   current = outer;
 }
 
@@ -54,7 +43,7 @@ std::uint64_t Recorder::read(Step step) {
   if (!recording_) return read_unrecorded();
   if (answered_ < history_.size()) return history_[answered_++];
   record(std::move(step));
-  explorer_ = std::move(explorer_).resume();
+  fiber_.suspend();
   return recording_ ? answer_ : read_unrecorded();
 }
 
@@ -95,19 +84,15 @@ void Recorder::checkpoint(std::span<const std::uint64_t> values, Where where) {
   }
 }
 
-fibers::fiber Recorder::main(fibers::fiber&& explorer) {
-  explorer_ = std::move(explorer);
+void Recorder::run() {
   try {
     tree_.code_();
     record(Step{});
-  } catch (const fibers::detail::forced_unwind&) {  // boost's own
-    throw;
   } catch (const Abandoned&) {
   } catch (...) {
     if (recording_) error_ = std::current_exception();
   }
   recording_ = false;
-  return std::move(explorer_);
 }
 
 // Answers the reads of a run that is recorded no more with zeros, which take most code to its end.

@@ -4,7 +4,6 @@
 // One run of a thread's code, on a fiber: program.cc records its steps here, thread_tree.cc answers
 // its reads. For those two only.
 
-#include <boost/context/fiber.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -13,6 +12,7 @@
 
 #include "harness/model/engine/step.h"
 #include "harness/model/engine/thread_tree.h"
+#include "harness/program/fiber.h"
 
 namespace perfring::model {
 
@@ -47,7 +47,7 @@ class Recorder {
  private:
   struct Abandoned {};
 
-  boost::context::fiber main(boost::context::fiber&& explorer);
+  void run();
   std::uint64_t read_unrecorded();
 
   static thread_local Recorder* current;
@@ -63,8 +63,7 @@ class Recorder {
   bool recording_ = true;
   std::uint64_t answer_ = 0;
   std::exception_ptr error_;
-  boost::context::fiber fiber_;
-  boost::context::fiber explorer_;
+  Fiber fiber_{[this] { run(); }};
 };
 
 }  // namespace perfring::model

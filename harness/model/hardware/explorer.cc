@@ -15,7 +15,7 @@
 
 #include "harness/model/engine/thread_tree.h"
 #include "harness/model/hardware/graph_trace.h"
-#include "harness/model/hardware/lkmm.h"
+#include "harness/model/hardware/order.h"
 #include "harness/program/counted.h"
 
 namespace perfring::model {
@@ -182,7 +182,8 @@ class MachineExplorer {
     return all;
   }
 
-  // Explores all choices but the last, with which `state` goes on. False if there is none.
+  // Explores all choices but the last, with which `state` goes on. Returns
+  // false if the read has no choice.
   bool read(State& state, const Step& read) {
     enforce_bounds();
     if (too_long(state.graph)) return false;

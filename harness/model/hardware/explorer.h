@@ -7,7 +7,7 @@
 //
 // The threads run one after the other. A read takes the value of a store that is there, or awaits
 // one of the values that a later thread is known to store; that thread's store of it may then be
-// given to the read. An execution in which a read waits to the end is none. Which values a thread
+// given to the read. An execution whose read waits in vain is discarded. Which values a thread
 // stores is found by exploring until no more come up.
 
 #include <atomic>

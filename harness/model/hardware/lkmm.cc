@@ -1,4 +1,4 @@
-#include "harness/model/hardware/lkmm.h"
+#include "harness/model/hardware/graph.h"
 
 #include <cstddef>
 #include <utility>

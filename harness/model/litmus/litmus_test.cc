@@ -11,7 +11,7 @@
 namespace perfring::model {
 namespace {
 
-TEST(RunLitmusTest, EveryProgramHasItsOutcomesRacesAndExecutions) {
+TEST(EngineLitmusTest, EveryProgramHasItsOutcomesRacesAndExecutions) {
   std::ifstream file{"harness/model/litmus/litmus.json"};
   const std::vector<Litmus> all = read_litmus(file);
   EXPECT_EQ(all.size(), 64u);
@@ -41,7 +41,7 @@ constexpr const char* kStoreBuffering =
          "ops": [[["W", "x", 1, "rlx"], ["R", "a", "y", "rlx"]],
                  [["W", "y", 1, "rlx"], ["R", "b", "x", "rlx"]]], )";
 
-TEST(RunLitmusTest, AWrongExpectationIsADifference) {
+TEST(EngineLitmusTest, AWrongExpectationIsADifference) {
   const std::string program = kStoreBuffering;
   const std::string all =
       R"({"0:a": 0, "1:b": 0}, {"0:a": 0, "1:b": 1}, {"0:a": 1, "1:b": 0}, {"0:a": 1, "1:b": 1})";

@@ -35,6 +35,10 @@ struct Limits {
 // operations that the model does not know: plain accesses and updates are Rc11's only.
 Answer enumerate(const LitmusText& text, MemoryModel model, const Limits& limits = {});
 
+// About how long enumerate() takes: the ways in which the reads can choose among the stores, times
+// the orders of the stores.
+std::uint64_t cost(const LitmusText& text);
+
 }  // namespace perfring::model::reference
 
 #endif  // HARNESS_MODEL_REFERENCE_ENUMERATE_H_

@@ -42,7 +42,7 @@ TEST(FdTest, ClosesWhatItOwnsOnceAndNothingElse) {
     EXPECT_TRUE(is_open(first));
     errno = 0;
   }
-  EXPECT_EQ(errno, 0) << "nothing is closed twice, nor what is none";
+  EXPECT_EQ(errno, 0) << "no descriptor is closed twice, and -1 never";
   EXPECT_FALSE(is_open(first));
 }
 

@@ -1,4 +1,4 @@
-#include "harness/simulator/fiber.h"
+#include "harness/program/fiber.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/simulator/scheduler.h"
-
-namespace perfring::simulator {
+namespace perfring {
 namespace {
 
 TEST(FiberTest, RunsUntilItSuspendsAndGoesOnWhenResumed) {
@@ -61,43 +59,6 @@ TEST(FiberTest, DestroyingASuspendedFiberIsSafe) {
   EXPECT_FALSE(unwound);
 }
 
-TEST(SchedulerTest, AnExceptionOfATaskEndsTheRunAndIsThrown) {
-  Scheduler scheduler{1, 4};
-  int turns = 0;
-  std::vector<Task*> tasks(2);
-  for (std::size_t i = 0; i < 2; ++i) {
-    tasks[i] = &scheduler.add([&tasks, i, &turns] {
-      Task& self = *tasks[i];
-      for (;;) {
-        self.yield();
-        if (++turns == 10) throw std::runtime_error{"enough"};
-      }
-    });
-  }
-  EXPECT_THROW(scheduler.run([] {}), std::runtime_error);
-  EXPECT_EQ(turns, 10);
-}
-
-TEST(SchedulerTest, AnExceptionBeforeATurnEndsTheRunAndIsThrown) {
-  Scheduler scheduler{1, 4};
-  Task* self = nullptr;
-  int turns = 0;
-  self = &scheduler.add([&] {
-    for (;;) {
-      ++turns;
-      self->yield();
-    }
-  });
-  int calls = 0;
-  const auto run = [&] {
-    scheduler.run([&] {
-      if (++calls == 5) throw std::runtime_error{"no more"};
-    });
-  };
-  EXPECT_THROW(run(), std::runtime_error);
-  EXPECT_EQ(turns, 4);
-}
-
 // Two fibers that each rest between a throw and its end, first in, first out: with one stack of
 // exceptions between them, each would end the other's.
 TEST(FiberTest, ExceptionsOfTwoFibersDoNotMix) {
@@ -137,4 +98,4 @@ TEST(FiberTest, ExceptionsOfTwoFibersDoNotMix) {
 }
 
 }  // namespace
-}  // namespace perfring::simulator
+}  // namespace perfring

@@ -1,37 +1,37 @@
-#ifndef HARNESS_SIMULATOR_SANITIZERS_H_
-#define HARNESS_SIMULATOR_SANITIZERS_H_
+#ifndef HARNESS_PROGRAM_SANITIZERS_H_
+#define HARNESS_PROGRAM_SANITIZERS_H_
 
 // Which sanitizer this is built with, and how to say that bytes must not be touched.
 
 #include <cstddef>
 
 #if defined(__SANITIZE_ADDRESS__)
-#define SIMULATOR_ASAN 1
+#define PERFRING_ASAN 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define SIMULATOR_ASAN 1
+#define PERFRING_ASAN 1
 #endif
 #endif
 
 #if defined(__SANITIZE_THREAD__)
-#define SIMULATOR_TSAN 1
+#define PERFRING_TSAN 1
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-#define SIMULATOR_TSAN 1
+#define PERFRING_TSAN 1
 #endif
 #endif
 
-#ifdef SIMULATOR_ASAN
+#ifdef PERFRING_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
-#ifdef SIMULATOR_TSAN
+#ifdef PERFRING_TSAN
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace perfring::simulator {
+namespace perfring {
 
-#ifdef SIMULATOR_ASAN
+#ifdef PERFRING_ASAN
 inline constexpr bool kPoisons = true;
 inline void poison(const std::byte* from, std::size_t size) {
   __asan_poison_memory_region(from, size);
@@ -45,6 +45,6 @@ inline void poison(const std::byte*, std::size_t) {}
 inline void unpoison(const std::byte*, std::size_t) {}
 #endif
 
-}  // namespace perfring::simulator
+}  // namespace perfring
 
-#endif  // HARNESS_SIMULATOR_SANITIZERS_H_
+#endif  // HARNESS_PROGRAM_SANITIZERS_H_

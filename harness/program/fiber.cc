@@ -1,4 +1,4 @@
-#include "harness/simulator/fiber.h"
+#include "harness/program/fiber.h"
 
 #include <cxxabi.h>
 
@@ -7,9 +7,9 @@
 #include <memory>
 #include <utility>
 
-#include "harness/simulator/sanitizers.h"
+#include "harness/program/sanitizers.h"
 
-namespace perfring::simulator {
+namespace perfring {
 namespace {
 
 constexpr std::size_t kStackSize = 512 << 10;
@@ -34,7 +34,7 @@ class Fiber::Stack {
 };
 
 Fiber::Fiber(std::function<void()> body) : body_{std::move(body)}, inside_{} {
-#ifdef SIMULATOR_TSAN
+#ifdef PERFRING_TSAN
   tsan_inside_ = __tsan_create_fiber(0);
 #endif
 }
@@ -42,7 +42,7 @@ Fiber::Fiber(std::function<void()> body) : body_{std::move(body)}, inside_{} {
 // Boost's destructor would resume a suspended fiber, to unwind its stack.
 Fiber::~Fiber() {
   if (!started_ || done_) inside_.~fiber();
-#ifdef SIMULATOR_TSAN
+#ifdef PERFRING_TSAN
   __tsan_destroy_fiber(tsan_inside_);
 #endif
 }
@@ -53,16 +53,16 @@ void Fiber::swap_exceptions() {
 }
 
 boost::context::fiber Fiber::run(boost::context::fiber outside) {
-#ifdef SIMULATOR_ASAN
+#ifdef PERFRING_ASAN
   __sanitizer_finish_switch_fiber(nullptr, &outside_bottom_, &outside_size_);
 #endif
   outside_ = std::move(outside);
   body_();
   done_ = true;
-#ifdef SIMULATOR_TSAN
+#ifdef PERFRING_TSAN
   __tsan_switch_to_fiber(tsan_outside_, 0);
 #endif
-#ifdef SIMULATOR_ASAN
+#ifdef PERFRING_ASAN
   __sanitizer_start_switch_fiber(nullptr, outside_bottom_, outside_size_);
 #endif
   return std::move(outside_);
@@ -76,31 +76,31 @@ void Fiber::resume() {
         [this](boost::context::fiber&& outside) { return run(std::move(outside)); }};
   }
   swap_exceptions();
-#ifdef SIMULATOR_TSAN
+#ifdef PERFRING_TSAN
   tsan_outside_ = __tsan_get_current_fiber();
   __tsan_switch_to_fiber(tsan_inside_, 0);
 #endif
-#ifdef SIMULATOR_ASAN
+#ifdef PERFRING_ASAN
   __sanitizer_start_switch_fiber(&outside_fake_stack_, stack_bottom_, stack_size_);
 #endif
   inside_ = std::move(inside_).resume();
-#ifdef SIMULATOR_ASAN
+#ifdef PERFRING_ASAN
   __sanitizer_finish_switch_fiber(outside_fake_stack_, nullptr, nullptr);
 #endif
   swap_exceptions();
 }
 
 void Fiber::suspend() {
-#ifdef SIMULATOR_TSAN
+#ifdef PERFRING_TSAN
   __tsan_switch_to_fiber(tsan_outside_, 0);
 #endif
-#ifdef SIMULATOR_ASAN
+#ifdef PERFRING_ASAN
   __sanitizer_start_switch_fiber(&fake_stack_, outside_bottom_, outside_size_);
 #endif
   outside_ = std::move(outside_).resume();
-#ifdef SIMULATOR_ASAN
+#ifdef PERFRING_ASAN
   __sanitizer_finish_switch_fiber(fake_stack_, &outside_bottom_, &outside_size_);
 #endif
 }
 
-}  // namespace perfring::simulator
+}  // namespace perfring

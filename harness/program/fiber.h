@@ -1,5 +1,5 @@
-#ifndef HARNESS_SIMULATOR_FIBER_H_
-#define HARNESS_SIMULATOR_FIBER_H_
+#ifndef HARNESS_PROGRAM_FIBER_H_
+#define HARNESS_PROGRAM_FIBER_H_
 
 // A function with a stack of its own, that runs and rests by turns: Boost.Context's switch, plus
 // what it leaves out. The C++ run-time keeps the exceptions in flight in one place for a thread:
@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <functional>
 
-namespace perfring::simulator {
+namespace perfring {
 
 class Fiber {
  public:
@@ -62,6 +62,6 @@ class Fiber {
   [[maybe_unused]] void* tsan_outside_ = nullptr;
 };
 
-}  // namespace perfring::simulator
+}  // namespace perfring
 
-#endif  // HARNESS_SIMULATOR_FIBER_H_
+#endif  // HARNESS_PROGRAM_FIBER_H_

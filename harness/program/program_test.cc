@@ -1,0 +1,236 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "harness/program/child_process.h"
+#include "harness/program/console.h"
+#include "harness/program/counted.h"
+#include "harness/program/input.h"
+#include "harness/program/verdict.h"
+
+namespace perfring {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(CountedTest, OneIsSingularAndAllElseIsPlural) {
+  EXPECT_EQ(counted(0, "record"), "0 records");
+  EXPECT_EQ(counted(1, "record"), "1 record");
+  EXPECT_EQ(counted(2, "record"), "2 records");
+  EXPECT_EQ(counted(4'210'331, "record"), "4,210,331 records");
+}
+
+TEST(GroupedTest, EveryThreeDigitsHaveAComma) {
+  EXPECT_EQ(grouped(std::uint64_t{999}), "999");
+  EXPECT_EQ(grouped(std::uint64_t{1000}), "1,000");
+  EXPECT_EQ(grouped(~std::uint64_t{0}), "18,446,744,073,709,551,615");
+}
+
+TEST(GroupedTest, AFractionIsRounded) {
+  EXPECT_EQ(grouped(1234.5), "1,235");
+}
+
+TEST(ConcludeTest, AViolationOutweighsWhatIsNotShown) {
+  const Conclusion conclusion = conclude(true, true, "nothing was checked");
+  EXPECT_EQ(conclusion.verdict, Verdict::Violated);
+  EXPECT_EQ(conclusion.not_shown, "");
+  EXPECT_EQ(exit_code(conclusion.verdict), 1);
+  EXPECT_EQ(sentence(conclusion, "All hold"), "Invariants are violated (interrupted)");
+}
+
+TEST(ConcludeTest, ARunThatWasCutShortShowsNothing) {
+  const Conclusion conclusion = conclude(false, true);
+  EXPECT_EQ(conclusion.verdict, Verdict::NotShown);
+  EXPECT_EQ(exit_code(conclusion.verdict), 3);
+  EXPECT_EQ(sentence(conclusion, "All hold"),
+            "Not shown: interrupted before the end; nothing was violated");
+}
+
+TEST(ConcludeTest, ARunThatLookedAtNothingShowsNothing) {
+  const Conclusion conclusion = conclude(false, false, "no record was delivered");
+  EXPECT_EQ(conclusion.verdict, Verdict::NotShown);
+  EXPECT_FALSE(conclusion.interrupted);
+  EXPECT_EQ(conclusion.not_shown, "no record was delivered");
+}
+
+TEST(ConcludeTest, AWholeRunWithoutAViolationHolds) {
+  const Conclusion conclusion = conclude(false, false);
+  EXPECT_EQ(exit_code(conclusion.verdict), 0);
+  EXPECT_EQ(sentence(conclusion, "All hold"), "All hold");
+}
+
+TEST(VerdictJsonTest, BeginsWithTheSameFieldsEverywhere) {
+  EXPECT_EQ(to_json(conclude(false, true)).dump(),
+            R"({"verdict":"not shown","holds":false,"interrupted":true,)"
+            R"("not_shown":"interrupted before the end"})");
+  EXPECT_EQ(to_json(conclude(false, false))["holds"], true);
+}
+
+TEST(VerdictJsonTest, OtherCharactersAreEscapedToAscii) {
+  nlohmann::ordered_json json;
+  json["name"] = "\x7f\xc2\x85";
+  EXPECT_EQ(dump(json), "{\n  \"name\": \"\\u007f\\u0085\"\n}\n");
+}
+
+TEST(VerdictJsonTest, TextThatIsNoUtf8IsReplaced) {
+  nlohmann::ordered_json json;
+  json["name"] = "x\xff";
+  EXPECT_EQ(dump(json), "{\n  \"name\": \"x\\ufffd\"\n}\n");
+}
+
+std::string file_of(const std::string& text) {
+  const std::string path = ::testing::TempDir() + "/input";
+  std::ofstream{path, std::ios::binary} << text;
+  return path;
+}
+
+TEST(ReadInputTest, ReadsUpToTheLimit) {
+  EXPECT_EQ(read_input("--file", file_of("two\nlines")).value(), "two\nlines");
+  EXPECT_EQ(read_input("--file", file_of(std::string(kMiB, 'x')))->size(), kMiB);
+}
+
+TEST(ReadInputTest, RefusesWithTheOptionTheFileAndTheReason) {
+  const std::string large = file_of(std::string(kMiB + 1, 'x'));
+  EXPECT_EQ(read_input("--file", large).error(),
+            "--file: '" + large + "' is larger than 1 MiB: give a smaller file");
+  EXPECT_EQ(read_input("--file", "/nowhere").error(),
+            "--file: '/nowhere' cannot be read: No such file or directory");
+  EXPECT_EQ(read_input("--file", "/").error(), "--file: '/' cannot be read: Is a directory");
+  EXPECT_EQ(read_input("--file", "/dev/null").error(), "--file: '/dev/null' is empty");
+  EXPECT_THAT(read_input("--file", "/dev/zero").error(), HasSubstr("is larger than 1 MiB"));
+  EXPECT_THAT(read_input("--file", file_of(std::string{"ab\0", 3})).error(),
+              HasSubstr("is not text: its byte 2 is 0"));
+}
+
+TEST(ReadInputTest, BinaryContentMayHoldAnyByte) {
+  const std::string bytes{"ab\0", 3};
+  EXPECT_EQ(read_input("--file", file_of(bytes), kMiB, Content::Binary).value(), bytes);
+  EXPECT_EQ(read_input("--file", "/dev/null", kMiB, Content::Binary).value(), "");
+}
+
+TEST(WriteOutputTest, WritesAllOrSaysWhyNot) {
+  const std::string path = ::testing::TempDir() + "/output";
+  ASSERT_TRUE(write_output("--to", path, "text").has_value());
+  std::stringstream written;
+  written << std::ifstream{path}.rdbuf();
+  EXPECT_EQ(written.str(), "text");
+  EXPECT_EQ(write_output("--to", "/dev/full", "text").error(),
+            "--to: '/dev/full' cannot be written: No space left on device");
+  EXPECT_EQ(write_output("--to", "/nowhere/x", "text").error(),
+            "--to: '/nowhere/x' cannot be written: No such file or directory");
+}
+
+TEST(PrintableTest, PrintableTextIsUnchanged) {
+  for (const std::string text : {"plain", "two\nlines", "Grüße, 世界 🙂", ""}) {
+    EXPECT_EQ(printable(text), text);
+  }
+}
+
+TEST(PrintableTest, WhatATerminalActsOnIsEscaped) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"\x1b]0;title\a", "\\x1b]0;title\\x07"},
+      {"a\rb\tc\x7f", "a\\x0db\\x09c\\x7f"},
+      {std::string{"a\0b", 3}, "a\\x00b"},
+      {"\xc2\x9b"
+       "31m",
+       "\\xc2\\x9b31m"},                             // U+009B, which begins a sequence, too
+      {"\xe2\x80\xae", "\\xe2\\x80\\xae"},           // U+202E, right to left from here on
+      {"\xff\xc3", "\\xff\\xc3"},                    // no UTF-8, and half of a character
+      {"\xc0\xaf", "\\xc0\\xaf"},                    // longer than it needs to be
+      {"\xf5\x80\x80\x80", "\\xf5\\x80\\x80\\x80"},  // beyond Unicode
+  };
+  for (const auto& [text, shown] : cases) EXPECT_EQ(printable(text), shown);
+}
+
+TEST(InQuotesTest, ControlCharactersAreEscapedAndLongTextIsCut) {
+  EXPECT_EQ(in_quotes("a\nb"), "'a\\x0ab'");
+  EXPECT_EQ(in_quotes(std::string(201, 'x')), "'" + std::string(200, 'x') + "...'");
+}
+
+// Returns a word as a shell reads it.
+std::string echoed_by(const std::string& shell, const std::string& word) {
+  return run_child({shell, "-c", "printf %s " + word}).out;
+}
+
+TEST(ShellWordTest, PlainWordsStayAsTheyAre) {
+  EXPECT_EQ(shell_word("seed-1.trace"), "seed-1.trace");
+  EXPECT_EQ(shell_word(""), "''");
+}
+
+TEST(ShellWordTest, AShellReadsTheTextBack) {
+  for (const std::string text : {"two words", "it's of $HOME", "Grüße", "*?[a]", ";|&<>(){}#~!"}) {
+    EXPECT_EQ(echoed_by("/bin/sh", shell_word(text)), text) << shell_word(text);
+  }
+}
+
+TEST(ShellWordTest, ControlCharactersAreWrittenAsEscapesThatBashReadsBack) {
+  const std::string text = "x\x1b]0;it's\a\n7\xff";
+  const std::string word = shell_word(text);
+  EXPECT_EQ(printable(word), word);
+  EXPECT_EQ(echoed_by("/bin/bash", word), text);
+}
+
+Ended shell(const std::string& line, const std::string& in = {}) {
+  return run_child({"/bin/sh", "-c", line}, in);
+}
+
+TEST(ChildProcessTest, BothOutputsAndTheExitCodeAreCollected) {
+  const Ended ended = shell("echo to out; echo to err >&2; exit 7");
+  EXPECT_EQ(ended.exit_code, 7);
+  EXPECT_EQ(ended.out, "to out\n");
+  EXPECT_EQ(ended.err, "to err\n");
+}
+
+TEST(ChildProcessTest, OutputBeyondAPipesCapacityIsCollected) {
+  const Ended ended = shell("head -c 300000 /dev/zero >&2; head -c 300000 /dev/zero");
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_EQ(ended.out.size(), 300000u);
+  EXPECT_EQ(ended.err.size(), 300000u);
+}
+
+TEST(ChildProcessTest, ArgumentsReachTheChildAsTheyAre) {
+  EXPECT_EQ(run_child({"/usr/bin/env", "printf", "%s|", "two words", "", "$HOME"}).out,
+            "two words||$HOME|");
+}
+
+TEST(ChildProcessTest, TheChildReadsItsInputToTheEnd) {
+  const std::string in(100000, 'x');
+  EXPECT_EQ(run_child({"/usr/bin/env", "cat"}, in).out, in);
+}
+
+TEST(ChildProcessTest, ASignalThatEndsTheChildIsItsExitCode) {
+  EXPECT_EQ(shell("kill -TERM $$").exit_code, 128 + SIGTERM);
+}
+
+TEST(ChildProcessTest, AProgramThatDoesNotExistThrowsAndOneThatIsNotInPathIs127) {
+  EXPECT_THROW(run_child({"/nowhere/program"}), std::system_error);
+  EXPECT_EQ(run_child({"/usr/bin/env", "no-such-program"}).exit_code, 127);
+}
+
+TEST(ChildProcessTest, AChildThatIsGivenUpIsKilledAndLeavesItsOutput) {
+  ChildProcess child{{"/bin/sh", "-c", "echo begun >&2; exec sleep 600"}};
+  const Ended ended = child.wait([&] { return !child.errors().empty(); });
+  EXPECT_EQ(ended.exit_code, 128 + SIGKILL);
+  EXPECT_EQ(ended.err, "begun\n");
+}
+
+TEST(ChildProcessTest, AChildThatIsNotWaitedForIsKilled) {
+  pid_t id = 0;
+  {
+    const ChildProcess child{{"/usr/bin/env", "sleep", "600"}};
+    id = child.id();
+    EXPECT_EQ(::kill(id, 0), 0);
+  }
+  EXPECT_NE(::kill(id, 0), 0);
+}
+
+}  // namespace
+}  // namespace perfring

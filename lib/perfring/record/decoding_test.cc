@@ -1,0 +1,178 @@
+// Records as a Cursor hands them out, whole and uninterpreted: each is decoded, also the one that
+// straddles the ring's end. Layouts: several events in one ring (R12).
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "perfring/record/layouts.h"
+#include "perfring/record/testing/decoded.h"
+#include "perfring/record/to_string.h"
+#include "perfring/record/whole.h"
+#include "perfring/ring/cursor.h"
+#include "perfring/ring/testing/fake_ring.h"
+
+namespace perfring::record {
+namespace {
+
+using perfring::testing::FakeRing;
+using testing::Decoded;
+using testing::Guarded;
+using testing::Made;
+using testing::sampling;
+using testing::trailing;
+
+TEST(RecordFromCursorTest, EachIsDecodedWhereverTheRingEnds) {
+  const std::vector<std::byte> comm =
+      Made{PERF_RECORD_COMM}.u32(1).u32(2).text("a command").bytes();
+  const std::vector<std::byte> lost = Made{PERF_RECORD_LOST}.u64(3).u64(4).bytes();
+  const Layout layout{sampling(0)};
+  for (std::size_t before_end = 8; before_end <= comm.size() + lost.size(); before_end += 8) {
+    FakeRing fake{65536, 65536 - before_end};
+    for (const auto* record : {&comm, &lost}) {
+      fake.put(fake.head(), record->data(), record->size());
+      fake.advance(record->size());
+    }
+    Cursor<> cursor = *Cursor<>::over(fake.page(), fake.data());
+    cursor.look();
+    std::array<std::byte, 64> scratch{};
+    const auto decoded = [&] {
+      const auto record = cursor.next().value();
+      return decode(whole(record.head(), record.tail(), scratch), layout);
+    };
+    const Any first = decoded();
+    ASSERT_TRUE(std::holds_alternative<Comm>(first)) << before_end;
+    EXPECT_EQ(std::get<Comm>(first).tid(), 2U);
+    EXPECT_EQ(std::get<Comm>(first).comm(), "a command");
+    const Any second = decoded();
+    ASSERT_TRUE(std::holds_alternative<Lost>(second)) << before_end;
+    EXPECT_EQ(std::get<Lost>(second).lost(), 4U);
+    cursor.release();
+    EXPECT_EQ(fake.page().data_tail, fake.head());
+  }
+}
+
+TEST(RecordToStringTest, NamesEachFieldAsTheUapiDoes) {
+  Made made{PERF_RECORD_MMAP, 2};
+  made.u32(1).u32(2).u64(0x30).u64(4).u64(0x50).text("/a").u64(6);
+  EXPECT_EQ(to_string(Decoded{made, trailing(PERF_SAMPLE_TIME)}.any()),
+            "MMAP misc 0x2 size 56: pid 1, tid 2, addr 0x30, len 4, pgoff 0x50, filename \"/a\", "
+            "sample_id {time 6}");
+}
+
+TEST(RecordToStringTest, ShowsWhatIsNested) {
+  perf_event_attr attr = sampling(PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW);
+  attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+  Made made{PERF_RECORD_SAMPLE};
+  made.u64(2).u64(5).u64(6).u64(7).u64(8).u64(1).u64(0x99).u32(4).run(4, 0xa0).run(8, 0);
+  EXPECT_EQ(to_string(Decoded{made, attr}.any()),
+            "SAMPLE misc 0x0 size 80: values {nr 2, cntr [{value 5, id 6}, {value 7, id 8}]}, "
+            "callchain {nr 1, ips [0x99]}, raw {size 4, data a0a1a2a3}, rest 0001020304050607");
+}
+
+TEST(RecordToStringTest, NoByteOfANameActsOnATerminal) {
+  Made made{PERF_RECORD_COMM};
+  made.u32(1).u32(2).text("\x1b[2J\"\\\n\x80");
+  EXPECT_EQ(to_string(Decoded{made, sampling(0)}.any()),
+            "COMM misc 0x0 size 32: pid 1, tid 2, comm \"\\x1b[2J\\x22\\x5c\\x0a\\x80\"");
+}
+
+TEST(RecordToStringTest, ARecordWithoutFieldsIsItsHeader) {
+  EXPECT_EQ(to_string(Decoded{Made{PERF_RECORD_SWITCH, 0x2000}, sampling(0)}.any()),
+            "SWITCH misc 0x2000 size 8");
+}
+
+TEST(RecordToStringTest, UnknownAndMalformedRecordsAreShownAsBytes) {
+  EXPECT_EQ(to_string(Decoded{Made{4711}.run(2, 1), sampling(0)}.any()),
+            "type 4711 misc 0x0 size 10: rest 0102");
+  const std::string text = to_string(Decoded{Made{PERF_RECORD_LOST}.u32(1), sampling(0)}.any());
+  EXPECT_EQ(text.substr(0, text.find(", bytes")), "LOST misc 0x0 size 12: malformed \"id\"");
+}
+
+TEST(RecordToStringTest, EveryTypeOfTheUapiHasItsName) {
+  EXPECT_STREQ(type_name(PERF_RECORD_MMAP), "MMAP");
+  EXPECT_STREQ(type_name(PERF_RECORD_SAMPLE), "SAMPLE");
+  EXPECT_STREQ(type_name(PERF_RECORD_SWITCH_CPU_WIDE), "SWITCH_CPU_WIDE");
+  EXPECT_STREQ(type_name(PERF_RECORD_AUX_OUTPUT_HW_ID), "AUX_OUTPUT_HW_ID");
+  EXPECT_STREQ(type_name(kCallchainDeferred), "CALLCHAIN_DEFERRED");
+  EXPECT_EQ(type_name(0), nullptr);
+  EXPECT_EQ(type_name(23), nullptr);
+}
+
+class RecordLayoutsTest : public ::testing::Test {
+ protected:
+  // Made whole, so that the views' memory outlives them.
+  const Any& decoded(const Made& made) {
+    memory_.place(made.bytes());
+    any_ = decode(memory_.bytes(), layouts_);
+    return any_;
+  }
+
+  const Layout addr_{trailing(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID)};
+  const Layout time_{trailing(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)};
+  const std::array<Layouts::Entry, 3> entries_{{{7, &addr_}, {9, &time_}, {12, &time_}}};
+  const Layouts layouts_ = Layouts::over(entries_).value();
+  Guarded memory_{{}};
+  Any any_ = decode({}, addr_);
+};
+
+TEST_F(RecordLayoutsTest, ASamplesIdentifierIsAt8) {
+  const auto& first = std::get<Sample>(decoded(Made{PERF_RECORD_SAMPLE}.u64(7).u64(1).u64(7)));
+  EXPECT_EQ(first.addr(), 1U);
+  EXPECT_FALSE(first.time());
+  const auto& second =
+      std::get<Sample>(decoded(Made{PERF_RECORD_SAMPLE}.u64(9).u64(1).u32(2).u32(0)));
+  EXPECT_EQ(second.time(), 1U);
+  EXPECT_EQ(second.cpu(), 2U);
+  EXPECT_FALSE(second.addr());
+}
+
+TEST_F(RecordLayoutsTest, AnyOtherRecordsIdentifierIsInItsLast8Bytes) {
+  Made lost{PERF_RECORD_LOST};
+  lost.u64(7).u64(5).u64(1234).u32(3).u32(0).u64(12);
+  const auto& record = std::get<Lost>(decoded(lost));
+  EXPECT_EQ(record.lost(), 5U);
+  EXPECT_EQ(record.sample_id().time(), 1234U);
+  EXPECT_EQ(record.sample_id().cpu(), 3U);
+  Made other{PERF_RECORD_LOST};
+  other.u64(9).u64(5).u64(7).u64(7);
+  EXPECT_EQ(std::get<Lost>(decoded(other)).sample_id().id(), 7U);
+}
+
+TEST_F(RecordLayoutsTest, ARecordOfAnotherEventIsKeptUninterpreted) {
+  const auto& unknown = std::get<Unknown>(decoded(Made{PERF_RECORD_SAMPLE}.u64(8).u64(1)));
+  EXPECT_EQ(unknown.header().type, unsigned{PERF_RECORD_SAMPLE});
+  EXPECT_EQ(unknown.rest().size(), 16U);
+  EXPECT_FALSE(unknown.sample_id().identifier());
+}
+
+TEST_F(RecordLayoutsTest, WithoutRoomForAnIdentifierARecordIsMalformed) {
+  for (const std::uint32_t type : {PERF_RECORD_SAMPLE, PERF_RECORD_SWITCH}) {
+    EXPECT_STREQ(std::get<Malformed>(decoded(Made{type})).field, "identifier");
+    EXPECT_STREQ(std::get<Malformed>(decoded(Made{type}.u32(7))).field, "identifier");
+  }
+  EXPECT_STREQ(std::get<Malformed>(decode({}, layouts_)).field, "header");
+}
+
+TEST_F(RecordLayoutsTest, FindsEachIdAndNoOther) {
+  EXPECT_EQ(layouts_.find(7), &addr_);
+  EXPECT_EQ(layouts_.find(9), &time_);
+  EXPECT_EQ(layouts_.find(12), &time_);
+  for (const std::uint64_t id : {0ULL, 8ULL, 13ULL, ~0ULL}) EXPECT_EQ(layouts_.find(id), nullptr);
+}
+
+TEST_F(RecordLayoutsTest, RefusesEventsThatRecordsCannotBeToldApartOf) {
+  const Layout no_identifier{trailing(PERF_SAMPLE_ID)};
+  const Layout no_sample_id{sampling(PERF_SAMPLE_IDENTIFIER)};
+  using Two = std::array<Layouts::Entry, 2>;
+  EXPECT_FALSE(Layouts::over(Two{{{1, &addr_}, {2, &no_identifier}}}));
+  EXPECT_FALSE(Layouts::over(Two{{{1, &no_sample_id}, {2, &addr_}}}));
+  EXPECT_FALSE(Layouts::over(Two{{{1, &addr_}, {2, nullptr}}}));
+  EXPECT_FALSE(Layouts::over(Two{{{2, &addr_}, {1, &time_}}}));
+  EXPECT_FALSE(Layouts::over(Two{{{2, &addr_}, {2, &time_}}}));
+  EXPECT_TRUE(Layouts::over(Two{{{1, &addr_}, {2, &time_}}}));
+}
+
+}  // namespace
+}  // namespace perfring::record
