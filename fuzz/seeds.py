@@ -4,7 +4,7 @@ shows:
 
   fuzz/seeds.py TARGET FOLDER        as differential, parsers/litmus
 
-hostile_ring's and planted_fault's are the rings below (fuzz/hostile_ring.h states the format).
+hostile_ring's, planted_fault's and merge's are the rings below (fuzz/hostile_ring.h states the format).
 kernel_script's and differential's are the scripts in fuzz/scripts.txt. record's are the vectors of
 harness/record whose type or layout differs, and some of those are parsers/vectors's. Those of the
 other parsers are in fuzz/parsers/seeds.txt. The same sources give the same bytes on any machine:
@@ -103,6 +103,33 @@ HOSTILE = {
         sample(4), pokes=((0, 2, 0x0008_0000_0000_0009), (1, 4, 2**64 - 1)), times=8),
     "head_moves_under_the_drain": ring(sample(4), pokes=((0, 0xFFFF, 4096),), times=8),
 }
+
+
+def merge(first, second=None, records=20, runs=((5 << 57, 0), (2**64 - 1, 0))):
+    """fuzz/merge.cc states the format. `runs`: (clock, events at most)."""
+    out = bytes([(second is not None) | len(runs) << 1, records])
+    out += b"".join(struct.pack("<QB", *run) for run in runs)
+    return out + (first if second is None else struct.pack("<H", len(first)) + first + second)
+
+
+def merge_seeds():
+    """Each ring beside the sound one, and some of them beside one another."""
+    seeds = {name: merge(bytes_) for name, bytes_ in (SOUND | HOSTILE).items()
+             if name not in ("full_but_8_bytes", "full_to_the_byte", "two_sizes_in_turn")}
+    keyed = lambda *keys: b"".join(
+        record(SAMPLE, 24, struct.pack("<IQ", 12, key << 57)) for key in keys)
+    nested = ring(keyed(2, 1, 5, 4, 3, 9, 8, 7, 6, 0))
+    return seeds | {
+        "displaced_beside_a_lie": merge(nested, HOSTILE["size_0"]),
+        "displaced_beyond_the_window": merge(ring(keyed(*range(1, 12), 0))),
+        "limits": merge(nested, SOUND["lost_at_ring_end"], runs=((3 << 57, 2), (9 << 57, 1), (0, 3))),
+        "lost_without_a_sample": merge(ring(keyed(1) + lost(5)), runs=((4 << 57, 0),) * 3),
+        "clock_goes_back": merge(nested, runs=((9 << 57, 0), (1, 0))),
+        "two_without_positions": merge(HOSTILE["further_than_the_ring"], HOSTILE["one_behind"]),
+        "stops_in_a_run": merge(ring(keyed(*range(9)), stops=(2, -3)), nested),
+        "pokes_a_held_record": merge(
+            ring(keyed(3, 9, 8, 7) + lost(2), pokes=((1, 3, 2**64 - 1), (2, 0xFFFF, 8)))),
+    }
 
 
 def texts(path):
@@ -241,6 +268,7 @@ def seeds_of(target):
         return parser_seeds(target.removeprefix("parsers/"))
     return {
         "hostile_ring": lambda: SOUND | HOSTILE,
+        "merge": merge_seeds,
         "planted_fault": lambda: {name: SOUND[name] for name in PLANTED_FAULT},
         "kernel_script": scripts,
         "differential": lambda: scripts(undamaged_ring),

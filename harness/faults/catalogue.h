@@ -42,6 +42,7 @@ enum class Reason : std::uint8_t {
   HostileRings,
   RaceByChance,
   EarlyWakeup,
+  OneRing,
 };
 const char* to_string(Reason reason);
 const char* explanation(Reason reason);

@@ -19,9 +19,9 @@ planted=$(awk '
   /^}/ { test = "" }
   test != "" {
     line = $0
-    while (match(line, /faults::[A-Za-z0-9]+<|(NoFirstDrain|ClearsAfterDrain|DrainsOneRing)>/)) {
+    while (match(line, /faults::[A-Za-z0-9]+<|(NoFirstDrain|ClearsAfterDrain|DrainsOneRing)>|ManyFault::[A-Za-z0-9]+[),]/)) {
       name = substr(line, RSTART, RLENGTH - 1)
-      sub(/^faults::/, "", name)
+      sub(/^(faults|ManyFault)::/, "", name)
       line = substr(line, RSTART + RLENGTH)
       snake = tolower(substr(name, 1, 1))
       for (i = 2; i <= length(name); i++) {

@@ -18,6 +18,7 @@ inline constexpr Holds kHolds;
 std::span<const Fault> faults_of_a_kernel();
 // Of its memory, too; and the variants.
 std::span<const Fault> faults_of_a_consumer();
+std::span<const Fault> faults_of_many_rings();
 
 }  // namespace perfring::faults
 

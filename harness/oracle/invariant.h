@@ -18,6 +18,8 @@ enum class Invariant : std::uint8_t {
   tail_honest,       // data_tail moves by the records delivered, and only at a drain's end
   no_early_release,  // no byte is overwritten before the consumer is finished with it
   awake,             // no waiter sleeps while its ring holds announced data
+  merged,            // of several rings: in the order of the keys, none sooner or later than it may
+  late,  // what comes after a newer event says so, is counted, and took too long to write
 };
 
 constexpr const char* to_string(Invariant invariant) noexcept {
@@ -42,6 +44,10 @@ constexpr const char* to_string(Invariant invariant) noexcept {
       return "no_early_release";
     case Invariant::awake:
       return "awake";
+    case Invariant::merged:
+      return "merged";
+    case Invariant::late:
+      return "late";
   }
   return "unknown invariant";
 }

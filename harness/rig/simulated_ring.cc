@@ -87,4 +87,19 @@ SimulatedRing::SimulatedRing(const script::Settings& settings,
   }
 }
 
+kernel::perf_file SimulatedRing::open_beside(const perf_event_attr& attr, std::uint64_t id) const {
+  auto event = kernel::perf_event_open(attr, events_[0]->cpu, id, settings_.word);
+  if (!event) refused("perf_event_open", event.error());
+  if (const int rc = kernel::perf_event_set_output(**event, events_[0].get()); rc != 0) {
+    refused("PERF_EVENT_IOC_SET_OUTPUT", rc);
+  }
+  return *std::move(event);
+}
+
+void SimulatedRing::enter(const kernel::perf_file& event) {
+  if (const int rc = map_.update_elem(first_index_, event); rc != 0) {
+    refused("BPF_MAP_UPDATE_ELEM", rc);
+  }
+}
+
 }  // namespace perfring::rig

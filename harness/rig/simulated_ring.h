@@ -52,6 +52,10 @@ class SimulatedRing {
   // The event's entry in the map.
   std::uint32_t index(bool second = false) const { return first_index_ + (second ? 1 : 0); }
   const kernel::bpf_array& map() const { return map_.map(); }
+  // Opens one more event on the same CPU, which outputs to the same ring, as `attr` says.
+  kernel::perf_file open_beside(const perf_event_attr& attr, std::uint64_t id) const;
+  // Puts it into the map, in the place of the first.
+  void enter(const kernel::perf_file& event);
 
   kernel::perf_buffer& rb() const { return mapping_.rb(); }
   perf_event_mmap_page& page() const { return *rb().user_page; }

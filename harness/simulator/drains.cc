@@ -8,6 +8,7 @@ namespace perfring::simulator {
 
 void Drains::begins() {
   ++count_;
+  open_ = true;
   reads_ = 0;
   head_seen_.reset();
   tail_before_ = judge_->released();
@@ -41,6 +42,7 @@ void Drains::note(const PerfEvent& event) {
 }
 
 void Drains::ends() {
+  open_ = false;
   reads_ = 0;
   const std::uint64_t tail = page_.data_tail;
   digest_.add(tail);

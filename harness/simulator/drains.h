@@ -38,6 +38,10 @@ class Drains {
   }
   void delivered(const PerfEvent& event);
   void ends();
+  bool is_open() const { return open_; }
+
+  // Whether data_head has moved since the last drain looked at it.
+  bool is_unseen() const { return head_seen_ != static_cast<std::uint32_t>(page_.data_head); }
 
   // That began.
   std::uint64_t count() const { return count_; }
@@ -57,6 +61,7 @@ class Drains {
   const PoisonMap& poison_;
   Digest& digest_;
   std::uint64_t count_ = 0;
+  bool open_ = false;
   std::size_t reads_ = 0;  // since an event was delivered, or a drain began or ended
   std::optional<std::uint32_t> head_seen_;  // by this drain
   std::uint64_t tail_before_ = 0;           // this drain

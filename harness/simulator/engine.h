@@ -54,8 +54,11 @@ class Engine {
   Clock::time_point reported_ = Clock::now();
 };
 
+// Each CPU has its own consumer, whatever the settings say.
 template <class C, class Drain>
-Outcome simulate_with(const Plan& plan, const Observer& observer) {
+Outcome simulate_with(const Plan& of, const Observer& observer) {
+  Plan plan = of;
+  plan.settings.rings = plan.settings.latency = plan.settings.hotplug = 0;
   Engine engine{plan, observer, std::is_same_v<C, SimulatedCpu>};
   std::deque<Producer<C>> producers;
   std::deque<Consumer<Drain>> consumers;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "harness/faults/planted.h"
 #include "harness/simulator/engine.h"
+#include "harness/simulator/many_consumer.h"
 #include "harness/simulator/simulated_cpu.h"
 
 namespace perfring::simulator {
@@ -39,6 +41,9 @@ constexpr const char* kAsleep = "the consumer waits for a wakeup beside [0-9]+ r
 constexpr const char* kAgain = "was delivered again, where due was";
 constexpr const char* kMoved =
     "data_tail moved by [0-9]+ in a drain whose [0-9]+ events took at least";
+constexpr const char* kTooSoon = "was delivered with the key [0-9]+, where all lower than";
+constexpr const char* kHeldBack = "has held back the key [0-9]+, which is lower than its bound";
+constexpr const char* kLateInVain = "is late by [0-9]+, though its writer took [0-9]+, and";
 constexpr const char* kWithinDrain = "while the drain.s event [0-9]+ was still to be delivered";
 
 constexpr Where kWhere[] = {
@@ -105,10 +110,57 @@ constexpr Where kWhere[] = {
     {"releases_past", "bursts", "", "after a drain whose events end at"},
     {"believes", "bursts", "", "data_tail moved by 0 in a drain whose"},
     {"announces_refusals", "full_ring", "", ""},
+    {"trusts_fifo", "merge", "", kTooSoon},
+    {"window_of_one", "merge", "interrupts 30\n", kLateInVain},
+    {"looks_before_the_clock", "merge", "interrupts 0\nslack 150\ndelay_max 100\n", kHeldBack},
+    {"forgets_the_slack", "merge", "", kTooSoon},
+    {"waits_for_idle_rings", "merge", "slack 100\n", kHeldBack},
+    {"releases_one_early", "merge", "", "data_tail is [0-9]+, past .*, which was not delivered"},
+    {"drops_the_late", "merge_stalls", "", "data_tail is [0-9]+, past .*, which was not delivered"},
+    {"hides_the_late", "merge_stalls", "", "is said to be in time, with the key"},
+    {"sleeps_on_the_young", "merge", "", "waits for a wakeup beside records that it holds back"},
+    {"reads_one_ring", "turns", "cpus 2\n", kAsleep},
+    {"ignores_the_limit", "turns", "", "a round has delivered more than its limit"},
+    {"sleeps_on_the_limit", "turns", "", kAsleep},
+    {"sleeps_after_the_switch", "switching", "",
+     "steps more beside a record that nobody announces"},
+    {"forgets_the_gone", "hotplug", "rings 1\ntimeout 0\n", kAsleep},
 };
+
+template <ManyFault kFault>
+Outcome simulate_many_with(const Plan& plan, const Observer& observer) {
+  if (plan.settings.rings == 0) return simulate(plan, observer);  // there is nobody to do wrong
+  return simulate_many(plan, observer, kFault);
+}
+
+template <ManyFault kFault>
+SimulationFault of_many(const char* name) {
+  return {name, simulate_many_with<kFault>};
+}
+
+std::vector<SimulationFault> faults_of_many() {
+  using enum ManyFault;
+  return {
+      of_many<TrustsFifo>("trusts_fifo"),
+      of_many<WindowOfOne>("window_of_one"),
+      of_many<LooksBeforeTheClock>("looks_before_the_clock"),
+      of_many<ForgetsTheSlack>("forgets_the_slack"),
+      of_many<WaitsForIdleRings>("waits_for_idle_rings"),
+      of_many<ReleasesOneEarly>("releases_one_early"),
+      of_many<DropsTheLate>("drops_the_late"),
+      of_many<HidesTheLate>("hides_the_late"),
+      of_many<SleepsOnTheYoung>("sleeps_on_the_young"),
+      of_many<ReadsOneRing>("reads_one_ring"),
+      of_many<IgnoresTheLimit>("ignores_the_limit"),
+      of_many<SleepsOnTheLimit>("sleeps_on_the_limit"),
+      of_many<SleepsAfterTheSwitch>("sleeps_after_the_switch"),
+      of_many<ForgetsTheGone>("forgets_the_gone"),
+  };
+}
 
 std::vector<SimulationFault> make_planted() {
   auto all = faults::plant_all<SimulationFault>(plant_kernel, plant_memory, plant_consumer);
+  for (SimulationFault& each : faults_of_many()) all.push_back(std::move(each));
   for (const Where& where : kWhere) {
     const auto fault = std::ranges::find(all, where.name, &SimulationFault::name);
     if (fault == all.end()) throw std::logic_error{where.name};

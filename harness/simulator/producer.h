@@ -29,6 +29,10 @@ class Producer final : public Interrupts {
     const RunSettings& settings = site_.world().settings;
     Random& random = site_.world().scheduler.random();
     while (!site_.world().writers_end()) {
+      if (site_.offline()) {
+        site_.producer().sleep_until(site_.world().scheduler.now() + kOffline);
+        continue;
+      }
       const auto burst = random.between(1, static_cast<std::uint32_t>(settings.burst_max));
       for (std::uint32_t i = 0; i < burst && !site_.world().writers_end(); ++i) {
         output();
@@ -53,6 +57,8 @@ class Producer final : public Interrupts {
 
  private:
   static constexpr std::size_t kLevels = 4;  // task, softirq, irq, NMI
+  static constexpr std::uint64_t kOffline = 100;
+  static constexpr std::uint64_t kStall = 8;
 
   // A record is some thirty short steps: the calls between them would cost a fifth of the time. (Of
   // a faulty kernel nobody asks for speed, and each takes its time to compile.)
@@ -76,9 +82,25 @@ class Producer final : public Interrupts {
     const std::span<std::byte> bytes = std::span{buffers_[level_]}.first(length);
     oracle::fill(bytes, payload);
     ++level_;
+    site_.enters_program();
+    if (settings.rings != 0) take_time(settings);
     site_.begins(payload);
     site_.ends(kernel::bpf_perf_event_output(cpu_, site_.map(), BPF_F_CURRENT_CPU, bytes));
+    site_.leaves_program();
     --level_;
+  }
+
+  // The program reads its clock, and takes its time, in which it may be interrupted, or its CPU
+  // stand still.
+  void take_time(const RunSettings& settings) {
+    site_.takes_key();
+    if (settings.delay_max == 0) return;
+    Random& random = site_.world().scheduler.random();
+    if (random.one_in(static_cast<std::uint32_t>(settings.stall_one_in))) {
+      site_.producer().sleep_until(site_.world().scheduler.now() + kStall * settings.delay_max);
+    }
+    const auto steps = random.between(0, static_cast<std::uint32_t>(settings.delay_max));
+    for (std::uint32_t i = 0; i != steps; ++i) cpu_.step();
   }
 
   Site& site_;

@@ -48,10 +48,29 @@ class Draw {
     s.pause_one_in = sometimes(100);
     s.drain_with = random_.below(kCursor + 1);
     s.hostile = random_.one_in(10) ? 1 : 0;
+    if (s.hostile == 0 && random_.one_in(4)) one_consumer(s);
     return s;
   }
 
  private:
+  // Of all rings.
+  void one_consumer(RunSettings& s) {
+    s.rings = random_.between(1, 3);
+    s.cpus = random_.between(1, 5);
+    s.payload_min = std::max<std::uint64_t>(s.payload_min, 16);
+    s.payload_max = std::min(std::max(s.payload_max, s.payload_min), kIntactMax);
+    s.payload_min = std::min(s.payload_min, s.payload_max);
+    s.limit = sometimes(200);
+    s.delay_max = sometimes(400);
+    s.stall_one_in = sometimes(100);
+    s.skew_max = sometimes(100);
+    s.clock_tick = random_.one_in(2) ? 1 : magnitude(1, 64);
+    s.slack = sometimes(10'000);
+    s.hotplug = random_.one_in(3) ? magnitude(100, 20'000) : 0;
+    const bool wakes_each = s.wakeup_events == 1 && s.watermark == 0;
+    if (wakes_each && s.timeout != 0) s.latency = sometimes(5'000);
+  }
+
   // From `least` to `most`: each order of magnitude is as likely as the next.
   std::uint64_t magnitude(std::uint64_t least, std::uint64_t most) {
     const auto bits = random_.below(static_cast<std::uint32_t>(std::bit_width(most - least)) + 1);

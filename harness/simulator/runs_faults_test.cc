@@ -29,13 +29,16 @@ bool is_found(const SimulationFault& fault, std::uint64_t first_seed) {
 }
 
 // Not `believes`, which reads around the Memory policy: while it loops, no step passes, and a run
-// ends late.
+// ends late. Nor those that show only where several settings meet: ManyRingsTest of proptests has
+// such settings, and finds them.
 std::vector<SimulationFault> found_faults() {
   std::vector<SimulationFault> found;
-  std::ranges::copy_if(planted_faults(), std::back_inserter(found),
-                       [](const SimulationFault& fault) {
-                         return is_found(fault.expected()) && fault.name != "believes";
-                       });
+  std::ranges::copy_if(
+      planted_faults(), std::back_inserter(found), [](const SimulationFault& fault) {
+        return is_found(fault.expected()) && fault.name != "believes" &&
+               fault.name != "sleeps_after_the_switch" && fault.name != "sleeps_on_the_young" &&
+               fault.name != "window_of_one";
+      });
   return found;
 }
 

@@ -52,6 +52,15 @@ constexpr std::array kNames{
     SettingName{"pause_one_in", &RunSettings::pause_one_in, 0, 1 << 20},
     SettingName{"drain_with", &RunSettings::drain_with, 0, kCursor},
     SettingName{"hostile", &RunSettings::hostile, 0, 1},
+    SettingName{"rings", &RunSettings::rings, 0, 3},
+    SettingName{"limit", &RunSettings::limit, 0, 1 << 20},
+    SettingName{"delay_max", &RunSettings::delay_max, 0, 1 << 20},
+    SettingName{"stall_one_in", &RunSettings::stall_one_in, 0, 1 << 20},
+    SettingName{"skew_max", &RunSettings::skew_max, 0, 1 << 20},
+    SettingName{"clock_tick", &RunSettings::clock_tick, 1, 1 << 20},
+    SettingName{"slack", &RunSettings::slack, 0, 1 << 24},
+    SettingName{"latency", &RunSettings::latency, 0, 1 << 20},
+    SettingName{"hotplug", &RunSettings::hotplug, 0, 1 << 20},
 };
 
 // Everybody breaks off, throws and is interrupted now and then, but for `steady`, which is for
@@ -86,7 +95,52 @@ constexpr std::array kScenarios{
              "pages 4\nwatermark 12288\ntimeout 20000\nidle_max 2000\nbreak_one_in 40\n"},
     Scenario{"hostile", "a ring whose headers and positions are anything, at any moment",
              "pages 1\nhostile 1\ncallback_max 20\nbreak_one_in 40\nthrow_one_in 200\n"},
+    Scenario{"turns",
+             "one consumer of all rings, in turns, which never waits for more than a wakeup",
+             "rings 1\ncpus 3\npages 1\npayload_min 16\nburst_max 40\nidle_max 2000\ntimeout 0\n"
+             "limit 20\nbreak_one_in 40\nthrow_one_in 200\n"},
+    Scenario{"fullest", "one consumer of all rings, the fullest first, which is too slow for them",
+             "rings 2\ncpus 4\npages 1\npayload_min 16\ncallback_max 200\nlimit 30\n"
+             "break_one_in 40\nthrow_one_in 200\n"},
+    Scenario{"merge", "all rings merged, with a slack that the writers keep, nested ones too",
+             "rings 3\ncpus 3\npages 4\npayload_min 16\ninterrupts 5\nburst_max 20\n"
+             "idle_max 4000\ndelay_max 100\nslack 100000\ntimeout 0\nbreak_one_in 40\n"
+             "throw_one_in 200\n"},
+    Scenario{"merge_stalls", "the same with writers that stall for longer than the slack",
+             "rings 3\ncpus 4\npages 2\npayload_min 16\nburst_max 20\nidle_max 2000\n"
+             "delay_max 200\nstall_one_in 20\nskew_max 50\nclock_tick 4\nslack 100\nlimit 40\n"
+             "break_one_in 40\nthrow_one_in 200\n"},
+    Scenario{"switching", "a latency for which wakeups are asked for and not asked for by turns",
+             "rings 1\ncpus 2\npayload_min 700\npayload_max 1000\nburst_max 25\nidle_max 12000\n"
+             "latency 300\ntimeout 100000\n"},
+    Scenario{"hotplug", "CPUs that go and come back at any moment, merged",
+             "rings 3\ncpus 3\npages 1\npayload_min 16\nburst_max 20\nidle_max 1000\n"
+             "delay_max 50\nslack 500\nhotplug 3000\nbreak_one_in 40\n"},
 };
+
+// What one consumer of all rings excludes.
+std::string impossible_of_many(const RunSettings& settings) {
+  const auto excluded = [&](const char* what, const char* why) {
+    return fmt::format("rings: {} excludes {}: {}", settings.rings, what, why);
+  };
+  if (settings.rings == 0) {
+    if (settings.latency == 0 && settings.hotplug == 0) return {};
+    return "rings: 0 excludes latency and hotplug, which are for one consumer of all rings";
+  }
+  if (settings.hostile != 0) return excluded("hostile", "nothing is known of such a ring's clocks");
+  if (settings.rings == 3) {
+    if (settings.payload_min < oracle::kSelfDescribing) {
+      return excluded("a payload_min below 16", "the key is that of a payload that names itself");
+    }
+    if (settings.payload_max > kIntactMax) {
+      return excluded("a payload_max above 65516", "the kernel overwrites other records then");
+    }
+  }
+  if (settings.latency == 0) return {};
+  const bool wakes_each = settings.wakeup_events == 1 && settings.watermark == 0;
+  if (wakes_each && settings.timeout != 0) return {};
+  return "latency: it is for wakeup_events 1 without watermark, and a timeout";
+}
 
 std::expected<std::uint64_t, std::string> number(std::string_view text, const SettingName& name) {
   std::uint64_t value = 0;
@@ -185,7 +239,7 @@ std::string impossible(const RunSettings& settings) {
     return "timeout: 0 is for wakeup_events 1 without watermark: else what is not announced would "
            "be waited for in vain";
   }
-  return {};
+  return impossible_of_many(settings);
 }
 
 std::string to_string(const RunSettings& settings) {

@@ -13,6 +13,8 @@ namespace perfring::simulator {
 
 inline constexpr std::uint64_t kIntactMax = 65516;  // bytes of payload that a record holds (K3)
 
+// Values of rings.
+inline constexpr std::uint64_t kOwnConsumers = 0, kInTurns = 1, kFullestFirst = 2, kMerged = 3;
 // Values of drain_with: the function of lib that drains. fold() and for_each() never break off.
 inline constexpr std::uint64_t kTryFold = 0, kFold = 1, kForEach = 2, kCursor = 3;
 
@@ -39,6 +41,18 @@ struct RunSettings {
   std::uint64_t pause_one_in = 0;  // of the consumer's waits: pauses the ring
   std::uint64_t drain_with = kTryFold;
   std::uint64_t hostile = 0;  // 1: an adversary writes the ring instead of the kernel
+
+  // 0: each CPU has a consumer of its own. Otherwise one has all rings; 1: in turns, 2: the fullest
+  // first, 3: merged by the clock that each writer has read.
+  std::uint64_t rings = 0;
+  std::uint64_t limit = 0;         // events of one of its rounds; 0: none
+  std::uint64_t delay_max = 0;     // steps from a writer's clock to its output
+  std::uint64_t stall_one_in = 0;  // outputs: their CPU stands still for 8 such delays in between
+  std::uint64_t skew_max = 0;      // ticks by which a CPU's clock may be slow
+  std::uint64_t clock_tick = 1;    // steps
+  std::uint64_t slack = 0;         // of the merge, in ticks
+  std::uint64_t latency = 0;  // steps: wakeups are chosen by it (WakeupChoice); 0: one for each
+  std::uint64_t hotplug = 0;  // steps, about, between two CPUs that go or come back; 0: none
 
   friend bool operator==(const RunSettings&, const RunSettings&) = default;
 };

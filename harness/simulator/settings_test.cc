@@ -59,6 +59,14 @@ TEST(SettingsTest, SettingsThatExcludeEachOtherAreNamedWithTheReason) {
       {"pages 1\nwatermark 4097", "watermark: 4097 exceeds"},
       {"watermark 8\ntimeout 0", "timeout: 0"},
       {"wakeup_events 2\ntimeout 0", "timeout: 0"},
+      {"latency 5", "rings: 0 excludes latency and hotplug"},
+      {"hotplug 5", "rings: 0 excludes latency and hotplug"},
+      {"rings 1\nhostile 1", "rings: 1 excludes hostile"},
+      {"rings 3", "rings: 3 excludes a payload_min below 16"},
+      {"rings 3\npages 64\npayload_min 16\npayload_max 70000",
+       "rings: 3 excludes a payload_max above 65516"},
+      {"rings 1\nlatency 5\ntimeout 0", "latency: it is for"},
+      {"rings 1\nlatency 5\nwakeup_events 2", "latency: it is for"},
   };
   for (const auto& [text, reason] : cases) {
     const auto parsed = parse_settings(text, "x");
@@ -69,7 +77,7 @@ TEST(SettingsTest, SettingsThatExcludeEachOtherAreNamedWithTheReason) {
 }
 
 TEST(SettingsTest, EveryScenarioIsPossible) {
-  EXPECT_EQ(scenarios().size(), 11U);
+  EXPECT_EQ(scenarios().size(), 17U);
   for (const Scenario& scenario : scenarios()) {
     const auto parsed = parse_settings(scenario.lines, scenario.name);
     ASSERT_TRUE(parsed.has_value()) << parsed.error();

@@ -65,6 +65,11 @@ struct SimulatedCpu : rig::LedgerCpu<> {
   void control_dependency(const __u64&) {}
   void smp_wmb(const __u64&) {}
 
+  void write_once(__u64& data_head, __u64 value) {
+    LedgerCpu::write_once(data_head, value);
+    site.published();
+  }
+
   void irq_work_queue(kernel::perf_event&) { site.irq_work_queue(); }
 
   void on_reserve(const kernel::perf_buffer&, __u64 position, std::size_t size) {

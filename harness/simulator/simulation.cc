@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "harness/simulator/engine.h"
+#include "harness/simulator/many_consumer.h"
 
 namespace perfring::simulator {
 namespace {
@@ -93,10 +94,13 @@ Outcome Engine::outcome() const {
         {site.ledger().totals(), site.judge().received(), site.ledger().unreported()});
   }
   outcome.digest = digest.value();
+  outcome.late = world_.order.late();
+  outcome.longest_delay = world_.order.longest_delay();
   return outcome;
 }
 
 Outcome simulate(const Plan& plan, const Observer& observer) {
+  if (plan.settings.rings != 0) return simulate_many(plan, observer, ManyFault::None);
   return simulate_with<SimulatedCpu, RingDrain<>>(plan, observer);
 }
 

@@ -37,6 +37,8 @@ struct Outcome {
   std::uint64_t digest = 0;  // over all events and positions
   double seconds = 0;        // of processor time
   bool interrupted = false;
+  std::uint64_t late = 0;           // events of a merge
+  std::uint64_t longest_delay = 0;  // ticks, from a writer's clock to its record
   std::vector<CpuOutcome> cpus;
   std::optional<Found> found;  // the first violation
 

@@ -26,10 +26,23 @@ bool may_be_poisoned(const World& world) {
          world.settings.payload_max <= kIntactMax;
 }
 
-std::unique_ptr<Judge> judge_of(const RunSettings& settings, const perf_event_mmap_page& page,
-                                Bytes data, oracle::Ledger& ledger) {
-  if (settings.hostile != 0) return judge_of_hostile_ring(page, data);
-  return judge_by_ledger(page, data, ledger);
+// `keys`: of the ring's payloads. `merged` is set if it is the judge of a merge.
+std::unique_ptr<Judge> judge_of(World& world, const perf_event_mmap_page& page, Bytes data,
+                                oracle::Ledger& ledger, const std::vector<std::uint64_t>& keys,
+                                MergeJudge*& merged) {
+  if (world.settings.hostile != 0) return judge_of_hostile_ring(page, data);
+  if (world.settings.rings != kMerged) return judge_by_ledger(page, data, ledger);
+  MergeClock clock{
+      [&world] { return world.clock(); },
+      [&keys](std::uint64_t sequence) { return keys[static_cast<std::size_t>(sequence)]; }};
+  auto judge = judge_of_merge(page, data, ledger, world.order, std::move(clock));
+  merged = judge.get();
+  return judge;
+}
+
+std::uint64_t slowness(World& world) {
+  if (world.settings.skew_max == 0) return 0;
+  return world.scheduler.random().between(0, static_cast<std::uint32_t>(world.settings.skew_max));
 }
 
 }  // namespace
@@ -41,11 +54,14 @@ Site::Site(World& world, int cpu)
       ledger_{rb().data_size(), oracle::Ledger::Keep::Records, world.settings.start,
               static_cast<unsigned>(world.settings.word_bits)},
       poison_{data(), may_be_poisoned(world)},
-      drains_{page(), data(), judge_of(world.settings, page(), data(), ledger_), poison_,
+      drains_{page(), data(), judge_of(world, page(), data(), ledger_, keys_, merged_), poison_,
               world.digest},
+      slow_{slowness(world)},
+      loud_{ring_.file()},
       announces_each_{world.settings.wakeup_events == 1 && world.settings.watermark == 0 &&
                       world.settings.hostile == 0} {
   event().waitq.push_back(this);
+  if (world.settings.latency != 0) quiet_ = open_beside(/*quiet=*/true);
 }
 
 Site::~Site() {
@@ -55,6 +71,11 @@ Site::~Site() {
 void Site::begins(const oracle::Payload& payload) {
   interrupted_ = ledger_.in_progress() != 0;
   ledger_.begins(payload);
+}
+
+void Site::takes_key() {
+  const std::uint64_t now = world_.clock();
+  keys_.push_back(now > slow_ ? now - slow_ : 0);
 }
 
 // perf_output_get_handle() counts itself as a writer, and then notes rb->wakeup. A record that an
@@ -101,6 +122,54 @@ void Site::wait(std::uint64_t timeout) {
   waiting_ = false;
 }
 
+void Site::sleeps(std::uint64_t deadline) {
+  waiting_ = true;
+  sleeps_until_ = deadline;
+}
+
+bool Site::poll() {
+  consumer_step();
+  if (kernel::perf_poll(event()) == 0) return false;
+  ++wakeups_;
+  return true;
+}
+
+kernel::perf_file Site::open_beside(bool quiet) {
+  perf_event_attr attr = event().attr;
+  if (quiet) {
+    attr.watermark = 1;
+    attr.wakeup_watermark = 1;  // of whatever size: the ring's own is half of it (K30)
+  }
+  const std::uint64_t id = static_cast<std::uint64_t>(cpu_) + 1 + world_.settings.cpus * ++opened_;
+  return ring_.open_beside(attr, id);
+}
+
+void Site::fill_entry(Wakeups wakeups) {
+  entry_ = wakeups;
+  entered_at_ = world_.scheduler.now();
+  if (!offline_) ring_.enter(wakeups == Wakeups::None ? quiet_ : loud_);
+}
+
+void Site::goes() {
+  run_irq_work();
+  kernel::perf_event_exit_cpu(*loud_);
+  if (quiet_ != nullptr) kernel::perf_event_exit_cpu(*quiet_);
+  offline_ = changed_ = true;
+  wake();
+}
+
+void Site::comes_back() {
+  offline_ = false;
+  changed_ = true;
+  wake();
+}
+
+void Site::revive() {
+  loud_ = open_beside(/*quiet=*/false);
+  if (quiet_ != nullptr) quiet_ = open_beside(/*quiet=*/true);
+  fill_entry(entry_);
+}
+
 void Site::wake() {
   woken_ = true;
   if (waiting_ && consumer_ != nullptr) consumer_->wake();
@@ -110,12 +179,32 @@ void Site::wake() {
 void Site::check_awake() {
   const bool excused = gap_before_drain_ == drains_.count();
   if (!announces_each_ || !waiting_ || woken_ || irq_work_ || excused) return;
-  if (consumer_->asleep(world_.scheduler.now()) && readable()) {
+  if (!consumer_->asleep(world_.scheduler.now())) return;
+  if (world_.settings.latency != 0) return check_deadline();
+  const bool unseen = merged_ == nullptr ? readable() : drains_.is_unseen();
+  if (unseen) {
     judge().violate(
         oracle::Invariant::awake,
         fmt::format("the consumer waits for a wakeup beside {} records that nobody will announce",
                     ledger_.pending()));
   }
+  if (merged_ != nullptr && merged_->has_due() && sleeps_until_ == kNever) {
+    judge().violate(oracle::Invariant::awake,
+                    "the consumer waits for a wakeup beside records that it holds back");
+  }
+}
+
+// Without wakeups the consumer comes by itself within the latency; and where they were asked for
+// again less than that ago, for a program may have fetched the map entry before (W28).
+void Site::check_deadline() {
+  const std::uint64_t now = world_.scheduler.now();
+  const std::uint64_t latency = world_.settings.latency;
+  const bool counts_on_it = entry_ == Wakeups::None || now - entered_at_ < latency;
+  if (!counts_on_it || !readable() || sleeps_until_ <= now + latency) return;
+  judge().violate(oracle::Invariant::awake,
+                  fmt::format("the consumer sleeps for {} steps more beside a record that nobody "
+                              "announces, with a latency of {}",
+                              sleeps_until_ - now, latency));
 }
 
 }  // namespace perfring::simulator

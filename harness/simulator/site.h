@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "harness/kernel/perf_event.h"
 #include "harness/oracle/ledger.h"
@@ -15,6 +17,7 @@
 #include "harness/simulator/poison_map.h"
 #include "harness/simulator/scheduler.h"
 #include "harness/simulator/world.h"
+#include "perfring/rings/wakeups.h"
 
 namespace perfring::simulator {
 
@@ -35,6 +38,7 @@ class Site final : public kernel::wait_queue_entry {
   perf_event_mmap_page& page() const { return ring_.page(); }
   Bytes data() const { return ring_.data(); }
   std::span<std::byte> writable_data() const { return {rb().data_pages, data().size()}; }
+  std::uint32_t page_head() const { return static_cast<std::uint32_t>(page().data_head); }
 
   oracle::Ledger& ledger() { return ledger_; }
   const oracle::Ledger& ledger() const { return ledger_; }
@@ -50,9 +54,16 @@ class Site final : public kernel::wait_queue_entry {
   Task& consumer() { return *consumer_; }
 
   // The kernel's side: an output, its reservation, and the interrupt that wakes.
+  void enters_program() { ++programs_; }
+  void leaves_program() { --programs_; }
+  // The program reads its clock for the payload whose number comes next.
+  void takes_key();
   void begins(const oracle::Payload& payload);
   void reserved(std::uint64_t position, std::size_t size);
   void ends(int rc);
+  void published() {
+    if (merged_ != nullptr) merged_->published();
+  }
   void irq_work_queue() { irq_work_ = true; }
   bool irq_work() const { return irq_work_; }
   void run_irq_work();
@@ -69,6 +80,32 @@ class Site final : public kernel::wait_queue_entry {
   }
   bool readable() const;
 
+  // One consumer of all rings: what it does beside draining them. `deadline`: when it wakes if
+  // nobody wakes it. poll() takes the flag.
+  void sleeps(std::uint64_t deadline);
+  void forget_wakeup() { woken_ = false; }
+  bool woken() const { return woken_; }
+  void awakes() { waiting_ = false; }
+  bool poll();
+  const MergeJudge* merged() const { return merged_; }
+  // Of the payload with this number, as far as there is one.
+  std::uint64_t key_of(std::uint64_t sequence) const {
+    return sequence < keys_.size() ? keys_[static_cast<std::size_t>(sequence)] : 0;
+  }
+  // The map entry's event wakes for each record, or for none.
+  void fill_entry(Wakeups wakeups);
+  Wakeups entry() const { return entry_; }
+
+  // The CPU goes, and comes back: its events are dead then, until the consumer revives them. What
+  // has changed and the consumer does not know yet is said once.
+  bool may_go() const { return !offline_ && programs_ == 0; }
+  void goes();
+  void comes_back();
+  bool offline() const { return offline_; }
+  bool has_change() const { return changed_; }
+  bool take_change() { return std::exchange(changed_, false); }
+  void revive();
+
   // poll(2) until the ring's flag is set, woken or `timeout` steps have passed (0: for ever).
   void wait(std::uint64_t timeout);
   void wake() override;
@@ -79,21 +116,35 @@ class Site final : public kernel::wait_queue_entry {
 
  private:
   [[noreturn]] void stop_consumer();
+  void check_deadline();
+  kernel::perf_file open_beside(bool quiet);
 
   World& world_;
   const int cpu_;
   rig::SimulatedRing ring_;
   oracle::Ledger ledger_;
   PoisonMap poison_;
+  std::vector<std::uint64_t> keys_;  // of the payloads, by their numbers
+  MergeJudge* merged_ = nullptr;     // the judge, of a merge
   Drains drains_;
   Task* producer_ = nullptr;
   Task* consumer_ = nullptr;
 
+  const std::uint64_t slow_;   // its clock is, by so much
+  kernel::perf_file loud_;     // the event that wakes for each record,
+  kernel::perf_file quiet_;    // and the one that wakes for none
   const bool announces_each_;  // record that the kernel accepts
   bool irq_work_ = false;
   bool waiting_ = false;
   bool woken_ = false;
   std::uint64_t wakeups_ = 0;
+  std::uint64_t sleeps_until_ = 0;
+  unsigned programs_ = 0;  // that run, one interrupting another
+  bool offline_ = false;
+  bool changed_ = false;
+  Wakeups entry_ = Wakeups::EachRecord;
+  std::uint64_t entered_at_ = 0;
+  std::uint64_t opened_ = 0;  // events, beside the first
   bool interrupted_ = false;  // an output, by the last that began
   // Drains that had begun when the kernel may have failed to announce a record.
   std::optional<std::uint64_t> gap_before_drain_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "harness/simulator/digest.h"
+#include "harness/simulator/merge_judge.h"
 #include "harness/simulator/scheduler.h"
 #include "harness/simulator/settings.h"
 
@@ -50,12 +51,17 @@ class World {
       : settings{from},
         sound_writers{sound},
         scheduler{seed, static_cast<unsigned>(from.interval_log2)},
+        order{from.slack},
         steps_max_{steps} {}
 
   const RunSettings settings;
   const bool sound_writers;
   Scheduler scheduler;
   Digest digest;
+  MergeOrder order;  // of one consumer that merges
+
+  // The clock of writers and merge.
+  std::uint64_t clock() const { return scheduler.now() / settings.clock_tick; }
 
   Phase phase() const { return phase_; }
   void enter(Phase next) {

@@ -5,38 +5,61 @@
 #error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
 #else
 
-// Internal to the owners of events.
+// What PerfBuffer, RingSet and OverwritableRing own of each CPU: internal to them.
+
+#include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
 
-#include <linux/perf_event.h>
+#include "perfring/export.h"
+#include "perfring/os/fd.h"
+#include "perfring/os/mapping.h"
+#include "perfring/perf_buffer_error.h"
 
-#include "perfring/os/syscalls.h"
-#include "perfring/perf_buffer.h"
-#include "perfring/ring/wire.h"
+struct perf_event_attr;  // linux/perf_event.h
 
 namespace perfring::internal {
 
-// The attributes of S7: aya's perf_event_open for BPF output.
-inline perf_event_attr output_event(const PerfBufferOptions& options) noexcept {
-  perf_event_attr attr{};
-  attr.size = sizeof(attr);
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_BPF_OUTPUT;
-  attr.sample_type = PERF_SAMPLE_RAW;
-  attr.sample_period = 1;
-  attr.disabled = 1;
-  if (options.wakeup_watermark == 0) {
-    attr.wakeup_events = 1;
-  } else {
-    attr.watermark = 1;
-    // As 64-bit kernels do themselves; 32-bit ones take 2^31 and more for a negative number
-    // (kernel/events/ring_buffer.c: ring_buffer_init() at v6.18).
-    attr.wakeup_watermark = static_cast<__u32>(
-        smaller<std::size_t>(options.wakeup_watermark, options.page_count * os::page_size()));
-  }
-  return attr;
-}
+// How an event outputs to its ring.
+struct OutputOptions {
+  std::size_t page_count = 0;
+  std::uint32_t wakeup_watermark = 0;  // as PerfBufferOptions
+  bool timed = false;                  // PERF_SAMPLE_TIME, of CLOCK_MONOTONIC, in each record
+  bool overwrites = false;             // backward, over the oldest records; mapped to be read only
+};
+
+// The attributes of S7: aya's perf_event_open for BPF output; and the time, and the direction.
+PERFRING_EXPORT perf_event_attr output_event(const OutputOptions& options) noexcept;
+
+// One CPU's event and the mapping of its ring.
+//
+// Lifetime: move-only. Destroying it disables the event, unmaps the ring and closes the event; in a
+// forked child, it only closes the descriptor (see PerfBuffer).
+class PERFRING_EXPORT OutputEvent {
+ public:
+  // Opens the event on `cpu`, maps its ring and enables it. Errors: PerfBuffer::open's.
+  static std::expected<OutputEvent, PerfBufferError> open(std::uint32_t cpu,
+                                                          const OutputOptions& options);
+
+  OutputEvent(OutputEvent&&) noexcept = default;
+  OutputEvent& operator=(OutputEvent&& other) noexcept;
+  ~OutputEvent();
+
+  int fd() const noexcept { return event_.get(); }  // -1 if moved from
+  std::span<std::byte> mapping() const noexcept { return mapping_.bytes(); }
+  // Whether this process opened it, or it is moved from.
+  bool is_own() const noexcept;
+
+ private:
+  PERFRING_HIDDEN OutputEvent(os::Fd event, os::Mapping mapping) noexcept;
+
+  os::Fd event_;  // destroyed last: closed after the unmapping
+  os::Mapping mapping_;
+  pid_t opener_;  // in any other process, the event is that one's to stop
+};
 
 }  // namespace perfring::internal
 

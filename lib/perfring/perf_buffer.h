@@ -5,8 +5,6 @@
 #error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
 #else
 
-#include <sys/types.h>
-
 #include <cassert>
 #include <concepts>
 #include <cstddef>
@@ -16,8 +14,7 @@
 #include <utility>
 
 #include "perfring/export.h"
-#include "perfring/os/fd.h"
-#include "perfring/os/mapping.h"
+#include "perfring/output_event.h"
 #include "perfring/perf_buffer_error.h"
 #include "perfring/ring/ring.h"
 
@@ -111,10 +108,10 @@ class PERFRING_EXPORT PerfBuffer {
   // poll takes away, whether or not the ring was drained (kernel/events/core.c: perf_poll() at
   // v6.18): drain after registering the fd with epoll, drain all there is after each report, and
   // wait with a timeout.
-  int fd() const noexcept { return event_.get(); }
+  int fd() const noexcept { return event_.fd(); }
 
  private:
-  PERFRING_HIDDEN PerfBuffer(os::Fd event, os::Mapping mapping, Ring<> ring) noexcept;
+  PERFRING_HIDDEN PerfBuffer(internal::OutputEvent event, const Ring<>& ring) noexcept;
 
   Ring<>& ring() {
     assert(is_usable() && "a forked child has no mapping of the ring");
@@ -127,10 +124,8 @@ class PERFRING_EXPORT PerfBuffer {
   // Whether this process opened it, or it is empty.
   bool is_usable() const noexcept;
 
-  os::Fd event_;  // destroyed last: closed after the unmapping
-  os::Mapping mapping_;
+  internal::OutputEvent event_;
   Ring<> ring_;
-  pid_t opener_;  // in any other process, the event is that one's to stop
 };
 
 }  // namespace perfring

@@ -100,8 +100,8 @@ class Cursor {
         return Malformed{Defect::BadPositions, head_, tail_};
       if (Walk::is_sample(header_) && Walk::size_of(header_) == head_.size()) [[likely]] {
         const std::uint32_t raw = Walk::raw_at(head_.data());
-        if (raw <= head_.size() - internal::kPayloadAt) [[likely]]
-          return Sample{{head_.data() + internal::kPayloadAt, raw}, {}};
+        if (raw <= head_.size() - Walk::kPayloadAt) [[likely]]
+          return Sample{{head_.data() + Walk::kPayloadAt, raw}, {}};
       }
       const internal::RingView behind_the_end{nullptr, tail_};
       Walk walk{behind_the_end};

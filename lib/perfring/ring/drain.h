@@ -70,6 +70,7 @@ class Drain : private Walk<M> {
   using Walk<M>::header_at;
   using Walk<M>::interpret;
   using Walk<M>::is_sample;
+  using Walk<M>::kPayloadAt;
   using Walk<M>::left;
   using Walk<M>::next;
   using Walk<M>::piece;

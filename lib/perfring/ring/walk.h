@@ -67,6 +67,10 @@ template <Memory M>
 struct Walk {
   using At = const std::byte*;
 
+  static constexpr std::size_t kRawAt = internal::kRawAt + kBeforeRaw<M>;
+  static constexpr std::size_t kPayloadAt = internal::kPayloadAt + kBeforeRaw<M>;
+  static constexpr std::size_t kSampleSizeMin = internal::kSampleSizeMin + kBeforeRaw<M>;
+
   explicit Walk(const RingView& ring) : ring_{ring} {}
 
   static perf_event_header decode(std::uint64_t header) noexcept {
@@ -94,7 +98,7 @@ struct Walk {
     return M::template read<std::uint64_t>(record);
   }
   // The u32 in front of the raw bytes, which is all that perf_output_sample() writes for
-  // PERF_SAMPLE_RAW alone (kernel/events/core.c at v6.18).
+  // PERF_SAMPLE_RAW alone (kernel/events/core.c at v6.18): behind kBeforeRaw.
   static std::uint32_t raw_at(const std::byte* record) {
     return M::template read<std::uint32_t>(record + kRawAt);
   }

@@ -27,6 +27,11 @@ inline constexpr std::size_t kLostCountAt = kRawAt + sizeof(__u64);  // LOST: u6
 inline constexpr std::size_t kLostSizeMin = kLostCountAt + sizeof(__u64);
 inline constexpr std::size_t kAlignment = 8;
 
+// What a SAMPLE has between its header and the size of its raw data: nothing, unless the Memory
+// says otherwise (rings/timed.h).
+template <class M>
+inline constexpr std::size_t kBeforeRaw = 0;
+
 // The memory of a ring. `data` is a power of two long, at most 2 GiB, and 8-aligned.
 struct RingView {
   perf_event_mmap_page* page;

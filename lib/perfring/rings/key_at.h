@@ -4,7 +4,8 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// KeyAt: the key of an event, for a Merge, that its writer put into the payload.
+// KeyAt: the key of an event, for a Merge, that its writer put into the payload. EventTime: the one
+// that the kernel put in front of it.
 
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +31,11 @@ struct KeyAt {
     return from.as<std::uint64_t>().value_or(0);
   }
 };
+
+// PERF_SAMPLE_TIME of the rings' events, which were opened with it: Merge<Timed<M>>, or a RingSet
+// with RingSetOptions::timed. The kernel takes it within the helper, with preemption off: so it is
+// older than its record by less than a payload's key may be (W1, W2).
+struct EventTime {};
 
 }  // namespace perfring
 

@@ -88,7 +88,7 @@ class alignas(64) Lane {
   }
 
   [[gnu::always_inline]] PerfEvent event(const Held& held) {
-    const std::size_t from = held.index() + kPayloadAt;
+    const std::size_t from = held.index() + Walk::kPayloadAt;
     if (held.kind() == Held::kSample && from + held.length() <= view_.data.size()) [[likely]]
       return Sample{{view_.data.data() + from, held.length()}, {}};
     return odd_event(held);
@@ -172,8 +172,9 @@ class alignas(64) Lane {
     const std::size_t size = Walk::size_of(header);
     if (Walk::is_sample(header) && size <= static_cast<std::size_t>(hot.stop - hot.at)) [[likely]] {
       const std::uint32_t raw = Walk::raw_at(hot.at);
-      if (raw <= size - kPayloadAt) [[likely]] {
-        const std::uint64_t key = key_of(Sample{{hot.at + kPayloadAt, raw}, {}}, round);
+      if (raw <= size - Walk::kPayloadAt) [[likely]] {
+        const std::uint64_t key =
+            key_of(Sample{{hot.at + Walk::kPayloadAt, raw}, {}}, hot.at + kTimeAt, round);
         const auto index = static_cast<std::size_t>(hot.at - view_.data.data());
         hot.last_key = key;
         hot.has_last_key = true;
@@ -247,8 +248,9 @@ class alignas(64) Lane {
   // M7: it was not there when data_head was read before, so that it was published after the clock
   // of then.
   template <class Round>
-  [[gnu::always_inline]] std::uint64_t key_of(const Sample& sample, Round& round) {
-    const std::uint64_t key = round.key(sample);
+  [[gnu::always_inline]] std::uint64_t key_of(const Sample& sample, const std::byte* time,
+                                              Round& round) {
+    const std::uint64_t key = round.key_of(sample, time);
     if (key < after_) [[unlikely]]
       round.delayed(after_ - key);
     if (key > round.seen) [[unlikely]]
@@ -273,7 +275,8 @@ class alignas(64) Lane {
     const auto index = static_cast<std::size_t>(at - view_.data.data());
     Held held;
     if (const auto* const sample = std::get_if<Sample>(&event)) {
-      held = Held::of(key_of(*sample, round), index, Held::kSample, sample->size());
+      held = Held::of(key_of(*sample, walk.address(at, kTimeAt), round), index, Held::kSample,
+                      sample->size());
     } else if (const auto* const malformed = std::get_if<Malformed>(&event)) {
       held = Held::of(key_before(round), index, kind_of(malformed->defect), malformed->size());
     } else {
@@ -306,9 +309,9 @@ class alignas(64) Lane {
   [[gnu::noinline]] PerfEvent odd_event(const Held& held) {
     Walk walk{view_};
     if (held.kind() == Held::kSample) {
-      const auto at = walk.start(view_, held.index(), kPayloadAt + held.length());
-      return Sample{walk.head_of(at, kPayloadAt, held.length()),
-                    walk.tail_of(at, kPayloadAt, held.length())};
+      const auto at = walk.start(view_, held.index(), Walk::kPayloadAt + held.length());
+      return Sample{walk.head_of(at, Walk::kPayloadAt, held.length()),
+                    walk.tail_of(at, Walk::kPayloadAt, held.length())};
     }
     if (held.kind() == Held::kLost) {
       const auto at = walk.start(view_, held.index(), kLostSizeMin);

@@ -12,11 +12,16 @@
 #include <optional>
 #include <variant>
 
+#include <linux/perf_event.h>
+
 #include "perfring/perf_event.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/walk.h"
 
 namespace perfring::internal {
+
+// Of a SAMPLE: PERF_SAMPLE_TIME, if it has it.
+inline constexpr std::size_t kTimeAt = sizeof(perf_event_header);
 
 template <Memory M>
 class LostKeys {
@@ -64,7 +69,8 @@ class LostKeys {
       }
       const PerfEvent event = walk.interpret(at, Walk<M>::decode(header));
       if (const auto* const sample = std::get_if<Sample>(&event)) {
-        sample_key_ = smaller<std::uint64_t>(round.key(*sample), round.seen);
+        sample_key_ =
+            smaller<std::uint64_t>(round.key_of(*sample, walk.address(at, kTimeAt)), round.seen);
         found_ = true;
         return;
       }

@@ -139,6 +139,13 @@ class Merge {
     return add(internal::view_of(mapping, page_size));
   }
 
+  // Memory for one more ring, so that the next add() cannot throw.
+  void reserve_one() {
+    tree_.reserve(lanes_.size() + 1);
+    nexts_.reserve(lanes_.size() + 1);
+    lanes_.reserve(lanes_.size() + 1);
+  }
+
   std::size_t rings() const noexcept { return lanes_.size(); }
   const MergeCounts& counts() const noexcept { return counts_; }
   // In force in the next run.
@@ -192,6 +199,16 @@ class Merge {
     std::uint64_t bound = 0;                 // B
     std::uint64_t seen = ~std::uint64_t{0};  // the clock after all looks
 
+    // `time` is where the TIME is of a sample that has one.
+    [[gnu::always_inline]] std::uint64_t key_of(const Sample& sample, const std::byte* time) {
+      if constexpr (std::is_same_v<std::remove_cv_t<Key>, EventTime>) {
+        static_assert(internal::kBeforeRaw<M> == sizeof(std::uint64_t),
+                      "EventTime is for Merge<Timed<M>>");
+        return M::template read<std::uint64_t>(time);
+      } else {
+        return key(sample);
+      }
+    }
     bool releases(std::uint64_t of) const noexcept { return takes_all || of < bound; }
     std::uint64_t newest() const noexcept { return merge.newest_; }
     std::uint64_t ahead() noexcept {
@@ -228,8 +245,7 @@ class Merge {
         return std::nullopt;
       }
     }
-    tree_.reserve(lanes_.size() + 1);  // what can throw comes first
-    nexts_.reserve(lanes_.size() + 1);
+    reserve_one();  // what can throw comes first
     lanes_.emplace_back(*view);
     nexts_.push_back(0);
     tree_.resize(lanes_.size());

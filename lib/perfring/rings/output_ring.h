@@ -7,19 +7,17 @@
 
 // One CPU's ring in a RingSet, and the events that output to it. Internal to RingSet.
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <span>
 
 #include "perfring/os/fd.h"
-#include "perfring/os/mapping.h"
-#include "perfring/perf_buffer.h"
+#include "perfring/output_event.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
 #include "perfring/rings/rings_error.h"
+#include "perfring/rings/timed.h"
 #include "perfring/rings/wakeups.h"
 
 namespace perfring::internal {
@@ -32,8 +30,7 @@ class OutputRing {
  public:
   // Opens the event on `cpu`, maps its ring and enables it. `can_be_quiet`: with an event whose
   // records wake nobody, too; the other one's wake for each.
-  static std::expected<OutputRing, RingsError> open(std::uint32_t cpu,
-                                                    const PerfBufferOptions& options,
+  static std::expected<OutputRing, RingsError> open(std::uint32_t cpu, const OutputOptions& options,
                                                     bool can_be_quiet);
 
   OutputRing(OutputRing&& other) noexcept;
@@ -41,9 +38,9 @@ class OutputRing {
   ~OutputRing();
 
   std::uint32_t cpu() const noexcept { return cpu_; }
-  std::span<std::byte> mapping() const noexcept { return mapping_.bytes(); }
+  std::span<std::byte> mapping() const noexcept { return mapped_.mapping(); }
   // To be polled.
-  int fd() const noexcept { return mapped_.get(); }
+  int fd() const noexcept { return mapped_.fd(); }
   // For the map entry.
   int event(Wakeups wakeups) const noexcept;
 
@@ -52,7 +49,11 @@ class OutputRing {
 
   bool is_online = true;
 
-  Ring<>& ring() noexcept { return ring_; }
+  // As Ring::for_each_while().
+  template <class F>
+  bool for_each_while(F&& f) {
+    return options_.timed ? timed_.for_each_while(f) : ring_.for_each_while(f);
+  }
 
   // A round takes what the ring holds when it begins, and perhaps more.
   void begin_round() {
@@ -73,23 +74,21 @@ class OutputRing {
   }
 
  private:
-  OutputRing(std::uint32_t cpu, const PerfBufferOptions& options, os::Fd mapped,
-             os::Mapping mapping, const Ring<>& ring, const Cursor<>& cursor) noexcept;
+  OutputRing(std::uint32_t cpu, const OutputOptions& options, OutputEvent mapped) noexcept;
 
-  std::expected<os::Fd, RingsError> open_beside(const PerfBufferOptions& options) const;
+  std::expected<os::Fd, RingsError> open_beside(const OutputOptions& options) const;
   std::expected<void, RingsError> add_quiet();
-  std::size_t data_size() const noexcept { return mapping_.bytes().size() - page_size_; }
+  std::size_t data_size() const noexcept { return mapping().size() - page_size_; }
 
   std::uint32_t cpu_;
-  PerfBufferOptions options_;
+  OutputOptions options_;
   std::size_t page_size_;
-  pid_t opener_;    // a forked child has no mapping: see PerfBuffer
-  os::Fd mapped_;   // destroyed last: closed after the unmapping
+  OutputEvent mapped_;
   os::Fd revived_;  // in place of that, or none
   os::Fd quiet_;    // or none
-  os::Mapping mapping_;
   Ring<> ring_;
-  Cursor<> cursor_;  // for the positions alone
+  Ring<Timed<> > timed_;  // the same ring, if its records have their time
+  Cursor<> cursor_;       // for the positions alone
   Position end_ = 0;
 };
 

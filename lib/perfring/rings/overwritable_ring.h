@@ -21,8 +21,6 @@
 // Kernel: kernel/events/ring_buffer.c: __perf_output_begin() with `backward`; kernel/events/core.c:
 // perf_mmap() at v6.18.
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -32,7 +30,7 @@
 
 #include "perfring/export.h"
 #include "perfring/os/fd.h"
-#include "perfring/os/mapping.h"
+#include "perfring/output_event.h"
 #include "perfring/perf_event_array.h"
 #include "perfring/rings/rings_error.h"
 #include "perfring/rings/snapshot.h"
@@ -57,7 +55,6 @@ class PERFRING_EXPORT OverwritableRing {
 
   OverwritableRing(OverwritableRing&&) noexcept = default;
   OverwritableRing& operator=(OverwritableRing&&) = delete;
-  ~OverwritableRing();
 
   // What came since the snapshot before, in place: output is paused meanwhile, and each output
   // that is tried then is refused, and counted by a LOST record after it.
@@ -74,13 +71,13 @@ class PERFRING_EXPORT OverwritableRing {
   // the largest size; too small a one lets damaged records through. nullopt if moved from.
   template <class F>
   std::optional<Snapshot> copy(std::size_t margin, F&& f) {
-    if (event_.get() < 0) return std::nullopt;
+    if (event_.fd() < 0) return std::nullopt;
     copy_.resize(snapshots_.size());
     return snapshots_.copy(copy_, margin, f);
   }
 
   // -1 if moved from. It is never readable to poll.
-  int fd() const noexcept { return event_.get(); }
+  int fd() const noexcept { return event_.fd(); }
 
  private:
   // Until the end of the scope, also if the callback throws.
@@ -92,19 +89,17 @@ class PERFRING_EXPORT OverwritableRing {
     OverwritableRing& ring;
   };
 
-  PERFRING_HIDDEN OverwritableRing(os::Fd map, os::Fd event, os::Mapping mapping,
+  PERFRING_HIDDEN OverwritableRing(os::Fd map, internal::OutputEvent event,
                                    const Snapshots<>& snapshots) noexcept;
 
   std::expected<void, RingsError> settle(Settle how);
   void resume() noexcept;
 
   os::Fd map_;
-  os::Fd event_;  // closed after the unmapping
-  os::Mapping mapping_;
+  internal::OutputEvent event_;
   Snapshots<> snapshots_;
   std::vector<std::byte> copy_;
   std::optional<WriterBarrier> barrier_;
-  pid_t opener_;  // a forked child has no mapping: see PerfBuffer
 };
 
 }  // namespace perfring

@@ -16,8 +16,6 @@ using internal::failed;
 using std::chrono::nanoseconds;
 
 constexpr std::chrono::seconds kListPeriod{1};
-// After wakeups were asked for again, a program may still output by the event that has none (W28).
-constexpr unsigned kHurriedRounds = 2;
 
 std::string name_of(std::uint32_t cpu) {
   return "a ring on CPU " + std::to_string(cpu);
@@ -34,8 +32,13 @@ RingSet::RingSet(os::Fd map, const RingSetOptions& options, Waiter waiter)
     : map_{std::move(map)},
       options_{options},
       waiter_{std::move(waiter)},
-      merge_{std::make_unique<Merge<> >(options.merge)},
-      choice_{options.latency} {}
+      choice_{options.latency} {
+  if (options.timed) {
+    timed_merge_ = std::make_unique<Merge<Timed<> > >(options.merge);
+  } else {
+    merge_ = std::make_unique<Merge<> >(options.merge);
+  }
+}
 
 // Here, where OutputRing's are known.
 RingSet::RingSet(RingSet&&) noexcept = default;
@@ -83,10 +86,14 @@ std::expected<void, RingsError> RingSet::add(std::uint32_t cpu) {
   const bool can_be_quiet = choice_.latency() > nanoseconds{0};
   auto ring = OutputRing::open(cpu,
                                {.page_count = options_.page_count,
-                                .wakeup_watermark = can_be_quiet ? 0 : options_.wakeup_watermark},
+                                .wakeup_watermark = can_be_quiet ? 0 : options_.wakeup_watermark,
+                                .timed = options_.timed},
                                can_be_quiet);
   if (!ring) return std::unexpected(std::move(ring).error());
+  // What can throw comes before the map entry.
   rings_.reserve(rings_.size() + 1);
+  if (merge_) merge_->reserve_one();
+  if (timed_merge_) timed_merge_->reserve_one();
   if (auto watched = waiter_.add(ring->fd()); !watched) return watched;  // Q2
   const auto updated =
       os::bpf_map_update(map_.get(), cpu, static_cast<std::uint32_t>(ring->event(entries_)));
@@ -95,7 +102,9 @@ std::expected<void, RingsError> RingSet::add(std::uint32_t cpu) {
     return std::unexpected(RingsError{PerfBufferError::at_failure(
         PerfBufferError::Kind::IOError, updated.error(), cpu, options_.page_count)});
   }
-  static_cast<void>(merge_->add(ring->mapping(), os::page_size()));
+  const auto add_to = [&](auto& merge) { merge.add(ring->mapping(), os::page_size()); };
+  if (merge_) add_to(*merge_);
+  if (timed_merge_) add_to(*timed_merge_);
   rings_.push_back(*std::move(ring));
   return {};
 }
@@ -149,20 +158,19 @@ void RingSet::end_round(const Round& round) noexcept {
   due_ = Waiter::kNoDeadline;
   if (choice_.latency() > nanoseconds{0}) {
     const Wakeups wakeups = choice_.looked(round.delivered, round.began);
-    if (hurried_ != 0) --hurried_;
     if (wakeups != entries_) fill_entries(wakeups);
-    if (wakeups == Wakeups::None || hurried_ != 0) due_ = round.began + choice_.latency();
+    due_ = choice_.due();
   }
   if (round.unreleased) {
     const std::uint64_t hour = 3'600'000'000'000;
-    const nanoseconds slack{std::min(merge_->slack(), hour)};
+    const std::uint64_t in_force = timed_merge_ ? timed_merge_->slack() : merge_->slack();
+    const nanoseconds slack{std::min(in_force, hour)};
     due_ = std::min(due_, round.began + slack);
   }
 }
 
 void RingSet::fill_entries(Wakeups wakeups) noexcept {
   entries_ = wakeups;
-  hurried_ = wakeups == Wakeups::EachRecord ? kHurriedRounds : 0;
   for (const OutputRing& each : rings_) {
     if (!each.is_online) continue;
     // One that fails is as it was: woken too often, or after longest_wait.
@@ -179,7 +187,7 @@ std::expected<void, RingsError> RingSet::before_flush(Flush what) {
 
 Woken RingSet::wait(Clock::time_point deadline) {
   if (running_) return Woken::Timeout;
-  if (!merge_) return Woken::Stop;  // moved from
+  if (is_empty()) return Woken::Stop;
   const Woken woken = waiter_.wait(std::min(deadline, due_));
   follow();
   return woken;

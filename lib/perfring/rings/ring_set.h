@@ -81,6 +81,7 @@
 #include "perfring/rings/merge.h"
 #include "perfring/rings/output_ring.h"
 #include "perfring/rings/ring_set_options.h"
+#include "perfring/rings/timed.h"
 #include "perfring/rings/uevents.h"
 #include "perfring/rings/waiter.h"
 #include "perfring/rings/writer_barrier.h"
@@ -126,13 +127,13 @@ class PERFRING_EXPORT RingSet {
     return turns(limits, f, [this] { return fullest(); });
   }
 
-  // What may be released of all rings, in the order of key(const Sample&), by f(cpu, const
-  // Ordered&): rules M1 to M9. Ordered::ring is the number for cpu(). per_ring is no limit here.
-  // What is not released yet is asked for again by next_deadline(), and so by wait(), once the
-  // slack has passed.
+  // What may be released of all rings, in the order of key(const Sample&), or of EventTime if the
+  // set is timed, by f(cpu, const Ordered&): rules M1 to M9. Ordered::ring is the number for cpu().
+  // per_ring is no limit here. What is not released yet is asked for again by next_deadline(), and
+  // so by wait(), once the slack has passed.
   template <class Key, class F>
   DrainEnd merge(Key&& key, const Limits& limits, F&& f) {
-    return merged(limits, f, [&](Merge<>& merge, auto&& each) {
+    return merged<Key>(limits, f, [&](auto& merge, auto&& each) {
       return merge.run(key, monotonic_ns, each, limits.events);
     });
   }
@@ -148,7 +149,7 @@ class PERFRING_EXPORT RingSet {
   template <class Key, class F>
   std::expected<DrainEnd, RingsError> flush(Flush what, Key&& key, F&& f) {
     if (auto waited = before_flush(what); !waited) return std::unexpected(waited.error());
-    return merged({}, f, [&](Merge<>& merge, auto&& each) { return merge.flush(key, each); });
+    return merged<Key>({}, f, [&](auto& merge, auto&& each) { return merge.flush(key, each); });
   }
 
   // Waits (rules N1 to N7), and follows CPUs that come and go (Q6).
@@ -166,7 +167,10 @@ class PERFRING_EXPORT RingSet {
   const std::optional<RingsError>& hotplug_error() const noexcept { return hotplug_error_; }
 
   // Of the merges. All zeroes if moved from.
-  MergeCounts merge_counts() const noexcept { return merge_ ? merge_->counts() : MergeCounts{}; }
+  MergeCounts merge_counts() const noexcept {
+    if (timed_merge_) return timed_merge_->counts();
+    return merge_ ? merge_->counts() : MergeCounts{};
+  }
   // How the map entries are filled (Q7).
   Wakeups wakeups() const noexcept { return entries_; }
 
@@ -189,6 +193,7 @@ class PERFRING_EXPORT RingSet {
 
   PERFRING_HIDDEN RingSet(os::Fd map, const RingSetOptions& options, Waiter waiter);
 
+  bool is_empty() const noexcept { return !merge_ && !timed_merge_; }  // moved from
   static std::uint64_t monotonic_ns() noexcept;
   OutputRing* next_in_turn() noexcept;
   OutputRing* fullest() noexcept;
@@ -234,7 +239,7 @@ class PERFRING_EXPORT RingSet {
     std::uint64_t left = limits.per_ring < limits.events ? limits.per_ring : limits.events;
     limits.events -= left;
     DrainEnd end = DrainEnd::Drained;
-    const bool emptied = ring.ring().for_each_while([&](const PerfEvent& event) {
+    const bool emptied = ring.for_each_while([&](const PerfEvent& event) {
       --left;
       if (++round.delivered % kEventsPerClock == 0 && limits.is_late(Clock::now)) {
         end = DrainEnd::Deadline;
@@ -247,21 +252,29 @@ class PERFRING_EXPORT RingSet {
     return end;
   }
 
-  // `run` passes events to what it is given.
-  template <class F, class Run>
+  // `run` merges, and passes events to what it is given.
+  template <class Key, class F, class Run>
   DrainEnd merged(const Limits& limits, F& f, Run run) {
+    constexpr bool kByTime = std::is_same_v<std::remove_cvref_t<Key>, EventTime>;
     if (running_) return DrainEnd::Nested;
-    if (!merge_) return DrainEnd::Drained;
+    if (is_empty()) return DrainEnd::Drained;
+    if (kByTime != options_.timed) return DrainEnd::WrongKey;
     Round round{*this};
     if (limits.is_late(Clock::now)) return DrainEnd::Deadline;
     DrainEnd end = DrainEnd::Drained;
-    const MergeEnd merge_end = run(*merge_, [&](const Ordered& ordered) {
+    const auto visit = [&](const Ordered& ordered) {
       if (++round.delivered % kEventsPerClock == 0 && limits.is_late(Clock::now)) {
         end = DrainEnd::Deadline;
       }
       if (!goes_on(f, rings_[ordered.ring].cpu(), ordered)) end = DrainEnd::Stopped;
       return end == DrainEnd::Drained;
-    });
+    };
+    MergeEnd merge_end{};
+    if constexpr (kByTime) {
+      merge_end = run(*timed_merge_, visit);
+    } else {
+      merge_end = run(*merge_, visit);
+    }
     if (merge_end == MergeEnd::Limit) return DrainEnd::Limit;
     if (merge_end != MergeEnd::Released) return end;
     round.leaves = false;
@@ -278,10 +291,11 @@ class PERFRING_EXPORT RingSet {
   std::optional<WriterBarrier> barrier_;
   std::optional<RingsError> hotplug_error_;
   std::vector<OutputRing> rings_;
-  std::unique_ptr<Merge<> > merge_;  // ring i is its number i
+  // One of the two, unless moved from; ring i is its number i.
+  std::unique_ptr<Merge<> > merge_;
+  std::unique_ptr<Merge<Timed<> > > timed_merge_;
   WakeupChoice choice_;
   Wakeups entries_ = Wakeups::EachRecord;
-  unsigned hurried_ = 0;  // rounds to come that are followed by another at once (W28)
   std::size_t turn_ = 0;  // the ring that had the last one
   Clock::time_point due_ = Waiter::kNoDeadline;
   Clock::time_point list_due_{};  // when the list of CPUs is to be read again

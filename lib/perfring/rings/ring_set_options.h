@@ -24,6 +24,9 @@ struct RingSetOptions {
   std::chrono::nanoseconds latency{0};
   // How long any wait lasts at most.
   std::chrono::nanoseconds longest_wait = std::chrono::milliseconds{100};
+  // Whether the kernel puts its time into each record (PERF_SAMPLE_TIME): 8 bytes more, and
+  // EventTime is the key to merge by.
+  bool timed = false;
   // The CPUs to open rings on, now or when they come; none: all.
   std::vector<std::uint32_t> cpus{};
   // Whether CPUs that come and go are followed.
@@ -56,6 +59,9 @@ enum class DrainEnd : std::uint8_t {
   Deadline,  // it has passed
   Stopped,   // the callback said so
   Nested,    // a round was under way: nothing was delivered
+  // Nor was it if a merge's key is EventTime, and the set is not timed, or if it is another one,
+  // and the set is.
+  WrongKey,
 };
 
 // What a flush delivers.

@@ -41,6 +41,19 @@ class WakeupChoice {
   // All rings were read, from `at` on, and so many events found. Returns wakeups().
   Wakeups looked(std::uint64_t events, Clock::time_point at) noexcept {
     if (latency_ <= std::chrono::nanoseconds{0}) return wakeups_;
+    if (hurried_ != 0) --hurried_;
+    const Wakeups wakeups = choose(events, at);
+    due_ = wakeups == Wakeups::None || hurried_ != 0 ? at + latency_ : Clock::time_point::max();
+    return wakeups;
+  }
+  // When they are to be read again, whether or not anybody was woken.
+  Clock::time_point due() const noexcept { return due_; }
+
+ private:
+  static constexpr std::chrono::nanoseconds kLatencyMost = std::chrono::hours{1};
+  static constexpr unsigned kHurriedLooks = 2;
+
+  Wakeups choose(std::uint64_t events, Clock::time_point at) noexcept {
     if (!began_) begin(at);
     events_ += events;
     const auto window = latency_ * kWindow;
@@ -55,11 +68,9 @@ class WakeupChoice {
     return wakeups_;
   }
 
- private:
-  static constexpr std::chrono::nanoseconds kLatencyMost = std::chrono::hours{1};
-
   Wakeups become(Wakeups wakeups, Clock::time_point at) noexcept {
     begin(at);
+    hurried_ = wakeups == Wakeups::EachRecord ? kHurriedLooks : 0;
     return wakeups_ = wakeups;
   }
   // Whether there were fewer events than one in each 2 latencies.
@@ -79,6 +90,8 @@ class WakeupChoice {
   bool began_ = false;
   Clock::time_point since_{};  // when the window began
   std::uint64_t events_ = 0;   // in it
+  unsigned hurried_ = 0;       // looks to come that are followed by another within the latency
+  Clock::time_point due_ = Clock::time_point::max();
 };
 
 }  // namespace perfring

@@ -77,6 +77,21 @@ TEST(WakeupChoiceTest, TheTimerIsGivenUpBelowHalfTheRate) {
   EXPECT_EQ(looks.choice.wakeups(), kEach);
 }
 
+TEST(WakeupChoiceTest, ATimerIsDueInALatencyAndSoAreTwoLooksAfterItIsGivenUp) {
+  Looks looks{1ms};
+  looks.look(1, 1us, 1);
+  EXPECT_EQ(looks.choice.due(), WakeupChoice::Clock::time_point::max());
+  looks.look(1, 1us, 100);
+  EXPECT_EQ(looks.choice.due(), looks.now + 1ms);
+  looks.look(1, 160ms, 0);
+  ASSERT_EQ(looks.choice.wakeups(), kEach);
+  EXPECT_EQ(looks.choice.due(), looks.now + 1ms);
+  looks.look(1, 1ms, 0);
+  EXPECT_EQ(looks.choice.due(), looks.now + 1ms);
+  looks.look(1, 1ms, 0);
+  EXPECT_EQ(looks.choice.due(), WakeupChoice::Clock::time_point::max());
+}
+
 TEST(WakeupChoiceTest, AWindowThatLastedLongerCountsAsSoMany) {
   Looks looks{1ms};
   looks.look(1, 1us, 100);

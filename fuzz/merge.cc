@@ -1,0 +1,263 @@
+// A merge of one or two rings of any bytes, positions and sizes, and of a sound one: no run leaves
+// the rings, runs for ever, or says what is not so; and the sound ring is delivered as if it were
+// alone. An input:
+//
+//   u8   shape: bit 0 whether there is a second hostile ring, 1-2 how many runs before the flush
+//   u8   how many records the sound ring has; record i has the key i << 57
+//   9    of each run: u64 the clock, u8 how many events at most (0: all)
+//   u16  the length of the first hostile ring, if there is a second
+//   ...  a hostile ring (hostile_ring.h), whose pokes and stops count the events of all rings; and
+//        the other one, without them
+
+#include "perfring/rings/merge.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "fuzz/hostile_drain.h"
+#include "perfring/ring/testing/seen.h"
+
+namespace perfring::fuzz {
+namespace {
+
+using testing::Seen;
+
+// The part of a ring that may be read: as it was when the run began, and what was unread before.
+struct Part {
+  HostileMemory* memory = nullptr;
+  std::uint64_t tail = 0;
+  std::uint64_t unread = 0;
+
+  void run_begins(bool poked) {
+    const perf_event_mmap_page& page = memory->page();
+    const std::uint64_t before = tail + unread - page.data_tail;
+    tail = page.data_tail;
+    const auto available = static_cast<std::uint32_t>(page.data_head - tail);
+    unread = available <= memory->data().size() ? available : 0;
+    if (poked && before <= memory->data().size()) unread = std::max(unread, before);
+  }
+  bool may_read(const std::byte* address, std::size_t size) const {
+    if (address == reinterpret_cast<const std::byte*>(&memory->page().data_tail)) return true;
+    const Bytes data = memory->data();
+    const std::size_t offset =
+        reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(data.data());
+    return offset < data.size() && size <= data.size() - offset &&
+           ((offset - tail) & (data.size() - 1)) + size <= unread;
+  }
+};
+
+struct MergedMemory : DefaultMemory {
+  static inline constinit const std::vector<Part>* parts = nullptr;
+
+  static void sees_read(const std::byte* address, std::size_t size) {
+    const auto inside = [&](const Part& part) { return part.may_read(address, size); };
+    expect(std::ranges::any_of(*parts, inside), "in_ring: a read outside [data_tail, data_head)");
+  }
+  template <class T>
+  static T read(const std::byte* address) {
+    sees_read(address, sizeof(T));
+    return DefaultMemory::read<T>(address);
+  }
+};
+
+class HostileMerge {
+ public:
+  explicit HostileMerge(Input input) {
+    const auto shape = input.take<std::uint8_t>();
+    records_ = input.take<std::uint8_t>();
+    runs_.resize(shape >> 1 & 3);
+    for (Run& run : runs_) {
+      run.clock = input.take<std::uint64_t>();
+      run.limit = input.take<std::uint8_t>();
+    }
+    if ((shape & 1) != 0) {
+      const std::size_t length = input.take<std::uint16_t>();
+      const std::span<const std::byte> rest = input.rest();
+      const std::size_t first = std::min(length, rest.size());
+      add({reinterpret_cast<const std::uint8_t*>(rest.data()), first});
+      add({reinterpret_cast<const std::uint8_t*>(rest.data()) + first, rest.size() - first});
+    } else {
+      add({reinterpret_cast<const std::uint8_t*>(input.rest().data()), input.rest().size()});
+    }
+    add_sound();
+    MergedMemory::parts = &parts_;
+  }
+  ~HostileMerge() {
+    for (std::size_t i = 0; i < hostile_.size(); ++i) parts_[i].memory->wipe(hostile_[i]);
+    MergedMemory::parts = nullptr;
+  }
+  HostileMerge(const HostileMerge&) = delete;
+  HostileMerge& operator=(const HostileMerge&) = delete;
+
+  void run() {
+    for (std::size_t i = 0; i < hostile_.size(); ++i) expect_all_of(i);
+    for (const Run& each : runs_) {
+      const MergeEnd end = carry_out([&](auto visit) {
+        return merge_.run(
+            KeyAt{}, [&] { return each.clock; }, visit,
+            each.limit == 0 ? ~std::uint64_t{0} : each.limit);
+      });
+      const bool stalled = sound_ < records_ && key_of(sound_) < each.clock;
+      expect(end != MergeEnd::Released || !stalled, "a hostile ring holds the sound one back");
+    }
+    MergeEnd end = MergeEnd::Stopped;
+    // Each run ends, and so do the stops.
+    for (int tries = 0; tries < 8 && end != MergeEnd::Released; ++tries) {
+      end = carry_out([&](auto visit) { return merge_.flush(KeyAt{}, visit); });
+    }
+    expect(end == MergeEnd::Released, "a flush does not end");
+    settle();
+  }
+
+ private:
+  struct Run {
+    std::uint64_t clock = 0;
+    std::uint8_t limit = 0;
+  };
+  struct Thrown {};
+  static constexpr std::size_t kCompared = 200;  // events of a ring
+
+  static std::uint64_t key_of(std::uint64_t record) { return record << 57; }
+
+  // Kept from one input to the next.
+  static HostileMemory& memory(std::size_t ring, unsigned log2_pages) {
+    static std::array<std::array<std::unique_ptr<HostileMemory>, 5>, 3> all;
+    auto& memory = all[ring][log2_pages];
+    if (memory == nullptr)
+      memory = std::make_unique<HostileMemory>(std::size_t{4096} << log2_pages);
+    return *memory;
+  }
+
+  void add(Input input) {
+    hostile_.emplace_back(input);
+    HostileMemory& of = memory(parts_.size(), hostile_.back().log2_pages);
+    of.write(hostile_.back());
+    add(of);
+  }
+  void add(HostileMemory& of) {
+    parts_.push_back({&of, of.page().data_tail, 0});
+    expect(merge_.add(of.page(), of.data()) == parts_.size() - 1, "a ring was not added");
+  }
+  void add_sound() {
+    HostileMemory& of = memory(2, 1);
+    records_ = std::min<std::uint64_t>(records_, 127);
+    std::byte* at = of.data().data();
+    for (std::uint64_t i = 0; i < records_; ++i, at += 24) {
+      const perf_event_header header{PERF_RECORD_SAMPLE, 0, 24};
+      const std::uint32_t raw = 12;
+      const std::uint64_t key = key_of(i);
+      std::memcpy(at, &header, 8);
+      std::memcpy(at + 8, &raw, 4);
+      std::memcpy(at + 12, &key, 8);
+    }
+    of.page().data_tail = 0;
+    of.page().data_head = 24 * records_;
+    add(of);
+  }
+
+  bool poked() const { return hostile_.front().poke_count != 0; }
+
+  void expect_all_of(std::size_t ring) {
+    const perf_event_mmap_page& page = parts_[ring].memory->page();
+    due_.push_back(
+        testing::Reference{parts_[ring].memory->data(), page.data_tail, page.data_head}.events());
+    is_counted_[ring] = due_.back().size() > kCompared;
+  }
+
+  template <class How>
+  MergeEnd carry_out(How how) {
+    std::vector<std::uint64_t> tails;
+    for (Part& part : parts_) {
+      part.run_begins(poked());
+      tails.push_back(part.tail);
+    }
+    MergeEnd end = MergeEnd::Stopped;
+    try {
+      end = how([this](const Ordered& each) { return visit(each); });
+    } catch (const Thrown&) {
+    }
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const auto moved = parts_[i].memory->page().data_tail - tails[i];
+      const bool all = static_cast<std::uint32_t>(moved) == moved;
+      expect(all, "tail_honest: data_tail went back");
+    }
+    return end;
+  }
+
+  bool visit(const Ordered& each) {
+    expect(each.late == (each.key < newest_), "late: it is not, or does not say so");
+    if (each.late) {
+      ++late_;
+      worst_ = std::max(worst_, newest_ - each.key);
+    }
+    newest_ = std::max(newest_, each.key);
+    check(each);
+    const HostileRing& first = hostile_.front();
+    for (std::size_t i = 0; i < first.poke_count; ++i) {
+      if (first.pokes[i].event == events_) parts_.front().memory->poke(first.pokes[i]);
+    }
+    ++events_;
+    if (stops_ == first.stop_count || ++since_stop_ < first.stops[stops_].event) return true;
+    since_stop_ = 0;
+    if (first.stops[stops_++].throws) throw Thrown{};
+    return false;
+  }
+
+  void check(const Ordered& each) {
+    if (each.ring == hostile_.size()) {
+      const auto* const sample = std::get_if<Sample>(&each.event);
+      expect(sample != nullptr && sample->size() == 12, "the sound ring holds samples only");
+      expect(sound_ < records_ && sample->as<std::uint64_t>() == key_of(sound_),
+             "a record of the sound ring is not the next");
+      ++sound_;
+      return;
+    }
+    if (poked()) return;
+    auto& due = due_[each.ring];
+    expect(!due.empty(), "no_invention: an event after the reference's last");
+    if (is_counted_[each.ring]) return due.pop_back();
+    const auto at = std::ranges::find(due, testing::copy(each.event));
+    expect(at != due.end(), "an event that the reference does not have");
+    due.erase(at);
+  }
+
+  void settle() {
+    expect(sound_ == records_, "a record of the sound ring was not delivered");
+    const MergeCounts& counts = merge_.counts();
+    expect(counts.delivered == events_ && counts.late == late_ && counts.worst_late == worst_,
+           "the counts are others than the events'");
+    if (poked()) return;
+    for (std::size_t i = 0; i < hostile_.size(); ++i) {
+      expect(due_[i].empty(), "an event was not delivered");
+      const perf_event_mmap_page& page = parts_[i].memory->page();
+      expect(static_cast<Position>(page.data_tail) == static_cast<Position>(page.data_head),
+             "tail_honest: data_tail is not where the ring ends");
+    }
+  }
+
+  std::vector<HostileRing> hostile_;
+  std::vector<Part> parts_;  // of the hostile rings, and of the sound one
+  std::uint64_t records_ = 0;
+  std::vector<Run> runs_;
+  Merge<MergedMemory> merge_{MergeOptions{.slack = 0, .learns = false}};
+  std::vector<std::vector<Seen>> due_;  // of each hostile ring
+  std::array<bool, 2> is_counted_{};    // its events are too many to be compared
+  std::uint64_t sound_ = 0;             // records of it that came
+  std::uint64_t events_ = 0;
+  std::uint64_t newest_ = 0;
+  std::uint64_t late_ = 0;
+  std::uint64_t worst_ = 0;
+  std::size_t stops_ = 0;
+  std::uint64_t since_stop_ = 0;
+};
+
+}  // namespace
+}  // namespace perfring::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace perfring::fuzz;
+  HostileMerge{Input{data, size}}.run();
+  return 0;
+}

@@ -1,0 +1,461 @@
+#include "harness/simulator/many_consumer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "harness/oracle/payload.h"
+#include "harness/simulator/engine.h"
+#include "harness/simulator/producer.h"
+#include "harness/simulator/simulated_memory.h"
+#include "harness/simulator/site.h"
+#include "perfring/ring/cursor.h"
+#include "perfring/ring/ring.h"
+#include "perfring/rings/merge.h"
+#include "perfring/rings/wakeups.h"
+
+namespace perfring::simulator {
+namespace {
+
+using oracle::Invariant;
+
+// SimulatedMemory, of several rings: each access is one of the ring in which its address lies.
+struct ManyMemory : SimulatedMemory {
+  static inline constinit thread_local std::deque<Site>* sites = nullptr;
+  // Of each ring: what data_head is taken for. Only where that is a fault.
+  static inline constinit thread_local std::vector<Position>* stale = nullptr;
+
+  static Site& of(const void* address) {
+    const auto* const at = static_cast<const std::byte*>(address);
+    for (Site& each : *sites) {
+      const auto* const page = reinterpret_cast<const std::byte*>(&each.page());
+      if (at >= page && at < each.data().data() + each.data().size()) return each;
+    }
+    return *site;  // which then says that this is outside of it
+  }
+
+  static Position read_once(const SharedPosition& field) {
+    step();
+    Site& own = of(&field);
+    const Position head = stale == nullptr ? HardwareMemory::read_once(field)
+                                           : (*stale)[static_cast<std::size_t>(own.cpu())];
+    own.drains().saw_head(head);
+    return head;
+  }
+  // That ends this ring's part of the run: a writer may take the room before the others' tails
+  // move.
+  static void write_once(SharedPosition& field, SharedPosition value) {
+    SimulatedMemory::write_once(field, value);
+    of(&field).drains().ends();
+  }
+  // A look at the positions between two drains is none of either.
+  static void sees_read(const std::byte* address, std::size_t size) {
+    Site& own = of(address);
+    const bool is_tail = address == reinterpret_cast<const std::byte*>(&own.page().data_tail);
+    if (!is_tail || own.drains().is_open()) own.reads(address, size);
+  }
+  template <class T>
+  static T read(const std::byte* address) {
+    step();
+    sees_read(address, sizeof(T));
+    return HardwareMemory::read<T>(address);
+  }
+};
+static_assert(Memory<ManyMemory>);
+
+struct Thrown {};
+
+// Drains and merges all rings, and waits for them, as RingSet does.
+class ManyConsumer {
+ public:
+  ManyConsumer(std::deque<Site>& sites, ManyFault fault)
+      : sites_{sites},
+        world_{sites.front().world()},
+        settings_{world_.settings},
+        fault_{fault},
+        merge_{options()},
+        narrow_{options()},
+        choice_{std::chrono::nanoseconds{static_cast<std::int64_t>(settings_.latency)}} {
+    gone_.resize(sites.size());
+    for (Site& each : sites) {
+      merge_.add(each.page(), each.data());
+      narrow_.add(each.page(), each.data());
+      rings_.push_back(*Ring<ManyMemory>::over(each.page(), each.data()));
+      cursors_.push_back(*Cursor<ManyMemory>::over(each.page(), each.data()));
+    }
+  }
+
+  void run() {
+    enter();
+    round();
+    while (!world_.consumers_end()) {
+      wait();
+      enter();
+      follow();
+      round();
+    }
+    if (world_.phase() == Phase::Stopping) return;
+    finish();
+  }
+
+ private:
+  MergeOptions options() const {
+    return {.slack = is(ManyFault::ForgetsTheSlack) ? 0 : settings_.slack, .learns = false};
+  }
+  bool is(ManyFault fault) const { return fault_ == fault; }
+  bool merges() const { return settings_.rings == kMerged; }
+  void enter() {
+    SimulatedMemory::site = &sites_.front();
+    ManyMemory::sites = &sites_;
+  }
+  std::uint64_t now() const { return world_.scheduler.now(); }
+  bool violated() const {
+    return std::ranges::any_of(
+        sites_, [](const Site& each) { return each.judge().violation().has_value(); });
+  }
+
+  // One at the least, so that the kernel's announcements are told from the time that passes.
+  void wait() {
+    if (again_) return;
+    std::uint64_t deadline = settings_.timeout == 0 ? kNever : now() + settings_.timeout;
+    deadline = std::min(deadline, due_);
+    for (Site& each : sites_) each.sleeps(deadline);
+    first_reported_ = nullptr;
+    while (!world_.consumers_end()) {
+      for (Site& each : sites_) each.forget_wakeup();
+      if (look()) break;
+      if (now() >= deadline) break;
+      if (std::ranges::none_of(sites_, &Site::woken)) {
+        sites_.front().consumer().sleep_until(deadline);
+      }
+    }
+    for (Site& each : sites_) each.awakes();
+  }
+
+  bool look() {
+    bool any = false;
+    for (Site& each : sites_) {
+      if (each.poll()) {
+        if (first_reported_ == nullptr) first_reported_ = &each;
+        any = true;
+      }
+      any |= each.has_change();
+    }
+    return any;
+  }
+
+  // CPUs that came or went (Q6).
+  void follow() {
+    for (Site& each : sites_) {
+      if (!each.take_change()) continue;
+      gone_[static_cast<std::size_t>(each.cpu())] = true;
+      if (each.offline()) continue;
+      each.revive();
+    }
+  }
+
+  void round() {
+    const std::uint64_t began = now();
+    delivered_ = 0;
+    again_ = false;
+    due_ = kNever;
+    if (merges()) {
+      merge();
+    } else {
+      turns();
+    }
+    if (settings_.latency != 0) switch_wakeups(began);
+    if (is(ManyFault::SleepsOnTheLimit)) again_ = false;
+  }
+
+  bool is_left_out(const Site& site) const {
+    if (is(ManyFault::ReadsOneRing)) return first_reported_ != nullptr && first_reported_ != &site;
+    return is(ManyFault::ForgetsTheGone) && gone_[static_cast<std::size_t>(site.cpu())];
+  }
+
+  // Ring after ring, or the fullest first, each at most kPerRing at a time.
+  void turns() {
+    std::vector<Position> ends;
+    for (Site& each : sites_) ends.push_back(each.page_head());
+    std::vector<bool> done(sites_.size());
+    for (std::size_t i = 0; i != sites_.size(); ++i) {
+      done[i] = is_left_out(sites_[i]) || !rings_[i].readable();
+    }
+    for (;;) {
+      const std::size_t next = next_ring(done);
+      if (next == sites_.size()) return;
+      if (settings_.limit != 0 && delivered_ >= settings_.limit) {
+        again_ = true;
+        return;
+      }
+      turn_ = next;
+      const bool goes_on = turn(next);
+      if (!goes_on || violated()) {
+        again_ = true;
+        return;
+      }
+      const auto left =
+          static_cast<Position>(ends[next] - static_cast<Position>(sites_[next].page().data_tail));
+      done[next] = !rings_[next].readable() || left == 0 || left > sites_[next].data().size();
+    }
+  }
+
+  std::size_t next_ring(const std::vector<bool>& done) {
+    std::size_t best = sites_.size();
+    std::size_t most = 0;
+    for (std::size_t i = 1; i <= sites_.size(); ++i) {
+      const std::size_t ring = (turn_ + i) % sites_.size();
+      if (done[ring]) continue;
+      if (settings_.rings != kFullestFirst) return ring;
+      const std::size_t unread = cursors_[ring].look();
+      if (best == sites_.size() || unread > most) {
+        best = ring;
+        most = unread;
+      }
+    }
+    return best;
+  }
+
+  // Whether the round goes on.
+  bool turn(std::size_t ring) {
+    Site& site = sites_[ring];
+    SimulatedMemory::site = &site;
+    std::uint64_t left = kPerRing;
+    if (settings_.limit != 0 && !is(ManyFault::IgnoresTheLimit)) {
+      left = std::min(left, settings_.limit - delivered_);
+    }
+    bool stopped = false;
+    site.drains().begins();
+    try {
+      rings_[ring].for_each_while([&](const PerfEvent& event) {
+        --left;
+        stopped = !visit(site, event);
+        return !stopped && left != 0;
+      });
+    } catch (const Thrown&) {
+      stopped = true;
+    }
+    end_drain(site);
+    return !stopped;
+  }
+
+  static void end_drain(Site& site) {
+    if (site.drains().is_open()) site.drains().ends();
+  }
+
+  // The event has been passed on. Whether to go on.
+  bool visit(Site& site, const PerfEvent& event) {
+    site.drains().delivered(event);
+    if (site.judge().violation()) return false;
+    const bool is_limited = settings_.limit != 0 && !flushes_;
+    if (is_limited && ++delivered_ > settings_.limit) {
+      site.judge().violate(Invariant::bounded, "a round has delivered more than its limit");
+      return false;
+    }
+    Random& random = world_.scheduler.random();
+    if (settings_.callback_max != 0) {
+      const auto steps = random.between(0, static_cast<std::uint32_t>(settings_.callback_max));
+      for (std::uint32_t i = 0; i != steps; ++i) SimulatedMemory::step();
+      site.judge().finished_with(event);
+    }
+    if (random.one_in(static_cast<std::uint32_t>(settings_.throw_one_in))) throw Thrown{};
+    return !random.one_in(static_cast<std::uint32_t>(settings_.break_one_in));
+  }
+
+  void merge() {
+    const MergeEnd end = run_merge(/*takes_all=*/false);
+    again_ = end != MergeEnd::Released;
+    if (violated() || end != MergeEnd::Released) return;
+    bool holds_some = false;
+    for (Site& each : sites_) {
+      holds_some |= each.merged()->has_due();
+      const auto held = each.merged()->held_back(began_, world_.order.bound());
+      if (!held) continue;
+      each.judge().violate(Invariant::merged,
+                           fmt::format("a run has held back the key {}, which is lower than its "
+                                       "bound, {}",
+                                       *held, world_.order.bound()));
+    }
+    if (holds_some && !is(ManyFault::SleepsOnTheYoung)) {
+      due_ = now() + (settings_.slack + 1) * settings_.clock_tick;
+    }
+  }
+
+  MergeEnd run_merge(bool takes_all) {
+    for (Site& each : sites_) each.drains().begins();
+    world_.order.begins(takes_all);
+    MergeEnd end = MergeEnd::Stopped;
+    std::vector<Position> stale;
+    if (is(ManyFault::LooksBeforeTheClock) && !takes_all) {
+      for (Site& each : sites_) stale.push_back(each.page_head());
+      ManyMemory::stale = &stale;
+    }
+    try {
+      end = is(ManyFault::WindowOfOne) || is(ManyFault::TrustsFifo) ? run_merge(narrow_, takes_all)
+                                                                    : run_merge(merge_, takes_all);
+    } catch (const Thrown&) {
+    }
+    ManyMemory::stale = nullptr;
+    if (is(ManyFault::ReleasesOneEarly)) release_one();
+    for (Site& each : sites_) end_drain(each);
+    return end;
+  }
+
+  template <unsigned kWindow>
+  MergeEnd run_merge(Merge<ManyMemory, kWindow>& merge, bool takes_all) {
+    const auto key = [this](const Sample& sample) { return key_of(sample); };
+    const auto each = [this](const Ordered& ordered) { return delivers(ordered); };
+    if (takes_all) return merge.flush(key, each);
+    std::size_t ring = 0;
+    const std::uint64_t limit = settings_.limit == 0 || is(ManyFault::IgnoresTheLimit)
+                                    ? ~std::uint64_t{0}
+                                    : settings_.limit;
+    return merge.run(key, [&] { return clock(ring++); }, each, limit);
+  }
+
+  // The key of a payload is what its writer's clock said. The callback and the key may be called
+  // while the ring is written: nothing of it is read before it is checked.
+  std::uint64_t key_of(const Sample& sample) const {
+    const auto claim = oracle::claimed(sample);
+    if (!claim || claim->stream >= sites_.size()) return 0;
+    return sites_[claim->stream].key_of(claim->sequence);
+  }
+
+  // The clock, before data_head of this ring is read; and once more.
+  std::uint64_t clock(std::size_t ring) {
+    SimulatedMemory::step();
+    if (ring == 0) began_ = world_.clock();
+    const std::uint64_t clock = world_.clock();
+    world_.order.reads_clock(clock);
+    if (ring >= sites_.size()) return clock;
+    const std::uint64_t newest = sites_[ring].merged()->newest_key();
+    if (is(ManyFault::TrustsFifo)) return std::max(clock, newest + settings_.slack);
+    if (is(ManyFault::WaitsForIdleRings)) return std::min(clock, newest + settings_.slack);
+    return clock;
+  }
+
+  bool delivers(const Ordered& ordered) {
+    if (ordered.late && is(ManyFault::DropsTheLate)) return true;
+    Ordered said = ordered;
+    if (is(ManyFault::HidesTheLate)) said.late = false;
+    world_.order.event = &said;
+    return visit(sites_[ordered.ring], ordered.event);
+  }
+
+  // releases_one_early: the next record of the first ring that has one.
+  void release_one() {
+    for (Site& each : sites_) {
+      const auto end = each.merged()->end_of_oldest();
+      if (!end) continue;
+      ManyMemory::write_once(each.page().data_tail, *end);
+      return;
+    }
+  }
+
+  // As RingSet, after each round.
+  void switch_wakeups(std::uint64_t began) {
+    const auto at = [](std::uint64_t steps) {
+      return WakeupChoice::Clock::time_point{
+          std::chrono::nanoseconds{static_cast<std::int64_t>(steps)}};
+    };
+    const Wakeups wakeups = choice_.looked(events_of_round(), at(began));
+    for (Site& each : sites_) {
+      if (each.entry() != wakeups) each.fill_entry(wakeups);
+    }
+    const auto due = choice_.due();
+    const bool forgets = is(ManyFault::SleepsAfterTheSwitch) && wakeups == Wakeups::EachRecord;
+    if (due == WakeupChoice::Clock::time_point::max() || forgets) return;
+    due_ = std::min(due_, static_cast<std::uint64_t>(due.time_since_epoch().count()));
+  }
+
+  std::uint64_t events_of_round() {
+    std::uint64_t sum = 0;
+    for (const Site& each : sites_) {
+      sum += each.judge().received().delivered + each.judge().received().lost;
+    }
+    return sum - std::exchange(events_before_, sum);
+  }
+
+  // Nobody writes any more.
+  void finish() {
+    follow();
+    do {
+      delivered_ = 0;
+      again_ = false;
+      if (merges()) {
+        flushes_ = true;
+        again_ = run_merge(/*takes_all=*/true) != MergeEnd::Released;
+      } else {
+        turns();
+      }
+    } while (again_ && !violated());
+    if (!merges() || violated()) return;
+    const bool narrow = is(ManyFault::WindowOfOne) || is(ManyFault::TrustsFifo);
+    const MergeCounts& counts = narrow ? narrow_.counts() : merge_.counts();
+    if (auto violation = world_.order.settle(counts)) {
+      sites_.front().judge().violate(violation->invariant, violation->message);
+    }
+  }
+
+  static constexpr std::uint64_t kPerRing = 64;
+
+  std::deque<Site>& sites_;
+  World& world_;
+  const RunSettings& settings_;
+  const ManyFault fault_;
+  Merge<ManyMemory, kMergeWindow> merge_;
+  Merge<ManyMemory, 1> narrow_;  // for those who take a ring to be in order
+  WakeupChoice choice_;
+  std::vector<Ring<ManyMemory>> rings_;
+  std::vector<Cursor<ManyMemory>> cursors_;
+  std::vector<bool> gone_;  // CPUs that ever went
+  const Site* first_reported_ = nullptr;
+  std::size_t turn_ = 0;
+  std::uint64_t delivered_ = 0;  // in this round
+  std::uint64_t events_before_ = 0;
+  std::uint64_t began_ = 0;  // what the clock said before the first look of this run
+  std::uint64_t due_ = kNever;
+  bool again_ = false;
+  bool flushes_ = false;
+};
+
+// Now and then a CPU goes, or one that has gone comes back.
+void plug(std::deque<Site>& sites, Task& self) {
+  World& world = sites.front().world();
+  Random& random = world.scheduler.random();
+  while (!world.writers_end()) {
+    const auto most = static_cast<std::uint32_t>(2 * world.settings.hotplug);
+    self.sleep_until(world.scheduler.now() + random.between(1, most));
+    Site& site = sites[random.below(static_cast<std::uint32_t>(sites.size()))];
+    if (site.offline()) {
+      site.comes_back();
+    } else if (site.may_go()) {
+      site.goes();
+    }
+  }
+}
+
+}  // namespace
+
+Outcome simulate_many(const Plan& plan, const Observer& observer, ManyFault fault) {
+  Engine engine{plan, observer, fault == ManyFault::None};
+  std::deque<Site>& sites = engine.sites();
+  std::deque<Producer<>> producers;
+  ManyConsumer consumer{sites, fault};
+  Scheduler& scheduler = engine.world().scheduler;
+  Task& consumes = scheduler.add([&consumer] { consumer.run(); });
+  for (Site& site : sites) {
+    site.set_consumer(consumes);
+    producers.emplace_back(site);
+    engine.add_writer(site, producers.back());
+  }
+  Task* plugs = nullptr;
+  if (plan.settings.hotplug != 0) plugs = &scheduler.add([&] { plug(sites, *plugs); });
+  return engine.run();
+}
+
+}  // namespace perfring::simulator

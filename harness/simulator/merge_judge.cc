@@ -1,0 +1,296 @@
+#include "harness/simulator/merge_judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "harness/oracle/payload.h"
+
+namespace perfring::simulator {
+namespace {
+
+using oracle::Invariant;
+using oracle::Violation;
+
+constexpr std::size_t kKeysKept = 64;
+
+// A record that was published and not delivered; its LOST is an event of its own.
+struct Due {
+  oracle::Written written;
+  Timed timed;
+  bool lost = false;  // its LOST is due
+  bool sample = true;
+};
+
+class RingOfMerge final : public MergeJudge {
+ public:
+  RingOfMerge(const perf_event_mmap_page& page, Bytes data, oracle::Ledger& ledger,
+              MergeOrder& order, MergeClock clock)
+      : page_{page},
+        data_{data},
+        ledger_{ledger},
+        order_{order},
+        clock_{std::move(clock)},
+        end_{ledger.position()},
+        tail_{ledger.position()} {}
+
+  void published() override {
+    const std::uint64_t now = clock_.now();
+    while (!ledger_.empty() && !oracle::after(ledger_.front().end(), ledger_.published())) {
+      take(ledger_.front(), now);
+      ledger_.pop();
+    }
+  }
+
+  void drain_begins() override {
+    in_drain_ = true;
+    if (data_tail() != tail_) {
+      violate(Invariant::tail_honest,
+              fmt::format("data_tail went from {} to {} outside any run", tail_, data_tail()));
+    }
+  }
+
+  void delivered(const PerfEvent& event) override {
+    if (violation()) return;
+    if (!in_drain_) return violate(Invariant::once, "an event was delivered outside any run");
+    if (data_tail() != tail_) {
+      return violate(Invariant::tail_honest,
+                     fmt::format("data_tail went from {} to {} while events of the run were still "
+                                 "to be delivered",
+                                 tail_, data_tail()));
+    }
+    if (const auto* const sample = std::get_if<Sample>(&event)) return take(*sample);
+    if (const auto* const lost = std::get_if<Lost>(&event)) return take(*lost);
+    const auto& bad = std::get<Malformed>(event);
+    violate(Invariant::intact, fmt::format("{} of {} bytes, though the ring is sound",
+                                           to_string(bad.defect), bad.size()));
+  }
+
+  void finished_with(const PerfEvent& event) override {
+    const auto* const sample = std::get_if<Sample>(&event);
+    if (sample == nullptr || violation() || holds(*sample, last_)) return;
+    violate(Invariant::no_early_release, name(last_) + " was overwritten while it was looked at");
+  }
+
+  void drain_ends(std::optional<std::uint32_t>) override {
+    in_drain_ = false;
+    const std::uint64_t tail = data_tail();
+    received_.bytes += tail - std::exchange(tail_, tail);
+    if (!due_.empty() && oracle::after(tail, oldest_at())) {
+      violate(Invariant::tail_honest,
+              fmt::format("data_tail is {}, past {}, which was not delivered", tail,
+                          name(due_.front().written.payload)));
+    }
+    const std::uint64_t delivered_to = due_.empty() ? end_ : oldest_at();
+    if (tail != delivered_to) {
+      violate(Invariant::tail_honest,
+              fmt::format("data_tail is {} after a run that has delivered all before {}", tail,
+                          delivered_to));
+    }
+  }
+
+  // Of what is unread: no byte outside of [data_tail, data_head).
+  void reads(const std::byte* address, std::size_t size) override {
+    const std::size_t offset =
+        reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(data_.data());
+    const bool inside = offset < data_.size() && size <= data_.size() - offset;
+    const std::uint64_t from_tail = (offset - tail_) & (data_.size() - 1);
+    if (inside && from_tail + size <= end_ - tail_) return;
+    violate(Invariant::in_ring,
+            fmt::format("{} bytes at offset {} of a ring of {}, of which {} from {} on are unread",
+                        size, static_cast<std::ptrdiff_t>(offset), data_.size(), end_ - tail_,
+                        tail_ & (data_.size() - 1)));
+  }
+
+  void settle() override {
+    if (violation()) return;
+    const oracle::Totals& totals = ledger_.totals();
+    if (!due_.empty()) {
+      violate(Invariant::no_loss, fmt::format("{} records were not delivered, the first of them {}",
+                                              due_.size(), name(due_.front().written.payload)));
+    } else if (received_.lost + ledger_.unreported() != totals.refused) {
+      violate(Invariant::no_loss,
+              fmt::format("{} were refused, but {} reported as lost and {} not yet", totals.refused,
+                          received_.lost, ledger_.unreported()));
+    }
+  }
+
+  std::optional<std::uint64_t> held_back(std::uint64_t clock, std::uint64_t bound) const override {
+    std::size_t sorted = 0;
+    for (const Due& due : due_) {
+      if (due.timed.published >= clock || sorted >= kMergeWindow) return std::nullopt;
+      const bool is_due = due.lost || due.sample;
+      if (is_due && due.timed.key < bound) return due.timed.key;
+      sorted += (due.lost ? 1U : 0U) + (due.sample ? 1U : 0U);
+    }
+    return std::nullopt;
+  }
+  bool has_due() const override { return !due_.empty(); }
+  std::uint64_t newest_key() const override { return keys_.empty() ? 0 : keys_.back(); }
+  std::optional<std::uint64_t> end_of_oldest() const override {
+    if (due_.empty()) return std::nullopt;
+    return due_.front().written.end();
+  }
+
+  const oracle::Received& received() const override { return received_; }
+  std::uint64_t released() const override { return tail_; }
+  bool knows_the_bytes() const override { return true; }
+
+ private:
+  const std::optional<Violation>& noticed() const override { return ledger_.violation(); }
+
+  std::uint64_t data_tail() const { return __atomic_load_n(&page_.data_tail, __ATOMIC_RELAXED); }
+
+  // Where the oldest event that was not delivered begins.
+  std::uint64_t oldest_at() const {
+    const Due& oldest = due_.front();
+    return oldest.lost || !oldest.written.has_lost ? oldest.written.position
+                                                   : oldest.written.sample_at();
+  }
+
+  void take(const oracle::Written& written, std::uint64_t now) {
+    const std::uint64_t key = clock_.key_of(written.payload.sequence);
+    const auto higher = std::ranges::count_if(keys_, [&](std::uint64_t k) { return k > key; });
+    due_.push_back({written,
+                    {key, now, written.position, static_cast<std::size_t>(higher)},
+                    written.has_lost,
+                    written.size != 0});
+    order_.published(now > key ? now - key : 0);
+    for (unsigned i = 0; i != (written.has_lost ? 2U : 1U); ++i) keys_.push_back(key);
+    while (keys_.size() > kKeysKept) keys_.pop_front();
+    end_ = written.end();
+  }
+
+  void take(const Sample& sample) {
+    const auto claim = oracle::claimed(sample);
+    const auto found = std::ranges::find_if(due_, [&](const Due& due) {
+      return claim && due.sample && due.written.payload.sequence == claim->sequence;
+    });
+    if (found == due_.end()) {
+      const bool whole = claim && holds(sample, *claim);
+      return violate(whole ? Invariant::once : Invariant::no_invention,
+                     whole ? name(*claim) + " was delivered, which was not due"
+                           : fmt::format("a sample of {} bytes that nobody wrote", sample.size()));
+    }
+    last_ = found->written.payload;
+    if (!holds(sample, last_)) {
+      return violate(Invariant::intact, name(last_) + " was delivered with other bytes");
+    }
+    const std::uint64_t at = (found->written.sample_at() + 12) & (data_.size() - 1);
+    if (sample.head.data() != data_.data() + at && !sample.head.empty()) {
+      return violate(Invariant::once,
+                     name(last_) + " was delivered from another place than it was written to");
+    }
+    Timed timed = found->timed;
+    timed.position = found->written.sample_at();
+    ++received_.delivered;
+    found->sample = false;
+    comes(timed, name(last_));
+  }
+
+  void take(const Lost& lost) {
+    const auto found = std::ranges::find_if(due_, [&](const Due& due) {
+      return due.lost && due.written.lost == lost.count && due.timed.key == order_.event->key;
+    });
+    if (found == due_.end()) {
+      return violate(Invariant::no_loss,
+                     fmt::format("a LOST of {} with the key {}, which is not due", lost.count,
+                                 order_.event->key));
+    }
+    received_.lost += lost.count;
+    found->lost = false;
+    comes(found->timed, fmt::format("the LOST of {}", lost.count));
+  }
+
+  void comes(const Timed& timed, const std::string& what) {
+    while (!due_.empty() && !due_.front().lost && !due_.front().sample) due_.pop_front();
+    if (order_.event->key != timed.key) {
+      return violate(Invariant::merged, fmt::format("{} was ordered by {}, and its key is {}", what,
+                                                    order_.event->key, timed.key));
+    }
+    auto violation = order_.delivered(timed);
+    if (violation) violate(violation->invariant, what + " " + violation->message);
+  }
+
+  const perf_event_mmap_page& page_;
+  const Bytes data_;
+  oracle::Ledger& ledger_;
+  MergeOrder& order_;
+  const MergeClock clock_;
+  std::deque<Due> due_;
+  std::deque<std::uint64_t> keys_;  // of the last events that were published
+  std::uint64_t end_;               // of what was published
+  std::uint64_t tail_;              // as the last run left it
+  bool in_drain_ = false;
+  oracle::Payload last_;
+  oracle::Received received_;
+};
+
+}  // namespace
+
+void MergeOrder::begins(bool takes_all) {
+  takes_all_ = takes_all;
+  has_bound_ = has_last_ = false;
+}
+
+void MergeOrder::reads_clock(std::uint64_t now) {
+  if (std::exchange(has_bound_, true)) return;
+  bound_ = now > slack_ ? now - slack_ : 0;
+}
+
+std::optional<Violation> MergeOrder::delivered(const Timed& timed) {
+  const std::uint64_t key = timed.key;
+  const bool late = key < newest_;
+  ++delivered_;
+  if (event->late != late) {
+    return Violation{Invariant::late, fmt::format("is said to be {}, with the key {} after {}",
+                                                  event->late ? "late" : "in time", key, newest_)};
+  }
+  if (!takes_all_ && key >= bound_) {
+    return Violation{Invariant::merged, fmt::format("was delivered with the key {}, where all "
+                                                    "lower than {} are released",
+                                                    key, bound_)};
+  }
+  if (!late) {
+    const std::pair here{event->ring, timed.position};
+    const bool ahead =
+        has_last_ && key == last_key_ && here < std::pair{last_ring_, last_position_};
+    last_ring_ = here.first;
+    last_position_ = here.second;
+    has_last_ = true;
+    newest_ = last_key_ = key;
+    if (!ahead) return std::nullopt;
+    return Violation{Invariant::merged,
+                     "came after an event that stands behind it and has its key"};
+  }
+  ++late_;
+  worst_late_ = std::max(worst_late_, newest_ - key);
+  const std::uint64_t delay = timed.published > key ? timed.published - key : 0;
+  if (delay > slack_ || timed.displaced_by >= kMergeWindow) return std::nullopt;
+  return Violation{Invariant::late,
+                   fmt::format("is late by {}, though its writer took {}, and the slack is {}",
+                               newest_ - key, delay, slack_)};
+}
+
+std::optional<Violation> MergeOrder::settle(const MergeCounts& counts) const {
+  if (counts.delivered == delivered_ && counts.late == late_ && counts.worst_late == worst_late_ &&
+      counts.ahead == 0 && counts.delay_seen <= longest_delay_) {
+    return std::nullopt;
+  }
+  return Violation{
+      Invariant::late,
+      fmt::format("counted were {} events, {} late by {} at most, {} ahead, and a delay of {}, "
+                  "where {} came, {} late by {} at most, and the longest delay was {}",
+                  counts.delivered, counts.late, counts.worst_late, counts.ahead, counts.delay_seen,
+                  delivered_, late_, worst_late_, longest_delay_)};
+}
+
+std::unique_ptr<MergeJudge> judge_of_merge(const perf_event_mmap_page& page, Bytes data,
+                                           oracle::Ledger& ledger, MergeOrder& order,
+                                           MergeClock clock) {
+  return std::make_unique<RingOfMerge>(page, data, ledger, order, std::move(clock));
+}
+
+}  // namespace perfring::simulator

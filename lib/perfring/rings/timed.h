@@ -1,0 +1,36 @@
+#ifndef PERFRING_RINGS_TIMED_H_
+#define PERFRING_RINGS_TIMED_H_
+#if __cplusplus < 202002L
+#error "perfring/rings needs C++20: compile with -std=c++20 or later"
+#else
+
+// Timed<Memory>: a Memory policy for rings whose events were opened with PERF_SAMPLE_TIME beside
+// PERF_SAMPLE_RAW, and nothing else: the time lies between a sample's header and its raw size.
+// Ring<Timed<>>, Cursor<Timed<>> and Merge<Timed<>> are as those of M; the event's time is the
+// Merge's key if that is EventTime (key_at.h).
+//
+// Kernel: kernel/events/core.c: perf_output_sample() at v6.18. Without attr.use_clockid the time is
+// of another clock than CLOCK_MONOTONIC (K21).
+
+#include <cstddef>
+#include <cstdint>
+
+#include "perfring/ring/default_memory.h"
+#include "perfring/ring/memory.h"
+#include "perfring/ring/wire.h"
+
+namespace perfring {
+
+template <Memory M = DefaultMemory>
+struct Timed : M {};
+
+namespace internal {
+
+template <class M>
+inline constexpr std::size_t kBeforeRaw<Timed<M> > = sizeof(std::uint64_t);
+
+}  // namespace internal
+}  // namespace perfring
+
+#endif
+#endif  // PERFRING_RINGS_TIMED_H_

@@ -1,0 +1,199 @@
+// Several CPUs of the simulated kernel and one consumer: lib's Merge, or its Ring in turns, in the
+// loop of RingSet. Clocks are slow, writers take their time, stall, and interrupt one another; CPUs
+// go and come back. Between any two accesses, and between any two words of a record, another may
+// run.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "harness/simulator/many_consumer.h"
+#include "harness/simulator/settings.h"
+#include "harness/simulator/simulation.h"
+#include "proptests/property.h"
+#include "proptests/scripts.h"
+
+namespace perfring::proptests {
+namespace {
+
+using simulator::kMerged;
+using simulator::ManyFault;
+using simulator::Outcome;
+using simulator::Plan;
+using simulator::RunSettings;
+
+std::uint64_t up_to(std::uint64_t most) {
+  return *rc::gen::inRange<std::uint64_t>(0, most + 1);
+}
+bool half() {
+  return *rc::gen::arbitrary<bool>();
+}
+
+// What any consumer of several rings may meet.
+RunSettings draw_settings(std::uint64_t rings) {
+  RunSettings s;
+  s.rings = rings;
+  s.cpus = 1 + up_to(3);
+  s.pages = *one_of<std::uint64_t>({1, 2, 4});
+  s.word_bits = *one_of<std::uint64_t>({64, 32});
+  s.start = *one_of<std::uint64_t>({0, (std::uint64_t{1} << 32) - 4096, 8});
+  s.payload_min = 16 + up_to(40);
+  s.payload_max = s.payload_min + up_to(400);
+  s.burst_max = 1 + up_to(40);
+  s.idle_max = up_to(3000);
+  s.interrupts = up_to(60);
+  s.interval_log2 = 4 + up_to(6);
+  s.timeout = *one_of<std::uint64_t>({0, 500, 20'000});
+  s.callback_max = half() ? up_to(200) : 0;
+  s.break_one_in = half() ? up_to(40) : 0;
+  s.throw_one_in = half() ? up_to(100) : 0;
+  s.limit = half() ? up_to(100) : 0;
+  s.hotplug = half() ? 200 + up_to(3000) : 0;
+  return s;
+}
+
+RunSettings draw_merge() {
+  RunSettings s = draw_settings(kMerged);
+  s.delay_max = up_to(300);
+  s.stall_one_in = half() ? up_to(50) : 0;
+  s.skew_max = half() ? up_to(100) : 0;
+  s.clock_tick = *one_of<std::uint64_t>({1, 3, 64});
+  s.slack = half() ? up_to(300) : up_to(20'000);
+  return s;
+}
+
+Plan draw_plan(const RunSettings& settings) {
+  const Plan plan{.seed = up_to(1'000'000), .steps = 20'000, .settings = settings};
+  RC_PRE(impossible(settings).empty());
+  RC_LOG() << "seed " << plan.seed << ", " << to_string(settings);
+  return plan;
+}
+
+Outcome holds(const Plan& plan, ManyFault fault = ManyFault::None) {
+  const Outcome outcome = simulate_many(plan, {}, fault);
+  if (outcome.found) {
+    RC_FAIL(fmt::format("{} on CPU {} at step {}: {}",
+                        to_string(outcome.found->violation.invariant), outcome.found->cpu,
+                        outcome.found->step, outcome.found->violation.message));
+  }
+  return outcome;
+}
+
+// Each event in its place: sorted as std::stable_sort would, by key, ring and place, all that is
+// released and nothing else; late only what took longer than the slack; no byte read that is not
+// unread; data_tail at the oldest that was not delivered; nobody asleep beside a record.
+TEST(ManyRingsTest, AMergeKeepsEveryInvariant) {
+  always([] { holds(draw_plan(draw_merge())); }, 300);
+}
+
+TEST(ManyRingsTest, NothingIsLateIfNoWriterTakesLongerThanTheSlack) {
+  int shown = 0;
+  always(
+      [&shown] {
+        RunSettings settings = draw_merge();
+        settings.interrupts = 0;  // or nested writers may displace a record beyond the window
+        settings.slack = 3000;
+        settings.clock_tick = 1;
+        const Outcome outcome = holds(draw_plan(settings));
+        if (outcome.longest_delay > settings.slack) return;
+        RC_ASSERT(outcome.late == 0U);
+        ++shown;
+      },
+      200);
+  EXPECT_GE(shown, 100);
+}
+
+TEST(ManyRingsTest, AStallBeyondTheSlackIsLateAndCounted) {
+  std::uint64_t late = 0;
+  always(
+      [&late] {
+        RunSettings settings = draw_merge();
+        settings.cpus = 3;
+        settings.delay_max = 300;
+        settings.stall_one_in = 20;
+        settings.slack = up_to(100);
+        late += holds(draw_plan(settings)).late;
+      },
+      100);
+  EXPECT_GT(late, 100U);
+}
+
+TEST(ManyRingsTest, TurnsLeaveTheRestAndNobodySleepsBesideIt) {
+  always([] { holds(draw_plan(draw_settings(*one_of<std::uint64_t>({1, 2})))); }, 300);
+}
+
+RunSettings draw_switching() {
+  RunSettings settings = draw_settings(1);
+  settings.timeout = 1'000'000;
+  settings.latency = 200 + up_to(2000);
+  settings.delay_max = up_to(600);
+  settings.idle_max = 10'000 + up_to(20'000);
+  settings.burst_max = 60;
+  settings.break_one_in = settings.throw_one_in = settings.limit = 0;
+  return settings;
+}
+
+TEST(ManyRingsTest, NothingIsStuckWhileWakeupsAreSwitched) {
+  always([] { holds(draw_plan(draw_switching())); }, 200);
+}
+
+// A consumer that does this one thing wrong.
+template <class Draw>
+bool finds(ManyFault fault, Draw draw) {
+  const auto found = counterexample([&] { holds(draw_plan(draw()), fault); });
+  return found.has_value();
+}
+bool finds_merge(ManyFault fault) {
+  return finds(fault, draw_merge);
+}
+bool finds_turns(ManyFault fault) {
+  return finds(fault, [] { return draw_settings(1); });
+}
+
+TEST(ManyRingsTest, FindsAMergeThatTrustsFifo) {
+  EXPECT_TRUE(finds_merge(ManyFault::TrustsFifo));
+}
+TEST(ManyRingsTest, FindsAWindowOfOne) {
+  EXPECT_TRUE(finds_merge(ManyFault::WindowOfOne));
+}
+TEST(ManyRingsTest, FindsAMergeThatLooksBeforeItReadsTheClock) {
+  EXPECT_TRUE(finds_merge(ManyFault::LooksBeforeTheClock));
+}
+TEST(ManyRingsTest, FindsAMergeWithoutSlack) {
+  EXPECT_TRUE(finds_merge(ManyFault::ForgetsTheSlack));
+}
+TEST(ManyRingsTest, FindsAMergeThatWaitsForIdleRings) {
+  EXPECT_TRUE(finds_merge(ManyFault::WaitsForIdleRings));
+}
+TEST(ManyRingsTest, FindsAMergeThatReleasesOneRecordEarly) {
+  EXPECT_TRUE(finds_merge(ManyFault::ReleasesOneEarly));
+}
+TEST(ManyRingsTest, FindsAMergeThatDropsTheLate) {
+  EXPECT_TRUE(finds_merge(ManyFault::DropsTheLate));
+}
+TEST(ManyRingsTest, FindsAMergeThatHidesTheLate) {
+  EXPECT_TRUE(finds_merge(ManyFault::HidesTheLate));
+}
+TEST(ManyRingsTest, FindsAConsumerThatSleepsOnTheYoung) {
+  EXPECT_TRUE(finds_merge(ManyFault::SleepsOnTheYoung));
+}
+TEST(ManyRingsTest, FindsAConsumerThatReadsOneRing) {
+  EXPECT_TRUE(finds_turns(ManyFault::ReadsOneRing));
+}
+TEST(ManyRingsTest, FindsARoundThatIgnoresItsLimit) {
+  EXPECT_TRUE(finds_turns(ManyFault::IgnoresTheLimit));
+}
+TEST(ManyRingsTest, FindsAConsumerThatSleepsOnTheLimit) {
+  EXPECT_TRUE(finds_turns(ManyFault::SleepsOnTheLimit));
+}
+TEST(ManyRingsTest, FindsAConsumerThatSleepsAfterTheSwitch) {
+  EXPECT_TRUE(finds(ManyFault::SleepsAfterTheSwitch, draw_switching));
+}
+TEST(ManyRingsTest, FindsAConsumerThatForgetsTheGone) {
+  EXPECT_TRUE(finds_turns(ManyFault::ForgetsTheGone));
+}
+
+}  // namespace
+}  // namespace perfring::proptests
