@@ -40,6 +40,8 @@ std::variant<Command, Answer> parse_command_line(int argc, const char* const* ar
   StressOptions stress;
   DiffOptions diff;
   DecodeOptions decode;
+  EventsOptions events;
+  RecordOptions record;
   FaultsOptions faults;
   ConformOptions conform;
   InspectOptions inspect;
@@ -49,6 +51,8 @@ std::variant<Command, Answer> parse_command_line(int argc, const char* const* ar
   const CLI::App& stress_command = declare_command(app, stress);
   const CLI::App& diff_command = declare_command(app, diff);
   const CLI::App& decode_command = declare_command(app, decode);
+  const CLI::App& events_command = declare_command(app, events);
+  const CLI::App& record_command = declare_command(app, record);
   const CLI::App& faults_command = declare_command(app, faults);
   const CLI::App& conform_command = declare_command(app, conform);
   const CLI::App& inspect_command = declare_command(app, inspect);
@@ -60,6 +64,8 @@ std::variant<Command, Answer> parse_command_line(int argc, const char* const* ar
   if (stress_command.parsed()) return Command{std::move(stress)};
   if (diff_command.parsed()) return Command{std::move(diff)};
   if (decode_command.parsed()) return Command{std::move(decode)};
+  if (events_command.parsed()) return Command{std::move(events)};
+  if (record_command.parsed()) return Command{std::move(record)};
   if (faults_command.parsed()) return Command{std::move(faults)};
   if (conform_command.parsed()) return Command{std::move(conform)};
   if (inspect_command.parsed()) return Command{std::move(inspect)};

@@ -7,6 +7,7 @@
 #include "harness/cli/conform.h"
 #include "harness/cli/decode.h"
 #include "harness/cli/diff.h"
+#include "harness/cli/events.h"
 #include "harness/cli/faults.h"
 #include "harness/cli/inspect.h"
 #include "harness/cli/live.h"
@@ -17,8 +18,9 @@
 namespace perfring::cli {
 
 // The command that `perfring` was given. Without one: LiveOptions.
-using Command = std::variant<LiveOptions, SimOptions, CheckOptions, StressOptions, DiffOptions,
-                             DecodeOptions, FaultsOptions, ConformOptions, InspectOptions>;
+using Command =
+    std::variant<LiveOptions, SimOptions, CheckOptions, StressOptions, DiffOptions, DecodeOptions,
+                 EventsOptions, RecordOptions, FaultsOptions, ConformOptions, InspectOptions>;
 
 std::variant<Command, Answer> parse_command_line(int argc, const char* const* argv);
 
@@ -29,6 +31,8 @@ int run_command(const CheckOptions& options);
 int run_command(const StressOptions& options);
 int run_command(const DiffOptions& options);
 int run_command(const DecodeOptions& options);
+int run_command(const EventsOptions& options);
+int run_command(const RecordOptions& options);
 int run_command(const FaultsOptions& options);
 int run_command(const ConformOptions& options);
 int run_command(const InspectOptions& options);

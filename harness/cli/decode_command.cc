@@ -12,6 +12,7 @@
 #include "harness/program/input.h"
 #include "harness/program/verdict.h"
 #include "harness/record/known.h"
+#include "harness/record/perf_data.h"
 #include "harness/record/record_json.h"
 #include "harness/record/vectors.h"
 #include "perfring/record/to_string.h"
@@ -116,15 +117,49 @@ class Check {
   std::size_t absent_ = 0;
 };
 
+// The records of a perf.data file, those that perf made as well.
+int decode_perf_data(std::string_view file, const std::string& name, const DecodeOptions& options) {
+  if (options.check) return fail("--check: of a perf.data file's records nothing is known");
+  const auto read = record::PerfData::over(file);
+  if (!read) return fail(fmt::format("FILE: {}: {}", name, read.error()));
+  std::string lines;
+  for (const auto& each : read->records()) {
+    const record::Any any = read->decoded(each);
+    if (options.json) {
+      nlohmann::ordered_json json{{"at", each.at}};
+      json.update(record::to_json(any));
+      lines += record::line_of(json);
+    } else {
+      lines += fmt::format("{:#x}: {}\n", each.at, to_string(any));
+    }
+  }
+  const int delivered = deliver(lines, kHolds, "the records");
+  if (read->cut_off().empty()) return delivered;
+  return fail(
+      fmt::format("FILE: {}: {}: the records before that are printed", name, read->cut_off()));
+}
+
+// As read_input() refuses what is no text.
+std::string why_no_text(std::string_view file) {
+  if (file.empty()) return "is empty";
+  const std::size_t at = file.find('\0');
+  if (at == std::string_view::npos) return {};
+  return fmt::format("is neither a perf.data file nor text: its byte {} is 0", at);
+}
+
 }  // namespace
 
 int run_command(const DecodeOptions& options) {
-  const auto text = read_input("FILE", options.file, kFileMax);
+  const auto text = read_input("FILE", options.file, kFileMax, Content::Binary);
   if (!text) return fail(text.error());
+  const std::string name = options.file == "-" ? "stdin" : in_quotes(options.file);
+  if (record::is_perf_data(*text)) return decode_perf_data(*text, name, options);
+  if (const std::string why = why_no_text(*text); !why.empty()) {
+    return fail(fmt::format("FILE: {} {}", name, why));
+  }
   const auto vectors = record::parse_vectors(*text);
-  const std::string file = options.file == "-" ? "stdin" : in_quotes(options.file);
-  if (!vectors) return fail(fmt::format("FILE: {}: {}", file, vectors.error()));
-  if (vectors->empty()) return fail(fmt::format("FILE: {} has no record", file));
+  if (!vectors) return fail(fmt::format("FILE: {}: {}", name, vectors.error()));
+  if (vectors->empty()) return fail(fmt::format("FILE: {} has no record", name));
   if (options.check) {
     const Check check{*vectors};
     return deliver(options.json ? check.json() : check.table(),

@@ -1,0 +1,209 @@
+// `perfring record` and `perfring events` on the machine's own kernel; and the file that it writes,
+// as perf reads it.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "harness/cli/testing.h"
+
+namespace perfring::cli {
+namespace {
+
+using nlohmann::json;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in{text};
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+class RecordCommandTest : public PerfringTest {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "it needs root";
+    PerfringTest::SetUp();
+  }
+  std::vector<std::string> as_nobody() {
+    return {"/usr/bin/setpriv", "--reuid=65534",       "--regid=65534",
+            "--clear-groups",   "--bounding-set=-all", "--inh-caps=-all"};
+  }
+};
+
+TEST_F(RecordCommandTest, RecordsOfACommandAreALineEach) {
+  const Ended ended = run({"record", "-e", "page-faults", "-e", "changes:execs", "--", "true"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  const auto lines = lines_of(ended.out);
+  ASSERT_GT(lines.size(), 5U);
+  EXPECT_NE(ended.out.find("the changes: COMM misc 0x2000"), std::string::npos) << ended.out;
+  EXPECT_NE(ended.out.find("page-faults: SAMPLE"), std::string::npos);
+  EXPECT_NE(ended.err.find(fmt::format("{} records, 0 lost, 0 late", lines.size())),
+            std::string::npos)
+      << ended.err;
+}
+
+TEST_F(RecordCommandTest, JsonIsAnObjectALine) {
+  const Ended ended = run({"record", "--json", "-g", "-e", "page-faults", "--", "true"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  for (const std::string& line : lines_of(ended.out)) {
+    const json record = json::parse(line);
+    EXPECT_EQ(record["event"], "the software event page-faults");
+    if (record["record"] == "SAMPLE") {
+      EXPECT_TRUE(record.contains("callchain")) << line;
+    }
+  }
+}
+
+TEST_F(RecordCommandTest, APlainUserSeesHisOwnSwitches) {
+  const Ended ended = run({"record", "-e", "context-switches", "--", "sleep", "0.01"}, as_nobody());
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_NE(ended.out.find("SWITCH"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("the changes instead"), std::string::npos) << ended.err;
+}
+
+TEST_F(RecordCommandTest, WhatCannotBeRecordedIsExplained) {
+  const auto says = [this](const std::vector<std::string>& arguments, const std::string& why,
+                           std::vector<std::string> before = {}) {
+    const Ended ended = run(arguments, std::move(before));
+    EXPECT_EQ(ended.exit_code, 2) << ended.out;
+    EXPECT_NE(ended.err.find(why), std::string::npos) << ended.err;
+  };
+  says({"record", "-e", "page-faults"}, "nothing is said of whom");
+  says({"record", "-e", "page-fault", "--", "true"}, "page-faults");
+  says({"record", "-a", "-p", "1", "-e", "page-faults"}, "excludes");
+  says({"record", "-e", "page-faults", "--", "/nonexistent"}, "there is no such program");
+  says({"record", "-e", "page-faults", "-p", "2147483647"}, "there is no process 2147483647");
+  says({"record", "-e", "page-faults", "-a"}, "watch your own tasks", as_nobody());
+  says({"record", "-e", "page-faults", "-o", "/nonexistent/x", "--", "true"}, "cannot be written");
+  says({"record", "-e", "nope:nope", "-a"}, "to change:");
+}
+
+TEST_F(RecordCommandTest, EventsSaysWhatOpensAndWhyTheOthersDoNot) {
+  const Ended ended = run({"events", "page-faults", "--json"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_EQ(json::parse(ended.out)["opens"], true);
+  const Ended user = run({"events", "changes:namespaces", "--json"}, as_nobody());
+  EXPECT_EQ(json::parse(user.out)["opens"], false) << user.out;
+  EXPECT_NE(user.out.find("not for this user"), std::string::npos);
+  EXPECT_EQ(run({"events", "no such \x01 event"}).exit_code, 2);
+  EXPECT_EQ(run({"events", "L1-*-loads"}).exit_code, 0);
+}
+
+// Fields of a record, decoded by perfring, in the words of `perf script -D`
+// (tools/perf/util/event.c, session.c at v6.1).
+std::string in_perfs_words(const json& record) {
+  const auto number = [](const json& value) {
+    return value.is_string() ? std::stoull(value.get<std::string>(), nullptr, 16)
+                             : value.get<unsigned long long>();
+  };
+  const json& id = record["record"] == "SAMPLE" ? record : record["sample_id"];
+  std::string text = fmt::format("{} {} {:#x} [{:#x}]: PERF_RECORD_", 0, number(id["time"]),
+                                 number(record["at"]), number(record["header"]["size"]));
+  const std::string type = record["record"];
+  const unsigned long long misc = number(record["header"]["misc"]);
+  const auto of = [&](const char* name) { return number(record[name]); };
+  const auto alternate = [](unsigned long long value) {  // printf's %#llx
+    return value == 0 ? std::string{"0"} : fmt::format("{:#x}", value);
+  };
+  if (type == "SAMPLE") {
+    return text + fmt::format("SAMPLE(IP, {:#x}): {}/{}: {} period: 1 addr: {}", misc, of("pid"),
+                              of("tid"), alternate(of("ip")), alternate(of("addr")));
+  }
+  if (type == "COMM") {
+    return text + fmt::format("COMM{}: {}:{}/{}", (misc & 0x2000) != 0 ? " exec" : "",
+                              record["comm"].get<std::string>(), of("pid"), of("tid"));
+  }
+  if (type == "FORK" || type == "EXIT") {
+    return text +
+           fmt::format("{}({}:{}):({}:{})", type, of("pid"), of("tid"), of("ppid"), of("ptid"));
+  }
+  if (type == "SWITCH") {
+    const bool out = (misc & 0x2000) != 0;
+    const char* const how = !out                   ? "IN         "
+                            : (misc & 0x4000) != 0 ? "OUT preempt"
+                                                   : "OUT        ";
+    return text + "SWITCH " + how;
+  }
+  if (type != "MMAP2") return "another type: " + type;
+  const unsigned long long prot = of("prot");
+  return text + fmt::format("MMAP2 {}/{}: [{}({}) @ {} {:02x}:{:02x} {} {}]: {}{}{}{} {}",
+                            of("pid"), of("tid"), alternate(of("addr")), alternate(of("len")),
+                            alternate(of("pgoff")), of("maj"), of("min"), of("ino"),
+                            of("ino_generation"), (prot & 1) != 0 ? 'r' : '-',
+                            (prot & 2) != 0 ? 'w' : '-', (prot & 4) != 0 ? 'x' : '-',
+                            (of("flags") & 1) != 0 ? 's' : 'p',
+                            record["filename"].get<std::string>());
+}
+
+// "0 71805660716770 0x248 [0x38]: PERF_RECORD_COMM exec: sh:15408/15408", by the offset.
+std::map<std::string, std::string> read_by_perf(const std::string& printed) {
+  std::map<std::string, std::string> records;
+  for (const std::string& line : lines_of(printed)) {
+    const std::size_t type = line.find(": PERF_RECORD_");
+    const std::size_t at = line.find(" 0x");
+    if (type == std::string::npos || at == std::string::npos || at > type) continue;
+    records[line.substr(at + 1, line.find(' ', at + 1) - at - 1)] = line;
+  }
+  return records;
+}
+
+TEST_F(RecordCommandTest, PerfReadsTheSameFieldsOutOfItsFile) {
+  if (shell("command -v perf").exit_code != 0) GTEST_SKIP() << "it needs perf (ci/setup)";
+  const std::string file = temporary("record_command_test.data");
+  const Ended ended =
+      run({"record", "-e", "page-faults", "-e", "changes:switches", "-o", file, "--", "/bin/sh",
+           "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do true | cat; done; sleep 0.01"});
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const Ended decoded = run({"decode", "--json", file});
+  ASSERT_EQ(decoded.exit_code, 0) << decoded.err;
+  const Ended printed = shell("perf script -D -i " + file + " 2>&1");
+  auto by_perf = read_by_perf(printed.out);
+  std::map<std::string, std::size_t> types;
+  for (const std::string& line : lines_of(decoded.out)) {
+    const json record = json::parse(line);
+    const std::string at = fmt::format("{:#x}", record["at"].get<std::size_t>());
+    ASSERT_TRUE(by_perf.contains(at)) << at << "\n" << printed.out.substr(0, 2000);
+    std::string perfs = by_perf[at];
+    by_perf.erase(at);
+    // The CPU: perf's first word.
+    const json& id = record["record"] == "SAMPLE" ? record : record["sample_id"];
+    const std::string cpu = std::to_string(id["cpu"].get<int>());
+    ASSERT_EQ(perfs.substr(0, perfs.find(' ')), cpu);
+    perfs.replace(0, perfs.find(' '), "0");
+    ASSERT_EQ(in_perfs_words(record), perfs);
+    ++types[record["record"]];
+  }
+  EXPECT_TRUE(by_perf.empty()) << by_perf.begin()->second;
+  EXPECT_GT(types["SAMPLE"], 1000U);
+  for (const char* const type : {"COMM", "FORK", "EXIT", "SWITCH", "MMAP2"}) {
+    EXPECT_GT(types[type], 5U) << type;
+  }
+  EXPECT_EQ(shell("perf report --stdio -i " + file + " 2>&1").exit_code, 0);
+}
+
+TEST_F(RecordCommandTest, AFileThatIsCutOffIsDecodedUpToThere) {
+  const std::string file = temporary("record_command_test_cut.data");
+  ASSERT_EQ(run({"record", "-e", "page-faults", "-o", file, "--", "true"}).exit_code, 0);
+  const std::string whole = contents(file);
+  const auto all = lines_of(run({"decode", file}).out).size();
+  const std::string cut = temporary("cut.data", whole.substr(0, whole.size() - 3));
+  const Ended ended = run({"decode", cut});
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_EQ(lines_of(ended.out).size(), all - 1);
+  EXPECT_NE(ended.err.find("the records before that are printed"), std::string::npos) << ended.err;
+  std::string swapped = whole;
+  std::reverse(swapped.begin(), swapped.begin() + 8);
+  const Ended other = run({"decode", temporary("swapped.data", swapped)});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_NE(other.err.find("other byte order"), std::string::npos) << other.err;
+  EXPECT_EQ(run({"decode", temporary("none.data", std::string("\0\1", 2))}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace perfring::cli

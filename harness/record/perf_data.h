@@ -1,0 +1,75 @@
+#ifndef HARNESS_RECORD_PERF_DATA_H_
+#define HARNESS_RECORD_PERF_DATA_H_
+
+// perf.data files: what `perf record` writes and `perf script` reads (struct perf_file_header and
+// struct perf_file_attr, tools/perf/util/header.h at v6.18). A header, the attributes and ids of
+// each event, and the records as the kernel wrote them, one behind the other. Of the features that
+// perf puts behind them none is read or written.
+
+#include <linux/perf_event.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "perfring/record/layouts.h"
+
+namespace perfring::record {
+
+struct PerfDataEvent {
+  perf_event_attr attr{};
+  std::vector<std::uint64_t> ids;
+};
+
+// Whether a file begins as one of perf's, of whatever version or byte order.
+bool is_perf_data(std::string_view file);
+
+class PerfData {
+ public:
+  PerfData(PerfData&&) = default;
+  PerfData& operator=(PerfData&&) = default;
+  // Refers to `file`. An error says what is wrong: another byte order, a pipe's form, a version
+  // that is too old, a header that points outside, events whose records cannot be told apart.
+  static std::expected<PerfData, std::string> over(std::string_view file);
+
+  const std::vector<PerfDataEvent>& events() const { return events_; }
+  struct Record {
+    std::size_t at;  // in the file
+    Bytes bytes;
+  };
+  // Those that are whole. What perf writes beside the kernel's records has types from 64 on; the
+  // bytes behind an AUXTRACE are none.
+  const std::vector<Record>& records() const { return records_; }
+  // Why the records end before the file says that they do; empty if they do not.
+  const std::string& cut_off() const { return cut_off_; }
+
+  Any decoded(const Record& record) const;
+  // The event that wrote a record; events().size() if none is known.
+  std::size_t event_of(const Any& record) const;
+
+ private:
+  PerfData() = default;
+  std::expected<void, std::string> read_events(std::string_view attrs, std::size_t entry);
+  std::expected<void, std::string> tell_apart();
+  void read_records(std::size_t begin, std::size_t end);
+
+  std::string_view file_;
+  std::vector<PerfDataEvent> events_;
+  std::vector<Layout> layouts_;
+  std::vector<Layouts::Entry> ids_;
+  std::optional<Layouts> by_id_;  // refers to ids_
+  std::vector<Record> records_;
+  std::string cut_off_;
+};
+
+// The file's beginning, for so many bytes of records, which follow it.
+std::string perf_data_header(std::span<const PerfDataEvent> events, std::uint64_t records);
+
+}  // namespace perfring::record
+
+#endif  // HARNESS_RECORD_PERF_DATA_H_
