@@ -151,5 +151,57 @@ TEST_F(ExamplesTest, TheReadmesLoopDrainsEveryCpuUntilItIsStopped) {
   EXPECT_EQ(returned, 0);
 }
 
+// Those of events, which need no BPF.
+class EventExamplesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "they need root";
+  }
+  static std::string run(const std::string& line) {
+    return ran("lib/examples/" + line, [] {});
+  }
+};
+
+TEST_F(EventExamplesTest, PageFaultsPrintsEachPage) {
+  const std::string said = run("page_faults | grep -c 'fault at'");
+  EXPECT_GE(std::stoi(said), 200) << said;
+}
+
+TEST_F(EventExamplesTest, TracepointPrintsWhatIsRun) {
+  const std::string said =
+      ran("unshare -m sh -c 'mount -t tracefs tracefs /sys/kernel/tracing && "
+          "{ (sleep 0.5; /bin/true) & lib/examples/tracepoint 1; }'",
+          [] {});
+  EXPECT_TRUE(std::regex_search(said, std::regex{"CPU [0-9]+: [0-9]+ runs /bin/true\n"})) << said;
+}
+
+TEST_F(EventExamplesTest, ProbesCountsTheCallsOfAFunction) {
+  const std::string said = run("probes do_sys_openat2 $(realpath /bin/true) 0x2000 /bin/true");
+  EXPECT_NE(said.find("has no symbol 0x2000"), std::string::npos) << said;
+  const std::string libc = "$(ldd /bin/sh | sed -n 's/.*=> \\(.*libc.so[^ ]*\\).*/\\1/p')";
+  const std::string hit = run("probes do_sys_openat2 " + libc + " getpid /bin/sh -c :");
+  EXPECT_TRUE(std::regex_search(hit, std::regex{"getpid: [1-9][0-9]* calls\n\\[exit 0"})) << hit;
+}
+
+TEST_F(EventExamplesTest, ProfileHasCallchainsAndMaps) {
+  const std::string said =
+      run("profile sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done' 2>/dev/null");
+  EXPECT_TRUE(std::regex_match(said, std::regex{"[1-9][0-9]* samples, [1-9][0-9]* frames, "
+                                                "[1-9][0-9]* maps, 0 lost\n\\[exit 0\\]"}))
+      << said;
+}
+
+TEST_F(EventExamplesTest, CountersFallBackWhereThereIsNoPmu) {
+  const std::string said = run("counters");
+  EXPECT_TRUE(std::regex_search(said, std::regex{"[1-9][0-9]*\\n.*[0-9]*\\n[1-9][0-9]*\\n"}))
+      << said;
+  EXPECT_NE(said.find("[exit 0]"), std::string::npos) << said;
+}
+
+TEST_F(EventExamplesTest, BreakpointSeesTenWrites) {
+  const std::string said = run("breakpoint");
+  EXPECT_TRUE(std::regex_search(said, std::regex{"write 10 by 0x[0-9a-f]+\n\\[exit 0\\]"})) << said;
+}
+
 }  // namespace
 }  // namespace perfring::live

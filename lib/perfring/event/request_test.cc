@@ -91,6 +91,9 @@ TEST(EventTest, TheDefaultsOfEachKind) {
   }
   EXPECT_EQ(attr_of(software(PERF_COUNT_SW_TASK_CLOCK)).sample_freq, 99U);
   EXPECT_EQ(attr_of(software(PERF_COUNT_SW_TASK_CLOCK).period(5)).freq, 0U);
+  EXPECT_EQ(attr_of(kFaults.frequency(50).period(5)).sample_period, 5U);  // the later counts
+  EXPECT_EQ(attr_of(kFaults.frequency(50).period(5)).freq, 0U);
+  EXPECT_EQ(attr_of(kFaults.period(5).frequency(50)).freq, 1U);
   EXPECT_EQ(software(PERF_COUNT_SW_CONTEXT_SWITCHES).kernel(), Kernel::Included);  // R11
   EXPECT_EQ(kFaults.kernel(), Kernel::IfAllowed);
   const perf_event_attr groups = attr_of(changes({.cgroups = true}));
@@ -193,6 +196,19 @@ TEST(PlanTest, EachRecordWakes) {
   const auto made = plan({.events = {kFaults}, .target = this_thread()}, machine);
   EXPECT_EQ(made->steps[0].ask.attr.watermark, 1U);
   EXPECT_EQ(made->steps[0].ask.attr.wakeup_watermark, 1U);
+}
+
+TEST(PlanTest, WhoWaitsForHisOwnSwitchesIsNotWokenByThem) {
+  FakeSystem machine;
+  Request request{.events = {changes({.switches = true})}, .target = this_thread()};
+  request.page_count = 8;
+  const auto wakeup = [&] { return plan(request, machine)->steps[0].ask.attr.wakeup_watermark; };
+  EXPECT_EQ(wakeup(), 4U * static_cast<unsigned>(::sysconf(_SC_PAGESIZE)));
+  request.batch = 100;
+  EXPECT_EQ(wakeup(), 100U);
+  request.batch = 0;
+  request.target = thread(77);
+  EXPECT_EQ(wakeup(), 1U);
 }
 
 // The fields of what is found, refusals first.
@@ -342,9 +358,11 @@ TEST_F(TracepointFormatTest, FieldsAreReadByNameAndType) {
 }
 
 TEST_F(TracepointFormatTest, AnotherTypeOrNameIsRefusedWhenItIsBound) {
+  ASSERT_FALSE(format.field<std::uint32_t>("pid"));
   EXPECT_NE(format.field<std::uint32_t>("pid").error().says.find("a signed integer of 4 bytes"),
             std::string::npos);
   EXPECT_FALSE(format.field<std::int64_t>("pid"));
+  ASSERT_FALSE(format.field<char>("comm"));
   EXPECT_NE(format.field<char>("comm").error().says.find("an array"), std::string::npos);
   EXPECT_FALSE(format.field<std::uint32_t>("filename"));
   EXPECT_NE(format.text("pid").error().says.find("no text"), std::string::npos);

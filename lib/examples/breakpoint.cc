@@ -1,0 +1,30 @@
+// Who writes to a variable, in a loop of one's own (poll) that the sampler's fd() is a part of.
+// usage: breakpoint
+#include <poll.h>
+
+#include <cinttypes>
+#include <cstdio>
+
+#include "perfring/event/sampler.h"
+
+using namespace perfring;
+
+static volatile int watched;
+
+int main() {
+  auto sampler =
+      event::Sampler::open({.events = {event::breakpoint(reinterpret_cast<std::uintptr_t>(&watched),
+                                                         event::Access::Write, sizeof(watched))},
+                            .target = event::this_thread()});
+  if (!sampler) return std::puts(sampler.error().explain().c_str()), 1;
+  for (int i = 0, seen = 0; seen < 10; ++i) {
+    if (i < 10) watched = i;
+    pollfd ready{sampler->fd(), POLLIN, 0};
+    poll(&ready, 1, /*milliseconds=*/i < 10 ? 0 : 100);
+    sampler->wait(Waiter::Clock::time_point::min());
+    sampler->for_each([&](const event::Delivered& each) {
+      const auto& sample = std::get<record::Sample>(each.record);
+      std::printf("write %d by %#" PRIx64 "\n", ++seen, *sample.ip());
+    });
+  }
+}

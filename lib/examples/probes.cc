@@ -1,0 +1,31 @@
+// A kernel function and its return, by kprobes; a library's function by a uprobe.
+// usage: probes FUNCTION PATH SYMBOL COMMAND...
+#include <cinttypes>
+#include <cstdio>
+
+#include "perfring/event/sampler.h"
+
+using namespace perfring;
+
+int main(int argc, char** argv) {
+  if (argc < 5) return std::puts("usage: probes FUNCTION PATH SYMBOL COMMAND..."), 2;
+  const event::Event nothing = event::changes({.execs = true});  // where there are no kprobes
+  auto sampler = event::Sampler::open(
+      {.events = {event::kprobe(argv[1]).or_else(nothing),
+                  event::kretprobe(argv[1]).or_else(nothing), event::uprobe(argv[2], argv[3])},
+       .target = event::child({argv + 4, argv + argc})});
+  if (!sampler) return std::puts(sampler.error().explain().c_str()), 1;
+  for (const std::string& note : sampler->notes()) std::puts(note.c_str());
+
+  std::uint64_t hits[3] = {};
+  const auto count = [&](const event::Delivered& each) {
+    if (each.event < 3 && std::holds_alternative<record::Sample>(each.record)) ++hits[each.event];
+  };
+  while (!sampler->child_status()) {
+    sampler->wait(Waiter::Clock::now() + std::chrono::milliseconds{10});
+    sampler->for_each(count);
+  }
+  sampler->flush(count);
+  std::printf("%s: %" PRIu64 " calls, %" PRIu64 " returns; %s: %" PRIu64 " calls\n", argv[1],
+              hits[0], hits[1], argv[3], hits[2]);
+}
