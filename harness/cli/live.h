@@ -21,6 +21,10 @@ class App;
 
 namespace perfring::cli {
 
+// How the rings are drained: each by itself; all of them in the order of their events' times; or
+// the fullest first. The last two by lib's RingSet.
+enum class LiveOrder : std::uint8_t { Each, Time, Fullest };
+
 // The options of a run of the demonstration.
 struct LiveOptions {
   bool bare = false;  // not a single argument: the simulated kernel may take the live one's place
@@ -30,6 +34,7 @@ struct LiveOptions {
   std::size_t pages = 256;
   // Bytes written between two wakeups; 0: each record wakes. None given: a quarter of the ring.
   std::int64_t watermark = -1;
+  LiveOrder order = LiveOrder::Each;
   bool simulated = false;  // the simulated kernel, even if the live one can be used
   bool json = false;
 };
@@ -57,7 +62,7 @@ struct LiveCpuOutcome {
   std::uint32_t cpu;
   live::OutputCounts output;
   live::AuditCounts audit;
-  std::uint64_t wakeups;             // times epoll reported the event
+  std::uint64_t wakeups;             // times epoll reported the event, or with RingSet any of them
   double records_per_second;         // delivered
   std::vector<std::string> found{};  // violations that the figures do not show
 
@@ -65,11 +70,20 @@ struct LiveCpuOutcome {
   std::vector<std::string> violations() const;
 };
 
+// What a merge by time has seen; nanoseconds.
+struct LiveMerge {
+  std::uint64_t late;
+  std::uint64_t worst_late;
+  std::uint64_t delay_seen;  // the longest that a writer was proved to take
+  std::uint64_t slack;       // at the end
+};
+
 struct LiveOutcome {
   std::vector<LiveCpuOutcome> cpus;
   double seconds;  // that records were generated for
   bool interrupted;
   std::string simulated_because{};  // why it was the simulated kernel; empty: it was the live one
+  std::optional<LiveMerge> merge{};
 };
 
 // How a run is going, for one line of progress.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -60,6 +61,14 @@ void declare(CLI::App& app, LiveOptions& options) {
   add_option(app, "--watermark", options.watermark, parse_watermark,
              "Bytes written between wakeups, 0: each record wakes [a quarter of the ring]",
              "BYTES");
+  app.add_option("--order", options.order,
+                 "Drain each ring by itself, all in the order of time, or the fullest first [each]")
+      ->type_name("each|time|fullest")
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, LiveOrder>{{"each", LiveOrder::Each},
+                                                                   {"time", LiveOrder::Time},
+                                                                   {"fullest", LiveOrder::Fullest}},
+                                  CLI::ignore_case));
   app.add_flag("--simulated", options.simulated,
                "Drain the simulated kernel, as is done without any argument where the live one "
                "cannot be used");
@@ -67,6 +76,10 @@ void declare(CLI::App& app, LiveOptions& options) {
 }
 
 std::string conflict(const LiveOptions& options) {
+  if (options.simulated && options.order != LiveOrder::Each) {
+    return "--order: the simulated kernel's rings are drained each by itself: leave out one of the "
+           "two";
+  }
   const std::size_t ring = options.pages * os::page_size();
   if (options.watermark > static_cast<std::int64_t>(ring)) {
     return fmt::format(

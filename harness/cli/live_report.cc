@@ -43,6 +43,13 @@ std::string verdict_table(const LiveOutcome& outcome) {
                          grouped(cpu.wakeups), grouped(cpu.records_per_second),
                          accounted ? "yes" : "NO");
   }
+  if (outcome.merge) {
+    const LiveMerge& merge = *outcome.merge;
+    table += fmt::format(
+        "In the order of time: {} late, by {} ns at most; slack {} ns, longest delay seen {} ns\n",
+        grouped(merge.late), grouped(merge.worst_late), grouped(merge.slack),
+        grouped(merge.delay_seen));
+  }
   for (const LiveCpuOutcome& cpu : outcome.cpus) {
     for (const std::string& violation : cpu.violations()) table += "VIOLATED " + violation + "\n";
   }
@@ -55,6 +62,12 @@ std::string verdict_json(const LiveOutcome& outcome) {
   json["kernel"] = outcome.simulated_because.empty() ? "live" : "simulated";
   if (!outcome.simulated_because.empty()) json["simulated_because"] = outcome.simulated_because;
   json["seconds"] = outcome.seconds;
+  if (outcome.merge) {
+    json["merge"] = {{"late", outcome.merge->late},
+                     {"worst_late_ns", outcome.merge->worst_late},
+                     {"slack_ns", outcome.merge->slack},
+                     {"delay_seen_ns", outcome.merge->delay_seen}};
+  }
   json["cpus"] = nlohmann::ordered_json::array();
   for (const LiveCpuOutcome& cpu : outcome.cpus) {
     json["cpus"].push_back({

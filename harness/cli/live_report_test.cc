@@ -68,6 +68,18 @@ TEST(LiveReportTest, TableShowsEachFigureAndTheVerdict) {
                     Not(HasSubstr("VIOLATED"))));
 }
 
+TEST(LiveReportTest, AMergeShowsItsLateEventsAndItsSlack) {
+  LiveOutcome outcome{.cpus = {sound()}, .seconds = 2, .interrupted = false};
+  EXPECT_THAT(verdict_table(outcome), Not(HasSubstr("In the order of time")));
+  outcome.merge = LiveMerge{.late = 1200, .worst_late = 3, .delay_seen = 50'000, .slack = 100'000};
+  EXPECT_THAT(verdict_table(outcome),
+              HasSubstr("In the order of time: 1,200 late, by 3 ns at most; slack 100,000 ns, "
+                        "longest delay seen 50,000 ns\n"));
+  const auto json = nlohmann::json::parse(verdict_json(outcome));
+  EXPECT_EQ(json["merge"]["late"], 1200);
+  EXPECT_EQ(json["merge"]["slack_ns"], 100'000);
+}
+
 TEST(LiveReportTest, AViolationIsNamedAfterTheTable) {
   LiveOutcome outcome{.cpus = {sound(), sound()}, .seconds = 2, .interrupted = true};
   outcome.cpus[1].audit.delivered -= 1;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <deque>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -18,11 +19,14 @@
 #include "perfring/os/fd.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/perfring.h"
+#include "perfring/rings/ring_set.h"
 
 namespace perfring::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kLongestWait{10};
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -31,7 +35,7 @@ double seconds_since(Clock::time_point start) {
 // One CPU's ring and what is known of it.
 struct Reader {
   std::uint32_t cpu;
-  PerfEventArrayBuffer buffer;
+  std::optional<PerfEventArrayBuffer> buffer;  // or one of the RingSet's
   live::Audit audit;
   std::uint64_t wakeups = 0;
   std::uint64_t largest_drain = 0;  // bytes, since the last progress
@@ -50,13 +54,14 @@ class LiveRun {
     if (epoll_.get() < 0) return std::unexpected("epoll_create1 failed: " + epoll_error_.message());
     auto array = PerfEventArray::from_fd(generator_.events_fd());
     if (!array) return std::unexpected(array.error().explain());
+    if (options_.order != LiveOrder::Each) return open_set(*array, cpus);
     for (const std::uint32_t cpu : cpus) {
       auto buffer =
           array->open(cpu, {.page_count = options_.pages, .wakeup_watermark = watermark()});
       if (!buffer) return std::unexpected(buffer.error().explain());
       readers_.push_back({cpu, *std::move(buffer), live::Audit{cpu, options_.payload}});
       epoll_event event{.events = EPOLLIN, .data = {.ptr = &readers_.back()}};
-      if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, readers_.back().buffer.fd(), &event) != 0) {
+      if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, readers_.back().buffer->fd(), &event) != 0) {
         return std::unexpected("epoll_ctl failed: " + std::generic_category().message(errno));
       }
     }
@@ -92,6 +97,23 @@ class LiveRun {
     return static_cast<std::uint32_t>(ring_size_ / 4);
   }
 
+  std::expected<void, std::string> open_set(const PerfEventArray& array,
+                                            const std::vector<std::uint32_t>& cpus) {
+    RingSetOptions of_set;
+    of_set.page_count = options_.pages;
+    of_set.wakeup_watermark = watermark();
+    of_set.longest_wait = kLongestWait;
+    of_set.timed = options_.order == LiveOrder::Time;
+    of_set.cpus = cpus;
+    auto set = RingSet::open(array, of_set);
+    if (!set) return std::unexpected(set.error().explain());
+    set_.emplace(*std::move(set));
+    for (const std::uint32_t cpu : cpus) {
+      readers_.push_back({cpu, std::nullopt, live::Audit{cpu, options_.payload}});
+    }
+    return {};
+  }
+
   // If some CPU generates nothing, the draining thread belongs there.
   void keep_off_producers() const {
     std::vector<std::uint32_t> idle = usable_cpus();
@@ -105,21 +127,55 @@ class LiveRun {
   // follows a full ring, is announced by nobody: so every wait ends soon, and every ring is
   // drained after it, even if epoll reported nothing.
   void wait() {
-    constexpr int kTimeoutMilliseconds = 10;
+    if (set_) {
+      const bool reported = set_->wait() == Woken::Report;
+      for (Reader& reader : readers_) reader.wakeups += reported ? 1 : 0;
+      return;
+    }
     std::array<epoll_event, 64> events;
     const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
-                                   kTimeoutMilliseconds);
+                                   static_cast<int>(kLongestWait.count()));
     for (int i = 0; i < count; ++i) {
       static_cast<Reader*>(events[static_cast<std::size_t>(i)].data.ptr)->wakeups += 1;
     }
   }
 
   void drain() {
+    if (set_) return drain_set();
     for (Reader& reader : readers_) {
       const std::uint64_t before = reader.audit.counts().bytes;
-      reader.buffer.for_each([&](const PerfEvent& event) { reader.audit.check(event); });
+      reader.buffer->for_each([&](const PerfEvent& event) { reader.audit.check(event); });
       reader.largest_drain = std::max(reader.largest_drain, reader.audit.counts().bytes - before);
     }
+  }
+
+  Reader& reader_of(std::uint32_t cpu) { return *std::ranges::find(readers_, cpu, &Reader::cpu); }
+  void drain_set() {
+    std::vector<std::uint64_t> before;
+    for (const Reader& reader : readers_) before.push_back(reader.audit.counts().bytes);
+    if (options_.order == LiveOrder::Time) {
+      set_->merge(EventTime{}, {}, [this](std::uint32_t cpu, const Ordered& each) {
+        reader_of(cpu).audit.check(each.event);
+      });
+    } else {
+      set_->drain_fullest({}, [this](std::uint32_t cpu, const PerfEvent& event) {
+        reader_of(cpu).audit.check(event);
+      });
+    }
+    for (std::size_t i = 0; i != readers_.size(); ++i) {
+      Reader& reader = readers_[i];
+      reader.largest_drain =
+          std::max(reader.largest_drain, reader.audit.counts().bytes - before[i]);
+    }
+  }
+
+  // All that there is, whatever its age.
+  void drain_all() {
+    if (options_.order != LiveOrder::Time) return drain();
+    static_cast<void>(
+        set_->flush(Flush::Visible, EventTime{}, [this](std::uint32_t cpu, const Ordered& each) {
+          reader_of(cpu).audit.check(each.event);
+        }));
   }
 
   void report(Clock::time_point start,
@@ -148,18 +204,21 @@ class LiveRun {
   // The kernel reports a loss only in front of the next record: one more, into an empty ring,
   // brings out what is still unsaid.
   std::expected<void, std::string> flush() {
-    drain();
+    drain_all();
     for (Reader& reader : readers_) {
       const auto run = generator_.run(reader.cpu, 1, live::Generator::IfFull::Stop);
       if (!run) return std::unexpected(describe_failure(reader.cpu, run.error()));
     }
-    drain();
+    drain_all();
     return {};
   }
 
   LiveOutcome outcome(double seconds, bool interrupted) const {
-    LiveOutcome result{
-        .cpus = {}, .seconds = seconds, .interrupted = interrupted, .simulated_because = {}};
+    LiveOutcome result{.cpus = {},
+                       .seconds = seconds,
+                       .interrupted = interrupted,
+                       .simulated_because = {},
+                       .merge = {}};
     for (const Reader& reader : readers_) {
       const live::AuditCounts& audit = reader.audit.counts();
       result.cpus.push_back({reader.cpu,
@@ -168,6 +227,10 @@ class LiveRun {
                              reader.wakeups,
                              static_cast<double>(audit.delivered) / seconds,
                              {}});
+    }
+    if (options_.order == LiveOrder::Time) {
+      const MergeCounts counts = set_->merge_counts();
+      result.merge = {counts.late, counts.worst_late, counts.delay_seen, set_->merge_slack()};
     }
     return result;
   }
@@ -178,6 +241,7 @@ class LiveRun {
   os::Fd epoll_;
   const std::error_code epoll_error_;  // if there is no epoll_
   std::deque<Reader> readers_;         // epoll holds their addresses
+  std::optional<RingSet> set_;         // of all rings, for an order
   double reported_at_ = 0;
   std::uint64_t reported_delivered_ = 0;
   std::uint64_t reported_lost_ = 0;

@@ -112,6 +112,16 @@ TEST_F(DemonstrationLiveTest, EveryRecordOfEveryCpuIsAccountedFor) {
   }
 }
 
+TEST_F(DemonstrationLiveTest, InEachOrderEveryRecordIsAccountedFor) {
+  const Ended time = run({"--seconds", "1", "--order", "time"});
+  EXPECT_EQ(time.exit_code, 0) << time.err << time.out;
+  EXPECT_THAT(time.out, AllOf(HasSubstr("In the order of time: "), HasSubstr("; slack "),
+                              HasSubstr("All invariants hold")));
+  const Ended fullest = run({"--seconds", "1", "--order", "fullest", "--pages", "4"});
+  EXPECT_EQ(fullest.exit_code, 0) << fullest.err << fullest.out;
+  EXPECT_THAT(fullest.out, HasSubstr("All invariants hold"));
+}
+
 TEST_F(DemonstrationLiveTest, ASmallRingLosesMuchAndAccountsForIt) {
   const Ended ended =
       run({"--seconds", "1", "--json", "--cpus", "0", "--pages", "1", "--payload", "8-2000"});

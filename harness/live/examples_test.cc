@@ -115,6 +115,25 @@ TEST_F(ExamplesTest, OwnLoopPrintsEveryCpusEventsInTheirOrder) {
   EXPECT_EQ(said, expected + "[exit 0]");
 }
 
+// In loops of libuv and of Boost.Asio, where these are.
+TEST_F(ExamplesTest, OthersLoopsPrintEveryCpusEventsInTheirOrder) {
+  const auto cpu_of = [&](std::uint64_t key) {
+    return key % 2 == 0 ? other_cpu().value_or(cpu()) : cpu();
+  };
+  std::string expected;
+  for (std::uint64_t key = 1; key <= 20; ++key) {
+    expected += "CPU " + std::to_string(cpu_of(key)) + ", key " + std::to_string(key) + "\n";
+  }
+  for (const std::string name : {"uv_loop", "asio_loop"}) {
+    if (::access(("lib/examples/" + name).c_str(), X_OK) != 0) continue;
+    std::uint64_t next = 1;
+    const std::string said = on_pin(name, "3", [&] {
+      if (next <= 20) next += emitter().emit_many(cpu_of(next), 8, 1, next).accepted;
+    });
+    EXPECT_EQ(said, expected + "[exit 0]") << name;
+  }
+}
+
 TEST_F(ExamplesTest, EachSaysWhyItCannotRun) {
   for (const std::string name : {"one_cpu", "all_cpus", "stop_early", "ring_set", "own_loop"}) {
     const bool takes_two = !name.starts_with("ring") && !name.starts_with("own");

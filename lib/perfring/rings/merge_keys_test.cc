@@ -8,8 +8,13 @@
 
 #include <cstdint>
 #include <limits>
+#include <utility>
+#include <vector>
 
+#include "perfring/ring/cursor.h"
+#include "perfring/ring/ring.h"
 #include "perfring/rings/testing/rings.h"
+#include "perfring/rings/timed.h"
 
 namespace perfring {
 namespace {
@@ -129,6 +134,60 @@ TEST(MergeM8Test, ALowKeyAmongHighOnesIsNext) {
   const auto got = rings.flush();
   ASSERT_EQ(got.size(), 22U);
   EXPECT_EQ(got[13], late(0, 3)) << "as soon as the window has it";
+}
+
+// Of rings whose records have the kernel's time: wherever they straddle a ring's end.
+TEST(MergeTimedTest, TheKeyIsTheEventsTimeAndThePayloadStandsBehindIt) {
+  constexpr std::size_t kSize = 65536;
+  for (std::uint64_t start = kSize - 40; start <= kSize; start += 8) {
+    Rings<Timed<>> rings{2, {.slack = 0}, kSize, start};
+    rings[0].timed_sample(20, testing::keyed(7, 1));
+    rings[1].timed_sample(10, testing::keyed(9, 2));
+    rings[1].lost(3);
+    rings[1].timed_sample(30, testing::keyed(8, 3));
+    std::vector<std::pair<std::uint64_t, testing::Seen>> got;
+    rings.merge.run(
+        EventTime{}, [] { return std::uint64_t{31}; },
+        [&](const Ordered& each) { got.emplace_back(each.key, testing::copy(each.event)); });
+    ASSERT_EQ(got.size(), 4U) << start;
+    const auto is = [&](std::size_t i, std::uint64_t key, std::uint64_t word,
+                        std::uint32_t number) {
+      auto seen = testing::Seen::sample(testing::keyed(word, number));
+      seen.head_size = got[i].second.head_size;
+      EXPECT_EQ(got[i], std::pair(key, seen)) << start;
+    };
+    is(0, 10, 9, 2);
+    is(1, 20, 7, 1);
+    EXPECT_EQ(got[2], std::pair(std::uint64_t{30}, testing::Seen::lost(3)));
+    is(3, 30, 8, 3);
+  }
+}
+
+TEST(MergeTimedTest, ThePayloadMayHaveTheKeyAllTheSame) {
+  Rings<Timed<>> rings{1};
+  rings[0].timed_sample(20, testing::keyed(7));
+  EXPECT_THAT(rings.run(30), ElementsAre(sample(0, 7)));
+}
+
+TEST(MergeTimedTest, ASampleTooShortForItsTimeIsMalformed) {
+  Rings<Timed<>> rings{1};
+  rings.write(0, 5);  // 24 bytes: its first 4 of payload are taken for the raw size
+  rings[0].sample({}, 16);
+  const auto got = rings.flush();
+  ASSERT_EQ(got.size(), 2U);
+  EXPECT_EQ(got[1].seen.defect, Defect::BadSample);
+}
+
+TEST(TimedTest, ADrainAndACursorPassTheTime) {
+  testing::FakeRing fake{65536};
+  fake.timed_sample(20, testing::keyed(7));
+  auto cursor = Cursor<Timed<>>::over(fake.page(), fake.data()).value();
+  cursor.look();
+  EXPECT_EQ(testing::copy(cursor.next().value().event()), testing::Seen::sample(testing::keyed(7)));
+  auto ring = Ring<Timed<>>::over(fake.page(), fake.data()).value();
+  ring.for_each([](const PerfEvent& event) {
+    EXPECT_EQ(testing::copy(event), testing::Seen::sample(testing::keyed(7)));
+  });
 }
 
 }  // namespace

@@ -171,6 +171,11 @@ class PERFRING_EXPORT RingSet {
     if (timed_merge_) return timed_merge_->counts();
     return merge_ ? merge_->counts() : MergeCounts{};
   }
+  // In force (M7). 0 if moved from.
+  std::uint64_t merge_slack() const noexcept {
+    if (timed_merge_) return timed_merge_->slack();
+    return merge_ ? merge_->slack() : 0;
+  }
   // How the map entries are filled (Q7).
   Wakeups wakeups() const noexcept { return entries_; }
 

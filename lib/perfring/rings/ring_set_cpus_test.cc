@@ -5,10 +5,31 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
+#include <new>
 #include <string>
 #include <utility>
 
 #include "perfring/rings/testing/fake_set.h"
+
+namespace {
+// While it is set, there is no memory once the kernel has been asked to fill so many map entries.
+const perfring::testing::FakeKernel* watched = nullptr;
+std::size_t updates_with_memory = 0;
+}  // namespace
+
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  const bool out = watched != nullptr && watched->updates.size() > updates_with_memory;
+  void* const memory = out ? nullptr : std::malloc(size == 0 ? 1 : size);
+  if (memory == nullptr) throw std::bad_alloc{};
+  return memory;
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
 
 namespace perfring {
 namespace {
@@ -94,6 +115,21 @@ TEST_F(RingSetCpusTest, ACpuIsAddedOnce) {
   set.drain(got_);
   EXPECT_THAT(got_.keys, ElementsAre(Pair(2, 5)));
   EXPECT_EQ(set.poll(), Woken::Report);
+}
+
+TEST_F(RingSetCpusTest, NothingFailsOnceTheMapEntryIsFilled) {
+  RingSet set = open();
+  for (const std::uint32_t cpu : {2U, 3U, 4U, 5U}) {
+    updates_with_memory = kernel_.updates.size();
+    watched = &kernel_;
+    bool added = false;
+    EXPECT_NO_THROW(added = set.add(cpu).has_value());
+    watched = nullptr;
+    EXPECT_TRUE(added);
+  }
+  write(5, 7);
+  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, ElementsAre(Pair(5, 7)));
 }
 
 TEST_F(RingSetCpusTest, WhatCannotBeAddedIsAnErrorAndLeavesNothing) {

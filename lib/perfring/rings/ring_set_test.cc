@@ -226,6 +226,39 @@ TEST_F(RingSetTest, AMergeIsInTheOrderOfTheKeys) {
   EXPECT_EQ(set.merge(KeyAt{}, {.events = 1}, got_), DrainEnd::Drained);
 }
 
+TEST_F(RingSetTest, ATimedSetIsMergedByTheTimeOfItsEvents) {
+  RingSetOptions options = small();
+  options.timed = true;
+  RingSet set = open(options);
+  EXPECT_EQ(kernel_.event.sample_type, PERF_SAMPLE_RAW | PERF_SAMPLE_TIME);
+  EXPECT_EQ(kernel_.event.use_clockid, 1U);
+  EXPECT_EQ(kernel_.event.clockid, CLOCK_MONOTONIC);
+  write_timed(0, 10);
+  write_timed(0, 30);
+  write_timed(1, 20);
+  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::WrongKey);
+  EXPECT_EQ(set.merge(EventTime{}, {}, got_), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 10), Pair(1, 20), Pair(0, 30)));
+  EXPECT_EQ(set.merge_counts().delivered, 3U);
+  EXPECT_EQ(set.merge_slack(), options.merge.slack);
+  write_timed(1, 40);
+  std::size_t bytes = 0;
+  set.drain(
+      [&](std::uint32_t, const PerfEvent& event) { bytes += std::get<Sample>(event).size(); });
+  EXPECT_EQ(bytes, 4U) << "a drain passes the time";
+  write_timed(0, ~std::uint64_t{0});
+  EXPECT_EQ(set.flush(Flush::Visible, EventTime{}, got_).value(), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, SizeIs(4));
+}
+
+TEST_F(RingSetTest, EventsWithoutATimeAreNotMergedByIt) {
+  RingSet set = open();
+  write(0, 10);
+  EXPECT_EQ(set.merge(EventTime{}, {}, got_), DrainEnd::WrongKey);
+  EXPECT_EQ(set.drain(got_), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, SizeIs(1));
+}
+
 std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(Clock::now().time_since_epoch() / 1ns);
 }

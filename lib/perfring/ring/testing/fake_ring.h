@@ -70,6 +70,17 @@ class FakeRing {
     advance(size);
   }
 
+  // The same with PERF_SAMPLE_TIME in front of the raw size.
+  void timed_sample(std::uint64_t time, std::span<const std::byte> raw) {
+    const std::size_t size = (20 + raw.size() + 7) / 8 * 8;
+    header(PERF_RECORD_SAMPLE, size);
+    const auto length = static_cast<std::uint32_t>(raw.size());
+    put(head_ + 8, &time, sizeof(time));
+    put(head_ + 16, &length, sizeof(length));
+    put(head_ + 20, raw.data(), raw.size());
+    advance(size);
+  }
+
   // A LOST with this count; larger sizes leave room for the sample_id fields that may follow.
   void lost(std::uint64_t count, std::size_t size = 24, std::uint64_t id = 0x1111'2222'3333'4444) {
     header(PERF_RECORD_LOST, size);

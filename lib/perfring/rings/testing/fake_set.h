@@ -76,6 +76,18 @@ class FakeSetTest : public ::testing::Test {
     head += kRecord;
     put(cpu, &head, 8, offsetof(perf_event_mmap_page, data_head));
   }
+  // The same of a set that is timed: the time, and 4 bytes.
+  void write_timed(unsigned cpu, std::uint64_t time) {
+    std::uint64_t& head = heads_[cpu];
+    const std::size_t page = os::page_size();
+    const perf_event_header header{PERF_RECORD_SAMPLE, 0, kRecord};
+    const std::uint32_t raw[]{4, 0xcafe};
+    put(cpu, &header, 8, page + static_cast<std::size_t>(head % page));
+    put(cpu, &time, 8, page + static_cast<std::size_t>((head + 8) % page));
+    put(cpu, raw, 8, page + static_cast<std::size_t>((head + 16) % page));
+    head += kRecord;
+    put(cpu, &head, 8, offsetof(perf_event_mmap_page, data_head));
+  }
   std::uint64_t tail(unsigned cpu) const {
     std::uint64_t tail = 0;
     EXPECT_EQ(::pread(ring_of(cpu), &tail, 8, offsetof(perf_event_mmap_page, data_tail)), 8);

@@ -1,0 +1,38 @@
+// All CPUs, in the order of their keys, in an Asio loop.   usage: asio_loop PIN SECONDS
+#include "perfring/rings/ring_set.h"
+
+#include <boost/asio.hpp>
+#include <cinttypes>
+#include <cstdio>
+#include <functional>
+
+using namespace perfring;
+using boost::asio::posix::stream_descriptor;
+
+int main(int argc, char** argv) {
+  if (argc != 3) return std::puts("usage: asio_loop PIN SECONDS"), 2;
+  const auto array = PerfEventArray::from_pin(argv[1]);
+  if (!array) return std::puts(array.error().explain().c_str()), 1;
+  auto set = RingSet::open(*array);
+  if (!set) return std::puts(set.error().explain().c_str()), 1;
+  boost::asio::io_context loop;
+  stream_descriptor rings{loop, dup(set->fd())};
+  boost::asio::steady_timer due{loop};
+  const auto print = [](std::uint32_t cpu, const Ordered& event) {
+    std::printf("CPU %" PRIu32 ", key %" PRIu64 "%s\n", cpu, event.key, event.late ? " late" : "");
+  };
+  const std::function<void()> read_all = [&] {  // whatever was reported
+    set->poll();
+    set->merge(KeyAt{0}, {}, print);
+    due.expires_at(set->next_deadline());
+    due.async_wait(
+        [&](const boost::system::error_code& error) { return error ? void() : read_all(); });
+  };
+  const std::function<void(boost::system::error_code)> wait = [&](boost::system::error_code) {
+    read_all();
+    rings.async_wait(stream_descriptor::wait_read, wait);
+  };
+  wait({});
+  loop.run_for(std::chrono::seconds{std::stoi(argv[2])});
+  return set->flush(Flush::Visible, KeyAt{0}, print).has_value() ? 0 : 1;
+}
