@@ -60,6 +60,8 @@ ci/bench --runs 2
 ci/bench x
 ci/ci_test.sh x
 ci/compile_commands x
+ci/conform x
+ci/conform --subject NAME
 ci/configs --x
 ci/configs strictest
 ci/count_tests

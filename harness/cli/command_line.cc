@@ -57,6 +57,7 @@ std::variant<Command, Answer> parse_command_line(int argc, const char* const* ar
   const CLI::App& conform_command = declare_command(app, conform);
   const CLI::App& inspect_command = declare_command(app, inspect);
   app.require_subcommand(0, 1);
+  argc = take_program(argc, argv, conform);
   if (auto answer = parse(app, argc, argv)) return *std::move(answer);
   if (auto answer = refuse_misplaced(app)) return *std::move(answer);
   if (sim_command.parsed()) return Command{std::move(sim)};
@@ -67,7 +68,12 @@ std::variant<Command, Answer> parse_command_line(int argc, const char* const* ar
   if (events_command.parsed()) return Command{std::move(events)};
   if (record_command.parsed()) return Command{std::move(record)};
   if (faults_command.parsed()) return Command{std::move(faults)};
-  if (conform_command.parsed()) return Command{std::move(conform)};
+  if (conform_command.parsed()) {
+    if (std::string message = conflict(conform); !message.empty()) {
+      return Answer{std::move(message), true};
+    }
+    return Command{std::move(conform)};
+  }
   if (inspect_command.parsed()) return Command{std::move(inspect)};
   if (std::string message = conflict(live); !message.empty()) {
     return Answer{std::move(message), true};

@@ -16,10 +16,12 @@ namespace perfring::cli {
 
 // The options of `perfring conform`.
 struct ConformOptions {
+  std::vector<std::string> command;  // a program, run as it is
   std::string adapter;
   std::string fault;
   std::vector<std::string> only;  // ids, or beginnings of ids with a * behind
   std::string known;              // a file of known failures
+  std::string reader = "lines";   // of a program's output
   std::string junit;
   bool reachable = false;
   bool list = false;
@@ -29,6 +31,10 @@ struct ConformOptions {
 };
 
 CLI::App& declare_command(CLI::App& app, ConformOptions& options);
+// Takes the program after --, if the command is `conform`. Returns how many words are left.
+int take_program(int argc, const char* const* argv, ConformOptions& options);
+// Why these options are refused, if so.
+std::string conflict(const ConformOptions& options);
 
 // One case, run.
 struct ConformRow {

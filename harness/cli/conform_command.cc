@@ -12,6 +12,7 @@
 
 #include "harness/cli/command_line.h"
 #include "harness/conformance/subjects.h"
+#include "harness/conformance/supervisor.h"
 #include "harness/conformance/vector.h"
 #include "harness/program/console.h"
 #include "harness/program/input.h"
@@ -158,6 +159,13 @@ int run_command(const ConformOptions& options) {
     subject = options.adapter;
     run = [&](const Case& of) {
       return conformance::run_adapter(options.adapter, conformance::vector_of(of));
+    };
+  } else if (!options.command.empty()) {
+    subject = options.command.front();
+    const auto reader =
+        options.reader == "bpftool" ? conformance::read_bpftool : conformance::read_lines;
+    run = [&options, reader](const Case& of) {
+      return conformance::run_supervised(options.command, of, reader);
     };
   } else if (!options.fault.empty()) {
     subject = "a consumer with the fault " + options.fault;

@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pwd.h>
+#include <unistd.h>
 
+#include <bit>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -78,7 +81,8 @@ TEST_F(ConformCommandTest, TheAdapterInGoIsRight) {
 
 TEST_F(ConformCommandTest, TheAdapterInRustIsRight) {
   std::string rustc = "rustc";
-  const std::string own = of_environment("HOME") + "/.cargo/bin/rustc";
+  const passwd* const user = ::getpwuid(::getuid());  // a test has no HOME
+  const std::string own = std::string{user == nullptr ? "" : user->pw_dir} + "/.cargo/bin/rustc";
   if (!there_is(rustc)) rustc = own;
   if (!there_is(rustc)) GTEST_SKIP() << "rustc is not installed";
   expect_right(compiled(rustc + " --edition 2021 -O -o", source(".rs")));
@@ -140,6 +144,78 @@ TEST_F(ConformCommandTest, TheOutcomeIsJUnitAndMarkdownToo) {
   EXPECT_THAT(contents(junit),
               AllOf(HasSubstr("tests=\"3\" failures=\"1\" skipped=\"1\""),
                     HasSubstr("name=\"raw-1mib\""), HasSubstr("<failure message=\"out of bounds")));
+}
+
+// Programs as they are. A case takes two of the subject's own timeouts.
+class ConformProgramTest : public ConformCommandTest {
+ protected:
+  void SetUp() override {
+    ConformCommandTest::SetUp();
+#ifndef __x86_64__
+    GTEST_SKIP() << "the supervisor knows x86-64 only";
+#endif
+    if (kSanitized) GTEST_SKIP() << "a sanitizer's own calls are not those of a subject";
+  }
+  static std::string subject(const char* name) {
+    return std::filesystem::absolute(of_environment(name)).string();
+  }
+  Ended run_shell(const std::string& line) {
+    return run({"conform", "--only", "one-record", "--", "/bin/sh", "-c", line});
+  }
+};
+
+TEST_F(ConformProgramTest, PerfringIsRight) {
+  const Ended ended = run({"conform", "--json", "--", subject("PERFRING_SUBJECT"), "{pages}"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
+  const json counts = json::parse(ended.out)["counts"];
+  EXPECT_GE(counts["right"], 85) << counts;
+  EXPECT_EQ(counts["right"].get<int>() + counts["not run"].get<int>(), 94) << counts;
+}
+
+// What was seen of libbpf 1.1.2 by other means (P14, P20, P22).
+TEST_F(ConformProgramTest, LibbpfHasTheOutcomesThatAreKnownOfIt) {
+  const Ended ended =
+      run({"conform", "--known",
+           temporary("known",
+                     "oversize-65525 garbage\noversize-65540 garbage\n"
+                     "oversize-near-the-end out of bounds\nwhile-registering loses\n"
+                     "raw-1mib out of bounds\nsize-0 floods\n"),
+           "--only", "three-sizes", "straddle-8", "lost-one", "oversize-65525", "oversize-65540",
+           "oversize-near-the-end", "while-registering", "raw-1mib", "size-0", "--",
+           subject("LIBBPF_SUBJECT"), "{pages}"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("3 right"), HasSubstr("2 out of bounds"),
+                               HasSubstr("signal 11 at byte 8192 of the ring's 8192")));
+}
+
+TEST_F(ConformProgramTest, ASubjectThatOpensNoRingShowsNothing) {
+  const std::vector<std::pair<std::string, std::string>> ways{
+      {"exec /nonexistent", "it cannot be started"},
+      {"true", "it opened no ring"},
+      {"echo no such map >&2; exit 3", "it opened no ring: no such map"},
+      {"kill -9 $$", "it opened no ring"},
+      {"sleep 60", "it opened no ring"},
+      {"trap '' INT; sleep 60 & wait; sleep 60", "it opened no ring"},
+      {"while :; do :; done", "it opened no ring"},
+  };
+  for (const auto& [line, why] : ways) {
+    const Ended ended = run_shell(line);
+    EXPECT_EQ(ended.exit_code, 3) << line << ended.out;
+    EXPECT_THAT(ended.out, HasSubstr("not run: " + why)) << line;
+  }
+}
+
+TEST_F(ConformProgramTest, AProgramIsRunAlone) {
+  const Ended ended = run({"conform", "--adapter", "true", "--", "true"});
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_THAT(ended.err, HasSubstr("is not run with --adapter or --fault"));
+}
+
+TEST_F(ConformProgramTest, NothingIsLeftRunning) {
+  const std::string file = temporary("left");
+  run_shell("(sleep 1; echo still >" + file + ") & exit 1");
+  ::sleep(2);
+  EXPECT_EQ(contents(file), "");
 }
 
 class InspectCommandTest : public PerfringTest {

@@ -1,6 +1,9 @@
 #include "harness/cli/conform.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <span>
+#include <string_view>
 
 #include "harness/program/options.h"
 
@@ -13,7 +16,9 @@ CLI::App& declare_command(CLI::App& app, ConformOptions& options) {
       "kernels\n"
       "produce, and hostile ones. Without a consumer, perfring itself is held to them.\n"
       "  perfring conform --adapter ./adapter     a program that drains a ring in a file\n"
-      "harness/conformance/README.md says how to write an adapter.");
+      "  perfring conform -- ./consumer {pages}   a program as it is, on a simulated kernel\n"
+      "{pages} in its words is replaced by the pages of the case's ring.\n"
+      "harness/conformance/README.md says how to write an adapter, and what a program must print.");
   const CLI::Option* const adapter = conform.add_option(
       "--adapter", options.adapter, "A shell's command, run as COMMAND FILE PAGES SAMPLE_TYPE");
   const CLI::Option* const fault = conform.add_option(
@@ -24,6 +29,8 @@ CLI::App& declare_command(CLI::App& app, ConformOptions& options) {
   conform.add_option("--known", options.known,
                      "A file of known failures: lines of an id and its outcome. Others than these "
                      "are violations, and so is one of these that is right");
+  conform.add_option("--reader", options.reader, "How COMMAND's output is read: lines, bpftool")
+      ->check(one_of({"lines", "bpftool"}));
   const CLI::Option* const list =
       conform.add_flag("--list", options.list, "Print the cases, and run none");
   const CLI::Option* const vectors = conform.add_flag(
@@ -40,6 +47,22 @@ CLI::App& declare_command(CLI::App& app, ConformOptions& options) {
     conform.get_option(one->get_name())->excludes(conform.get_option(other->get_name()));
   }
   return conform;
+}
+
+// CLI11 takes a -- behind an option of several values for the end of those values.
+int take_program(int argc, const char* const* argv, ConformOptions& options) {
+  if (argc < 2 || std::string_view{argv[1]} != "conform") return argc;
+  const std::span all{argv, static_cast<std::size_t>(argc)};
+  const auto dashes =
+      std::ranges::find_if(all, [](const char* word) { return std::string_view{word} == "--"; });
+  if (dashes != all.end()) options.command.assign(dashes + 1, all.end());
+  return static_cast<int>(dashes - all.begin());
+}
+
+std::string conflict(const ConformOptions& options) {
+  if (options.command.empty()) return {};
+  if (options.adapter.empty() && options.fault.empty()) return {};
+  return "a program after -- is not run with --adapter or --fault: give one of them";
 }
 
 }  // namespace perfring::cli

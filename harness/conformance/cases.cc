@@ -29,7 +29,7 @@ constexpr std::array kAccepts{
           "the tail stays where no record's end is known: the user is told, and nothing is freed "
           "that was not read"},
     Named{Accept::Guesses, "guesses",
-          "records behind a header that is wrong are found, and they are intact"},
+          "intact records at or behind a header that is wrong are found"},
 };
 constexpr std::array kAll{Accept::Silent, Accept::Errors, Accept::Stops, Accept::Guesses};
 

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <sstream>
 
 #include "harness/conformance/subjects.h"
+#include "harness/conformance/supervisor.h"
 #include "harness/faults/catalogue.h"
 #include "perfring/ring/testing/reference.h"
 
@@ -131,7 +133,7 @@ TEST(VectorTest, BytesAreTextWithRepetitionsCounted) {
   EXPECT_EQ(to_text(bytes), "01ab a5*30 02");
 }
 
-// Of size-0: sample 0, an error, and perhaps sample 2.
+// Of size-0: sample 0, an error, and perhaps samples 1 and 2.
 class JudgeTest : public ::testing::Test {
  protected:
   const Case& of = the("size-0");
@@ -296,6 +298,18 @@ TEST(PrintedTest, AnyOtherLineIsRefused) {
   }
 }
 
+TEST(ReaderTest, BpftoolsJsonIsEvents) {
+  const auto read = read_bpftool(
+      R"([{"type":9,"cpu":0,"index":0,"timestamp":5,"data":[10,255]},)"
+      R"({"type":2,"cpu":0,"index":0,"lost":{"id":1,"count":3}},{"type":77,"cpu":0,"index":0}])");
+  ASSERT_TRUE(read.has_value()) << read.error();
+  const std::vector<Event> events{{.payload = {std::byte{0x0a}, std::byte{0xff}}},
+                                  {.kind = Kind::Lost, .lost = 3},
+                                  {.kind = Kind::Bad}};
+  EXPECT_EQ(*read, events);
+  EXPECT_FALSE(read_bpftool(R"([{"type":9,)").has_value());
+}
+
 Cell adapter(const std::string& command, double seconds = 60) {
   return run_adapter(command, vector_of(the("one-record")),
                      {.seconds = seconds, .cpu_seconds = 1, .output = 100'000});
@@ -325,10 +339,10 @@ TEST(AdapterTest, EachWayToEndIsNamed) {
 }
 
 TEST(AdapterTest, NothingIsLeftRunning) {
-  const std::string name = "4321.1234567";
-  adapter("sh -c 'sleep " + name + " & exit 1'");
-  const std::string looks = "pgrep -f 'sleep " + name.substr(0, 6) + "[.]*" + name.substr(6) + "'";
-  EXPECT_NE(std::system((looks + " >/dev/null").c_str()), 0);
+  const std::string file = ::testing::TempDir() + "/left_running";
+  adapter("sh -c '(sleep 1; echo still >" + file + ") & exit 1'");
+  ::sleep(2);
+  EXPECT_FALSE(std::ifstream{file}.good());
 }
 
 }  // namespace

@@ -131,12 +131,15 @@ void Producer::carry_out(std::span<const script::Step> steps) {
 int Producer::output(std::span<const script::Step> step_and_nested) {
   const script::Step& step = step_and_nested.front();
   const std::uint64_t number = lengths_.size();
-  lengths_.push_back(step.number);
-  const std::vector<std::byte> payload = payload_of(number, step.number);
+  // A ring whose samples have more fields brings header.size so much earlier to 65536 (K3).
+  const std::uint64_t more = raw_at(ring_.settings()) - raw_at(case_.settings);
+  const std::uint64_t length = step.number > 65500 ? step.number - more : step.number;
+  lengths_.push_back(length);
+  const std::vector<std::byte> payload = payload_of(number, length);
   frames_[depth_++] = {.nested = step_and_nested.subspan(1),
                        .done = std::vector<bool>(step_and_nested.size() - 1),
                        .output = number,
-                       .length = step.number};
+                       .length = length};
   const bool second = step.second && ring_.events().size() > 1;
   const int rc = kernel::bpf_perf_event_output(cpu_, ring_.map(), ring_.index(second), payload);
   nested(nullptr);
