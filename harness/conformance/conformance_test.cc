@@ -210,6 +210,7 @@ TEST_F(JudgeTest, ATailIsRightAtTheHeadAndNowhereBeyond) {
   EXPECT_EQ(tail(plain, {0, 32, 40}), Outcome::Loses);
   EXPECT_EQ(tail(plain, {0, 32, 0}), Outcome::Loses);
   EXPECT_EQ(tail(plain, {0, 32, 28}), Outcome::Garbage);
+  EXPECT_EQ(tail(of, {0, 32, 40}), Outcome::Loses) << "never beyond, even where it may stop";
   EXPECT_EQ(tail(of, {0, 32, 0}), Outcome::Acceptable) << "it accepts one that stops";
   EXPECT_EQ(tail(plain, {0xffff'ffe0, 0x20, 0x1'0000'0020}), Outcome::Right) << "modulo 2^32";
 }
