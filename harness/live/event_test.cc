@@ -111,6 +111,16 @@ TEST_F(EventTest, NextNeverTimesOutWithARecordInTheRing) {
   EXPECT_GE(Clock::now() - began, 150ms);
 }
 
+TEST_F(EventTest, NextHoldsNothingBackBeyondItsDeadline) {
+  Sampler sampler =
+      opened(Sampler::open({.events = {kFaults}, .target = this_thread().and_children()}));
+  if (sampler.rings() < 2) GTEST_SKIP() << "one CPU, so that nothing is held for its order";
+  while (sampler.next(Clock::now())) {
+  }
+  fault(1);
+  EXPECT_TRUE(sampler.next(Clock::time_point::min()));
+}
+
 TEST_F(EventTest, PageFaultsHaveTheirAddresses) {
   Sampler sampler =
       opened(Sampler::open({.events = {kFaults.callchain()}, .target = this_thread()}));
