@@ -31,7 +31,8 @@ std::vector<std::byte> payload_of(std::uint64_t output, std::uint64_t length) {
   const std::array<std::uint64_t, 2> words{output + 1, (output + 1) * kOdd};
   std::vector<std::byte> payload(static_cast<std::size_t>(length),
                                  static_cast<std::byte>(0xa1 + output % 0x5e));
-  std::memcpy(payload.data(), words.data(), std::min(payload.size(), sizeof(words)));
+  const auto bytes = std::as_bytes(std::span{words});
+  std::ranges::copy(bytes.first(std::min(payload.size(), bytes.size())), payload.begin());
   return payload;
 }
 
