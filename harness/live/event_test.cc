@@ -226,6 +226,23 @@ TEST_F(EventTest, ACommandThatCannotBeRunIsSaid) {
   EXPECT_EQ(none.error().step, EventError::Step::Child);
   EXPECT_NE(none.error().explain().find("there is no such program"), std::string::npos);
   EXPECT_EQ(open_files(), before);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "the child is left as a zombie";
+}
+
+TEST_F(EventTest, AChildKilledBeforeItsStartIsAnErrorAndNoSignal) {
+  const std::string said = in_child([]() -> std::string {
+    auto sampler = Sampler::open({.events = {kFaults}, .target = child({"true"})}, false);
+    if (!sampler) return sampler.error().explain();
+    ::kill(sampler->child(), SIGKILL);
+    siginfo_t ended{};
+    ::waitid(P_PID, static_cast<id_t>(sampler->child()), &ended, WEXITED | WNOWAIT);
+    const auto started = sampler->start();
+    if (started) return "it started";
+    if (started.error().step != EventError::Step::Child) return started.error().explain();
+    if (sampler->child_status() != SIGKILL) return "its status is not known";
+    return started.error().causes.front().says;
+  });
+  EXPECT_EQ(said, "its process has ended before it was started");
 }
 
 TEST_F(EventTest, BreakpointsProbesAndCounters) {

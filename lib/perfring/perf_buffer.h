@@ -2,7 +2,7 @@
 #define PERFRING_PERF_BUFFER_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
 #else
 
 #include <cassert>
@@ -43,6 +43,16 @@ constexpr std::size_t page_count(N number) noexcept {
   return is_negative || static_cast<N>(count) != number ? static_cast<std::size_t>(-1) : count;
 }
 
+// What is no options, though braces would make some of it: {true}, {true, 4096}.
+struct BoolAsPageCount {
+  struct Bool {
+    template <std::same_as<bool> B>
+    constexpr Bool(B) noexcept {}
+  };
+  Bool page_count;
+  std::uint32_t wakeup_watermark = 0;
+};
+
 }  // namespace internal
 
 // One CPU's software BPF_OUTPUT event, its mapping and its ring: what bpf_perf_event_output()
@@ -78,6 +88,7 @@ class PERFRING_EXPORT PerfBuffer {
   static std::expected<PerfBuffer, PerfBufferError> open(std::uint32_t cpu, N page_count) {
     return open(cpu, PerfBufferOptions{.page_count = internal::page_count(page_count)});
   }
+  static void open(std::uint32_t cpu, internal::BoolAsPageCount) = delete;
 
   // Moved from, a buffer is empty for ever and its fd is -1.
   PerfBuffer(PerfBuffer&& other) noexcept;

@@ -2,7 +2,7 @@
 #define PERFRING_PERF_EVENT_ARRAY_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
 #else
 
 #include <concepts>
@@ -78,6 +78,7 @@ class PERFRING_EXPORT PerfEventArray {
   std::expected<PerfEventArrayBuffer, PerfEventArrayError> open(std::uint32_t index, N page_count) {
     return open(index, PerfBufferOptions{.page_count = internal::page_count(page_count)});
   }
+  void open(std::uint32_t index, internal::BoolAsPageCount) = delete;
 
   // Gives the map a name on a bpffs, by which it outlives this process. Its entries do not: see
   // PerfEventArrayBuffer.

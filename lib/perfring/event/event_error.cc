@@ -262,13 +262,7 @@ std::vector<Cause> causes_of(const Ask& ask, int error, System& system) {
   find_causes(ask, error, facts, kDepth, causes);
   if (!causes.empty()) return causes;
   // Whatever was changed, the answer was the same: it is not this event.
-  Ask simplest;
-  simplest.attr.size = sizeof simplest.attr;
-  simplest.attr.type = PERF_TYPE_SOFTWARE;
-  simplest.attr.config = PERF_COUNT_SW_DUMMY;
-  simplest.attr.exclude_kernel = 1;
-  simplest.attr.exclude_hv = 1;
-  if (answer(simplest, system) == 0) return causes;
+  if (answer(internal::dummy(), system) == 0) return causes;
   const auto paranoid = facts.sysctl("perf_event_paranoid");
   if (error == EACCES && paranoid.value_or(0) > 2) {
     causes.push_back({"perf_event_paranoid",

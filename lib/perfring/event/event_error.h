@@ -2,7 +2,7 @@
 #define PERFRING_EVENT_EVENT_ERROR_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
 #else
 
 // EventError: why an event was not opened, and what to change.
@@ -14,6 +14,7 @@
 //
 // Lifetime: a plain value; the cause was found when the call failed, and does not change later.
 // Threads: as any value. Errors: none but std::bad_alloc.
+// R: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
 #include <string>
 #include <system_error>

@@ -1,6 +1,7 @@
 #include "perfring/event/opening.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,17 +23,25 @@ EventError child_failed(int error, const std::string& name) {
                              error == ENOENT ? "there is no such program" : "it may not be run",
                              "give a program's path, or a name that is in PATH"});
   }
+  if (error == ESRCH) {
+    failed.causes.push_back({"command", "its process has ended before it was started",
+                             "see child_status() for how it ended, and open again"});
+  }
   return failed;
+}
+
+ssize_t read_on(int fd, void* data, std::size_t size) {
+  while (true) {
+    const ssize_t got = ::read(fd, data, size);
+    if (got >= 0 || errno != EINTR) return got;
+  }
 }
 
 // In the child: nothing but system calls.
 [[noreturn]] void run(char* const* arguments, int start, int failed) {
   char byte = 0;
-  ssize_t got = 0;
-  do got = ::read(start, &byte, 1);
-  while (got < 0 && errno == EINTR);
   constexpr int kNotRun = 127;
-  if (got != 1) ::_exit(kNotRun);
+  if (read_on(start, &byte, 1) != 1) ::_exit(kNotRun);
   ::execvp(arguments[0], arguments);
   const int error = errno;
   static_cast<void>(!::write(failed, &error, sizeof error));
@@ -157,7 +166,7 @@ std::expected<Child, EventError> Child::fork(const std::vector<std::string>& com
   if (::pipe2(start.data(), O_CLOEXEC) != 0) {
     return std::unexpected(child_failed(errno, child.name_));
   }
-  const os::Fd start_read{start[0]};
+  child.start_read_ = os::Fd{start[0]};
   child.start_ = os::Fd{start[1]};
   if (::pipe2(failed.data(), O_CLOEXEC) != 0) {
     return std::unexpected(child_failed(errno, child.name_));
@@ -177,6 +186,7 @@ Child& Child::operator=(Child&& other) noexcept {
   std::swap(pid_, other.pid_);
   std::swap(name_, other.name_);
   std::swap(start_, other.start_);
+  std::swap(start_read_, other.start_read_);
   std::swap(failed_, other.failed_);
   std::swap(status_, other.status_);
   return *this;
@@ -185,21 +195,32 @@ Child& Child::operator=(Child&& other) noexcept {
 Child::~Child() {
   if (pid_ == 0 || !waits()) return;
   start_ = os::Fd{};
+  wait();
+}
+
+void Child::wait() noexcept {
   int status = 0;
-  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-  }
+  pid_t ended = 0;
+  do ended = ::waitpid(pid_, &status, 0);
+  while (ended < 0 && errno == EINTR);
+  status_ = ended == pid_ ? status : 0;  // 0: somebody else has waited for it
 }
 
 std::expected<void, EventError> Child::start() {
   if (!waits()) return {};
-  const os::Fd start = std::move(start_);
+  const os::Fd start_read = std::move(start_read_);
   const os::Fd failed = std::move(failed_);
-  // SIGPIPE cannot come: the child reads, or has been killed, of which execve() says nothing.
   const char byte = 1;
   int error = 0;
-  if (::write(start.get(), &byte, 1) != 1) error = errno;
-  if (error == 0 && ::read(failed.get(), &error, sizeof error) <= 0) error = 0;
+  if (::write(start_.get(), &byte, 1) != 1) error = errno;
+  start_ = os::Fd{};
+  // The other end is closed by execve(), or by the end of the child: before it took the byte?
+  if (error == 0 && read_on(failed.get(), &error, sizeof error) <= 0) {
+    pollfd untaken{.fd = start_read.get(), .events = POLLIN, .revents = 0};
+    error = ::poll(&untaken, 1, 0) > 0 && (untaken.revents & POLLIN) != 0 ? ESRCH : 0;
+  }
   if (error == 0) return {};
+  wait();
   return std::unexpected(child_failed(error, name_));
 }
 

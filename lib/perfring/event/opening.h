@@ -2,7 +2,7 @@
 #define PERFRING_EVENT_OPENING_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
 #else
 
 // The opening of a request, which Sampler and Group share. Internal to them.
@@ -31,15 +31,19 @@ class Child {
 
   pid_t pid() const noexcept { return pid_; }
   bool waits() const noexcept { return start_.get() >= 0; }
-  // Lets it execve(). Errors: Step::Child, with execve()'s.
+  // Lets it execve(). Errors: Step::Child, with execve()'s; ESRCH if it ended before. It is waited
+  // for then.
   std::expected<void, EventError> start();
   std::optional<int> status();
 
  private:
+  void wait() noexcept;
+
   pid_t pid_ = 0;
   std::string name_;
-  os::Fd start_;   // closed without a byte: it ends
-  os::Fd failed_;  // execve()'s errno comes here
+  os::Fd start_;       // closed without a byte: it ends
+  os::Fd start_read_;  // kept, so that no write to start_ raises SIGPIPE
+  os::Fd failed_;      // execve()'s errno comes here
   std::optional<int> status_;
 };
 

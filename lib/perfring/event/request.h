@@ -2,7 +2,7 @@
 #define PERFRING_EVENT_REQUEST_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
 #else
 
 // Request: which events, of whom. What is to be opened for it, before anything is.
@@ -27,6 +27,7 @@
 // Lifetime, threads: values.
 // Errors: of plan(): a Finding for a name, a process or a cgroup that is not there.
 // Kernel: kernel/events/core.c: perf_mmap() and perf_event_set_output() at v6.18.
+// R: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
 #include <sys/types.h>
 

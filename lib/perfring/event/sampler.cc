@@ -1,7 +1,6 @@
 #include "perfring/event/sampler.h"
 
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,13 +23,6 @@ using internal::OpenStep;
 using internal::TimeMerge;
 using Step = EventError::Step;
 
-std::uint64_t monotonic_ns() noexcept {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 EventError failed(Step step, int error, const OpenStep& at, const std::vector<Event>& events,
                   System& system) {
   return EventError::at_failure(step, error, at.step.ask, events[at.step.event].name(), system);
@@ -52,12 +44,7 @@ std::size_t event_of(const record::Any& record, const std::vector<record::Layout
 
 // PERF_FORMAT_LOST is of Linux 6.0. (The uapi header at hand may be older than the kernel.)
 bool counts_lost(System& system) {
-  Ask ask;
-  ask.attr.size = sizeof ask.attr;
-  ask.attr.type = PERF_TYPE_SOFTWARE;
-  ask.attr.config = PERF_COUNT_SW_DUMMY;
-  ask.attr.exclude_kernel = 1;
-  ask.attr.exclude_hv = 1;
+  Ask ask = internal::dummy();
   ask.attr.read_format = PERF_FORMAT_LOST;
   const os::Fd fd{system.open(ask)};
   return fd.get() >= 0;
@@ -227,7 +214,7 @@ Sampler::Clock::time_point Sampler::next_deadline() const noexcept {
 }
 
 void Sampler::begin_round() {
-  state_->merge.look(monotonic_ns());
+  state_->merge.look(os::monotonic_ns());
 }
 
 std::optional<Delivered> Sampler::next_in_round(bool all) {
@@ -245,7 +232,7 @@ std::optional<Delivered> Sampler::next(Clock::time_point deadline) {
   while (true) {
     if (auto one = next_in_round(false)) return one;
     merge.release();
-    merge.look(monotonic_ns());
+    merge.look(os::monotonic_ns());
     if (auto one = next_in_round(false)) return one;
     const bool is_over = Clock::now() >= deadline || state_->waiter->is_stopped();
     // What is held for its order is not held beyond the deadline (E1).

@@ -2,7 +2,7 @@
 #define PERFRING_EVENT_SAMPLER_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
 #else
 
 // Sampler: opens a request, and hands out its records, typed and in the order of their times.
@@ -34,6 +34,7 @@
 // Threads: one at a time; stop() any, and signal handlers.
 // Errors: open() and start() alone. Where memory runs out, those throw std::bad_alloc.
 // Kernel: kernel/events/core.c: perf_event_open(), perf_mmap(), perf_poll() at v6.18.
+// R: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
 #include <chrono>
 #include <cstdint>
@@ -86,7 +87,7 @@ class PERFRING_EXPORT Sampler {
   static std::expected<Sampler, EventError> open(const Request& request, bool starts = true,
                                                  System& system = real_system());
   // Enables the events, or lets the child execve(), which enables them.
-  // Errors: Start; Child, if the command cannot be run.
+  // Errors: Start; Child, if the command cannot be run, or its process has ended.
   std::expected<void, EventError> start();
 
   Sampler(Sampler&& other) noexcept;

@@ -104,6 +104,16 @@ System& real_system() noexcept {
 
 namespace internal {
 
+Ask dummy() {
+  Ask ask;
+  ask.attr.size = sizeof ask.attr;
+  ask.attr.type = PERF_TYPE_SOFTWARE;
+  ask.attr.config = PERF_COUNT_SW_DUMMY;
+  ask.attr.exclude_kernel = 1;
+  ask.attr.exclude_hv = 1;
+  return ask;
+}
+
 std::optional<std::int64_t> Facts::number(const std::string& path) const {
   const auto text = system_.read(path);
   if (!text) return std::nullopt;

@@ -2,7 +2,7 @@
 #define PERFRING_EVENT_SYSTEM_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
 #else
 
 // System: whatever the opening of events asks of the machine. real_system() is this one; a test
@@ -64,6 +64,9 @@ class PERFRING_EXPORT System {
 PERFRING_EXPORT System& real_system() noexcept;
 
 namespace internal {
+
+// An event of this thread that counts nothing, which any user may open.
+Ask dummy();
 
 // What the files of a machine say. A number that cannot be read is nullopt.
 class Facts {

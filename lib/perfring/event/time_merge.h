@@ -2,7 +2,7 @@
 #define PERFRING_EVENT_TIME_MERGE_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
 #else
 
 // TimeMerge: the records of several rings in the order of their times, whole and typed.
@@ -15,6 +15,8 @@
 //
 // Threads: one at a time. Allocates when a ring is added, and a scratch for the first record of a
 // ring that straddles its end.
+// R: facts that were measured, in the project's harness/RECORD_FACTS.md.
+// W: facts that were measured, in the project's harness/RINGS_FACTS.md.
 
 #include <algorithm>
 #include <cstddef>

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -184,6 +186,17 @@ TEST(SyscallsTest, ReturnTheSystemsError) {
   EXPECT_FALSE(bpf_map_info_of(-1).has_value());
   EXPECT_FALSE(bpf_pin(-1, "/nonexistent/pin").has_value());
   EXPECT_FALSE(bpf_get_pinned("/nonexistent/pin").has_value());
+}
+
+TEST(MonotonicTest, IsTheClockOfSteadyClock) {
+  const auto now = [] {
+    return static_cast<std::uint64_t>(
+        std::chrono::nanoseconds{std::chrono::steady_clock::now().time_since_epoch()}.count());
+  };
+  const std::uint64_t before = now();
+  const std::uint64_t time = monotonic_ns();
+  EXPECT_LE(before, time);
+  EXPECT_LE(time, now());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -129,6 +130,13 @@ Result<void> membarrier_global() noexcept {
 
 Result<Fd> duplicate(int fd) noexcept {
   return fd_or_error(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+}
+
+std::uint64_t monotonic_ns() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 std::size_t page_size() noexcept {

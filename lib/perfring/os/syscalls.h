@@ -2,7 +2,7 @@
 #define PERFRING_OS_SYSCALLS_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
 #else
 
 // The system calls that perfring makes and libc does not wrap. Each returns the kernel's result,
@@ -57,6 +57,9 @@ Result<void> membarrier_global() noexcept;
 
 // A second descriptor of the same open file, close-on-exec.
 Result<Fd> duplicate(int fd) noexcept;
+
+// CLOCK_MONOTONIC, which is std::chrono::steady_clock's.
+std::uint64_t monotonic_ns() noexcept;
 
 // sysconf(_SC_PAGESIZE), in bytes.
 std::size_t page_size() noexcept;

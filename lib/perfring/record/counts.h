@@ -7,6 +7,7 @@
 // Records of the event itself: Lost, LostSamples, Throttle, Unthrottle, Read, Aux, ItraceStart,
 // AuxOutputHwId, CallchainDeferred; and Unknown. Fields are named as in the uapi's comments. Made
 // by decode().
+// T: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
 #include <cstddef>
 #include <cstdint>

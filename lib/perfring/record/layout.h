@@ -10,6 +10,7 @@
 // The order of a sample's fields is that of perf_output_sample(), and of sample_id's that of
 // __perf_event__output_id_sample() (kernel/events/core.c at v6.18). Neither is the order of the
 // bits (T1, T3).
+// T: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
 #include <array>
 #include <bit>

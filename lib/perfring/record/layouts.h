@@ -8,6 +8,7 @@
 // said by PERF_SAMPLE_IDENTIFIER alone: at +8 of a sample, and in the last 8 bytes of everything
 // else, if sample_id_all is set (R12). The events' ids are what PERF_EVENT_IOC_ID says of their
 // descriptors.
+// R: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
 #include <algorithm>
 #include <cstddef>

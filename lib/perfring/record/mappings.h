@@ -6,6 +6,7 @@
 
 // Records of what is mapped where: Mmap, Mmap2, Ksymbol, BpfEvent, TextPoke. Fields are named as in
 // the uapi's comments. Made by decode().
+// T and R: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
 #include <cstddef>
 #include <cstdint>

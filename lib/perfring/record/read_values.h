@@ -7,6 +7,7 @@
 // ReadValues: the uapi's struct read_format: in READ, in samples with PERF_SAMPLE_READ, and what
 // read(2) of an event gives (T12: perf_output_read_one() and perf_output_read_group(),
 // kernel/events/core.c at v6.18).
+// T: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
 #include <bit>
 #include <cstddef>

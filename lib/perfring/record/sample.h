@@ -6,6 +6,7 @@
 
 // Sample: a PERF_RECORD_SAMPLE. Each field is there if the event's sample_type selects it, and
 // named as in the uapi's comment; `identifier` is the id of PERF_SAMPLE_IDENTIFIER.
+// T: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
 #include <bit>
 #include <cstddef>

@@ -6,6 +6,7 @@
 
 // Records of what tasks do: Comm, Fork, Exit, Namespaces, Cgroup, Switch, SwitchCpuWide. Fields are
 // named as in the uapi's comments. Made by decode().
+// T and R: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
 #include <cstddef>
 #include <cstdint>

@@ -6,6 +6,8 @@
 
 // whole(): a record in one piece. Once in each lap of a ring a record straddles the ring's end, and
 // the ring cannot be mapped twice in a row (K36): that record is copied, and no other (T20).
+// K: facts that were measured, in the project's harness/KERNEL_FACTS.md.
+// T: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
 #include <algorithm>
 #include <cstddef>

@@ -99,13 +99,13 @@ accepts "static_assert(!ForEach<decltype($sample)> && !ForEachOfBuffer<decltype(
 
 # Braces are options, and integers page counts, of a PerfBuffer and of a PerfEventArray alike.
 for opened in 'PerfBuffer::open(0' 'array.open(0'; do
-  for rest in ')' ', {})' ', {64})' ', {64, 4096})' ', {.wakeup_watermark = 1})' ', 64)' ', 64UL)' ', short{2})' \
+  for rest in ')' ', {})' ', {64})' ', {64, 4096})' ', {.wakeup_watermark = 1})' ', {.page_count = 4})' ', 64)' ', 64UL)' ', short{2})' \
     ', PerfBufferOptions{})'; do
     accepts "static_cast<void>($opened$rest)"
   done
   for rest in ', true)' ', 64.0)' ', nullptr)' ', "64")' ', std::nullopt)' ', std::optional<std::size_t>{4})' \
-    ', {64.0})' ', {-1})' ', {true, true, true})' ', 64, 4096)'; do
-    rejects "static_cast<void>($opened$rest)" "constraint|no matching|no viable|narrowing|cannot be narrowed|cannot convert|too many"
+    ', {64.0})' ', {-1})' ', {true})' ', {true, 4096})' ', {.page_count = true})' ', {true, true, true})' ', 64, 4096)'; do
+    rejects "static_cast<void>($opened$rest)" "constraint|no matching|no viable|narrowing|cannot be narrowed|cannot convert|too many|ambiguous"
   done
 done
 accepts 'static_cast<void>(PerfEventArray::from_pin("/sys/fs/bpf/events"))'

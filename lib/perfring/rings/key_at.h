@@ -6,6 +6,7 @@
 
 // KeyAt: the key of an event, for a Merge, that its writer put into the payload. EventTime: the one
 // that the kernel put in front of it.
+// W: facts that were measured, in the project's harness/RINGS_FACTS.md.
 
 #include <cstddef>
 #include <cstdint>

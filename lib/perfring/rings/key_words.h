@@ -5,6 +5,7 @@
 #else
 
 // A key and its ring in one word, which a LoserTree compares (W18). Internal to Merge.
+// W: facts that were measured, in the project's harness/RINGS_FACTS.md.
 
 #include <cstddef>
 #include <cstdint>

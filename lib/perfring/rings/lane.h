@@ -7,6 +7,7 @@
 // One ring of a merge: what was read of it and is not delivered, in the order of its keys. Internal
 // to Merge, whose header states the rules (M1 to M9) cited here; it goes through the ring by the
 // walk that Ring and Cursor share (S1 to S10: ring/cursor.h).
+// W: facts that were measured, in the project's harness/RINGS_FACTS.md.
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 #define PERFRING_RINGS_OVERWRITABLE_RING_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
 #else
 
 // OverwritableRing: one CPU's flight recorder. The kernel writes over the oldest records and never
@@ -20,6 +20,7 @@
 // copy(), throw std::bad_alloc.
 // Kernel: kernel/events/ring_buffer.c: __perf_output_begin() with `backward`; kernel/events/core.c:
 // perf_mmap() at v6.18.
+// W: facts that were measured, in the project's harness/RINGS_FACTS.md.
 
 #include <cstddef>
 #include <cstdint>

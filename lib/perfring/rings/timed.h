@@ -11,6 +11,7 @@
 //
 // Kernel: kernel/events/core.c: perf_output_sample() at v6.18. Without attr.use_clockid the time is
 // of another clock than CLOCK_MONOTONIC (K21).
+// K: facts that were measured, in the project's harness/KERNEL_FACTS.md.
 
 #include <cstddef>
 #include <cstdint>
