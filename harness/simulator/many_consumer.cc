@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
 #include "perfring/rings/merge.h"
+#include "perfring/rings/round.h"
 #include "perfring/rings/wakeups.h"
 
 namespace perfring::simulator {
@@ -69,7 +71,51 @@ static_assert(Memory<ManyMemory>);
 
 struct Thrown {};
 
-// Drains and merges all rings, and waits for them, as RingSet does.
+void end_drain(Site& site) {
+  if (site.drains().is_open()) site.drains().ends();
+}
+
+// One ring in a round, as RingSet's OutputRing.
+class SimulatedRing {
+ public:
+  explicit SimulatedRing(Site& site)
+      : site_{&site},
+        ring_{*Ring<ManyMemory>::over(site.page(), site.data())},
+        share_{*Cursor<ManyMemory>::over(site.page(), site.data()), site.data().size()} {}
+
+  Site& site() const { return *site_; }
+  // No part of the rounds that follow. Only where that is a fault.
+  void set_left_out(bool left_out) { left_out_ = left_out; }
+
+  void begin_round() {
+    share_.begin();
+    if (left_out_) share_.end_turn(/*emptied=*/true);
+  }
+  internal::RoundShare<ManyMemory>& share() { return share_; }
+  template <class F>
+  bool for_each_while(F&& f) {
+    SimulatedMemory::site = site_;
+    const Drained drained{*site_};
+    return ring_.for_each_while(f);
+  }
+
+ private:
+  // Ends also when the callback throws.
+  struct Drained {
+    explicit Drained(Site& of) : site{of} { site.drains().begins(); }
+    ~Drained() { end_drain(site); }
+    Drained(const Drained&) = delete;
+    Drained& operator=(const Drained&) = delete;
+    Site& site;
+  };
+
+  Site* site_;
+  Ring<ManyMemory> ring_;
+  internal::RoundShare<ManyMemory> share_;
+  bool left_out_ = false;
+};
+
+// Drains all rings by the rounds of RingSet, or merges them, and waits for them as RingSet does.
 class ManyConsumer {
  public:
   ManyConsumer(std::deque<Site>& sites, ManyFault fault)
@@ -84,8 +130,7 @@ class ManyConsumer {
     for (Site& each : sites) {
       merge_.add(each.page(), each.data());
       narrow_.add(each.page(), each.data());
-      rings_.push_back(*Ring<ManyMemory>::over(each.page(), each.data()));
-      cursors_.push_back(*Cursor<ManyMemory>::over(each.page(), each.data()));
+      rings_.emplace_back(each);
     }
   }
 
@@ -177,74 +222,26 @@ class ManyConsumer {
     return is(ManyFault::ForgetsTheGone) && gone_[static_cast<std::size_t>(site.cpu())];
   }
 
-  // Ring after ring, or the fullest first, each at most kPerRing at a time.
   void turns() {
-    std::vector<Position> ends;
-    for (Site& each : sites_) ends.push_back(each.page_head());
-    std::vector<bool> done(sites_.size());
-    for (std::size_t i = 0; i != sites_.size(); ++i) {
-      done[i] = is_left_out(sites_[i]) || !rings_[i].readable();
-    }
-    for (;;) {
-      const std::size_t next = next_ring(done);
-      if (next == sites_.size()) return;
-      if (settings_.limit != 0 && delivered_ >= settings_.limit) {
-        again_ = true;
-        return;
-      }
-      turn_ = next;
-      const bool goes_on = turn(next);
-      if (!goes_on || violated()) {
-        again_ = true;
-        return;
-      }
-      const auto left =
-          static_cast<Position>(ends[next] - static_cast<Position>(sites_[next].page().data_tail));
-      done[next] = !rings_[next].readable() || left == 0 || left > sites_[next].data().size();
-    }
-  }
-
-  std::size_t next_ring(const std::vector<bool>& done) {
-    std::size_t best = sites_.size();
-    std::size_t most = 0;
-    for (std::size_t i = 1; i <= sites_.size(); ++i) {
-      const std::size_t ring = (turn_ + i) % sites_.size();
-      if (done[ring]) continue;
-      if (settings_.rings != kFullestFirst) return ring;
-      const std::size_t unread = cursors_[ring].look();
-      if (best == sites_.size() || unread > most) {
-        best = ring;
-        most = unread;
-      }
-    }
-    return best;
-  }
-
-  // Whether the round goes on.
-  bool turn(std::size_t ring) {
-    Site& site = sites_[ring];
-    SimulatedMemory::site = &site;
-    std::uint64_t left = kPerRing;
-    if (settings_.limit != 0 && !is(ManyFault::IgnoresTheLimit)) {
-      left = std::min(left, settings_.limit - delivered_);
-    }
-    bool stopped = false;
-    site.drains().begins();
+    for (SimulatedRing& each : rings_) each.set_left_out(is_left_out(each.site()));
+    Limits limits;
+    const bool is_limited = settings_.limit != 0 && !is(ManyFault::IgnoresTheLimit);
+    if (is_limited) limits.events = settings_.limit;
+    const auto each = [this](const SimulatedRing& ring, const PerfEvent& event) {
+      return visit(ring.site(), event);
+    };
+    const auto next = [this](std::span<SimulatedRing> rings) {
+      return settings_.rings == kFullestFirst ? internal::fullest(rings)
+                                              : internal::next_in_turn(rings, turn_);
+    };
+    again_ = true;
     try {
-      rings_[ring].for_each_while([&](const PerfEvent& event) {
-        --left;
-        stopped = !visit(site, event);
-        return !stopped && left != 0;
-      });
+      std::uint64_t delivered = 0;
+      const DrainEnd end =
+          internal::take_turns(std::span{rings_}, limits, turn_, delivered, next, each);
+      again_ = end != DrainEnd::Drained;
     } catch (const Thrown&) {
-      stopped = true;
     }
-    end_drain(site);
-    return !stopped;
-  }
-
-  static void end_drain(Site& site) {
-    if (site.drains().is_open()) site.drains().ends();
   }
 
   // The event has been passed on. Whether to go on.
@@ -401,8 +398,6 @@ class ManyConsumer {
     }
   }
 
-  static constexpr std::uint64_t kPerRing = 64;
-
   std::deque<Site>& sites_;
   World& world_;
   const RunSettings& settings_;
@@ -410,8 +405,7 @@ class ManyConsumer {
   Merge<ManyMemory, kMergeWindow> merge_;
   Merge<ManyMemory, 1> narrow_;  // for those who take a ring to be in order
   WakeupChoice choice_;
-  std::vector<Ring<ManyMemory>> rings_;
-  std::vector<Cursor<ManyMemory>> cursors_;
+  std::vector<SimulatedRing> rings_;
   std::vector<bool> gone_;  // CPUs that ever went
   const Site* first_reported_ = nullptr;
   std::size_t turn_ = 0;

@@ -28,7 +28,7 @@ OutputRing::OutputRing(std::uint32_t cpu, const OutputOptions& options, OutputEv
       mapped_{std::move(mapped)},
       ring_{*Ring<>::over(mapping(), page_size_)},
       timed_{*Ring<Timed<> >::over(mapping(), page_size_)},
-      cursor_{*Cursor<>::over(mapping(), page_size_)} {}
+      share_{*Cursor<>::over(mapping(), page_size_), mapping().size() - page_size_} {}
 
 OutputRing::OutputRing(OutputRing&& other) noexcept = default;
 

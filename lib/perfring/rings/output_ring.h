@@ -17,6 +17,7 @@
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
 #include "perfring/rings/rings_error.h"
+#include "perfring/rings/round.h"
 #include "perfring/rings/timed.h"
 #include "perfring/rings/wakeups.h"
 
@@ -55,30 +56,15 @@ class OutputRing {
     return options_.timed ? timed_.for_each_while(f) : ring_.for_each_while(f);
   }
 
-  // A round takes what the ring holds when it begins, and perhaps more.
-  void begin_round() {
-    end_ = cursor_.data_head();
-    is_done = !ring_.readable();
-  }
-  // Whether all that has been consumed.
-  bool has_reached_end() const {
-    const Position left = end_ - static_cast<Position>(cursor_.data_tail());
-    return left == 0 || left > data_size();
-  }
-  bool is_done = true;
-
-  // Bytes; never more than the ring's size.
-  std::size_t unread() const {
-    const Position distance = cursor_.data_head() - static_cast<Position>(cursor_.data_tail());
-    return smaller<std::size_t>(distance, data_size());
-  }
+  void begin_round() { share_.begin(); }
+  RoundShare<>& share() noexcept { return share_; }
+  const RoundShare<>& share() const noexcept { return share_; }
 
  private:
   OutputRing(std::uint32_t cpu, const OutputOptions& options, OutputEvent mapped) noexcept;
 
   std::expected<os::Fd, RingsError> open_beside(const OutputOptions& options) const;
   std::expected<void, RingsError> add_quiet();
-  std::size_t data_size() const noexcept { return mapping().size() - page_size_; }
 
   std::uint32_t cpu_;
   OutputOptions options_;
@@ -88,8 +74,7 @@ class OutputRing {
   os::Fd quiet_;    // or none
   Ring<> ring_;
   Ring<Timed<> > timed_;  // the same ring, if its records have their time
-  Cursor<> cursor_;       // for the positions alone
-  Position end_ = 0;
+  RoundShare<> share_;
 };
 
 }  // namespace perfring::internal

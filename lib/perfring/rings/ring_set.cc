@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <string>
 
 #include "perfring/os/cpus.h"
@@ -120,36 +119,12 @@ bool RingSet::is_wanted(std::uint32_t cpu) const noexcept {
 }
 
 std::uint64_t RingSet::monotonic_ns() noexcept {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-internal::OutputRing* RingSet::next_in_turn() noexcept {
-  for (std::size_t i = 1; i <= rings_.size(); ++i) {
-    OutputRing& each = rings_[(turn_ + i) % rings_.size()];
-    if (!each.is_done) return &each;
-  }
-  return nullptr;
-}
-
-internal::OutputRing* RingSet::fullest() noexcept {
-  OutputRing* fullest = nullptr;
-  std::size_t most = 0;
-  for (OutputRing& each : rings_) {
-    if (each.is_done) continue;
-    const std::size_t unread = each.unread();
-    if (fullest == nullptr || unread > most) {
-      fullest = &each;
-      most = unread;
-    }
-  }
-  return fullest;
+  return os::monotonic_ns();
 }
 
 bool RingSet::has_unread() const {
-  return std::ranges::any_of(rings_, [](const OutputRing& each) { return each.unread() != 0; });
+  return std::ranges::any_of(rings_,
+                             [](const OutputRing& each) { return each.share().unread() != 0; });
 }
 
 void RingSet::end_round(const Round& round) noexcept {

@@ -71,6 +71,7 @@
 #include <expected>
 #include <memory>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -81,6 +82,7 @@
 #include "perfring/rings/merge.h"
 #include "perfring/rings/output_ring.h"
 #include "perfring/rings/ring_set_options.h"
+#include "perfring/rings/round.h"
 #include "perfring/rings/timed.h"
 #include "perfring/rings/uevents.h"
 #include "perfring/rings/waiter.h"
@@ -114,7 +116,7 @@ class PERFRING_EXPORT RingSet {
   // All that is there, ring after ring, by f(cpu, const PerfEvent&).
   template <class F>
   DrainEnd drain(const Limits& limits, F&& f) {
-    return turns(limits, f, [this] { return next_in_turn(); });
+    return turns(limits, f, [this](auto rings) { return internal::next_in_turn(rings, turn_); });
   }
   template <class F>
   DrainEnd drain(F&& f) {
@@ -124,7 +126,7 @@ class PERFRING_EXPORT RingSet {
   // The same, each turn the ring's that is fullest then: for a consumer that is overrun (W31).
   template <class F>
   DrainEnd drain_fullest(const Limits& limits, F&& f) {
-    return turns(limits, f, [this] { return fullest(); });
+    return turns(limits, f, [](auto rings) { return internal::fullest(rings); });
   }
 
   // What may be released of all rings, in the order of key(const Sample&), or of EventTime if the
@@ -200,8 +202,6 @@ class PERFRING_EXPORT RingSet {
 
   bool is_empty() const noexcept { return !merge_ && !timed_merge_; }  // moved from
   static std::uint64_t monotonic_ns() noexcept;
-  OutputRing* next_in_turn() noexcept;
-  OutputRing* fullest() noexcept;
   void end_round(const Round& round) noexcept;
   bool has_unread() const;
   std::expected<void, RingsError> before_flush(Flush what);
@@ -222,38 +222,15 @@ class PERFRING_EXPORT RingSet {
   }
 
   template <class F, class Next>
-  DrainEnd turns(Limits limits, F& f, Next next) {
+  DrainEnd turns(const Limits& limits, F& f, Next next) {
     if (running_) return DrainEnd::Nested;
     Round round{*this};
-    if (limits.per_ring == 0) limits.per_ring = 1;
-    for (OutputRing& each : rings_) each.begin_round();
-    while (OutputRing* const ring = next()) {
-      if (limits.events == 0) return DrainEnd::Limit;
-      if (limits.is_late(Clock::now)) return DrainEnd::Deadline;
-      turn_ = static_cast<std::size_t>(ring - rings_.data());
-      const DrainEnd end = turn(*ring, round, limits, f);
-      if (end != DrainEnd::Drained) return end;
-    }
-    round.leaves = false;
-    return DrainEnd::Drained;
-  }
-
-  // Drained: it is another's turn.
-  template <class F>
-  DrainEnd turn(OutputRing& ring, Round& round, Limits& limits, F& f) {
-    std::uint64_t left = limits.per_ring < limits.events ? limits.per_ring : limits.events;
-    limits.events -= left;
-    DrainEnd end = DrainEnd::Drained;
-    const bool emptied = ring.for_each_while([&](const PerfEvent& event) {
-      --left;
-      if (++round.delivered % kEventsPerClock == 0 && limits.is_late(Clock::now)) {
-        end = DrainEnd::Deadline;
-      }
-      if (!goes_on(f, ring.cpu(), event)) end = DrainEnd::Stopped;
-      return end == DrainEnd::Drained && left != 0;
-    });
-    limits.events += left;
-    ring.is_done = emptied || ring.has_reached_end();
+    const auto visit = [&](const OutputRing& ring, const PerfEvent& event) {
+      return goes_on(f, ring.cpu(), event);
+    };
+    const DrainEnd end =
+        internal::take_turns(std::span{rings_}, limits, turn_, round.delivered, next, visit);
+    round.leaves = end != DrainEnd::Drained;
     return end;
   }
 
@@ -268,9 +245,7 @@ class PERFRING_EXPORT RingSet {
     if (limits.is_late(Clock::now)) return DrainEnd::Deadline;
     DrainEnd end = DrainEnd::Drained;
     const auto visit = [&](const Ordered& ordered) {
-      if (++round.delivered % kEventsPerClock == 0 && limits.is_late(Clock::now)) {
-        end = DrainEnd::Deadline;
-      }
+      if (internal::is_late_after(++round.delivered, limits)) end = DrainEnd::Deadline;
       if (!goes_on(f, rings_[ordered.ring].cpu(), ordered)) end = DrainEnd::Stopped;
       return end == DrainEnd::Drained;
     };
@@ -286,8 +261,6 @@ class PERFRING_EXPORT RingSet {
     round.unreleased = has_unread();
     return DrainEnd::Drained;
   }
-
-  static constexpr std::uint64_t kEventsPerClock = 64;
 
   os::Fd map_;
   RingSetOptions options_;
