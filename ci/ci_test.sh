@@ -124,7 +124,7 @@ rm -r bin
 
 # Jobs that leave a trace and a result, and a set-up that does nothing.
 printf '#!/bin/sh\necho setup >>started\n' >ci/setup
-for job in format docs default asan-ubsan tsan bench fuzz foreign cross fleet; do
+for job in format docs package default asan-ubsan tsan bench fuzz foreign cross fleet; do
   mv "ci/$job" "ci/$job.real"
   cat >"ci/$job" <<JOB
 #!/bin/sh
@@ -138,8 +138,8 @@ started() { # WHAT: since the last time
   [ "$(tr '\n' ' ' <started)" = "$1 " ] || fail "started were $(tr '\n' ' ' <started), not $1"
   rm -f started
 }
-expect 0 '^18 passed, 0 failed, 9 skipped$' .ci/run
-started "setup format docs default asan-ubsan fuzz tsan bench setup foreign setup cross"
+expect 0 '^20 passed, 0 failed, 10 skipped$' .ci/run
+started "setup format docs package default asan-ubsan fuzz tsan bench setup foreign setup cross"
 expect 0 '^4 passed, 0 failed, 2 skipped$' .ci/run tsan format
 started "setup tsan format"
 [ -e ci-results/default/a.xml ] || fail "a job's results are gone after another's"
@@ -147,12 +147,12 @@ touch ci-results/fleet/of_another_run.xml 2>/dev/null
 expect 0 '^2 passed, 0 failed, 1 skipped$' .ci/run fleet
 expect 1 '^0 passed, 1 failed, 0 skipped$' env PERFRING_RESULTS=/proc/none .ci/run format
 printf '#!/bin/sh\n[ -z "$1" ]\n' >ci/setup  # but not --cross
-expect 0 '^14 passed, 0 failed, 9 skipped$' .ci/run
+expect 0 '^16 passed, 0 failed, 10 skipped$' .ci/run
 sed 's/^late=.*/late=0/' .ci/run >.ci/slow && chmod +x .ci/slow
-expect 0 '^12 passed, 0 failed, 9 skipped$' .ci/slow
+expect 0 '^14 passed, 0 failed, 10 skipped$' .ci/slow
 grep -q 'minutes have passed' ci-results/fuzz/fuzz.xml || fail "a job that was not begun left no result"
 printf '#!/bin/sh\nexit 3\n' >ci/tsan
-expect 1 '^12 passed, 1 failed, 8 skipped$' .ci/run
+expect 1 '^14 passed, 1 failed, 9 skipped$' .ci/run
 grep -q 'exit code 3' ci-results/tsan/job.xml || fail "a job that ended badly left no result"
 printf '#!/bin/sh\n' >ci/tsan
 expect 1 '^0 passed, 1 failed, 0 skipped$' .ci/run tsan

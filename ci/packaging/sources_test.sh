@@ -29,6 +29,16 @@ files library '\.h$' >wanted
 headers all >installed
 same "library's headers" wanted installed
 
+# Who has the headers alone learns where the facts are that they cite.
+cited=0
+for facts in K:KERNEL_FACTS 'T|R:RECORD_FACTS' W:RINGS_FACTS; do
+  while IFS= read -r header; do
+    cited=$((cited + 1))
+    grep -q "${facts#*:}[.]md" "$header" || fail "$header cites ${facts%:*}, and does not say where those are"
+  done < <(grep -rlE "(^|[^A-Za-z0-9_])(${facts%:*})[0-9]+\b" all/include --include='*.h')
+done
+[ $cited -ge 20 ] || fail "only $cited headers cite facts"
+
 succeeds cmake -S . -B ring -DPERFRING_RING_ONLY=ON -DCMAKE_INSTALL_PREFIX="$folder/ring_only"
 succeeds cmake --install ring
 { files ring '\.h$'; echo lib/perfring/version.h; } | sort >wanted

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace perfring::bench {
@@ -15,7 +16,12 @@ constexpr double kPassesMax = 100'000;
 }  // namespace
 
 Race::Race(std::vector<Contender> contenders, const Tally& expected)
-    : contenders_{std::move(contenders)}, lanes_(contenders_.size()), expected_{expected} {}
+    : contenders_{std::move(contenders)},
+      lanes_(contenders_.size()),
+      expected_{expected},
+      order_(contenders_.size()) {
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+}
 
 double Race::turn_ns(std::size_t index, unsigned passes) {
   using Clock = std::chrono::steady_clock;
@@ -28,10 +34,12 @@ double Race::turn_ns(std::size_t index, unsigned passes) {
 }
 
 void Race::round() {
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    const std::size_t index = (first_ + i) % lanes_.size();
+  std::ranges::shuffle(order_, draw_);
+  for (const std::size_t index : order_) {
     Lane& lane = lanes_[index];
-    // Warms the caches and the predictors up again, which the other contenders have used.
+    // Warms the caches and the predictors up again, which the other contenders have used: twice,
+    // since a line that was missed once is not kept everywhere yet.
+    turn_ns(index, 1);
     const double warm_ns = turn_ns(index, 1);
     if (lane.passes == 0) {
       lane.passes = static_cast<unsigned>(std::clamp(kTurnNs / (warm_ns + 1), 1.0, kPassesMax));
@@ -42,7 +50,6 @@ void Race::round() {
     lane.passes =
         static_cast<unsigned>(std::clamp(kTurnNs * lane.passes / (ns + 1), 1.0, kPassesMax));
   }
-  first_ = (first_ + 1) % std::max<std::size_t>(1, lanes_.size());
 }
 
 double Race::ns(const std::string& name) const {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -21,13 +22,15 @@ struct Contender {
 };
 
 // Contenders for the same events. They take turns of some 20 us, so that what disturbs one
-// disturbs the others; a figure is the median of its turns, which forgets the disturbed ones.
+// disturbs the others; a figure is the median of its turns, which forgets the disturbed ones. Each
+// round has an order of its own: what a turn leaves in the caches, which is much where a ring is
+// larger than they are, is not always the same contender's good luck.
 class Race {
  public:
   // `expected` is what one pass must deliver.
   Race(std::vector<Contender> contenders, const Tally& expected);
 
-  // One turn for each. The first one to go changes from round to round.
+  // One turn for each, in an order that is drawn anew, in every race the same.
   void round();
 
   // The name of a contender that once delivered something else than expected.
@@ -49,7 +52,8 @@ class Race {
   std::vector<Contender> contenders_;
   std::vector<Lane> lanes_;
   Tally expected_;
-  std::size_t first_ = 0;
+  std::vector<std::size_t> order_;
+  std::minstd_rand draw_;
   std::optional<std::string> wrong_;
 };
 

@@ -2,10 +2,11 @@
 #define PERFRING_RINGS_OUTPUT_RING_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
 #else
 
 // One CPU's ring in a RingSet, and the events that output to it. Internal to RingSet.
+// W: facts that were measured, in the project's harness/RINGS_FACTS.md.
 
 #include <cstddef>
 #include <cstdint>

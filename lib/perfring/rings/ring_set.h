@@ -2,7 +2,7 @@
 #define PERFRING_RINGS_RING_SET_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 and its std::expected: compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
 #else
 
 // RingSet: a ring for each online CPU, drained by one thread.
@@ -66,6 +66,7 @@
 // and 2^64 - 1 are delivered, counted as late or ahead, and stop no ring (M5, M8). A slack that the
 // rings do not last for makes the kernel drop records, which a Lost counts; one of years holds
 // everything until flush(). A latency or a longest_wait of less than 0 counts as 0.
+// K: facts that were measured, in the project's harness/KERNEL_FACTS.md.
 
 #include <cstdint>
 #include <expected>
