@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-#include "harness/bench/drain_ring.h"
+#include "harness/bench/contenders.h"
 #include "harness/bench/fill_program.h"
 #include "perfring/perfring.h"
 
@@ -63,6 +63,7 @@ struct LiveRings::Impl {
   };
 
   Callback callback;
+  std::size_t used_bytes;
   FillProgram ours_program;
   FillProgram libbpf_program;
   std::optional<PerfEventArrayBuffer> ours = {};
@@ -74,16 +75,6 @@ struct LiveRings::Impl {
 
   std::expected<void, std::string> fill_ours(const Workload& workload);
   std::expected<void, std::string> fill_libbpf(const Workload& workload);
-
-  template <Callback kCallback>
-  Tally drain_ours(unsigned passes) {
-    Tally tally;
-    for (; passes != 0; --passes) {
-      __atomic_store_n(&ours_page->data_tail, 0, __ATOMIC_RELEASE);
-      tally += drain_once<kCallback>(*ours);
-    }
-    return Tally{tally};
-  }
 
   Tally drain_libbpf(unsigned passes) {
     libbpf_tally = {};
@@ -137,7 +128,8 @@ std::expected<LiveRings, std::string> LiveRings::filled(const Workload& workload
   if (!ours) return std::unexpected(ours.error());
   auto libbpf = FillProgram::load();
   if (!libbpf) return std::unexpected(libbpf.error());
-  auto impl = std::make_unique<Impl>(callback, *std::move(ours), *std::move(libbpf));
+  auto impl =
+      std::make_unique<Impl>(callback, workload.used_bytes, *std::move(ours), *std::move(libbpf));
   if (const auto filled = impl->fill_ours(workload); !filled) {
     return std::unexpected(filled.error());
   }
@@ -153,11 +145,18 @@ LiveRings::~LiveRings() = default;
 
 std::vector<Contender> LiveRings::contenders() {
   Impl* const impl = impl_.get();
-  const bool sums = impl->callback == Callback::Sum;
-  return {{"PerfBuffer",
-           [impl, sums](unsigned passes) {
-             return sums ? impl->drain_ours<Callback::Sum>(passes)
-                         : impl->drain_ours<Callback::Count>(passes);
+  const auto ours = [impl](auto drain) {
+    return [impl, drain](unsigned passes) {
+      return drain(*impl->ours, *impl->ours_page, impl->callback, passes);
+    };
+  };
+  return {{"PerfBuffer", ours(drain_buffer)},
+          {"PerfBuffer -O2", ours(drain_buffer_at_o2)},
+          {"LB-spec live",
+           [impl](unsigned passes) {
+             const auto* const begin =
+                 reinterpret_cast<const std::byte*>(impl->ours_page) + page_bytes();
+             return guess_records(begin, begin + impl->used_bytes, impl->callback, passes);
            }},
           {"libbpf", [impl](unsigned passes) { return impl->drain_libbpf(passes); }}};
 }
