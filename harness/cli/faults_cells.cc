@@ -8,30 +8,17 @@
 #include "harness/cli/faults.h"
 #include "harness/model/catalogue.h"
 #include "harness/model/engine/explorer.h"
+#include "harness/program/sanitizers.h"
 #include "harness/rig/faults.h"
 #include "harness/simulator/faults.h"
 #include "harness/simulator/runs.h"
 #include "harness/stress/faults.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define PERFRING_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define PERFRING_TSAN 1
-#endif
-#endif
 
 namespace perfring::cli {
 namespace {
 
 using faults::Fault;
 using faults::Harness;
-
-#ifdef PERFRING_TSAN
-constexpr bool kRacesAreReported = true;
-#else
-constexpr bool kRacesAreReported = false;
-#endif
 
 FoundFault found_as(const oracle::Violation& violation) {
   return {to_string(violation.invariant), violation.message};
@@ -130,12 +117,12 @@ bool has_planted(const Fault& fault, Harness harness) {
 }
 
 std::string not_run_because(const Fault& fault, Harness harness) {
-  if (harness == Harness::ThreadSanitizer && !kRacesAreReported) {
+  if (harness == Harness::ThreadSanitizer && !kReportsRaces) {
     return "this build has no ThreadSanitizer: `ci/tsan`, or `bazel run --config=tsan //:perfring "
            "-- faults --harness tsan`, runs it";
   }
   const bool races = std::holds_alternative<faults::DataRace>(fault.in(Harness::ThreadSanitizer));
-  if (harness == Harness::Stress && kRacesAreReported && races) {
+  if (harness == Harness::Stress && kReportsRaces && races) {
     return "in this build ThreadSanitizer finds it first";
   }
   return {};

@@ -36,6 +36,8 @@ TEST(FaultVerdictTest, AFaultIsFoundAsItsInvariantOnly) {
   EXPECT_EQ(judge(Invariant::intact, {"data race", ""}), CellVerdict::FoundOtherwise);
   EXPECT_EQ(judge(AnyInvariant{}, {"awake", ""}), CellVerdict::Found);
   EXPECT_EQ(judge(AnyInvariant{}, {"no_invention", ""}), CellVerdict::Found);
+  EXPECT_EQ(judge(AnyInvariant{}, {"merged", ""}), CellVerdict::Found);
+  EXPECT_EQ(judge(AnyInvariant{}, {"late", ""}), CellVerdict::Found);
   EXPECT_EQ(judge(AnyInvariant{}, {"signal 11", ""}), CellVerdict::FoundOtherwise);
   EXPECT_EQ(judge(AnyInvariant{}, {"data race", ""}), CellVerdict::FoundOtherwise);
   EXPECT_EQ(judge(DataRace{}, {"data race", ""}), CellVerdict::Found);

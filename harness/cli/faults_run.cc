@@ -112,7 +112,7 @@ FaultCell run_cell(const Fault& fault, Harness harness, const std::atomic<bool>&
 
 bool is_invariant(std::string_view name) {
   using oracle::Invariant;
-  for (auto i = Invariant::no_invention; i <= Invariant::awake;
+  for (auto i = Invariant::no_invention; i <= oracle::kLastInvariant;
        i = static_cast<Invariant>(static_cast<int>(i) + 1)) {
     if (name == to_string(i)) return true;
   }

@@ -4,26 +4,17 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "harness/program/options.h"
+#include "harness/program/parse.h"
 #include "perfring/os/cpus.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/ring/ring.h"
 
 namespace perfring::cli {
 namespace {
-
-// The whole text as a number, or nothing.
-std::optional<std::uint32_t> number(std::string_view text) {
-  std::uint32_t value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 std::unexpected<std::string> refused(std::string_view text, const std::string& accepted) {
   return std::unexpected(not_accepted(text, accepted));
@@ -100,8 +91,9 @@ std::string conflict(const LiveOptions& options) {
 
 Parsed<live::PayloadRange> parse_payload(std::string_view text) {
   const std::size_t dash = text.find('-');
-  const auto min = number(text.substr(0, dash));
-  const auto max = dash == std::string_view::npos ? min : number(text.substr(dash + 1));
+  const auto min = parse_number<std::uint32_t>(text.substr(0, dash));
+  const auto max =
+      dash == std::string_view::npos ? min : parse_number<std::uint32_t>(text.substr(dash + 1));
   if (!min || !max || *min > *max || *min < GENERATOR_PAYLOAD_MIN || *max > GENERATOR_PAYLOAD_MAX) {
     return refused(text, fmt::format("a size from {} to {} bytes, or a range of sizes such as "
                                      "8-1024",
@@ -120,7 +112,7 @@ Parsed<std::vector<std::uint32_t>> parse_cpus(std::string_view text) {
 }
 
 Parsed<std::int64_t> parse_watermark(std::string_view text) {
-  const auto bytes = number(text);
+  const auto bytes = parse_number<std::uint32_t>(text);
   if (!bytes || *bytes > Ring<>::kSizeMax) {
     return refused(text, "a number of bytes up to the ring's size, or 0 to wake at each record");
   }

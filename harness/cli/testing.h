@@ -14,20 +14,10 @@
 #include <vector>
 
 #include "harness/program/child_process.h"
+#include "harness/program/sanitizers.h"
 #include "harness/program/temporary_folder.h"
 
 namespace perfring::cli {
-
-// g++ defines a macro, clang has a feature.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-inline constexpr bool kSanitized = __has_feature(address_sanitizer) ||
-                                   __has_feature(thread_sanitizer) ||
-                                   __has_feature(undefined_behavior_sanitizer);
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 // With few descriptors (run_with_files()) a sanitizer finds faults that are not there: its
 // check of an object's type, for one, opens a pipe.

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <set>
 #include <stdexcept>
 #include <utility>
+
+#include "harness/program/parse.h"
 
 namespace perfring::conformance {
 
@@ -59,10 +60,8 @@ Words words_of(std::string_view line) {
 std::optional<std::uint64_t> number(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative) text.remove_prefix(1);
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return negative ? -value : value;
+  const auto value = parse_number(text);
+  return negative && value ? -*value : value;
 }
 
 std::unexpected<std::string> wrong(std::string_view what) {

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <charconv>
 #include <set>
 #include <sstream>
 
 #include "harness/differential/trace.h"
+#include "harness/program/parse.h"
 
 namespace perfring::differential {
 namespace {
@@ -28,18 +28,6 @@ std::string seen_text(const TracedStep& traced) {
   return text;
 }
 
-std::optional<std::vector<std::byte>> parse_hex(std::string_view text) {
-  if (text.empty() || text.size() % 2 != 0) return std::nullopt;
-  std::vector<std::byte> bytes;
-  for (std::size_t i = 0; i < text.size(); i += 2) {
-    unsigned value = 0;
-    const auto [end, error] = std::from_chars(&text[i], &text[i] + 2, value, 16);
-    if (error != std::errc{} || end != &text[i] + 2) return std::nullopt;
-    bytes.push_back(static_cast<std::byte>(value));
-  }
-  return bytes;
-}
-
 // Words, one after the other.
 class Words {
  public:
@@ -52,10 +40,9 @@ class Words {
   }
   template <class T>
   Words& value(T& into) {
-    std::string word;
-    if (!(in_ >> word)) good_ = false;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), into);
-    good_ = good_ && error == std::errc{} && end == word.data() + word.size();
+    const auto number = parse_number<T>(next());
+    good_ = good_ && number;
+    if (number) into = *number;
     return *this;
   }
   std::string next() {
@@ -76,16 +63,12 @@ Parsed parse_change(Words& words, Change& change) {
   const std::string kind = words.next();
   if (kind == "digest") {
     const std::string text = words.next();
-    std::uint64_t digest = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), digest, 16);
-    if (error != std::errc{} || end != text.data() + text.size()) {
-      return std::unexpected("'" + text + "' is no digest");
-    }
-    change.digest = digest;
+    change.digest = parse_number(text, 16);
+    if (!change.digest) return std::unexpected("'" + text + "' is no digest");
   } else if (kind == "bytes") {
     words.value(change.offset);
     auto bytes = parse_hex(words.next());
-    if (!bytes) return std::unexpected("bytes that are not hexadecimal");
+    if (!bytes || bytes->empty()) return std::unexpected("bytes that are not hexadecimal");
     change.bytes = *std::move(bytes);
   } else if (!kind.empty()) {
     return std::unexpected("'" + kind + "': bytes or digest is expected");

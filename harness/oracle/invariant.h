@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace perfring::oracle {
 
@@ -51,6 +52,12 @@ constexpr const char* to_string(Invariant invariant) noexcept {
   }
   return "unknown invariant";
 }
+
+// For loops over all of them.
+inline constexpr Invariant kLastInvariant = Invariant::late;
+static_assert(std::string_view{to_string(static_cast<Invariant>(static_cast<int>(kLastInvariant) +
+                                                                1))} == "unknown invariant",
+              "an invariant was added behind the last");
 
 struct Violation {
   Invariant invariant;

@@ -100,6 +100,10 @@ std::string one_line(std::string_view text) {
   return escaped(text, false);
 }
 
+std::string first_line(std::string_view text) {
+  return one_line(text.substr(0, std::min(text.find('\n'), std::size_t{200})));
+}
+
 std::string shell_word(std::string_view text) {
   constexpr const char* kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=+:,@%";

@@ -14,6 +14,8 @@ namespace perfring {
 std::string printable(std::string_view text);
 // The same, and newlines too: a name that is part of a line.
 std::string one_line(std::string_view text);
+// The same of its first line, cut where it is long: what another program said.
+std::string first_line(std::string_view text);
 // The same as one word of a shell's, quoted only if it must be.
 std::string shell_word(std::string_view text);
 // The same in a message: 'text', all of it on one line, cut where it is long.

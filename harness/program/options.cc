@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "harness/program/console.h"
+#include "harness/program/parse.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "perfring/version.h"
@@ -23,14 +23,6 @@ namespace perfring {
 namespace {
 
 constexpr double kSecondsMax = 86400;
-
-template <class T>
-std::optional<T> number(const std::string& text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 CLI::Validator accepting(std::function<bool(const std::string&)> accepts, std::string accepted) {
   return CLI::Validator(
@@ -159,7 +151,7 @@ std::string not_accepted(std::string_view text, std::string_view accepted) {
 CLI::Validator number_from(std::uint64_t least, std::uint64_t most) {
   return accepting(
       [least, most](const std::string& text) {
-        const auto value = number<std::uint64_t>(text);
+        const auto value = parse_number(text);
         return value && *value >= least && *value <= most;
       },
       fmt::format("a number from {} to {}", least, most));
@@ -168,7 +160,7 @@ CLI::Validator number_from(std::uint64_t least, std::uint64_t most) {
 CLI::Validator power_of_two_up_to(std::uint64_t most) {
   return accepting(
       [most](const std::string& text) {
-        const auto value = number<std::uint64_t>(text);
+        const auto value = parse_number(text);
         return value && std::has_single_bit(*value) && *value <= most;
       },
       fmt::format("a power of two from 1 to {}", most));
@@ -177,7 +169,7 @@ CLI::Validator power_of_two_up_to(std::uint64_t most) {
 CLI::Validator seconds() {
   return accepting(
       [](const std::string& text) {
-        const auto value = number<double>(text);
+        const auto value = parse_number<double>(text);
         return value && *value > 0 && *value <= kSecondsMax;
       },
       fmt::format("a number of seconds above 0, up to {}", kSecondsMax));

@@ -14,6 +14,7 @@
 #include "harness/program/console.h"
 #include "harness/program/counted.h"
 #include "harness/program/input.h"
+#include "harness/program/parse.h"
 #include "harness/program/verdict.h"
 
 namespace perfring {
@@ -126,6 +127,34 @@ TEST(WriteOutputTest, WritesAllOrSaysWhyNot) {
             "--to: '/dev/full' cannot be written: No space left on device");
   EXPECT_EQ(write_output("--to", "/nowhere/x", "text").error(),
             "--to: '/nowhere/x' cannot be written: No such file or directory");
+}
+
+TEST(ParseNumberTest, AllOfTheTextIsTheNumberOrItIsRefused) {
+  EXPECT_EQ(parse_number("18446744073709551615"), ~std::uint64_t{0});
+  EXPECT_EQ(parse_number<std::int32_t>("-7"), -7);
+  EXPECT_EQ(parse_number<std::uint8_t>("fF", 16), 0xff);
+  EXPECT_EQ(parse_number<double>("0.5"), 0.5);
+  for (const char* const text :
+       {"", "-1", "+1", " 1", "1 ", "0x10", "18446744073709551616", "1e3"}) {
+    EXPECT_EQ(parse_number(text), std::nullopt) << text;
+  }
+  EXPECT_EQ(parse_number<std::uint8_t>("100", 16), std::nullopt);
+}
+
+TEST(ParseHexTest, EachByteHasTwoDigits) {
+  const std::vector<std::byte> bytes{std::byte{0x0a}, std::byte{0xff}};
+  EXPECT_EQ(parse_hex("0aFF"), bytes);
+  EXPECT_EQ(parse_hex(""), std::vector<std::byte>{});
+  for (const char* const text : {"0", "0aF", "0x", "-1", " 1", "gg"}) {
+    EXPECT_EQ(parse_hex(text), std::nullopt) << text;
+  }
+}
+
+TEST(FirstLineTest, ALongOrSecondLineIsCutOff) {
+  EXPECT_EQ(first_line("why\nand more\n"), "why");
+  EXPECT_EQ(first_line("a\tb"), "a\\x09b");
+  EXPECT_EQ(first_line(std::string(500, 'x')), std::string(200, 'x'));
+  EXPECT_EQ(first_line(""), "");
 }
 
 TEST(PrintableTest, PrintableTextIsUnchanged) {

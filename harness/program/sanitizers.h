@@ -1,7 +1,7 @@
 #ifndef HARNESS_PROGRAM_SANITIZERS_H_
 #define HARNESS_PROGRAM_SANITIZERS_H_
 
-// Which sanitizer this is built with, and how to say that bytes must not be touched.
+// Which sanitizers this is built with, and how to say that bytes must not be touched.
 
 #include <cstddef>
 
@@ -21,6 +21,12 @@
 #endif
 #endif
 
+#if defined(__has_feature)  // g++ says nothing about this one
+#if __has_feature(undefined_behavior_sanitizer)
+#define PERFRING_UBSAN 1
+#endif
+#endif
+
 #ifdef PERFRING_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
@@ -30,6 +36,18 @@
 #endif
 
 namespace perfring {
+
+#ifdef PERFRING_TSAN
+inline constexpr bool kReportsRaces = true;
+#else
+inline constexpr bool kReportsRaces = false;
+#endif
+
+#if defined(PERFRING_ASAN) || defined(PERFRING_TSAN) || defined(PERFRING_UBSAN)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
 
 #ifdef PERFRING_ASAN
 inline constexpr bool kPoisons = true;

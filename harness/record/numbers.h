@@ -1,11 +1,13 @@
 #ifndef HARNESS_RECORD_NUMBERS_H_
 #define HARNESS_RECORD_NUMBERS_H_
 
-#include <charconv>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
+
+#include "harness/program/parse.h"
 
 namespace perfring::record {
 
@@ -18,11 +20,7 @@ inline std::optional<std::uint64_t> number_of(const nlohmann::ordered_json& valu
   if (!value.is_string()) return std::nullopt;
   const auto& text = value.get_ref<const std::string&>();
   if (!text.starts_with("0x") && !text.starts_with("0X")) return std::nullopt;
-  std::uint64_t number = 0;
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data() + 2, last, number, 16);
-  if (error != std::errc{} || end != last) return std::nullopt;
-  return number;
+  return parse_number(std::string_view{text}.substr(2), 16);
 }
 
 }  // namespace perfring::record

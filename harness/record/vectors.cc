@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <charconv>
 #include <optional>
 #include <stdexcept>
 
 #include "harness/program/console.h"
+#include "harness/program/parse.h"
 #include "harness/record/numbers.h"
 
 namespace perfring::record {
@@ -46,14 +46,13 @@ std::vector<std::byte> bytes_of(const Json& line, const char* name) {
   }
   std::vector<std::byte> bytes;
   for (std::size_t i = 0; i < digits.size(); i += 2) {
-    std::uint8_t byte = 0;
-    const char* const first = digits.data() + i;
-    const auto [end, error] = std::from_chars(first, first + 2, byte, 16);
-    if (error != std::errc{} || end != first + 2) {
-      throw Refused{fmt::format("field '{}': {} is not two hexadecimal digits", name,
-                                in_quotes(digits.substr(i, 2)))};
+    const std::string pair = digits.substr(i, 2);
+    const auto byte = parse_number<std::uint8_t>(pair, 16);
+    if (!byte) {
+      throw Refused{
+          fmt::format("field '{}': {} is not two hexadecimal digits", name, in_quotes(pair))};
     }
-    bytes.push_back(static_cast<std::byte>(byte));
+    bytes.push_back(static_cast<std::byte>(*byte));
   }
   return bytes;
 }

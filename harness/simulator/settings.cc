@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cstddef>
 
 #include "harness/oracle/payload.h"
 #include "harness/program/counted.h"
+#include "harness/program/parse.h"
 
 namespace perfring::simulator {
 namespace {
@@ -143,18 +143,16 @@ std::string impossible_of_many(const RunSettings& settings) {
 }
 
 std::expected<std::uint64_t, std::string> number(std::string_view text, const SettingName& name) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < name.min ||
-      value > name.max) {
+  const auto value = parse_number(text);
+  if (!value || *value < name.min || *value > name.max) {
     return std::unexpected(fmt::format("{}: '{}' is not accepted: give a number from {} to {}",
                                        name.name, text, name.min, name.max));
   }
-  if (const std::string why = name.impossible != nullptr ? name.impossible(value) : "";
+  if (const std::string why = name.impossible != nullptr ? name.impossible(*value) : "";
       !why.empty()) {
     return std::unexpected(why);
   }
-  return value;
+  return *value;
 }
 
 std::string_view trim(std::string_view text) {

@@ -1,0 +1,49 @@
+#ifndef HARNESS_PROGRAM_PARSE_H_
+#define HARNESS_PROGRAM_PARSE_H_
+
+// Text as numbers and as bytes. Each function takes all of its text, or nothing of it.
+
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace perfring {
+
+// Digits alone: no sign before an unsigned number, no blanks, no 0x.
+template <std::integral T = std::uint64_t>
+std::optional<T> parse_number(std::string_view text, int base = 10) {
+  T value{};
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value, base);
+  if (error != std::errc{} || end != last) return std::nullopt;
+  return value;
+}
+template <std::floating_point T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  if (error != std::errc{} || end != last) return std::nullopt;
+  return value;
+}
+
+// Two hexadecimal digits for each byte; no byte is no error.
+inline std::optional<std::vector<std::byte>> parse_hex(std::string_view digits) {
+  if (digits.size() % 2 != 0) return std::nullopt;
+  std::vector<std::byte> bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    const auto byte = parse_number<std::uint8_t>(digits.substr(i, 2), 16);
+    if (!byte) return std::nullopt;
+    bytes.push_back(static_cast<std::byte>(*byte));
+  }
+  return bytes;
+}
+
+}  // namespace perfring
+
+#endif  // HARNESS_PROGRAM_PARSE_H_
