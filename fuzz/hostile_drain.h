@@ -15,23 +15,30 @@
 
 namespace perfring::fuzz {
 
-// The bytes that a drain may read, and its accesses to the positions.
-struct Accesses {
+// The bytes that a consumer may read: data_tail, and `available` ones from there on.
+struct Readable {
   const perf_event_mmap_page* page;
   Bytes data;
   std::uint64_t tail = 0;
-  std::uint32_t available = 0;
-  unsigned head_reads = 0;
-  unsigned tail_writes = 0;
+  std::uint64_t available = 0;
 
-  void read(const std::byte* address, std::size_t size) const {
-    if (address == reinterpret_cast<const std::byte*>(&page->data_tail)) return;
+  bool holds(const std::byte* address, std::size_t size) const {
+    if (address == reinterpret_cast<const std::byte*>(&page->data_tail)) return true;
     const std::size_t offset =
         reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(data.data());
     const std::uint64_t from_tail = (offset - tail) & (data.size() - 1);
     const bool inside = offset < data.size() && size <= data.size() - offset;
-    expect(inside && available <= data.size() && from_tail + size <= available,
-           "in_ring: a read outside [data_tail, data_head)");
+    return inside && available <= data.size() && from_tail + size <= available;
+  }
+};
+
+// What a drain may read, and its accesses to the positions.
+struct Accesses : Readable {
+  unsigned head_reads = 0;
+  unsigned tail_writes = 0;
+
+  void read(const std::byte* address, std::size_t size) const {
+    expect(holds(address, size), "in_ring: a read outside [data_tail, data_head)");
   }
 };
 
@@ -65,7 +72,7 @@ class HostileDrain {
       : hostile_{hostile},
         memory_{HostileMemory::of(hostile.log2_pages)},
         watch_{written(memory_, hostile).page(), memory_.data()},
-        accesses_{&memory_.page(), memory_.data()},
+        accesses_{{&memory_.page(), memory_.data()}},
         ring_{*R::over(memory_.page(), memory_.data())} {
     WatchedMemory::accesses = &accesses_;
   }

@@ -1,6 +1,6 @@
-// A merge of one or two rings of any bytes, positions and sizes, and of a sound one: no run leaves
-// the rings, runs for ever, or says what is not so; and the sound ring is delivered as if it were
-// alone. An input:
+// A merge of one or two rings of any bytes, positions and sizes, and of a sound one. Every run
+// ends, reads nothing outside the rings, and flags and counts the late events correctly; and the
+// sound ring is delivered as if it were alone. An input:
 //
 //   u8   shape: bit 0 whether there is a second hostile ring, 1-2 how many runs before the flush
 //   u8   how many records the sound ring has; record i has the key i << 57
@@ -24,27 +24,19 @@ namespace {
 
 using testing::Seen;
 
-// The part of a ring that may be read: as it was when the run began, and what was unread before.
-struct Part {
-  HostileMemory* memory = nullptr;
-  std::uint64_t tail = 0;
-  std::uint64_t unread = 0;
+// A ring. Its readable part is what was unread when the run began, and what was unread before.
+struct Part : Readable {
+  HostileMemory* memory;
+
+  explicit Part(HostileMemory& of)
+      : Readable{&of.page(), of.data(), of.page().data_tail}, memory{&of} {}
 
   void run_begins(bool poked) {
-    const perf_event_mmap_page& page = memory->page();
-    const std::uint64_t before = tail + unread - page.data_tail;
-    tail = page.data_tail;
-    const auto available = static_cast<std::uint32_t>(page.data_head - tail);
-    unread = available <= memory->data().size() ? available : 0;
-    if (poked && before <= memory->data().size()) unread = std::max(unread, before);
-  }
-  bool may_read(const std::byte* address, std::size_t size) const {
-    if (address == reinterpret_cast<const std::byte*>(&memory->page().data_tail)) return true;
-    const Bytes data = memory->data();
-    const std::size_t offset =
-        reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(data.data());
-    return offset < data.size() && size <= data.size() - offset &&
-           ((offset - tail) & (data.size() - 1)) + size <= unread;
+    const std::uint64_t before = tail + available - page->data_tail;
+    tail = page->data_tail;
+    const auto unread = static_cast<std::uint32_t>(page->data_head - tail);
+    available = unread <= data.size() ? unread : 0;
+    if (poked && before <= data.size()) available = std::max(available, before);
   }
 };
 
@@ -52,7 +44,7 @@ struct MergedMemory : DefaultMemory {
   static inline constinit const std::vector<Part>* parts = nullptr;
 
   static void sees_read(const std::byte* address, std::size_t size) {
-    const auto inside = [&](const Part& part) { return part.may_read(address, size); };
+    const auto inside = [&](const Part& part) { return part.holds(address, size); };
     expect(std::ranges::any_of(*parts, inside), "in_ring: a read outside [data_tail, data_head)");
   }
   template <class T>
@@ -137,7 +129,7 @@ class HostileMerge {
     add(of);
   }
   void add(HostileMemory& of) {
-    parts_.push_back({&of, of.page().data_tail, 0});
+    parts_.emplace_back(of);
     expect(merge_.add(of.page(), of.data()) == parts_.size() - 1, "a ring was not added");
   }
   void add_sound() {
