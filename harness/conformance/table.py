@@ -1,7 +1,7 @@
 """The matrix of subjects and cases, from the JSON of `perfring conform`.
 
-usage: table.py FOLDER, which has `subjects` (a name, a tab and a version on each line) and NAME.json,
-and gets results.md and results.html
+usage: table.py FOLDER, which has `subjects` (on each line a name, a version and the options of
+`perfring conform` that run it, between tabs) and NAME.json, and gets results.md and results.html
 """
 import html
 import json
@@ -13,7 +13,9 @@ COLOURS = {"right": "#8bc34a", "acceptable": "#cddc39", "not run": "#dddddd", "l
            "out of bounds": "#4a148c"}
 
 folder = pathlib.Path(sys.argv[1])
-subjects = [line.split("\t") for line in (folder / "subjects").read_text().splitlines()]
+rows = [line.split("\t") for line in (folder / "subjects").read_text().splitlines()]
+subjects = [(name, version) for name, version, _ in rows]
+options = {name: words for name, _, words in rows}
 runs = {name: json.loads((folder / f"{name}.json").read_text()) for name, _ in subjects}
 cases = [(case["id"], case["reachable"]) for case in runs[subjects[0][0]]["cases"]]
 cells = {(name, case["id"]): case for name in runs for case in runs[name]["cases"]}
@@ -50,19 +52,66 @@ for kind, title in ((True, "Reachable: a real kernel does it"),
               for case, reachable in cases if reachable == kind]
 (folder / "results.md").write_text("\n".join(lines) + "\n")
 
+here = pathlib.Path(__file__).parent
+vectors = {one["id"]: one for one in json.loads((here / "vectors/index.json").read_text())["cases"]}
+# Blocks of cases.txt, each from `case ID` to the next.
+scripts = {block.split()[0]: "case " + block.split("\n#")[0].rstrip()
+           for block in ("\n" + (here / "cases.txt").read_text()).split("\ncase ")[1:]}
+
+
+def expected(event):
+    if "lost" in event:
+        return f"LOST {event['lost']}"
+    if "error" in event:
+        return "an error"
+    kind = "maybe" if "maybe" in event else "sample"
+    return f"{kind} {event[kind]}" + (f" and {event['padding']} of padding" if event["padding"] else "")
+
+
+def behind(case, kind):
+    """What is behind a row: the script, the bytes, what is expected, what each subject did."""
+    vector = vectors[case]
+    turns = []
+    for number, turn in enumerate(vector["turns"], 1):
+        turns.append(f"turn {number}: data_head {turn['head']}")
+        turns += [f"  at {at}: {data}" for at, data in turn["writes"]]
+        turns += [f"  expected: {expected(event)}" for event in turn["expected"]] or ["  expected: nothing"]
+    turns.append("accepted: " + (", ".join(vector["accept"]) or "nothing else"))
+    parts = [f'<details id="{case}"><summary>{case}: {html.escape(vector["title"])} '
+             f'({kind}; {", ".join(vector["facts"])})</summary>',
+             f"<pre>{html.escape(scripts[case])}</pre><pre>{html.escape(chr(10).join(turns))}</pre><table>"]
+    for name, _ in subjects:
+        cell = cells[name, case]
+        replay = f"perfring conform --only {case} {options[name]}"
+        parts.append(f'<tr><th>{html.escape(name)}</th><td style="background:{COLOURS[cell["outcome"]]}">'
+                     f'{html.escape(text(cell))}</td><td class=wide>{html.escape(cell["detail"])}<br>'
+                     f"<code>{html.escape(replay)}</code></td></tr>")
+    line = f"perfring inspect harness/conformance/vectors/index.json --case {case}"
+    return "".join(parts) + f"</table><p><code>{line}</code></p></details>"
+
+
 rows = []
+sections = []
 for case, reachable in cases:
-    row = [f"<th>{html.escape(case)}</th>"]
+    kind = "reachable" if reachable else "hostile"
+    row = [f'<th><a href="#{case}">{html.escape(case)}</a></th>']
     for name, _ in subjects:
         cell = cells[name, case]
         said = html.escape(f"{name}, {case}: {cell['outcome']} {cell['detail']}", quote=True)
         row.append(f'<td style="background:{COLOURS[cell["outcome"]]}" title="{said}"></td>')
-    rows.append(f'<tr class="{"reachable" if reachable else "hostile"}">{"".join(row)}</tr>')
+    rows.append(f'<tr class="{kind}">{"".join(row)}</tr>')
+    sections.append(behind(case, kind))
 legend = " ".join(f'<span style="background:{colour};color:#fff">&nbsp;{name}&nbsp;</span>'
                   for name, colour in COLOURS.items())
 head = "".join(f"<th>{html.escape(name)}<br>{html.escape(version)}</th>"
                for name, version in subjects)
+# A link to a case opens it.
+script = ("addEventListener('hashchange',()=>{const of=document.getElementById(location.hash.slice(1));"
+          "if(of)of.open=true})")
 (folder / "results.html").write_text(
     "<!doctype html><meta charset=utf-8><title>Conformance</title><style>"
     "body{font:12px monospace}td{width:9em;height:1em}th{text-align:left}.hostile th{color:#777}"
-    f"</style><p>{legend}</p><table><tr><th></th>{head}</tr>{''.join(rows)}</table>\n")
+    "a{color:inherit;text-decoration:none}td.wide{width:auto}pre{white-space:pre-wrap;"
+    "overflow-wrap:anywhere}</style>"
+    f"<p>{legend}</p><table><tr><th></th>{head}</tr>{''.join(rows)}</table>\n"
+    f"{''.join(sections)}<script>{script}</script>\n")
