@@ -25,7 +25,7 @@ namespace {
 using conformance::Case;
 using conformance::Cell;
 using conformance::Outcome;
-using Run = std::function<Cell(const Case&)>;
+using Run = std::function<Cell(const Case&, const conformance::Limits&)>;
 
 constexpr const char* kLister = "perfring conform --list";
 
@@ -109,22 +109,21 @@ ConformReport run_all(const std::vector<const Case*>& cases, const Known& known,
   const ProgressLine progress;
   auto shown = std::chrono::steady_clock::now();
   for (const Case* const of : cases) {
-    if (signals.requested()) {
-      report.interrupted = true;
-      break;
-    }
+    if (signals.requested()) break;
     const auto begin = std::chrono::steady_clock::now();
     if (begin - shown > std::chrono::seconds{1}) {
       progress.show(fmt::format("{} of {}: {}", report.rows.size(), cases.size(), of->id));
       shown = begin;
     }
-    Cell cell = run(*of);
+    Cell cell = run(*of, {.stop = &signals.requested()});
+    if (signals.requested()) continue;  // this one was cut short
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     const auto expected = known.find(of->id);
     report.rows.push_back(
         {of, std::move(cell), took.count(), expected == known.end() ? "" : expected->second});
   }
   progress.clear();
+  report.interrupted = report.rows.size() < cases.size();
   return report;
 }
 
@@ -153,29 +152,35 @@ int run_command(const ConformOptions& options) {
                                            nearest_to(options.fault, {faults.begin(), faults.end()},
                                                       "perfring faults")));
   }
-  Run run = [](const Case& of) { return conformance::run_perfring(conformance::vector_of(of)); };
+  Run run = [](const Case& of, const conformance::Limits&) {
+    return conformance::run_perfring(conformance::vector_of(of));
+  };
   std::string subject = "perfring";
   if (!options.adapter.empty()) {
     subject = options.adapter;
-    run = [&](const Case& of) {
-      return conformance::run_adapter(options.adapter, conformance::vector_of(of));
+    run = [&](const Case& of, const conformance::Limits& limits) {
+      return conformance::run_adapter(options.adapter, conformance::vector_of(of), limits);
     };
   } else if (!options.command.empty()) {
     subject = options.command.front();
     const auto reader =
         options.reader == "bpftool" ? conformance::read_bpftool : conformance::read_lines;
-    run = [&options, reader](const Case& of) {
-      return conformance::run_supervised(options.command, of, reader);
+    run = [&options, reader](const Case& of, const conformance::Limits& limits) {
+      return conformance::run_supervised(options.command, of, reader, limits);
     };
   } else if (!options.fault.empty()) {
     subject = "a consumer with the fault " + options.fault;
-    run = [&](const Case& of) {
+    run = [&](const Case& of, const conformance::Limits&) {
       return conformance::run_fault(options.fault, conformance::vector_of(of));
     };
   }
-  ConformReport report = run_all(*cases, *known, run);
-  report.subject = subject;
-  return give_report(report, options);
+  try {
+    ConformReport report = run_all(*cases, *known, run);
+    report.subject = subject;
+    return give_report(report, options);
+  } catch (const conformance::CannotRun& error) {
+    return fail(error.what());
+  }
 }
 
 }  // namespace perfring::cli

@@ -4,12 +4,12 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <utility>
 
 #include "harness/conformance/subjects.h"
 #include "harness/program/child_process.h"
 #include "harness/program/console.h"
+#include "harness/program/parse.h"
 
 namespace perfring::conformance {
 namespace {
@@ -17,43 +17,24 @@ namespace {
 using Kind = Wanted::Kind;
 
 constexpr int kNotSupported = 77;
-constexpr int kSignal = 128;  // and the signal's number: a shell's exit code
-
-std::optional<std::uint64_t> number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-std::optional<std::vector<std::byte>> bytes_of(std::string_view hex) {
-  std::vector<std::byte> bytes;
-  if (hex.size() % 2 != 0) return std::nullopt;
-  for (std::size_t i = 0; i < hex.size(); i += 2) {
-    unsigned byte = 0;
-    const auto [end, error] = std::from_chars(&hex[i], &hex[i] + 2, byte, 16);
-    if (error != std::errc{} || end != &hex[i] + 2) return std::nullopt;
-    bytes.push_back(static_cast<std::byte>(byte));
-  }
-  return bytes;
-}
+constexpr int kKilled = 128 + SIGKILL;  // a shell's exit code
 
 bool take_line(std::string_view line, Printed& printed) {
   const std::size_t space = std::min(line.find(' '), line.size());
   const std::string_view word = line.substr(0, space);
   const std::string_view rest = line.substr(std::min(space + 1, line.size()));
   if (word == "sample") {
-    auto bytes = bytes_of(rest);
+    auto bytes = parse_hex(rest);
     if (!bytes) return false;
     printed.events.push_back({.payload = *std::move(bytes)});
   } else if (word == "lost") {
-    const auto count = number(rest);
+    const auto count = parse_number(rest);
     if (!count) return false;
     printed.events.push_back({.kind = Kind::Lost, .lost = *count});
   } else if (word == "error") {
     printed.events.push_back({.kind = Kind::Bad});
   } else if (word == "tail") {
-    printed.tail = number(rest);
+    printed.tail = parse_number(rest);
     return printed.tail.has_value();
   } else {
     return false;
@@ -61,32 +42,25 @@ bool take_line(std::string_view line, Printed& printed) {
   return true;
 }
 
-std::string first_line(std::string_view text) {
-  return one_line(text.substr(0, std::min(text.find('\n'), std::size_t{200})));
-}
-
-// How it ended, if not as it should.
-bool ended_badly(const Ended& ended, const Limits& limits, Cell& cell) {
-  const int signal = ended.exit_code - kSignal;
+// Returns whether it ended as it should.
+bool ended_well(const std::string& command, const Ended& ended, const Limits& limits, Cell& cell) {
   const std::string said = ended.err.empty() ? "" : ": " + first_line(ended.err);
-  if (ended.exit_code == 0) return false;
+  if (ended.exit_code == 126 || ended.exit_code == 127) {
+    throw CannotRun{
+        fmt::format("--adapter: {} cannot be started{}: give a command that the shell "
+                    "finds, or the path of a program that may be executed",
+                    in_quotes(command), said)};
+  }
   if (ended.exit_code == kNotSupported) {
     cell.worsen(Outcome::NotRun, "the adapter does not support it" + said);
     cell.unsupported = cell.outcome == Outcome::NotRun;
-  } else if (ended.exit_code == 126 || ended.exit_code == 127) {
-    cell.worsen(Outcome::NotRun, "it cannot be started" + said);
-  } else if (signal == SIGXFSZ) {
-    cell.worsen(Outcome::Floods, fmt::format("more than {} bytes of output", limits.output));
-  } else if (signal == SIGXCPU) {
-    cell.worsen(Outcome::Hangs, fmt::format("{} s of CPU time", limits.cpu_seconds));
-  } else if (signal == SIGKILL) {
-    cell.worsen(Outcome::Hangs, fmt::format("no end within {} s", limits.seconds));
-  } else if (signal > 0) {
-    cell.worsen(Outcome::Crashes, fmt::format("signal {}{}", signal, said));
-  } else {
-    cell.worsen(Outcome::Crashes, fmt::format("exit code {}{}", ended.exit_code, said));
+    return false;
   }
-  return true;
+  if (ended.exit_code == kKilled) {  // by timeout(1)
+    cell.worsen(Outcome::Hangs, fmt::format("no end within {} s", limits.seconds));
+    return false;
+  }
+  return judge_end(ended.exit_code, ended.err, limits, cell);
 }
 
 Ended run_once(const std::string& command, const RingImage& image, const Case& of,
@@ -99,8 +73,8 @@ Ended run_once(const std::string& command, const RingImage& image, const Case& o
        std::to_string(of.settings.pages), std::to_string(of.settings.sample_type)},
       "\n"};
   const pid_t group = child.id();  // timeout(1) makes one
-  Ended ended = child.wait();
-  ::kill(-group, SIGKILL);  // what it has left running
+  Ended ended = child.wait([&] { return limits.stop != nullptr && *limits.stop; });
+  ::kill(-group, SIGKILL);  // whatever it has left running
   return ended;
 }
 
@@ -128,11 +102,12 @@ Cell run_adapter(const std::string& command, const Vector& vector, const Limits&
     const std::uint64_t before = image.page().data_tail;
     const std::uint64_t head = image.page().data_head;
     const Ended ended = run_once(command, image, *vector.of, limits);
-    if (ended_badly(ended, limits, cell)) return cell;
+    if (!ended_well(command, ended, limits, cell)) return cell;
     const auto printed = parse_printed(ended.out);
     if (!printed || !printed->tail) {
       cell.worsen(Outcome::NotRun,
-                  printed ? "it printed no tail" : "not the protocol's: '" + printed.error() + "'");
+                  printed ? "it printed no tail"
+                          : "a line that is not in the protocol: '" + printed.error() + "'");
       return cell;
     }
     if (image.page().data_tail != *printed->tail) {

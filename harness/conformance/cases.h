@@ -17,7 +17,7 @@
 
 namespace perfring::conformance {
 
-// An outcome that is right beside the strict one.
+// An outcome that is accepted beside the strict one.
 enum class Accept : std::uint8_t { Silent, Errors, Stops, Guesses };
 const char* to_string(Accept accept);
 const char* reason(Accept accept);
@@ -27,7 +27,7 @@ std::span<const Accept> all_accepts();
 struct Wanted {
   enum class Kind : std::uint8_t { Sample, Lost, Bad, Maybe };
   Kind kind = Kind::Sample;
-  std::uint64_t number = 0;            // the output's; or how many were lost
+  std::uint64_t number = 0;            // of the output, or of lost records
   std::optional<std::uint64_t> cut{};  // only so many bytes of the sample
 };
 
@@ -47,11 +47,11 @@ struct Patch {
   };
   Field field = Field::Head;
   std::uint64_t output = 0;
-  std::uint64_t value = 0;  // Head: what is added to it
+  std::uint64_t value = 0;  // stored in the field; added to data_head
 };
 struct Registered {};
 struct Drain {
-  bool stated = false;  // or else the ledger says what is wanted
+  bool stated = false;  // the case states the events; otherwise they follow from the ledger
   std::vector<Wanted> wanted{};
 };
 using Part = std::variant<std::vector<script::Step>, Fill, Patch, Registered, Drain>;
@@ -78,7 +78,7 @@ struct Suite {
 
 // An error names the line and the reason.
 std::expected<Suite, std::string> parse_suite(std::string_view text);
-// That of cases.txt, which is part of the program.
+// The suite of cases.txt, which is compiled into the program.
 const Suite& suite();
 // nullptr if no case has this id.
 const Case* find_case(std::string_view id);

@@ -1,8 +1,8 @@
 #ifndef HARNESS_CONFORMANCE_INSPECTION_H_
 #define HARNESS_CONFORMANCE_INSPECTION_H_
 
-// A ring's bytes, explained: record by record, what is wrong, what perfring delivers, where the
-// tail goes.
+// Explains the bytes of a ring record by record: the defect, the event that perfring delivers, the
+// way of the tail.
 
 #include <linux/perf_event.h>
 
@@ -25,7 +25,7 @@ struct Ring {
   std::uint64_t sample_type = PERF_SAMPLE_RAW;
 };
 
-// What a file holds. An error says why it holds no ring.
+// The ring that a file holds. An error says why it holds none.
 // A control page and data pages, as a ring is mapped.
 std::expected<Ring, std::string> ring_of_image(std::span<const std::byte> file);
 // An input of fuzz/hostile_ring (its header says what the bytes mean), before any poke.
@@ -42,7 +42,7 @@ struct Explained {
   perf_event_header header{};
   bool straddles = false;
   std::string delivers{};  // "sample", "lost", "malformed"
-  std::string wrong{};     // what is, if it is malformed
+  std::string wrong{};     // the defect of a malformed one
   std::string text{};      // its fields
 };
 

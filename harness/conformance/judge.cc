@@ -1,8 +1,11 @@
 #include "harness/conformance/judge.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
+
+#include "harness/program/console.h"
 
 namespace perfring::conformance {
 namespace {
@@ -114,6 +117,23 @@ void Cell::accept(const Case& of, Accept as, Outcome otherwise, const std::strin
   if (!of.accepts_it(as)) return worsen(otherwise, why);
   if (std::ranges::find(accepted, as) == accepted.end()) accepted.push_back(as);
   worsen(Outcome::Acceptable, why);
+}
+
+bool judge_end(int exit_code, std::string_view err, const Limits& limits, Cell& cell) {
+  constexpr int kSignal = 128;
+  if (exit_code == 0) return true;
+  const int signal = exit_code - kSignal;
+  const std::string said = err.empty() ? "" : ": " + first_line(err);
+  if (signal == SIGXFSZ) {
+    cell.worsen(Outcome::Floods, fmt::format("more than {} bytes of output", limits.output));
+  } else if (signal == SIGXCPU) {
+    cell.worsen(Outcome::Hangs, fmt::format("{} s of CPU time", limits.cpu_seconds));
+  } else if (signal > 0) {
+    cell.worsen(Outcome::Crashes, fmt::format("signal {}{}", signal, said));
+  } else {
+    cell.worsen(Outcome::Crashes, fmt::format("exit code {}{}", exit_code, said));
+  }
+  return false;
 }
 
 void judge_events(const Case& of, std::span<const Event> expected, std::span<const Event> seen,

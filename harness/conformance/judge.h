@@ -1,12 +1,15 @@
 #ifndef HARNESS_CONFORMANCE_JUDGE_H_
 #define HARNESS_CONFORMANCE_JUDGE_H_
 
-// What a consumer made of a case, judged.
+// Judges how a consumer handled a case.
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/conformance/cases.h"
@@ -35,11 +38,29 @@ struct Cell {
   Outcome outcome = Outcome::Right;
   std::vector<Accept> accepted{};  // what made it acceptable
   std::string detail{};            // the first thing that was wrong, or why it was not run
-  bool unsupported = false;        // not run, as the subject says of itself
+  bool unsupported = false;        // not run, and the subject cannot help it
 
   void worsen(Outcome to, std::string why);
   void accept(const Case& of, Accept as, Outcome otherwise, const std::string& why);
 };
+
+// The resources that a consumer may use which is a program of its own.
+struct Limits {
+  double seconds = 20;                      // of a run
+  unsigned cpu_seconds = 2;                 // after which it hangs
+  std::uint64_t output = 64U << 20;         // bytes, after which it floods
+  const std::atomic<bool>* stop = nullptr;  // ends the run early when it becomes true
+};
+
+// No case can be run: the program cannot be started, or this system does not let it be supervised.
+// what() says what was asked for, what the system said, and what to change.
+struct CannotRun : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+// Judges how such a program ended, by its exit code as a shell reports it (128 plus the signal's
+// number). Returns whether it ended as it should.
+bool judge_end(int exit_code, std::string_view err, const Limits& limits, Cell& cell);
 
 // data_tail and data_head around a turn of the consumer's.
 struct Tails {
@@ -48,8 +69,8 @@ struct Tails {
   std::uint64_t after = 0;
 };
 
-// Compares what a consumer delivered with what it had to, in order. A seen event of kind Bad is an
-// error that it reported.
+// Compares the events that a consumer delivered with the expected ones, in order. A seen event of
+// kind Bad is an error that it reported.
 void judge_events(const Case& of, std::span<const Event> expected, std::span<const Event> seen,
                   Cell& cell);
 // Positions are compared modulo 2^32, as a 32-bit kernel has them.

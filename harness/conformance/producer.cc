@@ -195,10 +195,11 @@ void Producer::patch(const Patch& patch) {
     return;
   }
   const auto found = std::ranges::find(written_, patch.output, &Written::output);
-  if (found == written_.end()) throw std::logic_error{case_.id + ": patch of what is not there"};
+  if (found == written_.end())
+    throw std::logic_error{case_.id + ": a patch of an output that was not written"};
   const std::uint64_t lost = found->position - found->lost_size;
   if (patch.field >= Field::LostType && found->lost_size == 0) {
-    throw std::logic_error{case_.id + ": patch of a LOST that is not there"};
+    throw std::logic_error{case_.id + ": a patch of a LOST that was not written"};
   }
   switch (patch.field) {
     case Field::Head:

@@ -1,8 +1,8 @@
 #ifndef HARNESS_CONFORMANCE_PRODUCER_H_
 #define HARNESS_CONFORMANCE_PRODUCER_H_
 
-// The producer's part of a case, played on a ring of the simulated kernel, turn by turn; and the
-// events that each turn must bring, from the writer's ledger. Nothing here reads the ring as a
+// Plays the producer's part of a case on a ring of the simulated kernel, turn by turn, and keeps
+// the events that each turn must bring, from the writer's ledger. Nothing here reads the ring as a
 // consumer does.
 
 #include <array>
@@ -41,9 +41,10 @@ class Producer {
 
   // Carries out the steps up to `registered`, if there is one ahead.
   void while_registering();
-  // Carries out the steps up to the consumer's next turn. False: there is none.
+  // Carries out the steps up to the consumer's next turn. Returns false after the last turn.
   bool turn();
-  // What this turn must bring: as the case states it, or else as the ledger says.
+  // The events that this turn must bring: those that the case states, otherwise those of the
+  // ledger.
   std::vector<Event> expected() const;
   // The accepted records of this turn, and their LOSTs, in the order of the reservations.
   std::vector<Event> by_ledger() const;

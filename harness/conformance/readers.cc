@@ -1,4 +1,4 @@
-// What programs print, as events.
+// The output of programs, as events.
 
 #include <nlohmann/json.hpp>
 
@@ -14,7 +14,7 @@ std::expected<std::vector<Event>, std::string> read_lines(const std::string& out
   return std::move(printed->events);
 }
 
-// A record of another type has no data: it is passed on, which says that it is none to print.
+// bpftool passes on a record of another type, without data. That counts as an error reported.
 std::expected<std::vector<Event>, std::string> read_bpftool(const std::string& out) {
   std::vector<Event> events;
   try {

@@ -1,8 +1,8 @@
 #ifndef HARNESS_CONFORMANCE_SUBJECTS_H_
 #define HARNESS_CONFORMANCE_SUBJECTS_H_
 
-// Consumers held to a vector: those in this program, perfring and the faulty ones of
-// harness/faults, and adapters, programs in any language.
+// Holds consumers to a vector: perfring and the faulty ones of harness/faults, in this process; and
+// adapters, which are programs in any language.
 
 #include <span>
 #include <string>
@@ -17,22 +17,17 @@ namespace perfring::conformance {
 // perfring itself: Ring where samples are RAW alone, and Cursor with lib/perfring/record elsewhere.
 Cell run_perfring(const Vector& vector);
 
-// The faults of a memory and of a consumer, each planted. Not run: samples with other fields.
+// The faults of a memory and of a consumer, each planted. Their consumers take samples of RAW
+// alone.
 std::span<const std::string_view> planted_faults();
-// Precondition: there is one of this name.
+// Precondition: a fault has this name.
 Cell run_fault(std::string_view name, const Vector& vector);
 
-struct Limits {
-  double seconds = 10;               // for one turn
-  unsigned cpu_seconds = 2;          // after which it hangs
-  std::uint64_t output = 64U << 20;  // bytes, after which it floods
-};
-
 // Runs `command FILE PAGES SAMPLE_TYPE` once for each turn, by the shell, in a process group of its
-// own, and judges what it prints (README.md has the protocol).
+// own, and judges what it prints (README.md has the protocol). Throws CannotRun.
 Cell run_adapter(const std::string& command, const Vector& vector, const Limits& limits = {});
 
-// The events that a program printed, and the tail. An error: the line that is none.
+// The events that a program printed, and the tail. An error is the first line that is neither.
 struct Printed {
   std::vector<Event> events;
   std::optional<std::uint64_t> tail;

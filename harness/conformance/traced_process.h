@@ -3,15 +3,19 @@
 
 // A program whose system calls on perf events and BPF maps are answered by this process.
 
+#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/types.h>
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "harness/conformance/judge.h"
 #include "perfring/os/fd.h"
 
 namespace perfring::conformance {
@@ -19,65 +23,89 @@ namespace perfring::conformance {
 // How a notified system call goes on.
 struct Answer {
   bool by_kernel = false;  // this machine's own kernel carries it out
-  std::int64_t value = 0;  // or else it returns that: a negative errno
-  int fd = -1;             // or a copy of this descriptor
+  std::int64_t value = 0;  // what it returns otherwise: an error is a negative errno
+  int fd = -1;             // returned as a copy of this descriptor, if it is not -1
   bool later = false;      // answered by answer_later()
 };
 
 struct Fault {
   int signal = 0;
   std::uint64_t address = 0;
+  std::string code{};  // the instruction: a file and the offset in it, where that is known
 };
+
+// The system calls that are notified, of x86-64 and of i386 programs.
+enum class Emulated : std::uint8_t {
+  None,
+  PerfEventOpen,
+  Bpf,
+  Ioctl,
+  EpollCtl,
+  EpollWait,
+  Poll,
+  Ppoll,
+  PpollTime64,
+};
+Emulated emulated(const seccomp_data& call);
+std::vector<sock_filter> filter_of_subjects();
+
+inline constexpr std::uint64_t kGuard = 2U << 20;  // bytes on each side of a ring
 
 class TracedProcess {
  public:
-  struct Limits {
-    unsigned cpu_seconds;
-    std::uint64_t output;
-  };
-  // Calls: of a system call that is notified; of an mmap of a descriptor, whether it is a ring's
-  // (length in bytes), which is then mapped between guards.
+  // `call` answers a system call that is notified. `maps_ring` says of an mmap of a descriptor,
+  // with its length in bytes, whether that is a ring's: it is then mapped between guards, and
+  // `mapped` gets its place.
   struct Handler {
     std::function<Answer(const seccomp_notif&)> call;
     std::function<bool(pid_t thread, int fd, std::uint64_t length)> maps_ring;
-    std::function<void(std::uint64_t base, std::uint64_t length)> mapped;
+    std::function<void(std::uint64_t base)> mapped;
   };
 
-  // Throws std::system_error where the system allows no listener, or no tracing.
+  // Throws CannotRun where there is no such program, or the system allows no listener or no
+  // tracing.
   TracedProcess(const std::vector<std::string>& command, const Limits& limits, Handler handler);
   ~TracedProcess();
   TracedProcess(const TracedProcess&) = delete;
   TracedProcess& operator=(const TracedProcess&) = delete;
 
-  // Answers what there is, or waits a moment. False: the process has ended.
+  // Answers the calls that are there, or waits a moment. Returns whether the process still runs.
   bool step();
   void answer_later(std::uint64_t id, std::int64_t value);
   void signal(int number) const;
   pid_t id() const { return pid_; }
 
-  // The wait status, once it has ended.
+  // The wait status and the CPU time that it has used, once it has ended.
   int status() const { return status_; }
+  double cpu_seconds() const { return cpu_seconds_; }
   const std::optional<Fault>& fault() const { return fault_; }
   std::string out() const;
   std::string err() const;
 
-  // The process's memory, and a copy of one of its descriptors. False, and -1: it is not there.
+  // Read and write the memory of this thread's process. They return whether all of it is mapped.
   bool read(pid_t thread, std::uint64_t address, void* to, std::size_t size) const;
   bool write(pid_t thread, std::uint64_t address, const void* from, std::size_t size) const;
-  os::Fd copy_of(int fd) const;
+  // A copy of its descriptor, or an empty Fd.
+  os::Fd copy_of(pid_t thread, int fd);
 
  private:
   void start(const std::vector<std::string>& command, const Limits& limits);
-  void end() const;
+  void begin_tracing(int listener);
+  void end();
+  const os::Fd& pidfd_of(pid_t thread);
   void notified();
   void stopped(pid_t thread, int status);
   void traced_mmap(pid_t thread);
+  static std::string code_of(pid_t thread);
 
   Handler handler_;
   pid_t pid_ = -1;  // until it has ended
   pid_t group_ = -1;
-  os::Fd pidfd_, listener_, out_, err_;
+  os::Fd listener_, out_, err_;
+  std::set<pid_t> threads_;         // that are traced, of it and of what it has forked
+  std::map<pid_t, os::Fd> pidfds_;  // of their processes
   int status_ = 0;
+  double cpu_seconds_ = 0;
   std::optional<Fault> fault_;
 };
 

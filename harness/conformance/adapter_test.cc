@@ -1,0 +1,85 @@
+// What adapters and other programs print, and how adapters end.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "harness/conformance/subjects.h"
+#include "harness/conformance/supervisor.h"
+
+namespace perfring::conformance {
+namespace {
+
+using Kind = Wanted::Kind;
+using ::testing::HasSubstr;
+
+TEST(PrintedTest, TheProtocolsLinesAreEvents) {
+  const auto printed = parse_printed("sample 0aff\nlost 3\nerror why\ntail 32\n");
+  ASSERT_TRUE(printed.has_value()) << printed.error();
+  const std::vector<Event> events{{.payload = {std::byte{0x0a}, std::byte{0xff}}},
+                                  {.kind = Kind::Lost, .lost = 3},
+                                  {.kind = Kind::Bad}};
+  EXPECT_EQ(printed->events, events);
+  EXPECT_EQ(printed->tail, 32U);
+}
+
+TEST(PrintedTest, AnyOtherLineIsRefused) {
+  for (const char* const line : {"sample 0", "sample xy", "lost", "lost -1", "tail", "hello"}) {
+    EXPECT_FALSE(parse_printed(line).has_value()) << line;
+  }
+}
+
+TEST(ReaderTest, BpftoolsJsonIsEvents) {
+  const auto read = read_bpftool(
+      R"([{"type":9,"cpu":0,"index":0,"timestamp":5,"data":[10,255]},)"
+      R"({"type":2,"cpu":0,"index":0,"lost":{"id":1,"count":3}},{"type":77,"cpu":0,"index":0}])");
+  ASSERT_TRUE(read.has_value()) << read.error();
+  const std::vector<Event> events{{.payload = {std::byte{0x0a}, std::byte{0xff}}},
+                                  {.kind = Kind::Lost, .lost = 3},
+                                  {.kind = Kind::Bad}};
+  EXPECT_EQ(*read, events);
+  EXPECT_FALSE(read_bpftool(R"([{"type":9,)").has_value());
+}
+
+Cell adapter(const std::string& command, double seconds = 60) {
+  return run_adapter(command, vector_of(*find_case("one-record")),
+                     {.seconds = seconds, .cpu_seconds = 1, .output = 100'000});
+}
+
+TEST(AdapterTest, EachWayToEndIsNamed) {
+  const std::vector<std::tuple<std::string, Outcome, std::string>> ways{
+      {"sh -c 'exit 77'", Outcome::NotRun, "does not support it"},
+      {"sh -c 'echo no >&2; exit 3'", Outcome::Crashes, "exit code 3: no"},
+      {"sh -c 'kill -SEGV $$'", Outcome::Crashes, "signal 11"},
+      {"sh -c 'while :; do :; done'", Outcome::Hangs, "1 s of CPU time"},
+      {"yes sample 00", Outcome::Floods, "100000 bytes of output"},
+      {"true", Outcome::NotRun, "it printed no tail"},
+      {"echo hello", Outcome::NotRun, "a line that is not in the protocol: 'hello"},
+      {"sh -c 'echo tail 32'", Outcome::Garbage, "it says tail 32, and the ring has 0"},
+      {"sh -c 'echo tail 0'", Outcome::Loses, "not delivered: sample of 20 bytes"},
+  };
+  for (const auto& [command, outcome, detail] : ways) {
+    const Cell cell = adapter(command);
+    EXPECT_STREQ(to_string(cell.outcome), to_string(outcome)) << command;
+    EXPECT_THAT(cell.detail, HasSubstr(detail)) << command;
+  }
+  EXPECT_THROW(adapter("/nonexistent/adapter"), CannotRun);
+  const Cell sleeps = adapter("sh -c 'sleep 60'", 0.3);
+  EXPECT_EQ(sleeps.outcome, Outcome::Hangs);
+  EXPECT_THAT(sleeps.detail, HasSubstr("no end within 0.3 s"));
+}
+
+TEST(AdapterTest, NothingIsLeftRunning) {
+  const std::string file = ::testing::TempDir() + "/left_running";
+  adapter("sh -c '(sleep 1; echo still >" + file + ") & exit 1'");
+  ::sleep(2);
+  EXPECT_FALSE(std::ifstream{file}.good());
+}
+
+}  // namespace
+}  // namespace perfring::conformance

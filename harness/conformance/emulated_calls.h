@@ -1,0 +1,101 @@
+#ifndef HARNESS_CONFORMANCE_EMULATED_CALLS_H_
+#define HARNESS_CONFORMANCE_EMULATED_CALLS_H_
+
+// The system calls of a traced program on perf events and on maps of perf events, answered in the
+// kernel's place. Calls on anything else are left to the kernel.
+
+#include <linux/perf_event.h>
+#include <poll.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/conformance/traced_process.h"
+#include "harness/kernel/eventpoll.h"
+#include "harness/rig/simulated_ring.h"
+#include "perfring/os/fd.h"
+
+namespace perfring::conformance {
+
+// A perf event of the program's, and its ring once it is mapped.
+struct Opened {
+  Opened();
+  ~Opened();
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+  void make_ring(const script::Settings& settings);
+  // Whether a wakeup has been announced since the last call.
+  bool take_flag() const;
+
+  perf_event_attr attr{};
+  os::Fd file;                    // what the program has as its descriptor
+  os::Fd wake;                    // an eventfd, which stands for it in epoll instances (P16)
+  std::span<std::byte> memory{};  // the control page and the data pages
+  std::unique_ptr<rig::SimulatedRing> ring{};
+  std::unique_ptr<kernel::EventfdWaiter> waiter{};
+  std::uint64_t base = 0;  // where the program has mapped the ring
+  bool of_32_bits = false;
+};
+
+// The decisions that are the case's.
+class Playing {
+ public:
+  virtual ~Playing() = default;
+  // `event` has its memory, of so many data pages, and needs a ring.
+  virtual void on_map(Opened& event, std::uint64_t pages) = 0;
+  virtual void on_map_update(Opened& event) = 0;
+  virtual void on_wait() = 0;
+  virtual void on_not_emulated(const std::string& what) = 0;
+};
+
+class EmulatedCalls {
+ public:
+  EmulatedCalls(TracedProcess& process, Playing& playing);
+
+  Answer answer(const seccomp_notif& call);
+  bool maps_ring(pid_t thread, int fd, std::uint64_t length);
+  void mapped(std::uint64_t base) { mapping_->base = base; }
+  // Ends the polls whose rings have become readable, or that have waited as long as they asked for.
+  void end_polls();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  // A poll(2) that goes on until its deadline.
+  struct Poll {
+    std::uint64_t id;
+    pid_t thread;
+    std::uint64_t address;
+    std::vector<pollfd> asked;
+    std::vector<Opened*> rings;  // of each descriptor, nullptr for others
+    Clock::time_point deadline{};
+  };
+
+  Answer open(const seccomp_notif& call);
+  Answer bpf(const seccomp_notif& call);
+  Answer map_info(const seccomp_notif& call);
+  Answer control(const seccomp_notif& call);
+  Answer add_to_epoll(const seccomp_notif& call);
+  Answer poll(const seccomp_notif& call, bool is_ppoll);
+  std::int64_t milliseconds_of_ppoll(const seccomp_notif& call) const;
+  static std::int64_t look(Poll& poll);
+  Opened* event_of(pid_t thread, int fd);
+  bool is_map(pid_t thread, int fd);
+
+  TracedProcess& process_;
+  Playing& playing_;
+  std::vector<std::unique_ptr<Opened>> events_;
+  Opened* mapping_ = nullptr;  // the event whose ring is being mapped
+  os::Fd map_;
+  std::vector<int> epolls_;  // instances that have a ring's descriptor
+  std::vector<Poll> polls_;
+};
+
+}  // namespace perfring::conformance
+
+#endif  // HARNESS_CONFORMANCE_EMULATED_CALLS_H_
