@@ -330,6 +330,42 @@ std::string fields_of(const Request& request) {
   return fields;
 }
 
+// What the types allow and no kernel does: an error that names it, or a request that is as good.
+TEST_F(EventTest, WrongArgumentsAreNamed) {
+  const auto self = this_thread();
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  struct Row {
+    const char* what;
+    Request request;
+    const char* said;
+  };
+  const std::vector<Row> rows{
+      {"no page", {.events = {kFaults}, .target = self, .page_count = 0}, "page_count"},
+      {"three pages", {.events = {kFaults}, .target = self, .page_count = 3}, "page_count"},
+      {"all pages",
+       {.events = {kFaults}, .target = self, .page_count = ~std::size_t{0}},
+       "page_count"},
+      {"too many pages",
+       {.events = {kFaults}, .target = self, .page_count = ~std::size_t{0} / 2 + 1},
+       "page_count"},
+      {"pages whose bytes wrap to a ring of one page",
+       {.events = {kFaults}, .target = self, .page_count = ~std::size_t{0} / page + 2},
+       "page_count"},
+      {"a thread of no task", {.events = {kFaults}, .target = thread(-5)}, "pid"},
+      {"a process of no task", {.events = {kFaults}, .target = process(-5)}, "pid"},
+      {"a process that is not there", {.events = {kFaults}, .target = process(0x7fffffff)}, "pid"},
+      {"no command", {.events = {kFaults}, .target = child({})}, "command"},
+      {"no cgroup", {.events = {kFaults}, .target = cgroup("")}, "cgroup"},
+      {"a CPU twice", {.events = {kFaults}, .target = event::system().on({0, 0})}, "opens"},
+      {"a wait below 0", {.events = {kFaults}, .target = self, .longest_wait = -5ns}, "opens"},
+      {"a batch beyond the ring", {.events = {kFaults}, .target = self, .batch = ~0U}, "opens"},
+  };
+  for (const Row& row : rows) EXPECT_EQ(fields_of(row.request), row.said) << row.what;
+  const auto none = Sampler::open({.events = {}, .target = self});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().step, EventError::Step::Check);
+}
+
 // The rows of the table of refusals that this machine can have, as root, as a user, with
 // CAP_PERFMON: what is named as the cause.
 TEST_F(EventTest, EachCallersRefusalsAreNamed) {

@@ -19,7 +19,7 @@
 // not fit the PMU at all never runs.
 //
 // Units: values are events, times nanoseconds. Over several threads and CPUs they are sums.
-// Lifetime: move-only; events are closed with it. A child: as Sampler's.
+// Lifetime: move-only; events are closed with it. Moved from, and a child: as Sampler's.
 // Threads: one at a time. Errors: those of Sampler::open(); Read, if a count cannot be read.
 // Kernel: kernel/events/core.c: perf_read_group() at v6.18.
 

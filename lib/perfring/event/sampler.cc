@@ -71,7 +71,9 @@ struct Sampler::State {
 
 // The first event of each ring is mapped, the others output there.
 std::expected<void, EventError> Sampler::State::map(System& system) {
-  const std::size_t length = os::page_size() * (1 + page_count);
+  // Where the bytes would wrap: 0, which mmap() refuses.
+  const bool fits = page_count < std::numeric_limits<std::size_t>::max() / os::page_size();
+  const std::size_t length = fits ? os::page_size() * (1 + page_count) : 0;
   std::vector<int> mapped(opening.rings, -1);
   for (const OpenStep& each : opening.steps) {
     int& ring = mapped[each.step.ring];

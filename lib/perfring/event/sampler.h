@@ -22,15 +22,15 @@
 //   E2  A record below the watermark is seen after longest_wait at most (R3).
 //   E3  for_each() hands out what may be released in order, and never waits; flush() all that is
 //       there. A record that comes after a newer one says that it is late, and is counted.
-//   E4  What open() gave up, so as to open at all, is in notes(): the kernel, where this user has
-//   no
-//       right to it; an event, in favour of its fallback.
+//   E4  What open() gave up, so as to open at all, is in notes(): the kernel, where this user
+//       has no right to it; an event, in favour of its fallback.
 //   E5  What fails leaves nothing open.
 //
 // Units: times are nanoseconds of CLOCK_MONOTONIC, which is steady_clock's.
 // Lifetime: a record is valid until the callback returns, or until the next call of next(), wait(),
-// for_each() or flush(). Move-only; not to be moved while a record is in use. A child that was
-// started runs on when its sampler is destroyed; one that was not, ends. fork(2): as PerfBuffer's.
+// for_each() or flush(). Move-only; not to be moved while a record is in use; moved from, it may be
+// assigned to and destroyed, and nothing else. A child that was started runs on when its sampler is
+// destroyed; one that was not, ends. fork(2): as PerfBuffer's.
 // Threads: one at a time; stop() any, and signal handlers.
 // Errors: open() and start() alone. Where memory runs out, those throw std::bad_alloc.
 // Kernel: kernel/events/core.c: perf_event_open(), perf_mmap(), perf_poll() at v6.18.
