@@ -1,5 +1,7 @@
 """Tests on the machine's own kernel."""
 
+load("//lib/perfring/testing:one_unit.bzl", "cc_unit_test")
+
 # Of every test whose result depends on the machine's kernel or privileges.
 LIVE_TAGS = [
     # Its result says nothing about another run, so Bazel is not to keep it: without "external" a
@@ -10,17 +12,18 @@ LIVE_TAGS = [
     "no-sandbox",
 ]
 
-def live_test(name, **kwargs):
+def live_test(name, srcs, **kwargs):
     """A cc_test that may have the machine's privileges, and is one file that can be copied.
 
     Args:
-      name: NAME.cc is its source.
+      name: its name.
+      srcs: its sources, which compile as one unit.
       **kwargs: passed on to cc_test.
     """
-    native.cc_test(
+    cc_unit_test(
         name = name,
-        size = "small",
-        srcs = [name + ".cc"],
+        size = "medium",
+        srcs = srcs,
         linkstatic = True,
         tags = LIVE_TAGS,
         deps = [

@@ -174,15 +174,15 @@ TEST_F(PayloadTest, PaddingOfAFreshRingIsZero) {
 // S4. 104 bytes a record: an odd multiple of 8, so that each 8-byte position in the ring is the
 // start of one. A record that starts 8 bytes before the end leaves its payload in one piece.
 TEST_F(PayloadTest, TheEndOfTheRingSplitsAPayloadAnywhere) {
-  constexpr std::size_t kPayload = 92;
+  constexpr std::size_t kSplitPayload = 92;
   auto buffer = open(1);
   std::set<std::size_t> heads;
   for (std::size_t i = 0; i < os::page_size() / 8; ++i) {
-    fill_payload(kPayload, static_cast<unsigned>(i));
-    ASSERT_EQ(emit(kPayload), 0);
+    fill_payload(kSplitPayload, static_cast<unsigned>(i));
+    ASSERT_EQ(emit(kSplitPayload), 0);
     const auto seen = drain(buffer);
     ASSERT_EQ(seen.size(), 1u);
-    ASSERT_TRUE(is_payload(seen[0], kPayload)) << i;
+    ASSERT_TRUE(is_payload(seen[0], kSplitPayload)) << i;
     if (!seen[0].tail.empty()) heads.insert(seen[0].head.size());
   }
   EXPECT_EQ(heads, (std::set<std::size_t>{4, 12, 20, 28, 36, 44, 52, 60, 68, 76, 84}));

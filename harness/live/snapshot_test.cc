@@ -16,7 +16,7 @@
 namespace perfring::live {
 namespace {
 
-constexpr std::size_t kPayload = 52;
+constexpr std::size_t kSnapshotPayload = 52;
 constexpr std::size_t kRecord = 64;
 
 class SnapshotTest : public LiveTest {
@@ -24,7 +24,8 @@ class SnapshotTest : public LiveTest {
   OverwritableRing open_ring(std::size_t page_count = 1) {
     return must(OverwritableRing::open(array(), cpu(), page_count));
   }
-  void emit_numbers(std::uint64_t first, std::uint32_t count, std::size_t payload = kPayload) {
+  void emit_numbers(std::uint64_t first, std::uint32_t count,
+                    std::size_t payload = kSnapshotPayload) {
     EXPECT_EQ(emitter().emit_many(cpu(), payload, count, first).accepted, count);
   }
   auto taker() {
@@ -102,7 +103,7 @@ TEST_F(SnapshotTest, OutputsDuringAPauseAreCounted) {
   emit_numbers(1, 1);
   int refused = 0;
   must(ring.snapshot(Settle::Quickly, [&](const PerfEvent&) {
-    for (int i = 0; i < 3; ++i) refused += emit(kPayload) == -ENOSPC;
+    for (int i = 0; i < 3; ++i) refused += emit(kSnapshotPayload) == -ENOSPC;
   }));
   EXPECT_EQ(refused, 3);
   emit_numbers(2, 2);
@@ -117,7 +118,7 @@ class SnapshotUnderWayTest : public SnapshotTest {
     std::atomic<bool> stop = false;
     std::thread writer{[&] {
       for (std::uint64_t next = 1; !stop; next += 32) {
-        emitter().emit_many(other_cpu().value_or(cpu()), kPayload, 32, next);
+        emitter().emit_many(other_cpu().value_or(cpu()), kSnapshotPayload, 32, next);
       }
     }};
     body();

@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = Waiter::Clock;
 
-constexpr std::size_t kPayload = 52;
+constexpr std::size_t kWaiterPayload = 52;
 
 // Suites named WaiterTest are in lib.
 class LiveWaiterTest : public LiveTest {
@@ -31,7 +31,7 @@ class LiveWaiterTest : public LiveTest {
     waiter_.emplace(must(Waiter::create(30s)));
   }
 
-  void emit_one() { EXPECT_EQ(emit(kPayload), 0); }
+  void emit_one() { EXPECT_EQ(emit(kWaiterPayload), 0); }
   std::size_t drained() { return drain(*buffer_).size(); }
   Woken wait_shortly() { return waiter_->wait(Clock::now() + 2ms); }
 
@@ -100,7 +100,7 @@ TEST_F(LiveWaiterTest, EveryRingsRecordsAreReadAfterAnyReport) {
   must(waiter_->add(second.fd()));
   waiter_->poll();
   emit_one();
-  EXPECT_EQ(emitter().emit(*other, kPayload), 0);
+  EXPECT_EQ(emitter().emit(*other, kWaiterPayload), 0);
   EXPECT_EQ(waiter_->wait(), Woken::Report);
   EXPECT_EQ(drained(), 1U);
   EXPECT_EQ(drain(second).size(), 1U);

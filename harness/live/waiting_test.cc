@@ -21,11 +21,11 @@
 namespace perfring::live {
 namespace {
 
-constexpr std::size_t kPayload = 52;
+constexpr std::size_t kWaitedForPayload = 52;
 
 class WaitingTest : public LiveTest {
  protected:
-  void emit_one() { EXPECT_EQ(emit(kPayload), 0); }
+  void emit_one() { EXPECT_EQ(emit(kWaitedForPayload), 0); }
 };
 
 // An epoll that asks without sleeping.

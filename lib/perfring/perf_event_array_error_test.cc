@@ -20,12 +20,13 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Kind = PerfBufferError::Kind;
 
-std::error_code code(int error) {
+std::error_code code_of(int error) {
   return {error, std::generic_category()};
 }
 
 TEST(PerfEventArrayErrorTest, HasTheTextsOfThePerfBufferErrorInIt) {
-  const PerfBufferError buffer = PerfBufferError::at_failure(Kind::OpenError, code(EMFILE), 3, 2);
+  const PerfBufferError buffer =
+      PerfBufferError::at_failure(Kind::OpenError, code_of(EMFILE), 3, 2);
   const PerfEventArrayError error{buffer};
   EXPECT_EQ(error.message(), buffer.message());
   EXPECT_EQ(error.explain(), buffer.explain());
@@ -52,19 +53,19 @@ TEST(PerfEventArrayErrorTest, NamesTheCallAndWhatItWasCalledOn) {
                                              {ENOSYS, "CONFIG_BPF_SYSCALL"},
                                              {EIO, "see bpf(2)"}};
   for (const auto& [error, change] : advice) {
-    const PerfEventArrayError failed{SyscallError{"bpf_obj_pin", "/somewhere/pin", code(error)}};
-    EXPECT_EQ(failed.message(), "`bpf_obj_pin` failed: " + code(error).message());
+    const PerfEventArrayError failed{SyscallError{"bpf_obj_pin", "/somewhere/pin", code_of(error)}};
+    EXPECT_EQ(failed.message(), "`bpf_obj_pin` failed: " + code_of(error).message());
     EXPECT_THAT(
         failed.explain(),
         AllOf(HasSubstr("asked for: bpf_obj_pin of /somewhere/pin\n"),
-              HasSubstr("the system said: " + code(error).message() + "\n"), HasSubstr(change)));
+              HasSubstr("the system said: " + code_of(error).message() + "\n"), HasSubstr(change)));
   }
 }
 
 // Advice that suits one call is not given for another.
 TEST(PerfEventArrayErrorTest, AdvisesOnTheCallThatFailed) {
   const auto advice = [](const char* call, int error) {
-    const std::string text = PerfEventArrayError{SyscallError{call, "X", code(error)}}.explain();
+    const std::string text = PerfEventArrayError{SyscallError{call, "X", code_of(error)}}.explain();
     return text.substr(text.find("to change: ") + 11);
   };
   EXPECT_EQ(advice("bpf_obj_get_info_by_fd", EINVAL), "give a BPF map");
@@ -79,16 +80,16 @@ TEST(PerfEventArrayErrorTest, AdvisesOnTheCallThatFailed) {
 }
 
 TEST(PerfEventArrayErrorTest, AnErrorMadeByHandMayNameNoCall) {
-  const PerfEventArrayError error{SyscallError{nullptr, "X", code(EIO)}};
-  EXPECT_EQ(error.message(), "`a system call` failed: " + code(EIO).message());
+  const PerfEventArrayError error{SyscallError{nullptr, "X", code_of(EIO)}};
+  EXPECT_EQ(error.message(), "`a system call` failed: " + code_of(EIO).message());
   EXPECT_EQ(error.explain(), "asked for: a system call of X\nthe system said: " +
-                                 code(EIO).message() + "\nto change: see bpf(2) for this error");
+                                 code_of(EIO).message() + "\nto change: see bpf(2) for this error");
 }
 
 TEST(PerfEventArrayErrorTest, RefusesDescriptorsThatAreNoMap) {
   const auto closed = PerfEventArray::from_fd(-1);
   ASSERT_FALSE(closed.has_value());
-  EXPECT_THAT(closed.error().message(), EndsWith(code(EBADF).message()));
+  EXPECT_THAT(closed.error().message(), EndsWith(code_of(EBADF).message()));
   EXPECT_THAT(closed.error().explain(), HasSubstr("map fd -1"));
   // A file: its number, and not that of the library's duplicate.
   const auto file = PerfEventArray::from_fd(0);

@@ -11,8 +11,6 @@
 namespace perfring::model {
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
-
 struct At {
   Where where;
   std::uint64_t value = 0;
@@ -23,12 +21,12 @@ struct At {
 std::set<std::uint64_t> stored_after(const At& first, const At& second) {
   Program program;
   const Var x = program.var("x"), y = program.var("y");
-  program.threads.emplace_back([=] { x.store(1, kRelaxed); });
+  program.threads.emplace_back([=] { x.store(1, std::memory_order_relaxed); });
   program.threads.emplace_back([=] {
-    const bool one = x.load(kRelaxed) == 0;
+    const bool one = x.load(std::memory_order_relaxed) == 0;
     const At& at = one ? first : second;
     checkpoint({at.value}, at.where);
-    y.store(one ? 1 : 2, kRelaxed);
+    y.store(one ? 1 : 2, std::memory_order_relaxed);
   });
   std::set<std::uint64_t> stored;
   ExploreOptions options;

@@ -15,8 +15,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
-
 Trace violation_of(const Program& program) {
   return explore_for_shortest(program).violation.value();
 }
@@ -26,12 +24,13 @@ TEST(TraceDotTest, ThreeThreadsHaveThreeColumns) {
   const Var x = program.var("x");
   const Var y = program.var("y");
   program.thread_names = {"writer", "relay", "reader"};
-  program.threads.emplace_back([=] { x.store(1, kRelaxed); });
+  program.threads.emplace_back([=] { x.store(1, std::memory_order_relaxed); });
   program.threads.emplace_back([=] {
-    if (x.load(kRelaxed) == 1) y.store(1, kRelaxed);
+    if (x.load(std::memory_order_relaxed) == 1) y.store(1, std::memory_order_relaxed);
   });
   program.threads.emplace_back([=] {
-    if (y.load(kRelaxed) == 1) check(x.load(kRelaxed) == 1, "causality");
+    if (y.load(std::memory_order_relaxed) == 1)
+      check(x.load(std::memory_order_relaxed) == 1, "causality");
   });
   const Trace trace = violation_of(program);
   const std::string dot = trace_dot(trace, "causality");
@@ -43,7 +42,8 @@ TEST(TraceDotTest, ThreeThreadsHaveThreeColumns) {
 TEST(TraceDotTest, AnUpdateThatReadsTheInitialValueIsDrawn) {
   Program program;
   const Var x = program.var("x");
-  program.threads.emplace_back([=] { check(x.fetch_add(2, kRelaxed) != 0, "the first one"); });
+  program.threads.emplace_back(
+      [=] { check(x.fetch_add(2, std::memory_order_relaxed) != 0, "the first one"); });
   const Trace trace = violation_of(program);
   const std::string dot = trace_dot(trace, "update");
   expect_complete(trace, dot);
@@ -53,7 +53,7 @@ TEST(TraceDotTest, AnUpdateThatReadsTheInitialValueIsDrawn) {
 TEST(TraceDotTest, ACheckThatFailsBeforeAnyStepIsDrawn) {
   Program program;
   const Var x = program.var("x");
-  program.threads.emplace_back([=] { x.store(1, kRelaxed); });
+  program.threads.emplace_back([=] { x.store(1, std::memory_order_relaxed); });
   program.threads.emplace_back([] { check(false, "never"); });
   const Trace trace = violation_of(program);
   const std::string dot = trace_dot(trace, "empty");
@@ -65,7 +65,7 @@ TEST(TraceDotTest, ACheckThatFailsBeforeAnyStepIsDrawn) {
 TEST(TraceDotTest, ACheckAtTheEndThatReadsNothingIsDrawn) {
   Program program;
   const Var x = program.var("x");
-  program.threads.emplace_back([=] { x.store(1, kRelaxed); });
+  program.threads.emplace_back([=] { x.store(1, std::memory_order_relaxed); });
   program.finally = [] { check(false, "never"); };
   const Trace trace = violation_of(program);
   const std::string dot = trace_dot(trace, "empty");
@@ -79,7 +79,7 @@ TEST(TraceDotTest, NamesAreEscapedAsGraphvizReadsThem) {
   const Var x = program.var("x \"y\"\\");
   program.thread_names = {"a \"b\""};
   program.threads.emplace_back([=] {
-    x.store(1, kRelaxed);
+    x.store(1, std::memory_order_relaxed);
     check(false, "1 < 2 && 3 > 2");
   });
   const std::string dot = trace_dot(violation_of(program), "<&>");

@@ -13,7 +13,7 @@ std::string origin(std::size_t number) {
   return number == 0 ? "initial" : fmt::format("#{}", number);
 }
 
-std::string relations(const TraceEvent& event) {
+std::string relations_of(const TraceEvent& event) {
   std::string text;
   if (event.reads_from) text += fmt::format(" rf {}", origin(*event.reads_from));
   if (event.after) text += fmt::format(" co after {}", origin(*event.after));
@@ -48,7 +48,7 @@ std::string trace_table(const Trace& trace, bool with_lines) {
   std::vector<std::vector<std::string>> rows;
   std::vector<std::size_t> widths(trace.threads.size(), 0);  // 0: it takes no part
   for (const TraceEvent& event : trace.events) {
-    const std::string cell = fmt::format("{}{} [{}]", to_string(event), relations(event),
+    const std::string cell = fmt::format("{}{} [{}]", to_string(event), relations_of(event),
                                          place(event.where, with_lines));
     std::size_t& width = widths[event.thread];
     width = std::max({width, cell.size(), trace.threads[event.thread].size()});

@@ -26,7 +26,7 @@ using testing::Seen;
 constexpr std::size_t kPage = 4096;
 constexpr bool kLittle = std::endian::native == std::endian::little;
 
-std::vector<std::byte> bytes(std::initializer_list<int> values) {
+std::vector<std::byte> bytes_of(std::initializer_list<int> values) {
   std::vector<std::byte> result;
   for (const int value : values) result.push_back(static_cast<std::byte>(value));
   return result;
@@ -34,10 +34,10 @@ std::vector<std::byte> bytes(std::initializer_list<int> values) {
 
 // 0xCAFEBABE and 0xBADCAFE as u32, as memory holds them.
 std::vector<std::byte> cafebabe() {
-  return kLittle ? bytes({0xbe, 0xba, 0xfe, 0xca}) : bytes({0xca, 0xfe, 0xba, 0xbe});
+  return kLittle ? bytes_of({0xbe, 0xba, 0xfe, 0xca}) : bytes_of({0xca, 0xfe, 0xba, 0xbe});
 }
 std::vector<std::byte> badcafe() {
-  return kLittle ? bytes({0xfe, 0xca, 0xad, 0x0b}) : bytes({0x0b, 0xad, 0xca, 0xfe});
+  return kLittle ? bytes_of({0xfe, 0xca, 0xad, 0x0b}) : bytes_of({0x0b, 0xad, 0xca, 0xfe});
 }
 
 TEST(AyaRingTest, NoEvents) {
@@ -50,10 +50,10 @@ TEST(AyaRingTest, NoEvents) {
 TEST(AyaRingTest, ReadFirstLost) {
   FakeRing fake{kPage};
   fake.put(0,
-           (kLittle ? bytes({2, 0, 0, 0, 0,    0,    24,   0,    1, 0, 0, 0,
-                             0, 0, 0, 0, 0xbe, 0xba, 0xfe, 0xca, 0, 0, 0, 0})
-                    : bytes({0, 0, 0, 2, 0, 0, 0, 24, 0,    0,    0,    0,
-                             0, 0, 0, 1, 0, 0, 0, 0,  0xca, 0xfe, 0xba, 0xbe}))
+           (kLittle ? bytes_of({2, 0, 0, 0, 0,    0,    24,   0,    1, 0, 0, 0,
+                                0, 0, 0, 0, 0xbe, 0xba, 0xfe, 0xca, 0, 0, 0, 0})
+                    : bytes_of({0, 0, 0, 2, 0, 0, 0, 24, 0,    0,    0,    0,
+                                0, 0, 0, 1, 0, 0, 0, 0,  0xca, 0xfe, 0xba, 0xbe}))
                .data(),
            24);
   fake.advance(24);
@@ -63,8 +63,8 @@ TEST(AyaRingTest, ReadFirstLost) {
 TEST(AyaRingTest, ReadFirstSample) {
   FakeRing fake{kPage};
   fake.put(0,
-           (kLittle ? bytes({9, 0, 0, 0, 0, 0, 16, 0, 4, 0, 0, 0, 0xbe, 0xba, 0xfe, 0xca})
-                    : bytes({0, 0, 0, 9, 0, 0, 0, 16, 0, 0, 0, 4, 0xca, 0xfe, 0xba, 0xbe}))
+           (kLittle ? bytes_of({9, 0, 0, 0, 0, 0, 16, 0, 4, 0, 0, 0, 0xbe, 0xba, 0xfe, 0xca})
+                    : bytes_of({0, 0, 0, 9, 0, 0, 0, 16, 0, 0, 0, 4, 0xca, 0xfe, 0xba, 0xbe}))
                .data(),
            16);
   fake.advance(16);
@@ -103,15 +103,16 @@ TEST(AyaRingTest, ReadWrappingSampleSize) {
   FakeRing fake{kPage, kPage - 8};
   fake.sample(cafebabe());
   EXPECT_THAT(drain(ring_over(fake)), ElementsAre(Seen::sample(cafebabe())));
-  const auto raw_size = kLittle ? bytes({4, 0, 0, 0}) : bytes({0, 0, 0, 4});
+  const auto raw_size = kLittle ? bytes_of({4, 0, 0, 0}) : bytes_of({0, 0, 0, 4});
   EXPECT_EQ(std::memcmp(fake.data().data(), raw_size.data(), 4), 0);
 }
 
 // The payload's first four bytes end the ring; the rest starts it.
 TEST(AyaRingTest, ReadWrappingValue) {
   FakeRing fake{kPage, kPage - 16};
-  const auto value = kLittle ? bytes({0xee, 0xff, 0xc0, 0xbe, 0xba, 0xfe, 0xca, 0xba, 0, 1, 2, 3})
-                             : bytes({0xba, 0xca, 0xfe, 0xba, 0xbe, 0xc0, 0xff, 0xee, 3, 2, 1, 0});
+  const auto value = kLittle
+                         ? bytes_of({0xee, 0xff, 0xc0, 0xbe, 0xba, 0xfe, 0xca, 0xba, 0, 1, 2, 3})
+                         : bytes_of({0xba, 0xca, 0xfe, 0xba, 0xbe, 0xc0, 0xff, 0xee, 3, 2, 1, 0});
   fake.sample(value);
   EXPECT_THAT(drain(ring_over(fake)), ElementsAre(Seen::sample(value, 4)));
 }

@@ -23,10 +23,10 @@ using testing::payload;
 using testing::Seen;
 using testing::take;
 
-constexpr std::size_t kSize = 65536;
+constexpr std::size_t kHostileCursorSize = 65536;
 
 TEST(CursorS8Test, ASizeThatIsNotBelievableTakesAllThatIsLeftOfTheLook) {
-  FakeRing fake{kSize};
+  FakeRing fake{kHostileCursorSize};
   fake.sample(payload(12));
   fake.raw_record(PERF_RECORD_SAMPLE, 12, payload(16), 24);
   fake.sample(payload(12));
@@ -45,7 +45,7 @@ TEST(CursorS8Test, ASizeThatIsNotBelievableTakesAllThatIsLeftOfTheLook) {
 }
 
 TEST(CursorS8Test, AZeroedRingIsABadSizeAndNotBadPositions) {
-  FakeRing fake{kSize};
+  FakeRing fake{kHostileCursorSize};
   fake.advance(64);
   Cursor<> cursor = cursor_over(fake);
   cursor.look();
@@ -55,18 +55,18 @@ TEST(CursorS8Test, AZeroedRingIsABadSizeAndNotBadPositions) {
 
 TEST(CursorS8Test, AHeadThatGoesBackBehindRecordsHandedOutIsImpossible) {
   for (const std::uint64_t head : {4096U, 4104U, 4120U, 4136U, 4088U}) {
-    FakeRing fake{kSize, 4096};
+    FakeRing fake{kHostileCursorSize, 4096};
     for (unsigned i = 0; i < 2; ++i) fake.sample(payload(12, i));
     Cursor<> cursor = cursor_over(fake);
     cursor.look();
     ASSERT_EQ(take(cursor).size(), 2U);
     fake.page().data_head = head;
-    EXPECT_EQ(cursor.look(), kSize) << head;
+    EXPECT_EQ(cursor.look(), kHostileCursorSize) << head;
     const auto bad = cursor.next();
     ASSERT_TRUE(bad);
     EXPECT_EQ(copy(bad->event()).defect, Defect::BadPositions);
     EXPECT_EQ(bad->header().size, 0);
-    EXPECT_EQ(bad->size(), kSize);
+    EXPECT_EQ(bad->size(), kHostileCursorSize);
     EXPECT_FALSE(cursor.next());
     cursor.release();
     EXPECT_EQ(static_cast<Position>(fake.page().data_tail), head);
@@ -76,7 +76,7 @@ TEST(CursorS8Test, AHeadThatGoesBackBehindRecordsHandedOutIsImpossible) {
 
 // The next record would begin 4 bytes off the grid, wherever data_head is by then.
 TEST(CursorS8Test, BehindAHeadOffTheGridNoRecordIsReadUntilAllIsHandedOut) {
-  FakeRing fake{kSize};
+  FakeRing fake{kHostileCursorSize};
   fake.sample(payload(12));
   fake.advance(4);
   Cursor<> cursor = cursor_over(fake);
@@ -95,21 +95,21 @@ TEST(CursorS8Test, BehindAHeadOffTheGridNoRecordIsReadUntilAllIsHandedOut) {
 }
 
 TEST(CursorS8Test, AHeadMoreThanALapBeyondTheTailIsImpossibleHoweverMuchIsHeld) {
-  FakeRing fake{kSize};
+  FakeRing fake{kHostileCursorSize};
   fake.sample(payload(36));
   Cursor<> cursor = cursor_over(fake);
   cursor.look();
   ASSERT_EQ(take(cursor).size(), 1U);
-  fake.advance(kSize);  // more than there was room for
-  EXPECT_EQ(cursor.look(), kSize);
+  fake.advance(kHostileCursorSize);  // more than there was room for
+  EXPECT_EQ(cursor.look(), kHostileCursorSize);
   const auto bad = cursor.next();
   ASSERT_TRUE(bad);
   EXPECT_EQ(copy(bad->event()).defect, Defect::BadPositions);
-  EXPECT_EQ(bad->size(), kSize);
+  EXPECT_EQ(bad->size(), kHostileCursorSize);
 }
 
 TEST(CursorS8Test, ATailOffTheGridIsImpossibleUntilItsBytesAreHandedOut) {
-  FakeRing fake{kSize, 4};
+  FakeRing fake{kHostileCursorSize, 4};
   fake.advance(20);
   Cursor<> cursor = cursor_over(fake);
   cursor.look();
@@ -121,7 +121,7 @@ TEST(CursorS8Test, ATailOffTheGridIsImpossibleUntilItsBytesAreHandedOut) {
 }
 
 TEST(CursorS8Test, AHeadThatIsMendedBeforeAnythingIsHandedOutIsBelieved) {
-  FakeRing fake{kSize};
+  FakeRing fake{kHostileCursorSize};
   fake.sample(payload(12));
   Cursor<> cursor = cursor_over(fake);
   fake.page().data_head = 20;

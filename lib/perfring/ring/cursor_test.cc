@@ -28,10 +28,10 @@ using testing::ring_over;
 using testing::Seen;
 using testing::take;
 
-constexpr std::size_t kSize = 65536;
+constexpr std::size_t kCursorSize = 65536;
 
 TEST(CursorTest, NothingIsUnreadBeforeTheFirstLook) {
-  FakeRing fake{kSize, 4096};
+  FakeRing fake{kCursorSize, 4096};
   fake.sample(payload(12));
   Cursor<> cursor = cursor_over(fake);
   EXPECT_EQ(cursor.unread(), 0U);
@@ -62,7 +62,7 @@ TEST(CursorTest, AMappingIsAPageAndTheDataBehindIt) {
 }
 
 TEST(CursorTest, ThePositionsAreAsTheyAreWithoutALook) {
-  FakeRing fake{kSize, 4096};
+  FakeRing fake{kCursorSize, 4096};
   const Cursor<> cursor = cursor_over(fake);
   fake.sample(payload(12));
   EXPECT_EQ(cursor.data_head(), 4120U);
@@ -71,18 +71,18 @@ TEST(CursorTest, ThePositionsAreAsTheyAreWithoutALook) {
 }
 
 TEST(CursorReleaseBytesTest, GivesBackThatManyOfBytesWhetherHandedOutOrNot) {
-  FakeRing fake{kSize, kSize - 32};
+  FakeRing fake{kCursorSize, kCursorSize - 32};
   for (unsigned i = 0; i < 6; ++i) fake.sample(payload(12, i));
   Cursor<> cursor = cursor_over(fake);
   cursor.look();
   ASSERT_TRUE(cursor.next());
   cursor.release_bytes(48);
-  EXPECT_EQ(fake.page().data_tail, kSize - 32 + 48);
+  EXPECT_EQ(fake.page().data_tail, kCursorSize - 32 + 48);
   EXPECT_EQ(cursor.unread(), 96U);
   EXPECT_EQ(cursor.bytes().first.data(), fake.data().data() + 16);
   EXPECT_EQ(copy(cursor.next()->event()), Seen::sample(payload(12, 2)));
   cursor.release_bytes(24 + 7);
-  EXPECT_EQ(fake.page().data_tail, kSize - 32 + 72) << "a position stays on the grid";
+  EXPECT_EQ(fake.page().data_tail, kCursorSize - 32 + 72) << "a position stays on the grid";
   EXPECT_EQ(copy(cursor.next()->event()), Seen::sample(payload(12, 3)));
   cursor.release_bytes(1'000'000);
   EXPECT_EQ(fake.page().data_tail, fake.head());
@@ -90,7 +90,7 @@ TEST(CursorReleaseBytesTest, GivesBackThatManyOfBytesWhetherHandedOutOrNot) {
 }
 
 TEST(CursorReleaseBytesTest, FewerThanWereHandedOutLeaveTheOthersHeld) {
-  FakeRing fake{kSize};
+  FakeRing fake{kCursorSize};
   for (unsigned i = 0; i < 3; ++i) fake.sample(payload(12, i));
   Cursor<> cursor = cursor_over(fake);
   cursor.look();
@@ -103,16 +103,16 @@ TEST(CursorReleaseBytesTest, FewerThanWereHandedOutLeaveTheOthersHeld) {
 }
 
 TEST(CursorReleaseBytesTest, OfImpossiblePositionsAllAreThoseUpToDataHead) {
-  FakeRing fake{kSize, 64};
-  fake.advance(2 * kSize + 8);
+  FakeRing fake{kCursorSize, 64};
+  fake.advance(2 * kCursorSize + 8);
   Cursor<> cursor = cursor_over(fake);
-  EXPECT_EQ(cursor.look(), kSize);
-  cursor.release_bytes(kSize);
+  EXPECT_EQ(cursor.look(), kCursorSize);
+  cursor.release_bytes(kCursorSize);
   EXPECT_EQ(fake.page().data_tail, fake.head());
 }
 
 TEST(CursorTwoConsumersTest, RecordsThatAnotherHasConsumedAreNeitherHandedOutNorReleasedAgain) {
-  FakeRing fake{kSize};
+  FakeRing fake{kCursorSize};
   for (unsigned i = 0; i < 4; ++i) fake.sample(payload(12, i));
   Cursor<> cursor = cursor_over(fake);
   cursor.look();
@@ -129,7 +129,7 @@ TEST(CursorTwoConsumersTest, RecordsThatAnotherHasConsumedAreNeitherHandedOutNor
 }
 
 TEST(CursorTwoConsumersTest, ACopyGoesOnWhereTheOriginalStandsAndFindsOutAtItsNextLook) {
-  FakeRing fake{kSize};
+  FakeRing fake{kCursorSize};
   for (unsigned i = 0; i < 4; ++i) fake.sample(payload(12, i));
   Cursor<> cursor = cursor_over(fake);
   cursor.look();

@@ -23,19 +23,19 @@ using testing::FakeRing;
 using testing::payload;
 using testing::Seen;
 
-constexpr std::size_t kSize = 4096;
+constexpr std::size_t kOnePage = 4096;
 
 // How many of `length` bytes from `position` on lie before the ring's end.
-std::size_t before_end(std::uint64_t position, std::size_t length) {
-  return std::min<std::size_t>(length, kSize - position % kSize);
+std::size_t part_before_end(std::uint64_t position, std::size_t length) {
+  return std::min<std::size_t>(length, kOnePage - position % kOnePage);
 }
 
 // Compares without copying: this runs two hundred thousand times.
 void expect_bytes(const FakeRing& fake, Bytes head, Bytes tail, std::uint64_t at,
                   const std::vector<std::byte>& raw) {
-  ASSERT_EQ(head.size(), before_end(at, raw.size()));
+  ASSERT_EQ(head.size(), part_before_end(at, raw.size()));
   ASSERT_EQ(head.size() + tail.size(), raw.size());
-  ASSERT_EQ(head.data(), fake.data().data() + at % kSize);
+  ASSERT_EQ(head.data(), fake.data().data() + at % kOnePage);
   if (!tail.empty()) {
     ASSERT_EQ(tail.data(), fake.data().data());
   }
@@ -51,8 +51,8 @@ void expect_record(const FakeRing& fake, std::uint64_t start, std::size_t size,
   ASSERT_EQ(cursor.look(), size);
   const auto record = cursor.next();
   ASSERT_TRUE(record);
-  ASSERT_EQ(record->head().data(), fake.data().data() + start % kSize);
-  ASSERT_EQ(record->head().size(), before_end(start, size));
+  ASSERT_EQ(record->head().data(), fake.data().data() + start % kOnePage);
+  ASSERT_EQ(record->head().size(), part_before_end(start, size));
   ASSERT_EQ(record->size(), size);
   ASSERT_TRUE(record->tail().empty() || record->tail().data() == fake.data().data());
   ASSERT_EQ(cursor.bytes().first.data(), record->head().data());
@@ -64,19 +64,19 @@ void expect_record(const FakeRing& fake, std::uint64_t start, std::size_t size,
 }
 
 TEST(RingExhaustiveTest, ASampleOfAnySizeAtAnyStartIsDelivered) {
-  FakeRing fake{kSize};
+  FakeRing fake{kOnePage};
   Ring<> ring = *Ring<>::over(fake.page(), fake.data());
-  for (std::size_t size = 16; size <= kSize; size += 8) {
+  for (std::size_t size = 16; size <= kOnePage; size += 8) {
     const std::vector<std::byte> raw = payload(size - 12, static_cast<unsigned>(size));
-    for (std::uint64_t start = 0; start < kSize; start += 8) {
+    for (std::uint64_t start = 0; start < kOnePage; start += 8) {
       fake.advance(start - fake.head());
       fake.page().data_tail = start;
       fake.raw_record(PERF_RECORD_SAMPLE, size, {}, size);
       // Copied in two pieces rather than byte by byte, for time's sake.
       const auto length = static_cast<std::uint32_t>(raw.size());
       fake.put(start + 8, &length, sizeof(length));
-      const std::size_t first = before_end(start + 12, raw.size());
-      std::memcpy(fake.data().data() + (start + 12) % kSize, raw.data(), first);
+      const std::size_t first = part_before_end(start + 12, raw.size());
+      std::memcpy(fake.data().data() + (start + 12) % kOnePage, raw.data(), first);
       std::memcpy(fake.data().data(), raw.data() + first, raw.size() - first);
       int delivered = 0;
       const auto look_at = [&](const PerfEvent& event) {
@@ -94,10 +94,10 @@ TEST(RingExhaustiveTest, ASampleOfAnySizeAtAnyStartIsDelivered) {
 }
 
 TEST(RingExhaustiveTest, ALostOfAnySizeAtAnyStartIsDelivered) {
-  FakeRing fake{kSize};
+  FakeRing fake{kOnePage};
   Ring<> ring = *Ring<>::over(fake.page(), fake.data());
-  for (std::size_t size = 24; size <= kSize; size += 8) {
-    for (std::uint64_t start = 0; start < kSize; start += 8) {
+  for (std::size_t size = 24; size <= kOnePage; size += 8) {
+    for (std::uint64_t start = 0; start < kOnePage; start += 8) {
       const std::uint64_t count = start * 0x1'0000'0001 + size;
       fake.advance(start - fake.head());
       fake.page().data_tail = start;
@@ -123,7 +123,7 @@ struct Odd {
 };
 
 Seen with_split(Seen seen, std::uint64_t position) {
-  seen.head_size = before_end(position, seen.bytes.size());
+  seen.head_size = part_before_end(position, seen.bytes.size());
   return seen;
 }
 
@@ -177,8 +177,8 @@ std::vector<Odd> odd_records() {
 TEST(RingExhaustiveTest, ARunInterruptedByAnotherRecordIsDelivered) {
   for (const Odd& odd : odd_records()) {
     for (unsigned run = 0; run <= 24; ++run) {
-      for (std::uint64_t start = 0; start < kSize; start += run % 5 == 0 ? 8 : 104) {
-        FakeRing fake{kSize, start};
+      for (std::uint64_t start = 0; start < kOnePage; start += run % 5 == 0 ? 8 : 104) {
+        FakeRing fake{kOnePage, start};
         std::vector<Seen> written;
         for (unsigned i = 0; i < run; ++i) written.push_back(sample_at(fake, payload(12, i)));
         written.push_back(odd.write(fake));
@@ -197,8 +197,9 @@ TEST(RingExhaustiveTest, ARunInterruptedByAnotherRecordIsDelivered) {
 TEST(RingExhaustiveTest, ARunEndsWhereDataHeadDoes) {
   for (unsigned run = 0; run <= 24; ++run) {
     for (std::uint64_t cut = 8; cut < 24; cut += 8) {
-      for (const std::uint64_t start : {std::size_t{0}, kSize - 24 * 10 - 8, kSize - 24 * run}) {
-        FakeRing fake{kSize, start};
+      for (const std::uint64_t start :
+           {std::size_t{0}, kOnePage - 24 * 10 - 8, kOnePage - 24 * run}) {
+        FakeRing fake{kOnePage, start};
         std::vector<Seen> written;
         for (unsigned i = 0; i < run; ++i) written.push_back(sample_at(fake, payload(12, i)));
         const std::uint64_t at = fake.head();

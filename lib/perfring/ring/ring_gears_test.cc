@@ -108,7 +108,7 @@ TEST(RingGearsTest, EachRawSizeOfARunIsItsOwn) {
 }
 
 // Counts what is loaded of a ring, so that it shows which gear a record was taken in.
-struct Counting : DefaultMemory {
+struct CountingMemory : DefaultMemory {
   static inline std::size_t headers;
   static inline std::size_t raws;
 
@@ -126,13 +126,13 @@ struct Loads {
 
 Loads drain_counting(KnownRing& known) {
   Loads loads;
-  Counting::headers = Counting::raws = 0;
+  CountingMemory::headers = CountingMemory::raws = 0;
   std::size_t events = 0;
   std::size_t before = 1;  // data_tail is read like a header
-  Ring<Counting>::over(known.page(), known.fake().data())->for_each([&](const PerfEvent&) {
-    loads.ahead += Counting::headers > before + ++events;
+  Ring<CountingMemory>::over(known.page(), known.fake().data())->for_each([&](const PerfEvent&) {
+    loads.ahead += CountingMemory::headers > before + ++events;
   });
-  loads.again = Counting::raws - events;
+  loads.again = CountingMemory::raws - events;
   return loads;
 }
 

@@ -27,7 +27,7 @@ using ::testing::IsEmpty;
 using testing::payload;
 using testing::Seen;
 
-constexpr std::size_t kSize = 65536;
+constexpr std::size_t kHostileSize = 65536;
 constexpr std::size_t kRecord = 24;  // of a good one
 
 Seen good(unsigned seed) {
@@ -37,7 +37,7 @@ Seen good(unsigned seed) {
 // By Ring, and by Cursor.
 std::vector<Seen> delivered(const FakeRing& fake) {
   const std::uint64_t tail = fake.page().data_tail;
-  auto seen = drain(*Ring<>::over(fake.page(), fake.data()), kSize);
+  auto seen = drain(*Ring<>::over(fake.page(), fake.data()), kHostileSize);
   EXPECT_EQ(static_cast<Position>(fake.page().data_tail),
             static_cast<Position>(fake.page().data_head))
       << "everything is consumed";
@@ -75,7 +75,7 @@ class RingHostileRecordTest : public ::testing::TestWithParam<Place> {
 
   // With the head's size that `position` gives to the slices.
   static Seen split(Seen seen, std::uint64_t position) {
-    const std::size_t to_end = kSize - position % kSize;
+    const std::size_t to_end = kHostileSize - position % kHostileSize;
     seen.head_size = std::min<std::size_t>(seen.bytes.size(), to_end);
     return seen;
   }
@@ -97,7 +97,7 @@ class RingHostileRecordTest : public ::testing::TestWithParam<Place> {
     EXPECT_THAT(delivered(fake_), ElementsAreArray(expected));
   }
 
-  FakeRing fake_{kSize, GetParam().start};
+  FakeRing fake_{kHostileSize, GetParam().start};
   std::uint64_t bad_at_ = 0;
   std::uint64_t bad_end_ = 0;
 };
@@ -111,7 +111,7 @@ std::vector<std::byte> raw_of_4(std::size_t length) {
 }
 
 constexpr std::uint64_t before_end(unsigned run, std::uint64_t more) {
-  return kSize - run * kRecord - more;
+  return kHostileSize - run * kRecord - more;
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, RingHostileRecordTest,
@@ -120,7 +120,8 @@ INSTANTIATE_TEST_SUITE_P(Places, RingHostileRecordTest,
                                            Place{before_end(2, 0), 2}, Place{0, 8}, Place{0, 9},
                                            Place{0, 10}, Place{0, 30}, Place{before_end(30, 8), 30},
                                            Place{before_end(30, 16), 30},
-                                           Place{before_end(30, 0), 30}, Place{kSize - 200, 30}));
+                                           Place{before_end(30, 0), 30},
+                                           Place{kHostileSize - 200, 30}));
 
 TEST_P(RingHostileRecordTest, SizesThatAreNoSizeEndTheDrain) {
   for (const std::size_t size : {0U, 1U, 4U, 7U, 9U, 12U, 17U, 18U, 20U, 25U, 28U, 65535U}) {
@@ -184,27 +185,28 @@ TEST_P(RingHostileRecordTest, AnotherTypeIsUnexpected) {
 
 // header.size 12: the next header would straddle the ring's end, where a load reads outside.
 TEST(RingHostileTest, ASizeThatPutsTheNextHeaderAcrossTheEndIsRefused) {
-  FakeRing fake{kSize, kSize - 16};
+  FakeRing fake{kHostileSize, kHostileSize - 16};
   fake.raw_record(PERF_RECORD_SAMPLE, 12, payload(4), 12);
   fake.raw_record(PERF_RECORD_SAMPLE, 16, payload(8), 20);
-  EXPECT_THAT(delivered(fake), ElementsAre(Seen::malformed(
-                                   Defect::BadSize, fake.bytes(kSize - 16, kSize + 16), 16)));
+  EXPECT_THAT(delivered(fake),
+              ElementsAre(Seen::malformed(Defect::BadSize,
+                                          fake.bytes(kHostileSize - 16, kHostileSize + 16), 16)));
 }
 
 TEST(RingHostileTest, ShortRecordsInTheLast8BytesReadNothingBehindThem) {
   for (const std::uint32_t type : {PERF_RECORD_SAMPLE, PERF_RECORD_LOST}) {
-    FakeRing fake{kSize, kSize - 8};
+    FakeRing fake{kHostileSize, kHostileSize - 8};
     fake.raw_record(type, 8, {}, 8);
     const Defect defect = type == PERF_RECORD_SAMPLE ? Defect::BadSample : Defect::BadLost;
     EXPECT_THAT(delivered(fake),
-                ElementsAre(Seen::malformed(defect, fake.bytes(kSize - 8, kSize))));
+                ElementsAre(Seen::malformed(defect, fake.bytes(kHostileSize - 8, kHostileSize))));
   }
 }
 
 TEST(RingHostileTest, AFullRingIsAtMostOneEventForEach8Bytes) {
-  FakeRing fake{kSize, 4096};
-  for (std::size_t i = 0; i < kSize / 8; ++i) fake.raw_record(0, 8, {}, 8);
-  EXPECT_EQ(delivered(fake).size(), kSize / 8);
+  FakeRing fake{kHostileSize, 4096};
+  for (std::size_t i = 0; i < kHostileSize / 8; ++i) fake.raw_record(0, 8, {}, 8);
+  EXPECT_EQ(delivered(fake).size(), kHostileSize / 8);
 }
 
 TEST(RingHostileTest, ARecordMayFillTheRing) {
@@ -214,42 +216,42 @@ TEST(RingHostileTest, ARecordMayFillTheRing) {
 }
 
 TEST(RingHostileTest, PositionsFurtherApartThanTheRingSkipAllAndShowTheLastLap) {
-  for (const std::uint64_t distance : {kSize + 8, 2 * kSize, std::size_t{0x7fff'fff8},
+  for (const std::uint64_t distance : {kHostileSize + 8, 2 * kHostileSize, std::size_t{0x7fff'fff8},
                                        std::size_t{0x8000'0000}, std::size_t{0xffff'fff8}}) {
-    FakeRing fake{kSize, 64};
-    fake.put(0, payload(kSize).data(), kSize);
+    FakeRing fake{kHostileSize, 64};
+    fake.put(0, payload(kHostileSize).data(), kHostileSize);
     fake.advance(distance);
     const std::uint64_t head = 64 + distance;
-    const std::size_t to_end = kSize - head % kSize;
-    EXPECT_THAT(
-        delivered(fake),
-        ElementsAre(Seen::malformed(Defect::BadPositions, fake.bytes(head - kSize, head), to_end)));
+    const std::size_t to_end = kHostileSize - head % kHostileSize;
+    EXPECT_THAT(delivered(fake),
+                ElementsAre(Seen::malformed(Defect::BadPositions,
+                                            fake.bytes(head - kHostileSize, head), to_end)));
     EXPECT_EQ(fake.page().data_tail, 64 + distance);
   }
 }
 
 TEST(RingHostileTest, AHeadBehindTheTailIsImpossible) {
-  FakeRing fake{kSize, 4096};
+  FakeRing fake{kHostileSize, 4096};
   fake.page().data_head = 4096 - 8;
   const std::vector<Seen> seen = delivered(fake);
   ASSERT_EQ(seen.size(), 1U);
   EXPECT_EQ(seen[0].defect, Defect::BadPositions);
-  EXPECT_EQ(seen[0].bytes.size(), kSize);
+  EXPECT_EQ(seen[0].bytes.size(), kHostileSize);
 }
 
 TEST(RingHostileTest, PositionsOffTheGridAreImpossible) {
   for (const std::uint64_t off : {1U, 2U, 4U, 7U}) {
-    FakeRing head{kSize, 4096};
+    FakeRing head{kHostileSize, 4096};
     head.sample(payload(12));
     head.advance(off);
     EXPECT_THAT(delivered(head), ElementsAre(Seen::malformed(Defect::BadPositions,
                                                              head.bytes(4096, 4096 + 24 + off))));
-    FakeRing tail{kSize, 4096};
+    FakeRing tail{kHostileSize, 4096};
     tail.sample(payload(12));
     tail.page().data_tail = 4096 + off;
     EXPECT_THAT(delivered(tail), ElementsAre(Seen::malformed(Defect::BadPositions,
                                                              tail.bytes(4096 + off, 4096 + 24))));
-    FakeRing both{kSize, 4096 + off};
+    FakeRing both{kHostileSize, 4096 + off};
     EXPECT_THAT(delivered(both), IsEmpty()) << "nothing is there, wherever it is";
     both.sample(payload(12));
     EXPECT_THAT(delivered(both), ElementsAre(Seen::malformed(Defect::BadPositions,
@@ -258,7 +260,7 @@ TEST(RingHostileTest, PositionsOffTheGridAreImpossible) {
 }
 
 TEST(RingHostileTest, ABreakOnAMalformedEndsTheDrainBehindIt) {
-  FakeRing fake{kSize};
+  FakeRing fake{kHostileSize};
   fake.raw_record(77, 16, {}, 16);
   fake.sample(payload(12));
   Ring<> ring = *Ring<>::over(fake.page(), fake.data());

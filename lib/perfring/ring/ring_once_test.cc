@@ -24,7 +24,7 @@ using testing::KnownRing;
 using testing::payload;
 using testing::Seen;
 
-constexpr std::size_t kSize = 65536;
+constexpr std::size_t kLookedAtSize = 65536;
 
 // Each test is of each of these, over a Memory of the test's.
 struct OfRing {
@@ -69,7 +69,7 @@ struct DamagesWords : DefaultMemory {
   template <class T>
   static T read(const std::byte* address) {
     const T value = DefaultMemory::read<T>(address);
-    if (sizeof(T) == 8 && address >= data && address < data + kSize) {
+    if (sizeof(T) == 8 && address >= data && address < data + kLookedAtSize) {
       const auto offset = static_cast<std::size_t>(address - data);
       ++loads[offset / 8];
       std::memset(data + offset, 0xff, 8);
@@ -99,18 +99,19 @@ void write_each_kind(KnownRing& known) {
 }
 
 TYPED_TEST(RingS10Test, TheHeaderOfEachKindIsLoadedOnceAndBelieved) {
-  for (const std::uint64_t start : {std::size_t{0}, kSize - 8, kSize - 16, kSize - 24 * 14 - 8,
-                                    kSize - 24 * 14 - 16, kSize - 24 * 20}) {
-    KnownRing known{kSize, start};
+  for (const std::uint64_t start :
+       {std::size_t{0}, kLookedAtSize - 8, kLookedAtSize - 16, kLookedAtSize - 24 * 14 - 8,
+        kLookedAtSize - 24 * 14 - 16, kLookedAtSize - 24 * 20}) {
+    KnownRing known{kLookedAtSize, start};
     write_each_kind(known);
     DamagesWords::data = known.fake().data().data();
-    DamagesWords::loads.assign(kSize / 8, 0);
+    DamagesWords::loads.assign(kLookedAtSize / 8, 0);
     const std::vector<Seen> seen = drain(consumer_over<TypeParam, DamagesWords>(known.fake()));
     ASSERT_EQ(seen.size(), known.expected().size());
     std::uint64_t at = start;
     for (std::size_t i = 0; i < seen.size(); at = known.ends()[i++]) {
       const Seen& expected = known.expected()[i];
-      EXPECT_EQ(DamagesWords::loads[at % kSize / 8], 1) << i << " from " << start;
+      EXPECT_EQ(DamagesWords::loads[at % kLookedAtSize / 8], 1) << i << " from " << start;
       EXPECT_EQ(seen[i].kind, expected.kind) << i << " from " << start;
       EXPECT_EQ(seen[i].defect, expected.defect) << i << " from " << start;
       EXPECT_EQ(seen[i].count, expected.count) << i << " from " << start;
@@ -122,23 +123,23 @@ TYPED_TEST(RingS10Test, TheHeaderOfEachKindIsLoadedOnceAndBelieved) {
 }
 
 TYPED_TEST(RingS10Test, AHeaderIsLoadedOnceAndEveryCheckIsMadeOnThatCopy) {
-  FakeRing fake{kSize, kSize - 3000};
+  FakeRing fake{kLookedAtSize, kLookedAtSize - 3000};
   std::vector<std::size_t> headers;
   std::vector<Seen> written;
   const auto add = [&](std::size_t raw) {
-    headers.push_back(fake.head() % kSize / 8);
+    headers.push_back(fake.head() % kLookedAtSize / 8);
     fake.sample(payload(raw));
     written.push_back(Seen::sample(payload(raw)));
   };
   for (int i = 0; i < 300; ++i) add(i % 40 < 25 ? 12 : static_cast<std::size_t>(4 + 8 * (i % 9)));
   DamagesWords::data = fake.data().data();
-  DamagesWords::loads.assign(kSize / 8, 0);
+  DamagesWords::loads.assign(kLookedAtSize / 8, 0);
   const std::vector<Seen> seen = drain(consumer_over<TypeParam, DamagesWords>(fake));
   ASSERT_EQ(seen.size(), written.size());
   for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i].bytes, written[i].bytes) << i;
   for (const std::size_t header : headers) EXPECT_EQ(DamagesWords::loads[header], 1) << header;
   EXPECT_EQ(std::ranges::count(DamagesWords::loads, 0),
-            static_cast<long>(kSize / 8 - headers.size()));
+            static_cast<long>(kLookedAtSize / 8 - headers.size()));
 }
 
 // Raises each raw size once it has been loaded: if it is loaded again, it must be checked again.
@@ -148,7 +149,7 @@ struct RaisesRawSizes : DefaultMemory {
   template <class T>
   static T read(const std::byte* address) {
     const T value = DefaultMemory::read<T>(address);
-    if (sizeof(T) == 4 && address >= data && address < data + kSize) {
+    if (sizeof(T) == 4 && address >= data && address < data + kLookedAtSize) {
       std::memset(data + (address - data), 0xff, sizeof(T));
     }
     return value;
@@ -157,7 +158,7 @@ struct RaisesRawSizes : DefaultMemory {
 
 TYPED_TEST(RingS10Test, ARawSizeThatGrowsWhenLookedAtLeadsNowhereElse) {
   for (std::uint64_t before = 0; before < 24 * 20; before += 8) {
-    KnownRing known{kSize, kSize - before};
+    KnownRing known{kLookedAtSize, kLookedAtSize - before};
     for (unsigned i = 0; i < 40; ++i) known.sample(payload(i % 17 == 16 ? 11 : 12, i), 24);
     RaisesRawSizes::data = known.fake().data().data();
     const std::vector<Seen> seen = drain(consumer_over<TypeParam, RaisesRawSizes>(known.fake()));
@@ -185,7 +186,7 @@ struct PublishesOnRead : DefaultMemory {
 };
 
 TYPED_TEST(ConsumerS1Test, WhatIsPublishedRightAfterTheReadOfHeadWaits) {
-  KnownRing known{kSize, kSize - 96};
+  KnownRing known{kLookedAtSize, kLookedAtSize - 96};
   PublishesOnRead::known = &known;
   std::size_t written = 0;
   for (unsigned i = 0; i < 20; ++i) known.sample(payload(12, i));
@@ -200,7 +201,7 @@ TYPED_TEST(ConsumerS1Test, WhatIsPublishedRightAfterTheReadOfHeadWaits) {
 }
 
 TYPED_TEST(ConsumerS6Test, ReadableReadsHeadOnceAndAsADrainDoes) {
-  KnownRing known{kSize};
+  KnownRing known{kLookedAtSize};
   PublishesOnRead::known = &known;
   EXPECT_FALSE((consumer_over<TypeParam, PublishesOnRead>(known.fake())).readable());
   EXPECT_EQ(known.expected().size(), 1U);
@@ -217,9 +218,10 @@ struct Bounded : DefaultMemory {
 
   template <class T>
   static T read(const std::byte* address) {
-    if (address >= data - 64 && address < data + kSize + 64) {
+    if (address >= data - 64 && address < data + kLookedAtSize + 64) {
       const auto index = static_cast<std::uint64_t>(address - data);
-      if ((index - tail) % kSize + sizeof(T) > head - tail || index % sizeof(T) != 0) ++outside;
+      if ((index - tail) % kLookedAtSize + sizeof(T) > head - tail || index % sizeof(T) != 0)
+        ++outside;
     }
     return DefaultMemory::read<T>(address);
   }
@@ -231,7 +233,7 @@ TYPED_TEST(RingS8Test, NoByteOutsideOfTailToHeadIsRead) {
     for (const std::size_t size : {0U, 8U, 16U, 24U, 32U}) {
       for (std::size_t length = 8; length <= 32; length += 8) {
         for (std::uint64_t run = 0; run <= 12; ++run) {
-          KnownRing known{kSize, kSize - 24 * run};
+          KnownRing known{kLookedAtSize, kLookedAtSize - 24 * run};
           for (unsigned i = 0; i < run; ++i) known.sample(payload(12, i));
           known.fake().raw_record(type, size, {}, length);
           Bounded::data = known.fake().data().data();

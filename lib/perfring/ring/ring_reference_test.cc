@@ -23,7 +23,7 @@ using testing::drain;
 using testing::Reference;
 using testing::Seen;
 
-constexpr std::uint64_t kSize = 256;
+constexpr std::uint64_t kSmallSize = 256;
 
 class Random {
  public:
@@ -38,10 +38,10 @@ class Random {
 };
 
 // Mostly records that a kernel could have written, in runs; some that are not.
-void fill(std::array<std::byte, kSize>& data, std::uint64_t tail, Random& random) {
+void fill(std::array<std::byte, kSmallSize>& data, std::uint64_t tail, Random& random) {
   for (std::byte& each : data) each = static_cast<std::byte>(random.any());
   std::uint64_t size = 16;
-  for (std::uint64_t at = tail; at < tail + kSize;) {
+  for (std::uint64_t at = tail; at < tail + kSmallSize;) {
     if (random.one_in(6)) size = 8 * (1 + random.below(6));
     const std::uint32_t types[]{9, 9, 9, 9, 9, 9, 2, static_cast<std::uint32_t>(random.any())};
     const perf_event_header header{
@@ -51,13 +51,13 @@ void fill(std::array<std::byte, kSize>& data, std::uint64_t tail, Random& random
     std::byte bytes[12];
     std::memcpy(bytes, &header, 8);
     std::memcpy(bytes + 8, &raw, 4);
-    for (std::uint64_t i = 0; i < 12; ++i) data[(at + i) % kSize] = bytes[i];
+    for (std::uint64_t i = 0; i < 12; ++i) data[(at + i) % kSmallSize] = bytes[i];
     at += size;
   }
 }
 
 TEST(RingReferenceTest, AgreesOnEveryRing) {
-  alignas(8) std::array<std::byte, kSize> data;
+  alignas(8) std::array<std::byte, kSmallSize> data;
   perf_event_mmap_page page{};
   Ring<> ring = *Ring<>::over(page, data);
   for (std::uint64_t seed = 0; seed < 10000; ++seed) {
@@ -65,7 +65,7 @@ TEST(RingReferenceTest, AgreesOnEveryRing) {
     const std::uint64_t bases[]{0, 512, (std::uint64_t{1} << 32) - 128, random.any() & ~7ULL};
     std::uint64_t tail = bases[random.below(4)] + 8 * random.below(64);
     if (random.one_in(50)) tail += random.below(8);
-    std::uint64_t head = tail + 8 * random.below(kSize / 8 + 1);
+    std::uint64_t head = tail + 8 * random.below(kSmallSize / 8 + 1);
     if (random.one_in(50)) head = random.any();
     if (random.one_in(50)) head += random.below(300);
     fill(data, tail, random);
@@ -76,8 +76,8 @@ TEST(RingReferenceTest, AgreesOnEveryRing) {
     const std::vector<Seen> expected = Reference{data, tail, head}.events();
     const std::string which = "seed " + std::to_string(seed);
     ASSERT_EQ(ring.readable(), !expected.empty()) << which;
-    ASSERT_EQ(drain(ring, kSize), expected) << which;
-    ASSERT_LE(expected.size(), kSize / 8) << which;
+    ASSERT_EQ(drain(ring, kSmallSize), expected) << which;
+    ASSERT_LE(expected.size(), kSmallSize / 8) << which;
     ASSERT_EQ(page.data_tail, tail + (head - tail) % (std::uint64_t{1} << 32)) << which;
     ASSERT_EQ(differs_by_cursor(page, data, tail, expected, seed), "") << which;
   }

@@ -12,7 +12,7 @@
 namespace perfring {
 namespace {
 
-constexpr std::size_t kMax = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kLast = std::numeric_limits<std::size_t>::max();
 
 std::array<std::byte, 16> payload() {
   std::array<std::byte, 16> bytes;
@@ -46,11 +46,11 @@ TEST(KeyAtTest, APayloadThatEndsBeforeTheKeyDoesHasTheKey0) {
       EXPECT_EQ(key_of(bytes, in_head, offset), 0U) << in_head << ", " << offset;
     }
     for (std::size_t less = 0; less <= 20; ++less) {
-      EXPECT_EQ(key_of(bytes, in_head, kMax - less), 0U) << in_head << ", " << less;
+      EXPECT_EQ(key_of(bytes, in_head, kLast - less), 0U) << in_head << ", " << less;
     }
   }
   EXPECT_EQ(KeyAt{}(Sample{}), 0U);
-  EXPECT_EQ(KeyAt{kMax}(Sample{}), 0U);
+  EXPECT_EQ(KeyAt{kLast}(Sample{}), 0U);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ using testing::late;
 using testing::Rings;
 using testing::sample;
 
-constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kLastKey = std::numeric_limits<std::uint64_t>::max();
 
 TEST(MergeM7Test, AKeyOlderThanTheClockOfTheLookBeforeProvesADelay) {
   Rings<> rings{1, {.slack = 50}};
@@ -96,14 +96,15 @@ TEST(MergeM7Test, ASlackNeitherLearnsUnaskedNorFromWhatIsTooLong) {
 
 TEST(MergeM8Test, AKeyThatIsAheadOfTheClockStopsNoRing) {
   Rings<> rings{1, {.slack = 10}};
-  rings.write(0, kMax);
+  rings.write(0, kLastKey);
   rings.write(0, 150);
   rings.write(0, 99);
   EXPECT_THAT(rings.run(100), IsEmpty());
-  EXPECT_THAT(rings.run(111),
-              ElementsAre(sample(0, 99),
-                          testing::Got{0, 100, false, testing::Seen::sample(testing::keyed(kMax))},
-                          testing::Got{0, 100, false, testing::Seen::sample(testing::keyed(150))}));
+  EXPECT_THAT(
+      rings.run(111),
+      ElementsAre(sample(0, 99),
+                  testing::Got{0, 100, false, testing::Seen::sample(testing::keyed(kLastKey))},
+                  testing::Got{0, 100, false, testing::Seen::sample(testing::keyed(150))}));
   EXPECT_EQ(rings.merge.counts().ahead, 2U);
   EXPECT_EQ(rings.tail(0), 3 * kKeyedSize);
 }
@@ -111,26 +112,26 @@ TEST(MergeM8Test, AKeyThatIsAheadOfTheClockStopsNoRing) {
 TEST(MergeM8Test, KeysOfAnyValueAreFlushedInTheirOrder) {
   Rings<> rings{3};
   rings.write(0, 0);
-  rings.write(0, kMax / 2);
-  rings.write(0, kMax);
+  rings.write(0, kLastKey / 2);
+  rings.write(0, kLastKey);
   rings.write(1, 1);
-  rings.write(1, kMax - 1);
-  rings.write(2, kMax / 2 + 1);
-  rings.write(2, kMax);
-  EXPECT_THAT(rings.flush(),
-              ElementsAre(sample(0, 0), sample(1, 1), sample(0, kMax / 2), sample(2, kMax / 2 + 1),
-                          sample(1, kMax - 1), sample(0, kMax), sample(2, kMax)));
+  rings.write(1, kLastKey - 1);
+  rings.write(2, kLastKey / 2 + 1);
+  rings.write(2, kLastKey);
+  EXPECT_THAT(rings.flush(), ElementsAre(sample(0, 0), sample(1, 1), sample(0, kLastKey / 2),
+                                         sample(2, kLastKey / 2 + 1), sample(1, kLastKey - 1),
+                                         sample(0, kLastKey), sample(2, kLastKey)));
   rings.write(1, 0);
-  rings.write(1, kMax);
-  EXPECT_THAT(rings.flush(), ElementsAre(late(1, 0), sample(1, kMax)));
-  EXPECT_EQ(rings.merge.counts().worst_late, kMax);
+  rings.write(1, kLastKey);
+  EXPECT_THAT(rings.flush(), ElementsAre(late(1, 0), sample(1, kLastKey)));
+  EXPECT_EQ(rings.merge.counts().worst_late, kLastKey);
 }
 
 TEST(MergeM8Test, ALowKeyAmongHighOnesIsNext) {
   Rings<> rings{2};
-  for (std::uint64_t i = 0; i < 20; ++i) rings.write(0, kMax - 100 + i);
+  for (std::uint64_t i = 0; i < 20; ++i) rings.write(0, kLastKey - 100 + i);
   rings.write(0, 3);
-  rings.write(1, kMax - 50);
+  rings.write(1, kLastKey - 50);
   const auto got = rings.flush();
   ASSERT_EQ(got.size(), 22U);
   EXPECT_EQ(got[13], late(0, 3)) << "as soon as the window has it";

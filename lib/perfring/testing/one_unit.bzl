@@ -1,0 +1,56 @@
+"""Sources that compile as one unit.
+
+Most of the time that a small source takes goes to the headers that it shares with its neighbours:
+a dozen of them compile in a third of the time together. No two may give one name two meanings.
+"""
+
+def _unit(ctx):
+    unit = ctx.actions.declare_file(ctx.attr.unit)
+    includes = ["#include \"{}\"\n".format(source.short_path) for source in ctx.files.srcs]
+    ctx.actions.write(unit, "".join(includes))
+    return DefaultInfo(files = depset([unit]))
+
+one_unit = rule(
+    implementation = _unit,
+    attrs = {
+        "srcs": attr.label_list(allow_files = [".cc"], mandatory = True),
+        "unit": attr.string(doc = "its file", mandatory = True),
+    },
+)
+
+def cc_unit_library(name, srcs, testonly = False, **kwargs):
+    """A cc_library whose sources compile as one unit; of headers `srcs` may have some, too."""
+    sources = [each for each in srcs if each.endswith(".cc")]
+    one_unit(
+        name = name + "_unit",
+        testonly = testonly,
+        srcs = sources,
+        unit = "all_{}.cc".format(name),
+    )
+    native.cc_library(
+        name = name,
+        testonly = testonly,
+        srcs = [name + "_unit"] + [each for each in srcs if each not in sources],
+        textual_hdrs = sources,
+        **kwargs
+    )
+
+def cc_unit_test(name, srcs, deps, **kwargs):
+    """A cc_test whose `srcs` compile as one unit: one program for the tests of a package."""
+    one_unit(
+        name = name + "_unit",
+        testonly = True,
+        srcs = srcs,
+        unit = "all_{}.cc".format(name),
+    )
+    native.cc_library(
+        name = name + "_sources",
+        testonly = True,
+        textual_hdrs = srcs,
+    )
+    native.cc_test(
+        name = name,
+        srcs = [name + "_unit"],
+        deps = deps + [name + "_sources"],
+        **kwargs
+    )
