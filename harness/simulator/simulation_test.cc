@@ -11,13 +11,13 @@
 namespace perfring::simulator {
 namespace {
 
-RunSettings settings_of(std::string_view name) {
+RunSettings scenario_of(std::string_view name) {
   const Scenario* const scenario = find_scenario(name);
   return *parse_settings(scenario->lines, name);
 }
 
 Outcome run(std::string_view name, std::uint64_t seed, std::uint64_t steps = 300'000) {
-  return simulate({.seed = seed, .steps = steps, .settings = settings_of(name)});
+  return simulate({.seed = seed, .steps = steps, .settings = scenario_of(name)});
 }
 
 struct Sum {
@@ -54,7 +54,7 @@ TEST_P(ScenarioTest, NoSeedFindsAViolation) {
 }
 
 TEST_P(ScenarioTest, ACursorViolatesNothing) {
-  RunSettings settings = settings_of(GetParam().name);
+  RunSettings settings = scenario_of(GetParam().name);
   settings.drain_with = kCursor;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     const Outcome outcome = simulate({.seed = seed, .steps = 300'000, .settings = settings});
@@ -130,7 +130,7 @@ TEST(SimulateTest, PositionsPass4GiB) {
 }
 
 TEST(SimulateTest, PositionsPassTheEndOf64BitsToo) {
-  RunSettings settings = settings_of("bursts");
+  RunSettings settings = scenario_of("bursts");
   settings.start = ~std::uint64_t{0} - 65535;
   const Outcome outcome = simulate({.seed = 3, .steps = 300'000, .settings = settings});
   EXPECT_FALSE(outcome.found.has_value()) << outcome.found->violation.message;
@@ -157,7 +157,7 @@ TEST(SimulateTest, AHostileRingDeliversMalformedAndOtherEvents) {
 TEST(SimulateTest, AnInterruptedRunDrainsWhatIsLeft) {
   const std::atomic<bool> stop{true};
   const Outcome outcome =
-      simulate({.seed = 1, .steps = std::uint64_t{1} << 60, .settings = settings_of("bursts")},
+      simulate({.seed = 1, .steps = std::uint64_t{1} << 60, .settings = scenario_of("bursts")},
                {.stop = &stop, .on_progress = {}});
   EXPECT_TRUE(outcome.interrupted);
   EXPECT_FALSE(outcome.found.has_value());
@@ -169,7 +169,7 @@ TEST(SimulateTest, AnInterruptedRunDrainsWhatIsLeft) {
 // consumer that waits without a timeout sleeps beside it until a record is accepted: with a ring
 // that stays full, for ever.
 TEST(SimulateTest, AConsumerWithoutTimeoutSleepsBesideTheKernelsGap) {
-  RunSettings settings = settings_of("one_byte_short");
+  RunSettings settings = scenario_of("one_byte_short");
   settings.timeout = 0;
   const Outcome outcome = simulate({.seed = 1, .steps = 3'000'000, .settings = settings});
   EXPECT_FALSE(outcome.found.has_value()) << outcome.found->violation.message;
