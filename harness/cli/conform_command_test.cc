@@ -156,9 +156,13 @@ TEST_F(ConformCommandTest, AnAdapterThatCannotBeStartedIsOneError) {
 
 TEST_F(ConformCommandTest, AnInterruptEndsTheAdapterUnderWay) {
   const std::string began = temporary("adapter_began");
+  const std::string ended_by_itself = temporary("adapter_ended");
   const Ended ended =
-      interrupted_when({"conform", "--adapter", "sh -c 'touch " + began + "; sleep 60'"}, began);
+      interrupted_when({"conform", "--adapter",
+                        "sh -c 'touch " + began + "; sleep 8; touch " + ended_by_itself + "'"},
+                       began);
   EXPECT_EQ(ended.exit_code, 3) << ended.err;
+  EXPECT_FALSE(std::filesystem::exists(ended_by_itself));
   EXPECT_THAT(ended.out, HasSubstr("0 cases"));
 }
 
