@@ -55,13 +55,14 @@
 // throw passes through, and no event is lost by it.
 //
 // Bad input. A clock that stands releases nothing (but to flush()); one that jumps back releases
-// nothing until it is where it was; one that jumps forward, or another one than the writers', makes
-// late events, delays or keys ahead, which are counted. A slack that the rings do not last for
-// makes the kernel drop records, which it counts: Lost. A ring that is added twice is refused. A
-// run or flush() from within a callback of the same Merge delivers nothing (MergeEnd::Nested). A
-// callback that drains one of the rings by other means: the tail does not go back, what of that
-// ring was not delivered counts as consumed by the other at the next run, and until this run ends
-// its events are whatever lies there, inside of the ring.
+// nothing until it is where it was, but for keys that come meanwhile, which are ahead of it (M8)
+// and so overtake others; one that jumps forward, or another one than the writers', makes late
+// events, delays or keys ahead, which are counted. A slack that the rings do not last for makes the
+// kernel drop records, which it counts: Lost. A ring that is added twice is refused. A run or
+// flush() from within a callback of the same Merge delivers nothing (MergeEnd::Nested). A callback
+// that drains one of the rings by other means: the tail does not go back, what of that ring was not
+// delivered counts as consumed by the other at the next run, and until this run ends its events are
+// whatever lies there, inside of the ring.
 
 #include <cstddef>
 #include <cstdint>
