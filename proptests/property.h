@@ -28,12 +28,13 @@ void always(Testable&& property, int times = 300) {
 }
 
 // A faulty kernel or consumer must be found out: looks for a counterexample, which is the same each
-// time.
+// time. It is not shrunk, which takes most of the time, unless somebody reads it.
 template <class Testable>
-std::optional<std::string> counterexample(Testable&& property) {
+std::optional<std::string> counterexample(Testable&& property, bool shrunk = false) {
   rc::detail::Configuration configuration;
   configuration.testParams.seed = 1;
   configuration.testParams.maxSuccess = 10000;
+  configuration.testParams.disableShrinking = !shrunk;
   return search(rc::detail::toProperty(std::forward<Testable>(property)), configuration);
 }
 

@@ -36,7 +36,7 @@ std::string failure(const rc::detail::Property& property) {
 }
 
 TEST(CounterexampleTest, ACounterexampleIsAShortScript) {
-  const auto found = counterexample(loses_count);
+  const auto found = counterexample(loses_count, /*shrunk=*/true);
   ASSERT_TRUE(found.has_value());
   EXPECT_NE(found->find("no_loss: a LOST of "), std::string::npos);
   EXPECT_LT(found->size(), 700U);
@@ -44,7 +44,7 @@ TEST(CounterexampleTest, ACounterexampleIsAShortScript) {
 
 // `perfring sim --script` runs it, and `perfring diff --script` tries it on the live kernel.
 TEST(CounterexampleTest, ItsScriptViolatesTheSameInvariant) {
-  const auto found = counterexample(loses_count);
+  const auto found = counterexample(loses_count, /*shrunk=*/true);
   ASSERT_TRUE(found.has_value());
   const std::string_view introduced = ", by this script:\n";
   const std::size_t at = found->rfind(introduced);

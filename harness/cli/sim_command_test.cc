@@ -42,6 +42,24 @@ TEST_F(SimCommandTest, ASimulationIsTheSameForTheSameSeed) {
   }
 }
 
+TEST_F(SimCommandTest, AMergeSaysHowMuchCameLateAndWhy) {
+  const auto merged = [](const char* scenario) {
+    return std::vector<std::string>{"sim", "--scenario", scenario, "--steps", "300000"};
+  };
+  for (const bool stalls : {false, true}) {
+    std::vector<std::string> arguments = merged(stalls ? "merge_stalls" : "merge");
+    EXPECT_THAT(run(arguments).out, HasSubstr(stalls ? "merged with a slack of 100 ticks: "
+                                                     : "merged with a slack of 100,000 ticks: 0 "
+                                                       "late; the longest delay was "));
+    arguments.emplace_back("--json");
+    const auto json = nlohmann::json::parse(run(arguments).out);
+    EXPECT_EQ(json["late"] > 0, stalls) << json["late"];
+    EXPECT_EQ(json["longest_delay_ticks"] > json["settings"]["slack"], stalls);
+  }
+  EXPECT_FALSE(
+      nlohmann::json::parse(run({"sim", "--steps", "10000", "--json"}).out).contains("late"));
+}
+
 // The form is the one that a property prints and `perfring diff --script` takes.
 TEST_F(SimCommandTest, AScriptIsRunUnderEveryInvariant) {
   const std::string sound = temporary("sound.script", "30 times output 125\ndrain 30\n");

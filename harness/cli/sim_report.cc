@@ -20,6 +20,10 @@ double records_per_second(const simulator::Outcome& outcome) {
   return outcome.seconds > 0 ? static_cast<double>(outcome.attempts()) / outcome.seconds : 0;
 }
 
+bool merges(const SimPlan& sim) {
+  return sim.plan.settings.rings == simulator::kMerged;
+}
+
 std::string violation_line(const Found& found) {
   return fmt::format("{} on CPU {} at step {}: {}", to_string(found.violation.invariant), found.cpu,
                      found.step, found.violation.message);
@@ -81,6 +85,11 @@ std::string sim_table(const SimPlan& sim, const SimOutcome& result) {
                       counted(outcome.steps, "step"), counted(outcome.drains, "drain"),
                       counted(outcome.wakeups, "wakeup"), grouped(records_per_second(outcome)),
                       outcome.digest);
+  if (merges(sim)) {
+    text += fmt::format("merged with a slack of {}: {} late; the longest delay was {}\n",
+                        counted(sim.plan.settings.slack, "tick"), grouped(outcome.late),
+                        counted(outcome.longest_delay, "tick"));
+  }
   if (!outcome.found) {
     return text + fmt::format("{}: seed {}, scenario {}\n",
                               sentence(conclusion_of(sim, result), "All invariants hold"),
@@ -111,6 +120,10 @@ nlohmann::ordered_json sim_object(const SimPlan& sim, const SimOutcome& result) 
   json["digest"] = fmt::format("{:016x}", outcome.digest);
   json["seconds"] = outcome.seconds;
   json["records_per_second"] = records_per_second(outcome);
+  if (merges(sim)) {
+    json["late"] = outcome.late;
+    json["longest_delay_ticks"] = outcome.longest_delay;
+  }
   json["settings"] = to_json(sim.plan.settings);
   json["replay"] = replay_line(sim, sim.plan);
   json["cpus"] = nlohmann::ordered_json::array();

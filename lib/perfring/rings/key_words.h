@@ -49,6 +49,10 @@ class KeyWords {
     return static_cast<std::uint32_t>(word) & static_cast<std::uint32_t>(first_ - 1);
   }
   bool is_none(std::uint64_t word) const noexcept { return word >> bits_ == none(); }
+  // Whether the key is neither too low nor too high: then no ring has a lower one.
+  bool fits(std::uint64_t word) const noexcept {
+    return word >> bits_ != 0 && word >> bits_ != far();
+  }
   // Neither too low nor too high.
   [[gnu::always_inline]] bool is_released(std::uint64_t word) const noexcept {
     return word - first_ < end_ - first_;

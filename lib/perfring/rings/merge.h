@@ -280,10 +280,9 @@ class Merge {
   // Whether `top` is that of an event to be delivered: as it is, or after the base was chosen anew.
   template <class Key>
   [[gnu::noinline]] bool plays_on(std::uint64_t& top, const Round<Key>& round) {
-    if (words_.is_none(top)) return false;
-    if (!round.releases(lanes_[words_.ring_of(top)].front_key())) return false;
+    if (words_.is_none(top) || words_.fits(top)) return false;
     top = play(round);
-    return true;
+    return round.releases(lanes_[words_.ring_of(top)].front_key());
   }
 
   template <class Key, class F>

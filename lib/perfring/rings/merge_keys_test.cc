@@ -127,6 +127,17 @@ TEST(MergeM8Test, KeysOfAnyValueAreFlushedInTheirOrder) {
   EXPECT_EQ(rings.merge.counts().worst_late, kLastKey);
 }
 
+// Both keys are too far above the lowest for a word of the tree, where only their rings tell them
+// apart: the first one's stays, which says nothing of the second one's.
+TEST(MergeM8Test, AFarKeyThatStaysHoldsNoOtherBack) {
+  Rings<> rings{2};
+  rings.write(0, kLastKey - 1);
+  rings.write(1, 0);
+  rings.write(1, kLastKey - 3);
+  EXPECT_THAT(rings.run(kLastKey - 2), ElementsAre(sample(1, 0), sample(1, kLastKey - 3)));
+  EXPECT_EQ(rings.run(kLastKey).size(), 1U);
+}
+
 TEST(MergeM8Test, ALowKeyAmongHighOnesIsNext) {
   Rings<> rings{2};
   for (std::uint64_t i = 0; i < 20; ++i) rings.write(0, kLastKey - 100 + i);
