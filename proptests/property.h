@@ -28,7 +28,7 @@ void always(Testable&& property, int times = 300) {
 }
 
 // A faulty kernel or consumer must be found out: looks for a counterexample, which is the same each
-// time. It is not shrunk, which takes most of the time, unless somebody reads it.
+// time. Shrinking takes most of the time, so it is done only if `shrunk`.
 template <class Testable>
 std::optional<std::string> counterexample(Testable&& property, bool shrunk = false) {
   rc::detail::Configuration configuration;

@@ -24,7 +24,7 @@ struct Contender {
 // Contenders for the same events. They take turns of some 20 us, so that what disturbs one
 // disturbs the others; a figure is the median of its turns, which forgets the disturbed ones. Each
 // round has an order of its own: what a turn leaves in the caches, which is much where a ring is
-// larger than they are, is not always the same contender's good luck.
+// larger than they are, does not always favour the same contender.
 class Race {
  public:
   // `expected` is what one pass must deliver.

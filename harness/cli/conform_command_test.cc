@@ -286,6 +286,7 @@ TEST_F(ConformProgramTest, EachMisbehaviourOfAStaticProgramIsNamed) {
       {"hundred", "reachable  right\n"},
       {"forks", "reachable  right\n"},
       {"execs", "reachable  right\n"},
+      {"threads", "reachable  right\n"},
       {"silent",
        "loses: not delivered: sample of 20 bytes: 01 00 00 00 00 00 00 00 15 7c 4a 7f b9 "
        "79 37 9e... (it printed nothing)"},

@@ -68,9 +68,10 @@ Ended run_once(const std::string& command, const RingImage& image, const Case& o
   ChildProcess child{
       {"/usr/bin/timeout", "--signal=KILL", fmt::format("{}", limits.seconds), "/usr/bin/prlimit",
        "--core=0", fmt::format("--cpu={}:{}", limits.cpu_seconds, limits.cpu_seconds + 1),
-       fmt::format("--fsize={}", limits.output), "/bin/sh", "-c", "exec " + command + " \"$@\"",
-       "sh", fmt::format("/proc/{}/fd/{}", ::getpid(), image.fd()),
-       std::to_string(of.settings.pages), std::to_string(of.settings.sample_type)},
+       fmt::format("--fsize={}", limits.output), "/usr/bin/env", "--default-signal=INT,PIPE,XFSZ",
+       "/bin/sh", "-c", "exec " + command + " \"$@\"", "sh",
+       fmt::format("/proc/{}/fd/{}", ::getpid(), image.fd()), std::to_string(of.settings.pages),
+       std::to_string(of.settings.sample_type)},
       "\n"};
   const pid_t group = child.id();  // timeout(1) makes one
   Ended ended = child.wait([&] { return limits.stop != nullptr && *limits.stop; });

@@ -272,6 +272,7 @@ bool EmulatedCalls::maps_ring(pid_t thread, int fd, std::uint64_t length) {
 void EmulatedCalls::end_polls() {
   const auto now = Clock::now();
   std::erase_if(polls_, [&](Poll& each) {
+    if (!process_.is_waiting(each.id)) return true;
     const std::int64_t ready = look(each);
     if (ready == 0 && each.deadline > now) return false;
     process_.write(each.thread, each.address, each.asked.data(),

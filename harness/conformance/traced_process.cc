@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <system_error>
 
@@ -104,10 +105,17 @@ void TracedProcess::end() {
   ::kill(group_, SIGKILL);
   ::kill(-group_, SIGKILL);
   for (const pid_t thread : threads_) ::kill(thread, SIGKILL);
+  // Not for children that are not the subject's: a shell that became this program may have some.
   for (int status = 0;;) {
-    const pid_t thread = ::waitpid(-1, &status, __WALL);
-    if (thread < 0 && errno != EINTR) return;
-    if (thread > 0 && WIFSTOPPED(status)) ::kill(thread, SIGKILL);  // forked just now
+    const pid_t thread = ::waitpid(-1, &status, threads_.empty() ? __WALL | WNOHANG : __WALL);
+    if (thread < 0 && errno == EINTR) continue;
+    if (thread <= 0) return;
+    if (WIFSTOPPED(status)) {  // forked just now
+      threads_.insert(thread);
+      ::kill(thread, SIGKILL);
+    } else {
+      threads_.erase(thread);
+    }
   }
 }
 
@@ -134,10 +142,10 @@ void TracedProcess::start(const std::vector<std::string>& command, const Limits&
   check(pid_, "fork");
   ::setpgid(pid_, pid_);  // by parent and child: either may be the first to need it
   group_ = pid_;
+  threads_.insert(pid_);
   if (pid_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::signal(SIGPIPE, SIG_DFL);
-    ::signal(SIGXFSZ, SIG_DFL);
+    for (const int ignored : {SIGINT, SIGPIPE, SIGXFSZ}) ::signal(ignored, SIG_DFL);
     ::dup2(nothing.get(), STDIN_FILENO);
     ::dup2(out_.get(), STDOUT_FILENO);
     ::dup2(err_.get(), STDERR_FILENO);
@@ -168,7 +176,6 @@ void TracedProcess::begin_tracing(int listener) {
                             PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK |
                             PTRACE_O_TRACEVFORK;
   check_allowed(::ptrace(PTRACE_SEIZE, pid_, nullptr, kOptions), "ptrace(PTRACE_SEIZE)");
-  threads_.insert(pid_);
 }
 
 bool TracedProcess::step() {
@@ -178,6 +185,11 @@ bool TracedProcess::step() {
   rusage used{};
   for (int status = 0;;) {
     const pid_t thread = ::wait4(-1, &status, WNOHANG | __WALL, &used);
+    if (thread < 0 && errno == ECHILD) {  // its end was seen while an mmap was traced
+      status_ = SIGKILL;
+      pid_ = -1;
+      return false;
+    }
     if (thread <= 0) return true;
     if (WIFSTOPPED(status)) {
       stopped(thread, status);
@@ -224,6 +236,22 @@ void TracedProcess::answer_later(std::uint64_t id, std::int64_t value) {
   response.id = id;
   response.val = value;
   ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response);
+}
+
+bool TracedProcess::is_waiting(std::uint64_t id) const {
+  return ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+}
+
+// Threads that are no process of their own have no such clock: the process's counts them.
+std::int64_t TracedProcess::cpu_ns() const {
+  std::int64_t sum = 0;
+  for (const pid_t thread : threads_) {
+    clockid_t clock{};
+    timespec time{};
+    if (::clock_getcpuclockid(thread, &clock) != 0 || ::clock_gettime(clock, &time) != 0) continue;
+    sum += time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
+  }
+  return sum;
 }
 
 void TracedProcess::stopped(pid_t thread, int status) {
@@ -281,12 +309,13 @@ os::Fd TracedProcess::copy_of(pid_t thread, int fd) {
   return os::Fd{static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd_of(thread).get(), fd, 0))};
 }
 
-// pidfd_open() takes the first thread of a process alone; its descriptors are those of all.
+// pidfd_open() takes the first thread of a process alone; its descriptors are those of all. Of
+// another thread it says EINVAL, and ENOENT from Linux 6.16 on.
 const os::Fd& TracedProcess::pidfd_of(pid_t thread) {
   os::Fd& pidfd = pidfds_[thread];
   if (pidfd.get() >= 0) return pidfd;
   pidfd = os::Fd{static_cast<int>(::syscall(SYS_pidfd_open, thread, 0))};
-  if (pidfd.get() >= 0 || errno != EINVAL) return pidfd;
+  if (pidfd.get() >= 0 || (errno != EINVAL && errno != ENOENT)) return pidfd;
   std::ifstream status{fmt::format("/proc/{}/status", thread)};
   for (std::string word; status >> word;) {
     pid_t process = 0;

@@ -72,6 +72,10 @@ class TracedProcess {
   // Answers the calls that are there, or waits a moment. Returns whether the process still runs.
   bool step();
   void answer_later(std::uint64_t id, std::int64_t value);
+  // Whether that call is still to be answered: a signal may have ended it.
+  bool is_waiting(std::uint64_t id) const;
+  // That it and what it has forked have used, of those that still run.
+  std::int64_t cpu_ns() const;
   void signal(int number) const;
   pid_t id() const { return pid_; }
 

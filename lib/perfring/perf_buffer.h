@@ -43,7 +43,7 @@ constexpr std::size_t page_count(N number) noexcept {
   return is_negative || static_cast<N>(count) != number ? static_cast<std::size_t>(-1) : count;
 }
 
-// What is no options, though braces would make some of it: {true}, {true, 4096}.
+// Takes {true} and {true, 4096}, which would otherwise be converted to PerfBufferOptions.
 struct BoolAsPageCount {
   struct Bool {
     template <std::same_as<bool> B>

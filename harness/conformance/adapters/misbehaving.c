@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <linux/perf_event.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,6 +96,20 @@ static void drain(struct perf_event_mmap_page* page) {
   __atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
 }
 
+static void* consume(void* nothing) {
+  struct pollfd ready = {.events = POLLIN};
+  struct perf_event_mmap_page* const page = open_ring(&ready.fd);
+  if (page == MAP_FAILED) return perror("mmap"), page;
+  for (int i = 1, other; i < 100 && is("hundred"); i++) {
+    if (open_ring(&other) == MAP_FAILED) return perror("mmap"), page;
+  }
+  while (!stopped) {
+    poll(&ready, 1, 20);
+    drain(page);
+  }
+  return nothing;
+}
+
 int main(int argc, char** argv) {
   if (argc != 3) return fputs("usage: misbehaving HOW PAGES\n", stderr), 2;
   how = argv[1];
@@ -107,15 +122,9 @@ int main(int argc, char** argv) {
     while (child != 0 && waitpid(child, NULL, 0) < 0) continue;
     if (child != 0) return 0;
   }
-  struct pollfd ready = {.events = POLLIN};
-  struct perf_event_mmap_page* const page = open_ring(&ready.fd);
-  if (page == MAP_FAILED) return perror("mmap"), 1;
-  for (int i = 1, other; i < 100 && is("hundred"); i++) {
-    if (open_ring(&other) == MAP_FAILED) return perror("mmap"), 1;
-  }
-  while (!stopped) {
-    poll(&ready, 1, 20);
-    drain(page);
-  }
-  return 0;
+  if (!is("threads")) return consume(NULL) != NULL;
+  pthread_t thread;
+  void* failed = &thread;
+  return pthread_create(&thread, NULL, consume, NULL) != 0 || pthread_join(thread, &failed) != 0 ||
+         failed != NULL;
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <utility>
 
 namespace perfring::event::internal {
@@ -195,6 +196,8 @@ Child& Child::operator=(Child&& other) noexcept {
 Child::~Child() {
   if (pid_ == 0 || !waits()) return;
   start_ = os::Fd{};
+  // Another child that has not begun holds a copy of the pipe's end: it would wait on.
+  ::kill(pid_, SIGKILL);
   wait();
 }
 
@@ -214,7 +217,8 @@ std::expected<void, EventError> Child::start() {
   int error = 0;
   if (::write(start_.get(), &byte, 1) != 1) error = errno;
   start_ = os::Fd{};
-  // The other end is closed by execve(), or by the end of the child: before it took the byte?
+  // The other end closes at execve(), or when the child dies. If the byte is still in the pipe, it
+  // died before.
   if (error == 0 && read_on(failed.get(), &error, sizeof error) <= 0) {
     pollfd untaken{.fd = start_read.get(), .events = POLLIN, .revents = 0};
     error = ::poll(&untaken, 1, 0) > 0 && (untaken.revents & POLLIN) != 0 ? ESRCH : 0;
