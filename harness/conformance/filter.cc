@@ -48,8 +48,7 @@ constexpr sock_filter end(std::uint32_t action) {
 }
 
 // For the calls of one architecture. mmap goes to the tracer where it has a descriptor.
-std::vector<sock_filter> filter_of(std::uint32_t Number::* number, std::uint32_t mmap,
-                                   std::size_t descriptor) {
+std::vector<sock_filter> filter_of(std::uint32_t Number::* number, std::uint32_t mmap) {
   std::vector<sock_filter> program{load(offsetof(seccomp_data, nr))};
   std::uint32_t ioctl = kNone;
   for (const Number& each : kNumbers) {
@@ -69,7 +68,7 @@ std::vector<sock_filter> filter_of(std::uint32_t Number::* number, std::uint32_t
       end(SECCOMP_RET_USER_NOTIF),
       end(SECCOMP_RET_ALLOW),
       unless(mmap, 4),
-      load_argument(descriptor),
+      load_argument(4),  // the descriptor
       unless(0xffff'ffff, 1),
       end(SECCOMP_RET_ALLOW),
       end(SECCOMP_RET_TRACE),
@@ -93,9 +92,8 @@ std::vector<sock_filter> filter_of_subjects() {
   constexpr std::uint32_t kMmap = 9;
   constexpr std::uint32_t kMmap2 = 192;
   std::vector<sock_filter> program{load(offsetof(seccomp_data, arch))};
-  for (const auto& [arch, part] :
-       {std::pair{AUDIT_ARCH_X86_64, filter_of(&Number::x86_64, kMmap, 4)},
-        {AUDIT_ARCH_I386, filter_of(&Number::i386, kMmap2, 4)}}) {
+  for (const auto& [arch, part] : {std::pair{AUDIT_ARCH_X86_64, filter_of(&Number::x86_64, kMmap)},
+                                   {AUDIT_ARCH_I386, filter_of(&Number::i386, kMmap2)}}) {
     program.push_back(unless(arch, part.size()));
     program.insert(program.end(), part.begin(), part.end());
   }

@@ -22,7 +22,6 @@ def live_test(name, srcs, **kwargs):
     """
     cc_unit_test(
         name = name,
-        size = "medium",
         srcs = srcs,
         linkstatic = True,
         tags = LIVE_TAGS,

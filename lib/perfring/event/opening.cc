@@ -198,15 +198,16 @@ Child::~Child() {
   start_ = os::Fd{};
   // Another child that has not begun holds a copy of the pipe's end: it would wait on.
   ::kill(pid_, SIGKILL);
-  wait();
+  reap(0);
 }
 
-void Child::wait() noexcept {
+void Child::reap(int options) noexcept {
   int status = 0;
   pid_t ended = 0;
-  do ended = ::waitpid(pid_, &status, 0);
+  do ended = ::waitpid(pid_, &status, options);
   while (ended < 0 && errno == EINTR);
-  status_ = ended == pid_ ? status : 0;  // 0: somebody else has waited for it
+  if (ended == pid_) status_ = status;
+  if (ended < 0) status_ = 0;  // somebody else has waited for it
 }
 
 std::expected<void, EventError> Child::start() {
@@ -224,16 +225,12 @@ std::expected<void, EventError> Child::start() {
     error = ::poll(&untaken, 1, 0) > 0 && (untaken.revents & POLLIN) != 0 ? ESRCH : 0;
   }
   if (error == 0) return {};
-  wait();
+  reap(0);
   return std::unexpected(child_failed(error, name_));
 }
 
 std::optional<int> Child::status() {
-  if (pid_ == 0 || status_) return status_;
-  int status = 0;
-  const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
-  if (ended == pid_) status_ = status;
-  if (ended < 0 && errno == ECHILD) status_ = 0;  // somebody else has waited for it
+  if (pid_ != 0 && !status_) reap(WNOHANG);
   return status_;
 }
 

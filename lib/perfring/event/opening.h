@@ -37,7 +37,7 @@ class Child {
   std::optional<int> status();
 
  private:
-  void wait() noexcept;
+  void reap(int options) noexcept;  // waitpid()'s
 
   pid_t pid_ = 0;
   std::string name_;

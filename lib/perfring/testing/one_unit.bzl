@@ -35,8 +35,11 @@ def cc_unit_library(name, srcs, testonly = False, **kwargs):
         **kwargs
     )
 
-def cc_unit_test(name, srcs, deps, **kwargs):
-    """A cc_test whose `srcs` compile as one unit: one program for the tests of a package."""
+def cc_unit_test(name, srcs, deps, size = "medium", **kwargs):
+    """A cc_test whose `srcs` compile as one unit: one program for the tests of a package.
+
+    It takes long on emulated processors and under the sanitizers, hence its size.
+    """
     one_unit(
         name = name + "_unit",
         testonly = True,
@@ -50,6 +53,7 @@ def cc_unit_test(name, srcs, deps, **kwargs):
     )
     native.cc_test(
         name = name,
+        size = size,
         srcs = [name + "_unit"],
         deps = deps + [name + "_sources"],
         **kwargs
