@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <queue>
 #include <random>
 #include <span>
@@ -19,6 +20,7 @@
 #include "harness/bench/race.h"
 #include "harness/bench/workload.h"
 #include "harness/program/console.h"
+#include "harness/program/input.h"
 #include "harness/program/options.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
@@ -206,8 +208,15 @@ Contender contender(const std::string& name, const Load& load, F pass) {
           }};
 }
 
+// The table, and the same figures for machines.
+struct Figures {
+  std::string table;
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  bool wrong = false;
+};
+
 // One line, or the name of a contender that delivered something else.
-std::string measure(const Load& load, std::size_t k, bool in_runs, unsigned rounds, bool& wrong) {
+void measure(const Load& load, std::size_t k, bool in_runs, unsigned rounds, Figures& figures) {
   auto merged1 = std::make_shared<Merged<1>>(load);
   auto merged8 = std::make_shared<Merged<8>>(load);
   Race race{{contender("unmerged", load, [&] { return unmerged(load); }),
@@ -218,19 +227,33 @@ std::string measure(const Load& load, std::size_t k, bool in_runs, unsigned roun
             load.tally};
   for (unsigned i = 0; i < rounds; ++i) race.round();
   if (race.wrong()) {
-    wrong = true;
-    return *race.wrong() + " delivered other events\n";
+    figures.wrong = true;
+    figures.table += *race.wrong() + " delivered other events\n";
+    return;
   }
   const double unmerged = race.ns("unmerged");
   const double one = race.ns("window 1");
   const double eight = race.ns("window 8");
   const double places = race.ns("places");
   const double copies = race.ns("copies");
-  return fmt::format(
+  const char* const order = in_runs ? "runs" : "random";
+  figures.json.push_back({{"name", fmt::format("{}/{}", order, k)},
+                          {"unmerged", unmerged},
+                          {"window 1", one},
+                          {"window 8", eight},
+                          {"places", places},
+                          {"copies", copies},
+                          {"window 1/unmerged", one / unmerged},
+                          {"window 8/unmerged", eight / unmerged},
+                          {"places/window 1", places / one},
+                          {"places/window 8", places / eight},
+                          {"copies/window 1", copies / one},
+                          {"copies/window 8", copies / eight}});
+  figures.table += fmt::format(
       "{:6} {:4} {:9.2f} {:9.2f} {:5.1f}x {:9.2f} {:5.1f}x {:9.1f} {:5.1f}x {:5.1f}x {:9.1f} "
       "{:5.1f}x {:5.1f}x\n",
-      in_runs ? "runs" : "random", k, unmerged, one, one / unmerged, eight, eight / unmerged,
-      places, places / one, places / eight, copies, copies / one, copies / eight);
+      order, k, unmerged, one, one / unmerged, eight, eight / unmerged, places, places / one,
+      places / eight, copies, copies / one, copies / eight);
 }
 
 int merge(int argc, char** argv) {
@@ -242,6 +265,7 @@ int merge(int argc, char** argv) {
   std::uint64_t rounds = 21;
   std::uint64_t kib = 1024;
   std::vector<std::size_t> ks{2, 8, 64, 256};
+  std::string json;
   app.add_option("--rounds", rounds, "How many turns each has [21]")
       ->type_name("N")
       ->check(number_from(1, 100'000));
@@ -249,18 +273,27 @@ int merge(int argc, char** argv) {
       ->type_name("N")
       ->check(number_from(64, 1 << 20));
   app.add_option("--rings", ks, "K [2 8 64 256]")->type_name("K")->check(number_from(1, 1024));
+  app.add_option("--json", json, "Write the figures as JSON, - is stdout")->type_name("FILE");
   if (auto answer = parse(app, argc, argv)) return give(*answer);
-  std::string table =
+  Figures figures;
+  figures.table =
       fmt::format("{:6} {:>4} {:>9} {:>16} {:>16} {:>23} {:>23}\n", "order", "K", "unmerged",
                   "window 1", "window 8", "queue of places", "queue of copies");
-  bool wrong = false;
   for (const bool in_runs : {false, true}) {
     for (const std::size_t k : ks) {
       const Load load{k, kib * 1024, in_runs};
-      table += measure(load, k, in_runs, static_cast<unsigned>(rounds), wrong);
+      measure(load, k, in_runs, static_cast<unsigned>(rounds), figures);
     }
   }
-  return deliver(table, wrong ? kViolated : kHolds, "the table");
+  const Conclusion conclusion = conclude(figures.wrong, false);
+  if (!json.empty()) {
+    nlohmann::ordered_json all = to_json(conclusion);
+    all["benchmarks"] = std::move(figures.json);
+    const auto written = write_output("--json", json, dump(all));
+    if (!written) return fail(written.error());
+  }
+  if (json == "-") return exit_code(conclusion.verdict);
+  return deliver(figures.table, exit_code(conclusion.verdict), "the table");
 }
 
 }  // namespace

@@ -1,0 +1,74 @@
+// A writer that keeps a rate: BPF_PROG_TEST_RUN of `beat` outputs so many records to the current
+// CPU's entry of `events`, one in each period, and spins between them. Each begins with the clock
+// that was read just before its output.
+#include <linux/bpf.h>
+#include <linux/errno.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "harness/bench/beat_args.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() asks for GPL-compatible
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+  __type(key, __u32);
+  __type(value, __u32);
+} events SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct beat_counts);
+} counts SEC(".maps");
+
+static __u64 payload[(BEAT_PAYLOAD + 7) / 8];
+
+struct loop {
+  void* context;
+  struct beat_counts* counts;
+  __u64 now;
+  __u64 start;
+  __u64 period;  // ps
+};
+
+static long spin(__u32 i __attribute__((unused)), void* until) {
+  return bpf_ktime_get_ns() >= *(__u64*)until;  // 1 ends the loop
+}
+
+static long beat_one(__u32 index, struct loop* loop) {
+  __u64 due = loop->start + index * loop->period / 1000;
+  if (loop->now < due) {
+    bpf_loop(1 << 23, spin, &due, 0);
+    loop->now = bpf_ktime_get_ns();
+  }
+  payload[0] = loop->now;
+  long rc = bpf_perf_event_output(loop->context, &events, BPF_F_CURRENT_CPU, payload, BEAT_PAYLOAD);
+  // The end of one output is the clock of the next where that is due: one reading for each.
+  __u64 after = bpf_ktime_get_ns();
+  loop->counts->output_ns += after - loop->now;
+  loop->counts->accepted += rc == 0;
+  loop->counts->refused += rc != 0;
+  loop->now = after;
+  return 0;
+}
+
+SEC("raw_tp")
+int beat(struct bpf_raw_tracepoint_args* context) {
+  const __u32 zero = 0;
+  struct loop loop = {
+      .context = context,
+      .counts = bpf_map_lookup_elem(&counts, &zero),
+      .now = bpf_ktime_get_ns(),
+      .period = context->args[BEAT_PERIOD_PS],
+  };
+  if (!loop.counts) return -EDOM;
+  loop.start = loop.now;
+  bpf_loop((__u32)context->args[BEAT_COUNT], beat_one, &loop, 0);
+  // Until the last one's period is over, so that runs in a row keep the rate.
+  __u64 end = loop.start + context->args[BEAT_COUNT] * loop.period / 1000;
+  bpf_loop(1 << 23, spin, &end, 0);
+  return 0;
+}

@@ -1,0 +1,244 @@
+#include "harness/bench/waits.h"
+
+#include <bpf/libbpf.h>
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "harness/bench/paced_writer.h"
+#include "perfring/os/syscalls.h"
+#include "perfring/perfring.h"
+#include "perfring/rings/ring_set.h"
+
+namespace perfring::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void run_on(std::uint32_t cpu) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  sched_setaffinity(0, sizeof(one), &one);
+}
+
+// In real time where that is allowed, so that what else the machine does is not measured.
+void run_alone(std::uint32_t cpu) {
+  run_on(cpu);
+  const sched_param priority{.sched_priority = 1};
+  static_cast<void>(pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority));
+}
+
+std::uint64_t thread_cpu_ns() {
+  timespec spec{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spec);
+  return static_cast<std::uint64_t>(spec.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(spec.tv_nsec);
+}
+
+// Ages of records, each to within 1/64.
+class Ages {
+ public:
+  void add(std::uint64_t ns) {
+    ns |= kSteps;  // what is lower has no step of its own
+    const auto above = static_cast<unsigned>(std::bit_width(ns)) - kStepBits - 1;
+    const std::uint64_t at = above * kSteps + (ns >> above) - kSteps;
+    ++counts_[at < counts_.size() ? at : counts_.size() - 1];
+    ++count_;
+  }
+  // The age that this part of them does not exceed, in ns.
+  double quantile(double part) const {
+    const auto wanted = static_cast<std::uint64_t>(part * static_cast<double>(count_));
+    std::uint64_t seen = 0;
+    for (std::size_t at = 0; at != counts_.size(); ++at) {
+      seen += counts_[at];
+      if (seen > wanted) {
+        return static_cast<double>((at % kSteps + kSteps + 1) << (at / kSteps));
+      }
+    }
+    return 0;
+  }
+
+ private:
+  static constexpr unsigned kStepBits = 6;
+  static constexpr std::uint64_t kSteps = 1 << kStepBits;
+
+  std::array<std::uint32_t, 40 * kSteps> counts_{};
+  std::uint64_t count_ = 0;
+};
+
+// What a consumer's callbacks do, the same for both. The clock is read for the first event after a
+// wait and for each 64th, as reading it costs ten times what delivering one does; so an age is too
+// low by what 63 deliveries take, about 1 us. Where there are many, the age of each 8th is taken.
+class Meter {
+ public:
+  explicit Meter(std::uint64_t per_second) : each_{per_second > 100'000 ? 8U : 1U} {}
+
+  void begin_look() { taken_ = 0; }
+  void take(const void* raw) {
+    if (taken_ % kEventsPerClock == 0) now_ = os::monotonic_ns();
+    ++taken_;
+    if (++delivered_ % each_ != 0) return;
+    std::uint64_t written_at;
+    std::memcpy(&written_at, raw, sizeof(written_at));
+    if (written_at > now_) now_ = os::monotonic_ns();
+    ages_.add(now_ - written_at);
+  }
+  void lose(std::uint64_t count) { lost_ += count; }
+
+  std::uint64_t delivered() const { return delivered_; }
+  std::uint64_t lost() const { return lost_; }
+  const Ages& ages() const { return ages_; }
+
+ private:
+  static constexpr unsigned kEventsPerClock = 64;
+
+  const unsigned each_;
+  unsigned taken_ = 0;
+  std::uint64_t now_ = 0;
+  std::uint64_t delivered_ = 0;
+  std::uint64_t lost_ = 0;
+  Ages ages_;
+};
+
+// The writer's thread. Calls `stop` when it ends.
+class Writing {
+ public:
+  template <class Stop>
+  Writing(PacedWriter& writer, const WaitTurn& turn, Stop stop)
+      : thread_{[this, &writer, &turn, stop] {
+          run_alone(turn.writer_cpu);
+          const auto end = Clock::now() + turn.length;
+          result_ =
+              writer.write(turn.writer_cpu, turn.per_second, [end] { return Clock::now() >= end; });
+          stop();
+        }} {}
+  std::expected<void, std::string> join() {
+    thread_.join();
+    return result_;
+  }
+
+ private:
+  std::expected<void, std::string> result_;
+  std::thread thread_;
+};
+
+// `loop` consumes until the function that it is given has been called; `rest` what is left.
+template <class Stop, class Loop, class Rest>
+std::expected<Waited, std::string> measure(PacedWriter& writer, const WaitTurn& turn,
+                                           const Meter& meter, Stop stop, Loop loop, Rest rest) {
+  Waited waited;
+  std::expected<void, std::string> result;
+  std::thread consumer{[&] {
+    Writing writing{writer, turn, stop};
+    run_alone(turn.consumer_cpu);
+    const auto start = Clock::now();
+    const std::uint64_t cpu = thread_cpu_ns();
+    loop();
+    const double spent = static_cast<double>(thread_cpu_ns() - cpu);
+    const std::chrono::duration<double> elapsed = Clock::now() - start;
+    result = writing.join();
+    const beat_counts counts = writer.counts();
+    waited.cpu_percent = spent / elapsed.count() / 1e7;
+    waited.per_second = static_cast<double>(counts.accepted) / elapsed.count();
+    waited.p50_us = meter.ages().quantile(0.5) / 1e3;
+    waited.p99_us = meter.ages().quantile(0.99) / 1e3;
+    waited.writer_ns = static_cast<double>(counts.output_ns) /
+                       static_cast<double>(counts.accepted + counts.refused);
+    // One more, into an empty ring, says what was lost before it.
+    rest();
+    if (result) {
+      run_on(turn.writer_cpu);
+      bool once = false;
+      result = writer.write(turn.writer_cpu, 1000, [&] { return std::exchange(once, true); });
+      rest();
+    }
+  }};
+  consumer.join();
+  if (!result) return std::unexpected(result.error());
+  const beat_counts counts = writer.counts();
+  waited.written = counts.accepted;
+  waited.refused = counts.refused;
+  waited.delivered = meter.delivered();
+  waited.lost = meter.lost();
+  return waited;
+}
+
+}  // namespace
+
+std::expected<Waited, std::string> wait_by_ring_set(const WaitTurn& turn) {
+  auto writer = PacedWriter::load();
+  if (!writer) return std::unexpected(writer.error());
+  const auto array = PerfEventArray::from_fd(writer->events_fd());
+  if (!array) return std::unexpected(array.error().explain());
+  RingSetOptions options;
+  options.page_count = turn.pages;
+  options.latency = turn.latency;
+  auto set = RingSet::open(*array, options);
+  if (!set) return std::unexpected(set.error().explain());
+  Meter meter{turn.per_second};
+  const auto take = [&](std::uint32_t, const PerfEvent& event) {
+    if (const auto* const sample = std::get_if<Sample>(&event)) {
+      if (sample->head.size() >= sizeof(std::uint64_t)) [[likely]]
+        return meter.take(sample->head.data());
+      const auto whole = sample->as<std::uint64_t>();
+      if (whole) meter.take(&*whole);
+    } else if (const auto* const lost = std::get_if<Lost>(&event)) {
+      meter.lose(lost->count);
+    }
+  };
+  const auto drain = [&] {
+    meter.begin_look();
+    set->drain(take);
+  };
+  return measure(
+      *writer, turn, meter, [&] { set->stop(); },
+      [&] {
+        while (set->wait() != Woken::Stop) drain();
+      },
+      drain);
+}
+
+std::expected<Waited, std::string> wait_by_libbpf(const WaitTurn& turn) {
+  struct Free {
+    void operator()(perf_buffer* buffer) const { perf_buffer__free(buffer); }
+  };
+  auto writer = PacedWriter::load();
+  if (!writer) return std::unexpected(writer.error());
+  Meter meter{turn.per_second};
+  const std::unique_ptr<perf_buffer, Free> buffer{perf_buffer__new(
+      writer->events_fd(), turn.pages,
+      [](void* to, int, void* raw, __u32) { static_cast<Meter*>(to)->take(raw); },
+      [](void* to, int, __u64 count) { static_cast<Meter*>(to)->lose(count); }, &meter, nullptr)};
+  if (buffer == nullptr) {
+    return std::unexpected("perf_buffer__new: " + std::generic_category().message(errno));
+  }
+  constexpr int kTimeoutMs = 100;
+  std::atomic<bool> stop = false;
+  return measure(
+      *writer, turn, meter, [&] { stop = true; },
+      [&] {
+        while (!stop) {
+          meter.begin_look();
+          perf_buffer__poll(buffer.get(), kTimeoutMs);
+        }
+      },
+      [&] {
+        meter.begin_look();
+        perf_buffer__consume(buffer.get());
+      });
+}
+
+}  // namespace perfring::bench

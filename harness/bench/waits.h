@@ -1,0 +1,44 @@
+#ifndef HARNESS_BENCH_WAITS_H_
+#define HARNESS_BENCH_WAITS_H_
+
+// How long records of the live kernel wait for their consumer, and what the waiting costs: RingSet
+// with a latency, and real libbpf's perf_buffer__poll with its defaults, on the same writer.
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <string>
+
+namespace perfring::bench {
+
+// One consumer's turn at one rate.
+struct Waited {
+  double per_second = 0;   // records that were written
+  double cpu_percent = 0;  // of one CPU: the consumer's thread
+  double writer_ns = 0;    // in bpf_perf_event_output, for each record
+  double p50_us = 0;       // from the writer's clock to the callback
+  double p99_us = 0;
+  std::uint64_t written = 0;
+  std::uint64_t delivered = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t refused = 0;  // of the outputs, for want of room
+
+  bool accounts() const { return written == delivered && lost == refused; }
+};
+
+struct WaitTurn {
+  std::uint64_t per_second;
+  std::chrono::nanoseconds latency;
+  std::chrono::nanoseconds length;
+  std::size_t pages;  // of each ring
+  std::uint32_t writer_cpu;
+  std::uint32_t consumer_cpu;
+};
+
+// Errors: a text for a person.
+std::expected<Waited, std::string> wait_by_ring_set(const WaitTurn& turn);
+std::expected<Waited, std::string> wait_by_libbpf(const WaitTurn& turn);
+
+}  // namespace perfring::bench
+
+#endif  // HARNESS_BENCH_WAITS_H_
