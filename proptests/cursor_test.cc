@@ -8,7 +8,7 @@
 #include <ostream>
 #include <vector>
 
-#include "harness/faults/cursor_faults.h"
+#include "harness/faults/loop_faults.h"
 #include "harness/rig/checked_memory.h"
 #include "harness/rig/simulated_kernel.h"
 #include "perfring/ring/cursor.h"

@@ -29,8 +29,8 @@ flags+=(-std=c++2b -I. -Ilib -DFMT_HEADER_ONLY)
 ring=(harness/oracle/*.cc)
 script=("${ring[@]}" harness/kernel/*.cc harness/script/*.cc harness/rig/*.cc fuzz/script_bytes.cc)
 parser=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*/*.cc
-  harness/differential/{compare,trace,trace_text}.cc harness/bench/options.cc
-  harness/stress/{faults,setting}.cc harness/faults/{catalogue,table}.cc harness/program/*.cc
+  harness/differential/{compare,trace}.cc harness/bench/options.cc
+  harness/stress/{faults,setting}.cc harness/faults/{catalogue,consumer_table,kernel_table}.cc harness/program/*.cc
   harness/cli/*_options.cc harness/cli/command_line.cc
   lib/perfring/os/*.cc)
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "harness/model/catalogue.h"
-#include "harness/model/engine/compare.h"
 #include "harness/model/engine/explorer.h"
 #include "harness/model/engine/trace.h"
 #include "harness/model/litmus/memory_model.h"

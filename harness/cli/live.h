@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/live/audit.h"
 #include "harness/live/generator.h"
 #include "harness/program/verdict.h"
 

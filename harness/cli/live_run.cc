@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "harness/cli/producer.h"
-#include "harness/live/capabilities.h"
 #include "harness/live/live_kernel.h"
 #include "harness/program/counted.h"
 #include "perfring/os/fd.h"

@@ -4,7 +4,6 @@
 
 #include "harness/differential/live_reference.h"
 #include "harness/script/generate.h"
-#include "harness/script/shrink.h"
 #include "perfring/os/syscalls.h"
 
 namespace perfring::differential {

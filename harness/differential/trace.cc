@@ -1,10 +1,17 @@
 #include "harness/differential/trace.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <set>
+#include <sstream>
+
+#include "harness/program/parse.h"
 
 namespace perfring::differential {
+
 namespace {
 
 constexpr std::size_t kBytesMax = 48;  // kept of a change
@@ -71,6 +78,201 @@ std::optional<std::string> RecordedReference::ring_difference(std::span<const st
   if (*digest != digest_of(ring)) return "the ring's bytes: their digest is another";
   ring_.assign(ring.begin(), ring.end());
   return std::nullopt;
+}
+
+// Traces as text, both ways.
+
+namespace {
+
+constexpr std::string_view kArrow = " => ";
+using Parsed = std::expected<void, std::string>;
+
+std::string seen_text(const TracedStep& traced) {
+  const rig::Observed& seen = traced.step.observed;
+  std::string text = fmt::format("{} head {} tail {} lost {} {} time {}", seen.result, seen.head,
+                                 seen.tail, seen.lost[0], seen.lost[1], traced.step.time);
+  if (traced.change.digest) return text + fmt::format(" digest {:016x}", *traced.change.digest);
+  if (traced.change.bytes.empty()) return text;
+  text += fmt::format(" bytes {} ", traced.change.offset);
+  for (const std::byte byte : traced.change.bytes) {
+    text += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  }
+  return text;
+}
+
+// Words, one after the other.
+class Words {
+ public:
+  explicit Words(std::string_view line) : in_{std::string{line}} {}
+
+  Words& name(std::string_view wanted) {
+    std::string word;
+    good_ = good_ && in_ >> word && word == wanted;
+    return *this;
+  }
+  template <class T>
+  Words& value(T& into) {
+    const auto number = parse_number<T>(next());
+    good_ = good_ && number;
+    if (number) into = *number;
+    return *this;
+  }
+  std::string next() {
+    std::string word;
+    in_ >> word;
+    return word;
+  }
+  // All was as it should be, and nothing follows.
+  bool done() { return good_ && next().empty(); }
+  bool good() const { return good_; }
+
+ private:
+  std::istringstream in_;
+  bool good_ = true;
+};
+
+Parsed parse_change(Words& words, Change& change) {
+  const std::string kind = words.next();
+  if (kind == "digest") {
+    const std::string text = words.next();
+    change.digest = parse_number(text, 16);
+    if (!change.digest) return std::unexpected("'" + text + "' is no digest");
+  } else if (kind == "bytes") {
+    words.value(change.offset);
+    auto bytes = parse_hex(words.next());
+    if (!bytes || bytes->empty()) return std::unexpected("bytes that are not hexadecimal");
+    change.bytes = *std::move(bytes);
+  } else if (!kind.empty()) {
+    return std::unexpected("'" + kind + "': bytes or digest is expected");
+  }
+  return {};
+}
+
+std::expected<TracedStep, std::string> parse_seen(std::string_view text) {
+  TracedStep traced;
+  rig::Observed& seen = traced.step.observed;
+  Words words{text};
+  words.value(seen.result).name("head").value(seen.head).name("tail").value(seen.tail);
+  words.name("lost").value(seen.lost[0]).value(seen.lost[1]).name("time").value(traced.step.time);
+  if (!words.good()) return std::unexpected("what was seen: RESULT head N tail N lost N N time N");
+  if (const auto parsed = parse_change(words, traced.change); !parsed) {
+    return std::unexpected(parsed.error());
+  }
+  if (!words.done()) return std::unexpected("something wrong at the end of the line");
+  return traced;
+}
+
+// Whether it is a line of this kind, or an error.
+std::expected<bool, std::string> parse_origin(std::string_view line, Trace& trace) {
+  Words words{line};
+  const std::string name = words.next();
+  if (name == "byte_order") {
+    const std::string order = words.next();
+    if (order != "little" && order != "big") return std::unexpected("byte_order: little or big");
+    trace.little_endian = order == "little";
+  } else if (name == "page_size") {
+    words.value(trace.page_size);
+    if (!std::has_single_bit(trace.page_size) || trace.page_size < 4096 ||
+        trace.page_size > 65536) {
+      return std::unexpected("page_size: a power of two from 4096 to 65536");
+    }
+  } else if (name == "cpu") {
+    words.value(trace.identity.cpu);
+  } else if (name == "pid") {
+    words.value(trace.identity.pid);
+  } else if (name == "tid") {
+    words.value(trace.identity.tid);
+  } else if (name == "ids") {
+    words.value(trace.identity.ids[0]).value(trace.identity.ids[1]);
+  } else {
+    return false;
+  }
+  if (!words.done()) return std::unexpected(name + ": no such value");
+  if (!trace.steps.empty()) return std::unexpected(name + ": after the first step");
+  return true;
+}
+
+Parsed parse_line(std::string_view line, Trace& trace) {
+  const std::size_t arrow = line.find(kArrow);
+  if (arrow == std::string_view::npos) {
+    const auto origin = parse_origin(line, trace);
+    if (!origin) return std::unexpected(origin.error());
+    if (*origin) return {};
+    const auto setting = script::parse_setting(line, trace.script.settings);
+    if (!setting) return std::unexpected(setting.error());
+    if (!*setting) return std::unexpected("neither a setting nor STEP => WHAT WAS SEEN");
+    if (!trace.steps.empty()) return std::unexpected("a setting after the first step");
+    return {};
+  }
+  const auto step = script::parse_step(line.substr(0, arrow));
+  if (!step) return std::unexpected(step.error());
+  if (step->depth != 0) return std::unexpected("nothing was nested on a real kernel");
+  if (const auto why = script::why_impossible(trace.script.settings, *step)) {
+    return std::unexpected(*why);
+  }
+  auto seen = parse_seen(line.substr(arrow + kArrow.size()));
+  if (!seen) return std::unexpected(seen.error());
+  const std::uint64_t ring = trace.script.settings.pages * trace.page_size;
+  if (seen->change.offset > ring || seen->change.bytes.size() > ring - seen->change.offset) {
+    return std::unexpected("bytes outside the ring");
+  }
+  trace.script.steps.push_back(*step);
+  trace.steps.push_back(*std::move(seen));
+  return {};
+}
+
+class Traces {
+ public:
+  Parsed add_line(std::string_view line) {
+    if (Words words{line}; words.next() == "trace") return begin(words);
+    if (traces_.empty()) traces_.emplace_back();
+    return parse_line(line, traces_.back());
+  }
+  bool complete() const { return !traces_.empty() && !traces_.back().steps.empty(); }
+  std::vector<Trace> take() { return std::move(traces_); }
+
+ private:
+  Parsed begin(Words& words) {
+    if (!traces_.empty() && !complete()) return std::unexpected("the trace before has no step");
+    const std::string name = words.next();
+    if (name.empty() || !words.done()) return std::unexpected("trace: its name is one word");
+    if (!names_.insert(name).second) return std::unexpected("a second trace '" + name + "'");
+    traces_.emplace_back().name = name;
+    return {};
+  }
+
+  std::vector<Trace> traces_;
+  std::set<std::string> names_;
+};
+
+}  // namespace
+
+std::string to_text(const Trace& trace) {
+  std::string text = trace.name.empty() ? "" : fmt::format("trace {}\n", trace.name);
+  text += fmt::format("byte_order {}\npage_size {}\ncpu {}\npid {}\ntid {}\nids {} {}\n",
+                      trace.little_endian ? "little" : "big", trace.page_size, trace.identity.cpu,
+                      trace.identity.pid, trace.identity.tid, trace.identity.ids[0],
+                      trace.identity.ids[1]);
+  text += to_text(trace.script.settings);
+  for (std::size_t i = 0; i < trace.steps.size(); ++i) {
+    text += to_text(trace.script.steps[i]) + std::string{kArrow} + seen_text(trace.steps[i]) + "\n";
+  }
+  return text;
+}
+
+std::expected<std::vector<Trace>, std::string> parse_traces(std::string_view text) {
+  Traces traces;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = script::without_comment(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty()) continue;
+    if (const auto parsed = traces.add_line(line); !parsed) {
+      return std::unexpected(fmt::format("line {}: {}", number, parsed.error()));
+    }
+  }
+  if (!traces.complete()) return std::unexpected("a trace without a step");
+  return traces.take();
 }
 
 }  // namespace perfring::differential

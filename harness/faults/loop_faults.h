@@ -1,9 +1,8 @@
 #ifndef HARNESS_FAULTS_LOOP_FAULTS_H_
 #define HARNESS_FAULTS_LOOP_FAULTS_H_
 
-// Consumers with one fault each that are loops over positions, as consumers commonly have them.
-// Their positions have 64 bits, which a Memory need not read; they end after as many steps as the
-// ring has bytes, so that a fault is found as itself and not as a loop without an end.
+// Consumers with one fault each, in Ring's place: loops over positions, as consumers commonly have
+// them, and lib's Cursor.
 
 #include <linux/perf_event.h>
 
@@ -11,11 +10,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "harness/faults/around_ring.h"
+#include "perfring/ring/cursor.h"
+#include "perfring/ring/memory.h"
+#include "perfring/ring/testing/by_cursor.h"
 
 namespace perfring::faults {
 
+// Its positions have 64 bits, which a Memory need not read. It ends after as many steps as the ring
+// has bytes, so that a fault is found as itself and not as a loop without an end.
 template <class Faulty, class M>
 class Loop : public ByDrain<Faulty> {
  public:
@@ -181,6 +186,41 @@ class Believes : public Loop<Believes<M>, M> {
     }
   }
 };
+
+// Cursors with one fault each, over any perfring::Memory; and by them, consumers with Ring's
+// interface.
+
+template <class Faulty, class M>
+struct AroundCursor : Cursor<M> {
+  explicit AroundCursor(const Cursor<M>& sound) : Cursor<M>{sound} {}
+  static std::optional<Faulty> over(perf_event_mmap_page& page, Bytes data) {
+    return Faulty{*Cursor<M>::over(page, data)};
+  }
+};
+
+// A record is released when it is handed out, and not when its user says so.
+template <class M>
+struct ReleasesEarly : AroundCursor<ReleasesEarly<M>, M> {
+  using AroundCursor<ReleasesEarly, M>::AroundCursor;
+  auto next() {
+    auto record = Cursor<M>::next();
+    Cursor<M>::release();
+    return record;
+  }
+};
+
+// A release goes on to the end of what was looked at.
+template <class M>
+struct ReleasesPast : AroundCursor<ReleasesPast<M>, M> {
+  using AroundCursor<ReleasesPast, M>::AroundCursor;
+  using Cursor<M>::release;
+  void release() { this->release_bytes(this->unread()); }
+};
+
+template <class M>
+using ByReleasesEarly = testing::ByCursor<ReleasesEarly<M>>;
+template <class M>
+using ByReleasesPast = testing::ByCursor<ReleasesPast<M>>;
 
 }  // namespace perfring::faults
 

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "harness/faults/consumer_faults.h"
-#include "harness/faults/cursor_faults.h"
 #include "harness/faults/kernel_faults.h"
 #include "harness/faults/loop_faults.h"
 #include "harness/faults/memory_faults.h"

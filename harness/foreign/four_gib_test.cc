@@ -12,7 +12,6 @@
 #include <string>
 
 #include "harness/kernel/perf_event.h"
-#include "harness/live/process.h"
 #include "harness/live/testing.h"
 
 namespace perfring::live {

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <optional>
 
-#include "harness/kernel/reports.h"
 #include "harness/kernel/testing.h"
 
 namespace perfring::kernel {

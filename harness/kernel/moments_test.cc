@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <set>
 
-#include "harness/kernel/nesting_cpu.h"
 #include "harness/kernel/testing.h"
 
 namespace perfring::kernel {

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <string>
 
-#include "harness/kernel/nesting_cpu.h"
 #include "harness/kernel/testing.h"
 
 namespace perfring::kernel {

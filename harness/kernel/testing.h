@@ -3,15 +3,20 @@
 
 // For this folder's tests: a ring with an event and a map's entry 0, and expected bytes.
 
+#include <gtest/gtest.h>
 #include <linux/perf_event.h>
 #include <sys/epoll.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -20,6 +25,7 @@
 
 #include "harness/kernel/bpf_output.h"
 #include "harness/kernel/cpu.h"
+#include "harness/kernel/eventpoll.h"
 #include "harness/kernel/perf_event.h"
 #include "harness/kernel/perf_event_array.h"
 
@@ -150,6 +156,93 @@ struct TestRing {
   std::shared_ptr<bpf_array> map = std::make_shared<bpf_array>(8);
   bpf_map_file file{map};
   std::vector<std::byte> payload;
+};
+
+// For tests of eventpoll: what a wait reports.
+
+using Reports = std::vector<std::pair<__u64, __u32>>;  // data, events
+
+inline Reports wait(eventpoll& epoll, std::size_t room = 8) {
+  std::vector<epoll_event> ready(room + 1, epoll_event{.events = 0xdead, .data{.u64 = 0xdead}});
+  const std::size_t count = epoll.wait(std::span{ready}.first(room));
+  EXPECT_LE(count, room);
+  EXPECT_EQ(ready[room].events, 0xdeadu);
+  Reports reports;
+  for (std::size_t i = 0; i < count; ++i) {
+    const __u64 data = ready[i].data.u64;  // not aligned: epoll_event is packed
+    reports.emplace_back(data, __u32{ready[i].events});
+  }
+  return reports;
+}
+
+inline const Reports kNothing;
+inline Reports report(__u64 data, __u32 events = kReadable) {
+  return {{data, events}};
+}
+
+inline constexpr std::size_t kLevels = 3;
+inline constexpr unsigned kNever = ~0U;
+// The step between the two lines of perf_output_get_handle().
+inline constexpr unsigned kForgetful = 2;
+
+// Each level's output is interrupted once, at its step number `at`, by the next level's. Records
+// every tracepoint.
+struct NestingCpu : TestCpu {
+  std::array<unsigned, kLevels> at{kNever, kNever, kNever};
+  unsigned again = kNever;  // at this step of the outermost, the third output comes, too
+  std::array<unsigned, kLevels> steps{};
+  std::function<void(std::size_t level)> interrupt;
+  std::function<void()> barrier;
+  std::function<void(__u64 head)> published;
+
+  struct Reservation {
+    __u64 position, size;
+    std::optional<__u64> lost;  // the count of its LOST, if it has one
+    int level;
+  };
+  std::vector<Reservation> reservations;
+  unsigned refused = 0;
+  bool allowed_to_store = false;
+  unsigned wakeups = 0;
+
+  void step() {
+    const auto level = static_cast<std::size_t>(bpf_trace_nest_level - 1);
+    const unsigned now = steps[level]++;
+    if (now == at[level]) interrupt(level + 1);
+    if (level == 0 && now == again) interrupt(2);
+  }
+  void control_dependency(const __u64& field) {
+    allowed_to_store = true;
+    TestCpu::control_dependency(field);
+  }
+  void copy(std::byte* to, const void* from, std::size_t size) {
+    EXPECT_TRUE(allowed_to_store);  // A: data_tail was read before
+    TestCpu::copy(to, from, size);
+  }
+  void smp_wmb(const __u64& field) {
+    barrier();
+    TestCpu::smp_wmb(field);
+  }
+  void write_once(__u64& field, __u64 value) {
+    published(value);
+    TestCpu::write_once(field, value);
+  }
+  void irq_work_queue(perf_event& event) {
+    ++wakeups;
+    TestCpu::irq_work_queue(event);
+  }
+  void on_reserve(const perf_buffer&, __u64 position, std::size_t size) {
+    reservations.push_back({position, size, {}, bpf_trace_nest_level});
+  }
+  // The last reservation at this level is meant: the outputs that interrupted it have ended.
+  void on_lost_record(const perf_buffer&, __u64 lost) {
+    const auto own = std::ranges::find(reservations.rbegin(), reservations.rend(),
+                                       bpf_trace_nest_level, &Reservation::level);
+    ASSERT_NE(own, reservations.rend());
+    EXPECT_FALSE(own->lost.has_value());
+    own->lost = lost;
+  }
+  void on_drop(const perf_buffer&, const perf_event&) { ++refused; }
 };
 
 }  // namespace perfring::kernel

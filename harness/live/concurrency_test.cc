@@ -1,12 +1,22 @@
 // A producer at work while the consumer waits and drains.
 
+#include <sched.h>
 #include <sys/epoll.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <thread>
 
+#include "harness/live/bpf/stall.h"
+#include "harness/live/bpf/stall_object.h"
+#include "harness/live/bpf_object.h"
 #include "harness/live/testing.h"
+#include "perfring/os/mapping.h"
+#include "perfring/rings/ring_set.h"
 
 namespace perfring::live {
 namespace {
@@ -97,6 +107,101 @@ TEST_F(ConcurrencyTest, AProducerThatWaitsLosesNothing) {
   });
   producer.join();
   EXPECT_EQ(delivered, kAttempts);
+}
+
+// RingSet's flushes against a writer that is late (W12).
+
+using namespace std::chrono_literals;
+using Clock = RingSet::Clock;
+
+constexpr std::chrono::nanoseconds kStall = 4ms;
+
+class FlushTest : public LiveTest {
+ protected:
+  void SetUp() override {
+    LiveTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    if (!other_cpu()) GTEST_SKIP() << "one CPU";
+    auto object = must(BpfObject::open(stall_object(), "stall"));
+    if (const auto loaded = object.load(); !loaded) {
+      GTEST_SKIP() << "no program can spin here: " << loaded.error();
+    }
+    program_ = must(object.program("stall"));
+    map_ = must(object.map("events"));
+    const os::Fd shared = must(object.map("stalled"));
+    mapping_.emplace(must(os::Mapping::map(shared.get(), sizeof(stall))));
+    run_on(cpu());
+  }
+
+  // Who runs a program on another CPU than its own waits for it without giving its own away.
+  static void run_on(std::uint32_t cpu) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    EXPECT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+  }
+
+  std::uint64_t& started() { return *reinterpret_cast<std::uint64_t*>(mapping_->bytes().data()); }
+
+  struct Trials {
+    int made = 0;
+    int seen = 0;
+  };
+
+  // `most` flushes, each 0.2 ms after the writer has read its clock, and how many delivered its
+  // record. Those that came too late to say anything are repeated, for 20 seconds.
+  Trials flush(Flush what, int most) {
+    const auto array = must(PerfEventArray::from_fd(map_.get()));
+    RingSetOptions options;
+    options.page_count = 1;
+    RingSet set = must(RingSet::open(array, options));
+    Trials trials;
+    const auto end = Clock::now() + 20s;
+    while (trials.made != most && Clock::now() < end) {
+      __atomic_store_n(&started(), 0, __ATOMIC_RELEASE);
+      std::thread writer{[&] {
+        run_on(*other_cpu());
+        std::array<std::uint64_t, STALL_ARGUMENTS> arguments{};
+        arguments[STALL_INDEX] = BPF_F_CURRENT_CPU;
+        arguments[STALL_NS] = static_cast<std::uint64_t>(kStall.count());
+        EXPECT_EQ(test_run(program_.get(), *other_cpu(), arguments), 0);
+      }};
+      std::uint64_t key = 0;
+      while ((key = __atomic_load_n(&started(), __ATOMIC_ACQUIRE)) == 0) {
+      }
+      const auto clock = Clock::time_point{std::chrono::nanoseconds{key}};
+      while (Clock::now() < clock + 200us) {
+      }
+      const bool in_time = Clock::now() < clock + 3500us;
+      int events = 0;
+      EXPECT_EQ(must(set.flush(what, [&](std::uint32_t, const PerfEvent&) { ++events; })),
+                DrainEnd::Drained);
+      // Of what is visible: that the writer was still at work when all was read.
+      const bool says = in_time && (what == Flush::Complete || Clock::now() < clock + 3900us);
+      writer.join();
+      set.drain([](std::uint32_t, const PerfEvent&) {});
+      if (!says) continue;
+      ++trials.made;
+      trials.seen += events;
+    }
+    return trials;
+  }
+
+  os::Fd program_;
+  os::Fd map_;
+  std::optional<os::Mapping> mapping_;
+};
+
+TEST_F(FlushTest, ACompleteFlushWaitsForAWriterThatIsLate) {
+  const Trials trials = flush(Flush::Complete, 24);
+  EXPECT_EQ(trials.seen, trials.made);
+  if (trials.made == 0) GTEST_SKIP() << "this CPU was always late";
+}
+
+TEST_F(FlushTest, WhatIsVisibleDoesNot) {
+  const Trials trials = flush(Flush::Visible, 12);
+  EXPECT_EQ(trials.seen, 0);
+  if (trials.made == 0) GTEST_SKIP() << "this CPU was always late";
 }
 
 }  // namespace

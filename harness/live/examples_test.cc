@@ -13,7 +13,6 @@
 #include <thread>
 #include <vector>
 
-#include "harness/live/bpffs.h"
 #include "harness/live/testing.h"
 #include "harness/program/child_process.h"
 #include "perfring/perfring.h"

@@ -15,7 +15,6 @@
 
 #include <gmock/gmock.h>
 
-#include "harness/live/process.h"
 #include "harness/live/testing.h"
 #include "perfring/os/cpus.h"
 

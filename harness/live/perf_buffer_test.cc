@@ -18,7 +18,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "harness/live/process.h"
 #include "harness/live/testing.h"
 
 namespace perfring::live {

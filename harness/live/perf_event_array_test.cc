@@ -14,8 +14,6 @@
 #include <utility>
 #include <variant>
 
-#include "harness/live/bpffs.h"
-#include "harness/live/process.h"
 #include "harness/live/testing.h"
 #include "perfring/os/cpus.h"
 #include "perfring/perf_event_array.h"

@@ -1,12 +1,33 @@
 #include "harness/live/testing.h"
 
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <ostream>
+#include <sstream>
+#include <system_error>
 #include <variant>
 
 #include "harness/live/require_live_kernel.h"
 #include "perfring/os/cpus.h"
+#include "perfring/os/fd.h"
 
 namespace perfring::live {
 namespace {
@@ -70,6 +91,12 @@ void LiveTest::SetUp() {
   array_.emplace(must(PerfEventArray::from_fd(emitter().map_fd())));
 }
 
+void RootTest::SetUp() {
+  if (::geteuid() == 0 && os::read_line("/proc/sys/kernel/perf_event_paranoid")) return;
+  if (std::getenv("PERFRING_REQUIRE_LIVE") != nullptr) FAIL() << "root and perf are needed";
+  GTEST_SKIP() << "it needs root, and a kernel with perf";
+}
+
 void LiveTest::fill_payload(std::size_t size, unsigned seed) {
   const auto payload = emitter().payload().first(size);
   for (std::size_t i = 0; i < size; ++i) {
@@ -87,6 +114,142 @@ testing::AssertionResult LiveTest::is_payload(const DeliveredEvent& seen, std::s
   const auto differs = std::mismatch(sent.begin(), sent.end(), seen.bytes.begin()).first;
   if (differs == sent.end()) return testing::AssertionSuccess();
   return testing::AssertionFailure() << "byte " << differs - sent.begin() << " differs";
+}
+
+namespace {
+
+constexpr const char* kPerfEvent = "anon_inode:[perf_event]";
+
+void check(long rc, const char* what) {
+  if (rc < 0) throw std::system_error(errno, std::generic_category(), what);
+}
+
+std::string text_of(const std::function<std::string()>& body) {
+  try {
+    return body();
+  } catch (const std::exception& exception) {
+    return std::string{"[threw "} + exception.what() + "]";
+  }
+}
+
+std::string read_all(int fd) {
+  std::string text;
+  std::array<char, 4096> chunk;
+  for (;;) {
+    const ssize_t length = ::read(fd, chunk.data(), chunk.size());
+    if (length < 0 && errno == EINTR) continue;
+    check(length, "read");
+    if (length == 0) return text;
+    text.append(chunk.data(), static_cast<std::size_t>(length));
+  }
+}
+
+void filter(std::span<sock_filter> program) {
+  sock_fprog loaded{static_cast<unsigned short>(program.size()), program.data()};
+  check(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "PR_SET_NO_NEW_PRIVS");
+  check(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &loaded), "PR_SET_SECCOMP");
+}
+
+// Offset of an argument's low word.
+constexpr std::uint32_t low_word_of(std::uint32_t argument) {
+  return static_cast<std::uint32_t>(offsetof(seccomp_data, args)) + argument * 8 +
+         (std::endian::native == std::endian::big ? 4 : 0);
+}
+
+constexpr std::uint32_t with_errno(int error_number) {
+  return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error_number);
+}
+
+}  // namespace
+
+std::size_t open_files() {
+  const auto begin = std::filesystem::directory_iterator("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin, {})) - 1;  // but for the iterator's own
+}
+
+std::size_t perf_event_files() {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    count += std::filesystem::read_symlink(entry) == kPerfEvent;
+  }
+  return count;
+}
+
+std::vector<MappedFile> perf_event_mappings() {
+  std::vector<MappedFile> mappings;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find(kPerfEvent) == std::string::npos) continue;
+    std::istringstream fields(line);
+    std::size_t from = 0;
+    std::size_t to = 0;
+    char dash = 0;
+    std::string permissions;
+    fields >> std::hex >> from >> dash >> to >> permissions;
+    mappings.push_back({to - from, permissions});
+  }
+  return mappings;
+}
+
+std::string in_child(const std::function<std::string()>& body) {
+  std::array<int, 2> ends{};
+  check(::pipe(ends.data()), "pipe");
+  os::Fd out{ends[0]};
+  os::Fd in{ends[1]};
+  // By hand, not by harness/program/child_process.h: the child runs a function, not a program.
+  const pid_t child = ::fork();
+  check(child, "fork");
+  if (child == 0) {
+    const std::string text = text_of(body);
+    const ssize_t written = ::write(in.get(), text.data(), text.size());
+    ::_exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
+  }
+  in = os::Fd{};
+  const std::string text = read_all(out.get());
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) check(-1, "waitpid");
+  }
+  if (WIFSIGNALED(status)) return "[killed by signal " + std::to_string(WTERMSIG(status)) + "]";
+  if (WEXITSTATUS(status) != 0) return "[exited " + std::to_string(WEXITSTATUS(status)) + "]";
+  return text;
+}
+
+void become(uid_t user, std::span<const int> capabilities) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets{};
+  for (const int capability : capabilities) {
+    auto& set = sets.at(static_cast<std::size_t>(capability) / 32);
+    set.effective |= 1u << (capability % 32);
+    set.permitted |= 1u << (capability % 32);
+  }
+  check(::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0), "PR_SET_KEEPCAPS");
+  check(::setgroups(0, nullptr), "setgroups");
+  check(::setresgid(user, user, user), "setresgid");
+  check(::setresuid(user, user, user), "setresuid");
+  check(::syscall(SYS_capset, &header, sets.data()), "capset");
+}
+
+void refuse(long number, int error_number) {
+  std::array program = std::to_array<sock_filter>({
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(number), 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, with_errno(error_number)),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  });
+  filter(program);
+}
+
+void refuse(long number, std::uint32_t second, int error_number) {
+  std::array program = std::to_array<sock_filter>({
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(number), 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low_word_of(1)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, second, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, with_errno(error_number)),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  });
+  filter(program);
 }
 
 }  // namespace perfring::live

@@ -3,12 +3,20 @@
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/types.h>
 
+#include <cerrno>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <expected>
+#include <filesystem>
+#include <functional>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -17,6 +25,7 @@
 #include <vector>
 
 #include "harness/live/emitter.h"
+#include "harness/program/temporary_folder.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/perfring.h"
 
@@ -128,6 +137,71 @@ class LiveTest : public testing::Test {
   std::vector<std::uint32_t> cpus_;
   std::optional<Emitter> emitter_;
   std::optional<PerfEventArray> array_;
+};
+
+// The tests that need root and a kernel with perf, but no BPF, derive from this: as LiveTest.
+class RootTest : public testing::Test {
+ protected:
+  void SetUp() override;
+};
+
+// A test's own process, and children for changes to a process that cannot be undone.
+
+// How many descriptors this process has, and how many of them are perf events.
+std::size_t open_files();
+std::size_t perf_event_files();
+
+// A line of /proc/self/maps.
+struct MappedFile {
+  std::size_t size;
+  std::string permissions;  // "rw-s"
+};
+std::vector<MappedFile> perf_event_mappings();
+
+// Runs `body` in a forked child, which then ends without any destructor having run, and returns
+// the text that it returned. A child that ends otherwise returns how, in brackets.
+std::string in_child(const std::function<std::string()>& body);
+
+inline constexpr uid_t kNobody = 65534;
+
+// For children. Gives up root for `user`, and keeps only these capabilities (CAP_...). Throws
+// std::system_error.
+void become(uid_t user, std::span<const int> capabilities = {});
+
+// For children. From now on, system call `number` fails with `error_number`; or only if its
+// second argument is `second`. Throws std::system_error.
+void refuse(long number, int error_number);
+void refuse(long number, std::uint32_t second, int error_number);
+
+// A LiveTest with a bpffs of its own; skipped where none can be mounted.
+class BpffsTest : public LiveTest {
+ protected:
+  void SetUp() override {
+    LiveTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    if (const std::string said = with_bpffs([] { return "mounted"; }); said != "mounted") {
+      GTEST_SKIP() << "no bpffs can be mounted in a namespace of one's own: " << said;
+    }
+  }
+
+  // In a child, with a bpffs mounted at root_ that nobody else sees and that goes with it.
+  std::string with_bpffs(const std::function<std::string()>& body) {
+    return in_child([&]() -> std::string {
+      if (::unshare(CLONE_NEWNS) != 0) return std::string{"unshare: "} + std::strerror(errno);
+      if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+        return std::string{"making / private: "} + std::strerror(errno);
+      }
+      if (::mount("bpf", root_.path().c_str(), "bpf", 0, nullptr) != 0) {
+        return std::string{"mount: "} + std::strerror(errno);
+      }
+      return body();
+    });
+  }
+
+  std::filesystem::path path(const char* name) const { return root_.path() / name; }
+
+ private:
+  TemporaryFolder root_;
 };
 
 }  // namespace perfring::live

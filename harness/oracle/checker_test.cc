@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "harness/oracle/checking.h"
+#include "harness/oracle/hand_ring.h"
 
 namespace perfring::oracle {
 namespace {

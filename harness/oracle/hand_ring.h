@@ -4,6 +4,8 @@
 // For the oracle's own tests: a ring whose history is made up by hand. write() calls the ledger as
 // a kernel's tracepoints would; sample_at() is the event that a consumer would deliver.
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <linux/perf_event.h>
 
 #include <algorithm>
@@ -11,9 +13,11 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "harness/oracle/checker.h"
+#include "harness/oracle/invariant.h"
 #include "harness/oracle/ledger.h"
 
 namespace perfring::oracle {
@@ -99,6 +103,26 @@ inline Ledger ring_of_4096(std::uint64_t start = 0, unsigned bits = 64) {
 inline Invariant violated(const Ledger& ledger) {
   return ledger.violation() ? ledger.violation()->invariant : Invariant::awake;
 }
+
+// For tests of the Checker: a ring, and what is found of its history in the end.
+class CheckerTest : public ::testing::Test {
+ protected:
+  void expect(Invariant invariant, const std::string& message = "") {
+    ring_.checker.settle();
+    ASSERT_TRUE(ring_.checker.violation().has_value());
+    EXPECT_STREQ(to_string(ring_.checker.violation()->invariant), to_string(invariant))
+        << ring_.checker.violation()->message;
+    EXPECT_THAT(ring_.checker.violation()->message, ::testing::HasSubstr(message));
+  }
+  void expect_good() {
+    ring_.checker.settle();
+    const auto& violation = ring_.checker.violation();
+    EXPECT_FALSE(violation.has_value())
+        << to_string(violation->invariant) << ": " << violation->message;
+  }
+
+  HandRing ring_;
+};
 
 }  // namespace perfring::oracle
 

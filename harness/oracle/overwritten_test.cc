@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "harness/oracle/checker.h"
-#include "harness/oracle/checking.h"
 #include "harness/oracle/hand_ring.h"
 
 namespace perfring::oracle {

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "harness/record/output.h"
-#include "harness/record/output_sample.h"
 
 namespace perfring::record {
 namespace {

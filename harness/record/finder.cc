@@ -7,8 +7,6 @@
 #include <bit>
 #include <string_view>
 
-#include "harness/record/numbers.h"
-
 namespace perfring::record {
 namespace {
 

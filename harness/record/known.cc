@@ -5,7 +5,6 @@
 #include <regex>
 
 #include "harness/record/finder.h"
-#include "harness/record/numbers.h"
 
 namespace perfring::record {
 

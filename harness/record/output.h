@@ -3,14 +3,18 @@
 
 // Output: bytes as perf_output_put() appends them, each field with its name.
 
+#include <linux/perf_event.h>
+#include <nlohmann/json.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "harness/record/encoder.h"
 
 namespace perfring::record {
 
@@ -87,6 +91,12 @@ class Output {
   std::vector<std::byte> bytes_;
   std::vector<std::pair<const char*, Json>> open_{{"", Json::object()}};
 };
+
+// Parts of encode() (encoder.h).
+
+void output_read(Output& out, std::uint64_t read_format, std::size_t siblings);
+void output_ips(Output& out, std::size_t nr);
+void output_sample(Output& out, const perf_event_attr& attr, const Shape& shape);
 
 }  // namespace perfring::record
 

@@ -8,7 +8,6 @@
 
 #include "harness/program/console.h"
 #include "harness/program/parse.h"
-#include "harness/record/numbers.h"
 
 namespace perfring::record {
 namespace {

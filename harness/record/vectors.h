@@ -5,14 +5,17 @@
 // and what was known of them from elsewhere (`known`). vectors.jsonl has some, and shows the form.
 
 #include <linux/perf_event.h>
+#include <nlohmann/json.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "harness/program/parse.h"
 
 namespace perfring::record {
 
@@ -37,6 +40,18 @@ std::expected<Vector, std::string> parse_vector(std::string_view line);
 // Every line but empty ones. An error names the line too. Vectors of another byte order than this
 // machine's are refused.
 std::expected<std::vector<Vector>, std::string> parse_vectors(std::string_view text);
+
+// The number that a JSON value stands for: 17, -1 (as the u64 of the same bits) or "0x11". nullopt
+// for everything else.
+inline std::optional<std::uint64_t> number_of(const nlohmann::ordered_json& value) {
+  if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
+  if (value.is_number_unsigned()) return value.get<std::uint64_t>();
+  if (value.is_number_integer()) return static_cast<std::uint64_t>(value.get<std::int64_t>());
+  if (!value.is_string()) return std::nullopt;
+  const auto& text = value.get_ref<const std::string&>();
+  if (!text.starts_with("0x") && !text.starts_with("0X")) return std::nullopt;
+  return parse_number(std::string_view{text}.substr(2), 16);
+}
 
 }  // namespace perfring::record
 

@@ -1,8 +1,6 @@
 // Each kernel and each consumer here has one fault: of harness/faults, or one that shows a single
 // message. The run must say what it violates.
 
-#include "harness/rig/script_run.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,7 +10,10 @@
 #include "harness/faults/kernel_faults.h"
 #include "harness/faults/loop_faults.h"
 #include "harness/faults/memory_faults.h"
+#include "harness/rig/faults.h"
+#include "harness/rig/script_run.h"
 #include "harness/script/script.h"
+#include "perfring/ring/testing/by_cursor.h"
 
 namespace perfring::rig {
 namespace {
@@ -226,6 +227,24 @@ TEST(ScriptRunTest, AProducerThatDiesAtItsFirstMomentHasReservedNothing) {
   ScriptRunner<> runner{{}};
   runner.die_during({.action = script::Action::Output, .number = 4}, 0);
   EXPECT_EQ(runner.ledger().position(), 0U);
+}
+
+// The faults themselves: `perfring faults --harness scripts`
+// (//harness/faults:faults_scripts_test).
+
+template <class Runner>
+void expect_nothing_found() {
+  for (std::uint64_t seed = 1; seed <= kScriptsForAFault; ++seed) {
+    const auto violation = violation_of<Runner>(random_script(seed));
+    ASSERT_FALSE(violation.has_value()) << violation->message << ", by seed " << seed;
+  }
+}
+
+TEST(RandomScriptTest, NothingIsFoundWithoutAFault) {
+  expect_nothing_found<ScriptRunner<>>();
+}
+TEST(RandomScriptTest, NothingIsFoundWhereACursorDrains) {
+  expect_nothing_found<ScriptRunner<ScriptCpu, testing::ByCursor<Cursor<CheckedMemory>>>>();
 }
 
 }  // namespace

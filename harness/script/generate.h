@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "harness/script/script.h"
 
@@ -21,6 +22,12 @@ struct GenerateOptions {
 // run, and leans to what is interesting: sizes around multiples of 8, the ring's size and 2^16;
 // watermarks around the ring's size; rings that are full.
 Script generate(std::uint64_t seed, const GenerateOptions& options = {});
+
+// The shortest script found for which `fails` still holds: fewer steps first (delta debugging),
+// then settings nearer to the usual ones, then smaller numbers. `fails` holds for `script`, is
+// only asked about scripts that can be run, and at most `limit` times.
+Script shrink(Script script, const std::function<bool(const Script&)>& fails,
+              std::size_t limit = 2000);
 
 }  // namespace perfring::script
 

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "harness/script/generate.h"
-#include "harness/script/shrink.h"
 
 namespace perfring::script {
 namespace {

@@ -11,7 +11,6 @@
 
 #include "harness/oracle/stream_checker.h"
 #include "harness/stress/setting.h"
-#include "harness/stress/stress_ring.h"
 #include "perfring/ring/ring.h"
 #include "perfring/ring/testing/by_cursor.h"
 

@@ -18,7 +18,6 @@
 #include "harness/oracle/payload.h"
 #include "harness/rig/ledger_cpu.h"
 #include "harness/stress/setting.h"
-#include "harness/stress/stress_ring.h"
 
 namespace perfring::stress {
 

@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 
+#include "harness/rig/simulated_ring.h"
 #include "harness/script/script.h"
 
 namespace perfring::stress {
@@ -35,6 +36,16 @@ std::size_t ring_size(const Setting& setting);
 std::uint32_t longest_payload(std::size_t ring_size);
 // One line that names it, for reports.
 std::string describe(const Setting& setting);
+
+// The ring of a setting.
+class StressRing : public rig::SimulatedRing {
+ public:
+  explicit StressRing(const Setting& setting) : SimulatedRing{setting.ring}, setting_{setting} {}
+  const Setting& setting() const { return setting_; }
+
+ private:
+  Setting setting_;
+};
 
 }  // namespace perfring::stress
 

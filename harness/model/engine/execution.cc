@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "harness/model/engine/mix.h"
-
 namespace perfring::model {
 namespace {
 

@@ -23,6 +23,15 @@ inline constexpr EventId kNone = 0xffff;
 // Program::finally is a thread, too.
 inline constexpr std::size_t kThreads = Program::kThreadsMax + 1;
 
+// splitmix64's finisher, for the keys of graphs and states.
+constexpr std::uint64_t mix(std::uint64_t x) {
+  x ^= x >> 30;
+  x *= 0xbf58'476d'1ce4'e5b9;
+  x ^= x >> 27;
+  x *= 0x94d0'49bb'1331'11eb;
+  return x ^ x >> 31;
+}
+
 // A vector clock: of each thread, how many of its events happened before. `writes` may run ahead of
 // `events`, as smp_wmb() orders stores only.
 struct Clock {

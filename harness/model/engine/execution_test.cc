@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <set>
+
 #include "harness/model/engine/explorer.h"
 
 namespace perfring::model {
@@ -78,6 +81,84 @@ TEST(ExecutionTest, FullFencesAreOrderedByAStoreAndItsRead) {
     check(x.load(std::memory_order_relaxed) == 1, "a cycle of full fences");
   });
   EXPECT_FALSE(explore(program).violation.has_value());
+}
+
+// Which checkpoints are one: those of one place in the source, with the same values.
+
+struct At {
+  Where where;
+  std::uint64_t value = 0;
+};
+
+// What a thread stores, merged, that goes on from one of two checkpoints, depending on a read: 1
+// from the first, 2 from the second.
+std::set<std::uint64_t> stored_after(const At& first, const At& second) {
+  Program program;
+  const Var x = program.var("x"), y = program.var("y");
+  program.threads.emplace_back([=] { x.store(1, std::memory_order_relaxed); });
+  program.threads.emplace_back([=] {
+    const bool one = x.load(std::memory_order_relaxed) == 0;
+    const At& at = one ? first : second;
+    checkpoint({at.value}, at.where);
+    y.store(one ? 1 : 2, std::memory_order_relaxed);
+  });
+  std::set<std::uint64_t> stored;
+  ExploreOptions options;
+  options.merge = true;
+  options.on_execution = [&](const Execution& x_end) {
+    stored.insert(x_end.events[x_end.latest[y.location()]].written);
+  };
+  explore(program, options);
+  return stored;
+}
+
+constexpr Where kPlace{.line = 10, .file = "a.cc", .column = 3};
+
+TEST(CheckpointTest, OnePlaceWithOneValueIsOneCheckpoint) {
+  EXPECT_EQ(stored_after({kPlace, 7}, {kPlace, 7}).size(), 1u);
+}
+
+TEST(CheckpointTest, AnotherFileIsAnotherCheckpoint) {
+  EXPECT_EQ(stored_after({kPlace}, {{.line = 10, .file = "b.cc", .column = 3}}).size(), 2u);
+}
+
+// A header's path may be another pointer in each translation unit.
+TEST(CheckpointTest, AFileIsKnownByItsName) {
+  static constexpr char kSame[] = "a.cc";
+  EXPECT_EQ(stored_after({kPlace}, {{.line = 10, .file = kSame, .column = 3}}).size(), 1u);
+}
+
+TEST(CheckpointTest, AnotherLineIsAnotherCheckpoint) {
+  EXPECT_EQ(stored_after({kPlace}, {{.line = 11, .file = "a.cc", .column = 3}}).size(), 2u);
+}
+
+TEST(CheckpointTest, AnotherColumnIsAnotherCheckpoint) {
+  EXPECT_EQ(stored_after({kPlace}, {{.line = 10, .file = "a.cc", .column = 4}}).size(), 2u);
+  const Where left = Where::here(), right = Where::here();
+  EXPECT_EQ(stored_after({left}, {right}).size(), 2u);
+}
+
+TEST(CheckpointTest, AnotherValueIsAnotherCheckpoint) {
+  EXPECT_EQ(stored_after({kPlace, 7}, {kPlace, 8}).size(), 2u);
+}
+
+// A checkpoint that keeps quiet about a value on which the thread still depends.
+TEST(CompareMergedTest, ACheckpointThatLeavesOutAValueIsADifference) {
+  const auto program = [](bool lies) {
+    Program p;
+    const Var x = p.var("x");
+    const Var y = p.var("y");
+    p.threads.emplace_back([=] { x.store(1, std::memory_order_relaxed); });
+    p.threads.emplace_back([=] {
+      const std::uint64_t first = x.load(std::memory_order_relaxed);
+      const std::uint64_t second = x.load(std::memory_order_relaxed);
+      lies ? checkpoint({second}) : checkpoint({first, second});
+      y.store(2 * first + second, std::memory_order_relaxed);
+    });
+    return p;
+  };
+  EXPECT_TRUE(compare_merged(program(false)).differences.empty());
+  EXPECT_FALSE(compare_merged(program(true)).differences.empty());
 }
 
 }  // namespace

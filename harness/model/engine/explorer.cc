@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "harness/model/engine/limits.h"
 #include "harness/model/engine/rc11.h"
 #include "harness/model/engine/state_key.h"
 #include "harness/model/engine/thread_tree.h"
@@ -62,38 +62,24 @@ class Explorer {
         options_{options},
         mixed_{std::move(mixed)},
         atomic_(program.locations.size(), false),
-        plain_(program.locations.size(), false) {
-    if (program.threads.empty() || program.threads.size() > Program::kThreadsMax) {
-      throw UsageError{"a program has 1 to " + std::to_string(Program::kThreadsMax) + " threads"};
-    }
-    for (const auto& code : program.threads) add_thread(code);
-    if (program.finally) add_thread(program.finally);
-  }
+        plain_(program.locations.size(), false),
+        trees_{trees_of(program, {.merge = options.merge, .steps_max = options.bounds.steps})} {}
 
   Result run() {
     Execution x{program_.locations, trees_.size()};
     for (std::size_t i = 0; i < trees_.size(); ++i) x.threads[i].node = &trees_[i]->root();
     if (program_.finally) x.threads.back().is_finally = true;
     explore(std::move(x));
-    result_.seconds = elapsed();
+    result_.seconds = limits_.elapsed();
     return std::move(result_);
   }
 
  private:
-  void add_thread(const std::function<void()>& code) {
-    trees_.push_back(std::make_unique<ThreadTree>(
-        code, ThreadTree::Options{.merge = options_.merge, .steps_max = options_.bounds.steps}));
-  }
-
-  double elapsed() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
   bool stopped() const { return stopped_ || (result_.violation && !options_.all); }
 
   void violate(const Execution& x, const Cause& cause) {
     if (!sc_consistent(x)) return;
-    if (too_long(x)) return record_too_long();
+    if (too_long(x)) return;
     ++result_.violations;
     if (result_.violation && !options_.on_violation) return;
     const Trace trace = trace_of(program_, x, cause);
@@ -101,46 +87,29 @@ class Explorer {
     if (!result_.violation) result_.violation = trace;
   }
 
-  void stop(std::string bound) {
-    result_.bound = std::move(bound);
-    stopped_ = true;
-  }
-
-  bool too_long(const Execution& x) const { return x.events.size() > options_.bounds.events; }
-  // Without stop(): other executions may be shorter.
-  void record_too_long() {
+  // Such an execution is given up; others may be shorter.
+  bool too_long(const Execution& x) {
+    if (x.events.size() <= options_.bounds.events) return false;
     result_.bound =
         fmt::format("more than {} in an execution", counted(options_.bounds.events, "event"));
+    return true;
   }
 
   Fate enforce_bounds(const Execution& x) {
-    if (too_long(x)) {
-      record_too_long();
-      return Fate::TooLong;
-    }
-    if (result_.executions >= options_.bounds.executions) {
-      stop(fmt::format("more than {}", counted(options_.bounds.executions, "execution")));
-    } else if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
-      stop("interrupted");
-    } else if (result_.states % 256 == 0) {
-      enforce_memory_and_time();
-    }
-    return stopped_ ? Fate::Stopped : Fate::GoesOn;
-  }
-
-  void enforce_memory_and_time() {
-    std::size_t bytes = seen_.bytes();
-    for (const auto& tree : trees_) bytes += tree->bytes();
-    const Bounds& bounds = options_.bounds;
-    result_.seconds = elapsed();
-    if (bytes > bounds.memory_bytes) {
-      stop(fmt::format("more than {} MiB for the states seen", bounds.memory_bytes >> 20));
-    } else if (result_.seconds > bounds.seconds) {
-      stop(fmt::format("more than {} s", bounds.seconds));
-    } else if (options_.on_progress && result_.seconds >= shown_ + 1) {
-      shown_ = result_.seconds;
-      options_.on_progress(result_);
-    }
+    if (too_long(x)) return Fate::TooLong;
+    const auto bytes = [this] {
+      std::size_t sum = seen_.bytes();
+      for (const auto& tree : trees_) sum += tree->bytes();
+      return sum;
+    };
+    std::string bound =
+        result_.executions < options_.bounds.executions
+            ? limits_.reached(result_, bytes)
+            : fmt::format("more than {}", counted(options_.bounds.executions, "execution"));
+    if (bound.empty()) return Fate::GoesOn;
+    result_.bound = std::move(bound);
+    stopped_ = true;
+    return Fate::Stopped;
   }
 
   // Explores all that can follow from `x`.
@@ -303,13 +272,12 @@ class Explorer {
 
   const Program& program_;
   const ExploreOptions& options_;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const std::vector<bool> mixed_;     // locations of both kinds of accesses
   std::vector<bool> atomic_, plain_;  // locations that have such an access
   std::vector<std::unique_ptr<ThreadTree>> trees_;
   SeenStates seen_;
+  Limits limits_{options_.bounds, options_.stop, options_.on_progress, "the states seen"};
   bool stopped_ = false;
-  double shown_ = 0;  // when progress was last shown, in seconds
   Result result_;
 };
 

@@ -13,6 +13,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/model/engine/execution.h"
 #include "harness/model/engine/program.h"
@@ -62,6 +63,16 @@ Result explore(const Program& program, const ExploreOptions& options = {});
 
 // The same. A violation is replaced by the shortest one found under shorter and shorter bounds.
 Result explore_for_shortest(const Program& program, const ExploreOptions& options = {});
+
+struct Comparison {
+  Result each;
+  Result merged;
+  std::vector<std::string> differences;  // what one has and the other has not
+};
+
+// Whether a program's checkpoints say the truth: explores it with and without merging, and compares
+// all that is violated and all that the memory ends with.
+Comparison compare_merged(const Program& program, const ExploreOptions& options = {});
 
 }  // namespace perfring::model
 

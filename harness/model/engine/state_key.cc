@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "harness/model/engine/mix.h"
-
 namespace perfring::model {
 namespace {
 

@@ -1,7 +1,10 @@
 #include "harness/model/engine/thread_tree.h"
 
+#include <memory>
+#include <string>
 #include <utility>
 
+#include "harness/model/engine/program.h"
 #include "harness/model/engine/recorder.h"
 
 namespace perfring::model {
@@ -48,6 +51,114 @@ const ThreadTree::Node& ThreadTree::next(const Node& node, std::uint64_t value) 
   }
   run({history.rbegin(), history.rend()}, child);
   return child;
+}
+
+std::vector<std::unique_ptr<ThreadTree>> trees_of(const Program& program,
+                                                  const ThreadTree::Options& options) {
+  if (program.threads.empty() || program.threads.size() > Program::kThreadsMax) {
+    throw UsageError{"a program has 1 to " + std::to_string(Program::kThreadsMax) + " threads"};
+  }
+  std::vector<std::unique_ptr<ThreadTree>> trees;
+  for (const auto& code : program.threads) {
+    trees.push_back(std::make_unique<ThreadTree>(code, options));
+  }
+  if (program.finally) trees.push_back(std::make_unique<ThreadTree>(program.finally, options));
+  return trees;
+}
+
+thread_local Recorder* Recorder::current = nullptr;
+
+Recorder::Recorder(ThreadTree& tree, std::vector<std::uint64_t> history, ThreadTree::Node& node)
+    : tree_{tree}, history_{std::move(history)}, node_{&node} {}
+
+Recorder::~Recorder() {
+  recording_ = false;
+  if (!fiber_.done()) resume();
+}
+
+Recorder& Recorder::here() {
+  if (current == nullptr) throw UsageError{"a Var is used outside the threads of a program"};
+  return *current;
+}
+
+void Recorder::answer(std::uint64_t value, ThreadTree::Node& node) {
+  answer_ = value;
+  node_ = &node;
+}
+
+void Recorder::resume() {
+  Recorder* const outer = std::exchange(current, this);
+  fiber_.resume();
+  current = outer;
+}
+
+void Recorder::rethrow() {
+  if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+std::uint64_t Recorder::read(Step step) {
+  ++reads_;
+  if (!recording_) return read_unrecorded();
+  if (answered_ < history_.size()) return history_[answered_++];
+  record(std::move(step));
+  fiber_.suspend();
+  return recording_ ? answer_ : read_unrecorded();
+}
+
+void Recorder::depend(Step control) {
+  if (tree_.options_.of_machine) record(std::move(control));
+}
+
+void Recorder::record(Step step) {
+  if (step.kind == Step::Kind::Write) step.depends_on = std::exchange(data_from_, 0);
+  if (!recording_ || answered_ < history_.size()) return;
+  if (++steps_ > tree_.options_.steps_max) {
+    throw UsageError{"a thread takes more than " + std::to_string(tree_.options_.steps_max) +
+                     " steps: bound its loops, or raise the limit"};
+  }
+  node_->steps.push_back(std::move(step));
+  ++tree_.steps_;
+}
+
+void Recorder::stop_with(Step step) {
+  if (answered_ < history_.size()) return;
+  const bool goes_on = tree_.options_.of_machine && step.kind == Step::Kind::Fail;
+  record(std::move(step));
+  recording_ = recording_ && goes_on;
+}
+
+void Recorder::checkpoint(std::span<const std::uint64_t> values, Where where) {
+  if (!tree_.options_.merge || !recording_ || answered_ < history_.size()) return;
+  ThreadTree::Checkpoint key{where.file, {where.line, where.column}};
+  key.second.insert(key.second.end(), values.begin(), values.end());
+  const auto [found, added] = tree_.checkpoints_.try_emplace(std::move(key), nullptr);
+  if (added) {
+    ThreadTree::Node& after = tree_.make_node(node_, false, 0);
+    found->second = node_->jump = &after;
+    node_ = &after;
+  } else {
+    node_->jump = found->second;
+    recording_ = false;
+  }
+}
+
+void Recorder::run() {
+  try {
+    tree_.code_();
+    record(Step{});
+  } catch (const Abandoned&) {
+  } catch (...) {
+    if (recording_) error_ = std::current_exception();
+  }
+  recording_ = false;
+}
+
+// Answers the reads of a run that is recorded no more with zeros, which take most code to its end.
+// An exception could not pass code that is noexcept; it comes only where zeros lead in a circle.
+std::uint64_t Recorder::read_unrecorded() {
+  constexpr unsigned kReadsMax = 64;
+  if (++unrecorded_ > kReadsMax) throw Abandoned{};
+  return 0;
 }
 
 }  // namespace perfring::model

@@ -21,6 +21,8 @@
 
 namespace perfring::model {
 
+struct Program;
+
 class ThreadTree {
  public:
   // From one read, or the beginning, to the next, or the end.
@@ -79,6 +81,11 @@ class ThreadTree {
   std::map<Checkpoint, const Node*, Lexicographically> checkpoints_;
   std::unique_ptr<class Recorder> recorder_;  // the last run, which waits for an answer
 };
+
+// Of each thread of the program, and of `finally`, if there is one. Throws UsageError for too many
+// threads, and for none.
+std::vector<std::unique_ptr<ThreadTree>> trees_of(const Program& program,
+                                                  const ThreadTree::Options& options);
 
 }  // namespace perfring::model
 

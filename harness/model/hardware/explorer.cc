@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,8 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "harness/model/engine/limits.h"
 #include "harness/model/engine/thread_tree.h"
-#include "harness/model/hardware/graph_trace.h"
+#include "harness/model/hardware/graph.h"
 #include "harness/model/hardware/order.h"
 #include "harness/program/counted.h"
 
@@ -38,12 +38,10 @@ struct State {
 class MachineExplorer {
  public:
   MachineExplorer(const Program& program, MemoryModel machine, const MachineOptions& options)
-      : program_{program}, machine_{machine}, options_{options} {
-    if (program.threads.empty() || program.threads.size() > Program::kThreadsMax) {
-      throw UsageError{"a program has 1 to " + std::to_string(Program::kThreadsMax) + " threads"};
-    }
-    for (const auto& code : program.threads) add_thread(code);
-    if (program.finally) add_thread(program.finally);
+      : program_{program},
+        machine_{machine},
+        options_{options},
+        trees_{trees_of(program, {.steps_max = options.bounds.steps, .of_machine = true})} {
     stored_.assign(program.threads.size(),
                    std::vector<std::set<std::uint64_t>>(program.locations.size()));
   }
@@ -56,20 +54,12 @@ class MachineExplorer {
       state.node = &trees_[0]->root();
       explore(std::move(state));
     } while (found_more_ && !stopped());
-    result_.seconds = elapsed();
+    result_.seconds = limits_.elapsed();
     if (result_.bound.empty()) result_.bound = too_long_;
     return std::move(result_);
   }
 
  private:
-  void add_thread(const std::function<void()>& code) {
-    trees_.push_back(std::make_unique<ThreadTree>(
-        code, ThreadTree::Options{.steps_max = options_.bounds.steps, .of_machine = true}));
-  }
-
-  double elapsed() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
   bool stopped() const { return !result_.bound.empty() || (result_.violation && !options_.all); }
 
   // Such an execution is given up; others may be shorter.
@@ -84,25 +74,13 @@ class MachineExplorer {
     ++result_.states;
     if (result_.executions > options_.bounds.executions) {
       result_.bound = fmt::format("more than {}", counted(options_.bounds.executions, "execution"));
-    } else if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
-      result_.bound = "interrupted";
-    } else if (result_.states % 256 == 0) {
-      enforce_memory_and_time();
-    }
-  }
-
-  void enforce_memory_and_time() {
-    std::size_t bytes = 0;
-    for (const auto& tree : trees_) bytes += tree->bytes();
-    result_.seconds = elapsed();
-    if (bytes > options_.bounds.memory_bytes) {
-      result_.bound = fmt::format("more than {} MiB for the threads' steps",
-                                  options_.bounds.memory_bytes >> 20);
-    } else if (result_.seconds > options_.bounds.seconds) {
-      result_.bound = fmt::format("more than {} s", options_.bounds.seconds);
-    } else if (options_.on_progress && result_.seconds >= shown_ + 1) {
-      shown_ = result_.seconds;
-      options_.on_progress(result_);
+    } else {
+      std::string bound = limits_.reached(result_, [&] {
+        std::size_t bytes = 0;
+        for (const auto& tree : trees_) bytes += tree->bytes();
+        return bytes;
+      });
+      if (!bound.empty()) result_.bound = std::move(bound);
     }
   }
 
@@ -296,13 +274,12 @@ class MachineExplorer {
   const Program& program_;
   const MemoryModel machine_;
   const MachineOptions& options_;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::vector<std::unique_ptr<ThreadTree>> trees_;
   // Of each thread and location, the values that the thread is known to store there.
   std::vector<std::vector<std::set<std::uint64_t>>> stored_;
   bool found_more_ = false;
   std::string too_long_;  // why executions were given up
-  double shown_ = 0;
+  Limits limits_{options_.bounds, options_.stop, options_.on_progress, "the threads' steps"};
   Result result_;
 };
 

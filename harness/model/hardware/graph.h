@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "harness/model/engine/program.h"
 #include "harness/model/engine/step.h"
+#include "harness/model/engine/trace.h"
 #include "harness/model/hardware/order.h"
 #include "harness/model/litmus/memory_model.h"
 
@@ -73,7 +75,7 @@ class Graph {
   std::size_t first_place(std::size_t thread, std::size_t location) const;
   // Whether memory sees them in this order in every run that has this graph. To LKMM, in which
   // threads may differ in what they see, it is happens-before but for what follows from propagation
-  // (lkmm.h).
+  // (lkmm_allows()).
   bool comes_before(std::size_t first, std::size_t second) const { return before_[second][first]; }
 
  private:
@@ -99,6 +101,16 @@ class Graph {
 // tools/memory-model/linux-kernel.cat at v6.12, of plain READ_ONCE(), WRITE_ONCE(), acquiring
 // loads, releasing stores, and the fences. What a growing graph breaks, it breaks for good.
 bool lkmm_allows(const Graph& graph);
+
+struct FailedCheck {
+  Cause cause;
+  std::size_t accesses = 0;  // those of the graph before it
+  bool at_end = false;       // it is a check of Program::finally
+};
+
+// The accesses that led to it, in an order in which memory may have seen them: not always the
+// program's.
+Trace graph_trace(const Program& program, const Graph& graph, const FailedCheck& failed);
 
 }  // namespace perfring::model
 

@@ -1,4 +1,4 @@
-#include "harness/model/hardware/graph_trace.h"
+#include "harness/model/hardware/graph.h"
 
 #include <algorithm>
 #include <optional>

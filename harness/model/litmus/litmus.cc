@@ -1,8 +1,10 @@
 #include "harness/model/litmus/litmus.h"
 
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
+
+#include <map>
+#include <memory>
 #include <utility>
 
 #include "harness/program/counted.h"
@@ -47,6 +49,155 @@ LitmusVerdict run_litmus(const Litmus& litmus, ExploreOptions options) {
   // Where a bound is reached, nothing is known of the rest.
   if (verdict.result.bound.empty()) compare(litmus, MemoryModel::Rc11, verdict);
   return verdict;
+}
+
+// program_of() and outcome_of() of litmus.h.
+
+namespace {
+
+using Kind = Op::Kind;
+
+std::memory_order order_of(Op::Order order) {
+  switch (order) {
+    case Op::Order::Acquire:
+      return std::memory_order_acquire;
+    case Op::Order::Release:
+      return std::memory_order_release;
+    case Op::Order::AcquireRelease:
+      return std::memory_order_acq_rel;
+    case Op::Order::SequentiallyConsistent:
+      return std::memory_order_seq_cst;
+    default:
+      return std::memory_order_relaxed;
+  }
+}
+
+// Runs a thread's operations on the engine's memory.
+class ThreadRun {
+ public:
+  explicit ThreadRun(std::uint64_t unset) : unset_{unset} {}
+
+  void run(const std::vector<Op>& ops) {
+    for (const Op& op : ops) run(op);
+  }
+
+ private:
+  std::uint64_t value_of(const std::string& reg) const {
+    const auto found = registers_.find(reg);
+    return found == registers_.end() ? unset_ : found->second;
+  }
+
+  void write(const Op& op, std::uint64_t value) const {
+    const Var var{op.location};
+    const Where where{op.line, "litmus"};
+    if (op.order == Op::Order::NonAtomic) return var.write(value, where);
+    var.store(value, order_of(op.order), where);
+  }
+
+  std::uint64_t read(const Op& op) const {
+    const Var var{op.location};
+    const Where where{op.line, "litmus"};
+    const std::memory_order order = order_of(op.order);
+    switch (op.kind) {
+      case Kind::FetchAdd:
+        return var.fetch_add(op.value, order, where);
+      case Kind::Exchange:
+        return var.exchange(op.value, order, where);
+      case Kind::CompareExchange:
+        return var.compare_exchange(op.expected, op.value, order, order_of(op.failure), where);
+      default:
+        return op.order == Op::Order::NonAtomic ? var.read(where) : var.load(order, where);
+    }
+  }
+
+  void run(const Op& op) {
+    const Where where{op.line, "litmus"};
+    switch (op.kind) {
+      case Kind::Write:
+        return write(op, op.value);
+      case Kind::WriteRegister:
+        if (const auto read = read_by_.find(op.reg); read != read_by_.end()) {
+          data_dependency(read->second);
+        }
+        return write(op, value_of(op.reg));
+      case Kind::Read:
+      case Kind::FetchAdd:
+      case Kind::Exchange:
+      case Kind::CompareExchange:
+        registers_[op.reg] = read(op);
+        read_by_[op.reg] = last_read();
+        return;
+      case Kind::Fence:
+        return op.order == Op::Order::StoreStore ? fence_store_store(where)
+                                                 : fence(order_of(op.order), where);
+      case Kind::If:
+        if (value_of(op.reg) == op.value) run(op.body);
+        return;
+      case Kind::Control:
+        if (const auto read = read_by_.find(op.reg); read != read_by_.end()) {
+          control_dependency(read->second, where);
+        }
+        return;
+      case Kind::Assume:
+        return assume(value_of(op.reg) == op.value, where);
+      case Kind::Checkpoint: {
+        std::vector<std::uint64_t> values;
+        for (const std::string& reg : op.registers) values.push_back(value_of(reg));
+        return checkpoint(std::span<const std::uint64_t>{values}, where);
+      }
+    }
+  }
+
+  const std::uint64_t unset_;
+  std::map<std::string, std::uint64_t> registers_;
+  std::map<std::string, std::uint32_t> read_by_;  // the numbers of the reads that assigned them
+};
+
+}  // namespace
+
+Program program_of(const LitmusText& text) {
+  Program program;
+  program.name = text.name;
+  for (const std::string& name : text.locations) program.var(name, text.initial);
+  for (const auto& thread : text.threads) {
+    const auto ops = std::make_shared<const std::vector<Op>>(thread);
+    const auto unset = static_cast<std::uint64_t>(text.unset_register);
+    program.threads.emplace_back([ops, unset] { ThreadRun{unset}.run(*ops); });
+  }
+  return program;
+}
+
+std::map<std::uint32_t, std::string> register_names(const std::vector<Op>& ops) {
+  std::map<std::uint32_t, std::string> names;
+  for (const Op& op : ops) {
+    if (op.reads()) names[op.line] = op.reg;
+    names.merge(register_names(op.body));
+  }
+  return names;
+}
+
+Outcome observed_of(const LitmusText& text, const Outcome& all) {
+  Outcome observed;
+  for (const std::string& name : text.observed) {
+    const auto found = all.find(name);
+    observed[name] = found == all.end() ? text.unset_register : found->second;
+  }
+  return observed;
+}
+
+Outcome outcome_of(const LitmusText& text, const Execution& x) {
+  std::vector<std::map<std::uint32_t, std::string>> names;
+  for (const auto& thread : text.threads) names.push_back(register_names(thread));
+  Outcome all;
+  for (std::size_t i = 0; i < text.locations.size(); ++i) {
+    all[text.locations[i]] = static_cast<std::int64_t>(x.events[x.latest[i]].written);
+  }
+  for (const Event& event : x.events) {
+    if (event.reads_from == kNone) continue;
+    const std::string& name = names[event.thread].at(event.step->where.line);
+    all[fmt::format("{}:{}", event.thread, name)] = static_cast<std::int64_t>(event.read);
+  }
+  return observed_of(text, all);
 }
 
 }  // namespace perfring::model

@@ -7,7 +7,6 @@
 
 #include "harness/faults/planted.h"
 #include "harness/model/engine/explorer.h"
-#include "harness/model/ring/cursor_consumer.h"
 #include "harness/model/ring/ring_program.h"
 
 namespace perfring {

@@ -26,7 +26,7 @@ struct RingFault {
 };
 
 std::span<const RingFault> ring_faults();
-// The same beside a Cursor (cursor_consumer.h), or in it: those that are a matter of order.
+// The same beside a Cursor (ring_consumer.h), or in it: those that are a matter of order.
 std::span<const RingFault> cursor_faults();
 // nullptr if no fault has that name.
 const RingFault* find_ring_fault(std::span<const RingFault> among, const std::string& name);

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/model/engine/explorer.h"
-#include "harness/model/protocol/protocol.h"
+#include "harness/model/programs/protocol.h"
 
 namespace perfring::model {
 namespace {

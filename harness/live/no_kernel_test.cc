@@ -1,12 +1,23 @@
-#include "harness/live/audit.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <vector>
 
+#include "harness/live/generator.h"
+#include "harness/live/live_kernel.h"
+
 namespace perfring::live {
 namespace {
+
+TEST(CapabilitiesTest, MissingCapabilitiesAreNamedAndCounted) {
+  EXPECT_EQ(advice_on_capabilities(false, true),
+            "This process lacks CAP_BPF: run as root, or grant it");
+  EXPECT_EQ(advice_on_capabilities(true, false),
+            "This process lacks CAP_PERFMON: run as root, or grant it");
+  EXPECT_EQ(advice_on_capabilities(false, false),
+            "This process lacks CAP_BPF and CAP_PERFMON: run as root, or grant them");
+  EXPECT_EQ(advice_on_capabilities(true, true), "");
+}
 
 constexpr std::uint32_t kCpu = 3;
 

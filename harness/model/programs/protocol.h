@@ -1,5 +1,5 @@
-#ifndef HARNESS_MODEL_PROTOCOL_PROTOCOL_H_
-#define HARNESS_MODEL_PROTOCOL_PROTOCOL_H_
+#ifndef HARNESS_MODEL_PROGRAMS_PROTOCOL_H_
+#define HARNESS_MODEL_PROGRAMS_PROTOCOL_H_
 
 // The ring protocol word by word, with each part that can be left out or done wrong, as in other
 // checkers' models of it. A ring of 4 words. The word at position p is written as p + 1; a record's
@@ -60,4 +60,4 @@ const ProtocolFault* find_protocol_fault(const std::string& name);
 
 }  // namespace perfring::model
 
-#endif  // HARNESS_MODEL_PROTOCOL_PROTOCOL_H_
+#endif  // HARNESS_MODEL_PROGRAMS_PROTOCOL_H_
