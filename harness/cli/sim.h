@@ -16,7 +16,6 @@
 #include "harness/simulator/faults.h"
 #include "harness/simulator/runs.h"
 #include "harness/simulator/settings.h"
-#include "harness/simulator/shrink.h"
 #include "harness/simulator/simulation.h"
 
 namespace CLI {

@@ -9,7 +9,6 @@
 #include <type_traits>
 
 #include "harness/simulator/consumer.h"
-#include "harness/simulator/intruder.h"
 #include "harness/simulator/producer.h"
 #include "harness/simulator/simulation.h"
 #include "harness/simulator/site.h"

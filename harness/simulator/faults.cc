@@ -8,7 +8,7 @@
 #include "harness/faults/planted.h"
 #include "harness/simulator/engine.h"
 #include "harness/simulator/many_consumer.h"
-#include "harness/simulator/simulated_cpu.h"
+#include "harness/simulator/producer.h"
 
 namespace perfring::simulator {
 namespace {

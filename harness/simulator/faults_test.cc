@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "harness/program/sanitizers.h"
-#include "harness/simulator/shrink.h"
+#include "harness/simulator/runs.h"
 
 namespace perfring::simulator {
 namespace {

@@ -9,13 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "harness/oracle/payload.h"
 #include "harness/simulator/engine.h"
+#include "harness/simulator/many_rings.h"
 #include "harness/simulator/producer.h"
-#include "harness/simulator/simulated_memory.h"
 #include "harness/simulator/site.h"
-#include "perfring/ring/cursor.h"
-#include "perfring/ring/ring.h"
 #include "perfring/rings/merge.h"
 #include "perfring/rings/round.h"
 #include "perfring/rings/wakeups.h"
@@ -25,96 +22,6 @@ namespace {
 
 using oracle::Invariant;
 
-// SimulatedMemory, of several rings: each access is one of the ring in which its address lies.
-struct ManyMemory : SimulatedMemory {
-  static inline constinit thread_local std::deque<Site>* sites = nullptr;
-  // Of each ring: what data_head is taken for. Only where that is a fault.
-  static inline constinit thread_local std::vector<Position>* stale = nullptr;
-
-  static Site& of(const void* address) {
-    const auto* const at = static_cast<const std::byte*>(address);
-    for (Site& each : *sites) {
-      const auto* const page = reinterpret_cast<const std::byte*>(&each.page());
-      if (at >= page && at < each.data().data() + each.data().size()) return each;
-    }
-    return *site;  // which then says that this is outside of it
-  }
-
-  static Position read_once(const SharedPosition& field) {
-    step();
-    Site& own = of(&field);
-    const Position head = stale == nullptr ? HardwareMemory::read_once(field)
-                                           : (*stale)[static_cast<std::size_t>(own.cpu())];
-    own.drains().saw_head(head);
-    return head;
-  }
-  // That ends this ring's part of the run: a writer may take the room before the others' tails
-  // move.
-  static void write_once(SharedPosition& field, SharedPosition value) {
-    SimulatedMemory::write_once(field, value);
-    of(&field).drains().ends();
-  }
-  // A look at the positions between two drains is none of either.
-  static void sees_read(const std::byte* address, std::size_t size) {
-    Site& own = of(address);
-    const bool is_tail = address == reinterpret_cast<const std::byte*>(&own.page().data_tail);
-    if (!is_tail || own.drains().is_open()) own.reads(address, size);
-  }
-  template <class T>
-  static T read(const std::byte* address) {
-    step();
-    sees_read(address, sizeof(T));
-    return HardwareMemory::read<T>(address);
-  }
-};
-static_assert(Memory<ManyMemory>);
-
-struct Thrown {};
-
-void end_drain(Site& site) {
-  if (site.drains().is_open()) site.drains().ends();
-}
-
-// One ring in a round, as RingSet's OutputRing.
-class SimulatedRing {
- public:
-  explicit SimulatedRing(Site& site)
-      : site_{&site},
-        ring_{*Ring<ManyMemory>::over(site.page(), site.data())},
-        share_{*Cursor<ManyMemory>::over(site.page(), site.data()), site.data().size()} {}
-
-  Site& site() const { return *site_; }
-  // No part of the rounds that follow. Only where that is a fault.
-  void set_left_out(bool left_out) { left_out_ = left_out; }
-
-  void begin_round() {
-    share_.begin();
-    if (left_out_) share_.end_turn(/*emptied=*/true);
-  }
-  internal::RoundShare<ManyMemory>& share() { return share_; }
-  template <class F>
-  bool for_each_while(F&& f) {
-    SimulatedMemory::site = site_;
-    const Drained drained{*site_};
-    return ring_.for_each_while(f);
-  }
-
- private:
-  // Ends also when the callback throws.
-  struct Drained {
-    explicit Drained(Site& of) : site{of} { site.drains().begins(); }
-    ~Drained() { end_drain(site); }
-    Drained(const Drained&) = delete;
-    Drained& operator=(const Drained&) = delete;
-    Site& site;
-  };
-
-  Site* site_;
-  Ring<ManyMemory> ring_;
-  internal::RoundShare<ManyMemory> share_;
-  bool left_out_ = false;
-};
-
 // Drains all rings by the rounds of RingSet, or merges them, and waits for them as RingSet does.
 class ManyConsumer {
  public:
@@ -123,15 +30,10 @@ class ManyConsumer {
         world_{sites.front().world()},
         settings_{world_.settings},
         fault_{fault},
-        merge_{options()},
-        narrow_{options()},
+        merged_{sites, fault},
         choice_{std::chrono::nanoseconds{static_cast<std::int64_t>(settings_.latency)}} {
     gone_.resize(sites.size());
-    for (Site& each : sites) {
-      merge_.add(each.page(), each.data());
-      narrow_.add(each.page(), each.data());
-      rings_.emplace_back(each);
-    }
+    for (Site& each : sites) rings_.emplace_back(each);
   }
 
   void run() {
@@ -148,9 +50,6 @@ class ManyConsumer {
   }
 
  private:
-  MergeOptions options() const {
-    return {.slack = is(ManyFault::ForgetsTheSlack) ? 0 : settings_.slack, .learns = false};
-  }
   bool is(ManyFault fault) const { return fault_ == fault; }
   bool merges() const { return settings_.rings == kMerged; }
   void enter() {
@@ -264,13 +163,13 @@ class ManyConsumer {
   }
 
   void merge() {
-    const MergeEnd end = run_merge(/*takes_all=*/false);
+    const MergeEnd end = run_merged(/*takes_all=*/false);
     again_ = end != MergeEnd::Released;
     if (violated() || end != MergeEnd::Released) return;
     bool holds_some = false;
     for (Site& each : sites_) {
       holds_some |= each.merged()->has_due();
-      const auto held = each.merged()->held_back(began_, world_.order.bound());
+      const auto held = each.merged()->held_back(merged_.began(), world_.order.bound());
       if (!held) continue;
       each.judge().violate(Invariant::merged,
                            fmt::format("a run has held back the key {}, which is lower than its "
@@ -282,57 +181,8 @@ class ManyConsumer {
     }
   }
 
-  MergeEnd run_merge(bool takes_all) {
-    for (Site& each : sites_) each.drains().begins();
-    world_.order.begins(takes_all);
-    MergeEnd end = MergeEnd::Stopped;
-    std::vector<Position> stale;
-    if (is(ManyFault::LooksBeforeTheClock) && !takes_all) {
-      for (Site& each : sites_) stale.push_back(each.page_head());
-      ManyMemory::stale = &stale;
-    }
-    try {
-      end = is(ManyFault::WindowOfOne) || is(ManyFault::TrustsFifo) ? run_merge(narrow_, takes_all)
-                                                                    : run_merge(merge_, takes_all);
-    } catch (const Thrown&) {
-    }
-    ManyMemory::stale = nullptr;
-    if (is(ManyFault::ReleasesOneEarly)) release_one();
-    for (Site& each : sites_) end_drain(each);
-    return end;
-  }
-
-  template <unsigned kWindow>
-  MergeEnd run_merge(Merge<ManyMemory, kWindow>& merge, bool takes_all) {
-    const auto key = [this](const Sample& sample) { return key_of(sample); };
-    const auto each = [this](const Ordered& ordered) { return delivers(ordered); };
-    if (takes_all) return merge.flush(key, each);
-    std::size_t ring = 0;
-    const std::uint64_t limit = settings_.limit == 0 || is(ManyFault::IgnoresTheLimit)
-                                    ? ~std::uint64_t{0}
-                                    : settings_.limit;
-    return merge.run(key, [&] { return clock(ring++); }, each, limit);
-  }
-
-  // The key of a payload is what its writer's clock said. The callback and the key may be called
-  // while the ring is written: nothing of it is read before it is checked.
-  std::uint64_t key_of(const Sample& sample) const {
-    const auto claim = oracle::claimed(sample);
-    if (!claim || claim->stream >= sites_.size()) return 0;
-    return sites_[claim->stream].key_of(claim->sequence);
-  }
-
-  // The clock, before data_head of this ring is read; and once more.
-  std::uint64_t clock(std::size_t ring) {
-    SimulatedMemory::step();
-    if (ring == 0) began_ = world_.clock();
-    const std::uint64_t clock = world_.clock();
-    world_.order.reads_clock(clock);
-    if (ring >= sites_.size()) return clock;
-    const std::uint64_t newest = sites_[ring].merged()->newest_key();
-    if (is(ManyFault::TrustsFifo)) return std::max(clock, newest + settings_.slack);
-    if (is(ManyFault::WaitsForIdleRings)) return std::min(clock, newest + settings_.slack);
-    return clock;
+  MergeEnd run_merged(bool takes_all) {
+    return merged_.run(takes_all, [this](const Ordered& ordered) { return delivers(ordered); });
   }
 
   bool delivers(const Ordered& ordered) {
@@ -341,16 +191,6 @@ class ManyConsumer {
     if (is(ManyFault::HidesTheLate)) said.late = false;
     world_.order.event = &said;
     return visit(sites_[ordered.ring], ordered.event);
-  }
-
-  // releases_one_early: the next record of the first ring that has one.
-  void release_one() {
-    for (Site& each : sites_) {
-      const auto end = each.merged()->end_of_oldest();
-      if (!end) continue;
-      ManyMemory::write_once(each.page().data_tail, *end);
-      return;
-    }
   }
 
   // As RingSet, after each round.
@@ -385,15 +225,13 @@ class ManyConsumer {
       again_ = false;
       if (merges()) {
         flushes_ = true;
-        again_ = run_merge(/*takes_all=*/true) != MergeEnd::Released;
+        again_ = run_merged(/*takes_all=*/true) != MergeEnd::Released;
       } else {
         turns();
       }
     } while (again_ && !violated());
     if (!merges() || violated()) return;
-    const bool narrow = is(ManyFault::WindowOfOne) || is(ManyFault::TrustsFifo);
-    const MergeCounts& counts = narrow ? narrow_.counts() : merge_.counts();
-    if (auto violation = world_.order.settle(counts)) {
+    if (auto violation = world_.order.settle(merged_.counts())) {
       sites_.front().judge().violate(violation->invariant, violation->message);
     }
   }
@@ -402,8 +240,7 @@ class ManyConsumer {
   World& world_;
   const RunSettings& settings_;
   const ManyFault fault_;
-  Merge<ManyMemory, kMergeWindow> merge_;
-  Merge<ManyMemory, 1> narrow_;  // for those who take a ring to be in order
+  MergedRings merged_;
   WakeupChoice choice_;
   std::vector<SimulatedRing> rings_;
   std::vector<bool> gone_;  // CPUs that ever went
@@ -411,7 +248,6 @@ class ManyConsumer {
   std::size_t turn_ = 0;
   std::uint64_t delivered_ = 0;  // in this round
   std::uint64_t events_before_ = 0;
-  std::uint64_t began_ = 0;  // what the clock said before the first look of this run
   std::uint64_t due_ = kNever;
   bool again_ = false;
   bool flushes_ = false;

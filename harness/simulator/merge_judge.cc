@@ -1,4 +1,4 @@
-#include "harness/simulator/merge_judge.h"
+#include "harness/simulator/judge.h"
 
 #include <fmt/format.h>
 

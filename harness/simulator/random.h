@@ -1,6 +1,8 @@
 #ifndef HARNESS_SIMULATOR_RANDOM_H_
 #define HARNESS_SIMULATOR_RANDOM_H_
 
+// Numbers that are the same on every machine: drawn from a seed, and hashed.
+
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -47,6 +49,19 @@ class Random {
   }
 
   std::array<std::uint64_t, 4> state_{};
+};
+
+// A hash of numbers, in their order. Of values, never of memory: the same on every machine.
+class Digest {
+ public:
+  void add(std::uint64_t value) {
+    hash_ = (hash_ ^ value) * 0x9e3779b97f4a7c15;
+    hash_ ^= hash_ >> 32;
+  }
+  std::uint64_t value() const { return hash_; }
+
+ private:
+  std::uint64_t hash_ = 0xcbf29ce484222325;
 };
 
 }  // namespace perfring::simulator

@@ -1,12 +1,14 @@
 #ifndef HARNESS_SIMULATOR_RUNS_H_
 #define HARNESS_SIMULATOR_RUNS_H_
 
-// Many runs, one for each seed, whose settings are drawn from it as well.
+// Many runs, one for each seed, whose settings are drawn from it as well; and a smaller run that
+// shows the same.
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 
+#include "harness/oracle/invariant.h"
 #include "harness/simulator/settings.h"
 #include "harness/simulator/simulation.h"
 
@@ -37,6 +39,17 @@ struct RunsOutcome {
 
 // Runs first_seed, first_seed + 1, ... until one violates an invariant or is interrupted.
 RunsOutcome simulate_runs(const Runs& runs, const std::function<Outcome(const Plan&)>& simulate);
+
+struct Shrunk {
+  Plan plan;
+  Found found;
+};
+
+// A smaller plan that violates the same invariant as `plan` does, if one is found: simpler
+// settings, another seed, the fewest steps. Deterministic. Precondition: `plan` finds `found`.
+Shrunk shrink(const Plan& plan, const Found& found,
+              const std::function<Outcome(const Plan&)>& simulate,
+              const std::function<bool()>& give_up = {});
 
 }  // namespace perfring::simulator
 

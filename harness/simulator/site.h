@@ -14,7 +14,6 @@
 #include "harness/oracle/ledger.h"
 #include "harness/rig/simulated_ring.h"
 #include "harness/simulator/drains.h"
-#include "harness/simulator/poison_map.h"
 #include "harness/simulator/scheduler.h"
 #include "harness/simulator/world.h"
 #include "perfring/rings/wakeups.h"

@@ -4,8 +4,8 @@
 #include <cassert>
 #include <cstdint>
 
-#include "harness/simulator/digest.h"
-#include "harness/simulator/merge_judge.h"
+#include "harness/simulator/judge.h"
+#include "harness/simulator/random.h"
 #include "harness/simulator/scheduler.h"
 #include "harness/simulator/settings.h"
 

@@ -1,4 +1,4 @@
-#include "harness/simulator/intruder.h"
+#include "harness/simulator/producer.h"
 
 #include <linux/perf_event.h>
 

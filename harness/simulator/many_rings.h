@@ -1,0 +1,211 @@
+#ifndef HARNESS_SIMULATOR_MANY_RINGS_H_
+#define HARNESS_SIMULATOR_MANY_RINGS_H_
+
+// The rings of a consumer of them all: each by itself, or merged.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "harness/oracle/payload.h"
+#include "harness/simulator/consumer.h"
+#include "harness/simulator/many_consumer.h"
+#include "harness/simulator/site.h"
+#include "perfring/ring/cursor.h"
+#include "perfring/ring/ring.h"
+#include "perfring/rings/merge.h"
+#include "perfring/rings/round.h"
+
+namespace perfring::simulator {
+
+// SimulatedMemory, of several rings: each access is one of the ring in which its address lies.
+struct ManyMemory : SimulatedMemory {
+  static inline constinit thread_local std::deque<Site>* sites = nullptr;
+  // Of each ring: what data_head is taken for. Only where that is a fault.
+  static inline constinit thread_local std::vector<Position>* stale = nullptr;
+
+  static Site& of(const void* address) {
+    const auto* const at = static_cast<const std::byte*>(address);
+    for (Site& each : *sites) {
+      const auto* const page = reinterpret_cast<const std::byte*>(&each.page());
+      if (at >= page && at < each.data().data() + each.data().size()) return each;
+    }
+    return *site;  // which then says that this is outside of it
+  }
+
+  static Position read_once(const SharedPosition& field) {
+    step();
+    Site& own = of(&field);
+    const Position head = stale == nullptr ? HardwareMemory::read_once(field)
+                                           : (*stale)[static_cast<std::size_t>(own.cpu())];
+    own.drains().saw_head(head);
+    return head;
+  }
+  // That ends this ring's part of the run: a writer may take the room before the others' tails
+  // move.
+  static void write_once(SharedPosition& field, SharedPosition value) {
+    SimulatedMemory::write_once(field, value);
+    of(&field).drains().ends();
+  }
+  // A look at the positions between two drains is none of either.
+  static void sees_read(const std::byte* address, std::size_t size) {
+    Site& own = of(address);
+    const bool is_tail = address == reinterpret_cast<const std::byte*>(&own.page().data_tail);
+    if (!is_tail || own.drains().is_open()) own.reads(address, size);
+  }
+  template <class T>
+  static T read(const std::byte* address) {
+    step();
+    sees_read(address, sizeof(T));
+    return HardwareMemory::read<T>(address);
+  }
+};
+static_assert(Memory<ManyMemory>);
+
+// What the callback throws.
+struct Thrown {};
+
+inline void end_drain(Site& site) {
+  if (site.drains().is_open()) site.drains().ends();
+}
+
+// One ring in a round, as RingSet's OutputRing.
+class SimulatedRing {
+ public:
+  explicit SimulatedRing(Site& site)
+      : site_{&site},
+        ring_{*Ring<ManyMemory>::over(site.page(), site.data())},
+        share_{*Cursor<ManyMemory>::over(site.page(), site.data()), site.data().size()} {}
+
+  Site& site() const { return *site_; }
+  // No part of the rounds that follow. Only where that is a fault.
+  void set_left_out(bool left_out) { left_out_ = left_out; }
+
+  void begin_round() {
+    share_.begin();
+    if (left_out_) share_.end_turn(/*emptied=*/true);
+  }
+  internal::RoundShare<ManyMemory>& share() { return share_; }
+  template <class F>
+  bool for_each_while(F&& f) {
+    SimulatedMemory::site = site_;
+    const Drained drained{*site_};
+    return ring_.for_each_while(f);
+  }
+
+ private:
+  // Ends also when the callback throws.
+  struct Drained {
+    explicit Drained(Site& of) : site{of} { site.drains().begins(); }
+    ~Drained() { end_drain(site); }
+    Drained(const Drained&) = delete;
+    Drained& operator=(const Drained&) = delete;
+    Site& site;
+  };
+
+  Site* site_;
+  Ring<ManyMemory> ring_;
+  internal::RoundShare<ManyMemory> share_;
+  bool left_out_ = false;
+};
+
+// All rings, merged by lib's Merge; and what may be wrong with that.
+class MergedRings {
+ public:
+  MergedRings(std::deque<Site>& sites, ManyFault fault)
+      : sites_{sites}, fault_{fault}, merge_{options()}, narrow_{options()} {
+    for (Site& each : sites) {
+      merge_.add(each.page(), each.data());
+      narrow_.add(each.page(), each.data());
+    }
+  }
+
+  // A run, or with `takes_all` all that there is. `delivers(ordered)` as Merge has it: whether to
+  // go on.
+  template <class Delivers>
+  MergeEnd run(bool takes_all, const Delivers& delivers) {
+    for (Site& each : sites_) each.drains().begins();
+    world().order.begins(takes_all);
+    MergeEnd end = MergeEnd::Stopped;
+    std::vector<Position> stale;
+    if (is(ManyFault::LooksBeforeTheClock) && !takes_all) {
+      for (Site& each : sites_) stale.push_back(each.page_head());
+      ManyMemory::stale = &stale;
+    }
+    try {
+      end = is_narrow() ? run(narrow_, takes_all, delivers) : run(merge_, takes_all, delivers);
+    } catch (const Thrown&) {
+    }
+    ManyMemory::stale = nullptr;
+    if (is(ManyFault::ReleasesOneEarly)) release_one();
+    for (Site& each : sites_) end_drain(each);
+    return end;
+  }
+
+  const MergeCounts& counts() const { return is_narrow() ? narrow_.counts() : merge_.counts(); }
+  // What the clock said before the first look of the last run.
+  std::uint64_t began() const { return began_; }
+
+ private:
+  MergeOptions options() const {
+    return {.slack = is(ManyFault::ForgetsTheSlack) ? 0 : settings().slack, .learns = false};
+  }
+  bool is(ManyFault fault) const { return fault_ == fault; }
+  bool is_narrow() const { return is(ManyFault::WindowOfOne) || is(ManyFault::TrustsFifo); }
+  World& world() const { return sites_.front().world(); }
+  const RunSettings& settings() const { return world().settings; }
+
+  template <unsigned kWindow, class Delivers>
+  MergeEnd run(Merge<ManyMemory, kWindow>& merge, bool takes_all, const Delivers& delivers) {
+    const auto key = [this](const Sample& sample) { return key_of(sample); };
+    if (takes_all) return merge.flush(key, delivers);
+    std::size_t ring = 0;
+    const std::uint64_t limit = settings().limit == 0 || is(ManyFault::IgnoresTheLimit)
+                                    ? ~std::uint64_t{0}
+                                    : settings().limit;
+    return merge.run(key, [&] { return clock(ring++); }, delivers, limit);
+  }
+
+  // The key of a payload is what its writer's clock said. The callback and the key may be called
+  // while the ring is written: nothing of it is read before it is checked.
+  std::uint64_t key_of(const Sample& sample) const {
+    const auto claim = oracle::claimed(sample);
+    if (!claim || claim->stream >= sites_.size()) return 0;
+    return sites_[claim->stream].key_of(claim->sequence);
+  }
+
+  // The clock, before data_head of this ring is read; and once more.
+  std::uint64_t clock(std::size_t ring) {
+    SimulatedMemory::step();
+    if (ring == 0) began_ = world().clock();
+    const std::uint64_t clock = world().clock();
+    world().order.reads_clock(clock);
+    if (ring >= sites_.size()) return clock;
+    const std::uint64_t newest = sites_[ring].merged()->newest_key();
+    if (is(ManyFault::TrustsFifo)) return std::max(clock, newest + settings().slack);
+    if (is(ManyFault::WaitsForIdleRings)) return std::min(clock, newest + settings().slack);
+    return clock;
+  }
+
+  // releases_one_early: the next record of the first ring that has one.
+  void release_one() {
+    for (Site& each : sites_) {
+      const auto end = each.merged()->end_of_oldest();
+      if (!end) continue;
+      ManyMemory::write_once(each.page().data_tail, *end);
+      return;
+    }
+  }
+
+  std::deque<Site>& sites_;
+  const ManyFault fault_;
+  Merge<ManyMemory, kMergeWindow> merge_;
+  Merge<ManyMemory, 1> narrow_;  // for those who take a ring to be in order
+  std::uint64_t began_ = 0;
+};
+
+}  // namespace perfring::simulator
+
+#endif  // HARNESS_SIMULATOR_MANY_RINGS_H_
