@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "harness/bench/race.h"
-#include "harness/bench/tally.h"
 #include "harness/bench/workload.h"
 #include "perfring/perf_event_array.h"
 

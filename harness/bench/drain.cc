@@ -28,7 +28,6 @@
 #include "harness/bench/report.h"
 #include "harness/bench/workload.h"
 #include "harness/program/console.h"
-#include "harness/program/input.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "perfring/os/fd.h"

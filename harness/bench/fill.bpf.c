@@ -1,11 +1,11 @@
-// Has the kernel write a ring full of events: BPF_PROG_TEST_RUN of `fill` with struct fill_args as
+// Has the kernel write a ring full of events: BPF_PROG_TEST_RUN of `fill` with enum fill_arg's values as
 // its context writes that many to the current CPU's entry of `events`, and returns how many of
 // them the kernel refused.
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>
 
-#include "harness/bench/fill_args.h"
+#include "harness/bench/payload_mix.h"
 
 struct {
   __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);

@@ -1,26 +1,102 @@
 #include "harness/bench/live_rings.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cinttypes>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <expected>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "harness/bench/contenders.h"
-#include "harness/bench/fill_program.h"
+#include "harness/bench/fill.h"
+#include "harness/bench/payload_mix.h"
+#include "harness/bench/workload.h"
 #include "perfring/perfring.h"
 
 namespace perfring::bench {
 namespace {
+
+// "WHAT: the system's word for `error`", where error is an errno, negative or not.
+std::string failure(const std::string& what, int error) {
+  return what + ": " + std::generic_category().message(std::abs(error));
+}
+
+// One loaded copy of fill.bpf.c, with an events map of its own.
+class FillProgram {
+ public:
+  static std::expected<FillProgram, std::string> load();
+
+  // The map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY that run() writes to.
+  int events_fd() const;
+
+  // Writes the workload's events to the current CPU's entry.
+  std::expected<void, std::string> run(const Workload& workload) const;
+
+ private:
+  struct Close {
+    void operator()(bpf_object* object) const { bpf_object__close(object); }
+  };
+  explicit FillProgram(bpf_object* object) : object_{object} {}
+
+  std::unique_ptr<bpf_object, Close> object_;
+};
+
+std::expected<FillProgram, std::string> FillProgram::load() {
+  libbpf_set_print(nullptr);  // what fails is said in one line, by us
+  const auto bytes = live::fill();
+  bpf_object* const object = bpf_object__open_mem(bytes.data(), bytes.size(), nullptr);
+  if (object == nullptr) return std::unexpected(failure("opening the BPF program", errno));
+  FillProgram program{object};
+  bpf_map* const events = bpf_object__find_map_by_name(object, "events");
+  if (const int cpus = libbpf_num_possible_cpus(); cpus < 0) {
+    return std::unexpected(failure("counting the CPUs", cpus));
+  } else {
+    bpf_map__set_max_entries(events, static_cast<__u32>(cpus));
+  }
+  if (const int error = bpf_object__load(object); error != 0) {
+    return std::unexpected(failure("loading the BPF program", error));
+  }
+  return program;
+}
+
+int FillProgram::events_fd() const {
+  return bpf_object__find_map_fd_by_name(object_.get(), "events");
+}
+
+std::expected<void, std::string> FillProgram::run(const Workload& workload) const {
+  std::array<std::uint64_t, FILL_ARGS> arguments{};
+  arguments[FILL_EVENTS] = workload.count.events;
+  arguments[FILL_CHOICES] = workload.mix.choices;
+  for (unsigned i = 0; i < PAYLOAD_CHOICES_MAX; ++i) {
+    arguments[FILL_BYTES + i] = workload.mix.bytes[i];
+  }
+  bpf_test_run_opts options{};
+  options.sz = sizeof(options);
+  options.ctx_in = arguments.data();
+  options.ctx_size_in = sizeof(arguments);
+  const bpf_program* const program = bpf_object__find_program_by_name(object_.get(), "fill");
+  if (const int error = bpf_prog_test_run_opts(bpf_program__fd(program), &options); error != 0) {
+    return std::unexpected(failure("running the BPF program", error));
+  }
+  if (options.retval != 0) {
+    return std::unexpected("the kernel refused " + std::to_string(options.retval) + " events");
+  }
+  return {};
+}
 
 std::size_t page_bytes() {
   return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "harness/bench/race.h"
-#include "harness/bench/tally.h"
 #include "harness/bench/workload.h"
 
 namespace perfring::bench {

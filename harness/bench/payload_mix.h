@@ -23,4 +23,12 @@ static inline __u32 payload_bytes(const struct payload_mix* mix, __u32 index) {
   return hash == 0 ? mix->bytes[0] : hash == 1 ? mix->bytes[1] : mix->bytes[2];
 }
 
+// The arguments of that program, `fill`, a raw tracepoint's: each is one u64.
+enum fill_arg {
+  FILL_EVENTS,
+  FILL_CHOICES,
+  FILL_BYTES,
+  FILL_ARGS = FILL_BYTES + PAYLOAD_CHOICES_MAX,
+};
+
 #endif  // HARNESS_BENCH_PAYLOAD_MIX_H_

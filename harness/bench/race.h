@@ -1,18 +1,58 @@
 #ifndef HARNESS_BENCH_RACE_H_
 #define HARNESS_BENCH_RACE_H_
 
-// Measures contenders against each other on a machine that is doing other things as well.
+// Measures contenders against each other on a machine that is doing other things as well, and
+// checks that each drain delivered the right events.
 
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "harness/bench/tally.h"
-
 namespace perfring::bench {
+
+// The events that a drain delivered, to be compared with those in the ring.
+struct Tally {
+  std::uint64_t events = 0;
+  std::uint64_t bytes = 0;  // of raw data, the kernel's padding included
+  std::uint64_t sum = 0;    // of the payload's words, if the callback reads them
+  std::uint64_t odd = 0;    // LOST and malformed events: there are none
+
+  bool operator==(const Tally&) const = default;
+  Tally& operator+=(const Tally& other) {
+    events += other.events;
+    bytes += other.bytes;
+    sum += other.sum;
+    odd += other.odd;
+    return *this;
+  }
+};
+
+inline Tally times(const Tally& tally, std::uint64_t n) {
+  return {tally.events * n, tally.bytes * n, tally.sum * n, tally.odd * n};
+}
+
+// The callbacks that are measured.
+enum class Callback { Count, Sum };
+
+// One event's raw data. The padding that ends it is not part of any whole word.
+template <Callback kCallback>
+[[gnu::always_inline]] inline void add(Tally& tally, const std::byte* raw, std::size_t size) {
+  ++tally.events;
+  tally.bytes += size;
+  if constexpr (kCallback == Callback::Sum) {
+    const std::byte* const end = raw + size / sizeof(std::uint64_t) * sizeof(std::uint64_t);
+    for (; raw != end; raw += sizeof(std::uint64_t)) {
+      std::uint64_t word;
+      std::memcpy(&word, raw, sizeof(word));
+      tally.sum += word;
+    }
+  }
+}
 
 // One way of draining a ring.
 struct Contender {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "harness/bench/payload_mix.h"
-#include "harness/bench/tally.h"
+#include "harness/bench/race.h"
 
 namespace perfring::bench {
 
