@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "proptests/property.h"
-#include "proptests/run.h"
 #include "proptests/scripts.h"
 
 namespace perfring::proptests {

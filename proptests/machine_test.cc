@@ -10,7 +10,6 @@
 #include <ostream>
 
 #include "proptests/property.h"
-#include "proptests/run.h"
 #include "proptests/scripts.h"
 
 namespace perfring::proptests {

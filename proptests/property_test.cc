@@ -1,7 +1,6 @@
 // A counterexample must be short, readable and replayable.
 
 #include "proptests/property.h"
-#include "proptests/run.h"
 #include "proptests/scripts.h"
 
 #include <gtest/gtest-spi.h>

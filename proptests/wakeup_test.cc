@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "proptests/property.h"
-#include "proptests/run.h"
 #include "proptests/scripts.h"
 #include "proptests/waiters.h"
 
