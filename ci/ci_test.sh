@@ -10,7 +10,6 @@ esac
 cp -RL .ci ci "$folder"
 cd "$folder" || exit 1
 mkdir fuzz
-touch fuzz/{hostile_ring,planted_fault}.cc
 printf "[%s]\nmax_len = 77\n" hostile_ring planted_fault >fuzz/options.ini # these are ci/fuzz's targets
 unset PERFRING_RESULTS
 

@@ -51,10 +51,21 @@ def contents(folder):
     return {file.name: file.read_bytes() for file in folder.glob("*")}
 
 
-def options_of(source):
-    """A target's options by name: those of its folder, but for what its own say. None: no target."""
+def options_ini():
     options = configparser.ConfigParser()
     options.read(FUZZ / "options.ini")
+    return options
+
+
+def all_targets():
+    """Their folders and names in fuzz/, as parsers/litmus."""
+    sections = {pathlib.Path(section) for section in options_ini().sections()}
+    return sorted(sections - {section.parent for section in sections})
+
+
+def options_of(source):
+    """A target's options by name: those of its folder, but for what its own say."""
+    options = options_ini()
     return {name: value for section in (str(source.parent), str(source)) if section in options
             for name, value in options[section].items()}
 

@@ -51,11 +51,9 @@ for target in hostile_ring kernel_script planted_fault parsers/litmus parsers/tr
   mkdir -p fuzz/parsers "bazel-bin/fuzz/${target}_seeds"
   cp bin/libfuzzer "bazel-bin/fuzz/${target}_bin"
   echo seed >"bazel-bin/fuzz/${target}_seeds/a_seed"
-  touch "fuzz/$target.cc"
   [[ $target == parsers/* ]] || printf '[%s]\nmax_len = 77\ndict = ring.dict\n' "$target" >>fuzz/options.ini
 done
-printf '[parsers]\nmax_len = 77\ndict = ring.dict\n[parsers/trace]\nmax_len = 78\n' >>fuzz/options.ini
-touch fuzz/no_target.cc
+printf '[parsers]\nmax_len = 77\ndict = ring.dict\n[parsers/litmus]\n[parsers/trace]\nmax_len = 78\n' >>fuzz/options.ini
 mkdir fuzz/hostile_ring_regressions
 echo old >old
 python3 -m zipfile -c fuzz/hostile_ring_corpus.zip old

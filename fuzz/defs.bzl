@@ -25,8 +25,8 @@ _fuzz_seeds_rule = rule(
     },
 )
 
-def cc_fuzz_test(name, dictionary, deps, tags = []):
-    """A fuzz target: LLVMFuzzerTestOneInput() in NAME.cc.
+def cc_fuzz_test(name, dictionary, deps, src = None, local_defines = [], tags = []):
+    """A fuzz target: LLVMFuzzerTestOneInput() in NAME.cc, or in `src`.
 
     X      test: replays every input of X_seeds, X_regressions/ and X_corpus.zip
     X_seeds  a folder of the seeds that seeds.py writes
@@ -38,6 +38,8 @@ def cc_fuzz_test(name, dictionary, deps, tags = []):
       name: X.
       dictionary: label of a dictionary in libFuzzer's format.
       deps: of the program.
+      src: its source, if that is not NAME.cc.
+      local_defines: of that source.
       tags: of the test.
     """
     folder = native.package_name().partition("fuzz/")[2]
@@ -52,7 +54,8 @@ def cc_fuzz_test(name, dictionary, deps, tags = []):
     native.cc_binary(
         name = name + "_bin",
         testonly = True,
-        srcs = [name + ".cc"],
+        srcs = [src or name + ".cc"],
+        local_defines = local_defines,
         linkopts = select({
             "//:libfuzzer": ["-fsanitize=fuzzer"],
             "//conditions:default": [],

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <expected>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,6 +50,13 @@ class Input {
 
 inline void expect(bool holds, const char* what) {
   if (!holds) fail(what);
+}
+
+// Whether a parser accepts a text. It may refuse any, with a reason.
+template <class T>
+bool accepted(const std::expected<T, std::string>& parsed) {
+  if (!parsed) expect(!parsed.error().empty(), "refused without a reason");
+  return parsed.has_value();
 }
 
 }  // namespace perfring::fuzz

@@ -7,7 +7,6 @@
 
 #include "fuzz/script_bytes.h"
 #include "harness/program/console.h"
-#include "harness/program/input.h"
 #include "harness/program/options.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"

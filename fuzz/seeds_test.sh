@@ -4,8 +4,7 @@
 set -u
 . lib/perfring/testing/test.sh
 
-for source in fuzz/parsers/*.cc; do
-  parser=$(basename "$source" .cc)
+for parser in $(sed -n 's,^\[parsers/\(.*\)\]$,\1,p' fuzz/options.ini); do
   mkdir "$folder/$parser"
   fuzz/seeds.py "parsers/$parser" "$folder/$parser" || fail "$parser has no seeds"
 done

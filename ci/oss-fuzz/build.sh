@@ -15,7 +15,7 @@ cd "$(dirname "$(readlink -f "$0")")/../.."
 : "${CXX:?}" "${LIB_FUZZING_ENGINE:?}" "${OUT:?}"
 read -ra engine <<<"$LIB_FUZZING_ENGINE"
 rings=(hostile_ring kernel_script differential)
-mapfile -t parsers < <(ls fuzz/parsers/*.cc | sed 's|^fuzz/\(.*\)\.cc$|\1|')
+mapfile -t parsers < <(sed -n 's|^\[\(parsers/.*\)\]$|\1|p' fuzz/options.ini)
 read -ra targets <<<"${TARGETS:-${rings[*]} ${parsers[*]}}"
 # MemorySanitizer does not see the writes of an uninstrumented Boost, and has no 32-bit version.
 if [ -z "${TARGETS:-}" ] && { [ "${SANITIZER:-}" = memory ] || [ "${ARCHITECTURE:-}" = i386 ]; }; then
@@ -31,8 +31,8 @@ script=("${ring[@]}" harness/kernel/*.cc harness/script/*.cc harness/rig/*.cc fu
 parser=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*/*.cc
   harness/differential/{compare,trace}.cc harness/bench/options.cc
   harness/stress/{faults,setting}.cc harness/faults/{catalogue,consumer_table,kernel_table}.cc harness/program/*.cc
-  harness/cli/*_options.cc harness/cli/command_line.cc
-  lib/perfring/os/*.cc)
+  harness/cli/{*_options,options,command_line}.cc
+  lib/perfring/os/*.cc fuzz/parsers/{files,options}.cc)
 
 sources() { # TARGET
   case $1 in
@@ -40,7 +40,7 @@ sources() { # TARGET
     parsers/*) printf '%s\n' "${parser[@]}" ;;
     *) printf '%s\n' "${script[@]}" ;;
   esac | grep -v _test.cc
-  echo "fuzz/$1.cc"
+  [[ $1 == parsers/* ]] || echo "fuzz/$1.cc"
 }
 object() { echo "$objects/${1//\//_}.o"; }
 
@@ -56,7 +56,7 @@ for target in "${targets[@]}"; do
   libraries=()
   # Not static: it was made for libstdc++, and the rest here is libc++'s.
   [ "$target" = "$name" ] ||
-    libraries=(-lboost_context '-Wl,-rpath,$ORIGIN/lib' -Wl,--disable-new-dtags)
+    libraries=("-DPARSER=$name" fuzz/parsers/target.cc -lboost_context '-Wl,-rpath,$ORIGIN/lib' -Wl,--disable-new-dtags)
   "$CXX" "${flags[@]}" "${linked[@]}" "${engine[@]}" "${libraries[@]}" -pthread \
     -o "$OUT/$name"
   if [ ${#libraries[@]} -gt 0 ]; then # where it is run, there is no Boost

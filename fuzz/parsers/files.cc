@@ -1,0 +1,163 @@
+// The parsers of files: a target for each function outside the anonymous namespace.
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fuzz/input.h"
+#include "harness/differential/trace.h"
+#include "harness/model/litmus/litmus.h"
+#include "harness/record/known.h"
+#include "harness/record/record_json.h"
+#include "harness/record/vectors.h"
+#include "harness/script/script.h"
+#include "harness/simulator/settings.h"
+
+namespace perfring::fuzz::parsers {
+
+// Scripts as text: what is accepted can be run, and is read back from what is printed of it.
+void script_text(std::string_view text) {
+  const auto parsed = script::parse_script(text);
+  if (!accepted(parsed)) return;
+  expect(!why_impossible(*parsed), "a script was accepted that cannot be run");
+  expect(script::parse_script(to_text(*parsed)) == *parsed, "a script is not read back");
+}
+
+// Scenarios of the simulator: what is accepted is within its limits, and is read back from what is
+// printed of it.
+void settings(std::string_view text) {
+  const auto parsed = simulator::parse_settings(text, "text");
+  if (!accepted(parsed)) return;
+  for (const simulator::SettingName& name : simulator::setting_names()) {
+    const std::uint64_t value = *parsed.*name.field;
+    expect(value >= name.min && value <= name.max, "a setting outside its limits");
+  }
+  // "a=1 b=2" as lines.
+  std::string again = simulator::difference(*parsed, {});
+  for (char& c : again) c = c == ' ' ? '\n' : c == '=' ? ' ' : c;
+  expect(simulator::parse_settings(again, "again") == *parsed, "settings are not read back");
+  static_cast<void>(simulator::impossible(*parsed));
+}
+
+// Traces of a real kernel: what is accepted is a real kernel's, is read back from what is printed
+// of it, and can be replayed.
+void trace(std::string_view text) {
+  const auto parsed = differential::parse_traces(text);
+  if (!accepted(parsed)) return;
+  std::string printed;
+  for (const differential::Trace& trace : *parsed) {
+    expect(trace.steps.size() == trace.script.steps.size(), "a step that shows nothing");
+    expect(!why_impossible(trace.script) && !nests(trace.script), "a trace of no real kernel");
+    differential::RecordedReference recorded{trace};
+    for (const script::Step& step : trace.script.steps) recorded.run(step);
+    printed += to_text(trace);
+  }
+  const auto again = differential::parse_traces(printed);
+  expect(again.has_value(), "a trace is not read");
+  std::string printed_again;
+  for (const differential::Trace& trace : *again) printed_again += to_text(trace);
+  expect(printed_again == printed, "a trace is not read back");
+}
+
+// Files of genuine records, with what is known of them: what is accepted can be decoded, printed
+// and compared, whatever it says.
+void vectors(std::string_view text) {
+  const auto vectors = record::parse_vectors(text);
+  if (!accepted(vectors)) return;
+  for (const record::Vector& vector : *vectors) {
+    expect(!vector.name.empty(), "a record without a name");
+    const auto json = record::decoded(vector);
+    const std::string line = record::line_of(json);
+    expect(line.find('\n') == line.size() - 1, "a record of several lines");
+    expect(nlohmann::ordered_json::parse(line, nullptr, false) == json,
+           "JSON that is not read back");
+    const record::Comparison comparison = compare(vector, json);
+    expect(comparison.differences.size() <= comparison.compared, "more differs than is compared");
+  }
+}
+
+namespace {
+
+// A number is what the text says, as far as 64 bits go, and no other that it was converted to.
+bool is(const nlohmann::json& entry, const char* field, auto value) {
+  if (!entry.contains(field)) return true;
+  const auto& said = entry.at(field);
+  return said.is_number_integer() && said.get<std::uint64_t>() == static_cast<std::uint64_t>(value);
+}
+
+bool given(const nlohmann::json& entry, const std::string& field) {
+  return entry.contains(field) && !entry.at(field).is_null();
+}
+
+// The second field of a model counts where the first is missing or null.
+struct Fields {
+  model::MemoryModel model;
+  std::array<const char*, 2> allowed, executions;
+};
+const std::array<Fields, 4> kOfModels = {
+    {{model::MemoryModel::Rc11,
+      {"allowed", "allowed_rc11"},
+      {"genmc_executions", "executions_rc11"}},
+     {model::MemoryModel::AArch64, {"allowed_aarch64"}, {"executions_aarch64"}},
+     {model::MemoryModel::RiscV, {"allowed_riscv"}, {"executions_riscv"}},
+     {model::MemoryModel::Lkmm,
+      {"allowed_lkmm", "allowed_lkmm_rmb"},
+      {"executions_lkmm", "executions_lkmm_rmb"}}}};
+
+// Nothing that is expected is lost, and nothing is added.
+void check_expected(const model::Litmus& litmus, const nlohmann::json& said) {
+  if (litmus.race) return;
+  for (const Fields& fields : kOfModels) {
+    const auto found = litmus.expected.find(fields.model);
+    bool any = false, null = false;
+    for (std::size_t i = 0; i < 2 && fields.allowed[i] != nullptr && !any; ++i) {
+      any = given(said, fields.allowed[i]) || given(said, fields.executions[i]);
+      null = null || said.contains(fields.allowed[i]);
+      if (!any) continue;
+      expect(found != litmus.expected.end(), "an expectation is lost");
+      expect(found->second.allowed.has_value() == given(said, fields.allowed[i]), "outcomes");
+      expect(found->second.executions.has_value() == given(said, fields.executions[i]),
+             "whether executions are counted");
+      if (found->second.executions) {
+        expect(is(said, fields.executions[i], *found->second.executions), "executions");
+      }
+    }
+    expect(any == (found != litmus.expected.end()), "an expectation that nobody has");
+    expect(litmus.not_expressible.contains(fields.model) == (null && !any), "null");
+  }
+}
+
+void check(const model::Litmus& litmus, const nlohmann::json& said) {
+  const std::size_t threads = litmus.program.threads.size();
+  expect(threads >= 1 && threads <= model::Program::kThreadsMax, "too many threads");
+  expect(litmus.text.threads.size() == threads, "operations of no thread");
+  expect(!litmus.race || litmus.expected.empty(), "outcomes where there is a race");
+  expect(is(said, "unset_register", litmus.text.unset_register), "an unset register's value");
+  check_expected(litmus, said);
+  for (const model::Location& location : litmus.program.locations) {
+    expect(is(said, "initial", location.initial), "a location's initial value");
+  }
+}
+
+}  // namespace
+
+// Litmus tests: what is accepted has every program, thread and number that the JSON has.
+void litmus(std::string_view text) {
+  std::istringstream file{std::string{text}};
+  std::vector<model::Litmus> all;
+  try {
+    all = model::read_litmus(file);
+  } catch (const model::UsageError& error) {
+    expect(*error.what() != '\0', "refused without a reason");
+    return;
+  }
+  const auto parsed = nlohmann::json::parse(text);
+  const auto& said = parsed.is_object() ? parsed.at("programs") : parsed;
+  expect(all.size() == said.size(), "a program is lost");
+  for (std::size_t i = 0; i < all.size(); ++i) check(all[i], said[i]);
+}
+
+}  // namespace perfring::fuzz::parsers

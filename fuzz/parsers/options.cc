@@ -1,0 +1,142 @@
+// The parsers of command lines: a target for each function outside the anonymous namespace. A
+// command line is a text's lines.
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "fuzz/input.h"
+#include "harness/bench/options.h"
+#include "harness/cli/command_line.h"
+#include "harness/cli/live.h"
+#include "harness/program/options.h"
+#include "harness/script/script.h"
+#include "perfring/os/cpus.h"
+
+namespace perfring::fuzz::parsers {
+namespace {
+
+// A command line: a program's name, `before`, and each line of a text as one argument.
+class Arguments {
+ public:
+  explicit Arguments(std::string_view text, std::vector<std::string> before = {})
+      : words_{std::move(before)} {
+    words_.insert(words_.begin(), "program");
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      words_.emplace_back(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    for (const std::string& word : words_) pointers_.push_back(word.c_str());
+  }
+  int count() const { return static_cast<int>(pointers_.size()); }
+  const char* const* values() const { return pointers_.data(); }
+
+ private:
+  std::vector<std::string> words_;
+  std::vector<const char*> pointers_;
+};
+
+// The options that a command line was parsed to. Null if there is nothing to run: then the parser
+// answers with a text.
+template <class Options>
+const Options* options_of(const std::variant<Options, Answer>& parsed) {
+  if (const auto* const answer = std::get_if<Answer>(&parsed)) {
+    expect(!answer->text.empty(), "an answer without words");
+  }
+  return std::get_if<Options>(&parsed);
+}
+
+// Parses `perfring COMMAND`, and a text's lines as its arguments. Returns what the command is asked
+// for; nothing if the command line is refused, asks for help, or names another command.
+template <class Options>
+std::optional<Options> parse_perfring(std::string_view text, std::vector<std::string> command) {
+  const bool named = !command.empty();
+  const Arguments arguments{text, std::move(command)};
+  const auto parsed = cli::parse_command_line(arguments.count(), arguments.values());
+  const cli::Command* const asked = options_of(parsed);
+  if (asked == nullptr) return std::nullopt;
+  const Options* const options = std::get_if<Options>(asked);
+  expect(options != nullptr || !named, "another command's options");
+  return options == nullptr ? std::nullopt : std::optional{*options};
+}
+
+}  // namespace
+
+// `perfring` without a command, or with one that the input names.
+void live_options(std::string_view text) {
+  const auto live = parse_perfring<cli::LiveOptions>(text, {});
+  if (!live) return;
+  expect((live->pages & (live->pages - 1)) == 0 && live->pages != 0,
+         "pages that are no power of two");
+  expect(live->seconds > 0 && live->seconds <= 86400, "seconds outside their limits");
+}
+
+// The values of the demonstration's options: a payload, a watermark, CPUs.
+void live_values(std::string_view text) {
+  if (const auto payload = cli::parse_payload(text); accepted(payload)) {
+    expect(payload->min <= payload->max && payload->max <= 65516, "a payload outside its limits");
+  }
+  if (const auto watermark = cli::parse_watermark(text); accepted(watermark)) {
+    expect(*watermark >= 0, "a watermark below 0");
+  }
+  if (const auto cpus = os::parse_cpu_list(text)) {
+    expect(cpus->size() <= 65536, "too many CPUs");
+  }
+  accepted(cli::parse_cpus(text));
+}
+
+// `perfring sim`: what is accepted is a plan that can be run, and that can be replayed.
+void sim_options(std::string_view text) {
+  auto sim = parse_perfring<cli::SimOptions>(text, {"sim"});
+  if (!sim) return;
+  // No file of this machine's.
+  if (simulator::find_scenario(sim->scenario) == nullptr) {
+    sim->scenario.insert(0, "there is no file ");
+  }
+  const auto plan = cli::plan_of(*sim);
+  if (!accepted(plan)) return;
+  expect(simulator::impossible(plan->plan.settings).empty(), "a plan that cannot be");
+  expect(!cli::replay_line(*plan, plan->plan).empty(), "a plan without a replay line");
+}
+
+// `perfring check`.
+void check_options(std::string_view text) {
+  const auto check = parse_perfring<cli::CheckOptions>(text, {"check"});
+  if (check) accepted(cli::plan_of(*check));
+}
+
+// `perfring stress`.
+void stress_options(std::string_view text) {
+  const auto stress = parse_perfring<cli::StressOptions>(text, {"stress"});
+  if (!stress) return;
+  expect(stress->run.seconds > 0, "no time to run in");
+  expect(stress->run.rings >= 1, "no ring to run on");
+}
+
+// `perfring diff`.
+void diff_options(std::string_view text) {
+  const auto diff = parse_perfring<cli::DiffOptions>(text, {"diff"});
+  if (!diff) return;
+  const auto& campaign = diff->campaign;
+  expect(campaign.scripts >= 1 && campaign.scripts <= 1'000'000'000, "too many scripts, or none");
+  expect(campaign.steps_max >= 1 && campaign.steps_max <= script::kStepsMax, "too many steps");
+  expect(!diff->cpu || *diff->cpu >= 0, "a negative CPU");
+}
+
+// The benchmark's command line: of its own options, none is passed on to Google Benchmark.
+void bench_options(std::string_view text) {
+  const Arguments arguments{text};
+  const auto parsed = bench::parse_command_line(arguments.count(), arguments.values());
+  const bench::Options* const options = options_of(parsed);
+  if (options == nullptr) return;
+  for (const std::string& argument : options->benchmark) {
+    expect(argument == "program" || argument.starts_with("--benchmark_"),
+           "an option of ours, passed on");
+  }
+}
+
+}  // namespace perfring::fuzz::parsers
