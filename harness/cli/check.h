@@ -97,6 +97,9 @@ const model::Trace* violation_of(const std::vector<CheckedCase>& cases);
 std::expected<void, std::string> write_svg(const CheckPlan& plan,
                                            const std::vector<CheckedCase>& cases);
 
+// `perfring check --litmus FILE`: the exit code.
+int run_litmus(const CheckOptions& options);
+
 }  // namespace perfring::cli
 
 #endif  // HARNESS_CLI_CHECK_H_

@@ -2,34 +2,136 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/cli/check.h"
-#include "harness/cli/check_litmus.h"
 #include "harness/cli/command_line.h"
 #include "harness/model/fences.h"
+#include "harness/model/hardware/explorer.h"
 #include "harness/program/console.h"
-#include "harness/program/input.h"
+#include "harness/program/counted.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 
 namespace perfring::cli {
 namespace {
 
-constexpr std::size_t kLitmusMax = 16 * kMiB;  // a program is about 1 KiB
+constexpr const char* kInterrupted = "interrupted";  // the bound that a signal is
 
-int check_litmus(const CheckOptions& options) {
-  const auto text = read_input("--litmus", options.litmus, kLitmusMax);
-  if (!text) return fail(text.error());
-  const StopOnSignals stop;
-  const ProgressLine line;
-  const auto file = run_litmus_text(options, *text, stop.requested(),
-                                    [&line](const std::string& now) { line.show(now); });
-  line.clear();
-  if (!file) return fail(file.error());
-  return deliver(options.json ? litmus_json(*file) : litmus_table(*file), exit_code(*file));
+std::string label_of(const CheckPlan& plan, model::Form form, const std::string& own) {
+  std::string label;
+  if (plan.memory_model != model::MemoryModel::Rc11) {
+    label = title(plan.memory_model);
+  } else if (plan.entry->has_forms) {
+    label = form == model::Form::A ? "form A" : "form B";
+  }
+  if (!own.empty()) label += (label.empty() ? "" : ", ") + own;
+  return label.empty() ? plan.entry->name : label;
 }
+
+CheckedCase check_one(const CheckPlan& plan, const model::Program& program, std::string label,
+                      model::ExploreOptions options) {
+  CheckedCase checked{.label = std::move(label), .result = {}, .differences = {}};
+  if (plan.memory_model != model::MemoryModel::Rc11) {
+    checked.result = explore_machine(
+        program, plan.memory_model,
+        {.bounds = options.bounds, .stop = options.stop, .on_progress = options.on_progress});
+  } else if (plan.compare) {
+    model::Comparison comparison = compare_merged(program, options);
+    checked.result = std::move(comparison.each);
+    checked.result.merged = comparison.merged.merged;
+    if (checked.result.bound.empty()) checked.result.bound = comparison.merged.bound;
+    checked.differences = std::move(comparison.differences);
+  } else {
+    options.merge = plan.merge;
+    checked.result = explore_for_shortest(program, options);
+  }
+  return checked;
+}
+
+// Why a fault that is expected to be violated was not, if so.
+std::string not_found(const CheckPlan& plan) {
+  if (plan.memory_model != model::MemoryModel::Rc11) {
+    if (plan.fault == nullptr || !plan.fault->fails_on(plan.memory_model)) return {};
+    return fmt::format(
+        "the fault {} was not found, which `{} check {} --model {} --fault {}` finds",
+        plan.fault->name, invocation(), plan.entry->name, to_string(plan.memory_model),
+        plan.fault->name);
+  }
+  if (plan.fault == nullptr || (!plan.fault->fails_in_a && !plan.fault->fails_in_b)) return {};
+  const bool in_both = plan.fault->fails_in_a && plan.fault->fails_in_b;
+  return fmt::format("the fault {} was not found, which `{} check {} --fault {}` finds{}",
+                     plan.fault->name, invocation(), plan.entry->name, plan.fault->name,
+                     in_both ? "" : fmt::format(" in form {}", plan.fault->fails_in_a ? "A" : "B"));
+}
+
+}  // namespace
+
+void interrupt(model::Result& result) {
+  if (!result.violation && result.bound.empty()) result.bound = kInterrupted;
+}
+
+Conclusion conclude_explorations(bool violated, const std::vector<const model::Result*>& results,
+                                 std::string nothing) {
+  bool interrupted = false;
+  std::uint64_t executions = 0;
+  for (const model::Result* const result : results) {
+    executions += result->executions + (result->violation ? 1 : 0);
+    interrupted = interrupted || result->bound == kInterrupted;
+    if (!result->bound.empty() && nothing.empty()) {
+      nothing = fmt::format(
+          "bound reached: {} (--events, --executions, --memory and --seconds move "
+          "it)",
+          result->bound);
+    }
+  }
+  if (executions == 0 && nothing.empty()) nothing = "no execution is complete";
+  return conclude(violated, interrupted, std::move(nothing));
+}
+
+Verdict CheckedCase::verdict() const {
+  if (result.violation || !differences.empty()) return Verdict::Violated;
+  return result.bound.empty() && result.executions != 0 ? Verdict::Holds : Verdict::NotShown;
+}
+
+std::vector<CheckedCase> run_check(const CheckPlan& plan, const std::atomic<bool>& stop,
+                                   const OnProgress& on_progress) {
+  std::vector<CheckedCase> checked;
+  for (const model::Form form : plan.forms) {
+    const std::string fault = plan.fault != nullptr ? plan.fault->name : "";
+    for (const model::Case& each :
+         plan.entry->cases(plan.size.value_or(model::Size{}), form, fault)) {
+      const std::string label = label_of(plan, form, each.label);
+      model::ExploreOptions options;
+      options.bounds = plan.bounds;
+      options.stop = &stop;
+      options.on_progress = [&](const model::Result& so_far) {
+        on_progress(fmt::format("{}: {}, {} in {:.0f} s", label,
+                                counted(so_far.executions, "execution"),
+                                counted(so_far.states, "state"), so_far.seconds));
+      };
+      checked.push_back(check_one(plan, each.program, label, options));
+      if (stop) interrupt(checked.back().result);
+      if (stop || checked.back().verdict() == Verdict::Violated) return checked;
+    }
+  }
+  return checked;
+}
+
+Conclusion conclusion_of(const CheckPlan& plan, const std::vector<CheckedCase>& cases) {
+  bool violated = false;
+  std::vector<const model::Result*> results;
+  for (const CheckedCase& each : cases) {
+    violated = violated || each.verdict() == Verdict::Violated;
+    results.push_back(&each.result);
+  }
+  return conclude_explorations(violated, results, not_found(plan));
+}
+
+namespace {
 
 // Draws the violation. Without one, the file stays as it is, and a message says so.
 int draw(const CheckPlan& plan, const std::vector<CheckedCase>& cases, int code) {
@@ -49,7 +151,7 @@ int run_command(const CheckOptions& options) {
     return deliver(options.json ? check_list_json() : check_list(), kHolds, "the list");
   }
   if (options.fences) return deliver(model::fences_table(), kHolds, "the table");
-  if (!options.litmus.empty()) return check_litmus(options);
+  if (!options.litmus.empty()) return run_litmus(options);
   const auto plan = plan_of(options);
   if (!plan) return fail(plan.error());
   std::vector<CheckedCase> cases;

@@ -1,17 +1,43 @@
-#include "harness/cli/check_litmus.h"
+// `perfring check --litmus`: the run, and what is printed of it.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
+#include "harness/cli/check.h"
+#include "harness/model/litmus/litmus.h"
 #include "harness/model/litmus/litmus_run.h"
 #include "harness/program/console.h"
 #include "harness/program/counted.h"
+#include "harness/program/run_program.h"
 
 namespace perfring::cli {
 namespace {
+
+constexpr std::size_t kLitmusMax = 16 * kMiB;  // a program is about 1 KiB
+
+struct CheckedLitmus {
+  enum class Result : std::uint8_t {
+    Agrees,
+    Differs,
+    NothingExpected,  // the file does not say what the memory model allows
+    NotExpressible,   // the file says that the memory model cannot express it, and so does the run
+    Refused,          // only the run does
+    NotShown,         // a bound was reached
+  };
+
+  std::string name;
+  Result result = Result::NotShown;
+  model::LitmusVerdict verdict;
+};
+
+struct CheckedLitmusFile {
+  model::MemoryModel memory_model = model::MemoryModel::Rc11;
+  std::vector<CheckedLitmus> programs;
+};
 
 using Result = CheckedLitmus::Result;
 
@@ -31,8 +57,7 @@ const CheckedLitmus* first_refused(const CheckedLitmusFile& file) {
   return found == file.programs.end() ? nullptr : &*found;
 }
 
-}  // namespace
-
+// Runs the programs of a file's text. An error names the file, the program and the field.
 std::expected<CheckedLitmusFile, std::string> run_litmus_text(const CheckOptions& options,
                                                               const std::string& text,
                                                               const std::atomic<bool>& stop,
@@ -86,9 +111,112 @@ Conclusion conclusion_of(const CheckedLitmusFile& file) {
   return conclude_explorations(violated, results, std::move(nothing));
 }
 
+// Usage, where a program is refused, unless another differs.
 int exit_code(const CheckedLitmusFile& file) {
   const int code = perfring::exit_code(conclusion_of(file).verdict);
   return code != kViolated && first_refused(file) != nullptr ? kUsageOrEnvironment : code;
+}
+
+const char* to_string(Result result) {
+  switch (result) {
+    case Result::Agrees:
+      return "agrees";
+    case Result::Differs:
+      return "DIFFERS";
+    case Result::NothingExpected:
+      return "nothing expected";
+    case Result::NotExpressible:
+      return "not expressible";
+    case Result::Refused:
+      return "refused";
+    case Result::NotShown:
+      break;
+  }
+  return "not shown";
+}
+
+// The program's line, and what there is to say of it besides.
+std::string lines_of(const CheckedLitmus& program) {
+  const std::string name = one_line(program.name);
+  const model::LitmusVerdict& verdict = program.verdict;
+  if (!verdict.refused.empty()) {
+    return fmt::format("{}: {}: {}\n", name, to_string(program.result), one_line(verdict.refused));
+  }
+  if (!verdict.result.bound.empty()) {
+    return fmt::format("{}: {}: {}\n", name, to_string(program.result), verdict.result.bound);
+  }
+  std::string text = fmt::format(
+      "{}: {}: {}\n", name, to_string(program.result),
+      verdict.result.violation ? "a race"
+                               : fmt::format("{}, {}", counted(verdict.outcomes.size(), "outcome"),
+                                             counted(verdict.result.executions, "execution")));
+  for (const std::string& difference : verdict.differences) {
+    text += fmt::format("{}: {}\n", name, one_line(difference));
+  }
+  if (program.result != Result::NothingExpected) return text;
+  for (const model::Outcome& outcome : verdict.outcomes) {
+    text += fmt::format("{}: allowed: {}\n", name, one_line(nlohmann::json(outcome).dump()));
+  }
+  return text;
+}
+
+// As a table for a person and as JSON for a machine.
+std::string litmus_table(const CheckedLitmusFile& file) {
+  std::string text;
+  std::size_t differences = 0, compared = 0, counted_programs = 0, not_shown = 0;
+  std::uint64_t executions = 0;
+  for (const CheckedLitmus& each : file.programs) {
+    text += lines_of(each);
+    differences += each.verdict.differences.size();
+    executions += each.verdict.result.executions;
+    if (each.verdict.compared) ++compared;
+    if (each.verdict.counted) ++counted_programs;
+    if (each.result == Result::NotShown) ++not_shown;
+  }
+  return text +
+         fmt::format(
+             "{}: {}, {}; {} in outcomes and races (of {}) and numbers of executions (of {}); {} "
+             "not shown\n{}\n",
+             title(file.memory_model), counted(file.programs.size(), "program"),
+             counted(executions, "execution"), counted(differences, "difference"),
+             counted(compared, "program"), counted(counted_programs, "program"), grouped(not_shown),
+             sentence(conclusion_of(file), "All agree"));
+}
+
+std::string litmus_json(const CheckedLitmusFile& file) {
+  nlohmann::ordered_json json = perfring::to_json(conclusion_of(file));
+  json["model"] = to_string(file.memory_model);
+  json["programs"] = nlohmann::ordered_json::array();
+  for (const CheckedLitmus& each : file.programs) {
+    const model::Result& result = each.verdict.result;
+    json["programs"].push_back({{"name", each.name},
+                                {"result", to_string(each.result)},
+                                {"race", result.violation.has_value()},
+                                {"outcomes", each.verdict.outcomes},
+                                {"executions", result.executions},
+                                {"blocked", result.blocked},
+                                {"merged", result.merged},
+                                {"states", result.states},
+                                {"seconds", result.seconds},
+                                {"bound", result.bound},
+                                {"differences", each.verdict.differences},
+                                {"refused", each.verdict.refused}});
+  }
+  return dump(json);
+}
+
+}  // namespace
+
+int run_litmus(const CheckOptions& options) {
+  const auto text = read_input("--litmus", options.litmus, kLitmusMax);
+  if (!text) return fail(text.error());
+  const StopOnSignals stop;
+  const ProgressLine line;
+  const auto file = run_litmus_text(options, *text, stop.requested(),
+                                    [&line](const std::string& now) { line.show(now); });
+  line.clear();
+  if (!file) return fail(file.error());
+  return deliver(options.json ? litmus_json(*file) : litmus_table(*file), exit_code(*file));
 }
 
 }  // namespace perfring::cli

@@ -1,13 +1,20 @@
-#include "harness/cli/check.h"
+// What `perfring check` prints: a table, JSON, a drawing.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
 
+#include "harness/cli/check.h"
 #include "harness/model/engine/explorer.h"
+#include "harness/program/child_process.h"
 #include "harness/program/console.h"
 #include "harness/program/counted.h"
+#include "harness/program/run_program.h"
 
 namespace perfring::cli {
 namespace {
@@ -88,6 +95,133 @@ std::string check_list() {
     }
   }
   return text;
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const model::Trace& trace) {
+  Json json{{"what", trace.cause.what},
+            {"thread", trace.cause.thread},
+            {"where", to_string(trace.cause.where)},
+            {"race", trace.race},
+            {"threads", trace.threads}};
+  for (const model::TraceEvent& event : trace.events) {
+    Json one{{"number", json.value("events", Json::array()).size() + 1},
+             {"thread", event.thread},
+             {"kind", to_string(event.kind)},
+             {"order", to_string(event.order)},
+             {"where", to_string(event.where)}};
+    if (!event.location.empty()) one["location"] = event.location;
+    if (event.read) one["read"] = *event.read;
+    if (event.written) one["written"] = *event.written;
+    if (event.reads_from) one["reads_from"] = *event.reads_from;
+    if (event.after) one["coherence_after"] = *event.after;
+    if (event.overtakes) one["overtakes"] = *event.overtakes;
+    json["events"].push_back(std::move(one));
+  }
+  return json;
+}
+
+Json to_json(const model::Result& result) {
+  Json json{{"executions", result.executions}, {"merged", result.merged},
+            {"states", result.states},         {"blocked", result.blocked},
+            {"seconds", result.seconds},       {"bound", result.bound}};
+  return json;
+}
+
+}  // namespace
+
+std::string check_json(const CheckPlan& plan, const std::vector<CheckedCase>& cases) {
+  Json json = perfring::to_json(conclusion_of(plan, cases));
+  json["program"] = plan.entry->name;
+  if (plan.fault != nullptr) json["fault"] = plan.fault->name;
+  if (plan.size) {
+    json["records"] = plan.size->records;
+    json["polls"] = plan.size->polls;
+    json["lengths"] = plan.size->lengths;
+  }
+  json["model"] = to_string(plan.memory_model);
+  json["merge"] = plan.merge;
+  json["cases"] = Json::array();
+  for (const CheckedCase& each : cases) {
+    Json one{{"label", each.label}, {"verdict", to_string(each.verdict())}};
+    one.update(to_json(each.result));
+    if (plan.compare) one["differences"] = each.differences;
+    json["cases"].push_back(std::move(one));
+  }
+  if (const auto* const trace = violation_of(cases)) json["violation"] = to_json(*trace);
+  return dump(json);
+}
+
+std::string check_list_json() {
+  Json json;
+  for (const model::Entry& entry : model::catalogue()) {
+    Json one{{"name", entry.name},
+             {"what", entry.what},
+             {"violated_in_a", entry.fails_in_a},
+             {"violated_in_b", entry.fails_in_b},
+             {"faults", Json::array()}};
+    for (const model::ProgramFault& fault : entry.faults) {
+      one["faults"].push_back(
+          {{"name", fault.name},
+           {"what", fault.what},
+           {"violated_in_a", fault.fails_in_a},
+           {"violated_in_b", fault.fails_in_b},
+           {"violated_on_machines", fault.fails_on(model::MemoryModel::AArch64)}});
+    }
+    json["programs"].push_back(std::move(one));
+  }
+  return dump(json);
+}
+
+namespace {
+
+constexpr int kNotFound = 127;  // env(1)'s exit code for a program that is not in PATH
+
+// A signal that is to end this program ends Graphviz, too.
+Ended run_dot(const std::string& graph) {
+  const StopOnSignals stop;
+  Ended ended = ChildProcess{{"/usr/bin/env", "dot", "-Tsvg"}, graph}.wait(
+      [&] { return stop.requested().load(); });
+  if (stop.requested()) throw std::system_error{EINTR, std::generic_category(), "Graphviz's dot"};
+  return ended;
+}
+
+std::expected<std::string, std::string> drawing_of(const std::string& graph) try {
+  Ended dot = run_dot(graph);
+  if (dot.exit_code == kNotFound) {
+    return std::unexpected(
+        "--svg: Graphviz's dot is not installed: ci/setup installs it (apt-get install graphviz)");
+  }
+  if (dot.exit_code == 0 && dot.out.contains("<svg")) return std::move(dot.out);
+  return std::unexpected(fmt::format("--svg: Graphviz's dot ended with {} and printed no SVG: {}",
+                                     dot.exit_code, in_quotes(dot.err)));
+} catch (const std::system_error& error) {
+  return std::unexpected(std::string{"--svg: "} + error.what());
+}
+
+// "program ring/nested, fault publishes_nested, form A, step 3"
+std::string subject(const CheckPlan& plan, const CheckedCase& violated) {
+  std::string text = "program " + plan.entry->name;
+  if (plan.fault != nullptr) text += ", fault " + plan.fault->name;
+  if (violated.label != plan.entry->name) text += ", " + violated.label;
+  return text;
+}
+
+}  // namespace
+
+// Opens the file only once there is a drawing: it may hold an earlier one, or be a device.
+std::expected<void, std::string> write_svg(const CheckPlan& plan,
+                                           const std::vector<CheckedCase>& cases) {
+  const auto violated = std::ranges::find_if(
+      cases, [](const CheckedCase& each) { return each.result.violation.has_value(); });
+  if (violated == cases.end()) return {};
+  const auto drawing =
+      drawing_of(model::trace_dot(*violated->result.violation, subject(plan, *violated)));
+  if (!drawing) return std::unexpected(drawing.error());
+  return write_output("--svg", plan.svg, *drawing);
 }
 
 }  // namespace perfring::cli

@@ -1,21 +1,96 @@
 #ifndef HARNESS_CLI_COMMAND_LINE_H_
 #define HARNESS_CLI_COMMAND_LINE_H_
 
+// What each command of `perfring` may be asked for. Commands that are more than their options have
+// a header of their own.
+
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "harness/cli/check.h"
 #include "harness/cli/conform.h"
-#include "harness/cli/decode.h"
-#include "harness/cli/diff.h"
-#include "harness/cli/events.h"
 #include "harness/cli/faults.h"
-#include "harness/cli/inspect.h"
 #include "harness/cli/live.h"
 #include "harness/cli/sim.h"
-#include "harness/cli/stress.h"
+#include "harness/differential/campaign.h"
 #include "harness/program/options.h"
+#include "harness/stress/run.h"
 
 namespace perfring::cli {
+
+// The options of `perfring stress`. With no part named, all share the time.
+struct StressOptions {
+  stress::Run run;
+  bool threads = false;
+  bool sleepers = false;
+  bool processes = false;
+  bool every_part() const { return !threads && !sleepers && !processes; }
+  bool json = false;
+  bool list = false;
+  std::string fault;  // in place of the parts
+};
+
+// --list: the faults, and what finds each.
+std::string stress_list();
+std::string stress_list_json();
+
+// The command that repeats the settings and the writers' choices.
+std::string replay_line(const StressOptions& options);
+
+// The options of `perfring diff`.
+struct DiffOptions {
+  differential::CampaignOptions campaign{.scripts = 10000};
+  std::optional<int> cpu;           // none: the first that the process may run on
+  std::string script;               // a file
+  std::vector<std::string> traces;  // files
+  std::string record;               // a folder
+  bool json = false;
+};
+
+// The options of `perfring events`.
+struct EventsOptions {
+  std::string pattern;
+  bool json = false;
+};
+
+// The options of `perfring record`.
+struct RecordOptions {
+  std::vector<std::string> events;
+  bool all = false;
+  std::uint64_t pid = 0;  // 0: not given
+  std::vector<std::string> command;
+  std::string output;
+  double seconds = 0;  // 0: until the command ends, or a signal
+  bool callchains = false;
+  bool json = false;
+};
+
+// The options of `perfring decode`.
+struct DecodeOptions {
+  std::string file;
+  bool check = false;
+  bool json = false;
+};
+
+// The options of `perfring inspect`.
+struct InspectOptions {
+  std::string file;
+  std::string id;  // of a case, in an index of vectors
+  std::uint64_t turn = 1;
+  bool fuzz = false;
+  bool json = false;
+  std::string svg;
+};
+
+CLI::App& declare_command(CLI::App& app, StressOptions& options);
+CLI::App& declare_command(CLI::App& app, DiffOptions& options);
+CLI::App& declare_command(CLI::App& app, EventsOptions& options);
+CLI::App& declare_command(CLI::App& app, RecordOptions& options);
+CLI::App& declare_command(CLI::App& app, DecodeOptions& options);
+CLI::App& declare_command(CLI::App& app, InspectOptions& options);
 
 // The command that `perfring` was given. Without one: LiveOptions.
 using Command =

@@ -12,10 +12,8 @@
 
 #include "harness/cli/command_line.h"
 #include "harness/conformance/subjects.h"
-#include "harness/conformance/supervisor.h"
 #include "harness/conformance/vector.h"
 #include "harness/program/console.h"
-#include "harness/program/input.h"
 #include "harness/program/options.h"
 #include "harness/program/run_program.h"
 

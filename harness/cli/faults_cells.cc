@@ -1,4 +1,4 @@
-// The cells of faults_run.h, each in its harness.
+// The cells of faults.h, each in its harness.
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,12 +1,206 @@
 // `perfring faults`.
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <exception>
+#include <string_view>
+#include <system_error>
 
 #include "harness/cli/command_line.h"
 #include "harness/cli/faults.h"
 #include "harness/program/console.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
+#include "perfring/os/fd.h"
+
+namespace perfring::cli {
+namespace {
+
+using faults::Fault;
+using faults::Harness;
+
+// Where what a cell finds goes: a fault may end its process.
+int report_to = -1;
+
+void report(const FoundFault& found) {
+  write_all(report_to, found.as + "\n" + found.message);
+}
+
+// In a process of its own, which ends here: a copy of this one, so that a fault may end or hang it,
+// and ThreadSanitizer reports a race that it has reported before.
+[[noreturn]] void look_and_exit(const Fault& fault, Harness harness) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  ::dup2(nowhere, STDERR_FILENO);
+  try {
+    report(look_for_fault(fault, harness));
+  } catch (const std::exception& error) {
+    report({"an error", error.what()});
+  }
+  ::_exit(0);
+}
+
+struct Child {
+  pid_t pid;
+  os::Fd reads;
+};
+
+Child start(const Fault& fault, Harness harness) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    throw std::system_error{errno, std::generic_category(), "pipe2"};
+  }
+  os::Fd reads{ends[0]};
+  const os::Fd writes{ends[1]};
+  const pid_t pid = ::fork();
+  if (pid < 0) throw std::system_error{errno, std::generic_category(), "fork"};
+  if (pid == 0) {
+    report_to = writes.get();
+    look_and_exit(fault, harness);
+  }
+  return {pid, std::move(reads)};
+}
+
+constexpr std::chrono::minutes kPatience{5};  // a consumer may never end
+
+// All that it writes, unless it is to stop or takes too long. Returns whether that is all.
+bool read_report(const Child& child, const std::atomic<bool>& stop, std::string& text) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!stop && std::chrono::steady_clock::now() < deadline) {
+    pollfd fd{child.reads.get(), POLLIN, 0};
+    if (::poll(&fd, 1, 100) <= 0) continue;
+    char piece[4096];
+    const ssize_t got = ::read(child.reads.get(), piece, sizeof(piece));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return true;
+    text.append(piece, static_cast<std::size_t>(got));
+  }
+  return false;
+}
+
+FoundFault look_in_a_process(const Fault& fault, Harness harness, const std::atomic<bool>& stop) {
+  const Child child = start(fault, harness);
+  std::string text;
+  const bool ended = read_report(child, stop, text);
+  if (!ended) ::kill(child.pid, SIGKILL);
+  int status = 0;
+  while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!ended) return {"a run without an end", ""};
+  const std::size_t line = text.find('\n');
+  if (line != std::string::npos) return {text.substr(0, line), text.substr(line + 1)};
+  if (WIFSIGNALED(status)) return {fmt::format("signal {}", WTERMSIG(status)), ""};
+  return {kSanitizerReport, fmt::format("exit code {}", WEXITSTATUS(status))};
+}
+
+FaultCell run_cell(const Fault& fault, Harness harness, const std::atomic<bool>& stop) {
+  FaultCell cell{&fault, harness, CellVerdict::NotRun, {}, not_run_because(fault, harness)};
+  if (!cell.not_run.empty()) return cell;
+  if (!has_planted(fault, harness)) {
+    cell.verdict = judge_unplanted(cell.expected());
+    return cell;
+  }
+  cell.found = look_in_a_process(fault, harness, stop);
+  cell.verdict = judge(cell.expected(), cell.found);
+  return cell;
+}
+
+bool is_invariant(std::string_view name) {
+  using oracle::Invariant;
+  for (auto i = Invariant::no_invention; i <= oracle::kLastInvariant;
+       i = static_cast<Invariant>(static_cast<int>(i) + 1)) {
+    if (name == to_string(i)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+const char* to_string(CellVerdict verdict) {
+  switch (verdict) {
+    case CellVerdict::Found:
+      return "found";
+    case CellVerdict::Holds:
+      return "holds, as it should";
+    case CellVerdict::NotSeen:
+      return "cannot be seen";
+    case CellVerdict::NotPlanted:
+      return "not planted";
+    case CellVerdict::Missed:
+      return "missed";
+    case CellVerdict::FoundOtherwise:
+      return "found otherwise";
+    case CellVerdict::NotRun:
+      return "not run";
+  }
+  return "unknown";
+}
+
+CellVerdict judge(const faults::Expected& expected, const FoundFault& found) {
+  const auto* const reason = std::get_if<faults::Reason>(&expected);
+  if (reason != nullptr && *reason == faults::Reason::RaceByChance && found.as == "data race") {
+    return CellVerdict::NotSeen;
+  }
+  if (found.as.empty()) {
+    if (std::holds_alternative<faults::Holds>(expected)) return CellVerdict::Holds;
+    return is_found(expected) ? CellVerdict::Missed : CellVerdict::NotSeen;
+  }
+  const bool as_said = std::holds_alternative<faults::AnyInvariant>(expected)
+                           ? is_invariant(found.as)
+                           : found.as == in_words(expected);
+  // AddressSanitizer may end the run before any invariant is looked at.
+  const bool sanitized = found.as == kSanitizerReport && is_found(expected);
+  return as_said || sanitized ? CellVerdict::Found : CellVerdict::FoundOtherwise;
+}
+
+CellVerdict judge_unplanted(const faults::Expected& expected) {
+  const auto* const reason = std::get_if<faults::Reason>(&expected);
+  return reason != nullptr && is_not_planted(*reason) ? CellVerdict::NotPlanted
+                                                      : CellVerdict::Missed;
+}
+
+std::vector<FaultCell> run_faults(const FaultsOptions& options, const std::atomic<bool>& stop,
+                                  const std::function<void(const std::string&)>& on_progress) {
+  std::vector<FaultCell> cells;
+  for (const Fault& fault : faults::catalogue()) {
+    if (!options.names.empty() && std::ranges::count(options.names, fault.name) == 0) continue;
+    for (const Harness harness : faults::harnesses()) {
+      if (!options.harness.empty() && options.harness != to_string(harness)) continue;
+      on_progress(fmt::format("{}: {}", to_string(harness), fault.name));
+      FaultCell cell = run_cell(fault, harness, stop);
+      if (stop) return cells;
+      cells.push_back(std::move(cell));
+    }
+  }
+  return cells;
+}
+
+Conclusion conclusion_of(const std::vector<FaultCell>& cells, bool interrupted) {
+  const bool none = std::ranges::all_of(cells, [](const FaultCell& cell) {
+    return cell.verdict == CellVerdict::NotRun || cell.verdict == CellVerdict::NotPlanted;
+  });
+  return conclude(std::ranges::any_of(cells, &FaultCell::is_wrong), interrupted,
+                  none ? "none of these faults is planted and run in this build" : "");
+}
+
+}  // namespace perfring::cli
+
+// Called by ThreadSanitizer's runtime in place of its own. The first race is enough.
+extern "C" void __tsan_on_report(void*);
+extern "C" void __tsan_on_report(void*) {
+  if (perfring::cli::report_to < 0) return;
+  perfring::cli::report({"data race", ""});
+  ::_exit(0);
+}
 
 namespace perfring::cli {
 

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <expected>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -10,11 +12,105 @@
 #include "harness/cli/live.h"
 #include "harness/cli/producer.h"
 #include "harness/program/console.h"
+#include "harness/program/counted.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "perfring/os/cpus.h"
 
 namespace perfring::cli {
+namespace {
+
+constexpr const char* kRow = "{:>5} {:>13} {:>13} {:>11} {:>9} {:>12} {:>7} {:>8} {:>11}  {}\n";
+
+}  // namespace
+
+std::string progress_line(const LiveProgress& progress) {
+  constexpr std::size_t kRingsMax = 8;
+  std::string line =
+      fmt::format("{:5.1f} s {:>12} events/s {:>9} lost/s  fill", progress.seconds,
+                  grouped(progress.events_per_second), grouped(progress.lost_per_second));
+  const std::size_t shown = std::min(progress.fill.size(), kRingsMax);
+  for (std::size_t i = 0; i < shown; ++i) line += fmt::format(" {:3.0f}%", progress.fill[i] * 100);
+  if (shown < progress.fill.size()) {
+    line += fmt::format(" (at most {:.0f}%)", std::ranges::max(progress.fill) * 100);
+  }
+  return line;
+}
+
+std::string verdict_table(const LiveOutcome& outcome) {
+  std::string table;
+  if (!outcome.simulated_because.empty()) {
+    table += fmt::format("The SIMULATED kernel, with a real thread that writes for each CPU: {}\n",
+                         outcome.simulated_because);
+  }
+  table += fmt::format(kRow, "CPU", "attempted", "delivered", "lost", "malformed", "out of order",
+                       "corrupt", "wakeups", "records/s", "attempted = delivered + lost");
+  for (const LiveCpuOutcome& cpu : outcome.cpus) {
+    const bool accounted = cpu.output.attempted == cpu.audit.delivered + cpu.audit.lost;
+    table += fmt::format(kRow, cpu.cpu, grouped(cpu.output.attempted), grouped(cpu.audit.delivered),
+                         grouped(cpu.audit.lost), grouped(cpu.audit.malformed),
+                         grouped(cpu.audit.out_of_order), grouped(cpu.audit.corrupt),
+                         grouped(cpu.wakeups), grouped(cpu.records_per_second),
+                         accounted ? "yes" : "NO");
+  }
+  if (outcome.merge) {
+    const LiveMerge& merge = *outcome.merge;
+    table += fmt::format(
+        "In the order of time: {} late, by {} ns at most; slack {} ns, longest delay seen {} ns\n",
+        grouped(merge.late), grouped(merge.worst_late), grouped(merge.slack),
+        grouped(merge.delay_seen));
+  }
+  for (const LiveCpuOutcome& cpu : outcome.cpus) {
+    for (const std::string& violation : cpu.violations()) table += "VIOLATED " + violation + "\n";
+  }
+  const std::string verdict = sentence(conclusion_of(outcome), "All invariants hold");
+  return table + fmt::format("{} in {:.1f} s\n", verdict, outcome.seconds);
+}
+
+std::string verdict_json(const LiveOutcome& outcome) {
+  nlohmann::ordered_json json = to_json(conclusion_of(outcome));
+  json["kernel"] = outcome.simulated_because.empty() ? "live" : "simulated";
+  if (!outcome.simulated_because.empty()) json["simulated_because"] = outcome.simulated_because;
+  json["seconds"] = outcome.seconds;
+  if (outcome.merge) {
+    json["merge"] = {{"late", outcome.merge->late},
+                     {"worst_late_ns", outcome.merge->worst_late},
+                     {"slack_ns", outcome.merge->slack},
+                     {"delay_seen_ns", outcome.merge->delay_seen}};
+  }
+  json["cpus"] = nlohmann::ordered_json::array();
+  for (const LiveCpuOutcome& cpu : outcome.cpus) {
+    json["cpus"].push_back({
+        {"cpu", cpu.cpu},
+        {"attempted", cpu.output.attempted},
+        {"accepted", cpu.output.accepted},
+        {"delivered", cpu.audit.delivered},
+        {"lost", cpu.audit.lost},
+        {"malformed", cpu.audit.malformed},
+        {"out_of_order", cpu.audit.out_of_order},
+        {"corrupt", cpu.audit.corrupt},
+        {"wakeups", cpu.wakeups},
+        {"records_per_second", cpu.records_per_second},
+        {"bytes", cpu.audit.bytes},
+        {"accounted", cpu.output.attempted == cpu.audit.delivered + cpu.audit.lost},
+        {"violations", cpu.violations()},
+    });
+  }
+  return dump(json);
+}
+
+Conclusion conclusion_of(const LiveOutcome& outcome) {
+  bool violated = false;
+  std::string nothing = outcome.cpus.empty() ? "there was no CPU to drain" : "";
+  for (const LiveCpuOutcome& cpu : outcome.cpus) {
+    violated = violated || !cpu.violations().empty();
+    if (cpu.audit.delivered == 0 && nothing.empty()) {
+      nothing = fmt::format("no record of CPU {} was delivered", cpu.cpu);
+    }
+  }
+  return conclude(violated, outcome.interrupted, nothing);
+}
+
 namespace {
 
 // Which CPUs to generate on. The simulated kernel has those that this thread may run on, so that

@@ -9,7 +9,6 @@
 #include <system_error>
 
 #include "harness/program/console.h"
-#include "harness/program/input.h"
 #include "harness/program/options.h"
 #include "harness/program/run_program.h"
 #include "harness/simulator/runs.h"

@@ -1,21 +1,153 @@
-#include "harness/cli/live.h"
+// The demonstration on the simulated kernel.
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <future>
+#include <span>
 #include <system_error>
+#include <thread>
 #include <utility>
 
-#include "harness/cli/stand_in_ring.h"
+#include "harness/cli/live.h"
+#include "harness/cli/producer.h"
+#include "harness/kernel/bpf_output.h"
+#include "harness/kernel/eventpoll.h"
+#include "harness/kernel/perf_event.h"
+#include "harness/oracle/ledger.h"
+#include "harness/oracle/payload.h"
+#include "harness/oracle/stream_checker.h"
+#include "harness/rig/ledger_cpu.h"
+#include "harness/rig/simulated_ring.h"
 #include "perfring/os/fd.h"
+#include "perfring/perfring.h"
 
 namespace perfring::cli {
 namespace {
+
+// One CPU's ring of the simulated kernel: a thread that writes to it, and its consumer's side.
+class StandInRing {
+ public:
+  // `eventfd` is signalled when a waiter would be woken. Throws std::system_error if there is no
+  // memory.
+  StandInRing(std::uint32_t cpu, const LiveOptions& options, std::uint32_t watermark, int eventfd);
+  ~StandInRing() { stopping_ = true; }
+  StandInRing(const StandInRing&) = delete;
+  StandInRing& operator=(const StandInRing&) = delete;
+
+  // The writer's thread. What ends it, other than stop(), stop() throws.
+  void start();
+  void stop();
+  // One more record, by this thread: its LOST reports the losses that are still pending. After
+  // stop().
+  void flush();
+
+  // Takes the kernel's readiness flag, which is whether it was set.
+  bool poll() { return kernel::perf_poll(simulated_.event()) != 0; }
+  // Returns how many bytes there were.
+  std::uint64_t drain();
+  // After stop(), once all is drained.
+  void settle() { checker_.settle(ledger_.totals(), ledger_.unreported()); }
+
+  std::uint32_t cpu() const { return cpu_id_; }
+  std::uint64_t wakeups = 0;
+  const oracle::StreamChecker& checker() const { return checker_; }
+  // After stop().
+  const oracle::Ledger& ledger() const { return ledger_; }
+
+ private:
+  void write();
+  int output();
+
+  const std::uint32_t cpu_id_;
+  const live::PayloadRange payload_;
+  rig::SimulatedRing simulated_;
+  kernel::EventfdWaiter waiter_;
+  oracle::Ledger ledger_;
+  oracle::StreamChecker checker_;
+  Ring<> ring_;
+  rig::LedgerCpu<> cpu_;
+  std::vector<std::byte> buffer_;
+  std::uint64_t sequence_ = 0;
+  std::atomic<bool> stopping_{false};
+  std::future<void>
+      thread_;  // last: to destroy it is to wait for the thread, which uses the others
+};
+
+constexpr auto kPauseWhenFull = std::chrono::microseconds{50};
+
+script::Settings settings_of(const LiveOptions& options, std::uint32_t watermark) {
+  script::Settings settings{.pages = options.pages};
+  settings.watermark = watermark != 0;
+  if (settings.watermark) settings.wakeup = watermark;
+  return settings;
+}
+
+StandInRing::StandInRing(std::uint32_t cpu, const LiveOptions& options, std::uint32_t watermark,
+                         int eventfd)
+    : cpu_id_{cpu},
+      // Long enough to say who they are.
+      payload_{std::max<std::uint32_t>(options.payload.min, oracle::kSelfDescribing),
+               std::max<std::uint32_t>(options.payload.max, oracle::kSelfDescribing)},
+      simulated_{settings_of(options, watermark), {.cpu = static_cast<int>(cpu), .ids = {cpu + 1}}},
+      waiter_{simulated_.file(), eventfd},
+      ledger_{simulated_.rb().data_size(), oracle::Ledger::Keep::Totals},
+      checker_{simulated_.page(), simulated_.data(), cpu},
+      ring_{*Ring<>::over(simulated_.page(), simulated_.data())},
+      cpu_{ledger_},
+      buffer_(payload_.max) {
+  cpu_.id = static_cast<int>(cpu);
+}
+
+void StandInRing::start() {
+  thread_ = std::async(std::launch::async, [this] { write(); });
+}
+
+void StandInRing::stop() {
+  stopping_ = true;
+  if (thread_.valid()) thread_.get();
+}
+
+int StandInRing::output() {
+  const std::uint32_t span = payload_.max - payload_.min + 1;
+  const auto length = payload_.min + static_cast<std::uint32_t>(sequence_ * 2654435761 % span);
+  const oracle::Payload payload{sequence_++, cpu_id_, length};
+  const std::span<std::byte> bytes = std::span{buffer_}.first(length);
+  oracle::fill(bytes, payload);
+  ledger_.begins(payload);
+  const int rc = kernel::bpf_perf_event_output(cpu_, simulated_.map(), BPF_F_CURRENT_CPU, bytes);
+  ledger_.ends(rc);
+  return rc;
+}
+
+// When the ring is full it pauses for a moment, as the live kernel's producers do: a busy producer
+// would leave the consumer no time to catch up.
+void StandInRing::write() {
+  run_on({cpu_id_});
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    if (output() == -ENOSPC) std::this_thread::sleep_for(kPauseWhenFull);
+  }
+}
+
+void StandInRing::flush() {
+  if (ledger_.unreported() != 0) output();
+}
+
+std::uint64_t StandInRing::drain() {
+  const std::uint64_t before = checker_.received().bytes;
+  checker_.drain_begins();
+  ring_.for_each([this](const PerfEvent& event) { checker_.delivered(event); });
+  checker_.drain_ends();
+  return checker_.received().bytes - before;
+}
 
 using Clock = std::chrono::steady_clock;
 

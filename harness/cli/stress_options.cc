@@ -1,4 +1,4 @@
-#include "harness/cli/stress.h"
+#include "harness/cli/command_line.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -48,6 +49,33 @@ inline std::string contents(const std::filesystem::path& path) {
   return text.str();
 }
 
+inline std::string of_environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// One of the files that a variable names, by its ending.
+inline std::string file_of(const char* variable, const std::string& suffix) {
+  std::stringstream files{of_environment(variable)};
+  for (std::string file; files >> file;) {
+    if (file.ends_with(suffix)) return file;
+  }
+  return {};
+}
+
+inline bool there_is(const std::string& program) {
+  return run_child({"/bin/sh", "-c", "command -v " + program}).exit_code == 0;
+}
+
+// The program that a compiler, if there is one, makes of an adapter's source.
+inline std::string compiled(const std::string& compiler, const std::string& source) {
+  const std::string to = temporary("adapter" + source.substr(source.rfind('.')));
+  const std::string line = compiler + " " + to + " " + source;
+  const Ended ended = run_child({"/bin/sh", "-c", line});
+  EXPECT_EQ(ended.exit_code, 0) << line << "\n" << ended.err;
+  return to;
+}
+
 class PerfringTest : public ::testing::Test {
  protected:
   // The program is copied to where every user may read it, for runs as another user.
@@ -79,6 +107,15 @@ class PerfringTest : public ::testing::Test {
   }
   Ended run_with_files(std::size_t open_at_most, const std::vector<std::string>& arguments) {
     return run(arguments, {"/usr/bin/prlimit", "--nofile=" + std::to_string(open_at_most)});
+  }
+  // Runs it until the file is there, which it makes, or a child of its own, then sends SIGINT.
+  Ended interrupted_when(const std::vector<std::string>& arguments, const std::string& file) {
+    ChildProcess child{command(arguments)};
+    bool sent = false;
+    return child.wait([&] {
+      if (!sent && std::filesystem::exists(file)) sent = ::kill(child.id(), SIGINT) == 0;
+      return false;
+    });
   }
   // A shell's line, in which "$PERFRING" is the program.
   Ended shell(const std::string& line) {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "harness/conformance/subjects.h"
-#include "harness/conformance/supervisor.h"
 
 namespace perfring::conformance {
 namespace {

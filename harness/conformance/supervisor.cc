@@ -1,4 +1,4 @@
-#include "harness/conformance/supervisor.h"
+#include "harness/conformance/subjects.h"
 
 #include <fmt/format.h>
 #include <sys/wait.h>

@@ -2,8 +2,11 @@
 #define HARNESS_PROGRAM_CONSOLE_H_
 
 // A program's output: the verdict goes to stdout, and must arrive; all else goes to stderr, as far
-// as it can. Either may be closed, full, or without a reader.
+// as it can. Either may be closed, full, or without a reader. And the files that it reads and
+// writes.
 
+#include <cstddef>
+#include <expected>
 #include <string>
 #include <string_view>
 
@@ -45,6 +48,22 @@ class ProgressLine {
  private:
   bool replaces_;
 };
+
+inline constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+enum class Content { Text, Binary };
+
+// The whole text of a file, or of stdin for "-". An error names `option`, the file, what the system
+// said, and what is accepted: files that cannot be read, are larger than `limit`, or, where text is
+// wanted, empty or binary. A file without an end costs no more than `limit`; a pipe is waited for,
+// and signals end that.
+std::expected<std::string, std::string> read_input(std::string_view option, const std::string& path,
+                                                   std::size_t limit = kMiB,
+                                                   Content content = Content::Text);
+
+// Writes a file, or stdout for "-". An error names `option`, the file and what the system said.
+std::expected<void, std::string> write_output(std::string_view option, const std::string& path,
+                                              std::string_view text);
 
 }  // namespace perfring
 

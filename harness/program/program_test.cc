@@ -13,7 +13,6 @@
 #include "harness/program/child_process.h"
 #include "harness/program/console.h"
 #include "harness/program/counted.h"
-#include "harness/program/input.h"
 #include "harness/program/parse.h"
 #include "harness/program/verdict.h"
 

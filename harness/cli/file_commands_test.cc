@@ -1,5 +1,6 @@
-// `perfring decode`, run as a process.
+// `perfring decode` and `perfring inspect`, run as a process.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -7,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "harness/cli/testing.h"
 
@@ -14,6 +17,8 @@ namespace perfring::cli {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 // A LOST of 7 records, of the event 5.
 constexpr const char* kLost =
@@ -160,6 +165,71 @@ TEST_F(DecodeCommandTest, AnAttrOfBytesIsTakenWhereThereIsNoOther) {
                                  R"(", "bytes": "0e000000000010000900000000000000"})",
                              {"--check"});
   EXPECT_EQ(ended.exit_code, 0) << ended.out << ended.err;
+}
+
+class InspectCommandTest : public PerfringTest {
+ protected:
+  void SetUp() override {
+    if (std::endian::native == std::endian::big) GTEST_SKIP() << "the bytes are little-endian";
+    PerfringTest::SetUp();
+  }
+  static std::string image(std::uint64_t head, const std::string& data) {
+    std::string file(8192, '\0');
+    file.replace(1024, 8, reinterpret_cast<const char*>(&head), 8);
+    return file.replace(4096, data.size(), data);
+  }
+};
+
+TEST_F(InspectCommandTest, ACaseOfTheVectorsIsExplained) {
+  const std::string vectors = std::getenv("CASES");
+  const Ended ended = run({"inspect", vectors, "--case", "size-0"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("data_tail 0x0, data_head 0x60: 96 bytes unread"),
+                               HasSubstr("0x0 (at 0) 32 bytes: SAMPLE"),
+                               HasSubstr("header.size 0: no multiple of 8"),
+                               HasSubstr("data_tail goes to 0x60")));
+  const Ended second = run({"inspect", vectors, "--case", "turns", "--turn", "2", "--json"});
+  const json outcome = json::parse(second.out);
+  EXPECT_EQ(outcome["data_tail"], 32);
+  EXPECT_EQ(outcome["records"].size(), 2U);
+  EXPECT_EQ(outcome["records"][0]["delivers"], "sample");
+}
+
+TEST_F(InspectCommandTest, ARawImageAndAFuzzersInputAreExplained) {
+  const std::string lost{"\2\0\0\0\0\0\x18\0\1\0\0\0\0\0\0\0\7\0\0\0\0\0\0\0", 24};
+  const Ended raw = run({"inspect", temporary("image", image(24, lost))});
+  EXPECT_EQ(raw.exit_code, 0) << raw.err;
+  EXPECT_THAT(raw.out, HasSubstr("LOST misc 0x0 size 24: id 1, lost 7"));
+  const std::string positions{"\0\0\0\0\0\0\0\0\0\x18\0\0\0\0\0\0\0", 17};
+  const Ended fuzz = run({"inspect", "--fuzz", temporary("fuzz", positions + lost)});
+  EXPECT_EQ(fuzz.exit_code, 0) << fuzz.err;
+  EXPECT_THAT(fuzz.out, HasSubstr("LOST misc 0x0 size 24: id 1, lost 7"));
+}
+
+TEST_F(InspectCommandTest, ARingIsDrawn) {
+  const Ended ended = run({"inspect", std::getenv("CASES"), "--case", "straddle-8", "--svg", "-"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("<svg "), HasSubstr("data_tail 0xff8"),
+                               HasSubstr("0xff8: 64 bytes, sample"), HasSubstr("</svg>")));
+}
+
+TEST_F(InspectCommandTest, AFileThatHoldsNoRingIsRefused) {
+  const std::string vectors = std::getenv("CASES");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> refused{
+      {{"/nonexistent"}, "'/nonexistent' cannot be read"},
+      {{temporary("short", "abc")}, "it is no ring image"},
+      {{vectors, "--case", "nothing"}, "it has no case 'nothing'"},
+      {{vectors, "--case", "turns", "--turn", "3"}, "the case has turns 1 to 2"},
+      {{temporary("text", "{}"), "--case", "turns"}, "it is no index of vectors"},
+      {{vectors, "--turn", "2"}, "--turn requires --case"},
+  };
+  for (const auto& [arguments, why] : refused) {
+    std::vector<std::string> all{"inspect"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Ended ended = run(all);
+    EXPECT_EQ(ended.exit_code, 2) << why;
+    EXPECT_THAT(ended.err, HasSubstr(why));
+  }
 }
 
 }  // namespace

@@ -1,15 +1,17 @@
-// `perfring decode`.
+// `perfring decode` and `perfring inspect`: what is in a file.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "harness/cli/command_line.h"
+#include "harness/conformance/inspection.h"
 #include "harness/program/console.h"
 #include "harness/program/counted.h"
-#include "harness/program/input.h"
 #include "harness/program/verdict.h"
 #include "harness/record/known.h"
 #include "harness/record/perf_data.h"
@@ -170,6 +172,36 @@ int run_command(const DecodeOptions& options) {
     lines += options.json ? record::line_of(record::decoded(vector)) : text_of(vector);
   }
   return deliver(lines, kHolds, "the records");
+}
+
+namespace {
+
+std::expected<conformance::Ring, std::string> ring_of(const InspectOptions& options,
+                                                      const std::string& file) {
+  if (!options.id.empty()) {
+    return conformance::ring_of_vector(file, options.id, static_cast<std::size_t>(options.turn));
+  }
+  const auto bytes = std::as_bytes(std::span{file});
+  return options.fuzz ? conformance::ring_of_fuzz_input(bytes) : conformance::ring_of_image(bytes);
+}
+
+}  // namespace
+
+int run_command(const InspectOptions& options) {
+  const auto file = read_input("FILE", options.file, kFileMax, Content::Binary);
+  if (!file) return fail(file.error());
+  const auto ring = ring_of(options, *file);
+  const std::string name = options.file == "-" ? "stdin" : in_quotes(options.file);
+  if (!ring) return fail(fmt::format("FILE: {}: {}", name, ring.error()));
+  const conformance::Inspection inspection = conformance::inspect(*ring);
+  if (!options.svg.empty()) {
+    const auto written = write_output("--svg", options.svg, conformance::to_svg(inspection));
+    if (!written) return fail(written.error());
+    if (options.svg == "-") return kHolds;
+  }
+  if (options.json) return deliver(dump(conformance::to_json(inspection)), kHolds, "the records");
+  const bool colours = ::isatty(STDOUT_FILENO) == 1;
+  return deliver(conformance::to_text(inspection, colours), kHolds, "the records");
 }
 
 }  // namespace perfring::cli

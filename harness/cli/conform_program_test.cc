@@ -1,0 +1,195 @@
+// `perfring conform -- PROGRAM`, as a user meets it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/cli/testing.h"
+
+namespace perfring::cli {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Programs as they are. A case takes two of the subject's own timeouts.
+class ConformProgramTest : public PerfringTest {
+ protected:
+  void SetUp() override {
+    PerfringTest::SetUp();
+#ifndef __x86_64__
+    GTEST_SKIP() << "the supervisor knows x86-64 only";
+#endif
+    if (kSanitized) GTEST_SKIP() << "a sanitizer's own calls are not those of a subject";
+  }
+  static std::string subject(const char* name) {
+    return std::filesystem::absolute(of_environment(name)).string();
+  }
+  Ended run_shell(const std::string& line) {
+    return run({"conform", "--only", "one-record", "--", "/bin/sh", "-c", line});
+  }
+  // Where a system call fails with EPERM, as a container's profile has it.
+  Ended run_without(long call, const std::vector<std::string>& arguments) {
+    constexpr const char* kForbid = R"(
+import ctypes, os, struct, sys
+call, libc = int(sys.argv[1]), ctypes.CDLL(None, use_errno=True)
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in [
+    (0x20, 0, 0, 0), (0x15, 0, 1, call), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)]))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 4, ctypes.addressof(code)))
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0): sys.exit(99)
+os.execv(sys.argv[2], sys.argv[2:])
+)";
+    return run(arguments, {"/usr/bin/python3", "-c", kForbid, std::to_string(call)});
+  }
+};
+
+TEST_F(ConformProgramTest, PerfringIsRight) {
+  const Ended ended = run({"conform", "--json", "--", subject("PERFRING_SUBJECT"), "{pages}"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
+  const json counts = json::parse(ended.out)["counts"];
+  EXPECT_GE(counts["right"], 85) << counts;
+  EXPECT_EQ(counts["right"].get<int>() + counts["not run"].get<int>(), 94) << counts;
+}
+
+// What was seen of libbpf 1.1.2 by other means (P14, P20, P22).
+TEST_F(ConformProgramTest, LibbpfHasTheOutcomesThatAreKnownOfIt) {
+  const Ended ended =
+      run({"conform", "--known",
+           temporary("known",
+                     "oversize-65525 garbage\noversize-65540 garbage\n"
+                     "oversize-near-the-end out of bounds\nwhile-registering loses\n"
+                     "raw-1mib out of bounds\nsize-0 floods\n"),
+           "--only", "three-sizes", "straddle-8", "lost-one", "oversize-65525", "oversize-65540",
+           "oversize-near-the-end", "while-registering", "raw-1mib", "size-0", "--",
+           subject("LIBBPF_SUBJECT"), "{pages}"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("3 right"), HasSubstr("2 out of bounds"),
+                               HasSubstr("signal 11 at byte 8192 of the ring's 8192")));
+}
+
+TEST_F(ConformProgramTest, ASubjectThatOpensNoRingShowsNothing) {
+  const std::vector<std::pair<std::string, std::string>> ways{
+      {"exec /nonexistent", "it opened no ring: "},
+      {"true", "it opened no ring"},
+      {"echo no such map >&2; exit 3", "it opened no ring: no such map"},
+      {"kill -9 $$", "it opened no ring, and signal 9 ended it"},
+      {"exec yes", "it opened no ring, and signal 25 ended it"},
+      {"sleep 60", "it opened no ring"},
+      {"trap '' INT; sleep 60 & wait; sleep 60", "it opened no ring"},
+      {"while :; do :; done", "it opened no ring"},
+  };
+  for (const auto& [line, why] : ways) {
+    const Ended ended = run_shell(line);
+    EXPECT_EQ(ended.exit_code, 3) << line << ended.out;
+    EXPECT_THAT(ended.out, HasSubstr("not run: " + why)) << line;
+  }
+}
+
+TEST_F(ConformProgramTest, AProgramThatCannotBeStartedIsOneError) {
+  const std::vector<std::pair<std::string, std::string>> programs{
+      {"/nonexistent/consumer", "No such file or directory"},
+      {"no-such-consumer", "No such file or directory"},
+      {"/etc/passwd", "Permission denied"},
+      {"/", "Permission denied"},
+  };
+  for (const auto& [program, why] : programs) {
+    const Ended ended = run({"conform", "--", program});
+    EXPECT_EQ(ended.exit_code, 2) << program << ended.out;
+    EXPECT_THAT(ended.err, HasSubstr("'" + program + "' cannot be started: " + why +
+                                     ": give a program, or its path"));
+  }
+}
+
+TEST_F(ConformProgramTest, ASystemThatForbidsSupervisionIsOneError) {
+  const std::vector<std::pair<long, std::string>> calls{
+      {SYS_seccomp, "seccomp(SECCOMP_FILTER_FLAG_NEW_LISTENER): Operation not permitted"},
+      {SYS_ptrace, "ptrace(PTRACE_SEIZE): Operation not permitted"},
+      {SYS_pidfd_getfd, "pidfd_getfd: Operation not permitted"},
+  };
+  for (const auto& [call, why] : calls) {
+    const Ended ended = run_without(call, {"conform", "--", subject("PERFRING_SUBJECT"), "8"});
+    EXPECT_EQ(ended.exit_code, 2) << why << ended.out;
+    EXPECT_THAT(ended.err, AllOf(HasSubstr(why), HasSubstr("or give an --adapter")));
+    EXPECT_EQ(std::ranges::count(ended.err, '\n'), 1) << ended.err;
+  }
+}
+
+TEST_F(ConformProgramTest, EachMisbehaviourOfAStaticProgramIsNamed) {
+  const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  const std::vector<std::pair<std::string, std::string>> ways{
+      {"well", "reachable  right\n"},
+      {"hundred", "reachable  right\n"},
+      {"forks", "reachable  right\n"},
+      {"execs", "reachable  right\n"},
+      {"threads", "reachable  right\n"},
+      {"silent",
+       "loses: not delivered: sample of 20 bytes: 01 00 00 00 00 00 00 00 15 7c 4a 7f b9 "
+       "79 37 9e... (it printed nothing)"},
+      {"ignores", "; it was killed, because SIGINT did not end it"},
+      {"killed", "crashes: signal 9"},
+      {"floods", "floods: more than 67108864 bytes of output"},
+      {"spins", "hangs: no end; data_tail 0x0, data_head 0x20"},
+      {"reads", "out of bounds: signal 11 at byte -8 of the ring's 8192, by adapter.c+0x"},
+  };
+  for (const auto& [how, outcome] : ways) {
+    const Ended ended = run({"conform", "--only", "one-record", "--", program, how, "{pages}"});
+    EXPECT_THAT(ended.out, HasSubstr(outcome)) << how << ended.err;
+  }
+}
+
+// A 32-bit kernel is simulated for the cases that ask for one.
+TEST_F(ConformProgramTest, AnI386ProgramIsRightOn32BitKernelsToo) {
+  if (!there_is("i686-linux-gnu-gcc")) GTEST_SKIP() << "gcc-i686-linux-gnu: ci/setup";
+  const std::string i386 =
+      compiled("i686-linux-gnu-gcc -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  if (run_child({i386}).exit_code != 2) GTEST_SKIP() << "this kernel runs no i386 programs";
+  const Ended ended = run({"conform", "--json", "--only", "w32-*", "straddle-*", "three-sizes",
+                           "lost-one", "--", i386, "well", "{pages}"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
+  EXPECT_EQ(json::parse(ended.out)["counts"], json({{"right", 15}})) << ended.out;
+}
+
+// The set-uid bit gives a traced program no privilege, but the program runs.
+TEST_F(ConformProgramTest, ASetUidSubjectRuns) {
+  const std::string copy = temporary("set_uid_subject");
+  std::filesystem::copy_file(subject("PERFRING_SUBJECT"), copy);
+  std::filesystem::permissions(copy, std::filesystem::perms{04755});
+  const Ended ended = run({"conform", "--only", "one-record", "--", copy, "{pages}"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.out << ended.err;
+}
+
+TEST_F(ConformProgramTest, AnInterruptEndsTheProgramUnderWay) {
+  const std::string began = temporary("program_began");
+  const Ended ended =
+      interrupted_when({"conform", "--", "/bin/sh", "-c",
+                        "trap '' INT; touch " + began + "; while :; do sleep 1; done"},
+                       began);
+  EXPECT_EQ(ended.exit_code, 3) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("0 cases"));
+}
+
+TEST_F(ConformProgramTest, AProgramIsRunAlone) {
+  const Ended ended = run({"conform", "--adapter", "true", "--", "true"});
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_THAT(ended.err, HasSubstr("is not run with --adapter or --fault"));
+}
+
+TEST_F(ConformProgramTest, NothingIsLeftRunning) {
+  const std::string file = temporary("left");
+  run_shell("(sleep 1; echo still >" + file + ") & exit 1");
+  run_shell("setsid sh -c 'sleep 1; echo still >" + file + "' & exit 1");
+  ::sleep(2);
+  EXPECT_EQ(contents(file), "");
+}
+
+}  // namespace
+}  // namespace perfring::cli
