@@ -20,7 +20,6 @@
 #include "harness/bench/race.h"
 #include "harness/bench/workload.h"
 #include "harness/program/console.h"
-#include "harness/program/input.h"
 #include "harness/program/options.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"

@@ -18,7 +18,6 @@
 #include "harness/live/live_kernel.h"
 #include "harness/program/console.h"
 #include "harness/program/counted.h"
-#include "harness/program/input.h"
 #include "harness/program/options.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
