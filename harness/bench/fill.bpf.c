@@ -1,6 +1,6 @@
-// Has the kernel write a ring full of events: BPF_PROG_TEST_RUN of `fill` with enum fill_arg's values as
-// its context writes that many to the current CPU's entry of `events`, and returns how many of
-// them the kernel refused.
+// Has the kernel write a ring full of events: BPF_PROG_TEST_RUN of `fill` with enum fill_arg's
+// values as its context writes that many to the current CPU's entry of `events`, and returns how
+// many of them the kernel refused.
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>
