@@ -9,8 +9,9 @@ KINDS = ("passed", "failed", "skipped")
 # Each job leaves its reports in a folder of its own name in here, and nothing else does.
 RESULTS = pathlib.Path(os.environ.get("PERFRING_RESULTS") or
                        pathlib.Path(__file__).resolve().parent.parent / "ci-results")
-# For Bazel, which says how far it is: a log is to stay readable.
-PROGRESS = [] if sys.stderr.isatty() else ["--show_progress_rate_limit=30"]
+# For Bazel, which says how far it is: a log is to stay readable. And what CI's machine has built, it keeps.
+BAZEL = ([] if sys.stderr.isatty() else ["--show_progress_rate_limit=30"]) + \
+    (["--config=ci"] if os.environ.get("CI") else [])
 
 
 def outcome(case):
