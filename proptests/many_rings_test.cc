@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "harness/simulator/many_consumer.h"
+#include "harness/simulator/engine.h"
 #include "harness/simulator/settings.h"
 #include "harness/simulator/simulation.h"
 #include "proptests/property.h"

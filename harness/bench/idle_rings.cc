@@ -1,4 +1,4 @@
-#include "harness/bench/idle_rings.h"
+#include "harness/bench/waits.h"
 
 #include <linux/perf_event.h>
 

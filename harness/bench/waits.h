@@ -5,6 +5,7 @@
 // with a latency, and real libbpf's perf_buffer__poll with its defaults, on the same writer.
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -38,6 +39,15 @@ struct WaitTurn {
 // Errors: a text for a person.
 std::expected<Waited, std::string> wait_by_ring_set(const WaitTurn& turn);
 std::expected<Waited, std::string> wait_by_libbpf(const WaitTurn& turn);
+
+// What it costs to find that all of many rings are empty, in ns for all of them: medians of one
+// race.
+struct IdleRings {
+  double heads;  // data_head and data_tail of each, through Cursor
+  double round;  // a round of RingSet::drain() over them
+  double plain;  // two loads for each, of the same addresses
+};
+IdleRings measure_idle_rings(std::size_t rings, unsigned rounds);
 
 }  // namespace perfring::bench
 

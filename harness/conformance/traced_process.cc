@@ -209,39 +209,6 @@ bool TracedProcess::step() {
   }
 }
 
-void TracedProcess::notified() {
-  seccomp_notif notified{};
-  if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &notified) != 0) return;
-  const Answer answer = handler_.call(notified);
-  if (answer.later) return;
-  if (answer.fd >= 0) {
-    seccomp_notif_addfd add{};
-    add.id = notified.id;
-    add.flags = SECCOMP_ADDFD_FLAG_SEND;
-    add.srcfd = static_cast<std::uint32_t>(answer.fd);
-    add.newfd_flags = O_CLOEXEC;
-    ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ADDFD, &add);
-    return;
-  }
-  seccomp_notif_resp response{};
-  response.id = notified.id;
-  if (answer.by_kernel) response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-  if (answer.value < 0) response.error = static_cast<int>(answer.value);
-  if (answer.value > 0) response.val = answer.value;
-  ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response);
-}
-
-void TracedProcess::answer_later(std::uint64_t id, std::int64_t value) {
-  seccomp_notif_resp response{};
-  response.id = id;
-  response.val = value;
-  ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response);
-}
-
-bool TracedProcess::is_waiting(std::uint64_t id) const {
-  return ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
-}
-
 // Threads that are no process of their own have no such clock: the process's counts them.
 std::int64_t TracedProcess::cpu_ns() const {
   std::int64_t sum = 0;

@@ -4,6 +4,7 @@
 // simulate(), for any kernel and any consumer, the faulty ones too.
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <type_traits>
@@ -76,6 +77,29 @@ Outcome simulate_with(const Plan& of, const Observer& observer) {
   }
   return engine.run();
 }
+
+// What may be wrong with one consumer of several rings. Those of a merge come first.
+enum class ManyFault : std::uint8_t {
+  None,
+  TrustsFifo,
+  WindowOfOne,
+  LooksBeforeTheClock,
+  ForgetsTheSlack,
+  WaitsForIdleRings,
+  ReleasesOneEarly,
+  DropsTheLate,
+  HidesTheLate,
+  SleepsOnTheYoung,
+  ReadsOneRing,
+  IgnoresTheLimit,
+  SleepsOnTheLimit,
+  SleepsAfterTheSwitch,
+  ForgetsTheGone,
+};
+
+// simulate(), with one consumer of all rings: lib's Merge, or its Ring in turns, in the loop of
+// RingSet. settings.rings says which.
+Outcome simulate_many(const Plan& plan, const Observer& observer, ManyFault fault);
 
 }  // namespace perfring::simulator
 

@@ -7,7 +7,6 @@
 
 #include "harness/faults/planted.h"
 #include "harness/simulator/engine.h"
-#include "harness/simulator/many_consumer.h"
 #include "harness/simulator/producer.h"
 
 namespace perfring::simulator {

@@ -1,4 +1,4 @@
-#include "harness/simulator/many_consumer.h"
+#include "harness/simulator/engine.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "harness/simulator/engine.h"
 #include "harness/simulator/many_rings.h"
 #include "harness/simulator/producer.h"
 #include "harness/simulator/site.h"

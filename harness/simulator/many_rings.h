@@ -11,7 +11,7 @@
 
 #include "harness/oracle/payload.h"
 #include "harness/simulator/consumer.h"
-#include "harness/simulator/many_consumer.h"
+#include "harness/simulator/engine.h"
 #include "harness/simulator/site.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"

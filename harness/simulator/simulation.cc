@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "harness/simulator/engine.h"
-#include "harness/simulator/many_consumer.h"
 
 namespace perfring::simulator {
 namespace {
