@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/bench/waits.h"
 #include "harness/bench/race.h"
+#include "harness/bench/waits.h"
 #include "harness/live/live_kernel.h"
 #include "harness/program/console.h"
 #include "harness/program/counted.h"
