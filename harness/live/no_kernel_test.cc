@@ -1,3 +1,5 @@
+// What of this folder needs no kernel.
+
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -16,7 +16,6 @@
 #include "harness/record/perf_data.h"
 #include "harness/record/record_json.h"
 #include "harness/record/vectors.h"
-#include "perfring/record/testing/decoded.h"
 #include "perfring/record/testing/made.h"
 #include "perfring/record/to_string.h"
 

@@ -235,7 +235,7 @@ static_assert(_LIBCPP_VERSION >= 190000);" "$1" -std=c++2b -stdlib=libc++
   program=$folder/program
   # The sources, and a program that uses all of them.
   "$1" -std=c++2b -stdlib=libc++ -Wall -Wextra -Werror -I"$lib" -o "$program" \
-    "$lib"/perfring/*.cc "$lib"/perfring/os/*.cc "$lib"/perfring/rings/*.cc ||
+    "$lib"/perfring/{,os/,record/,rings/}*.cc ||
     fail "the sources do not build with libc++"
   "$program" || fail "a program built with libc++ ends with $?"
 }

@@ -1,17 +1,50 @@
 // Built with -fno-exceptions, and again with -fno-rtti, as are the library's own sources here (see
 // BUILD.bazel): the whole of it can be used. headers_test.sh builds it with libc++.
 
+#include <array>
 #include <cstdio>
+#include <cstring>
 
 #include "perfring/perfring.h"
+#include "perfring/record/layouts.h"
+#include "perfring/record/to_string.h"
+#include "perfring/record/whole.h"
 #include "perfring/rings/merge.h"
 #include "perfring/rings/ring_set.h"
 
-int main() {
 #if defined(__cpp_exceptions) && defined(__cpp_rtti) && !defined(_LIBCPP_VERSION)
+int main() {
   std::puts("FAILED: this is built with exceptions and RTTI");
   return 1;
+}
 #else
+namespace {
+
+bool decodes_a_record() {
+  namespace record = perfring::record;
+  perf_event_attr attr{};
+  attr.sample_type = PERF_SAMPLE_IDENTIFIER;
+  attr.sample_id_all = 1;
+  const record::Layout layout{attr};
+  const std::array<record::Layouts::Entry, 1> entries{{{5, &layout}}};
+  const auto layouts = record::Layouts::over(entries);
+  const perf_event_header header{PERF_RECORD_SWITCH, 0, 16};
+  const std::uint64_t id = 5;
+  std::array<std::byte, 16> bytes{};
+  std::memcpy(bytes.data(), &header, sizeof header);
+  std::memcpy(bytes.data() + 8, &id, sizeof id);
+  std::array<std::byte, 16> scratch{};
+  const perfring::Bytes all{bytes};
+  const perfring::Bytes joined = record::whole(all.first(8), all.subspan(8), scratch);
+  const record::Any any = record::decode(joined, *layouts);
+  const auto* const change = std::get_if<record::Switch>(&any);
+  return change != nullptr && change->sample_id().identifier() == 5 &&
+         record::to_string(any) == "SWITCH misc 0x0 size 16: sample_id {identifier 5}";
+}
+
+}  // namespace
+
+int main() {
   perfring::Ring<> ring = perfring::Ring<>::empty();
   int events = 0;
   ring.for_each([&](const perfring::PerfEvent& event) { events += event.index() == 0; });
@@ -45,6 +78,7 @@ int main() {
   if (waiter) waiter->stop();
   events += !waiter || waiter->wait() != perfring::Woken::Stop;
   const auto cpus = perfring::online_cpus();
-  return events == 0 && refused && unknown && (cpus || !cpus.error().explain().empty()) ? 0 : 1;
-#endif
+  const bool asked = cpus || !cpus.error().explain().empty();
+  return events == 0 && refused && unknown && asked && decodes_a_record() ? 0 : 1;
 }
+#endif

@@ -13,7 +13,6 @@
 
 #include "perfring/export.h"
 #include "perfring/os/fd.h"
-#include "perfring/os/shared_fd.h"
 #include "perfring/perf_buffer.h"
 #include "perfring/perf_event_array_error.h"
 

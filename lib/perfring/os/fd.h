@@ -39,6 +39,40 @@ class Fd {
   int fd_ = -1;
 };
 
+// A file descriptor that several objects own: the last of them closes it. (A std::shared_ptr would
+// do; <memory>, like <atomic>, has about as many lines as all else of perfring.h.)
+//
+// Lifetime: moved from, or made without a descriptor, it owns none, and get() is -1.
+// Threads: several may each copy, move and destroy their own.
+class SharedFd {
+ public:
+  SharedFd() = default;
+  explicit SharedFd(Fd fd) : shared_{new Shared{std::move(fd)}} {}
+  SharedFd(const SharedFd& other) noexcept : shared_{other.shared_} {
+    if (shared_ != nullptr) __atomic_fetch_add(&shared_->owners, 1, __ATOMIC_RELAXED);
+  }
+  SharedFd(SharedFd&& other) noexcept : shared_{std::exchange(other.shared_, nullptr)} {}
+  SharedFd& operator=(SharedFd other) noexcept {
+    std::swap(shared_, other.shared_);
+    return *this;  // what this owned before is given up with `other`
+  }
+  ~SharedFd() {
+    if (shared_ != nullptr && __atomic_sub_fetch(&shared_->owners, 1, __ATOMIC_ACQ_REL) == 0) {
+      delete shared_;
+    }
+  }
+
+  int get() const noexcept { return shared_ != nullptr ? shared_->fd.get() : -1; }
+
+ private:
+  struct Shared {
+    Fd fd;
+    unsigned owners = 1;  // changed by __atomic_* only
+  };
+
+  Shared* shared_ = nullptr;
+};
+
 }  // namespace perfring::os
 
 #endif

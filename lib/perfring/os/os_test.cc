@@ -15,7 +15,6 @@
 
 #include "perfring/os/fd.h"
 #include "perfring/os/mapping.h"
-#include "perfring/os/shared_fd.h"
 #include "perfring/os/syscalls.h"
 
 namespace perfring::os {

@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "perfring/record/testing/decoded.h"
+#include "perfring/record/testing/made.h"
 #include "perfring/record/whole.h"
 
 namespace perfring::record {

@@ -1,4 +1,4 @@
-// S1 to S6 and S9, as cursor.h restates them. (S8: cursor_hostile_test.cc, S10: ring_once_test.cc.)
+// S1 to S6 and S9, as cursor.h restates them. (S8: cursor_test.cc, S10: ring_once_test.cc.)
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
-#include "perfring/ring/testing/cursor_over.h"
+#include "perfring/ring/testing/cursor_splits.h"
 #include "perfring/ring/testing/fake_ring.h"
-#include "perfring/ring/testing/ring_over.h"
+#include "perfring/ring/testing/known_ring.h"
 #include "perfring/ring/testing/seen.h"
 
 namespace perfring {

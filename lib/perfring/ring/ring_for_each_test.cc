@@ -15,7 +15,7 @@
 
 #include "perfring/ring/ring.h"
 #include "perfring/ring/testing/fake_ring.h"
-#include "perfring/ring/testing/ring_over.h"
+#include "perfring/ring/testing/known_ring.h"
 #include "perfring/ring/testing/seen.h"
 
 namespace perfring {

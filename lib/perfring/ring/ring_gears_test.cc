@@ -10,7 +10,6 @@
 
 #include "perfring/ring/ring.h"
 #include "perfring/ring/testing/known_ring.h"
-#include "perfring/ring/testing/ring_over.h"
 
 namespace perfring {
 namespace {

@@ -1,6 +1,8 @@
 #ifndef PERFRING_RING_TESTING_CURSOR_SPLITS_H_
 #define PERFRING_RING_TESTING_CURSOR_SPLITS_H_
 
+#include <linux/perf_event.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,9 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include <linux/perf_event.h>
-
 #include "perfring/ring/cursor.h"
+#include "perfring/ring/testing/fake_ring.h"
 #include "perfring/ring/testing/seen.h"
 
 namespace perfring::testing {
@@ -120,6 +121,26 @@ std::string differs_by_cursor(perf_event_mmap_page& page, Bytes data, std::uint6
     if (page.data_tail != end) return "data_tail is elsewhere" + by;
   }
   return "";
+}
+
+template <class M = DefaultMemory>
+Cursor<M> cursor_over(const FakeRing& fake) {
+  return *Cursor<M>::over(fake.page(), fake.data());
+}
+
+// All that next() hands out; nothing is released.
+template <class M>
+std::vector<typename Cursor<M>::Record> take(Cursor<M>& cursor) {
+  std::vector<typename Cursor<M>::Record> records;
+  while (const auto record = cursor.next()) records.push_back(*record);
+  return records;
+}
+
+template <class M>
+std::vector<Seen> events(Cursor<M>& cursor) {
+  std::vector<Seen> seen;
+  for (const auto& record : take(cursor)) seen.push_back(copy(record.event()));
+  return seen;
 }
 
 }  // namespace perfring::testing

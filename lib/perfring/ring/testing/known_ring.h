@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "perfring/ring/ring.h"
 #include "perfring/ring/testing/fake_ring.h"
 #include "perfring/ring/testing/seen.h"
 
@@ -82,6 +83,17 @@ class KnownRing {
   std::vector<Seen> expected_;
   std::vector<std::uint64_t> ends_;
 };
+
+// The consumer's end of what a test writes to.
+template <class M = DefaultMemory>
+Ring<M> ring_over(const FakeRing& fake) {
+  return *Ring<M>::over(fake.page(), fake.data());
+}
+
+template <class M = DefaultMemory>
+Ring<M> ring_over(KnownRing& known) {
+  return ring_over<M>(known.fake());
+}
 
 }  // namespace perfring::testing
 
