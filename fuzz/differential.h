@@ -23,8 +23,8 @@
 #include "perfring/ring/default_memory.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
-#include "perfring/ring/testing/reference.h"
-#include "perfring/ring/testing/seen.h"
+#include "perfring/testing/reference.h"
+#include "perfring/testing/seen.h"
 
 namespace perfring::fuzz {
 

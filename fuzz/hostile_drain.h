@@ -11,7 +11,7 @@
 #include "perfring/ring/default_memory.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
-#include "perfring/ring/testing/reference.h"
+#include "perfring/testing/reference.h"
 
 namespace perfring::fuzz {
 

@@ -11,7 +11,7 @@
 
 #include "harness/faults/consumer_faults.h"
 #include "harness/faults/memory_faults.h"
-#include "perfring/ring/testing/by_cursor.h"
+#include "perfring/testing/by_cursor.h"
 
 namespace perfring::fuzz {
 namespace {

@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "fuzz/input.h"
-#include "perfring/ring/testing/fake_ring.h"
+#include "perfring/testing/fake_ring.h"
 
 namespace perfring::fuzz {
 

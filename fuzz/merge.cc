@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "fuzz/hostile_drain.h"
-#include "perfring/ring/testing/seen.h"
+#include "perfring/testing/seen.h"
 
 namespace perfring::fuzz {
 namespace {

@@ -17,8 +17,8 @@
 
 #include "fuzz/input.h"
 #include "perfring/record/layouts.h"
-#include "perfring/record/testing/made.h"
 #include "perfring/record/to_string.h"
+#include "perfring/testing/made.h"
 
 namespace perfring::fuzz {
 

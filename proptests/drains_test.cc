@@ -22,8 +22,8 @@
 #include "harness/rig/faults.h"
 #include "harness/rig/simulated_kernel.h"
 #include "perfring/ring/cursor.h"
-#include "perfring/ring/testing/reference.h"
-#include "perfring/ring/testing/seen.h"
+#include "perfring/testing/reference.h"
+#include "perfring/testing/seen.h"
 #include "proptests/property.h"
 #include "proptests/scripts.h"
 

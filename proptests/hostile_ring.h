@@ -10,7 +10,7 @@
 #include <iosfwd>
 #include <vector>
 
-#include "perfring/ring/testing/fake_ring.h"
+#include "perfring/testing/fake_ring.h"
 
 namespace perfring::proptests {
 

@@ -13,7 +13,7 @@
 #include <rapidcheck.h>
 
 #include "perfring/rings/merge.h"
-#include "perfring/rings/testing/rings.h"
+#include "perfring/testing/rings.h"
 
 namespace perfring::proptests {
 

@@ -11,9 +11,9 @@
 
 #include "harness/faults/memory_faults.h"
 #include "harness/rig/checked_memory.h"
-#include "perfring/ring/testing/reference.h"
 #include "perfring/rings/merge.h"
-#include "perfring/rings/testing/rings.h"
+#include "perfring/testing/reference.h"
+#include "perfring/testing/rings.h"
 #include "proptests/hostile_ring.h"
 #include "proptests/merge_course.h"
 #include "proptests/property.h"

@@ -11,7 +11,7 @@
 #include "harness/record/known.h"
 #include "harness/record/record_json.h"
 #include "perfring/record/decode.h"
-#include "perfring/record/testing/made.h"
+#include "perfring/testing/made.h"
 #include "proptests/property.h"
 
 namespace perfring::proptests {

@@ -19,8 +19,8 @@
 #include "harness/faults/memory_faults.h"
 #include "harness/rig/script_run.h"
 #include "harness/script/script.h"
-#include "perfring/ring/testing/by_cursor.h"
-#include "perfring/ring/testing/seen.h"
+#include "perfring/testing/by_cursor.h"
+#include "perfring/testing/seen.h"
 
 namespace perfring::script {
 

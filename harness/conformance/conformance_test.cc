@@ -12,7 +12,7 @@
 
 #include "harness/conformance/subjects.h"
 #include "harness/faults/catalogue.h"
-#include "perfring/ring/testing/reference.h"
+#include "perfring/testing/reference.h"
 
 namespace perfring::conformance {
 namespace {

@@ -15,7 +15,7 @@
 #include "harness/faults/around_ring.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/memory.h"
-#include "perfring/ring/testing/by_cursor.h"
+#include "perfring/testing/by_cursor.h"
 
 namespace perfring::faults {
 

@@ -6,8 +6,8 @@
 set -u
 include=.
 . lib/perfring/testing/test.sh
-# shellcheck source=lib/perfring/ring/testing/assembly.sh
-. lib/perfring/ring/testing/assembly.sh
+# shellcheck source=lib/perfring/testing/assembly.sh
+. lib/perfring/testing/assembly.sh
 
 source='
 #include "harness/kernel/cpu.h"

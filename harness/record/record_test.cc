@@ -16,8 +16,8 @@
 #include "harness/record/perf_data.h"
 #include "harness/record/record_json.h"
 #include "harness/record/vectors.h"
-#include "perfring/record/testing/made.h"
 #include "perfring/record/to_string.h"
+#include "perfring/testing/made.h"
 
 namespace perfring::record {
 namespace {

@@ -13,7 +13,7 @@
 #include "harness/rig/faults.h"
 #include "harness/rig/script_run.h"
 #include "harness/script/script.h"
-#include "perfring/ring/testing/by_cursor.h"
+#include "perfring/testing/by_cursor.h"
 
 namespace perfring::rig {
 namespace {

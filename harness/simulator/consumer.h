@@ -12,7 +12,7 @@
 #include "perfring/ring/hardware_memory.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
-#include "perfring/ring/testing/by_cursor.h"
+#include "perfring/testing/by_cursor.h"
 
 namespace perfring::simulator {
 

@@ -12,7 +12,7 @@
 #include "harness/oracle/stream_checker.h"
 #include "harness/stress/setting.h"
 #include "perfring/ring/ring.h"
-#include "perfring/ring/testing/by_cursor.h"
+#include "perfring/testing/by_cursor.h"
 
 namespace perfring::stress {
 

@@ -18,7 +18,7 @@ target_compile_features(perfring_tested PUBLIC cxx_std_23)
 
 # The kernel's stand-in, and what of the tests' own headers brings it.
 set(fakes "fake_kernel")
-file(GLOB_RECURSE helpers CONFIGURE_DEPENDS perfring/*/testing/*.h)
+file(GLOB_RECURSE helpers CONFIGURE_DEPENDS perfring/testing/*.h)
 foreach(helper IN LISTS helpers)
   file(STRINGS ${helper} brings REGEX "testing/fake_kernel\\.h")
   if(brings)

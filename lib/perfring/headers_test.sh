@@ -128,7 +128,7 @@ headers20=()
 headers23=()
 while IFS= read -r header; do
   case $header in
-    perfring/ring/testing/* | perfring/rings/testing/* | perfring/testing/* | perfring/record/testing/* | perfring/event/testing/* | perfring/export.h | perfring/version.h) ;;
+    perfring/testing/* | perfring/export.h | perfring/version.h) ;;
     perfring/rings/output_ring.h | perfring/rings/overwritable_ring.h | perfring/rings/ring_set.h | perfring/rings/rings_error.h | \
       perfring/rings/uevents.h | perfring/rings/waiter.h | perfring/rings/writer_barrier.h) headers23+=("$header") ;;
     perfring/ring/* | perfring/rings/* | perfring/record/* | perfring/control_flow.h | perfring/perf_event.h) headers20+=("$header") ;;

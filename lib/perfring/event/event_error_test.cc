@@ -10,7 +10,7 @@
 #include <functional>
 #include <string>
 
-#include "perfring/event/testing/fake_system.h"
+#include "perfring/testing/fake_system.h"
 
 namespace perfring::event {
 namespace {

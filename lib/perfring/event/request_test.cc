@@ -13,8 +13,8 @@
 #include <string>
 
 #include "perfring/event/check.h"
-#include "perfring/event/testing/fake_system.h"
 #include "perfring/event/tracepoint_fields.h"
+#include "perfring/testing/fake_system.h"
 
 namespace perfring::event {
 namespace {

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "perfring/record/layouts.h"
-#include "perfring/record/testing/made.h"
 #include "perfring/record/to_string.h"
 #include "perfring/record/whole.h"
 #include "perfring/ring/cursor.h"
-#include "perfring/ring/testing/fake_ring.h"
+#include "perfring/testing/fake_ring.h"
+#include "perfring/testing/made.h"
 
 namespace perfring::record {
 namespace {

@@ -5,8 +5,8 @@
 #include <array>
 #include <vector>
 
-#include "perfring/record/testing/made.h"
 #include "perfring/record/whole.h"
+#include "perfring/testing/made.h"
 
 namespace perfring::record {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "perfring/record/testing/made.h"
+#include "perfring/testing/made.h"
 
 namespace perfring::record {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "perfring/record/testing/made.h"
+#include "perfring/testing/made.h"
 
 namespace perfring::record {
 namespace {

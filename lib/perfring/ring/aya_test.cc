@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "perfring/ring/ring.h"
-#include "perfring/ring/testing/fake_ring.h"
-#include "perfring/ring/testing/known_ring.h"
-#include "perfring/ring/testing/seen.h"
+#include "perfring/testing/fake_ring.h"
+#include "perfring/testing/known_ring.h"
+#include "perfring/testing/seen.h"
 
 namespace perfring {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
-#include "perfring/ring/testing/cursor_splits.h"
-#include "perfring/ring/testing/fake_ring.h"
-#include "perfring/ring/testing/known_ring.h"
-#include "perfring/ring/testing/seen.h"
+#include "perfring/testing/cursor_splits.h"
+#include "perfring/testing/fake_ring.h"
+#include "perfring/testing/known_ring.h"
+#include "perfring/testing/seen.h"
 
 namespace perfring {
 namespace {

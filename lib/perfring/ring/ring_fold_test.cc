@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "perfring/ring/ring.h"
-#include "perfring/ring/testing/fake_ring.h"
+#include "perfring/testing/fake_ring.h"
 
 namespace {
 std::size_t allocations = 0;

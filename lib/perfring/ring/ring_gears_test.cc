@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "perfring/ring/ring.h"
-#include "perfring/ring/testing/known_ring.h"
+#include "perfring/testing/known_ring.h"
 
 namespace perfring {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "perfring/ring/ring.h"
-#include "perfring/ring/testing/by_cursor.h"
-#include "perfring/ring/testing/known_ring.h"
+#include "perfring/testing/by_cursor.h"
+#include "perfring/testing/known_ring.h"
 
 namespace perfring {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "perfring/ring/ring.h"
 #include "perfring/rings/merge.h"
-#include "perfring/rings/testing/rings.h"
+#include "perfring/testing/rings.h"
 
 namespace {
 std::size_t allocations = 0;

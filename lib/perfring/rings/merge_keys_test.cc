@@ -13,8 +13,8 @@
 
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
-#include "perfring/rings/testing/rings.h"
 #include "perfring/rings/timed.h"
+#include "perfring/testing/rings.h"
 
 namespace perfring {
 namespace {

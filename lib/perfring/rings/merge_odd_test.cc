@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "perfring/rings/merge.h"
-#include "perfring/rings/testing/rings.h"
+#include "perfring/testing/rings.h"
 
 namespace perfring {
 namespace {

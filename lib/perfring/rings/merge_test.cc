@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "perfring/rings/testing/rings.h"
+#include "perfring/testing/rings.h"
 
 namespace perfring {
 namespace {

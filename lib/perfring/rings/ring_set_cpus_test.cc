@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "perfring/rings/testing/fake_set.h"
+#include "perfring/testing/fake_set.h"
 
 namespace {
 // While it is set, there is no memory once the kernel has been asked to fill so many map entries.

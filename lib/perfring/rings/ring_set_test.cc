@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "perfring/rings/testing/fake_set.h"
+#include "perfring/testing/fake_set.h"
 
 namespace perfring {
 namespace {

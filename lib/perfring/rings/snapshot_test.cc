@@ -17,7 +17,7 @@
 #include <variant>
 #include <vector>
 
-#include "perfring/ring/testing/fake_ring.h"
+#include "perfring/testing/fake_ring.h"
 
 namespace perfring {
 namespace {

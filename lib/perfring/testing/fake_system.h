@@ -1,5 +1,5 @@
-#ifndef PERFRING_EVENT_TESTING_FAKE_SYSTEM_H_
-#define PERFRING_EVENT_TESTING_FAKE_SYSTEM_H_
+#ifndef PERFRING_TESTING_FAKE_SYSTEM_H_
+#define PERFRING_TESTING_FAKE_SYSTEM_H_
 
 // A machine made of files and of a rule by which its kernel answers.
 
@@ -108,4 +108,4 @@ class FakeSystem final : public System {
 
 }  // namespace perfring::event::testing
 
-#endif  // PERFRING_EVENT_TESTING_FAKE_SYSTEM_H_
+#endif  // PERFRING_TESTING_FAKE_SYSTEM_H_

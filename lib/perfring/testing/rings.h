@@ -1,5 +1,5 @@
-#ifndef PERFRING_RINGS_TESTING_RINGS_H_
-#define PERFRING_RINGS_TESTING_RINGS_H_
+#ifndef PERFRING_TESTING_RINGS_H_
+#define PERFRING_TESTING_RINGS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -9,9 +9,9 @@
 #include <tuple>
 #include <vector>
 
-#include "perfring/ring/testing/fake_ring.h"
-#include "perfring/ring/testing/seen.h"
 #include "perfring/rings/merge.h"
+#include "perfring/testing/fake_ring.h"
+#include "perfring/testing/seen.h"
 
 namespace perfring::testing {
 
@@ -95,4 +95,4 @@ class Rings {
 
 }  // namespace perfring::testing
 
-#endif  // PERFRING_RINGS_TESTING_RINGS_H_
+#endif  // PERFRING_TESTING_RINGS_H_

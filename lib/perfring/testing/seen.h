@@ -1,5 +1,5 @@
-#ifndef PERFRING_RING_TESTING_SEEN_H_
-#define PERFRING_RING_TESTING_SEEN_H_
+#ifndef PERFRING_TESTING_SEEN_H_
+#define PERFRING_TESTING_SEEN_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -78,4 +78,4 @@ inline std::ostream& operator<<(std::ostream& out, const Seen& seen) {
 
 }  // namespace perfring::testing
 
-#endif  // PERFRING_RING_TESTING_SEEN_H_
+#endif  // PERFRING_TESTING_SEEN_H_

@@ -1,5 +1,5 @@
-#ifndef PERFRING_RING_TESTING_REFERENCE_H_
-#define PERFRING_RING_TESTING_REFERENCE_H_
+#ifndef PERFRING_TESTING_REFERENCE_H_
+#define PERFRING_TESTING_REFERENCE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "perfring/perf_event.h"
-#include "perfring/ring/testing/seen.h"
+#include "perfring/testing/seen.h"
 
 namespace perfring::testing {
 
@@ -133,4 +133,4 @@ class Reference {
 
 }  // namespace perfring::testing
 
-#endif  // PERFRING_RING_TESTING_REFERENCE_H_
+#endif  // PERFRING_TESTING_REFERENCE_H_

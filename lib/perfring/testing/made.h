@@ -1,5 +1,5 @@
-#ifndef PERFRING_RECORD_TESTING_MADE_H_
-#define PERFRING_RECORD_TESTING_MADE_H_
+#ifndef PERFRING_TESTING_MADE_H_
+#define PERFRING_TESTING_MADE_H_
 
 // Records made by hand, field by field, from the uapi's comments, and memory that ends where the
 // record does.
@@ -170,4 +170,4 @@ inline std::string hex(Bytes bytes) {
 
 }  // namespace perfring::record::testing
 
-#endif  // PERFRING_RECORD_TESTING_MADE_H_
+#endif  // PERFRING_TESTING_MADE_H_

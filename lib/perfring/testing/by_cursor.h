@@ -1,5 +1,5 @@
-#ifndef PERFRING_RING_TESTING_BY_CURSOR_H_
-#define PERFRING_RING_TESTING_BY_CURSOR_H_
+#ifndef PERFRING_TESTING_BY_CURSOR_H_
+#define PERFRING_TESTING_BY_CURSOR_H_
 
 #include <optional>
 #include <type_traits>
@@ -84,4 +84,4 @@ using CursorBeside = typename CursorBesideRing<R>::Type;
 
 }  // namespace perfring::testing
 
-#endif  // PERFRING_RING_TESTING_BY_CURSOR_H_
+#endif  // PERFRING_TESTING_BY_CURSOR_H_

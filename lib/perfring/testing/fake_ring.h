@@ -1,5 +1,5 @@
-#ifndef PERFRING_RING_TESTING_FAKE_RING_H_
-#define PERFRING_RING_TESTING_FAKE_RING_H_
+#ifndef PERFRING_TESTING_FAKE_RING_H_
+#define PERFRING_TESTING_FAKE_RING_H_
 
 #include <linux/perf_event.h>
 #include <sys/mman.h>
@@ -138,4 +138,4 @@ inline std::vector<std::byte> payload(std::size_t length, unsigned seed = 0) {
 
 }  // namespace perfring::testing
 
-#endif  // PERFRING_RING_TESTING_FAKE_RING_H_
+#endif  // PERFRING_TESTING_FAKE_RING_H_

@@ -1,5 +1,5 @@
-#ifndef PERFRING_RINGS_TESTING_FAKE_SET_H_
-#define PERFRING_RINGS_TESTING_FAKE_SET_H_
+#ifndef PERFRING_TESTING_FAKE_SET_H_
+#define PERFRING_TESTING_FAKE_SET_H_
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -127,4 +127,4 @@ struct Collect {
 
 }  // namespace perfring::testing
 
-#endif  // PERFRING_RINGS_TESTING_FAKE_SET_H_
+#endif  // PERFRING_TESTING_FAKE_SET_H_

@@ -1,5 +1,5 @@
-#ifndef PERFRING_RING_TESTING_CURSOR_SPLITS_H_
-#define PERFRING_RING_TESTING_CURSOR_SPLITS_H_
+#ifndef PERFRING_TESTING_CURSOR_SPLITS_H_
+#define PERFRING_TESTING_CURSOR_SPLITS_H_
 
 #include <linux/perf_event.h>
 
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "perfring/ring/cursor.h"
-#include "perfring/ring/testing/fake_ring.h"
-#include "perfring/ring/testing/seen.h"
+#include "perfring/testing/fake_ring.h"
+#include "perfring/testing/seen.h"
 
 namespace perfring::testing {
 
@@ -145,4 +145,4 @@ std::vector<Seen> events(Cursor<M>& cursor) {
 
 }  // namespace perfring::testing
 
-#endif  // PERFRING_RING_TESTING_CURSOR_SPLITS_H_
+#endif  // PERFRING_TESTING_CURSOR_SPLITS_H_

@@ -1,5 +1,5 @@
-#ifndef PERFRING_RING_TESTING_KNOWN_RING_H_
-#define PERFRING_RING_TESTING_KNOWN_RING_H_
+#ifndef PERFRING_TESTING_KNOWN_RING_H_
+#define PERFRING_TESTING_KNOWN_RING_H_
 
 #include <linux/perf_event.h>
 
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "perfring/ring/ring.h"
-#include "perfring/ring/testing/fake_ring.h"
-#include "perfring/ring/testing/seen.h"
+#include "perfring/testing/fake_ring.h"
+#include "perfring/testing/seen.h"
 
 namespace perfring::testing {
 
@@ -97,4 +97,4 @@ Ring<M> ring_over(KnownRing& known) {
 
 }  // namespace perfring::testing
 
-#endif  // PERFRING_RING_TESTING_KNOWN_RING_H_
+#endif  // PERFRING_TESTING_KNOWN_RING_H_
