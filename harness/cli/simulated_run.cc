@@ -19,9 +19,9 @@
 
 #include "harness/cli/live.h"
 #include "harness/cli/producer.h"
-#include "harness/kernel/bpf_output.h"
 #include "harness/kernel/eventpoll.h"
 #include "harness/kernel/perf_event.h"
+#include "harness/kernel/perf_event_array.h"
 #include "harness/oracle/ledger.h"
 #include "harness/oracle/payload.h"
 #include "harness/oracle/stream_checker.h"

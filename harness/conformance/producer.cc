@@ -6,7 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "harness/kernel/bpf_output.h"
+#include "harness/kernel/perf_event_array.h"
 
 namespace perfring::conformance {
 namespace {

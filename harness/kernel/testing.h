@@ -23,7 +23,6 @@
 #include <utility>
 #include <vector>
 
-#include "harness/kernel/bpf_output.h"
 #include "harness/kernel/cpu.h"
 #include "harness/kernel/eventpoll.h"
 #include "harness/kernel/perf_event.h"

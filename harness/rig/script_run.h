@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/kernel/bpf_output.h"
+#include "harness/kernel/perf_event_array.h"
 #include "harness/oracle/checker.h"
 #include "harness/oracle/ledger.h"
 #include "harness/rig/checked_memory.h"

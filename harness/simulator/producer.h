@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "harness/kernel/bpf_output.h"
 #include "harness/kernel/cpu.h"
+#include "harness/kernel/perf_event_array.h"
 #include "harness/kernel/ring_buffer.h"
 #include "harness/oracle/payload.h"
 #include "harness/rig/ledger_cpu.h"

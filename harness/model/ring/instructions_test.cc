@@ -2,7 +2,7 @@
 // source that ships is compiled to: the fences_test of lib/perfring/ring and of harness/kernel read
 // that from the assembly of each processor, and their expectations are read here.
 
-#include "harness/model/hardware/instructions.h"
+#include "harness/model/hardware/order.h"
 
 #include <gtest/gtest.h>
 
