@@ -1,4 +1,5 @@
-// RingSet and the kernel that it asks: CPUs, the order of the calls, flushes, the latency.
+// RingSet and the kernel that it asks: CPUs, the order of the calls, flushes. The latency:
+// wakeups_test.cc.
 
 #include <gmock/gmock.h>
 
@@ -36,23 +37,14 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::AllOf;
-using testing::Collect;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using testing::FakeKernel;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
+using testing::RingSetCpusTest;
 using ::testing::SizeIs;
-
-// CPUs, and the suites of rounds: ring_set_test.cc.
-class RingSetCpusTest : public testing::FakeSetTest {
- protected:
-  static std::string of(const char* call, int fd, const char* rest = "") {
-    return call + std::string{" "} + std::to_string(fd) + rest;
-  }
-  Collect got_;
-};
 
 TEST_F(RingSetCpusTest, EachRingIsWatchedBeforeItsEntryIsFilled) {
   RingSet set = open();
@@ -282,99 +274,6 @@ TEST_F(RingSetCpusTest, WhereNoMapMayBeCreatedAFlushUsesMembarrier) {
   calls();
   EXPECT_EQ(set.flush(Flush::Complete, got_), DrainEnd::Drained);
   EXPECT_THAT(calls(), ElementsAre("create 2", "membarrier"));
-}
-
-RingSetOptions within(std::chrono::nanoseconds latency) {
-  RingSetOptions options;
-  options.page_count = 1;
-  options.follows_cpus = false;
-  options.latency = latency;
-  options.longest_wait = 10s;
-  options.wakeup_watermark = 512;
-  return options;
-}
-
-TEST_F(RingSetCpusTest, WithALatencyARingHasAnEventThatWakesNobody) {
-  RingSet set = open(within(10ms));
-  EXPECT_THAT(kernel_.updates, SizeIs(2));
-  EXPECT_EQ(kernel_.event.watermark, 1U) << "the last event that was opened";
-  EXPECT_EQ(set.wakeups(), Wakeups::EachRecord);
-  set.poll();
-  set.drain(got_);
-  EXPECT_GT(set.next_deadline(), RingSet::Clock::now() + 5s) << "a wakeup will come";
-}
-
-TEST_F(RingSetCpusTest, ALatencyOf0OrLessIsNone) {
-  for (const auto latency : {0ns, std::chrono::nanoseconds::min()}) {
-    RingSet set = open(within(latency));
-    EXPECT_EQ(kernel_.event.wakeup_watermark, 512U);
-    for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
-    set.poll();
-    set.drain(got_);
-    EXPECT_EQ(set.wakeups(), Wakeups::EachRecord);
-    EXPECT_GT(set.next_deadline(), RingSet::Clock::now() + 5s);
-    heads_.clear();
-    kernel_.updates.clear();
-  }
-}
-
-TEST_F(RingSetCpusTest, ALatencyOfYearsIsAnHour) {
-  RingSet set = open(within(std::chrono::nanoseconds::max()));
-  for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
-  set.poll();
-  set.drain(got_);
-  EXPECT_EQ(set.wakeups(), Wakeups::None);
-  EXPECT_LE(set.next_deadline(), RingSet::Clock::now() + 10s) << "the longest wait";
-}
-
-TEST_F(RingSetCpusTest, ManyRecordsAreWaitedForByTimer) {
-  RingSet set = open(within(10ms));
-  set.poll();
-  const int loud = event_of(0);
-  for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
-  kernel_.updates.clear();
-  const auto began = RingSet::Clock::now();
-  set.drain(got_);
-  EXPECT_EQ(set.wakeups(), Wakeups::None);
-  ASSERT_THAT(kernel_.updates, SizeIs(2));
-  EXPECT_NE(event_of(0), loud);
-  EXPECT_GE(set.next_deadline(), began + 10ms);
-  EXPECT_LE(set.next_deadline(), RingSet::Clock::now() + 10ms);
-  EXPECT_EQ(set.wait(), Woken::Timeout);
-  EXPECT_LT(RingSet::Clock::now(), began + 5s);
-}
-
-TEST_F(RingSetCpusTest, BackToWakeupsTwoMoreRoundsFollowWithinTheLatency) {
-  RingSet set = open(within(1ms));
-  set.poll();
-  const int loud = event_of(0);
-  for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
-  set.drain(got_);
-  ASSERT_EQ(set.wakeups(), Wakeups::None);
-  for (int i = 0; i < 1000 && set.wakeups() == Wakeups::None; ++i) {
-    EXPECT_EQ(set.wait(), Woken::Timeout);
-    set.drain(got_);
-  }
-  ASSERT_EQ(set.wakeups(), Wakeups::EachRecord);
-  EXPECT_EQ(event_of(0), loud);
-  // A program that had fetched the quiet event outputs after the last drain.
-  EXPECT_LT(set.next_deadline(), RingSet::Clock::now() + 1ms);
-  EXPECT_EQ(set.wait(), Woken::Timeout);
-  set.drain(got_);
-  EXPECT_LT(set.next_deadline(), RingSet::Clock::now() + 1ms);
-  EXPECT_EQ(set.wait(), Woken::Timeout);
-  set.drain(got_);
-  EXPECT_GT(set.next_deadline(), RingSet::Clock::now() + 5s);
-}
-
-TEST_F(RingSetCpusTest, ARevivedCpuHasBothEventsAgain) {
-  RingSet set = open(within(10ms));
-  set.cpu_changed(1, false).value();
-  calls();
-  ASSERT_TRUE(set.cpu_changed(1, true).has_value());
-  int opened = 0;
-  for (const std::string& call : calls()) opened += call.starts_with("set_output");
-  EXPECT_EQ(opened, 2);
 }
 
 }  // namespace

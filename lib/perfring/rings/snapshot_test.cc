@@ -8,65 +8,21 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <optional>
-#include <span>
-#include <variant>
-#include <vector>
 
-#include "perfring/testing/fake_ring.h"
+#include "perfring/testing/rings.h"
 
 namespace perfring {
 namespace {
 
+using testing::Backward;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr std::size_t kSize = 4096;
-
-// A ring between guard pages, which can be made read-only, as the kernel's mapping is.
-class Backward {
- public:
-  explicit Backward(std::uint64_t start = 0) : head_{start} { publish(); }
-
-  perf_event_mmap_page& page() const { return memory_.page(); }
-  std::span<std::byte> data() const { return memory_.data(); }
-  Snapshots<> snapshots() const {
-    // The mapping is not in one piece here: the page, a guard, the data.
-    return Snapshots<>::over(page(), data()).value();
-  }
-
-  // A sample of this number, `size` bytes long in all.
-  void write(std::uint64_t number, std::size_t size = 24) {
-    reserve(number, size);
-    publish();
-  }
-  // Writes it, but does not publish it.
-  void reserve(std::uint64_t number, std::size_t size = 24) {
-    head_ -= size;
-    const perf_event_header header{PERF_RECORD_SAMPLE, 0, static_cast<__u16>(size)};
-    const auto raw = static_cast<std::uint32_t>(size - 12);
-    std::vector<std::byte> record(size, std::byte{0xab});
-    std::memcpy(record.data(), &header, 8);
-    std::memcpy(record.data() + 8, &raw, 4);
-    std::memcpy(record.data() + 12, &number, 8);
-    for (std::size_t i = 0; i != size; ++i) data()[(head_ + i) % kSize] = record[i];
-  }
-  void publish() { page().data_head = head_; }
-  std::uint64_t head() const { return head_; }
-
-  void set_header(std::uint64_t at, perf_event_header header) {
-    std::memcpy(data().data() + at % kSize, &header, sizeof(header));
-  }
-
- private:
-  testing::GuardedMemory memory_{kSize};
-  std::uint64_t head_;
-};
+constexpr std::size_t kSize = Backward::kSize;
 
 std::vector<std::uint64_t> numbers;
 void collect(const PerfEvent& event) {

@@ -165,44 +165,38 @@ TEST(WaiterTest, StopEndsEveryWaitFromThenOn) {
 
 Waiter* in_handler = nullptr;
 
+// A wait during which this thread gets a signal.
+Woken signalled_wait(Waiter& waiter, void (*handler)(int), std::chrono::milliseconds after) {
+  struct sigaction action{};
+  struct sigaction before{};
+  action.sa_handler = handler;
+  EXPECT_EQ(::sigaction(SIGUSR1, &action, &before), 0);
+  std::thread signals{[after, self = ::pthread_self()] {
+    std::this_thread::sleep_for(after);
+    ::pthread_kill(self, SIGUSR1);
+  }};
+  errno = EDOM;
+  const Woken woken = waiter.wait();
+  EXPECT_EQ(errno, EDOM);
+  signals.join();
+  ::sigaction(SIGUSR1, &before, nullptr);
+  return woken;
+}
+
 TEST(WaiterTest, StopMayBeCalledByASignalsHandler) {
   Waiter waiter = waiter_of();
   waiter.poll();
   in_handler = &waiter;
-  struct sigaction action{};
-  struct sigaction before{};
-  action.sa_handler = [](int) { in_handler->stop(); };
-  ASSERT_EQ(::sigaction(SIGUSR1, &action, &before), 0);
-  const pthread_t self = ::pthread_self();
-  std::thread signals{[&] {
-    std::this_thread::sleep_for(2ms);
-    ::pthread_kill(self, SIGUSR1);
-  }};
-  EXPECT_EQ(waiter.wait(), Woken::Stop);
-  signals.join();
+  EXPECT_EQ(signalled_wait(waiter, [](int) { in_handler->stop(); }, 2ms), Woken::Stop);
   errno = EDOM;
   waiter.stop();
   EXPECT_EQ(errno, EDOM);
-  ::sigaction(SIGUSR1, &before, nullptr);
 }
 
 TEST(WaiterTest, ASignalEndsAWaitWithReport) {
   Waiter waiter = waiter_of();
   waiter.poll();
-  struct sigaction action{};
-  struct sigaction before{};
-  action.sa_handler = [](int) {};
-  ASSERT_EQ(::sigaction(SIGUSR1, &action, &before), 0);
-  const pthread_t self = ::pthread_self();
-  std::thread signals{[&] {
-    std::this_thread::sleep_for(20ms);
-    ::pthread_kill(self, SIGUSR1);
-  }};
-  errno = EDOM;
-  EXPECT_EQ(waiter.wait(), Woken::Report);
-  EXPECT_EQ(errno, EDOM);
-  signals.join();
-  ::sigaction(SIGUSR1, &before, nullptr);
+  EXPECT_EQ(signalled_wait(waiter, [](int) {}, 20ms), Woken::Report);
 }
 
 TEST(WaiterTest, WhatHungUpIsReportedOnce) {

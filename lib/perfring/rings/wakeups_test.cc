@@ -1,18 +1,24 @@
-// WakeupChoice: when a timer takes the place of wakeups (W27).
+// WakeupChoice: when a timer takes the place of wakeups (W27). And a RingSet with a latency, which
+// asks it.
 
 #include "perfring/rings/wakeups.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cstdint>
 #include <limits>
 
+#include "perfring/testing/fake_set.h"
+
 namespace perfring {
 namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
+using testing::RingSetCpusTest;
+using ::testing::SizeIs;
 
 constexpr auto kEach = Wakeups::EachRecord;
 constexpr auto kNone = Wakeups::None;
@@ -127,6 +133,99 @@ TEST(WakeupChoiceTest, ALatencyOfYearsIsAnHour) {
   EXPECT_EQ(looks.choice.wakeups(), kNone);
   looks.look(1, 16h, 0);
   EXPECT_EQ(looks.choice.wakeups(), kEach);
+}
+
+RingSetOptions within(std::chrono::nanoseconds latency) {
+  RingSetOptions options;
+  options.page_count = 1;
+  options.follows_cpus = false;
+  options.latency = latency;
+  options.longest_wait = 10s;
+  options.wakeup_watermark = 512;
+  return options;
+}
+
+TEST_F(RingSetCpusTest, WithALatencyARingHasAnEventThatWakesNobody) {
+  RingSet set = open(within(10ms));
+  EXPECT_THAT(kernel_.updates, SizeIs(2));
+  EXPECT_EQ(kernel_.event.watermark, 1U) << "the last event that was opened";
+  EXPECT_EQ(set.wakeups(), Wakeups::EachRecord);
+  set.poll();
+  set.drain(got_);
+  EXPECT_GT(set.next_deadline(), RingSet::Clock::now() + 5s) << "a wakeup will come";
+}
+
+TEST_F(RingSetCpusTest, ALatencyOf0OrLessIsNone) {
+  for (const auto latency : {0ns, std::chrono::nanoseconds::min()}) {
+    RingSet set = open(within(latency));
+    EXPECT_EQ(kernel_.event.wakeup_watermark, 512U);
+    for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
+    set.poll();
+    set.drain(got_);
+    EXPECT_EQ(set.wakeups(), Wakeups::EachRecord);
+    EXPECT_GT(set.next_deadline(), RingSet::Clock::now() + 5s);
+    heads_.clear();
+    kernel_.updates.clear();
+  }
+}
+
+TEST_F(RingSetCpusTest, ALatencyOfYearsIsAnHour) {
+  RingSet set = open(within(std::chrono::nanoseconds::max()));
+  for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
+  set.poll();
+  set.drain(got_);
+  EXPECT_EQ(set.wakeups(), Wakeups::None);
+  EXPECT_LE(set.next_deadline(), RingSet::Clock::now() + 10s) << "the longest wait";
+}
+
+TEST_F(RingSetCpusTest, ManyRecordsAreWaitedForByTimer) {
+  RingSet set = open(within(10ms));
+  set.poll();
+  const int loud = event_of(0);
+  for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
+  kernel_.updates.clear();
+  const auto began = RingSet::Clock::now();
+  set.drain(got_);
+  EXPECT_EQ(set.wakeups(), Wakeups::None);
+  ASSERT_THAT(kernel_.updates, SizeIs(2));
+  EXPECT_NE(event_of(0), loud);
+  EXPECT_GE(set.next_deadline(), began + 10ms);
+  EXPECT_LE(set.next_deadline(), RingSet::Clock::now() + 10ms);
+  EXPECT_EQ(set.wait(), Woken::Timeout);
+  EXPECT_LT(RingSet::Clock::now(), began + 5s);
+}
+
+TEST_F(RingSetCpusTest, BackToWakeupsTwoMoreRoundsFollowWithinTheLatency) {
+  RingSet set = open(within(1ms));
+  set.poll();
+  const int loud = event_of(0);
+  for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
+  set.drain(got_);
+  ASSERT_EQ(set.wakeups(), Wakeups::None);
+  for (int i = 0; i < 1000 && set.wakeups() == Wakeups::None; ++i) {
+    EXPECT_EQ(set.wait(), Woken::Timeout);
+    set.drain(got_);
+  }
+  ASSERT_EQ(set.wakeups(), Wakeups::EachRecord);
+  EXPECT_EQ(event_of(0), loud);
+  // A program that had fetched the quiet event outputs after the last drain.
+  EXPECT_LT(set.next_deadline(), RingSet::Clock::now() + 1ms);
+  EXPECT_EQ(set.wait(), Woken::Timeout);
+  set.drain(got_);
+  EXPECT_LT(set.next_deadline(), RingSet::Clock::now() + 1ms);
+  EXPECT_EQ(set.wait(), Woken::Timeout);
+  set.drain(got_);
+  EXPECT_GT(set.next_deadline(), RingSet::Clock::now() + 5s);
+}
+
+TEST_F(RingSetCpusTest, ARevivedCpuHasBothEventsAgain) {
+  RingSet set = open(within(10ms));
+  set.cpu_changed(1, false).value();
+  calls();
+  ASSERT_TRUE(set.cpu_changed(1, true).has_value());
+  int opened = 0;
+  for (const std::string& call : calls()) opened += call.starts_with("set_output");
+  EXPECT_EQ(opened, 2);
 }
 
 }  // namespace

@@ -125,6 +125,21 @@ struct Collect {
   Keys keys;
 };
 
+// The suites, which are in several files: rounds and merges; CPUs and the latency.
+class RingSetTest : public FakeSetTest {
+ protected:
+  Collect got_;
+  int calls_ = 0;  // of a callback
+};
+
+class RingSetCpusTest : public FakeSetTest {
+ protected:
+  static std::string of(const char* call, int fd, const char* rest = "") {
+    return call + std::string{" "} + std::to_string(fd) + rest;
+  }
+  Collect got_;
+};
+
 }  // namespace perfring::testing
 
 #endif  // PERFRING_TESTING_FAKE_SET_H_

@@ -1,15 +1,19 @@
 #ifndef PERFRING_TESTING_RINGS_H_
 #define PERFRING_TESTING_RINGS_H_
 
+#include <linux/perf_event.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <ostream>
+#include <span>
 #include <tuple>
 #include <vector>
 
 #include "perfring/rings/merge.h"
+#include "perfring/rings/snapshot.h"
 #include "perfring/testing/fake_ring.h"
 #include "perfring/testing/seen.h"
 
@@ -91,6 +95,49 @@ class Rings {
 
  private:
   std::vector<std::unique_ptr<FakeRing>> fakes_;
+};
+
+// An overwritable ring of 4096 bytes between guard pages, written downwards; it can be made
+// read-only, as the kernel's mapping is.
+class Backward {
+ public:
+  static constexpr std::size_t kSize = 4096;
+
+  explicit Backward(std::uint64_t start = 0) : head_{start} { publish(); }
+
+  perf_event_mmap_page& page() const { return memory_.page(); }
+  std::span<std::byte> data() const { return memory_.data(); }
+  Snapshots<> snapshots() const {
+    // The mapping is not in one piece here: the page, a guard, the data.
+    return Snapshots<>::over(page(), data()).value();
+  }
+
+  // A sample of this number, `size` bytes long in all.
+  void write(std::uint64_t number, std::size_t size = 24) {
+    reserve(number, size);
+    publish();
+  }
+  // Writes it, but does not publish it.
+  void reserve(std::uint64_t number, std::size_t size = 24) {
+    head_ -= size;
+    const perf_event_header header{PERF_RECORD_SAMPLE, 0, static_cast<__u16>(size)};
+    const auto raw = static_cast<std::uint32_t>(size - 12);
+    std::vector<std::byte> record(size, std::byte{0xab});
+    std::memcpy(record.data(), &header, 8);
+    std::memcpy(record.data() + 8, &raw, 4);
+    std::memcpy(record.data() + 12, &number, 8);
+    for (std::size_t i = 0; i != size; ++i) data()[(head_ + i) % kSize] = record[i];
+  }
+  void publish() { page().data_head = head_; }
+  std::uint64_t head() const { return head_; }
+
+  void set_header(std::uint64_t at, perf_event_header header) {
+    std::memcpy(data().data() + at % kSize, &header, sizeof(header));
+  }
+
+ private:
+  GuardedMemory memory_{kSize};
+  std::uint64_t head_;
 };
 
 }  // namespace perfring::testing

@@ -1,0 +1,154 @@
+// RingSet's merges, on a stand-in for the kernel. Rounds without an order: ring_set_test.cc.
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "perfring/testing/fake_set.h"
+
+namespace perfring {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::Ge;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using testing::RingSetTest;
+using ::testing::SizeIs;
+using Clock = RingSet::Clock;
+
+TEST_F(RingSetTest, AMergeIsInTheOrderOfTheKeys) {
+  RingSet set = open();
+  write(0, 10);
+  write(0, 40);
+  write(1, 20);
+  write(1, 30);
+  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 10), Pair(1, 20), Pair(1, 30), Pair(0, 40)));
+  EXPECT_EQ(set.merge_counts().delivered, 4U);
+  write(0, 50);
+  write(1, 60);
+  EXPECT_EQ(set.merge(KeyAt{}, {.events = 1}, got_), DrainEnd::Limit);
+  EXPECT_EQ(set.merge(KeyAt{}, {.events = 1}, got_), DrainEnd::Drained);
+}
+
+TEST_F(RingSetTest, ATimedSetIsMergedByTheTimeOfItsEvents) {
+  RingSetOptions options = small();
+  options.timed = true;
+  RingSet set = open(options);
+  EXPECT_EQ(kernel_.event.sample_type, PERF_SAMPLE_RAW | PERF_SAMPLE_TIME);
+  EXPECT_EQ(kernel_.event.use_clockid, 1U);
+  EXPECT_EQ(kernel_.event.clockid, CLOCK_MONOTONIC);
+  write_timed(0, 10);
+  write_timed(0, 30);
+  write_timed(1, 20);
+  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::WrongKey);
+  EXPECT_EQ(set.merge(EventTime{}, {}, got_), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 10), Pair(1, 20), Pair(0, 30)));
+  EXPECT_EQ(set.merge_counts().delivered, 3U);
+  EXPECT_EQ(set.merge_slack(), options.merge.slack);
+  write_timed(1, 40);
+  std::size_t bytes = 0;
+  set.drain(
+      [&](std::uint32_t, const PerfEvent& event) { bytes += std::get<Sample>(event).size(); });
+  EXPECT_EQ(bytes, 4U) << "a drain passes the time";
+  write_timed(0, ~std::uint64_t{0});
+  EXPECT_EQ(set.flush(Flush::Visible, EventTime{}, got_).value(), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, SizeIs(4));
+}
+
+TEST_F(RingSetTest, EventsWithoutATimeAreNotMergedByIt) {
+  RingSet set = open();
+  write(0, 10);
+  EXPECT_EQ(set.merge(EventTime{}, {}, got_), DrainEnd::WrongKey);
+  EXPECT_EQ(set.drain(got_), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, SizeIs(1));
+}
+
+std::uint64_t now_ns() {
+  return static_cast<std::uint64_t>(Clock::now().time_since_epoch() / 1ns);
+}
+
+TEST_F(RingSetTest, WhatIsTooYoungToBeMergedIsAskedForAfterTheSlack) {
+  RingSetOptions options = small();
+  options.merge.slack = 20'000'000;
+  RingSet set = open(options);
+  set.poll();
+  write(0, now_ns());
+  const auto before = Clock::now();
+  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
+  ASSERT_THAT(got_.keys, IsEmpty());
+  EXPECT_GE(set.next_deadline(), before + 20ms);
+  EXPECT_LE(set.next_deadline(), Clock::now() + 20ms);
+  EXPECT_EQ(set.wait(), Woken::Timeout);
+  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, SizeIs(1));
+  EXPECT_GT(set.next_deadline(), Clock::now() + 1s);
+}
+
+TEST_F(RingSetTest, ASlackOfYearsHoldsEventsUntilTheyAreFlushed) {
+  RingSetOptions options = small();
+  options.merge.slack = std::numeric_limits<std::uint64_t>::max();
+  RingSet set = open(options);
+  set.poll();
+  write(0, 7);
+  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, IsEmpty());
+  EXPECT_EQ(tail(0), 0U);
+  EXPECT_GT(set.next_deadline(), Clock::now());
+  EXPECT_EQ(set.flush(Flush::Visible, KeyAt{}, got_), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 7)));
+}
+
+TEST_F(RingSetTest, ASlackOf0MergesWhatIsThere) {
+  RingSetOptions options = small();
+  options.merge.slack = 0;
+  RingSet set = open(options);
+  write(0, now_ns());
+  write(1, 0);
+  write(1, std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
+  ASSERT_THAT(got_.keys, SizeIs(Ge(2U)));
+  EXPECT_EQ(got_.keys[0], std::pair(1U, std::uint64_t{0}));
+  EXPECT_EQ(set.flush(Flush::Visible, KeyAt{}, got_), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, SizeIs(3));
+}
+
+TEST_F(RingSetTest, AMergeGoesOnAfterADrainOfTheSameRings) {
+  RingSetOptions options = small();
+  options.merge.slack = std::numeric_limits<std::uint64_t>::max();
+  RingSet set = open(options);
+  for (std::uint64_t i = 0; i < 4; ++i) write(0, i);
+  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained) << "it holds all of them";
+  EXPECT_EQ(set.drain({.events = 2}, got_), DrainEnd::Limit);
+  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 0), Pair(0, 1)));
+  EXPECT_EQ(set.flush(Flush::Visible, KeyAt{}, got_), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 0), Pair(0, 1), Pair(0, 2), Pair(0, 3)));
+  EXPECT_EQ(tail(0), 4 * kRecord);
+}
+
+// Of another clock than CLOCK_MONOTONIC, and back: all are delivered, and counted.
+TEST_F(RingSetTest, KeysOfAnotherClockAreDeliveredAndCounted) {
+  RingSet set = open();
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t years = now_ns() + 1'000'000'000'000'000'000;
+  for (const std::uint64_t key : {std::uint64_t{0}, most, years, std::uint64_t{0}}) write(0, key);
+  write(1, 5);
+  for (int i = 0; i < 100 && got_.keys.size() < 5; ++i) {
+    set.wait();
+    EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
+  }
+  EXPECT_THAT(got_.keys, SizeIs(5)) << "none stops its ring";
+  EXPECT_EQ(set.merge_counts().ahead, 2U);
+  write(1, 4);
+  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
+  EXPECT_EQ(set.merge_counts().late, 1U);
+  EXPECT_EQ(set.merge_counts().delivered, 6U);
+}
+
+}  // namespace
+}  // namespace perfring
