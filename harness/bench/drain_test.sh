@@ -39,6 +39,29 @@ for form in "--json=$folder/form" "--json $folder/form"; do
 done
 "$drain" --json - "${quick[@]}" 2>/dev/null | python3 -c 'import json, sys; json.load(sys.stdin)' ||
   fail "--json - prints something else than JSON"
+# The README's tables, of lines as they were measured, and of a run that was made up.
+"$drain" --json - --benchmark_filter='^64K/(8|8.16)/count$' --benchmark_min_time=0.01 2>/dev/null |
+  harness/bench/table >"$folder/table" || fail "a run makes no table"
+grep -qE '^\| 64K/8/count \| (\*\*)?[0-9]+\.[0-9]{2}' "$folder/table" &&
+  grep -qE '^\| 64K/8\\\|16/count ' "$folder/table" && grep -qE '^\| 8 or 16, at random \| [0-9]' "$folder/table" ||
+  fail "the tables are: $(cat "$folder/table")"
+made_up='{"benchmarks": [{"name": "8M/64/sum", "perfring/LB-spec": 1.204, "libbpf/PerfBuffer": 3.5},
+  {"name": "64K/4096/count", "perfring/LB-spec": 2.19, "PerfBuffer/LB-spec live": 2.21, "libbpf/PerfBuffer": 3.5},
+  {"name": "512K/64/sum", "perfring/LB-spec": 1.2, "perfring -O2/LB-spec -O2": 1.1},
+  {"name": "64K/8|16/count", "perfring": 3.916, "perfring/LB-spec": 7, "perfring/LB-ptr": 1.21}]}'
+harness/bench/table <<<"$made_up" | diff - <(printf '%s\n' \
+  '| line | perfring / LB-spec | PerfBuffer / LB-spec live | perfring / LB-spec, -O2 | PerfBuffer / LB-spec, -O2 | perfring / LB-ptr | libbpf / PerfBuffer |' \
+  '|---|---|---|---|---|---|---|' \
+  '| 8M/64/sum | 1.20 |  |  |  |  | 3.50 |' \
+  '| 64K/4096/count | 2.19 | **2.21** |  |  |  | **3.50** |' \
+  '| 512K/64/sum | **1.20** |  | 1.10 |  |  |  |' \
+  '| 64K/8\|16/count | 7.00 |  |  |  | **1.21** |  |' '' \
+  '| payload | perfring | LB-spec | LB-ptr | libbpf |' '|---|---|---|---|---|' '| 4096 |  |  |  |  |' \
+  '| 8 or 16, at random | 3.92 |  |  |  |') || fail "another table of the run that was made up"
+for odd in '' '[]' '{"benchmarks": []}' '{"benchmarks": [{"name": "8M"}]}'; do
+  harness/bench/table <<<"$odd" 2>"$folder/said"
+  [ $? -eq 2 ] && grep -q 'no run of the benchmark' "$folder/said" || fail "'$odd': $(cat "$folder/said")"
+done
 refused() { # TEXT OPTION...
   local text=$1
   shift
