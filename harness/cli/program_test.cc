@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +20,8 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::UnorderedElementsAreArray;
 
 using ProgramTest = PerfringTest;
 
@@ -51,14 +56,55 @@ TEST_F(ProgramTest, WrongArgumentsAreNamedWithWhatIsAccepted) {
   }
 }
 
+// The first words of the lines that have no more than two blanks before them, in that part of
+// --help.
+std::vector<std::string> commands_of(const std::string& help) {
+  std::istringstream lines{help.substr(help.find("\nSubcommands:\n") + 1)};
+  std::vector<std::string> commands;
+  std::string line;
+  for (std::getline(lines, line); std::getline(lines, line) && !line.empty();) {
+    if (line[2] != ' ') commands.push_back(line.substr(2, line.find(' ', 2) - 2));
+  }
+  return commands;
+}
+
 TEST_F(ProgramTest, EveryCommandHasHelpWithTheExitCodesAndTheVersion) {
-  for (const char* command : {"", "sim", "check", "stress", "diff", "faults"}) {
-    const Ended help = run_line(std::string{command} + " --help");
+  std::vector<std::string> commands = commands_of(run({"--help"}).out);
+  EXPECT_THAT(commands, IsSupersetOf({"sim", "check", "record", "inspect"}));
+  commands.emplace_back();
+  for (const std::string& command : commands) {
+    const Ended help = run_line(command + " --help");
     EXPECT_EQ(help.exit_code, 0);
-    EXPECT_THAT(help.out, AllOf(HasSubstr("Usage: perfring"), HasSubstr("3 not shown")));
-    const Ended version = run_line(std::string{command} + " --version");
+    const std::string usage = "Usage: perfring" + (command.empty() ? "" : " " + command) + " [";
+    EXPECT_THAT(help.out, AllOf(HasSubstr(usage), HasSubstr("3 not shown"))) << command;
+    const Ended version = run_line(command + " --version");
     EXPECT_EQ(version.exit_code, 0);
     EXPECT_EQ(version.out, std::string{"perfring "} + PERFRING_VERSION + "\n");
+  }
+}
+
+// What stands behind `before`, to the next blank, in each line of a part of the manual page.
+std::vector<std::string> named(const std::string& page, const std::string& part,
+                               const std::string& before) {
+  const std::size_t begin = page.find(".SH " + part + "\n");
+  std::istringstream lines{
+      page.substr(std::min(begin, page.size()), page.find("\n.SH", begin) - begin)};
+  std::vector<std::string> names;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(before)) names.push_back(line.substr(before.size()));
+  }
+  return names;
+}
+
+TEST_F(ProgramTest, TheManualPageHasEveryCommandAndEveryExitCode) {
+  const char* const path = std::getenv("PERFRING_MANUAL");
+  ASSERT_NE(path, nullptr);
+  const std::string page = contents(path);
+  const std::string help = run({"--help"}).out;
+  EXPECT_THAT(named(page, "COMMANDS", ".B "), UnorderedElementsAreArray(commands_of(help)));
+  for (const std::string code : {"0 ", "1 ", "2 ", "3 "}) {
+    EXPECT_THAT(page.substr(page.find(".SH EXIT STATUS")), HasSubstr(code));
+    EXPECT_THAT(help.substr(help.find("Exit codes:")), HasSubstr(code));
   }
 }
 
