@@ -137,8 +137,9 @@ class Collector final : public rig::MemoryObserver {
       cell_.worsen(Outcome::OutOfBounds, "a slice that leads out of the ring");
       return {};
     }
-    std::vector<std::byte> all{head.begin(), head.end()};
-    all.insert(all.end(), tail.begin(), tail.end());
+    const Sample joined{head, tail};
+    std::vector<std::byte> all(joined.size());
+    joined.copy_to(all);
     return all;
   }
 

@@ -110,9 +110,9 @@ TEST_F(RecordVectorsTest, CutAtAnyLengthTheyAreDecodedToWhatIsLeft) {
 TEST_F(RecordVectorsTest, ASampleThatIsCutIsMalformed) {
   Guarded memory{{}};
   for (const Vector& vector : vectors_) {
-    const Any whole = decode(vector.bytes, Layout{vector.attr});
-    if (vector.is_read || !std::holds_alternative<Sample>(whole)) continue;
     const Layout layout{vector.attr};
+    const Any whole = decode(vector.bytes, layout);
+    if (vector.is_read || !std::holds_alternative<Sample>(whole)) continue;
     for (std::size_t size = sizeof(perf_event_header); size < vector.bytes.size(); ++size) {
       std::vector<std::byte> cut = vector.bytes;
       cut.resize(size);

@@ -188,10 +188,10 @@ stops() { # HEADER STANDARD REGEX COMPILER
 old_standards() {
   local header
   for header in "${headers20[@]}"; do stops "$header" c++17 "needs C\+\+20: compile with -std=c\+\+20" "$1"; done
-  for header in "${headers23[@]}"; do stops "$header" c++20 "needs C\+\+23 .*: compile with -std=c\+\+23" "$1"; done
+  for header in "${headers23[@]}"; do stops "$header" c++20 "needs C\+\+23: compile with -std=c\+\+23 \(g\+\+ 12, clang 19 or later\)" "$1"; done
   for header in perfring/perfring.h perfring/ring/ring.h; do stops $header c++11 "needs C\+\+2" "$1"; done
   # A compiler that knows the standard's name, and not enough of it for libstdc++'s std::expected.
-  ! command -v clang-14 >/dev/null || stops perfring/perfring.h c++2b "of g\\+\\+ 12, clang 19" clang-14
+  ! command -v clang-14 >/dev/null || stops perfring/perfring.h c++2b "\\(g\\+\\+ 12, clang 19 or later\\)" clang-14
   accepts "macros in C++98" '#include "perfring/version.h"
 #include "perfring/export.h"' "$1" -std=c++98
 }
@@ -235,7 +235,7 @@ static_assert(_LIBCPP_VERSION >= 190000);" "$1" -std=c++2b -stdlib=libc++
   program=$folder/program
   # The sources, and a program that uses all of them.
   "$1" -std=c++2b -stdlib=libc++ -Wall -Wextra -Werror -I"$lib" -o "$program" \
-    "$lib"/perfring/{,os/,record/,rings/}*.cc ||
+    "$lib"/perfring/{,event/,os/,record/,rings/}*.cc ||
     fail "the sources do not build with libc++"
   "$program" || fail "a program built with libc++ ends with $?"
 }

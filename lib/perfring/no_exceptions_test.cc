@@ -5,6 +5,9 @@
 #include <cstdio>
 #include <cstring>
 
+#include "perfring/event/group.h"
+#include "perfring/event/sampler.h"
+#include "perfring/event/tracepoint_fields.h"
 #include "perfring/perfring.h"
 #include "perfring/record/layouts.h"
 #include "perfring/record/to_string.h"
@@ -77,6 +80,11 @@ int main() {
   auto waiter = perfring::Waiter::create();
   if (waiter) waiter->stop();
   events += !waiter || waiter->wait() != perfring::Woken::Stop;
+  const auto sampler = perfring::event::Sampler::open({.events = {}});
+  const auto group = perfring::event::Group::open({.events = {}});
+  events += sampler || group || sampler.error().explain().empty();
+  events += perfring::event::TracepointFormat::parse("").has_value();
+  events += perfring::event::by_name("no such event").has_value();
   const auto cpus = perfring::online_cpus();
   const bool asked = cpus || !cpus.error().explain().empty();
   return events == 0 && refused && unknown && asked && decodes_a_record() ? 0 : 1;

@@ -30,13 +30,14 @@ using Bytes = std::span<const std::byte>;
 
 namespace internal {
 
-// Copies `head`, then `tail`, as far as `to` has room. Returns how many bytes were copied.
+// Copies `head`, then `tail`, as far as `to` has room. Returns how many bytes were copied. Where
+// they overlap, the tail's bytes are those that are there once the head is copied.
 inline std::size_t join(Bytes head, Bytes tail, std::span<std::byte> to) noexcept {
   const std::size_t in_head = head.size() < to.size() ? head.size() : to.size();
-  if (in_head != 0) __builtin_memcpy(to.data(), head.data(), in_head);
+  if (in_head != 0) __builtin_memmove(to.data(), head.data(), in_head);
   const std::size_t room = to.size() - in_head;
   const std::size_t in_tail = tail.size() < room ? tail.size() : room;
-  if (in_tail != 0) __builtin_memcpy(to.data() + in_head, tail.data(), in_tail);
+  if (in_tail != 0) __builtin_memmove(to.data() + in_head, tail.data(), in_tail);
   return in_head + in_tail;
 }
 
@@ -59,7 +60,8 @@ struct Sample {
   std::size_t size() const noexcept { return head.size() + tail.size(); }
 
   // Copies the first bytes, as many as there are and as `to` has room for, and returns how many
-  // those are. `to` must not overlap the ring.
+  // those are: 0 for an empty span. The head is copied first, so that a `to` that overlaps the tail
+  // may get bytes of the head in its place.
   std::size_t copy_to(std::span<std::byte> to) const noexcept {
     return internal::join(head, tail, to);
   }

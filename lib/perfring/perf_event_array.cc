@@ -108,6 +108,10 @@ std::string advice_on(const SyscallError& error) {
     case EBADF:
       return names_path ? "use an array that has not been moved from"
                         : "give the descriptor of an open BPF map";
+    case EFAULT:
+      return names_path ? "give a path in place of a null pointer" : "see bpf(2) for this error";
+    case EBADFD:
+      return "open the map without O_PATH";
     case EINVAL:
       return names_path ? "give a path on a bpffs (mount -t bpf bpf /sys/fs/bpf)"
                         : "give a BPF map";

@@ -233,5 +233,19 @@ TEST(OverloadedTest, TheCallbackThatTakesTheEventIsCalled) {
   EXPECT_EQ(kind(Malformed{}), 3);
 }
 
+// The head first: where `to` lies in the ring, too, the tail's bytes are what is there by then.
+TEST_P(SampleTest, CopyToMayOverlapWhatItCopies) {
+  const Sample before = sample();
+  const std::span<std::byte> shifted{&storage_[9], kSize};  // the head, one place on
+  auto expected = storage_;
+  for (std::size_t i = 0; i < before.head.size(); ++i) expected[9 + i] = storage_[8 + i];
+  const auto with_head = expected;
+  for (std::size_t i = 0; i < before.tail.size(); ++i) {
+    expected[9 + before.head.size() + i] = with_head[32 + before.head.size() + i];
+  }
+  EXPECT_EQ(before.copy_to(shifted), kSize);
+  EXPECT_EQ(storage_, expected);
+}
+
 }  // namespace
 }  // namespace perfring

@@ -109,7 +109,7 @@ Event Event::or_else(Event fallback) const {
 
 Event Event::adjust(std::function<void(perf_event_attr&)> change) const {
   Event said = *this;
-  said.changes_.push_back(std::move(change));
+  if (change) said.changes_.push_back(std::move(change));
   return said;
 }
 
@@ -142,16 +142,21 @@ std::expected<perf_event_attr, Finding> Event::attr(System& system) const {
   return attr;
 }
 
+const Event::Names& Event::names() const noexcept {
+  static const Names kNone;
+  return names_ != nullptr ? *names_ : kNone;
+}
+
 std::optional<Finding> Event::resolve(perf_event_attr& attr, System& system) const {
   switch (kind_) {
     case Kind::Tracepoint: {
-      auto id = internal::tracepoint_id(names_->object, system);
+      auto id = internal::tracepoint_id(names().object, system);
       if (!id) return std::move(id).error();
       attr.config = *id;
       return std::nullopt;
     }
     case Kind::Pmu:
-      return internal::apply_pmu(names_->object, attr, system);
+      return internal::apply_pmu(names().object, attr, system);
     case Kind::Kprobe:
     case Kind::Kretprobe:
     case Kind::Uprobe:
@@ -177,9 +182,9 @@ std::optional<Finding> Event::resolve_probe(perf_event_attr& attr, System& syste
   if (is_return(kind_)) {
     if (auto wrong = internal::apply_pmu(pmu + "/retprobe=1/", attr, system)) return wrong;
   }
-  attr.config1 = reinterpret_cast<std::uintptr_t>(names_->object.c_str());
-  if (is_kernel || names_->part.empty()) return std::nullopt;
-  const auto offset = internal::file_offset_of(names_->object.c_str(), names_->part);
+  attr.config1 = reinterpret_cast<std::uintptr_t>(names().object.c_str());
+  if (is_kernel || names().part.empty()) return std::nullopt;
+  const auto offset = internal::file_offset_of(names().object.c_str(), names().part);
   if (!offset) {
     return Finding{
         .field = "probe_offset",

@@ -2,7 +2,7 @@
 #define PERFRING_EVENT_EVENT_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
 // Event: what to observe, as a value with defaults of its own.
@@ -29,10 +29,13 @@
 //   pmu                       (counts only)                      included
 //
 // Units: periods are events, frequencies hertz, addresses and offsets bytes.
-// Lifetime: a value; copies share nothing that changes.
+// Lifetime: a value; copies share nothing that changes. Moved from, it has no name, which attr()
+// says, and may be assigned to.
 // Threads: as any value.
 // Errors: none here but what attr() says of names that this machine does not know. What the kernel
-// would refuse is for check() (check.h). No function throws but std::bad_alloc.
+// would refuse is for check() (check.h): numbers of any size are taken as they are. A text that the
+// kernel gets (a function, a path, a filter) ends at its first NUL. No function throws but
+// std::bad_alloc, and what adjust()'s callback throws, by attr().
 // Kernel: include/uapi/linux/perf_event.h at v6.18; R are facts that were measured (the project's
 // harness/RECORD_FACTS.md).
 
@@ -64,6 +67,7 @@ struct Finding {
   std::string advice;  // what to change
 };
 
+// A number that is none of these is Included.
 enum class Kernel : std::uint8_t {
   Included,
   Excluded,
@@ -100,7 +104,7 @@ class PERFRING_EXPORT Event {
   [[nodiscard]] Event filter(std::string expression) const;
   // What to open where this event cannot be: the sampler's notes say which it was.
   [[nodiscard]] Event or_else(Event fallback) const;
-  // Anything else of perf_event_attr, after all that was said.
+  // Anything else of perf_event_attr, after all that was said. An empty function changes nothing.
   [[nodiscard]] Event adjust(std::function<void(perf_event_attr&)> change) const;
 
   Kind kind() const noexcept { return kind_; }
@@ -117,7 +121,7 @@ class PERFRING_EXPORT Event {
   // kernel is included.
   std::expected<perf_event_attr, Finding> attr(System& system = real_system()) const;
 
-  // For the functions below.
+  // For the functions below. A kind that is none has no names.
   Event(Kind kind, std::string name, const perf_event_attr& own, Kernel kernel);
   [[nodiscard]] Event of(std::string object, std::string part = {}) const;
 
@@ -126,6 +130,7 @@ class PERFRING_EXPORT Event {
     std::string object;  // a tracepoint, a function, a path, a PMU's event
     std::string part;    // the symbol in a path
   };
+  PERFRING_HIDDEN const Names& names() const noexcept;
   PERFRING_HIDDEN std::optional<Finding> resolve(perf_event_attr& attr, System& system) const;
   PERFRING_HIDDEN std::optional<Finding> resolve_probe(perf_event_attr& attr, System& system) const;
 

@@ -258,6 +258,7 @@ std::string describe(const Ask& ask, const std::string& name) {
 std::vector<Cause> causes_of(const Ask& ask, int error, System& system) {
   constexpr int kDepth = 3;
   std::vector<Cause> causes;
+  if (error <= 0) return causes;
   const Facts facts{system};
   find_causes(ask, error, facts, kDepth, causes);
   if (!causes.empty()) return causes;

@@ -2,7 +2,7 @@
 #define PERFRING_EVENT_EVENT_ERROR_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
 // EventError: why an event was not opened, and what to change.
@@ -65,7 +65,7 @@ struct PERFRING_EXPORT EventError {
 };
 
 // The causes for which the kernel refuses `ask` with `error`, an errno. A few hundred system calls
-// at most; none if the errno says all (EMFILE, ESRCH).
+// at most; none if the errno says all (EMFILE, ESRCH). Of an error of 0 or less there is no cause.
 PERFRING_EXPORT std::vector<Cause> causes_of(const Ask& ask, int error,
                                              System& system = real_system());
 

@@ -66,15 +66,18 @@ Group& Group::operator=(Group&& other) noexcept = default;
 Group::~Group() = default;
 
 std::expected<void, EventError> Group::start() {
+  if (!state_) return std::unexpected(internal::moved_from(EventError::Step::Start));
   if (state_->opening.child.waits()) return state_->opening.child.start();
   return state_->for_leaders(PERF_EVENT_IOC_ENABLE);
 }
 
 std::expected<void, EventError> Group::stop() {
+  if (!state_) return std::unexpected(internal::moved_from(EventError::Step::Start));
   return state_->for_leaders(PERF_EVENT_IOC_DISABLE);
 }
 
 std::expected<std::vector<Count>, EventError> Group::read() const {
+  if (!state_) return std::unexpected(internal::moved_from(EventError::Step::Read));
   const std::size_t events = state_->opening.events.size();
   std::vector<Count> counts(events);
   // nr, both times, and value and id of each member.
@@ -101,13 +104,14 @@ std::expected<std::vector<Count>, EventError> Group::read() const {
 }
 
 std::span<const std::string> Group::notes() const noexcept {
+  if (!state_) return {};
   return state_->opening.notes;
 }
 pid_t Group::child() const noexcept {
-  return state_->opening.child.pid();
+  return state_ ? state_->opening.child.pid() : 0;
 }
 std::optional<int> Group::child_status() {
-  return state_->opening.child.status();
+  return state_ ? state_->opening.child.status() : std::nullopt;
 }
 
 }  // namespace perfring::event

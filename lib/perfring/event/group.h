@@ -2,7 +2,7 @@
 #define PERFRING_EVENT_GROUP_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
 // Group and Counter: events that are counted, and not sampled. A group's events are on the PMU
@@ -19,9 +19,10 @@
 // not fit the PMU at all never runs.
 //
 // Units: values are events, times nanoseconds. Over several threads and CPUs they are sums.
-// Lifetime: move-only; events are closed with it. Moved from, and a child: as Sampler's.
-// Threads: one at a time. Errors: those of Sampler::open(); Read, if a count cannot be read.
-// Kernel: kernel/events/core.c: perf_read_group() at v6.18.
+// Lifetime: move-only; events are closed with it. Moved from, it has none: start(), stop() and
+// read() fail with EBADF. A child: as Sampler's. fork(2): a forked child's copy reads the parent's
+// events, and closes its own descriptors. Threads: one at a time. Errors: those of Sampler::open();
+// Read, if a count cannot be read. Kernel: kernel/events/core.c: perf_read_group() at v6.18.
 
 #include <cstdint>
 #include <expected>
@@ -62,7 +63,8 @@ class PERFRING_EXPORT Group {
   Group& operator=(Group&& other) noexcept;
   ~Group();
 
-  // Enables all, or lets the child execve(), which enables them; disables all.
+  // Enables all, or lets the child execve(), which enables them; disables all. To do so twice is to
+  // do so once.
   std::expected<void, EventError> start();
   std::expected<void, EventError> stop();
   // A count for each event of the request, in its order.

@@ -155,10 +155,18 @@ bool is_of_the_event(const EventError& error) {
 
 }  // namespace
 
+EventError moved_from(EventError::Step step) {
+  return {.step = step,
+          .io_error = std::make_error_code(std::errc::bad_file_descriptor),
+          .asked = "an object that was moved from",
+          .causes = {{"", "it has no events any more", "use the object that they were moved to"}}};
+}
+
 std::expected<Child, EventError> Child::fork(const std::vector<std::string>& command) {
   Child child;
   if (command.empty()) return std::unexpected(child_failed(ENOENT, "that is empty"));
   child.name_ = command.front();
+  child.parent_ = ::getpid();
   std::vector<char*> arguments;
   for (const std::string& each : command) arguments.push_back(const_cast<char*>(each.c_str()));
   arguments.push_back(nullptr);
@@ -185,6 +193,7 @@ std::expected<Child, EventError> Child::fork(const std::vector<std::string>& com
 
 Child& Child::operator=(Child&& other) noexcept {
   std::swap(pid_, other.pid_);
+  std::swap(parent_, other.parent_);
   std::swap(name_, other.name_);
   std::swap(start_, other.start_);
   std::swap(start_read_, other.start_read_);
@@ -194,7 +203,7 @@ Child& Child::operator=(Child&& other) noexcept {
 }
 
 Child::~Child() {
-  if (pid_ == 0 || !waits()) return;
+  if (pid_ == 0 || !waits() || parent_ != ::getpid()) return;
   start_ = os::Fd{};
   // Another child that has not begun holds a copy of the pipe's end: it would wait on.
   ::kill(pid_, SIGKILL);

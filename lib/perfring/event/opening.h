@@ -2,7 +2,7 @@
 #define PERFRING_EVENT_OPENING_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
 // The opening of a request, which Sampler and Group share. Internal to them.
@@ -26,7 +26,8 @@ class Child {
   static std::expected<Child, EventError> fork(const std::vector<std::string>& command);
   Child(Child&& other) noexcept { *this = std::move(other); }
   Child& operator=(Child&& other) noexcept;
-  // One that was not started ends, and is waited for; another runs on.
+  // One that was not started ends, and is waited for; another runs on. In a process that fork()
+  // made of this one, nothing happens to it: it is that one's.
   ~Child();
 
   pid_t pid() const noexcept { return pid_; }
@@ -40,6 +41,7 @@ class Child {
   void reap(int options) noexcept;  // waitpid()'s
 
   pid_t pid_ = 0;
+  pid_t parent_ = 0;
   std::string name_;
   os::Fd start_;       // closed without a byte: it ends
   os::Fd start_read_;  // kept, so that no write to start_ raises SIGPIPE
@@ -63,6 +65,9 @@ struct Opening {
 
 // What each event is before it is opened, and the one that opened its group.
 using Prepare = void (*)(Planned& step);
+
+// Of a Sampler or Group that has nothing open.
+EventError moved_from(EventError::Step step);
 
 // Opens all steps, or none. Where an event's fallback is taken, all begins anew. With `grouped`,
 // each event but the first is a member of the first one's group.

@@ -23,6 +23,11 @@ std::unexpected<Finding> wrong(const char* field, std::string says, std::string 
 }
 
 std::expected<std::vector<pid_t>, Finding> tasks_of(const Target& target, System& system) {
+  if (target.pid < 0) {
+    // The kernel's -1 is every task.
+    return wrong("pid", "there is no task " + std::to_string(target.pid),
+                 "give one that is running");
+  }
   if (target.kind == Target::Kind::Thread) return std::vector<pid_t>{target.pid};
   const std::string process = target.pid == 0 ? "self" : std::to_string(target.pid);
   const auto names = system.list("/proc/" + process + "/task");
@@ -57,6 +62,10 @@ std::expected<std::vector<std::uint32_t>, Finding> cpus_of(const Target& target,
     std::ranges::sort(cpus);
     const auto twice = std::ranges::unique(cpus);
     cpus.erase(twice.begin(), twice.end());
+    // The kernel's -1 is any CPU.
+    if (!std::in_range<int>(cpus.back())) {
+      return wrong("cpu", "there is no CPU " + std::to_string(cpus.back()), "choose an online CPU");
+    }
     return cpus;
   }
   auto online = Facts{system}.cpus("online");
@@ -69,6 +78,9 @@ std::expected<std::vector<std::uint32_t>, Finding> cpus_of(const Target& target,
 std::expected<std::vector<Place>, Finding> places_of(const Target& target, System& system,
                                                      pid_t pid) {
   using Kind = Target::Kind;
+  if (target.kind > Kind::Cgroup) {
+    return wrong("target", "it is of no kind", "take this_process(), system() or the like");
+  }
   const bool is_task = target.kind == Kind::Thread || target.kind == Kind::Process;
   const bool anywhere = is_task && !target.children && target.cpus.empty();
   std::vector<std::uint32_t> cpus;

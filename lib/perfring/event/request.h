@@ -2,7 +2,7 @@
 #define PERFRING_EVENT_REQUEST_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
 // Request: which events, of whom. What is to be opened for it, before anything is.
@@ -25,9 +25,11 @@
 //
 // Units: page counts are data pages of the machine's page size, watermarks bytes.
 // Lifetime, threads: values.
-// Errors: of plan(): a Finding for a name, a process or a cgroup that is not there.
-// Kernel: kernel/events/core.c: perf_mmap() and perf_event_set_output() at v6.18.
-// R: facts that were measured, in the project's harness/RECORD_FACTS.md.
+// Errors: of plan(): a Finding for a name, a process or a CPU that cannot be there, for no event
+// and for a kind of target that is none. A CPU that is named twice counts once. A command's words
+// and a cgroup's folder end at their first NUL. Kernel: kernel/events/core.c: perf_mmap() and
+// perf_event_set_output() at v6.18. R: facts that were measured, in the project's
+// harness/RECORD_FACTS.md.
 
 #include <sys/types.h>
 

@@ -1,6 +1,7 @@
 #include "perfring/event/sampler.h"
 
 #include <sys/ioctl.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -53,6 +54,18 @@ bool counts_lost(System& system) {
 }  // namespace
 
 struct Sampler::State {
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    if (is_own()) return;
+    // fork() did not copy the mappings: by now, other memory may lie there (see OutputEvent).
+    for (os::Mapping& each : mappings) each.forget();
+  }
+  // Whether this process opened it.
+  bool is_own() const noexcept { return ::getpid() == opener; }
+
+  const pid_t opener = ::getpid();
   Opening opening;
   std::vector<os::Mapping> mappings;
   std::vector<record::Layout> layouts;  // of each event
@@ -179,7 +192,12 @@ std::expected<Sampler, EventError> Sampler::open(const Request& request, bool st
   return sampler;
 }
 
+bool Sampler::is_empty() const noexcept {
+  return !state_ || !state_->is_own();
+}
+
 std::expected<void, EventError> Sampler::start() {
+  if (is_empty()) return std::unexpected(internal::moved_from(Step::Start));
   if (state_->opening.child.waits()) return state_->opening.child.start();
   for (const OpenStep& each : state_->opening.steps) {
     if (const auto enabled = os::perf_event_enable(each.fd.get()); !enabled) {
@@ -196,6 +214,7 @@ Sampler& Sampler::operator=(Sampler&& other) noexcept = default;
 Sampler::~Sampler() = default;
 
 Woken Sampler::wait(Clock::time_point deadline) {
+  if (is_empty()) return Woken::Stop;
   state_->merge.release();
   if (const auto due = state_->merge.due()) {
     constexpr auto kLatest = std::numeric_limits<std::int64_t>::max();
@@ -206,17 +225,19 @@ Woken Sampler::wait(Clock::time_point deadline) {
 }
 
 void Sampler::stop() noexcept {
-  state_->waiter->stop();
+  if (!is_empty()) state_->waiter->stop();
 }
 int Sampler::fd() const noexcept {
-  return state_->waiter->fd();
+  return is_empty() ? -1 : state_->waiter->fd();
 }
 Sampler::Clock::time_point Sampler::next_deadline() const noexcept {
-  return state_->waiter->next_deadline();
+  return is_empty() ? Clock::time_point::min() : state_->waiter->next_deadline();
 }
 
-void Sampler::begin_round() {
+bool Sampler::begin_round() {
+  if (is_empty()) return false;
   state_->merge.look(os::monotonic_ns());
+  return true;
 }
 
 std::optional<Delivered> Sampler::next_in_round(bool all) {
@@ -230,6 +251,7 @@ void Sampler::end_round() noexcept {
 }
 
 std::optional<Delivered> Sampler::next(Clock::time_point deadline) {
+  if (is_empty()) return std::nullopt;
   TimeMerge& merge = state_->merge;
   while (true) {
     if (auto one = next_in_round(false)) return one;
@@ -244,20 +266,24 @@ std::optional<Delivered> Sampler::next(Clock::time_point deadline) {
 }
 
 std::span<const Opened> Sampler::events() const noexcept {
+  if (is_empty()) return {};
   return state_->opened;
 }
 std::span<const std::string> Sampler::notes() const noexcept {
+  if (is_empty()) return {};
   return state_->opening.notes;
 }
 const Counts& Sampler::counts() const noexcept {
-  return state_->counts;
+  static const Counts kNone;
+  return is_empty() ? kNone : state_->counts;
 }
 std::size_t Sampler::rings() const noexcept {
-  return state_->mappings.size();
+  return is_empty() ? 0 : state_->mappings.size();
 }
 
 std::uint64_t Sampler::lost() const {
   std::uint64_t lost = 0;
+  if (is_empty()) return lost;
   for (const OpenStep& each : state_->opening.steps) {
     const std::uint64_t format = each.step.ask.attr.read_format;
     std::array<std::byte, 64> room;
@@ -271,10 +297,10 @@ std::uint64_t Sampler::lost() const {
 }
 
 pid_t Sampler::child() const noexcept {
-  return state_->opening.child.pid();
+  return is_empty() ? 0 : state_->opening.child.pid();
 }
 std::optional<int> Sampler::child_status() {
-  return state_->opening.child.status();
+  return is_empty() ? std::nullopt : state_->opening.child.status();
 }
 
 }  // namespace perfring::event

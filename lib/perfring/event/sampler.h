@@ -2,7 +2,7 @@
 #define PERFRING_EVENT_SAMPLER_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
 // Sampler: opens a request, and hands out its records, typed and in the order of their times.
@@ -28,13 +28,17 @@
 //
 // Units: times are nanoseconds of CLOCK_MONOTONIC, which is steady_clock's.
 // Lifetime: a record is valid until the callback returns, or until the next call of next(), wait(),
-// for_each() or flush(). Move-only; not to be moved while a record is in use; moved from, it may be
-// assigned to and destroyed, and nothing else. A child that was started runs on when its sampler is
-// destroyed; one that was not, ends. fork(2): as PerfBuffer's.
-// Threads: one at a time; stop() any, and signal handlers.
+// for_each() or flush(). Move-only; not to be moved while a record is in use. A child that was
+// started runs on when its sampler is destroyed; one that was not, ends.
+// Moved from, it has no events: wait() says Stop, start() fails with EBADF, nothing is delivered,
+// and all that it is asked for is none. fork(2): so is a forked child's copy, whose destruction
+// closes its descriptors and no more. Threads: one at a time; stop() any, and signal handlers.
 // Errors: open() and start() alone. Where memory runs out, those throw std::bad_alloc.
-// Kernel: kernel/events/core.c: perf_event_open(), perf_mmap(), perf_poll() at v6.18.
-// R: facts that were measured, in the project's harness/RECORD_FACTS.md.
+// Callbacks: what f throws passes through, and the record that it threw on counts as delivered. A
+// null pointer to a function ends the program. From within f the sampler may be asked for more:
+// each record comes once, and the one at hand is not valid any more. Kernel: kernel/events/core.c:
+// perf_event_open(), perf_mmap(), perf_poll() at v6.18. R: facts that were measured, in the
+// project's harness/RECORD_FACTS.md.
 
 #include <chrono>
 #include <cstdint>
@@ -51,6 +55,7 @@
 #include "perfring/event/request.h"
 #include "perfring/export.h"
 #include "perfring/record/decode.h"
+#include "perfring/ring/callback.h"
 #include "perfring/rings/waiter.h"
 
 namespace perfring::event {
@@ -135,7 +140,8 @@ class PERFRING_EXPORT Sampler {
       Sampler& of;
       ~Round() { of.end_round(); }
     };
-    begin_round();
+    perfring::internal::expect_callable(f);
+    if (!begin_round()) return;
     const Round ends{*this};
     while (const std::optional<Delivered> each = next_in_round(all)) {
       if constexpr (std::is_void_v<decltype(f(*each))>) {
@@ -145,9 +151,10 @@ class PERFRING_EXPORT Sampler {
       }
     }
   }
-  void begin_round();
+  bool begin_round();
   std::optional<Delivered> next_in_round(bool all);
   void end_round() noexcept;
+  PERFRING_HIDDEN bool is_empty() const noexcept;
 
   std::unique_ptr<State> state_;
 };

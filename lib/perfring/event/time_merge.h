@@ -2,7 +2,7 @@
 #define PERFRING_EVENT_TIME_MERGE_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
 // TimeMerge: the records of several rings in the order of their times, whole and typed.

@@ -2,7 +2,7 @@
 #define PERFRING_OS_MAPPING_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
 #include <sys/mman.h>

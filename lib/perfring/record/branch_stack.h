@@ -18,13 +18,11 @@ namespace perfring::record {
 
 class BranchStack {
  public:
-  BranchStack(const std::byte* entries, std::size_t nr, const std::byte* hw_idx,
-              const std::byte* counters) noexcept
-      : entries_{entries}, hw_idx_{hw_idx}, counters_{counters}, nr_{nr} {}
-
   std::size_t size() const noexcept { return nr_; }
-  // Precondition: i < size(). The kernel's own bit fields, in this machine's order.
+  // The kernel's own bit fields, in this machine's order. Of an i that is not below size():
+  // bytes.h.
   perf_branch_entry operator[](std::size_t i) const noexcept {
+    internal::expect_index(i, nr_);
     return internal::load<perf_branch_entry>(entries_ + i * sizeof(perf_branch_entry));
   }
   // The place of the latest branch in the hardware's stack, if branch_sample_type has HW_INDEX. Not
@@ -37,6 +35,11 @@ class BranchStack {
   U64s counters() const noexcept { return counters_ == nullptr ? U64s{} : U64s{counters_, nr_}; }
 
  private:
+  friend class Sample;
+  BranchStack(const std::byte* entries, std::size_t nr, const std::byte* hw_idx,
+              const std::byte* counters) noexcept
+      : entries_{entries}, hw_idx_{hw_idx}, counters_{counters}, nr_{nr} {}
+
   const std::byte* entries_;
   const std::byte* hw_idx_;
   const std::byte* counters_;

@@ -7,6 +7,9 @@
 // The parts of the views of records: loads that may be unaligned, spans of 64-bit words, and
 // Walk, which passes over a record's fields and remembers the first for which the bytes are too
 // few.
+//
+// Whatever has an operator[] ends the program (SIGILL or SIGTRAP) if i is not below size().
+// Iterators are as std::vector's: only those between begin() and end() may be looked at.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +38,12 @@ T load_once(const std::byte* address) noexcept {
   T value = load<T>(address);
   asm("" : "+r"(value));
   return value;
+}
+
+// Ends the program if there is no i-th.
+inline void expect_index(std::size_t i, std::size_t size) noexcept {
+  if (i >= size) [[unlikely]]
+    __builtin_trap();
 }
 
 }  // namespace internal
@@ -66,15 +75,17 @@ class U64s {
   };
 
   U64s() = default;
+  // As a span's: `size` words are at `data`.
   U64s(const std::byte* data, std::size_t size) noexcept : data_{data}, size_{size} {}
 
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
-  // Precondition: i < size().
   std::uint64_t operator[](std::size_t i) const noexcept {
     return internal::load<std::uint64_t>(address(i));
   }
+  // Of the i-th; as operator[].
   const std::byte* address(std::size_t i) const noexcept {
+    internal::expect_index(i, size_);
     return data_ + i * sizeof(std::uint64_t);
   }
   Iterator begin() const noexcept { return Iterator{data_}; }

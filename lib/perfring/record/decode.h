@@ -43,14 +43,8 @@ using Any =
 
 namespace internal {
 
-struct Raw {
-  perf_event_header header;
-  Bytes bytes;
-  const Layout& layout;
-};
-
 inline Any decode_sample(const Raw& raw) noexcept {
-  Any any{std::in_place_type<Sample>, raw.header, raw.bytes.data(), raw.layout};
+  Any any{std::in_place_type<Sample>, raw};
   const char* const field = std::get_if<Sample>(&any)->parse();
   if (field != nullptr) any = Malformed{raw.header, field, raw.bytes};
   return any;
@@ -62,7 +56,7 @@ Any decode_as(const Raw& raw) noexcept {
   const std::size_t body = raw.header.size - sizeof(perf_event_header);
   const char* field = "sample_id";
   if (sample_id <= body) {
-    T view{raw.header, raw.bytes.data(), raw.layout, sample_id};
+    T view{raw, sample_id};
     field = view.parse();
     if (field == nullptr) return view;
   }
@@ -73,7 +67,7 @@ inline Any decode_unknown(const Raw& raw) noexcept {
   const std::size_t sample_id = raw.layout.sample_id_size();
   const std::size_t body = raw.header.size - sizeof(perf_event_header);
   const bool has_sample_id = sample_id <= body && raw.header.type < kUserTypeStart;
-  Unknown view{raw.header, raw.bytes.data(), raw.layout, has_sample_id ? sample_id : 0};
+  Unknown view{raw, has_sample_id ? sample_id : 0};
   view.parse();
   return view;
 }
@@ -129,7 +123,7 @@ inline Any decode_side_band(const Raw& raw) noexcept {
 
 }  // namespace internal
 
-// Precondition: none. Bytes behind header.size are not the record's, and not looked at.
+// Of any bytes, none as well. Those behind header.size are not the record's, and not looked at.
 inline Any decode(Bytes bytes, const Layout& layout) noexcept {
   if (bytes.size() < sizeof(perf_event_header)) return Malformed{{}, "header", bytes};
   const auto word = internal::load_once<std::uint64_t>(bytes.data());
@@ -141,6 +135,8 @@ inline Any decode(Bytes bytes, const Layout& layout) noexcept {
   if (header.type == PERF_RECORD_SAMPLE) return internal::decode_sample(raw);
   return internal::decode_side_band(raw);
 }
+// The view would refer to a layout that is gone.
+Any decode(Bytes bytes, const Layout&& layout) = delete;
 
 }  // namespace perfring::record
 

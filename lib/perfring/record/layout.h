@@ -67,13 +67,15 @@ class Layout {
 
   // The fields that stand at the same place in each sample, in order. Each takes 8 bytes.
   enum class Fixed { Identifier, Ip, Tid, Time, Addr, Id, StreamId, Cpu, Period };
-  // The field's offset in a sample; 0 if it has none.
+  // The field's offset in a sample; 0 if it has none, or if there is no such field.
   constexpr std::size_t at(Fixed field) const noexcept {
-    return fixed_[static_cast<std::size_t>(field)];
+    const auto i = static_cast<std::size_t>(field);
+    return i < fixed_.size() ? fixed_[i] : 0;
   }
   // The first byte behind them.
   constexpr std::size_t fixed_end() const noexcept { return fixed_end_; }
-  // The first of them that a sample of `size` bytes has no room for. Precondition: there is one.
+  // The first of them that a sample of `size` bytes has no room for; the last of all if it has room
+  // for each.
   constexpr const char* cut_off_at(std::size_t size) const noexcept {
     std::size_t i = 0;
     while (i + 1 < kFixed.size() && (fixed_[i] == 0 || fixed_[i] + std::size_t{8} <= size)) ++i;
@@ -83,9 +85,10 @@ class Layout {
   // The fields of sample_id, in order.
   enum class Trailer { Tid, Time, Id, StreamId, Cpu, Identifier };
   static constexpr std::size_t kAbsent = 255;
-  // The field's offset in sample_id, or kAbsent.
+  // The field's offset in sample_id, or kAbsent, also of a field that is none.
   constexpr std::size_t at(Trailer field) const noexcept {
-    return trailer_[static_cast<std::size_t>(field)];
+    const auto i = static_cast<std::size_t>(field);
+    return i < trailer_.size() ? trailer_[i] : kAbsent;
   }
 
  private:

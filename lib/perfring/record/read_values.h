@@ -30,7 +30,8 @@ struct ReadValue {
 
 class ReadValues {
  public:
-  // A view of what read(2) wrote into `bytes`; nullopt if they are too few.
+  // A view of what read(2) wrote into `bytes`, of which the first 65535 count; nullopt if they are
+  // too few. Bits of read_format that this version does not know are not looked at.
   static std::optional<ReadValues> over(Bytes bytes, std::uint64_t read_format) noexcept {
     internal::Walk walk{bytes.data(), 0, bytes.size() < 65535 ? bytes.size() : 65535};
     const internal::Place place = pass(walk, read_format);
@@ -41,8 +42,9 @@ class ReadValues {
   bool is_group() const noexcept { return (read_format_ & PERF_FORMAT_GROUP) != 0; }
   // How many counts there are: 1, or as many as the group has members (`nr`).
   std::size_t size() const noexcept { return nr_; }
-  // Precondition: i < size(). The leader is first, then its siblings.
+  // The leader is first, then its siblings. Of an i that is not below size(): bytes.h.
   ReadValue operator[](std::size_t i) const noexcept {
+    internal::expect_index(i, nr_);
     const std::size_t first = is_group() ? 1 + times() + i * member_words(read_format_) : 0;
     // A single event has its times between value and id.
     std::size_t next = is_group() ? first + 1 : 1 + times();
@@ -72,11 +74,14 @@ class ReadValues {
     if ((read_format & PERF_FORMAT_GROUP) == 0) pass_times(walk, read_format);
     return {static_cast<std::uint16_t>(begin), values.count};
   }
+
+ private:
+  friend class Read;
+  friend class Sample;
   // Precondition: pass() went over them.
   ReadValues(const std::byte* data, std::size_t nr, std::uint64_t read_format) noexcept
       : data_{data}, nr_{nr}, read_format_{read_format} {}
 
- private:
   // In the order of the sizes alone: of a single event they stand between value and id.
   static void pass_times(internal::Walk& walk, std::uint64_t read_format) noexcept {
     walk.pass(8 * times(read_format), "time_enabled");

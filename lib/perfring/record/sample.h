@@ -30,11 +30,14 @@ class Regs {
   std::uint64_t abi() const noexcept { return abi_; }  // enum perf_sample_regs_abi
   std::uint64_t mask() const noexcept { return mask_; }
   U64s regs() const noexcept { return regs_; }
-  // The register of a bit of the mask: enum perf_event_x86_regs and its like.
+  // The register of a bit of the mask: enum perf_event_x86_regs and its like. nullopt of one that
+  // the mask or the words do not have.
   std::optional<std::uint64_t> reg(unsigned bit) const noexcept {
-    if (bit >= 64 || (mask_ >> bit & 1) == 0 || regs_.empty()) return std::nullopt;
+    if (bit >= 64 || (mask_ >> bit & 1) == 0) return std::nullopt;
     const std::uint64_t below = mask_ & ((std::uint64_t{1} << bit) - 1);
-    return regs_[static_cast<std::size_t>(std::popcount(below))];
+    const auto place = static_cast<std::size_t>(std::popcount(below));
+    if (place >= regs_.size()) return std::nullopt;
+    return regs_[place];
   }
 
  private:
@@ -112,8 +115,7 @@ class Sample : public View {
   std::optional<Bytes> aux() const noexcept { return some_bytes(aux_); }
 
   // For decode().
-  Sample(const perf_event_header& header, const std::byte* data, const Layout& layout) noexcept
-      : View{header, data, layout, 0} {}
+  explicit Sample(const internal::Raw& raw) noexcept : View{raw, 0} {}
   const char* parse() noexcept;
 
  private:

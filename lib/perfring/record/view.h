@@ -21,13 +21,23 @@
 
 namespace perfring::record {
 
+namespace internal {
+
+// A record whose size is checked.
+struct Raw {
+  perf_event_header header;
+  Bytes bytes;  // header.size of them
+  const Layout& layout;
+};
+
+}  // namespace internal
+
 // The fields at the end of every record that is no sample, if attr.sample_id_all is set: those that
 // sample_type selects. Where a name is the sample's, so is the meaning.
 class SampleId {
  public:
+  // Without any field.
   SampleId() = default;
-  // Precondition: layout.sample_id_size() bytes are at `data`.
-  SampleId(const std::byte* data, const Layout& layout) noexcept : data_{data}, layout_{&layout} {}
 
   using Word = std::optional<std::uint64_t>;
   using Half = std::optional<std::uint32_t>;
@@ -41,6 +51,10 @@ class SampleId {
   Word identifier() const noexcept { return get<std::uint64_t>(Layout::Trailer::Identifier); }
 
  private:
+  friend class SideBand;
+  // Precondition: layout.sample_id_size() bytes are at `data`.
+  SampleId(const std::byte* data, const Layout& layout) noexcept : data_{data}, layout_{&layout} {}
+
   template <class T>
   std::optional<T> get(Layout::Trailer field, std::size_t offset = 0) const noexcept {
     if (data_ == nullptr || layout_->at(field) == Layout::kAbsent) return std::nullopt;
@@ -66,15 +80,13 @@ class View {
   }
   const Layout& layout() const noexcept { return *layout_; }
 
-  // For decode().
-  // Precondition: header.size bytes are at `data`, of which the last sample_id_size are
-  // sample_id's.
-  View(const perf_event_header& header, const std::byte* data, const Layout& layout,
-       std::size_t sample_id_size) noexcept
-      : data_{data},
-        layout_{&layout},
-        header_{header},
-        rest_end_{static_cast<std::uint16_t>(header.size - sample_id_size)} {}
+  // For decode(), as is each view's parse(), which may be called again without harm.
+  // Precondition: the last sample_id_size bytes are sample_id's.
+  View(const internal::Raw& raw, std::size_t sample_id_size) noexcept
+      : data_{raw.bytes.data()},
+        layout_{&raw.layout},
+        header_{raw.header},
+        rest_end_{static_cast<std::uint16_t>(raw.header.size - sample_id_size)} {}
 
  protected:
   // From the first field to sample_id.

@@ -94,7 +94,9 @@ class Cursor {
     Place begin() const noexcept { return begin_; }
     Place end() const noexcept { return end_; }
 
-    // The event that Ring would deliver. Precondition: not released yet.
+    // The event that Ring would deliver. Of a record that was released, or that another consumer
+    // has consumed: what its bytes are by then, which may be anything that the rules allow (S8),
+    // and none but its own.
     PerfEvent event() const {
       if (!positions_) [[unlikely]]
         return Malformed{Defect::BadPositions, head_, tail_};

@@ -263,6 +263,23 @@ TEST(CursorS8Test, AHeadThatIsMendedBeforeAnythingIsHandedOutIsBelieved) {
   fake.page().data_head = 24;
   cursor.look();
   EXPECT_THAT(events(cursor), ElementsAre(Seen::sample(payload(12))));
+TEST(CursorTest, TheEventOfARecordThatWasReleasedIsWhatItsBytesAreByThen) {
+  FakeRing fake{kCursorSize};
+  fake.sample(payload(12, 1));
+  Cursor<> cursor = cursor_over(fake);
+  cursor.look();
+  const auto record = cursor.next();
+  ASSERT_TRUE(record);
+  cursor.release();
+  // The kernel writes there again, as nobody would: a raw size beyond the record.
+  const std::uint32_t raw = ~std::uint32_t{0};
+  fake.put(sizeof(perf_event_header), &raw, sizeof raw);
+  const PerfEvent event = record->event();
+  const auto* const malformed = std::get_if<Malformed>(&event);
+  ASSERT_NE(malformed, nullptr);
+  EXPECT_EQ(malformed->defect, Defect::BadSample);
+  EXPECT_EQ(malformed->head.data(), record->head().data());
+  EXPECT_EQ(malformed->size(), record->size());
 }
 
 }  // namespace

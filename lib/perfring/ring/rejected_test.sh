@@ -9,6 +9,8 @@ lib=$2
 
 # The headers, compiled once.
 echo '#include "perfring/perfring.h"
+#include "perfring/record/decode.h"
+#include "perfring/rings/merge.h"
 #include <optional>' >"$folder/all.h"
 options=(-std=c++2b -Wall -Wextra -Werror -I"$lib")
 "$compiler" -x c++-header "${options[@]}" "$folder/all.h" -o "$folder/all.h.gch" || exit 1
@@ -87,6 +89,7 @@ for drained in ring buffer; do
   rejects "$drained.for_each(Overloaded{$sample, $lost})" "constraint|no matching"
   rejects "$drained.for_each(Overloaded{$sample, $malformed})" "constraint|no matching"
   rejects "$drained.for_each(Overloaded{$lost, $malformed})" "constraint|no matching"
+  rejects "$drained.for_each(Overloaded{})" "constraint|no matching"
   rejects "$drained.for_each($sample)" "constraint|no matching"
   rejects "$drained.for_each(Overloaded{$sample, $lost, [](const Malformed&) { return 1; }})" "constraint|no matching"
   accepts "$drained.for_each_while(Overloaded{[](const Sample&) { return true; }, [](const auto&) { return false; }})"
@@ -111,5 +114,13 @@ done
 accepts 'static_cast<void>(PerfEventArray::from_pin("/sys/fs/bpf/events"))'
 rejects 'static_cast<void>(PerfEventArray::from_pin(7))' "invalid conversion|no known conversion|cannot convert|cannot initialize"
 rejects 'static_cast<void>(PerfEventArray::from_fd("7"))' "invalid conversion|no known conversion|cannot convert|cannot initialize"
+
+# A record's view refers to its layout, which must not be gone.
+attr='const perf_event_attr attr{}; const record::Layout layout{attr};'
+accepts "$attr static_cast<void>(record::decode({}, layout))"
+rejects "$attr static_cast<void>(record::decode({}, record::Layout{attr}))" "deleted"
+# A window of records is 1, 2, 4 .. or 64 long.
+for window in 1 8 64; do accepts "Merge<DefaultMemory, $window> merge"; done
+for window in 0 3 128; do rejects "Merge<DefaultMemory, $window> merge" "a window is"; done
 
 finish "all refused, and all else accepted"

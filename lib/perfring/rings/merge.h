@@ -54,15 +54,17 @@
 // allocates, throws or calls the system, but for the clock, the key and the callback. What they
 // throw passes through, and no event is lost by it.
 //
-// Bad input. A clock that stands releases nothing (but to flush()); one that jumps back releases
-// nothing until it is where it was, but for keys that come meanwhile, which are ahead of it (M8)
-// and so overtake others; one that jumps forward, or another one than the writers', makes late
-// events, delays or keys ahead, which are counted. A slack that the rings do not last for makes the
-// kernel drop records, which it counts: Lost. A ring that is added twice is refused. A run or
-// flush() from within a callback of the same Merge delivers nothing (MergeEnd::Nested). A callback
-// that drains one of the rings by other means: the tail does not go back, what of that ring was not
-// delivered counts as consumed by the other at the next run, and until this run ends its events are
-// whatever lies there, inside of the ring.
+// Bad input. A null pointer to a function ends the program (SIGILL or SIGTRAP), before anything is
+// read. A limit of 0 delivers nothing: Limit, if there is something. A clock that stands releases
+// nothing (but to flush()); one that jumps back releases nothing until it is where it was, but for
+// keys that come meanwhile, which are ahead of it (M8) and so overtake others; one that jumps
+// forward, or another one than the writers', makes late events, delays or keys ahead, which are
+// counted. A slack that the rings do not last for makes the kernel drop records, which it counts:
+// Lost. A ring that is added twice is refused. A run or flush() from within a callback of the same
+// Merge delivers nothing (MergeEnd::Nested). A callback that drains one of the rings by other
+// means: the tail does not go back, what of that ring was not delivered counts as consumed by the
+// other at the next run, and until this run ends its events are whatever lies there, inside of the
+// ring.
 
 #include <cstddef>
 #include <cstdint>
@@ -160,6 +162,9 @@ class Merge {
   // each ring, and once more.
   template <class Key, class Clock, class F>
   MergeEnd run(Key&& key, Clock&& clock, F&& f, std::uint64_t limit = ~std::uint64_t{0}) {
+    internal::expect_callable(key);
+    internal::expect_callable(clock);
+    internal::expect_callable(f);
     if (running_) return MergeEnd::Nested;
     const Running running{*this};
     Round<std::remove_reference_t<Key> > round{*this, key};
@@ -179,6 +184,8 @@ class Merge {
   // as that goes. No clock is read, so that the run after it learns from no delay.
   template <class Key, class F>
   MergeEnd flush(Key&& key, F&& f, std::uint64_t limit = ~std::uint64_t{0}) {
+    internal::expect_callable(key);
+    internal::expect_callable(f);
     if (running_) return MergeEnd::Nested;
     const Running running{*this};
     Round<std::remove_reference_t<Key> > round{*this, key};
@@ -287,7 +294,6 @@ class Merge {
 
   template <class Key, class F>
   MergeEnd deliver(Round<Key>& round, F& f, std::uint64_t limit) {
-    internal::expect_callable(f);
     if (lanes_.empty()) return MergeEnd::Released;
     for (Lane& lane : lanes_) lane.fill(round);
     std::uint64_t top = play(round);

@@ -222,5 +222,32 @@ TEST(MergeAddTest, ARingMayComeBetweenRuns) {
   EXPECT_THAT(rings.run(1100), ElementsAre(sample(1, 25), sample(0, 30)));
 }
 
+TEST(MergeCallbackTest, ANullPointerToAFunctionEndsTheProgram) {
+  Rings<> rings{1};  // of which nothing is to be delivered
+  void (*each)(const Ordered&) = [](const Ordered&) {};
+  std::uint64_t (*key)(const Sample&) = [](const Sample&) { return std::uint64_t{0}; };
+  std::uint64_t (*clock)() = [] { return std::uint64_t{1000}; };
+  EXPECT_EQ(rings.merge.run(key, clock, each), MergeEnd::Released);
+  EXPECT_EQ(rings.merge.flush(key, each), MergeEnd::Released);
+  EXPECT_DEATH(rings.merge.run(key, decltype(clock){nullptr}, each), "");
+  EXPECT_DEATH(rings.merge.run(decltype(key){nullptr}, clock, each), "");
+  EXPECT_DEATH(rings.merge.run(key, clock, decltype(each){nullptr}), "");
+  EXPECT_DEATH(rings.merge.flush(decltype(key){nullptr}, each), "");
+  EXPECT_DEATH(rings.merge.flush(key, decltype(each){nullptr}), "");
+}
+
+TEST(MergeCallbackTest, ALimitOf0DeliversNothing) {
+  Rings<> empty{2};
+  EXPECT_THAT(empty.run(1000, 0), IsEmpty());
+  EXPECT_EQ(empty.end, MergeEnd::Released);
+  Rings<> rings{2};
+  write_alternately(rings, 2);
+  EXPECT_THAT(rings.run(1000, 0), IsEmpty());
+  EXPECT_EQ(rings.end, MergeEnd::Limit);
+  EXPECT_THAT(rings.flush(0), IsEmpty());
+  EXPECT_EQ(rings.end, MergeEnd::Limit);
+  EXPECT_EQ(rings.run(1000).size(), 4U);
+}
+
 }  // namespace
 }  // namespace perfring

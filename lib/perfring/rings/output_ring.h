@@ -2,7 +2,7 @@
 #define PERFRING_RINGS_OUTPUT_RING_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
 // One CPU's ring in a RingSet, and the events that output to it. Internal to RingSet.
@@ -43,6 +43,8 @@ class OutputRing {
   std::span<std::byte> mapping() const noexcept { return mapped_.mapping(); }
   // To be polled.
   int fd() const noexcept { return mapped_.fd(); }
+  // As OutputEvent's.
+  bool is_own() const noexcept { return mapped_.is_own(); }
   // For the map entry.
   int event(Wakeups wakeups) const noexcept;
 

@@ -2,7 +2,7 @@
 #define PERFRING_RINGS_OVERWRITABLE_RING_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
 // OverwritableRing: one CPU's flight recorder. The kernel writes over the oldest records and never
@@ -15,13 +15,16 @@
 // Units: page counts are data pages; a margin is bytes.
 // Lifetime: move-only. It keeps the map's open file alive, as PerfEventArrayBuffer does, and leaves
 // the entry when it is destroyed. Events are valid until the callback returns. fork(2): as
-// PerfBuffer's; a child must not use it.
+// PerfBuffer's: in a forked child, snapshot() and copy() end the program with an assertion, or are
+// undefined with NDEBUG.
 // Threads: one at a time. Errors: open() and snapshot() fail; where memory runs out they, and
 // copy(), throw std::bad_alloc.
-// Kernel: kernel/events/ring_buffer.c: __perf_output_begin() with `backward`; kernel/events/core.c:
-// perf_mmap() at v6.18.
-// W: facts that were measured, in the project's harness/RINGS_FACTS.md.
+// Callbacks: as Snapshots'. When a snapshot() from within one ends, the kernel may write again,
+// which the outer one's Snapshot::moved tells. Kernel: kernel/events/ring_buffer.c:
+// __perf_output_begin() with `backward`; kernel/events/core.c: perf_mmap() at v6.18. W: facts that
+// were measured, in the project's harness/RINGS_FACTS.md.
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -41,6 +44,7 @@ namespace perfring {
 
 // How a snapshot sees to it that nobody writes any more. A writer that had begun before the pause
 // goes on for a while: 2 us at most were seen (W34).
+// A number that is neither is Quickly.
 enum class Settle : std::uint8_t {
   Quickly,     // until data_head has stood still for 20 us; Snapshot::moved says if that was wrong
   Completely,  // until all programs that were under way have ended: WriterBarrier, 8 ms and more
@@ -63,6 +67,8 @@ class PERFRING_EXPORT OverwritableRing {
   // programs.
   template <class F>
   std::expected<Snapshot, RingsError> snapshot(Settle how, F&& f) {
+    internal::expect_callable(f);
+    expect_own();
     const Pause pause{*this};
     if (auto settled = settle(how); !settled) return std::unexpected(std::move(settled).error());
     return snapshots_.read(f);
@@ -72,7 +78,9 @@ class PERFRING_EXPORT OverwritableRing {
   // the largest size; too small a one lets damaged records through. nullopt if moved from.
   template <class F>
   std::optional<Snapshot> copy(std::size_t margin, F&& f) {
+    internal::expect_callable(f);
     if (event_.fd() < 0) return std::nullopt;
+    expect_own();
     copy_.resize(snapshots_.size());
     return snapshots_.copy(copy_, margin, f);
   }
@@ -93,6 +101,9 @@ class PERFRING_EXPORT OverwritableRing {
   PERFRING_HIDDEN OverwritableRing(os::Fd map, internal::OutputEvent event,
                                    const Snapshots<>& snapshots) noexcept;
 
+  void expect_own() const noexcept {
+    assert(event_.is_own() && "a forked child has no mapping of the ring");
+  }
   std::expected<void, RingsError> settle(Settle how);
   void resume() noexcept;
 

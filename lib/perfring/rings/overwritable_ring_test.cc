@@ -12,6 +12,7 @@
 #include <fstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "perfring/os/syscalls.h"
 #include "perfring/testing/fake_kernel.h"
@@ -136,6 +137,70 @@ TEST_F(OverwritableRingTest, MovedFromItHasNoRing) {
   EXPECT_FALSE(first.copy(0, count()).has_value());
   kernel_.pause_errno = 0;
   EXPECT_EQ(second.snapshot(Settle::Quickly, count())->events, 1U);
+}
+
+TEST_F(OverwritableRingTest, ANullPointerToAFunctionEndsTheProgram) {
+  auto ring = open().value();  // which holds nothing
+  void (*const none)(const PerfEvent&) = nullptr;
+  EXPECT_DEATH(static_cast<void>(ring.snapshot(Settle::Quickly, none)), "");
+  EXPECT_DEATH(static_cast<void>(ring.copy(0, none)), "");
+  std::vector<std::byte> memory(2 * os::page_size());
+  auto snapshots = Snapshots<>::over(memory, os::page_size()).value();
+  EXPECT_DEATH(snapshots.read(none), "");
+}
+
+TEST_F(OverwritableRingTest, FromWithinACallbackTheNextSnapshotIsTaken) {
+  auto ring = open().value();
+  write(ring);
+  write(ring);
+  int nested = 0;
+  const auto again = [&](const PerfEvent&) {
+    if (++nested == 1) write(ring);
+    const auto within = ring.snapshot(Settle::Quickly, count());
+    EXPECT_EQ(within->events, nested == 1 ? 1U : 0U);
+  };
+  const auto outer = ring.snapshot(Settle::Quickly, again);
+  EXPECT_EQ(outer->events, 2U);
+  EXPECT_TRUE(outer->moved);
+  EXPECT_EQ(events_, 1);
+  write(ring);
+  write(ring);
+  EXPECT_EQ(ring.copy(0, [&](const PerfEvent&) { ring.copy(0, count()); })->events, 2U);
+  EXPECT_EQ(events_, 1);
+}
+
+TEST_F(OverwritableRingTest, InAForkedChildItEndsTheProgram) {
+#ifdef NDEBUG
+  GTEST_SKIP() << "without assertions it is a SIGSEGV, on a kernel's mapping";
+#else
+  auto ring = open().value();
+  write(ring);
+  EXPECT_DEATH(static_cast<void>(ring.snapshot(Settle::Quickly, count())), "no mapping");
+  EXPECT_DEATH(static_cast<void>(ring.copy(0, count())), "no mapping");
+  EXPECT_EQ(ring.snapshot(Settle::Quickly, count())->events, 1U);
+#endif
+}
+
+TEST_F(OverwritableRingTest, AMarginOfAnySizeIsTaken) {
+  auto ring = open().value();
+  write(ring);
+  const auto none = ring.copy(~std::size_t{0}, count());
+  EXPECT_EQ(none->events, 0U);
+  EXPECT_EQ(ring.copy(0, count())->events, 0U) << "it was left out, and is counted by none";
+  write(ring);
+  EXPECT_EQ(ring.snapshot(Settle{99}, count())->events, 1U);
+}
+
+// No map may be created: as where it was moved from.
+TEST_F(OverwritableRingTest, ABarrierThatWasMovedFromTakesTheOtherWay) {
+  auto first = WriterBarrier::create();
+  const WriterBarrier second{std::move(first)};
+  kernel_.calls.clear();
+  EXPECT_TRUE(second.wait().has_value());
+  EXPECT_TRUE(first.wait().has_value());  // NOLINT: moved from, on purpose
+  EXPECT_THAT(kernel_.calls, ElementsAre("update", "membarrier"));
+  kernel_.barrier_errno = EINVAL;
+  EXPECT_EQ(first.wait().error().io_error(), std::errc::invalid_argument);
 }
 
 }  // namespace

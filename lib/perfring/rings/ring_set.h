@@ -2,7 +2,7 @@
 #define PERFRING_RINGS_RING_SET_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
 // RingSet: a ring for each online CPU, drained by one thread.
@@ -52,15 +52,17 @@
 // Lifetime: move-only, but not during a round. It keeps the map's open file alive, as
 // PerfEventArrayBuffer does, and leaves the entries when it is destroyed. Moved from, it has no
 // ring: rounds say Drained, wait() says Stop. Events are valid until the callback returns. fork(2):
-// as PerfBuffer's; a child must not use it.
-// Threads: one at a time; stop() and is_stopped() any, and signal handlers.
-// Errors: open(), add(), cpu_changed() and flush(Complete) alone fail; what open() and add() fail
-// at leaves nothing behind. Where memory runs out, those throw std::bad_alloc.
-// Callbacks: f(cpu, event) returns nothing, or whether to go on; the event that it stopped or threw
-// on counts as delivered. From within it every round says Nested, wait() does not sleep and says
-// Timeout, add() and cpu_changed() fail with EBUSY; stop() may be called.
+// as PerfBuffer's: in a forked child, rounds end the program with an assertion, or are undefined
+// with NDEBUG; nor may it wait, as it would take the parent's reports. Threads: one at a time;
+// stop() and is_stopped() any, and signal handlers. Errors: open(), add(), cpu_changed() and
+// flush(Complete) alone fail; what open() and add() fail at leaves nothing behind. Where memory
+// runs out, those throw std::bad_alloc. Callbacks: f(cpu, event) returns nothing, or whether to go
+// on; the event that it stopped or threw on counts as delivered. From within it every round says
+// Nested, wait() does not sleep and says Timeout, add() and cpu_changed() fail with EBUSY; stop()
+// may be called.
 //
-// Bad input. Another consumer of one of the rings: data_tail never goes back, and each event
+// Bad input. A null pointer to a function ends the program (SIGILL or SIGTRAP), before anything is
+// read. Another consumer of one of the rings: data_tail never goes back, and each event
 // reaches one of the two or both; a wakeup may be the other's (N4). A CPU that is added twice, that
 // does not exist or has no entry in the map is refused. Keys of another clock, keys that go back, 0
 // and 2^64 - 1 are delivered, counted as late or ahead, and stop no ring (M5, M8). A slack that the
@@ -68,6 +70,7 @@
 // everything until flush(). A latency or a longest_wait of less than 0 counts as 0.
 // K: facts that were measured, in the project's harness/KERNEL_FACTS.md.
 
+#include <cassert>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -110,9 +113,13 @@ class PERFRING_EXPORT RingSet {
   RingSet& operator=(RingSet&&) noexcept;
   ~RingSet();
 
-  // Rings, and their CPUs in the order in which they came.
+  // Rings, and their CPUs in the order in which they came. Of a ring that is not below rings() the
+  // program ends (SIGILL or SIGTRAP).
   std::size_t rings() const noexcept { return rings_.size(); }
-  std::uint32_t cpu(std::size_t ring) const noexcept { return rings_[ring].cpu(); }
+  std::uint32_t cpu(std::size_t ring) const noexcept {
+    if (ring >= rings_.size()) __builtin_trap();
+    return rings_[ring].cpu();
+  }
 
   // All that is there, ring after ring, by f(cpu, const PerfEvent&).
   template <class F>
@@ -187,7 +194,11 @@ class PERFRING_EXPORT RingSet {
 
   // Ends also when the callback throws.
   struct Round {
-    explicit Round(RingSet& of) : set{of} { set.running_ = true; }
+    explicit Round(RingSet& of) : set{of} {
+      assert((set.rings_.empty() || set.rings_.front().is_own()) &&
+             "a forked child has no mapping of the rings");
+      set.running_ = true;
+    }
     ~Round() { set.end_round(*this); }
     Round(const Round&) = delete;
     Round& operator=(const Round&) = delete;
@@ -224,6 +235,7 @@ class PERFRING_EXPORT RingSet {
 
   template <class F, class Next>
   DrainEnd turns(const Limits& limits, F& f, Next next) {
+    internal::expect_callable(f);
     if (running_) return DrainEnd::Nested;
     Round round{*this};
     const auto visit = [&](const OutputRing& ring, const PerfEvent& event) {
@@ -239,6 +251,7 @@ class PERFRING_EXPORT RingSet {
   template <class Key, class F, class Run>
   DrainEnd merged(const Limits& limits, F& f, Run run) {
     constexpr bool kByTime = std::is_same_v<std::remove_cvref_t<Key>, EventTime>;
+    internal::expect_callable(f);
     if (running_) return DrainEnd::Nested;
     if (is_empty()) return DrainEnd::Drained;
     if (kByTime != options_.timed) return DrainEnd::WrongKey;

@@ -64,7 +64,7 @@ enum class DrainEnd : std::uint8_t {
   WrongKey,
 };
 
-// What a flush delivers.
+// What a flush delivers. A number that is neither is Visible.
 enum class Flush : std::uint8_t {
   Visible,   // what is in the rings
   Complete,  // and what programs that are under way will output

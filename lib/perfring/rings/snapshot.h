@@ -40,6 +40,9 @@
 // Threads: one at a time. The kernel may write meanwhile: see P3 and P4.
 // Errors: none; nothing here throws (what the callback throws passes through, and the records count
 // as read), allocates or calls the system. Nothing is ever written to the ring.
+// Callbacks: a null pointer to a function ends the program (SIGILL or SIGTRAP), before anything is
+// read. A read() or copy() from within f is a snapshot of its own: it delivers what came since the
+// outer one began, and what is copied to the same place is what the outer one goes on in.
 
 #include <cstddef>
 #include <cstdint>
@@ -85,6 +88,7 @@ class Snapshots {
   // whether to go on; those behind where it stopped count as read.
   template <class F>
   Snapshot read(F&& f) {
+    internal::expect_callable(f);
     Snapshot snapshot;
     const Position head = internal::read_head<M>(*view_.page);
     const std::size_t length = begin(head, snapshot);
@@ -99,6 +103,7 @@ class Snapshots {
   // nothing is read and this returns nullopt.
   template <class F>
   std::optional<Snapshot> copy(std::span<std::byte> to, std::size_t margin, F&& f) {
+    internal::expect_callable(f);
     const auto copied = internal::view_of(*view_.page, to);
     if (!copied || to.size() != view_.data.size()) return std::nullopt;
     Snapshot snapshot;

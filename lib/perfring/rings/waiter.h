@@ -2,7 +2,7 @@
 #define PERFRING_RINGS_WAITER_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
 // Waiter: waits until one of several rings may hold something, a deadline has come, or somebody
@@ -39,12 +39,13 @@
 //
 // Units: deadlines are of std::chrono::steady_clock, to the nanosecond; the kernel ends a wait late
 // by the thread's timer slack, 50 us unless prctl(PR_SET_TIMERSLACK) says otherwise (W30).
-// Lifetime: a descriptor is removed before it is closed. Moved from, a waiter has none: wait() says
-// Stop, fd() is -1, add() fails with EBADF.
-// Threads: one at a time waits, adds and removes. stop() and is_stopped() may be called by any
-// thread, and from a signal's handler, as long as the waiter is neither moved nor destroyed.
-// Errors: create() and add() alone fail. A signal that interrupts a wait ends it with Report.
-// Kernel: kernel/events/core.c: perf_poll() and fs/eventpoll.c: ep_insert() at v6.18.
+// Lifetime: a descriptor is removed before it is closed. fork(2): a child's copy is the same epoll,
+// and takes reports from its parent (N4); its stop() stops the parent's waits, too. Moved from, a
+// waiter has none: wait() says Stop, fd() is -1, add() fails with EBADF. Threads: one at a time
+// waits, adds and removes. stop() and is_stopped() may be called by any thread, and from a signal's
+// handler, as long as the waiter is neither moved nor destroyed. Errors: create() and add() alone
+// fail. A signal that interrupts a wait ends it with Report. Kernel: kernel/events/core.c:
+// perf_poll() and fs/eventpoll.c: ep_insert() at v6.18.
 
 #include <chrono>
 #include <cstdint>
@@ -72,7 +73,7 @@ class PERFRING_EXPORT Waiter {
   static constexpr Clock::time_point kNoDeadline = Clock::time_point::max();
   static constexpr std::chrono::nanoseconds kLongestWait = std::chrono::milliseconds{100};
 
-  // A longest_wait of 0 or less: wait() never sleeps.
+  // A longest_wait of 0 or less: wait() never sleeps. One of more than an hour is an hour.
   // Errors: SyscallError (EMFILE, ENFILE, ENOMEM).
   static std::expected<Waiter, RingsError> create(
       std::chrono::nanoseconds longest_wait = kLongestWait);

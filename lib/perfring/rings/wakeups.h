@@ -13,7 +13,8 @@
 // twice.
 //
 // Units: a latency is any duration; one of 0 or less means a wakeup for each record, for ever. One
-// of more than an hour is an hour.
+// of more than an hour is an hour. A time is of std::chrono::steady_clock: one before its epoch is
+// the epoch, one of more than a century later is that. Time that goes back has not passed.
 // Threads: one at a time. Errors: none; nothing here throws, allocates or calls the system.
 
 #include <chrono>
@@ -41,6 +42,9 @@ class WakeupChoice {
   // All rings were read, from `at` on, and so many events found. Returns wakeups().
   Wakeups looked(std::uint64_t events, Clock::time_point at) noexcept {
     if (latency_ <= std::chrono::nanoseconds{0}) return wakeups_;
+    // So that neither sums nor differences overflow.
+    if (at < kEarliest) at = kEarliest;
+    if (at > kLatest) at = kLatest;
     if (hurried_ != 0) --hurried_;
     const Wakeups wakeups = choose(events, at);
     due_ = wakeups == Wakeups::None || hurried_ != 0 ? at + latency_ : Clock::time_point::max();
@@ -52,11 +56,14 @@ class WakeupChoice {
  private:
   static constexpr std::chrono::nanoseconds kLatencyMost = std::chrono::hours{1};
   static constexpr unsigned kHurriedLooks = 2;
+  static constexpr Clock::time_point kEarliest{};
+  static constexpr Clock::time_point kLatest{std::chrono::hours{24 * 36525}};
 
   Wakeups choose(std::uint64_t events, Clock::time_point at) noexcept {
     if (!began_) begin(at);
     events_ += events;
-    const auto window = latency_ * kWindow;
+    // Signed: time may go back.
+    const std::chrono::nanoseconds window = latency_ * std::int64_t{kWindow};
     const bool ended = at - since_ >= window;
     if (wakeups_ == Wakeups::EachRecord) {
       if (!ended && events_ > kWindow) return become(Wakeups::None, at);

@@ -226,6 +226,17 @@ TEST_F(RingSetCpusTest, ARevivedCpuHasBothEventsAgain) {
   int opened = 0;
   for (const std::string& call : calls()) opened += call.starts_with("set_output");
   EXPECT_EQ(opened, 2);
+TEST(WakeupChoiceTest, ATimeThatNoClockHasIsTheNextThatOneMayHave) {
+  constexpr auto kLast = WakeupChoice::Clock::time_point::max();
+  constexpr auto kFirst = WakeupChoice::Clock::time_point::min();
+  WakeupChoice choice{1ms};
+  EXPECT_EQ(choice.looked(1, kFirst), kEach);
+  EXPECT_EQ(choice.looked(17, kLast), kEach) << "many windows later: one event in each, at most";
+  EXPECT_EQ(choice.looked(17, kLast), kNone);
+  EXPECT_GT(choice.due(), WakeupChoice::Clock::time_point{} + 24h * 36500);
+  EXPECT_LT(choice.due(), kLast);
+  EXPECT_EQ(choice.looked(0, kFirst), kNone) << "no time has passed";
+  EXPECT_EQ(choice.due(), WakeupChoice::Clock::time_point{} + 1ms);
 }
 
 }  // namespace

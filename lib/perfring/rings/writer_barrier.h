@@ -2,7 +2,7 @@
 #define PERFRING_RINGS_WRITER_BARRIER_H_
 #include <version>
 #ifndef __cpp_lib_expected
-#error "perfring needs C++23 (of g++ 12, clang 19): compile with -std=c++23 (ring/ alone: C++20)"
+#error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
 #include <expected>
@@ -21,8 +21,8 @@ namespace perfring {
 // of the CPU, nor a look at data_head does.
 //
 // Units: it takes about 8 ms, and up to 33 were seen.
-// Lifetime: move-only; it owns two small maps. Moved from, wait() fails with EBADF or takes the
-// other way.
+// Lifetime: move-only; it owns two small maps. Moved from, or where they may not be created, wait()
+// takes the other way.
 // Threads: any, at once.
 // Errors: SyscallError, if the kernel allows neither of the two.
 // Limits: a sleepable program is waited for only while it is in the helper.

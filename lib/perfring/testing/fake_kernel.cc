@@ -100,6 +100,10 @@ int FakeKernel::ioctl(int fd, unsigned long request, long argument) {
     calls.push_back("set_output " + std::to_string(fd));
     return output_errno != 0 ? fail(output_errno) : 0;
   }
+  if (request == PERF_EVENT_IOC_ID) {
+    *reinterpret_cast<std::uint64_t*>(argument) = static_cast<std::uint64_t>(fd);
+    return 0;
+  }
   const bool enable = request == PERF_EVENT_IOC_ENABLE;
   calls.push_back((enable ? "enable " : "disable ") + std::to_string(fd) +
                   (is_mapped(fd) ? ", mapped" : ", not mapped"));
@@ -201,7 +205,8 @@ extern "C" int __wrap_ioctl(int fd, unsigned long request, ...) noexcept {
   va_end(list);
   if (kernel != nullptr &&
       (request == PERF_EVENT_IOC_ENABLE || request == PERF_EVENT_IOC_DISABLE ||
-       request == PERF_EVENT_IOC_SET_OUTPUT || request == PERF_EVENT_IOC_PAUSE_OUTPUT)) {
+       request == PERF_EVENT_IOC_SET_OUTPUT || request == PERF_EVENT_IOC_PAUSE_OUTPUT ||
+       request == PERF_EVENT_IOC_ID)) {
     return kernel->ioctl(fd, request, argument);
   }
   return __real_ioctl(fd, request, argument);

@@ -1,0 +1,149 @@
+// What the types of a request, and of what it is asked of, allow and nobody means.
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perfring/event/check.h"
+#include "perfring/event/event_error.h"
+#include "perfring/event/request.h"
+#include "perfring/testing/fake_system.h"
+#include "perfring/event/tracepoint_fields.h"
+
+namespace perfring::event {
+namespace {
+
+using testing::FakeSystem;
+
+const Event kFaults = software(PERF_COUNT_SW_PAGE_FAULTS);
+
+// What plan() says of a target, or nothing if it plans.
+std::string refused(const Target& target) {
+  FakeSystem machine;
+  const auto made = plan({.events = {kFaults}, .target = target}, machine);
+  return made ? "" : made.error().field + ": " + made.error().says;
+}
+
+TEST(TargetMisuseTest, ATaskBelow0IsNotEveryTask) {
+  for (const pid_t task : {-1, -5, INT_MIN}) {
+    const std::string says = "pid: there is no task " + std::to_string(task);
+    EXPECT_EQ(refused(thread(task)), says);
+    EXPECT_EQ(refused(thread(task).on({0})), says);
+    EXPECT_EQ(refused(process(task).and_children()), says);
+  }
+}
+
+TEST(TargetMisuseTest, ACpuBeyondAnIntIsNotAnyCpu) {
+  for (const std::uint32_t cpu : {0x80000000U, 0xffffffffU}) {
+    const std::string says = "cpu: there is no CPU " + std::to_string(cpu);
+    EXPECT_EQ(refused(this_thread().on({0, cpu})), says);
+    EXPECT_EQ(refused(event::system().on({cpu})), says);
+    EXPECT_EQ(refused(child({"x"}).on({cpu})), says);
+  }
+  EXPECT_EQ(refused(this_thread().on({0x7fffffffU})), "") << "it is the kernel's to refuse";
+}
+
+TEST(TargetMisuseTest, ATargetOfNoKindIsRefused) {
+  EXPECT_EQ(refused({.kind = Target::Kind{5}}), "target: it is of no kind");
+  EXPECT_EQ(refused({.kind = Target::Kind{255}, .cpus = {0}}), "target: it is of no kind");
+}
+
+TEST(EventMisuseTest, MovedFromItHasNoName) {
+  FakeSystem machine;
+  for (Event event : {tracepoint("sched:sched_switch"), pmu("msr/tsc/"), kFaults,
+                      kprobe("x").adjust([](perf_event_attr& attr) { attr.pinned = 1; })}) {
+    const Event taken = std::move(event);
+    ASSERT_TRUE(taken.attr(machine)) << taken.name();
+    const auto attr = event.attr(machine);  // NOLINT: moved from, on purpose
+    const bool has_name = taken.kind() == Kind::Tracepoint || taken.kind() == Kind::Pmu;
+    EXPECT_EQ(attr.has_value(), !has_name) << taken.name();
+    EXPECT_EQ(event.name(), "");
+    event = taken;
+    EXPECT_EQ(event.attr(machine).has_value(), true);
+  }
+}
+
+TEST(EventMisuseTest, AnEmptyFunctionChangesNothing) {
+  FakeSystem machine;
+  EXPECT_TRUE(kFaults.adjust(nullptr).attr(machine));
+  EXPECT_TRUE(kFaults.adjust(std::function<void(perf_event_attr&)>{}).attr(machine));
+}
+
+TEST(EventMisuseTest, ATextEndsAtItsFirstNul) {
+  FakeSystem machine;
+  const std::string with_nul{"do_it\0else", 10};
+  const Event probe = kprobe(with_nul);
+  const perf_event_attr attr = probe.attr(machine).value();
+  EXPECT_STREQ(reinterpret_cast<const char*>(static_cast<std::uintptr_t>(attr.config1)), "do_it");
+  EXPECT_FALSE(tracepoint(std::string{"sched:sched_switch\0", 19}).attr(machine));
+  EXPECT_FALSE(by_name(std::string_view{"page-faults\0", 12}));
+}
+
+TEST(EventMisuseTest, NumbersOfAnySizeAreTakenAsTheyAre) {
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  FakeSystem machine;
+  machine.be_root();
+  EXPECT_EQ(kFaults.period(kAll).attr(machine)->sample_period, kAll);
+  EXPECT_EQ(kFaults.frequency(kAll).attr(machine)->sample_freq, kAll);
+  EXPECT_EQ(kFaults.sample(kAll).attr(machine)->sample_type, kAll);
+  EXPECT_EQ(breakpoint(kAll, Access{200}, kAll).attr(machine)->bp_type, 200U);
+  EXPECT_EQ(kFaults.kernel(Kernel{9}).attr(machine)->exclude_kernel, 0U);
+  const perf_event_attr own{};
+  EXPECT_TRUE((Event{Kind{77}, "of no kind", own, Kernel::Included}.attr(machine)));
+  // All of which the kernel refuses, and check() names.
+  for (const Event& event :
+       {kFaults.period(kAll), kFaults.frequency(kAll), kFaults.sample(kAll),
+        breakpoint(kAll, Access{200}, kAll), breakpoint(64, Access::Write, 0)}) {
+    const auto found = check(Request{.events = {event}, .target = this_thread()}, machine);
+    ASSERT_FALSE(found.empty());
+    EXPECT_EQ(found.front().severity, Finding::Severity::Refused);
+  }
+}
+
+TEST(EventMisuseTest, AMegabyteOfANameIsRefusedInTime) {
+  FakeSystem machine;
+  const std::string longest(1 << 20, 'a');
+  EXPECT_FALSE(by_name(longest));
+  EXPECT_FALSE(tracepoint("sched:" + longest).attr(machine));
+  EXPECT_FALSE(pmu("msr/" + longest + "/").attr(machine));
+  EXPECT_FALSE(TracepointFormat::parse(longest));
+}
+
+TEST(CausesMisuseTest, OfNoErrorThereIsNoCause) {
+  FakeSystem machine;
+  Ask ask;
+  ask.attr = kFaults.attr(machine).value();
+  for (const int error : {0, -1, INT_MIN}) {
+    EXPECT_TRUE(causes_of(ask, error, machine).empty()) << error;
+    EXPECT_TRUE(machine.asked.empty()) << "and nothing is asked of the system";
+  }
+  const auto failed = EventError::at_failure(EventError::Step{99}, 0, ask, "", machine);
+  EXPECT_EQ(failed.message(), "an event of type 1 of this thread: impossible");
+  EXPECT_EQ(EventError{}.message(), ": impossible");
+  EXPECT_NE(EventError{}.explain().find("to change: see perf_event_open(2)"), std::string::npos);
+}
+
+TEST(FieldMisuseTest, AFieldMadeByHandReadsNothingOutside) {
+  constexpr std::size_t kLast = ~std::size_t{0};
+  const std::vector<std::byte> raw(16);
+  for (const std::size_t offset : {kLast, kLast - 3, kLast - 7, std::size_t{9}}) {
+    EXPECT_FALSE(NumberField<std::uint64_t>{offset}.of(raw)) << offset;
+  }
+  EXPECT_FALSE(NumberField<std::uint8_t>{0}.of({}));
+  using Place = FieldFormat::Place;
+  for (const Place place : {Place::Here, Place::DataLocation, Place::Relative, Place{9}}) {
+    FieldFormat format{.name = "x", .type = "char", .offset = kLast, .size = kLast, .place = place};
+    EXPECT_FALSE(TextField{format}.of(raw));
+    format.offset = 15;
+    EXPECT_FALSE(TextField{format}.of(raw));
+    EXPECT_FALSE(TextField{format}.of({}));
+  }
+}
+
+}  // namespace
+}  // namespace perfring::event

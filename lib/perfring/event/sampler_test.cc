@@ -1,0 +1,208 @@
+// Sampler, Group and Counter on a stand-in for the kernel: what is left of one that was moved from,
+// a forked child's copy, and callbacks that do what nobody means. What they sample and count:
+// harness/live/event_test.cc.
+
+#include "perfring/event/sampler.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perfring/event/group.h"
+#include "perfring/testing/fake_kernel.h"
+
+namespace perfring::event {
+namespace {
+
+using namespace std::chrono_literals;
+using perfring::testing::FakeKernel;
+using Clock = Sampler::Clock;
+
+class SamplerTest : public ::testing::Test {
+ protected:
+  static Request request(Target target = this_thread()) {
+    return {.events = {software(PERF_COUNT_SW_PAGE_FAULTS)},
+            .target = std::move(target),
+            .page_count = 1};
+  }
+  Sampler open(const Request& asked = request(), bool starts = true) {
+    return Sampler::open(asked, starts).value();
+  }
+  // Publishes a COMM of that name, at that time, on the first event's ring.
+  void write(const Sampler& sampler, const std::string& name, std::uint64_t time) {
+    struct {
+      perf_event_header header{PERF_RECORD_COMM, 0, sizeof *this};
+      std::uint32_t pid = 1;
+      std::uint32_t tid = 2;
+      char comm[8]{};
+      std::uint64_t tid_of_id = 0;
+      std::uint64_t time = 0;
+      std::uint64_t cpu = 0;
+      std::uint64_t identifier = 0;
+    } record;
+    std::memcpy(record.comm, name.data(), std::min(name.size(), sizeof record.comm - 1));
+    record.time = time;
+    record.identifier = sampler.events()[0].ids[0];
+    const auto fd = static_cast<int>(record.identifier);  // as the stand-in numbers them
+    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    ASSERT_EQ(::pwrite(fd, &record, sizeof record, static_cast<off_t>(page + head_)),
+              static_cast<ssize_t>(sizeof record));
+    head_ += sizeof record;
+    ASSERT_EQ(::pwrite(fd, &head_, 8, offsetof(perf_event_mmap_page, data_head)), 8);
+  }
+  static std::string name_of(const Delivered& each) {
+    const auto* const comm = std::get_if<record::Comm>(&each.record);
+    return comm == nullptr ? "another record " : std::string{comm->comm()} + " ";
+  }
+
+  FakeKernel kernel_;
+  std::uint64_t head_ = 0;
+};
+
+// Of one that has no events: moved from, or in a forked child.
+std::string delivered_by_none(Sampler& none) {
+  std::string wrong;
+  const auto each = [&](const Delivered&) { wrong += "a record "; };
+  none.for_each(each);
+  none.flush(each);
+  if (none.next()) wrong += "next() ";
+  if (none.wait() != Woken::Stop) wrong += "wait() ";
+  none.stop();
+  if (none.start().error().io_error != std::errc::bad_file_descriptor) wrong += "start() ";
+  if (none.fd() != -1 || none.next_deadline() != Clock::time_point::min()) wrong += "fd() ";
+  if (!none.events().empty() || !none.notes().empty() || none.rings() != 0) wrong += "events() ";
+  if (none.counts().delivered != 0 || none.lost() != 0) wrong += "counts() ";
+  if (none.child() != 0 || none.child_status()) wrong += "child() ";
+  return wrong;
+}
+
+TEST_F(SamplerTest, MovedFromItHasNoEvents) {
+  Sampler first = open();
+  write(first, "one", 1);
+  Sampler second{std::move(first)};
+  EXPECT_EQ(delivered_by_none(first), "");  // NOLINT: moved from, on purpose
+  EXPECT_NE(first.start().error().explain().find("moved from"), std::string::npos);
+  std::string seen;
+  second.flush([&](const Delivered& each) { seen += name_of(each); });
+  EXPECT_EQ(seen, "one ");
+  EXPECT_EQ(second.counts().delivered, 1U);
+  first = std::move(second);
+  write(first, "two", 2);
+  first.flush([&](const Delivered& each) { seen += name_of(each); });
+  EXPECT_EQ(seen, "one two ");
+  EXPECT_EQ(FakeKernel::mappings(), 1);
+}
+
+TEST_F(SamplerTest, AForkedChildsCopyHasNoEventsAndTouchesNoMemory) {
+  Sampler sampler = open(request(child({"true"})), /*starts=*/false);
+  write(sampler, "one", 1);
+  const int mappings = FakeKernel::mappings();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (!delivered_by_none(sampler).empty()) ::_exit(1);
+    // The stand-in's memory is there in the child as well: that of somebody else, by now.
+    {
+      const Sampler destroyed{std::move(sampler)};
+    }
+    ::_exit(FakeKernel::mappings() == mappings ? 7 : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  // The command is this process's to start.
+  ASSERT_TRUE(sampler.start().has_value());
+  while (!sampler.child_status()) ::usleep(1000);
+  EXPECT_EQ(*sampler.child_status(), 0);
+  std::string seen;
+  sampler.flush([&](const Delivered& each) { seen += name_of(each); });
+  EXPECT_EQ(seen, "one ");
+}
+
+TEST_F(SamplerTest, ACallbackThatAsksForMoreGetsEachRecordOnce) {
+  Sampler sampler = open();
+  for (std::uint64_t time = 1; time <= 5; ++time) write(sampler, "x", time);
+  std::string seen;
+  sampler.for_each([&](const Delivered& each) {
+    seen += std::to_string(each.time) + " ";
+    if (each.time == 1) {
+      const auto next = sampler.next(Clock::time_point::min());
+      seen += "then " + std::to_string(next->time) + " ";
+    }
+    if (seen.ends_with("3 ")) {
+      sampler.flush([&](const Delivered& rest) { seen += "(" + std::to_string(rest.time) + ") "; });
+    }
+  });
+  EXPECT_EQ(seen, "1 then 2 3 (4) (5) ");
+  EXPECT_EQ(sampler.counts().delivered, 5U);
+}
+
+TEST_F(SamplerTest, ARecordThatACallbackThrewOnCountsAsDelivered) {
+  Sampler sampler = open();
+  write(sampler, "one", 1);
+  write(sampler, "two", 2);
+  EXPECT_THROW(sampler.for_each([](const Delivered&) { throw 7; }), int);
+  std::string seen;
+  sampler.for_each([&](const Delivered& each) { seen += name_of(each); });
+  EXPECT_EQ(seen, "two ");
+}
+
+TEST_F(SamplerTest, ANullPointerToAFunctionEndsTheProgram) {
+  Sampler sampler = open();  // which holds nothing
+  void (*const none)(const Delivered&) = nullptr;
+  EXPECT_DEATH(sampler.for_each(none), "");
+  EXPECT_DEATH(sampler.flush(none), "");
+}
+
+TEST_F(SamplerTest, ToStartTwiceIsToStartOnce) {
+  Sampler sampler = open(request(child({"true"})));
+  EXPECT_TRUE(sampler.start().has_value());
+  Group group = Group::open(request(child({"true"}))).value();
+  EXPECT_TRUE(group.start().has_value());
+  while (!sampler.child_status() || !group.child_status()) ::usleep(1000);
+  EXPECT_EQ(*group.child_status(), 0);
+}
+
+TEST_F(SamplerTest, AGroupThatWasMovedFromHasNoEvents) {
+  Group first = Group::open(request(child({"true"})), /*starts=*/false).value();
+  const pid_t child = first.child();
+  EXPECT_GT(child, 0);
+  Group second{std::move(first)};
+  for (const auto& failed : {first.start(), first.stop()}) {  // NOLINT: moved from, on purpose
+    ASSERT_FALSE(failed.has_value());
+    EXPECT_EQ(failed.error().io_error, std::errc::bad_file_descriptor);
+  }
+  EXPECT_EQ(first.read().error().io_error, std::errc::bad_file_descriptor);
+  EXPECT_TRUE(first.notes().empty());
+  EXPECT_EQ(first.child(), 0);
+  EXPECT_FALSE(first.child_status());
+  EXPECT_EQ(second.child(), child);
+  Counter counter = Counter::open(software(PERF_COUNT_SW_PAGE_FAULTS), this_thread()).value();
+  const Counter taken{std::move(counter)};
+  EXPECT_EQ(counter.read().error().io_error,  // NOLINT: moved from, on purpose
+            std::errc::bad_file_descriptor);
+  EXPECT_TRUE(counter.notes().empty());
+}
+
+TEST_F(SamplerTest, AForkedChildLeavesItsParentsCommandAlone) {
+  Group group = Group::open(request(child({"true"})), /*starts=*/false).value();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    {
+      const Group destroyed{std::move(group)};
+    }
+    ::_exit(7);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(group.child_status(), std::nullopt) << "it waits for its start";
+}
+
+}  // namespace
+}  // namespace perfring::event

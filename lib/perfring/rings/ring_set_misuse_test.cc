@@ -1,0 +1,78 @@
+// What a RingSet's types allow and nobody means.
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <string>
+
+#include "perfring/testing/fake_set.h"
+
+namespace perfring {
+namespace {
+
+using ::testing::ExitedWithCode;
+using testing::FakeSetTest;
+using ::testing::SizeIs;
+
+class RingSetMisuseTest : public FakeSetTest {
+ protected:
+  testing::Collect got_;
+};
+
+TEST_F(RingSetMisuseTest, ARingThatThereIsNotEndsTheProgram) {
+  const RingSet set = open();
+  EXPECT_EQ(set.cpu(1), 1U);
+  EXPECT_DEATH(static_cast<void>(set.cpu(2)), "");
+  EXPECT_DEATH(static_cast<void>(set.cpu(~std::size_t{0})), "");
+}
+
+TEST_F(RingSetMisuseTest, ANullPointerToAFunctionEndsTheProgram) {
+  RingSet set = open();  // which holds nothing
+  void (*const none)(std::uint32_t, const PerfEvent&) = nullptr;
+  void (*const no_ordered)(std::uint32_t, const Ordered&) = nullptr;
+  std::uint64_t (*const no_key)(const Sample&) = nullptr;
+  EXPECT_DEATH(set.drain(none), "");
+  EXPECT_DEATH(set.drain({.events = 0}, none), "");
+  EXPECT_DEATH(set.drain_fullest({}, none), "");
+  EXPECT_DEATH(set.merge(KeyAt{}, {}, no_ordered), "");
+  EXPECT_DEATH(set.merge(no_key, {}, got_), "");
+  EXPECT_DEATH(static_cast<void>(set.flush(Flush::Visible, none)), "");
+  EXPECT_DEATH(static_cast<void>(set.flush(Flush::Visible, KeyAt{}, no_ordered)), "");
+  EXPECT_DEATH(static_cast<void>(set.flush(Flush::Visible, no_key, got_)), "");
+}
+
+TEST_F(RingSetMisuseTest, AFlushOfNoSortIsOfWhatIsVisible) {
+  RingSet set = open();
+  write(1, 3);
+  calls();
+  EXPECT_EQ(set.flush(Flush{99}, got_), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, SizeIs(1));
+  EXPECT_THAT(calls(), SizeIs(0)) << "no program is waited for";
+}
+
+TEST_F(RingSetMisuseTest, ARoundInAForkedChildEndsItWithAnAssertion) {
+#ifdef NDEBUG
+  GTEST_SKIP() << "without assertions it is a SIGSEGV, on a kernel's mapping";
+#else
+  RingSet set = open();
+  write(0, 1);
+  const std::string said = "a forked child has no mapping of the rings";
+  EXPECT_DEATH(set.drain(got_), said);
+  EXPECT_DEATH(set.drain_fullest({}, got_), said);
+  EXPECT_DEATH(set.merge(KeyAt{}, {}, got_), said);
+  EXPECT_DEATH(static_cast<void>(set.flush(Flush::Visible, got_)), said);
+  EXPECT_DEATH(static_cast<void>(set.flush(Flush::Visible, KeyAt{}, got_)), said);
+  // One that the child has opened is its own.
+  const auto drains_its_own = [&] {
+    RingSet own = open();
+    ::_exit(own.drain(got_) == DrainEnd::Drained ? 7 : 1);
+  };
+  EXPECT_EXIT(drains_its_own(), ExitedWithCode(7), "");
+  EXPECT_EQ(set.drain(got_), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, SizeIs(1));
+#endif
+}
+
+}  // namespace
+}  // namespace perfring
