@@ -26,7 +26,8 @@ namespace perfring::event {
 
 // Refusals first.
 PERFRING_EXPORT std::vector<Finding> check(const Request& request, System& system = real_system());
-// Of one event, which is sampled: mapped and read.
+// Of one event, which is sampled: mapped and read. The pointer that a probe's attributes have in
+// config1 is null or to a string; all else may be any number.
 PERFRING_EXPORT std::vector<Finding> check(const Ask& ask, System& system = real_system());
 // Of one event of a group, and its leader.
 PERFRING_EXPORT std::vector<Finding> check_member(const Ask& member, const Ask& leader);

@@ -21,8 +21,10 @@
 // Units: values are events, times nanoseconds. Over several threads and CPUs they are sums.
 // Lifetime: move-only; events are closed with it. Moved from, it has none: start(), stop() and
 // read() fail with EBADF. A child: as Sampler's. fork(2): a forked child's copy reads the parent's
-// events, and closes its own descriptors. Threads: one at a time. Errors: those of Sampler::open();
-// Read, if a count cannot be read. Kernel: kernel/events/core.c: perf_read_group() at v6.18.
+// events, and closes its own descriptors.
+// Threads: one at a time.
+// Errors: those of Sampler::open(); Read, if a count cannot be read.
+// Kernel: kernel/events/core.c: perf_read_group() at v6.18.
 
 #include <cstdint>
 #include <expected>

@@ -27,9 +27,9 @@
 // Lifetime, threads: values.
 // Errors: of plan(): a Finding for a name, a process or a CPU that cannot be there, for no event
 // and for a kind of target that is none. A CPU that is named twice counts once. A command's words
-// and a cgroup's folder end at their first NUL. Kernel: kernel/events/core.c: perf_mmap() and
-// perf_event_set_output() at v6.18. R: facts that were measured, in the project's
-// harness/RECORD_FACTS.md.
+// and a cgroup's folder end at their first NUL.
+// Kernel: kernel/events/core.c: perf_mmap() and perf_event_set_output() at v6.18.
+// R: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
 #include <sys/types.h>
 

@@ -18,7 +18,8 @@
 
 namespace perfring::os {
 
-// Why online_cpus() failed. aya returns it as (path, io::Error).
+// Why online_cpus() failed. aya returns it as (path, io::Error). Of a kind that is none, the texts
+// are those of InvalidData.
 struct PERFRING_EXPORT OnlineCpusError {
   enum class Kind : std::uint8_t {
     IOError,      // the file cannot be opened or read

@@ -149,6 +149,12 @@ TEST_F(CpuListFileTest, AnEmptyListIsAnErrorAndNotNoCpu) {
   }
 }
 
+TEST(OnlineCpusErrorTest, OfAKindThatIsNoneTheTextsAreThoseOfInvalidData) {
+  const OnlineCpusError error{Kind{9}, "/file", {}, "x"};
+  EXPECT_EQ(error.message(), "/file: not a list of CPUs: 'x'");
+  EXPECT_THAT(error.explain(), HasSubstr("\nthe system said: 'x'\n"));
+}
+
 TEST_F(CpuListFileTest, OtherTextIsAnErrorThatShowsIt) {
   for (const char* text : {"abc", "0-", "3-2", "0-1\n0", "0;1", "4294967295", "0-65536"}) {
     const OnlineCpusError error = refused(std::string{text} + '\n');

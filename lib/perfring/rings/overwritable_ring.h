@@ -17,12 +17,13 @@
 // the entry when it is destroyed. Events are valid until the callback returns. fork(2): as
 // PerfBuffer's: in a forked child, snapshot() and copy() end the program with an assertion, or are
 // undefined with NDEBUG.
-// Threads: one at a time. Errors: open() and snapshot() fail; where memory runs out they, and
-// copy(), throw std::bad_alloc.
+// Threads: one at a time.
+// Errors: open() and snapshot() fail; where memory runs out they, and copy(), throw std::bad_alloc.
 // Callbacks: as Snapshots'. When a snapshot() from within one ends, the kernel may write again,
-// which the outer one's Snapshot::moved tells. Kernel: kernel/events/ring_buffer.c:
-// __perf_output_begin() with `backward`; kernel/events/core.c: perf_mmap() at v6.18. W: facts that
-// were measured, in the project's harness/RINGS_FACTS.md.
+// which the outer one's Snapshot::moved tells.
+// Kernel: kernel/events/ring_buffer.c: __perf_output_begin() with `backward`; kernel/events/core.c:
+// perf_mmap() at v6.18.
+// W: facts that were measured, in the project's harness/RINGS_FACTS.md.
 
 #include <cassert>
 #include <cstddef>

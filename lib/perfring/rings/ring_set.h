@@ -53,13 +53,13 @@
 // PerfEventArrayBuffer does, and leaves the entries when it is destroyed. Moved from, it has no
 // ring: rounds say Drained, wait() says Stop. Events are valid until the callback returns. fork(2):
 // as PerfBuffer's: in a forked child, rounds end the program with an assertion, or are undefined
-// with NDEBUG; nor may it wait, as it would take the parent's reports. Threads: one at a time;
-// stop() and is_stopped() any, and signal handlers. Errors: open(), add(), cpu_changed() and
-// flush(Complete) alone fail; what open() and add() fail at leaves nothing behind. Where memory
-// runs out, those throw std::bad_alloc. Callbacks: f(cpu, event) returns nothing, or whether to go
-// on; the event that it stopped or threw on counts as delivered. From within it every round says
-// Nested, wait() does not sleep and says Timeout, add() and cpu_changed() fail with EBUSY; stop()
-// may be called.
+// with NDEBUG; nor may it wait, as it would take the parent's reports.
+// Threads: one at a time; stop() and is_stopped() any, and signal handlers.
+// Errors: open(), add(), cpu_changed() and flush(Complete) alone fail; what open() and add() fail
+// at leaves nothing behind. Where memory runs out, those throw std::bad_alloc.
+// Callbacks: f(cpu, event) returns nothing, or whether to go on; the event that it stopped or threw
+// on counts as delivered. From within it every round says Nested, wait() does not sleep and says
+// Timeout, add() and cpu_changed() fail with EBUSY; stop() may be called.
 //
 // Bad input. A null pointer to a function ends the program (SIGILL or SIGTRAP), before anything is
 // read. Another consumer of one of the rings: data_tail never goes back, and each event

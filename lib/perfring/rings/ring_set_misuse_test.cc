@@ -1,8 +1,11 @@
-// What a RingSet's types allow and nobody means.
+// What the types of a RingSet and of a Waiter allow and nobody means.
 
 #include <gmock/gmock.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -72,6 +75,35 @@ TEST_F(RingSetMisuseTest, ARoundInAForkedChildEndsItWithAnAssertion) {
   EXPECT_EQ(set.drain(got_), DrainEnd::Drained);
   EXPECT_THAT(got_.keys, SizeIs(1));
 #endif
+}
+
+TEST(RingsErrorMisuseTest, AnErrorMadeByHandMayNameNoCall) {
+  const RingsError error{SyscallError{nullptr, "X", std::error_code{EIO, std::generic_category()}}};
+  const std::string said = std::generic_category().message(EIO);
+  EXPECT_EQ(error.message(), "`a system call` of X failed: " + said);
+  EXPECT_EQ(error.explain(), "asked for: a system call of X\nthe system said: " + said +
+                                 "\nto change: see errno(3) for this error");
+}
+
+TEST(WaiterMisuseTest, ALongestWaitOfYearsIsAnHour) {
+  Waiter waiter = Waiter::create(std::chrono::nanoseconds::max()).value();
+  static_cast<void>(waiter.poll());
+  const auto now = Waiter::Clock::now();
+  EXPECT_GT(waiter.next_deadline(), now + std::chrono::minutes{59});
+  EXPECT_LE(waiter.next_deadline(), now + std::chrono::hours{1});
+}
+
+TEST(WaiterMisuseTest, AForkedChildsCopyIsTheSameEpoll) {
+  Waiter waiter = Waiter::create(std::chrono::seconds{10}).value();
+  static_cast<void>(waiter.poll());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    waiter.stop();
+    ::_exit(0);
+  }
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(waiter.wait(), Woken::Stop);
+  EXPECT_TRUE(waiter.is_stopped());
 }
 
 }  // namespace

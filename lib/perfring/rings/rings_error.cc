@@ -48,6 +48,7 @@ std::string advice_on(const SyscallError& error) {
     default:
       break;
   }
+  if (error.call == nullptr) return "see errno(3) for this error";
   return std::string{"see "} + call.substr(0, call.find('(')) + "(2) for this error";
 }
 

@@ -128,6 +128,8 @@ Woken Waiter::wait(Clock::time_point deadline) noexcept {
   for (int i = 0; i < reported; ++i) {
     const auto watched = static_cast<Watched>(events[i].data.u64 >> 32);
     const bool is_ring = watched == Watched::Ring;
+    // Maybe by a forked child's copy.
+    if (watched == Watched::Stop) __atomic_store_n(&stopped_, 1, __ATOMIC_RELEASE);
     if (watched == Watched::Other) other_ = true;
     if (is_ring && (events[i].events & (EPOLLHUP | EPOLLERR)) != 0) {  // N6
       remove(static_cast<int>(static_cast<std::uint32_t>(events[i].data.u64)));

@@ -41,11 +41,11 @@
 // by the thread's timer slack, 50 us unless prctl(PR_SET_TIMERSLACK) says otherwise (W30).
 // Lifetime: a descriptor is removed before it is closed. fork(2): a child's copy is the same epoll,
 // and takes reports from its parent (N4); its stop() stops the parent's waits, too. Moved from, a
-// waiter has none: wait() says Stop, fd() is -1, add() fails with EBADF. Threads: one at a time
-// waits, adds and removes. stop() and is_stopped() may be called by any thread, and from a signal's
-// handler, as long as the waiter is neither moved nor destroyed. Errors: create() and add() alone
-// fail. A signal that interrupts a wait ends it with Report. Kernel: kernel/events/core.c:
-// perf_poll() and fs/eventpoll.c: ep_insert() at v6.18.
+// waiter has none: wait() says Stop, fd() is -1, add() fails with EBADF.
+// Threads: one at a time waits, adds and removes. stop() and is_stopped() may be called by any
+// thread, and from a signal's handler, as long as the waiter is neither moved nor destroyed.
+// Errors: create() and add() alone fail. A signal that interrupts a wait ends it with Report.
+// Kernel: kernel/events/core.c: perf_poll() and fs/eventpoll.c: ep_insert() at v6.18.
 
 #include <chrono>
 #include <cstdint>
