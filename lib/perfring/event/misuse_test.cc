@@ -12,8 +12,8 @@
 #include "perfring/event/check.h"
 #include "perfring/event/event_error.h"
 #include "perfring/event/request.h"
-#include "perfring/testing/fake_system.h"
 #include "perfring/event/tracepoint_fields.h"
+#include "perfring/testing/fake_system.h"
 
 namespace perfring::event {
 namespace {

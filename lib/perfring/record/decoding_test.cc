@@ -295,6 +295,8 @@ TEST(RecordOnceTest, TheHeadersSizeIsLoadedOnce) {
 TEST(RecordOnceTest, AStringThatLosesItsNulIsStillInside) {
   SKIP_UNDER_TSAN();
   stays_inside(sampling(0), Made{PERF_RECORD_COMM}.u32(1).u32(1).u64(0), 16, 0, ~0ULL);
+}
+
 TEST(RecordMisuseTest, AnIndexThatThereIsNotEndsTheProgram) {
   Made made{PERF_RECORD_SAMPLE};
   made.u64(1).u64(100);                                  // a group of one

@@ -263,6 +263,8 @@ TEST(CursorS8Test, AHeadThatIsMendedBeforeAnythingIsHandedOutIsBelieved) {
   fake.page().data_head = 24;
   cursor.look();
   EXPECT_THAT(events(cursor), ElementsAre(Seen::sample(payload(12))));
+}
+
 TEST(CursorTest, TheEventOfARecordThatWasReleasedIsWhatItsBytesAreByThen) {
   FakeRing fake{kCursorSize};
   fake.sample(payload(12, 1));

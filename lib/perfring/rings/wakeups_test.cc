@@ -226,6 +226,8 @@ TEST_F(RingSetCpusTest, ARevivedCpuHasBothEventsAgain) {
   int opened = 0;
   for (const std::string& call : calls()) opened += call.starts_with("set_output");
   EXPECT_EQ(opened, 2);
+}
+
 TEST(WakeupChoiceTest, ATimeThatNoClockHasIsTheNextThatOneMayHave) {
   constexpr auto kLast = WakeupChoice::Clock::time_point::max();
   constexpr auto kFirst = WakeupChoice::Clock::time_point::min();
