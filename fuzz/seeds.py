@@ -116,12 +116,18 @@ def merge_seeds():
     """Each ring beside the sound one, and some of them beside one another."""
     seeds = {name: merge(bytes_) for name, bytes_ in (SOUND | HOSTILE).items()
              if name not in ("full_but_8_bytes", "full_to_the_byte", "two_sizes_in_turn")}
-    keyed = lambda *keys: b"".join(
-        record(SAMPLE, 24, struct.pack("<IQ", 12, key << 57)) for key in keys)
+    raw_keyed = lambda *keys: b"".join(
+        record(SAMPLE, 24, struct.pack("<IQ", 12, key)) for key in keys)
+    keyed = lambda *keys: raw_keyed(*(key << 57 for key in keys))
+    even = list(range(1000, 1120, 2))
     nested = ring(keyed(2, 1, 5, 4, 3, 9, 8, 7, 6, 0))
     return seeds | {
         "displaced_beside_a_lie": merge(nested, HOSTILE["size_0"]),
         "displaced_beyond_the_window": merge(ring(keyed(*range(1, 12), 0))),
+        # Behind a window of others, the last of which is higher by one, or equal.
+        "late_by_one": merge(ring(raw_keyed(1000, *range(1002, 1010), 1001))),
+        "late_by_one_in_a_run": merge(ring(raw_keyed(*even[:40], even[32] - 1, *even[40:]))),
+        "not_late_in_a_run": merge(ring(raw_keyed(*even[:40], even[32], *even[40:]))),
         "limits": merge(nested, SOUND["lost_at_ring_end"], runs=((3 << 57, 2), (9 << 57, 1), (0, 3))),
         "lost_without_a_sample": merge(ring(keyed(1) + lost(5)), runs=((4 << 57, 0),) * 3),
         "clock_goes_back": merge(nested, runs=((9 << 57, 0), (1, 0))),

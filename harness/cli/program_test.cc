@@ -47,6 +47,12 @@ TEST_F(ProgramTest, WrongArgumentsAreNamedWithWhatIsAccepted) {
       {{"--watermark", "-1"}, "--watermark"},
       {{"--pages", "1", "--watermark", "2147483648"}, "exceeds the ring"},
       {{"--pages", "1", "--payload", "65516"}, "does not fit"},
+      {{"--order", "size"}, "--order"},
+      {{"--order"}, "--order"},
+      {{"--simulated", "--order", "time"},
+       "--order: the simulated kernel's rings are drained each"},
+      {{"--simulated", "--order", "fullest"},
+       "--order: the simulated kernel's rings are drained each"},
   };
   for (const auto& [arguments, message] : cases) {
     const Ended ended = run(arguments);
@@ -66,6 +72,12 @@ std::vector<std::string> commands_of(const std::string& help) {
     if (line[2] != ' ') commands.push_back(line.substr(2, line.find(' ', 2) - 2));
   }
   return commands;
+}
+
+TEST_F(ProgramTest, TheSimulatedKernelsRingsAreDrainedEachByItself) {
+  const Ended ended = run({"--simulated", "--order", "each", "--seconds", "0.2", "--json"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_EQ(nlohmann::json::parse(ended.out)["holds"], true);
 }
 
 TEST_F(ProgramTest, EveryCommandHasHelpWithTheExitCodesAndTheVersion) {

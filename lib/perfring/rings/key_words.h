@@ -31,6 +31,7 @@ class KeyWords {
     // No key is so low that it seems to be high above.
     reach_ = smaller(far() - 2, ~base_) + 1;
     first_ = std::uint64_t{1} << bits_;
+    ring_mask_ = static_cast<std::uint32_t>(first_ - 1);
   }
   // From the base on, the words of keys lower than `bound` are released (M2), or all that fit.
   void release_below(std::uint64_t bound) noexcept { release_to(word(true, bound, 0)); }
@@ -45,8 +46,15 @@ class KeyWords {
       return (distance + 1) << bits_ | ring;
     return odd_word(any, key) << bits_ | ring;
   }
+  [[gnu::always_inline]] std::uint64_t even_word(std::uint64_t key,
+                                                 std::size_t ring) const noexcept {
+    const std::uint64_t distance = key - base_;
+    if (distance < reach_) [[likely]]
+      return (distance << bits_) + first_ + ring;
+    return odd_word(true, key) << bits_ | ring;
+  }
   std::size_t ring_of(std::uint64_t word) const noexcept {
-    return static_cast<std::uint32_t>(word) & static_cast<std::uint32_t>(first_ - 1);
+    return static_cast<std::uint32_t>(word) & ring_mask_;
   }
   bool is_none(std::uint64_t word) const noexcept { return word >> bits_ == none(); }
   // Whether the key is neither too low nor too high: then no ring has a lower one.
@@ -55,7 +63,7 @@ class KeyWords {
   }
   // Neither too low nor too high.
   [[gnu::always_inline]] bool is_released(std::uint64_t word) const noexcept {
-    return word - first_ < end_ - first_;
+    return word - first_ < released_;
   }
 
   // How far above the base the keys of `ring` are less than, whose words are released and lower
@@ -73,13 +81,18 @@ class KeyWords {
     if (!any) return none();
     return key < base_ ? 0 : far();
   }
-  void release_to(std::uint64_t end) noexcept { end_ = end < first_ ? first_ : end; }
+  void release_to(std::uint64_t end) noexcept {
+    end_ = end < first_ ? first_ : end;
+    released_ = end_ - first_;
+  }
 
   unsigned bits_ = 1;  // of a ring's number
   std::uint64_t base_ = 0;
-  std::uint64_t reach_ = 0;  // above base_: keys that fit
-  std::uint64_t first_ = 0;  // the lowest word of base_
-  std::uint64_t end_ = 0;    // words from here on are not released
+  std::uint64_t reach_ = 0;     // above base_: keys that fit
+  std::uint64_t first_ = 0;     // the lowest word of base_
+  std::uint64_t end_ = 0;       // words from here on are not released
+  std::uint64_t released_ = 0;  // words from first_ on are
+  std::uint32_t ring_mask_ = 1;
 };
 
 }  // namespace perfring::internal

@@ -20,7 +20,11 @@
 #include "perfring/ring/memory.h"
 #include "perfring/ring/walk.h"
 #include "perfring/ring/wire.h"
+#include "perfring/rings/held_event.h"
+#include "perfring/rings/hot.h"
+#include "perfring/rings/looks.h"
 #include "perfring/rings/lost_keys.h"
+#include "perfring/rings/stretch.h"
 #include "perfring/rings/window.h"
 
 namespace perfring::internal {
@@ -42,12 +46,7 @@ class alignas(64) Lane {
     if (holds_bad_positions_) [[unlikely]]
       return;  // there is room for one
     const SharedPosition next = position();
-    if (!is_ahead(mark_, next, end_)) {
-      after_ = mark_clock_;
-      mark_ = end_;
-      mark_clock_ = looked_at_;
-    }
-    looked_at_ = clock;
+    looks_.look(next, end_, clock);
     end_ = next + distance(next, read_head<M>(*view_.page));
     positions_ = are_positions(view_, tail_, next, end_);
     seek(next);
@@ -55,17 +54,51 @@ class alignas(64) Lane {
 
   bool empty() const noexcept { return hot_.held().is_none(); }
   std::uint64_t front_key() const noexcept { return hot_.key; }
-  bool has_next() const noexcept { return hot_.count != 0; }
-  std::uint64_t next_key() const noexcept { return window_.key_at(hot_.first); }
+  bool has_next() const noexcept { return hot_.count != 0 || !stretch_.is_none(); }
+  std::uint64_t next_key() const noexcept {
+    return stretch_.is_none() ? window_.key_at(hot_.first) : stretch_.next_key();
+  }
 
   // Before the first is taken in a run.
   template <class Round>
   void fill(Round& round) {
+    tries_ = 1;
+    if (!stretch_.is_none()) return;
     while (window_.has_room(hot_)) {
       const Held held = read(round, hot_);
       if (held.is_none()) return;
       if (window_.fill(held, hot_)) round.displaced();
     }
+  }
+
+  // Whether the front, and what comes after it, are even: then take_even() and take_even_while()
+  // take it, else take() and take_while(). What is next stays so.
+  template <class Round>
+  [[gnu::always_inline]] bool is_even(Round& round) {
+    if (stretch_.has_more()) [[likely]]
+      return true;
+    if (stretch_.is_none() && --tries_ != 0) return false;
+    return becomes_even(round);
+  }
+  [[gnu::always_inline]] Sample take_even() noexcept {
+    const Held front = hot_.held();
+    stretch_.take(hot_);
+    return {{view_.data.data() + Walk::kPayloadAt + front.index(), stretch_.raw()}, {}};
+  }
+  std::uint64_t next_even_key() const noexcept { return stretch_.next_key(); }
+  // As take_while().
+  template <class Round, class Visit>
+  [[gnu::always_inline]] bool take_even_while(std::uint64_t base, std::uint64_t span,
+                                              std::uint64_t& limit, Round& round, Visit visit) {
+    const std::byte* const payload = view_.data.data() + Walk::kPayloadAt;
+    const std::size_t raw = stretch_.raw();
+    const auto visits = [&](std::uint64_t key, std::uint64_t place) __attribute__((always_inline)) {
+      return visit(key, Sample{{payload + Held{key, place}.index(), raw}, {}});
+    };
+    do {
+      if (!stretch_.take_while(hot_, base, span, limit, visits)) return false;
+    } while (limit != 0 && hot_.key - base < span && is_even(round));
+    return true;
   }
 
   // Takes the front, and reads another. If the key throws, nothing has changed.
@@ -89,10 +122,11 @@ class alignas(64) Lane {
   }
 
   [[gnu::always_inline]] PerfEvent event(const Held& held) {
-    const std::size_t from = held.index() + Walk::kPayloadAt;
-    if (held.kind() == Held::kSample && from + held.length() <= view_.data.size()) [[likely]]
-      return Sample{{view_.data.data() + from, held.length()}, {}};
-    return odd_event(held);
+    if (is_defect(held, Defect::BadPositions)) [[unlikely]] {
+      holds_bad_positions_ = false;
+      return bad_positions_;
+    }
+    return event_of<M>(view_, held);
   }
 
   // M4: data_tail moves to the oldest record that was not delivered, if that is another (S2, S3).
@@ -110,14 +144,6 @@ class alignas(64) Lane {
   }
 
  private:
-  // What changes with each record.
-  struct Hot : Front {
-    const std::byte* at;         // of what is read next
-    const std::byte* stop;       // where its piece ends
-    std::uint64_t last_key = 0;  // of what was read last
-    bool has_last_key = false;
-  };
-
   // The same in registers, for as long as this lasts: also if something is thrown.
   struct Aside {
     explicit Aside(Lane& of) noexcept : lane{of}, hot{of.hot_} {}
@@ -135,11 +161,12 @@ class alignas(64) Lane {
 
   // Begins anew at `tail`.
   void forget(SharedPosition tail) noexcept {
-    tail_ = end_ = mark_ = tail;
+    tail_ = end_ = tail;
+    looks_.forget(tail);
     lost_keys_.forget(tail);
-    after_ = mark_clock_ = looked_at_ = 0;
     hot_.hold(Held::none());
     hot_.count = 0;
+    stretch_.forget();
     positions_ = true;
     holds_bad_positions_ = false;
     seek(tail);
@@ -153,15 +180,27 @@ class alignas(64) Lane {
     if (!positions_) return;
     Walk walk{view_};
     hot_.at = walk.start(view_, next, static_cast<std::size_t>(end_ - next));
-    std::size_t length = walk.piece(hot_.at);
-    if (is_ahead(mark_, next, end_)) {
-      length = smaller(length, static_cast<std::size_t>(mark_ - next));
-    } else {
-      after_ = mark_clock_;
-    }
+    const std::size_t length = looks_.seek(next, end_, walk.piece(hot_.at));
     hot_.stop = hot_.at + length;
     stop_position_ = next + length;
   }
+
+  // Whether there is a stretch that has more, from now on.
+  template <class Round>
+  [[gnu::noinline]] bool becomes_even(Round& round) {
+    if (stretch_.is_none()) {
+      tries_ = kTriesApart;
+      if (!stretch_.template begin<Walk>(window_, hot_, view_.data.data(), hot_.at, hot_.stop)) {
+        return false;
+      }
+    }
+    // M7: a lower key proves a delay, which is for read() to see.
+    stretch_.template extend<Walk>(hot_.at, hot_.stop, hot_.last_key, looks_.after(), round);
+    if (stretch_.has_more()) return true;
+    stretch_.end(window_, hot_);
+    return false;
+  }
+  static constexpr unsigned kTriesApart = 32;  // of beginning a stretch
 
   // The oldest record that was not read: none if there is none in this look, or if it has no key
   // yet.
@@ -190,37 +229,16 @@ class alignas(64) Lane {
   // The same where that is not all. What `hot` has of reading is put back for as long.
   template <class Round>
   [[gnu::always_inline]] Held slow(Round& round, Hot& hot) {
-    put_back(hot);
+    hot_.continue_from(hot);
     const Held held = read_across(round);
-    return resume(held, hot);
+    return hot.resume(hot_, held);
   }
   template <class Round>
   [[gnu::always_inline]] Held slow(std::uint64_t header, Round& round, Hot& hot) {
-    put_back(hot);
+    hot_.continue_from(hot);
     const Held held = read_odd(header, round);
-    return resume(held, hot);
+    return hot.resume(hot_, held);
   }
-  [[gnu::always_inline]] void put_back(const Hot& hot) noexcept {
-    hot_.at = hot.at;
-    hot_.stop = hot.stop;
-    hot_.last_key = hot.last_key;
-    hot_.has_last_key = hot.has_last_key;
-  }
-  [[gnu::always_inline]] Held resume(const Held& held, Hot& hot) const noexcept {
-    hot.at = apart(hot_.at);
-    hot.stop = apart(hot_.stop);
-    hot.last_key = apart(hot_.last_key);
-    hot.has_last_key = hot_.has_last_key;
-    return {apart(held.key), apart(held.place)};
-  }
-  // Keeps g++ from making vectors of words that stand side by side, which it then has to take apart
-  // again for each record: 1.25 times as long in runs.
-  template <class T>
-  static T apart(T word) noexcept {
-    asm("" : "+r"(word));
-    return word;
-  }
-
   template <class Round>
   [[gnu::noinline]] Held read_across(Round& round) {
     if (position() == end_) return Held::none();
@@ -252,8 +270,8 @@ class alignas(64) Lane {
   [[gnu::always_inline]] std::uint64_t key_of(const Sample& sample, const std::byte* time,
                                               Round& round) {
     const std::uint64_t key = round.key_of(sample, time);
-    if (key < after_) [[unlikely]]
-      round.delayed(after_ - key);
+    if (key < looks_.after()) [[unlikely]]
+      round.delayed(looks_.after() - key);
     if (key > round.seen) [[unlikely]]
       return round.ahead();
     return key;
@@ -303,42 +321,17 @@ class alignas(64) Lane {
     return Held::of(key_before(round), 0, kind_of(Defect::BadPositions), 0);
   }
 
-  static std::uint32_t kind_of(Defect defect) noexcept {
-    return Held::kMalformed + static_cast<std::uint32_t>(defect);
-  }
-
-  [[gnu::noinline]] PerfEvent odd_event(const Held& held) {
-    Walk walk{view_};
-    if (held.kind() == Held::kSample) {
-      const auto at = walk.start(view_, held.index(), Walk::kPayloadAt + held.length());
-      return Sample{walk.head_of(at, Walk::kPayloadAt, held.length()),
-                    walk.tail_of(at, Walk::kPayloadAt, held.length())};
-    }
-    if (held.kind() == Held::kLost) {
-      const auto at = walk.start(view_, held.index(), kLostSizeMin);
-      return Lost{M::template read<std::uint64_t>(walk.address(at, kLostCountAt))};
-    }
-    const auto defect = static_cast<Defect>(held.kind() - Held::kMalformed);
-    if (defect == Defect::BadPositions) {
-      holds_bad_positions_ = false;
-      return bad_positions_;
-    }
-    return walk.malformed(defect, walk.start(view_, held.index(), held.length()), held.length());
-  }
-
   Hot hot_;
   SharedPosition stop_position_;  // of hot_.stop
-  std::uint64_t after_;           // what is read next was published after this
+  Looks looks_;
   RingView view_;
   Window<kWindow> window_;
+  Stretch<kWindow> stretch_;
+  unsigned tries_ = 1;  // takes until a stretch may begin
 
   // S9: all 64 bits, as Cursor has them.
   SharedPosition tail_;  // data_tail, as this left it
   SharedPosition end_;   // data_head, when look() read it
-  // Where an earlier look ended, and the clock before it.
-  SharedPosition mark_;
-  std::uint64_t mark_clock_;
-  std::uint64_t looked_at_;  // the clock before the last look
   LostKeys<M> lost_keys_;
   Malformed bad_positions_{};
   bool positions_;            // are those of a ring

@@ -18,7 +18,10 @@ namespace perfring::internal {
 class LoserTree {
  public:
   // So many leaves. Allocates nothing if they were reserved.
-  void resize(std::size_t leaves) { nodes_.resize(leaves); }
+  void resize(std::size_t leaves) {
+    nodes_.resize(leaves);
+    leaves_ = leaves;
+  }
   void reserve(std::size_t leaves) { nodes_.reserve(leaves); }
 
   // Plays all matches of value(0), value(1) ... Returns the winner. No value may be 0.
@@ -43,7 +46,15 @@ class LoserTree {
   // The leaf that won holds `value` from now on. Returns the winner.
   [[gnu::always_inline]] std::uint64_t replace(std::size_t leaf, std::uint64_t value) {
     std::uint64_t* const nodes = nodes_.data();
-    for (std::size_t n = parent_of(leaf); n != 0; n /= 2) value = match(nodes[n], value);
+    std::size_t n = parent_of(leaf);
+    if (n == 0) [[unlikely]]
+      return value;  // the only one
+    do {
+      value = match(nodes[n], value);
+      n /= 2;
+      // Keeps g++ from comparing what it was before, which takes a copy.
+      asm("" : "+r"(n));
+    } while (n != 0);
     return value;
   }
 
@@ -60,7 +71,7 @@ class LoserTree {
  private:
   static constexpr std::uint64_t kNobody = 0;
 
-  std::size_t parent_of(std::size_t leaf) const noexcept { return (nodes_.size() + leaf) / 2; }
+  std::size_t parent_of(std::size_t leaf) const noexcept { return (leaves_ + leaf) / 2; }
 
   // Leaves the loser in the node, and returns the winner.
   [[gnu::always_inline]] static std::uint64_t match(std::uint64_t& node,
@@ -71,6 +82,7 @@ class LoserTree {
   }
 
   std::vector<std::uint64_t> nodes_;  // as many as there are leaves
+  std::size_t leaves_ = 0;
 };
 
 }  // namespace perfring::internal

@@ -85,27 +85,9 @@
 #include "perfring/rings/key_words.h"
 #include "perfring/rings/lane.h"
 #include "perfring/rings/loser_tree.h"
+#include "perfring/rings/slack.h"
 
 namespace perfring {
-
-// How long a merge waits for writers (M2, M7).
-struct MergeOptions {
-  std::uint64_t slack = 100'000;
-  bool learns = true;
-  std::uint64_t slack_most = 100'000'000;
-};
-
-// Since the Merge was made.
-struct MergeCounts {
-  std::uint64_t delivered = 0;
-  std::uint64_t late = 0;        // M5
-  std::uint64_t displaced = 0;   // that a window put before others that were written before (M3)
-  std::uint64_t ahead = 0;       // M8
-  std::uint64_t worst_late = 0;  // by how much a late key was lower
-  std::uint64_t delay_seen = 0;  // M7, of all records
-
-  bool operator==(const MergeCounts&) const = default;
-};
 
 // What a callback gets.
 struct Ordered {
@@ -126,7 +108,7 @@ enum class MergeEnd {
 template <Memory M = DefaultMemory, unsigned kWindow = 8>
 class Merge {
  public:
-  explicit Merge(const MergeOptions& options = {}) noexcept : options_{options} {}
+  explicit Merge(const MergeOptions& options = {}) noexcept : slack_{options} {}
   // A copy would consume the same rings.
   Merge(const Merge&) = delete;
   Merge& operator=(const Merge&) = delete;
@@ -152,14 +134,12 @@ class Merge {
   std::size_t rings() const noexcept { return lanes_.size(); }
   const MergeCounts& counts() const noexcept { return counts_; }
   // In force in the next run.
-  std::uint64_t slack() const noexcept {
-    return options_.slack < learned_ ? learned_ : options_.slack;
-  }
+  std::uint64_t slack() const noexcept { return slack_.in_force(); }
 
   // Delivers what is released (M2), `limit` events at most, by f(const Ordered&), which returns
-  // nothing, or whether to go on. key(const Sample&) -> std::uint64_t may be called twice for a
-  // sample, and must say the same of the same bytes. clock() -> std::uint64_t is called once for
-  // each ring, and once more.
+  // nothing, or whether to go on. key(const Sample&) -> std::uint64_t may be called more than once
+  // for a sample, some time before its turn, and must say the same of the same bytes. clock() ->
+  // std::uint64_t is called once for each ring, and once more.
   template <class Key, class Clock, class F>
   MergeEnd run(Key&& key, Clock&& clock, F&& f, std::uint64_t limit = ~std::uint64_t{0}) {
     internal::expect_callable(key);
@@ -174,7 +154,7 @@ class Merge {
       if (now < round.bound) round.bound = now;
       lane.look(now);
     }
-    round.bound = round.bound > slack() ? round.bound - slack() : 0;
+    round.bound = slack_.bound(round.bound);
     round.seen = clock();
     if (round.seen < round.bound) round.seen = round.bound;
     return deliver(round, f, limit);
@@ -224,7 +204,7 @@ class Merge {
       return seen;
     }
     void displaced() noexcept { ++merge.counts_.displaced; }
-    void delayed(std::uint64_t by) noexcept { merge.delayed(by); }
+    void delayed(std::uint64_t by) noexcept { merge.slack_.delayed(by, merge.counts_); }
   };
 
   // M4: runs when the callback throws, too.
@@ -261,11 +241,6 @@ class Merge {
     return lanes_.size() - 1;
   }
 
-  void delayed(std::uint64_t by) noexcept {
-    if (by > counts_.delay_seen) counts_.delay_seen = by;
-    if (options_.learns && by <= options_.slack_most / 2 && 2 * by > learned_) learned_ = 2 * by;
-  }
-
   template <class Key>
   std::uint64_t play(const Round<Key>& round) {
     std::uint64_t lowest = ~std::uint64_t{0};
@@ -298,28 +273,48 @@ class Merge {
     for (Lane& lane : lanes_) lane.fill(round);
     std::uint64_t top = play(round);
     unsigned wait = 0;
+    Lane* const lanes = lanes_.data();
+    std::uint64_t* const nexts = nexts_.data();
     for (;;) {
+      // Copies are what others have a reference to: the rest is in registers.
       if (!words_.is_released(top)) [[unlikely]] {
-        if (!plays_on(top, round)) return MergeEnd::Released;
+        std::uint64_t anew = top;
+        if (!plays_on(anew, round)) return MergeEnd::Released;
+        top = anew;
       }
       if (limit == 0) return MergeEnd::Limit;
       const std::size_t ring = words_.ring_of(top);
-      if (wait != 0) {
+      Lane& lane = lanes[ring];
+      if (wait == 0) {
+        std::uint64_t left = limit;
+        if (!deliver_run(ring, round, left, f)) return MergeEnd::Stopped;
+        const bool paid = limit - left >= kRunMin;
+        limit = left;
+        wait = backoff_ = paid ? 0 : internal::smaller(2 * backoff_ + 1, kBackoffMax);
+        nexts[ring] = next_word(ring);
+        top = front_word(ring);
+      } else {
         --wait;
         --limit;
-        const internal::Held held = lanes_[ring].take(round);
-        top = std::exchange(nexts_[ring], next_word(ring));
-        if (!deliver_one(ring, held, f)) return MergeEnd::Stopped;
-      } else {
-        const std::uint64_t before = limit;
-        if (!deliver_run(ring, round, limit, f)) return MergeEnd::Stopped;
-        const bool paid = before - limit >= kRunMin;
-        wait = backoff_ = paid ? 0 : internal::smaller(2 * backoff_ + 1, kBackoffMax);
-        nexts_[ring] = next_word(ring);
-        top = front_word(ring);
+        top = nexts[ring];
+        if (lane.is_even(round)) [[likely]] {
+          const std::uint64_t key = lane.front_key();
+          const Sample sample = lane.take_even();
+          nexts[ring] = words_.even_word(lane.next_even_key(), ring);
+          if (!deliver_event(ring, key, sample, f)) return MergeEnd::Stopped;
+        } else if (!deliver_odd(ring, round, f)) {
+          return MergeEnd::Stopped;
+        }
       }
       top = tree_.replace(ring, top);
     }
+  }
+
+  template <class Key, class F>
+  [[gnu::noinline]] bool deliver_odd(std::size_t ring, Round<Key>& round, F& f) {
+    const internal::Held held = lanes_[ring].take(round);
+    nexts_[ring] = next_word(ring);
+    return deliver_one(ring, held, f);
   }
 
   // As a drain guesses (ring/drain.h): the less it pays, the less often it is tried.
@@ -332,23 +327,35 @@ class Merge {
   [[gnu::always_inline]] bool deliver_run(std::size_t ring, Round<Key>& round, std::uint64_t& limit,
                                           F& f) {
     const std::uint64_t span = words_.span_below(tree_.second(ring), ring);
-    return lanes_[ring].take_while(words_.base(), span, limit, round,
-                                   [&](const internal::Held& held) __attribute__((always_inline)) {
-                                     return deliver_one(ring, held, f);
-                                   });
+    Lane& lane = lanes_[ring];
+    if (lane.is_even(round)) {
+      return lane.take_even_while(
+          words_.base(), span, limit, round,
+          [&](std::uint64_t key, const Sample& sample)
+              __attribute__((always_inline)) { return deliver_event(ring, key, sample, f); });
+    }
+    return lane.take_while(words_.base(), span, limit, round,
+                           [&](const internal::Held& held) __attribute__((always_inline)) {
+                             return deliver_one(ring, held, f);
+                           });
   }
 
   template <class F>
   [[gnu::always_inline]] bool deliver_one(std::size_t ring, const internal::Held& held, F& f) {
+    return deliver_event(ring, held.key, lanes_[ring].event(held), f);
+  }
+  template <class Event, class F>
+  [[gnu::always_inline]] bool deliver_event(std::size_t ring, std::uint64_t key, const Event& event,
+                                            F& f) {
     ++counts_.delivered;
-    const bool late = held.key < newest_;
+    const bool late = key < newest_;
     if (late) [[unlikely]] {
       ++counts_.late;
-      if (newest_ - held.key > counts_.worst_late) counts_.worst_late = newest_ - held.key;
+      if (newest_ - key > counts_.worst_late) counts_.worst_late = newest_ - key;
     } else {
-      newest_ = held.key;
+      newest_ = key;
     }
-    const Ordered ordered{ring, held.key, late, lanes_[ring].event(held)};
+    const Ordered ordered{ring, key, late, event};
     if constexpr (std::is_void_v<decltype(f(ordered))>) {
       f(ordered);
       return true;
@@ -357,10 +364,9 @@ class Merge {
     }
   }
 
-  MergeOptions options_;
+  internal::Slack slack_;
   MergeCounts counts_;
-  std::uint64_t learned_ = 0;  // slack
-  std::uint64_t newest_ = 0;   // of the keys delivered
+  std::uint64_t newest_ = 0;  // of the keys delivered
   std::uint64_t rounds_ = 0;
   std::vector<Lane> lanes_;
   std::vector<std::uint64_t> nexts_;  // of each lane, the word of what comes after its front

@@ -112,6 +112,47 @@ TEST(MergeM8Test, AKeyThatIsAheadOfTheClockStopsNoRing) {
   EXPECT_EQ(rings.tail(0), 3 * kKeyedSize);
 }
 
+// Bad input: what merge.h says of clocks.
+TEST(MergeClockTest, OneThatStandsReleasesNothingButToAFlush) {
+  Rings<> rings{1, {.slack = 10}};
+  rings.write(0, 95);
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(rings.run(100), IsEmpty());
+  EXPECT_THAT(rings.flush(), ElementsAre(sample(0, 95)));
+}
+
+TEST(MergeClockTest, OneThatJumpsBackReleasesNothingUntilItIsWhereItWas) {
+  Rings<> rings{1, {.slack = 10}};
+  rings.write(0, 85);
+  rings.write(0, 95);
+  EXPECT_THAT(rings.run(100), ElementsAre(sample(0, 85)));
+  EXPECT_THAT(rings.run(20), IsEmpty());
+  EXPECT_THAT(rings.run(104), IsEmpty());
+  EXPECT_THAT(rings.run(106), ElementsAre(sample(0, 95)));
+  EXPECT_EQ(rings.merge.counts(), (MergeCounts{.delivered = 2}));
+}
+
+TEST(MergeClockTest, WhatComesWhileItHasJumpedBackIsAheadAndLate) {
+  Rings<> rings{1, {.slack = 10}};
+  rings.write(0, 85);
+  EXPECT_THAT(rings.run(100), ElementsAre(sample(0, 85)));
+  rings.write(0, 97);
+  EXPECT_THAT(rings.run(20), IsEmpty());
+  EXPECT_THAT(rings.run(31),
+              ElementsAre(testing::Got{0, 20, true, testing::Seen::sample(testing::keyed(97))}));
+  EXPECT_EQ(rings.merge.counts().ahead, 1U);
+  EXPECT_EQ(rings.merge.counts().late, 1U);
+}
+
+TEST(MergeClockTest, OneThatJumpsForwardMakesLateEventsThatAreCounted) {
+  Rings<> rings{2, {.slack = 10, .learns = false}};
+  rings.write(0, 95);
+  EXPECT_THAT(rings.run(100'000), ElementsAre(sample(0, 95)));
+  rings.write(1, 90);
+  EXPECT_THAT(rings.run(105), ElementsAre(late(1, 90)));
+  EXPECT_EQ(rings.merge.counts().late, 1U);
+  EXPECT_EQ(rings.merge.counts().worst_late, 5U);
+}
+
 TEST(MergeM8Test, KeysOfAnyValueAreFlushedInTheirOrder) {
   Rings<> rings{3};
   rings.write(0, 0);

@@ -64,6 +64,10 @@ class Window {
 
  public:
   // The i-th, modulo the length: from front.first on there are front.count.
+  void set(unsigned i, const Held& held) noexcept {
+    keys_[i % kLength] = held.key;
+    places_[i % kLength] = held.place;
+  }
   Held at(unsigned i) const noexcept { return {keys_[i % kLength], places_[i % kLength]}; }
   std::uint64_t key_at(unsigned i) const noexcept { return keys_[i % kLength]; }
 
@@ -112,11 +116,6 @@ class Window {
     set(place, held);
     return place != last;
   }
-  void set(unsigned i, const Held& held) noexcept {
-    keys_[i % kLength] = held.key;
-    places_[i % kLength] = held.place;
-  }
-
   std::array<std::uint64_t, kLength> keys_;
   std::array<std::uint64_t, kLength> places_;
 };

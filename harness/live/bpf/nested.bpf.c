@@ -1,0 +1,60 @@
+// Writers that nest: `task` outputs records when it is run (BPF_PROG_TEST_RUN), and `interrupt`
+// one whenever the event that it is attached to counts over, which interrupts the other.
+
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+#include <linux/errno.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "harness/live/bpf/nested.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() asks for GPL-compatible
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+  __uint(key_size, sizeof(__u32));
+  __uint(value_size, sizeof(__u32));
+} events SEC(".maps");
+
+// Sized by user space: an entry for each possible CPU.
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct nested_counts);
+} counts SEC(".maps");
+
+static __attribute__((always_inline)) int output(void* context, struct nested_counts* all,
+                                                 __u32 cpu, __u32 source) {
+  struct nested_record record = {
+      .key = bpf_ktime_get_ns(),
+      .cpu = cpu,
+      .source = source,
+      .sequence = all->attempted[source]++,
+  };
+  long rc = bpf_perf_event_output(context, &events, BPF_F_CURRENT_CPU, &record, sizeof(record));
+  all->accepted[source] += rc == 0;
+  return rc == 0;
+}
+
+SEC("raw_tp")
+int task(struct bpf_raw_tracepoint_args* context) {
+  const __u32 cpu = bpf_get_smp_processor_id();
+  struct nested_counts* all = bpf_map_lookup_elem(&counts, &cpu);
+  const __u64 count = context->args[0];
+  if (!all) return -EDOM;
+  for (__u32 i = 0; i < NESTED_RUN_MAX && i < count; ++i) {
+    output(context, all, cpu, NESTED_TASK);
+  }
+  return 0;
+}
+
+SEC("perf_event")
+int interrupt(struct bpf_perf_event_data* context) {
+  const __u32 cpu = bpf_get_smp_processor_id();
+  struct nested_counts* all = bpf_map_lookup_elem(&counts, &cpu);
+  if (all) output(context, all, cpu, NESTED_INTERRUPT);
+  return 0;
+}

@@ -1,0 +1,256 @@
+// All CPUs at once, with interrupts that output, too: what is written is delivered or lost, in the
+// order of its keys, and what is late is what a sort says. PERFRING_NESTED_SECONDS: how long, 1 by
+// default.
+
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <iostream>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "harness/live/bpf/nested.h"
+#include "harness/live/bpf/nested_object.h"
+#include "harness/live/bpf_object.h"
+#include "harness/live/testing.h"
+#include "perfring/os/cpus.h"
+#include "perfring/os/mapping.h"
+#include "perfring/rings/ring_set.h"
+
+namespace perfring::live {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = RingSet::Clock;
+
+constexpr std::uint64_t kInterruptNs = 50'000;
+constexpr std::uint64_t kBatch = 100;
+
+// How many keys come after a higher one, by sorting what came.
+class SortedLateness {
+ public:
+  void add(std::uint64_t key) {
+    keys_.emplace_back(key, keys_.size());
+    if (keys_.size() == kChunk) sort();
+  }
+  std::uint64_t late() {
+    sort();
+    return late_;
+  }
+
+ private:
+  static constexpr std::size_t kChunk = std::size_t{1} << 16;
+
+  // From the highest key down: late is what comes after one that is higher.
+  void sort() {
+    if (keys_.empty()) return;
+    std::sort(keys_.begin(), keys_.end(), [](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first > b.first : a.second < b.second;
+    });
+    std::size_t first_of_higher = keys_.size();
+    for (auto from = keys_.begin(); from != keys_.end();) {
+      auto to = from;
+      for (; to != keys_.end() && to->first == from->first; ++to) {
+        late_ += to->first < highest_ || to->second > first_of_higher;
+      }
+      first_of_higher = std::min(first_of_higher, from->second);
+      from = to;
+    }
+    highest_ = std::max(highest_, keys_.front().first);
+    keys_.clear();
+  }
+
+  std::vector<std::pair<std::uint64_t, std::size_t> > keys_;
+  std::uint64_t highest_ = 0;  // of the chunks before
+  std::uint64_t late_ = 0;
+};
+
+TEST(SortedLatenessTest, CountsWhatComesAfterAHigherOne) {
+  SortedLateness lateness;
+  for (const std::uint64_t key : {5, 7, 7, 6, 5, 8, 7, 9}) lateness.add(key);
+  EXPECT_EQ(lateness.late(), 3U);
+  lateness.add(8);
+  lateness.add(9);
+  EXPECT_EQ(lateness.late(), 4U);
+}
+
+std::chrono::duration<double> length() {
+  const char* const given = std::getenv("PERFRING_NESTED_SECONDS");
+  return std::chrono::duration<double>{given == nullptr ? 1.0 : std::atof(given)};
+}
+
+class NestedTest : public LiveTest {
+ protected:
+  void SetUp() override {
+    LiveTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    cpus_ = must(os::online_cpus());
+    auto object = must(BpfObject::open(nested_object(), "nested"));
+    const std::uint32_t entries = cpus_.back() + 1;
+    must(object.set_max_entries("counts", entries));
+    must(object.set_max_entries("events", entries));
+    if (const auto loaded = object.load(); !loaded) {
+      GTEST_SKIP() << "no program can be attached to an event here: " << loaded.error();
+    }
+    task_ = must(object.program("task"));
+    interrupt_ = must(object.program("interrupt"));
+    map_ = must(object.map("events"));
+    const os::Fd counts = must(object.map("counts"));
+    const std::size_t page = os::page_size();
+    mapping_.emplace(must(os::Mapping::map(
+        counts.get(), (entries * sizeof(nested_counts) + page - 1) / page * page)));
+  }
+
+  // Interrupts a CPU for as long as it is open.
+  os::Fd interrupts(std::uint32_t cpu) const {
+    perf_event_attr attr{};
+    attr.size = sizeof(attr);
+    attr.type = PERF_TYPE_SOFTWARE;
+    attr.config = PERF_COUNT_SW_CPU_CLOCK;
+    attr.sample_period = kInterruptNs;
+    os::Fd event{static_cast<int>(::syscall(SYS_perf_event_open, &attr, -1, static_cast<int>(cpu),
+                                            -1, PERF_FLAG_FD_CLOEXEC))};
+    EXPECT_GE(event.get(), 0) << errno;
+    EXPECT_EQ(::ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, interrupt_.get()), 0) << errno;
+    return event;
+  }
+
+  void write(std::uint32_t cpu, std::uint64_t count) const {
+    EXPECT_EQ(test_run(task_.get(), cpu, std::array{count}), 0);
+  }
+  // On its CPU, 100 records every 100 us and more, until told to stop.
+  void write_until(std::uint32_t cpu, const std::atomic<bool>& stop) const {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    EXPECT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+    for (; !stop; std::this_thread::sleep_for(100us)) write(cpu, kBatch);
+  }
+
+  nested_counts& counts(std::uint32_t cpu) {
+    return reinterpret_cast<nested_counts*>(mapping_->bytes().data())[cpu];
+  }
+
+  // Both sources on all CPUs, merged, for length(). Returns how many were late.
+  std::uint64_t run(const MergeOptions& merge);
+
+  std::vector<std::uint32_t> cpus_;
+  os::Fd task_;
+  os::Fd interrupt_;
+  os::Fd map_;
+  std::optional<os::Mapping> mapping_;
+};
+
+std::uint64_t NestedTest::run(const MergeOptions& merge) {
+  for (const std::uint32_t cpu : cpus_) counts(cpu) = {};
+  RingSetOptions options;
+  options.merge = merge;
+  options.page_count = 256;
+  options.latency = 1ms;
+  RingSet set = must(RingSet::open(must(PerfEventArray::from_fd(map_.get())), options));
+  std::uint64_t delivered = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t flagged = 0;
+  std::uint64_t wrong = 0;
+  std::uint64_t ahead = 0;         // the merge has put the clock in place of the key (M8)
+  std::uint64_t out_of_order = 0;  // and not late
+  SortedLateness lateness;
+  // Of each CPU and source: sequences do not go back, as one cannot interrupt itself.
+  std::vector<std::array<std::uint64_t, 2> > next(cpus_.back() + 1);
+  const auto take = [&](std::uint32_t cpu, const Ordered& each) {
+    flagged += each.late;
+    lateness.add(each.key);
+    if (const auto* const sample = std::get_if<Sample>(&each.event)) {
+      const auto record = sample->as<nested_record>();
+      ++delivered;
+      if (!record || record->cpu != cpu || record->source > 1 || record->key < each.key) {
+        ++wrong;
+        return;
+      }
+      ahead += record->key != each.key;
+      out_of_order += record->sequence < next[cpu][record->source] && !each.late;
+      next[cpu][record->source] = record->sequence + 1;
+    } else if (const auto* const loss = std::get_if<Lost>(&each.event)) {
+      lost += loss->count;
+    } else {
+      ++wrong;
+    }
+  };
+
+  std::atomic<bool> stop = false;
+  {
+    std::deque<std::thread> writers;
+    std::vector<os::Fd> events;
+    for (const std::uint32_t cpu : cpus_) {
+      writers.emplace_back([&, cpu] { write_until(cpu, stop); });
+      events.push_back(interrupts(cpu));
+    }
+    for (const auto end = Clock::now() + length(); Clock::now() < end; set.wait()) {
+      set.merge(KeyAt{}, {}, take);
+    }
+    stop = true;
+    for (std::thread& each : writers) each.join();
+  }
+  const auto flush = [&] {
+    EXPECT_EQ(must(set.flush(Flush::Complete, KeyAt{}, take)), DrainEnd::Drained);
+  };
+  flush();
+  // One more, into an empty ring, says what was lost before it.
+  for (const std::uint32_t cpu : cpus_) write(cpu, 1);
+  flush();
+
+  std::uint64_t attempted = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t interrupts = 0;
+  for (const std::uint32_t cpu : cpus_) {
+    for (const int source : {NESTED_TASK, NESTED_INTERRUPT}) {
+      attempted += counts(cpu).attempted[source];
+      accepted += counts(cpu).accepted[source];
+    }
+    interrupts += counts(cpu).accepted[NESTED_INTERRUPT];
+  }
+  const MergeCounts merged = set.merge_counts();
+  std::cout << cpus_.size() << " CPUs, " << length().count() << " s: " << accepted << " written ("
+            << interrupts << " of them in interrupts), " << delivered << " delivered, " << lost
+            << " lost, " << merged.late << " late (a sort: " << lateness.late() << "), worst "
+            << merged.worst_late << " ns, " << merged.displaced << " displaced, " << merged.ahead
+            << " ahead, slack " << set.merge_slack() << " ns, " << out_of_order
+            << " out of order\n";
+  EXPECT_EQ(wrong, 0U);
+  EXPECT_EQ(ahead, merged.ahead);
+  EXPECT_EQ(out_of_order, 0U);
+  EXPECT_GT(interrupts, 0U);
+  EXPECT_EQ(delivered, accepted);
+  EXPECT_EQ(delivered + lost, attempted);
+  EXPECT_EQ(merged.late, lateness.late());
+  EXPECT_EQ(flagged, merged.late);
+  return merged.late;
+}
+
+TEST_F(NestedTest, WrittenIsDeliveredAndLostAndLateIsWhatASortSays) {
+  run({});
+}
+
+// Where nobody waits for a writer, some are late (W8c).
+TEST_F(NestedTest, WithoutSlackLateIsWhatASortSays) {
+  for (int tries = 0; tries != 5; ++tries) {
+    if (run({.slack = 0, .learns = false}) != 0) return;
+  }
+  ADD_FAILURE() << "nothing was late";
+}
+
+}  // namespace
+}  // namespace perfring::live

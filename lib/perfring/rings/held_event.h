@@ -1,0 +1,56 @@
+#ifndef PERFRING_RINGS_HELD_EVENT_H_
+#define PERFRING_RINGS_HELD_EVENT_H_
+#if __cplusplus < 202002L
+#error "perfring/rings needs C++20: compile with -std=c++20 or later"
+#else
+
+// The event that a record is which was read before (Held, in window.h). Internal to Merge.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "perfring/perf_event.h"
+#include "perfring/ring/memory.h"
+#include "perfring/ring/walk.h"
+#include "perfring/ring/wire.h"
+#include "perfring/rings/window.h"
+
+namespace perfring::internal {
+
+inline std::uint32_t kind_of(Defect defect) noexcept {
+  return Held::kMalformed + static_cast<std::uint32_t>(defect);
+}
+inline bool is_defect(const Held& held, Defect defect) noexcept {
+  return held.kind() == kind_of(defect);
+}
+
+template <Memory M>
+[[gnu::noinline]] PerfEvent odd_event_of(const RingView& view, const Held& held) {
+  Walk<M> walk{view};
+  if (held.kind() == Held::kSample) {
+    constexpr std::size_t at_payload = Walk<M>::kPayloadAt;
+    const auto at = walk.start(view, held.index(), at_payload + held.length());
+    return Sample{walk.head_of(at, at_payload, held.length()),
+                  walk.tail_of(at, at_payload, held.length())};
+  }
+  if (held.kind() == Held::kLost) {
+    const auto at = walk.start(view, held.index(), kLostSizeMin);
+    return Lost{M::template read<std::uint64_t>(walk.address(at, kLostCountAt))};
+  }
+  const auto defect = static_cast<Defect>(held.kind() - Held::kMalformed);
+  return walk.malformed(defect, walk.start(view, held.index(), held.length()), held.length());
+}
+
+// Not of BadPositions, whose bytes its place does not say.
+template <Memory M>
+[[gnu::always_inline]] inline PerfEvent event_of(const RingView& view, const Held& held) {
+  const std::size_t from = held.index() + Walk<M>::kPayloadAt;
+  if (held.kind() == Held::kSample && from + held.length() <= view.data.size()) [[likely]]
+    return Sample{{view.data.data() + from, held.length()}, {}};
+  return odd_event_of<M>(view, held);
+}
+
+}  // namespace perfring::internal
+
+#endif
+#endif  // PERFRING_RINGS_HELD_EVENT_H_

@@ -1,0 +1,187 @@
+// Rings that hold many records alike, which a merge reads in one go (stretch.h): what is odd among
+// them, at each place, is what it would be if each were read by itself.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "perfring/testing/rings.h"
+
+namespace perfring {
+namespace {
+
+using testing::kKeyedSize;
+using testing::Rings;
+
+constexpr std::uint32_t kCount = 100;
+constexpr std::uint64_t kNow = 1'000'000;
+
+// Of the i-th record, if nothing is odd.
+constexpr std::uint64_t key_of(std::uint32_t i) {
+  return 1000 + 10 * std::uint64_t{i};
+}
+
+template <class R>
+void write_even(R& rings, std::uint32_t from, std::uint32_t to) {
+  for (std::uint32_t i = from; i < to; ++i) rings.write(0, key_of(i), i);
+}
+
+std::vector<std::uint64_t> keys_of(const std::vector<testing::Got>& got) {
+  std::vector<std::uint64_t> keys;
+  for (const testing::Got& each : got) keys.push_back(each.key);
+  return keys;
+}
+
+// One record is written `by` places behind that of its key.
+template <unsigned kWindow>
+void displace(std::uint32_t place, std::uint32_t by) {
+  Rings<DefaultMemory, kWindow> rings{1};
+  write_even(rings, 0, place);
+  rings.write(0, key_of(place - by) - 5, kCount);
+  write_even(rings, place, kCount);
+  const auto got = rings.run(kNow);
+  ASSERT_EQ(got.size(), kCount + 1U);
+  const auto& counts = rings.merge.counts();
+  if (by < kWindow) {
+    EXPECT_TRUE(std::ranges::is_sorted(keys_of(got))) << place;
+    EXPECT_EQ(counts.late, 0U) << place;
+    EXPECT_EQ(counts.displaced, 1U) << place;
+  } else {
+    EXPECT_EQ(counts.late, 1U) << place;
+    // The last that came before it is kWindow places before it.
+    EXPECT_EQ(counts.worst_late, 10 * (by - kWindow) + 5) << place;
+  }
+  EXPECT_EQ(rings.tail(0), (kCount + 1) * kKeyedSize);
+}
+
+TEST(MergeStretchTest, AKeyThatGoesBackIsRepairedAsFarAsTheWindowReaches) {
+  for (std::uint32_t place = 9; place < kCount; ++place) {
+    for (const std::uint32_t by : {1U, 7U, 8U, 9U}) displace<8>(place, by);
+    for (const std::uint32_t by : {1U, 2U, 3U}) displace<1>(place, by);
+  }
+}
+
+TEST(MergeStretchTest, WhatIsDeliveredIsReleasedAndTheRestStays) {
+  for (const std::uint64_t limit : {1U, 2U, 7U, 8U, 9U, 31U, 32U, 33U, 99U}) {
+    Rings<> rings{2};
+    write_even(rings, 0, kCount);
+    std::uint32_t next = 0;
+    while (next != kCount) {
+      for (const testing::Got& each : rings.run(kNow, limit)) {
+        ASSERT_EQ(each, testing::sample(0, key_of(next), next)) << limit;
+        ++next;
+      }
+      ASSERT_EQ(rings.tail(0), next * kKeyedSize) << limit;
+    }
+  }
+}
+
+TEST(MergeStretchTest, TwoRingsInRunsComeInTheirOrder) {
+  for (const std::uint32_t run : {1U, 2U, 3U, 16U, 40U}) {
+    Rings<> rings{2};
+    for (std::uint32_t i = 0; i != 4 * kCount; ++i) rings.write(i / run % 2, key_of(i), i);
+    const auto got = rings.run(kNow);
+    ASSERT_EQ(got.size(), 4U * kCount);
+    for (std::uint32_t i = 0; i != got.size(); ++i) {
+      ASSERT_EQ(got[i], testing::sample(i / run % 2, key_of(i), i)) << run;
+    }
+  }
+}
+
+TEST(MergeStretchTest, ACallbackMayStopOrThrowAtAnyEvent) {
+  for (std::uint32_t at = 0; at != kCount; ++at) {
+    Rings<> rings{1};
+    write_even(rings, 0, kCount);
+    const auto clock = [] { return kNow; };
+    std::uint32_t seen = 0;
+    EXPECT_THROW(rings.merge.run(KeyAt{}, clock,
+                                 [&](const Ordered&) {
+                                   if (seen++ == at) throw std::runtime_error{"enough"};
+                                 }),
+                 std::runtime_error);
+    ASSERT_EQ(rings.tail(0), (at + 1) * kKeyedSize);
+    if (at + 1 == kCount) break;
+    EXPECT_EQ(rings.merge.run(KeyAt{}, clock, [](const Ordered&) { return false; }),
+              MergeEnd::Stopped);
+    ASSERT_EQ(rings.tail(0), (at + 2) * kKeyedSize);
+    EXPECT_EQ(rings.run(kNow).size(), kCount - at - 2);
+    EXPECT_EQ(rings.merge.counts(), (MergeCounts{.delivered = kCount}));
+  }
+}
+
+TEST(MergeStretchTest, AKeyThatThrowsLosesNothing) {
+  for (std::uint32_t at = 0; at != kCount; ++at) {
+    Rings<> rings{1};
+    write_even(rings, 0, kCount);
+    std::uint32_t seen = 0;
+    const auto take = [&](const Ordered& each) { ASSERT_EQ(each.key, key_of(seen++)); };
+    const auto key = [at](const Sample& each) {
+      if (KeyAt{}(each) == key_of(at)) throw std::runtime_error{"no key"};
+      return KeyAt{}(each);
+    };
+    EXPECT_THROW(rings.merge.run(key, [] { return kNow; }, take), std::runtime_error);
+    ASSERT_LE(seen, at);
+    ASSERT_EQ(rings.tail(0), seen * kKeyedSize);
+    rings.merge.run(KeyAt{}, [] { return kNow; }, take);
+    ASSERT_EQ(seen, kCount);
+    ASSERT_EQ(rings.merge.counts(), (MergeCounts{.delivered = kCount}));
+  }
+}
+
+TEST(MergeStretchTest, ARecordOfAnotherLengthMayBeAnywhere) {
+  for (std::uint32_t at = 0; at != kCount; ++at) {
+    Rings<> rings{1};
+    write_even(rings, 0, at);
+    auto longer = testing::keyed(key_of(at), at);
+    longer.resize(36);
+    rings[0].sample(longer);
+    write_even(rings, at + 1, kCount);
+    const auto got = rings.run(kNow);
+    ASSERT_EQ(got.size(), kCount);
+    for (std::uint32_t i = 0; i != kCount; ++i) {
+      if (i == at) {
+        ASSERT_EQ(got[i].key, key_of(at));
+        ASSERT_EQ(got[i].seen, testing::Seen::sample(longer));
+      } else {
+        ASSERT_EQ(got[i], testing::sample(0, key_of(i), i)) << at;
+      }
+    }
+  }
+}
+
+// M8: only what is read while the clock stands there is ahead of it.
+TEST(MergeStretchTest, AKeyAheadOfTheClockEndsIt) {
+  for (std::uint32_t at = 0; at != kCount; ++at) {
+    Rings<> rings{1};
+    write_even(rings, 0, at);
+    rings.write(0, 2 * kNow, at);
+    write_even(rings, at + 1, kCount);
+    std::size_t delivered = rings.run(kNow).size();
+    EXPECT_EQ(rings.merge.counts().ahead, 1U) << at;
+    delivered += rings.flush().size();
+    EXPECT_EQ(delivered, kCount);
+    EXPECT_EQ(rings.tail(0), kCount * kKeyedSize);
+  }
+}
+
+// Another consumer of the ring.
+TEST(MergeStretchTest, ATailThatIsMovedForgetsWhatWasRead) {
+  for (const std::uint32_t to : {20U, 21U, 40U, 60U, kCount}) {
+    Rings<> rings{1};
+    write_even(rings, 0, kCount);
+    ASSERT_EQ(rings.run(kNow, 20).size(), 20U);
+    rings[0].page().data_tail = to * kKeyedSize;
+    const auto got = rings.run(kNow);
+    ASSERT_EQ(got.size(), kCount - to);
+    for (std::uint32_t i = to; i != kCount; ++i) {
+      ASSERT_EQ(got[i - to], testing::sample(0, key_of(i), i));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace perfring
