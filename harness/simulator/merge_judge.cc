@@ -254,11 +254,12 @@ std::optional<Violation> MergeOrder::delivered(const Timed& timed) {
                                                     key, bound_)};
   }
   if (!late) {
-    const std::pair here{event->ring, timed.position};
-    const bool ahead =
-        has_last_ && key == last_key_ && here < std::pair{last_ring_, last_position_};
-    last_ring_ = here.first;
-    last_position_ = here.second;
+    const bool stands_before =
+        event->ring < last_ring_ ||
+        (event->ring == last_ring_ && oracle::after(last_position_, timed.position));  // may wrap
+    const bool ahead = has_last_ && key == last_key_ && stands_before;
+    last_ring_ = event->ring;
+    last_position_ = timed.position;
     has_last_ = true;
     newest_ = last_key_ = key;
     if (!ahead) return std::nullopt;
