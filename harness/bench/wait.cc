@@ -16,7 +16,7 @@
 #include "harness/bench/waits.h"
 #include "harness/live/live_kernel.h"
 #include "harness/program/console.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 #include "harness/program/options.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"

@@ -12,7 +12,7 @@
 #include "harness/model/fences.h"
 #include "harness/model/hardware/explorer.h"
 #include "harness/program/console.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 

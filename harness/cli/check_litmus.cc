@@ -11,7 +11,7 @@
 #include "harness/model/litmus/litmus.h"
 #include "harness/model/litmus/litmus_run.h"
 #include "harness/program/console.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 #include "harness/program/run_program.h"
 
 namespace perfring::cli {

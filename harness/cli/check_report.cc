@@ -13,7 +13,7 @@
 #include "harness/model/engine/explorer.h"
 #include "harness/program/child_process.h"
 #include "harness/program/console.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 #include "harness/program/run_program.h"
 
 namespace perfring::cli {

@@ -8,7 +8,7 @@
 
 #include "harness/cli/conform.h"
 #include "harness/program/console.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 
 namespace perfring::cli {
 

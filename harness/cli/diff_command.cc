@@ -25,7 +25,7 @@
 #include "harness/differential/trace.h"
 #include "harness/live/live_kernel.h"
 #include "harness/program/console.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "perfring/os/cpus.h"

@@ -8,7 +8,7 @@
 
 #include "harness/cli/faults.h"
 #include "harness/faults/catalogue.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 
 namespace perfring::cli {
 namespace {

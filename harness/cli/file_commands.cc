@@ -11,7 +11,7 @@
 #include "harness/cli/command_line.h"
 #include "harness/conformance/inspection.h"
 #include "harness/program/console.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 #include "harness/program/verdict.h"
 #include "harness/record/known.h"
 #include "harness/record/perf_data.h"

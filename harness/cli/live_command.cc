@@ -12,7 +12,7 @@
 #include "harness/cli/live.h"
 #include "harness/cli/producer.h"
 #include "harness/program/console.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "perfring/os/cpus.h"

@@ -7,8 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "harness/program/numbers.h"
 #include "harness/program/options.h"
-#include "harness/program/parse.h"
 #include "perfring/os/cpus.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/ring/ring.h"

@@ -14,7 +14,7 @@
 
 #include "harness/cli/producer.h"
 #include "harness/live/live_kernel.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/perfring.h"

@@ -14,7 +14,7 @@
 
 #include "harness/cli/command_line.h"
 #include "harness/program/console.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "harness/record/perf_data.h"

@@ -7,7 +7,7 @@
 #include "harness/cli/command_line.h"
 #include "harness/cli/sim.h"
 #include "harness/program/console.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "harness/rig/faults.h"

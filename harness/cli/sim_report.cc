@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/program/console.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 #include "harness/program/run_program.h"
 
 namespace perfring::cli {

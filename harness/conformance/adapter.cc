@@ -8,7 +8,7 @@
 #include "harness/conformance/subjects.h"
 #include "harness/program/child_process.h"
 #include "harness/program/console.h"
-#include "harness/program/parse.h"
+#include "harness/program/numbers.h"
 
 namespace perfring::conformance {
 namespace {

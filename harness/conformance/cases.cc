@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "harness/program/parse.h"
+#include "harness/program/numbers.h"
 
 namespace perfring::conformance {
 

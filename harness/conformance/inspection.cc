@@ -9,7 +9,7 @@
 
 #include "harness/kernel/ring_memory.h"
 #include "harness/program/console.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 #include "perfring/record/decode.h"
 #include "perfring/record/to_string.h"
 #include "perfring/record/whole.h"

@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "harness/program/parse.h"
+#include "harness/program/numbers.h"
 
 namespace perfring::differential {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "harness/program/console.h"
-#include "harness/program/parse.h"
+#include "harness/program/numbers.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "perfring/version.h"

@@ -12,8 +12,7 @@
 
 #include "harness/program/child_process.h"
 #include "harness/program/console.h"
-#include "harness/program/counted.h"
-#include "harness/program/parse.h"
+#include "harness/program/numbers.h"
 #include "harness/program/verdict.h"
 
 namespace perfring {

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "harness/program/console.h"
-#include "harness/program/parse.h"
+#include "harness/program/numbers.h"
 
 namespace perfring::record {
 namespace {

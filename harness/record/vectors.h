@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/program/parse.h"
+#include "harness/program/numbers.h"
 
 namespace perfring::record {
 

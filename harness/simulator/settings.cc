@@ -8,8 +8,7 @@
 #include <cstddef>
 
 #include "harness/oracle/payload.h"
-#include "harness/program/counted.h"
-#include "harness/program/parse.h"
+#include "harness/program/numbers.h"
 
 namespace perfring::simulator {
 namespace {

@@ -2,7 +2,7 @@
 #define PERFRING_EXPORT_H_
 
 // libperfring.so exports functions and classes, but for members that are marked as hidden.
-// All else is hidden anyhow (lib/CMakeLists.txt, ABI.md).
+// All else is hidden anyhow (lib/CMakeLists.txt, lib/README.md).
 #define PERFRING_EXPORT [[gnu::visibility("default")]]
 #define PERFRING_HIDDEN [[gnu::visibility("hidden")]]
 

@@ -12,7 +12,7 @@
 #include "harness/model/engine/rc11.h"
 #include "harness/model/engine/state_key.h"
 #include "harness/model/engine/thread_tree.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 
 namespace perfring::model {
 namespace {

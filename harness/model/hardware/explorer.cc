@@ -16,7 +16,7 @@
 #include "harness/model/engine/thread_tree.h"
 #include "harness/model/hardware/graph.h"
 #include "harness/model/hardware/order.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 
 namespace perfring::model {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 
 namespace perfring::model {
 

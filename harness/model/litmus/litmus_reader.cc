@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "harness/model/litmus/litmus_json.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 
 namespace perfring::model {
 namespace {

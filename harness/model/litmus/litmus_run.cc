@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "harness/model/reference/enumerate.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 
 namespace perfring::model {
 namespace {

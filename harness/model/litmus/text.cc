@@ -9,7 +9,7 @@
 
 #include "harness/model/engine/usage_error.h"
 #include "harness/model/litmus/litmus_json.h"
-#include "harness/program/counted.h"
+#include "harness/program/numbers.h"
 
 namespace perfring::model {
 namespace {

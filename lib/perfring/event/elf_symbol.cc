@@ -1,4 +1,4 @@
-#include "perfring/event/elf_symbol.h"
+#include "perfring/event/event.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -5,8 +5,6 @@
 #include <ctime>
 #include <utility>
 
-#include "perfring/event/elf_symbol.h"
-
 namespace perfring::event {
 namespace {
 

@@ -205,6 +205,11 @@ std::optional<Finding> apply_pmu(std::string_view description, perf_event_attr& 
                                  System& system);
 // Those of `names` that are most like `name`, best first: at most three.
 std::string nearest(std::string_view name, const std::vector<std::string>& names);
+// Where in the file a symbol's code is, which a uprobe wants: not its virtual address, but the
+// place that the PT_LOAD segment around that address has in the file. Of ELF files of this
+// machine's byte order, 32 and 64 bits. The error is a sentence. No byte outside the file is read,
+// whatever it says of itself.
+std::expected<std::uint64_t, std::string> file_offset_of(const char* path, std::string_view symbol);
 
 }  // namespace internal
 }  // namespace perfring::event

@@ -1,18 +1,36 @@
-#ifndef HARNESS_PROGRAM_PARSE_H_
-#define HARNESS_PROGRAM_PARSE_H_
+#ifndef HARNESS_PROGRAM_NUMBERS_H_
+#define HARNESS_PROGRAM_NUMBERS_H_
 
-// Text as numbers and as bytes. Each function takes all of its text, or nothing of it.
+// Numbers in messages and tables, and text as numbers and bytes. What parses takes all of its text,
+// or nothing of it.
 
 #include <charconv>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
 namespace perfring {
+
+// 4210331 as "4,210,331". Any integer: std::size_t is another type on 32-bit hosts.
+inline std::string grouped(std::integral auto number) {
+  std::string text = std::to_string(number);
+  for (std::size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, 1, ',');
+  return text;
+}
+inline std::string grouped(std::floating_point auto number) {
+  return grouped(static_cast<std::uint64_t>(std::llround(number)));
+}
+
+// "1 record", "4,210,331 records".
+inline std::string counted(std::uint64_t number, std::string_view what) {
+  return grouped(number) + " " + std::string{what} + (number == 1 ? "" : "s");
+}
 
 // Digits alone: no sign before an unsigned number, no blanks, no 0x.
 template <std::integral T = std::uint64_t>
@@ -46,4 +64,4 @@ inline std::optional<std::vector<std::byte>> parse_hex(std::string_view digits) 
 
 }  // namespace perfring
 
-#endif  // HARNESS_PROGRAM_PARSE_H_
+#endif  // HARNESS_PROGRAM_NUMBERS_H_
