@@ -128,7 +128,7 @@ rc::Gen<std::uint64_t> positions() {
        {1, gen::arbitrary<std::uint64_t>()}});
   // Before the base, so that a run crosses it.
   const auto before = [](std::uint64_t base, std::uint64_t words) -> std::uint64_t {
-    return (base & ~7ULL) - 8 * words;  // so that a run crosses it
+    return (base & ~7ULL) - 8 * words;
   };
   return gen::apply(before, bases, between<std::uint64_t>(0, 4096));
 }

@@ -27,19 +27,20 @@ read -ra flags <<<"${CXXFLAGS:-}"
 flags+=(-std=c++2b -I. -Ilib -DFMT_HEADER_ONLY)
 
 ring=(harness/oracle/*.cc)
-script=("${ring[@]}" harness/kernel/*.cc harness/script/*.cc harness/rig/*.cc fuzz/script_bytes.cc)
+script=("${ring[@]}" harness/kernel/*.cc harness/script/*.cc harness/rig/*.cc fuzz/script_bytes.cc
+  harness/program/verdict.cc)
 parser=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*/*.cc
   harness/differential/{compare,trace}.cc harness/bench/options.cc
   harness/stress/{faults,setting}.cc harness/faults/{catalogue,consumer_table,kernel_table}.cc harness/program/*.cc
   harness/cli/{*_options,options,command_line}.cc
-  lib/perfring/os/*.cc fuzz/parsers/{files,options}.cc)
+  harness/record/*.cc lib/perfring/{os,record}/*.cc fuzz/parsers/{files,options}.cc)
 
 sources() { # TARGET
   case $1 in
     hostile_ring | planted_fault) printf '%s\n' "${ring[@]}" ;;
     parsers/*) printf '%s\n' "${parser[@]}" ;;
     *) printf '%s\n' "${script[@]}" ;;
-  esac | grep -v _test.cc
+  esac | grep -v _test.cc | sort -u
   [[ $1 == parsers/* ]] || echo "fuzz/$1.cc"
 }
 object() { echo "$objects/${1//\//_}.o"; }

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "harness/program/numbers.h"
@@ -36,6 +35,13 @@ void add_option(CLI::App& app, const std::string& name, T& target,
       ->type_name(type);
 }
 
+Parsed<LiveOrder> parse_order(std::string_view text) {
+  if (text == "each") return LiveOrder::Each;
+  if (text == "time") return LiveOrder::Time;
+  if (text == "fullest") return LiveOrder::Fullest;
+  return refused(text, "one of each, time, fullest");
+}
+
 }  // namespace
 
 void declare(CLI::App& app, LiveOptions& options) {
@@ -52,14 +58,9 @@ void declare(CLI::App& app, LiveOptions& options) {
   add_option(app, "--watermark", options.watermark, parse_watermark,
              "Bytes written between wakeups, 0: each record wakes [a quarter of the ring]",
              "BYTES");
-  app.add_option("--order", options.order,
-                 "Drain each ring by itself, all in the order of time, or the fullest first [each]")
-      ->type_name("each|time|fullest")
-      ->transform(
-          CLI::CheckedTransformer(std::map<std::string, LiveOrder>{{"each", LiveOrder::Each},
-                                                                   {"time", LiveOrder::Time},
-                                                                   {"fullest", LiveOrder::Fullest}},
-                                  CLI::ignore_case));
+  add_option(app, "--order", options.order, parse_order,
+             "Drain each ring by itself, all in the order of time, or the fullest first [each]",
+             "each|time|fullest");
   app.add_flag("--simulated", options.simulated,
                "Drain the simulated kernel, as is done without any argument where the live one "
                "cannot be used");
