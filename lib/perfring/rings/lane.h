@@ -195,7 +195,8 @@ class alignas(64) Lane {
       }
     }
     // M7: a lower key proves a delay, which is for read() to see.
-    stretch_.template extend<Walk>(hot_.at, hot_.stop, hot_.last_key, looks_.after(), round);
+    stretch_.template extend<Walk>(hot_, view_.data.data(), hot_.at, hot_.stop, hot_.last_key,
+                                   looks_.after(), round);
     if (stretch_.has_more()) return true;
     stretch_.end(window_, hot_);
     return false;

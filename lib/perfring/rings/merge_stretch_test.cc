@@ -153,6 +153,35 @@ TEST(MergeStretchTest, ARecordOfAnotherLengthMayBeAnywhere) {
   }
 }
 
+// Records that end where the ring does, some of which are read before others begin anew.
+TEST(MergeStretchTest, ItEndsWithTheRing) {
+  constexpr std::size_t kRing = 4096;
+  constexpr std::size_t kSize = 32;
+  for (std::uint32_t first = 9; first != kCount; ++first) {
+    for (const std::uint64_t limit : {1U, 2U, 8U, 30U}) {
+      Rings<> rings{1, {.slack = 0}, kRing, kRing - first * kSize};
+      const auto write = [&](std::uint32_t from, std::uint32_t to) {
+        for (std::uint32_t i = from; i != to; ++i) {
+          auto payload = testing::keyed(key_of(i), i);
+          payload.resize(20);
+          rings[0].sample(payload);
+        }
+      };
+      write(0, first);
+      auto got = rings.run(key_of(first), limit);
+      write(first, kCount);
+      for (const auto& each : rings.run(kNow)) got.push_back(each);
+      ASSERT_EQ(got.size(), kCount);
+      for (std::uint32_t i = 0; i != kCount; ++i) {
+        auto payload = testing::keyed(key_of(i), i);
+        payload.resize(20);
+        ASSERT_EQ(got[i].key, key_of(i)) << first << " " << limit;
+        ASSERT_EQ(got[i].seen, testing::Seen::sample(payload)) << first << " " << limit;
+      }
+    }
+  }
+}
+
 // M8: only what is read while the clock stands there is ahead of it.
 TEST(MergeStretchTest, AKeyAheadOfTheClockEndsIt) {
   for (std::uint32_t at = 0; at != kCount; ++at) {

@@ -98,11 +98,14 @@ class Stretch {
   }
 
   // Reads more of them, from `at` on, which moves with it, up to `stop`: none with a key below
-  // `after`, or above what the round has seen. What is odd is left to others.
+  // `after`, or above what the round has seen. What is odd is left to others, as is what does not
+  // stand behind the last of them: in a later look, `at` may be where the ring's data begins.
   template <class Walk, class Round>
-  [[gnu::always_inline]] void extend(const std::byte*& at, const std::byte* stop,
+  [[gnu::always_inline]] void extend(const Front& front, const std::byte* data,
+                                     const std::byte*& at, const std::byte* stop,
                                      std::uint64_t& last_key, std::uint64_t after, Round& round) {
     const unsigned left = end_ - next_;
+    if (data + front.held().index() + size_ * (left + 1) != at) return;
     for (unsigned i = 0; i != left; ++i) keys_[i] = keys_[next_ + i];
     next_ = 0;
     end_ = left;
