@@ -26,6 +26,7 @@
 #include "harness/live/bpf/nested.h"
 #include "harness/live/bpf/nested_object.h"
 #include "harness/live/bpf_object.h"
+#include "harness/live/sorted_lateness.h"
 #include "harness/live/testing.h"
 #include "perfring/os/cpus.h"
 #include "perfring/os/mapping.h"
@@ -39,54 +40,6 @@ using Clock = RingSet::Clock;
 
 constexpr std::uint64_t kInterruptNs = 50'000;
 constexpr std::uint64_t kBatch = 100;
-
-// How many keys come after a higher one, by sorting what came.
-class SortedLateness {
- public:
-  void add(std::uint64_t key) {
-    keys_.emplace_back(key, keys_.size());
-    if (keys_.size() == kChunk) sort();
-  }
-  std::uint64_t late() {
-    sort();
-    return late_;
-  }
-
- private:
-  static constexpr std::size_t kChunk = std::size_t{1} << 16;
-
-  // From the highest key down: late is what comes after one that is higher.
-  void sort() {
-    if (keys_.empty()) return;
-    std::sort(keys_.begin(), keys_.end(), [](const auto& a, const auto& b) {
-      return a.first != b.first ? a.first > b.first : a.second < b.second;
-    });
-    std::size_t first_of_higher = keys_.size();
-    for (auto from = keys_.begin(); from != keys_.end();) {
-      auto to = from;
-      for (; to != keys_.end() && to->first == from->first; ++to) {
-        late_ += to->first < highest_ || to->second > first_of_higher;
-      }
-      first_of_higher = std::min(first_of_higher, from->second);
-      from = to;
-    }
-    highest_ = std::max(highest_, keys_.front().first);
-    keys_.clear();
-  }
-
-  std::vector<std::pair<std::uint64_t, std::size_t> > keys_;
-  std::uint64_t highest_ = 0;  // of the chunks before
-  std::uint64_t late_ = 0;
-};
-
-TEST(SortedLatenessTest, CountsWhatComesAfterAHigherOne) {
-  SortedLateness lateness;
-  for (const std::uint64_t key : {5, 7, 7, 6, 5, 8, 7, 9}) lateness.add(key);
-  EXPECT_EQ(lateness.late(), 3U);
-  lateness.add(8);
-  lateness.add(9);
-  EXPECT_EQ(lateness.late(), 4U);
-}
 
 std::chrono::duration<double> length() {
   const char* const given = std::getenv("PERFRING_NESTED_SECONDS");

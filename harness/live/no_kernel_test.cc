@@ -7,6 +7,7 @@
 
 #include "harness/live/generator.h"
 #include "harness/live/live_kernel.h"
+#include "harness/live/sorted_lateness.h"
 
 namespace perfring::live {
 namespace {
@@ -19,6 +20,15 @@ TEST(CapabilitiesTest, MissingCapabilitiesAreNamedAndCounted) {
   EXPECT_EQ(advice_on_capabilities(false, false),
             "This process lacks CAP_BPF and CAP_PERFMON: run as root, or grant them");
   EXPECT_EQ(advice_on_capabilities(true, true), "");
+}
+
+TEST(SortedLatenessTest, CountsWhatComesAfterAHigherOne) {
+  SortedLateness lateness;
+  for (const std::uint64_t key : {5, 7, 7, 6, 5, 8, 7, 9}) lateness.add(key);
+  EXPECT_EQ(lateness.late(), 3U);
+  lateness.add(8);
+  lateness.add(9);
+  EXPECT_EQ(lateness.late(), 4U);
 }
 
 constexpr std::uint32_t kCpu = 3;

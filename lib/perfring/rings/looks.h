@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "perfring/ring/memory.h"
+#include "perfring/ring/walk.h"
 #include "perfring/ring/wire.h"
 
 namespace perfring::internal {
