@@ -24,7 +24,7 @@ TEST(CapabilitiesTest, MissingCapabilitiesAreNamedAndCounted) {
 
 TEST(SortedLatenessTest, CountsWhatComesAfterAHigherOne) {
   SortedLateness lateness;
-  for (const std::uint64_t key : {5, 7, 7, 6, 5, 8, 7, 9}) lateness.add(key);
+  for (const std::uint64_t key : {5U, 7U, 7U, 6U, 5U, 8U, 7U, 9U}) lateness.add(key);
   EXPECT_EQ(lateness.late(), 3U);
   lateness.add(8);
   lateness.add(9);
