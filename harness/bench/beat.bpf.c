@@ -1,28 +1,13 @@
 // A writer that keeps a rate: BPF_PROG_TEST_RUN of `beat` outputs so many records to the current
 // CPU's entry of `events`, one in each period, and spins between them. Each begins with the clock
 // that was read just before its output.
-#include <linux/bpf.h>
-#include <linux/errno.h>
-
-#include <bpf/bpf_helpers.h>
 
 #include "harness/bench/beat_args.h"
+#include "harness/live/bpf/writer.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() asks for GPL-compatible
 
-struct {
-  __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
-  __type(key, __u32);
-  __type(value, __u32);
-} events SEC(".maps");
-
-struct {
-  __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(map_flags, BPF_F_MMAPABLE);
-  __uint(max_entries, 1);
-  __type(key, __u32);
-  __type(value, struct beat_counts);
-} counts SEC(".maps");
+SHARED_WITH_USER_SPACE(counts, struct beat_counts);
 
 static __u64 payload[(BEAT_PAYLOAD + 7) / 8];
 

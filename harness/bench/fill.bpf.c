@@ -1,17 +1,9 @@
 // Has the kernel write a ring full of events: BPF_PROG_TEST_RUN of `fill` with enum fill_arg's
 // values as its context writes that many to the current CPU's entry of `events`, and returns how
 // many of them the kernel refused.
-#include <linux/bpf.h>
-
-#include <bpf/bpf_helpers.h>
 
 #include "harness/bench/payload_mix.h"
-
-struct {
-  __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
-  __type(key, __u32);
-  __type(value, __u32);
-} events SEC(".maps");
+#include "harness/live/bpf/writer.h"
 
 // Event `index` carries its index, then zeros.
 static __u64 payload[PAYLOAD_BYTES_MAX / sizeof(__u64)];

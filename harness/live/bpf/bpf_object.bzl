@@ -9,7 +9,7 @@ def bpf_object(name, src, hdrs = [], **kwargs):
     Args:
       name: the library's name, and the function's.
       src: the program, in C.
-      hdrs: headers it includes by their workspace path.
+      hdrs: headers it includes by their workspace path, beside writer.h.
       **kwargs: passed on to the library.
     """
     repository = native.repository_name()[1:]
@@ -19,7 +19,7 @@ def bpf_object(name, src, hdrs = [], **kwargs):
     ]).format(name = name, root = "external/" + repository if repository else ".", src = src)
     native.genrule(
         name = name + "_cc",
-        srcs = [src] + hdrs,
+        srcs = [src, "//harness/live/bpf:writer.h"] + hdrs,
         outs = [
             name + ".bpf.o",
             name + ".h",

@@ -1,28 +1,12 @@
 // The live producer: raw-tracepoint programs that are never attached, only run through
 // BPF_PROG_TEST_RUN, and return what bpf_perf_event_output() returned.
 
-#include <linux/bpf.h>
-#include <linux/errno.h>
-
-#include <bpf/bpf_helpers.h>
-
 #include "harness/live/bpf/emit.h"
+#include "harness/live/bpf/writer.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() asks for GPL-compatible
 
-struct {
-  __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
-  __uint(key_size, sizeof(__u32));
-  __uint(value_size, sizeof(__u32));
-} events SEC(".maps");
-
-struct {
-  __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(map_flags, BPF_F_MMAPABLE);
-  __uint(max_entries, 1);
-  __type(key, __u32);
-  __type(value, struct emission);
-} emission SEC(".maps");
+SHARED_WITH_USER_SPACE(emission, struct emission);
 
 static struct emission* shared(void) {
   const __u32 zero = 0;

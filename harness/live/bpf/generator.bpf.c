@@ -1,26 +1,11 @@
 /* Generates genuine records as fast as the kernel can: bpf_loop over bpf_perf_event_output in a
  * raw-tracepoint program, which user space runs with BPF_PROG_TEST_RUN (it is never attached). */
-#include <linux/bpf.h>
-#include <linux/errno.h>
-
-#include <bpf/bpf_helpers.h>
 
 #include "harness/live/bpf/generator.h"
-
-struct {
-  __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
-  __type(key, __u32);
-  __type(value, __u32);
-} events SEC(".maps");
+#include "harness/live/bpf/writer.h"
 
 /* Sized by user space: an entry for each possible CPU. */
-struct {
-  __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(map_flags, BPF_F_MMAPABLE);
-  __uint(max_entries, 1);
-  __type(key, __u32);
-  __type(value, struct generator_state);
-} states SEC(".maps");
+SHARED_WITH_USER_SPACE(states, struct generator_state);
 
 struct loop {
   void* program_context;

@@ -1,30 +1,15 @@
 // Writers that nest: `task` outputs records when it is run (BPF_PROG_TEST_RUN), and `interrupt`
 // one whenever the event that it is attached to counts over, which interrupts the other.
 
-#include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
-#include <linux/errno.h>
-
-#include <bpf/bpf_helpers.h>
 
 #include "harness/live/bpf/nested.h"
+#include "harness/live/bpf/writer.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() asks for GPL-compatible
 
-struct {
-  __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
-  __uint(key_size, sizeof(__u32));
-  __uint(value_size, sizeof(__u32));
-} events SEC(".maps");
-
 // Sized by user space: an entry for each possible CPU.
-struct {
-  __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(map_flags, BPF_F_MMAPABLE);
-  __uint(max_entries, 1);
-  __type(key, __u32);
-  __type(value, struct nested_counts);
-} counts SEC(".maps");
+SHARED_WITH_USER_SPACE(counts, struct nested_counts);
 
 static __attribute__((always_inline)) int output(void* context, struct nested_counts* all,
                                                  __u32 cpu, __u32 source) {

@@ -1,27 +1,11 @@
 // A writer that is late: it reads its clock, spins, and outputs what it read.
 
-#include <linux/bpf.h>
-#include <linux/errno.h>
-
-#include <bpf/bpf_helpers.h>
-
 #include "harness/live/bpf/stall.h"
+#include "harness/live/bpf/writer.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() asks for GPL-compatible
 
-struct {
-  __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
-  __uint(key_size, sizeof(__u32));
-  __uint(value_size, sizeof(__u32));
-} events SEC(".maps");
-
-struct {
-  __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(map_flags, BPF_F_MMAPABLE);
-  __uint(max_entries, 1);
-  __type(key, __u32);
-  __type(value, struct stall);
-} stalled SEC(".maps");
+SHARED_WITH_USER_SPACE(stalled, struct stall);
 
 static long spin(__u32 i __attribute__((unused)), void* until) {
   return bpf_ktime_get_ns() >= *(__u64*)until;  // 1 ends the loop

@@ -1,0 +1,28 @@
+#ifndef HARNESS_LIVE_BPF_WRITER_H_
+#define HARNESS_LIVE_BPF_WRITER_H_
+
+/* What the BPF programs that write have alike. For BPF alone. */
+
+#include <linux/bpf.h>
+#include <linux/errno.h>
+
+#include <bpf/bpf_helpers.h>
+
+/* The rings: an entry for each CPU, by its number. */
+struct {
+  __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+  __uint(key_size, sizeof(__u32));
+  __uint(value_size, sizeof(__u32));
+} events SEC(".maps");
+
+/* A map of one value, which user space maps; or of as many as user space sizes it to. */
+#define SHARED_WITH_USER_SPACE(name, type_of_value) \
+  struct {                                          \
+    __uint(type, BPF_MAP_TYPE_ARRAY);               \
+    __uint(map_flags, BPF_F_MMAPABLE);              \
+    __uint(max_entries, 1);                         \
+    __type(key, __u32);                             \
+    __type(value, type_of_value);                   \
+  } name SEC(".maps")
+
+#endif /* HARNESS_LIVE_BPF_WRITER_H_ */
