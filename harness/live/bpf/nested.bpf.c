@@ -1,5 +1,6 @@
-// Writers that nest: `task` outputs records when it is run (BPF_PROG_TEST_RUN), and `interrupt`
-// one whenever the event that it is attached to counts over, which interrupts the other.
+// Writers that nest: `task` outputs records when it is run (BPF_PROG_TEST_RUN), the first of them
+// as late as it is told to, and `interrupt` one whenever the event that it is attached to counts
+// over, which interrupts the other.
 
 #include <linux/bpf_perf_event.h>
 
@@ -12,9 +13,9 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() asks
 SHARED_WITH_USER_SPACE(counts, struct nested_counts);
 
 static __attribute__((always_inline)) int output(void* context, struct nested_counts* all,
-                                                 __u32 cpu, __u32 source) {
+                                                 __u32 cpu, __u32 source, __u64 key) {
   struct nested_record record = {
-      .key = bpf_ktime_get_ns(),
+      .key = key,
       .cpu = cpu,
       .source = source,
       .sequence = all->attempted[source]++,
@@ -28,10 +29,16 @@ SEC("raw_tp")
 int task(struct bpf_raw_tracepoint_args* context) {
   const __u32 cpu = bpf_get_smp_processor_id();
   struct nested_counts* all = bpf_map_lookup_elem(&counts, &cpu);
-  const __u64 count = context->args[0];
+  const __u64 count = context->args[NESTED_COUNT];
+  const __u64 late = context->args[NESTED_LATE_NS];
   if (!all) return -EDOM;
+  __u64 key = bpf_ktime_get_ns();
+  // A loop of its own, not bpf_loop(): 32-bit kernels call back into no program (K57).
+  for (__u32 i = 0; i < NESTED_SPINS && bpf_ktime_get_ns() - key < late; ++i) {
+  }
   for (__u32 i = 0; i < NESTED_RUN_MAX && i < count; ++i) {
-    output(context, all, cpu, NESTED_TASK);
+    output(context, all, cpu, NESTED_TASK, key);
+    key = bpf_ktime_get_ns();
   }
   return 0;
 }
@@ -40,6 +47,6 @@ SEC("perf_event")
 int interrupt(struct bpf_perf_event_data* context) {
   const __u32 cpu = bpf_get_smp_processor_id();
   struct nested_counts* all = bpf_map_lookup_elem(&counts, &cpu);
-  if (all) output(context, all, cpu, NESTED_INTERRUPT);
+  if (all) output(context, all, cpu, NESTED_INTERRUPT, bpf_ktime_get_ns());
   return 0;
 }

@@ -23,7 +23,14 @@ struct nested_record {
   __u64 sequence; /* of that source, on that CPU */
 };
 
-/* The argument of `task`, in bpf_raw_tracepoint_args::args: how many records. */
+/* Arguments of `task`, in the order of bpf_raw_tracepoint_args::args. */
+enum {
+  NESTED_COUNT,   /* how many records, NESTED_RUN_MAX at most */
+  NESTED_LATE_NS, /* how long it spins between the first one's key and its output */
+  NESTED_ARGUMENTS
+};
+
 #define NESTED_RUN_MAX 1024
+#define NESTED_SPINS 4096 /* readings of the clock that it spins for at most */
 
 #endif /* HARNESS_LIVE_BPF_NESTED_H_ */
