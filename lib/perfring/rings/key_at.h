@@ -19,13 +19,19 @@ namespace perfring {
 struct KeyAt {
   std::size_t offset = 0;
 
-  std::uint64_t operator()(const Sample& sample) const noexcept {
+  [[gnu::always_inline]] std::uint64_t operator()(const Sample& sample) const noexcept {
     std::uint64_t key;
     const std::size_t in_head = sample.head.size();
     if (in_head >= sizeof(key) && offset <= in_head - sizeof(key)) [[likely]] {
       __builtin_memcpy(&key, sample.head.data() + offset, sizeof(key));
       return key;
     }
+    return from_both(sample);
+  }
+
+ private:
+  [[gnu::noinline]] std::uint64_t from_both(const Sample& sample) const noexcept {
+    const std::size_t in_head = sample.head.size();
     if (offset > sample.size()) return 0;
     const Sample from = offset < in_head ? Sample{sample.head.subspan(offset), sample.tail}
                                          : Sample{{}, sample.tail.subspan(offset - in_head)};

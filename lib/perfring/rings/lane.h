@@ -38,6 +38,8 @@ class alignas(64) Lane {
 
   const RingView& view() const noexcept { return view_; }
 
+  std::uint64_t next_word = 0;  // Merge's: that of what comes after the front
+
   // M1: the clock was read before this.
   void look(std::uint64_t clock) {
     const SharedPosition tail = own_tail<M>(*view_.page);
@@ -52,8 +54,11 @@ class alignas(64) Lane {
     seek(next);
   }
 
-  bool empty() const noexcept { return hot_.held().is_none(); }
-  std::uint64_t front_key() const noexcept { return hot_.key; }
+  // A front is in the stretch if there is one, else in hot_.
+  bool empty() const noexcept { return stretch_.is_none() && hot_.held().is_none(); }
+  std::uint64_t front_key() const noexcept {
+    return stretch_.is_none() ? hot_.key : stretch_.front_key();
+  }
   bool has_next() const noexcept { return hot_.count != 0 || !stretch_.is_none(); }
   std::uint64_t next_key() const noexcept {
     return stretch_.is_none() ? window_.key_at(hot_.first) : stretch_.next_key();
@@ -81,23 +86,24 @@ class alignas(64) Lane {
     return becomes_even(round);
   }
   [[gnu::always_inline]] Sample take_even() noexcept {
-    const Held front = hot_.held();
-    stretch_.take(hot_);
-    return {{view_.data.data() + Walk::kPayloadAt + front.index(), stretch_.raw()}, {}};
+    const Sample front{{stretch_.payload(), stretch_.raw()}, {}};
+    stretch_.take();
+    return front;
   }
+  std::uint64_t front_even_key() const noexcept { return stretch_.front_key(); }
   std::uint64_t next_even_key() const noexcept { return stretch_.next_key(); }
   // As take_while().
   template <class Round, class Visit>
   [[gnu::always_inline]] bool take_even_while(std::uint64_t base, std::uint64_t span,
                                               std::uint64_t& limit, Round& round, Visit visit) {
-    const std::byte* const payload = view_.data.data() + Walk::kPayloadAt;
     const std::size_t raw = stretch_.raw();
-    const auto visits = [&](std::uint64_t key, std::uint64_t place) __attribute__((always_inline)) {
-      return visit(key, Sample{{payload + Held{key, place}.index(), raw}, {}});
+    const auto visits = [&](std::uint64_t key, const std::byte* payload)
+        __attribute__((always_inline)) {
+      return visit(key, Sample{{payload, raw}, {}});
     };
     do {
-      if (!stretch_.take_while(hot_, base, span, limit, visits)) return false;
-    } while (limit != 0 && hot_.key - base < span && is_even(round));
+      if (!stretch_.take_while(base, span, limit, visits)) return false;
+    } while (limit != 0 && stretch_.front_key() - base < span && is_even(round));
     return true;
   }
 
@@ -138,7 +144,11 @@ class alignas(64) Lane {
       const SharedPosition before = (held.index() - tail_) & (view_.data.size() - 1);
       if (before < delivered) delivered = before;
     };
-    if (!empty()) stops_at(hot_.held());
+    if (!stretch_.is_none()) {
+      stops_at(stretch_.template front<Walk>(view_.data.data()));
+    } else if (!empty()) {
+      stops_at(hot_.held());
+    }
     for (unsigned i = 0; i != hot_.count; ++i) stops_at(window_.at(hot_.first + i));
     move_tail<M>(*view_.page, tail_, tail_ + delivered);
   }
@@ -195,10 +205,9 @@ class alignas(64) Lane {
       }
     }
     // M7: a lower key proves a delay, which is for read() to see.
-    stretch_.template extend<Walk>(hot_, view_.data.data(), hot_.at, hot_.stop, hot_.last_key,
-                                   looks_.after(), round);
+    stretch_.template extend<Walk>(hot_.at, hot_.stop, hot_.last_key, looks_.after(), round);
     if (stretch_.has_more()) return true;
-    stretch_.end(window_, hot_);
+    stretch_.template end<Walk>(window_, hot_, view_.data.data());
     return false;
   }
   static constexpr unsigned kTriesApart = 32;  // of beginning a stretch

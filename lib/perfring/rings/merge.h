@@ -127,7 +127,6 @@ class Merge {
   // Memory for one more ring, so that the next add() cannot throw.
   void reserve_one() {
     tree_.reserve(lanes_.size() + 1);
-    nexts_.reserve(lanes_.size() + 1);
     lanes_.reserve(lanes_.size() + 1);
   }
 
@@ -235,7 +234,6 @@ class Merge {
     }
     reserve_one();  // what can throw comes first
     lanes_.emplace_back(*view);
-    nexts_.push_back(0);
     tree_.resize(lanes_.size());
     words_.have_rings(lanes_.size());
     return lanes_.size() - 1;
@@ -254,7 +252,7 @@ class Merge {
       words_.release_below(round.bound);
     }
     return tree_.play([this](std::size_t ring) {
-      nexts_[ring] = next_word(ring);
+      lanes_[ring].next_word = next_word(ring);
       return front_word(ring);
     });
   }
@@ -272,9 +270,8 @@ class Merge {
     if (lanes_.empty()) return MergeEnd::Released;
     for (Lane& lane : lanes_) lane.fill(round);
     std::uint64_t top = play(round);
-    unsigned wait = 0;
+    std::uint64_t turns = 0;  // until a run of one ring's events is tried
     Lane* const lanes = lanes_.data();
-    std::uint64_t* const nexts = nexts_.data();
     for (;;) {
       // Copies are what others have a reference to: the rest is in registers.
       if (!words_.is_released(top)) [[unlikely]] {
@@ -282,25 +279,25 @@ class Merge {
         if (!plays_on(anew, round)) return MergeEnd::Released;
         top = anew;
       }
-      if (limit == 0) return MergeEnd::Limit;
       const std::size_t ring = words_.ring_of(top);
       Lane& lane = lanes[ring];
-      if (wait == 0) {
+      if (turns == 0) {
+        if (limit == 0) return MergeEnd::Limit;
         std::uint64_t left = limit;
         if (!deliver_run(ring, round, left, f)) return MergeEnd::Stopped;
         const bool paid = limit - left >= kRunMin;
-        limit = left;
-        wait = backoff_ = paid ? 0 : internal::smaller(2 * backoff_ + 1, kBackoffMax);
-        nexts[ring] = next_word(ring);
+        backoff_ = paid ? 0 : internal::smaller(2 * backoff_ + 1, kBackoffMax);
+        turns = internal::smaller<std::uint64_t>(backoff_, left);
+        limit = left - turns;
+        lane.next_word = next_word(ring);
         top = front_word(ring);
       } else {
-        --wait;
-        --limit;
-        top = nexts[ring];
+        --turns;
+        top = lane.next_word;
         if (lane.is_even(round)) [[likely]] {
-          const std::uint64_t key = lane.front_key();
+          const std::uint64_t key = lane.front_even_key();
           const Sample sample = lane.take_even();
-          nexts[ring] = words_.even_word(lane.next_even_key(), ring);
+          lane.next_word = words_.even_word(lane.next_even_key(), ring);
           if (!deliver_event(ring, key, sample, f)) return MergeEnd::Stopped;
         } else if (!deliver_odd(ring, round, f)) {
           return MergeEnd::Stopped;
@@ -313,7 +310,7 @@ class Merge {
   template <class Key, class F>
   [[gnu::noinline]] bool deliver_odd(std::size_t ring, Round<Key>& round, F& f) {
     const internal::Held held = lanes_[ring].take(round);
-    nexts_[ring] = next_word(ring);
+    lanes_[ring].next_word = next_word(ring);
     return deliver_one(ring, held, f);
   }
 
@@ -330,14 +327,16 @@ class Merge {
     Lane& lane = lanes_[ring];
     if (lane.is_even(round)) {
       return lane.take_even_while(
-          words_.base(), span, limit, round,
-          [&](std::uint64_t key, const Sample& sample)
-              __attribute__((always_inline)) { return deliver_event(ring, key, sample, f); });
+          words_.base(), span, limit,
+          round, [&](std::uint64_t key, const Sample& sample) __attribute__((always_inline)) {
+            return deliver_event(ring, key, sample, f);
+          });
     }
-    return lane.take_while(words_.base(), span, limit, round,
-                           [&](const internal::Held& held) __attribute__((always_inline)) {
-                             return deliver_one(ring, held, f);
-                           });
+    return lane.take_while(
+        words_.base(), span, limit,
+        round, [&](const internal::Held& held) __attribute__((always_inline)) {
+          return deliver_one(ring, held, f);
+        });
   }
 
   template <class F>
@@ -369,7 +368,6 @@ class Merge {
   std::uint64_t newest_ = 0;  // of the keys delivered
   std::uint64_t rounds_ = 0;
   std::vector<Lane> lanes_;
-  std::vector<std::uint64_t> nexts_;  // of each lane, the word of what comes after its front
   internal::LoserTree tree_;
   internal::KeyWords words_;
   unsigned backoff_ = 0;  // how many turns there are between runs
