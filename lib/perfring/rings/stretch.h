@@ -123,13 +123,14 @@ class Stretch {
     const std::uint32_t raw = raw_;
     const std::size_t size = size_;
     const auto bytes = static_cast<std::size_t>(stop - at);
-    if (payload_ - Walk::kPayloadAt + size * (kWindow + 1) != at || bytes < size) return;
+    if (payload_ - Walk::kPayloadAt + size * (kWindow + 1) != at) return;
     for (unsigned i = 0; i != kWindow + 1; ++i) keys_[i] = keys_[next_ + i];
     next_ = until_ = 0;
     end_ = kWindow + 1;
     std::uint64_t least = keys_[kWindow] < after ? after : keys_[kWindow];
     std::uint64_t* to = keys_.data() + kWindow + 1;
     const std::byte* from = at;
+    // Before `at` if there is no room for one: the last of those that are held.
     const std::byte* const last = at + smaller(bytes, size * kMore) - size;
     for (; from <= last && Walk::header_at(from) == header && Walk::raw_at(from) == raw;
          from += size) {
