@@ -253,9 +253,24 @@ class alignas(64) Lane {
   [[gnu::noinline]] Held read_across(Round& round) {
     if (position() == end_) return Held::none();
     if (!positions_) return read_bad_positions(round);
-    seek(position());
-    return read(round, hot_);
+    Crossing crossing{*this, position()};
+    seek(crossing.from);
+    const Held held = read(round, hot_);
+    crossing.is_done = true;
+    return held;
   }
+  // If the key throws, whoever has a copy of hot_ does not know of the next piece: so that there is
+  // none.
+  struct Crossing {
+    ~Crossing() {
+      if (is_done) return;
+      lane.hot_.at = lane.hot_.stop;
+      lane.stop_position_ = from;
+    }
+    Lane& lane;
+    const SharedPosition from;
+    bool is_done = false;
+  };
 
   // Takes the front, and reads another. If the key throws, nothing has changed.
   template <class Round>

@@ -135,6 +135,38 @@ TEST(MergeStretchTest, AKeyThatThrowsLosesNothing) {
   }
 }
 
+// The same in a second look, of which some is read before it; and where the ring begins anew.
+TEST(MergeStretchTest, AKeyThatThrowsAcrossLooksAndTheRingsEndLosesNothing) {
+  constexpr std::size_t kRing = 4096;
+  for (const std::uint32_t before_end : {0U, 20U, 50U}) {
+    for (std::uint32_t at = 0; at != kCount; ++at) {
+      Rings<> rings{1, {.slack = 0, .learns = false}, kRing, kRing - before_end * kKeyedSize};
+      const std::uint64_t start = rings.tail(0);
+      std::uint32_t seen = 0;
+      const auto take = [&](const Ordered& each) { ASSERT_EQ(each.key, key_of(seen++)); };
+      const auto key = [at](const Sample& each) {
+        if (KeyAt{}(each) == key_of(at)) throw std::runtime_error{"no key"};
+        return KeyAt{}(each);
+      };
+      const auto run = [&](auto by, std::uint64_t limit) {
+        try {
+          rings.merge.run(by, [] { return kNow; }, take, limit);
+        } catch (const std::runtime_error&) {
+        }
+        ASSERT_EQ(rings.tail(0), start + seen * kKeyedSize) << at;
+      };
+      write_even(rings, 0, 40);
+      run(key, 5);
+      write_even(rings, 40, kCount);
+      run(key, kCount);
+      run(KeyAt{}, kCount);
+      ASSERT_EQ(seen, kCount) << at;
+      ASSERT_EQ(rings.merge.counts().delivered, kCount);
+      ASSERT_EQ(rings.merge.counts().late, 0U);
+    }
+  }
+}
+
 TEST(MergeStretchTest, ARecordOfAnotherLengthMayBeAnywhere) {
   for (std::uint32_t at = 0; at != kCount; ++at) {
     Rings<> rings{1};
