@@ -135,6 +135,7 @@ while IFS= read -r header; do
     *) headers23+=("$header") ;;
   esac
 done < <(cd "$lib" && find -L perfring -name '*.h' | sort)
+together=$(printf '#include "%s"\n' "${headers20[@]}" "${headers23[@]}")
 [ ${#headers20[@]} -ge 8 ] && [ ${#headers23[@]} -ge 10 ] || fail "only these headers: ${headers20[*]} ${headers23[*]}"
 
 gcc_warnings=(-O2 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Warith-conversion -Wshadow
@@ -152,7 +153,8 @@ warnings() {
   ! is_clang "$1" || options=("${clang_warnings[@]}")
   local said
   # Not -fsyntax-only: some warnings come of the optimiser.
-  said=$(compile "$all" "$1" -std=c++2b "${options[@]}" -Werror -c -o /dev/null) || fail "$1 warns:"$'\n'"$said"
+  said=$(compile "$together"$'\n'"$all" "$1" -std=c++2b "${options[@]}" -Werror -c -o /dev/null) ||
+    fail "$1 warns:"$'\n'"$said"
   rejects "a warning" "$all int f(int n); int f(int n) { switch (n) { case 1: return 1; } return 0; }" \
     "$1" -std=c++2b "${options[@]}"
 }
@@ -164,8 +166,7 @@ newest() {
 
 # Each header alone in the oldest standard that takes it, and all together in the others.
 standards() {
-  local header standard together
-  together=$(printf '#include "%s"\n' "${headers20[@]}" "${headers23[@]}")
+  local header standard
   for header in "${headers20[@]}"; do
     accepts "$header alone" "#include \"$header\"" "$@" -std=c++20 -pedantic-errors
   done

@@ -57,7 +57,12 @@ struct BoolAsPageCount {
 
 // One CPU's software BPF_OUTPUT event, its mapping and its ring: what bpf_perf_event_output()
 // writes to, once the event is in the map that the program names (see PerfEventArray). Mirrors
-// aya's PerfBuffer.
+// aya's PerfBuffer. Its rule, beside those of a drain (ring/ring.h):
+//
+//   S7  The event is a software one, BPF_OUTPUT, on one CPU, of all processes, close-on-exec:
+//       sample_type RAW, sample_period 1, wakeup_events 1 unless there is a watermark. The ring is
+//       a power of two of data pages, 2 unless more are asked for, behind a control page, mapped
+//       shared, to be read and written. Then the event is enabled.
 //
 // Units: page counts are data pages of the machine's page size; watermarks are bytes.
 // Lifetime: move-only. Destroying it disables the event, unmaps the ring and closes the event.
@@ -90,7 +95,7 @@ class PERFRING_EXPORT PerfBuffer {
   }
   static void open(std::uint32_t cpu, internal::BoolAsPageCount) = delete;
 
-  // Moved from, a buffer is empty for ever and its fd is -1.
+  // Moved from, a buffer is empty for ever and its fd is -1. Assigned to itself, it is as it was.
   PerfBuffer(PerfBuffer&& other) noexcept;
   PerfBuffer& operator=(PerfBuffer&& other) noexcept;
   ~PerfBuffer();

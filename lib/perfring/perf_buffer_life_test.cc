@@ -154,6 +154,17 @@ TEST_F(PerfBufferLifeTest, MovedFromItIsEmptyForEver) {
   EXPECT_GE(first->fd(), 0);
 }
 
+TEST_F(PerfBufferLifeTest, AssignedToItselfItIsAsItWas) {
+  PerfBuffer buffer = PerfBuffer::open(0).value();
+  const int fd = buffer.fd();
+  emit(fd, kPage, 2, 0);
+  PerfBuffer& same = buffer;
+  buffer = std::move(same);
+  EXPECT_EQ(buffer.fd(), fd);
+  EXPECT_EQ(buffer.fold(0, [](int n, const PerfEvent&) { return n + 1; }), 1);
+  EXPECT_EQ(kernel_.calls.size(), 2U) << "nothing is disabled";
+}
+
 TEST_F(PerfBufferLifeTest, AssignedToItGivesUpWhatItHeld) {
   auto first = PerfBuffer::open(0);
   auto second = PerfBuffer::open(1);

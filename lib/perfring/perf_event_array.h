@@ -47,9 +47,10 @@ class PerfEventArrayBuffer : private PerfBuffer {
 // bpf_perf_event_output(). Entry i is for output from CPU i. Mirrors aya's PerfEventArray.
 //
 // Lifetime: move-only. Moved from, it has no map: fd() is -1, open and pin fail with EBADF.
-// Threads: open and pin may be called by several; each buffer belongs to one at a time.
-// Errors: none is thrown but std::bad_alloc; what fails leaves nothing open.
-// Kernel: kernel/bpf/arraymap.c and kernel/bpf/inode.c at v6.18; aya/src/maps/perf.
+// Assigned to itself, it is as it was; so is a PerfEventArrayBuffer. Threads: open and pin may be
+// called by several; each buffer belongs to one at a time. Errors: none is thrown but
+// std::bad_alloc; what fails leaves nothing open. Kernel: kernel/bpf/arraymap.c and
+// kernel/bpf/inode.c at v6.18; aya/src/maps/perf.
 class PERFRING_EXPORT PerfEventArray {
  public:
   PerfEventArray(PerfEventArray&&) noexcept = default;

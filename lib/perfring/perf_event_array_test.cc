@@ -98,6 +98,9 @@ TEST_F(PerfEventArrayTest, MovedFromItHasNoMapAndSaysSo) {
     EXPECT_EQ(first->fd(), fd);
     EXPECT_EQ(second.fd(), -1);
   }
+  PerfEventArray& same = *first;
+  *first = std::move(same);
+  EXPECT_EQ(first->fd(), fd) << "assigned to itself it is as it was";
   EXPECT_TRUE(FakeKernel::is_open(fd));
   EXPECT_TRUE(first->open(0).has_value());
 }

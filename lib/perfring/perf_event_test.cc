@@ -30,6 +30,15 @@ static_assert(halve(8).continue_value() == 4);
 static_assert(halve(7).is_break() && !halve(7).is_continue());
 static_assert(halve(7).break_value() == 'x');
 
+TEST(ControlFlowTest, TheValueOfTheOtherSideEndsTheProgram) {
+  const auto goes_on = halve(8);
+  const auto broken = halve(7);
+  EXPECT_DEATH(static_cast<void>(goes_on.break_value()), "");
+  EXPECT_DEATH(static_cast<void>(broken.continue_value()), "");
+  EXPECT_DEATH(static_cast<void>(halve(8).break_value()), "");
+  EXPECT_DEATH(static_cast<void>(halve(7).continue_value()), "");
+}
+
 // No value at all: Break{} and Continue{}.
 static_assert(ControlFlow<>{Break{}}.is_break());
 static_assert(ControlFlow<>{Continue{}}.is_continue());

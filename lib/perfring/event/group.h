@@ -20,11 +20,11 @@
 //
 // Units: values are events, times nanoseconds. Over several threads and CPUs they are sums.
 // Lifetime: move-only; events are closed with it. Moved from, it has none: start(), stop() and
-// read() fail with EBADF. A child: as Sampler's. fork(2): a forked child's copy reads the parent's
-// events, and closes its own descriptors.
-// Threads: one at a time.
-// Errors: those of Sampler::open(); Read, if a count cannot be read.
-// Kernel: kernel/events/core.c: perf_read_group() at v6.18.
+// read() fail with EBADF. Assigned to itself, it is as it was. A child: as Sampler's. fork(2): a
+// forked child's copy reads, starts and stops the parent's events, and closes its own descriptors;
+// the parent's command it cannot start (ECHILD), nor wait for. Threads: one at a time. Errors:
+// those of Sampler::open(); Read, if a count cannot be read. Kernel: kernel/events/core.c:
+// perf_read_group() at v6.18.
 
 #include <cstdint>
 #include <expected>

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,18 @@ TEST(TargetMisuseTest, ACpuBeyondAnIntIsNotAnyCpu) {
   EXPECT_EQ(refused(this_thread().on({0x7fffffffU})), "") << "it is the kernel's to refuse";
 }
 
+TEST(TargetMisuseTest, AChildOrAFolderBelow0IsRefused) {
+  FakeSystem machine;
+  const auto says = [&](const Target& target, pid_t pid) {
+    const auto made = plan({.events = {kFaults}, .target = target}, machine, pid);
+    return made ? "" : made.error().field + ": " + made.error().says;
+  };
+  EXPECT_EQ(says(child({"x"}), -1), "pid: there is no task -1") << "the kernel's -1 is every task";
+  EXPECT_EQ(says(cgroup("/x"), INT_MIN), "pid: there is no descriptor -2147483648");
+  EXPECT_EQ(says(child({"x"}), INT_MAX), "") << "it is the kernel's to refuse";
+  EXPECT_EQ(says(this_thread(), -1), "") << "which has no use for it";
+}
+
 TEST(TargetMisuseTest, ATargetOfNoKindIsRefused) {
   EXPECT_EQ(refused({.kind = Target::Kind{5}}), "target: it is of no kind");
   EXPECT_EQ(refused({.kind = Target::Kind{255}, .cpus = {0}}), "target: it is of no kind");
@@ -80,7 +93,9 @@ TEST(EventMisuseTest, ATextEndsAtItsFirstNul) {
   const Event probe = kprobe(with_nul);
   const perf_event_attr attr = probe.attr(machine).value();
   EXPECT_STREQ(reinterpret_cast<const char*>(static_cast<std::uintptr_t>(attr.config1)), "do_it");
-  EXPECT_FALSE(tracepoint(std::string{"sched:sched_switch\0", 19}).attr(machine));
+  const auto none = tracepoint(std::string{"sched:sched_switch\0", 19}).attr(machine);
+  ASSERT_FALSE(none);
+  EXPECT_TRUE(none.error().says.ends_with("is no tracepoint's name")) << none.error().says;
   EXPECT_FALSE(by_name(std::string_view{"page-faults\0", 12}));
 }
 
@@ -128,6 +143,18 @@ TEST(CausesMisuseTest, OfNoErrorThereIsNoCause) {
   EXPECT_NE(EventError{}.explain().find("to change: see perf_event_open(2)"), std::string::npos);
 }
 
+// A byte that is neither 0 nor 1 is no value of a bool.
+TEST(FieldMisuseTest, ABoolIsTrueUnlessItIs0) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::vector<std::byte> raw{std::byte{0xff}, std::byte(byte), std::byte{0xff}};
+    const std::optional<bool> is = NumberField<bool>{1}.of(raw);
+    ASSERT_TRUE(is.has_value());
+    unsigned char seen = 0xff;
+    std::memcpy(&seen, &*is, 1);
+    EXPECT_EQ(seen, byte == 0 ? 0 : 1) << byte;
+  }
+}
+
 TEST(FieldMisuseTest, AFieldMadeByHandReadsNothingOutside) {
   constexpr std::size_t kLast = ~std::size_t{0};
   const std::vector<std::byte> raw(16);
@@ -135,6 +162,7 @@ TEST(FieldMisuseTest, AFieldMadeByHandReadsNothingOutside) {
     EXPECT_FALSE(NumberField<std::uint64_t>{offset}.of(raw)) << offset;
   }
   EXPECT_FALSE(NumberField<std::uint8_t>{0}.of({}));
+  EXPECT_FALSE(NumberField<bool>{16}.of(raw));
   using Place = FieldFormat::Place;
   for (const Place place : {Place::Here, Place::DataLocation, Place::Relative, Place{9}}) {
     FieldFormat format{.name = "x", .type = "char", .offset = kLast, .size = kLast, .place = place};

@@ -221,6 +221,7 @@ void Child::reap(int options) noexcept {
 
 std::expected<void, EventError> Child::start() {
   if (!waits()) return {};
+  if (parent_ != ::getpid()) return std::unexpected(child_failed(ECHILD, name_));
   const os::Fd start_read = std::move(start_read_);
   const os::Fd failed = std::move(failed_);
   const char byte = 1;
@@ -239,7 +240,7 @@ std::expected<void, EventError> Child::start() {
 }
 
 std::optional<int> Child::status() {
-  if (pid_ != 0 && !status_) reap(WNOHANG);
+  if (pid_ != 0 && !status_ && parent_ == ::getpid()) reap(WNOHANG);
   return status_;
 }
 

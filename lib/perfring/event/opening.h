@@ -33,7 +33,8 @@ class Child {
   pid_t pid() const noexcept { return pid_; }
   bool waits() const noexcept { return start_.get() >= 0; }
   // Lets it execve(). Errors: Step::Child, with execve()'s; ESRCH if the child had ended
-  // before. It is waited for where this fails.
+  // before. It is waited for where this fails. ECHILD in a process that fork() made, where status()
+  // stays as it was.
   std::expected<void, EventError> start();
   std::optional<int> status();
 

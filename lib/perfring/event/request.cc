@@ -90,6 +90,12 @@ std::expected<std::vector<Place>, Finding> places_of(const Target& target, Syste
     cpus = *std::move(found);
   }
   if (target.kind == Kind::System) return places({-1}, cpus);
+  if (!is_task && pid < 0) {
+    const bool is_child = target.kind == Kind::Child;
+    return wrong("pid",
+                 (is_child ? "there is no task " : "there is no descriptor ") + std::to_string(pid),
+                 is_child ? "give the child's" : "give that of the cgroup's folder");
+  }
   if (!is_task) return places({pid}, cpus);
   const auto tasks = tasks_of(target, system);
   if (!tasks) return std::unexpected(tasks.error());

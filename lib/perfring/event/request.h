@@ -119,7 +119,8 @@ struct Plan {
   std::size_t rings = 0;
 };
 
-// For a child or a cgroup, `pid` is the child's, or the folder's descriptor.
+// For a child or a cgroup, `pid` is the child's, or the folder's descriptor; one below 0 is
+// refused.
 PERFRING_EXPORT std::expected<Plan, Finding> plan(const Request& request,
                                                   System& system = real_system(), pid_t pid = 0);
 // How many descriptors the request takes.

@@ -31,15 +31,14 @@
 // for_each() or flush(). Move-only; not to be moved while a record is in use. A child that was
 // started runs on when its sampler is destroyed; one that was not, ends.
 // Moved from, it has no events: wait() says Stop, start() fails with EBADF, nothing is delivered,
-// and all that it is asked for is none. fork(2): so is a forked child's copy, whose destruction
-// closes its descriptors and no more.
-// Threads: one at a time; stop() any, and signal handlers.
-// Errors: open() and start() alone. Where memory runs out, those throw std::bad_alloc.
-// Callbacks: what f throws passes through, and the record that it threw on counts as delivered. A
-// null pointer to a function ends the program. From within f the sampler may be asked for more:
-// each record comes once, and the one at hand is not valid any more.
-// Kernel: kernel/events/core.c: perf_event_open(), perf_mmap(), perf_poll() at v6.18.
-// R: facts that were measured, in the project's harness/RECORD_FACTS.md.
+// and all that it is asked for is none. Assigned to itself, it is as it was. fork(2): so is a
+// forked child's copy, whose destruction closes its descriptors and no more. Threads: one at a
+// time; stop() any, and signal handlers. Errors: open() and start() alone. Where memory runs out,
+// those throw std::bad_alloc. Callbacks: what f throws passes through, and the record that it threw
+// on counts as delivered. A null pointer to a function ends the program. From within f the sampler
+// may be asked for more: each record comes once, and the one at hand is not valid any more. Kernel:
+// kernel/events/core.c: perf_event_open(), perf_mmap(), perf_poll() at v6.18. R: facts that were
+// measured, in the project's harness/RECORD_FACTS.md.
 
 #include <chrono>
 #include <cstdint>

@@ -100,6 +100,20 @@ TEST_F(SamplerTest, MovedFromItHasNoEvents) {
   EXPECT_EQ(FakeKernel::mappings(), 1);
 }
 
+TEST_F(SamplerTest, AssignedToItselfItIsAsItWas) {
+  Sampler sampler = open();
+  write(sampler, "one", 1);
+  Sampler& same = sampler;
+  sampler = std::move(same);
+  std::string seen;
+  sampler.flush([&](const Delivered& each) { seen += name_of(each); });
+  EXPECT_EQ(seen, "one ");
+  Group group = Group::open(request()).value();
+  Group& same_group = group;
+  group = std::move(same_group);
+  EXPECT_TRUE(group.start().has_value());
+}
+
 TEST_F(SamplerTest, AForkedChildsCopyHasNoEventsAndTouchesNoMemory) {
   Sampler sampler = open(request(child({"true"})), /*starts=*/false);
   write(sampler, "one", 1);
@@ -194,6 +208,9 @@ TEST_F(SamplerTest, AForkedChildLeavesItsParentsCommandAlone) {
   Group group = Group::open(request(child({"true"})), /*starts=*/false).value();
   const pid_t child = ::fork();
   if (child == 0) {
+    if (group.child_status()) ::_exit(1);
+    const auto started = group.start();
+    if (started || started.error().io_error != std::errc::no_child_process) ::_exit(2);
     {
       const Group destroyed{std::move(group)};
     }
@@ -201,6 +218,7 @@ TEST_F(SamplerTest, AForkedChildLeavesItsParentsCommandAlone) {
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
   EXPECT_EQ(group.child_status(), std::nullopt) << "it waits for its start";
 }
 

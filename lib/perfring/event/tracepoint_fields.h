@@ -30,6 +30,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "perfring/event/event.h"
@@ -55,16 +56,19 @@ struct FieldFormat {
   Place place = Place::Here;
 };
 
-// An integer of the raw data. T is what the field is declared as, in size and sign.
+// An integer of the raw data. T is what the field is declared as, in size and sign. A bool is true
+// unless all of its bytes are 0.
 template <std::integral T>
 class NumberField {
  public:
   explicit NumberField(std::size_t offset) noexcept : offset_{offset} {}
   std::optional<T> of(Bytes raw) const noexcept {
     if (raw.size() < sizeof(T) || raw.size() - sizeof(T) < offset_) return std::nullopt;
-    T value;
+    // Only two of a byte's values are a bool's.
+    std::conditional_t<std::is_same_v<T, bool>, unsigned char, T> value;
+    static_assert(sizeof value == sizeof(T));
     std::memcpy(&value, raw.data() + offset_, sizeof value);
-    return value;
+    return static_cast<T>(value);
   }
 
  private:

@@ -335,6 +335,7 @@ TEST(RecordMisuseTest, WhatIsMadeByHandHasWhatItsWordsHave) {
   EXPECT_EQ(regs.reg(1), 6U);
   EXPECT_FALSE(regs.reg(3));
   for (const unsigned bit : {2U, 63U, 64U, ~0U}) EXPECT_FALSE(regs.reg(bit)) << bit;
+  EXPECT_FALSE((Regs{PERF_SAMPLE_REGS_ABI_64, 0b101, two}.reg(1))) << "not the next one's word";
   EXPECT_FALSE(SampleId{}.time());
   EXPECT_FALSE(SampleId{}.identifier());
   EXPECT_EQ(Frames{U64s{}}.begin(), Frames{U64s{}}.end());

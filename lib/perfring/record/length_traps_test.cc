@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -257,6 +258,14 @@ TEST(RecordTrapT20Test, OnlyARecordThatStraddlesTheRingsEndIsCopied) {
     EXPECT_EQ(joined.data(), scratch.data());
     EXPECT_EQ(hex(joined), hex(all));
   }
+  // A scratch that is not the caller's alone: the head is there first.
+  std::array<std::byte, 32> ring{};
+  std::ranges::copy(record, ring.begin() + 8);
+  const Bytes here{ring};
+  EXPECT_EQ(hex(whole(here.subspan(8, 8), here.subspan(16, 8), ring)), hex(all));
+  std::ranges::copy(record, ring.begin() + 8);
+  EXPECT_EQ(hex(whole(here.subspan(8, 12), here.subspan(20, 4), std::span{ring}.subspan(12, 16))),
+            hex(all.first(12)) + hex(all.subspan(8, 4)));
   EXPECT_TRUE(whole(all.first(8), all.subspan(8), std::span{scratch}.first(15)).empty());
   EXPECT_TRUE(whole(all.first(8), all.subspan(8), std::span{scratch}.first(7)).empty());
   EXPECT_EQ(kRecordMax, 65535U);

@@ -9,7 +9,6 @@
 // K: facts that were measured, in the project's harness/KERNEL_FACTS.md.
 // T: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -21,13 +20,12 @@ namespace perfring::record {
 inline constexpr std::size_t kRecordMax = 65535;
 
 // `head` and `tail` as one: head itself if tail is empty, else a copy in `scratch`, which is the
-// caller's and lives as long as the views of it. Empty if scratch is too small.
+// caller's and lives as long as the views of it. Empty if scratch is too small. Where they overlap:
+// as Sample::copy_to().
 inline Bytes whole(Bytes head, Bytes tail, std::span<std::byte> scratch) noexcept {
   if (tail.empty()) return head;
   if (scratch.size() < head.size() || scratch.size() - head.size() < tail.size()) return {};
-  const auto behind = std::ranges::copy(head, scratch.begin()).out;
-  std::ranges::copy(tail, behind);
-  return scratch.first(head.size() + tail.size());
+  return scratch.first(perfring::internal::join(head, tail, scratch));
 }
 
 }  // namespace perfring::record

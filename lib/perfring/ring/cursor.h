@@ -39,7 +39,7 @@
 //   S9  Positions are compared modulo 2^32.
 //   S10 A header is loaded once, whole, by next(), and every check is made on that copy, which is
 //       header(). event() loads the raw size, or the count, anew each time, and checks it anew.
-//   (S7 is PerfBuffer's.)
+//   (S7 is PerfBuffer's: perf_buffer.h.)
 //
 // A data_head behind records that were handed out is impossible (S8, S6), too: BadPositions.
 //
@@ -175,7 +175,9 @@ class Cursor {
   }
 
   // Gives back the room of all records before this place, so that the kernel can write there. Does
-  // nothing if they are released already, or if some of them were not handed out.
+  // nothing if they are released already, or if some of them were not handed out. A place that is
+  // another cursor's, or no record's, is taken as it is: if it lies inside of a record, whoever
+  // begins to read there finds what S8 says.
   void release(Place place) {
     const auto to = static_cast<SharedPosition>(place);
     if (to - tail_ <= next_ - tail_) commit(to);

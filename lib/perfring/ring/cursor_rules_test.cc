@@ -192,6 +192,21 @@ TEST_F(CursorS3Test, APlaceThatWasNotHandedOutReleasesNothing) {
   EXPECT_EQ(tail(), kStart + 24);
 }
 
+// Another cursor's place may lie anywhere.
+TEST_F(CursorS3Test, APlaceInsideOfARecordIsTakenAsItIs) {
+  const std::uint64_t inside = kStart + 4;
+  cursor_.release(Cursor<>::Place{inside});
+  EXPECT_EQ(tail(), inside);
+  cursor_.release(Cursor<>::Place{kStart});
+  cursor_.release(Cursor<>::Place{fake_.head() + 8});
+  cursor_.release(Cursor<>::Place{~std::uint64_t{0}});
+  EXPECT_EQ(tail(), inside) << "it does not go back, nor beyond what was handed out";
+  const std::vector<Seen> seen = drain(ring_over(fake_));
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0].defect, Defect::BadPositions);
+  EXPECT_EQ(tail(), fake_.head());
+}
+
 TEST_F(CursorS3Test, ARecordThatWasNotHandedOutIsNotReleased) {
   Cursor<> cursor = cursor_over(fake_);
   cursor.look();

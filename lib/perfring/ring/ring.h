@@ -20,7 +20,7 @@
 //       after at most ring size / 8 events and reads no byte outside [data_tail, data_head).
 //   S9  Positions are compared modulo 2^32.
 //   S10 A header is loaded once, whole, and every check is made on that copy.
-//   (S7 is PerfBuffer's.)
+//   (S7 is PerfBuffer's: perf_buffer.h.)
 //
 // Units: sizes and positions are bytes.
 // Lifetime: a Ring is a view, copied freely; the memory that it views must outlive it, and events
@@ -58,9 +58,9 @@ namespace perfring {
 template <Memory M = DefaultMemory>
 class Ring {
  public:
-  // A view of `page` and `data`, which do not overlap. Returns nullopt unless data's size is a
-  // power of two from kSizeMin to kSizeMax and its address a multiple of 8, and not null. The
-  // page's own data_offset and data_size are not believed.
+  // A view of `page` and `data`. Returns nullopt unless data's size is a power of two from kSizeMin
+  // to kSizeMax and its address a multiple of 8, and not null; or if the two overlap. The page's
+  // own data_offset and data_size are not believed.
   static std::optional<Ring> over(perf_event_mmap_page& page, Bytes data) noexcept {
     return of(internal::view_of(page, data));
   }

@@ -257,6 +257,21 @@ TEST_F(RingOverMappingTest, AMappingWithoutAPageOrDataOfAPowerOfTwoIsRefused) {
   EXPECT_FALSE(Ring<>::over({}, kPage).has_value());
 }
 
+TEST_F(RingOverMappingTest, DataThatThePageIsInIsRefused) {
+  constexpr std::size_t kHeader = sizeof(perf_event_mmap_page);
+  auto& page = *reinterpret_cast<perf_event_mmap_page*>(&memory_[kPage]);
+  const auto over = [&](std::size_t from, std::size_t size) {
+    return Ring<>::over(page, std::span{memory_}.subspan(from, size)).has_value();
+  };
+  EXPECT_TRUE(over(0, kPage)) << "it ends where the page begins";
+  EXPECT_TRUE(over(kPage + kHeader, 64)) << "it begins where the page ends";
+  EXPECT_FALSE(over(kPage + kHeader - 8, 8)) << "the page's last bytes";
+  EXPECT_FALSE(over(kPage, 8)) << "its first ones";
+  EXPECT_FALSE(over(kPage, kPage));
+  EXPECT_FALSE(over(kPage - 8, 16)) << "before it and in it";
+  EXPECT_FALSE(over(8, kPage)) << "only the last 8 bytes";
+}
+
 TEST_F(RingOverMappingTest, ANullPointerIsRefused) {
   perf_event_mmap_page page{};
   std::byte* const null = nullptr;

@@ -42,11 +42,18 @@ inline constexpr std::size_t kRingSizeMin = 8;
 inline constexpr std::size_t kRingSizeMax = std::size_t{1}
                                             << 31;  // S9: half of what Position holds
 
+// Whether some byte is in both. Neither ends behind the last address.
+inline bool overlap(Bytes a, Bytes b) noexcept {
+  const auto at = [](Bytes bytes) { return reinterpret_cast<std::uintptr_t>(bytes.data()); };
+  return at(a) < at(b) ? at(b) - at(a) < a.size() : at(a) - at(b) < b.size();
+}
+
 // As Ring::over().
 inline std::optional<RingView> view_of(perf_event_mmap_page& page, Bytes data) noexcept {
   const bool fits = data.data() != nullptr && std::has_single_bit(data.size()) &&
                     data.size() >= kRingSizeMin && data.size() <= kRingSizeMax &&
-                    reinterpret_cast<std::uintptr_t>(data.data()) % kAlignment == 0;
+                    reinterpret_cast<std::uintptr_t>(data.data()) % kAlignment == 0 &&
+                    !overlap(std::as_bytes(std::span{&page, 1}), data);
   if (!fits) return std::nullopt;
   return RingView{&page, data};
 }

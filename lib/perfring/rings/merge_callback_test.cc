@@ -230,6 +230,11 @@ TEST(MergeCallbackTest, ANullPointerToAFunctionEndsTheProgram) {
   EXPECT_EQ(rings.merge.run(key, clock, each), MergeEnd::Released);
   EXPECT_EQ(rings.merge.flush(key, each), MergeEnd::Released);
   EXPECT_DEATH(rings.merge.run(key, decltype(clock){nullptr}, each), "");
+  // Also where it would not be called.
+  Rings<> full{2};
+  write_alternately(full, 1);
+  const auto nested = [&](const Ordered&) { full.merge.run(key, decltype(clock){nullptr}, each); };
+  EXPECT_DEATH(full.merge.run(key, clock, nested), "");
   EXPECT_DEATH(rings.merge.run(decltype(key){nullptr}, clock, each), "");
   EXPECT_DEATH(rings.merge.run(key, clock, decltype(each){nullptr}), "");
   EXPECT_DEATH(rings.merge.flush(decltype(key){nullptr}, each), "");

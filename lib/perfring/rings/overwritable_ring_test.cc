@@ -140,13 +140,32 @@ TEST_F(OverwritableRingTest, MovedFromItHasNoRing) {
 }
 
 TEST_F(OverwritableRingTest, ANullPointerToAFunctionEndsTheProgram) {
-  auto ring = open().value();  // which holds nothing
   void (*const none)(const PerfEvent&) = nullptr;
-  EXPECT_DEATH(static_cast<void>(ring.snapshot(Settle::Quickly, none)), "");
-  EXPECT_DEATH(static_cast<void>(ring.copy(0, none)), "");
+  // Each on a ring of the forked child's own, which holds nothing: an inherited one ends it as
+  // well.
+  const auto call = [&](auto function) {
+    auto ring = open().value();
+    static_cast<void>(function(ring));
+  };
+  call([&](auto& ring) { return ring.snapshot(Settle::Quickly, count()); });
+  EXPECT_DEATH(call([&](auto& ring) { return ring.snapshot(Settle::Quickly, none); }), "");
+  EXPECT_DEATH(call([&](auto& ring) { return ring.copy(0, none); }), "");
+  EXPECT_DEATH(call([&](auto& ring) {
+                 const auto taken = std::move(ring);
+                 return ring.copy(0, none);  // NOLINT: moved from, on purpose
+               }),
+               "");
+  kernel_.pause_errno = EBADF;
+  EXPECT_DEATH(call([&](auto& ring) {
+                 const auto taken = std::move(ring);
+                 return ring.snapshot(Settle::Quickly, none);  // NOLINT: moved from, on purpose
+               }),
+               "");
   std::vector<std::byte> memory(2 * os::page_size());
   auto snapshots = Snapshots<>::over(memory, os::page_size()).value();
   EXPECT_DEATH(snapshots.read(none), "");
+  std::vector<std::byte> to(snapshots.size());
+  EXPECT_DEATH(snapshots.copy(to, 0, none), "");
 }
 
 TEST_F(OverwritableRingTest, FromWithinACallbackTheNextSnapshotIsTaken) {

@@ -41,7 +41,12 @@ RingSet::RingSet(os::Fd map, const RingSetOptions& options, Waiter waiter)
 
 // Here, where OutputRing's are known.
 RingSet::RingSet(RingSet&&) noexcept = default;
-RingSet& RingSet::operator=(RingSet&&) noexcept = default;
+RingSet& RingSet::operator=(RingSet&& other) noexcept {
+  // Member by member, one that is assigned to itself would lose its vectors, and so its rings.
+  if (this == &other) return *this;
+  std::destroy_at(this);
+  return *std::construct_at(this, std::move(other));
+}
 RingSet::~RingSet() = default;
 
 std::expected<RingSet, RingsError> RingSet::open(const PerfEventArray& array,

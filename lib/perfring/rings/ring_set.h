@@ -51,7 +51,8 @@
 // are nanoseconds of that clock (bpf_ktime_get_ns()). Page counts are of data pages.
 // Lifetime: move-only, but not during a round. It keeps the map's open file alive, as
 // PerfEventArrayBuffer does, and leaves the entries when it is destroyed. Moved from, it has no
-// ring: rounds say Drained, wait() says Stop. Events are valid until the callback returns. fork(2):
+// ring: rounds say Drained, wait() says Stop. Assigned to itself, it is as it was. Events are valid
+// until the callback returns. fork(2):
 // as PerfBuffer's: in a forked child, rounds end the program with an assertion, or are undefined
 // with NDEBUG; nor may it wait, as it would take the parent's reports.
 // Threads: one at a time; stop() and is_stopped() any, and signal handlers.

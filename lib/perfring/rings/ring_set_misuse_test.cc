@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "perfring/testing/fake_set.h"
 
@@ -31,18 +32,24 @@ TEST_F(RingSetMisuseTest, ARingThatThereIsNotEndsTheProgram) {
 }
 
 TEST_F(RingSetMisuseTest, ANullPointerToAFunctionEndsTheProgram) {
-  RingSet set = open();  // which holds nothing
   void (*const none)(std::uint32_t, const PerfEvent&) = nullptr;
   void (*const no_ordered)(std::uint32_t, const Ordered&) = nullptr;
   std::uint64_t (*const no_key)(const Sample&) = nullptr;
-  EXPECT_DEATH(set.drain(none), "");
-  EXPECT_DEATH(set.drain({.events = 0}, none), "");
-  EXPECT_DEATH(set.drain_fullest({}, none), "");
-  EXPECT_DEATH(set.merge(KeyAt{}, {}, no_ordered), "");
-  EXPECT_DEATH(set.merge(no_key, {}, got_), "");
-  EXPECT_DEATH(static_cast<void>(set.flush(Flush::Visible, none)), "");
-  EXPECT_DEATH(static_cast<void>(set.flush(Flush::Visible, KeyAt{}, no_ordered)), "");
-  EXPECT_DEATH(static_cast<void>(set.flush(Flush::Visible, no_key, got_)), "");
+  // Each on a set of the forked child's own, which holds nothing: an inherited one ends it as well.
+  const auto call = [&](auto function) {
+    RingSet set = open();
+    static_cast<void>(function(set));
+  };
+  call([&](RingSet& set) { return set.drain(got_); });
+  EXPECT_DEATH(call([&](RingSet& set) { return set.drain(none); }), "");
+  EXPECT_DEATH(call([&](RingSet& set) { return set.drain({.events = 0}, none); }), "");
+  EXPECT_DEATH(call([&](RingSet& set) { return set.drain_fullest({}, none); }), "");
+  EXPECT_DEATH(call([&](RingSet& set) { return set.merge(KeyAt{}, {}, no_ordered); }), "");
+  EXPECT_DEATH(call([&](RingSet& set) { return set.merge(no_key, {}, got_); }), "");
+  EXPECT_DEATH(call([&](RingSet& set) { return set.flush(Flush::Visible, none); }), "");
+  EXPECT_DEATH(call([&](RingSet& set) { return set.flush(Flush::Visible, KeyAt{}, no_ordered); }),
+               "");
+  EXPECT_DEATH(call([&](RingSet& set) { return set.flush(Flush::Visible, no_key, got_); }), "");
 }
 
 TEST_F(RingSetMisuseTest, AFlushOfNoSortIsOfWhatIsVisible) {
@@ -77,6 +84,21 @@ TEST_F(RingSetMisuseTest, ARoundInAForkedChildEndsItWithAnAssertion) {
 #endif
 }
 
+TEST_F(RingSetMisuseTest, AssignedToItselfItIsAsItWas) {
+  RingSet set = open();
+  write(0, 1);
+  calls();
+  RingSet& same = set;
+  set = std::move(same);
+  EXPECT_THAT(calls(), SizeIs(0));
+  ASSERT_EQ(set.rings(), 2U);
+  EXPECT_EQ(set.cpu(1), 1U);
+  EXPECT_EQ(set.drain(got_), DrainEnd::Drained);
+  write(1, 3);
+  EXPECT_EQ(set.flush(Flush::Visible, KeyAt{}, got_), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, SizeIs(2));
+}
+
 TEST(RingsErrorMisuseTest, AnErrorMadeByHandMayNameNoCall) {
   const RingsError error{SyscallError{nullptr, "X", std::error_code{EIO, std::generic_category()}}};
   const std::string said = std::generic_category().message(EIO);
@@ -91,6 +113,16 @@ TEST(WaiterMisuseTest, ALongestWaitOfYearsIsAnHour) {
   const auto now = Waiter::Clock::now();
   EXPECT_GT(waiter.next_deadline(), now + std::chrono::minutes{59});
   EXPECT_LE(waiter.next_deadline(), now + std::chrono::hours{1});
+}
+
+TEST(WaiterMisuseTest, AssignedToItselfItIsAsItWas) {
+  Waiter waiter = Waiter::create().value();
+  const int fd = waiter.fd();
+  Waiter& same = waiter;
+  waiter = std::move(same);
+  EXPECT_EQ(waiter.fd(), fd);
+  EXPECT_FALSE(waiter.is_stopped());
+  EXPECT_EQ(waiter.poll(), Woken::Report);
 }
 
 TEST(WaiterMisuseTest, AForkedChildsCopyIsTheSameEpoll) {

@@ -99,13 +99,14 @@ class Snapshots {
     return snapshot;
   }
 
-  // P4. `to` is as long as the ring, its address a multiple of 8; of another length or address,
-  // nothing is read and this returns nullopt.
+  // P4. `to` is as long as the ring, its address a multiple of 8. Of another length or address, or
+  // if it overlaps the ring, nothing is read and this returns nullopt.
   template <class F>
   std::optional<Snapshot> copy(std::span<std::byte> to, std::size_t margin, F&& f) {
     internal::expect_callable(f);
     const auto copied = internal::view_of(*view_.page, to);
     if (!copied || to.size() != view_.data.size()) return std::nullopt;
+    if (internal::overlap(to, view_.data)) return std::nullopt;
     Snapshot snapshot;
     const Position head = internal::read_head<M>(*view_.page);
     for (std::size_t i = 0; i != to.size(); i += internal::kAlignment) {

@@ -179,8 +179,8 @@ TEST_F(SnapshotsCopyTest, ItsEventsLieInTheCopy) {
 }
 
 TEST_F(SnapshotsCopyTest, AMarginOfTheWholeRingLeavesNothing) {
-  for (const std::size_t margin : {kSize, kSize + 1, ~std::size_t{0}}) {
-    EXPECT_THAT(copied(0, margin), IsEmpty());
+  for (const std::size_t margin : {kSize, kSize + 1, ~std::size_t{0} - 64, ~std::size_t{0}}) {
+    for (const int records : {0, 1, 2}) EXPECT_THAT(copied(records, margin), IsEmpty());
   }
 }
 
@@ -194,13 +194,14 @@ TEST_F(SnapshotsCopyTest, WhatTheMarginLeavesOutIsCounted) {
   EXPECT_EQ(last_.overwritten, 128U);
 }
 
-TEST_F(SnapshotsCopyTest, AnotherLengthOrAddressIsRefused) {
+TEST_F(SnapshotsCopyTest, AnotherLengthOrAddressOrTheRingItselfIsRefused) {
   Backward ring;
   Snapshots snapshots = ring.snapshots();
   ring.write(1);
   const std::span all{copy_};
   EXPECT_EQ(snapshots.copy(all.first(kSize / 2), 0, collect), std::nullopt);
   EXPECT_EQ(snapshots.copy({}, 0, collect), std::nullopt);
+  EXPECT_EQ(snapshots.copy(ring.data(), 0, collect), std::nullopt);
   alignas(8) std::byte more[kSize + 8];
   EXPECT_EQ(snapshots.copy(std::span{more}.subspan(1, kSize), 0, collect), std::nullopt);
   EXPECT_THAT(read(snapshots), ElementsAre(1)) << "nothing was read before";

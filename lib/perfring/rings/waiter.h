@@ -41,7 +41,8 @@
 // by the thread's timer slack, 50 us unless prctl(PR_SET_TIMERSLACK) says otherwise (W30).
 // Lifetime: a descriptor is removed before it is closed. fork(2): a child's copy is the same epoll,
 // and takes reports from its parent (N4); its stop() stops the parent's waits, too. Moved from, a
-// waiter has none: wait() says Stop, fd() is -1, add() fails with EBADF.
+// waiter has none: wait() says Stop, fd() is -1, add() fails with EBADF. Assigned to itself, it is
+// as it was.
 // Threads: one at a time waits, adds and removes. stop() and is_stopped() may be called by any
 // thread, and from a signal's handler, as long as the waiter is neither moved nor destroyed.
 // Errors: create() and add() alone fail. A signal that interrupts a wait ends it with Report.
@@ -84,7 +85,7 @@ class PERFRING_EXPORT Waiter {
 
   // Watches an event, from now on (N1, N5). Its map entry is best filled after that.
   // Errors: SyscallError (EEXIST for one that is there already, EBADF, EPERM for what cannot be
-  // polled, ENOSPC).
+  // polled, EINVAL and ELOOP for fd() and for an epoll that watches it, ENOSPC).
   std::expected<void, RingsError> add(int fd);
   // Watches a descriptor that is no ring; reports of it say Report, and take_other() as well.
   std::expected<void, RingsError> add_other(int fd);

@@ -254,6 +254,10 @@ TEST(WaiterTest, WhatCannotBeAddedIsRefusedWithAdvice) {
   const os::Fd file{::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)};
   EXPECT_EQ(refused(file.get()).io_error(), std::errc::operation_not_permitted);
   EXPECT_THAT(refused(file.get()).explain(), HasSubstr("can be polled"));
+  EXPECT_EQ(refused(waiter.fd()).io_error(), std::errc::invalid_argument);
+  Waiter outer = waiter_of();
+  ASSERT_TRUE(outer.add(waiter.fd()).has_value());
+  EXPECT_EQ(refused(outer.fd()).io_error(), std::errc::too_many_symbolic_link_levels);
 }
 
 static_assert(!std::is_copy_constructible_v<Waiter>);
