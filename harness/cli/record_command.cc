@@ -66,6 +66,29 @@ std::expected<event::Request, Refused> request_of(const RecordOptions& options) 
   return request;
 }
 
+// What perf is told of the events, which have the names that were given.
+record::PerfDataFeatures features_of(const RecordOptions& options) {
+  record::PerfDataFeatures features;
+  features.names = options.events;
+  features.names.emplace_back("changes");
+  event::System& system = event::real_system();
+  const auto folder = event::internal::tracing_events(system);
+  const auto text_of = [&](const std::string& file) {
+    return folder ? system.read(*folder + "/" + file).value_or("") : "";
+  };
+  for (const std::string& name : options.events) {
+    const auto event = event::by_name(name);
+    if (!event || event->kind() != event::Kind::Tracepoint) continue;
+    const std::size_t colon = name.find(':');
+    const std::string of_system = name.substr(0, colon);
+    features.tracepoints.push_back(
+        {of_system, text_of(of_system + "/" + name.substr(colon + 1) + "/format")});
+  }
+  features.header_page = text_of("header_page");
+  features.header_event = text_of("header_event");
+  return features;
+}
+
 // What becomes of records: lines on stdout, or a file.
 class Sink {
  public:
@@ -106,11 +129,14 @@ class Sink {
     return error;
   }
 
-  // The header again, which says how long the records are by now.
+  // What stands behind the records; and the header again, which says how long they are by now.
   int close() {
     if (options_.output.empty()) return 0;
+    const int error = write_all(
+        file_.get(), record::perf_data_features(events_, written_, features_of(options_)));
+    if (error != 0) return error;
     if (::lseek(file_.get(), 0, SEEK_SET) != 0) return errno;
-    return write_all(file_.get(), record::perf_data_header(events_, written_));
+    return write_all(file_.get(), record::perf_data_header(events_, written_, /*finished=*/true));
   }
 
  private:

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdint>
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -29,6 +32,11 @@ class RecordCommandTest : public PerfringTest {
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "it needs root";
     PerfringTest::SetUp();
+  }
+  // Where tracepoints have their ids; it is mounted for the command alone, if it is not there.
+  std::vector<std::string> with_tracefs() {
+    return {"/usr/bin/unshare", "--mount", "/bin/sh", "-c",
+            "mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null; exec \"$0\" \"$@\""};
   }
   std::vector<std::string> as_nobody() {
     return {"/usr/bin/setpriv", "--reuid=65534",       "--regid=65534",
@@ -112,8 +120,40 @@ std::string in_perfs_words(const json& record) {
     return value == 0 ? std::string{"0"} : fmt::format("{:#x}", value);
   };
   if (type == "SAMPLE") {
-    return text + fmt::format("SAMPLE(IP, {:#x}): {}/{}: {} period: 1 addr: {}", misc, of("pid"),
-                              of("tid"), alternate(of("ip")), alternate(of("addr")));
+    // What a sample lacks is 0.
+    const auto if_any = [&](const char* name) {
+      return alternate(record.contains(name) ? of(name) : 0);
+    };
+    text += fmt::format("SAMPLE(IP, {:#x}): {}/{}: {} period: 1 addr: {}", misc, of("pid"),
+                        of("tid"), if_any("ip"), if_any("addr"));
+    if (!record.contains("callchain")) return text;
+    const json& ips = record["callchain"]["ips"];
+    text += fmt::format("\n... FP chain: nr:{}", ips.size());
+    for (std::size_t i = 0; i < ips.size(); ++i) {
+      text += fmt::format("\n..... {:2}: {:016x}", i, number(ips[i]));
+    }
+    return text;
+  }
+  if (type == "KSYMBOL") {
+    return text + fmt::format("KSYMBOL addr {:x} len {} type {} flags {:#x} name {}", of("addr"),
+                              of("len"), of("ksym_type"), of("flags"),
+                              record["name"].get<std::string>());
+  }
+  if (type == "BPF_EVENT") {
+    return text +
+           fmt::format("BPF_EVENT type {}, flags {}, id {}", of("type"), of("flags"), of("id"));
+  }
+  if (type == "NAMESPACES") {
+    const json& all = record["namespaces"];
+    text += fmt::format("NAMESPACES {}/{} - nr_namespaces: {}\n\t\t[", of("pid"), of("tid"),
+                        of("nr_namespaces"));
+    const char* const names[] = {"net", "uts", "ipc", "pid", "user", "mnt", "cgroup"};
+    for (std::size_t i = 0; i < all.size() && i < std::size(names); ++i) {
+      if (i == 4) text += "\n\t\t ";
+      text += fmt::format("{}/{}: {}/{:#x}{}", i, names[i], number(all[i]["dev"]),
+                          number(all[i]["inode"]), i + 1 == all.size() ? "]" : ", ");
+    }
+    return text;
   }
   if (type == "COMM") {
     return text + fmt::format("COMM{}: {}:{}/{}", (misc & 0x2000) != 0 ? " exec" : "",
@@ -141,14 +181,22 @@ std::string in_perfs_words(const json& record) {
                             record["filename"].get<std::string>());
 }
 
-// "0 71805660716770 0x248 [0x38]: PERF_RECORD_COMM exec: sh:15408/15408", by the offset.
+// "0 71805660716770 0x248 [0x38]: PERF_RECORD_COMM exec: sh:15408/15408", by the offset, with the
+// lines of a callchain or of namespaces.
 std::map<std::string, std::string> read_by_perf(const std::string& printed) {
   std::map<std::string, std::string> records;
+  std::string* last = nullptr;
   for (const std::string& line : lines_of(printed)) {
     const std::size_t type = line.find(": PERF_RECORD_");
     const std::size_t at = line.find(" 0x");
-    if (type == std::string::npos || at == std::string::npos || at > type) continue;
-    records[line.substr(at + 1, line.find(' ', at + 1) - at - 1)] = line;
+    if (type != std::string::npos && at != std::string::npos && at < type) {
+      last = &(records[line.substr(at + 1, line.find(' ', at + 1) - at - 1)] = line);
+    } else if (last != nullptr && (line.starts_with("... FP chain") || line.starts_with(".....") ||
+                                   line.starts_with("\t\t"))) {
+      *last += "\n" + line;
+    } else if (line.starts_with(" ... thread") || line.starts_with(".")) {
+      last = nullptr;
+    }
   }
   return records;
 }
@@ -156,15 +204,21 @@ std::map<std::string, std::string> read_by_perf(const std::string& printed) {
 TEST_F(RecordCommandTest, PerfReadsTheSameFieldsOutOfItsFile) {
   if (shell("command -v perf").exit_code != 0) GTEST_SKIP() << "it needs perf (ci/setup)";
   const std::string file = temporary("record_command_test.data");
-  const Ended ended =
-      run({"record", "-e", "page-faults", "-e", "changes:switches", "-o", file, "--", "/bin/sh",
-           "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do true | cat; done; sleep 0.01"});
+  const std::string script =
+      "for i in 1 2 3 4 5 6 7 8 9 10; do true | cat; done; sleep 0.01; unshare -n true; " +
+      command({}).front() + " --seconds 0.01";
+  const Ended ended = run(
+      {"record", "-g", "-e", "page-faults", "-e", "sched:sched_switch", "-e",
+       "changes:switches,namespaces,symbols,programs", "-o", file, "--", "/bin/sh", "-c", script},
+      with_tracefs());
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   const Ended decoded = run({"decode", "--json", file});
   ASSERT_EQ(decoded.exit_code, 0) << decoded.err;
   const Ended printed = shell("perf script -D -i " + file + " 2>&1");
   auto by_perf = read_by_perf(printed.out);
   std::map<std::string, std::size_t> types;
+  std::size_t with_callchain = 0;
+  std::size_t of_tracepoint = 0;
   for (const std::string& line : lines_of(decoded.out)) {
     const json record = json::parse(line);
     const std::string at = fmt::format("{:#x}", record["at"].get<std::size_t>());
@@ -178,12 +232,23 @@ TEST_F(RecordCommandTest, PerfReadsTheSameFieldsOutOfItsFile) {
     perfs.replace(0, perfs.find(' '), "0");
     ASSERT_EQ(in_perfs_words(record), perfs);
     ++types[record["record"]];
+    with_callchain += record.contains("callchain");
+    of_tracepoint += record.contains("raw");
   }
   EXPECT_TRUE(by_perf.empty()) << by_perf.begin()->second;
   EXPECT_GT(types["SAMPLE"], 1000U);
   for (const char* const type : {"COMM", "FORK", "EXIT", "SWITCH", "MMAP2"}) {
     EXPECT_GT(types[type], 5U) << type;
   }
+  for (const char* const type : {"KSYMBOL", "BPF_EVENT", "NAMESPACES"}) {
+    EXPECT_GT(types[type], 0U) << type;
+  }
+  EXPECT_GT(with_callchain, 100U);
+  // The tracepoint by its name, and its fields by theirs.
+  const Ended traced = shell("perf script -F event,trace -i " + file +
+                             " 2>/dev/null | grep -c 'sched:sched_switch:.* prev_pid=.* ==> '");
+  EXPECT_GT(of_tracepoint, 20U);
+  EXPECT_EQ(traced.out, std::to_string(of_tracepoint) + "\n");
   EXPECT_EQ(shell("perf report --stdio -i " + file + " 2>&1").exit_code, 0);
 }
 
@@ -192,7 +257,12 @@ TEST_F(RecordCommandTest, AFileThatIsCutOffIsDecodedUpToThere) {
   ASSERT_EQ(run({"record", "-e", "page-faults", "-o", file, "--", "true"}).exit_code, 0);
   const std::string whole = contents(file);
   const auto all = lines_of(run({"decode", file}).out).size();
-  const std::string cut = temporary("cut.data", whole.substr(0, whole.size() - 3));
+  // struct perf_file_header's data: what is behind the records is not decoded.
+  std::array<std::uint64_t, 2> data{};
+  std::memcpy(data.data(), whole.data() + 40, sizeof data);
+  const std::size_t end = data[0] + data[1];
+  ASSERT_LT(end, whole.size());
+  const std::string cut = temporary("cut.data", whole.substr(0, end - 3));
   const Ended ended = run({"decode", cut});
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_EQ(lines_of(ended.out).size(), all - 1);

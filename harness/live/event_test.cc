@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -49,7 +50,8 @@ std::string with_tracefs(const std::function<std::string()>& body) {
   return in_child([&]() -> std::string {
     if (::unshare(CLONE_NEWNS) != 0 ||
         ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-        ::mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, nullptr) != 0) {
+        (::mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, nullptr) != 0 &&
+         errno != EBUSY)) {  // it is there already
       return std::string{"no tracefs: "} + std::strerror(errno);
     }
     return body();

@@ -4,7 +4,7 @@
 // perf.data files: what `perf record` writes and `perf script` reads (struct perf_file_header and
 // struct perf_file_attr, tools/perf/util/header.h at v6.18). A header, the attributes and ids of
 // each event, and the records as the kernel wrote them, one behind the other. Of the features that
-// perf puts behind them none is read or written.
+// perf puts behind them, those are written without which it does not know the events; none is read.
 
 #include <linux/perf_event.h>
 
@@ -67,8 +67,25 @@ class PerfData {
   std::string cut_off_;
 };
 
-// The file's beginning, for so many bytes of records, which follow it.
-std::string perf_data_header(std::span<const PerfDataEvent> events, std::uint64_t records);
+// What perf is told of the events themselves (HEADER_EVENT_DESC, HEADER_TRACING_DATA).
+struct PerfDataFeatures {
+  std::vector<std::string> names;  // of the events, in their order
+  struct Tracepoint {
+    std::string system;
+    std::string format;  // all of its format file
+  };
+  std::vector<Tracepoint> tracepoints;
+  std::string header_page;  // those files of tracefs's events/, if there are tracepoints
+  std::string header_event;
+};
+
+// The file's beginning, for so many bytes of records, which follow it; `finished` once the features
+// stand behind them.
+std::string perf_data_header(std::span<const PerfDataEvent> events, std::uint64_t records,
+                             bool finished = false);
+// Its end.
+std::string perf_data_features(std::span<const PerfDataEvent> events, std::uint64_t records,
+                               const PerfDataFeatures& features);
 
 }  // namespace perfring::record
 
