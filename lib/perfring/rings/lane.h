@@ -97,10 +97,9 @@ class alignas(64) Lane {
   [[gnu::always_inline]] bool take_even_while(std::uint64_t base, std::uint64_t span,
                                               std::uint64_t& limit, Round& round, Visit visit) {
     const std::size_t raw = stretch_.raw();
-    const auto visits = [&](std::uint64_t key, const std::byte* payload)
-        __attribute__((always_inline)) {
-      return visit(key, Sample{{payload, raw}, {}});
-    };
+    const auto visits =
+        [&](std::uint64_t key, const std::byte* payload)
+            __attribute__((always_inline)) { return visit(key, Sample{{payload, raw}, {}}); };
     do {
       if (!stretch_.take_while(base, span, limit, visits)) return false;
     } while (limit != 0 && stretch_.front_key() - base < span && is_even(round));

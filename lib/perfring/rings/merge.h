@@ -327,16 +327,14 @@ class Merge {
     Lane& lane = lanes_[ring];
     if (lane.is_even(round)) {
       return lane.take_even_while(
-          words_.base(), span, limit,
-          round, [&](std::uint64_t key, const Sample& sample) __attribute__((always_inline)) {
-            return deliver_event(ring, key, sample, f);
-          });
+          words_.base(), span, limit, round,
+          [&](std::uint64_t key, const Sample& sample)
+              __attribute__((always_inline)) { return deliver_event(ring, key, sample, f); });
     }
-    return lane.take_while(
-        words_.base(), span, limit,
-        round, [&](const internal::Held& held) __attribute__((always_inline)) {
-          return deliver_one(ring, held, f);
-        });
+    return lane.take_while(words_.base(), span, limit, round,
+                           [&](const internal::Held& held) __attribute__((always_inline)) {
+                             return deliver_one(ring, held, f);
+                           });
   }
 
   template <class F>

@@ -123,13 +123,10 @@ TEST(MergeStretchTest, AKeyThatThrowsLosesNothing) {
       if (KeyAt{}(each) == key_of(at)) throw std::runtime_error{"no key"};
       return KeyAt{}(each);
     };
-    EXPECT_THROW(rings.merge.run(
-                     key, [] { return kNow; }, take),
-                 std::runtime_error);
+    EXPECT_THROW(rings.merge.run(key, [] { return kNow; }, take), std::runtime_error);
     ASSERT_LE(seen, at);
     ASSERT_EQ(rings.tail(0), seen * kKeyedSize);
-    rings.merge.run(
-        KeyAt{}, [] { return kNow; }, take);
+    rings.merge.run(KeyAt{}, [] { return kNow; }, take);
     ASSERT_EQ(seen, kCount);
     ASSERT_EQ(rings.merge.counts(), (MergeCounts{.delivered = kCount}));
   }
