@@ -9,6 +9,7 @@
 // walk that Ring and Cursor share (S1 to S10: ring/cursor.h).
 // W: facts that were measured, in the project's harness/RINGS_FACTS.md.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -76,6 +77,30 @@ class alignas(64) Lane {
     }
   }
 
+  // M8, of what a flush has read and left: from now on there is a clock.
+  template <class Round>
+  [[gnu::noinline]] void meets_clock(Round& round) {
+    hot_.last_key = smaller(hot_.last_key, round.seen);
+    if (!stretch_.is_none()) return stretch_.meets_clock(round);
+    if (empty()) return;
+    // In the ring's order: so they come if they have one key from now on.
+    std::array<Held, kWindow + 1> all;
+    unsigned count = 0;
+    const auto add = [&](Held held) {
+      if (held.key > round.seen) {
+        held.key = held.kind() == Held::kSample ? round.ahead() : round.seen;
+      }
+      unsigned i = count++;
+      for (; i != 0 && from_tail(held) < from_tail(all[i - 1]); --i) all[i] = all[i - 1];
+      all[i] = held;
+    };
+    add(hot_.held());
+    for (unsigned i = 0; i != hot_.count; ++i) add(window_.at(hot_.first + i));
+    hot_.hold(Held::none());
+    hot_.count = 0;
+    for (unsigned i = 0; i != count; ++i) window_.fill(all[i], hot_);
+  }
+
   // Whether the front, and what comes after it, are even: then take_even() and take_even_while()
   // take it, else take() and take_while(). What is next stays so.
   template <class Round>
@@ -140,8 +165,7 @@ class alignas(64) Lane {
       return;
     SharedPosition delivered = position() - tail_;
     const auto stops_at = [&](const Held& held) {
-      const SharedPosition before = (held.index() - tail_) & (view_.data.size() - 1);
-      if (before < delivered) delivered = before;
+      if (from_tail(held) < delivered) delivered = from_tail(held);
     };
     if (!stretch_.is_none()) {
       stops_at(stretch_.template front<Walk>(view_.data.data()));
@@ -162,6 +186,12 @@ class alignas(64) Lane {
     Lane& lane;
     Hot hot;
   };
+
+  // How far it lies behind data_tail. That of BadPositions is all that is left, and the last.
+  SharedPosition from_tail(const Held& held) const noexcept {
+    if (is_defect(held, Defect::BadPositions)) return ~SharedPosition{0};
+    return (held.index() - tail_) & (view_.data.size() - 1);
+  }
 
   // Of what is read next.
   SharedPosition position() const noexcept {

@@ -42,7 +42,7 @@ class LostKeys {
       found_ = false;
     }
     if (!found_) scan(view, end, round);
-    if (found_) return sample_key_;
+    if (found_) return smaller<std::uint64_t>(sample_key_, round.seen);
     if (round.takes_all) return key_before;
     if (waited_to_ != behind && !is_ahead(waited_to_, behind, end)) {
       waited_to_ = end;
@@ -69,8 +69,7 @@ class LostKeys {
       }
       const PerfEvent event = walk.interpret(at, Walk<M>::decode(header));
       if (const auto* const sample = std::get_if<Sample>(&event)) {
-        sample_key_ =
-            smaller<std::uint64_t>(round.key_of(*sample, walk.address(at, kTimeAt)), round.seen);
+        sample_key_ = round.key_of(*sample, walk.address(at, kTimeAt));
         found_ = true;
         return;
       }

@@ -42,7 +42,8 @@
 //       the key is wrong, or its writer was stalled (W7), and the slack would hold all up.
 //   M8  Keys are any 64 bits. One that is higher than the clock after all looks is not of that
 //       clock: it is counted (ahead), and the event has the clock's value for its key instead, so
-//       that it stops no ring. Of flush() none is: its events have their own.
+//       that it stops no ring. Of flush() none is: its events have their own, and those that it has
+//       read and left meet the clock of the next run.
 //   M9  Whatever the rings hold, the rules S4 to S10 (ring/ring.h, ring/cursor.h) hold for what is
 //       delivered of each, and what one ring holds delays no other by more than D.
 //
@@ -156,6 +157,9 @@ class Merge {
     round.bound = slack_.bound(round.bound);
     round.seen = clock();
     if (round.seen < round.bound) round.seen = round.bound;
+    if (std::exchange(has_flushed_, false)) {
+      for (Lane& lane : lanes_) lane.meets_clock(round);
+    }
     return deliver(round, f, limit);
   }
 
@@ -168,7 +172,7 @@ class Merge {
     if (running_) return MergeEnd::Nested;
     const Running running{*this};
     Round<std::remove_reference_t<Key> > round{*this, key};
-    round.takes_all = true;
+    round.takes_all = has_flushed_ = true;
     for (Lane& lane : lanes_) lane.look(0);
     return deliver(round, f, limit);
   }
@@ -370,6 +374,7 @@ class Merge {
   internal::KeyWords words_;
   unsigned backoff_ = 0;  // how many turns there are between runs
   bool running_ = false;
+  bool has_flushed_ = false;  // since the last run
 };
 
 }  // namespace perfring

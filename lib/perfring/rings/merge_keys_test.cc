@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -180,6 +181,38 @@ TEST(MergeM8Test, AFarKeyThatStaysHoldsNoOtherBack) {
   rings.write(1, kLastKey - 3);
   EXPECT_THAT(rings.run(kLastKey - 2), ElementsAre(sample(1, 0), sample(1, kLastKey - 3)));
   EXPECT_EQ(rings.run(kLastKey).size(), 1U);
+}
+
+// Which has read it, and knows no clock.
+TEST(MergeM8Test, AKeyAheadThatAFlushLeavesStopsNoRing) {
+  Rings<> rings{1, {.slack = 10}};
+  rings.write(0, 50);
+  rings[0].lost(7);
+  for (const std::uint64_t key : {kLastKey, kLastKey - 1, std::uint64_t{60}}) rings.write(0, key);
+  EXPECT_THAT(rings.flush(1), ElementsAre(sample(0, 50)));
+  EXPECT_THAT(rings.run(100), ElementsAre(sample(0, 60)));
+  const auto at_100 = [](const testing::Seen& seen) { return testing::Got{0, 100, false, seen}; };
+  EXPECT_THAT(rings.run(111),
+              ElementsAre(at_100(testing::Seen::lost(7)),
+                          at_100(testing::Seen::sample(testing::keyed(kLastKey))),
+                          at_100(testing::Seen::sample(testing::keyed(kLastKey - 1)))))
+      << "equal keys come in the ring's order";
+  EXPECT_EQ(rings.merge.counts().ahead, 2U);
+  EXPECT_EQ(rings.tail(0), rings[0].head());
+}
+
+TEST(MergeM8Test, KeysAheadOfRecordsAlikeThatAFlushLeavesStopNoRing) {
+  for (const std::uint64_t limit : {1U, 2U, 11U, 12U, 30U}) {
+    Rings<> rings{1};
+    for (std::uint32_t i = 0; i < 40; ++i) rings.write(0, i < 20 ? i : kLastKey - 100 + i, i);
+    EXPECT_EQ(rings.flush(limit).size(), limit);
+    std::size_t delivered = limit + rings.run(1000).size();
+    EXPECT_EQ(delivered, std::max(limit, std::uint64_t{20}));
+    delivered += rings.run(1001).size();
+    EXPECT_EQ(delivered, 40U);
+    EXPECT_EQ(rings.merge.counts().ahead, 40 - std::max(limit, std::uint64_t{20}));
+    EXPECT_EQ(rings.merge.counts().late, limit > 20 ? 40 - limit : 0) << "than what was flushed";
+  }
 }
 
 TEST(MergeM8Test, ALowKeyAmongHighOnesIsNext) {

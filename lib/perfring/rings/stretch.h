@@ -112,6 +112,14 @@ class Stretch {
     forget();
   }
 
+  // M8, in merge.h: keys above what the round has seen become that.
+  template <class Round>
+  void meets_clock(Round& round) noexcept {
+    for (std::size_t i = end_; i != next_ && keys_[i - 1] > round.seen; --i) {
+      keys_[i - 1] = round.ahead();
+    }
+  }
+
   // Reads more of them, from `at` on, which moves with it, up to `stop`: none with a key below
   // `after`, or above what the round has seen. What is odd is left to others, as is what does not
   // stand behind the last of them: in a later look, `at` may be where the ring's data begins.
