@@ -274,6 +274,12 @@ TEST(MergeHostileTest, AHostileRingBesideASoundOne) {
 TEST(MergeHostileTest, FindsAMemoryThatReadsAhead) {
   EXPECT_TRUE(counterexample(stays_inside<faults::ReadsAhead<rig::CheckedMemory>>));
 }
+TEST(MergeHostileTest, FindsAMemoryThatReadsBehind) {
+  EXPECT_TRUE(counterexample(stays_inside<faults::ReadsBehind<rig::CheckedMemory>>));
+}
+TEST(MergeHostileTest, FindsAMemoryThatDropsTheSign) {
+  EXPECT_TRUE(counterexample(stays_inside<faults::DropsTheSign<rig::CheckedMemory>>));
+}
 
 }  // namespace
 }  // namespace perfring::proptests

@@ -1,0 +1,242 @@
+// Merges of rings that hold long rows of records alike, which are read in one go, and anything odd
+// among them, at any place and in any look: told from an oracle that knows where each record lies.
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/faults/memory_faults.h"
+#include "proptests/merge_oracle.h"
+#include "proptests/merge_rows.h"
+#include "proptests/property.h"
+
+namespace perfring::proptests {
+namespace {
+
+constexpr std::uint64_t kAll = MergeOracle::kAll;
+
+// A number, taken apart.
+struct Digits {
+  std::uint64_t below(std::uint64_t n) {
+    const std::uint64_t digit = left % n;
+    left /= n;
+    return digit;
+  }
+  bool one_in(std::uint64_t n) { return below(n) == 0; }
+  std::uint64_t left;
+};
+
+std::uint64_t odd_key(Digits& digits, std::uint64_t now, std::uint64_t last) {
+  switch (digits.below(8)) {
+    case 0:
+      return 0;
+    case 1:
+      return kAll;
+    case 2:
+      return kAll - 1;
+    case 3:
+      return last;
+    case 4:
+      return now + 2 * digits.below(200);
+    case 5:
+      return now - 2000 - 2 * digits.below(1000);
+    default:
+      return now - 2 * digits.below(60);
+  }
+}
+
+template <class Rows>
+void take_run(Rows& rows, Digits& digits, std::size_t count) {
+  const std::uint64_t limit = digits.one_in(4) ? digits.below(120) : kAll;
+  Cut cut;
+  switch (digits.below(12)) {
+    case 0:
+      cut.stops = 1 + digits.below(100);
+      break;
+    case 1:
+      cut.throws = 1 + digits.below(100);
+      break;
+    case 2:
+      cut.key_throws = digits.below(150);
+      break;
+    default:
+      break;
+  }
+  const std::size_t before = digits.below(3 * count);  // if it is that of a ring
+  const std::size_t ring = digits.below(count);
+  const std::uint64_t many = digits.below(100);
+  rows.run(limit, cut, [&](std::size_t looked_at) {
+    if (looked_at == before) rows.row(ring, many, 1);
+  });
+  rows.now += 2 * digits.below(50);
+}
+
+template <class Rows>
+void take_step(Rows& rows, Digits digits, const RowShape& shape) {
+  const std::uint64_t what = digits.below(16);
+  const std::size_t ring = digits.below(shape.rings);
+  switch (what) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+    case 4: {
+      const std::uint64_t apart = digits.below(4);
+      return rows.row(ring, 1 + digits.below(100), apart);
+    }
+    case 5:
+    case 6:
+      return rows.sample(ring, odd_key(digits, rows.now, rows.last_key(ring)));
+    case 7:
+      return rows.sample(ring, rows.now, shape.payload + 8 * (1 + digits.below(4)));
+    case 8:
+      return rows.lost(ring);
+    case 9:
+      return rows.malformed(ring);
+    case 10:
+      rows.now += 2 * digits.below(300);
+      return;
+    case 15:
+      return rows.flush(digits.one_in(2) ? digits.below(60) : kAll);
+    default:
+      return take_run(rows, digits, shape.rings);
+  }
+}
+
+std::uint64_t anything() {
+  return *rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint64_t>());
+}
+
+template <unsigned kWindow, bool kTimed = false, class M = DefaultMemory>
+void is_as_the_oracle_says() {
+  Digits digits{anything()};
+  RowShape shape{};
+  shape.rings = 1 + digits.below(5);
+  shape.payload = 12 + 8 * digits.below(6);
+  shape.slack = 2 * (digits.one_in(2) ? digits.below(20) : digits.below(2000));
+  const std::uint64_t corner = digits.one_in(2) ? std::uint64_t{1} << 32 : 0;
+  shape.start = corner - 8 * digits.below(512);
+  const auto steps = *rc::gen::container<std::vector<std::uint64_t> >(
+      rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint64_t>()));
+  RC_LOG() << shape.rings << " rings from " << shape.start << " on, payloads of " << shape.payload
+           << ", slack " << shape.slack;
+  MergeRows<kWindow, kTimed, M> rows{shape};
+  for (const std::uint64_t step : steps) take_step(rows, Digits{step}, shape);
+  const std::string wrong = rows.judge();
+  if (!wrong.empty()) RC_FAIL(wrong);
+}
+
+TEST(MergeAnyTest, AMergeIsAsTheOracleSays) {
+  always(is_as_the_oracle_says<8>, 300);
+}
+TEST(MergeAnyTest, AMergeWithAWindowOfOneIsAsTheOracleSays) {
+  always(is_as_the_oracle_says<1>, 150);
+}
+TEST(MergeAnyTest, AMergeByTimeIsAsTheOracleSays) {
+  always(is_as_the_oracle_says<8, true>, 150);
+}
+
+// Faults of a memory (harness/faults) beneath a merge. Of what is read outside of a ring:
+// merge_test.cc. Fences are not seen by one thread.
+template <class M>
+class MergeMemoryTest : public ::testing::Test {};
+using MemoryFaults =
+    ::testing::Types<faults::CommitsFirst<DefaultMemory>, faults::TailBehind<DefaultMemory>,
+                     faults::TailAhead<DefaultMemory>, faults::CommitsOffTheGrid<DefaultMemory>,
+                     faults::NeverCommits<DefaultMemory>, faults::ShortensSamples<DefaultMemory> >;
+TYPED_TEST_SUITE(MergeMemoryTest, MemoryFaults);
+
+TYPED_TEST(MergeMemoryTest, FindsTheFault) {
+  EXPECT_TRUE(counterexample(is_as_the_oracle_says<8, false, TypeParam>));
+}
+
+// Every place of one odd record among a row's that two looks see, read in one go or not, wherever
+// the ring ends among them.
+
+enum class Odd { Equal, Back, BehindTheLook, Ahead, None, All, Longer, Lost, Malformed };
+
+template <class Rows>
+void write_odd(Rows& rows, Odd odd, std::uint64_t looked_at, std::size_t payload) {
+  const std::uint64_t now = rows.now;
+  switch (odd) {
+    case Odd::Equal:
+      return rows.sample(0, now);
+    case Odd::Back:
+      return rows.sample(0, now - 6);
+    case Odd::BehindTheLook:
+      return rows.sample(0, looked_at - 2);
+    case Odd::Ahead:
+      return rows.sample(0, now + 5000);
+    case Odd::None:
+      return rows.sample(0, 0);
+    case Odd::All:
+      return rows.sample(0, kAll);
+    case Odd::Longer:
+      return rows.sample(0, now, payload + 8);
+    case Odd::Lost:
+      return rows.lost(0);
+    case Odd::Malformed:
+      return rows.malformed(0);
+  }
+}
+
+struct TwoLooks {
+  std::uint64_t first;   // records before the first look
+  std::uint64_t second;  // and before the second
+  std::uint64_t limit;   // of the first run
+  std::uint64_t slack;
+  std::uint64_t ends;  // the ring, after so many bytes
+};
+
+template <unsigned kWindow>
+void every_place(const TwoLooks& looks, Odd odd) {
+  const RowShape shape{1, 20, looks.slack, 8192 - looks.ends};
+  for (std::uint64_t place = 0; place <= looks.first + looks.second; ++place) {
+    MergeRows<kWindow, false> rows{shape};
+    std::uint64_t looked_at = rows.now;
+    const auto write = [&](std::uint64_t from, std::uint64_t to) {
+      for (std::uint64_t i = from; i != to; ++i) {
+        if (i == place) write_odd(rows, odd, looked_at, shape.payload);
+        rows.row(0, 1, 2);
+      }
+    };
+    write(0, looks.first);
+    looked_at = rows.now;
+    rows.run(looks.limit);
+    write(looks.first, looks.first + looks.second);
+    if (place == looks.first + looks.second) write_odd(rows, odd, looked_at, shape.payload);
+    rows.run();
+    rows.now += 200;
+    rows.run();
+    ASSERT_EQ(rows.judge(), "") << "window of " << kWindow << ", odd " << static_cast<int>(odd)
+                                << " at " << place << " of " << looks.first << " and "
+                                << looks.second << ", limit " << looks.limit << ", slack "
+                                << looks.slack << ", the ring's end after " << looks.ends;
+  }
+}
+
+TEST(MergeRowsTest, OneOddRecordAtEveryPlaceOfTwoLooks) {
+  for (const std::uint64_t first : {1U, 10U, 70U}) {
+    for (const std::uint64_t second : {1U, 26U}) {
+      for (const std::uint64_t limit : {kAll, first - 1}) {
+        for (const std::uint64_t slack : {0U, 60U}) {
+          for (const std::uint64_t ends : {std::uint64_t{0}, 32 * first, 32 * first + 8}) {
+            for (int odd = 0; odd <= static_cast<int>(Odd::Malformed); ++odd) {
+              const TwoLooks looks{first, second, limit, slack, ends};
+              every_place<8>(looks, static_cast<Odd>(odd));
+              every_place<1>(looks, static_cast<Odd>(odd));
+              if (::testing::Test::HasFatalFailure()) return;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace perfring::proptests

@@ -1,0 +1,291 @@
+#include "proptests/merge_oracle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace perfring::proptests {
+namespace {
+
+std::string name(std::size_t ring, std::size_t event) {
+  return fmt::format("event {} of ring {}", event, ring);
+}
+
+}  // namespace
+
+std::uint64_t MergeOracle::bound(const Run& run) const {
+  if (run.is_flush()) return kAll;
+  // The last of them follows all looks.
+  const std::uint64_t least = *std::min_element(run.clocks.begin(), run.clocks.end() - 1);
+  return least > slack_ ? least - slack_ : 0;
+}
+
+bool MergeOracle::is_there(std::size_t ring, std::size_t event, std::size_t run) const {
+  return event < runs_[run].visible[ring];
+}
+
+bool MergeOracle::has_sample(std::size_t ring, std::size_t event, std::size_t run) const {
+  for (std::size_t i = event + 1; i < runs_[run].visible[ring]; ++i) {
+    if (rings_[ring][i].kind == Kind::Sample) return true;
+  }
+  return false;
+}
+
+std::optional<std::size_t> MergeOracle::waited_in(std::size_t ring, std::size_t event) const {
+  const Event& lost = rings_[ring][event];
+  for (std::size_t run = 0; run < *lost.run; ++run) {
+    if (!runs_[run].is_flush() && is_there(ring, event, run) && !has_sample(ring, event, run) &&
+        lost.ordered_by == bound(runs_[run])) {
+      return run;
+    }
+  }
+  return std::nullopt;
+}
+
+// Whether a flush before `run` has read it, and no sample behind it: then it has its key.
+bool MergeOracle::was_flushed(std::size_t ring, std::size_t event, std::size_t run) const {
+  for (std::size_t i = 0; i < run; ++i) {
+    if (runs_[i].is_flush() && is_there(ring, event, i) && !has_sample(ring, event, i) &&
+        undelivered_before(ring, event, i) <= window_) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Which event each of those is that were delivered: all come once, as they were written.
+std::string MergeOracle::assign() {
+  std::size_t turn = 0;
+  for (std::size_t run = 0; run < runs_.size(); ++run) {
+    for (const testing::Got& got : runs_[run].got) {
+      if (got.ring >= rings_.size()) return "there is no such ring";
+      const auto found = std::ranges::find_if(rings_[got.ring], [&](const Event& event) {
+        return !event.run && event.seen == got.seen;
+      });
+      const auto at = static_cast<std::size_t>(found - rings_[got.ring].begin());
+      if (at >= runs_[run].visible[got.ring]) return "what was delivered is not there";
+      found->run = run;
+      found->ordered_by = got.key;
+      found->turn = turn++;
+    }
+  }
+  for (std::size_t ring = 0; ring < rings_.size(); ++ring) {
+    for (std::size_t i = 0; i < rings_[ring].size(); ++i) {
+      if (!rings_[ring][i].run) return name(ring, i) + " was not delivered";
+    }
+  }
+  return {};
+}
+
+std::size_t MergeOracle::undelivered_before(std::size_t ring, std::size_t event,
+                                            std::size_t run) const {
+  const auto begin = rings_[ring].begin();
+  return static_cast<std::size_t>(
+      std::count_if(begin, begin + static_cast<std::ptrdiff_t>(event),
+                    [&](const Event& each) { return *each.run > run; }));
+}
+
+// Whether that is its key which that of the record before it says: itself, or a clock that this is
+// ahead of.
+bool MergeOracle::has_key_before(std::size_t ring, std::size_t event) const {
+  if (event == 0) return true;  // the newest that was delivered
+  const std::uint64_t key = rings_[ring][event].ordered_by;
+  const std::uint64_t before = rings_[ring][event - 1].ordered_by;
+  return key == before ||
+         (key < before &&
+          std::ranges::any_of(runs_, [&](const Run& run) { return run.seen() == key; }));
+}
+
+// M6, M8: whether it may have been ordered by that key.
+std::string MergeOracle::check_key(std::size_t ring, std::size_t event) const {
+  const Event& each = rings_[ring][event];
+  const auto is_wrong = [&](const char* why) {
+    return fmt::format("{} was ordered by {}: {}", name(ring, event), each.ordered_by, why);
+  };
+  if (each.kind == Kind::Malformed) {
+    return has_key_before(ring, event) ? std::string{} : is_wrong("the record before it was not");
+  }
+  if (each.kind == Kind::Lost) return check_lost_key(ring, event);
+  bool may_be_ahead = false;
+  for (std::size_t run = 0; run <= *each.run; ++run) {
+    if (!is_there(ring, event, run) || each.key <= runs_[run].seen()) continue;
+    may_be_ahead |= each.ordered_by == runs_[run].seen();
+    // At the end of the run it was among those that are sorted, so that it was read.
+    const bool was_read =
+        !runs_[run].key_threw && *each.run > run && undelivered_before(ring, event, run) < window_;
+    if (was_read && each.ordered_by == each.key) return is_wrong("it was ahead of the clock");
+  }
+  if (each.ordered_by == each.key || may_be_ahead) return {};
+  return is_wrong("it is not its key, nor a clock that this is ahead of");
+}
+
+std::string MergeOracle::check_lost_key(std::size_t ring, std::size_t event) const {
+  const Event& lost = rings_[ring][event];
+  if (const auto waited = waited_in(ring, event)) return check_wait(ring, event, *waited);
+  const auto end = rings_[ring].end();
+  const auto sample = std::find_if(rings_[ring].begin() + static_cast<std::ptrdiff_t>(event), end,
+                                   [](const Event& each) { return each.kind == Kind::Sample; });
+  const bool has = has_sample(ring, event, *lost.run);
+  if (was_flushed(ring, event, *lost.run + 1) && has_key_before(ring, event)) return {};
+  if (has && sample != end && lost.ordered_by == sample->key) return {};
+  for (std::size_t run = 0; has && run <= *lost.run; ++run) {
+    if (has_sample(ring, event, run) && sample->key > runs_[run].seen() &&
+        lost.ordered_by == runs_[run].seen()) {
+      return {};
+    }
+  }
+  return fmt::format("{}, a LOST, was ordered by {}", name(ring, event), lost.ordered_by);
+}
+
+// It was read in no run before that one.
+std::string MergeOracle::check_wait(std::size_t ring, std::size_t event, std::size_t waited) const {
+  for (std::size_t run = 0; run < waited; ++run) {
+    if (runs_[run].is_flush() || runs_[run].key_threw || !is_there(ring, event, run)) continue;
+    if (undelivered_before(ring, event, run) < window_) {
+      return fmt::format("{}, a LOST, took the bound of run {} instead of that of run {}",
+                         name(ring, event), waited, run);
+    }
+  }
+  return {};
+}
+
+// Of the oldest that each ring has, as many as are sorted, the lowest.
+std::pair<std::size_t, std::size_t> MergeOracle::lowest(std::size_t run) const {
+  std::pair<std::size_t, std::size_t> best{rings_.size(), 0};
+  for (std::size_t ring = 0; ring < rings_.size(); ++ring) {
+    std::size_t sorted = 0;
+    for (std::size_t i = 0; i < runs_[run].visible[ring] && sorted < window_; ++i) {
+      const Event& event = rings_[ring][i];
+      if (delivered_[ring][i]) continue;
+      if (event.kind == Kind::Lost && !runs_[run].is_flush() && !has_sample(ring, i, run)) {
+        const auto waited = waited_in(ring, i);
+        const bool waits = !waited || *waited >= run;
+        if (waits && !was_flushed(ring, i, run)) break;  // and what is behind it as well
+      }
+      ++sorted;
+      const bool is_lower = best.first == rings_.size() ||
+                            event.ordered_by < rings_[best.first][best.second].ordered_by;
+      if (is_lower) best = {ring, i};
+    }
+  }
+  if (best.first != rings_.size() && !runs_[run].is_flush() &&
+      rings_[best.first][best.second].ordered_by >= bound(runs_[run])) {
+    best.first = rings_.size();
+  }
+  return best;
+}
+
+std::string MergeOracle::replay(std::size_t number) {
+  const Run& run = runs_[number];
+  const auto is_wrong = [&](const std::string& what) {
+    return fmt::format("run {}: {}", number, what);
+  };
+  for (std::size_t i = 0; i < run.got.size(); ++i) {
+    const auto [ring, event] = lowest(number);
+    const testing::Got& got = run.got[i];
+    if (ring == rings_.size()) return is_wrong(fmt::format("event {} is not released", i));
+    const Event& expected = rings_[ring][event];
+    if (got.ring != ring || got.key != expected.ordered_by || got.seen != expected.seen) {
+      return is_wrong(
+          fmt::format("delivered as its event {} was one of ring {} with the key {}, "
+                      "where {} with the key {} is next",
+                      i, got.ring, got.key, name(ring, event), expected.ordered_by));
+    }
+    if (got.late != (got.key < newest_)) return is_wrong(fmt::format("event {}: late", i));
+    if (got.late) {
+      ++late_;
+      worst_late_ = std::max(worst_late_, newest_ - got.key);
+    }
+    newest_ = std::max(newest_, got.key);
+    delivered_[ring][event] = true;
+  }
+  const bool is_more = lowest(number).first != rings_.size();
+  if (run.got.size() > run.limit) return is_wrong("the limit");
+  const MergeEnd end = is_more ? MergeEnd::Limit : MergeEnd::Released;
+  if (!run.cut && !run.key_threw && run.end != end) return is_wrong("why it ended");
+  if (!run.cut && !run.key_threw && is_more && run.got.size() != run.limit) {
+    return is_wrong("more could be delivered");
+  }
+  for (std::size_t ring = 0; ring < rings_.size(); ++ring) {
+    std::uint64_t tail = start_;
+    for (std::size_t i = 0; i < run.visible[ring] && delivered_[ring][i]; ++i) {
+      tail = rings_[ring][i].end;
+    }
+    if (run.tails[ring] != tail) {
+      return is_wrong(
+          fmt::format("data_tail of ring {} is {}, not {}", ring, run.tails[ring], tail));
+    }
+  }
+  return {};
+}
+
+std::string MergeOracle::check_counts(const MergeCounts& counts) const {
+  MergeCounts expected{.late = late_, .worst_late = worst_late_};
+  expected.delay_seen = counts.delay_seen;
+  for (const Ring& ring : rings_) {
+    std::size_t last = 0;
+    for (const Event& event : ring) {
+      ++expected.delivered;
+      expected.ahead += event.kind == Kind::Sample && event.ordered_by != event.key;
+      // M3: it was put before one that was written before it, and so was delivered before that.
+      expected.displaced += event.turn < last;
+      last = std::max(last, event.turn);
+    }
+  }
+  // Beyond that, what a flush had put before one that was ahead, as was seen later.
+  const bool has_flushed =
+      std::any_of(runs_.begin(), runs_.end() - 1, [](const Run& run) { return run.is_flush(); });
+  if (has_flushed && counts.displaced > expected.displaced) expected.displaced = counts.displaced;
+  if (counts == expected) return check_delays(counts.delay_seen);
+  return fmt::format(
+      "counted: {} delivered, {} late by {}, {} displaced, {} ahead; are: {}, {} by "
+      "{}, {}, {}",
+      counts.delivered, counts.late, counts.worst_late, counts.displaced, counts.ahead,
+      expected.delivered, expected.late, expected.worst_late, expected.displaced, expected.ahead);
+}
+
+// M7: of what was not there when some look was made. One may go unseen if what was there before it
+// was left unread, or if nothing but a flush was between.
+std::string MergeOracle::check_delays(std::uint64_t seen) const {
+  std::uint64_t least = 0;
+  std::uint64_t most = 0;
+  for (std::size_t ring = 0; ring < rings_.size(); ++ring) {
+    for (std::size_t i = 0; i < rings_[ring].size(); ++i) {
+      const Event& event = rings_[ring][i];
+      std::size_t run = 0;
+      std::uint64_t before = 0;
+      for (; !is_there(ring, i, run); ++run) {
+        if (!runs_[run].is_flush()) before = runs_[run].clocks[ring];
+      }
+      const bool has_delay = event.kind == Kind::Sample && before > event.key;
+      if (!has_delay) continue;
+      const std::uint64_t delay = before - event.key;
+      most = std::max(most, delay);
+      if (runs_[run - 1].is_flush()) continue;
+      bool all_came = *event.run == run;
+      for (std::size_t j = 0; j < runs_[run - 1].visible[ring]; ++j) {
+        all_came &= *rings_[ring][j].run < run;
+      }
+      if (all_came) least = std::max(least, delay);
+    }
+  }
+  if (least <= seen && seen <= most) return {};
+  return fmt::format("the longest delay is {}: not from {} to {}", seen, least, most);
+}
+
+std::string MergeOracle::judge(std::vector<Run> runs, const MergeCounts& counts) {
+  runs_ = std::move(runs);
+  if (auto wrong = assign(); !wrong.empty()) return wrong;
+  for (std::size_t ring = 0; ring < rings_.size(); ++ring) {
+    delivered_.emplace_back(rings_[ring].size());
+    for (std::size_t i = 0; i < rings_[ring].size(); ++i) {
+      if (auto wrong = check_key(ring, i); !wrong.empty()) return wrong;
+    }
+  }
+  for (std::size_t run = 0; run < runs_.size(); ++run) {
+    if (auto wrong = replay(run); !wrong.empty()) return wrong;
+  }
+  return check_counts(counts);
+}
+
+}  // namespace perfring::proptests
