@@ -40,6 +40,7 @@ using Clock = RingSet::Clock;
 
 constexpr std::uint64_t kInterruptNs = 50'000;
 constexpr std::uint64_t kBatch = 100;
+constexpr std::uint64_t kLateBatch = 2;
 
 std::chrono::duration<double> length() {
   const char* const given = std::getenv("PERFRING_NESTED_SECONDS");
@@ -89,14 +90,16 @@ class NestedTest : public LiveTest {
     arguments[NESTED_LATE_NS] = static_cast<std::uint64_t>(late.count());
     EXPECT_EQ(test_run(task_.get(), cpu, arguments), 0);
   }
-  // On its CPU, 100 records every 100 us and more, until told to stop.
+  // On its CPU, a batch every 100 us and more, until told to stop.
   void write_until(std::uint32_t cpu, std::chrono::nanoseconds late,
                    const std::atomic<bool>& stop) const {
+    // A ring that is full, because its consumer has other things to do, refuses what is late.
+    const std::uint64_t batch = late == 0ns ? kBatch : kLateBatch;
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
     EXPECT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
-    for (; !stop; std::this_thread::sleep_for(100us)) write(cpu, kBatch, late);
+    for (; !stop; std::this_thread::sleep_for(100us)) write(cpu, batch, late);
   }
 
   nested_counts& counts(std::uint32_t cpu) {
