@@ -131,6 +131,14 @@ std::uint64_t NestedTest::run(const MergeOptions& merge, std::chrono::nanosecond
   std::uint64_t ahead = 0;  // the merge has put the clock in place of the key (M8)
   std::uint64_t repeated = 0;
   SortedLateness lateness;
+  // Of each source on its CPU: its newest record, and by how much its clock went back since.
+  struct Source {
+    std::uint64_t sequence = 0;
+    std::uint64_t key = 0;
+  };
+  std::vector<std::array<Source, 2> > newest(cpus_.back() + 1);
+  std::uint64_t went_back = 0;
+  std::uint64_t longest_way_back = 0;
   // Of each CPU and source: the sequences that came.
   std::vector<std::array<std::vector<bool>, 2> > came(cpus_.back() + 1);
   const auto take = [&](std::uint32_t cpu, const Ordered& each) {
@@ -144,6 +152,14 @@ std::uint64_t NestedTest::run(const MergeOptions& merge, std::chrono::nanosecond
         return;
       }
       ahead += record->key != each.key;
+      auto& before = newest[cpu][record->source];
+      const std::uint64_t key = record->key;
+      if (record->sequence < before.sequence ? key > before.key : key < before.key) {
+        ++went_back;
+        const std::uint64_t way = key > before.key ? key - before.key : before.key - key;
+        longest_way_back = std::max(longest_way_back, way);
+      }
+      if (record->sequence > before.sequence) before = {record->sequence, key};
       auto& of_source = came[cpu][record->source];
       const auto at = static_cast<std::size_t>(record->sequence);
       if (at >= of_source.size()) of_source.resize(2 * at + 1);
@@ -193,7 +209,8 @@ std::uint64_t NestedTest::run(const MergeOptions& merge, std::chrono::nanosecond
             << interrupts << " of them in interrupts), " << delivered << " delivered, " << lost
             << " lost, " << merged.late << " late (a sort: " << lateness.late() << "), worst "
             << merged.worst_late << " ns, " << merged.displaced << " displaced, " << merged.ahead
-            << " ahead, slack " << set.merge_slack() << " ns\n";
+            << " ahead, slack " << set.merge_slack() << " ns, keys of one source went back "
+            << went_back << " times, by " << longest_way_back << " ns at most\n";
   EXPECT_EQ(wrong, 0U);
   EXPECT_EQ(ahead, merged.ahead);
   EXPECT_EQ(repeated, 0U);

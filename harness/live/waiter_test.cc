@@ -239,6 +239,20 @@ TEST_F(WakeupTest, AFullRingWakesNobody) {
   EXPECT_TRUE(polled(buffer));
   for (int i = 0; i < 5; ++i) EXPECT_EQ(emit(kPayload), -ENOSPC);
   EXPECT_FALSE(polled(buffer));
+  drain(buffer);
+  EXPECT_EQ(wakeups(buffer, 2), (std::vector<std::size_t>{1, 2}));
+}
+
+// W25
+TEST_F(WakeupTest, APauseWakesNobody) {
+  auto buffer = open();
+  must(os::perf_event_pause_output(buffer.fd(), true));
+  EXPECT_FALSE(polled(buffer));
+  EXPECT_EQ(emit(kPayload), -ENOSPC);
+  EXPECT_FALSE(polled(buffer));
+  must(os::perf_event_pause_output(buffer.fd(), false));
+  EXPECT_FALSE(polled(buffer));
+  EXPECT_EQ(wakeups(buffer, 1), (std::vector<std::size_t>{1}));
 }
 
 }  // namespace
