@@ -183,6 +183,14 @@ TEST(MergeM8Test, AFarKeyThatStaysHoldsNoOtherBack) {
   EXPECT_EQ(rings.run(kLastKey).size(), 1U);
 }
 
+TEST(MergeM8Test, AKeyThatIsTheClocksIsNotAheadOfIt) {
+  Rings<> rings{1};
+  for (std::uint32_t i = 0; i < 20; ++i) rings.write(0, 100, i);
+  EXPECT_THAT(rings.run(100), IsEmpty());
+  EXPECT_EQ(rings.run(101).size(), 20U);
+  EXPECT_EQ(rings.merge.counts().ahead, 0U);
+}
+
 // Which has read it, and knows no clock.
 TEST(MergeM8Test, AKeyAheadThatAFlushLeavesStopsNoRing) {
   Rings<> rings{1, {.slack = 10}};
