@@ -67,6 +67,15 @@ TEST(MergeM7Test, WhatIsReadLongAfterItWasSeenIsMeasuredByItsOwnLook) {
   EXPECT_EQ(rings.merge.counts().delay_seen, 300U);
 }
 
+TEST(MergeM7Test, WhatOneRunReadsOfTwoLooksIsMeasuredByEachOfThem) {
+  Rings<> rings{1, {.slack = 0, .learns = false}};
+  for (std::uint64_t i = 0; i < 20; ++i) rings.write(0, 900 + i);
+  EXPECT_THAT(rings.run(1000, 0), IsEmpty()) << "9 are read";
+  rings.write(0, 700);  // 300 late at least
+  EXPECT_EQ(rings.run(2000).size(), 21U);
+  EXPECT_EQ(rings.merge.counts().delay_seen, 300U);
+}
+
 TEST(MergeM7Test, WhatIsReadUpToTheEndOfALookIsMeasuredByTheNextOneBehindIt) {
   Rings<> rings{1, {.slack = 100, .learns = false}};
   for (std::uint64_t i = 0; i < 12; ++i) rings.write(0, i < 3 ? 950 : 990, 0);
