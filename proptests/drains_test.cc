@@ -18,7 +18,7 @@
 
 #include "harness/faults/catalogue.h"
 #include "harness/faults/loop_faults.h"
-#include "harness/rig/checked_memory.h"
+#include "harness/rig/ends.h"
 #include "harness/rig/faults.h"
 #include "harness/rig/simulated_kernel.h"
 #include "perfring/ring/cursor.h"

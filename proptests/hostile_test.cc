@@ -9,7 +9,7 @@
 #include "harness/faults/loop_faults.h"
 #include "harness/faults/memory_faults.h"
 #include "harness/oracle/drain_watch.h"
-#include "harness/rig/checked_memory.h"
+#include "harness/rig/ends.h"
 #include "perfring/ring/ring.h"
 #include "perfring/testing/by_cursor.h"
 #include "perfring/testing/reference.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "harness/faults/memory_faults.h"
-#include "harness/rig/checked_memory.h"
+#include "harness/rig/ends.h"
 #include "perfring/rings/merge.h"
 #include "perfring/testing/reference.h"
 #include "perfring/testing/rings.h"

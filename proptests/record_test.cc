@@ -9,7 +9,7 @@
 
 #include "harness/record/encoder.h"
 #include "harness/record/known.h"
-#include "harness/record/record_json.h"
+#include "harness/record/vectors.h"
 #include "perfring/record/decode.h"
 #include "perfring/testing/made.h"
 #include "proptests/property.h"

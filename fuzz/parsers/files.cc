@@ -11,7 +11,6 @@
 #include "harness/differential/trace.h"
 #include "harness/model/litmus/litmus.h"
 #include "harness/record/known.h"
-#include "harness/record/record_json.h"
 #include "harness/record/vectors.h"
 #include "harness/script/script.h"
 #include "harness/simulator/settings.h"

@@ -2,7 +2,7 @@
 // CPU's entry of `events`, one in each period, and spins between them. Each begins with the clock
 // that was read just before its output.
 
-#include "harness/bench/beat_args.h"
+#include "harness/bench/bpf_args.h"
 #include "harness/live/bpf/writer.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() asks for GPL-compatible
@@ -19,14 +19,10 @@ struct loop {
   __u64 period;  // ps
 };
 
-static long spin(__u32 i __attribute__((unused)), void* until) {
-  return bpf_ktime_get_ns() >= *(__u64*)until;  // 1 ends the loop
-}
-
 static long beat_one(__u32 index, struct loop* loop) {
   __u64 due = loop->start + index * loop->period / 1000;
   if (loop->now < due) {
-    bpf_loop(1 << 23, spin, &due, 0);
+    spin_until(due);
     loop->now = bpf_ktime_get_ns();
   }
   payload[0] = loop->now;
@@ -53,7 +49,6 @@ int beat(struct bpf_raw_tracepoint_args* context) {
   loop.start = loop.now;
   bpf_loop((__u32)context->args[BEAT_COUNT], beat_one, &loop, 0);
   // Until the last one's period is over, so that runs in a row keep the rate.
-  __u64 end = loop.start + context->args[BEAT_COUNT] * loop.period / 1000;
-  bpf_loop(1 << 23, spin, &end, 0);
+  spin_until(loop.start + context->args[BEAT_COUNT] * loop.period / 1000);
   return 0;
 }

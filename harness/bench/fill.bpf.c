@@ -2,7 +2,7 @@
 // values as its context writes that many to the current CPU's entry of `events`, and returns how
 // many of them the kernel refused.
 
-#include "harness/bench/payload_mix.h"
+#include "harness/bench/bpf_args.h"
 #include "harness/live/bpf/writer.h"
 
 // Event `index` carries its index, then zeros.

@@ -21,9 +21,9 @@
 #include <system_error>
 #include <utility>
 
+#include "harness/bench/bpf_args.h"
 #include "harness/bench/contenders.h"
 #include "harness/bench/fill.h"
-#include "harness/bench/payload_mix.h"
 #include "harness/bench/workload.h"
 #include "perfring/perfring.h"
 

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -17,7 +18,11 @@
 #include <utility>
 #include <variant>
 
-#include "harness/bench/paced_writer.h"
+#include "harness/bench/beat.h"
+#include "harness/bench/bpf_args.h"
+#include "harness/live/bpf_object.h"
+#include "perfring/os/fd.h"
+#include "perfring/os/mapping.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/perfring.h"
 #include "perfring/rings/ring_set.h"
@@ -47,6 +52,58 @@ std::uint64_t thread_cpu_ns() {
   return static_cast<std::uint64_t>(spec.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(spec.tv_nsec);
 }
+
+// A writer on the machine's own kernel that keeps a rate (beat.bpf.c), with an events map of its
+// own.
+struct PacedWriter {
+  static std::expected<PacedWriter, std::string> load() {
+    auto object = live::BpfObject::open(live::beat(), "beat");
+    if (!object) return std::unexpected(object.error());
+    const auto cpus = static_cast<std::uint32_t>(std::max(libbpf_num_possible_cpus(), 1));
+    if (auto sized = object->set_max_entries("events", cpus); !sized) {
+      return std::unexpected(sized.error());
+    }
+    if (auto loaded = object->load(); !loaded) return std::unexpected(loaded.error());
+    auto program = object->program("beat");
+    auto events = object->map("events");
+    auto counts = object->map("counts");
+    for (const auto* part : {&program, &events, &counts}) {
+      if (!*part) return std::unexpected("the writer's " + part->error());
+    }
+    auto mapped = os::Mapping::map(counts->get(), os::page_size());
+    if (!mapped) return std::unexpected("mmap of the writer's counts: " + mapped.error().message());
+    return PacedWriter{*std::move(program), *std::move(events), *std::move(mapped)};
+  }
+
+  // The map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY that it writes to.
+  int events_fd() const { return events_.get(); }
+
+  // Writes `per_second` records, from the CPU that the caller is pinned to, until `done` says so,
+  // which it is asked every millisecond, or when a record is due.
+  template <class Done>
+  std::expected<void, std::string> write(std::uint32_t cpu, std::uint64_t per_second, Done done) {
+    constexpr std::uint64_t kPicoseconds = 1'000'000'000'000;
+    const std::array<std::uint64_t, BEAT_ARGUMENTS> arguments{
+        std::max<std::uint64_t>(per_second / 1000, 1), kPicoseconds / per_second};
+    while (!done()) {
+      const auto run = live::test_run(program_.get(), cpu, arguments);
+      if (!run) return std::unexpected("running the BPF program: " + run.error().message());
+      if (*run != 0) return std::unexpected("the BPF program found no counts");
+    }
+    return {};
+  }
+
+  // Of all writes.
+  beat_counts counts() const {
+    const auto& now = *reinterpret_cast<const beat_counts*>(counts_.bytes().data());
+    const auto load = [](const __u64& each) { return __atomic_load_n(&each, __ATOMIC_RELAXED); };
+    return {load(now.accepted), load(now.refused), load(now.output_ns)};
+  }
+
+  os::Fd program_;
+  os::Fd events_;
+  os::Mapping counts_;
+};
 
 // Ages of records, each to within 1/64.
 class Ages {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/bench/payload_mix.h"
+#include "harness/bench/bpf_args.h"
 #include "harness/bench/race.h"
 
 namespace perfring::bench {

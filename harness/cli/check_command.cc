@@ -9,7 +9,6 @@
 
 #include "harness/cli/check.h"
 #include "harness/cli/command_line.h"
-#include "harness/model/fences.h"
 #include "harness/model/hardware/explorer.h"
 #include "harness/program/console.h"
 #include "harness/program/numbers.h"
@@ -150,7 +149,7 @@ int run_command(const CheckOptions& options) {
   if (options.list) {
     return deliver(options.json ? check_list_json() : check_list(), kHolds, "the list");
   }
-  if (options.fences) return deliver(model::fences_table(), kHolds, "the table");
+  if (options.fences) return deliver(fences_table(), kHolds, "the table");
   if (!options.litmus.empty()) return run_litmus(options);
   const auto plan = plan_of(options);
   if (!plan) return fail(plan.error());

@@ -9,7 +9,6 @@
 
 #include "harness/cli/check.h"
 #include "harness/model/litmus/litmus.h"
-#include "harness/model/litmus/litmus_run.h"
 #include "harness/program/console.h"
 #include "harness/program/numbers.h"
 #include "harness/program/run_program.h"

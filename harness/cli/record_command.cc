@@ -18,7 +18,7 @@
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "harness/record/perf_data.h"
-#include "harness/record/record_json.h"
+#include "harness/record/vectors.h"
 #include "perfring/event/check.h"
 #include "perfring/event/sampler.h"
 #include "perfring/os/fd.h"

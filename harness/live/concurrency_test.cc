@@ -11,7 +11,7 @@
 #include <optional>
 #include <thread>
 
-#include "harness/live/bpf/stall.h"
+#include "harness/live/bpf/late.h"
 #include "harness/live/bpf/stall_object.h"
 #include "harness/live/bpf_object.h"
 #include "harness/live/testing.h"

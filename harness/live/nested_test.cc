@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/live/bpf/nested.h"
+#include "harness/live/bpf/late.h"
 #include "harness/live/bpf/nested_object.h"
 #include "harness/live/bpf_object.h"
 #include "harness/live/sorted_lateness.h"

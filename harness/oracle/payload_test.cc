@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "harness/oracle/checker.h"
 #include "harness/oracle/hand_ring.h"
 #include "harness/oracle/payload.h"
-#include "harness/oracle/stream_checker.h"
 
 namespace perfring::oracle {
 namespace {

@@ -3,7 +3,7 @@
 
 // The kernel's side of records: each output function of kernel/events/core.c (at v6.18) again, in
 // its order of statements and by its name. Nothing here is of lib. Together with the bytes it says
-// what they are, by the uapi's names, as record_json.h does.
+// what they are, by the uapi's names, as vectors.h does.
 
 #include <linux/perf_event.h>
 

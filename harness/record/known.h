@@ -28,7 +28,7 @@ struct Comparison {
 };
 
 // Compares `known`, and what the vector's line says of the header, with the record as JSON
-// (record_json.h). A field of `known` is found, in this order:
+// (vectors.h). A field of `known` is found, in this order:
 // - by the record's own name, or that of sample_id: `pid`, `sid_pid`; of the header: `misc`;
 // - inside of a field: `hw_idx`, `regs_user_abi`, `aux_size`;
 // - in the nth element of an array: `ids0`, `value1`, `lbr0_from`;

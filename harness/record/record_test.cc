@@ -14,7 +14,6 @@
 
 #include "harness/record/known.h"
 #include "harness/record/perf_data.h"
-#include "harness/record/record_json.h"
 #include "harness/record/vectors.h"
 #include "perfring/record/to_string.h"
 #include "perfring/testing/made.h"

@@ -3,6 +3,7 @@
 
 // Vectors: genuine records, a line of JSON each, with the attributes of the event that they are of
 // and what was known of them from elsewhere (`known`). vectors.jsonl has some, and shows the form.
+// And decoded records as JSON.
 
 #include <linux/perf_event.h>
 #include <nlohmann/json.hpp>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "harness/program/numbers.h"
+#include "perfring/record/decode.h"
 
 namespace perfring::record {
 
@@ -52,6 +54,21 @@ inline std::optional<std::uint64_t> number_of(const nlohmann::ordered_json& valu
   if (!text.starts_with("0x") && !text.starts_with("0X")) return std::nullopt;
   return parse_number(std::string_view{text}.substr(2), 16);
 }
+
+// A record as JSON: `record` (the type's name, or "unknown"), `header`, then its fields, by the
+// uapi's names and in its order (perfring/record/fields.h). Addresses, masks and flags are strings
+// of hexadecimal digits with 0x, bytes are such strings without. Text that is not UTF-8 has \xNN in
+// place of what is not.
+nlohmann::ordered_json to_json(const Any& record);
+// The values that read(2) returned.
+nlohmann::ordered_json to_json(const ReadValues& values);
+
+// A vector's bytes, as the one or the other, behind its `name`. What read(2) gave too little of has
+// the field `malformed`.
+nlohmann::ordered_json decoded(const Vector& vector);
+
+// In one line, in ASCII.
+std::string line_of(const nlohmann::ordered_json& json);
 
 }  // namespace perfring::record
 

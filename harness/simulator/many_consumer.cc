@@ -91,7 +91,7 @@ class ManyConsumer {
     return any;
   }
 
-  // CPUs that came or went (Q6).
+  // CPUs that came or went (C6).
   void follow() {
     for (Site& each : sites_) {
       if (!each.take_change()) continue;

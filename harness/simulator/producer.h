@@ -16,7 +16,7 @@
 #include "harness/kernel/perf_event_array.h"
 #include "harness/kernel/ring_buffer.h"
 #include "harness/oracle/payload.h"
-#include "harness/rig/ledger_cpu.h"
+#include "harness/rig/ends.h"
 #include "harness/simulator/site.h"
 
 namespace perfring::simulator {

@@ -13,7 +13,7 @@
 #include "harness/kernel/perf_event.h"
 #include "harness/oracle/ledger.h"
 #include "harness/rig/simulated_ring.h"
-#include "harness/simulator/drains.h"
+#include "harness/simulator/judge.h"
 #include "harness/simulator/scheduler.h"
 #include "harness/simulator/world.h"
 #include "perfring/rings/wakeups.h"

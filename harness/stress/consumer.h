@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "harness/oracle/stream_checker.h"
-#include "harness/stress/setting.h"
+#include "harness/oracle/checker.h"
+#include "harness/stress/run.h"
 #include "perfring/ring/ring.h"
 #include "perfring/testing/by_cursor.h"
 

@@ -16,8 +16,8 @@
 #include "harness/kernel/sample.h"
 #include "harness/oracle/ledger.h"
 #include "harness/oracle/payload.h"
-#include "harness/rig/ledger_cpu.h"
-#include "harness/stress/setting.h"
+#include "harness/rig/ends.h"
+#include "harness/stress/run.h"
 
 namespace perfring::stress {
 

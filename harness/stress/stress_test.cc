@@ -10,7 +10,7 @@
 #include "harness/kernel/ring_buffer.h"
 #include "harness/kernel/sample.h"
 #include "harness/stress/processes.h"
-#include "harness/stress/setting.h"
+#include "harness/stress/run.h"
 #include "harness/stress/sleepers.h"
 
 namespace perfring::stress {

@@ -4,7 +4,7 @@
 
 #include <linux/bpf_perf_event.h>
 
-#include "harness/live/bpf/nested.h"
+#include "harness/live/bpf/late.h"
 #include "harness/live/bpf/writer.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() asks for GPL-compatible

@@ -25,4 +25,14 @@ struct {
     __type(value, type_of_value);                   \
   } name SEC(".maps")
 
+static inline long is_late(__u32 i __attribute__((unused)), void* until) {
+  return bpf_ktime_get_ns() >= *(__u64*)until; /* 1 ends the loop */
+}
+
+/* Reads the clock until it shows this time. Not for 32-bit kernels: they call back into no program
+ * (K57). */
+static __attribute__((always_inline)) inline void spin_until(__u64 time) {
+  bpf_loop(1 << 23, is_late, &time, 0);
+}
+
 #endif /* HARNESS_LIVE_BPF_WRITER_H_ */

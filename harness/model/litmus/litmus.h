@@ -61,6 +61,11 @@ std::vector<Litmus> read_litmus(std::istream& file);
 // Under RC11, by the engine. Not to be merged: that forgets the registers of threads that have
 // ended.
 LitmusVerdict run_litmus(const Litmus& litmus, ExploreOptions options = {});
+// Under any of the memory models: RC11 by the engine, the others by the axioms
+// (harness/model/reference). What a model does not know is no error: the verdict says why it was
+// refused.
+LitmusVerdict run_litmus(const Litmus& litmus, MemoryModel memory_model,
+                         const ExploreOptions& options = {});
 // Compares what a complete run has found with what the file says of the memory model, if it does.
 void compare(const Litmus& litmus, MemoryModel memory_model, LitmusVerdict& verdict);
 

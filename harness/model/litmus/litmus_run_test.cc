@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "harness/model/litmus/litmus.h"
-#include "harness/model/litmus/litmus_run.h"
 #include "harness/model/reference/enumerate.h"
 
 namespace perfring::model {

@@ -15,7 +15,6 @@
 
 #include "perfring/ring/ring.h"
 #include "perfring/testing/fake_ring.h"
-#include "perfring/testing/known_ring.h"
 #include "perfring/testing/seen.h"
 
 namespace perfring {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "perfring/ring/ring.h"
-#include "perfring/testing/known_ring.h"
+#include "perfring/testing/fake_ring.h"
 
 namespace perfring {
 namespace {

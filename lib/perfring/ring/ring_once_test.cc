@@ -12,7 +12,7 @@
 
 #include "perfring/ring/ring.h"
 #include "perfring/testing/by_cursor.h"
-#include "perfring/testing/known_ring.h"
+#include "perfring/testing/fake_ring.h"
 
 namespace perfring {
 namespace {

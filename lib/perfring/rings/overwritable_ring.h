@@ -6,7 +6,7 @@
 #else
 
 // OverwritableRing: one CPU's flight recorder. The kernel writes over the oldest records and never
-// stops; snapshots deliver what is there, newest first (rules P1 to P7: rings/snapshot.h).
+// stops; snapshots deliver what is there, newest first (rules V1 to V7: rings/snapshot.h).
 //
 //   auto ring = OverwritableRing::open(*array, /*cpu=*/0, /*page_count=*/64);
 //   ... and when something has happened:
@@ -75,7 +75,7 @@ class PERFRING_EXPORT OverwritableRing {
     return snapshots_.read(f);
   }
 
-  // The same from a copy, without a pause: nothing is lost by it. `margin` as P4 says: 3 records of
+  // The same from a copy, without a pause: nothing is lost by it. `margin` as V4 says: 3 records of
   // the largest size; too small a one lets damaged records through. nullopt if moved from.
   template <class F>
   std::optional<Snapshot> copy(std::size_t margin, F&& f) {

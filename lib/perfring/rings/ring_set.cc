@@ -98,7 +98,7 @@ std::expected<void, RingsError> RingSet::add(std::uint32_t cpu) {
   rings_.reserve(rings_.size() + 1);
   if (merge_) merge_->reserve_one();
   if (timed_merge_) timed_merge_->reserve_one();
-  if (auto watched = waiter_.add(ring->fd()); !watched) return watched;  // Q2
+  if (auto watched = waiter_.add(ring->fd()); !watched) return watched;  // C2
   const auto updated =
       os::bpf_map_update(map_.get(), cpu, static_cast<std::uint32_t>(ring->event(entries_)));
   if (!updated) {

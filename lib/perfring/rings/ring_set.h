@@ -17,26 +17,26 @@
 // (rings/merge.h); W1 to W42 are facts that were measured on a live kernel (the project's
 // harness/RINGS_FACTS.md):
 //
-//   Q1  The index of a map entry is its CPU, always (W42).
-//   Q2  Each ring is watched before its map entry is filled, and the first wait() says Report at
+//   C1  The index of a map entry is its CPU, always (W42).
+//   C2  Each ring is watched before its map entry is filled, and the first wait() says Report at
 //       once: no record is overlooked (W22).
-//   Q3  A round (drain(), drain_fullest(), merge(), flush()) delivers what was in the rings when it
+//   C3  A round (drain(), drain_fullest(), merge(), flush()) delivers what was in the rings when it
 //       began, unless a limit or the callback ends it, and never waits for more: of each ring it
 //       may take up to per_ring events that came later. What it leaves stays in the rings, and the
 //       next wait() says Report at once.
-//   Q4  A ring's turn takes at most per_ring events, after which their room is given back: the
+//   C4  A ring's turn takes at most per_ring events, after which their room is given back: the
 //       bound loses fewer records than any order of the rings (W31).
-//   Q5  flush(Visible) delivers what had been output before it by a program that ran outside of
+//   C5  flush(Visible) delivers what had been output before it by a program that ran outside of
 //       interrupts, and that returned: one round is enough for that (W15). flush(Complete) first
 //       waits for every program that is under way on any CPU (W12, W13: WriterBarrier), 8 ms and
 //       more. Neither delivers the number of records that a ring lost after its last one, for which
 //       there is no LOST yet (W16).
-//   Q6  A CPU that goes: its ring is read as before. One that comes back outputs to the same ring,
+//   C6  A CPU that goes: its ring is read as before. One that comes back outputs to the same ring,
 //       by a new event, since the old one is dead (W39, W40); one that was never there gets a ring.
 //       wait() learns of it from the kernel's uevents (W41), and from the list of online CPUs,
 //       which it reads once a second, where no uevents come: there a CPU that comes back within
 //       that second is not noticed.
-//   Q7  With a latency, wait() holds it by the cheapest means (WakeupChoice): a wakeup for each
+//   C7  With a latency, wait() holds it by the cheapest means (WakeupChoice): a wakeup for each
 //       record, or a timer and none (W27), chosen anew by each round; both events output to the
 //       same ring, and a switch puts one or the other into the map entry (W28). A round that leaves
 //       nothing is then followed by another one within that latency of its beginning. A ring must
@@ -149,7 +149,7 @@ class PERFRING_EXPORT RingSet {
     });
   }
 
-  // Q5, without limits. Drained is the sign that it has been delivered; f may stop it.
+  // C5, without limits. Drained is the sign that it has been delivered; f may stop it.
   // Errors: SyscallError, of Complete, if the kernel lets nobody wait for programs.
   template <class F>
   std::expected<DrainEnd, RingsError> flush(Flush what, F&& f) {
@@ -163,7 +163,7 @@ class PERFRING_EXPORT RingSet {
     return merged<Key>({}, f, [&](auto& merge, auto&& each) { return merge.flush(key, each); });
   }
 
-  // Waits (rules N1 to N7), and follows CPUs that come and go (Q6).
+  // Waits (rules N1 to N7), and follows CPUs that come and go (C6).
   Woken wait(Clock::time_point deadline = Waiter::kNoDeadline);
   Woken poll() { return wait(Clock::time_point::min()); }
   int fd() const noexcept { return waiter_.fd(); }
@@ -187,7 +187,7 @@ class PERFRING_EXPORT RingSet {
     if (timed_merge_) return timed_merge_->slack();
     return merge_ ? merge_->slack() : 0;
   }
-  // How the map entries are filled (Q7).
+  // How the map entries are filled (C7).
   Wakeups wakeups() const noexcept { return entries_; }
 
  private:

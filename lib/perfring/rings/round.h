@@ -5,7 +5,7 @@
 #else
 
 // A round over several rings: whose turn it is, how much a turn takes, and when the round ends
-// (rules Q3 and Q4). Internal to RingSet.
+// (rules C3 and C4). Internal to RingSet.
 
 #include <cstddef>
 #include <cstdint>

@@ -12,32 +12,32 @@
 //   ... free  |newest|older|older|.......|  |the one before ...          (positions grow that way)
 //             |<---- a snapshot ---->|torn|
 //
-//   P1  A snapshot begins at data_head, which is read once, and goes to where the one before began,
+//   V1  A snapshot begins at data_head, which is read once, and goes to where the one before began,
 //       or to the end of what the ring holds: min(size, 0 - data_head), exactly (W33).
-//   P2  What does not fit in that is the one record that newer ones have overwritten in part. It is
+//   V2  What does not fit in that is the one record that newer ones have overwritten in part. It is
 //       not delivered. Its header, as every header, is whole: 8 bytes on 8-byte places.
-//   P3  read() reads in place. It is right if nobody writes meanwhile: pause first, and be sure
+//   V3  read() reads in place. It is right if nobody writes meanwhile: pause first, and be sure
 //   that
 //       the writers which had begun are gone (W34: OverwritableRing does both). If data_head has
 //       moved by the end, it says so.
-//   P4  copy() loses nothing and pauses nobody: it copies the ring, then reads data_head again, and
+//   V4  copy() loses nothing and pauses nobody: it copies the ring, then reads data_head again, and
 //       takes what lies a margin before what has been written meanwhile (W35). The margin is the
 //       largest reservation that can be under way, times the depth to which writers nest: 3 records
 //       of the largest size that there are.
-//   P5  What was overwritten since the snapshot before, and so is in none, is counted in bytes;
+//   V5  What was overwritten since the snapshot before, and so is in none, is counted in bytes;
 //       positions are compared modulo 2^32, so that this is right for less than 4 GiB. For a first
 //       snapshot it is 0.
-//   P6  A first snapshot within one ring's length after each 4 GiB ends too early, for the same
+//   V6  A first snapshot within one ring's length after each 4 GiB ends too early, for the same
 //       reason: it lacks the oldest records.
-//   P7  Whatever the ring holds, the rules S4, S5, S8 and S10 (ring/ring.h) hold for what is
+//   V7  Whatever the ring holds, the rules S4, S5, S8 and S10 (ring/ring.h) hold for what is
 //       delivered. A header whose size is not believable ends the snapshot: it is what is left of
-//       a record (P2) as far as anybody can tell. A data_head that is no multiple of 8 delivers one
+//       a record (V2) as far as anybody can tell. A data_head that is no multiple of 8 delivers one
 //       Malformed, BadPositions.
 //
 // Units: sizes are bytes. The first event is the newest.
 // Lifetime: the memory must outlive the object; events are valid until the callback returns, those
 // of a copy as long as what they were copied to.
-// Threads: one at a time. The kernel may write meanwhile: see P3 and P4.
+// Threads: one at a time. The kernel may write meanwhile: see V3 and V4.
 // Errors: none; nothing here throws (what the callback throws passes through, and the records count
 // as read), allocates or calls the system. Nothing is ever written to the ring.
 // Callbacks: a null pointer to a function ends the program (SIGILL or SIGTRAP), before anything is
@@ -64,7 +64,7 @@ namespace perfring {
 // What a snapshot was.
 struct Snapshot {
   std::uint64_t events = 0;       // delivered
-  std::uint64_t overwritten = 0;  // bytes (P5)
+  std::uint64_t overwritten = 0;  // bytes (V5)
   bool moved = false;             // read(): somebody wrote meanwhile, so that some may be damaged
 
   bool operator==(const Snapshot&) const = default;
@@ -84,7 +84,7 @@ class Snapshots {
     return of(internal::view_of(mapping, page_size));
   }
 
-  // P3: the records since the last snapshot, by f(const PerfEvent&), which returns nothing, or
+  // V3: the records since the last snapshot, by f(const PerfEvent&), which returns nothing, or
   // whether to go on; those behind where it stopped count as read.
   template <class F>
   Snapshot read(F&& f) {
@@ -99,7 +99,7 @@ class Snapshots {
     return snapshot;
   }
 
-  // P4. `to` is as long as the ring, its address a multiple of 8. Of another length or address, or
+  // V4. `to` is as long as the ring, its address a multiple of 8. Of another length or address, or
   // if it overlaps the ring, nothing is read and this returns nullopt.
   template <class F>
   std::optional<Snapshot> copy(std::span<std::byte> to, std::size_t margin, F&& f) {
@@ -162,7 +162,7 @@ class Snapshots {
     auto at = walk.start(view, head, length / internal::kAlignment * internal::kAlignment);
     for (std::uint64_t header = 0; walk.next(at, header);) {
       const std::size_t size = Walk::size_of(header);
-      if (!walk.believable(at, size)) return;  // P2, P7
+      if (!walk.believable(at, size)) return;  // V2, V7
       ++snapshot.events;
       if (!goes_on(f, walk.interpret(at, Walk::decode(header)))) return;
       at = walk.advance(at, size);

@@ -1,13 +1,48 @@
 #!/usr/bin/env bash
-# The column "property" of FAULTS.md and the tests of proptests agree: each test that it names plants
-# the fault of its row, and each fault that a test plants has a row that names one. (AnyScriptTest
-# takes its faults from the catalogue itself.)
-# usage: properties_test.sh FAULTS TEST.cc...
+# FAULTS.md agrees with what is beside it. The root README has its summary. Each test that its column
+# "property" names plants the fault of its row, and each fault that a test of proptests plants has a
+# row that names one. (AnyScriptTest takes its faults from the catalogue itself.)
+# usage: tables_test.sh README FAULTS TEST.cc...
 set -u
 . lib/perfring/testing/test.sh
 
-table=$1
-shift
+readme=$1
+table=$2
+shift 2
+
+# How many faults each harness finds. Variants are not counted: they are no faults.
+summary() { # FAULTS
+  awk -F ' *[|] *' '
+    /^[|] fault / { last = NF - 1; for (i = 5; i <= last; i++) title[i] = $i; next }
+    /^[|]-/ || !/^[|]/ || $3 == "variant" { next }
+    {
+      if (!($3 in total)) kinds[++n] = $3
+      if (!($2 in known)) { known[$2]; total[$3]++ }
+      for (i = 5; i <= last; i++) {
+        if (!(title[i] in place)) { place[title[i]]; harnesses[++m] = title[i] }
+        # The property is in both tables.
+        if ($i != "" && $i !~ /^[(]/ && !counted[title[i], $2]++) found[title[i], $3]++
+      }
+    }
+    END {
+      line = "| found by |"
+      rule = "|---|"
+      for (k = 1; k <= n; k++) {
+        line = line " of " total[kinds[k]] " faults of a " kinds[k] " |"
+        rule = rule "---|"
+      }
+      print line "\n" rule
+      for (h = 1; h <= m; h++) {
+        line = "| " harnesses[h] " |"
+        for (k = 1; k <= n; k++) line = line " " found[harnesses[h], kinds[k]] + 0 " |"
+        print line
+      }
+    }' "$1"
+}
+
+summary=$(summary "$table")
+[ "$(wc -l <<<"$summary")" -gt 6 ] || fail "the summary of FAULTS.md is: $summary"
+has_table "$readme" "$summary" "the summary of FAULTS.md"
 
 # "fault Suite.Name" for each planted one in the bodies of tests, under the name that it has in the
 # catalogue.
@@ -45,4 +80,4 @@ absent=$(comm -23 <(grep -v " AnyScriptTest" <<<"$named") <(echo "$planted"))
 unnamed=$(comm -13 <(cut -d ' ' -f 1 <<<"$named" | sort -u) <(cut -d ' ' -f 1 <<<"$planted" | sort -u))
 [ -z "$unnamed" ] || fail "proptests plants these, and FAULTS.md does not say so: $unnamed"
 
-finish "$(wc -l <<<"$named") faults are found by the properties that FAULTS.md names"
+finish "README.md has the summary, and $(wc -l <<<"$named") faults are found by the properties named"

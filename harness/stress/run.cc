@@ -1,4 +1,4 @@
-#include "harness/stress/setting.h"
+#include "harness/stress/run.h"
 
 #include <fmt/format.h>
 

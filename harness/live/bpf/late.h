@@ -1,11 +1,12 @@
-#ifndef HARNESS_LIVE_BPF_NESTED_H_
-#define HARNESS_LIVE_BPF_NESTED_H_
+#ifndef HARNESS_LIVE_BPF_LATE_H_
+#define HARNESS_LIVE_BPF_LATE_H_
 
-/* What nested.bpf.c and its loader share. Read by both C and C++. */
+/* The writers that are late: what nested.bpf.c and stall.bpf.c share with their loaders. Read by
+ * both C and C++. */
 
 #include <linux/types.h>
 
-/* The programs' own ledger, of one CPU: none is written by two that interrupt each other. */
+/* The ledger of nested.bpf.c, of one CPU: none is written by two that interrupt each other. */
 struct nested_counts {
   __u64 attempted[2]; /* by NESTED_... */
   __u64 accepted[2];
@@ -33,4 +34,15 @@ enum {
 #define NESTED_RUN_MAX 1024
 #define NESTED_SPINS 4096 /* readings of the clock that it spins for at most */
 
-#endif /* HARNESS_LIVE_BPF_NESTED_H_ */
+struct stall {
+  __u64 started; /* when the program read its clock, which is the record's key; 0: not yet */
+};
+
+/* Arguments of `stall`, in the order of bpf_raw_tracepoint_args::args. */
+enum {
+  STALL_INDEX, /* bpf_perf_event_output's flags */
+  STALL_NS,    /* how long the program spins between its clock and its output */
+  STALL_ARGUMENTS
+};
+
+#endif /* HARNESS_LIVE_BPF_LATE_H_ */

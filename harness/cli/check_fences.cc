@@ -1,15 +1,23 @@
-#include "harness/model/fences.h"
-
 #include <fmt/format.h>
 
 #include <array>
 
+#include "harness/cli/check.h"
 #include "harness/model/catalogue.h"
 #include "harness/model/engine/explorer.h"
 #include "harness/model/hardware/explorer.h"
 
-namespace perfring::model {
+namespace perfring::cli {
 namespace {
+
+using model::Case;
+using model::Entry;
+using model::ExploreOptions;
+using model::find_entry;
+using model::Form;
+using model::MemoryModel;
+using model::Result;
+using model::UsageError;
 
 struct Row {
   const char* edge;
@@ -53,7 +61,7 @@ bool holds(Form form, const char* fault) {
   ExploreOptions options;
   options.merge = true;
   for (const Case& each : ring.cases(*ring.size, form, fault)) {
-    const Result result = explore(each.program, options);
+    const Result result = model::explore(each.program, options);
     if (!result.bound.empty()) throw UsageError{"not proved: " + result.bound};
     if (result.violation) return false;
   }
@@ -66,7 +74,7 @@ bool holds(MemoryModel machine, const char* fault) {
   const Entry& entry = *find_entry(kernel ? "protocol" : "ring");
   const Form form = kernel ? Form::Kernel : Form::A;
   for (const Case& each : entry.cases(*entry.machine_size, form, fault)) {
-    const Result result = explore_machine(each.program, machine);
+    const Result result = model::explore_machine(each.program, machine);
     if (result.violation) return false;
     if (!result.bound.empty()) throw UsageError{"not proved: " + result.bound};
   }
@@ -97,4 +105,4 @@ std::string fences_table() {
   return text;
 }
 
-}  // namespace perfring::model
+}  // namespace perfring::cli

@@ -1,10 +1,11 @@
-// payload_mix: the payload sizes of the events that a measured ring holds, in order. C, because
-// the BPF program that has the kernel write them reads it too: both must come to the same bytes.
-#ifndef HARNESS_BENCH_PAYLOAD_MIX_H_
-#define HARNESS_BENCH_PAYLOAD_MIX_H_
+/* What fill.bpf.c and beat.bpf.c share with their loaders. Read by both C and C++. */
+#ifndef HARNESS_BENCH_BPF_ARGS_H_
+#define HARNESS_BENCH_BPF_ARGS_H_
 
 #include <linux/types.h>
 
+// payload_mix: the payload sizes of the events that a measured ring holds, in order. `fill` has the
+// kernel write them: both must come to the same bytes.
 #define PAYLOAD_BYTES_MAX 4096
 #define PAYLOAD_CHOICES_MAX 3
 
@@ -23,7 +24,7 @@ static inline __u32 payload_bytes(const struct payload_mix* mix, __u32 index) {
   return hash == 0 ? mix->bytes[0] : hash == 1 ? mix->bytes[1] : mix->bytes[2];
 }
 
-// The arguments of that program, `fill`, a raw tracepoint's: each is one u64.
+// The arguments of `fill`, a raw tracepoint's: each is one u64.
 enum fill_arg {
   FILL_EVENTS,
   FILL_CHOICES,
@@ -31,4 +32,20 @@ enum fill_arg {
   FILL_ARGS = FILL_BYTES + PAYLOAD_CHOICES_MAX,
 };
 
-#endif  // HARNESS_BENCH_PAYLOAD_MIX_H_
+#define BEAT_PAYLOAD 52 /* bytes: a record of 64 */
+
+/* The ledger of `beat`. */
+struct beat_counts {
+  __u64 accepted;
+  __u64 refused;
+  __u64 output_ns; /* in the helper, in all */
+};
+
+/* Its arguments, in the order of bpf_raw_tracepoint_args::args. */
+enum {
+  BEAT_COUNT,
+  BEAT_PERIOD_PS, /* from one output to the next, in picoseconds */
+  BEAT_ARGUMENTS
+};
+
+#endif  // HARNESS_BENCH_BPF_ARGS_H_

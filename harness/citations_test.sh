@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# What is cited exists: the tests that UPSTREAM.md and DIVERGENCES.md name as evidence, in lib or in
+# harness/live, and the facts (K12, R12, T12, W12, P12, D12, Q12), each once in its file of facts.
+# usage: citations_test.sh FILE..., in the workspace's folder: the files that cite facts
+set -u
+. lib/perfring/testing/test.sh
+
+# Suite.Name, Suite.* and some_test.
+tests=0
+for file in lib/UPSTREAM.md lib/DIVERGENCES.md; do
+  column=$(grep -m 1 '^|.*test' "$file" | awk -F'|' '{ print NF - 1 }')
+  while IFS= read -r name; do
+    tests=$((tests + 1))
+    case $name in
+      *_test)
+        find lib harness -name "$name.cc" -o -name "$name.sh" | grep -q . || fail "$file: no $name" ;;
+      *.\*)
+        grep -RqE "TEST(_[FP])?\(${name%.*}," lib --include='*_test.cc' || fail "$file: no test $name" ;;
+      *)
+        tr -d '\n ' < <(cat lib/perfring/*_test.cc lib/perfring/*/*_test.cc) |
+          grep -qE "TEST(_[FP])?\(${name%.*},${name#*.}\)" || fail "$file: no test $name" ;;
+    esac
+  done < <(grep '^|' "$file" | tail -n +3 | awk -F'|' -v column="$column" '{ print $column }' |
+    grep -oE '[a-z_]+_test\b|\b[A-Z][A-Za-z0-9]*\.([A-Z][A-Za-z0-9_]+|\*)')
+done
+[ $tests -ge 40 ] || fail "only $tests tests were found in the tables"
+
+sed -nE 's/^- \*\*(K[0-9]+)\*\* .*/\1/p' harness/KERNEL_FACTS.md >"$folder/stated"
+sed -nE 's/^- \*\*([RT][0-9]+)\*\* .*/\1/p' harness/RECORD_FACTS.md >>"$folder/stated"
+sed -nE 's/^- \*\*(W[0-9]+[a-z]?)\*\* .*/\1/p' harness/RINGS_FACTS.md >>"$folder/stated"
+sed -nE 's/^- \*\*([PDQ][0-9]+)\*\* .*/\1/p' harness/CONFORMANCE_FACTS.md >>"$folder/stated"
+while IFS= read -r fact; do
+  fail "$fact is stated twice"
+done < <(sort "$folder/stated" | uniq -d)
+
+facts=0
+while IFS= read -r fact; do
+  facts=$((facts + 1))
+  grep -qx "$fact" "$folder/stated" || fail "no fact $fact, cited in $(grep -lw "$fact" "$@" | xargs)"
+done < <(sed -E 's/^- \*\*[KRTWPDQ][0-9]+[a-z]?\*\*//' "$@" | grep -aowE '[KRTWPDQ][0-9]+[a-z]?' | sort -u)
+[ $facts -ge 50 ] || fail "only $facts facts are cited"
+
+finish "$tests tests and $facts facts are cited, and there"
