@@ -20,14 +20,14 @@
 namespace perfring::proptests {
 namespace {
 
+using model::LitmusOutcome;
 using model::LitmusText;
 using model::MemoryModel;
-using model::Outcome;
-using model::reference::Answer;
+using model::reference::Enumeration;
 
 struct Explored {
   model::Result result;
-  std::set<Outcome> outcomes;
+  std::set<LitmusOutcome> outcomes;
 };
 
 Explored explored(const LitmusText& text, bool merge) {
@@ -44,9 +44,9 @@ Explored explored(const LitmusText& text, bool merge) {
 
 // The final values of memory alone: registers of threads that have ended are not kept where states
 // merge.
-std::set<Outcome> memory_of(const std::set<Outcome>& outcomes) {
-  std::set<Outcome> memory;
-  for (Outcome outcome : outcomes) {
+std::set<LitmusOutcome> memory_of(const std::set<LitmusOutcome>& outcomes) {
+  std::set<LitmusOutcome> memory;
+  for (LitmusOutcome outcome : outcomes) {
     std::erase_if(outcome, [](const auto& each) { return each.first.contains(':'); });
     memory.insert(outcome);
   }
@@ -54,7 +54,7 @@ std::set<Outcome> memory_of(const std::set<Outcome>& outcomes) {
 }
 
 // nullopt: too large a program.
-std::optional<Answer> enumerated(const LitmusText& text) {
+std::optional<Enumeration> enumerated(const LitmusText& text) {
   try {
     return model::reference::enumerate(text, MemoryModel::Rc11);
   } catch (const model::UsageError&) {
@@ -63,9 +63,9 @@ std::optional<Answer> enumerated(const LitmusText& text) {
 }
 
 void expect_agreement(const LitmusText& text) {
-  const std::optional<Answer> enumerated_answer = enumerated(text);
+  const std::optional<Enumeration> enumerated_answer = enumerated(text);
   RC_PRE(enumerated_answer.has_value());
-  const Answer& answer = *enumerated_answer;
+  const Enumeration& answer = *enumerated_answer;
   const Explored each = explored(text, false);
   const Explored merged = explored(text, true);
   RC_ASSERT(each.result.violation.has_value() == answer.race);
@@ -86,7 +86,7 @@ TEST(ExplorerPropertyTest, ExploresTheExecutionsThatTheAxiomsAllow) {
 
 void expect_machine_agreement(const LitmusText& text) {
   for (const MemoryModel machine : {MemoryModel::AArch64, MemoryModel::RiscV, MemoryModel::Lkmm}) {
-    std::optional<Answer> answer;
+    std::optional<Enumeration> answer;
     try {
       answer = model::reference::enumerate(text, machine);
     } catch (const model::UsageError&) {  // too large a program, or a fence that LKMM has not
@@ -100,7 +100,7 @@ void expect_machine_agreement(const LitmusText& text) {
   }
 }
 
-TEST(MachineExplorerTest, ExploresTheExecutionsThatTheAxiomsOfTheMachinesAllow) {
+TEST(MachineExplorerPropertyTest, ExploresTheExecutionsThatTheAxiomsOfTheMachinesAllow) {
   always([] { expect_machine_agreement(*hardware_programs()); }, kPrograms);
 }
 

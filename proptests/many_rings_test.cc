@@ -20,9 +20,9 @@ namespace {
 
 using simulator::kMerged;
 using simulator::ManyFault;
-using simulator::Outcome;
-using simulator::Plan;
 using simulator::RunSettings;
+using simulator::SimulationOutcome;
+using simulator::SimulationPlan;
 
 std::uint64_t up_to(std::uint64_t most) {
   return *rc::gen::inRange<std::uint64_t>(0, most + 1);
@@ -64,15 +64,15 @@ RunSettings draw_merge() {
   return s;
 }
 
-Plan draw_plan(const RunSettings& settings) {
-  const Plan plan{.seed = up_to(1'000'000), .steps = 20'000, .settings = settings};
+SimulationPlan draw_plan(const RunSettings& settings) {
+  const SimulationPlan plan{.seed = up_to(1'000'000), .steps = 20'000, .settings = settings};
   RC_PRE(impossible(settings).empty());
   RC_LOG() << "seed " << plan.seed << ", " << to_string(settings);
   return plan;
 }
 
-Outcome holds(const Plan& plan, ManyFault fault = ManyFault::None) {
-  const Outcome outcome = simulate_many(plan, {}, fault);
+SimulationOutcome holds(const SimulationPlan& plan, ManyFault fault = ManyFault::None) {
+  const SimulationOutcome outcome = simulate_many(plan, {}, fault);
   if (outcome.found) {
     RC_FAIL(fmt::format("{} on CPU {} at step {}: {}",
                         to_string(outcome.found->violation.invariant), outcome.found->cpu,
@@ -96,7 +96,7 @@ TEST(ManyRingsTest, NothingIsLateIfNoWriterTakesLongerThanTheSlack) {
         settings.interrupts = 0;  // or nested writers may displace a record beyond the window
         settings.slack = 3000;
         settings.clock_tick = 1;
-        const Outcome outcome = holds(draw_plan(settings));
+        const SimulationOutcome outcome = holds(draw_plan(settings));
         if (outcome.longest_delay > settings.slack) return;
         RC_ASSERT(outcome.late == 0U);
         ++shown;

@@ -24,7 +24,7 @@ using testing::Seen;
 inline constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
 // A record, and when it is published. `lost` of them are said to be lost in front of it.
-struct Written {
+struct CourseRecord {
   std::size_t ring;
   std::uint64_t key;
   std::uint64_t published;
@@ -40,13 +40,13 @@ struct Turn {
 
 struct Course {
   std::size_t rings;
-  std::vector<Written> records;  // of each ring in the order in which they are published
+  std::vector<CourseRecord> records;  // of each ring in the order in which they are published
   std::vector<Turn> turns;
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Course& course) {
   out << course.rings << " rings:";
-  for (const Written& each : course.records) {
+  for (const CourseRecord& each : course.records) {
     out << " [" << each.ring << ": " << each.key << " at " << each.published
         << (each.lost != 0 ? " lost]" : "]");
   }
@@ -72,8 +72,9 @@ inline Course draw_course(std::uint64_t gap_min, std::uint64_t delay_max, bool l
          step / 2048 % 16 == 0 ? 3U : 0U, static_cast<std::uint32_t>(course.records.size())});
   }
   // (clang refuses what std::stable_sort uses in C++23.)
-  std::ranges::sort(course.records, {},
-                    [](const Written& each) { return std::pair{each.published, each.number}; });
+  std::ranges::sort(course.records, {}, [](const CourseRecord& each) {
+    return std::pair{each.published, each.number};
+  });
   const std::uint64_t end = now + delay_max + 1;
   for (now = 1000; now <= end;) {
     Turn turn{
@@ -94,7 +95,7 @@ class ReferenceMerge {
  public:
   ReferenceMerge(std::size_t rings, std::size_t window) : window_{window}, rings_(rings) {}
 
-  void publish(const Written& each) {
+  void publish(const CourseRecord& each) {
     Ring& ring = rings_[each.ring];
     if (each.lost != 0) ring.push_back({each.key, Seen::lost(each.lost)});
     ring.push_back({each.key, Seen::sample(keyed(each.key, each.number))});
@@ -175,7 +176,7 @@ class Playing {
 
   void publish(std::size_t ring, std::uint64_t until) {
     for (std::size_t i = 0; i < course_.records.size(); ++i) {
-      const Written& each = course_.records[i];
+      const CourseRecord& each = course_.records[i];
       if (each.ring != ring || each.published > until || published_[i]) continue;
       published_[i] = true;
       if (each.lost != 0) rings_[ring].lost(each.lost);

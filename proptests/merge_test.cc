@@ -49,7 +49,7 @@ void check_counts(const std::vector<Got>& got, const MergeCounts& counts) {
 // before the one that saw it first.
 std::uint64_t longest_proved(const Course& course) {
   std::uint64_t longest = 0;
-  for (const Written& each : course.records) {
+  for (const CourseRecord& each : course.records) {
     std::uint64_t before = 0;
     for (const Turn& turn : course.turns) {
       if (each.published <= turn.clocks[each.ring]) break;

@@ -47,7 +47,7 @@ void trace(std::string_view text) {
   const auto parsed = differential::parse_traces(text);
   if (!accepted(parsed)) return;
   std::string printed;
-  for (const differential::Trace& trace : *parsed) {
+  for (const differential::KernelTrace& trace : *parsed) {
     expect(trace.steps.size() == trace.script.steps.size(), "a step that shows nothing");
     expect(!why_impossible(trace.script) && !nests(trace.script), "a trace of no real kernel");
     differential::RecordedReference recorded{trace};
@@ -57,7 +57,7 @@ void trace(std::string_view text) {
   const auto again = differential::parse_traces(printed);
   expect(again.has_value(), "a trace is not read");
   std::string printed_again;
-  for (const differential::Trace& trace : *again) printed_again += to_text(trace);
+  for (const differential::KernelTrace& trace : *again) printed_again += to_text(trace);
   expect(printed_again == printed, "a trace is not read back");
 }
 

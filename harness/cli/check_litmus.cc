@@ -153,7 +153,7 @@ std::string lines_of(const CheckedLitmus& program) {
     text += fmt::format("{}: {}\n", name, one_line(difference));
   }
   if (program.result != Result::NothingExpected) return text;
-  for (const model::Outcome& outcome : verdict.outcomes) {
+  for (const model::LitmusOutcome& outcome : verdict.outcomes) {
     text += fmt::format("{}: allowed: {}\n", name, one_line(nlohmann::json(outcome).dump()));
   }
   return text;

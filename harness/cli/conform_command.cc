@@ -23,7 +23,7 @@ namespace {
 using conformance::Case;
 using conformance::Cell;
 using conformance::Outcome;
-using Run = std::function<Cell(const Case&, const conformance::Limits&)>;
+using Run = std::function<Cell(const Case&, const conformance::ProcessLimits&)>;
 
 constexpr const char* kLister = "perfring conform --list";
 
@@ -150,25 +150,25 @@ int run_command(const ConformOptions& options) {
                                            nearest_to(options.fault, {faults.begin(), faults.end()},
                                                       "perfring faults")));
   }
-  Run run = [](const Case& of, const conformance::Limits&) {
+  Run run = [](const Case& of, const conformance::ProcessLimits&) {
     return conformance::run_perfring(conformance::vector_of(of));
   };
   std::string subject = "perfring";
   if (!options.adapter.empty()) {
     subject = options.adapter;
-    run = [&](const Case& of, const conformance::Limits& limits) {
+    run = [&](const Case& of, const conformance::ProcessLimits& limits) {
       return conformance::run_adapter(options.adapter, conformance::vector_of(of), limits);
     };
   } else if (!options.command.empty()) {
     subject = options.command.front();
     const auto reader =
         options.reader == "bpftool" ? conformance::read_bpftool : conformance::read_lines;
-    run = [&options, reader](const Case& of, const conformance::Limits& limits) {
+    run = [&options, reader](const Case& of, const conformance::ProcessLimits& limits) {
       return conformance::run_supervised(options.command, of, reader, limits);
     };
   } else if (!options.fault.empty()) {
     subject = "a consumer with the fault " + options.fault;
-    run = [&](const Case& of, const conformance::Limits&) {
+    run = [&](const Case& of, const conformance::ProcessLimits&) {
       return conformance::run_fault(options.fault, conformance::vector_of(of));
     };
   }

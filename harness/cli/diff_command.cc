@@ -88,9 +88,9 @@ std::string diff_json(const DiffReport& report) {
 
 using differential::CampaignOutcome;
 using differential::Compared;
+using differential::KernelTrace;
 using differential::LiveReference;
 using differential::RecordedReference;
-using differential::Trace;
 
 constexpr std::size_t kScriptMax = 4 * kMiB;  // script::kStepsMax steps are at most about that
 constexpr std::size_t kTraceMax = 64 * kMiB;  // and what each of them has shown
@@ -120,11 +120,11 @@ script::Script read_script(const std::string& path) {
   return *std::move(script);
 }
 
-std::vector<Trace> read_traces(const std::string& path) {
+std::vector<KernelTrace> read_traces(const std::string& path) {
   const std::string text = or_refuse(read_input("--replay", path, kTraceMax));
   auto traces = differential::parse_traces(text);
   if (!traces) throw Refused{fmt::format("--replay: {}: {}", in_quotes(path), traces.error())};
-  for (const Trace& trace : *traces) {
+  for (const KernelTrace& trace : *traces) {
     if (trace.little_endian == (std::endian::native == std::endian::little)) continue;
     throw Refused{
         fmt::format("--replay: {} was recorded on a machine of the other byte order: "
@@ -171,11 +171,11 @@ struct Inputs {
   explicit Inputs(const DiffOptions& options) {
     if (!options.script.empty()) script = read_script(options.script);
     for (const std::string& path : options.traces) {
-      for (Trace& trace : read_traces(path)) traces.emplace_back(path, std::move(trace));
+      for (KernelTrace& trace : read_traces(path)) traces.emplace_back(path, std::move(trace));
     }
   }
   script::Script script;
-  std::vector<std::pair<std::string, Trace>> traces;  // each with its file's path
+  std::vector<std::pair<std::string, KernelTrace>> traces;  // each with its file's path
 };
 
 class DiffCommand {
@@ -244,7 +244,7 @@ class DiffCommand {
   std::string recorded(live::Emitter& emitter, const std::string& name,
                        const script::Script& script) const {
     LiveReference kernel{emitter, script.settings, campaign_.cpu};
-    const Trace trace = differential::record(trace_name(name), script, kernel, kernel.ring());
+    const KernelTrace trace = differential::record(trace_name(name), script, kernel, kernel.ring());
     const std::string release = os::read_line("/proc/sys/kernel/osrelease").value_or("?");
     return "# Recorded on Linux " + release + ".\n" + to_text(trace);
   }

@@ -36,13 +36,14 @@ FoundFault by_simulator(const Fault& fault) {
   constexpr std::uint64_t kStepsInVain = 200'000;
   const simulator::SimulationFault& planted = *simulator::find_planted(fault.name);
   const bool expected = is_found(planted.expected());
-  const simulator::Plan plan{.seed = 1,
-                             .steps = expected ? kSteps : kStepsInVain,
-                             .settings = simulator::settings_of(planted)};
+  const simulator::SimulationPlan plan{.seed = 1,
+                                       .steps = expected ? kSteps : kStepsInVain,
+                                       .settings = simulator::settings_of(planted)};
   if (const auto found = planted.simulate(plan, {}).found) return found_as(found->violation);
   if (expected) return {};
   const auto runs = simulator::simulate_runs(
-      {.count = 10}, [&](const simulator::Plan& random) { return planted.simulate(random, {}); });
+      {.count = 10},
+      [&](const simulator::SimulationPlan& random) { return planted.simulate(random, {}); });
   return runs.found ? found_as(runs.found->violation) : FoundFault{};
 }
 

@@ -42,7 +42,7 @@ CLI::App& declare_command(CLI::App& app, SimOptions& options);
 
 // The runs to do. With random settings `plan` is the first of them.
 struct SimPlan {
-  simulator::Plan plan;
+  simulator::SimulationPlan plan;
   std::string scenario;
   simulator::RunSettings base = {};  // the scenario's own
   const simulator::SimulationFault* fault = nullptr;
@@ -53,11 +53,11 @@ struct SimPlan {
 std::expected<SimPlan, std::string> plan_of(const SimOptions& options);
 
 // The command that runs this again.
-std::string replay_line(const SimPlan& sim, const simulator::Plan& plan);
+std::string replay_line(const SimPlan& sim, const simulator::SimulationPlan& plan);
 
 // How a run ended; `shrunk` if it violated an invariant.
 struct SimOutcome {
-  simulator::Outcome outcome;
+  simulator::SimulationOutcome outcome;
   std::optional<simulator::Shrunk> shrunk;
 };
 

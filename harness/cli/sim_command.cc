@@ -18,7 +18,7 @@ namespace perfring::cli {
 
 SimOutcome run_sim(const SimPlan& sim, const std::atomic<bool>& stop,
                    const std::function<void(std::uint64_t steps)>& on_progress) {
-  const auto simulate = [&](const simulator::Plan& plan) {
+  const auto simulate = [&](const simulator::SimulationPlan& plan) {
     const simulator::Observer observer{.stop = &stop, .on_progress = on_progress};
     return sim.fault != nullptr ? sim.fault->simulate(plan, observer)
                                 : simulator::simulate(plan, observer);
@@ -38,7 +38,7 @@ SimRuns run_many(const SimPlan& first, std::uint64_t count, const std::atomic<bo
   std::uint64_t run = 0;
   all.outcome = simulator::simulate_runs(
       {.first_seed = first.plan.seed, .count = count, .steps = first.plan.steps},
-      [&](const simulator::Plan& plan) {
+      [&](const simulator::SimulationPlan& plan) {
         if (++run % 16 == 0) on_run(run);
         return first.fault != nullptr ? first.fault->simulate(plan, observer)
                                       : simulator::simulate(plan, observer);

@@ -156,7 +156,7 @@ std::expected<SimPlan, std::string> plan_of(const SimOptions& options) {
   return sim;
 }
 
-std::string replay_line(const SimPlan& sim, const simulator::Plan& plan) {
+std::string replay_line(const SimPlan& sim, const simulator::SimulationPlan& plan) {
   std::string line = fmt::format("sim --seed {} --scenario {} --steps {}", plan.seed,
                                  shell_word(sim.scenario), plan.steps);
   if (sim.fault != nullptr) line += fmt::format(" --fault {}", sim.fault->name);

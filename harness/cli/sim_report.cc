@@ -16,7 +16,7 @@ using simulator::Found;
 
 constexpr const char* kRow = "{:>5} {:>13} {:>13} {:>13} {:>11} {:>9} {:>9} {:>11} {:>15}\n";
 
-double records_per_second(const simulator::Outcome& outcome) {
+double records_per_second(const simulator::SimulationOutcome& outcome) {
   return outcome.seconds > 0 ? static_cast<double>(outcome.attempts()) / outcome.seconds : 0;
 }
 
@@ -43,7 +43,7 @@ nlohmann::ordered_json to_json(const simulator::RunSettings& settings) {
 }
 
 // Why nothing was violated, if that shows nothing.
-std::string nothing_shown(const SimPlan& sim, const simulator::Outcome& outcome) {
+std::string nothing_shown(const SimPlan& sim, const simulator::SimulationOutcome& outcome) {
   if (sim.fault != nullptr) {
     const faults::Expected& expected = sim.fault->expected();
     if (const auto* const reason = std::get_if<faults::Reason>(&expected)) {
@@ -65,12 +65,12 @@ std::string nothing_shown(const SimPlan& sim, const simulator::Outcome& outcome)
 }  // namespace
 
 Conclusion conclusion_of(const SimPlan& sim, const SimOutcome& result) {
-  const simulator::Outcome& outcome = result.outcome;
+  const simulator::SimulationOutcome& outcome = result.outcome;
   return conclude(outcome.found.has_value(), outcome.interrupted, nothing_shown(sim, outcome));
 }
 
 std::string sim_table(const SimPlan& sim, const SimOutcome& result) {
-  const simulator::Outcome& outcome = result.outcome;
+  const simulator::SimulationOutcome& outcome = result.outcome;
   std::string text = fmt::format(kRow, "CPU", "attempted", "accepted", "delivered", "lost",
                                  "errors", "malformed", "overwritten", "bytes");
   for (std::size_t i = 0; i < outcome.cpus.size(); ++i) {
@@ -109,7 +109,7 @@ std::string sim_json(const SimPlan& sim, const SimOutcome& result) {
 }
 
 nlohmann::ordered_json sim_object(const SimPlan& sim, const SimOutcome& result) {
-  const simulator::Outcome& outcome = result.outcome;
+  const simulator::SimulationOutcome& outcome = result.outcome;
   nlohmann::ordered_json json = to_json(conclusion_of(sim, result));
   json["seed"] = sim.plan.seed;
   json["scenario"] = sim.scenario;

@@ -42,7 +42,8 @@ bool take_line(std::string_view line, Printed& printed) {
 }
 
 // Returns whether it ended as it should.
-bool ended_well(const std::string& command, const Ended& ended, const Limits& limits, Cell& cell) {
+bool ended_well(const std::string& command, const Ended& ended, const ProcessLimits& limits,
+                Cell& cell) {
   const std::string said = ended.err.empty() ? "" : ": " + first_line(ended.err);
   if (ended.exit_code == 126 || ended.exit_code == 127) {
     throw CannotRun{
@@ -63,7 +64,7 @@ bool ended_well(const std::string& command, const Ended& ended, const Limits& li
 }
 
 Ended run_once(const std::string& command, const RingImage& image, const Case& of,
-               const Limits& limits) {
+               const ProcessLimits& limits) {
   ChildProcess child{
       {"/usr/bin/timeout", "--signal=KILL", fmt::format("{}", limits.seconds), "/usr/bin/prlimit",
        "--core=0", fmt::format("--cpu={}:{}", limits.cpu_seconds, limits.cpu_seconds + 1),
@@ -92,7 +93,7 @@ std::expected<Printed, std::string> parse_printed(std::string_view out) {
   return printed;
 }
 
-Cell run_adapter(const std::string& command, const Vector& vector, const Limits& limits) {
+Cell run_adapter(const std::string& command, const Vector& vector, const ProcessLimits& limits) {
   Cell cell;
   RingImage image{vector};
   for (std::size_t i = 0; i <= vector.turns.size(); ++i) {

@@ -74,7 +74,7 @@ TEST(ProducerTest, WhatIsStatedIsWhatTheLedgerSays) {
   for (const Case& of : suite().cases) {
     if (has_patch(of) || has_oversize(of)) continue;
     rig::SimulatedRing ring{of.settings};
-    Producer producer{of, ring};
+    CaseProducer producer{of, ring};
     while (producer.turn()) {
       EXPECT_EQ(producer.expected(), producer.by_ledger()) << of.id;
       ring.page().data_tail +=

@@ -75,7 +75,7 @@ bool EmulatedCalls::is_map(pid_t thread, int fd) {
   return copy.get() >= 0 && inode_of(copy.get()) == inode_of(map_.get());
 }
 
-Answer EmulatedCalls::answer(const seccomp_notif& call) {
+CallAnswer EmulatedCalls::answer(const seccomp_notif& call) {
   switch (emulated(call.data)) {
     case Emulated::PerfEventOpen:
       return open(call);
@@ -101,7 +101,7 @@ Answer EmulatedCalls::answer(const seccomp_notif& call) {
   return {.by_kernel = true};
 }
 
-Answer EmulatedCalls::open(const seccomp_notif& call) {
+CallAnswer EmulatedCalls::open(const seccomp_notif& call) {
   perf_event_attr attr{};
   std::uint32_t size = 0;
   const std::uint64_t address = call.data.args[0];
@@ -121,7 +121,7 @@ Answer EmulatedCalls::open(const seccomp_notif& call) {
   return {.fd = events_.back()->file.get()};
 }
 
-Answer EmulatedCalls::bpf(const seccomp_notif& call) {
+CallAnswer EmulatedCalls::bpf(const seccomp_notif& call) {
   union bpf_attr attr{};
   const std::size_t size = size_of(call.data.args[2], sizeof(attr));
   const pid_t thread = thread_of(call);
@@ -150,7 +150,7 @@ Answer EmulatedCalls::bpf(const seccomp_notif& call) {
   }
 }
 
-Answer EmulatedCalls::map_info(const seccomp_notif& call) {
+CallAnswer EmulatedCalls::map_info(const seccomp_notif& call) {
   const pid_t thread = thread_of(call);
   union bpf_attr attr{};
   process_.read(thread, call.data.args[1], &attr, size_of(call.data.args[2], sizeof(attr)));
@@ -164,7 +164,7 @@ Answer EmulatedCalls::map_info(const seccomp_notif& call) {
   return {.value = process_.write(thread, attr.info.info, &info, size) ? 0 : -EFAULT};
 }
 
-Answer EmulatedCalls::control(const seccomp_notif& call) {
+CallAnswer EmulatedCalls::control(const seccomp_notif& call) {
   if (event_of(thread_of(call), static_cast<int>(call.data.args[0])) == nullptr) {
     return {.by_kernel = true};
   }
@@ -179,7 +179,7 @@ Answer EmulatedCalls::control(const seccomp_notif& call) {
   }
 }
 
-Answer EmulatedCalls::add_to_epoll(const seccomp_notif& call) {
+CallAnswer EmulatedCalls::add_to_epoll(const seccomp_notif& call) {
   const pid_t thread = thread_of(call);
   const Opened* const event = event_of(thread, static_cast<int>(call.data.args[2]));
   if (event == nullptr) return {.by_kernel = true};
@@ -200,7 +200,7 @@ Answer EmulatedCalls::add_to_epoll(const seccomp_notif& call) {
 }
 
 // A regular file is always ready, so this is answered here.
-Answer EmulatedCalls::poll(const seccomp_notif& call, bool is_ppoll) {
+CallAnswer EmulatedCalls::poll(const seccomp_notif& call, bool is_ppoll) {
   const std::size_t count = size_of(call.data.args[1], 1024);
   Poll poll{call.id, thread_of(call), call.data.args[0], std::vector<pollfd>(count), {}};
   const std::size_t size = count * sizeof(pollfd);

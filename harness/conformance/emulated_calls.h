@@ -58,7 +58,7 @@ class EmulatedCalls {
  public:
   EmulatedCalls(TracedProcess& process, Playing& playing);
 
-  Answer answer(const seccomp_notif& call);
+  CallAnswer answer(const seccomp_notif& call);
   bool maps_ring(pid_t thread, int fd, std::uint64_t length);
   void mapped(std::uint64_t base) { mapping_->base = base; }
   // Ends the polls whose rings have become readable, or that have waited as long as they asked for.
@@ -76,12 +76,12 @@ class EmulatedCalls {
     Clock::time_point deadline{};
   };
 
-  Answer open(const seccomp_notif& call);
-  Answer bpf(const seccomp_notif& call);
-  Answer map_info(const seccomp_notif& call);
-  Answer control(const seccomp_notif& call);
-  Answer add_to_epoll(const seccomp_notif& call);
-  Answer poll(const seccomp_notif& call, bool is_ppoll);
+  CallAnswer open(const seccomp_notif& call);
+  CallAnswer bpf(const seccomp_notif& call);
+  CallAnswer map_info(const seccomp_notif& call);
+  CallAnswer control(const seccomp_notif& call);
+  CallAnswer add_to_epoll(const seccomp_notif& call);
+  CallAnswer poll(const seccomp_notif& call, bool is_ppoll);
   std::int64_t milliseconds_of_ppoll(const seccomp_notif& call) const;
   static std::int64_t look(Poll& poll);
   Opened* event_of(pid_t thread, int fd);

@@ -119,7 +119,7 @@ void Cell::accept(const Case& of, Accept as, Outcome otherwise, const std::strin
   worsen(Outcome::Acceptable, why);
 }
 
-bool judge_end(int exit_code, std::string_view err, const Limits& limits, Cell& cell) {
+bool judge_end(int exit_code, std::string_view err, const ProcessLimits& limits, Cell& cell) {
   constexpr int kSignal = 128;
   if (exit_code == 0) return true;
   const int signal = exit_code - kSignal;

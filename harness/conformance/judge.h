@@ -45,7 +45,7 @@ struct Cell {
 };
 
 // The resources that a consumer may use which is a program of its own.
-struct Limits {
+struct ProcessLimits {
   double seconds = 20;                      // of a run
   unsigned cpu_seconds = 2;                 // after which it hangs
   std::uint64_t output = 64U << 20;         // bytes, after which it floods
@@ -60,7 +60,7 @@ struct CannotRun : std::runtime_error {
 
 // Judges how such a program ended, by its exit code as a shell reports it (128 plus the signal's
 // number). Returns whether it ended as it should.
-bool judge_end(int exit_code, std::string_view err, const Limits& limits, Cell& cell);
+bool judge_end(int exit_code, std::string_view err, const ProcessLimits& limits, Cell& cell);
 
 // data_tail and data_head around a turn of the consumer's.
 struct Tails {

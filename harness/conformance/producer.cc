@@ -36,9 +36,9 @@ std::vector<std::byte> payload_of(std::uint64_t output, std::uint64_t length) {
   return payload;
 }
 
-Producer::Producer(const Case& of, rig::SimulatedRing& ring) : case_{of}, ring_{ring} {}
+CaseProducer::CaseProducer(const Case& of, rig::SimulatedRing& ring) : case_{of}, ring_{ring} {}
 
-void Producer::while_registering() {
+void CaseProducer::while_registering() {
   const auto is_registered = [](const Part& part) {
     return std::holds_alternative<Registered>(part);
   };
@@ -51,7 +51,7 @@ void Producer::while_registering() {
   }
 }
 
-bool Producer::turn() {
+bool CaseProducer::turn() {
   if (drain_ != nullptr) turn_from_ = written_.size();
   for (drain_ = nullptr; drain_ == nullptr && next_ < case_.parts.size(); ++next_) {
     const Part& part = case_.parts[next_];
@@ -71,7 +71,7 @@ bool Producer::turn() {
   return true;
 }
 
-std::vector<Event> Producer::by_ledger() const {
+std::vector<Event> CaseProducer::by_ledger() const {
   std::vector<Event> events;
   for (const Written& each : std::span{written_}.subspan(turn_from_)) {
     if (each.lost_size != 0) events.push_back({.kind = Wanted::Kind::Lost, .lost = each.lost});
@@ -80,7 +80,7 @@ std::vector<Event> Producer::by_ledger() const {
   return events;
 }
 
-std::vector<Event> Producer::expected() const {
+std::vector<Event> CaseProducer::expected() const {
   if (!drain_->stated) return by_ledger();
   std::vector<Event> events;
   for (const Wanted& wanted : drain_->wanted) {
@@ -99,12 +99,12 @@ std::vector<Event> Producer::expected() const {
   return events;
 }
 
-Event Producer::sample(std::uint64_t output) const {
+Event CaseProducer::sample(std::uint64_t output) const {
   const std::uint64_t length = lengths_.at(static_cast<std::size_t>(output));
   return {.payload = payload_of(output, length), .padding = raw_size(length) - length};
 }
 
-void Producer::carry_out(std::span<const script::Step> steps) {
+void CaseProducer::carry_out(std::span<const script::Step> steps) {
   while (!steps.empty()) {
     const auto first = script::first_with_nested(steps);
     kernel::perf_event& event = ring_.event();
@@ -129,7 +129,7 @@ void Producer::carry_out(std::span<const script::Step> steps) {
   }
 }
 
-int Producer::output(std::span<const script::Step> step_and_nested) {
+int CaseProducer::output(std::span<const script::Step> step_and_nested) {
   const script::Step& step = step_and_nested.front();
   const std::uint64_t number = lengths_.size();
   // A ring whose samples have more fields brings header.size so much earlier to 65536 (K3).
@@ -149,7 +149,7 @@ int Producer::output(std::span<const script::Step> step_and_nested) {
 }
 
 // Carries out the steps that interrupt the output under way at this moment; without one, the rest.
-void Producer::nested(const std::uint64_t* moment) {
+void CaseProducer::nested(const std::uint64_t* moment) {
   const std::size_t outer = depth_ - 1;
   for (std::size_t i = 0; i < frames_[outer].nested.size(); ++i) {
     const script::Step& step = frames_[outer].nested[i];
@@ -160,13 +160,13 @@ void Producer::nested(const std::uint64_t* moment) {
   }
 }
 
-void Producer::moment() {
+void CaseProducer::moment() {
   if (depth_ == 0) return;
   const std::uint64_t now = frame().moment++;
   if (!frame().nested.empty()) nested(&now);
 }
 
-void Producer::reserved(std::uint64_t position, std::size_t size) {
+void CaseProducer::reserved(std::uint64_t position, std::size_t size) {
   const std::uint64_t whole = raw_at(ring_.settings()) + 4 + raw_size(frame().length);
   const std::uint64_t own = whole % 65536;  // header.size has 16 bits (K6)
   frame().written = written_.size();
@@ -177,18 +177,18 @@ void Producer::reserved(std::uint64_t position, std::size_t size) {
                       .size = own});
 }
 
-void Producer::reported(std::uint64_t lost) {
+void CaseProducer::reported(std::uint64_t lost) {
   written_.at(frame().written).lost = lost;
 }
 
-void Producer::fill(const Fill& fill) {
+void CaseProducer::fill(const Fill& fill) {
   const script::Step step{.action = script::Action::Output, .number = fill.bytes};
   int rc = 0;
   while (rc == 0) rc = output({&step, 1});
   if (rc != -ENOSPC) throw std::logic_error{case_.id + ": fill was refused, but not for room"};
 }
 
-void Producer::patch(const Patch& patch) {
+void CaseProducer::patch(const Patch& patch) {
   using Field = Patch::Field;
   if (patch.field == Field::Head) {
     ring_.page().data_head = ring_.rb().unsigned_long(ring_.page().data_head + patch.value);
@@ -222,7 +222,7 @@ void Producer::patch(const Patch& patch) {
 }
 
 // The lowest `size` bytes of the value, in this machine's order.
-void Producer::store(std::uint64_t position, std::uint64_t value, std::size_t size) {
+void CaseProducer::store(std::uint64_t position, std::uint64_t value, std::size_t size) {
   std::array<std::byte, 8> bytes;
   std::memcpy(bytes.data(), &value, sizeof(value));
   const std::size_t from = std::endian::native == std::endian::little ? 0 : 8 - size;

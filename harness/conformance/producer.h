@@ -31,13 +31,13 @@ struct Event {
 // in the machine's order, as far as there is room, and a byte of its own as filling.
 std::vector<std::byte> payload_of(std::uint64_t output, std::uint64_t length);
 
-class Producer {
+class CaseProducer {
  public:
   // `of` and `ring` must outlive it. The ring may have other settings than the case asks for: more
   // pages, other fields in a sample.
-  Producer(const Case& of, rig::SimulatedRing& ring);
-  Producer(const Producer&) = delete;
-  Producer& operator=(const Producer&) = delete;
+  CaseProducer(const Case& of, rig::SimulatedRing& ring);
+  CaseProducer(const CaseProducer&) = delete;
+  CaseProducer& operator=(const CaseProducer&) = delete;
 
   // Carries out the steps up to `registered`, if there is one ahead.
   void while_registering();
@@ -72,8 +72,8 @@ class Producer {
     std::size_t written = 0;  // its place in written_
   };
   struct Cpu : kernel::HardwareCpu {
-    explicit Cpu(Producer& of) : producer{of} {}
-    Producer& producer;
+    explicit Cpu(CaseProducer& of) : producer{of} {}
+    CaseProducer& producer;
     __u64 time = 1'000'000;
     __u64 clock() { return time += 1000; }
     void step() { producer.moment(); }

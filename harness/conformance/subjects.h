@@ -25,7 +25,8 @@ Cell run_fault(std::string_view name, const Vector& vector);
 
 // Runs `command FILE PAGES SAMPLE_TYPE` once for each turn, by the shell, in a process group of its
 // own, and judges what it prints (README.md has the protocol). Throws CannotRun.
-Cell run_adapter(const std::string& command, const Vector& vector, const Limits& limits = {});
+Cell run_adapter(const std::string& command, const Vector& vector,
+                 const ProcessLimits& limits = {});
 
 // The events that a program printed, and the tail. An error is the first line that is neither.
 struct Printed {
@@ -45,7 +46,7 @@ using Reader = std::expected<std::vector<Event>, std::string> (*)(const std::str
 // Runs the command once with the case's script. {pages} in its words is replaced by the pages of
 // the case's ring. Throws CannotRun.
 Cell run_supervised(const std::vector<std::string>& command, const Case& of, Reader read,
-                    const Limits& limits = {});
+                    const ProcessLimits& limits = {});
 
 // The lines that an adapter prints (README.md); `tail` may be left out.
 std::expected<std::vector<Event>, std::string> read_lines(const std::string& out);

@@ -25,7 +25,7 @@ constexpr auto kIdle = milliseconds{2000};  // for a program that opens no ring,
 
 class Supervisor final : public Playing {
  public:
-  Supervisor(const std::vector<std::string>& command, const Case& of, const Limits& limits)
+  Supervisor(const std::vector<std::string>& command, const Case& of, const ProcessLimits& limits)
       : case_{of},
         limits_{limits},
         process_{command,
@@ -56,9 +56,9 @@ class Supervisor final : public Playing {
   Cell judge(Reader read);
 
   const Case& case_;
-  const Limits limits_;
+  const ProcessLimits limits_;
   Opened* playing_ = nullptr;  // the event in whose ring the case is played
-  std::unique_ptr<Producer> producer_;
+  std::unique_ptr<CaseProducer> producer_;
   std::string impossible_;  // why the case cannot be played in that ring
   Tails tails_;
   std::uint64_t turns_ = 0;
@@ -110,7 +110,7 @@ void Supervisor::on_map(Opened& event, std::uint64_t pages) {
   if (!plays) return;
   playing_ = &event;
   tails_ = {settings.start, settings.start, settings.start};
-  producer_ = std::make_unique<Producer>(case_, *event.ring);
+  producer_ = std::make_unique<CaseProducer>(case_, *event.ring);
 }
 
 void Supervisor::on_map_update(Opened& event) {
@@ -237,7 +237,7 @@ Cell Supervisor::judge(Reader read) {
 }  // namespace
 
 Cell run_supervised(const std::vector<std::string>& command, const Case& of, Reader read,
-                    const Limits& limits) {
+                    const ProcessLimits& limits) {
   std::vector<std::string> words = command;
   for (std::string& word : words) {
     const std::size_t at = word.find("{pages}");

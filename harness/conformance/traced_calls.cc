@@ -116,7 +116,7 @@ std::vector<sock_filter> filter_of_subjects() {
 void TracedProcess::notified() {
   seccomp_notif notified{};
   if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &notified) != 0) return;
-  const Answer answer = handler_.call(notified);
+  const CallAnswer answer = handler_.call(notified);
   if (answer.later) return;
   if (answer.fd >= 0) {
     seccomp_notif_addfd add{};

@@ -84,7 +84,7 @@ void become(const std::vector<char*>& words, std::vector<sock_filter>& program, 
 
 }  // namespace
 
-TracedProcess::TracedProcess(const std::vector<std::string>& command, const Limits& limits,
+TracedProcess::TracedProcess(const std::vector<std::string>& command, const ProcessLimits& limits,
                              Handler handler)
     : handler_{std::move(handler)}, out_{memory_file()}, err_{memory_file()} {
   try {
@@ -121,7 +121,7 @@ void TracedProcess::end() {
 
 // By hand, not by harness/program/child_process.h: between fork() and exec() the child installs its
 // filter.
-void TracedProcess::start(const std::vector<std::string>& command, const Limits& limits) {
+void TracedProcess::start(const std::vector<std::string>& command, const ProcessLimits& limits) {
 #ifndef __x86_64__
   throw CannotRun{"programs as they are can be run on x86-64 alone: give an --adapter"};
 #endif

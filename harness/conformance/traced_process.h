@@ -21,7 +21,7 @@
 namespace perfring::conformance {
 
 // How a notified system call goes on.
-struct Answer {
+struct CallAnswer {
   bool by_kernel = false;  // this machine's own kernel carries it out
   std::int64_t value = 0;  // what it returns otherwise: an error is a negative errno
   int fd = -1;             // returned as a copy of this descriptor, if it is not -1
@@ -57,14 +57,15 @@ class TracedProcess {
   // with its length in bytes, whether that is a ring's: it is then mapped between guards, and
   // `mapped` gets its place.
   struct Handler {
-    std::function<Answer(const seccomp_notif&)> call;
+    std::function<CallAnswer(const seccomp_notif&)> call;
     std::function<bool(pid_t thread, int fd, std::uint64_t length)> maps_ring;
     std::function<void(std::uint64_t base)> mapped;
   };
 
   // Throws CannotRun where there is no such program, or the system allows no listener or no
   // tracing.
-  TracedProcess(const std::vector<std::string>& command, const Limits& limits, Handler handler);
+  TracedProcess(const std::vector<std::string>& command, const ProcessLimits& limits,
+                Handler handler);
   ~TracedProcess();
   TracedProcess(const TracedProcess&) = delete;
   TracedProcess& operator=(const TracedProcess&) = delete;
@@ -93,7 +94,7 @@ class TracedProcess {
   os::Fd copy_of(pid_t thread, int fd);
 
  private:
-  void start(const std::vector<std::string>& command, const Limits& limits);
+  void start(const std::vector<std::string>& command, const ProcessLimits& limits);
   void begin_tracing(int listener);
   void end();
   const os::Fd& pidfd_of(pid_t thread);

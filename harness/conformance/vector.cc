@@ -73,7 +73,7 @@ Json to_json(const Vector& vector) {
 
 Vector vector_of(const Case& one) {
   rig::SimulatedRing ring{one.settings};
-  Producer producer{one, ring};
+  CaseProducer producer{one, ring};
   Vector vector{&one, {}};
   std::vector<std::byte> before(ring.data().size());
   while (producer.turn()) {

@@ -52,7 +52,7 @@ TEST_F(DifferentialTest, LongScriptsShowTheSameOnBothKernels) {
 
 // This machine's kernel and the simulated one now do what other kernels did when recorded.
 TEST_F(DifferentialTest, TheScriptsOfTheTracesShowTheSameOnBothKernels) {
-  for (const Trace& trace : recorded()) {
+  for (const KernelTrace& trace : recorded()) {
     script::Script script = trace.script;
     script.settings.word = live_word();
     const CampaignOutcome outcome = run_script(*emitter_, script, cpu_);

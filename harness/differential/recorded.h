@@ -15,8 +15,8 @@
 namespace perfring::differential {
 
 // The checked-in traces. For tests whose environment has TRACES, the paths of their files.
-inline std::vector<Trace> recorded() {
-  std::vector<Trace> traces;
+inline std::vector<KernelTrace> recorded() {
+  std::vector<KernelTrace> traces;
   const char* const named = std::getenv("TRACES");
   if (named == nullptr) throw std::runtime_error("TRACES is not set");
   std::istringstream paths{named};

@@ -41,14 +41,14 @@ Change change_of(std::span<const std::byte> before, std::span<const std::byte> a
 
 }  // namespace
 
-Trace record(const std::string& name, const script::Script& script, ReferenceKernel& kernel,
-             std::span<const std::byte> ring) {
-  Trace trace{.name = name,
-              .script = script,
-              .identity = kernel.identity(),
-              .page_size = std::uint64_t{1} << kernel.page_shift(),
-              .little_endian = std::endian::native == std::endian::little,
-              .steps{}};
+KernelTrace record(const std::string& name, const script::Script& script, ReferenceKernel& kernel,
+                   std::span<const std::byte> ring) {
+  KernelTrace trace{.name = name,
+                    .script = script,
+                    .identity = kernel.identity(),
+                    .page_size = std::uint64_t{1} << kernel.page_shift(),
+                    .little_endian = std::endian::native == std::endian::little,
+                    .steps{}};
   std::vector<std::byte> before{ring.begin(), ring.end()};
   for (const script::Step& step : script.steps) {
     const ReferenceStep seen = kernel.run(step);
@@ -58,7 +58,7 @@ Trace record(const std::string& name, const script::Script& script, ReferenceKer
   return trace;
 }
 
-RecordedReference::RecordedReference(const Trace& trace)
+RecordedReference::RecordedReference(const KernelTrace& trace)
     : trace_{trace},
       ring_(static_cast<std::size_t>(trace.script.settings.pages * trace.page_size)) {}
 
@@ -163,7 +163,7 @@ std::expected<TracedStep, std::string> parse_seen(std::string_view text) {
 }
 
 // Whether it is a line of this kind, or an error.
-std::expected<bool, std::string> parse_origin(std::string_view line, Trace& trace) {
+std::expected<bool, std::string> parse_origin(std::string_view line, KernelTrace& trace) {
   Words words{line};
   const std::string name = words.next();
   if (name == "byte_order") {
@@ -192,7 +192,7 @@ std::expected<bool, std::string> parse_origin(std::string_view line, Trace& trac
   return true;
 }
 
-Parsed parse_line(std::string_view line, Trace& trace) {
+Parsed parse_line(std::string_view line, KernelTrace& trace) {
   const std::size_t arrow = line.find(kArrow);
   if (arrow == std::string_view::npos) {
     const auto origin = parse_origin(line, trace);
@@ -229,7 +229,7 @@ class Traces {
     return parse_line(line, traces_.back());
   }
   bool complete() const { return !traces_.empty() && !traces_.back().steps.empty(); }
-  std::vector<Trace> take() { return std::move(traces_); }
+  std::vector<KernelTrace> take() { return std::move(traces_); }
 
  private:
   Parsed begin(Words& words) {
@@ -241,13 +241,13 @@ class Traces {
     return {};
   }
 
-  std::vector<Trace> traces_;
+  std::vector<KernelTrace> traces_;
   std::set<std::string> names_;
 };
 
 }  // namespace
 
-std::string to_text(const Trace& trace) {
+std::string to_text(const KernelTrace& trace) {
   std::string text = trace.name.empty() ? "" : fmt::format("trace {}\n", trace.name);
   text += fmt::format("byte_order {}\npage_size {}\ncpu {}\npid {}\ntid {}\nids {} {}\n",
                       trace.little_endian ? "little" : "big", trace.page_size, trace.identity.cpu,
@@ -260,7 +260,7 @@ std::string to_text(const Trace& trace) {
   return text;
 }
 
-std::expected<std::vector<Trace>, std::string> parse_traces(std::string_view text) {
+std::expected<std::vector<KernelTrace>, std::string> parse_traces(std::string_view text) {
   Traces traces;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());

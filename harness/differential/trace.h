@@ -34,7 +34,7 @@ struct TracedStep {
 // `byte_order` (of the records), `page_size`, `cpu`, `pid`, `tid` and `ids`; the script's settings;
 // and the steps, each with what was seen:
 //   output 5 => 0 head 24 tail 0 lost 0 0 time 0 bytes 0 0900000001001800...
-struct Trace {
+struct KernelTrace {
   std::string name;  // without blanks and '#'; may be empty
   script::Script script;
   rig::Identity identity;
@@ -43,19 +43,19 @@ struct Trace {
   std::vector<TracedStep> steps;  // one for each of the script
 };
 
-std::string to_text(const Trace& trace);
+std::string to_text(const KernelTrace& trace);
 // The traces that a text states, at least one, each with a step, and with a name of its own. Or an
 // error, which names line and reason.
-std::expected<std::vector<Trace>, std::string> parse_traces(std::string_view text);
+std::expected<std::vector<KernelTrace>, std::string> parse_traces(std::string_view text);
 
 // Runs a script on a live kernel, and records every step. `ring` is the kernel's ring.
-Trace record(const std::string& name, const script::Script& script, ReferenceKernel& kernel,
-             std::span<const std::byte> ring);
+KernelTrace record(const std::string& name, const script::Script& script, ReferenceKernel& kernel,
+                   std::span<const std::byte> ring);
 
 // The kernel that was recorded. Precondition: the trace is of this machine's byte order.
 class RecordedReference final : public ReferenceKernel {
  public:
-  explicit RecordedReference(const Trace& trace);
+  explicit RecordedReference(const KernelTrace& trace);
 
   const rig::Identity& identity() const override { return trace_.identity; }
   unsigned page_shift() const override;
@@ -63,7 +63,7 @@ class RecordedReference final : public ReferenceKernel {
   std::optional<std::string> ring_difference(std::span<const std::byte> ring) override;
 
  private:
-  const Trace& trace_;
+  const KernelTrace& trace_;
   std::size_t next_ = 0;
   std::vector<std::byte> ring_;
 };

@@ -14,7 +14,7 @@
 namespace perfring::differential {
 namespace {
 
-std::optional<Difference> replay(const Trace& trace) {
+std::optional<Difference> replay(const KernelTrace& trace) {
   Compared compared;
   RecordedReference reference{trace};
   return compare(trace.script, reference, compared);
@@ -30,7 +30,7 @@ class TraceTest : public testing::Test {
 
 TEST_F(TraceTest, TheSimulatedKernelShowsWhatLiveKernelsShowed) {
   Compared compared;
-  for (const Trace& trace : recorded()) {
+  for (const KernelTrace& trace : recorded()) {
     ASSERT_TRUE(trace.little_endian) << trace.name;
     RecordedReference reference{trace};
     if (const auto difference = compare(trace.script, reference, compared)) {
@@ -64,10 +64,10 @@ TEST_F(TraceTest, EveryChangedNumberIsFoundAtItsStep) {
         }
       },
   };
-  for (const Trace& trace : recorded()) {
+  for (const KernelTrace& trace : recorded()) {
     for (std::size_t i = 0; i < trace.steps.size(); i += 7) {
       for (std::size_t kind = 0; kind < changes.size(); ++kind) {
-        Trace changed = trace;
+        KernelTrace changed = trace;
         changes[kind](changed.steps[i]);
         const auto difference = replay(changed);
         ASSERT_TRUE(difference) << trace.name << ", step " << i + 1 << ", change " << kind;
@@ -78,7 +78,7 @@ TEST_F(TraceTest, EveryChangedNumberIsFoundAtItsStep) {
 }
 
 TEST_F(TraceTest, TextIsReadBackAsItWasPrinted) {
-  for (const Trace& trace : recorded()) {
+  for (const KernelTrace& trace : recorded()) {
     const std::string text = to_text(trace);
     const auto again = parse_traces(text);
     ASSERT_TRUE(again) << trace.name << ": " << again.error();
@@ -135,7 +135,7 @@ TEST(ParseTracesTest, ATextHoldsSeveralTraces) {
   ASSERT_EQ(traces->size(), 3U);
   const auto is = [&](std::size_t i, const std::string& name, std::uint64_t pages, unsigned cpu,
                       std::size_t steps) {
-    const Trace& trace = traces->at(i);
+    const KernelTrace& trace = traces->at(i);
     EXPECT_EQ(trace.name, name);
     EXPECT_EQ(trace.script.settings.pages, pages) << name;
     EXPECT_EQ(trace.identity.cpu, cpu) << name;

@@ -23,7 +23,7 @@ using live::open_files;
 
 const Event kFaults = software(PERF_COUNT_SW_PAGE_FAULTS);
 
-class EventTest : public live::RootTest {};
+class LiveEventRefusalTest : public live::RootTest {};
 
 // In a child that is nobody, with these capabilities.
 std::string as_nobody(std::vector<int> capabilities, const std::function<std::string()>& body) {
@@ -43,7 +43,7 @@ std::string fields_of(const Request& request) {
   return fields;
 }
 
-TEST_F(EventTest, TooFewDescriptorsLeaveNothingOpen) {
+TEST_F(LiveEventRefusalTest, TooFewDescriptorsLeaveNothingOpen) {
   const std::string said = in_child([]() -> std::string {
     const std::size_t before = open_files();
     rlimit few{static_cast<rlim_t>(before) + 3, static_cast<rlim_t>(before) + 3};
@@ -59,7 +59,7 @@ TEST_F(EventTest, TooFewDescriptorsLeaveNothingOpen) {
 }
 
 // What the types allow and no kernel does: an error that names it, or a request that is as good.
-TEST_F(EventTest, WrongArgumentsAreNamed) {
+TEST_F(LiveEventRefusalTest, WrongArgumentsAreNamed) {
   const auto self = this_thread();
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   struct Row {
@@ -96,7 +96,7 @@ TEST_F(EventTest, WrongArgumentsAreNamed) {
 
 // The rows of the table of refusals that this machine can have, as root, as a user, with
 // CAP_PERFMON: what is named as the cause.
-TEST_F(EventTest, EachCallersRefusalsAreNamed) {
+TEST_F(LiveEventRefusalTest, EachCallersRefusalsAreNamed) {
   if (real_system().read("/proc/sys/kernel/perf_event_paranoid") != "2\n") {
     GTEST_SKIP() << "kernel.perf_event_paranoid is not 2";
   }

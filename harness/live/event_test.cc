@@ -35,7 +35,7 @@ using Clock = Sampler::Clock;
 
 const Event kFaults = software(PERF_COUNT_SW_PAGE_FAULTS);
 
-class EventTest : public live::RootTest {};
+class LiveEventTest : public live::RootTest {};
 
 // The error's text, as the failure of a test.
 template <class T>
@@ -70,7 +70,7 @@ std::uint64_t fault(int pages) {
   return reinterpret_cast<std::uintptr_t>(memory);
 }
 
-TEST_F(EventTest, TheBlogsProgramPrintsTenSwitchRecords) {
+TEST_F(LiveEventTest, TheBlogsProgramPrintsTenSwitchRecords) {
   Sampler sampler =
       opened(Sampler::open({.events = {changes({.switches = true})}, .target = this_thread()}));
   for (int i = 0; i < 10; ++i) {
@@ -87,7 +87,7 @@ TEST_F(EventTest, TheBlogsProgramPrintsTenSwitchRecords) {
   EXPECT_LT(sampler.counts().delivered - before, 100U);
 }
 
-TEST_F(EventTest, NextNeverTimesOutWithARecordInTheRing) {
+TEST_F(LiveEventTest, NextNeverTimesOutWithARecordInTheRing) {
   Sampler sampler =
       opened(Sampler::open({.events = {kFaults}, .target = this_thread(), .batch = 1 << 20}));
   while (sampler.next(Clock::now())) {
@@ -102,7 +102,7 @@ TEST_F(EventTest, NextNeverTimesOutWithARecordInTheRing) {
   EXPECT_GE(Clock::now() - began, 150ms);
 }
 
-TEST_F(EventTest, NextHoldsNothingBackBeyondItsDeadline) {
+TEST_F(LiveEventTest, NextHoldsNothingBackBeyondItsDeadline) {
   Sampler sampler =
       opened(Sampler::open({.events = {kFaults}, .target = this_thread().and_children()}));
   if (sampler.rings() < 2) GTEST_SKIP() << "one CPU, so that nothing is held for its order";
@@ -112,7 +112,7 @@ TEST_F(EventTest, NextHoldsNothingBackBeyondItsDeadline) {
   EXPECT_TRUE(sampler.next(Clock::time_point::min()));
 }
 
-TEST_F(EventTest, PageFaultsHaveTheirAddresses) {
+TEST_F(LiveEventTest, PageFaultsHaveTheirAddresses) {
   Sampler sampler =
       opened(Sampler::open({.events = {kFaults.callchain()}, .target = this_thread()}));
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -129,7 +129,7 @@ TEST_F(EventTest, PageFaultsHaveTheirAddresses) {
   EXPECT_EQ(sampler.lost(), 0U);
 }
 
-TEST_F(EventTest, TheTracepointNeedsNoFlag) {
+TEST_F(LiveEventTest, TheTracepointNeedsNoFlag) {
   const std::string said = with_tracefs([]() -> std::string {
     const auto format = TracepointFormat::of("sched:sched_switch");
     if (!format) return format.error().says;
@@ -151,7 +151,7 @@ TEST_F(EventTest, TheTracepointNeedsNoFlag) {
   EXPECT_EQ(said, "seen");
 }
 
-TEST_F(EventTest, AFilterLeavesTheOthersOut) {
+TEST_F(LiveEventTest, AFilterLeavesTheOthersOut) {
   const std::string said = with_tracefs([]() -> std::string {
     const Event exits = tracepoint("sched:sched_process_exit");
     auto wrong = Sampler::open({.events = {exits.filter("nope == 1")}});
@@ -169,7 +169,7 @@ TEST_F(EventTest, AFilterLeavesTheOthersOut) {
   EXPECT_EQ(said, "0 of some");
 }
 
-TEST_F(EventTest, SeveralRingsComeInTheOrderOfTheirTimes) {
+TEST_F(LiveEventTest, SeveralRingsComeInTheOrderOfTheirTimes) {
   Sampler sampler =
       opened(Sampler::open({.events = {software(PERF_COUNT_SW_CPU_CLOCK).frequency(2000), kFaults},
                             .target = event::system()}));
@@ -192,7 +192,7 @@ TEST_F(EventTest, SeveralRingsComeInTheOrderOfTheirTimes) {
   EXPECT_EQ(sampler.counts().malformed, 0U);
 }
 
-TEST_F(EventTest, AChildIsSeenFromItsExecveToItsEnd) {
+TEST_F(LiveEventTest, AChildIsSeenFromItsExecveToItsEnd) {
   Sampler sampler = opened(Sampler::open(
       {.events = {changes({.execs = true, .forks = true})}, .target = child({"true"})}));
   std::string seen;
@@ -207,7 +207,7 @@ TEST_F(EventTest, AChildIsSeenFromItsExecveToItsEnd) {
   EXPECT_EQ(seen, "true exec exit");
 }
 
-TEST_F(EventTest, ACommandThatCannotBeRunIsSaid) {
+TEST_F(LiveEventTest, ACommandThatCannotBeRunIsSaid) {
   const std::size_t before = open_files();
   const auto none = Sampler::open(
       {.events = {changes({.execs = true})}, .target = child({"/nonexistent/program"})});
@@ -218,7 +218,7 @@ TEST_F(EventTest, ACommandThatCannotBeRunIsSaid) {
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "the child is left as a zombie";
 }
 
-TEST_F(EventTest, AChildKilledBeforeItsStartIsAnErrorAndNoSignal) {
+TEST_F(LiveEventTest, AChildKilledBeforeItsStartIsAnErrorAndNoSignal) {
   const std::string said = in_child([]() -> std::string {
     auto sampler = Sampler::open({.events = {kFaults}, .target = child({"true"})}, false);
     if (!sampler) return sampler.error().explain();
@@ -234,7 +234,7 @@ TEST_F(EventTest, AChildKilledBeforeItsStartIsAnErrorAndNoSignal) {
   EXPECT_EQ(said, "its process has ended before it was started");
 }
 
-TEST_F(EventTest, BreakpointsProbesAndCounters) {
+TEST_F(LiveEventTest, BreakpointsProbesAndCounters) {
   static volatile int watched = 0;
   Sampler writes = opened(Sampler::open(
       {.events = {breakpoint(reinterpret_cast<std::uintptr_t>(&watched), Access::Write)},
@@ -263,7 +263,7 @@ TEST_F(EventTest, BreakpointsProbesAndCounters) {
   EXPECT_EQ((*counts)[1].scaled(), (*counts)[1].value);
 }
 
-TEST_F(EventTest, AUprobeBySymbolIsHit) {
+TEST_F(LiveEventTest, AUprobeBySymbolIsHit) {
   Dl_info libc{};
   ASSERT_NE(::dladdr(reinterpret_cast<void*>(&::getppid), &libc), 0);
   Sampler sampler = opened(
@@ -275,7 +275,7 @@ TEST_F(EventTest, AUprobeBySymbolIsHit) {
   EXPECT_EQ(hits, 10U);
 }
 
-TEST_F(EventTest, WithoutAPmuTheFallbackIsTakenAndSaid) {
+TEST_F(LiveEventTest, WithoutAPmuTheFallbackIsTakenAndSaid) {
   const Event cycles =
       hardware(PERF_COUNT_HW_CPU_CYCLES).or_else(software(PERF_COUNT_SW_CPU_CLOCK));
   Sampler sampler = opened(Sampler::open({.events = {cycles}, .target = this_thread()}));

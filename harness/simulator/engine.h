@@ -20,7 +20,7 @@ namespace perfring::simulator {
 // The part that does not depend on them.
 class Engine {
  public:
-  Engine(const Plan& plan, const Observer& observer, bool sound_writers);
+  Engine(const SimulationPlan& plan, const Observer& observer, bool sound_writers);
 
   World& world() { return world_; }
   std::deque<Site>& sites() { return sites_; }
@@ -33,7 +33,7 @@ class Engine {
     }));
   }
   // Runs the tasks that the sites were given.
-  Outcome run();
+  SimulationOutcome run();
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -41,7 +41,7 @@ class Engine {
   void before_turn();
   void look_for_violation();
   void drain_what_is_left();
-  Outcome outcome() const;
+  SimulationOutcome outcome() const;
 
   const Observer& observer_;
   const double started_;
@@ -56,8 +56,8 @@ class Engine {
 
 // Each CPU has its own consumer, whatever the settings say.
 template <class C, class Drain>
-Outcome simulate_with(const Plan& of, const Observer& observer) {
-  Plan plan = of;
+SimulationOutcome simulate_with(const SimulationPlan& of, const Observer& observer) {
+  SimulationPlan plan = of;
   plan.settings.rings = plan.settings.latency = plan.settings.hotplug = 0;
   Engine engine{plan, observer, std::is_same_v<C, SimulatedCpu>};
   std::deque<Producer<C>> producers;
@@ -99,7 +99,8 @@ enum class ManyFault : std::uint8_t {
 
 // simulate(), with one consumer of all rings: lib's Merge, or its Ring in turns, in the loop of
 // RingSet. settings.rings says which.
-Outcome simulate_many(const Plan& plan, const Observer& observer, ManyFault fault);
+SimulationOutcome simulate_many(const SimulationPlan& plan, const Observer& observer,
+                                ManyFault fault);
 
 }  // namespace perfring::simulator
 

@@ -61,7 +61,8 @@ class Silent {
 };
 
 std::optional<Found> found(const std::function<void(Silent&)>& act) {
-  const Plan plan{.seed = 1, .steps = 1000, .settings = settings_of("bursts", "cpus 1\n")};
+  const SimulationPlan plan{
+      .seed = 1, .steps = 1000, .settings = settings_of("bursts", "cpus 1\n")};
   const Observer observer;
   Engine engine{plan, observer, true};
   Site& site = engine.sites().front();
@@ -118,9 +119,9 @@ TEST(SiteTest, ARefusalThatWasNotInterruptedExcusesNoSleeper) {
 
 TEST(SiteTest, ASleeperIsLookedForAfterEachOutput) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    const Plan plan{
+    const SimulationPlan plan{
         .seed = seed, .steps = 300'000, .settings = settings_of("bursts", "idle_max 0\n")};
-    const Outcome outcome =
+    const SimulationOutcome outcome =
         simulate_with<faults::WakesEverySecondTime<SimulatedCpu>, RingDrain<>>(plan, {});
     ASSERT_TRUE(outcome.found.has_value()) << seed;
     EXPECT_STREQ(to_string(outcome.found->violation.invariant), to_string(Invariant::awake));
@@ -128,7 +129,7 @@ TEST(SiteTest, ASleeperIsLookedForAfterEachOutput) {
 }
 
 // A drain may consume up to the data_head that it read, not up to the current one.
-TEST(JudgeTest, ATailPastTheHeadThatTheDrainReadIsAViolation) {
+TEST(HostileJudgeTest, ATailPastTheHeadThatTheDrainReadIsAViolation) {
   for (const std::uint32_t head : {16U, 24U}) {
     World world{1, settings_of("hostile"), 1000};
     Site site{world, 0};

@@ -127,7 +127,7 @@ constexpr Where kWhere[] = {
 };
 
 template <ManyFault kFault>
-Outcome simulate_many_with(const Plan& plan, const Observer& observer) {
+SimulationOutcome simulate_many_with(const SimulationPlan& plan, const Observer& observer) {
   if (plan.settings.rings == 0) return simulate(plan, observer);  // there is nobody to do wrong
   return simulate_many(plan, observer, kFault);
 }

@@ -16,7 +16,7 @@ namespace perfring::simulator {
 
 struct SimulationFault {
   std::string name;  // in the catalogue
-  Outcome (*simulate)(const Plan& plan, const Observer& observer);
+  SimulationOutcome (*simulate)(const SimulationPlan& plan, const Observer& observer);
   const char* scenario = "bursts";  // in which it is found
   const char* lines = "";           // settings beside the scenario's
   const char* message = "";  // of the check that finds it: a POSIX extended regular expression

@@ -35,10 +35,12 @@ std::vector<SimulationFault> found_faults() {
 
 class SimulatedFaultTest : public ::testing::TestWithParam<SimulationFault> {
  protected:
-  static Plan plan(std::uint64_t seed) {
+  static SimulationPlan plan(std::uint64_t seed) {
     return {.seed = seed, .steps = 2'000'000, .settings = settings_of(GetParam())};
   }
-  static Outcome simulate(const Plan& plan) { return GetParam().simulate(plan, {}); }
+  static SimulationOutcome simulate(const SimulationPlan& plan) {
+    return GetParam().simulate(plan, {});
+  }
 };
 
 // Whether AddressSanitizer ends the program before any invariant is looked at.
@@ -53,7 +55,7 @@ TEST_P(SimulatedFaultTest, IsFoundByItsInvariantAndItsCheck) {
       EXPECT_DEATH(simulate(plan(seed)), "use-after-poison");
       continue;
     }
-    const Outcome outcome = simulate(plan(seed));
+    const SimulationOutcome outcome = simulate(plan(seed));
     ASSERT_TRUE(outcome.found.has_value()) << "seed " << seed;
     EXPECT_EQ(to_string(outcome.found->violation.invariant), invariant_of(GetParam()))
         << "seed " << seed << ": " << outcome.found->violation.message;
@@ -63,28 +65,28 @@ TEST_P(SimulatedFaultTest, IsFoundByItsInvariantAndItsCheck) {
 
 // The scenario is not to blame.
 TEST_P(SimulatedFaultTest, WithoutTheFaultItsScenarioHolds) {
-  Plan right = plan(1);
+  SimulationPlan right = plan(1);
   right.steps = 200'000;
-  const Outcome outcome = simulator::simulate(right);
+  const SimulationOutcome outcome = simulator::simulate(right);
   EXPECT_FALSE(outcome.found.has_value()) << outcome.found->violation.message;
 }
 
 TEST_P(SimulatedFaultTest, ShrinksToAFewStepsThatReplay) {
   if (dies(GetParam())) return;
-  const Outcome outcome = simulate(plan(1));
+  const SimulationOutcome outcome = simulate(plan(1));
   ASSERT_TRUE(outcome.found.has_value());
   const Shrunk shrunk = shrink(plan(1), *outcome.found, simulate);
   EXPECT_LE(shrunk.plan.steps, 100'000U);
   EXPECT_LE(shrunk.plan.settings.cpus, settings_of(GetParam()).rings == 0 ? 1U : 2U);
-  const Outcome replayed = simulate(shrunk.plan);
+  const SimulationOutcome replayed = simulate(shrunk.plan);
   ASSERT_TRUE(replayed.found.has_value());
   EXPECT_EQ(replayed.found->step, shrunk.found.step);
   EXPECT_EQ(replayed.found->violation.message, shrunk.found.violation.message);
   EXPECT_THAT(replayed.found->violation.message, ContainsRegex(GetParam().message));
   EXPECT_EQ(to_string(replayed.found->violation.invariant), invariant_of(GetParam()));
-  Plan fewer = shrunk.plan;
+  SimulationPlan fewer = shrunk.plan;
   --fewer.steps;
-  const Outcome none = simulate(fewer);
+  const SimulationOutcome none = simulate(fewer);
   EXPECT_TRUE(!none.found ||
               to_string(none.found->violation.invariant) != invariant_of(GetParam()));
 }
@@ -99,7 +101,7 @@ class RunsFaultTest : public ::testing::TestWithParam<SimulationFault> {};
 bool is_found(const SimulationFault& fault, std::uint64_t first_seed) {
   const RunsOutcome outcome =
       simulate_runs({.first_seed = first_seed, .count = kRunsMax},
-                    [&](const Plan& plan) { return fault.simulate(plan, {}); });
+                    [&](const SimulationPlan& plan) { return fault.simulate(plan, {}); });
   return outcome.found.has_value();
 }
 

@@ -121,14 +121,14 @@ class ManyConsumer {
   }
 
   void turns() {
-    for (SimulatedRing& each : rings_) each.set_left_out(is_left_out(each.site()));
+    for (MergedRing& each : rings_) each.set_left_out(is_left_out(each.site()));
     Limits limits;
     const bool is_limited = settings_.limit != 0 && !is(ManyFault::IgnoresTheLimit);
     if (is_limited) limits.events = settings_.limit;
-    const auto each = [this](const SimulatedRing& ring, const PerfEvent& event) {
+    const auto each = [this](const MergedRing& ring, const PerfEvent& event) {
       return visit(ring.site(), event);
     };
-    const auto next = [this](std::span<SimulatedRing> rings) {
+    const auto next = [this](std::span<MergedRing> rings) {
       return settings_.rings == kFullestFirst ? internal::fullest(rings)
                                               : internal::next_in_turn(rings, turn_);
     };
@@ -241,7 +241,7 @@ class ManyConsumer {
   const ManyFault fault_;
   MergedRings merged_;
   WakeupChoice choice_;
-  std::vector<SimulatedRing> rings_;
+  std::vector<MergedRing> rings_;
   std::vector<bool> gone_;  // CPUs that ever went
   const Site* first_reported_ = nullptr;
   std::size_t turn_ = 0;
@@ -270,7 +270,8 @@ void plug(std::deque<Site>& sites, Task& self) {
 
 }  // namespace
 
-Outcome simulate_many(const Plan& plan, const Observer& observer, ManyFault fault) {
+SimulationOutcome simulate_many(const SimulationPlan& plan, const Observer& observer,
+                                ManyFault fault) {
   Engine engine{plan, observer, fault == ManyFault::None};
   std::deque<Site>& sites = engine.sites();
   std::deque<Producer<>> producers;

@@ -72,9 +72,9 @@ inline void end_drain(Site& site) {
 }
 
 // One ring in a round, as RingSet's OutputRing.
-class SimulatedRing {
+class MergedRing {
  public:
-  explicit SimulatedRing(Site& site)
+  explicit MergedRing(Site& site)
       : site_{&site},
         ring_{*Ring<ManyMemory>::over(site.page(), site.data())},
         share_{*Cursor<ManyMemory>::over(site.page(), site.data()), site.data().size()} {}

@@ -113,12 +113,13 @@ RunSettings random_settings(std::uint64_t seed) {
   return Draw{seed}.settings();
 }
 
-RunsOutcome simulate_runs(const Runs& runs, const std::function<Outcome(const Plan&)>& simulate) {
+RunsOutcome simulate_runs(const Runs& runs,
+                          const std::function<SimulationOutcome(const SimulationPlan&)>& simulate) {
   RunsOutcome all;
   while (all.runs < runs.count && !all.found && !all.interrupted) {
     const std::uint64_t seed = runs.first_seed + all.runs;
-    const Plan plan{.seed = seed, .steps = runs.steps, .settings = random_settings(seed)};
-    const Outcome outcome = simulate(plan);
+    const SimulationPlan plan{.seed = seed, .steps = runs.steps, .settings = random_settings(seed)};
+    const SimulationOutcome outcome = simulate(plan);
     ++all.runs;
     all.steps += outcome.steps;
     all.drains += outcome.drains;
@@ -139,8 +140,8 @@ constexpr std::uint64_t kSeeds = 30;
 
 class Shrinker {
  public:
-  Shrinker(const Plan& plan, const Found& found,
-           const std::function<Outcome(const Plan&)>& simulate,
+  Shrinker(const SimulationPlan& plan, const Found& found,
+           const std::function<SimulationOutcome(const SimulationPlan&)>& simulate,
            const std::function<bool()>& give_up)
       : best_{plan, found}, simulate_{simulate}, give_up_{give_up} {}
 
@@ -149,7 +150,7 @@ class Shrinker {
     fewest_steps();  // for what is only found at the end
     simplify();
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-      Plan plan = best_.plan;
+      SimulationPlan plan = best_.plan;
       plan.seed = seed;
       plan.steps = best_.found.step;
       if (const auto found = attempt(plan); found && found->step < best_.found.step)
@@ -161,10 +162,10 @@ class Shrinker {
 
  private:
   // Runs `plan`. Returns its violation if it is the one to be shrunk.
-  std::optional<Found> attempt(const Plan& plan) {
+  std::optional<Found> attempt(const SimulationPlan& plan) {
     if (spent_ >= kBudget || !impossible(plan.settings).empty()) return std::nullopt;
     if (give_up_ && give_up_()) return std::nullopt;
-    const Outcome outcome = simulate_(plan);
+    const SimulationOutcome outcome = simulate_(plan);
     spent_ += outcome.steps;
     if (!outcome.found || outcome.found->violation.invariant != best_.found.violation.invariant) {
       return std::nullopt;
@@ -172,13 +173,13 @@ class Shrinker {
     return outcome.found;
   }
 
-  bool take(Plan plan, const Found& found) {
+  bool take(SimulationPlan plan, const Found& found) {
     best_ = {plan, found};
     return true;
   }
 
   bool cut(std::uint64_t steps) {
-    Plan plan = best_.plan;
+    SimulationPlan plan = best_.plan;
     plan.steps = std::min(steps, plan.steps);
     const auto found = attempt(plan);
     return found && take(plan, *found);
@@ -191,7 +192,7 @@ class Shrinker {
     const RunSettings plain{
         .cpus = 1, .pages = 1, .payload_min = 8, .payload_max = 8, .interrupts = 0};
     for (const SettingName& name : setting_names()) {
-      Plan plan = best_.plan;
+      SimulationPlan plan = best_.plan;
       plan.settings.*name.field = plain.*name.field;
       if (plan.settings == best_.plan.settings) continue;
       plan.steps = steps;
@@ -211,15 +212,15 @@ class Shrinker {
   }
 
   Shrunk best_;
-  const std::function<Outcome(const Plan&)>& simulate_;
+  const std::function<SimulationOutcome(const SimulationPlan&)>& simulate_;
   const std::function<bool()>& give_up_;
   std::uint64_t spent_ = 0;
 };
 
 }  // namespace
 
-Shrunk shrink(const Plan& plan, const Found& found,
-              const std::function<Outcome(const Plan&)>& simulate,
+Shrunk shrink(const SimulationPlan& plan, const Found& found,
+              const std::function<SimulationOutcome(const SimulationPlan&)>& simulate,
               const std::function<bool()>& give_up) {
   return Shrinker{plan, found, simulate, give_up}.run();
 }

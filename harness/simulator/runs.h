@@ -33,22 +33,23 @@ struct RunsOutcome {
   std::uint64_t attempted = 0;
   std::uint64_t delivered = 0;
   bool interrupted = false;
-  std::optional<Plan> violating;  // the run that has violated an invariant: the last
-  std::optional<Found> found;     // in it
+  std::optional<SimulationPlan> violating;  // the run that has violated an invariant: the last
+  std::optional<Found> found;               // in it
 };
 
 // Runs first_seed, first_seed + 1, ... until one violates an invariant or is interrupted.
-RunsOutcome simulate_runs(const Runs& runs, const std::function<Outcome(const Plan&)>& simulate);
+RunsOutcome simulate_runs(const Runs& runs,
+                          const std::function<SimulationOutcome(const SimulationPlan&)>& simulate);
 
 struct Shrunk {
-  Plan plan;
+  SimulationPlan plan;
   Found found;
 };
 
 // A smaller plan that violates the same invariant as `plan` does, if one is found: simpler
 // settings, another seed, the fewest steps. Deterministic. Precondition: `plan` finds `found`.
-Shrunk shrink(const Plan& plan, const Found& found,
-              const std::function<Outcome(const Plan&)>& simulate,
+Shrunk shrink(const SimulationPlan& plan, const Found& found,
+              const std::function<SimulationOutcome(const SimulationPlan&)>& simulate,
               const std::function<bool()>& give_up = {});
 
 }  // namespace perfring::simulator

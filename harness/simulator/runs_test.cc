@@ -62,7 +62,7 @@ std::uint64_t first_seed() {
   return number == nullptr ? 1 : 1 + kRuns * (std::strtoull(number, nullptr, 10) - 1);
 }
 
-Outcome run(const Plan& plan) {
+SimulationOutcome run(const SimulationPlan& plan) {
   return simulate(plan);
 }
 
@@ -78,9 +78,9 @@ TEST(SimulateRunsTest, EveryInvariantHoldsWithRandomSettings) {
 }
 
 // A run in which the second of three seeds violates an invariant.
-Outcome second_fails(const Plan& plan, std::vector<Plan>& seen) {
+SimulationOutcome second_fails(const SimulationPlan& plan, std::vector<SimulationPlan>& seen) {
   seen.push_back(plan);
-  Outcome outcome;
+  SimulationOutcome outcome;
   outcome.steps = 10;
   outcome.cpus.push_back({.attempted = {.accepted = 5}, .received = {.delivered = 4}});
   if (plan.seed == 8) outcome.found = Found{{oracle::Invariant::order, "swapped"}, 3, 0};
@@ -88,10 +88,10 @@ Outcome second_fails(const Plan& plan, std::vector<Plan>& seen) {
 }
 
 TEST(SimulateRunsTest, EndsWithTheRunThatViolatesAnInvariant) {
-  std::vector<Plan> seen;
+  std::vector<SimulationPlan> seen;
   const RunsOutcome outcome =
       simulate_runs({.first_seed = 7, .count = 3, .steps = 100},
-                    [&](const Plan& plan) { return second_fails(plan, seen); });
+                    [&](const SimulationPlan& plan) { return second_fails(plan, seen); });
   ASSERT_EQ(seen.size(), 2U);
   EXPECT_EQ(seen[0].seed, 7U);
   EXPECT_EQ(seen[0].steps, 100U);
@@ -107,11 +107,12 @@ TEST(SimulateRunsTest, EndsWithTheRunThatViolatesAnInvariant) {
 }
 
 TEST(SimulateRunsTest, EndsWithTheRunThatIsInterrupted) {
-  const RunsOutcome outcome = simulate_runs({.first_seed = 1, .count = 3}, [](const Plan&) {
-    Outcome interrupted;
-    interrupted.interrupted = true;
-    return interrupted;
-  });
+  const RunsOutcome outcome =
+      simulate_runs({.first_seed = 1, .count = 3}, [](const SimulationPlan&) {
+        SimulationOutcome interrupted;
+        interrupted.interrupted = true;
+        return interrupted;
+      });
   EXPECT_EQ(outcome.runs, 1U);
   EXPECT_TRUE(outcome.interrupted);
 }

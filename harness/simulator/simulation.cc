@@ -19,13 +19,13 @@ double processor_seconds() {
 
 }  // namespace
 
-std::uint64_t Outcome::attempts() const {
+std::uint64_t SimulationOutcome::attempts() const {
   return std::accumulate(
       cpus.begin(), cpus.end(), std::uint64_t{0},
       [](std::uint64_t sum, const CpuOutcome& cpu) { return sum + cpu.attempted.attempts(); });
 }
 
-Engine::Engine(const Plan& plan, const Observer& observer, bool sound_writers)
+Engine::Engine(const SimulationPlan& plan, const Observer& observer, bool sound_writers)
     : observer_{observer},
       started_{processor_seconds()},
       world_{plan.seed, plan.settings, plan.steps, sound_writers} {
@@ -67,7 +67,7 @@ void Engine::drain_what_is_left() {
   for (Site& site : sites_) site.consumer().wake();
 }
 
-Outcome Engine::run() {
+SimulationOutcome Engine::run() {
   world_.scheduler.run([this] { before_turn(); });
   if (!found_) {
     for (Site& site : sites_) site.judge().settle();
@@ -76,8 +76,8 @@ Outcome Engine::run() {
   return outcome();
 }
 
-Outcome Engine::outcome() const {
-  Outcome outcome;
+SimulationOutcome Engine::outcome() const {
+  SimulationOutcome outcome;
   outcome.steps = world_.scheduler.now();
   outcome.seconds = processor_seconds() - started_;
   outcome.interrupted = interrupted_;
@@ -98,7 +98,7 @@ Outcome Engine::outcome() const {
   return outcome;
 }
 
-Outcome simulate(const Plan& plan, const Observer& observer) {
+SimulationOutcome simulate(const SimulationPlan& plan, const Observer& observer) {
   if (plan.settings.rings != 0) return simulate_many(plan, observer, ManyFault::None);
   return simulate_with<SimulatedCpu, RingDrain<>>(plan, observer);
 }

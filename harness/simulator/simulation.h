@@ -30,7 +30,7 @@ struct Found {
   int cpu = 0;
 };
 
-struct Outcome {
+struct SimulationOutcome {
   std::uint64_t steps = 0;
   std::uint64_t drains = 0;
   std::uint64_t wakeups = 0;
@@ -45,7 +45,7 @@ struct Outcome {
   std::uint64_t attempts() const;
 };
 
-struct Plan {
+struct SimulationPlan {
   std::uint64_t seed = 1;
   std::uint64_t steps = 10'000'000;  // after which nobody writes any more
   RunSettings settings;
@@ -58,7 +58,7 @@ struct Observer {
 };
 
 // Precondition: the settings are possible. Throws std::system_error if there is no memory.
-Outcome simulate(const Plan& plan, const Observer& observer = {});
+SimulationOutcome simulate(const SimulationPlan& plan, const Observer& observer = {});
 
 }  // namespace perfring::simulator
 

@@ -16,7 +16,7 @@ RunSettings scenario_of(std::string_view name) {
   return *parse_settings(scenario->lines, name);
 }
 
-Outcome run(std::string_view name, std::uint64_t seed, std::uint64_t steps = 300'000) {
+SimulationOutcome run(std::string_view name, std::uint64_t seed, std::uint64_t steps = 300'000) {
   return simulate({.seed = seed, .steps = steps, .settings = scenario_of(name)});
 }
 
@@ -25,7 +25,7 @@ struct Sum {
   oracle::Received received;
 };
 
-Sum sum(const Outcome& outcome) {
+Sum sum(const SimulationOutcome& outcome) {
   Sum sum;
   for (const CpuOutcome& cpu : outcome.cpus) {
     sum.attempted.accepted += cpu.attempted.accepted;
@@ -45,7 +45,7 @@ class ScenarioTest : public ::testing::TestWithParam<Scenario> {};
 
 TEST_P(ScenarioTest, NoSeedFindsAViolation) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
-    const Outcome outcome = run(GetParam().name, seed);
+    const SimulationOutcome outcome = run(GetParam().name, seed);
     EXPECT_FALSE(outcome.found.has_value()) << "seed " << seed << " step " << outcome.found->step
                                             << ": " << to_string(outcome.found->violation.invariant)
                                             << ": " << outcome.found->violation.message;
@@ -57,7 +57,8 @@ TEST_P(ScenarioTest, ACursorViolatesNothing) {
   RunSettings settings = scenario_of(GetParam().name);
   settings.drain_with = kCursor;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-    const Outcome outcome = simulate({.seed = seed, .steps = 300'000, .settings = settings});
+    const SimulationOutcome outcome =
+        simulate({.seed = seed, .steps = 300'000, .settings = settings});
     EXPECT_FALSE(outcome.found.has_value()) << "seed " << seed << " step " << outcome.found->step
                                             << ": " << to_string(outcome.found->violation.invariant)
                                             << ": " << outcome.found->violation.message;
@@ -65,8 +66,8 @@ TEST_P(ScenarioTest, ACursorViolatesNothing) {
 }
 
 TEST_P(ScenarioTest, TheSameSeedGivesTheSameRun) {
-  const Outcome first = run(GetParam().name, 7);
-  const Outcome second = run(GetParam().name, 7);
+  const SimulationOutcome first = run(GetParam().name, 7);
+  const SimulationOutcome second = run(GetParam().name, 7);
   EXPECT_EQ(first.digest, second.digest);
   EXPECT_EQ(first.steps, second.steps);
   EXPECT_NE(first.digest, run(GetParam().name, 8).digest);
@@ -93,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(All, ScenarioTest, ::testing::ValuesIn(scenarios()),
 
 // Each scenario brings about the case that it is for.
 TEST(SimulateTest, EveryRecordIsDeliveredByAConsumerThatKeepsUp) {
-  const Outcome outcome = run("steady", 1);
+  const SimulationOutcome outcome = run("steady", 1);
   EXPECT_GT(sum(outcome).received.delivered, 5000U);
   EXPECT_EQ(sum(outcome).received.delivered, sum(outcome).attempted.accepted);
   EXPECT_EQ(sum(outcome).attempted.refused, 0U);
@@ -106,7 +107,7 @@ TEST(SimulateTest, AFullRingLosesMost) {
 }
 
 TEST(SimulateTest, ARingOneByteShortRefusesTheSecondRecord) {
-  const Outcome outcome = run("one_byte_short", 1);
+  const SimulationOutcome outcome = run("one_byte_short", 1);
   const Sum counts = sum(outcome);
   EXPECT_GT(counts.attempted.refused, counts.attempted.accepted);
   EXPECT_LE(counts.received.delivered, outcome.drains) << "never two at once";
@@ -125,14 +126,14 @@ TEST(SimulateTest, AStormOfInterruptsNestsDeeperThanTheKernelTakes) {
 }
 
 TEST(SimulateTest, PositionsPass4GiB) {
-  const Outcome outcome = run("crossing_4gib", 1);
+  const SimulationOutcome outcome = run("crossing_4gib", 1);
   for (const CpuOutcome& cpu : outcome.cpus) EXPECT_GT(cpu.received.bytes, 65536U);
 }
 
 TEST(SimulateTest, PositionsPassTheEndOf64BitsToo) {
   RunSettings settings = scenario_of("bursts");
   settings.start = ~std::uint64_t{0} - 65535;
-  const Outcome outcome = simulate({.seed = 3, .steps = 300'000, .settings = settings});
+  const SimulationOutcome outcome = simulate({.seed = 3, .steps = 300'000, .settings = settings});
   EXPECT_FALSE(outcome.found.has_value()) << outcome.found->violation.message;
   for (const CpuOutcome& cpu : outcome.cpus) EXPECT_GT(cpu.received.bytes, 65536U);
 }
@@ -142,12 +143,12 @@ TEST(SimulateTest, APausedRingRefusesAndCountsTheLosses) {
 }
 
 TEST(SimulateTest, AWatermarkLeavesMostToTheTimeout) {
-  const Outcome outcome = run("watermark_starvation", 1);
+  const SimulationOutcome outcome = run("watermark_starvation", 1);
   EXPECT_LT(outcome.wakeups, outcome.drains / 2);
 }
 
 TEST(SimulateTest, AHostileRingDeliversMalformedAndOtherEvents) {
-  const Outcome outcome = run("hostile", 1);
+  const SimulationOutcome outcome = run("hostile", 1);
   const Sum counts = sum(outcome);
   EXPECT_LE(counts.received.bytes, outcome.drains * 4096) << "of ring, not of positions";
   EXPECT_GT(counts.received.malformed, 0U);
@@ -156,7 +157,7 @@ TEST(SimulateTest, AHostileRingDeliversMalformedAndOtherEvents) {
 
 TEST(SimulateTest, AnInterruptedRunDrainsWhatIsLeft) {
   const std::atomic<bool> stop{true};
-  const Outcome outcome =
+  const SimulationOutcome outcome =
       simulate({.seed = 1, .steps = std::uint64_t{1} << 60, .settings = scenario_of("bursts")},
                {.stop = &stop, .on_progress = {}});
   EXPECT_TRUE(outcome.interrupted);
@@ -171,9 +172,9 @@ TEST(SimulateTest, AnInterruptedRunDrainsWhatIsLeft) {
 TEST(SimulateTest, AConsumerWithoutTimeoutSleepsBesideTheKernelsGap) {
   RunSettings settings = scenario_of("one_byte_short");
   settings.timeout = 0;
-  const Outcome outcome = simulate({.seed = 1, .steps = 3'000'000, .settings = settings});
+  const SimulationOutcome outcome = simulate({.seed = 1, .steps = 3'000'000, .settings = settings});
   EXPECT_FALSE(outcome.found.has_value()) << outcome.found->violation.message;
-  const Outcome waiting = run("one_byte_short", 1, 3'000'000);
+  const SimulationOutcome waiting = run("one_byte_short", 1, 3'000'000);
   EXPECT_LT(10 * outcome.drains, waiting.drains);
 }
 

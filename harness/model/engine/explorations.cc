@@ -27,13 +27,13 @@ Result explore_for_shortest(const Program& program, const ExploreOptions& option
 
 namespace {
 
-struct Seen {
+struct Explored {
   Result result;
   std::set<std::string> outcomes;
 };
 
-Seen explored(const Program& program, ExploreOptions options, bool merge) {
-  Seen seen;
+Explored explored(const Program& program, ExploreOptions options, bool merge) {
+  Explored seen;
   options.merge = merge;
   options.all = true;
   options.on_violation = [&](const Trace& trace) { seen.outcomes.insert(trace.cause.what); };
@@ -52,8 +52,8 @@ Seen explored(const Program& program, ExploreOptions options, bool merge) {
 }  // namespace
 
 Comparison compare_merged(const Program& program, const ExploreOptions& options) {
-  Seen each = explored(program, options, false);
-  Seen merged = explored(program, options, true);
+  Explored each = explored(program, options, false);
+  Explored merged = explored(program, options, true);
   Comparison comparison{std::move(each.result), std::move(merged.result), {}};
   // Explorations that were cut short at different places cannot be compared.
   if (!comparison.each.bound.empty() || !comparison.merged.bound.empty()) return comparison;

@@ -15,12 +15,12 @@
 namespace perfring::model {
 
 struct MachineAnswer {
-  std::set<Outcome> outcomes;
+  std::set<LitmusOutcome> outcomes;
   Result result;
 };
 
-inline Outcome outcome_of(const LitmusText& text, const Graph& graph) {
-  Outcome all;
+inline LitmusOutcome outcome_of(const LitmusText& text, const Graph& graph) {
+  LitmusOutcome all;
   for (std::size_t i = 0; i < text.locations.size(); ++i) {
     const std::vector<std::size_t>& stores = graph.stores(i);
     all[text.locations[i]] = static_cast<std::int64_t>(

@@ -26,11 +26,11 @@ void compare(const Litmus& litmus, MemoryModel memory_model, LitmusVerdict& verd
   if (race || litmus.race || found == litmus.expected.end()) return;
   const Expectation& expected = found->second;
   if (expected.allowed) {
-    for (const Outcome& outcome : *expected.allowed) {
+    for (const LitmusOutcome& outcome : *expected.allowed) {
       if (verdict.outcomes.contains(outcome)) continue;
       differ("not found: " + nlohmann::json(outcome).dump());
     }
-    for (const Outcome& outcome : verdict.outcomes) {
+    for (const LitmusOutcome& outcome : verdict.outcomes) {
       if (expected.allowed->contains(outcome)) continue;
       differ("not allowed: " + nlohmann::json(outcome).dump());
     }
@@ -178,8 +178,8 @@ std::map<std::uint32_t, std::string> register_names(const std::vector<Op>& ops) 
   return names;
 }
 
-Outcome observed_of(const LitmusText& text, const Outcome& all) {
-  Outcome observed;
+LitmusOutcome observed_of(const LitmusText& text, const LitmusOutcome& all) {
+  LitmusOutcome observed;
   for (const std::string& name : text.observed) {
     const auto found = all.find(name);
     observed[name] = found == all.end() ? text.unset_register : found->second;
@@ -187,10 +187,10 @@ Outcome observed_of(const LitmusText& text, const Outcome& all) {
   return observed;
 }
 
-Outcome outcome_of(const LitmusText& text, const Execution& x) {
+LitmusOutcome outcome_of(const LitmusText& text, const Execution& x) {
   std::vector<std::map<std::uint32_t, std::string>> names;
   for (const auto& thread : text.threads) names.push_back(register_names(thread));
-  Outcome all;
+  LitmusOutcome all;
   for (std::size_t i = 0; i < text.locations.size(); ++i) {
     all[text.locations[i]] = static_cast<std::int64_t>(x.events[x.latest[i]].written);
   }
@@ -209,7 +209,7 @@ class Watch {
  public:
   Watch(const ExploreOptions& options, Result& result) : options_{options}, result_{result} {}
 
-  bool goes_on(const reference::Answer& so_far) {
+  bool goes_on(const reference::Enumeration& so_far) {
     result_.executions = so_far.executions;
     result_.blocked = so_far.blocked;
     result_.seconds =
@@ -240,10 +240,10 @@ LitmusVerdict enumerate(const Litmus& litmus, MemoryModel memory_model,
   LitmusVerdict verdict;
   Watch watch{options, verdict.result};
   constexpr std::uint64_t kCombinationsMax = std::uint64_t{1} << 40;  // the time is the bound
-  reference::Answer answer = reference::enumerate(
+  reference::Enumeration answer = reference::enumerate(
       litmus.text, memory_model,
       {.combinations = kCombinationsMax,
-       .go_on = [&](const reference::Answer& so_far) { return watch.goes_on(so_far); }});
+       .go_on = [&](const reference::Enumeration& so_far) { return watch.goes_on(so_far); }});
   if (answer.complete) watch.goes_on(answer);
   verdict.outcomes = std::move(answer.outcomes);
   if (verdict.result.bound.empty()) compare(litmus, memory_model, verdict);

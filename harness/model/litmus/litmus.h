@@ -19,11 +19,11 @@
 namespace perfring::model {
 
 // Registers ("1:r0") and locations ("x"), by name.
-using Outcome = std::map<std::string, std::int64_t>;
+using LitmusOutcome = std::map<std::string, std::int64_t>;
 
 // What a file says of a program under one memory model.
 struct Expectation {
-  std::optional<std::set<Outcome>> allowed;
+  std::optional<std::set<LitmusOutcome>> allowed;
   std::optional<std::uint64_t> executions;
 };
 
@@ -37,7 +37,7 @@ struct Litmus {
 };
 
 struct LitmusVerdict {
-  std::set<Outcome> outcomes;
+  std::set<LitmusOutcome> outcomes;
   Result result;
   bool compared = false;                 // with what the file says of the memory model
   bool counted = false;                  // the number of executions was known, and compared
@@ -48,11 +48,11 @@ struct LitmusVerdict {
 // The engine's form of a text. A read's line is the number of its operation.
 Program program_of(const LitmusText& text);
 // The values observed in a complete execution of that program.
-Outcome outcome_of(const LitmusText& text, const Execution& x);
+LitmusOutcome outcome_of(const LitmusText& text, const Execution& x);
 // The registers that the reads of a thread assign, by the numbers of their operations.
 std::map<std::uint32_t, std::string> register_names(const std::vector<Op>& ops);
 // Those of the values that the text observes.
-Outcome observed_of(const LitmusText& text, const Outcome& all);
+LitmusOutcome observed_of(const LitmusText& text, const LitmusOutcome& all);
 
 // From a list of programs, or an object with such a list as `programs`. Throws UsageError, which
 // names the program, the field and its fault.

@@ -121,10 +121,10 @@ LitmusText read_text(const json& entry) {
   return text;
 }
 
-std::set<Outcome> read_outcomes(const json& entry, const char* name) {
-  std::set<Outcome> outcomes;
+std::set<LitmusOutcome> read_outcomes(const json& entry, const char* name) {
+  std::set<LitmusOutcome> outcomes;
   for (const auto& outcome : field<std::vector<std::map<std::string, json>>>(entry, name)) {
-    Outcome allowed;
+    LitmusOutcome allowed;
     for (const auto& [observed, number] : outcome) {
       try {
         allowed[observed] = integer_of(number);

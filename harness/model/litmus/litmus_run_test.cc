@@ -169,7 +169,7 @@ TEST(FutureKeyTest, WhatDistinguishesTwoStatesIsNotMergedAway) {
 TEST(FutureKeyTest, TheFileSaysWhatTheAxiomsDo) {
   for (const Litmus& litmus : programs()) {
     SCOPED_TRACE(litmus.text.name);
-    const reference::Answer answer = reference::enumerate(litmus.text, MemoryModel::Rc11);
+    const reference::Enumeration answer = reference::enumerate(litmus.text, MemoryModel::Rc11);
     EXPECT_EQ(answer.race, litmus.race);
     if (!litmus.race) {
       EXPECT_EQ(answer.outcomes, litmus.expected.at(MemoryModel::Rc11).allowed);

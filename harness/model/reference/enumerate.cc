@@ -56,7 +56,7 @@ class Enumerator {
     }
   }
 
-  Answer run() {
+  Enumeration run() {
     choose_paths();
     return std::move(answer_);
   }
@@ -253,12 +253,12 @@ class Enumerator {
   const Limits& limits_;
   std::vector<std::vector<Path>> paths_;
   std::vector<const Path*> chosen_;
-  Answer answer_;
+  Enumeration answer_;
 };
 
 }  // namespace
 
-Answer enumerate(const LitmusText& text, MemoryModel model, const Limits& limits) {
+Enumeration enumerate(const LitmusText& text, MemoryModel model, const Limits& limits) {
   return Enumerator{text, model, limits}.run();
 }
 

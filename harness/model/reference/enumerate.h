@@ -17,7 +17,7 @@
 
 namespace perfring::model::reference {
 
-struct Answer {
+struct Enumeration {
   bool race = false;  // Rc11 only
   std::set<std::map<std::string, std::int64_t>> outcomes;
   std::uint64_t executions = 0;  // without a blocked thread
@@ -28,12 +28,12 @@ struct Answer {
 struct Limits {
   std::uint64_t combinations = 1'000'000;  // of the threads' paths
   // Asked for each combination and each execution. Where it says no, the enumeration ends.
-  std::function<bool(const Answer&)> go_on = {};
+  std::function<bool(const Enumeration&)> go_on = {};
 };
 
 // Throws UsageError for a test of more than 64 events or more combinations of paths, and for
 // operations that the model does not know: plain accesses and updates are Rc11's only.
-Answer enumerate(const LitmusText& text, MemoryModel model, const Limits& limits = {});
+Enumeration enumerate(const LitmusText& text, MemoryModel model, const Limits& limits = {});
 
 // About how long enumerate() takes: the ways in which the reads can choose among the stores, times
 // the orders of the stores.

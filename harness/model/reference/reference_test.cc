@@ -18,7 +18,7 @@ std::vector<Litmus> programs(const char* file) {
 
 TEST(EnumerateTest, ProgramsOfRc11HaveTheirOutcomesRacesAndExecutions) {
   for (const Litmus& litmus : programs("harness/model/litmus/litmus.json")) {
-    const Answer answer = enumerate(litmus.text, MemoryModel::Rc11);
+    const Enumeration answer = enumerate(litmus.text, MemoryModel::Rc11);
     EXPECT_EQ(answer.race, litmus.race) << litmus.text.name;
     if (litmus.race) continue;
     const Expectation& expected = litmus.expected.at(MemoryModel::Rc11);
@@ -33,7 +33,7 @@ TEST(EnumerateTest, ProgramsOfProcessorsHaveTheirOutcomesAndExecutions) {
   std::size_t compared = 0;
   for (const Litmus& litmus : programs("harness/model/litmus/hardware.json")) {
     for (const auto& [memory_model, expected] : litmus.expected) {
-      const Answer answer = enumerate(litmus.text, memory_model);
+      const Enumeration answer = enumerate(litmus.text, memory_model);
       EXPECT_EQ(answer.outcomes, expected.allowed)
           << litmus.text.name << " of " << to_string(memory_model);
       if (expected.executions) {

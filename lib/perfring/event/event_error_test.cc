@@ -201,9 +201,9 @@ std::vector<Refusal> rows() {
   };
 }
 
-class ExplainTest : public ::testing::TestWithParam<Refusal> {};
+class EventErrorExplainTest : public ::testing::TestWithParam<Refusal> {};
 
-TEST_P(ExplainTest, TheCauseIsNamed) {
+TEST_P(EventErrorExplainTest, TheCauseIsNamed) {
   const Refusal& row = GetParam();
   FakeSystem machine;
   if (row.name == "Debian3") machine.files["/proc/sys/kernel/perf_event_paranoid"] = "3\n";
@@ -233,7 +233,7 @@ TEST_P(ExplainTest, TheCauseIsNamed) {
 }
 
 const auto row_name = [](const auto& row) { return row.param.name; };
-INSTANTIATE_TEST_SUITE_P(Rows, ExplainTest, ::testing::ValuesIn(rows()), row_name);
+INSTANTIATE_TEST_SUITE_P(Rows, EventErrorExplainTest, ::testing::ValuesIn(rows()), row_name);
 
 TEST(EventErrorTest, ThreeLinesOfWhatHidesWhat) {
   FakeSystem machine;
