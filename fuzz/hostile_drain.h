@@ -15,6 +15,14 @@
 
 namespace perfring::fuzz {
 
+// By an invariant, whose name every report uses.
+[[noreturn]] inline void fail(const oracle::Violation& violation) {
+  fail(to_string(violation.invariant) + (": " + violation.message));
+}
+inline void expect(bool holds, oracle::Invariant invariant, const char* what) {
+  if (!holds) fail({invariant, what});
+}
+
 // The bytes that a consumer may read: data_tail, and `available` ones from there on.
 struct Readable {
   const perf_event_mmap_page* page;
@@ -32,13 +40,14 @@ struct Readable {
   }
 };
 
-// What a drain may read, and its accesses to the positions.
+// The bytes that a drain may read, and its accesses to the positions.
 struct Accesses : Readable {
   unsigned head_reads = 0;
   unsigned tail_writes = 0;
 
   void read(const std::byte* address, std::size_t size) const {
-    expect(holds(address, size), "in_ring: a read outside [data_tail, data_head)");
+    expect(holds(address, size), oracle::Invariant::in_ring,
+           "a read outside [data_tail, data_head)");
   }
 };
 
@@ -108,12 +117,14 @@ class HostileDrain {
     watch_.begins();
     carry_out(stop);
     watch_.ends(accesses_.available);
-    if (watch_.violation()) fail(watch_.violation()->message);
+    if (watch_.violation()) fail(*watch_.violation());
     expect(accesses_.head_reads == 1, "data_head is read once");
     expect(accesses_.tail_writes == (accesses_.available == 0 ? 0U : 1U), "data_tail: one write");
     if (hostile_.poke_count != 0) return;
-    expect(events_ == stop.event || !reference_->next(), "an event was not delivered");
-    expect(page.data_tail == end_, "tail_honest: data_tail is not the reference's");
+    expect(events_ == stop.event || !reference_->next(), oracle::Invariant::no_loss,
+           "an event was not delivered");
+    expect(page.data_tail == end_, oracle::Invariant::tail_honest,
+           "data_tail is not the reference's");
   }
 
   // By each of the ring's functions.
@@ -136,7 +147,8 @@ class HostileDrain {
         if (stop.throws) throw Thrown{};
         return Break{};
       });
-      expect(flow.is_break() == (events_ == stop.event), "try_fold's result");
+      expect(flow.is_break() == (events_ == stop.event), oracle::Invariant::once,
+             "try_fold's result");
     } catch (const Thrown&) {
       expect(stop.throws && events_ == stop.event, "somebody else's exception");
     }
@@ -145,7 +157,7 @@ class HostileDrain {
   void visit(const PerfEvent& event) {
     ++events_;
     watch_.event(event);
-    if (watch_.violation()) fail(watch_.violation()->message);
+    if (watch_.violation()) fail(*watch_.violation());
     if (hostile_.poke_count == 0) {
       compare(event, reference_->next());
       return;
@@ -158,18 +170,19 @@ class HostileDrain {
 
   void compare(const PerfEvent& event, const std::optional<testing::Reference::Place>& place) {
     using Kind = testing::Seen::Kind;
-    if (!place) fail("no_invention: an event after the reference's last");
+    if (!place) fail({oracle::Invariant::no_invention, "an event after the reference's last"});
     end_ = place->end;
     if (const auto* sample = std::get_if<Sample>(&event)) {
-      expect(place->kind == Kind::Sample, "a Sample, but not to the reference");
+      expect(place->kind == Kind::Sample, oracle::Invariant::intact,
+             "a Sample, but not to the reference");
       same(sample->head, sample->tail, *place);
     } else if (const auto* lost = std::get_if<Lost>(&event)) {
-      expect(place->kind == Kind::Lost && lost->count == place->count,
+      expect(place->kind == Kind::Lost && lost->count == place->count, oracle::Invariant::intact,
              "a Lost that the reference does not have");
     } else {
       const auto& bad = std::get<Malformed>(event);
       expect(place->kind == Kind::Malformed && bad.defect == place->defect,
-             "a Malformed, but not to the reference, or another one");
+             oracle::Invariant::intact, "a Malformed, but not to the reference, or another one");
       same(bad.head, bad.tail, *place);
     }
   }
@@ -179,8 +192,10 @@ class HostileDrain {
     const auto from = static_cast<std::size_t>(place.at % memory_.data().size());
     const std::uint64_t before_end =
         std::min<std::uint64_t>(place.size, memory_.data().size() - from);
-    expect(head.size() == before_end && tail.size() == place.size - before_end, "other sizes");
-    expect(head.empty() || head.data() == memory_.data().data() + from, "another place");
+    expect(head.size() == before_end && tail.size() == place.size - before_end,
+           oracle::Invariant::intact, "other sizes");
+    expect(head.empty() || head.data() == memory_.data().data() + from, oracle::Invariant::intact,
+           "another place");
   }
 
   const HostileRing& hostile_;

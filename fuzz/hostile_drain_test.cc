@@ -3,14 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
-#include "harness/faults/consumer_faults.h"
-#include "harness/faults/memory_faults.h"
+#include "harness/faults/catalogue.h"
+#include "harness/faults/planted.h"
 #include "perfring/testing/by_cursor.h"
 
 namespace perfring::fuzz {
@@ -73,7 +77,7 @@ struct MistakesType : WatchedMemory {
   }
 };
 
-// What no memory can bring about.
+// Faults that no memory can bring about.
 template <class Wrong>
 struct WrongRing : Ring<WatchedMemory> {
   using Base = Ring<WatchedMemory>;
@@ -184,6 +188,56 @@ TEST(HostileDrainTest, AWrongAnswerOfTheRingIsAViolation) {
   EXPECT_DEATH((drain<WatchedMemory, ShiftsSamples>("three_samples")), "another place");
   EXPECT_DEATH((drain<WatchedMemory, IsAlwaysReadable>("three_samples")), "readable\\(\\) after");
 }
+
+// A fault of a memory or of a consumer, planted in the target.
+struct HostileFault {
+  std::string name;
+  void (*drain)(const HostileRing& ring);  // nullptr: a kernel's
+};
+
+std::vector<HostileFault> all_faults() {
+  const auto of_a_kernel = []<template <class> class F>(faults::Named<F> fault) {
+    return HostileFault{fault.name, nullptr};
+  };
+  const auto of_a_memory = []<template <class> class F>(faults::Named<F> fault) {
+    return HostileFault{
+        fault.name, [](const HostileRing& ring) { HostileDrain<F<WatchedMemory>>{ring}.run(); }};
+  };
+  const auto of_a_consumer = []<template <class> class F>(faults::Named<F> fault) {
+    return HostileFault{fault.name, [](const HostileRing& ring) {
+                          HostileDrain<WatchedMemory, F<WatchedMemory>>{ring}.run();
+                        }};
+  };
+  auto all = faults::plant_all<HostileFault>(of_a_kernel, of_a_memory, of_a_consumer);
+  std::erase_if(all, [](const HostileFault& fault) { return fault.drain == nullptr; });
+  return all;
+}
+
+class HostileFaultTest : public ::testing::TestWithParam<HostileFault> {};
+
+// As the column "fuzz" of harness/faults/FAULTS.md says.
+TEST_P(HostileFaultTest, IsFoundInASeedIfTheCatalogueSaysSo) {
+  const auto all_seeds = [] {
+    for (const auto& entry : std::filesystem::directory_iterator{"fuzz/hostile_ring_seeds"}) {
+      const std::string bytes = seed(entry.path().filename());
+      const HostileRing ring{input(bytes)};
+      GetParam().drain(ring);
+    }
+    std::fputs("nothing\n", stderr);
+    std::exit(0);
+  };
+  const faults::Expected expected = faults::by_fuzzing(*faults::find_fault(GetParam().name));
+  if (is_found(expected)) {
+    EXPECT_DEATH(all_seeds(), std::holds_alternative<oracle::Invariant>(expected)
+                                  ? "violated: " + in_words(expected) + ": "
+                                  : "violated: ");
+  } else {
+    EXPECT_EXIT(all_seeds(), ::testing::ExitedWithCode(0), "nothing") << in_words(expected);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, HostileFaultTest, ::testing::ValuesIn(all_faults()),
+                         [](const auto& named) { return named.param.name; });
 
 // By hand: type, misc, size, and what of the body is a number.
 TEST(TurnRecordsTest, RecordsOfTheOtherByteOrderAreTheSame) {

@@ -46,7 +46,8 @@ struct MergedMemory : DefaultMemory {
 
   static void sees_read(const std::byte* address, std::size_t size) {
     const auto inside = [&](const Part& part) { return part.holds(address, size); };
-    expect(std::ranges::any_of(*parts, inside), "in_ring: a read outside [data_tail, data_head)");
+    expect(std::ranges::any_of(*parts, inside), oracle::Invariant::in_ring,
+           "a read outside [data_tail, data_head)");
   }
   template <class T>
   static T read(const std::byte* address) {
@@ -175,13 +176,15 @@ class HostileMerge {
       // A data_head that goes back behind what was read already is taken for one far ahead (S8).
       const std::uint64_t read_before = poked() ? parts_[i].memory->data().size() : 0;
       const std::uint64_t moved = parts_[i].memory->page().data_tail - tails[i];
-      expect(moved <= 0xffff'ffff + read_before, "tail_honest: data_tail went back");
+      expect(moved <= 0xffff'ffff + read_before, oracle::Invariant::tail_honest,
+             "data_tail went back");
     }
     return end;
   }
 
   bool visit(const Ordered& each) {
-    expect(each.late == (each.key < newest_), "late: it is not, or does not say so");
+    expect(each.late == (each.key < newest_), oracle::Invariant::late,
+           "it is not, or does not say so");
     if (each.late) {
       ++late_;
       worst_ = std::max(worst_, newest_ - each.key);
@@ -206,7 +209,7 @@ class HostileMerge {
     }
     if (poked()) return;
     auto& due = due_[each.ring];
-    expect(!due.empty(), "no_invention: an event after the reference's last");
+    expect(!due.empty(), oracle::Invariant::no_invention, "an event after the reference's last");
     if (is_counted_[each.ring]) return due.pop_back();
     const auto at = std::ranges::find(due, testing::copy(each.event));
     expect(at != due.end(), "an event that the reference does not have");
@@ -239,7 +242,7 @@ class HostileMerge {
       expect(due_[i].empty(), "an event was not delivered");
       const perf_event_mmap_page& page = parts_[i].memory->page();
       expect(static_cast<Position>(page.data_tail) == static_cast<Position>(page.data_head),
-             "tail_honest: data_tail is not where the ring ends");
+             oracle::Invariant::tail_honest, "data_tail is not where the ring ends");
     }
   }
 

@@ -170,6 +170,10 @@ Script decode_script(Input input, Encoding encoding) {
 std::expected<std::vector<std::byte>, std::string> encode_script(const Script& script,
                                                                  Encoding encoding) {
   if (script.settings.pages > 8) return std::unexpected("the byte encoding has at most 8 pages");
+  const auto dies = [](const Step& step) { return step.action == Action::Die; };
+  if (std::ranges::any_of(script.steps, dies)) {
+    return std::unexpected("the byte encoding has no 'die'");
+  }
   Bytes out;
   encode_settings(script.settings, encoding, out);
   for (const Step& step : script.steps) encode_step(step, out);

@@ -101,6 +101,8 @@ TEST(ScriptBytesTest, AScriptThatBytesCannotSayIsRefused) {
   EXPECT_FALSE(encode_script(Script{.settings{.pages = 16}, .steps{}}, Encoding::Full));
   const Script late = *script::parse_script("output 1\n> at 256 poll\n");
   EXPECT_FALSE(encode_script(late, Encoding::Full)) << "a moment is one byte";
+  const Script dies = *script::parse_script("output 4\n> at 2 die\n");
+  EXPECT_FALSE(encode_script(dies, Encoding::Full)) << "no code is left";
   for (const char* text : {"sample_type RAW|TIME\noutput 1\n", "write_backward 1\noutput 1\n",
                            "overwrite 1\noutput 1\n", "tail 8\n"}) {
     const Script script = *script::parse_script(text);

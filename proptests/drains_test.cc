@@ -29,7 +29,7 @@
 
 namespace perfring::proptests {
 
-// What is done to a Cursor. Write: a payload of so many bytes. Next: so many records are taken.
+// A step of a Cursor. Write: a payload of so many bytes. Next: so many records are taken.
 // Release: so many of those that are held.
 struct Move {
   enum class Kind { Write, Look, Next, Release } kind = Kind::Look;

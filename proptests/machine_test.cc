@@ -182,6 +182,8 @@ struct Crash : Command<Sut> {
       : length{any_length(model)}, moment{*rc::gen::inRange<std::uint64_t>(0, 26)} {
     // Seldom: little can happen after it.
     RC_PRE(*rc::gen::resize(100, rc::gen::inRange(0, 8)) == 7);
+    steps.push_back(output(length));
+    steps.push_back({.action = Action::Die, .depth = 1, .at = moment});
   }
   void checkPreconditions(const Model& model) const override { RC_PRE(!model.crashed); }
   void apply(Model& model) const override {
@@ -190,7 +192,7 @@ struct Crash : Command<Sut> {
   }
   void run(const Model& model, Sut& run) const override {
     const std::uint64_t head = run.ring().page().data_head;
-    run.die_during(output(length), moment);
+    run.run(steps);
     const bool published = run.ring().page().data_head != head;
     Model whole = model;
     if (published) {
@@ -208,6 +210,7 @@ struct Crash : Command<Sut> {
   }
   const std::uint64_t length;
   const std::uint64_t moment;
+  std::vector<Step> steps;
 };
 
 template <class Cpu, class Consumer>

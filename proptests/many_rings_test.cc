@@ -31,7 +31,7 @@ bool half() {
   return *rc::gen::arbitrary<bool>();
 }
 
-// What any consumer of several rings may meet.
+// Settings that any consumer of several rings may meet.
 RunSettings draw_settings(std::uint64_t rings) {
   RunSettings s;
   s.rings = rings;

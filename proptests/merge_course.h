@@ -1,7 +1,7 @@
 #ifndef PROPTESTS_MERGE_COURSE_H_
 #define PROPTESTS_MERGE_COURSE_H_
 
-// What happens to the rings of a merge, drawn by chance, and the merge that is read off the rules.
+// The course of the rings of a merge, drawn by chance, and the merge that is read off the rules.
 
 #include <algorithm>
 #include <cstdint>

@@ -173,7 +173,7 @@ TEST(MergePropertyTest, AFlushOfAnyKeysIsTheirStableSort) {
 
 constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
-// What is read lies in what was unread of one of the rings.
+// Every byte that is read was unread in one of the rings.
 class OnlyUnread final : public rig::MemoryObserver {
  public:
   void watch(const testing::FakeRing& ring) {

@@ -45,7 +45,7 @@ TEST(CounterexampleTest, ACounterexampleIsAShortScript) {
 TEST(CounterexampleTest, ItsScriptViolatesTheSameInvariant) {
   const auto found = counterexample(loses_count, /*shrunk=*/true);
   ASSERT_TRUE(found.has_value());
-  const std::string_view introduced = ", by this script:\n";
+  const std::string_view introduced = "by this script:\n";
   const std::size_t at = found->rfind(introduced);
   ASSERT_NE(at, std::string::npos) << *found;
   const auto script = script::parse_script(found->substr(at + introduced.size()));

@@ -9,6 +9,7 @@
 #include <rapidcheck.h>
 
 #include <cstdint>
+#include <exception>
 #include <iosfwd>
 #include <utility>
 #include <vector>
@@ -91,18 +92,25 @@ using rig::ScriptCpu;
 using Core = Ring<CheckedMemory>;
 using CursorCore = testing::ByCursor<Cursor<CheckedMemory>>;
 
-// A run that keeps copies of what is delivered.
+// A run that keeps copies of what is delivered. The property that it fails prints its script.
 template <class Cpu = ScriptCpu, class Consumer = Core>
 class CopyingRun final : public rig::ScriptRunner<Cpu, Consumer> {
  public:
   explicit CopyingRun(const Settings& settings) : rig::ScriptRunner<Cpu, Consumer>{settings} {
     this->on_event = [this](const PerfEvent& event) { seen_.push_back(testing::copy(event)); };
   }
+  ~CopyingRun() {
+    if (std::uncaught_exceptions() == exceptions_) return;
+    RC_LOG() << "by this script:\n" << to_text(this->script());
+  }
+  CopyingRun(const CopyingRun&) = delete;
+  CopyingRun& operator=(const CopyingRun&) = delete;
 
   // Since this was last asked.
   std::vector<testing::Seen> take_seen() { return std::exchange(seen_, {}); }
 
  private:
+  const int exceptions_ = std::uncaught_exceptions();
   std::vector<testing::Seen> seen_;
 };
 
@@ -110,8 +118,7 @@ class CopyingRun final : public rig::ScriptRunner<Cpu, Consumer> {
 inline void expect_good(const rig::ScriptRun& run) {
   const auto& violation = run.violation();
   if (!violation) return;
-  RC_FAIL(fmt::format("{}: {}, by this script:\n{}", to_string(violation->invariant),
-                      violation->message, to_text(run.script())));
+  RC_FAIL(fmt::format("{}: {}", to_string(violation->invariant), violation->message));
 }
 
 }  // namespace perfring::proptests

@@ -94,7 +94,7 @@ class Waiter {
   }
   bool asleep() const { return asleep_; }
 
-  // What comes back from the wait if nobody wakes it.
+  // The end of the wait if nobody wakes it.
   void times_out() {
     asleep_ = false;
     drain_all();

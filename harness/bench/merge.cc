@@ -62,7 +62,7 @@ class OneRing {
   std::size_t used_ = 0;
 };
 
-// What the callback reads of each event: 12 bytes.
+// The callback reads 12 bytes of each event.
 [[gnu::always_inline]] inline void add_event(Tally& tally, const std::byte* raw) {
   std::uint64_t key;
   std::uint32_t more;

@@ -1,4 +1,4 @@
-// What waiting costs: RingSet with a latency beside libbpf's perf_buffer__poll, on the machine's
+// The cost of waiting: RingSet with a latency beside libbpf's perf_buffer__poll, on the machine's
 // own kernel; and what it costs to look at many idle rings. See README.md.
 
 #include <fmt/format.h>

@@ -136,9 +136,10 @@ class Ages {
   std::uint64_t count_ = 0;
 };
 
-// What a consumer's callbacks do, the same for both. The clock is read for the first event after a
-// wait and for each 64th, as reading it costs ten times what delivering one does; so an age is too
-// low by what 63 deliveries take, about 1 us. Where there are many, the age of each 8th is taken.
+// The work of a consumer's callbacks, the same for both. The clock is read for the first event
+// after a wait and for each 64th, as reading it costs ten times what delivering one does; so an age
+// is too low by what 63 deliveries take, about 1 us. Where there are many, the age of each 8th is
+// taken.
 class Meter {
  public:
   explicit Meter(std::uint64_t per_second) : each_{per_second > 100'000 ? 8U : 1U} {}

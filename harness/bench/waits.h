@@ -40,7 +40,7 @@ struct WaitTurn {
 std::expected<Waited, std::string> wait_by_ring_set(const WaitTurn& turn);
 std::expected<Waited, std::string> wait_by_libbpf(const WaitTurn& turn);
 
-// What it costs to find that all of many rings are empty, in ns for all of them: medians of one
+// The cost of finding that all of many rings are empty, in ns for all of them: medians of one
 // race.
 struct IdleRings {
   double heads;  // data_head and data_tail of each, through Cursor

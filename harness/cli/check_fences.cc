@@ -16,7 +16,6 @@ using model::ExploreOptions;
 using model::find_entry;
 using model::Form;
 using model::MemoryModel;
-using model::Result;
 using model::UsageError;
 
 struct Row {
@@ -61,7 +60,7 @@ bool holds(Form form, const char* fault) {
   ExploreOptions options;
   options.merge = true;
   for (const Case& each : ring.cases(*ring.size, form, fault)) {
-    const Result result = model::explore(each.program, options);
+    const model::Result result = model::explore(each.program, options);
     if (!result.bound.empty()) throw UsageError{"not proved: " + result.bound};
     if (result.violation) return false;
   }
@@ -74,7 +73,7 @@ bool holds(MemoryModel machine, const char* fault) {
   const Entry& entry = *find_entry(kernel ? "protocol" : "ring");
   const Form form = kernel ? Form::Kernel : Form::A;
   for (const Case& each : entry.cases(*entry.machine_size, form, fault)) {
-    const Result result = model::explore_machine(each.program, machine);
+    const model::Result result = model::explore_machine(each.program, machine);
     if (result.violation) return false;
     if (!result.bound.empty()) throw UsageError{"not proved: " + result.bound};
   }

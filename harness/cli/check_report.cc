@@ -1,4 +1,4 @@
-// What `perfring check` prints: a table, JSON, a drawing.
+// The reports of `perfring check`: a table, JSON, a drawing.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

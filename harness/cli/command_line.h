@@ -1,7 +1,7 @@
 #ifndef HARNESS_CLI_COMMAND_LINE_H_
 #define HARNESS_CLI_COMMAND_LINE_H_
 
-// What each command of `perfring` may be asked for. Commands that are more than their options have
+// The options of each command of `perfring`. Commands that are more than their options have
 // a header of their own.
 
 #include <cstdint>

@@ -60,7 +60,7 @@ TEST_F(ConformProgramTest, PerfringIsRight) {
   EXPECT_EQ(counts["right"].get<int>() + counts["not run"].get<int>(), 94) << counts;
 }
 
-// What was seen of libbpf 1.1.2 by other means (P14, P20, P22).
+// Seen of libbpf 1.1.2 by other means (P14, P20, P22).
 TEST_F(ConformProgramTest, LibbpfHasTheOutcomesThatAreKnownOfIt) {
   const Ended ended =
       run({"conform", "--known",

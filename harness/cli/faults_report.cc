@@ -91,6 +91,14 @@ std::string in_markdown(const FaultCell& cell) {
   return any ? "found" : in_words(cell.expected());
 }
 
+// fuzz/hostile_drain_test.cc holds the fuzz target to it.
+std::string fuzzed(const faults::Fault& fault) {
+  const faults::Expected expected = by_fuzzing(fault);
+  if (std::holds_alternative<faults::AnyInvariant>(expected)) return "found";
+  const auto* const reason = std::get_if<Reason>(&expected);
+  return reason == nullptr ? in_words(expected) : fmt::format("({})", to_string(*reason));
+}
+
 }  // namespace
 
 std::string faults_list() {
@@ -179,18 +187,19 @@ std::string faults_markdown(const std::vector<FaultCell>& cells) {
     text += fmt::format(" {} |", title(harness));
     rule += "---|";
   }
-  text += " property |\n" + rule + "---|\n";
+  text += " fuzz | property |\n" + rule + "---|---|\n";
   for (const auto& row : rows_of(ran)) {
     const faults::Fault& fault = *row.front()->fault;
     text += fmt::format("| {} | {} | {} |", fault.name, to_string(fault.kind), fault.what);
     for (const FaultCell* const cell : row) text += fmt::format(" {} |", in_markdown(*cell));
-    text += fmt::format(" {} |\n", property_of(fault));
+    text += fmt::format(" {} | {} |\n", fuzzed(fault), property_of(fault));
   }
   text += "\n";
   std::set<Reason> reasons = reasons_in(ran);
   for (const FaultCell& cell : ran) {
-    const auto* const reason = std::get_if<Reason>(&cell.fault->property);
-    if (reason != nullptr) reasons.insert(*reason);
+    if (const auto* why = std::get_if<Reason>(&cell.fault->property)) reasons.insert(*why);
+    const faults::Expected fuzzed = by_fuzzing(*cell.fault);
+    if (const auto* why = std::get_if<Reason>(&fuzzed)) reasons.insert(*why);
   }
   for (const Reason reason : reasons) {
     text += fmt::format("- ({}): {}\n", to_string(reason), explanation(reason));

@@ -69,7 +69,7 @@ struct LiveCpuOutcome {
   std::vector<std::string> violations() const;
 };
 
-// What a merge by time has seen; nanoseconds.
+// The figures of a merge by time; nanoseconds.
 struct LiveMerge {
   std::uint64_t late;
   std::uint64_t worst_late;

@@ -89,7 +89,7 @@ record::PerfDataFeatures features_of(const RecordOptions& options) {
   return features;
 }
 
-// What becomes of records: lines on stdout, or a file.
+// The destination of records: lines on stdout, or a file.
 class Sink {
  public:
   Sink(const RecordOptions& options, const Sampler& sampler) : options_{options} {
@@ -120,7 +120,7 @@ class Sink {
     }
   }
 
-  // What was put so far. 0 or an errno.
+  // Writes the records that were put so far. 0 or an errno.
   int flush() {
     written_ += text_.size();
     const int fd = options_.output.empty() ? STDOUT_FILENO : file_.get();

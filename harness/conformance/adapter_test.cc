@@ -1,4 +1,4 @@
-// What adapters and other programs print, and how adapters end.
+// The lines that adapters and other programs print, and how adapters end.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -191,6 +191,8 @@ std::int64_t LiveReference::act(const script::Step& step) {
       const unsigned long pause = step.action == Action::Pause ? 1 : 0;
       return ::ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause) == 0 ? 0 : -errno;
     }
+    case Action::Die:
+      break;  // nested, and so not for a live kernel
     case Action::Disable:
     case Action::Enable: {
       const bool enable = step.action == Action::Enable;

@@ -70,6 +70,17 @@ constexpr std::array kReasons{
     Explained{
         Reason::OneRing, "one ring",
         "this harness has a consumer for each ring: not planted; the simulator has one for all"},
+    Explained{Reason::NoKernel, "no kernel",
+              "rings of any bytes have no kernel: not planted; `kernel_script` runs scripts"},
+};
+
+// By the target hostile_ring; of the first seed that shows it.
+struct FoundByFuzzing {
+  std::string_view name;
+  Expected expected;
+};
+constexpr std::array kFoundByFuzzing{
+    FoundByFuzzing{"drops_the_sign", Invariant::intact},
 };
 
 const Explained& explained(Reason reason) {
@@ -177,6 +188,16 @@ std::string in_words(const Expected& expected) {
   if (std::holds_alternative<DataRace>(expected)) return "data race";
   if (std::holds_alternative<Holds>(expected)) return "holds";
   return std::string{"not seen: "} + to_string(std::get<Reason>(expected));
+}
+
+Expected by_fuzzing(const Fault& fault) {
+  const auto found = std::ranges::find(kFoundByFuzzing, fault.name, &FoundByFuzzing::name);
+  if (found != kFoundByFuzzing.end()) return found->expected;
+  if (fault.kind == Kind::Kernel) return Reason::NoKernel;
+  const auto* const reason = std::get_if<Reason>(&fault.in(Harness::Scripts));
+  if (reason != nullptr) return *reason;
+  if (fault.kind == Kind::Variant) return Holds{};
+  return Reason::Suffices;
 }
 
 std::string property_of(const Fault& fault) {

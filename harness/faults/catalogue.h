@@ -43,6 +43,7 @@ enum class Reason : std::uint8_t {
   RaceByChance,
   EarlyWakeup,
   OneRing,
+  NoKernel,
 };
 const char* to_string(Reason reason);
 const char* explanation(Reason reason);
@@ -82,6 +83,9 @@ std::span<const Harness> harnesses();
 bool is_found(const Expected& expected);
 // Whether a harness that gives this reason may leave the fault out.
 bool is_not_planted(Reason reason);
+// What the fuzz target hostile_ring makes of it, on its seeds (fuzz/hostile_drain_test.cc): it has
+// rings of any bytes, and no kernel. The target kernel_script runs scripts, as Harness::Scripts.
+Expected by_fuzzing(const Fault& fault);
 // "intact", "any invariant", "data race", "holds", "not seen: in order".
 std::string in_words(const Expected& expected);
 // The property that finds it: "DeliveryTest.FindsAKernelThatIgnoresTail", "(in order)".

@@ -9,14 +9,13 @@
 #include <type_traits>
 
 #include "perfring/ring/memory.h"
+#include "perfring/testing/missing_edges.h"
 
 namespace perfring::faults {
 
-// Edge C of lib/perfring/ring/memory.h is missing.
-template <class M>
-struct NoAcquireFence : M {
-  static void fence_after_read_of(const SharedPosition&) noexcept {}
-};
+// An edge of lib/perfring/ring/memory.h is missing: C, D.
+using testing::NoAcquireFence;
+using testing::NoFullFence;
 
 // It is on the wrong side of the read.
 template <class M>
@@ -37,12 +36,6 @@ struct HeadReadAgain : M {
     return M::read_once(data_head);
   }
   static void fence_after_read_of(const SharedPosition&) noexcept {}
-};
-
-// Edge D is missing.
-template <class M>
-struct NoFullFence : M {
-  static void fence_before_write_of(const SharedPosition&) noexcept {}
 };
 
 // data_tail is committed, with every fence, as soon as data_head is known.

@@ -20,7 +20,7 @@ summary() { # FAULTS
       if (!($2 in known)) { known[$2]; total[$3]++ }
       for (i = 5; i <= last; i++) {
         if (!(title[i] in place)) { place[title[i]]; harnesses[++m] = title[i] }
-        # The property is in both tables.
+        # The last two columns are in both tables.
         if ($i != "" && $i !~ /^[(]/ && !counted[title[i], $2]++) found[title[i], $3]++
       }
     }

@@ -1,4 +1,4 @@
-// What is not opened, and why, on the machine's own kernel: as root, as a user and with
+// Events that are not opened, and why, on the machine's own kernel: as root, as a user and with
 // CAP_PERFMON.
 
 #include <gtest/gtest.h>
@@ -58,7 +58,8 @@ TEST_F(LiveEventRefusalTest, TooFewDescriptorsLeaveNothingOpen) {
   EXPECT_EQ(said, "fd");
 }
 
-// What the types allow and no kernel does: an error that names it, or a request that is as good.
+// Requests that the types allow and no kernel opens: an error that names it, or a request that is
+// as good.
 TEST_F(LiveEventRefusalTest, WrongArgumentsAreNamed) {
   const auto self = this_thread();
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));

@@ -1,4 +1,4 @@
-// What of this folder needs no kernel.
+// The parts of this folder that need no kernel.
 
 #include <gtest/gtest.h>
 

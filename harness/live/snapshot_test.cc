@@ -39,7 +39,7 @@ class SnapshotTest : public LiveTest {
       numbers_.push_back(seen.number());
     };
   }
-  // What a snapshot delivers: numbers, newest first.
+  // The numbers that a snapshot delivers, newest first.
   std::vector<std::uint64_t> snapshot(OverwritableRing& ring, Settle settle = Settle::Quickly) {
     numbers_.clear();
     last_ = must(ring.snapshot(settle, taker()));

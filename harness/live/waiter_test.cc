@@ -107,7 +107,7 @@ TEST_F(LiveWaiterTest, EveryRingsRecordsAreReadAfterAnyReport) {
   EXPECT_EQ(drain(second).size(), 1U);
 }
 
-// What another loop does after its report.
+// The step of another loop after its report.
 #define EXPECT_REPORT_DRAINS_ONE()           \
   do {                                       \
     EXPECT_NE(waiter_->poll(), Woken::Stop); \

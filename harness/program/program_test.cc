@@ -259,5 +259,13 @@ TEST(ChildProcessTest, AChildThatIsNotWaitedForIsKilled) {
   EXPECT_NE(::kill(id, 0), 0);
 }
 
+TEST(ReplayCommandTest, TheCommentSaysForWhichVersionAndCommit) {
+  EXPECT_EQ(replay_command("sim --seed 1"), "perfring sim --seed 1  # perfring " PERFRING_VERSION);
+  ::setenv("PERFRING_COMMIT", "a1b2c3d", 1);
+  EXPECT_EQ(replay_command("sim --seed 1", "saved"),
+            "perfring sim --seed 1  # perfring " PERFRING_VERSION " at a1b2c3d, saved");
+  ::unsetenv("PERFRING_COMMIT");
+}
+
 }  // namespace
 }  // namespace perfring

@@ -86,8 +86,10 @@ std::string invocation() {
 }
 
 std::string replay_command(std::string_view arguments, std::string_view note) {
-  return fmt::format("{} {}  # perfring {}{}{}", invocation(), arguments, PERFRING_VERSION,
-                     note.empty() ? "" : ", ", note);
+  const char* const known = std::getenv("PERFRING_COMMIT");
+  const std::string commit = known == nullptr ? "" : fmt::format(" at {}", known);
+  return fmt::format("{} {}  # perfring {}{}{}{}", invocation(), arguments, PERFRING_VERSION,
+                     commit, note.empty() ? "" : ", ", note);
 }
 
 StopOnSignals::StopOnSignals() {

@@ -23,7 +23,7 @@ std::string_view program_name();
 std::string invocation();
 
 // The line that repeats a run of `perfring`: with these arguments, and as a comment with the
-// version that it is for, and a note.
+// version that it is for, the commit if the environment has it (PERFRING_COMMIT), and a note.
 std::string replay_command(std::string_view arguments, std::string_view note = {});
 
 // While one lives, SIGINT and SIGTERM end the run with what there is so far: they set a flag, as

@@ -29,7 +29,6 @@ ScriptRun::ScriptRun(const script::Settings& settings, std::span<std::byte> memo
 }
 
 std::int64_t ScriptRun::run(std::span<const Step> steps) {
-  if (depth_ == 0) steps_so_far_.insert(steps_so_far_.end(), steps.begin(), steps.end());
   std::int64_t result = 0;
   while (!steps.empty() && !stopped()) {
     const auto first = script::first_with_nested(steps);
@@ -39,7 +38,17 @@ std::int64_t ScriptRun::run(std::span<const Step> steps) {
   return result;
 }
 
+void ScriptRun::note(Step step) {
+  if (step.action == Action::Poll && on_poll) return;
+  if (depth_ != 0 && step.depth == 0) {  // called from within: in place of the poll
+    step.depth = frames_[depth_ - 1].step->depth;
+    step.at = frames_[depth_ - 1].step->at;
+  }
+  steps_so_far_.push_back(step);
+}
+
 std::int64_t ScriptRun::perform(std::span<const Step> step_and_nested) {
+  note(step_and_nested.front());
   Frame& frame = frames_[depth_++];
   frame.step = &step_and_nested.front();
   frame.nested = step_and_nested.subspan(1);
@@ -61,6 +70,12 @@ void ScriptRun::nested(std::optional<std::uint64_t> moment) {
     const Step& step = frame.nested[i];
     if (step.depth != depth || frame.done[i] || (moment && step.at != *moment)) continue;
     frame.done[i] = true;
+    if (step.action == Action::Die) {
+      note(step);
+      dead_ = true;
+      if (moment) throw Died{};
+      continue;
+    }
     frame.interrupted = true;
     ledger_.interrupted();
     perform(script::first_with_nested(frame.nested.subspan(i)));
@@ -70,7 +85,6 @@ void ScriptRun::nested(std::optional<std::uint64_t> moment) {
 void ScriptRun::moment() {
   Frame& frame = frames_[depth_ - 1];
   const std::uint64_t moment = frame.moment++;
-  if (dies_at_ == moment) throw Died{};
   if (!frame.nested.empty()) nested(moment);
 }
 
@@ -102,7 +116,12 @@ std::int64_t ScriptRun::output(const Step& step) {
   oracle::fill(bytes, payload);
   if (oracle::record_size(length) > 65535) oversize_ = true;
   ledger_.begins(payload);
-  const int rc = emit(ring().index(step.second), bytes);
+  int rc = 0;
+  try {
+    rc = emit(ring().index(step.second), bytes);
+  } catch (const Died&) {
+    return 0;  // nobody finishes it
+  }
   ledger_.ends(rc);
   expect_announced(rc);
   return rc;
@@ -120,17 +139,6 @@ void ScriptRun::expect_announced(int rc) {
   } else if (rc == 0) {
     announced_ = each ? std::optional{true} : std::nullopt;
   }
-}
-
-void ScriptRun::die_during(const Step& output, std::uint64_t moment) {
-  dies_at_ = moment;
-  try {
-    run(output);
-  } catch (const Died&) {
-    depth_ = 0;
-  }
-  dies_at_.reset();
-  dead_ = true;
 }
 
 std::int64_t ScriptRun::drain(const Step& step) {

@@ -38,9 +38,6 @@ class ScriptRun : private MemoryObserver {
   // called again, also from within (on_poll).
   std::int64_t run(std::span<const script::Step> steps);
   std::int64_t run(const script::Step& step) { return run({&step, 1}); }
-  // An output that nobody finishes: its CPU stops for good at this moment of it, if there is one,
-  // and otherwise after it. No output after it does anything.
-  void die_during(const script::Step& output, std::uint64_t moment);
   // The producer is done: drains until the ring says that it is empty. Is everything there?
   void settle();
 
@@ -54,7 +51,8 @@ class ScriptRun : private MemoryObserver {
   const oracle::Ledger& ledger() const { return ledger_; }
   const oracle::Received& received() const { return checker_.received(); }
   std::uint64_t unread() const { return ledger_.position() - checker_.released(); }  // bytes
-  // The steps so far: with the ring's settings, the script that repeats this run.
+  // The steps so far: with the ring's settings, the script that repeats this run. Where a poll was
+  // on_poll's, it has the drains that came of it.
   script::Script script() const { return {kernel_.ring().settings(), steps_so_far_}; }
 
   // Called for each event that was delivered, after the checker.
@@ -85,6 +83,7 @@ class ScriptRun : private MemoryObserver {
   struct Died {};
 
   std::int64_t perform(std::span<const script::Step> step_and_nested);
+  void note(script::Step step);
   std::int64_t act(const script::Step& step);
   std::int64_t output(const script::Step& step);
   void expect_announced(int rc);
@@ -113,7 +112,6 @@ class ScriptRun : private MemoryObserver {
   std::uint64_t sequence_ = 0;
   // Whether poll has something to report. Not known where an interrupt may have taken it.
   std::optional<bool> announced_ = false;
-  std::optional<std::uint64_t> dies_at_;
   bool dead_ = false;
   bool oversize_ = false;  // a payload was
   std::optional<oracle::Violation> violation_;

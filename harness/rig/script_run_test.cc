@@ -215,7 +215,7 @@ TEST(ScriptRunTest, LossesAreAccountedFor) {
 TEST(ScriptRunTest, ADeadProducerPublishesNothingMore) {
   ScriptRunner<> runner{{}};
   runner.run({.action = script::Action::Output, .number = 4});
-  runner.die_during({.action = script::Action::Output, .number = 4}, 12);
+  runner.run(script::parse_script("output 4\n> at 12 die\n")->steps);
   EXPECT_EQ(runner.run({.action = script::Action::Output, .number = 4}), 0);
   runner.settle();
   EXPECT_EQ(in_words(runner.violation()), "nothing");
@@ -225,8 +225,27 @@ TEST(ScriptRunTest, ADeadProducerPublishesNothingMore) {
 
 TEST(ScriptRunTest, AProducerThatDiesAtItsFirstMomentHasReservedNothing) {
   ScriptRunner<> runner{{}};
-  runner.die_during({.action = script::Action::Output, .number = 4}, 0);
+  runner.run(script::parse_script("output 4\n> at 0 die\n")->steps);
   EXPECT_EQ(runner.ledger().position(), 0U);
+}
+
+// With the drains of a wait loop in place of its polls, and a death, it is the same run again.
+TEST(ScriptRunTest, ItsScriptRepeatsTheRun) {
+  ScriptRunner<> runner{{}};
+  runner.on_poll = [&runner] { runner.run({.action = script::Action::Drain, .number = 1}); };
+  const auto polls = script::parse_script(
+      "output 4\noutput 8\n> at 3 poll\n> at 8 output 4\npoll\noutput 4\n> at 12 die\n> at 20 "
+      "poll\n");
+  runner.run(polls->steps);
+  EXPECT_EQ(to_text(runner.script()),
+            "output 4\noutput 8\n> at 3 drain 1\n> at 8 output 4\ndrain 1\noutput 4\n> at 12 die\n"
+            "> at 20 drain 1\n");
+  ScriptRunner<> again{{}};
+  again.run(runner.script().steps);
+  EXPECT_EQ(again.received().delivered, 3U);
+  EXPECT_EQ(again.received().delivered, runner.received().delivered);
+  EXPECT_EQ(again.ring().page().data_tail, runner.ring().page().data_tail);
+  EXPECT_EQ(again.ring().page().data_head, runner.ring().page().data_head);
 }
 
 // The faults themselves: `perfring faults --harness scripts`

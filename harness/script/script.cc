@@ -7,6 +7,8 @@
 namespace perfring::script {
 namespace {
 
+constexpr const char* kDies = "'die' is nested in an output, one deep";
+
 std::optional<std::string> too_large(std::string_view what, std::uint64_t value,
                                      std::uint64_t most) {
   if (value <= most) return std::nullopt;
@@ -64,6 +66,7 @@ std::optional<std::string> why_impossible(const Settings& settings, const Step& 
   if (const auto why = too_large("a depth of", step.depth, kDepthMax)) return why;
   if (const auto why = too_large("at", step.at, kAtMax)) return why;
   if (step.action == Action::Output) return too_large("output", step.number, kOutputMax);
+  if (step.action == Action::Die && step.depth != 1) return kDies;
   return std::nullopt;
 }
 
@@ -74,6 +77,11 @@ std::uint64_t deepest(std::span<const Step> before) {
 
 std::optional<std::string> why_misplaced(std::span<const Step> before, const Step& step) {
   if (step.depth == 0) return step.at == 0 ? std::nullopt : std::optional{"'at' of no other step"};
+  if (step.action == Action::Die) {
+    const auto outer = std::find_if(before.rbegin(), before.rend(),
+                                    [](const Step& each) { return each.depth == 0; });
+    if (outer != before.rend() && outer->action != Action::Output) return kDies;
+  }
   if (step.depth <= deepest(before)) return std::nullopt;
   if (before.empty() || before.back().depth + 1 < step.depth) {
     return "nested in no step that is one less deep";

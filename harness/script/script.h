@@ -52,6 +52,7 @@ enum class Action {
   Resume,   // PERF_EVENT_IOC_PAUSE_OUTPUT 0
   Disable,  // PERF_EVENT_IOC_DISABLE
   Enable,   // PERF_EVENT_IOC_ENABLE
+  Die,      // nested in an output: its CPU stops there for good, and no later output does anything
 };
 
 struct Step {
@@ -109,6 +110,7 @@ std::optional<std::string> why_impossible(const Script& script);
 //   output 40
 //   > at 5 output 16      nested: at step 5 of the output of 40 bytes
 //   >> at 0 drain 1       and in the midst of that one
+//   > at 9 die            the producer, at step 9 of that output
 //   30 times output 125   that step, 30 times
 //   drain 1
 std::string to_text(const Settings& settings);

@@ -68,6 +68,7 @@ TEST(ScriptTextTest, MarkersNestAStepInTheOneBefore) {
       "> at 5 output 16\n"
       ">>  at 0\tdrain 1  # in that one\n"
       "> at 7 poll\n"
+      "> at 9 die\n"
       "throw 2\n"
       ">at 1 output 8");
   ASSERT_TRUE(script) << script.error();
@@ -75,6 +76,7 @@ TEST(ScriptTextTest, MarkersNestAStepInTheOneBefore) {
                                 {Action::Output, 16, false, 1, 5},
                                 {Action::Drain, 1, false, 2, 0},
                                 {Action::Poll, 0, false, 1, 7},
+                                {Action::Die, 0, false, 1, 9},
                                 {Action::Throw, 2},
                                 {Action::Output, 8, false, 1, 1}};
   EXPECT_EQ(script->steps, steps);
@@ -145,6 +147,10 @@ TEST(ScriptTextErrorTest, AStepThatCannotBeNestedIsNamed) {
   EXPECT_EQ(error_of("> at 0 poll"), "line 1: nested in no step that is one less deep");
   EXPECT_EQ(error_of("output 1\n>> at 0 poll"), "line 2: nested in no step that is one less deep");
   EXPECT_EQ(error_of("poll\n> at 0 output 1"), "line 2: nested in 'poll', which is over at once");
+  const std::string dies = "'die' is nested in an output, one deep";
+  EXPECT_EQ(error_of("die"), "line 1: " + dies);
+  EXPECT_EQ(error_of("drain 1\n> at 0 die"), "line 2: " + dies);
+  EXPECT_EQ(error_of("output 1\n> at 0 output 1\n>> at 0 die"), "line 3: " + dies);
   EXPECT_EQ(error_of("output 1\n> 5 output 1"),
             "line 2: '5': what is nested says 'at' and a number first");
   EXPECT_EQ(error_of("output 1\n> at output 1"), "line 2: 'output': a decimal number is expected");

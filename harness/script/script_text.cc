@@ -31,7 +31,7 @@ constexpr std::array kActionNames{
     Names<Action>{"poll", Action::Poll},     Names<Action>{"epoll_wait", Action::Epoll},
     Names<Action>{"rearm", Action::Rearm},   Names<Action>{"pause", Action::Pause},
     Names<Action>{"resume", Action::Resume}, Names<Action>{"disable", Action::Disable},
-    Names<Action>{"enable", Action::Enable},
+    Names<Action>{"enable", Action::Enable}, Names<Action>{"die", Action::Die},
 };
 constexpr std::array kEpollNames{
     Names<Epoll>{"level", Epoll::Level},

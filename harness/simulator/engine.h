@@ -78,7 +78,7 @@ SimulationOutcome simulate_with(const SimulationPlan& of, const Observer& observ
   return engine.run();
 }
 
-// What may be wrong with one consumer of several rings. Those of a merge come first.
+// The faults of one consumer of several rings. Those of a merge come first.
 enum class ManyFault : std::uint8_t {
   None,
   TrustsFifo,

@@ -64,7 +64,7 @@ std::unique_ptr<Judge> judge_of_hostile_ring(const perf_event_mmap_page& page, B
 // How many records of one ring a merge sorts.
 inline constexpr std::size_t kMergeWindow = 8;
 
-// What the order needs to know of an event: where it was written, and when.
+// An event, as far as the order depends on it: where it was written, and when.
 struct Timed {
   std::uint64_t key = 0;
   std::uint64_t published = 0;   // what the clock said then
@@ -81,7 +81,7 @@ class MergeOrder {
   void begins(bool takes_all);
   // The merge reads its clock. The first reading of a run is its lowest.
   void reads_clock(std::uint64_t now);
-  // What is lower may be delivered.
+  // Events with lower keys may be delivered.
   std::uint64_t bound() const { return bound_; }
 
   // The event that is passed to the callback, in which the ring's judge finds it here.

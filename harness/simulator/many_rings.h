@@ -64,7 +64,7 @@ struct ManyMemory : SimulatedMemory {
 };
 static_assert(Memory<ManyMemory>);
 
-// What the callback throws.
+// Thrown by the callback.
 struct Thrown {};
 
 inline void end_drain(Site& site) {
@@ -145,7 +145,7 @@ class MergedRings {
   }
 
   const MergeCounts& counts() const { return is_narrow() ? narrow_.counts() : merge_.counts(); }
-  // What the clock said before the first look of the last run.
+  // The clock before the first look of the last run.
   std::uint64_t began() const { return began_; }
 
  private:

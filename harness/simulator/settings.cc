@@ -117,7 +117,7 @@ constexpr std::array kScenarios{
              "delay_max 50\nslack 500\nhotplug 3000\nbreak_one_in 40\n"},
 };
 
-// What one consumer of all rings excludes.
+// Settings that one consumer of all rings excludes.
 std::string impossible_of_many(const RunSettings& settings) {
   const auto excluded = [&](const char* what, const char* why) {
     return fmt::format("rings: {} excludes {}: {}", settings.rings, what, why);

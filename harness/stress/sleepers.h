@@ -49,7 +49,7 @@ template <class Base, class R>
 struct SleepersRing {
   explicit SleepersRing(const Setting& setting) : ring{setting}, producer{ring}, consumer{ring} {}
 
-  // What may stay unread without anybody being woken (K30).
+  // The bytes that may stay unread without anybody being woken (K30).
   std::uint64_t quiet() const { return ring.settings().watermark ? ring.settings().wakeup : 0; }
 
   // Before each burst it lets the consumer read what that was woken for, and fall asleep again: so

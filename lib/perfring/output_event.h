@@ -5,7 +5,8 @@
 #error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
-// What PerfBuffer, RingSet and OverwritableRing own of each CPU: internal to them.
+// The event, mapping and descriptor that PerfBuffer, RingSet and OverwritableRing own of each CPU:
+// internal to them.
 
 #include <sys/types.h>
 

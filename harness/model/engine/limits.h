@@ -13,7 +13,7 @@
 
 namespace perfring::model {
 
-// What may end a whole search but its finds: the time and the memory that it takes, or a signal.
+// Ends a whole search without a find: the time and the memory that it takes, or a signal.
 // Shows its progress.
 class Limits {
  public:

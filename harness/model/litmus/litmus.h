@@ -21,7 +21,7 @@ namespace perfring::model {
 // Registers ("1:r0") and locations ("x"), by name.
 using LitmusOutcome = std::map<std::string, std::int64_t>;
 
-// What a file says of a program under one memory model.
+// A file's expectation of a program under one memory model.
 struct Expectation {
   std::optional<std::set<LitmusOutcome>> allowed;
   std::optional<std::uint64_t> executions;

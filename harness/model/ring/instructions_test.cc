@@ -19,7 +19,8 @@ namespace {
 
 constexpr MemoryModel kMachines[] = {MemoryModel::AArch64, MemoryModel::RiscV};
 
-// What the assembly of a processor must match: the script's arguments after the target's name.
+// The patterns that a processor's assembly must match: the script's arguments after the target's
+// name.
 std::vector<std::regex> expected_of(const char* script, MemoryModel machine) {
   const std::string target =
       machine == MemoryModel::AArch64 ? "aarch64-linux-gnu" : "riscv64-linux-gnu";

@@ -16,14 +16,64 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/kernel/cpu.h"
 #include "harness/kernel/perf_event.h"
 #include "harness/model/engine/program.h"
+#include "harness/oracle/invariant.h"
 #include "perfring/ring/memory.h"
 
 namespace perfring::model {
+
+// A check of the programs: the invariant's name, and what is wrong.
+struct NamedCheck {
+  consteval NamedCheck(oracle::Invariant invariant, std::string_view what) {
+    char* at = text;
+    for (const std::string_view part : {std::string_view{to_string(invariant)}, {": "}, what}) {
+      for (const char each : part) *at++ = each;
+    }
+  }
+  constexpr operator const char*() const { return text; }
+  char text[80]{};
+};
+inline void check(bool holds, const NamedCheck& named, Where where = Where::here()) {
+  check(holds, std::string{named.text}, where);
+}
+inline constexpr NamedCheck kNothingWritten{oracle::Invariant::no_invention, "a word nobody wrote"};
+inline constexpr NamedCheck kMalformed{oracle::Invariant::no_invention, "a malformed record"};
+inline constexpr NamedCheck kAgain{oracle::Invariant::once,
+                                   "a record comes again, or out of order"};
+inline constexpr NamedCheck kNestedAgain{oracle::Invariant::once,
+                                         "the interrupt's record comes again"};
+inline constexpr NamedCheck kAfterTheLast{oracle::Invariant::once,
+                                          "an event was delivered after the drain's last"};
+inline constexpr NamedCheck kOtherWord{oracle::Invariant::intact,
+                                       "a word differs from what was written there"};
+inline constexpr NamedCheck kOtherSize{oracle::Invariant::intact, "a payload of another size"};
+inline constexpr NamedCheck kMovesBefore{oracle::Invariant::tail_honest,
+                                         "data_tail moves before the drain ends"};
+inline constexpr NamedCheck kTailElsewhere{oracle::Invariant::tail_honest,
+                                           "data_tail is not where the last event ends"};
+inline constexpr NamedCheck kSkipsALap{oracle::Invariant::tail_honest, "data_tail skips a lap"};
+inline constexpr NamedCheck kTailNotReleased{oracle::Invariant::tail_honest,
+                                             "data_tail is not where the record ends"};
+inline constexpr NamedCheck kTooMany{oracle::Invariant::bounded,
+                                     "more events than the ring has room for"};
+inline constexpr NamedCheck kNotEmptied{oracle::Invariant::bounded,
+                                        "a drain of an idle ring has not emptied it"};
+inline constexpr NamedCheck kOutside{oracle::Invariant::in_ring, "an access outside the ring"};
+inline constexpr NamedCheck kSliceOutside{oracle::Invariant::in_ring, "a slice outside the ring"};
+inline constexpr NamedCheck kPastHead{oracle::Invariant::in_ring,
+                                      "a record is taken to end past data_head"};
+inline constexpr NamedCheck kRefused{oracle::Invariant::no_loss,
+                                     "a record was refused, though there was room"};
+inline constexpr NamedCheck kUndelivered{oracle::Invariant::no_loss,
+                                         "what was published is not delivered"};
+inline constexpr NamedCheck kNotAll{oracle::Invariant::no_loss,
+                                    "attempted differs from delivered + lost"};
 
 // A ring with addresses, for address arithmetic only: its contents are the Vars'.
 class ModelRing {
@@ -70,7 +120,7 @@ class ModelRing {
  private:
   const Var& at(const std::byte* address) const {
     const auto offset = static_cast<std::size_t>(address - begin());
-    check(offset % kWordBytes == 0 && offset < size(), "in_ring: an access outside the ring");
+    check(offset % kWordBytes == 0 && offset < size(), kOutside);
     return words_[offset / kWordBytes % words_.size()];
   }
 
@@ -139,8 +189,7 @@ struct ModelCpu : kernel::HardwareCpu {
   void on_drop(const kernel::perf_buffer& rb, const kernel::perf_event&) {
     constexpr __u64 kLost = 24, kUnused = 8;
     const __u64 unread = rb.unsigned_long(rb.head - tail_seen);
-    check(unread + record_bytes + kLost > rb.data_size() - kUnused,
-          "no_loss: a record was refused, though there was room");
+    check(unread + record_bytes + kLost > rb.data_size() - kUnused, kRefused);
   }
   // RC11 knows none: see above.
   void control_dependency(const __u64&, Where where = Where::here()) {

@@ -80,24 +80,22 @@ inline void take_sample(Tally& tally, const Sample& sample, const RingOptions& o
       const auto word = ModelMemory::read<std::uint32_t>(piece.data() + i);
       if (std::exchange(first, false)) {
         nested = options.interrupted_at != 0 && word == kNestedWord;
-        check(nested || word < word_of(options.records), "no_invention: a word nobody wrote");
-        check(nested || word >= word_of(tally.next), "once: a record comes again, or out of order");
+        check(nested || word < word_of(options.records), kNothingWritten);
+        check(nested || word >= word_of(tally.next), kAgain);
       }
-      check(word == (nested ? kNestedWord : word_of(tally.next)),
-            "intact: a word differs from what was written there");
+      check(word == (nested ? kNestedWord : word_of(tally.next)), kOtherWord);
     }
   }
   const std::size_t size = options.payloads[nested ? 0 : tally.next % options.payloads.size()];
-  check(sample.size() == size, "intact: a payload of another size");
+  check(sample.size() == size, kOtherSize);
   nested ? ++tally.nested : ++tally.next;
-  check(tally.nested <= 1, "once: the interrupt's record comes again");
+  check(tally.nested <= 1, kNestedAgain);
   tally.tail += sizeof(perf_event_header) + sizeof(__u32) + size;
 }
 
 inline void take(Tally& tally, const PerfEvent& event, const RingOptions& options) {
-  check(own_tail() == tally.drain_tail, "tail_honest: data_tail moves before the drain ends");
-  check(++tally.drain_events <= options.ring_bytes / sizeof(std::uint64_t),
-        "bounded: more events than the ring has room for");
+  check(own_tail() == tally.drain_tail, kMovesBefore);
+  check(++tally.drain_events <= options.ring_bytes / sizeof(std::uint64_t), kTooMany);
   if (const auto* const lost = std::get_if<Lost>(&event)) {
     tally.next += static_cast<std::uint32_t>(lost->count);
     tally.lost += static_cast<std::uint32_t>(lost->count);
@@ -105,20 +103,19 @@ inline void take(Tally& tally, const PerfEvent& event, const RingOptions& option
     return;
   }
   const auto* const sample = std::get_if<Sample>(&event);
-  check(sample != nullptr, "no_invention: a malformed record");
+  check(sample != nullptr, kMalformed);
   if (sample != nullptr) take_sample(tally, *sample, options);
 }
 
 // A ring that was overwritten may deliver any events, but their bytes are in the ring.
 inline void take_anything(Tally& tally, const PerfEvent& event, const RingOptions& options) {
-  check(++tally.drain_events <= options.ring_bytes / sizeof(std::uint64_t),
-        "bounded: more events than the ring has room for");
+  check(++tally.drain_events <= options.ring_bytes / sizeof(std::uint64_t), kTooMany);
   const auto in_ring = [](Bytes bytes) {
     const std::byte* const data = ModelRing::here->begin();
     check(bytes.empty() || (bytes.data() >= data && bytes.size() <= ModelRing::here->size() &&
                             bytes.data() - data + static_cast<std::ptrdiff_t>(bytes.size()) <=
                                 static_cast<std::ptrdiff_t>(ModelRing::here->size())),
-          "in_ring: a slice outside the ring");
+          kSliceOutside);
   };
   if (const auto* const sample = std::get_if<Sample>(&event)) {
     in_ring(sample->head), in_ring(sample->tail);
@@ -148,7 +145,7 @@ void drain_by(R& ring, Tally& tally, Consume consume, Take take_event) {
       bool over = false;
       auto flow = ring.try_fold(
           tally, [&](Tally so_far, const PerfEvent& event) -> ControlFlow<Tally, Tally> {
-            check(!over, "once: an event was delivered after the drain's last");
+            check(!over, kAfterTheLast);
             take_event(so_far, event);
             over = breaks;
             if (breaks) return Break{so_far};
@@ -181,8 +178,8 @@ void drain_once(R& ring, Tally& tally, const RingOptions& options) {
   }
   const std::uint64_t tail = own_tail();
   if (options.oversize) tally.tail = tail;
-  check(tail == tally.tail, "tail_honest: data_tail is not where the last event ends");
-  check(tail - tally.drain_tail <= options.ring_bytes, "tail_honest: data_tail skips a lap");
+  check(tail == tally.tail, kTailElsewhere);
+  check(tail - tally.drain_tail <= options.ring_bytes, kSkipsALap);
 }
 
 // A consumer for ring_program.h in Ring's place: lib's Cursor. Each of its drains looks twice, and
@@ -227,7 +224,7 @@ class Puller {
     take_either(again, held.record.event(), options);
     cursor_.release(held.record.end());
     tally.drain_tail = options.oversize ? own_tail() : again.tail;
-    check(own_tail() == tally.drain_tail, "tail_honest: data_tail is not where the record ends");
+    check(own_tail() == tally.drain_tail, kTailNotReleased);
   }
 
   C cursor_;

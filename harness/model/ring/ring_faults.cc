@@ -48,7 +48,7 @@ bool internal::Drain<model::HeaderReadTwice>::deliver(At& at, std::size_t, std::
                                                       Visit& visit) {
   const Bytes payload{at + kPayloadAt, raw};
   const std::size_t size = size_of(header_at(at));
-  model::check(size <= left(at), "in_ring: a record is taken to end past data_head");
+  model::check(size <= left(at), model::kPastHead);
   at = advance(at, std::min(size, left(at)));
   return visit(PerfEvent{Sample{payload, Bytes{}}});
 }
@@ -115,21 +115,12 @@ std::vector<Halves> cursor_halves() {
   return all;
 }
 
-// What finds it, with which check.
+// The check that finds a fault, in each form, and the program that shows it.
 struct Verdict {
   const char* name;
   const char *in_a, *in_b;
   const char* shows_in = "ring";
 };
-
-constexpr const char* kMovesBefore = "tail_honest: data_tail moves before the drain ends";
-constexpr const char* kAgain = "once: a record comes again, or out of order";
-constexpr const char* kMalformed = "no_invention: a malformed record";
-constexpr const char* kTailElsewhere = "tail_honest: data_tail is not where the last event ends";
-constexpr const char* kNotAll = "no_loss: attempted differs from delivered + lost";
-constexpr const char* kOtherWord = "intact: a word differs from what was written there";
-constexpr const char* kOtherSize = "intact: a payload of another size";
-constexpr const char* kOutside = "in_ring: an access outside the ring";
 
 // A matter of order.
 constexpr Verdict kOrder[]{
@@ -157,17 +148,15 @@ constexpr Verdict kOrder[]{
     {"full_ring_modulo", kNotAll, kNotAll},
     {"one_record_too_many", kMalformed, kMalformed},
     {"ignores_tail", kMalformed, kMalformed},
-    {"header_read_twice", "in_ring: a record is taken to end past data_head", kDataRace,
-     "ring/oversize"},
+    {"header_read_twice", kPastHead, kDataRace, "ring/oversize"},
 };
 
 // Wrong under sequential consistency, too.
 constexpr Verdict kAnyOrder[]{
     {"shows_the_unpublished", kAgain, kDataRace},
     {"publishes_off_the_grid", kMalformed, kMalformed},
-    {"scribbles", "no_invention: a word nobody wrote", "no_invention: a word nobody wrote"},
-    {"refuses_in_an_empty_ring", "no_loss: a record was refused, though there was room",
-     "no_loss: a record was refused, though there was room"},
+    {"scribbles", kNothingWritten, kNothingWritten},
+    {"refuses_in_an_empty_ring", kRefused, kRefused},
     {"counts_losses_twice", kNotAll, kNotAll},
     {"forgets_losses", kNotAll, kNotAll},
     {"gives_the_ring_up", kNotAll, kNotAll},
@@ -193,18 +182,15 @@ constexpr Verdict kAnyOrder[]{
     {"drops_the_rest", kTailElsewhere, kTailElsewhere, "ring/break"},
     {"forgets_on_throw", kTailElsewhere, kTailElsewhere, "ring/throw"},
     {"forgets_lost", kOtherWord, kOtherWord},
-    {"ignores_break", "once: an event was delivered after the drain's last",
-     "once: an event was delivered after the drain's last", "ring/break"},
-    {"takes_one_at_a_time", "bounded: a drain of an idle ring has not emptied it",
-     "bounded: a drain of an idle ring has not emptied it"},
+    {"ignores_break", kAfterTheLast, kAfterTheLast, "ring/break"},
+    {"takes_one_at_a_time", kNotEmptied, kNotEmptied},
     {"drops_the_last", kTailElsewhere, kTailElsewhere},
     {"delivers_twice", kAgain, kAgain},
     {"swaps_two", kOtherWord, kOtherWord},
     {"keeps_slices", kAgain, kAgain},
     {"sleeps_on_the_rest", kNotAll, kNotAll},
     {"releases_past", kTailElsewhere, kTailElsewhere, "ring/break"},
-    {"positions_of_64_bits", "no_invention: a word nobody wrote",
-     "no_invention: a word nobody wrote", "ring/wrap_32"},
+    {"positions_of_64_bits", kNothingWritten, kNothingWritten, "ring/wrap_32"},
     {"leaves_the_last", kNotAll, kNotAll},
     {"ignores_the_wrap", kOutside, kOutside, "ring/straddle"},
 };

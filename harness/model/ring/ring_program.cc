@@ -9,9 +9,9 @@ void drain_the_rest(const Consuming& user, Tally& tally, const RingOptions& opti
   const bool breaks_off = options.consume == Consume::Break || options.consume == Consume::Throw;
   for (unsigned i = 0; i < attempted && user.readable(); ++i) {
     user.drain(tally);
-    if (!breaks_off) check(!user.readable(), "bounded: a drain of an idle ring has not emptied it");
+    if (!breaks_off) check(!user.readable(), kNotEmptied);
   }
-  check(!user.readable(), "no_loss: what was published is not delivered");
+  check(!user.readable(), kUndelivered);
 }
 
 }  // namespace
@@ -69,8 +69,7 @@ Program ring_program(const RingOptions& options, Producing kernel, Consumer user
     const unsigned attempted = options.records + (options.interrupted_at != 0 ? 1 : 0);
     drain_the_rest(consumer, tally, options, attempted);
     if (options.oversize) return;
-    check(tally.delivered() + tally.lost + not_reported.read() == attempted,
-          "no_loss: attempted differs from delivered + lost");
+    check(tally.delivered() + tally.lost + not_reported.read() == attempted, kNotAll);
   };
   return program;
 }

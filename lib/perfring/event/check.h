@@ -34,7 +34,7 @@ PERFRING_EXPORT std::vector<Finding> check_member(const Ask& member, const Ask& 
 
 namespace internal {
 
-// What a row looks at.
+// The case that a row looks at.
 struct Case {
   const Ask& ask;
   const Facts& facts;

@@ -1,4 +1,4 @@
-// What the kernel refuses: impossible values, and what the caller has no right to.
+// Rows of what the kernel refuses: impossible values, and rights that the caller lacks.
 
 #include <bit>
 #include <ctime>

@@ -55,7 +55,7 @@
 
 namespace perfring::event {
 
-// What is wrong with a request, or what will come of it.
+// A finding about a request: an error in it, or a consequence of it.
 struct Finding {
   enum class Severity : std::uint8_t {
     Refused,  // the kernel refuses it
@@ -102,7 +102,7 @@ class PERFRING_EXPORT Event {
   [[nodiscard]] Event kernel(Kernel which) const;
   // Which of a tracepoint's records are wanted, as in tracefs: "prev_pid == 0".
   [[nodiscard]] Event filter(std::string expression) const;
-  // What to open where this event cannot be: the sampler's notes say which it was.
+  // Opened in place of this event where that cannot be: the sampler's notes say which it was.
   [[nodiscard]] Event or_else(Event fallback) const;
   // Anything else of perf_event_attr, after all that was said. An empty function changes nothing.
   [[nodiscard]] Event adjust(std::function<void(perf_event_attr&)> change) const;
@@ -161,7 +161,7 @@ PERFRING_EXPORT Event uprobe(std::string path, std::string symbol);
 PERFRING_EXPORT Event uprobe(std::string path, std::uint64_t file_offset);
 PERFRING_EXPORT Event uretprobe(std::string path, std::string symbol);
 PERFRING_EXPORT Event uretprobe(std::string path, std::uint64_t file_offset);
-// What the processor counts.
+// Events that the processor counts.
 PERFRING_EXPORT Event hardware(perf_hw_id which);
 PERFRING_EXPORT Event cache(perf_hw_cache_id cache, perf_hw_cache_op_id op,
                             perf_hw_cache_op_result_id result);

@@ -25,7 +25,7 @@ int answer(Ask ask, System& system) {
   return fd >= 0 ? 0 : -fd;
 }
 
-// What an errno says by itself.
+// The advice for an errno alone.
 std::optional<Cause> plain_cause(const Ask& ask, int error, const Facts& facts) {
   switch (error) {
     case EMFILE: {
@@ -59,7 +59,7 @@ bool is_costly(const Ask& ask, const Facts& facts) {
   return facts.pmu_type("kprobe") == ask.attr.type || facts.pmu_type("uprobe") == ask.attr.type;
 }
 
-// What check() knows of a field, or else what can be said of any.
+// The advice of check() for a field, or else one that fits any.
 Cause cause_of(const Variation& found, const Ask& ask, int error, const Facts& facts) {
   const std::string& field = found.field;
   const std::string leave_out = "leave " + field + " out, or use a kernel or a PMU that has it";

@@ -18,7 +18,7 @@ namespace {
 using testing::FakeSystem;
 using Attr = perf_event_attr;
 
-// What a kernel refuses, and what is asked of it.
+// A request that a kernel refuses, and its errno.
 struct Refusal {
   std::string name;
   std::function<void(Ask&)> ask;

@@ -64,7 +64,7 @@ struct Opening {
   Child child;
 };
 
-// What each event is before it is opened, and the one that opened its group.
+// An event before it is opened, and the one that opened its group.
 using Prepare = void (*)(Planned& step);
 
 // Of a Sampler or Group that has nothing open.

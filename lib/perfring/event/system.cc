@@ -74,7 +74,7 @@ class Real final : public System {
   }
 };
 
-// What stands behind `name` in the line that begins with it.
+// The rest of the line that begins with `name`.
 std::optional<std::string_view> line_of(std::string_view text, std::string_view name) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));

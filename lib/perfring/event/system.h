@@ -68,7 +68,7 @@ namespace internal {
 // An event of this thread that counts nothing, which any user may open.
 Ask dummy();
 
-// What the files of a machine say. A number that cannot be read is nullopt.
+// The files of a machine, read. A number that cannot be read is nullopt.
 class Facts {
  public:
   explicit Facts(System& system) noexcept : system_{system} {}

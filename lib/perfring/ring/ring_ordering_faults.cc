@@ -3,9 +3,8 @@
 // whole and in order, and exits 0 if all did. Under ThreadSanitizer, a missing edge is a data race:
 // it is reported, and the exit code is 66.
 //
-// The two faults are those of harness/faults, which plants more under ThreadSanitizer. lib has them
-// for itself, because its tests depend on nothing else and a test that reports no race must be seen
-// to report one.
+// harness/faults plants more under ThreadSanitizer. These two stand here because a test that
+// reports no race must be seen to report one.
 
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
+#include "perfring/testing/missing_edges.h"
 
 namespace perfring {
 namespace {
@@ -28,12 +28,8 @@ constexpr std::uint64_t kRecords = 20000;
 alignas(64) perf_event_mmap_page page;
 alignas(64) std::byte data[kSize];
 
-struct NoAcquireFence : DefaultMemory {
-  static void fence_after_read_of(const SharedPosition&) noexcept {}
-};
-struct NoFullFence : DefaultMemory {
-  static void fence_before_write_of(const SharedPosition&) noexcept {}
-};
+using NoAcquireFence = testing::NoAcquireFence<DefaultMemory>;
+using NoFullFence = testing::NoFullFence<DefaultMemory>;
 
 // Payload i: one to four words, each i.
 std::size_t words_of(std::uint64_t i) {

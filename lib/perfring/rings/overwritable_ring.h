@@ -62,7 +62,7 @@ class PERFRING_EXPORT OverwritableRing {
   OverwritableRing(OverwritableRing&&) noexcept = default;
   OverwritableRing& operator=(OverwritableRing&&) = delete;
 
-  // What came since the snapshot before, in place: output is paused meanwhile, and each output
+  // The records since the snapshot before, in place: output is paused meanwhile, and each output
   // that is tried then is refused, and counted by a LOST record after it.
   // Errors: SyscallError, if the ring cannot be paused (EBADF: moved from), or nothing waits for
   // programs.

@@ -94,7 +94,7 @@ std::expected<void, RingsError> RingSet::add(std::uint32_t cpu) {
                                 .timed = options_.timed},
                                can_be_quiet);
   if (!ring) return std::unexpected(std::move(ring).error());
-  // What can throw comes before the map entry.
+  // All calls that can throw come before the map entry is filled.
   rings_.reserve(rings_.size() + 1);
   if (merge_) merge_->reserve_one();
   if (timed_merge_) timed_merge_->reserve_one();

@@ -138,10 +138,10 @@ class PERFRING_EXPORT RingSet {
     return turns(limits, f, [](auto rings) { return internal::fullest(rings); });
   }
 
-  // What may be released of all rings, in the order of key(const Sample&), or of EventTime if the
-  // set is timed, by f(cpu, const Ordered&): rules M1 to M9. Ordered::ring is the number for cpu().
-  // per_ring is no limit here. What is not released yet is asked for again by next_deadline(), and
-  // so by wait(), once the slack has passed.
+  // The events of all rings that may be released, in the order of key(const Sample&), or of
+  // EventTime if the set is timed, by f(cpu, const Ordered&): rules M1 to M9. Ordered::ring is the
+  // number for cpu(). per_ring is no limit here. What is not released yet is asked for again by
+  // next_deadline(), and so by wait(), once the slack has passed.
   template <class Key, class F>
   DrainEnd merge(Key&& key, const Limits& limits, F&& f) {
     return merged<Key>(limits, f, [&](auto& merge, auto&& each) {

@@ -4,7 +4,7 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// What a RingSet is asked for, and what it answers.
+// The options of a RingSet, and the results of its calls.
 
 #include <chrono>
 #include <cstddef>
@@ -64,7 +64,7 @@ enum class DrainEnd : std::uint8_t {
   WrongKey,
 };
 
-// What a flush delivers. A number that is neither is Visible.
+// Which events a flush delivers. A number that is neither is Visible.
 enum class Flush : std::uint8_t {
   Visible,   // what is in the rings
   Complete,  // and what programs that are under way will output

@@ -29,7 +29,7 @@ struct PERFRING_EXPORT RingsError {
   // One line; three lines for a person: as PerfBufferError's.
   std::string message() const;
   std::string explain() const;
-  // What the system said.
+  // The system's error.
   std::error_code io_error() const;
 };
 

@@ -61,7 +61,7 @@
 
 namespace perfring {
 
-// What a snapshot was.
+// The result of a snapshot.
 struct Snapshot {
   std::uint64_t events = 0;       // delivered
   std::uint64_t overwritten = 0;  // bytes (V5)

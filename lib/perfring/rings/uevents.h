@@ -5,7 +5,7 @@
 #error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
-// What the kernel says of CPUs that come and go. Internal to RingSet.
+// The kernel's messages about CPUs that come and go. Internal to RingSet.
 // W: facts that were measured, in the project's harness/RINGS_FACTS.md.
 
 #include <cstdint>

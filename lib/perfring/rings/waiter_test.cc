@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using Clock = Waiter::Clock;
 
-// What can be reported: as a ring whose flag stays.
+// A descriptor that is reported again and again, as a ring whose flag stays.
 struct Readable {
   Readable() : fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {}
   void raise() { EXPECT_EQ(::eventfd_write(fd.get(), 1), 0); }

@@ -4,6 +4,12 @@
 # glibc's list of what this machine's libc lacks, which has no entry for other processors.
 mkdir "$folder/gnu" && touch "$folder/gnu/stubs.h"
 
+# Where this machine's C++ library has its headers, whatever its version.
+headers=()
+while IFS= read -r directory; do
+  headers+=(-isystem "$directory")
+done < <(g++ -x c++ -E -v /dev/null 2>&1 | sed -n '/^#include </,/^End of/s,^ \(/.*/c++/.*\),\1,p')
+
 # The instructions of one function, in one line.
 instructions() { # ASSEMBLY FUNCTION
   sed -n "/^$2:/,/\.size[[:space:]]*$2/p" <<<"$1" |
@@ -18,7 +24,7 @@ expect() { # WHAT TEXT REGEX
 compile() { # COMPILER and options, for which processor
   # The kernel's and libstdc++'s headers of this machine serve: only their types are used.
   assembly=$("$@" -x c++ -std=c++2b -O2 -S -o - -I"$include" \
-    -isystem "$folder" -isystem /usr/include/c++/12 -isystem "/usr/include/$(g++ -print-multiarch)/c++/12" \
+    -isystem "$folder" "${headers[@]}" \
     -idirafter "/usr/include/$(g++ -print-multiarch)" -fno-asynchronous-unwind-tables \
     - <<<"$source" 2>&1) && return
   fail "$* does not compile: $assembly"

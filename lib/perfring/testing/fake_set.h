@@ -106,7 +106,7 @@ class FakeSetTest : public ::testing::Test {
   std::map<unsigned, std::uint64_t> heads_;  // of one page each
 };
 
-// What a callback gets: the CPU and the key.
+// The CPU and the key of an event, as a callback gets them.
 using Keys = std::vector<std::pair<std::uint32_t, std::uint64_t> >;
 
 inline std::uint64_t key_of(const PerfEvent& event) {

@@ -47,7 +47,7 @@ inline std::vector<std::byte> keyed(std::uint64_t key, std::uint32_t number = 0)
 }
 inline constexpr std::size_t kKeyedSize = 24;  // of such a record
 
-// What a merge delivers of it.
+// An event of it, as a merge delivers it.
 inline Got sample(std::size_t ring, std::uint64_t key, std::uint32_t number = 0,
                   bool late = false) {
   return {ring, key, late, Seen::sample(keyed(key, number))};
@@ -76,7 +76,7 @@ class Rings {
     fakes_[ring]->sample(keyed(key, number));
   }
 
-  // What a run delivers while the clock stands at `now`.
+  // The events that a run delivers while the clock stands at `now`.
   std::vector<Got> run(std::uint64_t now, std::uint64_t limit = ~std::uint64_t{0}) {
     std::vector<Got> got;
     end = merge.run(
