@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -189,6 +190,14 @@ TEST(HostileDrainTest, AWrongAnswerOfTheRingIsAViolation) {
   EXPECT_DEATH((drain<WatchedMemory, IsAlwaysReadable>("three_samples")), "readable\\(\\) after");
 }
 
+// Faulty consumers look at data_head as often as they need to: that is not their fault.
+struct LooksOften : WatchedMemory {
+  static Position read_once(const SharedPosition& field) {
+    accesses->head_reads = 1;
+    return DefaultMemory::read_once(field);
+  }
+};
+
 // A fault of a memory or of a consumer, planted in the target.
 struct HostileFault {
   std::string name;
@@ -205,11 +214,15 @@ std::vector<HostileFault> all_faults() {
   };
   const auto of_a_consumer = []<template <class> class F>(faults::Named<F> fault) {
     return HostileFault{fault.name, [](const HostileRing& ring) {
-                          HostileDrain<WatchedMemory, F<WatchedMemory>>{ring}.run();
+                          HostileDrain<LooksOften, F<LooksOften>>{ring}.run();
                         }};
   };
   auto all = faults::plant_all<HostileFault>(of_a_kernel, of_a_memory, of_a_consumer);
-  std::erase_if(all, [](const HostileFault& fault) { return fault.drain == nullptr; });
+  std::erase_if(all, [](const HostileFault& fault) {
+    const faults::Expected expected = faults::by_fuzzing(*faults::find_fault(fault.name));
+    const auto* const reason = std::get_if<faults::Reason>(&expected);
+    return reason != nullptr && is_not_planted(*reason);
+  });
   return all;
 }
 
@@ -218,8 +231,12 @@ class HostileFaultTest : public ::testing::TestWithParam<HostileFault> {};
 // As the column "fuzz" of harness/faults/FAULTS.md says.
 TEST_P(HostileFaultTest, IsFoundInASeedIfTheCatalogueSaysSo) {
   const auto all_seeds = [] {
+    std::set<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator{"fuzz/hostile_ring_seeds"}) {
-      const std::string bytes = seed(entry.path().filename());
+      names.insert(entry.path().filename());
+    }
+    for (const std::string& name : names) {
+      const std::string bytes = seed(name);
       const HostileRing ring{input(bytes)};
       GetParam().drain(ring);
     }

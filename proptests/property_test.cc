@@ -52,8 +52,7 @@ TEST(CounterexampleTest, ItsScriptViolatesTheSameInvariant) {
   ASSERT_TRUE(script) << script.error();
   const auto again = rig::violation_of<FaultyRun>(*script);
   ASSERT_TRUE(again.has_value());
-  EXPECT_NE(found->find("no_loss: " + again->message + ", by"), std::string::npos)
-      << again->message;
+  EXPECT_NE(found->find("no_loss: " + again->message + "\n"), std::string::npos) << again->message;
   EXPECT_FALSE(rig::violation_of<rig::ScriptRunner<>>(*script));
 }
 
@@ -79,6 +78,16 @@ TEST(CounterexampleTest, ItsReplayLineLeadsToTheSameCounterexample) {
     return words.substr(start, words.find("\n\nReplay it") - start);
   };
   EXPECT_EQ(story(*again), story(found));
+}
+
+TEST(CounterexampleTest, AnAssertionThatFailsHasTheScriptOfItsRunToo) {
+  const auto found = counterexample([] {
+    CopyingRun<> run{Settings{}};
+    run.run(output(8));
+    RC_ASSERT(run.ledger().totals().accepted == 2U);
+  });
+  ASSERT_TRUE(found.has_value());
+  EXPECT_NE(found->find("by this script:\noutput 8\n"), std::string::npos) << *found;
 }
 
 TEST(CounterexampleTest, APropertyThatHoldsHasNone) {

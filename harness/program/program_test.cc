@@ -13,7 +13,9 @@
 #include "harness/program/child_process.h"
 #include "harness/program/console.h"
 #include "harness/program/numbers.h"
+#include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
+#include "perfring/version.h"
 
 namespace perfring {
 namespace {
