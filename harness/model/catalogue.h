@@ -16,7 +16,7 @@
 
 namespace perfring::model {
 
-// A: the ring's words are atomic, B: they are not (protocol.h, model_memory.h). Kernel: A with
+// A: the ring's words are atomic, B: they are not (programs.h, model_memory.h). Kernel: A with
 // smp_wmb() where the protocol has a release fence, which the kernel's memory model has not.
 enum class Form : std::uint8_t { A, B, Kernel };
 

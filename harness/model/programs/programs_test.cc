@@ -7,7 +7,6 @@
 
 #include "harness/model/engine/explorer.h"
 #include "harness/model/programs/programs.h"
-#include "harness/model/programs/protocol.h"
 
 namespace perfring::model {
 namespace {

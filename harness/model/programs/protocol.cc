@@ -1,4 +1,4 @@
-#include "harness/model/programs/protocol.h"
+#include "harness/model/programs/programs.h"
 
 #include <fmt/format.h>
 

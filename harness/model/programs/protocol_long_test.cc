@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/model/engine/explorer.h"
-#include "harness/model/programs/protocol.h"
+#include "harness/model/programs/programs.h"
 
 namespace perfring::model {
 namespace {
