@@ -35,8 +35,8 @@ good, bad = ("right", "acceptable"), tuple(COLOURS)[3:]
 suite = runs[subjects[0][0]]["suite"]
 lines = ["# Other people's consumers, held to the cases", "",
          f"Written by `ci/conform --update`: suite version {suite}, x86-64, each program as it is. "
-         "In brackets: acceptable, by the name that README.md explains. "
-         "`../CONFORMANCE_FACTS.md` ends with what follows.", "",
+         "In brackets: acceptable, by the name that README.md explains. `FINDINGS.md` says what "
+         "follows.", "",
          "| | " + " | ".join(name for name, _ in subjects) + " |",
          "|---" * (len(subjects) + 1) + "|",
          "| version | " + " | ".join(version for _, version in subjects) + " |"]

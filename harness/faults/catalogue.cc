@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/faults/table.h"
-
 namespace perfring::faults {
 
 namespace {

@@ -72,6 +72,15 @@ struct Fault {
 };
 
 std::span<const Fault> catalogue();
+// Its parts: kernel_table.cc; consumer_table.cc, of a memory, too, and the variants. In a row of
+// `expected`: scripts, simulator, stress, ThreadSanitizer, model checker.
+std::span<const Fault> faults_of_a_kernel();
+std::span<const Fault> faults_of_a_consumer();
+std::span<const Fault> faults_of_many_rings();
+inline constexpr AnyInvariant kFound;
+inline constexpr DataRace kRace;
+inline constexpr Holds kHolds;
+
 // nullptr if no fault has this name.
 const Fault* find_fault(std::string_view name);
 // The fault's description. Precondition: the catalogue has this name.

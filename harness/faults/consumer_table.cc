@@ -1,6 +1,8 @@
-// The faults of a consumer, and the variants: table.h.
+// The faults of a consumer, and the variants.
 
-#include "harness/faults/table.h"
+#include <array>
+
+#include "harness/faults/catalogue.h"
 
 namespace perfring::faults {
 namespace {

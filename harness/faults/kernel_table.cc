@@ -1,6 +1,8 @@
-// The faults of a kernel: table.h.
+// The faults of a kernel.
 
-#include "harness/faults/table.h"
+#include <array>
+
+#include "harness/faults/catalogue.h"
 
 namespace perfring::faults {
 namespace {

@@ -22,7 +22,6 @@
 #include "perfring/ring/walk.h"
 #include "perfring/ring/wire.h"
 #include "perfring/rings/held_event.h"
-#include "perfring/rings/hot.h"
 #include "perfring/rings/looks.h"
 #include "perfring/rings/lost_keys.h"
 #include "perfring/rings/stretch.h"
