@@ -223,7 +223,7 @@ TEST(MergeM8Test, KeysAheadOfRecordsAlikeThatAFlushLeavesStopNoRing) {
     Rings<> rings{1};
     for (std::uint32_t i = 0; i < 40; ++i) rings.write(0, i < 20 ? i : kLastKey - 100 + i, i);
     EXPECT_EQ(rings.flush(limit).size(), limit);
-    std::size_t delivered = limit + rings.run(1000).size();
+    std::uint64_t delivered = limit + rings.run(1000).size();
     EXPECT_EQ(delivered, std::max(limit, std::uint64_t{20}));
     delivered += rings.run(1001).size();
     EXPECT_EQ(delivered, 40U);

@@ -136,6 +136,7 @@ TEST(WaiterTest, NoWaitIsLongerThanTheLongest) {
     EXPECT_EQ(waiter.wait(deadline), Woken::Timeout);
     EXPECT_GE(Clock::now() - start, 5ms);
     EXPECT_LT(Clock::now() - start, 30s);
+    EXPECT_GE(waiter.next_deadline(), start + 10ms) << "from the end of the last wait on";
   }
   EXPECT_EQ(waiter.wait(Clock::now() - 1h), Woken::Timeout);
   for (const auto never : {0ns, std::chrono::nanoseconds{-1}, std::chrono::nanoseconds::min()}) {
@@ -156,6 +157,7 @@ TEST(WaiterTest, StopEndsEveryWaitFromThenOn) {
   EXPECT_EQ(waiter.wait(), Woken::Stop);
   stops.join();
   EXPECT_TRUE(waiter.is_stopped());
+  EXPECT_EQ(waiter.next_deadline(), Clock::time_point::min());
   waiter.look_again();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(waiter.wait(), Woken::Stop);
   EXPECT_EQ(waiter.next_deadline(), Clock::time_point::min());

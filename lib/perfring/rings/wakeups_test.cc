@@ -195,6 +195,21 @@ TEST_F(RingSetCpusTest, ManyRecordsAreWaitedForByTimer) {
   EXPECT_LT(RingSet::Clock::now(), began + 5s);
 }
 
+TEST_F(RingSetCpusTest, ASlackDoesNotPutOffTheLatencysRound) {
+  RingSetOptions options = within(10ms);
+  options.merge.slack = 60'000'000'000;
+  RingSet set = open(options);
+  set.poll();
+  for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
+  set.drain(got_);
+  write(0, static_cast<std::uint64_t>(RingSet::Clock::now().time_since_epoch() / 1ns));
+  const auto before = RingSet::Clock::now();
+  set.merge(KeyAt{}, {}, got_);
+  ASSERT_THAT(got_.keys, SizeIs(100)) << "what is too young is held";
+  EXPECT_GE(set.next_deadline(), before);
+  EXPECT_LE(set.next_deadline(), RingSet::Clock::now() + 10ms);
+}
+
 TEST_F(RingSetCpusTest, BackToWakeupsTwoMoreRoundsFollowWithinTheLatency) {
   RingSet set = open(within(1ms));
   set.poll();
