@@ -239,7 +239,8 @@ TEST_F(RingSetCpusTest, TheListOfCpusIsReadWhereNoUeventCame) {
   set.poll();
   set.wait(RingSet::Clock::now() + 1100ms);
   EXPECT_THAT(kernel_.calls, SizeIs(4)) << "CPU 1 was revived";
-  set.wait(RingSet::Clock::now() + 1100ms);
+  const auto end = RingSet::Clock::now() + 1100ms;
+  while (RingSet::Clock::now() < end) set.wait(end);
   EXPECT_THAT(kernel_.calls, SizeIs(4)) << "once";
   EXPECT_EQ(set.hotplug_error(), std::nullopt);
 }
