@@ -164,7 +164,8 @@ class Merge {
   }
 
   // Delivers all that is there, whatever its key and whatever may be on its way; in order, as far
-  // as that goes. No clock is read, so that the run after it learns from no delay.
+  // as that goes. No clock is read, so that no delay is learned of what comes between it and the
+  // next run.
   template <class Key, class F>
   MergeEnd flush(Key&& key, F&& f, std::uint64_t limit = ~std::uint64_t{0}) {
     internal::expect_callable(key);
