@@ -280,10 +280,16 @@ TEST(RingOverTest, RefusesASizeThatIsNoPowerOfTwoAndAMisalignedAddress) {
     EXPECT_TRUE(Ring<>::over(page, Bytes{bytes, size}).has_value()) << size;
   }
   EXPECT_FALSE(Ring<>::over(page, Bytes{bytes + 4, 16}).has_value()) << "misaligned";
-  // Never touched: a ring of 2 GiB is one, of 4 GiB is none.
-  EXPECT_TRUE(Ring<>::over(page, Bytes{bytes, std::size_t{1} << 31}).has_value());
+  // Never touched: a ring of 2 GiB is one, of 4 GiB is none. The page lies before it, as in a
+  // mapping: 32 bits have no room for it elsewhere.
+  alignas(8) static struct {
+    perf_event_mmap_page page;
+    std::byte data[64];
+  } mapping;
+  EXPECT_TRUE(Ring<>::over(mapping.page, Bytes{mapping.data, std::size_t{1} << 31}).has_value());
   if constexpr (sizeof(std::size_t) > 4) {
-    EXPECT_FALSE(Ring<>::over(page, Bytes{bytes, std::size_t{1} << 31 << 1}).has_value());
+    EXPECT_FALSE(
+        Ring<>::over(mapping.page, Bytes{mapping.data, std::size_t{1} << 31 << 1}).has_value());
   }
 }
 
