@@ -16,9 +16,10 @@ grep -q "no line matches" "$folder/out" || fail "a filter that matches nothing i
 
 # Interrupted when the first of the lines is there, it ends with whole lines and whole JSON.
 for signal in INT TERM; do
+  rm -f "$folder/out" # the other one's
   (trap - INT; exec "$drain" --json "$folder/json" --benchmark_min_time=0.05) >"$folder/out" 2>&1 &
   running=$!
-  wait_until grep -q "^64K/" "$folder/out"
+  wait_until grep -qs "^64K/" "$folder/out"
   kill -s $signal $running
   wait $running
   status=$?
