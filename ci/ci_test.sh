@@ -169,10 +169,10 @@ expect 2 "'0' is not accepted" ci/fuzz --jobs 0
 # With nothing installed but Python: what is missing is named, and what installs it.
 mkdir bin
 ln -s /usr/bin/python3 bin
-expect 2 "no guest 'mips'; there are: all, amd64, arm64, armhf, i386, s390x, i386-on" ci/foreign mips
+expect 2 "no guest 'mips'; there are: all, amd64, arm64, armhf, i386, ppc64el, s390x, i386-on" ci/foreign mips
 expect 2 "'0' is not accepted: give a whole number" ci/foreign armhf --limit 0
 expect 2 'qemu-system-arm is not installed: run ci/setup --cross' env PATH="$PWD/bin" ci/foreign armhf
-expect 2 "no 'mips'; there are arm64, armhf, i386, s390x" ci/cross mips
+expect 2 "no 'mips'; there are arm64, armhf, i386, ppc64el, s390x" ci/cross mips
 for script in ci/cross ci/configs; do
   expect 2 'bazel is not installed: run ci/setup' env PATH="$PWD/bin" $script
 done

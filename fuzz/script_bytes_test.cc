@@ -9,7 +9,6 @@
 #include <sstream>
 #include <string>
 
-#include "harness/rig/script_outcome.h"
 #include "harness/rig/script_run.h"
 #include "harness/script/generate.h"
 

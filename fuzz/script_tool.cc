@@ -10,7 +10,7 @@
 #include "harness/program/options.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
-#include "harness/rig/script_outcome.h"
+#include "harness/rig/script_run.h"
 
 namespace perfring::fuzz {
 namespace {

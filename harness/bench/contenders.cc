@@ -103,6 +103,31 @@ template <Callback kCallback, class Drainable>
   return Tally{tally};
 }
 
+#ifndef AT_O2
+// The same by for_each_while and an overload set.
+template <Callback kCallback, class Drainable>
+[[gnu::always_inline]] inline Tally drain_by_overloads(Drainable& ring) {
+  Tally tally;
+  const bool finished = ring.for_each_while(
+      Overloaded{[&tally](const Sample& sample) {
+                   if constexpr (kCallback == Callback::Count) {
+                     ++tally.events;
+                     tally.bytes += sample.head.size() + sample.tail.size();
+                   } else {
+                     add<kCallback>(tally, sample.head.data(), sample.head.size());
+                     tally.odd += !sample.tail.empty();
+                   }
+                   return true;
+                 },
+                 [&tally](const auto&) {
+                   ++tally.odd;
+                   return true;
+                 }});
+  tally.odd += !finished;
+  return Tally{tally};
+}
+#endif
+
 template <Callback kCallback>
 auto adder(Tally& tally) {
   return [&tally](const std::byte* raw, std::size_t size) { add<kCallback>(tally, raw, size); };
@@ -139,6 +164,14 @@ std::vector<Contender> contenders(const Workload& workload, const MappedRing& me
                    return guess_all<kCallback>(begin, end, passes);
                  }});
 #ifndef AT_O2
+  all.push_back({"overloads", [ring, &page](unsigned passes) mutable {
+                   Tally tally;
+                   for (; passes != 0; --passes) {
+                     page.data_tail = 0;
+                     tally += drain_by_overloads<kCallback>(ring);
+                   }
+                   return Tally{tally};
+                 }});
   all.push_back({"LB-ptr", [begin, end](unsigned passes) {
                    Tally tally;
                    for (; passes != 0; --passes) {

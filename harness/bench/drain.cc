@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "harness/bench/contenders.h"
-#include "harness/bench/live_rings.h"
 #include "harness/bench/options.h"
 #include "harness/bench/race.h"
 #include "harness/bench/report.h"

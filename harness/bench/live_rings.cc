@@ -1,4 +1,4 @@
-#include "harness/bench/live_rings.h"
+#include "harness/bench/contenders.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -22,7 +22,6 @@
 #include <utility>
 
 #include "harness/bench/bpf_args.h"
-#include "harness/bench/contenders.h"
 #include "harness/bench/fill.h"
 #include "harness/bench/workload.h"
 #include "perfring/perfring.h"

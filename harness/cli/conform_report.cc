@@ -45,6 +45,15 @@ std::string outcome_of(const ConformRow& row) {
   return text;
 }
 
+// " < " stands between a function and the one that called it.
+std::string detail_of(const ConformRow& row) {
+  std::string text = one_line(row.cell.detail);
+  for (const std::string& frame : row.cell.backtrace) {
+    text += (&frame == &row.cell.backtrace.front() ? "; backtrace: " : " < ") + one_line(frame);
+  }
+  return text;
+}
+
 std::string summary(const ConformReport& report) {
   std::string text = counted(report.rows.size(), "case") + ": ";
   bool first = true;
@@ -100,7 +109,7 @@ std::string to_text(const ConformReport& report) {
   for (const ConformRow& row : report.rows) width = std::max(width, row.of->id.size());
   for (const ConformRow& row : report.rows) {
     text += fmt::format("{:<{}}  {:<9}  {}", row.of->id, width, kind_of(*row.of), outcome_of(row));
-    if (!row.cell.detail.empty()) text += ": " + one_line(row.cell.detail);
+    if (const std::string detail = detail_of(row); !detail.empty()) text += ": " + detail;
     text += "\n";
   }
   const Conclusion conclusion = report.conclusion();
@@ -122,6 +131,7 @@ std::string to_json_text(const ConformReport& report) {
                                {"outcome", to_string(row.cell.outcome)},
                                {"detail", row.cell.detail}};
     for (const Accept each : row.cell.accepted) one["accepted"].push_back(to_string(each));
+    if (!row.cell.backtrace.empty()) one["backtrace"] = row.cell.backtrace;
     if (!row.known.empty()) one["known"] = row.known;
     json["cases"].push_back(std::move(one));
   }
@@ -131,7 +141,7 @@ std::string to_json_text(const ConformReport& report) {
 std::string to_markdown(const ConformReport& report) {
   std::string text = fmt::format("| case | | {} |\n|---|---|---|\n", one_line(report.subject));
   for (const ConformRow& row : report.rows) {
-    std::string detail = one_line(row.cell.detail);
+    std::string detail = detail_of(row);
     std::ranges::replace(detail, '|', '/');
     text += fmt::format("| {} | {} | {}{}{} |\n", row.of->id, kind_of(*row.of), outcome_of(row),
                         detail.empty() ? "" : ": ", detail);
@@ -146,7 +156,7 @@ std::string to_junit(const ConformReport& report) {
   for (const ConformRow& row : report.rows) {
     cases += fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\"",
                          kind_of(*row.of), xml(row.of->id), row.seconds);
-    const std::string message = xml(outcome_of(row) + ": " + row.cell.detail);
+    const std::string message = xml(outcome_of(row) + ": " + detail_of(row));
     if (row.surprises()) {
       ++failures;
       cases += fmt::format("><failure message=\"{}\"/></testcase>\n", message);

@@ -15,10 +15,6 @@ ulimit -c 0
 sanitized=
 grep -q -e __asan_init -e __tsan_init -e __ubsan_handle "$perfring" && sanitized=yes
 
-# Their checks take time as well: less of what is long anyhow.
-steps=9000000 scripts=2000
-[ -z "$sanitized" ] || steps=1000000 scripts=200
-
 live=0
 "$perfring" --seconds 0.1 >said 2>&1 || live=2
 [ $live -eq 0 ] || echo "without the live kernel's part: $(head -n 2 said | tail -n 1)"
@@ -28,17 +24,17 @@ commands=(
   "0 $perfring --help"
   "0 $perfring --version"
   "2 $perfring --bogus"
-  "$live $perfring --seconds 0.7"
-  "0 $perfring --simulated --seconds 0.7"
-  "0 $perfring sim --steps $steps"
+  "$live $perfring --seconds 0.3"
+  "0 $perfring --simulated --seconds 0.3"
+  "0 $perfring sim --steps 1000000"
   "0 $perfring sim --list"
   "2 $perfring sim --set nonsense=1"
   "1 $perfring sim --fault commits_each"
   "0 $perfring check protocol --records 3 --polls 3"
-  "3 $perfring check protocol --records 8 --polls 8 --seconds 1.5"
+  "3 $perfring check protocol --records 8 --polls 8 --seconds 0.5"
   "0 $perfring check --litmus $litmus"
-  "0 $perfring stress --seconds 1"
-  "$live $perfring diff --scripts $scripts"
+  "0 $perfring stress --seconds 0.3"
+  "$live $perfring diff --scripts 200"
   "0 $perfring diff --replay $trace"
   "0 $perfring decode $vectors"
   "0 $perfring decode --check $vectors"
@@ -159,12 +155,13 @@ in_background() {
   mkdir $started
   (cd $started && "$@") &
 }
+# The longest first.
+[ -n "$sanitized" ] || in_background try_signals
 for each in "${commands[@]}"; do in_background try "${each%% *}" "${each#* }"; done
 for option in "sim --scenario" "check --litmus" "diff --script" "diff --replay"; do
   [ -n "$sanitized" ] || in_background try_file "$perfring $option"
 done
 [ -n "$sanitized" ] || in_background try_large
-[ -n "$sanitized" ] || in_background try_signals
 wait
 
 runs=$(cat ./*/runs | wc -l)

@@ -16,6 +16,7 @@
 #include "harness/record/known.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"
+#include "perfring/record/fields.h"
 #include "perfring/record/to_string.h"
 
 namespace perfring::cli {
@@ -126,12 +127,16 @@ int decode_perf_data(std::string_view file, const std::string& name, const Decod
   std::string lines;
   for (const auto& each : read->records()) {
     const record::Any any = read->decoded(each);
+    const char* const perfs = record::perf_type_name(record::header_of(any).type);
     if (options.json) {
       nlohmann::ordered_json json{{"at", each.at}};
       json.update(record::to_json(any));
+      if (perfs != nullptr) json["record"] = perfs;
       lines += record::line_of(json);
     } else {
-      lines += fmt::format("{:#x}: {}\n", each.at, to_string(any));
+      lines +=
+          fmt::format("{:#x}: {}{}\n", each.at,
+                      perfs == nullptr ? "" : fmt::format("perf's {}: ", perfs), to_string(any));
     }
   }
   const int delivered = deliver(lines, kHolds, "the records");

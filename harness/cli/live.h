@@ -36,6 +36,7 @@ struct LiveOptions {
   LiveOrder order = LiveOrder::Each;
   bool simulated = false;  // the simulated kernel, even if the live one can be used
   bool json = false;
+  std::string dump{};  // a file for the first ring as it is at the end, for `perfring inspect`
 };
 
 void declare(CLI::App& app, LiveOptions& options);
@@ -83,6 +84,7 @@ struct LiveOutcome {
   bool interrupted;
   std::string simulated_because{};  // why it was the simulated kernel; empty: it was the live one
   std::optional<LiveMerge> merge{};
+  std::string dump{};  // the first ring as it was when the time was over, records unread in it
 };
 
 // How a run is going, for one line of progress.

@@ -61,6 +61,10 @@ void declare(CLI::App& app, LiveOptions& options) {
   add_option(app, "--order", options.order, parse_order,
              "Drain each ring by itself, all in the order of time, or the fullest first [each]",
              "each|time|fullest");
+  app.add_option("--dump", options.dump,
+                 "Write the first CPU's ring, as it is when the time is over, to this file: "
+                 "`perfring inspect FILE` explains it")
+      ->type_name("FILE");
   app.add_flag("--simulated", options.simulated,
                "Drain the simulated kernel, as is done without any argument where the live one "
                "cannot be used");
@@ -72,6 +76,11 @@ std::string conflict(const LiveOptions& options) {
     return "--order: the simulated kernel's rings are drained each by itself: leave out one of the "
            "two";
   }
+  if (!options.dump.empty() && options.order != LiveOrder::Each) {
+    return "--dump: with --order the rings are drained by a RingSet, which keeps them to itself: "
+           "leave out one of the two";
+  }
+  if (options.dump == "-") return "--dump: stdout is the verdict's: give a file";
   const std::size_t ring = options.pages * os::page_size();
   if (options.watermark > static_cast<std::int64_t>(ring)) {
     return fmt::format(

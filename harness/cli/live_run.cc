@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
@@ -86,8 +87,16 @@ class LiveRun {
     for (const ProducerThread& producer : producers) {
       if (producer.has_failed()) return std::unexpected(producer.failure());
     }
+    std::string dump;
+    if (!options_.dump.empty()) {
+      auto image = image_of(readers_.front());
+      if (!image) return std::unexpected(image.error());
+      dump = *std::move(image);
+    }
     if (auto flushed = flush(); !flushed) return std::unexpected(flushed.error());
-    return outcome(seconds, stop.load());
+    LiveOutcome all = outcome(seconds, stop.load());
+    all.dump = std::move(dump);
+    return all;
   }
 
  private:
@@ -210,6 +219,24 @@ class LiveRun {
     }
     drain_all();
     return {};
+  }
+
+  // The control page and the data of a ring, with one unread record at least; by a second mapping,
+  // which is the same memory.
+  std::expected<std::string, std::string> image_of(const Reader& reader) {
+    if (!reader.buffer->readable()) {
+      const auto run = generator_.run(reader.cpu, 1, live::Generator::IfFull::Stop);
+      if (!run) return std::unexpected(describe_failure(reader.cpu, run.error()));
+    }
+    const std::size_t size = os::page_size() + ring_size_;
+    void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, reader.buffer->fd(), 0);
+    if (mapped == MAP_FAILED) {
+      return std::unexpected("--dump: a second mapping of the ring failed: " +
+                             std::generic_category().message(errno));
+    }
+    std::string image(static_cast<const char*>(mapped), size);
+    ::munmap(mapped, size);
+    return image;
   }
 
   LiveOutcome outcome(double seconds, bool interrupted) const {

@@ -55,6 +55,15 @@ TEST(LiveOptionsTest, WatermarkIsANumberOfBytes) {
   }
 }
 
+TEST(LiveOptionsTest, ADumpIsOfARingDrainedByItself) {
+  LiveOptions options{.dump = "ring.bin"};
+  EXPECT_EQ(conflict(options), "");
+  options.order = LiveOrder::Time;
+  EXPECT_THAT(conflict(options), HasSubstr("--dump: with --order"));
+  options = {.dump = "-"};
+  EXPECT_THAT(conflict(options), HasSubstr("--dump: stdout is the verdict's"));
+}
+
 // 1000 attempted, of which 990 were accepted, and 10 refused and reported lost.
 LiveCpuOutcome sound() {
   LiveCpuOutcome cpu{};

@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@ namespace perfring::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 using DemonstrationTest = PerfringTest;
@@ -48,6 +50,44 @@ TEST_F(DemonstrationTest, WithoutPrivilegesAndArgumentsItDrainsTheSimulatedKerne
   EXPECT_THAT(ended.out, AllOf(HasSubstr("The SIMULATED kernel"), HasSubstr("no privilege for"),
                                HasSubstr("All invariants hold in 5.")));
   EXPECT_THAT(ended.err, HasSubstr("events/s"));
+}
+
+// `perfring inspect` opens what --dump wrote: records that nobody has read yet, each intact.
+class DumpTest : public PerfringTest {
+ protected:
+  void expect_dump_of(const std::vector<std::string>& options) {
+    const std::string file = temporary("ring.bin");
+    std::vector<std::string> arguments{"--seconds", "0.3", "--payload", "24",
+                                       "--pages",   "2",   "--dump",    file};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const Ended ended = run(arguments);
+    ASSERT_EQ(ended.exit_code, 0) << ended.err << ended.out;
+    EXPECT_EQ(std::filesystem::file_size(file), 3U * 4096);
+    const Ended inspected = run({"inspect", "--json", file});
+    EXPECT_EQ(inspected.exit_code, 0) << inspected.err;
+    const auto ring = nlohmann::json::parse(inspected.out);
+    EXPECT_EQ(ring["size"], 8192);
+    EXPECT_GE(ring["records"].size(), 1U);
+    for (const auto& record : ring["records"]) {
+      EXPECT_THAT(record["delivers"].get<std::string>(), AnyOf("sample", "lost")) << record;
+    }
+  }
+};
+
+TEST_F(DumpTest, OfTheSimulatedKernel) {
+  expect_dump_of({"--simulated"});
+}
+
+TEST_F(DumpTest, OfTheLiveKernel) {
+  if (live::require_live_kernel()) expect_dump_of({});
+}
+
+TEST_F(DumpTest, AFileThatCannotBeWrittenIsAnErrorAtOnce) {
+  const Ended ended = run({"--simulated", "--seconds", "60", "--dump", "/nonexistent/ring.bin"});
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_EQ(ended.out, "");
+  EXPECT_THAT(ended.err, HasSubstr("--dump: '/nonexistent/ring.bin' cannot be written: No such "
+                                   "file or directory"));
 }
 
 // Runs the program in a mount namespace without sysfs, or with an unusable list of CPUs.

@@ -43,7 +43,7 @@ std::expected<event::Request, Refused> request_of(const RecordOptions& options) 
                        ? event::process(static_cast<pid_t>(options.pid)).and_children()
                        : event::child(options.command);
   if (!options.all && options.pid == 0 && options.command.empty()) {
-    return std::unexpected(Refused{"nothing is said of whom: give -a, -p PID, or -- COMMAND"});
+    return std::unexpected(Refused{"no target is given: say -a, -p PID, or -- COMMAND"});
   }
   for (const std::string& name : options.events) {
     auto each = event::by_name(name);
@@ -84,8 +84,10 @@ record::PerfDataFeatures features_of(const RecordOptions& options) {
     features.tracepoints.push_back(
         {of_system, text_of(of_system + "/" + name.substr(colon + 1) + "/format")});
   }
-  features.header_page = text_of("header_page");
-  features.header_event = text_of("header_event");
+  if (!features.tracepoints.empty()) {
+    features.header_page = text_of("header_page");
+    features.header_event = text_of("header_event");
+  }
   return features;
 }
 
@@ -104,7 +106,13 @@ class Sink {
     if (options_.output.empty()) return 0;
     file_ = os::Fd{::open(options_.output.c_str(),
                           O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666)};
-    return file_.get() < 0 ? errno : write_all(file_.get(), record::perf_data_header(events_, 0));
+    if (file_.get() < 0) return errno;
+    if (options_.all || options_.pid != 0) {
+      // By the event of changes, which is the last.
+      text_ = record::existing_tasks(events_.back().attr, events_.back().ids.front(),
+                                     static_cast<pid_t>(options_.pid));
+    }
+    return write_all(file_.get(), record::perf_data_header(events_, 0));
   }
 
   void put(const Delivered& each) {

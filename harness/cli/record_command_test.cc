@@ -42,6 +42,8 @@ class RecordCommandTest : public PerfringTest {
     return {"/usr/bin/setpriv", "--reuid=65534",       "--regid=65534",
             "--clear-groups",   "--bounding-set=-all", "--inh-caps=-all"};
   }
+  void compare_with_perf(const std::string& file, unsigned period,
+                         std::map<std::string, std::size_t>& counts);
 };
 
 TEST_F(RecordCommandTest, RecordsOfACommandAreALineEach) {
@@ -82,7 +84,7 @@ TEST_F(RecordCommandTest, WhatCannotBeRecordedIsExplained) {
     EXPECT_EQ(ended.exit_code, 2) << ended.out;
     EXPECT_NE(ended.err.find(why), std::string::npos) << ended.err;
   };
-  says({"record", "-e", "page-faults"}, "nothing is said of whom");
+  says({"record", "-e", "page-faults"}, "no target is given");
   says({"record", "-e", "page-fault", "--", "true"}, "page-faults");
   says({"record", "-a", "-p", "1", "-e", "page-faults"}, "excludes");
   says({"record", "-e", "page-faults", "--", "/nonexistent"}, "there is no such program");
@@ -104,8 +106,9 @@ TEST_F(RecordCommandTest, EventsSaysWhatOpensAndWhyTheOthersDoNot) {
 }
 
 // Fields of a record, decoded by perfring, in the words of `perf script -D`
-// (tools/perf/util/event.c, session.c at v6.1).
-std::string in_perfs_words(const json& record) {
+// (tools/perf/util/event.c, session.c at v6.1). `period`: the events', of samples that do not say
+// it.
+std::string in_perfs_words(const json& record, unsigned period) {
   const auto number = [](const json& value) {
     return value.is_string() ? std::stoull(value.get<std::string>(), nullptr, 16)
                              : value.get<unsigned long long>();
@@ -124,8 +127,8 @@ std::string in_perfs_words(const json& record) {
     const auto if_any = [&](const char* name) {
       return alternate(record.contains(name) ? of(name) : 0);
     };
-    text += fmt::format("SAMPLE(IP, {:#x}): {}/{}: {} period: 1 addr: {}", misc, of("pid"),
-                        of("tid"), if_any("ip"), if_any("addr"));
+    text += fmt::format("SAMPLE(IP, {:#x}): {}/{}: {} period: {} addr: {}", misc, of("pid"),
+                        of("tid"), if_any("ip"), record.value("period", period), if_any("addr"));
     if (!record.contains("callchain")) return text;
     const json& ips = record["callchain"]["ips"];
     text += fmt::format("\n... FP chain: nr:{}", ips.size());
@@ -170,6 +173,11 @@ std::string in_perfs_words(const json& record) {
                                                    : "OUT        ";
     return text + "SWITCH " + how;
   }
+  if (type == "MMAP") {
+    return text + fmt::format("MMAP {}/{}: [{}({}) @ {}]: x {}", static_cast<int>(of("pid")),
+                              of("tid"), alternate(of("addr")), alternate(of("len")),
+                              alternate(of("pgoff")), record["filename"].get<std::string>());
+  }
   if (type != "MMAP2") return "another type: " + type;
   const unsigned long long prot = of("prot");
   return text + fmt::format("MMAP2 {}/{}: [{}({}) @ {} {:02x}:{:02x} {} {}]: {}{}{}{} {}",
@@ -201,6 +209,41 @@ std::map<std::string, std::string> read_by_perf(const std::string& printed) {
   return records;
 }
 
+// Each record of `file` as perfring and perf decode it is the same; how many there are of each
+// type, and with a callchain or raw bytes.
+void RecordCommandTest::compare_with_perf(const std::string& file, unsigned period,
+                                          std::map<std::string, std::size_t>& counts) {
+  const Ended decoded = run({"decode", "--json", file});
+  ASSERT_EQ(decoded.exit_code, 0) << decoded.err;
+  const Ended printed = shell("perf script -D -i " + file + " 2>&1");
+  auto by_perf = read_by_perf(printed.out);
+  for (const std::string& line : lines_of(decoded.out)) {
+    const json record = json::parse(line);
+    const std::string at = fmt::format("{:#x}", record["at"].get<std::size_t>());
+    ASSERT_TRUE(by_perf.contains(at)) << at << "\n" << printed.out.substr(0, 2000);
+    std::string perfs = by_perf[at];
+    by_perf.erase(at);
+    if (record["header"]["type"] >= 64) {  // perf's own
+      ASSERT_NE(perfs.find(": PERF_RECORD_" + record["record"].get<std::string>()),
+                std::string::npos)
+          << perfs;
+      ++counts["perf's own"];
+      continue;
+    }
+    // The CPU: perf's first word.
+    const json& id = record["record"] == "SAMPLE" ? record : record["sample_id"];
+    const std::string cpu = std::to_string(id["cpu"].get<int>());
+    ASSERT_EQ(perfs.substr(0, perfs.find(' ')), cpu);
+    perfs.replace(0, perfs.find(' '), "0");
+    ASSERT_EQ(in_perfs_words(record, period), perfs);
+    ++counts[record["record"]];
+    counts["callchain"] += record.contains("callchain");
+    counts["raw"] += record.contains("raw");
+  }
+  EXPECT_TRUE(by_perf.empty()) << by_perf.begin()->second;
+  EXPECT_EQ(shell("perf report --stdio -i " + file + " 2>&1").exit_code, 0);
+}
+
 TEST_F(RecordCommandTest, PerfReadsTheSameFieldsOutOfItsFile) {
   if (shell("command -v perf").exit_code != 0) GTEST_SKIP() << "it needs perf (ci/setup)";
   const std::string file = temporary("record_command_test.data");
@@ -212,44 +255,63 @@ TEST_F(RecordCommandTest, PerfReadsTheSameFieldsOutOfItsFile) {
        "changes:switches,namespaces,symbols,programs", "-o", file, "--", "/bin/sh", "-c", script},
       with_tracefs());
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
-  const Ended decoded = run({"decode", "--json", file});
-  ASSERT_EQ(decoded.exit_code, 0) << decoded.err;
-  const Ended printed = shell("perf script -D -i " + file + " 2>&1");
-  auto by_perf = read_by_perf(printed.out);
-  std::map<std::string, std::size_t> types;
-  std::size_t with_callchain = 0;
-  std::size_t of_tracepoint = 0;
-  for (const std::string& line : lines_of(decoded.out)) {
-    const json record = json::parse(line);
-    const std::string at = fmt::format("{:#x}", record["at"].get<std::size_t>());
-    ASSERT_TRUE(by_perf.contains(at)) << at << "\n" << printed.out.substr(0, 2000);
-    std::string perfs = by_perf[at];
-    by_perf.erase(at);
-    // The CPU: perf's first word.
-    const json& id = record["record"] == "SAMPLE" ? record : record["sample_id"];
-    const std::string cpu = std::to_string(id["cpu"].get<int>());
-    ASSERT_EQ(perfs.substr(0, perfs.find(' ')), cpu);
-    perfs.replace(0, perfs.find(' '), "0");
-    ASSERT_EQ(in_perfs_words(record), perfs);
-    ++types[record["record"]];
-    with_callchain += record.contains("callchain");
-    of_tracepoint += record.contains("raw");
-  }
-  EXPECT_TRUE(by_perf.empty()) << by_perf.begin()->second;
-  EXPECT_GT(types["SAMPLE"], 1000U);
+  std::map<std::string, std::size_t> counts;
+  ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
+  EXPECT_GT(counts["SAMPLE"], 1000U);
   for (const char* const type : {"COMM", "FORK", "EXIT", "SWITCH", "MMAP2"}) {
-    EXPECT_GT(types[type], 5U) << type;
+    EXPECT_GT(counts[type], 5U) << type;
   }
   for (const char* const type : {"KSYMBOL", "BPF_EVENT", "NAMESPACES"}) {
-    EXPECT_GT(types[type], 0U) << type;
+    EXPECT_GT(counts[type], 0U) << type;
   }
-  EXPECT_GT(with_callchain, 100U);
+  EXPECT_GT(counts["callchain"], 100U);
   // The tracepoint by its name, and its fields by theirs.
   const Ended traced = shell("perf script -F event,trace -i " + file +
                              " 2>/dev/null | grep -c 'sched:sched_switch:.* prev_pid=.* ==> '");
-  EXPECT_GT(of_tracepoint, 20U);
-  EXPECT_EQ(traced.out, std::to_string(of_tracepoint) + "\n");
-  EXPECT_EQ(shell("perf report --stdio -i " + file + " 2>&1").exit_code, 0);
+  EXPECT_GT(counts["raw"], 20U);
+  EXPECT_EQ(traced.out, std::to_string(counts["raw"]) + "\n");
+}
+
+// Without records of them, perf shows a number for the program, and [unknown] for its code.
+TEST_F(RecordCommandTest, PerfKnowsTheTasksThatExistedBefore) {
+  if (shell("command -v perf").exit_code != 0) GTEST_SKIP() << "it needs perf (ci/setup)";
+  struct Program {
+    const char* command;
+    const char* name;
+    const char* code;  // where it spends its time
+    const char* recorded;
+  };
+  const std::string file = temporary("record_command_test_before.data");
+  for (const auto& [command_line, name, code, recorded] :
+       {Program{"while :; do :; done", "sh", "(/usr/", "-p $pid"},
+        Program{"exec dd if=/dev/zero of=/dev/null bs=64k", "dd", "([kernel.kallsyms])", "-a"}}) {
+    const Ended ended = shell("sh -c '" + std::string{command_line} + "' & pid=$!; sleep 0.2; " +
+                              command({}).front() + " record -e cpu-clock --seconds 1 " + recorded +
+                              " -o " + file + "; kill $pid");
+    std::map<std::string, std::size_t> counts;
+    ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 10101010, counts)) << ended.err;
+    for (const char* const type : {"SAMPLE", "COMM", "FORK", "MMAP", "MMAP2"}) {
+      EXPECT_GT(counts[type], 0U) << name << " " << type << " " << ended.err;
+    }
+    const Ended named = shell("perf script -F comm,ip,dso -i " + file + " 2>&1 | grep '^ *" +
+                              std::string{name} + " '");
+    EXPECT_NE(named.out.find(code), std::string::npos) << named.out;
+    EXPECT_EQ(named.out.find("[unknown]"), std::string::npos) << named.out;
+  }
+}
+
+TEST_F(RecordCommandTest, AFileOfPerfRecordIsDecodedAsPerfDoes) {
+  if (shell("command -v perf").exit_code != 0) GTEST_SKIP() << "it needs perf (ci/setup)";
+  const std::string file = temporary("record_command_test_perf.data");
+  const Ended ended = shell("perf record -q -a -g -e page-faults -e context-switches -o " + file +
+                            " -- sh -c 'for i in 1 2 3 4 5; do true | cat; done' 2>&1");
+  ASSERT_EQ(ended.exit_code, 0) << ended.out;
+  std::map<std::string, std::size_t> counts;
+  ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
+  EXPECT_GT(counts["callchain"], 10U);
+  for (const char* const type : {"COMM", "FORK", "EXIT", "MMAP", "MMAP2", "perf's own"}) {
+    EXPECT_GT(counts[type], 0U) << type;
+  }
 }
 
 TEST_F(RecordCommandTest, AFileThatIsCutOffIsDecodedUpToThere) {

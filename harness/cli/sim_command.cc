@@ -11,7 +11,7 @@
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "harness/rig/faults.h"
-#include "harness/rig/script_outcome.h"
+#include "harness/rig/script_run.h"
 #include "harness/script/script.h"
 
 namespace perfring::cli {

@@ -13,6 +13,7 @@
 #include <deque>
 #include <future>
 #include <span>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -52,6 +53,8 @@ class StandInRing {
 
   // Takes the kernel's readiness flag, which is whether it was set.
   bool poll() { return kernel::perf_poll(simulated_.event()) != 0; }
+  // The control page and the data, with one unread record at least. After stop().
+  std::string image();
   // Returns how many bytes there were.
   std::uint64_t drain();
   // After stop(), once all is drained.
@@ -141,6 +144,12 @@ void StandInRing::flush() {
   if (ledger_.unreported() != 0) output();
 }
 
+std::string StandInRing::image() {
+  const perf_event_mmap_page& page = simulated_.page();
+  if (page.data_head == page.data_tail) output();
+  return {reinterpret_cast<const char*>(&page), 4096 + simulated_.data().size()};
+}
+
 std::uint64_t StandInRing::drain() {
   const std::uint64_t before = checker_.received().bytes;
   checker_.drain_begins();
@@ -185,11 +194,14 @@ class SimulatedRun {
     }
     for (StandInRing& ring : rings_) ring.stop();
     const double seconds = seconds_since(start);
+    std::string dump = options_.dump.empty() ? "" : rings_.front().image();
     drain();
     for (StandInRing& ring : rings_) ring.flush();
     drain();
     for (StandInRing& ring : rings_) ring.settle();
-    return outcome(why, seconds, stop.load());
+    LiveOutcome all = outcome(why, seconds, stop.load());
+    all.dump = std::move(dump);
+    return all;
   }
 
  private:

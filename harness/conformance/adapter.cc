@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -41,9 +44,49 @@ bool take_line(std::string_view line, Printed& printed) {
   return true;
 }
 
+struct OneRun {
+  Ended ended{};
+  bool late = false;       // it had used its time
+  double cpu_seconds = 0;  // that it has used
+};
+
+double cpu_seconds_of_children() {
+  rusage used{};
+  ::getrusage(RUSAGE_CHILDREN, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+OneRun run_once(const std::string& command, const RingImage& image, const Case& of,
+                const ProcessLimits& limits) {
+  const auto begin = std::chrono::steady_clock::now();
+  const double before = cpu_seconds_of_children();
+  ChildProcess child{
+      {"/usr/bin/setsid", "/usr/bin/prlimit", "--core=0",
+       fmt::format("--cpu={}:{}", limits.cpu_seconds, limits.cpu_seconds + 1),
+       fmt::format("--fsize={}", limits.output), "/usr/bin/env", "--default-signal=INT,PIPE,XFSZ",
+       "/bin/sh", "-c", "exec " + command + " \"$@\"", "sh",
+       fmt::format("/proc/{}/fd/{}", ::getpid(), image.fd()), std::to_string(of.settings.pages),
+       std::to_string(of.settings.sample_type)},
+      "\n"};
+  const pid_t group = child.id();  // setsid(1) makes one
+  OneRun run;
+  run.ended = child.wait([&] {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    run.late = took.count() > limits.seconds;
+    return run.late || (limits.stop != nullptr && *limits.stop);
+  });
+  run.cpu_seconds = cpu_seconds_of_children() - before;
+  ::kill(-group, SIGKILL);  // whatever it has left running
+  return run;
+}
+
 // Returns whether it ended as it should.
-bool ended_well(const std::string& command, const Ended& ended, const ProcessLimits& limits,
+bool ended_well(const std::string& command, const OneRun& run, const ProcessLimits& limits,
                 Cell& cell) {
+  const Ended& ended = run.ended;
   const std::string said = ended.err.empty() ? "" : ": " + first_line(ended.err);
   if (ended.exit_code == 126 || ended.exit_code == 127) {
     throw CannotRun{
@@ -56,27 +99,16 @@ bool ended_well(const std::string& command, const Ended& ended, const ProcessLim
     cell.unsupported = cell.outcome == Outcome::NotRun;
     return false;
   }
-  if (ended.exit_code == kKilled) {  // by timeout(1)
+  if (ended.exit_code == kKilled && run.late) {
     cell.worsen(Outcome::Hangs, fmt::format("no end within {} s", limits.seconds));
     return false;
   }
+  // One that ignores SIGXCPU is killed a second later.
+  if (ended.exit_code == kKilled && run.cpu_seconds >= limits.cpu_seconds) {
+    cell.worsen(Outcome::Hangs, fmt::format("{} s of CPU time", limits.cpu_seconds));
+    return false;
+  }
   return judge_end(ended.exit_code, ended.err, limits, cell);
-}
-
-Ended run_once(const std::string& command, const RingImage& image, const Case& of,
-               const ProcessLimits& limits) {
-  ChildProcess child{
-      {"/usr/bin/timeout", "--signal=KILL", fmt::format("{}", limits.seconds), "/usr/bin/prlimit",
-       "--core=0", fmt::format("--cpu={}:{}", limits.cpu_seconds, limits.cpu_seconds + 1),
-       fmt::format("--fsize={}", limits.output), "/usr/bin/env", "--default-signal=INT,PIPE,XFSZ",
-       "/bin/sh", "-c", "exec " + command + " \"$@\"", "sh",
-       fmt::format("/proc/{}/fd/{}", ::getpid(), image.fd()), std::to_string(of.settings.pages),
-       std::to_string(of.settings.sample_type)},
-      "\n"};
-  const pid_t group = child.id();  // timeout(1) makes one
-  Ended ended = child.wait([&] { return limits.stop != nullptr && *limits.stop; });
-  ::kill(-group, SIGKILL);  // whatever it has left running
-  return ended;
 }
 
 }  // namespace
@@ -93,32 +125,42 @@ std::expected<Printed, std::string> parse_printed(std::string_view out) {
   return printed;
 }
 
+namespace {
+
+// Returns whether more turns can show more.
+bool adapters_turn(const std::string& command, const Vector& vector, const Turn& turn,
+                   RingImage& image, const ProcessLimits& limits, Cell& cell) {
+  image.apply(turn);
+  const std::uint64_t before = image.page().data_tail;
+  const std::uint64_t head = image.page().data_head;
+  const OneRun run = run_once(command, image, *vector.of, limits);
+  if (!ended_well(command, run, limits, cell)) return false;
+  const auto printed = parse_printed(run.ended.out);
+  if (!printed || !printed->tail) {
+    cell.worsen(Outcome::NotRun,
+                printed ? "it printed no tail"
+                        : "a line that is not in the protocol: '" + printed.error() + "'");
+    return false;
+  }
+  if (image.page().data_tail != *printed->tail) {
+    cell.worsen(Outcome::Garbage, fmt::format("it says tail {}, and the ring has {}",
+                                              *printed->tail, image.page().data_tail));
+  }
+  judge_events(*vector.of, turn.expected, printed->events, cell);
+  judge_tail(*vector.of, {before, head, image.page().data_tail}, cell);
+  return true;
+}
+
+}  // namespace
+
 Cell run_adapter(const std::string& command, const Vector& vector, const ProcessLimits& limits) {
   Cell cell;
-  RingImage image{vector};
-  for (std::size_t i = 0; i <= vector.turns.size(); ++i) {
-    const bool last = i == vector.turns.size();
-    if (last && cell.outcome != Outcome::Right) break;
-    if (!last) image.apply(vector.turns[i]);
-    const std::uint64_t before = image.page().data_tail;
-    const std::uint64_t head = image.page().data_head;
-    const Ended ended = run_once(command, image, *vector.of, limits);
-    if (!ended_well(command, ended, limits, cell)) return cell;
-    const auto printed = parse_printed(ended.out);
-    if (!printed || !printed->tail) {
-      cell.worsen(Outcome::NotRun,
-                  printed ? "it printed no tail"
-                          : "a line that is not in the protocol: '" + printed.error() + "'");
-      return cell;
-    }
-    if (image.page().data_tail != *printed->tail) {
-      cell.worsen(Outcome::Garbage, fmt::format("it says tail {}, and the ring has {}",
-                                                *printed->tail, image.page().data_tail));
-    }
-    const std::vector<Event> none;
-    judge_events(*vector.of, last ? none : vector.turns[i].expected, printed->events, cell);
-    judge_tail(*vector.of, {before, head, image.page().data_tail}, cell);
-  }
+  std::vector<RingImage> images = images_of(vector);
+  const auto turn = [&](const Turn& each) {
+    return adapters_turn(command, vector, each, images[each.cpu], limits, cell);
+  };
+  if (!std::ranges::all_of(vector.turns, turn) || cell.outcome != Outcome::Right) return cell;
+  static_cast<void>(std::ranges::all_of(vector.once_more(), turn));
   return cell;
 }
 

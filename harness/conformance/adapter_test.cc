@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
+#include <signal.h>
 
 #include <fstream>
 #include <string>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/conformance/subjects.h"
+#include "harness/program/child_process.h"
 
 namespace perfring::conformance {
 namespace {
@@ -55,7 +56,9 @@ TEST(AdapterTest, EachWayToEndIsNamed) {
       {"sh -c 'exit 77'", Outcome::NotRun, "does not support it"},
       {"sh -c 'echo no >&2; exit 3'", Outcome::Crashes, "exit code 3: no"},
       {"sh -c 'kill -SEGV $$'", Outcome::Crashes, "signal 11"},
+      {"sh -c 'kill -KILL $$'", Outcome::Crashes, "signal 9"},
       {"sh -c 'while :; do :; done'", Outcome::Hangs, "1 s of CPU time"},
+      {"sh -c 'trap : XCPU; while :; do :; done'", Outcome::Hangs, "1 s of CPU time"},
       {"yes sample 00", Outcome::Floods, "100000 bytes of output"},
       {"true", Outcome::NotRun, "it printed no tail"},
       {"echo hello", Outcome::NotRun, "a line that is not in the protocol: 'hello"},
@@ -73,11 +76,22 @@ TEST(AdapterTest, EachWayToEndIsNamed) {
   EXPECT_THAT(sleeps.detail, HasSubstr("no end within 0.3 s"));
 }
 
+// A program that ignores these (Python does) passes that on to those that it starts.
+TEST(AdapterTest, SignalsThatThisProgramIgnoresEndTheAdapter) {
+  const auto before = ::signal(SIGXFSZ, SIG_IGN);
+  const auto before_pipe = ::signal(SIGPIPE, SIG_IGN);
+  EXPECT_EQ(adapter("yes sample 00").outcome, Outcome::Floods);
+  EXPECT_THAT(adapter("sh -c 'kill -PIPE $$'").detail, HasSubstr("signal 13"));
+  ::signal(SIGXFSZ, before);
+  ::signal(SIGPIPE, before_pipe);
+}
+
 TEST(AdapterTest, NothingIsLeftRunning) {
   const std::string file = ::testing::TempDir() + "/left_running";
-  adapter("sh -c '(sleep 1; echo still >" + file + ") & exit 1'");
-  ::sleep(2);
-  EXPECT_FALSE(std::ifstream{file}.good());
+  adapter("sh -c 'sleep 600 & echo $! >" + file + "; exit 1'");
+  pid_t left = 0;
+  ASSERT_TRUE(std::ifstream{file} >> left);
+  EXPECT_TRUE(has_ended(left)) << left;
 }
 
 }  // namespace

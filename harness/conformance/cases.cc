@@ -44,6 +44,8 @@ constexpr std::array<std::pair<std::string_view, Patch::Field>, 7> kFields{{
     {"lost.count", Patch::Field::LostCount},
 }};
 
+constexpr std::uint64_t kCpusMax = 64;
+
 using Words = std::vector<std::string_view>;
 using Done = std::expected<void, std::string>;
 
@@ -78,10 +80,12 @@ class Reader {
  private:
   Done begin(const Words& words);
   Done accept(const Words& words);
+  Done cpu(const Words& words);
   Done patch(const Words& words);
   Done expect(const Words& words);
   Done other(std::string_view line);
   Done flush();
+  Done part(Part part);
   Done end_of_case();
   Case& now() { return suite.cases.back(); }
 
@@ -113,19 +117,13 @@ Done Reader::line(std::string_view line) {
   if (words[0] == "accept") return accept(words);
   if (words[0] == "expect") return expect(words);
   if (words[0] == "patch") return patch(words);
-  if (line == "registered" || line == "drain") {
-    if (const Done done = flush(); !done) return done;
-    if (line == "drain") {
-      now().parts.emplace_back(std::in_place_type<Drain>);
-    } else {
-      now().parts.emplace_back(std::in_place_type<Registered>);
-    }
-    return {};
-  }
-  if (words[0] == "fill" && words.size() == 2 && number(words[1])) {
-    if (const Done done = flush(); !done) return done;
-    now().parts.emplace_back(Fill{*number(words[1])});
-    return {};
+  if (line == "registered") return part(Registered{});
+  if (line == "drain") return part(Drain{});
+  if (line == "offline" || line == "online") return part(Hotplug{line == "online"});
+  const bool is_number = words.size() == 2 && number(words[1]);
+  if (words[0] == "fill" && is_number) return part(Fill{*number(words[1])});
+  if (is_number && (words[0] == "cpus" || words[0] == "absent" || words[0] == "cpu")) {
+    return cpu(words);
   }
   return other(line);
 }
@@ -144,18 +142,35 @@ Done Reader::begin(const Words& words) {
 
 Done Reader::accept(const Words& words) {
   for (const std::string_view word : std::span{words}.subspan(1)) {
-    const auto found = std::ranges::find(kAccepts, word, &Named::name);
-    if (found == kAccepts.end()) return wrong(word);
-    now().accepts.push_back(found->accept);
+    const auto found = std::ranges::find_if(
+        all_accepts(), [&](const Accept each) { return word == to_string(each); });
+    if (found == all_accepts().end()) return wrong(word);
+    now().accepts.push_back(*found);
+  }
+  return {};
+}
+
+Done Reader::cpu(const Words& words) {
+  const std::uint64_t value = *number(words[1]);
+  const bool begun = !steps_.empty() || !now().parts.empty();
+  if (words[0] == "cpu") {
+    if (value >= now().cpus || now().absent.contains(value)) return wrong(words[1]);
+    return part(OnCpu{value});
+  }
+  if (begun) return std::unexpected("a setting after the first step");
+  if (words[0] == "cpus") {
+    if (value == 0 || value > kCpusMax) return wrong(words[1]);
+    now().cpus = value;
+  } else {
+    if (value == 0 || value >= now().cpus) return wrong(words[1]);
+    now().absent.insert(value);
   }
   return {};
 }
 
 Done Reader::patch(const Words& words) {
-  if (const Done done = flush(); !done) return done;
   if (words.size() == 3 && words[1] == "head" && number(words[2])) {
-    now().parts.emplace_back(Patch{.field = Patch::Field::Head, .value = *number(words[2])});
-    return {};
+    return part(Patch{.field = Patch::Field::Head, .value = *number(words[2])});
   }
   if (words.size() != 4 || !number(words[1]) || !number(words[3])) {
     return std::unexpected("patch OUTPUT FIELD VALUE, or patch head VALUE");
@@ -163,8 +178,7 @@ Done Reader::patch(const Words& words) {
   const auto found =
       std::ranges::find(kFields, words[2], [](const auto& field) { return field.first; });
   if (found == kFields.end()) return wrong(words[2]);
-  now().parts.emplace_back(Patch{found->second, *number(words[1]), *number(words[3])});
-  return {};
+  return part(Patch{found->second, *number(words[1]), *number(words[3])});
 }
 
 Done Reader::expect(const Words& words) {
@@ -177,10 +191,11 @@ Done Reader::expect(const Words& words) {
     const auto argument = [&] { return ++i < words.size() ? number(words[i]) : std::nullopt; };
     if (word == "nothing" && words.size() == 2) break;
     if (word == "bad") {
+      if (now().cpus > 1) return wrong(word);
       wanted.push_back({.kind = Kind::Bad});
     } else if (word == "lost" || word == "maybe") {
       const auto value = argument();
-      if (!value) return wrong(word);
+      if (!value || now().cpus > 1) return wrong(word);  // of which CPU?
       wanted.push_back({word == "lost" ? Kind::Lost : Kind::Maybe, *value});
     } else if (word == "cut") {
       const auto output = argument();
@@ -219,6 +234,12 @@ Done Reader::flush() {
   return {};
 }
 
+Done Reader::part(Part part) {
+  if (Done done = flush(); !done) return done;
+  now().parts.push_back(std::move(part));
+  return {};
+}
+
 Done Reader::end_of_case() {
   if (suite.cases.empty()) return {};
   const Case& last = now();
@@ -232,22 +253,6 @@ Done Reader::end_of_case() {
 }
 
 }  // namespace
-
-const char* to_string(Accept accept) {
-  return std::ranges::find(kAccepts, accept, &Named::accept)->name;
-}
-
-const char* reason(Accept accept) {
-  return std::ranges::find(kAccepts, accept, &Named::accept)->reason;
-}
-
-std::span<const Accept> all_accepts() {
-  return kAll;
-}
-
-bool Case::accepts_it(Accept accept) const {
-  return std::ranges::find(accepts, accept) != accepts.end();
-}
 
 std::expected<Suite, std::string> parse_suite(std::string_view text) {
   Reader reader;
@@ -265,6 +270,22 @@ std::expected<Suite, std::string> parse_suite(std::string_view text) {
   }
   if (const Done done = reader.end(); !done) return error(done);
   return std::move(reader.suite);
+}
+
+const char* to_string(Accept accept) {
+  return std::ranges::find(kAccepts, accept, &Named::accept)->name;
+}
+
+const char* reason(Accept accept) {
+  return std::ranges::find(kAccepts, accept, &Named::accept)->reason;
+}
+
+std::span<const Accept> all_accepts() {
+  return kAll;
+}
+
+bool Case::accepts_it(Accept accept) const {
+  return std::ranges::find(accepts, accept) != accepts.end();
 }
 
 const Suite& suite() {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <expected>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,18 +51,29 @@ struct Patch {
   std::uint64_t value = 0;  // stored in the field; added to data_head
 };
 struct Registered {};
+// The steps that follow happen on this CPU, in its ring.
+struct OnCpu {
+  std::uint64_t cpu = 0;
+};
+// That CPU goes offline, or comes back: its event is dead from the first on (K34).
+struct Hotplug {
+  bool online = false;
+};
 struct Drain {
   bool stated = false;  // the case states the events; otherwise they follow from the ledger
   std::vector<Wanted> wanted{};
 };
-using Part = std::variant<std::vector<script::Step>, Fill, Patch, Registered, Drain>;
+using Part =
+    std::variant<std::vector<script::Step>, Fill, Patch, Registered, OnCpu, Hotplug, Drain>;
 
 struct Case {
   std::string id;
   std::string title;
   std::uint64_t since = 1;
-  bool reachable = false;  // a real kernel does it
-  bool exact = false;      // only in a ring of this size
+  bool reachable = false;            // a real kernel does it
+  bool exact = false;                // only in a ring of this size
+  std::uint64_t cpus = 1;            // each has a ring
+  std::set<std::uint64_t> absent{};  // those of the CPUs that are offline from the beginning
   std::vector<std::string> facts{};
   std::vector<Accept> accepts{};
   script::Settings settings{};
@@ -69,6 +81,8 @@ struct Case {
   std::string text{};  // as it is stated
 
   bool accepts_it(Accept accept) const;
+  // Whether it is of other wakeups than one for each record.
+  bool asks_for_wakeups() const { return settings.watermark || settings.wakeup != 1; }
 };
 
 struct Suite {

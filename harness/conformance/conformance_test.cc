@@ -60,6 +60,11 @@ TEST(CasesTest, TextThatIsNoCaseIsRefusedWithItsLine) {
       {"case a 1 hostile\ndrain\npages 4\n", "a setting after the first step"},
       {"case a 1 hostile\npages 3\n", "a power of two"},
       {"case a 1 hostile\nnonsense\ndrain\n", "its steps: line 1: 'nonsense'"},
+      {"case a 1 hostile\ncpus 0\n", "'0' is not understood"},
+      {"case a 1 hostile\ncpus 2\nabsent 2\n", "'2' is not understood"},
+      {"case a 1 hostile\ncpus 3\nabsent 1\ncpu 1\n", "'1' is not understood"},
+      {"case a 1 hostile\noutput 4\ncpus 2\n", "a setting after the first step"},
+      {"case a 1 hostile\ncpus 2\ndrain\nexpect lost 1\n", "'lost' is not understood"},
       {"case a 1 hostile\ntitle x\nfacts K1\ndrain\ncase a 1 hostile\n", "two of this id"},
   };
   for (const auto& [text, why] : refused) {
@@ -69,17 +74,33 @@ TEST(CasesTest, TextThatIsNoCaseIsRefusedWithItsLine) {
   }
 }
 
+TEST(ProducerTest, EachCpuHasItsTurnInAVector) {
+  const Vector vector = vector_of(the("cpu-absent"));
+  std::vector<std::size_t> cpus;
+  for (const Turn& turn : vector.turns) cpus.push_back(turn.cpu);
+  ASSERT_THAT(cpus, ::testing::ElementsAre(0, 2, 0, 2));
+  EXPECT_EQ(vector.turns[0].expected, (std::vector<Event>{{.payload = payload_of(0, 20)}}));
+  EXPECT_EQ(vector.turns[1].expected, (std::vector<Event>{{.payload = payload_of(1, 36)}}));
+  EXPECT_THAT(vector.turns[2].writes, ::testing::IsEmpty());
+  EXPECT_THAT(vector.turns[2].expected, ::testing::IsEmpty());
+  EXPECT_EQ(vector.once_more().size(), 2U);
+}
+
 TEST(ProducerTest, WhatIsStatedIsWhatTheLedgerSays) {
   std::size_t compared = 0;
   for (const Case& of : suite().cases) {
     if (has_patch(of) || has_oversize(of)) continue;
-    rig::SimulatedRing ring{of.settings};
-    CaseProducer producer{of, ring};
+    const CaseRings rings{of};
+    CaseProducer producer{of, rings.all()};
     while (producer.turn()) {
-      EXPECT_EQ(producer.expected(), producer.by_ledger()) << of.id;
-      ring.page().data_tail +=
-          static_cast<std::uint32_t>(ring.page().data_head - ring.page().data_tail);
-      ++compared;
+      for (std::size_t cpu = 0; cpu < rings.all().size(); ++cpu) {
+        rig::SimulatedRing* const ring = rings.all()[cpu];
+        if (ring == nullptr) continue;
+        EXPECT_EQ(producer.expected(cpu), producer.by_ledger(cpu)) << of.id;
+        perf_event_mmap_page& page = ring->page();
+        page.data_tail += static_cast<std::uint32_t>(page.data_head - page.data_tail);
+        ++compared;
+      }
     }
   }
   EXPECT_GE(compared, 50U);
@@ -91,8 +112,9 @@ TEST(VectorTest, TheReferenceConsumerReadsWhatIsExpected) {
   for (const Case& of : suite().cases) {
     if (of.settings.sample_type != PERF_SAMPLE_RAW) continue;
     const Vector vector = vector_of(of);
-    RingImage image{vector};
+    std::vector<RingImage> images = images_of(vector);
     for (const Turn& turn : vector.turns) {
+      RingImage& image = images[turn.cpu];
       image.apply(turn);
       perf_event_mmap_page& page = image.page();
       perfring::testing::Reference reference{image.data(), page.data_tail, page.data_head};
@@ -195,6 +217,26 @@ TEST_F(JudgeTest, AnErrorInAnIntactRingIsGarbage) {
   const Event b{.payload = payload_of(1, 100)};
   EXPECT_EQ(of_a_plain_case({a, b, whole(2)}).outcome, Outcome::Right);
   EXPECT_EQ(of_a_plain_case({a, error, b, whole(2)}).outcome, Outcome::Garbage);
+}
+
+// Of cpus-lost-on-one: the rings' events in any order among each other.
+TEST_F(JudgeTest, SeveralRingsHaveAnOrderEach) {
+  const Case& two = the("cpus-2");
+  const std::vector<Event> here{whole(0), whole(1)};
+  const std::vector<Event> there{whole(2), {.kind = Kind::Lost, .lost = 4}};
+  const std::vector<std::span<const Event>> both{here, there};
+  const auto outcome = [&](const std::vector<Event>& seen) {
+    Cell cell;
+    judge_streams(two, both, seen, cell);
+    return cell.outcome;
+  };
+  EXPECT_EQ(outcome({here[0], here[1], there[0], there[1]}), Outcome::Right);
+  EXPECT_EQ(outcome({there[0], here[0], there[1], here[1]}), Outcome::Right);
+  EXPECT_EQ(outcome({here[0], there[1], there[0], here[1]}), Outcome::Garbage) << "out of order";
+  EXPECT_EQ(outcome({here[0], there[0], there[1]}), Outcome::Loses);
+  EXPECT_EQ(outcome({here[0], here[1], there[0]}), Outcome::Loses);
+  EXPECT_EQ(outcome({here[0], here[1], there[0], there[1], there[0]}), Outcome::Garbage);
+  EXPECT_EQ(outcome({here[0], here[1], there[0], there[1], error}), Outcome::Garbage);
 }
 
 TEST_F(JudgeTest, ATailIsRightAtTheHeadAndNowhereBeyond) {

@@ -16,19 +16,15 @@
 #include <cstring>
 #include <utility>
 
+#include "perfring/os/cpus.h"
+
 namespace perfring::conformance {
 namespace {
-
-using std::chrono::milliseconds;
 
 constexpr std::uint64_t kRingMax = 64U << 20;
 
 std::size_t size_of(std::uint64_t asked, std::size_t most) {
   return static_cast<std::size_t>(std::min<std::uint64_t>(asked, most));
-}
-
-pid_t thread_of(const seccomp_notif& call) {
-  return static_cast<pid_t>(call.pid);
 }
 
 ino_t inode_of(int fd) {
@@ -49,13 +45,24 @@ Opened::~Opened() {
 }
 
 void Opened::make_ring(const script::Settings& settings) {
-  ring = std::make_unique<rig::SimulatedRing>(settings, memory);
+  ring = std::make_unique<rig::SimulatedRing>(settings, memory, identity_on(cpu));
   waiter = std::make_unique<kernel::EventfdWaiter>(ring->file(), wake.get());
+  if (attr.disabled != 0) kernel::perf_event_disable(ring->event());
+}
+
+void Opened::set_enabled(bool enabled) {
+  attr.disabled = enabled ? 0 : 1;
+  if (ring == nullptr) return;
+  enabled ? kernel::perf_event_enable(ring->event()) : kernel::perf_event_disable(ring->event());
 }
 
 bool Opened::take_flag() const {
   std::uint64_t count = 0;
   return ::read(wake.get(), &count, sizeof(count)) == sizeof(count);
+}
+
+void Opened::put_flag_back() const {
+  static_cast<void>(::eventfd_write(wake.get(), 1));
 }
 
 EmulatedCalls::EmulatedCalls(TracedProcess& process, Playing& playing)
@@ -81,6 +88,10 @@ CallAnswer EmulatedCalls::answer(const seccomp_notif& call) {
       return open(call);
     case Emulated::Bpf:
       return bpf(call);
+    case Emulated::Open:
+      return open_file(call, call.data.args[0]);
+    case Emulated::Openat:
+      return open_file(call, call.data.args[1]);
     case Emulated::Ioctl:
       return control(call);
     case Emulated::EpollCtl:
@@ -115,10 +126,37 @@ CallAnswer EmulatedCalls::open(const seccomp_notif& call) {
   if (attr.type != PERF_TYPE_SOFTWARE || attr.config != PERF_COUNT_SW_BPF_OUTPUT) {
     return {.by_kernel = true};
   }
+  const auto cpu = std::max(static_cast<std::int32_t>(call.data.args[2]), 0);
+  const Case& of = playing_.played();
+  if (static_cast<std::uint64_t>(cpu) >= of.cpus) return {.value = -EINVAL};
+  if (of.absent.contains(static_cast<std::uint64_t>(cpu))) return {.value = -ENODEV};  // K34
   events_.push_back(std::make_unique<Opened>());
   events_.back()->attr = attr;
+  events_.back()->cpu = static_cast<std::size_t>(cpu);
   events_.back()->of_32_bits = call.data.arch == AUDIT_ARCH_I386;
   return {.fd = events_.back()->file.get()};
+}
+
+// The files that say which CPUs there are: those of the case, on any machine (P9).
+CallAnswer EmulatedCalls::open_file(const seccomp_notif& call, std::uint64_t path) {
+  const Case& of = playing_.played();
+  for (const std::string_view name : {"online", "possible", "present"}) {
+    const std::string file = fmt::format("/sys/devices/system/cpu/{}", name);
+    std::string asked(file.size() + 1, '\0');
+    if (!process_.read(thread_of(call), path, asked.data(), asked.size()) ||
+        asked != std::string_view{file.c_str(), asked.size()}) {
+      continue;
+    }
+    std::vector<std::uint32_t> cpus;
+    for (std::uint32_t cpu = 0; cpu < of.cpus; ++cpu) {
+      if (name != "online" || !of.absent.contains(cpu)) cpus.push_back(cpu);
+    }
+    const std::string list = os::to_cpu_list(cpus) + "\n";
+    cpu_list_ = os::Fd{::memfd_create("cpus", MFD_CLOEXEC)};
+    const bool written = ::pwrite(cpu_list_.get(), list.data(), list.size(), 0) > 0;
+    return written ? CallAnswer{.fd = cpu_list_.get()} : CallAnswer{.value = -errno};
+  }
+  return {.by_kernel = true};
 }
 
 CallAnswer EmulatedCalls::bpf(const seccomp_notif& call) {
@@ -158,98 +196,26 @@ CallAnswer EmulatedCalls::map_info(const seccomp_notif& call) {
   info.type = BPF_MAP_TYPE_PERF_EVENT_ARRAY;
   info.id = 1;
   info.key_size = info.value_size = 4;
-  info.max_entries = static_cast<std::uint32_t>(::sysconf(_SC_NPROCESSORS_CONF));
+  info.max_entries = static_cast<std::uint32_t>(playing_.played().cpus);
   std::strcpy(info.name, "conform");
   const std::size_t size = std::min<std::size_t>(attr.info.info_len, sizeof(info));
   return {.value = process_.write(thread, attr.info.info, &info, size) ? 0 : -EFAULT};
 }
 
 CallAnswer EmulatedCalls::control(const seccomp_notif& call) {
-  if (event_of(thread_of(call), static_cast<int>(call.data.args[0])) == nullptr) {
-    return {.by_kernel = true};
-  }
+  Opened* const event = event_of(thread_of(call), static_cast<int>(call.data.args[0]));
+  if (event == nullptr) return {.by_kernel = true};
   switch (static_cast<std::uint32_t>(call.data.args[1])) {
     case PERF_EVENT_IOC_ENABLE:
     case PERF_EVENT_IOC_DISABLE:
+      event->set_enabled(static_cast<std::uint32_t>(call.data.args[1]) == PERF_EVENT_IOC_ENABLE);
+      return {};
     case PERF_EVENT_IOC_RESET:
       return {};
     default:
       playing_.on_not_emulated(fmt::format("ioctl {:#x}", call.data.args[1]));
       return {.value = -ENOTTY};
   }
-}
-
-CallAnswer EmulatedCalls::add_to_epoll(const seccomp_notif& call) {
-  const pid_t thread = thread_of(call);
-  const Opened* const event = event_of(thread, static_cast<int>(call.data.args[2]));
-  if (event == nullptr) return {.by_kernel = true};
-  const auto instance = static_cast<int>(call.data.args[0]);
-  const auto operation = static_cast<int>(call.data.args[1]);
-  epoll_event asked{};
-  if (operation != EPOLL_CTL_DEL) {
-    if (!process_.read(thread, call.data.args[3], &asked, sizeof(asked))) {
-      return {.value = -EFAULT};
-    }
-    event->take_flag();  // K28
-  }
-  asked.events |= EPOLLET;  // K27
-  const os::Fd copy = process_.copy_of(thread, instance);
-  if (::epoll_ctl(copy.get(), operation, event->wake.get(), &asked) != 0) return {.value = -errno};
-  epolls_.push_back(instance);
-  return {};
-}
-
-// A regular file is always ready, so this is answered here.
-CallAnswer EmulatedCalls::poll(const seccomp_notif& call, bool is_ppoll) {
-  const std::size_t count = size_of(call.data.args[1], 1024);
-  Poll poll{call.id, thread_of(call), call.data.args[0], std::vector<pollfd>(count), {}};
-  const std::size_t size = count * sizeof(pollfd);
-  if (!process_.read(poll.thread, poll.address, poll.asked.data(), size)) {
-    return {.by_kernel = true};
-  }
-  for (const pollfd& each : poll.asked) {
-    poll.rings.push_back(each.fd >= 0 ? event_of(poll.thread, each.fd) : nullptr);
-  }
-  const auto is_ring = [](const Opened* ring) { return ring != nullptr; };
-  if (std::ranges::none_of(poll.rings, is_ring)) return {.by_kernel = true};
-  playing_.on_wait();
-  const std::int64_t ready = look(poll);
-  process_.write(poll.thread, poll.address, poll.asked.data(), size);
-  if (ready != 0) return {.value = ready};
-  const std::int64_t wait =
-      is_ppoll ? milliseconds_of_ppoll(call) : static_cast<std::int32_t>(call.data.args[2]);
-  if (wait == 0) return {};
-  const auto longest = std::chrono::hours{1};
-  poll.deadline = Clock::now() + (wait < 0 ? longest : milliseconds{wait});
-  polls_.push_back(std::move(poll));
-  return {.later = true};
-}
-
-// One look at the rings, as poll(2) reports them.
-std::int64_t EmulatedCalls::look(Poll& poll) {
-  std::int64_t ready = 0;
-  for (std::size_t i = 0; i < poll.asked.size(); ++i) {
-    pollfd& each = poll.asked[i];
-    each.revents = 0;
-    if (poll.rings[i] == nullptr || !poll.rings[i]->take_flag()) continue;
-    each.revents = static_cast<short>(each.events & (POLLIN | POLLRDNORM));
-    ready += each.revents != 0 ? 1 : 0;
-  }
-  return ready;
-}
-
-// A time of two words, each of 32 bits in the older call of i386. -1: there is no limit.
-std::int64_t EmulatedCalls::milliseconds_of_ppoll(const seccomp_notif& call) const {
-  const bool narrow = call.data.arch == AUDIT_ARCH_I386 && emulated(call.data) == Emulated::Ppoll;
-  const std::uint64_t address = call.data.args[2];
-  std::int64_t wide[2]{};
-  std::int32_t two[2]{};
-  const pid_t thread = thread_of(call);
-  const bool there = address != 0 && (narrow ? process_.read(thread, address, two, sizeof(two))
-                                             : process_.read(thread, address, wide, sizeof(wide)));
-  if (!there) return -1;
-  if (narrow) std::ranges::copy(two, wide);
-  return wide[0] * 1000 + wide[1] / 1'000'000;
 }
 
 bool EmulatedCalls::maps_ring(pid_t thread, int fd, std::uint64_t length) {
@@ -267,19 +233,6 @@ bool EmulatedCalls::maps_ring(pid_t thread, int fd, std::uint64_t length) {
   event->memory = {static_cast<std::byte*>(memory), static_cast<std::size_t>(length)};
   playing_.on_map(*event, pages);
   return true;
-}
-
-void EmulatedCalls::end_polls() {
-  const auto now = Clock::now();
-  std::erase_if(polls_, [&](Poll& each) {
-    if (!process_.is_waiting(each.id)) return true;
-    const std::int64_t ready = look(each);
-    if (ready == 0 && each.deadline > now) return false;
-    process_.write(each.thread, each.address, each.asked.data(),
-                   each.asked.size() * sizeof(pollfd));
-    process_.answer_later(each.id, ready);
-    return true;
-  });
 }
 
 }  // namespace perfring::conformance

@@ -11,16 +11,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "harness/conformance/cases.h"
+#include "harness/conformance/producer.h"
 #include "harness/conformance/traced_process.h"
 #include "harness/kernel/eventpoll.h"
 #include "harness/rig/simulated_ring.h"
 #include "perfring/os/fd.h"
 
 namespace perfring::conformance {
+
+inline pid_t thread_of(const seccomp_notif& call) {
+  return static_cast<pid_t>(call.pid);
+}
 
 // A perf event of the program's, and its ring once it is mapped.
 struct Opened {
@@ -30,10 +37,14 @@ struct Opened {
   Opened& operator=(const Opened&) = delete;
 
   void make_ring(const script::Settings& settings);
+  void set_enabled(bool enabled);
   // Whether a wakeup has been announced since the last call.
   bool take_flag() const;
+  // The wakeup that take_flag() took has reached nobody.
+  void put_flag_back() const;
 
   perf_event_attr attr{};
+  std::size_t cpu = 0;
   os::Fd file;                    // what the program has as its descriptor
   os::Fd wake;                    // an eventfd, which stands for it in epoll instances (P16)
   std::span<std::byte> memory{};  // the control page and the data pages
@@ -47,6 +58,7 @@ struct Opened {
 class Playing {
  public:
   virtual ~Playing() = default;
+  virtual const Case& played() const = 0;
   // `event` has its memory, of so many data pages, and needs a ring.
   virtual void on_map(Opened& event, std::uint64_t pages) = 0;
   virtual void on_map_update(Opened& event) = 0;
@@ -77,6 +89,7 @@ class EmulatedCalls {
   };
 
   CallAnswer open(const seccomp_notif& call);
+  CallAnswer open_file(const seccomp_notif& call, std::uint64_t path);
   CallAnswer bpf(const seccomp_notif& call);
   CallAnswer map_info(const seccomp_notif& call);
   CallAnswer control(const seccomp_notif& call);
@@ -92,8 +105,11 @@ class EmulatedCalls {
   std::vector<std::unique_ptr<Opened>> events_;
   Opened* mapping_ = nullptr;  // the event whose ring is being mapped
   os::Fd map_;
+  os::Fd cpu_list_;          // the last one that was opened
   std::vector<int> epolls_;  // instances that have a ring's descriptor
   std::vector<Poll> polls_;
+  // Rings whose wakeup was put back: the poll that was to report it was interrupted by a signal.
+  std::set<const Opened*> unanswered_;
 };
 
 }  // namespace perfring::conformance

@@ -88,6 +88,7 @@ Ring vector_ring(const nlohmann::json& one, std::size_t turn) {
   ring.tail = ring.head = position(one.at("start"));
   for (std::size_t i = 0; i < turn; ++i) {
     const auto& now = one.at("turns").at(i);
+    if (now.at("cpu") != one.at("turns").at(turn - 1).at("cpu")) continue;  // another ring's
     ring.tail += static_cast<std::uint32_t>(ring.head - ring.tail);
     ring.head = position(now.at("head"));
     for (const auto& write : now.at("writes")) {

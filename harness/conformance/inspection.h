@@ -30,8 +30,8 @@ struct Ring {
 std::expected<Ring, std::string> ring_of_image(std::span<const std::byte> file);
 // An input of fuzz/hostile_ring (its header says what the bytes mean), before any poke.
 std::expected<Ring, std::string> ring_of_fuzz_input(std::span<const std::byte> file);
-// A case of an index of vectors, before the consumer's turn of this number, from 1 on. A consumer
-// has released all that came before.
+// A case of an index of vectors, before the consumer's turn of this number, from 1 on: the ring of
+// that turn's CPU. A consumer has released all that came before.
 std::expected<Ring, std::string> ring_of_vector(std::string_view file, std::string_view id,
                                                 std::size_t turn);
 

@@ -143,6 +143,24 @@ void judge_events(const Case& of, std::span<const Event> expected, std::span<con
   judgement.end();
 }
 
+void judge_streams(const Case& of, std::span<const std::span<const Event>> expected,
+                   std::span<const Event> seen, Cell& cell) {
+  std::vector<std::vector<Event>> of_each(expected.size());
+  for (const Event& event : seen) {
+    // Its ring is the first that wants it and has not had it; nobody's is judged as the first's.
+    std::size_t ring = 0;
+    for (std::size_t i = expected.size(); i-- > 0;) {
+      const auto is_this = [&](const Event& each) { return is_that(each, event); };
+      const auto had = std::ranges::count(of_each[i], event);
+      if (std::ranges::count_if(expected[i], is_this) > had) ring = i;
+    }
+    of_each[ring].push_back(event);
+  }
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    judge_events(of, expected[i], of_each[i], cell);
+  }
+}
+
 void judge_tail(const Case& of, const Tails& tails, Cell& cell) {
   const auto moved = static_cast<std::uint32_t>(tails.after - tails.before);
   const auto unread = static_cast<std::uint32_t>(tails.head - tails.before);

@@ -36,9 +36,10 @@ inline bool is_failure(Outcome outcome) {
 
 struct Cell {
   Outcome outcome = Outcome::Right;
-  std::vector<Accept> accepted{};  // what made it acceptable
-  std::string detail{};            // the first thing that was wrong, or why it was not run
-  bool unsupported = false;        // not run, and the subject cannot help it
+  std::vector<Accept> accepted{};        // what made it acceptable
+  std::string detail{};                  // the first thing that was wrong, or why it was not run
+  bool unsupported = false;              // not run, and the subject cannot help it
+  std::vector<std::string> backtrace{};  // of a crash: the functions that were called, last first
 
   void worsen(Outcome to, std::string why);
   void accept(const Case& of, Accept as, Outcome otherwise, const std::string& why);
@@ -48,7 +49,7 @@ struct Cell {
 struct ProcessLimits {
   double seconds = 20;                      // of a run
   unsigned cpu_seconds = 2;                 // after which it hangs
-  std::uint64_t output = 64U << 20;         // bytes, after which it floods
+  std::uint64_t output = 16U << 20;         // bytes, after which it floods
   const std::atomic<bool>* stop = nullptr;  // ends the run early when it becomes true
 };
 
@@ -73,6 +74,9 @@ struct Tails {
 // kind Bad is an error that it reported.
 void judge_events(const Case& of, std::span<const Event> expected, std::span<const Event> seen,
                   Cell& cell);
+// The same of several rings, whose events come in any order among each other.
+void judge_streams(const Case& of, std::span<const std::span<const Event>> expected,
+                   std::span<const Event> seen, Cell& cell);
 // Positions are compared modulo 2^32, as a 32-bit kernel has them.
 void judge_tail(const Case& of, const Tails& tails, Cell& cell);
 

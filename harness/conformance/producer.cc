@@ -4,7 +4,9 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <stdexcept>
+#include <utility>
 
 #include "harness/kernel/perf_event_array.h"
 
@@ -36,7 +38,26 @@ std::vector<std::byte> payload_of(std::uint64_t output, std::uint64_t length) {
   return payload;
 }
 
-CaseProducer::CaseProducer(const Case& of, rig::SimulatedRing& ring) : case_{of}, ring_{ring} {}
+rig::Identity identity_on(std::size_t cpu) {
+  return {.cpu = static_cast<int>(cpu), .pid = 0, .tid = 0, .ids = {2 * cpu + 1, 2 * cpu + 2}};
+}
+
+CaseRings::CaseRings(const Case& of) {
+  for (std::size_t cpu = 0; cpu < of.cpus; ++cpu) {
+    if (!of.absent.contains(cpu)) {
+      own_.push_back(std::make_unique<rig::SimulatedRing>(of.settings, identity_on(cpu)));
+    }
+    all_.push_back(of.absent.contains(cpu) ? nullptr : own_.back().get());
+  }
+}
+
+CaseProducer::CaseProducer(const Case& of, std::span<rig::SimulatedRing* const> rings) : case_{of} {
+  for (rig::SimulatedRing* const ring : rings) {
+    auto cpu = ring == nullptr ? nullptr : std::make_unique<Cpu>(*this, *ring, cpus_.size());
+    cpus_.push_back(std::move(cpu));
+  }
+  now_ = cpus_.at(0).get();
+}
 
 void CaseProducer::while_registering() {
   const auto is_registered = [](const Part& part) {
@@ -44,49 +65,41 @@ void CaseProducer::while_registering() {
   };
   const auto registered = std::ranges::find_if(case_.parts, is_registered);
   if (registered == case_.parts.end()) return;
-  for (; !is_registered(case_.parts[next_]); ++next_) {
-    if (const auto* const steps = std::get_if<std::vector<script::Step>>(&case_.parts[next_])) {
-      carry_out(*steps);
-    }
-  }
+  for (; !is_registered(case_.parts[next_]); ++next_) play(case_.parts[next_]);
 }
 
 bool CaseProducer::turn() {
-  if (drain_ != nullptr) turn_from_ = written_.size();
+  for (const auto& cpu : cpus_) {
+    if (cpu != nullptr && drain_ != nullptr) cpu->turn_from = cpu->written.size();
+  }
   for (drain_ = nullptr; drain_ == nullptr && next_ < case_.parts.size(); ++next_) {
-    const Part& part = case_.parts[next_];
-    if (const auto* const steps = std::get_if<std::vector<script::Step>>(&part)) {
-      carry_out(*steps);
-    } else if (const auto* const filling = std::get_if<Fill>(&part)) {
-      fill(*filling);
-    } else if (const auto* const patching = std::get_if<Patch>(&part)) {
-      patch(*patching);
-    } else {
-      drain_ = std::get_if<Drain>(&part);
-    }
+    play(case_.parts[next_]);
+    drain_ = std::get_if<Drain>(&case_.parts[next_]);
   }
   if (drain_ == nullptr) return false;
-  const std::vector<Event> now = expected();
-  so_far_.insert(so_far_.end(), now.begin(), now.end());
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    if (cpus_[i] != nullptr) std::ranges::copy(expected(i), std::back_inserter(cpus_[i]->so_far));
+  }
   return true;
 }
 
-std::vector<Event> CaseProducer::by_ledger() const {
+std::vector<Event> CaseProducer::by_ledger(std::size_t cpu) const {
   std::vector<Event> events;
-  for (const Written& each : std::span{written_}.subspan(turn_from_)) {
+  for (const Written& each : std::span{cpus_[cpu]->written}.subspan(cpus_[cpu]->turn_from)) {
     if (each.lost_size != 0) events.push_back({.kind = Wanted::Kind::Lost, .lost = each.lost});
     if (each.size != 0) events.push_back(sample(each.output));
   }
   return events;
 }
 
-std::vector<Event> CaseProducer::expected() const {
-  if (!drain_->stated) return by_ledger();
+std::vector<Event> CaseProducer::expected(std::size_t cpu) const {
+  if (!drain_->stated) return by_ledger(cpu);
   std::vector<Event> events;
   for (const Wanted& wanted : drain_->wanted) {
     Event event{.kind = wanted.kind};
     if (wanted.kind == Wanted::Kind::Lost) event.lost = wanted.number;
     if (wanted.kind == Wanted::Kind::Sample || wanted.kind == Wanted::Kind::Maybe) {
+      if (outputs_.at(static_cast<std::size_t>(wanted.number)).cpu != cpu) continue;
       event = sample(wanted.number);
       event.kind = wanted.kind;
     }
@@ -99,15 +112,34 @@ std::vector<Event> CaseProducer::expected() const {
   return events;
 }
 
+bool CaseProducer::expects_any() const {
+  return std::ranges::any_of(
+      cpus_, [](const auto& cpu) { return cpu != nullptr && !cpu->so_far.empty(); });
+}
+
 Event CaseProducer::sample(std::uint64_t output) const {
-  const std::uint64_t length = lengths_.at(static_cast<std::size_t>(output));
+  const std::uint64_t length = outputs_.at(static_cast<std::size_t>(output)).length;
   return {.payload = payload_of(output, length), .padding = raw_size(length) - length};
+}
+
+void CaseProducer::play(const Part& part) {
+  if (const auto* const steps = std::get_if<std::vector<script::Step>>(&part)) {
+    carry_out(*steps);
+  } else if (const auto* const filling = std::get_if<Fill>(&part)) {
+    fill(*filling);
+  } else if (const auto* const patching = std::get_if<Patch>(&part)) {
+    patch(*patching);
+  } else if (const auto* const on = std::get_if<OnCpu>(&part)) {
+    now_ = cpus_[static_cast<std::size_t>(on->cpu)].get();
+  } else if (const auto* const plug = std::get_if<Hotplug>(&part); plug && !plug->online) {
+    for (const kernel::perf_file& event : now_->ring.events()) kernel::perf_event_exit_cpu(*event);
+  }
 }
 
 void CaseProducer::carry_out(std::span<const script::Step> steps) {
   while (!steps.empty()) {
     const auto first = script::first_with_nested(steps);
-    kernel::perf_event& event = ring_.event();
+    kernel::perf_event& event = now_->ring.event();
     switch (first.front().action) {
       case script::Action::Output:
         output(first);
@@ -131,18 +163,20 @@ void CaseProducer::carry_out(std::span<const script::Step> steps) {
 
 int CaseProducer::output(std::span<const script::Step> step_and_nested) {
   const script::Step& step = step_and_nested.front();
-  const std::uint64_t number = lengths_.size();
+  const rig::SimulatedRing& ring = now_->ring;
+  const std::uint64_t number = outputs_.size();
   // A ring whose samples have more fields brings header.size so much earlier to 65536 (K3).
-  const std::uint64_t more = raw_at(ring_.settings()) - raw_at(case_.settings);
+  const std::uint64_t more = raw_at(ring.settings()) - raw_at(case_.settings);
   const std::uint64_t length = step.number > 65500 ? step.number - more : step.number;
-  lengths_.push_back(length);
+  outputs_.push_back({length, static_cast<std::size_t>(now_->id)});
   const std::vector<std::byte> payload = payload_of(number, length);
   frames_[depth_++] = {.nested = step_and_nested.subspan(1),
                        .done = std::vector<bool>(step_and_nested.size() - 1),
                        .output = number,
                        .length = length};
-  const bool second = step.second && ring_.events().size() > 1;
-  const int rc = kernel::bpf_perf_event_output(cpu_, ring_.map(), ring_.index(second), payload);
+  const bool second = step.second && ring.events().size() > 1;
+  const int rc = kernel::bpf_perf_event_output(*now_, ring.map(), ring.index(second), payload);
+  refused_ += rc == -EOPNOTSUPP ? 1 : 0;
   nested(nullptr);
   --depth_;
   return rc;
@@ -167,18 +201,18 @@ void CaseProducer::moment() {
 }
 
 void CaseProducer::reserved(std::uint64_t position, std::size_t size) {
-  const std::uint64_t whole = raw_at(ring_.settings()) + 4 + raw_size(frame().length);
+  const std::uint64_t whole = raw_at(now_->ring.settings()) + 4 + raw_size(frame().length);
   const std::uint64_t own = whole % 65536;  // header.size has 16 bits (K6)
-  frame().written = written_.size();
-  written_.push_back({.output = frame().output,
-                      .length = frame().length,
-                      .position = position + size - own,
-                      .lost_size = size - own,
-                      .size = own});
+  frame().written = now_->written.size();
+  now_->written.push_back({.output = frame().output,
+                           .length = frame().length,
+                           .position = position + size - own,
+                           .lost_size = size - own,
+                           .size = own});
 }
 
 void CaseProducer::reported(std::uint64_t lost) {
-  written_.at(frame().written).lost = lost;
+  now_->written.at(frame().written).lost = lost;
 }
 
 void CaseProducer::fill(const Fill& fill) {
@@ -191,11 +225,12 @@ void CaseProducer::fill(const Fill& fill) {
 void CaseProducer::patch(const Patch& patch) {
   using Field = Patch::Field;
   if (patch.field == Field::Head) {
-    ring_.page().data_head = ring_.rb().unsigned_long(ring_.page().data_head + patch.value);
+    __u64& head = now_->ring.page().data_head;
+    head = now_->ring.rb().unsigned_long(head + patch.value);
     return;
   }
-  const auto found = std::ranges::find(written_, patch.output, &Written::output);
-  if (found == written_.end())
+  const auto found = std::ranges::find(now_->written, patch.output, &Written::output);
+  if (found == now_->written.end())
     throw std::logic_error{case_.id + ": a patch of an output that was not written"};
   const std::uint64_t lost = found->position - found->lost_size;
   if (patch.field >= Field::LostType && found->lost_size == 0) {
@@ -211,7 +246,7 @@ void CaseProducer::patch(const Patch& patch) {
     case Field::Size:
       return store(found->position + 6, patch.value, 2);
     case Field::Raw:
-      return store(found->position + raw_at(ring_.settings()), patch.value, 4);
+      return store(found->position + raw_at(now_->ring.settings()), patch.value, 4);
     case Field::LostType:
       return store(lost, patch.value, 4);
     case Field::LostSize:
@@ -226,9 +261,10 @@ void CaseProducer::store(std::uint64_t position, std::uint64_t value, std::size_
   std::array<std::byte, 8> bytes;
   std::memcpy(bytes.data(), &value, sizeof(value));
   const std::size_t from = std::endian::native == std::endian::little ? 0 : 8 - size;
+  kernel::perf_buffer& rb = now_->ring.rb();
   for (std::size_t i = 0; i < size; ++i) {
-    const auto at = static_cast<std::size_t>((position + i) % ring_.rb().data_size());
-    ring_.rb().data_pages[at] = bytes[from + i];
+    const auto at = static_cast<std::size_t>((position + i) % rb.data_size());
+    rb.data_pages[at] = bytes[from + i];
   }
 }
 

@@ -1,13 +1,14 @@
 #ifndef HARNESS_CONFORMANCE_PRODUCER_H_
 #define HARNESS_CONFORMANCE_PRODUCER_H_
 
-// Plays the producer's part of a case on a ring of the simulated kernel, turn by turn, and keeps
-// the events that each turn must bring, from the writer's ledger. Nothing here reads the ring as a
+// Plays the producer's part of a case on rings of the simulated kernel, turn by turn, and keeps the
+// events that each turn must bring, from the writer's ledger. Nothing here reads a ring as a
 // consumer does.
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -31,11 +32,26 @@ struct Event {
 // in the machine's order, as far as there is room, and a byte of its own as filling.
 std::vector<std::byte> payload_of(std::uint64_t output, std::uint64_t length);
 
+// What tells the ring of a CPU, and its events' ids, from the others'.
+rig::Identity identity_on(std::size_t cpu);
+
+// Rings as a case has them, for each of its CPUs; nullptr where that is absent.
+class CaseRings {
+ public:
+  explicit CaseRings(const Case& of);
+  std::span<rig::SimulatedRing* const> all() const { return all_; }
+
+ private:
+  std::vector<std::unique_ptr<rig::SimulatedRing>> own_;
+  std::vector<rig::SimulatedRing*> all_;
+};
+
 class CaseProducer {
  public:
-  // `of` and `ring` must outlive it. The ring may have other settings than the case asks for: more
-  // pages, other fields in a sample.
-  CaseProducer(const Case& of, rig::SimulatedRing& ring);
+  // `of` and `rings` must outlive it: one for each of the case's CPUs, nullptr where that is
+  // absent. They may have other settings than the case asks for: more pages, other fields in a
+  // sample.
+  CaseProducer(const Case& of, std::span<rig::SimulatedRing* const> rings);
   CaseProducer(const CaseProducer&) = delete;
   CaseProducer& operator=(const CaseProducer&) = delete;
 
@@ -43,16 +59,24 @@ class CaseProducer {
   void while_registering();
   // Carries out the steps up to the consumer's next turn. Returns false after the last turn.
   bool turn();
-  // The events that this turn must bring: those that the case states, otherwise those of the
-  // ledger.
-  std::vector<Event> expected() const;
+  // The events that this turn must bring from the CPU's ring: those that the case states, otherwise
+  // those of the ledger.
+  std::vector<Event> expected(std::size_t cpu) const;
   // The accepted records of this turn, and their LOSTs, in the order of the reservations.
-  std::vector<Event> by_ledger() const;
+  std::vector<Event> by_ledger(std::size_t cpu) const;
   // The same, and all that came before it.
-  std::span<const Event> expected_so_far() const { return so_far_; }
+  const std::vector<Event>& expected_so_far(std::size_t cpu) const { return cpus_[cpu]->so_far; }
+  bool expects_any() const;
   bool is_over() const { return next_ == case_.parts.size(); }
+  // Whether all its outputs were refused because the event is disabled, which is not the case's.
+  bool is_refused() const { return refused_ > 0 && refused_ == outputs_.size(); }
 
  private:
+  // An output that was tried.
+  struct Output {
+    std::uint64_t length = 0;
+    std::size_t cpu = 0;
+  };
   // An output that was accepted, in the order of the reservations.
   struct Written {
     std::uint64_t output = 0;
@@ -69,11 +93,17 @@ class CaseProducer {
     std::uint64_t moment = 0;
     std::uint64_t output = 0;
     std::uint64_t length = 0;
-    std::size_t written = 0;  // its place in written_
+    std::size_t written = 0;  // its place in Cpu::written
   };
   struct Cpu : kernel::HardwareCpu {
-    explicit Cpu(CaseProducer& of) : producer{of} {}
+    Cpu(CaseProducer& of, rig::SimulatedRing& its, std::size_t number) : producer{of}, ring{its} {
+      id = static_cast<int>(number);
+    }
     CaseProducer& producer;
+    rig::SimulatedRing& ring;
+    std::vector<Written> written;
+    std::size_t turn_from = 0;  // in `written`
+    std::vector<Event> so_far;
     __u64 time = 1'000'000;
     __u64 clock() { return time += 1000; }
     void step() { producer.moment(); }
@@ -91,21 +121,20 @@ class CaseProducer {
   void reported(std::uint64_t lost);
   void fill(const Fill& fill);
   void patch(const Patch& patch);
+  void play(const Part& part);
   void store(std::uint64_t position, std::uint64_t value, std::size_t size);
   Event sample(std::uint64_t output) const;
   Frame& frame() { return frames_[depth_ - 1]; }
 
   const Case& case_;
-  rig::SimulatedRing& ring_;
-  Cpu cpu_{*this};
-  std::size_t next_ = 0;  // of the case's parts
+  std::vector<std::unique_ptr<Cpu>> cpus_;  // nullptr: absent
+  Cpu* now_ = nullptr;                      // where the steps happen
+  std::size_t next_ = 0;                    // of the case's parts
   const Drain* drain_ = nullptr;
   std::array<Frame, script::kDepthMax + 2> frames_;
   std::size_t depth_ = 0;
-  std::vector<std::uint64_t> lengths_;  // of the outputs so far
-  std::vector<Written> written_;
-  std::size_t turn_from_ = 0;  // in written_
-  std::vector<Event> so_far_;
+  std::vector<Output> outputs_;  // so far
+  std::size_t refused_ = 0;      // of them, by an event that is disabled
 };
 
 }  // namespace perfring::conformance

@@ -149,25 +149,26 @@ class Collector final : public rig::MemoryObserver {
 
 Cell run_in_process(const Vector& vector, Make make_consumer) {
   Cell cell;
-  RingImage image{vector};
-  const auto consumer = make_consumer(vector, image);
-  // One more turn, with nothing new: what was delivered must not come again.
-  for (std::size_t i = 0; i <= vector.turns.size(); ++i) {
-    const bool last = i == vector.turns.size();
-    if (!last) image.apply(vector.turns[i]);
+  std::vector<RingImage> images = images_of(vector);
+  std::vector<std::unique_ptr<Consumer>> consumers;
+  for (const RingImage& image : images) consumers.push_back(make_consumer(vector, image));
+  const auto turn = [&](const Turn& of) {
+    RingImage& image = images[of.cpu];
+    image.apply(of);
     const std::uint64_t before = image.page().data_tail;
     Collector collector{image, cell};
     const rig::Observing observing{collector};
-    try {
-      consumer->drain([&](const PerfEvent& event) { collector.take(event); });
-    } catch (const Collector::Endless&) {
-      cell.worsen(Outcome::Hangs, "more events than the ring can hold");
-      return cell;
-    }
-    if (last && !cell.accepted.empty()) break;
-    const std::vector<Event> none;
-    judge_events(*vector.of, last ? none : vector.turns[i].expected, collector.events, cell);
+    consumers[of.cpu]->drain([&](const PerfEvent& event) { collector.take(event); });
+    judge_events(*vector.of, of.expected, collector.events, cell);
     judge_tail(*vector.of, {before, image.page().data_head, image.page().data_tail}, cell);
+  };
+  try {
+    for (const Turn& each : vector.turns) turn(each);
+    // What was delivered must not come again.
+    if (!cell.accepted.empty()) return cell;
+    for (const Turn& each : vector.once_more()) turn(each);
+  } catch (const Collector::Endless&) {
+    cell.worsen(Outcome::Hangs, "more events than the ring can hold");
   }
   return cell;
 }

@@ -43,8 +43,9 @@ std::expected<Printed, std::string> parse_printed(std::string_view out);
 // Turns a program's output into events. An error quotes the first line that is not one.
 using Reader = std::expected<std::vector<Event>, std::string> (*)(const std::string& out);
 
-// Runs the command once with the case's script. {pages} in its words is replaced by the pages of
-// the case's ring. Throws CannotRun.
+// Runs the command once with the case's script. In its words {pages} is replaced by the pages of
+// the case's ring, {wakeup_events} and {wakeup_watermark} by what it asks for, or 0. Throws
+// CannotRun.
 Cell run_supervised(const std::vector<std::string>& command, const Case& of, Reader read,
                     const ProcessLimits& limits = {});
 

@@ -1,16 +1,14 @@
-#include "harness/conformance/subjects.h"
+#include "harness/conformance/supervisor.h"
 
 #include <fmt/format.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
+#include <algorithm>
+#include <array>
 #include <csignal>
-#include <memory>
+#include <string_view>
 #include <utility>
 
-#include "harness/conformance/emulated_calls.h"
-#include "harness/conformance/traced_process.h"
 #include "harness/program/console.h"
 
 namespace perfring::conformance {
@@ -23,54 +21,7 @@ constexpr int kSigints = 20;  // one may be lost (P25)
 constexpr auto kPause = milliseconds{100};
 constexpr auto kIdle = milliseconds{2000};  // for a program that opens no ring, or never waits
 
-class Supervisor final : public Playing {
- public:
-  Supervisor(const std::vector<std::string>& command, const Case& of, const ProcessLimits& limits)
-      : case_{of},
-        limits_{limits},
-        process_{command,
-                 limits,
-                 {.call = [this](const seccomp_notif& call) { return calls_.answer(call); },
-                  .maps_ring =
-                      [this](pid_t thread, int fd, std::uint64_t length) {
-                        return calls_.maps_ring(thread, fd, length);
-                      },
-                  .mapped = [this](std::uint64_t base) { calls_.mapped(base); }}} {}
-
-  Cell run(Reader read);
-
-  void on_map(Opened& event, std::uint64_t pages) override;
-  void on_map_update(Opened& event) override;
-  void on_wait() override { producers_turn(); }
-  void on_not_emulated(const std::string& what) override {
-    impossible_ = what + " is not emulated";
-  }
-
- private:
-  std::string why_impossible(const Opened& event, std::uint64_t pages) const;
-  void producers_turn();
-  void end_when_due();
-  bool is_asleep();
-  bool ended_well(Cell& cell);
-  std::string last_words() const;
-  Cell judge(Reader read);
-
-  const Case& case_;
-  const ProcessLimits limits_;
-  Opened* playing_ = nullptr;  // the event in whose ring the case is played
-  std::unique_ptr<CaseProducer> producer_;
-  std::string impossible_;  // why the case cannot be played in that ring
-  Tails tails_;
-  std::uint64_t turns_ = 0;
-  std::uint64_t waits_after_ = 0;
-  int sigints_ = 0;
-  bool killed_ = false;  // for want of time
-  Clock::time_point begin_ = Clock::now();
-  Clock::time_point checked_ = begin_;
-  std::int64_t cpu_ = 0;
-  EmulatedCalls calls_{process_, *this};
-  TracedProcess process_;  // last: its handlers use all of the above
-};
+}  // namespace
 
 std::string Supervisor::why_impossible(const Opened& event, std::uint64_t pages) const {
   const script::Settings& wanted = case_.settings;
@@ -85,6 +36,16 @@ std::string Supervisor::why_impossible(const Opened& event, std::uint64_t pages)
   if (others && (wanted.sample_type != type || wanted.sample_id_all != event.attr.sample_id_all)) {
     return "the case is of another sample_type";
   }
+  // A watermark above the ring is the ring (K30).
+  const auto within = [&](std::uint64_t wakeup) {
+    return wanted.watermark ? std::min(wakeup, pages * 4096) : wakeup;
+  };
+  const bool same_wakeups = wanted.watermark == (event.attr.watermark != 0) &&
+                            within(wanted.wakeup) == within(event.attr.wakeup_events);
+  if (case_.asks_for_wakeups() && !same_wakeups) {
+    return fmt::format("the case is of {} {}",
+                       wanted.watermark ? "wakeup_watermark" : "wakeup_events", wanted.wakeup);
+  }
   if (pages < wanted.pages || (case_.exact && pages != wanted.pages)) {
     return fmt::format("the ring has {} pages, the case needs {}", pages, wanted.pages);
   }
@@ -92,8 +53,9 @@ std::string Supervisor::why_impossible(const Opened& event, std::uint64_t pages)
 }
 
 void Supervisor::on_map(Opened& event, std::uint64_t pages) {
-  const bool plays = playing_ == nullptr;
-  if (plays) impossible_ = why_impossible(event, pages);
+  Played& played = played_[event.cpu];
+  const bool plays = played.event == nullptr;
+  if (plays && impossible_.empty()) impossible_ = why_impossible(event, pages);
   script::Settings settings = case_.settings;
   if (!plays) settings = {};
   // A ring that is longer ends as far behind the start.
@@ -107,36 +69,55 @@ void Supervisor::on_map(Opened& event, std::uint64_t pages) {
   settings.watermark = event.attr.watermark != 0;
   settings.wakeup = event.attr.wakeup_events;
   event.make_ring(settings);
-  if (!plays) return;
-  playing_ = &event;
-  tails_ = {settings.start, settings.start, settings.start};
-  producer_ = std::make_unique<CaseProducer>(case_, *event.ring);
+  if (plays) played = {&event, {settings.start, settings.start, settings.start}};
 }
 
+// Whether the producer can begin.
+bool Supervisor::all_mapped() {
+  if (producer_ != nullptr) return true;
+  std::vector<rig::SimulatedRing*> rings;
+  for (std::size_t cpu = 0; cpu < played_.size(); ++cpu) {
+    const bool absent = case_.absent.contains(cpu);
+    if (!absent && played_[cpu].event == nullptr) return false;
+    rings.push_back(absent ? nullptr : played_[cpu].event->ring.get());
+  }
+  producer_ = std::make_unique<CaseProducer>(case_, rings);
+  return true;
+}
+
+// The subject enters the last of the case's rings in its map: now comes what a producer writes
+// while it registers.
 void Supervisor::on_map_update(Opened& event) {
-  if (&event == playing_ && turns_ == 0 && impossible_.empty()) producer_->while_registering();
+  const bool is_last = &event == played_.back().event;
+  if (is_last && turns_ == 0 && impossible_.empty() && all_mapped()) producer_->while_registering();
 }
 
 void Supervisor::producers_turn() {
-  if (playing_ == nullptr || !impossible_.empty()) {
+  if (!impossible_.empty() || !all_mapped()) {
     ++waits_after_;
     return;
   }
-  const perf_event_mmap_page& page = playing_->ring->page();
-  tails_.after = page.data_tail;
+  for (Played& each : played_) {
+    if (each.event != nullptr) each.tails.after = each.event->ring->page().data_tail;
+  }
   if (!producer_->turn()) {
     ++waits_after_;
     return;
   }
   ++turns_;
-  tails_ = {page.data_tail, page.data_head, page.data_tail};
+  for (Played& each : played_) {
+    if (each.event == nullptr) continue;
+    const perf_event_mmap_page& page = each.event->ring->page();
+    each.tails = {page.data_tail, page.data_head, page.data_tail};
+  }
 }
 
-// Little CPU time since the last look.
+// Little CPU time since the last look, and none that it waits for.
 bool Supervisor::is_asleep() {
   const std::int64_t now = process_.cpu_ns();
   const std::int64_t used = now - std::exchange(cpu_, now);
-  return used >= 0 && used < 2'000'000;  // less than nothing: one of its processes has ended
+  const bool little = used >= 0 && used < 2'000'000;  // less than nothing: a process has ended
+  return little && !process_.is_running();
 }
 
 // The subject is told to end once it has waited twice with nothing new, or sleeps for long; and is
@@ -177,6 +158,18 @@ std::string Supervisor::last_words() const {
          (err.empty() ? "" : ": " + first_line(err));
 }
 
+// Relative to the ring that it is in, or near; empty if it is at none.
+std::string Supervisor::place_of(const Fault& fault) const {
+  for (const Played& each : played_) {
+    if (each.event == nullptr) continue;
+    const std::uint64_t length = each.event->memory.size();
+    const std::uint64_t at = fault.address - each.event->base;
+    if (at + kGuard >= length + 2 * kGuard) continue;
+    return fmt::format("byte {} of the ring's {}", static_cast<std::int64_t>(at), length);
+  }
+  return {};
+}
+
 bool Supervisor::ended_well(Cell& cell) {
   const int status = process_.status();
   if (WIFEXITED(status)) {
@@ -186,18 +179,21 @@ bool Supervisor::ended_well(Cell& cell) {
   const bool out_of_cpu =
       signal == SIGKILL && process_.cpu_seconds() >= static_cast<double>(limits_.cpu_seconds);
   if (signal == SIGXCPU || killed_ || (out_of_cpu && sigints_ == 0)) {
-    cell.worsen(Outcome::Hangs, fmt::format("no end; data_tail {:#x}, data_head {:#x}",
-                                            playing_->ring->page().data_tail, tails_.head));
+    std::string where = "no end";
+    for (const Played& each : played_) {
+      if (each.event == nullptr) continue;
+      where += fmt::format("; data_tail {:#x}, data_head {:#x}", each.event->ring->page().data_tail,
+                           each.tails.head);
+    }
+    cell.worsen(Outcome::Hangs, where);
     return false;
   }
   if (sigints_ > 0 && (signal == SIGINT || signal == SIGKILL)) return true;
   const auto& fault = process_.fault();
-  const std::uint64_t length = playing_->memory.size();
-  const std::uint64_t at = fault ? fault->address - playing_->base : 0;
+  if (fault) cell.backtrace = fault->frames;
   const std::string by = fault && !fault->code.empty() ? ", by " + fault->code : "";
-  if (fault && at + kGuard < length + 2 * kGuard) {
-    cell.worsen(Outcome::OutOfBounds, fmt::format("signal {} at byte {} of the ring's {}{}", signal,
-                                                  static_cast<std::int64_t>(at), length, by));
+  if (const std::string place = fault ? place_of(*fault) : ""; !place.empty()) {
+    cell.worsen(Outcome::OutOfBounds, fmt::format("signal {} at {}{}", signal, place, by));
     return false;
   }
   judge_end(128 + signal, process_.err(), limits_, cell);
@@ -212,20 +208,32 @@ Cell Supervisor::judge(Reader read) {
     none.unsupported = !impossible_.empty();
     return none;
   };
-  if (playing_ == nullptr) return not_run("it opened no ring" + last_words());
-  if (!impossible_.empty()) return not_run(impossible_);
-  if (turns_ == 0 && producer_->expected_so_far().empty()) {
-    return not_run("it never waited" + last_words());
+  const auto opened =
+      std::ranges::count_if(played_, [](const Played& each) { return each.event != nullptr; });
+  if (opened == 0) return not_run("it opened no ring" + last_words());
+  if (impossible_.empty() && !all_mapped()) {
+    impossible_ = fmt::format("it opened rings on {} of the case's {} CPUs", opened,
+                              case_.cpus - case_.absent.size());
   }
+  if (!impossible_.empty()) return not_run(impossible_);
+  if (turns_ == 0 && !producer_->expects_any()) return not_run("it never waited" + last_words());
+  if (producer_->is_refused()) return not_run("it left its event disabled" + last_words());
   Cell cell;
   if (!ended_well(cell)) return cell;
   if (!producer_->is_over()) return not_run("it ended before the case did");
   const std::string out = process_.out();
   const auto seen = read(out);
   if (!seen) return not_run("its output is not understood: " + seen.error());
-  tails_.after = playing_->ring->page().data_tail;
-  judge_events(case_, producer_->expected_so_far(), *seen, cell);
-  judge_tail(case_, tails_, cell);
+  std::vector<std::span<const Event>> expected;
+  for (std::size_t cpu = 0; cpu < played_.size(); ++cpu) {
+    if (played_[cpu].event != nullptr) expected.emplace_back(producer_->expected_so_far(cpu));
+  }
+  judge_streams(case_, expected, *seen, cell);
+  for (Played& each : played_) {
+    if (each.event == nullptr) continue;
+    each.tails.after = each.event->ring->page().data_tail;
+    judge_tail(case_, each.tails, cell);
+  }
   if (cell.outcome == Outcome::Loses && out.empty()) cell.detail += " (it printed nothing)";
   if (is_failure(cell.outcome) && WIFSIGNALED(process_.status()) &&
       WTERMSIG(process_.status()) == SIGKILL) {
@@ -234,14 +242,19 @@ Cell Supervisor::judge(Reader read) {
   return cell;
 }
 
-}  // namespace
-
 Cell run_supervised(const std::vector<std::string>& command, const Case& of, Reader read,
                     const ProcessLimits& limits) {
+  const script::Settings& settings = of.settings;
+  const std::array<std::pair<std::string_view, std::uint64_t>, 3> values{
+      {{"{pages}", settings.pages},
+       {"{wakeup_events}", settings.watermark ? 0 : settings.wakeup},
+       {"{wakeup_watermark}", settings.watermark ? settings.wakeup : 0}}};
   std::vector<std::string> words = command;
   for (std::string& word : words) {
-    const std::size_t at = word.find("{pages}");
-    if (at != std::string::npos) word.replace(at, 7, std::to_string(of.settings.pages));
+    for (const auto& [name, value] : values) {
+      const std::size_t at = word.find(name);
+      if (at != std::string::npos) word.replace(at, name.size(), std::to_string(value));
+    }
   }
   return Supervisor{words, of, limits}.run(read);
 }

@@ -1,7 +1,8 @@
 """The matrix of subjects and cases, from the JSON of `perfring conform`.
 
 usage: table.py FOLDER, which has `subjects` (on each line a name, a version and the options of
-`perfring conform` that run it, between tabs) and NAME.json, and gets results.md and results.html
+`perfring conform` that run it, between tabs), NAME.json and `not_run` (a name, a version and why),
+and gets results.md and results.html
 """
 import html
 import json
@@ -50,6 +51,9 @@ for kind, title in ((True, "Reachable: a real kernel does it"),
               "|---" * (len(subjects) + 1) + "|"]
     lines += [f"| {case} | " + " | ".join(text(cells[name, case]) for name, _ in subjects) + " |"
               for case, reachable in cases if reachable == kind]
+lines += ["", "## Not run", ""]
+lines += ["- {} {}: {}".format(*line.split("\t"))
+          for line in (folder / "not_run").read_text().splitlines()]
 (folder / "results.md").write_text("\n".join(lines) + "\n")
 
 here = pathlib.Path(__file__).parent
@@ -84,7 +88,8 @@ def behind(case, kind):
         cell = cells[name, case]
         replay = f"perfring conform --only {case} {options[name]}"
         parts.append(f'<tr><th>{html.escape(name)}</th><td style="background:{COLOURS[cell["outcome"]]}">'
-                     f'{html.escape(text(cell))}</td><td class=wide>{html.escape(cell["detail"])}<br>'
+                     f'{html.escape(text(cell))}</td><td class=wide>{html.escape(cell["detail"])}'
+                     f'{html.escape("".join(chr(10) + "< " + each for each in cell.get("backtrace", [])))}<br>'
                      f"<code>{html.escape(replay)}</code></td></tr>")
     line = f"perfring inspect harness/conformance/vectors/index.json --case {case}"
     return "".join(parts) + f"</table><p><code>{line}</code></p></details>"

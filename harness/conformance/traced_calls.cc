@@ -1,6 +1,5 @@
 // The system calls of a traced process: the seccomp filter that has them notified (P15), their
-// answers, the mmap of a ring, with pages around it that may not be touched (P18), and the place of
-// a fault.
+// answers, and the mmap of a ring, with pages around it that may not be touched (P18).
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,14 +9,15 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <cstdio>
-#include <fstream>
+#include <vector>
 
 #include "harness/conformance/traced_process.h"
 
@@ -35,6 +35,8 @@ struct Number {
 constexpr std::array kNumbers{
     Number{Emulated::PerfEventOpen, 298, 336},
     Number{Emulated::Bpf, 321, 357},
+    Number{Emulated::Open, 2, 5},
+    Number{Emulated::Openat, 257, 295},
     Number{Emulated::Ioctl, 16, 54},
     Number{Emulated::EpollCtl, 233, 255},
     Number{Emulated::EpollWait, 232, 256},
@@ -135,11 +137,11 @@ void TracedProcess::notified() {
   ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response);
 }
 
-void TracedProcess::answer_later(std::uint64_t id, std::int64_t value) {
+bool TracedProcess::answer_later(std::uint64_t id, std::int64_t value) {
   seccomp_notif_resp response{};
   response.id = id;
   response.val = value;
-  ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response);
+  return ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response) == 0;
 }
 
 bool TracedProcess::is_waiting(std::uint64_t id) const {
@@ -202,19 +204,29 @@ class Stopped {
     now_.rax = value;
     now_.orig_rax = kNone;  // nothing to restart
     ::ptrace(PTRACE_SETREGS, thread_, nullptr, &now_);
+    const pid_t process = process_of(thread_);
+    for (const int signal : signals_) ::syscall(SYS_tgkill, process, thread_, signal);
   }
 
  private:
   bool get() { return ::ptrace(PTRACE_GETREGS, thread_, nullptr, &now_) == 0; }
-  // Up to the next stop.
-  bool run() const {
-    int status = 0;
-    return ::ptrace(PTRACE_SYSCALL, thread_, nullptr, 0L) == 0 &&
-           ::waitpid(thread_, &status, __WALL) == thread_ && WIFSTOPPED(status);
+  // Up to the next stop at a system call. A signal that comes meanwhile is sent again at the end.
+  bool run() {
+    for (;;) {
+      int status = 0;
+      if (::ptrace(PTRACE_SYSCALL, thread_, nullptr, 0L) != 0 ||
+          ::waitpid(thread_, &status, __WALL) != thread_ || !WIFSTOPPED(status)) {
+        return false;
+      }
+      const int event = status >> 16;
+      if (WSTOPSIG(status) == kSyscallStop || event == PTRACE_EVENT_SECCOMP) return true;
+      if (event == 0) signals_.push_back(WSTOPSIG(status));
+    }
   }
 
   pid_t thread_;
   Abi abi_ = kX8664;
+  std::vector<int> signals_;
   user_regs_struct asked_{};
   user_regs_struct now_{};
   bool valid_ = false;
@@ -248,31 +260,27 @@ void TracedProcess::traced_mmap(pid_t thread) {
   ::ptrace(PTRACE_CONT, thread, nullptr, 0L);
 }
 
-std::string TracedProcess::code_of(pid_t thread) {
+// poll(2) is never carried out again after a signal's handler, but a call that waits for its answer
+// here would be (signal(7)).
+void TracedProcess::interrupt_poll(pid_t thread) {
+  constexpr std::int32_t kRestart = -512;  // ERESTARTSYS, include/linux/errno.h
   user_regs_struct registers{};
-  if (::ptrace(PTRACE_GETREGS, thread, nullptr, &registers) != 0) return {};
-  std::ifstream maps{fmt::format("/proc/{}/maps", thread)};
-  for (std::string line; std::getline(maps, line);) {
-    unsigned long long begin = 0;
-    unsigned long long end = 0;
-    unsigned long long offset = 0;
-    std::array<char, 256> path{};
-    const int fields = std::sscanf(line.c_str(), "%llx-%llx %*s %llx %*s %*s %255s", &begin, &end,
-                                   &offset, path.data());
-    if (fields != 4 || registers.rip < begin || registers.rip >= end) continue;
-    const std::string_view file{path.data()};
-    return fmt::format("{}+{:#x}", file.substr(file.rfind('/') + 1),
-                       registers.rip - begin + offset);
-  }
-  return {};
+  if (::ptrace(PTRACE_GETREGS, thread, nullptr, &registers) != 0) return;
+  seccomp_data call{};
+  call.nr = static_cast<int>(registers.orig_rax);
+  call.arch = registers.cs == kCompatSegment ? AUDIT_ARCH_I386 : AUDIT_ARCH_X86_64;
+  const Emulated which = emulated(call);
+  const bool polls =
+      which == Emulated::Poll || which == Emulated::Ppoll || which == Emulated::PpollTime64;
+  if (!polls || static_cast<std::int32_t>(registers.rax) != kRestart) return;
+  registers.rax = static_cast<std::uint64_t>(-EINTR);
+  ::ptrace(PTRACE_SETREGS, thread, nullptr, &registers);
 }
 #else
 void TracedProcess::traced_mmap(pid_t thread) {
   ::ptrace(PTRACE_CONT, thread, nullptr, 0L);
 }
-std::string TracedProcess::code_of(pid_t) {
-  return {};
-}
+void TracedProcess::interrupt_poll(pid_t) {}
 #endif
 
 }  // namespace perfring::conformance

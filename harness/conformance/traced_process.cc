@@ -14,12 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <system_error>
 
 #include "harness/program/console.h"
@@ -27,7 +27,10 @@
 namespace perfring::conformance {
 namespace {
 
-constexpr int kSyscallStop = SIGTRAP | 0x80;
+bool is_fault(int signal) {
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGFPE ||
+         signal == SIGILL;
+}
 
 void check(long rc, const char* what) {
   if (rc < 0) throw std::system_error{errno, std::generic_category(), what};
@@ -198,7 +201,7 @@ bool TracedProcess::step() {
     threads_.erase(thread);
     pidfds_.erase(thread);
     if (thread == pid_) {
-      status_ = status;
+      status_ = ended_by_ != 0 ? ended_by_ : status;
       const auto seconds = [](const timeval& time) {
         return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
       };
@@ -221,6 +224,11 @@ std::int64_t TracedProcess::cpu_ns() const {
   return sum;
 }
 
+bool TracedProcess::is_running() const {
+  return std::ranges::any_of(threads_,
+                             [](pid_t thread) { return status_of(thread, "State:") == "R"; });
+}
+
 void TracedProcess::stopped(pid_t thread, int status) {
   const int number = WSTOPSIG(status);
   const int event = status >> 16;
@@ -237,13 +245,17 @@ void TracedProcess::stopped(pid_t thread, int status) {
     ::ptrace(PTRACE_CONT, thread, nullptr, 0L);
     return;
   }
-  if (number == SIGSEGV || number == SIGBUS) {
+  if (is_fault(number)) {
     siginfo_t info{};
     if (::ptrace(PTRACE_GETSIGINFO, thread, nullptr, &info) == 0) {
-      fault_ = Fault{number, reinterpret_cast<std::uintptr_t>(info.si_addr), code_of(thread)};
+      const bool has_address = number == SIGSEGV || number == SIGBUS;
+      fault_ = Fault{number, has_address ? reinterpret_cast<std::uintptr_t>(info.si_addr) : 0,
+                     code_of(thread)};
+      if (explain(thread, *fault_)) return;
     }
   }
   const bool own = number == kSyscallStop || group_stop;
+  if (!own && is_caught(thread, number)) interrupt_poll(thread);
   ::ptrace(PTRACE_CONT, thread, nullptr, own ? 0L : long{number});
 }
 
@@ -283,12 +295,8 @@ const os::Fd& TracedProcess::pidfd_of(pid_t thread) {
   if (pidfd.get() >= 0) return pidfd;
   pidfd = os::Fd{static_cast<int>(::syscall(SYS_pidfd_open, thread, 0))};
   if (pidfd.get() >= 0 || (errno != EINVAL && errno != ENOENT)) return pidfd;
-  std::ifstream status{fmt::format("/proc/{}/status", thread)};
-  for (std::string word; status >> word;) {
-    pid_t process = 0;
-    if (word != "Tgid:" || !(status >> process)) continue;
+  if (const pid_t process = process_of(thread); process != 0) {
     pidfd = os::Fd{static_cast<int>(::syscall(SYS_pidfd_open, process, 0))};
-    break;
   }
   return pidfd;
 }

@@ -7,12 +7,14 @@
 #include <linux/seccomp.h>
 #include <sys/types.h>
 
+#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/conformance/judge.h"
@@ -32,6 +34,7 @@ struct Fault {
   int signal = 0;
   std::uint64_t address = 0;
   std::string code{};  // the instruction: a file and the offset in it, where that is known
+  std::vector<std::string> frames{};  // the functions that were called, the last first; by gdb
 };
 
 // The system calls that are notified, of x86-64 and of i386 programs.
@@ -39,6 +42,8 @@ enum class Emulated : std::uint8_t {
   None,
   PerfEventOpen,
   Bpf,
+  Open,
+  Openat,
   Ioctl,
   EpollCtl,
   EpollWait,
@@ -49,7 +54,15 @@ enum class Emulated : std::uint8_t {
 Emulated emulated(const seccomp_data& call);
 std::vector<sock_filter> filter_of_subjects();
 
-inline constexpr std::uint64_t kGuard = 2U << 20;  // bytes on each side of a ring
+// Of the file /proc/THREAD/status, the field of this name ("State:"); empty if it has ended.
+std::string status_of(pid_t thread, std::string_view field);
+// The process that the thread is of, or 0.
+pid_t process_of(pid_t thread);
+// Whether the signal is neither ignored nor ends the process: it has a handler.
+bool is_caught(pid_t thread, int signal);
+
+inline constexpr int kSyscallStop = SIGTRAP | 0x80;  // of PTRACE_O_TRACESYSGOOD
+inline constexpr std::uint64_t kGuard = 2U << 20;    // bytes on each side of a ring
 
 class TracedProcess {
  public:
@@ -72,11 +85,14 @@ class TracedProcess {
 
   // Answers the calls that are there, or waits a moment. Returns whether the process still runs.
   bool step();
-  void answer_later(std::uint64_t id, std::int64_t value);
+  // Returns whether the call was still waiting: a signal may have ended it.
+  bool answer_later(std::uint64_t id, std::int64_t value);
   // Whether that call is still to be answered: a signal may have ended it.
   bool is_waiting(std::uint64_t id) const;
   // That it and what it has forked have used, of those that still run.
   std::int64_t cpu_ns() const;
+  // Whether a thread of theirs is on a CPU, or waits for one.
+  bool is_running() const;
   void signal(int number) const;
   pid_t id() const { return pid_; }
 
@@ -101,7 +117,10 @@ class TracedProcess {
   void notified();
   void stopped(pid_t thread, int status);
   void traced_mmap(pid_t thread);
+  static void interrupt_poll(pid_t thread);
   static std::string code_of(pid_t thread);
+  // Returns whether the thread is traced no more.
+  bool explain(pid_t thread, Fault& fault);
 
   Handler handler_;
   pid_t pid_ = -1;  // until it has ended
@@ -110,6 +129,7 @@ class TracedProcess {
   std::set<pid_t> threads_;         // that are traced, of it and of what it has forked
   std::map<pid_t, os::Fd> pidfds_;  // of their processes
   int status_ = 0;
+  int ended_by_ = 0;  // the signal that would have ended it, had it not been explained
   double cpu_seconds_ = 0;
   std::optional<Fault> fault_;
 };

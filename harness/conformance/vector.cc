@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace perfring::conformance {
@@ -46,7 +47,10 @@ Json to_json(const Turn& turn) {
   for (const Write& write : turn.writes) writes.push_back({write.at, to_text(write.bytes)});
   Json expected = Json::array();
   for (const Event& event : turn.expected) expected.push_back(to_json(event));
-  return {{"head", std::to_string(turn.head)}, {"writes", writes}, {"expected", expected}};
+  return {{"cpu", turn.cpu},
+          {"head", std::to_string(turn.head)},
+          {"writes", writes},
+          {"expected", expected}};
 }
 
 Json to_json(const Vector& vector) {
@@ -62,6 +66,7 @@ Json to_json(const Vector& vector) {
           {"facts", of.facts},
           {"accept", accept},
           {"word", of.settings.word == kernel::Word::k32 ? 32 : 64},
+          {"cpus", of.cpus},
           {"pages", of.settings.pages},
           {"sample_type", of.settings.sample_type},
           {"sample_id_all", of.settings.sample_id_all},
@@ -71,18 +76,32 @@ Json to_json(const Vector& vector) {
 
 }  // namespace
 
+std::vector<Turn> Vector::once_more() const {
+  std::map<std::size_t, Turn> last;
+  for (const Turn& turn : turns) last[turn.cpu] = Turn{turn.cpu, turn.head, {}, {}};
+  std::vector<Turn> more;
+  for (const auto& [cpu, turn] : last) more.push_back(turn);
+  return more;
+}
+
 Vector vector_of(const Case& one) {
-  rig::SimulatedRing ring{one.settings};
-  CaseProducer producer{one, ring};
+  const CaseRings own{one};
+  const std::span<rig::SimulatedRing* const> rings = own.all();
+  CaseProducer producer{one, rings};
   Vector vector{&one, {}};
-  std::vector<std::byte> before(ring.data().size());
+  std::vector<std::vector<std::byte>> before(rings.size());
   while (producer.turn()) {
-    perf_event_mmap_page& page = ring.page();
-    vector.turns.push_back(
-        {page.data_head, writes_between(before, ring.data()), producer.expected()});
-    before.assign(ring.data().begin(), ring.data().end());
-    // A consumer's own position has 64 bits, a kernel's may have 32 (K47).
-    page.data_tail += static_cast<std::uint32_t>(page.data_head - page.data_tail);
+    for (std::size_t cpu = 0; cpu < rings.size(); ++cpu) {
+      rig::SimulatedRing* const ring = rings[cpu];
+      if (ring == nullptr) continue;
+      perf_event_mmap_page& page = ring->page();
+      before[cpu].resize(ring->data().size());
+      vector.turns.push_back(
+          {cpu, page.data_head, writes_between(before[cpu], ring->data()), producer.expected(cpu)});
+      before[cpu].assign(ring->data().begin(), ring->data().end());
+      // A consumer's own position has 64 bits, a kernel's may have 32 (K47).
+      page.data_tail += static_cast<std::uint32_t>(page.data_head - page.data_tail);
+    }
   }
   return vector;
 }
@@ -131,6 +150,13 @@ RingImage::RingImage(const Vector& vector)
   const std::uint64_t start = vector.of->settings.start;
   page().data_tail = start;
   page().data_head = vector.of->settings.word == kernel::Word::k32 ? start & 0xffff'ffff : start;
+}
+
+std::vector<RingImage> images_of(const Vector& vector) {
+  std::vector<RingImage> images;
+  images.reserve(static_cast<std::size_t>(vector.of->cpus));
+  for (std::uint64_t i = 0; i < vector.of->cpus; ++i) images.emplace_back(vector);
+  return images;
 }
 
 void RingImage::apply(const Turn& turn) {

@@ -23,7 +23,9 @@ struct Write {
   std::vector<std::byte> bytes;
 };
 
+// Of several CPUs each has its turn, and its ring.
 struct Turn {
+  std::size_t cpu = 0;
   std::uint64_t head = 0;
   std::vector<Write> writes;
   std::vector<Event> expected;
@@ -32,6 +34,9 @@ struct Turn {
 struct Vector {
   const Case* of = nullptr;
   std::vector<Turn> turns;
+
+  // One more turn on each CPU, with nothing new.
+  std::vector<Turn> once_more() const;
 };
 
 // The case, played on the simulated kernel with a consumer that releases everything at each turn.
@@ -43,7 +48,7 @@ std::string index_of(const std::vector<Vector>& vectors);
 // Bytes as text: pairs of hexadecimal digits; a space, and after it XX*N, N times that byte.
 std::string to_text(std::span<const std::byte> bytes);
 
-// A ring in a file, as it is before a turn.
+// A ring in a file, as it is before a turn. One of several CPUs' is changed by its own turns alone.
 class RingImage {
  public:
   explicit RingImage(const Vector& vector);
@@ -58,6 +63,9 @@ class RingImage {
  private:
   kernel::RingMemory memory_;
 };
+
+// One for each CPU of the case, absent ones too.
+std::vector<RingImage> images_of(const Vector& vector);
 
 }  // namespace perfring::conformance
 

@@ -2,7 +2,6 @@
 
 #include <bpf/bpf.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -54,13 +53,6 @@ std::uint64_t lost_size(const script::Settings& settings) {
 }
 
 }  // namespace
-
-void run_on_cpu(int cpu) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<unsigned>(cpu), &set);
-  checked(::sched_setaffinity(0, sizeof(set), &set), "sched_setaffinity");
-}
 
 kernel::Word live_word() {
   if (sizeof(long) == 8) return kernel::Word::k64;
@@ -213,6 +205,7 @@ std::int64_t LiveReference::output(const script::Step& step) {
   const std::uint64_t after = now();
   if (rc == -ENOSPC) ++unreported_;
   if (rc != 0) return rc;
+  live::await_wakeups();
   const std::uint64_t lost = unreported_ != 0 ? lost_size(settings_) : 0;
   unreported_ = 0;
   if ((settings_.sample_type & PERF_SAMPLE_TIME) == 0) return rc;

@@ -16,10 +16,6 @@
 
 namespace perfring::differential {
 
-// Binds the calling thread to the CPU, so that it is what runs when a BPF program does. Throws
-// std::system_error.
-void run_on_cpu(int cpu);
-
 // The size of the running kernel's unsigned long, which may be longer than a process's.
 kernel::Word live_word();
 

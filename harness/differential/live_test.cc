@@ -9,7 +9,7 @@
 
 #include "harness/differential/campaign.h"
 #include "harness/differential/live_reference.h"
-#include "harness/differential/recorded.h"
+#include "harness/differential/trace.h"
 #include "harness/live/require_live_kernel.h"
 #include "perfring/os/cpus.h"
 
@@ -21,7 +21,7 @@ class DifferentialTest : public testing::Test {
   void SetUp() override {
     if (!live::require_live_kernel()) return;
     cpu_ = static_cast<int>(os::online_cpus().value().front());
-    run_on_cpu(cpu_);
+    live::run_on_cpu(static_cast<std::uint32_t>(cpu_));
     emitter_.emplace(make_emitter());
   }
 
@@ -52,7 +52,7 @@ TEST_F(DifferentialTest, LongScriptsShowTheSameOnBothKernels) {
 
 // This machine's kernel and the simulated one now do what other kernels did when recorded.
 TEST_F(DifferentialTest, TheScriptsOfTheTracesShowTheSameOnBothKernels) {
-  for (const KernelTrace& trace : recorded()) {
+  for (const KernelTrace& trace : recorded_traces()) {
     script::Script script = trace.script;
     script.settings.word = live_word();
     const CampaignOutcome outcome = run_script(*emitter_, script, cpu_);

@@ -68,6 +68,10 @@ class RecordedReference final : public ReferenceKernel {
   std::vector<std::byte> ring_;
 };
 
+// The checked-in traces: for tests, whose environment has TRACES, the paths of their files. Throws
+// std::runtime_error without it, and for a file that is no trace.
+std::vector<KernelTrace> recorded_traces();
+
 }  // namespace perfring::differential
 
 #endif  // HARNESS_DIFFERENTIAL_TRACE_H_

@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/differential/recorded.h"
-
 namespace perfring::differential {
 namespace {
 
@@ -30,7 +28,7 @@ class TraceTest : public testing::Test {
 
 TEST_F(TraceTest, TheSimulatedKernelShowsWhatLiveKernelsShowed) {
   Compared compared;
-  for (const KernelTrace& trace : recorded()) {
+  for (const KernelTrace& trace : recorded_traces()) {
     ASSERT_TRUE(trace.little_endian) << trace.name;
     RecordedReference reference{trace};
     if (const auto difference = compare(trace.script, reference, compared)) {
@@ -64,7 +62,7 @@ TEST_F(TraceTest, EveryChangedNumberIsFoundAtItsStep) {
         }
       },
   };
-  for (const KernelTrace& trace : recorded()) {
+  for (const KernelTrace& trace : recorded_traces()) {
     for (std::size_t i = 0; i < trace.steps.size(); i += 7) {
       for (std::size_t kind = 0; kind < changes.size(); ++kind) {
         KernelTrace changed = trace;
@@ -78,7 +76,7 @@ TEST_F(TraceTest, EveryChangedNumberIsFoundAtItsStep) {
 }
 
 TEST_F(TraceTest, TextIsReadBackAsItWasPrinted) {
-  for (const KernelTrace& trace : recorded()) {
+  for (const KernelTrace& trace : recorded_traces()) {
     const std::string text = to_text(trace);
     const auto again = parse_traces(text);
     ASSERT_TRUE(again) << trace.name << ": " << again.error();

@@ -1,6 +1,5 @@
 // A producer at work while the consumer waits and drains.
 
-#include <sched.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -130,15 +129,7 @@ class FlushTest : public LiveTest {
     map_ = must(object.map("events"));
     const os::Fd shared = must(object.map("stalled"));
     mapping_.emplace(must(os::Mapping::map(shared.get(), sizeof(stall))));
-    run_on(cpu());
-  }
-
-  // Who runs a program on another CPU than its own waits for it without giving its own away.
-  static void run_on(std::uint32_t cpu) {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    EXPECT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+    run_on_cpu(cpu());
   }
 
   std::uint64_t& started() { return *reinterpret_cast<std::uint64_t*>(mapping_->bytes().data()); }
@@ -160,7 +151,7 @@ class FlushTest : public LiveTest {
     while (trials.made != most && Clock::now() < end) {
       __atomic_store_n(&started(), 0, __ATOMIC_RELEASE);
       std::thread writer{[&] {
-        run_on(*other_cpu());
+        run_on_cpu(*other_cpu());  // elsewhere it would wait without giving its own CPU away
         std::array<std::uint64_t, STALL_ARGUMENTS> arguments{};
         arguments[STALL_INDEX] = BPF_F_CURRENT_CPU;
         arguments[STALL_NS] = static_cast<std::uint64_t>(kStall.count());

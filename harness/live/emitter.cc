@@ -1,9 +1,14 @@
 #include "harness/live/emitter.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <chrono>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "harness/live/bpf/emit_object.h"
@@ -26,6 +31,20 @@ int run(const os::Fd& program, std::uint32_t cpu, std::size_t size, std::uint64_
 }
 
 }  // namespace
+
+void run_on_cpu(std::uint32_t cpu) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  if (::sched_setaffinity(0, sizeof(one), &one) != 0) {
+    throw std::system_error(errno, std::generic_category(), "sched_setaffinity");
+  }
+}
+
+void await_wakeups() {
+  // A sleep ends by an interrupt of the decrementer, too, which makes pending wakeups first (K58).
+  if constexpr (kWakeupsComeLater) std::this_thread::sleep_for(std::chrono::microseconds{1});
+}
 
 std::expected<Emitter, std::string> Emitter::create(std::uint32_t max_entries) {
   auto object = BpfObject::open(emit_object(), "emit");

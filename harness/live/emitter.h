@@ -15,6 +15,21 @@
 
 namespace perfring::live {
 
+// Binds the calling thread to the CPU, so that it is what runs when a BPF program does. Throws
+// std::system_error.
+void run_on_cpu(std::uint32_t cpu);
+
+// Whether a wakeup may come after the output that makes it (K58).
+#if defined(__powerpc64__)
+inline constexpr bool kWakeupsComeLater = true;
+#else
+inline constexpr bool kWakeupsComeLater = false;
+#endif
+
+// Returns once the wakeups of this thread's outputs so far have been made. The thread is bound to
+// the CPU that it outputs on.
+void await_wakeups();
+
 // Counts of emit_many().
 struct Emitted {
   std::uint64_t accepted;  // the helper returned 0

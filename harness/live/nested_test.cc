@@ -3,7 +3,6 @@
 // default.
 
 #include <linux/perf_event.h>
-#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -95,10 +94,7 @@ class NestedTest : public LiveTest {
                    const std::atomic<bool>& stop) const {
     // A ring that is full, because its consumer has other things to do, refuses what is late.
     const std::uint64_t batch = late == 0ns ? kBatch : kLateBatch;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    EXPECT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+    run_on_cpu(cpu);
     for (; !stop; std::this_thread::sleep_for(100us)) write(cpu, batch, late);
   }
 
@@ -226,8 +222,8 @@ TEST_F(NestedTest, WrittenIsDeliveredAndLostAndLateIsWhatASortSays) {
   run({});
 }
 
-// Where nobody waits for a writer, some are late (W8c): whoever looks while a batch is held up
-// delivers what the other CPUs wrote since its key.
+// Without slack some records are late (W8c): a look that falls while a batch is held up delivers
+// what the other CPUs wrote since the batch's key.
 TEST_F(NestedTest, WithoutSlackLateIsWhatASortSays) {
   for (int tries = 0; tries != 5; ++tries) {  // of tens each, unless the machine is busy
     if (run({.slack = 0, .learns = false}, 100us) != 0) return;

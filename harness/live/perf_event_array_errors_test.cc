@@ -2,11 +2,14 @@
 
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
+#include <linux/btf.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <variant>
 
@@ -92,6 +95,34 @@ TEST_F(PerfEventArrayErrorsTest, AProgramIsNoMap) {
       EXPECT_EQ(cause<InvalidMapType>(array).map_type, static_cast<std::uint32_t>(type));
     }
   }
+}
+
+// BTF's info begins with the address of a buffer, of which nothing was given.
+TEST_F(PerfEventArrayErrorsTest, BtfIsNoMap) {
+  struct {
+    btf_header header;
+    btf_type type;
+    std::uint32_t integer;
+    char strings[5];
+  } data{};
+  data.header = {.magic = BTF_MAGIC,
+                 .version = BTF_VERSION,
+                 .flags = 0,
+                 .hdr_len = sizeof(btf_header),
+                 .type_off = 0,
+                 .type_len = sizeof(btf_type) + 4,
+                 .str_off = sizeof(btf_type) + 4,
+                 .str_len = sizeof data.strings};
+  data.type.name_off = 1;
+  data.type.info = BTF_KIND_INT << 24;
+  data.type.size = 4;
+  data.integer = 32;
+  std::memcpy(data.strings, "\0int", sizeof data.strings);
+  const os::Fd btf{
+      bpf_btf_load(&data, offsetof(decltype(data), strings) + sizeof data.strings, nullptr)};
+  ASSERT_GE(btf.get(), 0) << errno;
+  const auto array = PerfEventArray::from_fd(btf.get());
+  EXPECT_EQ(cause<InvalidMapType>(array).map_type, 0U);
 }
 
 // The helper says E2BIG of such an index as well (perf_event_array_test.cc).

@@ -110,11 +110,12 @@ TEST_F(LiveRingSetTest, MergedRecordsAreInTheirOrder) {
 
 TEST_F(LiveRingSetTest, AttemptedIsDeliveredAndLost) {
   RingSet set = open_set(with(1));
+  const auto too_many = static_cast<std::uint32_t>(capacity(os::page_size(), kPayload) + 37);
   std::uint64_t accepted = 0;
   std::uint64_t refused = 0;
   for (int round = 0; round < 20; ++round) {
     for (const std::uint32_t cpu : cpus()) {
-      const Emitted emitted = emitter().emit_many(cpu, kPayload, 100, 1);
+      const Emitted emitted = emitter().emit_many(cpu, kPayload, too_many, 1);
       accepted += emitted.accepted;
       refused += emitted.refused;
     }

@@ -62,22 +62,25 @@ class SnapshotTest : public LiveTest {
 TEST_F(SnapshotTest, AFullRingHoldsTheNewestRecords) {
   OverwritableRing ring = open_ring();
   EXPECT_TRUE(snapshot(ring).empty());
-  emit_numbers(1, 1000);  // none is refused
   const std::size_t all = os::page_size() / kRecord;
+  const std::size_t written = 15 * all + 40;
+  emit_numbers(1, static_cast<std::uint32_t>(written));  // none is refused
   EXPECT_EQ(snapshot(ring).size(), all);
-  EXPECT_EQ(numbers_.front(), 1000U);
+  EXPECT_EQ(numbers_.front(), written);
   EXPECT_TRUE(is_run(numbers_));
-  EXPECT_EQ(last_.overwritten, 1000 * kRecord - os::page_size());
+  EXPECT_EQ(last_.overwritten, written * kRecord - os::page_size());
   EXPECT_FALSE(last_.moved);
 }
 
 TEST_F(SnapshotTest, ARecordThatIsOverwrittenInPartIsLeftOut) {
   OverwritableRing ring = open_ring();
   for (const std::size_t payload : {60U, 100U, 500U}) {
-    emit_numbers(1, 300, payload);
+    const std::size_t all = os::page_size() / record_size(payload);
+    const std::size_t written = 5 * all + 20;
+    emit_numbers(1, static_cast<std::uint32_t>(written), payload);
     snapshot(ring);
-    EXPECT_EQ(numbers_.size(), os::page_size() / record_size(payload)) << payload;
-    EXPECT_EQ(numbers_.front(), 300U);
+    EXPECT_EQ(numbers_.size(), all) << payload;
+    EXPECT_EQ(numbers_.front(), written);
     EXPECT_TRUE(is_run(numbers_)) << payload;
   }
 }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -38,8 +39,8 @@ struct Epoll {
   void add(int of, std::uint32_t events = EPOLLIN) const {
     EXPECT_EQ(control(EPOLL_CTL_ADD, of, events), 0);
   }
-  // The flag is there when the helper returns (K32); the wakeup that epoll needs comes an interrupt
-  // of the writer's CPU later.
+  // The flag is there when the helper returns (K32); the wakeup that epoll needs comes by an
+  // interrupt of the writer's CPU, which may be another than the caller's, or may be late (K58).
   bool reports(int milliseconds = 10'000) const {
     epoll_event event{};
     return ::epoll_wait(fd.get(), &event, 1, milliseconds) == 1;
@@ -77,6 +78,28 @@ TEST_F(WaitingTest, PollAndSelectSeeWhatWasThereAndWhatCame) {
     emit_one();
     EXPECT_TRUE(sees(buffer.fd()));
   }
+}
+
+// K58
+TEST_F(WaitingTest, OnItsCpuAWakeupIsMadeBeforeTheHelperReturnsOrBeforeASleepEnds) {
+  constexpr int kOutputs = 3000;
+  run_on_cpu(cpu());
+  auto buffer = open();
+  const Epoll epoll;
+  epoll.add(buffer.fd());
+  int later = 0;
+  for (int i = 0; i < kOutputs; ++i) {
+    emit_one();
+    if (!epoll.reports(0)) {
+      ++later;
+      await_wakeups();
+      ASSERT_TRUE(epoll.reports(0)) << i;
+    }
+    ASSERT_FALSE(epoll.reports(0)) << "so that the next report needs a wakeup, " << i;
+    ASSERT_EQ(drain(buffer).size(), 1U);
+  }
+  EXPECT_TRUE(kWakeupsComeLater || later == 0) << later;
+  RecordProperty("after the helper had returned, of 3000", std::to_string(later));
 }
 
 TEST_F(WaitingTest, SelectForWritingTakesTheFlagToo) {

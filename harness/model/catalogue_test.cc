@@ -129,7 +129,7 @@ TEST_P(MachineProgramTest, EachFaultIsFoundIfItCanBe) {
 }
 
 // The rest of the protocol is correct in each row. herd7 7.58, aarch64.cat and riscv.cat.
-TEST_P(MachineProgramTest, EachOrderIsWhatHerd7SaysOfIt) {
+TEST_P(MachineProgramTest, EachOrderHasTheVerdictOfHerd7) {
   const std::set<std::string> forbidden{"", "release_for_wmb", "release_for_full",
                                         "acquire_for_full"};
   const std::set<std::string> allowed{

@@ -12,6 +12,8 @@
 #include <boost/process/posix.hpp>
 #include <cerrno>
 #include <csignal>
+#include <fstream>
+#include <string>
 #include <system_error>
 
 #include "perfring/os/fd.h"
@@ -78,6 +80,16 @@ pid_t ChildProcess::id() const {
 
 std::string ChildProcess::errors() const {
   return contents(state_->err);
+}
+
+bool has_ended(pid_t process) {
+  for (int tries = 0; tries < 1000; ++tries) {
+    std::ifstream status{"/proc/" + std::to_string(process) + "/stat"};
+    std::string number, name, state;
+    if (!(status >> number >> name >> state) || state == "Z" || state == "X") return true;
+    ::usleep(10'000);
+  }
+  return false;
 }
 
 // Not by child::wait_for(): in Boost 1.74 it forks a timer and waits for SIGCHLD of any child

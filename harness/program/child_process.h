@@ -45,6 +45,10 @@ inline Ended run_child(const std::vector<std::string>& command, const std::strin
   return ChildProcess{command, in}.wait();
 }
 
+// Whether a process that this one need not have started ends within 10 s. One that nobody has
+// waited for yet has ended.
+bool has_ended(pid_t process);
+
 }  // namespace perfring
 
 #endif  // HARNESS_PROGRAM_CHILD_PROCESS_H_

@@ -119,6 +119,33 @@ std::string_view own_magic() {
 
 }  // namespace
 
+const char* perf_type_name(std::uint32_t type) {
+  static constexpr std::array kNames{"HEADER_ATTR",
+                                     "HEADER_EVENT_TYPE",
+                                     "HEADER_TRACING_DATA",
+                                     "HEADER_BUILD_ID",
+                                     "FINISHED_ROUND",
+                                     "ID_INDEX",
+                                     "AUXTRACE_INFO",
+                                     "AUXTRACE",
+                                     "AUXTRACE_ERROR",
+                                     "THREAD_MAP",
+                                     "CPU_MAP",
+                                     "STAT_CONFIG",
+                                     "STAT",
+                                     "STAT_ROUND",
+                                     "EVENT_UPDATE",
+                                     "TIME_CONV",
+                                     "HEADER_FEATURE",
+                                     "COMPRESSED",
+                                     "FINISHED_INIT",
+                                     "COMPRESSED2",
+                                     "BPF_METADATA"};
+  static_assert(kNames[kAuxtrace - kUserTypeStart] == std::string_view{"AUXTRACE"});
+  const std::uint32_t at = type - kUserTypeStart;
+  return at < kNames.size() ? kNames[at] : nullptr;
+}
+
 bool is_perf_data(std::string_view file) {
   return file.starts_with(kMagic) || file.starts_with(kSwapped) || file.starts_with(kOlder);
 }

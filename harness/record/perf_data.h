@@ -7,6 +7,7 @@
 // perf puts behind them, those are written without which it does not know the events; none is read.
 
 #include <linux/perf_event.h>
+#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +26,10 @@ struct PerfDataEvent {
   perf_event_attr attr{};
   std::vector<std::uint64_t> ids;
 };
+
+// The name of a type that perf itself writes into its files (enum perf_user_event_type,
+// tools/lib/perf/include/perf/event.h at v6.18), as "FINISHED_ROUND"; null for any other.
+const char* perf_type_name(std::uint32_t type);
 
 // Whether a file begins as one of perf's, of whatever version or byte order.
 bool is_perf_data(std::string_view file);
@@ -86,6 +91,13 @@ std::string perf_data_header(std::span<const PerfDataEvent> events, std::uint64_
 // Its end.
 std::string perf_data_features(std::span<const PerfDataEvent> events, std::uint64_t records,
                                const PerfDataFeatures& features);
+
+// Records of the tasks that exist already, as an event with these attributes and this id writes
+// them; their time is 0. The kernel writes FORK, COMM and MMAP2 for what happens from then on only,
+// and without them perf knows a sample's program by its number alone, and no symbol of it. Of
+// process `of`, or of all for 0. A task that ends meanwhile, or that this user may not look at, is
+// left out, as is the kernel's own map if its addresses are hidden.
+std::string existing_tasks(const perf_event_attr& attr, std::uint64_t id, pid_t of);
 
 }  // namespace perfring::record
 

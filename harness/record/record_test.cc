@@ -194,6 +194,14 @@ TEST(PerfDataTest, EachRecordIsDecodedAsItsEventSays) {
   EXPECT_TRUE(std::holds_alternative<Unknown>(read->decoded(read->records()[2])));
 }
 
+TEST(PerfDataTest, TypesOfPerfsOwnHaveNames) {
+  EXPECT_STREQ(perf_type_name(68), "FINISHED_ROUND");
+  EXPECT_STREQ(perf_type_name(84), "BPF_METADATA");
+  EXPECT_EQ(perf_type_name(85), nullptr);
+  EXPECT_EQ(perf_type_name(PERF_RECORD_COMM), nullptr);
+  EXPECT_EQ(perf_type_name(63), nullptr);
+}
+
 TEST(PerfDataTest, AFileThatIsCutOffAnywhereIsSaidToBe) {
   const std::string file = file_of(kEvents, records());
   const std::size_t begin = file.size() - records().size();

@@ -167,7 +167,7 @@ std::string hex(Bytes bytes) {
   return text;
 }
 
-// Whether JSON can hold it: dump() refuses what is not UTF-8.
+// Whether JSON can hold the text: dump() throws if it is not UTF-8.
 bool is_utf8(const std::string& text) {
   try {
     (void)Json(text).dump();

@@ -57,8 +57,8 @@ inline std::optional<std::uint64_t> number_of(const nlohmann::ordered_json& valu
 
 // A record as JSON: `record` (the type's name, or "unknown"), `header`, then its fields, by the
 // uapi's names and in its order (perfring/record/fields.h). Addresses, masks and flags are strings
-// of hexadecimal digits with 0x, bytes are such strings without. Text that is not UTF-8 has \xNN in
-// place of what is not.
+// of hexadecimal digits with 0x, bytes are such strings without. Text that is not UTF-8 has \xNN
+// for each such byte.
 nlohmann::ordered_json to_json(const Any& record);
 // The values that read(2) returned.
 nlohmann::ordered_json to_json(const ReadValues& values);

@@ -16,7 +16,9 @@
 
 #include "harness/kernel/perf_event_array.h"
 #include "harness/oracle/checker.h"
+#include "harness/oracle/invariant.h"
 #include "harness/oracle/ledger.h"
+#include "harness/program/verdict.h"
 #include "harness/rig/ends.h"
 #include "harness/rig/simulated_kernel.h"
 #include "harness/script/script.h"
@@ -161,6 +163,28 @@ std::optional<oracle::Violation> violation_of(const script::Script& script) {
   runner.settle();
   return runner.violation();
 }
+
+// A script's whole run, for programs that print it: `perfring sim --script` and fuzz/script_tool.
+
+// Whether the oracle can judge what the script leaves in the ring.
+bool oracle_can_check(const script::Script& script);
+inline constexpr const char* kOracleCanCheck =
+    "only scripts with RAW samples, forward, not overwriting, and without 'tail' can be run here";
+
+struct ScriptOutcome {
+  oracle::Totals totals;
+  oracle::Received received;
+  std::optional<oracle::Violation> violation;
+};
+
+// Precondition: oracle_can_check(script).
+ScriptOutcome outcome_of(const script::Script& script);
+
+Conclusion conclusion_of(const ScriptOutcome& outcome);
+// "violated: once: an event was delivered twice".
+std::string to_text(const oracle::Violation& violation);
+// "3 accepted, 1 refused; 2 delivered, 0 malformed, 1 lost", and the verdict.
+std::string to_text(const ScriptOutcome& outcome);
 
 }  // namespace perfring::rig
 

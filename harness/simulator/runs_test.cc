@@ -1,7 +1,8 @@
-// Runs whose settings are drawn from their seeds. Spread over many seeds with
-// `bazel test --runs_per_test=100 //harness/simulator:runs_test`: each run of the test takes seeds
-// of its own, by Bazel's TEST_RUN_NUMBER.
+// The settings of a run, as text and drawn from its seed; and such runs. Spread over many seeds
+// with `bazel test --runs_per_test=100 //harness/simulator:runs_test`: each run of the test takes
+// seeds of its own, by Bazel's TEST_RUN_NUMBER.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,9 +12,98 @@
 #include <vector>
 
 #include "harness/simulator/runs.h"
+#include "harness/simulator/settings.h"
 
 namespace perfring::simulator {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string error_of(std::string_view text) {
+  const auto parsed = parse_settings(text, "storm.txt");
+  EXPECT_FALSE(parsed.has_value()) << text;
+  return parsed ? std::string{} : parsed.error();
+}
+
+TEST(SettingsTest, LinesOfNameAndValueAreParsedAndTheLastCounts) {
+  const auto parsed =
+      parse_settings("# a comment\n\n cpus 3 # and another\r\npages\t8\ncpus 4", "x");
+  ASSERT_TRUE(parsed.has_value()) << parsed.error();
+  EXPECT_EQ(parsed->cpus, 4U) << "the last counts";
+  EXPECT_EQ(parsed->pages, 8U);
+  EXPECT_EQ(parsed->payload_max, RunSettings{}.payload_max);
+}
+
+TEST(SettingsTest, ALineThatDoesNotParseIsNamedWithTheReason) {
+  EXPECT_THAT(error_of("cpus 1\n\nbogus 2\n"),
+              AllOf(HasSubstr("storm.txt, line 3: 'bogus' is no setting"), HasSubstr("pages")));
+  EXPECT_THAT(error_of("pages"), HasSubstr("storm.txt, line 1: pages has no value"));
+  for (const char* value : {"x", "-1", "1.5", "0x10", "1 2", "0", "65", "99999999999999999999"}) {
+    EXPECT_THAT(error_of(std::string{"pages 1\ncpus "} + value),
+                AllOf(HasSubstr("line 2: cpus: '"), HasSubstr("a number from 1 to 64")))
+        << value;
+  }
+}
+
+TEST(SettingsTest, AnImpossibleValueIsNamedWithItsLine) {
+  EXPECT_THAT(error_of("cpus 1\npages 3"),
+              HasSubstr("storm.txt, line 2: pages: 3 is no power of two"));
+  EXPECT_THAT(error_of("word_bits 48"),
+              HasSubstr("storm.txt, line 1: word_bits: 48 is neither 32 nor 64"));
+  EXPECT_THAT(error_of("\nstart 12"),
+              HasSubstr("storm.txt, line 2: start: 12 is no multiple of 8"));
+  EXPECT_THAT(impossible({.pages = 3}), HasSubstr("pages: 3"));
+  EXPECT_THAT(impossible({.word_bits = 48}), HasSubstr("word_bits: 48"));
+  EXPECT_THAT(impossible({.start = 12}), HasSubstr("start: 12"));
+}
+
+TEST(SettingsTest, SettingsThatExcludeEachOtherAreNamedWithTheReason) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"payload_min 9\npayload_max 8", "payload_min: 9 exceeds payload_max, 8"},
+      {"pages 1\npayload_max 4096",
+       "payload_max: 4096 bytes do not fit a ring of 1 page, 4096 bytes"},
+      {"pages 1\npayload_max 4053", "payload_max: 4053"},
+      {"pages 32\npayload_max 200000", "payload_max: 200000"},
+      {"pages 1\nwatermark 4097", "watermark: 4097 exceeds"},
+      {"watermark 8\ntimeout 0", "timeout: 0"},
+      {"wakeup_events 2\ntimeout 0", "timeout: 0"},
+      {"latency 5", "rings: 0 excludes latency and hotplug"},
+      {"hotplug 5", "rings: 0 excludes latency and hotplug"},
+      {"rings 1\nhostile 1", "rings: 1 excludes hostile"},
+      {"rings 3", "rings: 3 excludes a payload_min below 16"},
+      {"rings 3\npages 64\npayload_min 16\npayload_max 70000",
+       "rings: 3 excludes a payload_max above 65516"},
+      {"rings 1\nlatency 5\ntimeout 0", "latency: it is for"},
+      {"rings 1\nlatency 5\nwakeup_events 2", "latency: it is for"},
+  };
+  for (const auto& [text, reason] : cases) {
+    const auto parsed = parse_settings(text, "x");
+    ASSERT_TRUE(parsed.has_value()) << parsed.error();
+    EXPECT_THAT(impossible(*parsed), HasSubstr(reason)) << text;
+  }
+  EXPECT_EQ(impossible(*parse_settings("pages 1\npayload_max 4052", "x")), "");
+}
+
+TEST(SettingsTest, EveryScenarioIsPossible) {
+  EXPECT_EQ(scenarios().size(), 17U);
+  for (const Scenario& scenario : scenarios()) {
+    const auto parsed = parse_settings(scenario.lines, scenario.name);
+    ASSERT_TRUE(parsed.has_value()) << parsed.error();
+    EXPECT_EQ(impossible(*parsed), "") << scenario.name;
+    EXPECT_EQ(find_scenario(scenario.name), &scenario);
+  }
+  EXPECT_EQ(find_scenario("none"), nullptr);
+}
+
+TEST(SettingsTest, DifferenceNamesWhatDiffers) {
+  const RunSettings base;
+  RunSettings other;
+  other.cpus = 5;
+  other.hostile = 1;
+  EXPECT_EQ(difference(other, base), "cpus=5 hostile=1");
+  EXPECT_EQ(difference(base, base), "");
+}
 
 constexpr std::uint64_t kSeeds = 5000;
 

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "perfring/os/cpus.h"
-#include "perfring/os/syscalls.h"
 #include "perfring/perfring.h"
 #include "perfring/testing/fake_kernel.h"
 
@@ -42,7 +41,7 @@ TEST(AyaPerfBufferTest, InvalidPageCount) {
 }
 
 TEST(PerfBufferErrorTest, ARingAbove2GiBIsRefusedAndTheLimitNamed) {
-  const std::size_t most = (std::size_t{1} << 31) / os::page_size();
+  const std::size_t most = (std::size_t{1} << 31) / testing::page_size();
   for (const std::size_t count :
        {2 * most, std::size_t{1} << (std::numeric_limits<std::size_t>::digits - 1)}) {
     const auto buffer = PerfBuffer::open(0, count);
@@ -55,7 +54,7 @@ TEST(PerfBufferErrorTest, ARingAbove2GiBIsRefusedAndTheLimitNamed) {
 }
 
 TEST(PerfBufferErrorTest, TheLimitIsNamedAboveItOnly) {
-  const std::size_t most = (std::size_t{1} << 31) / os::page_size();
+  const std::size_t most = (std::size_t{1} << 31) / testing::page_size();
   const auto named = HasSubstr("of at most");
   EXPECT_THAT((PerfBufferError{Kind::InvalidPageCount, {}, 0, most}.message()), Not(named));
   EXPECT_THAT((PerfBufferError{Kind::InvalidPageCount, {}, 0, most + 1}.message()), named);
@@ -124,8 +123,8 @@ TEST(PerfBufferErrorTest, ExplainsInThreeLines) {
             "asked for: a ring of 3 data pages on CPU 7\n"
             "the system said: nothing: perfring checks this before any system call\n"
             "to change: give a power of two from 1 to " +
-                std::to_string((std::size_t{1} << 31) / os::page_size()) + " (a page is " +
-                std::to_string(os::page_size()) + " bytes, a ring at most 2 GiB)");
+                std::to_string((std::size_t{1} << 31) / testing::page_size()) + " (a page is " +
+                std::to_string(testing::page_size()) + " bytes, a ring at most 2 GiB)");
   EXPECT_EQ(explained(Kind::OpenError, EIO), "asked for: " + kOpen + ", for all processes" +
                                                  said(EIO) +
                                                  "see perf_event_open(2) for this error");
@@ -166,7 +165,7 @@ class PerfBufferErrorAdviceTest : public ::testing::Test {
 // 4 KiB, so 128.
 TEST_F(PerfBufferErrorAdviceTest, ThePageCountThatFitsDoes) {
   std::string& limit = kernel_.files["/proc/sys/kernel/perf_event_mlock_kb"].emplace();
-  const std::size_t kib_of_a_page = os::page_size() / 1024;
+  const std::size_t kib_of_a_page = testing::page_size() / 1024;
   for (const auto& [pages, fits] : {std::pair{0U, 0U},
                                     {1U, 0U},
                                     {2U, 1U},

@@ -57,7 +57,7 @@ struct BoolAsPageCount {
 
 // One CPU's software BPF_OUTPUT event, its mapping and its ring: what bpf_perf_event_output()
 // writes to, once the event is in the map that the program names (see PerfEventArray). Mirrors
-// aya's PerfBuffer. Its rule, beside those of a drain (ring/ring.h):
+// aya's PerfBuffer. Its own rule, in addition to those of a drain (ring/ring.h):
 //
 //   S7  The event is a software one, BPF_OUTPUT, on one CPU, of all processes, close-on-exec:
 //       sample_type RAW, sample_period 1, wakeup_events 1 unless there is a watermark. The ring is
@@ -72,22 +72,23 @@ struct BoolAsPageCount {
 // drains end the program with an assertion; compiled with NDEBUG they are undefined, since they
 // read and write whatever the child has mapped at the ring's address by then. Destroying the
 // child's copy only closes its descriptor; until then, or until it calls exec, that keeps the
-// parent's event and, for a PerfEventArrayBuffer, its entry.
+// parent's event and, for a PerfEventArrayBuffer, its entry. A child is known by its process id:
+// one that has its parent's number, as process 1 of a new pid namespace may, is taken for it.
 // Threads: one at a time, not always the same one.
 // Errors: open alone fails; drains do not. Where memory runs out, open throws std::bad_alloc.
 // Kernel: kernel/events/core.c: perf_mmap() and perf_poll() at v6.18; aya/src/maps/perf.
 class PERFRING_EXPORT PerfBuffer {
  public:
   // Opens the event on `cpu`, for all processes, with a ring as `options` say, and enables it
-  // (S7). `{}` and `{64}` are options, too. C++ converts `cpu` silently: 2^32 is 0, and -1 is a CPU
-  // that there is not.
+  // (S7). `{}` and `{64}` are options, too. C++ converts `cpu` silently: 2^32 becomes 0, and -1 a
+  // CPU that does not exist.
   // Errors: InvalidPageCount before anything is asked of the system; OpenError with EINVAL or
   // ENODEV for a CPU that is not online, whatever its number, with EACCES or EPERM without
   // CAP_PERFMON; MMapError; PerfEventEnableError.
   static std::expected<PerfBuffer, PerfBufferError> open(std::uint32_t cpu,
                                                          const PerfBufferOptions& options = {});
-  // The same with so many data pages. Any type of integer but bool; a negative number, or one that
-  // size_t cannot hold, is an InvalidPageCount (of the largest size_t).
+  // The same with this many data pages. Any type of integer but bool; a negative number, or one
+  // that size_t cannot hold, is an InvalidPageCount (of the largest size_t).
   template <std::integral N>
     requires(!std::same_as<N, bool>)
   static std::expected<PerfBuffer, PerfBufferError> open(std::uint32_t cpu, N page_count) {
@@ -95,26 +96,30 @@ class PERFRING_EXPORT PerfBuffer {
   }
   static void open(std::uint32_t cpu, internal::BoolAsPageCount) = delete;
 
-  // Moved from, a buffer is empty for ever and its fd is -1. Assigned to itself, it is as it was.
+  // A moved-from buffer stays empty, and its fd is -1. Self-assignment changes nothing.
   PerfBuffer(PerfBuffer&& other) noexcept;
   PerfBuffer& operator=(PerfBuffer&& other) noexcept;
   ~PerfBuffer();
 
-  // The drains of Ring (ring/ring.h says what f is passed, may return and may do). Inlined like
-  // those, so that what f counts can stay in registers.
+  // Ring's readable() and drains (ring/ring.h says what f is passed, may return and may do).
+  // Inlined like those, so that what f counts can stay in registers.
   bool readable() const { return ring().readable(); }
+  // As Ring::try_fold().
   template <class C, class F>
   [[gnu::always_inline]] auto try_fold(C init, F&& f) {
     return ring().try_fold(std::move(init), std::forward<F>(f));
   }
+  // As Ring::fold().
   template <class C, class F>
   [[nodiscard]] [[gnu::always_inline]] C fold(C init, F&& f) {
     return ring().fold(std::move(init), std::forward<F>(f));
   }
+  // As Ring::for_each().
   template <internal::EventCallback<void> F>
   [[gnu::always_inline]] void for_each(F&& f) {
     ring().for_each(std::forward<F>(f));
   }
+  // As Ring::for_each_while().
   template <internal::EventCallback<bool> F>
   [[gnu::always_inline]] bool for_each_while(F&& f) {
     return ring().for_each_while(std::forward<F>(f));

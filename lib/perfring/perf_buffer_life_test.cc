@@ -27,7 +27,7 @@ using testing::FakeKernel;
 
 class PerfBufferLifeTest : public ::testing::Test {
  protected:
-  const std::size_t kPage = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t kPage = testing::page_size();
   FakeKernel kernel_;
 };
 
@@ -226,9 +226,8 @@ INSTANTIATE_TEST_SUITE_P(Sizes, PerfBufferPageSizeTest, ::testing::Values(4096, 
 
 class PerfBufferPageCountTest : public ::testing::Test {
  protected:
-  static std::size_t page_size() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
   static std::size_t page_shift() {
-    return static_cast<std::size_t>(std::countr_zero(page_size()));
+    return static_cast<std::size_t>(std::countr_zero(testing::page_size()));
   }
   FakeKernel kernel_;
 };
@@ -244,7 +243,7 @@ TEST_F(PerfBufferPageCountTest, PageCountsAreCheckedBeforeAnythingIsOpened) {
   }
   EXPECT_THAT(kernel_.calls, ElementsAre());
   // 2 GiB are not too many (the file is shorter, but nobody touches it).
-  EXPECT_TRUE(PerfBuffer::open(2, (std::size_t{1} << 31) / page_size()).has_value());
+  EXPECT_TRUE(PerfBuffer::open(2, (std::size_t{1} << 31) / testing::page_size()).has_value());
 }
 
 // Counts that the size in bytes, a size_t, cannot hold: some of these products are 0, or a power of

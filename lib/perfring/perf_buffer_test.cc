@@ -34,7 +34,7 @@ class PerfBufferTest : public ::testing::Test {
   static const std::size_t kPage;
   FakeKernel kernel_;
 };
-const std::size_t PerfBufferTest::kPage = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+const std::size_t PerfBufferTest::kPage = testing::page_size();
 
 // All of it is looked at, so that nothing else is set.
 void expect_event(const perf_event_attr& actual, const perf_event_attr& expected) {

@@ -30,8 +30,8 @@ using Bytes = std::span<const std::byte>;
 
 namespace internal {
 
-// Copies `head`, then `tail`, as far as `to` has room. Returns how many bytes were copied. Where
-// they overlap, the tail's bytes are those that are there once the head is copied.
+// Copies `head`, then `tail`, as far as `to` has room. Returns how many bytes were copied. If `to`
+// overlaps `tail`, the tail is copied as the head has left it.
 inline std::size_t join(Bytes head, Bytes tail, std::span<std::byte> to) noexcept {
   const std::size_t in_head = head.size() < to.size() ? head.size() : to.size();
   if (in_head != 0) __builtin_memmove(to.data(), head.data(), in_head);
@@ -41,7 +41,7 @@ inline std::size_t join(Bytes head, Bytes tail, std::span<std::byte> to) noexcep
   return in_head + in_tail;
 }
 
-// Types that bytes can be copied into. A bool is none: only two of its bytes are values.
+// Types that any bytes can be copied into. Not bool: it has two valid values.
 template <class T>
 concept MadeOfBytes = std::is_trivially_copyable_v<T> && std::is_same_v<T, std::remove_cv_t<T> > &&
                       !std::is_array_v<T> && !std::is_same_v<T, bool>;
@@ -104,7 +104,7 @@ enum class Defect : std::uint8_t {
   BadPositions,  // data_head and data_tail are further apart than the ring, or not 8-aligned
 };
 
-// The enumerator's name; "unknown defect" of a number that is none. Static storage.
+// The enumerator's name; "unknown defect" for any other number. Static storage.
 constexpr const char* to_string(Defect defect) noexcept {
   constexpr const char* names[]{"BadSample", "BadLost", "UnexpectedType", "BadSize",
                                 "BadPositions"};

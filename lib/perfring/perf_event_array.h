@@ -18,8 +18,8 @@
 
 namespace perfring {
 
-// A PerfBuffer that an entry of a PerfEventArray names. Mirrors aya's PerfEventArrayBuffer. It
-// does what a PerfBuffer does but is none: one that was moved out of it would lose the map.
+// A PerfBuffer that an entry of a PerfEventArray names. Mirrors aya's PerfEventArrayBuffer. It does
+// what a PerfBuffer does, but does not convert to one: moved out of it, that would lose the map.
 //
 // Threads, errors: as PerfBuffer's.
 // Lifetime: keeps the array's open map file alive, since the kernel empties the entries that were
@@ -57,9 +57,10 @@ class PERFRING_EXPORT PerfEventArray {
   PerfEventArray& operator=(PerfEventArray&&) noexcept = default;
 
   // Over an open map, by a second descriptor of the same open file: the caller keeps `map_fd`.
-  // Errors: SyscallError (EBADF for no descriptor, EBADFD for one opened with O_PATH, EINVAL for no
-  // map), InvalidMapType. A BPF program is refused as a map of the program's type, whose number is
-  // all that the kernel says of both.
+  // Errors: SyscallError (EBADF if it is not a descriptor, EBADFD if it was opened with O_PATH,
+  // EINVAL if it is not a map), InvalidMapType. Another BPF object (a program, BTF, a link)
+  // is refused as a map of the type that the kernel's answer, which has another form, seems to
+  // name.
   static std::expected<PerfEventArray, PerfEventArrayError> from_fd(int map_fd);
   // Over a map pinned at `path` on a bpffs. This is another open file of the same map.
   // Errors: SyscallError (ENOENT, EACCES for a path that is on no bpffs; EFAULT for a null
@@ -72,7 +73,7 @@ class PERFRING_EXPORT PerfEventArray {
   // leaves the map as it was).
   std::expected<PerfEventArrayBuffer, PerfEventArrayError> open(
       std::uint32_t index, const PerfBufferOptions& options = {});
-  // The same with so many data pages: as PerfBuffer::open.
+  // The same with this many data pages: as PerfBuffer::open.
   template <std::integral N>
     requires(!std::same_as<N, bool>)
   std::expected<PerfEventArrayBuffer, PerfEventArrayError> open(std::uint32_t index, N page_count) {

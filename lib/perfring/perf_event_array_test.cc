@@ -136,7 +136,7 @@ TEST_F(PerfEventArrayTest, OpenPutsTheEventIntoTheEntryOfItsCpu) {
 TEST_F(PerfEventArrayTest, OpenPassesOnPageCountsAndOptions) {
   auto array = PerfEventArray::from_fd(map_fd_);
   ASSERT_TRUE(array.has_value());
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t page = testing::page_size();
   const auto error_of = [](const auto& buffer) {
     return std::get<PerfBufferError>(buffer.error().cause);
   };
@@ -204,7 +204,7 @@ TEST_F(PerfEventArrayTest, ABufferDrainsAsAPerfBufferDoes) {
   EXPECT_EQ(buffer->fd(), static_cast<int>(kernel_.updated.second));
   const auto emit = [&](std::uint64_t position) {
     const perf_event_header header{PERF_RECORD_SAMPLE, 0, 16};
-    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    const std::uint64_t page = testing::page_size();
     const std::uint64_t length = 4;
     const std::uint64_t next = position + 16;
     ASSERT_EQ(::pwrite(buffer->fd(), &header, 8, static_cast<off_t>(page + position)), 8);

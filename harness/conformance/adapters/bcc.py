@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bcc's perf_reader as a subject: prints what its callbacks get until SIGINT.
+"""bcc's perf_reader as a subject, on each online CPU: prints what its callbacks get until SIGINT.
 
 usage: perfring conform -- python3 bcc.py {pages}
 """
@@ -26,14 +26,23 @@ def on_lost(_, count):
     print("lost", count, flush=True)
 
 
+def online_cpus():
+    with open("/sys/devices/system/cpu/online") as file:
+        for part in file.read().strip().split(","):
+            first, _, last = part.partition("-")
+            yield from range(int(first), int(last or first) + 1)
+
+
 pages = int(sys.argv[1]) if len(sys.argv) > 1 else 64
 array = lib.bcc_create_map(PERF_EVENT_ARRAY, b"conform", 4, 4, 64, 0)
-reader = lib.bpf_open_perf_buffer(on_sample, on_lost, None, -1, 0, pages)
-if array < 0 or not reader:
-    sys.exit("bpf_open_perf_buffer failed")
-reader = ctypes.c_void_p(reader)
-descriptor = ctypes.c_int(lib.perf_reader_fd(reader))
-lib.bpf_update_elem(array, ctypes.byref(ctypes.c_int(0)), ctypes.byref(descriptor), 0)
-readers = (ctypes.c_void_p * 1)(reader)
+readers = []
+for cpu in online_cpus():
+    reader = lib.bpf_open_perf_buffer(on_sample, on_lost, None, -1, cpu, pages)
+    if array < 0 or not reader:
+        sys.exit("bpf_open_perf_buffer failed")
+    readers.append(ctypes.c_void_p(reader))
+    descriptor = ctypes.c_int(lib.perf_reader_fd(readers[-1]))
+    lib.bpf_update_elem(array, ctypes.byref(ctypes.c_int(cpu)), ctypes.byref(descriptor), 0)
+all_readers = (ctypes.c_void_p * len(readers))(*readers)
 while True:
-    lib.perf_reader_poll(1, readers, 100)
+    lib.perf_reader_poll(len(readers), all_readers, 100)

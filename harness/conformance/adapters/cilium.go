@@ -1,5 +1,5 @@
 // cilium/ebpf's perf.Reader as a subject: prints what Read returns until SIGINT.
-// usage: perfring conform -- cilium {pages}
+// usage: perfring conform -- cilium {pages} {wakeup_watermark}
 package main
 
 import (
@@ -17,12 +17,16 @@ func main() {
 	if len(os.Args) > 1 {
 		pages, _ = strconv.Atoi(os.Args[1])
 	}
+	options := perf.ReaderOptions{}
+	if len(os.Args) > 2 {
+		options.Watermark, _ = strconv.Atoi(os.Args[2])
+	}
 	array, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.PerfEventArray})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	reader, err := perf.NewReader(array, pages*os.Getpagesize())
+	reader, err := perf.NewReaderWithOptions(array, pages*os.Getpagesize(), options)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -1,5 +1,6 @@
-// A hand-written subject: perfring conform -- misbehaving HOW {pages}. `well` prints the records of
-// its ring until SIGINT; the tests of the supervisor have it do something else at the first one.
+// A hand-written subject: perfring conform -- misbehaving HOW {pages} {wakeup_events}. `well`
+// prints the records of its ring until SIGINT; the tests of the supervisor have it do something
+// else at the first one.
 #define _GNU_SOURCE
 #include <linux/perf_event.h>
 #include <poll.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,14 +20,18 @@ enum { kPage = 4096 };
 static volatile sig_atomic_t stopped;
 static const char* how;
 static size_t size;
+static unsigned wakeup_events = 1;
 
 static void stop(int signal) {
-  (void)signal;
-  stopped = 1;
+  if (signal == SIGINT) stopped = 1;
 }
 
 static int is(const char* what) {
   return strcmp(how, what) == 0;
+}
+
+static int begins(const char* what) {
+  return strncmp(how, what, strlen(what)) == 0;
 }
 
 static struct perf_event_mmap_page* open_ring(int* fd) {
@@ -35,7 +41,8 @@ static struct perf_event_mmap_page* open_ring(int* fd) {
   attr.config = PERF_COUNT_SW_BPF_OUTPUT;
   attr.size = sizeof(attr);
   attr.sample_type = PERF_SAMPLE_RAW;
-  attr.wakeup_events = 1;
+  attr.wakeup_events = wakeup_events;
+  attr.disabled = is("disabled");
   *fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
   return mmap(NULL, size + kPage, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 }
@@ -44,7 +51,8 @@ static void misbehave(const struct perf_event_mmap_page* page) {
   if (is("killed")) raise(SIGKILL);
   while (is("floods")) puts("sample 00");
   while (is("spins")) continue;
-  if (is("reads")) (void)*((const volatile __u64*)page - 1);
+  if (begins("crashes")) abort();
+  if (is("reads") || is("alarms-reads")) (void)*((const volatile __u64*)page - 1);
 }
 
 // The record at a position, in one piece.
@@ -103,26 +111,38 @@ static void* consume(void* nothing) {
   for (int i = 1, other; i < 100 && is("hundred"); i++) {
     if (open_ring(&other) == MAP_FAILED) return perror("mmap"), page;
   }
+  // A poll without an end, after which nothing is read unless it reports something.
+  const int patient = begins("alarms") || is("restarts") || is("dozes");
+  const struct itimerval soon = {.it_value = {.tv_usec = 100000}};
   while (!stopped) {
-    poll(&ready, 1, 20);
-    drain(page);
+    if (is("dozes")) setitimer(ITIMER_REAL, &soon, NULL);
+    const int reported = poll(&ready, 1, patient ? -1 : 20);
+    if (reported > 0 || !patient) drain(page);
+    if (reported < 0 && is("dozes")) usleep(500000);
   }
+  if (is("dozes") && poll(&ready, 1, 0) > 0) drain(page);
   return nothing;
 }
 
 int main(int argc, char** argv) {
-  if (argc != 3) return fputs("usage: misbehaving HOW PAGES\n", stderr), 2;
+  if (argc < 3) return fputs("usage: misbehaving HOW PAGES [WAKEUP_EVENTS]\n", stderr), 2;
   how = argv[1];
   size = strtoul(argv[2], NULL, 10) * kPage;
-  const struct sigaction action = {.sa_handler = is("ignores") ? SIG_IGN : stop};
+  if (argc > 3) wakeup_events = (unsigned)strtoul(argv[3], NULL, 10);
+  const struct sigaction action = {.sa_handler = is("ignores") ? SIG_IGN : stop,
+                                   .sa_flags = is("restarts") || begins("alarms") ? SA_RESTART : 0};
   sigaction(SIGINT, &action, NULL);
+  sigaction(SIGALRM, &action, NULL);
+  const struct timeval often = {.tv_usec = 500};
+  const struct itimerval alarms = {often, often};
+  if (begins("alarms")) setitimer(ITIMER_REAL, &alarms, NULL);
   if (is("execs")) return execl("/proc/self/exe", argv[0], "well", argv[2], NULL);
   if (is("forks")) {
     const pid_t child = fork();
     while (child != 0 && waitpid(child, NULL, 0) < 0) continue;
     if (child != 0) return 0;
   }
-  if (!is("threads")) return consume(NULL) != NULL;
+  if (!is("threads") && !is("crashes-in-a-thread")) return consume(NULL) != NULL;
   pthread_t thread;
   void* failed = &thread;
   return pthread_create(&thread, NULL, consume, NULL) != 0 || pthread_join(thread, &failed) != 0 ||

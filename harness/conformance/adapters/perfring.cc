@@ -1,5 +1,6 @@
-// perfring as a subject of `perfring conform -- perfring_subject {pages}`: opens the ring of CPU 0
-// through a map, drains it after each wait, and prints what comes until SIGINT.
+// perfring as a subject of `perfring conform -- perfring_subject {pages} {wakeup_watermark}`: opens
+// a ring for each online CPU through a map, drains them after each wait, and prints what comes
+// until SIGINT.
 #include <linux/bpf.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -9,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 #include "perfring/perfring.h"
 using namespace perfring;
@@ -32,15 +34,24 @@ int create_map() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::size_t pages = argc == 2 ? std::strtoul(argv[1], nullptr, 10) : 64;
+  PerfBufferOptions options{.page_count = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 64};
+  if (argc > 2) {
+    options.wakeup_watermark = static_cast<std::uint32_t>(std::strtoul(argv[2], nullptr, 10));
+  }
   std::signal(SIGINT, [](int) { stopped = 1; });
+  const auto cpus = online_cpus();
+  if (!cpus) return std::fputs(cpus.error().explain().c_str(), stderr), 1;
   auto array = PerfEventArray::from_fd(create_map());
   if (!array) return std::fputs(array.error().explain().c_str(), stderr), 1;
-  auto buffer = array->open(0, pages);
-  if (!buffer) return std::fputs(buffer.error().explain().c_str(), stderr), 1;
   const int epoll = epoll_create1(EPOLL_CLOEXEC);
-  epoll_event readable{.events = EPOLLIN, .data = {}};
-  if (epoll_ctl(epoll, EPOLL_CTL_ADD, buffer->fd(), &readable) != 0) return 1;
+  std::vector<PerfEventArrayBuffer> buffers;
+  for (const std::uint32_t cpu : *cpus) {
+    auto buffer = array->open(cpu, options);
+    if (!buffer) return std::fputs(buffer.error().explain().c_str(), stderr), 1;
+    epoll_event readable{.events = EPOLLIN, .data = {}};
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, buffer->fd(), &readable) != 0) return 1;
+    buffers.push_back(*std::move(buffer));
+  }
   const Overloaded out{
       [](const Sample& sample) {
         std::printf("sample ");
@@ -51,7 +62,7 @@ int main(int argc, char** argv) {
       [](const Lost& lost) { std::printf("lost %" PRIu64 "\n", lost.count); },
       [](const Malformed& bad) { std::printf("error %s\n", to_string(bad.defect)); }};
   for (epoll_event ready; stopped == 0; epoll_wait(epoll, &ready, 1, /*milliseconds=*/20)) {
-    buffer->for_each(out);
+    for (PerfEventArrayBuffer& buffer : buffers) buffer.for_each(out);
   }
   return 0;
 }

@@ -2,8 +2,8 @@
 #define HARNESS_MODEL_ENGINE_EXECUTION_H_
 
 // An execution graph, complete or growing: events with program order, reads-from and modification
-// order, and what each thread knows. It grows one event at a time, after everything that it depends
-// on; rc11.cc says where an event may go.
+// order, and what each thread knows. It grows by one event at a time, each added after everything
+// on which it depends; rc11.cc says where an event may go.
 
 #include <array>
 #include <cstddef>
@@ -132,12 +132,12 @@ class Execution {
     return false;
   }
 
-  // The key once the thread has read this and gone on with `node` to its next read. nullopt where
-  // only doing it would show the key.
+  // The key that the graph will have once the thread has read from `from` and gone on through
+  // `node` to its next read. nullopt where it cannot be computed without growing the graph.
   std::optional<GraphKey> key_after_read(std::size_t thread, EventId from,
                                          const ThreadTree::Node& node) const;
 
-  // The next event of a thread; its step stays where it is.
+  // Each adds a thread's next event. The caller advances the thread.
   void fence(std::size_t thread);
   EventId write(std::size_t thread, EventId after);
   // Returns the value read. An update writes right after what it reads.

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "harness/model/engine/explorer.h"
 
@@ -32,7 +36,7 @@ TEST(ExecutionTest, AReadThatIsNotAtomicFeedsNoAcquireFence) {
   EXPECT_EQ(result.violation->events[result.violation->race[0] - 1].location, "x");
 }
 
-TEST(ExecutionTest, AStoreThatAStoreStoreFenceMadeKnownIsNoRaceWithALaterOne) {
+TEST(ExecutionTest, AStoreMadeKnownByAStoreStoreFenceRacesWithNoLaterOne) {
   Program program;
   const Var x = program.var("x"), flag = program.var("flag");
   program.threads.emplace_back([=] {
@@ -47,7 +51,7 @@ TEST(ExecutionTest, AStoreThatAStoreStoreFenceMadeKnownIsNoRaceWithALaterOne) {
 }
 
 // Though the thread that told of it reads it once more.
-TEST(ExecutionTest, WhatAnotherThreadHasReadBindsLaterReads) {
+TEST(ExecutionTest, AReadThatAnotherThreadToldOfBindsLaterReads) {
   Program program;
   const Var x = program.var("x"), flag = program.var("flag");
   program.threads.emplace_back([=] { x.store(1, std::memory_order_relaxed); });
@@ -81,6 +85,88 @@ TEST(ExecutionTest, FullFencesAreOrderedByAStoreAndItsRead) {
     check(x.load(std::memory_order_relaxed) == 1, "a cycle of full fences");
   });
   EXPECT_FALSE(explore(program).violation.has_value());
+}
+
+// No two of the fences are in a cycle, but the three are.
+TEST(ExecutionTest, FullFencesOfThreeThreadsFormNoCycle) {
+  const auto program = [](std::memory_order order) {
+    Program p;
+    const Var stored[]{p.var("x"), p.var("y"), p.var("z")};
+    const Var missed[]{p.var("missed x"), p.var("missed y"), p.var("missed z")};
+    for (const unsigned me : {0u, 1u, 2u}) {
+      const Var own = stored[me], next = stored[(me + 1) % 3], miss = missed[me];
+      p.threads.emplace_back([=] {
+        own.store(1, std::memory_order_relaxed);
+        fence(order);
+        if (next.load(std::memory_order_relaxed) == 0) miss.store(1, std::memory_order_relaxed);
+      });
+    }
+    p.finally = [x = missed[0], y = missed[1], z = missed[2]] {
+      check(x.read() + y.read() + z.read() < 3, "each misses the next one's store");
+    };
+    return p;
+  };
+  EXPECT_FALSE(explore(program(std::memory_order_seq_cst)).violation.has_value());
+  EXPECT_TRUE(explore(program(std::memory_order_acq_rel)).violation.has_value());
+}
+
+// Each thread reads the value that the other one's update overwrites.
+TEST(ExecutionTest, FullFencesComeBeforeTheUpdateThatOverwritesAReadsSource) {
+  const auto program = [](std::memory_order order) {
+    Program p;
+    const Var x = p.var("x"), y = p.var("y");
+    const Var missed[]{p.var("missed x"), p.var("missed y")};
+    const auto thread = [=](Var own, Var other, Var miss) {
+      own.exchange(1, std::memory_order_relaxed);
+      fence(order);
+      if (other.load(std::memory_order_relaxed) == 0) miss.store(1, std::memory_order_relaxed);
+    };
+    p.threads.emplace_back([=, miss = missed[1]] { thread(x, y, miss); });
+    p.threads.emplace_back([=, miss = missed[0]] { thread(y, x, miss); });
+    p.finally = [one = missed[0], other = missed[1]] {
+      check(one.read() + other.read() < 2, "store buffering");
+    };
+    return p;
+  };
+  EXPECT_FALSE(explore(program(std::memory_order_seq_cst)).violation.has_value());
+  EXPECT_TRUE(explore(program(std::memory_order_acq_rel)).violation.has_value());
+}
+
+// A set of 64 bits says which locations have accesses that are not atomic.
+TEST(ExecutionTest, ARaceIsFoundAtEachOfManyLocations) {
+  for (const std::size_t raced : {0u, 63u, 64u, 129u}) {
+    Program program;
+    std::vector<Var> all;
+    for (int i = 0; i < 130; ++i) all.push_back(program.var("x " + std::to_string(i)));
+    program.threads.emplace_back([x = all[raced]] { x.write(1); });
+    program.threads.emplace_back([x = all[raced]] { x.load(std::memory_order_relaxed); });
+    EXPECT_TRUE(explore(program).violation.has_value()) << raced;
+  }
+}
+
+// Of so many accesses that could race later, the first one alone is known or not.
+TEST(StateKeyTest, StatesThatDifferInTheFirstOfManyAccessesAreNotMerged) {
+  Program program;
+  const Var raced = program.var("raced"), flag = program.var("flag"), other = program.var("other");
+  std::vector<Var> own;
+  for (int i = 0; i < 40; ++i) own.push_back(program.var("own " + std::to_string(i)));
+  program.threads.emplace_back([=] {
+    raced.read();
+    flag.store(1, std::memory_order_release);
+  });
+  program.threads.emplace_back([=] {
+    for (const Var& each : own) each.read();
+    flag.load(std::memory_order_acquire);
+    assume(flag.load(std::memory_order_relaxed) == 1);
+    checkpoint({});
+    other.load(std::memory_order_relaxed);
+    raced.write(1);
+  });
+  for (const bool merge : {false, true}) {
+    ExploreOptions options;
+    options.merge = merge;
+    EXPECT_TRUE(explore(program, options).violation.has_value());
+  }
 }
 
 // Which checkpoints are one: those of one place in the source, with the same values.
@@ -159,6 +245,40 @@ TEST(CompareMergedTest, ACheckpointThatLeavesOutAValueIsADifference) {
   };
   EXPECT_TRUE(compare_merged(program(false)).differences.empty());
   EXPECT_FALSE(compare_merged(program(true)).differences.empty());
+}
+
+// Memory ends with the same values, whether the check fails or not.
+TEST(CompareMergedTest, AViolationThatMergingLosesIsADifference) {
+  Program p;
+  const Var x = p.var("x");
+  p.threads.emplace_back([=] { x.store(1, std::memory_order_relaxed); });
+  p.threads.emplace_back([=] {
+    const bool seen = x.load(std::memory_order_relaxed) == 1;
+    checkpoint({});
+    check(seen, "the store is not seen");
+  });
+  EXPECT_EQ(compare_merged(p).differences,
+            std::vector<std::string>{"not seen if merged: the store is not seen"});
+}
+
+// The thread has stored the value before a checkpoint that leaves it out, and stores it once more.
+TEST(CompareMergedTest, AnOutcomeThatMergingAddsIsADifference) {
+  Program p;
+  const Var x = p.var("x"), y = p.var("y"), z = p.var("z");
+  p.threads.emplace_back([=] { x.store(1, std::memory_order_relaxed); });
+  p.threads.emplace_back([=] {
+    const std::uint64_t read = x.load(std::memory_order_relaxed);
+    y.store(read + 1, std::memory_order_relaxed);
+    checkpoint({});
+    z.store(read + 1, std::memory_order_relaxed);
+  });
+  const std::vector<std::string> differences = compare_merged(p).differences;
+  const auto count = [&](std::string_view start) {
+    return std::ranges::count_if(differences,
+                                 [&](const std::string& each) { return each.starts_with(start); });
+  };
+  EXPECT_EQ(count("not seen if merged: ends with x = 0x1, y = 0x"), 1);
+  EXPECT_EQ(count("seen only if merged: ends with x = 0x1, y = 0x"), 1);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 // Explores every execution of a program that the memory model allows (rc11.h), each one once.
 //
-// Steps that do not read are run at once: their moment changes no thread's choices. Then each
+// Steps that do not read are run at once: no thread's choices depend on when they run. Then each
 // thread that reads next, and each write that it may read from, is a branch. The same graph is
 // reached along many branches; a set of the graphs seen cuts all but the first.
 
@@ -67,11 +67,11 @@ Result explore_for_shortest(const Program& program, const ExploreOptions& option
 struct Comparison {
   Result each;
   Result merged;
-  std::vector<std::string> differences;  // what one has and the other has not
+  std::vector<std::string> differences;  // outcomes that only one of them has
 };
 
-// Whether a program's checkpoints say the truth: explores it with and without merging, and compares
-// all that is violated and all that the memory ends with.
+// Tests whether a program's checkpoints are true: explores it with and without merging, and
+// compares the checks that are violated and the final values of memory.
 Comparison compare_merged(const Program& program, const ExploreOptions& options = {});
 
 }  // namespace perfring::model

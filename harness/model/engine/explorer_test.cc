@@ -56,7 +56,7 @@ TEST(ExplorerTest, MessagePassingNeedsBothSides) {
   EXPECT_EQ(verdict(message_passing(kRelease, kRelaxed, true)), "data race");
 }
 
-TEST(ExplorerTest, CountsEachExecutionOnce) {
+TEST(ExplorerTest, EachExecutionIsCountedOnce) {
   EXPECT_EQ(explore(store_buffering(std::memory_order_acq_rel)).executions, 4u);
   EXPECT_EQ(explore(store_buffering(std::memory_order_seq_cst)).executions, 3u);
 }
@@ -183,31 +183,7 @@ TEST(ExplorerTest, AReachedBoundIsNamedAndIsNoProof) {
   EXPECT_FALSE(result.proved());
 }
 
-// Steps without a choice are run at once, a violation at their end included.
-TEST(ExplorerTest, AViolationBeyondABoundIsNoProof) {
-  const auto program = [](bool race) {
-    Program p;
-    const Var x = p.var("x");
-    p.threads.emplace_back([=] {
-      for (int i = 0; i < 5; ++i) x.store(1, kRelaxed);
-      race ? x.write(2) : check(false, "always");
-    });
-    p.threads.emplace_back([=] {
-      if (race) x.read();
-    });
-    return p;
-  };
-  for (const bool race : {false, true}) {
-    ExploreOptions options;
-    EXPECT_TRUE(explore(program(race), options).violation);
-    options.bounds.events = 4;
-    const Result result = explore(program(race), options);
-    EXPECT_EQ(result.bound, "more than 4 events in an execution");
-    EXPECT_FALSE(result.proved());
-  }
-}
-
-TEST(ExplorerTest, StopEndsItWithoutAProof) {
+TEST(ExplorerTest, ASignalEndsTheSearchWithoutAProof) {
   const std::atomic<bool> stop{true};
   ExploreOptions options;
   options.stop = &stop;
@@ -217,7 +193,7 @@ TEST(ExplorerTest, StopEndsItWithoutAProof) {
 }
 
 // Merging knows nothing of the order between the fences of several threads.
-TEST(ExplorerTest, DoesNotMergeWhereTwoThreadsHaveFullFences) {
+TEST(ExplorerTest, NothingMergesWhereTwoThreadsHaveFullFences) {
   ExploreOptions options;
   options.merge = true;
   const Result result = explore(store_buffering(std::memory_order_seq_cst), options);
@@ -285,15 +261,6 @@ TEST(ExplorerTest, TheShortestViolationIsFound) {
   ASSERT_TRUE(first.violation && shortest.violation);
   EXPECT_LE(shortest.violation->events.size(), first.violation->events.size());
   EXPECT_EQ(shortest.violation->cause.what, "seven");
-}
-
-TEST(ExplorerTest, FinallySeesEveryThreadsWrites) {
-  Program program;
-  const Var x = program.var("x");
-  program.threads.emplace_back([=] { x.fetch_add(1, kRelaxed); });
-  program.threads.emplace_back([=] { x.fetch_add(2, kRelaxed); });
-  program.finally = [=] { check(x.read() == 3, "an addition is lost"); };
-  EXPECT_EQ(verdict(program), "holds");
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #ifndef HARNESS_MODEL_ENGINE_PROGRAM_H_
 #define HARNESS_MODEL_ENGINE_PROGRAM_H_
 
-// A program to be checked: threads of ordinary C++ whose shared memory is Vars. All else that a
-// thread reads must be its own, or constant: its code is run again and again.
+// A program to be checked: threads of ordinary C++ whose shared memory is Vars. Anything
+// else that a thread reads must be its own, or constant, since its code is run many times.
 
 #include <atomic>
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace perfring::model {
 
-// A location. To be used from within a thread of a program that is being checked. Its orders are
-// those of std::atomic, but for std::memory_order_seq_cst, which is a UsageError.
+// A location, for use by the threads of a program that is being checked. It takes the orders of
+// std::atomic except std::memory_order_seq_cst, which is a UsageError.
 class Var {
  public:
   explicit Var(std::uint16_t location = 0) : location_{location} {}
@@ -46,17 +46,17 @@ class Var {
 void fence(std::memory_order order, Where where = Where::here());
 // The kernel's smp_wmb(): the thread's earlier stores before its later ones, and nothing else.
 void fence_store_store(Where where = Where::here());
-// How many reads the thread has made: the number of its last.
+// The number of the thread's last read; reads are counted from 1 on.
 std::uint32_t last_read();
-// A branch on that read: the machine makes no later store of the thread visible before it. Nothing
-// to RC11. No other dependency is known but by data_dependency().
+// A branch on that read: the machine makes no later store of the thread visible before it. RC11
+// ignores it. The only other dependency is data_dependency().
 void control_dependency(std::uint32_t read, Where where = Where::here());
-// The value of the thread's next store is computed from that read. Nothing to RC11.
+// The value of the thread's next store is computed from that read. RC11 ignores it.
 void data_dependency(std::uint32_t read);
 // An invariant of the program.
 void check(bool holds, const std::string& message, Where where = Where::here());
-// Ends the thread where it does not hold, and the execution counts as blocked: bounds a loop that
-// waits. Violations by other threads, or earlier ones, still count.
+// Where it does not hold, the thread ends, and the execution counts as blocked: it bounds a loop
+// that waits. Violations by other threads, or earlier ones, still count.
 void assume(bool holds, Where where = Where::here());
 // From here on the thread depends on nothing but these values (and its place in the source).
 void checkpoint(std::span<const std::uint64_t> values, Where where = Where::here());

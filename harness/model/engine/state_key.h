@@ -8,8 +8,8 @@
 
 namespace perfring::model {
 
-// A set of keys. Two that should differ are the same with probability 2^-128 or so: for a billion
-// states, 10^-21 for the whole exploration. Flat, since it is where most of the time goes.
+// A set of keys. Two different states have the same key with a probability of about 2^-128: for a
+// billion states, 10^-21 in the whole exploration. It is flat, as most of the time is spent in it.
 class SeenStates {
  public:
   // Whether it is new.
@@ -25,7 +25,7 @@ class SeenStates {
   std::size_t bytes() const { return slots_.size() * sizeof(GraphKey); }
 
  private:
-  // Where it is, or would be. An empty slot is all zeros.
+  // The key's slot, or the empty one that it would take. An empty slot is all zeros.
   std::size_t find(const GraphKey& key) const {
     auto at = static_cast<std::size_t>(key.low & (slots_.size() - 1));
     while (!(slots_[at] == key || slots_[at] == GraphKey{})) at = (at + 1) & (slots_.size() - 1);
@@ -45,9 +45,9 @@ class SeenStates {
 
 // Equal keys have equal futures: where the threads are, the writes that one of them may still read,
 // and which thread knows which. Only for programs in which at most one thread has sequentially
-// consistent fences: the order of those between threads is in the graph only. `mixed`: the
-// locations that have atomic accesses and others. Of them an atomic access may race with one to
-// come.
+// consistent fences: the order of such fences between threads is in the graph only. `mixed`: the
+// locations that have both atomic and plain accesses, where an atomic access may race with a plain
+// one to come.
 GraphKey future_key(const Execution& x, const std::vector<bool>& mixed);
 
 }  // namespace perfring::model

@@ -45,7 +45,7 @@ struct Step {
     Write,
     Update,  // reads, and writes if it succeeds: all at once
     Fence,
-    Control,     // from here on the thread's stores depend on a branch on a read of its
+    Control,     // from here on the thread's stores depend on a branch on one of its reads
     Checkpoint,  // from here on the thread depends on nothing but the values given
     Fail,        // an assertion of the program does not hold
     Block,       // an assumption does not hold: the thread ends, and the execution does not count
@@ -62,8 +62,7 @@ struct Step {
   std::uint64_t value = 0;  // to write, to add
   std::uint64_t expected = 0;
   std::string message;  // Fail: what does not hold
-  // The number of the read, from 1 on: of a Control; of a Write whose value depends on one. 0:
-  // none.
+  // The number, from 1 on, of the read on which a Control, or a Write's value, depends. 0: none.
   std::uint32_t depends_on = 0;
 
   // Whether an Update that has read `read` writes, and which value.

@@ -1,7 +1,7 @@
 #ifndef HARNESS_MODEL_ENGINE_THREAD_TREE_H_
 #define HARNESS_MODEL_ENGINE_THREAD_TREE_H_
 
-// Everything that one thread of a program can do. A thread's next steps are a function of the
+// Every course that one thread of a program can take. Its next steps are a function of the
 // values that it has read so far, so its code is run once for each such history and remembered;
 // the explorer walks these trees and runs no code of its own.
 //
@@ -35,8 +35,8 @@ class ThreadTree {
     friend class ThreadTree;
     std::vector<std::pair<std::uint64_t, const Node*>> children;
     const Node* parent = nullptr;
-    bool answers = false;     // it follows the parent's read of
-    std::uint64_t value = 0;  // this
+    bool answers = false;     // it follows the parent's read, not a checkpoint
+    std::uint64_t value = 0;  // that the read returned
   };
 
   struct Options {
@@ -82,8 +82,8 @@ class ThreadTree {
   std::unique_ptr<class Recorder> recorder_;  // the last run, which waits for an answer
 };
 
-// Of each thread of the program, and of `finally`, if there is one. Throws UsageError for too many
-// threads, and for none.
+// One for each thread of the program, and one for `finally`, if there is one. Throws UsageError for
+// too many threads, and for none.
 std::vector<std::unique_ptr<ThreadTree>> trees_of(const Program& program,
                                                   const ThreadTree::Options& options);
 

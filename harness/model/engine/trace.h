@@ -1,8 +1,8 @@
 #ifndef HARNESS_MODEL_ENGINE_TRACE_H_
 #define HARNESS_MODEL_ENGINE_TRACE_H_
 
-// An execution that violates something, for people and their tools: the violation's causes (its
-// prefix by program order and reads-from), without unrelated steps of other threads.
+// An execution with a violation, for people and their tools: the violation's causes (its prefix by
+// program order and reads-from), without unrelated steps of other threads.
 
 #include <cstddef>
 #include <cstdint>
@@ -30,13 +30,13 @@ struct TraceEvent {
   Step::Kind kind = Step::Kind::Fence;  // Read, Write, Update or Fence
   Order order = Order::Relaxed;
   Where where;
-  std::string location;  // but for a Fence
+  std::string location;  // empty for a Fence
   std::optional<std::uint64_t> read, written;
   // As numbers of events, from 1 on; 0 is the location's initial value.
   std::optional<std::size_t> reads_from;
   std::optional<std::size_t> after;  // in modification order, of what the trace has
-  // The first access of its thread, in program order, that memory sees after it though the thread
-  // does it before. Of machines only (harness/model/hardware).
+  // The first access of its thread, in program order, that comes before it there and after it as
+  // memory sees them. On machines only (harness/model/hardware).
   std::optional<std::size_t> overtakes;
 };
 

@@ -7,8 +7,8 @@
 //
 // The threads run one after the other. A read takes the value of a store that is there, or awaits
 // one of the values that a later thread is known to store; that thread's store of it may then be
-// given to the read. An execution whose read waits in vain is discarded. Which values a thread
-// stores is found by exploring until no more come up.
+// given to the read. An execution whose read waits in vain is discarded. The values that a thread
+// stores are found by exploring until no new ones come up.
 
 #include <atomic>
 #include <functional>
@@ -29,10 +29,10 @@ struct MachineOptions {
   std::function<void(const Result&)> on_progress = {};
 };
 
-// Not for Rc11. Throws UsageError for what the machine's model does not know (updates; of LKMM,
-// fences that release), and for more than kMachineEventsMax accesses. Accesses that are not atomic
-// are taken for relaxed ones. A check that fails does not end its thread: what comes after it may
-// have made it fail.
+// `machine` is not Rc11. Throws UsageError for operations that the machine's model does not know
+// (updates; under LKMM, releasing fences). Accesses that are not atomic are taken for relaxed ones.
+// A check that fails does not end its thread: a later store of the thread may have caused the
+// failure. An execution of more than kMachineEventsMax accesses is a bound that is reached.
 Result explore_machine(const Program& program, MemoryModel machine,
                        const MachineOptions& options = {});
 

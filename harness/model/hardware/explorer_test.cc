@@ -116,6 +116,30 @@ TEST(MachineExplorerTest, AStoreForwardsItsOwnDependencyOnly) {
   EXPECT_TRUE(explore_machine(program, MemoryModel::AArch64).violation.has_value());
 }
 
+// Nor does it pass the dependency on to the thread's next store, whatever the read between returns.
+TEST(MachineExplorerTest, ADependencyEndsWithItsStore) {
+  for (const std::uint64_t between : {0u, 1u}) {
+    Program program;
+    const Var x = program.var("x"), y = program.var("y"), z = program.var("z"),
+              w = program.var("w");
+    program.threads.emplace_back([=] {
+      const std::uint64_t read = x.load(kRelaxed);
+      data_dependency(last_read());
+      y.store(read, kRelaxed);
+      const bool reached = w.load(kRelaxed) == between;
+      z.store(1, kRelaxed);
+      check(read == 0 || !reached, "load buffering");
+    });
+    program.threads.emplace_back([=] {
+      const bool stored = z.load(kRelaxed) == 1;
+      control_dependency(last_read());
+      if (stored) x.store(1, kRelaxed);
+    });
+    program.threads.emplace_back([=] { w.store(1, kRelaxed); });
+    EXPECT_TRUE(explore_machine(program, MemoryModel::AArch64).violation.has_value()) << between;
+  }
+}
+
 // The store that the check's thread does later is what the other one needs.
 TEST(MachineExplorerTest, AThreadGoesOnAfterACheckThatFails) {
   Program program;
@@ -147,7 +171,7 @@ TEST(MachineExplorerTest, AThreadGoesOnAfterACheckThatFails) {
   }
 }
 
-TEST(MachineExplorerTest, TheEndSeesWhatAllThreadsHaveStored) {
+TEST(MachineExplorerTest, FinallySeesEveryThreadsStores) {
   Program program;
   const Var x = program.var("x", 5), y = program.var("y");
   program.threads = {[=] { y.store(1, kRelaxed); }, [=] { y.store(2, kRelaxed); }};
@@ -172,6 +196,61 @@ TEST(MachineExplorerTest, AnAssumptionThatDoesNotHoldBlocksTheExecution) {
   const Result result = explore_machine(program, MemoryModel::RiscV);
   EXPECT_EQ(result.executions, 1u);
   EXPECT_EQ(result.blocked, 1u);
+}
+
+TEST(MachineExplorerTest, AnAssumptionOfFinallyThatDoesNotHoldBlocksTheExecution) {
+  Program program;
+  const Var x = program.var("x");
+  program.threads = {[=] { x.store(1, kRelaxed); }, [=] { x.store(2, kRelaxed); }};
+  program.finally = [=] {
+    const bool first = x.load(kRelaxed) == 1;
+    assume(first);
+    check(first, "an execution that is blocked");
+  };
+  const Result result = explore_machine(program, MemoryModel::AArch64);
+  EXPECT_FALSE(result.violation.has_value());
+  EXPECT_EQ(result.executions, 1u);
+  EXPECT_EQ(result.blocked, 1u);
+}
+
+TEST(MachineExplorerTest, MoreAccessesThanAGraphHoldsAreNoProof) {
+  const auto bound = [](std::size_t stores) {
+    Program program;
+    const Var x = program.var("x");
+    program.threads = {[=] {
+      for (std::size_t i = 0; i < stores; ++i) x.store(1, kRelaxed);
+    }};
+    const Result result = explore_machine(program, MemoryModel::AArch64);
+    EXPECT_EQ(result.proved(), result.bound.empty());
+    return result.bound;
+  };
+  EXPECT_EQ(bound(kMachineEventsMax), "");
+  EXPECT_EQ(bound(kMachineEventsMax + 1), "more than 256 events in an execution");
+}
+
+// They are looked at now and then: at each 256th state.
+TEST(MachineExplorerTest, TimeAndMemoryEndTheSearchWithoutAProof) {
+  Program program;
+  const Var x = program.var("x"), y = program.var("y");
+  const auto thread = [](Var from, Var to) {
+    return [=] {
+      for (std::uint64_t i = 1; i < 4; ++i) {
+        to.store(i, kRelaxed);
+        from.load(kRelaxed);
+      }
+    };
+  };
+  program.threads = {thread(x, y), thread(y, x)};
+  const auto explored = [&](const Bounds& bounds) {
+    MachineOptions options;
+    options.bounds = bounds;
+    return explore_machine(program, MemoryModel::AArch64, options);
+  };
+  const Result whole = explored({});
+  EXPECT_TRUE(whole.proved());
+  EXPECT_GT(whole.states, 256u);
+  EXPECT_EQ(explored({.seconds = 1e-9}).bound, "more than 1e-09 s");
+  EXPECT_EQ(explored({.memory_bytes = 1}).bound, "more than 0 MiB for the threads' steps");
 }
 
 TEST(MachineExplorerTest, BoundsEndTheSearchWithoutAProof) {

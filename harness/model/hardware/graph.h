@@ -17,7 +17,7 @@
 
 namespace perfring::model {
 
-// Where a read takes its value from, other than the event of that number.
+// The source of a read that reads from no access of the graph.
 inline constexpr std::size_t kInitial = ~std::size_t{0};
 inline constexpr std::size_t kAwaited = kInitial - 1;
 
@@ -59,7 +59,8 @@ class Graph {
   }
   void add_control(std::size_t thread, std::uint32_t read) { orders_[thread].add_control(read); }
 
-  // Whether an awaited store cannot be one that `thread` has yet to do.
+  // Whether some read awaits a store that cannot be among those `thread` has yet to do: all of them
+  // would come after the read.
   bool awaits_in_vain(std::size_t thread) const;
 
   const std::vector<Access>& accesses() const { return accesses_; }
@@ -69,13 +70,13 @@ class Graph {
     return coherence_[location];
   }
   const std::vector<std::size_t>& awaiting() const { return awaiting_; }
-  // Of a store of that location, or kInitial: in coherence order, where 0 is the initial value.
+  // The place in coherence order of a store to that location. kInitial has place 0.
   std::size_t place_of(std::size_t write, std::size_t location) const;
   // The places that a store of the thread may take: not before its own last one.
   std::size_t first_place(std::size_t thread, std::size_t location) const;
-  // Whether memory sees them in this order in every run that has this graph. To LKMM, in which
-  // threads may differ in what they see, it is happens-before but for what follows from propagation
-  // (lkmm_allows()).
+  // Whether memory sees them in this order in every run that has this graph. Under LKMM, where
+  // threads may see different orders, it is the part of happens-before that does not follow from
+  // propagation (lkmm_allows()).
   bool comes_before(std::size_t first, std::size_t second) const { return before_[second][first]; }
 
  private:
@@ -99,7 +100,7 @@ class Graph {
 // Whether the kernel's memory model allows the graph, which is coherent and keeps its
 // happens-before (Graph::comes_before): the axioms "happens-before" and "propagation" of
 // tools/memory-model/linux-kernel.cat at v6.12, of plain READ_ONCE(), WRITE_ONCE(), acquiring
-// loads, releasing stores, and the fences. What a growing graph breaks, it breaks for good.
+// loads, releasing stores, and the fences. A graph that breaks an axiom breaks it however it grows.
 bool lkmm_allows(const Graph& graph);
 
 struct FailedCheck {
@@ -108,8 +109,8 @@ struct FailedCheck {
   bool at_end = false;       // it is a check of Program::finally
 };
 
-// The accesses that led to it, in an order in which memory may have seen them: not always the
-// program's.
+// The accesses that led to the failure, in an order in which memory may have seen them, which need
+// not be the program's.
 Trace graph_trace(const Program& program, const Graph& graph, const FailedCheck& failed);
 
 }  // namespace perfring::model

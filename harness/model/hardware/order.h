@@ -18,7 +18,7 @@
 
 namespace perfring::model {
 
-// Of a thread's accesses before the fence and those after it, the pairs that memory sees in order.
+// Which pairs of accesses, one before the fence and one after it, memory sees in order.
 struct Barrier {
   std::string_view instruction;
   bool reads_reads = false, reads_writes = false, writes_reads = false, writes_writes = false;
@@ -29,8 +29,8 @@ struct Barrier {
   }
 };
 
-// To a machine of the kernel's model (LKMM) they are the kernel's own macros; it has none that
-// releases.
+// For the kernel's model (LKMM) the instructions are the kernel's own macros; it has no releasing
+// fence.
 struct FenceInstructions {
   Order order;
   Barrier aarch64, riscv, lkmm;
@@ -60,7 +60,7 @@ inline constexpr std::array<FenceInstructions, 6> kFenceInstructions = {{
      {"smp_wmb()", false, false, false, true}},
 }};
 
-// Of a fence. Not of Rc11.
+// The barrier of a fence. `machine` is not Rc11.
 constexpr const Barrier& barrier_of(MemoryModel machine, Order order) {
   for (const FenceInstructions& each : kFenceInstructions) {
     if (each.order != order) continue;
@@ -86,8 +86,8 @@ constexpr std::string_view store_of(MemoryModel machine, Order order) {
   return releases(order) ? "stlr" : "str";
 }
 
-// What a machine keeps in order of one thread (Arm's lob, RISC-V's ppo; LKMM's ppo but for what
-// follows from propagation), step by step: it follows from the thread's steps alone.
+// The order that a machine keeps within one thread (Arm's lob, RISC-V's ppo; LKMM's ppo except what
+// follows from propagation), step by step. It follows from the thread's steps alone.
 
 inline constexpr std::size_t kMachineEventsMax = 256;
 
@@ -96,11 +96,11 @@ using EventSet = std::bitset<kMachineEventsMax>;
 // The accesses of a thread so far, and which of them come before its later ones.
 class ThreadOrder {
  public:
-  // The accesses of the thread that an access must follow: a read of `location`, or a write of it.
-  // `forwarded`: it reads from the thread's own store.
+  // The thread's accesses that come before its next one, a read of `location` or a write to it.
+  // `forwarded`: the read takes its value from the thread's own store.
   EventSet before_read(MemoryModel machine, const Step& read, std::size_t location,
                        bool forwarded) const;
-  // Adds what the store orders, too: on RISC-V a releasing store has a fence before it.
+  // Adds the fence that a releasing store has before it on RISC-V, too.
   EventSet before_write(MemoryModel machine, const Step& write, std::size_t location);
 
   void add_read(MemoryModel machine, const Step& read, std::size_t location, std::size_t event);
@@ -108,7 +108,7 @@ class ThreadOrder {
   void add_fence(MemoryModel machine, Order order) { add_barrier(barrier_of(machine, order)); }
   void add_control(std::uint32_t read) { before_writes_.set(reads_in_order_.at(read - 1)); }
 
-  // Those that come before whatever the thread stores later.
+  // Those that come before all later stores of the thread.
   EventSet before_any_write() const { return before_writes_; }
 
  private:

@@ -42,7 +42,7 @@ struct LitmusVerdict {
   bool compared = false;                 // with what the file says of the memory model
   bool counted = false;                  // the number of executions was known, and compared
   std::vector<std::string> differences;  // empty if all agree
-  std::string refused;                   // why the memory model cannot run it
+  std::string refused;                   // the reason, if the memory model cannot run it
 };
 
 // The engine's form of a text. A read's line is the number of its operation.
@@ -58,15 +58,15 @@ LitmusOutcome observed_of(const LitmusText& text, const LitmusOutcome& all);
 // names the program, the field and its fault.
 std::vector<Litmus> read_litmus(std::istream& file);
 
-// Under RC11, by the engine. Not to be merged: that forgets the registers of threads that have
+// Under RC11, by the engine. Not to be merged, which forgets the registers of threads that have
 // ended.
 LitmusVerdict run_litmus(const Litmus& litmus, ExploreOptions options = {});
 // Under any of the memory models: RC11 by the engine, the others by the axioms
-// (harness/model/reference). What a model does not know is no error: the verdict says why it was
-// refused.
+// (harness/model/reference). An operation that the model does not know is no error: the verdict has
+// the reason for which the program was refused.
 LitmusVerdict run_litmus(const Litmus& litmus, MemoryModel memory_model,
                          const ExploreOptions& options = {});
-// Compares what a complete run has found with what the file says of the memory model, if it does.
+// Compares a complete run with the file's expectation for the memory model, if it has one.
 void compare(const Litmus& litmus, MemoryModel memory_model, LitmusVerdict& verdict);
 
 }  // namespace perfring::model

@@ -154,7 +154,7 @@ TEST(ProtocolTest, AyaFailsAsItWasUntil2026AndHoldsAsItIs) {
 }
 
 // With the header read once, whatever overwrites it is no harm; read twice, it is.
-TEST(ProtocolTest, ReadsPastDataHeadIfAHeaderIsReadTwice) {
+TEST(ProtocolTest, AHeaderReadTwiceLeadsPastDataHead) {
   EXPECT_EQ(violated(*find_protocol_fault("oversize"), Protocol::Form::A), "");
   EXPECT_EQ(violated(*find_protocol_fault("header_read_twice"), Protocol::Form::A),
             "in_ring: a record is taken to end past data_head");

@@ -3,8 +3,8 @@
 
 // The executions of a litmus test straight from the axioms: every path of each thread, every
 // reads-from, every modification order, each judged as a whole. No states, no merging, no order of
-// search: slow, and simple enough to be believed. It shares the text form with the engine, and
-// nothing else.
+// search: slow, and simple enough to be believed. It shares nothing with the engine but the text
+// form.
 
 #include <cstdint>
 #include <functional>

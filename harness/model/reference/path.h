@@ -23,7 +23,7 @@ struct PathEvent {
   Op::Order order = Op::Order::Relaxed;
   std::uint16_t location = 0;
   std::uint64_t value = 0;  // read or written
-  bool update = false;      // a write: of what the event before it has read
+  bool update = false;      // a write: the event before it is its update's read
 };
 
 struct Path {

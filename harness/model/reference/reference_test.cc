@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <sstream>
 #include <vector>
 
 #include "harness/model/litmus/litmus.h"
@@ -44,6 +45,40 @@ TEST(EnumerateTest, ProgramsOfProcessorsHaveTheirOutcomesAndExecutions) {
     }
   }
   EXPECT_GT(compared, 200u);
+}
+
+// smp_wmb() makes the first store known to a thread that acquires the second.
+TEST(EnumerateTest, AStoreMadeKnownByAStoreStoreFenceIsNotReadPast) {
+  std::istringstream file{R"([{"name": "MP", "race": false, "locations": {"x": "", "y": ""},
+      "observed": ["1:a", "1:b"],
+      "ops": [[["W", "x", 1, "rlx"], ["F", "wmb"], ["W", "y", 1, "rlx"]],
+              [["R", "a", "y", "acq"], ["R", "b", "x", "rlx"]]],
+      "allowed": [{"1:a": 0, "1:b": 0}, {"1:a": 0, "1:b": 1}, {"1:a": 1, "1:b": 1}]}])"};
+  const Litmus litmus = read_litmus(file).at(0);
+  EXPECT_EQ(enumerate(litmus.text, MemoryModel::Rc11).outcomes,
+            litmus.expected.at(MemoryModel::Rc11).allowed);
+}
+
+// A read depends on what a store depends on only if it reads from that store (lrs): here it reads
+// the next one of its thread, so that the branch orders nothing after the first read.
+TEST(EnumerateTest, AReadFromAStoreInBetweenDoesNotDependOnTheFirst) {
+  std::istringstream file{R"([{"name": "LB", "race": false,
+      "locations": {"x": "", "y": "", "z": ""}, "observed": ["0:a", "0:b", "1:c"],
+      "ops": [[["R", "a", "x", "rlx"], ["WR", "y", "a"], ["W", "y", 2, "rlx"],
+               ["R", "b", "y", "rlx"], ["CTRL", "b"], ["W", "z", 1, "rlx"]],
+              [["R", "c", "z", "rlx"], ["WR", "x", "c"]]],
+      "allowed_aarch64": [{"0:a": 0, "0:b": 2, "1:c": 0}, {"0:a": 0, "0:b": 2, "1:c": 1},
+                          {"0:a": 1, "0:b": 2, "1:c": 1}]}])"};
+  const Litmus litmus = read_litmus(file).at(0);
+  EXPECT_EQ(enumerate(litmus.text, MemoryModel::AArch64).outcomes,
+            litmus.expected.at(MemoryModel::AArch64).allowed);
+}
+
+TEST(EnumerateTest, AnEnumerationThatIsEndedIsNotComplete) {
+  const LitmusText text = programs("harness/model/litmus/hardware.json").at(0).text;
+  EXPECT_TRUE(enumerate(text, MemoryModel::AArch64).complete);
+  const auto stop = [](const Enumeration&) { return false; };
+  EXPECT_FALSE(enumerate(text, MemoryModel::AArch64, {.go_on = stop}).complete);
 }
 
 }  // namespace

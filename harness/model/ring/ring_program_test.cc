@@ -67,6 +67,16 @@ TEST_P(RingProgramTest, WithoutMergingThereIsNoViolation) {
   EXPECT_EQ(verdict(ring_program<>(how), false), kHolds);
 }
 
+// A LOST is as long as a record here, so that a position tells nothing of the losses before it.
+TEST_P(RingProgramTest, CheckpointsAreTrueWhereALostIsAsLongAsARecord) {
+  RingOptions how = options();
+  how.payloads = {12};
+  const Comparison comparison = compare_merged(ring_program<>(how));
+  EXPECT_EQ(comparison.differences, std::vector<std::string>{});
+  EXPECT_EQ(comparison.each.bound + comparison.merged.bound, "");
+  EXPECT_GT(comparison.merged.merged, 0u);
+}
+
 TEST_P(RingProgramTest, TheWrapOfA32BitHeadIsNoViolation) {
   RingOptions how = options();
   how.word = kernel::Word::k32;
@@ -106,6 +116,47 @@ TEST(RingFaultsTest, AHeaderReadTwiceLeadsOutsideTheRing) {
   EXPECT_EQ(verdict(find_ring_fault(ring_faults(), "header_read_twice")->make(how)), kHolds);
 }
 
+struct SkipsALap : ModelMemory {
+  static void write_once(SharedPosition& field, SharedPosition value, Where where = Where::here()) {
+    ModelMemory::write_once(field, value + ModelRing::here->size(), where);
+  }
+};
+
+// Where any events may be delivered, data_tail is compared with no event's end.
+TEST(RingFaultsTest, ADrainThatSkipsALapIsFoundWhereWordsAreOverwritten) {
+  RingOptions how;
+  how.oversize = true;
+  EXPECT_EQ(verdict(ring_program<Ring<SkipsALap>>(how)), "tail_honest: data_tail skips a lap");
+}
+
+// In place of each event, one whose slice ends 8 bytes behind the ring.
+template <class Event, Bytes Event::* kSlice>
+class Oversteps : public Ring<ModelMemory> {
+ public:
+  explicit Oversteps(const Ring& ring) : Ring{ring} {}
+  static std::optional<Oversteps> over(perf_event_mmap_page& page, Bytes data) {
+    return Oversteps{*Ring::over(page, data)};
+  }
+  template <class F>
+  void for_each(F f) {
+    Ring::for_each([&](const PerfEvent&) {
+      Event event{};
+      event.*kSlice = Bytes{ModelRing::here->begin() + 8, ModelRing::here->size()};
+      f(PerfEvent{event});
+    });
+  }
+};
+
+TEST(RingFaultsTest, ASliceOutsideTheRingIsFoundWhereWordsAreOverwritten) {
+  RingOptions how;
+  how.oversize = true;
+  const std::string found = "in_ring: a slice outside the ring";
+  EXPECT_EQ(verdict(ring_program<Oversteps<Sample, &Sample::head>>(how)), found);
+  EXPECT_EQ(verdict(ring_program<Oversteps<Sample, &Sample::tail>>(how)), found);
+  EXPECT_EQ(verdict(ring_program<Oversteps<Malformed, &Malformed::head>>(how)), found);
+  EXPECT_EQ(verdict(ring_program<Oversteps<Malformed, &Malformed::tail>>(how)), found);
+}
+
 TEST_P(RingProgramTest, EachFaultIsFoundByTheCheckThatItNames) {
   for (const RingFault& fault : ring_faults()) expect_as_named(fault, options());
 }
@@ -138,6 +189,55 @@ TEST_P(CursorProgramTest, OverwrittenWordsLeadNowhereOutsideTheRing) {
 
 TEST_P(CursorProgramTest, EachFaultIsFoundByTheCheckThatItNames) {
   for (const RingFault& fault : cursor_faults()) expect_as_named(fault, options());
+}
+
+// A record is malformed once another has been handed out.
+class OneAtATime : public Cursor<ModelMemory> {
+ public:
+  explicit OneAtATime(const Cursor& cursor) : Cursor{cursor} {}
+  static std::optional<OneAtATime> over(perf_event_mmap_page& page, Bytes data) {
+    return OneAtATime{*Cursor::over(page, data)};
+  }
+  class Record : public Cursor::Record {
+   public:
+    Record(const Cursor::Record& record, std::size_t number)
+        : Cursor::Record{record}, number_{number} {}
+    PerfEvent event() const {
+      return number_ == handed_out ? Cursor::Record::event() : PerfEvent{Malformed{}};
+    }
+
+   private:
+    std::size_t number_;
+  };
+  std::optional<Record> next() {
+    const auto record = Cursor::next();
+    if (!record) return std::nullopt;
+    return Record{*record, ++handed_out};
+  }
+
+ private:
+  static inline std::size_t handed_out = 0;
+};
+
+TEST(RingFaultsTest, ARecordThatChangesWhileItIsHeldIsFound) {
+  EXPECT_EQ(verdict(ring_program<Puller<OneAtATime>>({})), "no_invention: a malformed record");
+}
+
+// The next store depends on the outer output's read of data_tail, not on the interrupt's.
+TEST(ScriptedCpuTest, AnInterruptReturnsWithTheRegistersThatItFound) {
+  ScriptedCpu<ModelCpu> cpu;
+  cpu.position_read = 1, cpu.record_bytes = 24, cpu.tail_seen = 48;
+  cpu.steps = 2;
+  unsigned interrupts = 0;
+  cpu.interrupt = [&] {
+    ++interrupts;
+    cpu.position_read = 2, cpu.record_bytes = 16, cpu.tail_seen = 64;
+  };
+  for (int i = 0; i < 3; ++i) cpu.step();
+  EXPECT_EQ(interrupts, 1u);
+  EXPECT_EQ(cpu.position_read, 1u);
+  EXPECT_EQ(cpu.record_bytes, 24u);
+  EXPECT_EQ(cpu.tail_seen, 48u);
 }
 
 std::string form(const testing::TestParamInfo<bool>& atomic) {

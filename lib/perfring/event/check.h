@@ -6,7 +6,7 @@
 #else
 
 // check(): what the kernel would refuse of a request, and what it would accept without a word and
-// never answer, before anything is asked of it. What can be known from the request, /proc and /sys
+// never answer, before the kernel is asked. What can be known from the request, /proc and /sys
 // is named; what only the kernel knows (bits that are newer than it, what a security module
 // forbids) is left to it, and to EventError::explain().
 //

@@ -12,8 +12,8 @@
 //   const Event cycles =
 //   hardware(PERF_COUNT_HW_CPU_CYCLES).or_else(software(PERF_COUNT_SW_CPU_CLOCK));
 //
-// What is said of an event (period(), sample(), ...) is kept apart from the event's own defaults,
-// and put over them when the event is opened: whatever was not said stays the event's own, in any
+// What the caller sets (period(), sample(), ...) is kept apart from the event's own defaults, and
+// put over them when the event is opened: what the caller did not set keeps its default, in any
 // order of calls. Of two calls that contradict each other, the later counts.
 //
 // Defaults of every event: IDENTIFIER, TID, TIME (CLOCK_MONOTONIC) and CPU in each record.
@@ -29,12 +29,12 @@
 //   pmu                       (counts only)                      included
 //
 // Units: periods are events, frequencies hertz, addresses and offsets bytes.
-// Lifetime: a value; copies share nothing that changes. Moved from, it has no name, which attr()
-// says, and may be assigned to.
+// Lifetime: a value; copies share nothing that changes. Moved from, it has no name, and attr()
+// fails for that reason; it may be assigned to.
 // Threads: as any value.
-// Errors: none here but what attr() says of names that this machine does not know. What the kernel
-// would refuse is for check() (check.h): numbers of any size are taken as they are. A text that the
-// kernel gets (a function, a path, a filter) ends at its first NUL. No function throws but
+// Errors: attr() alone fails, for names that this machine does not know. What the kernel would
+// refuse is for check() (check.h) to say: numbers of any size are taken as they are. A text that
+// the kernel gets (a function, a path, a filter) ends at its first NUL. No function throws but
 // std::bad_alloc, and what adjust()'s callback throws, by attr().
 // Kernel: include/uapi/linux/perf_event.h at v6.18; R are facts that were measured (the project's
 // harness/RECORD_FACTS.md).
@@ -67,7 +67,7 @@ struct Finding {
   std::string advice;  // what to change
 };
 
-// A number that is none of these is Included.
+// Any other number is taken as Included.
 enum class Kernel : std::uint8_t {
   Included,
   Excluded,
@@ -91,9 +91,9 @@ enum class Kind : std::uint8_t {
 
 class PERFRING_EXPORT Event {
  public:
-  // A sample for every so many; 0 counts only. Takes the place of frequency().
+  // A sample each time this many events have occurred; 0 counts only. Replaces frequency().
   [[nodiscard]] Event period(std::uint64_t every) const;
-  // So many samples each second, about. Takes the place of period().
+  // About this many samples each second. Replaces period().
   [[nodiscard]] Event frequency(std::uint64_t hertz) const;
   // More fields in each sample (PERF_SAMPLE_*).
   [[nodiscard]] Event sample(std::uint64_t sample_type) const;
@@ -102,7 +102,7 @@ class PERFRING_EXPORT Event {
   [[nodiscard]] Event kernel(Kernel which) const;
   // Which of a tracepoint's records are wanted, as in tracefs: "prev_pid == 0".
   [[nodiscard]] Event filter(std::string expression) const;
-  // Opened in place of this event where that cannot be: the sampler's notes say which it was.
+  // Opened in place of this event if that cannot be opened: the sampler's notes say which it was.
   [[nodiscard]] Event or_else(Event fallback) const;
   // Anything else of perf_event_attr, after all that was said. An empty function changes nothing.
   [[nodiscard]] Event adjust(std::function<void(perf_event_attr&)> change) const;
@@ -113,7 +113,7 @@ class PERFRING_EXPORT Event {
   Kernel kernel() const noexcept { return kernel_.value_or(own_kernel_); }
   const std::string& filter() const noexcept { return filter_; }
   const Event* fallback() const noexcept { return fallback_.get(); }
-  // Occurs in any task, so that all are watched unless a target is said.
+  // Occurs in any task: without a target, all tasks are watched.
   bool is_system_wide() const noexcept;
 
   // The attributes, as this machine has them: names become ids. A pointer in them is to a string of
@@ -121,7 +121,7 @@ class PERFRING_EXPORT Event {
   // kernel is included.
   std::expected<perf_event_attr, Finding> attr(System& system = real_system()) const;
 
-  // For the functions below. A kind that is none has no names.
+  // For the functions below. A number that is not a kind has no names.
   Event(Kind kind, std::string name, const perf_event_attr& own, Kernel kernel);
   [[nodiscard]] Event of(std::string object, std::string part = {}) const;
 

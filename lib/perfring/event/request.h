@@ -21,7 +21,8 @@
 //   system, cgroup                one a CPU                 one a CPU
 //
 // Events of one CPU, or one thread, write to one ring (PERF_EVENT_IOC_SET_OUTPUT). CPUs are those
-// online, or those of on().
+// of on(), or those online when the request is opened: one that comes online later is not followed
+// (a RingSet follows it).
 //
 // Units: page counts are data pages of the machine's page size, watermarks bytes.
 // Lifetime, threads: values.
@@ -95,14 +96,16 @@ inline Target cgroup(std::string folder) {
 
 struct Request {
   std::vector<Event> events;
-  // Not said: the system if an event occurs in any task (a tracepoint, a probe), else this process.
+  // Without one: the system if an event occurs in any task (a tracepoint, a probe), else this
+  // process.
   std::optional<Target> target = std::nullopt;
   // Of each ring; a power of two.
   std::size_t page_count = 16;
-  // Who waits is woken once so many bytes have come. 0: by each record, side-band ones too (R3);
-  // but who waits for switches of his own, by half a ring, or each wait would end at once (R5).
+  // A waiter is woken once this many bytes have come. 0: by each record, side-band ones too (R3);
+  // but a thread that watches its own switches is woken by half a ring, since each of its waits
+  // would end at once otherwise (R5).
   std::uint32_t batch = 0;
-  // Nobody waits for longer without looking: what is below the batch is seen then.
+  // No wait lasts longer: what is below the batch is seen then.
   std::chrono::nanoseconds longest_wait = std::chrono::milliseconds{100};
 };
 

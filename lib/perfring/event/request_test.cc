@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <ctime>
 #include <functional>
@@ -14,11 +15,13 @@
 
 #include "perfring/event/check.h"
 #include "perfring/event/tracepoint_fields.h"
+#include "perfring/testing/fake_kernel.h"
 #include "perfring/testing/fake_system.h"
 
 namespace perfring::event {
 namespace {
 
+using perfring::testing::page_size;
 using testing::FakeSystem;
 
 const Event kFaults = software(PERF_COUNT_SW_PAGE_FAULTS);
@@ -203,7 +206,7 @@ TEST(PlanTest, WhoWaitsForHisOwnSwitchesIsNotWokenByThem) {
   Request request{.events = {changes({.switches = true})}, .target = this_thread()};
   request.page_count = 8;
   const auto wakeup = [&] { return plan(request, machine)->steps[0].ask.attr.wakeup_watermark; };
-  EXPECT_EQ(wakeup(), 4U * static_cast<unsigned>(::sysconf(_SC_PAGESIZE)));
+  EXPECT_EQ(wakeup(), 4 * page_size());
   request.batch = 100;
   EXPECT_EQ(wakeup(), 100U);
   request.batch = 0;
@@ -255,19 +258,24 @@ TEST(CheckRequestTest, TheTracepointsThreeSentences) {
 TEST(CheckRequestTest, WhoWaitsForHisOwnSwitchesIsTold) {
   FakeSystem machine;
   const Event switches = changes({.switches = true}).kernel(Kernel::Excluded);
-  EXPECT_EQ(fields({.events = {switches}, .target = this_thread()}, machine), "pid ");
-  EXPECT_EQ(fields({.events = {switches}, .target = this_process()}, machine), "pid ");
-  EXPECT_EQ(fields({.events = {switches}, .target = thread(77)}, machine), "");
+  const auto of = [&](const Target& target) {
+    return fields({.events = {switches}, .target = target, .page_count = 1}, machine);
+  };
+  EXPECT_EQ(of(this_thread()), "pid ");
+  EXPECT_EQ(of(this_process()), "pid ");
+  EXPECT_EQ(of(thread(77)), "");
 }
 
 TEST(CheckRequestTest, OpenFilesLockedMemoryAndPages) {
   FakeSystem machine;
   const Event faults = kFaults.kernel(Kernel::Excluded);
-  Request request{.events = {faults}, .target = this_thread()};
+  // One ring and its control page, of 3 CPUs x 516 KiB.
+  const std::size_t most = std::bit_floor(3 * 516 * 1024 / page_size() - 1);
+  Request request{.events = {faults}, .target = this_thread(), .page_count = most};
   EXPECT_EQ(fields(request, machine), "");
   request.page_count = 3;
   EXPECT_EQ(fields(request, machine), "page_count ");
-  request.page_count = 1024;  // 4 MiB, of 3 CPUs x 516 KiB
+  request.page_count = 2 * most;
   EXPECT_EQ(fields(request, machine), "page_count ");
   machine.capabilities(1ULL << CAP_IPC_LOCK);
   EXPECT_EQ(fields(request, machine), "");

@@ -22,8 +22,8 @@
 //   E2  A record below the watermark is seen after longest_wait at most (R3).
 //   E3  for_each() hands out what may be released in order, and never waits; flush() all that is
 //       there. A record that comes after a newer one says that it is late, and is counted.
-//   E4  What open() gave up, so as to open at all, is in notes(): the kernel, where this user
-//       has no right to it; an event, in favour of its fallback.
+//   E4  notes() says what open() had to give up: samples of the kernel, if this user has no right
+//       to them; an event, in favour of its fallback.
 //   E5  What fails leaves nothing open.
 //
 // Units: times are nanoseconds of CLOCK_MONOTONIC, which is steady_clock's.
@@ -31,8 +31,8 @@
 // for_each() or flush(). Move-only; not to be moved while a record is in use. A child that was
 // started runs on when its sampler is destroyed; one that was not, ends.
 // Moved from, it has no events: wait() says Stop, start() fails with EBADF, nothing is delivered,
-// and all that it is asked for is none. Assigned to itself, it is as it was. fork(2): so is a
-// forked child's copy, whose destruction closes its descriptors and no more. Threads: one at a
+// and its counts and lists are empty. Assigned to itself, it is as it was. fork(2): a forked
+// child's copy is empty, too; destroying it closes its descriptors and no more. Threads: one at a
 // time; stop() any, and signal handlers. Errors: open() and start() alone. Where memory runs out,
 // those throw std::bad_alloc. Callbacks: what f throws passes through, and the record that it threw
 // on counts as delivered. A null pointer to a function ends the program. From within f the sampler
@@ -65,7 +65,7 @@ struct Delivered {
   static constexpr std::size_t kNoEvent = ~std::size_t{0};
   const record::Any& record;
   Bytes bytes;         // the same, as the kernel wrote it
-  std::size_t event;   // of events(); kNoEvent if its id is none's
+  std::size_t event;   // of events(); kNoEvent if no event has its id
   std::uint64_t time;  // its own; without one, that of the record before it in its ring
   bool late;           // a newer one was delivered before
 };

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,7 +52,7 @@ class SamplerTest : public ::testing::Test {
     record.time = time;
     record.identifier = sampler.events()[0].ids[0];
     const auto fd = static_cast<int>(record.identifier);  // as the stand-in numbers them
-    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    const std::uint64_t page = perfring::testing::page_size();
     ASSERT_EQ(::pwrite(fd, &record, sizeof record, static_cast<off_t>(page + head_)),
               static_cast<ssize_t>(sizeof record));
     head_ += sizeof record;
@@ -112,6 +113,16 @@ TEST_F(SamplerTest, AssignedToItselfItIsAsItWas) {
   Group& same_group = group;
   group = std::move(same_group);
   EXPECT_TRUE(group.start().has_value());
+}
+
+TEST_F(SamplerTest, PagesWhoseBytesWrapToARingOfOnePageAreRefused) {
+  Request wraps = request();
+  wraps.page_count = std::numeric_limits<std::size_t>::max() / perfring::testing::page_size() + 2;
+  const auto opened = Sampler::open(wraps);
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_EQ(opened.error().step, EventError::Step::Map);
+  EXPECT_EQ(opened.error().io_error, std::errc::invalid_argument);
+  EXPECT_EQ(FakeKernel::mappings(), 0);
 }
 
 TEST_F(SamplerTest, AForkedChildsCopyHasNoEventsAndTouchesNoMemory) {

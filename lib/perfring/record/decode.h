@@ -123,7 +123,7 @@ inline Any decode_side_band(const Raw& raw) noexcept {
 
 }  // namespace internal
 
-// Of any bytes, none as well. Those behind header.size are not the record's, and not looked at.
+// Takes any bytes, or none. Those behind header.size are not part of the record, and not read.
 inline Any decode(Bytes bytes, const Layout& layout) noexcept {
   if (bytes.size() < sizeof(perf_event_header)) return Malformed{{}, "header", bytes};
   const auto word = internal::load_once<std::uint64_t>(bytes.data());

@@ -5,7 +5,7 @@
 #else
 
 // visit_fields(): every field of a record, by its name in the uapi, in the record's order: for
-// printers, and for whoever compares.
+// printers, and for comparisons.
 
 #include <cstdint>
 #include <string_view>
@@ -16,7 +16,7 @@
 
 namespace perfring::record {
 
-// Told of fields, one after the other. Objects and arrays hold what is told until their end; in an
+// Receives the fields, one after the other. An object or array holds those up to its end; in an
 // array, names are empty.
 class PERFRING_EXPORT FieldVisitor {
  public:

@@ -41,7 +41,7 @@
 //       header(). event() loads the raw size, or the count, anew each time, and checks it anew.
 //   (S7 is PerfBuffer's: perf_buffer.h.)
 //
-// A data_head behind records that were handed out is impossible (S8, S6), too: BadPositions.
+// A data_head that has gone back past records already handed out is BadPositions (S8), too.
 //
 // Units: sizes and positions are bytes.
 // Lifetime: the memory must outlive the cursor. A record's slices, its event and bytes() refer to
@@ -175,9 +175,9 @@ class Cursor {
   }
 
   // Gives back the room of all records before this place, so that the kernel can write there. Does
-  // nothing if they are released already, or if some of them were not handed out. A place that is
-  // another cursor's, or no record's, is taken as it is: if it lies inside of a record, whoever
-  // begins to read there finds what S8 says.
+  // nothing if they are released already, or if some of them were not handed out. A place of
+  // another cursor, or of no record, is not detected: if it lies inside a record, reading goes on
+  // from there, under S8.
   void release(Place place) {
     const auto to = static_cast<SharedPosition>(place);
     if (to - tail_ <= next_ - tail_) commit(to);

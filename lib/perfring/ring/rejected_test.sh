@@ -11,6 +11,7 @@ lib=$2
 echo '#include "perfring/perfring.h"
 #include "perfring/record/decode.h"
 #include "perfring/rings/merge.h"
+#include "perfring/rings/overwritable_ring.h"
 #include <optional>' >"$folder/all.h"
 options=(-std=c++2b -Wall -Wextra -Werror -I"$lib")
 "$compiler" -x c++-header "${options[@]}" "$folder/all.h" -o "$folder/all.h.gch" || exit 1
@@ -98,6 +99,10 @@ for drained in ring buffer; do
   rejects "$drained.for_each_while([](const PerfEvent&) {})" "constraint|no matching"
   rejects "$drained.for_each_while([](const PerfEvent&) { return 1; })" "constraint|no matching"
 done
+# A set that takes an event which may be changed would not get it: that is no set of its kinds.
+accepts "struct Some { void operator()(const Sample&) {} void operator()(const Lost&) {} void operator()(const Malformed&) {} }; ring.for_each(Some{})"
+rejects "struct Some { void operator()(PerfEvent&) {} void operator()(const Sample&) {} void operator()(const Lost&) {} void operator()(const Malformed&) {} }; ring.for_each(Some{})" \
+  "constraint|no matching"
 accepts "static_assert(!ForEach<decltype($sample)> && !ForEachOfBuffer<decltype($sample)> && !While<decltype($any)>)"
 
 # Braces are options, and integers page counts, of a PerfBuffer and of a PerfEventArray alike.
@@ -110,6 +115,10 @@ for opened in 'PerfBuffer::open(0' 'array.open(0'; do
     ', {64.0})' ', {-1})' ', {true})' ', {true, 4096})' ', {.page_count = true})' ', {true, true, true})' ', 64, 4096)'; do
     rejects "static_cast<void>($opened$rest)" "constraint|no matching|no viable|narrowing|cannot be narrowed|cannot convert|too many|ambiguous"
   done
+done
+for count in 64 64UL 'short{2}' -1; do accepts "static_cast<void>(OverwritableRing::open(array, 0, $count))"; done
+for count in true 64.0 '{}' '{64}' nullptr '"64"'; do
+  rejects "static_cast<void>(OverwritableRing::open(array, 0, $count))" "constraint|no matching"
 done
 accepts 'static_cast<void>(PerfEventArray::from_pin("/sys/fs/bpf/events"))'
 rejects 'static_cast<void>(PerfEventArray::from_pin(7))' "invalid conversion|no known conversion|cannot convert|cannot initialize"

@@ -60,7 +60,8 @@ class Ring {
  public:
   // A view of `page` and `data`. Returns nullopt unless data's size is a power of two from kSizeMin
   // to kSizeMax and its address a multiple of 8, and not null; or if the two overlap. The page's
-  // own data_offset and data_size are not believed.
+  // own data_offset and data_size are not believed. The page must be writable: a drain that has
+  // consumed something writes data_tail, by a SIGSEGV where it may not.
   static std::optional<Ring> over(perf_event_mmap_page& page, Bytes data) noexcept {
     return of(internal::view_of(page, data));
   }
@@ -112,7 +113,8 @@ class Ring {
     return Continue<C>{std::move(init)};
   }
 
-  // The same for an f(C, PerfEvent) -> C that never breaks off. Returns the last value.
+  // The same for an f(C, PerfEvent) -> C that never breaks off. Returns the last value. What f
+  // returns is converted to C, as C++ converts it.
   template <std::movable C, internal::FoldCallback<C> F>
     requires std::convertible_to<internal::FoldResult<F, C>, C>
   [[nodiscard]] [[gnu::always_inline]] C fold(C init, F&& f) {

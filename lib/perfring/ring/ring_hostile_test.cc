@@ -4,8 +4,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <vector>
@@ -280,8 +283,8 @@ TEST(RingOverTest, RefusesASizeThatIsNoPowerOfTwoAndAMisalignedAddress) {
     EXPECT_TRUE(Ring<>::over(page, Bytes{bytes, size}).has_value()) << size;
   }
   EXPECT_FALSE(Ring<>::over(page, Bytes{bytes + 4, 16}).has_value()) << "misaligned";
-  // Never touched: a ring of 2 GiB is one, of 4 GiB is none. The page lies before it, as in a
-  // mapping: 32 bits have no room for it elsewhere.
+  // 2 GiB are accepted, 4 GiB are not; neither is touched. The page lies before the data, as in a
+  // mapping: elsewhere, in 32 bits, the data might cover it.
   alignas(8) static struct {
     perf_event_mmap_page page;
     std::byte data[64];
@@ -291,6 +294,20 @@ TEST(RingOverTest, RefusesASizeThatIsNoPowerOfTwoAndAMisalignedAddress) {
     EXPECT_FALSE(
         Ring<>::over(mapping.page, Bytes{mapping.data, std::size_t{1} << 31 << 1}).has_value());
   }
+}
+
+TEST(RingOverTest, APageThatMayNotBeWrittenEndsTheFirstDrainThatConsumes) {
+  FakeRing fake{4096};
+  fake.sample(payload(12));
+  const auto page = reinterpret_cast<std::uintptr_t>(&fake.page());
+  const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* const first = reinterpret_cast<void*>(page / size * size);
+  ASSERT_EQ(::mprotect(first, size, PROT_READ), 0);
+  Ring<> ring = *Ring<>::over(fake.page(), fake.data());
+  EXPECT_TRUE(ring.readable());
+  EXPECT_DEATH(static_cast<void>(drain(ring)), "");
+  ASSERT_EQ(::mprotect(first, size, PROT_READ | PROT_WRITE), 0);
+  EXPECT_THAT(drain(ring), ElementsAre(good(0)));
 }
 
 TEST(RingEmptyTest, ADrainDeliversNothing) {

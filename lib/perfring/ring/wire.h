@@ -48,6 +48,14 @@ inline bool overlap(Bytes a, Bytes b) noexcept {
   return at(a) < at(b) ? at(b) - at(a) < a.size() : at(a) - at(b) < b.size();
 }
 
+inline Bytes page_of(const RingView& view) noexcept {
+  return std::as_bytes(std::span{view.page, 1});
+}
+inline bool overlap(const RingView& a, const RingView& b) noexcept {
+  return overlap(page_of(a), page_of(b)) || overlap(page_of(a), b.data) ||
+         overlap(a.data, page_of(b)) || overlap(a.data, b.data);
+}
+
 // As Ring::over().
 inline std::optional<RingView> view_of(perf_event_mmap_page& page, Bytes data) noexcept {
   const bool fits = data.data() != nullptr && std::has_single_bit(data.size()) &&

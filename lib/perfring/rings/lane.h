@@ -287,8 +287,8 @@ class alignas(64) Lane {
     crossing.is_done = true;
     return held;
   }
-  // If the key throws, whoever has a copy of hot_ does not know of the next piece: so that there is
-  // none.
+  // If the key throws, the caller's copy of hot_ knows nothing of the next piece: the lane forgets
+  // it, too.
   struct Crossing {
     ~Crossing() {
       if (is_done) return;

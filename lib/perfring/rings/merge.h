@@ -61,11 +61,11 @@
 // keys that come meanwhile, which are ahead of it (M8) and so overtake others; one that jumps
 // forward, or another one than the writers', makes late events, delays or keys ahead, which are
 // counted. A slack that the rings do not last for makes the kernel drop records, which it counts:
-// Lost. A ring that is added twice is refused. A run or flush() from within a callback of the same
-// Merge delivers nothing (MergeEnd::Nested). A callback that drains one of the rings by other
-// means: the tail does not go back, what of that ring was not delivered counts as consumed by the
-// other at the next run, and until this run ends its events are whatever lies there, inside of the
-// ring.
+// Lost. A ring that is added twice, or overlaps another, is refused. A run or flush() from within a
+// callback of the same Merge delivers nothing (MergeEnd::Nested). A callback that drains one of the
+// rings by other means: the tail does not go back, what of that ring was not delivered counts as
+// consumed by the other at the next run, and until this run ends its events are whatever lies
+// there, inside of the ring.
 
 #include <cstddef>
 #include <cstdint>
@@ -117,7 +117,7 @@ class Merge {
   static constexpr std::size_t kRingsMax = 65536;
 
   // One more ring, as Ring::over() takes it. Returns its number: 0, 1, 2 ..; or nullopt if it is
-  // none, is there already, is one too many, or if a run is under way.
+  // not a ring, shares a byte with one that is there, is one too many, or if a run is under way.
   std::optional<std::size_t> add(perf_event_mmap_page& page, Bytes data) {
     return add(internal::view_of(page, data));
   }
@@ -233,9 +233,7 @@ class Merge {
   std::optional<std::size_t> add(const std::optional<internal::RingView>& view) {
     if (!view || running_ || lanes_.size() == kRingsMax) return std::nullopt;
     for (const Lane& lane : lanes_) {
-      if (lane.view().page == view->page || lane.view().data.data() == view->data.data()) {
-        return std::nullopt;
-      }
+      if (internal::overlap(lane.view(), *view)) return std::nullopt;
     }
     reserve_one();  // what can throw comes first
     lanes_.emplace_back(*view);

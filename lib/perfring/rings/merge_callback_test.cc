@@ -211,6 +211,22 @@ TEST(MergeAddTest, RefusesWhatIsNoRingAndARingThatIsThere) {
   EXPECT_EQ(rings.merge.add(other.data(), 2048), 1U);
 }
 
+TEST(MergeAddTest, RefusesARingThatOverlapsAnother) {
+  testing::FakeRing whole{8192};
+  testing::FakeRing other{4096};
+  const Bytes half = whole.data().last(4096);
+  auto& page_in_data = *reinterpret_cast<perf_event_mmap_page*>(whole.data().data());
+  Rings<> rings{0};
+  ASSERT_EQ(rings.merge.add(whole.page(), whole.data()), 0U);
+  EXPECT_FALSE(rings.merge.add(other.page(), half)) << "its data are the other's";
+  EXPECT_FALSE(rings.merge.add(page_in_data, other.data())) << "its page is in the other's data";
+  EXPECT_EQ(rings.merge.add(other.page(), other.data()), 1U);
+  Rings<> reversed{0};
+  ASSERT_EQ(reversed.merge.add(page_in_data, other.data()), 0U);
+  EXPECT_FALSE(reversed.merge.add(whole.page(), whole.data())) << "the other's page is in its data";
+  EXPECT_EQ(reversed.merge.add(whole.page(), half), 1U);
+}
+
 TEST(MergeAddTest, ARingMayComeBetweenRuns) {
   Rings<> rings{1, {.slack = 980}};
   rings.write(0, 10);

@@ -18,9 +18,8 @@ constexpr std::chrono::milliseconds kSettlesMost{10};
 
 }  // namespace
 
-std::expected<OverwritableRing, RingsError> OverwritableRing::open(const PerfEventArray& array,
-                                                                   std::uint32_t cpu,
-                                                                   std::size_t page_count) {
+std::expected<OverwritableRing, RingsError> OverwritableRing::open_pages(
+    const PerfEventArray& array, std::uint32_t cpu, std::size_t page_count) {
   auto map = os::duplicate(array.fd());
   if (!map) return failed("fcntl(F_DUPFD_CLOEXEC)", "the array's map", map.error());
   // A watermark of the ring's size: nobody is woken for each record.

@@ -26,6 +26,7 @@
 // W: facts that were measured, in the project's harness/RINGS_FACTS.md.
 
 #include <cassert>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -43,9 +44,8 @@
 
 namespace perfring {
 
-// How a snapshot sees to it that nobody writes any more. A writer that had begun before the pause
-// goes on for a while: 2 us at most were seen (W34).
-// A number that is neither is Quickly.
+// How a snapshot makes sure that nobody writes any more. A writer that had begun before the pause
+// goes on for a while: 2 us at most were seen (W34). Any other number is taken as Quickly.
 enum class Settle : std::uint8_t {
   Quickly,     // until data_head has stood still for 20 us; Snapshot::moved says if that was wrong
   Completely,  // until all programs that were under way have ended: WriterBarrier, 8 ms and more
@@ -53,11 +53,16 @@ enum class Settle : std::uint8_t {
 
 class PERFRING_EXPORT OverwritableRing {
  public:
-  // Opens the ring on `cpu` and makes it that entry of the map, in place of what was there.
+  // Opens the ring on `cpu` and makes it that entry of the map, in place of what was there. A page
+  // count is any type of integer but bool; a negative number, or one that size_t cannot hold, is an
+  // InvalidPageCount (of the largest size_t).
   // Errors: those of PerfEventArray::open.
+  template <std::integral N>
+    requires(!std::same_as<N, bool>)
   static std::expected<OverwritableRing, RingsError> open(const PerfEventArray& array,
-                                                          std::uint32_t cpu,
-                                                          std::size_t page_count);
+                                                          std::uint32_t cpu, N page_count) {
+    return open_pages(array, cpu, internal::page_count(page_count));
+  }
 
   OverwritableRing(OverwritableRing&&) noexcept = default;
   OverwritableRing& operator=(OverwritableRing&&) = delete;
@@ -99,6 +104,9 @@ class PERFRING_EXPORT OverwritableRing {
     OverwritableRing& ring;
   };
 
+  static std::expected<OverwritableRing, RingsError> open_pages(const PerfEventArray& array,
+                                                                std::uint32_t cpu,
+                                                                std::size_t page_count);
   PERFRING_HIDDEN OverwritableRing(os::Fd map, internal::OutputEvent event,
                                    const Snapshots<>& snapshots) noexcept;
 

@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "perfring/os/syscalls.h"
 #include "perfring/testing/fake_kernel.h"
 
 namespace perfring {
@@ -35,7 +34,7 @@ class OverwritableRingTest : public ::testing::Test {
   }
   // A sample of 4 bytes, in front of those that are there.
   void write(const OverwritableRing& ring) {
-    const std::size_t page = os::page_size();
+    const std::size_t page = testing::page_size();
     head_ -= 16;
     const perf_event_header header{PERF_RECORD_SAMPLE, 0, 16};
     const std::uint32_t words[]{4, 0xcafebabe};
@@ -161,8 +160,8 @@ TEST_F(OverwritableRingTest, ANullPointerToAFunctionEndsTheProgram) {
                  return ring.snapshot(Settle::Quickly, none);  // NOLINT: moved from, on purpose
                }),
                "");
-  std::vector<std::byte> memory(2 * os::page_size());
-  auto snapshots = Snapshots<>::over(memory, os::page_size()).value();
+  std::vector<std::byte> memory(2 * testing::page_size());
+  auto snapshots = Snapshots<>::over(memory, testing::page_size()).value();
   EXPECT_DEATH(snapshots.read(none), "");
   std::vector<std::byte> to(snapshots.size());
   EXPECT_DEATH(snapshots.copy(to, 0, none), "");

@@ -52,12 +52,14 @@
 // Lifetime: move-only, but not during a round. It keeps the map's open file alive, as
 // PerfEventArrayBuffer does, and leaves the entries when it is destroyed. Moved from, it has no
 // ring: rounds say Drained, wait() says Stop. Assigned to itself, it is as it was. Events are valid
-// until the callback returns. fork(2):
-// as PerfBuffer's: in a forked child, rounds end the program with an assertion, or are undefined
-// with NDEBUG; nor may it wait, as it would take the parent's reports.
+// until the callback returns. fork(2): as PerfBuffer's: in a forked child, rounds end the program
+// with an assertion, or are undefined with NDEBUG; nor may it wait, as it would take the parent's
+// reports.
 // Threads: one at a time; stop() and is_stopped() any, and signal handlers.
 // Errors: open(), add(), cpu_changed() and flush(Complete) alone fail; what open() and add() fail
-// at leaves nothing behind. Where memory runs out, those throw std::bad_alloc.
+// at leaves nothing behind. Where memory runs out, those throw std::bad_alloc, and so do wait() and
+// poll() as they follow a CPU (C6): no ring or event is lost by it, and the list of CPUs that is
+// read within a second brings what was not followed.
 // Callbacks: f(cpu, event) returns nothing, or whether to go on; the event that it stopped or threw
 // on counts as delivered. From within it every round says Nested, wait() does not sleep and says
 // Timeout, add() and cpu_changed() fail with EBUSY; stop() may be called.
@@ -114,15 +116,15 @@ class PERFRING_EXPORT RingSet {
   RingSet& operator=(RingSet&&) noexcept;
   ~RingSet();
 
-  // Rings, and their CPUs in the order in which they came. Of a ring that is not below rings() the
-  // program ends (SIGILL or SIGTRAP).
+  // Rings, and their CPUs in the order in which they came. A `ring` that is not below rings() ends
+  // the program (SIGILL or SIGTRAP).
   std::size_t rings() const noexcept { return rings_.size(); }
   std::uint32_t cpu(std::size_t ring) const noexcept {
     if (ring >= rings_.size()) __builtin_trap();
     return rings_[ring].cpu();
   }
 
-  // All that is there, ring after ring, by f(cpu, const PerfEvent&).
+  // Passes all that is there, ring after ring, to f(cpu, const PerfEvent&).
   template <class F>
   DrainEnd drain(const Limits& limits, F&& f) {
     return turns(limits, f, [this](auto rings) { return internal::next_in_turn(rings, turn_); });
@@ -132,7 +134,8 @@ class PERFRING_EXPORT RingSet {
     return drain(Limits{}, f);
   }
 
-  // The same, each turn the ring's that is fullest then: for a consumer that is overrun (W31).
+  // The same, but each turn goes to the ring that is fullest then: for a consumer that cannot keep
+  // up (W31).
   template <class F>
   DrainEnd drain_fullest(const Limits& limits, F&& f) {
     return turns(limits, f, [](auto rings) { return internal::fullest(rings); });
@@ -140,10 +143,11 @@ class PERFRING_EXPORT RingSet {
 
   // The events of all rings that may be released, in the order of key(const Sample&), or of
   // EventTime if the set is timed, by f(cpu, const Ordered&): rules M1 to M9. Ordered::ring is the
-  // number for cpu(). per_ring is no limit here. What is not released yet is asked for again by
-  // next_deadline(), and so by wait(), once the slack has passed.
+  // number for cpu(). per_ring is no limit here. What is not released yet brings
+  // next_deadline(), and so the end of wait(), forward to when the slack has passed.
   template <class Key, class F>
   DrainEnd merge(Key&& key, const Limits& limits, F&& f) {
+    internal::expect_callable(key);
     return merged<Key>(limits, f, [&](auto& merge, auto&& each) {
       return merge.run(key, monotonic_ns, each, limits.events);
     });
@@ -153,12 +157,15 @@ class PERFRING_EXPORT RingSet {
   // Errors: SyscallError, of Complete, if the kernel lets nobody wait for programs.
   template <class F>
   std::expected<DrainEnd, RingsError> flush(Flush what, F&& f) {
+    internal::expect_callable(f);
     if (auto waited = before_flush(what); !waited) return std::unexpected(waited.error());
     return drain(f);
   }
   // The same in the order of keys, past the slack.
   template <class Key, class F>
   std::expected<DrainEnd, RingsError> flush(Flush what, Key&& key, F&& f) {
+    internal::expect_callable(key);
+    internal::expect_callable(f);
     if (auto waited = before_flush(what); !waited) return std::unexpected(waited.error());
     return merged<Key>({}, f, [&](auto& merge, auto&& each) { return merge.flush(key, each); });
   }
@@ -171,7 +178,7 @@ class PERFRING_EXPORT RingSet {
   void stop() noexcept { waiter_.stop(); }
   bool is_stopped() const noexcept { return waiter_.is_stopped(); }
 
-  // For who learns by other means that a CPU has come or gone: as if a uevent had said so.
+  // To report, by other means, that a CPU has come or gone: as if a uevent had said so.
   // Errors: those of open().
   std::expected<void, RingsError> cpu_changed(std::uint32_t cpu, bool online);
   // Why the last CPU that came could not be followed; nullopt if none failed.

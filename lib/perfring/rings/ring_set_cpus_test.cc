@@ -9,18 +9,21 @@
 #include <cstdlib>
 #include <new>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "perfring/testing/fake_set.h"
 
 namespace {
+bool has_memory = true;
 // While it is set, there is no memory once the kernel has been asked to fill so many map entries.
 const perfring::testing::FakeKernel* watched = nullptr;
 std::size_t updates_with_memory = 0;
 }  // namespace
 
 [[gnu::noinline]] void* operator new(std::size_t size) {
-  const bool out = watched != nullptr && watched->updates.size() > updates_with_memory;
+  const bool out =
+      !has_memory || (watched != nullptr && watched->updates.size() > updates_with_memory);
   void* const memory = out ? nullptr : std::malloc(size == 0 ? 1 : size);
   if (memory == nullptr) throw std::bad_alloc{};
   return memory;
@@ -243,6 +246,31 @@ TEST_F(RingSetCpusTest, TheListOfCpusIsReadWhereNoUeventCame) {
   while (RingSet::Clock::now() < end) set.wait(end);
   EXPECT_THAT(kernel_.calls, SizeIs(4)) << "once";
   EXPECT_EQ(set.hotplug_error(), std::nullopt);
+}
+
+TEST_F(RingSetCpusTest, ACpuThatNoMemoryWasLeftForIsFollowedASecondLater) {
+  RingSetOptions options = small();
+  options.follows_cpus = true;
+  RingSet set = open(options);
+  set.poll();
+  online("0-2");
+  EXPECT_EQ(set.wait(RingSet::Clock::now() + 900ms), Woken::Timeout);
+  std::this_thread::sleep_for(200ms);
+  bool threw = false;
+  has_memory = false;
+  try {
+    set.poll();
+  } catch (const std::bad_alloc&) {
+    threw = true;
+  }
+  has_memory = true;
+  EXPECT_TRUE(threw);
+  EXPECT_EQ(set.rings(), 2U);
+  write(0, 7);
+  set.drain(got_);
+  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 7)));
+  set.wait(RingSet::Clock::now() + 1100ms);
+  EXPECT_EQ(set.rings(), 3U);
 }
 
 TEST_F(RingSetCpusTest, ACompleteFlushWaitsForProgramsFirst) {

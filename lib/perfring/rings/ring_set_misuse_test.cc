@@ -46,6 +46,15 @@ TEST_F(RingSetMisuseTest, ANullPointerToAFunctionEndsTheProgram) {
   EXPECT_DEATH(call([&](RingSet& set) { return set.drain_fullest({}, none); }), "");
   EXPECT_DEATH(call([&](RingSet& set) { return set.merge(KeyAt{}, {}, no_ordered); }), "");
   EXPECT_DEATH(call([&](RingSet& set) { return set.merge(no_key, {}, got_); }), "");
+  // Also where no ring is looked at.
+  constexpr auto kPast = RingSet::Clock::time_point::min();
+  EXPECT_DEATH(call([&](RingSet& set) { return set.merge(no_key, {.deadline = kPast}, got_); }),
+               "");
+  EXPECT_DEATH(call([&](RingSet& set) {
+                 const RingSet moved{std::move(set)};
+                 return set.flush(Flush::Complete, no_key, got_);
+               }),
+               "");
   EXPECT_DEATH(call([&](RingSet& set) { return set.flush(Flush::Visible, none); }), "");
   EXPECT_DEATH(call([&](RingSet& set) { return set.flush(Flush::Visible, KeyAt{}, no_ordered); }),
                "");

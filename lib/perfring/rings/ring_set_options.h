@@ -34,14 +34,14 @@ struct RingSetOptions {
   MergeOptions merge{};
 };
 
-// When a round ends before all has been delivered: at the first that is met. The defaults are none.
+// What ends a round early, whichever comes first. By default nothing does.
 struct Limits {
   using Clock = std::chrono::steady_clock;
 
   std::uint64_t events = ~std::uint64_t{0};
-  // Of one ring before it is another's turn; 0 counts as 1.
+  // Events of one ring before the next ring's turn; 0 counts as 1.
   std::uint64_t per_ring = 64;
-  // Looked at before each turn, and after each 64 events. One that has passed: nothing is
+  // Checked before each turn, and after every 64 events. If it has passed already, nothing is
   // delivered.
   Clock::time_point deadline = Clock::time_point::max();
 
@@ -55,16 +55,16 @@ struct Limits {
 // Why a round ended.
 enum class DrainEnd : std::uint8_t {
   Drained,   // all that was there, of a merge all that may be released, was delivered
-  Limit,     // so many events were
-  Deadline,  // it has passed
+  Limit,     // the limit of events was reached
+  Deadline,  // the deadline has passed
   Stopped,   // the callback said so
   Nested,    // a round was under way: nothing was delivered
-  // Nor was it if a merge's key is EventTime, and the set is not timed, or if it is another one,
-  // and the set is.
+  // Also if the key is EventTime and the set is not timed, or the other way round: nothing was
+  // delivered.
   WrongKey,
 };
 
-// Which events a flush delivers. A number that is neither is Visible.
+// Which events a flush delivers. Any other number is taken as Visible.
 enum class Flush : std::uint8_t {
   Visible,   // what is in the rings
   Complete,  // and what programs that are under way will output

@@ -35,7 +35,7 @@ class Slack {
  public:
   explicit Slack(const MergeOptions& options) noexcept : options_{options} {}
 
-  // Some writer took so long.
+  // A writer took this long.
   void delayed(std::uint64_t by, MergeCounts& counts) noexcept {
     if (by > counts.delay_seen) counts.delay_seen = by;
     if (options_.learns && by <= options_.slack_most / 2 && 2 * by > learned_) learned_ = 2 * by;
@@ -43,7 +43,7 @@ class Slack {
   std::uint64_t in_force() const noexcept {
     return options_.slack < learned_ ? learned_ : options_.slack;
   }
-  // B, if so is the smallest clock.
+  // B, given the smallest clock.
   std::uint64_t bound(std::uint64_t clock) const noexcept {
     return clock > in_force() ? clock - in_force() : 0;
   }

@@ -16,10 +16,9 @@
 //       or to the end of what the ring holds: min(size, 0 - data_head), exactly (W33).
 //   V2  What does not fit in that is the one record that newer ones have overwritten in part. It is
 //       not delivered. Its header, as every header, is whole: 8 bytes on 8-byte places.
-//   V3  read() reads in place. It is right if nobody writes meanwhile: pause first, and be sure
-//   that
-//       the writers which had begun are gone (W34: OverwritableRing does both). If data_head has
-//       moved by the end, it says so.
+//   V3  read() reads in place. It is right if nobody writes meanwhile: pause first, and make sure
+//       that the writers which had begun are gone (W34: OverwritableRing does both). If data_head
+//       has moved by the end, it says so.
 //   V4  copy() loses nothing and pauses nobody: it copies the ring, then reads data_head again, and
 //       takes what lies a margin before what has been written meanwhile (W35). The margin is the
 //       largest reservation that can be under way, times the depth to which writers nest: 3 records

@@ -25,7 +25,7 @@ namespace perfring::internal {
 template <unsigned kWindow>
 class Stretch {
  public:
-  bool is_none() const noexcept { return end_ == 0; }
+  bool is_none() const noexcept { return payload_ == nullptr; }
   // Whether one can be taken, and enough are left.
   bool has_more() const noexcept { return next_ != until_; }
   std::uint64_t front_key() const noexcept { return keys_[next_]; }
@@ -39,7 +39,10 @@ class Stretch {
     return Held::of(front_key(), index, Held::kSample, raw_);
   }
 
-  void forget() noexcept { next_ = until_ = end_ = 0; }
+  void forget() noexcept {
+    payload_ = nullptr;
+    next_ = until_ = 0;
+  }
 
   // The next one becomes the front. Precondition: has_more().
   [[gnu::always_inline]] void take() noexcept {
@@ -95,11 +98,10 @@ class Stretch {
     raw_ = raw;
     payload_ = data + first.index() + Walk::kPayloadAt;
     next_ = until_ = 0;
-    end_ = kWindow + 1;
     return true;
   }
 
-  // Makes a front and a window of what is left. Precondition: it is not none, and has no more.
+  // Turns what is left into a front and a window. Precondition: !is_none(), and !has_more().
   template <class Walk>
   void end(Window<kWindow>& window, Front& hot, const std::byte* data) noexcept {
     const Held first = front<Walk>(data);
@@ -115,7 +117,7 @@ class Stretch {
   // M8, in merge.h: keys above what the round has seen become that.
   template <class Round>
   void meets_clock(Round& round) noexcept {
-    for (std::size_t i = end_; i != next_ && keys_[i - 1] > round.seen; --i) {
+    for (std::size_t i = until_ + kWindow + 1; i != next_ && keys_[i - 1] > round.seen; --i) {
       keys_[i - 1] = round.ahead();
     }
   }
@@ -123,7 +125,7 @@ class Stretch {
   // Reads more of them, from `at` on, which moves with it, up to `stop`: none with a key below
   // `after`, or above what the round has seen. What is odd is left to others, as is what does not
   // stand behind the last of them: in a later look, `at` may be where the ring's data begins.
-  // Precondition: it is not none, and has no more.
+  // Precondition: !is_none(), and !has_more().
   template <class Walk, class Round>
   [[gnu::always_inline]] void extend(const std::byte*& at, const std::byte* stop,
                                      std::uint64_t& last_key, std::uint64_t after, Round& round) {
@@ -134,7 +136,6 @@ class Stretch {
     if (payload_ - Walk::kPayloadAt + size * (kWindow + 1) != at) return;
     for (unsigned i = 0; i != kWindow + 1; ++i) keys_[i] = keys_[next_ + i];
     next_ = until_ = 0;
-    end_ = kWindow + 1;
     std::uint64_t least = keys_[kWindow] < after ? after : keys_[kWindow];
     std::uint64_t* to = keys_.data() + kWindow + 1;
     const std::byte* from = at;
@@ -151,8 +152,7 @@ class Stretch {
     if (from == at) return;
     at = from;
     last_key = to[-1];
-    end_ = static_cast<std::size_t>(to - keys_.data());
-    until_ = end_ - 1 - kWindow;
+    until_ = static_cast<std::size_t>(to - keys_.data()) - 1 - kWindow;
   }
 
  private:
@@ -176,11 +176,10 @@ class Stretch {
   };
 
   std::size_t next_ = 0;   // the front's key
-  std::size_t until_ = 0;  // the front from which on too few are left
-  std::size_t end_ = 0;
+  std::size_t until_ = 0;  // the front behind which a window is left, and no more
   std::uint32_t raw_ = 0;
   std::size_t size_ = 0;
-  const std::byte* payload_ = nullptr;
+  const std::byte* payload_ = nullptr;  // the front's; null: there is none
   std::uint64_t header_ = 0;
   std::array<std::uint64_t, kWindow + 1 + kMore> keys_;
 };

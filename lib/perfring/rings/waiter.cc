@@ -127,11 +127,13 @@ Woken Waiter::wait(Clock::time_point deadline) noexcept {
   const int reported = reported_by(deadline, now, events, kReportsMost);
   for (int i = 0; i < reported; ++i) {
     const auto watched = static_cast<Watched>(events[i].data.u64 >> 32);
-    const bool is_ring = watched == Watched::Ring;
     // Maybe by a forked child's copy.
     if (watched == Watched::Stop) __atomic_store_n(&stopped_, 1, __ATOMIC_RELEASE);
     if (watched == Watched::Other) other_ = true;
-    if (is_ring && (events[i].events & (EPOLLHUP | EPOLLERR)) != 0) {  // N6
+    // N6. A socket's error goes away when it is read.
+    const std::uint32_t hung_up =
+        watched == Watched::Other ? EPOLLHUP : std::uint32_t{EPOLLHUP} | EPOLLERR;
+    if (watched != Watched::Stop && (events[i].events & hung_up) != 0) {
       remove(static_cast<int>(static_cast<std::uint32_t>(events[i].data.u64)));
     }
   }

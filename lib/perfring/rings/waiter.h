@@ -24,14 +24,17 @@
 //   N2  A report is of some ring, and is not repeated while that ring is unread: after each wait,
 //       whatever it said, all rings are read. (To read the heads of 256 idle ones takes less than
 //       1 us: W29.)
-//   N3  Who leaves something unread says so by look_again(); the next wait() says Report at once.
+//   N3  A reader that leaves something unread calls look_again(): the next wait() then says Report
+//       at once.
 //   N4  No wait lasts longer than longest_wait. A flag that somebody else has taken (another epoll,
 //       an io_uring that was forgotten: W22, W23), that a nested writer never set (K30), or that
 //       waits for a watermark, delays what is in a ring by no more than that.
 //   N5  A descriptor is added once, for EPOLLIN, level-triggered, and is never modified.
 //   N6  Of a descriptor that hung up (K33) there is one report; it is then taken off, so that it
-//       cannot keep anybody from sleeping. What is unread in its ring can be read as before.
-//   N7  stop() is for ever: each wait() from then on says Stop at once.
+//       cannot keep anybody from sleeping. What is unread in its ring can be read as before. An
+//       error (EPOLLERR) counts as hung up for a ring, but not for add_other(): reading a socket
+//       clears its error.
+//   N7  stop() is final: each wait() from then on says Stop at once.
 //
 // Another loop (epoll, poll, libuv, Asio, io_uring) waits on fd() until next_deadline(), and then
 // calls poll(), and reads all rings, whatever poll() said: the outer poll has taken the flags, so
@@ -61,7 +64,7 @@ struct epoll_event;  // sys/epoll.h
 
 namespace perfring {
 
-// Why a wait ended. All rings are to be read, whatever it is.
+// Why a wait ended. Read all rings, whatever it says.
 enum class Woken : std::uint8_t {
   Report,   // there may be something to read
   Timeout,  // the deadline, or longest_wait; there may be something all the same

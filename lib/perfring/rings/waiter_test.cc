@@ -213,6 +213,32 @@ TEST(WaiterTest, WhatHungUpIsReportedOnce) {
   EXPECT_EQ(waiter.wait(Clock::now() + 1ms), Woken::Timeout) << "else nobody sleeps again (N6)";
 }
 
+// EPOLLERR, and no EPOLLHUP.
+TEST(WaiterTest, WhatHasAnErrorIsReportedOnce) {
+  Waiter waiter = waiter_of();
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const os::Fd write_end{ends[1]};
+  ASSERT_TRUE(waiter.add(write_end.get()).has_value());
+  waiter.poll();
+  ::close(ends[0]);
+  EXPECT_EQ(waiter.wait(), Woken::Report);
+  EXPECT_EQ(waiter.wait(Clock::now() + 1ms), Woken::Timeout);
+}
+
+TEST(WaiterTest, AnotherDescriptorThatHungUpIsReportedOnce) {
+  Waiter waiter = waiter_of();
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const os::Fd read_end{ends[0]};
+  ASSERT_TRUE(waiter.add_other(read_end.get()).has_value());
+  waiter.poll();
+  ::close(ends[1]);
+  EXPECT_EQ(waiter.wait(), Woken::Report);
+  EXPECT_TRUE(waiter.take_other());
+  EXPECT_EQ(waiter.wait(Clock::now() + 1ms), Woken::Timeout);
+}
+
 TEST(WaiterTest, OneThatWasRemovedIsReportedNoMore) {
   Waiter waiter = waiter_of();
   Readable ring;
@@ -238,6 +264,9 @@ TEST(WaiterTest, AReportOfAnotherDescriptorIsRemembered) {
   EXPECT_EQ(waiter.wait(), Woken::Report);
   EXPECT_TRUE(waiter.take_other());
   EXPECT_FALSE(waiter.take_other());
+  waiter.poll();
+  Waiter moved{std::move(waiter)};
+  EXPECT_TRUE(moved.take_other()) << "of the poll before it was moved";
 }
 
 TEST(WaiterTest, WhatCannotBeAddedIsRefusedWithAdvice) {

@@ -65,7 +65,7 @@ T apart(T word) noexcept {
   return word;
 }
 
-// What changes of a ring with each record that is read: whoever reads many has it in registers.
+// The part of a ring's state that each record changes. A loop over many keeps it in registers.
 struct Hot : Front {
   const std::byte* at;         // of what is read next
   const std::byte* stop;       // where its piece ends

@@ -242,8 +242,9 @@ __attribute__((disable_sanitizer_instrumentation))
 extern "C" long
 __wrap_sysconf(int name) noexcept {
   using perfring::testing::kernel;
-  if (kernel != nullptr && name == _SC_PAGESIZE && kernel->page_size != 0) {
-    return static_cast<long>(kernel->page_size);
+  if (name == _SC_PAGESIZE) {
+    if (kernel != nullptr && kernel->page_size != 0) return static_cast<long>(kernel->page_size);
+    if (const char* const size = ::getenv("PERFRING_PAGE_SIZE")) return std::atol(size);
   }
   return __real_sysconf(name);
 }

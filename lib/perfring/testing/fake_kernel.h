@@ -44,7 +44,7 @@ class FakeKernel {
   // The contents of these files; nullopt: the file does not exist. Others are the machine's.
   std::map<std::string, std::optional<std::string>> files;
 
-  // The machine's page size; 0: the real one's.
+  // The machine's page size; 0: this run's.
   std::size_t page_size = 0;
 
   // The kernel's answer about every map.
@@ -78,6 +78,11 @@ class FakeKernel {
   int watch(int fd);
   int open_file(const std::optional<std::string>& text, int open_flags);
 };
+
+// This run's page size: the machine's, or $PERFRING_PAGE_SIZE, which page_size_test.sh sets.
+inline std::size_t page_size() {
+  return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
 
 // Writes a sample of 4 bytes to the event's file, at `position` of a ring of so many pages.
 inline void emit(int fd, std::size_t page, std::size_t page_count, std::uint64_t position) {

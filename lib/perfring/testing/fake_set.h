@@ -62,7 +62,7 @@ class FakeSetTest : public ::testing::Test {
   // Publishes a sample on the CPU's ring: its key, and behind it the number.
   void write(unsigned cpu, std::uint64_t key, std::uint32_t number = 0) {
     std::uint64_t& head = heads_[cpu];
-    const std::size_t page = os::page_size();
+    const std::size_t page = page_size();
     const perf_event_header header{PERF_RECORD_SAMPLE, 0, kRecord};
     std::byte record[kRecord];
     const std::uint32_t raw = 12;
@@ -79,7 +79,7 @@ class FakeSetTest : public ::testing::Test {
   // The same of a set that is timed: the time, and 4 bytes.
   void write_timed(unsigned cpu, std::uint64_t time) {
     std::uint64_t& head = heads_[cpu];
-    const std::size_t page = os::page_size();
+    const std::size_t page = page_size();
     const perf_event_header header{PERF_RECORD_SAMPLE, 0, kRecord};
     const std::uint32_t raw[]{4, 0xcafe};
     put(cpu, &header, 8, page + static_cast<std::size_t>(head % page));

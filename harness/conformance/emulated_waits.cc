@@ -1,0 +1,111 @@
+// The calls by which a traced program waits for its rings.
+
+#include <linux/audit.h>
+#include <poll.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "harness/conformance/emulated_calls.h"
+
+namespace perfring::conformance {
+
+using std::chrono::milliseconds;
+
+CallAnswer EmulatedCalls::add_to_epoll(const seccomp_notif& call) {
+  const pid_t thread = thread_of(call);
+  const Opened* const event = event_of(thread, static_cast<int>(call.data.args[2]));
+  if (event == nullptr) return {.by_kernel = true};
+  const auto instance = static_cast<int>(call.data.args[0]);
+  const auto operation = static_cast<int>(call.data.args[1]);
+  epoll_event asked{};
+  if (operation != EPOLL_CTL_DEL) {
+    if (!process_.read(thread, call.data.args[3], &asked, sizeof(asked))) {
+      return {.value = -EFAULT};
+    }
+    event->take_flag();  // K28
+  }
+  asked.events |= EPOLLET;  // K27
+  const os::Fd copy = process_.copy_of(thread, instance);
+  if (::epoll_ctl(copy.get(), operation, event->wake.get(), &asked) != 0) return {.value = -errno};
+  epolls_.push_back(instance);
+  return {};
+}
+
+// A regular file is always ready, so this is answered here.
+CallAnswer EmulatedCalls::poll(const seccomp_notif& call, bool is_ppoll) {
+  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(call.data.args[1], 1024));
+  Poll poll{call.id, thread_of(call), call.data.args[0], std::vector<pollfd>(count), {}};
+  const std::size_t size = count * sizeof(pollfd);
+  if (!process_.read(poll.thread, poll.address, poll.asked.data(), size)) {
+    return {.by_kernel = true};
+  }
+  for (const pollfd& each : poll.asked) {
+    poll.rings.push_back(each.fd >= 0 ? event_of(poll.thread, each.fd) : nullptr);
+  }
+  const auto is_ring = [](const Opened* ring) { return ring != nullptr; };
+  if (std::ranges::none_of(poll.rings, is_ring)) return {.by_kernel = true};
+  // One that a signal interrupted while it was answered has nothing to wait for.
+  const auto is_unanswered = [&](const Opened* ring) { return unanswered_.contains(ring); };
+  if (std::ranges::none_of(poll.rings, is_unanswered)) playing_.on_wait();
+  const std::int64_t wait =
+      is_ppoll ? milliseconds_of_ppoll(call) : static_cast<std::int32_t>(call.data.args[2]);
+  const auto longest = std::chrono::hours{1};
+  poll.deadline = Clock::now() + (wait < 0 ? longest : milliseconds{wait});
+  polls_.push_back(std::move(poll));
+  end_polls();
+  return {.later = true};
+}
+
+// One look at the rings, as poll(2) reports them.
+std::int64_t EmulatedCalls::look(Poll& poll) {
+  std::int64_t ready = 0;
+  for (std::size_t i = 0; i < poll.asked.size(); ++i) {
+    pollfd& each = poll.asked[i];
+    each.revents = 0;
+    if (poll.rings[i] == nullptr || !poll.rings[i]->take_flag()) continue;
+    each.revents = static_cast<short>(each.events & (POLLIN | POLLRDNORM));
+    ready += each.revents != 0 ? 1 : 0;
+  }
+  return ready;
+}
+
+// A time of two words, each of 32 bits in the older call of i386. -1: there is no limit.
+std::int64_t EmulatedCalls::milliseconds_of_ppoll(const seccomp_notif& call) const {
+  const bool narrow = call.data.arch == AUDIT_ARCH_I386 && emulated(call.data) == Emulated::Ppoll;
+  const std::uint64_t address = call.data.args[2];
+  std::int64_t wide[2]{};
+  std::int32_t two[2]{};
+  const pid_t thread = thread_of(call);
+  const bool there = address != 0 && (narrow ? process_.read(thread, address, two, sizeof(two))
+                                             : process_.read(thread, address, wide, sizeof(wide)));
+  if (!there) return -1;
+  if (narrow) std::ranges::copy(two, wide);
+  return wide[0] * 1000 + wide[1] / 1'000'000;
+}
+
+void EmulatedCalls::end_polls() {
+  const auto now = Clock::now();
+  std::erase_if(polls_, [&](Poll& each) {
+    if (!process_.is_waiting(each.id)) return true;
+    const std::int64_t ready = look(each);
+    if (ready == 0 && each.deadline > now) return false;
+    process_.write(each.thread, each.address, each.asked.data(),
+                   each.asked.size() * sizeof(pollfd));
+    const bool answered = process_.answer_later(each.id, ready);
+    for (std::size_t i = 0; i < each.asked.size(); ++i) {
+      if (each.asked[i].revents == 0 || each.rings[i] == nullptr) continue;
+      if (answered) {
+        unanswered_.erase(each.rings[i]);
+      } else {
+        each.rings[i]->put_flag_back();
+        unanswered_.insert(each.rings[i]);
+      }
+    }
+    return true;
+  });
+}
+
+}  // namespace perfring::conformance
