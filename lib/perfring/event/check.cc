@@ -130,6 +130,23 @@ void check_own_wait(const Request& request, const Plan& made, std::vector<Findin
        "longest_wait, and wake nobody"});
 }
 
+// R25: of one software event that is asked for twice.
+void check_ids(const Plan& made, std::vector<Finding>& found) {
+  std::vector<std::uint64_t> seen;
+  for (std::size_t i = 0; i < made.events.size(); ++i) {
+    const auto step = std::ranges::find(made.steps, i, &Planned::event);
+    if (step == made.steps.end() || !internal::may_have_anothers_id(step->ask.attr)) continue;
+    if (std::ranges::find(seen, step->ask.attr.config) != seen.end()) {
+      found.push_back({Severity::Silent, "config",
+                       made.events[i].name() + " is asked for twice: since Linux 6.3 the samples "
+                                               "of one of them may have the id of the other",
+                       "ask for it once, or in two requests"});
+      return;
+    }
+    seen.push_back(step->ask.attr.config);
+  }
+}
+
 }  // namespace
 
 namespace internal {
@@ -205,6 +222,7 @@ std::vector<Finding> check(const Request& request, System& system) {
   check_cpus(*made, facts, found);
   check_limits(request, *made, facts, found);
   check_own_wait(request, *made, found);
+  check_ids(*made, found);
   sort(found);
   return found;
 }

@@ -281,7 +281,22 @@ TEST(CheckRequestTest, OpenFilesLockedMemoryAndPages) {
   EXPECT_EQ(fields(request, machine), "");
   request.page_count = 1;
   request.events.assign(70, faults);
-  EXPECT_EQ(fields(request, machine), "fd ");
+  EXPECT_EQ(fields(request, machine), "fd config ");
+}
+
+// R25
+TEST(CheckRequestTest, ASoftwareEventThatIsAskedForTwiceIsNamed) {
+  FakeSystem machine;
+  machine.be_root();
+  const auto fields_of = [&](const Event& first, const Event& second) {
+    return fields({.events = {first, second}, .target = event::system()}, machine);
+  };
+  const Event clock = software(PERF_COUNT_SW_CPU_CLOCK);
+  EXPECT_EQ(fields_of(kFaults, kFaults), "config ");
+  EXPECT_EQ(fields_of(kFaults, Event{kFaults}.period(3)), "config ");
+  EXPECT_EQ(fields_of(kFaults, software(PERF_COUNT_SW_PAGE_FAULTS_MIN)), "");
+  EXPECT_EQ(fields_of(clock, clock), "") << "each has a timer of its own";
+  EXPECT_EQ(fields_of(changes({.switches = true}), changes({.execs = true})), "");
 }
 
 TEST(CheckRequestTest, TenThousandCpusAreOneSentence) {

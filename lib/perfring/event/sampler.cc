@@ -79,6 +79,7 @@ struct Sampler::State {
   std::expected<void, EventError> map(System& system);
   std::expected<void, EventError> finish(const OpenStep& each, System& system);
   std::expected<void, EventError> name_ids(System& system);
+  const record::Layout* stray() const;
   Delivered delivered(const TimeMerge::Front& front);
 };
 
@@ -132,6 +133,13 @@ std::expected<void, EventError> Sampler::State::finish(const OpenStep& each, Sys
   return {};
 }
 
+// The layout of samples with the id of somebody else's event: that of the one event they may be of.
+const record::Layout* Sampler::State::stray() const {
+  const auto may_be = [](const Opened& each) { return internal::may_have_anothers_id(each.attr); };
+  if (std::ranges::count_if(opened, may_be) != 1) return nullptr;
+  return &layouts[static_cast<std::size_t>(std::ranges::find_if(opened, may_be) - opened.begin())];
+}
+
 std::expected<void, EventError> Sampler::State::name_ids(System& system) {
   layouts.resize(opening.events.size());
   for (const Event& each : opening.events) opened.push_back({each.name(), {}, {}});
@@ -144,7 +152,7 @@ std::expected<void, EventError> Sampler::State::name_ids(System& system) {
     return {};
   }
   std::ranges::sort(ids, {}, &record::Layouts::Entry::id);
-  const auto found = record::Layouts::over(ids);
+  const auto found = record::Layouts::over(ids, stray());
   if (!found) {
     return std::unexpected(
         EventError::of({.field = "sample_type",

@@ -25,6 +25,10 @@
 //   E4  notes() says what open() had to give up: samples of the kernel, if this user has no right
 //       to them; an event, in favour of its fallback.
 //   E5  What fails leaves nothing open.
+//   E6  Where others count the same software event (page-faults, context-switches), the kernel
+//   gives
+//       samples their event's id (R25): such a sample is that of this sampler's software event, if
+//       it has one, and Unknown, of kNoEvent, if it has several.
 //
 // Units: times are nanoseconds of CLOCK_MONOTONIC, which is steady_clock's.
 // Lifetime: a record is valid until the callback returns, or until the next call of next(), wait(),

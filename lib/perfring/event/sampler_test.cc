@@ -51,11 +51,23 @@ class SamplerTest : public ::testing::Test {
     std::memcpy(record.comm, name.data(), std::min(name.size(), sizeof record.comm - 1));
     record.time = time;
     record.identifier = sampler.events()[0].ids[0];
-    const auto fd = static_cast<int>(record.identifier);  // as the stand-in numbers them
+    publish(sampler, &record, sizeof record);
+  }
+  // Publishes a sample that has this id and nothing but zeros.
+  void write_sample(const Sampler& sampler, std::uint64_t id) {
+    constexpr std::uint16_t kSize = 512;
+    std::array<std::uint64_t, kSize / 8> sample{};
+    const perf_event_header header{PERF_RECORD_SAMPLE, 0, kSize};
+    std::memcpy(sample.data(), &header, sizeof header);
+    sample[1] = id;
+    publish(sampler, sample.data(), kSize);
+  }
+  void publish(const Sampler& sampler, const void* record, std::size_t size) {
+    const auto fd = static_cast<int>(sampler.events()[0].ids[0]);  // as the stand-in numbers them
     const std::uint64_t page = perfring::testing::page_size();
-    ASSERT_EQ(::pwrite(fd, &record, sizeof record, static_cast<off_t>(page + head_)),
-              static_cast<ssize_t>(sizeof record));
-    head_ += sizeof record;
+    ASSERT_EQ(::pwrite(fd, record, size, static_cast<off_t>(page + head_)),
+              static_cast<ssize_t>(size));
+    head_ += size;
     ASSERT_EQ(::pwrite(fd, &head_, 8, offsetof(perf_event_mmap_page, data_head)), 8);
   }
   static std::string name_of(const Delivered& each) {
@@ -113,6 +125,26 @@ TEST_F(SamplerTest, AssignedToItselfItIsAsItWas) {
   Group& same_group = group;
   group = std::move(same_group);
   EXPECT_TRUE(group.start().has_value());
+}
+
+// R25
+TEST_F(SamplerTest, ASampleWithSomebodyElsesIdIsOfTheOneSoftwareEvent) {
+  const Event clock = software(PERF_COUNT_SW_CPU_CLOCK);
+  const Event faults = software(PERF_COUNT_SW_PAGE_FAULTS);
+  const Event switches = software(PERF_COUNT_SW_CONTEXT_SWITCHES);
+  const auto event_of_a_sample = [this](std::vector<Event> events) {
+    head_ = 0;
+    Sampler sampler = open({.events = std::move(events), .target = this_thread(), .page_count = 1});
+    constexpr std::uint64_t kNobodys = 987'654;
+    write_sample(sampler, kNobodys);
+    std::size_t event = 99;
+    sampler.flush([&](const Delivered& each) { event = each.event; });
+    return event;
+  };
+  EXPECT_EQ(event_of_a_sample({clock, faults}), 1U);
+  EXPECT_EQ(event_of_a_sample({switches, clock}), 0U);
+  EXPECT_EQ(event_of_a_sample({clock, faults, switches}), Delivered::kNoEvent);
+  EXPECT_EQ(event_of_a_sample({clock, changes({.execs = true})}), Delivered::kNoEvent);
 }
 
 TEST_F(SamplerTest, PagesWhoseBytesWrapToARingOfOnePageAreRefused) {

@@ -114,6 +114,14 @@ Ask dummy() {
   return ask;
 }
 
+bool may_have_anothers_id(const perf_event_attr& attr) noexcept {
+  if (attr.type != PERF_TYPE_SOFTWARE) return false;
+  // These have a perf_sample_data of their own.
+  constexpr std::array<std::uint64_t, 4> kAlone{PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_TASK_CLOCK,
+                                                PERF_COUNT_SW_DUMMY, PERF_COUNT_SW_BPF_OUTPUT};
+  return std::ranges::find(kAlone, attr.config) == kAlone.end();
+}
+
 std::optional<std::int64_t> Facts::number(const std::string& path) const {
   const auto text = system_.read(path);
   if (!text) return std::nullopt;

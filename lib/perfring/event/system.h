@@ -68,6 +68,10 @@ namespace internal {
 // An event of this thread that counts nothing, which any user may open.
 Ask dummy();
 
+// R25: whether the kernel gives an event's samples the id of another one, of the same software
+// event, where both are counted on one CPU (kernel/events/core.c: do_perf_sw_event() at v6.18).
+bool may_have_anothers_id(const perf_event_attr& attr) noexcept;
+
 // The files of a machine, read. A number that cannot be read is nullopt.
 class Facts {
  public:

@@ -152,6 +152,22 @@ TEST_F(RecordLayoutsTest, ARecordOfAnotherEventIsKeptUninterpreted) {
   EXPECT_FALSE(unknown.sample_id().identifier());
 }
 
+// R25
+TEST_F(RecordLayoutsTest, ASampleWithAnotherIdIsOfTheStrayLayout) {
+  const Layouts layouts = Layouts::over(entries_, &time_).value();
+  const auto decode_made = [&](const Made& made) {
+    memory_.place(made.bytes());
+    return decode(memory_.bytes(), layouts);
+  };
+  const Any stray = decode_made(Made{PERF_RECORD_SAMPLE}.u64(8).u64(1).u32(2).u32(0));
+  EXPECT_EQ(std::get<Sample>(stray).time(), 1U);
+  EXPECT_EQ(&std::get<Sample>(stray).layout(), &time_);
+  const Any known = decode_made(Made{PERF_RECORD_SAMPLE}.u64(7).u64(1).u64(7));
+  EXPECT_EQ(&std::get<Sample>(known).layout(), &addr_);
+  const Any lost = decode_made(Made{PERF_RECORD_LOST}.u64(7).u64(5).u64(1234).u64(3).u64(8));
+  EXPECT_TRUE(std::holds_alternative<Unknown>(lost)) << "its id is always its own";
+}
+
 TEST_F(RecordLayoutsTest, WithoutRoomForAnIdentifierARecordIsMalformed) {
   for (const std::uint32_t type : {PERF_RECORD_SAMPLE, PERF_RECORD_SWITCH}) {
     EXPECT_STREQ(std::get<Malformed>(decoded(Made{type})).field, "identifier");

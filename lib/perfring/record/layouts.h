@@ -33,14 +33,16 @@ class Layouts {
 
   // Looks ids up in `entries`, which it refers to: sorted by id, each once. nullopt unless they
   // are, and each layout has IDENTIFIER and sample_id_all: otherwise an id could be anything.
-  static std::optional<Layouts> over(std::span<const Entry> entries) noexcept {
+  // `stray`, if not null, is the layout of samples that have none of these ids (R25).
+  static std::optional<Layouts> over(std::span<const Entry> entries,
+                                     const Layout* stray = nullptr) noexcept {
     for (std::size_t i = 0; i < entries.size(); ++i) {
       if (i != 0 && entries[i].id <= entries[i - 1].id) return std::nullopt;
       const Layout* const layout = entries[i].layout;
       const bool tells = layout != nullptr && layout->has(PERF_SAMPLE_IDENTIFIER);
       if (!tells || !layout->sample_id_all()) return std::nullopt;
     }
-    return Layouts{entries};
+    return Layouts{entries, stray};
   }
 
   // The layout of the event that has this id; null if there is none.
@@ -49,16 +51,19 @@ class Layouts {
         std::ranges::lower_bound(entries_, id, {}, [](const Entry& entry) { return entry.id; });
     return place != entries_.end() && place->id == id ? place->layout : nullptr;
   }
+  const Layout* stray() const noexcept { return stray_; }
 
  private:
-  explicit Layouts(std::span<const Entry> entries) noexcept : entries_{entries} {}
+  Layouts(std::span<const Entry> entries, const Layout* stray) noexcept
+      : entries_{entries}, stray_{stray} {}
 
   std::span<const Entry> entries_;
+  const Layout* stray_;
 };
 
 // The same as decode() of one layout, with that of the event that wrote the record. A record
-// without room for an identifier is a Malformed; one of an event that is not in `layouts` an
-// Unknown, whose layout is that of no field.
+// without room for an identifier is a Malformed; one of an event that is not in `layouts`, unless
+// it is a sample and there is a layout for such, an Unknown, whose layout is that of no field.
 inline Any decode(Bytes bytes, const Layouts& layouts) noexcept {
   static constexpr Layout kNone{};
   if (bytes.size() < sizeof(perf_event_header)) return decode(bytes, kNone);
@@ -69,7 +74,8 @@ inline Any decode(Bytes bytes, const Layouts& layouts) noexcept {
   if (header.size < sizeof header + 8) return Malformed{header, "identifier", none.bytes};
   const bool is_sample = header.type == PERF_RECORD_SAMPLE;
   const std::byte* const at = bytes.data() + (is_sample ? sizeof header : header.size - 8U);
-  const Layout* const layout = layouts.find(internal::load_once<std::uint64_t>(at));
+  const Layout* layout = layouts.find(internal::load_once<std::uint64_t>(at));
+  if (layout == nullptr && is_sample) layout = layouts.stray();
   if (layout == nullptr) return internal::decode_unknown(none);
   const internal::Raw raw{header, none.bytes, *layout};
   return is_sample ? internal::decode_sample(raw) : internal::decode_side_band(raw);
