@@ -97,8 +97,9 @@ void use_registers(const std::vector<Op>& ops, std::set<std::string>& used) {
 // checkpoint the registers that are used after it.
 class ThreadMaker {
  public:
-  // `plain`: the location that is not atomic.
-  ThreadMaker(const std::vector<Gene>& genes, std::uint16_t plain) : genes_{genes}, plain_{plain} {}
+  // `plain`: the location that is not atomic. `branches_order`: later stores depend on a branch.
+  ThreadMaker(const std::vector<Gene>& genes, std::uint16_t plain, bool branches_order)
+      : genes_{genes}, plain_{plain}, branches_order_{branches_order} {}
 
   std::vector<Op> make() {
     std::vector<Op> ops = take(genes_.size());
@@ -130,6 +131,12 @@ class ThreadMaker {
       op.expected = gene.value;
       op.failure = gene.choice % 2 == 0 ? Order::Relaxed : Order::Acquire;
       if (uses) op.reg = read_[read_.size() - 1 - gene.choice % read_.size()];
+      if (branches_order_ && (op.kind == Kind::If || op.kind == Kind::Assume)) {
+        Op branch = op;
+        branch.kind = Kind::Control;
+        ops.push_back(std::move(branch));
+        op.line = ++line_;
+      }
       if (op.reads()) op.reg = "r" + std::to_string(line_);
       if (op.kind == Kind::If) {
         const std::vector<std::string> read = read_;
@@ -146,6 +153,7 @@ class ThreadMaker {
 
   const std::vector<Gene>& genes_;
   const std::uint16_t plain_;
+  const bool branches_order_;
   std::size_t next_ = 0;
   std::uint32_t line_ = 0;
   unsigned depth_ = 0;
@@ -161,38 +169,6 @@ void observe_reads(const std::vector<Op>& ops, std::size_t thread, LitmusText& t
 
 using Threads = std::vector<std::vector<Gene>>;
 
-LitmusText text_of(const Threads& threads, std::uint16_t locations, std::uint16_t plain) {
-  LitmusText text;
-  text.name = "random";
-  text.unset_register = 99;
-  for (std::uint16_t i = 0; i < locations; ++i) {
-    text.locations.push_back(std::string{"xyzw"[i]});
-    text.observed.push_back(text.locations.back());
-  }
-  for (const std::vector<Gene>& genes : threads) {
-    text.threads.push_back(ThreadMaker{genes, plain}.make());
-    observe_reads(text.threads.back(), text.threads.size() - 1, text);
-  }
-  return text;
-}
-
-// Leaves out the last operations of the longest threads of a program that is too large.
-LitmusText within_bounds(Threads threads, std::uint16_t locations, std::uint16_t plain,
-                         std::uint64_t cost_max) {
-  for (;;) {
-    const LitmusText text = text_of(threads, locations, plain);
-    std::size_t accesses = 0;
-    for (const auto& genes : threads) {
-      accesses += static_cast<std::size_t>(
-          std::ranges::count_if(genes, [](const Gene& gene) { return is_access(gene.kind); }));
-    }
-    if (accesses <= kAccessesMax && model::reference::cost(text) <= cost_max) return text;
-    std::ranges::max_element(threads, {}, [](const auto& genes) {
-      return genes.size();
-    })->pop_back();
-  }
-}
-
 // How a program is laid out.
 struct Shape {
   std::size_t threads = 2;
@@ -201,24 +177,56 @@ struct Shape {
   std::uint64_t cost_max = 0;
 };
 
-rc::Gen<LitmusText> programs(const std::vector<Kind>& kinds, bool plain) {
+LitmusText text_of(const Threads& threads, const Shape& shape, bool branches_order) {
   constexpr std::uint16_t kNone = 0xff;
+  const auto last = static_cast<std::uint16_t>(shape.locations - 1);
+  const std::uint16_t not_atomic = shape.plain && shape.locations > 1 ? last : kNone;
+  LitmusText text;
+  text.name = "random";
+  text.unset_register = 99;
+  for (std::uint16_t i = 0; i < shape.locations; ++i) {
+    text.locations.push_back(std::string{"xyzw"[i]});
+    text.observed.push_back(text.locations.back());
+  }
+  for (const std::vector<Gene>& genes : threads) {
+    text.threads.push_back(ThreadMaker{genes, not_atomic, branches_order}.make());
+    observe_reads(text.threads.back(), text.threads.size() - 1, text);
+  }
+  return text;
+}
+
+// Leaves out the last operations of the longest threads of a program that is too large.
+LitmusText within_bounds(Threads threads, const Shape& shape, bool branches_order) {
+  for (;;) {
+    const LitmusText text = text_of(threads, shape, branches_order);
+    std::size_t accesses = 0;
+    for (const auto& genes : threads) {
+      accesses += static_cast<std::size_t>(
+          std::ranges::count_if(genes, [](const Gene& gene) { return is_access(gene.kind); }));
+    }
+    if (accesses <= kAccessesMax && model::reference::cost(text) <= shape.cost_max) {
+      return text;
+    }
+    std::ranges::max_element(threads, {}, [](const auto& genes) {
+      return genes.size();
+    })->pop_back();
+  }
+}
+
+rc::Gen<LitmusText> programs(const std::vector<Kind>& kinds, bool of_machine) {
   const auto shapes = rc::gen::build<Shape>(
       rc::gen::set(&Shape::threads, among<std::size_t>({2, 2, 2, 3, 3, 3, 4})),
       rc::gen::set(&Shape::locations, among<std::uint16_t>({2, 2, 1, 3})),
-      rc::gen::set(&Shape::plain, among<bool>({false, plain})),
+      rc::gen::set(&Shape::plain, among<bool>({false, !of_machine})),
       rc::gen::set(&Shape::cost_max, among<std::uint64_t>({2000, 20000, 20000, 100000})));
-  return rc::gen::mapcat(shapes, [kinds](const Shape& shape) {
-    const auto last = static_cast<std::uint16_t>(shape.locations - 1);
-    const std::uint16_t not_atomic = shape.plain && shape.locations > 1 ? last : kNone;
+  return rc::gen::mapcat(shapes, [kinds, of_machine](const Shape& shape) {
     std::vector<std::uint16_t> all;
     for (std::uint16_t i = 0; i < shape.locations; ++i) all.push_back(i);
     const auto one = rc::gen::resize(40 / static_cast<int>(shape.threads),
                                      rc::gen::container<std::vector<Gene>>(genes(kinds, all)));
     return rc::gen::map(
-        rc::gen::container<Threads>(shape.threads, one), [=](const Threads& threads) {
-          return within_bounds(threads, shape.locations, not_atomic, shape.cost_max);
-        });
+        rc::gen::container<Threads>(shape.threads, one),
+        [=](const Threads& threads) { return within_bounds(threads, shape, of_machine); });
   });
 }
 
@@ -235,13 +243,14 @@ rc::Gen<LitmusText> litmus_programs() {
                    Kind::If,         Kind::If,
                    Kind::Assume,     Kind::Checkpoint,
                    Kind::Checkpoint, Kind::WriteRegister},
-                  true);
+                  false);
 }
 
 rc::Gen<LitmusText> hardware_programs() {
-  return programs({Kind::Write, Kind::Read, Kind::Write, Kind::Read, Kind::Write, Kind::Read,
-                   Kind::Fence, Kind::Fence, Kind::Control, Kind::WriteRegister},
-                  false);
+  return programs(
+      {Kind::Write, Kind::Read, Kind::Write, Kind::Read, Kind::Write, Kind::Read, Kind::Fence,
+       Kind::Fence, Kind::Control, Kind::WriteRegister, Kind::If, Kind::Assume},
+      true);
 }
 
 }  // namespace perfring::proptests

@@ -23,7 +23,8 @@ namespace perfring::proptests {
 // left out.
 rc::Gen<model::LitmusText> litmus_programs();
 
-// For the processors' models, too: atomic loads and stores, fences, data and control dependencies.
+// For the processors' models, too: atomic loads and stores, fences, data and control dependencies,
+// branches and assumptions, each a control dependency.
 rc::Gen<model::LitmusText> hardware_programs();
 
 }  // namespace perfring::proptests

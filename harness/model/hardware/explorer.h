@@ -8,7 +8,10 @@
 // The threads run one after the other. A read takes the value of a store that is there, or awaits
 // one of the values that a later thread is known to store; that thread's store of it may then be
 // given to the read. An execution whose read waits in vain is discarded. The values that a thread
-// stores are found by exploring until no new ones come up.
+// stores are found by exploring until no new ones come up: a store that happens only because some
+// read returns its own value, by a branch or a sum that the program does not say to be a
+// dependency, is never found. The axioms alone would allow it, but no machine does it, for to a
+// machine both are dependencies.
 
 #include <atomic>
 #include <functional>

@@ -139,10 +139,68 @@ TEST(RunLitmusTest, AReachedBoundIsNoAnswer) {
   EXPECT_EQ(bound({.executions = 2}), "more than 2 executions");
   EXPECT_EQ(bound({.executions = 3}), "more than 3 executions");
   EXPECT_EQ(bound({.seconds = 1e-9}), "more than 1e-09 s");
-  std::atomic<bool> stop{true};
   ExploreOptions options;
+  options.bounds.executions = 4;  // as many as there are
+  EXPECT_EQ(run_litmus(litmus, MemoryModel::AArch64, options).result.bound, "");
+  std::atomic<bool> stop{true};
   options.stop = &stop;
   EXPECT_EQ(run_litmus(litmus, MemoryModel::AArch64, options).result.bound, "interrupted");
+}
+
+// However long it takes to get there: the second time is two seconds after the beginning, or later.
+TEST(RunLitmusTest, AnEnumerationShowsItsProgressOnceASecond) {
+  std::string reads = R"(["W", "x", 1, "rlx"])";
+  for (int i = 0; i < 9; ++i) reads += R"(, ["R", "a", "x", "rlx"])";
+  const Litmus litmus =
+      programs(R"([{"name": "X", "locations": {"x": 0}, "observed": ["x"], "race": false,
+                    "allowed_riscv": [], "ops": [[)" +
+               reads + "], [" + reads + "], [" + reads + "]]}]")[0];
+  std::atomic<bool> stop{false};
+  int shown = 0;
+  ExploreOptions options;
+  options.stop = &stop;
+  options.on_progress = [&](const Result&) { stop = ++shown == 2; };
+  const Result result = run_litmus(litmus, MemoryModel::RiscV, options).result;
+  EXPECT_EQ(result.bound, "interrupted");
+  EXPECT_GE(result.seconds, 2);
+}
+
+TEST(RunLitmusTest, AReachedBoundIsNoAnswerOfRc11Either) {
+  const Litmus litmus =
+      programs(load_buffering("", std::string{R"("race": false, "allowed": )"} + kNoBuffering))[0];
+  ExploreOptions options;
+  options.bounds.executions = 1;
+  const LitmusVerdict verdict = run_litmus(litmus, MemoryModel::Rc11, options);
+  EXPECT_EQ(verdict.result.bound, "more than 1 execution");
+  EXPECT_FALSE(verdict.compared);
+  EXPECT_TRUE(verdict.differences.empty());
+}
+
+// A file of hardware programs need not speak of races.
+TEST(RunLitmusTest, ARaceIsADifferenceWhereTheFileSaysNothingOfRaces) {
+  const Litmus litmus = programs(R"([{"name": "X", "locations": {"x": 0}, "observed": ["x"],
+      "ops": [[["W", "x", 1, "na"]], [["W", "x", 1, "na"]]], "allowed_rc11": [{"x": 1}]}])")[0];
+  EXPECT_EQ(run_litmus(litmus, MemoryModel::Rc11).differences,
+            std::vector<std::string>{"a race that should not be"});
+}
+
+TEST(RunLitmusTest, ARegisterThatIsReadIntoTwiceHasItsLastValue) {
+  const Litmus litmus = programs(R"([{"name": "X", "locations": {"x": 0, "y": 0},
+      "observed": ["0:a"], "ops": [[["W", "x", 1, "rlx"], ["W", "y", 2, "rlx"],
+      ["R", "a", "x", "rlx"], ["R", "a", "y", "rlx"]]], "race": false, "allowed": [{"0:a": 2}]}])")
+      [0];
+  for (const auto& [memory_model, name] : kMemoryModels) {
+    const std::set<LitmusOutcome> last{{{"0:a", 2}}};
+    EXPECT_EQ(run_litmus(litmus, memory_model).outcomes, last) << name;
+  }
+}
+
+// Where a file has two expectations for a model, the first that is there counts.
+TEST(RunLitmusTest, TheFirstOfTwoExpectationsCounts) {
+  const Litmus litmus =
+      programs(load_buffering("", std::string{R"("race": false, "allowed": )"} + kNoBuffering +
+                                      R"(, "allowed_rc11": )" + kBuffering))[0];
+  EXPECT_EQ(run_litmus(litmus, MemoryModel::Rc11).differences, std::vector<std::string>{});
 }
 
 std::vector<Litmus> programs() {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
@@ -49,6 +50,8 @@ TEST(EngineLitmusTest, AWrongExpectationIsADifference) {
   EXPECT_TRUE(with(R"("race": false, "allowed": [)" + all + R"(], "genmc_executions": 4)").empty());
   EXPECT_EQ(with(R"("race": false, "allowed": [)" + all + R"(], "genmc_executions": 5)"),
             std::vector<std::string>{"4 executions, not 5"});
+  EXPECT_EQ(with(R"("race": false, "allowed": [)" + all + R"(], "genmc_executions": 3)"),
+            std::vector<std::string>{"4 executions, not 3"});
   EXPECT_EQ(with(R"("race": true, "allowed": null)"), std::vector<std::string>{"no race found"});
   EXPECT_EQ(with(R"("race": false, "allowed": [{"0:a": 1, "1:b": 2}])").size(), 5u);
 }
@@ -89,6 +92,22 @@ TEST(ReadLitmusTest, AFileThatIsNestedTooDeepIsRefused) {
             "nested deeper than 256");
 }
 
+// So that a counterexample of proptests/litmus_test can be kept in a file.
+TEST(ReadLitmusTest, AProgramIsWrittenAsItWasRead) {
+  const auto program = nlohmann::json::parse(
+      R"({"name": "X", "locations": {"x": "", "y": ""}, "initial": -5, "unset_register": 99,
+          "observed": ["x", "1:a"],
+          "ops": [[["W", "x", 7, "na"], ["W", "y", -1, "rel"], ["R", "a", "x", "acq"],
+                   ["WR", "y", "a"], ["CTRL", "a"], ["F", "ar"], ["F", "wmb"]],
+                  [["FA", "a", "y", 2, "ar"], ["XC", "b", "x", 3, "rel"],
+                   ["CX", "c", "x", 4, 5, "acq", "rlx"], ["CP", ["a", "c"]],
+                   ["IF", "b", 6, [["ASSUME", "c", 8], ["R", "d", "y", "rlx"]]]]]})");
+  auto file = program;
+  file["race"] = true;
+  std::istringstream in{nlohmann::json::array({file}).dump()};
+  EXPECT_EQ(text_json(read_litmus(in).at(0).text), program);
+}
+
 // Taken silently, either would change what is checked.
 TEST(ReadLitmusTest, AnUnknownFieldIsRefusedByName) {
   const std::string fields = R"("race": true, "observed": [], "locations": {}, "ops": [[]])";
@@ -116,6 +135,24 @@ TEST(ReadLitmusTest, ARepeatedFieldIsRefusedWithWhereItIs) {
             "program X: field 'allowed': field '0:a' is given twice");
 }
 
+// As deep, as long and as many as a run can be: one more is refused.
+TEST(ReadLitmusTest, AProgramOfTheLargestSizeIsRead) {
+  const auto with = [](const std::string& ops) {
+    return error(R"([{"name": "X", "race": true, "observed": [], "locations": {}, "ops": [)" + ops +
+                 "]}]");
+  };
+  EXPECT_EQ(with(nested_ifs(32)), "");
+  EXPECT_EQ(with(nested_ifs(33)), "program X: field 'ops', thread 0: more than 32 IFs in another");
+  EXPECT_EQ(with("[], [], [], []"), "");
+  EXPECT_EQ(with("[], [], [], [], []"),
+            "program X: field 'ops': 5 threads; from 1 to 4 are supported");
+  std::string fences = R"(["F", "sc"])";
+  for (int i = 1; i < 10'000; ++i) fences += R"(, ["F", "sc"])";
+  EXPECT_EQ(with("[" + fences + "]"), "");
+  EXPECT_EQ(with("[" + fences + R"(, ["F", "sc"]])"),
+            "program X: field 'ops', thread 0: more than 10000 operations");
+}
+
 TEST(ReadLitmusTest, AnErrorNamesTheProgramAndTheField) {
   const std::string head = R"([{"name": "X", "race": true, "observed": [], "locations": {"x": 0})";
   const auto with = [&](const std::string& rest) { return error(head + rest + "}]"); };
@@ -132,6 +169,9 @@ TEST(ReadLitmusTest, AnErrorNamesTheProgramAndTheField) {
       {with(R"(, "ops": [[["W", "x", 1, "odd"]]])"), "unknown order 'odd'"},
       {with(R"(, "ops": [[["W", "x", 1, "acq"]]])"), "W has no order 'acq': na rlx rel"},
       {with(R"(, "ops": [[["F", "rlx"]]])"), "F has no order 'rlx'"},
+      {with(R"(, "ops": [[["FA", "a", "x", 1, "wmb"]]])"), "FA has no order 'wmb': rlx acq rel ar"},
+      {with(R"(, "ops": [[["CX", "a", "x", 0, 1, "ar", "rel"]]])"),
+       "CX has no order 'rel': rlx acq"},
       {with(R"(, "ops": [[["W", "x"]]])"), "operation [\"W\",\"x\"]: 1 operand, not 3"},
       {with(R"(, "ops": [[["F", "sc", "sc"]]])"), "2 operands, not 1"},
       {with(R"(, "ops": [[["R", "", "x", "rlx"]]])"), "\"rlx\"]: its register has no name"},
@@ -148,6 +188,9 @@ TEST(ReadLitmusTest, AnErrorNamesTheProgramAndTheField) {
       {error(
            R"([{"name": "X", "race": false, "observed": ["5:r0"], "locations": {}, "ops": [[]]}])"),
        "field 'observed': '5:r0'"},
+      {error(
+           R"([{"name": "X", "race": false, "observed": ["1:r0"], "locations": {}, "ops": [[]]}])"),
+       "field 'observed': '1:r0'"},
       {error(R"([{"name": "X", "race": false, "observed": [], "locations": {}, "ops": [[]]}])"),
        "field 'allowed' is missing"},
       {error(R"([{"name": "X", "race": false, "observed": ["x"], "locations": {"x": 0}, "ops": [[]],

@@ -1,0 +1,183 @@
+// How an execution ends on a machine: at a check that fails, blocked, or with Program::finally; and
+// how a search does, at a bound, which is no proof.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include "harness/model/hardware/explorer.h"
+
+namespace perfring::model {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+TEST(MachineEndsTest, FinallySeesEveryThreadsStores) {
+  Program program;
+  const Var x = program.var("x", 5), y = program.var("y");
+  program.threads = {[=] { y.store(1, kRelaxed); }, [=] { y.store(2, kRelaxed); }};
+  program.finally = [=] {
+    check(x.load(kRelaxed) == 5, "the initial value");
+    check(y.load(kRelaxed) != 1, "the last store");
+    x.store(6, kRelaxed);
+    check(x.load(kRelaxed) == 6, "its own store");
+  };
+  MachineOptions options;
+  options.all = true;
+  const Result result = explore_machine(program, MemoryModel::AArch64, options);
+  EXPECT_EQ(result.executions, 1u);
+  EXPECT_EQ(result.violations, 1u);
+  EXPECT_EQ(result.violation->cause.what, "the last store");
+  EXPECT_TRUE(result.violation->at_end);
+  EXPECT_EQ(result.violation->events.size(), 2u);
+}
+
+TEST(MachineEndsTest, AnAssumptionThatDoesNotHoldBlocksTheExecution) {
+  Program program;
+  const Var x = program.var("x");
+  program.threads = {[=] { x.store(1, kRelaxed); }, [=] { assume(x.load(kRelaxed) == 1); }};
+  const Result result = explore_machine(program, MemoryModel::RiscV);
+  EXPECT_EQ(result.executions, 1u);
+  EXPECT_EQ(result.blocked, 1u);
+}
+
+// Whichever thread it is of; and nothing is said of how such an execution ends.
+TEST(MachineEndsTest, FinallyDoesNotRunAfterABlockedExecution) {
+  Program program;
+  const Var x = program.var("x"), y = program.var("y");
+  program.threads = {[=] {
+                       assume(x.load(kRelaxed) == 1);
+                       y.store(1, kRelaxed);
+                     },
+                     [=] { x.store(1, kRelaxed); }};
+  program.finally = [=] { check(y.load(kRelaxed) == 1, "an execution that is blocked"); };
+  const Result result = explore_machine(program, MemoryModel::RiscV);
+  EXPECT_FALSE(result.violation.has_value());
+  EXPECT_EQ(result.executions, 1u);
+  EXPECT_EQ(result.blocked, 1u);
+}
+
+// What a thread does counts although another one's assumption does not hold, before it or after.
+TEST(MachineEndsTest, ACheckThatFailsInABlockedExecutionIsAViolation) {
+  for (const bool blocks_first : {false, true}) {
+    Program program;
+    const Var x = program.var("x"), y = program.var("y");
+    program.threads = {[=] { check(x.load(kRelaxed) == 0, "x"); },
+                       [=] {
+                         x.store(1, kRelaxed);
+                         assume(y.load(kRelaxed) == 1);
+                       }};
+    if (blocks_first) std::swap(program.threads[0], program.threads[1]);
+    const Result result = explore_machine(program, MemoryModel::AArch64);
+    ASSERT_TRUE(result.violation.has_value()) << blocks_first;
+    EXPECT_EQ(result.violation->cause.what, "x");
+    EXPECT_EQ(result.executions, 0u);
+  }
+}
+
+// The thread goes on after the first, as the store that it has read is yet to come.
+TEST(MachineEndsTest, TheFirstOfTwoChecksThatFailIsShown) {
+  Program program;
+  const Var x = program.var("x");
+  program.threads = {[=] {
+                       const bool zero = x.load(kRelaxed) == 0;
+                       check(zero, "the first");
+                       check(zero, "the second");
+                     },
+                     [=] { x.store(1, kRelaxed); }};
+  EXPECT_EQ(explore_machine(program, MemoryModel::AArch64).violation->cause.what, "the first");
+}
+
+TEST(MachineEndsTest, AnAssumptionOfFinallyThatDoesNotHoldBlocksTheExecution) {
+  Program program;
+  const Var x = program.var("x");
+  program.threads = {[=] { x.store(1, kRelaxed); }, [=] { x.store(2, kRelaxed); }};
+  program.finally = [=] {
+    const bool first = x.load(kRelaxed) == 1;
+    assume(first);
+    check(first, "an execution that is blocked");
+  };
+  const Result result = explore_machine(program, MemoryModel::AArch64);
+  EXPECT_FALSE(result.violation.has_value());
+  EXPECT_EQ(result.executions, 1u);
+  EXPECT_EQ(result.blocked, 1u);
+}
+
+TEST(MachineEndsTest, MoreAccessesThanAGraphHoldsAreNoProof) {
+  const auto bound = [](std::size_t stores) {
+    Program program;
+    const Var x = program.var("x");
+    program.threads = {[=] {
+      for (std::size_t i = 0; i < stores; ++i) x.store(1, kRelaxed);
+    }};
+    const Result result = explore_machine(program, MemoryModel::AArch64);
+    EXPECT_EQ(result.proved(), result.bound.empty());
+    return result.bound;
+  };
+  EXPECT_EQ(bound(kMachineEventsMax), "");
+  EXPECT_EQ(bound(kMachineEventsMax + 1), "more than 256 events in an execution");
+}
+
+// They are looked at now and then: at each 256th state.
+TEST(MachineEndsTest, TimeAndMemoryEndTheSearchWithoutAProof) {
+  Program program;
+  const Var x = program.var("x"), y = program.var("y");
+  const auto thread = [](Var from, Var to) {
+    return [=] {
+      for (std::uint64_t i = 1; i < 4; ++i) {
+        to.store(i, kRelaxed);
+        from.load(kRelaxed);
+      }
+    };
+  };
+  program.threads = {thread(x, y), thread(y, x)};
+  const auto explored = [&](const Bounds& bounds) {
+    MachineOptions options;
+    options.bounds = bounds;
+    return explore_machine(program, MemoryModel::AArch64, options);
+  };
+  const Result whole = explored({});
+  EXPECT_TRUE(whole.proved());
+  EXPECT_GT(whole.states, 256u);
+  EXPECT_EQ(explored({.seconds = 1e-9}).bound, "more than 1e-09 s");
+  EXPECT_EQ(explored({.memory_bytes = 1}).bound, "more than 0 MiB for the threads' steps");
+}
+
+// One execution without a failing check, and two with one.
+Program without_load_buffering() {
+  Program program;
+  const Var x = program.var("x"), y = program.var("y");
+  const auto thread = [](Var from, Var to) {
+    return [=] {
+      const bool zero = from.load(kRelaxed) == 0;
+      control_dependency(last_read());
+      to.store(1, kRelaxed);
+      check(zero, "not 0");
+    };
+  };
+  program.threads = {thread(x, y), thread(y, x)};
+  return program;
+}
+
+TEST(MachineEndsTest, BoundsEndTheSearchWithoutAProof) {
+  const auto bound = [](const Bounds& bounds) {
+    MachineOptions options;
+    options.bounds = bounds;
+    options.all = true;
+    return explore_machine(without_load_buffering(), MemoryModel::AArch64, options).bound;
+  };
+  EXPECT_EQ(bound({}), "");
+  EXPECT_EQ(bound({.events = 3}), "more than 3 events in an execution");
+  EXPECT_EQ(bound({.executions = 0}), "more than 0 executions");
+  EXPECT_EQ(bound({.executions = 1}), "");  // as many as there are
+  std::atomic<bool> stop{true};
+  MachineOptions options;
+  options.stop = &stop;
+  EXPECT_EQ(explore_machine(without_load_buffering(), MemoryModel::RiscV, options).bound,
+            "interrupted");
+}
+
+}  // namespace
+}  // namespace perfring::model
