@@ -143,12 +143,10 @@ int run_command(const LiveOptions& given) {
     return simulated || !given.cpus.empty() ? fail(cpus.error()) : live_failed(cpus.error());
   LiveOptions options = given;
   options.cpus = *cpus;
-  // Now rather than when the time is over.
-  const auto dump = [&options](std::string_view image) -> std::expected<void, std::string> {
-    if (options.dump.empty()) return {};
-    return write_output("--dump", options.dump, image);
-  };
-  if (const auto writable = dump(""); !writable) return fail(writable.error());
+  if (!options.dump.empty()) {  // now rather than when the time is over
+    const auto writable = check_output("--dump", options.dump);
+    if (!writable) return fail(writable.error());
+  }
   const StopOnSignals stop;
   const ProgressLine line;
   const auto show = [&line](const LiveProgress& progress) { line.show(progress_line(progress)); };
@@ -162,7 +160,10 @@ int run_command(const LiveOptions& given) {
                                  : run_live(options, stop.requested(), show);
   line.clear();
   if (!outcome) return simulated ? fail(outcome.error()) : live_failed(outcome.error());
-  if (const auto written = dump(outcome->dump); !written) return fail(written.error());
+  if (!options.dump.empty()) {
+    const auto written = write_output("--dump", options.dump, outcome->dump);
+    if (!written) return fail(written.error());
+  }
   return deliver(options.json ? verdict_json(*outcome) : verdict_table(*outcome),
                  exit_code(conclusion_of(*outcome).verdict));
 }

@@ -90,6 +90,16 @@ TEST_F(DumpTest, AFileThatCannotBeWrittenIsAnErrorAtOnce) {
                                    "file or directory"));
 }
 
+TEST_F(DumpTest, ARunThatFailsLeavesAnOldFileAsItIs) {
+  std::vector<std::string> without_privileges;
+  if (::geteuid() == 0) without_privileges = {"/usr/bin/setpriv", "--bounding-set=-all"};
+  const std::string file = temporary("old_ring.bin", "an old ring");
+  const Ended ended = run({"--seconds", "1", "--dump", file}, without_privileges);
+  EXPECT_EQ(ended.exit_code, 2) << ended.out;
+  EXPECT_THAT(ended.err, HasSubstr("the live kernel cannot be used"));
+  EXPECT_EQ(contents(file), "an old ring");
+}
+
 // Runs the program in a mount namespace without sysfs, or with an unusable list of CPUs.
 class DemonstrationWithoutSysfsTest : public PerfringTest {
  protected:

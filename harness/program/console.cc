@@ -234,23 +234,37 @@ std::expected<std::string, std::string> read_input(std::string_view option, cons
   return text;
 }
 
+namespace {
+
+// A pipe without a reader is an error, not something to wait for.
+constexpr int kToWrite = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK;
+
+std::expected<void, std::string> written(std::string_view option, const std::string& path,
+                                         int error) {
+  if (error == 0) return {};
+  return std::unexpected(fmt::format("{}: {} cannot be written: {}", option,
+                                     path == "-" ? "stdout" : in_quotes(path), system_said(error)));
+}
+
+}  // namespace
+
+std::expected<void, std::string> check_output(std::string_view option, const std::string& path) {
+  const int fd = ::open(path.c_str(), kToWrite, 0666);
+  const int error = fd < 0 ? errno : 0;
+  if (fd >= 0) ::close(fd);
+  return written(option, path, error);
+}
+
 std::expected<void, std::string> write_output(std::string_view option, const std::string& path,
                                               std::string_view text) {
-  const std::string name = path == "-" ? "stdout" : in_quotes(path);
-  int error = 0;
   if (path == "-") {
     StopOnSignals::let_signals_end_the_program();
-    error = write_all(STDOUT_FILENO, text);
-  } else {
-    // A pipe without a reader is an error, not something to wait for.
-    const int fd =
-        ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
-    error = fd < 0 ? errno : write_all(fd, text);
-    if (fd >= 0 && ::close(fd) != 0 && error == 0) error = errno;
+    return written(option, path, write_all(STDOUT_FILENO, text));
   }
-  if (error == 0) return {};
-  return std::unexpected(
-      fmt::format("{}: {} cannot be written: {}", option, name, system_said(error)));
+  const int fd = ::open(path.c_str(), kToWrite | O_TRUNC, 0666);
+  int error = fd < 0 ? errno : write_all(fd, text);
+  if (fd >= 0 && ::close(fd) != 0 && error == 0) error = errno;
+  return written(option, path, error);
 }
 
 }  // namespace perfring
