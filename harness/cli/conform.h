@@ -23,6 +23,7 @@ struct ConformOptions {
   std::string known;              // a file of known failures
   std::string reader = "lines";   // of a program's output
   std::string junit;
+  bool live = false;  // the machine's kernel is the producer
   bool reachable = false;
   bool list = false;
   bool vectors = false;

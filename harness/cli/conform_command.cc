@@ -163,8 +163,10 @@ int run_command(const ConformOptions& options) {
     subject = options.command.front();
     const auto reader =
         options.reader == "bpftool" ? conformance::read_bpftool : conformance::read_lines;
-    run = [&options, reader](const Case& of, const conformance::ProcessLimits& limits) {
-      return conformance::run_supervised(options.command, of, reader, limits);
+    const auto by =
+        options.live ? conformance::Producer::LiveKernel : conformance::Producer::SimulatedKernel;
+    run = [&options, reader, by](const Case& of, const conformance::ProcessLimits& limits) {
+      return conformance::run_supervised(options.command, of, reader, limits, by);
     };
   } else if (!options.fault.empty()) {
     subject = "a consumer with the fault " + options.fault;

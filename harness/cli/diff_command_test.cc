@@ -1,7 +1,9 @@
-// `perfring diff` as a user meets it.
+// `perfring diff` and `perfring conform --live` as a user meets them: the simulated kernel beside
+// the live one.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cstdlib>
@@ -20,6 +22,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Ended diff(const std::string& arguments, const std::string& before = "") {
   return run_line("diff " + arguments, before);
@@ -164,6 +167,155 @@ TEST_F(DiffLiveTest, AnInterruptIsNoPass) {
     const auto json = nlohmann::json::parse(ended.out);
     EXPECT_EQ(json["interrupted"], true);
     EXPECT_EQ(json["holds"], false);
+  }
+}
+
+// `perfring conform --live`: the verdicts that the simulated kernel's rings brought to light.
+class ConformLiveTest : public PerfringTest {
+ protected:
+  void SetUp() override {
+#ifndef __x86_64__
+    GTEST_SKIP() << "the supervisor knows x86-64 only";
+#endif
+    if (kSanitized) GTEST_SKIP() << "a sanitizer's own calls are not those of a subject";
+    if (live::require_live_kernel()) PerfringTest::SetUp();
+  }
+  Ended conform(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"conform", "--live"});
+    return run(arguments);
+  }
+  static std::string subject(const char* name) {
+    return std::filesystem::absolute(of_environment(name)).string();
+  }
+};
+
+TEST_F(ConformLiveTest, PerfringIsRightInEachCaseThatThisKernelCanPlay) {
+  const Ended ended =
+      conform({"--json", "--", subject("PERFRING_SUBJECT"), "{pages}", "{wakeup_watermark}"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
+  const auto counts = nlohmann::json::parse(ended.out)["counts"];
+  EXPECT_GE(counts["right"], 60) << ended.out;
+  EXPECT_EQ(counts["right"].get<int>() + counts["not run"].get<int>(), 121) << ended.out;
+}
+
+// What was seen before by other means (P22), and what is sound.
+TEST_F(ConformLiveTest, LibbpfFailsAsItDoesOnTheSimulatedKernel) {
+  const std::string known = temporary("known",
+                                      "oversize-65525 garbage\noversize-65540 garbage\n"
+                                      "oversize-near-the-end out of bounds\n"
+                                      "while-registering loses\nregistering-full loses\n");
+  const Ended ended =
+      conform({"--known", known, "--only", "three-sizes", "straddle-8", "lost-many", "lost-paused",
+               "oversize-65525", "oversize-65540", "oversize-near-the-end", "while-registering",
+               "registering-full", "--", subject("LIBBPF_SUBJECT"), "{pages}"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("4 right, 2 loses, 2 garbage, 1 out of bounds"),
+                               HasSubstr("signal 11 at byte 135168 of the ring's 135168")));
+}
+
+TEST_F(ConformLiveTest, BpftoolFloods) {
+  const std::string bpftool = "/usr/sbin/bpftool";
+  if (!std::filesystem::exists(bpftool)) GTEST_SKIP() << "bpftool: ci/setup --peers";
+  const Ended ended = conform({"--reader", "bpftool", "--only", "oversize-overwrites",
+                               "sample-time", "--", bpftool, "-j", "map", "event_pipe", "id", "1"});
+  EXPECT_THAT(ended.out, HasSubstr("1 right, 1 floods")) << ended.err;
+}
+
+TEST_F(ConformLiveTest, AFaultyConsumerIsFound) {
+  const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  const std::vector<std::pair<std::string, std::string>> ways{
+      {"well", "lost-one  reachable  right\n"},
+      {"silent", "loses: not delivered: "},
+      {"reads", "out of bounds: signal 11 at byte -8 of the ring's 8192"},
+      {"disabled", "not run: it left its event disabled"},
+  };
+  for (const auto& [how, outcome] : ways) {
+    const Ended ended = conform({"--only", "lost-one", "--", program, how, "{pages}"});
+    EXPECT_THAT(ended.out, HasSubstr(outcome)) << how << ended.err;
+  }
+}
+
+TEST_F(ConformLiveTest, WithoutPrivilegesNothingIsShown) {
+  if (::geteuid() != 0) GTEST_SKIP() << "to drop privileges needs some";
+  const Ended ended = run({"conform", "--live", "--only", "one-record", "--", "/bin/true"},
+                          {"/usr/bin/setpriv", "--bounding-set=-all"});
+  EXPECT_EQ(ended.exit_code, 3) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("one-record  reachable  not run: no privilege for"));
+}
+
+// A subject that waits as its first word says, and writes to a file what it saw.
+constexpr const char* kWaits = R"(
+import ctypes, select, signal, struct, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+libc, size = ctypes.CDLL(None), 65 * 4096
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+attr = struct.pack("IIQQQQQI", 1, 112, 10, 1, 1 << 10, 0, 0, 1).ljust(112, b"\0")
+fd = libc.syscall(298, attr, -1, 0, -1, 8)
+ring = libc.mmap(None, size, 3, 1, fd, 0)
+IN, OUT, NORM, ET, ONCE = select.POLLIN, select.POLLOUT, 64, select.EPOLLET, select.EPOLLONESHOT
+def poll(events=IN, times=1, ppoll=False):
+    one = ctypes.create_string_buffer(struct.pack("ihh", fd, events, 0) * times)
+    ready = libc.ppoll(one, times, b"\0" * 16, None) if ppoll else libc.poll(one, times, 0)
+    return ready, struct.unpack("ihh" * times, one.raw[:8 * times])[2::3]
+def epoll(events=IN, of=fd):
+    one = select.epoll()
+    one.register(of, events)
+    return one
+def seen(one): return [events for _, events in one.poll(0.05)]
+def nine(one): return [seen(one) for _ in range(9)]
+def written():  # all of the case, unread, and the flag is set
+    one = epoll(ONCE | IN)
+    nine(one), one.unregister(fd)
+def drain():
+    word = ctypes.c_uint64.from_address
+    word(ring + 1032).value = word(ring + 1024).value
+def selected(which):
+    return [len(each) for each in select.select(*[[fd] * (i == which) for i in range(3)], 0)]
+open(sys.argv[2], "w").write(repr(eval(sys.argv[1])))
+)";
+
+// The sequences of K26 to K33. An emulated wait is the kernel's, or the case is not run (P13).
+TEST_F(ConformLiveTest, EmulatedWaitsReportWhatThisKernelReports) {
+  const std::vector<std::pair<std::string, std::string>> sequences{
+      {"[poll() for _ in range(9)]", ""},
+      {"[poll(ppoll=True) for _ in range(9)]", ""},
+      {"written(), poll(), poll()", ""},
+      {"written(), drain(), poll(), poll()", ""},
+      {"written(), poll(IN | NORM), poll(IN | NORM)", ""},
+      {"written(), poll(OUT), poll()", ""},
+      {"written(), poll(IN, 2), poll(IN, 2)", ""},
+      {"written(), libc.ioctl(fd, 0x2401, 0), poll(), poll()", ""},
+      {"nine(epoll())", ""},
+      {"nine(epoll(IN | OUT))", ""},
+      {"nine(epoll(IN | ET))", ""},
+      {"(lambda e: (nine(e), e.modify(fd, IN), seen(e)))(epoll(IN | ONCE))", ""},
+      {"written(), seen(epoll())", ""},
+      {"(lambda e: [(seen(e), poll()) for _ in range(9)])(epoll())", "by epoll and by poll"},
+      {"nine(epoll(OUT))", "epoll for other than EPOLLIN"},
+      {"nine(epoll(IN | NORM))", "epoll for other than EPOLLIN"},
+      {"(lambda e, f: nine(e))(epoll(), epoll())", "in two epoll instances"},
+      {"(lambda e: nine(epoll(IN, e)))(epoll())", "an epoll instance in another"},
+      {"[selected(0), selected(1), selected(0)]", "select"},
+  };
+  for (const auto& [sequence, not_emulated] : sequences) {
+    const auto outcome = [&](const std::string& live) {
+      const std::string file = temporary("seen");
+      std::filesystem::remove(file);
+      std::vector<std::string> words{"conform", "--only", "around-the-ring"};
+      if (!live.empty()) words.push_back(live);
+      words.insert(words.end(), {"--", "/usr/bin/python3", "-c", kWaits, sequence, file});
+      const Ended ended = run(words);
+      return ended.out.find(" is not emulated") == std::string::npos ? contents(file) : ended.out;
+    };
+    const std::string simulated = outcome("");
+    const std::string live = outcome("--live");
+    EXPECT_THAT(live, AllOf(Not(HasSubstr("not emulated")), Not(::testing::IsEmpty()))) << sequence;
+    if (not_emulated.empty()) {
+      EXPECT_EQ(simulated, live) << sequence;
+    } else {
+      EXPECT_THAT(simulated, HasSubstr(not_emulated + " is not emulated")) << sequence;
+    }
   }
 }
 

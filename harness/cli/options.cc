@@ -193,7 +193,8 @@ CLI::App& declare_command(CLI::App& app, ConformOptions& options) {
       "kernels\n"
       "produce, and hostile ones. Without a consumer, perfring itself is held to them.\n"
       "  perfring conform --adapter ./adapter     a program that drains a ring in a file\n"
-      "  perfring conform -- ./consumer {pages}   a program as it is, on a simulated kernel\n"
+      "  perfring conform -- ./consumer {pages}   a program as it is, on a simulated kernel,\n"
+      "                                           or, with --live, on this machine's own\n"
       "{pages} in its words is replaced by the pages of the case's ring.\n"
       "harness/conformance/README.md says how to write an adapter, and what a program must print.");
   const CLI::Option* const adapter = conform.add_option(
@@ -208,6 +209,9 @@ CLI::App& declare_command(CLI::App& app, ConformOptions& options) {
                      "are violations, and so is one of these that is right");
   conform.add_option("--reader", options.reader, "How COMMAND's output is read: lines, bpftool")
       ->check(one_of({"lines", "bpftool"}));
+  conform.add_flag("--live", options.live,
+                   "The program after -- runs on this machine's own kernel, which writes what it "
+                   "can be made to write (as root); the other cases are not run");
   const CLI::Option* const list =
       conform.add_flag("--list", options.list, "Print the cases, and run none");
   const CLI::Option* const vectors = conform.add_flag(
@@ -237,7 +241,9 @@ int take_program(int argc, const char* const* argv, ConformOptions& options) {
 }
 
 std::string conflict(const ConformOptions& options) {
-  if (options.command.empty()) return {};
+  if (options.command.empty()) {
+    return options.live ? "--live needs a program after --, which is to run on this kernel" : "";
+  }
   if (options.adapter.empty() && options.fault.empty()) return {};
   return "a program after -- is not run with --adapter or --fault: give one of them";
 }

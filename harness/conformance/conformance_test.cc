@@ -65,6 +65,7 @@ TEST(CasesTest, TextThatIsNoCaseIsRefusedWithItsLine) {
       {"case a 1 hostile\ncpus 3\nabsent 1\ncpu 1\n", "'1' is not understood"},
       {"case a 1 hostile\noutput 4\ncpus 2\n", "a setting after the first step"},
       {"case a 1 hostile\ncpus 2\ndrain\nexpect lost 1\n", "'lost' is not understood"},
+      {"case a 1 hostile\ncpus 2\ndrain\nexpect bad\n", "'bad' is not understood"},
       {"case a 1 hostile\ntitle x\nfacts K1\ndrain\ncase a 1 hostile\n", "two of this id"},
   };
   for (const auto& [text, why] : refused) {

@@ -1,11 +1,13 @@
 #include "harness/conformance/emulated_calls.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/audit.h>
 #include <linux/bpf.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +19,7 @@
 #include <utility>
 
 #include "perfring/os/cpus.h"
+#include "perfring/os/syscalls.h"
 
 namespace perfring::conformance {
 namespace {
@@ -65,21 +68,31 @@ void Opened::put_flag_back() const {
   static_cast<void>(::eventfd_write(wake.get(), 1));
 }
 
-EmulatedCalls::EmulatedCalls(TracedProcess& process, Playing& playing)
-    : process_{process}, playing_{playing}, map_{::memfd_create("bpf_map", MFD_CLOEXEC)} {}
+EmulatedCalls::EmulatedCalls(TracedProcess& process, Playing& playing, live::Emitter* emitter)
+    : process_{process},
+      playing_{playing},
+      emitter_{emitter},
+      map_{emitter != nullptr ? ::fcntl(emitter->map_fd(), F_DUPFD_CLOEXEC, 0)
+                              : ::memfd_create("bpf_map", MFD_CLOEXEC)} {}
 
+// The kernel's own events have an id each, and one inode for all of them.
 Opened* EmulatedCalls::event_of(pid_t thread, int fd) {
   const os::Fd copy = process_.copy_of(thread, fd);
   const ino_t inode = inode_of(copy.get());
+  std::uint64_t id = 0;
+  if (emitter_ != nullptr && ::ioctl(copy.get(), PERF_EVENT_IOC_ID, &id) != 0) return nullptr;
   for (const auto& event : events_) {
-    if (inode != 0 && inode_of(event->file.get()) == inode) return event.get();
+    const bool same = id != 0 ? event->id == id : inode_of(event->file.get()) == inode;
+    if (inode != 0 && same) return event.get();
   }
   return nullptr;
 }
 
 bool EmulatedCalls::is_map(pid_t thread, int fd) {
   const os::Fd copy = process_.copy_of(thread, fd);
-  return copy.get() >= 0 && inode_of(copy.get()) == inode_of(map_.get());
+  if (emitter_ == nullptr) return copy.get() >= 0 && inode_of(copy.get()) == inode_of(map_.get());
+  const auto info = os::bpf_map_info_of(copy.get());
+  return info && info->id == os::bpf_map_info_of(map_.get())->id;
 }
 
 CallAnswer EmulatedCalls::answer(const seccomp_notif& call) {
@@ -101,6 +114,8 @@ CallAnswer EmulatedCalls::answer(const seccomp_notif& call) {
     case Emulated::Ppoll:
     case Emulated::PpollTime64:
       return poll(call, true);
+    case Emulated::Select:
+      return select(call);
     case Emulated::EpollWait:  // the program sleeps and wakes by itself
       if (std::ranges::find(epolls_, static_cast<int>(call.data.args[0])) != epolls_.end()) {
         playing_.on_wait();
@@ -130,10 +145,18 @@ CallAnswer EmulatedCalls::open(const seccomp_notif& call) {
   const Case& of = playing_.played();
   if (static_cast<std::uint64_t>(cpu) >= of.cpus) return {.value = -EINVAL};
   if (of.absent.contains(static_cast<std::uint64_t>(cpu))) return {.value = -ENODEV};  // K34
-  events_.push_back(std::make_unique<Opened>());
-  events_.back()->attr = attr;
-  events_.back()->cpu = static_cast<std::size_t>(cpu);
-  events_.back()->of_32_bits = call.data.arch == AUDIT_ARCH_I386;
+  auto event = std::make_unique<Opened>();
+  event->attr = attr;
+  event->cpu = static_cast<std::size_t>(cpu);
+  event->of_32_bits = call.data.arch == AUDIT_ARCH_I386;
+  if (emitter_ != nullptr) {
+    attr.size = std::min<std::uint32_t>(attr.size, sizeof(attr));
+    auto opened = os::perf_event_open(attr, static_cast<std::uint32_t>(cpu));
+    if (!opened) return {.value = -opened.error().value()};
+    event->file = *std::move(opened);
+    ::ioctl(event->file.get(), PERF_EVENT_IOC_ID, &event->id);
+  }
+  events_.push_back(std::move(event));
   return {.fd = events_.back()->file.get()};
 }
 
@@ -171,21 +194,35 @@ CallAnswer EmulatedCalls::bpf(const seccomp_notif& call) {
     case BPF_MAP_GET_FD_BY_ID:
       return {.fd = map_.get()};
     case BPF_OBJ_GET_INFO_BY_FD:
-      if (!is_map(thread, static_cast<int>(attr.info.bpf_fd))) return {.by_kernel = true};
+      if (emitter_ != nullptr || !is_map(thread, static_cast<int>(attr.info.bpf_fd))) {
+        return {.by_kernel = true};
+      }
       return map_info(call);
     case BPF_MAP_UPDATE_ELEM: {
       std::uint32_t fd = 0;
       process_.read(thread, attr.value, &fd, sizeof(fd));
       Opened* const event = event_of(thread, static_cast<int>(fd));
-      if (event == nullptr) return {.by_kernel = !is_map(thread, static_cast<int>(attr.map_fd))};
+      const bool other = !is_map(thread, static_cast<int>(attr.map_fd));
+      if (event == nullptr || other) return {.by_kernel = emitter_ != nullptr || other};
+      if (const int error = enter(thread, attr.key, *event); error != 0) return {.value = -error};
       playing_.on_map_update(*event);
       return {};
     }
     case BPF_MAP_DELETE_ELEM:
-      return {.by_kernel = !is_map(thread, static_cast<int>(attr.map_fd))};
+      return {.by_kernel = emitter_ != nullptr || !is_map(thread, static_cast<int>(attr.map_fd))};
     default:
       return {.by_kernel = true};
   }
+}
+
+// Carries out the program's update of the kernel's own map, whose producer comes right after it.
+int EmulatedCalls::enter(pid_t thread, std::uint64_t key, const Opened& event) const {
+  std::uint32_t index = 0;
+  if (emitter_ == nullptr) return 0;
+  if (!process_.read(thread, key, &index, sizeof(index))) return EFAULT;
+  const auto fd = static_cast<std::uint32_t>(event.file.get());
+  const auto done = os::bpf_map_update(map_.get(), index, fd);
+  return done ? 0 : done.error().value();
 }
 
 CallAnswer EmulatedCalls::map_info(const seccomp_notif& call) {
@@ -204,7 +241,7 @@ CallAnswer EmulatedCalls::map_info(const seccomp_notif& call) {
 
 CallAnswer EmulatedCalls::control(const seccomp_notif& call) {
   Opened* const event = event_of(thread_of(call), static_cast<int>(call.data.args[0]));
-  if (event == nullptr) return {.by_kernel = true};
+  if (event == nullptr || emitter_ != nullptr) return {.by_kernel = true};
   switch (static_cast<std::uint32_t>(call.data.args[1])) {
     case PERF_EVENT_IOC_ENABLE:
     case PERF_EVENT_IOC_DISABLE:
@@ -221,13 +258,14 @@ CallAnswer EmulatedCalls::control(const seccomp_notif& call) {
 bool EmulatedCalls::maps_ring(pid_t thread, int fd, std::uint64_t length) {
   Opened* const event = event_of(thread, fd);
   const std::uint64_t pages = length / 4096 - 1;
-  if (event == nullptr || event->ring != nullptr || length % 4096 != 0 ||
+  if (event == nullptr || !event->memory.empty() || length % 4096 != 0 ||
       !std::has_single_bit(pages) || length > kRingMax) {
     return false;
   }
-  if (::ftruncate(event->file.get(), static_cast<off_t>(length)) != 0) return false;
+  const int fd_here = event->file.get();
+  if (emitter_ == nullptr && ::ftruncate(fd_here, static_cast<off_t>(length)) != 0) return false;
   void* const memory = ::mmap(nullptr, static_cast<std::size_t>(length), PROT_READ | PROT_WRITE,
-                              MAP_SHARED, event->file.get(), 0);
+                              MAP_SHARED, fd_here, 0);
   if (memory == MAP_FAILED) return false;
   mapping_ = event;
   event->memory = {static_cast<std::byte*>(memory), static_cast<std::size_t>(length)};

@@ -2,7 +2,8 @@
 #define HARNESS_CONFORMANCE_EMULATED_CALLS_H_
 
 // The system calls of a traced program on perf events and on maps of perf events, answered in the
-// kernel's place. Calls on anything else are left to the kernel.
+// kernel's place, or, where the machine's own kernel is the producer, watched. Calls on anything
+// else are left to the kernel.
 
 #include <linux/perf_event.h>
 #include <poll.h>
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -20,6 +22,7 @@
 #include "harness/conformance/producer.h"
 #include "harness/conformance/traced_process.h"
 #include "harness/kernel/eventpoll.h"
+#include "harness/live/emitter.h"
 #include "harness/rig/simulated_ring.h"
 #include "perfring/os/fd.h"
 
@@ -29,6 +32,9 @@ inline pid_t thread_of(const seccomp_notif& call) {
   return static_cast<pid_t>(call.pid);
 }
 
+// Why the machine's own kernel cannot play this case, in this process.
+std::optional<std::string> why_not_live(const Case& of);
+
 // A perf event of the program's, and its ring once it is mapped.
 struct Opened {
   Opened();
@@ -37,6 +43,11 @@ struct Opened {
   Opened& operator=(const Opened&) = delete;
 
   void make_ring(const script::Settings& settings);
+  // Of an event of the machine's kernel: its data_head and data_tail are moved to `start`.
+  void make_live(live::Emitter& emitter, std::uint64_t start);
+  perf_event_mmap_page& page() const {
+    return *reinterpret_cast<perf_event_mmap_page*>(memory.data());
+  }
   void set_enabled(bool enabled);
   // Whether a wakeup has been announced since the last call.
   bool take_flag() const;
@@ -46,12 +57,15 @@ struct Opened {
   perf_event_attr attr{};
   std::size_t cpu = 0;
   os::Fd file;                    // what the program has as its descriptor
+  std::uint64_t id = 0;           // of the machine's kernel
   os::Fd wake;                    // an eventfd, which stands for it in epoll instances (P16)
   std::span<std::byte> memory{};  // the control page and the data pages
-  std::unique_ptr<rig::SimulatedRing> ring{};
+  std::unique_ptr<rig::SimulatedRing> ring{};  // one of these two
+  std::unique_ptr<LiveRing> live{};
   std::unique_ptr<kernel::EventfdWaiter> waiter{};
   std::uint64_t base = 0;  // where the program has mapped the ring
   bool of_32_bits = false;
+  int epoll = -1;  // the instance that it is in
 };
 
 // The decisions that are the case's.
@@ -68,7 +82,8 @@ class Playing {
 
 class EmulatedCalls {
  public:
-  EmulatedCalls(TracedProcess& process, Playing& playing);
+  // With an emitter, events and maps are the machine's kernel's own: its map is the program's.
+  EmulatedCalls(TracedProcess& process, Playing& playing, live::Emitter* emitter);
 
   CallAnswer answer(const seccomp_notif& call);
   bool maps_ring(pid_t thread, int fd, std::uint64_t length);
@@ -91,10 +106,12 @@ class EmulatedCalls {
   CallAnswer open(const seccomp_notif& call);
   CallAnswer open_file(const seccomp_notif& call, std::uint64_t path);
   CallAnswer bpf(const seccomp_notif& call);
+  int enter(pid_t thread, std::uint64_t key, const Opened& event) const;
   CallAnswer map_info(const seccomp_notif& call);
   CallAnswer control(const seccomp_notif& call);
   CallAnswer add_to_epoll(const seccomp_notif& call);
   CallAnswer poll(const seccomp_notif& call, bool is_ppoll);
+  CallAnswer select(const seccomp_notif& call);
   std::int64_t milliseconds_of_ppoll(const seccomp_notif& call) const;
   static std::int64_t look(Poll& poll);
   Opened* event_of(pid_t thread, int fd);
@@ -102,6 +119,7 @@ class EmulatedCalls {
 
   TracedProcess& process_;
   Playing& playing_;
+  live::Emitter* const emitter_;
   std::vector<std::unique_ptr<Opened>> events_;
   Opened* mapping_ = nullptr;  // the event whose ring is being mapped
   os::Fd map_;

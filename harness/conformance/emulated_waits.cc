@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -16,18 +17,36 @@ using std::chrono::milliseconds;
 
 CallAnswer EmulatedCalls::add_to_epoll(const seccomp_notif& call) {
   const pid_t thread = thread_of(call);
-  const Opened* const event = event_of(thread, static_cast<int>(call.data.args[2]));
-  if (event == nullptr) return {.by_kernel = true};
+  const auto fd = static_cast<int>(call.data.args[2]);
+  Opened* const event = event_of(thread, fd);
   const auto instance = static_cast<int>(call.data.args[0]);
-  const auto operation = static_cast<int>(call.data.args[1]);
+  auto operation = static_cast<int>(call.data.args[1]);
+  const bool nested = std::ranges::find(epolls_, fd) != epolls_.end();
+  if (event == nullptr && !nested) return {.by_kernel = true};
+  if (emitter_ != nullptr || nested) {
+    if (emitter_ == nullptr) playing_.on_not_emulated("an epoll instance in another");
+    epolls_.push_back(instance);
+    return {.by_kernel = true};
+  }
+  if (operation == EPOLL_CTL_ADD && event->epoll == instance) {
+    operation = EPOLL_CTL_MOD;  // a call that a signal has interrupted comes once more
+  } else if (operation == EPOLL_CTL_ADD && event->epoll >= 0) {
+    playing_.on_not_emulated("a ring in two epoll instances");  // each would report an eventfd
+  }
+  event->epoll = operation == EPOLL_CTL_DEL ? -1 : instance;
   epoll_event asked{};
   if (operation != EPOLL_CTL_DEL) {
     if (!process_.read(thread, call.data.args[3], &asked, sizeof(asked))) {
       return {.value = -EFAULT};
     }
     event->take_flag();  // K28
+    // The kernel's report takes the flag even if it is not asked for (K26).
+    if ((asked.events & (EPOLLIN | EPOLLRDNORM)) != EPOLLIN) {
+      playing_.on_not_emulated("epoll for other than EPOLLIN");
+    }
   }
-  asked.events |= EPOLLET;  // K27
+  asked.events &= ~std::uint32_t{EPOLLOUT | EPOLLWRNORM};  // an eventfd is ready for them
+  asked.events |= EPOLLET;                                 // K27
   const os::Fd copy = process_.copy_of(thread, instance);
   if (::epoll_ctl(copy.get(), operation, event->wake.get(), &asked) != 0) return {.value = -errno};
   epolls_.push_back(instance);
@@ -47,6 +66,14 @@ CallAnswer EmulatedCalls::poll(const seccomp_notif& call, bool is_ppoll) {
   }
   const auto is_ring = [](const Opened* ring) { return ring != nullptr; };
   if (std::ranges::none_of(poll.rings, is_ring)) return {.by_kernel = true};
+  if (emitter_ != nullptr) {
+    playing_.on_wait();
+    return {.by_kernel = true};
+  }
+  const auto in_epoll = [](const Opened* ring) { return ring != nullptr && ring->epoll >= 0; };
+  if (std::ranges::any_of(poll.rings, in_epoll)) {
+    playing_.on_not_emulated("a ring that is waited for by epoll and by poll");
+  }
   // One that a signal interrupted while it was answered has nothing to wait for.
   const auto is_unanswered = [&](const Opened* ring) { return unanswered_.contains(ring); };
   if (std::ranges::none_of(poll.rings, is_unanswered)) playing_.on_wait();
@@ -57,6 +84,23 @@ CallAnswer EmulatedCalls::poll(const seccomp_notif& call, bool is_ppoll) {
   polls_.push_back(std::move(poll));
   end_polls();
   return {.later = true};
+}
+
+CallAnswer EmulatedCalls::select(const seccomp_notif& call) {
+  std::array<std::uint8_t, 128> set{};
+  const pid_t thread = thread_of(call);
+  const std::size_t count = std::min<std::uint64_t>(call.data.args[0], 8 * set.size());
+  for (std::size_t argument = 1; argument <= 3; ++argument) {
+    const std::uint64_t address = call.data.args[argument];
+    if (address == 0 || !process_.read(thread, address, set.data(), (count + 7) / 8)) continue;
+    for (std::size_t fd = 0; fd < count; ++fd) {
+      const bool asked = (set[fd / 8] >> fd % 8 & 1) != 0;
+      if (!asked || event_of(thread, static_cast<int>(fd)) == nullptr) continue;
+      emitter_ != nullptr ? playing_.on_wait() : playing_.on_not_emulated("select");
+      return {.by_kernel = true};
+    }
+  }
+  return {.by_kernel = true};
 }
 
 // One look at the rings, as poll(2) reports them.

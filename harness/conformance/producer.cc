@@ -17,9 +17,9 @@ constexpr std::uint64_t kOdd = 0x9e37'79b9'7f4a'7c15;
 constexpr std::uint64_t kLost = 24;  // bytes of a LOST without sample_id (K14)
 
 // Bytes of a sample in front of its raw size: each of the other fields is a word (K19).
-std::uint64_t raw_at(const script::Settings& settings) {
+std::uint64_t raw_at(std::uint64_t sample_type) {
   return 8 + 8 * static_cast<std::uint64_t>(
-                     std::popcount(settings.sample_type & ~std::uint64_t{PERF_SAMPLE_RAW}));
+                     std::popcount(sample_type & ~std::uint64_t{PERF_SAMPLE_RAW}));
 }
 
 // The raw data's bytes, padding included (K1).
@@ -53,10 +53,23 @@ CaseRings::CaseRings(const Case& of) {
 
 CaseProducer::CaseProducer(const Case& of, std::span<rig::SimulatedRing* const> rings) : case_{of} {
   for (rig::SimulatedRing* const ring : rings) {
-    auto cpu = ring == nullptr ? nullptr : std::make_unique<Cpu>(*this, *ring, cpus_.size());
+    auto cpu = ring == nullptr ? nullptr : std::make_unique<Cpu>(*this, cpus_.size());
+    if (cpu != nullptr) cpu->ring = ring;
     cpus_.push_back(std::move(cpu));
   }
   now_ = cpus_.at(0).get();
+}
+
+CaseProducer::CaseProducer(const Case& of, std::span<LiveRing* const> rings) : case_{of} {
+  for (LiveRing* const ring : rings) {
+    cpus_.push_back(std::make_unique<Cpu>(*this, cpus_.size()));
+    cpus_.back()->live = ring;
+  }
+  now_ = cpus_.at(0).get();
+}
+
+std::uint64_t CaseProducer::Cpu::sample_type() const {
+  return live != nullptr ? live->sample_type() : ring->settings().sample_type;
 }
 
 void CaseProducer::while_registering() {
@@ -132,41 +145,40 @@ void CaseProducer::play(const Part& part) {
   } else if (const auto* const on = std::get_if<OnCpu>(&part)) {
     now_ = cpus_[static_cast<std::size_t>(on->cpu)].get();
   } else if (const auto* const plug = std::get_if<Hotplug>(&part); plug && !plug->online) {
-    for (const kernel::perf_file& event : now_->ring.events()) kernel::perf_event_exit_cpu(*event);
+    for (const kernel::perf_file& event : now_->ring->events()) kernel::perf_event_exit_cpu(*event);
   }
 }
 
 void CaseProducer::carry_out(std::span<const script::Step> steps) {
   while (!steps.empty()) {
     const auto first = script::first_with_nested(steps);
-    kernel::perf_event& event = now_->ring.event();
-    switch (first.front().action) {
-      case script::Action::Output:
-        output(first);
-        break;
-      case script::Action::Pause:
-      case script::Action::Resume:
-        kernel::perf_event_pause_output(event, first.front().action == script::Action::Pause);
-        break;
-      case script::Action::Disable:
-        kernel::perf_event_disable(event);
-        break;
-      case script::Action::Enable:
-        kernel::perf_event_enable(event);
-        break;
-      default:
-        throw std::logic_error{case_.id + ": '" + to_text(first.front()) + "' is no producer's"};
+    if (first.front().action == script::Action::Output) {
+      output(first);
+    } else if (now_->live != nullptr) {
+      now_->live->control(first.front().action);
+    } else {
+      control(first.front().action);
     }
     steps = steps.subspan(first.size());
   }
 }
 
+void CaseProducer::control(script::Action action) {
+  using script::Action;
+  kernel::perf_event& event = now_->ring->event();
+  if (action == Action::Disable) return kernel::perf_event_disable(event);
+  if (action == Action::Enable) return kernel::perf_event_enable(event);
+  if (action != Action::Pause && action != Action::Resume) {
+    throw std::logic_error{case_.id + ": a step that is no producer's"};
+  }
+  kernel::perf_event_pause_output(event, action == Action::Pause);
+}
+
 int CaseProducer::output(std::span<const script::Step> step_and_nested) {
   const script::Step& step = step_and_nested.front();
-  const rig::SimulatedRing& ring = now_->ring;
   const std::uint64_t number = outputs_.size();
   // A ring whose samples have more fields brings header.size so much earlier to 65536 (K3).
-  const std::uint64_t more = raw_at(ring.settings()) - raw_at(case_.settings);
+  const std::uint64_t more = raw_at(now_->sample_type()) - raw_at(case_.settings.sample_type);
   const std::uint64_t length = step.number > 65500 ? step.number - more : step.number;
   outputs_.push_back({length, static_cast<std::size_t>(now_->id)});
   const std::vector<std::byte> payload = payload_of(number, length);
@@ -174,11 +186,27 @@ int CaseProducer::output(std::span<const script::Step> step_and_nested) {
                        .done = std::vector<bool>(step_and_nested.size() - 1),
                        .output = number,
                        .length = length};
-  const bool second = step.second && ring.events().size() > 1;
-  const int rc = kernel::bpf_perf_event_output(*now_, ring.map(), ring.index(second), payload);
-  refused_ += rc == -EOPNOTSUPP ? 1 : 0;
+  const auto simulated_output = [&] {
+    const rig::SimulatedRing& ring = *now_->ring;
+    const bool second = step.second && ring.events().size() > 1;
+    return kernel::bpf_perf_event_output(*now_, ring.map(), ring.index(second), payload);
+  };
+  const int rc = now_->live != nullptr ? live_output(payload) : simulated_output();
+  refused_ += rc != 0 && rc != -ENOSPC ? 1 : 0;
   nested(nullptr);
   --depth_;
+  return rc;
+}
+
+// The ledger follows from what the kernel returned: an output that found no room, or was made in a
+// pause, is counted by the LOST before the next one that was accepted (K15, K41).
+int CaseProducer::live_output(std::span<const std::byte> payload) {
+  const int rc = now_->live->output(payload);
+  if (rc == -ENOSPC) ++now_->unreported;
+  if (rc != 0) return rc;
+  const std::uint64_t lost = std::exchange(now_->unreported, 0);
+  reserved(0, static_cast<std::size_t>(sample_size() + (lost != 0 ? kLost : 0)));
+  reported(lost);
   return rc;
 }
 
@@ -200,9 +228,13 @@ void CaseProducer::moment() {
   if (!frame().nested.empty()) nested(&now);
 }
 
+// The header.size of the output under way, which has 16 bits (K6).
+std::uint64_t CaseProducer::sample_size() {
+  return (raw_at(now_->sample_type()) + 4 + raw_size(frame().length)) % 65536;
+}
+
 void CaseProducer::reserved(std::uint64_t position, std::size_t size) {
-  const std::uint64_t whole = raw_at(now_->ring.settings()) + 4 + raw_size(frame().length);
-  const std::uint64_t own = whole % 65536;  // header.size has 16 bits (K6)
+  const std::uint64_t own = sample_size();
   frame().written = now_->written.size();
   now_->written.push_back({.output = frame().output,
                            .length = frame().length,
@@ -217,16 +249,14 @@ void CaseProducer::reported(std::uint64_t lost) {
 
 void CaseProducer::fill(const Fill& fill) {
   const script::Step step{.action = script::Action::Output, .number = fill.bytes};
-  int rc = 0;
-  while (rc == 0) rc = output({&step, 1});
-  if (rc != -ENOSPC) throw std::logic_error{case_.id + ": fill was refused, but not for room"};
+  while (output({&step, 1}) == 0) continue;
 }
 
 void CaseProducer::patch(const Patch& patch) {
   using Field = Patch::Field;
   if (patch.field == Field::Head) {
-    __u64& head = now_->ring.page().data_head;
-    head = now_->ring.rb().unsigned_long(head + patch.value);
+    __u64& head = now_->ring->page().data_head;
+    head = now_->ring->rb().unsigned_long(head + patch.value);
     return;
   }
   const auto found = std::ranges::find(now_->written, patch.output, &Written::output);
@@ -246,7 +276,7 @@ void CaseProducer::patch(const Patch& patch) {
     case Field::Size:
       return store(found->position + 6, patch.value, 2);
     case Field::Raw:
-      return store(found->position + raw_at(now_->ring.settings()), patch.value, 4);
+      return store(found->position + raw_at(now_->sample_type()), patch.value, 4);
     case Field::LostType:
       return store(lost, patch.value, 4);
     case Field::LostSize:
@@ -261,7 +291,7 @@ void CaseProducer::store(std::uint64_t position, std::uint64_t value, std::size_
   std::array<std::byte, 8> bytes;
   std::memcpy(bytes.data(), &value, sizeof(value));
   const std::size_t from = std::endian::native == std::endian::little ? 0 : 8 - size;
-  kernel::perf_buffer& rb = now_->ring.rb();
+  kernel::perf_buffer& rb = now_->ring->rb();
   for (std::size_t i = 0; i < size; ++i) {
     const auto at = static_cast<std::size_t>((position + i) % rb.data_size());
     rb.data_pages[at] = bytes[from + i];

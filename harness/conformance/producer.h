@@ -1,9 +1,9 @@
 #ifndef HARNESS_CONFORMANCE_PRODUCER_H_
 #define HARNESS_CONFORMANCE_PRODUCER_H_
 
-// Plays the producer's part of a case on rings of the simulated kernel, turn by turn, and keeps the
-// events that each turn must bring, from the writer's ledger. Nothing here reads a ring as a
-// consumer does.
+// Plays the producer's part of a case on rings of the simulated kernel, or of the machine's own,
+// turn by turn, and keeps the events that each turn must bring, from the writer's ledger. Nothing
+// here reads a ring as a consumer does.
 
 #include <array>
 #include <cstddef>
@@ -46,12 +46,24 @@ class CaseRings {
   std::vector<rig::SimulatedRing*> all_;
 };
 
+// A ring of the machine's own kernel, which carries out the producer's steps itself.
+class LiveRing {
+ public:
+  virtual ~LiveRing() = default;
+  virtual std::uint64_t sample_type() const = 0;
+  // Returns what bpf_perf_event_output() returned.
+  virtual int output(std::span<const std::byte> payload) = 0;
+  virtual void control(script::Action action) = 0;  // pauses, resumes, disables or enables
+};
+
 class CaseProducer {
  public:
   // `of` and `rings` must outlive it: one for each of the case's CPUs, nullptr where that is
   // absent. They may have other settings than the case asks for: more pages, other fields in a
   // sample.
   CaseProducer(const Case& of, std::span<rig::SimulatedRing* const> rings);
+  // Precondition: no part of the case is a Patch or a Hotplug, and no step is nested.
+  CaseProducer(const Case& of, std::span<LiveRing* const> rings);
   CaseProducer(const CaseProducer&) = delete;
   CaseProducer& operator=(const CaseProducer&) = delete;
 
@@ -96,11 +108,12 @@ class CaseProducer {
     std::size_t written = 0;  // its place in Cpu::written
   };
   struct Cpu : kernel::HardwareCpu {
-    Cpu(CaseProducer& of, rig::SimulatedRing& its, std::size_t number) : producer{of}, ring{its} {
-      id = static_cast<int>(number);
-    }
+    Cpu(CaseProducer& of, std::size_t number) : producer{of} { id = static_cast<int>(number); }
+    std::uint64_t sample_type() const;
     CaseProducer& producer;
-    rig::SimulatedRing& ring;
+    rig::SimulatedRing* ring = nullptr;  // one of these two
+    LiveRing* live = nullptr;
+    std::uint64_t unreported = 0;  // outputs that the live one has lost since its last LOST
     std::vector<Written> written;
     std::size_t turn_from = 0;  // in `written`
     std::vector<Event> so_far;
@@ -114,9 +127,12 @@ class CaseProducer {
   };
 
   void carry_out(std::span<const script::Step> steps);
+  void control(script::Action action);
   int output(std::span<const script::Step> step_and_nested);
+  int live_output(std::span<const std::byte> payload);
   void nested(const std::uint64_t* moment);
   void moment();
+  std::uint64_t sample_size();
   void reserved(std::uint64_t position, std::size_t size);
   void reported(std::uint64_t lost);
   void fill(const Fill& fill);
@@ -134,7 +150,7 @@ class CaseProducer {
   std::array<Frame, script::kDepthMax + 2> frames_;
   std::size_t depth_ = 0;
   std::vector<Output> outputs_;  // so far
-  std::size_t refused_ = 0;      // of them, by an event that is disabled
+  std::size_t refused_ = 0;      // of them, not for want of room
 };
 
 }  // namespace perfring::conformance

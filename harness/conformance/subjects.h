@@ -4,6 +4,7 @@
 // Holds consumers to a case: perfring and the faulty ones of harness/faults, in this process;
 // adapters, which are programs in any language; and programs as they are.
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,11 +44,15 @@ std::expected<Printed, std::string> parse_printed(std::string_view out);
 // Turns a program's output into events. An error quotes the first line that is not one.
 using Reader = std::expected<std::vector<Event>, std::string> (*)(const std::string& out);
 
+// Who writes: the machine's own kernel only what it can be made to write, and where this process
+// may have BPF programs run. Then the program's calls are watched, not emulated.
+enum class Producer : std::uint8_t { SimulatedKernel, LiveKernel };
+
 // Runs the command once with the case's script. In its words {pages} is replaced by the pages of
 // the case's ring, {wakeup_events} and {wakeup_watermark} by what it asks for, or 0. Throws
 // CannotRun.
 Cell run_supervised(const std::vector<std::string>& command, const Case& of, Reader read,
-                    const ProcessLimits& limits = {});
+                    const ProcessLimits& limits = {}, Producer by = Producer::SimulatedKernel);
 
 // The lines that an adapter prints (README.md); `tail` may be left out.
 std::expected<std::vector<Event>, std::string> read_lines(const std::string& out);

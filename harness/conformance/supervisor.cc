@@ -52,12 +52,10 @@ std::string Supervisor::why_impossible(const Opened& event, std::uint64_t pages)
   return {};
 }
 
-void Supervisor::on_map(Opened& event, std::uint64_t pages) {
-  Played& played = played_[event.cpu];
-  const bool plays = played.event == nullptr;
-  if (plays && impossible_.empty()) impossible_ = why_impossible(event, pages);
-  script::Settings settings = case_.settings;
-  if (!plays) settings = {};
+// The case's, in a ring that may have more pages and other fields in a sample.
+script::Settings Supervisor::settings_of(const Opened& event, std::uint64_t pages,
+                                         bool plays) const {
+  script::Settings settings = plays ? case_.settings : script::Settings{};
   // A ring that is longer ends as far behind the start.
   const std::uint64_t size = settings.pages * 4096;
   if (settings.start % size != 0 && settings.start < size) {
@@ -68,7 +66,23 @@ void Supervisor::on_map(Opened& event, std::uint64_t pages) {
   settings.sample_id_all = event.attr.sample_id_all != 0;
   settings.watermark = event.attr.watermark != 0;
   settings.wakeup = event.attr.wakeup_events;
-  event.make_ring(settings);
+  return settings;
+}
+
+void Supervisor::on_map(Opened& event, std::uint64_t pages) {
+  Played& played = played_[event.cpu];
+  const bool plays = played.event == nullptr;
+  if (plays && impossible_.empty()) impossible_ = why_impossible(event, pages);
+  const script::Settings settings = settings_of(event, pages, plays);
+  if (emitter_ == nullptr) {
+    event.make_ring(settings);
+  } else if (plays && impossible_.empty()) {
+    try {
+      event.make_live(*emitter_, settings.start);
+    } catch (const std::runtime_error& error) {
+      impossible_ = error.what();
+    }
+  }
   if (plays) played = {&event, {settings.start, settings.start, settings.start}};
 }
 
@@ -76,12 +90,15 @@ void Supervisor::on_map(Opened& event, std::uint64_t pages) {
 bool Supervisor::all_mapped() {
   if (producer_ != nullptr) return true;
   std::vector<rig::SimulatedRing*> rings;
+  std::vector<LiveRing*> live;
   for (std::size_t cpu = 0; cpu < played_.size(); ++cpu) {
     const bool absent = case_.absent.contains(cpu);
     if (!absent && played_[cpu].event == nullptr) return false;
     rings.push_back(absent ? nullptr : played_[cpu].event->ring.get());
+    live.push_back(absent ? nullptr : played_[cpu].event->live.get());
   }
-  producer_ = std::make_unique<CaseProducer>(case_, rings);
+  producer_ = emitter_ == nullptr ? std::make_unique<CaseProducer>(case_, rings)
+                                  : std::make_unique<CaseProducer>(case_, live);
   return true;
 }
 
@@ -98,7 +115,7 @@ void Supervisor::producers_turn() {
     return;
   }
   for (Played& each : played_) {
-    if (each.event != nullptr) each.tails.after = each.event->ring->page().data_tail;
+    if (each.event != nullptr) each.tails.after = each.event->page().data_tail;
   }
   if (!producer_->turn()) {
     ++waits_after_;
@@ -107,7 +124,7 @@ void Supervisor::producers_turn() {
   ++turns_;
   for (Played& each : played_) {
     if (each.event == nullptr) continue;
-    const perf_event_mmap_page& page = each.event->ring->page();
+    const perf_event_mmap_page& page = each.event->page();
     each.tails = {page.data_tail, page.data_head, page.data_tail};
   }
 }
@@ -182,7 +199,7 @@ bool Supervisor::ended_well(Cell& cell) {
     std::string where = "no end";
     for (const Played& each : played_) {
       if (each.event == nullptr) continue;
-      where += fmt::format("; data_tail {:#x}, data_head {:#x}", each.event->ring->page().data_tail,
+      where += fmt::format("; data_tail {:#x}, data_head {:#x}", each.event->page().data_tail,
                            each.tails.head);
     }
     cell.worsen(Outcome::Hangs, where);
@@ -231,7 +248,7 @@ Cell Supervisor::judge(Reader read) {
   judge_streams(case_, expected, *seen, cell);
   for (Played& each : played_) {
     if (each.event == nullptr) continue;
-    each.tails.after = each.event->ring->page().data_tail;
+    each.tails.after = each.event->page().data_tail;
     judge_tail(case_, each.tails, cell);
   }
   if (cell.outcome == Outcome::Loses && out.empty()) cell.detail += " (it printed nothing)";
@@ -243,7 +260,7 @@ Cell Supervisor::judge(Reader read) {
 }
 
 Cell run_supervised(const std::vector<std::string>& command, const Case& of, Reader read,
-                    const ProcessLimits& limits) {
+                    const ProcessLimits& limits, Producer by) {
   const script::Settings& settings = of.settings;
   const std::array<std::pair<std::string_view, std::uint64_t>, 3> values{
       {{"{pages}", settings.pages},
@@ -256,7 +273,17 @@ Cell run_supervised(const std::vector<std::string>& command, const Case& of, Rea
       if (at != std::string::npos) word.replace(at, name.size(), std::to_string(value));
     }
   }
-  return Supervisor{words, of, limits}.run(read);
+  if (by == Producer::SimulatedKernel) return Supervisor{words, of, limits, nullptr}.run(read);
+  auto why = why_not_live(of);
+  if (!why) {
+    auto emitter = live::Emitter::create();
+    if (emitter) return Supervisor{words, of, limits, &*emitter}.run(read);
+    why = emitter.error();
+  }
+  Cell none;
+  none.worsen(Outcome::NotRun, first_line(*why));
+  none.unsupported = true;
+  return none;
 }
 
 }  // namespace perfring::conformance

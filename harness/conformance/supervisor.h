@@ -18,9 +18,13 @@ namespace perfring::conformance {
 // Plays a case in the rings of a program, and judges it.
 class Supervisor final : public Playing {
  public:
-  Supervisor(const std::vector<std::string>& command, const Case& of, const ProcessLimits& limits)
+  // With an emitter the producer is the machine's own kernel.
+  Supervisor(const std::vector<std::string>& command, const Case& of, const ProcessLimits& limits,
+             live::Emitter* emitter)
       : case_{of},
         limits_{limits},
+        emitter_{emitter},
+        calls_{process_, *this, emitter},
         process_{command,
                  limits,
                  {.call = [this](const seccomp_notif& call) { return calls_.answer(call); },
@@ -28,7 +32,8 @@ class Supervisor final : public Playing {
                       [this](pid_t thread, int fd, std::uint64_t length) {
                         return calls_.maps_ring(thread, fd, length);
                       },
-                  .mapped = [this](std::uint64_t base) { calls_.mapped(base); }}} {}
+                  .mapped = [this](std::uint64_t base) { calls_.mapped(base); },
+                  .is_kernels_own = emitter != nullptr}} {}
 
   Cell run(Reader read);
 
@@ -48,6 +53,7 @@ class Supervisor final : public Playing {
   };
 
   std::string why_impossible(const Opened& event, std::uint64_t pages) const;
+  script::Settings settings_of(const Opened& event, std::uint64_t pages, bool plays) const;
   bool all_mapped();
   void producers_turn();
   std::string place_of(const Fault& fault) const;
@@ -59,6 +65,7 @@ class Supervisor final : public Playing {
 
   const Case& case_;
   const ProcessLimits limits_;
+  live::Emitter* const emitter_;
   std::vector<Played> played_ = std::vector<Played>(static_cast<std::size_t>(case_.cpus));
   std::unique_ptr<CaseProducer> producer_;  // once all of them are mapped
   std::string impossible_;                  // why the case cannot be played in those rings
@@ -69,7 +76,7 @@ class Supervisor final : public Playing {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point checked_ = begin_;
   std::int64_t cpu_ = 0;
-  EmulatedCalls calls_{process_, *this};
+  EmulatedCalls calls_;
   TracedProcess process_;  // last: its handlers use all of the above
 };
 

@@ -2,11 +2,13 @@
 
 usage: table.py FOLDER, which has `subjects` (on each line a name, a version and the options of
 `perfring conform` that run it, between tabs), NAME.json and `not_run` (a name, a version and why),
-and gets results.md and results.html
+and gets results.md and results.html. Where it has NAME.live.json too, of `perfring conform --live`,
+results.md ends with them
 """
 import html
 import json
 import pathlib
+import platform
 import sys
 
 COLOURS = {"right": "#8bc34a", "acceptable": "#cddc39", "not run": "#dddddd", "loses": "#ffb300",
@@ -54,6 +56,31 @@ for kind, title in ((True, "Reachable: a real kernel does it"),
 lines += ["", "## Not run", ""]
 lines += ["- {} {}: {}".format(*line.split("\t"))
           for line in (folder / "not_run").read_text().splitlines()]
+
+
+def live_cell(name, case):
+    cell = live[name].get(case, {"outcome": "not run"})
+    differs = "not run" not in (both := (cell["outcome"], cells[name, case]["outcome"])) and both[0] != both[1]
+    return f"**{text(cell)}**" if differs else text(cell)
+
+
+live = {name: {case["id"]: case for case in json.loads(file.read_text())["cases"]}
+        for name, _ in subjects if (file := folder / f"{name}.live.json").exists()}
+if live:
+    ran = [case for case, _ in cases if any(one[case]["outcome"] != "not run" for one in live.values())]
+    first = next(iter(live.values()))
+    why = {}
+    for case, reachable in cases:
+        if reachable and case not in ran:
+            why.setdefault(first[case]["detail"], []).append(case)
+    kernel = ".".join(platform.release().split(".")[:2])
+    lines += ["", f"## On the live kernel: Linux {kernel}", "",
+              "The same cases, written by the machine's own kernel (`ci/conform --live`). **Bold**: other "
+              "than on the simulated kernel. The hostile cases, which no kernel writes, are not run; and of "
+              "the reachable ones:", ""]
+    lines += [f"- {reason}: {', '.join(which)}" for reason, which in why.items()]
+    lines += ["", "| case | " + " | ".join(live) + " |", "|---" * (len(live) + 1) + "|"]
+    lines += [f"| {case} | " + " | ".join(live_cell(name, case) for name in live) + " |" for case in ran]
 (folder / "results.md").write_text("\n".join(lines) + "\n")
 
 here = pathlib.Path(__file__).parent
@@ -91,6 +118,11 @@ def behind(case, kind):
                      f'{html.escape(text(cell))}</td><td class=wide>{html.escape(cell["detail"])}'
                      f'{html.escape("".join(chr(10) + "< " + each for each in cell.get("backtrace", [])))}<br>'
                      f"<code>{html.escape(replay)}</code></td></tr>")
+    for name in live:
+        cell = live[name].get(case, {"outcome": "not run", "detail": ""})
+        parts.append(f'<tr><th>{html.escape(name)}, live</th>'
+                     f'<td style="background:{COLOURS[cell["outcome"]]}">{html.escape(text(cell))}</td>'
+                     f'<td class=wide>{html.escape(cell["detail"])}</td></tr>')
     line = f"perfring inspect harness/conformance/vectors/index.json --case {case}"
     return "".join(parts) + f"</table><p><code>{line}</code></p></details>"
 

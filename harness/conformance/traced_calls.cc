@@ -45,6 +45,9 @@ constexpr std::array kNumbers{
     Number{Emulated::Poll, 7, 168},
     Number{Emulated::Ppoll, 271, 309},
     Number{Emulated::PpollTime64, kNoNumber, 414},
+    Number{Emulated::Select, 23, 142},
+    Number{Emulated::Select, 270, 308},        // pselect6
+    Number{Emulated::Select, kNoNumber, 413},  // pselect6_time64
 };
 
 constexpr sock_filter load(std::size_t at) {
@@ -236,7 +239,7 @@ class Stopped {
 }  // namespace
 
 // Three calls take its place: a reservation with room for guards, the ring in its middle, and its
-// data made read-only (K5).
+// data made read-only, as the kernel's own is (K5).
 void TracedProcess::traced_mmap(pid_t thread) {
   constexpr std::size_t kLength = 1;
   constexpr std::size_t kDescriptor = 4;
@@ -252,7 +255,9 @@ void TracedProcess::traced_mmap(pid_t thread) {
         caller.call(caller.abi().mmap, {base, length, caller.asked(2), caller.asked(3) | MAP_FIXED,
                                         caller.asked(kDescriptor), caller.asked(5)});
     if (mapped == base) {
-      caller.call(caller.abi().mprotect, {base + 4096, length - 4096, PROT_READ, 0, 0, 0});
+      if (!handler_.is_kernels_own) {
+        caller.call(caller.abi().mprotect, {base + 4096, length - 4096, PROT_READ, 0, 0, 0});
+      }
       handler_.mapped(base);
     }
     caller.return_from_call(mapped);

@@ -50,6 +50,7 @@ enum class Emulated : std::uint8_t {
   Poll,
   Ppoll,
   PpollTime64,
+  Select,
 };
 Emulated emulated(const seccomp_data& call);
 std::vector<sock_filter> filter_of_subjects();
@@ -73,6 +74,7 @@ class TracedProcess {
     std::function<CallAnswer(const seccomp_notif&)> call;
     std::function<bool(pid_t thread, int fd, std::uint64_t length)> maps_ring;
     std::function<void(std::uint64_t base)> mapped;
+    bool is_kernels_own = false;  // the ring, whose data it protects itself
   };
 
   // Throws CannotRun where there is no such program, or the system allows no listener or no
