@@ -235,9 +235,10 @@ TEST_F(ConformProgramTest, AProgramIsRunAlone) {
 }
 
 TEST_F(ConformProgramTest, NothingIsLeftRunning) {
+  const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   const std::string file = temporary("left");
-  for (const std::string how : {"", "setsid "}) {
-    run_shell(how + "sleep 600 & echo $! >" + file + "; exit 1");
+  for (const std::string how : {"leaves", "leaves-a-session"}) {
+    run({"conform", "--only", "one-record", "--", program, how, file});
     pid_t left = 0;
     ASSERT_TRUE(std::ifstream{file} >> left) << how;
     EXPECT_TRUE(has_ended(left)) << how << left;

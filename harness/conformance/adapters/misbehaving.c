@@ -124,9 +124,19 @@ static void* consume(void* nothing) {
   return nothing;
 }
 
+// Leaves a process behind, which needs no system call to go on, and its number in a file.
+static int leave(const char* file) {
+  FILE* const out = fopen(file, "w");
+  const pid_t child = fork();
+  if (child == 0 && is("leaves-a-session")) setsid();
+  while (child == 0) pause();
+  return fprintf(out, "%d\n", (int)child) < 0 || fclose(out) != 0;
+}
+
 int main(int argc, char** argv) {
   if (argc < 3) return fputs("usage: misbehaving HOW PAGES [WAKEUP_EVENTS]\n", stderr), 2;
   how = argv[1];
+  if (begins("leaves")) return leave(argv[2]);
   size = strtoul(argv[2], NULL, 10) * kPage;
   if (argc > 3) wakeup_events = (unsigned)strtoul(argv[3], NULL, 10);
   const struct sigaction action = {.sa_handler = is("ignores") ? SIG_IGN : stop,
