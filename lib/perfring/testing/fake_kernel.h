@@ -17,9 +17,9 @@
 namespace perfring::testing {
 
 // Stands in for the kernel in a process that links it: syscall(2) of perf_event_open and bpf,
-// ioctl(2) and epoll_ctl(2) of events, open(2) of chosen files, bind(2) of netlink sockets, to which
-// nothing comes, and sysconf(3) of the page size come here. An event is a file in memory, which mmap(2) maps as it does any. There is one, which
-// each test starts anew.
+// ioctl(2) and epoll_ctl(2) of events, open(2) of chosen files, bind(2) of netlink sockets, to
+// which nothing comes, and sysconf(3) of the page size come here. An event is a file in memory,
+// which mmap(2) maps as it does any. There is one, which each test starts anew.
 class FakeKernel {
  public:
   FakeKernel();
