@@ -203,6 +203,33 @@ TEST(RunLitmusTest, TheFirstOfTwoExpectationsCounts) {
   EXPECT_EQ(run_litmus(litmus, MemoryModel::Rc11).differences, std::vector<std::string>{});
 }
 
+// What the random programs of proptests come upon only now and then.
+TEST(RunLitmusTest, TheEngineAgreesWithTheAxiomsOnWhatIsRare) {
+  for (const char* ops :
+       {// A store comes after one that another thread has read, and told of.
+        R"([["W", "x", 1, "rlx"]], [["R", "a", "x", "rlx"], ["W", "y", 1, "rel"]],
+              [["R", "b", "y", "acq"], ["W", "x", 2, "rlx"]])",
+        // A release sequence goes on through the thread's own update.
+        R"([["W", "x", 1, "rlx"], ["W", "y", 1, "rel"], ["FA", "a", "y", 1, "rlx"]],
+              [["R", "b", "y", "acq"], ["R", "c", "x", "rlx"]], [])",
+        // An update that acquires and releases races with a plain store.
+        R"([["W", "x", 1, "na"]], [["XC", "a", "x", 2, "ar"]], [])",
+        // Both read 0, which the fences forbid: no execution, and none that is blocked.
+        R"([["W", "x", 1, "rlx"], ["F", "sc"], ["R", "a", "y", "rlx"], ["ASSUME", "a", 1]],
+              [["W", "y", 1, "rlx"], ["F", "sc"], ["R", "b", "x", "rlx"]], [])"}) {
+    const Litmus litmus = programs(R"([{"name": "X", "locations": {"x": 0, "y": 0}, "race": false,
+        "observed": ["x", "y", "0:a", "1:a", "1:b", "1:c", "2:b"], "allowed": [], "ops": [)" +
+                                   std::string{ops} + "]}]")[0];
+    const LitmusVerdict verdict = run_litmus(litmus, MemoryModel::Rc11);
+    const reference::Enumeration answer = reference::enumerate(litmus.text, MemoryModel::Rc11);
+    EXPECT_EQ(verdict.result.violation.has_value(), answer.race) << ops;
+    if (answer.race) continue;
+    EXPECT_EQ(verdict.outcomes, answer.outcomes) << ops;
+    EXPECT_EQ(verdict.result.executions, answer.executions) << ops;
+    EXPECT_EQ(verdict.result.blocked, answer.blocked) << ops;
+  }
+}
+
 std::vector<Litmus> programs() {
   std::ifstream file{"harness/model/litmus/merging.json"};
   return read_litmus(file);

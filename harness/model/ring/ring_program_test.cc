@@ -129,8 +129,8 @@ TEST(RingFaultsTest, ADrainThatSkipsALapIsFoundWhereWordsAreOverwritten) {
   EXPECT_EQ(verdict(ring_program<Ring<SkipsALap>>(how)), "tail_honest: data_tail skips a lap");
 }
 
-// In place of each event, one whose slice ends 8 bytes behind the ring.
-template <class Event, Bytes Event::* kSlice>
+// In place of each event, one whose slice begins there, and ends 8 bytes behind the ring or in it.
+template <class Event, Bytes Event::* kSlice, int kFrom = 8>
 class Oversteps : public Ring<ModelMemory> {
  public:
   explicit Oversteps(const Ring& ring) : Ring{ring} {}
@@ -141,7 +141,7 @@ class Oversteps : public Ring<ModelMemory> {
   void for_each(F f) {
     Ring::for_each([&](const PerfEvent&) {
       Event event{};
-      event.*kSlice = Bytes{ModelRing::here->begin() + 8, ModelRing::here->size()};
+      event.*kSlice = Bytes{ModelRing::here->begin() + kFrom, ModelRing::here->size()};
       f(PerfEvent{event});
     });
   }
@@ -155,6 +155,30 @@ TEST(RingFaultsTest, ASliceOutsideTheRingIsFoundWhereWordsAreOverwritten) {
   EXPECT_EQ(verdict(ring_program<Oversteps<Sample, &Sample::tail>>(how)), found);
   EXPECT_EQ(verdict(ring_program<Oversteps<Malformed, &Malformed::head>>(how)), found);
   EXPECT_EQ(verdict(ring_program<Oversteps<Malformed, &Malformed::tail>>(how)), found);
+  EXPECT_EQ(verdict(ring_program<Oversteps<Sample, &Sample::head, -8>>(how)), found);
+}
+
+// It tells of the same loss for ever; one that may break off does nothing.
+struct Repeats : Ring<ModelMemory> {
+  static std::optional<Repeats> over(perf_event_mmap_page& page, Bytes data) {
+    return Repeats{*Ring::over(page, data)};
+  }
+  template <class F>
+  void for_each(F f) {
+    for (;;) f(PerfEvent{Lost{0}});
+  }
+  template <class Sum, class F>
+  ControlFlow<Sum, Sum> try_fold(Sum sum, F) {
+    return Continue{sum};
+  }
+};
+
+TEST(RingFaultsTest, AConsumerThatNeverEndsOrNeverBeginsIsFound) {
+  RingOptions how;
+  EXPECT_EQ(verdict(ring_program<Repeats>(how)), kTooMany.text);
+  how.consume = Consume::Break;
+  how.oversize = true;  // what was lost is not compared with what was delivered
+  EXPECT_EQ(verdict(ring_program<Repeats>(how)), kUndelivered.text);
 }
 
 TEST_P(RingProgramTest, EachFaultIsFoundByTheCheckThatItNames) {
@@ -221,6 +245,31 @@ class OneAtATime : public Cursor<ModelMemory> {
 
 TEST(RingFaultsTest, ARecordThatChangesWhileItIsHeldIsFound) {
   EXPECT_EQ(verdict(ring_program<Puller<OneAtATime>>({})), "no_invention: a malformed record");
+}
+
+// What a Puller looks at: whether what it gives back is gone, and whether it looks twice.
+struct ReleasesNothing : Cursor<ModelMemory> {
+  static std::optional<ReleasesNothing> over(perf_event_mmap_page& page, Bytes data) {
+    return ReleasesNothing{*Cursor::over(page, data)};
+  }
+  template <class Position>
+  void release(Position) {}
+};
+struct CannotLookTwice : Cursor<ModelMemory> {
+  static std::optional<CannotLookTwice> over(perf_event_mmap_page& page, Bytes data) {
+    return CannotLookTwice{*Cursor::over(page, data)};
+  }
+  std::size_t look() {
+    check(++looks_ < 2, std::string{"a second look"});
+    return Cursor::look();
+  }
+  int looks_ = 0;
+};
+TEST(RingFaultsTest, ACursorLooksTwiceInADrainAndGivesBackWhatItHolds) {
+  RingOptions how;
+  how.drains = 1;
+  EXPECT_EQ(verdict(ring_program<Puller<ReleasesNothing>>(how)), kTailNotReleased.text);
+  EXPECT_EQ(verdict(ring_program<Puller<CannotLookTwice>>(how)), "a second look");
 }
 
 // The next store depends on the outer output's read of data_tail, not on the interrupt's.
