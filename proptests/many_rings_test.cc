@@ -36,9 +36,9 @@ RunSettings draw_settings(std::uint64_t rings) {
   RunSettings s;
   s.rings = rings;
   s.cpus = 1 + up_to(3);
-  s.pages = *one_of<std::uint64_t>({1, 2, 4});
-  s.word_bits = *one_of<std::uint64_t>({64, 32});
-  s.start = *one_of<std::uint64_t>({0, (std::uint64_t{1} << 32) - 4096, 8});
+  s.ring.pages = *one_of<std::uint64_t>({1, 2, 4});
+  s.ring.word = *one_of<kernel::Word>({kernel::Word::k64, kernel::Word::k32});
+  s.ring.start = *one_of<std::uint64_t>({0, (std::uint64_t{1} << 32) - 4096, 8});
   s.payload_min = 16 + up_to(40);
   s.payload_max = s.payload_min + up_to(400);
   s.burst_max = 1 + up_to(40);

@@ -38,7 +38,9 @@ nlohmann::ordered_json to_json(const Found& found) {
 
 nlohmann::ordered_json to_json(const simulator::RunSettings& settings) {
   nlohmann::ordered_json json;
-  for (const auto& name : simulator::setting_names()) json[name.name] = settings.*name.field;
+  for (const auto& name : simulator::setting_names()) {
+    if (const auto value = name.get(settings)) json[name.name] = *value;
+  }
   return json;
 }
 
@@ -203,8 +205,9 @@ std::string sim_list() {
   text += "Settings (--set NAME=VALUE, or lines of NAME VALUE in a file for --scenario)\n";
   const simulator::RunSettings defaults;
   for (const auto& name : simulator::setting_names()) {
-    text +=
-        fmt::format("  {:16}{} to {} [{}]\n", name.name, name.min, name.max, defaults.*name.field);
+    const auto usual = name.get(defaults);
+    text += fmt::format("  {:18}{} to {} [{}]\n", name.name, name.min, name.max,
+                        usual ? std::to_string(*usual) : "none");
   }
   return text;
 }
@@ -222,10 +225,8 @@ std::string sim_list_json() {
   }
   const simulator::RunSettings defaults;
   for (const auto& name : simulator::setting_names()) {
-    json["settings"].push_back({{"name", name.name},
-                                {"min", name.min},
-                                {"max", name.max},
-                                {"default", defaults.*name.field}});
+    json["settings"].push_back({{"name", name.name}, {"min", name.min}, {"max", name.max}});
+    if (const auto usual = name.get(defaults)) json["settings"].back()["default"] = *usual;
   }
   return dump(json);
 }

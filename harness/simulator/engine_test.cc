@@ -183,7 +183,7 @@ TEST(SchedulerTest, AnExceptionBeforeATurnEndsTheRunAndIsThrown) {
 struct OneRecord {
   // From position `start` on.
   explicit OneRecord(std::uint64_t start = 0)
-      : world{1, RunSettings{.cpus = 1, .pages = 1, .start = start, .interrupts = 0}, 1000} {
+      : world{1, RunSettings{.cpus = 1, .ring{.start = start}, .interrupts = 0}, 1000} {
     site.set_consumer(world.scheduler.add([] {}));
     site.set_producer(world.scheduler.add([] {}));
     world.scheduler.stop_interrupting();

@@ -71,7 +71,7 @@ constexpr Where kWhere[] = {
     {"reads_ahead", "bursts", "", "4 bytes at offset [0-9]+ of a ring of"},
     {"drops_the_last", "bursts", "",
      "though nothing was delivered|after a drain whose events end at"},
-    {"leaves_the_last", "bursts", "watermark 64\npayload_max 16\nthrow_one_in 0\n",
+    {"leaves_the_last", "bursts", "wakeup_watermark 64\npayload_max 16\nthrow_one_in 0\n",
      "the ring says empty, but records are still in it: 1,"},
     {"delivers_twice", "bursts", "", kAgain},
     {"swaps_two", "bursts", "break_one_in 0\nthrow_one_in 0\n",
@@ -128,7 +128,8 @@ constexpr Where kWhere[] = {
 
 template <ManyFault kFault>
 SimulationOutcome simulate_many_with(const SimulationPlan& plan, const Observer& observer) {
-  if (plan.settings.rings == 0) return simulate(plan, observer);  // there is nobody to do wrong
+  if (plan.settings.rings == kOwnConsumers)
+    return simulate(plan, observer);  // there is nobody to do wrong
   return simulate_many(plan, observer, kFault);
 }
 

@@ -77,7 +77,7 @@ TEST_P(SimulatedFaultTest, ShrinksToAFewStepsThatReplay) {
   ASSERT_TRUE(outcome.found.has_value());
   const Shrunk shrunk = shrink(plan(1), *outcome.found, simulate);
   EXPECT_LE(shrunk.plan.steps, 100'000U);
-  EXPECT_LE(shrunk.plan.settings.cpus, settings_of(GetParam()).rings == 0 ? 1U : 2U);
+  EXPECT_LE(shrunk.plan.settings.cpus, settings_of(GetParam()).rings == kOwnConsumers ? 1U : 2U);
   const SimulationOutcome replayed = simulate(shrunk.plan);
   ASSERT_TRUE(replayed.found.has_value());
   EXPECT_EQ(replayed.found->step, shrunk.found.step);

@@ -161,7 +161,7 @@ class Producer final : public Interrupts {
     oracle::fill(bytes, payload);
     ++level_;
     site_.enters_program();
-    if (settings.rings != 0) take_time(settings);
+    if (settings.rings != kOwnConsumers) take_time(settings);
     site_.begins(payload);
     site_.ends(kernel::bpf_perf_event_output(cpu_, site_.map(), BPF_F_CURRENT_CPU, bytes));
     site_.leaves_program();

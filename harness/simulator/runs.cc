@@ -19,10 +19,10 @@ class Draw {
 
   RunSettings settings() {
     RunSettings s;
-    s.pages = std::uint64_t{1} << random_.below(random_.one_in(2) ? 4 : 13);
-    const std::uint64_t ring = s.pages * kPageSize;
-    s.word_bits = random_.one_in(2) ? 32 : 64;
-    s.start = start(ring);
+    s.ring.pages = std::uint64_t{1} << random_.below(random_.one_in(2) ? 4 : 13);
+    const std::uint64_t ring = s.ring.pages * kPageSize;
+    s.ring.word = random_.one_in(2) ? kernel::Word::k32 : kernel::Word::k64;
+    s.ring.start = start(ring);
     payload(s, ring);
     s.cpus = random_.one_in(4) ? magnitude(1, 64) : random_.between(1, 3);
     while (s.cpus > 1 && s.cpus * (ring + 4 * s.payload_max) > kMemoryMax) s.cpus /= 2;
@@ -39,10 +39,10 @@ class Draw {
     }
     // Otherwise interrupts in interrupts would make one output last for millions of steps.
     if (s.interrupts > 30) s.interval_log2 = std::max<std::uint64_t>(s.interval_log2, 4);
-    s.wakeup_events = random_.one_in(2) ? 1 : magnitude(0, 1000);
-    s.watermark = random_.one_in(3) ? magnitude(1, ring) : 0;
-    const bool announces_each = s.wakeup_events == 1 && s.watermark == 0;
-    s.timeout = announces_each && random_.one_in(4) ? 0 : magnitude(1, 50'000);
+    s.ring.wakeup = random_.one_in(2) ? 1 : magnitude(0, 1000);
+    s.ring.watermark = random_.one_in(3);
+    if (s.ring.watermark) s.ring.wakeup = magnitude(1, ring);
+    s.timeout = announces_each(s) && random_.one_in(4) ? 0 : magnitude(1, 50'000);
     s.callback_max = sometimes(400);
     s.break_one_in = sometimes(400);
     s.throw_one_in = sometimes(400);
@@ -56,7 +56,7 @@ class Draw {
  private:
   // Of all rings.
   void one_consumer(RunSettings& s) {
-    s.rings = random_.between(1, 3);
+    s.rings = random_.between(kInTurns, kMerged);
     s.cpus = random_.between(1, 5);
     s.payload_min = std::max<std::uint64_t>(s.payload_min, 16);
     s.payload_max = std::min(std::max(s.payload_max, s.payload_min), kIntactMax);
@@ -68,8 +68,7 @@ class Draw {
     s.clock_tick = random_.one_in(2) ? 1 : magnitude(1, 64);
     s.slack = sometimes(10'000);
     s.hotplug = random_.one_in(3) ? magnitude(100, 20'000) : 0;
-    const bool wakes_each = s.wakeup_events == 1 && s.watermark == 0;
-    if (wakes_each && s.timeout != 0) s.latency = sometimes(5'000);
+    if (announces_each(s) && s.timeout != 0) s.latency = sometimes(5'000);
   }
 
   // From `least` to `most`: each order of magnitude is as likely as the next.
@@ -190,10 +189,12 @@ class Shrinker {
   void simplify() {
     const std::uint64_t steps = std::max<std::uint64_t>(4 * best_.plan.steps, 100'000);
     const RunSettings plain{
-        .cpus = 1, .pages = 1, .payload_min = 8, .payload_max = 8, .interrupts = 0};
+        .cpus = 1, .ring = {}, .payload_min = 8, .payload_max = 8, .interrupts = 0};
     for (const SettingName& name : setting_names()) {
+      const auto value = name.get(plain);
+      if (!value) continue;
       SimulationPlan plan = best_.plan;
-      plan.settings.*name.field = plain.*name.field;
+      name.set(plan.settings, *value);
       if (plan.settings == best_.plan.settings) continue;
       plan.steps = steps;
       const auto found = attempt(plan);

@@ -31,7 +31,7 @@ TEST(SettingsTest, LinesOfNameAndValueAreParsedAndTheLastCounts) {
       parse_settings("# a comment\n\n cpus 3 # and another\r\npages\t8\ncpus 4", "x");
   ASSERT_TRUE(parsed.has_value()) << parsed.error();
   EXPECT_EQ(parsed->cpus, 4U) << "the last counts";
-  EXPECT_EQ(parsed->pages, 8U);
+  EXPECT_EQ(parsed->ring.pages, 8U);
   EXPECT_EQ(parsed->payload_max, RunSettings{}.payload_max);
 }
 
@@ -49,13 +49,12 @@ TEST(SettingsTest, ALineThatDoesNotParseIsNamedWithTheReason) {
 TEST(SettingsTest, AnImpossibleValueIsNamedWithItsLine) {
   EXPECT_THAT(error_of("cpus 1\npages 3"),
               HasSubstr("storm.txt, line 2: pages: 3 is no power of two"));
-  EXPECT_THAT(error_of("word_bits 48"),
-              HasSubstr("storm.txt, line 1: word_bits: 48 is neither 32 nor 64"));
+  EXPECT_THAT(error_of("word 48"), HasSubstr("storm.txt, line 1: word: 48 is neither 32 nor 64"));
   EXPECT_THAT(error_of("\nstart 12"),
               HasSubstr("storm.txt, line 2: start: 12 is no multiple of 8"));
-  EXPECT_THAT(impossible({.pages = 3}), HasSubstr("pages: 3"));
-  EXPECT_THAT(impossible({.word_bits = 48}), HasSubstr("word_bits: 48"));
-  EXPECT_THAT(impossible({.start = 12}), HasSubstr("start: 12"));
+  EXPECT_THAT(impossible({.ring{.pages = 3}}), HasSubstr("pages: 3"));
+  EXPECT_THAT(impossible({.ring{.start = 12}}), HasSubstr("start: 12"));
+  EXPECT_THAT(impossible({.ring{.events = 2}}), HasSubstr("the ring: it is of one event"));
 }
 
 TEST(SettingsTest, SettingsThatExcludeEachOtherAreNamedWithTheReason) {
@@ -65,8 +64,8 @@ TEST(SettingsTest, SettingsThatExcludeEachOtherAreNamedWithTheReason) {
        "payload_max: 4096 bytes do not fit a ring of 1 page, 4096 bytes"},
       {"pages 1\npayload_max 4053", "payload_max: 4053"},
       {"pages 32\npayload_max 200000", "payload_max: 200000"},
-      {"pages 1\nwatermark 4097", "watermark: 4097 exceeds"},
-      {"watermark 8\ntimeout 0", "timeout: 0"},
+      {"pages 1\nwakeup_watermark 4097", "wakeup_watermark: 4097 exceeds"},
+      {"wakeup_watermark 8\ntimeout 0", "timeout: 0"},
       {"wakeup_events 2\ntimeout 0", "timeout: 0"},
       {"latency 5", "rings: 0 excludes latency and hotplug"},
       {"hotplug 5", "rings: 0 excludes latency and hotplug"},
@@ -105,6 +104,26 @@ TEST(SettingsTest, DifferenceNamesWhatDiffers) {
   EXPECT_EQ(difference(base, base), "");
 }
 
+// The last that is named counts, so that each can be set over the other.
+TEST(SettingsTest, ARingHasWakeupEventsOrAWatermark) {
+  const RunSettings marked = *parse_settings("wakeup_events 7\nwakeup_watermark 64", "x");
+  EXPECT_EQ(marked.ring, (script::Settings{.pages = 16, .watermark = true, .wakeup = 64}));
+  const RunSettings counted = *parse_settings("wakeup_events 5", "x", marked);
+  EXPECT_EQ(counted.ring, (script::Settings{.pages = 16, .wakeup = 5}));
+  EXPECT_EQ(difference(counted, marked), "wakeup_events=5");
+  EXPECT_EQ(difference(marked, counted), "wakeup_watermark=64");
+}
+
+// Lines that replay a run outlive the names in them.
+TEST(SettingsTest, WhatSettingsWereCalledIsTaken) {
+  EXPECT_EQ(parse_settings("word_bits 32\nwatermark 64", "x"),
+            parse_settings("word 32\nwakeup_watermark 64", "x"));
+  EXPECT_EQ(parse_settings("watermark 0", "x", *parse_settings("watermark 64", "x")),
+            RunSettings{});
+  EXPECT_EQ(parse_settings("wakeup_events 7\nwatermark 0", "x"),
+            parse_settings("wakeup_events 7", "x"));
+}
+
 constexpr std::uint64_t kSeeds = 5000;
 
 TEST(RandomSettingsTest, EachSeedGivesPossibleSettingsWithinTheirRanges) {
@@ -112,8 +131,9 @@ TEST(RandomSettingsTest, EachSeedGivesPossibleSettingsWithinTheirRanges) {
     const RunSettings settings = random_settings(seed);
     ASSERT_EQ(impossible(settings), "") << to_string(settings);
     for (const SettingName& name : setting_names()) {
-      ASSERT_GE(settings.*name.field, name.min) << name.name;
-      ASSERT_LE(settings.*name.field, name.max) << name.name;
+      const auto value = name.get(settings);
+      ASSERT_GE(value.value_or(name.min), name.min) << name.name;
+      ASSERT_LE(value.value_or(name.min), name.max) << name.name;
     }
   }
 }
@@ -122,7 +142,7 @@ TEST(RandomSettingsTest, EverySettingIsDrawn) {
   for (const SettingName& name : setting_names()) {
     std::set<std::uint64_t> values;
     for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-      values.insert(random_settings(seed).*name.field);
+      if (const auto value = name.get(random_settings(seed))) values.insert(*value);
     }
     const std::uint64_t possible = name.max - name.min + 1;
     const bool few = possible >= 2 && possible <= 4;  // of which each is drawn
@@ -140,7 +160,7 @@ TEST(RandomSettingsTest, OneByteMoreOfPayloadThanARingHoldsIsNotDrawnButOneLessI
   std::uint64_t largest = 0;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     const RunSettings settings = random_settings(seed);
-    if (settings.pages == 1) largest = std::max(largest, settings.payload_max);
+    if (settings.ring.pages == 1) largest = std::max(largest, settings.payload_max);
   }
   EXPECT_EQ(largest, 4052U);
 }

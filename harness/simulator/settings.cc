@@ -6,6 +6,8 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <optional>
+#include <utility>
 
 #include "harness/oracle/payload.h"
 #include "harness/program/numbers.h"
@@ -16,14 +18,59 @@ namespace {
 constexpr std::uint64_t kPageSize = 4096;
 constexpr std::uint64_t kAny = ~std::uint64_t{0};
 
+// A member of the settings, or of their ring's.
+template <auto kField>
+constexpr auto& field(auto& run) {
+  if constexpr (requires { run.*kField; }) return (run.*kField);
+  if constexpr (requires { run.ring.*kField; }) return (run.ring.*kField);
+}
+
+template <auto kField>
+constexpr SettingName of(const char* name, std::uint64_t min, std::uint64_t max,
+                         std::string (*impossible)(std::uint64_t value) = nullptr) {
+  return {name,
+          [](const RunSettings& run) { return std::optional{field<kField>(run)}; },
+          [](RunSettings& run, std::uint64_t value) { field<kField>(run) = value; },
+          min,
+          max,
+          impossible};
+}
+
+template <bool kWatermark>
+constexpr SettingName of_wakeups(const char* name, std::uint64_t min, std::uint64_t max) {
+  return {name,
+          [](const RunSettings& run) {
+            const bool counts = run.ring.watermark == kWatermark;
+            return counts ? std::optional{run.ring.wakeup} : std::nullopt;
+          },
+          [](RunSettings& run, std::uint64_t value) {
+            run.ring.watermark = kWatermark;
+            run.ring.wakeup = value;
+          },
+          min, max};
+}
+
+constexpr SettingName of_word(const char* name, std::string (*impossible)(std::uint64_t value)) {
+  return {name,
+          [](const RunSettings& run) {
+            return std::optional<std::uint64_t>{run.ring.word == kernel::Word::k32 ? 32 : 64};
+          },
+          [](RunSettings& run, std::uint64_t bits) {
+            run.ring.word = bits == 32 ? kernel::Word::k32 : kernel::Word::k64;
+          },
+          32,
+          64,
+          impossible};
+}
+
 std::string impossible_pages(std::uint64_t pages) {
   if (std::has_single_bit(pages)) return {};
   return fmt::format("pages: {} is no power of two: the kernel maps no such ring", pages);
 }
 
-std::string impossible_word_bits(std::uint64_t bits) {
+std::string impossible_word(std::uint64_t bits) {
   if (bits == 32 || bits == 64) return {};
-  return fmt::format("word_bits: {} is neither 32 nor 64", bits);
+  return fmt::format("word: {} is neither 32 nor 64", bits);
 }
 
 std::string impossible_start(std::uint64_t start) {
@@ -32,34 +79,40 @@ std::string impossible_start(std::uint64_t start) {
 }
 
 constexpr std::array kNames{
-    SettingName{"cpus", &RunSettings::cpus, 1, 64},
-    SettingName{"pages", &RunSettings::pages, 1, 4096, impossible_pages},
-    SettingName{"word_bits", &RunSettings::word_bits, 32, 64, impossible_word_bits},
-    SettingName{"start", &RunSettings::start, 0, kAny, impossible_start},
-    SettingName{"payload_min", &RunSettings::payload_min, 0, 1 << 20},
-    SettingName{"payload_max", &RunSettings::payload_max, 0, 1 << 20},
-    SettingName{"burst_max", &RunSettings::burst_max, 1, 1 << 20},
-    SettingName{"idle_max", &RunSettings::idle_max, 0, 1 << 20},
-    SettingName{"interrupts", &RunSettings::interrupts, 0, 90},
-    SettingName{"interval_log2", &RunSettings::interval_log2, 0, 20},
-    SettingName{"wakeup_events", &RunSettings::wakeup_events, 0, 1 << 20},
-    SettingName{"watermark", &RunSettings::watermark, 0, 1 << 24},
-    SettingName{"timeout", &RunSettings::timeout, 0, 1 << 20},
-    SettingName{"callback_max", &RunSettings::callback_max, 0, 1 << 20},
-    SettingName{"break_one_in", &RunSettings::break_one_in, 0, 1 << 20},
-    SettingName{"throw_one_in", &RunSettings::throw_one_in, 0, 1 << 20},
-    SettingName{"pause_one_in", &RunSettings::pause_one_in, 0, 1 << 20},
-    SettingName{"drain_with", &RunSettings::drain_with, 0, kCursor},
-    SettingName{"hostile", &RunSettings::hostile, 0, 1},
-    SettingName{"rings", &RunSettings::rings, 0, 3},
-    SettingName{"limit", &RunSettings::limit, 0, 1 << 20},
-    SettingName{"delay_max", &RunSettings::delay_max, 0, 1 << 20},
-    SettingName{"stall_one_in", &RunSettings::stall_one_in, 0, 1 << 20},
-    SettingName{"skew_max", &RunSettings::skew_max, 0, 1 << 20},
-    SettingName{"clock_tick", &RunSettings::clock_tick, 1, 1 << 20},
-    SettingName{"slack", &RunSettings::slack, 0, 1 << 24},
-    SettingName{"latency", &RunSettings::latency, 0, 1 << 20},
-    SettingName{"hotplug", &RunSettings::hotplug, 0, 1 << 20},
+    of<&RunSettings::cpus>("cpus", 1, 64),
+    of<&script::Settings::pages>("pages", 1, 4096, impossible_pages),
+    of_word("word", impossible_word),
+    of<&script::Settings::start>("start", 0, kAny, impossible_start),
+    of<&RunSettings::payload_min>("payload_min", 0, 1 << 20),
+    of<&RunSettings::payload_max>("payload_max", 0, 1 << 20),
+    of<&RunSettings::burst_max>("burst_max", 1, 1 << 20),
+    of<&RunSettings::idle_max>("idle_max", 0, 1 << 20),
+    of<&RunSettings::interrupts>("interrupts", 0, 90),
+    of<&RunSettings::interval_log2>("interval_log2", 0, 20),
+    of_wakeups<false>("wakeup_events", 0, 1 << 20),
+    of_wakeups<true>("wakeup_watermark", 1, 1 << 24),
+    of<&RunSettings::timeout>("timeout", 0, 1 << 20),
+    of<&RunSettings::callback_max>("callback_max", 0, 1 << 20),
+    of<&RunSettings::break_one_in>("break_one_in", 0, 1 << 20),
+    of<&RunSettings::throw_one_in>("throw_one_in", 0, 1 << 20),
+    of<&RunSettings::pause_one_in>("pause_one_in", 0, 1 << 20),
+    of<&RunSettings::drain_with>("drain_with", 0, kCursor),
+    of<&RunSettings::hostile>("hostile", 0, 1),
+    of<&RunSettings::rings>("rings", 0, kMerged),
+    of<&RunSettings::limit>("limit", 0, 1 << 20),
+    of<&RunSettings::delay_max>("delay_max", 0, 1 << 20),
+    of<&RunSettings::stall_one_in>("stall_one_in", 0, 1 << 20),
+    of<&RunSettings::skew_max>("skew_max", 0, 1 << 20),
+    of<&RunSettings::clock_tick>("clock_tick", 1, 1 << 20),
+    of<&RunSettings::slack>("slack", 0, 1 << 24),
+    of<&RunSettings::latency>("latency", 0, 1 << 20),
+    of<&RunSettings::hotplug>("hotplug", 0, 1 << 20),
+};
+
+// Names in settings files, and in the lines that replay a run, until they were the script's.
+constexpr std::pair<std::string_view, std::string_view> kOldNames[] = {
+    {"word_bits", "word"},
+    {"watermark", "wakeup_watermark"},
 };
 
 // Everybody breaks off, throws and is interrupted now and then, but for `steady`, which is for
@@ -85,13 +138,13 @@ constexpr std::array kScenarios{
              "cpus 1\npages 2\ninterrupts 90\ninterval_log2 5\nbreak_one_in 40\n"
              "throw_one_in 200\n"},
     Scenario{"crossing_4gib", "positions of a 32-bit kernel that pass 2^32",
-             "word_bits 32\nstart 4294901760\npages 4\npayload_min 16\npayload_max "
+             "word 32\nstart 4294901760\npages 4\npayload_min 16\npayload_max "
              "200\nbreak_one_in 40\n"
              "throw_one_in 200\n"},
     Scenario{"pause", "a consumer that pauses the ring now and then",
              "pages 2\npause_one_in 4\nbreak_one_in 40\n"},
     Scenario{"watermark_starvation", "a watermark that most of the waits never see",
-             "pages 4\nwatermark 12288\ntimeout 20000\nidle_max 2000\nbreak_one_in 40\n"},
+             "pages 4\nwakeup_watermark 12288\ntimeout 20000\nidle_max 2000\nbreak_one_in 40\n"},
     Scenario{"hostile", "a ring whose headers and positions are anything, at any moment",
              "pages 1\nhostile 1\ncallback_max 20\nbreak_one_in 40\nthrow_one_in 200\n"},
     Scenario{"turns",
@@ -122,12 +175,12 @@ std::string impossible_of_many(const RunSettings& settings) {
   const auto excluded = [&](const char* what, const char* why) {
     return fmt::format("rings: {} excludes {}: {}", settings.rings, what, why);
   };
-  if (settings.rings == 0) {
+  if (settings.rings == kOwnConsumers) {
     if (settings.latency == 0 && settings.hotplug == 0) return {};
     return "rings: 0 excludes latency and hotplug, which are for one consumer of all rings";
   }
   if (settings.hostile != 0) return excluded("hostile", "nothing is known of such a ring's clocks");
-  if (settings.rings == 3) {
+  if (settings.rings == kMerged) {
     if (settings.payload_min < oracle::kSelfDescribing) {
       return excluded("a payload_min below 16", "the key is that of a payload that names itself");
     }
@@ -136,9 +189,8 @@ std::string impossible_of_many(const RunSettings& settings) {
     }
   }
   if (settings.latency == 0) return {};
-  const bool wakes_each = settings.wakeup_events == 1 && settings.watermark == 0;
-  if (wakes_each && settings.timeout != 0) return {};
-  return "latency: it is for wakeup_events 1 without watermark, and a timeout";
+  if (announces_each(settings) && settings.timeout != 0) return {};
+  return "latency: it is for wakeup_events 1, and a timeout";
 }
 
 std::expected<std::uint64_t, std::string> number(std::string_view text, const SettingName& name) {
@@ -154,16 +206,12 @@ std::expected<std::uint64_t, std::string> number(std::string_view text, const Se
   return *value;
 }
 
-std::string_view trim(std::string_view text) {
-  constexpr const char* kBlank = " \t\r";
-  const std::size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
-
 std::expected<void, std::string> parse_line(std::string_view line, RunSettings& settings) {
   const std::size_t blank = line.find_first_of(" \t");
-  const std::string_view word = line.substr(0, blank);
+  std::string_view word = line.substr(0, blank);
+  for (const auto& [old_name, name] : kOldNames) {
+    if (word == old_name) word = name;
+  }
   const auto* const name = std::ranges::find_if(
       kNames, [&](const SettingName& candidate) { return candidate.name == word; });
   if (name == kNames.end()) {
@@ -174,9 +222,15 @@ std::expected<void, std::string> parse_line(std::string_view line, RunSettings& 
   if (blank == std::string_view::npos) {
     return std::unexpected(fmt::format("{} has no value", word));
   }
-  const auto value = number(trim(line.substr(blank)), *name);
+  const std::string_view text = script::without_comment(line.substr(blank));
+  if (line.starts_with("watermark") && parse_number(text) == 0) {  // there was none
+    if (settings.ring.watermark) settings.ring.wakeup = 1;
+    settings.ring.watermark = false;
+    return {};
+  }
+  const auto value = number(text, *name);
   if (!value) return std::unexpected(value.error());
-  settings.*name->field = *value;
+  name->set(settings, *value);
   return {};
 }
 
@@ -200,9 +254,8 @@ std::expected<RunSettings, std::string> parse_settings(std::string_view text,
                                                        std::string_view source, RunSettings base) {
   for (std::size_t line_number = 1; !text.empty(); ++line_number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
+    const std::string_view line = script::without_comment(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
-    line = trim(line.substr(0, line.find('#')));
     if (line.empty()) continue;
     if (const auto parsed = parse_line(line, base); !parsed) {
       return std::unexpected(fmt::format("{}, line {}: {}", source, line_number, parsed.error()));
@@ -212,10 +265,19 @@ std::expected<RunSettings, std::string> parse_settings(std::string_view text,
 }
 
 std::string impossible(const RunSettings& settings) {
-  const std::uint64_t ring = settings.pages * kPageSize;
+  const script::Settings& of_ring = settings.ring;
+  const std::uint64_t ring = of_ring.pages * kPageSize;
   for (const SettingName& name : kNames) {
-    if (name.impossible == nullptr) continue;
-    if (std::string why = name.impossible(settings.*name.field); !why.empty()) return why;
+    const auto value = name.get(settings);
+    if (name.impossible == nullptr || !value) continue;
+    if (std::string why = name.impossible(*value); !why.empty()) return why;
+  }
+  if (of_ring != script::Settings{.word = of_ring.word,
+                                  .pages = of_ring.pages,
+                                  .watermark = of_ring.watermark,
+                                  .wakeup = of_ring.wakeup,
+                                  .start = of_ring.start}) {
+    return "the ring: it is of one event, writes forward, and has samples of raw data alone";
   }
   if (settings.payload_min > settings.payload_max) {
     return fmt::format("payload_min: {} exceeds payload_max, {}", settings.payload_min,
@@ -226,32 +288,24 @@ std::string impossible(const RunSettings& settings) {
   const std::uint64_t record = oracle::record_size(std::min(settings.payload_max, kIntactMax));
   if (record + kBeside > ring || settings.payload_max > ring) {
     return fmt::format("payload_max: {} bytes do not fit a ring of {}, {} bytes",
-                       settings.payload_max, counted(settings.pages, "page"), ring);
+                       settings.payload_max, counted(of_ring.pages, "page"), ring);
   }
-  if (settings.watermark > ring) {
-    return fmt::format("watermark: {} exceeds the ring of {} bytes", settings.watermark, ring);
+  if (of_ring.watermark && of_ring.wakeup > ring) {
+    return fmt::format("wakeup_watermark: {} exceeds the ring of {} bytes", of_ring.wakeup, ring);
   }
-  const bool tells_each = settings.wakeup_events == 1 && settings.watermark == 0;
-  if (!tells_each && settings.timeout == 0) {
-    return "timeout: 0 is for wakeup_events 1 without watermark: else what is not announced would "
+  if (!announces_each(settings) && settings.timeout == 0) {
+    return "timeout: 0 is for wakeup_events 1: else what is not announced would "
            "be waited for in vain";
   }
   return impossible_of_many(settings);
 }
 
-std::string to_string(const RunSettings& settings) {
+std::string to_string(const RunSettings& settings, const RunSettings* base) {
   std::string text;
   for (const SettingName& name : kNames) {
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name.name, settings.*name.field);
-  }
-  return text;
-}
-
-std::string difference(const RunSettings& settings, const RunSettings& base) {
-  std::string text;
-  for (const SettingName& name : kNames) {
-    if (settings.*name.field == base.*name.field) continue;
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name.name, settings.*name.field);
+    const auto value = name.get(settings);
+    if (!value || (base != nullptr && value == name.get(*base))) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name.name, *value);
   }
   return text;
 }

@@ -5,9 +5,12 @@
 
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "harness/script/script.h"
 
 namespace perfring::simulator {
 
@@ -18,33 +21,27 @@ inline constexpr std::uint64_t kOwnConsumers = 0, kInTurns = 1, kFullestFirst = 
 // Values of drain_with: the function of lib that drains. fold() and for_each() never break off.
 inline constexpr std::uint64_t kTryFold = 0, kFold = 1, kForEach = 2, kCursor = 3;
 
-// Pages are of 4096 bytes. "One in n": with a probability of 1/n; 0: never. Each is a number, as
-// its line has it: those of the ring become script::Settings in site.cc only, which know
-// wakeup_events or a watermark, not both.
+// Pages are of 4096 bytes. "One in n": with a probability of 1/n; 0: never.
 struct RunSettings {
   std::uint64_t cpus = 2;
-  std::uint64_t pages = 16;         // of data, a power of two
-  std::uint64_t word_bits = 64;     // of the kernel's unsigned long: 32 or 64
-  std::uint64_t start = 0;          // position of the first record
-  std::uint64_t payload_min = 8;    // bytes
-  std::uint64_t payload_max = 64;   // above 65516: as kernels mishandle them; multiples of 4
-  std::uint64_t burst_max = 1;      // outputs in a row, at least 1
-  std::uint64_t idle_max = 0;       // steps between bursts
-  std::uint64_t interrupts = 10;    // percent of what happens to a writer
+  script::Settings ring{.pages = 16};  // each CPU's: up to 4096 pages, of raw data alone
+  std::uint64_t payload_min = 8;       // bytes
+  std::uint64_t payload_max = 64;      // above 65516: as kernels mishandle them; multiples of 4
+  std::uint64_t burst_max = 1;         // outputs in a row, at least 1
+  std::uint64_t idle_max = 0;          // steps between bursts
+  std::uint64_t interrupts = 10;       // percent of what happens to a writer
   std::uint64_t interval_log2 = 8;  // log2 of the longest gap between scheduling points, in steps
-  std::uint64_t wakeup_events = 1;
-  std::uint64_t watermark = 0;     // bytes; 0: wakeup_events counts
-  std::uint64_t timeout = 20000;   // steps that the consumer waits at the most; 0: for ever
-  std::uint64_t callback_max = 0;  // steps that a callback takes
-  std::uint64_t break_one_in = 0;  // callbacks
-  std::uint64_t throw_one_in = 0;  // callbacks
-  std::uint64_t pause_one_in = 0;  // of the consumer's waits: pauses the ring
+  std::uint64_t timeout = 20000;    // steps that the consumer waits at the most; 0: for ever
+  std::uint64_t callback_max = 0;   // steps that a callback takes
+  std::uint64_t break_one_in = 0;   // callbacks
+  std::uint64_t throw_one_in = 0;   // callbacks
+  std::uint64_t pause_one_in = 0;   // of the consumer's waits: pauses the ring
   std::uint64_t drain_with = kTryFold;
   std::uint64_t hostile = 0;  // 1: an adversary writes the ring instead of the kernel
 
   // 0: each CPU has a consumer of its own. Otherwise one has all rings; 1: in turns, 2: the fullest
   // first, 3: merged by the clock that each writer has read.
-  std::uint64_t rings = 0;
+  std::uint64_t rings = kOwnConsumers;
   std::uint64_t limit = 0;         // events of one of its rounds; 0: none
   std::uint64_t delay_max = 0;     // steps from a writer's clock to its output
   std::uint64_t stall_one_in = 0;  // outputs: their CPU stands still for 8 such delays in between
@@ -57,10 +54,17 @@ struct RunSettings {
   friend bool operator==(const RunSettings&, const RunSettings&) = default;
 };
 
-// A setting's name, and its range.
+// Whether the kernel announces each record.
+inline bool announces_each(const RunSettings& settings) {
+  return settings.ring.wakeup == 1 && !settings.ring.watermark;
+}
+
+// A setting as a number: its name, which is the script's if it is the ring's, and its range.
 struct SettingName {
   const char* name;
-  std::uint64_t RunSettings::* field;
+  // Nothing of wakeup_events and wakeup_watermark, if it is the other one that counts.
+  std::optional<std::uint64_t> (*get)(const RunSettings& settings);
+  void (*set)(RunSettings& settings, std::uint64_t value);
   std::uint64_t min;
   std::uint64_t max;
   // Why a value in this range is impossible; empty if it is possible.
@@ -86,9 +90,12 @@ std::expected<RunSettings, std::string> parse_settings(std::string_view text,
 // Why these settings are impossible together; empty if they are possible.
 std::string impossible(const RunSettings& settings);
 
-// "name=value" for each setting, or for each in which they differ, with a space between.
-std::string to_string(const RunSettings& settings);
-std::string difference(const RunSettings& settings, const RunSettings& base);
+// "name=value" for each setting that counts, or for each of them that is not so in `base`, with a
+// space between.
+std::string to_string(const RunSettings& settings, const RunSettings* base = nullptr);
+inline std::string difference(const RunSettings& settings, const RunSettings& base) {
+  return to_string(settings, &base);
+}
 
 }  // namespace perfring::simulator
 

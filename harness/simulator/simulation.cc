@@ -99,7 +99,7 @@ SimulationOutcome Engine::outcome() const {
 }
 
 SimulationOutcome simulate(const SimulationPlan& plan, const Observer& observer) {
-  if (plan.settings.rings != 0) return simulate_many(plan, observer, ManyFault::None);
+  if (plan.settings.rings != kOwnConsumers) return simulate_many(plan, observer, ManyFault::None);
   return simulate_with<SimulatedCpu, RingDrain<>>(plan, observer);
 }
 

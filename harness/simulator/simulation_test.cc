@@ -132,7 +132,7 @@ TEST(SimulateTest, PositionsPass4GiB) {
 
 TEST(SimulateTest, PositionsPassTheEndOf64BitsToo) {
   RunSettings settings = scenario_of("bursts");
-  settings.start = ~std::uint64_t{0} - 65535;
+  settings.ring.start = ~std::uint64_t{0} - 65535;
   const SimulationOutcome outcome = simulate({.seed = 3, .steps = 300'000, .settings = settings});
   EXPECT_FALSE(outcome.found.has_value()) << outcome.found->violation.message;
   for (const CpuOutcome& cpu : outcome.cpus) EXPECT_GT(cpu.received.bytes, 65536U);

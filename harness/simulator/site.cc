@@ -11,15 +11,6 @@
 namespace perfring::simulator {
 namespace {
 
-script::Settings ring_of(const RunSettings& settings) {
-  const bool watermark = settings.watermark != 0;
-  return {.word = settings.word_bits == 32 ? kernel::Word::k32 : kernel::Word::k64,
-          .pages = settings.pages,
-          .watermark = watermark,
-          .wakeup = watermark ? settings.watermark : settings.wakeup_events,
-          .start = settings.start};
-}
-
 // A payload above kIntactMax is written past its reservation.
 bool may_be_poisoned(const World& world) {
   return world.sound_writers && world.settings.hostile == 0 &&
@@ -50,16 +41,15 @@ std::uint64_t slowness(World& world) {
 Site::Site(World& world, int cpu)
     : world_{world},
       cpu_{cpu},
-      ring_{ring_of(world.settings), {.cpu = cpu, .ids = {static_cast<std::uint64_t>(cpu) + 1}}},
-      ledger_{rb().data_size(), oracle::Ledger::Keep::Records, world.settings.start,
-              static_cast<unsigned>(world.settings.word_bits)},
+      ring_{world.settings.ring, {.cpu = cpu, .ids = {static_cast<std::uint64_t>(cpu) + 1}}},
+      ledger_{rb().data_size(), oracle::Ledger::Keep::Records, world.settings.ring.start,
+              world.settings.ring.word == kernel::Word::k32 ? 32U : 64U},
       poison_{data(), may_be_poisoned(world)},
       drains_{page(), data(), judge_of(world, page(), data(), ledger_, keys_, merged_), poison_,
               world.digest},
       slow_{slowness(world)},
       loud_{ring_.file()},
-      announces_each_{world.settings.wakeup_events == 1 && world.settings.watermark == 0 &&
-                      world.settings.hostile == 0} {
+      announces_each_{announces_each(world.settings) && world.settings.hostile == 0} {
   event().waitq.push_back(this);
   if (world.settings.latency != 0) quiet_ = open_beside(/*quiet=*/true);
 }
