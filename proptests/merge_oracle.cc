@@ -149,6 +149,17 @@ std::string MergeOracle::check_wait(std::size_t ring, std::size_t event, std::si
   return {};
 }
 
+// What a flush has read has its own key until there is a clock (M8), though it may be left then,
+// and delivered with that of another run.
+std::uint64_t MergeOracle::key_in(const Event& event, std::size_t run) const {
+  if (!runs_[run].is_flush() || event.kind != Kind::Sample) return event.ordered_by;
+  const auto begin = runs_.begin();
+  const bool met_clock = std::any_of(
+      begin, begin + static_cast<std::ptrdiff_t>(run),
+      [&](const Run& each) { return !each.is_flush() && each.seen() == event.ordered_by; });
+  return met_clock ? event.ordered_by : event.key;
+}
+
 // Of the oldest that each ring has, as many as are sorted, the lowest.
 std::pair<std::size_t, std::size_t> MergeOracle::lowest(std::size_t run) const {
   std::pair<std::size_t, std::size_t> best{rings_.size(), 0};
@@ -164,7 +175,7 @@ std::pair<std::size_t, std::size_t> MergeOracle::lowest(std::size_t run) const {
       }
       ++sorted;
       const bool is_lower = best.first == rings_.size() ||
-                            event.ordered_by < rings_[best.first][best.second].ordered_by;
+                            key_in(event, run) < key_in(rings_[best.first][best.second], run);
       if (is_lower) best = {ring, i};
     }
   }

@@ -24,10 +24,15 @@ inline bool is_defect(const Held& held, Defect defect) noexcept {
   return held.kind() == kind_of(defect);
 }
 
+inline bool is_sample(const Held& held) noexcept {
+  return held.kind() == Held::kSample || held.kind() == Held::kSplit;
+}
+
+// Neither of a sample in one piece, nor of BadPositions, whose bytes its place does not say.
 template <Memory M>
-[[gnu::noinline]] PerfEvent odd_event_of(const RingView& view, const Held& held) {
+PerfEvent odd_event_of(const RingView& view, const Held& held) {
   Walk<M> walk{view};
-  if (held.kind() == Held::kSample) {
+  if (held.kind() == Held::kSplit) {
     constexpr std::size_t at_payload = Walk<M>::kPayloadAt;
     const auto at = walk.start(view, held.index(), at_payload + held.length());
     return Sample{walk.head_of(at, at_payload, held.length()),
@@ -39,15 +44,6 @@ template <Memory M>
   }
   const auto defect = static_cast<Defect>(held.kind() - Held::kMalformed);
   return walk.malformed(defect, walk.start(view, held.index(), held.length()), held.length());
-}
-
-// Not of BadPositions, whose bytes its place does not say.
-template <Memory M>
-[[gnu::always_inline]] inline PerfEvent event_of(const RingView& view, const Held& held) {
-  const std::size_t from = held.index() + Walk<M>::kPayloadAt;
-  if (held.kind() == Held::kSample && from + held.length() <= view.data.size()) [[likely]]
-    return Sample{{view.data.data() + from, held.length()}, {}};
-  return odd_event_of<M>(view, held);
 }
 
 }  // namespace perfring::internal

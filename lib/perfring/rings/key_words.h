@@ -14,14 +14,15 @@
 
 namespace perfring::internal {
 
-// A word is (key - base + 1) << bits | ring. It is 0 << bits | ring if the key is lower than the
-// base, far() << bits | ring if it is too high to fit, and none() << bits | ring if the ring has no
-// record. These three are below or above all others; when one of them wins, the base is to be
-// chosen anew.
+// A word is (key - base) << bits | ring; far() << bits | ring if the key is too high to fit, and
+// none() << bits | ring if the ring has no record. When one of these two wins, the base is to be
+// chosen anew, as when a key is lower than the base, whose word is `ring`.
 class KeyWords {
  public:
+  // No ring's number is all ones, and so is no word.
   void have_rings(std::size_t rings) noexcept {
-    while (std::size_t{1} << bits_ < rings) ++bits_;
+    while (std::size_t{1} << bits_ <= rings) ++bits_;
+    ring_mask_ = (std::uint32_t{1} << bits_) - 1;
   }
 
   // Chooses the base: the lowest key, and room for some that are lower.
@@ -29,70 +30,53 @@ class KeyWords {
     const std::uint64_t margin = far() / 4;
     base_ = lowest > margin ? lowest - margin : 0;
     // No key is so low that it seems to be high above.
-    reach_ = smaller(far() - 2, ~base_) + 1;
-    first_ = std::uint64_t{1} << bits_;
-    ring_mask_ = static_cast<std::uint32_t>(first_ - 1);
+    reach_ = smaller(far() - 1, ~base_) + 1;
+    was_too_low_ = false;
   }
   // From the base on, the words of keys lower than `bound` are released (M2), or all that fit.
-  void release_below(std::uint64_t bound) noexcept { release_to(word(true, bound, 0)); }
-  void release_all() noexcept { release_to(far() << bits_); }
+  void release_below(std::uint64_t bound) noexcept { end_ = bound < base_ ? 0 : word(bound, 0); }
+  void release_all() noexcept { end_ = far() << bits_; }
 
-  std::uint64_t base() const noexcept { return base_; }
-
-  [[gnu::always_inline]] std::uint64_t word(bool any, std::uint64_t key,
-                                            std::size_t ring) const noexcept {
-    const std::uint64_t distance = key - base_;
-    if (any && distance < reach_) [[likely]]
-      return (distance + 1) << bits_ | ring;
-    return odd_word(any, key) << bits_ | ring;
-  }
-  [[gnu::always_inline]] std::uint64_t even_word(std::uint64_t key,
-                                                 std::size_t ring) const noexcept {
+  // From one that is lower than the base on, nothing is released.
+  [[gnu::always_inline]] std::uint64_t word(std::uint64_t key, std::size_t ring) noexcept {
     const std::uint64_t distance = key - base_;
     if (distance < reach_) [[likely]]
-      return (distance << bits_) + first_ + ring;
-    return odd_word(true, key) << bits_ | ring;
+      return (distance << bits_) + ring;
+    return odd_word(key) | ring;
   }
+  std::uint64_t none(std::size_t ring) const noexcept { return none() << bits_ | ring; }
   std::size_t ring_of(std::uint64_t word) const noexcept {
     return static_cast<std::uint32_t>(word) & ring_mask_;
   }
-  bool is_none(std::uint64_t word) const noexcept { return word >> bits_ == none(); }
-  // Whether the key is neither too low nor too high: then no ring has a lower one.
-  bool fits(std::uint64_t word) const noexcept {
-    return word >> bits_ != 0 && word >> bits_ != far();
-  }
-  // Neither too low nor too high.
-  [[gnu::always_inline]] bool is_released(std::uint64_t word) const noexcept {
-    return word - first_ < released_;
+  [[gnu::always_inline]] bool is_released(std::uint64_t word) const noexcept { return word < end_; }
+  // Whether the base is to be chosen anew, if `word` wins.
+  bool are_old(std::uint64_t word) const noexcept {
+    const std::uint64_t distance = word >> bits_;
+    return distance != none() && (was_too_low_ || distance == far());
   }
 
-  // How far above the base the keys of `ring` are less than, whose words are released and lower
-  // than `other`.
-  [[gnu::always_inline]] std::uint64_t span_below(std::uint64_t other,
-                                                  std::size_t ring) const noexcept {
+  // The lowest key of `ring` whose word is not released, or not lower than `other`.
+  std::uint64_t key_at(std::uint64_t other, std::size_t ring) const noexcept {
     const std::uint64_t until = other < end_ ? other : end_;
-    return smaller(reach_, (until >> bits_) - (ring < ring_of(until) ? 0 : 1));
+    return base_ + smaller(reach_ - 1, (until >> bits_) + (ring < ring_of(until) ? 1 : 0));
   }
 
  private:
   std::uint64_t none() const noexcept { return ~std::uint64_t{0} >> bits_; }
   std::uint64_t far() const noexcept { return none() - 1; }
-  std::uint64_t odd_word(bool any, std::uint64_t key) const noexcept {
-    if (!any) return none();
-    return key < base_ ? 0 : far();
-  }
-  void release_to(std::uint64_t end) noexcept {
-    end_ = end < first_ ? first_ : end;
-    released_ = end_ - first_;
+  [[gnu::noinline]] std::uint64_t odd_word(std::uint64_t key) noexcept {
+    if (key >= base_) return far() << bits_;
+    was_too_low_ = true;
+    end_ = 0;
+    return 0;
   }
 
   unsigned bits_ = 1;  // of a ring's number
-  std::uint64_t base_ = 0;
-  std::uint64_t reach_ = 0;     // above base_: keys that fit
-  std::uint64_t first_ = 0;     // the lowest word of base_
-  std::uint64_t end_ = 0;       // words from here on are not released
-  std::uint64_t released_ = 0;  // words from first_ on are
   std::uint32_t ring_mask_ = 1;
+  std::uint64_t base_ = 0;
+  std::uint64_t reach_ = 0;  // above base_: keys that fit
+  std::uint64_t end_ = 0;    // words from here on are not released
+  bool was_too_low_ = false;
 };
 
 }  // namespace perfring::internal

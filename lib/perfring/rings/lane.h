@@ -9,9 +9,9 @@
 // walk that Ring and Cursor share (S1 to S10: ring/cursor.h).
 // W: facts that were measured, in the project's harness/RINGS_FACTS.md.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <variant>
 
@@ -24,21 +24,29 @@
 #include "perfring/rings/held_event.h"
 #include "perfring/rings/looks.h"
 #include "perfring/rings/lost_keys.h"
-#include "perfring/rings/stretch.h"
 #include "perfring/rings/window.h"
 
 namespace perfring::internal {
 
 template <Memory M, unsigned kWindow>
-class alignas(64) Lane {
+class alignas(256) Lane {  // as far apart as a shift says
   using Walk = internal::Walk<M>;
 
  public:
-  explicit Lane(const RingView& view) noexcept : view_{view} { forget(0); }
+  Lane(const RingView& view, std::unique_ptr<std::uint64_t[]> room) noexcept
+      : window_{std::move(room)}, view_{view} {
+    forget(0);
+  }
+  static auto room() { return Window<kWindow>::room(); }
 
   const RingView& view() const noexcept { return view_; }
 
   std::uint64_t next_word = 0;  // Merge's: that of what comes after the front
+
+  bool empty() const noexcept { return window_.empty(); }
+  std::uint64_t front_key() const noexcept { return window_.front_key(); }
+  bool has_next() const noexcept { return window_.has_next(); }
+  std::uint64_t next_key() const noexcept { return window_.next_key(); }
 
   // M1: the clock was read before this.
   void look(std::uint64_t clock) {
@@ -54,108 +62,47 @@ class alignas(64) Lane {
     seek(next);
   }
 
-  // A front is in the stretch if there is one, else in hot_.
-  bool empty() const noexcept { return stretch_.is_none() && hot_.held().is_none(); }
-  std::uint64_t front_key() const noexcept {
-    return stretch_.is_none() ? hot_.key : stretch_.front_key();
-  }
-  bool has_next() const noexcept { return hot_.count != 0 || !stretch_.is_none(); }
-  std::uint64_t next_key() const noexcept {
-    return stretch_.is_none() ? window_.key_at(hot_.first) : stretch_.next_key();
-  }
-
   // Before the first is taken in a run.
   template <class Round>
   void fill(Round& round) {
-    tries_ = 1;
-    if (!stretch_.is_none()) return;
-    while (window_.has_room(hot_)) {
-      const Held held = read(round, hot_);
-      if (held.is_none()) return;
-      if (window_.fill(held, hot_)) round.displaced();
-    }
+    fill(round, kWhole, kWhole);
   }
 
   // M8, of what a flush has read and left: from now on there is a clock.
   template <class Round>
   [[gnu::noinline]] void meets_clock(Round& round) {
-    hot_.last_key = smaller(hot_.last_key, round.seen);
-    if (!stretch_.is_none()) return stretch_.meets_clock(round);
-    if (empty()) return;
-    // In the ring's order: so they come if they have one key from now on.
-    std::array<Held, kWindow + 1> all;
-    unsigned count = 0;
-    const auto add = [&](Held held) {
-      if (held.key > round.seen) {
-        held.key = held.kind() == Held::kSample ? round.ahead() : round.seen;
-      }
-      unsigned i = count++;
-      for (; i != 0 && from_tail(held) < from_tail(all[i - 1]); --i) all[i] = all[i - 1];
-      all[i] = held;
-    };
-    add(hot_.held());
-    for (unsigned i = 0; i != hot_.count; ++i) add(window_.at(hot_.first + i));
-    hot_.hold(Held::none());
-    hot_.count = 0;
-    for (unsigned i = 0; i != count; ++i) window_.fill(all[i], hot_);
+    last_key_ = smaller(last_key_, round.seen);
+    window_.lower_to(
+        round.seen,
+        [&](const Held& held) {
+          if (is_sample(held)) round.ahead();
+        },
+        [this](const Held& a, const Held& b) { return from_tail(a) < from_tail(b); });
   }
 
-  // Whether the front, and what comes after it, are even: then take_even() and take_even_while()
-  // take it, else take() and take_while(). What is next stays so.
+  // Before the front is taken: reads another if need be. What comes after the front stays so.
+  // Returns whether it is known what comes after that. If the key throws, nothing has changed.
   template <class Round>
-  [[gnu::always_inline]] bool is_even(Round& round) {
-    if (stretch_.has_more()) [[likely]]
-      return true;
-    if (stretch_.is_none() && --tries_ != 0) return false;
-    return becomes_even(round);
+  [[gnu::always_inline]] bool knows_on(Round& round) {
+    return window_.knows_on() || reads_on(round);
   }
-  [[gnu::always_inline]] Sample take_even() noexcept {
-    const Sample front{{stretch_.payload(), stretch_.raw()}, {}};
-    stretch_.take();
-    return front;
-  }
-  std::uint64_t front_even_key() const noexcept { return stretch_.front_key(); }
-  std::uint64_t next_even_key() const noexcept { return stretch_.next_key(); }
-  // As take_while().
-  template <class Round, class Visit>
-  [[gnu::always_inline]] bool take_even_while(std::uint64_t base, std::uint64_t span,
-                                              std::uint64_t& limit, Round& round, Visit visit) {
-    const std::size_t raw = stretch_.raw();
-    const auto visits =
-        [&](std::uint64_t key, const std::byte* payload)
-            __attribute__((always_inline)) { return visit(key, Sample{{payload, raw}, {}}); };
-    do {
-      if (!stretch_.take_while(base, span, limit, visits)) return false;
-    } while (limit != 0 && stretch_.front_key() - base < span && is_even(round));
-    return true;
+  [[gnu::always_inline]] Held take() noexcept { return window_.take(); }
+  bool front_is_plain() const noexcept { return window_.front_is_plain(); }
+  template <class Visit>
+  [[gnu::always_inline]] bool take_while(std::uint64_t until_key, std::uint64_t& limit,
+                                         Visit visit) {
+    return window_.take_while(until_key, limit, visit);
   }
 
-  // Takes the front, and reads another. If the key throws, nothing has changed.
-  template <class Round>
-  [[gnu::always_inline]] Held take(Round& round) {
-    return take(round, hot_);
+  PerfEvent event(const Held& held) {
+    if (held.kind() == Held::kSample) return sample(held);
+    if (!is_defect(held, Defect::BadPositions)) return odd_event_of<M>(view_, held);
+    holds_bad_positions_ = false;
+    return bad_positions_;
   }
-
-  // Takes fronts, at least one and at most `limit`, which it counts down, while the next key is
-  // less than `span` above `base`, and not lower, and while visit(Held) says true. Returns what it
-  // said last.
-  template <class Round, class Visit>
-  [[gnu::always_inline]] bool take_while(std::uint64_t base, std::uint64_t span,
-                                         std::uint64_t& limit, Round& round, Visit visit) {
-    Aside aside{*this};
-    do {
-      --limit;
-      if (!visit(take(round, aside.hot))) return false;
-    } while (limit != 0 && aside.hot.key - base < span && !aside.hot.held().is_none());
-    return true;
-  }
-
-  [[gnu::always_inline]] PerfEvent event(const Held& held) {
-    if (is_defect(held, Defect::BadPositions)) [[unlikely]] {
-      holds_bad_positions_ = false;
-      return bad_positions_;
-    }
-    return event_of<M>(view_, held);
+  // If it is one, in one piece.
+  [[gnu::always_inline]] Sample sample(const Held& held) const {
+    return {{view_.data.data() + held.index() + Walk::kPayloadAt, held.length()}, {}};
   }
 
   // M4: data_tail moves to the oldest record that was not delivered, if that is another (S2, S3).
@@ -163,28 +110,17 @@ class alignas(64) Lane {
     if (holds_bad_positions_) [[unlikely]]
       return;
     SharedPosition delivered = position() - tail_;
-    const auto stops_at = [&](const Held& held) {
-      if (from_tail(held) < delivered) delivered = from_tail(held);
-    };
-    if (!stretch_.is_none()) {
-      stops_at(stretch_.template front<Walk>(view_.data.data()));
-    } else if (!empty()) {
-      stops_at(hot_.held());
+    // What was read ahead lies behind what is in the window.
+    const std::size_t count = smaller(window_.count(), kWhole);
+    for (std::size_t i = 0; i != count; ++i) {
+      if (from_tail(window_.at(i)) < delivered) delivered = from_tail(window_.at(i));
     }
-    for (unsigned i = 0; i != hot_.count; ++i) stops_at(window_.at(hot_.first + i));
     move_tail<M>(*view_.page, tail_, tail_ + delivered);
   }
 
  private:
-  // The same in registers, for as long as this lasts: also if something is thrown.
-  struct Aside {
-    explicit Aside(Lane& of) noexcept : lane{of}, hot{of.hot_} {}
-    ~Aside() { lane.hot_ = hot; }
-    Aside(const Aside&) = delete;
-    Aside& operator=(const Aside&) = delete;
-    Lane& lane;
-    Hot hot;
-  };
+  static constexpr std::size_t kWhole = Window<kWindow>::kWhole;
+  static constexpr std::size_t kAhead = Window<kWindow>::kAhead;
 
   // How far it lies behind data_tail. That of BadPositions is all that is left, and the last.
   SharedPosition from_tail(const Held& held) const noexcept {
@@ -194,7 +130,7 @@ class alignas(64) Lane {
 
   // Of what is read next.
   SharedPosition position() const noexcept {
-    return stop_position_ - static_cast<SharedPosition>(hot_.stop - hot_.at);
+    return stop_position_ - static_cast<SharedPosition>(stop_ - at_);
   }
 
   // Begins anew at `tail`.
@@ -202,120 +138,129 @@ class alignas(64) Lane {
     tail_ = end_ = tail;
     looks_.forget(tail);
     lost_keys_.forget(tail);
-    hot_.hold(Held::none());
-    hot_.count = 0;
-    stretch_.forget();
+    window_.clear();
     positions_ = true;
     holds_bad_positions_ = false;
     seek(tail);
   }
 
-  // hot_.at and hot_.stop around what read() can go through in one piece from `next` on: up to the
+  // at_ and stop_ around what read() can go through in one piece from `next` on: up to the
   // ring's end, or to the mark, behind which another clock counts (M7).
   void seek(SharedPosition next) noexcept {
-    hot_.at = hot_.stop = view_.data.data();
+    at_ = stop_ = view_.data.data();
     stop_position_ = next;
     if (!positions_) return;
     Walk walk{view_};
-    hot_.at = walk.start(view_, next, static_cast<std::size_t>(end_ - next));
-    const std::size_t length = looks_.seek(next, end_, walk.piece(hot_.at));
-    hot_.stop = hot_.at + length;
+    at_ = walk.start(view_, next, static_cast<std::size_t>(end_ - next));
+    const std::size_t length = looks_.seek(next, end_, walk.piece(at_));
+    stop_ = at_ + length;
     stop_position_ = next + length;
   }
 
-  // Whether there is a stretch that has more, from now on.
   template <class Round>
-  [[gnu::noinline]] bool becomes_even(Round& round) {
-    if (stretch_.is_none()) {
-      tries_ = kTriesApart;
-      if (!stretch_.template begin<Walk>(window_, hot_, view_.data.data(), hot_.at, hot_.stop)) {
-        return false;
+  [[gnu::noinline]] bool reads_on(Round& round) {
+    // Fewer: there is no more in this run.
+    if (window_.count() < kWhole) return window_.runs_out();
+    return fill(round, kWhole + 1, kWhole + 1 + kAhead);
+  }
+
+  // Reads until `wanted` are held, or until there is no more; and up to `most`, as long as nothing
+  // is odd about them. If the key throws, those that were held are.
+  template <class Round>
+  bool fill(Round& round, std::size_t wanted, std::size_t most) {
+    if (window_.count() < wanted) window_.make_room();
+    while (window_.count() < wanted) {
+      read_ahead(round, most - window_.count());
+      if (window_.count() >= wanted) break;
+      const Held held = read(round);
+      if (held.is_none()) return window_.runs_out();
+      if (window_.put(held)) round.displaced();
+    }
+    return window_.stays_whole();
+  }
+
+  // Reads up to `most` samples in one piece, in the order of their keys, none of which is below
+  // the clock of before, which would prove a delay (M7), or ahead of the clock (M8).
+  template <class Round>
+  [[gnu::always_inline]] void read_ahead(Round& round, std::size_t most) {
+    const std::byte* at = at_;
+    const std::byte* const stop = stop_;
+    std::uint64_t least = window_.last_key();
+    if (least < looks_.after()) least = looks_.after();
+    std::size_t count = 0;
+    bool goes_on = true;
+    while (goes_on && count != most && at != stop) {
+      const std::uint64_t header = Walk::header_at(at);
+      const std::size_t size = Walk::size_of(header);
+      const auto left = static_cast<std::size_t>(stop - at);
+      if (!Walk::is_sample(header) || size > left) break;
+      const std::uint32_t raw = Walk::raw_at(at);
+      if (raw > size - Walk::kPayloadAt) break;
+      // More that are like it.
+      const std::byte* const last = at + smaller(left, size * (most - count)) - size;
+      std::uint64_t place = Held::place_of(index_of(at), Held::kSample, raw);
+      for (; at <= last && Walk::header_at(at) == header && Walk::raw_at(at) == raw; at += size) {
+        const std::uint64_t key =
+            round.key_of(Sample{{at + Walk::kPayloadAt, raw}, {}}, at + kTimeAt);
+        if (key < least) {
+          goes_on = false;
+          break;
+        }
+        window_.set_behind(count++, key, place);
+        least = key;
+        place += size;
       }
     }
-    // M7: a lower key proves a delay, which is for read() to see.
-    stretch_.template extend<Walk>(hot_.at, hot_.stop, hot_.last_key, looks_.after(), round);
-    if (stretch_.has_more()) return true;
-    stretch_.template end<Walk>(window_, hot_, view_.data.data());
-    return false;
+    for (; count != 0 && window_.behind(count - 1).key > round.seen; --count) {
+      at = view_.data.data() + window_.behind(count - 1).index();
+    }
+    if (count == 0) return;
+    at_ = at;
+    has_last_key_ = true;
+    last_key_ = window_.behind(count - 1).key;
+    window_.add_behind(count);
   }
-  static constexpr unsigned kTriesApart = 32;  // of beginning a stretch
 
   // The oldest record that was not read: none if there is none in this look, or if it has no key
-  // yet.
+  // yet. If the key throws, nothing has changed.
   template <class Round>
-  [[gnu::always_inline]] Held read(Round& round, Hot& hot) {
-    if (hot.at == hot.stop) [[unlikely]]
-      return slow(round, hot);
-    const std::uint64_t header = Walk::header_at(hot.at);
-    const std::size_t size = Walk::size_of(header);
-    if (Walk::is_sample(header) && size <= static_cast<std::size_t>(hot.stop - hot.at)) [[likely]] {
-      const std::uint32_t raw = Walk::raw_at(hot.at);
-      if (raw <= size - Walk::kPayloadAt) [[likely]] {
-        const std::uint64_t key =
-            key_of(Sample{{hot.at + Walk::kPayloadAt, raw}, {}}, hot.at + kTimeAt, round);
-        const auto index = static_cast<std::size_t>(hot.at - view_.data.data());
-        hot.last_key = key;
-        hot.has_last_key = true;
-        hot.at += size;
-        prefetch(hot.at, size);
-        return Held::of(key, index, Held::kSample, raw);
-      }
+  Held read(Round& round) {
+    if (at_ == stop_) {
+      if (position() == end_) return Held::none();
+      if (!positions_) return read_bad_positions(round);
+      seek(position());
     }
-    return slow(header, round, hot);
-  }
-
-  // The same where that is not all. What `hot` has of reading is put back for as long.
-  template <class Round>
-  [[gnu::always_inline]] Held slow(Round& round, Hot& hot) {
-    hot_.continue_from(hot);
-    const Held held = read_across(round);
-    return hot.resume(hot_, held);
-  }
-  template <class Round>
-  [[gnu::always_inline]] Held slow(std::uint64_t header, Round& round, Hot& hot) {
-    hot_.continue_from(hot);
-    const Held held = read_odd(header, round);
-    return hot.resume(hot_, held);
-  }
-  template <class Round>
-  [[gnu::noinline]] Held read_across(Round& round) {
-    if (position() == end_) return Held::none();
-    if (!positions_) return read_bad_positions(round);
-    Crossing crossing{*this, position()};
-    seek(crossing.from);
-    const Held held = read(round, hot_);
-    crossing.is_done = true;
+    const SharedPosition next = position();
+    Walk walk{view_};
+    const auto at = walk.start(view_, next, static_cast<std::size_t>(end_ - next));
+    // Loaded once (S10).
+    const std::uint64_t header = Walk::header_at(at);
+    const std::size_t in_header = Walk::size_of(header);
+    const std::size_t size = walk.believable(at, in_header) ? in_header : walk.left(at);
+    const PerfEvent event = walk.interpret(at, Walk::decode(header));
+    Held held;
+    if (const auto* const sample = std::get_if<Sample>(&event)) {
+      const bool is_split = index_of(at) + Walk::kPayloadAt + sample->size() > view_.data.size();
+      held = {
+          key_of(*sample, walk.address(at, kTimeAt), round),
+          Held::place_of(index_of(at), is_split ? Held::kSplit : Held::kSample, sample->size())};
+    } else if (const auto* const malformed = std::get_if<Malformed>(&event)) {
+      held = {key_before(round),
+              Held::place_of(index_of(at), kind_of(malformed->defect), malformed->size())};
+    } else {
+      const auto key = lost_keys_.key_of(view_, next + size, end_, key_before(round), round);
+      if (!key) return Held::none();
+      held = {*key, Held::place_of(index_of(at), Held::kLost, 0)};
+    }
+    last_key_ = held.key;
+    has_last_key_ = true;
+    seek(next + size);
     return held;
   }
-  // If the key throws, the caller's copy of hot_ knows nothing of the next piece: the lane forgets
-  // it, too.
-  struct Crossing {
-    ~Crossing() {
-      if (is_done) return;
-      lane.hot_.at = lane.hot_.stop;
-      lane.stop_position_ = from;
-    }
-    Lane& lane;
-    const SharedPosition from;
-    bool is_done = false;
-  };
 
-  // Takes the front, and reads another. If the key throws, nothing has changed.
-  template <class Round>
-  [[gnu::always_inline]] Held take(Round& round, Hot& hot) {
-    const Held another = read(round, hot);
-    const Held front = hot.held();
-    if (window_.advance(another, hot)) [[unlikely]]
-      round.displaced();
-    return front;
+  std::size_t index_of(const std::byte* at) const noexcept {
+    return static_cast<std::size_t>(at - view_.data.data());
   }
-
-  // W18: with many rings, each next record is a cache miss.
-  [[gnu::always_inline]] static void prefetch(const std::byte* at, std::size_t size) noexcept {
-    __builtin_prefetch(
-        reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(at) + kPrefetched * size));
-  }
-  static constexpr std::size_t kPrefetched = 4;
 
   // M7: it was not there when data_head was read before, so that it was published after the clock
   // of then.
@@ -332,38 +277,11 @@ class alignas(64) Lane {
 
   template <class Round>
   std::uint64_t key_before(const Round& round) const noexcept {
-    return hot_.has_last_key ? hot_.last_key : round.newest();
-  }
-
-  // Whatever read() does not see through at once. `header` is what it loaded (S10).
-  template <class Round>
-  [[gnu::noinline]] Held read_odd(std::uint64_t header, Round& round) {
-    const SharedPosition next = position();
-    Walk walk{view_};
-    const auto at = walk.start(view_, next, static_cast<std::size_t>(end_ - next));
-    const std::size_t in_header = Walk::size_of(header);
-    const std::size_t size = walk.believable(at, in_header) ? in_header : walk.left(at);
-    const PerfEvent event = walk.interpret(at, Walk::decode(header));
-    const auto index = static_cast<std::size_t>(at - view_.data.data());
-    Held held;
-    if (const auto* const sample = std::get_if<Sample>(&event)) {
-      held = Held::of(key_of(*sample, walk.address(at, kTimeAt), round), index, Held::kSample,
-                      sample->size());
-    } else if (const auto* const malformed = std::get_if<Malformed>(&event)) {
-      held = Held::of(key_before(round), index, kind_of(malformed->defect), malformed->size());
-    } else {
-      const auto key = lost_keys_.key_of(view_, next + size, end_, key_before(round), round);
-      if (!key) return Held::none();
-      held = Held::of(*key, index, Held::kLost, 0);
-    }
-    hot_.last_key = held.key;
-    hot_.has_last_key = true;
-    seek(next + size);
-    return held;
+    return has_last_key_ ? last_key_ : round.newest();
   }
 
   template <class Round>
-  [[gnu::noinline]] Held read_bad_positions(const Round& round) {
+  Held read_bad_positions(const Round& round) {
     Walk walk{view_};
     walk.stop_ = end_;
     auto at = view_.data.data();
@@ -371,16 +289,18 @@ class alignas(64) Lane {
     bad_positions_ = walk.bad_positions(at, static_cast<std::size_t>(length));
     holds_bad_positions_ = true;
     seek(end_);
-    return Held::of(key_before(round), 0, kind_of(Defect::BadPositions), 0);
+    return {key_before(round), Held::place_of(0, kind_of(Defect::BadPositions), 0)};
   }
 
-  Hot hot_;
-  SharedPosition stop_position_;  // of hot_.stop
+  Window<kWindow> window_;
+
+  const std::byte* at_;    // of what is read next
+  const std::byte* stop_;  // where its piece ends
+  SharedPosition stop_position_;
+  std::uint64_t last_key_ = 0;  // of what was read last
+  bool has_last_key_ = false;
   Looks looks_;
   RingView view_;
-  Window<kWindow> window_;
-  Stretch<kWindow> stretch_;
-  unsigned tries_ = 1;  // takes until a stretch may begin
 
   // S9: all 64 bits, as Cursor has them.
   SharedPosition tail_;  // data_tail, as this left it

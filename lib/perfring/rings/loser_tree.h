@@ -24,7 +24,7 @@ class LoserTree {
   }
   void reserve(std::size_t leaves) { nodes_.reserve(leaves); }
 
-  // Plays all matches of value(0), value(1) ... Returns the winner. No value may be 0.
+  // Plays all matches of value(0), value(1) ... Returns the winner. No value may be all ones.
   template <class Value>
   std::uint64_t play(Value&& value) {
     for (std::uint64_t& node : nodes_) node = kNobody;
@@ -66,7 +66,7 @@ class LoserTree {
   }
 
  private:
-  static constexpr std::uint64_t kNobody = 0;
+  static constexpr std::uint64_t kNobody = ~std::uint64_t{0};
 
   std::size_t parent_of(std::size_t leaf) const noexcept { return (leaves_ + leaf) / 2; }
 

@@ -69,6 +69,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -129,6 +130,7 @@ class Merge {
   void reserve_one() {
     tree_.reserve(lanes_.size() + 1);
     lanes_.reserve(lanes_.size() + 1);
+    if (room_ == nullptr) room_ = Lane::room();
   }
 
   std::size_t rings() const noexcept { return lanes_.size(); }
@@ -223,11 +225,11 @@ class Merge {
     Merge& merge;
   };
 
-  std::uint64_t front_word(std::size_t ring) const noexcept {
-    return words_.word(!lanes_[ring].empty(), lanes_[ring].front_key(), ring);
+  std::uint64_t front_word(const Lane& lane, std::size_t ring) noexcept {
+    return lane.empty() ? words_.none(ring) : words_.word(lane.front_key(), ring);
   }
-  std::uint64_t next_word(std::size_t ring) const noexcept {
-    return words_.word(lanes_[ring].has_next(), lanes_[ring].next_key(), ring);
+  std::uint64_t next_word(const Lane& lane, std::size_t ring) noexcept {
+    return lane.has_next() ? words_.word(lane.next_key(), ring) : words_.none(ring);
   }
 
   std::optional<std::size_t> add(const std::optional<internal::RingView>& view) {
@@ -236,7 +238,7 @@ class Merge {
       if (internal::overlap(lane.view(), *view)) return std::nullopt;
     }
     reserve_one();  // what can throw comes first
-    lanes_.emplace_back(*view);
+    lanes_.emplace_back(*view, std::move(room_));
     tree_.resize(lanes_.size());
     words_.have_rings(lanes_.size());
     return lanes_.size() - 1;
@@ -255,15 +257,15 @@ class Merge {
       words_.release_below(round.bound);
     }
     return tree_.play([this](std::size_t ring) {
-      lanes_[ring].next_word = next_word(ring);
-      return front_word(ring);
+      lanes_[ring].next_word = next_word(lanes_[ring], ring);
+      return front_word(lanes_[ring], ring);
     });
   }
 
   // Whether `top` is that of an event to be delivered: as it is, or after the base was chosen anew.
   template <class Key>
   [[gnu::noinline]] bool plays_on(std::uint64_t& top, const Round<Key>& round) {
-    if (words_.is_none(top) || words_.fits(top)) return false;
+    if (!words_.are_old(top)) return false;
     top = play(round);
     return round.releases(lanes_[words_.ring_of(top)].front_key());
   }
@@ -284,37 +286,30 @@ class Merge {
       }
       const std::size_t ring = words_.ring_of(top);
       Lane& lane = lanes[ring];
-      if (turns == 0) {
+      if (turns-- == 0) {
         if (limit == 0) return MergeEnd::Limit;
         std::uint64_t left = limit;
-        if (!deliver_run(ring, round, left, f)) return MergeEnd::Stopped;
+        if (!deliver_run(ring, lane, round, left, f)) return MergeEnd::Stopped;
         const bool paid = limit - left >= kRunMin;
         backoff_ = paid ? 0 : internal::smaller(2 * backoff_ + 1, kBackoffMax);
         turns = internal::smaller<std::uint64_t>(backoff_, left);
         limit = left - turns;
-        lane.next_word = next_word(ring);
-        top = front_word(ring);
+        lane.next_word = next_word(lane, ring);
+        top = front_word(lane, ring);
       } else {
-        --turns;
         top = lane.next_word;
-        if (lane.is_even(round)) [[likely]] {
-          const std::uint64_t key = lane.front_even_key();
-          const Sample sample = lane.take_even();
-          lane.next_word = words_.even_word(lane.next_even_key(), ring);
-          if (!deliver_event(ring, key, sample, f)) return MergeEnd::Stopped;
-        } else if (!deliver_odd(ring, round, f)) {
-          return MergeEnd::Stopped;
+        const bool knows_on = lane.knows_on(round);
+        const internal::Held held = lane.take();
+        if (knows_on && held.kind() == internal::Held::kSample) [[likely]] {
+          lane.next_word = words_.word(lane.next_key(), ring);
+          if (!deliver_event(ring, held.key, lane.sample(held), f)) return MergeEnd::Stopped;
+        } else {
+          lane.next_word = next_word(lane, ring);
+          if (!deliver_odd(ring, lane, held, f)) return MergeEnd::Stopped;
         }
       }
       top = tree_.replace(ring, top);
     }
-  }
-
-  template <class Key, class F>
-  [[gnu::noinline]] bool deliver_odd(std::size_t ring, Round<Key>& round, F& f) {
-    const internal::Held held = lanes_[ring].take(round);
-    lanes_[ring].next_word = next_word(ring);
-    return deliver_one(ring, held, f);
   }
 
   // As a drain guesses (ring/drain.h): the less it pays, the less often it is tried.
@@ -324,25 +319,26 @@ class Merge {
   // One ring's events, until it is another's turn: no match is played meanwhile (W18). Returns
   // whether to go on.
   template <class Key, class F>
-  [[gnu::always_inline]] bool deliver_run(std::size_t ring, Round<Key>& round, std::uint64_t& limit,
-                                          F& f) {
-    const std::uint64_t span = words_.span_below(tree_.second(ring), ring);
-    Lane& lane = lanes_[ring];
-    if (lane.is_even(round)) {
-      return lane.take_even_while(
-          words_.base(), span, limit, round,
-          [&](std::uint64_t key, const Sample& sample)
-              __attribute__((always_inline)) { return deliver_event(ring, key, sample, f); });
-    }
-    return lane.take_while(words_.base(), span, limit, round,
-                           [&](const internal::Held& held) __attribute__((always_inline)) {
-                             return deliver_one(ring, held, f);
-                           });
+  [[gnu::always_inline]] bool deliver_run(std::size_t ring, Lane& lane, Round<Key>& round,
+                                          std::uint64_t& limit, F& f) {
+    const std::uint64_t until_key = words_.key_at(tree_.second(ring), ring);
+    const auto visit = [&](const internal::Held& held) __attribute__((always_inline)) {
+      return deliver_event(ring, held.key, lane.sample(held), f);
+    };
+    do {
+      if (lane.knows_on(round) && lane.front_is_plain()) {
+        if (!lane.take_while(until_key, limit, visit)) return false;
+      } else {
+        --limit;
+        if (!deliver_odd(ring, lane, lane.take(), f)) return false;
+      }
+    } while (limit != 0 && !lane.empty() && lane.front_key() < until_key);
+    return true;
   }
 
   template <class F>
-  [[gnu::always_inline]] bool deliver_one(std::size_t ring, const internal::Held& held, F& f) {
-    return deliver_event(ring, held.key, lanes_[ring].event(held), f);
+  [[gnu::noinline]] bool deliver_odd(std::size_t ring, Lane& lane, internal::Held held, F& f) {
+    return deliver_event(ring, held.key, lane.event(held), f);
   }
   template <class Event, class F>
   [[gnu::always_inline]] bool deliver_event(std::size_t ring, std::uint64_t key, const Event& event,
@@ -369,6 +365,7 @@ class Merge {
   std::uint64_t newest_ = 0;  // of the keys delivered
   std::uint64_t rounds_ = 0;
   std::vector<Lane> lanes_;
+  std::unique_ptr<std::uint64_t[]> room_;  // of the next one
   internal::LoserTree tree_;
   internal::KeyWords words_;
   unsigned backoff_ = 0;  // how many turns there are between runs

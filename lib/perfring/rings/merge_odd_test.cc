@@ -229,5 +229,32 @@ TEST(LoserTreeTest, ItIsPlayedAnew) {
   EXPECT_EQ(tree.play([](std::size_t leaf) { return 30 - leaf; }), 28U);
 }
 
+// M8: of what a flush has read and left, also where a key goes back by more than the window is
+// long.
+TEST(MergeOddTest, AKeyMeetsTheClockThoughALowerOneIsBehindIt) {
+  Rings<DefaultMemory, 1> rings{1};
+  rings.write(0, ~std::uint64_t{0}, 1);
+  rings.write(0, 5, 2);
+  EXPECT_THAT(rings.flush(0), IsEmpty());
+  EXPECT_THAT(rings.run(1000), IsEmpty());
+  EXPECT_EQ(rings.merge.counts().ahead, 1U);
+  const auto got = rings.run(2000);
+  ASSERT_EQ(got.size(), 2U);
+  EXPECT_EQ(got[0].key, 1000U);
+  EXPECT_EQ(got[1], testing::late(0, 5, 2));
+}
+
+// Each key is far from the other, so that no base does for both.
+TEST(MergeOddTest, AKeyFarBelowTheOneBeforeItEndsNothing) {
+  Rings<DefaultMemory, 1> rings{2};
+  rings.write(0, 5);
+  rings.write(1, ~std::uint64_t{0});
+  rings.write(1, 7);
+  EXPECT_THAT(rings.flush(),
+              ElementsAre(sample(0, 5), sample(1, ~std::uint64_t{0}), testing::late(1, 7)));
+  EXPECT_EQ(rings.end, MergeEnd::Released);
+  EXPECT_EQ(rings.merge.counts().delivered, 3U);
+}
+
 }  // namespace
 }  // namespace perfring::internal

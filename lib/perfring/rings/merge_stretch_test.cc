@@ -1,4 +1,4 @@
-// Rings that hold many records alike, which a merge reads in one go (stretch.h): what is odd among
+// Rings that hold many records alike, which a merge reads in one go (lane.h): what is odd among
 // them, at each place, is what it would be if each were read by itself.
 
 #include <gmock/gmock.h>

@@ -4,31 +4,31 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// The records of a ring that were read and not delivered, in the order of their keys (M3, in
-// merge.h): the front, which is delivered next, and behind it the window. So it is known which
-// record comes after the front before another one is read. Internal to Merge.
+// The records of a ring that were read and not delivered, in the order of their keys: the front,
+// which is delivered next, behind it the window, and behind that what was read ahead, about which
+// nothing is odd. Internal to Merge, whose header states the rules (M3, M8) cited here.
 
-#include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "perfring/ring/wire.h"
 
 namespace perfring::internal {
 
-// A record that was read, checked and not delivered; or none. Two words, so that it is returned,
-// and kept, in registers.
+// A record that was read, checked and not delivered; or none. Two words, so that it is returned in
+// registers.
 struct Held {
-  // Beside the kinds of Malformed, which are kMalformed + Defect.
-  static constexpr std::uint32_t kSample = 0;
-  static constexpr std::uint32_t kLost = 1;
-  static constexpr std::uint32_t kMalformed = 2;
+  static constexpr std::uint32_t kSample = 0;  // in one piece
+  static constexpr std::uint32_t kSplit = 1;   // a Sample that is not
+  static constexpr std::uint32_t kLost = 2;
+  static constexpr std::uint32_t kMalformed = 3;           // + Defect
   static constexpr std::uint32_t kKinds = kAlignment - 1;  // the bits that no index needs
 
   // `index` is that in the ring's data, `length` that of a Sample's raw bytes, or of a Malformed's.
-  static Held of(std::uint64_t key, std::size_t index, std::uint32_t kind, std::size_t length) {
-    return {key, std::uint64_t{length} << 32 | index | kind};
+  static std::uint64_t place_of(std::size_t index, std::uint32_t kind, std::size_t length) {
+    return std::uint64_t{length} << 32 | index | kind;
   }
   static constexpr Held none() noexcept { return {0, ~std::uint64_t{0}}; }
 
@@ -41,115 +41,149 @@ struct Held {
   std::uint64_t place;
 };
 
-// The front, and where the window begins: what changes with each record, so that whoever takes many
-// has it in registers. Keys and places are kept apart, here and in the window, or compilers copy
-// both words by way of vectors.
-struct Front {
-  std::uint64_t key;
-  unsigned first = 0;  // of the window, modulo its length
-  unsigned count = 0;  // in the window
-  std::uint64_t place;
-
-  Held held() const noexcept { return {key, place}; }
-  void hold(const Held& held) noexcept {
-    key = held.key;
-    place = held.place;
-  }
-};
-
-// Keeps g++ from making vectors of words that stand side by side, which it then has to take apart
-// again for each record: 1.25 times as long in runs.
-template <class T>
-T apart(T word) noexcept {
-  asm("" : "+r"(word));
-  return word;
-}
-
-// The part of a ring's state that each record changes. A loop over many keeps it in registers.
-struct Hot : Front {
-  const std::byte* at;         // of what is read next
-  const std::byte* stop;       // where its piece ends
-  std::uint64_t last_key = 0;  // of what was read last
-  bool has_last_key = false;
-
-  // What `other` has of reading.
-  [[gnu::always_inline]] void continue_from(const Hot& other) noexcept {
-    at = other.at;
-    stop = other.stop;
-    last_key = other.last_key;
-    has_last_key = other.has_last_key;
-  }
-  // The same in registers, with what was read meanwhile.
-  [[gnu::always_inline]] Held resume(const Hot& other, const Held& held) noexcept {
-    at = apart(other.at);
-    stop = apart(other.stop);
-    last_key = apart(other.last_key);
-    has_last_key = other.has_last_key;
-    return {apart(held.key), apart(held.place)};
-  }
-};
-
+// Keys and places are kept apart, or compilers copy both words by way of vectors; and both apart
+// from the rest, so that what a merge needs of all rings is close together.
 template <unsigned kLength>
 class Window {
-  static_assert(std::has_single_bit(kLength) && kLength <= 64,
-                "a window is 1, 2, 4 .. or 64 records long");
+  static_assert(kLength >= 1 && kLength <= 64, "a window is 1 to 64 records long");
 
  public:
-  // The i-th, modulo the length: from front.first on there are front.count.
-  void set(unsigned i, const Held& held) noexcept {
-    keys_[i % kLength] = held.key;
-    places_[i % kLength] = held.place;
-  }
-  Held at(unsigned i) const noexcept { return {keys_[i % kLength], places_[i % kLength]}; }
-  std::uint64_t key_at(unsigned i) const noexcept { return keys_[i % kLength]; }
+  // A front and a window behind it.
+  static constexpr std::size_t kWhole = kLength + 1;
+  // That are read ahead in one go, at most.
+  static constexpr std::size_t kAhead = 56;
 
-  // Before the first is taken in a run: while there is room for another, so that the front is the
-  // lowest of as many as the window is long. Returns whether it comes before what is held.
-  bool fill(const Held& another, Front& front) noexcept {
-    if (front.held().is_none()) {
-      front.hold(another);
-      return false;
-    }
-    if (front.count + 1 == kLength || another.key >= front.key) return put(another, front);
-    set(--front.first, front.held());
-    front.hold(another);
-    ++front.count;
+  // What add() of a merge allocates.
+  static std::unique_ptr<std::uint64_t[]> room() {
+    return std::make_unique<std::uint64_t[]>(2 * kRoom);
+  }
+  explicit Window(std::unique_ptr<std::uint64_t[]> room) noexcept : keys_{std::move(room)} {
+    clear();
+  }
+
+  bool empty() const noexcept { return next_ == end_; }
+  std::size_t count() const noexcept { return static_cast<std::size_t>(end_ - next_); }
+  Held at(std::size_t i) const noexcept { return held(next_ + i); }
+  std::uint64_t front_key() const noexcept { return next_[0]; }
+  bool front_is_plain() const noexcept { return held(next_).kind() == Held::kSample; }
+  bool has_next() const noexcept { return count() > 1; }
+  // Of what comes after the front.
+  std::uint64_t next_key() const noexcept { return next_[1]; }
+  std::uint64_t last_key() const noexcept { return empty() ? 0 : end_[-1]; }
+
+  void clear() noexcept { next_ = end_ = until_ = keys_.get(); }
+
+  // Whether the front may be taken at once, and two more are known: a whole window is left behind
+  // it, or all is read that there is.
+  [[gnu::always_inline]] bool knows_on() const noexcept { return next_ < until_; }
+  [[gnu::always_inline]] Held take() noexcept {
+    const Held front = held(next_);
+    ++next_;
+    return front;
+  }
+
+  // Takes up to `limit`, which it counts down, while the front is a sample in one piece and its key
+  // is below `until_key`, and passes it to visit(Held), which says whether to go on, when it is no
+  // longer the front. Precondition: knows_on(), front_is_plain(), limit is not 0. Returns what
+  // visit() said last.
+  template <class Visit>
+  [[gnu::always_inline]] bool take_while(std::uint64_t until_key, std::uint64_t& limit,
+                                         Visit visit) {
+    const auto left = static_cast<std::uint64_t>(until_ - next_);
+    const std::uint64_t* const until = next_ + smaller(left, limit);
+    Aside aside{*this, limit};
+    do {
+      if (!visit(held(aside.next++))) return false;
+    } while (aside.next != until && *aside.next < until_key &&
+             held(aside.next).kind() == Held::kSample);
     return true;
   }
-  static bool has_room(const Front& front) noexcept { return front.count != kLength; }
 
-  // The window's lowest takes the front's place, and `another`, unless it is none, its own in the
-  // window. Returns whether it comes before what is held.
-  [[gnu::always_inline]] bool advance(const Held& another, Front& front) noexcept {
-    const unsigned first = front.first;
-    if (front.count == kLength && !another.is_none() &&
-        (kLength == 1 || another.key >= key_at(first - 1))) [[likely]] {
-      // The window's first leaves its place to the one that is its last from now on.
-      front.hold(at(first));
-      set(first, another);
-      front.first = first + 1;
-      return false;
-    }
-    if (front.count == 0) {
-      front.hold(another);
-      return false;
-    }
-    front.hold(at(front.first++));
-    --front.count;
-    return !another.is_none() && put(another, front);
+  // From now on the front may be taken as long as a whole window is left.
+  bool stays_whole() noexcept { return leaves(kWhole); }
+  // From now on, as long as there is one that comes after the next.
+  bool runs_out() noexcept { return leaves(2); }
+
+  // Room for another, and for kAhead more, if there is not more than a whole window and one.
+  void make_room() noexcept {
+    std::uint64_t* const to = keys_.get();
+    const std::size_t held_now = count();
+    for (std::size_t i = 0; i != held_now; ++i) set(to + i, at(i));
+    next_ = until_ = to;
+    end_ = to + held_now;
   }
 
- private:
-  // Where its key belongs: behind those that are equal.
-  [[gnu::always_inline]] bool put(const Held& held, Front& front) noexcept {
-    unsigned place = front.first + front.count++;
-    const unsigned last = place;
-    for (; place != front.first && held.key < key_at(place - 1); --place) set(place, at(place - 1));
-    set(place, held);
+  // Where its key belongs: behind those that are equal, and not before what would have been
+  // delivered by now if nothing had been read ahead. Returns whether it comes before another.
+  bool put(const Held& another) noexcept {
+    std::uint64_t* const last = end_++;
+    std::uint64_t* place = last;
+    const std::size_t before = smaller<std::size_t>(count() - 1, kLength - 1);
+    for (; place != last - before && another.key < place[-1]; --place) set(place, held(place - 1));
+    set(place, another);
     return place != last;
   }
-  std::array<std::uint64_t, kLength> keys_;
-  std::array<std::uint64_t, kLength> places_;
+
+  // M8: keys above `most` become that, and lowered(Held) is told. Then all come as if they had been
+  // read with these keys, in the order that before(Held, Held) says.
+  template <class Lowered, class Before>
+  void lower_to(std::uint64_t most, Lowered lowered, Before before) {
+    for (std::uint64_t* i = next_; i != end_; ++i) {
+      Held each = held(i);
+      if (each.key > most) {
+        lowered(each);
+        each.key = most;
+      }
+      std::uint64_t* place = i;
+      for (; place != next_ && before(each, held(place - 1)); --place) set(place, held(place - 1));
+      set(place, each);
+    }
+    const std::uint64_t* const end = std::exchange(end_, next_);
+    while (end_ != end) put(held(end_));
+  }
+
+  // The i-th of those that come behind all others, once they are added.
+  [[gnu::always_inline]] void set_behind(std::size_t i, std::uint64_t key,
+                                         std::uint64_t place) noexcept {
+    end_[i] = key;
+    end_[kRoom + i] = place;
+  }
+  Held behind(std::size_t i) const noexcept { return held(end_ + i); }
+  void add_behind(std::size_t count) noexcept { end_ += count; }
+
+ private:
+  static constexpr std::size_t kRoom = kWhole + 1 + kAhead;
+
+  // What changes, in a register for as long as this lasts: also if something is thrown.
+  struct Aside {
+    Aside(Window& of, std::uint64_t& its_limit) noexcept
+        : window{of}, limit{its_limit}, next{of.next_} {}
+    ~Aside() {
+      limit -= static_cast<std::uint64_t>(next - window.next_);
+      window.next_ = next;
+    }
+    Aside(const Aside&) = delete;
+    Aside& operator=(const Aside&) = delete;
+    Window& window;
+    std::uint64_t& limit;
+    std::uint64_t* next;
+  };
+
+  bool leaves(std::size_t number) noexcept {
+    until_ = count() > number ? end_ - number : next_;
+    return knows_on();
+  }
+
+  static Held held(const std::uint64_t* key) noexcept { return {key[0], key[kRoom]}; }
+  static void set(std::uint64_t* key, const Held& to) noexcept {
+    key[0] = to.key;
+    key[kRoom] = to.place;
+  }
+
+  std::uint64_t* next_;   // the front
+  std::uint64_t* until_;  // see knows_on()
+  std::uint64_t* end_;
+  std::unique_ptr<std::uint64_t[]> keys_;  // and kRoom behind each its place
 };
 
 }  // namespace perfring::internal
