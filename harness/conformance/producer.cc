@@ -53,9 +53,8 @@ CaseRings::CaseRings(const Case& of) {
 
 CaseProducer::CaseProducer(const Case& of, std::span<rig::SimulatedRing* const> rings) : case_{of} {
   for (rig::SimulatedRing* const ring : rings) {
-    auto cpu = ring == nullptr ? nullptr : std::make_unique<Cpu>(*this, cpus_.size());
-    if (cpu != nullptr) cpu->ring = ring;
-    cpus_.push_back(std::move(cpu));
+    cpus_.push_back(ring == nullptr ? nullptr : std::make_unique<Cpu>(*this, cpus_.size()));
+    if (ring != nullptr) cpus_.back()->ring = ring;
   }
   now_ = cpus_.at(0).get();
 }
@@ -206,8 +205,7 @@ int CaseProducer::live_output(std::span<const std::byte> payload) {
   if (rc != 0) return rc;
   const std::uint64_t lost = std::exchange(now_->unreported, 0);
   reserved(0, static_cast<std::size_t>(sample_size() + (lost != 0 ? kLost : 0)));
-  reported(lost);
-  return rc;
+  return reported(lost), rc;
 }
 
 // Carries out the steps that interrupt the output under way at this moment; without one, the rest.
