@@ -255,6 +255,19 @@ TEST_F(UringTest, AMultishotOnAnEpollReportsEachRecord) {
   }
 }
 
+// W23: nobody has told the kernel to forget it, as its memory is mapped.
+TEST_F(UringTest, AMultishotOfARingThatWasClosedTakesTheFlagFromOthers) {
+  run_on_cpu(cpu());  // where a wakeup comes before the helper returns (K58)
+  auto buffer = open();
+  uring_->poll(buffer.fd(), IORING_POLL_ADD_MULTI);
+  uring_.reset();
+  for (int i = 0; i < 10; ++i) {
+    emit_one();
+    await_wakeups();
+    EXPECT_FALSE(i % 2 == 0 ? polled(buffer.fd()) : selected(buffer.fd())) << i;
+  }
+}
+
 // Since v6.10 (kernel/events/ring_buffer.c: perf_output_wakeup() sets pending_kill); before, only
 // an event that overflows signals.
 bool a_wakeup_signals() {
