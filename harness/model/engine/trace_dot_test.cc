@@ -89,5 +89,65 @@ TEST(TraceDotTest, NamesAreEscapedAsGraphvizReadsThem) {
                     HasSubstr(">&lt;&amp;&gt;<"), HasSubstr("\"1 < 2 && 3 > 2  trace_dot_test")));
 }
 
+// The same trace in words, and how it is chosen.
+
+TEST(TraceTest, AnUpdateThatChangesNothingSaysSo) {
+  TraceEvent event;
+  event.kind = Step::Kind::Update;
+  event.location = "x";
+  event.order = Order::Acquire;
+  event.read = 7;
+  EXPECT_EQ(to_string(event), "x = 0x7 not changed, acquire");
+  event.written = 8;
+  EXPECT_EQ(to_string(event), "x = 0x7 := 0x8 acquire");
+}
+
+// The store of 2 may lie between the others, and is not part of what led to the violation.
+TEST(TraceTest, CoIsAfterTheLastStoreThatTheTraceHas) {
+  Program program;
+  const Var x = program.var("x");
+  program.threads.emplace_back([=] { x.store(2, std::memory_order_relaxed); });
+  program.threads.emplace_back([=] {
+    x.store(1, std::memory_order_relaxed);
+    x.store(3, std::memory_order_relaxed);
+    check(false, "always");
+  });
+  unsigned violations = 0;
+  ExploreOptions options;
+  options.all = true;
+  options.on_violation = [&](const Trace& trace) {
+    ++violations;
+    EXPECT_EQ(trace.events.size(), 2u);
+    EXPECT_EQ(trace.events.at(1).after, 1u);
+  };
+  explore(program, options);
+  EXPECT_EQ(violations, 3u);
+}
+
+// It is one event shorter than the first that is found.
+TEST(TraceTest, TheShortestIsFound) {
+  Program program;
+  const Var x = program.var("x"), y = program.var("y");
+  program.threads.emplace_back([=] { x.store(1, std::memory_order_relaxed); });
+  program.threads.emplace_back([=] {
+    if (x.load(std::memory_order_relaxed) == 1) y.store(1, std::memory_order_relaxed);
+    check(false, "always");
+  });
+  EXPECT_EQ(explore(program).violation->events.size(), 3u);
+  EXPECT_EQ(violation_of(program).events.size(), 1u);
+}
+
+TEST(TraceDotTest, TheLegendSaysWhatIsRedAndABoxWhatItOvertakes) {
+  Trace trace;
+  trace.threads = {"one"};
+  trace.events.resize(2);
+  trace.events[1].overtakes = 1;
+  trace.cause.what = "always";
+  EXPECT_THAT(trace_dot(trace, "X"),
+              AllOf(HasSubstr("overtakes #1"), HasSubstr("red: what is violated, and the step")));
+  trace.race = {1, 2};
+  EXPECT_THAT(trace_dot(trace, "X"), HasSubstr(">red: what is violated<"));
+}
+
 }  // namespace
 }  // namespace perfring::model
