@@ -1,16 +1,20 @@
 // The table of instructions by which the hardware's explorer orders a thread, beside what the
 // source that ships is compiled to: the fences_test of lib/perfring/ring and of harness/kernel read
-// that from the assembly of each processor, and their expectations are read here.
+// that from the assembly of each processor, and their expectations are read here. And what the
+// model's memory checks by itself.
 
 #include "harness/model/hardware/order.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <regex>
 #include <string>
 #include <vector>
 
+#include "harness/model/engine/explorer.h"
 #include "harness/model/hardware/explorer.h"
 #include "harness/model/ring/ring_program.h"
 
@@ -107,6 +111,42 @@ TEST(InstructionsTest, TheKernelsFenceOrdersAtLeastWhatTheModelsDoes) {
     EXPECT_EQ(model.instruction, machine == MemoryModel::AArch64 ? "dmb ishst" : "fence w,w");
     EXPECT_FALSE(model.reads_reads || model.reads_writes || model.writes_reads);
   }
+}
+
+// What the model's memory itself checks, by one thread.
+std::string violated(const std::function<void(ModelRing&)>& code) {
+  Program program;
+  const auto ring = std::make_shared<ModelRing>(program, 64, true, 0, 0);
+  program.threads = {[=] {
+    ModelRing::here = ring.get();
+    code(*ring);
+  }};
+  const Result result = explore(program);
+  return result.violation ? result.violation->cause.what : "";
+}
+
+// Of 64 bytes 56 are used (K12), 24 of them for a LOST (K14).
+TEST(ModelMemoryTest, ARefusalIsJustifiedFromTheFirstByteOnThatHasNoRoom) {
+  const auto refused = [](__u64 unread) {
+    return violated([=](ModelRing& ring) {
+      const ModelEvent kernel{ring, {}};
+      ModelCpu cpu;
+      cpu.record_bytes = 16;
+      cpu.tail_seen = kernel.rb.head - unread;
+      cpu.on_drop(kernel.rb, kernel.event);
+    });
+  };
+  EXPECT_EQ(refused(16), kRefused.text);
+  EXPECT_EQ(refused(24), "");
+}
+
+TEST(ModelMemoryTest, AnAccessBetweenWordsOrBehindTheLastIsOutside) {
+  const auto read_at = [](std::size_t offset) {
+    return violated([=](ModelRing& ring) { ring.read_word(ring.begin() + offset, Where::here()); });
+  };
+  EXPECT_EQ(read_at(60), "");
+  EXPECT_EQ(read_at(62), kOutside.text);
+  EXPECT_EQ(read_at(64), kOutside.text);
 }
 
 }  // namespace
