@@ -14,6 +14,18 @@ namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
+TEST(MachineEndsTest, ATraceSaysAfterWhichStoreEachOneComes) {
+  Program program;
+  const Var x = program.var("x");
+  program.threads = {[=] {
+    for (const std::uint64_t value : {1u, 2u, 3u}) x.store(value, kRelaxed);
+    check(false, "always");
+  }};
+  const Trace trace = explore_machine(program, MemoryModel::AArch64).violation.value();
+  ASSERT_EQ(trace.events.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(trace.events[i].after, i);
+}
+
 TEST(MachineEndsTest, FinallySeesEveryThreadsStores) {
   Program program;
   const Var x = program.var("x", 5), y = program.var("y");
