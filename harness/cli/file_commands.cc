@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/cli/command_line.h"
@@ -119,30 +122,60 @@ class Check {
   std::size_t absent_ = 0;
 };
 
-// The records of a perf.data file, those that perf made as well.
-int decode_perf_data(std::string_view file, const std::string& name, const DecodeOptions& options) {
+std::string line_of(const record::PerfData& file, const record::PerfData::Record& each,
+                    const DecodeOptions& options) {
+  const record::Any any = file.decoded(each);
+  const char* const perfs = record::perf_type_name(record::header_of(any).type);
+  if (options.json) {
+    nlohmann::ordered_json json{{"at", each.at}};
+    json.update(record::to_json(any));
+    if (perfs != nullptr) json["record"] = perfs;
+    return record::line_of(json);
+  }
+  return fmt::format("{:#x}: {}{}\n", each.at,
+                     perfs == nullptr ? "" : fmt::format("perf's {}: ", perfs), to_string(any));
+}
+
+// The records of a perf.data file, those that perf made as well. They are printed as they are read:
+// a file may be larger than the memory.
+int decode_perf_data(record::PerfDataSource source, const std::string& name,
+                     const DecodeOptions& options) {
   if (options.check) return fail("--check: of a perf.data file's records nothing is known");
-  const auto read = record::PerfData::over(file);
+  auto read = record::PerfData::over(std::move(source));
   if (!read) return fail(fmt::format("FILE: {}: {}", name, read.error()));
   std::string lines;
-  for (const auto& each : read->records()) {
-    const record::Any any = read->decoded(each);
-    const char* const perfs = record::perf_type_name(record::header_of(any).type);
-    if (options.json) {
-      nlohmann::ordered_json json{{"at", each.at}};
-      json.update(record::to_json(any));
-      if (perfs != nullptr) json["record"] = perfs;
-      lines += record::line_of(json);
-    } else {
-      lines +=
-          fmt::format("{:#x}: {}{}\n", each.at,
-                      perfs == nullptr ? "" : fmt::format("perf's {}: ", perfs), to_string(any));
-    }
+  int delivered = kHolds;
+  std::uint64_t compressed = 0;
+  const auto pass_on = [&] {
+    delivered = deliver(lines, kHolds, "the records");
+    lines.clear();
+    return delivered == kHolds;
+  };
+  std::string why = read->for_each([&](const record::PerfData::Record& each) {
+    lines += line_of(*read, each, options);
+    const auto type = record::header_of(read->decoded(each)).type;
+    compressed += type == record::kPerfCompressed || type == record::kPerfCompressed2;
+    return lines.size() < kMiB || pass_on();
+  });
+  if (delivered != kHolds || !pass_on()) return delivered;
+  if (why.empty() && compressed != 0) {
+    why = counted(compressed, "record") +
+          " of perf's are compressed, and what is in them is not "
+          "read (record it without -z)";
+  } else if (!why.empty()) {
+    why += ": the records before that are printed";
   }
-  const int delivered = deliver(lines, kHolds, "the records");
-  if (read->cut_off().empty()) return delivered;
-  return fail(
-      fmt::format("FILE: {}: {}: the records before that are printed", name, read->cut_off()));
+  return why.empty() ? kHolds : fail(fmt::format("FILE: {}: {}", name, why));
+}
+
+// A regular file that begins as perf's do. (stdin may be one, and be at its beginning.)
+std::optional<record::PerfDataSource> large_perf_data(const std::string& path) {
+  const bool is_stdin = path == "-";
+  if (is_stdin && ::lseek(STDIN_FILENO, 0, SEEK_CUR) != 0) return std::nullopt;
+  auto source = record::in_file(is_stdin ? "/dev/stdin" : path);
+  std::string magic(8, '\0');
+  if (!source || source->read(0, magic) != magic.size()) return std::nullopt;
+  return record::is_perf_data(magic) ? std::move(source) : std::nullopt;
 }
 
 // As read_input() refuses what is no text.
@@ -156,10 +189,15 @@ std::string why_no_text(std::string_view file) {
 }  // namespace
 
 int run_command(const DecodeOptions& options) {
+  const std::string name = options.file == "-" ? "stdin" : in_quotes(options.file);
+  if (auto source = large_perf_data(options.file)) {
+    return decode_perf_data(*std::move(source), name, options);
+  }
   const auto text = read_input("FILE", options.file, kFileMax, Content::Binary);
   if (!text) return fail(text.error());
-  const std::string name = options.file == "-" ? "stdin" : in_quotes(options.file);
-  if (record::is_perf_data(*text)) return decode_perf_data(*text, name, options);
+  if (record::is_perf_data(*text)) {
+    return decode_perf_data(record::in_memory(*text), name, options);
+  }
   if (const std::string why = why_no_text(*text); !why.empty()) {
     return fail(fmt::format("FILE: {} {}", name, why));
   }

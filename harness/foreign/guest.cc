@@ -1,5 +1,6 @@
 // The only program of a guest: as process 1 it is the system, which runs it once more as the tests.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
@@ -17,6 +18,7 @@
 #include <fstream>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -90,6 +92,12 @@ void print_report() {
   for (std::string line; std::getline(report, line);) std::cout << "xml:" << line << "\n";
 }
 
+// What the tests run as a command: /bin/true.
+int open_each(const std::vector<const char*>& files) {
+  for (const char* const file : files) ::close(::open(file, O_RDONLY | O_CLOEXEC));
+  return 0;
+}
+
 int be_the_system() {
   mount_at("proc", "/proc");
   mount_at("sysfs", "/sys");
@@ -112,6 +120,7 @@ int be_the_system() {
 
 int main(int argc, char** argv) {
   if (::getpid() == 1) return be_the_system();
+  if (std::string_view{argv[0]}.ends_with("true")) return open_each({argv + 1, argv + argc});
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -215,6 +215,18 @@ std::string in_child(const std::function<std::string()>& body) {
   return text;
 }
 
+std::string with_tracefs(const std::function<std::string()>& body) {
+  return in_child([&]() -> std::string {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        (::mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, nullptr) != 0 &&
+         errno != EBUSY)) {  // it is there already
+      return std::string{"no tracefs: "} + std::strerror(errno);
+    }
+    return body();
+  });
+}
+
 void become(uid_t user, std::span<const int> capabilities) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets{};

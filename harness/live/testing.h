@@ -162,6 +162,9 @@ std::vector<MappedFile> perf_event_mappings();
 // the text that it returned. A child that ends otherwise returns how, in brackets.
 std::string in_child(const std::function<std::string()>& body);
 
+// The same, with tracefs where it belongs.
+std::string with_tracefs(const std::function<std::string()>& body);
+
 inline constexpr uid_t kNobody = 65534;
 
 // For children. Gives up root for `user`, and keeps only these capabilities (CAP_...). Throws

@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "harness/record/output.h"
-
 namespace perfring::record {
 namespace {
 

@@ -9,8 +9,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace perfring::record {
@@ -46,6 +49,87 @@ struct Encoded {
 // `value`.
 Encoded encode(const perf_event_attr& attr, const Shape& shape,
                const std::function<std::uint64_t()>& value);
+
+// Bytes as perf_output_put() appends them, each field with its name.
+class Output {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  explicit Output(const std::function<std::uint64_t()>& value) : value_{value} {}
+
+  // A field with any value, and with this one.
+  void u64(const char* name) { put<std::uint64_t>(name, value_()); }
+  void u32(const char* name) { put(name, static_cast<std::uint32_t>(value_())); }
+  void u16(const char* name) { put(name, static_cast<std::uint16_t>(value_())); }
+  template <class T>
+  void put(const char* name, T value) {
+    field(name, value);
+    add(value);
+  }
+  // Bytes without a name: padding, and lengths of what is named by itself.
+  template <class T>
+  void add(T value) {
+    const auto* const first = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), first, first + sizeof value);
+  }
+  // So many bytes of any value.
+  void data(const char* name, std::size_t size) {
+    std::string hex;
+    for (std::size_t i = 0; i < size; ++i) {
+      // Never small: data is not taken for a length.
+      const auto byte = static_cast<std::uint8_t>(value_() | 0x80U);
+      constexpr const char* kDigits = "0123456789abcdef";
+      hex += kDigits[byte / 16];
+      hex += kDigits[byte % 16];
+      add(byte);
+    }
+    field(name, hex);
+  }
+  // A name of so many characters, its NUL, and zeroes up to a multiple of 8.
+  void text(const char* name, std::size_t size) {
+    std::string value;
+    for (std::size_t i = 0; i < size; ++i) value += static_cast<char>('a' + value_() % 26);
+    for (const char c : value) add(c);
+    do add('\0');
+    while (bytes_.size() % 8 != 0);
+    field(name, value);
+  }
+  void align() {
+    while (bytes_.size() % 8 != 0) add('\0');
+  }
+
+  void field(const char* name, Json value) {
+    Json& into = open_.back().second;
+    if (into.is_array()) {
+      into.push_back(std::move(value));
+    } else {
+      into[name] = std::move(value);
+    }
+  }
+  void begin(const char* name, Json empty = Json::object()) {
+    open_.emplace_back(name, std::move(empty));
+  }
+  void end() {
+    auto [name, json] = std::move(open_.back());
+    open_.pop_back();
+    field(name, std::move(json));
+  }
+
+  std::uint64_t value() { return value_(); }
+  std::vector<std::byte>& bytes() { return bytes_; }
+  const Json& fields() const { return open_.front().second; }
+
+ private:
+  std::function<std::uint64_t()> value_;
+  std::vector<std::byte> bytes_;
+  std::vector<std::pair<const char*, Json>> open_{{"", Json::object()}};
+};
+
+// Parts of encode() (encoder.h).
+
+void output_read(Output& out, std::uint64_t read_format, std::size_t siblings);
+void output_ips(Output& out, std::size_t nr);
+void output_sample(Output& out, const perf_event_attr& attr, const Shape& shape);
 
 }  // namespace perfring::record
 

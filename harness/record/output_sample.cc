@@ -1,6 +1,6 @@
 // perf_output_sample() of kernel/events/core.c at v6.18, and what it calls.
 
-#include "harness/record/output.h"
+#include "harness/record/encoder.h"
 
 namespace perfring::record {
 namespace {

@@ -1,41 +1,34 @@
 #include "harness/record/perf_data.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <bit>
+#include <cstddef>
 #include <cstring>
-#include <map>
+#include <filesystem>
+#include <fstream>
+#include <memory>
 #include <optional>
+#include <utility>
 
 namespace perfring::record {
 namespace {
 
-constexpr std::string_view kMagic = "PERFILE2";  // a u64 of the writer's byte order
-constexpr std::string_view kSwapped = "2ELIFREP";
 constexpr std::string_view kOlder = "PERFFILE";
-constexpr std::size_t kHeaderSize = 104;
-constexpr std::uint32_t kAuxtrace = 71;  // PERF_RECORD_AUXTRACE
-constexpr unsigned kTracingData = 1;     // HEADER_TRACING_DATA
-constexpr unsigned kEventDesc = 12;      // HEADER_EVENT_DESC
+constexpr std::uint64_t kPipeHeaderSize = 16;  // struct perf_pipe_file_header
+constexpr std::uint32_t kHeaderAttr = 64;      // PERF_RECORD_HEADER_ATTR
+constexpr std::uint32_t kTracingData = 66;     // PERF_RECORD_HEADER_TRACING_DATA
+constexpr std::uint32_t kAuxtrace = 71;        // PERF_RECORD_AUXTRACE
 
-struct Section {
-  std::uint64_t offset;
-  std::uint64_t size;
-};
+using Section = internal::PerfDataSection;
+using Header = internal::PerfDataHeader;
 
-struct Header {
-  std::array<char, 8> magic;
-  std::uint64_t size;
-  std::uint64_t attr_size;
-  Section attrs;
-  Section data;
-  Section event_types;
-  std::array<std::uint64_t, 4> features;
-};
-static_assert(sizeof(Header) == kHeaderSize);
+// What is read at once; no record is longer than 64 KiB.
+constexpr std::size_t kWindow = 1 << 20;
+constexpr std::size_t kRecordMax = 1 << 16;
+// The most that attributes and ids may take: an id for each event and CPU takes 8 bytes.
+constexpr std::uint64_t kSectionMax = 64 << 20;
 
 // nullopt where the text is too short.
 template <class T>
@@ -46,78 +39,49 @@ std::optional<T> at(std::string_view text, std::size_t offset) {
   return value;
 }
 
-std::optional<std::string_view> section_of(std::string_view file, const Section& section) {
-  if (section.offset > file.size() || file.size() - section.offset < section.size) {
-    return std::nullopt;
-  }
-  return file.substr(static_cast<std::size_t>(section.offset),
-                     static_cast<std::size_t>(section.size));
+std::optional<std::string> section_of(const PerfDataSource& source, const Section& section) {
+  const bool is_inside =
+      section.offset <= source.size && source.size - section.offset >= section.size;
+  if (!is_inside || section.size > kSectionMax) return std::nullopt;
+  std::string text(static_cast<std::size_t>(section.size), '\0');
+  text.resize(source.read(section.offset, text));
+  return text.size() == section.size ? std::optional{std::move(text)} : std::nullopt;
 }
 
-template <class T>
-void append(std::string& text, const T& value) {
-  text.append(reinterpret_cast<const char*>(&value), sizeof value);
+// What stands behind a record without being part of it: the data of an AUXTRACE, and of a pipe's
+// HEADER_TRACING_DATA. nullopt: the record is too short to say it.
+std::optional<std::uint64_t> length_behind(std::string_view record, std::uint32_t type) {
+  if (type == kAuxtrace) return at<std::uint64_t>(record, sizeof(perf_event_header));
+  if (type != kTracingData) return 0;
+  return at<std::uint32_t>(record, sizeof(perf_event_header));
 }
 
-template <class Size>
-void append_sized(std::string& text, std::string_view content) {
-  append(text, static_cast<Size>(content.size()));
-  text += content;
-}
-
-// tools/perf/util/trace-event-info.c: tracing_data_get() at v6.18. Of kallsyms, printk's formats
-// and the commands of tasks there is nothing, which its reader takes.
-std::string tracing_data(const PerfDataFeatures& features) {
-  std::string text = "\x17\x08\x44tracing0.6";
-  text += '\0';
-  text += std::endian::native == std::endian::big ? '\1' : '\0';
-  text += static_cast<char>(sizeof(long));
-  append(text, static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE)));
-  text.append("header_page", sizeof "header_page");
-  append_sized<std::uint64_t>(text, features.header_page);
-  text.append("header_event", sizeof "header_event");
-  append_sized<std::uint64_t>(text, features.header_event);
-  append(text, std::uint32_t{0});  // formats of ftrace's own events
-  std::map<std::string, std::vector<std::string_view> > systems;
-  for (const auto& each : features.tracepoints) systems[each.system].push_back(each.format);
-  append(text, static_cast<std::uint32_t>(systems.size()));
-  for (const auto& [system, formats] : systems) {
-    text.append(system.c_str(), system.size() + 1);
-    append(text, static_cast<std::uint32_t>(formats.size()));
-    for (const std::string_view format : formats) append_sized<std::uint64_t>(text, format);
-  }
-  append(text, std::uint32_t{0});  // kallsyms
-  append(text, std::uint32_t{0});  // printk's formats
-  append(text, std::uint64_t{0});  // commands
-  return text;
-}
-
-// tools/perf/util/header.c: write_event_desc() at v6.18.
-std::string event_desc(std::span<const PerfDataEvent> events, const PerfDataFeatures& features) {
-  std::string text;
-  append(text, static_cast<std::uint32_t>(events.size()));
-  append(text, static_cast<std::uint32_t>(sizeof(perf_event_attr)));
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    append(text, events[i].attr);
-    append(text, static_cast<std::uint32_t>(events[i].ids.size()));
-    std::string name = i < features.names.size() ? features.names[i] : "";
-    name.resize(name.size() + 1);
-    append_sized<std::uint32_t>(text, name);
-    for (const std::uint64_t id : events[i].ids) append(text, id);
-  }
-  return text;
-}
-
-bool has_tracepoints(std::span<const PerfDataEvent> events) {
-  return std::ranges::any_of(
-      events, [](const PerfDataEvent& each) { return each.attr.type == PERF_TYPE_TRACEPOINT; });
-}
-
-std::string_view own_magic() {
-  return std::endian::native == std::endian::little ? kMagic : kSwapped;
+std::string_view text_of(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 }  // namespace
+
+PerfDataSource in_memory(std::string_view text) {
+  return {text.size(), [text](std::uint64_t offset, std::span<char> into) {
+            if (offset >= text.size()) return std::size_t{0};
+            return text.copy(into.data(), into.size(), static_cast<std::size_t>(offset));
+          }};
+}
+
+std::optional<PerfDataSource> in_file(const std::string& path) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none)) return std::nullopt;
+  const std::uint64_t size = std::filesystem::file_size(path, none);
+  const auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
+  if (none || !*file) return std::nullopt;
+  return PerfDataSource{size, [file](std::uint64_t offset, std::span<char> into) {
+                          file->clear();
+                          file->seekg(static_cast<std::streamoff>(offset));
+                          file->read(into.data(), static_cast<std::streamsize>(into.size()));
+                          return static_cast<std::size_t>(file->gcount());
+                        }};
+}
 
 const char* perf_type_name(std::uint32_t type) {
   static constexpr std::array kNames{"HEADER_ATTR",
@@ -147,63 +111,97 @@ const char* perf_type_name(std::uint32_t type) {
 }
 
 bool is_perf_data(std::string_view file) {
-  return file.starts_with(kMagic) || file.starts_with(kSwapped) || file.starts_with(kOlder);
+  return file.starts_with(internal::kMagic) || file.starts_with(internal::kSwappedMagic) ||
+         file.starts_with(kOlder);
 }
 
-std::expected<PerfData, std::string> PerfData::over(std::string_view file) {
-  if (!is_perf_data(file)) return std::unexpected("it is no perf.data file");
-  if (file.starts_with(kOlder)) {
+std::expected<PerfData, std::string> PerfData::over(PerfDataSource source) {
+  PerfData read;
+  read.source_ = std::move(source);
+  if (auto done = read.read_header(); !done) return std::unexpected(done.error());
+  if (auto done = read.tell_apart(); !done) return std::unexpected(done.error());
+  return read;
+}
+
+std::expected<void, std::string> PerfData::read_header() {
+  const auto begin =
+      section_of(source_, {0, std::min<std::uint64_t>(sizeof(Header), source_.size)}).value_or("");
+  if (!is_perf_data(begin)) return std::unexpected("it is no perf.data file");
+  if (begin.starts_with(kOlder)) {
     return std::unexpected("it is of perf before Linux 3.1, in a form that is not read");
   }
-  if (!file.starts_with(own_magic())) {
+  if (!begin.starts_with(internal::kOwnMagic)) {
     return std::unexpected(
         "it was made on a machine of the other byte order: decode it on one of those");
   }
-  const auto size = at<std::uint64_t>(file, 8);
-  if (size == 16) {
-    return std::unexpected("it has the form of a pipe: write it with perf record -o FILE");
-  }
-  const auto header = at<Header>(file, 0);
-  if (!header || header->size < kHeaderSize) return std::unexpected("its header is cut off");
-  PerfData read;
-  read.file_ = file;
-  const auto attrs = section_of(file, header->attrs);
+  if (at<std::uint64_t>(begin, 8) == kPipeHeaderSize) return read_piped_events();
+  const auto header = at<Header>(begin, 0);
+  if (!header || header->size < sizeof *header) return std::unexpected("its header is cut off");
+  const auto attrs = section_of(source_, header->attrs);
   if (!attrs) return std::unexpected("its events are cut off");
   constexpr std::size_t kSmallest = 64 + sizeof(Section);  // PERF_ATTR_SIZE_VER0
   if (header->attr_size < kSmallest || attrs->empty() || attrs->size() % header->attr_size != 0) {
     return std::unexpected(
         fmt::format("its events have {} bytes each, of {}", header->attr_size, attrs->size()));
   }
-  if (auto done = read.read_events(*attrs, static_cast<std::size_t>(header->attr_size)); !done) {
-    return std::unexpected(done.error());
+  if (auto done = read_events(*attrs, static_cast<std::size_t>(header->attr_size)); !done) {
+    return done;
   }
-  if (auto done = read.tell_apart(); !done) return std::unexpected(done.error());
-  if (header->data.offset > file.size()) return std::unexpected("its records are cut off");
-  const std::uint64_t left = file.size() - header->data.offset;
+  if (header->data.offset > source_.size) return std::unexpected("its records are cut off");
+  const std::uint64_t left = source_.size - header->data.offset;
   // A size of 0 is of a perf that was killed: all that is there are records.
   const bool is_unfinished = header->data.size == 0 && left != 0;
   const std::uint64_t length = is_unfinished ? left : std::min(header->data.size, left);
   if (header->data.size > left) {
-    read.cut_off_ = fmt::format("the file has {} of {} bytes of records", left, header->data.size);
+    cut_off_ = fmt::format("the file has {} of {} bytes of records", left, header->data.size);
   }
-  const auto begin = static_cast<std::size_t>(header->data.offset);
-  read.read_records(begin, begin + static_cast<std::size_t>(length));
-  return read;
+  begin_ = header->data.offset;
+  end_ = begin_ + length;
+  return {};
 }
 
 std::expected<void, std::string> PerfData::read_events(std::string_view attrs, std::size_t entry) {
+  std::uint64_t all_ids = 0;
   for (std::size_t begin = 0; begin < attrs.size(); begin += entry) {
     PerfDataEvent event;
     const std::size_t size = entry - sizeof(Section);
     std::memcpy(&event.attr, attrs.data() + begin, std::min(size, sizeof event.attr));
     const auto section = at<Section>(attrs, begin + size);
-    const auto ids = section ? section_of(file_, *section) : std::nullopt;
-    if (!ids) return std::unexpected("the ids of its events are cut off");
+    const auto ids = section ? section_of(source_, *section) : std::nullopt;
+    if (!ids || (all_ids += ids->size()) > kSectionMax) {
+      return std::unexpected("the ids of its events are cut off");
+    }
     for (std::size_t i = 0; i + sizeof(std::uint64_t) <= ids->size(); i += sizeof(std::uint64_t)) {
       event.ids.push_back(*at<std::uint64_t>(*ids, i));
     }
     events_.push_back(std::move(event));
   }
+  return {};
+}
+
+// Those of HEADER_ATTR (struct perf_record_header_attr, tools/lib/perf/include/perf/event.h): the
+// attributes, as long as they say, and the ids behind them.
+std::expected<void, std::string> PerfData::read_piped_events() {
+  begin_ = kPipeHeaderSize;
+  end_ = source_.size;
+  bool is_whole = true;
+  for_each([&](const Record& record) {
+    const std::string_view text = text_of(record.bytes);
+    if (at<perf_event_header>(text, 0)->type != kHeaderAttr) return true;
+    const std::string_view content = text.substr(sizeof(perf_event_header));
+    const auto size = at<std::uint32_t>(content, offsetof(perf_event_attr, size));
+    is_whole = size && *size >= PERF_ATTR_SIZE_VER0 && *size <= content.size();
+    if (!is_whole) return false;
+    PerfDataEvent event;
+    std::memcpy(&event.attr, content.data(), std::min<std::size_t>(*size, sizeof event.attr));
+    for (std::size_t i = *size; i + sizeof(std::uint64_t) <= content.size();
+         i += sizeof(std::uint64_t)) {
+      event.ids.push_back(*at<std::uint64_t>(content, i));
+    }
+    events_.push_back(std::move(event));
+    return true;
+  });
+  if (!is_whole || events_.empty()) return std::unexpected("its events are cut off");
   return {};
 }
 
@@ -228,24 +226,33 @@ std::expected<void, std::string> PerfData::tell_apart() {
   return std::unexpected("its events differ, and their records do not say whose they are");
 }
 
-void PerfData::read_records(std::size_t begin, std::size_t end) {
-  while (begin < end) {
-    const auto header = at<perf_event_header>(file_.substr(0, end), begin);
-    if (!header || header->size < sizeof *header || end - begin < header->size) {
-      if (cut_off_.empty()) cut_off_ = fmt::format("no record begins at byte {}", begin);
-      return;
-    }
-    const auto* const data = reinterpret_cast<const std::byte*>(file_.data()) + begin;
-    records_.push_back({begin, Bytes{data, header->size}});
-    begin += header->size;
-    if (header->type != kAuxtrace) continue;
-    const auto behind = at<std::uint64_t>(file_, records_.back().at + sizeof *header);
-    if (header->size < 16 || !behind || *behind > end - begin) {
-      cut_off_ = "the AUX area data are cut off";
-      return;
-    }
-    begin += static_cast<std::size_t>(*behind);
+// The bytes from `at` on, as far as they are records: the longest record, or all that is left.
+Bytes PerfData::window(std::uint64_t at) {
+  const auto wanted = std::min<std::uint64_t>(end_ - at, kRecordMax);
+  if (at < window_at_ || at - window_at_ > window_.size() ||
+      window_.size() - (at - window_at_) < wanted) {
+    window_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(end_ - at, kWindow)));
+    window_.resize(source_.read(at, {reinterpret_cast<char*>(window_.data()), window_.size()}));
+    window_at_ = at;
   }
+  return Bytes{window_}.subspan(static_cast<std::size_t>(at - window_at_));
+}
+
+std::string PerfData::for_each(const std::function<bool(const Record&)>& each) {
+  for (std::uint64_t begin = begin_; begin < end_;) {
+    const Bytes left = window(begin);
+    const auto header = at<perf_event_header>(text_of(left), 0);
+    if (!header || header->size < sizeof *header || left.size() < header->size) {
+      return cut_off_.empty() ? fmt::format("no record begins at byte {}", begin) : cut_off_;
+    }
+    const Record record{begin, left.first(header->size)};
+    begin += header->size;
+    const auto behind = length_behind(text_of(record.bytes), header->type);
+    if (!each(record)) return {};
+    if (!behind || *behind > end_ - begin) return "the data behind a record are cut off";
+    begin += *behind;
+  }
+  return cut_off_;
 }
 
 Any PerfData::decoded(const Record& record) const {
@@ -272,52 +279,6 @@ std::size_t PerfData::event_of(const Any& record) const {
   const auto found =
       std::ranges::find_if(layouts_, [&](const Layout& each) { return &each == layout; });
   return static_cast<std::size_t>(found - layouts_.begin());
-}
-
-std::string perf_data_header(std::span<const PerfDataEvent> events, std::uint64_t records,
-                             bool finished) {
-  std::size_t ids = 0;
-  for (const PerfDataEvent& each : events) ids += each.ids.size();
-  Header header{};
-  std::ranges::copy(own_magic(), header.magic.begin());
-  header.size = kHeaderSize;
-  header.attr_size = sizeof(perf_event_attr) + sizeof(Section);
-  header.attrs = {kHeaderSize + ids * sizeof(std::uint64_t), events.size() * header.attr_size};
-  header.data = {header.attrs.offset + header.attrs.size, records};
-  if (finished) {
-    header.features[0] = 1U << kEventDesc;
-    if (has_tracepoints(events)) header.features[0] |= 1U << kTracingData;
-  }
-  std::string text;
-  append(text, header);
-  for (const PerfDataEvent& each : events) {
-    for (const std::uint64_t id : each.ids) append(text, id);
-  }
-  std::uint64_t at_ids = kHeaderSize;
-  for (const PerfDataEvent& each : events) {
-    append(text, each.attr);
-    const Section section{at_ids, each.ids.size() * sizeof(std::uint64_t)};
-    append(text, section);
-    at_ids += section.size;
-  }
-  return text;
-}
-
-// The sections of the features, in the order of their bits, and then what they are about.
-std::string perf_data_features(std::span<const PerfDataEvent> events, std::uint64_t records,
-                               const PerfDataFeatures& features) {
-  std::vector<std::string> contents;
-  if (has_tracepoints(events)) contents.push_back(tracing_data(features));
-  contents.push_back(event_desc(events, features));
-  std::uint64_t at =
-      perf_data_header(events, records).size() + records + contents.size() * sizeof(Section);
-  std::string text;
-  for (const std::string& each : contents) {
-    append(text, Section{at, each.size()});
-    at += each.size();
-  }
-  for (const std::string& each : contents) text += each;
-  return text;
 }
 
 }  // namespace perfring::record

@@ -9,9 +9,12 @@
 #include <linux/perf_event.h>
 #include <sys/types.h>
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,31 +30,72 @@ struct PerfDataEvent {
   std::vector<std::uint64_t> ids;
 };
 
+namespace internal {
+
+struct PerfDataSection {
+  std::uint64_t offset;
+  std::uint64_t size;
+};
+
+// struct perf_file_header.
+struct PerfDataHeader {
+  std::array<char, 8> magic;  // a u64 of the writer's byte order
+  std::uint64_t size;
+  std::uint64_t attr_size;
+  PerfDataSection attrs;
+  PerfDataSection data;
+  PerfDataSection event_types;
+  std::array<std::uint64_t, 4> features;
+};
+inline constexpr std::string_view kMagic = "PERFILE2";
+inline constexpr std::string_view kSwappedMagic = "2ELIFREP";
+inline constexpr std::string_view kOwnMagic =
+    std::endian::native == std::endian::little ? kMagic : kSwappedMagic;
+
+}  // namespace internal
+
 // The name of a type that perf itself writes into its files (enum perf_user_event_type,
 // tools/lib/perf/include/perf/event.h at v6.18), as "FINISHED_ROUND"; null for any other.
 const char* perf_type_name(std::uint32_t type);
+inline constexpr std::uint32_t kPerfCompressed = 81;  // records in it, which are not read
+inline constexpr std::uint32_t kPerfCompressed2 = 83;
 
 // Whether a file begins as one of perf's, of whatever version or byte order.
 bool is_perf_data(std::string_view file);
+
+// The bytes of a file of any size.
+struct PerfDataSource {
+  std::uint64_t size = 0;
+  // As many of `into` as there are from `offset` on.
+  std::function<std::size_t(std::uint64_t offset, std::span<char> into)> read;
+};
+// Refers to `text`.
+PerfDataSource in_memory(std::string_view text);
+// nullopt where it is no regular file, or cannot be read.
+std::optional<PerfDataSource> in_file(const std::string& path);
 
 class PerfData {
  public:
   PerfData(PerfData&&) = default;
   PerfData& operator=(PerfData&&) = default;
-  // Refers to `file`. An error says what is wrong: another byte order, a pipe's form, a version
-  // that is too old, a header that points outside, events whose records cannot be told apart.
-  static std::expected<PerfData, std::string> over(std::string_view file);
+  // Both forms are read: a file's, and a pipe's (`perf record -o -`), where the events stand among
+  // the records. An error says what is wrong: another byte order, a version that is too old, a
+  // header that points outside, events whose records cannot be told apart.
+  static std::expected<PerfData, std::string> over(PerfDataSource source);
+  static std::expected<PerfData, std::string> over(std::string_view text) {
+    return over(in_memory(text));
+  }
 
   const std::vector<PerfDataEvent>& events() const { return events_; }
   struct Record {
-    std::size_t at;  // in the file
+    std::uint64_t at;  // in the file
     Bytes bytes;
   };
-  // Those that are whole. What perf writes beside the kernel's records has types from 64 on; the
-  // bytes behind an AUXTRACE are none.
-  const std::vector<Record>& records() const { return records_; }
-  // Why the records end before the file says that they do; empty if they do not.
-  const std::string& cut_off() const { return cut_off_; }
+  // Passes each record that is whole to `each`, which returns whether to go on; its bytes are valid
+  // until then. What perf writes beside the kernel's records has types from 64 on; the bytes behind
+  // an AUXTRACE are none. Returns why the records end before the file says that they do; nothing if
+  // they do not.
+  std::string for_each(const std::function<bool(const Record&)>& each);
 
   Any decoded(const Record& record) const;
   // The event that wrote a record; events().size() if none is known.
@@ -59,16 +103,21 @@ class PerfData {
 
  private:
   PerfData() = default;
+  std::expected<void, std::string> read_header();
   std::expected<void, std::string> read_events(std::string_view attrs, std::size_t entry);
+  std::expected<void, std::string> read_piped_events();
   std::expected<void, std::string> tell_apart();
-  void read_records(std::size_t begin, std::size_t end);
+  Bytes window(std::uint64_t at);
 
-  std::string_view file_;
+  PerfDataSource source_;
+  std::uint64_t begin_ = 0;  // of the records
+  std::uint64_t end_ = 0;
   std::vector<PerfDataEvent> events_;
   std::vector<Layout> layouts_;
   std::vector<Layouts::Entry> ids_;
-  std::optional<Layouts> by_id_;  // refers to ids_
-  std::vector<Record> records_;
+  std::optional<Layouts> by_id_;   // refers to ids_
+  std::vector<std::byte> window_;  // of the file, from window_at_ on
+  std::uint64_t window_at_ = 0;
   std::string cut_off_;
 };
 

@@ -173,25 +173,43 @@ const std::vector<PerfDataEvent> kEvents{
     event_of(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME, {5, 7}),
     event_of(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP, {9})};
 
+// Those of a file, and why there are no more.
+struct Walked {
+  std::vector<std::uint64_t> at;
+  std::vector<Any> records;  // of the file's bytes, which are kept
+  std::vector<std::vector<std::byte>> kept;
+  std::string cut_off;
+};
+Walked walked(PerfData& file) {
+  Walked all;
+  all.cut_off = file.for_each([&](const PerfData::Record& each) {
+    all.at.push_back(each.at);
+    all.kept.emplace_back(each.bytes.begin(), each.bytes.end());
+    all.records.push_back(file.decoded({each.at, all.kept.back()}));
+    return true;
+  });
+  return all;
+}
+
 std::string file_of(const std::vector<PerfDataEvent>& events, const std::string& data) {
   return perf_data_header(events, data.size()) + data;
 }
 
 TEST(PerfDataTest, EachRecordIsDecodedAsItsEventSays) {
   const std::string file = file_of(kEvents, records());
-  const auto read = PerfData::over(file);
+  auto read = PerfData::over(file);
   ASSERT_TRUE(read) << read.error();
-  EXPECT_EQ(read->cut_off(), "");
   ASSERT_EQ(read->events().size(), 2U);
   EXPECT_EQ(read->events()[0].ids, (std::vector<std::uint64_t>{5, 7}));
-  ASSERT_EQ(read->records().size(), 3U);
-  const Any comm = read->decoded(read->records()[0]);
-  EXPECT_EQ(std::get<Comm>(comm).sample_id().time(), 33U);
-  EXPECT_EQ(read->event_of(comm), 0U);
-  const Any sample = read->decoded(read->records()[1]);
-  EXPECT_EQ(std::get<Sample>(sample).ip(), 0x1000U);
-  EXPECT_EQ(read->event_of(sample), 1U);
-  EXPECT_TRUE(std::holds_alternative<Unknown>(read->decoded(read->records()[2])));
+  const Walked all = walked(*read);
+  EXPECT_EQ(all.cut_off, "");
+  ASSERT_EQ(all.records.size(), 3U);
+  EXPECT_EQ(all.at[0], file.size() - records().size());
+  EXPECT_EQ(std::get<Comm>(all.records[0]).sample_id().time(), 33U);
+  EXPECT_EQ(read->event_of(all.records[0]), 0U);
+  EXPECT_EQ(std::get<Sample>(all.records[1]).ip(), 0x1000U);
+  EXPECT_EQ(read->event_of(all.records[1]), 1U);
+  EXPECT_TRUE(std::holds_alternative<Unknown>(all.records[2]));
 }
 
 TEST(PerfDataTest, TypesOfPerfsOwnHaveNames) {
@@ -207,14 +225,15 @@ TEST(PerfDataTest, AFileThatIsCutOffAnywhereIsSaidToBe) {
   const std::size_t begin = file.size() - records().size();
   for (std::size_t size = 0; size < file.size(); ++size) {
     const std::string cut = file.substr(0, size);
-    const auto read = PerfData::over(cut);
+    auto read = PerfData::over(cut);
     if (size < begin) {
       EXPECT_FALSE(read) << size;
       continue;
     }
     ASSERT_TRUE(read) << size;
-    EXPECT_NE(read->cut_off(), "") << size;
-    EXPECT_LT(read->records().size(), 3U) << size;
+    const Walked all = walked(*read);
+    EXPECT_NE(all.cut_off, "") << size;
+    EXPECT_LT(all.records.size(), 3U) << size;
   }
 }
 
@@ -225,9 +244,8 @@ TEST(PerfDataTest, AnyWordOfAFileMayBeWrong) {
                                       ~std::uint64_t{0}, ~std::uint64_t{0} - 7}) {
       std::vector<char> damaged{file.begin(), file.end()};
       std::memcpy(&damaged[word], &value, sizeof value);
-      const auto read = PerfData::over({damaged.data(), damaged.size()});
-      if (!read) continue;
-      for (const auto& each : read->records()) static_cast<void>(read->decoded(each));
+      auto read = PerfData::over(std::string_view{damaged.data(), damaged.size()});
+      if (read) static_cast<void>(walked(*read));
     }
   }
 }
@@ -243,10 +261,6 @@ TEST(PerfDataTest, WhatIsNotReadIsNamed) {
   EXPECT_NE(error(swapped).find("other byte order"), std::string::npos);
   EXPECT_NE(error("PERFFILE" + file.substr(8)).find("before Linux 3.1"), std::string::npos);
   EXPECT_NE(error("PERFDATA" + file.substr(8)).find("no perf.data"), std::string::npos);
-  std::string piped = file;
-  const std::uint64_t size = 16;
-  std::memcpy(&piped[8], &size, sizeof size);
-  EXPECT_NE(error(piped).find("pipe"), std::string::npos);
   const std::vector<PerfDataEvent> apart{event_of(PERF_SAMPLE_TIME, {1}),
                                          event_of(PERF_SAMPLE_IP, {2})};
   EXPECT_NE(error(file_of(apart, records())).find("whose they are"), std::string::npos);
@@ -255,10 +269,95 @@ TEST(PerfDataTest, WhatIsNotReadIsNamed) {
 TEST(PerfDataTest, AuxDataBehindARecordArePassedOver) {
   const std::string aux = text_of(Made{71}.u64(16).u64(0).bytes()) + std::string(16, '\xff');
   const std::string file = file_of(kEvents, aux + records());
-  const auto read = PerfData::over(file);
+  auto read = PerfData::over(file);
   ASSERT_TRUE(read) << read.error();
-  EXPECT_EQ(read->cut_off(), "");
-  EXPECT_EQ(read->records().size(), 4U);
+  const Walked all = walked(*read);
+  EXPECT_EQ(all.cut_off, "");
+  EXPECT_EQ(all.records.size(), 4U);
+}
+
+// `perf record -o -`: a header of 16 bytes, and each event in a HEADER_ATTR; of tracepoints there
+// are data behind a record (66).
+TEST(PerfDataTest, TheFormOfAPipeIsRead) {
+  std::string file = file_of(kEvents, "").substr(0, 16);
+  const std::uint64_t size = 16;
+  std::memcpy(&file[8], &size, sizeof size);
+  std::size_t first = 0;  // the end of the first event
+  for (const PerfDataEvent& each : kEvents) {
+    Made made{64};
+    for (std::size_t at = 0; at < sizeof each.attr; at += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, reinterpret_cast<const std::byte*>(&each.attr) + at, sizeof word);
+      made.u64(word);
+    }
+    for (const std::uint64_t id : each.ids) made.u64(id);
+    file += text_of(made.bytes());
+    if (first == 0) first = file.size();
+  }
+  file += text_of(Made{66}.u32(16).u32(0).bytes()) + std::string(16, '\xff');
+  file += records();
+  auto read = PerfData::over(file);
+  ASSERT_TRUE(read) << read.error();
+  EXPECT_EQ(read->events()[0].ids, (std::vector<std::uint64_t>{5, 7}));
+  const Walked all = walked(*read);
+  EXPECT_EQ(all.cut_off, "");
+  ASSERT_EQ(all.records.size(), 6U);
+  EXPECT_EQ(std::get<Comm>(all.records[3]).sample_id().time(), 33U);
+  EXPECT_EQ(std::get<Sample>(all.records[4]).ip(), 0x1000U);
+  for (std::size_t cut = 16; cut < file.size(); ++cut) {
+    auto part = PerfData::over(std::string_view{file}.substr(0, cut));
+    EXPECT_EQ(part.has_value(), cut >= first) << cut;
+    if (part) {
+      EXPECT_LT(walked(*part).records.size(), 6U) << cut;
+    }
+  }
+  std::string damaged = file;
+  damaged[16 + 8 + 5] = '\x7f';  // attr.size
+  EXPECT_FALSE(PerfData::over(damaged));
+}
+
+// What is read at once is less than the file: records straddle its pieces in every way.
+TEST(PerfDataTest, AFileLargerThanWhatIsReadAtOnceIsReadWhole) {
+  std::string data;
+  std::size_t expected = 0;
+  for (std::size_t words = 1; data.size() < (5 << 20); words = words * 5 % 8191) {
+    Made made{63};
+    for (std::size_t i = 0; i < words; ++i) made.u64(words);
+    data += text_of(made.bytes());
+    ++expected;
+  }
+  const std::string file = file_of({kEvents.back()}, data);
+  std::size_t longest = 0;
+  PerfDataSource source = in_memory(file);
+  source.read = [&, read = source.read](std::uint64_t offset, std::span<char> into) {
+    longest = std::max(longest, into.size());
+    return read(offset, into);
+  };
+  auto read = PerfData::over(source);
+  ASSERT_TRUE(read) << read.error();
+  const Walked all = walked(*read);
+  EXPECT_EQ(all.cut_off, "");
+  EXPECT_EQ(all.records.size(), expected);
+  EXPECT_LE(longest, 1U << 20);
+  for (const auto& each : all.kept) {
+    std::uint64_t words = 0;
+    std::memcpy(&words, &each[8], sizeof words);
+    EXPECT_EQ(each.size(), 8 + 8 * words);
+  }
+}
+
+// A file that becomes shorter while it is read.
+TEST(PerfDataTest, AFileThatShrinksIsCutOff) {
+  const std::string file = file_of(kEvents, records());
+  PerfDataSource source = in_memory(file);
+  bool is_short = false;
+  source.read = [&, read = source.read](std::uint64_t offset, std::span<char> into) {
+    return is_short ? 0 : read(offset, into);
+  };
+  auto read = PerfData::over(source);
+  ASSERT_TRUE(read) << read.error();
+  is_short = true;
+  EXPECT_NE(walked(*read).cut_off, "");
 }
 
 }  // namespace

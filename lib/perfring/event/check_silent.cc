@@ -36,6 +36,11 @@ void check_exclusions(const Case& each) {
   if (attr.exclude_user != 0 && each.is(Kind::Tracepoint)) {
     each.silent("exclude_user", "tracepoints ignore it (R16)", "filter by the records' pid");
   }
+  if (each.is(Kind::Pmu) && (attr.exclude_kernel != 0 || attr.exclude_user != 0) &&
+      each.facts.pmu_of(attr.type) == "msr") {
+    each.refused(attr.exclude_kernel != 0 ? "exclude_kernel" : "exclude_user",
+                 "the PMU msr cannot leave anything out", "include both");
+  }
   if (attr.exclude_user != 0 && attr.exclude_kernel != 0) {
     each.silent("exclude_user", "user and kernel are both excluded: no record comes",
                 "include one of them");
@@ -90,7 +95,7 @@ void check_targets(const Case& each) {
   }
   if (each.is(Kind::Pmu) && !each.is_cpu_wide()) {
     const auto pmu = each.facts.pmu_of(each.attr().type);
-    if (pmu == "msr" || (pmu && each.facts.system().read(kDevices + *pmu + "/cpumask"))) {
+    if (pmu && each.facts.system().read(kDevices + *pmu + "/cpumask")) {
       each.refused("pid", "the PMU " + *pmu + " counts of a whole CPU", "watch system()");
     }
   }

@@ -169,7 +169,14 @@ std::vector<Row> impossible() {
        put([](Ask& a) { a.group_fd = -2; })},
       {"CgroupWithoutACpu", "cpu", kRefused, "cgroup",
        put([](Ask& a) { a.flags = PERF_FLAG_PID_CGROUP; })},
-      {"MsrOfATask", "pid", kRefused, "whole CPU", as(pmu("msr/tsc/"))},
+      {"MsrWithoutTheKernel", "exclude_kernel", kRefused, "msr cannot",
+       as(pmu("msr/tsc/").kernel(Kernel::Excluded))},
+      {"UncorePmuOfATask", "pid", kRefused, "whole CPU",
+       [](Ask& ask, FakeSystem& machine) {
+         machine.device("imc", 20);
+         machine.files["/sys/bus/event_source/devices/imc/cpumask"] = "0\n";
+         as(pmu("imc/config=1/"))(ask, machine);
+       }},
 #if defined(__x86_64__)
       {"RegistersOfSegments", "sample_regs_user", kRefused, "does not give", set([](Attr& a) {
          a.sample_type |= PERF_SAMPLE_REGS_USER;

@@ -117,6 +117,12 @@ Event Event::of(std::string object, std::string part) const {
   return named;
 }
 
+Event Event::leaving_out(std::uint64_t types) const {
+  Event said = *this;
+  said.left_out_ = types;
+  return said;
+}
+
 bool Event::is_system_wide() const noexcept {
   return kind_ == Kind::Tracepoint || kind_ == Kind::Kprobe || kind_ == Kind::Kretprobe ||
          kind_ == Kind::Pmu || kind_ == Kind::Uprobe || kind_ == Kind::Uretprobe ||
@@ -321,7 +327,10 @@ Event changes(const Changes& which) {
   own.ksymbol = which.symbols;
   own.bpf_event = which.programs;
   own.text_poke = which.text;
-  return Event{Kind::Changes, "the changes", own, Kernel::IfAllowed};
+  std::uint64_t unasked = 0;
+  if (!which.names && !which.execs) unasked |= 1U << PERF_RECORD_COMM;
+  if (!which.forks) unasked |= 1U << PERF_RECORD_FORK | 1U << PERF_RECORD_EXIT;
+  return Event{Kind::Changes, "the changes", own, Kernel::IfAllowed}.leaving_out(unasked);
 }
 
 }  // namespace perfring::event

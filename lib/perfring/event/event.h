@@ -121,9 +121,16 @@ class PERFRING_EXPORT Event {
   // kernel is included.
   std::expected<perf_event_attr, Finding> attr(System& system = real_system()) const;
 
+  // Whether a Sampler passes over records of this type: the kernel brings them beside those that
+  // were asked for (changes()).
+  bool leaves_out(std::uint32_t type) const noexcept {
+    return type < 64 && (left_out_ >> type & 1) != 0;
+  }
+
   // For the functions below. A number that is not a kind has no names.
   Event(Kind kind, std::string name, const perf_event_attr& own, Kernel kernel);
   [[nodiscard]] Event of(std::string object, std::string part = {}) const;
+  [[nodiscard]] Event leaving_out(std::uint64_t types) const;  // a bit for each
 
  private:
   struct Names {
@@ -142,6 +149,7 @@ class PERFRING_EXPORT Event {
   std::optional<std::uint64_t> period_;
   std::optional<std::uint64_t> frequency_;
   std::uint64_t sample_ = 0;
+  std::uint64_t left_out_ = 0;
   std::optional<Kernel> kernel_;
   std::string filter_;
   std::shared_ptr<const Event> fallback_;
@@ -172,8 +180,9 @@ PERFRING_EXPORT Event pmu(std::string description);
 enum class Access : std::uint8_t { Read = 1, Write = 2, ReadWrite = 3, Execute = 4 };
 PERFRING_EXPORT Event breakpoint(std::uint64_t address, Access access, std::uint64_t length = 4);
 
-// Records of what tasks and the kernel do, beside samples. COMM, FORK and EXIT come together
-// (T9), and with cgroups or namespaces as well (R10).
+// Records of what tasks and the kernel do, beside samples. What the kernel brings with them is left
+// out by a Sampler: FORK and EXIT come with COMM and MMAP2 (T9), COMM with CGROUP and NAMESPACES
+// (R10).
 struct Changes {
   bool switches = false;    // SWITCH: also of one's own tasks without any right
   bool names = false;       // COMM

@@ -59,6 +59,34 @@ bool is_costly(const Ask& ask, const Facts& facts) {
   return facts.pmu_type("kprobe") == ask.attr.type || facts.pmu_type("uprobe") == ask.attr.type;
 }
 
+// Why a probe is not set (kernel/kprobes.c: check_kprobe_address_safe(),
+// kernel/trace/trace_kprobe.c: create_local_trace_kprobe(), kernel/events/uprobes.c:
+// prepare_uprobe() at v6.18).
+std::optional<Cause> cause_of_probe(int error, bool is_kprobe) {
+  constexpr int kNotSupported = 524;  // ENOTSUPP, which no header of the uapi has
+  // (EINVAL: arch/arm/probes/uprobes/core.c: arch_uprobe_analyze_insn().)
+  if (error == kNotSupported || (!is_kprobe && error == EINVAL)) {
+    return Cause{"probe_offset", "what is there is no instruction that can be probed",
+                 "give the offset of an instruction, such as a function's first; on 32-bit ARM "
+                 "not of Thumb code"};
+  }
+  if (!is_kprobe) return std::nullopt;
+  switch (error) {
+    case ENOENT:
+      return Cause{"kprobe_func", "the kernel has no function of this name",
+                   "give one of /proc/kallsyms"};
+    case EILSEQ:
+      return Cause{"probe_offset", "the offset is inside of an instruction",
+                   "give that of an instruction's first byte"};
+    case EINVAL:
+      return Cause{
+          "kprobe_func", "this place of the kernel may not be probed",
+          "give a function that is not in debugfs's kprobes/blacklist, and an offset in it"};
+    default:
+      return std::nullopt;
+  }
+}
+
 // The advice of check() for a field, or else one that fits any.
 Cause cause_of(const Variation& found, const Ask& ask, int error, const Facts& facts) {
   const std::string& field = found.field;
@@ -76,11 +104,13 @@ Cause cause_of(const Variation& found, const Ask& ask, int error, const Facts& f
   auto findings = check(ask, facts.system());
   if (error == EACCES || error == EPERM) std::ranges::reverse(findings);  // rights come last
   for (const Finding& each : findings) {
-    const bool is_it = is_any || field.find(each.field) != std::string::npos ||
+    // Whatever is wrong with the event itself.
+    const bool is_of_it = found.group == Group::Event && error == EINVAL;
+    const bool is_it = is_any || is_of_it || field.find(each.field) != std::string::npos ||
                        (each.field == "sample_type" && field.starts_with("PERF_SAMPLE_")) ||
                        (each.field == "branch_sample_type" && field.starts_with("PERF_SAMPLE_B"));
     if (is_it && each.severity == Finding::Severity::Refused) {
-      return {is_any ? each.field : field, each.says, each.advice};
+      return {is_any || is_of_it ? each.field : field, each.says, each.advice};
     }
   }
   switch (found.group) {
@@ -97,6 +127,10 @@ Cause cause_of(const Variation& found, const Ask& ask, int error, const Facts& f
       return {field, "this target is not for this user, or not for this event",
               std::string{"watch your own tasks, or "} + kPerfmon};
     case Group::Event:
+      if (is_any && ask.attr.type != PERF_TYPE_TRACEPOINT) {
+        const bool is_kprobe = facts.pmu_type("kprobe") == ask.attr.type;
+        if (auto cause = cause_of_probe(error, is_kprobe)) return *std::move(cause);
+      }
       if (ask.attr.type == PERF_TYPE_BREAKPOINT && error == ENOSPC) {
         return {field, "all breakpoints of the processor are taken: it has four",
                 "close one that is open"};
@@ -133,6 +167,22 @@ std::vector<Answered> telling(std::vector<Answered> all, std::optional<int> want
   // Places come from the nearest to the farthest: the first that helps is enough.
   if (group == Group::Place) all.erase(all.begin() + 1, all.end());
   return all;
+}
+
+// A PMU of PERF_PMU_CAP_NO_EXCLUDE, such as msr: without the kernel, which is not for this user,
+// the event is refused for another reason.
+std::optional<Cause> cause_of_no_exclusion(const std::vector<Answered>& others, const Ask& ask,
+                                           int error) {
+  const bool is_one = (error == EACCES || error == EPERM) && !others.empty() &&
+                      others.front().variation.group == Group::Exclusion &&
+                      others.front().error == EINVAL && ask.attr.exclude_kernel == 0 &&
+                      ask.attr.type > PERF_TYPE_BREAKPOINT;
+  if (!is_one) return std::nullopt;
+  const bool is_cpu_wide = ask.pid == -1 || (ask.flags & PERF_FLAG_PID_CGROUP) != 0;
+  return Cause{"exclude_kernel",
+               "the event cannot leave the kernel out, which is not for this user",
+               std::string{kPerfmon} + ", or set kernel.perf_event_paranoid to " +
+                   (is_cpu_wide ? "0" : "1") + " or below"};
 }
 
 void find_causes(const Ask& ask, int error, const Facts& facts, int depth,
@@ -181,6 +231,10 @@ void find_causes(const Ask& ask, int error, const Facts& facts, int depth,
   }
   // One thing hides another: the first is named, and asked about without it (R2).
   const auto others = telling(all, std::nullopt, error);
+  if (auto cause = cause_of_no_exclusion(others, ask, error)) {
+    causes.push_back(*std::move(cause));
+    return;
+  }
   if (depth == 0) return;
   if (others.empty()) {
     find_behind_the_kernel(all, ask, error, facts, causes);

@@ -163,6 +163,14 @@ std::vector<Refusal> rows() {
        }),
        refuses(EINVAL, [](const Attr& a) { return a.type == 10 && a.exclude_kernel; }),
        "exclude_kernel"},
+      {"PmuWithoutExclusionAndNoRight",
+       [](Ask& ask) { ask.pid = -1, ask.cpu = 0, ask.attr.type = 10, ask.attr.exclude_kernel = 0; },
+       [](const Ask& ask) {
+         if (const int first = paranoid2(ask); first && !ask.attr.exclude_kernel) return first;
+         if (ask.attr.type == 10 && ask.attr.exclude_kernel) return EINVAL;
+         return paranoid2(ask);
+       },
+       "exclude_kernel"},
       {"CpuOffline", [](Ask& ask) { ask.pid = -1, ask.cpu = 3; },
        [](const Ask& ask) { return ask.pid == -1 && ask.cpu == 3 ? ENODEV : 0; }, "cpu"},
       {"NoFile", with([](Attr& a) { a.type = 9; }),
@@ -179,6 +187,19 @@ std::vector<Refusal> rows() {
        "sample_type"},
       {"KprobeOfAPlainUser", with([](Attr& a) { a.type = 8, a.config = 0; }),
        refuses(EACCES, [](const Attr& a) { return a.type == 8; }), "type"},
+      {"KprobeOfNoFunction", with([](Attr& a) { a.type = 8, a.config = 0; }),
+       refuses(ENOENT, [](const Attr& a) { return a.type == 8; }), "kprobe_func"},
+      {"KprobeThatIsNotAllowed", with([](Attr& a) { a.type = 8, a.config = 0; }),
+       refuses(EINVAL, [](const Attr& a) { return a.type == 8; }), "kprobe_func"},
+      {"KprobeInAnInstruction", with([](Attr& a) { a.type = 8, a.config = 0; }),
+       refuses(EILSEQ, [](const Attr& a) { return a.type == 8; }), "probe_offset"},
+      {"UprobeOnNoInstruction", with([](Attr& a) {
+         static const char* const kPath = "/bin/true";
+         a.type = 9;
+         a.config = 0;
+         a.config1 = reinterpret_cast<std::uintptr_t>(kPath);
+       }),
+       refuses(524, [](const Attr& a) { return a.type == 9; }), "probe_offset"},
       {"BreakpointLength", with([](Attr& a) {
          a.type = PERF_TYPE_BREAKPOINT;
          a.bp_type = 3;
@@ -212,6 +233,9 @@ TEST_P(EventErrorExplainTest, TheCauseIsNamed) {
   row.ask(ask);
   const int error = row.answer(ask);
   ASSERT_NE(error, 0);
+  // Of rights the kernel speaks first.
+  if (row.name.find("probe") != std::string::npos && error != EACCES) machine.be_root();
+  machine.kinds["/bin/true"] = {FileKind::Type::Regular, 8192, 0};
   machine.answer = row.answer;
   const auto failed =
       EventError::at_failure(EventError::Step::Open, error, ask, "the event", machine);

@@ -1,10 +1,13 @@
 // What the types of a request, and of what it is asked of, allow and nobody means.
 
+#include <elf.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <utility>
@@ -141,6 +144,97 @@ TEST(CausesMisuseTest, OfNoErrorThereIsNoCause) {
   EXPECT_EQ(failed.message(), "an event of type 1 of this thread: impossible");
   EXPECT_EQ(EventError{}.message(), ": impossible");
   EXPECT_NE(EventError{}.explain().find("to change: see perf_event_open(2)"), std::string::npos);
+}
+
+// An ELF file by hand, whose code is at 0x413000 in memory and at 0x200 in the file.
+template <class Header, class Segment, class Section, class Symbol>
+std::string elf_file(unsigned char elf_class) {
+  constexpr std::uint64_t kCode = 0x413000;
+  constexpr std::uint64_t kCodeAt = 0x200;
+  Header header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = elf_class;
+  header.e_ident[EI_DATA] = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
+  header.e_phoff = sizeof header;
+  header.e_phnum = 2;
+  header.e_shoff = 0x400;
+  header.e_shnum = 3;
+  const auto segment = [](std::uint32_t type, auto offset, auto address) {
+    Segment each{};
+    each.p_type = type;
+    each.p_offset = static_cast<decltype(each.p_offset)>(offset);
+    each.p_vaddr = static_cast<decltype(each.p_vaddr)>(address);
+    each.p_filesz = 0x100;
+    each.p_memsz = 0x1000;
+    return each;
+  };
+  const auto symbol = [](std::uint32_t name, std::uint64_t value, std::uint16_t section) {
+    Symbol each{};
+    each.st_name = name;
+    each.st_value = static_cast<decltype(each.st_value)>(value);
+    each.st_shndx = section;
+    return each;
+  };
+  const std::string_view names{"\0target\0undefined\0bss\0last\0", 27};
+  const Symbol symbols[] = {symbol(0, 0, 0), symbol(8, kCode + 8, SHN_UNDEF),
+                            symbol(1, kCode + 0x34, 1), symbol(18, kCode + 0x100, 1),
+                            symbol(22, kCode + 0xff, 1)};
+  Section table{};
+  table.sh_type = SHT_SYMTAB;
+  table.sh_offset = 0x300;
+  table.sh_size = sizeof symbols;
+  table.sh_link = 2;
+  Section strings{};
+  strings.sh_type = SHT_STRTAB;
+  strings.sh_offset = 0x3c0;
+  strings.sh_size = static_cast<decltype(strings.sh_size)>(names.size());
+  std::string file(0x400, '\0');
+  const auto put = [&file](std::size_t at, const auto& value) {
+    if (file.size() < at + sizeof value) file.resize(at + sizeof value);
+    std::memcpy(&file[at], &value, sizeof value);
+  };
+  put(0, header);
+  put(sizeof header, segment(PT_NOTE, 0, kCode));
+  put(sizeof header + sizeof(Segment), segment(PT_LOAD, kCodeAt, kCode));
+  put(0x300, symbols);
+  static_assert(sizeof symbols <= 0xc0);
+  file.replace(0x3c0, names.size(), names);
+  put(0x400 + sizeof(Section), table);
+  put(0x400 + 2 * sizeof(Section), strings);
+  return file;
+}
+
+// What file_offset_of() says of the symbol in a file of this content.
+std::string place_of(const std::string& content, const char* symbol) {
+  const std::string path = ::testing::TempDir() + "/misuse_test.elf";
+  std::ofstream{path, std::ios::binary | std::ios::trunc} << content;
+  const auto offset = internal::file_offset_of(path.c_str(), symbol);
+  if (offset) return std::to_string(*offset);
+  std::string error = offset.error();
+  return error.replace(error.find(path), path.size(), "it");
+}
+
+TEST(ElfSymbolTest, ASymbolsPlaceInTheFileIsNotItsAddress) {
+  for (const std::string& file :
+       {elf_file<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(ELFCLASS64),
+        elf_file<Elf32_Ehdr, Elf32_Phdr, Elf32_Shdr, Elf32_Sym>(ELFCLASS32)}) {
+    EXPECT_EQ(place_of(file, "target"), std::to_string(0x200 + 0x34));
+    EXPECT_EQ(place_of(file, "last"), std::to_string(0x200 + 0xff));
+    EXPECT_EQ(place_of(file, "undefined"), "it has no symbol undefined");
+    EXPECT_EQ(place_of(file, "targe"), "it has no symbol targe");
+    EXPECT_EQ(place_of(file, "arget"), "it has no symbol arget");
+    EXPECT_EQ(place_of(file, "bss"), "bss is not in the file it");
+    for (std::size_t size = 0; size < file.size(); size += 3) {
+      EXPECT_NE(place_of(file.substr(0, size), "undefined"), "") << size;
+    }
+    for (std::size_t at = EI_NIDENT; at + 4 <= file.size(); at += 4) {
+      for (const std::uint32_t word : {0U, 1U, 0x7fffffffU, ~0U}) {
+        std::string damaged = file;
+        std::memcpy(&damaged[at], &word, sizeof word);
+        EXPECT_NE(place_of(damaged, "target"), "") << at;
+      }
+    }
+  }
 }
 
 // A byte that is neither 0 nor 1 is no value of a bool.

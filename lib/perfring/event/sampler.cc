@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -41,6 +42,12 @@ std::size_t event_of(const record::Any& record, const std::vector<record::Layout
     if (layout == &layouts[i]) return i;
   }
   return Delivered::kNoEvent;
+}
+
+std::uint32_t type_of(Bytes record) {
+  perf_event_header header{};
+  if (record.size() >= sizeof header) std::memcpy(&header, record.data(), sizeof header);
+  return header.type;
 }
 
 // PERF_FORMAT_LOST is of Linux 6.0. (The uapi header at hand may be older than the kernel.)
@@ -80,7 +87,15 @@ struct Sampler::State {
   std::expected<void, EventError> finish(const OpenStep& each, System& system);
   std::expected<void, EventError> name_ids(System& system);
   const record::Layout* stray() const;
-  Delivered delivered(const TimeMerge::Front& front);
+  std::optional<Delivered> delivered(const TimeMerge::Front& front);
+  // When what is held for its order may be released.
+  Clock::time_point due() const {
+    constexpr auto kLatest = std::numeric_limits<std::int64_t>::max();
+    const auto at = merge.due();
+    if (!at) return Waiter::kNoDeadline;
+    return Clock::time_point{
+        std::chrono::nanoseconds{static_cast<std::int64_t>(std::min<std::uint64_t>(*at, kLatest))}};
+  }
 };
 
 // The first event of each ring is mapped, the others output there.
@@ -165,11 +180,16 @@ std::expected<void, EventError> Sampler::State::name_ids(System& system) {
   return {};
 }
 
-Delivered Sampler::State::delivered(const TimeMerge::Front& front) {
+// nullopt: it came beside what was asked for.
+std::optional<Delivered> Sampler::State::delivered(const TimeMerge::Front& front) {
+  const std::size_t event = event_of(*front.record, layouts);
+  if (event < opening.events.size() && opening.events[event].leaves_out(type_of(front.bytes))) {
+    return std::nullopt;
+  }
   ++counts.delivered;
   if (front.late) ++counts.late;
   if (std::holds_alternative<record::Malformed>(*front.record)) ++counts.malformed;
-  return {*front.record, front.bytes, event_of(*front.record, layouts), front.time, front.late};
+  return Delivered{*front.record, front.bytes, event, front.time, front.late};
 }
 
 std::expected<Sampler, EventError> Sampler::open(const Request& request, bool starts,
@@ -224,12 +244,7 @@ Sampler::~Sampler() = default;
 Woken Sampler::wait(Clock::time_point deadline) {
   if (is_empty()) return Woken::Stop;
   state_->merge.release();
-  if (const auto due = state_->merge.due()) {
-    constexpr auto kLatest = std::numeric_limits<std::int64_t>::max();
-    const auto at = static_cast<std::int64_t>(std::min<std::uint64_t>(*due, kLatest));
-    deadline = std::min(deadline, Clock::time_point{std::chrono::nanoseconds{at}});
-  }
-  return state_->waiter->wait(deadline);
+  return state_->waiter->wait(std::min(deadline, state_->due()));
 }
 
 void Sampler::stop() noexcept {
@@ -239,7 +254,8 @@ int Sampler::fd() const noexcept {
   return is_empty() ? -1 : state_->waiter->fd();
 }
 Sampler::Clock::time_point Sampler::next_deadline() const noexcept {
-  return is_empty() ? Clock::time_point::min() : state_->waiter->next_deadline();
+  return is_empty() ? Clock::time_point::min()
+                    : std::min(state_->waiter->next_deadline(), state_->due());
 }
 
 bool Sampler::begin_round() {
@@ -249,9 +265,10 @@ bool Sampler::begin_round() {
 }
 
 std::optional<Delivered> Sampler::next_in_round(bool all) {
-  const auto front = state_->merge.next(all);
-  if (!front) return std::nullopt;
-  return state_->delivered(*front);
+  while (const auto front = state_->merge.next(all)) {
+    if (auto one = state_->delivered(*front)) return one;
+  }
+  return std::nullopt;
 }
 
 void Sampler::end_round() noexcept {

@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,18 +38,21 @@ class SamplerTest : public ::testing::Test {
   Sampler open(const Request& asked = request(), bool starts = true) {
     return Sampler::open(asked, starts).value();
   }
-  // Publishes a COMM of that name, at that time, on the first event's ring.
-  void write(const Sampler& sampler, const std::string& name, std::uint64_t time) {
+  // Publishes a COMM of that name, at that time, on the first event's ring; or, what is as long for
+  // other types, a FORK or an EXIT.
+  void write(const Sampler& sampler, const std::string& name, std::uint64_t time,
+             std::uint32_t type = PERF_RECORD_COMM) {
     struct {
-      perf_event_header header{PERF_RECORD_COMM, 0, sizeof *this};
+      perf_event_header header{0, 0, sizeof *this};
       std::uint32_t pid = 1;
       std::uint32_t tid = 2;
-      char comm[8]{};
+      char comm[16]{};
       std::uint64_t tid_of_id = 0;
       std::uint64_t time = 0;
       std::uint64_t cpu = 0;
       std::uint64_t identifier = 0;
     } record;
+    record.header.type = type;
     std::memcpy(record.comm, name.data(), std::min(name.size(), sizeof record.comm - 1));
     record.time = time;
     record.identifier = sampler.events()[0].ids[0];
@@ -200,6 +205,32 @@ TEST_F(SamplerTest, ACallbackThatAsksForMoreGetsEachRecordOnce) {
   EXPECT_EQ(sampler.counts().delivered, 5U);
 }
 
+// R10, T9: a bit of the attributes brings more than one sort of record.
+TEST_F(SamplerTest, WhatWasNotAskedForIsLeftOut) {
+  const auto seen_of = [this](const Changes& which) {
+    head_ = 0;
+    Sampler sampler =
+        open({.events = {event::changes(which)}, .target = this_thread(), .page_count = 1});
+    std::uint64_t time = 0;
+    for (const std::uint32_t type : {PERF_RECORD_COMM, PERF_RECORD_FORK, PERF_RECORD_EXIT}) {
+      write(sampler, "x", ++time, type);
+    }
+    write(sampler, "x", ++time, 63);  // of a kernel to come
+    std::string seen;
+    sampler.flush([&](const Delivered& each) { seen += std::to_string(each.time); });
+    EXPECT_EQ(sampler.counts().delivered, seen.size());
+    EXPECT_FALSE(sampler.next(Clock::time_point::min()));
+    return seen;
+  };
+  EXPECT_EQ(seen_of({.cgroups = true}), "4");
+  EXPECT_EQ(seen_of({.namespaces = true}), "4");
+  EXPECT_EQ(seen_of({.maps = true}), "4");
+  EXPECT_EQ(seen_of({.names = true}), "14");
+  EXPECT_EQ(seen_of({.execs = true, .cgroups = true}), "14");
+  EXPECT_EQ(seen_of({.forks = true}), "234");
+  EXPECT_EQ(seen_of({.execs = true, .forks = true}), "1234");
+}
+
 TEST_F(SamplerTest, ARecordThatACallbackThrewOnCountsAsDelivered) {
   Sampler sampler = open();
   write(sampler, "one", 1);
@@ -215,6 +246,23 @@ TEST_F(SamplerTest, ANullPointerToAFunctionEndsTheProgram) {
   void (*const none)(const Delivered&) = nullptr;
   EXPECT_DEATH(sampler.for_each(none), "");
   EXPECT_DEATH(sampler.flush(none), "");
+}
+
+// Each holds a copy of the pipes of those before it.
+TEST_F(SamplerTest, TwoCommandsThatWaitAreIndependent) {
+  for (const bool first_goes : {true, false}) {
+    std::optional<Sampler> first = open(request(child({"true"})), /*starts=*/false);
+    std::optional<Sampler> second = open(request(child({"true"})), /*starts=*/false);
+    std::optional<Sampler>& goes = first_goes ? first : second;
+    std::optional<Sampler>& stays = first_goes ? second : first;
+    const pid_t gone = goes->child();
+    goes.reset();
+    EXPECT_EQ(::kill(gone, 0), -1) << "it was not waited for";
+    EXPECT_FALSE(stays->child_status());
+    ASSERT_TRUE(stays->start().has_value());
+    while (!stays->child_status()) ::usleep(1000);
+    EXPECT_EQ(*stays->child_status(), 0);
+  }
 }
 
 TEST_F(SamplerTest, ToStartTwiceIsToStartOnce) {

@@ -88,9 +88,9 @@ class TimeMerge {
     return Front{&*lane.any, lane.bytes, lane.time, late};
   }
 
-  // When the oldest record that is held may be released; nullopt: none is held.
-  std::optional<std::uint64_t> due() {
-    settle();
+  // When the oldest record that is held may be released; nullopt: none is held. (Of the ring whose
+  // record was handed out last, what comes next is not known yet.)
+  std::optional<std::uint64_t> due() const {
     if (heap_.empty()) return std::nullopt;
     const std::uint64_t time = lanes_[heap_.front()].time;
     return time > ~std::uint64_t{0} - kSlack - 1 ? time : time + kSlack + 1;

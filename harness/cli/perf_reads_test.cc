@@ -1,0 +1,414 @@
+// Files of records, as perfring decodes them and as perf does: the same, field by field.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/cli/testing.h"
+#include "harness/record/perf_data.h"
+#include "harness/record/vectors.h"
+
+namespace perfring::cli {
+namespace {
+
+using nlohmann::json;
+using Counts = std::map<std::string, std::size_t>;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in{text};
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+class PerfReadsTest : public PerfringTest {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "it needs root";
+    PerfringTest::SetUp();
+    if (shell("command -v perf").exit_code != 0) GTEST_SKIP() << "it needs perf (ci/setup)";
+  }
+  // Where tracepoints have their ids; it is mounted for the command alone, if it is not there.
+  std::vector<std::string> with_tracefs() {
+    return {"/usr/bin/unshare", "--mount", "/bin/sh", "-c",
+            "mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null; exec \"$0\" \"$@\""};
+  }
+  void compare_with_perf(const std::string& file, unsigned period, Counts& counts,
+                         const std::string& by = "script", std::size_t begin = 0);
+};
+
+using Number = unsigned long long;
+
+Number number(const json& value) {
+  return value.is_string() ? std::stoull(value.get<std::string>(), nullptr, 16)
+                           : value.get<Number>();
+}
+std::string alternate(Number value) {  // printf's %#llx
+  return value == 0 ? std::string{"0"} : fmt::format("{:#x}", value);
+}
+
+// The CPU and the time, as far as the record has them.
+std::string stamp_of(const json& record) {
+  const bool is_sample = record["record"] == "SAMPLE";
+  if (!is_sample && !record.contains("sample_id")) return "-1 -1 ";
+  const json& id = is_sample ? record : record["sample_id"];
+  std::string text;
+  if (id.contains("cpu")) text += fmt::format("{} ", number(id["cpu"]));
+  if (id.contains("time")) text += fmt::format("{} ", number(id["time"]));
+  return text;
+}
+
+std::string words_of_sample(const json& record, unsigned period) {
+  const auto of = [&](const char* name) { return number(record[name]); };
+  // What a sample lacks is 0.
+  const auto if_any = [&](const char* name) {
+    return alternate(record.contains(name) ? of(name) : 0);
+  };
+  std::string text = fmt::format("(IP, {:#x}): {}/{}: {} period: {} addr: {}",
+                                 number(record["header"]["misc"]), of("pid"), of("tid"),
+                                 if_any("ip"), record.value("period", period), if_any("addr"));
+  if (!record.contains("callchain")) return text;
+  const json& ips = record["callchain"]["ips"];
+  text += fmt::format("\n... FP chain: nr:{}", ips.size());
+  for (std::size_t i = 0; i < ips.size(); ++i) {
+    text += fmt::format("\n..... {:2}: {:016x}", i, number(ips[i]));
+  }
+  return text;
+}
+
+std::string words_of_namespaces(const json& record) {
+  const json& all = record["namespaces"];
+  std::string text = fmt::format(" {}/{} - nr_namespaces: {}\n\t\t[", number(record["pid"]),
+                                 number(record["tid"]), number(record["nr_namespaces"]));
+  const char* const names[] = {"net", "uts", "ipc", "pid", "user", "mnt", "cgroup"};
+  for (std::size_t i = 0; i < all.size() && i < std::size(names); ++i) {
+    if (i == 4) text += "\n\t\t ";
+    text += fmt::format("{}/{}: {}/{:#x}{}", i, names[i], number(all[i]["dev"]),
+                        number(all[i]["inode"]), i + 1 == all.size() ? "]" : ", ");
+  }
+  return text;
+}
+
+std::string words_of_switch(const json& record) {
+  const Number misc = number(record["header"]["misc"]);
+  const bool out = (misc & 0x2000) != 0;
+  const std::string how = !out                   ? " IN         "
+                          : (misc & 0x4000) != 0 ? " OUT preempt"
+                                                 : " OUT        ";
+  if (record["record"] == "SWITCH") return how;
+  return how + fmt::format("  {} pid/tid: {:5}/{:<5}", out ? "next" : "prev",
+                           static_cast<int>(number(record["next_prev_pid"])),
+                           static_cast<int>(number(record["next_prev_tid"])));
+}
+
+std::string words_of_mapping(const json& record) {
+  const auto of = [&](const char* name) { return number(record[name]); };
+  const std::string filename = record["filename"];
+  const std::string where =
+      fmt::format(" {}/{}: [{}({}) @ {}", static_cast<int>(of("pid")), of("tid"),
+                  alternate(of("addr")), alternate(of("len")), alternate(of("pgoff")));
+  if (record["record"] == "MMAP") return where + "]: x " + filename;
+  const Number prot = of("prot");
+  return where + fmt::format(" {:02x}:{:02x} {} {}]: {}{}{}{} {}", of("maj"), of("min"), of("ino"),
+                             of("ino_generation"), (prot & 1) != 0 ? 'r' : '-',
+                             (prot & 2) != 0 ? 'w' : '-', (prot & 4) != 0 ? 'x' : '-',
+                             (of("flags") & 1) != 0 ? 's' : 'p', filename);
+}
+
+std::string words_of_poke(const json& record) {
+  const std::string old_bytes = record["old_bytes"];
+  const std::string new_bytes = record["new_bytes"];
+  std::string text = fmt::format(" {:x}  old len {} new len {}", number(record["addr"]),
+                                 old_bytes.size() / 2, new_bytes.size() / 2);
+  for (const auto& [name, digits] : {std::pair{"Old", old_bytes}, std::pair{"New", new_bytes}}) {
+    for (std::size_t i = 0; i < digits.size(); i += 2) {
+      if (i % 32 == 0) text += fmt::format("\n            {} bytes:", name);
+      text += " " + digits.substr(i, 2);
+    }
+  }
+  return text;
+}
+
+// Fields of a record, decoded by perfring, in the words of `perf script -D`
+// (tools/perf/util/event.c, session.c at v6.1). `period`: the events', of samples that do not say
+// it.
+std::string in_perfs_words(const json& record, unsigned period) {
+  const std::string type = record["record"];
+  const auto of = [&](const char* name) { return number(record[name]); };
+  const std::string begin =
+      stamp_of(record) + fmt::format("{} [{:#x}]: PERF_RECORD_{}", alternate(number(record["at"])),
+                                     number(record["header"]["size"]), type);
+  if (type == "SAMPLE") return begin + words_of_sample(record, period);
+  if (type == "NAMESPACES") return begin + words_of_namespaces(record);
+  if (type == "SWITCH" || type == "SWITCH_CPU_WIDE") return begin + words_of_switch(record);
+  if (type == "MMAP" || type == "MMAP2") return begin + words_of_mapping(record);
+  if (type == "TEXT_POKE") return begin + words_of_poke(record);
+  // Of their fields `perf report -D` prints none.
+  if (type == "THROTTLE" || type == "UNTHROTTLE") return begin + ": unhandled!";
+  if (type == "KSYMBOL") {
+    return begin + fmt::format(" addr {:x} len {} type {} flags {:#x} name {}", of("addr"),
+                               of("len"), of("ksym_type"), of("flags"),
+                               record["name"].get<std::string>());
+  }
+  if (type == "BPF_EVENT") {
+    return begin + fmt::format(" type {}, flags {}, id {}", of("type"), of("flags"), of("id"));
+  }
+  if (type == "CGROUP") {
+    return begin + fmt::format(" cgroup: {} {}", of("id"), record["path"].get<std::string>());
+  }
+  if (type == "LOST") return begin + fmt::format(": id:{}: lost:{}", of("id"), of("lost"));
+  if (type == "LOST_SAMPLES") {  // perf writes it
+    const json& id = record["sample_id"];
+    const char* const name = id.contains("identifier") ? "identifier" : "id";
+    return begin + fmt::format(": id:{}: lost samples :{}",
+                               id.contains(name) ? number(id[name]) : ~Number{0}, of("lost"));
+  }
+  if (type == "READ") {  // of a vector, whose attributes do not say what was counted: of type 0
+    return begin + fmt::format(": {} {} cycles:HG {}", of("pid"), of("tid"),
+                               number(record["values"]["value"]));
+  }
+  if (type == "COMM") {
+    const bool is_exec = (number(record["header"]["misc"]) & 0x2000) != 0;
+    return begin + fmt::format("{}: {}:{}/{}", is_exec ? " exec" : "",
+                               record["comm"].get<std::string>(), of("pid"), of("tid"));
+  }
+  if (type == "FORK" || type == "EXIT") {
+    return begin + fmt::format("({}:{}):({}:{})", of("pid"), of("tid"), of("ppid"), of("ptid"));
+  }
+  return "another type: " + type;
+}
+
+// "0 71805660716770 0x248 [0x38]: PERF_RECORD_COMM exec: sh:15408/15408", by the offset, with the
+// lines of a callchain or of namespaces.
+std::map<std::string, std::string> read_by_perf(const std::string& printed) {
+  std::map<std::string, std::string> records;
+  std::string* last = nullptr;
+  for (const std::string& line : lines_of(printed)) {
+    const std::size_t type = line.find(": PERF_RECORD_");
+    const std::size_t behind = line.find(" [0x");
+    const std::size_t at = behind == std::string::npos ? behind : line.rfind(' ', behind - 1);
+    if (type != std::string::npos && at != std::string::npos && at < type) {
+      last = &(records[line.substr(at + 1, behind - at - 1)] = line);
+    } else if (last != nullptr &&
+               (line.starts_with("... FP chain") || line.starts_with(".....") ||
+                line.starts_with("\t\t") || line.find(" bytes:") != std::string::npos)) {
+      *last += "\n" + line;
+    } else if (line.starts_with(" ... thread") || line.starts_with(".")) {
+      last = nullptr;
+    }
+  }
+  return records;
+}
+
+// Each record of `file` as perfring and perf decode it is the same; how many there are of each
+// type, and with a callchain or raw bytes.
+void PerfReadsTest::compare_with_perf(const std::string& file, unsigned period, Counts& counts,
+                                      const std::string& by, std::size_t begin) {
+  const Ended decoded = run({"decode", "--json", file});
+  ASSERT_EQ(decoded.exit_code, 0) << decoded.err;
+  const Ended printed = shell("perf " + by + " -D -i " + file + " 2>/dev/null");
+  auto by_perf = read_by_perf(printed.out);
+  for (const std::string& line : lines_of(decoded.out)) {
+    json record = json::parse(line);
+    record["at"] = record["at"].get<std::size_t>() - begin;
+    const std::string at = alternate(number(record["at"]));
+    ASSERT_TRUE(by_perf.contains(at)) << at << "\n" << printed.out.substr(0, 2000);
+    std::string perfs = by_perf[at];
+    by_perf.erase(at);
+    if (record["header"]["type"] >= 64) {  // perf's own
+      const std::string name = record["record"];
+      const std::size_t after = name.starts_with("HEADER_") ? 7 : 0;  // which perf leaves out here
+      ASSERT_NE(perfs.find(": PERF_RECORD_" + name.substr(after)), std::string::npos) << perfs;
+      ++counts["perf's own"];
+      continue;
+    }
+    ASSERT_EQ(in_perfs_words(record, period), perfs);
+    ++counts[record["record"]];
+    counts["callchain"] += record.contains("callchain");
+    counts["raw"] += record.contains("raw");
+  }
+  EXPECT_TRUE(by_perf.empty()) << by_perf.begin()->second;
+  EXPECT_EQ(shell("perf report --stdio -i " + file + " 2>&1").exit_code, 0);
+}
+
+TEST_F(PerfReadsTest, PerfReadsTheSameFieldsOutOfItsFile) {
+  const std::string file = temporary("record_command_test.data");
+  const std::string script =
+      "for i in 1 2 3 4 5 6 7 8 9 10; do true | cat; done; sleep 0.01; unshare -n true; " +
+      command({}).front() + " --seconds 0.01";
+  const Ended ended = run(
+      {"record", "-g", "-e", "page-faults", "-e", "sched:sched_switch", "-e",
+       "changes:switches,namespaces,symbols,programs", "-o", file, "--", "/bin/sh", "-c", script},
+      with_tracefs());
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  Counts counts;
+  ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
+  EXPECT_GT(counts["SAMPLE"], 1000U);
+  for (const char* const type : {"COMM", "FORK", "EXIT", "SWITCH", "MMAP2"}) {
+    EXPECT_GT(counts[type], 5U) << type;
+  }
+  for (const char* const type : {"KSYMBOL", "BPF_EVENT", "NAMESPACES"}) {
+    EXPECT_GT(counts[type], 0U) << type;
+  }
+  EXPECT_GT(counts["callchain"], 100U);
+  // The tracepoint by its name, and its fields by theirs.
+  const Ended traced = shell("perf script -F event,trace -i " + file +
+                             " 2>/dev/null | grep -c 'sched:sched_switch:.* prev_pid=.* ==> '");
+  EXPECT_GT(counts["raw"], 20U);
+  EXPECT_EQ(traced.out, std::to_string(counts["raw"]) + "\n");
+}
+
+// Without records of them, perf shows a number for the program, and [unknown] for its code.
+TEST_F(PerfReadsTest, PerfKnowsTheTasksThatExistedBefore) {
+  struct Program {
+    const char* command;
+    const char* name;
+    const char* code;  // where it spends its time
+    const char* recorded;
+  };
+  const std::string file = temporary("record_command_test_before.data");
+  for (const auto& [command_line, name, code, recorded] :
+       {Program{"while :; do :; done", "sh", "(/usr/", "-p $pid"},
+        Program{"exec dd if=/dev/zero of=/dev/null bs=64k", "dd", "([kernel.kallsyms])", "-a"}}) {
+    const Ended ended = shell("sh -c '" + std::string{command_line} + "' & pid=$!; sleep 0.2; " +
+                              command({}).front() + " record -e cpu-clock --seconds 1 " + recorded +
+                              " -o " + file + "; kill $pid");
+    Counts counts;
+    ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 10101010, counts)) << ended.err;
+    for (const char* const type : {"SAMPLE", "COMM", "FORK", "MMAP", "MMAP2"}) {
+      EXPECT_GT(counts[type], 0U) << name << " " << type << " " << ended.err;
+    }
+    const Ended named = shell("perf script -F comm,ip,dso -i " + file + " 2>&1 | grep '^ *" +
+                              std::string{name} + " '");
+    EXPECT_NE(named.out.find(code), std::string::npos) << named.out;
+    EXPECT_EQ(named.out.find("[unknown]"), std::string::npos) << named.out;
+  }
+}
+
+TEST_F(PerfReadsTest, AFileOfPerfRecordIsDecodedAsPerfDoes) {
+  const std::string file = temporary("record_command_test_perf.data");
+  const Ended ended = shell("perf record -q -a -g -e page-faults -e context-switches -o " + file +
+                            " -- sh -c 'for i in 1 2 3 4 5; do true | cat; done' 2>&1");
+  ASSERT_EQ(ended.exit_code, 0) << ended.out;
+  Counts counts;
+  ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
+  EXPECT_GT(counts["callchain"], 10U);
+  for (const char* const type : {"COMM", "FORK", "EXIT", "MMAP", "MMAP2", "perf's own"}) {
+    EXPECT_GT(counts[type], 0U) << type;
+  }
+}
+
+// Nobody reads while perfring is stopped.
+TEST_F(PerfReadsTest, WhatWasLost) {
+  const std::string file = temporary("perf_reads_test_lost.data");
+  const Ended ended = run({"record", "-e", "page-faults", "-o", file, "--", "/bin/sh", "-c",
+                           "kill -STOP $PPID; i=0; while [ $i -lt 150 ]; do true | cat; "
+                           "i=$((i+1)); done; kill -CONT $PPID; sleep 0.2; true | cat"});
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  Counts counts;
+  ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
+  EXPECT_GT(counts["LOST"], 0U) << ended.err;
+}
+
+// Of CPUs: SWITCH has the other task, and CGROUP needs what R10 says.
+TEST_F(PerfReadsTest, SwitchesOfCpusAndCgroups) {
+  const std::string file = temporary("perf_reads_test_cpus.data");
+  const std::string folder = shell("grep -m1 ' cgroup2 ' /proc/mounts | cut -d' ' -f2").out;
+  const std::string group =
+      folder.substr(0, folder.find('\n')) + "/perf_reads_test_" + std::to_string(::getpid());
+  const Ended ended = shell("$PERFRING record -a -e changes:switches,cgroups --seconds 0.3 -o " +
+                            file + " & pid=$!; while kill -0 $pid 2>/dev/null; do mkdir " + group +
+                            "; rmdir " + group + "; sleep 0.05; done; wait $pid");
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  Counts counts;
+  ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
+  EXPECT_GT(counts["SWITCH_CPU_WIDE"], 10U);
+  if (!folder.empty()) {
+    EXPECT_GT(counts["CGROUP"], 0U) << ended.err;
+  }
+}
+
+// What perf itself counts as lost, at the end of its file.
+TEST_F(PerfReadsTest, LostSamplesOfPerfRecord) {
+  const std::string file = temporary("perf_reads_test_samples.data");
+  const Ended ended = shell(
+      "perf record -q -a -m 1 -c 1 -e page-faults -o " + file +
+      " -- sh -c 'kill -STOP $PPID; i=0; while [ $i -lt 100 ]; do true | cat; i=$((i+1)); done; "
+      "kill -CONT $PPID; sleep 0.2' 2>&1");
+  ASSERT_EQ(ended.exit_code, 0) << ended.out;
+  Counts counts;
+  ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
+  EXPECT_GT(counts["LOST"], 0U);
+  EXPECT_GT(counts["LOST_SAMPLES"], 0U);
+}
+
+// Records of types that are hardly had here (THROTTLE, READ) or only on other kernels (TEXT_POKE):
+// the genuine ones of vectors.jsonl. (Of READ perf 6.1 takes the format without any bit alone.)
+TEST_F(PerfReadsTest, GenuineRecordsOfRareTypes) {
+  if (std::endian::native == std::endian::big) GTEST_SKIP() << "they are in little endian";
+  const auto vectors = record::parse_vectors(contents(of_environment("VECTORS")));
+  ASSERT_TRUE(vectors) << vectors.error();
+  Counts counts;
+  for (const record::Vector& vector : *vectors) {
+    const std::string type = vector.said.value("record", "");
+    const bool is_one = type == "THROTTLE" || type == "UNTHROTTLE" || type == "TEXT_POKE" ||
+                        type == "LOST" || type == "NAMESPACES" || type == "CGROUP" ||
+                        (type == "READ" && vector.attr.read_format == 0);
+    if (!is_one || vector.is_read) continue;
+    record::PerfDataEvent event{vector.attr, {1}};
+    event.attr.size = sizeof event.attr;
+    const std::string file = temporary(
+        "perf_reads_test_" + vector.name,
+        record::perf_data_header(std::array{event}, vector.bytes.size()) +
+            std::string{reinterpret_cast<const char*>(vector.bytes.data()), vector.bytes.size()});
+    ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 0, counts, "report")) << vector.name;
+  }
+  const Counts expected{{"CGROUP", 1},     {"LOST", 1},      {"NAMESPACES", 2},
+                        {"READ", 1},       {"TEXT_POKE", 3}, {"THROTTLE", 1},
+                        {"UNTHROTTLE", 2}, {"callchain", 0}, {"raw", 0}};
+  EXPECT_EQ(counts, expected);
+}
+
+// `perf record -o -`; perf counts from behind its header on.
+TEST_F(PerfReadsTest, TheFormOfAPipe) {
+  const std::string file = temporary("perf_reads_test_pipe.data");
+  auto traced = with_tracefs();
+  for (const char* const word :
+       {"/bin/sh", "-c",
+        "perf record -q -a -g -e page-faults -e sched:sched_switch -o - -- "
+        "sh -c 'for i in 1 2 3; do true | cat; done' >\"$0\""}) {
+    traced.emplace_back(word);
+  }
+  traced.push_back(file);
+  const Ended ended = run_child(traced);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  Counts counts;
+  ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts, "script", 16));
+  for (const char* const type : {"SAMPLE", "COMM", "MMAP2", "raw", "perf's own"}) {
+    EXPECT_GT(counts[type], 0U) << type;
+  }
+  const Ended piped = shell("cat " + file + " | $PERFRING decode - | wc -l");
+  EXPECT_EQ(piped.out, std::to_string(lines_of(run({"decode", file}).out).size()) + "\n");
+}
+
+TEST_F(PerfReadsTest, CompressedRecordsAreSaidNotToBeRead) {
+  const std::string file = temporary("perf_reads_test_z.data");
+  const Ended ended = shell("perf record -q -z -e page-faults -o " + file + " -- true 2>&1");
+  if (ended.exit_code != 0) GTEST_SKIP() << "perf does not compress: " << ended.out;
+  const Ended decoded = run({"decode", file});
+  EXPECT_EQ(decoded.exit_code, 2);
+  EXPECT_NE(decoded.err.find("record it without -z"), std::string::npos) << decoded.err;
+}
+
+}  // namespace
+}  // namespace perfring::cli
