@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "perfring/rings/loser_tree.h"
@@ -242,6 +243,34 @@ TEST(MergeOddTest, AKeyMeetsTheClockThoughALowerOneIsBehindIt) {
   ASSERT_EQ(got.size(), 2U);
   EXPECT_EQ(got[0].key, 1000U);
   EXPECT_EQ(got[1], testing::late(0, 5, 2));
+}
+
+// Whoever writes to it under the run: what was none in this run stays none, so that what is next in
+// its ring stays next.
+TEST(MergeOddTest, ALostThatWaitsAndBecomesASampleIsTheNextRuns) {
+  Rings<> rings{1};
+  rings.write(0, 10);
+  rings.write(0, 20);
+  rings[0].lost(1);
+  const auto become_sample = [&] {
+    const perf_event_header header{PERF_RECORD_SAMPLE, 0, kKeyedSize};
+    const std::uint32_t raw = 12;
+    const std::uint64_t key = 15;
+    std::byte* const record = rings[0].data().data() + 2 * kKeyedSize;
+    std::memcpy(record, &header, sizeof(header));
+    std::memcpy(record + 8, &raw, sizeof(raw));
+    std::memcpy(record + 12, &key, sizeof(key));
+  };
+  std::vector<std::uint64_t> keys;
+  const auto take = [&](const Ordered& each) {
+    keys.push_back(each.key);
+    become_sample();
+  };
+  const auto clock = [] { return std::uint64_t{1000}; };
+  rings.merge.run(KeyAt{}, clock, take);
+  EXPECT_THAT(keys, ElementsAre(10, 20));
+  rings.merge.run(KeyAt{}, clock, take);
+  EXPECT_THAT(keys, ElementsAre(10, 20, 15));
 }
 
 // Each key is far from the other, so that no base does for both.
