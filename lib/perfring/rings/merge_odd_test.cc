@@ -283,6 +283,11 @@ TEST(MergeOddTest, AKeyFarBelowTheOneBeforeItEndsNothing) {
               ElementsAre(sample(0, 5), sample(1, ~std::uint64_t{0}), testing::late(1, 7)));
   EXPECT_EQ(rings.end, MergeEnd::Released);
   EXPECT_EQ(rings.merge.counts().delivered, 3U);
+  // And in a run of one ring's events.
+  rings.write(1, ~std::uint64_t{0});
+  rings.write(1, 7);
+  EXPECT_EQ(rings.flush().size(), 2U);
+  EXPECT_EQ(rings.end, MergeEnd::Released);
 }
 
 }  // namespace
