@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 namespace perfring::oracle {
 namespace {
 
@@ -212,13 +210,9 @@ bool Checker::is_at(Bytes head, std::uint64_t position) const {
 }
 
 const std::optional<Violation>& Checker::violation() const {
-  if (violation_) return violation_;
+  if (FirstViolation::violation()) return FirstViolation::violation();
   if (watch_.violation()) return watch_.violation();
   return ledger_.violation();
-}
-
-void Checker::violate(Invariant invariant, std::string message) {
-  if (!violation_) violation_ = Violation{invariant, std::move(message)};
 }
 
 void StreamChecker::delivered(const PerfEvent& event) {
@@ -279,11 +273,8 @@ void StreamChecker::settle(const Totals& totals, std::uint64_t unreported) {
 }
 
 const std::optional<Violation>& StreamChecker::violation() const {
-  return violation_ ? violation_ : watch_.violation();
-}
-
-void StreamChecker::violate(Invariant invariant, std::string message) {
-  if (!violation_) violation_ = Violation{invariant, std::move(message)};
+  const auto& own = FirstViolation::violation();
+  return own ? own : watch_.violation();
 }
 
 }  // namespace perfring::oracle

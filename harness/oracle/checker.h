@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "harness/oracle/drain_watch.h"
@@ -51,7 +50,7 @@ struct Received {
 // The due record is the ledger's front, if it is published. Its LOST and its sample are two events,
 // and lost_delivered_ is true between them. In every phase DrainWatch may find a violation, and the
 // first violation is final.
-class Checker {
+class Checker : private FirstViolation {
  public:
   // Checks the ring over `page` and `data`, whose records the ledger keeps. All three must outlive
   // it.
@@ -100,7 +99,6 @@ class Checker {
   // The record that is due, or null if none is published.
   const Written* due() const;
   bool is_at(Bytes head, std::uint64_t position) const;
-  void violate(Invariant invariant, std::string message);
 
   const Bytes data_;
   Ledger& ledger_;
@@ -113,7 +111,6 @@ class Checker {
   Payload skipped_;              // in Phase::Skipped
   Payload last_;                 // the sample that was delivered last,
   std::uint64_t last_at_ = 0;    // and where it was
-  std::optional<Violation> violation_;
 };
 
 // Checks a consumer whose ring is written by another thread or process, from the delivered events
@@ -122,7 +119,7 @@ class Checker {
 //
 // The writer numbers its attempts from 0, and gives each nesting level a stream of its own, so that
 // sequence numbers rise within a stream. Payloads are kSelfDescribing bytes long or longer.
-class StreamChecker {
+class StreamChecker : private FirstViolation {
  public:
   // For the ring over `page` and `data`, written by the streams from `first_stream` on.
   StreamChecker(const perf_event_mmap_page& page, Bytes data, std::uint32_t first_stream = 0,
@@ -145,14 +142,12 @@ class StreamChecker {
 
  private:
   void sample(const Sample& sample);
-  void violate(Invariant invariant, std::string message);
 
   DrainWatch watch_;
   const std::uint32_t first_stream_;
   std::vector<std::uint64_t> next_;  // sequence number of each stream
   std::uint64_t missing_ = 0;        // sequence numbers that were passed over
   Received received_;
-  std::optional<Violation> violation_;
 };
 
 }  // namespace perfring::oracle

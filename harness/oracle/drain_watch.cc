@@ -4,12 +4,13 @@
 
 #include <utility>
 
+#include "harness/oracle/ledger.h"
+
 namespace perfring::oracle {
 namespace {
 
 constexpr std::uint64_t kHeaderSize = 8;
 constexpr std::uint64_t kPayloadAt = 12;
-constexpr std::uint64_t kLostSize = 24;
 constexpr std::uint64_t kRecordMax = 65528;  // the largest multiple of 8 in header.size
 
 }  // namespace
@@ -115,10 +116,6 @@ void DrainWatch::ends(std::optional<std::uint32_t> available) {
     violate(Invariant::tail_honest,
             fmt::format("data_tail moved by {} though nothing was delivered", moved_));
   }
-}
-
-void DrainWatch::violate(Invariant invariant, std::string message) {
-  if (!violation_) violation_ = Violation{invariant, std::move(message)};
 }
 
 }  // namespace perfring::oracle

@@ -10,14 +10,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "harness/oracle/invariant.h"
 #include "perfring/perf_event.h"
 
 namespace perfring::oracle {
 
-class DrainWatch {
+class DrainWatch : private FirstViolation {
  public:
   // Watches the ring over `page` and `data`, which must outlive it.
   DrainWatch(const perf_event_mmap_page& page, Bytes data)
@@ -44,7 +43,7 @@ class DrainWatch {
   bool in_drain() const { return in_drain_; }
   std::uint64_t data_tail() const;
 
-  const std::optional<Violation>& violation() const { return violation_; }
+  using FirstViolation::violation;
 
  private:
   // The least number of bytes that an event took of the ring.
@@ -52,7 +51,6 @@ class DrainWatch {
   void in_ring(Bytes head, Bytes tail);
   void outside(const std::byte* address, std::size_t size);
   void malformed(const Malformed& malformed);
-  void violate(Invariant invariant, std::string message);
 
   const perf_event_mmap_page& page_;
   const Bytes data_;
@@ -63,7 +61,6 @@ class DrainWatch {
   bool in_drain_ = false;
   bool over_ = false;  // nothing may follow in this drain
   bool impossible_ = false;
-  std::optional<Violation> violation_;
 };
 
 }  // namespace perfring::oracle

@@ -2,8 +2,10 @@
 #define HARNESS_ORACLE_INVARIANT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace perfring::oracle {
 
@@ -62,6 +64,18 @@ static_assert(std::string_view{to_string(static_cast<Invariant>(static_cast<int>
 struct Violation {
   Invariant invariant;
   std::string message;  // with the figures
+};
+
+// What was violated first. Whatever is violated after it may be its consequence.
+class FirstViolation {
+ public:
+  void violate(Invariant invariant, std::string message) {
+    if (!violation_) violation_ = Violation{invariant, std::move(message)};
+  }
+  const std::optional<Violation>& violation() const { return violation_; }
+
+ private:
+  std::optional<Violation> violation_;
 };
 
 }  // namespace perfring::oracle

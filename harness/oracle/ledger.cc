@@ -179,8 +179,4 @@ bool Ledger::contains(const Payload& payload) const {
   return false;
 }
 
-void Ledger::violate(Invariant invariant, std::string message) {
-  if (!violation_) violation_ = Violation{invariant, std::move(message)};
-}
-
 }  // namespace perfring::oracle

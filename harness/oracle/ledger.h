@@ -56,7 +56,7 @@ struct Refusal {
   bool interrupted = false;               // other outputs interrupted it
 };
 
-class Ledger {
+class Ledger : private FirstViolation {
  public:
   enum class Keep : bool { Totals, Records };
 
@@ -95,7 +95,7 @@ class Ledger {
   std::uint64_t published() const { return published_ ? *published_ : position_; }
 
   // The first violation by the writer itself.
-  const std::optional<Violation>& violation() const { return violation_; }
+  using FirstViolation::violation;
 
   // The records that a Checker has not popped yet, oldest first.
   bool empty() const { return first_ == last_; }
@@ -132,7 +132,6 @@ class Ledger {
   void unreported(std::uint64_t lost);
   void lengthen();
   void note_spill(Attempt& attempt, std::uint64_t size, std::uint64_t data_tail);
-  void violate(Invariant invariant, std::string message);
 
   const std::uint64_t size_;
   const std::uint64_t mask_;
@@ -147,7 +146,6 @@ class Ledger {
   std::vector<Written> records_;  // a ring of its own, a power of two long
   std::uint64_t first_ = 0;
   std::uint64_t last_ = 0;
-  std::optional<Violation> violation_;
 };
 
 // Whether position a is after b: positions wrap at 2^64.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "harness/oracle/payload.h"
 
@@ -214,10 +213,6 @@ void ScriptRun::on_read(const std::byte* address, std::size_t size) {
   if (address != reinterpret_cast<const std::byte*>(&ring().page().data_tail)) {
     checker_.reads(address, size);
   }
-}
-
-void ScriptRun::violate(Invariant invariant, std::string message) {
-  if (!violation_) violation_ = oracle::Violation{invariant, std::move(message)};
 }
 
 bool oracle_can_check(const script::Script& script) {

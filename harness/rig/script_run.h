@@ -30,7 +30,7 @@ namespace perfring::rig {
 inline constexpr std::uint64_t kWholeRing = ~std::uint64_t{0};
 
 // Everything but the Cpu and the consumer, which ScriptRunner adds.
-class ScriptRun : private MemoryObserver {
+class ScriptRun : private MemoryObserver, private oracle::FirstViolation {
  public:
   ScriptRun(const ScriptRun&) = delete;
   ScriptRun& operator=(const ScriptRun&) = delete;
@@ -45,7 +45,8 @@ class ScriptRun : private MemoryObserver {
 
   // The first invariant that was violated: by kernel or consumer.
   const std::optional<oracle::Violation>& violation() const {
-    return violation_ ? violation_ : checker_.violation();
+    const auto& own = FirstViolation::violation();
+    return own ? own : checker_.violation();
   }
 
   virtual bool readable() const = 0;
@@ -100,7 +101,6 @@ class ScriptRun : private MemoryObserver {
 
   void on_read(const std::byte* address, std::size_t size) override;
   void on_commit(SharedPosition data_tail) override;
-  void violate(oracle::Invariant invariant, std::string message);
   bool stopped() const { return violation().has_value(); }
 
   SimulatedKernel kernel_;
@@ -116,7 +116,6 @@ class ScriptRun : private MemoryObserver {
   std::optional<bool> announced_ = false;
   bool dead_ = false;
   bool oversize_ = false;  // a payload was
-  std::optional<oracle::Violation> violation_;
 };
 
 // The CPU of a ScriptRun. A faulty kernel derives from it.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "harness/oracle/drain_watch.h"
 #include "harness/oracle/payload.h"
@@ -67,10 +66,6 @@ class HostileJudge final : public Judge {
 };
 
 }  // namespace
-
-void Judge::violate(oracle::Invariant invariant, std::string message) {
-  if (!reported_) reported_ = oracle::Violation{invariant, std::move(message)};
-}
 
 std::unique_ptr<Judge> judge_by_ledger(const perf_event_mmap_page& page, Bytes data,
                                        oracle::Ledger& ledger) {

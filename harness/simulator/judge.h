@@ -9,7 +9,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "harness/oracle/checker.h"
@@ -23,7 +22,7 @@
 namespace perfring::simulator {
 
 // Decides whether one ring's consumer, and its kernel, keep the invariants.
-class Judge {
+class Judge : private oracle::FirstViolation {
  public:
   virtual ~Judge() = default;
 
@@ -43,16 +42,15 @@ class Judge {
   // Whether the bytes of the event just delivered are determined: the same on every machine.
   virtual bool knows_the_bytes() const = 0;
 
-  // Reports a violation that another part noticed. The first one stays.
-  void violate(oracle::Invariant invariant, std::string message);
+  // Reports a violation that another part noticed.
+  using FirstViolation::violate;
   const std::optional<oracle::Violation>& violation() const {
-    return reported_ ? reported_ : noticed();
+    const auto& reported = FirstViolation::violation();
+    return reported ? reported : noticed();
   }
 
  private:
   virtual const std::optional<oracle::Violation>& noticed() const = 0;
-
-  std::optional<oracle::Violation> reported_;
 };
 
 // Judges a ring that a kernel writes, by the ledger.

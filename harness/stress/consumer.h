@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <utility>
 
 #include "harness/oracle/checker.h"
 #include "harness/stress/run.h"
@@ -19,7 +17,7 @@ namespace perfring::stress {
 // The consumer of one ring, lib's or a faulty one with its interface: drains it in every way there
 // is, now and then by a Cursor beside it, dawdles over what it is given, and checks it.
 template <class R = Ring<>>
-class StressConsumer {
+class StressConsumer : private oracle::FirstViolation {
  public:
   explicit StressConsumer(const StressRing& ring)
       : page_{ring.page()},
@@ -89,11 +87,9 @@ class StressConsumer {
   }
   const oracle::Received& received() const { return checker_.received(); }
   std::optional<oracle::Violation> violation() const {
-    return checker_.violation() ? checker_.violation() : violation_;
+    return checker_.violation() ? checker_.violation() : FirstViolation::violation();
   }
-  void violate(oracle::Invariant invariant, std::string message) {
-    if (!violation_) violation_ = oracle::Violation{invariant, std::move(message)};
-  }
+  using FirstViolation::violate;
 
  private:
   struct Enough {};
@@ -158,7 +154,6 @@ class StressConsumer {
   const std::size_t size_;
   Random random_;
   oracle::StreamChecker checker_;
-  std::optional<oracle::Violation> violation_;
   std::uint64_t events_ = 0;  // of this drain
   bool over_ = false;         // broken off
   volatile std::byte read_{};
