@@ -23,25 +23,8 @@ inline void expect(bool holds, oracle::Invariant invariant, const char* what) {
   if (!holds) fail({invariant, what});
 }
 
-// The bytes that a consumer may read: data_tail, and `available` ones from there on.
-struct Readable {
-  const perf_event_mmap_page* page;
-  Bytes data;
-  std::uint64_t tail = 0;
-  std::uint64_t available = 0;
-
-  bool holds(const std::byte* address, std::size_t size) const {
-    if (address == reinterpret_cast<const std::byte*>(&page->data_tail)) return true;
-    const std::size_t offset =
-        reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(data.data());
-    const std::uint64_t from_tail = (offset - tail) & (data.size() - 1);
-    const bool inside = offset < data.size() && size <= data.size() - offset;
-    return inside && available <= data.size() && from_tail + size <= available;
-  }
-};
-
 // The bytes that a drain may read, and its accesses to the positions.
-struct Accesses : Readable {
+struct Accesses : oracle::Readable {
   unsigned head_reads = 0;
   unsigned tail_writes = 0;
 
@@ -108,8 +91,7 @@ class HostileDrain {
 
   void drain(const Stop& stop) {
     const perf_event_mmap_page& page = memory_.page();
-    accesses_.tail = page.data_tail;
-    accesses_.available = static_cast<std::uint32_t>(page.data_head - page.data_tail);
+    accesses_.begins();
     accesses_.head_reads = accesses_.tail_writes = 0;
     reference_.emplace(memory_.data(), page.data_tail, page.data_head);
     end_ = page.data_tail;

@@ -26,7 +26,7 @@ namespace {
 using testing::Seen;
 
 // A ring. Its readable part is what was unread when the run began, and what was unread before.
-struct Part : Readable {
+struct Part : oracle::Readable {
   HostileMemory* memory;
 
   explicit Part(HostileMemory& of)
@@ -34,9 +34,8 @@ struct Part : Readable {
 
   void run_begins(bool poked) {
     const std::uint64_t before = tail + available - page->data_tail;
-    tail = page->data_tail;
-    const auto unread = static_cast<std::uint32_t>(page->data_head - tail);
-    available = unread <= data.size() ? unread : 0;
+    begins();
+    if (available > data.size()) available = 0;
     if (poked && before <= data.size()) available = std::max(available, before);
   }
 };

@@ -49,7 +49,7 @@ rc::Gen<HostileRecord> liars() {
 
 }  // namespace
 
-void RingImage::write_to(perf_event_mmap_page& page, std::span<std::byte> data) const {
+void HostileImage::write_to(perf_event_mmap_page& page, std::span<std::byte> data) const {
   std::uint32_t state = noise;
   for (std::byte& each : data) {
     state = state * 1664525 + 1013904223;
@@ -78,14 +78,14 @@ std::ostream& operator<<(std::ostream& out, const HostileRecord& record) {
              << "; the next " << record.length << " bytes on";
 }
 
-std::ostream& operator<<(std::ostream& out, const RingImage& ring) {
+std::ostream& operator<<(std::ostream& out, const HostileImage& ring) {
   out << "a ring of " << ring.size << " bytes, tail " << std::hex << std::showbase << ring.tail
       << ", head " << ring.head() << std::dec << std::noshowbase << ", noise " << ring.noise;
   for (const HostileRecord& record : ring.records) out << "\n  " << record;
   return out;
 }
 
-rc::Gen<RingImage> ring_images(const rc::Gen<std::size_t>& sizes) {
+rc::Gen<HostileImage> hostile_images(const rc::Gen<std::size_t>& sizes) {
   const auto of_size = [](std::size_t size) {
     const auto record = gen::weightedOneOf<HostileRecord>({{5, sound_samples()}, {2, liars()}});
     const auto words = gen::map(below<std::uint64_t>(size / 8 + 1), [](auto n) { return 8 * n; });
@@ -98,14 +98,14 @@ rc::Gen<RingImage> ring_images(const rc::Gen<std::size_t>& sizes) {
         [](std::uint64_t position, std::uint64_t off) { return position + off; }, positions(),
         gen::weightedOneOf<std::uint64_t>(
             {{15, gen::just<std::uint64_t>(0)}, {1, below<std::uint64_t>(8)}}));
-    return gen::build<RingImage>(
-        gen::set(&RingImage::size, gen::just(size)), gen::set(&RingImage::tail, tails),
-        gen::set(&RingImage::distance, distances),
-        gen::set(&RingImage::high,
+    return gen::build<HostileImage>(
+        gen::set(&HostileImage::size, gen::just(size)), gen::set(&HostileImage::tail, tails),
+        gen::set(&HostileImage::distance, distances),
+        gen::set(&HostileImage::high,
                  gen::weightedOneOf<std::uint64_t>(
                      {{3, gen::just<std::uint64_t>(0)}, {1, gen::arbitrary<std::uint64_t>()}})),
-        gen::set(&RingImage::noise, gen::arbitrary<std::uint32_t>()),
-        gen::set(&RingImage::records, gen::container<std::vector<HostileRecord>>(record)));
+        gen::set(&HostileImage::noise, gen::arbitrary<std::uint32_t>()),
+        gen::set(&HostileImage::records, gen::container<std::vector<HostileRecord>>(record)));
   };
   return gen::mapcat(sizes, of_size);
 }

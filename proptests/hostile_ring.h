@@ -23,7 +23,7 @@ struct HostileRecord {
   unsigned times = 1;
 };
 
-struct RingImage {
+struct HostileImage {
   std::size_t size = 4096;
   std::uint64_t tail = 0;
   std::uint64_t distance = 0;  // from tail to head
@@ -36,10 +36,10 @@ struct RingImage {
 };
 
 std::ostream& operator<<(std::ostream& out, const HostileRecord& record);
-std::ostream& operator<<(std::ostream& out, const RingImage& ring);
+std::ostream& operator<<(std::ostream& out, const HostileImage& ring);
 
 // `sizes` gives the rings' sizes in bytes: powers of two, from 8 on.
-rc::Gen<RingImage> ring_images(const rc::Gen<std::size_t>& sizes);
+rc::Gen<HostileImage> hostile_images(const rc::Gen<std::size_t>& sizes);
 
 }  // namespace perfring::proptests
 

@@ -48,7 +48,7 @@ class Accesses final : public rig::MemoryObserver {
 // In a ring between pages that nobody may touch. Every byte of every slice is read.
 template <class Consumer>
 void stays_inside() {
-  const RingImage hostile = *ring_images(one_of<std::size_t>({4096, 8192, 16384}));
+  const HostileImage hostile = *hostile_images(one_of<std::size_t>({4096, 8192, 16384}));
   const testing::GuardedMemory memory{hostile.size};
   hostile.write_to(memory.page(), memory.data());
   oracle::DrainWatch watch{memory.page(), memory.data()};
@@ -89,7 +89,8 @@ TEST(HostileRingTest, FindsAMemoryThatReadsAhead) {
 // drains that go on to the end, and of drains that stop.
 template <class Consumer>
 void agrees() {
-  const RingImage hostile = *ring_images(one_of<std::size_t>({256, 8, 16, 64, 1024, 4096, 16384}));
+  const HostileImage hostile =
+      *hostile_images(one_of<std::size_t>({256, 8, 16, 64, 1024, 4096, 16384}));
   perf_event_mmap_page page{};
   std::vector<std::uint64_t> words(hostile.size / 8);
   const auto data = std::as_writable_bytes(std::span{words});

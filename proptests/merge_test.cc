@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/faults/memory_faults.h"
+#include "harness/oracle/drain_watch.h"
 #include "harness/rig/ends.h"
 #include "perfring/rings/merge.h"
 #include "perfring/testing/reference.h"
@@ -176,57 +177,26 @@ constexpr std::uint64_t kNone = ~std::uint64_t{0};
 // Every byte that is read was unread in one of the rings.
 class OnlyUnread final : public rig::MemoryObserver {
  public:
-  void watch(const testing::FakeRing& ring) {
-    parts_.push_back({&ring, ring.page().data_tail, ring.page().data_head});
-  }
-  void watch(perf_event_mmap_page& page, std::span<std::byte> data) {
-    hostile_ = {&page, data, page.data_tail, page.data_head};
+  void watch(const perf_event_mmap_page& page, Bytes data) {
+    parts_.push_back({&page, data});
+    parts_.back().begins();
   }
   void on_commit(SharedPosition) override {}
   void on_read(const std::byte* address, std::size_t size) override {
-    const auto in = [&](const auto* from, std::size_t length) {
-      const auto* begin = reinterpret_cast<const std::byte*>(from);
-      return address >= begin && address + size <= begin + length;
-    };
-    bool inside = hostile_.reads(address, size) ||
-                  in(&hostile_.page->data_tail, sizeof(hostile_.page->data_tail));
-    for (const Part& part : parts_) {
-      inside |=
-          in(&part.ring->page().data_tail, sizeof(part.ring->page().data_tail)) ||
-          in(part.ring->data().data() + part.tail, static_cast<std::size_t>(part.head - part.tail));
-    }
-    violated |= !inside;
+    const auto holds = [&](const oracle::Readable& part) { return part.holds(address, size); };
+    violated |= std::ranges::none_of(parts_, holds);
   }
   bool violated = false;
 
  private:
-  struct Part {
-    const testing::FakeRing* ring;
-    std::uint64_t tail;
-    std::uint64_t head;
-  };
-  struct Hostile {
-    perf_event_mmap_page* page;
-    std::span<std::byte> data;
-    std::uint64_t tail;
-    std::uint64_t head;
-    bool reads(const std::byte* address, std::size_t size) const {
-      if (address < data.data() || address + size > data.data() + data.size()) return false;
-      const auto index = static_cast<std::uint64_t>(address - data.data());
-      const std::uint32_t unread = static_cast<std::uint32_t>(head - tail);
-      if (unread > data.size()) return true;
-      return ((index - tail) & (data.size() - 1)) + size <= unread;
-    }
-  };
-  std::vector<Part> parts_;
-  Hostile hostile_{};
+  std::vector<oracle::Readable> parts_;
 };
 
 // A hostile ring beside a sound one: of the first all that Ring delivers, of the second all, and in
 // order.
 template <class M>
 void stays_inside() {
-  const RingImage hostile = *ring_images(one_of<std::size_t>({4096, 8, 64, 1024, 16384}));
+  const HostileImage hostile = *hostile_images(one_of<std::size_t>({4096, 8, 64, 1024, 16384}));
   perf_event_mmap_page page{};
   std::vector<std::uint64_t> words(hostile.size / 8);
   const auto data = std::as_writable_bytes(std::span{words});
@@ -236,7 +206,7 @@ void stays_inside() {
   const auto many = *rc::gen::inRange<std::uint32_t>(0, 100);
   for (std::uint32_t i = 0; i < many; ++i) rings.write(0, std::uint64_t{i} << 56, i);
   OnlyUnread watch;
-  watch.watch(rings[0]);
+  watch.watch(rings[0].page(), rings[0].data());
   watch.watch(page, data);
   auto expected = testing::Reference{data, page.data_tail, page.data_head}.events();
   {

@@ -16,6 +16,29 @@
 
 namespace perfring::oracle {
 
+// The bytes that a consumer may read: data_tail, and `available` ones from there on. Nothing, if
+// that is more than the ring holds. For one thread that plays all parts.
+struct Readable {
+  const perf_event_mmap_page* page;
+  Bytes data;
+  std::uint64_t tail = 0;
+  std::uint64_t available = 0;
+
+  // From here on, what is unread now.
+  void begins() {
+    tail = page->data_tail;
+    available = static_cast<std::uint32_t>(page->data_head - tail);
+  }
+  bool holds(const std::byte* address, std::size_t size) const {
+    if (address == reinterpret_cast<const std::byte*>(&page->data_tail)) return true;
+    const std::size_t offset =
+        reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(data.data());
+    const std::uint64_t from_tail = (offset - tail) & (data.size() - 1);
+    const bool inside = offset < data.size() && size <= data.size() - offset;
+    return inside && available <= data.size() && from_tail + size <= available;
+  }
+};
+
 class DrainWatch : private FirstViolation {
  public:
   // Watches the ring over `page` and `data`, which must outlive it.
