@@ -46,12 +46,8 @@ struct TestCpu : HardwareCpu {
 };
 
 inline perf_event_attr bpf_output(__u64 sample_type = PERF_SAMPLE_RAW) {
-  perf_event_attr attr{};
-  attr.size = sizeof(attr);
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+  perf_event_attr attr = bpf_output_attr(/*watermark=*/0);
   attr.sample_type = sample_type;
-  attr.wakeup_events = 1;
   return attr;
 }
 

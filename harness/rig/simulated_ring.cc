@@ -37,15 +37,11 @@ kernel::perf_mapping map_ring(const kernel::perf_file& event, std::span<std::byt
 }  // namespace
 
 perf_event_attr attr_of(const script::Settings& settings) {
-  perf_event_attr attr{};
-  attr.size = sizeof(attr);
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_BPF_OUTPUT;
-  attr.sample_period = 1;
+  perf_event_attr attr =
+      kernel::bpf_output_attr(/*watermark=*/0, static_cast<std::uint32_t>(settings.wakeup));
+  attr.watermark = settings.watermark ? 1 : 0;  // wakeup_watermark is in a union with wakeup_events
   attr.sample_type = settings.sample_type;
   attr.sample_id_all = settings.sample_id_all ? 1 : 0;
-  attr.watermark = settings.watermark ? 1 : 0;
-  attr.wakeup_events = static_cast<std::uint32_t>(settings.wakeup);  // one union with watermark's
   attr.write_backward = settings.write_backward ? 1 : 0;
   attr.read_format = PERF_FORMAT_ID | PERF_FORMAT_LOST;
   attr.use_clockid = 1;
