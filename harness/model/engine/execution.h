@@ -63,7 +63,6 @@ struct Event {
   std::array<std::uint16_t, kThreads> readers{};  // the first event in each thread that reads it
 
   bool is_initial() const { return step == nullptr; }
-  bool is_update() const { return writes && reads_from != kNone; }
 };
 
 struct Thread {
