@@ -78,7 +78,8 @@ class HostileDrain {
   void run() {
     for (std::size_t i = 0; i < hostile_.stop_count; ++i) drain(hostile_.stops[i]);
     drain({});
-    if (hostile_.poke_count == 0) expect(!ring_.readable(), "readable() after a whole drain");
+    if (hostile_.poke_count == 0)
+      expect(!ring_.readable(), oracle::Invariant::bounded, "readable() after a whole drain");
   }
 
  private:
@@ -100,8 +101,9 @@ class HostileDrain {
     carry_out(stop);
     watch_.ends(accesses_.available);
     if (watch_.violation()) fail(*watch_.violation());
-    expect(accesses_.head_reads == 1, "data_head is read once");
-    expect(accesses_.tail_writes == (accesses_.available == 0 ? 0U : 1U), "data_tail: one write");
+    expect(accesses_.head_reads == 1, "data_head was not read exactly once");
+    expect(accesses_.tail_writes == (accesses_.available == 0 ? 0U : 1U),
+           oracle::Invariant::tail_honest, "data_tail was written more than once, or not at all");
     if (hostile_.poke_count != 0) return;
     expect(events_ == stop.event || !reference_->next(), oracle::Invariant::no_loss,
            "an event was not delivered");

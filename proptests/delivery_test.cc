@@ -109,7 +109,7 @@ void crosses() {
 TEST(PositionTest, CrossingAnyPowerOf2LosesNothing) {
   always(crosses<Core>);
 }
-TEST(PositionTest, FindsAConsumerOf64BitPositions) {
+TEST(PositionTest, FindsAConsumerThatBelievesTheRing) {
   EXPECT_TRUE(counterexample(crosses<faults::Believes<CheckedMemory>>));
 }
 
@@ -126,7 +126,7 @@ void accounts() {
   run.run(list);
   run.run(Step{.action = Action::Resume});
   run.run(kDrain);
-  const std::uint64_t refused = run.ledger().totals().refused;
+  const std::uint64_t refused = run.ledger().totals().lost;
   run.run(output(8));  // an empty ring has room for it, and for the LOST
   run.settle();
   expect_good(run);

@@ -240,7 +240,7 @@ TEST(StateMachineTest, FindsAKernelThatWritesAWrongLostCount) {
 TEST(StateMachineTest, FindsAConsumerThatDropsTheRest) {
   EXPECT_TRUE((counterexample(is_as_modelled<ScriptCpu, faults::DropsTheRest<CheckedMemory>>)));
 }
-TEST(StateMachineTest, FindsAConsumerOf64BitPositions) {
+TEST(StateMachineTest, FindsAConsumerThatBelievesTheRing) {
   EXPECT_TRUE((counterexample(is_as_modelled<ScriptCpu, faults::Believes<CheckedMemory>>)));
 }
 

@@ -60,7 +60,7 @@ class MergeOracle {
   void wrote(std::size_t ring, Event event) { rings_[ring].push_back(std::move(event)); }
   std::size_t written(std::size_t ring) const { return rings_[ring].size(); }
 
-  // Of all runs, the last of them a flush that ends by itself: what is wrong, or nothing.
+  // Judges all runs, the last of which is a complete flush: the first error, or an empty string.
   std::string judge(std::vector<Run> runs, const MergeCounts& counts);
 
  private:

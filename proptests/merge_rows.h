@@ -111,7 +111,7 @@ class MergeRows {
     carry_out(run, {}, [&](auto key, auto take) { return rings_.merge.flush(key, take, limit); });
   }
 
-  // Of all that has happened.
+  // Flushes, and judges every run so far.
   std::string judge() {
     flush();
     return oracle_.judge(runs_, rings_.merge.counts());
@@ -132,7 +132,7 @@ class MergeRows {
     oracle_.wrote(ring, {kind, key, std::move(seen), rings_[ring].head()});
   }
 
-  // Where it straddles the ring's end is not the oracle's.
+  // The oracle does not know where a payload straddles the ring's end.
   static testing::Got joined(const Ordered& each) {
     testing::Got got = testing::copy(each);
     if (got.seen.kind != Seen::Kind::Lost) got.seen.head_size = got.seen.bytes.size();

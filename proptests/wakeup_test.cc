@@ -107,10 +107,10 @@ Leftover allowed(const Settings& settings) {
   return {half, events == 0 ? kAny : events >= kInt ? 0 : events - 1};
 }
 
-// Where they interrupt one another, three deep: each that is interrupted between its look and what
-// it does about it does so once more. So a count of events may lag behind by wakeup_events for each
-// of two, unless that is 1; and a watermark may run ahead of the head, any number of bytes
-// (harness/kernel/moments_test.cc).
+// Where they interrupt one another, three deep: an output that is interrupted between reading
+// rb->wakeup and updating it updates it a second time. So a count of events may lag behind by
+// wakeup_events for each of two, unless that is 1; and a watermark may run ahead of the head, any
+// number of bytes (harness/kernel/moments_test.cc).
 Leftover allowed_with_interrupts(const Settings& settings) {
   const std::uint64_t samples = allowed(settings).samples;
   const bool counts = samples != 0 && samples != kAny;
@@ -239,7 +239,7 @@ void leaves_what_interrupts_make_of_it() {
                            without_forgetting(*steps(kProducers)), allowed_with_interrupts(of));
 }
 
-TEST(WaitLoopTest, UnderInterruptsNoMoreStaysThanTheStretchedSettingsLeave) {
+TEST(WaitLoopTest, InterruptsLeaveAtMostThreeIntervalsUnread) {
   always(leaves_what_interrupts_make_of_it<ScriptCpu, Waiter<ByPoll>>, 500);
   always(leaves_what_interrupts_make_of_it<ScriptCpu, Waiter<ByEpoll>>, 500);
 }

@@ -114,7 +114,7 @@ std::string table(const Options& options, const std::vector<Line>& lines) {
                         line.ratio(&Waited::writer_ns), line.ratio(&Waited::p99_us),
                         line.ours.accounts() && line.libbpf.accounts()
                             ? ""
-                            : "  WRONG: written is not delivered, or refused not lost");
+                            : "  WRONG: accepted is not delivered, or refused is not lost");
   }
   return text;
 }

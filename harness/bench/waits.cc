@@ -93,7 +93,7 @@ struct PacedWriter {
     return {};
   }
 
-  // Of all writes.
+  // Counts of all outputs so far.
   beat_counts counts() const {
     const auto& now = *reinterpret_cast<const beat_counts*>(counts_.bytes().data());
     const auto load = [](const __u64& each) { return __atomic_load_n(&each, __ATOMIC_RELAXED); };
@@ -227,7 +227,7 @@ std::expected<Waited, std::string> measure(PacedWriter& writer, const WaitTurn& 
   consumer.join();
   if (!result) return std::unexpected(result.error());
   const beat_counts counts = writer.counts();
-  waited.written = counts.accepted;
+  waited.accepted = counts.accepted;
   waited.refused = counts.refused;
   waited.delivered = meter.delivered();
   waited.lost = meter.lost();

@@ -14,17 +14,17 @@ namespace perfring::bench {
 
 // One consumer's turn at one rate.
 struct Waited {
-  double per_second = 0;   // records that were written
+  double per_second = 0;   // records that were accepted
   double cpu_percent = 0;  // of one CPU: the consumer's thread
   double writer_ns = 0;    // in bpf_perf_event_output, for each record
   double p50_us = 0;       // from the writer's clock to the callback
   double p99_us = 0;
-  std::uint64_t written = 0;
+  std::uint64_t accepted = 0;
   std::uint64_t delivered = 0;
   std::uint64_t lost = 0;
   std::uint64_t refused = 0;  // of the outputs, for want of room
 
-  bool accounts() const { return written == delivered && lost == refused; }
+  bool accounts() const { return accepted == delivered && lost == refused; }
 };
 
 struct WaitTurn {

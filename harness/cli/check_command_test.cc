@@ -112,10 +112,11 @@ TEST(CheckCommandTest, TheListHasEveryProgramAndFault) {
 
 TEST(CheckCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"none", "no program is named 'none'; choose from: ring, ring/fold"},
-      {"--fault none", "ring has no fault named 'none': the nearest are "},
+      {"none", "PROGRAM: 'none' is not accepted: give one of ring, ring/fold"},
+      {"--fault none", "'none' is not accepted for ring: the nearest are "},
       {"--fault no_aquire_fence", "no_acquire_fence, "},
-      {"wrong/seqlock_reader --fault x", "has no fault named 'x': it has none"},
+      {"wrong/seqlock_reader --fault x",
+       "'x' is not accepted for wrong/seqlock_reader: it has none"},
       {"--records 0", "--records: '0' is not accepted: give a number from 1 to 64"},
       {"--lengths 2,x", "--lengths: 'x' is not accepted"},
       {"--lengths ,", "--lengths: '' is not accepted"},
@@ -198,7 +199,7 @@ TEST(CheckCommandTest, TheSourceThatShipsIsProvedForMachines) {
 }
 
 // Which RC11 cannot: it has no load buffering.
-TEST(CheckCommandTest, TheFullFenceIsMissedInFormA) {
+TEST(CheckCommandTest, AMissingFullFenceIsFoundInFormA) {
   const Ended ended = run("--model aarch64 --fault no_full_fence");
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_THAT(ended.out,

@@ -195,15 +195,15 @@ std::expected<CheckPlan, std::string> plan_of(const CheckOptions& options) {
   plan.memory_model = options.memory_model;
   plan.entry = model::find_entry(options.program);
   if (plan.entry == nullptr) {
-    return std::unexpected(fmt::format("no program is named {}; choose from: {}",
+    return std::unexpected(fmt::format("PROGRAM: {} is not accepted: give one of {}",
                                        in_quotes(options.program), names(model::catalogue())));
   }
   const Entry& entry = *plan.entry;
   if (!options.fault.empty()) {
     plan.fault = entry.find_fault(options.fault);
     if (plan.fault == nullptr) {
-      return std::unexpected(fmt::format("--fault: {} has no fault named {}: {}", entry.name,
-                                         in_quotes(options.fault),
+      return std::unexpected(fmt::format("--fault: {} is not accepted for {}: {}",
+                                         in_quotes(options.fault), entry.name,
                                          choice_of(options.fault, entry.faults)));
     }
   }

@@ -228,7 +228,7 @@ TEST_F(ConformProgramTest, AnInterruptEndsTheProgramUnderWay) {
   EXPECT_THAT(ended.out, HasSubstr("Not shown: interrupted before the end"));
 }
 
-TEST_F(ConformProgramTest, AProgramIsRunAlone) {
+TEST_F(ConformProgramTest, AProgramBesideAnAdapterIsRefused) {
   const Ended ended = run({"conform", "--adapter", "true", "--", "true"});
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_THAT(ended.err, HasSubstr("is not run with --adapter or --fault"));

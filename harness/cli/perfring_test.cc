@@ -75,11 +75,11 @@ class DumpTest : public PerfringTest {
   }
 };
 
-TEST_F(DumpTest, OfTheSimulatedKernel) {
+TEST_F(DumpTest, ADumpOfTheSimulatedKernelIsInspected) {
   expect_dump_of({"--simulated"});
 }
 
-TEST_F(DumpTest, OfTheLiveKernel) {
+TEST_F(DumpTest, ADumpOfTheLiveKernelIsInspected) {
   if (live::require_live_kernel()) expect_dump_of({});
 }
 

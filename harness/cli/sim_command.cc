@@ -58,11 +58,12 @@ constexpr std::size_t kScriptMax = 4 * kMiB;
 
 std::string json_of(const rig::ScriptOutcome& outcome) {
   nlohmann::ordered_json json = to_json(conclusion_of(outcome));
+  json["attempted"] = outcome.totals.attempts();
   json["accepted"] = outcome.totals.accepted;
-  json["refused"] = outcome.totals.refused;
+  json["lost"] = outcome.totals.lost;
+  json["errors"] = outcome.totals.failed;
   json["delivered"] = outcome.received.delivered;
   json["malformed"] = outcome.received.malformed;
-  json["lost"] = outcome.received.lost;
   if (outcome.violation) json["violation"] = violation_object(*outcome.violation);
   return dump(json);
 }

@@ -187,8 +187,8 @@ TEST_F(SimCommandTest, WhatCannotBeSimulatedIsNamedWithTheReason) {
   std::ofstream{odd} << "# of a ring\npages 3\n";
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"sim", "--scenario", "none"},
-       "--scenario: 'none' is neither a file nor a scenario; there are steady"},
-      {{"sim", "--scenario", std::string(300, 'x')}, "neither a file nor a scenario"},
+       "--scenario: 'none' is not accepted: give a file or one of steady"},
+      {{"sim", "--scenario", std::string(300, 'x')}, "is not accepted: give a file or one of "},
       {{"sim", "--scenario", file}, "scenario.txt', line 3: 'bogus'"},
       {{"sim", "--scenario", odd}, "odd.txt', line 2: pages: 3 is no power of two"},
       {{"sim", "--scenario", ::testing::TempDir()}, "cannot be read: Is a directory"},
@@ -224,7 +224,7 @@ TEST_F(SimCommandTest, WhatCannotBeSimulatedIsNamedWithTheReason) {
       {{"sim", "--seed", "x"}, "--seed: 'x' is not accepted"},
       {{"sim", "--seed", "-1"}, "--seed: '-1' is not accepted: give a number from 0"},
       {{"sim", "--fault", "no_smp_wmp"},
-       "no fault is called 'no_smp_wmp': the nearest are no_smp_wmb, "},
+       "--fault: 'no_smp_wmp' is not accepted: the nearest are no_smp_wmb, "},
       {{"sim", "--fault", "none"}, "; 'perfring sim --list' prints all"},
   };
   for (const auto& [arguments, message] : cases) {

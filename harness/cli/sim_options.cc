@@ -33,9 +33,9 @@ std::expected<RunSettings, std::string> read_scenario(const std::string& name) {
   }
   std::error_code none;  // of a name too long for a file's, say
   if (name != "-" && !std::filesystem::exists(name, none)) {
-    return std::unexpected(
-        fmt::format("--scenario: {} is neither a file nor a scenario; there are {}",
-                    in_quotes(name), fmt::join(names(simulator::scenarios()), ", ")));
+    return std::unexpected(fmt::format("--scenario: {} is not accepted: give a file or one of {}",
+                                       in_quotes(name),
+                                       fmt::join(names(simulator::scenarios()), ", ")));
   }
   const auto text = read_input("--scenario", name);
   if (!text) return std::unexpected(text.error());
@@ -122,7 +122,7 @@ std::expected<SimPlan, std::string> plan_of(const SimOptions& options) {
     sim.fault = simulator::find_planted(options.fault);
     if (sim.fault == nullptr) {
       return std::unexpected(fmt::format(
-          "--fault: no fault is called {}: {}", in_quotes(options.fault),
+          "--fault: {} is not accepted: {}", in_quotes(options.fault),
           nearest_to(options.fault, names(simulator::planted_faults()), "perfring sim --list")));
     }
   }

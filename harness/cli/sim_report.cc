@@ -17,7 +17,9 @@ using simulator::Found;
 constexpr const char* kRow = "{:>5} {:>13} {:>13} {:>13} {:>11} {:>9} {:>9} {:>11} {:>15}\n";
 
 double records_per_second(const simulator::SimulationOutcome& outcome) {
-  return outcome.seconds > 0 ? static_cast<double>(outcome.attempts()) / outcome.seconds : 0;
+  std::uint64_t delivered = 0;
+  for (const CpuOutcome& cpu : outcome.cpus) delivered += cpu.received.delivered;
+  return outcome.seconds > 0 ? static_cast<double>(delivered) / outcome.seconds : 0;
 }
 
 bool merges(const SimPlan& sim) {
@@ -163,10 +165,12 @@ Conclusion conclusion_of(const SimRuns& runs) {
 std::string runs_table(const SimRuns& runs) {
   const simulator::RunsOutcome& outcome = runs.outcome;
   const std::uint64_t seed = runs.first.plan.seed;
-  std::string text =
-      fmt::format("{} runs, of seeds {} to {}: {} steps, {} drains, {} attempted, {} delivered\n",
-                  grouped(outcome.runs), seed, seed + (outcome.runs - 1), grouped(outcome.steps),
-                  grouped(outcome.drains), grouped(outcome.attempted), grouped(outcome.delivered));
+  std::string text = fmt::format(
+      "{} runs, of seeds {} to {}: {} steps, {} drains, {} attempted, {} delivered, {} lost, {} "
+      "refused for other reasons\n",
+      grouped(outcome.runs), seed, seed + (outcome.runs - 1), grouped(outcome.steps),
+      grouped(outcome.drains), grouped(outcome.attempted), grouped(outcome.delivered),
+      grouped(outcome.lost), grouped(outcome.failed));
   if (!runs.violating) {
     return text + sentence(conclusion_of(runs), "All invariants hold.") + "\n";
   }
@@ -184,6 +188,8 @@ std::string runs_json(const SimRuns& runs) {
   json["drains"] = runs.outcome.drains;
   json["attempted"] = runs.outcome.attempted;
   json["delivered"] = runs.outcome.delivered;
+  json["lost"] = runs.outcome.lost;
+  json["errors"] = runs.outcome.failed;
   if (runs.violating) json["run"] = sim_object(runs.violating->first, runs.violating->second);
   return dump(json);
 }

@@ -255,7 +255,7 @@ class SimulatedRun {
       cpu.cpu = ring.cpu();
       cpu.output = {.attempted = totals.attempts(),
                     .accepted = totals.accepted,
-                    .full = totals.refused,
+                    .full = totals.lost,
                     .failed = totals.failed,
                     .last_error = 0};
       cpu.audit.delivered = received.delivered;

@@ -1,9 +1,12 @@
 #include <fmt/format.h>
+#include <linux/perf_event.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "harness/differential/reference.h"
 
@@ -21,11 +24,21 @@ std::string values(const rig::Observed& observed) {
                      observed.head, observed.tail, observed.lost[0], observed.lost[1]);
 }
 
-void count(Compared& compared, const script::Step& step, std::int64_t result) {
+// Of a sample: longer than 16 bits can say. Each field beside RAW has 8 bytes; the raw data have
+// a size before them, and end on a multiple of 8.
+bool is_truncated(const script::Settings& settings, std::uint64_t payload) {
+  const auto fields =
+      static_cast<unsigned>(std::popcount(settings.sample_type & ~std::uint64_t{PERF_SAMPLE_RAW}));
+  const std::uint64_t raw = (sizeof(std::uint32_t) + payload + 7) / 8 * 8;
+  return sizeof(perf_event_header) + 8 * fields + raw > std::numeric_limits<std::uint16_t>::max();
+}
+
+void count(Compared& compared, const script::Settings& settings, const script::Step& step,
+           std::int64_t result) {
   ++compared.steps;
   if (step.action == script::Action::Output) {
     ++(result == 0 ? compared.accepted : compared.refused);
-    if (result == 0 && step.number > 65516) ++compared.truncated;
+    if (result == 0 && is_truncated(settings, step.number)) ++compared.truncated;
   }
   if (step.action == script::Action::Poll || step.action == script::Action::Epoll) {
     ++compared.waits;
@@ -67,7 +80,7 @@ std::optional<Difference> compare(const script::Script& script, ReferenceKernel&
   for (std::size_t i = 0; i < script.steps.size() && !(stop && stop()); ++i) {
     const ReferenceStep expected = reference.run(script.steps[i]);
     const rig::Observed actual = simulated.run(script.steps[i], expected.time);
-    count(compared, script.steps[i], expected.observed.result);
+    count(compared, script.settings, script.steps[i], expected.observed.result);
     if (actual != expected.observed) {
       return Difference{i + 1, fmt::format("the kernel: {}; the simulated kernel: {}",
                                            values(expected.observed), values(actual))};

@@ -60,6 +60,23 @@ TEST_F(DifferentialTest, TheScriptsOfTheTracesShowTheSameOnBothKernels) {
   }
 }
 
+// header.size has 16 bits. Fields beside RAW take room, too.
+TEST_F(DifferentialTest, CountsTheRecordsThatAreLongerThanTheirSizeSays) {
+  const auto truncated = [this](const std::string& fields, int payload) {
+    auto script = script::parse_script("pages 32\nsample_type " + fields + "\noutput " +
+                                       std::to_string(payload) + "\n");
+    EXPECT_TRUE(script) << fields;
+    script->settings.word = live_word();
+    const CampaignOutcome outcome = run_script(*emitter_, *script, cpu_);
+    EXPECT_EQ(outcome.compared.accepted, 1U);
+    return outcome.compared.truncated;
+  };
+  EXPECT_EQ(truncated("RAW", 65516), 0U);
+  EXPECT_EQ(truncated("RAW", 65517), 1U);
+  EXPECT_EQ(truncated("RAW|TIME|TID|CPU", 65492), 0U);
+  EXPECT_EQ(truncated("RAW|TIME|TID|CPU", 65493), 1U);
+}
+
 TEST_F(DifferentialTest, RefusesSettingsThatALiveKernelCannotHave) {
   const auto other = live_word() == kernel::Word::k64 ? kernel::Word::k32 : kernel::Word::k64;
   EXPECT_THROW((LiveReference{*emitter_, {.word = other}, cpu_}), std::invalid_argument);

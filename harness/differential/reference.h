@@ -29,7 +29,7 @@ class ReferenceKernel {
   virtual unsigned page_shift() const = 0;
   // The next step of the script.
   virtual ReferenceStep run(const script::Step& step) = 0;
-  // Where the ring's bytes are not these, after the last step; nothing if they are.
+  // The first byte at which the ring differs from these, after the last step; nullopt if none does.
   virtual std::optional<std::string> ring_difference(std::span<const std::byte> ring) = 0;
 };
 

@@ -25,10 +25,10 @@ constexpr std::array kReasons{
               "one thread plays kernel and consumer, and sees all stores at once and in program "
               "order"},
     Explained{Reason::ThisProcessor, "this processor",
-              "x86 keeps this order without being asked, and so does the compiler; ThreadSanitizer "
-              "and the model checker see that nothing asks"},
+              "x86 and the compiler keep this order anyway; ThreadSanitizer and the model checker "
+              "see that the fence is missing"},
     Explained{Reason::Suffices, "suffices",
-              "no invariant depends on it: the model checker proves that all hold without"},
+              "no invariant of the model checker depends on it: it proves that all hold without"},
     Explained{Reason::NobodySleeps, "nobody sleeps",
               "nobody waits to be woken; where there is a poll, it looks at the flag, which is "
               "right"},

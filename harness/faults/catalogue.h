@@ -49,7 +49,7 @@ const char* to_string(Reason reason);
 const char* explanation(Reason reason);
 std::span<const Reason> reasons();
 
-// Found as the violation of an invariant; of which one depends on how threads are scheduled.
+// Found by a check that names no invariant, or by one that depends on how threads are scheduled.
 struct AnyInvariant {};
 struct DataRace {};
 // Nothing is violated: it is a variant.
@@ -58,7 +58,7 @@ using Expected = std::variant<oracle::Invariant, AnyInvariant, DataRace, Holds, 
 
 // A test of proptests that must find it, or why no property does.
 using Property = std::variant<const char*, Reason>;
-// That of the faults that a property of any script finds (proptests/drains_test.cc).
+// The test that plants every fault which some script shows (proptests/drains_test.cc).
 inline constexpr const char* kAnyScript = "AnyScriptTest.FindsTheFault";
 
 struct Fault {

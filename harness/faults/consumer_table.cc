@@ -191,7 +191,7 @@ constexpr std::array kFaults{
           "what the ring says is believed, and positions have 64 bits",
           Consumer,
           {tail_honest, tail_honest, kFound, kRace, AroundMemory},
-          "PositionTest.FindsAConsumerOf64BitPositions"},
+          "PositionTest.FindsAConsumerThatBelievesTheRing"},
     Fault{"positions_of_64_bits",
           "positions have 64 bits, where a 32-bit kernel wraps them (K48)",
           Consumer,

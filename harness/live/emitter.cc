@@ -82,7 +82,7 @@ int Emitter::emit(std::uint32_t cpu, std::size_t size, std::uint64_t index) {
 
 Emitted Emitter::emit_many(std::uint32_t cpu, std::size_t size, std::uint32_t count,
                            std::uint64_t first, std::uint64_t index) {
-  shared().written = 0;
+  shared().accepted = 0;
   shared().refused = 0;
   int last_rc = 0;
   for (std::uint32_t done = 0; done < count;) {
@@ -90,7 +90,7 @@ Emitted Emitter::emit_many(std::uint32_t cpu, std::size_t size, std::uint32_t co
     last_rc = run(emit_many_, cpu, size, index, first + done, share);
     done += share;
   }
-  return {shared().written, shared().refused, last_rc};
+  return {shared().accepted, shared().refused, last_rc};
 }
 
 }  // namespace perfring::live

@@ -77,7 +77,7 @@ std::expected<void, std::error_code> Generator::run(std::uint32_t cpu, std::uint
 OutputCounts Generator::counts(std::uint32_t cpu) const {
   if (cpu >= states_.bytes().size() / sizeof(generator_state)) return {};
   const auto& state = reinterpret_cast<const generator_state*>(states_.bytes().data())[cpu];
-  return {load_relaxed(state.outputs), load_relaxed(state.written), load_relaxed(state.full),
+  return {load_relaxed(state.outputs), load_relaxed(state.accepted), load_relaxed(state.full),
           load_relaxed(state.failed), load_relaxed(state.last_error)};
 }
 

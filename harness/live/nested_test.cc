@@ -201,7 +201,7 @@ std::uint64_t NestedTest::run(const MergeOptions& merge, std::chrono::nanosecond
     interrupts += counts(cpu).accepted[NESTED_INTERRUPT];
   }
   const MergeCounts merged = set.merge_counts();
-  std::cout << cpus_.size() << " CPUs, " << length().count() << " s: " << accepted << " written ("
+  std::cout << cpus_.size() << " CPUs, " << length().count() << " s: " << accepted << " accepted ("
             << interrupts << " of them in interrupts), " << delivered << " delivered, " << lost
             << " lost, " << merged.late << " late (a sort: " << lateness.late() << "), worst "
             << merged.worst_late << " ns, " << merged.displaced << " displaced, " << merged.ahead
@@ -218,7 +218,7 @@ std::uint64_t NestedTest::run(const MergeOptions& merge, std::chrono::nanosecond
   return merged.late;
 }
 
-TEST_F(NestedTest, WrittenIsDeliveredAndLostAndLateIsWhatASortSays) {
+TEST_F(NestedTest, AttemptedIsDeliveredPlusLostAndLateIsASortsCount) {
   run({});
 }
 

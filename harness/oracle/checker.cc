@@ -188,10 +188,10 @@ void Checker::settle() {
                     ledger_.pending(), name(ledger_.front().payload)));
   }
   const std::uint64_t reported = received_.lost + received_.overwritten_lost + ledger_.unreported();
-  if (reported != totals.refused) {
+  if (reported != totals.lost) {
     return violate(
         Invariant::no_loss,
-        fmt::format("{} were refused, but {} reported as lost and {} not yet", totals.refused,
+        fmt::format("{} were refused, but {} reported as lost and {} not yet", totals.lost,
                     received_.lost + received_.overwritten_lost, ledger_.unreported()));
   }
   // A LOST that stands alone is no record (K7), but is taken for one if it is overwritten.
@@ -264,11 +264,11 @@ void StreamChecker::settle(const Totals& totals, std::uint64_t unreported) {
     violate(Invariant::no_invention, fmt::format("{} delivered, but only {} accepted",
                                                  received_.delivered, totals.accepted));
   }
-  if (received_.delivered != totals.accepted || received_.lost + unreported != totals.refused) {
-    violate(Invariant::no_loss,
-            fmt::format("{} accepted, but {} delivered; {} refused, but {} reported and {} not yet",
-                        totals.accepted, received_.delivered, totals.refused, received_.lost,
-                        unreported));
+  if (received_.delivered != totals.accepted || received_.lost + unreported != totals.lost) {
+    violate(
+        Invariant::no_loss,
+        fmt::format("{} accepted, but {} delivered; {} refused, but {} reported and {} not yet",
+                    totals.accepted, received_.delivered, totals.lost, received_.lost, unreported));
   }
 }
 

@@ -107,10 +107,11 @@ void DrainWatch::ends(std::optional<std::uint32_t> available) {
                                            : data_.size();
   const bool whole = impossible_ || moved_ % kHeaderSize == 0;
   if (moved_ < at_least_ || moved_ > most || !whole) {
-    violate(Invariant::tail_honest,
-            fmt::format("data_tail moved by {} in a drain whose {} events took at least {} bytes, "
-                        "of {} at most",
-                        moved_, events_, at_least_, most));
+    violate(
+        Invariant::tail_honest,
+        fmt::format("data_tail moved by {} in a drain; events: {}, of at least {} bytes, of {} at "
+                    "most",
+                    moved_, events_, at_least_, most));
   }
   if (events_ == 0 && moved_ != 0) {
     violate(Invariant::tail_honest,

@@ -47,7 +47,7 @@ void Ledger::ends(int rc) {
   if (rc == 0) {
     ++totals_.accepted;
   } else if (rc == -ENOSPC) {
-    ++totals_.refused;
+    ++totals_.lost;
   } else {
     ++totals_.failed;
   }

@@ -27,12 +27,12 @@ inline constexpr std::uint64_t kLostSize = 24;  // of a LOST record (K14)
 
 // Attempts, by how they were answered.
 struct Totals {
-  std::uint64_t accepted = 0;   // 0: in the ring, but for those that are
-  std::uint64_t invisible = 0;  //    of header.size 0 (K7)
-  std::uint64_t refused = 0;    // -ENOSPC: counted as lost
-  std::uint64_t failed = 0;     // any other: neither accepted nor counted
+  std::uint64_t accepted = 0;   // 0: in the ring, all but the `invisible` ones
+  std::uint64_t invisible = 0;  // accepted with a header.size of 0 (K7)
+  std::uint64_t lost = 0;       // -ENOSPC, which the kernel counts
+  std::uint64_t failed = 0;     // refused with another error, which nobody counts
 
-  std::uint64_t attempts() const { return accepted + refused + failed; }
+  std::uint64_t attempts() const { return accepted + lost + failed; }
 };
 
 // One accepted record, or one LOST alone: a reservation of at least one byte, which holds a LOST if
@@ -76,7 +76,8 @@ class Ledger : private FirstViolation {
   void reserved(std::uint64_t position, std::uint64_t size, std::uint64_t data_tail);
   // A LOST has reported this many losses.
   void reported(std::uint64_t lost);
-  // The attempt is refused: a no_loss, if there is room. `paused`: the ring is, by now.
+  // The kernel refused the attempt: violates no_loss if there was room. `paused`: whether the ring
+  // is paused now.
   void refused(bool paused);
   // A refusal is justified by a ring that is full or paused (K12, K14, K41): the message of a
   // no_loss if this one is not, else nullopt.

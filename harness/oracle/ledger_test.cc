@@ -19,7 +19,7 @@ TEST(LedgerTest, CountsAttemptsByTheirAnswer) {
   ledger.ends(-EBUSY);
   EXPECT_EQ(ledger.violation(), std::nullopt);
   EXPECT_EQ(ledger.totals().accepted, 2U);
-  EXPECT_EQ(ledger.totals().refused, 2U);
+  EXPECT_EQ(ledger.totals().lost, 2U);
   EXPECT_EQ(ledger.totals().failed, 1U);
   EXPECT_EQ(ledger.position(), 152U);
   EXPECT_EQ(ledger.pending(), 2U);

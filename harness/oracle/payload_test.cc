@@ -171,7 +171,7 @@ class StreamCheckerTest : public ::testing::Test {
 TEST_F(StreamCheckerTest, AFaultlessHistoryHasNoViolation) {
   drain(one_, sample(0), sample(1));
   drain(one_, Lost{2}, sample(4));
-  one_.settle({.accepted = 3, .refused = 3}, 1);
+  one_.settle({.accepted = 3, .lost = 3}, 1);
   EXPECT_FALSE(one_.violation().has_value()) << one_.violation()->message;
   EXPECT_EQ(one_.received().delivered, 3U);
   EXPECT_EQ(one_.received().lost, 2U);
@@ -179,7 +179,7 @@ TEST_F(StreamCheckerTest, AFaultlessHistoryHasNoViolation) {
 
 TEST_F(StreamCheckerTest, LossesAddUp) {
   drain(one_, sample(0), Lost{1}, sample(2), Lost{2}, sample(5));
-  one_.settle({.accepted = 3, .refused = 3}, 0);
+  one_.settle({.accepted = 3, .lost = 3}, 0);
   EXPECT_FALSE(one_.violation().has_value()) << one_.violation()->message;
   EXPECT_EQ(one_.received().lost, 3U);
   EXPECT_EQ(one_.received().bytes, 5 * 32U);
@@ -187,7 +187,7 @@ TEST_F(StreamCheckerTest, LossesAddUp) {
 
 TEST_F(StreamCheckerTest, EachStreamHasAnOrderOfItsOwn) {
   drain(two_, sample(0, kFirst + 1), sample(0), sample(1), sample(2, kFirst + 1), Lost{1});
-  two_.settle({.accepted = 4, .refused = 1}, 0);
+  two_.settle({.accepted = 4, .lost = 1}, 0);
   EXPECT_FALSE(two_.violation().has_value()) << two_.violation()->message;
 }
 
@@ -210,7 +210,7 @@ TEST_F(StreamCheckerTest, TheWritersTotalsAreCompared) {
   more.settle({.accepted = 0}, 0);
   expect(more, Invariant::no_invention);
   StreamChecker too_many = lost;
-  lost.settle({.accepted = 1, .refused = 1}, 0);
+  lost.settle({.accepted = 1, .lost = 1}, 0);
   expect(lost, Invariant::no_loss);
   too_many.settle({.accepted = 1}, 1);
   expect(too_many, Invariant::no_loss);

@@ -1,8 +1,8 @@
 #ifndef HARNESS_PROGRAM_OPTIONS_H_
 #define HARNESS_PROGRAM_OPTIONS_H_
 
-// Command lines, by CLI11: the values that an option accepts, and how others are refused. Every
-// refusal is "--option: 'value' is not accepted: give ...".
+// Command lines, by CLI11: the values that an option accepts, and how others are refused. A
+// validator's refusal is "--option: 'value' is not accepted: give ...".
 
 #include <cstdint>
 #include <optional>

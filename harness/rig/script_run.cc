@@ -242,8 +242,10 @@ std::string to_text(const oracle::Violation& violation) {
 std::string to_text(const ScriptOutcome& outcome) {
   const auto& [totals, received, violation] = outcome;
   return fmt::format(
-      "{} accepted, {} refused; {} delivered, {} malformed, {} lost\n{}\n", totals.accepted,
-      totals.refused, received.delivered, received.malformed, received.lost,
+      "{} attempted, {} accepted, {} lost, {} refused for other reasons; {} delivered, {} "
+      "malformed\n{}\n",
+      totals.attempts(), totals.accepted, totals.lost, totals.failed, received.delivered,
+      received.malformed,
       violation ? to_text(*violation) : sentence(conclusion_of(outcome), "All invariants hold."));
 }
 

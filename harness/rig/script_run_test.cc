@@ -208,7 +208,7 @@ TEST(ScriptRunTest, LossesAreAccountedFor) {
   runner.run(script->steps);
   runner.settle();
   EXPECT_EQ(in_words(runner.violation()), "nothing");
-  EXPECT_EQ(runner.ledger().totals().refused, 2U);
+  EXPECT_EQ(runner.ledger().totals().lost, 2U);
   EXPECT_EQ(runner.received().lost, 2U);
 }
 

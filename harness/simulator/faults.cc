@@ -38,8 +38,7 @@ constexpr const char* kOtherBytes =
 constexpr const char* kTooMany = "unread: a ring of 4096 holds 4088";
 constexpr const char* kAsleep = "the consumer waits for a wakeup beside [0-9]+ records";
 constexpr const char* kAgain = "was delivered again, where due was";
-constexpr const char* kMoved =
-    "data_tail moved by [0-9]+ in a drain whose [0-9]+ events took at least";
+constexpr const char* kMoved = "data_tail moved by [0-9]+ in a drain; events: [0-9]+, of at least";
 constexpr const char* kTooSoon = "was delivered with the key [0-9]+, where all lower than";
 constexpr const char* kHeldBack = "has held back the key [0-9]+, which is lower than its bound";
 constexpr const char* kLateInVain = "is late by [0-9]+, though its writer took [0-9]+, and";

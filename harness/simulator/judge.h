@@ -128,8 +128,7 @@ class MergeJudge : public Judge {
                                                  std::uint64_t bound) const = 0;
   // Whether something is published and not delivered.
   virtual bool has_due() const = 0;
-  // For those who do wrong: the key of the last that was published, and the end of the oldest
-  // record that was not delivered.
+  // For planted faults: the newest published key, and the end of the oldest undelivered record.
   virtual std::uint64_t newest_key() const = 0;
   virtual std::optional<std::uint64_t> end_of_oldest() const = 0;
 };
@@ -199,7 +198,7 @@ class Drains {
   // Whether data_head has moved since the last drain looked at it.
   bool is_unseen() const { return head_seen_ != static_cast<std::uint32_t>(page_.data_head); }
 
-  // That began.
+  // How many drains have begun.
   std::uint64_t count() const { return count_; }
   Judge& judge() { return *judge_; }
   const Judge& judge() const { return *judge_; }

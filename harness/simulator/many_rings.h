@@ -23,7 +23,7 @@ namespace perfring::simulator {
 // SimulatedMemory, of several rings: each access is one of the ring in which its address lies.
 struct ManyMemory : SimulatedMemory {
   static inline constinit thread_local std::deque<Site>* sites = nullptr;
-  // Of each ring: what data_head is taken for. Only where that is a fault.
+  // For each ring a stale data_head to use in place of the real one; null unless a fault plants it.
   static inline constinit thread_local std::vector<Position>* stale = nullptr;
 
   static Site& of(const void* address) {

@@ -110,9 +110,9 @@ class RingOfMerge final : public MergeJudge {
     if (!due_.empty()) {
       violate(Invariant::no_loss, fmt::format("{} records were not delivered, the first of them {}",
                                               due_.size(), name(due_.front().written.payload)));
-    } else if (received_.lost + ledger_.unreported() != totals.refused) {
+    } else if (received_.lost + ledger_.unreported() != totals.lost) {
       violate(Invariant::no_loss,
-              fmt::format("{} were refused, but {} reported as lost and {} not yet", totals.refused,
+              fmt::format("{} were refused, but {} reported as lost and {} not yet", totals.lost,
                           received_.lost, ledger_.unreported()));
     }
   }

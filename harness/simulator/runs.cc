@@ -123,7 +123,11 @@ RunsOutcome simulate_runs(const Runs& runs,
     all.steps += outcome.steps;
     all.drains += outcome.drains;
     all.attempted += outcome.attempts();
-    for (const CpuOutcome& cpu : outcome.cpus) all.delivered += cpu.received.delivered;
+    for (const CpuOutcome& cpu : outcome.cpus) {
+      all.delivered += cpu.received.delivered;
+      all.lost += cpu.attempted.lost;
+      all.failed += cpu.attempted.failed;
+    }
     all.interrupted = outcome.interrupted;
     all.found = outcome.found;
     if (outcome.found) all.violating = plan;

@@ -32,6 +32,8 @@ struct RunsOutcome {
   std::uint64_t drains = 0;
   std::uint64_t attempted = 0;
   std::uint64_t delivered = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t failed = 0;  // refused for other reasons
   bool interrupted = false;
   std::optional<SimulationPlan> violating;  // the run that has violated an invariant: the last
   std::optional<Found> found;               // in it

@@ -115,8 +115,8 @@ constexpr std::pair<std::string_view, std::string_view> kOldNames[] = {
     {"watermark", "wakeup_watermark"},
 };
 
-// Everybody breaks off, throws and is interrupted now and then, but for `steady`, which is for
-// speed.
+// Most consumers break off now and then, and many throw; those of `steady`, which is for speed, do
+// neither.
 constexpr std::array kScenarios{
     Scenario{"steady", "one writer for each CPU, and a consumer that keeps up",
              "cpus 1\npages 256\npayload_min 16\npayload_max 16\ninterval_log2 13\n"},

@@ -87,7 +87,7 @@ class Site final : public kernel::wait_queue_entry {
   void awakes() { waiting_ = false; }
   bool poll();
   const MergeJudge* merged() const { return merged_; }
-  // Of the payload with this number, as far as there is one.
+  // The key of the payload with this number; 0 if there is none.
   std::uint64_t key_of(std::uint64_t sequence) const {
     return sequence < keys_.size() ? keys_[static_cast<std::size_t>(sequence)] : 0;
   }
@@ -129,10 +129,10 @@ class Site final : public kernel::wait_queue_entry {
   Task* producer_ = nullptr;
   Task* consumer_ = nullptr;
 
-  const std::uint64_t slow_;   // its clock is, by so much
-  kernel::perf_file loud_;     // the event that wakes for each record,
-  kernel::perf_file quiet_;    // and the one that wakes for none
-  const bool announces_each_;  // record that the kernel accepts
+  const std::uint64_t slow_;   // ticks by which this CPU's clock is slow
+  kernel::perf_file loud_;     // the event that wakes for each record
+  kernel::perf_file quiet_;    // the event that wakes for none
+  const bool announces_each_;  // whether the kernel announces each record that it accepts
   bool irq_work_ = false;
   bool waiting_ = false;
   bool woken_ = false;

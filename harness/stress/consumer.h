@@ -15,7 +15,7 @@
 namespace perfring::stress {
 
 // The consumer of one ring, lib's or a faulty one with its interface: drains it in every way there
-// is, now and then by a Cursor beside it, dawdles over what it is given, and checks it.
+// is, now and then by a Cursor beside it, sometimes yields in the callback, and checks it.
 template <class R = Ring<>>
 class StressConsumer : private oracle::FirstViolation {
  public:

@@ -104,7 +104,7 @@ inline oracle::Totals published_totals(const FlightLog& log, const StressRing& r
   for (std::uint64_t n = count; n != 0 && count - n < kept; --n) {
     if ((log.last(n).end & mask) != ring.page().data_head) continue;
     totals.accepted = n;
-    totals.refused = log.last(n).reported;
+    totals.lost = log.last(n).reported;
     break;
   }
   return totals;
@@ -137,7 +137,7 @@ void life(const Setting& setting, Random& random, PartOutcome& outcome) {
   if (const auto violation = consumer.violation()) outcome.violate(*violation, setting);
   outcome.attempted += totals.attempts();
   outcome.delivered += consumer.received().delivered;
-  outcome.lost += totals.refused;
+  outcome.lost += totals.lost;
   if (log->count > totals.accepted) ++outcome.killed_in_record;
 }
 

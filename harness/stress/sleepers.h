@@ -162,7 +162,7 @@ class SleepersRound {
     if (ledger.violation()) outcome_.violate(*ledger.violation(), setting);
     outcome_.attempted += ledger.totals().attempts();
     outcome_.delivered += ring.consumer.received().delivered;
-    outcome_.lost += ledger.totals().refused;
+    outcome_.lost += ledger.totals().lost;
   }
 
   static constexpr std::chrono::milliseconds kNestedPatience{20};

@@ -134,7 +134,7 @@ TEST(PublishedTotalsTest, RecordsBelowDataHeadAreAccepted) {
       EXPECT_EQ(totals_at(setting, 0, 0).accepted, 0U);
       EXPECT_EQ(totals_at(setting, 3, 0).accepted, 0U);
       EXPECT_EQ(totals_at(setting, 3, 2).accepted, 2U);
-      EXPECT_EQ(totals_at(setting, 3, 2).refused, 4U);
+      EXPECT_EQ(totals_at(setting, 3, 2).lost, 4U);
       EXPECT_EQ(totals_at(setting, 20'000, 20'000).accepted, 20'000U);
       EXPECT_EQ(totals_at(setting, 20'000, 19'999).accepted, 19'999U);
     }
@@ -152,7 +152,7 @@ TEST(PublishedTotalsTest, LossesAreCountedInTheRingsOrder) {
   log->report(outer, 2);
   const auto refused_below = [&](std::uint64_t head) {
     ring.page().data_head = head;
-    return published_totals(*log.get(), ring).refused;
+    return published_totals(*log.get(), ring).lost;
   };
   EXPECT_EQ(refused_below(24), 2U);
   EXPECT_EQ(refused_below(48), 7U);

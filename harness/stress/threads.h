@@ -38,7 +38,7 @@ void account(ThreadedRing<Base, Consuming>& threaded, PartOutcome& outcome) {
   if (ledger.violation()) outcome.violate(*ledger.violation(), setting);
   outcome.attempted += ledger.totals().attempts();
   outcome.delivered += consumer.received().delivered;
-  outcome.lost += ledger.totals().refused;
+  outcome.lost += ledger.totals().lost;
 }
 
 // Rings that are written to by a thread each and drained by this one, which never sleeps. Nothing

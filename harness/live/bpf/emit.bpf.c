@@ -35,7 +35,7 @@ int emit_many(struct bpf_raw_tracepoint_args* ctx) {
     if (size > EMISSION_PAYLOAD_MAX) return -EDOM;
     *(__u64*)e->payload = ctx->args[EMIT_FIRST] + i;
     rc = bpf_perf_event_output(ctx, &events, ctx->args[EMIT_FLAGS], e->payload, size);
-    e->written += rc == 0;
+    e->accepted += rc == 0;
     e->refused += rc != 0;
   }
   return rc;

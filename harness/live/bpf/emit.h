@@ -14,7 +14,7 @@
 
 struct emission {
   /* Counted by emit_many. */
-  __u64 written;
+  __u64 accepted;
   __u64 refused;
   /* What is sent: the front of this, as much of it as the arguments ask for. */
   __u8 payload[EMISSION_PAYLOAD_MAX];

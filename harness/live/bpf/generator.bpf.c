@@ -37,7 +37,7 @@ static long output_one(__u32 index __attribute__((unused)), void* argument) {
   *record = kept;
 
   if (!error) {
-    state->written++;
+    state->accepted++;
   } else if (error == -ENOSPC) {
     state->full++;
     return loop->run.stop_if_full != 0;

@@ -25,7 +25,7 @@ struct generator_record {
  * before the first run, and reads the counts. */
 struct generator_state {
   __u64 outputs;    /* calls of bpf_perf_event_output */
-  __u64 written;    /* of these: returned 0 */
+  __u64 accepted;   /* of these: returned 0 */
   __u64 full;       /* returned -ENOSPC: the kernel will report them as lost */
   __u64 failed;     /* returned anything else */
   __s64 last_error; /* that anything, when last seen */

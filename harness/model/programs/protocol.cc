@@ -170,7 +170,7 @@ Program protocol(const Protocol& options) {
   program.finally = [shared] {
     std::uint64_t tail = shared->delivered.read();
     drain(*shared, tail);
-    check(tail == shared->written.read(), "no_loss: not all that was written was delivered");
+    check(tail == shared->written.read(), "no_loss: not all that was published was delivered");
   };
   return program;
 }
@@ -206,8 +206,8 @@ const std::array kFaults = {
                   nullptr, nullptr},
     ProtocolFault{"space_off_by_8", [](P& p) { p.space = S::AllOfIt; }, nullptr, nullptr},
     ProtocolFault{"full_ring_modulo", [](P& p) { p.space = S::AllOfIt, p.modulo_size = true; },
-                  "no_loss: not all that was written was delivered",
-                  "no_loss: not all that was written was delivered"},
+                  "no_loss: not all that was published was delivered",
+                  "no_loss: not all that was published was delivered"},
     ProtocolFault{"ignores_tail", [](P& p) { p.space = S::Unchecked; }, kOtherWord, kOtherWord},
     ProtocolFault{"one_record_too_many", [](P& p) { p.space = S::OneTooMany; }, kOtherWord,
                   kOtherWord},

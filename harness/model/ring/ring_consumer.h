@@ -80,7 +80,8 @@ inline void take_sample(Tally& tally, const Sample& sample, const RingOptions& o
       const auto word = ModelMemory::read<std::uint32_t>(piece.data() + i);
       if (std::exchange(first, false)) {
         nested = options.interrupted_at != 0 && word == kNestedWord;
-        check(nested || word < word_of(options.records), kNothingWritten);
+        const bool is_a_record = word >= word_of(0) && word < word_of(options.records);
+        check(nested || is_a_record, kNothingWritten);
         check(nested || word >= word_of(tally.next), kAgain);
       }
       check(word == (nested ? kNestedWord : word_of(tally.next)), kOtherWord);

@@ -17,11 +17,12 @@ using ::testing::ElementsAre;
 using ::testing::Ge;
 using ::testing::IsEmpty;
 using ::testing::Pair;
-using testing::RingSetTest;
 using ::testing::SizeIs;
 using Clock = RingSet::Clock;
 
-TEST_F(RingSetTest, AMergeIsInTheOrderOfTheKeys) {
+class RingSetMergeTest : public testing::RingSetTest {};
+
+TEST_F(RingSetMergeTest, AMergeIsInTheOrderOfTheKeys) {
   RingSet set = open();
   write(0, 10);
   write(0, 40);
@@ -36,7 +37,7 @@ TEST_F(RingSetTest, AMergeIsInTheOrderOfTheKeys) {
   EXPECT_EQ(set.merge(KeyAt{}, {.events = 1}, got_), DrainEnd::Drained);
 }
 
-TEST_F(RingSetTest, ATimedSetIsMergedByTheTimeOfItsEvents) {
+TEST_F(RingSetMergeTest, ATimedSetIsMergedByTheTimeOfItsEvents) {
   RingSetOptions options = small();
   options.timed = true;
   RingSet set = open(options);
@@ -61,7 +62,7 @@ TEST_F(RingSetTest, ATimedSetIsMergedByTheTimeOfItsEvents) {
   EXPECT_THAT(got_.keys, SizeIs(4));
 }
 
-TEST_F(RingSetTest, EventsWithoutATimeAreNotMergedByIt) {
+TEST_F(RingSetMergeTest, EventsWithoutATimeAreNotMergedByIt) {
   RingSet set = open();
   write(0, 10);
   EXPECT_EQ(set.merge(EventTime{}, {}, got_), DrainEnd::WrongKey);
@@ -73,7 +74,7 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(Clock::now().time_since_epoch() / 1ns);
 }
 
-TEST_F(RingSetTest, WhatIsTooYoungToBeMergedIsAskedForAfterTheSlack) {
+TEST_F(RingSetMergeTest, WhatIsTooYoungToBeMergedIsAskedForAfterTheSlack) {
   RingSetOptions options = small();
   options.merge.slack = 20'000'000;
   RingSet set = open(options);
@@ -90,7 +91,7 @@ TEST_F(RingSetTest, WhatIsTooYoungToBeMergedIsAskedForAfterTheSlack) {
   EXPECT_GT(set.next_deadline(), Clock::now() + 1s);
 }
 
-TEST_F(RingSetTest, ASlackOfYearsHoldsEventsUntilTheyAreFlushed) {
+TEST_F(RingSetMergeTest, ASlackOfYearsHoldsEventsUntilTheyAreFlushed) {
   RingSetOptions options = small();
   options.merge.slack = std::numeric_limits<std::uint64_t>::max();
   RingSet set = open(options);
@@ -104,7 +105,7 @@ TEST_F(RingSetTest, ASlackOfYearsHoldsEventsUntilTheyAreFlushed) {
   EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 7)));
 }
 
-TEST_F(RingSetTest, ASlackOf0MergesWhatIsThere) {
+TEST_F(RingSetMergeTest, ASlackOf0MergesWhatIsThere) {
   RingSetOptions options = small();
   options.merge.slack = 0;
   RingSet set = open(options);
@@ -118,7 +119,7 @@ TEST_F(RingSetTest, ASlackOf0MergesWhatIsThere) {
   EXPECT_THAT(got_.keys, SizeIs(3));
 }
 
-TEST_F(RingSetTest, AMergeGoesOnAfterADrainOfTheSameRings) {
+TEST_F(RingSetMergeTest, AMergeGoesOnAfterADrainOfTheSameRings) {
   RingSetOptions options = small();
   options.merge.slack = std::numeric_limits<std::uint64_t>::max();
   RingSet set = open(options);
@@ -132,7 +133,7 @@ TEST_F(RingSetTest, AMergeGoesOnAfterADrainOfTheSameRings) {
 }
 
 // Of another clock than CLOCK_MONOTONIC, and back: all are delivered, and counted.
-TEST_F(RingSetTest, KeysOfAnotherClockAreDeliveredAndCounted) {
+TEST_F(RingSetMergeTest, KeysOfAnotherClockAreDeliveredAndCounted) {
   RingSet set = open();
   constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
   const std::uint64_t years = now_ns() + 1'000'000'000'000'000'000;

@@ -17,8 +17,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
-using testing::RingSetCpusTest;
 using ::testing::SizeIs;
+
+class RingSetLatencyTest : public testing::RingSetCpusTest {};
 
 constexpr auto kEach = Wakeups::EachRecord;
 constexpr auto kNone = Wakeups::None;
@@ -145,7 +146,7 @@ RingSetOptions within(std::chrono::nanoseconds latency) {
   return options;
 }
 
-TEST_F(RingSetCpusTest, WithALatencyARingHasAnEventThatWakesNobody) {
+TEST_F(RingSetLatencyTest, WithALatencyARingHasAnEventThatWakesNobody) {
   RingSet set = open(within(10ms));
   EXPECT_THAT(kernel_.updates, SizeIs(2));
   EXPECT_EQ(kernel_.event.watermark, 1U) << "the last event that was opened";
@@ -155,7 +156,7 @@ TEST_F(RingSetCpusTest, WithALatencyARingHasAnEventThatWakesNobody) {
   EXPECT_GT(set.next_deadline(), RingSet::Clock::now() + 5s) << "a wakeup will come";
 }
 
-TEST_F(RingSetCpusTest, ALatencyOf0OrLessIsNone) {
+TEST_F(RingSetLatencyTest, ALatencyOf0OrLessIsNone) {
   for (const auto latency : {0ns, std::chrono::nanoseconds::min()}) {
     RingSet set = open(within(latency));
     EXPECT_EQ(kernel_.event.wakeup_watermark, 512U);
@@ -169,7 +170,7 @@ TEST_F(RingSetCpusTest, ALatencyOf0OrLessIsNone) {
   }
 }
 
-TEST_F(RingSetCpusTest, ALatencyOfYearsIsAnHour) {
+TEST_F(RingSetLatencyTest, ALatencyOfYearsIsAnHour) {
   RingSet set = open(within(std::chrono::nanoseconds::max()));
   for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
   set.poll();
@@ -178,7 +179,7 @@ TEST_F(RingSetCpusTest, ALatencyOfYearsIsAnHour) {
   EXPECT_LE(set.next_deadline(), RingSet::Clock::now() + 10s) << "the longest wait";
 }
 
-TEST_F(RingSetCpusTest, ManyRecordsAreWaitedForByTimer) {
+TEST_F(RingSetLatencyTest, ManyRecordsAreWaitedForByTimer) {
   RingSet set = open(within(10ms));
   set.poll();
   const int loud = event_of(0);
@@ -195,7 +196,7 @@ TEST_F(RingSetCpusTest, ManyRecordsAreWaitedForByTimer) {
   EXPECT_LT(RingSet::Clock::now(), began + 5s);
 }
 
-TEST_F(RingSetCpusTest, ASlackDoesNotPutOffTheLatencysRound) {
+TEST_F(RingSetLatencyTest, ASlackDoesNotPutOffTheLatencysRound) {
   RingSetOptions options = within(10ms);
   options.merge.slack = 60'000'000'000;
   RingSet set = open(options);
@@ -210,7 +211,7 @@ TEST_F(RingSetCpusTest, ASlackDoesNotPutOffTheLatencysRound) {
   EXPECT_LE(set.next_deadline(), RingSet::Clock::now() + 10ms);
 }
 
-TEST_F(RingSetCpusTest, BackToWakeupsTwoMoreRoundsFollowWithinTheLatency) {
+TEST_F(RingSetLatencyTest, BackToWakeupsTwoMoreRoundsFollowWithinTheLatency) {
   RingSet set = open(within(1ms));
   set.poll();
   const int loud = event_of(0);
@@ -233,7 +234,7 @@ TEST_F(RingSetCpusTest, BackToWakeupsTwoMoreRoundsFollowWithinTheLatency) {
   EXPECT_GT(set.next_deadline(), RingSet::Clock::now() + 5s);
 }
 
-TEST_F(RingSetCpusTest, ARevivedCpuHasBothEventsAgain) {
+TEST_F(RingSetLatencyTest, ARevivedCpuHasBothEventsAgain) {
   RingSet set = open(within(10ms));
   set.cpu_changed(1, false).value();
   calls();
