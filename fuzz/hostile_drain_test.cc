@@ -147,15 +147,15 @@ TEST(HostileDrainTest, ACursorHasNoViolation) {
 
 TEST(HostileDrainTest, AFaultyCursorIsAViolation) {
   EXPECT_DEATH((drain<WatchedMemory, testing::ByCursor<LooksTwice>>("three_samples")),
-               "data_head is read once");
+               "data_head was not read exactly once");
   EXPECT_DEATH((drain<WatchedMemory, testing::ByCursor<ReleasesTwice>>("three_samples")),
-               "data_tail: one write");
+               "data_tail was written more than once");
 }
 
 TEST(HostileDrainTest, PositionsReadOrWrittenWronglyAreAViolation) {
   EXPECT_DEATH(drain<faults::HeadReadAgain<WatchedMemory>>("three_samples"),
-               "data_head is read once");
-  EXPECT_DEATH(drain<WritesTailTwice>("three_samples"), "data_tail: one write");
+               "data_head was not read exactly once");
+  EXPECT_DEATH(drain<WritesTailTwice>("three_samples"), "data_tail was written more than once");
   EXPECT_DEATH(drain<faults::NeverCommits<WatchedMemory>>("three_samples"),
                "data_tail moved by 0 in a drain");
   EXPECT_DEATH(drain<faults::TailAhead<WatchedMemory>>("breaks_twice"),

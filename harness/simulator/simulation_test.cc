@@ -82,9 +82,9 @@ TEST_P(ScenarioTest, ASeedGivesTheSameRunOnEveryMachine) {
       {"nested_storm", 0xbcf7dce3fad39793}, {"crossing_4gib", 0x6221549b5da83da1},
       {"pause", 0x02a88a5958bef5ce},        {"watermark_starvation", 0xe7cdd3b9cce81009},
       {"hostile", 0xf234b2343fc6ad4f},      {"turns", 0x632dc013bfa15823},
-      {"fullest", 0x2a4c16286707f558},      {"merge", 0xb96bd5977608e0a0},
-      {"merge_stalls", 0xcf27b1f4b83463fd}, {"switching", 0x7e537596985d74df},
-      {"hotplug", 0xcc18bb3110857773},
+      {"fullest", 0x2a4c16286707f558},      {"merge", 0x2f4ff676bed1645c},
+      {"merge_stalls", 0x156a4550b22f5f44}, {"switching", 0x7e537596985d74df},
+      {"hotplug", 0xf3e2f0b310cd3214},
   };
   EXPECT_EQ(run(GetParam().name, 1).digest, golden.at(GetParam().name));
 }
