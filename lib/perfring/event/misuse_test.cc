@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -207,7 +208,8 @@ std::string elf_file(unsigned char elf_class) {
 // What file_offset_of() says of the symbol in a file of this content.
 std::string place_of(const std::string& content, const char* symbol) {
   const std::string path = ::testing::TempDir() + "/misuse_test.elf";
-  std::ofstream{path, std::ios::binary | std::ios::trunc} << content;
+  std::filesystem::remove(path);  // ext4 writes one through that is cut to 0 (auto_da_alloc)
+  std::ofstream{path, std::ios::binary} << content;
   const auto offset = internal::file_offset_of(path.c_str(), symbol);
   if (offset) return std::to_string(*offset);
   std::string error = offset.error();
