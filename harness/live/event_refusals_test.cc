@@ -190,7 +190,7 @@ std::vector<Quiet> quiet_requests() {
       {"a tracepoint without users", getppid.adjust([](Attr& a) { a.exclude_user = 1; }), all,
        "exclude_user", kAny},
       {"a tracepoint of one task", switches, self, "pid", kAny},
-      {"a tracepoint by frequency", getppid.frequency(4000), self, "freq", 99},
+      {"a tracepoint by frequency", getppid.frequency(1), self, "freq", 50},
       {"every 1000th of a tracepoint", getppid.period(1000), self, "sample_period", 0},
 #if defined(__x86_64__) || defined(__i386__)
       {"alignment-faults", software(PERF_COUNT_SW_ALIGNMENT_FAULTS), self, "config", 0},
