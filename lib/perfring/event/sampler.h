@@ -26,9 +26,8 @@
 //       to them; an event, in favour of its fallback.
 //   E5  What fails leaves nothing open.
 //   E6  Where others count the same software event (page-faults, context-switches), the kernel
-//   gives
-//       samples their event's id (R25): such a sample is that of this sampler's software event, if
-//       it has one, and Unknown, of kNoEvent, if it has several.
+//       gives samples their event's id (R25): such a sample is that of this sampler's software
+//       event, if it has one, and Unknown, of kNoEvent, if it has several.
 //
 // Units: times are nanoseconds of CLOCK_MONOTONIC, which is steady_clock's.
 // Lifetime: a record is valid until the callback returns, or until the next call of next(), wait(),
