@@ -93,6 +93,10 @@ TEST(MergePropertyTest, DeliversWhatTheReferenceDelivers) {
 TEST(MergePropertyTest, DeliversWhatTheReferenceDeliversWithAWindowOfOne) {
   always(agrees<1>, 300);
 }
+TEST(MergePropertyTest, DeliversWhatTheReferenceDeliversWithAWindowOfThreeOr64) {
+  always(agrees<3>, 100);
+  always(agrees<64>, 100);
+}
 TEST(MergePropertyTest, FindsAMergeThatTrustsEachRingsOrder) {
   EXPECT_TRUE(counterexample(agrees<1, 8>));
 }
