@@ -182,7 +182,8 @@ ScriptOutcome outcome_of(const script::Script& script);
 Conclusion conclusion_of(const ScriptOutcome& outcome);
 // "violated: once: an event was delivered twice".
 std::string to_text(const oracle::Violation& violation);
-// "3 accepted, 1 refused; 2 delivered, 0 malformed, 1 lost", and the verdict.
+// "4 attempted, 3 accepted, 1 lost, 0 refused for other reasons; 2 delivered, 0 malformed", and the
+// verdict.
 std::string to_text(const ScriptOutcome& outcome);
 
 }  // namespace perfring::rig
