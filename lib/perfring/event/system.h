@@ -10,6 +10,7 @@
 //
 // Lifetime: a System outlives the calls that it is given to, nothing keeps it.
 // Threads: real_system() may be used by any, at once. Errors: each call says its own.
+// R: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
 #include <linux/perf_event.h>
 #include <sys/types.h>
