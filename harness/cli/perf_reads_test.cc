@@ -53,6 +53,10 @@ Number number(const json& value) {
   return value.is_string() ? std::stoull(value.get<std::string>(), nullptr, 16)
                            : value.get<Number>();
 }
+// A task that is past its end has -1 (kernel/events/core.c: perf_event_pid_type() at v6.18).
+int task(const json& record, const char* name) {
+  return static_cast<int>(number(record[name]));
+}
 std::string alternate(Number value) {  // printf's %#llx
   return value == 0 ? std::string{"0"} : fmt::format("{:#x}", value);
 }
@@ -74,9 +78,10 @@ std::string words_of_sample(const json& record, unsigned period) {
   const auto if_any = [&](const char* name) {
     return alternate(record.contains(name) ? of(name) : 0);
   };
-  std::string text = fmt::format("(IP, {:#x}): {}/{}: {} period: {} addr: {}",
-                                 number(record["header"]["misc"]), of("pid"), of("tid"),
-                                 if_any("ip"), record.value("period", period), if_any("addr"));
+  std::string text =
+      fmt::format("(IP, {:#x}): {}/{}: {} period: {} addr: {}", number(record["header"]["misc"]),
+                  task(record, "pid"), task(record, "tid"), if_any("ip"),
+                  record.value("period", period), if_any("addr"));
   if (!record.contains("callchain")) return text;
   const json& ips = record["callchain"]["ips"];
   text += fmt::format("\n... FP chain: nr:{}", ips.size());
@@ -88,8 +93,8 @@ std::string words_of_sample(const json& record, unsigned period) {
 
 std::string words_of_namespaces(const json& record) {
   const json& all = record["namespaces"];
-  std::string text = fmt::format(" {}/{} - nr_namespaces: {}\n\t\t[", number(record["pid"]),
-                                 number(record["tid"]), number(record["nr_namespaces"]));
+  std::string text = fmt::format(" {}/{} - nr_namespaces: {}\n\t\t[", task(record, "pid"),
+                                 task(record, "tid"), number(record["nr_namespaces"]));
   const char* const names[] = {"net", "uts", "ipc", "pid", "user", "mnt", "cgroup"};
   for (std::size_t i = 0; i < all.size() && i < std::size(names); ++i) {
     if (i == 4) text += "\n\t\t ";
@@ -115,7 +120,7 @@ std::string words_of_mapping(const json& record) {
   const auto of = [&](const char* name) { return number(record[name]); };
   const std::string filename = record["filename"];
   const std::string where =
-      fmt::format(" {}/{}: [{}({}) @ {}", static_cast<int>(of("pid")), of("tid"),
+      fmt::format(" {}/{}: [{}({}) @ {}", task(record, "pid"), task(record, "tid"),
                   alternate(of("addr")), alternate(of("len")), alternate(of("pgoff")));
   if (record["record"] == "MMAP") return where + "]: x " + filename;
   const Number prot = of("prot");
@@ -174,16 +179,18 @@ std::string in_perfs_words(const json& record, unsigned period) {
                                id.contains(name) ? number(id[name]) : ~Number{0}, of("lost"));
   }
   if (type == "READ") {  // of a vector, whose attributes do not say what was counted: of type 0
-    return begin + fmt::format(": {} {} cycles:HG {}", of("pid"), of("tid"),
+    return begin + fmt::format(": {} {} cycles:HG {}", task(record, "pid"), task(record, "tid"),
                                number(record["values"]["value"]));
   }
   if (type == "COMM") {
     const bool is_exec = (number(record["header"]["misc"]) & 0x2000) != 0;
     return begin + fmt::format("{}: {}:{}/{}", is_exec ? " exec" : "",
-                               record["comm"].get<std::string>(), of("pid"), of("tid"));
+                               record["comm"].get<std::string>(), task(record, "pid"),
+                               task(record, "tid"));
   }
   if (type == "FORK" || type == "EXIT") {
-    return begin + fmt::format("({}:{}):({}:{})", of("pid"), of("tid"), of("ppid"), of("ptid"));
+    return begin + fmt::format("({}:{}):({}:{})", task(record, "pid"), task(record, "tid"),
+                               task(record, "ppid"), task(record, "ptid"));
   }
   return "another type: " + type;
 }
