@@ -122,18 +122,16 @@ class Check {
   std::size_t absent_ = 0;
 };
 
-std::string line_of(const record::PerfData& file, const record::PerfData::Record& each,
-                    const DecodeOptions& options) {
-  const record::Any any = file.decoded(each);
+std::string line_of(std::uint64_t at, const record::Any& any, const DecodeOptions& options) {
   const char* const perfs = record::perf_type_name(record::header_of(any).type);
   if (options.json) {
-    nlohmann::ordered_json json{{"at", each.at}};
+    nlohmann::ordered_json json{{"at", at}};
     json.update(record::to_json(any));
     if (perfs != nullptr) json["record"] = perfs;
     return record::line_of(json);
   }
-  return fmt::format("{:#x}: {}{}\n", each.at,
-                     perfs == nullptr ? "" : fmt::format("perf's {}: ", perfs), to_string(any));
+  return fmt::format("{:#x}: {}{}\n", at, perfs == nullptr ? "" : fmt::format("perf's {}: ", perfs),
+                     to_string(any));
 }
 
 // The records of a perf.data file, those that perf made as well. They are printed as they are read:
@@ -152,8 +150,9 @@ int decode_perf_data(record::PerfDataSource source, const std::string& name,
     return delivered == kHolds;
   };
   std::string why = read->for_each([&](const record::PerfData::Record& each) {
-    lines += line_of(*read, each, options);
-    const auto type = record::header_of(read->decoded(each)).type;
+    const record::Any any = read->decoded(each);
+    lines += line_of(each.at, any, options);
+    const auto type = record::header_of(any).type;
     compressed += type == record::kPerfCompressed || type == record::kPerfCompressed2;
     return lines.size() < kMiB || pass_on();
   });

@@ -53,10 +53,7 @@ struct OneRun {
 double cpu_seconds_of_children() {
   rusage used{};
   ::getrusage(RUSAGE_CHILDREN, &used);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
+  return cpu_seconds_of(used);
 }
 
 OneRun run_once(const std::string& command, const RingImage& image, const Case& of,

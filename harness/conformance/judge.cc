@@ -119,6 +119,13 @@ void Cell::accept(const Case& of, Accept as, Outcome otherwise, const std::strin
   worsen(Outcome::Acceptable, why);
 }
 
+double cpu_seconds_of(const rusage& used) {
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
 bool judge_end(int exit_code, std::string_view err, const ProcessLimits& limits, Cell& cell) {
   constexpr int kSignal = 128;
   if (exit_code == 0) return true;

@@ -3,6 +3,8 @@
 
 // Judges how a consumer handled a case.
 
+#include <sys/resource.h>
+
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -52,6 +54,9 @@ struct ProcessLimits {
   std::uint64_t output = 16U << 20;         // bytes, after which it floods
   const std::atomic<bool>* stop = nullptr;  // ends the run early when it becomes true
 };
+
+// What is held against ProcessLimits::cpu_seconds.
+double cpu_seconds_of(const rusage& used);
 
 // No case can be run: the program cannot be started, or this system does not let it be supervised.
 // what() says what was asked for, what the system said, and what to change.

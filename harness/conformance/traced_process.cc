@@ -202,10 +202,7 @@ bool TracedProcess::step() {
     pidfds_.erase(thread);
     if (thread == pid_) {
       status_ = ended_by_ != 0 ? ended_by_ : status;
-      const auto seconds = [](const timeval& time) {
-        return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-      };
-      cpu_seconds_ = seconds(used.ru_utime) + seconds(used.ru_stime);
+      cpu_seconds_ = cpu_seconds_of(used);
       pid_ = -1;
       return false;
     }

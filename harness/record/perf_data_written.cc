@@ -1,7 +1,6 @@
-// What is written into perf.data files: their beginning and end, and
-// records of the tasks that exist before an event is enabled, made from /proc as `perf record` does
-// (tools/perf/util/synthetic-events.c at v6.18: perf_event__synthesize_threads(), _modules(),
-// _kernel_mmap()).
+// The beginning and the end of a perf.data file, and records of the tasks that exist before an
+// event is enabled, made from /proc as `perf record` does (tools/perf/util/synthetic-events.c at
+// v6.18: perf_event__synthesize_threads(), _modules(), _kernel_mmap()).
 
 #include <sys/mman.h>
 #include <sys/types.h>
@@ -22,6 +21,7 @@
 
 #include "harness/program/numbers.h"
 #include "harness/record/perf_data.h"
+#include "perfring/os/cpus.h"
 
 namespace perfring::record {
 namespace {
@@ -78,13 +78,6 @@ class Records {
   std::string record_;
   std::string all_;
 };
-
-std::string first_line(const fs::path& file) {
-  std::ifstream in{file};
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
 
 // Folders whose names are numbers; none if `folder` is gone.
 std::vector<std::uint32_t> numbered(const fs::path& folder) {
@@ -158,7 +151,8 @@ void put_process(Records& records, std::uint32_t pid) {
   const fs::path process = fs::path{"/proc"} / std::to_string(pid);
   const std::uint32_t parent = parent_of(process);
   for (const std::uint32_t tid : numbered(process / "task")) {
-    const std::string comm = first_line(process / "task" / std::to_string(tid) / "comm");
+    const fs::path name = process / "task" / std::to_string(tid) / "comm";
+    const std::string comm = os::read_line(name.c_str()).value_or("");
     if (!comm.empty()) put_task(records, {pid, tid}, parent, comm);
   }
   std::ifstream maps{process / "maps"};

@@ -158,7 +158,7 @@ TEST(RingFaultsTest, ASliceOutsideTheRingIsFoundWhereWordsAreOverwritten) {
   EXPECT_EQ(verdict(ring_program<Oversteps<Sample, &Sample::head, -8>>(how)), found);
 }
 
-// It tells of the same loss for ever; one that may break off does nothing.
+// Delivers the same LOST without end; try_fold() delivers nothing.
 struct Repeats : Ring<ModelMemory> {
   static std::optional<Repeats> over(perf_event_mmap_page& page, Bytes data) {
     return Repeats{*Ring::over(page, data)};

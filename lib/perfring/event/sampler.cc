@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include "perfring/event/time_merge.h"
 #include "perfring/os/mapping.h"
 #include "perfring/os/syscalls.h"
+#include "perfring/record/fields.h"
 #include "perfring/record/read_values.h"
 
 namespace perfring::event {
@@ -42,12 +42,6 @@ std::size_t event_of(const record::Any& record, const std::vector<record::Layout
     if (layout == &layouts[i]) return i;
   }
   return Delivered::kNoEvent;
-}
-
-std::uint32_t type_of(Bytes record) {
-  perf_event_header header{};
-  if (record.size() >= sizeof header) std::memcpy(&header, record.data(), sizeof header);
-  return header.type;
 }
 
 // PERF_FORMAT_LOST is of Linux 6.0. (The uapi header at hand may be older than the kernel.)
@@ -183,7 +177,8 @@ std::expected<void, EventError> Sampler::State::name_ids(System& system) {
 // nullopt: it came beside what was asked for.
 std::optional<Delivered> Sampler::State::delivered(const TimeMerge::Front& front) {
   const std::size_t event = event_of(*front.record, layouts);
-  if (event < opening.events.size() && opening.events[event].leaves_out(type_of(front.bytes))) {
+  if (event < opening.events.size() &&
+      opening.events[event].leaves_out(record::header_of(*front.record).type)) {
     return std::nullopt;
   }
   ++counts.delivered;

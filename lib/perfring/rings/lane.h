@@ -221,8 +221,8 @@ class alignas(256) Lane {  // as far apart as a shift says
     window_.add_behind(count);
   }
 
-  // The oldest record that was not read: none if there is none in this look, or if it has no key
-  // yet. If the key throws, nothing has changed.
+  // The oldest record that was not read; Held::none() if this look has no more, or if the record is
+  // a LOST whose key is not known yet. If the key throws, nothing has changed.
   template <class Round>
   Held read(Round& round) {
     if (at_ == stop_) {

@@ -245,8 +245,8 @@ TEST(MergeOddTest, AKeyMeetsTheClockThoughALowerOneIsBehindIt) {
   EXPECT_EQ(got[1], testing::late(0, 5, 2));
 }
 
-// Whoever writes to it under the run: what was none in this run stays none, so that what is next in
-// its ring stays next.
+// A ring may be written to during a run: a ring that had no further record in this run has none
+// until the next, so that what was taken for the next record stays so.
 TEST(MergeOddTest, ALostThatWaitsAndBecomesASampleIsTheNextRuns) {
   Rings<> rings{1};
   rings.write(0, 10);

@@ -58,8 +58,8 @@
 // Threads: one at a time; stop() and is_stopped() any, and signal handlers.
 // Errors: open(), add(), cpu_changed() and flush(Complete) alone fail; what open() and add() fail
 // at leaves nothing behind. Where memory runs out, those throw std::bad_alloc, and so do wait() and
-// poll() as they follow a CPU (C6): no ring or event is lost by it, and the list of CPUs that is
-// read within a second brings what was not followed.
+// poll() as they follow a CPU (C6): no ring or event is lost by it, and a CPU that was not
+// followed is, when the list of CPUs is read again within a second.
 // Callbacks: f(cpu, event) returns nothing, or whether to go on; the event that it stopped or threw
 // on counts as delivered. From within it every round says Nested, wait() does not sleep and says
 // Timeout, add() and cpu_changed() fail with EBUSY; stop() may be called.
@@ -143,8 +143,8 @@ class PERFRING_EXPORT RingSet {
 
   // The events of all rings that may be released, in the order of key(const Sample&), or of
   // EventTime if the set is timed, by f(cpu, const Ordered&): rules M1 to M9. Ordered::ring is the
-  // number for cpu(). per_ring is no limit here. What is not released yet brings
-  // next_deadline(), and so the end of wait(), forward to when the slack has passed.
+  // number for cpu(). Limits::per_ring is ignored. If events are not released
+  // yet, next_deadline() and wait() end when the slack has passed.
   template <class Key, class F>
   DrainEnd merge(Key&& key, const Limits& limits, F&& f) {
     internal::expect_callable(key);
