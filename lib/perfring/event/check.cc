@@ -86,12 +86,14 @@ void check_cpus(const Plan& made, const Facts& facts, std::vector<Finding>& foun
 
 void check_limits(const Request& request, const Plan& made, const Facts& facts,
                   std::vector<Finding>& found) {
-  const std::size_t needed = made.steps.size() + 3;
+  const std::size_t needed = internal::fds_of(target_of(request), made);
   const auto limit = facts.limit("Max open files");
-  if (limit && needed > *limit) {
+  const std::size_t open = facts.open_files();
+  if (limit && needed + open > *limit) {
     found.push_back({Severity::Refused, "fd",
                      std::to_string(made.steps.size()) + " events are " + std::to_string(needed) +
-                         " open files, and the limit is " + std::to_string(*limit),
+                         " open files, " + std::to_string(open) + " are open, and the limit is " +
+                         std::to_string(*limit),
                      "raise the limit (ulimit -n), or watch fewer CPUs"});
   }
   if (!std::has_single_bit(request.page_count)) {
@@ -119,15 +121,36 @@ void check_limits(const Request& request, const Plan& made, const Facts& facts,
   }
 }
 
-// R5: who waits for his own switches is woken by his wait.
-void check_own_wait(const Request& request, const Plan& made, std::vector<Finding>& found) {
-  if (!watches_its_own_wait(request, made)) return;
-  found.push_back(
-      {Severity::Silent, "pid",
-       "the thread that waits is watched: each wait is two switches, and writes records "
-       "of its own",
-       "wait from another process, or expect the wait's own records: they are seen after "
-       "longest_wait, and wake nobody"});
+// R5: who watches his own waits is woken by them, and who samples nothing but his own time is not
+// sampled while he waits.
+void check_own_wait(const Request& request, const Plan& made, const Facts& facts,
+                    std::vector<Finding>& found) {
+  if (watches_its_own_wait(request, made, facts.system())) {
+    const bool wakes = request.batch != 0;
+    found.push_back({Severity::Silent, "pid",
+                     "the thread that waits is watched: each wait writes records of its own",
+                     wakes ? "leave batch 0, with which they wake nobody, or wait from another "
+                             "process than those that are watched"
+                           : "watch others alone, or expect the wait's own records: they are seen "
+                             "after longest_wait, and wake nobody"});
+  }
+  const Target::Kind kind = target_of(request).kind;
+  const bool is_of_tasks = kind == Target::Kind::Thread || kind == Target::Kind::Process;
+  const bool is_alone =
+      is_of_tasks && std::ranges::all_of(made.steps, [&](const Planned& each) {
+        return internal::is_this_thread(each.ask) && each.ask.pid == made.steps.front().ask.pid;
+      });
+  const bool is_clock = std::ranges::any_of(made.steps, [](const Planned& each) {
+    const perf_event_attr& attr = each.ask.attr;
+    return attr.type == PERF_TYPE_SOFTWARE && attr.sample_period != 0 &&
+           (attr.config == PERF_COUNT_SW_CPU_CLOCK || attr.config == PERF_COUNT_SW_TASK_CLOCK);
+  });
+  if (is_alone && is_clock) {
+    found.push_back({Severity::Silent, "pid",
+                     "the thread that waits is the only one that is watched: while it waits it "
+                     "uses no time, and no sample comes",
+                     "wait from another thread, or with a deadline"});
+  }
 }
 
 // R25: of one software event that is asked for twice.
@@ -173,11 +196,12 @@ void check_place(const Case& each) {
 
 }  // namespace internal
 
-std::vector<Finding> check(const Ask& ask, System& system) {
+namespace internal {
+
+std::vector<Finding> check_named(const Ask& ask, const std::string& name, const Facts& facts) {
   std::vector<Finding> found;
-  const Facts facts{system};
-  check_all(ask, {}, facts, found);
-  internal::check_place(Case{ask, facts, std::nullopt, {}, found});
+  check_all(ask, name, facts, found);
+  check_place(Case{ask, facts, std::nullopt, name, found});
   if (ask.cpu >= 0) {
     Plan made;
     made.steps.push_back({.event = 0, .ring = 0, .ask = ask});
@@ -185,6 +209,23 @@ std::vector<Finding> check(const Ask& ask, System& system) {
   }
   sort(found);
   return found;
+}
+
+std::string without_kernel(const Ask& ask, const std::string& name, const Facts& facts) {
+  std::vector<Finding> none;
+  return without_kernel(Case{ask, facts, kind_of(ask, facts), name, none});
+}
+
+std::optional<Finding> right_of_its_own(const Ask& ask, const Facts& facts) {
+  std::vector<Finding> found;
+  check_own_right(Case{ask, facts, kind_of(ask, facts), {}, found});
+  return found.empty() ? std::nullopt : std::optional{std::move(found.front())};
+}
+
+}  // namespace internal
+
+std::vector<Finding> check(const Ask& ask, System& system) {
+  return internal::check_named(ask, {}, Facts{system});
 }
 
 std::vector<Finding> check(const Request& request, System& system) {
@@ -221,7 +262,7 @@ std::vector<Finding> check(const Request& request, System& system) {
   }
   check_cpus(*made, facts, found);
   check_limits(request, *made, facts, found);
-  check_own_wait(request, *made, found);
+  check_own_wait(request, *made, facts, found);
   check_ids(*made, found);
   sort(found);
   return found;

@@ -55,6 +55,8 @@ struct Case {
   bool is_soft() const noexcept {
     return attr().type == PERF_TYPE_SOFTWARE || attr().type == PERF_TYPE_TRACEPOINT;
   }
+  // Occurs in the kernel alone: without the kernel it counts nothing (R11, R16).
+  bool is_of_the_kernel() const;
   bool samples(std::uint64_t bits) const noexcept { return (attr().sample_type & bits) != 0; }
   bool has_period() const noexcept { return attr().sample_period != 0; }
 
@@ -66,11 +68,25 @@ struct Case {
   }
 };
 
+constexpr const char* kPerfmon = "run with CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)";
+// What to do where the kernel is not for this user: to leave it out, if anything is left then.
+std::string without_kernel(const Case& each);
+
+// The findings of check(), of an event that has this name; and what to do where the kernel is not
+// for this user.
+std::vector<Finding> check_named(const Ask& ask, const std::string& name, const Facts& facts);
+std::string without_kernel(const Ask& ask, const std::string& name, const Facts& facts);
+// The right that the event itself needs, whatever else is asked for, and that the caller lacks: no
+// change of the request but another event gives it.
+std::optional<Finding> right_of_its_own(const Ask& ask, const Facts& facts);
+bool is_kernel_address(const perf_event_attr& attr) noexcept;  // of a breakpoint
+
 void check_attr(const Case& each);    // impossible values
 void check_rights(const Case& each);  // what the caller may not
 void check_silent(const Case& each);  // accepted, and useless
-void check_place(const Case& each);   // pid and CPU
-void check_probe(const Case& each);   // uprobes, kprobes, breakpoints
+void check_own_right(const Case& each);
+void check_place(const Case& each);  // pid and CPU
+void check_probe(const Case& each);  // uprobes, kprobes, breakpoints
 
 }  // namespace internal
 }  // namespace perfring::event

@@ -156,8 +156,6 @@ void check_attr(const Case& each) {
 
 namespace {
 
-constexpr const char* kPerfmon = "run with CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)";
-
 void check_paranoid(const Case& each) {
   const Facts& facts = each.facts;
   const auto level = facts.sysctl("perf_event_paranoid");
@@ -169,7 +167,7 @@ void check_paranoid(const Case& each) {
         std::string{"watch your own tasks, or "} + kPerfmon + ", or set that to 0 or below");
   } else if (each.attr().exclude_kernel == 0 && facts.is_kept_out(2)) {
     each.refused("exclude_kernel", "what the kernel does is not for this user: " + now,
-                 std::string{"exclude the kernel, or "} + kPerfmon + ", or set that to 1 or below");
+                 without_kernel(each) + ", or set that to 1 or below");
   }
   if (each.samples(PERF_SAMPLE_PHYS_ADDR) && facts.is_kept_out(2)) {
     each.refused("sample_type", "physical addresses are not for this user: " + now, kPerfmon);
@@ -185,13 +183,26 @@ void check_paranoid(const Case& each) {
 
 }  // namespace
 
-void check_rights(const Case& each) {
+bool is_kernel_address(const perf_event_attr& attr) noexcept {
+  return attr.type == PERF_TYPE_BREAKPOINT && sizeof(void*) == 8 && attr.bp_addr >> 63 != 0;
+}
+
+bool Case::is_of_the_kernel() const {
+  // The entry and the exit of a system call have the registers of the user.
+  const bool is_syscall = name.starts_with("the tracepoint syscalls:sys_");
+  return is_software(PERF_COUNT_SW_CONTEXT_SWITCHES) || is_software(PERF_COUNT_SW_CPU_MIGRATIONS) ||
+         is_software(PERF_COUNT_SW_CGROUP_SWITCHES) || is(Kind::Kprobe) ||
+         (is(Kind::Tracepoint) && !is_syscall) || is_kernel_address(attr());
+}
+
+std::string without_kernel(const Case& each) {
+  if (!each.is_of_the_kernel()) return std::string{"exclude the kernel, or "} + kPerfmon;
+  const bool has_changes = each.is_software(PERF_COUNT_SW_CONTEXT_SWITCHES);
+  return std::string{has_changes ? "use changes({.switches = true}), or " : ""} + kPerfmon;
+}
+
+void check_own_right(const Case& each) {
   const Facts& facts = each.facts;
-  check_paranoid(each);
-  if (each.attr().namespaces != 0 && !facts.may_all()) {
-    each.refused("namespaces", "namespaces are not for this user, whatever paranoid says",
-                 kPerfmon);
-  }
   if (each.is(Kind::Uprobe) && !facts.is_admin()) {
     each.refused("type", "a uprobe needs CAP_SYS_ADMIN, and no sysctl lifts that",
                  "run with CAP_SYS_ADMIN");
@@ -199,12 +210,20 @@ void check_rights(const Case& each) {
   if (each.is(Kind::Kprobe) && !facts.may_all()) {
     each.refused("type", "a kprobe needs CAP_PERFMON, and no sysctl lifts that", kPerfmon);
   }
-  const bool is_kernel_address =
-      each.is(Kind::Breakpoint) && sizeof(void*) == 8 && each.attr().bp_addr >> 63 != 0;
-  if (is_kernel_address && !facts.is_admin()) {
+  if (is_kernel_address(each.attr()) && !facts.is_admin()) {
     each.refused("bp_addr", "a breakpoint in the kernel needs CAP_SYS_ADMIN",
                  "give an address of a program, or run with CAP_SYS_ADMIN");
   }
+}
+
+void check_rights(const Case& each) {
+  const Facts& facts = each.facts;
+  check_paranoid(each);
+  if (each.attr().namespaces != 0 && !facts.may_all()) {
+    each.refused("namespaces", "namespaces are not for this user, whatever paranoid says",
+                 kPerfmon);
+  }
+  check_own_right(each);
   if (!each.is_cpu_wide() && each.ask.pid > 0 && !facts.may_all()) {
     const auto its = facts.effective_uid(std::to_string(each.ask.pid));
     if (its && its != facts.effective_uid("self")) {

@@ -12,26 +12,19 @@ bool has_side_band(const perf_event_attr& attr) {
          attr.context_switch || attr.ksymbol || attr.bpf_event || attr.text_poke;
 }
 
-bool is_of_the_kernel(const Case& each) {
-  return each.is_software(PERF_COUNT_SW_CONTEXT_SWITCHES) ||
-         each.is_software(PERF_COUNT_SW_CPU_MIGRATIONS) ||
-         each.is_software(PERF_COUNT_SW_CGROUP_SWITCHES);
-}
-
 void check_exclusions(const Case& each) {
   const perf_event_attr& attr = each.attr();
-  if (attr.exclude_kernel != 0 && is_of_the_kernel(each)) {
-    each.silent("exclude_kernel", "the kernel alone switches and migrates: this counts nothing",
-                "include the kernel, or use changes({.switches = true})");
-  }
-  const bool is_entry = each.name.starts_with("the tracepoint syscalls:sys_enter");
-  if (attr.exclude_kernel != 0 && each.is(Kind::Tracepoint) && !is_entry) {
-    each.silent("exclude_kernel", "a tracepoint lies in the kernel: this counts nothing (R16)",
-                "include the kernel");
-  }
-  if (attr.exclude_kernel != 0 && each.is(Kind::Kprobe)) {
-    each.silent("exclude_kernel", "a kprobe lies in the kernel: no record comes",
-                "include the kernel");
+  if (attr.exclude_kernel != 0 && each.is_of_the_kernel()) {
+    if (each.is(Kind::Tracepoint)) {
+      each.silent("exclude_kernel", "a tracepoint lies in the kernel: this counts nothing (R16)",
+                  "include the kernel");
+    } else if (each.is(Kind::Kprobe)) {
+      each.silent("exclude_kernel", "a kprobe lies in the kernel: no record comes",
+                  "include the kernel");
+    } else if (each.is(Kind::Software)) {
+      each.silent("exclude_kernel", "the kernel alone switches and migrates: this counts nothing",
+                  "include the kernel, or use changes({.switches = true})");
+    }
   }
   if (attr.exclude_user != 0 && each.is(Kind::Tracepoint)) {
     each.silent("exclude_user", "tracepoints ignore it (R16)", "filter by the records' pid");
@@ -111,6 +104,20 @@ void check_targets(const Case& each) {
 #endif
 }
 
+// Those of the tracer itself (kernel/trace/trace_event_perf.c: perf_trace_event_perm() at v6.18).
+void check_tracer(const Case& each) {
+  if (!each.name.starts_with("the tracepoint ftrace:")) return;
+  const perf_event_attr& attr = each.attr();
+  if (each.name != "the tracepoint ftrace:function") {
+    each.silent("config", "the tracer writes this for itself: perf is not told", "use another one");
+  } else if (each.has_period() && attr.exclude_callchain_user == 0) {
+    each.refused("exclude_callchain_user", "ftrace:function has no callchain of the user",
+                 "set exclude_callchain_user; or use a kprobe on the function");
+  } else if (each.has_period() && each.samples(PERF_SAMPLE_STACK_USER)) {
+    each.refused("sample_type", "ftrace:function has no stack of the user", "leave STACK_USER out");
+  }
+}
+
 void check_useless_flags(const Case& each) {
   const perf_event_attr& attr = each.attr();
   const auto useless = [&each](bool is, const char* field, const char* says, const char* advice) {
@@ -162,6 +169,12 @@ void check_uprobe(const Case& each) {
   } else if (each.attr().config2 >= file->size) {
     each.refused("probe_offset", std::to_string(each.attr().config2) + " is behind the file's end",
                  "give an offset in the file, which is no virtual address; or a symbol");
+  } else if (const auto text = each.facts.system().read(path);
+             text && !may_be_code(*text, each.attr().config2)) {
+    each.silent("probe_offset",
+                "there is no code at " + std::to_string(each.attr().config2) + " of " + path +
+                    ": the probe is never hit, and a breakpoint overwrites what is there (R26)",
+                "give the offset of an instruction, or a function's symbol");
   }
   if (has_unknown_probe_bits(each)) {
     each.silent("config", "a uprobe ignores the bits of config that it has no format for",
@@ -204,7 +217,7 @@ void check_breakpoint(const Case& each) {
   } else if (!executes && attr.bp_addr % attr.bp_len != 0) {
     each.refused("bp_addr", "the address is no multiple of the length", "align it");
   }
-  if (sizeof(void*) == 8 && attr.bp_addr >> 63 != 0 && attr.exclude_kernel != 0) {
+  if (is_kernel_address(attr) && attr.exclude_kernel != 0) {
     each.refused("bp_addr", "the address is the kernel's, which is excluded",
                  "include the kernel, or give an address of a program");
   }
@@ -216,6 +229,7 @@ void check_silent(const Case& each) {
   check_exclusions(each);
   check_periods(each);
   check_targets(each);
+  check_tracer(each);
   check_useless_flags(each);
 }
 

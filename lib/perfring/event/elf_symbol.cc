@@ -68,6 +68,18 @@ class Elf {
     return std::nullopt;
   }
 
+  bool may_be_code(std::uint64_t offset) const {
+    for (std::uint64_t i = 0; i < header_.e_phnum; ++i) {
+      const auto segment = at<Segment>(file_, header_.e_phoff + i * sizeof(Segment));
+      if (!segment) return true;
+      if (segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0) continue;
+      if (offset >= segment->p_offset && offset - segment->p_offset < segment->p_filesz) {
+        return true;
+      }
+    }
+    return false;
+  }
+
  private:
   File file_;
   Header header_;
@@ -88,7 +100,31 @@ std::expected<std::uint64_t, std::string> find(File file, const std::string& pat
   return *offset;
 }
 
+bool is_own_elf(File file) {
+  constexpr auto kOwn = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
+  const auto* const identity = reinterpret_cast<const unsigned char*>(file.data());
+  return file.size() >= EI_NIDENT && std::memcmp(identity, ELFMAG, SELFMAG) == 0 &&
+         identity[EI_DATA] == kOwn;
+}
+
+bool is_64(File file) {
+  return reinterpret_cast<const unsigned char*>(file.data())[EI_CLASS] == ELFCLASS64;
+}
+
+template <class Header, class Segment, class Section, class Symbol>
+bool may_be_code_of(File file, std::uint64_t offset) {
+  const auto header = at<Header>(file, 0);
+  return !header || Elf<Header, Segment, Section, Symbol>{file, *header}.may_be_code(offset);
+}
+
 }  // namespace
+
+bool may_be_code(std::string_view content, std::uint64_t offset) {
+  const File file = std::as_bytes(std::span{content.data(), content.size()});
+  if (!is_own_elf(file)) return true;
+  return is_64(file) ? may_be_code_of<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(file, offset)
+                     : may_be_code_of<Elf32_Ehdr, Elf32_Phdr, Elf32_Shdr, Elf32_Sym>(file, offset);
+}
 
 std::expected<std::uint64_t, std::string> file_offset_of(const char* path,
                                                          std::string_view symbol) {
@@ -106,14 +142,11 @@ std::expected<std::uint64_t, std::string> file_offset_of(const char* path,
     return std::unexpected(std::string{path} + ": " + std::generic_category().message(errno));
   }
   const File file{static_cast<const std::byte*>(mapped), size};
-  const auto* const identity = reinterpret_cast<const unsigned char*>(file.data());
-  constexpr auto kOwn = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
   std::expected<std::uint64_t, std::string> offset =
       std::unexpected(std::string{path} + " is no ELF file of this machine's byte order");
-  if (std::memcmp(identity, ELFMAG, SELFMAG) == 0 && identity[EI_DATA] == kOwn) {
-    offset = identity[EI_CLASS] == ELFCLASS64
-                 ? find<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(file, path, symbol)
-                 : find<Elf32_Ehdr, Elf32_Phdr, Elf32_Shdr, Elf32_Sym>(file, path, symbol);
+  if (is_own_elf(file)) {
+    offset = is_64(file) ? find<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(file, path, symbol)
+                         : find<Elf32_Ehdr, Elf32_Phdr, Elf32_Shdr, Elf32_Sym>(file, path, symbol);
   }
   ::munmap(mapped, size);
   return offset;

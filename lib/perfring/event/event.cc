@@ -111,7 +111,7 @@ Event Event::adjust(std::function<void(perf_event_attr&)> change) const {
   return said;
 }
 
-Event Event::of(std::string object, std::string part) const {
+Event Event::of(std::string object, std::optional<std::string> part) const {
   Event named = *this;
   named.names_ = std::make_shared<const Names>(Names{std::move(object), std::move(part)});
   return named;
@@ -187,8 +187,10 @@ std::optional<Finding> Event::resolve_probe(perf_event_attr& attr, System& syste
     if (auto wrong = internal::apply_pmu(pmu + "/retprobe=1/", attr, system)) return wrong;
   }
   attr.config1 = reinterpret_cast<std::uintptr_t>(names().object.c_str());
-  if (is_kernel || names().part.empty()) return std::nullopt;
-  const auto offset = internal::file_offset_of(names().object.c_str(), names().part);
+  if (is_kernel || !names().part) return std::nullopt;
+  const std::string& symbol = *names().part;
+  const auto offset = symbol.empty() ? std::unexpected("no symbol is given")
+                                     : internal::file_offset_of(names().object.c_str(), symbol);
   if (!offset) {
     return Finding{
         .field = "probe_offset",
@@ -248,12 +250,12 @@ Event tracepoint(std::string name) {
 
 namespace {
 
-Event probe(Kind kind, const char* what, std::string object, std::string part,
+Event probe(Kind kind, const char* what, std::string object, std::optional<std::string> part,
             std::uint64_t offset) {
   perf_event_attr own = each(attr_of(0, 0, PERF_SAMPLE_RAW));
   own.config2 = offset;
   std::string name = std::string{what} + object;
-  if (!part.empty()) name.append(":").append(part);
+  if (part) name.append(":").append(*part);
   if (offset != 0) name.append("+").append(hex(offset));
   return Event{kind, std::move(name), own, Kernel::Included}.of(std::move(object), std::move(part));
 }

@@ -129,13 +129,13 @@ class PERFRING_EXPORT Event {
 
   // For the functions below. A number that is not a kind has no names.
   Event(Kind kind, std::string name, const perf_event_attr& own, Kernel kernel);
-  [[nodiscard]] Event of(std::string object, std::string part = {}) const;
+  [[nodiscard]] Event of(std::string object, std::optional<std::string> part = {}) const;
   [[nodiscard]] Event leaving_out(std::uint64_t types) const;  // a bit for each
 
  private:
   struct Names {
-    std::string object;  // a tracepoint, a function, a path, a PMU's event
-    std::string part;    // the symbol in a path
+    std::string object;               // a tracepoint, a function, a path, a PMU's event
+    std::optional<std::string> part;  // the symbol in a path
   };
   PERFRING_HIDDEN const Names& names() const noexcept;
   PERFRING_HIDDEN std::optional<Finding> resolve(perf_event_attr& attr, System& system) const;
@@ -219,6 +219,9 @@ std::string nearest(std::string_view name, const std::vector<std::string>& names
 // machine's byte order, 32 and 64 bits. The error is a sentence. No byte outside the file is read,
 // whatever it says of itself.
 std::expected<std::uint64_t, std::string> file_offset_of(const char* path, std::string_view symbol);
+// Whether an ELF file that begins with these bytes has code at this place of it: in a segment that
+// is executable. True of what is no such file, and of one whose segments are not among the bytes.
+bool may_be_code(std::string_view file, std::uint64_t offset);
 
 }  // namespace internal
 }  // namespace perfring::event

@@ -1,5 +1,6 @@
 #include "perfring/event/event_error.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +17,17 @@ using internal::Facts;
 using internal::Variation;
 using Group = Variation::Group;
 
-constexpr const char* kPerfmon = "run with CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)";
+using internal::kPerfmon;
+
+bool is_of_rights(int error) {
+  return error == EACCES || error == EPERM;
+}
+
+// The machine, and what the event is called.
+struct Context {
+  const Facts& facts;
+  const std::string& name;
+};
 
 // The answer to it: 0 or an errno.
 int answer(Ask ask, System& system) {
@@ -27,23 +38,18 @@ int answer(Ask ask, System& system) {
 
 // The advice for an errno alone.
 std::optional<Cause> plain_cause(const Ask& ask, int error, const Facts& facts) {
+  if (auto lack = internal::cause_of_lack(error, facts.system())) return lack;
   switch (error) {
-    case EMFILE: {
-      const auto limit = facts.limit("Max open files");
-      return Cause{"fd",
-                   "this process may have " +
-                       (limit ? std::to_string(*limit) + " open files" : "no more open files"),
-                   "raise the limit (ulimit -n), or watch fewer CPUs"};
-    }
-    case ENFILE:
-      return Cause{"fd", "the machine has no more open files", "raise fs.file-max"};
     case ESRCH:
       return Cause{"pid", "the process is not there any more", "give one that is running"};
-    case ENOMEM:
-      return Cause{"", "the kernel has no memory", "ask for fewer pages"};
     case EBUSY:
       return Cause{"type", "the PMU is taken by an event that is exclusive or pinned",
                    "wait for that event to be closed"};
+    case ENOSPC:
+      // Of every place that is tried: only another event helps.
+      if (ask.attr.type != PERF_TYPE_BREAKPOINT) return std::nullopt;
+      return Cause{"type", "all breakpoints of the processor are taken: x86 has four for each CPU",
+                   "close one that is open"};
     case EBADF:
       return ask.group_fd != -1
                  ? Cause{"group_fd", "it is no event", "give the leader's"}
@@ -88,7 +94,8 @@ std::optional<Cause> cause_of_probe(int error, bool is_kprobe) {
 }
 
 // The advice of check() for a field, or else one that fits any.
-Cause cause_of(const Variation& found, const Ask& ask, int error, const Facts& facts) {
+Cause cause_of(const Variation& found, const Ask& ask, int error, const Context& context) {
+  const Facts& facts = context.facts;
   const std::string& field = found.field;
   const std::string leave_out = "leave " + field + " out, or use a kernel or a PMU that has it";
   if (field == "size" && error == E2BIG) {
@@ -101,8 +108,8 @@ Cause cause_of(const Variation& found, const Ask& ask, int error, const Facts& f
   }
   // dummy has stood in for a costly event, so that the field is any.
   const bool is_any = is_costly(ask, facts);
-  auto findings = check(ask, facts.system());
-  if (error == EACCES || error == EPERM) std::ranges::reverse(findings);  // rights come last
+  auto findings = internal::check_named(ask, context.name, facts);
+  if (is_of_rights(error)) std::ranges::reverse(findings);  // rights come last
   for (const Finding& each : findings) {
     // Whatever is wrong with the event itself.
     const bool is_of_it = found.group == Group::Event && error == EINVAL;
@@ -119,7 +126,7 @@ Cause cause_of(const Variation& found, const Ask& ask, int error, const Facts& f
         return {field, "this event cannot exclude the kernel", "include it"};
       }
       return {field, "the kernel may not be watched by this user",
-              std::string{"exclude the kernel, or "} + kPerfmon};
+              internal::without_kernel(ask, context.name, facts)};
     case Group::Place:
       if (error == ENODEV) {
         return {field, "CPU " + std::to_string(ask.cpu) + " is offline", "choose an online CPU"};
@@ -131,16 +138,12 @@ Cause cause_of(const Variation& found, const Ask& ask, int error, const Facts& f
         const bool is_kprobe = facts.pmu_type("kprobe") == ask.attr.type;
         if (auto cause = cause_of_probe(error, is_kprobe)) return *std::move(cause);
       }
-      if (ask.attr.type == PERF_TYPE_BREAKPOINT && error == ENOSPC) {
-        return {field, "all breakpoints of the processor are taken: it has four",
-                "close one that is open"};
-      }
-      if (error == EPERM || error == EACCES) {
+      if (is_of_rights(error) && !facts.may_all()) {
         return {field, "this event is not for this user", kPerfmon};
       }
       return {field, "this machine does not have this event", "use another one (or_else())"};
     default:
-      if (error == EPERM || error == EACCES) {
+      if (is_of_rights(error)) {
         return {field, field + " is not for this user",
                 std::string{"leave it out, or "} + kPerfmon};
       }
@@ -173,7 +176,7 @@ std::vector<Answered> telling(std::vector<Answered> all, std::optional<int> want
 // the event is refused for another reason.
 std::optional<Cause> cause_of_no_exclusion(const std::vector<Answered>& others, const Ask& ask,
                                            int error) {
-  const bool is_one = (error == EACCES || error == EPERM) && !others.empty() &&
+  const bool is_one = is_of_rights(error) && !others.empty() &&
                       others.front().variation.group == Group::Exclusion &&
                       others.front().error == EINVAL && ask.attr.exclude_kernel == 0 &&
                       ask.attr.type > PERF_TYPE_BREAKPOINT;
@@ -185,30 +188,58 @@ std::optional<Cause> cause_of_no_exclusion(const std::vector<Answered>& others, 
                    (is_cpu_wide ? "0" : "1") + " or below"};
 }
 
-void find_causes(const Ask& ask, int error, const Facts& facts, int depth,
+void find_causes(const Ask& ask, int error, const Context& context, int depth,
                  std::vector<Cause>& causes);
 
 // Two rights are missing, and the answer to the lack of either is the same: it is asked without the
 // kernel, if check() says that this is one of them.
 void find_behind_the_kernel(const std::vector<Answered>& all, const Ask& ask, int error,
-                            const Facts& facts, std::vector<Cause>& causes) {
+                            const Context& context, std::vector<Cause>& causes) {
   const auto without = std::ranges::find(all, "exclude_kernel", [](const Answered& each) {
     return std::string_view{each.variation.field};
   });
   if (without == all.end() || ask.attr.exclude_kernel != 0) return;
-  const auto found = check(ask, facts.system());
+  const auto found = internal::check_named(ask, context.name, context.facts);
   if (std::ranges::find(found, "exclude_kernel", &Finding::field) == found.end()) return;
   std::vector<Cause> behind;
-  find_causes(without->variation.ask, error, facts, 0, behind);
+  find_causes(without->variation.ask, error, context, 0, behind);
   if (behind.empty()) return;
-  causes.push_back(cause_of(without->variation, ask, error, facts));
+  causes.push_back(cause_of(without->variation, ask, error, context));
   causes.insert(causes.end(), behind.begin(), behind.end());
 }
 
-void find_causes(const Ask& ask, int error, const Facts& facts, int depth,
+// Of rights, where dummy has stood in for the event and was refused as well: the advice is the
+// event's, and what check() says of the event alone is behind that.
+void add_its_own(const Ask& ask, const Ask& dummy, const Context& context,
                  std::vector<Cause>& causes) {
+  if (causes.empty()) return;  // whatever is asked for is forbidden
+  const auto found = internal::check_named(ask, context.name, context.facts);
+  for (Cause& each : causes) {
+    if (each.field != "exclude_kernel") continue;
+    const auto same = std::ranges::find(found, each.says, &Finding::says);
+    each.advice = same != found.end() ? same->advice
+                                      : internal::without_kernel(ask, context.name, context.facts);
+  }
+  const auto others = internal::check_named(dummy, context.name, context.facts);
+  for (const Finding& each : found) {
+    const bool is_of_both = std::ranges::find(others, each.says, &Finding::says) != others.end();
+    if (each.severity != Finding::Severity::Refused || is_of_both) continue;
+    causes.push_back({each.field, each.says, each.advice});
+  }
+}
+
+void find_causes(const Ask& ask, int error, const Context& context, int depth,
+                 std::vector<Cause>& causes) {
+  const Facts& facts = context.facts;
   if (auto plain = plain_cause(ask, error, facts)) {
     causes.push_back(*std::move(plain));
+    return;
+  }
+  // Who has the right that such an event needs has every other; so that one says all, unless it is
+  // something else that forbids everything.
+  const auto right = is_of_rights(error) ? internal::right_of_its_own(ask, facts) : std::nullopt;
+  if (right && answer(internal::dummy(), facts.system()) == 0) {
+    causes.push_back({right->field, right->says, right->advice});
     return;
   }
   std::vector<Answered> all;
@@ -219,14 +250,15 @@ void find_causes(const Ask& ask, int error, const Facts& facts, int depth,
   }
   if (auto opened = telling(all, 0, error); !opened.empty()) {
     for (const Answered& each : opened) {
-      causes.push_back(cause_of(each.variation, ask, error, facts));
+      causes.push_back(cause_of(each.variation, ask, error, context));
     }
     return;
   }
   if (is_costly(ask, facts) && !all.empty()) {
     // dummy is refused as well: whatever it is, it is not the event alone.
     const Answered& dummy = all.back();
-    find_causes(dummy.variation.ask, dummy.error, facts, depth, causes);
+    find_causes(dummy.variation.ask, dummy.error, context, depth, causes);
+    if (is_of_rights(error)) add_its_own(ask, dummy.variation.ask, context, causes);
     return;
   }
   // One thing hides another: the first is named, and asked about without it (R2).
@@ -237,11 +269,11 @@ void find_causes(const Ask& ask, int error, const Facts& facts, int depth,
   }
   if (depth == 0) return;
   if (others.empty()) {
-    find_behind_the_kernel(all, ask, error, facts, causes);
+    find_behind_the_kernel(all, ask, error, context, causes);
     return;
   }
-  causes.push_back(cause_of(others.front().variation, ask, error, facts));
-  find_causes(others.front().variation.ask, others.front().error, facts, depth - 1, causes);
+  causes.push_back(cause_of(others.front().variation, ask, error, context));
+  find_causes(others.front().variation.ask, others.front().error, context, depth - 1, causes);
 }
 
 const char* name_of(EventError::Step step) {
@@ -269,7 +301,7 @@ const char* name_of(EventError::Step step) {
   return "a system call";
 }
 
-std::optional<Cause> cause_of_step(EventError::Step step, int error) {
+std::optional<Cause> cause_of_step(EventError::Step step, int error, System& system) {
   using Step = EventError::Step;
   if (step == Step::Map && error == EPERM) {
     return Cause{"page_count", "the rings are more than this user may lock in memory",
@@ -286,12 +318,33 @@ std::optional<Cause> cause_of_step(EventError::Step step, int error) {
         error == EEXIST ? "the event has a filter already" : "this is no filter of this event",
         "name fields of the tracepoint's format, as in \"prev_pid == 0\""};
   }
-  return std::nullopt;
+  return internal::cause_of_lack(error, system);
 }
 
 }  // namespace
 
 namespace internal {
+
+std::optional<Cause> cause_of_lack(int error, System& system) {
+  switch (error) {
+    case EMFILE: {
+      auto limit = Facts{system}.limit("Max open files");
+      rlimit own{};
+      // Without a descriptor no file can be read.
+      if (!limit && ::getrlimit(RLIMIT_NOFILE, &own) == 0) limit = own.rlim_cur;
+      return Cause{"fd",
+                   "this process may have " +
+                       (limit ? std::to_string(*limit) + " open files" : "no more open files"),
+                   "raise the limit (ulimit -n), or watch fewer CPUs"};
+    }
+    case ENFILE:
+      return Cause{"fd", "the machine has no more open files", "raise fs.file-max"};
+    case ENOMEM:
+      return Cause{"page_count", "the kernel has no memory", "ask for fewer pages"};
+    default:
+      return std::nullopt;
+  }
+}
 
 std::string describe(const Ask& ask, const std::string& name) {
   std::string text = name.empty() ? "an event of type " + std::to_string(ask.attr.type) : name;
@@ -309,12 +362,15 @@ std::string describe(const Ask& ask, const std::string& name) {
 
 }  // namespace internal
 
-std::vector<Cause> causes_of(const Ask& ask, int error, System& system) {
+namespace {
+
+std::vector<Cause> causes_of_named(const Ask& ask, const std::string& name, int error,
+                                   System& system) {
   constexpr int kDepth = 3;
   std::vector<Cause> causes;
   if (error <= 0) return causes;
   const Facts facts{system};
-  find_causes(ask, error, facts, kDepth, causes);
+  find_causes(ask, error, {facts, name}, kDepth, causes);
   if (!causes.empty()) return causes;
   // Whatever was changed, the answer was the same: it is not this event.
   if (answer(internal::dummy(), system) == 0) return causes;
@@ -332,6 +388,12 @@ std::vector<Cause> causes_of(const Ask& ask, int error, System& system) {
   return causes;
 }
 
+}  // namespace
+
+std::vector<Cause> causes_of(const Ask& ask, int error, System& system) {
+  return causes_of_named(ask, {}, error, system);
+}
+
 EventError EventError::of(const Finding& finding, std::string asked) {
   return {.step = Step::Check,
           .io_error = {},
@@ -346,8 +408,8 @@ EventError EventError::at_failure(Step step, int error, const Ask& ask, const st
                     .asked = internal::describe(ask, name),
                     .causes = {}};
   if (step == Step::Open) {
-    failed.causes = causes_of(ask, error, system);
-  } else if (auto cause = cause_of_step(step, error)) {
+    failed.causes = causes_of_named(ask, name, error, system);
+  } else if (auto cause = cause_of_step(step, error, system)) {
     failed.causes.push_back(*std::move(cause));
   }
   return failed;

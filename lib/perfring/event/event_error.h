@@ -16,6 +16,7 @@
 // Threads: as any value. Errors: none but std::bad_alloc.
 // R: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -79,6 +80,9 @@ struct Variation {
 };
 // `ask` with one thing changed, in each way that may tell something.
 std::vector<Variation> variations(const Ask& ask);
+
+// Of descriptors or memory, whatever the call; nullopt: of no other error.
+std::optional<Cause> cause_of_lack(int error, System& system);
 
 std::string describe(const Ask& ask, const std::string& name);
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <linux/capability.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <ctime>
@@ -44,6 +45,15 @@ auto with(std::function<void(Attr&)> change) {
 int paranoid2(const Ask& ask) {
   if (ask.attr.exclude_kernel == 0) return EACCES;
   return ask.pid == -1 || (ask.flags & PERF_FLAG_PID_CGROUP) != 0 ? EACCES : 0;
+}
+
+// As a kernel that has these kinds of events only for who has the right (kernel/events/core.c:
+// perf_uprobe_event_init(), kernel/events/hw_breakpoint.c: hw_breakpoint_parse()).
+auto right_of_its_own(int error, std::function<bool(const Attr&)> is) {
+  return [error, is = std::move(is)](const Ask& ask) {
+    if (const int first = paranoid2(ask)) return first;
+    return is(ask.attr) ? error : 0;
+  };
 }
 
 std::vector<Refusal> rows() {
@@ -187,6 +197,33 @@ std::vector<Refusal> rows() {
        "sample_type"},
       {"KprobeOfAPlainUser", with([](Attr& a) { a.type = 8, a.config = 0; }),
        refuses(EACCES, [](const Attr& a) { return a.type == 8; }), "type"},
+      {"KprobeOfAPlainUserAndTheKernel", with([](Attr& a) { a.type = 8, a.exclude_kernel = 0; }),
+       right_of_its_own(EACCES, [](const Attr& a) { return a.type == 8; }), "type"},
+      {"UprobeOfAPlainUserAndTheKernel", with([](Attr& a) { a.type = 9, a.exclude_kernel = 0; }),
+       right_of_its_own(EACCES, [](const Attr& a) { return a.type == 9; }), "type"},
+      {"RawTracepointAndTheKernel", with([](Attr& a) {
+         a.type = PERF_TYPE_TRACEPOINT;
+         a.config = 314;
+         a.sample_type |= PERF_SAMPLE_RAW;
+         a.exclude_kernel = 0;
+       }),
+       right_of_its_own(EPERM, [](const Attr& a) { return a.type == PERF_TYPE_TRACEPOINT; }),
+       "exclude_kernel sample_type"},
+      {"KprobeUnderSeccomp", with([](Attr& a) { a.type = 8; }), [](const Ask&) { return EPERM; },
+       ""},
+#if __SIZEOF_POINTER__ == 8
+      {"KernelBreakpoint", with([](Attr& a) {
+         a.type = PERF_TYPE_BREAKPOINT;
+         a.bp_type = 2;
+         a.bp_len = 4;
+         a.bp_addr = 0xffffffff81000000;
+         a.exclude_kernel = 0;
+       }),
+       right_of_its_own(
+           EPERM,
+           [](const Attr& a) { return a.type == PERF_TYPE_BREAKPOINT && a.bp_addr >> 63 != 0; }),
+       "bp_addr"},
+#endif
       {"KprobeOfNoFunction", with([](Attr& a) { a.type = 8, a.config = 0; }),
        refuses(ENOENT, [](const Attr& a) { return a.type == 8; }), "kprobe_func"},
       {"KprobeThatIsNotAllowed", with([](Attr& a) { a.type = 8, a.config = 0; }),
@@ -219,6 +256,16 @@ std::vector<Refusal> rows() {
          a.bp_len = 4;
        }),
        refuses(ENOSPC, [](const Attr& a) { return a.type == PERF_TYPE_BREAKPOINT; }), "type"},
+      // The others of which have free ones.
+      {"FifthBreakpointOfACpu",
+       [](Ask& ask) {
+         ask.pid = -1, ask.cpu = 1;
+         ask.attr.type = PERF_TYPE_BREAKPOINT;
+       },
+       [](const Ask& ask) {
+         return ask.attr.type == PERF_TYPE_BREAKPOINT && ask.cpu == 1 ? ENOSPC : 0;
+       },
+       "type"},
   };
 }
 
@@ -292,6 +339,67 @@ TEST(EventErrorTest, TheKernelSaysHowLargeItsAttributesAre) {
   const auto causes = causes_of(ask, E2BIG, machine);
   ASSERT_EQ(causes.size(), 1U);
   EXPECT_NE(causes[0].says.find("136 bytes"), std::string::npos) << causes[0].says;
+}
+
+// R11, R16: to exclude the kernel would let these open, and count nothing.
+TEST(EventErrorTest, WhatWouldCountNothingIsNotAdvised) {
+  FakeSystem machine;
+  for (const char* const name : {"raw_syscalls/sys_enter", "syscalls/sys_exit_read"}) {
+    machine.files[std::string{"/sys/kernel/tracing/events/"} + name + "/id"] = "7\n";
+  }
+  const auto advice = [&](const Event& event) {
+    Ask ask;
+    ask.attr = event.attr(machine).value();
+    machine.answer = paranoid2;
+    const auto error =
+        EventError::at_failure(EventError::Step::Open, EACCES, ask, event.name(), machine);
+    return error.causes.empty() ? "none" : error.causes.front().advice.substr(0, 18);
+  };
+  EXPECT_EQ(advice(software(PERF_COUNT_SW_CONTEXT_SWITCHES)), "use changes({.swit");
+  EXPECT_EQ(advice(software(PERF_COUNT_SW_CPU_MIGRATIONS)), "run with CAP_PERFM");
+  EXPECT_EQ(advice(software(PERF_COUNT_SW_CGROUP_SWITCHES)), "run with CAP_PERFM");
+  EXPECT_EQ(advice(tracepoint("sched:sched_switch")), "run with CAP_PERFM");
+  EXPECT_EQ(advice(tracepoint("raw_syscalls:sys_enter")), "run with CAP_PERFM");
+  EXPECT_EQ(advice(tracepoint("syscalls:sys_exit_read")), "exclude the kernel");
+  EXPECT_EQ(advice(software(PERF_COUNT_SW_PAGE_FAULTS)), "exclude the kernel");
+  // A kernel that forbids more than paranoid says: no sentence of check()'s is about that.
+  machine.files["/proc/sys/kernel/perf_event_paranoid"] = "1\n";
+  EXPECT_EQ(advice(software(PERF_COUNT_SW_CPU_MIGRATIONS)), "run with CAP_PERFM");
+  EXPECT_EQ(advice(software(PERF_COUNT_SW_PAGE_FAULTS)), "exclude the kernel");
+}
+
+TEST(EventErrorTest, WhateverCallItIsTheLackOfDescriptorsAndMemoryIsSaid) {
+  using Step = EventError::Step;
+  FakeSystem machine;
+  const auto field = [&](Step step, int error) {
+    const auto failed = EventError::at_failure(step, error, internal::dummy(), "x", machine);
+    return failed.causes.empty() ? "" : failed.causes.front().field;
+  };
+  for (const Step step : {Step::Open, Step::Map, Step::Wait}) {
+    EXPECT_EQ(field(step, EMFILE), "fd");
+    EXPECT_EQ(field(step, ENFILE), "fd");
+    EXPECT_EQ(field(step, ENOMEM), "page_count");
+  }
+  const auto says = [&] { return causes_of(internal::dummy(), EMFILE, machine).front().says; };
+  EXPECT_EQ(says(), "this process may have 64 open files");
+  machine.errors["/proc/self/limits"] = EMFILE;  // since that takes a descriptor, too
+  rlimit own{};
+  ::getrlimit(RLIMIT_NOFILE, &own);
+  EXPECT_EQ(says(), "this process may have " + std::to_string(own.rlim_cur) + " open files");
+}
+
+TEST(EventErrorTest, WhoHasEveryRightIsNotToldToGetOne) {
+  FakeSystem machine;
+  machine.be_root();
+  Ask ask = internal::dummy();
+  ask.attr.type = PERF_TYPE_TRACEPOINT;
+  ask.attr.config = 1;
+  machine.answer = [](const Ask& each) {
+    return each.attr.type == PERF_TYPE_TRACEPOINT ? EPERM : 0;
+  };
+  const auto causes = causes_of(ask, EPERM, machine);
+  ASSERT_EQ(causes.size(), 1U);
+  EXPECT_EQ(causes.front().says, "this machine does not have this event");
 }
 
 TEST(EventErrorTest, NothingIsLeftOpen) {

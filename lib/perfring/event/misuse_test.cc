@@ -163,6 +163,7 @@ std::string elf_file(unsigned char elf_class) {
   const auto segment = [](std::uint32_t type, auto offset, auto address) {
     Segment each{};
     each.p_type = type;
+    each.p_flags = PF_R | PF_X;
     each.p_offset = static_cast<decltype(each.p_offset)>(offset);
     each.p_vaddr = static_cast<decltype(each.p_vaddr)>(address);
     each.p_filesz = 0x100;
@@ -237,6 +238,47 @@ TEST(ElfSymbolTest, ASymbolsPlaceInTheFileIsNotItsAddress) {
       }
     }
   }
+}
+
+// R26
+TEST(ElfSymbolTest, CodeIsInAnExecutableSegment) {
+  using Segment = Elf64_Phdr;
+  const std::string wide = elf_file<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(ELFCLASS64);
+  const std::string narrow = elf_file<Elf32_Ehdr, Elf32_Phdr, Elf32_Shdr, Elf32_Sym>(ELFCLASS32);
+  for (const std::string& file : {wide, narrow}) {
+    for (const std::uint64_t place : {0x200U, 0x234U, 0x2ffU}) {
+      EXPECT_TRUE(internal::may_be_code(file, place)) << place;
+    }
+    for (const std::uint64_t place : {0U, 0x1ffU, 0x300U, ~0U}) {
+      EXPECT_FALSE(internal::may_be_code(file, place)) << place;
+    }
+    for (std::size_t size = 0; size < file.size(); size += 3) {
+      static_cast<void>(internal::may_be_code(file.substr(0, size), 0));
+    }
+  }
+  std::string data = wide;
+  data[sizeof(Elf64_Ehdr) + sizeof(Segment) + offsetof(Segment, p_flags)] = PF_R;
+  if (std::endian::native == std::endian::little) {
+    EXPECT_FALSE(internal::may_be_code(data, 0x234)) << "no segment is executable";
+  }
+  EXPECT_TRUE(internal::may_be_code("", 0)) << "what is no ELF file is not known";
+  EXPECT_TRUE(internal::may_be_code(wide.substr(0, 0x80), 0)) << "nor are segments further on";
+}
+
+TEST(ElfSymbolTest, AUprobeWhereNoCodeIsIsNamed) {
+  FakeSystem machine;
+  machine.be_root();
+  machine.files["/prog"] = elf_file<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(ELFCLASS64);
+  machine.kinds["/prog"] = {FileKind::Type::Regular, machine.files["/prog"].size(), 0};
+  const auto found = [&](std::uint64_t offset) {
+    return check(Request{.events = {uprobe("/prog", offset)}}, machine);
+  };
+  EXPECT_TRUE(found(0x234).empty());
+  ASSERT_EQ(found(0).size(), 1U);
+  EXPECT_EQ(found(0).front().field, "probe_offset");
+  EXPECT_EQ(found(0).front().severity, Finding::Severity::Silent);
+  machine.files.erase("/prog");
+  EXPECT_TRUE(found(0).empty()) << "what cannot be read is not judged";
 }
 
 // A byte that is neither 0 nor 1 is no value of a bool.

@@ -11,6 +11,8 @@
 #include <csignal>
 #include <utility>
 
+#include "perfring/event/check.h"
+
 namespace perfring::event::internal {
 namespace {
 
@@ -23,6 +25,11 @@ EventError child_failed(int error, const std::string& name) {
     failed.causes.push_back({"command",
                              error == ENOENT ? "there is no such program" : "it may not be run",
                              "give a program's path, or a name that is in PATH"});
+  }
+  if (auto lack = cause_of_lack(error, real_system())) failed.causes.push_back(*std::move(lack));
+  if (error == EAGAIN) {
+    failed.causes.push_back({"command", "this user may have no more processes",
+                             "raise the limit (ulimit -u), or that of the cgroup (pids.max)"});
   }
   if (error == ESRCH) {
     failed.causes.push_back({"command", "its process has ended before it was started",
@@ -60,6 +67,11 @@ bool is_of_rights(int error) {
   return error == EACCES || error == EPERM;
 }
 
+// A breakpoint in the kernel, or an event of a PMU that cannot leave anything out.
+bool is_nothing_without_kernel(const Ask& ask) {
+  return is_kernel_address(ask.attr) || ask.attr.type > PERF_TYPE_BREAKPOINT;
+}
+
 class Opener {
  public:
   Opener(Plan& plan, System& system, bool grouped, Opening& opening)
@@ -71,12 +83,26 @@ class Opener {
     EventError error;
   };
 
-  std::optional<Failed> open(Prepare prepare) {
+  // Of `several` tasks, those that have ended since they were listed are passed over, unless all
+  // have (R8).
+  std::optional<Failed> open(Prepare prepare, bool several) {
+    std::vector<pid_t> ended;
+    std::optional<Failed> last;
     for (Planned& step : plan_.steps) {
+      if (std::ranges::find(ended, step.ask.pid) != ended.end()) continue;
       if (excludes(step.event)) exclude_kernel(step.ask.attr);
       if (prepare != nullptr) prepare(step);
       if (grouped_ && step.event != 0) step.ask.group_fd = leader_of(step);
-      if (auto failed = open(step)) return failed;
+      auto failed = open(step);
+      if (!failed) continue;
+      if (!several || failed->error.io_error.value() != ESRCH) return failed;
+      ended.push_back(step.ask.pid);
+      last = std::move(failed);
+    }
+    if (!last) return std::nullopt;
+    for (std::size_t i = 0; i < plan_.events.size(); ++i) {
+      const auto is_of_it = [i](const OpenStep& each) { return each.step.event == i; };
+      if (std::ranges::none_of(opening_.steps, is_of_it)) return last;
     }
     return std::nullopt;
   }
@@ -100,9 +126,13 @@ class Opener {
     const bool may_exclude = is_of_rights(-fd) && event.kernel() == Kernel::IfAllowed &&
                              step.ask.attr.exclude_kernel == 0;
     if (may_exclude) {
-      exclude_kernel(step.ask.attr);
       asked = step.ask;
-      fd = system_.open(asked);
+      exclude_kernel(asked.attr);
+      const Ask without = asked;
+      const int second = system_.open(asked);
+      // EINVAL: it cannot be left out. Then the first answer says what is not allowed.
+      const bool never = second == -EINVAL && is_nothing_without_kernel(without);
+      if (!never) step.ask = without, fd = second;
       if (fd >= 0) {
         excluding_.push_back(step.event);
         opening_.notes.push_back(event.name() + ": without the kernel, which is not for this user");
@@ -112,9 +142,13 @@ class Opener {
       auto error =
           EventError::at_failure(EventError::Step::Open, -fd, step.ask, event.name(), system_);
       // Behind another cause: it would have been left out.
-      if (event.kernel() == Kernel::IfAllowed) {
+      if (event.kernel() == Kernel::IfAllowed && error.causes.size() > 1) {
         std::erase_if(error.causes,
                       [](const Cause& each) { return each.field == "exclude_kernel"; });
+      }
+      if (-fd == EMFILE) {
+        error.causes.front().says +=
+            ", and " + std::to_string(plan_.steps.size()) + " events are asked for";
       }
       return Failed{step.event, std::move(error)};
     }
@@ -281,7 +315,7 @@ std::expected<Opening, EventError> open_all(Request request, System& system, boo
     auto made = plan(request, system, pid);
     if (!made) return std::unexpected(EventError::of(made.error(), in_one(request.events)));
     Opener opener{*made, system, grouped, opening};
-    auto failed = opener.open(prepare);
+    auto failed = opener.open(prepare, target.kind == Target::Kind::Process);
     if (!failed) {
       opening.events = std::move(made->events);
       opening.rings = made->rings;

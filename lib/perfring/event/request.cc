@@ -1,7 +1,11 @@
 #include "perfring/event/request.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <string_view>
 #include <utility>
 
 #include "perfring/os/syscalls.h"
@@ -105,6 +109,56 @@ std::expected<std::vector<Place>, Finding> places_of(const Target& target, Syste
   return all;
 }
 
+// Whether the thread that waits, which is taken to be this one, is among those that are watched.
+bool has_waiter(const Target& target, System& system) {
+  switch (target.kind) {
+    case Target::Kind::Thread:
+      return target.pid == 0 || target.pid == ::gettid();
+    case Target::Kind::Process:
+      return target.pid == 0 || target.pid == ::getpid();
+    case Target::Kind::System:
+      return true;
+    case Target::Kind::Cgroup:
+      break;
+    default:
+      return false;
+  }
+  // "0::/user.slice/a": in that folder of cgroup v2, and in those above it.
+  const auto groups = system.read("/proc/self/cgroup");
+  if (!groups) return false;
+  std::string folder = target.path;
+  while (folder.ends_with('/')) folder.pop_back();
+  for (std::string_view rest = *groups; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const std::size_t path = line.find('/');
+    if (path == std::string_view::npos) continue;
+    for (const char* const root : {"/sys/fs/cgroup", "/sys/fs/cgroup/perf_event"}) {
+      const std::string own = std::string{root}.append(line.substr(path)) + "/";
+      if (own.starts_with(folder + "/")) return true;
+    }
+  }
+  return false;
+}
+
+// What a thread does that waits, or the kernel for it: it makes a system call, starts a timer, is
+// switched and woken (R27). Of a kprobe nobody can tell.
+bool occurs_in_a_wait(const perf_event_attr& attr, std::string_view name) {
+  const bool is_switch =
+      attr.type == PERF_TYPE_SOFTWARE && (attr.config == PERF_COUNT_SW_CONTEXT_SWITCHES ||
+                                          attr.config == PERF_COUNT_SW_CGROUP_SWITCHES);
+  if (attr.context_switch != 0 || is_switch) return true;
+  constexpr std::string_view kBefore = "the tracepoint ";
+  if (attr.type != PERF_TYPE_TRACEPOINT || !name.starts_with(kBefore)) return false;
+  name.remove_prefix(kBefore.size());
+  const std::string_view group = name.substr(0, name.find(':'));
+  if (group == "syscalls") return name.find("poll") != std::string_view::npos;
+  constexpr std::array<std::string_view, 14> kOfWaits{
+      "sched", "timer", "raw_syscalls", "irq",  "irq_vectors", "ipi",      "csd",
+      "rcu",   "tlb",   "x86_fpu",      "rseq", "msr",         "notifier", "power"};
+  return std::ranges::find(kOfWaits, group) != kOfWaits.end();
+}
+
 }  // namespace
 
 Target target_of(const Request& request) {
@@ -137,7 +191,7 @@ std::expected<Plan, Finding> plan(const Request& request, System& system, pid_t 
       made.rings = std::max(made.rings, place.ring + 1);
     }
   }
-  if (request.batch == 0 && watches_its_own_wait(request, made)) {
+  if (request.batch == 0 && watches_its_own_wait(request, made, system)) {
     for (Planned& step : made.steps) {
       step.ask.attr.wakeup_watermark =
           static_cast<std::uint32_t>(request.page_count * os::page_size() / 2);
@@ -146,22 +200,27 @@ std::expected<Plan, Finding> plan(const Request& request, System& system, pid_t 
   return made;
 }
 
-bool watches_its_own_wait(const Request& request, const Plan& made) {
-  const Target target = target_of(request);
-  const bool is_own = target.pid == 0 &&
-                      (target.kind == Target::Kind::Thread || target.kind == Target::Kind::Process);
-  return is_own && std::ranges::any_of(made.steps, [](const Planned& step) {
-           return step.ask.attr.context_switch != 0 ||
-                  (step.ask.attr.type == PERF_TYPE_SOFTWARE &&
-                   step.ask.attr.config == PERF_COUNT_SW_CONTEXT_SWITCHES);
+bool watches_its_own_wait(const Request& request, const Plan& made, System& system) {
+  return has_waiter(target_of(request), system) &&
+         std::ranges::any_of(made.steps, [&made](const Planned& step) {
+           return occurs_in_a_wait(step.ask.attr, made.events[step.event].name());
          });
+}
+
+bool internal::is_this_thread(const Ask& ask) noexcept {
+  return (ask.flags & PERF_FLAG_PID_CGROUP) == 0 && (ask.pid == 0 || ask.pid == ::gettid());
+}
+
+std::size_t internal::fds_of(const Target& target, const Plan& made) {
+  constexpr std::size_t kWaiter = 2;
+  constexpr std::size_t kChild = 3;  // the ends of its pipes, until it starts
+  return made.steps.size() + kWaiter + (target.kind == Target::Kind::Child ? kChild : 0);
 }
 
 std::expected<std::size_t, Finding> fds_needed(const Request& request, System& system) {
   const auto made = plan(request, system);
   if (!made) return std::unexpected(made.error());
-  // The waiter has two, a child's start one, a cgroup's folder one.
-  return made->steps.size() + 3;
+  return internal::fds_of(target_of(request), *made);
 }
 
 }  // namespace perfring::event

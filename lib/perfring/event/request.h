@@ -102,8 +102,8 @@ struct Request {
   // Of each ring; a power of two.
   std::size_t page_count = 16;
   // A waiter is woken once this many bytes have come. 0: by each record, side-band ones too (R3);
-  // but a thread that watches its own switches is woken by half a ring, since each of its waits
-  // would end at once otherwise (R5).
+  // but where its own waits write records (switches of its own or of all tasks, the tracepoints of
+  // R27) by half a ring, since each wait would end at once otherwise (R5).
   std::uint32_t batch = 0;
   // No wait lasts longer: what is below the batch is seen then.
   std::chrono::nanoseconds longest_wait = std::chrono::milliseconds{100};
@@ -130,10 +130,16 @@ PERFRING_EXPORT std::expected<Plan, Finding> plan(const Request& request,
 PERFRING_EXPORT std::expected<std::size_t, Finding> fds_needed(const Request& request,
                                                                System& system = real_system());
 // Whether each wait of this thread writes records to its own rings (R5).
-PERFRING_EXPORT bool watches_its_own_wait(const Request& request, const Plan& made);
+PERFRING_EXPORT bool watches_its_own_wait(const Request& request, const Plan& made,
+                                          System& system = real_system());
 // The target that is said, or the events' own.
 PERFRING_EXPORT Target target_of(const Request& request);
 
+namespace internal {
+bool is_this_thread(const Ask& ask) noexcept;
+// How many descriptors a Sampler of it has, until its child starts; a Group, two fewer.
+std::size_t fds_of(const Target& target, const Plan& made);
+}  // namespace internal
 }  // namespace perfring::event
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <linux/capability.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,7 @@
 #include <string>
 
 #include "perfring/event/check.h"
+#include "perfring/event/event_error.h"
 #include "perfring/event/tracepoint_fields.h"
 #include "perfring/testing/fake_kernel.h"
 #include "perfring/testing/fake_system.h"
@@ -114,6 +116,19 @@ TEST(EventTest, ProbesAreOfTheTypeThatThisMachineGivesThem) {
   FakeSystem without;
   without.files.erase("/sys/bus/event_source/devices/kprobe/type");
   EXPECT_EQ(kprobe("x").attr(without).error().says, "this kernel has no kprobe PMU");
+}
+
+// Not the file's first byte.
+TEST(EventTest, AUprobeOnAnEmptySymbolIsRefused) {
+  FakeSystem machine;
+  for (const Event& each :
+       {uprobe("/bin/true", ""), uretprobe("/bin/true", ""), by_name("uprobe:/bin/true").value(),
+        by_name("uretprobe:/bin/true:").value()}) {
+    const auto attr = each.attr(machine);
+    ASSERT_FALSE(attr);
+    EXPECT_EQ(attr.error().says, "no symbol is given");
+  }
+  EXPECT_TRUE(uprobe("/bin/true", std::uint64_t{0}).attr(machine));
 }
 
 TEST(EventTest, TermsOfAPmuAreThoseOfSysfs) {
@@ -224,11 +239,13 @@ std::string fields(const Request& request, FakeSystem& machine) {
 TEST(CheckRequestTest, AnAllowedCallerHasNoFindingOfAnyEventThatIsThere) {
   FakeSystem machine;
   machine.be_root();
+  machine.files["/sys/kernel/tracing/events/block/block_rq_complete/id"] = "9\n";
   machine.kinds["/bin/true"] = {FileKind::Type::Regular, 8192, 0};
-  for (const Event& each : {kSwitch, kprobe("x"), uprobe("/bin/true", 4096), kFaults,
-                            software(PERF_COUNT_SW_CPU_CLOCK).callchain(),
-                            changes({.execs = true, .forks = true, .maps = true, .cgroups = true}),
-                            breakpoint(4096, Access::ReadWrite)}) {
+  for (const Event& each :
+       {tracepoint("block:block_rq_complete"), kprobe("x"), uprobe("/bin/true", 4096), kFaults,
+        software(PERF_COUNT_SW_CPU_CLOCK).callchain(),
+        changes({.execs = true, .forks = true, .maps = true, .cgroups = true}),
+        breakpoint(4096, Access::ReadWrite)}) {
     EXPECT_EQ(fields({.events = {each}, .target = event::system()}, machine), "") << each.name();
   }
 }
@@ -255,15 +272,113 @@ TEST(CheckRequestTest, TheTracepointsThreeSentences) {
   }
 }
 
-TEST(CheckRequestTest, WhoWaitsForHisOwnSwitchesIsTold) {
+// R5, R27
+TEST(CheckRequestTest, WhoWatchesHisOwnWaitsIsToldAndIsNotWokenByThem) {
   FakeSystem machine;
-  const Event switches = changes({.switches = true}).kernel(Kernel::Excluded);
-  const auto of = [&](const Target& target) {
-    return fields({.events = {switches}, .target = target, .page_count = 1}, machine);
+  machine.be_root();
+  machine.files["/proc/self/cgroup"] = "4:memory:/m\n0::/user/me\n";
+  for (const char* const name : {"raw_syscalls/sys_exit", "syscalls/sys_enter_epoll_pwait2",
+                                 "syscalls/sys_enter_read", "block/block_rq_complete"}) {
+    machine.files[std::string{"/sys/kernel/tracing/events/"} + name + "/id"] = "9\n";
+  }
+  for (const pid_t own : {::getpid(), 77}) {
+    machine.files["/proc/" + std::to_string(own) + "/task/" + std::to_string(own) + "/comm"] = "x";
+  }
+  for (const char* const folder : {"user", "user/me", "user/me2", "user/me/below", "other"}) {
+    machine.kinds[std::string{"/sys/fs/cgroup/"} + folder] = {FileKind::Type::Folder, 0,
+                                                              0x63677270};
+  }
+  const auto is_own = [&](const Event& event, const Target& target) {
+    const Request request{.events = {kFaults, event}, .target = target, .page_count = 2};
+    const auto found = check(request, machine);
+    const bool told = std::ranges::any_of(found, [](const Finding& each) {
+      return each.field == "pid" && each.says.starts_with("the thread that waits is watched");
+    });
+    const std::uint32_t wakeup = plan(request, machine)->steps[0].ask.attr.wakeup_watermark;
+    EXPECT_EQ(wakeup, told ? page_size() : 1) << event.name();
+    return told;
   };
-  EXPECT_EQ(of(this_thread()), "pid ");
-  EXPECT_EQ(of(this_process()), "pid ");
-  EXPECT_EQ(of(thread(77)), "");
+  const Event switches = changes({.switches = true});
+  for (const Target& own :
+       {this_thread(), this_process(), thread(::gettid()), process(::getpid()), event::system(),
+        cgroup("/sys/fs/cgroup/user/"), cgroup("/sys/fs/cgroup/user/me")}) {
+    EXPECT_TRUE(is_own(switches, own)) << static_cast<int>(own.kind) << own.path;
+    EXPECT_FALSE(is_own(changes({.execs = true}), own));
+  }
+  for (const Target& other :
+       {thread(77), process(77), child({"x"}), cgroup("/sys/fs/cgroup/user/me2"),
+        cgroup("/sys/fs/cgroup/user/me/below"), cgroup("/sys/fs/cgroup/other")}) {
+    EXPECT_FALSE(is_own(switches, other)) << static_cast<int>(other.kind) << other.path;
+  }
+  for (const Event& each :
+       {software(PERF_COUNT_SW_CONTEXT_SWITCHES), software(PERF_COUNT_SW_CGROUP_SWITCHES), kSwitch,
+        tracepoint("raw_syscalls:sys_exit"), tracepoint("syscalls:sys_enter_epoll_pwait2")}) {
+    EXPECT_TRUE(is_own(each, event::system())) << each.name();
+  }
+  for (const Event& each :
+       {software(PERF_COUNT_SW_CPU_MIGRATIONS), tracepoint("syscalls:sys_enter_read"),
+        tracepoint("block:block_rq_complete"), changes({.forks = true})}) {
+    EXPECT_FALSE(is_own(each, event::system())) << each.name();
+  }
+}
+
+// R5
+TEST(CheckRequestTest, WhoSamplesHisOwnTimeAloneIsToldThatHeWaitsInVain) {
+  FakeSystem machine;
+  machine.be_root();
+  const Event clock = software(PERF_COUNT_SW_TASK_CLOCK);
+  const auto of = [&](const Event& event, const Target& target) {
+    return fields({.events = {event}, .target = target}, machine);
+  };
+  machine.files["/proc/77/task/77/comm"] = "x";
+  machine.files["/proc/" + std::to_string(::gettid()) + "/comm"] = "x";
+  EXPECT_EQ(of(clock, this_thread()), "pid ");
+  EXPECT_EQ(of(software(PERF_COUNT_SW_CPU_CLOCK), thread(::gettid())), "pid ");
+  EXPECT_EQ(of(clock, this_process()), "") << "of which there are two threads";
+  EXPECT_EQ(of(clock, thread(77)), "");
+  EXPECT_EQ(of(clock, event::system()), "");
+  EXPECT_EQ(of(kFaults, this_thread()), "");
+}
+
+TEST(CheckRequestTest, TheTracersOwnTracepoints) {
+  FakeSystem machine;
+  machine.be_root();
+  for (const char* const name : {"ftrace/function", "ftrace/print"}) {
+    machine.files[std::string{"/sys/kernel/tracing/events/"} + name + "/id"] = "1\n";
+  }
+  const auto of = [&](const Event& event) { return fields({.events = {event}}, machine); };
+  const Event function = tracepoint("ftrace:function");
+  const Event alone =
+      function.adjust([](perf_event_attr& attr) { attr.exclude_callchain_user = 1; });
+  EXPECT_EQ(of(function), "exclude_callchain_user ");
+  EXPECT_EQ(of(alone), "");
+  EXPECT_EQ(of(alone.sample(PERF_SAMPLE_STACK_USER)), "sample_type ");
+  EXPECT_EQ(of(function.period(0)), "sample_period ") << "it counts";
+  EXPECT_EQ(of(tracepoint("ftrace:print")), "config ");
+  Ask ask;
+  ask.attr = function.attr(machine).value();
+  machine.answer = [](const Ask& each) {
+    return each.attr.type == PERF_TYPE_TRACEPOINT ? EINVAL : 0;
+  };
+  EXPECT_EQ(EventError::at_failure(EventError::Step::Open, EINVAL, ask, function.name(), machine)
+                .causes.front()
+                .field,
+            "exclude_callchain_user");
+}
+
+// The registers of a system call's entry and exit are the user's (R16).
+TEST(CheckRequestTest, ATracepointOfASystemCallNeedsNoKernel) {
+  FakeSystem machine;
+  machine.be_root();
+  const auto of = [&](const char* group, const char* name) {
+    machine.files[std::string{"/sys/kernel/tracing/events/"} + group + "/" + name + "/id"] = "9\n";
+    const Event event = tracepoint(std::string{group} + ":" + name).kernel(Kernel::Excluded);
+    return fields({.events = {event}, .target = process(77)}, machine);
+  };
+  machine.files["/proc/77/task/77/comm"] = "x";
+  EXPECT_EQ(of("syscalls", "sys_enter_read"), "");
+  EXPECT_EQ(of("syscalls", "sys_exit_read"), "");
+  EXPECT_EQ(of("raw_syscalls", "sys_enter"), "exclude_kernel pid ");
 }
 
 TEST(CheckRequestTest, OpenFilesLockedMemoryAndPages) {
@@ -296,7 +411,7 @@ TEST(CheckRequestTest, ASoftwareEventThatIsAskedForTwiceIsNamed) {
   EXPECT_EQ(fields_of(kFaults, Event{kFaults}.period(3)), "config ");
   EXPECT_EQ(fields_of(kFaults, software(PERF_COUNT_SW_PAGE_FAULTS_MIN)), "");
   EXPECT_EQ(fields_of(clock, clock), "") << "each has a timer of its own";
-  EXPECT_EQ(fields_of(changes({.switches = true}), changes({.execs = true})), "");
+  EXPECT_EQ(fields_of(changes({.forks = true}), changes({.execs = true})), "");
 }
 
 TEST(CheckRequestTest, TenThousandCpusAreOneSentence) {
@@ -309,7 +424,23 @@ TEST(CheckRequestTest, TenThousandCpusAreOneSentence) {
   ASSERT_GE(found.size(), 2U);
   EXPECT_EQ(found[0].says, "this machine has no CPU 4-9999");
   EXPECT_EQ(found[1].says, "offline: CPU 3");
-  EXPECT_EQ(fds_needed(request, machine), 10'003U);
+  EXPECT_EQ(fds_needed(request, machine), 10'002U);
+}
+
+TEST(CheckRequestTest, OpenFilesAreThoseOfTheEventsTheWaiterAndAChildsPipes) {
+  FakeSystem machine;
+  machine.be_root();
+  Request request{.events = {kFaults, kSwitch}, .target = this_thread()};
+  EXPECT_EQ(fds_needed(request, machine), 4U);
+  request.target = child({"x"}).on({0});
+  EXPECT_EQ(fds_needed(request, machine), 7U);
+  request = {.events = std::vector<Event>(59, software(PERF_COUNT_SW_CPU_CLOCK)),
+             .target = child({"x"}).on({0})};
+  EXPECT_EQ(fields(request, machine), "") << "64 are allowed";
+  machine.files["/proc/self/fd/0"] = machine.files["/proc/self/fd/1"] = "";
+  EXPECT_EQ(fields(request, machine), "fd ") << "one is open, beside that of the folder";
+  EXPECT_EQ(check(request, machine).front().says,
+            "59 events are 64 open files, 1 are open, and the limit is 64");
 }
 
 TEST(CheckRequestTest, ACgroupThatIsNone) {

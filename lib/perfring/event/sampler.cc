@@ -276,9 +276,12 @@ std::optional<Delivered> Sampler::next(Clock::time_point deadline) {
   while (true) {
     if (auto one = next_in_round(false)) return one;
     merge.release();
-    merge.look(os::monotonic_ns());
+    // Before the look, or what comes between the two would be missed at the deadline.
+    const std::uint64_t now = os::monotonic_ns();
+    const bool is_over = Clock::time_point{std::chrono::nanoseconds{now}} >= deadline ||
+                         state_->waiter->is_stopped();
+    merge.look(now);
     if (auto one = next_in_round(false)) return one;
-    const bool is_over = Clock::now() >= deadline || state_->waiter->is_stopped();
     // What is held for its order is not held beyond the deadline (E1).
     if (is_over) return next_in_round(true);
     wait(deadline);

@@ -5,6 +5,7 @@
 #include "perfring/event/sampler.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <ctime>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -19,13 +22,31 @@
 #include <vector>
 
 #include "perfring/event/group.h"
+#include "perfring/event/opening.h"
 #include "perfring/testing/fake_kernel.h"
+#include "perfring/testing/fake_system.h"
+
+#if __SIZEOF_POINTER__ == 8  // where time_t has one size
+namespace {
+std::function<std::optional<std::uint64_t>()> clock_says;  // ns of CLOCK_MONOTONIC
+}  // namespace
+
+// In place of libc's.
+extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
+  const auto said = clock == CLOCK_MONOTONIC && clock_says ? clock_says() : std::nullopt;
+  if (!said) return static_cast<int>(::syscall(SYS_clock_gettime, clock, time));
+  time->tv_sec = static_cast<time_t>(*said / 1'000'000'000);
+  time->tv_nsec = static_cast<long>(*said % 1'000'000'000);
+  return 0;
+}
+#endif
 
 namespace perfring::event {
 namespace {
 
 using namespace std::chrono_literals;
 using perfring::testing::FakeKernel;
+using testing::FakeSystem;
 using Clock = Sampler::Clock;
 
 class SamplerTest : public ::testing::Test {
@@ -311,6 +332,101 @@ TEST_F(SamplerTest, AForkedChildLeavesItsParentsCommandAlone) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(WEXITSTATUS(status), 7);
   EXPECT_EQ(group.child_status(), std::nullopt) << "it waits for its start";
+}
+
+#if __SIZEOF_POINTER__ == 8
+// E1: the last thing before next() says so is a look, and not the clock.
+TEST_F(SamplerTest, ARecordThatComesBetweenALookAndTheDeadlineIsDelivered) {
+  Sampler sampler = open();
+  constexpr std::uint64_t kDeadline = 5'000'000'000'000'000;
+  int readings = 0;
+  clock_says = [&] {
+    if (++readings == 1) return std::optional{kDeadline - 1};
+    if (readings == 2) write(sampler, "one", kDeadline - 1);
+    return std::optional{kDeadline};
+  };
+  const auto one = sampler.next(Clock::time_point{std::chrono::nanoseconds{kDeadline}});
+  const auto none = sampler.next(Clock::time_point{std::chrono::nanoseconds{kDeadline}});
+  clock_says = nullptr;
+  ASSERT_TRUE(one);
+  EXPECT_EQ(name_of(*one), "one ");
+  EXPECT_FALSE(none);
+}
+#endif
+
+class OpeningTest : public ::testing::Test {
+ protected:
+  // The steps' tasks, or why nothing was opened.
+  std::string opened(const Event& event, const Target& target, bool grouped = false) {
+    std::vector<Event> events(2, event);
+    const auto opening = internal::open_all({.events = events, .target = target}, machine_, grouped,
+                                            /*prepare=*/nullptr);
+    if (!opening) {
+      std::string fields{opening.error().io_error.message()};
+      for (const Cause& each : opening.error().causes) fields += " " + each.field;
+      return fields;
+    }
+    std::string tasks;
+    for (const internal::OpenStep& each : opening->steps) {
+      tasks += std::to_string(each.step.event) + ":" + std::to_string(each.step.ask.pid) + " ";
+    }
+    return tasks;
+  }
+  FakeSystem machine_;
+};
+
+const Event kFaults = software(PERF_COUNT_SW_PAGE_FAULTS);
+
+// R8: between the list of a process's threads and the opening.
+TEST_F(OpeningTest, AThreadThatHasEndedIsPassedOver) {
+  machine_.answer = [](const Ask& ask) { return ask.pid == 100 ? ESRCH : 0; };
+  for (const bool grouped : {false, true}) {
+    EXPECT_EQ(opened(kFaults, this_process(), grouped), "0:101 1:101 ");
+    EXPECT_EQ(opened(kFaults, this_process().and_children().on({0, 1}), grouped),
+              "0:101 0:101 1:101 1:101 ");
+  }
+  EXPECT_EQ(opened(kFaults, thread(100)), "No such process pid") << "it is the only one";
+  // Between the first event's opening and the second's.
+  machine_.asked.clear();
+  machine_.answer = [&](const Ask& ask) {
+    return ask.pid == 100 && machine_.asked.size() > 1 ? ESRCH : 0;
+  };
+  EXPECT_EQ(opened(kFaults, this_process()), "0:100 0:101 1:101 ");
+}
+
+TEST_F(OpeningTest, IfAllThreadsHaveEndedThereIsNoProcess) {
+  machine_.answer = [](const Ask&) { return ESRCH; };
+  EXPECT_EQ(opened(kFaults, this_process()), "No such process pid");
+  machine_.asked.clear();
+  machine_.answer = [&](const Ask&) { return machine_.asked.size() > 2 ? ESRCH : 0; };
+  EXPECT_EQ(opened(kFaults, this_process()), "No such process pid") << "of the second event";
+  machine_.answer = [](const Ask& ask) { return ask.pid == 100 ? EMFILE : 0; };
+  EXPECT_EQ(opened(kFaults, this_process()), "Too many open files fd");
+}
+
+TEST_F(OpeningTest, HowManyFilesWereWantedIsSaid) {
+  machine_.answer = [](const Ask&) { return EMFILE; };
+  const auto none = internal::open_all({.events = {kFaults}, .target = this_process()}, machine_,
+                                       /*grouped=*/false, nullptr);
+  EXPECT_EQ(none.error().causes.front().says,
+            "this process may have 64 open files, and 2 events are asked for");
+}
+
+// IfAllowed: to ask without the kernel is no way out where only the kernel is asked for.
+TEST_F(OpeningTest, WhatCannotBeWithoutTheKernelIsNotSaidToBeWrongWithoutIt) {
+  const auto is_msr = [](const Ask& ask) { return ask.attr.type == 10; };
+  machine_.answer = [&](const Ask& ask) {
+    if (ask.attr.exclude_kernel == 0) return EACCES;
+    const bool is_kernels = ask.attr.type == PERF_TYPE_BREAKPOINT && ask.attr.bp_addr >> 63 != 0;
+    return is_kernels || is_msr(ask) ? EINVAL : 0;
+  };
+#if __SIZEOF_POINTER__ == 8
+  EXPECT_EQ(opened(breakpoint(0xffffffff81000000, Access::Write), this_thread()),
+            "Permission denied bp_addr");
+#endif
+  EXPECT_EQ(opened(pmu("msr/tsc/").kernel(Kernel::IfAllowed), this_thread()),
+            "Permission denied exclude_kernel");
+  EXPECT_EQ(opened(breakpoint(4096, Access::Write), this_thread()), "0:0 1:0 ");
 }
 
 }  // namespace

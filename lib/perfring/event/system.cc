@@ -171,6 +171,11 @@ std::optional<std::uint64_t> Facts::limit(const char* name) const {
   return line ? number_in<std::uint64_t>(*line) : std::nullopt;
 }
 
+std::size_t Facts::open_files() const {
+  const auto names = system_.list("/proc/self/fd");
+  return names && !names->empty() ? names->size() - 1 : 0;  // but for that of the folder itself
+}
+
 std::vector<std::uint32_t> Facts::cpus(const char* list) const {
   const auto text = system_.read(std::string{"/sys/devices/system/cpu/"} + list);
   if (!text) return {};

@@ -93,6 +93,8 @@ class Facts {
   bool is_running(pid_t pid) const;
   // A soft limit of /proc/self/limits; nullopt if it is unlimited, too.
   std::optional<std::uint64_t> limit(const char* name) const;
+  // Of this process, now; 0 if it cannot be known.
+  std::size_t open_files() const;
   // CPU lists of /sys/devices/system/cpu; empty if they cannot be read.
   std::vector<std::uint32_t> cpus(const char* list) const;
   // Of /sys/bus/event_source/devices.
