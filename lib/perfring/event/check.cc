@@ -38,8 +38,8 @@ std::optional<Kind> kind_of(const Ask& ask, const Facts& facts) {
 }
 
 void check_all(const Ask& ask, const std::string& name, const Facts& facts,
-               std::vector<Finding>& found) {
-  const Case each{ask, facts, kind_of(ask, facts), name, found};
+               std::vector<Finding>& found, bool counts = false) {
+  const Case each{ask, facts, kind_of(ask, facts), name, found, counts};
   internal::check_attr(each);
   internal::check_probe(each);
   internal::check_rights(each);
@@ -84,9 +84,8 @@ void check_cpus(const Plan& made, const Facts& facts, std::vector<Finding>& foun
   }
 }
 
-void check_limits(const Request& request, const Plan& made, const Facts& facts,
-                  std::vector<Finding>& found) {
-  const std::size_t needed = internal::fds_of(target_of(request), made);
+void check_files(std::size_t needed, const Plan& made, const Facts& facts,
+                 std::vector<Finding>& found) {
   const auto limit = facts.limit("Max open files");
   const std::size_t open = facts.open_files();
   if (limit && needed + open > *limit) {
@@ -96,6 +95,10 @@ void check_limits(const Request& request, const Plan& made, const Facts& facts,
                          std::to_string(*limit),
                      "raise the limit (ulimit -n), or watch fewer CPUs"});
   }
+}
+
+void check_pages(const Request& request, const Plan& made, const Facts& facts,
+                 std::vector<Finding>& found) {
   if (!std::has_single_bit(request.page_count)) {
     found.push_back({Severity::Refused, "page_count",
                      std::to_string(request.page_count) + " pages are no power of two",
@@ -188,7 +191,7 @@ void check_place(const Case& each) {
     each.refused("pid", "there is no process " + std::to_string(ask.pid),
                  "give one that is running");
   }
-  if (ask.attr.inherit != 0 && ask.cpu == -1) {
+  if (ask.attr.inherit != 0 && ask.cpu == -1 && !each.counts) {
     each.refused("inherit", "an event that children inherit cannot be mapped without a CPU (R9)",
                  "open one for each CPU");
   }
@@ -228,7 +231,10 @@ std::vector<Finding> check(const Ask& ask, System& system) {
   return internal::check_named(ask, {}, Facts{system});
 }
 
-std::vector<Finding> check(const Request& request, System& system) {
+namespace {
+
+// A group is counted, and its events are read together.
+std::vector<Finding> check_request(const Request& request, System& system, bool is_group) {
   std::vector<Finding> found;
   const Facts facts{system};
   const Target target = target_of(request);
@@ -246,26 +252,43 @@ std::vector<Finding> check(const Request& request, System& system) {
                        "give one below /sys/fs/cgroup: /proc/PID/cgroup names a process's"});
     }
   }
-  const auto made = plan(request, system);
+  auto made = plan(request, system);
   if (!made) {
     found.push_back(made.error());
     return found;
   }
+  if (is_group) std::ranges::for_each(made->steps, internal::only_counts);
   for (std::size_t i = 0, next = 0; next < made->steps.size(); ++next) {
     const Planned& step = made->steps[next];
     if (step.event != i) continue;  // one of each event
     ++i;
-    check_all(step.ask, made->events[step.event].name(), facts, found);
+    check_all(step.ask, made->events[step.event].name(), facts, found, is_group);
+    if (is_group && step.event != 0) {
+      std::ranges::move(check_member(step.ask, made->steps.front().ask), std::back_inserter(found));
+    }
     if (step.event == 0 && target.kind != Target::Kind::Child) {
-      internal::check_place(Case{step.ask, facts, std::nullopt, {}, found});
+      internal::check_place(Case{step.ask, facts, std::nullopt, {}, found, is_group});
     }
   }
   check_cpus(*made, facts, found);
-  check_limits(request, *made, facts, found);
-  check_own_wait(request, *made, facts, found);
-  check_ids(*made, found);
+  check_files(internal::fds_of(target, *made, is_group), *made, facts, found);
+  if (!is_group) {
+    check_pages(request, *made, facts, found);
+    check_own_wait(request, *made, facts, found);
+    check_ids(*made, found);
+  }
   sort(found);
   return found;
+}
+
+}  // namespace
+
+std::vector<Finding> check(const Request& request, System& system) {
+  return check_request(request, system, /*is_group=*/false);
+}
+
+std::vector<Finding> check_group(const Request& request, System& system) {
+  return check_request(request, system, /*is_group=*/true);
 }
 
 std::vector<Finding> check_member(const Ask& member, const Ask& leader) {
@@ -290,7 +313,9 @@ std::vector<Finding> check_member(const Ask& member, const Ask& leader) {
   if (member.attr.exclusive != 0) {
     refused("exclusive", "only a group's leader may be exclusive", "set it on the leader");
   }
-  if (member.attr.inherit != leader.attr.inherit) {
+  // (perf_event_open() at v6.18: of a task.)
+  const bool is_of_a_task = member.pid != -1 && (member.flags & PERF_FLAG_PID_CGROUP) == 0;
+  if (is_of_a_task && member.attr.inherit != leader.attr.inherit) {
     refused("inherit", "the group's leader is inherited and the member is not, or the reverse",
             "give all the same");
   }

@@ -29,6 +29,9 @@ PERFRING_EXPORT std::vector<Finding> check(const Request& request, System& syste
 // Of one event, which is sampled: mapped and read. The pointer that a probe's attributes have in
 // config1 is null or to a string; all else may be any number.
 PERFRING_EXPORT std::vector<Finding> check(const Ask& ask, System& system = real_system());
+// Of events that a Group counts.
+PERFRING_EXPORT std::vector<Finding> check_group(const Request& request,
+                                                 System& system = real_system());
 // Of one event of a group, and its leader.
 PERFRING_EXPORT std::vector<Finding> check_member(const Ask& member, const Ask& leader);
 
@@ -41,6 +44,7 @@ struct Case {
   std::optional<Kind> kind;  // nullopt: of a PMU that no kind is of
   const std::string& name;   // of the event, or empty
   std::vector<Finding>& found;
+  bool counts = false;  // it is to be read alone, and has no ring
 
   const perf_event_attr& attr() const noexcept { return ask.attr; }
   bool is_cpu_wide() const noexcept {

@@ -49,7 +49,7 @@ void check_periods(const Case& each) {
   const perf_event_attr& attr = each.attr();
   const bool is_dummy = each.is_software(PERF_COUNT_SW_DUMMY);
   const bool wants_records = has_side_band(attr) || attr.cgroup || attr.namespaces;
-  if (!each.has_period() && !wants_records && !is_dummy) {
+  if (!each.counts && !each.has_period() && !wants_records && !is_dummy) {
     each.silent("sample_period", "without a period it counts, and writes no record",
                 "give a period or a frequency, or use a Counter");
   }

@@ -143,6 +143,10 @@ Cause cause_of(const Variation& found, const Ask& ask, int error, const Context&
       }
       return {field, "this machine does not have this event", "use another one (or_else())"};
     default:
+      if (field == "group_fd") {
+        return {field, "the event does not go with the group's leader",
+                "give it the leader's clock, tasks, CPU and inherit, or open it alone"};
+      }
       if (is_of_rights(error)) {
         return {field, field + " is not for this user",
                 std::string{"leave it out, or "} + kPerfmon};
@@ -167,6 +171,10 @@ std::vector<Answered> telling(std::vector<Answered> all, std::optional<int> want
   if (least == all.end()) return {};
   const Group group = least->variation.group;
   std::erase_if(all, [&](const Answered& each) { return each.variation.group != group; });
+  // Alone it would open; but what else helps says why it does not go with the others.
+  if (all.size() > 1) {
+    std::erase_if(all, [](const Answered& each) { return each.variation.field == "group_fd"; });
+  }
   // Places come from the nearest to the farthest: the first that helps is enough.
   if (group == Group::Place) all.erase(all.begin() + 1, all.end());
   return all;

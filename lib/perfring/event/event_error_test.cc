@@ -247,6 +247,8 @@ std::vector<Refusal> rows() {
        "bp_len"},
       {"GroupLeader", [](Ask& ask) { ask.group_fd = 5; },
        [](const Ask& ask) { return ask.group_fd == 5 ? EINVAL : 0; }, "group_fd"},
+      {"MemberThatIsPinned", [](Ask& ask) { ask.group_fd = 5, ask.attr.pinned = 1; },
+       [](const Ask& ask) { return ask.group_fd == 5 && ask.attr.pinned ? EINVAL : 0; }, "pinned"},
       {"Debian3", with([](Attr&) {}), [](const Ask&) { return EACCES; }, "perf_event_paranoid"},
       {"Seccomp", with([](Attr&) {}), [](const Ask&) { return EPERM; }, ""},
       {"OpenFiles", with([](Attr&) {}), [](const Ask&) { return EMFILE; }, "fd"},

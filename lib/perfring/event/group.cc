@@ -15,19 +15,6 @@ namespace {
 
 using internal::OpenStep;
 
-void only_counts(Planned& step) {
-  perf_event_attr& attr = step.ask.attr;
-  attr.freq = 0;
-  attr.sample_period = 0;
-  attr.sample_type = 0;
-  attr.watermark = 0;
-  attr.wakeup_watermark = 0;
-  attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED |
-                     PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID;
-  // A member follows its leader.
-  if (step.event != 0) attr.disabled = attr.enable_on_exec = 0;
-}
-
 }  // namespace
 
 struct Group::State {
@@ -49,7 +36,7 @@ struct Group::State {
 };
 
 std::expected<Group, EventError> Group::open(const Request& request, bool starts, System& system) {
-  auto opening = internal::open_all(request, system, /*grouped=*/true, only_counts);
+  auto opening = internal::open_all(request, system, /*grouped=*/true, internal::only_counts);
   if (!opening) return std::unexpected(std::move(opening).error());
   auto state = std::make_unique<State>();
   state->opening = *std::move(opening);

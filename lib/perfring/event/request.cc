@@ -123,7 +123,7 @@ bool has_waiter(const Target& target, System& system) {
     default:
       return false;
   }
-  // "0::/user.slice/a": in that folder of cgroup v2, and in those above it.
+  // "0::/user.slice/a": in that folder of cgroup v2, and in those above it; and of v1's perf_event.
   const auto groups = system.read("/proc/self/cgroup");
   if (!groups) return false;
   std::string folder = target.path;
@@ -133,7 +133,10 @@ bool has_waiter(const Target& target, System& system) {
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     const std::size_t path = line.find('/');
     if (path == std::string_view::npos) continue;
-    for (const char* const root : {"/sys/fs/cgroup", "/sys/fs/cgroup/perf_event"}) {
+    const bool is_v2 = line.starts_with("0::");
+    if (!is_v2 && line.find("perf_event") == std::string_view::npos) continue;
+    for (const char* const root :
+         {"/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/perf_event"}) {
       const std::string own = std::string{root}.append(line.substr(path)) + "/";
       if (own.starts_with(folder + "/")) return true;
     }
@@ -211,16 +214,30 @@ bool internal::is_this_thread(const Ask& ask) noexcept {
   return (ask.flags & PERF_FLAG_PID_CGROUP) == 0 && (ask.pid == 0 || ask.pid == ::gettid());
 }
 
-std::size_t internal::fds_of(const Target& target, const Plan& made) {
+void internal::only_counts(Planned& step) {
+  perf_event_attr& attr = step.ask.attr;
+  attr.freq = 0;
+  attr.sample_period = 0;
+  attr.sample_type = 0;
+  attr.watermark = 0;
+  attr.wakeup_watermark = 0;
+  attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED |
+                     PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID;
+  // A member follows its leader.
+  if (step.event != 0) attr.disabled = attr.enable_on_exec = 0;
+}
+
+std::size_t internal::fds_of(const Target& target, const Plan& made, bool is_group) {
   constexpr std::size_t kWaiter = 2;
   constexpr std::size_t kChild = 3;  // the ends of its pipes, until it starts
-  return made.steps.size() + kWaiter + (target.kind == Target::Kind::Child ? kChild : 0);
+  return made.steps.size() + (is_group ? 0 : kWaiter) +
+         (target.kind == Target::Kind::Child ? kChild : 0);
 }
 
 std::expected<std::size_t, Finding> fds_needed(const Request& request, System& system) {
   const auto made = plan(request, system);
   if (!made) return std::unexpected(made.error());
-  return internal::fds_of(target_of(request), *made);
+  return internal::fds_of(target_of(request), *made, /*is_group=*/false);
 }
 
 }  // namespace perfring::event

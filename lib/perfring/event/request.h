@@ -126,7 +126,7 @@ struct Plan {
 // refused.
 PERFRING_EXPORT std::expected<Plan, Finding> plan(const Request& request,
                                                   System& system = real_system(), pid_t pid = 0);
-// How many descriptors the request takes.
+// How many descriptors a Sampler of the request takes.
 PERFRING_EXPORT std::expected<std::size_t, Finding> fds_needed(const Request& request,
                                                                System& system = real_system());
 // Whether each wait of this thread writes records to its own rings (R5).
@@ -136,9 +136,11 @@ PERFRING_EXPORT bool watches_its_own_wait(const Request& request, const Plan& ma
 PERFRING_EXPORT Target target_of(const Request& request);
 
 namespace internal {
+// As a Group opens it.
+void only_counts(Planned& step);
 bool is_this_thread(const Ask& ask) noexcept;
-// How many descriptors a Sampler of it has, until its child starts; a Group, two fewer.
-std::size_t fds_of(const Target& target, const Plan& made);
+// How many descriptors a Sampler of it has, until its child starts, or a Group.
+std::size_t fds_of(const Target& target, const Plan& made, bool is_group);
 }  // namespace internal
 }  // namespace perfring::event
 

@@ -276,7 +276,7 @@ TEST(CheckRequestTest, TheTracepointsThreeSentences) {
 TEST(CheckRequestTest, WhoWatchesHisOwnWaitsIsToldAndIsNotWokenByThem) {
   FakeSystem machine;
   machine.be_root();
-  machine.files["/proc/self/cgroup"] = "4:memory:/m\n0::/user/me\n";
+  machine.files["/proc/self/cgroup"] = "4:memory:/other\n0::/user/me\n";
   for (const char* const name : {"raw_syscalls/sys_exit", "syscalls/sys_enter_epoll_pwait2",
                                  "syscalls/sys_enter_read", "block/block_rq_complete"}) {
     machine.files[std::string{"/sys/kernel/tracing/events/"} + name + "/id"] = "9\n";
@@ -473,6 +473,41 @@ TEST(CheckMemberTest, WhatAGroupMayNotHave) {
   EXPECT_EQ(field([](Ask& ask) { ask.attr.pinned = 1; }), "pinned");
   EXPECT_EQ(field([](Ask& ask) { ask.attr.exclusive = 1; }), "exclusive");
   EXPECT_EQ(field([](Ask& ask) { ask.attr.inherit = 1; }), "inherit");
+  leader.pid = -1, leader.cpu = 0;
+  EXPECT_EQ(field([](Ask& ask) { ask.attr.inherit = 1; }), "") << "which a CPU's events ignore";
+}
+
+TEST(CheckGroupTest, EachMemberIsComparedWithTheLeader) {
+  FakeSystem machine;
+  machine.be_root();
+  const auto of = [&](auto change, const Event& leader = kFaults) {
+    std::string all;
+    const Request request{.events = {leader, kSwitch.adjust(change), kFaults.adjust(change)},
+                          .target = event::system()};
+    for (const Finding& each : check_group(request, machine)) all += each.field + " ";
+    return all;
+  };
+  using Attr = perf_event_attr;
+  EXPECT_EQ(of([](Attr&) {}), "") << "nothing is sampled, nothing mapped, nothing waited for";
+  EXPECT_EQ(of([](Attr& a) { a.pinned = 1; }), "pinned pinned ");
+  EXPECT_EQ(of([](Attr& a) { a.exclusive = 1; }), "exclusive exclusive ");
+  EXPECT_EQ(of([](Attr& a) { a.use_clockid = 0; }), "clockid clockid ");
+  EXPECT_EQ(of([](Attr&) {}, kFaults.adjust([](Attr& a) { a.pinned = a.exclusive = 1; })), "");
+  EXPECT_EQ(of([](Attr& a) { a.type = 99; }), "type type ") << "and each by itself";
+  const auto own = [&](std::vector<Event> events) {
+    std::string all;
+    for (const Finding& each : check_group(
+             {.events = std::move(events), .target = this_thread(), .page_count = 3}, machine)) {
+      all += each.field + " ";
+    }
+    return all;
+  };
+  const Event inherited = kFaults.adjust([](Attr& a) { a.inherit = 1; });
+  EXPECT_EQ(own({inherited, inherited}), "") << "R9 is about mmap()";
+  EXPECT_EQ(own({inherited, kFaults}), "inherit ");
+  EXPECT_EQ(own({}), "events ");
+  EXPECT_EQ(own(std::vector<Event>(64, kFaults)), "");
+  EXPECT_EQ(own(std::vector<Event>(65, kFaults)), "fd ");
 }
 
 // As the kernel prints it (L: sched:sched_process_exec, and sched:sched_switch's comm).
