@@ -181,10 +181,8 @@ int CaseProducer::output(std::span<const script::Step> step_and_nested) {
   const std::uint64_t length = step.number > 65500 ? step.number - more : step.number;
   outputs_.push_back({length, static_cast<std::size_t>(now_->id)});
   const std::vector<std::byte> payload = payload_of(number, length);
-  frames_[depth_++] = {.nested = step_and_nested.subspan(1),
-                       .done = std::vector<bool>(step_and_nested.size() - 1),
-                       .output = number,
-                       .length = length};
+  under_way_.begin(step_and_nested);
+  frame() = {.output = number, .length = length};
   const auto simulated_output = [&] {
     const rig::SimulatedRing& ring = *now_->ring;
     const bool second = step.second && ring.events().size() > 1;
@@ -192,8 +190,8 @@ int CaseProducer::output(std::span<const script::Step> step_and_nested) {
   };
   const int rc = now_->live != nullptr ? live_output(payload) : simulated_output();
   refused_ += rc != 0 && rc != -ENOSPC ? 1 : 0;
-  nested(nullptr);
-  --depth_;
+  under_way_.rest([this](bool, auto due) { output(due); });
+  under_way_.end();
   return rc;
 }
 
@@ -206,24 +204,6 @@ int CaseProducer::live_output(std::span<const std::byte> payload) {
   const std::uint64_t lost = std::exchange(now_->unreported, 0);
   reserved(0, static_cast<std::size_t>(sample_size() + (lost != 0 ? kLost : 0)));
   return reported(lost), rc;
-}
-
-// Carries out the steps that interrupt the output under way at this moment; without one, the rest.
-void CaseProducer::nested(const std::uint64_t* moment) {
-  const std::size_t outer = depth_ - 1;
-  for (std::size_t i = 0; i < frames_[outer].nested.size(); ++i) {
-    const script::Step& step = frames_[outer].nested[i];
-    const bool now = moment == nullptr || step.at == *moment;
-    if (step.depth != depth_ || frames_[outer].done[i] || !now) continue;
-    frames_[outer].done[i] = true;
-    output(script::first_with_nested(frames_[outer].nested.subspan(i)));
-  }
-}
-
-void CaseProducer::moment() {
-  if (depth_ == 0) return;
-  const std::uint64_t now = frame().moment++;
-  if (!frame().nested.empty()) nested(&now);
 }
 
 // The header.size of the output under way, which has 16 bits (K6).

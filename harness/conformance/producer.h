@@ -100,9 +100,6 @@ class CaseProducer {
   };
   // An output under way.
   struct Frame {
-    std::span<const script::Step> nested{};
-    std::vector<bool> done{};
-    std::uint64_t moment = 0;
     std::uint64_t output = 0;
     std::uint64_t length = 0;
     std::size_t written = 0;  // its place in Cpu::written
@@ -119,7 +116,9 @@ class CaseProducer {
     std::vector<Event> so_far;
     __u64 time = 1'000'000;
     __u64 clock() { return time += 1000; }
-    void step() { producer.moment(); }
+    void step() {
+      producer.under_way_.moment([this](bool, auto due) { producer.output(due); });
+    }
     void on_reserve(const kernel::perf_buffer&, __u64 position, std::size_t size) {
       producer.reserved(position, size);
     }
@@ -130,8 +129,6 @@ class CaseProducer {
   void control(script::Action action);
   int output(std::span<const script::Step> step_and_nested);
   int live_output(std::span<const std::byte> payload);
-  void nested(const std::uint64_t* moment);
-  void moment();
   std::uint64_t sample_size();
   void reserved(std::uint64_t position, std::size_t size);
   void reported(std::uint64_t lost);
@@ -140,15 +137,15 @@ class CaseProducer {
   void play(const Part& part);
   void store(std::uint64_t position, std::uint64_t value, std::size_t size);
   Event sample(std::uint64_t output) const;
-  Frame& frame() { return frames_[depth_ - 1]; }
+  Frame& frame() { return frames_[under_way_.depth() - 1]; }
 
   const Case& case_;
   std::vector<std::unique_ptr<Cpu>> cpus_;  // nullptr: absent
   Cpu* now_ = nullptr;                      // where the steps happen
   std::size_t next_ = 0;                    // of the case's parts
   const Drain* drain_ = nullptr;
+  script::UnderWay under_way_;
   std::array<Frame, script::kDepthMax + 2> frames_;
-  std::size_t depth_ = 0;
   std::vector<Output> outputs_;  // so far
   std::size_t refused_ = 0;      // of them, not for want of room
 };

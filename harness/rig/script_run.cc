@@ -40,52 +40,38 @@ std::int64_t ScriptRun::run(std::span<const Step> steps) {
 
 void ScriptRun::note(Step step) {
   if (step.action == Action::Poll && on_poll) return;
-  if (depth_ != 0 && step.depth == 0) {  // called from within: in place of the poll
-    step.depth = frames_[depth_ - 1].step->depth;
-    step.at = frames_[depth_ - 1].step->at;
+  if (under_way_.depth() != 0 && step.depth == 0) {  // called from within: in place of the poll
+    step.depth = under_way_.innermost().depth;
+    step.at = under_way_.innermost().at;
   }
   steps_so_far_.push_back(step);
 }
 
 std::int64_t ScriptRun::perform(std::span<const Step> step_and_nested) {
   note(step_and_nested.front());
-  Frame& frame = frames_[depth_++];
-  frame.step = &step_and_nested.front();
-  frame.nested = step_and_nested.subspan(1);
-  frame.done.assign(frame.nested.size(), false);
-  frame.moment = 0;
-  frame.interrupted = false;
-  const std::int64_t result = act(*frame.step);
-  nested(std::nullopt);
-  --depth_;
+  if (under_way_.depth() == 0) interrupted_ = false;
+  under_way_.begin(step_and_nested);
+  const std::int64_t result = act(step_and_nested.front());
+  under_way_.rest([this](bool at_a_moment, auto due) { nested(at_a_moment, due); });
+  under_way_.end();
   return result;
 }
 
-// Carries out what is nested in the step under way and waits for this moment; or, without one, for
-// any.
-void ScriptRun::nested(std::optional<std::uint64_t> moment) {
-  Frame& frame = frames_[depth_ - 1];
-  const std::uint64_t depth = frame.step->depth + 1;
-  for (std::size_t i = 0; i < frame.nested.size() && !stopped(); ++i) {
-    const Step& step = frame.nested[i];
-    if (step.depth != depth || frame.done[i] || (moment && step.at != *moment)) continue;
-    frame.done[i] = true;
-    if (step.action == Action::Die) {
-      note(step);
-      dead_ = true;
-      if (moment) throw Died{};
-      continue;
-    }
-    frame.interrupted = true;
-    ledger_.interrupted();
-    perform(script::first_with_nested(frame.nested.subspan(i)));
+void ScriptRun::nested(bool at_a_moment, std::span<const Step> step_and_nested) {
+  if (stopped()) return;
+  if (step_and_nested.front().action == Action::Die) {
+    note(step_and_nested.front());
+    dead_ = true;
+    if (at_a_moment) throw Died{};
+    return;
   }
+  interrupted_ = true;
+  ledger_.interrupted();
+  perform(step_and_nested);
 }
 
 void ScriptRun::moment() {
-  Frame& frame = frames_[depth_ - 1];
-  const std::uint64_t moment = frame.moment++;
-  if (!frame.nested.empty()) nested(moment);
+  under_way_.moment([this](bool at_a_moment, auto due) { nested(at_a_moment, due); });
 }
 
 std::int64_t ScriptRun::act(const Step& step) {
@@ -109,7 +95,7 @@ std::int64_t ScriptRun::act(const Step& step) {
 std::int64_t ScriptRun::output(const Step& step) {
   if (dead_) return 0;
   const auto length = static_cast<std::uint32_t>(step.number);
-  std::vector<std::byte>& buffer = payloads_[depth_ - 1];
+  std::vector<std::byte>& buffer = payloads_[under_way_.depth() - 1];
   if (buffer.size() < length) buffer.resize(length);
   const auto bytes = std::span{buffer}.first(length);
   const oracle::Payload payload{sequence_++, 0, length};
@@ -132,7 +118,7 @@ std::int64_t ScriptRun::output(const Step& step) {
 // may have been taken.
 void ScriptRun::expect_announced(int rc) {
   if (announced_ == true) return;
-  const bool alone = depth_ == 1 && !frames_[0].interrupted;
+  const bool alone = under_way_.depth() == 1 && !interrupted_;
   const bool each = ring().settings().wakeup == 1 && !ring().settings().watermark;
   if (!alone) {
     announced_.reset();

@@ -74,14 +74,6 @@ class ScriptRun : private MemoryObserver, private oracle::FirstViolation {
 
  private:
   friend struct ScriptCpu;
-  // A step under way, and those nested in it, which are deeper.
-  struct Frame {
-    const script::Step* step = nullptr;
-    std::span<const script::Step> nested{};
-    std::vector<bool> done{};  // of `nested`
-    std::uint64_t moment = 0;
-    bool interrupted = false;
-  };
   struct Thrown {};
   struct Died {};
 
@@ -93,7 +85,7 @@ class ScriptRun : private MemoryObserver, private oracle::FirstViolation {
   std::int64_t drain(const script::Step& step);
   void deliver(const PerfEvent& event);
   std::int64_t poll(const script::Step& step);
-  void nested(std::optional<std::uint64_t> moment);
+  void nested(bool at_a_moment, std::span<const script::Step> step_and_nested);
 
   // Called by ScriptCpu.
   void moment();
@@ -106,10 +98,9 @@ class ScriptRun : private MemoryObserver, private oracle::FirstViolation {
   SimulatedKernel kernel_;
   oracle::Ledger ledger_;
   oracle::Checker checker_;
-  // One for each depth, and one for a drain by on_poll.
-  std::array<Frame, script::kDepthMax + 2> frames_;
-  std::array<std::vector<std::byte>, script::kDepthMax + 2> payloads_;
-  std::size_t depth_ = 0;  // of the steps under way
+  script::UnderWay under_way_;
+  std::array<std::vector<std::byte>, script::kDepthMax + 2> payloads_;  // of the outputs under way
+  bool interrupted_ = false;                                            // the outermost step was
   std::vector<script::Step> steps_so_far_;
   std::uint64_t sequence_ = 0;
   // Whether poll has something to report. Not known where an interrupt may have taken it.

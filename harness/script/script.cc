@@ -40,6 +40,14 @@ std::span<const Step> first_with_nested(std::span<const Step> steps) {
   return steps.first(end);
 }
 
+void UnderWay::begin(std::span<const Step> step_and_nested) {
+  Frame& frame = frames_[depth_++];
+  frame.step = &step_and_nested.front();
+  frame.nested = step_and_nested.subspan(1);
+  frame.done.assign(frame.nested.size(), false);
+  frame.moment = 0;
+}
+
 std::optional<std::string> why_impossible(const Settings& settings) {
   if (!std::has_single_bit(settings.pages) || settings.pages > kPagesMax) {
     return "a ring of " + std::to_string(settings.pages) + " pages: a power of two up to " +

@@ -3,10 +3,11 @@
 
 // A script: the steps done to a ring, as data, to be run on the simulated kernel (harness/rig) or
 // on a live one (harness/differential), printed, parsed, generated and shrunk. Nothing here runs
-// one.
+// one; UnderWay is for those who do.
 
 #include <linux/perf_event.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -94,6 +95,59 @@ bool nests(const Script& script);
 
 // The first of these steps, and those after it that are nested in it. Precondition: there is one.
 std::span<const Step> first_with_nested(std::span<const Step> steps);
+
+// The steps that a runner has under way, each in the midst of the one before it, and which of the
+// steps nested in the innermost are still to come.
+class UnderWay {
+ public:
+  std::size_t depth() const { return depth_; }
+  // Precondition: depth() != 0.
+  const Step& innermost() const { return *frames_[depth_ - 1].step; }
+
+  // Begins the first of these, in which the others are nested. Precondition: depth() < kDepthMax
+  // + 2.
+  void begin(std::span<const Step> step_and_nested);
+  void end() { --depth_; }
+
+  // At each moment of the innermost step, if there is one: calls perform(at_a_moment,
+  // step_and_nested) for what is nested there. It may begin steps, which end before it returns, and
+  // may throw.
+  template <class Perform>
+  void moment(Perform perform) {
+    if (depth_ == 0) return;
+    Frame& frame = frames_[depth_ - 1];
+    const std::uint64_t moment = frame.moment++;
+    if (!frame.nested.empty()) due(frame, moment, perform);
+  }
+  // At the innermost step's end: the same for what no moment has had.
+  template <class Perform>
+  void rest(Perform perform) {
+    due(frames_[depth_ - 1], std::nullopt, perform);
+  }
+
+ private:
+  struct Frame {
+    const Step* step = nullptr;
+    std::span<const Step> nested{};  // and those nested in them
+    std::vector<bool> done{};        // of `nested`
+    std::uint64_t moment = 0;
+  };
+
+  template <class Perform>
+  void due(Frame& frame, std::optional<std::uint64_t> moment, Perform& perform) {
+    for (std::size_t i = 0; i < frame.nested.size(); ++i) {
+      const Step& step = frame.nested[i];
+      if (step.depth != frame.step->depth + 1 || frame.done[i]) continue;
+      if (moment && step.at != *moment) continue;
+      frame.done[i] = true;
+      perform(moment.has_value(), first_with_nested(frame.nested.subspan(i)));
+    }
+  }
+
+  // One for each depth, and one for a step that a runner's caller begins.
+  std::array<Frame, kDepthMax + 2> frames_;
+  std::size_t depth_ = 0;
+};
 
 // Why it cannot be run, if so.
 std::optional<std::string> why_impossible(const Settings& settings);

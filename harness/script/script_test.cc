@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -181,6 +183,41 @@ TEST(ScriptTextErrorTest, AScriptThatWasNotParsedIsCheckedAlike) {
   EXPECT_TRUE(why_impossible(Script{{.pages = 3}, {}}));
   EXPECT_TRUE(why_impossible(Settings{.sample_type = PERF_SAMPLE_CALLCHAIN}));
   EXPECT_TRUE(why_impossible(Script{{}, std::vector<Step>(kStepsMax + 1, {Action::Poll})}));
+}
+
+// A runner that notes which step it begins "(", its moments, and what is due at its end.
+TEST(UnderWayTest, NestedStepsAreDueOnceAtTheirMomentOrAtTheEnd) {
+  const std::vector<Step> steps{
+      {.number = 1},
+      {.number = 2, .depth = 1, .at = 1},
+      {.number = 3, .depth = 2, .at = 0},
+      {.number = 4, .depth = 2, .at = 9},
+      {.number = 5, .depth = 1, .at = 1},
+      {.number = 6, .depth = 1, .at = 7},
+  };
+  UnderWay under_way;
+  std::string said;
+  const std::function<void(std::span<const Step>)> perform = [&](std::span<const Step> all) {
+    const auto nested = [&](bool at_a_moment, std::span<const Step> due) {
+      said += at_a_moment ? "" : "end:";
+      perform(due);
+    };
+    said += std::to_string(all.front().number) + "(";
+    under_way.begin(all);
+    EXPECT_EQ(under_way.innermost(), all.front());
+    EXPECT_EQ(under_way.depth(), all.front().depth + 1);
+    for (int moment = 0; moment < 3; ++moment) {
+      said += std::to_string(moment) + " ";
+      under_way.moment(nested);
+    }
+    under_way.rest(nested);
+    under_way.end();
+    said += ")";
+  };
+  perform(steps);
+  EXPECT_EQ(said, "1(0 1 2(0 3(0 1 2 )1 2 end:4(0 1 2 ))5(0 1 2 )2 end:6(0 1 2 ))");
+  EXPECT_EQ(under_way.depth(), 0);
+  under_way.moment([](bool, std::span<const Step>) { ADD_FAILURE() << "no step is under way"; });
 }
 
 TEST(ScriptTextTest, NeverCrashesTheParser) {
