@@ -294,8 +294,8 @@ std::string impossible(const RunSettings& settings) {
     return fmt::format("wakeup_watermark: {} exceeds the ring of {} bytes", of_ring.wakeup, ring);
   }
   if (!announces_each(settings) && settings.timeout == 0) {
-    return "timeout: 0 is for wakeup_events 1: else what is not announced would "
-           "be waited for in vain";
+    return "timeout: 0 means to wait without end, so every record must wake the consumer: set "
+           "wakeup_events to 1, or a timeout";
   }
   return impossible_of_many(settings);
 }
