@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -49,19 +50,23 @@ std::string shown(const std::string& value) {
 
 class Check {
  public:
-  explicit Check(const std::vector<Vector>& vectors) : vectors_{vectors} {
-    for (const Vector& vector : vectors) {
+  explicit Check(const record::VectorsRead& read)
+      : vectors_{read.vectors}, refused_{read.refused.size()} {
+    for (const Vector& vector : vectors_) {
       comparisons_.push_back(compare(vector, record::decoded(vector)));
       const Comparison& last = comparisons_.back();
       compared_ += last.compared;
+      of_known_ += last.of_known;
       differences_ += last.differences.size();
       absent_ += last.absent.size();
     }
   }
 
   Conclusion conclusion() const {
-    return conclude(differences_ != 0, false,
-                    compared_ == 0 ? "the file says nothing of its records" : "");
+    std::string nothing;
+    if (of_known_ == 0) nothing = "nothing that is known of the records could be compared";
+    if (refused_ != 0) nothing = counted(refused_, "line") + " could not be read";
+    return conclude(differences_ != 0, false, std::move(nothing));
   }
 
   std::string table() const {
@@ -91,6 +96,7 @@ class Check {
     nlohmann::ordered_json json = to_json(conclusion());
     json["records"] = vectors_.size();
     json["compared"] = compared_;
+    json["refused_lines"] = refused_;
     json["differences"] = nlohmann::ordered_json::array();
     json["absent"] = nlohmann::ordered_json::array();
     for_each([&json](const std::string& name, const Comparison& comparison) {
@@ -116,8 +122,10 @@ class Check {
   }
 
   const std::vector<Vector>& vectors_;
+  std::size_t refused_;
   std::vector<Comparison> comparisons_;
   std::size_t compared_ = 0;
+  std::size_t of_known_ = 0;
   std::size_t differences_ = 0;
   std::size_t absent_ = 0;
 };
@@ -185,6 +193,18 @@ std::string why_no_text(std::string_view file) {
   return fmt::format("is neither a perf.data file nor text: its byte {} is 0", at);
 }
 
+// What is wrong with a file's lines, beside what was printed of the others.
+int fail_of(const std::vector<std::string>& refused, const std::string& name) {
+  constexpr std::size_t kMost = 20;
+  for (std::size_t i = 0; i < std::min(kMost, refused.size()); ++i) {
+    fail(fmt::format("FILE: {}: {}", name, refused[i]));
+  }
+  if (refused.size() > kMost) {
+    fail(fmt::format("FILE: {}: and {} more lines like these", name, refused.size() - kMost));
+  }
+  return kUsageOrEnvironment;
+}
+
 }  // namespace
 
 int run_command(const DecodeOptions& options) {
@@ -200,19 +220,26 @@ int run_command(const DecodeOptions& options) {
   if (const std::string why = why_no_text(*text); !why.empty()) {
     return fail(fmt::format("FILE: {} {}", name, why));
   }
-  const auto vectors = record::parse_vectors(*text);
-  if (!vectors) return fail(fmt::format("FILE: {}: {}", name, vectors.error()));
-  if (vectors->empty()) return fail(fmt::format("FILE: {} has no record", name));
+  const record::VectorsRead read = record::read_vectors(*text);
+  if (read.vectors.empty() && read.refused.empty()) {
+    return fail(fmt::format("FILE: {} has no record", name));
+  }
+  std::string said;
+  int code = kHolds;
+  if (read.vectors.empty()) return fail_of(read.refused, name);
   if (options.check) {
-    const Check check{*vectors};
-    return deliver(options.json ? check.json() : check.table(),
-                   exit_code(check.conclusion().verdict));
+    const Check check{read};
+    said = options.json ? check.json() : check.table();
+    code = exit_code(check.conclusion().verdict);
+  } else {
+    for (const Vector& vector : read.vectors) {
+      said += options.json ? record::line_of(record::decoded(vector)) : text_of(vector);
+    }
   }
-  std::string lines;
-  for (const Vector& vector : *vectors) {
-    lines += options.json ? record::line_of(record::decoded(vector)) : text_of(vector);
-  }
-  return deliver(lines, kHolds, "the records");
+  const int delivered = deliver(said, code, options.check ? "the verdict" : "the records");
+  if (delivered != code || read.refused.empty()) return delivered;
+  const int failed = fail_of(read.refused, name);
+  return code == kViolated ? code : failed;
 }
 
 namespace {

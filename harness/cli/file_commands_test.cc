@@ -118,6 +118,46 @@ TEST_F(DecodeCommandTest, WithNothingKnownNothingIsShown) {
   EXPECT_EQ(decode(nothing, {"--check"}).exit_code, 3);
 }
 
+// That its line says the type is no comparison with what is known.
+TEST_F(DecodeCommandTest, WhereNothingThatIsKnownIsInTheRecordsNothingIsShown) {
+  const std::string absent = with(kLost, R"({"id": 5, "lost": "0x7"})", R"({"colour": 5})");
+  const Ended ended = decode(absent, {"--check"});
+  EXPECT_EQ(ended.exit_code, 3) << ended.out;
+  EXPECT_THAT(ended.out, HasSubstr("nothing that is known of the records could be compared"));
+  EXPECT_EQ(json::parse(decode(absent, {"--check", "--json"}).out)["verdict"], "not shown");
+}
+
+TEST_F(DecodeCommandTest, ALineThatIsNoRecordIsNamedAndTheOthersArePrinted) {
+  const std::string text = std::string{kLost} + "\nnonsense\n" + kLost + "\n{}\n";
+  const Ended ended = decode(text);
+  EXPECT_EQ(ended.exit_code, 2);
+  const std::string line = "lost: LOST misc 0x0 size 24: id 5, lost 7\n";
+  EXPECT_EQ(ended.out, line + line);
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("line 2: it is not JSON\n"),
+                               HasSubstr("line 4: field 'name' is missing or empty\n")));
+  const Ended checked = decode(text, {"--check"});
+  EXPECT_EQ(checked.exit_code, 2);
+  EXPECT_THAT(checked.out, HasSubstr("2 records, 8 values compared"));
+  EXPECT_THAT(checked.out, HasSubstr("2 lines could not be read"));
+  EXPECT_EQ(json::parse(decode(text, {"--check", "--json"}).out)["holds"], false);
+  // A difference outweighs it.
+  EXPECT_EQ(decode(with(text, "\"0x7\"", "8"), {"--check"}).exit_code, 1);
+}
+
+// A file's magic is a u64 in the order of the machine that wrote it (tools/perf/util/header.c:
+// check_magic_endian() at v6.18). Of a pipe's form there are 8 bytes more.
+TEST_F(DecodeCommandTest, APerfDataOfTheOtherByteOrderIsRefusedWithWhatToDo) {
+  const std::string pipe{"2ELIFREP\0\0\0\0\0\0\0\x10", 16};
+  const std::string file = std::string{"2ELIFREP\0\0\0\0\0\0\0\x68", 16} + std::string(200, '\0');
+  for (const std::string& each : {pipe, file}) {
+    const Ended ended = decode(each);
+    EXPECT_EQ(ended.exit_code, 2);
+    EXPECT_THAT(ended.err, AllOf(HasSubstr("made on a machine of the other byte order"),
+                                 HasSubstr("decode it on one of those, or let perf script")));
+    EXPECT_EQ(ended.out, "");
+  }
+}
+
 TEST_F(DecodeCommandTest, NamesCannotActOnATerminal) {
   const std::string escape = with(kLost, "\"name\": \"lost\"", R"("name": "a\u001b[2J\nb")");
   for (const std::vector<std::string>& mode :

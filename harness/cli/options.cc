@@ -43,18 +43,21 @@ CLI::App& declare_command(CLI::App& app, RecordOptions& options) {
       record.add_option("-p,--pid", options.pid, "A process, and what it starts")
           ->type_name("PID")
           ->check(number_from(1, std::numeric_limits<std::int32_t>::max()));
-  CLI::Option* const command =
-      record.add_option("COMMAND", options.command, "A command to run, behind --");
-  record.add_option("-o,--output", options.output, "Write a perf.data file, and print no record")
+  record.add_option("COMMAND", options.command, "A command to run, behind --");
+  record
+      .add_option(
+          "-o,--output", options.output,
+          "Write a perf.data file, and print no record; - for stdout, as a pipe's perf.data")
       ->type_name("FILE");
-  record.add_option("--seconds", options.seconds, "How long [until the command ends, or a signal]")
+  record
+      .add_option("--seconds", options.seconds,
+                  "How long [until the command or the process ends, or a signal]; a "
+                  "command that runs on is sent SIGTERM")
       ->type_name("S")
       ->check(seconds());
   record.add_flag("-g,--callchains", options.callchains, "Callchains, too");
   record.add_flag("--json", options.json, "Print a JSON object for each record");
   all->excludes(pid);
-  all->excludes(command);
-  pid->excludes(command);
   return record;
 }
 

@@ -408,6 +408,29 @@ TEST_F(PerfReadsTest, TheFormOfAPipe) {
   EXPECT_EQ(piped.out, std::to_string(lines_of(run({"decode", file}).out).size()) + "\n");
 }
 
+// `perfring record -o -`.
+TEST_F(PerfReadsTest, ThePipeThatItWrites) {
+  const std::string file = temporary("perf_reads_test_own_pipe.data");
+  auto traced = with_tracefs();
+  for (const std::string& word : std::vector<std::string>{
+           "/bin/sh", "-c",
+           command({}).front() + " record -e page-faults -e sched:sched_switch -o - -- "
+                                 "sh -c 'for i in 1 2 3; do true | cat; done' | cat >\"$0\"",
+           file}) {
+    traced.push_back(word);
+  }
+  const Ended ended = run_child(traced);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  Counts counts;
+  ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts, "script", 16));
+  for (const char* const type : {"SAMPLE", "COMM", "MMAP2", "FORK", "raw", "perf's own"}) {
+    EXPECT_GT(counts[type], 0U) << type;
+  }
+  // By the format that is among its records.
+  const Ended read = shell("perf script -i - <" + file);
+  EXPECT_NE(read.out.find("sched:sched_switch: prev_comm="), std::string::npos) << read.err;
+}
+
 TEST_F(PerfReadsTest, CompressedRecordsAreSaidNotToBeRead) {
   const std::string file = temporary("perf_reads_test_z.data");
   const Ended ended = shell("perf record -q -z -e page-faults -o " + file + " -- true 2>&1");

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,14 +44,28 @@ std::expected<event::Request, Refused> request_of(const RecordOptions& options) 
                    : options.pid != 0
                        ? event::process(static_cast<pid_t>(options.pid)).and_children()
                        : event::child(options.command);
-  if (!options.all && options.pid == 0 && options.command.empty()) {
+  const bool is_none = !options.all && options.pid == 0 && options.command.empty();
+  if (is_none) {
     return std::unexpected(Refused{"no target is given: say -a, -p PID, or -- COMMAND"});
+  }
+  // (Not by CLI11, which says this before it says of an option that it is none: -F 99.)
+  if ((options.all || options.pid != 0) && !options.command.empty()) {
+    return std::unexpected(
+        Refused{fmt::format("COMMAND: {} cannot be given together with {}",
+                            in_quotes(options.command.front()), options.all ? "-a" : "-p PID")});
   }
   for (const std::string& name : options.events) {
     auto each = event::by_name(name);
     if (!each) {
-      return std::unexpected(Refused{"--event: " + one_line(each.error().says) + ": " +
-                                     one_line(each.error().advice)});
+      const bool is_list = event::by_name(name.substr(0, name.find(','))).has_value();
+      return std::unexpected(
+          Refused{"--event: " + one_line(each.error().says) + ": " +
+                  (is_list && !name.starts_with("changes:") ? "give each event by an -e of its own"
+                                                            : one_line(each.error().advice))});
+    }
+    // By itself it counts only.
+    if (each->kind() == event::Kind::Pmu) {
+      *each = each->frequency(99).sample(PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD);
     }
     Event wanted = options.callchains ? each->callchain() : *std::move(each);
     // A plain user may see his own switches, but not by that event (R11).
@@ -91,32 +107,73 @@ record::PerfDataFeatures features_of(const RecordOptions& options) {
   return features;
 }
 
-// The destination of records: lines on stdout, or a file.
+// What was given up, and what will never be answered; each once.
+std::vector<std::string> notes_on(const Sampler& sampler, const event::Request& request) {
+  std::vector<std::string> notes;
+  const auto add = [&notes](std::string note) {
+    if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+  };
+  for (const std::string& note : sampler.notes()) add(note);
+  for (const event::Finding& each : event::check(request)) {
+    if (each.severity == event::Finding::Severity::Silent) add(each.says + ": " + each.advice);
+  }
+  return notes;
+}
+
+// The destination of records: lines on stdout, or a file. A file that cannot be sought (a pipe)
+// gets the form that `perf record -o -` writes.
 class Sink {
  public:
-  Sink(const RecordOptions& options, const Sampler& sampler) : options_{options} {
+  Sink(const RecordOptions& options, const Sampler& sampler, const std::atomic<bool>& stop)
+      : options_{options}, stop_{stop} {
     for (const event::Opened& each : sampler.events()) {
       events_.push_back({each.attr, each.ids});
       names_.push_back(each.name);
     }
   }
 
+  // For messages.
+  std::string where() const { return is_stdout() ? "stdout" : in_quotes(options_.output); }
+
+  // Why it cannot be, or nothing. A file that is there keeps its contents until begin().
+  std::string open() {
+    if (is_stdout()) {
+      const bool is_bytes = !options_.output.empty();
+      return is_bytes && ::isatty(STDOUT_FILENO) == 1
+                 ? "--output: stdout is a terminal: give a file's name, or pipe it into perf "
+                   "script -i -"
+                 : "";
+    }
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK;
+    file_ = os::Fd{::open(options_.output.c_str(), kFlags, 0666)};
+    if (file_.get() < 0) return why(errno);
+    is_sought_ = ::lseek(file_.get(), 0, SEEK_SET) == 0;
+    return {};
+  }
+
   // 0 or an errno.
-  int open() {
+  int begin() {
     if (options_.output.empty()) return 0;
-    file_ = os::Fd{::open(options_.output.c_str(),
-                          O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666)};
-    if (file_.get() < 0) return errno;
+    if (is_sought_) {
+      // What is no regular file, such as /dev/null, has no length.
+      if (::ftruncate(file_.get(), 0) != 0 && errno != EINVAL) return errno;
+      text_ = record::perf_data_header(events_, 0);
+    } else {
+      text_ = record::piped_perf_data_header(events_, features_of(options_));
+    }
     if (options_.all || options_.pid != 0) {
       // By the event of changes, which is the last.
-      text_ = record::existing_tasks(events_.back().attr, events_.back().ids.front(),
-                                     static_cast<pid_t>(options_.pid));
+      const std::string tasks = record::existing_tasks(
+          events_.back().attr, events_.back().ids.front(), static_cast<pid_t>(options_.pid));
+      written_ = tasks.size();
+      text_ += tasks;
     }
-    return write_all(file_.get(), record::perf_data_header(events_, 0));
+    return flush();
   }
 
   void put(const Delivered& each) {
     if (!options_.output.empty()) {
+      written_ += each.bytes.size();
       text_.append(reinterpret_cast<const char*>(each.bytes.data()), each.bytes.size());
     } else if (options_.json) {
       nlohmann::ordered_json json{{"event", name_of(each)}, {"late", each.late}};
@@ -128,18 +185,22 @@ class Sink {
     }
   }
 
-  // Writes the records that were put so far. 0 or an errno.
+  // Whether nobody can read what is written any more: it need not be tried.
+  bool is_unread() const {
+    pollfd reader{.fd = fd(), .events = 0, .revents = 0};
+    return ::poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0;
+  }
+
+  // Writes what was put so far. 0 or an errno.
   int flush() {
-    written_ += text_.size();
-    const int fd = options_.output.empty() ? STDOUT_FILENO : file_.get();
-    const int error = write_all(fd, text_);
+    const int error = write_all(fd(), text_, stop_);
     text_.clear();
     return error;
   }
 
   // What stands behind the records; and the header again, which says how long they are by now.
   int close() {
-    if (options_.output.empty()) return 0;
+    if (!is_sought_) return 0;
     const int error = write_all(
         file_.get(), record::perf_data_features(events_, written_, features_of(options_)));
     if (error != 0) return error;
@@ -147,21 +208,51 @@ class Sink {
     return write_all(file_.get(), record::perf_data_header(events_, written_, /*finished=*/true));
   }
 
+  std::string why(int error) const {
+    const std::string said = error == ETIMEDOUT ? "a signal came, and nobody reads what is written"
+                                                : std::generic_category().message(error);
+    return fmt::format("{} cannot be written: {}", where(), said);
+  }
+
  private:
+  int fd() const { return is_stdout() ? STDOUT_FILENO : file_.get(); }
+  bool is_stdout() const { return options_.output.empty() || options_.output == "-"; }
   std::string name_of(const Delivered& each) const {
     return each.event < names_.size() ? names_[each.event] : "an event that is not known";
   }
 
   const RecordOptions& options_;
+  const std::atomic<bool>& stop_;
   std::vector<record::PerfDataEvent> events_;
   std::vector<std::string> names_;
   os::Fd file_;
+  bool is_sought_ = false;
   std::string text_;
-  std::uint64_t written_ = 0;
+  std::uint64_t written_ = 0;  // of records
 };
 
-// Until the command ends, the time is over, or a signal comes. 0 or an errno.
-int drain(Sampler& sampler, Sink& sink, const RecordOptions& options,
+// The process of -p. One that nobody has waited for yet has ended, although kill() still finds it:
+// its pidfd is readable (kernel/fork.c: pidfd_poll() at v6.18).
+class Watched {
+ public:
+  explicit Watched(std::uint64_t pid) : pid_{static_cast<pid_t>(pid)} {
+    if (pid_ != 0) fd_ = os::Fd{static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0))};
+  }
+  bool has_ended() const {
+    if (pid_ == 0) return false;
+    // Before Linux 5.3 there are no pidfds, and of a thread's id there is none.
+    if (fd_.get() < 0) return ::kill(pid_, 0) != 0 && errno == ESRCH;
+    pollfd ended{.fd = fd_.get(), .events = POLLIN, .revents = 0};
+    return ::poll(&ended, 1, 0) == 1;
+  }
+
+ private:
+  pid_t pid_;
+  os::Fd fd_;
+};
+
+// Until the command or the process ends, the time is over, or a signal comes. 0 or an errno.
+int drain(Sampler& sampler, Sink& sink, const RecordOptions& options, const Watched& watched,
           const std::atomic<bool>& stop) {
   using namespace std::chrono_literals;
   const auto each = [&sink](const Delivered& one) { sink.put(one); };
@@ -171,17 +262,50 @@ int drain(Sampler& sampler, Sink& sink, const RecordOptions& options,
                        : now + std::chrono::duration_cast<Sampler::Clock::duration>(
                                    std::chrono::duration<double>(options.seconds));
   const auto is_over = [&] {
-    const bool gone =
-        options.pid != 0 && ::kill(static_cast<pid_t>(options.pid), 0) != 0 && errno == ESRCH;
-    return stop || gone || sampler.child_status().has_value() || Sampler::Clock::now() >= end;
+    return stop || watched.has_ended() || sampler.child_status().has_value() ||
+           Sampler::Clock::now() >= end;
   };
   while (!is_over()) {
     sampler.wait(std::min(end, Sampler::Clock::now() + 50ms));
     sampler.for_each(each);
     if (const int error = sink.flush(); error != 0) return error;
+    if (sink.is_unread()) return EPIPE;
   }
-  sampler.flush(each);
-  return sink.flush();
+  return 0;
+}
+
+// As perf does: a command that still runs when its recording ends is told to end, and waited for
+// (tools/perf/builtin-record.c: __cmd_record() at v6.18), here for as long as this.
+constexpr std::chrono::seconds kCommandsEnd{2};
+
+void end_command(Sampler& sampler, Sink& sink) {
+  if (sampler.child() == 0 || sampler.child_status()) return;
+  // Its process is there until child_status() has said how it ended.
+  ::kill(sampler.child(), SIGTERM);
+  const auto end = Sampler::Clock::now() + kCommandsEnd;
+  while (!sampler.child_status()) {
+    if (Sampler::Clock::now() >= end) {
+      fail(fmt::format("note: the command (process {}) was sent SIGTERM, and runs on",
+                       sampler.child()));
+      return;
+    }
+    sampler.wait(Sampler::Clock::now() + std::chrono::milliseconds{20});
+    sampler.for_each([&sink](const Delivered& one) { sink.put(one); });
+  }
+}
+
+// 0 or an errno.
+int record_to(Sink& sink, Sampler& sampler, const RecordOptions& options, const Watched& watched,
+              const std::atomic<bool>& stop) {
+  int error = sink.begin();
+  if (error == 0) error = drain(sampler, sink, options, watched, stop);
+  // Another signal ends the program.
+  if (stop) StopOnSignals::let_signals_end_the_program();
+  end_command(sampler, sink);
+  if (error != 0) return error;
+  sampler.flush([&sink](const Delivered& one) { sink.put(one); });
+  error = sink.flush();
+  return error == 0 ? sink.close() : error;
 }
 
 }  // namespace
@@ -190,25 +314,20 @@ int run_command(const RecordOptions& options) {
   const auto request = request_of(options);
   if (!request) return fail(request.error().why);
   const StopOnSignals signals;
+  const Watched watched{options.pid};
   auto sampler = Sampler::open(*request, /*starts=*/false);
   if (!sampler) return fail(sampler.error().explain());
-  for (const std::string& note : sampler->notes()) fail("note: " + one_line(note));
-  for (const event::Finding& each : event::check(*request)) {
-    if (each.severity != event::Finding::Severity::Silent) continue;
-    fail("note: " + one_line(each.says) + ": " + one_line(each.advice));
+  Sink sink{options, *sampler, signals.requested()};
+  if (const std::string why = sink.open(); !why.empty()) return fail(why);
+  for (const std::string& note : notes_on(*sampler, *request)) fail("note: " + one_line(note));
+  if (const auto started = sampler->start(); !started) return fail(started.error().explain());
+  const int error = record_to(sink, *sampler, options, watched, signals.requested());
+  if (error == ETIMEDOUT) {
+    // Nor does it wait for a reader of this.
+    ProgressLine{}.keep(fmt::format("{}: {}", program_name(), sink.why(error)));
+    return kUsageOrEnvironment;
   }
-  Sink sink{options, *sampler};
-  const std::string where = options.output.empty() ? "stdout" : in_quotes(options.output);
-  int error = sink.open();
-  if (error == 0) {
-    if (const auto started = sampler->start(); !started) return fail(started.error().explain());
-    error = drain(*sampler, sink, options, signals.requested());
-  }
-  if (error == 0) error = sink.close();
-  if (error != 0) {
-    return fail(
-        fmt::format("{} cannot be written: {}", where, std::generic_category().message(error)));
-  }
+  if (error != 0) return fail(sink.why(error));
   const event::Counts& counts = sampler->counts();
   return deliver_to_stderr(
       fmt::format("{}, {} lost, {} late, {} malformed\n", counted(counts.delivered, "record"),

@@ -4,14 +4,18 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -31,11 +35,33 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+bool is_over(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::steady_clock::now() - begin > std::chrono::seconds{60};
+}
+
 class RecordCommandTest : public PerfringTest {
  protected:
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "it needs root";
     PerfringTest::SetUp();
+  }
+  // Runs it until `ready`, calls `then` with its process, and waits until it ends by itself.
+  Ended after(const std::vector<std::string>& command, const std::function<bool()>& ready,
+              const std::function<void(pid_t)>& then) {
+    ChildProcess child{command};
+    bool done = false;
+    const auto begin = std::chrono::steady_clock::now();
+    return child.wait([&] {
+      if (!done && (done = ready())) then(child.id());
+      return is_over(begin);
+    });
+  }
+  static std::function<bool()> is_written(const std::string& file) {
+    std::filesystem::remove(file);
+    return [file] {
+      std::error_code none;
+      return std::filesystem::file_size(file, none) > 0 && !none;
+    };
   }
   std::vector<std::string> as_nobody() {
     return {"/usr/bin/setpriv", "--reuid=65534",       "--regid=65534",
@@ -89,6 +115,124 @@ TEST_F(RecordCommandTest, WhatCannotBeRecordedIsExplained) {
   says({"record", "-e", "page-faults", "-a"}, "watch your own tasks", as_nobody());
   says({"record", "-e", "page-faults", "-o", "/nonexistent/x", "--", "true"}, "cannot be written");
   says({"record", "-e", "nope:nope", "-a"}, "to change:");
+  // As a user of perf would say it.
+  says({"record", "-F", "99", "-e", "cpu-clock", "-a"}, "'-F' is not an option here");
+  says({"record", "-e", "cpu-clock", "-a", "--", "true"},
+       "'true' cannot be given together with -a");
+  says({"record", "-e", "cpu-clock", "-p", "1", "--", "true"}, "together with -p PID");
+  says({"record", "-e", "page-faults,task-clock", "--", "true"}, "by an -e of its own");
+  says({"record", "-e", "page-faults:u", "--", "true"}, "behind an event's name is not read");
+  says({"record", "-e", "uprobe:/bin/true", "--", "true"}, "no file and a place in it");
+}
+
+// A parent may never wait for it.
+TEST_F(RecordCommandTest, AProcessThatHasEndedIsNotWatchedAnyLonger) {
+  const std::string file = temporary("record_command_test_zombie.data");
+  const pid_t process = ::fork();
+  if (process == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  const Ended ended =
+      after(command({"record", "-e", "page-faults", "-p", std::to_string(process), "-o", file}),
+            is_written(file), [process](pid_t) { ::kill(process, SIGKILL); });
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_NE(ended.err.find(", 0 lost, 0 late"), std::string::npos) << ended.err;
+  int status = 0;
+  EXPECT_EQ(::waitpid(process, &status, 0), process) << "it was a zombie until now";
+}
+
+// As perf does. The records of its end are written, too.
+TEST_F(RecordCommandTest, ASignalEndsTheCommandAsWell) {
+  const std::string file = temporary("record_command_test_term.data");
+  const std::string pid = temporary("record_command_test_pid");
+  const Ended ended = after(command({"record", "-e", "page-faults", "-o", file, "--", "sh", "-c",
+                                     "echo $$ >" + pid + "; exec sleep 100"}),
+                            is_written(pid), [](pid_t record) { ::kill(record, SIGTERM); });
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  const std::string process = contents(pid);
+  EXPECT_TRUE(has_ended(std::stoi(process))) << process;
+  const std::string exit = "EXIT misc 0x0 size 64: pid " + std::to_string(std::stoi(process)) + ",";
+  EXPECT_NE(run({"decode", file}).out.find(exit), std::string::npos);
+}
+
+TEST_F(RecordCommandTest, ACommandThatOutlivesItsTimeIsEnded) {
+  const std::string pid = temporary("record_command_test_pid");
+  std::filesystem::remove(pid);
+  const Ended ended = run({"record", "-e", "page-faults", "--seconds", "1", "--", "sh", "-c",
+                           "echo $$ >" + pid + "; exec sleep 100"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_TRUE(has_ended(std::stoi(contents(pid))));
+}
+
+TEST_F(RecordCommandTest, ACommandThatTakesNoSignalIsNotWaitedForForever) {
+  const std::string pid = temporary("record_command_test_pid");
+  const Ended ended =
+      after(command({"record", "-e", "page-faults", "--", "sh", "-c",
+                     "trap '' TERM; echo $$ >" + pid + "; exec sleep 100 >/dev/null 2>&1"}),
+            is_written(pid), [](pid_t record) { ::kill(record, SIGTERM); });
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  const pid_t process = std::stoi(contents(pid));
+  EXPECT_NE(ended.err.find("was sent SIGTERM, and runs on"), std::string::npos) << ended.err;
+  EXPECT_EQ(::kill(process, SIGKILL), 0);
+}
+
+// What nobody reads, and what nobody can read any more.
+TEST_F(RecordCommandTest, AReaderThatDoesNotReadKeepsNoSignalFromEndingIt) {
+  const std::string pid = temporary("record_command_test_pid");
+  const std::string line = "echo $$ >" + pid + "; while :; do /bin/true; done";
+  std::filesystem::remove(pid);
+  const Ended ended = after(
+      {"/usr/bin/env", "PERFRING=" + command({}).front(), "/bin/sh", "-c",
+       "mkfifo \"$0\"; exec 9<>\"$0\"; head -c 65536 /dev/zero >\"$0\"; exec $PERFRING record -e "
+       "page-faults -- sh -c '" +
+           line + "' >\"$0\"",
+       temporary("record_command_test_full")},
+      is_written(pid), [](pid_t record) { ::kill(record, SIGTERM); });
+  EXPECT_EQ(ended.exit_code, 2) << ended.err;
+  EXPECT_NE(ended.err.find("stdout cannot be written: a signal came, and nobody reads"),
+            std::string::npos)
+      << ended.err;
+  EXPECT_TRUE(has_ended(std::stoi(contents(pid))));
+  const Ended gone = shell("$PERFRING record -e page-faults -- sleep 100 | head -n 1");
+  EXPECT_EQ(lines_of(gone.out).size(), 1U);
+  EXPECT_NE(gone.err.find("stdout cannot be written: Broken pipe"), std::string::npos) << gone.err;
+}
+
+TEST_F(RecordCommandTest, AFileThatCannotBeSoughtGetsThePipesForm) {
+  for (const char* const output : {"-", "/dev/stdout"}) {
+    const Ended ended =
+        shell(std::string{"$PERFRING record -e page-faults -e changes:switches -o "} + output +
+              " -- true | $PERFRING decode -");
+    EXPECT_EQ(ended.exit_code, 0) << ended.err;
+    EXPECT_NE(ended.out.find("SAMPLE"), std::string::npos) << output;
+    EXPECT_NE(ended.out.find("COMM misc 0x2000"), std::string::npos) << output;
+    constexpr std::size_t kEvents = 3;  // a HEADER_ATTR each
+    const std::size_t records = lines_of(ended.out).size() - kEvents;
+    EXPECT_NE(ended.err.find(fmt::format("{} records, 0 lost", records)), std::string::npos)
+        << ended.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists("-"));  // in the test's own folder
+}
+
+TEST_F(RecordCommandTest, AFileIsKeptWhereNothingIsRecorded) {
+  const std::string file = temporary("record_command_test_kept.data", "of value");
+  EXPECT_EQ(run({"record", "-e", "page-faults", "-o", file, "--", "/nonexistent"}).exit_code, 2);
+  EXPECT_EQ(contents(file), "of value");
+  EXPECT_EQ(run({"record", "-e", "page-faults", "-o", file, "--", "true"}).exit_code, 0);
+  EXPECT_EQ(run({"decode", file}).exit_code, 0);
+}
+
+TEST_F(RecordCommandTest, ANoteIsSaidOnce) {
+  const Ended ended =
+      run({"record", "-e", "context-switches", "-o", "/dev/null", "--", "true"}, as_nobody());
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  const auto lines = lines_of(ended.err);
+  EXPECT_EQ(std::ranges::count(lines,
+                               "perfring: note: the changes: without the kernel, which is "
+                               "not for this user"),
+            1)
+      << ended.err;
 }
 
 TEST_F(RecordCommandTest, EventsSaysWhatOpensAndWhyTheOthersDoNot) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -66,6 +67,26 @@ int write_all(int fd, std::string_view text) {
     } else if (errno != EINTR) {
       return errno;
     }
+  }
+  return 0;
+}
+
+int write_all(int fd, std::string_view text, const std::atomic<bool>& stop) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kLook = 50;  // milliseconds between looks at `stop`
+  constexpr std::chrono::seconds kPatience{1};
+  constexpr std::size_t kPiece = 4096;  // a pipe that polls as writable takes PIPE_BUF bytes
+  for (auto end = Clock::time_point::max(); !text.empty();) {
+    pollfd reader{fd, POLLOUT, 0};
+    if (::poll(&reader, 1, kLook) <= 0) {
+      if (stop) end = std::min(end, Clock::now() + kPatience);
+      if (Clock::now() >= end) return ETIMEDOUT;
+      continue;
+    }
+    const std::string_view piece = text.substr(0, kPiece);
+    if (const int error = write_all(fd, piece); error != 0) return error;
+    text.remove_prefix(piece.size());
+    end = Clock::time_point::max();
   }
   return 0;
 }

@@ -5,6 +5,7 @@
 // as it can. Either may be closed, full, or without a reader. And the files that it reads and
 // writes.
 
+#include <atomic>
 #include <cstddef>
 #include <expected>
 #include <string>
@@ -26,6 +27,9 @@ std::string in_quotes(std::string_view text);
 
 // Writes all of it, however long the reader takes. Returns 0 or an errno.
 int write_all(int fd, std::string_view text);
+// The same until `stop`: then a reader that takes nothing for a second is not waited for any more
+// (ETIMEDOUT).
+int write_all(int fd, std::string_view text, const std::atomic<bool>& stop);
 
 // Writes "program: message" to stderr, as far as that is possible. Returns kUsageOrEnvironment.
 int fail(std::string_view message);

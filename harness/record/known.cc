@@ -48,6 +48,7 @@ class Comparer {
   Comparison take() && { return std::move(result_); }
   void add(const Comparison& other) {
     result_.compared += other.compared;
+    result_.of_known += other.of_known;
     result_.differences.insert(result_.differences.end(), other.differences.begin(),
                                other.differences.end());
     result_.absent.insert(result_.absent.end(), other.absent.begin(), other.absent.end());
@@ -131,7 +132,11 @@ Comparison compare(const Vector& vector, const Json& record) {
     (name == "record" ? comparer : of_header).compare(name, value);
   }
   comparer.add(std::move(of_header).take());
-  for (const auto& [name, value] : vector.known.items()) comparer.compare(name, value);
+  Comparer of_known{vector, record};
+  for (const auto& [name, value] : vector.known.items()) of_known.compare(name, value);
+  Comparison known = std::move(of_known).take();
+  known.of_known = known.compared;
+  comparer.add(known);
   return std::move(comparer).take();
 }
 

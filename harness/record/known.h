@@ -22,6 +22,7 @@ struct Difference {
 
 struct Comparison {
   std::size_t compared = 0;
+  std::size_t of_known = 0;  // of these, fields of `known`
   std::vector<Difference> differences;
   // Fields of `known` that the record does not have: an event's id, where sample_type has no ID.
   std::vector<std::string> absent;

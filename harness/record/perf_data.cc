@@ -16,10 +16,10 @@ namespace perfring::record {
 namespace {
 
 constexpr std::string_view kOlder = "PERFFILE";
-constexpr std::uint64_t kPipeHeaderSize = 16;  // struct perf_pipe_file_header
-constexpr std::uint32_t kHeaderAttr = 64;      // PERF_RECORD_HEADER_ATTR
-constexpr std::uint32_t kTracingData = 66;     // PERF_RECORD_HEADER_TRACING_DATA
-constexpr std::uint32_t kAuxtrace = 71;        // PERF_RECORD_AUXTRACE
+constexpr std::uint32_t kAuxtrace = 71;  // PERF_RECORD_AUXTRACE
+using internal::kHeaderAttr;
+using internal::kPipeHeaderSize;
+using internal::kTracingData;
 
 using Section = internal::PerfDataSection;
 using Header = internal::PerfDataHeader;
@@ -132,7 +132,8 @@ std::expected<void, std::string> PerfData::read_header() {
   }
   if (!begin.starts_with(internal::kOwnMagic)) {
     return std::unexpected(
-        "it was made on a machine of the other byte order: decode it on one of those");
+        "it was made on a machine of the other byte order: decode it on one of those, or let "
+        "perf script -D print it here");
   }
   if (at<std::uint64_t>(begin, 8) == kPipeHeaderSize) return read_piped_events();
   const auto header = at<Header>(begin, 0);

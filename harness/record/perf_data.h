@@ -47,6 +47,11 @@ struct PerfDataHeader {
   PerfDataSection event_types;
   std::array<std::uint64_t, 4> features;
 };
+// struct perf_pipe_file_header: the magic, and this.
+inline constexpr std::uint64_t kPipeHeaderSize = 16;
+// Records that perf makes.
+inline constexpr std::uint32_t kHeaderAttr = 64;   // PERF_RECORD_HEADER_ATTR
+inline constexpr std::uint32_t kTracingData = 66;  // PERF_RECORD_HEADER_TRACING_DATA
 inline constexpr std::string_view kMagic = "PERFILE2";
 inline constexpr std::string_view kSwappedMagic = "2ELIFREP";
 inline constexpr std::string_view kOwnMagic =
@@ -137,7 +142,10 @@ struct PerfDataFeatures {
 // stand behind them.
 std::string perf_data_header(std::span<const PerfDataEvent> events, std::uint64_t records,
                              bool finished = false);
-// Its end.
+// The beginning of one that is written to a pipe: nothing stands behind its records.
+std::string piped_perf_data_header(std::span<const PerfDataEvent> events,
+                                   const PerfDataFeatures& features);
+// The end of a file.
 std::string perf_data_features(std::span<const PerfDataEvent> events, std::uint64_t records,
                                const PerfDataFeatures& features);
 

@@ -322,4 +322,25 @@ std::string perf_data_features(std::span<const PerfDataEvent> events, std::uint6
   return text;
 }
 
+// tools/perf/util/synthetic-events.c: perf_event__synthesize_attr(), _tracing_data() at v6.18.
+std::string piped_perf_data_header(std::span<const PerfDataEvent> events,
+                                   const PerfDataFeatures& features) {
+  std::string text{internal::kOwnMagic};
+  append(text, internal::kPipeHeaderSize);
+  for (const PerfDataEvent& each : events) {
+    const std::size_t size =
+        sizeof(perf_event_header) + sizeof each.attr + each.ids.size() * sizeof(std::uint64_t);
+    append(text, perf_event_header{internal::kHeaderAttr, 0, static_cast<std::uint16_t>(size)});
+    append(text, each.attr);
+    for (const std::uint64_t id : each.ids) append(text, id);
+  }
+  if (!has_tracepoints(events)) return text;
+  std::string content = tracing_data(features);
+  content.resize((content.size() + 7) / 8 * 8);
+  constexpr std::size_t kSize = sizeof(perf_event_header) + sizeof(std::uint32_t);
+  append(text, perf_event_header{internal::kTracingData, 0, kSize});
+  append_sized<std::uint32_t>(text, content);
+  return text;
+}
+
 }  // namespace perfring::record

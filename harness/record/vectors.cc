@@ -135,25 +135,33 @@ std::expected<Vector, std::string> parse_vector(std::string_view line) {
   }
 }
 
-std::expected<std::vector<Vector>, std::string> parse_vectors(std::string_view text) {
+VectorsRead read_vectors(std::string_view text) {
   constexpr bool kLittle = std::endian::native == std::endian::little;
-  std::vector<Vector> vectors;
+  VectorsRead read;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     auto vector = parse_vector(line);
-    if (!vector) return std::unexpected(fmt::format("line {}: {}", number, vector.error()));
-    if (vector->arch.contains(kLittle ? "big endian" : "little endian")) {
-      return std::unexpected(
+    if (!vector) {
+      read.refused.push_back(fmt::format("line {}: {}", number, vector.error()));
+    } else if (vector->arch.contains(kLittle ? "big endian" : "little endian")) {
+      read.refused.push_back(
           fmt::format("line {}: {} was made on a machine of the other byte order: decode it on one "
                       "of those",
                       number, in_quotes(vector->name)));
+    } else {
+      read.vectors.push_back(*std::move(vector));
     }
-    vectors.push_back(*std::move(vector));
   }
-  return vectors;
+  return read;
+}
+
+std::expected<std::vector<Vector>, std::string> parse_vectors(std::string_view text) {
+  VectorsRead read = read_vectors(text);
+  if (!read.refused.empty()) return std::unexpected(std::move(read.refused.front()));
+  return std::move(read.vectors);
 }
 
 namespace {

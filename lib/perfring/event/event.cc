@@ -282,7 +282,7 @@ Event uretprobe(std::string path, std::uint64_t file_offset) {
 }
 
 Event hardware(perf_hw_id which) {
-  return Event{Kind::Hardware, "the hardware event " + std::to_string(which),
+  return Event{Kind::Hardware, "the hardware event " + internal::hardware_name(which),
                timed(attr_of(PERF_TYPE_HARDWARE, which, PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD)),
                Kernel::IfAllowed};
 }
@@ -290,7 +290,7 @@ Event hardware(perf_hw_id which) {
 Event cache(perf_hw_cache_id cache, perf_hw_cache_op_id op, perf_hw_cache_op_result_id result) {
   const std::uint64_t config =
       std::uint64_t{cache} | std::uint64_t{op} << 8 | std::uint64_t{result} << 16;
-  return Event{Kind::Cache, "the cache event " + hex(config),
+  return Event{Kind::Cache, "the cache event " + internal::cache_name(config),
                timed(attr_of(PERF_TYPE_HW_CACHE, config, PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD)),
                Kernel::IfAllowed};
 }

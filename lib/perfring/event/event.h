@@ -212,6 +212,10 @@ std::expected<std::uint64_t, Finding> tracepoint_id(const std::string& name, Sys
 // Puts the type and the terms of a PMU's event into attr.
 std::optional<Finding> apply_pmu(std::string_view description, perf_event_attr& attr,
                                  System& system);
+// The name of an event that the processor counts (PERF_TYPE_HARDWARE, _HW_CACHE): "cycles"; its
+// number if it has none.
+std::string hardware_name(std::uint64_t config);
+std::string cache_name(std::uint64_t config);
 // Those of `names` that are most like `name`, best first: at most three.
 std::string nearest(std::string_view name, const std::vector<std::string>& names);
 // Where in the file a symbol's code is, which a uprobe wants: not its virtual address, but the

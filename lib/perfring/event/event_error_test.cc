@@ -245,6 +245,17 @@ std::vector<Refusal> rows() {
        refuses(EINVAL,
                [](const Attr& a) { return a.type == PERF_TYPE_BREAKPOINT && a.bp_len == 3; }),
        "bp_len"},
+      {"BreakpointUnaligned", with([](Attr& a) {
+         a.type = PERF_TYPE_BREAKPOINT;
+         a.bp_type = 3;
+         a.bp_addr = 0x1001;
+         a.bp_len = 4;
+       }),
+       refuses(EINVAL,
+               [](const Attr& a) {
+                 return a.type == PERF_TYPE_BREAKPOINT && a.bp_addr % a.bp_len != 0;
+               }),
+       "bp_addr"},
       {"GroupLeader", [](Ask& ask) { ask.group_fd = 5; },
        [](const Ask& ask) { return ask.group_fd == 5 ? EINVAL : 0; }, "group_fd"},
       {"MemberThatIsPinned", [](Ask& ask) { ask.group_fd = 5, ask.attr.pinned = 1; },

@@ -107,11 +107,15 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+std::string cache_name(std::size_t which, std::size_t op, std::size_t result) {
+  return std::string{kCaches[which]} + "-" + kOperations[op][result];
+}
+
 std::optional<Event> cache_event(std::string_view name) {
   for (std::size_t i = 0; i < kCaches.size(); ++i) {
     for (std::size_t op = 0; op < kOperations.size(); ++op) {
       for (std::size_t result = 0; result < kOperations[op].size(); ++result) {
-        if (name == std::string{kCaches[i]} + "-" + kOperations[op][result]) {
+        if (name == cache_name(i, op, result)) {
           return cache(static_cast<perf_hw_cache_id>(i), static_cast<perf_hw_cache_op_id>(op),
                        static_cast<perf_hw_cache_op_result_id>(result));
         }
@@ -123,7 +127,7 @@ std::optional<Event> cache_event(std::string_view name) {
 
 std::expected<Event, Finding> changes_by_name(std::string_view list) {
   Changes which;
-  while (!list.empty()) {
+  do {
     const std::string_view name = cut(list, ',');
     const auto found = std::ranges::find(
         kChanges, name, [](const auto& each) { return std::string_view{each.first}; });
@@ -135,7 +139,7 @@ std::expected<Event, Finding> changes_by_name(std::string_view list) {
           wrong("name", quoted(name) + " is no change", "give some of " + known));
     }
     which.*found->second = true;
-  }
+  } while (!list.empty());
   return changes(which);
 }
 
@@ -160,18 +164,28 @@ std::expected<Event, Finding> breakpoint_by_name(std::string_view rest) {
 }
 
 // FUNCTION[+OFFSET]
-Event kprobe_by_name(std::string_view rest) {
-  const std::size_t plus = rest.rfind('+');
-  if (plus == std::string_view::npos) return kprobe(std::string{rest});
-  const auto offset = number_of(rest.substr(plus + 1));
-  return offset ? kprobe(std::string{rest.substr(0, plus)}, *offset) : kprobe(std::string{rest});
+std::expected<Event, Finding> kprobe_by_name(std::string_view rest, bool is_return) {
+  const std::size_t plus = is_return ? std::string_view::npos : rest.rfind('+');
+  const auto offset =
+      plus == std::string_view::npos ? std::nullopt : number_of(rest.substr(plus + 1));
+  std::string function{offset ? rest.substr(0, plus) : rest};
+  if (function.empty()) {
+    return std::unexpected(wrong("name", "a probe without a function", "give kprobe:FUNCTION"));
+  }
+  return is_return ? kretprobe(std::move(function))
+                   : kprobe(std::move(function), offset.value_or(0));
 }
 
 // PATH:SYMBOL, or PATH:OFFSET
-Event uprobe_by_name(std::string_view rest, bool is_return) {
+std::expected<Event, Finding> uprobe_by_name(std::string_view rest, bool is_return) {
   const std::size_t colon = rest.rfind(':');
   std::string path{rest.substr(0, colon)};
   const std::string_view place = colon == std::string_view::npos ? "" : rest.substr(colon + 1);
+  // (Without a place it would be at the file's first byte, which is never run.)
+  if (path.empty() || place.empty()) {
+    return std::unexpected(wrong("name", quoted(rest) + " is no file and a place in it",
+                                 "give PATH:SYMBOL or PATH:OFFSET, as in uprobe:/bin/sh:main"));
+  }
   if (const auto offset = number_of(place)) {
     return is_return ? uretprobe(std::move(path), *offset) : uprobe(std::move(path), *offset);
   }
@@ -213,10 +227,16 @@ std::expected<Event, Finding> by_name(std::string_view name) {
   if (prefix.size() < name.size()) {
     if (prefix == "changes") return changes_by_name(rest);
     if (prefix == "mem") return breakpoint_by_name(rest);
-    if (prefix == "kprobe") return kprobe_by_name(rest);
-    if (prefix == "kretprobe") return kretprobe(std::string{rest});
+    if (prefix == "kprobe" || prefix == "kretprobe") {
+      return kprobe_by_name(rest, prefix == "kretprobe");
+    }
     if (prefix == "uprobe" || prefix == "uretprobe") {
       return uprobe_by_name(rest, prefix == "uretprobe");
+    }
+    if (plain(prefix)) {
+      return std::unexpected(wrong("name", quoted(rest) + " behind an event's name is not read",
+                                   "leave it out: the kernel is left out where this user has no "
+                                   "right to it"));
     }
     if (name.find('/') == std::string_view::npos) return tracepoint(std::string{name});
   }
@@ -227,6 +247,19 @@ std::expected<Event, Finding> by_name(std::string_view name) {
 }
 
 namespace internal {
+
+std::string hardware_name(std::uint64_t config) {
+  const auto found = std::ranges::find_if(kNamed, [config](const Named& each) {
+    return each.kind == Kind::Hardware && each.config == config;
+  });
+  return found == kNamed.end() ? std::to_string(config) : found->name;
+}
+
+std::string cache_name(std::uint64_t config) {
+  const std::uint64_t which = config & 0xff, op = config >> 8 & 0xff, result = config >> 16;
+  const bool is_known = which < kCaches.size() && op < kOperations.size() && result < 2;
+  return is_known ? event::cache_name(which, op, result) : std::to_string(config);
+}
 
 std::string nearest(std::string_view name, const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 3;
@@ -270,14 +303,21 @@ std::expected<std::uint64_t, Finding> tracepoint_id(const std::string& name, Sys
       return refused("the id of " + quoted(name) + " may not be read: " + text.error().message(),
                      "run as root, or let this user read /sys/kernel/tracing");
     }
-    if (const auto names = system.list(*folder + "/" + group)) {
+    // Beside the folders of tracepoints there are files: enable, filter, header_page.
+    const auto folders = [&system](const std::string& in) {
+      auto names = system.list(in).value_or(std::vector<std::string>{});
+      std::erase_if(names, [&](const std::string& each) {
+        const auto found = system.look_at(in + "/" + each);
+        return !found || found->type != FileKind::Type::Folder;
+      });
+      return names;
+    };
+    if (const auto names = folders(*folder + "/" + group); !names.empty()) {
       return refused("there is no tracepoint " + quoted(name),
-                     "the most similar of " + group + " are " + nearest(part, *names));
+                     "the most similar of " + group + " are " + nearest(part, names));
     }
-    const auto groups = system.list(*folder);
-    return refused(
-        "there is no group of tracepoints " + quoted(group),
-        "the most similar are " + nearest(group, groups.value_or(std::vector<std::string>{})));
+    return refused("there is no group of tracepoints " + quoted(group),
+                   "the most similar are " + nearest(group, folders(*folder)));
   }
   const auto id = number_of(std::string_view{*text}.substr(0, text->find('\n')));
   if (!id || *id == 0)

@@ -178,6 +178,15 @@ TEST(EventTest, NamesOfACommandLine) {
     ASSERT_FALSE(refused) << odd;
     EXPECT_FALSE(refused.error().advice.empty());
   }
+  const auto says = [](const char* text) { return by_name(text).error().says; };
+  EXPECT_EQ(says("page-faults:u"), "'u' behind an event's name is not read");
+  EXPECT_EQ(says("changes:"), "'' is no change");
+  EXPECT_EQ(says("kprobe:"), "a probe without a function");
+  EXPECT_EQ(says("kretprobe:"), "a probe without a function");
+  for (const char* const odd : {"uprobe:", "uprobe:/bin/true", "uprobe:/bin/true:", "uretprobe::1"})
+    EXPECT_NE(says(odd).find("is no file and a place in it"), std::string::npos) << odd;
+  EXPECT_EQ(by_name("instructions")->name(), "the hardware event instructions");
+  EXPECT_EQ(by_name("LLC-store-misses")->name(), "the cache event LLC-store-misses");
   EXPECT_NE(by_name("page-fault").error().advice.find("page-faults"), std::string::npos);
 }
 
@@ -258,6 +267,9 @@ TEST(CheckRequestTest, TheTracepointsThreeSentences) {
   const auto advice = [&machine](const char* name) {
     return check(Request{.events = {tracepoint(name)}}, machine).front().advice;
   };
+  for (const char* const file : {"enable", "header_page", "sched/enable", "sched/filter"}) {
+    machine.files[std::string{"/sys/kernel/tracing/events/"} + file] = "0\n";
+  }
   EXPECT_EQ(says("sched:sched_swich"), "there is no tracepoint 'sched:sched_swich'");
   EXPECT_EQ(advice("sched:sched_swich"),
             "the most similar of sched are sched_switch, sched_waking");

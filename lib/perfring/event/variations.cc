@@ -1,5 +1,7 @@
 // The ways of changing one thing in a request (R1).
 
+#include <linux/hw_breakpoint.h>
+
 #include <array>
 #include <bit>
 #include <cstring>
@@ -156,8 +158,13 @@ class Variations {
     }
     if (ask_.attr.type == PERF_TYPE_BREAKPOINT) {
       value("bp_type", [](perf_event_attr& attr) { attr.bp_type = 3; });
-      value("bp_len", [](perf_event_attr& attr) { attr.bp_len = 1; });
-      static int somewhere;
+      // Of a length that is one, it is the address that does not fit.
+      const bool executes = (ask_.attr.bp_type & HW_BREAKPOINT_X) != 0;
+      const bool is_length = executes
+                                 ? ask_.attr.bp_len == sizeof(long)
+                                 : std::has_single_bit(ask_.attr.bp_len) && ask_.attr.bp_len <= 8;
+      if (!is_length) value("bp_len", [](perf_event_attr& attr) { attr.bp_len = 1; });
+      alignas(8) static std::uint64_t somewhere;
       value("bp_addr", [](perf_event_attr& attr) {
         attr.bp_addr = reinterpret_cast<std::uintptr_t>(&somewhere);
       });
