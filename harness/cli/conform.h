@@ -17,11 +17,12 @@ namespace perfring::cli {
 // The options of `perfring conform`.
 struct ConformOptions {
   std::vector<std::string> command;  // a program, run as it is
+  bool has_dashes = false;           // and something is to be run
   std::string adapter;
   std::string fault;
   std::vector<std::string> only;  // ids, or beginnings of ids with a * behind
   std::string known;              // a file of known failures
-  std::string reader = "lines";   // of a program's output
+  std::string reader;             // of a program's output: lines, unless it is given
   std::string junit;
   bool live = false;  // the machine's kernel is the producer
   bool reachable = false;

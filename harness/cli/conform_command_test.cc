@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/cli/testing.h"
@@ -39,7 +41,7 @@ TEST_F(ConformCommandTest, PerfringIsRightAndTheSuiteIsNamed) {
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   const json outcome = json::parse(ended.out);
   EXPECT_EQ(outcome["verdict"], "holds");
-  EXPECT_EQ(outcome["suite"], 2);
+  EXPECT_EQ(outcome["suite"], 3);
   EXPECT_GE(outcome["cases"].size(), 120U);
 }
 
@@ -96,6 +98,24 @@ TEST_F(ConformCommandTest, KnownFailuresHideNoNewOnes) {
   EXPECT_THAT(refused.err, HasSubstr("line 1: 'lost-one right' is not accepted"));
 }
 
+// As of `perfring conform -- $EMPTY`: perfring's own pass would be taken for a program's.
+TEST_F(ConformCommandTest, ProgramsThatAreNotThereAreRefused) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> lines{
+      {{"conform", "--"}, "there is no program after --"},
+      {{"conform", "--live", "--"}, "there is no program after --"},
+      {{"conform", "--adapter", "true", "--"}, "there is no program after --"},
+      {{"conform", "--reader", "bpftool"}, "--reader needs a program after --"},
+      {{"conform", "--reader", "lines", "--adapter", "true"}, "--reader needs a program after --"},
+      {{"conform", "--live"}, "--live needs a program after --"},
+      {{"conform", "--adapter", ""}, "--adapter"},
+  };
+  for (const auto& [line, why] : lines) {
+    const Ended ended = run(line);
+    EXPECT_EQ(ended.exit_code, 2) << ::testing::PrintToString(line) << ended.out;
+    EXPECT_THAT(ended.err, HasSubstr(why));
+  }
+}
+
 TEST_F(ConformCommandTest, CasesAreChosenByIdAndKind) {
   const Ended list = run({"conform", "--list", "--only", "w32-*", "type-77"});
   EXPECT_EQ(list.exit_code, 0) << list.err;
@@ -131,6 +151,17 @@ TEST_F(ConformCommandTest, AnInterruptEndsTheAdapterUnderWay) {
   EXPECT_EQ(ended.exit_code, 3) << ended.err;
   EXPECT_FALSE(std::filesystem::exists(ended_by_itself));
   EXPECT_THAT(ended.out, HasSubstr("0 cases"));
+}
+
+TEST_F(ConformCommandTest, AnAdapterEndsWithPerfringEvenIfThatIsKilled) {
+  const std::string began = temporary("killed_began");
+  ChildProcess child{command(
+      {"conform", "--adapter",
+       "sh -c 'echo $$ >" + began + ".new; mv " + began + ".new " + began + "; exec sleep 600'"})};
+  child.wait([&] { return std::filesystem::exists(began); });
+  pid_t adapter = 0;
+  ASSERT_TRUE(std::ifstream{began} >> adapter);
+  EXPECT_TRUE(has_ended(adapter)) << adapter;
 }
 
 TEST_F(ConformCommandTest, TheOutcomeIsJUnitAndMarkdownToo) {

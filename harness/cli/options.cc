@@ -239,12 +239,19 @@ int take_program(int argc, const char* const* argv, ConformOptions& options) {
   const std::span all{argv, static_cast<std::size_t>(argc)};
   const auto dashes =
       std::ranges::find_if(all, [](const char* word) { return std::string_view{word} == "--"; });
-  if (dashes != all.end()) options.command.assign(dashes + 1, all.end());
+  options.has_dashes = dashes != all.end();
+  if (options.has_dashes) options.command.assign(dashes + 1, all.end());
   return static_cast<int>(dashes - all.begin());
 }
 
+// What was meant to be a consumer, and is nothing, must not pass as perfring itself does (P32).
 std::string conflict(const ConformOptions& options) {
   if (options.command.empty()) {
+    if (options.has_dashes) {
+      return "there is no program after --: give one, or leave out -- to hold perfring itself to "
+             "the cases";
+    }
+    if (!options.reader.empty()) return "--reader needs a program after --, whose output it reads";
     return options.live ? "--live needs a program after --, which is to run on this kernel" : "";
   }
   if (options.adapter.empty() && options.fault.empty()) return {};

@@ -1,11 +1,16 @@
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "harness/conformance/subjects.h"
@@ -56,12 +61,44 @@ double cpu_seconds_of_children() {
   return cpu_seconds_of(used);
 }
 
+std::set<pid_t> children() {
+  std::set<pid_t> all;
+  std::error_code none;
+  for (const auto& task : std::filesystem::directory_iterator{"/proc/self/task", none}) {
+    std::ifstream file{task.path() / "children"};
+    for (pid_t child = 0; file >> child;) all.insert(child);
+  }
+  return all;
+}
+
+// Processes that an adapter leaves in the background, in a session of their own too: they become
+// this process's children, and so do theirs when they end. Those that it has before are no
+// adapter's.
+class Descendants {
+ public:
+  Descendants() { ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
+  void end() const {
+    for (bool any = true; any;) {
+      any = false;
+      for (const pid_t child : children()) {
+        if (before_.contains(child)) continue;
+        ::kill(child, SIGKILL);
+        any = ::waitpid(child, nullptr, 0) == child || any;
+      }
+    }
+  }
+
+ private:
+  const std::set<pid_t> before_ = children();
+};
+
 OneRun run_once(const std::string& command, const RingImage& image, const Case& of,
                 const ProcessLimits& limits) {
   const auto begin = std::chrono::steady_clock::now();
   const double before = cpu_seconds_of_children();
+  const Descendants descendants;
   ChildProcess child{
-      {"/usr/bin/setsid", "/usr/bin/prlimit", "--core=0",
+      {"/usr/bin/setsid", "/usr/bin/setpriv", "--pdeathsig=KILL", "/usr/bin/prlimit", "--core=0",
        fmt::format("--cpu={}:{}", limits.cpu_seconds, limits.cpu_seconds + 1),
        fmt::format("--fsize={}", limits.output), "/usr/bin/env", "--default-signal=INT,PIPE,XFSZ",
        "/bin/sh", "-c", "exec " + command + " \"$@\"", "sh",
@@ -76,7 +113,8 @@ OneRun run_once(const std::string& command, const RingImage& image, const Case& 
     return run.late || (limits.stop != nullptr && *limits.stop);
   });
   run.cpu_seconds = cpu_seconds_of_children() - before;
-  ::kill(-group, SIGKILL);  // whatever it has left running
+  ::kill(-group, SIGKILL);
+  descendants.end();
   return run;
 }
 
@@ -105,7 +143,7 @@ bool ended_well(const std::string& command, const OneRun& run, const ProcessLimi
     cell.worsen(Outcome::Hangs, fmt::format("{} s of CPU time", limits.cpu_seconds));
     return false;
   }
-  return judge_end(ended.exit_code, ended.err, limits, cell);
+  return judge_end(ended.exit_code, ended.out, ended.err, limits, cell);
 }
 
 }  // namespace

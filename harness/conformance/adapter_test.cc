@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <tuple>
@@ -60,6 +61,7 @@ TEST(AdapterTest, EachWayToEndIsNamed) {
       {"sh -c 'while :; do :; done'", Outcome::Hangs, "1 s of CPU time"},
       {"sh -c 'trap : XCPU; while :; do :; done'", Outcome::Hangs, "1 s of CPU time"},
       {"yes sample 00", Outcome::Floods, "100000 bytes of output"},
+      {"sh -c 'trap \"\" XFSZ; yes sample 00; exit 0'", Outcome::Floods, "100000 bytes of output"},
       {"true", Outcome::NotRun, "it printed no tail"},
       {"echo hello", Outcome::NotRun, "a line that is not in the protocol: 'hello"},
       {"sh -c 'echo tail 32'", Outcome::Garbage, "it says tail 32, and the ring has 0"},
@@ -86,12 +88,31 @@ TEST(AdapterTest, SignalsThatThisProgramIgnoresEndTheAdapter) {
   ::signal(SIGPIPE, before_pipe);
 }
 
+// Neither a child, nor a daemon of a daemon, each in a session of its own.
 TEST(AdapterTest, NothingIsLeftRunning) {
   const std::string file = ::testing::TempDir() + "/left_running";
-  adapter("sh -c 'sleep 600 & echo $! >" + file + "; exit 1'");
-  pid_t left = 0;
-  ASSERT_TRUE(std::ifstream{file} >> left);
-  EXPECT_TRUE(has_ended(left)) << left;
+  const std::string daemons = ::testing::TempDir() + "/daemons.py";
+  std::ofstream{daemons} << R"(
+import os, sys, time
+begun, begin = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.setsid()
+        with open(sys.argv[1], "w") as file:
+            print(os.getpid(), file=file)
+        os.write(begin, b"x")
+    time.sleep(600)
+os.read(begun, 1)
+)";
+  for (const std::string& command : {"sh -c 'sleep 600 & echo $! >" + file + "; exit 1'",
+                                     "/usr/bin/python3 " + daemons + " " + file}) {
+    std::filesystem::remove(file);
+    adapter(command);
+    pid_t left = 0;
+    ASSERT_TRUE(std::ifstream{file} >> left);
+    EXPECT_TRUE(has_ended(left)) << command << left;
+  }
 }
 
 }  // namespace

@@ -27,8 +27,7 @@ constexpr std::array kAccepts{
     Named{Accept::Errors, "errors",
           "more than one error for one malformed record: nothing wrong is delivered"},
     Named{Accept::Stops, "stops",
-          "the tail stays where no record's end is known: the user is told, and nothing is freed "
-          "that was not read"},
+          "the tail stays where no record's end is known: nothing is freed that was not read"},
     Named{Accept::Guesses, "guesses",
           "intact records at or behind a header that is wrong are found"},
 };

@@ -182,11 +182,27 @@ TEST_F(JudgeTest, TheStrictEventsAreRight) {
 }
 
 TEST_F(JudgeTest, WhatTheCaseAcceptsIsNamed) {
-  const Cell silent = judged({first});
+  const Cell silent = judged({first, third});
   EXPECT_EQ(silent.outcome, Outcome::Acceptable);
-  EXPECT_THAT(silent.accepted, ::testing::ElementsAre(Accept::Silent));
+  EXPECT_THAT(silent.accepted, ::testing::ElementsAre(Accept::Silent, Accept::Guesses));
   EXPECT_THAT(judged({first, error, error}).accepted, ::testing::ElementsAre(Accept::Errors));
   EXPECT_THAT(judged({first, error, third}).accepted, ::testing::ElementsAre(Accept::Guesses));
+}
+
+// Whether it is behind the malformed record, or is overwritten by it, and wherever the tail stays.
+TEST_F(JudgeTest, AnIntactRecordIsNeverLostWithoutAWord) {
+  const Cell behind = judged({first});
+  EXPECT_EQ(behind.outcome, Outcome::Loses);
+  EXPECT_THAT(behind.detail, HasSubstr("not a word: sample of 20 bytes: 03 00"));
+  Cell overwritten;
+  const Case& overwrites = the("oversize-overwrites");
+  judge_events(overwrites, vector_of(overwrites).turns[0].expected, {}, overwritten);
+  judge_tail(overwrites, {0, 144, 0}, overwritten);
+  EXPECT_EQ(overwritten.outcome, Outcome::Loses);
+  Cell damaged;
+  const Case& last = the("size-0-last");
+  judge_events(last, vector_of(last).turns[0].expected, {&first, 1}, damaged);
+  EXPECT_THAT(damaged.accepted, ::testing::ElementsAre(Accept::Silent)) << "nothing else is lost";
 }
 
 TEST_F(JudgeTest, BytesThatNobodyWroteAreGarbage) {

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -23,8 +22,6 @@
 
 namespace perfring::conformance {
 namespace {
-
-constexpr std::uint64_t kRingMax = 64U << 20;
 
 std::size_t size_of(std::uint64_t asked, std::size_t most) {
   return static_cast<std::size_t>(std::min<std::uint64_t>(asked, most));
@@ -39,12 +36,19 @@ ino_t inode_of(int fd) {
 
 Opened::Opened()
     : file{::memfd_create("perf_event", MFD_CLOEXEC)},
-      wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {}
+      wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
+  static_cast<void>(!::ftruncate(file.get(), 4096));  // something to read, for was_read()
+}
 
 Opened::~Opened() {
   waiter.reset();
   ring.reset();
   if (!memory.empty()) ::munmap(memory.data(), memory.size());
+}
+
+// The program's descriptor has the same offset, which a read moves.
+bool Opened::was_read() const {
+  return ::lseek(file.get(), 0, SEEK_CUR) > 0;
 }
 
 void Opened::make_ring(const script::Settings& settings) {
@@ -198,31 +202,38 @@ CallAnswer EmulatedCalls::bpf(const seccomp_notif& call) {
         return {.by_kernel = true};
       }
       return map_info(call);
-    case BPF_MAP_UPDATE_ELEM: {
-      std::uint32_t fd = 0;
-      process_.read(thread, attr.value, &fd, sizeof(fd));
-      Opened* const event = event_of(thread, static_cast<int>(fd));
-      const bool other = !is_map(thread, static_cast<int>(attr.map_fd));
-      if (event == nullptr || other) return {.by_kernel = emitter_ != nullptr || other};
-      if (const int error = enter(thread, attr.key, *event); error != 0) return {.value = -error};
-      playing_.on_map_update(*event);
-      return {};
+    case BPF_MAP_UPDATE_ELEM:
+      return update_map(thread, attr);
+    case BPF_MAP_DELETE_ELEM: {
+      if (!is_map(thread, static_cast<int>(attr.map_fd))) return {.by_kernel = true};
+      std::uint32_t key = 0;
+      if (!process_.read(thread, attr.key, &key, sizeof(key))) return {.value = -EFAULT};
+      playing_.on_map_delete(key);
+      return {.by_kernel = emitter_ != nullptr};
     }
-    case BPF_MAP_DELETE_ELEM:
-      return {.by_kernel = emitter_ != nullptr || !is_map(thread, static_cast<int>(attr.map_fd))};
     default:
       return {.by_kernel = true};
   }
 }
 
-// Carries out the program's update of the kernel's own map, whose producer comes right after it.
-int EmulatedCalls::enter(pid_t thread, std::uint64_t key, const Opened& event) const {
-  std::uint32_t index = 0;
-  if (emitter_ == nullptr) return 0;
-  if (!process_.read(thread, key, &index, sizeof(index))) return EFAULT;
-  const auto fd = static_cast<std::uint32_t>(event.file.get());
-  const auto done = os::bpf_map_update(map_.get(), index, fd);
-  return done ? 0 : done.error().value();
+// An update of the kernel's own map is carried out here: its producer comes right after it.
+CallAnswer EmulatedCalls::update_map(pid_t thread, const bpf_attr& attr) {
+  std::uint32_t key = 0;
+  std::uint32_t fd = 0;
+  const bool ours = is_map(thread, static_cast<int>(attr.map_fd));
+  if (!ours || !process_.read(thread, attr.key, &key, sizeof(key)) ||
+      !process_.read(thread, attr.value, &fd, sizeof(fd))) {
+    return {.by_kernel = true};
+  }
+  Opened* const event = event_of(thread, static_cast<int>(fd));
+  if (event == nullptr) return {.by_kernel = emitter_ != nullptr};
+  if (emitter_ != nullptr) {
+    const auto copy = static_cast<std::uint32_t>(event->file.get());
+    const auto done = os::bpf_map_update(map_.get(), key, copy);
+    if (!done) return {.value = -done.error().value()};
+  }
+  playing_.on_map_update(key, *event);
+  return {};
 }
 
 CallAnswer EmulatedCalls::map_info(const seccomp_notif& call) {
@@ -253,24 +264,6 @@ CallAnswer EmulatedCalls::control(const seccomp_notif& call) {
       playing_.on_not_emulated(fmt::format("ioctl {:#x}", call.data.args[1]));
       return {.value = -ENOTTY};
   }
-}
-
-bool EmulatedCalls::maps_ring(pid_t thread, int fd, std::uint64_t length) {
-  Opened* const event = event_of(thread, fd);
-  const std::uint64_t pages = length / 4096 - 1;
-  if (event == nullptr || !event->memory.empty() || length % 4096 != 0 ||
-      !std::has_single_bit(pages) || length > kRingMax) {
-    return false;
-  }
-  const int fd_here = event->file.get();
-  if (emitter_ == nullptr && ::ftruncate(fd_here, static_cast<off_t>(length)) != 0) return false;
-  void* const memory = ::mmap(nullptr, static_cast<std::size_t>(length), PROT_READ | PROT_WRITE,
-                              MAP_SHARED, fd_here, 0);
-  if (memory == MAP_FAILED) return false;
-  mapping_ = event;
-  event->memory = {static_cast<std::byte*>(memory), static_cast<std::size_t>(length)};
-  playing_.on_map(*event, pages);
-  return true;
 }
 
 }  // namespace perfring::conformance

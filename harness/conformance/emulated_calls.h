@@ -5,6 +5,7 @@
 // kernel's place, or, where the machine's own kernel is the producer, watched. Calls on anything
 // else are left to the kernel.
 
+#include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <poll.h>
 
@@ -44,7 +45,10 @@ struct Opened {
 
   void make_ring(const script::Settings& settings);
   // Of an event of the machine's kernel: its data_head and data_tail are moved to `start`.
-  void make_live(live::Emitter& emitter, std::uint64_t start);
+  void make_live(live::Emitter& emitter);
+  std::uint64_t pages() const { return memory.size() / 4096 - 1; }  // of data, once it is mapped
+  // Whether read(2) was called on the descriptor, which gives no count here.
+  bool was_read() const;
   perf_event_mmap_page& page() const {
     return *reinterpret_cast<perf_event_mmap_page*>(memory.data());
   }
@@ -63,7 +67,8 @@ struct Opened {
   std::unique_ptr<rig::SimulatedRing> ring{};  // one of these two
   std::unique_ptr<LiveRing> live{};
   std::unique_ptr<kernel::EventfdWaiter> waiter{};
-  std::uint64_t base = 0;  // where the program has mapped the ring
+  std::vector<std::uint64_t> bases{};  // where the program has mapped the ring
+  std::uint64_t start = 0;             // data_head and data_tail before the case
   bool of_32_bits = false;
   int epoll = -1;  // the instance that it is in
 };
@@ -73,9 +78,11 @@ class Playing {
  public:
   virtual ~Playing() = default;
   virtual const Case& played() const = 0;
-  // `event` has its memory, of so many data pages, and needs a ring.
-  virtual void on_map(Opened& event, std::uint64_t pages) = 0;
-  virtual void on_map_update(Opened& event) = 0;
+  // `event` has its memory, and needs a ring.
+  virtual void on_map(Opened& event) = 0;
+  virtual void on_map_refused(const std::string& why) = 0;
+  virtual void on_map_update(std::uint64_t key, Opened& event) = 0;
+  virtual void on_map_delete(std::uint64_t key) = 0;
   virtual void on_wait() = 0;
   virtual void on_not_emulated(const std::string& what) = 0;
 };
@@ -86,8 +93,10 @@ class EmulatedCalls {
   EmulatedCalls(TracedProcess& process, Playing& playing, live::Emitter* emitter);
 
   CallAnswer answer(const seccomp_notif& call);
-  bool maps_ring(pid_t thread, int fd, std::uint64_t length);
-  void mapped(std::uint64_t base) { mapping_->base = base; }
+  MapAnswer map(pid_t thread, const MapCall& call);
+  void mapped(std::uint64_t base) { mapping_->bases.push_back(base); }
+  // Whether a thread of the program is in a call that waits for its rings.
+  bool is_waited_for() const;
   // Ends the polls whose rings have become readable, or that have waited as long as they asked for.
   void end_polls();
 
@@ -106,7 +115,8 @@ class EmulatedCalls {
   CallAnswer open(const seccomp_notif& call);
   CallAnswer open_file(const seccomp_notif& call, std::uint64_t path);
   CallAnswer bpf(const seccomp_notif& call);
-  int enter(pid_t thread, std::uint64_t key, const Opened& event) const;
+  CallAnswer update_map(pid_t thread, const bpf_attr& attr);
+  bool make_memory(Opened& event, std::uint64_t length);
   CallAnswer map_info(const seccomp_notif& call);
   CallAnswer control(const seccomp_notif& call);
   CallAnswer add_to_epoll(const seccomp_notif& call);

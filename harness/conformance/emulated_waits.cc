@@ -1,11 +1,15 @@
-// The calls by which a traced program waits for its rings.
+// The calls by which a traced program maps its rings, and waits for them.
 
+#include <fmt/format.h>
 #include <linux/audit.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <utility>
 
@@ -14,6 +18,52 @@
 namespace perfring::conformance {
 
 using std::chrono::milliseconds;
+
+namespace {
+
+constexpr std::uint64_t kRingMax = 64U << 20;
+
+}  // namespace
+
+// As perf_mmap() (kernel/events/core.c at v6.18) has it: shared, of a power of two of data pages
+// from offset 0 on, and another mapping of a ring as long as the first.
+MapAnswer EmulatedCalls::map(pid_t thread, const MapCall& call) {
+  Opened* const event = event_of(thread, call.fd);
+  if (event == nullptr) return {};
+  const std::uint64_t pages = call.length / 4096 - 1;
+  const auto refused = [&](const std::string& why) {
+    playing_.on_map_refused(fmt::format("an mmap of {} bytes is refused: {}", call.length, why));
+    return MapAnswer{.error = EINVAL};
+  };
+  if (call.length % 4096 != 0 || !std::has_single_bit(pages)) {
+    return refused("a control page and a power of two of data pages");
+  }
+  if ((call.flags & MAP_SHARED) == 0 || call.offset != 0 || call.length > kRingMax) {
+    return refused("shared, from offset 0 on, 64 MiB at most");
+  }
+  if (!event->memory.empty() && event->memory.size() != call.length) {
+    return refused("the ring is mapped already, with another length");
+  }
+  if ((call.protection & PROT_WRITE) == 0) {
+    playing_.on_not_emulated("an overwritable ring, one that is mapped for reading only,");
+  }
+  if ((call.flags & MAP_FIXED) != 0) playing_.on_not_emulated("a ring at an address of its own");
+  mapping_ = event;
+  if (!event->memory.empty()) return {.is_ring = true};
+  if (!make_memory(*event, call.length)) return {};
+  playing_.on_map(*event);
+  return {.is_ring = true};
+}
+
+bool EmulatedCalls::make_memory(Opened& event, std::uint64_t length) {
+  const int fd = event.file.get();
+  if (emitter_ == nullptr && ::ftruncate(fd, static_cast<off_t>(length)) != 0) return false;
+  void* const memory =
+      ::mmap(nullptr, static_cast<std::size_t>(length), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) return false;
+  event.memory = {static_cast<std::byte*>(memory), static_cast<std::size_t>(length)};
+  return true;
+}
 
 CallAnswer EmulatedCalls::add_to_epoll(const seccomp_notif& call) {
   const pid_t thread = thread_of(call);
@@ -128,6 +178,23 @@ std::int64_t EmulatedCalls::milliseconds_of_ppoll(const seccomp_notif& call) con
   if (!there) return -1;
   if (narrow) std::ranges::copy(two, wide);
   return wide[0] * 1000 + wide[1] / 1'000'000;
+}
+
+bool EmulatedCalls::is_waited_for() const {
+  if (!polls_.empty()) return true;
+  const bool i386 = !events_.empty() && events_.back()->of_32_bits;
+  return std::ranges::any_of(process_.calls(), [&](seccomp_data call) {
+    call.arch = i386 ? AUDIT_ARCH_I386 : AUDIT_ARCH_X86_64;
+    const Emulated which = emulated(call);
+    if (which == Emulated::EpollWait) {
+      return std::ranges::find(epolls_, static_cast<int>(call.args[0])) != epolls_.end();
+    }
+    if (emitter_ == nullptr) return false;  // a poll would be answered here
+    if (which == Emulated::Select) return call.args[0] != 0;
+    const bool polls =
+        which == Emulated::Poll || which == Emulated::Ppoll || which == Emulated::PpollTime64;
+    return polls && call.args[1] != 0;
+  });
 }
 
 void EmulatedCalls::end_polls() {

@@ -53,6 +53,7 @@ class Judgement {
     // Behind a sample that was passed over, the error may be the one due before it.
     if (next_ < expected_.size() && expected_[next_].kind == Kind::Bad) {
       ++next_;
+      silent_ = false;
       return;
     }
     const bool after_one = next_ > 0 && expected_[next_ - 1].kind == Kind::Bad;
@@ -66,8 +67,14 @@ class Judgement {
   void pass_over(Iterator to) {
     for (; expected_.begin() + static_cast<std::ptrdiff_t>(next_) != to; ++next_) {
       const Event& event = expected_[next_];
-      if (event.kind == Kind::Maybe) continue;
+      if (event.kind == Kind::Maybe) {
+        if (silent_ && !event.damaged) {
+          cell_.worsen(Outcome::Loses, "not delivered, and not a word: " + to_text(event));
+        }
+        continue;
+      }
       if (event.kind == Kind::Bad) {
+        silent_ = true;
         cell_.accept(of_, Accept::Silent, Outcome::Loses, "a malformed record was passed over");
         continue;
       }
@@ -79,6 +86,7 @@ class Judgement {
   std::span<const Event> expected_;
   Cell& cell_;
   std::size_t next_ = 0;
+  bool silent_ = false;  // the last malformed record was passed over
 };
 
 }  // namespace
@@ -126,13 +134,16 @@ double cpu_seconds_of(const rusage& used) {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-bool judge_end(int exit_code, std::string_view err, const ProcessLimits& limits, Cell& cell) {
+bool judge_end(int exit_code, std::string_view out, std::string_view err,
+               const ProcessLimits& limits, Cell& cell) {
   constexpr int kSignal = 128;
-  if (exit_code == 0) return true;
   const int signal = exit_code - kSignal;
   const std::string said = err.empty() ? "" : ": " + first_line(err);
-  if (signal == SIGXFSZ) {
+  // One that ignores SIGXFSZ, as Python does, goes on, or says that it could not write.
+  if (signal == SIGXFSZ || std::max(out.size(), err.size()) >= limits.output) {
     cell.worsen(Outcome::Floods, fmt::format("more than {} bytes of output", limits.output));
+  } else if (exit_code == 0) {
+    return true;
   } else if (signal == SIGXCPU) {
     cell.worsen(Outcome::Hangs, fmt::format("{} s of CPU time", limits.cpu_seconds));
   } else if (signal > 0) {
@@ -168,14 +179,21 @@ void judge_streams(const Case& of, std::span<const std::span<const Event>> expec
   }
 }
 
+std::string to_text(const Tails& tails) {
+  return fmt::format("data_tail went from {:#x} to {:#x}, data_head is {:#x}", tails.before,
+                     tails.after, tails.head);
+}
+
+void judge_place(const Tails& tails, Cell& cell) {
+  if (tails.moved() <= tails.published()) return;
+  cell.worsen(Outcome::Loses, "a tail beyond the head: " + to_text(tails));
+}
+
 void judge_tail(const Case& of, const Tails& tails, Cell& cell) {
-  const auto moved = static_cast<std::uint32_t>(tails.after - tails.before);
-  const auto unread = static_cast<std::uint32_t>(tails.head - tails.before);
-  if (moved == unread) return;
-  const std::string where = fmt::format("data_tail went from {:#x} to {:#x}, data_head is {:#x}",
-                                        tails.before, tails.after, tails.head);
-  if (moved > unread) return cell.worsen(Outcome::Loses, "a tail beyond the head: " + where);
-  cell.accept(of, Accept::Stops, moved % 8 == 0 ? Outcome::Loses : Outcome::Garbage, where);
+  const std::uint32_t moved = tails.moved();
+  if (moved >= tails.published()) return judge_place(tails, cell);
+  const Outcome otherwise = moved % 8 == 0 ? Outcome::Loses : Outcome::Garbage;
+  cell.accept(of, Accept::Stops, otherwise, to_text(tails));
 }
 
 std::string to_text(const Event& event) {

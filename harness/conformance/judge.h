@@ -65,14 +65,19 @@ struct CannotRun : std::runtime_error {
 };
 
 // Judges how such a program ended, by its exit code as a shell reports it (128 plus the signal's
-// number). Returns whether it ended as it should.
-bool judge_end(int exit_code, std::string_view err, const ProcessLimits& limits, Cell& cell);
+// number), and what it has printed. Returns whether it ended as it should.
+bool judge_end(int exit_code, std::string_view out, std::string_view err,
+               const ProcessLimits& limits, Cell& cell);
 
-// data_tail and data_head around a turn of the consumer's.
+// data_tail and data_head around a turn of the consumer's. Positions are compared modulo 2^32, as a
+// 32-bit kernel has them.
 struct Tails {
   std::uint64_t before = 0;
   std::uint64_t head = 0;
   std::uint64_t after = 0;
+
+  std::uint32_t moved() const { return static_cast<std::uint32_t>(after - before); }
+  std::uint32_t published() const { return static_cast<std::uint32_t>(head - before); }
 };
 
 // Compares the events that a consumer delivered with the expected ones, in order. A seen event of
@@ -82,9 +87,13 @@ void judge_events(const Case& of, std::span<const Event> expected, std::span<con
 // The same of several rings, whose events come in any order among each other.
 void judge_streams(const Case& of, std::span<const std::span<const Event>> expected,
                    std::span<const Event> seen, Cell& cell);
-// Positions are compared modulo 2^32, as a 32-bit kernel has them.
+// During the turn: the tail is nowhere beyond the head.
+void judge_place(const Tails& tails, Cell& cell);
+// At its end: it is at the head.
 void judge_tail(const Case& of, const Tails& tails, Cell& cell);
 
+// "data_tail went from 0x0 to 0x20, data_head is 0x40".
+std::string to_text(const Tails& tails);
 // "sample of 20 bytes: 01 02...", "LOST 3", "error".
 std::string to_text(const Event& event);
 

@@ -27,6 +27,13 @@ std::uint64_t raw_size(std::uint64_t length) {
   return (length + 4 + 7) / 8 * 8 - 4;
 }
 
+bool is_patched(const Case& of, std::uint64_t output) {
+  return std::ranges::any_of(of.parts, [&](const Part& part) {
+    const auto* const patch = std::get_if<Patch>(&part);
+    return patch != nullptr && patch->field != Patch::Field::Head && patch->output == output;
+  });
+}
+
 }  // namespace
 
 std::vector<std::byte> payload_of(std::uint64_t output, std::uint64_t length) {
@@ -71,13 +78,14 @@ std::uint64_t CaseProducer::Cpu::sample_type() const {
   return live != nullptr ? live->sample_type() : ring->settings().sample_type;
 }
 
-void CaseProducer::while_registering() {
+bool CaseProducer::while_registering() {
   const auto is_registered = [](const Part& part) {
     return std::holds_alternative<Registered>(part);
   };
   const auto registered = std::ranges::find_if(case_.parts, is_registered);
-  if (registered == case_.parts.end()) return;
+  if (registered == case_.parts.end()) return false;
   for (; !is_registered(case_.parts[next_]); ++next_) play(case_.parts[next_]);
+  return true;
 }
 
 bool CaseProducer::turn() {
@@ -114,6 +122,7 @@ std::vector<Event> CaseProducer::expected(std::size_t cpu) const {
       if (outputs_.at(static_cast<std::size_t>(wanted.number)).cpu != cpu) continue;
       event = sample(wanted.number);
       event.kind = wanted.kind;
+      event.damaged = wanted.kind == Wanted::Kind::Maybe && is_patched(case_, wanted.number);
     }
     if (wanted.cut) {
       event.payload.resize(static_cast<std::size_t>(*wanted.cut));

@@ -24,6 +24,7 @@ struct Event {
   std::uint64_t lost = 0;
   std::vector<std::byte> payload{};  // of a sample; seen: with its padding
   std::uint64_t padding = 0;         // bytes behind it, which may be any
+  bool damaged = false;              // of one that may be found: its own header is wrong
 
   bool operator==(const Event&) const = default;
 };
@@ -67,8 +68,8 @@ class CaseProducer {
   CaseProducer(const CaseProducer&) = delete;
   CaseProducer& operator=(const CaseProducer&) = delete;
 
-  // Carries out the steps up to `registered`, if there is one ahead.
-  void while_registering();
+  // Carries out the steps up to `registered`. Returns whether there is one ahead.
+  bool while_registering();
   // Carries out the steps up to the consumer's next turn. Returns false after the last turn.
   bool turn();
   // The events that this turn must bring from the CPU's ring: those that the case states, otherwise

@@ -49,8 +49,8 @@ using Reader = std::expected<std::vector<Event>, std::string> (*)(const std::str
 enum class Producer : std::uint8_t { SimulatedKernel, LiveKernel };
 
 // Runs the command once with the case's script. In its words {pages} is replaced by the pages of
-// the case's ring, {wakeup_events} and {wakeup_watermark} by what it asks for, or 0. Throws
-// CannotRun.
+// the case's ring, {wakeup_events} and {wakeup_watermark} by what it asks for, or 0, {sample_type}
+// and {sample_id_all} by the event's. Throws CannotRun.
 Cell run_supervised(const std::vector<std::string>& command, const Case& of, Reader read,
                     const ProcessLimits& limits = {}, Producer by = Producer::SimulatedKernel);
 

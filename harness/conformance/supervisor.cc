@@ -14,147 +14,145 @@
 namespace perfring::conformance {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr int kSigints = 20;  // one may be lost (P25)
 constexpr auto kPause = milliseconds{100};
-constexpr auto kIdle = milliseconds{2000};  // for a program that opens no ring, or never waits
+constexpr auto kAsleep = 4 * kPause;        // in a wait for its rings
+constexpr auto kSame = milliseconds{1000};  // of a program that waits, and does nothing else
+constexpr auto kIdle = milliseconds{5000};  // of one that sleeps elsewhere
 
 }  // namespace
 
-std::string Supervisor::why_impossible(const Opened& event, std::uint64_t pages) const {
-  const script::Settings& wanted = case_.settings;
-  const auto& type = event.attr.sample_type;
-  if (wanted.word == kernel::Word::k32 && !event.of_32_bits) {
-    return "a 32-bit kernel runs no 64-bit program";
+std::vector<std::uint64_t> PlayedRings::progress() const {
+  std::vector<std::uint64_t> now{mapped_.size(), entries_.size(), turns_};
+  for (const Opened* const each : mapped_) now.push_back(each->page().data_tail);
+  return now;
+}
+
+bool PlayedRings::are_read() const {
+  return std::ranges::all_of(
+      played_, [](const Played& each) { return each.now().moved() == each.now().published(); });
+}
+
+void PlayedRings::judge_places(Cell& cell) const {
+  for (const Played& each : played_) judge_place(each.now(), cell);
+}
+
+// By the wakeups that the case is of, or one for each record.
+bool PlayedRings::is_announced(const Opened& event) const {
+  const perf_event_attr& attr = event.attr;
+  return case_.asks_for_wakeups() ||
+         (attr.watermark != 0 ? attr.wakeup_watermark <= 8 : attr.wakeup_events == 1);
+}
+
+void PlayedRings::judge_unread(Cell& cell) const {
+  if (!is_over() || case_.accepts_it(Accept::Stops)) return;
+  for (const Played& each : played_) {
+    const Tails now = each.now();
+    if (now.moved() >= now.published() || !is_announced(*each.event)) continue;
+    cell.worsen(Outcome::Loses, "it slept on what had been announced to it: " + to_text(now));
   }
-  if ((type & PERF_SAMPLE_RAW) == 0 || (type & ~kernel::kSampleTypes) != 0) {
-    return fmt::format("sample_type {:#x} is not simulated", std::uint64_t{type});
-  }
-  const bool others = wanted.sample_type != PERF_SAMPLE_RAW || wanted.sample_id_all;
-  if (others && (wanted.sample_type != type || wanted.sample_id_all != event.attr.sample_id_all)) {
-    return "the case is of another sample_type";
-  }
-  // A watermark above the ring is the ring (K30).
-  const auto within = [&](std::uint64_t wakeup) {
-    return wanted.watermark ? std::min(wakeup, pages * 4096) : wakeup;
-  };
-  const bool same_wakeups = wanted.watermark == (event.attr.watermark != 0) &&
-                            within(wanted.wakeup) == within(event.attr.wakeup_events);
-  if (case_.asks_for_wakeups() && !same_wakeups) {
-    return fmt::format("the case is of {} {}",
-                       wanted.watermark ? "wakeup_watermark" : "wakeup_events", wanted.wakeup);
-  }
-  if (pages < wanted.pages || (case_.exact && pages != wanted.pages)) {
-    return fmt::format("the ring has {} pages, the case needs {}", pages, wanted.pages);
+}
+
+void PlayedRings::judge_tails(Cell& cell) const {
+  for (const Played& each : played_) judge_tail(case_, each.now(), cell);
+}
+
+std::vector<std::span<const Event>> PlayedRings::expected() const {
+  std::vector<std::span<const Event>> all;
+  for (const Played& each : played_) all.emplace_back(producer_->expected_so_far(each.cpu));
+  return all;
+}
+
+std::string PlayedRings::place_of(std::uint64_t address) const {
+  for (const Opened* const each : mapped_) {
+    const std::uint64_t length = each->memory.size();
+    for (const std::uint64_t base : each->bases) {
+      const std::uint64_t at = address - base;
+      if (at + kGuard >= length + 2 * kGuard) continue;
+      return fmt::format("byte {} of the ring's {}", static_cast<std::int64_t>(at), length);
+    }
   }
   return {};
 }
 
-// The case's, in a ring that may have more pages and other fields in a sample.
-script::Settings Supervisor::settings_of(const Opened& event, std::uint64_t pages,
-                                         bool plays) const {
-  script::Settings settings = plays ? case_.settings : script::Settings{};
-  // A ring that is longer ends as far behind the start.
-  const std::uint64_t size = settings.pages * 4096;
-  if (settings.start % size != 0 && settings.start < size) {
-    settings.start += pages * 4096 - size;
+std::string PlayedRings::positions() const {
+  std::string text;
+  for (const Played& each : played_) {
+    const perf_event_mmap_page& page = each.event->page();
+    text += fmt::format("; data_tail {:#x}, data_head {:#x}", page.data_tail, page.data_head);
   }
-  settings.pages = pages;
-  settings.sample_type = event.attr.sample_type & kernel::kSampleTypes;
-  settings.sample_id_all = event.attr.sample_id_all != 0;
-  settings.watermark = event.attr.watermark != 0;
-  settings.wakeup = event.attr.wakeup_events;
-  return settings;
-}
-
-void Supervisor::on_map(Opened& event, std::uint64_t pages) {
-  Played& played = played_[event.cpu];
-  const bool plays = played.event == nullptr;
-  if (plays && impossible_.empty()) impossible_ = why_impossible(event, pages);
-  const script::Settings settings = settings_of(event, pages, plays);
-  if (emitter_ == nullptr) {
-    event.make_ring(settings);
-  } else if (plays && impossible_.empty()) {
-    try {
-      event.make_live(*emitter_, settings.start);
-    } catch (const std::runtime_error& error) {
-      impossible_ = error.what();
-    }
-  }
-  if (plays) played = {&event, {settings.start, settings.start, settings.start}};
-}
-
-// Whether the producer can begin.
-bool Supervisor::all_mapped() {
-  if (producer_ != nullptr) return true;
-  std::vector<rig::SimulatedRing*> rings;
-  std::vector<LiveRing*> live;
-  for (std::size_t cpu = 0; cpu < played_.size(); ++cpu) {
-    const bool absent = case_.absent.contains(cpu);
-    if (!absent && played_[cpu].event == nullptr) return false;
-    rings.push_back(absent ? nullptr : played_[cpu].event->ring.get());
-    live.push_back(absent ? nullptr : played_[cpu].event->live.get());
-  }
-  producer_ = emitter_ == nullptr ? std::make_unique<CaseProducer>(case_, rings)
-                                  : std::make_unique<CaseProducer>(case_, live);
-  return true;
-}
-
-// The subject enters the last of the case's rings in its map: now comes what a producer writes
-// while it registers.
-void Supervisor::on_map_update(Opened& event) {
-  const bool is_last = &event == played_.back().event;
-  if (is_last && turns_ == 0 && impossible_.empty() && all_mapped()) producer_->while_registering();
+  return text;
 }
 
 void Supervisor::producers_turn() {
-  if (!impossible_.empty() || !all_mapped()) {
-    ++waits_after_;
-    return;
-  }
-  for (Played& each : played_) {
-    if (each.event != nullptr) each.tails.after = each.event->page().data_tail;
-  }
-  if (!producer_->turn()) {
-    ++waits_after_;
-    return;
-  }
-  ++turns_;
-  for (Played& each : played_) {
-    if (each.event == nullptr) continue;
-    const perf_event_mmap_page& page = each.event->page();
-    each.tails = {page.data_tail, page.data_head, page.data_tail};
-  }
+  rings_.judge_places(cell_);
+  if (!rings_.turn()) ++waits_after_;
 }
 
-// Little CPU time since the last look, and none that it waits for.
-bool Supervisor::is_asleep() {
+// At the end, a program that closes takes its rings out of its map.
+void Supervisor::on_map_delete(std::uint64_t key) {
+  if (sigints_ == 0) rings_.take_out(key);
+}
+
+// One that the program catches as well.
+void Supervisor::on_fault(const Fault& fault) {
+  const std::string place = rings_.place_of(fault.address);
+  if (place.empty() || !out_of_bounds_.empty()) return;
+  out_of_bounds_ = fmt::format("signal {} at {}{}", fault.signal, place,
+                               fault.code.empty() ? "" : ", by " + fault.code);
+}
+
+// Since the last look it got no further, and used little CPU time, for which it does not wait.
+bool Supervisor::is_quiet() {
   const std::int64_t now = process_.cpu_ns();
   const std::int64_t used = now - std::exchange(cpu_, now);
   const bool little = used >= 0 && used < 2'000'000;  // less than nothing: a process has ended
-  return little && !process_.is_running();
+  auto progress = rings_.progress();
+  const bool further = progress != progress_;
+  if (further) same_since_ = looked_;
+  progress_ = std::move(progress);
+  return little && !further && !process_.is_running();
 }
 
-// The subject is told to end once it has waited twice with nothing new, or sleeps for long; and is
-// killed if it does not, or is out of time.
+// A program sleeps where it waits for its rings, in which case a producer does not wait for it; or
+// elsewhere, as one does that is slow to open its rings, or to read them. One that goes on waiting
+// has had its turns, and has read all there is, or no more of it for long.
+bool Supervisor::is_due(Clock::time_point now) {
+  const bool quiet = is_quiet();
+  if (!quiet) quiet_since_ = now;
+  const bool asleep = quiet && now - quiet_since_ >= (calls_.is_waited_for() ? kAsleep : kIdle);
+  if (asleep && rings_.has_begun() && !rings_.is_over()) {
+    quiet_since_ = now;
+    producers_turn();
+    return false;
+  }
+  const bool has_read = rings_.is_over() && rings_.are_read();
+  const bool no_more = has_read || rings_.is_impossible() || now - same_since_ >= kSame;
+  return asleep || (waits_after_ >= 2 && no_more);
+}
+
+// The program is told to end when that is due; and is killed if it does not, or is out of time.
 void Supervisor::end_when_due() {
   const auto now = Clock::now();
   const bool late = std::chrono::duration<double>(now - begin_).count() > limits_.seconds;
-  if (late || (limits_.stop != nullptr && *limits_.stop)) {
+  const bool full = process_.printed_bytes() >= limits_.output;  // SIGXFSZ may be ignored
+  if (late || full || (limits_.stop != nullptr && *limits_.stop)) {
     killed_ = true;
     process_.signal(SIGKILL);
     return;
   }
-  if (now - checked_ < (sigints_ == 0 && waits_after_ < 2 ? 4 * kPause : kPause)) return;
-  checked_ = now;
-  const bool asleep = is_asleep();
-  // A producer need not wait until its consumer waits once more.
-  if (asleep && turns_ != 0 && !producer_->is_over()) return producers_turn();
-  const bool idle = turns_ == 0 && now - begin_ > kIdle;
-  const bool over = waits_after_ >= 2 || (asleep && (idle || (producer_ && producer_->is_over())));
-  if (!over && sigints_ == 0) return;
+  if (now - looked_ < kPause) return;
+  looked_ = now;
+  if (sigints_ == 0) {
+    if (!is_due(now)) return;
+    rings_.judge_places(cell_);
+    rings_.judge_unread(cell_);
+  } else if (!is_quiet() && now - quiet_since_ < 5 * kPause) {
+    return;  // it is about to end
+  }
+  quiet_since_ = now;
   process_.signal(++sigints_ <= kSigints ? SIGINT : SIGKILL);
 }
 
@@ -170,102 +168,78 @@ Cell Supervisor::run(Reader read) {
 std::string Supervisor::last_words() const {
   const int status = process_.status();
   const bool unasked = WIFSIGNALED(status) && sigints_ == 0 && !killed_;
+  if (process_.printed_bytes() >= limits_.output) {
+    return fmt::format(", and printed more than {} bytes", limits_.output);
+  }
   const std::string err = process_.err();
   return (unasked ? fmt::format(", and signal {} ended it", WTERMSIG(status)) : "") +
          (err.empty() ? "" : ": " + first_line(err));
 }
 
-// Relative to the ring that it is in, or near; empty if it is at none.
-std::string Supervisor::place_of(const Fault& fault) const {
-  for (const Played& each : played_) {
-    if (each.event == nullptr) continue;
-    const std::uint64_t length = each.event->memory.size();
-    const std::uint64_t at = fault.address - each.event->base;
-    if (at + kGuard >= length + 2 * kGuard) continue;
-    return fmt::format("byte {} of the ring's {}", static_cast<std::int64_t>(at), length);
-  }
-  return {};
-}
-
-bool Supervisor::ended_well(Cell& cell) {
+// The signals by which it was told to end are no crash, nor is the exit code that a shell makes of
+// them.
+bool Supervisor::ended_well() {
   const int status = process_.status();
-  if (WIFEXITED(status)) {
-    return sigints_ > 0 || judge_end(WEXITSTATUS(status), process_.err(), limits_, cell);
-  }
-  const int signal = WTERMSIG(status);
+  const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   const bool out_of_cpu =
       signal == SIGKILL && process_.cpu_seconds() >= static_cast<double>(limits_.cpu_seconds);
-  if (signal == SIGXCPU || killed_ || (out_of_cpu && sigints_ == 0)) {
-    std::string where = "no end";
-    for (const Played& each : played_) {
-      if (each.event == nullptr) continue;
-      where += fmt::format("; data_tail {:#x}, data_head {:#x}", each.event->page().data_tail,
-                           each.tails.head);
-    }
-    cell.worsen(Outcome::Hangs, where);
+  const bool floods = process_.printed_bytes() >= limits_.output;
+  if (!floods && (signal == SIGXCPU || killed_ || (out_of_cpu && sigints_ == 0))) {
+    cell_.worsen(Outcome::Hangs, "no end" + rings_.positions());
     return false;
   }
-  if (sigints_ > 0 && (signal == SIGINT || signal == SIGKILL)) return true;
+  const int code = signal != 0 ? 128 + signal : WEXITSTATUS(status);
+  const bool was_told = sigints_ > 0 && (code == 128 + SIGINT || signal == SIGKILL);
+  const bool well = judge_end(was_told ? 0 : code, process_.out(), process_.err(), limits_, cell_);
   const auto& fault = process_.fault();
-  if (fault) cell.backtrace = fault->frames;
-  const std::string by = fault && !fault->code.empty() ? ", by " + fault->code : "";
-  if (const std::string place = fault ? place_of(*fault) : ""; !place.empty()) {
-    cell.worsen(Outcome::OutOfBounds, fmt::format("signal {} at {}{}", signal, place, by));
-    return false;
-  }
-  judge_end(128 + signal, process_.err(), limits_, cell);
-  cell.detail += by;
+  if (well || !fault || fault->signal != signal) return well;
+  cell_.backtrace = fault->frames;
+  if (!fault->code.empty()) cell_.detail += ", by " + fault->code;
   return false;
 }
 
 Cell Supervisor::judge(Reader read) {
-  const auto not_run = [&](const std::string& why) {
+  const auto not_run = [this](const std::string& why, bool unsupported = false) {
+    if (is_failure(cell_.outcome) && !unsupported) return cell_;
     Cell none;
     none.worsen(Outcome::NotRun, why);
-    none.unsupported = !impossible_.empty();
+    none.unsupported = unsupported;
     return none;
   };
-  const auto opened =
-      std::ranges::count_if(played_, [](const Played& each) { return each.event != nullptr; });
-  if (opened == 0) return not_run("it opened no ring" + last_words());
-  if (impossible_.empty() && !all_mapped()) {
-    impossible_ = fmt::format("it opened rings on {} of the case's {} CPUs", opened,
-                              case_.cpus - case_.absent.size());
+  const auto obstacle = rings_.obstacle();
+  if (obstacle && obstacle->is_the_cases) return not_run(obstacle->why, true);
+  if (!out_of_bounds_.empty()) {
+    cell_.worsen(Outcome::OutOfBounds, out_of_bounds_);
+    if (process_.fault()) cell_.backtrace = process_.fault()->frames;
+    return cell_;
   }
-  if (!impossible_.empty()) return not_run(impossible_);
-  if (turns_ == 0 && !producer_->expects_any()) return not_run("it never waited" + last_words());
-  if (producer_->is_refused()) return not_run("it left its event disabled" + last_words());
-  Cell cell;
-  if (!ended_well(cell)) return cell;
-  if (!producer_->is_over()) return not_run("it ended before the case did");
+  if (obstacle) return not_run(obstacle->why + last_words());
+  if (!rings_.has_begun()) return not_run("it never waited" + last_words());
+  if (rings_.is_refused()) return not_run("it left its event disabled" + last_words());
+  if (!ended_well()) return cell_;
+  if (!rings_.is_over()) return not_run("it ended before the case did");
   const std::string out = process_.out();
   const auto seen = read(out);
   if (!seen) return not_run("its output is not understood: " + seen.error());
-  std::vector<std::span<const Event>> expected;
-  for (std::size_t cpu = 0; cpu < played_.size(); ++cpu) {
-    if (played_[cpu].event != nullptr) expected.emplace_back(producer_->expected_so_far(cpu));
-  }
-  judge_streams(case_, expected, *seen, cell);
-  for (Played& each : played_) {
-    if (each.event == nullptr) continue;
-    each.tails.after = each.event->page().data_tail;
-    judge_tail(case_, each.tails, cell);
-  }
-  if (cell.outcome == Outcome::Loses && out.empty()) cell.detail += " (it printed nothing)";
-  if (is_failure(cell.outcome) && WIFSIGNALED(process_.status()) &&
+  judge_streams(case_, rings_.expected(), *seen, cell_);
+  rings_.judge_tails(cell_);
+  if (cell_.outcome == Outcome::Loses && out.empty()) cell_.detail += " (it printed nothing)";
+  if (is_failure(cell_.outcome) && WIFSIGNALED(process_.status()) &&
       WTERMSIG(process_.status()) == SIGKILL) {
-    cell.detail += "; it was killed, because SIGINT did not end it";
+    cell_.detail += "; it was killed, because SIGINT did not end it";
   }
-  return cell;
+  return cell_;
 }
 
 Cell run_supervised(const std::vector<std::string>& command, const Case& of, Reader read,
                     const ProcessLimits& limits, Producer by) {
   const script::Settings& settings = of.settings;
-  const std::array<std::pair<std::string_view, std::uint64_t>, 3> values{
+  const std::array<std::pair<std::string_view, std::uint64_t>, 5> values{
       {{"{pages}", settings.pages},
        {"{wakeup_events}", settings.watermark ? 0 : settings.wakeup},
-       {"{wakeup_watermark}", settings.watermark ? settings.wakeup : 0}}};
+       {"{wakeup_watermark}", settings.watermark ? settings.wakeup : 0},
+       {"{sample_type}", settings.sample_type},
+       {"{sample_id_all}", settings.sample_id_all ? 1 : 0}}};
   std::vector<std::string> words = command;
   for (std::string& word : words) {
     for (const auto& [name, value] : values) {

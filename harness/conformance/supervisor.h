@@ -3,7 +3,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,66 +18,131 @@
 
 namespace perfring::conformance {
 
+// The rings of a program, and among them those in which the case is played: of each CPU, the one
+// that the program has entered in its map.
+class PlayedRings {
+ public:
+  // With an emitter the producer is the machine's own kernel.
+  PlayedRings(const Case& of, live::Emitter* emitter) : case_{of}, emitter_{emitter} {}
+
+  // The program maps an event's ring, enters an event in its map, takes one out of it. Once the
+  // last of the rings is there, what a producer writes while a program registers is written.
+  void map(Opened& event);
+  void enter(std::uint64_t key, Opened& event);
+  void take_out(std::uint64_t key);
+  void refuse(const std::string& mapping) { refused_ = mapping; }
+  void give_up(const std::string& why) { impossible_ = why; }
+
+  // The producer's turn. Returns whether there was one to have.
+  bool turn();
+  bool has_begun() const { return turns_ != 0; }
+  bool is_refused() const { return producer_ != nullptr && producer_->is_refused(); }
+  bool is_over() const { return producer_ != nullptr && producer_->is_over(); }
+
+  // What kept the case from being played to its end, if anything did; and whether the program
+  // cannot help it.
+  struct Obstacle {
+    std::string why;
+    bool is_the_cases = false;
+  };
+  std::optional<Obstacle> obstacle() const;
+  bool is_impossible() const { return !impossible_.empty(); }
+
+  // Grows, or has other values, whenever the program has got further.
+  std::vector<std::uint64_t> progress() const;
+  bool are_read() const;
+  void judge_places(Cell& cell) const;
+  // The program has waited, and is told to end: what was announced to it is read.
+  void judge_unread(Cell& cell) const;
+  void judge_tails(Cell& cell) const;
+  std::vector<std::span<const Event>> expected() const;
+  // Relative to the ring that the address is in, or near; empty if it is at none.
+  std::string place_of(std::uint64_t address) const;
+  std::string positions() const;
+
+ private:
+  struct Played {
+    std::size_t cpu = 0;
+    Opened* event = nullptr;
+    Tails tails{};
+    Tails now() const { return {tails.before, event->page().data_head, event->page().data_tail}; }
+  };
+
+  std::string why_impossible(const Opened& event) const;
+  script::Settings settings_of(const Opened& event, bool plays) const;
+  Opened* entered_on(std::size_t cpu) const;
+  bool is_announced(const Opened& event) const;
+  std::string why_not_entered() const;
+  void begin();
+
+  const Case& case_;
+  live::Emitter* const emitter_;
+  std::vector<Opened*> mapped_;
+  std::map<std::uint64_t, Opened*> entries_;  // of the program's map
+  std::vector<Played> played_;                // once all of them are there, and
+  std::unique_ptr<CaseProducer> producer_;
+  std::string impossible_;       // why the case cannot be played in those rings
+  std::string misuse_;           // what the program did to its map meanwhile
+  std::string refused_;          // the mapping of a ring that is none
+  bool has_registered_ = false;  // the case had something written while the program registered
+  std::uint64_t turns_ = 0;
+};
+
 // Plays a case in the rings of a program, and judges it.
 class Supervisor final : public Playing {
  public:
-  // With an emitter the producer is the machine's own kernel.
   Supervisor(const std::vector<std::string>& command, const Case& of, const ProcessLimits& limits,
              live::Emitter* emitter)
       : case_{of},
         limits_{limits},
-        emitter_{emitter},
+        rings_{of, emitter},
         calls_{process_, *this, emitter},
         process_{command,
                  limits,
                  {.call = [this](const seccomp_notif& call) { return calls_.answer(call); },
-                  .maps_ring =
-                      [this](pid_t thread, int fd, std::uint64_t length) {
-                        return calls_.maps_ring(thread, fd, length);
-                      },
+                  .maps_ring = [this](pid_t thread,
+                                      const MapCall& call) { return calls_.map(thread, call); },
                   .mapped = [this](std::uint64_t base) { calls_.mapped(base); },
+                  .faulted = [this](const Fault& fault) { on_fault(fault); },
                   .is_kernels_own = emitter != nullptr}} {}
 
   Cell run(Reader read);
 
   const Case& played() const override { return case_; }
-  void on_map(Opened& event, std::uint64_t pages) override;
-  void on_map_update(Opened& event) override;
+  void on_map(Opened& event) override { rings_.map(event); }
+  void on_map_refused(const std::string& why) override { rings_.refuse(why); }
+  void on_map_update(std::uint64_t key, Opened& event) override { rings_.enter(key, event); }
+  void on_map_delete(std::uint64_t key) override;
   void on_wait() override { producers_turn(); }
   void on_not_emulated(const std::string& what) override {
-    impossible_ = what + " is not emulated";
+    rings_.give_up(what + " is not emulated");
   }
 
  private:
-  // The event in whose ring a CPU's part of the case is played: the first that was mapped.
-  struct Played {
-    Opened* event = nullptr;
-    Tails tails{};
-  };
+  using Clock = std::chrono::steady_clock;
 
-  std::string why_impossible(const Opened& event, std::uint64_t pages) const;
-  script::Settings settings_of(const Opened& event, std::uint64_t pages, bool plays) const;
-  bool all_mapped();
+  void on_fault(const Fault& fault);
   void producers_turn();
-  std::string place_of(const Fault& fault) const;
+  bool is_quiet();
+  bool is_due(Clock::time_point now);
   void end_when_due();
-  bool is_asleep();
-  bool ended_well(Cell& cell);
+  bool ended_well();
   std::string last_words() const;
   Cell judge(Reader read);
 
   const Case& case_;
   const ProcessLimits limits_;
-  live::Emitter* const emitter_;
-  std::vector<Played> played_ = std::vector<Played>(static_cast<std::size_t>(case_.cpus));
-  std::unique_ptr<CaseProducer> producer_;  // once all of them are mapped
-  std::string impossible_;                  // why the case cannot be played in those rings
-  std::uint64_t turns_ = 0;
+  PlayedRings rings_;
+  Cell cell_;
+  std::string out_of_bounds_;  // where it was first
   std::uint64_t waits_after_ = 0;
   int sigints_ = 0;
   bool killed_ = false;  // for want of time
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point checked_ = begin_;
+  const Clock::time_point begin_ = Clock::now();
+  Clock::time_point looked_ = begin_;
+  Clock::time_point quiet_since_ = begin_;
+  Clock::time_point same_since_ = begin_;  // since it got further
+  std::vector<std::uint64_t> progress_;
   std::int64_t cpu_ = 0;
   EmulatedCalls calls_;
   TracedProcess process_;  // last: its handlers use all of the above

@@ -241,19 +241,22 @@ class Stopped {
 // Three calls take its place: a reservation with room for guards, the ring in its middle, and its
 // data made read-only, as the kernel's own is (K5).
 void TracedProcess::traced_mmap(pid_t thread) {
-  constexpr std::size_t kLength = 1;
-  constexpr std::size_t kDescriptor = 4;
   Stopped caller{thread};
-  const std::uint64_t length = caller.asked(kLength);
-  if (caller.valid() &&
-      handler_.maps_ring(thread, static_cast<int>(caller.asked(kDescriptor)), length)) {
+  const MapCall asked{static_cast<int>(caller.asked(4)), caller.asked(1), caller.asked(2),
+                      caller.asked(3), caller.asked(5)};
+  const std::uint64_t length = asked.length;
+  const MapAnswer answer = caller.valid() ? handler_.maps_ring(thread, asked) : MapAnswer{};
+  if (answer.error != 0) {
+    caller.call(caller.abi().mprotect, {0, 0, 0, 0, 0, 0});  // does nothing, in its place
+    caller.return_from_call(static_cast<std::uint64_t>(-std::int64_t{answer.error}));
+  } else if (answer.is_ring) {
     const std::uint64_t reserved = caller.call(
         caller.abi().mmap,
         {0, length + 2 * kGuard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, kNone, 0});
     const std::uint64_t base = reserved + kGuard;
-    const std::uint64_t mapped =
-        caller.call(caller.abi().mmap, {base, length, caller.asked(2), caller.asked(3) | MAP_FIXED,
-                                        caller.asked(kDescriptor), caller.asked(5)});
+    const std::uint64_t mapped = caller.call(
+        caller.abi().mmap,
+        {base, length, asked.protection, asked.flags | MAP_FIXED, caller.asked(4), asked.offset});
     if (mapped == base) {
       if (!handler_.is_kernels_own) {
         caller.call(caller.abi().mprotect, {base + 4096, length - 4096, PROT_READ, 0, 0, 0});

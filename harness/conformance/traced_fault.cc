@@ -1,5 +1,5 @@
-// The place of a fault in a traced process: the instruction, and by gdb, where that is there, the
-// calls that led to it.
+// Where a traced process is: in which system calls; and of a fault the instruction, and by gdb,
+// where that is there, the calls that led to it.
 
 #include <fmt/format.h>
 #include <sys/ptrace.h>
@@ -63,6 +63,18 @@ pid_t process_of(pid_t thread) {
 
 bool is_caught(pid_t thread, int signal) {
   return has_signal(thread, signal, "SigCgt:");
+}
+
+std::vector<seccomp_data> TracedProcess::calls() const {
+  std::vector<seccomp_data> all;
+  for (const pid_t thread : threads_) {
+    std::ifstream file{fmt::format("/proc/{}/syscall", thread)};
+    seccomp_data call{};
+    if (!(file >> std::dec >> call.nr)) continue;  // "running"
+    for (auto& argument : call.args) file >> std::hex >> argument;
+    all.push_back(call);
+  }
+  return all;
 }
 
 #ifdef __x86_64__

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -245,9 +246,10 @@ void TracedProcess::stopped(pid_t thread, int status) {
   if (is_fault(number)) {
     siginfo_t info{};
     if (::ptrace(PTRACE_GETSIGINFO, thread, nullptr, &info) == 0) {
-      const bool has_address = number == SIGSEGV || number == SIGBUS;
+      const bool has_address = (number == SIGSEGV || number == SIGBUS) && info.si_code > 0;
       fault_ = Fault{number, has_address ? reinterpret_cast<std::uintptr_t>(info.si_addr) : 0,
                      code_of(thread)};
+      handler_.faulted(*fault_);
       if (explain(thread, *fault_)) return;
     }
   }
@@ -266,6 +268,14 @@ std::string TracedProcess::out() const {
 
 std::string TracedProcess::err() const {
   return contents(err_.get());
+}
+
+std::uint64_t TracedProcess::printed_bytes() const {
+  const auto size = [](const os::Fd& file) {
+    struct stat of{};
+    return ::fstat(file.get(), &of) == 0 ? of.st_size : 0;
+  };
+  return static_cast<std::uint64_t>(std::max(size(out_), size(err_)));
 }
 
 bool TracedProcess::read(pid_t thread, std::uint64_t address, void* to, std::size_t size) const {

@@ -30,6 +30,19 @@ struct CallAnswer {
   bool later = false;      // answered by answer_later()
 };
 
+// An mmap(2) of a descriptor.
+struct MapCall {
+  int fd = -1;
+  std::uint64_t length = 0;
+  std::uint64_t protection = 0;
+  std::uint64_t flags = 0;
+  std::uint64_t offset = 0;
+};
+struct MapAnswer {
+  bool is_ring = false;  // otherwise the kernel carries it out
+  int error = 0;         // an errno, if it is refused
+};
+
 struct Fault {
   int signal = 0;
   std::uint64_t address = 0;
@@ -67,13 +80,14 @@ inline constexpr std::uint64_t kGuard = 2U << 20;    // bytes on each side of a 
 
 class TracedProcess {
  public:
-  // `call` answers a system call that is notified. `maps_ring` says of an mmap of a descriptor,
-  // with its length in bytes, whether that is a ring's: it is then mapped between guards, and
-  // `mapped` gets its place.
+  // `call` answers a system call that is notified. `maps_ring` says of an mmap of a descriptor
+  // whether that is a ring's: it is then mapped between guards, and `mapped` gets its place.
+  // `faulted` is told of each fault, whether the program catches it or not.
   struct Handler {
     std::function<CallAnswer(const seccomp_notif&)> call;
-    std::function<bool(pid_t thread, int fd, std::uint64_t length)> maps_ring;
+    std::function<MapAnswer(pid_t thread, const MapCall&)> maps_ring;
     std::function<void(std::uint64_t base)> mapped;
+    std::function<void(const Fault&)> faulted;
     bool is_kernels_own = false;  // the ring, whose data it protects itself
   };
 
@@ -97,6 +111,8 @@ class TracedProcess {
   bool is_running() const;
   void signal(int number) const;
   pid_t id() const { return pid_; }
+  // The calls in which its threads are, and those of what it has forked.
+  std::vector<seccomp_data> calls() const;
 
   // The wait status and the CPU time that it has used, once it has ended.
   int status() const { return status_; }
@@ -104,6 +120,8 @@ class TracedProcess {
   const std::optional<Fault>& fault() const { return fault_; }
   std::string out() const;
   std::string err() const;
+  // Of both, whichever is longer.
+  std::uint64_t printed_bytes() const;
 
   // Read and write the memory of this thread's process. They return whether all of it is mapped.
   bool read(pid_t thread, std::uint64_t address, void* to, std::size_t size) const;

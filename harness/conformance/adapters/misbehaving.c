@@ -1,10 +1,12 @@
 // A hand-written subject: perfring conform -- misbehaving HOW {pages} {wakeup_events}. `well`
 // prints the records of its ring until SIGINT; the tests of the supervisor have it do something
-// else at the first one.
+// else at the first one, or with its rings.
 #define _GNU_SOURCE
+#include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +36,22 @@ static int begins(const char* what) {
   return strncmp(how, what, strlen(what)) == 0;
 }
 
+static void change_map(int command, __u32 key, int fd) {
+  static int map = -1;
+  union bpf_attr attr = {
+      .map_type = BPF_MAP_TYPE_PERF_EVENT_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 64};
+  if (map < 0) map = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr));
+  memset(&attr, 0, sizeof(attr));
+  attr.map_fd = (__u32)map;
+  attr.key = (__u64)(size_t)&key;
+  attr.value = (__u64)(size_t)&fd;
+  if (syscall(SYS_bpf, command, &attr, sizeof(attr)) != 0) perror("bpf");
+}
+
+static void* map_ring(int fd) {
+  return mmap(NULL, size + kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+
 static struct perf_event_mmap_page* open_ring(int* fd) {
   struct perf_event_attr attr;
   memset(&attr, 0, sizeof(attr));
@@ -44,12 +62,39 @@ static struct perf_event_mmap_page* open_ring(int* fd) {
   attr.wakeup_events = wakeup_events;
   attr.disabled = is("disabled");
   *fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
-  return mmap(NULL, size + kPage, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+  return map_ring(*fd);
 }
 
-static void misbehave(const struct perf_event_mmap_page* page) {
+// The ring of CPU 0, and in the map too.
+static struct perf_event_mmap_page* enter_ring(int* fd) {
+  int other = 0;
+  if (is("probes") && open_ring(&other) != MAP_FAILED) close(other);
+  if (is("enters-two") && open_ring(&other) != MAP_FAILED)
+    change_map(BPF_MAP_UPDATE_ELEM, 0, other);
+  if (is("three-pages")) size = 3 * kPage;
+  struct perf_event_mmap_page* const page = open_ring(fd);
+  if (!is("in-no-map")) change_map(BPF_MAP_UPDATE_ELEM, is("wrong-key") ? 1 : 0, *fd);
+  __u64 count;
+  if (is("reads-the-count") && read(*fd, &count, sizeof(count)) != sizeof(count)) perror("read");
+  if (is("reads-at-first")) (void)*((const volatile __u64*)page - 1);
+  return page;
+}
+
+static sigjmp_buf before_the_fault;
+
+static void caught(int signal) {
+  siglongjmp(before_the_fault, signal);
+}
+
+static void misbehave(const struct perf_event_mmap_page* page, int fd) {
+  if (is("slow")) usleep(700000);
+  if (is("deletes-its-key")) change_map(BPF_MAP_DELETE_ELEM, 0, fd);
+  if (is("maps-twice")) (void)*((const volatile __u64*)map_ring(fd) - 1);
+  if (is("catches") && sigsetjmp(before_the_fault, 1) == 0) {
+    (void)*((const volatile __u64*)page - 1);
+  }
   if (is("killed")) raise(SIGKILL);
-  while (is("floods")) puts("sample 00");
+  while (begins("floods")) puts("sample 00");
   while (is("spins")) continue;
   if (begins("crashes")) abort();
   if (is("reads") || is("alarms-reads")) (void)*((const volatile __u64*)page - 1);
@@ -84,11 +129,11 @@ static void print(const unsigned char* record) {
   }
 }
 
-static void drain(struct perf_event_mmap_page* page) {
+static void drain(struct perf_event_mmap_page* page, int fd) {
   const __u64 head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
   __u64 tail = page->data_tail;
   __u32 left = (__u32)(head - tail);  // a 32-bit kernel's data_head has 32 bits
-  if (left != 0) misbehave(page);
+  if (left != 0) misbehave(page, fd);
   while (left != 0) {
     const unsigned char* const record = record_at((const unsigned char*)page + kPage, tail);
     const struct perf_event_header* const header = (const void*)record;
@@ -100,27 +145,31 @@ static void drain(struct perf_event_mmap_page* page) {
     if (!is("silent")) print(record);
     tail += header->size;
     left -= header->size;
+    if (is("slow") && left != 0) usleep(700000);
   }
   __atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
 }
 
 static void* consume(void* nothing) {
-  struct pollfd ready = {.events = POLLIN};
-  struct perf_event_mmap_page* const page = open_ring(&ready.fd);
+  struct pollfd ready = {.events = is("sleeps-on") ? 0 : POLLIN};
+  struct perf_event_mmap_page* const page = enter_ring(&ready.fd);
   if (page == MAP_FAILED) return perror("mmap"), page;
   for (int i = 1, other; i < 100 && is("hundred"); i++) {
     if (open_ring(&other) == MAP_FAILED) return perror("mmap"), page;
   }
   // A poll without an end, after which nothing is read unless it reports something.
-  const int patient = begins("alarms") || is("restarts") || is("dozes");
+  const int patient = begins("alarms") || is("restarts") || is("dozes") || is("sleeps-on");
   const struct itimerval soon = {.it_value = {.tv_usec = 100000}};
   while (!stopped) {
     if (is("dozes")) setitimer(ITIMER_REAL, &soon, NULL);
+    if (is("runs-ahead")) page->data_tail += 64;
     const int reported = poll(&ready, 1, patient ? -1 : 20);
-    if (reported > 0 || !patient) drain(page);
+    if (is("runs-ahead")) page->data_tail -= 64;
+    if (reported > 0 || !patient) drain(page, ready.fd);
     if (reported < 0 && is("dozes")) usleep(500000);
   }
-  if (is("dozes") && poll(&ready, 1, 0) > 0) drain(page);
+  if (is("dozes") && poll(&ready, 1, 0) > 0) drain(page, ready.fd);
+  if (is("sleeps-on")) drain(page, ready.fd);
   return nothing;
 }
 
@@ -143,6 +192,10 @@ int main(int argc, char** argv) {
                                    .sa_flags = is("restarts") || begins("alarms") ? SA_RESTART : 0};
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGALRM, &action, NULL);
+  if (is("slow")) signal(SIGINT, SIG_DFL), setvbuf(stdout, NULL, _IOLBF, 0);
+  if (is("catches")) signal(SIGSEGV, caught);
+  if (is("floods-on")) signal(SIGXFSZ, SIG_IGN);
+  if (is("starts-late")) sleep(3);
   const struct timeval often = {.tv_usec = 500};
   const struct itimerval alarms = {often, often};
   if (begins("alarms")) setitimer(ITIMER_REAL, &alarms, NULL);
@@ -152,7 +205,9 @@ int main(int argc, char** argv) {
     while (child != 0 && waitpid(child, NULL, 0) < 0) continue;
     if (child != 0) return 0;
   }
-  if (!is("threads") && !is("crashes-in-a-thread")) return consume(NULL) != NULL;
+  if (!is("threads") && !is("crashes-in-a-thread")) {
+    return consume(NULL) != NULL || is("fails-at-the-end") ? 5 : 0;
+  }
   pthread_t thread;
   void* failed = &thread;
   return pthread_create(&thread, NULL, consume, NULL) != 0 || pthread_join(thread, &failed) != 0 ||
