@@ -58,7 +58,9 @@ inline std::ostream& operator<<(std::ostream& out, const Course& course) {
 }
 
 // Writers take their clock at least `gap_min` apart, and no longer than `delay_max` to publish.
-inline Course draw_course(std::uint64_t gap_min, std::uint64_t delay_max, bool limited) {
+// With `loses`, some of the records have a LOST in front of them.
+inline Course draw_course(std::uint64_t gap_min, std::uint64_t delay_max, bool limited,
+                          bool loses = true) {
   Course course;
   course.rings = *rc::gen::inRange<std::size_t>(1, 6);
   const auto steps =
@@ -67,9 +69,10 @@ inline Course draw_course(std::uint64_t gap_min, std::uint64_t delay_max, bool l
   for (const std::uint32_t step : steps) {
     now += gap_min + step % 16;
     const bool slow = step / 16 % 4 == 0;
-    course.records.push_back(
-        {step / 64 % course.rings, now, now + (slow ? step / 512 % (delay_max + 1) : 0),
-         step / 2048 % 16 == 0 ? 3U : 0U, static_cast<std::uint32_t>(course.records.size())});
+    course.records.push_back({step / 64 % course.rings, now,
+                              now + (slow ? step / 512 % (delay_max + 1) : 0),
+                              loses && step / 2048 % 16 == 0 ? 3U : 0U,
+                              static_cast<std::uint32_t>(course.records.size())});
   }
   // (clang refuses what std::stable_sort uses in C++23.)
   std::ranges::sort(course.records, {}, [](const CourseRecord& each) {
