@@ -38,11 +38,11 @@ std::optional<Kind> kind_of(const Ask& ask, const Facts& facts) {
 }
 
 void check_all(const Ask& ask, const std::string& name, const Facts& facts,
-               std::vector<Finding>& found, bool counts = false) {
+               std::vector<Finding>& found, bool counts, bool with_rights) {
   const Case each{ask, facts, kind_of(ask, facts), name, found, counts};
   internal::check_attr(each);
   internal::check_probe(each);
-  internal::check_rights(each);
+  if (with_rights) internal::check_rights(each);
   internal::check_silent(each);
 }
 
@@ -201,9 +201,10 @@ void check_place(const Case& each) {
 
 namespace internal {
 
-std::vector<Finding> check_named(const Ask& ask, const std::string& name, const Facts& facts) {
+std::vector<Finding> check_named(const Ask& ask, const std::string& name, const Facts& facts,
+                                 bool with_rights) {
   std::vector<Finding> found;
-  check_all(ask, name, facts, found);
+  check_all(ask, name, facts, found, /*counts=*/false, with_rights);
   check_place(Case{ask, facts, std::nullopt, name, found});
   if (ask.cpu >= 0) {
     Plan made;
@@ -262,7 +263,8 @@ std::vector<Finding> check_request(const Request& request, System& system, bool 
     const Planned& step = made->steps[next];
     if (step.event != i) continue;  // one of each event
     ++i;
-    check_all(step.ask, made->events[step.event].name(), facts, found, is_group);
+    check_all(step.ask, made->events[step.event].name(), facts, found, is_group,
+              /*with_rights=*/true);
     if (is_group && step.event != 0) {
       std::ranges::move(check_member(step.ask, made->steps.front().ask), std::back_inserter(found));
     }

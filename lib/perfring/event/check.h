@@ -76,9 +76,10 @@ constexpr const char* kPerfmon = "run with CAP_PERFMON (before Linux 5.8: CAP_SY
 // What to do where the kernel is not for this user: to leave it out, if anything is left then.
 std::string without_kernel(const Case& each);
 
-// The findings of check(), of an event that has this name; and what to do where the kernel is not
-// for this user.
-std::vector<Finding> check_named(const Ask& ask, const std::string& name, const Facts& facts);
+// The findings of check(), of an event that has this name, with those of rights or without; and
+// what to do where the kernel is not for this user.
+std::vector<Finding> check_named(const Ask& ask, const std::string& name, const Facts& facts,
+                                 bool with_rights = true);
 std::string without_kernel(const Ask& ask, const std::string& name, const Facts& facts);
 // The right that the event itself needs, whatever else is asked for, and that the caller lacks: no
 // change of the request but another event gives it.

@@ -108,16 +108,22 @@ Cause cause_of(const Variation& found, const Ask& ask, int error, const Context&
   }
   // dummy has stood in for a costly event, so that the field is any.
   const bool is_any = is_costly(ask, facts);
-  auto findings = internal::check_named(ask, context.name, facts);
-  if (is_of_rights(error)) std::ranges::reverse(findings);  // rights come last
+  // Rights come last; of another error they are not the cause.
+  auto findings = internal::check_named(ask, context.name, facts, is_of_rights(error));
+  if (is_of_rights(error)) std::ranges::reverse(findings);
   for (const Finding& each : findings) {
     // Whatever is wrong with the event itself.
     const bool is_of_it = found.group == Group::Event && error == EINVAL;
-    const bool is_it = is_any || is_of_it || field.find(each.field) != std::string::npos ||
+    // Impossible places; those that are not for this user say so themselves.
+    const bool is_of_place = found.group == Group::Place && !is_of_rights(error) &&
+                             (each.field == "cpu" || each.field == "pid");
+    const bool is_it = is_any || is_of_it || is_of_place ||
+                       field.find(each.field) != std::string::npos ||
+                       each.says.find(field) != std::string::npos ||
                        (each.field == "sample_type" && field.starts_with("PERF_SAMPLE_")) ||
                        (each.field == "branch_sample_type" && field.starts_with("PERF_SAMPLE_B"));
     if (is_it && each.severity == Finding::Severity::Refused) {
-      return {is_any || is_of_it ? each.field : field, each.says, each.advice};
+      return {is_any || is_of_it || is_of_place ? each.field : field, each.says, each.advice};
     }
   }
   switch (found.group) {

@@ -181,6 +181,8 @@ std::vector<Refusal> rows() {
          return paranoid2(ask);
        },
        "exclude_kernel"},
+      {"AllTasksOnNoCpu", [](Ask& ask) { ask.pid = -1; },
+       [](const Ask& ask) { return ask.pid == -1 && ask.cpu == -1 ? EINVAL : 0; }, "cpu"},
       {"CpuOffline", [](Ask& ask) { ask.pid = -1, ask.cpu = 3; },
        [](const Ask& ask) { return ask.pid == -1 && ask.cpu == 3 ? ENODEV : 0; }, "cpu"},
       {"NoFile", with([](Attr& a) { a.type = 9; }),

@@ -138,6 +138,14 @@ class Opener {
         opening_.notes.push_back(event.name() + ": without the kernel, which is not for this user");
       }
     }
+    // Whatever is wrong beside the kernel is found without it.
+    if (fd < 0 && event.kernel() == Kernel::IfAllowed && !is_of_rights(-fd)) {
+      asked = step.ask;
+      exclude_kernel(asked.attr);
+      const Ask without = asked;
+      const os::Fd second{system_.open(asked)};
+      if (second.get() == fd) step.ask = without;
+    }
     if (fd < 0) {
       auto error =
           EventError::at_failure(EventError::Step::Open, -fd, step.ask, event.name(), system_);

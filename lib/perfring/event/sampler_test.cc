@@ -412,6 +412,18 @@ TEST_F(OpeningTest, HowManyFilesWereWantedIsSaid) {
             "this process may have 64 open files, and 2 events are asked for");
 }
 
+// The kernel says EINVAL before it looks at rights: without the kernel, each thing that is wrong
+// can be put right by itself.
+TEST_F(OpeningTest, WhatIsWrongBesideTheKernelIsFoundWithoutIt) {
+  machine_.answer = [&](const Ask& ask) {
+    if (ask.attr.enable_on_exec && ask.attr.remove_on_exec) return EINVAL;
+    return ask.attr.exclude_kernel == 0 ? EACCES : 0;
+  };
+  const Event both =
+      kFaults.adjust([](perf_event_attr& a) { a.enable_on_exec = a.remove_on_exec = 1; });
+  EXPECT_EQ(opened(both, this_thread()), "Invalid argument enable_on_exec remove_on_exec");
+}
+
 // IfAllowed: to ask without the kernel is no way out where only the kernel is asked for.
 TEST_F(OpeningTest, WhatCannotBeWithoutTheKernelIsNotSaidToBeWrongWithoutIt) {
   const auto is_msr = [](const Ask& ask) { return ask.attr.type == 10; };
