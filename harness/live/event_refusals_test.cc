@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,10 +12,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "harness/live/testing.h"
@@ -28,7 +30,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using live::in_child;
-using live::open_files;
 using live::with_tracefs;
 
 const Event kFaults = software(PERF_COUNT_SW_PAGE_FAULTS);
@@ -110,6 +111,8 @@ std::vector<Quiet> quiet_requests() {
       {"remove_on_exec of CPUs", clock.adjust([](Attr& a) { a.remove_on_exec = 1; }), all,
        "remove_on_exec", kAny},
 #if !defined(__thumb__)  // on which 32-bit ARM kernels put no uprobe
+      {"a uprobe where no code is", uprobe("/proc/self/exe", std::uint64_t{0}), self,
+       "probe_offset", 0},
       {"a uprobe's unknown bits",
        uprobe("/proc/self/exe", "main").adjust([](Attr& a) { a.config |= 2; }), self, "config",
        kAny},
@@ -117,6 +120,7 @@ std::vector<Quiet> quiet_requests() {
       {"a kprobe without the kernel", kprobe("do_filp_open").adjust(user_only), self,
        "exclude_kernel", 0},
       {"a tracepoint without the kernel", switches.adjust(user_only), all, "exclude_kernel", 0},
+      {"a tracepoint of the tracer", tracepoint("ftrace:print"), all, "config", 0},
       {"a tracepoint without users", getppid.adjust([](Attr& a) { a.exclude_user = 1; }), all,
        "exclude_user", kAny},
       {"a tracepoint of one task", switches, self, "pid", kAny},
@@ -164,6 +168,69 @@ TEST_F(LiveEventRefusalTest, WhatIsAcceptedInSilenceIsNamedAndIsSilent) {
   });
   EXPECT_EQ(said, "");
   if (!has_kprobes) RecordProperty("not seen", "a kprobe without the kernel: there are none");
+}
+
+// R5, R27: of all tasks, and of oneself by one's number.
+TEST_F(LiveEventRefusalTest, WhoWatchesHisOwnWaitsIsNotWokenByThem) {
+  const std::string said = with_tracefs([] {
+    std::string wrong;
+    const Event switches = changes({.switches = true});
+    for (const auto& [event, target] :
+         {std::pair{switches, event::system()}, std::pair{switches, process(::getpid())},
+          std::pair{switches, thread(::gettid())},
+          std::pair{tracepoint("sched:sched_switch"), event::system()},
+          std::pair{tracepoint("raw_syscalls:sys_enter"), this_thread()}}) {
+      auto sampler = Sampler::open({.events = {event}, .target = target});
+      if (!sampler) return sampler.error().explain();
+      std::size_t waits = 0;
+      for (const auto end = std::chrono::steady_clock::now() + 300ms;
+           std::chrono::steady_clock::now() < end; ++waits) {
+        sampler->wait(end);
+        sampler->for_each([](const Delivered&) {});
+      }
+      // What others do wakes by half a ring of 64 KiB. (0 is what busy tasks may bring it to.)
+      if (waits > 20 + sampler->counts().delivered / 50) {
+        wrong += event.name() + ": " + std::to_string(waits) + " waits for " +
+                 std::to_string(sampler->counts().delivered) + " records\n";
+      }
+    }
+    return wrong;
+  });
+  EXPECT_EQ(said, "");
+}
+
+// R8: the list of a process's threads is older than the opening.
+TEST_F(LiveEventRefusalTest, AProcessWhoseThreadsComeAndGoIsOpened) {
+  const pid_t first_is_gone = ::fork();
+  if (first_is_gone == 0) {
+    std::thread{[] { ::pause(); }}.detach();
+    ::syscall(SYS_exit, 0);  // of this thread alone: it stays in the list
+  }
+  const pid_t busy = ::fork();
+  if (busy == 0) {
+    while (true) std::thread{[] {}}.join();
+  }
+  const std::string status = "/proc/" + std::to_string(first_is_gone) + "/status";
+  const auto is_gone = [&] {
+    return real_system().read(status)->find("\nState:\tZ") != std::string::npos;
+  };
+  for (const auto end = std::chrono::steady_clock::now() + 30s;
+       !is_gone() && std::chrono::steady_clock::now() < end;) {
+    ::usleep(1000);
+  }
+  const auto gone = Sampler::open({.events = {kFaults}, .target = process(first_is_gone)});
+  std::string wrong;
+  for (int i = 0; i < 200 && wrong.empty(); ++i) {
+    const auto one = Sampler::open({.events = {kFaults}, .target = process(busy)});
+    if (!one) wrong = one.error().explain();
+  }
+  for (const pid_t each : {first_is_gone, busy}) {
+    ::kill(each, SIGKILL);
+    ::waitpid(each, nullptr, 0);
+  }
+  EXPECT_EQ(wrong, "");
+  ASSERT_TRUE(gone) << gone.error().explain();
+  EXPECT_EQ(gone->rings(), 1U) << "of the thread that is there";
 }
 
 // For one task it opens, and is silent.

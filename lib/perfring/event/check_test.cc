@@ -62,6 +62,35 @@ TEST_P(CheckTest, TheRowIsNamed) {
   EXPECT_FALSE(it->advice.empty());
 }
 
+// What is at a bound, and not beyond it.
+TEST(CheckBoundsTest, TheBoundItselfIsAllowed) {
+  const std::vector<std::function<void(Ask&)>> allowed{
+      [](Ask& ask) { ask.attr.freq = 1, ask.attr.sample_freq = 100'000; },
+      [](Ask& ask) { ask.attr.sample_period = ~std::uint64_t{0} >> 1; },
+      [](Ask& ask) { ask.attr.size = PERF_ATTR_SIZE_VER0; },
+      [](Ask& ask) { ask.attr.size = 4096; },
+      [](Ask& ask) { ask.attr.size = 0; },
+      [](Ask& ask) { ask.cpu = 2; },
+      [](Ask& ask) { ask.pid = 77; },  // whose effective user is this one's, and whose real is not
+      [](Ask& ask) {
+        ask.attr.sample_type |= PERF_SAMPLE_STACK_USER;
+        ask.attr.sample_stack_user = 65528;
+      },
+      [](Ask& ask) {
+        ask.attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+        ask.attr.sample_max_stack = 127;
+      }};
+  for (std::size_t i = 0; i < allowed.size(); ++i) {
+    FakeSystem machine;
+    Ask ask;
+    ask.attr = dummy();
+    ask.attr.watermark = ask.attr.wakeup_watermark = 1;
+    allowed[i](ask);
+    const auto found = check(ask, machine);
+    EXPECT_TRUE(found.empty()) << i << ": " << found.front().says;
+  }
+}
+
 // Puts an event's own attributes into a request of an allowed caller.
 auto as(Event event) {
   return [event = std::move(event)](Ask& ask, FakeSystem& machine) {

@@ -69,6 +69,7 @@ class Elf {
   }
 
   bool may_be_code(std::uint64_t offset) const {
+    if (offset < sizeof(Header)) return false;  // which may be in a segment of code
     for (std::uint64_t i = 0; i < header_.e_phnum; ++i) {
       const auto segment = at<Segment>(file_, header_.e_phoff + i * sizeof(Segment));
       if (!segment) return true;

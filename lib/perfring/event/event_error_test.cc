@@ -72,6 +72,17 @@ std::vector<Refusal> rows() {
        "exclude_kernel type"},
       {"SoftwareConfig", with([](Attr& a) { a.config = 12; }),
        refuses(ENOENT, [](const Attr& a) { return a.config == 12; }), "type"},
+      {"ThreeThingsEachBehindTheOther", with([](Attr& a) {
+         a.sample_period = std::uint64_t{1} << 63;
+         a.aux_output = 1;
+         a.config = 12;
+       }),
+       [](const Ask& ask) {
+         if (ask.attr.sample_period >> 63 != 0) return EINVAL;
+         if (ask.attr.aux_output != 0) return EOPNOTSUPP;
+         return ask.attr.config == 12 ? ENOENT : 0;
+       },
+       "sample_period aux_output type"},
       {"KernelIncluded", with([](Attr& a) { a.exclude_kernel = 0; }), paranoid2, "exclude_kernel"},
       {"AllTasks", [](Ask& ask) { ask.pid = -1, ask.cpu = 0; }, paranoid2, "pid"},
       {"AllTasksWithKernel",

@@ -240,6 +240,15 @@ TEST(ElfSymbolTest, ASymbolsPlaceInTheFileIsNotItsAddress) {
   }
 }
 
+TEST(ElfSymbolTest, ANameThatTheFilesEndCutsOffIsNotIt) {
+  std::string file = elf_file<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(ELFCLASS64);
+  // The string table is moved to the end, where "target" has no NUL.
+  const std::uint64_t names = file.size() - 1;
+  std::memcpy(&file[0x400 + 2 * sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_offset)], &names, 8);
+  EXPECT_EQ(place_of(file + "target", "target"), "it has no symbol target");
+  EXPECT_EQ(place_of(file + std::string{"target\0", 7}, "target"), std::to_string(0x200 + 0x34));
+}
+
 // R26
 TEST(ElfSymbolTest, CodeIsInAnExecutableSegment) {
   using Segment = Elf64_Phdr;
@@ -261,8 +270,14 @@ TEST(ElfSymbolTest, CodeIsInAnExecutableSegment) {
   if (std::endian::native == std::endian::little) {
     EXPECT_FALSE(internal::may_be_code(data, 0x234)) << "no segment is executable";
   }
+  std::string whole = wide;
+  const std::uint64_t from_0 = 0;
+  std::memcpy(&whole[sizeof(Elf64_Ehdr) + sizeof(Segment) + offsetof(Segment, p_offset)], &from_0,
+              sizeof from_0);
+  EXPECT_FALSE(internal::may_be_code(whole, sizeof(Elf64_Ehdr) - 1)) << "it is the header";
+  EXPECT_TRUE(internal::may_be_code(whole, sizeof(Elf64_Ehdr)));
   EXPECT_TRUE(internal::may_be_code("", 0)) << "what is no ELF file is not known";
-  EXPECT_TRUE(internal::may_be_code(wide.substr(0, 0x80), 0)) << "nor are segments further on";
+  EXPECT_TRUE(internal::may_be_code(wide.substr(0, 0x80), 0x40)) << "nor are segments further on";
 }
 
 TEST(ElfSymbolTest, AUprobeWhereNoCodeIsIsNamed) {

@@ -327,6 +327,7 @@ std::expected<Opening, EventError> open_all(Request request, System& system, boo
     if (!failed) {
       opening.events = std::move(made->events);
       opening.rings = made->rings;
+      opening.wakes_itself = made->wakes_itself;
       return opening;
     }
     opening.steps.clear();

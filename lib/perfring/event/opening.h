@@ -60,6 +60,7 @@ struct Opening {
   std::vector<Event> events;  // as they are, fallbacks included
   std::vector<OpenStep> steps;
   std::size_t rings = 0;
+  bool wakes_itself = false;  // Plan's
   std::vector<std::string> notes;
   Child child;
 };

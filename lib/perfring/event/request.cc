@@ -175,7 +175,7 @@ std::expected<Plan, Finding> plan(const Request& request, System& system, pid_t 
   auto places = places_of(target, system, pid);
   if (!places) return std::unexpected(std::move(places).error());
   if (request.events.empty()) return wrong("events", "no event is asked for", "give one");
-  Plan made{.events = request.events, .steps = {}, .rings = 0};
+  Plan made{.events = request.events, .steps = {}};
   made.steps.reserve(places->size() * made.events.size());
   for (std::size_t i = 0; i < made.events.size(); ++i) {
     Ask ask;
@@ -194,7 +194,8 @@ std::expected<Plan, Finding> plan(const Request& request, System& system, pid_t 
       made.rings = std::max(made.rings, place.ring + 1);
     }
   }
-  if (request.batch == 0 && watches_its_own_wait(request, made, system)) {
+  made.wakes_itself = request.batch == 0 && watches_its_own_wait(request, made, system);
+  if (made.wakes_itself) {
     for (Planned& step : made.steps) {
       step.ask.attr.wakeup_watermark =
           static_cast<std::uint32_t>(request.page_count * os::page_size() / 2);

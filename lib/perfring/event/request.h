@@ -120,6 +120,7 @@ struct Plan {
   std::vector<Event> events;  // to which strings in `steps` belong
   std::vector<Planned> steps;
   std::size_t rings = 0;
+  bool wakes_itself = false;  // but for half a ring and longest_wait (R5, Request::batch)
 };
 
 // For a child or a cgroup, `pid` is the child's, or the folder's descriptor; one below 0 is

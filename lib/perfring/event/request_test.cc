@@ -121,12 +121,13 @@ TEST(EventTest, ProbesAreOfTheTypeThatThisMachineGivesThem) {
 // Not the file's first byte.
 TEST(EventTest, AUprobeOnAnEmptySymbolIsRefused) {
   FakeSystem machine;
-  for (const Event& each :
-       {uprobe("/bin/true", ""), uretprobe("/bin/true", ""), by_name("uprobe:/bin/true").value(),
-        by_name("uretprobe:/bin/true:").value()}) {
+  for (const Event& each : {uprobe("/bin/true", ""), uretprobe("/bin/true", "")}) {
     const auto attr = each.attr(machine);
     ASSERT_FALSE(attr);
     EXPECT_EQ(attr.error().says, "no symbol is given");
+  }
+  for (const char* const name : {"uprobe:/bin/true", "uprobe:/bin/true:", "uretprobe:/bin/true:"}) {
+    EXPECT_FALSE(by_name(name)) << name;
   }
   EXPECT_TRUE(uprobe("/bin/true", std::uint64_t{0}).attr(machine));
 }
@@ -144,6 +145,8 @@ TEST(EventTest, TermsOfAPmuAreThoseOfSysfs) {
   machine.files["/sys/bus/event_source/devices/cpu/format/any"] = "config:21\n";
   EXPECT_EQ(attr("cpu/event=0x3c5,any/")->config, 0x3002000c5U);
   EXPECT_EQ(attr("cpu/ldlat=30/")->config1, 30U);
+  EXPECT_EQ(attr("cpu/config=0xf000000ff,event=1/")->config, 1U) << "its bits are put, not added";
+  EXPECT_EQ(attr("cpu/config=0x100,event=1/")->config, 0x101U);
   for (const auto& [text, says] :
        std::vector<std::pair<const char*, const char*>>{{"cpu/event=0x1000/", "so large a value"},
                                                         {"cpu/evnt=1/", "no term 'evnt'"},
@@ -308,6 +311,7 @@ TEST(CheckRequestTest, WhoWatchesHisOwnWaitsIsToldAndIsNotWokenByThem) {
     });
     const std::uint32_t wakeup = plan(request, machine)->steps[0].ask.attr.wakeup_watermark;
     EXPECT_EQ(wakeup, told ? page_size() : 1) << event.name();
+    EXPECT_EQ(plan(request, machine)->wakes_itself, told);
     return told;
   };
   const Event switches = changes({.switches = true});
@@ -406,6 +410,15 @@ TEST(CheckRequestTest, OpenFilesLockedMemoryAndPages) {
   EXPECT_EQ(fields(request, machine), "page_count ");
   machine.capabilities(1ULL << CAP_IPC_LOCK);
   EXPECT_EQ(fields(request, machine), "");
+  machine.capabilities(0);
+  request.page_count = 2;  // and the control page: a page for each CPU
+  const auto kb = [&](std::size_t kib) {
+    machine.files["/proc/sys/kernel/perf_event_mlock_kb"] = std::to_string(kib) + "\n";
+    return fields(request, machine);
+  };
+  EXPECT_EQ(kb(page_size() / 1024), "") << "as much as may be locked";
+  EXPECT_EQ(kb(page_size() / 1024 - 1), "page_count ");
+  machine.capabilities(1ULL << CAP_IPC_LOCK);
   request.page_count = 1;
   request.events.assign(70, faults);
   EXPECT_EQ(fields(request, machine), "fd config ");

@@ -85,7 +85,8 @@ struct Sampler::State {
   // When what is held for its order may be released.
   Clock::time_point due() const {
     constexpr auto kLatest = std::numeric_limits<std::int64_t>::max();
-    const auto at = merge.due();
+    // The wait for that would bring the next records, and so on: longest_wait is soon enough.
+    const auto at = opening.wakes_itself ? std::nullopt : merge.due();
     if (!at) return Waiter::kNoDeadline;
     return Clock::time_point{
         std::chrono::nanoseconds{static_cast<std::int64_t>(std::min<std::uint64_t>(*at, kLatest))}};

@@ -354,6 +354,71 @@ TEST_F(SamplerTest, ARecordThatComesBetweenALookAndTheDeadlineIsDelivered) {
 }
 #endif
 
+TEST_F(SamplerTest, WhatIsOlderThanWhatWasDeliveredIsLate) {
+  Sampler sampler = open();
+  for (const std::uint64_t time : {5, 3, 5, 6, 5}) write(sampler, "x", time);
+  std::string seen;
+  sampler.flush([&](const Delivered& each) { seen += each.late ? "late " : "- "; });
+  EXPECT_EQ(seen, "- late - - late ");
+  EXPECT_EQ(sampler.counts().late, 2U);
+}
+
+#if __SIZEOF_POINTER__ == 8
+// Of several rings a record waits until each was looked at 100 us after it. Who is woken by his own
+// waits does not wait for that alone: it would bring the next records (R5).
+TEST_F(SamplerTest, ARecordIsHeldForItsOrderAndNoLonger) {
+  for (const bool wakes_itself : {false, true}) {
+    head_ = 0;
+    Request several = request(this_thread().and_children());
+    if (wakes_itself) several.events = {changes({.switches = true})};
+    several.target->cpus = {0, 1};
+    Sampler sampler = open(several);
+    ASSERT_EQ(sampler.rings(), 2U);
+    constexpr std::uint64_t kTime = 1'000'000;
+    write(sampler, "x", kTime, 63);  // of a type that nobody leaves out
+    const auto seen_at = [&](std::uint64_t now) {
+      clock_says = [now] { return std::optional{now}; };
+      int seen = 0;
+      sampler.for_each([&](const Delivered&) { ++seen; });
+      clock_says = nullptr;
+      return seen;
+    };
+    sampler.wait(Clock::time_point::min());  // rings that were added are looked at at once
+    EXPECT_EQ(seen_at(kTime), 0);
+    EXPECT_EQ(seen_at(kTime + 100'000), 0);
+    const Clock::time_point due{std::chrono::nanoseconds{kTime + 100'001}};
+    EXPECT_EQ(sampler.next_deadline() == due, !wakes_itself);
+    EXPECT_EQ(seen_at(kTime + 100'001), 1);
+  }
+}
+#endif
+
+// The counts of a group on two CPUs, as the kernel gives them to read(2).
+TEST_F(SamplerTest, AGroupsCountsAreSumsAndItsTimesAreApart) {
+  kernel_.calls.clear();
+  Request two = request(this_thread().and_children());
+  two.events.push_back(software(PERF_COUNT_SW_CPU_CLOCK));
+  two.target->cpus = {0, 1};
+  Group group = Group::open(two, /*starts=*/false).value();
+  std::vector<int> files;
+  for (const std::string& call : kernel_.calls) {
+    if (call.starts_with("open ")) files.push_back(std::stoi(call.substr(5)));
+  }
+  ASSERT_EQ(files.size(), 4U) << "the leaders come first";
+  for (const std::uint64_t cpu : {1, 2}) {
+    const std::uint64_t read[]{2, 1000 * cpu, 100 * cpu, 7 * cpu, 11, 30 * cpu, 12};
+    ASSERT_EQ(::pwrite(files[cpu - 1], read, sizeof read, 0), static_cast<ssize_t>(sizeof read));
+  }
+  const auto counts = group.read();
+  ASSERT_TRUE(counts) << counts.error().explain();
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ((*counts)[i].value, i == 0 ? 21U : 90U);
+    EXPECT_EQ((*counts)[i].enabled, 3000U);
+    EXPECT_EQ((*counts)[i].running, 300U);
+    EXPECT_EQ((*counts)[i].scaled(), i == 0 ? 210U : 900U);
+  }
+}
+
 class OpeningTest : public ::testing::Test {
  protected:
   // The steps' tasks, or why nothing was opened.
@@ -402,6 +467,30 @@ TEST_F(OpeningTest, IfAllThreadsHaveEndedThereIsNoProcess) {
   EXPECT_EQ(opened(kFaults, this_process()), "No such process pid") << "of the second event";
   machine_.answer = [](const Ask& ask) { return ask.pid == 100 ? EMFILE : 0; };
   EXPECT_EQ(opened(kFaults, this_process()), "Too many open files fd");
+}
+
+TEST_F(OpeningTest, AMemberIsInTheGroupOfItsTaskAndCpu) {
+  std::vector<Event> events(2, kFaults);
+  const auto opening = internal::open_all(
+      {.events = events, .target = this_process().and_children().on({0, 1})}, machine_,
+      /*grouped=*/true, nullptr);
+  ASSERT_TRUE(opening);
+  ASSERT_EQ(opening->steps.size(), 8U);
+  for (std::size_t i = 0; i < 8; ++i) {
+    const internal::OpenStep& each = opening->steps[i];
+    EXPECT_EQ(each.step.ask.group_fd, i < 4 ? -1 : opening->steps[i - 4].fd.get()) << i;
+    EXPECT_EQ(each.step.ask.cpu, opening->steps[i % 4].step.ask.cpu) << i;
+  }
+}
+
+// That the kernel is not for this user is found, and said, once for each event.
+TEST_F(OpeningTest, TheKernelIsAskedForOnce) {
+  machine_.answer = [](const Ask& ask) { return ask.attr.exclude_kernel == 0 ? EACCES : 0; };
+  const auto opening =
+      internal::open_all({.events = {kFaults}, .target = this_process()}, machine_, false, nullptr);
+  ASSERT_TRUE(opening);
+  EXPECT_EQ(opening->notes.size(), 1U);
+  EXPECT_EQ(machine_.asked.size(), 3U) << "two events, of which the first was refused once";
 }
 
 TEST_F(OpeningTest, HowManyFilesWereWantedIsSaid) {

@@ -4,8 +4,6 @@
 #include <type_traits>
 #include <variant>
 
-#include "perfring/record/field_writer.h"
-
 namespace perfring::record {
 
 void internal::FieldWriter::of(const ReadValues& values) {

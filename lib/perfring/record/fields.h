@@ -8,6 +8,7 @@
 // printers, and for comparisons.
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "perfring/export.h"
@@ -41,6 +42,35 @@ PERFRING_EXPORT void visit_fields(const ReadValues& values, FieldVisitor& visito
 // The header of a record, as it was when the record was decoded.
 PERFRING_EXPORT const perf_event_header& header_of(const Any& record) noexcept;
 
+namespace internal {
+
+// The fields that samples and other records share, as visit_fields() passes them.
+class FieldWriter {
+ public:
+  explicit FieldWriter(FieldVisitor& visitor) : to_{visitor} {}
+
+  void of(const ReadValues& values);
+
+ protected:
+  template <class T>
+  void number(std::string_view name, const std::optional<T>& value) {
+    if (value) to_.number(name, *value);
+  }
+  void address(std::string_view name, const std::optional<std::uint64_t>& value) {
+    if (value) to_.address(name, *value);
+  }
+  void words(std::string_view name, const U64s& words, bool addresses);
+  void of(const Callchain& callchain) {
+    to_.number("nr", callchain.ips().size());
+    words("ips", callchain.ips(), true);
+  }
+
+  FieldVisitor& to_;
+};
+
+void visit_sample(const Sample& sample, FieldVisitor& visitor);
+
+}  // namespace internal
 }  // namespace perfring::record
 
 #endif

@@ -1,4 +1,4 @@
-#include "perfring/record/field_writer.h"
+#include "perfring/record/fields.h"
 
 namespace perfring::record::internal {
 namespace {
