@@ -20,7 +20,8 @@ TEST(GuestExamplesTest, ProbesCountsCallsAndReturns) {
                                  "/init", "/proc/version", "/nonexistent"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   std::smatch found;
-  const std::regex line{"do_filp_open: ([0-9]+) calls, ([0-9]+) returns; main: 1 calls\n"};
+  const std::regex line{
+      "do_filp_open: ([0-9]+) calls, ([0-9]+) returns; main: 1 calls, ([0-9]+) returns\n"};
   ASSERT_TRUE(std::regex_match(ended.out, found, line)) << ended.out;
   EXPECT_GE(std::stoi(found[1]), 3);
   EXPECT_EQ(found[1], found[2]);

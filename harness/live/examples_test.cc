@@ -198,7 +198,9 @@ TEST_F(EventExamplesTest, ProbesCountsTheCallsOfAFunction) {
   EXPECT_NE(said.find("has no symbol 0x2000"), std::string::npos) << said;
   const std::string libc = "$(ldd /bin/sh | sed -n 's/.*=> \\(.*libc.so[^ ]*\\).*/\\1/p')";
   const std::string hit = run("probes do_sys_openat2 " + libc + " getpid /bin/sh -c :");
-  EXPECT_TRUE(std::regex_search(hit, std::regex{"getpid: [1-9][0-9]* calls\n\\[exit 0"})) << hit;
+  EXPECT_TRUE(
+      std::regex_search(hit, std::regex{"getpid: ([1-9][0-9]*) calls, \\1 returns\n\\[exit 0"}))
+      << hit;
 }
 
 TEST_F(EventExamplesTest, ProfileHasCallchainsAndMaps) {

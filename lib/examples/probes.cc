@@ -1,4 +1,4 @@
-// A kernel function and its return, by kprobes; a library's function by a uprobe.
+// A kernel function and its return, by kprobes; a library's function by a uprobe and a uretprobe.
 // usage: probes FUNCTION PATH SYMBOL COMMAND...
 #include <cinttypes>
 #include <cstdio>
@@ -12,20 +12,22 @@ int main(int argc, char** argv) {
   const event::Event nothing = event::changes({.execs = true});  // where there are no kprobes
   auto sampler = event::Sampler::open(
       {.events = {event::kprobe(argv[1]).or_else(nothing),
-                  event::kretprobe(argv[1]).or_else(nothing), event::uprobe(argv[2], argv[3])},
+                  event::kretprobe(argv[1]).or_else(nothing), event::uprobe(argv[2], argv[3]),
+                  event::uretprobe(argv[2], argv[3]).or_else(nothing)},
        .target = event::child({argv + 4, argv + argc})});
   if (!sampler) return std::puts(sampler.error().explain().c_str()), 1;
   for (const std::string& note : sampler->notes()) std::puts(note.c_str());
 
-  std::uint64_t hits[3] = {};
+  std::uint64_t hits[4] = {};
   const auto count = [&](const event::Delivered& each) {
-    if (each.event < 3 && std::holds_alternative<record::Sample>(each.record)) ++hits[each.event];
+    if (each.event < 4 && std::holds_alternative<record::Sample>(each.record)) ++hits[each.event];
   };
   while (!sampler->child_status()) {
     sampler->wait(Waiter::Clock::now() + std::chrono::milliseconds{10});
     sampler->for_each(count);
   }
   sampler->flush(count);
-  std::printf("%s: %" PRIu64 " calls, %" PRIu64 " returns; %s: %" PRIu64 " calls\n", argv[1],
-              hits[0], hits[1], argv[3], hits[2]);
+  std::printf("%s: %" PRIu64 " calls, %" PRIu64 " returns; %s: %" PRIu64 " calls, %" PRIu64
+              " returns\n",
+              argv[1], hits[0], hits[1], argv[3], hits[2], hits[3]);
 }
