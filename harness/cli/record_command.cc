@@ -316,7 +316,18 @@ int run_command(const RecordOptions& options) {
   const StopOnSignals signals;
   const Watched watched{options.pid};
   auto sampler = Sampler::open(*request, /*starts=*/false);
-  if (!sampler) return fail(sampler.error().explain());
+  if (!sampler) {
+    // A PMU without interrupts refuses any period as if the event were wrong.
+    const bool may_only_count =
+        sampler.error().io_error == std::errc::invalid_argument &&
+        std::ranges::any_of(request->events, [&](const Event& each) {
+          return each.kind() == event::Kind::Pmu &&
+                 sampler.error().asked.find(each.name()) != std::string::npos;
+        });
+    fail(sampler.error().explain());
+    return may_only_count ? fail("note: some PMUs, such as msr, only count, and write no record")
+                          : kUsageOrEnvironment;
+  }
   Sink sink{options, *sampler, signals.requested()};
   if (const std::string why = sink.open(); !why.empty()) return fail(why);
   for (const std::string& note : notes_on(*sampler, *request)) fail("note: " + one_line(note));

@@ -122,6 +122,7 @@ TEST_F(RecordCommandTest, WhatCannotBeRecordedIsExplained) {
   says({"record", "-e", "cpu-clock", "-p", "1", "--", "true"}, "together with -p PID");
   says({"record", "-e", "page-faults,task-clock", "--", "true"}, "by an -e of its own");
   says({"record", "-e", "page-faults:u", "--", "true"}, "behind an event's name is not read");
+  says({"record", "-e", "msr/tsc/", "-a"}, "PMU");  // not sampled, or not here
   says({"record", "-e", "uprobe:/bin/true", "--", "true"}, "no file and a place in it");
 }
 
