@@ -275,6 +275,15 @@ std::vector<Refusal> rows() {
        [](const Ask& ask) { return ask.group_fd == 5 && ask.attr.pinned ? EINVAL : 0; }, "pinned"},
       {"Debian3", with([](Attr&) {}), [](const Ask&) { return EACCES; }, "perf_event_paranoid"},
       {"Seccomp", with([](Attr&) {}), [](const Ask&) { return EPERM; }, ""},
+      {"PmuThatIsTaken", with([](Attr& a) { a.type = 4; }),
+       refuses(EBUSY, [](const Attr& a) { return a.type == 4; }), "type"},
+      {"TaskThatIsGone", [](Ask& ask) { ask.pid = 4711; },
+       [](const Ask& ask) { return ask.pid == 4711 ? ESRCH : 0; }, "pid"},
+      {"GroupOfNoEvent", [](Ask& ask) { ask.group_fd = 5; },
+       [](const Ask& ask) { return ask.group_fd == 5 ? EBADF : 0; }, "group_fd"},
+      {"NoCgroup", [](Ask& ask) { ask.pid = 7, ask.cpu = 0, ask.flags = PERF_FLAG_PID_CGROUP; },
+       [](const Ask& ask) { return ask.flags != 0 ? EBADF : 0; }, "cgroup"},
+      {"OpenFilesOfTheMachine", with([](Attr&) {}), [](const Ask&) { return ENFILE; }, "fd"},
       {"OpenFiles", with([](Attr&) {}), [](const Ask&) { return EMFILE; }, "fd"},
       {"FifthBreakpoint", with([](Attr& a) {
          a.type = PERF_TYPE_BREAKPOINT;

@@ -63,6 +63,11 @@ void exclude_kernel(perf_event_attr& attr) {
   attr.exclude_callchain_kernel = 1;
 }
 
+// Whether another event could be opened where this one cannot.
+bool is_of_the_event(int error) {
+  return error != EMFILE && error != ENFILE && error != ESRCH && error != ENOMEM;
+}
+
 bool is_of_rights(int error) {
   return error == EACCES || error == EPERM;
 }
@@ -139,7 +144,8 @@ class Opener {
       }
     }
     // Whatever is wrong beside the kernel is found without it.
-    if (fd < 0 && event.kernel() == Kernel::IfAllowed && !is_of_rights(-fd)) {
+    if (fd < 0 && event.kernel() == Kernel::IfAllowed && is_of_the_event(-fd) &&
+        !is_of_rights(-fd)) {
       asked = step.ask;
       exclude_kernel(asked.attr);
       const Ask without = asked;
@@ -187,12 +193,6 @@ bool fall_back(Request& request, std::size_t event, const EventError& error,
   const Event taken = *fallback;
   request.events[event] = taken;
   return true;
-}
-
-// Whether another event could be opened where this one cannot.
-bool is_of_the_event(const EventError& error) {
-  const int said = error.io_error.value();
-  return said != EMFILE && said != ENFILE && said != ESRCH && said != ENOMEM;
 }
 
 }  // namespace
@@ -331,7 +331,7 @@ std::expected<Opening, EventError> open_all(Request request, System& system, boo
       return opening;
     }
     opening.steps.clear();
-    if (!is_of_the_event(failed->error) ||
+    if (!is_of_the_event(failed->error.io_error.value()) ||
         !fall_back(request, failed->event, failed->error, opening.notes)) {
       return std::unexpected(std::move(failed->error));
     }

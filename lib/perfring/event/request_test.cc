@@ -576,6 +576,7 @@ TEST_F(TracepointFormatTest, AnotherTypeOrNameIsRefusedWhenItIsBound) {
   EXPECT_NE(format.field<std::uint32_t>("pid").error().says.find("a signed integer of 4 bytes"),
             std::string::npos);
   EXPECT_FALSE(format.field<std::int64_t>("pid"));
+  EXPECT_FALSE(format.field<std::int16_t>("common_type")) << "it is unsigned";
   ASSERT_FALSE(format.field<char>("comm"));
   EXPECT_NE(format.field<char>("comm").error().says.find("an array"), std::string::npos);
   EXPECT_FALSE(format.field<std::uint32_t>("filename"));

@@ -449,6 +449,9 @@ TEST_F(OpeningTest, AThreadThatHasEndedIsPassedOver) {
     EXPECT_EQ(opened(kFaults, this_process(), grouped), "0:101 1:101 ");
     EXPECT_EQ(opened(kFaults, this_process().and_children().on({0, 1}), grouped),
               "0:101 0:101 1:101 1:101 ");
+    const auto is_asked = [](const Ask& ask) { return ask.pid == 100; };
+    EXPECT_EQ(std::ranges::count_if(machine_.asked, is_asked), 2) << "once for each request";
+    machine_.asked.clear();
   }
   EXPECT_EQ(opened(kFaults, thread(100)), "No such process pid") << "it is the only one";
   // Between the first event's opening and the second's.
