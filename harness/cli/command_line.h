@@ -77,6 +77,7 @@ struct DecodeOptions {
 
 // The options of `perfring inspect`.
 struct InspectOptions {
+  std::string sample_type;
   std::string file;
   std::string id;  // of a case, in an index of vectors
   std::uint64_t turn = 1;

@@ -60,7 +60,8 @@ using Known = std::map<std::string, std::string>;
 std::expected<Known, std::string> known_failures(const std::string& path) {
   Known known;
   if (path.empty()) return known;
-  const auto text = read_input("--known", path);
+  // Of any bytes, and of none: that is a suite without known failures.
+  const auto text = read_input("--known", path, kMiB, Content::Binary);
   if (!text) return std::unexpected(text.error());
   std::size_t number = 0;
   for (const auto part : std::views::split(*text, '\n')) {
@@ -81,7 +82,10 @@ std::expected<Known, std::string> known_failures(const std::string& path) {
                                                       "the id of a case and a failure, such "
                                                       "as 'size-0 hangs'")));
     }
-    known[id] = outcome;
+    if (!known.emplace(id, outcome).second) {
+      return std::unexpected(fmt::format("--known: {}: line {}: there are two of {}",
+                                         in_quotes(path), number, in_quotes(id)));
+    }
   }
   return known;
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "harness/cli/testing.h"
+#include "harness/faults/catalogue.h"
 
 namespace perfring::cli {
 namespace {
@@ -79,6 +80,28 @@ TEST_F(ConformCommandTest, AConsumerThatIsWrongIsNamedCaseByCase) {
                                HasSubstr("2 cases: 1 right, 1 loses")));
 }
 
+// As a program, in cases that show it.
+TEST_F(ConformCommandTest, AProgramWithAFaultGetsTheOutcomeThatTheCatalogueSays) {
+#ifndef __x86_64__
+  GTEST_SKIP() << "the supervisor knows x86-64 only";
+#endif
+  if (kSanitized) GTEST_SKIP() << "a sanitizer's own calls are not those of a subject";
+  const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  for (const std::string fault :
+       {"forgets_lost", "drops_the_last", "delivers_twice", "never_commits", "believes"}) {
+    const json outcome = json::parse(run({"conform", "--json", "--only", "turns", "lost-one",
+                                          "raw-1mib", "--", program, fault, "{pages}"})
+                                         .out);
+    std::string worst = "right";
+    for (const char* const each :
+         {"loses", "garbage", "floods", "hangs", "crashes", "out of bounds"}) {
+      if (outcome["counts"].contains(each)) worst = each;
+    }
+    const auto expected = by_conformance(*faults::find_fault(fault));
+    EXPECT_EQ(worst, std::get<const char*>(expected)) << fault << outcome;
+  }
+}
+
 TEST_F(ConformCommandTest, KnownFailuresHideNoNewOnes) {
   const std::vector<std::string> lost{"conform", "--fault", "forgets_lost", "--only", "lost-one"};
   const auto with = [&](const std::string& known) {
@@ -92,7 +115,12 @@ TEST_F(ConformCommandTest, KnownFailuresHideNoNewOnes) {
   const Ended mended =
       run({"conform", "--only", "lost-one", "--known", temporary("known", "lost-one loses\n")});
   EXPECT_EQ(mended.exit_code, 1) << "the file is to be kept true";
-  EXPECT_THAT(mended.out, HasSubstr("right, known to be loses"));
+  EXPECT_THAT(mended.out, AllOf(HasSubstr("right, known to be loses"),
+                                HasSubstr("to be taken out of the known failures: lost-one\n")));
+  EXPECT_EQ(run({"conform", "--only", "lost-one", "--known", "/dev/null"}).exit_code, 0);
+  const Ended twice = with("lost-one loses\nlost-one hangs\n");
+  EXPECT_EQ(twice.exit_code, 2);
+  EXPECT_THAT(twice.err, HasSubstr("line 2: there are two of 'lost-one'"));
   const Ended refused = with("lost-one right\n");
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("line 1: 'lost-one right' is not accepted"));

@@ -64,6 +64,16 @@ std::string summary(const ConformReport& report) {
   return text;
 }
 
+// Known failures that are none.
+std::string mended(const ConformReport& report) {
+  std::string text;
+  for (const ConformRow& row : report.rows) {
+    const bool good = row.cell.outcome <= Outcome::Acceptable;
+    if (!row.known.empty() && good) text += (text.empty() ? "" : ", ") + row.of->id;
+  }
+  return text.empty() ? "" : "mended, to be taken out of the known failures: " + text + "\n";
+}
+
 // '&' and '<' are markup; control characters may not be in XML at all.
 std::string xml(std::string_view text) {
   std::string safe;
@@ -113,7 +123,7 @@ std::string to_text(const ConformReport& report) {
     text += "\n";
   }
   const Conclusion conclusion = report.conclusion();
-  return text + summary(report) + "\n" +
+  return text + summary(report) + "\n" + mended(report) +
          sentence(conclusion, one_line(report.subject) + " is right in every case that was run") +
          "\n";
 }

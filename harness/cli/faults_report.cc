@@ -99,6 +99,14 @@ std::string fuzzed(const faults::Fault& fault) {
   return reason == nullptr ? in_words(expected) : fmt::format("({})", to_string(*reason));
 }
 
+// harness/conformance/conformance_test.cc holds the suite to it.
+std::string conformed(const faults::Fault& fault) {
+  const faults::Conforms outcome = by_conformance(fault);
+  const auto* const reason = std::get_if<Reason>(&outcome);
+  return reason == nullptr ? std::get<const char*>(outcome)
+                           : fmt::format("({})", to_string(*reason));
+}
+
 }  // namespace
 
 std::string faults_list() {
@@ -187,12 +195,12 @@ std::string faults_markdown(const std::vector<FaultCell>& cells) {
     text += fmt::format(" {} |", title(harness));
     rule += "---|";
   }
-  text += " fuzz | property |\n" + rule + "---|---|\n";
+  text += " fuzz | conform | property |\n" + rule + "---|---|---|\n";
   for (const auto& row : rows_of(ran)) {
     const faults::Fault& fault = *row.front()->fault;
     text += fmt::format("| {} | {} | {} |", fault.name, to_string(fault.kind), fault.what);
     for (const FaultCell* const cell : row) text += fmt::format(" {} |", in_markdown(*cell));
-    text += fmt::format(" {} | {} |\n", fuzzed(fault), property_of(fault));
+    text += fmt::format(" {} | {} | {} |\n", fuzzed(fault), conformed(fault), property_of(fault));
   }
   text += "\n";
   std::set<Reason> reasons = reasons_in(ran);
@@ -200,6 +208,8 @@ std::string faults_markdown(const std::vector<FaultCell>& cells) {
     if (const auto* why = std::get_if<Reason>(&cell.fault->property)) reasons.insert(*why);
     const faults::Expected fuzzed = by_fuzzing(*cell.fault);
     if (const auto* why = std::get_if<Reason>(&fuzzed)) reasons.insert(*why);
+    const faults::Conforms conforms = by_conformance(*cell.fault);
+    if (const auto* why = std::get_if<Reason>(&conforms)) reasons.insert(*why);
   }
   for (const Reason reason : reasons) {
     text += fmt::format("- ({}): {}\n", to_string(reason), explanation(reason));

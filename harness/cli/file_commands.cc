@@ -20,6 +20,7 @@
 #include "harness/record/known.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"
+#include "harness/script/script.h"
 #include "perfring/record/fields.h"
 #include "perfring/record/to_string.h"
 
@@ -258,9 +259,16 @@ std::expected<conformance::Ring, std::string> ring_of(const InspectOptions& opti
 int run_command(const InspectOptions& options) {
   const auto file = read_input("FILE", options.file, kFileMax, Content::Binary);
   if (!file) return fail(file.error());
-  const auto ring = ring_of(options, *file);
+  auto ring = ring_of(options, *file);
   const std::string name = options.file == "-" ? "stdin" : in_quotes(options.file);
   if (!ring) return fail(fmt::format("FILE: {}: {}", name, ring.error()));
+  if (!options.sample_type.empty()) {
+    script::Settings settings;
+    const auto parsed = script::parse_setting("sample_type " + options.sample_type, settings);
+    if (!parsed) return fail("--sample-type: " + parsed.error());
+    ring->sample_type = settings.sample_type;
+    ring->says_sample_type = true;
+  }
   const conformance::Inspection inspection = conformance::inspect(*ring);
   if (!options.svg.empty()) {
     const auto written = write_output("--svg", options.svg, conformance::to_svg(inspection));

@@ -19,6 +19,7 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A LOST of 7 records, of the event 5.
 constexpr const char* kLost =
@@ -244,6 +245,27 @@ TEST_F(InspectCommandTest, ARawImageAndAFuzzersInputAreExplained) {
   const Ended fuzz = run({"inspect", "--fuzz", temporary("fuzz", positions + lost)});
   EXPECT_EQ(fuzz.exit_code, 0) << fuzz.err;
   EXPECT_THAT(fuzz.out, HasSubstr("LOST misc 0x0 size 24: id 1, lost 7"));
+}
+
+// TIME 7, then 4 bytes of raw data; and, of the same event, a raw size that is no record's.
+TEST_F(InspectCommandTest, SamplesOfOtherTypesAreDecodedWhereThatIsSaid) {
+  const std::string good{"\x09\0\0\0\0\0\x18\0\7\0\0\0\0\0\0\0\4\0\0\0abcd", 24};
+  std::string bad = good;
+  bad[16] = 5;
+  const std::string file = temporary("image", image(48, good + bad));
+  const Ended said = run({"inspect", file, "--sample-type", "TIME|RAW"});
+  EXPECT_EQ(said.exit_code, 0) << said.err;
+  EXPECT_THAT(said.out, AllOf(HasSubstr("size 24: time 7, raw {size 4, data 61626364}"),
+                              HasSubstr("the sample has no room for raw"),
+                              Not(HasSubstr("taken to be of RAW alone"))));
+  EXPECT_THAT(run({"inspect", file}).out,
+              HasSubstr("samples are taken to be of RAW alone: a ring does not say it"));
+  const Ended refused = run({"inspect", file, "--sample-type", "COLOUR"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--sample-type: "));
+  const std::string vectors = std::getenv("CASES");
+  EXPECT_THAT(run({"inspect", vectors, "--case", "sample-time"}).out,
+              AllOf(HasSubstr("time "), Not(HasSubstr("taken to be of RAW alone"))));
 }
 
 TEST_F(InspectCommandTest, ARingIsDrawn) {

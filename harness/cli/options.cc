@@ -92,6 +92,10 @@ CLI::App& declare_command(CLI::App& app, InspectOptions& options) {
       ->needs(id)
       ->capture_default_str();
   inspect.add_flag("--fuzz", options.fuzz, "FILE is an input of fuzz/hostile_ring")->excludes(id);
+  inspect
+      .add_option("--sample-type", options.sample_type,
+                  "The event's: TIME|RAW, say. A ring does not say it [RAW, or the case's]")
+      ->excludes(id);
   inspect.add_flag("--json", options.json, "Print the records as JSON");
   inspect.add_option("--svg", options.svg, "Draw the ring to this file, too; - for stdout alone");
   return inspect;

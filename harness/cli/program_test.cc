@@ -143,5 +143,37 @@ TEST_F(ProgramTest, TheSimulatedKernelCanBeAskedFor) {
   }
 }
 
+TEST(DiffOptionsTest, WrongOnesAreNamedWithWhatIsAccepted) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"--scripts 0", "--scripts: '0' is not accepted: give a number from 1 to 1000000000"},
+      {"--scripts -1", "--scripts: '-1' is not accepted"},
+      {"--scripts many", "--scripts: 'many' is not accepted"},
+      {"--seed 18446744073709551616", "--seed: '18446744073709551616' is not accepted"},
+      {"--steps 0", "--steps: '0' is not accepted"},
+      {"--cpu ''", "--cpu: '' is not accepted"},
+      {"--cpu -1", "--cpu: '-1' is not accepted"},
+      {"--record ''", "--record: '' is not accepted"},
+      {"--record -", "--record: - is for one trace: give --script"},
+      {"--replay x --seed 2", "--seed: cannot be given together with --replay"},
+      {"--replay x --script y", "--replay: cannot be given together with --script or --record"},
+      {"--script x --steps 2", "--steps: cannot be given together with --script"},
+      {"--script /nowhere", "--script: '/nowhere' cannot be read: No such file"},
+      {"--script /dev/zero", "--script: '/dev/zero' is larger than 4 MiB"},
+      {"--script /dev/null", "--script: '/dev/null' is empty"},
+      {"--script /", "--script: '/' cannot be read: Is a directory"},
+      {"--script " + temporary("binary", std::string{"output 1\0", 9}), "its byte 8 is 0"},
+      {"--script " + temporary("comment", "# output 1\n"), "has no step: give at least one"},
+      {"--script " + temporary("wrong", "output 1\npages 3\n"),
+       "wrong': line 2: a ring of 3 pages"},
+      {"--replay " + temporary("no_trace", "output 1\n"), "--replay: '"},
+      {"--nonsense", "'--nonsense' is not an option here"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Ended ended = run_line("diff " + arguments);
+    EXPECT_EQ(ended.exit_code, 2) << arguments;
+    EXPECT_THAT(ended.out, AllOf(HasSubstr("perfring: "), HasSubstr(message))) << arguments;
+  }
+}
+
 }  // namespace
 }  // namespace perfring::cli

@@ -85,6 +85,8 @@ Ring vector_ring(const nlohmann::json& one, std::size_t turn) {
   if (!std::has_single_bit(pages) || pages > 1024) throw std::invalid_argument{"its pages"};
   ring.data.resize(pages * kPage);
   ring.sample_type = one.at("sample_type");
+  ring.sample_id_all = one.at("sample_id_all");
+  ring.says_sample_type = true;
   ring.tail = ring.head = position(one.at("start"));
   for (std::size_t i = 0; i < turn; ++i) {
     const auto& now = one.at("turns").at(i);
@@ -166,9 +168,11 @@ Inspection inspect(const Ring& ring) {
   Inspection inspection{.head = ring.head,
                         .tail = ring.tail,
                         .size = ring.data.size(),
-                        .unread = static_cast<std::uint32_t>(ring.head - ring.tail)};
+                        .unread = static_cast<std::uint32_t>(ring.head - ring.tail),
+                        .says_sample_type = ring.says_sample_type};
   perf_event_attr attr{};
   attr.sample_type = ring.sample_type;
+  attr.sample_id_all = ring.sample_id_all;
   const record::Layout layout{attr};
   std::vector<std::byte> scratch(record::kRecordMax);
 
@@ -187,11 +191,17 @@ Inspection inspect(const Ring& ring) {
     each.text = record::to_string(any);
     if (each.text.size() > kTextMax) each.text = each.text.substr(0, kTextMax) + "...";
     const PerfEvent event = one->event();
-    const bool decoded =
-        ring.sample_type != PERF_SAMPLE_RAW && std::holds_alternative<record::Sample>(any);
-    if (std::holds_alternative<Lost>(event)) {
+    // The drain takes samples of RAW alone; of others the record's fields decide.
+    const bool whole = one->size() == each.header.size;
+    const bool has_fields =
+        ring.sample_type != PERF_SAMPLE_RAW && whole && each.header.type == PERF_RECORD_SAMPLE;
+    const auto* const unfit = std::get_if<record::Malformed>(&any);
+    if (has_fields) {
+      each.delivers = unfit == nullptr ? "sample" : "malformed";
+      if (unfit != nullptr) each.wrong = fmt::format("the sample has no room for {}", unfit->field);
+    } else if (std::holds_alternative<Lost>(event)) {
       each.delivers = "lost";
-    } else if (std::holds_alternative<Sample>(event) || decoded) {
+    } else if (std::holds_alternative<Sample>(event)) {
       each.delivers = "sample";
     } else {
       each.delivers = "malformed";
@@ -209,6 +219,9 @@ Inspection inspect(const Ring& ring) {
 std::string to_text(const Inspection& of, bool colours) {
   std::string text = fmt::format("ring of {} bytes, data_tail {:#x}, data_head {:#x}: {} unread\n",
                                  of.size, of.tail, of.head, counted(of.unread, "byte"));
+  if (!of.says_sample_type) {
+    text += "samples are taken to be of RAW alone: a ring does not say it (--sample-type)\n";
+  }
   for (const Explained& each : of.records) {
     const bool bad = !each.wrong.empty();
     text += fmt::format("{:#x} (at {}{}) {}: {}", each.position, each.offset,
@@ -228,6 +241,7 @@ nlohmann::ordered_json to_json(const Inspection& of) {
                               {"data_tail", of.tail},
                               {"data_head", of.head},
                               {"unread", of.unread},
+                              {"says_sample_type", of.says_sample_type},
                               {"tail_after", of.tail_after},
                               {"records", nlohmann::ordered_json::array()}};
   for (const Explained& each : of.records) {

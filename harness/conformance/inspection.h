@@ -23,6 +23,8 @@ struct Ring {
   std::uint64_t tail = 0;
   std::vector<std::byte> data;
   std::uint64_t sample_type = PERF_SAMPLE_RAW;
+  bool sample_id_all = false;
+  bool says_sample_type = false;  // otherwise it is taken to be that
 };
 
 // The ring that a file holds. An error says why it holds none.
@@ -52,6 +54,7 @@ struct Inspection {
   std::uint64_t size = 0;
   std::uint64_t unread = 0;  // modulo 2^32
   std::uint64_t tail_after = 0;
+  bool says_sample_type = false;
   std::vector<Explained> records{};
 };
 Inspection inspect(const Ring& ring);

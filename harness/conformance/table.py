@@ -18,10 +18,15 @@ COLOURS = {"right": "#8bc34a", "acceptable": "#cddc39", "not run": "#dddddd", "l
 folder = pathlib.Path(sys.argv[1])
 rows = [line.split("\t") for line in (folder / "subjects").read_text().splitlines()]
 subjects = [(name, version) for name, version, _ in rows]
+run_names = [name for name, _ in subjects]
+absent = [line.split("\t") for line in (folder / "not_run").read_text().splitlines()]
 options = {name: words for name, _, words in rows}
 runs = {name: json.loads((folder / f"{name}.json").read_text()) for name, _ in subjects}
+suite = runs[run_names[0]]["suite"]
 cases = [(case["id"], case["reachable"]) for case in runs[subjects[0][0]]["cases"]]
 cells = {(name, case["id"]): case for name in runs for case in runs[name]["cases"]}
+subjects += [(name, version) for name, version, _ in absent]
+cells |= {(name, case): {"outcome": "not run", "detail": why} for name, _, why in absent for case, _ in cases}
 
 
 def text(cell):
@@ -35,7 +40,6 @@ def count(name, kind, outcomes):
 
 
 good, bad = ("right", "acceptable"), tuple(COLOURS)[3:]
-suite = runs[subjects[0][0]]["suite"]
 lines = ["# Other people's consumers, held to the cases", "",
          f"Written by `ci/conform --update`: suite version {suite}, x86-64, each program as it is. "
          "In brackets: acceptable, by the name that README.md explains. `FINDINGS.md` says what "
@@ -54,8 +58,7 @@ for kind, title in ((True, "Reachable: a real kernel does it"),
     lines += [f"| {case} | " + " | ".join(text(cells[name, case]) for name, _ in subjects) + " |"
               for case, reachable in cases if reachable == kind]
 lines += ["", "## Not run", ""]
-lines += ["- {} {}: {}".format(*line.split("\t"))
-          for line in (folder / "not_run").read_text().splitlines()]
+lines += ["- {} {}: {}".format(*each) for each in absent]
 
 
 def live_cell(name, case):
@@ -113,7 +116,7 @@ def behind(case, kind):
              f"<pre>{html.escape(scripts[case])}</pre><pre>{html.escape(chr(10).join(turns))}</pre><table>"]
     for name, _ in subjects:
         cell = cells[name, case]
-        replay = f"perfring conform --only {case} {options[name]}"
+        replay = f"perfring conform --only {case} {options[name]}" if name in options else ""
         parts.append(f'<tr><th>{html.escape(name)}</th><td style="background:{COLOURS[cell["outcome"]]}">'
                      f'{html.escape(text(cell))}</td><td class=wide>{html.escape(cell["detail"])}'
                      f'{html.escape("".join(chr(10) + "< " + each for each in cell.get("backtrace", [])))}<br>'
@@ -150,5 +153,6 @@ script = ("addEventListener('hashchange',()=>{const of=document.getElementById(l
     "body{font:12px monospace}td{width:9em;height:1em}th{text-align:left}.hostile th{color:#777}"
     "a{color:inherit;text-decoration:none}td.wide{width:auto}pre{white-space:pre-wrap;"
     "overflow-wrap:anywhere}</style>"
+    f"<p>Suite version {suite}, x86-64: each program as it is, on the simulated kernel.</p>"
     f"<p>{legend}</p><table><tr><th></th>{head}</tr>{''.join(rows)}</table>\n"
     f"{''.join(sections)}<script>{script}</script>\n")

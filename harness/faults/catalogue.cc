@@ -70,6 +70,8 @@ constexpr std::array kReasons{
         "this harness has a consumer for each ring: not planted; the simulator has one for all"},
     Explained{Reason::NoKernel, "no kernel",
               "rings of any bytes have no kernel: not planted; `kernel_script` runs scripts"},
+    Explained{Reason::Quiet, "quiet", "the producer does not write while the consumer reads"},
+    Explained{Reason::WholeDrains, "whole drains", "every drain goes on to its end"},
 };
 
 // By the target hostile_ring, in the first seed that shows it, in the order of their names.

@@ -44,6 +44,8 @@ enum class Reason : std::uint8_t {
   EarlyWakeup,
   OneRing,
   NoKernel,
+  Quiet,
+  WholeDrains,
 };
 const char* to_string(Reason reason);
 const char* explanation(Reason reason);
@@ -95,6 +97,10 @@ bool is_not_planted(Reason reason);
 // What the fuzz target hostile_ring makes of it, on its seeds (fuzz/hostile_drain_test.cc): it has
 // rings of any bytes, and no kernel. The target kernel_script runs scripts, as Harness::Scripts.
 Expected by_fuzzing(const Fault& fault);
+// What the cases of harness/conformance make of a consumer that has it: the outcome of the worst,
+// by its name there (judge.h), or why none shows it (conformance_test.cc).
+using Conforms = std::variant<const char*, Reason>;
+Conforms by_conformance(const Fault& fault);
 // "intact", "any invariant", "data race", "holds", "not seen: in order".
 std::string in_words(const Expected& expected);
 // The property that finds it: "DeliveryTest.FindsAKernelThatIgnoresTail", "(in order)".

@@ -56,6 +56,8 @@ TEST(FaultCatalogueTest, EachReasonIsNamedAndUsed) {
       if (const auto* const reason = std::get_if<Reason>(&expected)) used.insert(*reason);
     }
     if (const auto* const reason = std::get_if<Reason>(&fault.property)) used.insert(*reason);
+    const Conforms conforms = by_conformance(fault);
+    if (const auto* const reason = std::get_if<Reason>(&conforms)) used.insert(*reason);
     const Expected fuzzed = by_fuzzing(fault);
     if (const auto* const reason = std::get_if<Reason>(&fuzzed)) used.insert(*reason);
   }

@@ -1,6 +1,9 @@
 // The faults of a consumer, and the variants.
 
+#include <algorithm>
 #include <array>
+#include <string_view>
+#include <vector>
 
 #include "harness/faults/catalogue.h"
 
@@ -258,6 +261,43 @@ constexpr std::array kFaults{
 
 std::span<const Fault> faults_of_a_consumer() {
   return kFaults;
+}
+
+namespace {
+
+struct ByConformance {
+  Conforms outcome;
+  std::vector<std::string_view> faults;
+};
+
+}  // namespace
+
+Conforms by_conformance(const Fault& fault) {
+  static const std::array rows{
+      ByConformance{"garbage",
+                    {"tail_behind", "tail_ahead", "commits_off_the_grid", "never_commits",
+                     "shortens_samples", "drops_the_sign", "forgets_the_tail",
+                     "takes_one_at_a_time", "delivers_twice", "swaps_two", "keeps_slices"}},
+      ByConformance{"loses", {"forgets_lost", "drops_the_last"}},
+      ByConformance{"out of bounds",
+                    {"reads_behind", "reads_ahead", "believes", "ignores_the_wrap"}},
+      ByConformance{"hangs", {"positions_of_64_bits", "leaves_the_last"}},
+      ByConformance{
+          InOrder, {"no_acquire_fence", "acquire_fence_first", "head_read_again", "no_full_fence"}},
+      ByConformance{Quiet,
+                    {"commits_first", "commits_early", "commits_each", "commits_each_unfenced",
+                     "looks_afterwards", "releases_early"}},
+      ByConformance{WholeDrains,
+                    {"repeats_the_broken", "drops_the_rest", "forgets_on_throw", "ignores_break",
+                     "sleeps_on_the_rest", "releases_past"}},
+  };
+  for (const ByConformance& row : rows) {
+    if (std::ranges::find(row.faults, fault.name) != row.faults.end()) return row.outcome;
+  }
+  // It is not planted.
+  if (fault.kind == Kind::Kernel) return Reason::NoKernel;
+  const auto* const reason = std::get_if<Reason>(&fault.in(Harness::Scripts));
+  return reason == nullptr ? Reason::OwnOfTheModel : *reason;
 }
 
 }  // namespace perfring::faults

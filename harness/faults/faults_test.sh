@@ -22,7 +22,7 @@ rows=$(column "$title" <<<"$table" | wc -l)
 [ "$rows" -gt 50 ] || fail "a table of $rows rows was printed: $table"
 difference=$(diff <(column "$title" <"$2") <(column "$title" <<<"$table")) ||
   fail "FAULTS.md differs from 'perfring faults --markdown', column '$title': $difference"
-for other in fuzz property; do # in each table
+for other in fuzz conform property; do # in each table
   difference=$(diff <(column $other <"$2" | sort -u) <(column $other <<<"$table" | sort -u)) ||
     fail "FAULTS.md differs from 'perfring faults --markdown', column '$other': $difference"
 done

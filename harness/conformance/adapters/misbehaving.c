@@ -1,6 +1,6 @@
 // A hand-written subject: perfring conform -- misbehaving HOW {pages} {wakeup_events}. `well`
 // prints the records of its ring until SIGINT; the tests of the supervisor have it do something
-// else at the first one, or with its rings.
+// else at the first one, or with its rings, or plant a fault of harness/faults by its name.
 #define _GNU_SOURCE
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
@@ -119,8 +119,8 @@ static void print(const unsigned char* record) {
   memcpy(&lost, record + 16, sizeof(lost));
   memcpy(&raw, record + 8, sizeof(raw));
   if (header->type == PERF_RECORD_LOST) {
-    printf("lost %llu\n", lost);
-  } else if (header->type != PERF_RECORD_SAMPLE || raw > header->size - 12U) {
+    if (!is("forgets_lost")) printf("lost %llu\n", lost);
+  } else if (header->type != PERF_RECORD_SAMPLE || (raw > header->size - 12U && !is("believes"))) {
     puts("error");
   } else {
     fputs("sample ", stdout);
@@ -142,12 +142,14 @@ static void drain(struct perf_event_mmap_page* page, int fd) {
       tail += left;
       break;
     }
-    if (!is("silent")) print(record);
+    const int is_last = left == header->size;
+    if (!is("silent") && !(is("drops_the_last") && is_last)) print(record);
+    if (is("delivers_twice")) print(record);
     tail += header->size;
     left -= header->size;
     if (is("slow") && left != 0) usleep(700000);
   }
-  __atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
+  if (!is("never_commits")) __atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
 }
 
 static void* consume(void* nothing) {
