@@ -258,7 +258,8 @@ std::string hardware_name(std::uint64_t config) {
 std::string cache_name(std::uint64_t config) {
   const std::uint64_t which = config & 0xff, op = config >> 8 & 0xff, result = config >> 16;
   const bool is_known = which < kCaches.size() && op < kOperations.size() && result < 2;
-  return is_known ? event::cache_name(which, op, result) : std::to_string(config);
+  return is_known ? event::cache_name(std::size_t(which), std::size_t(op), std::size_t(result))
+                  : std::to_string(config);
 }
 
 std::string nearest(std::string_view name, const std::vector<std::string>& names) {

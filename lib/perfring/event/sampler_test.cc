@@ -405,7 +405,7 @@ TEST_F(SamplerTest, AGroupsCountsAreSumsAndItsTimesAreApart) {
     if (call.starts_with("open ")) files.push_back(std::stoi(call.substr(5)));
   }
   ASSERT_EQ(files.size(), 4U) << "the leaders come first";
-  for (const std::uint64_t cpu : {1U, 2U}) {
+  for (const std::size_t cpu : {1U, 2U}) {
     const std::uint64_t read[]{2, 1000 * cpu, 100 * cpu, 7 * cpu, 11, 30 * cpu, 12};
     ASSERT_EQ(::pwrite(files[cpu - 1], read, sizeof read, 0), static_cast<ssize_t>(sizeof read));
   }
