@@ -206,7 +206,7 @@ bool has_rows() {
 
 TEST_F(LiveEventCallersTest, FieldsOfAnEvent) {
   if (!has_rows()) GTEST_SKIP() << kNoRows;
-  constexpr std::uint64_t kOne = 1;
+  [[maybe_unused]] constexpr std::uint64_t kOne = 1;  // of registers of x86-64
   expect({
       {"aux_output", with([](Attr& a) { a.aux_output = 1; }), "EOPNOTSUPP aux_output"},
       {"branches", with([](Attr& a) {
