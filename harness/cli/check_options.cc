@@ -54,8 +54,14 @@ std::expected<std::vector<Form>, std::string> form_on_machine(const CheckOptions
   };
   const bool lkmm = options.memory_model == model::MemoryModel::Lkmm;
   if (!entry.machine_size || (lkmm && !entry.has_kernel_form)) {
-    return refuse(fmt::format("cannot run {}: choose {}", entry.name,
+    return refuse(fmt::format("cannot run {}{}: choose {}", entry.name,
+                              entry.machine_size ? "" : ", whose verdict is known of RC11 alone",
                               lkmm ? "protocol" : "ring, protocol or another of ring's"));
+  }
+  const auto* const fault = entry.find_fault(options.fault);
+  if (fault != nullptr && !fault->can_run_on(options.memory_model)) {
+    return refuse(
+        fmt::format("cannot run the fault {}: the kernel has no fence that releases", fault->name));
   }
   if (options.form == "B") return refuse("has form A only");
   if (options.merge || options.compare) {

@@ -176,6 +176,10 @@ bool ProgramFault::fails_on(MemoryModel machine) const {
   return fails_in_a || std::ranges::find(kOnMachinesOnly, name) != kOnMachinesOnly.end();
 }
 
+bool ProgramFault::can_run_on(MemoryModel machine) const {
+  return machine != MemoryModel::Lkmm || name != "release_for_full";
+}
+
 const ProgramFault* Entry::find_fault(const std::string& fault) const {
   const auto found = std::ranges::find(faults, fault, &ProgramFault::name);
   return found == faults.end() ? nullptr : &*found;

@@ -35,6 +35,8 @@ struct ProgramFault {
 
   // On a machine, of Entry::machine_size: in form A, or, of LKMM, in the kernel's.
   bool fails_on(MemoryModel machine) const;
+  // Whether the memory model has what it puts in place of something else.
+  bool can_run_on(MemoryModel machine) const;
 };
 
 // One program to explore; some entries are several.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -29,8 +30,9 @@ struct ExpectationFields {
   const char* allowed;
   const char* executions;
 };
-// Where a model has two, the first that is there and not null counts. smp_rmb() stands for an
-// acquire fence in allowed_lkmm_rmb.
+// Where a model has two, they must agree, and a count that only one has is of both. But LKMM's are
+// of two programs where smp_rmb() stands for an acquire fence, as in allowed_lkmm_rmb: the first
+// that is not null counts.
 constexpr std::array<ExpectationFields, 6> kExpectations = {
     {{MemoryModel::Rc11, "allowed", "genmc_executions"},
      {MemoryModel::Rc11, "allowed_rc11", "executions_rc11"},
@@ -149,12 +151,26 @@ Expectation read_expectation(const json& entry, const ExpectationFields& fields)
   return expectation;
 }
 
+// What one field says, and the other of the same memory model.
+template <class T>
+void unite(std::optional<T>& known, std::optional<T>& other, const char* field) {
+  if (!known) return std::swap(known, other);
+  if (!other || *known == *other) return;
+  throw UsageError{
+      fmt::format("field '{}' says something else than the field before it of the same memory "
+                  "model: leave one out",
+                  field)};
+}
+
 void read_expectations(const json& entry, Litmus& litmus) {
   for (const ExpectationFields& fields : kExpectations) {
-    if (litmus.expected.contains(fields.model)) continue;
     if (has(entry, fields.allowed) || has(entry, fields.executions)) {
-      litmus.expected[fields.model] = read_expectation(entry, fields);
+      Expectation read = read_expectation(entry, fields);
+      const auto [known, is_first] = litmus.expected.try_emplace(fields.model, read);
       litmus.not_expressible.erase(fields.model);
+      if (is_first || fields.model == MemoryModel::Lkmm) continue;
+      unite(known->second.allowed, read.allowed, fields.allowed);
+      unite(known->second.executions, read.executions, fields.executions);
     } else if (entry.contains(fields.allowed)) {
       litmus.not_expressible.insert(fields.model);
     }

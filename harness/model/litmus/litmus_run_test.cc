@@ -3,6 +3,8 @@
 // an outcome or a race if it is left out of the key. (A thread's step and the number of stores kept
 // follow from the rest.) Their outcomes are those of the reference, which has no states.
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -196,11 +198,38 @@ TEST(RunLitmusTest, ARegisterThatIsReadIntoTwiceHasItsLastValue) {
 }
 
 // Where a file has two expectations for a model, the first that is there counts.
-TEST(RunLitmusTest, TheFirstOfTwoExpectationsCounts) {
-  const Litmus litmus =
-      programs(load_buffering("", std::string{R"("race": false, "allowed": )"} + kNoBuffering +
-                                      R"(, "allowed_rc11": )" + kBuffering))[0];
-  EXPECT_EQ(run_litmus(litmus, MemoryModel::Rc11).differences, std::vector<std::string>{});
+TEST(RunLitmusTest, TwoExpectationsOfOneMemoryModelMustAgree) {
+  const std::string allowed = std::string{R"("race": false, "allowed": )"} + kNoBuffering;
+  const auto refused = [&](const std::string& more) -> std::string {
+    try {
+      programs(load_buffering("", allowed + more));
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(refused(std::string{R"(, "allowed_rc11": )"} + kBuffering),
+              ::testing::HasSubstr("field 'allowed_rc11' says something else"));
+  EXPECT_THAT(refused(R"(, "genmc_executions": 3, "executions_rc11": 4)"),
+              ::testing::HasSubstr("field 'executions_rc11' says something else"));
+  EXPECT_EQ(refused(std::string{R"(, "allowed_rc11": )"} + kNoBuffering), "");
+}
+
+TEST(RunLitmusTest, ACountIsComparedWhicheverFieldHasTheOutcomes) {
+  for (const char* count : {"genmc_executions", "executions_rc11"}) {
+    for (const char* outcomes : {"allowed", "allowed_rc11"}) {
+      const std::string given =
+          fmt::format(R"("race": false, "{}": {}, "{}": )", outcomes, kNoBuffering, count);
+      const auto differences = [&](const char* executions) {
+        const LitmusVerdict verdict =
+            run_litmus(programs(load_buffering("", given + executions))[0], MemoryModel::Rc11);
+        EXPECT_TRUE(verdict.counted) << given;
+        return verdict.differences.size();
+      };
+      EXPECT_EQ(differences("3"), 0u) << given;
+      EXPECT_EQ(differences("4"), 1u) << given;
+    }
+  }
 }
 
 // What the random programs of proptests come upon only now and then.
