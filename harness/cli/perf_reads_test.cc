@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -217,6 +219,24 @@ std::map<std::string, std::string> read_by_perf(const std::string& printed) {
   return records;
 }
 
+// The ids of the file's events, where perf printed an ID_INDEX: " ... id: 498872  idx: 0 ...".
+std::set<Number> ids_of(const std::string& printed) {
+  constexpr std::string_view kId = " ... id: ";
+  std::set<Number> ids;
+  for (const std::string& line : lines_of(printed)) {
+    if (line.starts_with(kId)) ids.insert(std::stoull(line.substr(kId.size())));
+  }
+  return ids;
+}
+
+// Since Linux 6.3 a sample of a software event can have the id of an event that another program has
+// opened (R25 in harness/RECORD_FACTS.md).
+bool has_anothers_id(const json& record, const std::set<Number>& ids) {
+  if (ids.empty() || record["record"] != "SAMPLE") return false;
+  const char* const name = record.contains("identifier") ? "identifier" : "id";
+  return record.contains(name) && !ids.contains(number(record[name]));
+}
+
 // Each record of `file` as perfring and perf decode it is the same; how many there are of each
 // type, and with a callchain or raw bytes.
 void PerfReadsTest::compare_with_perf(const std::string& file, unsigned period, Counts& counts,
@@ -225,11 +245,18 @@ void PerfReadsTest::compare_with_perf(const std::string& file, unsigned period, 
   ASSERT_EQ(decoded.exit_code, 0) << decoded.err;
   const Ended printed = shell("perf " + by + " -D -i " + file + " 2>/dev/null");
   auto by_perf = read_by_perf(printed.out);
+  for (const std::set<Number> ids = ids_of(printed.out);
+       const std::string& line : lines_of(decoded.out)) {
+    if (has_anothers_id(json::parse(line), ids)) {
+      GTEST_SKIP() << "a sample has the id of an event that another program has opened meanwhile "
+                      "(R25), and perf 6.1 reads no further: 'failed to process type: 9'";
+    }
+  }
   for (const std::string& line : lines_of(decoded.out)) {
     json record = json::parse(line);
     record["at"] = record["at"].get<std::size_t>() - begin;
     const std::string at = alternate(number(record["at"]));
-    ASSERT_TRUE(by_perf.contains(at)) << at << "\n" << printed.out.substr(0, 2000);
+    ASSERT_TRUE(by_perf.contains(at)) << line << "\n" << printed.out.substr(0, 2000);
     std::string perfs = by_perf[at];
     by_perf.erase(at);
     if (record["header"]["type"] >= 64) {  // perf's own
@@ -260,6 +287,7 @@ TEST_F(PerfReadsTest, PerfReadsTheSameFieldsOutOfItsFile) {
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   Counts counts;
   ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
+  if (IsSkipped()) return;
   EXPECT_GT(counts["SAMPLE"], 1000U);
   for (const char* const type : {"COMM", "FORK", "EXIT", "SWITCH", "MMAP2"}) {
     EXPECT_GT(counts[type], 5U) << type;
@@ -292,6 +320,7 @@ TEST_F(PerfReadsTest, PerfKnowsTheTasksThatExistedBefore) {
                               " -o " + file + "; kill $pid");
     Counts counts;
     ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 10101010, counts)) << ended.err;
+    if (IsSkipped()) return;
     for (const char* const type : {"SAMPLE", "COMM", "FORK", "MMAP", "MMAP2"}) {
       EXPECT_GT(counts[type], 0U) << name << " " << type << " " << ended.err;
     }
@@ -309,6 +338,7 @@ TEST_F(PerfReadsTest, AFileOfPerfRecordIsDecodedAsPerfDoes) {
   ASSERT_EQ(ended.exit_code, 0) << ended.out;
   Counts counts;
   ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
+  if (IsSkipped()) return;
   EXPECT_GT(counts["callchain"], 10U);
   for (const char* const type : {"COMM", "FORK", "EXIT", "MMAP", "MMAP2", "perf's own"}) {
     EXPECT_GT(counts[type], 0U) << type;
@@ -324,6 +354,7 @@ TEST_F(PerfReadsTest, WhatWasLost) {
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   Counts counts;
   ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
+  if (IsSkipped()) return;
   EXPECT_GT(counts["LOST"], 0U) << ended.err;
 }
 
@@ -339,6 +370,7 @@ TEST_F(PerfReadsTest, SwitchesOfCpusAndCgroups) {
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   Counts counts;
   ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
+  if (IsSkipped()) return;
   EXPECT_GT(counts["SWITCH_CPU_WIDE"], 10U);
   if (!folder.empty()) {
     EXPECT_GT(counts["CGROUP"], 0U) << ended.err;
@@ -355,6 +387,7 @@ TEST_F(PerfReadsTest, LostSamplesOfPerfRecord) {
   ASSERT_EQ(ended.exit_code, 0) << ended.out;
   Counts counts;
   ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
+  if (IsSkipped()) return;
   EXPECT_GT(counts["LOST"], 0U);
   EXPECT_GT(counts["LOST_SAMPLES"], 0U);
 }
@@ -401,6 +434,7 @@ TEST_F(PerfReadsTest, TheFormOfAPipe) {
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   Counts counts;
   ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts, "script", 16));
+  if (IsSkipped()) return;
   for (const char* const type : {"SAMPLE", "COMM", "MMAP2", "raw", "perf's own"}) {
     EXPECT_GT(counts[type], 0U) << type;
   }
@@ -423,6 +457,7 @@ TEST_F(PerfReadsTest, ThePipeThatItWrites) {
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   Counts counts;
   ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts, "script", 16));
+  if (IsSkipped()) return;
   for (const char* const type : {"SAMPLE", "COMM", "MMAP2", "FORK", "raw", "perf's own"}) {
     EXPECT_GT(counts[type], 0U) << type;
   }
