@@ -177,6 +177,10 @@ void check_ids(const Plan& made, std::vector<Finding>& found) {
 
 namespace internal {
 
+bool is_nothing_without_kernel(const Ask& ask) noexcept {
+  return is_kernel_address(ask.attr) || ask.attr.type > PERF_TYPE_BREAKPOINT;
+}
+
 void check_place(const Case& each) {
   const Ask& ask = each.ask;
   if (ask.cpu < -1 || (ask.pid == -1 && ask.cpu == -1)) {
@@ -234,6 +238,23 @@ std::vector<Finding> check(const Ask& ask, System& system) {
 
 namespace {
 
+// As it would be opened: where the kernel is not for this user, without it, if it may be left out
+// (Kernel::IfAllowed).
+void check_event(const Event& event, Ask ask, const Facts& facts, std::vector<Finding>& found,
+                 bool is_group) {
+  std::vector<Finding> own;
+  check_all(ask, event.name(), facts, own, is_group, /*with_rights=*/true);
+  const bool may_exclude = event.kernel() == Kernel::IfAllowed &&
+                           !internal::is_nothing_without_kernel(ask) &&
+                           std::ranges::find(own, "exclude_kernel", &Finding::field) != own.end();
+  if (may_exclude) {
+    own.clear();
+    internal::exclude_kernel(ask.attr);
+    check_all(ask, event.name(), facts, own, is_group, /*with_rights=*/true);
+  }
+  std::ranges::move(own, std::back_inserter(found));
+}
+
 // A group is counted, and its events are read together.
 std::vector<Finding> check_request(const Request& request, System& system, bool is_group) {
   std::vector<Finding> found;
@@ -263,8 +284,7 @@ std::vector<Finding> check_request(const Request& request, System& system, bool 
     const Planned& step = made->steps[next];
     if (step.event != i) continue;  // one of each event
     ++i;
-    check_all(step.ask, made->events[step.event].name(), facts, found, is_group,
-              /*with_rights=*/true);
+    check_event(made->events[step.event], step.ask, facts, found, is_group);
     if (is_group && step.event != 0) {
       std::ranges::move(check_member(step.ask, made->steps.front().ask), std::back_inserter(found));
     }

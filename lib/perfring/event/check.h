@@ -85,6 +85,8 @@ std::string without_kernel(const Ask& ask, const std::string& name, const Facts&
 // change of the request but another event gives it.
 std::optional<Finding> right_of_its_own(const Ask& ask, const Facts& facts);
 bool is_kernel_address(const perf_event_attr& attr) noexcept;  // of a breakpoint
+// A breakpoint in the kernel, or an event of a PMU that cannot leave anything out.
+bool is_nothing_without_kernel(const Ask& ask) noexcept;
 
 void check_attr(const Case& each);    // impossible values
 void check_rights(const Case& each);  // what the caller may not

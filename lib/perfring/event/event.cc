@@ -46,17 +46,21 @@ std::string hex(std::uint64_t value) {
   return text.insert(0, "0x");
 }
 
-void exclude_kernel(perf_event_attr& attr) {
-  attr.exclude_kernel = 1;
-  attr.exclude_hv = 1;
-  attr.exclude_callchain_kernel = 1;  // R18
-}
-
 bool is_return(Kind kind) {
   return kind == Kind::Kretprobe || kind == Kind::Uretprobe;
 }
 
 }  // namespace
+
+namespace internal {
+
+void exclude_kernel(perf_event_attr& attr) noexcept {
+  attr.exclude_kernel = 1;
+  attr.exclude_hv = 1;
+  attr.exclude_callchain_kernel = 1;  // R18
+}
+
+}  // namespace internal
 
 Event::Event(Kind kind, std::string name, const perf_event_attr& own, Kernel kernel)
     : kind_{kind}, name_{std::move(name)}, own_{own}, own_kernel_{kernel} {}
@@ -141,7 +145,7 @@ std::expected<perf_event_attr, Finding> Event::attr(System& system) const {
     attr.sample_freq = *frequency_;
   }
   attr.sample_type |= sample_;
-  if (kernel() == Kernel::Excluded) exclude_kernel(attr);
+  if (kernel() == Kernel::Excluded) internal::exclude_kernel(attr);
   for (const auto& change : changes_) change(attr);
   return attr;
 }

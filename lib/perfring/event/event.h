@@ -207,6 +207,8 @@ PERFRING_EXPORT std::vector<std::string> known_names();
 
 namespace internal {
 
+// Excluded in place of included, where the event may be so (Kernel::IfAllowed).
+void exclude_kernel(perf_event_attr& attr) noexcept;
 // Of a tracepoint: its id, or which of four things is wrong.
 std::expected<std::uint64_t, Finding> tracepoint_id(const std::string& name, System& system);
 // Puts the type and the terms of a PMU's event into attr.

@@ -56,13 +56,6 @@ ssize_t read_on(int fd, void* data, std::size_t size) {
   ::_exit(kNotRun);
 }
 
-// Excluded in place of included, where the event may be so (E4).
-void exclude_kernel(perf_event_attr& attr) {
-  attr.exclude_kernel = 1;
-  attr.exclude_hv = 1;
-  attr.exclude_callchain_kernel = 1;
-}
-
 // Whether another event could be opened where this one cannot.
 bool is_of_the_event(int error) {
   return error != EMFILE && error != ENFILE && error != ESRCH && error != ENOMEM;
@@ -70,11 +63,6 @@ bool is_of_the_event(int error) {
 
 bool is_of_rights(int error) {
   return error == EACCES || error == EPERM;
-}
-
-// A breakpoint in the kernel, or an event of a PMU that cannot leave anything out.
-bool is_nothing_without_kernel(const Ask& ask) {
-  return is_kernel_address(ask.attr) || ask.attr.type > PERF_TYPE_BREAKPOINT;
 }
 
 class Opener {

@@ -603,5 +603,23 @@ TEST_F(TracepointFormatTest, NothingOutsideTheRawDataIsRead) {
   EXPECT_TRUE(filename.of(raw));
 }
 
+// What open() leaves out by itself is no refusal (E4); where nothing is left then, it says so.
+TEST(CheckRequestTest, APlainUsersRequestIsCheckedAsItWouldBeOpened) {
+  FakeSystem machine;
+  machine.capabilities(0);
+  const auto fields = [&machine](const Event& event) {
+    std::string text;
+    for (const Finding& each : check({.events = {event}, .target = this_thread()}, machine)) {
+      if (each.severity == Finding::Severity::Refused) text += "refused ";
+      text += each.field + " ";
+    }
+    return text;
+  };
+  EXPECT_EQ(fields(kFaults), "");
+  EXPECT_EQ(fields(kFaults.kernel(Kernel::Included)), "refused exclude_kernel ");
+  const Event migrations = software(PERF_COUNT_SW_CPU_MIGRATIONS);
+  EXPECT_EQ(fields(migrations.kernel(Kernel::IfAllowed)), "exclude_kernel ");
+}
+
 }  // namespace
 }  // namespace perfring::event
