@@ -303,8 +303,9 @@ TEST_F(PerfReadsTest, PerfReadsTheSameFieldsOutOfItsFile) {
   EXPECT_EQ(traced.out, std::to_string(counts["raw"]) + "\n");
 }
 
-// Without records of them, perf shows a number for the program, and [unknown] for its code.
-TEST_F(PerfReadsTest, PerfKnowsTheTasksThatExistedBefore) {
+// Without records of them, perf shows a number for the program, and [unknown] for its code, as for
+// the kernel's.
+TEST_F(PerfReadsTest, PerfKnowsTheTasksAndTheKernelThatExistedBefore) {
   struct Program {
     const char* command;
     const char* name;
@@ -314,10 +315,12 @@ TEST_F(PerfReadsTest, PerfKnowsTheTasksThatExistedBefore) {
   const std::string file = temporary("record_command_test_before.data");
   for (const auto& [command_line, name, code, recorded] :
        {Program{"while :; do :; done", "sh", "(/usr/", "-p $pid"},
-        Program{"exec dd if=/dev/zero of=/dev/null bs=64k", "dd", "([kernel.kallsyms])", "-a"}}) {
+        Program{"exec dd if=/dev/zero of=/dev/null bs=64k", "dd", "([kernel.kallsyms])", "-a"},
+        Program{"exec sleep 9", "dd", "([kernel.kallsyms])",
+                "-- timeout 1 dd if=/dev/zero of=/dev/null bs=64k"}}) {
     const Ended ended = shell("sh -c '" + std::string{command_line} + "' & pid=$!; sleep 0.2; " +
-                              command({}).front() + " record -e cpu-clock --seconds 1 " + recorded +
-                              " -o " + file + "; kill $pid");
+                              command({}).front() + " record -e cpu-clock --seconds 1 -o " + file +
+                              " " + recorded + "; kill $pid");
     Counts counts;
     ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 10101010, counts)) << ended.err;
     if (IsSkipped()) return;

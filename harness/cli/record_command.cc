@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -161,13 +162,13 @@ class Sink {
     } else {
       text_ = record::piped_perf_data_header(events_, features_of(options_));
     }
-    if (options_.all || options_.pid != 0) {
-      // By the event of changes, which is the last.
-      const std::string tasks = record::existing_tasks(
-          events_.back().attr, events_.back().ids.front(), static_cast<pid_t>(options_.pid));
-      written_ = tasks.size();
-      text_ += tasks;
-    }
+    // By the event of changes, which is the last. Of a command there is no task before it begins.
+    const auto of =
+        options_.command.empty() ? std::optional{static_cast<pid_t>(options_.pid)} : std::nullopt;
+    const std::string tasks =
+        record::existing_tasks(events_.back().attr, events_.back().ids.front(), of);
+    written_ = tasks.size();
+    text_ += tasks;
     return flush();
   }
 

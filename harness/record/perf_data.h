@@ -152,9 +152,10 @@ std::string perf_data_features(std::span<const PerfDataEvent> events, std::uint6
 // Records of the tasks that exist already, as an event with these attributes and this id writes
 // them; their time is 0. The kernel writes FORK, COMM and MMAP2 for what happens from then on only,
 // and without them perf knows a sample's program by its number alone, and no symbol of it. Of
-// process `of`, or of all for 0. A task that ends meanwhile, or that this user may not look at, is
-// left out, as is the kernel's own map if its addresses are hidden.
-std::string existing_tasks(const perf_event_attr& attr, std::uint64_t id, pid_t of);
+// process `of`, or of all for 0; nullopt: the kernel's own map alone. A task that ends meanwhile,
+// or that this user may not look at, is left out, as is the kernel's own map if its addresses are
+// hidden.
+std::string existing_tasks(const perf_event_attr& attr, std::uint64_t id, std::optional<pid_t> of);
 
 }  // namespace perfring::record
 

@@ -197,12 +197,12 @@ void put_kernel(Records& records) {
 
 }  // namespace
 
-std::string existing_tasks(const perf_event_attr& attr, std::uint64_t id, pid_t of) {
+std::string existing_tasks(const perf_event_attr& attr, std::uint64_t id, std::optional<pid_t> of) {
   Records records{attr, id};
   put_kernel(records);
-  if (of != 0) {
-    put_process(records, static_cast<std::uint32_t>(of));
-  } else {
+  if (of.value_or(0) != 0) {
+    put_process(records, static_cast<std::uint32_t>(*of));
+  } else if (of) {
     for (const std::uint32_t pid : numbered("/proc")) put_process(records, pid);
   }
   return std::move(records).take();
