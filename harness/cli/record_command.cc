@@ -49,7 +49,7 @@ std::expected<event::Request, Refused> request_of(const RecordOptions& options) 
   if (is_none) {
     return std::unexpected(Refused{"no target is given: say -a, -p PID, or -- COMMAND"});
   }
-  // (Not by CLI11, which says this before it says of an option that it is none: -F 99.)
+  // (Not by CLI11: of `-F 99 -a -- true` it would say this, and not that there is no option -F.)
   if ((options.all || options.pid != 0) && !options.command.empty()) {
     return std::unexpected(
         Refused{fmt::format("COMMAND: {} cannot be given together with {}",
@@ -186,7 +186,7 @@ class Sink {
     }
   }
 
-  // Whether nobody can read what is written any more: it need not be tried.
+  // Whether the reader of the pipe is gone. (Found without a write, which may be long in coming.)
   bool is_unread() const {
     pollfd reader{.fd = fd(), .events = 0, .revents = 0};
     return ::poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0;
@@ -241,7 +241,7 @@ class Watched {
   }
   bool has_ended() const {
     if (pid_ == 0) return false;
-    // Before Linux 5.3 there are no pidfds, and of a thread's id there is none.
+    // No pidfd: the kernel is older than 5.3, or it is the id of a thread.
     if (fd_.get() < 0) return ::kill(pid_, 0) != 0 && errno == ESRCH;
     pollfd ended{.fd = fd_.get(), .events = POLLIN, .revents = 0};
     return ::poll(&ended, 1, 0) == 1;

@@ -83,7 +83,7 @@ class PlayedRings {
   std::unique_ptr<CaseProducer> producer_;
   std::string impossible_;       // why the case cannot be played in those rings
   std::string misuse_;           // what the program did to its map meanwhile
-  std::string refused_;          // the mapping of a ring that is none
+  std::string refused_;          // why an mmap of a ring was refused
   bool has_registered_ = false;  // the case had something written while the program registered
   std::uint64_t turns_ = 0;
 };

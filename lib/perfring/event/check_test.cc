@@ -62,7 +62,7 @@ TEST_P(CheckTest, TheRowIsNamed) {
   EXPECT_FALSE(it->advice.empty());
 }
 
-// What is at a bound, and not beyond it.
+// Values at a bound are accepted.
 TEST(CheckBoundsTest, TheBoundItselfIsAllowed) {
   const std::vector<std::function<void(Ask&)>> allowed{
       [](Ask& ask) { ask.attr.freq = 1, ask.attr.sample_freq = 100'000; },

@@ -350,7 +350,7 @@ TEST(CheckRequestTest, WhoSamplesHisOwnTimeAloneIsToldThatHeWaitsInVain) {
   machine.files["/proc/" + std::to_string(::gettid()) + "/comm"] = "x";
   EXPECT_EQ(of(clock, this_thread()), "pid ");
   EXPECT_EQ(of(software(PERF_COUNT_SW_CPU_CLOCK), thread(::gettid())), "pid ");
-  EXPECT_EQ(of(clock, this_process()), "") << "of which there are two threads";
+  EXPECT_EQ(of(clock, this_process()), "") << "it has two threads";
   EXPECT_EQ(of(clock, thread(77)), "");
   EXPECT_EQ(of(clock, event::system()), "");
   EXPECT_EQ(of(kFaults, this_thread()), "");
