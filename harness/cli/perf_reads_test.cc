@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -44,6 +45,11 @@ class PerfReadsTest : public PerfringTest {
   std::vector<std::string> with_tracefs() {
     return {"/usr/bin/unshare", "--mount", "/bin/sh", "-c",
             "mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null; exec \"$0\" \"$@\""};
+  }
+  Ended shell_with_tracefs(const std::string& line) {
+    auto words = with_tracefs();
+    words.insert(words.end(), {"/bin/sh", "-c", line});
+    return run_child(words);
   }
   void compare_with_perf(const std::string& file, unsigned period, Counts& counts,
                          const std::string& by = "script", std::size_t begin = 0);
@@ -245,18 +251,17 @@ void PerfReadsTest::compare_with_perf(const std::string& file, unsigned period, 
   ASSERT_EQ(decoded.exit_code, 0) << decoded.err;
   const Ended printed = shell("perf " + by + " -D -i " + file + " 2>/dev/null");
   auto by_perf = read_by_perf(printed.out);
-  for (const std::set<Number> ids = ids_of(printed.out);
-       const std::string& line : lines_of(decoded.out)) {
-    if (has_anothers_id(json::parse(line), ids)) {
-      GTEST_SKIP() << "a sample has the id of an event that another program has opened meanwhile "
-                      "(R25), and perf 6.1 reads no further: 'failed to process type: 9'";
-    }
+  std::vector<json> records;
+  for (const std::string& line : lines_of(decoded.out)) records.push_back(json::parse(line));
+  const std::set<Number> ids = ids_of(printed.out);
+  if (std::ranges::any_of(records, [&](const json& each) { return has_anothers_id(each, ids); })) {
+    GTEST_SKIP() << "a sample has the id of an event that another program has opened meanwhile "
+                    "(R25), and perf 6.1 reads no further: 'failed to process type: 9'";
   }
-  for (const std::string& line : lines_of(decoded.out)) {
-    json record = json::parse(line);
+  for (json& record : records) {
     record["at"] = record["at"].get<std::size_t>() - begin;
     const std::string at = alternate(number(record["at"]));
-    ASSERT_TRUE(by_perf.contains(at)) << line << "\n" << printed.out.substr(0, 2000);
+    ASSERT_TRUE(by_perf.contains(at)) << record << "\n" << printed.out.substr(0, 2000);
     std::string perfs = by_perf[at];
     by_perf.erase(at);
     if (record["header"]["type"] >= 64) {  // perf's own
@@ -425,15 +430,10 @@ TEST_F(PerfReadsTest, GenuineRecordsOfRareTypes) {
 // `perf record -o -`; perf counts from behind its header on.
 TEST_F(PerfReadsTest, TheFormOfAPipe) {
   const std::string file = temporary("perf_reads_test_pipe.data");
-  auto traced = with_tracefs();
-  for (const char* const word :
-       {"/bin/sh", "-c",
-        "perf record -q -a -g -e page-faults -e sched:sched_switch -o - -- "
-        "sh -c 'for i in 1 2 3; do true | cat; done' >\"$0\""}) {
-    traced.emplace_back(word);
-  }
-  traced.push_back(file);
-  const Ended ended = run_child(traced);
+  const Ended ended = shell_with_tracefs(
+      "perf record -q -a -g -e page-faults -e sched:sched_switch -o - -- "
+      "sh -c 'for i in 1 2 3; do true | cat; done' >" +
+      file);
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   Counts counts;
   ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts, "script", 16));
@@ -448,15 +448,10 @@ TEST_F(PerfReadsTest, TheFormOfAPipe) {
 // `perfring record -o -`.
 TEST_F(PerfReadsTest, ThePipeThatItWrites) {
   const std::string file = temporary("perf_reads_test_own_pipe.data");
-  auto traced = with_tracefs();
-  for (const std::string& word : std::vector<std::string>{
-           "/bin/sh", "-c",
-           command({}).front() + " record -e page-faults -e sched:sched_switch -o - -- "
-                                 "sh -c 'for i in 1 2 3; do true | cat; done' | cat >\"$0\"",
-           file}) {
-    traced.push_back(word);
-  }
-  const Ended ended = run_child(traced);
+  const Ended ended = shell_with_tracefs(command({}).front() +
+                                         " record -e page-faults -e sched:sched_switch -o - -- "
+                                         "sh -c 'for i in 1 2 3; do true | cat; done' | cat >" +
+                                         file);
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   Counts counts;
   ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts, "script", 16));

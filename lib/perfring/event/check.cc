@@ -201,10 +201,6 @@ void check_place(const Case& each) {
   }
 }
 
-}  // namespace internal
-
-namespace internal {
-
 std::vector<Finding> check_named(const Ask& ask, const std::string& name, const Facts& facts,
                                  bool with_rights) {
   std::vector<Finding> found;

@@ -172,7 +172,7 @@ void check_paranoid(const Case& each) {
   if (each.samples(PERF_SAMPLE_PHYS_ADDR) && facts.is_kept_out(2)) {
     each.refused("sample_type", "physical addresses are not for this user: " + now, kPerfmon);
   }
-  const bool is_syscall = each.name.starts_with("the tracepoint syscalls:");
+  const bool is_syscall = tracepoint_in(each.name).starts_with("syscalls:");
   if (each.is(Kind::Tracepoint) && each.samples(PERF_SAMPLE_RAW) && facts.is_kept_out(0) &&
       !(is_syscall && each.is_own())) {
     each.refused("sample_type",
@@ -189,7 +189,7 @@ bool is_kernel_address(const perf_event_attr& attr) noexcept {
 
 bool Case::is_of_the_kernel() const {
   // The entry and the exit of a system call have the registers of the user.
-  const bool is_syscall = name.starts_with("the tracepoint syscalls:sys_");
+  const bool is_syscall = tracepoint_in(name).starts_with("syscalls:sys_");
   return is_software(PERF_COUNT_SW_CONTEXT_SWITCHES) || is_software(PERF_COUNT_SW_CPU_MIGRATIONS) ||
          is_software(PERF_COUNT_SW_CGROUP_SWITCHES) || is(Kind::Kprobe) ||
          (is(Kind::Tracepoint) && !is_syscall) || is_kernel_address(attr());

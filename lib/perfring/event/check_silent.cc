@@ -81,7 +81,7 @@ void check_periods(const Case& each) {
 }
 
 void check_targets(const Case& each) {
-  const bool is_syscall = each.name.starts_with("the tracepoint syscalls:");
+  const bool is_syscall = tracepoint_in(each.name).starts_with("syscalls:");
   if (each.is(Kind::Tracepoint) && !each.is_cpu_wide() && !is_syscall) {
     each.silent("pid", "a tracepoint that fires in other tasks is not seen from one (R7)",
                 "watch system()");
@@ -106,9 +106,10 @@ void check_targets(const Case& each) {
 
 // Those of the tracer itself (kernel/trace/trace_event_perf.c: perf_trace_event_perm() at v6.18).
 void check_tracer(const Case& each) {
-  if (!each.name.starts_with("the tracepoint ftrace:")) return;
+  const std::string_view tracepoint = tracepoint_in(each.name);
+  if (!tracepoint.starts_with("ftrace:")) return;
   const perf_event_attr& attr = each.attr();
-  if (each.name != "the tracepoint ftrace:function") {
+  if (tracepoint != "ftrace:function") {
     each.silent("config", "the tracer writes this for itself: perf is not told", "use another one");
   } else if (each.has_period() && attr.exclude_callchain_user == 0) {
     each.refused("exclude_callchain_user", "ftrace:function has no callchain of the user",

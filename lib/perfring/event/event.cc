@@ -38,6 +38,8 @@ perf_event_attr timed(perf_event_attr attr) {
   return attr;
 }
 
+constexpr std::string_view kTracepoint = "the tracepoint ";
+
 std::string hex(std::uint64_t value) {
   constexpr const char* kDigits = "0123456789abcdef";
   std::string text;
@@ -53,6 +55,10 @@ bool is_return(Kind kind) {
 }  // namespace
 
 namespace internal {
+
+std::string_view tracepoint_in(std::string_view name) noexcept {
+  return name.starts_with(kTracepoint) ? name.substr(kTracepoint.size()) : std::string_view{};
+}
 
 void exclude_kernel(perf_event_attr& attr) noexcept {
   attr.exclude_kernel = 1;
@@ -247,7 +253,7 @@ Event software(perf_sw_ids which) {
 }
 
 Event tracepoint(std::string name) {
-  return Event{Kind::Tracepoint, "the tracepoint " + name,
+  return Event{Kind::Tracepoint, std::string{kTracepoint} + name,
                each(attr_of(PERF_TYPE_TRACEPOINT, 0, PERF_SAMPLE_RAW)), Kernel::Included}
       .of(std::move(name));
 }

@@ -207,6 +207,8 @@ PERFRING_EXPORT std::vector<std::string> known_names();
 
 namespace internal {
 
+// "sched:sched_switch" of a tracepoint's Event::name(), and of others' nothing.
+std::string_view tracepoint_in(std::string_view name) noexcept;
 // Excluded in place of included, where the event may be so (Kernel::IfAllowed).
 void exclude_kernel(perf_event_attr& attr) noexcept;
 // Of a tracepoint: its id, or which of four things is wrong.

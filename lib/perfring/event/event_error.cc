@@ -17,11 +17,8 @@ using internal::Facts;
 using internal::Variation;
 using Group = Variation::Group;
 
+using internal::is_of_rights;
 using internal::kPerfmon;
-
-bool is_of_rights(int error) {
-  return error == EACCES || error == EPERM;
-}
 
 // The machine, and what the event is called.
 struct Context {

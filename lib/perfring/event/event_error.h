@@ -16,6 +16,7 @@
 // Threads: as any value. Errors: none but std::bad_alloc.
 // R: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
+#include <cerrno>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -85,6 +86,10 @@ std::vector<Variation> variations(const Ask& ask);
 std::optional<Cause> cause_of_lack(int error, System& system);
 
 std::string describe(const Ask& ask, const std::string& name);
+
+inline bool is_of_rights(int error) noexcept {
+  return error == EACCES || error == EPERM;
+}
 
 }  // namespace internal
 }  // namespace perfring::event

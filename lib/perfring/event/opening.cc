@@ -61,10 +61,6 @@ bool is_of_the_event(int error) {
   return error != EMFILE && error != ENFILE && error != ESRCH && error != ENOMEM;
 }
 
-bool is_of_rights(int error) {
-  return error == EACCES || error == EPERM;
-}
-
 class Opener {
  public:
   Opener(Plan& plan, System& system, bool grouped, Opening& opening)
@@ -123,7 +119,7 @@ class Opener {
       exclude_kernel(asked.attr);
       const Ask without = asked;
       const int second = system_.open(asked);
-      // EINVAL: it cannot be left out. Then the first answer says what is not allowed.
+      // EINVAL: this event cannot exclude the kernel, so the first answer names the missing right.
       const bool never = second == -EINVAL && is_nothing_without_kernel(without);
       if (!never) step.ask = without, fd = second;
       if (fd >= 0) {

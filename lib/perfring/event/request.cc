@@ -151,11 +151,10 @@ bool occurs_in_a_wait(const perf_event_attr& attr, std::string_view name) {
       attr.type == PERF_TYPE_SOFTWARE && (attr.config == PERF_COUNT_SW_CONTEXT_SWITCHES ||
                                           attr.config == PERF_COUNT_SW_CGROUP_SWITCHES);
   if (attr.context_switch != 0 || is_switch) return true;
-  constexpr std::string_view kBefore = "the tracepoint ";
-  if (attr.type != PERF_TYPE_TRACEPOINT || !name.starts_with(kBefore)) return false;
-  name.remove_prefix(kBefore.size());
-  const std::string_view group = name.substr(0, name.find(':'));
-  if (group == "syscalls") return name.find("poll") != std::string_view::npos;
+  if (attr.type != PERF_TYPE_TRACEPOINT) return false;
+  const std::string_view tracepoint = internal::tracepoint_in(name);
+  const std::string_view group = tracepoint.substr(0, tracepoint.find(':'));
+  if (group == "syscalls") return tracepoint.find("poll") != std::string_view::npos;
   constexpr std::array<std::string_view, 14> kOfWaits{
       "sched", "timer", "raw_syscalls", "irq",  "irq_vectors", "ipi",      "csd",
       "rcu",   "tlb",   "x86_fpu",      "rseq", "msr",         "notifier", "power"};
