@@ -188,6 +188,26 @@ TEST_F(JudgeTest, WhatTheCaseAcceptsIsNamed) {
   EXPECT_THAT(judged({first, error, third}).accepted, ::testing::ElementsAre(Accept::Guesses));
 }
 
+// Of head-off-the-grid: an error, and perhaps the sample, which is intact; in either order.
+TEST_F(JudgeTest, AnErrorMayComeBehindTheIntactRecordAtTheWrongHeader) {
+  const Case& off = the("head-off-the-grid");
+  const std::vector<Event> wanted = vector_of(off).turns[0].expected;
+  ASSERT_EQ(wanted.size(), 2U);
+  const auto outcome = [&](const std::vector<Event>& seen) {
+    Cell cell;
+    judge_events(off, wanted, seen, cell);
+    return std::pair{cell.outcome, cell.accepted};
+  };
+  using Accepts = std::vector<Accept>;
+  EXPECT_EQ(outcome({first, error}), std::pair(Outcome::Acceptable, Accepts{Accept::Guesses}));
+  EXPECT_EQ(outcome({error, first}), std::pair(Outcome::Acceptable, Accepts{Accept::Guesses}));
+  EXPECT_EQ(outcome({first}).second, (Accepts{Accept::Silent, Accept::Guesses}));
+  EXPECT_EQ(outcome({first, error, error}).second, (Accepts{Accept::Errors, Accept::Guesses}));
+  EXPECT_EQ(outcome({error, first, error}).second, (Accepts{Accept::Errors, Accept::Guesses}));
+  EXPECT_EQ(outcome({}).first, Outcome::Loses);
+  EXPECT_EQ(judged({third, error}).accepted, Accepts{Accept::Guesses}) << "sample 0 is lost";
+}
+
 // Whether it is behind the malformed record, or is overwritten by it, and wherever the tail stays.
 TEST_F(JudgeTest, AnIntactRecordIsNeverLostWithoutAWord) {
   const Cell behind = judged({first});

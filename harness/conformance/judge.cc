@@ -42,22 +42,32 @@ class Judgement {
     pass_over(found);
     if (found->kind == Kind::Maybe) {
       cell_.accept(of_, Accept::Guesses, Outcome::Garbage, "delivered: " + to_text(seen));
+    } else {
+      settle();
     }
     ++next_;
   }
 
-  void end() { pass_over(expected_.end()); }
+  void end() {
+    pass_over(expected_.end());
+    settle();
+  }
 
  private:
   void see_error() {
+    if (silent_) {  // it delivered an intact record first: this is the error that was due before
+      silent_ = false;
+      unsaid_.clear();
+      return;
+    }
     // Behind a sample that was passed over, the error may be the one due before it.
     if (next_ < expected_.size() && expected_[next_].kind == Kind::Bad) {
       ++next_;
-      silent_ = false;
       return;
     }
-    const bool after_one = next_ > 0 && expected_[next_ - 1].kind == Kind::Bad;
-    if (after_one) {
+    std::size_t before = next_;
+    while (before > 0 && expected_[before - 1].kind == Kind::Maybe) --before;
+    if (before > 0 && expected_[before - 1].kind == Kind::Bad) {
       return cell_.accept(of_, Accept::Errors, Outcome::Garbage, "one more error than is wrong");
     }
     cell_.worsen(Outcome::Garbage, "an error, where the record is intact");
@@ -68,25 +78,36 @@ class Judgement {
     for (; expected_.begin() + static_cast<std::ptrdiff_t>(next_) != to; ++next_) {
       const Event& event = expected_[next_];
       if (event.kind == Kind::Maybe) {
-        if (silent_ && !event.damaged) {
-          cell_.worsen(Outcome::Loses, "not delivered, and not a word: " + to_text(event));
-        }
+        if (silent_ && !event.damaged && unsaid_.empty()) unsaid_ = to_text(event);
         continue;
       }
+      settle();
       if (event.kind == Kind::Bad) {
         silent_ = true;
-        cell_.accept(of_, Accept::Silent, Outcome::Loses, "a malformed record was passed over");
         continue;
       }
       cell_.worsen(Outcome::Loses, "not delivered: " + to_text(event));
     }
   }
 
+  // No error is to come for the malformed record that was passed over.
+  void settle() {
+    if (silent_) {
+      cell_.accept(of_, Accept::Silent, Outcome::Loses, "a malformed record was passed over");
+    }
+    if (!unsaid_.empty()) {
+      cell_.worsen(Outcome::Loses, "not delivered, and not a word: " + unsaid_);
+    }
+    silent_ = false;
+    unsaid_.clear();
+  }
+
   const Case& of_;
   std::span<const Event> expected_;
   Cell& cell_;
   std::size_t next_ = 0;
-  bool silent_ = false;  // the last malformed record was passed over
+  bool silent_ = false;   // the last malformed record was passed over, so far without an error,
+  std::string unsaid_{};  // and with it this intact one, the first of them
 };
 
 }  // namespace
@@ -123,7 +144,8 @@ void Cell::worsen(Outcome to, std::string why) {
 
 void Cell::accept(const Case& of, Accept as, Outcome otherwise, const std::string& why) {
   if (!of.accepts_it(as)) return worsen(otherwise, why);
-  if (std::ranges::find(accepted, as) == accepted.end()) accepted.push_back(as);
+  const auto at = std::ranges::lower_bound(accepted, as);
+  if (at == accepted.end() || *at != as) accepted.insert(at, as);
   worsen(Outcome::Acceptable, why);
 }
 
