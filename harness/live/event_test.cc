@@ -97,6 +97,100 @@ TEST_F(LiveEventTest, NextNeverTimesOutWithARecordInTheRing) {
   EXPECT_GE(Clock::now() - began, 150ms);
 }
 
+// E7: without a deadline, and although nothing else would end the wait for a minute.
+TEST_F(LiveEventTest, NextEndsWithTheTasksThatAreWatched) {
+  for (const std::vector<Event>& events :
+       {std::vector{kFaults}, std::vector{kFaults, changes({.forks = true})}}) {
+    Sampler sampler =
+        opened(Sampler::open({.events = events, .target = child({"true"}), .longest_wait = 60s}));
+    std::size_t faults = 0;
+    std::size_t exits = 0;
+    const auto began = Clock::now();
+    while (const auto each = sampler.next()) {
+      faults += std::holds_alternative<record::Sample>(each->record);
+      exits += std::holds_alternative<record::Exit>(each->record);
+    }
+    EXPECT_LT(Clock::now() - began, 30s);
+    EXPECT_GT(faults, 0U);
+    EXPECT_EQ(exits, events.size() - 1);
+    EXPECT_TRUE(sampler.ended());
+    EXPECT_FALSE(sampler.next());
+    // Nor does a loop of waits spin (R22).
+    int waits = 0;
+    for (const auto end = Clock::now() + 200ms; Clock::now() < end; ++waits) sampler.wait(end);
+    EXPECT_LT(waits, 20);
+    while (!sampler.child_status()) ::usleep(1000);
+  }
+}
+
+// A process that does what it is told, a byte at a time, and ends without one.
+class Obedient {
+ public:
+  explicit Obedient(const std::function<void(char)>& does) {
+    if (::pipe2(pipe_, O_CLOEXEC) != 0) throw std::runtime_error{"no pipe"};
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    ::close(pipe_[1]);
+    for (char order = 0; ::read(pipe_[0], &order, 1) == 1;) does(order);
+    ::_exit(0);
+  }
+  ~Obedient() { end(); }
+  Obedient(const Obedient&) = delete;
+  Obedient& operator=(const Obedient&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void tell(char order) const { EXPECT_EQ(::write(pipe_[1], &order, 1), 1); }
+  void end() {
+    if (pid_ == 0) return;
+    ::close(pipe_[0]);
+    ::close(pipe_[1]);
+    ::waitpid(std::exchange(pid_, 0), nullptr, 0);
+  }
+
+ private:
+  int pipe_[2] = {-1, -1};
+  pid_t pid_ = 0;
+};
+
+TEST_F(LiveEventTest, WhatIsWatchedHasEndedWhenTheLastOfItHas) {
+  Obedient process{[](char order) {
+    fault(order - '0');
+    if (order != '2') return;
+    // It leaves a child, which inherits the pipe's end and the events, and does the rest.
+    if (::fork() != 0) ::_exit(0);
+  }};
+  Sampler sampler = opened(Sampler::open({.events = {kFaults, changes({.forks = true})},
+                                          .target = event::process(process.pid()).and_children(),
+                                          .longest_wait = 20ms}));
+  EXPECT_FALSE(sampler.ended());
+  process.tell('2');
+  while (::kill(process.pid(), 0) == 0 && ::waitpid(process.pid(), nullptr, WNOHANG) == 0) {
+    ::usleep(1000);
+  }
+  while (sampler.next(Clock::now() + 50ms)) {
+  }
+  EXPECT_FALSE(sampler.ended()) << "the child has not";
+  process.tell('5');
+  process.end();
+  std::size_t faults = 0;
+  while (const auto each = sampler.next()) {
+    faults += std::holds_alternative<record::Sample>(each->record);
+  }
+  EXPECT_GE(faults, 5U);
+  EXPECT_TRUE(sampler.ended());
+  EXPECT_EQ(sampler.lost(), 0U);
+}
+
+TEST_F(LiveEventTest, ACpuDoesNotEnd) {
+  Sampler sampler =
+      opened(Sampler::open({.events = {changes({.forks = true})}, .target = event::system()}));
+  EXPECT_FALSE(sampler.ended());
+  const auto began = Clock::now();
+  while (sampler.next(began + 50ms)) {
+  }
+  EXPECT_GE(Clock::now() - began, 50ms);
+}
+
 TEST_F(LiveEventTest, NextHoldsNothingBackBeyondItsDeadline) {
   Sampler sampler =
       opened(Sampler::open({.events = {kFaults}, .target = this_thread().and_children()}));
@@ -418,6 +512,36 @@ TEST_F(LiveEventTest, WithoutAPmuTheFallbackIsTakenAndSaid) {
   for (const std::string& note : sampler.notes()) {
     EXPECT_NE(note.find("cpu-clock instead"), std::string::npos) << note;
   }
+}
+
+TEST_F(LiveEventTest, WhereNoFallbackOpensEachIsNamed) {
+  const Event chain =
+      software(static_cast<perf_sw_ids>(12))
+          .or_else(software(static_cast<perf_sw_ids>(13))
+                       .or_else(software(PERF_COUNT_SW_DUMMY).adjust([](perf_event_attr& a) {
+                         a.sigtrap = 1;
+                       })));
+  const auto none = Sampler::open({.events = {chain}, .target = this_thread()});
+  ASSERT_FALSE(none);
+  std::string said;
+  for (const Cause& each : none.error().causes) said += each.says + "\n";
+  EXPECT_EQ(
+      said,
+      "sigtrap needs remove_on_exec\n"
+      "before it, the software event 12 was refused: this machine does not have this event\n"
+      "before it, the software event 13 was refused: this machine does not have this event\n");
+}
+
+TEST_F(LiveEventTest, ACounterCountsWhatItsFilterLetsThrough) {
+  const std::string wrong = live::with_tracefs([]() -> std::string {
+    const Event calls = tracepoint("syscalls:sys_enter_getpgid");
+    auto all = Counter::open(calls, this_thread());
+    auto some = Counter::open(calls.filter("pid == 77"), this_thread());
+    if (!all || !some) return (all ? some : all).error().explain();
+    for (const pid_t pid : {0, 77, 0, 77, 0}) static_cast<void>(::getpgid(pid));
+    return std::to_string(all->read()->value) + " " + std::to_string(some->read()->value);
+  });
+  EXPECT_EQ(wrong, "5 2");
 }
 
 }  // namespace

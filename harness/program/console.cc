@@ -16,27 +16,12 @@
 
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
+#include "perfring/record/to_string.h"
 
 namespace perfring {
 namespace {
 
-// The length of the UTF-8 character that `text` begins with; 0 if it is none, or a control
-// character.
-std::size_t printable_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (byte(0) < 0x20 || byte(0) == 0x7f) return 0;
-  if (byte(0) < 0x80) return 1;
-  const std::size_t length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : byte(0) >= 0xc2 ? 2 : 0;
-  if (length == 0 || byte(0) > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  // U+0080 to U+009F are control characters; U+202A to U+202E and U+2066 to U+2069 reorder text.
-  if (byte(0) == 0xc2 && byte(1) < 0xa0) return 0;
-  if (byte(0) == 0xe2 && byte(1) == 0x80 && byte(2) >= 0xaa && byte(2) <= 0xae) return 0;
-  if (byte(0) == 0xe2 && byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9) return 0;
-  return length;
-}
+using record::internal::printable_length;
 
 std::string escaped(std::string_view text, bool keep_newlines) {
   std::string result;

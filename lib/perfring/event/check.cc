@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <sstream>
 #include <utility>
 
 #include "perfring/os/cpus.h"
@@ -105,6 +106,19 @@ void check_pages(const Request& request, const Plan& made, const Facts& facts,
                      "give 1, 2, 4 and so on"});
     return;
   }
+  // A Ring's most; that of x86-64 is the kernel's own (kernel/events/ring_buffer.c: rb_alloc() at
+  // v6.18, which wants the addresses of its pages in one piece).
+#if defined(__x86_64__)
+  constexpr std::size_t kMost = std::size_t{1} << 30;
+#else
+  constexpr std::size_t kMost = std::size_t{1} << 31;
+#endif
+  if (request.page_count > kMost / os::page_size()) {
+    found.push_back({Severity::Refused, "page_count",
+                     std::to_string(request.page_count) + " pages are more than a ring can have",
+                     "ask for at most " + std::to_string(kMost / os::page_size()) + " pages"});
+    return;
+  }
   constexpr unsigned kIpcLock = 14;  // CAP_IPC_LOCK
   const auto mlock_kb = facts.sysctl("perf_event_mlock_kb");
   const bool is_free =
@@ -156,6 +170,26 @@ void check_own_wait(const Request& request, const Plan& made, const Facts& facts
   }
 }
 
+// Of one task and CPU (arch/x86/include/asm/hw_breakpoint.h: HBP_NUM at v6.18).
+void check_breakpoints([[maybe_unused]] const Plan& made,
+                       [[maybe_unused]] std::vector<Finding>& found) {
+#if defined(__x86_64__) || defined(__i386__)
+  constexpr std::size_t kMost = 4;
+  std::size_t count = 0;
+  for (const Planned& each : made.steps) {
+    const Ask& first = made.steps.front().ask;
+    const bool is_there = each.ask.pid == first.pid && each.ask.cpu == first.cpu;
+    if (is_there && each.ask.attr.type == PERF_TYPE_BREAKPOINT) ++count;
+  }
+  if (count > kMost) {
+    found.push_back({Severity::Refused, "type",
+                     std::to_string(count) + " breakpoints are asked for, and x86 has four for "
+                                             "each CPU",
+                     "ask for fewer"});
+  }
+#endif
+}
+
 // R25: of one software event that is asked for twice.
 void check_ids(const Plan& made, std::vector<Finding>& found) {
   std::vector<std::uint64_t> seen;
@@ -202,10 +236,10 @@ void check_place(const Case& each) {
 }
 
 std::vector<Finding> check_named(const Ask& ask, const std::string& name, const Facts& facts,
-                                 bool with_rights) {
+                                 bool with_rights, bool counts) {
   std::vector<Finding> found;
-  check_all(ask, name, facts, found, /*counts=*/false, with_rights);
-  check_place(Case{ask, facts, std::nullopt, name, found});
+  check_all(ask, name, facts, found, counts, with_rights);
+  check_place(Case{ask, facts, std::nullopt, name, found, counts});
   if (ask.cpu >= 0) {
     Plan made;
     made.steps.push_back({.event = 0, .ring = 0, .ask = ask});
@@ -218,6 +252,19 @@ std::vector<Finding> check_named(const Ask& ask, const std::string& name, const 
 std::string without_kernel(const Ask& ask, const std::string& name, const Facts& facts) {
   std::vector<Finding> none;
   return without_kernel(Case{ask, facts, kind_of(ask, facts), name, none});
+}
+
+// kernel/events/core.c: perf_event_set_filter() at v6.18: of tracepoints and probes, and of a PMU
+// that filters addresses.
+std::optional<Finding> check_filter(const Ask& ask, const Facts& facts) {
+  const auto kind = kind_of(ask, facts);
+  if (kind == Kind::Tracepoint || kind == Kind::Kprobe || kind == Kind::Uprobe) return std::nullopt;
+  const auto pmu = facts.pmu_of(ask.attr.type);
+  if (pmu && facts.system().read(kDevices + *pmu + "/nr_addr_filters")) return std::nullopt;
+  return Finding{.severity = Severity::Refused,
+                 .field = "filter",
+                 .says = "only a tracepoint or a probe has fields that a filter can name",
+                 .advice = "leave the filter out, or use a tracepoint"};
 }
 
 std::optional<Finding> right_of_its_own(const Ask& ask, const Facts& facts) {
@@ -251,6 +298,27 @@ void check_event(const Event& event, Ask ask, const Facts& facts, std::vector<Fi
   std::ranges::move(own, std::back_inserter(found));
 }
 
+// Whether the folder's hierarchy of cgroup v1 is mounted without perf_event, by the innermost mount
+// around it: "cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0". A path through a symbolic link
+// is in no such mount.
+bool lacks_perf_event(const std::string& path, System& system) {
+  const auto mounts = system.read("/proc/self/mounts");
+  if (!mounts) return false;
+  std::istringstream lines{*mounts};
+  std::string innermost;
+  bool lacks = false;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words{line};
+    std::string device, folder, type, options;
+    words >> device >> folder >> type >> options;
+    if (!words || folder.size() < innermost.size()) continue;
+    if (path != folder && !path.starts_with(folder == "/" ? folder : folder + "/")) continue;
+    innermost = folder;
+    lacks = type == "cgroup" && ("," + options + ",").find(",perf_event,") == std::string::npos;
+  }
+  return lacks;
+}
+
 // A group is counted, and its events are read together.
 std::vector<Finding> check_request(const Request& request, System& system, bool is_group) {
   std::vector<Finding> found;
@@ -268,6 +336,9 @@ std::vector<Finding> check_request(const Request& request, System& system, bool 
     if (!is_one) {
       found.push_back({Severity::Refused, "cgroup", target.path + " is no folder of a cgroup",
                        "give one below /sys/fs/cgroup: /proc/PID/cgroup names a process's"});
+    } else if (folder->file_system == kCgroup1 && lacks_perf_event(target.path, system)) {
+      found.push_back(
+          {Severity::Refused, "cgroup", internal::kNoPerfEvent, internal::kWithPerfEvent});
     }
   }
   auto made = plan(request, system);
@@ -281,6 +352,9 @@ std::vector<Finding> check_request(const Request& request, System& system, bool 
     if (step.event != i) continue;  // one of each event
     ++i;
     check_event(made->events[step.event], step.ask, facts, found, is_group);
+    if (!made->events[step.event].filter().empty()) {
+      if (auto none = internal::check_filter(step.ask, facts)) found.push_back(*std::move(none));
+    }
     if (is_group && step.event != 0) {
       std::ranges::move(check_member(step.ask, made->steps.front().ask), std::back_inserter(found));
     }
@@ -289,6 +363,7 @@ std::vector<Finding> check_request(const Request& request, System& system, bool 
     }
   }
   check_cpus(*made, facts, found);
+  check_breakpoints(*made, found);
   check_files(internal::fds_of(target, *made, is_group), *made, facts, found);
   if (!is_group) {
     check_pages(request, *made, facts, found);

@@ -73,17 +73,23 @@ struct Case {
 };
 
 constexpr const char* kPerfmon = "run with CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)";
+// Of a cgroup.
+constexpr const char* kNoPerfEvent = "the folder is of a hierarchy of cgroup v1 without perf_event";
+constexpr const char* kWithPerfEvent =
+    "give a folder of cgroup v2, or of v1's perf_event: /proc/PID/cgroup names a process's";
 // What to do where the kernel is not for this user: to leave it out, if anything is left then.
 std::string without_kernel(const Case& each);
 
-// The findings of check(), of an event that has this name, with those of rights or without; and
-// what to do where the kernel is not for this user.
+// The findings of check(), of an event that has this name, with those of rights or without, of a
+// sampled event or one that is only opened; and what to do where the kernel is not for this user.
 std::vector<Finding> check_named(const Ask& ask, const std::string& name, const Facts& facts,
-                                 bool with_rights = true);
+                                 bool with_rights = true, bool counts = false);
 std::string without_kernel(const Ask& ask, const std::string& name, const Facts& facts);
 // The right that the event itself needs, whatever else is asked for, and that the caller lacks: no
 // change of the request but another event gives it.
 std::optional<Finding> right_of_its_own(const Ask& ask, const Facts& facts);
+// Whether a filter can be set at all.
+std::optional<Finding> check_filter(const Ask& ask, const Facts& facts);
 bool is_kernel_address(const perf_event_attr& attr) noexcept;  // of a breakpoint
 // A breakpoint in the kernel, or an event of a PMU that cannot leave anything out.
 bool is_nothing_without_kernel(const Ask& ask) noexcept;

@@ -50,6 +50,11 @@ void check_rate(const Case& each) {
   } else if ((attr.sample_period & kTopBit) != 0) {
     each.refused("sample_period", "a period has 63 bits", "give a lower one");
   }
+  // (arch/x86/events/msr.c: msr_event_init() at v6.18.)
+  if (each.is(Kind::Pmu) && each.has_period() && each.facts.pmu_of(attr.type) == "msr") {
+    each.refused("sample_period", "the PMU msr only counts: it cannot sample an event",
+                 "leave its period or frequency out, and count it (Counter)");
+  }
 }
 
 void check_registers(const Case& each, std::uint64_t bit, std::uint64_t mask, const char* field) {
@@ -121,13 +126,14 @@ void check_fields(const Case& each) {
 void check_flags(const Case& each) {
   const perf_event_attr& attr = each.attr();
   if (attr.inherit_thread != 0 && attr.inherit == 0) {
-    each.refused("inherit_thread", "it narrows inherit, which is not set", "set inherit as well");
+    each.refused("inherit_thread", "inherit_thread narrows inherit, which is not set",
+                 "set inherit as well");
   }
   if (attr.sigtrap != 0 && attr.remove_on_exec == 0) {
-    each.refused("sigtrap", "it wants remove_on_exec", "set that as well");
+    each.refused("sigtrap", "sigtrap needs remove_on_exec", "set that as well");
   }
   if (attr.enable_on_exec != 0 && attr.remove_on_exec != 0) {
-    each.refused("remove_on_exec", "it contradicts enable_on_exec", "set one of them");
+    each.refused("remove_on_exec", "remove_on_exec contradicts enable_on_exec", "set one of them");
   }
   if (attr.inherit != 0 && each.samples(PERF_SAMPLE_READ)) {
     const bool may = each.samples(PERF_SAMPLE_TID);
@@ -135,13 +141,13 @@ void check_flags(const Case& each) {
         may ? "before Linux 6.13 an event that samples READ cannot be inherited"
             : "an event that samples READ, without TID, cannot be inherited";
     if (may) {
-      each.silent("inherit", says, "expect EINVAL there, or read the counters instead");
+      each.silent("inherit", says, "do not inherit it there, or read the counters instead");
     } else {
       each.refused("inherit", says, "add TID, or read the counters instead");
     }
   }
   if (each.ask.group_fd < -1) {
-    each.refused("group_fd", "it is no descriptor", "give the leader's, or -1");
+    each.refused("group_fd", "group_fd is no descriptor", "give the leader's, or -1");
   }
 }
 

@@ -137,6 +137,9 @@ void check_useless_flags(const Case& each) {
           "set mmap as well");
   useless(attr.build_id && !attr.mmap2, "build_id", "no MMAP2 is asked for",
           "set mmap and mmap2 as well");
+  useless(attr.write_backward && !each.counts, "write_backward",
+          "the ring is written backwards, and a Sampler reads forwards",
+          "leave it out, or use an OverwritableRing");
   useless(!attr.watermark && attr.wakeup_events != 0 && has_side_band(attr), "wakeup_events",
           "side-band records count for no wakeup_events: half a ring wakes (R3)",
           "set watermark and wakeup_watermark = 1");
@@ -154,10 +157,6 @@ void check_uprobe(const Case& each) {
       reinterpret_cast<const char*>(static_cast<std::uintptr_t>(each.attr().config1));
   if (path == nullptr || *path == '\0') {
     each.refused("uprobe_path", "a uprobe needs a file", "give its path");
-    return;
-  }
-  if (*path != '/') {
-    each.refused("uprobe_path", std::string{path} + " is no absolute path", "give one");
     return;
   }
   const auto file = each.facts.system().look_at(path);

@@ -67,10 +67,8 @@ TEST(CheckBoundsTest, TheBoundItselfIsAllowed) {
   const std::vector<std::function<void(Ask&)>> allowed{
       [](Ask& ask) { ask.attr.freq = 1, ask.attr.sample_freq = 100'000; },
       [](Ask& ask) { ask.attr.sample_period = ~std::uint64_t{0} >> 1; },
-      [](Ask& ask) { ask.attr.size = PERF_ATTR_SIZE_VER0; },
-      [](Ask& ask) { ask.attr.size = 4096; },
-      [](Ask& ask) { ask.attr.size = 0; },
-      [](Ask& ask) { ask.cpu = 2; },
+      [](Ask& ask) { ask.attr.size = PERF_ATTR_SIZE_VER0; }, [](Ask& ask) { ask.attr.size = 4096; },
+      [](Ask& ask) { ask.attr.size = 0; }, [](Ask& ask) { ask.cpu = 2; },
       [](Ask& ask) { ask.pid = 77; },  // whose effective user is this one's, and whose real is not
       [](Ask& ask) {
         ask.attr.sample_type |= PERF_SAMPLE_STACK_USER;
@@ -79,9 +77,19 @@ TEST(CheckBoundsTest, TheBoundItselfIsAllowed) {
       [](Ask& ask) {
         ask.attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
         ask.attr.sample_max_stack = 127;
+      },
+      // As the kernel finds it, from the working directory.
+      [](Ask& ask) {
+        static const char* const kPath = "bin/true";
+        ask.attr.type = 9;
+        ask.attr.config = 0;
+        ask.attr.config1 = reinterpret_cast<std::uintptr_t>(kPath);
+        ask.attr.sample_period = 1;
       }};
   for (std::size_t i = 0; i < allowed.size(); ++i) {
     FakeSystem machine;
+    machine.kinds["bin/true"] = {FileKind::Type::Regular, 8192, 0};
+    machine.be_root();
     Ask ask;
     ask.attr = dummy();
     ask.attr.watermark = ask.attr.wakeup_watermark = 1;
@@ -200,6 +208,10 @@ std::vector<Row> impossible() {
        put([](Ask& a) { a.flags = PERF_FLAG_PID_CGROUP; })},
       {"MsrWithoutTheKernel", "exclude_kernel", kRefused, "msr cannot",
        as(pmu("msr/tsc/").kernel(Kernel::Excluded))},
+      {"MsrWithAPeriod", "sample_period", kRefused, "msr only counts",
+       as(pmu("msr/tsc/").period(1000))},
+      {"MsrWithAFrequency", "sample_period", kRefused, "msr only counts",
+       as(pmu("msr/tsc/").frequency(99))},
       {"UncorePmuOfATask", "pid", kRefused, "whole CPU",
        [](Ask& ask, FakeSystem& machine) {
          machine.device("imc", 20);
@@ -232,7 +244,7 @@ std::vector<Row> probes() {
   };
   return {
       {"UprobeNoFile", "uprobe_path", kRefused, "No such file", as(uprobe("/none", 1))},
-      {"UprobeRelative", "uprobe_path", kRefused, "absolute", as(uprobe("bin/sh", 1))},
+      {"UprobeRelativeNoFile", "uprobe_path", kRefused, "No such file", as(uprobe("bin/none", 1))},
       {"UprobeNoPath", "uprobe_path", kRefused, "needs a file", as(uprobe("", 1))},
       {"UprobeFolder", "uprobe_path", kRefused, "no program", with("/bin", {Type::Folder, 0, 0})},
       {"UprobeProcFile", "uprobe_path", kRefused, "no program",
@@ -370,6 +382,8 @@ std::vector<Row> silent() {
       {"CommExecAlone", "comm_exec", kSilent, "no COMM", set([](Attr& a) { a.comm_exec = 1; })},
       {"Mmap2Alone", "mmap2", kSilent, "no MMAP", set([](Attr& a) { a.mmap2 = 1; })},
       {"BuildIdAlone", "build_id", kSilent, "no MMAP2", set([](Attr& a) { a.build_id = 1; })},
+      {"WrittenBackwards", "write_backward", kSilent, "reads forwards",
+       set([](Attr& a) { a.write_backward = 1; })},
       {"WakeupsOfSideBand", "wakeup_events", kSilent, "R3",
        set([](Attr& a) { a.watermark = 0, a.wakeup_events = 1; })},
 #if defined(__x86_64__) || defined(__i386__)

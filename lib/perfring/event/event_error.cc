@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -20,10 +22,11 @@ using Group = Variation::Group;
 using internal::is_of_rights;
 using internal::kPerfmon;
 
-// The machine, and what the event is called.
+// The machine, what the event is called, and its group's leader, if that is known.
 struct Context {
   const Facts& facts;
   const std::string& name;
+  const Ask* leader;
 };
 
 // The answer to it: 0 or an errno.
@@ -49,11 +52,16 @@ std::optional<Cause> plain_cause(const Ask& ask, int error, const Facts& facts) 
                    "close one that is open"};
     case EBADF:
       return ask.group_fd != -1
-                 ? Cause{"group_fd", "it is no event", "give the leader's"}
+                 ? Cause{"group_fd", "group_fd is no event", "give the leader's"}
                  : Cause{"cgroup", "the folder is no cgroup's", "give one below /sys/fs/cgroup"};
     default:
       return std::nullopt;
   }
+}
+
+// The change by which an event that was to be sampled is counted.
+bool is_without_period(const Variation& each) {
+  return each.field == "sample_period" && each.ask.attr.sample_period == 0;
 }
 
 // To open and close it takes 35 ms, a grace period.
@@ -90,23 +98,39 @@ std::optional<Cause> cause_of_probe(int error, bool is_kprobe) {
   }
 }
 
-// The advice of check() for a field, or else one that fits any.
-Cause cause_of(const Variation& found, const Ask& ask, int error, const Context& context) {
+// What check() would refuse of the event, as one that is opened: it has no ring yet.
+std::vector<Finding> refusals(const Ask& ask, const Context& context, bool with_rights = true) {
+  auto found = internal::check_named(ask, context.name, context.facts, with_rights,
+                                     /*counts=*/true);
+  std::erase_if(found, [](const Finding& each) {
+    // What is silent on this kernel is refused by older ones.
+    return each.severity != Finding::Severity::Refused && each.field != "inherit";
+  });
+  return found;
+}
+
+// How a member, which alone would open, differs from the leader of its group.
+std::vector<Cause> causes_of_group(const Ask& ask, const Context& context) {
+  std::vector<Cause> causes;
+  for (const Finding& each : check_member(ask, context.leader == nullptr ? ask : *context.leader)) {
+    causes.push_back({each.field, each.says, each.advice});
+  }
+  if (causes.empty()) {
+    causes.push_back({"group_fd", "the event does not go with the group's leader",
+                      "give it the leader's clock, tasks, CPU and inherit, or open it alone"});
+  }
+  return causes;
+}
+
+// What check() says of what was changed.
+std::optional<Cause> checked(const Variation& found, const Ask& ask, int error,
+                             const Context& context) {
   const Facts& facts = context.facts;
   const std::string& field = found.field;
-  const std::string leave_out = "leave " + field + " out, or use a kernel or a PMU that has it";
-  if (field == "size" && error == E2BIG) {
-    Ask sized = ask;
-    const int fd = facts.system().open(sized);
-    if (fd >= 0) ::close(fd);
-    return {field,
-            "this kernel's perf_event_attr has " + std::to_string(sized.attr.size) + " bytes",
-            "leave the fields behind them 0"};
-  }
   // dummy has stood in for a costly event, so that the field is any.
   const bool is_any = is_costly(ask, facts);
   // Rights come last; of another error they are not the cause.
-  auto findings = internal::check_named(ask, context.name, facts, is_of_rights(error));
+  auto findings = refusals(ask, context, is_of_rights(error));
   if (is_of_rights(error)) std::ranges::reverse(findings);
   for (const Finding& each : findings) {
     // Whatever is wrong with the event itself.
@@ -119,9 +143,24 @@ Cause cause_of(const Variation& found, const Ask& ask, int error, const Context&
                        each.says.find(field) != std::string::npos ||
                        (each.field == "sample_type" && field.starts_with("PERF_SAMPLE_")) ||
                        (each.field == "branch_sample_type" && field.starts_with("PERF_SAMPLE_B"));
-    if (is_it && each.severity == Finding::Severity::Refused) {
-      return {is_any || is_of_it || is_of_place ? each.field : field, each.says, each.advice};
+    if (is_it) {
+      return Cause{is_any || is_of_it || is_of_place ? each.field : field, each.says, each.advice};
     }
+  }
+  return std::nullopt;
+}
+
+// One that fits any field.
+Cause unchecked(const Variation& found, const Ask& ask, int error, const Context& context) {
+  const Facts& facts = context.facts;
+  const std::string& field = found.field;
+  if (field == "size" && error == E2BIG) {
+    Ask sized = ask;
+    const int fd = facts.system().open(sized);
+    if (fd >= 0) ::close(fd);
+    return {field,
+            "this kernel's perf_event_attr has " + std::to_string(sized.attr.size) + " bytes",
+            "leave the fields behind them 0"};
   }
   switch (found.group) {
     case Group::Exclusion:
@@ -134,10 +173,14 @@ Cause cause_of(const Variation& found, const Ask& ask, int error, const Context&
       if (error == ENODEV) {
         return {field, "CPU " + std::to_string(ask.cpu) + " is offline", "choose an online CPU"};
       }
+      // (kernel/cgroup/cgroup.c: css_tryget_online_from_dir() at v6.18.)
+      if (error == ENOENT && (ask.flags & PERF_FLAG_PID_CGROUP) != 0) {
+        return {"cgroup", internal::kNoPerfEvent, internal::kWithPerfEvent};
+      }
       return {field, "this target is not for this user, or not for this event",
               std::string{"watch your own tasks, or "} + kPerfmon};
     case Group::Event:
-      if (is_any && ask.attr.type != PERF_TYPE_TRACEPOINT) {
+      if (is_costly(ask, facts) && ask.attr.type != PERF_TYPE_TRACEPOINT) {
         const bool is_kprobe = facts.pmu_type("kprobe") == ask.attr.type;
         if (auto cause = cause_of_probe(error, is_kprobe)) return *std::move(cause);
       }
@@ -146,16 +189,23 @@ Cause cause_of(const Variation& found, const Ask& ask, int error, const Context&
       }
       return {field, "this machine does not have this event", "use another one (or_else())"};
     default:
-      if (field == "group_fd") {
-        return {field, "the event does not go with the group's leader",
-                "give it the leader's clock, tasks, CPU and inherit, or open it alone"};
+      if (field == "group_fd") return causes_of_group(ask, context).front();
+      if (is_without_period(found)) {
+        return {field, "the PMU only counts: it cannot sample this event",
+                "leave its period or frequency out, and count it (Counter)"};
       }
       if (is_of_rights(error)) {
         return {field, field + " is not for this user",
                 std::string{"leave it out, or "} + kPerfmon};
       }
-      return {field, "this kernel, or this PMU, does not take " + field, leave_out};
+      return {field, "this kernel, or this PMU, does not take " + field,
+              "leave " + field + " out, or use a kernel or a PMU that has it"};
   }
+}
+
+Cause cause_of(const Variation& found, const Ask& ask, int error, const Context& context) {
+  auto cause = checked(found, ask, error, context);
+  return cause ? *std::move(cause) : unchecked(found, ask, error, context);
 }
 
 struct Answered {
@@ -174,10 +224,11 @@ std::vector<Answered> telling(std::vector<Answered> all, std::optional<int> want
   if (least == all.end()) return {};
   const Group group = least->variation.group;
   std::erase_if(all, [&](const Answered& each) { return each.variation.group != group; });
-  // Alone it would open; but what else helps says why it does not go with the others.
-  if (all.size() > 1) {
-    std::erase_if(all, [](const Answered& each) { return each.variation.field == "group_fd"; });
-  }
+  // What else helps says more than that the event would open alone, or without a period.
+  const auto says_more = [](const Answered& each) {
+    return each.variation.field != "group_fd" && !is_without_period(each.variation);
+  };
+  if (std::ranges::any_of(all, says_more)) std::erase_if(all, std::not_fn(says_more));
   // Places come from the nearest to the farthest: the first that helps is enough.
   if (group == Group::Place) all.erase(all.begin() + 1, all.end());
   return all;
@@ -210,7 +261,7 @@ void find_behind_the_kernel(const std::vector<Answered>& all, const Ask& ask, in
     return std::string_view{each.variation.field};
   });
   if (without == all.end() || ask.attr.exclude_kernel != 0) return;
-  const auto found = internal::check_named(ask, context.name, context.facts);
+  const auto found = refusals(ask, context);
   if (std::ranges::find(found, "exclude_kernel", &Finding::field) == found.end()) return;
   std::vector<Cause> behind;
   find_causes(without->variation.ask, error, context, 0, behind);
@@ -224,19 +275,34 @@ void find_behind_the_kernel(const std::vector<Answered>& all, const Ask& ask, in
 void add_its_own(const Ask& ask, const Ask& dummy, const Context& context,
                  std::vector<Cause>& causes) {
   if (causes.empty()) return;  // whatever is asked for is forbidden
-  const auto found = internal::check_named(ask, context.name, context.facts);
+  const auto found = refusals(ask, context);
   for (Cause& each : causes) {
     if (each.field != "exclude_kernel") continue;
     const auto same = std::ranges::find(found, each.says, &Finding::says);
     each.advice = same != found.end() ? same->advice
                                       : internal::without_kernel(ask, context.name, context.facts);
   }
-  const auto others = internal::check_named(dummy, context.name, context.facts);
+  const auto others = refusals(dummy, context);
   for (const Finding& each : found) {
     const bool is_of_both = std::ranges::find(others, each.says, &Finding::says) != others.end();
-    if (each.severity != Finding::Severity::Refused || is_of_both) continue;
-    causes.push_back({each.field, each.says, each.advice});
+    if (!is_of_both) causes.push_back({each.field, each.says, each.advice});
   }
+}
+
+// Each of these changes lets the event open.
+void add_causes(const std::vector<Answered>& opened, const Ask& ask, int error,
+                const Context& context, std::vector<Cause>& causes) {
+  std::vector<Cause> known;
+  for (const Answered& each : opened) {
+    if (auto cause = checked(each.variation, ask, error, context)) {
+      known.push_back(*std::move(cause));
+    }
+  }
+  // Of a field whose value is wrong: not that it could be left out as well.
+  for (const Answered& each : opened) {
+    if (known.empty()) causes.push_back(unchecked(each.variation, ask, error, context));
+  }
+  causes.insert(causes.end(), known.begin(), known.end());
 }
 
 void find_causes(const Ask& ask, int error, const Context& context, int depth,
@@ -260,8 +326,13 @@ void find_causes(const Ask& ask, int error, const Context& context, int depth,
     all.push_back({std::move(each), now});
   }
   if (auto opened = telling(all, 0, error); !opened.empty()) {
-    for (const Answered& each : opened) {
-      causes.push_back(cause_of(each.variation, ask, error, context));
+    const bool is_of_group = std::ranges::any_of(all, [](const Answered& each) {
+      return each.variation.field == "group_fd" && each.error == 0;
+    });
+    if (is_of_group) {
+      std::ranges::move(causes_of_group(ask, context), std::back_inserter(causes));
+    } else {
+      add_causes(opened, ask, error, context, causes);
     }
     return;
   }
@@ -312,18 +383,26 @@ const char* name_of(EventError::Step step) {
   return "a system call";
 }
 
-std::optional<Cause> cause_of_step(EventError::Step step, int error, System& system) {
+std::optional<Cause> cause_of_step(EventError::Step step, int error, const Ask& ask,
+                                   System& system) {
   using Step = EventError::Step;
   if (step == Step::Map && error == EPERM) {
     return Cause{"page_count", "the rings are more than this user may lock in memory",
                  "ask for fewer pages, raise kernel.perf_event_mlock_kb or RLIMIT_MEMLOCK, or run "
                  "with CAP_IPC_LOCK"};
   }
+  if (step == Step::Map && error == ENOMEM) {
+    return Cause{"page_count", "the kernel has no memory for a ring of so many pages",
+                 "ask for fewer pages"};
+  }
   if (step == Step::Map && error == EINVAL) {
     return Cause{"page_count", "the pages are no power of two, or the event is inherited (R9)",
                  "give 1, 2, 4 and so on; an inherited event needs a CPU"};
   }
   if (step == Step::Filter) {
+    if (const auto none = internal::check_filter(ask, Facts{system})) {
+      return Cause{none->field, none->says, none->advice};
+    }
     return Cause{
         "filter",
         error == EEXIST ? "the event has a filter already" : "this is no filter of this event",
@@ -376,15 +455,22 @@ std::string describe(const Ask& ask, const std::string& name) {
 namespace {
 
 std::vector<Cause> causes_of_named(const Ask& ask, const std::string& name, int error,
-                                   System& system) {
+                                   System& system, const Ask* leader) {
   constexpr int kDepth = 3;
   std::vector<Cause> causes;
   if (error <= 0) return causes;
   const Facts facts{system};
-  find_causes(ask, error, {facts, name}, kDepth, causes);
+  const Context context{facts, name, leader};
+  find_causes(ask, error, context, kDepth, causes);
   if (!causes.empty()) return causes;
-  // Whatever was changed, the answer was the same: it is not this event.
-  if (answer(internal::dummy(), system) == 0) return causes;
+  // Whatever was changed, the answer was the same: it is not this event, or two things in it.
+  if (answer(internal::dummy(), system) == 0) {
+    if (is_of_rights(error)) return causes;
+    for (const Finding& each : refusals(ask, context, /*with_rights=*/false)) {
+      causes.push_back({each.field, each.says, each.advice});
+    }
+    return causes;
+  }
   const auto paranoid = facts.sysctl("perf_event_paranoid");
   if (error == EACCES && paranoid.value_or(0) > 2) {
     causes.push_back({"perf_event_paranoid",
@@ -402,7 +488,7 @@ std::vector<Cause> causes_of_named(const Ask& ask, const std::string& name, int 
 }  // namespace
 
 std::vector<Cause> causes_of(const Ask& ask, int error, System& system) {
-  return causes_of_named(ask, {}, error, system);
+  return causes_of_named(ask, {}, error, system, nullptr);
 }
 
 EventError EventError::of(const Finding& finding, std::string asked) {
@@ -413,14 +499,14 @@ EventError EventError::of(const Finding& finding, std::string asked) {
 }
 
 EventError EventError::at_failure(Step step, int error, const Ask& ask, const std::string& name,
-                                  System& system) {
+                                  System& system, const Ask* leader) {
   EventError failed{.step = step,
                     .io_error = std::error_code(error, std::generic_category()),
                     .asked = internal::describe(ask, name),
                     .causes = {}};
   if (step == Step::Open) {
-    failed.causes = causes_of_named(ask, name, error, system);
-  } else if (auto cause = cause_of_step(step, error, system)) {
+    failed.causes = causes_of_named(ask, name, error, system, leader);
+  } else if (auto cause = cause_of_step(step, error, ask, system)) {
     failed.causes.push_back(*std::move(cause));
   }
   return failed;
@@ -435,7 +521,11 @@ std::string EventError::explain() const {
   std::string said = io_error ? io_error.message() : "nothing, it was not asked";
   std::string advice;
   for (std::size_t i = 0; i < causes.size(); ++i) {
-    said += (i == 0 ? ": " : "; and ") + causes[i].says;
+    const bool is_said =
+        std::ranges::find(causes.begin(), causes.begin() + static_cast<std::ptrdiff_t>(i),
+                          causes[i].says,
+                          &Cause::says) != causes.begin() + static_cast<std::ptrdiff_t>(i);
+    if (!is_said) said += (i == 0 ? ": " : "; and ") + causes[i].says;
     if (causes[i].advice.empty() || advice.find(causes[i].advice) != std::string::npos) continue;
     advice += (advice.empty() ? "" : "; ") + causes[i].advice;
   }

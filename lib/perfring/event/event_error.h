@@ -55,9 +55,10 @@ struct PERFRING_EXPORT EventError {
 
   // Of a request that was not asked.
   static EventError of(const Finding& finding, std::string asked);
-  // Of a call that has just failed: asks the system for the causes.
+  // Of a call that has just failed: asks the system for the causes. `leader`: of the group that the
+  // event was to be a member of; without it, how the two differ is not said.
   static EventError at_failure(Step step, int error, const Ask& ask, const std::string& name,
-                               System& system);
+                               System& system, const Ask* leader = nullptr);
 
   // One line: "perf_event_open of ... failed: Permission denied".
   std::string message() const;

@@ -148,7 +148,11 @@ std::vector<Refusal> rows() {
                [](const Attr& a) {
                  return (a.sample_type & PERF_SAMPLE_REGS_USER) != 0 && a.sample_regs_user != 1;
                }),
+#if defined(__x86_64__)
+       "sample_regs_user"},
+#else
        "PERF_SAMPLE_REGS_USER sample_regs_user"},
+#endif
       {"Stack", with([](Attr& a) {
          a.sample_type |= PERF_SAMPLE_STACK_USER;
          a.sample_stack_user = 12;
@@ -157,7 +161,7 @@ std::vector<Refusal> rows() {
                [](const Attr& a) {
                  return (a.sample_type & PERF_SAMPLE_STACK_USER) && a.sample_stack_user % 8 != 0;
                }),
-       "PERF_SAMPLE_STACK_USER sample_stack_user"},
+       "sample_stack_user"},
       {"CallchainDepth", with([](Attr& a) { a.sample_max_stack = 1000; }),
        refuses(EOVERFLOW, [](const Attr& a) { return a.sample_max_stack > 127; }),
        "sample_max_stack"},
@@ -175,7 +179,7 @@ std::vector<Refusal> rows() {
        }),
        refuses(EINVAL,
                [](const Attr& a) { return a.inherit && (a.sample_type & PERF_SAMPLE_READ); }),
-       "PERF_SAMPLE_READ inherit"},
+       "inherit"},
       {"AuxOutput", with([](Attr& a) { a.aux_output = 1; }),
        refuses(EOPNOTSUPP, [](const Attr& a) { return a.aux_output != 0; }), "aux_output"},
       {"PmuWithoutExclusion", with([](Attr& a) {
@@ -192,6 +196,30 @@ std::vector<Refusal> rows() {
          return paranoid2(ask);
        },
        "exclude_kernel"},
+      {"PmuThatOnlyCounts",
+       [](Ask& ask) { ask.pid = -1, ask.cpu = 0, ask.attr.type = 20, ask.attr.sample_period = 5; },
+       refuses(EINVAL, [](const Attr& a) { return a.type == 20 && a.sample_period != 0; }),
+       "sample_period"},
+      {"PmuWithoutInterrupts", with([](Attr& a) {
+         a.type = PERF_TYPE_HARDWARE;
+         a.freq = 1;
+         a.sample_freq = 99;
+       }),
+       refuses(EOPNOTSUPP,
+               [](const Attr& a) { return a.type == PERF_TYPE_HARDWARE && a.sample_period != 0; }),
+       "sample_period"},
+      {"CgroupWithoutPerfEvent",
+       [](Ask& ask) { ask.pid = 7, ask.cpu = 0, ask.flags = PERF_FLAG_PID_CGROUP; },
+       [](const Ask& ask) { return ask.flags != 0 ? ENOENT : 0; }, "cgroup"},
+      {"TwoThingsOfOneAnswer", with([](Attr& a) {
+         a.sample_period = std::uint64_t{1} << 63;
+         a.remove_on_exec = a.enable_on_exec = 1;
+       }),
+       refuses(EINVAL,
+               [](const Attr& a) {
+                 return a.sample_period >> 63 != 0 || (a.remove_on_exec && a.enable_on_exec);
+               }),
+       "sample_period remove_on_exec"},
       {"AllTasksOnNoCpu", [](Ask& ask) { ask.pid = -1; },
        [](const Ask& ask) { return ask.pid == -1 && ask.cpu == -1 ? EINVAL : 0; }, "cpu"},
       {"CpuOffline", [](Ask& ask) { ask.pid = -1, ask.cpu = 3; },
@@ -359,6 +387,142 @@ TEST(EventErrorTest, ThreeLinesOfWhatHidesWhat) {
             "CAP_SYS_ADMIN), or set that to 1 or below; use a software event, such as cpu-clock "
             "(or_else())");
   EXPECT_EQ(error.message(), "perf_event_open of cycles of this thread failed: Permission denied");
+}
+
+// What a kernel refuses of a group (kernel/events/core.c: perf_event_open() at v6.18).
+int of_a_group(const Ask& member, const Ask& leader) {
+  if (member.group_fd == -1) return 0;
+  const auto clock = [](const Attr& a) { return a.use_clockid ? a.clockid : -1; };
+  const bool is_refused = member.attr.pinned || member.attr.exclusive || member.cpu != leader.cpu ||
+                          member.pid != leader.pid || clock(member.attr) != clock(leader.attr) ||
+                          member.attr.inherit != leader.attr.inherit;
+  return is_refused ? EINVAL : 0;
+}
+
+struct Member {
+  const char* name;
+  void (*of_leader)(Ask&);
+  void (*of_member)(Ask&);
+  const char* says;     // with the leader at hand
+  const char* without;  // without
+};
+
+TEST(EventErrorTest, AMemberIsToldHowItDiffersFromItsLeader) {
+  constexpr auto kNothing = [](Ask&) {};
+  constexpr auto kNoClock = [](Ask& ask) { ask.attr.use_clockid = 0, ask.attr.clockid = 0; };
+  constexpr auto kInherits = [](Ask& ask) { ask.attr.inherit = 1; };
+  constexpr const char* kClock = "clockid: the group's leader has another clock";
+  constexpr const char* kInherited =
+      "inherit: the group's leader is inherited and the member is not, or the reverse";
+  constexpr const char* kGroup = "group_fd: the event does not go with the group's leader";
+  const std::vector<Member> rows{
+      {"pinned", kNothing, [](Ask& ask) { ask.attr.pinned = 1; },
+       "pinned: only a group's leader may be pinned",
+       "pinned: only a group's leader may be pinned"},
+      {"exclusive", kNothing, [](Ask& ask) { ask.attr.exclusive = 1; },
+       "exclusive: only a group's leader may be exclusive",
+       "exclusive: only a group's leader may be exclusive"},
+      {"clock", kNothing, [](Ask& ask) { ask.attr.clockid = CLOCK_REALTIME; }, kClock, kGroup},
+      {"no clock", kNothing, kNoClock, kClock, kGroup},
+      {"leader without a clock", kNoClock, kNothing, kClock, kGroup},
+      {"inherits", kNothing, kInherits, kInherited, kGroup},
+      {"leader inherits", kInherits, kNothing, kInherited, kGroup},
+      {"CPU", [](Ask& ask) { ask.cpu = 0; }, [](Ask& ask) { ask.cpu = 1; },
+       "cpu: the group's leader is on another CPU", kGroup},
+  };
+  for (const Member& row : rows) {
+    FakeSystem machine;
+    Ask leader;
+    leader.attr = changes({.switches = true}).kernel(Kernel::Excluded).attr(machine).value();
+    Ask member = leader;
+    row.of_leader(leader);
+    row.of_member(member);
+    member.group_fd = 5;
+    machine.answer = [&](const Ask& ask) { return of_a_group(ask, leader); };
+    ASSERT_EQ(of_a_group(member, leader), EINVAL) << row.name;
+    const auto said = [&](const Ask* with) {
+      const auto failed = EventError::at_failure(EventError::Step::Open, EINVAL, member,
+                                                 "the event", machine, with);
+      return failed.causes.size() == 1 ? failed.causes[0].field + ": " + failed.causes[0].says
+                                       : failed.explain();
+    };
+    EXPECT_EQ(said(&leader), row.says) << row.name;
+    EXPECT_EQ(said(nullptr), row.without) << row.name;
+  }
+}
+
+TEST(EventErrorTest, AValueThatIsWrongIsNamedAndNotWhatCouldBeLeftOut) {
+  struct Value {
+    void (*change)(Attr&);
+    int error;
+    const char* says;
+  };
+  const std::vector<Value> rows{
+      {[](Attr& a) { a.sample_type |= PERF_SAMPLE_REGS_USER; }, EINVAL,
+       "the mask of registers is empty"},
+      {[](Attr& a) {
+         a.sample_type |= PERF_SAMPLE_STACK_USER;
+         a.sample_stack_user = 65536;
+       },
+       EINVAL, "65536 is no multiple of 8 up to 65528"},
+      {[](Attr& a) {
+         a.sample_type |= PERF_SAMPLE_CALLCHAIN;
+         a.sample_max_stack = 1000;
+       },
+       EOVERFLOW, "1000 is more than kernel.perf_event_max_stack"},
+      {[](Attr& a) {
+         a.sample_type |= PERF_SAMPLE_READ;
+         a.inherit = 1;
+       },
+       EINVAL, "before Linux 6.13 an event that samples READ cannot be inherited"},
+      {[](Attr& a) { a.size = 8; }, E2BIG, "8 bytes are no perf_event_attr"},
+      {[](Attr& a) { a.clockid = 2; }, EINVAL, "perf has no clock 2"},
+      {[](Attr& a) { a.enable_on_exec = a.remove_on_exec = 1; }, EINVAL,
+       "remove_on_exec contradicts enable_on_exec"},
+  };
+  const auto is_wrong = [](const Attr& a) {
+    const auto samples = [&a](std::uint64_t bit) { return (a.sample_type & bit) != 0; };
+    return (samples(PERF_SAMPLE_REGS_USER) && a.sample_regs_user == 0) ||
+           (samples(PERF_SAMPLE_STACK_USER) && a.sample_stack_user > 65528) ||
+           (samples(PERF_SAMPLE_CALLCHAIN) && a.sample_max_stack > 127) ||
+           (samples(PERF_SAMPLE_READ) && a.inherit) || a.size < PERF_ATTR_SIZE_VER0 ||
+           (a.use_clockid && a.clockid == 2) || (a.enable_on_exec && a.remove_on_exec);
+  };
+  for (const Value& row : rows) {
+    FakeSystem machine;
+    Ask ask;
+    ask.attr = changes({.switches = true}).kernel(Kernel::Excluded).attr(machine).value();
+    row.change(ask.attr);
+    machine.answer = [&](const Ask& each) { return is_wrong(each.attr) ? row.error : 0; };
+    ASSERT_TRUE(is_wrong(ask.attr)) << row.says;
+    const auto failed =
+        EventError::at_failure(EventError::Step::Open, row.error, ask, "the event", machine);
+    // Once, in its line.
+    const std::string text = failed.explain();
+    const std::string line = text.substr(text.find('\n') + 1);
+    EXPECT_EQ(line.substr(0, line.find('\n')),
+              "the system said: " + failed.io_error.message() + ": " + row.says);
+  }
+}
+
+TEST(EventErrorTest, AFilterOfAnEventWithoutFieldsIsSaidToBeThat) {
+  FakeSystem machine;
+  Ask ask = internal::dummy();
+  const auto says = [&] {
+    return EventError::at_failure(EventError::Step::Filter, EINVAL, ask, "x", machine)
+        .causes.front()
+        .says;
+  };
+  EXPECT_EQ(says(), "only a tracepoint or a probe has fields that a filter can name");
+  machine.device("intel_pt", 30);
+  ask.attr.type = 30;
+  EXPECT_EQ(says(), "only a tracepoint or a probe has fields that a filter can name");
+  machine.files["/sys/bus/event_source/devices/intel_pt/nr_addr_filters"] = "2\n";
+  EXPECT_EQ(says(), "this is no filter of this event");
+  for (const std::uint32_t type : {std::uint32_t{PERF_TYPE_TRACEPOINT}, 8U, 9U}) {
+    ask.attr.type = type;
+    EXPECT_EQ(says(), "this is no filter of this event") << type;
+  }
 }
 
 TEST(EventErrorTest, TheKernelSaysHowLargeItsAttributesAre) {

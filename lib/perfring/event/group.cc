@@ -40,6 +40,12 @@ std::expected<Group, EventError> Group::open(const Request& request, bool starts
   if (!opening) return std::unexpected(std::move(opening).error());
   auto state = std::make_unique<State>();
   state->opening = *std::move(opening);
+  for (const OpenStep& each : state->opening.steps) {
+    const Event& event = state->opening.events[each.step.event];
+    if (auto set = internal::set_filter(each, event, system); !set) {
+      return std::unexpected(std::move(set).error());
+    }
+  }
   Group group{std::move(state)};
   if (starts) {
     if (auto started = group.start(); !started) return std::unexpected(std::move(started).error());

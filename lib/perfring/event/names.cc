@@ -89,7 +89,11 @@ Finding wrong(const char* field, std::string says, std::string advice) {
   return {.field = field, .says = std::move(says), .advice = std::move(advice)};
 }
 
-// How many characters have to change (Levenshtein), up to `most`.
+constexpr char small(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
+
+// How many characters have to change (Levenshtein); capital letters count as small ones.
 std::size_t distance(std::string_view a, std::string_view b) {
   constexpr std::size_t kLongest = 64;
   a = a.substr(0, kLongest);
@@ -99,7 +103,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
   for (std::size_t i = 1; i <= a.size(); ++i) {
     std::size_t diagonal = std::exchange(row[0], i);
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      const std::size_t change = diagonal + (small(a[i - 1]) == small(b[j - 1]) ? 0 : 1);
       diagonal = row[j];
       row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
     }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <iterator>
 #include <utility>
 
 #include "perfring/event/check.h"
@@ -81,7 +83,10 @@ class Opener {
       if (std::ranges::find(ended, step.ask.pid) != ended.end()) continue;
       if (excludes(step.event)) exclude_kernel(step.ask.attr);
       if (prepare != nullptr) prepare(step);
-      if (grouped_ && step.event != 0) step.ask.group_fd = leader_of(step);
+      if (grouped_ && step.event != 0) {
+        const auto leader = leader_of(step);
+        step.ask.group_fd = leader == opening_.steps.end() ? -1 : leader->fd.get();
+      }
       auto failed = open(step);
       if (!failed) continue;
       if (!several || failed->error.io_error.value() != ESRCH) return failed;
@@ -100,12 +105,11 @@ class Opener {
   bool excludes(std::size_t event) const {
     return std::ranges::find(excluding_, event) != excluding_.end();
   }
-  int leader_of(const Planned& step) const {
-    const auto leader = std::ranges::find_if(opening_.steps, [&](const OpenStep& each) {
+  std::vector<OpenStep>::const_iterator leader_of(const Planned& step) const {
+    return std::ranges::find_if(std::as_const(opening_.steps), [&](const OpenStep& each) {
       return each.step.event == 0 && each.step.ask.pid == step.ask.pid &&
              each.step.ask.cpu == step.ask.cpu;
     });
-    return leader == opening_.steps.end() ? -1 : leader->fd.get();
   }
 
   std::optional<Failed> open(Planned& step) {
@@ -137,8 +141,10 @@ class Opener {
       if (second.get() == fd) step.ask = without;
     }
     if (fd < 0) {
+      const auto leader = leader_of(step);
       auto error =
-          EventError::at_failure(EventError::Step::Open, -fd, step.ask, event.name(), system_);
+          EventError::at_failure(EventError::Step::Open, -fd, step.ask, event.name(), system_,
+                                 leader == opening_.steps.end() ? nullptr : &leader->step.ask);
       // Behind another cause: it would have been left out.
       if (event.kernel() == Kernel::IfAllowed && error.causes.size() > 1) {
         std::erase_if(error.causes,
@@ -167,19 +173,39 @@ std::string in_one(const std::vector<Event>& events) {
   return names.empty() ? "events" : names;
 }
 
-// In place of an event that cannot be.
-bool fall_back(Request& request, std::size_t event, const EventError& error,
-               std::vector<std::string>& notes) {
+// Of each event of a request, why it and its fallbacks were given up so far.
+using GivenUp = std::vector<std::vector<Cause> >;
+
+// In place of an event that cannot be. Without a fallback, the error tells of all that were tried.
+bool fall_back(Request& request, std::size_t event, EventError& error,
+               std::vector<std::string>& notes, GivenUp& given_up) {
   const Event* const fallback = request.events[event].fallback();
-  if (fallback == nullptr) return false;
+  if (fallback == nullptr) {
+    std::ranges::copy(given_up[event], std::back_inserter(error.causes));
+    return false;
+  }
+  const std::string& name = request.events[event].name();
   const std::string why = error.causes.empty() ? error.message() : error.causes.front().says;
-  notes.push_back(request.events[event].name() + ": " + why + "; " + fallback->name() + " instead");
+  const std::string advice = error.causes.empty() ? "" : error.causes.front().advice;
+  notes.push_back(name + ": " + why + "; " + fallback->name() + " instead");
+  given_up[event].push_back({error.causes.empty() ? "" : error.causes.front().field,
+                             "before it, " + name + " was refused: " + why, advice});
   const Event taken = *fallback;
   request.events[event] = taken;
   return true;
 }
 
 }  // namespace
+
+std::expected<void, EventError> set_filter(const OpenStep& opened, const Event& event,
+                                           System& system) {
+  const std::string& filter = event.filter();
+  if (filter.empty() || ::ioctl(opened.fd.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) == 0) {
+    return {};
+  }
+  return std::unexpected(EventError::at_failure(EventError::Step::Filter, errno, opened.step.ask,
+                                                event.name(), system));
+}
 
 EventError moved_from(EventError::Step step) {
   return {.step = step,
@@ -294,14 +320,15 @@ std::expected<Opening, EventError> open_all(Request request, System& system, boo
     opening.child = *std::move(child);
     pid = opening.child.pid();
   }
+  GivenUp given_up{request.events.size()};
   while (true) {
     // Names first: each that this machine does not know falls back by itself.
     for (std::size_t i = 0; i < request.events.size(); ++i) {
       while (true) {
         const auto attr = request.events[i].attr(system);
         if (attr) break;
-        const auto error = EventError::of(attr.error(), request.events[i].name());
-        if (!fall_back(request, i, error, opening.notes)) return std::unexpected(error);
+        auto error = EventError::of(attr.error(), request.events[i].name());
+        if (!fall_back(request, i, error, opening.notes, given_up)) return std::unexpected(error);
       }
     }
     auto made = plan(request, system, pid);
@@ -316,7 +343,7 @@ std::expected<Opening, EventError> open_all(Request request, System& system, boo
     }
     opening.steps.clear();
     if (!is_of_the_event(failed->error.io_error.value()) ||
-        !fall_back(request, failed->event, failed->error, opening.notes)) {
+        !fall_back(request, failed->event, failed->error, opening.notes, given_up)) {
       return std::unexpected(std::move(failed->error));
     }
   }

@@ -68,6 +68,10 @@ struct Opening {
 // An event before it is opened, and the one that opened its group.
 using Prepare = void (*)(Planned& step);
 
+// Errors: Step::Filter.
+std::expected<void, EventError> set_filter(const OpenStep& opened, const Event& event,
+                                           System& system);
+
 // Of a Sampler or Group that has nothing open.
 EventError moved_from(EventError::Step step);
 

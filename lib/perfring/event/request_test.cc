@@ -278,6 +278,7 @@ TEST(CheckRequestTest, TheTracepointsThreeSentences) {
             "the most similar of sched are sched_switch, sched_waking");
   EXPECT_EQ(says("shed:x"), "there is no group of tracepoints 'shed'");
   EXPECT_EQ(advice("shed:x"), "the most similar are sched, irq");
+  EXPECT_EQ(by_name("PAGE-FAULTS").error().advice.substr(0, 28), "give one such as page-faults");
   machine.errors["/sys/kernel/tracing/events"] = EACCES;
   EXPECT_NE(says("sched:sched_switch").find("may not be read"), std::string::npos);
   machine.errors["/sys/kernel/tracing/events"] = ENOENT;
@@ -480,6 +481,79 @@ TEST(CheckRequestTest, ACgroupThatIsNone) {
   EXPECT_EQ(of("/tmp"), "cgroup ");
   EXPECT_EQ(of("/none"), "cgroup ");
 }
+
+TEST(CheckRequestTest, ACgroupOfAHierarchyWithoutPerfEvent) {
+  FakeSystem machine;
+  machine.be_root();
+  constexpr std::uint64_t kCgroup1 = 0x27e0eb;
+  for (const char* const folder : {"cpu", "cpu/a", "perf_event", "perf_event/a", "link/a"}) {
+    machine.kinds[std::string{"/sys/fs/cgroup/"} + folder] = {FileKind::Type::Folder, 0, kCgroup1};
+  }
+  machine.files["/proc/self/mounts"] =
+      "sysfs / sysfs rw 0 0\n"
+      "tmpfs /sys/fs/cgroup tmpfs rw,mode=755 0 0\n"
+      "cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0\n"
+      "cgroup /sys/fs/cgroup/perf_event cgroup rw,net_cls,perf_event 0 0\n";
+  const auto says = [&](const char* folder) {
+    const auto found = check(
+        {.events = {kFaults}, .target = cgroup(std::string{"/sys/fs/cgroup/"} + folder)}, machine);
+    return found.empty() ? "" : found.front().field + ": " + found.front().says;
+  };
+  constexpr const char* kNone =
+      "cgroup: the folder is of a hierarchy of cgroup v1 without perf_event";
+  EXPECT_EQ(says("cpu"), kNone);
+  EXPECT_EQ(says("cpu/a"), kNone);
+  EXPECT_EQ(says("perf_event"), "");
+  EXPECT_EQ(says("perf_event/a"), "");
+  EXPECT_EQ(says("link/a"), "") << "it may be a symbolic link into another";
+  machine.files.erase("/proc/self/mounts");
+  EXPECT_EQ(says("cpu"), "");
+}
+
+TEST(CheckRequestTest, MorePagesThanARingCanHave) {
+  FakeSystem machine;
+  machine.be_root();
+  const auto of = [&](std::size_t pages) {
+    return fields({.events = {kFaults}, .target = this_thread(), .page_count = pages}, machine);
+  };
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  EXPECT_EQ(of((std::size_t{1} << 30) / page), "");
+  EXPECT_EQ(of((std::size_t{1} << 31) / page * 2), "page_count ");
+#if defined(__x86_64__)
+  EXPECT_EQ(of((std::size_t{1} << 31) / page), "page_count ") << "K35";
+  EXPECT_EQ(of(std::size_t{1} << 40), "page_count ");
+#endif
+}
+
+TEST(CheckRequestTest, AFilterOfWhatHasNoFields) {
+  FakeSystem machine;
+  machine.be_root();
+  const auto of = [&](const Event& event) {
+    return fields({.events = {event.filter("pid == 1")}, .target = this_thread()}, machine);
+  };
+  EXPECT_EQ(of(kFaults), "filter ");
+  EXPECT_EQ(of(changes({.execs = true})), "filter ");
+  EXPECT_EQ(of(kSwitch).find("filter"), std::string::npos);
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+TEST(CheckRequestTest, MoreBreakpointsThanAProcessorHas) {
+  FakeSystem machine;
+  machine.be_root();
+  const auto of = [&](std::size_t count, const Target& target) {
+    const Request request{.events = std::vector<Event>(count, breakpoint(4096, Access::Write)),
+                          .target = target};
+    std::string said;
+    for (const Finding& each : check(request, machine)) said += each.field + ": " + each.says;
+    return said;
+  };
+  constexpr const char* kFive = "type: 5 breakpoints are asked for, and x86 has four for each CPU";
+  EXPECT_EQ(of(4, this_thread()), "");
+  EXPECT_EQ(of(5, this_thread()), kFive);
+  EXPECT_EQ(of(4, event::system()), "") << "four on each CPU";
+  EXPECT_EQ(of(5, event::system()), kFive);
+}
+#endif
 
 TEST(CheckMemberTest, WhatAGroupMayNotHave) {
   Ask leader;

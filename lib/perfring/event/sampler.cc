@@ -1,5 +1,6 @@
 #include "perfring/event/sampler.h"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -76,7 +77,11 @@ struct Sampler::State {
   std::optional<Waiter> waiter;
   Counts counts;
   std::size_t page_count = 0;
+  std::size_t ended = 0;  // of opening.steps: those before it have
+  std::size_t told = 0;   // of those: the last one that the waiter was told of, beside the mapped
 
+  // E7. A poll takes the ring's report away.
+  bool has_ended(bool& took_report);
   std::expected<void, EventError> map(System& system);
   std::expected<void, EventError> finish(const OpenStep& each, System& system);
   std::expected<void, EventError> name_ids(System& system);
@@ -100,6 +105,13 @@ std::expected<void, EventError> Sampler::State::map(System& system) {
   const std::size_t length = fits ? os::page_size() * (1 + page_count) : 0;
   std::vector<int> mapped(opening.rings, -1);
   for (const OpenStep& each : opening.steps) {
+    if (each.step.ask.attr.write_backward != 0) {
+      return std::unexpected(EventError::of(
+          {.field = "write_backward",
+           .says = "the ring would be written backwards, and a Sampler reads forwards",
+           .advice = "leave it out, or use an OverwritableRing"},
+          opening.events[each.step.event].name()));
+    }
     int& ring = mapped[each.step.ring];
     if (ring >= 0) {
       if (const auto set = os::perf_event_set_output(each.fd.get(), ring); !set) {
@@ -129,9 +141,8 @@ std::expected<void, EventError> Sampler::State::map(System& system) {
 }
 
 std::expected<void, EventError> Sampler::State::finish(const OpenStep& each, System& system) {
-  const std::string& filter = opening.events[each.step.event].filter();
-  if (!filter.empty() && ::ioctl(each.fd.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) != 0) {
-    return std::unexpected(failed(Step::Filter, errno, each, opening.events, system));
+  if (auto set = internal::set_filter(each, opening.events[each.step.event], system); !set) {
+    return set;
   }
   std::uint64_t id = 0;
   if (::ioctl(each.fd.get(), PERF_EVENT_IOC_ID, &id) != 0) {
@@ -173,6 +184,24 @@ std::expected<void, EventError> Sampler::State::name_ids(System& system) {
   }
   merge.decode_by(*found);
   return {};
+}
+
+// kernel/events/core.c: perf_poll(), is_event_hup() at v6.18: an event hangs up when its task and
+// those that inherited it have ended, which is for ever; by then their last records are written.
+bool Sampler::State::has_ended(bool& took_report) {
+  for (; ended < opening.steps.size(); ++ended) {
+    const OpenStep& each = opening.steps[ended];
+    const Ask& ask = each.step.ask;
+    if (ask.pid == -1 || (ask.flags & PERF_FLAG_PID_CGROUP) != 0) return false;
+    pollfd event{.fd = each.fd.get(), .events = POLLIN, .revents = 0};
+    if (::poll(&event, 1, 0) < 0) return false;
+    took_report = took_report || (event.revents & POLLIN) != 0;
+    if ((event.revents & POLLHUP) != 0) continue;
+    // Its end is to be reported. (Where it is not added, longest_wait ends the wait.)
+    if (std::exchange(told, ended) != ended) static_cast<void>(waiter->add(each.fd.get()));
+    return false;
+  }
+  return true;
 }
 
 // nullopt: it came beside what was asked for.
@@ -277,16 +306,26 @@ std::optional<Delivered> Sampler::next(Clock::time_point deadline) {
   while (true) {
     if (auto one = next_in_round(false)) return one;
     merge.release();
-    // Before the look, or what comes between the two would be missed at the deadline.
+    // Before the look, or what comes between the two would be missed at the end. (A report that is
+    // taken away is of what the look sees.)
+    bool took_report = false;
     const std::uint64_t now = os::monotonic_ns();
     const bool is_over = Clock::time_point{std::chrono::nanoseconds{now}} >= deadline ||
-                         state_->waiter->is_stopped();
+                         state_->waiter->is_stopped() || state_->has_ended(took_report);
     merge.look(now);
     if (auto one = next_in_round(false)) return one;
     // What is held for its order is not held beyond the deadline (E1).
     if (is_over) return next_in_round(true);
     wait(deadline);
   }
+}
+
+bool Sampler::ended() {
+  if (is_empty()) return true;
+  bool took_report = false;
+  const bool all = state_->has_ended(took_report);
+  if (took_report) state_->waiter->look_again();
+  return all;
 }
 
 std::span<const Opened> Sampler::events() const noexcept {

@@ -28,6 +28,8 @@
 //   E6  Where others count the same software event (page-faults, context-switches), the kernel
 //       gives samples their event's id (R25): such a sample is that of this sampler's software
 //       event, if it has one, and Unknown, of kNoEvent, if it has several.
+//   E7  Once all tasks that are watched have ended (R22), what is in the rings is handed out, and
+//       then next() waits for nothing more. ended() tells. Of a CPU or a cgroup nothing ends.
 //
 // Units: times are nanoseconds of CLOCK_MONOTONIC, which is steady_clock's.
 // Lifetime: a record is valid until the callback returns, or until the next call of next(), wait(),
@@ -118,8 +120,12 @@ class PERFRING_EXPORT Sampler {
   void flush(F&& f) {
     round(true, f);
   }
-  // E1. nullopt: none came by the deadline, or stop() was called and nothing is left.
+  // E1. nullopt: none came by the deadline; or stop() was called, or all that is watched has ended
+  // (E7), and nothing is left.
   std::optional<Delivered> next(Clock::time_point deadline = Waiter::kNoDeadline);
+
+  // E7. What is in the rings by then is still handed out, by next(), for_each() or flush().
+  bool ended();
 
   std::span<const Opened> events() const noexcept;
   std::span<const std::string> notes() const noexcept;

@@ -142,6 +142,16 @@ class Variations {
     } else if (ask_.attr.sample_period != 0) {
       value("sample_period", [](perf_event_attr& attr) { attr.sample_period = kHarmless; });
     }
+    // A PMU that only counts. (Of the others a period is never the kernel's objection.)
+    const bool may_only_count = ask_.attr.type != PERF_TYPE_SOFTWARE &&
+                                ask_.attr.type != PERF_TYPE_TRACEPOINT &&
+                                ask_.attr.type != PERF_TYPE_BREAKPOINT;
+    if (may_only_count && ask_.attr.sample_period != 0) {
+      value("sample_period", [](perf_event_attr& attr) {
+        attr.freq = 0;
+        attr.sample_period = 0;
+      });
+    }
     value("size", [](perf_event_attr& attr) { attr.size = sizeof attr; });
     if ((ask_.attr.sample_type & PERF_SAMPLE_REGS_USER) != 0) {
       value("sample_regs_user", [](perf_event_attr& attr) { attr.sample_regs_user = 1; });

@@ -83,6 +83,15 @@ TEST(RecordToStringTest, NoByteOfANameActsOnATerminal) {
             "COMM misc 0x0 size 32: pid 1, tid 2, comm \"\\x1b[2J\\x22\\x5c\\x0a\\x80\"");
 }
 
+TEST(RecordToStringTest, NamesOfAnyLanguageAreShownAsTheyAre) {
+  Made made{PERF_RECORD_COMM};
+  // Latin-1's i with diaeresis, the same in UTF-8, and the C1 control CSI, which acts on a
+  // terminal.
+  made.u32(1).u32(2).text("\xef \xc3\xaf\xe2\x82\xac \xc2\x9b");
+  EXPECT_EQ(to_string(Decoded{made, sampling(0)}.any()),
+            "COMM misc 0x0 size 32: pid 1, tid 2, comm \"\\xef \xc3\xaf\xe2\x82\xac \\xc2\\x9b\"");
+}
+
 TEST(RecordToStringTest, ARecordWithoutFieldsIsItsHeader) {
   EXPECT_EQ(to_string(Decoded{Made{PERF_RECORD_SWITCH, 0x2000}, sampling(0)}.any()),
             "SWITCH misc 0x2000 size 8");

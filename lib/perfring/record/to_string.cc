@@ -26,14 +26,15 @@ class Text final : public FieldVisitor {
   void text(std::string_view name, std::string_view value) override {
     begin(name);
     text_ += '"';
-    for (const char c : value) {
-      const bool plain = c >= ' ' && c <= '~' && c != '"' && c != '\\';
-      if (plain) {
-        text_ += c;
-      } else {
+    while (!value.empty()) {
+      const char c = value.front();
+      const std::size_t length = c == '"' || c == '\\' ? 0 : internal::printable_length(value);
+      text_ += value.substr(0, length);
+      if (length == 0) {
         text_ += "\\x";
         append_byte(static_cast<unsigned char>(c));
       }
+      value.remove_prefix(length == 0 ? 1 : length);
     }
     text_ += '"';
   }
