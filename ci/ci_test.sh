@@ -61,6 +61,9 @@ ci/ci_test.sh x
 ci/compile_commands x
 ci/conform x
 ci/conform --subject NAME
+ci/conform --peer nobody
+ci/conform --peer
+ci/conform --update --peer libbpf
 ci/configs --x
 ci/configs strictest
 ci/count_tests
@@ -214,7 +217,7 @@ import sys, yaml
 text = "".join(line for line in open("ci/github.yml", encoding="utf-8") if not line.startswith("#"))
 assert len(text.splitlines()) <= 30, len(text.splitlines())
 job = yaml.safe_load(text)["jobs"]["test"]
-assert job["strategy"]["matrix"]["job"] == sys.argv[1].split(), sys.argv[1]
+assert job["strategy"]["matrix"]["job"] == [*sys.argv[1].split(), "conform"], sys.argv[1]
 assert job["env"] == {"PERFRING_REQUIRE_LIVE": 1}
 assert any(step.get("with", {}).get("path") == "ci-results/" for step in job["steps"])
 assert [step["run"] for step in job["steps"] if "run" in step][-1] == ".ci/run ${{ matrix.job }}"

@@ -7,6 +7,7 @@
 #include <expected>
 #include <functional>
 #include <ranges>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,7 @@ bool is_meant(const Case& of, std::string_view pattern) {
 std::vector<std::string> ids() {
   std::vector<std::string> all;
   for (const Case& of : conformance::suite().cases) all.push_back(of.id);
+  for (const Case& of : conformance::suite().long_cases) all.push_back(of.id);
   return all;
 }
 
@@ -43,13 +45,19 @@ std::expected<std::vector<const Case*>, std::string> chosen(const ConformOptions
   const auto& cases = conformance::suite().cases;
   for (const std::string& pattern : options.only) {
     if (std::ranges::any_of(cases, [&](const Case& of) { return is_meant(of, pattern); })) continue;
-    return std::unexpected("--only: " + not_accepted(pattern, nearest_to(pattern, ids(), kLister)));
+    if (conformance::find_case(pattern) != nullptr) continue;  // a long one, by its id
+    return std::unexpected(fmt::format("--only: {} is not accepted: {}", in_quotes(pattern),
+                                       nearest_to(pattern, ids(), kLister)));
   }
   std::vector<const Case*> some;
   for (const Case& of : cases) {
     const auto means = [&](const std::string& pattern) { return is_meant(of, pattern); };
     if (options.reachable && !of.reachable) continue;
     if (options.only.empty() || std::ranges::any_of(options.only, means)) some.push_back(&of);
+  }
+  for (const Case& of : conformance::suite().long_cases) {
+    const bool listed = options.list && options.only.empty();
+    if (listed || std::ranges::find(options.only, of.id) != options.only.end()) some.push_back(&of);
   }
   return some;
 }
@@ -64,13 +72,19 @@ std::expected<Known, std::string> known_failures(const std::string& path) {
   const auto text = read_input("--known", path, kMiB, Content::Binary);
   if (!text) return std::unexpected(text.error());
   std::size_t number = 0;
+  constexpr std::size_t kShown = 60;  // bytes of a line, in a file that may be no text
   for (const auto part : std::views::split(*text, '\n')) {
     ++number;
-    const std::string_view line = script::without_comment({part.begin(), part.end()});
-    if (line.empty()) continue;
-    const std::size_t space = std::min(line.find(' '), line.size());
-    const std::string id{line.substr(0, space)};
-    const std::string outcome{line.substr(std::min(line.size(), space + 1))};
+    // Between the words any blanks, and behind them what other systems put there.
+    const std::string line{script::without_comment({part.begin(), part.end()})};
+    std::istringstream words{line};
+    std::string id;
+    std::string outcome;
+    for (std::string word; words >> word;) {
+      std::string& to = id.empty() ? id : outcome;
+      to += (to.empty() ? "" : " ") + word;
+    }
+    if (id.empty()) continue;
     bool is_one = false;
     for (auto each = Outcome::Loses; each <= Outcome::OutOfBounds;
          each = static_cast<Outcome>(static_cast<int>(each) + 1)) {
@@ -78,7 +92,7 @@ std::expected<Known, std::string> known_failures(const std::string& path) {
     }
     if (conformance::find_case(id) == nullptr || !is_one) {
       return std::unexpected(fmt::format("--known: {}: line {}: {}", in_quotes(path), number,
-                                         not_accepted(line,
+                                         not_accepted(line.substr(0, kShown),
                                                       "the id of a case and a failure, such "
                                                       "as 'size-0 hangs'")));
     }
@@ -93,8 +107,8 @@ std::expected<Known, std::string> known_failures(const std::string& path) {
 std::string listing(const std::vector<const Case*>& cases) {
   std::string text;
   for (const Case* const of : cases) {
-    text += fmt::format("{:<28} {:<9}  {}\n", of->id, of->reachable ? "reachable" : "hostile",
-                        of->title);
+    text += fmt::format("{:<28} {:<9}  {}{}\n", of->id, of->reachable ? "reachable" : "hostile",
+                        of->title, of->is_long ? " (long: if --only has its id)" : "");
   }
   return text;
 }
@@ -103,6 +117,19 @@ std::string vectors_of(const std::vector<const Case*>& cases) {
   std::vector<conformance::Vector> vectors;
   for (const Case* const of : cases) vectors.push_back(conformance::vector_of(*of));
   return conformance::index_of(vectors);
+}
+
+// What keeps a program from being run in each of the first cases, whatever the case, does so in
+// all: the others are not tried.
+constexpr std::size_t kAlike = 3;
+const Cell* why_none(const std::vector<ConformRow>& rows) {
+  if (rows.size() < kAlike) return nullptr;
+  const Cell& first = rows.front().cell;
+  const auto is_alike = [&first](const ConformRow& row) {
+    return row.cell.outcome == Outcome::NotRun && row.cell.of_any_case &&
+           row.cell.detail == first.detail;
+  };
+  return std::all_of(rows.begin(), rows.begin() + kAlike, is_alike) ? &first : nullptr;
 }
 
 ConformReport run_all(const std::vector<const Case*>& cases, const Known& known, const Run& run) {
@@ -117,7 +144,9 @@ ConformReport run_all(const std::vector<const Case*>& cases, const Known& known,
       progress.show(fmt::format("{} of {}: {}", report.rows.size(), cases.size(), of->id));
       shown = begin;
     }
-    Cell cell = run(*of, {.stop = &signals.requested()});
+    const Cell* const none = why_none(report.rows);
+    Cell cell = none != nullptr ? *none : run(*of, {.stop = &signals.requested()});
+    if (none != nullptr) cell.detail += fmt::format(" (so it was in {} cases: not tried)", kAlike);
     if (signals.requested()) continue;  // this one was cut short
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     const auto expected = known.find(of->id);
@@ -145,6 +174,10 @@ int run_command(const ConformOptions& options) {
   const auto cases = chosen(options);
   if (!cases) return fail(cases.error());
   if (options.list) return deliver(listing(*cases), kHolds, "the cases");
+  const bool is_long = std::ranges::any_of(*cases, [](const Case* of) { return of->is_long; });
+  if (is_long && !options.list && options.command.empty()) {
+    return fail("--only: a long case is of programs as they are: give one after --");
+  }
   if (options.vectors) return deliver(vectors_of(*cases), kHolds, "the vectors");
   const auto known = known_failures(options.known);
   if (!known) return fail(known.error());
@@ -165,11 +198,10 @@ int run_command(const ConformOptions& options) {
     };
   } else if (!options.command.empty()) {
     subject = options.command.front();
-    const auto reader =
-        options.reader == "bpftool" ? conformance::read_bpftool : conformance::read_lines;
+    const auto& reader = conformance::reader_of(options.reader.empty() ? "lines" : options.reader);
     const auto by =
         options.live ? conformance::Producer::LiveKernel : conformance::Producer::SimulatedKernel;
-    run = [&options, reader, by](const Case& of, const conformance::ProcessLimits& limits) {
+    run = [&options, &reader, by](const Case& of, const conformance::ProcessLimits& limits) {
       return conformance::run_supervised(options.command, of, reader, limits, by);
     };
   } else if (!options.fault.empty()) {

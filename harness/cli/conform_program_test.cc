@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -85,11 +88,93 @@ TEST_F(ConformProgramTest, LibbpfHasTheOutcomesThatAreKnownOfIt) {
                                HasSubstr("signal 11 at byte 8192 of the ring's 8192")));
 }
 
+// A row of RESULTS.md, by its first column.
+std::map<std::string, std::vector<std::string>> rows_of_results() {
+  std::map<std::string, std::vector<std::string>> rows;
+  std::ifstream file{of_environment("RESULTS")};
+  for (std::string line; std::getline(file, line) && !line.starts_with("## On the live");) {
+    std::vector<std::string> words;
+    std::istringstream cells{line};
+    for (std::string cell; line.starts_with("| ") && std::getline(cells, cell, '|');) {
+      const std::size_t begin = std::min(cell.find_first_not_of(' '), cell.size());
+      words.push_back(cell.substr(begin, cell.find_last_not_of(' ') + 1 - begin));
+    }
+    if (words.size() > 2) rows.try_emplace(words[1], words.begin() + 2, words.end());
+  }
+  return rows;
+}
+
+// The others are the job `ci/conform`'s.
+TEST_F(ConformProgramTest, LibbpfHasTheOutcomesOfTheMatrix) {
+  auto rows = rows_of_results();
+  const auto column =
+      static_cast<std::size_t>(std::ranges::find(rows[""], "libbpf") - rows[""].begin());
+  ASSERT_LT(column, rows[""].size());
+  const std::string version =
+      run_child({"/usr/bin/dpkg-query", "-W", "-f=${Version}", "libbpf1"}).out;
+  if (version != rows["version"].at(column)) {
+    GTEST_SKIP() << "RESULTS.md is of libbpf " << rows["version"][column] << ", here is "
+                 << version;
+  }
+  const Ended ended = run({"conform", "--json", "--", subject("LIBBPF_SUBJECT"), "{pages}"});
+  const json outcome = json::parse(ended.out);
+  ASSERT_GE(outcome["cases"].size(), 120U) << ended.err;
+  for (const json& row : outcome["cases"]) {
+    std::string cell;
+    for (const json& each : row.value("accepted", json::array())) {
+      cell += (cell.empty() ? "" : ", ") + each.get<std::string>();
+    }
+    const std::string said = row["outcome"];
+    EXPECT_EQ(rows[row["id"]].at(column), said == "acceptable" ? "(" + cell + ")" : said) << row;
+  }
+}
+
+// Each record of theirs has more than the case's payload: words, or fields, as RESULTS.md has it.
+TEST_F(ConformProgramTest, PerfTraceIsRunWithItsEventsEnteredForIt) {
+  if (!there_is("perf")) GTEST_SKIP() << "linux-perf is not installed: ci/setup";
+  const Ended ended =
+      run({"conform", "--only", "one-record,straddle-24,lost-one,cpus-2,oversize-65540,size-4",
+           "--reader", "perf-trace", "--", "/bin/sh", "-c",
+           "exec perf trace --no-syscalls -a -m {pages} -e "
+           "bpf-output/no-inherit=1,name=evt/ 2>&1"});
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("6 cases: 5 right, 1 loses"),
+                               HasSubstr("size-4          hostile    loses")))
+      << ended.err;
+}
+
+TEST_F(ConformProgramTest, BpftraceLoadsItsProgramAndReadsTheSimulatedRing) {
+  if (!there_is("bpftrace")) GTEST_SKIP() << "bpftrace is not installed: ci/setup --peers";
+  if (::geteuid() != 0) GTEST_SKIP() << "bpftrace wants root";
+  const Ended ended = run(
+      {"conform", "--only", "one-record,straddle-24,lost-one,turns,while-registering", "--reader",
+       "bpftrace", "--", "/usr/bin/env", "BPFTRACE_PERF_RB_PAGES={pages}", "bpftrace", "-e",
+       R"(BEGIN { if (pid == 0) { printf("seq %llu sum %llx\n", nsecs, nsecs); } })"});
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("5 cases: 3 right, 1 not run, 1 loses"),
+                               HasSubstr("not run: its reader needs 16 bytes")))
+      << ended.err;
+}
+
+// As in RESULTS.md's row w32-uniform, by 4 GiB that are written and read (P12).
+TEST_F(ConformProgramTest, AnI386ProgramReads4GiB) {
+  if (of_environment("PERFRING_LONG").empty()) {
+    GTEST_SKIP() << "a minute: bazel test //harness/cli:conform_long_test";
+  }
+  const std::string i386 =
+      compiled("i686-linux-gnu-gcc -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  const Ended ended = run({"conform", "--only", "w32-through-4gib", "--reader", "lines-24", "--",
+                           i386, "well-24", "{pages}"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
+  const Ended wrong = run({"conform", "--only", "w32-through-4gib", "--reader", "lines-24", "--",
+                           i386, "compares-24", "{pages}"});
+  EXPECT_EQ(wrong.exit_code, 1) << wrong.err << wrong.out;
+}
+
 TEST_F(ConformProgramTest, ASubjectThatOpensNoRingShowsNothing) {
   const std::vector<std::pair<std::string, std::string>> ways{
-      {"exec /nonexistent", "it opened no ring: "},
+      {"exec /nonexistent", "it opened no ring, and ended with exit code 127: "},
       {"true", "it opened no ring"},
-      {"echo no such map >&2; exit 3", "it opened no ring: no such map"},
+      {"echo no such map >&2; exit 3",
+       "it opened no ring, and ended with exit code 3: no such map"},
       {"kill -9 $$", "it opened no ring, and signal 9 ended it"},
       {"exec yes", "it opened no ring, and printed more than 16777216 bytes"},
       {"sleep 60", "it opened no ring"},
@@ -147,9 +232,13 @@ TEST_F(ConformProgramTest, EachMisbehaviourOfAStaticProgramIsNamed) {
        "loses: not delivered: sample of 20 bytes: 01 00 00 00 00 00 00 00 15 7c 4a 7f b9 "
        "79 37 9e... (it printed nothing)"},
       {"ignores", "; it was killed, because SIGINT did not end it"},
+      {"ignores-well", "right: it was killed, because SIGINT did not end it\n"},
+      {"polls-on", "loses: it went on waiting, and did not read what was announced to it: data_ta"},
+      {"invents", "garbage: nobody wrote: sample of 1 bytes: 07; data_tail went from 0x0 to 0x20"},
+      {"jumps", "crashes: signal 11 at address 0x10, by adapter.c+0x"},
       {"killed", "crashes: signal 9"},
       {"floods", "floods: more than 16777216 bytes of output"},
-      {"spins", "hangs: no end; data_tail 0x0, data_head 0x20"},
+      {"spins", "hangs: no end; data_tail went from 0x0 to 0x0, data_head is 0x20"},
       {"alarms-reads", "out of bounds: signal 11 at byte -8 of the ring's 8192"},
       {"reads", "out of bounds: signal 11 at byte -8 of the ring's 8192, by adapter.c+0x"},
       {"reads-at-first", "out of bounds: signal 11 at byte -8 of the ring's 8192"},
@@ -186,6 +275,25 @@ TEST_F(ConformProgramTest, TheRingsPlayedAreThoseInTheMapAndTheProgramMayTakeIts
     EXPECT_EQ(ended.exit_code, 3) << how << ended.out;
     EXPECT_THAT(ended.out, HasSubstr("not run: " + why)) << ended.err;
   }
+}
+
+// What has nothing to do with the case is tried three times; what the case needs, in each.
+TEST_F(ConformProgramTest, AProgramThatNoCaseCanBeRunOfIsNotTriedOnceMore) {
+  const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  for (const std::string how : {"selects", "in-no-map", "three-pages"}) {
+    const json all = json::parse(
+        run({"conform", "--json", "--only", "straddle-*", "--", program, how, "{pages}"}).out);
+    ASSERT_EQ(all["cases"].size(), 8U);
+    const std::string first = all["cases"][0]["detail"];
+    for (std::size_t i = 0; i < 8; ++i) {
+      EXPECT_EQ(all["cases"][i]["outcome"], "not run") << how;
+      EXPECT_EQ(all["cases"][i]["detail"],
+                first + (i < 3 ? "" : " (so it was in 3 cases: not tried)"));
+    }
+  }
+  const Ended others = run({"conform", "--only", "w32-*", "misc-kernel-user", "--",
+                            subject("PERFRING_SUBJECT"), "{pages}"});
+  EXPECT_THAT(others.out, HasSubstr("6 cases: 1 right, 5 not run"));
 }
 
 // A record written while the program does something else wakes its next poll.
@@ -266,6 +374,9 @@ TEST_F(ConformProgramTest, ASetUidSubjectRuns) {
   std::filesystem::permissions(copy, std::filesystem::perms{04755});
   const Ended ended = run({"conform", "--only", "one-record", "--", copy, "{pages}"});
   EXPECT_EQ(ended.exit_code, 0) << ended.out << ended.err;
+  const Ended failed = run({"conform", "--only", "one-record", "--", copy, "3"});
+  EXPECT_THAT(failed.out,
+              HasSubstr("; a program that is traced has no privilege of its set-uid bit"));
 }
 
 TEST_F(ConformProgramTest, AnInterruptEndsTheProgramUnderWay) {

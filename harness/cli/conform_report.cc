@@ -55,10 +55,10 @@ std::string detail_of(const ConformRow& row) {
 }
 
 std::string summary(const ConformReport& report) {
-  std::string text = counted(report.rows.size(), "case") + ": ";
+  std::string text = counted(report.rows.size(), "case");
   bool first = true;
   for (const auto& [outcome, count] : counts(report)) {
-    text += fmt::format("{}{} {}", first ? "" : ", ", count, to_string(outcome));
+    text += fmt::format("{}{} {}", first ? ": " : ", ", count, to_string(outcome));
     first = false;
   }
   return text;

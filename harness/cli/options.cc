@@ -208,14 +208,19 @@ CLI::App& declare_command(CLI::App& app, ConformOptions& options) {
       "--adapter", options.adapter, "A shell's command, run as COMMAND FILE PAGES SAMPLE_TYPE");
   const CLI::Option* const fault = conform.add_option(
       "--fault", options.fault, "A consumer with this fault of harness/faults: is it found?");
-  conform.add_option("--only", options.only,
-                     "Only these cases: ids, or a beginning and * for all ids that begin so");
+  conform
+      .add_option("--only", options.only,
+                  "Only these cases: ids, or a beginning and * for all ids that begin so")
+      ->delimiter(',');
   conform.add_flag("--reachable", options.reachable, "Only cases that a real kernel produces");
   conform.add_option("--known", options.known,
                      "A file of known failures: lines of an id and its outcome. Others than these "
                      "are violations, and so is one of these that is right");
-  conform.add_option("--reader", options.reader, "How COMMAND's output is read: lines, bpftool")
-      ->check(one_of({"lines", "bpftool"}));
+  conform
+      .add_option("--reader", options.reader,
+                  "How COMMAND's output is read: lines, lines-24 (the first 24 bytes of samples), "
+                  "bpftool, bpftrace, perf-trace")
+      ->check(one_of({"lines", "lines-24", "bpftool", "bpftrace", "perf-trace"}));
   conform.add_flag("--live", options.live,
                    "The program after -- runs on this machine's own kernel, which writes what it "
                    "can be made to write (as root); the other cases are not run");

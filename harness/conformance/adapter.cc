@@ -9,7 +9,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -197,34 +196,6 @@ Cell run_adapter(const std::string& command, const Vector& vector, const Process
   if (!std::ranges::all_of(vector.turns, turn) || cell.outcome != Outcome::Right) return cell;
   static_cast<void>(std::ranges::all_of(vector.once_more(), turn));
   return cell;
-}
-
-std::expected<std::vector<Event>, std::string> read_lines(const std::string& out) {
-  auto printed = parse_printed(out);
-  if (!printed) return std::unexpected(printed.error());
-  return std::move(printed->events);
-}
-
-// bpftool passes on a record of another type, without data. That counts as an error reported.
-std::expected<std::vector<Event>, std::string> read_bpftool(const std::string& out) {
-  std::vector<Event> events;
-  try {
-    for (const auto& one : nlohmann::json::parse(out)) {
-      Event event{.kind = Wanted::Kind::Bad};
-      if (one.contains("lost")) {
-        event = {.kind = Wanted::Kind::Lost, .lost = one.at("lost").at("count")};
-      } else if (one.contains("data")) {
-        event.kind = Wanted::Kind::Sample;
-        for (const auto& byte : one.at("data")) {
-          event.payload.push_back(static_cast<std::byte>(byte.get<std::uint8_t>()));
-        }
-      }
-      events.push_back(std::move(event));
-    }
-  } catch (const std::exception& error) {
-    return std::unexpected(one_line(error.what()));
-  }
-  return events;
 }
 
 }  // namespace perfring::conformance

@@ -36,7 +36,7 @@ TEST(PrintedTest, AnyOtherLineIsRefused) {
 }
 
 TEST(ReaderTest, BpftoolsJsonIsEvents) {
-  const auto read = read_bpftool(
+  const auto read = reader_of("bpftool").read(
       R"([{"type":9,"cpu":0,"index":0,"timestamp":5,"data":[10,255]},)"
       R"({"type":2,"cpu":0,"index":0,"lost":{"id":1,"count":3}},{"type":77,"cpu":0,"index":0}])");
   ASSERT_TRUE(read.has_value()) << read.error();
@@ -44,7 +44,32 @@ TEST(ReaderTest, BpftoolsJsonIsEvents) {
                                   {.kind = Kind::Lost, .lost = 3},
                                   {.kind = Kind::Bad}};
   EXPECT_EQ(*read, events);
-  EXPECT_FALSE(read_bpftool(R"([{"type":9,)").has_value());
+  EXPECT_FALSE(reader_of("bpftool").read(R"([{"type":9,)").has_value());
+}
+
+// Lines that bpftrace 0.17 and perf 6.1 print.
+TEST(ReaderTest, BpftracesLinesAreTheWordsOfPayloads) {
+  const auto read =
+      reader_of("bpftrace")
+          .read("Attaching 1 probe...\nseq 2 sum 3c6ef372fe94f82a\nLost 3 events\n\n\n");
+  ASSERT_TRUE(read.has_value()) << read.error();
+  const std::vector<std::byte> whole = payload_of(1, 24, Echo::Words);
+  EXPECT_EQ(*read, (std::vector<Event>{{.payload = whole}, {.kind = Kind::Lost, .lost = 3}}));
+  EXPECT_EQ(whole[0], std::byte{0}) << "the number of the printf";
+  EXPECT_FALSE(reader_of("bpftrace").read("seq 2 sum 3c6ef372fe94f82a more\n").has_value());
+}
+
+TEST(ReaderTest, PerfTracesLinesAreTheTextOfPayloads) {
+  const auto read = reader_of("perf-trace")
+                        .read(
+                            "     0.000 evt(2000000000000000a28f)\nLOST 3 events!\n"
+                            "Can't parse sample, err = -14, skipping...\n");
+  ASSERT_TRUE(read.has_value()) << read.error();
+  const std::vector<Event> events{{.payload = payload_of(1, 20, Echo::Text)},
+                                  {.kind = Kind::Lost, .lost = 3},
+                                  {.kind = Kind::Bad}};
+  EXPECT_EQ(*read, events);
+  EXPECT_FALSE(reader_of("perf-trace").read("usage: perf trace\n").has_value());
 }
 
 Cell adapter(const std::string& command, double seconds = 60) {

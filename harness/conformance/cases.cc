@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -73,7 +74,7 @@ std::unexpected<std::string> wrong(std::string_view what) {
 class Reader {
  public:
   Done line(std::string_view line);
-  Done end() { return end_of_case(); }
+  Done end();
   Suite suite;
 
  private:
@@ -113,18 +114,33 @@ Done Reader::line(std::string_view line) {
     now().exact = true;
     return {};
   }
+  if (line == "long") {
+    now().is_long = true;
+    return {};
+  }
   if (words[0] == "accept") return accept(words);
   if (words[0] == "expect") return expect(words);
   if (words[0] == "patch") return patch(words);
   if (line == "registered") return part(Registered{});
   if (line == "drain") return part(Drain{});
   if (line == "offline" || line == "online") return part(Hotplug{line == "online"});
+  if (words[0] == "laps" && words.size() == 3 && number(words[1]) && number(words[2])) {
+    return part(Laps{*number(words[1]), *number(words[2])});
+  }
   const bool is_number = words.size() == 2 && number(words[1]);
   if (words[0] == "fill" && is_number) return part(Fill{*number(words[1])});
   if (is_number && (words[0] == "cpus" || words[0] == "absent" || words[0] == "cpu")) {
     return cpu(words);
   }
   return other(line);
+}
+
+Done Reader::end() {
+  if (Done done = end_of_case(); !done) return done;
+  const auto is_long = [](const Case& of) { return of.is_long; };
+  std::ranges::copy_if(suite.cases, std::back_inserter(suite.long_cases), is_long);
+  std::erase_if(suite.cases, is_long);
+  return {};
 }
 
 Done Reader::begin(const Words& words) {
@@ -297,9 +313,11 @@ const Suite& suite() {
 }
 
 const Case* find_case(std::string_view id) {
-  const auto& cases = suite().cases;
-  const auto found = std::ranges::find(cases, id, &Case::id);
-  return found == cases.end() ? nullptr : &*found;
+  for (const auto* const cases : {&suite().cases, &suite().long_cases}) {
+    const auto found = std::ranges::find(*cases, id, &Case::id);
+    if (found != cases->end()) return &*found;
+  }
+  return nullptr;
 }
 
 }  // namespace perfring::conformance

@@ -59,12 +59,17 @@ struct OnCpu {
 struct Hotplug {
   bool online = false;
 };
+// So many times an output of so many bytes and a drain, whose events follow from the ledger.
+struct Laps {
+  std::uint64_t turns = 0;
+  std::uint64_t bytes = 0;
+};
 struct Drain {
   bool stated = false;  // the case states the events; otherwise they follow from the ledger
   std::vector<Wanted> wanted{};
 };
 using Part =
-    std::variant<std::vector<script::Step>, Fill, Patch, Registered, OnCpu, Hotplug, Drain>;
+    std::variant<std::vector<script::Step>, Fill, Patch, Registered, OnCpu, Hotplug, Laps, Drain>;
 
 struct Case {
   std::string id;
@@ -72,6 +77,7 @@ struct Case {
   std::uint64_t since = 1;
   bool reachable = false;            // a real kernel does it
   bool exact = false;                // only in a ring of this size
+  bool is_long = false;              // of programs as they are, and only if it is asked for
   std::uint64_t cpus = 1;            // each has a ring
   std::set<std::uint64_t> absent{};  // those of the CPUs that are offline from the beginning
   std::vector<std::string> facts{};
@@ -88,6 +94,7 @@ struct Case {
 struct Suite {
   std::uint64_t version = 0;
   std::vector<Case> cases;
+  std::vector<Case> long_cases;
 };
 
 // An error names the line and the reason.

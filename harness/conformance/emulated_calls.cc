@@ -27,6 +27,8 @@ std::size_t size_of(std::uint64_t asked, std::size_t most) {
   return static_cast<std::size_t>(std::min<std::uint64_t>(asked, most));
 }
 
+constexpr std::uint32_t kIdOfI386 = 0x8004'2407;  // PERF_EVENT_IOC_ID, with a pointer of 4 bytes
+
 ino_t inode_of(int fd) {
   struct stat of{};
   return fd >= 0 && ::fstat(fd, &of) == 0 ? of.st_ino : 0;
@@ -72,12 +74,19 @@ void Opened::put_flag_back() const {
   static_cast<void>(::eventfd_write(wake.get(), 1));
 }
 
-EmulatedCalls::EmulatedCalls(TracedProcess& process, Playing& playing, live::Emitter* emitter)
+EmulatedCalls::EmulatedCalls(TracedProcess& process, Playing& playing, live::Emitter* emitter,
+                             bool loads_programs)
     : process_{process},
       playing_{playing},
       emitter_{emitter},
       map_{emitter != nullptr ? ::fcntl(emitter->map_fd(), F_DUPFD_CLOEXEC, 0)
-                              : ::memfd_create("bpf_map", MFD_CLOEXEC)} {}
+                              : ::memfd_create("bpf_map", MFD_CLOEXEC)} {
+  if (loads_programs && emitter == nullptr) {  // where the kernel refuses it, it says so to them
+    auto map = os::bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 64, 0);
+    if (map) map_ = *std::move(map);
+  }
+  if (const auto info = os::bpf_map_info_of(map_.get())) map_id_ = info->id;
+}
 
 // The kernel's own events have an id each, and one inode for all of them.
 Opened* EmulatedCalls::event_of(pid_t thread, int fd) {
@@ -94,9 +103,9 @@ Opened* EmulatedCalls::event_of(pid_t thread, int fd) {
 
 bool EmulatedCalls::is_map(pid_t thread, int fd) {
   const os::Fd copy = process_.copy_of(thread, fd);
-  if (emitter_ == nullptr) return copy.get() >= 0 && inode_of(copy.get()) == inode_of(map_.get());
+  if (map_id_ == 0) return copy.get() >= 0 && inode_of(copy.get()) == inode_of(map_.get());
   const auto info = os::bpf_map_info_of(copy.get());
-  return info && info->id == os::bpf_map_info_of(map_.get())->id;
+  return info && info->id == map_id_;
 }
 
 CallAnswer EmulatedCalls::answer(const seccomp_notif& call) {
@@ -257,13 +266,23 @@ CallAnswer EmulatedCalls::control(const seccomp_notif& call) {
     case PERF_EVENT_IOC_ENABLE:
     case PERF_EVENT_IOC_DISABLE:
       event->set_enabled(static_cast<std::uint32_t>(call.data.args[1]) == PERF_EVENT_IOC_ENABLE);
+      if (event->attr.disabled == 0) playing_.on_enabled(*event);
       return {};
+    case PERF_EVENT_IOC_ID:
+    case kIdOfI386:
+      return id_of(call, *event);
     case PERF_EVENT_IOC_RESET:
       return {};
     default:
       playing_.on_not_emulated(fmt::format("ioctl {:#x}", call.data.args[1]));
       return {.value = -ENOTTY};
   }
+}
+
+CallAnswer EmulatedCalls::id_of(const seccomp_notif& call, const Opened& event) {
+  const std::uint64_t id = identity_on(event.cpu).ids[0];
+  const bool written = process_.write(thread_of(call), call.data.args[2], &id, sizeof(id));
+  return {.value = written ? 0 : -EFAULT};
 }
 
 }  // namespace perfring::conformance

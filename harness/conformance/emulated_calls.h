@@ -81,6 +81,7 @@ class Playing {
   // `event` has its memory, and needs a ring.
   virtual void on_map(Opened& event) = 0;
   virtual void on_map_refused(const std::string& why) = 0;
+  virtual void on_enabled(Opened& event) = 0;
   virtual void on_map_update(std::uint64_t key, Opened& event) = 0;
   virtual void on_map_delete(std::uint64_t key) = 0;
   virtual void on_wait() = 0;
@@ -90,7 +91,9 @@ class Playing {
 class EmulatedCalls {
  public:
   // With an emitter, events and maps are the machine's kernel's own: its map is the program's.
-  EmulatedCalls(TracedProcess& process, Playing& playing, live::Emitter* emitter);
+  // Without one, the map is the kernel's own all the same where programs are loaded that use it.
+  EmulatedCalls(TracedProcess& process, Playing& playing, live::Emitter* emitter,
+                bool loads_programs);
 
   CallAnswer answer(const seccomp_notif& call);
   MapAnswer map(pid_t thread, const MapCall& call);
@@ -119,6 +122,7 @@ class EmulatedCalls {
   bool make_memory(Opened& event, std::uint64_t length);
   CallAnswer map_info(const seccomp_notif& call);
   CallAnswer control(const seccomp_notif& call);
+  CallAnswer id_of(const seccomp_notif& call, const Opened& event);
   CallAnswer add_to_epoll(const seccomp_notif& call);
   CallAnswer poll(const seccomp_notif& call, bool is_ppoll);
   CallAnswer select(const seccomp_notif& call);
@@ -133,8 +137,9 @@ class EmulatedCalls {
   std::vector<std::unique_ptr<Opened>> events_;
   Opened* mapping_ = nullptr;  // the event whose ring is being mapped
   os::Fd map_;
-  os::Fd cpu_list_;          // the last one that was opened
-  std::vector<int> epolls_;  // instances that have a ring's descriptor
+  std::uint32_t map_id_ = 0;  // of the kernel's own
+  os::Fd cpu_list_;           // the last one that was opened
+  std::vector<int> epolls_;   // instances that have a ring's descriptor
   std::vector<Poll> polls_;
   // Rings whose wakeup was put back: the poll that was to report it was interrupted by a signal.
   std::set<const Opened*> unanswered_;

@@ -41,6 +41,7 @@ struct Cell {
   std::vector<Accept> accepted{};        // what made it acceptable
   std::string detail{};                  // the first thing that was wrong, or why it was not run
   bool unsupported = false;              // not run, and the subject cannot help it
+  bool of_any_case = false;              // not run, by what the case has nothing to do with
   std::vector<std::string> backtrace{};  // of a crash: the functions that were called, last first
 
   void worsen(Outcome to, std::string why);

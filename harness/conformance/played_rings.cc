@@ -30,6 +30,19 @@ std::optional<std::string> why_not_live(const Part& part) {
   return "a real kernel cannot be made to nest outputs";
 }
 
+std::uint64_t shortest_payload(const Case& of) {
+  std::uint64_t least = ~std::uint64_t{0};
+  for (const Part& part : of.parts) {
+    if (const auto* const fill = std::get_if<Fill>(&part)) least = std::min(least, fill->bytes);
+    const auto* const steps = std::get_if<std::vector<script::Step>>(&part);
+    if (steps == nullptr) continue;
+    for (const script::Step& step : *steps) {
+      if (step.action == script::Action::Output) least = std::min(least, step.number);
+    }
+  }
+  return least;
+}
+
 void check(const os::Result<void>& done, const char* what) {
   if (!done) throw std::system_error{done.error(), what};
 }
@@ -118,8 +131,15 @@ std::string PlayedRings::why_impossible(const Opened& event) const {
   if (wanted.word == kernel::Word::k32 && !event.of_32_bits) {
     return "a 32-bit kernel runs no 64-bit program";
   }
-  if ((type & PERF_SAMPLE_RAW) == 0 || (type & ~kernel::kSampleTypes) != 0) {
+  if ((type & PERF_SAMPLE_RAW) == 0 || (type & ~kernel::kOpenedSampleTypes) != 0) {
     return fmt::format("sample_type {:#x} is not simulated", std::uint64_t{type});
+  }
+  if (const std::uint64_t least = shortest_payload(case_); least < least_payload(echo_)) {
+    return fmt::format("its reader needs {} bytes of each payload, the case has one of {}",
+                       least_payload(echo_), least);
+  }
+  if (reader_.begins_at_0 && wanted.start >= pages * 4096) {
+    return "the case's positions are preset, and it takes those of a new ring for 0";
   }
   const bool others = wanted.sample_type != PERF_SAMPLE_RAW || wanted.sample_id_all;
   if (others && (wanted.sample_type != type || wanted.sample_id_all != event.attr.sample_id_all)) {
@@ -150,7 +170,7 @@ script::Settings PlayedRings::settings_of(const Opened& event, bool plays) const
     settings.start += event.pages() * 4096 - size;
   }
   settings.pages = event.pages();
-  settings.sample_type = event.attr.sample_type & kernel::kSampleTypes;
+  settings.sample_type = event.attr.sample_type & kernel::kOpenedSampleTypes;
   settings.sample_id_all = event.attr.sample_id_all != 0;
   settings.watermark = event.attr.watermark != 0;
   settings.wakeup = event.attr.wakeup_events;
@@ -169,7 +189,7 @@ void PlayedRings::map(Opened& event) {
     try {
       event.make_live(*emitter_);
     } catch (const std::runtime_error& error) {
-      impossible_ = error.what();
+      impossible_ = {error.what(), true};
     }
   }
   begin();
@@ -200,7 +220,7 @@ Opened* PlayedRings::entered_on(std::size_t cpu) const {
 }
 
 void PlayedRings::begin() {
-  if (producer_ != nullptr || !impossible_.empty()) return;
+  if (producer_ != nullptr || is_impossible()) return;
   std::vector<Played> played;
   std::vector<rig::SimulatedRing*> simulated;
   std::vector<LiveRing*> live;
@@ -211,19 +231,28 @@ void PlayedRings::begin() {
     simulated.push_back(absent ? nullptr : event->ring.get());
     live.push_back(absent ? nullptr : event->live.get());
     if (absent) continue;
-    if (impossible_.empty()) impossible_ = why_impossible(*event);
+    if (!is_impossible()) impossible_ = {why_impossible(*event), true};
     played.push_back({cpu, event, {event->start, event->start, event->start}});
   }
-  if (!impossible_.empty()) return;
+  if (is_impossible()) return;
   played_ = std::move(played);
-  producer_ = emitter_ == nullptr ? std::make_unique<CaseProducer>(case_, simulated)
-                                  : std::make_unique<CaseProducer>(case_, live);
-  has_registered_ = producer_->while_registering();
+  producer_ = emitter_ == nullptr ? std::make_unique<CaseProducer>(case_, simulated, echo_)
+                                  : std::make_unique<CaseProducer>(case_, live, echo_);
+  try {
+    has_registered_ = producer_->while_registering();
+  } catch (const CannotPlay& error) {
+    impossible_ = {error.what(), true};
+  }
 }
 
 bool PlayedRings::turn() {
-  if (producer_ == nullptr || !impossible_.empty() || !misuse_.empty()) return false;
-  if (!producer_->turn()) return false;
+  if (producer_ == nullptr || is_impossible() || !misuse_.empty()) return false;
+  try {
+    if (!producer_->turn()) return false;
+  } catch (const CannotPlay& error) {
+    impossible_ = {error.what(), true};
+    return false;
+  }
   ++turns_;
   for (Played& each : played_) {
     const perf_event_mmap_page& page = each.event->page();
@@ -248,15 +277,15 @@ std::string PlayedRings::why_not_entered() const {
 }
 
 std::optional<PlayedRings::Obstacle> PlayedRings::obstacle() const {
-  if (!impossible_.empty()) return Obstacle{impossible_, true};
+  if (is_impossible()) return impossible_;
   if (!misuse_.empty()) return Obstacle{misuse_};
   const auto was_read = [](const Opened* event) { return event->was_read(); };
   if (emitter_ == nullptr && std::ranges::any_of(mapped_, was_read)) {
-    return Obstacle{"read(2) of an event's descriptor is not emulated", true};
+    return Obstacle{"read(2) of an event's descriptor is not emulated", true, true};
   }
   if (producer_ != nullptr) return std::nullopt;
   if (mapped_.empty()) {
-    return Obstacle{"it opened no ring" + (refused_.empty() ? "" : ": " + refused_)};
+    return Obstacle{"it opened no ring" + (refused_.empty() ? "" : ": " + refused_), false, true};
   }
   std::set<std::size_t> cpus;
   for (const Opened* const each : mapped_) cpus.insert(each->cpu);
@@ -265,7 +294,7 @@ std::optional<PlayedRings::Obstacle> PlayedRings::obstacle() const {
     return Obstacle{fmt::format("it opened rings on {} of the case's {} CPUs", cpus.size(), needed),
                     true};
   }
-  return Obstacle{why_not_entered()};
+  return Obstacle{why_not_entered(), false, true};
 }
 
 }  // namespace perfring::conformance

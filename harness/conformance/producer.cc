@@ -27,6 +27,15 @@ std::uint64_t raw_size(std::uint64_t length) {
   return (length + 4 + 7) / 8 * 8 - 4;
 }
 
+constexpr std::uint64_t kNearlyOversize = 65500;  // more is of K6
+constexpr std::uint64_t kWords = 24;              // bytes that a consumer prints of Echo::Words
+
+// So many bytes of a sample are as they were written, and `printed` with what is behind them.
+void cut(Event& event, std::uint64_t bytes, std::uint64_t printed) {
+  event.payload.resize(static_cast<std::size_t>(bytes));
+  event.padding = printed - bytes;
+}
+
 bool is_patched(const Case& of, std::uint64_t output) {
   return std::ranges::any_of(of.parts, [&](const Part& part) {
     const auto* const patch = std::get_if<Patch>(&part);
@@ -36,12 +45,25 @@ bool is_patched(const Case& of, std::uint64_t output) {
 
 }  // namespace
 
-std::vector<std::byte> payload_of(std::uint64_t output, std::uint64_t length) {
-  const std::array<std::uint64_t, 2> words{output + 1, (output + 1) * kOdd};
-  std::vector<std::byte> payload(static_cast<std::size_t>(length),
-                                 static_cast<std::byte>(0xa1 + output % 0x5e));
-  const auto bytes = std::as_bytes(std::span{words});
-  std::ranges::copy(bytes.first(std::min(payload.size(), bytes.size())), payload.begin());
+std::vector<std::byte> payload_of(std::uint64_t output, std::uint64_t length, Echo echo) {
+  const bool text = echo == Echo::Text;
+  const std::uint64_t filling = text ? 'g' + output % 20 : 0xa1 + output % 0x5e;
+  std::vector<std::byte> payload(static_cast<std::size_t>(length), static_cast<std::byte>(filling));
+  const std::array<std::uint64_t, 3> words{0, output + 1, (output + 1) * kOdd};
+  std::vector<std::byte> name;
+  std::ranges::copy(std::as_bytes(std::span{words}), std::back_inserter(name));
+  if (echo != Echo::Words) name.erase(name.begin(), name.begin() + 8);
+  if (text) {  // the low digit of each byte first
+    std::vector<std::byte> digits;
+    for (const std::byte each : name) {
+      for (const unsigned digit :
+           {static_cast<unsigned>(each) % 16, static_cast<unsigned>(each) / 16})
+        digits.push_back(static_cast<std::byte>("0123456789abcdef"[digit]));
+    }
+    name = std::move(digits);
+  }
+  name.resize(std::min(name.size(), payload.size()));
+  std::ranges::copy(name, payload.begin());
   return payload;
 }
 
@@ -58,7 +80,8 @@ CaseRings::CaseRings(const Case& of) {
   }
 }
 
-CaseProducer::CaseProducer(const Case& of, std::span<rig::SimulatedRing* const> rings) : case_{of} {
+CaseProducer::CaseProducer(const Case& of, std::span<rig::SimulatedRing* const> rings, Echo echo)
+    : case_{of}, echo_{echo} {
   for (rig::SimulatedRing* const ring : rings) {
     cpus_.push_back(ring == nullptr ? nullptr : std::make_unique<Cpu>(*this, cpus_.size()));
     if (ring != nullptr) cpus_.back()->ring = ring;
@@ -66,7 +89,8 @@ CaseProducer::CaseProducer(const Case& of, std::span<rig::SimulatedRing* const> 
   now_ = cpus_.at(0).get();
 }
 
-CaseProducer::CaseProducer(const Case& of, std::span<LiveRing* const> rings) : case_{of} {
+CaseProducer::CaseProducer(const Case& of, std::span<LiveRing* const> rings, Echo echo)
+    : case_{of}, echo_{echo} {
   for (LiveRing* const ring : rings) {
     cpus_.push_back(std::make_unique<Cpu>(*this, cpus_.size()));
     cpus_.back()->live = ring;
@@ -92,15 +116,43 @@ bool CaseProducer::turn() {
   for (const auto& cpu : cpus_) {
     if (cpu != nullptr && drain_ != nullptr) cpu->turn_from = cpu->written.size();
   }
-  for (drain_ = nullptr; drain_ == nullptr && next_ < case_.parts.size(); ++next_) {
+  static constexpr Drain kByLedger;
+  for (drain_ = nullptr; drain_ == nullptr && next_ < case_.parts.size();) {
+    const auto* const laps = std::get_if<Laps>(&case_.parts[next_]);
     play(case_.parts[next_]);
-    drain_ = std::get_if<Drain>(&case_.parts[next_]);
+    drain_ = laps != nullptr ? &kByLedger : std::get_if<Drain>(&case_.parts[next_]);
+    if (laps != nullptr && ++lap_ < laps->turns) continue;
+    lap_ = 0;
+    ++next_;
   }
   if (drain_ == nullptr) return false;
+  check_stated();
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
     if (cpus_[i] != nullptr) std::ranges::copy(expected(i), std::back_inserter(cpus_[i]->so_far));
   }
   return true;
+}
+
+bool CaseProducer::is_of_other_fields() const {
+  return std::ranges::any_of(cpus_, [this](const auto& cpu) {
+    return cpu != nullptr && cpu->sample_type() != case_.settings.sample_type;
+  });
+}
+
+// What the case states of whole records is what the ledger has, too.
+void CaseProducer::check_stated() const {
+  const auto is_stated_alone = [](const Part& part) {
+    const auto* const steps = std::get_if<std::vector<script::Step>>(&part);
+    return std::holds_alternative<Patch>(part) ||
+           (steps != nullptr && std::ranges::any_of(*steps, [](const script::Step& step) {
+              return step.number > kNearlyOversize;
+            }));
+  };
+  if (!is_of_other_fields() || std::ranges::any_of(case_.parts, is_stated_alone)) return;
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    if (cpus_[i] == nullptr || expected(i) == by_ledger(i)) continue;
+    throw CannotPlay{"the samples have more fields than the case's, and find room otherwise"};
+  }
 }
 
 std::vector<Event> CaseProducer::by_ledger(std::size_t cpu) const {
@@ -125,8 +177,8 @@ std::vector<Event> CaseProducer::expected(std::size_t cpu) const {
       event.damaged = wanted.kind == Wanted::Kind::Maybe && is_patched(case_, wanted.number);
     }
     if (wanted.cut) {
-      event.payload.resize(static_cast<std::size_t>(*wanted.cut));
-      event.padding = 0;
+      const std::uint64_t left = std::min<std::uint64_t>(*wanted.cut, event.payload.size());
+      cut(event, left, echo_ == Echo::Words ? kWords : left);
     }
     events.push_back(std::move(event));
   }
@@ -140,7 +192,10 @@ bool CaseProducer::expects_any() const {
 
 Event CaseProducer::sample(std::uint64_t output) const {
   const std::uint64_t length = outputs_.at(static_cast<std::size_t>(output)).length;
-  return {.payload = payload_of(output, length), .padding = raw_size(length) - length};
+  const std::uint64_t size = raw_size(length);
+  Event event{.payload = payload_of(output, length, echo_), .padding = size - length};
+  if (echo_ == Echo::Words) cut(event, std::min(length, kWords), kWords);
+  return event;
 }
 
 void CaseProducer::play(const Part& part) {
@@ -148,6 +203,9 @@ void CaseProducer::play(const Part& part) {
     carry_out(*steps);
   } else if (const auto* const filling = std::get_if<Fill>(&part)) {
     fill(*filling);
+  } else if (const auto* const laps = std::get_if<Laps>(&part)) {
+    const script::Step step{.action = script::Action::Output, .number = laps->bytes};
+    output({&step, 1});
   } else if (const auto* const patching = std::get_if<Patch>(&part)) {
     patch(*patching);
   } else if (const auto* const on = std::get_if<OnCpu>(&part)) {
@@ -187,9 +245,9 @@ int CaseProducer::output(std::span<const script::Step> step_and_nested) {
   const std::uint64_t number = outputs_.size();
   // A ring whose samples have more fields brings header.size so much earlier to 65536 (K3).
   const std::uint64_t more = raw_at(now_->sample_type()) - raw_at(case_.settings.sample_type);
-  const std::uint64_t length = step.number > 65500 ? step.number - more : step.number;
+  const std::uint64_t length = step.number > kNearlyOversize ? step.number - more : step.number;
   outputs_.push_back({length, static_cast<std::size_t>(now_->id)});
-  const std::vector<std::byte> payload = payload_of(number, length);
+  const std::vector<std::byte> payload = payload_of(number, length, echo_);
   under_way_.begin(step_and_nested);
   frame() = {.output = number, .length = length};
   const auto simulated_output = [&] {
@@ -247,6 +305,11 @@ void CaseProducer::patch(const Patch& patch) {
     return;
   }
   const auto found = std::ranges::find(now_->written, patch.output, &Written::output);
+  const std::uint64_t lost_size = found == now_->written.end() ? 0 : found->lost_size;
+  if (is_of_other_fields() &&
+      (found == now_->written.end() || (patch.field >= Field::LostType && lost_size == 0))) {
+    throw CannotPlay{"the samples have more fields than the case's, and find room otherwise"};
+  }
   if (found == now_->written.end())
     throw std::logic_error{case_.id + ": a patch of an output that was not written"};
   const std::uint64_t lost = found->position - found->lost_size;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "harness/conformance/cases.h"
@@ -29,9 +30,21 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
+// How a payload says which output it is of, so that it can be told from what the consumer prints.
+enum class Echo : std::uint8_t {
+  Bytes,  // it prints all bytes: two words (payload_of)
+  Text,   // it prints a dot for each byte that is no ASCII: their digits
+  Words,  // it prints the second and the third word: these two, behind one of 0 (P26)
+};
+// Bytes of a payload without which a consumer could not tell what it has.
+constexpr std::uint64_t least_payload(Echo echo) {
+  return echo == Echo::Words ? 16 : 0;
+}
+
 // The payload of an output says which one it is: its number and that number times an odd constant,
 // in the machine's order, as far as there is room, and a byte of its own as filling.
-std::vector<std::byte> payload_of(std::uint64_t output, std::uint64_t length);
+std::vector<std::byte> payload_of(std::uint64_t output, std::uint64_t length,
+                                  Echo echo = Echo::Bytes);
 
 // What tells the ring of a CPU, and its events' ids, from the others'.
 rig::Identity identity_on(std::size_t cpu);
@@ -57,20 +70,27 @@ class LiveRing {
   virtual void control(script::Action action) = 0;  // pauses, resumes, disables or enables
 };
 
+// In samples that have more fields than the case's, other records find room: the case cannot be
+// played there.
+struct CannotPlay : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
 class CaseProducer {
  public:
   // `of` and `rings` must outlive it: one for each of the case's CPUs, nullptr where that is
   // absent. They may have other settings than the case asks for: more pages, other fields in a
   // sample.
-  CaseProducer(const Case& of, std::span<rig::SimulatedRing* const> rings);
+  CaseProducer(const Case& of, std::span<rig::SimulatedRing* const> rings, Echo echo = Echo::Bytes);
   // Precondition: no part of the case is a Patch or a Hotplug, and no step is nested.
-  CaseProducer(const Case& of, std::span<LiveRing* const> rings);
+  CaseProducer(const Case& of, std::span<LiveRing* const> rings, Echo echo);
   CaseProducer(const CaseProducer&) = delete;
   CaseProducer& operator=(const CaseProducer&) = delete;
 
   // Carries out the steps up to `registered`. Returns whether there is one ahead.
   bool while_registering();
-  // Carries out the steps up to the consumer's next turn. Returns false after the last turn.
+  // Carries out the steps up to the consumer's next turn. Returns false after the last turn. Throws
+  // CannotPlay.
   bool turn();
   // The events that this turn must bring from the CPU's ring: those that the case states, otherwise
   // those of the ledger.
@@ -136,14 +156,18 @@ class CaseProducer {
   void fill(const Fill& fill);
   void patch(const Patch& patch);
   void play(const Part& part);
+  bool is_of_other_fields() const;
+  void check_stated() const;
   void store(std::uint64_t position, std::uint64_t value, std::size_t size);
   Event sample(std::uint64_t output) const;
   Frame& frame() { return frames_[under_way_.depth() - 1]; }
 
   const Case& case_;
+  const Echo echo_;
   std::vector<std::unique_ptr<Cpu>> cpus_;  // nullptr: absent
   Cpu* now_ = nullptr;                      // where the steps happen
   std::size_t next_ = 0;                    // of the case's parts
+  std::uint64_t lap_ = 0;                   // of that part, if it is Laps
   const Drain* drain_ = nullptr;
   script::UnderWay under_way_;
   std::array<Frame, script::kDepthMax + 2> frames_;

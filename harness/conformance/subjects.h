@@ -41,8 +41,20 @@ std::expected<Printed, std::string> parse_printed(std::string_view out);
 // (ptrace, P18), and each of its waits is the producer's turn. No privilege is needed, and nothing
 // of the program is changed. For x86-64 programs, and i386 ones on an x86-64 machine.
 
-// Turns a program's output into events. An error quotes the first line that is not one.
-using Reader = std::expected<std::vector<Event>, std::string> (*)(const std::string& out);
+// What is known of a program whose output is not that of an adapter.
+struct Reader {
+  std::string_view name;
+  // Turns the output into events. An error quotes the first line that is not one.
+  std::expected<std::vector<Event>, std::string> (*read)(const std::string& out) = nullptr;
+  Echo echo = Echo::Bytes;
+  bool loads_programs = false;  // which the machine's kernel must know the map of
+  bool begins_at_0 = false;     // whatever data_tail says when it maps a ring
+  bool is_entered = false;      // another program enters its events in a map, once they are enabled
+};
+// The first is of the lines that an adapter prints (README.md); `tail` may be left out.
+std::span<const Reader> readers();
+// Precondition: a reader has this name.
+const Reader& reader_of(std::string_view name);
 
 // Who writes: the machine's own kernel only what it can be made to write, and where this process
 // may have BPF programs run. Then the program's calls are watched, not emulated.
@@ -51,13 +63,8 @@ enum class Producer : std::uint8_t { SimulatedKernel, LiveKernel };
 // Runs the command once with the case's script. In its words {pages} is replaced by the pages of
 // the case's ring, {wakeup_events} and {wakeup_watermark} by what it asks for, or 0, {sample_type}
 // and {sample_id_all} by the event's. Throws CannotRun.
-Cell run_supervised(const std::vector<std::string>& command, const Case& of, Reader read,
+Cell run_supervised(const std::vector<std::string>& command, const Case& of, const Reader& reader,
                     const ProcessLimits& limits = {}, Producer by = Producer::SimulatedKernel);
-
-// The lines that an adapter prints (README.md); `tail` may be left out.
-std::expected<std::vector<Event>, std::string> read_lines(const std::string& out);
-// bpftool -j map event_pipe id N.
-std::expected<std::vector<Event>, std::string> read_bpftool(const std::string& out);
 
 }  // namespace perfring::conformance
 

@@ -46,12 +46,15 @@ bool PlayedRings::is_announced(const Opened& event) const {
          (attr.watermark != 0 ? attr.wakeup_watermark <= 8 : attr.wakeup_events == 1);
 }
 
-void PlayedRings::judge_unread(Cell& cell) const {
+void PlayedRings::judge_unread(Cell& cell, bool sleeps) const {
   if (!is_over() || case_.accepts_it(Accept::Stops)) return;
   for (const Played& each : played_) {
     const Tails now = each.now();
     if (now.moved() >= now.published() || !is_announced(*each.event)) continue;
-    cell.worsen(Outcome::Loses, "it slept on what had been announced to it: " + to_text(now));
+    cell.worsen(Outcome::Loses,
+                (sleeps ? "it slept on what had been announced to it: "
+                        : "it went on waiting, and did not read what was announced to it: ") +
+                    to_text(now));
   }
 }
 
@@ -80,8 +83,7 @@ std::string PlayedRings::place_of(std::uint64_t address) const {
 std::string PlayedRings::positions() const {
   std::string text;
   for (const Played& each : played_) {
-    const perf_event_mmap_page& page = each.event->page();
-    text += fmt::format("; data_tail {:#x}, data_head {:#x}", page.data_tail, page.data_head);
+    text += "; " + to_text(each.now());
   }
   return text;
 }
@@ -138,7 +140,7 @@ void Supervisor::end_when_due() {
   const auto now = Clock::now();
   const bool late = std::chrono::duration<double>(now - begin_).count() > limits_.seconds;
   const bool full = process_.printed_bytes() >= limits_.output;  // SIGXFSZ may be ignored
-  if (late || full || (limits_.stop != nullptr && *limits_.stop)) {
+  if (late || full || rings_.is_impossible() || (limits_.stop != nullptr && *limits_.stop)) {
     killed_ = true;
     process_.signal(SIGKILL);
     return;
@@ -148,7 +150,7 @@ void Supervisor::end_when_due() {
   if (sigints_ == 0) {
     if (!is_due(now)) return;
     rings_.judge_places(cell_);
-    rings_.judge_unread(cell_);
+    rings_.judge_unread(cell_, quiet_since_ != now);
   } else if (!is_quiet() && now - quiet_since_ < 5 * kPause) {
     return;  // it is about to end
   }
@@ -156,24 +158,47 @@ void Supervisor::end_when_due() {
   process_.signal(++sigints_ <= kSigints ? SIGINT : SIGKILL);
 }
 
-Cell Supervisor::run(Reader read) {
+Cell Supervisor::run() {
   while (process_.step()) {
     end_when_due();
     calls_.end_polls();
   }
-  return judge(read);
+  Cell cell = judge();
+  add_to_detail(cell);
+  return cell;
 }
 
-// The signal that ended a subject that was not told to end, and what it said.
+// What there is to know beside the outcome.
+void Supervisor::add_to_detail(Cell& cell) const {
+  const auto add = [&cell](const std::string& more) {
+    cell.detail += (cell.detail.empty() ? "" : "; ") + more;
+  };
+  if (is_failure(cell.outcome) && cell.detail.find("data_tail") == std::string::npos) {
+    cell.detail += rings_.positions();
+  }
+  if (cell.outcome != Outcome::NotRun && sigints_ > kSigints) {
+    add("it was killed, because SIGINT did not end it");
+  }
+  if (cell.outcome > Outcome::Acceptable && process_.is_set_uid()) {
+    add("a program that is traced has no privilege of its set-uid bit");
+  }
+}
+
+// The signal or the exit code of a subject that was not told to end, and what it said.
 std::string Supervisor::last_words() const {
   const int status = process_.status();
-  const bool unasked = WIFSIGNALED(status) && sigints_ == 0 && !killed_;
+  const bool unasked = sigints_ == 0 && !killed_;
   if (process_.printed_bytes() >= limits_.output) {
     return fmt::format(", and printed more than {} bytes", limits_.output);
   }
   const std::string err = process_.err();
-  return (unasked ? fmt::format(", and signal {} ended it", WTERMSIG(status)) : "") +
-         (err.empty() ? "" : ": " + first_line(err));
+  std::string words;
+  if (unasked && WIFSIGNALED(status)) {
+    words = fmt::format(", and signal {} ended it", WTERMSIG(status));
+  } else if (unasked && WEXITSTATUS(status) != 0) {
+    words = fmt::format(", and ended with exit code {}", WEXITSTATUS(status));
+  }
+  return words + (err.empty() ? "" : ": " + first_line(err));
 }
 
 // The signals by which it was told to end are no crash, nor is the exit code that a shell makes of
@@ -194,45 +219,45 @@ bool Supervisor::ended_well() {
   const auto& fault = process_.fault();
   if (well || !fault || fault->signal != signal) return well;
   cell_.backtrace = fault->frames;
+  if (fault->has_address) cell_.detail += fmt::format(" at address {:#x}", fault->address);
   if (!fault->code.empty()) cell_.detail += ", by " + fault->code;
   return false;
 }
 
-Cell Supervisor::judge(Reader read) {
-  const auto not_run = [this](const std::string& why, bool unsupported = false) {
+Cell Supervisor::judge() {
+  const auto not_run = [this](const std::string& why, bool of_any_case, bool unsupported = false) {
     if (is_failure(cell_.outcome) && !unsupported) return cell_;
     Cell none;
     none.worsen(Outcome::NotRun, why);
     none.unsupported = unsupported;
+    none.of_any_case = of_any_case;
     return none;
   };
   const auto obstacle = rings_.obstacle();
-  if (obstacle && obstacle->is_the_cases) return not_run(obstacle->why, true);
+  if (obstacle && obstacle->is_unsupported) {
+    return not_run(obstacle->why, obstacle->is_of_any_case, true);
+  }
   if (!out_of_bounds_.empty()) {
     cell_.worsen(Outcome::OutOfBounds, out_of_bounds_);
     if (process_.fault()) cell_.backtrace = process_.fault()->frames;
     return cell_;
   }
-  if (obstacle) return not_run(obstacle->why + last_words());
-  if (!rings_.has_begun()) return not_run("it never waited" + last_words());
-  if (rings_.is_refused()) return not_run("it left its event disabled" + last_words());
+  if (obstacle) return not_run(obstacle->why + last_words(), obstacle->is_of_any_case);
+  if (!rings_.has_begun()) return not_run("it never waited" + last_words(), true);
+  if (rings_.is_refused()) return not_run("it left its event disabled" + last_words(), true);
   if (!ended_well()) return cell_;
-  if (!rings_.is_over()) return not_run("it ended before the case did");
+  if (!rings_.is_over()) return not_run("it ended before the case did", false);
   const std::string out = process_.out();
-  const auto seen = read(out);
-  if (!seen) return not_run("its output is not understood: " + seen.error());
+  const auto seen = reader_.read(out);
+  if (!seen) return not_run("its output is not understood: " + seen.error(), true);
   judge_streams(case_, rings_.expected(), *seen, cell_);
   rings_.judge_tails(cell_);
   if (cell_.outcome == Outcome::Loses && out.empty()) cell_.detail += " (it printed nothing)";
-  if (is_failure(cell_.outcome) && WIFSIGNALED(process_.status()) &&
-      WTERMSIG(process_.status()) == SIGKILL) {
-    cell_.detail += "; it was killed, because SIGINT did not end it";
-  }
   return cell_;
 }
 
-Cell run_supervised(const std::vector<std::string>& command, const Case& of, Reader read,
-                    const ProcessLimits& limits, Producer by) {
+Cell run_supervised(const std::vector<std::string>& command, const Case& of, const Reader& reader,
+                    const ProcessLimits& usual, Producer by) {
   const script::Settings& settings = of.settings;
   const std::array<std::pair<std::string_view, std::uint64_t>, 5> values{
       {{"{pages}", settings.pages},
@@ -247,11 +272,16 @@ Cell run_supervised(const std::vector<std::string>& command, const Case& of, Rea
       if (at != std::string::npos) word.replace(at, name.size(), std::to_string(value));
     }
   }
-  if (by == Producer::SimulatedKernel) return Supervisor{words, of, limits, nullptr}.run(read);
+  ProcessLimits limits = usual;
+  if (of.is_long) {
+    limits.seconds *= 10;
+    limits.cpu_seconds *= 10;
+  }
+  if (by == Producer::SimulatedKernel) return Supervisor{words, of, limits, nullptr, reader}.run();
   auto why = why_not_live(of);
   if (!why) {
     auto emitter = live::Emitter::create();
-    if (emitter) return Supervisor{words, of, limits, &*emitter}.run(read);
+    if (emitter) return Supervisor{words, of, limits, &*emitter, reader}.run();
     why = emitter.error();
   }
   Cell none;

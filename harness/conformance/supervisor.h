@@ -23,7 +23,8 @@ namespace perfring::conformance {
 class PlayedRings {
  public:
   // With an emitter the producer is the machine's own kernel.
-  PlayedRings(const Case& of, live::Emitter* emitter) : case_{of}, emitter_{emitter} {}
+  PlayedRings(const Case& of, live::Emitter* emitter, const Reader& reader)
+      : case_{of}, emitter_{emitter}, reader_{reader}, echo_{reader.echo} {}
 
   // The program maps an event's ring, enters an event in its map, takes one out of it. Once the
   // last of the rings is there, what a producer writes while a program registers is written.
@@ -31,7 +32,7 @@ class PlayedRings {
   void enter(std::uint64_t key, Opened& event);
   void take_out(std::uint64_t key);
   void refuse(const std::string& mapping) { refused_ = mapping; }
-  void give_up(const std::string& why) { impossible_ = why; }
+  void give_up(const std::string& why) { impossible_ = {why, true, true}; }
 
   // The producer's turn. Returns whether there was one to have.
   bool turn();
@@ -39,25 +40,26 @@ class PlayedRings {
   bool is_refused() const { return producer_ != nullptr && producer_->is_refused(); }
   bool is_over() const { return producer_ != nullptr && producer_->is_over(); }
 
-  // What kept the case from being played to its end, if anything did; and whether the program
-  // cannot help it.
+  // What kept the case from being played to its end, if anything did.
   struct Obstacle {
-    std::string why;
-    bool is_the_cases = false;
+    std::string why{};
+    bool is_unsupported = false;  // the program cannot help it
+    bool is_of_any_case = false;  // the case has nothing to do with it
   };
   std::optional<Obstacle> obstacle() const;
-  bool is_impossible() const { return !impossible_.empty(); }
+  bool is_impossible() const { return !impossible_.why.empty(); }
 
   // Grows, or has other values, whenever the program has got further.
   std::vector<std::uint64_t> progress() const;
   bool are_read() const;
   void judge_places(Cell& cell) const;
   // The program has waited, and is told to end: what was announced to it is read.
-  void judge_unread(Cell& cell) const;
+  void judge_unread(Cell& cell, bool sleeps) const;
   void judge_tails(Cell& cell) const;
   std::vector<std::span<const Event>> expected() const;
   // Relative to the ring that the address is in, or near; empty if it is at none.
   std::string place_of(std::uint64_t address) const;
+  // "; data_tail went from 0x0 to 0x20, data_head is 0x40" of each.
   std::string positions() const;
 
  private:
@@ -77,11 +79,13 @@ class PlayedRings {
 
   const Case& case_;
   live::Emitter* const emitter_;
+  const Reader& reader_;
+  const Echo echo_;
   std::vector<Opened*> mapped_;
   std::map<std::uint64_t, Opened*> entries_;  // of the program's map
   std::vector<Played> played_;                // once all of them are there, and
   std::unique_ptr<CaseProducer> producer_;
-  std::string impossible_;       // why the case cannot be played in those rings
+  Obstacle impossible_;          // why the case cannot be played in those rings
   std::string misuse_;           // what the program did to its map meanwhile
   std::string refused_;          // why an mmap of a ring was refused
   bool has_registered_ = false;  // the case had something written while the program registered
@@ -92,11 +96,12 @@ class PlayedRings {
 class Supervisor final : public Playing {
  public:
   Supervisor(const std::vector<std::string>& command, const Case& of, const ProcessLimits& limits,
-             live::Emitter* emitter)
+             live::Emitter* emitter, const Reader& reader)
       : case_{of},
         limits_{limits},
-        rings_{of, emitter},
-        calls_{process_, *this, emitter},
+        reader_{reader},
+        rings_{of, emitter, reader},
+        calls_{process_, *this, emitter, reader.loads_programs},
         process_{command,
                  limits,
                  {.call = [this](const seccomp_notif& call) { return calls_.answer(call); },
@@ -106,12 +111,15 @@ class Supervisor final : public Playing {
                   .faulted = [this](const Fault& fault) { on_fault(fault); },
                   .is_kernels_own = emitter != nullptr}} {}
 
-  Cell run(Reader read);
+  Cell run();
 
   const Case& played() const override { return case_; }
   void on_map(Opened& event) override { rings_.map(event); }
   void on_map_refused(const std::string& why) override { rings_.refuse(why); }
   void on_map_update(std::uint64_t key, Opened& event) override { rings_.enter(key, event); }
+  void on_enabled(Opened& event) override {
+    if (reader_.is_entered) rings_.enter(event.cpu, event);
+  }
   void on_map_delete(std::uint64_t key) override;
   void on_wait() override { producers_turn(); }
   void on_not_emulated(const std::string& what) override {
@@ -128,10 +136,12 @@ class Supervisor final : public Playing {
   void end_when_due();
   bool ended_well();
   std::string last_words() const;
-  Cell judge(Reader read);
+  Cell judge();
+  void add_to_detail(Cell& cell) const;
 
   const Case& case_;
   const ProcessLimits limits_;
+  const Reader& reader_;
   PlayedRings rings_;
   Cell cell_;
   std::string out_of_bounds_;  // where it was first

@@ -1,9 +1,11 @@
 """The matrix of subjects and cases, from the JSON of `perfring conform`.
 
-usage: table.py FOLDER, which has `subjects` (on each line a name, a version and the options of
-`perfring conform` that run it, between tabs), NAME.json and `not_run` (a name, a version and why),
-and gets results.md and results.html. Where it has NAME.live.json too, of `perfring conform --live`,
-results.md ends with them
+usage: table.py FOLDER [CHECKED_IN], which has `subjects` (on each line a name, a version and the
+options of `perfring conform` that run it, between tabs) and NAME.json, and gets results.md and
+results.html. Where it has NAME.live.json too, of `perfring conform --live`, results.md ends with them.
+Ends with 1 where a cell is other than in CHECKED_IN, an earlier results.md, and says which.
+       table.py --known CHECKED_IN NAME: prints the failures of a subject there, as `perfring conform
+--known` takes them
 """
 import html
 import json
@@ -15,18 +17,37 @@ COLOURS = {"right": "#8bc34a", "acceptable": "#cddc39", "not run": "#dddddd", "l
            "garbage": "#fb8c00", "floods": "#f4511e", "hangs": "#e53935", "crashes": "#8e24aa",
            "out of bounds": "#4a148c"}
 
+
+def cells_of(path):
+    """What results.md says, by its section, the subject and the case; `version` is a case, too."""
+    all_cells, section, names = {}, "", []
+    for line in pathlib.Path(path).read_text().splitlines():
+        words = [word.strip(" *") for word in line.strip("|").split("|")]
+        if line.startswith("## On the live kernel"):
+            section = "live"
+        elif not line.startswith("| "):
+            continue
+        elif words[0] in ("", "case"):
+            names = words[1:]
+        elif not words[0].startswith(("reachable:", "hostile:")):
+            all_cells |= {(section, name, words[0]): word for name, word in zip(names, words[1:])}
+    return all_cells
+
+
+if sys.argv[1] == "--known":
+    for (section, name, case), outcome in cells_of(sys.argv[2]).items():
+        if section == "" and name == sys.argv[3] and outcome in tuple(COLOURS)[3:]:
+            print(case, outcome)
+    sys.exit()
 folder = pathlib.Path(sys.argv[1])
 rows = [line.split("\t") for line in (folder / "subjects").read_text().splitlines()]
 subjects = [(name, version) for name, version, _ in rows]
 run_names = [name for name, _ in subjects]
-absent = [line.split("\t") for line in (folder / "not_run").read_text().splitlines()]
 options = {name: words for name, _, words in rows}
 runs = {name: json.loads((folder / f"{name}.json").read_text()) for name, _ in subjects}
 suite = runs[run_names[0]]["suite"]
 cases = [(case["id"], case["reachable"]) for case in runs[subjects[0][0]]["cases"]]
 cells = {(name, case["id"]): case for name in runs for case in runs[name]["cases"]}
-subjects += [(name, version) for name, version, _ in absent]
-cells |= {(name, case): {"outcome": "not run", "detail": why} for name, _, why in absent for case, _ in cases}
 
 
 def text(cell):
@@ -58,7 +79,15 @@ for kind, title in ((True, "Reachable: a real kernel does it"),
     lines += [f"| {case} | " + " | ".join(text(cells[name, case]) for name, _ in subjects) + " |"
               for case, reachable in cases if reachable == kind]
 lines += ["", "## Not run", ""]
-lines += ["- {} {}: {}".format(*each) for each in absent]
+names_by_reason = {}
+for name, _ in subjects:
+    reasons = {}
+    for case, _ in cases:
+        if cells[name, case]["outcome"] == "not run":
+            reasons.setdefault(cells[name, case]["detail"], []).append(case)
+    for why, which in reasons.items():
+        names_by_reason.setdefault((why, ", ".join(which)), []).append(name)
+lines += [f"- {', '.join(names)}: {why}: {which}" for (why, which), names in names_by_reason.items()]
 
 
 def live_cell(name, case):
@@ -156,3 +185,14 @@ script = ("addEventListener('hashchange',()=>{const of=document.getElementById(l
     f"<p>Suite version {suite}, x86-64: each program as it is, on the simulated kernel.</p>"
     f"<p>{legend}</p><table><tr><th></th>{head}</tr>{''.join(rows)}</table>\n"
     f"{''.join(sections)}<script>{script}</script>\n")
+
+if len(sys.argv) > 2:
+    now, before = cells_of(folder / "results.md"), cells_of(sys.argv[2])
+    different = [key for key in now if now[key] != before.get(key)]
+    # Of a subject that was run in this section, each case.
+    run = {key[:2] for key in now}
+    different += [key for key in before if key[:2] in run and key not in now]
+    for section, name, case in different:
+        key = (section, name, case)
+        print(f"{name}, {case}{', live' if section else ''}: {now.get(key)}, and in {sys.argv[2]} {before.get(key)}")
+    sys.exit(1 if different else 0)

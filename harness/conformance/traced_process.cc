@@ -235,6 +235,11 @@ void TracedProcess::stopped(pid_t thread, int status) {
   threads_.insert(thread);
   if (event != 0 && !group_stop) {
     unsigned long forked = 0;
+    struct stat program{};
+    if (event == PTRACE_EVENT_EXEC &&
+        ::stat(fmt::format("/proc/{}/exe", thread).c_str(), &program) == 0) {
+      is_set_uid_ = is_set_uid_ || (program.st_mode & (S_ISUID | S_ISGID)) != 0;
+    }
     const bool forks =
         event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_CLONE;
     if (forks && ::ptrace(PTRACE_GETEVENTMSG, thread, nullptr, &forked) == 0) {
@@ -247,8 +252,9 @@ void TracedProcess::stopped(pid_t thread, int status) {
     siginfo_t info{};
     if (::ptrace(PTRACE_GETSIGINFO, thread, nullptr, &info) == 0) {
       const bool has_address = (number == SIGSEGV || number == SIGBUS) && info.si_code > 0;
-      fault_ = Fault{number, has_address ? reinterpret_cast<std::uintptr_t>(info.si_addr) : 0,
-                     code_of(thread)};
+      fault_ =
+          Fault{number, has_address,
+                has_address ? reinterpret_cast<std::uintptr_t>(info.si_addr) : 0, code_of(thread)};
       handler_.faulted(*fault_);
       if (explain(thread, *fault_)) return;
     }

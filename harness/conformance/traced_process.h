@@ -45,6 +45,7 @@ struct MapAnswer {
 
 struct Fault {
   int signal = 0;
+  bool has_address = false;
   std::uint64_t address = 0;
   std::string code{};  // the instruction: a file and the offset in it, where that is known
   std::vector<std::string> frames{};  // the functions that were called, the last first; by gdb
@@ -118,6 +119,9 @@ class TracedProcess {
   int status() const { return status_; }
   double cpu_seconds() const { return cpu_seconds_; }
   const std::optional<Fault>& fault() const { return fault_; }
+  // Whether a program that it has become would run as another user, or group, if it were not
+  // traced.
+  bool is_set_uid() const { return is_set_uid_; }
   std::string out() const;
   std::string err() const;
   // Of both, whichever is longer.
@@ -152,6 +156,7 @@ class TracedProcess {
   int ended_by_ = 0;  // the signal that would have ended it, had it not been explained
   double cpu_seconds_ = 0;
   std::optional<Fault> fault_;
+  bool is_set_uid_ = false;
 };
 
 }  // namespace perfring::conformance

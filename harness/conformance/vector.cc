@@ -3,9 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cinttypes>
+#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <ranges>
+#include <stdexcept>
+
+#include "harness/conformance/subjects.h"
+#include "harness/program/console.h"
+#include "harness/program/numbers.h"
 
 namespace perfring::conformance {
 namespace {
@@ -164,6 +173,126 @@ void RingImage::apply(const Turn& turn) {
     std::ranges::copy(write.bytes, data().begin() + static_cast<std::ptrdiff_t>(write.at));
   }
   page().data_head = turn.head;
+}
+
+namespace {
+
+using Kind = Wanted::Kind;
+using Events = std::expected<std::vector<Event>, std::string>;
+
+Events read_lines(const std::string& out) {
+  auto printed = parse_printed(out);
+  if (!printed) return std::unexpected(printed.error());
+  return std::move(printed->events);
+}
+
+// bpftool passes on a record of another type, without data. That counts as an error reported.
+Events read_bpftool(const std::string& out) {
+  std::vector<Event> events;
+  try {
+    for (const auto& one : nlohmann::json::parse(out)) {
+      Event event{.kind = Wanted::Kind::Bad};
+      if (one.contains("lost")) {
+        event = {.kind = Wanted::Kind::Lost, .lost = one.at("lost").at("count")};
+      } else if (one.contains("data")) {
+        event.kind = Wanted::Kind::Sample;
+        for (const auto& byte : one.at("data")) {
+          event.payload.push_back(static_cast<std::byte>(byte.get<std::uint8_t>()));
+        }
+      }
+      events.push_back(std::move(event));
+    }
+  } catch (const std::exception& error) {
+    return std::unexpected(one_line(error.what()));
+  }
+  return events;
+}
+
+// Calls `take` with each line; it returns whether that is one.
+template <class Take>
+Events read_each_line(const std::string& out, Take take) {
+  std::vector<Event> events;
+  for (const auto part : std::views::split(out, '\n')) {
+    const std::string_view line{part.begin(), part.end()};
+    if (!line.empty() && !take(line, events)) return std::unexpected(in_quotes(one_line(line)));
+  }
+  return events;
+}
+
+// "prefix NUMBER suffix".
+std::optional<std::uint64_t> number_in(std::string_view line, std::string_view prefix,
+                                       std::string_view suffix) {
+  if (!line.starts_with(prefix) || !line.ends_with(suffix)) return std::nullopt;
+  line.remove_prefix(prefix.size());
+  return parse_number(line.substr(0, line.size() - std::min(suffix.size(), line.size())));
+}
+
+// What bpftrace prints of BEGIN { printf("seq %llu sum %llx\n", nsecs, nsecs); }, whose records
+// have the number of the printf, which is 0, and two words (P26).
+Events read_bpftrace(const std::string& out) {
+  return read_each_line(out, [](std::string_view line, std::vector<Event>& events) {
+    if (line.starts_with("Attaching ")) return true;
+    if (const auto lost = number_in(line, "Lost ", " events")) {
+      events.push_back({.kind = Kind::Lost, .lost = *lost});
+      return true;
+    }
+    std::array<std::uint64_t, 3> words{};
+    const std::string text{line};
+    int end = 0;
+    if (std::sscanf(text.c_str(), "seq %" SCNu64 " sum %" SCNx64 "%n", &words[1], &words[2],
+                    &end) != 2 ||
+        static_cast<std::size_t>(end) != text.size()) {
+      return false;
+    }
+    const auto bytes = std::as_bytes(std::span{words});
+    events.push_back({.payload = {bytes.begin(), bytes.end()}});
+    return true;
+  });
+}
+
+// What perf trace prints of an event that is named evt. It reports as an error what it cannot
+// parse.
+Events read_perf_trace(const std::string& out) {
+  return read_each_line(out, [](std::string_view line, std::vector<Event>& events) {
+    constexpr std::string_view kName = " evt(";
+    const std::size_t name = line.find(kName);
+    if (const auto lost = number_in(line, "LOST ", " events!")) {
+      events.push_back({.kind = Kind::Lost, .lost = *lost});
+    } else if (name != std::string_view::npos && line.ends_with(')')) {
+      line = line.substr(name + kName.size());
+      const auto bytes = std::as_bytes(std::span{line.substr(0, line.size() - 1)});
+      events.push_back({.payload = {bytes.begin(), bytes.end()}});
+    } else if (line.starts_with("Can't parse sample") || line.starts_with("failed to keep up")) {
+      events.push_back({.kind = Kind::Bad});
+    } else {
+      return false;
+    }
+    return true;
+  });
+}
+
+}  // namespace
+
+std::span<const Reader> readers() {
+  static constexpr std::array kAll{
+      Reader{.name = "lines", .read = read_lines},
+      Reader{.name = "lines-24", .read = read_lines, .echo = Echo::Words},
+      Reader{.name = "bpftool", .read = read_bpftool},
+      Reader{
+          .name = "bpftrace", .read = read_bpftrace, .echo = Echo::Words, .loads_programs = true},
+      Reader{.name = "perf-trace",
+             .read = read_perf_trace,
+             .echo = Echo::Text,
+             .begins_at_0 = true,
+             .is_entered = true},
+  };
+  return kAll;
+}
+
+const Reader& reader_of(std::string_view name) {
+  const auto found = std::ranges::find(readers(), name, &Reader::name);
+  if (found == readers().end()) throw std::logic_error{"no reader " + std::string{name}};
+  return *found;
 }
 
 }  // namespace perfring::conformance

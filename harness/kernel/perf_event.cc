@@ -94,7 +94,7 @@ std::expected<perf_file, int> perf_event_open(const perf_event_attr& attr, int c
                                               Word word) {
   const bool simulated = attr.type == PERF_TYPE_SOFTWARE &&
                          attr.config == PERF_COUNT_SW_BPF_OUTPUT && cpu >= 0 &&
-                         (attr.sample_type & ~kSampleTypes) == 0;
+                         (attr.sample_type & ~kOpenedSampleTypes) == 0;
   if (!simulated) return std::unexpected(-EINVAL);
   auto event = std::make_shared<perf_event>();
   event->attr = attr;
@@ -103,8 +103,8 @@ std::expected<perf_file, int> perf_event_open(const perf_event_attr& attr, int c
   event->oncpu = attr.disabled != 0 ? -1 : cpu;
   event->id = id;
   // core.c, __perf_event_header_size() and perf_event__id_header_size(): each is 8 bytes.
-  event->header_size =
-      static_cast<__u16>(8 * count(attr.sample_type, PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD));
+  event->header_size = static_cast<__u16>(
+      8 * count(attr.sample_type, PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD));
   event->id_header_size =
       static_cast<__u16>(8 * count(attr.sample_type, PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                                                          PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |

@@ -92,6 +92,9 @@ inline constexpr __u64 kSampleTypes = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID |
                                       PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
                                       PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
 
+// PERF_SAMPLE_IP too, which no script asks for: no instruction is simulated, so it is 0.
+inline constexpr __u64 kOpenedSampleTypes = kSampleTypes | PERF_SAMPLE_IP;
+
 using perf_file = std::shared_ptr<perf_event>;
 
 // The usual attributes: raw samples, and a wakeup every `watermark` bytes or, if that is 0, every

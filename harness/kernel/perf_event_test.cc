@@ -30,7 +30,7 @@ TEST(PerfEventOpenTest, RefusesAnEventThatIsNotSimulated) {
   EXPECT_EQ(open_error(bpf_output(), 0), 0);
   EXPECT_EQ(open_error(bpf_output(), -1), -EINVAL);
   EXPECT_EQ(open_error(bpf_output(PERF_SAMPLE_CALLCHAIN)), -EINVAL);
-  EXPECT_EQ(open_error(bpf_output(PERF_SAMPLE_RAW | PERF_SAMPLE_IP)), -EINVAL);
+  EXPECT_EQ(open_error(bpf_output(PERF_SAMPLE_RAW | PERF_SAMPLE_READ)), -EINVAL);
   perf_event_attr attr = bpf_output();
   attr.type = PERF_TYPE_HARDWARE;
   EXPECT_EQ(open_error(attr), -EINVAL);

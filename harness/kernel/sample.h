@@ -35,6 +35,7 @@ void perf_output_sample(C& cpu, perf_output_handle& handle, const perf_event_hea
   const __u64 type = event.attr.sample_type;
   perf_output_put(cpu, handle, header);
   if (type & PERF_SAMPLE_IDENTIFIER) perf_output_put(cpu, handle, data.id);
+  if (type & PERF_SAMPLE_IP) perf_output_put(cpu, handle, data.ip);
   if (type & PERF_SAMPLE_TID) perf_output_put(cpu, handle, data.tid_entry);
   if (type & PERF_SAMPLE_TIME) perf_output_put(cpu, handle, data.time);
   if (type & PERF_SAMPLE_ADDR) perf_output_put(cpu, handle, data.addr);

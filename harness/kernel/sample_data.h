@@ -24,6 +24,7 @@ struct perf_raw_record {
 struct perf_sample_data {
   perf_raw_record raw;
   __u64 dyn_size = 0;
+  __u64 ip = 0;
   struct {
     __u32 pid, tid;
   } tid_entry{};

@@ -129,7 +129,8 @@ TEST(PerfOutputSampleTest, ASampleHasEachFieldOfItsType) {
     std::uint64_t value;
   } const rows[] = {{PERF_SAMPLE_IDENTIFIER, 7}, {PERF_SAMPLE_TIME, 1000},
                     {PERF_SAMPLE_ADDR, 0},       {PERF_SAMPLE_ID, 7},
-                    {PERF_SAMPLE_STREAM_ID, 7},  {PERF_SAMPLE_PERIOD, 0}};
+                    {PERF_SAMPLE_STREAM_ID, 7},  {PERF_SAMPLE_PERIOD, 0},
+                    {PERF_SAMPLE_IP, 0}};
   for (const auto& [type, value] : rows) {
     SCOPED_TRACE(type);
     TestRing ring{{.attr = bpf_output(PERF_SAMPLE_RAW | type)}};

@@ -1,5 +1,5 @@
 // libbpf's perf_buffer as a subject of `perfring conform -- libbpf {pages}`: prints what its
-// callbacks get, every byte of it, until SIGINT.
+// callbacks get, every byte of it, or the first so many with `libbpf {pages} BYTES`, until SIGINT.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <signal.h>
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 static volatile sig_atomic_t stopped;
+static __u32 most = (__u32)-1;
 
 static void stop(int signal) {
   (void)signal;
@@ -16,7 +17,7 @@ static void stop(int signal) {
 static void on_sample(void* context, int cpu, void* data, __u32 size) {
   (void)context, (void)cpu;
   fputs("sample ", stdout);
-  for (__u32 i = 0; i < size; i++) printf("%02x", ((const unsigned char*)data)[i]);
+  for (__u32 i = 0; i < size && i < most; i++) printf("%02x", ((const unsigned char*)data)[i]);
   putchar('\n');
 }
 
@@ -26,7 +27,8 @@ static void on_lost(void* context, int cpu, __u64 count) {
 }
 
 int main(int argc, char** argv) {
-  const size_t pages = argc == 2 ? strtoul(argv[1], NULL, 10) : 64;
+  const size_t pages = argc >= 2 ? strtoul(argv[1], NULL, 10) : 64;
+  if (argc == 3) most = (__u32)strtoul(argv[2], NULL, 10);
   const struct sigaction action = {.sa_handler = stop};
   sigaction(SIGINT, &action, NULL);
   const int map = bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, "conform", 4, 4, 64, NULL);

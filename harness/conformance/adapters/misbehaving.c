@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -34,6 +35,10 @@ static int is(const char* what) {
 
 static int begins(const char* what) {
   return strncmp(how, what, strlen(what)) == 0;
+}
+
+static int ends(const char* what) {
+  return strlen(how) >= strlen(what) && strcmp(how + strlen(how) - strlen(what), what) == 0;
 }
 
 static void change_map(int command, __u32 key, int fd) {
@@ -93,6 +98,8 @@ static void misbehave(const struct perf_event_mmap_page* page, int fd) {
   if (is("catches") && sigsetjmp(before_the_fault, 1) == 0) {
     (void)*((const volatile __u64*)page - 1);
   }
+  if (is("invents")) puts("sample 07");
+  if (is("jumps")) (void)*(const volatile char*)16;
   if (is("killed")) raise(SIGKILL);
   while (begins("floods")) puts("sample 00");
   while (is("spins")) continue;
@@ -124,7 +131,7 @@ static void print(const unsigned char* record) {
     puts("error");
   } else {
     fputs("sample ", stdout);
-    for (__u32 i = 0; i < raw; i++) printf("%02x", record[12 + i]);
+    for (__u32 i = 0; i < raw && !(ends("-24") && i == 24); i++) printf("%02x", record[12 + i]);
     putchar('\n');
   }
 }
@@ -133,6 +140,7 @@ static void drain(struct perf_event_mmap_page* page, int fd) {
   const __u64 head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
   __u64 tail = page->data_tail;
   __u32 left = (__u32)(head - tail);  // a 32-bit kernel's data_head has 32 bits
+  if (begins("compares") && head < tail) left = 0;
   if (left != 0) misbehave(page, fd);
   while (left != 0) {
     const unsigned char* const record = record_at((const unsigned char*)page + kPage, tail);
@@ -161,11 +169,17 @@ static void* consume(void* nothing) {
   }
   // A poll without an end, after which nothing is read unless it reports something.
   const int patient = begins("alarms") || is("restarts") || is("dozes") || is("sleeps-on");
+  const int milliseconds = is("polls-on") ? 0 : 20;
   const struct itimerval soon = {.it_value = {.tv_usec = 100000}};
   while (!stopped) {
     if (is("dozes")) setitimer(ITIMER_REAL, &soon, NULL);
     if (is("runs-ahead")) page->data_tail += 64;
-    const int reported = poll(&ready, 1, patient ? -1 : 20);
+    const int reported = poll(&ready, 1, patient ? -1 : milliseconds);
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(ready.fd, &set);
+    if (is("selects")) select(ready.fd + 1, &set, NULL, NULL, NULL);
+    if (is("polls-on")) continue;
     if (is("runs-ahead")) page->data_tail -= 64;
     if (reported > 0 || !patient) drain(page, ready.fd);
     if (reported < 0 && is("dozes")) usleep(500000);
@@ -190,11 +204,12 @@ int main(int argc, char** argv) {
   if (begins("leaves")) return leave(argv[2]);
   size = strtoul(argv[2], NULL, 10) * kPage;
   if (argc > 3) wakeup_events = (unsigned)strtoul(argv[3], NULL, 10);
-  const struct sigaction action = {.sa_handler = is("ignores") ? SIG_IGN : stop,
+  const struct sigaction action = {.sa_handler = begins("ignores") ? SIG_IGN : stop,
                                    .sa_flags = is("restarts") || begins("alarms") ? SA_RESTART : 0};
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGALRM, &action, NULL);
   if (is("slow")) signal(SIGINT, SIG_DFL), setvbuf(stdout, NULL, _IOLBF, 0);
+  if (is("ignores-well")) setvbuf(stdout, NULL, _IOLBF, 0);
   if (is("catches")) signal(SIGSEGV, caught);
   if (is("floods-on")) signal(SIGXFSZ, SIG_IGN);
   if (is("starts-late")) sleep(3);
