@@ -15,8 +15,10 @@
 namespace perfring::internal {
 
 // A word is (key - base) << bits | ring; far() << bits | ring if the key is too high to fit, and
-// none() << bits | ring if the ring has no record. When one of these two wins, the base is to be
-// chosen anew, as when a key is lower than the base, whose word is `ring`.
+// none() << bits | ring if the ring has no record. When a far one wins, the base is to be chosen
+// anew. A key below the base has the word `ring`: it wins at once, since a key can only be so low
+// if it was read behind one that has just been delivered, and is released, as that was; no other
+// ring has one meanwhile.
 class KeyWords {
  public:
   // No ring's number is all ones, and so is no word.
@@ -31,14 +33,12 @@ class KeyWords {
     base_ = lowest > margin ? lowest - margin : 0;
     // No key is so low that it seems to be high above.
     reach_ = smaller(far() - 1, ~base_) + 1;
-    was_too_low_ = false;
   }
-  // From the base on, the words of keys lower than `bound` are released (M2), or all that fit.
-  void release_below(std::uint64_t bound) noexcept { end_ = bound < base_ ? 0 : word(bound, 0); }
+  // The words of keys lower than `bound` are released (M2), or all that fit.
+  void release_below(std::uint64_t bound) noexcept { end_ = word(bound, 0); }
   void release_all() noexcept { end_ = far() << bits_; }
 
-  // From one that is lower than the base on, nothing is released.
-  [[gnu::always_inline]] std::uint64_t word(std::uint64_t key, std::size_t ring) noexcept {
+  [[gnu::always_inline]] std::uint64_t word(std::uint64_t key, std::size_t ring) const noexcept {
     const std::uint64_t distance = key - base_;
     if (distance < reach_) [[likely]]
       return (distance << bits_) + ring;
@@ -50,10 +50,7 @@ class KeyWords {
   }
   [[gnu::always_inline]] bool is_released(std::uint64_t word) const noexcept { return word < end_; }
   // Whether the base is to be chosen anew, if `word` wins.
-  bool are_old(std::uint64_t word) const noexcept {
-    const std::uint64_t distance = word >> bits_;
-    return distance != none() && (was_too_low_ || distance == far());
-  }
+  bool are_old(std::uint64_t word) const noexcept { return word >> bits_ == far(); }
 
   // The lowest key of `ring` whose word is not released, or not lower than `other`.
   std::uint64_t key_at(std::uint64_t other, std::size_t ring) const noexcept {
@@ -64,11 +61,8 @@ class KeyWords {
  private:
   std::uint64_t none() const noexcept { return ~std::uint64_t{0} >> bits_; }
   std::uint64_t far() const noexcept { return none() - 1; }
-  [[gnu::noinline]] std::uint64_t odd_word(std::uint64_t key) noexcept {
-    if (key >= base_) return far() << bits_;
-    was_too_low_ = true;
-    end_ = 0;
-    return 0;
+  std::uint64_t odd_word(std::uint64_t key) const noexcept {
+    return key < base_ ? 0 : far() << bits_;
   }
 
   unsigned bits_ = 1;  // of a ring's number
@@ -76,7 +70,6 @@ class KeyWords {
   std::uint64_t base_ = 0;
   std::uint64_t reach_ = 0;  // above base_: keys that fit
   std::uint64_t end_ = 0;    // words from here on are not released
-  bool was_too_low_ = false;
 };
 
 }  // namespace perfring::internal

@@ -153,6 +153,19 @@ TEST(MergeClockTest, WhatComesWhileItHasJumpedBackIsAheadAndLate) {
   EXPECT_EQ(rings.merge.counts().late, 1U);
 }
 
+// Between the look at the ring and the end of all looks: what is released is not ahead of it.
+TEST(MergeClockTest, OneThatJumpsBackWithinARunIsTakenForTheBound) {
+  Rings<> rings{1};
+  rings.write(0, 80);
+  std::vector<testing::Got> got;
+  std::uint64_t now = 150;
+  rings.merge.run(
+      KeyAt{}, [&now] { return now -= 50; },
+      [&](const Ordered& each) { got.push_back(testing::copy(each)); });
+  EXPECT_THAT(got, ElementsAre(sample(0, 80)));
+  EXPECT_EQ(rings.merge.counts().ahead, 0U);
+}
+
 TEST(MergeClockTest, OneThatJumpsForwardMakesLateEventsThatAreCounted) {
   Rings<> rings{2, {.slack = 10, .learns = false}};
   rings.write(0, 95);

@@ -105,6 +105,16 @@ TEST(MergeLostTest, ManyAreGoneThroughOnce) {
   EXPECT_EQ(rings.run(20).size(), all) << "and takes minutes if each looks for a sample anew";
 }
 
+TEST(MergeLostTest, ItMeetsTheClockAsItsSampleDoes) {
+  Rings<> rings{1};
+  rings[0].lost(3);
+  rings.write(0, 1000);
+  EXPECT_THAT(rings.run(50), IsEmpty());
+  EXPECT_THAT(rings.run(51),
+              ElementsAre(lost(0, 50, 3), Got{0, 50, false, Seen::sample(testing::keyed(1000))}));
+  EXPECT_EQ(rings.merge.counts().ahead, 1U);
+}
+
 TEST(MergeMalformedTest, ItTakesTheKeyOfTheRecordBeforeIt) {
   Rings<> rings{2};
   rings.write(0, 10);
@@ -243,6 +253,26 @@ TEST(MergeOddTest, AKeyMeetsTheClockThoughALowerOneIsBehindIt) {
   ASSERT_EQ(got.size(), 2U);
   EXPECT_EQ(got[0].key, 1000U);
   EXPECT_EQ(got[1], testing::late(0, 5, 2));
+}
+
+TEST(MergeOddTest, AMalformedBehindAKeyThatMetTheClockHasThatOfTheClock) {
+  Rings<> rings{1};
+  rings.write(0, 1000);
+  EXPECT_THAT(rings.flush(0), IsEmpty());
+  rings[0].raw_record(77, 16, payload(8), 16);
+  EXPECT_THAT(rings.run(50), IsEmpty());
+  const auto got = rings.run(51);
+  ASSERT_EQ(got.size(), 2U);
+  EXPECT_EQ(got[1].key, 50U);
+}
+
+TEST(MergeOddTest, AKeyThatIsTheClocksIsNotAheadOfItAfterAFlushEither) {
+  Rings<> rings{1};
+  rings.write(0, 50);
+  EXPECT_THAT(rings.flush(0), IsEmpty());
+  EXPECT_THAT(rings.run(50), IsEmpty());
+  EXPECT_THAT(rings.run(51), ElementsAre(sample(0, 50)));
+  EXPECT_EQ(rings.merge.counts().ahead, 0U);
 }
 
 // A ring may be written to during a run: a ring that had no further record in this run has none

@@ -146,6 +146,16 @@ TEST(MergeM2Test, ASlackThatIsLongerThanTheClockHasRunReleasesNothing) {
   EXPECT_THAT(rings.flush(), ElementsAre(sample(0, 0)));
 }
 
+// Too far above the key before it for one word, so that the tree is played anew.
+TEST(MergeM2Test, AKeyFarAboveTheOneBeforeItWaitsForItsTimeToo) {
+  constexpr std::uint64_t now = ~std::uint64_t{0} - 100;
+  Rings<> rings{2, {.slack = 50}};
+  rings.write(0, 5);
+  rings.write(1, now - 20);
+  EXPECT_THAT(rings.run(now), ElementsAre(sample(0, 5)));
+  EXPECT_THAT(rings.run(now + 40), ElementsAre(sample(1, now - 20)));
+}
+
 TEST(MergeM3Test, AWindowRepairsWhatIsDisplacedByLessThanItsLength) {
   Rings<> rings{2};
   for (std::uint64_t key = 2; key <= 8; ++key) rings.write(0, 10 * key);

@@ -7,10 +7,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,6 +24,7 @@
 namespace perfring {
 namespace {
 
+using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using testing::FakeKernel;
 using ::testing::HasSubstr;
@@ -63,6 +69,7 @@ TEST_F(OverwritableRingTest, TheEventWritesBackwardAndIsMappedReadOnly) {
     ASSERT_TRUE(ring.has_value());
     EXPECT_EQ(kernel_.event.write_backward, 1U);
     EXPECT_EQ(kernel_.event.watermark, 1U) << "no record wakes anybody";
+    EXPECT_EQ(kernel_.event.wakeup_watermark, testing::page_size()) << "the ring's size";
     EXPECT_EQ(kernel_.cpu, 2);
     EXPECT_EQ(kernel_.updated, std::pair(2U, static_cast<unsigned>(ring->fd())));
     std::ifstream maps{"/proc/self/maps"};
@@ -96,6 +103,39 @@ TEST_F(OverwritableRingTest, ASnapshotPausesAndResumes) {
   EXPECT_THROW(static_cast<void>(ring.snapshot(Settle::Quickly, [](const PerfEvent&) { throw 7; })),
                int);
   EXPECT_THAT(kernel_.calls, ElementsAre(of("pause", fd), of("resume", fd)));
+}
+
+// The time that this thread has run: whoever runs meanwhile does not count.
+std::chrono::nanoseconds thread_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+}
+
+TEST_F(OverwritableRingTest, AWriterIsWaitedForUntilItStandsStill) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one CPU";
+  auto ring = open().value();
+  std::atomic<bool> writes{true};
+  std::jthread writer{[&] {
+    for (std::uint64_t head = 1 << 20; writes; head -= 16) {
+      EXPECT_EQ(::pwrite(ring.fd(), &head, 8, offsetof(perf_event_mmap_page, data_head)), 8);
+    }
+  }};
+  // Where the two threads share a CPU, or its host is busy, it is seen to stand still at once: so
+  // the median of some must be longer once.
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<std::chrono::nanoseconds> took(15);
+  const auto median = took.begin() + 7;
+  do {
+    for (auto& each : took) {
+      const auto before = thread_time();
+      EXPECT_TRUE(ring.snapshot(Settle::Quickly, count()).has_value());
+      each = thread_time() - before;
+    }
+    std::ranges::nth_element(took, median);
+  } while (*median < 40us && std::chrono::steady_clock::now() - begin < 60s);
+  writes = false;
+  EXPECT_GE(*median, 40us) << "else it does not wait";
 }
 
 TEST_F(OverwritableRingTest, ACopyPausesNobody) {

@@ -137,6 +137,8 @@ TEST_F(RingSetCpusTest, WhatCannotBeAddedIsAnErrorAndLeavesNothing) {
   const auto beyond = set.add(9);
   ASSERT_FALSE(beyond.has_value());
   EXPECT_THAT(beyond.error().explain(), HasSubstr("BPF_MAP_UPDATE_ELEM of index 9"));
+  EXPECT_EQ(of("unwatch", event_of(9)), kernel_.calls.at(kernel_.calls.size() - 2))
+      << "a forked child's copy would keep it in the epoll; the last call disables it";
   EXPECT_EQ(set.rings(), 2U);
   EXPECT_EQ(FakeKernel::mappings(), 2);
   kernel_.update_errno = 0;
@@ -246,6 +248,53 @@ TEST_F(RingSetCpusTest, TheListOfCpusIsReadWhereNoUeventCame) {
   while (RingSet::Clock::now() < end) set.wait(end);
   EXPECT_THAT(kernel_.calls, SizeIs(4)) << "once";
   EXPECT_EQ(set.hotplug_error(), std::nullopt);
+}
+
+class RingSetUeventsTest : public RingSetCpusTest {
+ protected:
+  RingSet open_following() {
+    RingSetOptions options = small();
+    options.follows_cpus = true;
+    RingSet set = open(options);
+    set.poll();
+    calls();
+    return set;
+  }
+};
+
+TEST_F(RingSetUeventsTest, TheKernelsAreFollowedAndNobodyElses) {
+  RingSet set = open_following();
+  kernel_.send_uevent("online@/devices/system/cpu/cpu4", 1234);
+  set.poll();
+  EXPECT_EQ(set.rings(), 2U) << "a process may send to the same group";
+  kernel_.send_uevent("online@/devices/system/cpu/cpu4");
+  set.poll();
+  EXPECT_EQ(set.rings(), 3U);
+  EXPECT_EQ(set.cpu(2), 4U);
+}
+
+// One of them may have gone and come back, which leaves its event dead.
+TEST_F(RingSetUeventsTest, WhereSomeWereDroppedEveryCpuIsRevivedAtOnce) {
+  RingSet set = open_following();
+  const std::pair before{event_of(0), event_of(1)};
+  kernel_.drop_uevents();
+  set.poll();
+  EXPECT_NE(event_of(0), before.first);
+  EXPECT_NE(event_of(1), before.second);
+  EXPECT_EQ(set.rings(), 2U);
+}
+
+TEST_F(RingSetUeventsTest, ACpuThatWentMeanwhileIsNoErrorAndAnyOtherFailureIs) {
+  RingSet set = open_following();
+  kernel_.open_errno = ENODEV;
+  kernel_.send_uevent("online@/devices/system/cpu/cpu4");
+  set.poll();
+  EXPECT_EQ(set.hotplug_error(), std::nullopt);
+  kernel_.open_errno = EACCES;
+  kernel_.send_uevent("online@/devices/system/cpu/cpu4");
+  set.poll();
+  ASSERT_NE(set.hotplug_error(), std::nullopt);
+  EXPECT_EQ(set.hotplug_error()->io_error(), std::errc::permission_denied);
 }
 
 TEST_F(RingSetCpusTest, ACpuThatNoMemoryWasLeftForIsFollowedASecondLater) {

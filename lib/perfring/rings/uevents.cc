@@ -47,7 +47,6 @@ Uevents::Message Uevents::receive() noexcept {
       ::recvfrom(socket_.get(), text, sizeof(text), 0, reinterpret_cast<sockaddr*>(&from), &length);
   if (size < 0) {
     if (errno == ENOBUFS) return {.dropped = true};
-    if (errno == EINTR) return {};
     return {.end = true};
   }
   // Processes may send to the group, too.

@@ -2,14 +2,17 @@
 
 #include "perfring/rings/waiter.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +20,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <optional>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -224,6 +228,41 @@ TEST(WaiterTest, WhatHasAnErrorIsReportedOnce) {
   ::close(ends[0]);
   EXPECT_EQ(waiter.wait(), Woken::Report);
   EXPECT_EQ(waiter.wait(Clock::now() + 1ms), Woken::Timeout);
+}
+
+// A datagram to a port that nobody has is an error of the socket that sent it, which reading takes.
+TEST(WaiterTest, AnotherDescriptorWithAnErrorIsReportedAgainOnceThatIsRead) {
+  Waiter waiter = waiter_of();
+  const auto bound = [](sockaddr_in& to) {
+    os::Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    to = {};
+    to.sin_family = AF_INET;
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(to);
+    auto* const address = reinterpret_cast<sockaddr*>(&to);
+    const bool is_bound = ::bind(socket.get(), address, size) == 0 &&
+                          ::getsockname(socket.get(), address, &size) == 0;
+    return is_bound ? std::optional{std::move(socket)} : std::nullopt;
+  };
+  sockaddr_in own;
+  sockaddr_in nobodys;
+  const auto socket = bound(own);
+  if (!socket || !bound(nobodys)) GTEST_SKIP() << "no loopback network";
+  ASSERT_TRUE(waiter.add_other(socket->get()).has_value());
+  waiter.poll();
+  const auto send = [&](const sockaddr_in& to) {
+    const auto* const address = reinterpret_cast<const sockaddr*>(&to);
+    ASSERT_EQ(::connect(socket->get(), address, sizeof(to)), 0);
+    ASSERT_EQ(::send(socket->get(), "x", 1, 0), 1);
+  };
+  send(nobodys);
+  EXPECT_EQ(waiter.wait(), Woken::Report);
+  char byte;
+  EXPECT_EQ(::recv(socket->get(), &byte, 1, 0), -1);
+  EXPECT_EQ(errno, ECONNREFUSED);
+  send(own);
+  EXPECT_EQ(waiter.wait(), Woken::Report);
+  EXPECT_EQ(::recv(socket->get(), &byte, 1, 0), 1);
 }
 
 TEST(WaiterTest, AnotherDescriptorThatHungUpIsReportedOnce) {

@@ -17,6 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
+using ::testing::ElementsAre;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 class RingSetLatencyTest : public testing::RingSetCpusTest {};
@@ -72,6 +74,15 @@ TEST(WakeupChoiceTest, ABurstAfterAQuietTimeIsSeen) {
   Looks looks{1ms};
   looks.look(2, 1s, 1);
   EXPECT_EQ(looks.look(1, 10us, 20), 1);
+  EXPECT_EQ(looks.choice.wakeups(), kNone);
+}
+
+TEST(WakeupChoiceTest, TheEventsOfTheLookThatEndsAWindowCountInTheNext) {
+  Looks looks{1ms};
+  looks.look(1, 1s, 10);
+  EXPECT_EQ(looks.look(1, 17ms, 10), 0);
+  EXPECT_EQ(looks.look(1, 10us, 6), 0) << "16 in all are one in each latency";
+  EXPECT_EQ(looks.look(1, 10us, 1), 1);
   EXPECT_EQ(looks.choice.wakeups(), kNone);
 }
 
@@ -150,6 +161,7 @@ TEST_F(RingSetLatencyTest, WithALatencyARingHasAnEventThatWakesNobody) {
   RingSet set = open(within(10ms));
   EXPECT_THAT(kernel_.updates, SizeIs(2));
   EXPECT_EQ(kernel_.event.watermark, 1U) << "the last event that was opened";
+  EXPECT_EQ(kernel_.events.front().watermark, 0U) << "each record wakes, whatever is asked for";
   EXPECT_EQ(set.wakeups(), Wakeups::EachRecord);
   set.poll();
   set.drain(got_);
@@ -194,6 +206,17 @@ TEST_F(RingSetLatencyTest, ManyRecordsAreWaitedForByTimer) {
   EXPECT_LE(set.next_deadline(), RingSet::Clock::now() + 10ms);
   EXPECT_EQ(set.wait(), Woken::Timeout);
   EXPECT_LT(RingSet::Clock::now(), began + 5s);
+}
+
+TEST_F(RingSetLatencyTest, TheEntryOfACpuThatIsGoneStays) {
+  RingSet set = open(within(10ms));
+  set.poll();
+  set.cpu_changed(1, false).value();
+  for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
+  kernel_.updates.clear();
+  set.drain(got_);
+  EXPECT_EQ(set.wakeups(), Wakeups::None);
+  EXPECT_THAT(kernel_.updates, ElementsAre(Pair(0, ::testing::_)));
 }
 
 TEST_F(RingSetLatencyTest, ASlackDoesNotPutOffTheLatencysRound) {

@@ -29,6 +29,12 @@ int fail(int error) {
   return -1;
 }
 
+// What goes before each message to a netlink socket.
+struct Sender {
+  std::uint32_t from;
+  int error;  // of the receiver's call, if it is not 0
+};
+
 template <class T>
 T* pointer_from(std::uint64_t address) {
   return reinterpret_cast<T*>(static_cast<std::uintptr_t>(address));
@@ -45,6 +51,7 @@ FakeKernel::FakeKernel() {
 
 FakeKernel::~FakeKernel() {
   kernel = nullptr;
+  if (netlink_[1] >= 0) ::close(netlink_[1]);
 }
 
 int FakeKernel::mappings() {
@@ -80,6 +87,7 @@ bool FakeKernel::is_open(int fd) {
 
 int FakeKernel::perf_event_open(const perf_event_attr& attr) {
   event = attr;
+  events.push_back(attr);
   if (open_errno != 0) return fail(open_errno);
   const int fd =
       event_cannot_be_mapped ? ::eventfd(0, EFD_CLOEXEC) : ::memfd_create(kName, MFD_CLOEXEC);
@@ -88,9 +96,29 @@ int FakeKernel::perf_event_open(const perf_event_attr& attr) {
   return fd;
 }
 
-int FakeKernel::watch(int fd) {
-  calls.push_back("watch " + std::to_string(fd));
+int FakeKernel::watch(int operation, int fd) {
+  calls.push_back((operation == EPOLL_CTL_ADD ? "watch " : "unwatch ") + std::to_string(fd));
   return 0;
+}
+
+int FakeKernel::netlink_socket() {
+  if (netlink_[1] >= 0) ::close(netlink_[1]);
+  if (::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, netlink_) != 0) {
+    std::abort();
+  }
+  return netlink_[0];
+}
+
+void FakeKernel::send_uevent(std::string_view message, std::uint32_t from) const {
+  const Sender sender{from, 0};
+  std::string all(reinterpret_cast<const char*>(&sender), sizeof(sender));
+  all += message;
+  ASSERT_EQ(::send(netlink_[1], all.data(), all.size(), 0), static_cast<ssize_t>(all.size()));
+}
+
+void FakeKernel::drop_uevents() const {
+  const Sender sender{0, ENOBUFS};
+  ASSERT_EQ(::send(netlink_[1], &sender, sizeof(sender), 0), ssize_t{sizeof(sender)});
 }
 
 int FakeKernel::ioctl(int fd, unsigned long request, long argument) {
@@ -166,7 +194,10 @@ extern "C" long __real_syscall(long number, ...) noexcept;
 extern "C" int __real_ioctl(int fd, unsigned long request, ...) noexcept;
 extern "C" int __real_epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept;
 extern "C" int __real_open(const char* path, int flags, ...);
+extern "C" int __real_socket(int domain, int type, int protocol) noexcept;
 extern "C" int __real_bind(int socket, const sockaddr* address, socklen_t size) noexcept;
+extern "C" ssize_t __real_recvfrom(int socket, void* to, size_t size, int flags, sockaddr* from,
+                                   socklen_t* from_size);
 extern "C" long __real_sysconf(int name) noexcept;
 
 extern "C" long __wrap_syscall(long number, ...) noexcept {
@@ -215,17 +246,43 @@ extern "C" int __wrap_ioctl(int fd, unsigned long request, ...) noexcept {
   return __real_ioctl(fd, request, argument);
 }
 
-// An event is a file in memory here, which epoll does not take.
+// An event is a file in memory here, which epoll does not take (EPERM), and so does not find.
 extern "C" int __wrap_epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept {
   using perfring::testing::kernel;
   const int returned = __real_epoll_ctl(epoll, operation, fd, event);
-  if (kernel == nullptr || operation != EPOLL_CTL_ADD || returned == 0 || errno != EPERM) {
-    return returned;
-  }
-  return kernel->watch(fd);
+  if (kernel == nullptr || returned == 0 || errno != EPERM) return returned;
+  return kernel->watch(operation, fd);
 }
 
 // The machine's uevents would end waits: a virtual machine that starts beside the test sends one.
+extern "C" int __wrap_socket(int domain, int type, int protocol) noexcept {
+  using perfring::testing::kernel;
+  if (kernel != nullptr && domain == AF_NETLINK) return kernel->netlink_socket();
+  return __real_socket(domain, type, protocol);
+}
+
+extern "C" ssize_t __wrap_recvfrom(int socket, void* to, size_t size, int flags, sockaddr* from,
+                                   socklen_t* from_size) {
+  using perfring::testing::kernel;
+  if (kernel == nullptr || !kernel->is_netlink(socket)) {
+    return __real_recvfrom(socket, to, size, flags, from, from_size);
+  }
+  perfring::testing::Sender sender{};
+  std::string all(sizeof(sender) + size, 0);
+  const ssize_t received = __real_recvfrom(socket, all.data(), all.size(), flags, nullptr, nullptr);
+  if (received < 0) return received;
+  std::memcpy(&sender, all.data(), sizeof(sender));
+  if (sender.error != 0) return perfring::testing::fail(sender.error);
+  sockaddr_nl address{};
+  address.nl_family = AF_NETLINK;
+  address.nl_pid = sender.from;
+  std::memcpy(from, &address, sizeof(address));
+  *from_size = sizeof(address);
+  const std::size_t length = static_cast<std::size_t>(received) - sizeof(sender);
+  std::memcpy(to, all.data() + sizeof(sender), length);
+  return static_cast<ssize_t>(length);
+}
+
 extern "C" int __wrap_bind(int socket, const sockaddr* address, socklen_t size) noexcept {
   if (perfring::testing::kernel != nullptr && address->sa_family == AF_NETLINK) return 0;
   return __real_bind(socket, address, size);

@@ -11,15 +11,16 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace perfring::testing {
 
 // Stands in for the kernel in a process that links it: syscall(2) of perf_event_open and bpf,
-// ioctl(2) and epoll_ctl(2) of events, open(2) of chosen files, bind(2) of netlink sockets, to
-// which nothing comes, and sysconf(3) of the page size come here. An event is a file in memory,
-// which mmap(2) maps as it does any. There is one, which each test starts anew.
+// ioctl(2) and epoll_ctl(2) of events, open(2) of chosen files, netlink sockets, to which comes
+// what a test sends, and sysconf(3) of the page size come here. An event is a file in memory, which
+// mmap(2) maps as it does any. There is one, which each test starts anew.
 class FakeKernel {
  public:
   FakeKernel();
@@ -53,6 +54,7 @@ class FakeKernel {
   // The calls so far, and the arguments of the last ones.
   std::vector<std::string> calls;  // "enable 5, mapped", ...
   perf_event_attr event{};
+  std::vector<perf_event_attr> events;  // of all
   int pid = 0;
   int cpu = 0;
   int group = 0;
@@ -63,6 +65,11 @@ class FakeKernel {
   std::vector<std::pair<unsigned, unsigned>> updates;  // of all
   std::string path;                                    // of the last pin or get
   int file_flags = 0;                                  // of the last open() of one of `files`
+
+  // To the netlink socket that was opened last: a message of this sender (0: the kernel), or word
+  // that messages were dropped (ENOBUFS).
+  void send_uevent(std::string_view message, std::uint32_t from = 0) const;
+  void drop_uevents() const;
 
   // How many mappings of events this process has.
   static int mappings();
@@ -75,8 +82,13 @@ class FakeKernel {
   int perf_event_open(const perf_event_attr& attr);
   int ioctl(int fd, unsigned long request, long argument);
   int bpf_call(int command, bpf_attr& attr);
-  int watch(int fd);
+  int watch(int operation, int fd);
   int open_file(const std::optional<std::string>& text, int open_flags);
+  int netlink_socket();
+  bool is_netlink(int fd) const { return fd == netlink_[0]; }
+
+ private:
+  int netlink_[2]{-1, -1};  // the socket, which who opened it closes, and what writes to it
 };
 
 // This run's page size: the machine's, or $PERFRING_PAGE_SIZE, which page_size_test.sh sets.
