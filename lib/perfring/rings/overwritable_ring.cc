@@ -10,11 +10,6 @@ namespace perfring {
 namespace {
 
 using internal::failed;
-using Clock = std::chrono::steady_clock;
-
-constexpr std::chrono::microseconds kStands{20};
-// A writer that never ends is not waited for: Snapshot::moved says so.
-constexpr std::chrono::milliseconds kSettlesMost{10};
 
 }  // namespace
 
@@ -49,14 +44,8 @@ std::expected<void, RingsError> OverwritableRing::settle(Settle how) {
     if (!barrier_) barrier_ = WriterBarrier::create();
     return barrier_->wait();
   }
-  const auto begin = Clock::now();
-  auto since = begin;
-  Position head = snapshots_.data_head();
-  for (auto now = begin; now - since < kStands && now - begin < kSettlesMost; now = Clock::now()) {
-    const Position next = snapshots_.data_head();
-    if (next != head) since = now;
-    head = next;
-  }
+  internal::wait_until_it_stands([this] { return snapshots_.data_head(); },
+                                 std::chrono::steady_clock::now);
   return {};
 }
 

@@ -26,6 +26,7 @@
 // W: facts that were measured, in the project's harness/RINGS_FACTS.md.
 
 #include <cassert>
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -50,6 +51,26 @@ enum class Settle : std::uint8_t {
   Quickly,     // until data_head has stood still for 20 us; Snapshot::moved says if that was wrong
   Completely,  // until all programs that were under way have ended: WriterBarrier, 8 ms and more
 };
+
+namespace internal {
+
+// Returns once head() has stood still for 20 us of now(), or after 10 ms: a writer that never ends
+// is not waited for (Snapshot::moved says so).
+template <class Head, class Now>
+void wait_until_it_stands(Head head, Now now) {
+  constexpr std::chrono::microseconds stands{20};
+  constexpr std::chrono::milliseconds most{10};
+  const auto begin = now();
+  auto since = begin;
+  auto last = head();
+  for (auto at = begin; at - since < stands && at - begin < most; at = now()) {
+    const auto next = head();
+    if (next != last) since = at;
+    last = next;
+  }
+}
+
+}  // namespace internal
 
 class PERFRING_EXPORT OverwritableRing {
  public:

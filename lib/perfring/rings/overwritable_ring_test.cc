@@ -8,14 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <fstream>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -105,37 +102,20 @@ TEST_F(OverwritableRingTest, ASnapshotPausesAndResumes) {
   EXPECT_THAT(kernel_.calls, ElementsAre(of("pause", fd), of("resume", fd)));
 }
 
-// The time that this thread has run: whoever runs meanwhile does not count.
-std::chrono::nanoseconds thread_time() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+// How long it is waited for a head that moves with each microsecond until then.
+std::chrono::microseconds waited_for(std::chrono::microseconds writer) {
+  std::chrono::microseconds now = 1h;
+  const auto end = now + writer;
+  internal::wait_until_it_stands([&] { return std::min(now, end); },
+                                 [&] { return std::exchange(now, now + 1us); });
+  return now - 1h;
 }
 
-TEST_F(OverwritableRingTest, AWriterIsWaitedForUntilItStandsStill) {
-  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one CPU";
-  auto ring = open().value();
-  std::atomic<bool> writes{true};
-  std::jthread writer{[&] {
-    for (std::uint64_t head = 1 << 20; writes; head -= 16) {
-      EXPECT_EQ(::pwrite(ring.fd(), &head, 8, offsetof(perf_event_mmap_page, data_head)), 8);
-    }
-  }};
-  // Where the two threads share a CPU, or its host is busy, it is seen to stand still at once: so
-  // the median of some must be longer once.
-  const auto begin = std::chrono::steady_clock::now();
-  std::vector<std::chrono::nanoseconds> took(15);
-  const auto median = took.begin() + 7;
-  do {
-    for (auto& each : took) {
-      const auto before = thread_time();
-      EXPECT_TRUE(ring.snapshot(Settle::Quickly, count()).has_value());
-      each = thread_time() - before;
-    }
-    std::ranges::nth_element(took, median);
-  } while (*median < 40us && std::chrono::steady_clock::now() - begin < 60s);
-  writes = false;
-  EXPECT_GE(*median, 40us) << "else it does not wait";
+TEST(OverwritableRingSettleTest, AWriterIsWaitedForUntilItStandsFor20MicrosecondsButNot10Ms) {
+  EXPECT_EQ(waited_for(0us), 21us) << "and the last look at the clock";
+  EXPECT_EQ(waited_for(500us), 520us);
+  EXPECT_EQ(waited_for(9900us), 9920us);
+  EXPECT_EQ(waited_for(1h), 10'001us);
 }
 
 TEST_F(OverwritableRingTest, ACopyPausesNobody) {
