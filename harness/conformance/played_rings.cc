@@ -134,9 +134,9 @@ std::string PlayedRings::why_impossible(const Opened& event) const {
   if ((type & PERF_SAMPLE_RAW) == 0 || (type & ~kernel::kOpenedSampleTypes) != 0) {
     return fmt::format("sample_type {:#x} is not simulated", std::uint64_t{type});
   }
-  if (const std::uint64_t least = shortest_payload(case_); least < least_payload(echo_)) {
+  if (const std::uint64_t least = shortest_payload(case_); least < reader_.least) {
     return fmt::format("its reader needs {} bytes of each payload, the case has one of {}",
-                       least_payload(echo_), least);
+                       reader_.least, least);
   }
   if (reader_.begins_at_0 && wanted.start >= pages * 4096) {
     return "the case's positions are preset, and it takes those of a new ring for 0";

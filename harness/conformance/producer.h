@@ -36,11 +36,6 @@ enum class Echo : std::uint8_t {
   Text,   // it prints a dot for each byte that is no ASCII: their digits
   Words,  // it prints the second and the third word: these two, behind one of 0 (P26)
 };
-// Bytes of a payload without which a consumer could not tell what it has.
-constexpr std::uint64_t least_payload(Echo echo) {
-  return echo == Echo::Words ? 16 : 0;
-}
-
 // The payload of an output says which one it is: its number and that number times an odd constant,
 // in the machine's order, as far as there is room, and a byte of its own as filling.
 std::vector<std::byte> payload_of(std::uint64_t output, std::uint64_t length,

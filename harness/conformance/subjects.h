@@ -47,6 +47,7 @@ struct Reader {
   // Turns the output into events. An error quotes the first line that is not one.
   std::expected<std::vector<Event>, std::string> (*read)(const std::string& out) = nullptr;
   Echo echo = Echo::Bytes;
+  std::uint64_t least = 0;      // bytes of a payload, of a shorter one it prints others too
   bool loads_programs = false;  // which the machine's kernel must know the map of
   bool begins_at_0 = false;     // whatever data_tail says when it maps a ring
   bool is_entered = false;      // another program enters its events in a map, once they are enabled

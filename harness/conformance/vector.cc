@@ -276,10 +276,13 @@ Events read_perf_trace(const std::string& out) {
 std::span<const Reader> readers() {
   static constexpr std::array kAll{
       Reader{.name = "lines", .read = read_lines},
-      Reader{.name = "lines-24", .read = read_lines, .echo = Echo::Words},
+      Reader{.name = "lines-24", .read = read_lines, .echo = Echo::Words, .least = 24},
       Reader{.name = "bpftool", .read = read_bpftool},
-      Reader{
-          .name = "bpftrace", .read = read_bpftrace, .echo = Echo::Words, .loads_programs = true},
+      Reader{.name = "bpftrace",
+             .read = read_bpftrace,
+             .echo = Echo::Words,
+             .least = 16,
+             .loads_programs = true},
       Reader{.name = "perf-trace",
              .read = read_perf_trace,
              .echo = Echo::Text,
