@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstdio>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -54,6 +57,13 @@ class PerfReadsTest : public PerfringTest {
   void compare_with_perf(const std::string& file, unsigned period, Counts& counts,
                          const std::string& by = "script", std::size_t begin = 0);
 };
+
+bool is_of_linux(int major, int minor) {
+  utsname name{};
+  int version[2] = {};
+  return ::uname(&name) == 0 && std::sscanf(name.release, "%d.%d", &version[0], &version[1]) == 2 &&
+         std::pair{version[0], version[1]} >= std::pair{major, minor};
+}
 
 using Number = unsigned long long;
 
@@ -306,6 +316,37 @@ TEST_F(PerfReadsTest, PerfReadsTheSameFieldsOutOfItsFile) {
                              " 2>/dev/null | grep -c 'sched:sched_switch:.* prev_pid=.* ==> '");
   EXPECT_GT(counts["raw"], 20U);
   EXPECT_EQ(traced.out, std::to_string(counts["raw"]) + "\n");
+}
+
+// R25: meanwhile another program samples the same event, opened later. Where the samples can be of
+// one event alone, all are in the file.
+TEST_F(PerfReadsTest, SamplesWithTheIdsOfAnotherProgramAreReadAsWell) {
+  const std::string file = temporary("perf_reads_test_ids.data");
+  const std::string others = temporary("perf_reads_test_others.data");
+  std::filesystem::remove(others);
+  for (const bool is_one : {true, false}) {
+    std::filesystem::remove(file);
+    std::filesystem::remove(others);
+    // It begins once its file does.
+    const Ended ended =
+        shell(std::string{"$PERFRING record -a -e page-faults "} +
+              (is_one ? "" : "-e context-switches ") + "--seconds 20 -o " + file +
+              " & own=$!; until [ -s " + file + " ]; do sleep 0.01; done; " +
+              "$PERFRING record -a -e page-faults --seconds 20 -o " + others +
+              " 2>/dev/null & other=$!; until [ -s " + others + " ]; do sleep 0.01; done; " +
+              "for i in 1 2 3 4 5 6 7 8 9 10; do true | cat; done; "
+              "kill $own; wait $own; kill $other; wait");
+    ASSERT_EQ(ended.exit_code, 0) << ended.err;
+    Counts counts;
+    ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
+    EXPECT_GT(counts["SAMPLE"], is_one ? 500U : 0U);
+    EXPECT_GT(counts["EXIT"], 20U) << "perf stopped reading";
+    EXPECT_EQ(shell("perf script -F event -i " + file + " 2>/dev/null | wc -l").out,
+              std::to_string(counts["SAMPLE"]) + "\n");
+    EXPECT_EQ(ended.err.find("are not in the file") == std::string::npos,
+              is_one || !is_of_linux(6, 3))
+        << ended.err;
+  }
 }
 
 // Without records of them, perf shows a number for the program, and [unknown] for its code, as for

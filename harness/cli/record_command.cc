@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -37,6 +38,23 @@ using event::Sampler;
 struct Refused {
   std::string why;
 };
+
+// Without names, forks and maps perf script knows no program and no symbol. Those that were asked
+// for would come twice.
+void add_changes(std::vector<Event>& events) {
+  event::Changes missing{.execs = true, .forks = true, .maps = true};
+  for (Event& each : events) {
+    if (each.kind() != event::Kind::Changes) continue;
+    const perf_event_attr attr = each.attr().value();
+    if (attr.comm && !each.leaves_out(PERF_RECORD_COMM)) {
+      each = each.adjust([](perf_event_attr& its) { its.comm_exec = 1; });
+      missing.execs = false;
+    }
+    if (attr.task) missing.forks = false;
+    if (attr.mmap) missing.maps = false;
+  }
+  if (missing.execs || missing.forks || missing.maps) events.push_back(event::changes(missing));
+}
 
 std::expected<event::Request, Refused> request_of(const RecordOptions& options) {
   event::Request request;
@@ -76,10 +94,7 @@ std::expected<event::Request, Refused> request_of(const RecordOptions& options) 
     }
     request.events.push_back(std::move(wanted));
   }
-  // Without them perf script knows no program and no symbol.
-  if (!options.output.empty()) {
-    request.events.push_back(event::changes({.execs = true, .forks = true, .maps = true}));
-  }
+  if (!options.output.empty()) add_changes(request.events);
   return request;
 }
 
@@ -162,7 +177,7 @@ class Sink {
     } else {
       text_ = record::piped_perf_data_header(events_, features_of(options_));
     }
-    // By the event of changes, which is the last. Of a command there is no task before it begins.
+    // By the last event. Of a command there is no task before it begins.
     const auto of =
         options_.command.empty() ? std::optional{static_cast<pid_t>(options_.pid)} : std::nullopt;
     const std::string tasks =
@@ -174,8 +189,7 @@ class Sink {
 
   void put(const Delivered& each) {
     if (!options_.output.empty()) {
-      written_ += each.bytes.size();
-      text_.append(reinterpret_cast<const char*>(each.bytes.data()), each.bytes.size());
+      put_bytes(each);
     } else if (options_.json) {
       nlohmann::ordered_json json{{"event", name_of(each)}, {"late", each.late}};
       json.update(record::to_json(each.record));
@@ -185,6 +199,9 @@ class Sink {
                "\n";
     }
   }
+
+  // Samples that the file is without.
+  std::uint64_t left_out() const { return left_out_; }
 
   // Whether the reader of the pipe is gone. (Found without a write, which may be long in coming.)
   bool is_unread() const {
@@ -216,6 +233,29 @@ class Sink {
   }
 
  private:
+  // Since Linux 6.3 a sample of a software event can have the id of an event that another program
+  // has opened (R25), and perf 6.1 reads a file no further than that. It gets one of its own; where
+  // it may be of several events, it is left out.
+  void put_bytes(const Delivered& each) {
+    const std::size_t at = text_.size();
+    perf_event_header header{};
+    std::memcpy(&header, each.bytes.data(), std::min(sizeof header, each.bytes.size()));
+    const bool is_sample = header.type == PERF_RECORD_SAMPLE;
+    if (is_sample && each.event >= events_.size()) {
+      ++left_out_;
+      return;
+    }
+    text_.append(reinterpret_cast<const char*>(each.bytes.data()), each.bytes.size());
+    written_ += each.bytes.size();
+    constexpr std::size_t kIdAt = sizeof header;  // of PERF_SAMPLE_IDENTIFIER
+    std::uint64_t id = 0;
+    if (!is_sample || each.bytes.size() < kIdAt + sizeof id) return;
+    const record::PerfDataEvent& event = events_[each.event];
+    std::memcpy(&id, each.bytes.data() + kIdAt, sizeof id);
+    if (std::ranges::find(event.ids, id) != event.ids.end()) return;
+    std::memcpy(text_.data() + at + kIdAt, event.ids.data(), sizeof id);
+  }
+
   int fd() const { return is_stdout() ? STDOUT_FILENO : file_.get(); }
   bool is_stdout() const { return options_.output.empty() || options_.output == "-"; }
   std::string name_of(const Delivered& each) const {
@@ -230,6 +270,7 @@ class Sink {
   bool is_sought_ = false;
   std::string text_;
   std::uint64_t written_ = 0;  // of records
+  std::uint64_t left_out_ = 0;
 };
 
 // The process of -p. One that nobody has waited for yet has ended, although kill() still finds it:
@@ -318,20 +359,19 @@ int run_command(const RecordOptions& options) {
   const Watched watched{options.pid};
   auto sampler = Sampler::open(*request, /*starts=*/false);
   if (!sampler) {
-    // A PMU without interrupts refuses any period as if the event were wrong.
-    const bool may_only_count =
-        sampler.error().io_error == std::errc::invalid_argument &&
-        std::ranges::any_of(request->events, [&](const Event& each) {
-          return each.kind() == event::Kind::Pmu &&
-                 sampler.error().asked.find(each.name()) != std::string::npos;
-        });
+    const auto& causes = sampler.error().causes;
+    const bool only_counts =
+        std::ranges::find(causes, "sample_period", &event::Cause::field) != causes.end();
     fail(sampler.error().explain());
-    return may_only_count ? fail("note: some PMUs, such as msr, only count, and write no record")
-                          : kUsageOrEnvironment;
+    return only_counts ? fail("note: every event is sampled here; perf stat counts")
+                       : kUsageOrEnvironment;
   }
   Sink sink{options, *sampler, signals.requested()};
   if (const std::string why = sink.open(); !why.empty()) return fail(why);
-  for (const std::string& note : notes_on(*sampler, *request)) fail("note: " + one_line(note));
+  // (fail() would let a signal end the program, and not the recording.)
+  for (const std::string& note : notes_on(*sampler, *request)) {
+    ProgressLine{}.keep(fmt::format("{}: note: {}", program_name(), one_line(note)));
+  }
   if (const auto started = sampler->start(); !started) return fail(started.error().explain());
   const int error = record_to(sink, *sampler, options, watched, signals.requested());
   if (error == ETIMEDOUT) {
@@ -340,6 +380,12 @@ int run_command(const RecordOptions& options) {
     return kUsageOrEnvironment;
   }
   if (error != 0) return fail(sink.why(error));
+  if (sink.left_out() != 0) {
+    fail(
+        fmt::format("note: {} could be of several events, and are not in the file: another program "
+                    "samples the same event (R25)",
+                    counted(sink.left_out(), "sample")));
+  }
   const event::Counts& counts = sampler->counts();
   return deliver_to_stderr(
       fmt::format("{}, {} lost, {} late, {} malformed\n", counted(counts.delivered, "record"),

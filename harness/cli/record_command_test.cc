@@ -122,7 +122,8 @@ TEST_F(RecordCommandTest, WhatCannotBeRecordedIsExplained) {
   says({"record", "-e", "cpu-clock", "-p", "1", "--", "true"}, "together with -p PID");
   says({"record", "-e", "page-faults,task-clock", "--", "true"}, "by an -e of its own");
   says({"record", "-e", "page-faults:u", "--", "true"}, "behind an event's name is not read");
-  says({"record", "-e", "msr/tsc/", "-a"}, "PMU");  // not sampled, or not here
+  const bool has_msr = std::filesystem::exists("/sys/bus/event_source/devices/msr");
+  says({"record", "-e", "msr/tsc/", "-a"}, has_msr ? "the PMU msr only counts" : "PMU");
   says({"record", "-e", "uprobe:/bin/true", "--", "true"}, "no file and a place in it");
 }
 
@@ -219,6 +220,26 @@ TEST_F(RecordCommandTest, AFileThatCannotBeSoughtGetsThePipesForm) {
         << ended.err;
   }
   EXPECT_FALSE(std::filesystem::exists("-"));  // in the test's own folder
+}
+
+// A file has names, forks and maps anyway.
+TEST_F(RecordCommandTest, ChangesThatAreAskedForAreInTheFileOnce) {
+  const std::string file = temporary("record_command_test_once.data");
+  for (const char* const asked :
+       {"switches", "maps", "names", "execs", "forks", "execs,forks,maps"}) {
+    const Ended ended = run({"record", "-e", std::string{"changes:"} + asked, "-e", "page-faults",
+                             "-o", file, "--", "true"});
+    EXPECT_EQ(ended.exit_code, 0) << asked << ended.err;
+    std::map<std::string, int> seen;
+    for (const std::string& line : lines_of(run({"decode", "--json", file}).out)) {
+      const json record = json::parse(line);
+      const std::string type = record["record"];
+      if (type == "MMAP2") ++seen[type + " " + record["addr"].dump()];
+      if (type == "EXIT" || type == "COMM") ++seen[type + record["header"]["misc"].dump()];
+    }
+    EXPECT_GT(seen.size(), 4U) << asked;
+    for (const auto& [what, times] : seen) EXPECT_EQ(times, 1) << asked << ": " << what;
+  }
 }
 
 TEST_F(RecordCommandTest, AFileIsKeptWhereNothingIsRecorded) {
