@@ -20,6 +20,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "harness/live/testing.h"
 #include "perfring/event/check.h"
@@ -179,6 +180,46 @@ TEST_F(LiveEventTest, WhatIsWatchedHasEndedWhenTheLastOfItHas) {
   EXPECT_GE(faults, 5U);
   EXPECT_TRUE(sampler.ended());
   EXPECT_EQ(sampler.lost(), 0U);
+}
+
+// Of threads that share rings, which the first one's events are mapped by: it ends before the
+// other.
+TEST_F(LiveEventTest, TheLastThreadsEndIsTheEnd) {
+  int go[2] = {-1, -1};
+  ASSERT_EQ(::pipe2(go, O_CLOEXEC), 0);
+  const Obedient process{[&go](char order) {
+    if (order == 'e') ::syscall(SYS_exit, 0);  // this thread alone
+    ::close(go[1]);
+    std::thread{[&go] {
+      char none = 0;
+      static_cast<void>(!::read(go[0], &none, 1));
+      ::usleep(200'000);  // so that most likely somebody waits by then
+      fault(5);
+      ::_exit(0);
+    }}.detach();
+  }};
+  const std::string folder = "/proc/" + std::to_string(process.pid()) + "/task";
+  const auto threads = [&] { return real_system().list(folder).value().size(); };
+  process.tell('t');
+  while (threads() != 2) ::usleep(1000);
+  Sampler sampler = opened(Sampler::open({.events = {kFaults},
+                                          .target = event::process(process.pid()).and_children(),
+                                          .longest_wait = 60s}));
+  process.tell('e');
+  const std::string first = folder + "/" + std::to_string(process.pid()) + "/stat";
+  while (real_system().read(first).value().find(") Z ") == std::string::npos) ::usleep(1000);
+  while (sampler.next(Clock::now())) {
+  }
+  EXPECT_FALSE(sampler.ended());
+  for (const int end : go) ::close(end);
+  const auto began = Clock::now();
+  std::size_t faults = 0;
+  while (const auto each = sampler.next()) {
+    faults += std::holds_alternative<record::Sample>(each->record);
+  }
+  EXPECT_LT(Clock::now() - began, 30s);
+  EXPECT_GE(faults, 5U);
+  EXPECT_TRUE(sampler.ended());
 }
 
 TEST_F(LiveEventTest, ACpuDoesNotEnd) {
