@@ -3,12 +3,14 @@
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "harness/live/testing.h"
 #include "harness/live/uring.h"
@@ -57,6 +59,25 @@ TEST_F(LiveWaiterTest, ARecordFromAfterwardsIsReported) {
     EXPECT_EQ(drained(), 1U);
     EXPECT_EQ(wait_shortly(), Woken::Timeout);
   }
+}
+
+// ppoll(2) takes the event's flag, so that epoll_wait(2) finds nothing behind it.
+TEST_F(LiveWaiterTest, WithoutEpollPwait2EachRecordIsReported) {
+  EXPECT_EQ(in_child([&] {
+              refuse(SYS_epoll_pwait2, ENOSYS);
+              buffer_.emplace(open(8));
+              must(waiter_->add(buffer_->fd()));
+              waiter_->poll();
+              std::string said;
+              for (int i = 0; i < 5; ++i) {
+                emit(kWaiterPayload);
+                said += waiter_->wait() == Woken::Report ? "report " : "no report ";
+                said += std::to_string(drained()) + ", ";
+                said += wait_shortly() == Woken::Timeout ? "" : "no timeout ";
+              }
+              return said;
+            }),
+            "report 1, report 1, report 1, report 1, report 1, ");
 }
 
 TEST_F(LiveWaiterTest, WhatIsLeftUnreadIsReportedOnceMoreIfSaidSo) {
