@@ -145,10 +145,12 @@ TEST_F(LiveWaiterTest, InAnotherEpollEachRecordIsReportedAndRead) {
   ASSERT_LE(waiter_->next_deadline(), Clock::now()) << "so that the loop asks at once";
   EXPECT_REPORT_DRAINS_ONE();
   for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(::epoll_wait(outer.get(), &event, 1, 0), 0) << i;
     emit_one();
     ASSERT_EQ(::epoll_wait(outer.get(), &event, 1, 10'000), 1) << i;
     EXPECT_REPORT_DRAINS_ONE();
+    // Not so for the first record, which no report came before: its own may follow its drain, as
+    // the CPU wakes by an irq_work (perf_output_wakeup(), kernel/events/ring_buffer.c, v6.18).
+    EXPECT_EQ(::epoll_wait(outer.get(), &event, 1, 0), 0) << i;
   }
   waiter_->stop();
   EXPECT_EQ(::epoll_wait(outer.get(), &event, 1, 0), 1);
