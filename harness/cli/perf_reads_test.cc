@@ -394,12 +394,18 @@ TEST_F(PerfReadsTest, AFileOfPerfRecordIsDecodedAsPerfDoes) {
   }
 }
 
-// Nobody reads while perfring is stopped.
+// Nobody reads while perfring is stopped. The next record behind those that were read says how many
+// were lost.
 TEST_F(PerfReadsTest, WhatWasLost) {
   const std::string file = temporary("perf_reads_test_lost.data");
   const Ended ended = run({"record", "-e", "page-faults", "-o", file, "--", "/bin/sh", "-c",
-                           "kill -STOP $PPID; i=0; while [ $i -lt 150 ]; do true | cat; "
-                           "i=$((i+1)); done; kill -CONT $PPID; sleep 0.2; true | cat"});
+                           R"(kill -STOP $PPID
+                              for i in $(seq 150); do true | cat; done
+                              before=$(stat -c %s "$0")
+                              kill -CONT $PPID
+                              while [ $(stat -c %s "$0") -eq $before ]; do sleep 0.05; done
+                              for i in $(seq 10); do sleep 0.05; true | cat; done)",
+                           file});
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   Counts counts;
   ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
