@@ -34,6 +34,7 @@ bool MergeOracle::has_sample(std::size_t ring, std::size_t event, std::size_t ru
 std::optional<std::size_t> MergeOracle::waited_in(std::size_t ring, std::size_t event) const {
   const Event& lost = rings_[ring][event];
   for (std::size_t run = 0; run < *lost.run; ++run) {
+    if (runs_[run].key_threw && !was_read_ && runs_[*lost.run].is_flush()) continue;
     if (!runs_[run].is_flush() && is_there(ring, event, run) && !has_sample(ring, event, run) &&
         lost.ordered_by == bound(runs_[run])) {
       return run;
@@ -287,6 +288,15 @@ std::string MergeOracle::check_delays(std::uint64_t seen) const {
 std::string MergeOracle::judge(std::vector<Run> runs, const MergeCounts& counts) {
   runs_ = std::move(runs);
   if (auto wrong = assign(); !wrong.empty()) return wrong;
+  const std::string wrong = judge_assigned(counts);
+  if (wrong.empty()) return {};
+  was_read_ = false;
+  return judge_assigned(counts).empty() ? std::string{} : wrong;
+}
+
+std::string MergeOracle::judge_assigned(const MergeCounts& counts) {
+  delivered_.clear();
+  newest_ = late_ = worst_late_ = 0;
   for (std::size_t ring = 0; ring < rings_.size(); ++ring) {
     delivered_.emplace_back(rings_[ring].size());
     for (std::size_t i = 0; i < rings_[ring].size(); ++i) {

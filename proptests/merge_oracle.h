@@ -78,6 +78,7 @@ class MergeOracle {
   bool has_key_before(std::size_t ring, std::size_t event) const;
 
   std::string assign();
+  std::string judge_assigned(const MergeCounts& counts);
   std::string check_key(std::size_t ring, std::size_t event) const;
   std::string check_lost_key(std::size_t ring, std::size_t event) const;
   std::string check_wait(std::size_t ring, std::size_t event, std::size_t waited) const;
@@ -88,6 +89,10 @@ class MergeOracle {
   std::pair<std::size_t, std::size_t> lowest(std::size_t run) const;
   std::size_t undelivered_before(std::size_t ring, std::size_t event, std::size_t run) const;
 
+  // A key that throws ends the reading of that run, nobody knows where. A LOST that a flush
+  // delivers with the bound of such a run was read in it, and waited; or it was not, and the flush
+  // gave it the key of another that had waited. Both are tried.
+  bool was_read_ = true;
   const std::size_t window_;
   const std::uint64_t slack_;
   const std::uint64_t start_;
