@@ -8,12 +8,14 @@
 
 #include "fuzz/hostile_ring.h"
 #include "harness/oracle/drain_watch.h"
-#include "perfring/ring/default_memory.h"
+#include "harness/rig/ends.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
 #include "perfring/testing/reference.h"
 
 namespace perfring::fuzz {
+
+using rig::CheckedMemory;
 
 // By an invariant, whose name every report uses.
 [[noreturn]] inline void fail(const oracle::Violation& violation) {
@@ -23,36 +25,19 @@ inline void expect(bool holds, oracle::Invariant invariant, const char* what) {
   if (!holds) fail({invariant, what});
 }
 
-// The bytes that a drain may read, and its accesses to the positions.
-struct Accesses : oracle::Readable {
+// Its accesses to the positions; and all bytes that it reads are those that a drain may read.
+struct Accesses final : rig::MemoryObserver {
+  oracle::Readable readable;
   unsigned head_reads = 0;
   unsigned tail_writes = 0;
 
-  void read(const std::byte* address, std::size_t size) const {
-    expect(holds(address, size), oracle::Invariant::in_ring,
+  Accesses(const perf_event_mmap_page& page, Bytes data) : readable{&page, data} {}
+
+  void on_head() override { ++head_reads; }
+  void on_commit(SharedPosition) override { ++tail_writes; }
+  void on_read(const std::byte* address, std::size_t size) override {
+    expect(readable.holds(address, size), oracle::Invariant::in_ring,
            "a read outside [data_tail, data_head)");
-  }
-};
-
-// A policy has no object, so what it watches is a variable.
-struct WatchedMemory : DefaultMemory {
-  static inline constinit Accesses* accesses = nullptr;
-
-  static Position read_once(const SharedPosition& field) {
-    ++accesses->head_reads;
-    return DefaultMemory::read_once(field);
-  }
-  static void write_once(SharedPosition& field, SharedPosition value) {
-    ++accesses->tail_writes;
-    DefaultMemory::write_once(field, value);
-  }
-  static void sees_read(const std::byte* address, std::size_t size) {
-    accesses->read(address, size);
-  }
-  template <class T>
-  static T read(const std::byte* address) {
-    sees_read(address, sizeof(T));
-    return DefaultMemory::read<T>(address);
   }
 };
 
@@ -64,14 +49,9 @@ class HostileDrain {
       : hostile_{hostile},
         memory_{HostileMemory::of(hostile.log2_pages)},
         watch_{written(memory_, hostile).page(), memory_.data()},
-        accesses_{{&memory_.page(), memory_.data()}},
-        ring_{*R::over(memory_.page(), memory_.data())} {
-    WatchedMemory::accesses = &accesses_;
-  }
-  ~HostileDrain() {
-    memory_.wipe(hostile_);
-    WatchedMemory::accesses = nullptr;
-  }
+        accesses_{memory_.page(), memory_.data()},
+        ring_{*R::over(memory_.page(), memory_.data())} {}
+  ~HostileDrain() { memory_.wipe(hostile_); }
   HostileDrain(const HostileDrain&) = delete;
   HostileDrain& operator=(const HostileDrain&) = delete;
 
@@ -92,17 +72,17 @@ class HostileDrain {
 
   void drain(const Stop& stop) {
     const perf_event_mmap_page& page = memory_.page();
-    accesses_.begins();
+    accesses_.readable.begins();
     accesses_.head_reads = accesses_.tail_writes = 0;
     reference_.emplace(memory_.data(), page.data_tail, page.data_head);
     end_ = page.data_tail;
     events_ = 0;
     watch_.begins();
     carry_out(stop);
-    watch_.ends(accesses_.available);
+    watch_.ends(accesses_.readable.available);
     if (watch_.violation()) fail(*watch_.violation());
     expect(accesses_.head_reads == 1, "data_head was not read exactly once");
-    expect(accesses_.tail_writes == (accesses_.available == 0 ? 0U : 1U),
+    expect(accesses_.tail_writes == (accesses_.readable.available == 0 ? 0U : 1U),
            oracle::Invariant::tail_honest, "data_tail was written more than once, or not at all");
     if (hostile_.poke_count != 0) return;
     expect(events_ == stop.event || !reference_->next(), oracle::Invariant::no_loss,
@@ -186,6 +166,7 @@ class HostileDrain {
   HostileMemory& memory_;
   oracle::DrainWatch watch_;
   Accesses accesses_;
+  const rig::Observing observing_{accesses_};
   R ring_;
   std::optional<testing::Reference> reference_;
   std::uint64_t end_ = 0;     // where the reference says that data_tail is

@@ -41,22 +41,22 @@ void drain(const std::string& name) {
 
 // Faults beside those of harness/faults, each for one message of the target.
 
-struct WritesTailTwice : WatchedMemory {
+struct WritesTailTwice : CheckedMemory {
   static void write_once(SharedPosition& field, SharedPosition value) {
-    WatchedMemory::write_once(field, value);
-    WatchedMemory::write_once(field, value);
+    CheckedMemory::write_once(field, value);
+    CheckedMemory::write_once(field, value);
   }
 };
-struct MissesTheLast56Bytes : WatchedMemory {
+struct MissesTheLast56Bytes : CheckedMemory {
   static Position read_once(const SharedPosition& field) {
-    return WatchedMemory::read_once(field) - 56;
+    return CheckedMemory::read_once(field) - 56;
   }
 };
 template <class Number, Number from, Number to>
-struct Mistakes : WatchedMemory {
+struct Mistakes : CheckedMemory {
   template <class T>
   static T read(const std::byte* address) {
-    const T value = WatchedMemory::read<T>(address);
+    const T value = CheckedMemory::read<T>(address);
     if constexpr (sizeof(T) == sizeof(Number)) {
       if (value == from) return to;
     }
@@ -64,10 +64,10 @@ struct Mistakes : WatchedMemory {
   }
 };
 template <std::uint32_t from, std::uint32_t to>
-struct MistakesType : WatchedMemory {
+struct MistakesType : CheckedMemory {
   template <class T>
   static T read(const std::byte* address) {
-    const T value = WatchedMemory::read<T>(address);
+    const T value = CheckedMemory::read<T>(address);
     if constexpr (sizeof(T) == sizeof(perf_event_header)) {
       auto header = std::bit_cast<perf_event_header>(value);
       if (header.type != from || header.size == 0) return value;
@@ -80,8 +80,8 @@ struct MistakesType : WatchedMemory {
 
 // Faults that no memory can bring about.
 template <class Wrong>
-struct WrongRing : Ring<WatchedMemory> {
-  using Base = Ring<WatchedMemory>;
+struct WrongRing : Ring<CheckedMemory> {
+  using Base = Ring<CheckedMemory>;
   static std::optional<Wrong> over(perf_event_mmap_page& page, Bytes data) {
     return Wrong{{*Base::over(page, data)}};
   }
@@ -114,56 +114,56 @@ struct IsAlwaysReadable : WrongRing<IsAlwaysReadable> {
 
 TEST(HostileDrainTest, TheDrainHasNoViolation) {
   for (const char* name : {"three_samples", "breaks_twice", "lost_with_sample_id", "size_12"}) {
-    drain<WatchedMemory>(name);
+    drain<CheckedMemory>(name);
   }
 }
 
 // One look and one release, each of which breaks the rules by itself.
-struct LooksTwice : Cursor<WatchedMemory> {
+struct LooksTwice : Cursor<CheckedMemory> {
   static std::optional<LooksTwice> over(perf_event_mmap_page& page, Bytes data) {
-    return LooksTwice{*Cursor<WatchedMemory>::over(page, data)};
+    return LooksTwice{*Cursor<CheckedMemory>::over(page, data)};
   }
   std::size_t look() {
     static_cast<void>(data_head());
-    return Cursor<WatchedMemory>::look();
+    return Cursor<CheckedMemory>::look();
   }
 };
 struct ReleasesTwice : LooksTwice {
   static std::optional<ReleasesTwice> over(perf_event_mmap_page& page, Bytes data) {
     return ReleasesTwice{*LooksTwice::over(page, data)};
   }
-  std::size_t look() { return Cursor<WatchedMemory>::look(); }
+  std::size_t look() { return Cursor<CheckedMemory>::look(); }
   void release() {
     release_bytes(8);
-    Cursor<WatchedMemory>::release();
+    Cursor<CheckedMemory>::release();
   }
 };
 
 TEST(HostileDrainTest, ACursorHasNoViolation) {
   for (const char* name : {"three_samples", "breaks_twice", "lost_with_sample_id", "size_12"}) {
-    drain<WatchedMemory, testing::ByCursor<Cursor<WatchedMemory>>>(name);
+    drain<CheckedMemory, testing::ByCursor<Cursor<CheckedMemory>>>(name);
   }
 }
 
 TEST(HostileDrainTest, AFaultyCursorIsAViolation) {
-  EXPECT_DEATH((drain<WatchedMemory, testing::ByCursor<LooksTwice>>("three_samples")),
+  EXPECT_DEATH((drain<CheckedMemory, testing::ByCursor<LooksTwice>>("three_samples")),
                "data_head was not read exactly once");
-  EXPECT_DEATH((drain<WatchedMemory, testing::ByCursor<ReleasesTwice>>("three_samples")),
+  EXPECT_DEATH((drain<CheckedMemory, testing::ByCursor<ReleasesTwice>>("three_samples")),
                "data_tail was written more than once");
 }
 
 TEST(HostileDrainTest, PositionsReadOrWrittenWronglyAreAViolation) {
-  EXPECT_DEATH(drain<faults::HeadReadAgain<WatchedMemory>>("three_samples"),
+  EXPECT_DEATH(drain<faults::HeadReadAgain<CheckedMemory>>("three_samples"),
                "data_head was not read exactly once");
   EXPECT_DEATH(drain<WritesTailTwice>("three_samples"), "data_tail was written more than once");
-  EXPECT_DEATH(drain<faults::NeverCommits<WatchedMemory>>("three_samples"),
+  EXPECT_DEATH(drain<faults::NeverCommits<CheckedMemory>>("three_samples"),
                "data_tail moved by 0 in a drain");
-  EXPECT_DEATH(drain<faults::TailAhead<WatchedMemory>>("breaks_twice"),
+  EXPECT_DEATH(drain<faults::TailAhead<CheckedMemory>>("breaks_twice"),
                "data_tail is not the reference's");
 }
 
 TEST(HostileDrainTest, AReadOutsideWhatIsAvailableIsAViolation) {
-  EXPECT_DEATH(drain<faults::ReadsAhead<WatchedMemory>>("three_samples"),
+  EXPECT_DEATH(drain<faults::ReadsAhead<CheckedMemory>>("three_samples"),
                "in_ring: a read outside");
 }
 
@@ -182,18 +182,18 @@ TEST(HostileDrainTest, AnEventThatIsNotTheReferencesIsAViolation) {
 }
 
 TEST(HostileDrainTest, AWrongAnswerOfTheRingIsAViolation) {
-  EXPECT_DEATH((drain<WatchedMemory, CountsOneMore>("breaks_once")), "fold's result");
-  EXPECT_DEATH((drain<WatchedMemory, ForgetsTheBreak>("breaks_twice")), "try_fold's result");
-  EXPECT_DEATH((drain<WatchedMemory, faults::IgnoresBreak<WatchedMemory>>("breaks_twice")),
+  EXPECT_DEATH((drain<CheckedMemory, CountsOneMore>("breaks_once")), "fold's result");
+  EXPECT_DEATH((drain<CheckedMemory, ForgetsTheBreak>("breaks_twice")), "try_fold's result");
+  EXPECT_DEATH((drain<CheckedMemory, faults::IgnoresBreak<CheckedMemory>>("breaks_twice")),
                "try_fold's result");
-  EXPECT_DEATH((drain<WatchedMemory, ShiftsSamples>("three_samples")), "another place");
-  EXPECT_DEATH((drain<WatchedMemory, IsAlwaysReadable>("three_samples")), "readable\\(\\) after");
+  EXPECT_DEATH((drain<CheckedMemory, ShiftsSamples>("three_samples")), "another place");
+  EXPECT_DEATH((drain<CheckedMemory, IsAlwaysReadable>("three_samples")), "readable\\(\\) after");
 }
 
 // Faulty consumers look at data_head as often as they need to: that is not their fault.
-struct LooksOften : WatchedMemory {
+struct LooksOften : CheckedMemory {
   static Position read_once(const SharedPosition& field) {
-    accesses->head_reads = 1;
+    static_cast<Accesses*>(observer)->head_reads = 1;
     return DefaultMemory::read_once(field);
   }
 };
@@ -210,7 +210,7 @@ std::vector<HostileFault> all_faults() {
   };
   const auto of_a_memory = []<template <class> class F>(faults::Named<F> fault) {
     return HostileFault{
-        fault.name, [](const HostileRing& ring) { HostileDrain<F<WatchedMemory>>{ring}.run(); }};
+        fault.name, [](const HostileRing& ring) { HostileDrain<F<CheckedMemory>>{ring}.run(); }};
   };
   const auto of_a_consumer = []<template <class> class F>(faults::Named<F> fault) {
     return HostileFault{fault.name, [](const HostileRing& ring) {

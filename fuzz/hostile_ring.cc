@@ -6,8 +6,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace perfring::fuzz;
   const HostileRing ring{Input{data, size}};
-  HostileDrain<WatchedMemory>{ring}.run();
-  HostileDrain<WatchedMemory, perfring::testing::ByCursor<perfring::Cursor<WatchedMemory>>>{ring}
+  HostileDrain<CheckedMemory>{ring}.run();
+  HostileDrain<CheckedMemory, perfring::testing::ByCursor<perfring::Cursor<CheckedMemory>>>{ring}
       .run();
   return 0;
 }

@@ -40,22 +40,7 @@ struct Part : oracle::Readable {
   }
 };
 
-struct MergedMemory : DefaultMemory {
-  static inline constinit const std::vector<Part>* parts = nullptr;
-
-  static void sees_read(const std::byte* address, std::size_t size) {
-    const auto inside = [&](const Part& part) { return part.holds(address, size); };
-    expect(std::ranges::any_of(*parts, inside), oracle::Invariant::in_ring,
-           "a read outside [data_tail, data_head)");
-  }
-  template <class T>
-  static T read(const std::byte* address) {
-    sees_read(address, sizeof(T));
-    return DefaultMemory::read<T>(address);
-  }
-};
-
-class HostileMerge {
+class HostileMerge : private rig::MemoryObserver {
  public:
   explicit HostileMerge(Input input) {
     const auto shape = input.take<std::uint8_t>();
@@ -75,11 +60,9 @@ class HostileMerge {
       add({reinterpret_cast<const std::uint8_t*>(input.rest().data()), input.rest().size()});
     }
     add_sound();
-    MergedMemory::parts = &parts_;
   }
   ~HostileMerge() {
     for (std::size_t i = 0; i < hostile_.size(); ++i) parts_[i].memory->wipe(hostile_[i]);
-    MergedMemory::parts = nullptr;
   }
   HostileMerge(const HostileMerge&) = delete;
   HostileMerge& operator=(const HostileMerge&) = delete;
@@ -105,6 +88,13 @@ class HostileMerge {
   }
 
  private:
+  void on_commit(SharedPosition) override {}
+  void on_read(const std::byte* address, std::size_t size) override {
+    const auto inside = [&](const Part& part) { return part.holds(address, size); };
+    expect(std::ranges::any_of(parts_, inside), oracle::Invariant::in_ring,
+           "a read outside [data_tail, data_head)");
+  }
+
   struct Run {
     std::uint64_t clock = 0;
     std::uint8_t limit = 0;
@@ -249,7 +239,8 @@ class HostileMerge {
   std::vector<Part> parts_;  // of the hostile rings, and of the sound one
   std::uint64_t records_ = 0;
   std::vector<Run> runs_;
-  Merge<MergedMemory> merge_{MergeOptions{.slack = 0, .learns = false}};
+  const rig::Observing observing_{*this};
+  Merge<rig::CheckedMemory> merge_{MergeOptions{.slack = 0, .learns = false}};
   std::vector<std::vector<Seen>> due_;  // of each hostile ring
   std::array<bool, 2> is_counted_{};    // its events are too many to be compared
   std::bitset<128> came_;               // records of the sound ring

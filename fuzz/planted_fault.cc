@@ -7,6 +7,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace perfring;
   using namespace perfring::fuzz;
   const HostileRing ring{Input{data, size}};
-  HostileDrain<faults::DropsTheSign<WatchedMemory>>{ring}.run();
+  HostileDrain<faults::DropsTheSign<CheckedMemory>>{ring}.run();
   return 0;
 }

@@ -65,6 +65,7 @@ class MemoryObserver {
  public:
   virtual void on_read(const std::byte* address, std::size_t size) = 0;
   virtual void on_commit(SharedPosition data_tail) = 0;
+  virtual void on_head() {}  // data_head is read
 
  protected:
   ~MemoryObserver() = default;
@@ -76,6 +77,10 @@ class MemoryObserver {
 struct CheckedMemory : DefaultMemory {
   static inline constinit MemoryObserver* observer = nullptr;
 
+  static Position read_once(const SharedPosition& data_head) {
+    if (observer != nullptr) observer->on_head();
+    return DefaultMemory::read_once(data_head);
+  }
   static void write_once(SharedPosition& data_tail, SharedPosition value) {
     if (observer != nullptr) observer->on_commit(value);
     DefaultMemory::write_once(data_tail, value);
