@@ -14,10 +14,13 @@ echo '#include "perfring/perfring.h"
 #include "perfring/rings/overwritable_ring.h"
 #include <optional>' >"$folder/all.h"
 options=(-std=c++2b -Wall -Wextra -Werror -I"$lib")
+"$compiler" --version | grep -q clang && options+=(-ferror-limit=0)
 "$compiler" -x c++-header "${options[@]}" "$folder/all.h" -o "$folder/all.h.gch" || exit 1
 
-compile() { # BODY, prints diagnostics
-  "$compiler" -x c++ "${options[@]}" -include "$folder/all.h" -fsyntax-only - 2>&1 <<END
+compile() { # BODY..., of which the first is in the file `body-0`, and so on; prints diagnostics
+  local i=0
+  {
+    cat <<'END'
 using namespace perfring;
 using Flow = ControlFlow<int, int>;
 template <class F> concept ForEach = requires(Ring<>& ring, F f) { ring.for_each(f); };
@@ -25,23 +28,41 @@ template <class F> concept While = requires(Ring<>& ring, F f) { ring.for_each_w
 template <class F> concept ForEachOfBuffer = requires(PerfBuffer& ring, F f) { ring.for_each(f); };
 template <class F> concept Fold = requires(Ring<>& ring, F f) { ring.fold(0, f); };
 template <class F> concept TryFold = requires(Ring<>& ring, F f) { ring.try_fold(0, f); };
-void test([[maybe_unused]] Ring<>& ring, [[maybe_unused]] PerfBuffer& buffer,
-          [[maybe_unused]] PerfEventArray& array) { $1; }
 END
+    for body; do
+      printf '#line 1 "body-%d"\nvoid test%d([[maybe_unused]] Ring<>& ring, [[maybe_unused]] PerfBuffer& buffer,\n' $i $i
+      printf '[[maybe_unused]] PerfEventArray& array) { %s; }\n' "$body"
+      i=$((i + 1))
+    done
+  } | "$compiler" -x c++ "${options[@]}" -include "$folder/all.h" -fsyntax-only - 2>&1
 }
 
-accepts() {
-  local said
-  said=$(compile "$1") || fail "not accepted: $1: $said"
-}
-
+# They are compiled together, and by themselves only to find out which is at fault.
+accepted=() rejected=() reasons=()
+accepts() { accepted+=("$1"); }
 rejects() { # BODY, then what the diagnostic must say
-  local said
-  if said=$(compile "$1"); then
-    fail "accepted: $1"
-  elif ! grep -qE "$2" <<<"$said"; then
-    fail "rejected for another reason than '$2': $1: $said"
-  fi
+  rejected+=("$1")
+  reasons+=("$2")
+}
+
+compile_accepted() {
+  local each said
+  compile "${accepted[@]}" >/dev/null && return
+  for each in "${accepted[@]}"; do said=$(compile "$each") || fail "not accepted: $each: $said"; done
+  fail "not accepted, of all together"
+}
+
+compile_rejected() {
+  local i said
+  compile "${rejected[@]}" >"$folder/said" && fail "all are accepted"
+  for i in "${!rejected[@]}"; do
+    grep -qE "^body-$i:.* error: .*(${reasons[i]})" "$folder/said" && continue
+    if said=$(compile "${rejected[i]}"); then
+      fail "accepted: ${rejected[i]}"
+    elif ! grep -qE "${reasons[i]}" <<<"$said"; then
+      fail "rejected for another reason than '${reasons[i]}': ${rejected[i]}: $said"
+    fi
+  done
 }
 
 next='[](int n, PerfEvent) -> Flow { return Continue{n}; }'
@@ -132,4 +153,6 @@ rejects "$attr static_cast<void>(record::decode({}, record::Layout{attr}))" "del
 for window in 1 3 64; do accepts "Merge<DefaultMemory, $window> merge"; done
 for window in 0 65; do rejects "Merge<DefaultMemory, $window> merge" "a window is"; done
 
+compile_accepted
+compile_rejected
 finish "all refused, and all else accepted"
