@@ -70,7 +70,7 @@ std::expected<event::Request, Refused> request_of(const RecordOptions& options) 
   // (Not by CLI11: of `-F 99 -a -- true` it would say this, and not that there is no option -F.)
   if ((options.all || options.pid != 0) && !options.command.empty()) {
     return std::unexpected(
-        Refused{fmt::format("COMMAND: {} cannot be given together with {}",
+        Refused{fmt::format("COMMAND: {} cannot be given together with {}: --seconds ends it",
                             in_quotes(options.command.front()), options.all ? "-a" : "-p PID")});
   }
   for (const std::string& name : options.events) {
@@ -134,6 +134,33 @@ std::vector<std::string> notes_on(const Sampler& sampler, const event::Request& 
     if (each.severity == event::Finding::Severity::Silent) add(each.says + ": " + each.advice);
   }
   return notes;
+}
+
+// The command's stdout is stderr where it would stand between JSON or bytes of ours: as perf does
+// with -o - (tools/perf/util/evlist.c: evlist__prepare_workload() at v6.18).
+class CommandsStdout {
+ public:
+  explicit CommandsStdout(const RecordOptions& options) {
+    const bool is_ours = options.output == "-" || options.output == "/dev/stdout" ||
+                         (options.output.empty() && options.json);
+    if (!is_ours || options.command.empty()) return;
+    own_ = os::Fd{::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
+    if (own_.get() >= 0) ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  }
+  ~CommandsStdout() {
+    if (own_.get() >= 0) ::dup2(own_.get(), STDOUT_FILENO);
+  }
+  CommandsStdout(const CommandsStdout&) = delete;
+  CommandsStdout& operator=(const CommandsStdout&) = delete;
+
+ private:
+  os::Fd own_;
+};
+
+std::expected<Sampler, event::EventError> open_sampler(const RecordOptions& options,
+                                                       const event::Request& request) {
+  const CommandsStdout while_it_forks{options};
+  return Sampler::open(request, /*starts=*/false);
 }
 
 // The destination of records: lines on stdout, or a file. A file that cannot be sought (a pipe)
@@ -357,7 +384,7 @@ int run_command(const RecordOptions& options) {
   if (!request) return fail(request.error().why);
   const StopOnSignals signals;
   const Watched watched{options.pid};
-  auto sampler = Sampler::open(*request, /*starts=*/false);
+  auto sampler = open_sampler(options, *request);
   if (!sampler) {
     const auto& causes = sampler.error().causes;
     const bool only_counts =

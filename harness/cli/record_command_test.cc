@@ -93,6 +93,27 @@ TEST_F(RecordCommandTest, JsonIsAnObjectALine) {
   }
 }
 
+// Where it would stand between JSON or bytes.
+TEST_F(RecordCommandTest, WhatTheCommandPrintsIsNotAmongTheRecords) {
+  const std::vector<std::string> echo{"--", "sh", "-c", "echo of the command; true"};
+  const auto recorded = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"record", "-e", "page-faults"});
+    options.insert(options.end(), echo.begin(), echo.end());
+    return run(options);
+  };
+  const Ended text = recorded({});
+  EXPECT_NE(text.out.find("of the command\n"), std::string::npos) << text.out;
+  EXPECT_EQ(text.err.find("of the command\n"), std::string::npos) << text.err;
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{"--json"}, {"-o", "-"}, {"-o", "/dev/stdout"}}) {
+    const Ended ended = recorded(options);
+    EXPECT_EQ(ended.exit_code, 0) << ended.err;
+    EXPECT_EQ(ended.out.find("of the command\n"), std::string::npos) << options.back();
+    EXPECT_NE(ended.err.find("of the command\n"), std::string::npos) << options.back();
+    EXPECT_GT(ended.out.size(), 1000U) << options.back();
+  }
+}
+
 TEST_F(RecordCommandTest, APlainUserSeesHisOwnSwitches) {
   const Ended ended = run({"record", "-e", "context-switches", "--", "sleep", "0.01"}, as_nobody());
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
@@ -118,7 +139,7 @@ TEST_F(RecordCommandTest, WhatCannotBeRecordedIsExplained) {
   // As a user of perf would say it.
   says({"record", "-F", "99", "-e", "cpu-clock", "-a"}, "'-F' is not an option here");
   says({"record", "-e", "cpu-clock", "-a", "--", "true"},
-       "'true' cannot be given together with -a");
+       "'true' cannot be given together with -a: --seconds ends it");
   says({"record", "-e", "cpu-clock", "-p", "1", "--", "true"}, "together with -p PID");
   says({"record", "-e", "page-faults,task-clock", "--", "true"}, "by an -e of its own");
   says({"record", "-e", "page-faults:u", "--", "true"}, "behind an event's name is not read");

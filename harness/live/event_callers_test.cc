@@ -191,6 +191,7 @@ TEST_F(LiveEventCallersTest, AnInheritedEventWithoutACpuIsNotMapped) {
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().step, EventError::Step::Map);
   EXPECT_EQ(none.error().io_error, std::errc::invalid_argument);
+  EXPECT_EQ(none.error().causes.front().field, "inherit");
 }
 
 // The rows below are those of x86-64 and of Linux 6.12 and later: others answer otherwise to some.
@@ -210,7 +211,7 @@ bool has_rows() {
 
 TEST_F(LiveEventCallersTest, FieldsOfAnEvent) {
   if (!has_rows()) GTEST_SKIP() << kNoRows;
-  [[maybe_unused]] constexpr std::uint64_t kOne = 1;  // of registers of x86-64
+  constexpr std::uint64_t kOne = 1;
   expect({
       {"aux_output", with([](Attr& a) { a.aux_output = 1; }), "EOPNOTSUPP aux_output"},
       {"branches", with([](Attr& a) {
@@ -244,6 +245,21 @@ TEST_F(LiveEventCallersTest, FieldsOfAnEvent) {
        with([](Attr& a) { a.sample_type |= PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT; }),
        "EINVAL PERF_SAMPLE_WEIGHT, PERF_SAMPLE_WEIGHT_STRUCT"},
       {"sigtrap", with([](Attr& a) { a.sigtrap = 1; }), "EINVAL sigtrap"},
+      {"signals of all tasks",
+       sampled(
+           Request{.events = {kFaults.adjust([](Attr& a) { a.sigtrap = a.remove_on_exec = 1; })},
+                   .target = event::system().on({0})}),
+       "EINVAL sigtrap"},
+      {"a newer field and a newer format", with([](Attr& a) {
+         a.sample_type |= kOne << 62;
+         a.read_format |= kOne << 61;
+       }),
+       "EINVAL PERF_SAMPLE_(bit 62), PERF_FORMAT_(bit 61)"},
+      {"a newer software event", with([](Attr& a) { a.config = 1000; }), "ENOENT config"},
+      {"namespaces of all tasks",
+       sampled(
+           Request{.events = {changes({.namespaces = true})}, .target = event::system().on({0})}),
+       "opens", "EACCES pid, namespaces", "opens"},
       {"both on exec", with([](Attr& a) { a.enable_on_exec = a.remove_on_exec = 1; }),
        "EINVAL enable_on_exec, remove_on_exec"},
       {"inherit_thread", with([](Attr& a) { a.inherit_thread = 1; }), "EINVAL inherit_thread"},
@@ -361,6 +377,13 @@ TEST_F(LiveEventCallersTest, Breakpoints) {
                 .target = target});
   };
   constexpr std::uint64_t kKernel = 0xffffffff81000000;
+  const bool has_kprobes = has_pmu("kprobe");
+  const char* const kNoCode = "the kernel takes no breakpoint of this sort at this address";
+  const auto code = []() -> std::string {
+    const auto none = Sampler::open(
+        {.events = {breakpoint(kKernel, Access::Execute)}, .target = this_thread()}, false);
+    return none ? "opens" : none.error().causes.at(0).says;
+  };
   expect({
       {"reads alone", watching([](Attr& a) { a.bp_type = 1; }), "EINVAL bp_type"},
       {"3 bytes", watching([](Attr& a) { a.bp_len = 3; }), "EINVAL bp_len"},
@@ -372,6 +395,9 @@ TEST_F(LiveEventCallersTest, Breakpoints) {
        "opens", "EACCES bp_addr", "EPERM bp_addr"},
       {"the kernel, excluded", sampled(breakpoint(kKernel, Access::Write).kernel(Kernel::Excluded)),
        "EINVAL bp_addr"},
+      {"the kernel's code", code, has_kprobes ? "opens" : kNoCode,
+       "a breakpoint in the kernel needs CAP_SYS_ADMIN",
+       has_kprobes ? "a breakpoint in the kernel needs CAP_SYS_ADMIN" : kNoCode},
       {"five of oneself", many(this_thread()), "ENOSPC type"},
       {"five of a CPU", many(event::system().on({0})), "ENOSPC type", "EACCES pid", "ENOSPC type"},
   });
@@ -448,6 +474,16 @@ TEST_F(LiveEventCallersTest, WithoutAPmuAUserIsToldSo) {
       {"cycles and the kernel", sampled(cycles.kernel(Kernel::Included)), "ENOENT type",
        "EACCES exclude_kernel, type", "ENOENT type"},  // R2
       {"a raw event", sampled(raw(0x1a8)), "ENOENT type"},
+      {"cycles of all tasks",
+       sampled(Request{.events = {cycles}, .target = event::system().on({0})}), "ENOENT type",
+       "ENOENT type, pid", "ENOENT type"},
+      {"cycles with branches", sampled(cycles.adjust([](Attr& a) {
+         a.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+         a.branch_sample_type = PERF_SAMPLE_BRANCH_ANY;
+       })),
+       "ENOENT type"},
+      {"cycles into an AUX area", sampled(cycles.adjust([](Attr& a) { a.aux_output = 1; })),
+       "ENOENT type"},
   });
 }
 
@@ -579,7 +615,11 @@ TEST_F(LiveEventCallersTest, EachCallersRefusalsAreNamed) {
        "PERF_SAMPLE_(bit 45)",
        "PERF_SAMPLE_(bit 45)"},
       {"no such CPU", {{kFaults}, all.on({60000})}, "cpu", "cpu", "cpu"},
-      {"a software event", {{wrong([](Attr& a) { a.config = 12; })}, self}, "type", "type", "type"},
+      {"a software event",
+       {{wrong([](Attr& a) { a.config = 12; })}, self},
+       "config",
+       "config",
+       "config"},
       {"msr of oneself", {{pmu("msr/tsc/")}, self}, "opens", "exclude_kernel", "opens"},
       {"msr of all", {{pmu("msr/tsc/")}, all}, "opens", "exclude_kernel", "opens"},
       {"msr of oneself with a period",

@@ -570,11 +570,10 @@ TEST_F(LiveEventTest, WhereNoFallbackOpensEachIsNamed) {
   ASSERT_FALSE(none);
   std::string said;
   for (const Cause& each : none.error().causes) said += each.says + "\n";
-  EXPECT_EQ(
-      said,
-      "sigtrap needs remove_on_exec\n"
-      "before it, the software event 12 was refused: this machine does not have this event\n"
-      "before it, the software event 13 was refused: this machine does not have this event\n");
+  EXPECT_EQ(said,
+            "sigtrap needs remove_on_exec\n"
+            "before it, the software event 12 was refused: there is no software event 12\n"
+            "before it, the software event 13 was refused: there is no software event 13\n");
 }
 
 TEST_F(LiveEventTest, ACounterCountsWhatItsFilterLetsThrough) {

@@ -230,8 +230,7 @@ void check_place(const Case& each) {
                  "give one that is running");
   }
   if (ask.attr.inherit != 0 && ask.cpu == -1 && !each.counts) {
-    each.refused("inherit", "an event that children inherit cannot be mapped without a CPU (R9)",
-                 "open one for each CPU");
+    each.refused("inherit", kNotMapped, kPlaced);
   }
 }
 

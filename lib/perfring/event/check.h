@@ -57,8 +57,10 @@ struct Case {
   }
   // Has no PMU of hardware behind it.
   bool is_soft() const noexcept {
-    return attr().type == PERF_TYPE_SOFTWARE || attr().type == PERF_TYPE_TRACEPOINT;
+    return attr().type == PERF_TYPE_SOFTWARE || attr().type == PERF_TYPE_TRACEPOINT ||
+           is(Kind::Breakpoint) || is(Kind::Kprobe) || is(Kind::Uprobe);
   }
+  bool is_msr() const { return is(Kind::Pmu) && facts.pmu_of(attr().type) == "msr"; }
   // Occurs in the kernel alone: without the kernel it counts nothing (R11, R16).
   bool is_of_the_kernel() const;
   bool samples(std::uint64_t bits) const noexcept { return (attr().sample_type & bits) != 0; }
@@ -73,6 +75,10 @@ struct Case {
 };
 
 constexpr const char* kPerfmon = "run with CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)";
+// Of an event with `inherit`.
+constexpr const char* kNotMapped =
+    "an event that children inherit cannot be mapped without a CPU (R9)";
+constexpr const char* kPlaced = "open one for each CPU";
 // Of a cgroup.
 constexpr const char* kNoPerfEvent = "the folder is of a hierarchy of cgroup v1 without perf_event";
 constexpr const char* kWithPerfEvent =

@@ -14,9 +14,13 @@ std::string text(std::uint64_t value) {
   return std::to_string(value);
 }
 
+bool wants_cpu_pmu(const Case& each) {
+  return each.is(Kind::Hardware) || each.is(Kind::Cache) || each.is(Kind::Raw);
+}
+
 void check_type(const Case& each) {
   const perf_event_attr& attr = each.attr();
-  const bool wants_cpu = each.is(Kind::Hardware) || each.is(Kind::Cache) || each.is(Kind::Raw);
+  const bool wants_cpu = wants_cpu_pmu(each);
   if (!each.kind || (wants_cpu && !each.facts.has_cpu_pmu())) {
     each.refused("type",
                  wants_cpu ? "this machine has no PMU that counts what a processor does (a virtual "
@@ -51,7 +55,7 @@ void check_rate(const Case& each) {
     each.refused("sample_period", "a period has 63 bits", "give a lower one");
   }
   // (arch/x86/events/msr.c: msr_event_init() at v6.18.)
-  if (each.is(Kind::Pmu) && each.has_period() && each.facts.pmu_of(attr.type) == "msr") {
+  if (each.is_msr() && each.has_period()) {
     each.refused("sample_period", "the PMU msr only counts: it cannot sample an event",
                  "leave its period or frequency out, and count it (Counter)");
   }
@@ -76,7 +80,7 @@ void check_registers(const Case& each, std::uint64_t bit, std::uint64_t mask, co
 void check_branches(const Case& each) {
   if (!each.samples(PERF_SAMPLE_BRANCH_STACK)) return;
   if (each.is_soft()) {
-    each.refused("sample_type", "a software event has no branch stack (LBR)",
+    each.refused("sample_type", "only a PMU of hardware has a branch stack (LBR)",
                  "sample branches of a hardware event");
   }
   constexpr std::uint64_t kPrivileges = PERF_SAMPLE_BRANCH_PLM_ALL;
@@ -113,13 +117,20 @@ void check_fields(const Case& each) {
     const bool known = attr.clockid == CLOCK_REALTIME || attr.clockid == CLOCK_MONOTONIC ||
                        attr.clockid == CLOCK_MONOTONIC_RAW || attr.clockid == CLOCK_BOOTTIME ||
                        attr.clockid == CLOCK_TAI;
+    // (kernel/events/core.c: perf_event_set_clock() at v6.18.)
+    const bool is_read_in_nmi =
+        attr.clockid == CLOCK_MONOTONIC || attr.clockid == CLOCK_MONOTONIC_RAW;
     if (!known) {
       each.refused("clockid", "perf has no clock " + std::to_string(attr.clockid),
                    "give REALTIME, MONOTONIC, MONOTONIC_RAW, BOOTTIME or TAI");
+    } else if (!is_read_in_nmi && (wants_cpu_pmu(each) || each.is_msr())) {
+      each.refused("clockid", "a PMU that may interrupt at any time cannot read this clock",
+                   "give MONOTONIC or MONOTONIC_RAW");
     }
   }
-  if (attr.aux_output != 0 && each.is_soft()) {
-    each.refused("aux_output", "a software event has no AUX area", "set it on a hardware event");
+  if (attr.aux_output != 0 && (each.is_soft() || each.is_msr())) {
+    each.refused("aux_output", "only a PMU of hardware has an AUX area",
+                 "set it on a hardware event");
   }
 }
 
@@ -131,6 +142,9 @@ void check_flags(const Case& each) {
   }
   if (attr.sigtrap != 0 && attr.remove_on_exec == 0) {
     each.refused("sigtrap", "sigtrap needs remove_on_exec", "set that as well");
+  } else if (attr.sigtrap != 0 && each.is_cpu_wide()) {
+    each.refused("sigtrap", "sigtrap sends a signal to the task, and all are watched",
+                 "watch a thread");
   }
   if (attr.enable_on_exec != 0 && attr.remove_on_exec != 0) {
     each.refused("remove_on_exec", "remove_on_exec contradicts enable_on_exec", "set one of them");

@@ -29,10 +29,16 @@ void check_exclusions(const Case& each) {
   if (attr.exclude_user != 0 && each.is(Kind::Tracepoint)) {
     each.silent("exclude_user", "tracepoints ignore it (R16)", "filter by the records' pid");
   }
-  if (each.is(Kind::Pmu) && (attr.exclude_kernel != 0 || attr.exclude_user != 0) &&
-      each.facts.pmu_of(attr.type) == "msr") {
-    each.refused(attr.exclude_kernel != 0 ? "exclude_kernel" : "exclude_user",
-                 "the PMU msr cannot leave anything out", "include both");
+  // (include/linux/perf_event.h: event_has_any_exclude_flag() at v6.18.)
+  const char* const left_out = attr.exclude_kernel != 0  ? "exclude_kernel"
+                               : attr.exclude_user != 0  ? "exclude_user"
+                               : attr.exclude_hv != 0    ? "exclude_hv"
+                               : attr.exclude_idle != 0  ? "exclude_idle"
+                               : attr.exclude_host != 0  ? "exclude_host"
+                               : attr.exclude_guest != 0 ? "exclude_guest"
+                                                         : nullptr;
+  if (left_out != nullptr && each.is_msr()) {
+    each.refused(left_out, "the PMU msr cannot leave anything out", "include all");
   }
   if (attr.exclude_user != 0 && attr.exclude_kernel != 0) {
     each.silent("exclude_user", "user and kernel are both excluded: no record comes",

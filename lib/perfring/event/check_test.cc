@@ -206,6 +206,20 @@ std::vector<Row> impossible() {
        put([](Ask& a) { a.group_fd = -2; })},
       {"CgroupWithoutACpu", "cpu", kRefused, "cgroup",
        put([](Ask& a) { a.flags = PERF_FLAG_PID_CGROUP; })},
+      {"AuxOutputOfABreakpoint", "aux_output", kRefused, "AUX",
+       as(breakpoint(4096, Access::Write), [](Ask& ask) { ask.attr.aux_output = 1; })},
+      {"BranchStackOfABreakpoint", "sample_type", kRefused, "LBR",
+       as(breakpoint(4096, Access::Write),
+          [](Ask& ask) { ask.attr.sample_type |= PERF_SAMPLE_BRANCH_STACK; })},
+      {"ClockThatNoPmuReads", "clockid", kRefused, "cannot read this clock",
+       as(hardware(PERF_COUNT_HW_CPU_CYCLES), [](Ask& ask) { ask.attr.clockid = CLOCK_BOOTTIME; })},
+      {"SigtrapOfAllTasks", "sigtrap", kRefused, "all are watched", put([](Ask& ask) {
+         ask.pid = -1;
+         ask.cpu = 0;
+         ask.attr.sigtrap = ask.attr.remove_on_exec = 1;
+       })},
+      {"MsrWithoutIdleTime", "exclude_idle", kRefused, "msr cannot",
+       as(pmu("msr/tsc/"), [](Ask& ask) { ask.attr.exclude_idle = 1; })},
       {"MsrWithoutTheKernel", "exclude_kernel", kRefused, "msr cannot",
        as(pmu("msr/tsc/").kernel(Kernel::Excluded))},
       {"MsrWithAPeriod", "sample_period", kRefused, "msr only counts",

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <system_error>
+#include <utility>
 
 #include "perfring/os/fd.h"
 
@@ -18,6 +19,19 @@ namespace perfring::event::internal {
 namespace {
 
 using File = std::span<const std::byte>;
+
+std::unexpected<Finding> no_program(std::string says) {
+  return std::unexpected(Finding{.field = "uprobe_path",
+                                 .says = std::move(says),
+                                 .advice = "give the path of a program or a library"});
+}
+std::unexpected<Finding> no_symbol(std::string says) {
+  return std::unexpected(Finding{
+      .field = "probe_offset",
+      .says = std::move(says),
+      .advice = "give a symbol of the file's symbol tables, as nm and nm -D print them, or an "
+                "offset in the file"});
+}
 
 // The value at an offset of the file; nullopt where the file is shorter. It is copied: nothing in
 // a file has to be aligned.
@@ -87,17 +101,17 @@ class Elf {
 };
 
 template <class Header, class Segment, class Section, class Symbol>
-std::expected<std::uint64_t, std::string> find(File file, const std::string& path,
-                                               std::string_view symbol) {
+std::expected<std::uint64_t, Finding> find(File file, const std::string& path,
+                                           std::string_view symbol) {
   const auto header = at<Header>(file, 0);
-  if (!header) return std::unexpected(path + " is cut off");
+  if (!header) return no_program(path + " is cut off");
   const Elf<Header, Segment, Section, Symbol> elf{file, *header};
   const auto address = elf.address_of(symbol);
   if (!address) {
-    return std::unexpected(path + " has no symbol " + std::string{symbol});
+    return no_symbol(path + " has no symbol " + std::string{symbol});
   }
   const auto offset = elf.offset_of(*address);
-  if (!offset) return std::unexpected(std::string{symbol} + " is not in the file " + path);
+  if (!offset) return no_symbol(std::string{symbol} + " is not in the file " + path);
   return *offset;
 }
 
@@ -127,24 +141,24 @@ bool may_be_code(std::string_view content, std::uint64_t offset) {
                      : may_be_code_of<Elf32_Ehdr, Elf32_Phdr, Elf32_Shdr, Elf32_Sym>(file, offset);
 }
 
-std::expected<std::uint64_t, std::string> file_offset_of(const char* path,
-                                                         std::string_view symbol) {
+std::expected<std::uint64_t, Finding> file_offset_of(const char* path, std::string_view symbol) {
+  if (symbol.empty()) return no_symbol("no symbol is given");
   const os::Fd fd{::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat status{};
   if (fd.get() < 0 || ::fstat(fd.get(), &status) != 0) {
-    return std::unexpected(std::string{path} + ": " + std::generic_category().message(errno));
+    return no_program(std::string{path} + ": " + std::generic_category().message(errno));
   }
   const auto size = static_cast<std::size_t>(status.st_size);
   if (!S_ISREG(status.st_mode) || size < EI_NIDENT) {
-    return std::unexpected(std::string{path} + " is no ELF file");
+    return no_program(std::string{path} + " is no ELF file");
   }
   void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (mapped == MAP_FAILED) {
-    return std::unexpected(std::string{path} + ": " + std::generic_category().message(errno));
+    return no_program(std::string{path} + ": " + std::generic_category().message(errno));
   }
   const File file{static_cast<const std::byte*>(mapped), size};
-  std::expected<std::uint64_t, std::string> offset =
-      std::unexpected(std::string{path} + " is no ELF file of this machine's byte order");
+  std::expected<std::uint64_t, Finding> offset =
+      no_program(std::string{path} + " is no ELF file of this machine's byte order");
   if (is_own_elf(file)) {
     offset = is_64(file) ? find<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(file, path, symbol)
                          : find<Elf32_Ehdr, Elf32_Phdr, Elf32_Shdr, Elf32_Sym>(file, path, symbol);

@@ -198,17 +198,8 @@ std::optional<Finding> Event::resolve_probe(perf_event_attr& attr, System& syste
   }
   attr.config1 = reinterpret_cast<std::uintptr_t>(names().object.c_str());
   if (is_kernel || !names().part) return std::nullopt;
-  const std::string& symbol = *names().part;
-  const auto offset = symbol.empty() ? std::unexpected("no symbol is given")
-                                     : internal::file_offset_of(names().object.c_str(), symbol);
-  if (!offset) {
-    return Finding{
-        .field = "probe_offset",
-        .says = offset.error(),
-        .advice =
-            "give a symbol of the file's symbol tables, as nm and nm -D print them, or an "
-            "offset in the file"};
-  }
+  const auto offset = internal::file_offset_of(names().object.c_str(), *names().part);
+  if (!offset) return offset.error();
   attr.config2 = *offset;
   return std::nullopt;
 }

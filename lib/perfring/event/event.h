@@ -224,9 +224,9 @@ std::string cache_name(std::uint64_t config);
 std::string nearest(std::string_view name, const std::vector<std::string>& names);
 // Where in the file a symbol's code is, which a uprobe wants: not its virtual address, but the
 // place that the PT_LOAD segment around that address has in the file. Of ELF files of this
-// machine's byte order, 32 and 64 bits. The error is a sentence. No byte outside the file is read,
-// whatever it says of itself.
-std::expected<std::uint64_t, std::string> file_offset_of(const char* path, std::string_view symbol);
+// machine's byte order, 32 and 64 bits. The error is of the path or of the symbol. No byte outside
+// the file is read, whatever it says of itself.
+std::expected<std::uint64_t, Finding> file_offset_of(const char* path, std::string_view symbol);
 // Whether an ELF file that begins with these bytes has code at this place of it: in a segment that
 // is executable. True of what is no such file, and of one whose segments are not among the bytes.
 bool may_be_code(std::string_view file, std::uint64_t offset);

@@ -49,7 +49,7 @@ std::optional<Cause> plain_cause(const Ask& ask, int error, const Facts& facts) 
       // Of every place that is tried: only another event helps.
       if (ask.attr.type != PERF_TYPE_BREAKPOINT) return std::nullopt;
       return Cause{"type", "all breakpoints of the processor are taken: x86 has four for each CPU",
-                   "close one that is open"};
+                   "ask for fewer, or close one that is open"};
     case EBADF:
       return ask.group_fd != -1
                  ? Cause{"group_fd", "group_fd is no event", "give the leader's"}
@@ -122,6 +122,15 @@ std::vector<Cause> causes_of_group(const Ask& ask, const Context& context) {
   return causes;
 }
 
+// "sample_stack_user" of "PERF_SAMPLE_STACK_USER": what says more of the field that a bit adds.
+bool is_detail_of(const std::string& field, std::string_view bit) {
+  if (bit == "PERF_SAMPLE_CALLCHAIN") return field == "sample_max_stack";
+  constexpr std::string_view kPrefix = "PERF_";
+  return bit.starts_with(kPrefix) &&
+         std::ranges::equal(field, bit.substr(kPrefix.size()),
+                            [](char a, char b) { return a == b || a == b + ('a' - 'A'); });
+}
+
 // What check() says of what was changed.
 std::optional<Cause> checked(const Variation& found, const Ask& ask, int error,
                              const Context& context) {
@@ -134,15 +143,19 @@ std::optional<Cause> checked(const Variation& found, const Ask& ask, int error,
   if (is_of_rights(error)) std::ranges::reverse(findings);
   for (const Finding& each : findings) {
     // Whatever is wrong with the event itself.
-    const bool is_of_it = found.group == Group::Event && error == EINVAL;
+    const bool is_of_it =
+        found.group == Group::Event &&
+        (error == EINVAL || (error == ENOENT && (each.field == "type" || each.field == "config")));
     // Impossible places; those that are not for this user say so themselves.
     const bool is_of_place = found.group == Group::Place && !is_of_rights(error) &&
-                             (each.field == "cpu" || each.field == "pid");
+                             (each.field == "cpu" || each.field == "pid" ||
+                              (each.field == "sigtrap" && ask.attr.remove_on_exec != 0));
     const bool is_it = is_any || is_of_it || is_of_place ||
                        field.find(each.field) != std::string::npos ||
                        each.says.find(field) != std::string::npos ||
                        (each.field == "sample_type" && field.starts_with("PERF_SAMPLE_")) ||
                        (each.field == "branch_sample_type" && field.starts_with("PERF_SAMPLE_B"));
+    if (is_detail_of(each.field, field)) return Cause{each.field, each.says, each.advice};
     if (is_it) {
       return Cause{is_any || is_of_it || is_of_place ? each.field : field, each.says, each.advice};
     }
@@ -161,6 +174,12 @@ Cause unchecked(const Variation& found, const Ask& ask, int error, const Context
     return {field,
             "this kernel's perf_event_attr has " + std::to_string(sized.attr.size) + " bytes",
             "leave the fields behind them 0"};
+  }
+  // (arch/x86/kernel/hw_breakpoint.c: arch_build_bp_info() at v6.18.)
+  if (error == EINVAL && internal::is_kernel_address(ask.attr)) {
+    return {"bp_addr", "the kernel takes no breakpoint of this sort at this address",
+            "watch reads and writes; on execution, give a place that a kprobe may be put on, of a "
+            "kernel that has kprobes"};
   }
   switch (found.group) {
     case Group::Exclusion:
@@ -250,24 +269,48 @@ std::optional<Cause> cause_of_no_exclusion(const std::vector<Answered>& others, 
                    (is_cpu_wide ? "0" : "1") + " or below"};
 }
 
-void find_causes(const Ask& ask, int error, const Context& context, int depth,
-                 std::vector<Cause>& causes);
-
-// Two rights are missing, and the answer to the lack of either is the same: it is asked without the
-// kernel, if check() says that this is one of them.
-void find_behind_the_kernel(const std::vector<Answered>& all, const Ask& ask, int error,
-                            const Context& context, std::vector<Cause>& causes) {
-  const auto without = std::ranges::find(all, "exclude_kernel", [](const Answered& each) {
-    return std::string_view{each.variation.field};
+// Whether check() refuses the changed event for a reason that the event did not give before.
+bool is_wrong_itself(const Variation& changed, const std::vector<Finding>& before,
+                     const Context& context) {
+  return std::ranges::any_of(refusals(changed.ask, context), [&](const Finding& each) {
+    return std::ranges::find(before, each.says, &Finding::says) == before.end();
   });
-  if (without == all.end() || ask.attr.exclude_kernel != 0) return;
-  const auto found = refusals(ask, context);
-  if (std::ranges::find(found, "exclude_kernel", &Finding::field) == found.end()) return;
-  std::vector<Cause> behind;
-  find_causes(without->variation.ask, error, context, 0, behind);
-  if (behind.empty()) return;
-  causes.push_back(cause_of(without->variation, ask, error, context));
-  causes.insert(causes.end(), behind.begin(), behind.end());
+}
+
+// Those that change the answer; but not where the answer is that of the change: to include what is
+// not for this user, or to take the last sort of branch away.
+std::vector<Answered> changing(const std::vector<Answered>& all, const std::vector<Finding>& before,
+                               int error, const Context& context) {
+  std::vector<Answered> some;
+  std::ranges::copy_if(all, std::back_inserter(some), [&](const Answered& each) {
+    if (each.error == error) return false;
+    if (each.variation.group == Group::Event) return true;
+    const bool includes = each.variation.field.starts_with("exclude_") &&
+                          is_of_rights(each.error) && !is_of_rights(error);
+    return !includes && !is_wrong_itself(each.variation, before, context);
+  });
+  return some;
+}
+
+// Two things are wrong, and the answer to either is the same: the least drastic two changes with
+// which it opens.
+void find_both(const std::vector<Answered>& all, const Ask& ask, int error, const Context& context,
+               std::vector<Cause>& causes) {
+  std::optional<std::pair<Variation, Variation> > least;
+  const auto rank = [](const Variation& one, const Variation& other) {
+    return std::pair{std::max(one.group, other.group), std::min(one.group, other.group)};
+  };
+  for (const Answered& one : all) {
+    for (Variation& other : internal::variations(one.variation.ask)) {
+      const bool is_less = !least || rank(one.variation, other) < rank(least->first, least->second);
+      if (!is_less || answer(other.ask, context.facts.system()) != 0) continue;
+      least = {one.variation, std::move(other)};
+    }
+  }
+  if (!least) return;
+  causes.push_back(cause_of(least->first, ask, error, context));
+  causes.push_back(cause_of(least->second, least->first.ask, error, context));
+  if (least->second.group > least->first.group) std::swap(causes.back(), *(causes.end() - 2));
 }
 
 // Of rights, where dummy has stood in for the event and was refused as well: the advice is the
@@ -292,17 +335,19 @@ void add_its_own(const Ask& ask, const Ask& dummy, const Context& context,
 // Each of these changes lets the event open.
 void add_causes(const std::vector<Answered>& opened, const Ask& ask, int error,
                 const Context& context, std::vector<Cause>& causes) {
-  std::vector<Cause> known;
+  const std::size_t begin = causes.size();
+  const auto add = [&causes](Cause cause) {
+    const bool is_there = std::ranges::any_of(causes, [&](const Cause& other) {
+      return other.field == cause.field && other.says == cause.says;
+    });
+    if (!is_there) causes.push_back(std::move(cause));
+  };
   for (const Answered& each : opened) {
-    if (auto cause = checked(each.variation, ask, error, context)) {
-      known.push_back(*std::move(cause));
-    }
+    if (auto cause = checked(each.variation, ask, error, context)) add(*std::move(cause));
   }
+  if (causes.size() != begin) return;
   // Of a field whose value is wrong: not that it could be left out as well.
-  for (const Answered& each : opened) {
-    if (known.empty()) causes.push_back(unchecked(each.variation, ask, error, context));
-  }
-  causes.insert(causes.end(), known.begin(), known.end());
+  for (const Answered& each : opened) add(unchecked(each.variation, ask, error, context));
 }
 
 void find_causes(const Ask& ask, int error, const Context& context, int depth,
@@ -344,17 +389,21 @@ void find_causes(const Ask& ask, int error, const Context& context, int depth,
     return;
   }
   // One thing hides another: the first is named, and asked about without it (R2).
-  const auto others = telling(all, std::nullopt, error);
-  if (auto cause = cause_of_no_exclusion(others, ask, error)) {
+  if (auto cause = cause_of_no_exclusion(telling(all, std::nullopt, error), ask, error)) {
     causes.push_back(*std::move(cause));
     return;
   }
+  const auto before = refusals(ask, context);
+  const auto others = telling(changing(all, before, error, context), std::nullopt, error);
   if (depth == 0) return;
   if (others.empty()) {
-    find_behind_the_kernel(all, ask, error, context, causes);
+    find_both(all, ask, error, context, causes);
     return;
   }
   causes.push_back(cause_of(others.front().variation, ask, error, context));
+  // What is wrong with dummy alone is no cause of the event's.
+  const bool is_the_event = others.front().variation.group == Group::Event;
+  if (is_the_event && is_wrong_itself(others.front().variation, before, context)) return;
   find_causes(others.front().variation.ask, others.front().error, context, depth - 1, causes);
 }
 
@@ -396,8 +445,10 @@ std::optional<Cause> cause_of_step(EventError::Step step, int error, const Ask& 
                  "ask for fewer pages"};
   }
   if (step == Step::Map && error == EINVAL) {
-    return Cause{"page_count", "the pages are no power of two, or the event is inherited (R9)",
-                 "give 1, 2, 4 and so on; an inherited event needs a CPU"};
+    if (ask.attr.inherit != 0 && ask.cpu == -1) {
+      return Cause{"inherit", internal::kNotMapped, internal::kPlaced};
+    }
+    return Cause{"page_count", "the pages are no power of two", "give 1, 2, 4 and so on"};
   }
   if (step == Step::Filter) {
     if (const auto none = internal::check_filter(ask, Facts{system})) {
@@ -465,8 +516,7 @@ std::vector<Cause> causes_of_named(const Ask& ask, const std::string& name, int 
   if (!causes.empty()) return causes;
   // Whatever was changed, the answer was the same: it is not this event, or two things in it.
   if (answer(internal::dummy(), system) == 0) {
-    if (is_of_rights(error)) return causes;
-    for (const Finding& each : refusals(ask, context, /*with_rights=*/false)) {
+    for (const Finding& each : refusals(ask, context, is_of_rights(error))) {
       causes.push_back({each.field, each.says, each.advice});
     }
     return causes;

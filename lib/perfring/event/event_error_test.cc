@@ -71,7 +71,7 @@ std::vector<Refusal> rows() {
        },
        "exclude_kernel type"},
       {"SoftwareConfig", with([](Attr& a) { a.config = 12; }),
-       refuses(ENOENT, [](const Attr& a) { return a.config == 12; }), "type"},
+       refuses(ENOENT, [](const Attr& a) { return a.config == 12; }), "config"},
       {"ThreeThingsEachBehindTheOther", with([](Attr& a) {
          a.sample_period = std::uint64_t{1} << 63;
          a.aux_output = 1;
@@ -82,7 +82,7 @@ std::vector<Refusal> rows() {
          if (ask.attr.aux_output != 0) return EOPNOTSUPP;
          return ask.attr.config == 12 ? ENOENT : 0;
        },
-       "sample_period aux_output type"},
+       "sample_period aux_output config"},
       {"KernelIncluded", with([](Attr& a) { a.exclude_kernel = 0; }), paranoid2, "exclude_kernel"},
       {"AllTasks", [](Ask& ask) { ask.pid = -1, ask.cpu = 0; }, paranoid2, "pid"},
       {"AllTasksWithKernel",
@@ -219,7 +219,7 @@ std::vector<Refusal> rows() {
                [](const Attr& a) {
                  return a.sample_period >> 63 != 0 || (a.remove_on_exec && a.enable_on_exec);
                }),
-       "sample_period remove_on_exec"},
+       "sample_period enable_on_exec"},
       {"AllTasksOnNoCpu", [](Ask& ask) { ask.pid = -1; },
        [](const Ask& ask) { return ask.pid == -1 && ask.cpu == -1 ? EINVAL : 0; }, "cpu"},
       {"CpuOffline", [](Ask& ask) { ask.pid = -1, ask.cpu = 3; },
@@ -263,6 +263,15 @@ std::vector<Refusal> rows() {
        right_of_its_own(
            EPERM,
            [](const Attr& a) { return a.type == PERF_TYPE_BREAKPOINT && a.bp_addr >> 63 != 0; }),
+       "bp_addr"},
+      {"KernelsCodeWithoutKprobes", with([](Attr& a) {
+         a.type = PERF_TYPE_BREAKPOINT;
+         a.bp_type = 4;
+         a.bp_len = sizeof(long);
+         a.bp_addr = 0xffffffff81000000;
+         a.exclude_kernel = 0;
+       }),
+       refuses(EINVAL, [](const Attr& a) { return a.bp_type == 4 && a.bp_addr >> 63 != 0; }),
        "bp_addr"},
 #endif
       {"KprobeOfNoFunction", with([](Attr& a) { a.type = 8, a.config = 0; }),

@@ -213,7 +213,7 @@ std::string place_of(const std::string& content, const char* symbol) {
   std::ofstream{path, std::ios::binary} << content;
   const auto offset = internal::file_offset_of(path.c_str(), symbol);
   if (offset) return std::to_string(*offset);
-  std::string error = offset.error();
+  std::string error = offset.error().says;
   return error.replace(error.find(path), path.size(), "it");
 }
 

@@ -133,7 +133,7 @@ class Opener {
     }
     // Whatever is wrong beside the kernel is found without it.
     if (fd < 0 && event.kernel() == Kernel::IfAllowed && is_of_the_event(-fd) &&
-        !is_of_rights(-fd)) {
+        !is_of_rights(-fd) && !is_nothing_without_kernel(step.ask)) {
       asked = step.ask;
       exclude_kernel(asked.attr);
       const Ask without = asked;
@@ -146,9 +146,9 @@ class Opener {
           EventError::at_failure(EventError::Step::Open, -fd, step.ask, event.name(), system_,
                                  leader == opening_.steps.end() ? nullptr : &leader->step.ask);
       // Behind another cause: it would have been left out.
-      if (event.kernel() == Kernel::IfAllowed && error.causes.size() > 1) {
-        std::erase_if(error.causes,
-                      [](const Cause& each) { return each.field == "exclude_kernel"; });
+      const auto is_left_out = [](const Cause& each) { return each.field == "exclude_kernel"; };
+      if (event.kernel() == Kernel::IfAllowed && !std::ranges::all_of(error.causes, is_left_out)) {
+        std::erase_if(error.causes, is_left_out);
       }
       if (-fd == EMFILE) {
         error.causes.front().says +=
