@@ -150,15 +150,25 @@ std::string MergeOracle::check_wait(std::size_t ring, std::size_t event, std::si
   return {};
 }
 
-// What a flush has read has its own key until there is a clock (M8), though it may be left then,
-// and delivered with that of another run.
-std::uint64_t MergeOracle::key_in(const Event& event, std::size_t run) const {
-  if (!runs_[run].is_flush() || event.kind != Kind::Sample) return event.ordered_by;
+// Whether it is a clock that it was ordered by, read in one of the runs [from, to).
+bool MergeOracle::met_clock(const Event& event, std::size_t from, std::size_t to) const {
   const auto begin = runs_.begin();
-  const bool met_clock = std::any_of(
-      begin, begin + static_cast<std::ptrdiff_t>(run),
+  return std::any_of(
+      begin + static_cast<std::ptrdiff_t>(from), begin + static_cast<std::ptrdiff_t>(to),
       [&](const Run& each) { return !each.is_flush() && each.seen() == event.ordered_by; });
-  return met_clock ? event.ordered_by : event.key;
+}
+
+// What a flush has read has its own key until there is a clock (M8), though it may be left then,
+// and delivered with that of another run. So has what takes its key (M6).
+std::uint64_t MergeOracle::key_in(std::size_t ring, std::size_t event, std::size_t run) const {
+  const Event& each = rings_[ring][event];
+  if (!runs_[run].is_flush() || met_clock(each, 0, run)) return each.ordered_by;
+  if (each.kind == Kind::Sample) return each.key;
+  if (!met_clock(each, run, *each.run + 1)) return each.ordered_by;
+  for (std::size_t i = event + 1; each.kind == Kind::Lost && i < runs_[run].visible[ring]; ++i) {
+    if (rings_[ring][i].kind == Kind::Sample) return key_in(ring, i, run);
+  }
+  return event == 0 ? each.ordered_by : key_in(ring, event - 1, run);
 }
 
 // Of the oldest that each ring has, as many as are sorted, the lowest.
@@ -176,7 +186,7 @@ std::pair<std::size_t, std::size_t> MergeOracle::lowest(std::size_t run) const {
       }
       ++sorted;
       const bool is_lower = best.first == rings_.size() ||
-                            key_in(event, run) < key_in(rings_[best.first][best.second], run);
+                            key_in(ring, i, run) < key_in(best.first, best.second, run);
       if (is_lower) best = {ring, i};
     }
   }
