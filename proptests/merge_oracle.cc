@@ -165,7 +165,8 @@ std::uint64_t MergeOracle::key_in(std::size_t ring, std::size_t event, std::size
   if (!runs_[run].is_flush() || met_clock(each, 0, run)) return each.ordered_by;
   if (each.kind == Kind::Sample) return each.key;
   if (!met_clock(each, run, *each.run + 1)) return each.ordered_by;
-  for (std::size_t i = event + 1; each.kind == Kind::Lost && i < runs_[run].visible[ring]; ++i) {
+  const bool takes_next = each.kind == Kind::Lost && !was_flushed(ring, event, run);
+  for (std::size_t i = event + 1; takes_next && i < runs_[run].visible[ring]; ++i) {
     if (rings_[ring][i].kind == Kind::Sample) return key_in(ring, i, run);
   }
   return event == 0 ? each.ordered_by : key_in(ring, event - 1, run);
