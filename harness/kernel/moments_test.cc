@@ -57,6 +57,46 @@ RingSetup wakeup_events(__u32 events, Word word) {
   return setup;
 }
 
+// A sample of 52 bytes: lost, nest, wakeup, head, data_tail, head again, the watermark; header,
+// size and payload; events; nest, head, the barrier, data_head, nest, head again, and `wakeup`
+// twice, once to compare it. What else an output does is so much more, or less.
+TEST(InterruptedOutputTest, AnInterruptCanComeBeforeEachAccess) {
+  constexpr unsigned kOutput = 7 + 3 + 1 + 8;
+  constexpr unsigned kWakes = 3;  // events, wakeup, poll
+  const auto steps = [](Interrupted& ring, int expected = 0) {
+    ring.cpu.steps = {};
+    EXPECT_EQ(ring.output(52), expected);
+    return ring.cpu.steps;
+  };
+  Interrupted quiet{wakeup_events(2, Word::k64)};
+  EXPECT_EQ(steps(quiet)[0], kOutput);
+  EXPECT_EQ(steps(quiet)[0], kOutput + kWakes);
+
+  Interrupted full;
+  ASSERT_EQ(full.output(4040), 0);
+  EXPECT_EQ(steps(full, -ENOSPC)[0], 5u + 1 + 8) << "the loss is counted, and nothing is written";
+  full.consume();
+  EXPECT_EQ(steps(full)[0], kOutput + kWakes + 2 + 1 + 1)
+      << "a LOST, the ring's end in the sample, and wakeup, as half a ring was written";
+  perf_event_pause_output(*full.event, true);
+  EXPECT_EQ(steps(full, -ENOSPC)[0], 1u);
+
+  RingSetup watermark;
+  watermark.attr.watermark = 1;
+  watermark.attr.wakeup_watermark = 1;
+  Interrupted watched{watermark};
+  EXPECT_EQ(steps(watched)[0], kOutput - 1 + 2) << "wakeup and poll, but not events";
+
+  // Before data_head is written: the interrupt leaves that to the one it interrupted, which then
+  // publishes twice.
+  Interrupted twice{wakeup_events(3, Word::k64)};
+  twice.cpu.at[0] = kOutput - 5;
+  twice.cpu.interrupt = [&](std::size_t) { EXPECT_EQ(twice.output(52), 0); };
+  const auto nested = steps(twice);
+  EXPECT_EQ(nested[0], kOutput + 6);
+  EXPECT_EQ(nested[1], kOutput - 7);
+}
+
 // An output that is interrupted between the count and the subtraction subtracts again what the
 // interrupt has subtracted already: the count is below 0, and the next wakeup further off than
 // wakeup_events.
