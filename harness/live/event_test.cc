@@ -305,7 +305,8 @@ TEST_F(LiveEventTest, TheTracepointNeedsNoFlag) {
     auto sampler = Sampler::open({.events = {tracepoint("sched:sched_switch")}});
     if (!sampler) return sampler.error().explain();
     ::prctl(PR_SET_NAME, "the sleeper");
-    for (int i = 0; i < 5; ++i) ::usleep(1000);
+    // Emulated, a millisecond may have passed before the sleep begins.
+    for (int i = 0; i < 5; ++i) ::usleep(20'000);
     int own = 0;
     sampler->flush([&](const Delivered& each) {
       const auto* const sample = std::get_if<record::Sample>(&each.record);
@@ -444,6 +445,11 @@ TEST_F(LiveEventTest, ABreakpointSeesEachWrite) {
   // arch/arm/kernel/hw_breakpoint.c: hw_breakpoint_arch_parse(); qemu's have none.
   if (!writes && writes.error().io_error == std::errc::invalid_argument) {
     GTEST_SKIP() << "this processor has no breakpoints that can be stepped over";
+  }
+#elif defined(__powerpc__)
+  // arch/powerpc/kernel/hw_breakpoint.c: hw_breakpoint_arch_parse(), v6.1: POWER9's are not used.
+  if (!writes && writes.error().io_error == std::errc::no_such_device) {
+    GTEST_SKIP() << "the kernel uses no breakpoints of this processor";
   }
 #endif
   ASSERT_TRUE(writes) << writes.error().explain();

@@ -240,6 +240,21 @@ TEST(ElfSymbolTest, ASymbolsPlaceInTheFileIsNotItsAddress) {
   }
 }
 
+TEST(ElfSymbolTest, OfPowersSecondAbiItIsTheEntryThatAllCallsPass) {
+  const auto place = [](Elf64_Half machine, Elf64_Word abi, unsigned char other) {
+    std::string file = elf_file<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(ELFCLASS64);
+    std::memcpy(&file[offsetof(Elf64_Ehdr, e_machine)], &machine, sizeof machine);
+    std::memcpy(&file[offsetof(Elf64_Ehdr, e_flags)], &abi, sizeof abi);
+    file[0x300 + 2 * sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_other)] = static_cast<char>(other);
+    return place_of(file, "target");
+  };
+  EXPECT_EQ(place(EM_PPC64, 2, 3 << 5), std::to_string(0x200 + 0x34 + 8));
+  EXPECT_EQ(place(EM_PPC64, 2, 2 << 5 | STV_PROTECTED), std::to_string(0x200 + 0x34 + 4));
+  EXPECT_EQ(place(EM_PPC64, 2, 1 << 5), std::to_string(0x200 + 0x34));
+  EXPECT_EQ(place(EM_PPC64, 1, 3 << 5), std::to_string(0x200 + 0x34));
+  EXPECT_EQ(place(EM_X86_64, 2, 3 << 5), std::to_string(0x200 + 0x34));
+}
+
 TEST(ElfSymbolTest, ANameThatTheFilesEndCutsOffIsNotIt) {
   std::string file = elf_file<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(ELFCLASS64);
   // The string table is moved to the end, where "target" has no NUL.
