@@ -70,10 +70,10 @@ boost::context::fiber Fiber::run(boost::context::fiber outside) {
 
 void Fiber::resume() {
   if (!started_) {
-    started_ = true;
     inside_ = boost::context::fiber{
         std::allocator_arg, Stack{*this},
         [this](boost::context::fiber&& outside) { return run(std::move(outside)); }};
+    started_ = true;
   }
   swap_exceptions();
 #ifdef PERFRING_TSAN

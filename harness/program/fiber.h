@@ -23,11 +23,13 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // From outside: runs the body until it suspends, or ends.
+  // From outside: runs the body until it suspends, or ends. The first time it may throw
+  // std::bad_alloc, for the stack: then the body has not begun.
   void resume();
   // From within the body: back to who resumed it, until resumed again.
   void suspend();
   bool done() const { return done_; }
+  bool suspended() const { return started_ && !done_; }
 
  private:
   struct Exceptions {  // __cxa_eh_globals of the C++ ABI

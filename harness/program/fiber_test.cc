@@ -1,9 +1,12 @@
 #include "harness/program/fiber.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <exception>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -37,6 +40,35 @@ TEST(FiberTest, DestroyingAFiberThatHasNotRunIsSafe) {
     Fiber fiber{[&] { ran = true; }};
   }
   EXPECT_FALSE(ran);
+}
+
+TEST(FiberTest, WithoutMemoryForItsStackItHasNotBegun) {
+  bool ran = false;
+  Fiber fiber{[&] { ran = true; }};
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+  const rlimit none{.rlim_cur = 1, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &none), 0);
+  constexpr std::size_t kSize = 1 << 20;
+  void* const mapped =
+      ::mmap(nullptr, kSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  bool threw = false;
+  if (mapped == MAP_FAILED) {
+    try {
+      fiber.resume();
+    } catch (const std::bad_alloc&) {
+      threw = true;
+    }
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
+  if (mapped != MAP_FAILED) {
+    ::munmap(mapped, kSize);
+    GTEST_SKIP() << "RLIMIT_AS does not hold here";
+  }
+  EXPECT_TRUE(threw);
+  EXPECT_FALSE(ran || fiber.suspended() || fiber.done());
+  fiber.resume();
+  EXPECT_TRUE(ran && fiber.done());
 }
 
 // The objects on its stack are not destroyed: those they refer to may be gone.

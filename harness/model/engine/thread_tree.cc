@@ -73,7 +73,7 @@ Recorder::Recorder(ThreadTree& tree, std::vector<std::uint64_t> history, ThreadT
 
 Recorder::~Recorder() {
   recording_ = false;
-  if (!fiber_.done()) resume();
+  if (fiber_.suspended()) resume();
 }
 
 Recorder& Recorder::here() {
@@ -87,9 +87,12 @@ void Recorder::answer(std::uint64_t value, ThreadTree::Node& node) {
 }
 
 void Recorder::resume() {
-  Recorder* const outer = std::exchange(current, this);
+  struct Running {
+    ~Running() { current = outer; }
+    Recorder* const outer;
+  };
+  const Running running{std::exchange(current, this)};
   fiber_.resume();
-  current = outer;
 }
 
 void Recorder::rethrow() {
