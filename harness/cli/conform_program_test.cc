@@ -227,6 +227,11 @@ TEST_F(ConformProgramTest, EachMisbehaviourOfAStaticProgramIsNamed) {
       {"alarms", "reachable  right\n"},
       {"restarts", "reachable  right\n"},
       {"threads", "reachable  right\n"},
+      {"selects", "reachable  right\n"},
+      {"restarts-selects", "reachable  right\n"},
+      {"masks", "reachable  right\n"},
+      {"masks-in-pselect", "reachable  right\n"},
+      {"has-a-pipe", "reachable  right\n"},
       {"disabled", "not run: it left its event disabled"},
       {"silent",
        "loses: not delivered: sample of 20 bytes: 01 00 00 00 00 00 00 00 15 7c 4a 7f b9 "
@@ -280,7 +285,7 @@ TEST_F(ConformProgramTest, TheRingsPlayedAreThoseInTheMapAndTheProgramMayTakeIts
 // What has nothing to do with the case is tried three times; what the case needs, in each.
 TEST_F(ConformProgramTest, AProgramThatNoCaseCanBeRunOfIsNotTriedOnceMore) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
-  for (const std::string how : {"selects", "in-no-map", "three-pages"}) {
+  for (const std::string how : {"nests-epolls", "in-no-map", "three-pages"}) {
     const json all = json::parse(
         run({"conform", "--json", "--only", "straddle-*", "--", program, how, "{pages}"}).out);
     ASSERT_EQ(all["cases"].size(), 8U);
@@ -365,6 +370,10 @@ TEST_F(ConformProgramTest, AnI386ProgramIsRightOn32BitKernelsToo) {
                            "lost-one", "--", i386, "well", "{pages}"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
   EXPECT_EQ(json::parse(ended.out)["counts"], json({{"right", 15}})) << ended.out;
+  for (const std::string how : {"selects", "masks", "masks-in-pselect"}) {
+    const Ended waits = run({"conform", "--only", "drained-twice", "--", i386, how, "{pages}"});
+    EXPECT_EQ(waits.exit_code, 0) << how << waits.out;
+  }
 }
 
 // The set-uid bit gives a traced program no privilege, but the program runs.
@@ -387,6 +396,18 @@ TEST_F(ConformProgramTest, AnInterruptEndsTheProgramUnderWay) {
                        began);
   EXPECT_EQ(ended.exit_code, 3) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("Not shown: interrupted before the end"));
+}
+
+// What it has started in another session, too.
+TEST_F(ConformProgramTest, AProgramEndsWithPerfringEvenIfThatIsKilled) {
+  const std::string began = temporary("killed_began");
+  ChildProcess child{command({"conform", "--", "/bin/sh", "-c",
+                              "setsid sh -c 'echo $$ >" + began + ".new; mv " + began + ".new " +
+                                  began + "; exec sleep 600' & wait"})};
+  child.wait([&] { return std::filesystem::exists(began); });
+  pid_t left = 0;
+  ASSERT_TRUE(std::ifstream{began} >> left);
+  EXPECT_TRUE(has_ended(left)) << left;
 }
 
 TEST_F(ConformProgramTest, AProgramBesideAnAdapterIsRefused) {

@@ -123,12 +123,12 @@ CallAnswer EmulatedCalls::answer(const seccomp_notif& call) {
     case Emulated::EpollCtl:
       return add_to_epoll(call);
     case Emulated::Poll:
-      return poll(call, false);
     case Emulated::Ppoll:
     case Emulated::PpollTime64:
-      return poll(call, true);
     case Emulated::Select:
-      return select(call);
+    case Emulated::Pselect:
+    case Emulated::PselectTime64:
+      return poll(call);
     case Emulated::EpollWait:  // the program sleeps and wakes by itself
       if (std::ranges::find(epolls_, static_cast<int>(call.data.args[0])) != epolls_.end()) {
         playing_.on_wait();

@@ -102,16 +102,18 @@ class EmulatedCalls {
   bool is_waited_for() const;
   // Ends the polls whose rings have become readable, or that have waited as long as they asked for.
   void end_polls();
+  // Leaves those to the kernel that have a mask of signals, without their rings: the program is
+  // about to be told to end, and may let no signal through but there.
+  void end_masked_polls();
 
  private:
   using Clock = std::chrono::steady_clock;
-  // A poll(2) that goes on until its deadline.
+  // A poll(2) or select(2) that goes on until its deadline.
   struct Poll {
-    std::uint64_t id;
-    pid_t thread;
-    std::uint64_t address;
-    std::vector<pollfd> asked;
-    std::vector<Opened*> rings;  // of each descriptor, nullptr for others
+    seccomp_notif call;
+    std::vector<pollfd> asked{};
+    std::vector<Opened*> rings{};  // of each descriptor, nullptr for others
+    std::vector<os::Fd> others{};  // copies of those
     Clock::time_point deadline{};
   };
 
@@ -124,10 +126,12 @@ class EmulatedCalls {
   CallAnswer control(const seccomp_notif& call);
   CallAnswer id_of(const seccomp_notif& call, const Opened& event);
   CallAnswer add_to_epoll(const seccomp_notif& call);
-  CallAnswer poll(const seccomp_notif& call, bool is_ppoll);
-  CallAnswer select(const seccomp_notif& call);
-  std::int64_t milliseconds_of_ppoll(const seccomp_notif& call) const;
-  static std::int64_t look(Poll& poll);
+  CallAnswer poll(const seccomp_notif& call);
+  bool read_descriptors(Poll& poll) const;
+  std::int64_t write_reported(const Poll& poll) const;
+  std::chrono::nanoseconds time_asked(const seccomp_notif& call) const;
+  void write_time_left(const Poll& poll, Clock::time_point now) const;
+  static bool look(Poll& poll);
   Opened* event_of(pid_t thread, int fd);
   bool is_map(pid_t thread, int fd);
 

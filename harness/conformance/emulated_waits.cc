@@ -11,6 +11,10 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <system_error>
 #include <utility>
 
 #include "harness/conformance/emulated_calls.h"
@@ -22,6 +26,52 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr std::uint64_t kRingMax = 64U << 20;
+
+// What each of select(2)'s sets asks for, and what it reports (fs/select.c at v6.18: POLLIN_SET,
+// POLLOUT_SET, POLLEX_SET).
+struct Set {
+  short asked;
+  short reported;
+};
+constexpr std::array<Set, 3> kSets{{{POLLIN, POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR},
+                                    {POLLOUT, POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR},
+                                    {POLLPRI, POLLPRI}}};
+
+// Whole words of the program's, which is what the kernel reads and writes.
+std::size_t bytes_of_set(const seccomp_data& call) {
+  const std::uint64_t word = call.arch == AUDIT_ARCH_I386 ? 4 : 8;
+  const std::uint64_t bits = std::min<std::uint64_t>(call.args[0], 65536);
+  return static_cast<std::size_t>((bits + 8 * word - 1) / (8 * word) * word);
+}
+
+bool has_mask(const seccomp_data& call) {
+  const Emulated which = emulated(call);
+  if (which == Emulated::Poll || which == Emulated::Select) return false;
+  return call.args[is_select(which) ? 5 : 3] != 0;
+}
+
+// It reports the signals of the process that polls it, which no copy does.
+bool is_signalfd(int fd) {
+  std::error_code error;
+  const auto link = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", fd), error);
+  return link == "anon_inode:[signalfd]";
+}
+
+// Where such a call has its time limit: two words, the second of microseconds or nanoseconds.
+struct Time {
+  std::uint64_t address = 0;
+  bool is_narrow = false;  // words of 32 bits, in the older calls of i386
+  std::int64_t unit = 1;   // nanoseconds
+};
+// nullopt: there is no limit.
+std::optional<Time> time_of(const seccomp_data& call) {
+  const Emulated which = emulated(call);
+  const bool old = which != Emulated::PpollTime64 && which != Emulated::PselectTime64;
+  const Time time{.address = call.args[is_select(which) ? 4 : 2],
+                  .is_narrow = call.arch == AUDIT_ARCH_I386 && old,
+                  .unit = which == Emulated::Select ? 1000 : 1};
+  return time.address == 0 ? std::nullopt : std::optional{time};
+}
 
 }  // namespace
 
@@ -104,22 +154,29 @@ CallAnswer EmulatedCalls::add_to_epoll(const seccomp_notif& call) {
 }
 
 // A regular file is always ready, so this is answered here.
-CallAnswer EmulatedCalls::poll(const seccomp_notif& call, bool is_ppoll) {
-  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(call.data.args[1], 1024));
-  Poll poll{call.id, thread_of(call), call.data.args[0], std::vector<pollfd>(count), {}};
-  const std::size_t size = count * sizeof(pollfd);
-  if (!process_.read(poll.thread, poll.address, poll.asked.data(), size)) {
-    return {.by_kernel = true};
-  }
+CallAnswer EmulatedCalls::poll(const seccomp_notif& call) {
+  const pid_t thread = thread_of(call);
+  Poll poll{call};
+  if (!read_descriptors(poll)) return {.by_kernel = true};
   for (const pollfd& each : poll.asked) {
-    poll.rings.push_back(each.fd >= 0 ? event_of(poll.thread, each.fd) : nullptr);
+    poll.rings.push_back(each.fd >= 0 ? event_of(thread, each.fd) : nullptr);
   }
   const auto is_ring = [](const Opened* ring) { return ring != nullptr; };
   if (std::ranges::none_of(poll.rings, is_ring)) return {.by_kernel = true};
+  bool has_signalfd = false;
+  for (std::size_t i = 0; i < poll.asked.size(); ++i) {
+    const int fd = poll.rings[i] == nullptr ? poll.asked[i].fd : -1;
+    os::Fd copy = fd >= 0 ? process_.copy_of(thread, fd) : os::Fd{};
+    has_signalfd = has_signalfd || is_signalfd(copy.get());
+    const bool is_closed = fd >= 0 && copy.get() < 0;
+    if (is_closed && is_select(emulated(call.data))) return {.by_kernel = true};  // EBADF
+    poll.others.push_back(std::move(copy));
+  }
   if (emitter_ != nullptr) {
     playing_.on_wait();
     return {.by_kernel = true};
   }
+  if (has_signalfd) playing_.on_not_emulated("a poll of a ring and a signalfd");
   const auto in_epoll = [](const Opened* ring) { return ring != nullptr && ring->epoll >= 0; };
   if (std::ranges::any_of(poll.rings, in_epoll)) {
     playing_.on_not_emulated("a ring that is waited for by epoll and by poll");
@@ -127,57 +184,114 @@ CallAnswer EmulatedCalls::poll(const seccomp_notif& call, bool is_ppoll) {
   // One that a signal interrupted while it was answered has nothing to wait for.
   const auto is_unanswered = [&](const Opened* ring) { return unanswered_.contains(ring); };
   if (std::ranges::none_of(poll.rings, is_unanswered)) playing_.on_wait();
-  const std::int64_t wait =
-      is_ppoll ? milliseconds_of_ppoll(call) : static_cast<std::int32_t>(call.data.args[2]);
-  const auto longest = std::chrono::hours{1};
-  poll.deadline = Clock::now() + (wait < 0 ? longest : milliseconds{wait});
+  poll.deadline = Clock::now() + time_asked(call);
   polls_.push_back(std::move(poll));
   end_polls();
   return {.later = true};
 }
 
-CallAnswer EmulatedCalls::select(const seccomp_notif& call) {
-  std::array<std::uint8_t, 128> set{};
-  const pid_t thread = thread_of(call);
-  const std::size_t count = std::min<std::uint64_t>(call.data.args[0], 8 * set.size());
-  for (std::size_t argument = 1; argument <= 3; ++argument) {
-    const std::uint64_t address = call.data.args[argument];
-    if (address == 0 || !process_.read(thread, address, set.data(), (count + 7) / 8)) continue;
-    for (std::size_t fd = 0; fd < count; ++fd) {
-      const bool asked = (set[fd / 8] >> fd % 8 & 1) != 0;
-      if (!asked || event_of(thread, static_cast<int>(fd)) == nullptr) continue;
-      emitter_ != nullptr ? playing_.on_wait() : playing_.on_not_emulated("select");
-      return {.by_kernel = true};
+// What is to be looked at. A select asks for the events of the sets that a descriptor is in.
+bool EmulatedCalls::read_descriptors(Poll& poll) const {
+  const seccomp_data& call = poll.call.data;
+  const pid_t thread = thread_of(poll.call);
+  if (!is_select(emulated(call))) {
+    poll.asked.resize(static_cast<std::size_t>(std::min<std::uint64_t>(call.args[1], 1024)));
+    return process_.read(thread, call.args[0], poll.asked.data(),
+                         poll.asked.size() * sizeof(pollfd));
+  }
+  std::map<int, short> events;
+  std::vector<std::uint8_t> set(bytes_of_set(call));
+  for (std::size_t i = 0; i < kSets.size(); ++i) {
+    if (call.args[1 + i] == 0) continue;
+    if (!process_.read(thread, call.args[1 + i], set.data(), set.size())) return false;
+    for (std::uint32_t fd = 0; fd < static_cast<std::uint32_t>(call.args[0]); ++fd) {
+      if (fd / 8 >= set.size()) break;
+      if ((set[fd / 8] >> fd % 8 & 1) != 0) events[static_cast<int>(fd)] |= kSets[i].asked;
     }
   }
-  return {.by_kernel = true};
+  for (const auto& [fd, of] : events) poll.asked.push_back({fd, of, 0});
+  return true;
 }
 
-// One look at the rings, as poll(2) reports them.
-std::int64_t EmulatedCalls::look(Poll& poll) {
-  std::int64_t ready = 0;
+// Returns what the call returns.
+std::int64_t EmulatedCalls::write_reported(const Poll& poll) const {
+  const seccomp_data& call = poll.call.data;
+  const pid_t thread = thread_of(poll.call);
+  if (!is_select(emulated(call))) {
+    process_.write(thread, call.args[0], poll.asked.data(), poll.asked.size() * sizeof(pollfd));
+    return std::ranges::count_if(poll.asked, [](const pollfd& each) { return each.revents != 0; });
+  }
+  std::int64_t bits = 0;
+  for (std::size_t i = 0; i < kSets.size(); ++i) {
+    std::vector<std::uint8_t> set(bytes_of_set(call));
+    for (const pollfd& each : poll.asked) {
+      if ((each.events & kSets[i].asked) == 0 || (each.revents & kSets[i].reported) == 0) continue;
+      set[static_cast<std::size_t>(each.fd / 8)] |= static_cast<std::uint8_t>(1U << each.fd % 8);
+      ++bits;
+    }
+    if (call.args[1 + i] != 0) process_.write(thread, call.args[1 + i], set.data(), set.size());
+  }
+  return bits;
+}
+
+// One look at the descriptors, as poll(2) reports them. Returns whether there is something to
+// report.
+bool EmulatedCalls::look(Poll& poll) {
+  const bool selects = is_select(emulated(poll.call.data));
+  bool ready = false;
   for (std::size_t i = 0; i < poll.asked.size(); ++i) {
     pollfd& each = poll.asked[i];
     each.revents = 0;
-    if (poll.rings[i] == nullptr || !poll.rings[i]->take_flag()) continue;
-    each.revents = static_cast<short>(each.events & (POLLIN | POLLRDNORM));
-    ready += each.revents != 0 ? 1 : 0;
+    if (poll.rings[i] != nullptr) {
+      const bool flag = poll.rings[i]->take_flag();
+      each.revents = static_cast<short>(flag ? each.events & (POLLIN | POLLRDNORM) : 0);
+    } else if (each.fd >= 0) {
+      pollfd other{poll.others[i].get(), each.events, 0};
+      const bool is_open = other.fd >= 0 && ::poll(&other, 1, 0) >= 0;
+      each.revents = is_open ? other.revents : static_cast<short>(POLLNVAL);
+    }
+    bool counts = !selects && each.revents != 0;
+    for (const Set& set : kSets) {
+      counts = counts || ((each.events & set.asked) != 0 && (each.revents & set.reported) != 0);
+    }
+    ready = ready || counts;
   }
   return ready;
 }
 
-// A time of two words, each of 32 bits in the older call of i386. -1: there is no limit.
-std::int64_t EmulatedCalls::milliseconds_of_ppoll(const seccomp_notif& call) const {
-  const bool narrow = call.data.arch == AUDIT_ARCH_I386 && emulated(call.data) == Emulated::Ppoll;
-  const std::uint64_t address = call.data.args[2];
-  std::int64_t wide[2]{};
-  std::int32_t two[2]{};
-  const pid_t thread = thread_of(call);
-  const bool there = address != 0 && (narrow ? process_.read(thread, address, two, sizeof(two))
-                                             : process_.read(thread, address, wide, sizeof(wide)));
-  if (!there) return -1;
-  if (narrow) std::ranges::copy(two, wide);
-  return wide[0] * 1000 + wide[1] / 1'000'000;
+std::chrono::nanoseconds EmulatedCalls::time_asked(const seccomp_notif& call) const {
+  constexpr std::chrono::hours kLongest{1};
+  if (emulated(call.data) == Emulated::Poll) {
+    const auto asked = static_cast<std::int32_t>(call.data.args[2]);
+    return asked < 0 ? kLongest : std::min<std::chrono::nanoseconds>(kLongest, milliseconds{asked});
+  }
+  const auto time = time_of(call.data);
+  std::array<std::int64_t, 2> wide{};
+  std::array<std::int32_t, 2> narrow{};
+  if (!time ||
+      !(time->is_narrow ? process_.read(thread_of(call), time->address, &narrow, sizeof(narrow))
+                        : process_.read(thread_of(call), time->address, &wide, sizeof(wide)))) {
+    return kLongest;
+  }
+  if (time->is_narrow) std::ranges::copy(narrow, wide.begin());
+  if (wide[0] >= std::chrono::seconds{kLongest}.count()) return kLongest;
+  return std::chrono::seconds{wide[0]} + std::chrono::nanoseconds{wide[1] * time->unit};
+}
+
+// The kernel leaves there what is left of it, at the end of every such call but poll(2)
+// (fs/select.c, poll_select_finish() at v6.18).
+void EmulatedCalls::write_time_left(const Poll& poll, Clock::time_point now) const {
+  const auto time =
+      emulated(poll.call.data) == Emulated::Poll ? std::nullopt : time_of(poll.call.data);
+  if (!time) return;
+  const auto left = std::max(poll.deadline - now, Clock::duration::zero());
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+  const std::array<std::int64_t, 2> wide{
+      seconds.count(), std::chrono::nanoseconds{left - seconds}.count() / time->unit};
+  const std::array narrow{static_cast<std::int32_t>(wide[0]), static_cast<std::int32_t>(wide[1])};
+  const pid_t thread = thread_of(poll.call);
+  time->is_narrow ? process_.write(thread, time->address, &narrow, sizeof(narrow))
+                  : process_.write(thread, time->address, &wide, sizeof(wide));
 }
 
 bool EmulatedCalls::is_waited_for() const {
@@ -190,22 +304,19 @@ bool EmulatedCalls::is_waited_for() const {
       return std::ranges::find(epolls_, static_cast<int>(call.args[0])) != epolls_.end();
     }
     if (emitter_ == nullptr) return false;  // a poll would be answered here
-    if (which == Emulated::Select) return call.args[0] != 0;
-    const bool polls =
-        which == Emulated::Poll || which == Emulated::Ppoll || which == Emulated::PpollTime64;
-    return polls && call.args[1] != 0;
+    if (is_select(which)) return call.args[0] != 0;
+    return is_poll(which) && call.args[1] != 0;
   });
 }
 
 void EmulatedCalls::end_polls() {
   const auto now = Clock::now();
   std::erase_if(polls_, [&](Poll& each) {
-    if (!process_.is_waiting(each.id)) return true;
-    const std::int64_t ready = look(each);
-    if (ready == 0 && each.deadline > now) return false;
-    process_.write(each.thread, each.address, each.asked.data(),
-                   each.asked.size() * sizeof(pollfd));
-    const bool answered = process_.answer_later(each.id, ready);
+    if (!process_.is_waiting(each.call.id)) return true;
+    if (!look(each) && each.deadline > now) return false;
+    const std::int64_t value = write_reported(each);
+    write_time_left(each, now);
+    const bool answered = process_.answer(each.call.id, {.value = value});
     for (std::size_t i = 0; i < each.asked.size(); ++i) {
       if (each.asked[i].revents == 0 || each.rings[i] == nullptr) continue;
       if (answered) {
@@ -215,6 +326,20 @@ void EmulatedCalls::end_polls() {
         unanswered_.insert(each.rings[i]);
       }
     }
+    return true;
+  });
+}
+
+void EmulatedCalls::end_masked_polls() {
+  std::erase_if(polls_, [&](Poll& poll) {
+    if (!has_mask(poll.call.data)) return false;
+    for (std::size_t i = 0; i < poll.asked.size(); ++i) {
+      const bool is_ring = poll.rings[i] != nullptr;
+      if (is_ring) poll.asked[i].fd = -1;
+      poll.asked[i].revents = static_cast<short>(is_ring ? 0 : -1);
+    }
+    write_reported(poll);
+    process_.answer(poll.call.id, {.by_kernel = true});
     return true;
   });
 }

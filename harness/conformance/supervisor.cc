@@ -155,6 +155,7 @@ void Supervisor::end_when_due() {
     return;  // it is about to end
   }
   quiet_since_ = now;
+  calls_.end_masked_polls();
   process_.signal(++sigints_ <= kSigints ? SIGINT : SIGKILL);
 }
 

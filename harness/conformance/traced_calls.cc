@@ -46,8 +46,8 @@ constexpr std::array kNumbers{
     Number{Emulated::Ppoll, 271, 309},
     Number{Emulated::PpollTime64, kNoNumber, 414},
     Number{Emulated::Select, 23, 142},
-    Number{Emulated::Select, 270, 308},        // pselect6
-    Number{Emulated::Select, kNoNumber, 413},  // pselect6_time64
+    Number{Emulated::Pselect, 270, 308},
+    Number{Emulated::PselectTime64, kNoNumber, 413},
 };
 
 constexpr sock_filter load(std::size_t at) {
@@ -121,29 +121,24 @@ std::vector<sock_filter> filter_of_subjects() {
 void TracedProcess::notified() {
   seccomp_notif notified{};
   if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &notified) != 0) return;
-  const CallAnswer answer = handler_.call(notified);
-  if (answer.later) return;
+  const CallAnswer its = handler_.call(notified);
+  if (!its.later) answer(notified.id, its);
+}
+
+bool TracedProcess::answer(std::uint64_t id, const CallAnswer& answer) const {
   if (answer.fd >= 0) {
     seccomp_notif_addfd add{};
-    add.id = notified.id;
+    add.id = id;
     add.flags = SECCOMP_ADDFD_FLAG_SEND;
     add.srcfd = static_cast<std::uint32_t>(answer.fd);
     add.newfd_flags = O_CLOEXEC;
-    ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ADDFD, &add);
-    return;
+    return ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ADDFD, &add) >= 0;
   }
   seccomp_notif_resp response{};
-  response.id = notified.id;
+  response.id = id;
   if (answer.by_kernel) response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
   if (answer.value < 0) response.error = static_cast<int>(answer.value);
   if (answer.value > 0) response.val = answer.value;
-  ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response);
-}
-
-bool TracedProcess::answer_later(std::uint64_t id, std::int64_t value) {
-  seccomp_notif_resp response{};
-  response.id = id;
-  response.val = value;
   return ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response) == 0;
 }
 
@@ -268,8 +263,8 @@ void TracedProcess::traced_mmap(pid_t thread) {
   ::ptrace(PTRACE_CONT, thread, nullptr, 0L);
 }
 
-// poll(2) is never carried out again after a signal's handler, but a call that waits for its answer
-// here would be (signal(7)).
+// poll(2) and select(2) are never carried out again after a signal's handler, but a call that waits
+// for its answer here would be (signal(7)).
 void TracedProcess::interrupt_poll(pid_t thread) {
   constexpr std::int32_t kRestart = -512;  // ERESTARTSYS, include/linux/errno.h
   user_regs_struct registers{};
@@ -278,9 +273,8 @@ void TracedProcess::interrupt_poll(pid_t thread) {
   call.nr = static_cast<int>(registers.orig_rax);
   call.arch = registers.cs == kCompatSegment ? AUDIT_ARCH_I386 : AUDIT_ARCH_X86_64;
   const Emulated which = emulated(call);
-  const bool polls =
-      which == Emulated::Poll || which == Emulated::Ppoll || which == Emulated::PpollTime64;
-  if (!polls || static_cast<std::int32_t>(registers.rax) != kRestart) return;
+  if (!is_poll(which) && !is_select(which)) return;
+  if (static_cast<std::int32_t>(registers.rax) != kRestart) return;
   registers.rax = static_cast<std::uint64_t>(-EINTR);
   ::ptrace(PTRACE_SETREGS, thread, nullptr, &registers);
 }

@@ -65,6 +65,10 @@ bool is_caught(pid_t thread, int signal) {
   return has_signal(thread, signal, "SigCgt:");
 }
 
+bool is_blocked(pid_t thread, int signal) {
+  return has_signal(thread, signal, "SigBlk:");
+}
+
 std::vector<seccomp_data> TracedProcess::calls() const {
   std::vector<seccomp_data> all;
   for (const pid_t thread : threads_) {

@@ -27,7 +27,7 @@ struct CallAnswer {
   bool by_kernel = false;  // this machine's own kernel carries it out
   std::int64_t value = 0;  // what it returns otherwise: an error is a negative errno
   int fd = -1;             // returned as a copy of this descriptor, if it is not -1
-  bool later = false;      // answered by answer_later()
+  bool later = false;      // answered by TracedProcess::answer()
 };
 
 // An mmap(2) of a descriptor.
@@ -65,8 +65,16 @@ enum class Emulated : std::uint8_t {
   Ppoll,
   PpollTime64,
   Select,
+  Pselect,
+  PselectTime64,
 };
 Emulated emulated(const seccomp_data& call);
+inline bool is_poll(Emulated call) {
+  return call >= Emulated::Poll && call <= Emulated::PpollTime64;
+}
+inline bool is_select(Emulated call) {
+  return call >= Emulated::Select;
+}
 std::vector<sock_filter> filter_of_subjects();
 
 // Of the file /proc/THREAD/status, the field of this name ("State:"); empty if it has ended.
@@ -75,6 +83,7 @@ std::string status_of(pid_t thread, std::string_view field);
 pid_t process_of(pid_t thread);
 // Whether the signal is neither ignored nor ends the process: it has a handler.
 bool is_caught(pid_t thread, int signal);
+bool is_blocked(pid_t thread, int signal);
 
 inline constexpr int kSyscallStop = SIGTRAP | 0x80;  // of PTRACE_O_TRACESYSGOOD
 inline constexpr std::uint64_t kGuard = 2U << 20;    // bytes on each side of a ring
@@ -102,8 +111,9 @@ class TracedProcess {
 
   // Answers the calls that are there, or waits a moment. Returns whether the process still runs.
   bool step();
-  // Returns whether the call was still waiting: a signal may have ended it.
-  bool answer_later(std::uint64_t id, std::int64_t value);
+  // Answers one that was left for later. Returns whether it was still waiting: a signal may have
+  // ended it.
+  bool answer(std::uint64_t id, const CallAnswer& answer) const;
   // Whether that call is still to be answered: a signal may have ended it.
   bool is_waiting(std::uint64_t id) const;
   // That it and what it has forked have used, of those that still run.

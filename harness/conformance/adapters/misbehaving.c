@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
@@ -24,9 +25,11 @@ static volatile sig_atomic_t stopped;
 static const char* how;
 static size_t size;
 static unsigned wakeup_events = 1;
+static int stops[2];  // a pipe
 
 static void stop(int signal) {
   if (signal == SIGINT) stopped = 1;
+  if (signal == SIGINT && stops[1] != 0 && write(stops[1], "", 1) != 1) abort();
 }
 
 static int is(const char* what) {
@@ -160,6 +163,28 @@ static void drain(struct perf_event_mmap_page* page, int fd) {
   if (!is("never_commits")) __atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
 }
 
+// Until the ring is readable, or SIGINT, in one of the ways that have a call of their own.
+static int wait_otherwise(struct pollfd* ready) {
+  struct pollfd both[2] = {*ready, {.fd = stops[0], .events = POLLIN}};
+  if (is("has-a-pipe")) return poll(both, 2, -1) > 0 && both[0].revents != 0;
+  sigset_t none;
+  sigemptyset(&none);
+  if (is("masks")) return ppoll(ready, 1, NULL, &none);
+  fd_set set;
+  FD_ZERO(&set);
+  FD_SET(ready->fd, &set);
+  if (is("masks-in-pselect")) return pselect(ready->fd + 1, &set, NULL, NULL, NULL, &none);
+  return select(ready->fd + 1, &set, NULL, NULL, NULL) > 0 && FD_ISSET(ready->fd, &set);
+}
+
+static void nest_epolls(int fd) {
+  struct epoll_event event = {.events = EPOLLIN};
+  const int inner = epoll_create1(0);
+  const int outer = epoll_create1(0);
+  if (epoll_ctl(inner, EPOLL_CTL_ADD, fd, &event) != 0) perror("epoll_ctl");
+  if (epoll_ctl(outer, EPOLL_CTL_ADD, inner, &event) != 0) perror("epoll_ctl");
+}
+
 static void* consume(void* nothing) {
   struct pollfd ready = {.events = is("sleeps-on") ? 0 : POLLIN};
   struct perf_event_mmap_page* const page = enter_ring(&ready.fd);
@@ -167,18 +192,18 @@ static void* consume(void* nothing) {
   for (int i = 1, other; i < 100 && is("hundred"); i++) {
     if (open_ring(&other) == MAP_FAILED) return perror("mmap"), page;
   }
-  // A poll without an end, after which nothing is read unless it reports something.
-  const int patient = begins("alarms") || is("restarts") || is("dozes") || is("sleeps-on");
+  if (is("nests-epolls")) nest_epolls(ready.fd);
+  const int otherwise = ends("selects") || begins("masks") || is("has-a-pipe");
+  // A wait without an end, after which nothing is read unless it reports something.
+  const int patient =
+      begins("alarms") || begins("restarts") || is("dozes") || is("sleeps-on") || otherwise;
   const int milliseconds = is("polls-on") ? 0 : 20;
   const struct itimerval soon = {.it_value = {.tv_usec = 100000}};
   while (!stopped) {
     if (is("dozes")) setitimer(ITIMER_REAL, &soon, NULL);
     if (is("runs-ahead")) page->data_tail += 64;
-    const int reported = poll(&ready, 1, patient ? -1 : milliseconds);
-    fd_set set;
-    FD_ZERO(&set);
-    FD_SET(ready.fd, &set);
-    if (is("selects")) select(ready.fd + 1, &set, NULL, NULL, NULL);
+    const int reported =
+        otherwise ? wait_otherwise(&ready) : poll(&ready, 1, patient ? -1 : milliseconds);
     if (is("polls-on")) continue;
     if (is("runs-ahead")) page->data_tail -= 64;
     if (reported > 0 || !patient) drain(page, ready.fd);
@@ -204,10 +229,16 @@ int main(int argc, char** argv) {
   if (begins("leaves")) return leave(argv[2]);
   size = strtoul(argv[2], NULL, 10) * kPage;
   if (argc > 3) wakeup_events = (unsigned)strtoul(argv[3], NULL, 10);
-  const struct sigaction action = {.sa_handler = begins("ignores") ? SIG_IGN : stop,
-                                   .sa_flags = is("restarts") || begins("alarms") ? SA_RESTART : 0};
+  const struct sigaction action = {
+      .sa_handler = begins("ignores") ? SIG_IGN : stop,
+      .sa_flags = begins("restarts") || begins("alarms") ? SA_RESTART : 0};
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGALRM, &action, NULL);
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGINT);
+  if (begins("masks")) sigprocmask(SIG_BLOCK, &blocked, NULL);
+  if (is("has-a-pipe") && pipe(stops) != 0) return perror("pipe"), 1;
   if (is("slow")) signal(SIGINT, SIG_DFL), setvbuf(stdout, NULL, _IOLBF, 0);
   if (is("ignores-well")) setvbuf(stdout, NULL, _IOLBF, 0);
   if (is("catches")) signal(SIGSEGV, caught);
