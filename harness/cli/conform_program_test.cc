@@ -398,15 +398,16 @@ TEST_F(ConformProgramTest, AnInterruptEndsTheProgramUnderWay) {
   EXPECT_THAT(ended.out, HasSubstr("Not shown: interrupted before the end"));
 }
 
-// What it has started in another session, too.
+// What it has started in another session, too, which makes no system call any more.
 TEST_F(ConformProgramTest, AProgramEndsWithPerfringEvenIfThatIsKilled) {
-  const std::string began = temporary("killed_began");
+  const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  const std::string file = temporary("left");
+  std::filesystem::remove(file);
   ChildProcess child{command({"conform", "--", "/bin/sh", "-c",
-                              "setsid sh -c 'echo $$ >" + began + ".new; mv " + began + ".new " +
-                                  began + "; exec sleep 600' & wait"})};
-  child.wait([&] { return std::filesystem::exists(began); });
+                              program + " leaves-a-session " + file + "; exec sleep 600"})};
   pid_t left = 0;
-  ASSERT_TRUE(std::ifstream{began} >> left);
+  child.wait([&] { return static_cast<bool>(std::ifstream{file} >> left); });
+  EXPECT_NE(left, 0);
   EXPECT_TRUE(has_ended(left)) << left;
 }
 

@@ -106,6 +106,11 @@ void Supervisor::on_fault(const Fault& fault) {
                                fault.code.empty() ? "" : ", by " + fault.code);
 }
 
+void Supervisor::quiet_from(Clock::time_point now) {
+  quiet_since_ = now;
+  waits_before_quiet_ = waits_;
+}
+
 // Since the last look it got no further, and used little CPU time, for which it does not wait.
 bool Supervisor::is_quiet() {
   const std::int64_t now = process_.cpu_ns();
@@ -123,10 +128,10 @@ bool Supervisor::is_quiet() {
 // has had its turns, and has read all there is, or no more of it for long.
 bool Supervisor::is_due(Clock::time_point now) {
   const bool quiet = is_quiet();
-  if (!quiet) quiet_since_ = now;
+  if (!quiet) quiet_from(now);
   const bool asleep = quiet && now - quiet_since_ >= (calls_.is_waited_for() ? kAsleep : kIdle);
   if (asleep && rings_.has_begun() && !rings_.is_over()) {
-    quiet_since_ = now;
+    quiet_from(now);
     producers_turn();
     return false;
   }
@@ -150,7 +155,7 @@ void Supervisor::end_when_due() {
   if (sigints_ == 0) {
     if (!is_due(now)) return;
     rings_.judge_places(cell_);
-    rings_.judge_unread(cell_, quiet_since_ != now);
+    rings_.judge_unread(cell_, quiet_since_ != now && waits_ == waits_before_quiet_);
   } else if (!is_quiet() && now - quiet_since_ < 5 * kPause) {
     return;  // it is about to end
   }

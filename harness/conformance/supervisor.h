@@ -121,7 +121,10 @@ class Supervisor final : public Playing {
     if (reader_.is_entered) rings_.enter(event.cpu, event);
   }
   void on_map_delete(std::uint64_t key) override;
-  void on_wait() override { producers_turn(); }
+  void on_wait() override {
+    ++waits_;
+    producers_turn();
+  }
   void on_not_emulated(const std::string& what) override {
     rings_.give_up(what + " is not emulated");
   }
@@ -131,6 +134,7 @@ class Supervisor final : public Playing {
 
   void on_fault(const Fault& fault);
   void producers_turn();
+  void quiet_from(Clock::time_point now);
   bool is_quiet();
   bool is_due(Clock::time_point now);
   void end_when_due();
@@ -145,7 +149,9 @@ class Supervisor final : public Playing {
   PlayedRings rings_;
   Cell cell_;
   std::string out_of_bounds_;  // where it was first
-  std::uint64_t waits_after_ = 0;
+  std::uint64_t waits_ = 0;
+  std::uint64_t waits_before_quiet_ = 0;
+  std::uint64_t waits_after_ = 0;  // the last turn
   int sigints_ = 0;
   bool killed_ = false;  // for want of time
   const Clock::time_point begin_ = Clock::now();
