@@ -35,6 +35,7 @@ std::optional<std::size_t> MergeOracle::waited_in(std::size_t ring, std::size_t 
   const Event& lost = rings_[ring][event];
   for (std::size_t run = 0; run < *lost.run; ++run) {
     if (runs_[run].key_threw && !was_read_ && runs_[*lost.run].is_flush()) continue;
+    if (was_flushed(ring, event, run)) return std::nullopt;  // it has a key, and waits no more
     if (!runs_[run].is_flush() && is_there(ring, event, run) && !has_sample(ring, event, run) &&
         lost.ordered_by == bound(runs_[run])) {
       return run;
@@ -169,7 +170,18 @@ std::uint64_t MergeOracle::key_in(std::size_t ring, std::size_t event, std::size
   for (std::size_t i = event + 1; takes_next && i < runs_[run].visible[ring]; ++i) {
     if (rings_[ring][i].kind == Kind::Sample) return key_in(ring, i, run);
   }
-  return event == 0 ? each.ordered_by : key_in(ring, event - 1, run);
+  return event == 0 ? newest_when_read(ring) : key_in(ring, event - 1, run);
+}
+
+// Of the keys that were delivered before the ring's first record was there.
+std::uint64_t MergeOracle::newest_when_read(std::size_t ring) const {
+  std::size_t first = 0;
+  while (!is_there(ring, 0, first)) ++first;
+  std::uint64_t newest = 0;
+  for (std::size_t run = 0; run < first; ++run) {
+    for (const testing::Got& got : runs_[run].got) newest = std::max(newest, got.key);
+  }
+  return newest;
 }
 
 // Of the oldest that each ring has, as many as are sorted, the lowest.

@@ -86,6 +86,7 @@ class MergeOracle {
   std::string check_counts(const MergeCounts& counts) const;
   std::string check_delays(std::uint64_t seen) const;
   bool met_clock(const Event& event, std::size_t from, std::size_t to) const;
+  std::uint64_t newest_when_read(std::size_t ring) const;
   std::uint64_t key_in(std::size_t ring, std::size_t event, std::size_t run) const;
   std::pair<std::size_t, std::size_t> lowest(std::size_t run) const;
   std::size_t undelivered_before(std::size_t ring, std::size_t event, std::size_t run) const;

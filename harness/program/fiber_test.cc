@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/program/sanitizers.h"
+
 namespace perfring {
 namespace {
 
@@ -43,6 +45,9 @@ TEST(FiberTest, DestroyingAFiberThatHasNotRunIsSafe) {
 }
 
 TEST(FiberTest, WithoutMemoryForItsStackItHasNotBegun) {
+#if defined(PERFRING_ASAN) || defined(PERFRING_TSAN)
+  GTEST_SKIP() << "the sanitizer needs memory as well";
+#endif
   bool ran = false;
   Fiber fiber{[&] { ran = true; }};
   rlimit before{};
