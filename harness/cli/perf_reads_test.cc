@@ -259,7 +259,7 @@ void PerfReadsTest::compare_with_perf(const std::string& file, unsigned period, 
                                       const std::string& by, std::size_t begin) {
   const Ended decoded = run({"decode", "--json", file});
   ASSERT_EQ(decoded.exit_code, 0) << decoded.err;
-  const Ended printed = shell("perf " + by + " -D -i " + file + " 2>/dev/null");
+  const Ended printed = shell("perf " + by + " -D -i " + file);
   auto by_perf = read_by_perf(printed.out);
   std::vector<json> records;
   for (const std::string& line : lines_of(decoded.out)) records.push_back(json::parse(line));
@@ -268,6 +268,7 @@ void PerfReadsTest::compare_with_perf(const std::string& file, unsigned period, 
     GTEST_SKIP() << "a sample has the id of an event that another program has opened meanwhile "
                     "(R25), and perf 6.1 reads no further: 'failed to process type: 9'";
   }
+  ASSERT_EQ(printed.exit_code, 0) << printed.err;
   for (json& record : records) {
     record["at"] = record["at"].get<std::size_t>() - begin;
     const std::string at = alternate(number(record["at"]));
