@@ -282,7 +282,8 @@ TEST_F(ConformProgramTest, TheRingsPlayedAreThoseInTheMapAndTheProgramMayTakeIts
   }
 }
 
-// What has nothing to do with the case is tried three times; what the case needs, in each.
+// A reason that has nothing to do with the case is met three times, and ends the run; one that the
+// case itself brings in is met in each case.
 TEST_F(ConformProgramTest, AProgramThatNoCaseCanBeRunOfIsNotTriedOnceMore) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   for (const std::string how : {"nests-epolls", "in-no-map", "three-pages"}) {

@@ -190,7 +190,8 @@ CallAnswer EmulatedCalls::poll(const seccomp_notif& call) {
   return {.later = true};
 }
 
-// What is to be looked at. A select asks for the events of the sets that a descriptor is in.
+// Reads the descriptors that the call waits for, and the events of each. A select's events follow
+// from the sets that the descriptor is in.
 bool EmulatedCalls::read_descriptors(Poll& poll) const {
   const seccomp_data& call = poll.call.data;
   const pid_t thread = thread_of(poll.call);
@@ -278,7 +279,7 @@ std::chrono::nanoseconds EmulatedCalls::time_asked(const seccomp_notif& call) co
   return std::chrono::seconds{wide[0]} + std::chrono::nanoseconds{wide[1] * time->unit};
 }
 
-// The kernel leaves there what is left of it, at the end of every such call but poll(2)
+// The kernel writes the remaining time back when such a call ends, unless it is poll(2)
 // (fs/select.c, poll_select_finish() at v6.18).
 void EmulatedCalls::write_time_left(const Poll& poll, Clock::time_point now) const {
   const auto time =
