@@ -72,7 +72,7 @@ std::uint64_t decoded(Bytes bytes, const record::Layout& layout) {
   return walk(bytes, [&](Bytes one) -> std::uint64_t {
     const record::Any any = record::decode(one, layout);
     const auto* const sample = std::get_if<record::Sample>(&any);
-    if (sample == nullptr) return 0;
+    if (sample == nullptr) return any.index();
     return *sample->ip() + *sample->tid() + *sample->time() + *sample->cpu() + *sample->period();
   });
 }

@@ -44,6 +44,11 @@ using Any =
 namespace internal {
 
 inline Any decode_sample(const Raw& raw) noexcept {
+  if (raw.layout.fixed_end() > raw.bytes.size()) {
+    return Malformed{raw.header, raw.layout.cut_off_at(raw.bytes.size()), raw.bytes};
+  }
+  // On a path of its own, so that the compiler keeps no more of it than the caller looks at.
+  if (raw.layout.all_fixed()) return Any{std::in_place_type<Sample>, raw};
   Any any{std::in_place_type<Sample>, raw};
   const char* const field = std::get_if<Sample>(&any)->parse();
   if (field != nullptr) any = Malformed{raw.header, field, raw.bytes};

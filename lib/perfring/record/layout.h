@@ -72,6 +72,8 @@ class Layout {
     const auto i = static_cast<std::size_t>(field);
     return i < fixed_.size() ? fixed_[i] : 0;
   }
+  // Whether a sample has no others.
+  constexpr bool all_fixed() const noexcept { return !has(~kFixedBits); }
   // The first byte behind them.
   constexpr std::size_t fixed_end() const noexcept { return fixed_end_; }
   // The first of them that a sample of `size` bytes has no room for; the last of all if it has room
@@ -105,6 +107,11 @@ class Layout {
                                                      {PERF_SAMPLE_STREAM_ID, "stream_id"},
                                                      {PERF_SAMPLE_CPU, "cpu"},
                                                      {PERF_SAMPLE_PERIOD, "period"}}};
+  static constexpr std::uint64_t kFixedBits = [] {
+    std::uint64_t bits = 0;
+    for (const FixedField& field : kFixed) bits |= field.bit;
+    return bits;
+  }();
   static constexpr std::array<std::uint64_t, 6> kTrailer{PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
                                                          PERF_SAMPLE_ID,  PERF_SAMPLE_STREAM_ID,
                                                          PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER};

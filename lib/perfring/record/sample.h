@@ -57,6 +57,9 @@ struct StackUser {
 };
 
 class Sample : public View {
+  using Place = internal::Place;
+  using Walk = internal::Walk;
+
  public:
   using Word = std::optional<std::uint64_t>;
   using Half = std::optional<std::uint32_t>;
@@ -114,14 +117,13 @@ class Sample : public View {
   // A part of the AUX area, as long as attr.aux_sample_size asks for.
   std::optional<Bytes> aux() const noexcept { return some_bytes(aux_); }
 
-  // For decode().
-  explicit Sample(const internal::Raw& raw) noexcept : View{raw, 0} {}
+  // For decode(). Precondition: there are layout.fixed_end() bytes.
+  explicit Sample(const internal::Raw& raw) noexcept : View{raw, 0} {
+    end_of(Walk{data(), layout().fixed_end(), bytes().size()});
+  }
   const char* parse() noexcept;
 
  private:
-  using Place = internal::Place;
-  using Walk = internal::Walk;
-
   Word fixed(Layout::Fixed field) const noexcept { return some<std::uint64_t>(layout().at(field)); }
   Half half(Layout::Fixed field, std::size_t offset) const noexcept {
     const std::size_t at = layout().at(field);
@@ -179,16 +181,9 @@ inline std::optional<BranchStack> Sample::branch_stack() const noexcept {
 
 // The order is perf_output_sample()'s (kernel/events/core.c at v6.18; T1).
 inline const char* Sample::parse() noexcept {
-  const std::size_t fixed_end = layout().fixed_end();
-  if (fixed_end > header().size) return layout().cut_off_at(header().size);
-  Walk walk{data(), fixed_end, header().size};
-  constexpr std::uint64_t kFixed = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-                                   PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
-                                   PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
-  if (has(~kFixed)) {
-    parse_before_branches(walk);
-    parse_branches(walk);
-  }
+  Walk walk{data(), layout().fixed_end(), bytes().size()};
+  parse_before_branches(walk);
+  parse_branches(walk);
   return end_of(walk);
 }
 
