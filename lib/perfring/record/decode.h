@@ -43,38 +43,38 @@ using Any =
 
 namespace internal {
 
+// A T, made where it is returned: copied, its fields would be loaded while they are still stored.
+template <class T>
+Any parsed(const Raw& raw, std::size_t sample_id_size) noexcept {
+  Any any{std::in_place_type<T>, raw, sample_id_size};
+  const char* const field = std::get_if<T>(&any)->parse();
+  if (field != nullptr) any = Malformed{raw.header, field, raw.bytes};
+  return any;
+}
+
 inline Any decode_sample(const Raw& raw) noexcept {
   if (raw.layout.fixed_end() > raw.bytes.size()) {
     return Malformed{raw.header, raw.layout.cut_off_at(raw.bytes.size()), raw.bytes};
   }
   // On a path of its own, so that the compiler keeps no more of it than the caller looks at.
-  if (raw.layout.all_fixed()) return Any{std::in_place_type<Sample>, raw};
-  Any any{std::in_place_type<Sample>, raw};
-  const char* const field = std::get_if<Sample>(&any)->parse();
-  if (field != nullptr) any = Malformed{raw.header, field, raw.bytes};
-  return any;
+  if (!raw.layout.has(~Layout::kFixedBits)) return Any{std::in_place_type<Sample>, raw, 0};
+  return parsed<Sample>(raw, 0);
 }
 
 template <class T>
 Any decode_as(const Raw& raw) noexcept {
   const std::size_t sample_id = raw.layout.sample_id_size();
-  const std::size_t body = raw.header.size - sizeof(perf_event_header);
-  const char* field = "sample_id";
-  if (sample_id <= body) {
-    T view{raw, sample_id};
-    field = view.parse();
-    if (field == nullptr) return view;
+  if (sample_id > raw.bytes.size() - sizeof(perf_event_header)) {
+    return Malformed{raw.header, "sample_id", raw.bytes};
   }
-  return Malformed{raw.header, field, raw.bytes};
+  return parsed<T>(raw, sample_id);
 }
 
 inline Any decode_unknown(const Raw& raw) noexcept {
   const std::size_t sample_id = raw.layout.sample_id_size();
-  const std::size_t body = raw.header.size - sizeof(perf_event_header);
+  const std::size_t body = raw.bytes.size() - sizeof(perf_event_header);
   const bool has_sample_id = sample_id <= body && raw.header.type < kUserTypeStart;
-  Unknown view{raw, has_sample_id ? sample_id : 0};
-  view.parse();
-  return view;
+  return parsed<Unknown>(raw, has_sample_id ? sample_id : 0);
 }
 
 inline Any decode_side_band(const Raw& raw) noexcept {

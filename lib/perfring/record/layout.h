@@ -67,13 +67,15 @@ class Layout {
 
   // The fields that stand at the same place in each sample, in order. Each takes 8 bytes.
   enum class Fixed { Identifier, Ip, Tid, Time, Addr, Id, StreamId, Cpu, Period };
+  static constexpr std::uint64_t kFixedBits =
+      PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+      PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
+      PERF_SAMPLE_PERIOD;
   // The field's offset in a sample; 0 if it has none, or if there is no such field.
   constexpr std::size_t at(Fixed field) const noexcept {
     const auto i = static_cast<std::size_t>(field);
     return i < fixed_.size() ? fixed_[i] : 0;
   }
-  // Whether a sample has no others.
-  constexpr bool all_fixed() const noexcept { return !has(~kFixedBits); }
   // The first byte behind them.
   constexpr std::size_t fixed_end() const noexcept { return fixed_end_; }
   // The first of them that a sample of `size` bytes has no room for; the last of all if it has room
@@ -107,11 +109,6 @@ class Layout {
                                                      {PERF_SAMPLE_STREAM_ID, "stream_id"},
                                                      {PERF_SAMPLE_CPU, "cpu"},
                                                      {PERF_SAMPLE_PERIOD, "period"}}};
-  static constexpr std::uint64_t kFixedBits = [] {
-    std::uint64_t bits = 0;
-    for (const FixedField& field : kFixed) bits |= field.bit;
-    return bits;
-  }();
   static constexpr std::array<std::uint64_t, 6> kTrailer{PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
                                                          PERF_SAMPLE_ID,  PERF_SAMPLE_STREAM_ID,
                                                          PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER};

@@ -87,13 +87,14 @@ class ReadValues {
     walk.pass(8 * times(read_format), "time_enabled");
   }
   static std::size_t times(std::uint64_t format) noexcept {
-    return static_cast<std::size_t>(
-        std::popcount(format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)));
+    return one_if(format & PERF_FORMAT_TOTAL_TIME_ENABLED) +
+           one_if(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
   }
   static std::size_t member_words(std::uint64_t format) noexcept {
-    return 1 +
-           static_cast<std::size_t>(std::popcount(format & (PERF_FORMAT_ID | PERF_FORMAT_LOST)));
+    return 1 + one_if(format & PERF_FORMAT_ID) + one_if(format & PERF_FORMAT_LOST);
   }
+  // Where there is no instruction for it, std::popcount is a function of libgcc's.
+  static std::size_t one_if(std::uint64_t bit) noexcept { return bit != 0 ? 1 : 0; }
   std::size_t times() const noexcept { return times(read_format_); }
   bool has(std::uint64_t bit) const noexcept { return (read_format_ & bit) != 0; }
   std::uint64_t word(std::size_t i) const noexcept {

@@ -117,8 +117,9 @@ class Sample : public View {
   // A part of the AUX area, as long as attr.aux_sample_size asks for.
   std::optional<Bytes> aux() const noexcept { return some_bytes(aux_); }
 
-  // For decode(). Precondition: there are layout.fixed_end() bytes.
-  explicit Sample(const internal::Raw& raw) noexcept : View{raw, 0} {
+  // For decode(): as a View's, without sample_id. Precondition: there are layout.fixed_end() bytes.
+  Sample(const internal::Raw& raw, std::size_t sample_id_size) noexcept
+      : View{raw, sample_id_size} {
     end_of(Walk{data(), layout().fixed_end(), bytes().size()});
   }
   const char* parse() noexcept;
@@ -183,8 +184,12 @@ inline std::optional<BranchStack> Sample::branch_stack() const noexcept {
 inline const char* Sample::parse() noexcept {
   Walk walk{data(), layout().fixed_end(), bytes().size()};
   parse_before_branches(walk);
-  parse_branches(walk);
-  return end_of(walk);
+  constexpr std::uint64_t kBefore =
+      Layout::kFixedBits | PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
+  if (!has(~kBefore)) return end_of(walk);
+  Walk rest = walk;  // which leaves the other in registers
+  parse_branches(rest);
+  return end_of(rest);
 }
 
 inline void Sample::parse_before_branches(Walk& walk) noexcept {
