@@ -74,11 +74,40 @@ std::uint64_t walk(Bytes bytes, const Each& each) {
   return sum;
 }
 
+// Lines of text, or the JSON that ci/bench reads.
+class Report {
+ public:
+  explicit Report(bool is_json) : is_json_{is_json} {
+    if (is_json_) {
+      fmt::print("{{\"benchmarks\": [");
+    } else {
+      fmt::print("ns for each      chase   by hand   decoded   decoded/chase   decoded/by hand\n");
+    }
+  }
+  void add(std::string_view name, double chase, double by_hand, double decoded) {
+    if (is_json_) {
+      fmt::print("{}\n{{\"name\": \"{}\", \"decoded/chase\": {:.3f}, \"decoded/by hand\": {:.3f}}}",
+                 separator_, name, decoded / chase, decoded / by_hand);
+      separator_ = ",";
+    } else {
+      fmt::print("{:<12}{:>10.2f}{:>10.2f}{:>10.2f}{:>16.2f}{:>18.2f}\n", name, chase, by_hand,
+                 decoded, decoded / chase, decoded / by_hand);
+    }
+  }
+  void end() const {
+    if (is_json_) fmt::print("]}}\n");
+  }
+
+ private:
+  bool is_json_;
+  const char* separator_ = "";
+};
+
 // Times the three ways over equal records. `by_hand` takes a record's bytes and `read` its View;
 // both return the sum of the same fields.
 template <class View, class ByHand, class Read>
 bool raced(std::string_view name, std::uint64_t sample_type, const std::vector<std::byte>& bytes,
-           const ByHand& by_hand, const Read& read, bool is_json) {
+           const ByHand& by_hand, const Read& read, Report& report) {
   const record::Layout layout = bench::layout(sample_type);
   const auto decoded = [&](Bytes one) -> std::uint64_t {
     const record::Any any = record::decode(one, layout);
@@ -108,17 +137,7 @@ bool raced(std::string_view name, std::uint64_t sample_type, const std::vector<s
     std::ranges::nth_element(times[i], times[i].begin() + kRounds / 2);
     median[i] = times[i][kRounds / 2];
   }
-  const double by_chase = median[2] / median[0];
-  const double by_fields = median[2] / median[1];
-  if (is_json) {  // as ci/bench reads it
-    static const char* separator = "";
-    fmt::print("{}\n{{\"name\": \"{}\", \"decoded/chase\": {:.3f}, \"decoded/by hand\": {:.3f}}}",
-               separator, name, by_chase, by_fields);
-    separator = ",";
-  } else {
-    fmt::print("{:<12}{:>8.2f}{:>10.2f}{:>10.2f}{:>16.2f}{:>18.2f}\n", name, median[0], median[1],
-               median[2], by_chase, by_fields);
-  }
+  report.add(name, median[0], median[1], median[2]);
   return true;
 }
 
@@ -126,7 +145,7 @@ constexpr std::uint64_t kPlace = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_
 constexpr std::uint64_t kTid = std::uint64_t{2} << 32 | 1;  // pid 1, tid 2
 constexpr std::uint64_t kName = 0x6c6f6f702f6e6962;         // 8 characters of a path
 
-bool samples(bool is_json) {
+bool samples(Report& report) {
   using record::Sample;
   return raced<Sample>(
              "records", kPlace | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD,
@@ -138,7 +157,7 @@ bool samples(bool is_json) {
                return *sample.ip() + *sample.tid() + *sample.time() + *sample.cpu() +
                       *sample.period();
              },
-             is_json) &&
+             report) &&
          raced<Sample>(
              "raw", kPlace | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW,
              records(PERF_RECORD_SAMPLE, {7, kTid, 3, 1, 28, 11, 12, 13}),
@@ -150,13 +169,14 @@ bool samples(bool is_json) {
                const Bytes raw = *sample.raw();
                return *sample.time() + raw.size() + u64(raw, 4);
              },
-             is_json) &&
+             report) &&
          raced<Sample>(
              "callchain", kPlace | PERF_SAMPLE_CALLCHAIN,
              records(PERF_RECORD_SAMPLE, {7, kTid, 3, 8, 1, 2, 3, 4, 5, 6, 7, 8}),
              [](Bytes one) {
                std::uint64_t sum = u64(one, 24);
-               for (std::uint64_t i = 0, nr = u64(one, 32); i < nr; ++i) sum += u64(one, 40 + 8 * i);
+               for (std::uint64_t i = 0, nr = u64(one, 32); i < nr; ++i)
+                 sum += u64(one, 40 + 8 * i);
                return sum;
              },
              [](const Sample& sample) {
@@ -164,7 +184,7 @@ bool samples(bool is_json) {
                for (const std::uint64_t ip : sample.callchain()->ips()) sum += ip;
                return sum;
              },
-             is_json) &&
+             report) &&
          raced<Sample>(
              "read", PERF_SAMPLE_TIME | PERF_SAMPLE_READ,
              records(PERF_RECORD_SAMPLE, {3, 2, 100, 1, 200, 2}),
@@ -181,11 +201,11 @@ bool samples(bool is_json) {
                for (std::size_t i = 0; i < values.size(); ++i) sum += values[i].value;
                return sum;
              },
-             is_json);
+             report);
 }
 
 // With sample_id (TID, TIME, CPU) at their ends.
-bool side_band(bool is_json) {
+bool side_band(Report& report) {
   constexpr std::uint64_t kFields = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
   const auto time = [](Bytes one) { return u64(one, one.size() - 16); };
   const auto text = [](Bytes one, std::size_t offset) {
@@ -197,7 +217,7 @@ bool side_band(bool is_json) {
              [](const record::Lost& lost) {
                return lost.id() + lost.lost() + *lost.sample_id().time();
              },
-             is_json) &&
+             report) &&
          raced<record::Switch>(
              "switch", kFields, records(PERF_RECORD_SWITCH, {kTid, 3, 1}),
              [&](Bytes one) {
@@ -208,44 +228,40 @@ bool side_band(bool is_json) {
              [](const record::Switch& one) {
                return *one.sample_id().tid() + *one.sample_id().time() + one.is_out();
              },
-             is_json) &&
+             report) &&
          raced<record::Fork>(
              "fork", kFields, records(PERF_RECORD_FORK, {kTid, kTid, 3, kTid, 3, 1}),
              [&](Bytes one) { return u32(one, 8) + u32(one, 16) + time(one); },
              [](const record::Fork& fork) {
                return fork.pid() + fork.tid() + *fork.sample_id().time();
              },
-             is_json) &&
+             report) &&
          raced<record::Comm>(
              "comm", kFields, records(PERF_RECORD_COMM, {kTid, kName, 0, kTid, 3, 1}),
              [&](Bytes one) { return u32(one, 8) + u32(one, 12) + text(one, 16) + time(one); },
              [](const record::Comm& comm) {
                return comm.pid() + comm.tid() + comm.comm().size() + *comm.sample_id().time();
              },
-             is_json) &&
+             report) &&
          raced<record::Mmap2>(
              "mmap2", kFields,
-             records(PERF_RECORD_MMAP2, {kTid, 4096, 8192, 0, 1, 77, 1, 5, kName, kName, kName, 0,
-                                         kTid, 3, 1}),
+             records(PERF_RECORD_MMAP2,
+                     {kTid, 4096, 8192, 0, 1, 77, 1, 5, kName, kName, kName, 0, kTid, 3, 1}),
              [&](Bytes one) {
                return u32(one, 8) + u64(one, 16) + u64(one, 24) + u64(one, 48) + text(one, 72) +
                       time(one);
              },
              [](const record::Mmap2& mmap) {
-               return mmap.pid() + mmap.addr() + mmap.len() + *mmap.ino() +
-                      mmap.filename().size() + *mmap.sample_id().time();
+               return mmap.pid() + mmap.addr() + mmap.len() + *mmap.ino() + mmap.filename().size() +
+                      *mmap.sample_id().time();
              },
-             is_json);
+             report);
 }
 
 int run(bool is_json) {
-  if (is_json) {
-    fmt::print("{{\"benchmarks\": [");
-  } else {
-    fmt::print("ns for each      chase   by hand   decoded   decoded/chase   decoded/by hand\n");
-  }
-  if (!samples(is_json) || !side_band(is_json)) return 1;
-  if (is_json) fmt::print("]}}\n");
+  Report report{is_json};
+  if (!samples(report) || !side_band(report)) return 1;
+  report.end();
   return 0;
 }
 
