@@ -43,13 +43,18 @@ commands=(
   "0 $script_tool script"
 )
 
-# run WANTED... -- COMMAND LINE: the line ends with one of these codes within a minute.
+# run WANTED... -- COMMAND LINE: the line ends with one of these codes within a minute. On a machine with much else to
+# do, a run of 0.3 s may show nothing, and says so with exit code 3: it is run again.
 run() {
   local wanted=()
   while [ "$1" != -- ]; do wanted+=("$1"); shift; done
   shift
-  timeout -s KILL 60 bash -c "$1" 2>>bash
-  local code=$?
+  local code again
+  for again in 1 2 3 4; do
+    timeout -s KILL 60 bash -c "$1" 2>>bash
+    code=$?
+    [[ $code -eq 3 && $1 == *"--seconds 0.3"* ]] || break
+  done
   echo >>runs
   [[ " ${wanted[*]} " == *" $code "* ]] && return
   fail "exit code $code in place of ${wanted[*]}: $1"
@@ -62,10 +67,12 @@ try() { # CODE COMMAND
   mkfifo unread
   exec 8<>unread # a pipe that is full, and that nobody reads
   head -c 65536 /dev/zero >&8
+  mkfifo broken
+  local broken='exec 9<>broken 7>broken 9>&-;' # 7: a pipe that nobody can read any more
   # stderr is of no importance to the verdict.
   run "$code" -- "$command >out 2>&-"
   run "$code" -- "$command >out 2>/dev/full"
-  run "$code" -- "{ sleep 0.2; $command; } 2>&1 >out | true; exit \${PIPESTATUS[0]}"
+  run "$code" -- "$broken $command >out 2>&7"
   # An error waits for its reader, and so does what a sanitizer has to say of fibers.
   [ "$code" -eq 2 ] || [ -n "$sanitized" ] || run "$code" -- "$command >out 2>unread"
   run "$code" -- "$command <&- >out 2>err"
@@ -74,7 +81,7 @@ try() { # CODE COMMAND
   run 2 -- "$command >/dev/full 2>err"
   [ "$code" -eq 2 ] || grep -q 'cannot be written to stdout: No space left' err ||
     fail "no reason: $command: $(cat err)"
-  run 2 -- "{ sleep 0.2; $command; } | true; exit \${PIPESTATUS[0]}"
+  run 2 -- "$broken $command >&7"
   run 2 -- "$command <&- >&- 2>&-"
   # A slow reader gets all of it.
   run "$code" -- "$command 2>err | (sleep 0.3; cat >slow); exit \${PIPESTATUS[0]}"
