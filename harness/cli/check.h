@@ -25,7 +25,7 @@ namespace perfring::cli {
 struct CheckOptions {
   std::string program = "ring";
   std::optional<unsigned> records;
-  std::optional<unsigned> polls;
+  std::optional<unsigned> drains;
   std::vector<unsigned> lengths;
   std::string fault;
   std::string form;    // A or B; none: both

@@ -31,7 +31,7 @@ TEST(CheckCommandTest, TheSourceThatShipsIsProvedInBothForms) {
 }
 
 TEST(CheckCommandTest, ExecutionsAreCountedAsGenMcCountsThem) {
-  const Ended ended = run("protocol --records 5 --polls 5 --form A --json");
+  const Ended ended = run("protocol --records 5 --drains 5 --form A --json");
   EXPECT_EQ(nlohmann::json::parse(ended.out)["cases"][0]["executions"], 2190) << ended.out;
 }
 
@@ -88,7 +88,8 @@ TEST(CheckCommandTest, LitmusTestsKeepToTheBounds) {
 }
 
 TEST(CheckCommandTest, AnInterruptIsNoProof) {
-  const Ended ended = run("protocol --records 30 --polls 30", "timeout --preserve-status -s INT 1");
+  const Ended ended =
+      run("protocol --records 30 --drains 30", "timeout --preserve-status -s INT 1");
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("form A"), HasSubstr("Not shown: interrupted")));
 }
@@ -188,7 +189,7 @@ TEST(CheckCommandTest, EachDifferenceOfALitmusFileIsPrinted) {
 
 TEST(CheckCommandTest, TheSourceThatShipsIsProvedForMachines) {
   for (const std::string machine : {"aarch64", "riscv"}) {
-    const Ended ended = run("ring --records 3 --polls 2 --json --model " + machine);
+    const Ended ended = run("ring --records 3 --drains 2 --json --model " + machine);
     EXPECT_EQ(ended.exit_code, 0) << ended.out;
     const auto json = nlohmann::json::parse(ended.out);
     EXPECT_EQ(json["model"], machine);

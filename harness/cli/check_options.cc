@@ -73,7 +73,7 @@ std::expected<std::vector<Form>, std::string> form_on_machine(const CheckOptions
 std::expected<model::Size, std::string> size_of(const CheckOptions& options, const Entry& entry,
                                                 model::Size size) {
   size.records = options.records.value_or(size.records);
-  size.polls = options.polls.value_or(size.polls);
+  size.drains = options.drains.value_or(size.drains);
   if (!options.lengths.empty()) size.lengths = options.lengths;
   for (const unsigned length : size.lengths) {
     if (length >= entry.length_min && length <= entry.length_max) continue;
@@ -157,8 +157,8 @@ CLI::App& declare_command(CLI::App& app, CheckOptions& options) {
   check.add_option("--records", options.records, "Records that the kernel outputs")
       ->type_name("N")
       ->check(number_from(1, kRecordsMax));
-  check.add_option("--polls", options.polls, "Drains meanwhile")
-      ->type_name("P")
+  check.add_option("--drains,--polls", options.drains, "Drains meanwhile")
+      ->type_name("N")
       ->check(number_from(0, kRecordsMax));
   add_lengths(check, options.lengths);
   check.add_option("--fault", options.fault, "Plant this fault, see --list")->type_name("NAME");
@@ -218,9 +218,9 @@ std::expected<CheckPlan, std::string> plan_of(const CheckOptions& options) {
   if (!forms) return std::unexpected(forms.error());
   plan.forms = *forms;
   if (!entry.size) {
-    if (!options.records && !options.polls && options.lengths.empty()) return plan;
+    if (!options.records && !options.drains && options.lengths.empty()) return plan;
     return std::unexpected(fmt::format(
-        "--records, --polls, --lengths: {} has no size to choose: leave them out", entry.name));
+        "--records, --drains, --lengths: {} has no size to choose: leave them out", entry.name));
   }
   const auto size = size_of(options, entry,
                             on_machine(options)     ? *entry.machine_size

@@ -27,7 +27,7 @@ std::string subject(const CheckPlan& plan) {
   if (plan.size) {
     text += fmt::format(", {} of {} {}, {}", counted(plan.size->records, "record"),
                         fmt::join(plan.size->lengths, ", "), plan.entry->length_unit,
-                        counted(plan.size->polls, "drain"));
+                        counted(plan.size->drains, "drain"));
   }
   return text;
 }
@@ -139,7 +139,7 @@ std::string check_json(const CheckPlan& plan, const std::vector<CheckedCase>& ca
   if (plan.fault != nullptr) json["fault"] = plan.fault->name;
   if (plan.size) {
     json["records"] = plan.size->records;
-    json["polls"] = plan.size->polls;
+    json["drains"] = plan.size->drains;
     json["lengths"] = plan.size->lengths;
   }
   json["model"] = to_string(plan.memory_model);

@@ -30,8 +30,8 @@ commands=(
   "0 $perfring sim --list"
   "2 $perfring sim --set nonsense=1"
   "1 $perfring sim --fault commits_each"
-  "0 $perfring check protocol --records 3 --polls 3"
-  "3 $perfring check protocol --records 8 --polls 8 --seconds 0.5"
+  "0 $perfring check protocol --records 3 --drains 3"
+  "3 $perfring check protocol --records 8 --drains 8 --seconds 0.5"
   "0 $perfring check --litmus $litmus"
   "0 $perfring stress --seconds 0.3"
   "$live $perfring diff --scripts 200"
@@ -130,7 +130,7 @@ try_signals() {
   mkfifo verdict
   exec 7<>verdict
   head -c 65536 /dev/zero >&7
-  for command in "sim --steps 1000" "check protocol --records 2 --polls 2" "check --litmus $litmus" \
+  for command in "sim --steps 1000" "check protocol --records 2 --drains 2" "check --litmus $litmus" \
     "--simulated --seconds 0.1" "stress --seconds 0.1" "diff --replay $trace" --help; do
     run 143 -- "$perfring $command >verdict 2>err & sleep 1.5; kill -TERM \$!; wait \$!"
   done
@@ -149,7 +149,7 @@ try_large() {
   for kib in 80000 200000; do
     run 0 2 -- "ulimit -v $kib; $perfring sim --set cpus=64 --steps 100000 >out 2>err"
     run 0 2 -- "ulimit -v $kib; $perfring stress --seconds 0.3 --rings 64 >out 2>err"
-    run 3 2 -- "ulimit -v $kib; $perfring check protocol --records 9 --polls 9 --seconds 2 >out 2>err"
+    run 3 2 -- "ulimit -v $kib; $perfring check protocol --records 9 --drains 9 --seconds 2 >out 2>err"
   done
   run 2 -- "ulimit -v 60000; $perfring stress --seconds 0.3 --rings 64 >out 2>err"
 }

@@ -1,5 +1,7 @@
 // The options of the commands that take few.
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
@@ -176,7 +178,9 @@ CLI::App& declare_command(CLI::App& app, FaultsOptions& options) {
   command.add_option("faults", options.names, "Their names [all]")
       ->type_name("NAME")
       ->check(one_of_many(names, "perfring faults --list"));
-  command.add_option("--harness", options.harness, "One of them only")
+  command
+      .add_option("--harness", options.harness,
+                  fmt::format("Plant in one harness: {}", fmt::join(harnesses, ", ")))
       ->type_name("HARNESS")
       ->check(one_of(harnesses));
   const CLI::Option* const json =

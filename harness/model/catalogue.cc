@@ -31,7 +31,7 @@ Entry protocol_entry() {
     options.form = form == Form::B ? Protocol::Form::B : Protocol::Form::A;
     if (form == Form::Kernel) options.before_head_store = Protocol::Barrier::StoreStore;
     options.records = size.records;
-    options.polls = size.polls;
+    options.drains = size.drains;
     options.lengths = size.lengths;
     if (const auto* const changed = find_protocol_fault(fault)) changed->change(options);
     return std::vector<Case>{{"", protocol(options)}};
@@ -47,7 +47,7 @@ RingOptions ring_options(const Size& size, Form form) {
   RingOptions options;
   options.atomic_words = form == Form::A;
   options.records = size.records;
-  options.drains = size.polls;
+  options.drains = size.drains;
   options.payloads.clear();
   for (const unsigned length : size.lengths) {
     options.payloads.push_back(length * kUnit - kSampleBytes);

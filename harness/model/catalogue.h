@@ -22,7 +22,7 @@ enum class Form : std::uint8_t { A, B, Kernel };
 
 struct Size {
   unsigned records = 0;
-  unsigned polls = 0;             // drains, while records are written
+  unsigned drains = 0;            // while records are written
   std::vector<unsigned> lengths;  // of the records, in turn
 };
 

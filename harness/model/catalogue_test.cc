@@ -21,7 +21,7 @@ TEST(CatalogueTest, EveryProgramHasTheSameOutcomesIfMerged) {
   for (const Entry& entry : catalogue()) {
     Size size = entry.size.value_or(Size{});
     size.records = std::min(size.records, 4u);
-    size.polls = std::min(size.polls, 2u);
+    size.drains = std::min(size.drains, 2u);
     for (const Form form : {Form::A, Form::B}) {
       if (!entry.has_forms && form == Form::B) continue;
       for (const Case& one : entry.cases(size, form, "")) {

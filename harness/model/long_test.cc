@@ -76,7 +76,7 @@ TEST(Rc11LongTest, LargerBoundsHaveNoViolation) {
 
 // The protocol, up to the size of the longest runs of other checkers.
 Result explored(Protocol options, unsigned n, bool merge) {
-  options.records = options.polls = n;
+  options.records = options.drains = n;
   ExploreOptions how;
   how.merge = merge;
   const Result result = explore(protocol(options), how);

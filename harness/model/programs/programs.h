@@ -37,7 +37,7 @@ struct Protocol {
 
   Form form = Form::A;
   unsigned records = 2;
-  unsigned polls = 2;
+  unsigned drains = 2;
   std::vector<unsigned> lengths = {1};  // of the records, in turn
 
   bool control_dependency = true;                // A, which RC11 does not know
@@ -62,7 +62,7 @@ Program protocol(const Protocol& options);
 struct ProtocolFault {
   std::string name;  // in the catalogue of harness/faults
   void (*change)(Protocol&);
-  // The check that finds it, with 3 records of 3, 2 and 1 words, and 3 polls; nullptr: none does.
+  // The check that finds it, with 3 records of 3, 2 and 1 words, and 3 drains; nullptr: none does.
   const char *in_a, *in_b;
 };
 

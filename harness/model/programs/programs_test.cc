@@ -37,7 +37,7 @@ INSTANTIATE_TEST_SUITE_P(Each, KnownProgramTest, testing::ValuesIn(known_program
 // each way to get it wrong.
 
 Result explored(Protocol options, unsigned n, bool merge) {
-  options.records = options.polls = n;
+  options.records = options.drains = n;
   ExploreOptions how;
   how.merge = merge;
   return explore(protocol(options), how);
@@ -54,7 +54,7 @@ TEST(ProtocolTest, ExecutionsAreAsManyAsGenMcCounts) {
 
 TEST(ProtocolTest, ExecutionsWithFourDrainsAreAsManyAsGenMcCounts) {
   Protocol options;
-  options.polls = 4;
+  options.drains = 4;
   options.records = 6;
   EXPECT_EQ(explore(protocol(options)).executions, 2010u);
   options.records = 8;
@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(WithAndWithoutMerging, ProtocolVerdictsTest, testing::B
 std::string violated(const ProtocolFault& fault, Protocol::Form form) {
   Protocol options;
   options.form = form;
-  options.records = options.polls = 3;
+  options.records = options.drains = 3;
   options.lengths = {3, 2, 1};
   fault.change(options);
   const Result result = explore(protocol(options));

@@ -161,8 +161,8 @@ Program protocol(const Protocol& options) {
   program.threads.emplace_back([shared] { produce(*shared); });
   program.threads.emplace_back([shared] {
     std::uint64_t tail = 0;
-    for (unsigned poll = 0; poll < shared->options.polls; ++poll) {
-      checkpoint({poll, tail});
+    for (unsigned i = 0; i < shared->options.drains; ++i) {
+      checkpoint({i, tail});
       drain(*shared, tail);
     }
     shared->delivered.write(tail);
