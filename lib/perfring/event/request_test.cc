@@ -105,6 +105,149 @@ TEST(EventTest, TheDefaultsOfEachKind) {
   EXPECT_TRUE(groups.comm) << "R10";
 }
 
+// event.h's table, by the names that a command line has. What is expected is the uapi's.
+TEST(EventTest, EachNameIsItsEventWithItsDefaults) {
+  enum class Occurs { Each, Timed, Never };
+  struct Row {
+    const char* name;
+    std::uint32_t type;
+    std::uint64_t config;
+    Occurs occurs;
+    std::uint64_t fields;
+    Kernel kernel;
+  };
+  constexpr std::uint64_t kIp = PERF_SAMPLE_IP;
+  constexpr std::uint64_t kFault = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR;
+  constexpr std::uint64_t kClock = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+  constexpr auto kAllowed = Kernel::IfAllowed;
+  constexpr auto kAlways = Kernel::Included;
+  using enum Occurs;
+  const std::vector<Row> rows{
+      {"cpu-clock", PERF_TYPE_SOFTWARE, 0, Timed, kClock, kAllowed},
+      {"task-clock", PERF_TYPE_SOFTWARE, 1, Timed, kClock, kAllowed},
+      {"page-faults", PERF_TYPE_SOFTWARE, 2, Each, kFault, kAllowed},
+      {"faults", PERF_TYPE_SOFTWARE, 2, Each, kFault, kAllowed},
+      {"context-switches", PERF_TYPE_SOFTWARE, 3, Each, kIp, kAlways},
+      {"cs", PERF_TYPE_SOFTWARE, 3, Each, kIp, kAlways},
+      {"cpu-migrations", PERF_TYPE_SOFTWARE, 4, Each, kIp, kAlways},
+      {"migrations", PERF_TYPE_SOFTWARE, 4, Each, kIp, kAlways},
+      {"minor-faults", PERF_TYPE_SOFTWARE, 5, Each, kFault, kAllowed},
+      {"major-faults", PERF_TYPE_SOFTWARE, 6, Each, kFault, kAllowed},
+      {"alignment-faults", PERF_TYPE_SOFTWARE, 7, Each, kFault, kAlways},
+      {"emulation-faults", PERF_TYPE_SOFTWARE, 8, Each, kFault, kAlways},
+      {"dummy", PERF_TYPE_SOFTWARE, 9, Never, 0, kAllowed},
+      {"bpf-output", PERF_TYPE_SOFTWARE, 10, Each, PERF_SAMPLE_RAW, kAlways},
+      {"cgroup-switches", PERF_TYPE_SOFTWARE, 11, Each, kIp, kAlways},
+      {"cpu-cycles", PERF_TYPE_HARDWARE, 0, Timed, kClock, kAllowed},
+      {"cycles", PERF_TYPE_HARDWARE, 0, Timed, kClock, kAllowed},
+      {"instructions", PERF_TYPE_HARDWARE, 1, Timed, kClock, kAllowed},
+      {"cache-references", PERF_TYPE_HARDWARE, 2, Timed, kClock, kAllowed},
+      {"cache-misses", PERF_TYPE_HARDWARE, 3, Timed, kClock, kAllowed},
+      {"branch-instructions", PERF_TYPE_HARDWARE, 4, Timed, kClock, kAllowed},
+      {"branches", PERF_TYPE_HARDWARE, 4, Timed, kClock, kAllowed},
+      {"branch-misses", PERF_TYPE_HARDWARE, 5, Timed, kClock, kAllowed},
+      {"bus-cycles", PERF_TYPE_HARDWARE, 6, Timed, kClock, kAllowed},
+      {"stalled-cycles-frontend", PERF_TYPE_HARDWARE, 7, Timed, kClock, kAllowed},
+      {"stalled-cycles-backend", PERF_TYPE_HARDWARE, 8, Timed, kClock, kAllowed},
+      {"ref-cycles", PERF_TYPE_HARDWARE, 9, Timed, kClock, kAllowed},
+      {"L1-dcache-loads", PERF_TYPE_HW_CACHE, 0, Timed, kClock, kAllowed},
+      {"L1-icache-load-misses", PERF_TYPE_HW_CACHE, 0x10001, Timed, kClock, kAllowed},
+      {"dTLB-stores", PERF_TYPE_HW_CACHE, 0x103, Timed, kClock, kAllowed},
+      {"iTLB-prefetches", PERF_TYPE_HW_CACHE, 0x204, Timed, kClock, kAllowed},
+      {"branch-loads", PERF_TYPE_HW_CACHE, 5, Timed, kClock, kAllowed},
+      {"node-prefetch-misses", PERF_TYPE_HW_CACHE, 0x10206, Timed, kClock, kAllowed},
+      {"r0", PERF_TYPE_RAW, 0, Timed, kClock, kAllowed},
+      {"rffff1a8", PERF_TYPE_RAW, 0xffff1a8, Timed, kClock, kAllowed},
+      {"sched:sched_switch", PERF_TYPE_TRACEPOINT, 314, Each, PERF_SAMPLE_RAW, kAlways},
+      {"msr/aperf/", 10, 1, Never, 0, kAlways},
+      {"kprobe:x", 8, 0, Each, PERF_SAMPLE_RAW, kAlways},
+      {"kretprobe:x", 8, 1, Each, PERF_SAMPLE_RAW, kAlways},
+      {"uprobe:/x:7", 9, 0, Each, PERF_SAMPLE_RAW, kAlways},
+      {"uretprobe:/x:7", 9, 1, Each, PERF_SAMPLE_RAW, kAlways},
+      {"mem:64", PERF_TYPE_BREAKPOINT, 0, Each, kFault, kAllowed},
+      {"changes:switches", PERF_TYPE_SOFTWARE, 9, Never, 0, kAllowed},
+  };
+  for (const Row& row : rows) {
+    const auto event = by_name(row.name);
+    ASSERT_TRUE(event) << row.name;
+    const perf_event_attr attr = attr_of(*event);
+    EXPECT_EQ(attr.type, row.type) << row.name;
+    EXPECT_EQ(attr.config, row.config) << row.name;
+    EXPECT_EQ(attr.freq, row.occurs == Timed) << row.name;
+    EXPECT_EQ(attr.sample_period, row.occurs == Timed ? 99 : row.occurs == Each) << row.name;
+    constexpr std::uint64_t kEach =
+        PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
+    EXPECT_EQ(attr.sample_type, row.fields | kEach) << row.name;
+    EXPECT_EQ(attr.read_format,
+              PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID);
+    EXPECT_EQ(attr.size, sizeof attr);
+    EXPECT_EQ(event->kernel(), row.kernel) << row.name;
+  }
+  for (const std::string& known : known_names()) {
+    const std::string name = by_name(known)->name();
+    EXPECT_TRUE(name.ends_with(" " + known)) << known << " is " << name;
+  }
+  EXPECT_GE(known_names().size(), 22U + 7 * 3 * 2);
+}
+
+TEST(EventTest, EachChangeSetsItsOwnBits) {
+  const auto bits = [](const char* list) {
+    const perf_event_attr attr = attr_of(by_name(std::string{"changes:"} + list).value());
+    std::string text;
+    const auto put = [&text](bool is, const char* name) { text += is ? name : ""; };
+    put(attr.context_switch, "switch ");
+    put(attr.comm, "comm ");
+    put(attr.comm_exec, "exec ");
+    put(attr.task, "task ");
+    put(attr.mmap, "mmap ");
+    put(attr.mmap2, "mmap2 ");
+    put(attr.mmap_data, "data ");
+    put(attr.cgroup, "cgroup ");
+    put(attr.namespaces, "namespaces ");
+    put(attr.ksymbol, "ksymbol ");
+    put(attr.bpf_event, "bpf ");
+    put(attr.text_poke, "text ");
+    return text;
+  };
+  EXPECT_EQ(bits("switches"), "switch ");
+  EXPECT_EQ(bits("names"), "comm ");
+  EXPECT_EQ(bits("execs"), "comm exec ");
+  EXPECT_EQ(bits("forks"), "task ");
+  EXPECT_EQ(bits("maps"), "mmap mmap2 ");
+  EXPECT_EQ(bits("data-maps"), "mmap mmap2 data ");
+  EXPECT_EQ(bits("cgroups"), "comm cgroup ");
+  EXPECT_EQ(bits("namespaces"), "comm namespaces ");
+  EXPECT_EQ(bits("symbols"), "ksymbol ");
+  EXPECT_EQ(bits("programs"), "bpf ");
+  EXPECT_EQ(bits("text"), "text ");
+  EXPECT_EQ(bits("switches,forks,text"), "switch task text ");
+}
+
+TEST(EventTest, WhatOccursInAnyTaskIsWatchedInAllUnlessATargetIsNamed) {
+  for (const char* const name : {"sched:sched_switch", "kprobe:x", "kretprobe:x", "uprobe:/x:7",
+                                 "uretprobe:/x:7", "msr/tsc/", "bpf-output"}) {
+    const Event event = by_name(name).value();
+    EXPECT_EQ(target_of({.events = {event}}).kind, Target::Kind::System) << name;
+    EXPECT_EQ(target_of({.events = {kFaults, event}}).kind, Target::Kind::System) << name;
+    EXPECT_EQ(target_of({.events = {event}, .target = this_thread()}).kind, Target::Kind::Thread);
+  }
+  for (const char* const name : {"page-faults", "cpu-clock", "dummy", "cycles", "LLC-loads", "r1",
+                                 "mem:64", "changes:switches"}) {
+    EXPECT_EQ(target_of({.events = {by_name(name).value()}}).kind, Target::Kind::Process) << name;
+  }
+}
+
+TEST(EventTest, FallbacksAreTriedInTheOrderInWhichTheyWereSaid) {
+  const Event chain = kSwitch.or_else(kFaults).or_else(kprobe("x")).or_else(kprobe("y"));
+  std::string names = chain.name();
+  for (const Event* each = chain.fallback(); each != nullptr; each = each->fallback()) {
+    names += ", " + each->name();
+  }
+  EXPECT_EQ(names,
+            "the tracepoint sched:sched_switch, the software event page-faults, a kprobe on x, "
+            "a kprobe on y");
+}
+
 TEST(EventTest, ProbesAreOfTheTypeThatThisMachineGivesThem) {
   const Event named = kprobe("do_it");
   EXPECT_EQ(attr_of(kprobe("x")).type, 8U);
@@ -145,6 +288,17 @@ TEST(EventTest, TermsOfAPmuAreThoseOfSysfs) {
   machine.files["/sys/bus/event_source/devices/cpu/format/any"] = "config:21\n";
   EXPECT_EQ(attr("cpu/event=0x3c5,any/")->config, 0x3002000c5U);
   EXPECT_EQ(attr("cpu/ldlat=30/")->config1, 30U);
+  EXPECT_EQ(attr("cpu/event=0xfff/")->config, 0xf000000ffU) << "as much as its bits hold";
+  EXPECT_EQ(attr("cpu/config2=7,ldlat=0xffff")->config2, 7U);
+  EXPECT_EQ(attr("cpu/any=0,config1=5/")->config, 0U);
+  EXPECT_EQ(attr("cpu//")->type, 4U) << "of no term";
+  machine.files["/sys/bus/event_source/devices/cpu/format/wide"] = "config2:0-63\n";
+  EXPECT_EQ(attr("cpu/wide=0xffffffffffffffff/")->config2, ~std::uint64_t{0});
+  for (const char* const bits : {"config:64", "config:5-4", "config:", "config3:0", "config:x"}) {
+    machine.files["/sys/bus/event_source/devices/cpu/format/odd"] = bits;
+    EXPECT_EQ(attr("cpu/odd=0/").has_value(), bits == std::string_view{"config:"}) << bits;
+    EXPECT_FALSE(attr("cpu/odd=1/")) << bits;
+  }
   EXPECT_EQ(attr("cpu/config=0xf000000ff,event=1/")->config, 1U) << "its bits are put, not added";
   EXPECT_EQ(attr("cpu/config=0x100,event=1/")->config, 0x101U);
   for (const auto& [text, says] :
@@ -175,6 +329,19 @@ TEST(EventTest, NamesOfACommandLine) {
   EXPECT_EQ(attr("uprobe:/bin/true:0x1000").config2, 4096U);
   EXPECT_EQ(attr("mem:0x1000:w:8").bp_len, 8U);
   EXPECT_EQ(attr("mem:4096").bp_type, 3U);
+  EXPECT_EQ(attr("mem:4096").bp_len, 4U);
+  EXPECT_EQ(attr("mem:0X10:r").bp_type, 1U);
+  EXPECT_EQ(attr("mem:16:rw:2").bp_type, 3U);
+  EXPECT_EQ(attr("mem:16:x").bp_type, 4U);
+  EXPECT_EQ(attr("mem:16:x:1").bp_len, sizeof(long));
+  EXPECT_EQ(attr("mem:16").bp_addr, 16U);
+  EXPECT_EQ(by_name("mem:0x10")->name(), "a breakpoint at 0x10");
+  EXPECT_EQ(by_name("kprobe:x+0x10")->name(), "a kprobe on x+0x10");
+  EXPECT_EQ(by_name("kprobe:x+y")->name(), "a kprobe on x+y") << "which is no number";
+  EXPECT_EQ(by_name("kretprobe:x+1")->name(), "a kretprobe on x+1") << "it has no offset";
+  EXPECT_EQ(by_name("uprobe:/bin/true:main")->name(), "a uprobe on /bin/true:main");
+  EXPECT_EQ(by_name("uretprobe:/a:b:main")->name(), "a uretprobe on /a:b:main");
+  EXPECT_EQ(by_name("uprobe:/a:b:16")->name(), "a uprobe on /a:b+0x10");
   EXPECT_EQ(attr("changes:switches,execs").context_switch, 1U);
   for (const char* const odd : {"", "nope", "r", "changes:nope", "mem:x", "mem:1:q", "mem:1:w:z"}) {
     const auto refused = by_name(odd);
@@ -226,6 +393,21 @@ TEST(PlanTest, EachRecordWakes) {
   const auto made = plan({.events = {kFaults}, .target = this_thread()}, machine);
   EXPECT_EQ(made->steps[0].ask.attr.watermark, 1U);
   EXPECT_EQ(made->steps[0].ask.attr.wakeup_watermark, 1U);
+}
+
+// A child is stopped before its execve(), and is to be counted from there on.
+TEST(PlanTest, AChildsEventsBeginAtItsExec) {
+  FakeSystem machine;
+  for (const Target& target : {child({"x"}), this_thread(), event::system(), cgroup("/x")}) {
+    const auto made = plan({.events = {kFaults}, .target = target}, machine, 50);
+    ASSERT_TRUE(made);
+    for (const Planned& step : made->steps) {
+      EXPECT_EQ(step.ask.attr.disabled, 1U);
+      EXPECT_EQ(step.ask.attr.enable_on_exec, target.kind == Target::Kind::Child);
+      EXPECT_EQ(step.ask.flags & PERF_FLAG_PID_CGROUP,
+                target.kind == Target::Kind::Cgroup ? PERF_FLAG_PID_CGROUP : 0);
+    }
+  }
 }
 
 TEST(PlanTest, WhoWaitsForHisOwnSwitchesIsNotWokenByThem) {
@@ -657,6 +839,7 @@ TEST_F(TracepointFormatTest, AnotherTypeOrNameIsRefusedWhenItIsBound) {
   EXPECT_NE(format.text("pid").error().says.find("no text"), std::string::npos);
   EXPECT_NE(format.text("com").error().advice.find("comm"), std::string::npos);
   EXPECT_FALSE(TracepointFormat::parse(""));
+  EXPECT_EQ(format.fields().size(), 6U);
   EXPECT_FALSE(TracepointFormat::parse("\tfield:int x;\toffset:y;\tsize:4;\tsigned:1;\n"));
 }
 
