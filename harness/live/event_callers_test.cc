@@ -270,6 +270,10 @@ TEST_F(LiveEventCallersTest, FieldsOfAnEvent) {
        "EINVAL inherit"},
       {"a size of 8", asked([](Ask& ask) { ask.attr.size = 8; }), "E2BIG size"},
       {"written backwards", with([](Attr& a) { a.write_backward = 1; }), "- write_backward"},
+      {"two clocks in one ring",
+       sampled(Request{.events = {kFaults, kFaults.adjust([](Attr& a) { a.use_clockid = 0; })},
+                       .target = this_thread()}),
+       "EINVAL clockid"},
       {"a size of 63", asked([](Ask& ask) { ask.attr.size = 63; }), "E2BIG size"},
       {"a size of 4097", asked([](Ask& ask) { ask.attr.size = 4097; }), "E2BIG size"},
 #if defined(__x86_64__)

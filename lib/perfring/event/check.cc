@@ -207,6 +207,21 @@ void check_ids(const Plan& made, std::vector<Finding>& found) {
   }
 }
 
+// Of what a Sampler puts into one ring.
+void check_rings(const Plan& made, std::vector<Finding>& found) {
+  const Ask& first = made.steps.front().ask;
+  for (std::size_t i = 1; i < made.events.size(); ++i) {
+    const auto step = std::ranges::find(made.steps, i, &Planned::event);
+    if (auto none = internal::check_output(step->ask, first)) {
+      found.push_back(*std::move(none));
+      break;
+    }
+  }
+  const bool says_all = std::ranges::all_of(
+      made.steps, [](const Planned& each) { return internal::says_its_event(each.ask.attr); });
+  if (made.events.size() > 1 && !says_all) found.push_back(internal::of_unknown_events());
+}
+
 }  // namespace
 
 namespace internal {
@@ -368,6 +383,11 @@ std::vector<Finding> check_request(const Request& request, System& system, bool 
     check_pages(request, *made, facts, found);
     check_own_wait(request, *made, facts, found);
     check_ids(*made, found);
+    check_rings(*made, found);
+    // What the kernel accepts, a Sampler does not.
+    for (Finding& each : found) {
+      if (each.field == "write_backward") each.severity = Severity::Refused;
+    }
   }
   sort(found);
   return found;
@@ -381,37 +401,6 @@ std::vector<Finding> check(const Request& request, System& system) {
 
 std::vector<Finding> check_group(const Request& request, System& system) {
   return check_request(request, system, /*is_group=*/true);
-}
-
-std::vector<Finding> check_member(const Ask& member, const Ask& leader) {
-  std::vector<Finding> found;
-  const auto refused = [&found](const char* field, const char* says, const char* advice) {
-    found.push_back({Severity::Refused, field, says, advice});
-  };
-  if (member.cpu != leader.cpu) {
-    refused("cpu", "the group's leader is on another CPU", "open all of a group on one CPU");
-  }
-  if ((member.pid == -1) != (leader.pid == -1) || member.pid != leader.pid) {
-    refused("pid", "the group's leader is of other tasks",
-            "open all of a group for the same tasks");
-  }
-  const bool same_clock =
-      member.attr.use_clockid == leader.attr.use_clockid &&
-      (member.attr.use_clockid == 0 || member.attr.clockid == leader.attr.clockid);
-  if (!same_clock) refused("clockid", "the group's leader has another clock", "give all the same");
-  if (member.attr.pinned != 0) {
-    refused("pinned", "only a group's leader may be pinned", "set it on the leader");
-  }
-  if (member.attr.exclusive != 0) {
-    refused("exclusive", "only a group's leader may be exclusive", "set it on the leader");
-  }
-  // (perf_event_open() at v6.18: of a task.)
-  const bool is_of_a_task = member.pid != -1 && (member.flags & PERF_FLAG_PID_CGROUP) == 0;
-  if (is_of_a_task && member.attr.inherit != leader.attr.inherit) {
-    refused("inherit", "the group's leader is inherited and the member is not, or the reverse",
-            "give all the same");
-  }
-  return found;
 }
 
 }  // namespace perfring::event

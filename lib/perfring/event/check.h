@@ -96,6 +96,11 @@ std::string without_kernel(const Ask& ask, const std::string& name, const Facts&
 std::optional<Finding> right_of_its_own(const Ask& ask, const Facts& facts);
 // Whether a filter can be set at all.
 std::optional<Finding> check_filter(const Ask& ask, const Facts& facts);
+// Whether the event cannot write to the ring of `first`.
+std::optional<Finding> check_output(const Ask& ask, const Ask& first);
+// Whether its records say, in a ring of several events, whose they are; and what to say if not.
+bool says_its_event(const perf_event_attr& attr) noexcept;
+Finding of_unknown_events();
 bool is_kernel_address(const perf_event_attr& attr) noexcept;  // of a breakpoint
 // A breakpoint in the kernel, or an event of a PMU that cannot leave anything out.
 bool is_nothing_without_kernel(const Ask& ask) noexcept;

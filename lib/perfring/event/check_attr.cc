@@ -261,3 +261,67 @@ void check_rights(const Case& each) {
 }
 
 }  // namespace perfring::event::internal
+
+namespace perfring::event {
+namespace {
+
+bool has_clock_of(const perf_event_attr& one, const perf_event_attr& other) {
+  return one.use_clockid == other.use_clockid &&
+         (one.use_clockid == 0 || one.clockid == other.clockid);
+}
+
+}  // namespace
+
+std::vector<Finding> check_member(const Ask& member, const Ask& leader) {
+  std::vector<Finding> found;
+  const auto refused = [&found](const char* field, const char* says, const char* advice) {
+    found.push_back({Finding::Severity::Refused, field, says, advice});
+  };
+  if (member.cpu != leader.cpu) {
+    refused("cpu", "the group's leader is on another CPU", "open all of a group on one CPU");
+  }
+  if ((member.pid == -1) != (leader.pid == -1) || member.pid != leader.pid) {
+    refused("pid", "the group's leader is of other tasks",
+            "open all of a group for the same tasks");
+  }
+  if (!has_clock_of(member.attr, leader.attr)) {
+    refused("clockid", "the group's leader has another clock", "give all the same");
+  }
+  if (member.attr.pinned != 0) {
+    refused("pinned", "only a group's leader may be pinned", "set it on the leader");
+  }
+  if (member.attr.exclusive != 0) {
+    refused("exclusive", "only a group's leader may be exclusive", "set it on the leader");
+  }
+  // (perf_event_open() at v6.18: of a task.)
+  const bool is_of_a_task = member.pid != -1 && (member.flags & PERF_FLAG_PID_CGROUP) == 0;
+  if (is_of_a_task && member.attr.inherit != leader.attr.inherit) {
+    refused("inherit", "the group's leader is inherited and the member is not, or the reverse",
+            "give all the same");
+  }
+  return found;
+}
+
+// kernel/events/core.c: perf_event_set_output() at v6.18.
+std::optional<Finding> internal::check_output(const Ask& ask, const Ask& first) {
+  if (has_clock_of(ask.attr, first.attr)) return std::nullopt;
+  return Finding{.severity = Finding::Severity::Refused,
+                 .field = "clockid",
+                 .says = "the events of one ring have different clocks",
+                 .advice = "give all the same, or open a Sampler for each clock"};
+}
+
+bool internal::says_its_event(const perf_event_attr& attr) noexcept {
+  return (attr.sample_type & PERF_SAMPLE_IDENTIFIER) != 0 && attr.sample_id_all != 0;
+}
+
+Finding internal::of_unknown_events() {
+  return {.severity = Finding::Severity::Refused,
+          .field = "sample_type",
+          .says =
+              "several events write to one ring, and their records do not say whose they are "
+              "(R12)",
+          .advice = "leave IDENTIFIER and sample_id_all set"};
+}
+
+}  // namespace perfring::event

@@ -58,7 +58,7 @@ namespace perfring::event {
 // A finding about a request: an error in it, or a consequence of it.
 struct Finding {
   enum class Severity : std::uint8_t {
-    Refused,  // the kernel refuses it
+    Refused,  // the kernel refuses it, or, of a Request, a Sampler
     Silent,   // the kernel accepts it, and nothing, or too little, ever comes
   };
   Severity severity = Severity::Refused;

@@ -432,8 +432,8 @@ const char* name_of(EventError::Step step) {
   return "a system call";
 }
 
-std::optional<Cause> cause_of_step(EventError::Step step, int error, const Ask& ask,
-                                   System& system) {
+std::optional<Cause> cause_of_step(EventError::Step step, int error, const Ask& ask, System& system,
+                                   const Ask* first) {
   using Step = EventError::Step;
   if (step == Step::Map && error == EPERM) {
     return Cause{"page_count", "the rings are more than this user may lock in memory",
@@ -449,6 +449,12 @@ std::optional<Cause> cause_of_step(EventError::Step step, int error, const Ask& 
       return Cause{"inherit", internal::kNotMapped, internal::kPlaced};
     }
     return Cause{"page_count", "the pages are no power of two", "give 1, 2, 4 and so on"};
+  }
+  if (step == Step::Output && error == EINVAL) {
+    const auto none = first == nullptr ? std::nullopt : internal::check_output(ask, *first);
+    if (none) return Cause{none->field, none->says, none->advice};
+    return Cause{"", "the event cannot write to the ring of the one before it",
+                 "open a Sampler for each of them"};
   }
   if (step == Step::Filter) {
     if (const auto none = internal::check_filter(ask, Facts{system})) {
@@ -556,7 +562,7 @@ EventError EventError::at_failure(Step step, int error, const Ask& ask, const st
                     .causes = {}};
   if (step == Step::Open) {
     failed.causes = causes_of_named(ask, name, error, system, leader);
-  } else if (auto cause = cause_of_step(step, error, ask, system)) {
+  } else if (auto cause = cause_of_step(step, error, ask, system, leader)) {
     failed.causes.push_back(*std::move(cause));
   }
   return failed;

@@ -56,7 +56,8 @@ struct PERFRING_EXPORT EventError {
   // Of a request that was not asked.
   static EventError of(const Finding& finding, std::string asked);
   // Of a call that has just failed: asks the system for the causes. `leader`: of the group that the
-  // event was to be a member of; without it, how the two differ is not said.
+  // event was to be a member of, or the event whose ring it was to write to; without it, how the
+  // two differ is not said.
   static EventError at_failure(Step step, int error, const Ask& ask, const std::string& name,
                                System& system, const Ask* leader = nullptr);
 

@@ -622,6 +622,41 @@ TEST(CheckRequestTest, ASoftwareEventThatIsAskedForTwiceIsNamed) {
   EXPECT_EQ(fields_of(changes({.forks = true}), changes({.execs = true})), "");
 }
 
+// kernel/events/core.c: perf_event_set_output() at v6.18, and R12.
+TEST(CheckRequestTest, EventsThatCannotShareARing) {
+  FakeSystem machine;
+  machine.be_root();
+  const auto said = [&](std::vector<Event> events) {
+    std::string all;
+    for (const Finding& each : check({.events = std::move(events), .target = system()}, machine)) {
+      EXPECT_EQ(each.severity, Finding::Severity::Refused) << each.says;
+      EXPECT_FALSE(each.advice.empty()) << each.says;
+      all += each.field + ": " + each.says + "\n";
+    }
+    return all;
+  };
+  using Attr = perf_event_attr;
+  const Event clock = software(PERF_COUNT_SW_CPU_CLOCK);
+  const Event raw = clock.adjust([](Attr& a) { a.clockid = CLOCK_MONOTONIC_RAW; });
+  const Event none = clock.adjust([](Attr& a) { a.use_clockid = 0, a.clockid = 0; });
+  const Event nobodys = clock.adjust([](Attr& a) { a.sample_type &= ~PERF_SAMPLE_IDENTIFIER; });
+  const Event no_sample_id = clock.adjust([](Attr& a) { a.sample_id_all = 0; });
+  const std::string clocks = "clockid: the events of one ring have different clocks\n";
+  const std::string whose =
+      "sample_type: several events write to one ring, and their records do not say whose they are "
+      "(R12)\n";
+  EXPECT_EQ(said({kFaults, clock}), "");
+  EXPECT_EQ(said({kFaults, raw}), clocks);
+  EXPECT_EQ(said({none, kFaults}), clocks);
+  EXPECT_EQ(said({kFaults, clock, raw, none}), clocks) << "once";
+  EXPECT_EQ(said({raw}), "") << "alone in its ring";
+  EXPECT_EQ(said({kFaults, nobodys}), whose);
+  EXPECT_EQ(said({no_sample_id, kFaults}), whose);
+  EXPECT_EQ(said({nobodys}), "") << "alone in its ring";
+  EXPECT_EQ(said({kFaults.adjust([](Attr& a) { a.write_backward = 1; })}),
+            "write_backward: the ring is written backwards, and a Sampler reads forwards\n");
+}
+
 TEST(CheckRequestTest, TenThousandCpusAreOneSentence) {
   FakeSystem machine;
   machine.be_root();

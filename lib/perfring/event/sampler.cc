@@ -11,6 +11,7 @@
 #include <limits>
 #include <utility>
 
+#include "perfring/event/check.h"
 #include "perfring/event/opening.h"
 #include "perfring/event/time_merge.h"
 #include "perfring/os/mapping.h"
@@ -27,8 +28,9 @@ using internal::TimeMerge;
 using Step = EventError::Step;
 
 EventError failed(Step step, int error, const OpenStep& at, const std::vector<Event>& events,
-                  System& system) {
-  return EventError::at_failure(step, error, at.step.ask, events[at.step.event].name(), system);
+                  System& system, const Ask* first = nullptr) {
+  return EventError::at_failure(step, error, at.step.ask, events[at.step.event].name(), system,
+                                first);
 }
 
 // The event of a record, by the layout that it was decoded by.
@@ -115,8 +117,8 @@ std::expected<void, EventError> Sampler::State::map(System& system) {
     int& ring = mapped[each.step.ring];
     if (ring >= 0) {
       if (const auto set = os::perf_event_set_output(each.fd.get(), ring); !set) {
-        return std::unexpected(
-            failed(Step::Output, set.error().value(), each, opening.events, system));
+        return std::unexpected(failed(Step::Output, set.error().value(), each, opening.events,
+                                      system, &opening.steps.front().step.ask));
       }
       continue;
     }
@@ -176,11 +178,7 @@ std::expected<void, EventError> Sampler::State::name_ids(System& system) {
   const auto found = record::Layouts::over(ids, stray());
   if (!found) {
     return std::unexpected(
-        EventError::of({.field = "sample_type",
-                        .says = "several events write to one ring, and their records do not say "
-                                "whose they are (R12)",
-                        .advice = "leave IDENTIFIER and sample_id_all set"},
-                       opening.events.front().name()));
+        EventError::of(internal::of_unknown_events(), opening.events.front().name()));
   }
   merge.decode_by(*found);
   return {};

@@ -173,6 +173,32 @@ TEST_F(SamplerTest, ASampleWithSomebodyElsesIdIsOfTheOneSoftwareEvent) {
   EXPECT_EQ(event_of_a_sample({clock, changes({.execs = true})}), Delivered::kNoEvent);
 }
 
+// kernel/events/core.c: perf_event_set_output() at v6.18.
+TEST_F(SamplerTest, WhyAnEventCannotWriteToAnothersRingIsSaid) {
+  const Event faults = software(PERF_COUNT_SW_PAGE_FAULTS);
+  const Event clock = software(PERF_COUNT_SW_CPU_CLOCK);
+  const auto refused = [this](const Event& first, const Event& second) {
+    kernel_.output_errno = EINVAL;
+    const auto opened = Sampler::open({.events = {first, second}, .target = this_thread()});
+    kernel_.output_errno = 0;
+    EXPECT_FALSE(opened.has_value());
+    EXPECT_EQ(opened.error().step, EventError::Step::Output);
+    EXPECT_EQ(FakeKernel::mappings(), 0);
+    return opened.error().explain();
+  };
+  const std::string asked =
+      "asked for: ioctl PERF_EVENT_IOC_SET_OUTPUT of the software event cpu-clock of this thread\n"
+      "the system said: Invalid argument: ";
+  const auto no_clock = [](perf_event_attr& attr) { attr.use_clockid = 0, attr.clockid = 0; };
+  EXPECT_EQ(refused(faults, clock.adjust(no_clock)),
+            asked +
+                "the events of one ring have different clocks\n"
+                "to change: give all the same, or open a Sampler for each clock");
+  EXPECT_EQ(refused(faults, clock), asked +
+                                        "the event cannot write to the ring of the one before it\n"
+                                        "to change: open a Sampler for each of them");
+}
+
 TEST_F(SamplerTest, PagesWhoseBytesWrapToARingOfOnePageAreRefused) {
   Request wraps = request();
   wraps.page_count = std::numeric_limits<std::size_t>::max() / perfring::testing::page_size() + 2;
