@@ -55,6 +55,7 @@ Finder::Finder(const Vector& vector, const Json& record)
 std::optional<Json> Finder::find(const std::string& name, const Json& known) const {
   if (const Json* const direct = find_direct(name)) return *direct;
   if (auto inside = find_inside(name)) return inside;
+  if (const Json* const trailing = child(child(&record_, "sample_id"), name)) return *trailing;
   if (const Json* const element = find_element(name)) return *element;
   // A group's value is the leader's.
   const Json* const leader = name == "value" ? find_element("value0") : nullptr;
@@ -76,9 +77,7 @@ const Json* Finder::find_direct(const std::string& name) const {
   if (const Json* const own = child(&record_, name)) return own;
   if (name == "bpf_type") return child(&record_, "type");
   if (name == "prog_id") return child(&record_, "id");
-  const Json* const sample_id = child(&record_, "sample_id");
-  if (name.starts_with("sid_")) return child(sample_id, name.substr(4));
-  if (const Json* const trailing = child(sample_id, name)) return trailing;
+  if (name.starts_with("sid_")) return child(child(&record_, "sample_id"), name.substr(4));
   return child(child(&record_, "header"), name);
 }
 

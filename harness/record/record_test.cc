@@ -70,6 +70,23 @@ TEST_F(RecordVectorsTest, EveryKnownValueIsDecoded) {
   EXPECT_EQ(compared, 964U);
 }
 
+// Both a READ and its sample_id have an id, as `known` may: the record's own comes first.
+TEST(KnownTest, AnIdIsTheRecordsOwnBeforeItsSampleIds) {
+  if (std::endian::native == std::endian::big) GTEST_SKIP() << "it is in little endian";
+  const auto compared = [](const std::string& known) {
+    const auto vector = parse_vector(
+        R"({"name": "read", "attr": {"sample_type": "0x40", "read_format": 4, "sample_id_all": 1},)"
+        R"( "bytes": "080000000000280001000000020000000900000000000000)"
+        R"(07000000000000005500000000000000", "known": )" +
+        known + "}");
+    return vector ? compare(*vector, decoded(*vector)) : Comparison{};
+  };
+  const Comparison right = compared(R"({"value": 9, "id": 7, "sid_id": 85})");
+  EXPECT_EQ(right.of_known, 3U);
+  EXPECT_TRUE(right.differences.empty()) << right.differences.front().field;
+  EXPECT_EQ(compared(R"({"id": 85})").differences.size(), 1U);
+}
+
 // Decodes and looks at everything. Whatever comes of it, it is of the record.
 void look_at(const Guarded& memory, const Layout& layout) {
   const Any any = decode(memory.bytes(), layout);
