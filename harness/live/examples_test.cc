@@ -54,6 +54,11 @@ class ExamplesTest : public BpffsTest {
   }
 };
 
+// Which needs no kernel.
+TEST(RingOnlyExampleTest, PrintsHello) {
+  EXPECT_EQ(ran("lib/examples/ring_only", [] {}), "hello\n[exit 0]");
+}
+
 TEST_F(ExamplesTest, OneCpuPrintsTenSamples) {
   const std::string said = on_pin("one_cpu", std::to_string(cpu()), [&] { emit(8); });
   EXPECT_TRUE(std::regex_match(said, std::regex{"1: 12 bytes\n(.*\n)*10: 12 bytes\n"

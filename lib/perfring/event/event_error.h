@@ -89,6 +89,33 @@ std::optional<Cause> cause_of_lack(int error, System& system);
 
 std::string describe(const Ask& ask, const std::string& name);
 
+// The rest: causes.cc. The machine, what the event is called, and its group's leader, if that is
+// known.
+struct Context {
+  const Facts& facts;
+  const std::string& name;
+  const Ask* leader;
+};
+
+// To open and close it takes 35 ms, a grace period.
+bool is_costly(const Ask& ask, const Facts& facts);
+// The change by which an event that was to be sampled is counted.
+bool is_without_period(const Variation& each);
+// What check() would refuse of the event, as one that is opened: it has no ring yet.
+std::vector<Finding> refusals(const Ask& ask, const Context& context, bool with_rights = true);
+
+// The advice for an errno alone.
+std::optional<Cause> plain_cause(const Ask& ask, int error, const Facts& facts);
+// How a member, which alone would open, differs from the leader of its group.
+std::vector<Cause> causes_of_group(const Ask& ask, const Context& context);
+// What check() says of what was changed; and what fits any field.
+std::optional<Cause> checked(const Variation& found, const Ask& ask, int error,
+                             const Context& context);
+Cause unchecked(const Variation& found, const Ask& ask, int error, const Context& context);
+// Of any call but perf_event_open(2). `first`: the event whose ring it was to write to.
+std::optional<Cause> cause_of_step(EventError::Step step, int error, const Ask& ask, System& system,
+                                   const Ask* first);
+
 inline bool is_of_rights(int error) noexcept {
   return error == EACCES || error == EPERM;
 }

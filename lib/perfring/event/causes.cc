@@ -1,0 +1,273 @@
+// What the kernel's answer means, in words: of an errno alone, and of a change that made the kernel
+// answer otherwise.
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "perfring/event/check.h"
+#include "perfring/event/event_error.h"
+
+namespace perfring::event::internal {
+namespace {
+
+using Group = Variation::Group;
+
+// Why a probe is not set (kernel/kprobes.c: check_kprobe_address_safe(),
+// kernel/trace/trace_kprobe.c: create_local_trace_kprobe(), kernel/events/uprobes.c:
+// prepare_uprobe() at v6.18).
+std::optional<Cause> cause_of_probe(int error, bool is_kprobe) {
+  constexpr int kNotSupported = 524;  // ENOTSUPP, which no header of the uapi has
+  // (EINVAL: arch/arm/probes/uprobes/core.c: arch_uprobe_analyze_insn().)
+  if (error == kNotSupported || (!is_kprobe && error == EINVAL)) {
+    return Cause{"probe_offset", "what is there is no instruction that can be probed",
+                 "give the offset of an instruction, such as a function's first; on 32-bit ARM "
+                 "not of Thumb code"};
+  }
+  if (!is_kprobe) return std::nullopt;
+  switch (error) {
+    case ENOENT:
+      return Cause{"kprobe_func", "the kernel has no function of this name",
+                   "give one of /proc/kallsyms"};
+    case EILSEQ:
+      return Cause{"probe_offset", "the offset is inside of an instruction",
+                   "give that of an instruction's first byte"};
+    case EINVAL:
+      return Cause{
+          "kprobe_func", "this place of the kernel may not be probed",
+          "give a function that is not in debugfs's kprobes/blacklist, and an offset in it"};
+    default:
+      return std::nullopt;
+  }
+}
+
+// "sample_stack_user" of "PERF_SAMPLE_STACK_USER": what says more of the field that a bit adds.
+bool is_detail_of(const std::string& field, std::string_view bit) {
+  if (bit == "PERF_SAMPLE_CALLCHAIN") return field == "sample_max_stack";
+  constexpr std::string_view kPrefix = "PERF_";
+  return bit.starts_with(kPrefix) &&
+         std::ranges::equal(field, bit.substr(kPrefix.size()),
+                            [](char a, char b) { return a == b || a == b + ('a' - 'A'); });
+}
+
+}  // namespace
+
+std::optional<Cause> cause_of_lack(int error, System& system) {
+  switch (error) {
+    case EMFILE: {
+      auto limit = Facts{system}.limit("Max open files");
+      rlimit own{};
+      // Without a descriptor no file can be read.
+      if (!limit && ::getrlimit(RLIMIT_NOFILE, &own) == 0) limit = own.rlim_cur;
+      return Cause{"fd",
+                   "this process may have " +
+                       (limit ? std::to_string(*limit) + " open files" : "no more open files"),
+                   "raise the limit (ulimit -n), or watch fewer CPUs"};
+    }
+    case ENFILE:
+      return Cause{"fd", "the machine has no more open files", "raise fs.file-max"};
+    case ENOMEM:
+      return Cause{"page_count", "the kernel has no memory", "ask for fewer pages"};
+    default:
+      return std::nullopt;
+  }
+}
+
+// The advice for an errno alone.
+std::optional<Cause> plain_cause(const Ask& ask, int error, const Facts& facts) {
+  if (auto lack = cause_of_lack(error, facts.system())) return lack;
+  switch (error) {
+    case ESRCH:
+      return Cause{"pid", "the process is not there any more", "give one that is running"};
+    case EBUSY:
+      return Cause{"type", "the PMU is taken by an event that is exclusive or pinned",
+                   "wait for that event to be closed"};
+    case ENOSPC:
+      // Of every place that is tried: only another event helps.
+      if (ask.attr.type != PERF_TYPE_BREAKPOINT) return std::nullopt;
+      return Cause{"type", "all breakpoints of the processor are taken: x86 has four for each CPU",
+                   "ask for fewer, or close one that is open"};
+    case EBADF:
+      return ask.group_fd != -1
+                 ? Cause{"group_fd", "group_fd is no event", "give the leader's"}
+                 : Cause{"cgroup", "the folder is no cgroup's", "give one below /sys/fs/cgroup"};
+    default:
+      return std::nullopt;
+  }
+}
+
+bool is_without_period(const Variation& each) {
+  return each.field == "sample_period" && each.ask.attr.sample_period == 0;
+}
+
+bool is_costly(const Ask& ask, const Facts& facts) {
+  if (ask.attr.type <= PERF_TYPE_BREAKPOINT) return ask.attr.type == PERF_TYPE_TRACEPOINT;
+  return facts.pmu_type("kprobe") == ask.attr.type || facts.pmu_type("uprobe") == ask.attr.type;
+}
+
+std::vector<Finding> refusals(const Ask& ask, const Context& context, bool with_rights) {
+  auto found = check_named(ask, context.name, context.facts, with_rights,
+                           /*counts=*/true);
+  std::erase_if(found, [](const Finding& each) {
+    // What is silent on this kernel is refused by older ones.
+    return each.severity != Finding::Severity::Refused && each.field != "inherit";
+  });
+  return found;
+}
+
+std::vector<Cause> causes_of_group(const Ask& ask, const Context& context) {
+  std::vector<Cause> causes;
+  for (const Finding& each : check_member(ask, context.leader == nullptr ? ask : *context.leader)) {
+    causes.push_back({each.field, each.says, each.advice});
+  }
+  if (causes.empty()) {
+    causes.push_back({"group_fd", "the event does not go with the group's leader",
+                      "give it the leader's clock, tasks, CPU and inherit, or open it alone"});
+  }
+  return causes;
+}
+
+std::optional<Cause> checked(const Variation& found, const Ask& ask, int error,
+                             const Context& context) {
+  const Facts& facts = context.facts;
+  const std::string& field = found.field;
+  // dummy has stood in for a costly event, so that the field is any.
+  const bool is_any = is_costly(ask, facts);
+  // Rights come last; of another error they are not the cause.
+  auto findings = refusals(ask, context, is_of_rights(error));
+  if (is_of_rights(error)) std::ranges::reverse(findings);
+  for (const Finding& each : findings) {
+    // Whatever is wrong with the event itself.
+    const bool is_of_it =
+        found.group == Group::Event &&
+        (error == EINVAL || (error == ENOENT && (each.field == "type" || each.field == "config")));
+    // Impossible places; those that are not for this user say so themselves.
+    const bool is_of_place = found.group == Group::Place && !is_of_rights(error) &&
+                             (each.field == "cpu" || each.field == "pid" ||
+                              (each.field == "sigtrap" && ask.attr.remove_on_exec != 0));
+    const bool is_it = is_any || is_of_it || is_of_place ||
+                       field.find(each.field) != std::string::npos ||
+                       each.says.find(field) != std::string::npos ||
+                       (each.field == "sample_type" && field.starts_with("PERF_SAMPLE_")) ||
+                       (each.field == "branch_sample_type" && field.starts_with("PERF_SAMPLE_B"));
+    if (is_detail_of(each.field, field)) return Cause{each.field, each.says, each.advice};
+    if (is_it) {
+      return Cause{is_any || is_of_it || is_of_place ? each.field : field, each.says, each.advice};
+    }
+  }
+  return std::nullopt;
+}
+
+Cause unchecked(const Variation& found, const Ask& ask, int error, const Context& context) {
+  const Facts& facts = context.facts;
+  const std::string& field = found.field;
+  if (field == "size" && error == E2BIG) {
+    Ask sized = ask;
+    const int fd = facts.system().open(sized);
+    if (fd >= 0) ::close(fd);
+    return {field,
+            "this kernel's perf_event_attr has " + std::to_string(sized.attr.size) + " bytes",
+            "leave the fields behind them 0"};
+  }
+  // (arch/x86/kernel/hw_breakpoint.c: arch_build_bp_info() at v6.18.)
+  if (error == EINVAL && is_kernel_address(ask.attr)) {
+    return {"bp_addr", "the kernel takes no breakpoint of this sort at this address",
+            "watch reads and writes; on execution, give a place that a kprobe may be put on, of a "
+            "kernel that has kprobes"};
+  }
+  switch (found.group) {
+    case Group::Exclusion:
+      if (ask.attr.exclude_kernel != 0) {
+        return {field, "this event cannot exclude the kernel", "include it"};
+      }
+      return {field, "the kernel may not be watched by this user",
+              without_kernel(ask, context.name, facts)};
+    case Group::Place:
+      if (error == ENODEV) {
+        return {field, "CPU " + std::to_string(ask.cpu) + " is offline", "choose an online CPU"};
+      }
+      // (kernel/cgroup/cgroup.c: css_tryget_online_from_dir() at v6.18.)
+      if (error == ENOENT && (ask.flags & PERF_FLAG_PID_CGROUP) != 0) {
+        return {"cgroup", kNoPerfEvent, kWithPerfEvent};
+      }
+      return {field, "this target is not for this user, or not for this event",
+              std::string{"watch your own tasks, or "} + kPerfmon};
+    case Group::Event:
+      if (is_costly(ask, facts) && ask.attr.type != PERF_TYPE_TRACEPOINT) {
+        const bool is_kprobe = facts.pmu_type("kprobe") == ask.attr.type;
+        if (auto cause = cause_of_probe(error, is_kprobe)) return *std::move(cause);
+      }
+      if (is_of_rights(error) && !facts.may_all()) {
+        return {field, "this event is not for this user", kPerfmon};
+      }
+      return {field, "this machine does not have this event", "use another one (or_else())"};
+    default:
+      if (field == "group_fd") return causes_of_group(ask, context).front();
+      if (is_without_period(found)) {
+        return {field, "the PMU only counts: it cannot sample this event",
+                "leave its period or frequency out, and count it (Counter)"};
+      }
+      if (is_of_rights(error)) {
+        return {field, field + " is not for this user",
+                std::string{"leave it out, or "} + kPerfmon};
+      }
+      return {field, "this kernel, or this PMU, does not take " + field,
+              "leave " + field + " out, or use a kernel or a PMU that has it"};
+  }
+}
+
+std::optional<Cause> cause_of_step(EventError::Step step, int error, const Ask& ask, System& system,
+                                   const Ask* first) {
+  using Step = EventError::Step;
+  if (step == Step::Map && error == EPERM) {
+    return Cause{"page_count", "the rings are more than this user may lock in memory",
+                 "ask for fewer pages, raise kernel.perf_event_mlock_kb or RLIMIT_MEMLOCK, or run "
+                 "with CAP_IPC_LOCK"};
+  }
+  if (step == Step::Map && error == ENOMEM) {
+    return Cause{"page_count", "the kernel has no memory for a ring of so many pages",
+                 "ask for fewer pages"};
+  }
+  if (step == Step::Map && error == EINVAL) {
+    if (ask.attr.inherit != 0 && ask.cpu == -1) {
+      return Cause{"inherit", kNotMapped, kPlaced};
+    }
+    return Cause{"page_count", "the pages are no power of two", "give 1, 2, 4 and so on"};
+  }
+  if (step == Step::Output && error == EINVAL) {
+    const auto none = first == nullptr ? std::nullopt : check_output(ask, *first);
+    if (none) return Cause{none->field, none->says, none->advice};
+    return Cause{"", "the event cannot write to the ring of the one before it",
+                 "open a Sampler for each of them"};
+  }
+  if (step == Step::Filter) {
+    if (const auto none = check_filter(ask, Facts{system})) {
+      return Cause{none->field, none->says, none->advice};
+    }
+    return Cause{
+        "filter",
+        error == EEXIST ? "the event has a filter already" : "this is no filter of this event",
+        "name fields of the tracepoint's format, as in \"prev_pid == 0\""};
+  }
+  return cause_of_lack(error, system);
+}
+
+std::string describe(const Ask& ask, const std::string& name) {
+  std::string text = name.empty() ? "an event of type " + std::to_string(ask.attr.type) : name;
+  if ((ask.flags & PERF_FLAG_PID_CGROUP) != 0) {
+    text += " of a cgroup";
+  } else if (ask.pid == 0) {
+    text += " of this thread";
+  } else if (ask.pid > 0) {
+    text += " of process " + std::to_string(ask.pid);
+  } else {
+    text += " of all processes";
+  }
+  return ask.cpu < 0 ? text : text + " on CPU " + std::to_string(ask.cpu);
+}
+
+}  // namespace perfring::event::internal
