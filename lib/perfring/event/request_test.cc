@@ -316,6 +316,19 @@ TEST(EventTest, TermsOfAPmuAreThoseOfSysfs) {
   }
 }
 
+TEST(EventTest, TheMostSimilarNamesAreThoseThatNeedTheFewestChanges) {
+  using internal::nearest;
+  EXPECT_EQ(nearest("abc", {"xyz", "abcd", "ABC", "abx", "b"}), "ABC, abcd, abx");
+  EXPECT_EQ(nearest("ab", {"b", "abcd"}), "b, abcd");
+  EXPECT_EQ(nearest("", {"b"}), "b");
+  EXPECT_EQ(nearest("x", {}), "");
+  EXPECT_EQ(nearest("kitten", {"sitting", "mitt", "kit"}), "kit, mitt, sitting") << "each is 3";
+  // Of long names the first 64 characters count.
+  const std::string same(64, 'a');
+  EXPECT_EQ(nearest(same + "x", {same.substr(0, 63), same + "y", same.substr(0, 62)}),
+            same + "y, " + same.substr(0, 63) + ", " + same.substr(0, 62));
+}
+
 TEST(EventTest, NamesOfACommandLine) {
   const auto attr = [](const char* text) { return attr_of(by_name(text).value()); };
   for (const std::string& known : known_names()) EXPECT_TRUE(by_name(known)) << known;

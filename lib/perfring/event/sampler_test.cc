@@ -5,11 +5,13 @@
 #include "perfring/event/sampler.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -312,6 +314,44 @@ TEST_F(SamplerTest, TwoCommandsThatWaitAreIndependent) {
   }
 }
 
+// What start() says, in words.
+TEST_F(SamplerTest, ACommandThatCannotBeRunIsNamedWithTheReason) {
+  const auto failed = [this](std::vector<std::string> command, int error) {
+    const auto opened = Sampler::open(request(child(std::move(command))));
+    if (opened) return std::string{"it was opened"};
+    EXPECT_EQ(opened.error().step, EventError::Step::Child);
+    EXPECT_EQ(opened.error().io_error.value(), error);
+    std::string all = opened.error().asked;
+    for (const Cause& each : opened.error().causes) all += "; " + each.field + ": " + each.says;
+    return all;
+  };
+  EXPECT_EQ(failed({"/none/x"}, ENOENT), "the command /none/x; command: there is no such program");
+  EXPECT_EQ(failed({"/etc/passwd", "y"}, EACCES),
+            "the command /etc/passwd; command: it may not be run");
+  Sampler killed = open(request(child({"true"})), /*starts=*/false);
+  ASSERT_EQ(::kill(killed.child(), SIGKILL), 0);
+  siginfo_t ended;
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(killed.child()), &ended, WEXITED | WNOWAIT), 0);
+  const auto started = killed.start();
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().io_error, std::errc::no_such_process);
+  ASSERT_EQ(started.error().causes.size(), 1U);
+  EXPECT_EQ(started.error().causes[0].says, "its process has ended before it was started");
+  ASSERT_TRUE(killed.child_status());
+  EXPECT_EQ(WTERMSIG(*killed.child_status()), SIGKILL);
+  // Its pipes are the first that have no room.
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 3, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto forked = internal::Child::fork({"true"});
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(forked);
+  EXPECT_EQ(forked.error().io_error, std::errc::too_many_files_open);
+  ASSERT_EQ(forked.error().causes.size(), 1U);
+  EXPECT_EQ(forked.error().causes[0].says, "this process may have 3 open files");
+}
+
 TEST_F(SamplerTest, ToStartTwiceIsToStartOnce) {
   Sampler sampler = open(request(child({"true"})));
   EXPECT_TRUE(sampler.start().has_value());
@@ -379,6 +419,25 @@ TEST_F(SamplerTest, ARecordThatComesBetweenALookAndTheDeadlineIsDelivered) {
   EXPECT_FALSE(none);
 }
 #endif
+
+TEST_F(SamplerTest, ARecordWithoutATimeHasThatOfTheOneBeforeIt) {
+  Sampler sampler = open();
+  write(sampler, "x", 5);
+  const perf_event_header cut_off{PERF_RECORD_COMM, 0, sizeof cut_off};
+  publish(sampler, &cut_off, sizeof cut_off);
+  write(sampler, "x", 6);
+  std::string seen;
+  sampler.flush([&](const Delivered& each) {
+    const bool malformed = std::holds_alternative<record::Malformed>(each.record);
+    seen += std::to_string(each.time) + (malformed ? "malformed " : " ");
+    EXPECT_FALSE(each.late);
+    EXPECT_EQ(each.event, malformed ? Delivered::kNoEvent : 0U);
+    EXPECT_EQ(each.bytes.size(), malformed ? 8U : 64U);
+  });
+  EXPECT_EQ(seen, "5 5malformed 6 ");
+  EXPECT_EQ(sampler.counts().malformed, 1U);
+  EXPECT_EQ(sampler.counts().delivered, 3U);
+}
 
 TEST_F(SamplerTest, WhatIsOlderThanWhatWasDeliveredIsLate) {
   Sampler sampler = open();
