@@ -190,6 +190,7 @@ TEST(CheckBoundsTest, AnEventThatNothingIsWrongWithHasNoFinding) {
       software(PERF_COUNT_SW_DUMMY).adjust([](Attr& a) { a.bpf_event = 1; }),
       software(PERF_COUNT_SW_DUMMY).adjust([](Attr& a) { a.text_poke = 1; }),
       software(PERF_COUNT_SW_CPU_MIGRATIONS),
+      pmu("imc/config=1/").period(1000),
       kprobe("x", 4),
       kretprobe("x"),
       kprobe("x").adjust([](Attr& a) { a.config1 = 0, a.config2 = 0xffff; }),

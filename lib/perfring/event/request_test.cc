@@ -325,8 +325,9 @@ TEST(EventTest, TheMostSimilarNamesAreThoseThatNeedTheFewestChanges) {
   EXPECT_EQ(nearest("kitten", {"sitting", "mitt", "kit"}), "kit, mitt, sitting") << "each is 3";
   // Of long names the first 64 characters count.
   const std::string same(64, 'a');
-  EXPECT_EQ(nearest(same + "x", {same.substr(0, 63), same + "y", same.substr(0, 62)}),
-            same + "y, " + same.substr(0, 63) + ", " + same.substr(0, 62));
+  EXPECT_EQ(nearest(same + "x", {same + "x", same}), same + ", " + same + "x") << "are the same";
+  const std::string other = std::string(63, 'a') + "b";
+  EXPECT_EQ(nearest(other, {same, other}), other + ", " + same) << "the last of them counts";
 }
 
 TEST(EventTest, NamesOfACommandLine) {
