@@ -247,6 +247,20 @@ TEST(RecordDecodeTest, WithoutRoomForSampleIdARecordIsMalformed) {
   EXPECT_EQ(decoded.malformed(), "sample_id");
 }
 
+// The kernel adds it to every record of its own. Those of types from 64 on are tools' own.
+TEST(RecordDecodeTest, ARecordOfAnUnknownTypeEndsWithSampleIdIfThereIsRoomForIt) {
+  for (std::size_t size = 0; size <= 56; ++size) {
+    const bool has_room = size >= 48;
+    const Decoded kernels{Made{63}.run(size, 1), trailing(kTrailer)};
+    EXPECT_EQ(kernels.as<Unknown>().sample_id_size(), has_room ? 48U : 0U) << size;
+    EXPECT_EQ(kernels.as<Unknown>().rest().size(), has_room ? size - 48 : size) << size;
+    EXPECT_EQ(kernels.as<Unknown>().sample_id().identifier().has_value(), has_room) << size;
+    const Decoded tools{Made{64}.run(size, 1), trailing(kTrailer)};
+    EXPECT_EQ(tools.as<Unknown>().sample_id_size(), 0U) << size;
+    EXPECT_EQ(tools.as<Unknown>().rest().size(), size);
+  }
+}
+
 TEST(RecordDecodeTest, ASizeThatCannotBeIsMalformed) {
   const Layout layout{sampling(0)};
   const std::vector<std::byte> record = Made{PERF_RECORD_LOST}.u64(1).u64(2).bytes();
