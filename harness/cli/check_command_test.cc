@@ -250,7 +250,8 @@ TEST(CheckCommandTest, ALitmusFileIsRunUnderTheModelAskedFor) {
   const Ended aarch64 = run(file + " --model aarch64");
   EXPECT_EQ(aarch64.exit_code, 0);
   EXPECT_THAT(aarch64.out, AllOf(HasSubstr("LB: agrees: 4 outcomes, 4 executions"),
-                                 HasSubstr("AArch64: 1 program, 4 executions; 0 differences")));
+                                 HasSubstr("AArch64: 1 program, 4 executions; 0 differences"),
+                                 HasSubstr("was held beside the axioms on 1 program\n")));
   const Ended riscv = run("--model riscv " + file);
   EXPECT_EQ(riscv.exit_code, 1);
   EXPECT_THAT(riscv.out,
@@ -262,6 +263,20 @@ TEST(CheckCommandTest, ALitmusFileIsRunUnderTheModelAskedFor) {
   EXPECT_EQ(json["programs"][0]["outcomes"].size(), 4u);
   EXPECT_EQ(json["programs"][0]["executions"], 4);
   EXPECT_EQ(json["programs"][0]["differences"].size(), 1u);
+}
+
+// Its search has no store that only its own value causes, which the axioms allow.
+TEST(CheckCommandTest, TheSearchMayFindLessThanTheAxiomsWhereThereIsABranch) {
+  const std::string program =
+      R"({"name": "SELF", "locations": {"x": "", "y": ""}, "observed": ["0:a", "1:a"], "ops": [)"
+      R"([["R", "a", "y", "rlx"], ["IF", "a", 1, [["W", "x", 1, "rlx"]]]],)"
+      R"([["R", "a", "x", "rlx"], ["W", "x", 1, "rlx"], ["IF", "a", 1, [["W", "y", 1, "rlx"]]]]],)"
+      R"("allowed_aarch64": [{"0:a": 0, "1:a": 0}, {"0:a": 1, "1:a": 1}]})";
+  const Ended ended =
+      run("--model aarch64 --litmus " + temporary("branch.json", "[" + program + "]"));
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("SELF: agrees: 2 outcomes"),
+                               HasSubstr("was held beside the axioms on 1 program\n")));
 }
 
 TEST(CheckCommandTest, ALitmusFileThatSaysNothingOfAModelShowsNothing) {

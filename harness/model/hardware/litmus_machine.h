@@ -37,9 +37,9 @@ inline LitmusOutcome outcome_of(const LitmusText& text, const Graph& graph) {
 }
 
 // A litmus test by the explorer, to be held beside the axioms (harness/model/reference).
-inline MachineAnswer explore_litmus(const LitmusText& text, MemoryModel machine) {
+inline MachineAnswer explore_litmus(const LitmusText& text, MemoryModel machine,
+                                    MachineOptions options = {}) {
   MachineAnswer answer;
-  MachineOptions options;
   options.on_execution = [&](const Graph& graph) {
     answer.outcomes.insert(outcome_of(text, graph));
   };
