@@ -11,23 +11,30 @@
 #include <functional>
 #include <memory>
 #include <regex>
+#include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/model/engine/explorer.h"
 #include "harness/model/hardware/explorer.h"
 #include "harness/model/ring/ring_program.h"
+#include "harness/program/child_process.h"
 
 namespace perfring::model {
 namespace {
 
 constexpr MemoryModel kMachines[] = {MemoryModel::AArch64, MemoryModel::RiscV};
 
+constexpr const char* target_of(MemoryModel machine) {
+  return machine == MemoryModel::AArch64 ? "aarch64-linux-gnu" : "riscv64-linux-gnu";
+}
+
 // The patterns that a processor's assembly must match: the script's arguments after the target's
 // name.
 std::vector<std::regex> expected_of(const char* script, MemoryModel machine) {
-  const std::string target =
-      machine == MemoryModel::AArch64 ? "aarch64-linux-gnu" : "riscv64-linux-gnu";
+  const std::string target = target_of(machine);
   std::ifstream file{script};
   std::vector<std::regex> all;
   for (std::string line; all.empty() && std::getline(file, line);) {
@@ -62,6 +69,72 @@ std::string in_assembly(std::initializer_list<std::string_view> instructions) {
 }
 std::string access(std::string_view instruction) {
   return std::string{instruction} + " 0, 1";
+}
+
+// What clang makes of a function, as "ld a0,0(a0); fence r,rw; ret;".
+std::string compiled(const char* target, const std::string& function) {
+  const Ended ended = run_child(
+      {"/usr/bin/clang-19", std::string{"--target="} + target, "-O2", "-S", "-xc", "-o-", "-"},
+      function);
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  std::istringstream assembly{ended.out};
+  std::string text;
+  const std::regex instruction{"^\\s+([a-z].*)"};
+  for (std::string line; std::getline(assembly, line);) {
+    std::smatch match;
+    if (!std::regex_match(line, match, instruction)) continue;
+    line = std::regex_replace(match[1].str(), std::regex{"\\s*,\\s*"}, ",");
+    text += std::regex_replace(line, std::regex{"\\s+"}, " ") + "; ";
+  }
+  return text;
+}
+
+TEST(InstructionsTest, FencesOfCAreThoseOfTheCompiler) {
+  const std::pair<Order, const char*> orders[] = {
+      {Order::Acquire, "__ATOMIC_ACQUIRE"},
+      {Order::Release, "__ATOMIC_RELEASE"},
+      {Order::AcquireRelease, "__ATOMIC_ACQ_REL"},
+      {Order::SequentiallyConsistent, "__ATOMIC_SEQ_CST"}};
+  for (const MemoryModel machine : kMachines) {
+    for (const auto& [order, name] : orders) {
+      const std::string code =
+          std::string{"void f(void) { __atomic_thread_fence("} + name + "); }\n";
+      EXPECT_EQ(compiled(target_of(machine), code),
+                std::string{barrier_of(machine, order).instruction} + "; ret; ");
+    }
+  }
+}
+
+TEST(InstructionsTest, AccessesThatAcquireOrReleaseAreThoseOfTheCompiler) {
+  const auto load = [](MemoryModel machine, const char* order) {
+    return compiled(target_of(machine),
+                    std::string{"long f(long* p) { return __atomic_load_n(p, "} + order + "); }\n");
+  };
+  const auto store = [](MemoryModel machine, const char* order) {
+    return compiled(
+        target_of(machine),
+        std::string{"void f(long* p, long v) { __atomic_store_n(p, v, "} + order + "); }\n");
+  };
+  for (const MemoryModel machine : kMachines) {
+    const auto barrier = [&](Order order) {
+      return has_ordered_accesses(machine)
+                 ? ""
+                 : std::string{barrier_of(machine, order).instruction} + "; ";
+    };
+    const std::string from = machine == MemoryModel::AArch64 ? " x0,[x0]; " : " a0,0(a0); ";
+    const std::string to = machine == MemoryModel::AArch64 ? " x1,[x0]; " : " a1,0(a0); ";
+    const auto named = [](std::string_view name, const std::string& operands) {
+      return std::string{name} + operands;
+    };
+    EXPECT_EQ(load(machine, "__ATOMIC_RELAXED"),
+              named(load_of(machine, Order::Relaxed), from) + "ret; ");
+    EXPECT_EQ(load(machine, "__ATOMIC_ACQUIRE"),
+              named(load_of(machine, Order::Acquire), from) + barrier(Order::Acquire) + "ret; ");
+    EXPECT_EQ(store(machine, "__ATOMIC_RELAXED"),
+              named(store_of(machine, Order::Relaxed), to) + "ret; ");
+    EXPECT_EQ(store(machine, "__ATOMIC_RELEASE"),
+              barrier(Order::Release) + named(store_of(machine, Order::Release), to) + "ret; ");
+  }
 }
 
 TEST(InstructionsTest, AConsumersFencesAreThoseOfItsAssembly) {
