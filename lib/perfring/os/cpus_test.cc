@@ -184,7 +184,10 @@ TEST_F(CpuListFileTest, TenMegabytesAreAnErrorThatShowsTheirBeginning) {
   EXPECT_EQ(error.data, std::string(64, 'x'));
   EXPECT_THAT(error.message(), EndsWith(": 'xxxx" + std::string(60, 'x') + "'..."));
   EXPECT_THAT(error.message(), AllOf(StartsWith(path_), Not(HasSubstr(std::string(65, 'x')))));
-  // One CPU and no end of it: what is read of it would be a list.
+  // Half a megabyte is read, and no more: what is read of this would be a list.
+  constexpr std::size_t kMost = 512 * 1024;
+  EXPECT_THAT(read("0" + std::string(kMost - 1, '\n')).value(), ElementsAre(0));
+  EXPECT_EQ(refused("0" + std::string(kMost, '\n')).kind, Kind::InvalidData);
   EXPECT_EQ(refused("0" + std::string(10 << 20, '\n') + "1").kind, Kind::InvalidData);
 }
 

@@ -170,6 +170,33 @@ TEST(MappingTest, AMappingIsSharedWritableAndUnmappedOnce) {
   EXPECT_FALSE(is_mapped(at));
 }
 
+TEST(MappingTest, OneThatIsForgottenStaysMapped) {
+  const Fd file{::memfd_create("mapping", MFD_CLOEXEC)};
+  ASSERT_EQ(::ftruncate(file.get(), static_cast<off_t>(page_size())), 0);
+  std::byte* at = nullptr;
+  {
+    auto mapping = *Mapping::map(file.get(), page_size());
+    at = mapping.bytes().data();
+    mapping.forget();
+    EXPECT_TRUE(mapping.bytes().empty());
+  }
+  EXPECT_TRUE(is_mapped(at));
+  EXPECT_EQ(::munmap(at, page_size()), 0);
+}
+
+TEST(MappingTest, OneThatIsOnlyReadSeesTheFileAndCannotBeWritten) {
+  const Fd file{::memfd_create("mapping", MFD_CLOEXEC)};
+  ASSERT_EQ(::ftruncate(file.get(), static_cast<off_t>(page_size())), 0);
+  const auto mapping = *Mapping::map_read_only(file.get(), page_size());
+  ASSERT_EQ(::pwrite(file.get(), "x", 1, 0), 1);
+  EXPECT_EQ(mapping.bytes()[0], std::byte{'x'});
+  // The system says it without a signal: read(2) into it fails.
+  const Fd zero{::open("/dev/zero", O_RDONLY | O_CLOEXEC)};
+  EXPECT_EQ(::read(zero.get(), mapping.bytes().data(), 1), -1);
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(Mapping::map_read_only(-1, page_size()).error(), std::errc::bad_file_descriptor);
+}
+
 TEST(MappingTest, ReturnsTheSystemsError) {
   EXPECT_EQ(Mapping::map(-1, page_size()).error(), std::errc::bad_file_descriptor);
 }
