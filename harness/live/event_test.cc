@@ -360,6 +360,31 @@ TEST_F(LiveEventTest, SeveralRingsComeInTheOrderOfTheirTimes) {
 }
 
 // R25
+// Whatever the events' clock, nothing is held for longer than its order takes.
+TEST_F(LiveEventTest, RecordsComeWhateverTheirClock) {
+  for (const clockid_t clock :
+       {CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI, -1}) {
+    const Event event = kFaults.adjust([clock](perf_event_attr& attr) {
+      attr.use_clockid = clock >= 0;
+      attr.clockid = std::max(clock, 0);
+    });
+    Sampler sampler =
+        opened(Sampler::open({.events = {event}, .target = this_thread().and_children()}));
+    fault(3);
+    const auto deadline = Clock::now() + 10s;
+    std::size_t seen = 0;
+    while (seen < 3 && Clock::now() < deadline) {
+      sampler.wait(deadline);
+      sampler.for_each([&](const Delivered&) { ++seen; });
+    }
+    EXPECT_GE(seen, 3U) << "clock " << clock;
+    fault(3);
+    const auto began = Clock::now();
+    EXPECT_TRUE(sampler.next(began + 60s)) << "clock " << clock;
+    EXPECT_LT(Clock::now(), began + 50s) << "clock " << clock;
+  }
+}
+
 TEST_F(LiveEventTest, OfTwoSamplersOfOneSoftwareEventEachHasItsOwn) {
   const Request asked{.events = {software(PERF_COUNT_SW_CPU_CLOCK).period(1'000'000'000), kFaults},
                       .target = this_thread()};

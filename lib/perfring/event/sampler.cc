@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <ctime>
 #include <limits>
 #include <utility>
 
@@ -89,14 +90,28 @@ struct Sampler::State {
   std::expected<void, EventError> name_ids(System& system);
   const record::Layout* stray() const;
   std::optional<Delivered> delivered(const TimeMerge::Front& front);
+  // The events' clock, which is one (perf_event_set_output()).
+  bool is_monotonic() const noexcept {
+    return attr().use_clockid != 0 && attr().clockid == CLOCK_MONOTONIC;
+  }
+  // Its time; of one that cannot be read, later than any record's.
+  std::uint64_t now() const noexcept {
+    return attr().use_clockid != 0 ? os::clock_ns(attr().clockid)
+                                   : std::numeric_limits<std::uint64_t>::max();
+  }
+  const perf_event_attr& attr() const noexcept { return opening.steps.front().step.ask.attr; }
   // When what is held for its order may be released.
   Clock::time_point due() const {
-    constexpr auto kLatest = std::numeric_limits<std::int64_t>::max();
+    constexpr std::uint64_t kLatest = std::numeric_limits<std::int64_t>::max();
     // The wait for that would bring the next records, and so on: longest_wait is soon enough.
-    const auto at = opening.wakes_itself ? std::nullopt : merge.due();
+    auto at = opening.wakes_itself ? std::nullopt : merge.due();
+    if (at && !is_monotonic()) {
+      const std::uint64_t behind = *at - std::min(*at, now());
+      at = os::monotonic_ns() + std::min(behind, kLatest);
+    }
     if (!at) return Waiter::kNoDeadline;
     return Clock::time_point{
-        std::chrono::nanoseconds{static_cast<std::int64_t>(std::min<std::uint64_t>(*at, kLatest))}};
+        std::chrono::nanoseconds{static_cast<std::int64_t>(std::min(*at, kLatest))}};
   }
 };
 
@@ -283,7 +298,7 @@ Sampler::Clock::time_point Sampler::next_deadline() const noexcept {
 
 bool Sampler::begin_round() {
   if (is_empty()) return false;
-  state_->merge.look(os::monotonic_ns());
+  state_->merge.look(state_->now());
   return true;
 }
 
@@ -308,9 +323,10 @@ std::optional<Delivered> Sampler::next(Clock::time_point deadline) {
     // taken away is of what the look sees.)
     bool took_report = false;
     const std::uint64_t now = os::monotonic_ns();
+    const std::uint64_t looked_at = state_->is_monotonic() ? now : state_->now();
     const bool is_over = Clock::time_point{std::chrono::nanoseconds{now}} >= deadline ||
                          state_->waiter->is_stopped() || state_->has_ended(took_report);
-    merge.look(now);
+    merge.look(looked_at);
     if (auto one = next_in_round(false)) return one;
     // What is held for its order is not held beyond the deadline (E1).
     if (is_over) return next_in_round(true);

@@ -31,7 +31,9 @@
 //   E7  Once all tasks that are watched have ended (R22), what is in the rings is handed out, and
 //       then next() waits for nothing more. ended() tells. Of a CPU or a cgroup nothing ends.
 //
-// Units: times are nanoseconds of CLOCK_MONOTONIC, which is steady_clock's.
+// Units: times are nanoseconds of CLOCK_MONOTONIC, which is steady_clock's, or of the clock that
+// adjust() gives the events. Of the kernel's own (use_clockid = 0), which nobody else can read, no
+// record waits for its order.
 // Lifetime: a record is valid until the callback returns, or until the next call of next(), wait(),
 // for_each() or flush(). Move-only; not to be moved while a record is in use. A child that was
 // started runs on when its sampler is destroyed; one that was not, ends.

@@ -478,6 +478,48 @@ TEST_F(SamplerTest, ARecordIsHeldForItsOrderAndNoLonger) {
 }
 #endif
 
+// Of a clock of the events' own, by that clock; of the kernel's, which cannot be read, not at all.
+TEST_F(SamplerTest, ARecordIsHeldByTheClockOfItsEvents) {
+  const auto open_by = [this](std::optional<clockid_t> clock) {
+    head_ = 0;
+    Request several = request(this_thread().and_children());
+    several.target->cpus = {0, 1};
+    several.longest_wait = 1h;
+    several.events[0] = several.events[0].adjust([clock](perf_event_attr& attr) {
+      attr.use_clockid = clock.has_value();
+      attr.clockid = clock.value_or(0);
+    });
+    return open(several);
+  };
+  const auto seen = [](Sampler& sampler) {
+    int count = 0;
+    sampler.for_each([&](const Delivered&) { ++count; });
+    return count;
+  };
+  const auto now_by = [](clockid_t clock) {
+    timespec now{};
+    ::syscall(SYS_clock_gettime, clock, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(now.tv_nsec);
+  };
+  constexpr std::uint64_t kTenMinutes = 600'000'000'000;
+  for (const clockid_t clock : {CLOCK_REALTIME, CLOCK_BOOTTIME}) {
+    Sampler sampler = open_by(clock);
+    sampler.wait(Clock::time_point::min());  // rings that were added are looked at at once
+    write(sampler, "x", now_by(clock) - 1'000'000, 63);
+    EXPECT_EQ(seen(sampler), 1) << clock;
+    write(sampler, "x", now_by(clock) + kTenMinutes, 63);
+    EXPECT_EQ(seen(sampler), 0) << clock;
+    const auto now = Clock::now();
+    const auto due = sampler.next_deadline();
+    EXPECT_GT(due, now + 5min) << clock;
+    EXPECT_LT(due, now + 15min) << clock;
+  }
+  Sampler sampler = open_by(std::nullopt);
+  write(sampler, "x", now_by(CLOCK_MONOTONIC) + kTenMinutes, 63);
+  EXPECT_EQ(seen(sampler), 1);
+}
+
 // The counts of a group on two CPUs, as the kernel gives them to read(2).
 TEST_F(SamplerTest, AGroupsCountsAreSumsAndItsTimesAreApart) {
   kernel_.calls.clear();

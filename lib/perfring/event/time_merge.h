@@ -61,7 +61,7 @@ class TimeMerge {
     bool late;
   };
 
-  // Looks at all rings. `now` is the clock before that.
+  // Looks at all rings. `now` is the records' clock before that.
   void look(std::uint64_t now) {
     settle();
     for (std::size_t i = 0; i < lanes_.size(); ++i) {

@@ -133,8 +133,12 @@ Result<Fd> duplicate(int fd) noexcept {
 }
 
 std::uint64_t monotonic_ns() noexcept {
+  return clock_ns(CLOCK_MONOTONIC);
+}
+
+std::uint64_t clock_ns(clockid_t clock) noexcept {
   timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  ::clock_gettime(clock, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(now.tv_nsec);
 }

@@ -60,6 +60,8 @@ Result<Fd> duplicate(int fd) noexcept;
 
 // CLOCK_MONOTONIC, which is std::chrono::steady_clock's.
 std::uint64_t monotonic_ns() noexcept;
+// Another clock's time in nanoseconds; 0 if there is no such clock.
+std::uint64_t clock_ns(clockid_t clock) noexcept;
 
 // sysconf(_SC_PAGESIZE), in bytes.
 std::size_t page_size() noexcept;
