@@ -177,10 +177,13 @@ std::string elf_file(unsigned char elf_class) {
     each.st_shndx = section;
     return each;
   };
-  const std::string_view names{"\0target\0undefined\0bss\0last\0", 27};
-  const Symbol symbols[] = {symbol(0, 0, 0), symbol(8, kCode + 8, SHN_UNDEF),
-                            symbol(1, kCode + 0x34, 1), symbol(18, kCode + 0x100, 1),
-                            symbol(22, kCode + 0xff, 1)};
+  const std::string_view names{"\0target\0undefined\0bss\0last\0first\0", 33};
+  const Symbol symbols[] = {symbol(0, 0, 0),
+                            symbol(8, kCode + 8, SHN_UNDEF),
+                            symbol(1, kCode + 0x34, 1),
+                            symbol(18, kCode + 0x100, 1),
+                            symbol(22, kCode + 0xff, 1),
+                            symbol(27, kCode, 1)};
   Section table{};
   table.sh_type = SHT_SYMTAB;
   table.sh_offset = 0x300;
@@ -223,6 +226,7 @@ TEST(ElfSymbolTest, ASymbolsPlaceInTheFileIsNotItsAddress) {
         elf_file<Elf32_Ehdr, Elf32_Phdr, Elf32_Shdr, Elf32_Sym>(ELFCLASS32)}) {
     EXPECT_EQ(place_of(file, "target"), std::to_string(0x200 + 0x34));
     EXPECT_EQ(place_of(file, "last"), std::to_string(0x200 + 0xff));
+    EXPECT_EQ(place_of(file, "first"), std::to_string(0x200));
     EXPECT_EQ(place_of(file, "undefined"), "it has no symbol undefined");
     EXPECT_EQ(place_of(file, "targe"), "it has no symbol targe");
     EXPECT_EQ(place_of(file, "arget"), "it has no symbol arget");

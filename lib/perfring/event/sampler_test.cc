@@ -4,6 +4,7 @@
 
 #include "perfring/event/sampler.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -420,6 +421,28 @@ TEST_F(SamplerTest, ARecordThatComesBetweenALookAndTheDeadlineIsDelivered) {
 }
 #endif
 
+TEST_F(SamplerTest, TheRoomOfARecordIsGivenBackByTheNextCall) {
+  Sampler sampler = open();
+  const auto tail = [&] {
+    std::uint64_t value = ~std::uint64_t{0};
+    const auto fd = static_cast<int>(sampler.events()[0].ids[0]);
+    EXPECT_EQ(::pread(fd, &value, 8, offsetof(perf_event_mmap_page, data_tail)), 8);
+    return value;
+  };
+  write(sampler, "one", 1);
+  EXPECT_TRUE(sampler.next(Clock::time_point::min()));
+  EXPECT_EQ(tail(), 0U) << "it may still be looked at";
+  EXPECT_FALSE(sampler.next(Clock::time_point::min()));
+  EXPECT_EQ(tail(), head_);
+  write(sampler, "two", 2);
+  sampler.for_each([](const Delivered&) {});
+  EXPECT_EQ(tail(), head_);
+  write(sampler, "three", 3);
+  EXPECT_TRUE(sampler.next(Clock::time_point::min()));
+  sampler.wait(Clock::time_point::min());
+  EXPECT_EQ(tail(), head_);
+}
+
 TEST_F(SamplerTest, ARecordWithoutATimeHasThatOfTheOneBeforeIt) {
   Sampler sampler = open();
   write(sampler, "x", 5);
@@ -621,6 +644,25 @@ TEST_F(OpeningTest, TheKernelIsAskedForOnce) {
   ASSERT_TRUE(opening);
   EXPECT_EQ(opening->notes.size(), 1U);
   EXPECT_EQ(machine_.asked.size(), 3U) << "two events, of which the first was refused once";
+}
+
+// The first that is free, where a daemon has closed its standard input.
+TEST_F(OpeningTest, ADescriptorOf0IsOne) {
+  machine_.answer = [](const Ask& ask) { return ask.attr.exclude_kernel == 0 ? EACCES : 0; };
+  const int input = ::fcntl(0, F_DUPFD_CLOEXEC, 3);
+  ::close(0);
+  {
+    const auto opening = internal::open_all({.events = {kFaults}, .target = this_process()},
+                                            machine_, false, nullptr);
+    EXPECT_EQ(opening->steps.at(0).fd.get(), 0);
+    EXPECT_EQ(opening->steps.size(), 2U);
+    EXPECT_EQ(opening->notes.size(), 1U);
+    EXPECT_EQ(machine_.asked.size(), 3U);
+  }
+  if (input >= 0) {
+    ::dup2(input, 0);
+    ::close(input);
+  }
 }
 
 TEST_F(OpeningTest, HowManyFilesWereWantedIsSaid) {
