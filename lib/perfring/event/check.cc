@@ -143,13 +143,17 @@ void check_pages(const Request& request, const Plan& made, const Facts& facts,
 void check_own_wait(const Request& request, const Plan& made, const Facts& facts,
                     std::vector<Finding>& found) {
   if (watches_its_own_wait(request, made, facts.system())) {
-    const bool wakes = request.batch != 0;
+    const char* const advice =
+        made.wakes_itself ? "watch others alone, or expect the wait's own records: they are seen "
+                            "after longest_wait, and wake nobody"
+        : request.batch != 0 ? "leave batch 0, with which they wake nobody, or wait from another "
+                               "process than those that are watched"
+                             : "leave watermark and wakeup_events as they are, with which they "
+                               "wake nobody, or wait from another process than those that are "
+                               "watched";
     found.push_back({Severity::Silent, "pid",
                      "the thread that waits is watched: each wait writes records of its own",
-                     wakes ? "leave batch 0, with which they wake nobody, or wait from another "
-                             "process than those that are watched"
-                           : "watch others alone, or expect the wait's own records: they are seen "
-                             "after longest_wait, and wake nobody"});
+                     advice});
   }
   const Target::Kind kind = target_of(request).kind;
   const bool is_of_tasks = kind == Target::Kind::Thread || kind == Target::Kind::Process;

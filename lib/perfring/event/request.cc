@@ -169,6 +169,15 @@ Target target_of(const Request& request) {
   return all ? event::system() : this_process();
 }
 
+namespace {
+
+// Whether the event says itself (Event::adjust()) when a waiter is to be woken.
+bool says_wakeups(const perf_event_attr& attr) {
+  return attr.watermark != 0 || attr.wakeup_events != 0;
+}
+
+}  // namespace
+
 std::expected<Plan, Finding> plan(const Request& request, System& system, pid_t pid) {
   const Target target = target_of(request);
   auto places = places_of(target, system, pid);
@@ -176,6 +185,7 @@ std::expected<Plan, Finding> plan(const Request& request, System& system, pid_t 
   if (request.events.empty()) return wrong("events", "no event is asked for", "give one");
   Plan made{.events = request.events, .steps = {}};
   made.steps.reserve(places->size() * made.events.size());
+  std::vector<bool> said;  // of each event
   for (std::size_t i = 0; i < made.events.size(); ++i) {
     Ask ask;
     if (target.kind == Target::Kind::Cgroup) ask.flags |= PERF_FLAG_PID_CGROUP;
@@ -184,8 +194,11 @@ std::expected<Plan, Finding> plan(const Request& request, System& system, pid_t 
     ask.attr = *attr;
     if (target.children) ask.attr.inherit = 1;
     if (target.kind == Target::Kind::Child) ask.attr.enable_on_exec = 1;
-    ask.attr.watermark = 1;
-    ask.attr.wakeup_watermark = request.batch == 0 ? 1 : request.batch;
+    said.push_back(says_wakeups(*attr));
+    if (!said[i]) {
+      ask.attr.watermark = 1;
+      ask.attr.wakeup_watermark = request.batch == 0 ? 1 : request.batch;
+    }
     for (const Place& place : *places) {
       ask.pid = place.pid;
       ask.cpu = place.cpu;
@@ -193,9 +206,10 @@ std::expected<Plan, Finding> plan(const Request& request, System& system, pid_t 
       made.rings = std::max(made.rings, place.ring + 1);
     }
   }
-  made.wakes_itself = request.batch == 0 && watches_its_own_wait(request, made, system);
+  made.wakes_itself = request.batch == 0 && !said[0] && watches_its_own_wait(request, made, system);
   if (made.wakes_itself) {
     for (Planned& step : made.steps) {
+      if (said[step.event]) continue;
       step.ask.attr.wakeup_watermark =
           static_cast<std::uint32_t>(request.page_count * os::page_size() / 2);
     }

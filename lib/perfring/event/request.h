@@ -103,7 +103,9 @@ struct Request {
   std::size_t page_count = 16;
   // A waiter is woken once this many bytes have come. 0: by each record, side-band ones too (R3);
   // but where its own waits write records (switches of its own or of all tasks, the tracepoints of
-  // R27) by half a ring, since each wait would end at once otherwise (R5).
+  // R27) by half a ring, since each wait would end at once otherwise (R5). Of events that say it
+  // themselves (adjust(): watermark, wakeup_events) it is as they say: the ring's watermark is that
+  // of the first event (R20).
   std::uint32_t batch = 0;
   // No wait lasts longer: what is below the batch is seen then.
   std::chrono::nanoseconds longest_wait = std::chrono::milliseconds{100};

@@ -424,6 +424,42 @@ TEST(PlanTest, AChildsEventsBeginAtItsExec) {
   }
 }
 
+// What an event says itself is not overwritten by what nobody said.
+TEST(PlanTest, WakeupsThatAnEventSaysItselfStay) {
+  FakeSystem machine;
+  const auto planned = [&](std::vector<Event> events, std::uint32_t batch) {
+    std::string all;
+    const auto made =
+        plan({.events = std::move(events), .target = this_thread(), .batch = batch}, machine);
+    for (const Planned& each : made->steps) {
+      all += std::to_string(each.ask.attr.watermark) + ":" +
+             std::to_string(each.ask.attr.wakeup_watermark) + " ";
+    }
+    return all + (made->wakes_itself ? "itself" : "-");
+  };
+  using Attr = perf_event_attr;
+  const Event switches = changes({.switches = true});
+  const Event by_five = kFaults.adjust([](Attr& a) { a.wakeup_events = 5; });
+  const auto by_bytes = [](Attr& a) { a.watermark = 1, a.wakeup_watermark = 4096; };
+  const std::string half = std::to_string(16 * page_size() / 2);
+  EXPECT_EQ(planned({kFaults, by_five}, 0), "1:1 0:5 -");
+  EXPECT_EQ(planned({by_five, kFaults}, 64), "0:5 1:64 -");
+  EXPECT_EQ(planned({kFaults.adjust(by_bytes)}, 0), "1:4096 -");
+  EXPECT_EQ(planned({switches}, 0), "1:" + half + " itself");
+  EXPECT_EQ(planned({switches.adjust(by_bytes)}, 0), "1:4096 -") << "R20";
+  EXPECT_EQ(planned({switches, kFaults.adjust(by_bytes)}, 0), "1:" + half + " 1:4096 itself");
+  // R3, which check() knows of such an event.
+  const Event never = switches.adjust([](Attr& a) { a.wakeup_events = 1; });
+  std::string fields;
+  std::string advice;
+  for (const Finding& each : check({.events = {never}, .target = this_thread()}, machine)) {
+    fields += each.field + " ";
+    if (each.field == "pid") advice = each.advice;
+  }
+  EXPECT_NE(fields.find("wakeup_events"), std::string::npos) << fields;
+  EXPECT_TRUE(advice.starts_with("leave watermark and wakeup_events")) << advice;
+}
+
 TEST(PlanTest, WhoWaitsForHisOwnSwitchesIsNotWokenByThem) {
   FakeSystem machine;
   Request request{.events = {changes({.switches = true})}, .target = this_thread()};
