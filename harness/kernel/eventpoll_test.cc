@@ -145,6 +145,9 @@ TEST(EventpollTest, ReportsHangupOfAnItemThatWasModified) {
     const perf_mapping unmaps = std::move(ring.mapping);
   }
   EXPECT_EQ(wait(epoll), report(12, EPOLLHUP));
+  // It is on the list already, and put there once.
+  ASSERT_EQ(epoll.modify(ring.event.get(), kReadable, 13), 0);
+  EXPECT_EQ(wait(epoll), report(13, EPOLLHUP));
 }
 
 TEST(EventpollTest, ReportsAnItemOnceHoweverOftenItWasWoken) {

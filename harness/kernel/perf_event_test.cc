@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
 #include <optional>
 #include <type_traits>
 
@@ -46,6 +47,54 @@ TEST(PerfEventOpenTest, AnEventOpenedDisabledRefusesOutputUntilEnabled) {
   EXPECT_EQ(ring.output(4), -EOPNOTSUPP);
   perf_event_enable(*ring.event);
   EXPECT_EQ(ring.output(4), 0);
+}
+
+TEST(PerfEventOpenTest, AnEventOfCpu0RunsNowhereWhileItIsDisabled) {
+  perf_event_attr attr = bpf_output();
+  EXPECT_EQ(must(perf_event_open(attr, 0, 7))->oncpu, 0);
+  attr.disabled = 1;
+  const perf_file event = must(perf_event_open(attr, 0, 7));
+  EXPECT_EQ(event->oncpu, -1);
+  perf_event_enable(*event);
+  EXPECT_EQ(event->oncpu, 0);
+  perf_event_disable(*event);
+  EXPECT_EQ(event->oncpu, -1);
+  perf_event_enable(*event);
+  perf_event_exit_cpu(*event);
+  EXPECT_EQ(event->oncpu, -1);
+  perf_event_enable(*event);
+  EXPECT_EQ(event->oncpu, -1) << "it has no CPU any more";
+}
+
+TEST(BpfOutputAttrTest, IsThatOfAnEventForEachRecord) {
+  const perf_event_attr attr = bpf_output_attr(/*watermark=*/0, /*wakeup_events=*/5);
+  EXPECT_EQ(attr.size, sizeof attr);
+  EXPECT_EQ(attr.type, __u32{PERF_TYPE_SOFTWARE});
+  EXPECT_EQ(attr.config, __u64{PERF_COUNT_SW_BPF_OUTPUT});
+  EXPECT_EQ(attr.sample_type, __u64{PERF_SAMPLE_RAW});
+  EXPECT_EQ(attr.sample_period, 1u);
+  EXPECT_EQ(attr.watermark, 0u);
+  EXPECT_EQ(attr.wakeup_events, 5u);
+  EXPECT_EQ(bpf_output_attr(64, 5).watermark, 1u);
+  EXPECT_EQ(bpf_output_attr(64, 5).wakeup_watermark, 64u);
+}
+
+// Its work was queued before the ring went.
+TEST(PerfPendingIrqTest, AnEventWithoutARingWakesNobody) {
+  const perf_file event = must(perf_event_open(bpf_output(), 3, 8));
+  perf_pending_irq(*event);
+  EXPECT_EQ(perf_poll(*event), unsigned{EPOLLHUP});
+}
+
+TEST(HardwareCpuTest, ItsClockIsMonotonic) {
+  const auto now = [] {
+    return static_cast<__u64>(
+        std::chrono::nanoseconds{std::chrono::steady_clock::now().time_since_epoch()}.count());
+  };
+  const __u64 before = now();
+  const __u64 time = HardwareCpu{}.clock();
+  EXPECT_LE(before, time);
+  EXPECT_LE(time, now());
 }
 
 // Maps `size` bytes for a new event, and returns the error.

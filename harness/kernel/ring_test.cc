@@ -1,6 +1,8 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -55,6 +57,24 @@ TEST(RingMemoryTest, AMovedMappingIsUnmappedOnce) {
   EXPECT_EQ(descriptors(), before);
   unsigned char resident = 0;
   EXPECT_NE(::mincore(base, 8192, &resident), 0);  // not mapped any more
+}
+
+// The first descriptor that is free, where standard input is closed.
+TEST(RingMemoryTest, ItsDescriptorMayBe0) {
+  const int input = ::dup(0);
+  ::close(0);
+  {
+    const RingMemory memory{1};
+    EXPECT_EQ(memory.fd(), 0);
+    RingMemory copy{1};
+    const RingMemory moved{std::move(copy)};
+    EXPECT_EQ(moved.bytes().size(), 8192u);
+  }
+  EXPECT_EQ(::fcntl(0, F_GETFD), -1) << "it was not closed";
+  if (input >= 0) {
+    ::dup2(input, 0);
+    ::close(input);
+  }
 }
 
 TEST(RingMemoryTest, ThrowsWhatTheMachineRefuses) {
