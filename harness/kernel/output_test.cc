@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <bit>
 #include <cerrno>
 #include <optional>
+#include <utility>
 
 #include "harness/kernel/perf_event_array.h"
 #include "harness/kernel/ring_buffer.h"
@@ -205,6 +208,29 @@ TEST(OutputLostTest, ALostHasTheFieldsThatSampleIdAllAdds) {
                                       .u64(7)  // IDENTIFIER
                                       .header(9, 1, 80)));
   EXPECT_EQ(ring.field<std::uint64_t>(72 + 24), 4321u);
+}
+
+// K20: and no other.
+TEST(OutputLostTest, EachFieldAloneStandsBehindTheLostThatItGrows) {
+  const std::pair<__u64, __u64> fields[]{
+      {PERF_SAMPLE_TIME, 4321},
+      {PERF_SAMPLE_ID, 7},
+      {PERF_SAMPLE_STREAM_ID, 7},
+      {PERF_SAMPLE_IDENTIFIER, 7},
+      {PERF_SAMPLE_TID, std::bit_cast<__u64>(std::array<__u32, 2>{77, 78})},
+      {PERF_SAMPLE_CPU, std::bit_cast<__u64>(std::array<__u32, 2>{3, 0})}};
+  for (const auto& [field, value] : fields) {
+    RingSetup setup{.attr = bpf_output(PERF_SAMPLE_RAW | field)};
+    setup.attr.sample_id_all = 1;
+    TestRing ring{setup};
+    ASSERT_EQ(ring.output(5000), -ENOSPC);
+    ring.cpu.time = 4321;
+    ASSERT_EQ(ring.output(4), 0);
+    EXPECT_EQ(ring.at(0, 40),
+              Bytes(Expected{}.header(2, 0, 32).u64(7).u64(1).u64(value).header(9, 1, 24)))
+        << field;
+    EXPECT_EQ(ring.head(), 32u + 24u) << field;
+  }
 }
 
 // K20: 48 bytes for RAW|TIME|CPU|IDENTIFIER; none of them without sample_id_all.

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -77,8 +78,18 @@ TEST(RingMemoryTest, ItsDescriptorMayBe0) {
   }
 }
 
+TEST(RingMemoryTest, WhatWasMovedFromUnmapsNothing) {
+  std::optional<RingMemory> memory{std::in_place, 1};
+  const RingMemory moved{*std::move(memory)};
+  memory.reset();
+  unsigned char resident[2]{};
+  EXPECT_EQ(::mincore(moved.bytes().data(), 8192, resident), 0) << "it is still mapped";
+}
+
 TEST(RingMemoryTest, ThrowsWhatTheMachineRefuses) {
+  const std::ptrdiff_t before = descriptors();
   EXPECT_THROW((RingMemory{static_cast<std::size_t>(-1) / 2 / 4096 + 1}), std::system_error);
+  EXPECT_EQ(descriptors(), before) << "and keeps nothing open";
 }
 
 // How much a ring holds, and where it is full: K12, K13, K17, K18, K39, K40, K47.
