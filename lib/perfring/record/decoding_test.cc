@@ -96,6 +96,13 @@ TEST(RecordToStringTest, ShowsEachTypesFieldsInTheUapisOrder) {
   EXPECT_EQ(text(mmap2.text("/a")),
             "MMAP2 misc 0x0 size 80: pid 1, tid 2, addr 0x30, len 4, pgoff 0x50, maj 6, min 7, "
             "ino 8, ino_generation 9, prot 10, flags 11, filename \"/a\"");
+  perf_event_attr identified{};
+  identified.build_id = 1;
+  Made with_id{PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID};
+  with_id.u32(1).u32(2).u64(0x30).u64(4).u64(0x50).u8(3).run(3, 0).run(20, 0xa0).u32(10).u32(11);
+  EXPECT_EQ(to_string(Decoded{with_id.text("/a"), identified}.any()),
+            "MMAP2 misc 0x4000 size 80: pid 1, tid 2, addr 0x30, len 4, pgoff 0x50, "
+            "build_id_size 3, build_id a0a1a2, prot 10, flags 11, filename \"/a\"");
   EXPECT_EQ(text(Made{PERF_RECORD_AUX}.u64(1).u64(2).u64(0x13)),
             "AUX misc 0x0 size 32: aux_offset 1, aux_size 2, flags 0x13");
   EXPECT_EQ(text(Made{PERF_RECORD_ITRACE_START}.u32(1).u32(2)),
@@ -135,6 +142,7 @@ TEST(RecordToStringTest, ShowsEachFieldOfASample) {
   branch.spec = 2;
   branch.new_type = 3;
   branch.priv = 1;
+  branch.reserved = 6;
   perf_sample_weight weight{};
   weight.var1_dw = 51;
   weight.var2_w = 52;
@@ -170,7 +178,7 @@ TEST(RecordToStringTest, ShowsEachFieldOfASample) {
       "period 11, values {time_enabled 13, time_running 14, value 12, id 15, lost 16}, "
       "callchain {nr 0, ips []}, raw {size 4, data a0a1a2a3}, branch_stack {nr 1, hw_idx 19, "
       "lbr [{from 0x20, to 0x21, mispred 1, predicted 0, in_tx 1, abort 0, cycles 22, type 9, "
-      "spec 2, new_type 3, priv 1}], counters [23]}, "
+      "spec 2, new_type 3, priv 1, reserved 6}], counters [23]}, "
       "regs_user {abi 2, mask 0x5, regs [0x24, 0x25]}, "
       "stack_user {size 8, data b0b1b2b3b4b5b6b7, dyn_size 6}, ";
   const std::string behind =
@@ -474,6 +482,15 @@ TEST(RecordMisuseTest, WhatIsMadeByHandHasWhatItsWordsHave) {
   EXPECT_EQ(Frames{U64s{}}.begin(), Frames{U64s{}}.end());
   EXPECT_FALSE(Callchain{U64s{}}.deferred_cookie());
   EXPECT_TRUE((StackUser{{}, ~std::uint64_t{0}}.dumped().empty()));
+}
+
+TEST(RecordMisuseTest, ALayoutOfNoEventHasNothing) {
+  const Layout none;
+  EXPECT_EQ(none.sample_type() | none.read_format() | none.branch_sample_type(), 0U);
+  EXPECT_EQ(none.sample_regs_user() | none.sample_regs_intr(), 0U);
+  EXPECT_FALSE(none.sample_id_all() || none.build_id());
+  EXPECT_EQ(none.sample_id_size(), 0U);
+  EXPECT_EQ(none.fixed_end(), sizeof(perf_event_header));
 }
 
 TEST(RecordMisuseTest, ALayoutHasNoFieldOfAnotherNumber) {

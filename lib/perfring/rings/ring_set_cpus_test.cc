@@ -344,6 +344,7 @@ TEST_F(RingSetCpusTest, ACompleteFlushWaitsForProgramsFirst) {
   ASSERT_FALSE(flushed.has_value());
   EXPECT_THAT(flushed.error().explain(),
               AllOf(HasSubstr("asked for: membarrier of all CPUs\n"), HasSubstr("nohz_full")));
+  EXPECT_FALSE(set.flush(Flush::Complete, KeyAt{}, got_).has_value());
   EXPECT_EQ(tail(1), 2 * kRecord) << "nothing was delivered";
 }
 
