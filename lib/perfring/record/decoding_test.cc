@@ -217,7 +217,8 @@ TEST(RecordToStringTest, UnknownAndMalformedRecordsAreShownAsBytes) {
   EXPECT_EQ(to_string(Decoded{Made{4711}.run(2, 1), sampling(0)}.any()),
             "type 4711 misc 0x0 size 10: rest 0102");
   const std::string text = to_string(Decoded{Made{PERF_RECORD_LOST}.u32(1), sampling(0)}.any());
-  EXPECT_EQ(text.substr(0, text.find(", bytes")), "LOST misc 0x0 size 12: malformed \"id\"");
+  EXPECT_EQ(text, "LOST misc 0x0 size 12: malformed \"id\", bytes " +
+                      testing::hex(Made{PERF_RECORD_LOST}.u32(1).bytes()));
 }
 
 TEST(RecordToStringTest, EveryTypeOfTheUapiHasItsName) {
@@ -481,6 +482,9 @@ TEST(RecordMisuseTest, WhatIsMadeByHandHasWhatItsWordsHave) {
   EXPECT_FALSE(SampleId{}.identifier());
   EXPECT_EQ(Frames{U64s{}}.begin(), Frames{U64s{}}.end());
   EXPECT_FALSE(Callchain{U64s{}}.deferred_cookie());
+  const std::uint64_t marker = kContextUserDeferred;
+  const U64s cut_off{reinterpret_cast<const std::byte*>(&marker), 1};
+  EXPECT_FALSE(Callchain{cut_off}.deferred_cookie()) << "it ends before the cookie";
   EXPECT_TRUE((StackUser{{}, ~std::uint64_t{0}}.dumped().empty()));
 }
 

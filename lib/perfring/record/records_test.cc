@@ -231,6 +231,12 @@ TEST(RecordTextPokeTest, PaddingIsNotRest) {
   made.u64(1).u16(5).u16(5).run(10, 0x10).u16(0);
   add_sample_id(made);
   EXPECT_TRUE((Decoded{made, trailing(kTrailer)}.as<TextPoke>().rest().empty()));
+  Made later{PERF_RECORD_TEXT_POKE};
+  later.u64(1).u16(5).u16(5).run(10, 0x10).u16(0).u64(9);
+  EXPECT_EQ((Decoded{later, sampling(0)}.as<TextPoke>().rest().size()), 8U) << "what comes behind";
+  Made unpadded{PERF_RECORD_TEXT_POKE};
+  unpadded.u64(1).u16(5).u16(5).run(10, 0x10);
+  EXPECT_EQ((Decoded{unpadded, sampling(0)}.as<TextPoke>().rest().size()), 0U);
 }
 
 TEST(RecordCallchainDeferredTest, HasTheCookieOfTheSamplesItCompletes) {

@@ -131,6 +131,19 @@ TEST(RecordSampleTest, ABranchsFlagsAreTheUapisBitFields) {
   EXPECT_EQ(got.priv, 3U);
 }
 
+// T14: the record's end says whether hw_idx is there, if it is of help.
+TEST(RecordSampleTest, AnEmptyBranchStackIsTakenByTheRecordsEnd) {
+  perf_event_attr attr = sampling(PERF_SAMPLE_BRANCH_STACK);
+  attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_HW_INDEX;
+  const Decoded later{Made{PERF_RECORD_SAMPLE}.u64(0).u64(5).u64(6), attr};
+  EXPECT_EQ(later.as<Sample>().branch_stack()->hw_idx(), 5U) << "it is of none";
+  EXPECT_EQ(later.as<Sample>().rest().size(), 8U);
+  attr.sample_type |= PERF_SAMPLE_AUX;
+  const Decoded without{Made{PERF_RECORD_SAMPLE}.u64(0).u64(16).u64(0).u64(9), attr};
+  EXPECT_FALSE(without.as<Sample>().branch_stack()->hw_idx());
+  EXPECT_EQ(without.as<Sample>().aux()->size(), 16U);
+}
+
 TEST(RecordSampleTest, FieldsOfUnknownBitsAreKept) {
   const std::uint64_t type = PERF_SAMPLE_IP | 1ULL << 40;
   const Decoded decoded{Made{PERF_RECORD_SAMPLE}.u64(1).u64(2), sampling(type)};
