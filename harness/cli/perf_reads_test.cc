@@ -253,6 +253,12 @@ bool has_anothers_id(const json& record, const std::set<Number>& ids) {
   return record.contains(name) && !ids.contains(number(record[name]));
 }
 
+// R28: perf takes the last bytes of such a record for its sample_id.
+bool is_too_long(const json& record) {
+  const std::set<std::string> types{"KSYMBOL", "BPF_EVENT", "TEXT_POKE"};
+  return types.contains(record["record"]) && record.contains("rest");
+}
+
 // Each record of `file` as perfring and perf decode it is the same; how many there are of each
 // type, and with a callchain or raw bytes.
 void PerfReadsTest::compare_with_perf(const std::string& file, unsigned period, Counts& counts,
@@ -267,6 +273,10 @@ void PerfReadsTest::compare_with_perf(const std::string& file, unsigned period, 
   if (std::ranges::any_of(records, [&](const json& each) { return has_anothers_id(each, ids); })) {
     GTEST_SKIP() << "a sample has the id of an event that another program has opened meanwhile "
                     "(R25), and perf 6.1 reads no further: 'failed to process type: 9'";
+  }
+  if (std::ranges::any_of(records, is_too_long)) {
+    GTEST_SKIP() << "another program asks for KSYMBOL, BPF_EVENT or TEXT_POKE meanwhile, and the "
+                    "kernel makes them too long (R28): perf 6.1 reads wrong sample_ids out of them";
   }
   ASSERT_EQ(printed.exit_code, 0) << printed.err;
   for (json& record : records) {

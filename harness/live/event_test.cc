@@ -1,8 +1,9 @@
-// lib/perfring/event on the machine's own kernel: each sort of event. Needs no BPF.
+// lib/perfring/event on the machine's own kernel: each sort of event. Needs no libbpf.
 
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/bpf.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -359,7 +361,6 @@ TEST_F(LiveEventTest, SeveralRingsComeInTheOrderOfTheirTimes) {
   EXPECT_EQ(sampler.counts().malformed, 0U);
 }
 
-// R25
 // Whatever the events' clock, nothing is held for longer than its order takes.
 TEST_F(LiveEventTest, RecordsComeWhateverTheirClock) {
   for (const clockid_t clock :
@@ -385,6 +386,7 @@ TEST_F(LiveEventTest, RecordsComeWhateverTheirClock) {
   }
 }
 
+// R25
 TEST_F(LiveEventTest, OfTwoSamplersOfOneSoftwareEventEachHasItsOwn) {
   const Request asked{.events = {software(PERF_COUNT_SW_CPU_CLOCK).period(1'000'000'000), kFaults},
                       .target = this_thread()};
@@ -398,6 +400,33 @@ TEST_F(LiveEventTest, OfTwoSamplersOfOneSoftwareEventEachHasItsOwn) {
       if (one.event == 1) ++faults;
     });
     EXPECT_GE(faults, 20U);
+  }
+}
+
+// R28: the kernel makes the records of the second too long.
+TEST_F(LiveEventTest, OfTwoSamplersOfProgramsEachHasTimeAndTask) {
+  const Request asked{.events = {changes({.symbols = true, .programs = true})}, .target = system()};
+  std::array samplers{opened(Sampler::open(asked)), opened(Sampler::open(asked))};
+  std::array<bpf_insn, 2> instructions{};
+  instructions[0].code = BPF_ALU64 | BPF_MOV | BPF_K;
+  instructions[1].code = BPF_JMP | BPF_EXIT;
+  bpf_attr load{};
+  load.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
+  load.insns = reinterpret_cast<std::uintptr_t>(instructions.data());
+  load.insn_cnt = instructions.size();
+  load.license = reinterpret_cast<std::uintptr_t>("GPL");
+  const os::Fd program{static_cast<int>(::syscall(__NR_bpf, BPF_PROG_LOAD, &load, sizeof load))};
+  if (program.get() < 0) GTEST_SKIP() << "bpf(BPF_PROG_LOAD): " << std::strerror(errno);
+  for (Sampler& sampler : samplers) {
+    std::size_t loaded = 0;
+    sampler.flush([&](const Delivered& one) {
+      const auto* const record = std::get_if<record::BpfEvent>(&one.record);
+      if (record == nullptr || record->sample_id().tid() != ::gettid()) return;
+      EXPECT_EQ(one.event, 0U);
+      EXPECT_GT(record->sample_id().time(), 0U);
+      loaded += record->type() == PERF_BPF_EVENT_PROG_LOAD;
+    });
+    EXPECT_EQ(loaded, 1U);
   }
 }
 

@@ -271,6 +271,49 @@ TEST_F(RecordLayoutsTest, AnyOtherRecordsIdentifierIsInItsLast8Bytes) {
   EXPECT_EQ(std::get<Lost>(decoded(other)).sample_id().id(), 7U);
 }
 
+// R28: the fields of each record that the kernel may have made too long.
+const std::array<Made, 3> kTooLong{
+    Made{PERF_RECORD_KSYMBOL}.u64(1).u32(2).u16(1).u16(0).text("bpf_prog_1"),
+    Made{PERF_RECORD_BPF_EVENT}.u16(1).u16(0).u32(3).u64(4),
+    Made{PERF_RECORD_TEXT_POKE}.u64(1).u16(3).u16(1).u32(0x2010),
+};
+
+const SideBand& side_band(const Any& any) {
+  if (const auto* const symbol = std::get_if<Ksymbol>(&any)) return *symbol;
+  if (const auto* const program = std::get_if<BpfEvent>(&any)) return *program;
+  return std::get<TextPoke>(any);
+}
+
+TEST(RecordSampleIdTest, IsRightBehindTheFieldsOfARecordThatIsTooLong) {
+  for (Made made : kTooLong) {
+    made.u64(1234).u32(3).u32(0);
+    for (const std::size_t more : {0U, 8U, 40U}) {
+      Made longer = made;
+      longer.run(more, 0x70);
+      const Decoded decoded{longer, trailing(PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)};
+      const SideBand& record = side_band(decoded.any());
+      EXPECT_EQ(record.sample_id().time(), 1234U);
+      EXPECT_EQ(record.sample_id().cpu(), 3U);
+      EXPECT_EQ(record.sample_id_size(), 16U);
+      EXPECT_EQ(record.rest().size(), more);
+      for (const std::byte each : record.rest().first(more != 0)) {
+        EXPECT_EQ(each, std::byte{0x70});
+      }
+    }
+  }
+}
+
+// What is behind sample_id may be that of an older record.
+TEST_F(RecordLayoutsTest, ARecordThatIsTooLongHasItsIdentifierRightBehindItsFields) {
+  for (Made made : kTooLong) {
+    made.u64(1234).u32(3).u32(0).u64(12).u64(0).u64(7);
+    const SideBand& record = side_band(decoded(made));
+    EXPECT_EQ(&record.layout(), &time_);
+    EXPECT_EQ(record.sample_id().time(), 1234U);
+    EXPECT_EQ(record.sample_id().identifier(), 12U);
+  }
+}
+
 TEST_F(RecordLayoutsTest, ARecordOfAnotherEventIsKeptUninterpreted) {
   const auto& unknown = std::get<Unknown>(decoded(Made{PERF_RECORD_SAMPLE}.u64(8).u64(1)));
   EXPECT_EQ(unknown.header().type, unsigned{PERF_RECORD_SAMPLE});

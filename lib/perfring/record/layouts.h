@@ -5,10 +5,9 @@
 #else
 
 // Layouts: of several events that write to one ring (SET_OUTPUT). Which event wrote a record is
-// said by PERF_SAMPLE_IDENTIFIER alone: at +8 of a sample, and in the last 8 bytes of everything
-// else, if sample_id_all is set (R12). The events' ids are what PERF_EVENT_IOC_ID says of their
-// descriptors.
-// R: facts that were measured, in the project's harness/RECORD_FACTS.md.
+// said by PERF_SAMPLE_IDENTIFIER alone: at +8 of a sample, and in the last 8 bytes of sample_id in
+// everything else, if sample_id_all is set (R12). The events' ids are what PERF_EVENT_IOC_ID says
+// of their descriptors. R: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
 #include <algorithm>
 #include <cstddef>
@@ -51,6 +50,17 @@ class Layouts {
         std::ranges::lower_bound(entries_, id, {}, [](const Entry& entry) { return entry.id; });
     return place != entries_.end() && place->id == id ? place->layout : nullptr;
   }
+  // That of the event whose sample_id begins at `begin` of the record; null if there is none.
+  const Layout* find_behind(Bytes record, std::size_t begin) const noexcept {
+    for (const Entry& entry : entries_) {
+      const std::size_t end = begin + entry.layout->sample_id_size();
+      if (end > record.size()) continue;
+      if (internal::load_once<std::uint64_t>(record.data() + end - 8) == entry.id) {
+        return entry.layout;
+      }
+    }
+    return nullptr;
+  }
   const Layout* stray() const noexcept { return stray_; }
 
  private:
@@ -60,6 +70,29 @@ class Layouts {
   std::span<const Entry> entries_;
   const Layout* stray_;
 };
+
+namespace internal {
+
+// Where sample_id begins in a record that the kernel may have made too long (R28); 0 in others.
+inline std::size_t behind_fields(const Raw& none) noexcept {
+  const auto end_of = [&](const SideBand& view) {
+    return static_cast<std::size_t>(view.rest().data() - none.bytes.data());
+  };
+  const Any any = decode_side_band(none);
+  if (const auto* const view = std::get_if<Ksymbol>(&any)) return end_of(*view);
+  if (const auto* const view = std::get_if<BpfEvent>(&any)) return end_of(*view);
+  if (const auto* const view = std::get_if<TextPoke>(&any)) return end_of(*view);
+  return 0;
+}
+
+inline const Layout* layout_of_side_band(const Raw& none, const Layouts& layouts) noexcept {
+  const std::size_t begin = behind_fields(none);
+  const Layout* const layout = begin == 0 ? nullptr : layouts.find_behind(none.bytes, begin);
+  const std::byte* const last = none.bytes.data() + none.bytes.size() - 8;
+  return layout != nullptr ? layout : layouts.find(load_once<std::uint64_t>(last));
+}
+
+}  // namespace internal
 
 // The same as decode() of one layout, with that of the event that wrote the record. A record
 // without room for an identifier is a Malformed; one of an event that is not in `layouts`, unless
@@ -73,8 +106,9 @@ inline Any decode(Bytes bytes, const Layouts& layouts) noexcept {
   const internal::Raw none{header, bytes.first(header.size), kNone};
   if (header.size < sizeof header + 8) return Malformed{header, "identifier", none.bytes};
   const bool is_sample = header.type == PERF_RECORD_SAMPLE;
-  const std::byte* const at = bytes.data() + (is_sample ? sizeof header : header.size - 8U);
-  const Layout* layout = layouts.find(internal::load_once<std::uint64_t>(at));
+  const Layout* layout =
+      is_sample ? layouts.find(internal::load_once<std::uint64_t>(&bytes[sizeof header]))
+                : internal::layout_of_side_band(none, layouts);
   if (layout == nullptr && is_sample) layout = layouts.stray();
   if (layout == nullptr) return internal::decode_unknown(none);
   const internal::Raw raw{header, none.bytes, *layout};

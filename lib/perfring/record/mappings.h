@@ -134,7 +134,7 @@ class Ksymbol : public SideBand {
     walk.pass(2, "ksym_type");
     walk.pass(2, "flags");
     name_ = walk.string("name");
-    return end_of(walk);
+    return end_behind_sample_id(walk);
   }
 
  private:
@@ -155,7 +155,7 @@ class BpfEvent : public SideBand {
     walk.pass(2, "flags");
     walk.pass(4, "id");
     walk.pass(8, "tag");
-    return end_of(walk);
+    return end_behind_sample_id(walk);
   }
 };
 
@@ -177,7 +177,7 @@ class TextPoke : public SideBand {
     old_ = walk.units(old_len, 1, "bytes");
     new_ = walk.units(new_len, 1, "bytes");
     walk.align();
-    return end_of(walk);
+    return end_behind_sample_id(walk);
   }
 
  private:

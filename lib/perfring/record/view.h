@@ -74,7 +74,8 @@ class View {
   // The record, header included.
   Bytes bytes() const noexcept { return {data_, header_.size}; }
   // The bytes between the fields that are known and sample_id: a later kernel's fields, mostly
-  // none.
+  // none. Of a KSYMBOL, a BPF_EVENT and a TEXT_POKE those behind sample_id, which mean nothing
+  // (R28).
   Bytes rest() const noexcept {
     return {data_ + rest_begin_, static_cast<std::size_t>(rest_end_ - rest_begin_)};
   }
@@ -96,6 +97,10 @@ class View {
     rest_begin_ = static_cast<std::uint16_t>(walk.at());
     return walk.too_short();
   }
+  void rest_is_from(std::size_t begin) noexcept {
+    rest_begin_ = static_cast<std::uint16_t>(begin);
+    rest_end_ = header_.size;
+  }
 
   template <class T>
   T get(std::size_t offset) const noexcept {
@@ -107,7 +112,6 @@ class View {
   Bytes bytes(internal::Place place) const noexcept { return {data_ + place.at, place.count}; }
   U64s words(internal::Place place) const noexcept { return {data_ + place.at, place.count}; }
   const std::byte* data() const noexcept { return data_; }
-  std::size_t sample_id_begin() const noexcept { return rest_end_; }
 
  private:
   const std::byte* data_;
@@ -122,11 +126,30 @@ class SideBand : public View {
  public:
   SampleId sample_id() const noexcept {
     if (sample_id_size() == 0) return {};
-    return {data() + sample_id_begin(), layout()};
+    return {data() + sample_id_begin_, layout()};
   }
-  std::size_t sample_id_size() const noexcept { return header().size - sample_id_begin(); }
+  std::size_t sample_id_size() const noexcept { return sample_id_size_; }
 
-  using View::View;
+  SideBand(const internal::Raw& raw, std::size_t sample_id_size) noexcept
+      : View{raw, sample_id_size},
+        sample_id_begin_{static_cast<std::uint16_t>(raw.bytes.size() - sample_id_size)},
+        sample_id_size_{static_cast<std::uint8_t>(sample_id_size)} {}
+
+ protected:
+  // As end_of(), of a record that the kernel may have made too long: sample_id is right behind the
+  // fields (R28).
+  const char* end_behind_sample_id(const internal::Walk& walk) noexcept {
+    const char* const field = end_of(walk);
+    if (field == nullptr && sample_id_size_ != 0) {
+      sample_id_begin_ = static_cast<std::uint16_t>(walk.at());
+      rest_is_from(walk.at() + sample_id_size_);
+    }
+    return field;
+  }
+
+ private:
+  std::uint16_t sample_id_begin_;
+  std::uint8_t sample_id_size_;
 };
 
 // A record with too few bytes for a field that it must have, or one whose lengths do not fit.
