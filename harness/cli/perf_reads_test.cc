@@ -360,6 +360,26 @@ TEST_F(PerfReadsTest, SamplesWithTheIdsOfAnotherProgramAreReadAsWell) {
   }
 }
 
+// R28: of two programs that ask for KSYMBOL and BPF_EVENT, the kernel makes one's too long.
+TEST_F(PerfReadsTest, RecordsThatTheKernelMakesTooLongAreWrittenAsTheyShouldBe) {
+  const std::string file = temporary("perf_reads_test_long.data");
+  const std::string others = temporary("perf_reads_test_long_others.data");
+  std::filesystem::remove(file);
+  std::filesystem::remove(others);
+  const std::string record = "$PERFRING record -a -e changes:symbols,programs --seconds 20 -o ";
+  const Ended ended =
+      shell(record + file + " & own=$!; until [ -s " + file + " ]; do sleep 0.01; done; " + record +
+            others + " & other=$!; until [ -s " + others + " ]; do sleep 0.01; done; " +
+            "$PERFRING --seconds 0.1 >/dev/null; kill $own $other; wait");
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  for (const std::string& each : {file, others}) {
+    Counts counts;
+    ASSERT_NO_FATAL_FAILURE(compare_with_perf(each, 1, counts));
+    ASSERT_FALSE(IsSkipped()) << "the file has them as the kernel made them";
+    EXPECT_GT(counts["BPF_EVENT"], 2U) << ended.err;
+  }
+}
+
 // Without records of them, perf shows a number for the program, and [unknown] for its code, as for
 // the kernel's.
 TEST_F(PerfReadsTest, PerfKnowsTheTasksAndTheKernelThatExistedBefore) {
@@ -406,16 +426,21 @@ TEST_F(PerfReadsTest, AFileOfPerfRecordIsDecodedAsPerfDoes) {
 }
 
 // Nobody reads while perfring is stopped. The next record behind those that were read says how many
-// were lost.
+// were lost: of each CPU's ring, so there are faults on all until the file has grown three times.
 TEST_F(PerfReadsTest, WhatWasLost) {
   const std::string file = temporary("perf_reads_test_lost.data");
   const Ended ended = run({"record", "-e", "page-faults", "-o", file, "--", "/bin/sh", "-c",
                            R"(kill -STOP $PPID
                               for i in $(seq 150); do true | cat; done
-                              before=$(stat -c %s "$0")
                               kill -CONT $PPID
-                              while [ $(stat -c %s "$0") -eq $before ]; do sleep 0.05; done
-                              for i in $(seq 10); do sleep 0.05; true | cat; done)",
+                              for i in 1 2 3; do
+                                before=$(stat -c %s "$0")
+                                while [ $(stat -c %s "$0") -eq $before ]; do
+                                  for cpu in $(seq 0 $(($(nproc --all) - 1))); do
+                                    taskset -c $cpu true 2>&-
+                                  done
+                                done
+                              done)",
                            file});
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   Counts counts;

@@ -260,6 +260,16 @@ class Sink {
   }
 
  private:
+  // R28: perf takes sample_id from the end of each record.
+  static std::size_t too_long_by(const record::Any& any) {
+    if (const auto* const symbol = std::get_if<record::Ksymbol>(&any)) return symbol->rest().size();
+    if (const auto* const program = std::get_if<record::BpfEvent>(&any)) {
+      return program->rest().size();
+    }
+    const auto* const poke = std::get_if<record::TextPoke>(&any);
+    return poke == nullptr ? 0 : poke->rest().size();
+  }
+
   // Since Linux 6.3 a sample of a software event can have the id of an event that another program
   // has opened (R25), and perf 6.1 reads a file no further than that. It gets one of its own; where
   // it may be of several events, it is left out.
@@ -272,8 +282,13 @@ class Sink {
       ++left_out_;
       return;
     }
-    text_.append(reinterpret_cast<const char*>(each.bytes.data()), each.bytes.size());
-    written_ += each.bytes.size();
+    const std::size_t size = each.bytes.size() - too_long_by(each.record);
+    text_.append(reinterpret_cast<const char*>(each.bytes.data()), size);
+    written_ += size;
+    if (size != each.bytes.size()) {
+      header.size = static_cast<std::uint16_t>(size);
+      std::memcpy(text_.data() + at, &header, sizeof header);
+    }
     constexpr std::size_t kIdAt = sizeof header;  // of PERF_SAMPLE_IDENTIFIER
     std::uint64_t id = 0;
     if (!is_sample || each.bytes.size() < kIdAt + sizeof id) return;
