@@ -202,7 +202,7 @@ PERFRING_EXPORT Event changes(const Changes& which);
 // "sched:sched_switch", "msr/tsc/", "kprobe:FUNCTION", "uprobe:PATH:SYMBOL", "mem:0xADDRESS:rw:4",
 // "changes:switches,execs".
 PERFRING_EXPORT std::expected<Event, Finding> by_name(std::string_view name);
-// All names that are no pattern, with those that mean the same: "page-faults", "faults".
+// All names that are no pattern, each sort of event once: "page-faults", not "faults" as well.
 PERFRING_EXPORT std::vector<std::string> known_names();
 
 namespace internal {
