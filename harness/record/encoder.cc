@@ -159,6 +159,12 @@ void output_other(Output& out, const Shape& shape) {
   }
 }
 
+// R28: for all who listen but the first, by bytes that nobody writes.
+bool is_made_too_long(std::uint32_t type) {
+  return type == PERF_RECORD_KSYMBOL || type == PERF_RECORD_BPF_EVENT ||
+         type == PERF_RECORD_TEXT_POKE;
+}
+
 }  // namespace
 
 Encoded encode(const perf_event_attr& attr, const Shape& shape,
@@ -180,11 +186,13 @@ Encoded encode(const perf_event_attr& attr, const Shape& shape,
   } else if (!output_task(out, attr, shape)) {
     output_other(out, shape);
   }
-  if (shape.future != 0) out.data("rest", shape.future);
+  const bool has_sample_id =
+      shape.type != PERF_RECORD_SAMPLE && attr.sample_id_all && (attr.sample_type & kIdSample) != 0;
+  const bool is_too_long = has_sample_id && is_made_too_long(shape.type);
+  if (shape.future != 0 && !is_too_long) out.data("rest", shape.future);
   // perf_event__output_id_sample()
-  if (shape.type != PERF_RECORD_SAMPLE && attr.sample_id_all && (attr.sample_type & kIdSample)) {
-    output_id_sample(out, attr.sample_type);
-  }
+  if (has_sample_id) output_id_sample(out, attr.sample_type);
+  if (shape.future != 0 && is_too_long) out.data("rest", shape.future);
   header.size = static_cast<std::uint16_t>(out.bytes().size());
   std::memcpy(out.bytes().data(), &header, sizeof header);
   return {out.bytes(), out.fields()};

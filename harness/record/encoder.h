@@ -37,7 +37,9 @@ struct Shape {
   std::size_t new_len = 0;
   bool has_build_id = false;  // the mapped file has one, of 1 to 20 bytes
   std::size_t build_id = 20;
-  std::size_t future = 0;  // bytes that a later kernel adds before sample_id
+  // Bytes that a later kernel adds before sample_id; of what the kernel makes too long those behind
+  // it, which nobody writes (R28).
+  std::size_t future = 0;
 };
 
 struct Encoded {

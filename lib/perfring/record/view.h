@@ -7,6 +7,7 @@
 // View: what the views of all records share. A view is made by decode() (decode.h), which has
 // checked every length: no accessor leaves the record. It refers to the record's bytes and to the
 // Layout, which must both outlive it; a record in a ring lives until the ring's tail passes it.
+// R: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
 #include <cstddef>
 #include <cstdint>
