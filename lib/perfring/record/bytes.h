@@ -140,7 +140,7 @@ class Walk {
   // Passes over `count` units of `unit` bytes each, however large the count.
   Place units(std::uint64_t count, std::size_t unit, const char* field) noexcept {
     const std::size_t begin = at_;
-    if (count > 65535 || static_cast<std::size_t>(count) * unit > left()) fail(field);
+    if (count > 65535 || count * unit > left()) fail(field);
     if (too_short_ != nullptr) return {};
     const auto few = static_cast<std::uint16_t>(count);  // as there are bytes left
     at_ += few * unit;
