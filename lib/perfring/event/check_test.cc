@@ -431,7 +431,9 @@ std::vector<Row> probes() {
       {"BreakpointUnaligned", "bp_addr", kRefused, "multiple",
        watching(4097, Access::ReadWrite, 4)},
       {"BreakpointBothSorts", "bp_type", kRefused, "or on execution",
-       as(breakpoint(4096, Access::Write), [](Ask& ask) { ask.attr.bp_type = 6; }), "bp_len "},
+       as(breakpoint(4096, Access::Write),
+          [](Ask& ask) { ask.attr.bp_type = 6, ask.attr.bp_len = 2; }),
+       "bp_len "},
       {"BreakpointNoSort", "bp_type", kRefused, "or on execution",
        as(breakpoint(4096, Access::Write), [](Ask& ask) { ask.attr.bp_type = 0; })},
 #if defined(__x86_64__) || defined(__i386__)

@@ -689,7 +689,8 @@ TEST(CheckRequestTest, EventsThatCannotShareARing) {
   const Event clock = software(PERF_COUNT_SW_CPU_CLOCK);
   const Event raw = clock.adjust([](Attr& a) { a.clockid = CLOCK_MONOTONIC_RAW; });
   const Event none = clock.adjust([](Attr& a) { a.use_clockid = 0, a.clockid = 0; });
-  const Event nobodys = clock.adjust([](Attr& a) { a.sample_type &= ~PERF_SAMPLE_IDENTIFIER; });
+  const Event nobodys =
+      clock.adjust([](Attr& a) { a.sample_type &= ~std::uint64_t{PERF_SAMPLE_IDENTIFIER}; });
   const Event no_sample_id = clock.adjust([](Attr& a) { a.sample_id_all = 0; });
   const std::string clocks = "clockid: the events of one ring have different clocks\n";
   const std::string whose =

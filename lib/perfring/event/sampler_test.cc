@@ -317,7 +317,7 @@ TEST_F(SamplerTest, TwoCommandsThatWaitAreIndependent) {
 
 // What start() says, in words.
 TEST_F(SamplerTest, ACommandThatCannotBeRunIsNamedWithTheReason) {
-  const auto failed = [this](std::vector<std::string> command, int error) {
+  const auto failed = [](std::vector<std::string> command, int error) {
     const auto opened = Sampler::open(request(child(std::move(command))));
     if (opened) return std::string{"it was opened"};
     EXPECT_EQ(opened.error().step, EventError::Step::Child);

@@ -10,6 +10,7 @@
 // Lifetime: a pointer is needed until the call returns. Threads: any, at once.
 
 #include <linux/bpf.h>
+#include <sys/types.h>  // clockid_t
 
 #include <cstddef>
 #include <cstdint>
