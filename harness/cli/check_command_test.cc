@@ -15,12 +15,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-Ended run(const std::string& arguments, const std::string& before = "") {
-  return run_line("check " + arguments, before);
-}
-
 TEST(CheckCommandTest, TheSourceThatShipsIsProvedInBothForms) {
-  const Ended ended = run("--json");
+  const Ended ended = run_check("--json");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   const auto json = nlohmann::json::parse(ended.out);
   EXPECT_EQ(json["verdict"], "holds");
@@ -31,24 +27,24 @@ TEST(CheckCommandTest, TheSourceThatShipsIsProvedInBothForms) {
 }
 
 TEST(CheckCommandTest, ExecutionsAreCountedAsGenMcCountsThem) {
-  const Ended ended = run("protocol --records 5 --drains 5 --form A --json");
+  const Ended ended = run_check("protocol --records 5 --drains 5 --form A --json");
   EXPECT_EQ(nlohmann::json::parse(ended.out)["cases"][0]["executions"], 2190) << ended.out;
 }
 
 TEST(CheckCommandTest, AViolationIsPrintedWithItsExecution) {
-  const Ended ended = run("protocol --fault no_full_fence");
+  const Ended ended = run_check("protocol --fault no_full_fence");
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("kernel"), HasSubstr("user"), HasSubstr("[protocol.cc:"),
                                HasSubstr(" rf #"), HasSubstr(" co after #"),
                                HasSubstr("data race, by kernel"), HasSubstr("VIOLATED in form B")));
-  const Ended in_a = run("protocol --fault no_full_fence --form A");
+  const Ended in_a = run_check("protocol --fault no_full_fence --form A");
   EXPECT_EQ(in_a.exit_code, 3);
   EXPECT_THAT(in_a.out, HasSubstr("no_full_fence was not found, which `perfring check protocol "
                                   "--fault no_full_fence` finds in form B"));
 }
 
 TEST(CheckCommandTest, JsonHasTheSameExecution) {
-  const Ended ended = run("wrong/message_passing_load --json");
+  const Ended ended = run_check("wrong/message_passing_load --json");
   EXPECT_EQ(ended.exit_code, 1);
   const auto violation = nlohmann::json::parse(ended.out)["violation"];
   EXPECT_EQ(violation["what"], "data race");
@@ -65,7 +61,7 @@ TEST(CheckCommandTest, JsonHasTheSameExecution) {
 
 TEST(CheckCommandTest, AReachedBoundIsNoProof) {
   for (const char* bound : {"--executions 10", "--events 20", "--seconds 0.0001"}) {
-    const Ended ended = run(std::string{"protocol --records 8 --polls 8 "} + bound);
+    const Ended ended = run_check(std::string{"protocol --records 8 --polls 8 "} + bound);
     EXPECT_EQ(ended.exit_code, 3) << bound;
     EXPECT_THAT(ended.out, HasSubstr("Not shown: bound reached: more than")) << bound;
   }
@@ -79,9 +75,9 @@ TEST(CheckCommandTest, LitmusTestsKeepToTheBounds) {
       R"([{"name": "X", "race": false, "locations": {"x": "atomic"}, "observed": [], "ops": [
           [["W", "x", 1, "rlx"]], [)" +
           ops + R"(["F", "sc"]]], "allowed": [{}]}])");
-  EXPECT_EQ(run("--litmus " + file).exit_code, 0);
+  EXPECT_EQ(run_check("--litmus " + file).exit_code, 0);
   for (const char* bound : {"--executions 10", "--events 20", "--memory 1"}) {
-    const Ended ended = run("--litmus " + file + " " + bound);
+    const Ended ended = run_check("--litmus " + file + " " + bound);
     EXPECT_EQ(ended.exit_code, 3) << bound;
     EXPECT_THAT(ended.out, HasSubstr("X: not shown: more than")) << bound;
   }
@@ -89,13 +85,13 @@ TEST(CheckCommandTest, LitmusTestsKeepToTheBounds) {
 
 TEST(CheckCommandTest, AnInterruptIsNoProof) {
   const Ended ended =
-      run("protocol --records 30 --drains 30", "timeout --preserve-status -s INT 1");
+      run_check("protocol --records 30 --drains 30", "timeout --preserve-status -s INT 1");
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("form A"), HasSubstr("Not shown: interrupted")));
 }
 
 TEST(CheckCommandTest, MergingIsComparedWithNotMerging) {
-  const Ended ended = run("ring --records 4 --compare --json");
+  const Ended ended = run_check("ring --records 4 --compare --json");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   for (const auto& each : nlohmann::json::parse(ended.out)["cases"]) {
     EXPECT_GT(each["merged"], 0);
@@ -104,11 +100,12 @@ TEST(CheckCommandTest, MergingIsComparedWithNotMerging) {
 }
 
 TEST(CheckCommandTest, TheListHasEveryProgramAndFault) {
-  EXPECT_THAT(run("--list").out, AllOf(HasSubstr("ring/nested"), HasSubstr("wrong/peterson"),
-                                       HasSubstr("aya_until_2026"),
-                                       HasSubstr("are read: violated in form B and on machines"),
-                                       HasSubstr("violated on machines")));
-  EXPECT_GT(nlohmann::json::parse(run("--list --json").out)["programs"].size(), 20u);
+  EXPECT_THAT(
+      run_check("--list").out,
+      AllOf(HasSubstr("ring/nested"), HasSubstr("wrong/peterson"), HasSubstr("aya_until_2026"),
+            HasSubstr("are read: violated in form B and on machines"),
+            HasSubstr("violated on machines")));
+  EXPECT_GT(nlohmann::json::parse(run_check("--list --json").out)["programs"].size(), 20u);
 }
 
 TEST(CheckCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
@@ -152,7 +149,7 @@ TEST(CheckCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
        "bad.json': program X: field 'race' is missing"},
   };
   for (const auto& [arguments, message] : cases) {
-    const Ended ended = run(arguments);
+    const Ended ended = run_check(arguments);
     EXPECT_EQ(ended.exit_code, 2) << arguments;
     EXPECT_THAT(ended.out, AllOf(HasSubstr("perfring: "), HasSubstr(message)));
   }
@@ -161,12 +158,12 @@ TEST(CheckCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
 TEST(CheckCommandTest, OptionsMayStandBeforeOrAfterTheProgram) {
   for (const char* line : {"--lengths 3,2,4 ring", "ring --lengths 3,2,4", "--lengths=3,2,4 ring",
                            "--json --lengths 3,2,4 ring", "--form A ring --lengths 3,2,4"}) {
-    EXPECT_EQ(run(std::string{line} + " --records 3").exit_code, 0) << line;
+    EXPECT_EQ(run_check(std::string{line} + " --records 3").exit_code, 0) << line;
   }
 }
 
 TEST(CheckCommandTest, ALitmusFileWithoutAProgramIsRefused) {
-  const Ended ended = run("--litmus " + temporary("none.json", "[]"));
+  const Ended ended = run_check("--litmus " + temporary("none.json", "[]"));
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_THAT(ended.out, HasSubstr("none.json' has no program"));
 }
@@ -178,10 +175,10 @@ TEST(CheckCommandTest, EachDifferenceOfALitmusFileIsPrinted) {
           "allowed": [)";
   const std::string good = temporary("good.json", "[" + program + R"({"1:a": 0}, {"1:a": 1}]}])");
   const std::string wrong = temporary("wrong.json", "[" + program + R"({"1:a": 0}, {"1:a": 2}]}])");
-  const Ended agrees = run("--litmus " + good);
+  const Ended agrees = run_check("--litmus " + good);
   EXPECT_EQ(agrees.exit_code, 0);
   EXPECT_THAT(agrees.out, HasSubstr("1 program, 2 executions; 0 differences"));
-  const Ended differs = run("--litmus " + wrong);
+  const Ended differs = run_check("--litmus " + wrong);
   EXPECT_EQ(differs.exit_code, 1);
   EXPECT_THAT(differs.out, AllOf(HasSubstr(R"(X: not found: {"1:a":2})"),
                                  HasSubstr(R"(X: not allowed: {"1:a":1})")));
@@ -189,39 +186,39 @@ TEST(CheckCommandTest, EachDifferenceOfALitmusFileIsPrinted) {
 
 TEST(CheckCommandTest, TheSourceThatShipsIsProvedForMachines) {
   for (const std::string machine : {"aarch64", "riscv"}) {
-    const Ended ended = run("ring --records 3 --drains 2 --json --model " + machine);
+    const Ended ended = run_check("ring --records 3 --drains 2 --json --model " + machine);
     EXPECT_EQ(ended.exit_code, 0) << ended.out;
     const auto json = nlohmann::json::parse(ended.out);
     EXPECT_EQ(json["model"], machine);
     ASSERT_EQ(json["cases"].size(), 1u);
     EXPECT_GT(json["cases"][0]["executions"], 10);
   }
-  EXPECT_THAT(run("protocol --model riscv").out,
+  EXPECT_THAT(run_check("protocol --model riscv").out,
               HasSubstr("Holds in every execution that RISC-V allows"));
-  EXPECT_THAT(run("protocol --model lkmm").out,
+  EXPECT_THAT(run_check("protocol --model lkmm").out,
               HasSubstr("Holds in every execution that LKMM allows"));
 }
 
 // Which RC11 cannot: it has no load buffering.
 TEST(CheckCommandTest, AMissingFullFenceIsFoundInFormA) {
-  const Ended ended = run("--model aarch64 --fault no_full_fence");
+  const Ended ended = run_check("--model aarch64 --fault no_full_fence");
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_THAT(ended.out,
               AllOf(HasSubstr("intact: "), HasSubstr("in the order in which memory sees"),
                     HasSubstr(" overtakes #"), HasSubstr("VIOLATED in AArch64")));
   const auto events = nlohmann::json::parse(
-      run("--model aarch64 --fault no_full_fence --json").out)["violation"]["events"];
+      run_check("--model aarch64 --fault no_full_fence --json").out)["violation"]["events"];
   EXPECT_TRUE(std::ranges::any_of(
       events, [](const nlohmann::json& event) { return event.contains("overtakes"); }));
-  EXPECT_EQ(run("--model riscv --fault release_for_full --records 2").exit_code, 0);
-  const Ended small = run("--model riscv --fault no_control_dependency --records 1");
+  EXPECT_EQ(run_check("--model riscv --fault release_for_full --records 2").exit_code, 0);
+  const Ended small = run_check("--model riscv --fault no_control_dependency --records 1");
   EXPECT_EQ(small.exit_code, 3);
   EXPECT_THAT(small.out, HasSubstr("--model riscv --fault no_control_dependency` finds"));
 }
 
 // A thread goes on after a check that fails: a length of 0 must not keep the drain where it is.
 TEST(CheckCommandTest, AProgramForMachinesEndsWhereALengthIsZero) {
-  const Ended ended = run("protocol --model aarch64 --fault header_read_twice --seconds 60");
+  const Ended ended = run_check("protocol --model aarch64 --fault header_read_twice --seconds 60");
   EXPECT_EQ(ended.exit_code, 1) << ended.out;
   EXPECT_THAT(ended.out, HasSubstr("in_ring: a record is taken to end past data_head"));
 }
@@ -245,18 +242,18 @@ TEST(CheckCommandTest, ALitmusFileIsRunUnderTheModelAskedFor) {
                               R"(, "allowed_lkmm": null})";
   const std::string file =
       "--litmus " + temporary("models.json", R"({"about": "", "programs": [)" + program + "]}");
-  EXPECT_EQ(run(file).exit_code, 0);
-  EXPECT_EQ(run(file + " --model rc11").exit_code, 0);
-  const Ended aarch64 = run(file + " --model aarch64");
+  EXPECT_EQ(run_check(file).exit_code, 0);
+  EXPECT_EQ(run_check(file + " --model rc11").exit_code, 0);
+  const Ended aarch64 = run_check(file + " --model aarch64");
   EXPECT_EQ(aarch64.exit_code, 0);
   EXPECT_THAT(aarch64.out, AllOf(HasSubstr("LB: agrees: 4 outcomes, 4 executions"),
                                  HasSubstr("AArch64: 1 program, 4 executions; 0 differences"),
                                  HasSubstr("was held beside the axioms on 1 program\n")));
-  const Ended riscv = run("--model riscv " + file);
+  const Ended riscv = run_check("--model riscv " + file);
   EXPECT_EQ(riscv.exit_code, 1);
   EXPECT_THAT(riscv.out,
               AllOf(HasSubstr("LB: DIFFERS"), HasSubstr(R"(LB: not allowed: {"0:a":1,"1:b":1})")));
-  const auto json = nlohmann::json::parse(run(file + " --json --model riscv").out);
+  const auto json = nlohmann::json::parse(run_check(file + " --json --model riscv").out);
   EXPECT_EQ(json["verdict"], "violated");
   EXPECT_EQ(json["model"], "riscv");
   EXPECT_EQ(json["programs"][0]["result"], "DIFFERS");
@@ -273,7 +270,7 @@ TEST(CheckCommandTest, TheSearchMayFindLessThanTheAxiomsWhereThereIsABranch) {
       R"([["R", "a", "x", "rlx"], ["W", "x", 1, "rlx"], ["IF", "a", 1, [["W", "y", 1, "rlx"]]]]],)"
       R"("allowed_aarch64": [{"0:a": 0, "1:a": 0}, {"0:a": 1, "1:a": 1}]})";
   const Ended ended =
-      run("--model aarch64 --litmus " + temporary("branch.json", "[" + program + "]"));
+      run_check("--model aarch64 --litmus " + temporary("branch.json", "[" + program + "]"));
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("SELF: agrees: 2 outcomes"),
                                HasSubstr("was held beside the axioms on 1 program\n")));
@@ -282,7 +279,7 @@ TEST(CheckCommandTest, TheSearchMayFindLessThanTheAxiomsWhereThereIsABranch) {
 TEST(CheckCommandTest, ALitmusFileThatSaysNothingOfAModelShowsNothing) {
   const std::string program = std::string{kLoadBuffering} + R"("allowed_aarch64": null})";
   const Ended ended =
-      run("--model aarch64 --litmus " + temporary("said.json", "[" + program + "]"));
+      run_check("--model aarch64 --litmus " + temporary("said.json", "[" + program + "]"));
   EXPECT_EQ(ended.exit_code, 3);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("LB: nothing expected: 4 outcomes"),
                                HasSubstr(R"(LB: allowed: {"0:a":1,"1:b":1})"),
@@ -295,8 +292,8 @@ TEST(CheckCommandTest, AProgramThatTheModelDoesNotKnowIsRefused) {
   const std::string wrong =
       std::string{kLoadBuffering} + R"("allowed_riscv": )" + kThree + R"(, "race": false})";
   const auto run_both = [](const std::string& first, const std::string& rest) {
-    return run("--model riscv --litmus " +
-               temporary("refused.json", "[" + first + ", " + kUpdate + rest + "}]"));
+    return run_check("--model riscv --litmus " +
+                     temporary("refused.json", "[" + first + ", " + kUpdate + rest + "}]"));
   };
   const Ended refused = run_both(good, "");
   EXPECT_EQ(refused.exit_code, 2);

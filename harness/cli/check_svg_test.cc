@@ -19,17 +19,13 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Ended run(const std::string& arguments, const std::string& before = "") {
-  return run_line("check " + arguments, before);
-}
-
 TEST(CheckSvgTest, AViolationIsDrawn) {
   const std::string file = temporary("drawn.svg");
-  EXPECT_EQ(run("wrong/message_passing_load --svg " + file).exit_code, 1);
+  EXPECT_EQ(run_check("wrong/message_passing_load --svg " + file).exit_code, 1);
   EXPECT_THAT(contents(file), AllOf(HasSubstr("<svg"), HasSubstr("sender"),
                                     HasSubstr(">program wrong/message_passing_load<"),
                                     HasSubstr(">data race: #1 by sender, #4 by receiver<")));
-  EXPECT_EQ(run("ring/nested --fault publishes_nested --svg " + file).exit_code, 1);
+  EXPECT_EQ(run_check("ring/nested --fault publishes_nested --svg " + file).exit_code, 1);
   EXPECT_THAT(contents(file),
               HasSubstr(">program ring/nested, fault publishes_nested, form A, step 7<"));
 }
@@ -93,7 +89,7 @@ void expect_drawn(const nlohmann::json& checked, const std::string& svg) {
 TEST(CheckSvgTest, EveryViolationOfTheCatalogueIsDrawn) {
   const std::string file = temporary("each.svg");
   std::size_t drawn = 0;
-  const auto list = nlohmann::json::parse(run("--list --json").out);
+  const auto list = nlohmann::json::parse(run_check("--list --json").out);
   for (const auto& program : list["programs"]) {
     std::vector<std::string> faults{""};
     const bool ring_again = drawn != 0 && program["faults"] == list["programs"][0]["faults"];
@@ -103,8 +99,8 @@ TEST(CheckSvgTest, EveryViolationOfTheCatalogueIsDrawn) {
     for (const std::string& fault : faults) {
       const std::string arguments = program["name"].get<std::string>() + fault;
       SCOPED_TRACE(arguments);
-      const auto checked =
-          nlohmann::json::parse(run(arguments + " --json --svg " + file + " 2>/dev/null").out);
+      const auto checked = nlohmann::json::parse(
+          run_check(arguments + " --json --svg " + file + " 2>/dev/null").out);
       if (!checked.contains("violation")) continue;
       expect_drawn(checked, contents(file));
       ++drawn;
@@ -115,14 +111,14 @@ TEST(CheckSvgTest, EveryViolationOfTheCatalogueIsDrawn) {
 
 TEST(CheckSvgTest, MissingGraphvizOrFolderIsNamedAndNoFileIsTouched) {
   const std::string file = temporary("missing.svg");
-  const Ended ended = run("wrong/message_passing_load --svg " + file, "PATH=/nowhere");
+  const Ended ended = run_check("wrong/message_passing_load --svg " + file, "PATH=/nowhere");
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("dot is not installed"), HasSubstr("graphviz")));
   EXPECT_FALSE(std::filesystem::exists(file));
   const std::string kept = temporary("kept.svg", "an earlier one");
-  EXPECT_EQ(run("wrong/message_passing_load --svg " + kept, "PATH=/nowhere").exit_code, 2);
+  EXPECT_EQ(run_check("wrong/message_passing_load --svg " + kept, "PATH=/nowhere").exit_code, 2);
   EXPECT_EQ(contents(kept), "an earlier one");
-  const Ended unwritable = run("wrong/message_passing_load --svg /nowhere/x.svg");
+  const Ended unwritable = run_check("wrong/message_passing_load --svg /nowhere/x.svg");
   EXPECT_EQ(unwritable.exit_code, 2);
   EXPECT_THAT(unwritable.out, HasSubstr("'/nowhere/x.svg' cannot be written: No such file"));
 }
@@ -132,7 +128,7 @@ TEST(CheckSvgTest, ADrawingThatDoesNotFitIsAnError) {
   const std::string file = temporary("full.svg");
   std::filesystem::remove(file);
   std::filesystem::create_symlink("/dev/full", file);
-  const Ended ended = run("wrong/message_passing_load --svg " + file);
+  const Ended ended = run_check("wrong/message_passing_load --svg " + file);
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_THAT(ended.out, HasSubstr("full.svg' cannot be written: No space left"));
   EXPECT_TRUE(std::filesystem::is_symlink(file));
@@ -140,14 +136,14 @@ TEST(CheckSvgTest, ADrawingThatDoesNotFitIsAnError) {
 
 TEST(CheckSvgTest, WithoutAViolationTheFileStaysAsItIs) {
   const std::string kept = temporary("old.svg", "another run's");
-  const Ended ended = run("correct/dekker --svg " + kept);
+  const Ended ended = run_check("correct/dekker --svg " + kept);
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_THAT(ended.out, HasSubstr("nothing is violated, so nothing is drawn"));
   EXPECT_EQ(contents(kept), "another run's");
 }
 
 TEST(CheckSvgTest, ADrawingMayGoToStdout) {
-  const Ended drawn = run("wrong/message_passing_load --svg - 2>/dev/null");
+  const Ended drawn = run_check("wrong/message_passing_load --svg - 2>/dev/null");
   EXPECT_EQ(drawn.exit_code, 1);
   EXPECT_TRUE(drawn.out.starts_with("<?xml")) << drawn.out;
   EXPECT_TRUE(drawn.out.ends_with("</svg>\n")) << drawn.out;

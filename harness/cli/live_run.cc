@@ -24,13 +24,7 @@
 namespace perfring::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::chrono::milliseconds kLongestWait{10};
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // One CPU's ring and what is known of it.
 struct Reader {

@@ -30,13 +30,6 @@ namespace {
 using nlohmann::json;
 using Counts = std::map<std::string, std::size_t>;
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in{text};
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
 class PerfReadsTest : public PerfringTest {
  protected:
   void SetUp() override {

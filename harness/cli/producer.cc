@@ -16,7 +16,6 @@ namespace {
 constexpr std::uint32_t kBatchBytesMax = 1 << 20;
 constexpr std::uint32_t kBatchMax = 4096;
 constexpr std::size_t kCpusMax = 65536;
-constexpr auto kPauseWhenFull = std::chrono::microseconds{50};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #define HARNESS_CLI_PRODUCER_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <system_error>
@@ -12,6 +13,16 @@
 
 namespace perfring::cli {
 
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// For how long a producer pauses when its ring is full: one that goes on would leave the consumer
+// no time to catch up.
+inline constexpr std::chrono::microseconds kPauseWhenFull{50};
+
 // Binds the calling thread to these CPUs, if the system lets it.
 void run_on(const std::vector<std::uint32_t>& cpus);
 
@@ -20,8 +31,7 @@ std::vector<std::uint32_t> usable_cpus();
 
 std::string describe_failure(std::uint32_t cpu, std::error_code error);
 
-// A thread that has records generated on one CPU, as fast as it can, until stopped. When the ring
-// is full it pauses for a moment: a busy producer would leave the consumer no time to catch up.
+// A thread that has records generated on one CPU, as fast as it can, until stopped.
 class ProducerThread {
  public:
   ProducerThread(live::Generator& generator, std::uint32_t cpu, live::PayloadRange payload);

@@ -28,13 +28,6 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in{text};
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
 bool is_over(std::chrono::steady_clock::time_point begin) {
   return std::chrono::steady_clock::now() - begin > std::chrono::seconds{60};
 }

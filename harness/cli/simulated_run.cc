@@ -85,8 +85,6 @@ class StandInRing {
       thread_;  // last: to destroy it is to wait for the thread, which uses the others
 };
 
-constexpr auto kPauseWhenFull = std::chrono::microseconds{50};
-
 script::Settings settings_of(const LiveOptions& options, std::uint32_t watermark) {
   script::Settings settings{.pages = options.pages};
   settings.watermark = watermark != 0;
@@ -156,12 +154,6 @@ std::uint64_t StandInRing::drain() {
   ring_.for_each([this](const PerfEvent& event) { checker_.delivered(event); });
   checker_.drain_ends();
   return checker_.received().bytes - before;
-}
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 class SimulatedRun {

@@ -36,6 +36,10 @@ inline Ended run_line(const std::string& arguments, const std::string& before = 
   return run_child({"/bin/sh", "-c", command});
 }
 
+inline Ended run_check(const std::string& arguments, const std::string& before = "") {
+  return run_line("check " + arguments, before);
+}
+
 // A file for a test, with these contents, if any.
 inline std::string temporary(const std::string& name, const std::string& contents = "") {
   const std::string path = ::testing::TempDir() + "/" + name;
@@ -47,6 +51,13 @@ inline std::string contents(const std::filesystem::path& path) {
   std::stringstream text;
   text << std::ifstream{path}.rdbuf();
   return text.str();
+}
+
+inline std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in{text};
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
 }
 
 inline std::string of_environment(const char* name) {
