@@ -245,8 +245,8 @@ int run_command(const DecodeOptions& options) {
 
 namespace {
 
-std::expected<conformance::Ring, std::string> ring_of(const InspectOptions& options,
-                                                      const std::string& file) {
+std::expected<conformance::InspectedRing, std::string> ring_of(const InspectOptions& options,
+                                                               const std::string& file) {
   if (!options.id.empty()) {
     return conformance::ring_of_vector(file, options.id, static_cast<std::size_t>(options.turn));
   }

@@ -76,8 +76,8 @@ std::expected<std::vector<std::byte>, std::string> bytes_of(std::string_view tex
   return bytes;
 }
 
-Ring vector_ring(const nlohmann::json& one, std::size_t turn) {
-  Ring ring;
+InspectedRing vector_ring(const nlohmann::json& one, std::size_t turn) {
+  InspectedRing ring;
   const auto position = [](const nlohmann::json& text) {
     return std::uint64_t{std::stoull(text.get<std::string>())};
   };
@@ -107,18 +107,19 @@ Ring vector_ring(const nlohmann::json& one, std::size_t turn) {
 
 }  // namespace
 
-std::expected<Ring, std::string> ring_of_image(std::span<const std::byte> file) {
+std::expected<InspectedRing, std::string> ring_of_image(std::span<const std::byte> file) {
   if (file.size() < 2 * kPage || !std::has_single_bit(file.size() - kPage)) {
     return std::unexpected(
         "it is no ring image: a control page of 4096 bytes and 2^n data pages are expected");
   }
   const std::span<const std::byte> data = file.subspan(kPage);
-  return Ring{.head = number_at<std::uint64_t>(file, offsetof(perf_event_mmap_page, data_head)),
-              .tail = number_at<std::uint64_t>(file, offsetof(perf_event_mmap_page, data_tail)),
-              .data = {data.begin(), data.end()}};
+  return InspectedRing{
+      .head = number_at<std::uint64_t>(file, offsetof(perf_event_mmap_page, data_head)),
+      .tail = number_at<std::uint64_t>(file, offsetof(perf_event_mmap_page, data_tail)),
+      .data = {data.begin(), data.end()}};
 }
 
-std::expected<Ring, std::string> ring_of_fuzz_input(std::span<const std::byte> file) {
+std::expected<InspectedRing, std::string> ring_of_fuzz_input(std::span<const std::byte> file) {
   std::size_t at = 0;
   const auto take = [&](std::size_t size) {
     std::uint64_t value = 0;
@@ -129,7 +130,7 @@ std::expected<Ring, std::string> ring_of_fuzz_input(std::span<const std::byte> f
   };
   if (file.empty()) return std::unexpected("it is empty");
   const std::uint64_t shape = take(1);
-  Ring ring{.data = std::vector<std::byte>(kPage << ((shape & 7) % 5))};
+  InspectedRing ring{.data = std::vector<std::byte>(kPage << ((shape & 7) % 5))};
   ring.tail = take(8);
   ring.head = ring.tail + take(8);
   at += static_cast<std::size_t>((shape >> 5 & 3) + 11 * (shape >> 3 & 3));
@@ -143,8 +144,8 @@ std::expected<Ring, std::string> ring_of_fuzz_input(std::span<const std::byte> f
   return ring;
 }
 
-std::expected<Ring, std::string> ring_of_vector(std::string_view file, std::string_view id,
-                                                std::size_t turn) {
+std::expected<InspectedRing, std::string> ring_of_vector(std::string_view file, std::string_view id,
+                                                         std::size_t turn) {
   try {
     const auto index = nlohmann::json::parse(file);
     for (const auto& one : index.at("cases")) {
@@ -159,7 +160,7 @@ std::expected<Ring, std::string> ring_of_vector(std::string_view file, std::stri
   }
 }
 
-Inspection inspect(const Ring& ring) {
+Inspection inspect(const InspectedRing& ring) {
   kernel::RingMemory memory{ring.data.size() / kPage};
   auto& page = *reinterpret_cast<perf_event_mmap_page*>(memory.bytes().data());
   std::ranges::copy(ring.data, memory.bytes().begin() + kPage);

@@ -18,7 +18,7 @@
 namespace perfring::conformance {
 
 // A ring: its positions and its data pages, a power of two long.
-struct Ring {
+struct InspectedRing {
   std::uint64_t head = 0;
   std::uint64_t tail = 0;
   std::vector<std::byte> data;
@@ -29,13 +29,13 @@ struct Ring {
 
 // The ring that a file holds. An error says why it holds none.
 // A control page and data pages, as a ring is mapped.
-std::expected<Ring, std::string> ring_of_image(std::span<const std::byte> file);
+std::expected<InspectedRing, std::string> ring_of_image(std::span<const std::byte> file);
 // An input of fuzz/hostile_ring (its header says what the bytes mean), before any poke.
-std::expected<Ring, std::string> ring_of_fuzz_input(std::span<const std::byte> file);
+std::expected<InspectedRing, std::string> ring_of_fuzz_input(std::span<const std::byte> file);
 // A case of an index of vectors, before the consumer's turn of this number, from 1 on: the ring of
 // that turn's CPU. A consumer has released all that came before.
-std::expected<Ring, std::string> ring_of_vector(std::string_view file, std::string_view id,
-                                                std::size_t turn);
+std::expected<InspectedRing, std::string> ring_of_vector(std::string_view file, std::string_view id,
+                                                         std::size_t turn);
 
 struct Explained {
   std::uint64_t position = 0;
@@ -57,7 +57,7 @@ struct Inspection {
   bool says_sample_type = false;
   std::vector<Explained> records{};
 };
-Inspection inspect(const Ring& ring);
+Inspection inspect(const InspectedRing& ring);
 
 std::string to_text(const Inspection& inspection, bool colours);
 nlohmann::ordered_json to_json(const Inspection& inspection);
