@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace perfring::stress {
 namespace {
 
@@ -52,6 +54,36 @@ std::string describe(const Setting& setting) {
       setting.ring.pages, setting.ring.word == kernel::Word::k64 ? 64 : 32, setting.ring.start,
       setting.levels, setting.payload_max, setting.calm, setting.patient ? "patient" : "greedy",
       setting.ring.watermark ? "watermark" : "wakeup_events", setting.ring.wakeup);
+}
+
+std::future<void> on_a_thread(std::function<void()> work) {
+  return std::async(std::launch::async, std::move(work));
+}
+
+std::vector<Setting> draw_rings(Random& random, const Run& run) {
+  std::vector<Setting> settings(static_cast<std::size_t>(1 + random() % run.rings));
+  std::uint32_t first_stream = 0;
+  for (Setting& setting : settings) {
+    setting = draw(random, run.pages);
+    setting.first_stream = std::exchange(first_stream, first_stream + kLevelsMax);
+  }
+  return settings;
+}
+
+PartOutcome rounds(std::string part, const Run& run,
+                   const std::function<void(PartOutcome&, Random&)>& round) {
+  PartOutcome outcome;
+  outcome.part = std::move(part);
+  Random random{run.seed};
+  const auto begin = Clock::now();
+  const std::chrono::duration<double> limit{run.seconds};
+  do {
+    round(outcome, random);
+    ++outcome.rounds;
+  } while ((outcome.holds() || run.keep_going) && !run.interrupted() &&
+           Clock::now() - begin < limit);
+  outcome.seconds = std::chrono::duration<double>{Clock::now() - begin}.count();
+  return outcome;
 }
 
 }  // namespace perfring::stress

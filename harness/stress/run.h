@@ -5,9 +5,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <future>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "harness/oracle/invariant.h"
@@ -96,34 +97,18 @@ struct StopAtTheEnd {
   ~StopAtTheEnd() { stop.store(true, std::memory_order_relaxed); }
 };
 
+// Runs `work` on a thread of its own; to destroy what is returned is to wait for it. Not a
+// template, which would make a std::async of each sort of thread, and take the compiler half a
+// minute.
+std::future<void> on_a_thread(std::function<void()> work);
+
 // The rings of one round: at least one.
-inline std::vector<Setting> draw_rings(Random& random, const Run& run) {
-  std::vector<Setting> settings(static_cast<std::size_t>(1 + random() % run.rings));
-  std::uint32_t first_stream = 0;
-  for (Setting& setting : settings) {
-    setting = draw(random, run.pages);
-    setting.first_stream = std::exchange(first_stream, first_stream + kLevelsMax);
-  }
-  return settings;
-}
+std::vector<Setting> draw_rings(Random& random, const Run& run);
 
 // Repeats `round(outcome, random)` until the time is over, or something is violated and the run
 // does not keep going.
-template <class Round>
-PartOutcome rounds(std::string part, const Run& run, Round round) {
-  PartOutcome outcome;
-  outcome.part = std::move(part);
-  Random random{run.seed};
-  const auto begin = Clock::now();
-  const std::chrono::duration<double> limit{run.seconds};
-  do {
-    round(outcome, random);
-    ++outcome.rounds;
-  } while ((outcome.holds() || run.keep_going) && !run.interrupted() &&
-           Clock::now() - begin < limit);
-  outcome.seconds = std::chrono::duration<double>{Clock::now() - begin}.count();
-  return outcome;
-}
+PartOutcome rounds(std::string part, const Run& run,
+                   const std::function<void(PartOutcome&, Random&)>& round);
 
 }  // namespace perfring::stress
 

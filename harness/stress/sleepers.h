@@ -106,7 +106,7 @@ class SleepersRound {
     for (auto& ring : rings_) {
       for (auto early = ring.producer.random()() % 4; early != 0; --early) ring.producer.output();
       ring.registration.emplace(ring.ring.file(), ring.eventfd.get());
-      ring.thread = std::async(std::launch::async, [this, &ring] { ring.write(stop_); });
+      ring.thread = on_a_thread([this, &ring] { ring.write(stop_); });
     }
     if (W != Waits::NoFirstDrain) drain_all();
     for (const auto end = Clock::now() + duration; Clock::now() < end && outcome_.holds();) wait();

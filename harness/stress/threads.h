@@ -18,7 +18,7 @@ struct ThreadedRing {
   explicit ThreadedRing(const Setting& setting) : ring{setting}, producer{ring}, consumer{ring} {}
 
   void start(const std::atomic<bool>& stop) {
-    thread = std::async(std::launch::async, [this, &stop] { producer.work(stop); });
+    thread = on_a_thread([this, &stop] { producer.work(stop); });
   }
 
   StressRing ring;
