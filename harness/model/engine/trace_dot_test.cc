@@ -1,5 +1,6 @@
-// The drawing of a violation, as the text that Graphviz is given. //harness/cli:check_command_test has
-// it drawn, //harness/model:catalogue_test holds every violation of the catalogue against its text.
+// The drawing of a violation, as the text that Graphviz is given. //harness/cli:check_command_test
+// has it drawn, //harness/model:catalogue_test holds every violation of the catalogue against its
+// text.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
