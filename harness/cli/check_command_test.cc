@@ -13,7 +13,9 @@ namespace perfring::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(CheckCommandTest, TheSourceThatShipsIsProvedInBothForms) {
   const Ended ended = run_check("--json");
@@ -284,6 +286,37 @@ TEST(CheckCommandTest, ALitmusFileThatSaysNothingOfAModelShowsNothing) {
   EXPECT_THAT(ended.out, AllOf(HasSubstr("LB: nothing expected: 4 outcomes"),
                                HasSubstr(R"(LB: allowed: {"0:a":1,"1:b":1})"),
                                HasSubstr("the file does not say what AArch64 allows")));
+}
+
+// A misspelt register drops the dependency, and the verdict is another program's.
+TEST(CheckCommandTest, ANoteNamesEachRegisterThatNoOperationBeforeAssigns) {
+  const auto notes = [](const std::string& ops, const std::string& observed) {
+    const std::string program =
+        R"({"name": "P", "locations": {"x": "", "y": ""}, "race": false, "allowed": [],)"
+        R"("observed": [)" +
+        observed + R"(], "ops": [)" + ops + "]}";
+    const Ended ended =
+        run_check("--json --litmus " + temporary("unset.json", "[" + program + "]"));
+    return nlohmann::json::parse(ended.out)["programs"][0]["notes"].get<std::vector<std::string>>();
+  };
+  EXPECT_THAT(notes(R"([["R", "a", "x", "rlx"], ["CTRL", "b"], ["WR", "x", "c"],)"
+                    R"( ["IF", "d", 1, [["ASSUME", "e", 1]]], ["CP", ["a", "f"]]], [])",
+                    R"("x", "0:a", "0:g", "1:a")"),
+              ElementsAre("thread 0, operation 2: no operation before it assigns 'b'",
+                          "thread 0, operation 3: no operation before it assigns 'c'",
+                          "thread 0, operation 4: no operation before it assigns 'd'",
+                          "thread 0, operation 5: no operation before it assigns 'e'",
+                          "thread 0, operation 6: no operation before it assigns 'f'",
+                          "field 'observed': no operation of thread 0 assigns '0:g'",
+                          "field 'observed': no operation of thread 1 assigns '1:a'"));
+  EXPECT_THAT(notes(R"([["FA", "a", "x", 1, "rlx"], ["IF", "a", 0, [["R", "b", "y", "rlx"]]],)"
+                    R"( ["CTRL", "b"]], [["CTRL", "a"], ["R", "a", "x", "rlx"]])",
+                    R"("0:b", "1:a")"),
+              ElementsAre("thread 1, operation 1: no operation before it assigns 'a'"));
+  const std::string file =
+      temporary("unset.json", std::string{"["} + kLoadBuffering + R"("race": false, "allowed": )" +
+                                  kThree + "}]");
+  EXPECT_THAT(run_check("--litmus " + file).out, Not(HasSubstr("note")));
 }
 
 TEST(CheckCommandTest, AProgramThatTheModelDoesNotKnowIsRefused) {

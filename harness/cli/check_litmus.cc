@@ -32,6 +32,7 @@ struct CheckedLitmus {
   std::string name;
   Result result = Result::NotShown;
   model::LitmusVerdict verdict;
+  std::vector<std::string> unassigned;  // registers, in words
   bool searched = false;  // the search of the ring's proofs was held beside the axioms
 };
 
@@ -113,7 +114,9 @@ std::expected<CheckedLitmusFile, std::string> run_litmus_text(const CheckOptions
       on_progress(fmt::format("{} of {}, {}: {}", checked.programs.size() + 1, all.size(),
                               one_line(name), counted(so_far.executions, "execution")));
     };
-    CheckedLitmus one{.name = name, .verdict = run_litmus(litmus, options.memory_model, how)};
+    CheckedLitmus one{.name = name,
+                      .verdict = run_litmus(litmus, options.memory_model, how),
+                      .unassigned = litmus.unassigned};
     if (options.memory_model != model::MemoryModel::Rc11 && one.verdict.refused.empty() &&
         one.verdict.result.bound.empty()) {
       search(litmus, options.memory_model, {.bounds = options.bounds, .stop = &stop}, one);
@@ -168,8 +171,7 @@ const char* to_string(Result result) {
   return "not shown";
 }
 
-// The program's line, and what there is to say of it besides.
-std::string lines_of(const CheckedLitmus& program) {
+std::string verdict_lines(const CheckedLitmus& program) {
   const std::string name = one_line(program.name);
   const model::LitmusVerdict& verdict = program.verdict;
   if (!verdict.refused.empty()) {
@@ -189,6 +191,15 @@ std::string lines_of(const CheckedLitmus& program) {
   if (program.result != Result::NothingExpected) return text;
   for (const model::LitmusOutcome& outcome : verdict.outcomes) {
     text += fmt::format("{}: allowed: {}\n", name, one_line(nlohmann::json(outcome).dump()));
+  }
+  return text;
+}
+
+// The program's lines.
+std::string lines_of(const CheckedLitmus& program) {
+  std::string text = verdict_lines(program);
+  for (const std::string& unassigned : program.unassigned) {
+    text += fmt::format("{}: note: {}\n", one_line(program.name), one_line(unassigned));
   }
   return text;
 }
@@ -238,6 +249,7 @@ std::string litmus_json(const CheckedLitmusFile& file) {
                                 {"seconds", result.seconds},
                                 {"bound", result.bound},
                                 {"searched", each.searched},
+                                {"notes", each.unassigned},
                                 {"differences", each.verdict.differences},
                                 {"refused", each.verdict.refused}});
   }

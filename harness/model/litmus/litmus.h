@@ -34,6 +34,9 @@ struct Litmus {
   bool race_given = false;                      // the file says whether there is one
   std::map<MemoryModel, Expectation> expected;  // none where there is a race
   std::set<MemoryModel> not_expressible;        // the file has null as what they allow
+  // Registers that are used though no operation before assigns them, in words: a misspelt one drops
+  // a dependency. No error, as `unset_register` is their value.
+  std::vector<std::string> unassigned;
 };
 
 struct LitmusVerdict {

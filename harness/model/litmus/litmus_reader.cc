@@ -77,6 +77,53 @@ void check_observed(const std::string& name, const LitmusText& text) {
   }
 }
 
+// A thread's operations, in their order.
+class Assigned {
+ public:
+  Assigned(std::size_t thread, std::vector<std::string>& unassigned)
+      : thread_{thread}, unassigned_{unassigned} {}
+
+  void walk(const std::vector<Op>& ops) {
+    for (const Op& op : ops) {
+      if (op.reads()) {
+        registers_.insert(op.reg);
+      } else if (!op.reg.empty()) {
+        use(op, op.reg);
+      }
+      for (const std::string& name : op.registers) use(op, name);
+      walk(op.body);
+    }
+  }
+  bool contains(const std::string& name) const { return registers_.contains(name); }
+
+ private:
+  void use(const Op& op, const std::string& name) {
+    if (contains(name)) return;
+    unassigned_.push_back(fmt::format(
+        "thread {}, operation {}: no operation before it assigns '{}'", thread_, op.line, name));
+  }
+
+  std::size_t thread_;
+  std::vector<std::string>& unassigned_;
+  std::set<std::string> registers_;
+};
+
+std::vector<std::string> find_unassigned(const LitmusText& text) {
+  std::vector<std::string> unassigned;
+  for (std::size_t i = 0; i < text.threads.size(); ++i) {
+    Assigned assigned{i, unassigned};
+    assigned.walk(text.threads[i]);
+    const std::string prefix = fmt::format("{}:", i);
+    for (const std::string& name : text.observed) {
+      if (name.starts_with(prefix) && !assigned.contains(name.substr(prefix.size()))) {
+        unassigned.push_back(
+            fmt::format("field 'observed': no operation of thread {} assigns '{}'", i, name));
+      }
+    }
+  }
+  return unassigned;
+}
+
 bool is_field(std::string_view name) {
   return std::ranges::find(kFields, name) != kFields.end() ||
          std::ranges::any_of(kExpectations, [&](const ExpectationFields& fields) {
@@ -186,6 +233,7 @@ Litmus read_one(const json& entry) {
   litmus.race_given = entry.contains("race");
   litmus.race = litmus.race_given || !of_hardware ? field<bool>(entry, "race") : false;
   litmus.text = read_text(entry);
+  litmus.unassigned = find_unassigned(litmus.text);
   litmus.program = program_of(litmus.text);
   if (litmus.race) return litmus;
   read_expectations(entry, litmus);
