@@ -20,7 +20,7 @@ using ::testing::Not;
 TEST(CheckCommandTest, TheSourceThatShipsIsProvedInBothForms) {
   const Ended ended = run_check("--json");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
-  const auto json = nlohmann::json::parse(ended.out);
+  const auto json = parsed(ended.out);
   EXPECT_EQ(json["verdict"], "holds");
   EXPECT_EQ(json["program"], "ring");
   EXPECT_EQ(json["records"], 6);
@@ -30,7 +30,7 @@ TEST(CheckCommandTest, TheSourceThatShipsIsProvedInBothForms) {
 
 TEST(CheckCommandTest, ExecutionsAreCountedAsGenMcCountsThem) {
   const Ended ended = run_check("protocol --records 5 --drains 5 --form A --json");
-  EXPECT_EQ(nlohmann::json::parse(ended.out)["cases"][0]["executions"], 2190) << ended.out;
+  EXPECT_EQ(parsed(ended.out)["cases"][0]["executions"], 2190) << ended.out;
 }
 
 TEST(CheckCommandTest, AViolationIsPrintedWithItsExecution) {
@@ -48,7 +48,7 @@ TEST(CheckCommandTest, AViolationIsPrintedWithItsExecution) {
 TEST(CheckCommandTest, JsonHasTheSameExecution) {
   const Ended ended = run_check("wrong/message_passing_load --json");
   EXPECT_EQ(ended.exit_code, 1);
-  const auto violation = nlohmann::json::parse(ended.out)["violation"];
+  const auto violation = parsed(ended.out)["violation"];
   EXPECT_EQ(violation["what"], "data race");
   EXPECT_EQ(violation["threads"], (std::vector<std::string>{"sender", "receiver"}));
   EXPECT_EQ(violation["race"], (std::vector<int>{1, 4}));
@@ -95,7 +95,7 @@ TEST(CheckCommandTest, AnInterruptIsNoProof) {
 TEST(CheckCommandTest, MergingIsComparedWithNotMerging) {
   const Ended ended = run_check("ring --records 4 --compare --json");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
-  for (const auto& each : nlohmann::json::parse(ended.out)["cases"]) {
+  for (const auto& each : parsed(ended.out)["cases"]) {
     EXPECT_GT(each["merged"], 0);
     EXPECT_TRUE(each["differences"].empty());
   }
@@ -107,7 +107,7 @@ TEST(CheckCommandTest, TheListHasEveryProgramAndFault) {
       AllOf(HasSubstr("ring/nested"), HasSubstr("wrong/peterson"), HasSubstr("aya_until_2026"),
             HasSubstr("are read: violated in form B and on machines"),
             HasSubstr("violated on machines")));
-  EXPECT_GT(nlohmann::json::parse(run_check("--list --json").out)["programs"].size(), 20u);
+  EXPECT_GT(parsed(run_check("--list --json").out)["programs"].size(), 20u);
 }
 
 TEST(CheckCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
@@ -190,7 +190,7 @@ TEST(CheckCommandTest, TheSourceThatShipsIsProvedForMachines) {
   for (const std::string machine : {"aarch64", "riscv"}) {
     const Ended ended = run_check("ring --records 3 --drains 2 --json --model " + machine);
     EXPECT_EQ(ended.exit_code, 0) << ended.out;
-    const auto json = nlohmann::json::parse(ended.out);
+    const auto json = parsed(ended.out);
     EXPECT_EQ(json["model"], machine);
     ASSERT_EQ(json["cases"].size(), 1u);
     EXPECT_GT(json["cases"][0]["executions"], 10);
@@ -208,8 +208,8 @@ TEST(CheckCommandTest, AMissingFullFenceIsFoundInFormA) {
   EXPECT_THAT(ended.out,
               AllOf(HasSubstr("intact: "), HasSubstr("in the order in which memory sees"),
                     HasSubstr(" overtakes #"), HasSubstr("VIOLATED in AArch64")));
-  const auto events = nlohmann::json::parse(
-      run_check("--model aarch64 --fault no_full_fence --json").out)["violation"]["events"];
+  const auto events =
+      parsed(run_check("--model aarch64 --fault no_full_fence --json").out)["violation"]["events"];
   EXPECT_TRUE(std::ranges::any_of(
       events, [](const nlohmann::json& event) { return event.contains("overtakes"); }));
   EXPECT_EQ(run_check("--model riscv --fault release_for_full --records 2").exit_code, 0);
@@ -255,7 +255,7 @@ TEST(CheckCommandTest, ALitmusFileIsRunUnderTheModelAskedFor) {
   EXPECT_EQ(riscv.exit_code, 1);
   EXPECT_THAT(riscv.out,
               AllOf(HasSubstr("LB: DIFFERS"), HasSubstr(R"(LB: not allowed: {"0:a":1,"1:b":1})")));
-  const auto json = nlohmann::json::parse(run_check(file + " --json --model riscv").out);
+  const auto json = parsed(run_check(file + " --json --model riscv").out);
   EXPECT_EQ(json["verdict"], "violated");
   EXPECT_EQ(json["model"], "riscv");
   EXPECT_EQ(json["programs"][0]["result"], "DIFFERS");
@@ -297,7 +297,7 @@ TEST(CheckCommandTest, ANoteNamesEachRegisterThatNoOperationBeforeAssigns) {
         observed + R"(], "ops": [)" + ops + "]}";
     const Ended ended =
         run_check("--json --litmus " + temporary("unset.json", "[" + program + "]"));
-    return nlohmann::json::parse(ended.out)["programs"][0]["notes"].get<std::vector<std::string>>();
+    return parsed(ended.out)["programs"][0]["notes"].get<std::vector<std::string>>();
   };
   EXPECT_THAT(notes(R"([["R", "a", "x", "rlx"], ["CTRL", "b"], ["WR", "x", "c"],)"
                     R"( ["IF", "d", 1, [["ASSUME", "e", 1]]], ["CP", ["a", "f"]]], [])",

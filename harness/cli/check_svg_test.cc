@@ -89,7 +89,7 @@ void expect_drawn(const nlohmann::json& checked, const std::string& svg) {
 TEST(CheckSvgTest, EveryViolationOfTheCatalogueIsDrawn) {
   const std::string file = temporary("each.svg");
   std::size_t drawn = 0;
-  const auto list = nlohmann::json::parse(run_check("--list --json").out);
+  const auto list = parsed(run_check("--list --json").out);
   for (const auto& program : list["programs"]) {
     std::vector<std::string> faults{""};
     const bool ring_again = drawn != 0 && program["faults"] == list["programs"][0]["faults"];
@@ -99,8 +99,8 @@ TEST(CheckSvgTest, EveryViolationOfTheCatalogueIsDrawn) {
     for (const std::string& fault : faults) {
       const std::string arguments = program["name"].get<std::string>() + fault;
       SCOPED_TRACE(arguments);
-      const auto checked = nlohmann::json::parse(
-          run_check(arguments + " --json --svg " + file + " 2>/dev/null").out);
+      const auto checked =
+          parsed(run_check(arguments + " --json --svg " + file + " 2>/dev/null").out);
       if (!checked.contains("violation")) continue;
       expect_drawn(checked, contents(file));
       ++drawn;

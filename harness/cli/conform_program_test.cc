@@ -45,7 +45,7 @@ class ConformProgramTest : public PerfringTest {
     const Ended ended = run({"conform", "--json", "--", program, "{pages}", "{wakeup_watermark}",
                              "{wakeup_events}", "{sample_type}", "{sample_id_all}"});
     EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
-    return json::parse(ended.out);
+    return parsed(ended.out);
   }
   // Where a system call fails with EPERM, as a container's profile has it.
   Ended run_without(long call, const std::vector<std::string>& arguments) {
@@ -117,7 +117,7 @@ TEST_F(ConformProgramTest, LibbpfHasTheOutcomesOfTheMatrix) {
                  << version;
   }
   const Ended ended = run({"conform", "--json", "--", subject("LIBBPF_SUBJECT"), "{pages}"});
-  const json outcome = json::parse(ended.out);
+  const json outcome = parsed(ended.out);
   ASSERT_GE(outcome["cases"].size(), 120U) << ended.err;
   for (const json& row : outcome["cases"]) {
     std::string cell;
@@ -287,7 +287,7 @@ TEST_F(ConformProgramTest, TheRingsPlayedAreThoseInTheMapAndTheProgramMayTakeIts
 TEST_F(ConformProgramTest, AProgramThatNoCaseCanBeRunOfIsNotTriedOnceMore) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   for (const std::string how : {"nests-epolls", "in-no-map", "three-pages"}) {
-    const json all = json::parse(
+    const json all = parsed(
         run({"conform", "--json", "--only", "straddle-*", "--", program, how, "{pages}"}).out);
     ASSERT_EQ(all["cases"].size(), 8U);
     const std::string first = all["cases"][0]["detail"];
@@ -319,7 +319,7 @@ TEST_F(ConformProgramTest, ACrashHasABacktrace) {
     const Ended ended =
         run({"conform", "--only", "one-record", "--json", "--", program, how, "{pages}"});
     EXPECT_EQ(ended.exit_code, 1) << ended.err << ended.out;
-    const json row = json::parse(ended.out)["cases"][0];
+    const json row = parsed(ended.out)["cases"][0];
     EXPECT_EQ(row["outcome"], how == "reads" ? "out of bounds" : "crashes") << row;
     const std::string frames = row.value("backtrace", json::array()).dump();
     EXPECT_THAT(frames, ::testing::ContainsRegex(
@@ -370,7 +370,7 @@ TEST_F(ConformProgramTest, AnI386ProgramIsRightOn32BitKernelsToo) {
   const Ended ended = run({"conform", "--json", "--only", "w32-*", "straddle-*", "three-sizes",
                            "lost-one", "--", i386, "well", "{pages}"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
-  EXPECT_EQ(json::parse(ended.out)["counts"], json({{"right", 15}})) << ended.out;
+  EXPECT_EQ(parsed(ended.out)["counts"], json({{"right", 15}})) << ended.out;
   for (const std::string how : {"selects", "masks", "masks-in-pselect"}) {
     const Ended waits = run({"conform", "--only", "drained-twice", "--", i386, how, "{pages}"});
     EXPECT_EQ(waits.exit_code, 0) << how << waits.out;

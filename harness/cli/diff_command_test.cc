@@ -46,7 +46,7 @@ TEST(DiffReplayTest, ATraceNeedsNoLiveKernel) {
       temporary("one.trace", "trace full\npoll => 0 head 0 tail 0 lost 0 0 time 0\n");
   const Ended ended = diff("--replay " + traces() + " --replay " + one + " --json");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
-  const auto json = nlohmann::json::parse(ended.out);
+  const auto json = parsed(ended.out);
   EXPECT_EQ(json["verdict"], "holds");
   EXPECT_EQ(json["kernel"], "recorded kernel");
   EXPECT_EQ(json["scripts"], 45);
@@ -61,7 +61,7 @@ TEST(DiffReplayTest, ATraceThatShowsSomethingElseIsAViolation) {
   const std::string changed = temporary("changed.trace", text);
   const Ended ended = diff("--replay " + changed + " --json");
   EXPECT_EQ(ended.exit_code, 1) << ended.out;
-  const auto json = nlohmann::json::parse(ended.out);
+  const auto json = parsed(ended.out);
   EXPECT_EQ(json["verdict"], "violated");
   EXPECT_THAT(json["violation"]["message"].get<std::string>(), HasSubstr("data_head 8"));
   EXPECT_THAT(diff("--replay " + changed).out,
@@ -91,7 +91,7 @@ TEST_F(DiffLiveTest, AScriptMayComeFromAFileOrAPipe) {
   EXPECT_THAT(file.out, HasSubstr("1 script, 1 step"));
   const Ended pipe = diff("--script - --json", "echo output 1 |");
   EXPECT_EQ(pipe.exit_code, 0) << pipe.out;
-  EXPECT_EQ(nlohmann::json::parse(pipe.out)["verdict"], "holds");
+  EXPECT_EQ(parsed(pipe.out)["verdict"], "holds");
 }
 
 TEST_F(DiffLiveTest, WhatIsRecordedIsReplayed) {
@@ -107,7 +107,7 @@ TEST_F(DiffLiveTest, WhatIsRecordedIsReplayed) {
   EXPECT_THAT(replayed.out, HasSubstr("equals the recorded kernel"));
   const Ended joined = diff("--replay - --json", "cat " + folder + "/*.trace |");
   EXPECT_EQ(joined.exit_code, 0) << joined.out;
-  EXPECT_EQ(nlohmann::json::parse(joined.out)["scripts"], 2);
+  EXPECT_EQ(parsed(joined.out)["scripts"], 2);
   const Ended piped = run_line("diff --script '" + temporary("# a one", "output 8\n") + "'" +
                                " --record - | $PERFRING_RUN_UNDER " +
                                std::getenv("PERFRING_BINARY") + " diff --replay -");
@@ -133,7 +133,7 @@ TEST_F(DiffLiveTest, AnInterruptIsNoPass) {
     const Ended ended = diff("--scripts 1000000000 --json 2>/dev/null",
                              std::string{"timeout --preserve-status -s "} + signal + " 2");
     EXPECT_EQ(ended.exit_code, 3) << ended.out;
-    const auto json = nlohmann::json::parse(ended.out);
+    const auto json = parsed(ended.out);
     EXPECT_EQ(json["interrupted"], true);
     EXPECT_EQ(json["holds"], false);
   }
@@ -163,7 +163,7 @@ TEST_F(ConformLiveTest, PerfringIsRightInEachCaseThatThisKernelCanPlay) {
       conform({"--json", "--", subject("PERFRING_SUBJECT"), "{pages}", "{wakeup_watermark}",
                "{wakeup_events}", "{sample_type}", "{sample_id_all}"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
-  const auto counts = nlohmann::json::parse(ended.out)["counts"];
+  const auto counts = parsed(ended.out)["counts"];
   EXPECT_GE(counts["right"], 60) << ended.out;
   EXPECT_EQ(counts["right"].get<int>() + counts["not run"].get<int>(), 123) << ended.out;
 }

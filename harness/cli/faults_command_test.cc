@@ -110,7 +110,7 @@ TEST(FaultsCommandTest, AFaultIsFoundOrCannotBeSeenForAReason) {
 TEST(FaultsCommandTest, JsonHasTheMessageThatFoundIt) {
   const Ended ended = run("publishes_off_the_grid --harness scripts --json");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
-  const auto json = nlohmann::json::parse(ended.out.substr(ended.out.find('{')));
+  const auto json = parsed(ended.out.substr(ended.out.find('{')));
   EXPECT_EQ(json["verdict"], "holds");
   ASSERT_EQ(json["cells"].size(), 1U);
   const auto& cell = json["cells"][0];
@@ -147,7 +147,7 @@ TEST(FaultsCommandTest, AnInterruptEndsItWithWhatThereIs) {
 TEST(FaultsCommandTest, TheListHasTheCatalogue) {
   const Ended ended = run("--list");
   EXPECT_EQ(ended.exit_code, 0);
-  const auto json = nlohmann::json::parse(run("--list --json").out);
+  const auto json = parsed(run("--list --json").out);
   EXPECT_EQ(json["faults"].size(), faults::catalogue().size());
   for (const faults::Fault& fault : faults::catalogue()) {
     EXPECT_THAT(ended.out, HasSubstr(std::string{fault.name} + " "));

@@ -57,7 +57,7 @@ TEST_F(DecodeCommandTest, JsonIsAnObjectALineByTheUapisNames) {
   std::istringstream lines{ended.out};
   std::size_t count = 0;
   for (std::string line; std::getline(lines, line); ++count) {
-    const json record = json::parse(line);
+    const json record = parsed(line);
     if (record["name"] != "mmap2_sid") continue;
     EXPECT_EQ(record["record"], "MMAP2");
     EXPECT_EQ(record["header"]["size"], 160);
@@ -88,7 +88,7 @@ TEST_F(DecodeCommandTest, ADifferenceIsNamedAndExits1) {
       << ended.out;
   const Ended as_json = decode(wrong, {"--check", "--json"});
   EXPECT_EQ(as_json.exit_code, 1);
-  const json outcome = json::parse(as_json.out);
+  const json outcome = parsed(as_json.out);
   EXPECT_EQ(outcome["verdict"], "violated");
   EXPECT_EQ(outcome["differences"][0]["name"], "lost");
   EXPECT_EQ(outcome["differences"][0]["field"], "lost");
@@ -104,7 +104,7 @@ TEST_F(DecodeCommandTest, AMalformedRecordIsShownAndIsADifference) {
   const std::string cut = with(kLost, "1800", "1000");
   const Ended ended = decode(cut, {"--json"});
   EXPECT_EQ(ended.exit_code, 0);
-  EXPECT_EQ(json::parse(ended.out)["malformed"], "lost");
+  EXPECT_EQ(parsed(ended.out)["malformed"], "lost");
   EXPECT_EQ(decode(cut, {"--check"}).exit_code, 1);
 }
 
@@ -125,7 +125,7 @@ TEST_F(DecodeCommandTest, WhereNothingThatIsKnownIsInTheRecordsNothingIsShown) {
   const Ended ended = decode(absent, {"--check"});
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
   EXPECT_THAT(ended.out, HasSubstr("nothing that is known of the records could be compared"));
-  EXPECT_EQ(json::parse(decode(absent, {"--check", "--json"}).out)["verdict"], "not shown");
+  EXPECT_EQ(parsed(decode(absent, {"--check", "--json"}).out)["verdict"], "not shown");
 }
 
 TEST_F(DecodeCommandTest, ALineThatIsNoRecordIsNamedAndTheOthersArePrinted) {
@@ -140,7 +140,7 @@ TEST_F(DecodeCommandTest, ALineThatIsNoRecordIsNamedAndTheOthersArePrinted) {
   EXPECT_EQ(checked.exit_code, 2);
   EXPECT_THAT(checked.out, HasSubstr("2 records, 8 values compared"));
   EXPECT_THAT(checked.out, HasSubstr("2 lines could not be read"));
-  EXPECT_EQ(json::parse(decode(text, {"--check", "--json"}).out)["holds"], false);
+  EXPECT_EQ(parsed(decode(text, {"--check", "--json"}).out)["holds"], false);
   // A difference outweighs it.
   EXPECT_EQ(decode(with(text, "\"0x7\"", "8"), {"--check"}).exit_code, 1);
 }
@@ -230,7 +230,7 @@ TEST_F(InspectCommandTest, ACaseOfTheVectorsIsExplained) {
                                HasSubstr("header.size 0: no multiple of 8"),
                                HasSubstr("data_tail goes to 0x60")));
   const Ended second = run({"inspect", vectors, "--case", "turns", "--turn", "2", "--json"});
-  const json outcome = json::parse(second.out);
+  const json outcome = parsed(second.out);
   EXPECT_EQ(outcome["data_tail"], 32);
   EXPECT_EQ(outcome["records"].size(), 2U);
   EXPECT_EQ(outcome["records"][0]["delivers"], "sample");

@@ -261,7 +261,7 @@ void PerfReadsTest::compare_with_perf(const std::string& file, unsigned period, 
   const Ended printed = shell("perf " + by + " -D -i " + file);
   auto by_perf = read_by_perf(printed.out);
   std::vector<json> records;
-  for (const std::string& line : lines_of(decoded.out)) records.push_back(json::parse(line));
+  for (const std::string& line : lines_of(decoded.out)) records.push_back(parsed(line));
   const std::set<Number> ids = ids_of(printed.out);
   if (std::ranges::any_of(records, [&](const json& each) { return has_anothers_id(each, ids); })) {
     GTEST_SKIP() << "a sample has the id of an event that another program has opened meanwhile "

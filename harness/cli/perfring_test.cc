@@ -66,7 +66,7 @@ class DumpTest : public PerfringTest {
     EXPECT_EQ(std::filesystem::file_size(file), 3U * 4096);
     const Ended inspected = run({"inspect", "--json", file});
     EXPECT_EQ(inspected.exit_code, 0) << inspected.err;
-    const auto ring = nlohmann::json::parse(inspected.out);
+    const auto ring = parsed(inspected.out);
     EXPECT_EQ(ring["size"], 8192);
     EXPECT_GE(ring["records"].size(), 1U);
     for (const auto& record : ring["records"]) {
@@ -129,7 +129,7 @@ TEST_F(DemonstrationWithoutSysfsTest, TheSimulatedKernelHasTheCpusThatTheProgram
   for (const Ended& ended : {run_without("--simulated --seconds 0.3 --json"),
                              run_with_empty_list("--simulated --seconds 0.3 --json")}) {
     EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
-    const auto json = nlohmann::json::parse(ended.out);
+    const auto json = parsed(ended.out);
     EXPECT_EQ(json["holds"], true);
     EXPECT_EQ(json["cpus"].size(), usable);
     for (const auto& cpu : json["cpus"]) EXPECT_GT(cpu["delivered"], 0);
@@ -153,7 +153,7 @@ TEST_F(DemonstrationLiveTest, EveryRecordOfEveryCpuIsAccountedFor) {
   const Ended ended = run({"--seconds", "1", "--json", "--payload", "8-3000"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
   EXPECT_THAT(ended.err, HasSubstr("events/s"));
-  const auto json = nlohmann::json::parse(ended.out);
+  const auto json = parsed(ended.out);
   EXPECT_EQ(json["holds"], true);
   EXPECT_GE(json["cpus"].size(), 1U);
   for (const auto& cpu : json["cpus"]) {
@@ -178,7 +178,7 @@ TEST_F(DemonstrationLiveTest, ASmallRingLosesMuchAndAccountsForIt) {
   const Ended ended =
       run({"--seconds", "1", "--json", "--cpus", "0", "--pages", "1", "--payload", "8-2000"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
-  const auto json = nlohmann::json::parse(ended.out);
+  const auto json = parsed(ended.out);
   EXPECT_GT(json["cpus"].at(0)["lost"], 0);
 }
 

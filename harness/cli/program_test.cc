@@ -77,7 +77,7 @@ std::vector<std::string> commands_of(const std::string& help) {
 TEST_F(ProgramTest, TheSimulatedKernelsRingsAreDrainedEachByItself) {
   const Ended ended = run({"--simulated", "--order", "each", "--seconds", "0.2", "--json"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
-  EXPECT_EQ(nlohmann::json::parse(ended.out)["holds"], true);
+  EXPECT_EQ(parsed(ended.out)["holds"], true);
 }
 
 TEST_F(ProgramTest, EveryCommandHasHelpWithTheExitCodesAndTheVersion) {
@@ -122,7 +122,7 @@ TEST_F(ProgramTest, TheManualPageHasEveryCommandAndEveryExitCode) {
 
 TEST_F(ProgramTest, ASimulatedRunThatDeliversNothingShowsNothing) {
   const Ended ended = run({"--simulated", "--seconds", "1e-9", "--json"});
-  const auto json = nlohmann::json::parse(ended.out);
+  const auto json = parsed(ended.out);
   if (json["cpus"].at(0)["delivered"] != 0) GTEST_SKIP() << "its threads were faster than that";
   EXPECT_EQ(ended.exit_code, 3);
   EXPECT_EQ(json["holds"], false);
@@ -132,7 +132,7 @@ TEST_F(ProgramTest, TheSimulatedKernelCanBeAskedFor) {
   const Ended ended =
       run({"--simulated", "--seconds", "0.7", "--json", "--pages", "1", "--payload", "8-3000"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
-  const auto json = nlohmann::json::parse(ended.out);
+  const auto json = parsed(ended.out);
   EXPECT_EQ(json["kernel"], "simulated");
   EXPECT_EQ(json["simulated_because"], "as asked for");
   for (const auto& cpu : json["cpus"]) {

@@ -78,7 +78,7 @@ TEST_F(RecordCommandTest, JsonIsAnObjectALine) {
   const Ended ended = run({"record", "--json", "-g", "-e", "page-faults", "--", "true"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   for (const std::string& line : lines_of(ended.out)) {
-    const json record = json::parse(line);
+    const json record = parsed(line);
     EXPECT_EQ(record["event"], "the software event page-faults");
     if (record["record"] == "SAMPLE") {
       EXPECT_TRUE(record.contains("callchain")) << line;
@@ -246,7 +246,7 @@ TEST_F(RecordCommandTest, ChangesThatAreAskedForAreInTheFileOnce) {
     EXPECT_EQ(ended.exit_code, 0) << asked << ended.err;
     std::map<std::string, int> seen;
     for (const std::string& line : lines_of(run({"decode", "--json", file}).out)) {
-      const json record = json::parse(line);
+      const json record = parsed(line);
       const std::string type = record["record"];
       if (type == "MMAP2") ++seen[type + " " + record["addr"].dump()];
       if (type == "EXIT" || type == "COMM") ++seen[type + record["header"]["misc"].dump()];
@@ -279,9 +279,9 @@ TEST_F(RecordCommandTest, ANoteIsSaidOnce) {
 TEST_F(RecordCommandTest, EventsSaysWhatOpensAndWhyTheOthersDoNot) {
   const Ended ended = run({"events", "page-faults", "--json"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
-  EXPECT_EQ(json::parse(ended.out)["opens"], true);
+  EXPECT_EQ(parsed(ended.out)["opens"], true);
   const Ended user = run({"events", "changes:namespaces", "--json"}, as_nobody());
-  EXPECT_EQ(json::parse(user.out)["opens"], false) << user.out;
+  EXPECT_EQ(parsed(user.out)["opens"], false) << user.out;
   EXPECT_NE(user.out.find("not for this user"), std::string::npos);
   EXPECT_EQ(run({"events", "no such \x01 event"}).exit_code, 2);
   EXPECT_EQ(run({"events", "L1-*-loads"}).exit_code, 0);

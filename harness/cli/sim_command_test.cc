@@ -30,9 +30,9 @@ TEST_F(SimCommandTest, ASimulationIsTheSameForTheSameSeed) {
                                            "bursts", "--steps", "200000", "--json"};
   const Ended first = run(arguments);
   EXPECT_EQ(first.exit_code, 0) << first.err << first.out;
-  const auto json = nlohmann::json::parse(first.out);
+  const auto json = parsed(first.out);
   EXPECT_EQ(json["holds"], true);
-  EXPECT_EQ(json["digest"], nlohmann::json::parse(run(arguments).out)["digest"]);
+  EXPECT_EQ(json["digest"], parsed(run(arguments).out)["digest"]);
   EXPECT_GT(json["cpus"].at(0)["delivered"], 0);
   for (const auto& cpu : json["cpus"]) {
     EXPECT_EQ(cpu["attempted"].get<std::uint64_t>(), cpu["delivered"].get<std::uint64_t>() +
@@ -52,12 +52,11 @@ TEST_F(SimCommandTest, AMergeSaysHowMuchCameLateAndWhy) {
                                                      : "merged with a slack of 100,000 ticks: 0 "
                                                        "late; the longest delay was "));
     arguments.emplace_back("--json");
-    const auto json = nlohmann::json::parse(run(arguments).out);
+    const auto json = parsed(run(arguments).out);
     EXPECT_EQ(json["late"] > 0, stalls) << json["late"];
     EXPECT_EQ(json["longest_delay_ticks"] > json["settings"]["slack"], stalls);
   }
-  EXPECT_FALSE(
-      nlohmann::json::parse(run({"sim", "--steps", "10000", "--json"}).out).contains("late"));
+  EXPECT_FALSE(parsed(run({"sim", "--steps", "10000", "--json"}).out).contains("late"));
 }
 
 // The form is the one that a property prints and `perfring diff --script` takes.
@@ -67,7 +66,7 @@ TEST_F(SimCommandTest, AScriptIsRunUnderEveryInvariant) {
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
   EXPECT_THAT(ended.out,
               AllOf(HasSubstr("delivered, 0 malformed"), HasSubstr("All invariants hold.")));
-  const auto json = nlohmann::json::parse(run({"sim", "--script", sound, "--json"}).out);
+  const auto json = parsed(run({"sim", "--script", sound, "--json"}).out);
   EXPECT_EQ(json["holds"], true);
   EXPECT_EQ(json["accepted"], json["delivered"]);
   const Ended found = run({"sim", "--script", sound, "--fault", "drops_the_last"});
@@ -97,7 +96,7 @@ TEST_F(SimCommandTest, AScriptThatCannotBeRunIsNamedWithTheReason) {
 TEST_F(SimCommandTest, AViolationReplays) {
   const Ended found = run({"sim", "--fault", "commits_each", "--json"});
   EXPECT_EQ(found.exit_code, 1) << found.err << found.out;
-  const auto json = nlohmann::json::parse(found.out);
+  const auto json = parsed(found.out);
   EXPECT_EQ(json["violation"]["invariant"], "tail_honest");
   const std::string replay = json["shrunk"]["replay"];
   ASSERT_TRUE(replay.starts_with("perfring ")) << replay;
@@ -116,7 +115,7 @@ TEST_F(SimCommandTest, AViolationReplaysInAShell) {
   for (const std::string& file : {std::string{"two words"}, (folder / "two words").string()}) {
     const Ended found = run({"sim", "--fault", "commits_each", "--json", "--scenario", file});
     ASSERT_EQ(found.exit_code, 1) << found.err << found.out;
-    const auto json = nlohmann::json::parse(found.out);
+    const auto json = parsed(found.out);
     // The command that a user of `bazel run` types.
     const std::string command = json["shrunk"]["replay"];
     const std::string typed = "bazel run --config=opt //:perfring -- ";
@@ -132,7 +131,7 @@ TEST_F(SimCommandTest, RunsWithRandomSettingsAreTheSameForTheSameSeeds) {
   const Ended first = run({"sim", "--runs", "20", "--seed", "3", "--json"});
   EXPECT_EQ(first.exit_code, 0) << first.err << first.out;
   EXPECT_EQ(first.out, run({"sim", "--runs", "20", "--seed", "3", "--json"}).out);
-  const auto json = nlohmann::json::parse(first.out);
+  const auto json = parsed(first.out);
   EXPECT_EQ(json["holds"], true);
   EXPECT_EQ(json["seed"], 3);
   EXPECT_EQ(json["runs"], 20);
@@ -145,7 +144,7 @@ TEST_F(SimCommandTest, RunsWithRandomSettingsAreTheSameForTheSameSeeds) {
 TEST_F(SimCommandTest, AViolationAmongRunsNamesItsSeedAndSettingsAndReplays) {
   const Ended found = run({"sim", "--runs", "60", "--fault", "commits_each", "--json"});
   ASSERT_EQ(found.exit_code, 1) << found.err << found.out;
-  const auto json = nlohmann::json::parse(found.out);
+  const auto json = parsed(found.out);
   const std::uint64_t runs = json["runs"];
   EXPECT_EQ(json["run"]["seed"], runs);  // the first has seed 1
   const std::string message = json["run"]["violation"]["message"];
@@ -253,7 +252,7 @@ TEST_F(SimCommandTest, AFaultThatIsNotFoundIsAFailureThatNamesWhatFindsIt) {
 TEST_F(SimCommandTest, ASimulationThatDeliversNothingShowsNothing) {
   const Ended ended = run({"sim", "--set", "hostile=1", "--steps", "1", "--json"});
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
-  const auto json = nlohmann::json::parse(ended.out);
+  const auto json = parsed(ended.out);
   EXPECT_EQ(json["verdict"], "not shown");
   EXPECT_EQ(json["not_shown"], "no event was delivered: give more --steps");
 }
@@ -263,7 +262,7 @@ TEST_F(SimCommandTest, AScenarioFromStdinReplaysWithoutIt) {
       "printf 'cpus 1\\nbreak_one_in 40\\n' | \"$PERFRING\" sim --fault "
       "commits_each --scenario - --json");
   ASSERT_EQ(found.exit_code, 1) << found.err;
-  const auto json = nlohmann::json::parse(found.out);
+  const auto json = parsed(found.out);
   const std::string command = json["shrunk"]["replay"];
   const Ended again = shell("\"$PERFRING\" " + command.substr(9));
   EXPECT_EQ(again.exit_code, 1) << again.err;

@@ -27,8 +27,7 @@ nlohmann::json part(const std::string& arguments) {
   const Ended ended = run_stress(arguments + " --json");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   EXPECT_THAT(ended.out, Not(HasSubstr("ThreadSanitizer")));
-  const auto json = nlohmann::json::parse(ended.out, nullptr, false);
-  if (json.is_discarded()) return nlohmann::json::object();
+  const auto json = parsed(ended.out);
   EXPECT_EQ(json["verdict"], "holds");
   EXPECT_EQ(json["parts"].size(), 1U);
   const auto& only = json["parts"][0];
@@ -72,7 +71,7 @@ TEST(StressCommandTest, SomeProcessesAreKilledWithinARecord) {
 TEST(StressCommandTest, TheReplayLineHasTheSettingsAndThePartsThatRan) {
   const auto replay = [](const std::string& arguments) {
     const Ended ended = run_stress(arguments + " --seconds 0.1 --json");
-    return nlohmann::json::parse(ended.out).value("replay", "");
+    return parsed(ended.out).value("replay", "");
   };
   EXPECT_EQ(replay("--seed 7 --rings 2 --pages 4 --processes --keep-going"),
             "perfring stress --seed 7 --seconds 0.1 --rings 2 --pages 4 --keep-going --processes"
@@ -126,7 +125,7 @@ TEST(StressCommandTest, AFaultThatIsNotFoundIsNotShownAndSaysWhatFindsIt) {
                                    "invariants; ThreadSanitizer finds it: `bazel run "
                                    "--config=tsan //:perfring -- stress --fault no_smp_wmb`"));
   const Ended json = run_stress("--fault no_smp_wmb --seconds 0.2 --json");
-  EXPECT_EQ(nlohmann::json::parse(json.out)["verdict"], "not shown");
+  EXPECT_EQ(parsed(json.out)["verdict"], "not shown");
 }
 #endif
 

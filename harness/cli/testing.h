@@ -5,11 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include <csignal>
-#include <cstdlib>
+#include <cstddef>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,91 +26,35 @@ inline constexpr const char* kTooFewForASanitizer =
 // Runs `perfring` with the arguments of a shell's line; what it says on stderr is part of `out`.
 // `before`: what stands before the program in that line. PERFRING_RUN_UNDER: see
 // harness/foreign/run.
-inline Ended run_line(const std::string& arguments, const std::string& before = "") {
-  const char* const binary = std::getenv("PERFRING_BINARY");
-  if (binary == nullptr) return {-1, "PERFRING_BINARY is not set", ""};
-  const std::string command =
-      "{ " + before + " $PERFRING_RUN_UNDER " + binary + " " + arguments + "; } 2>&1";
-  return run_child({"/bin/sh", "-c", command});
-}
+Ended run_line(const std::string& arguments, const std::string& before = "");
 
 inline Ended run_check(const std::string& arguments, const std::string& before = "") {
   return run_line("check " + arguments, before);
 }
 
+// Throws std::runtime_error, with the text, if it is not JSON.
+nlohmann::json parsed(const std::string& text);
+
 // A file for a test, with these contents, if any.
-inline std::string temporary(const std::string& name, const std::string& contents = "") {
-  const std::string path = ::testing::TempDir() + "/" + name;
-  if (!contents.empty()) std::ofstream{path, std::ios::binary} << contents;
-  return path;
-}
-
-inline std::string contents(const std::filesystem::path& path) {
-  std::stringstream text;
-  text << std::ifstream{path}.rdbuf();
-  return text.str();
-}
-
-inline std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in{text};
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
-inline std::string of_environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
+std::string temporary(const std::string& name, const std::string& contents = "");
+std::string contents(const std::filesystem::path& path);
+std::vector<std::string> lines_of(const std::string& text);
+std::string of_environment(const char* name);
 // One of the files that a variable names, by its ending.
-inline std::string file_of(const char* variable, const std::string& suffix) {
-  std::stringstream files{of_environment(variable)};
-  for (std::string file; files >> file;) {
-    if (file.ends_with(suffix)) return file;
-  }
-  return {};
-}
-
-inline bool there_is(const std::string& program) {
-  return run_child({"/bin/sh", "-c", "command -v " + program}).exit_code == 0;
-}
-
+std::string file_of(const char* variable, const std::string& suffix);
+bool there_is(const std::string& program);
 // The program that a compiler, if there is one, makes of an adapter's source.
-inline std::string compiled(const std::string& compiler, const std::string& source) {
-  const std::string to = temporary("adapter" + source.substr(source.rfind('.')));
-  const std::string line = compiler + " " + to + " " + source;
-  const Ended ended = run_child({"/bin/sh", "-c", line});
-  EXPECT_EQ(ended.exit_code, 0) << line << "\n" << ended.err;
-  return to;
-}
+std::string compiled(const std::string& compiler, const std::string& source);
 
 class PerfringTest : public ::testing::Test {
  protected:
   // The program is copied to where every user may read it, for runs as another user.
-  void SetUp() override {
-    const char* const binary = std::getenv("PERFRING_BINARY");
-    ASSERT_NE(binary, nullptr);
-    program_ = folder_.path() / "perfring";
-    std::filesystem::path copy = program_;
-    // Another processor's (harness/foreign/run): what is called perfring is a script.
-    if (const char* const emulator = std::getenv("PERFRING_RUN_UNDER")) {
-      std::ofstream{program_} << "#!/bin/sh\nexec " << emulator << " \"$0.program\" \"$@\"\n";
-      std::filesystem::permissions(program_, std::filesystem::perms{0755});
-      copy += ".program";
-    }
-    std::filesystem::copy_file(binary, copy);
-    std::filesystem::permissions(copy, std::filesystem::perms{0755});
-  }
+  void SetUp() override;
 
   // The command that runs the program with these arguments. `before`: a command that runs another,
   // such as setpriv(1).
   std::vector<std::string> command(const std::vector<std::string>& arguments,
-                                   std::vector<std::string> before = {}) const {
-    before.push_back(program_);
-    before.insert(before.end(), arguments.begin(), arguments.end());
-    return before;
-  }
+                                   std::vector<std::string> before = {}) const;
   Ended run(const std::vector<std::string>& arguments, std::vector<std::string> before = {}) {
     return run_child(command(arguments, std::move(before)));
   }
@@ -120,14 +62,7 @@ class PerfringTest : public ::testing::Test {
     return run(arguments, {"/usr/bin/prlimit", "--nofile=" + std::to_string(open_at_most)});
   }
   // Runs it until the file is there, which it makes, or a child of its own, then sends SIGINT.
-  Ended interrupted_when(const std::vector<std::string>& arguments, const std::string& file) {
-    ChildProcess child{command(arguments)};
-    bool sent = false;
-    return child.wait([&] {
-      if (!sent && std::filesystem::exists(file)) sent = ::kill(child.id(), SIGINT) == 0;
-      return false;
-    });
-  }
+  Ended interrupted_when(const std::vector<std::string>& arguments, const std::string& file);
   // A shell's line, in which "$PERFRING" is the program.
   Ended shell(const std::string& line) {
     return run_child({"/usr/bin/env", "PERFRING=" + program_.string(), "/bin/sh", "-c", line});

@@ -15,7 +15,7 @@
 namespace perfring::event::internal {
 namespace {
 
-using Group = Variation::Group;
+using Aspect = Variation::Aspect;
 
 // Why a probe is not set (kernel/kprobes.c: check_kprobe_address_safe(),
 // kernel/trace/trace_kprobe.c: create_local_trace_kprobe(), kernel/events/uprobes.c:
@@ -143,10 +143,10 @@ std::optional<Cause> checked(const Variation& found, const Ask& ask, int error,
   for (const Finding& each : findings) {
     // Whatever is wrong with the event itself.
     const bool is_of_it =
-        found.group == Group::Event &&
+        found.aspect == Aspect::Event &&
         (error == EINVAL || (error == ENOENT && (each.field == "type" || each.field == "config")));
     // Impossible places; those that are not for this user say so themselves.
-    const bool is_of_place = found.group == Group::Place && !is_of_rights(error) &&
+    const bool is_of_place = found.aspect == Aspect::Place && !is_of_rights(error) &&
                              (each.field == "cpu" || each.field == "pid" ||
                               (each.field == "sigtrap" && ask.attr.remove_on_exec != 0));
     const bool is_it = is_any || is_of_it || is_of_place ||
@@ -179,14 +179,14 @@ Cause unchecked(const Variation& found, const Ask& ask, int error, const Context
             "watch reads and writes; on execution, give a place that a kprobe may be put on, of a "
             "kernel that has kprobes"};
   }
-  switch (found.group) {
-    case Group::Exclusion:
+  switch (found.aspect) {
+    case Aspect::Exclusion:
       if (ask.attr.exclude_kernel != 0) {
         return {field, "this event cannot exclude the kernel", "include it"};
       }
       return {field, "the kernel may not be watched by this user",
               without_kernel(ask, context.name, facts)};
-    case Group::Place:
+    case Aspect::Place:
       if (error == ENODEV) {
         return {field, "CPU " + std::to_string(ask.cpu) + " is offline", "choose an online CPU"};
       }
@@ -196,7 +196,7 @@ Cause unchecked(const Variation& found, const Ask& ask, int error, const Context
       }
       return {field, "this target is not for this user, or not for this event",
               std::string{"watch your own tasks, or "} + kPerfmon};
-    case Group::Event:
+    case Aspect::Event:
       if (is_costly(ask, facts) && ask.attr.type != PERF_TYPE_TRACEPOINT) {
         const bool is_kprobe = facts.pmu_type("kprobe") == ask.attr.type;
         if (auto cause = cause_of_probe(error, is_kprobe)) return *std::move(cause);

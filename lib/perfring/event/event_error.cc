@@ -26,7 +26,7 @@ using internal::plain_cause;
 using internal::refusals;
 using internal::unchecked;
 using internal::Variation;
-using Group = Variation::Group;
+using Aspect = Variation::Aspect;
 
 // The answer to it: 0 or an errno.
 int answer(Ask ask, System& system) {
@@ -52,17 +52,17 @@ std::vector<Answered> telling(std::vector<Answered> all, std::optional<int> want
     return wanted ? each.error != *wanted : each.error == error;
   });
   const auto least =
-      std::ranges::min_element(all, {}, [](const Answered& each) { return each.variation.group; });
+      std::ranges::min_element(all, {}, [](const Answered& each) { return each.variation.aspect; });
   if (least == all.end()) return {};
-  const Group group = least->variation.group;
-  std::erase_if(all, [&](const Answered& each) { return each.variation.group != group; });
+  const Aspect aspect = least->variation.aspect;
+  std::erase_if(all, [&](const Answered& each) { return each.variation.aspect != aspect; });
   // What else helps says more than that the event would open alone, or without a period.
   const auto says_more = [](const Answered& each) {
     return each.variation.field != "group_fd" && !is_without_period(each.variation);
   };
   if (std::ranges::any_of(all, says_more)) std::erase_if(all, std::not_fn(says_more));
   // Places come from the nearest to the farthest: the first that helps is enough.
-  if (group == Group::Place) all.erase(all.begin() + 1, all.end());
+  if (aspect == Aspect::Place) all.erase(all.begin() + 1, all.end());
   return all;
 }
 
@@ -71,7 +71,7 @@ std::vector<Answered> telling(std::vector<Answered> all, std::optional<int> want
 std::optional<Cause> cause_of_no_exclusion(const std::vector<Answered>& others, const Ask& ask,
                                            int error) {
   const bool is_one = is_of_rights(error) && !others.empty() &&
-                      others.front().variation.group == Group::Exclusion &&
+                      others.front().variation.aspect == Aspect::Exclusion &&
                       others.front().error == EINVAL && ask.attr.exclude_kernel == 0 &&
                       ask.attr.type > PERF_TYPE_BREAKPOINT;
   if (!is_one) return std::nullopt;
@@ -97,7 +97,7 @@ std::vector<Answered> changing(const std::vector<Answered>& all, const std::vect
   std::vector<Answered> some;
   std::ranges::copy_if(all, std::back_inserter(some), [&](const Answered& each) {
     if (each.error == error) return false;
-    if (each.variation.group == Group::Event) return true;
+    if (each.variation.aspect == Aspect::Event) return true;
     const bool includes = each.variation.field.starts_with("exclude_") &&
                           is_of_rights(each.error) && !is_of_rights(error);
     return !includes && !is_wrong_itself(each.variation, before, context);
@@ -111,7 +111,7 @@ void find_both(const std::vector<Answered>& all, const Ask& ask, int error, cons
                std::vector<Cause>& causes) {
   std::optional<std::pair<Variation, Variation> > least;
   const auto rank = [](const Variation& one, const Variation& other) {
-    return std::pair{std::max(one.group, other.group), std::min(one.group, other.group)};
+    return std::pair{std::max(one.aspect, other.aspect), std::min(one.aspect, other.aspect)};
   };
   for (const Answered& one : all) {
     for (Variation& other : internal::variations(one.variation.ask)) {
@@ -123,7 +123,7 @@ void find_both(const std::vector<Answered>& all, const Ask& ask, int error, cons
   if (!least) return;
   causes.push_back(cause_of(least->first, ask, error, context));
   causes.push_back(cause_of(least->second, least->first.ask, error, context));
-  if (least->second.group > least->first.group) std::swap(causes.back(), *(causes.end() - 2));
+  if (least->second.aspect > least->first.aspect) std::swap(causes.back(), *(causes.end() - 2));
 }
 
 // Of rights, where dummy has stood in for the event and was refused as well: the advice is the
@@ -179,7 +179,7 @@ void find_causes(const Ask& ask, int error, const Context& context, int depth,
   }
   std::vector<Answered> all;
   for (Variation& each : internal::variations(ask)) {
-    if (is_costly(ask, facts) && each.group != Group::Event) continue;
+    if (is_costly(ask, facts) && each.aspect != Aspect::Event) continue;
     const int now = answer(each.ask, facts.system());
     all.push_back({std::move(each), now});
   }
@@ -215,7 +215,7 @@ void find_causes(const Ask& ask, int error, const Context& context, int depth,
   }
   causes.push_back(cause_of(others.front().variation, ask, error, context));
   // What is wrong with dummy alone is no cause of the event's.
-  const bool is_the_event = others.front().variation.group == Group::Event;
+  const bool is_the_event = others.front().variation.aspect == Aspect::Event;
   if (is_the_event && is_wrong_itself(others.front().variation, before, context)) return;
   find_causes(others.front().variation.ask, others.front().error, context, depth - 1, causes);
 }

@@ -76,9 +76,9 @@ PERFRING_EXPORT std::vector<Cause> causes_of(const Ask& ask, int error,
 namespace internal {
 
 struct Variation {
-  enum class Group : std::uint8_t { Value, Exclusion, Place, Event };
+  enum class Aspect : std::uint8_t { Value, Exclusion, Place, Event };
   std::string field;
-  Group group;
+  Aspect aspect;
   Ask ask;
 };
 // `ask` with one thing changed, in each way that may tell something.

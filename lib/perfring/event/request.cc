@@ -21,7 +21,7 @@ struct Place {
   std::size_t ring;
 };
 
-std::unexpected<Finding> wrong(const char* field, std::string says, std::string advice) {
+std::unexpected<Finding> cannot_plan(const char* field, std::string says, std::string advice) {
   return std::unexpected(
       Finding{.field = field, .says = std::move(says), .advice = std::move(advice)});
 }
@@ -29,14 +29,14 @@ std::unexpected<Finding> wrong(const char* field, std::string says, std::string 
 std::expected<std::vector<pid_t>, Finding> tasks_of(const Target& target, System& system) {
   if (target.pid < 0) {
     // The kernel's -1 is every task.
-    return wrong("pid", "there is no task " + std::to_string(target.pid),
-                 "give one that is running");
+    return cannot_plan("pid", "there is no task " + std::to_string(target.pid),
+                       "give one that is running");
   }
   if (target.kind == Target::Kind::Thread) return std::vector<pid_t>{target.pid};
   const std::string process = target.pid == 0 ? "self" : std::to_string(target.pid);
   const auto names = system.list("/proc/" + process + "/task");
   if (!names || names->empty()) {
-    return wrong("pid", "there is no process " + process, "give one that is running");
+    return cannot_plan("pid", "there is no process " + process, "give one that is running");
   }
   std::vector<pid_t> tasks;
   for (const std::string& name : *names) {
@@ -68,13 +68,14 @@ std::expected<std::vector<std::uint32_t>, Finding> cpus_of(const Target& target,
     cpus.erase(twice.begin(), twice.end());
     // The kernel's -1 is any CPU.
     if (!std::in_range<int>(cpus.back())) {
-      return wrong("cpu", "there is no CPU " + std::to_string(cpus.back()), "choose an online CPU");
+      return cannot_plan("cpu", "there is no CPU " + std::to_string(cpus.back()),
+                         "choose an online CPU");
     }
     return cpus;
   }
   auto online = Facts{system}.cpus("online");
   if (online.empty()) {
-    return wrong("cpu", "the online CPUs cannot be read", "name the CPUs by on()");
+    return cannot_plan("cpu", "the online CPUs cannot be read", "name the CPUs by on()");
   }
   return online;
 }
@@ -83,7 +84,7 @@ std::expected<std::vector<Place>, Finding> places_of(const Target& target, Syste
                                                      pid_t pid) {
   using Kind = Target::Kind;
   if (target.kind > Kind::Cgroup) {
-    return wrong("target", "it is of no kind", "take this_process(), system() or the like");
+    return cannot_plan("target", "it is of no kind", "take this_process(), system() or the like");
   }
   const bool is_task = target.kind == Kind::Thread || target.kind == Kind::Process;
   const bool anywhere = is_task && !target.children && target.cpus.empty();
@@ -96,9 +97,9 @@ std::expected<std::vector<Place>, Finding> places_of(const Target& target, Syste
   if (target.kind == Kind::System) return places({-1}, cpus);
   if (!is_task && pid < 0) {
     const bool is_child = target.kind == Kind::Child;
-    return wrong("pid",
-                 (is_child ? "there is no task " : "there is no descriptor ") + std::to_string(pid),
-                 is_child ? "give the child's" : "give that of the cgroup's folder");
+    return cannot_plan(
+        "pid", (is_child ? "there is no task " : "there is no descriptor ") + std::to_string(pid),
+        is_child ? "give the child's" : "give that of the cgroup's folder");
   }
   if (!is_task) return places({pid}, cpus);
   const auto tasks = tasks_of(target, system);
@@ -182,7 +183,7 @@ std::expected<Plan, Finding> plan(const Request& request, System& system, pid_t 
   const Target target = target_of(request);
   auto places = places_of(target, system, pid);
   if (!places) return std::unexpected(std::move(places).error());
-  if (request.events.empty()) return wrong("events", "no event is asked for", "give one");
+  if (request.events.empty()) return cannot_plan("events", "no event is asked for", "give one");
   Plan made{.events = request.events, .steps = {}};
   made.steps.reserve(places->size() * made.events.size());
   std::vector<bool> said;  // of each event

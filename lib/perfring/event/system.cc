@@ -140,8 +140,8 @@ bool Facts::is_capable(unsigned capability) const {
 }
 
 bool Facts::may_all() const {
-  constexpr unsigned kPerfmon = 38;  // CAP_PERFMON, since v5.8
-  return is_capable(kPerfmon) || is_admin();
+  constexpr unsigned kCapPerfmon = 38;  // CAP_PERFMON, since v5.8
+  return is_capable(kCapPerfmon) || is_admin();
 }
 
 bool Facts::is_admin() const {

@@ -12,7 +12,7 @@
 namespace perfring::event::internal {
 namespace {
 
-using Group = Variation::Group;
+using Aspect = Variation::Aspect;
 
 constexpr std::array kSampleBits{"IP",
                                  "TID",
@@ -115,26 +115,26 @@ class Variations {
 
  private:
   template <class Change>
-  void add(std::string field, Group group, const Change& change) {
+  void add(std::string field, Aspect aspect, const Change& change) {
     Ask changed = ask_;
     change(changed);
     const bool same = std::memcmp(&changed.attr, &ask_.attr, sizeof ask_.attr) == 0 &&
                       changed.pid == ask_.pid && changed.cpu == ask_.cpu &&
                       changed.group_fd == ask_.group_fd && changed.flags == ask_.flags;
-    if (!same) all_.push_back({std::move(field), group, changed});
+    if (!same) all_.push_back({std::move(field), aspect, changed});
   }
 
   template <std::size_t n, class Word>
   void bits(const char* prefix, const std::array<const char*, n>& names, Word word) {
     for (unsigned bit = 0; bit < 64; ++bit) {
-      add(name_of(prefix, names, bit), Group::Value,
+      add(name_of(prefix, names, bit), Aspect::Value,
           [&](Ask& ask) { ask.attr.*word &= ~(std::uint64_t{1} << bit); });
     }
   }
 
   void values() {
     const auto value = [this](const char* field, auto change) {
-      add(field, Group::Value, [&](Ask& ask) { change(ask.attr); });
+      add(field, Aspect::Value, [&](Ask& ask) { change(ask.attr); });
     };
     constexpr std::uint64_t kHarmless = 1'000'000;
     if (ask_.attr.freq != 0) {
@@ -179,14 +179,14 @@ class Variations {
         attr.bp_addr = reinterpret_cast<std::uintptr_t>(&somewhere);
       });
     }
-    add("group_fd", Group::Value, [](Ask& ask) { ask.group_fd = -1; });
+    add("group_fd", Aspect::Value, [](Ask& ask) { ask.group_fd = -1; });
   }
 
   void flags() {
     for (unsigned bit = 0; bit < 64; ++bit) {
       const std::string name = bit < kFlags.size() ? kFlags[bit] : "flag " + std::to_string(bit);
       if (name == "disabled" || name == "freq" || name == "exclude_kernel") continue;
-      add(name, Group::Value, [&](Ask& ask) {
+      add(name, Aspect::Value, [&](Ask& ask) {
         std::uint64_t word = 0;
         auto* const at = reinterpret_cast<std::byte*>(&ask.attr) + kFlagsAt;
         std::memcpy(&word, at, sizeof word);
@@ -195,7 +195,7 @@ class Variations {
         if (name == "use_clockid") ask.attr.clockid = 0;
       });
     }
-    add("exclude_kernel", Group::Exclusion, [](Ask& ask) {
+    add("exclude_kernel", Aspect::Exclusion, [](Ask& ask) {
       const bool set = ask.attr.exclude_kernel == 0;
       ask.attr.exclude_kernel = set;
       ask.attr.exclude_hv = set;
@@ -206,25 +206,25 @@ class Variations {
   void places() {
     const bool is_cgroup = (ask_.flags & PERF_FLAG_PID_CGROUP) != 0;
     if (!is_cgroup && ask_.cpu > 0) {
-      add("cpu", Group::Place, [](Ask& ask) { ask.cpu = 0; });
+      add("cpu", Aspect::Place, [](Ask& ask) { ask.cpu = 0; });
     }
     if (!is_cgroup && ask_.pid > 0) {
-      add("pid", Group::Place, [](Ask& ask) { ask.pid = 0; });
+      add("pid", Aspect::Place, [](Ask& ask) { ask.pid = 0; });
     }
     const auto own = [](Ask& ask) {
       ask.pid = 0;
       ask.cpu = -1;
       ask.flags = 0;
     };
-    add("pid", Group::Place, own);
+    add("pid", Aspect::Place, own);
     // Both at once: of paranoid 2, one alone changes nothing.
-    add("pid, exclude_kernel", Group::Place, [&](Ask& ask) {
+    add("pid, exclude_kernel", Aspect::Place, [&](Ask& ask) {
       own(ask);
       ask.attr.exclude_kernel = 1;
       ask.attr.exclude_hv = 1;
       ask.attr.exclude_callchain_kernel = 1;
     });
-    add("type", Group::Event, [](Ask& ask) {
+    add("type", Aspect::Event, [](Ask& ask) {
       ask.attr.type = PERF_TYPE_SOFTWARE;
       ask.attr.config = PERF_COUNT_SW_DUMMY;
       ask.attr.config1 = 0;

@@ -15,17 +15,17 @@
 namespace perfring::os {
 namespace {
 
-std::unexpected<std::error_code> last_error() noexcept {
+std::unexpected<std::error_code> unexpected_errno() noexcept {
   return std::unexpected(std::error_code(errno, std::generic_category()));
 }
 
 Result<void> nothing_or_error(long returned) noexcept {
-  if (returned < 0) return last_error();
+  if (returned < 0) return unexpected_errno();
   return {};
 }
 
 Result<Fd> fd_or_error(long returned) noexcept {
-  if (returned < 0) return last_error();
+  if (returned < 0) return unexpected_errno();
   return Fd{static_cast<int>(returned)};
 }
 
@@ -93,7 +93,7 @@ Result<bpf_map_info> bpf_map_info_of(int map_fd) noexcept {
   attr.info.bpf_fd = static_cast<__u32>(map_fd);
   attr.info.info_len = sizeof(info);
   attr.info.info = address_of(&info);
-  if (bpf(BPF_OBJ_GET_INFO_BY_FD, attr) < 0) return last_error();
+  if (bpf(BPF_OBJ_GET_INFO_BY_FD, attr) < 0) return unexpected_errno();
   return info;
 }
 
@@ -120,7 +120,7 @@ Result<std::size_t> epoll_pwait2(int fd, std::span<epoll_event> events,
   const long reported =
       ::syscall(SYS_epoll_pwait2, fd, events.data(), static_cast<long>(events.size()), &timeout,
                 nullptr, std::size_t{0});
-  if (reported < 0) return last_error();
+  if (reported < 0) return unexpected_errno();
   return static_cast<std::size_t>(reported);
 }
 

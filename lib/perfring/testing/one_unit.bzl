@@ -6,14 +6,18 @@ a dozen of them compile in a third of the time together. No two may give one nam
 
 def _unit(ctx):
     unit = ctx.actions.declare_file(ctx.attr.unit)
-    includes = ["#include \"{}\"\n".format(source.short_path) for source in ctx.files.srcs]
+    includes = [
+        "#include \"{}\"\n".format(source.short_path)
+        for source in ctx.files.srcs
+        if source.extension == "cc"
+    ]
     ctx.actions.write(unit, "".join(includes))
     return DefaultInfo(files = depset([unit]))
 
 one_unit = rule(
     implementation = _unit,
     attrs = {
-        "srcs": attr.label_list(allow_files = [".cc"], mandatory = True),
+        "srcs": attr.label_list(allow_files = [".cc", ".h"], mandatory = True),
         "unit": attr.string(doc = "its file", mandatory = True),
     },
 )

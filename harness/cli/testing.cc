@@ -1,0 +1,102 @@
+#include "harness/cli/testing.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+
+namespace perfring::cli {
+
+Ended run_line(const std::string& arguments, const std::string& before) {
+  const char* const binary = std::getenv("PERFRING_BINARY");
+  if (binary == nullptr) return {-1, "PERFRING_BINARY is not set", ""};
+  const std::string command =
+      "{ " + before + " $PERFRING_RUN_UNDER " + binary + " " + arguments + "; } 2>&1";
+  return run_child({"/bin/sh", "-c", command});
+}
+
+nlohmann::json parsed(const std::string& text) {
+  auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) throw std::runtime_error{"not JSON: " + text};
+  return json;
+}
+
+std::string temporary(const std::string& name, const std::string& contents) {
+  const std::string path = ::testing::TempDir() + "/" + name;
+  if (!contents.empty()) std::ofstream{path, std::ios::binary} << contents;
+  return path;
+}
+
+std::string contents(const std::filesystem::path& path) {
+  std::stringstream text;
+  text << std::ifstream{path}.rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in{text};
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string of_environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string file_of(const char* variable, const std::string& suffix) {
+  std::stringstream files{of_environment(variable)};
+  for (std::string file; files >> file;) {
+    if (file.ends_with(suffix)) return file;
+  }
+  return {};
+}
+
+bool there_is(const std::string& program) {
+  return run_child({"/bin/sh", "-c", "command -v " + program}).exit_code == 0;
+}
+
+std::string compiled(const std::string& compiler, const std::string& source) {
+  const std::string to = temporary("adapter" + source.substr(source.rfind('.')));
+  const std::string line = compiler + " " + to + " " + source;
+  const Ended ended = run_child({"/bin/sh", "-c", line});
+  EXPECT_EQ(ended.exit_code, 0) << line << "\n" << ended.err;
+  return to;
+}
+
+void PerfringTest::SetUp() {
+  const char* const binary = std::getenv("PERFRING_BINARY");
+  ASSERT_NE(binary, nullptr);
+  program_ = folder_.path() / "perfring";
+  std::filesystem::path copy = program_;
+  // Another processor's (harness/foreign/run): what is called perfring is a script.
+  if (const char* const emulator = std::getenv("PERFRING_RUN_UNDER")) {
+    std::ofstream{program_} << "#!/bin/sh\nexec " << emulator << " \"$0.program\" \"$@\"\n";
+    std::filesystem::permissions(program_, std::filesystem::perms{0755});
+    copy += ".program";
+  }
+  std::filesystem::copy_file(binary, copy);
+  std::filesystem::permissions(copy, std::filesystem::perms{0755});
+}
+
+std::vector<std::string> PerfringTest::command(const std::vector<std::string>& arguments,
+                                               std::vector<std::string> before) const {
+  before.push_back(program_);
+  before.insert(before.end(), arguments.begin(), arguments.end());
+  return before;
+}
+
+Ended PerfringTest::interrupted_when(const std::vector<std::string>& arguments,
+                                     const std::string& file) {
+  ChildProcess child{command(arguments)};
+  bool sent = false;
+  return child.wait([&] {
+    if (!sent && std::filesystem::exists(file)) sent = ::kill(child.id(), SIGINT) == 0;
+    return false;
+  });
+}
+
+}  // namespace perfring::cli
