@@ -110,6 +110,13 @@ TEST(CheckCommandTest, TheListHasEveryProgramAndFault) {
   EXPECT_GT(parsed(run_check("--list --json").out)["programs"].size(), 20u);
 }
 
+TEST(CheckCommandTest, FencesPrintsTheTableThatIsCheckedIn) {
+  const Ended ended = run_check("--fences");
+  EXPECT_EQ(ended.exit_code, 0) << ended.out;
+  ASSERT_THAT(ended.out, HasSubstr("store-store fence (smp_wmb)"));
+  EXPECT_THAT(contents(of_environment("FENCES")), HasSubstr(ended.out));
+}
+
 TEST(CheckCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"none", "PROGRAM: 'none' is not accepted: give one of ring, ring/fold"},
