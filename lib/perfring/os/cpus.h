@@ -60,8 +60,8 @@ std::optional<std::vector<std::uint32_t> > parse_cpu_list(std::string_view text)
 // CPUs as such a list.
 std::string to_cpu_list(std::span<const std::uint32_t> cpus);
 
-// The first line of a small file, without its newline, or nullopt if it cannot be read, or
-// `path` is a null pointer.
+// The first line of a small file, without its newline, at most 4096 bytes of it; or nullopt if it
+// cannot be read, or `path` is a null pointer.
 std::optional<std::string> read_line(const char* path);
 
 }  // namespace perfring::os

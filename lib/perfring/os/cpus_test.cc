@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdint>
 #include <fstream>
+#include <span>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -61,6 +63,8 @@ TEST(CpuListTest, RunsOfCpusAreWrittenAsRanges) {
   }
   EXPECT_EQ(to_cpu_list({}), "");
   EXPECT_EQ(to_cpu_list(std::vector<std::uint32_t>{3, 2, 2}), "3,2,2");
+  const std::array<std::uint32_t, 3> cpus{4, 5, 6};
+  EXPECT_EQ(to_cpu_list(std::span{cpus}.first(2)), "4-5") << "what lies behind is not read";
 }
 
 // A file of a test's own.
@@ -200,6 +204,8 @@ TEST(ReadLineTest, TheFirstLineIsReturnedWithoutItsEnd) {
   const std::string line(4000, 'x');
   std::ofstream{path} << line << "\nsecond\n";
   EXPECT_EQ(read_line(path.c_str()), line);
+  std::ofstream{path} << std::string(4097, 'x');
+  EXPECT_EQ(read_line(path.c_str()), std::string(4096, 'x'));
   EXPECT_EQ(read_line("/nonexistent"), std::nullopt);
   EXPECT_EQ(read_line("/"), std::nullopt) << "opened, but not read";
 }

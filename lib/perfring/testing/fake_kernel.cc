@@ -136,7 +136,8 @@ int FakeKernel::ioctl(int fd, unsigned long request, long argument) {
   }
   const bool enable = request == PERF_EVENT_IOC_ENABLE;
   calls.push_back((enable ? "enable " : "disable ") + std::to_string(fd) +
-                  (is_mapped(fd) ? ", mapped" : ", not mapped"));
+                  (is_mapped(fd) ? ", mapped" : ", not mapped") +
+                  (argument != 0 ? ", with its group" : ""));
   if (!is_open(fd)) return fail(EBADF);
   return enable && enable_errno != 0 ? fail(enable_errno) : 0;
 }
@@ -170,6 +171,13 @@ int FakeKernel::bpf_call(int command, bpf_attr& attr) {
     case BPF_MAP_CREATE:
       calls.push_back("create " + std::to_string(attr.map_type));
       if (create_errno != 0) return fail(create_errno);
+      // As array_map_alloc_check() and bpf_map_meta_alloc() do (kernel/bpf/arraymap.c and
+      // map_in_map.c at v6.18).
+      if (attr.max_entries == 0 || attr.key_size != 4 || attr.value_size != 4) return fail(EINVAL);
+      if (attr.map_type == BPF_MAP_TYPE_ARRAY_OF_MAPS &&
+          (attr.inner_map_fd == 0 || !is_open(static_cast<int>(attr.inner_map_fd)))) {
+        return fail(EBADF);
+      }
       return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     default:
       calls.push_back("bpf " + std::to_string(command));
