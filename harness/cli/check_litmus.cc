@@ -204,6 +204,12 @@ std::string lines_of(const CheckedLitmus& program) {
   return text;
 }
 
+std::string closing_sentence(const CheckedLitmusFile& file, std::size_t differences) {
+  const Conclusion conclusion = conclusion_of(file);
+  if (differences == 0) return sentence(conclusion, "All agree");
+  return std::string{"Not what the file says"} + (conclusion.interrupted ? " (interrupted)" : "");
+}
+
 // As a table for a person and as JSON for a machine.
 std::string litmus_table(const CheckedLitmusFile& file) {
   std::string text;
@@ -229,7 +235,7 @@ std::string litmus_table(const CheckedLitmusFile& file) {
              title(file.memory_model), counted(file.programs.size(), "program"),
              counted(executions, "execution"), counted(differences, "difference"),
              counted(compared, "program"), counted(counted_programs, "program"), grouped(not_shown),
-             sentence(conclusion_of(file), "All agree"));
+             closing_sentence(file, differences));
 }
 
 std::string litmus_json(const CheckedLitmusFile& file) {

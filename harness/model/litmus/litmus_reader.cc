@@ -186,9 +186,19 @@ std::set<LitmusOutcome> read_outcomes(const json& entry, const char* name) {
   return outcomes;
 }
 
-Expectation read_expectation(const json& entry, const ExpectationFields& fields) {
+Expectation read_expectation(const json& entry, const ExpectationFields& fields,
+                             const std::vector<std::string>& observed) {
   Expectation expectation;
-  if (has(entry, fields.allowed)) expectation.allowed = read_outcomes(entry, fields.allowed);
+  if (has(entry, fields.allowed)) {
+    expectation.allowed = read_outcomes(entry, fields.allowed);
+    for (const LitmusOutcome& outcome : *expectation.allowed) {
+      for (const auto& [name, value] : outcome) {
+        if (std::ranges::find(observed, name) != observed.end()) continue;
+        throw UsageError{
+            fmt::format("field '{}': '{}' is not among 'observed'", fields.allowed, name)};
+      }
+    }
+  }
   if (has(entry, fields.executions)) {
     const std::int64_t executions = integer_field(entry, fields.executions, 0);
     if (executions < 0)
@@ -212,7 +222,7 @@ void unite(std::optional<T>& known, std::optional<T>& other, const char* field) 
 void read_expectations(const json& entry, Litmus& litmus) {
   for (const ExpectationFields& fields : kExpectations) {
     if (has(entry, fields.allowed) || has(entry, fields.executions)) {
-      Expectation read = read_expectation(entry, fields);
+      Expectation read = read_expectation(entry, fields, litmus.text.observed);
       const auto [known, is_first] = litmus.expected.try_emplace(fields.model, read);
       litmus.not_expressible.erase(fields.model);
       if (is_first || fields.model == MemoryModel::Lkmm) continue;
@@ -235,8 +245,11 @@ Litmus read_one(const json& entry) {
   litmus.text = read_text(entry);
   litmus.unassigned = find_unassigned(litmus.text);
   litmus.program = program_of(litmus.text);
-  if (litmus.race) return litmus;
   read_expectations(entry, litmus);
+  if (litmus.race) {
+    litmus.expected.erase(MemoryModel::Rc11);  // whatever the outcomes, RC11 gives them no meaning
+    return litmus;
+  }
   if (litmus.expected.empty() && !of_hardware) throw UsageError{"field 'allowed' is missing"};
   return litmus;
 }

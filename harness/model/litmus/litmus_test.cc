@@ -56,6 +56,19 @@ TEST(EngineLitmusTest, AWrongExpectationIsADifference) {
   EXPECT_EQ(with(R"("race": false, "allowed": [{"0:a": 1, "1:b": 2}])").size(), 5u);
 }
 
+// RC11 gives the outcomes of a program that races no meaning; machines know no races.
+TEST(EngineLitmusTest, WhatMachinesAllowIsComparedWhateverTheFileSaysOfARace) {
+  std::istringstream file{std::string{kStoreBuffering} +
+                          R"("race": true, "allowed_aarch64": [{"0:a": 1, "1:b": 1}]}])"};
+  const Litmus litmus = read_litmus(file).at(0);
+  EXPECT_FALSE(litmus.expected.contains(MemoryModel::Rc11));
+  LitmusVerdict verdict;
+  verdict.outcomes = {{{"0:a", 0}, {"1:b", 0}}, {{"0:a", 1}, {"1:b", 1}}};
+  compare(litmus, MemoryModel::AArch64, verdict);
+  EXPECT_TRUE(verdict.compared);
+  EXPECT_EQ(verdict.differences, std::vector<std::string>{R"(not allowed: {"0:a":0,"1:b":0})"});
+}
+
 // As many bits as a location has, of either sign.
 TEST(ReadLitmusTest, NumbersHave64Bits) {
   for (const char* number : {"-1", "-9223372036854775808", "18446744073709551615", "5000000000"}) {
@@ -77,6 +90,11 @@ std::string error(const std::string& text) {
     return usage.what();
   }
   return "";
+}
+
+TEST(ReadLitmusTest, AnOutcomeOfWhatIsNotObservedIsRefused) {
+  EXPECT_EQ(error(std::string{kStoreBuffering} + R"("race": false, "allowed": [{"0:b": 1}]}])"),
+            "program SB: field 'allowed': '0:b' is not among 'observed'");
 }
 
 std::string nested_ifs(unsigned depth) {
