@@ -29,8 +29,8 @@ int main(int argc, char** argv) {
         [&](const boost::system::error_code& error) { return error ? void() : read_all(); });
   };
   const std::function<void(boost::system::error_code)> wait = [&](boost::system::error_code) {
+    rings.async_wait(stream_descriptor::wait_read, wait);  // before the rings are read
     read_all();
-    rings.async_wait(stream_descriptor::wait_read, wait);
   };
   wait({});
   loop.run_for(std::chrono::seconds{std::stoi(argv[2])});

@@ -82,7 +82,6 @@ std::expected<void, RingsError> OutputRing::revive() {
     if (auto added = add_quiet(); !added) return added;
   }
   revived_ = *std::move(event);
-  is_online = true;
   return {};
 }
 

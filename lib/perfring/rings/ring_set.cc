@@ -168,13 +168,17 @@ std::expected<void, RingsError> RingSet::before_flush(Flush what) {
 Woken RingSet::wait(Clock::time_point deadline) {
   if (running_) return Woken::Timeout;
   if (is_empty()) return Woken::Stop;
-  const Woken woken = waiter_.wait(std::min(deadline, due_));
+  const Woken woken = waiter_.wait(std::min({deadline, due_, list_due()}));
   follow();
   return woken;
 }
 
 RingSet::Clock::time_point RingSet::next_deadline() const noexcept {
-  return std::min(waiter_.next_deadline(), due_);
+  return std::min({waiter_.next_deadline(), due_, list_due()});
+}
+
+RingSet::Clock::time_point RingSet::list_due() const noexcept {
+  return options_.follows_cpus ? list_due_ : Waiter::kNoDeadline;
 }
 
 std::expected<void, RingsError> RingSet::cpu_changed(std::uint32_t cpu, bool online) {
@@ -194,7 +198,10 @@ std::expected<void, RingsError> RingSet::change(CpuChange change) {
   if (auto revived = ring->revive(); !revived) return revived;
   const auto updated =
       os::bpf_map_update(map_.get(), change.cpu, static_cast<std::uint32_t>(ring->event(entries_)));
-  if (updated) return {};
+  if (updated) {
+    ring->is_online = true;  // not before: one whose entry has a dead event is tried again
+    return {};
+  }
   return std::unexpected(RingsError{PerfBufferError::at_failure(
       PerfBufferError::Kind::IOError, updated.error(), change.cpu, options_.page_count)});
 }

@@ -45,7 +45,8 @@
 //
 // Another loop (epoll, poll, libuv, Asio, io_uring) watches fd() for reading, and until
 // next_deadline(); after each report and each deadline it calls poll(), and drains, whatever poll()
-// said. poll() alone tells it to stop.
+// said. poll() alone tells it to stop. Asio's async_wait() is called before poll(), not after the
+// drain (waiter.h).
 //
 // Units: time is std::chrono::steady_clock's, which is the kernel's CLOCK_MONOTONIC; a merge's keys
 // are nanoseconds of that clock (bpf_ktime_get_ns()). Page counts are of data pages.
@@ -284,6 +285,9 @@ class PERFRING_EXPORT RingSet {
     return DrainEnd::Drained;
   }
 
+  // When the list of CPUs is to be read again, if it is.
+  Clock::time_point list_due() const noexcept;
+
   os::Fd map_;
   RingSetOptions options_;
   Waiter waiter_;
@@ -298,7 +302,7 @@ class PERFRING_EXPORT RingSet {
   Wakeups entries_ = Wakeups::EachRecord;
   std::size_t turn_ = 0;  // the ring that had the last one
   Clock::time_point due_ = Waiter::kNoDeadline;
-  Clock::time_point list_due_{};  // when the list of CPUs is to be read again
+  Clock::time_point list_due_{};
   bool running_ = false;
 };
 

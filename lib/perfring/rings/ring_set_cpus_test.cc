@@ -48,6 +48,7 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using testing::RingSetCpusTest;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 TEST_F(RingSetCpusTest, EachRingIsWatchedBeforeItsEntryIsFilled) {
   RingSet set = open();
@@ -95,6 +96,22 @@ TEST_F(RingSetCpusTest, WhenItIsDestroyedNothingIsLeftButTheEntries) {
     EXPECT_FALSE(FakeKernel::is_open(event));
   }
   EXPECT_EQ(FakeKernel::mappings(), 0);
+}
+
+TEST_F(RingSetCpusTest, WithALatencyBothEventsOfARingAreDisabledWhenItIsDestroyed) {
+  RingSetOptions options = small();
+  options.latency = 10ms;
+  std::vector<std::string> events;
+  {
+    RingSet set = open(options);
+    for (const std::string& call : calls()) {
+      if (call.starts_with("open ")) events.push_back(call.substr(5));
+    }
+  }
+  EXPECT_THAT(events, SizeIs(4));
+  for (const std::string& event : events) {
+    EXPECT_THAT(kernel_.calls, ::testing::Contains(StartsWith("disable " + event + ","))) << event;
+  }
 }
 
 TEST_F(RingSetCpusTest, ACpuIsAddedOnce) {
@@ -354,6 +371,51 @@ TEST_F(RingSetCpusTest, WhereNoMapMayBeCreatedAFlushUsesMembarrier) {
   calls();
   EXPECT_EQ(set.flush(Flush::Complete, got_), DrainEnd::Drained);
   EXPECT_THAT(calls(), ElementsAre("create 2", "membarrier"));
+}
+
+// CPUs that come and go, which the list of online CPUs alone tells of.
+class RingSetListTest : public RingSetCpusTest {
+ protected:
+  RingSet following() {
+    RingSetOptions options = small();  // whose waits may last for 10 s
+    options.follows_cpus = true;
+    RingSet set = open(options);
+    set.poll();
+    set.drain(got_);
+    return set;
+  }
+  // Waits until the list was read once more.
+  static void wait_for_the_list(RingSet& set) {
+    const auto end = RingSet::Clock::now() + 1100ms;
+    while (RingSet::Clock::now() < end) set.wait(end);
+  }
+};
+
+TEST_F(RingSetListTest, TheListIsReadOnceASecondHoweverLongAWaitMayLast) {
+  RingSet set = following();
+  online("0,1,2");
+  const auto start = RingSet::Clock::now();
+  EXPECT_LE(set.next_deadline(), start + 1s);
+  while (set.rings() == 2 && RingSet::Clock::now() - start < 9s) set.wait();
+  EXPECT_EQ(set.rings(), 3U);
+  EXPECT_LT(RingSet::Clock::now() - start, 5s);
+}
+
+TEST_F(RingSetListTest, ARevivalWhoseEntryIsNotFilledIsTriedAgainASecondLater) {
+  RingSet set = following();
+  online("0");
+  wait_for_the_list(set);
+  kernel_.update_errno = ENOMEM;
+  online("0-1");
+  wait_for_the_list(set);
+  EXPECT_NE(set.hotplug_error(), std::nullopt);
+  kernel_.update_errno = 0;
+  calls();
+  wait_for_the_list(set);
+  EXPECT_THAT(kernel_.calls, ::testing::Contains("update"));
+  const int event = event_of(1);
+  wait_for_the_list(set);
+  EXPECT_EQ(event_of(1), event) << "once it is there, it stays";
 }
 
 }  // namespace

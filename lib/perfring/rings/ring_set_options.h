@@ -27,7 +27,7 @@ struct RingSetOptions {
   // Whether the kernel puts its time into each record (PERF_SAMPLE_TIME): 8 bytes more, and
   // EventTime is the key to merge by.
   bool timed = false;
-  // The CPUs to open rings on, now or when they come; none: all.
+  // The CPUs to open rings on, all of which are to be online; none: all that are online, or come.
   std::vector<std::uint32_t> cpus{};
   // Whether CPUs that come and go are followed.
   bool follows_cpus = true;

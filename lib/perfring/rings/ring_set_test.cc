@@ -268,5 +268,21 @@ TEST_F(RingSetTest, MovedFromItHasNoRing) {
   EXPECT_THAT(got_.keys, SizeIs(2));
 }
 
+// C3: what a ring holds when the round begins, and no more than a turn beyond.
+TEST_F(RingSetTest, ATurnThatPassesItsShareOfTheRoundIsTheRingsLast) {
+  RingSet set = open();
+  for (const std::uint64_t per_ring : {1, 4, 64}) {
+    set.drain(got_);
+    for (std::uint64_t i = 0; i < 6; ++i) write(0, i);
+    std::uint64_t events = 0;
+    const auto writes = [&](std::uint32_t cpu, const PerfEvent&) {
+      if (++events < 1000) write(cpu, 0);
+    };
+    EXPECT_EQ(set.drain({.per_ring = per_ring}, writes), DrainEnd::Drained);
+    EXPECT_GE(events, 6U) << per_ring;
+    EXPECT_LE(events, 6 + per_ring) << per_ring;
+  }
+}
+
 }  // namespace
 }  // namespace perfring

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "perfring/testing/rings.h"
 
@@ -118,6 +120,41 @@ TEST_F(SnapshotsTest, AMovedHeadIsSeen) {
   EXPECT_EQ(last_.events, 1U);
   EXPECT_THAT(read(snapshots), ElementsAre(2));
   EXPECT_FALSE(last_.moved);
+}
+
+// Writes down the looks at data_head and the fences; of reads that follow each other one.
+struct Tracing : HardwareMemory {
+  static inline std::vector<std::string> trace;
+
+  static void add(const char* access) {
+    if (trace.empty() || trace.back() != access) trace.emplace_back(access);
+  }
+  static Position read_once(const SharedPosition& field) {
+    add("data_head");
+    return HardwareMemory::read_once(field);
+  }
+  static void fence_after_read_of(const SharedPosition& field) {
+    add("fence");
+    HardwareMemory::fence_after_read_of(field);
+  }
+  template <class T>
+  static T read(const std::byte* address) {
+    add("read");
+    return HardwareMemory::read<T>(address);
+  }
+};
+
+// V3 and V4: without the second fence, a processor may look at data_head before it reads.
+TEST_F(SnapshotsTest, DataHeadIsReadAgainBehindAFence) {
+  Backward ring;
+  auto snapshots = Snapshots<Tracing>::over(ring.page(), ring.data()).value();
+  for (std::uint64_t i = 1; i <= 4; ++i) ring.write(i);
+  Tracing::trace.clear();
+  snapshots.read([](const PerfEvent&) {});
+  EXPECT_THAT(Tracing::trace, ElementsAre("data_head", "fence", "read", "fence", "data_head"));
+  Tracing::trace.clear();
+  ASSERT_TRUE(snapshots.copy(copy_, 0, [](const PerfEvent&) {}));
+  EXPECT_THAT(Tracing::trace, ElementsAre("data_head", "fence", "read", "fence", "data_head"));
 }
 
 // A memory in which a writer is at work while it is copied.

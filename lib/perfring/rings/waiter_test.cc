@@ -85,6 +85,18 @@ TEST(WaiterTest, WhoLeavesSomethingIsNotLeftToSleep) {
   EXPECT_EQ(waiter.poll(), Woken::Timeout);
 }
 
+TEST(WaiterTest, AReportAndALookAgainAreOneReport) {
+  Waiter waiter = waiter_of();
+  Readable ring;
+  ASSERT_TRUE(waiter.add(ring.fd.get()).has_value());
+  waiter.poll();
+  ring.raise();
+  waiter.look_again();
+  EXPECT_EQ(waiter.wait(), Woken::Report);
+  ring.take();
+  EXPECT_EQ(waiter.poll(), Woken::Timeout);
+}
+
 // A clock of milliseconds would make 1 ms of 300 us, or 0.
 TEST(WaiterTest, DeadlinesAreHeldToTheMicrosecond) {
   for (const int pwait2_errno : {0, ENOSYS, EPERM}) {
