@@ -192,8 +192,10 @@ class LiveRun {
     for (Reader& reader : readers_) {
       delivered += reader.audit.counts().delivered;
       lost += reader.audit.counts().lost;
-      progress.fill.push_back(static_cast<double>(std::exchange(reader.largest_drain, 0)) /
-                              static_cast<double>(ring_size_));
+      // A round of RingSet may take more than the ring held when it began (C3).
+      const std::uint64_t largest = std::exchange(reader.largest_drain, 0);
+      progress.fill.push_back(
+          std::min(1.0, static_cast<double>(largest) / static_cast<double>(ring_size_)));
     }
     progress.events_per_second = static_cast<double>(delivered - reported_delivered_) / interval;
     progress.lost_per_second = static_cast<double>(lost - reported_lost_) / interval;

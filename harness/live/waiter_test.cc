@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "harness/live/testing.h"
 #include "harness/live/uring.h"
@@ -155,6 +156,36 @@ TEST_F(LiveWaiterTest, InAnotherEpollEachRecordIsReportedAndRead) {
   waiter_->stop();
   EXPECT_EQ(::epoll_wait(outer.get(), &event, 1, 0), 1);
   EXPECT_EQ(waiter_->poll(), Woken::Stop);
+}
+
+// As Asio does, which watches edge-triggered, and anew for each wait.
+TEST_F(LiveWaiterTest, AnEpollThatWatchesAnewDoesSoBeforeTheRead) {
+  must(waiter_->add(buffer_->fd()));
+  const os::Fd outer{::epoll_create1(EPOLL_CLOEXEC)};
+  epoll_event event{};
+  const auto watch = [&](int operation) {
+    event.events = std::uint32_t{EPOLLIN} | EPOLLET;
+    ASSERT_EQ(::epoll_ctl(outer.get(), operation, waiter_->fd(), &event), 0);
+  };
+  watch(EPOLL_CTL_ADD);
+  waiter_->poll();
+  for (int i = 0; i < 5; ++i) {
+    watch(EPOLL_CTL_MOD);
+    emit_one();  // is read
+    EXPECT_REPORT_DRAINS_ONE();
+    while (::epoll_wait(outer.get(), &event, 1, 1) != 0) waiter_->poll();
+    emit_one();  // is reported
+    ASSERT_EQ(::epoll_wait(outer.get(), &event, 1, 10'000), 1) << i;
+    watch(EPOLL_CTL_MOD);
+    EXPECT_REPORT_DRAINS_ONE();
+  }
+  // To watch anew afterwards takes what came in between.
+  while (::epoll_wait(outer.get(), &event, 1, 1) != 0) waiter_->poll();
+  emit_one();
+  std::this_thread::sleep_for(2ms);  // until the kernel has woken
+  watch(EPOLL_CTL_MOD);
+  EXPECT_EQ(::epoll_wait(outer.get(), &event, 1, 50), 0) << "W22: MOD takes the flag too";
+  EXPECT_EQ(drained(), 1U);
 }
 
 TEST_F(LiveWaiterTest, InAPollEachRecordIsReportedAndRead) {
