@@ -124,6 +124,17 @@ TEST(ManyRingsTest, TurnsLeaveTheRestAndNobodySleepsBesideIt) {
   always([] { holds(draw_plan(draw_settings(*one_of<std::uint64_t>({1, 2})))); }, 300);
 }
 
+RunSettings draw_flushing() {
+  RunSettings settings = draw_settings(*one_of<std::uint64_t>({1, 2}));
+  settings.delay_max = up_to(400);
+  settings.flush_one_in = 1 + up_to(3);
+  return settings;
+}
+
+TEST(ManyRingsTest, ACompleteFlushMissesNothingThatWasBegunBefore) {
+  always([] { holds(draw_plan(draw_flushing())); }, 200);
+}
+
 RunSettings draw_switching() {
   RunSettings settings = draw_settings(1);
   settings.timeout = 1'000'000;
@@ -193,6 +204,12 @@ TEST(ManyRingsTest, FindsAConsumerThatSleepsAfterTheSwitch) {
 }
 TEST(ManyRingsTest, FindsAConsumerThatForgetsTheGone) {
   EXPECT_TRUE(finds_turns(ManyFault::ForgetsTheGone));
+}
+TEST(ManyRingsTest, FindsAFlushWithoutABarrier) {
+  EXPECT_TRUE(finds(ManyFault::FlushesWithoutABarrier, draw_flushing));
+}
+TEST(ManyRingsTest, FindsABarrierAfterTheRound) {
+  EXPECT_TRUE(finds(ManyFault::BarrierAfterTheRound, draw_flushing));
 }
 
 }  // namespace

@@ -277,6 +277,10 @@ constexpr std::array kFaults{
             "ManyRingsTest.FindsAConsumerThatSleepsAfterTheSwitch"),
     of_many("forgets_the_gone", "the ring of a CPU that has gone is read no more", awake,
             "ManyRingsTest.FindsAConsumerThatForgetsTheGone"),
+    of_many("flushes_without_a_barrier", "a complete flush does not wait for the writers under way",
+            no_loss, "ManyRingsTest.FindsAFlushWithoutABarrier"),
+    of_many("barrier_after_the_round", "a complete flush waits for the writers after its round",
+            no_loss, "ManyRingsTest.FindsABarrierAfterTheRound"),
 };
 
 }  // namespace

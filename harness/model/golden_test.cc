@@ -38,10 +38,9 @@ std::string trace_text(const Entry& entry, Form form, const std::string& fault,
 }
 
 // Those of an edge, without which these processors break the ring.
-constexpr std::array kMachineFaults = {"no_control_dependency", "no_smp_wmb",
-                                       "no_acquire_fence",      "acquire_fence_first",
-                                       "head_read_again",       "no_full_fence",
-                                       "store_store_for_full",  "commits_each_unfenced"};
+constexpr std::array kMachineFaults = {
+    "no_control_dependency", "no_smp_wmb",    "no_acquire_fence",     "acquire_fence_first",
+    "head_read_again",       "no_full_fence", "store_store_for_full", "commits_each_unfenced"};
 
 // Two records, of which the second overwrites the first one's beginning, and a drain in between.
 constexpr unsigned kMostOfTheRing = 5;

@@ -59,6 +59,7 @@ template <class C, class Drain>
 SimulationOutcome simulate_with(const SimulationPlan& of, const Observer& observer) {
   SimulationPlan plan = of;
   plan.settings.rings = plan.settings.latency = plan.settings.hotplug = 0;
+  plan.settings.flush_one_in = 0;
   Engine engine{plan, observer, std::is_same_v<C, SimulatedCpu>};
   std::deque<Producer<C>> producers;
   std::deque<Consumer<Drain>> consumers;
@@ -95,6 +96,8 @@ enum class ManyFault : std::uint8_t {
   SleepsOnTheLimit,
   SleepsAfterTheSwitch,
   ForgetsTheGone,
+  FlushesWithoutABarrier,
+  BarrierAfterTheRound,
 };
 
 // simulate(), with one consumer of all rings: lib's Merge, or its Ring in turns, in the loop of

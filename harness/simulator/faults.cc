@@ -36,6 +36,8 @@ struct Where {
 constexpr const char* kOtherBytes =
     "was delivered with other bytes|Bad[A-Za-z]+ of [0-9]+ bytes, where due was";
 constexpr const char* kTooMany = "unread: a ring of 4096 holds 4088";
+constexpr const char* kFlush =
+    "a complete flush has left [0-9]+ bytes that were reserved before it";
 constexpr const char* kAsleep = "the consumer waits for a wakeup beside [0-9]+ records";
 constexpr const char* kAgain = "was delivered again, where due was";
 constexpr const char* kMoved = "data_tail moved by [0-9]+ in a drain; events: [0-9]+, of at least";
@@ -123,6 +125,8 @@ constexpr Where kWhere[] = {
     {"sleeps_after_the_switch", "switching", "",
      "steps more beside a record that nobody announces"},
     {"forgets_the_gone", "hotplug", "rings 1\ntimeout 0\n", kAsleep},
+    {"flushes_without_a_barrier", "flushes", "", kFlush},
+    {"barrier_after_the_round", "flushes", "", kFlush},
 };
 
 template <ManyFault kFault>
@@ -154,6 +158,8 @@ std::vector<SimulationFault> faults_of_many() {
       of_many<SleepsOnTheLimit>("sleeps_on_the_limit"),
       of_many<SleepsAfterTheSwitch>("sleeps_after_the_switch"),
       of_many<ForgetsTheGone>("forgets_the_gone"),
+      of_many<FlushesWithoutABarrier>("flushes_without_a_barrier"),
+      of_many<BarrierAfterTheRound>("barrier_after_the_round"),
   };
 }
 

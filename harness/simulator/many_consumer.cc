@@ -43,6 +43,9 @@ class ManyConsumer {
       enter();
       follow();
       round();
+      if (world_.scheduler.random().one_in(static_cast<std::uint32_t>(settings_.flush_one_in))) {
+        flush();
+      }
     }
     if (world_.phase() == Phase::Stopping) return;
     finish();
@@ -115,6 +118,46 @@ class ManyConsumer {
     if (is(ManyFault::SleepsOnTheLimit)) again_ = false;
   }
 
+  // RingSet::flush(Flush::Complete) (C5): a barrier, then a round without bounds. All that was
+  // reserved before is read then, the records of writers under way among it (W12, W14).
+  void flush() {
+    std::vector<__u64> reserved;
+    for (const Site& each : sites_) reserved.push_back(each.rb().head);
+    takes_all_ = true;
+    const bool waits = !is(ManyFault::FlushesWithoutABarrier);
+    const bool is_late = is(ManyFault::BarrierAfterTheRound);
+    if (waits && !is_late) wait_for_programs();
+    turns();
+    if (waits && is_late) wait_for_programs();
+    takes_all_ = false;
+    if (world_.consumers_end() || violated()) return;
+    for (std::size_t i = 0; i != sites_.size(); ++i) {
+      const auto left = static_cast<std::int32_t>(
+          static_cast<std::uint32_t>(reserved[i] - sites_[i].page().data_tail));
+      if (left <= 0) continue;
+      sites_[i].judge().violate(
+          Invariant::no_loss,
+          fmt::format("a complete flush has left {} bytes that were reserved before it", left));
+    }
+  }
+
+  // As the kernel waits for the programs that are under way on any CPU.
+  void wait_for_programs() {
+    std::vector<std::uint64_t> pauses;
+    for (const Site& each : sites_) pauses.push_back(each.pauses());
+    const auto has_ended = [&] {
+      for (std::size_t i = 0; i != sites_.size(); ++i) {
+        if (!sites_[i].has_paused_since(pauses[i])) return false;
+      }
+      return true;
+    };
+    constexpr std::uint64_t kTick = 16;
+    while (!has_ended() && !world_.consumers_end()) {
+      sites_.front().consumer().sleep_until(now() + kTick);
+    }
+    enter();
+  }
+
   bool is_left_out(const Site& site) const {
     if (is(ManyFault::ReadsOneRing)) return first_reported_ != nullptr && first_reported_ != &site;
     return is(ManyFault::ForgetsTheGone) && gone_[static_cast<std::size_t>(site.cpu())];
@@ -123,7 +166,7 @@ class ManyConsumer {
   void turns() {
     for (MergedRing& each : rings_) each.set_left_out(is_left_out(each.site()));
     Limits limits;
-    const bool is_limited = settings_.limit != 0 && !is(ManyFault::IgnoresTheLimit);
+    const bool is_limited = settings_.limit != 0 && !takes_all_ && !is(ManyFault::IgnoresTheLimit);
     if (is_limited) limits.events = settings_.limit;
     const auto each = [this](const MergedRing& ring, const PerfEvent& event) {
       return visit(ring.site(), event);
@@ -146,7 +189,7 @@ class ManyConsumer {
   bool visit(Site& site, const PerfEvent& event) {
     site.drains().delivered(event);
     if (site.judge().violation()) return false;
-    const bool is_limited = settings_.limit != 0 && !flushes_;
+    const bool is_limited = settings_.limit != 0 && !flushes_ && !takes_all_;
     if (is_limited && ++delivered_ > settings_.limit) {
       site.judge().violate(Invariant::bounded, "a round has delivered more than its limit");
       return false;
@@ -157,6 +200,7 @@ class ManyConsumer {
       for (std::uint32_t i = 0; i != steps; ++i) SimulatedMemory::step();
       site.judge().finished_with(event);
     }
+    if (takes_all_) return true;
     if (random.one_in(static_cast<std::uint32_t>(settings_.throw_one_in))) throw Thrown{};
     return !random.one_in(static_cast<std::uint32_t>(settings_.break_one_in));
   }
@@ -249,7 +293,8 @@ class ManyConsumer {
   std::uint64_t events_before_ = 0;
   std::uint64_t due_ = kNever;
   bool again_ = false;
-  bool flushes_ = false;
+  bool flushes_ = false;    // nobody writes any more
+  bool takes_all_ = false;  // a complete flush is under way
 };
 
 // Now and then a CPU goes, or one that has gone comes back.

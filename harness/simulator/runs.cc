@@ -69,6 +69,7 @@ class Draw {
     s.slack = sometimes(10'000);
     s.hotplug = random_.one_in(3) ? magnitude(100, 20'000) : 0;
     if (announces_each(s) && s.timeout != 0) s.latency = sometimes(5'000);
+    if (s.rings != kMerged) s.flush_one_in = sometimes(20);
   }
 
   // From `least` to `most`: each order of magnitude is as likely as the next.

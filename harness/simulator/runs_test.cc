@@ -67,8 +67,10 @@ TEST(SettingsTest, SettingsThatExcludeEachOtherAreNamedWithTheReason) {
       {"pages 1\nwakeup_watermark 4097", "wakeup_watermark: 4097 exceeds"},
       {"wakeup_watermark 8\ntimeout 0", "timeout: 0"},
       {"wakeup_events 2\ntimeout 0", "timeout: 0"},
-      {"latency 5", "rings: 0 excludes latency and hotplug"},
-      {"hotplug 5", "rings: 0 excludes latency and hotplug"},
+      {"latency 5", "rings: 0 excludes latency, hotplug and flush_one_in"},
+      {"flush_one_in 5", "rings: 0 excludes latency, hotplug and flush_one_in"},
+      {"rings 3\npayload_min 16\nflush_one_in 5", "rings: 3 excludes flush_one_in"},
+      {"hotplug 5", "rings: 0 excludes latency, hotplug and flush_one_in"},
       {"rings 1\nhostile 1", "rings: 1 excludes hostile"},
       {"rings 3", "rings: 3 excludes a payload_min below 16"},
       {"rings 3\npages 64\npayload_min 16\npayload_max 70000",
@@ -85,7 +87,7 @@ TEST(SettingsTest, SettingsThatExcludeEachOtherAreNamedWithTheReason) {
 }
 
 TEST(SettingsTest, EveryScenarioIsPossible) {
-  EXPECT_EQ(scenarios().size(), 17U);
+  EXPECT_EQ(scenarios().size(), 18U);
   for (const Scenario& scenario : scenarios()) {
     const auto parsed = parse_settings(scenario.lines, scenario.name);
     ASSERT_TRUE(parsed.has_value()) << parsed.error();

@@ -107,6 +107,7 @@ constexpr std::array kNames{
     of<&RunSettings::slack>("slack", 0, 1 << 24),
     of<&RunSettings::latency>("latency", 0, 1 << 20),
     of<&RunSettings::hotplug>("hotplug", 0, 1 << 20),
+    of<&RunSettings::flush_one_in>("flush_one_in", 0, 1 << 20),
 };
 
 // Names in settings files, and in the lines that replay a run, until they were the script's.
@@ -168,6 +169,10 @@ constexpr std::array kScenarios{
     Scenario{"hotplug", "CPUs that go and come back at any moment, merged",
              "rings 3\ncpus 3\npages 1\npayload_min 16\nburst_max 20\nidle_max 1000\n"
              "delay_max 50\nslack 500\nhotplug 3000\nbreak_one_in 40\n"},
+    Scenario{"flushes", "complete flushes while writers, and interrupts in them, are under way",
+             "rings 1\ncpus 2\npages 2\npayload_min 16\ninterrupts 10\nburst_max 20\n"
+             "idle_max 1000\ninterval_log2 6\ndelay_max 50\ntimeout 200\nlimit 10\nflush_one_in 2\n"
+             "break_one_in 40\nthrow_one_in 200\n"},
 };
 
 // Settings that one consumer of all rings excludes.
@@ -176,11 +181,13 @@ std::string impossible_of_many(const RunSettings& settings) {
     return fmt::format("rings: {} excludes {}: {}", settings.rings, what, why);
   };
   if (settings.rings == kOwnConsumers) {
-    if (settings.latency == 0 && settings.hotplug == 0) return {};
-    return "rings: 0 excludes latency and hotplug, which are for one consumer of all rings";
+    if (settings.latency == 0 && settings.hotplug == 0 && settings.flush_one_in == 0) return {};
+    return "rings: 0 excludes latency, hotplug and flush_one_in, which are for one consumer of all "
+           "rings";
   }
   if (settings.hostile != 0) return excluded("hostile", "nothing is known of such a ring's clocks");
   if (settings.rings == kMerged) {
+    if (settings.flush_one_in != 0) return excluded("flush_one_in", "flushes take turns");
     if (settings.payload_min < oracle::kSelfDescribing) {
       return excluded("a payload_min below 16", "the key is that of a payload that names itself");
     }

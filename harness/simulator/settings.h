@@ -50,6 +50,7 @@ struct RunSettings {
   std::uint64_t slack = 0;         // of the merge, in ticks
   std::uint64_t latency = 0;  // steps: wakeups are chosen by it (WakeupChoice); 0: one for each
   std::uint64_t hotplug = 0;  // steps, about, between two CPUs that go or come back; 0: none
+  std::uint64_t flush_one_in = 0;  // rounds in turns: a complete flush follows; 0: none
 
   friend bool operator==(const RunSettings&, const RunSettings&) = default;
 };

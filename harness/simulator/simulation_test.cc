@@ -84,7 +84,7 @@ TEST_P(ScenarioTest, ASeedGivesTheSameRunOnEveryMachine) {
       {"hostile", 0xf234b2343fc6ad4f},      {"turns", 0x632dc013bfa15823},
       {"fullest", 0x2a4c16286707f558},      {"merge", 0x2f4ff676bed1645c},
       {"merge_stalls", 0x156a4550b22f5f44}, {"switching", 0x7e537596985d74df},
-      {"hotplug", 0xf3e2f0b310cd3214},
+      {"hotplug", 0xf3e2f0b310cd3214},      {"flushes", 0x6b13dd509183a7d9},
   };
   EXPECT_EQ(run(GetParam().name, 1).digest, golden.at(GetParam().name));
 }

@@ -54,7 +54,12 @@ class Site final : public kernel::wait_queue_entry {
 
   // The kernel's side: an output, its reservation, and the interrupt that wakes.
   void enters_program() { ++programs_; }
-  void leaves_program() { --programs_; }
+  void leaves_program() {
+    if (--programs_ == 0) ++pauses_;
+  }
+  // Whether no program runs that ran when there had been so many pauses.
+  bool has_paused_since(std::uint64_t pauses) const { return programs_ == 0 || pauses_ != pauses; }
+  std::uint64_t pauses() const { return pauses_; }
   // The program reads its clock for the payload whose number comes next.
   void takes_key();
   void begins(const oracle::Payload& payload);
@@ -138,7 +143,8 @@ class Site final : public kernel::wait_queue_entry {
   bool woken_ = false;
   std::uint64_t wakeups_ = 0;
   std::uint64_t sleeps_until_ = 0;
-  unsigned programs_ = 0;  // that run, one interrupting another
+  unsigned programs_ = 0;     // that run, one interrupting another
+  std::uint64_t pauses_ = 0;  // times when none ran any more
   bool offline_ = false;
   bool changed_ = false;
   Wakeups entry_ = Wakeups::EachRecord;
