@@ -17,8 +17,10 @@
 // W1 to W42 are facts that were measured on a live kernel, and the proof of the rule (the project's
 // harness/RINGS_FACTS.md). D is the slack, h_c the clock, read before data_head of ring c.
 //
-//   M1  A run looks at each ring once: the clock is read, then data_head. A run ends when it has
-//       delivered what it may of what was published by then, and never waits for more.
+//   M1  A run looks at each ring once: the clock is read, then data_head, in the program's order (a
+//       processor may swap the two, by nanoseconds, which a slack of 0 alone does not cover). A run
+//       ends when it has delivered what it may of what was published by then, and never waits for
+//       more.
 //   M2  An event is released once its key is lower than B = (the smallest h_c) - D, B being 0 where
 //       that is negative. If no writer takes longer than D from its clock to its output, each
 //       event comes after all that are older (W6); no rule that is sound releases more. Released
