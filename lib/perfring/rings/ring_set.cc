@@ -178,7 +178,8 @@ RingSet::Clock::time_point RingSet::next_deadline() const noexcept {
 }
 
 RingSet::Clock::time_point RingSet::list_due() const noexcept {
-  return options_.follows_cpus ? list_due_ : Waiter::kNoDeadline;
+  constexpr Clock::time_point kNever = Waiter::kNoDeadline;  // or its address would be exported
+  return options_.follows_cpus ? list_due_ : kNever;
 }
 
 std::expected<void, RingsError> RingSet::cpu_changed(std::uint32_t cpu, bool online) {

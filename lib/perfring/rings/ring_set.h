@@ -231,6 +231,8 @@ class PERFRING_EXPORT RingSet {
   PERFRING_HIDDEN bool is_wanted(std::uint32_t cpu) const noexcept;
   PERFRING_HIDDEN std::expected<void, RingsError> change(internal::CpuChange change);
   PERFRING_HIDDEN void follow();
+  // When the list of CPUs is to be read again, if it is.
+  PERFRING_HIDDEN Clock::time_point list_due() const noexcept;
 
   template <class F, class Event>
   static bool goes_on(F& f, std::uint32_t cpu, const Event& event) {
@@ -284,9 +286,6 @@ class PERFRING_EXPORT RingSet {
     round.unreleased = has_unread();
     return DrainEnd::Drained;
   }
-
-  // When the list of CPUs is to be read again, if it is.
-  Clock::time_point list_due() const noexcept;
 
   os::Fd map_;
   RingSetOptions options_;
