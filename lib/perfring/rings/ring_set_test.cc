@@ -271,7 +271,7 @@ TEST_F(RingSetTest, MovedFromItHasNoRing) {
 // C3: what a ring holds when the round begins, and no more than a turn beyond.
 TEST_F(RingSetTest, ATurnThatPassesItsShareOfTheRoundIsTheRingsLast) {
   RingSet set = open();
-  for (const std::uint64_t per_ring : {1, 4, 64}) {
+  for (const std::uint64_t per_ring : {1U, 4U, 64U}) {
     set.drain(got_);
     for (std::uint64_t i = 0; i < 6; ++i) write(0, i);
     std::uint64_t events = 0;
