@@ -18,7 +18,7 @@
 // harness/RINGS_FACTS.md). D is the slack, h_c the clock, read before data_head of ring c.
 //
 //   M1  A run looks at each ring once: the clock is read, then data_head, in the program's order (a
-//       processor may swap the two, by nanoseconds, which a slack of 0 alone does not cover). A run
+//       processor may swap the two, by nanoseconds, which any slack but 0 covers). A run
 //       ends when it has delivered what it may of what was published by then, and never waits for
 //       more.
 //   M2  An event is released once its key is lower than B = (the smallest h_c) - D, B being 0 where

@@ -373,7 +373,7 @@ TEST_F(RingSetCpusTest, WhereNoMapMayBeCreatedAFlushUsesMembarrier) {
   EXPECT_THAT(calls(), ElementsAre("create 2", "membarrier"));
 }
 
-// CPUs that come and go, which the list of online CPUs alone tells of.
+// CPUs come and go, and no uevent is sent: only the list of online CPUs changes.
 class RingSetListTest : public RingSetCpusTest {
  protected:
   RingSet following() {

@@ -40,7 +40,8 @@
 // calls poll(), and reads all rings, whatever poll() said: the outer poll has taken the flags, so
 // that nothing is left to report (W22, W24). It watches fd() for reading. To begin to watch, or to
 // watch anew (EPOLL_CTL_ADD and MOD, Asio's async_wait(), which is edge-triggered), takes the flags
-// as well: that comes before poll() and the reads, or what is written in between is not reported.
+// as well. So do that before poll() and the reads: afterwards, what was written in between is not
+// reported.
 //
 // Units: deadlines are of std::chrono::steady_clock, to the nanosecond; the kernel ends a wait late
 // by the thread's timer slack, 50 us unless prctl(PR_SET_TIMERSLACK) says otherwise (W30).
