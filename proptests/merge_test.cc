@@ -149,6 +149,50 @@ TEST(MergePropertyTest, TheLongestProvedDelayIsSeen) {
       600);
 }
 
+// M7, where every record is read by the first look that sees it: the slack follows the delays that
+// the looks have proved by then, but for those that are too long to be waited for twice.
+constexpr unsigned kReadsAll = 64;
+
+std::uint64_t slack_of(const MergeOptions& options, Course course, std::size_t turns) {
+  course.turns.resize(turns);
+  std::uint64_t slack = options.slack;
+  for (const CourseRecord& each : course.records) {
+    Course alone{course.rings, {each}, course.turns};
+    if (each.published > course.turns.back().clocks[each.ring]) continue;  // not seen yet
+    const std::uint64_t delay = longest_proved(alone);
+    if (2 * delay <= options.slack_most) slack = std::max(slack, 2 * delay);
+  }
+  return slack;
+}
+
+template <bool kLearns>
+void learns() {
+  const MergeOptions options{.slack = *one_of<std::uint64_t>({0, 10, 50}),
+                             .learns = kLearns,
+                             .slack_most = *one_of<std::uint64_t>({400, 0, 19, 100, 101})};
+  Course course = draw_course(0, 200, false, false);
+  course.records.resize(std::min<std::size_t>(course.records.size(), kReadsAll));
+  RC_LOG() << "slack " << options.slack << " to " << options.slack_most << ", " << course;
+  testing::Rings<DefaultMemory, kReadsAll> rings{course.rings, options};
+  ReferenceMerge reference{course.rings, kReadsAll};
+  Playing playing{course, rings, reference};
+  std::uint64_t slack = options.slack;
+  for (std::size_t turn = 0; turn != course.turns.size(); ++turn) {
+    const std::uint64_t smallest = course.turns[turn].clocks.front();
+    const auto got = playing.take(course.turns[turn]);
+    RC_ASSERT(got == reference.run(smallest > slack ? smallest - slack : 0, kNone));
+    slack = slack_of(options, course, turn + 1);
+    RC_ASSERT(rings.merge.slack() == slack);
+  }
+}
+
+TEST(MergePropertyTest, TheSlackBecomesTwiceTheLongestDelay) {
+  always(learns<true>, 600);
+}
+TEST(MergePropertyTest, FindsASlackThatDoesNotLearn) {
+  EXPECT_TRUE(counterexample(learns<false>));
+}
+
 // Of rings that are in order the flush is the stable sort, whatever their keys are.
 TEST(MergePropertyTest, AFlushOfAnyKeysIsTheirStableSort) {
   always(
@@ -179,8 +223,6 @@ TEST(MergePropertyTest, AFlushOfAnyKeysIsTheirStableSort) {
       },
       600);
 }
-
-constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
 // Every byte that is read was unread in one of the rings.
 class OnlyUnread final : public rig::MemoryObserver {
