@@ -419,21 +419,22 @@ TEST_F(PerfReadsTest, AFileOfPerfRecordIsDecodedAsPerfDoes) {
 }
 
 // Nobody reads while perfring is stopped. The next record behind those that were read says how many
-// were lost: of each CPU's ring, so there are faults on all until the file has grown three times.
+// were lost: of each CPU's ring. Once the file has grown by more than all rings (of 64 pages) hold,
+// they have been read, and there is a fault on each CPU.
 TEST_F(PerfReadsTest, WhatWasLost) {
   const std::string file = temporary("perf_reads_test_lost.data");
   const Ended ended = run({"record", "-e", "page-faults", "-o", file, "--", "/bin/sh", "-c",
-                           R"(kill -STOP $PPID
-                              for i in $(seq 150); do true | cat; done
-                              kill -CONT $PPID
-                              for i in 1 2 3; do
-                                before=$(stat -c %s "$0")
-                                while [ $(stat -c %s "$0") -eq $before ]; do
-                                  for cpu in $(seq 0 $(($(nproc --all) - 1))); do
-                                    taskset -c $cpu true 2>&-
-                                  done
+                           R"(faults() {
+                                for cpu in $(seq 0 $(($(nproc --all) - 1))); do
+                                  taskset -c $cpu true 2>&-
                                 done
-                              done)",
+                              }
+                              kill -STOP $PPID
+                              for i in $(seq 150); do true | cat; done
+                              all=$(($(stat -c %s "$0") + 64 * $(getconf PAGE_SIZE) * $(nproc --all)))
+                              kill -CONT $PPID
+                              while [ $(stat -c %s "$0") -le $all ]; do faults; done
+                              faults)",
                            file});
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   Counts counts;
