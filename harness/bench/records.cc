@@ -120,7 +120,7 @@ bool raced(std::string_view name, std::uint64_t sample_type, const std::vector<s
     return false;
   }
   std::array<std::vector<double>, 3> times;
-  volatile std::uint64_t kept = 0;
+  [[maybe_unused]] volatile std::uint64_t kept = 0;
   const auto timed = [&](std::size_t which, const auto& each) {
     const auto begin = std::chrono::steady_clock::now();
     kept = walk(bytes, each);

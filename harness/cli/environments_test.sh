@@ -100,7 +100,7 @@ try() { # CODE COMMAND
   for files in 3 4 5 6 8 11; do
     run "$code" 2 127 -- "exec >out 2>err; ulimit -n $files; exec $command"
   done
-  for kib in 8000 20000 40000 80000; do
+  for kib in 10000 20000 40000 80000; do
     run "$code" 2 127 -- "exec >out 2>err; ulimit -v $kib; exec $command"
   done
 }
