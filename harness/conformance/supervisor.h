@@ -32,7 +32,10 @@ class PlayedRings {
   void enter(std::uint64_t key, Opened& event);
   void take_out(std::uint64_t key);
   void refuse(const std::string& mapping) { refused_ = mapping; }
-  void give_up(const std::string& why) { impossible_ = {why, true, true}; }
+  // The first reason is the one that is told: how far the program gets afterwards is chance.
+  void give_up(const std::string& why) {
+    if (!impossible_.is_of_any_case) impossible_ = {why, true, true};
+  }
 
   // The producer's turn. Returns whether there was one to have.
   bool turn();
