@@ -3,20 +3,19 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <exception>
 #include <string_view>
 #include <system_error>
 
 #include "harness/cli/command_line.h"
 #include "harness/cli/faults.h"
+#include "harness/program/child_process.h"
 #include "harness/program/console.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
@@ -35,10 +34,9 @@ void report(const FoundFault& found) {
   write_all(report_to, found.as + "\n" + found.message);
 }
 
-// In a process of its own, which ends here: a copy of this one, so that a fault may end or hang it,
-// and ThreadSanitizer reports a race that it has reported before.
-[[noreturn]] void look_and_exit(const Fault& fault, Harness harness) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+// In a copy of this process, so that a fault may end or hang it, and ThreadSanitizer reports a race
+// that it has reported before.
+int look_and_report(const Fault& fault, Harness harness) {
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   ::dup2(nowhere, STDERR_FILENO);
   try {
@@ -46,40 +44,19 @@ void report(const FoundFault& found) {
   } catch (const std::exception& error) {
     report({"an error", error.what()});
   }
-  ::_exit(0);
-}
-
-struct Child {
-  pid_t pid;
-  os::Fd reads;
-};
-
-Child start(const Fault& fault, Harness harness) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
-    throw std::system_error{errno, std::generic_category(), "pipe2"};
-  }
-  os::Fd reads{ends[0]};
-  const os::Fd writes{ends[1]};
-  const pid_t pid = ::fork();
-  if (pid < 0) throw std::system_error{errno, std::generic_category(), "fork"};
-  if (pid == 0) {
-    report_to = writes.get();
-    look_and_exit(fault, harness);
-  }
-  return {pid, std::move(reads)};
+  return 0;
 }
 
 constexpr std::chrono::minutes kPatience{5};  // a consumer may never end
 
 // All that it writes, unless it is to stop or takes too long. Returns whether that is all.
-bool read_report(const Child& child, const std::atomic<bool>& stop, std::string& text) {
+bool read_report(const os::Fd& reads, const std::atomic<bool>& stop, std::string& text) {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (!stop && std::chrono::steady_clock::now() < deadline) {
-    pollfd fd{child.reads.get(), POLLIN, 0};
+    pollfd fd{reads.get(), POLLIN, 0};
     if (::poll(&fd, 1, 100) <= 0) continue;
     char piece[4096];
-    const ssize_t got = ::read(child.reads.get(), piece, sizeof(piece));
+    const ssize_t got = ::read(reads.get(), piece, sizeof(piece));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return true;
     text.append(piece, static_cast<std::size_t>(got));
@@ -88,13 +65,21 @@ bool read_report(const Child& child, const std::atomic<bool>& stop, std::string&
 }
 
 FoundFault look_in_a_process(const Fault& fault, Harness harness, const std::atomic<bool>& stop) {
-  const Child child = start(fault, harness);
-  std::string text;
-  const bool ended = read_report(child, stop, text);
-  if (!ended) ::kill(child.pid, SIGKILL);
-  int status = 0;
-  while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    throw std::system_error{errno, std::generic_category(), "pipe2"};
   }
+  const os::Fd reads{ends[0]};
+  os::Fd writes{ends[1]};
+  ForkedChild child{[&] {
+    report_to = writes.get();
+    return look_and_report(fault, harness);
+  }};
+  writes = os::Fd{};
+  std::string text;
+  const bool ended = read_report(reads, stop, text);
+  if (!ended) child.kill();
+  const int status = child.wait();
   if (!ended) return {"a run without an end", ""};
   const std::size_t line = text.find('\n');
   if (line != std::string::npos) return {text.substr(0, line), text.substr(line + 1)};

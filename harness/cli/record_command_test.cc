@@ -21,6 +21,7 @@
 #include <string>
 
 #include "harness/cli/testing.h"
+#include "harness/program/child_process.h"
 #include "harness/program/sanitizers.h"
 
 namespace perfring::cli {
@@ -144,18 +145,13 @@ TEST_F(RecordCommandTest, WhatCannotBeRecordedIsExplained) {
 // A parent may never wait for it.
 TEST_F(RecordCommandTest, AProcessThatHasEndedIsNotWatchedAnyLonger) {
   const std::string file = temporary("record_command_test_zombie.data");
-  const pid_t process = ::fork();
-  if (process == 0) {
-    ::pause();
-    ::_exit(0);
-  }
-  const Ended ended =
-      after(command({"record", "-e", "page-faults", "-p", std::to_string(process), "-o", file}),
-            is_written(file), [process](pid_t) { ::kill(process, SIGKILL); });
+  ForkedChild process{::pause};
+  const Ended ended = after(
+      command({"record", "-e", "page-faults", "-p", std::to_string(process.id()), "-o", file}),
+      is_written(file), [&process](pid_t) { process.kill(); });
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_NE(ended.err.find(", 0 lost, 0 late"), std::string::npos) << ended.err;
-  int status = 0;
-  EXPECT_EQ(::waitpid(process, &status, 0), process) << "it was a zombie until now";
+  EXPECT_TRUE(WIFSIGNALED(process.wait())) << "it was a zombie until now";
 }
 
 // As perf does. The records of its end are written, too.

@@ -8,11 +8,9 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -25,6 +23,7 @@
 #include <vector>
 
 #include "harness/live/testing.h"
+#include "harness/program/child_process.h"
 #include "harness/program/sanitizers.h"
 #include "perfring/event/check.h"
 #include "perfring/event/group.h"
@@ -293,17 +292,13 @@ TEST_F(LiveEventCallersTest, FieldsOfAnEvent) {
 
 TEST_F(LiveEventCallersTest, Places) {
   if (!has_rows()) GTEST_SKIP() << kNoRows;
-  const pid_t roots = ::fork();
-  if (roots == 0) {
-    ::pause();
-    ::_exit(0);
-  }
+  const ForkedChild roots{::pause};
   const os::Fd folder{::open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   const int no_event = folder.get();
   expect({
       {"all tasks on no CPU", asked([](Ask& ask) { ask.pid = -1; }), "EINVAL cpu"},
       {"a task below -1", asked([](Ask& ask) { ask.pid = -2; }), "ESRCH pid"},
-      {"another user's task", sampled(Request{.events = {kFaults}, .target = thread(roots)}),
+      {"another user's task", sampled(Request{.events = {kFaults}, .target = thread(roots.id())}),
        "opens", "EACCES pid", "opens"},
       {"no cgroup", asked([no_event](Ask& ask) {
          ask.pid = no_event, ask.cpu = 0, ask.flags = PERF_FLAG_PID_CGROUP;
@@ -316,8 +311,6 @@ TEST_F(LiveEventCallersTest, Places) {
        "EBADF group_fd"},
       {"a group below -1", asked([](Ask& ask) { ask.group_fd = -2; }), "EBADF group_fd"},
   });
-  ::kill(roots, SIGKILL);
-  ::waitpid(roots, nullptr, 0);
 }
 
 TEST_F(LiveEventCallersTest, ACgroupWithoutPerfEvent) {

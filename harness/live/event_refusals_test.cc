@@ -6,13 +6,11 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -24,6 +22,7 @@
 #include <vector>
 
 #include "harness/live/testing.h"
+#include "harness/program/child_process.h"
 #include "perfring/event/check.h"
 #include "perfring/event/sampler.h"
 
@@ -53,9 +52,7 @@ void act() {
   }
   for (int i = 0; i < 100; ++i) ::syscall(SYS_getppid);
   ::prctl(PR_SET_NAME, "active");
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(::unshare(CLONE_NEWUTS));
-  ::waitpid(child, nullptr, 0);
+  ForkedChild{[] { return ::unshare(CLONE_NEWUTS); }}.wait();
   ::usleep(1000);
   const auto end = std::chrono::steady_clock::now() + 30ms;
   while (std::chrono::steady_clock::now() < end) {
@@ -207,16 +204,15 @@ TEST_F(LiveEventRefusalTest, WhoWatchesHisOwnWaitsIsNotWokenByThem) {
 
 // R8: the list of a process's threads is older than the opening.
 TEST_F(LiveEventRefusalTest, AProcessWhoseThreadsComeAndGoIsOpened) {
-  const pid_t first_is_gone = ::fork();
-  if (first_is_gone == 0) {
+  const ForkedChild first_is_gone{[] {
     std::thread{[] { ::pause(); }}.detach();
-    ::syscall(SYS_exit, 0);  // of this thread alone: it stays in the list
-  }
-  const pid_t busy = ::fork();
-  if (busy == 0) {
+    return static_cast<int>(::syscall(SYS_exit, 0));  // of this thread alone: it stays in the list
+  }};
+  const ForkedChild busy{[]() -> int {
     while (true) std::thread{[] {}}.join();
-  }
-  const std::string status = "/proc/" + std::to_string(first_is_gone) + "/status";
+  }};
+  const std::string process_of_it = "/proc/" + std::to_string(first_is_gone.id());
+  const std::string status = process_of_it + "/status";
   const auto is_gone = [&] {
     return real_system().read(status)->find("\nState:\tZ") != std::string::npos;
   };
@@ -224,19 +220,14 @@ TEST_F(LiveEventRefusalTest, AProcessWhoseThreadsComeAndGoIsOpened) {
        !is_gone() && std::chrono::steady_clock::now() < end;) {
     ::usleep(1000);
   }
-  const auto gone = Sampler::open({.events = {kFaults}, .target = process(first_is_gone)});
+  const auto gone = Sampler::open({.events = {kFaults}, .target = process(first_is_gone.id())});
   // ThreadSanitizer has threads of its own.
-  const std::filesystem::directory_iterator tasks{"/proc/" + std::to_string(first_is_gone) +
-                                                  "/task"};
+  const std::filesystem::directory_iterator tasks{process_of_it + "/task"};
   const auto there = std::distance(begin(tasks), end(tasks)) - 1;
   std::string wrong;
   for (int i = 0; i < 200 && wrong.empty(); ++i) {
-    const auto one = Sampler::open({.events = {kFaults}, .target = process(busy)});
+    const auto one = Sampler::open({.events = {kFaults}, .target = process(busy.id())});
     if (!one) wrong = one.error().explain();
-  }
-  for (const pid_t each : {first_is_gone, busy}) {
-    ::kill(each, SIGKILL);
-    ::waitpid(each, nullptr, 0);
   }
   EXPECT_EQ(wrong, "");
   ASSERT_TRUE(gone) << gone.error().explain();

@@ -134,6 +134,7 @@ class Obedient {
   explicit Obedient(const std::function<void(char)>& does) {
     if (::pipe2(pipe_, O_CLOEXEC) != 0) throw std::runtime_error{"no pipe"};
     pid_ = ::fork();
+    if (pid_ < 0) throw std::runtime_error{"no process"};
     if (pid_ != 0) return;
     ::close(pipe_[1]);
     for (char order = 0; ::read(pipe_[0], &order, 1) == 1;) does(order);

@@ -26,6 +26,7 @@
 #include <variant>
 
 #include "harness/live/require_live_kernel.h"
+#include "harness/program/child_process.h"
 #include "perfring/os/cpus.h"
 #include "perfring/os/fd.h"
 
@@ -196,20 +197,14 @@ std::string in_child(const std::function<std::string()>& body) {
   check(::pipe(ends.data()), "pipe");
   os::Fd out{ends[0]};
   os::Fd in{ends[1]};
-  // By hand, not by harness/program/child_process.h: the child runs a function, not a program.
-  const pid_t child = ::fork();
-  check(child, "fork");
-  if (child == 0) {
+  ForkedChild child{[&] {
     const std::string text = text_of(body);
     const ssize_t written = ::write(in.get(), text.data(), text.size());
-    ::_exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
-  }
+    return written == static_cast<ssize_t>(text.size()) ? 0 : 1;
+  }};
   in = os::Fd{};
   const std::string text = read_all(out.get());
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) check(-1, "waitpid");
-  }
+  const int status = child.wait();
   if (WIFSIGNALED(status)) return "[killed by signal " + std::to_string(WTERMSIG(status)) + "]";
   if (WEXITSTATUS(status) != 0) return "[exited " + std::to_string(WEXITSTATUS(status)) + "]";
   return text;

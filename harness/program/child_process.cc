@@ -1,6 +1,7 @@
 #include "harness/program/child_process.h"
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <boost/process/posix.hpp>
 #include <cerrno>
 #include <csignal>
+#include <exception>
 #include <fstream>
 #include <string>
 #include <system_error>
@@ -80,6 +82,42 @@ pid_t ChildProcess::id() const {
 
 std::string ChildProcess::errors() const {
   return contents(state_->err);
+}
+
+ForkedChild::ForkedChild(const std::function<int()>& body) {
+  const pid_t parent = ::getpid();
+  id_ = ::fork();
+  if (id_ < 0) throw std::system_error{errno, std::generic_category(), "fork"};
+  if (id_ != 0) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);  // it ended before
+  try {
+    ::_exit(body());
+  } catch (const std::exception&) {
+    ::_exit(1);
+  }
+}
+
+ForkedChild::~ForkedChild() {
+  if (is_waited_for_) return;
+  kill();
+  while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void ForkedChild::kill() const {
+  if (!is_waited_for_) ::kill(id_, SIGKILL);
+}
+
+int ForkedChild::wait() {
+  int status = 0;
+  pid_t waited = 0;
+  do {
+    waited = ::waitpid(id_, &status, 0);
+  } while (waited < 0 && errno == EINTR);
+  if (waited != id_) throw std::system_error{errno, std::generic_category(), "waitpid"};
+  is_waited_for_ = true;
+  return status;
 }
 
 bool has_ended(pid_t process) {

@@ -1,7 +1,7 @@
 #ifndef HARNESS_PROGRAM_CHILD_PROCESS_H_
 #define HARNESS_PROGRAM_CHILD_PROCESS_H_
 
-// Other programs as children of this one, by Boost.Process.
+// Children of this process: other programs, by Boost.Process, and copies of itself.
 
 #include <sys/types.h>
 
@@ -44,6 +44,27 @@ class ChildProcess {
 inline Ended run_child(const std::vector<std::string>& command, const std::string& in = {}) {
   return ChildProcess{command, in}.wait();
 }
+
+// A copy of this process that runs `body`, ends with what that returns for its exit code, and runs
+// no destructors. It does not outlive this process, nor what owns it.
+class ForkedChild {
+ public:
+  // Throws std::system_error if this process cannot be copied.
+  explicit ForkedChild(const std::function<int()>& body);
+  ~ForkedChild();
+  ForkedChild(const ForkedChild&) = delete;
+  ForkedChild& operator=(const ForkedChild&) = delete;
+
+  pid_t id() const { return id_; }
+  void kill() const;
+  // Waits for its end, once. Returns its status, as waitpid(2) does; throws std::system_error where
+  // that fails.
+  int wait();
+
+ private:
+  pid_t id_ = 0;
+  bool is_waited_for_ = false;
+};
 
 // Whether a process that this one need not have started ends within 10 s. One that nobody has
 // waited for yet has ended.

@@ -1,10 +1,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -259,6 +264,62 @@ TEST(ChildProcessTest, AChildThatIsNotWaitedForIsKilled) {
     EXPECT_EQ(::kill(id, 0), 0);
   }
   EXPECT_NE(::kill(id, 0), 0);
+}
+
+TEST(ForkedChildTest, ItsExitCodeIsWhatTheFunctionReturnsOr1IfThatThrows) {
+  EXPECT_EQ(WEXITSTATUS(ForkedChild{[] { return 7; }}.wait()), 7);
+  EXPECT_EQ(WEXITSTATUS(ForkedChild{[]() -> int { throw std::runtime_error{""}; }}.wait()), 1);
+}
+
+TEST(ForkedChildTest, OneThatIsKilledSaysSo) {
+  ForkedChild child{::pause};
+  child.kill();
+  EXPECT_EQ(WTERMSIG(child.wait()), SIGKILL);
+}
+
+TEST(ForkedChildTest, OneThatIsNotWaitedForIsKilled) {
+  pid_t id = 0;
+  {
+    const ForkedChild child{::pause};
+    id = child.id();
+    EXPECT_EQ(::kill(id, 0), 0);
+  }
+  EXPECT_NE(::kill(id, 0), 0);
+}
+
+TEST(ForkedChildTest, DoesNotOutliveItsParent) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ForkedChild parent{[&] {
+    const ForkedChild child{::pause};
+    const pid_t id = child.id();
+    const bool is_written = ::write(ends[1], &id, sizeof(id)) == sizeof(id);
+    ::_exit(is_written ? 0 : 1);  // its destructor does not run
+    return 0;
+  }};
+  pid_t child = 0;
+  ASSERT_EQ(::read(ends[0], &child, sizeof(child)), sizeof(child));
+  EXPECT_EQ(parent.wait(), 0);
+  EXPECT_TRUE(has_ended(child));
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+// 7: it throws what it should.
+int fork_beyond_the_limit() {
+  const rlimit none{0, 0};
+  const bool is_user = ::setuid(65534) == 0 || ::getuid() != 0;  // root has no limit
+  if (!is_user || ::setrlimit(RLIMIT_NPROC, &none) != 0) return 2;
+  try {
+    const ForkedChild child{::pause};
+  } catch (const std::system_error& error) {
+    return error.code() == std::errc::resource_unavailable_try_again ? 7 : 3;
+  }
+  return 4;
+}
+
+TEST(ForkedChildTest, ThrowsIfTheProcessCannotBeCopied) {
+  EXPECT_EQ(WEXITSTATUS(ForkedChild{fork_beyond_the_limit}.wait()), 7);
 }
 
 TEST(ReplayCommandTest, TheCommentSaysForWhichVersionAndCommit) {

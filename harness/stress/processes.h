@@ -2,18 +2,18 @@
 #define HARNESS_STRESS_PROCESSES_H_
 
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
-#include <csignal>
 
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <exception>
 #include <new>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "harness/program/child_process.h"
 #include "harness/stress/consumer.h"
 #include "harness/stress/producer.h"
 #include "harness/stress/run.h"
@@ -40,48 +40,20 @@ class Shared {
   T* value_;
 };
 
-// A process that writes to a ring until it is killed.
+// A process that writes to a ring until it is killed. It is the subject itself: a copy of this one,
+// with its memory.
 template <class Base>
 class ProducerProcess {
  public:
-  ProducerProcess(const StressRing& ring, FlightLog* log) {
-    StressProducer<Base> producer{ring, log};
-    const pid_t parent = ::getpid();
-    // The subject itself: a copy of this process, with its memory, that is killed.
-    child_ = ::fork();
-    if (child_ < 0) throw std::system_error{errno, std::generic_category(), "fork"};
-    if (child_ != 0) return;
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    try {
-      const std::atomic<bool> never{false};
-      while (::getppid() == parent) producer.work(never);
-    } catch (const std::exception&) {  // no memory
-      ::_exit(kRefusedBySystem);
-    }
-    ::_exit(1);
-  }
-  ~ProducerProcess() {
-    try {
-      kill();
-    } catch (const std::system_error&) {  // something else is wrong already
-    }
-  }
-  ProducerProcess(const ProducerProcess&) = delete;
-  ProducerProcess& operator=(const ProducerProcess&) = delete;
+  ProducerProcess(const StressRing& ring, FlightLog* log)
+      : producer_{ring, log}, child_{[this] { return work(); }} {}
 
   // Returns whether it was alive until now. Throws std::system_error if it had run out of memory,
   // or if waitpid() does not return its status.
   bool kill() {
-    if (child_ <= 0) return true;
-    ::kill(child_, SIGKILL);
-    int status = 0;
-    pid_t waited = 0;
-    do {
-      waited = ::waitpid(child_, &status, 0);
-    } while (waited < 0 && errno == EINTR);
-    if (waited != std::exchange(child_, 0)) {
-      throw std::system_error{errno, std::generic_category(), "waitpid of a producer's process"};
-    }
+    if (std::exchange(is_dead_, true)) return true;
+    child_.kill();
+    const int status = child_.wait();
     if (WIFEXITED(status) && WEXITSTATUS(status) == kRefusedBySystem) {
       throw std::system_error{ENOMEM, std::generic_category(), "a producer's process"};
     }
@@ -90,7 +62,20 @@ class ProducerProcess {
 
  private:
   static constexpr int kRefusedBySystem = 2;
-  pid_t child_ = 0;
+
+  int work() {
+    try {
+      const std::atomic<bool> never{false};
+      producer_.work(never);
+    } catch (const std::exception&) {  // no memory
+      return kRefusedBySystem;
+    }
+    return 1;
+  }
+
+  StressProducer<Base> producer_;
+  ForkedChild child_;
+  bool is_dead_ = false;
 };
 
 // The dead producer's totals, by its log and data_head alone: accepted are the records below
