@@ -291,15 +291,16 @@ TEST(ForkedChildTest, DoesNotOutliveItsParent) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   ForkedChild parent{[&] {
-    const ForkedChild child{::pause};
-    const pid_t id = child.id();
-    const bool is_written = ::write(ends[1], &id, sizeof(id)) == sizeof(id);
-    ::_exit(is_written ? 0 : 1);  // its destructor does not run
-    return 0;
+    const ForkedChild child{[&] {
+      const pid_t id = ::getpid();
+      return ::write(ends[1], &id, sizeof(id)) == sizeof(id) ? ::pause() : 1;
+    }};
+    return ::pause();
   }};
   pid_t child = 0;
   ASSERT_EQ(::read(ends[0], &child, sizeof(child)), sizeof(child));
-  EXPECT_EQ(parent.wait(), 0);
+  parent.kill();  // its destructor does not run
+  parent.wait();
   EXPECT_TRUE(has_ended(child));
   ::close(ends[0]);
   ::close(ends[1]);
