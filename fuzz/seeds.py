@@ -252,8 +252,55 @@ VECTORS = {
 }
 
 
+# Of each record that perf_data's events write: their sample_type.
+TIME, PERIOD, ID_LAST = 1 << 2, 1 << 8, 1 << 16
+
+
+def perf_data(piped=False):
+    """A file of two events, or what `perf record -o -` writes: their attributes among the records."""
+    events = [(TIME | ID_LAST, [5, 7]), (TIME | PERIOD | ID_LAST, [6])]
+    attrs = [struct.pack("<IIQQQQQ", 1, 136, 9, 1, sample_type, 0, 1 << 18).ljust(136, b"\0")
+             for sample_type, _ in events]
+    ids = [b"".join(struct.pack("<Q", each) for each in of) for _, of in events]
+    records = b"".join(struct.pack("<IHH", kind, 2, 8 + len(body)) + body for kind, body in (
+        (3, struct.pack("<II8sQQ", 1, 2, b"comm", 33, 7)),  # a COMM, behind it TIME and ID
+        (SAMPLE, struct.pack("<QQQ", 6, 34, 100)),
+        (71, struct.pack("<Q8x", 8) + b"\xff" * 8),  # an AUXTRACE, and its data
+    ))
+    if piped:
+        header = b"PERFILE2" + struct.pack("<Q", 16)
+        return header + b"".join(struct.pack("<IHH", 64, 0, 8 + len(attr + of)) + attr + of
+                                 for attr, of in zip(attrs, ids)) + records
+    at, sections = 104, b""
+    for attr, of in zip(attrs, ids):
+        sections += attr + struct.pack("<QQ", at, len(of))
+        at += len(of)
+    begin = at + len(sections)
+    header = b"PERFILE2" + struct.pack("<10Q", 104, 152, at, len(sections), begin, len(records),
+                                       0, 0, 0, 0)
+    return header.ljust(104, b"\0") + b"".join(ids) + sections + records
+
+
+def elf():
+    """A segment of code, and a symbol in it."""
+    names = b"\0symbol\0".ljust(16, b"\0")
+    symbols = bytes(24) + struct.pack("<IBBHQQ", 1, 18, 0, 1, 0x1010, 4)
+    at = 64 + 56  # of the names, behind the headers
+    sections = bytes(64) + b"".join(
+        struct.pack("<IIQQQQIIQQ", 0, kind, 0, 0, offset, size, link, 0, 1, each)
+        for kind, offset, size, link, each in ((3, at, 16, 0, 0), (2, at + 16, 48, 1, 24)))
+    header = b"\x7fELF\2\1\1".ljust(16, b"\0") + struct.pack(
+        "<HHIQQQIHHHHHH", 2, 62, 1, 0x1010, 64, at + 64, 0, 64, 56, 1, 64, 3, 1)
+    segment = struct.pack("<IIQQQQQQ", 1, 5, 0, 0x1000, 0x1000, 0x200, 0x200, 0x1000)
+    return header + segment + names + symbols + sections
+
+
 def parser_seeds(parser):
     seeds = {}
+    if parser == "perf_data":
+        return {"file": perf_data(), "pipe": perf_data(piped=True)}
+    if parser == "elf":
+        return {"symbol": elf()}
     if parser == "vectors":
         lines = vectors()
         seeds = {name: f"{lines[vector]}\n".encode() for name, vector in VECTORS.items()}
@@ -263,7 +310,7 @@ def parser_seeds(parser):
             continue
         if parser.endswith("_options"):
             text = text.replace(" ", "\n").replace("\\0", "\0")
-        elif parser not in ("litmus", "live_values"):
+        elif parser not in ("litmus", "live_values", "event_name"):
             text += "\n"
         seeds[name] = text.encode()
     return seeds

@@ -1,5 +1,9 @@
 // The parsers of files: a target for each function outside the anonymous namespace.
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -8,12 +12,17 @@
 #include <vector>
 
 #include "fuzz/input.h"
+#include "harness/conformance/subjects.h"
 #include "harness/differential/trace.h"
 #include "harness/model/litmus/litmus.h"
 #include "harness/record/known.h"
+#include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"
 #include "harness/script/script.h"
 #include "harness/simulator/settings.h"
+#include "perfring/event/event.h"
+#include "perfring/event/tracepoint_fields.h"
+#include "perfring/record/to_string.h"
 
 namespace perfring::fuzz::parsers {
 
@@ -75,6 +84,74 @@ void vectors(std::string_view text) {
            "JSON that is not read back");
     const record::Comparison comparison = compare(vector, json);
     expect(comparison.differences.size() <= comparison.compared, "more differs than is compared");
+  }
+}
+
+// perf.data files: each record that is passed on stands in the file, behind the one before it.
+void perf_data(std::string_view text) {
+  auto file = record::PerfData::over(text);
+  if (!accepted(file)) return;
+  std::uint64_t end = 0;
+  file->for_each([&](const record::PerfData::Record& each) {
+    expect(each.at >= end && each.at <= text.size(), "a record before the one before it");
+    end = each.at + each.bytes.size();
+    expect(each.bytes.size() >= 8 && end <= text.size(), "a record that the file does not hold");
+    expect(std::equal(each.bytes.begin(), each.bytes.end(),
+                      reinterpret_cast<const std::byte*>(text.data()) + each.at),
+           "bytes that are not the file's");
+    const record::Any decoded = file->decoded(each);
+    expect(file->event_of(decoded) <= file->events().size(), "an event that is not in the file");
+    expect(!record::to_string(decoded).empty(), "a record without words");
+    return true;
+  });
+}
+
+// What an adapter prints: a line is one event at most.
+void printed(std::string_view text) {
+  const auto parsed = conformance::parse_printed(text);
+  if (!parsed) {
+    expect(!parsed.error().empty(), "refused without the line");
+    return;
+  }
+  const auto lines = std::ranges::count(text, '\n') + 1;
+  expect(parsed->events.size() <= static_cast<std::size_t>(lines), "more events than lines");
+}
+
+// Programs whose symbols are looked up for uprobes. Whatever the file says, no byte beside it is
+// read.
+void elf(std::string_view text) {
+  static const int file = ::memfd_create("elf", MFD_CLOEXEC);
+  static const std::string path = "/proc/self/fd/" + std::to_string(file);
+  expect(::ftruncate(file, 0) == 0 &&
+             ::pwrite(file, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()),
+         "no memory for a file");
+  const auto offset = event::internal::file_offset_of(path.c_str(), "symbol");
+  if (!offset) expect(!offset.error().says.empty(), "refused without a reason");
+  event::internal::may_be_code(text, offset.value_or(0));
+}
+
+// The kernel's format files: each field that is accepted is found by its name, and is read within
+// a record's bytes or not at all.
+void tracepoint_format(std::string_view text) {
+  const auto parsed = event::TracepointFormat::parse(text);
+  if (!parsed) {
+    expect(!parsed.error().says.empty(), "refused without a reason");
+    return;
+  }
+  const auto* const bytes = reinterpret_cast<const std::byte*>(text.data());
+  for (const event::FieldFormat& each : parsed->fields()) {
+    const auto number = parsed->field<std::uint32_t>(each.name);
+    const auto words = parsed->text(each.name);
+    if (!number && !words) continue;
+    for (const std::size_t size : {std::size_t{0}, text.size() / 2, text.size()}) {
+      const Bytes raw{bytes, size};
+      if (number) expect(!number->of(raw) || size >= 4, "a number that is not there");
+      if (!words) continue;
+      const auto said = words->of(raw);
+      expect(!said || said->empty() ||
+                 (said->data() >= text.data() && said->data() + said->size() <= text.data() + size),
+             "characters that are not the record's");
+    }
   }
 }
 

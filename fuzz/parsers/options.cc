@@ -14,6 +14,7 @@
 #include "harness/cli/live.h"
 #include "harness/program/options.h"
 #include "harness/script/script.h"
+#include "perfring/event/event.h"
 #include "perfring/os/cpus.h"
 
 namespace perfring::fuzz::parsers {
@@ -87,6 +88,16 @@ void live_values(std::string_view text) {
     expect(cpus->size() <= 65536, "too many CPUs");
   }
   accepted(cli::parse_cpus(text));
+}
+
+// The names of `perfring record -e`.
+void event_name(std::string_view text) {
+  const auto event = event::by_name(text);
+  if (event) {
+    expect(!event->name().empty(), "an event without a name");
+  } else {
+    expect(!event.error().says.empty(), "refused without a reason");
+  }
 }
 
 // `perfring sim`: what is accepted is a plan that can be run, and that can be replayed.

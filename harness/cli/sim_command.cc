@@ -61,7 +61,7 @@ std::string json_of(const rig::ScriptOutcome& outcome) {
   json["attempted"] = outcome.totals.attempts();
   json["accepted"] = outcome.totals.accepted;
   json["lost"] = outcome.totals.lost;
-  json["errors"] = outcome.totals.failed;
+  json["failed"] = outcome.totals.failed;
   json["delivered"] = outcome.received.delivered;
   json["malformed"] = outcome.received.malformed;
   if (outcome.violation) json["violation"] = violation_object(*outcome.violation);

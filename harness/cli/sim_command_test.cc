@@ -37,7 +37,7 @@ TEST_F(SimCommandTest, ASimulationIsTheSameForTheSameSeed) {
   for (const auto& cpu : json["cpus"]) {
     EXPECT_EQ(cpu["attempted"].get<std::uint64_t>(), cpu["delivered"].get<std::uint64_t>() +
                                                          cpu["lost"].get<std::uint64_t>() +
-                                                         cpu["errors"].get<std::uint64_t>());
+                                                         cpu["failed"].get<std::uint64_t>());
     EXPECT_EQ(cpu["accepted"], cpu["delivered"]);
   }
 }

@@ -76,7 +76,7 @@ Conclusion conclusion_of(const SimPlan& sim, const SimOutcome& result) {
 std::string sim_table(const SimPlan& sim, const SimOutcome& result) {
   const simulator::SimulationOutcome& outcome = result.outcome;
   std::string text = fmt::format(kRow, "CPU", "attempted", "accepted", "delivered", "lost",
-                                 "errors", "malformed", "overwritten", "bytes");
+                                 "failed", "malformed", "overwritten", "bytes");
   for (std::size_t i = 0; i < outcome.cpus.size(); ++i) {
     const CpuOutcome& cpu = outcome.cpus[i];
     text +=
@@ -138,7 +138,7 @@ nlohmann::ordered_json sim_object(const SimPlan& sim, const SimOutcome& result) 
                             {"accepted", cpu.attempted.accepted},
                             {"delivered", cpu.received.delivered},
                             {"lost", cpu.received.lost + cpu.unreported},
-                            {"errors", cpu.attempted.failed},
+                            {"failed", cpu.attempted.failed},
                             {"without_size", cpu.attempted.invisible},
                             {"malformed", cpu.received.malformed},
                             {"overwritten", cpu.received.overwritten},
@@ -167,7 +167,7 @@ std::string runs_table(const SimRuns& runs) {
   const std::uint64_t seed = runs.first.plan.seed;
   std::string text = fmt::format(
       "{} runs, of seeds {} to {}: {} steps, {} drains, {} attempted, {} delivered, {} lost, {} "
-      "refused for other reasons\n",
+      "failed\n",
       grouped(outcome.runs), seed, seed + (outcome.runs - 1), grouped(outcome.steps),
       grouped(outcome.drains), grouped(outcome.attempted), grouped(outcome.delivered),
       grouped(outcome.lost), grouped(outcome.failed));
@@ -189,7 +189,7 @@ std::string runs_json(const SimRuns& runs) {
   json["attempted"] = runs.outcome.attempted;
   json["delivered"] = runs.outcome.delivered;
   json["lost"] = runs.outcome.lost;
-  json["errors"] = runs.outcome.failed;
+  json["failed"] = runs.outcome.failed;
   if (runs.violating) json["run"] = sim_object(runs.violating->first, runs.violating->second);
   return dump(json);
 }

@@ -30,7 +30,7 @@ struct Totals {
   std::uint64_t accepted = 0;   // 0: in the ring, all but the `invisible` ones
   std::uint64_t invisible = 0;  // accepted with a header.size of 0 (K7)
   std::uint64_t lost = 0;       // -ENOSPC, which the kernel counts
-  std::uint64_t failed = 0;     // refused with another error, which nobody counts
+  std::uint64_t failed = 0;     // refused for another reason, which the kernel does not count
 
   std::uint64_t attempts() const { return accepted + lost + failed; }
 };

@@ -228,7 +228,7 @@ std::string to_text(const oracle::Violation& violation) {
 std::string to_text(const ScriptOutcome& outcome) {
   const auto& [totals, received, violation] = outcome;
   return fmt::format(
-      "{} attempted, {} accepted, {} lost, {} refused for other reasons; {} delivered, {} "
+      "{} attempted, {} accepted, {} lost, {} failed; {} delivered, {} "
       "malformed\n{}\n",
       totals.attempts(), totals.accepted, totals.lost, totals.failed, received.delivered,
       received.malformed,

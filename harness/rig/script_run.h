@@ -173,7 +173,7 @@ ScriptOutcome outcome_of(const script::Script& script);
 Conclusion conclusion_of(const ScriptOutcome& outcome);
 // "violated: once: an event was delivered twice".
 std::string to_text(const oracle::Violation& violation);
-// "4 attempted, 3 accepted, 1 lost, 0 refused for other reasons; 2 delivered, 0 malformed", and the
+// "4 attempted, 3 accepted, 1 lost, 0 failed; 2 delivered, 0 malformed", and the
 // verdict.
 std::string to_text(const ScriptOutcome& outcome);
 

@@ -33,7 +33,7 @@ struct RunsOutcome {
   std::uint64_t attempted = 0;
   std::uint64_t delivered = 0;
   std::uint64_t lost = 0;
-  std::uint64_t failed = 0;  // refused for other reasons
+  std::uint64_t failed = 0;
   bool interrupted = false;
   std::optional<SimulationPlan> violating;  // the run that has violated an invariant: the last
   std::optional<Found> found;               // in it
