@@ -125,7 +125,7 @@ std::map<std::string, std::string> seed_texts() {
   return texts;
 }
 
-// fuzz/seeds.py writes them, by an encoder of its own. A differential seed is a byte of damage,
+// fuzz/seeds.py writes them, by an encoder of its own. A seed of two_consumers is a byte of damage,
 // none, and the script but for the drains at its end, after which there would be nothing to
 // compare.
 TEST(ScriptSeedsTest, EachSeedIsTheScriptThatItIsNamedFor) {
@@ -141,7 +141,7 @@ TEST(ScriptSeedsTest, EachSeedIsTheScriptThatItIsNamedFor) {
     while (steps.back().depth == 0 && steps.back().action == script::Action::Drain) {
       steps.pop_back();
     }
-    EXPECT_EQ(read("fuzz/differential_seeds/" + name),
+    EXPECT_EQ(read("fuzz/two_consumers_seeds/" + name),
               std::string(1, '\0').append(bytes_of(*script, Encoding::Full)))
         << name;
   }

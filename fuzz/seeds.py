@@ -2,10 +2,10 @@
 """Writes a fuzz target's seeds, from their readable form, each into a file that is named for what it
 shows:
 
-  fuzz/seeds.py TARGET FOLDER        as differential, parsers/litmus
+  fuzz/seeds.py TARGET FOLDER        as two_consumers, parsers/litmus
 
 hostile_ring's, planted_fault's and merge's are the rings below (fuzz/hostile_ring.h states the format).
-kernel_script's and differential's are the scripts in fuzz/scripts.txt. record's are the vectors of
+kernel_script's and two_consumers's are the scripts in fuzz/scripts.txt. record's are the vectors of
 harness/record whose type or layout differs, and some of those are parsers/vectors's. Those of the
 other parsers are in fuzz/parsers/seeds.txt. The same sources give the same bytes on any machine:
 records and numbers are little-endian.
@@ -209,7 +209,7 @@ def scripts(bytes_of=script_bytes):
 
 
 def undamaged_ring(text):
-    """differential's: no damage, and a script of RAW samples, not drained at the end, so that there is
+    """two_consumers's: no damage, and a script of RAW samples, not drained at the end, so that there is
     something to compare."""
     return b"\0" + script_bytes(re.sub(r"(\ndrain \d+)+$", "", text), b"\0\0")
 
@@ -324,7 +324,7 @@ def seeds_of(target):
         "merge": merge_seeds,
         "planted_fault": lambda: {name: SOUND[name] for name in PLANTED_FAULT},
         "kernel_script": scripts,
-        "differential": lambda: scripts(undamaged_ring),
+        "two_consumers": lambda: scripts(undamaged_ring),
         "record": record_seeds,
     }.get(target, dict)()
 

@@ -2,7 +2,7 @@
 # Builds the fuzz targets as OSS-Fuzz and ClusterFuzzLite want it: with their compiler ($CXX,
 # $CXXFLAGS) and their engine ($LIB_FUZZING_ENGINE), into $OUT. No Bazel: its libraries are
 # Debian's, and what is built here must be built with the sanitizer throughout.
-# TARGETS: a subset [hostile_ring kernel_script differential and all in fuzz/parsers].
+# TARGETS: a subset [hostile_ring kernel_script two_consumers and all in fuzz/parsers].
 # JOBS: compilers at once [all CPUs].
 set -euo pipefail
 usage="usage: ci/oss-fuzz/build.sh   (no arguments; the environment says what is built, and where to)"
@@ -14,7 +14,7 @@ esac
 cd "$(dirname "$(readlink -f "$0")")/../.."
 : "${CXX:?}" "${LIB_FUZZING_ENGINE:?}" "${OUT:?}"
 read -ra engine <<<"$LIB_FUZZING_ENGINE"
-rings=(hostile_ring kernel_script differential)
+rings=(hostile_ring kernel_script two_consumers)
 mapfile -t parsers < <(sed -n 's|^\[\(parsers/.*\)\]$|\1|p' fuzz/options.ini)
 read -ra targets <<<"${TARGETS:-${rings[*]} ${parsers[*]}}"
 # MemorySanitizer does not see the writes of an uninstrumented Boost, and has no 32-bit version.
@@ -33,7 +33,8 @@ parser=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*
   harness/differential/{compare,trace}.cc harness/bench/options.cc
   harness/stress/{faults,setting}.cc harness/faults/{catalogue,consumer_table,kernel_table}.cc harness/program/*.cc
   harness/cli/{*_options,options,command_line}.cc
-  harness/record/*.cc lib/perfring/{os,record}/*.cc fuzz/parsers/{files,options}.cc)
+  harness/record/*.cc lib/perfring/{os,record}/*.cc
+  $(printf '%s\n' lib/perfring/event/*.cc | grep -vE '/(group|opening|sampler)\.cc$') fuzz/parsers/{files,options}.cc)
 
 sources() { # TARGET
   case $1 in

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "fuzz/input.h"
-#include "harness/conformance/subjects.h"
 #include "harness/differential/trace.h"
 #include "harness/model/litmus/litmus.h"
 #include "harness/record/known.h"
@@ -104,17 +103,6 @@ void perf_data(std::string_view text) {
     expect(!record::to_string(decoded).empty(), "a record without words");
     return true;
   });
-}
-
-// What an adapter prints: a line is one event at most.
-void printed(std::string_view text) {
-  const auto parsed = conformance::parse_printed(text);
-  if (!parsed) {
-    expect(!parsed.error().empty(), "refused without the line");
-    return;
-  }
-  const auto lines = std::ranges::count(text, '\n') + 1;
-  expect(parsed->events.size() <= static_cast<std::size_t>(lines), "more events than lines");
 }
 
 // Programs whose symbols are looked up for uprobes. Whatever the file says, no byte beside it is

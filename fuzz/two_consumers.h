@@ -1,5 +1,5 @@
-#ifndef FUZZ_DIFFERENTIAL_H_
-#define FUZZ_DIFFERENTIAL_H_
+#ifndef FUZZ_TWO_CONSUMERS_H_
+#define FUZZ_TWO_CONSUMERS_H_
 
 // Two consumers see the same: the drain, and the slow reference, byte for byte and position for
 // position. The ring is what the simulated kernel has written by a script, with every sample_type
@@ -34,9 +34,9 @@ struct Damage {
 };
 
 template <Memory M = DefaultMemory>
-class Differential {
+class TwoConsumers {
  public:
-  explicit Differential(Input input) {
+  explicit TwoConsumers(Input input) {
     const auto shape = input.take<std::uint8_t>();
     for (unsigned i = 0; i < (shape & 7); ++i) {
       const auto offset = input.take<std::uint16_t>();
@@ -104,4 +104,4 @@ class Differential {
 
 }  // namespace perfring::fuzz
 
-#endif  // FUZZ_DIFFERENTIAL_H_
+#endif  // FUZZ_TWO_CONSUMERS_H_

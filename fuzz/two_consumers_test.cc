@@ -9,8 +9,8 @@
 #include <set>
 #include <string>
 
-#include "fuzz/differential.h"
 #include "fuzz/record.h"
+#include "fuzz/two_consumers.h"
 #include "harness/faults/memory_faults.h"
 
 namespace perfring::fuzz {
@@ -18,11 +18,11 @@ namespace {
 
 template <Memory M>
 void compare(const std::string& name) {
-  std::ifstream in{"fuzz/differential_seeds/" + name, std::ios::binary};
+  std::ifstream in{"fuzz/two_consumers_seeds/" + name, std::ios::binary};
   const std::string bytes{std::istreambuf_iterator<char>{in}, {}};
   if (!in) ADD_FAILURE() << name << " cannot be read";
   const Input input{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
-  Differential<M>{input}.run();
+  TwoConsumers<M>{input}.run();
 }
 
 // No fault of harness/faults does this: the drain sees no record.
@@ -32,12 +32,12 @@ struct SeesNothing : DefaultMemory {
   }
 };
 
-TEST(DifferentialTargetTest, TheDrainSeesWhatTheReferenceSees) {
+TEST(TwoConsumersTest, TheDrainSeesWhatTheReferenceSees) {
   compare<DefaultMemory>("breaks_and_throws");
   compare<DefaultMemory>("wrap_at_size_prefix");
 }
 
-TEST(DifferentialTargetTest, AWrongConsumerDiffersFromTheReference) {
+TEST(TwoConsumersTest, AWrongConsumerDiffersFromTheReference) {
   EXPECT_DEATH(compare<faults::ShortensSamples<DefaultMemory>>("outputs_and_drains"),
                "event 0 is not the reference's");
   EXPECT_DEATH(compare<faults::TailAhead<DefaultMemory>>("outputs_and_drains"),
