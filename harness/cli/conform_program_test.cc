@@ -418,7 +418,7 @@ TEST_F(ConformProgramTest, AProgramBesideAnAdapterIsRefused) {
   EXPECT_THAT(ended.err, HasSubstr("is not run with --adapter or --fault"));
 }
 
-TEST_F(ConformProgramTest, NothingIsLeftRunning) {
+TEST_F(ConformProgramTest, NoProcessOfTheProgramIsLeftRunning) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   const std::string file = temporary("left");
   for (const std::string how : {"leaves", "leaves-a-session"}) {

@@ -69,7 +69,7 @@ TEST(DiffReplayTest, ATraceThatShowsSomethingElseIsAViolation) {
                         "  # perfring " PERFRING_VERSION ", its trace 'full'"));
 }
 
-TEST_F(DiffLiveTest, WhatALiveKernelCannotRunIsRefused) {
+TEST_F(DiffLiveTest, AScriptOrCpuThatThisKernelCannotRunIsRefused) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"# such as\nword 32\noutput 1\n", "line 2: this live kernel has 64 bits"},
       {"start 8\noutput 1\n", "line 1: this live kernel has 64 bits"},
@@ -94,7 +94,7 @@ TEST_F(DiffLiveTest, AScriptMayComeFromAFileOrAPipe) {
   EXPECT_EQ(parsed(pipe.out)["verdict"], "holds");
 }
 
-TEST_F(DiffLiveTest, WhatIsRecordedIsReplayed) {
+TEST_F(DiffLiveTest, ARecordedTraceReplaysWithoutADifference) {
   const std::string folder = temporary("traces");
   std::filesystem::remove_all(folder);
   const Ended recorded = diff("--scripts 2 --seed 5 --steps 20 --record " + folder);
@@ -205,7 +205,7 @@ TEST_F(ConformLiveTest, AFaultyConsumerIsFound) {
   }
 }
 
-TEST_F(ConformLiveTest, WithoutPrivilegesNothingIsShown) {
+TEST_F(ConformLiveTest, WithoutPrivilegesNoCaseIsRun) {
   if (::geteuid() != 0) GTEST_SKIP() << "to drop privileges needs some";
   const Ended ended = run({"conform", "--live", "--only", "one-record", "--", "/bin/true"},
                           {"/usr/bin/setpriv", "--bounding-set=-all"});

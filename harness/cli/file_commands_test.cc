@@ -94,7 +94,7 @@ TEST_F(DecodeCommandTest, ADifferenceIsNamedAndExits1) {
   EXPECT_EQ(outcome["differences"][0]["field"], "lost");
 }
 
-TEST_F(DecodeCommandTest, WhatTheLineSaysOfTheHeaderIsCompared) {
+TEST_F(DecodeCommandTest, CheckFailsIfTheLinesTypeIsNotTheHeaders) {
   EXPECT_EQ(decode(with(kLost, "\"type\": 2", "\"type\": 3"), {"--check"}).exit_code, 1);
   EXPECT_EQ(decode(with(kLost, "\"LOST\"", "\"MMAP\""), {"--check"}).exit_code, 1);
   EXPECT_EQ(decode(kLost, {"--check"}).exit_code, 0);
@@ -108,19 +108,19 @@ TEST_F(DecodeCommandTest, AMalformedRecordIsShownAndIsADifference) {
   EXPECT_EQ(decode(cut, {"--check"}).exit_code, 1);
 }
 
-TEST_F(DecodeCommandTest, WhatIsNotInARecordIsSaidAndNotCompared) {
+TEST_F(DecodeCommandTest, AKnownFieldThatTheRecordLacksIsNamedAndNotCompared) {
   const Ended ended = decode(with(kLost, "\"id\": 5", "\"colour\": 5"), {"--check"});
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_NE(ended.out.find("colour is known, but not in the record"), std::string::npos);
 }
 
-TEST_F(DecodeCommandTest, WithNothingKnownNothingIsShown) {
+TEST_F(DecodeCommandTest, CheckExits3IfTheLineNamesNoKnownField) {
   const std::string nothing = R"({"name": "n", "attr": {}, "bytes": "0e00000000000800"})";
   EXPECT_EQ(decode(nothing, {"--check"}).exit_code, 3);
 }
 
 // That its line says the type is no comparison with what is known.
-TEST_F(DecodeCommandTest, WhereNothingThatIsKnownIsInTheRecordsNothingIsShown) {
+TEST_F(DecodeCommandTest, CheckExits3IfNoKnownFieldIsInTheRecords) {
   const std::string absent = with(kLost, R"({"id": 5, "lost": "0x7"})", R"({"colour": 5})");
   const Ended ended = decode(absent, {"--check"});
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
@@ -191,7 +191,7 @@ TEST_F(DecodeCommandTest, AFileOfAnotherFormIsRefusedWithItsLine) {
   }
 }
 
-TEST_F(DecodeCommandTest, WithoutAFileOrWithOneThatCannotBeReadItIsRefused) {
+TEST_F(DecodeCommandTest, AMissingOrUnreadableFileIsRefused) {
   EXPECT_EQ(run({"decode"}).exit_code, 2);
   const Ended ended = run({"decode", "/nonexistent"});
   EXPECT_EQ(ended.exit_code, 2);

@@ -421,7 +421,7 @@ TEST_F(PerfReadsTest, AFileOfPerfRecordIsDecodedAsPerfDoes) {
 // Nobody reads while perfring is stopped. The next record behind those that were read says how many
 // were lost: of each CPU's ring. Once the file has grown by more than all rings (of 64 pages) hold,
 // they have been read, and there is a fault on each CPU.
-TEST_F(PerfReadsTest, WhatWasLost) {
+TEST_F(PerfReadsTest, PerfReadsTheLostRecordsOfAStoppedRecorder) {
   const std::string file = temporary("perf_reads_test_lost.data");
   const Ended ended = run({"record", "-e", "page-faults", "-o", file, "--", "/bin/sh", "-c",
                            R"(faults() {
@@ -444,7 +444,7 @@ TEST_F(PerfReadsTest, WhatWasLost) {
 }
 
 // Of CPUs: SWITCH has the other task, and CGROUP needs what R10 says.
-TEST_F(PerfReadsTest, SwitchesOfCpusAndCgroups) {
+TEST_F(PerfReadsTest, PerfReadsTheSwitchesAndCgroupsOfAllCpus) {
   const std::string file = temporary("perf_reads_test_cpus.data");
   const std::string folder = shell("grep -m1 ' cgroup2 ' /proc/mounts | cut -d' ' -f2").out;
   const std::string group =
@@ -463,7 +463,7 @@ TEST_F(PerfReadsTest, SwitchesOfCpusAndCgroups) {
 }
 
 // What perf itself counts as lost, at the end of its file.
-TEST_F(PerfReadsTest, LostSamplesOfPerfRecord) {
+TEST_F(PerfReadsTest, LostSamplesOfPerfRecordAreDecodedAsPerfDoes) {
   const std::string file = temporary("perf_reads_test_samples.data");
   const Ended ended = shell(
       "perf record -q -a -m 1 -c 1 -e page-faults -o " + file +
@@ -479,7 +479,7 @@ TEST_F(PerfReadsTest, LostSamplesOfPerfRecord) {
 
 // Records of types that are hardly had here (THROTTLE, READ) or only on other kernels (TEXT_POKE):
 // the genuine ones of vectors.jsonl. (Of READ perf 6.1 takes the format without any bit alone.)
-TEST_F(PerfReadsTest, GenuineRecordsOfRareTypes) {
+TEST_F(PerfReadsTest, PerfReadsTheGenuineRecordsOfRareTypes) {
   if (std::endian::native == std::endian::big) GTEST_SKIP() << "they are in little endian";
   const auto vectors = record::parse_vectors(contents(of_environment("VECTORS")));
   ASSERT_TRUE(vectors) << vectors.error();
@@ -505,7 +505,7 @@ TEST_F(PerfReadsTest, GenuineRecordsOfRareTypes) {
 }
 
 // `perf record -o -`; perf counts from behind its header on.
-TEST_F(PerfReadsTest, TheFormOfAPipe) {
+TEST_F(PerfReadsTest, APipeOfPerfRecordIsDecodedAsPerfDoes) {
   const std::string file = temporary("perf_reads_test_pipe.data");
   const Ended ended = shell_with_tracefs(
       "perf record -q -a -g -e page-faults -e sched:sched_switch -o - -- "
@@ -523,7 +523,7 @@ TEST_F(PerfReadsTest, TheFormOfAPipe) {
 }
 
 // `perfring record -o -`.
-TEST_F(PerfReadsTest, ThePipeThatItWrites) {
+TEST_F(PerfReadsTest, PerfReadsThePipeThatRecordWrites) {
   const std::string file = temporary("perf_reads_test_own_pipe.data");
   const Ended ended = shell_with_tracefs(command({}).front() +
                                          " record -e page-faults -e sched:sched_switch -o - -- "
@@ -541,7 +541,7 @@ TEST_F(PerfReadsTest, ThePipeThatItWrites) {
   EXPECT_NE(read.out.find("sched:sched_switch: prev_comm="), std::string::npos) << read.err;
 }
 
-TEST_F(PerfReadsTest, CompressedRecordsAreSaidNotToBeRead) {
+TEST_F(PerfReadsTest, ACompressedFileIsRefusedWithAdvice) {
   const std::string file = temporary("perf_reads_test_z.data");
   const Ended ended = shell("perf record -q -z -e page-faults -o " + file + " -- true 2>&1");
   if (ended.exit_code != 0) GTEST_SKIP() << "perf does not compress: " << ended.out;

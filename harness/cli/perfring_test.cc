@@ -35,7 +35,7 @@ class DemonstrationLiveTest : public PerfringTest {
   }
 };
 
-TEST_F(DemonstrationTest, WithoutPrivilegesItSaysWhichAreMissing) {
+TEST_F(DemonstrationTest, MissingPrivilegesAreNamed) {
   if (::geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
   const Ended ended = run({"--seconds", "1"}, kAsNobody);
   EXPECT_EQ(ended.exit_code, 2);
@@ -44,7 +44,7 @@ TEST_F(DemonstrationTest, WithoutPrivilegesItSaysWhichAreMissing) {
   EXPECT_EQ(ended.out, "");
 }
 
-TEST_F(DemonstrationTest, WithoutPrivilegesAndArgumentsItDrainsTheSimulatedKernel) {
+TEST_F(DemonstrationTest, WithoutPrivilegesAndArgumentsTheSimulatedKernelIsDrained) {
   if (::geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
   const Ended ended = run({}, kAsNobody);
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
@@ -136,7 +136,7 @@ TEST_F(DemonstrationWithoutSysfsTest, TheSimulatedKernelHasTheCpusThatTheProgram
   }
 }
 
-TEST_F(DemonstrationWithoutSysfsTest, TheLiveKernelCannotBeUsedAndItSaysWhy) {
+TEST_F(DemonstrationWithoutSysfsTest, TheLiveKernelIsRefusedWithTheReason) {
   for (const char* options : {"--seconds 0.3", "--cpus 0"}) {
     const Ended missing = run_without(options);
     EXPECT_EQ(missing.exit_code, 2) << missing.out;

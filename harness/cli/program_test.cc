@@ -143,7 +143,7 @@ TEST_F(ProgramTest, TheSimulatedKernelCanBeAskedFor) {
   }
 }
 
-TEST(DiffOptionsTest, WrongOnesAreNamedWithWhatIsAccepted) {
+TEST(DiffOptionsTest, WrongOptionsAreNamedWithWhatIsAccepted) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"--scripts 0", "--scripts: '0' is not accepted: give a number from 1 to 1000000000"},
       {"--scripts -1", "--scripts: '-1' is not accepted"},

@@ -88,7 +88,7 @@ TEST_F(RecordCommandTest, JsonIsAnObjectALine) {
 }
 
 // Where it would stand between JSON or bytes.
-TEST_F(RecordCommandTest, WhatTheCommandPrintsIsNotAmongTheRecords) {
+TEST_F(RecordCommandTest, TheCommandsOutputGoesToStderrIfStdoutHasJsonOrBytes) {
   const std::vector<std::string> echo{"--", "sh", "-c", "echo of the command; true"};
   const auto recorded = [&](std::vector<std::string> options) {
     options.insert(options.begin(), {"record", "-e", "page-faults"});
@@ -115,7 +115,7 @@ TEST_F(RecordCommandTest, APlainUserSeesHisOwnSwitches) {
   EXPECT_NE(ended.err.find("the changes instead"), std::string::npos) << ended.err;
 }
 
-TEST_F(RecordCommandTest, WhatCannotBeRecordedIsExplained) {
+TEST_F(RecordCommandTest, ARequestThatCannotBeRecordedIsExplained) {
   const auto says = [this](const std::vector<std::string>& arguments, const std::string& why,
                            std::vector<std::string> before = {}) {
     const Ended ended = run(arguments, std::move(before));
@@ -260,7 +260,7 @@ TEST_F(RecordCommandTest, AFileIsKeptWhereNothingIsRecorded) {
   EXPECT_EQ(run({"decode", file}).exit_code, 0);
 }
 
-TEST_F(RecordCommandTest, ANoteIsSaidOnce) {
+TEST_F(RecordCommandTest, ANoteIsPrintedOnce) {
   const Ended ended =
       run({"record", "-e", "context-switches", "-o", "/dev/null", "--", "true"}, as_nobody());
   EXPECT_EQ(ended.exit_code, 0) << ended.err;

@@ -179,7 +179,7 @@ TEST_F(SimCommandTest, AScenarioMayComeThroughAPipe) {
   EXPECT_THAT(ended.err, HasSubstr("'/dev/stdin', line 1: pages: 3"));
 }
 
-TEST_F(SimCommandTest, WhatCannotBeSimulatedIsNamedWithTheReason) {
+TEST_F(SimCommandTest, AnImpossibleScenarioOrSettingIsNamedWithTheReason) {
   const std::string file = ::testing::TempDir() + "/scenario.txt";
   std::ofstream{file} << "cpus 1\npages 4\nbogus 1\n";
   const std::string odd = ::testing::TempDir() + "/odd.txt";
@@ -234,7 +234,7 @@ TEST_F(SimCommandTest, WhatCannotBeSimulatedIsNamedWithTheReason) {
   }
 }
 
-TEST_F(SimCommandTest, ASimulationThatTheMachineRefusesSaysSo) {
+TEST_F(SimCommandTest, ASimulationThatTheMachineRefusesNamesTheFailedCall) {
   if (kSanitized) GTEST_SKIP() << kTooFewForASanitizer;
   const Ended ended = run_with_files(20, {"sim", "--cpus", "64", "--steps", "1000"});
   EXPECT_EQ(ended.exit_code, 2) << ended.err;

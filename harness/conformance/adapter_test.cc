@@ -114,7 +114,7 @@ TEST(AdapterTest, SignalsThatThisProgramIgnoresEndTheAdapter) {
 }
 
 // Neither a child, nor a daemon of a daemon, each in a session of its own.
-TEST(AdapterTest, NothingIsLeftRunning) {
+TEST(AdapterTest, NoProcessOfTheAdapterIsLeftRunning) {
   const std::string file = ::testing::TempDir() + "/left_running";
   const std::string daemons = ::testing::TempDir() + "/daemons.py";
   std::ofstream{daemons} << R"(

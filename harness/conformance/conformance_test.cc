@@ -86,7 +86,7 @@ TEST(ProducerTest, EachCpuHasItsTurnInAVector) {
   EXPECT_EQ(vector.once_more().size(), 2U);
 }
 
-TEST(ProducerTest, WhatIsStatedIsWhatTheLedgerSays) {
+TEST(ProducerTest, TheExpectedEventsAreThoseOfTheLedger) {
   std::size_t compared = 0;
   for (const Case& of : suite().cases) {
     if (has_patch(of) || has_oversize(of)) continue;
@@ -180,7 +180,7 @@ TEST_F(JudgeTest, TheStrictEventsAreRight) {
   EXPECT_EQ(judged({first, error}).outcome, Outcome::Right);
 }
 
-TEST_F(JudgeTest, WhatTheCaseAcceptsIsNamed) {
+TEST_F(JudgeTest, AnAcceptableOutcomeNamesWhatTheCaseAccepts) {
   const Cell silent = judged({first, third});
   EXPECT_EQ(silent.outcome, Outcome::Acceptable);
   EXPECT_THAT(silent.accepted, ::testing::ElementsAre(Accept::Silent, Accept::Guesses));

@@ -18,7 +18,7 @@ std::optional<Difference> replay(const KernelTrace& trace) {
   return compare(trace.script, reference, compared);
 }
 
-class TraceTest : public testing::Test {
+class KernelTraceTest : public testing::Test {
  protected:
   void SetUp() override {
     const bool little = std::endian::native == std::endian::little;
@@ -26,7 +26,7 @@ class TraceTest : public testing::Test {
   }
 };
 
-TEST_F(TraceTest, TheSimulatedKernelShowsWhatLiveKernelsShowed) {
+TEST_F(KernelTraceTest, TheSimulatedKernelShowsWhatLiveKernelsShowed) {
   Compared compared;
   for (const KernelTrace& trace : recorded_traces()) {
     ASSERT_TRUE(trace.little_endian) << trace.name;
@@ -45,7 +45,7 @@ TEST_F(TraceTest, TheSimulatedKernelShowsWhatLiveKernelsShowed) {
   EXPECT_GT(compared.ready, 50u);
 }
 
-TEST_F(TraceTest, EveryChangedNumberIsFoundAtItsStep) {
+TEST_F(KernelTraceTest, EveryChangedNumberIsFoundAtItsStep) {
   const std::vector<std::function<void(TracedStep&)>> changes{
       [](TracedStep& seen) { seen.step.observed.result ^= 1; },
       [](TracedStep& seen) { seen.step.observed.head += 8; },
@@ -75,7 +75,7 @@ TEST_F(TraceTest, EveryChangedNumberIsFoundAtItsStep) {
   }
 }
 
-TEST_F(TraceTest, TextIsReadBackAsItWasPrinted) {
+TEST_F(KernelTraceTest, TextIsReadBackAsItWasPrinted) {
   for (const KernelTrace& trace : recorded_traces()) {
     const std::string text = to_text(trace);
     const auto again = parse_traces(text);

@@ -66,7 +66,7 @@ TEST(PerfEventOpenTest, AnEventOfCpu0RunsNowhereWhileItIsDisabled) {
   EXPECT_EQ(event->oncpu, -1) << "it has no CPU any more";
 }
 
-TEST(BpfOutputAttrTest, IsThatOfAnEventForEachRecord) {
+TEST(BpfOutputAttrTest, SamplesEachRecordAndWakesAsAsked) {
   const perf_event_attr attr = bpf_output_attr(/*watermark=*/0, /*wakeup_events=*/5);
   EXPECT_EQ(attr.size, sizeof attr);
   EXPECT_EQ(attr.type, __u32{PERF_TYPE_SOFTWARE});
@@ -86,7 +86,7 @@ TEST(PerfPendingIrqTest, AnEventWithoutARingWakesNobody) {
   EXPECT_EQ(perf_poll(*event), unsigned{EPOLLHUP});
 }
 
-TEST(HardwareCpuTest, ItsClockIsMonotonic) {
+TEST(HardwareCpuTest, TheClockIsTheSteadyClock) {
   const auto now = [] {
     return static_cast<__u64>(
         std::chrono::nanoseconds{std::chrono::steady_clock::now().time_since_epoch()}.count());

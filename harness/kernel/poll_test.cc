@@ -53,7 +53,7 @@ TEST(PerfPollTest, APollForOutTakesTheFlagToo) {
 }
 
 // K29
-TEST(PerfPollTest, WhereEventsShareARingTheFirstPolledTakesTheFlag) {
+TEST(PerfPollTest, TheFirstPolledOfEventsThatShareARingTakesTheFlag) {
   TestRing ring;
   const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
   ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);

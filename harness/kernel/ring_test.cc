@@ -61,7 +61,7 @@ TEST(RingMemoryTest, AMovedMappingIsUnmappedOnce) {
 }
 
 // The first descriptor that is free, where standard input is closed.
-TEST(RingMemoryTest, ItsDescriptorMayBe0) {
+TEST(RingMemoryTest, ADescriptorOf0IsOwnedAndClosed) {
   const int input = ::dup(0);
   ::close(0);
   {
@@ -78,7 +78,7 @@ TEST(RingMemoryTest, ItsDescriptorMayBe0) {
   }
 }
 
-TEST(RingMemoryTest, WhatWasMovedFromUnmapsNothing) {
+TEST(RingMemoryTest, AMovedFromMappingUnmapsNothing) {
   std::optional<RingMemory> memory{std::in_place, 1};
   const RingMemory moved{*std::move(memory)};
   memory.reset();

@@ -189,7 +189,7 @@ TEST_F(FlushTest, ACompleteFlushWaitsForAWriterThatIsLate) {
   if (trials.made == 0) GTEST_SKIP() << "this CPU was always late";
 }
 
-TEST_F(FlushTest, WhatIsVisibleDoesNot) {
+TEST_F(FlushTest, AVisibleFlushDoesNotWaitForALateWriter) {
   const Trials trials = flush(Flush::Visible, 12);
   EXPECT_EQ(trials.seen, 0);
   if (trials.made == 0) GTEST_SKIP() << "this CPU was always late";

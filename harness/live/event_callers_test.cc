@@ -208,7 +208,7 @@ bool has_rows() {
 #endif
 }
 
-TEST_F(LiveEventCallersTest, FieldsOfAnEvent) {
+TEST_F(LiveEventCallersTest, WrongFieldsOfAnEventAreRefusedAndNamed) {
   if (!has_rows()) GTEST_SKIP() << kNoRows;
   constexpr std::uint64_t kOne = 1;
   expect({
@@ -290,7 +290,7 @@ TEST_F(LiveEventCallersTest, FieldsOfAnEvent) {
   });
 }
 
-TEST_F(LiveEventCallersTest, Places) {
+TEST_F(LiveEventCallersTest, WrongTasksCpusCgroupsAndLeadersAreNamed) {
   if (!has_rows()) GTEST_SKIP() << kNoRows;
   const ForkedChild roots{::pause};
   const os::Fd folder{::open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
@@ -313,7 +313,7 @@ TEST_F(LiveEventCallersTest, Places) {
   });
 }
 
-TEST_F(LiveEventCallersTest, ACgroupWithoutPerfEvent) {
+TEST_F(LiveEventCallersTest, ACgroupWithoutPerfEventIsRefusedAndNamed) {
   if (!has_rows()) GTEST_SKIP() << kNoRows;
   std::ifstream mounts{"/proc/self/mounts"};
   std::string folder;
@@ -329,7 +329,7 @@ TEST_F(LiveEventCallersTest, ACgroupWithoutPerfEvent) {
   EXPECT_EQ(check(request).front().says, Sampler::open(request).error().causes.front().says);
 }
 
-TEST_F(LiveEventCallersTest, MembersOfAGroup) {
+TEST_F(LiveEventCallersTest, AMemberUnlikeItsLeaderIsRefusedWithTheReason) {
   if (!has_rows()) GTEST_SKIP() << kNoRows;
   const auto self = this_thread();
   const auto all = event::system().on({0});
@@ -357,7 +357,7 @@ TEST_F(LiveEventCallersTest, MembersOfAGroup) {
   });
 }
 
-TEST_F(LiveEventCallersTest, Breakpoints) {
+TEST_F(LiveEventCallersTest, WrongAndForbiddenBreakpointsAreNamed) {
   if (!has_pmu("breakpoint") || !has_rows()) GTEST_SKIP() << kNoRows;
   static std::uint64_t places[8];
   const auto at = [](std::size_t place, std::uint64_t more = 0) {
@@ -400,7 +400,7 @@ TEST_F(LiveEventCallersTest, Breakpoints) {
   });
 }
 
-TEST_F(LiveEventCallersTest, Uprobes) {
+TEST_F(LiveEventCallersTest, WrongAndForbiddenUprobesAreNamed) {
   if (!has_pmu("uprobe") || !has_rows()) GTEST_SKIP() << kNoRows;
   constexpr const char* kRight = "EACCES type";
   // Which anybody may read; a static program has none.
@@ -431,7 +431,7 @@ TEST_F(LiveEventCallersTest, Uprobes) {
   });
 }
 
-TEST_F(LiveEventCallersTest, Tracepoints) {
+TEST_F(LiveEventCallersTest, WrongAndForbiddenTracepointsAreNamed) {
   if (!has_rows()) GTEST_SKIP() << kNoRows;
   const auto id = [](const char* name) {
     return static_cast<std::uint64_t>(std::stoull("0" + live::with_tracefs([name] {
@@ -462,7 +462,7 @@ TEST_F(LiveEventCallersTest, Tracepoints) {
   EXPECT_EQ(function(), "EINVAL exclude_callchain_user");
 }
 
-TEST_F(LiveEventCallersTest, WithoutAPmuAUserIsToldSo) {
+TEST_F(LiveEventCallersTest, WithoutAPmuHardwareEventsAreRefusedAndNamed) {
   if (!has_rows()) GTEST_SKIP() << kNoRows;
   if (internal::Facts{real_system()}.has_cpu_pmu()) GTEST_SKIP() << "this machine has a PMU";
   const Event cycles = hardware(PERF_COUNT_HW_CPU_CYCLES);
@@ -484,7 +484,7 @@ TEST_F(LiveEventCallersTest, WithoutAPmuAUserIsToldSo) {
   });
 }
 
-TEST_F(LiveEventCallersTest, Rings) {
+TEST_F(LiveEventCallersTest, WrongAndTooLargePageCountsAreNamed) {
   if (!has_rows()) GTEST_SKIP() << kNoRows;
   const auto pages = [](std::size_t count) {
     return sampled(Request{.events = {kFaults}, .target = this_thread(), .page_count = count});
@@ -498,7 +498,7 @@ TEST_F(LiveEventCallersTest, Rings) {
   });
 }
 
-TEST_F(LiveEventCallersTest, Filters) {
+TEST_F(LiveEventCallersTest, AWrongOrSecondFilterIsNamed) {
   const std::string wrong = live::with_tracefs([]() -> std::string {
     const auto filtered = [](const Event& event) { return sampled(Request{.events = {event}})(); };
     const Event exits = tracepoint("sched:sched_process_exit");

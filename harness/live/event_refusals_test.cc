@@ -155,7 +155,7 @@ std::string heard_of(const Quiet& row) {
   return records > row.most ? std::to_string(records) + " records" : "";
 }
 
-TEST_F(LiveEventRefusalTest, WhatIsAcceptedInSilenceIsNamedAndIsSilent) {
+TEST_F(LiveEventRefusalTest, AnEventThatOpensButStaysSilentIsNamedByCheck) {
   const bool has_kprobes = has_pmu("kprobe");
   const std::string said = with_tracefs([&] {
     std::string wrong;
@@ -174,7 +174,7 @@ TEST_F(LiveEventRefusalTest, WhatIsAcceptedInSilenceIsNamedAndIsSilent) {
 }
 
 // R5, R27: of all tasks, and of oneself by one's number.
-TEST_F(LiveEventRefusalTest, WhoWatchesHisOwnWaitsIsNotWokenByThem) {
+TEST_F(LiveEventRefusalTest, ASamplerIsNotWokenByTheWaitsOfItsOwnThread) {
   const std::string said = with_tracefs([] {
     std::string wrong;
     const Event switches = changes({.switches = true});

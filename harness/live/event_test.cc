@@ -158,7 +158,7 @@ class Obedient {
   pid_t pid_ = 0;
 };
 
-TEST_F(LiveEventTest, WhatIsWatchedHasEndedWhenTheLastOfItHas) {
+TEST_F(LiveEventTest, ASamplerOfAProcessEndsWithItsLastChild) {
   Obedient process{[](char order) {
     fault(order - '0');
     if (order != '2') return;
@@ -230,7 +230,7 @@ TEST_F(LiveEventTest, TheLastThreadsEndIsTheEnd) {
   EXPECT_TRUE(sampler.ended());
 }
 
-TEST_F(LiveEventTest, ACpuDoesNotEnd) {
+TEST_F(LiveEventTest, ASamplerOfAllTasksDoesNotEnd) {
   Sampler sampler =
       opened(Sampler::open({.events = {changes({.forks = true})}, .target = event::system()}));
   EXPECT_FALSE(sampler.ended());
@@ -333,7 +333,7 @@ TEST_F(LiveEventTest, TheTracepointNeedsNoFlag) {
   EXPECT_EQ(said, "seen");
 }
 
-TEST_F(LiveEventTest, AFilterLeavesTheOthersOut) {
+TEST_F(LiveEventTest, AFilterLeavesOutRecordsThatDoNotMatch) {
   const std::string said = with_tracefs([]() -> std::string {
     const Event exits = tracepoint("sched:sched_process_exit");
     auto wrong = Sampler::open({.events = {exits.filter("nope == 1")}});
@@ -400,7 +400,7 @@ TEST_F(LiveEventTest, RecordsComeWhateverTheirClock) {
 }
 
 // R25
-TEST_F(LiveEventTest, OfTwoSamplersOfOneSoftwareEventEachHasItsOwn) {
+TEST_F(LiveEventTest, EachOfTwoSamplersOfASoftwareEventGetsItsSamples) {
   const Request asked{.events = {software(PERF_COUNT_SW_CPU_CLOCK).period(1'000'000'000), kFaults},
                       .target = this_thread()};
   Sampler first = opened(Sampler::open(asked));
@@ -417,7 +417,7 @@ TEST_F(LiveEventTest, OfTwoSamplersOfOneSoftwareEventEachHasItsOwn) {
 }
 
 // R28: the kernel makes the records of the second too long.
-TEST_F(LiveEventTest, OfTwoSamplersOfProgramsEachHasTimeAndTask) {
+TEST_F(LiveEventTest, EachOfTwoSamplersOfBpfProgramsGetsTimeAndTask) {
   const Request asked{.events = {changes({.symbols = true, .programs = true})}, .target = system()};
   std::array samplers{opened(Sampler::open(asked)), opened(Sampler::open(asked))};
   std::array<bpf_insn, 2> instructions{};
@@ -459,7 +459,7 @@ TEST_F(LiveEventTest, AChildIsSeenFromItsExecveToItsEnd) {
 }
 
 // R10: COMM is what lets NAMESPACES of a CPU come, and brings FORK and EXIT.
-TEST_F(LiveEventTest, OfAllTasksNamespacesComeAndNothingBesideThem) {
+TEST_F(LiveEventTest, NamespacesOfAllTasksComeWithoutOtherRecords) {
   Sampler sampler =
       opened(Sampler::open({.events = {changes({.namespaces = true})}, .target = event::system()}));
   EXPECT_EQ(in_child([] { return std::to_string(::unshare(CLONE_NEWUTS)); }), "0");
@@ -474,7 +474,7 @@ TEST_F(LiveEventTest, OfAllTasksNamespacesComeAndNothingBesideThem) {
   EXPECT_GT(namespaces, 0U);
 }
 
-TEST_F(LiveEventTest, ACommandThatCannotBeRunIsSaid) {
+TEST_F(LiveEventTest, ACommandThatCannotBeRunIsExplained) {
   const std::size_t before = open_files();
   const auto none = Sampler::open(
       {.events = {changes({.execs = true})}, .target = child({"/nonexistent/program"})});
@@ -530,7 +530,7 @@ TEST_F(LiveEventTest, ABreakpointSeesEachWrite) {
   EXPECT_EQ(hits, 7U);
 }
 
-TEST_F(LiveEventTest, CountersAndGroups) {
+TEST_F(LiveEventTest, ACounterAndAGroupCountPageFaults) {
   auto counter = opened(Counter::open(kFaults, this_thread()));
   auto group = opened(Group::open(
       {.events = {software(PERF_COUNT_SW_TASK_CLOCK), kFaults}, .target = this_thread()}));
@@ -632,7 +632,7 @@ TEST_F(LiveEventTest, WithoutAPmuTheFallbackIsTakenAndSaid) {
   }
 }
 
-TEST_F(LiveEventTest, WhereNoFallbackOpensEachIsNamed) {
+TEST_F(LiveEventTest, IfNoFallbackOpensEachRefusalIsNamed) {
   const Event chain =
       software(static_cast<perf_sw_ids>(12))
           .or_else(software(static_cast<perf_sw_ids>(13))

@@ -120,7 +120,7 @@ TEST_F(ExamplesTest, OwnLoopPrintsEveryCpusEventsInTheirOrder) {
 }
 
 // In loops of libuv and of Boost.Asio, where these are.
-TEST_F(ExamplesTest, OthersLoopsPrintEveryCpusEventsInTheirOrder) {
+TEST_F(ExamplesTest, LibuvAndAsioLoopsPrintEveryCpusEventsInTheirOrder) {
   const auto cpu_of = [&](std::uint64_t key) {
     return key % 2 == 0 ? other_cpu().value_or(cpu()) : cpu();
   };
@@ -138,7 +138,7 @@ TEST_F(ExamplesTest, OthersLoopsPrintEveryCpusEventsInTheirOrder) {
   }
 }
 
-TEST_F(ExamplesTest, EachSaysWhyItCannotRun) {
+TEST_F(ExamplesTest, EachExampleSaysWhyItCannotRun) {
   for (const std::string name : {"one_cpu", "all_cpus", "stop_early", "ring_set", "own_loop"}) {
     const bool takes_two = !name.starts_with("ring") && !name.starts_with("own");
     const std::string arguments = takes_two ? " /nonexistent/pin 1" : " /nonexistent/pin";

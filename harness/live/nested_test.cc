@@ -218,13 +218,13 @@ std::uint64_t NestedTest::run(const MergeOptions& merge, std::chrono::nanosecond
   return merged.late;
 }
 
-TEST_F(NestedTest, AttemptedIsDeliveredPlusLostAndLateIsASortsCount) {
+TEST_F(NestedTest, AttemptedIsDeliveredPlusLostAndLateIsAsCountedBySorting) {
   run({});
 }
 
 // Without slack some records are late (W8c): a look that falls while a batch is held up delivers
 // what the other CPUs wrote since the batch's key.
-TEST_F(NestedTest, WithoutSlackLateIsWhatASortSays) {
+TEST_F(NestedTest, WithoutSlackSomeAreLateAsCountedBySorting) {
   for (int tries = 0; tries != 5; ++tries) {  // of tens each, unless the machine is busy
     if (run({.slack = 0, .learns = false}, 100us) != 0) return;
   }

@@ -175,7 +175,7 @@ TEST_F(PerfBufferLiveTest, MoveConstructionTakesEverything) {
   EXPECT_EQ(emit(8), -EOPNOTSUPP);
 }
 
-TEST_F(PerfBufferLiveTest, MovedFromItIsEmpty) {
+TEST_F(PerfBufferLiveTest, AMovedFromBufferIsEmpty) {
   auto first = open();
   ASSERT_EQ(emit(8), 0);
   {

@@ -86,7 +86,7 @@ TEST_F(LiveRingSetTest, EachCpusRecordsAreDeliveredWithTheirCpu) {
   for (const auto& [cpu, count] : seen) EXPECT_EQ(count, 5) << cpu;
 }
 
-TEST_F(LiveRingSetTest, WhatCameBeforeTheFirstWaitIsReported) {
+TEST_F(LiveRingSetTest, ARecordFromBeforeTheFirstWaitIsReported) {
   RingSet set = open_set();
   emit_number(cpu(), 7);
   EXPECT_EQ(set.wait(), Woken::Report);

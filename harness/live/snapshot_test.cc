@@ -86,7 +86,7 @@ TEST_F(SnapshotTest, ARecordThatIsOverwrittenInPartIsLeftOut) {
 }
 
 // W36
-TEST_F(SnapshotTest, TheNextOneHasWhatIsNew) {
+TEST_F(SnapshotTest, TheNextSnapshotHasOnlyNewRecords) {
   OverwritableRing ring = open_ring();
   emit_numbers(1, 100);
   snapshot(ring);

@@ -81,7 +81,7 @@ TEST_F(LiveWaiterTest, WithoutEpollPwait2EachRecordIsReported) {
             "report 1, report 1, report 1, report 1, report 1, ");
 }
 
-TEST_F(LiveWaiterTest, WhatIsLeftUnreadIsReportedOnceMoreIfSaidSo) {
+TEST_F(LiveWaiterTest, AnUnreadRecordIsReportedAgainAfterLookAgain) {
   must(waiter_->add(buffer_->fd()));
   waiter_->poll();
   emit_one();

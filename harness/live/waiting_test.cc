@@ -145,7 +145,7 @@ TEST_F(WaitingTest, EpollOneShotLosesWhatCameBeforeItWasArmedAgain) {
   EXPECT_TRUE(epoll.is_silent());
 }
 
-TEST_F(WaitingTest, OfTwoEpollsThatArePolledLaterTheFirstReports) {
+TEST_F(WaitingTest, TheFirstOfTwoEpollsThatArePolledLaterReports) {
   auto buffer = open();
   const Epoll first;
   const Epoll second;
@@ -157,7 +157,7 @@ TEST_F(WaitingTest, OfTwoEpollsThatArePolledLaterTheFirstReports) {
 }
 
 // Blocked in two epolls, or two threads in one: how many of the two wake.
-TEST_F(WaitingTest, OfTwoThatAreBlockedOneWakes) {
+TEST_F(WaitingTest, ARecordWakesOneOfTwoBlockedWaiters) {
   for (const bool same : {false, true}) {
     auto buffer = open();
     const Epoll first;
@@ -176,7 +176,7 @@ TEST_F(WaitingTest, OfTwoThatAreBlockedOneWakes) {
   }
 }
 
-TEST_F(WaitingTest, AnOuterEpollReportsEachRecordAndTheInnerNone) {
+TEST_F(WaitingTest, AnOuterEpollReportsEachRecordAndTheInnerIsSilent) {
   auto buffer = open();
   const Epoll inner;
   const Epoll outer;

@@ -44,7 +44,7 @@ TEST(FiberTest, DestroyingAFiberThatHasNotRunIsSafe) {
   EXPECT_FALSE(ran);
 }
 
-TEST(FiberTest, WithoutMemoryForItsStackItHasNotBegun) {
+TEST(FiberTest, AFiberWithoutMemoryForItsStackHasNotBegun) {
 #if defined(PERFRING_ASAN) || defined(PERFRING_TSAN)
   GTEST_SKIP() << "the sanitizer needs memory as well";
 #endif

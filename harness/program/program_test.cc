@@ -168,7 +168,7 @@ TEST(PrintableTest, PrintableTextIsUnchanged) {
   }
 }
 
-TEST(PrintableTest, WhatATerminalActsOnIsEscaped) {
+TEST(PrintableTest, BytesThatATerminalActsOnAreEscaped) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"\x1b]0;title\a", "\\x1b]0;title\\x07"},
       {"a\rb\tc\x7f", "a\\x0db\\x09c\\x7f"},
@@ -266,18 +266,18 @@ TEST(ChildProcessTest, AChildThatIsNotWaitedForIsKilled) {
   EXPECT_NE(::kill(id, 0), 0);
 }
 
-TEST(ForkedChildTest, ItsExitCodeIsWhatTheFunctionReturnsOr1IfThatThrows) {
+TEST(ForkedChildTest, ExitsWithTheFunctionsResultOr1IfThatThrows) {
   EXPECT_EQ(WEXITSTATUS(ForkedChild{[] { return 7; }}.wait()), 7);
   EXPECT_EQ(WEXITSTATUS(ForkedChild{[]() -> int { throw std::runtime_error{""}; }}.wait()), 1);
 }
 
-TEST(ForkedChildTest, OneThatIsKilledSaysSo) {
+TEST(ForkedChildTest, WaitReportsTheSignalThatKilledTheChild) {
   ForkedChild child{::pause};
   child.kill();
   EXPECT_EQ(WTERMSIG(child.wait()), SIGKILL);
 }
 
-TEST(ForkedChildTest, OneThatIsNotWaitedForIsKilled) {
+TEST(ForkedChildTest, AChildThatIsNotWaitedForIsKilled) {
   pid_t id = 0;
   {
     const ForkedChild child{::pause};

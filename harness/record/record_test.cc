@@ -101,7 +101,7 @@ void set_size(std::vector<std::byte>& record, std::size_t size) {
   if (record.size() >= sizeof(perf_event_header)) std::memcpy(&record[6], &value, sizeof value);
 }
 
-TEST_F(RecordVectorsTest, CutAtAnyLengthTheyAreDecodedToWhatIsLeft) {
+TEST_F(RecordVectorsTest, RecordsCutAtAnyLengthAreDecodedWithinTheirBytes) {
   Guarded memory{{}};
   for (const Vector& vector : vectors_) {
     if (vector.is_read) continue;
@@ -140,7 +140,7 @@ TEST_F(RecordVectorsTest, ASampleThatIsCutIsMalformed) {
   }
 }
 
-TEST_F(RecordVectorsTest, WithAnyWordDamagedTheyStayInside) {
+TEST_F(RecordVectorsTest, RecordsWithADamagedWordAreDecodedWithinTheirBytes) {
   Guarded memory{{}};
   for (const Vector& vector : vectors_) {
     if (vector.is_read) continue;
@@ -158,7 +158,7 @@ TEST_F(RecordVectorsTest, WithAnyWordDamagedTheyStayInside) {
 }
 
 // Another event's layout, as for a ring whose events were mixed up.
-TEST_F(RecordVectorsTest, DecodedByAnyOtherLayoutTheyStayInside) {
+TEST_F(RecordVectorsTest, AnyOtherLayoutDecodesWithinTheRecordsBytes) {
   Guarded memory{{}};
   for (const Vector& vector : vectors_) {
     memory.place(vector.bytes);
@@ -237,7 +237,7 @@ TEST(PerfDataTest, TypesOfPerfsOwnHaveNames) {
   EXPECT_EQ(perf_type_name(63), nullptr);
 }
 
-TEST(PerfDataTest, AFileThatIsCutOffAnywhereIsSaidToBe) {
+TEST(PerfDataTest, AFileCutOffAnywhereIsRefusedOrReportedAsCutOff) {
   const std::string file = file_of(kEvents, records());
   const std::size_t begin = file.size() - records().size();
   for (std::size_t size = 0; size < file.size(); ++size) {
@@ -267,7 +267,7 @@ TEST(PerfDataTest, AnyWordOfAFileMayBeWrong) {
   }
 }
 
-TEST(PerfDataTest, WhatIsNotReadIsNamed) {
+TEST(PerfDataTest, AFileThatCannotBeReadIsRefusedWithTheReason) {
   const std::string file = file_of(kEvents, records());
   const auto error = [](const std::string& text) {
     const auto read = PerfData::over(text);

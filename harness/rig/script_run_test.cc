@@ -230,7 +230,7 @@ TEST(ScriptRunTest, AProducerThatDiesAtItsFirstMomentHasReservedNothing) {
 }
 
 // With the drains of a wait loop in place of its polls, and a death, it is the same run again.
-TEST(ScriptRunTest, ItsScriptRepeatsTheRun) {
+TEST(ScriptRunTest, TheScriptOfARunRepeatsIt) {
   ScriptRunner<> runner{{}};
   runner.on_poll = [&runner] { runner.run({.action = script::Action::Drain, .number = 1}); };
   const auto polls = script::parse_script(

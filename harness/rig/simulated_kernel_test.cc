@@ -82,7 +82,7 @@ TEST_F(TailAfterTest, TheTailIsPastWholeRecords) {
   EXPECT_EQ(after(4096 + 40, 4096, 1), 4096u + 16);
 }
 
-TEST_F(TailAfterTest, WhereNoRecordFitsTheTailIsTheHead) {
+TEST_F(TailAfterTest, IfNoRecordFitsTheTailIsTheHead) {
   EXPECT_EQ(after(40, 0, 1), 40u);  // size 0
   put(0, 48);
   EXPECT_EQ(after(40, 0, 1), 40u);  // beyond the head

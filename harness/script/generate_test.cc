@@ -164,7 +164,7 @@ TEST(ShrinkTest, NestingThatMattersIsLeft) {
   EXPECT_EQ(to_text(shrink(script, any)), "output 8\n");
 }
 
-TEST(ShrinkTest, WhereEverythingFailsItEnds) {
+TEST(ShrinkTest, IfEveryScriptFailsTheEmptyOneIsLeft) {
   std::size_t asked = 0;
   const auto fails = [&](const Script&) {
     ++asked;

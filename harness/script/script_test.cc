@@ -223,7 +223,7 @@ TEST(UnderWayTest, NestedStepsAreDueOnceAtTheirMomentOrAtTheEnd) {
   under_way.moment([](bool, std::span<const Step>) { ADD_FAILURE() << "no step is under way"; });
 }
 
-TEST(ScriptTextTest, NeverCrashesTheParser) {
+TEST(ScriptTextTest, AChangedByteIsParsedOrItsLineIsNamed) {
   // Every line of many scripts, with a byte changed.
   const std::string text = to_text(generate(7, {.any_word = true, .any_start = true}));
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -117,7 +117,7 @@ TEST(SettingsTest, ARingHasWakeupEventsOrAWatermark) {
 }
 
 // Lines that replay a run outlive the names in them.
-TEST(SettingsTest, WhatSettingsWereCalledIsTaken) {
+TEST(SettingsTest, FormerNamesOfSettingsAreAccepted) {
   EXPECT_EQ(parse_settings("word_bits 32\nwatermark 64", "x"),
             parse_settings("word 32\nwakeup_watermark 64", "x"));
   EXPECT_EQ(parse_settings("watermark 0", "x", *parse_settings("watermark 64", "x")),

@@ -204,7 +204,7 @@ TEST(WorldTest, AnIllegalTransitionEndsTheProgram) {
 #endif
 }
 
-TEST(WorldTest, ThePhaseSaysWhoEnds) {
+TEST(WorldTest, WritersAndConsumersEndInTheirPhases) {
   const bool writers_end[] = {false, true, true, true};
   const bool consumers_end[] = {false, false, true, true};
   for (const Phase phase : kPhases) {

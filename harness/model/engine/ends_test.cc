@@ -59,7 +59,7 @@ TEST(BoundsTest, TimeAndMemoryEndTheSearchWithoutAProof) {
 }
 
 // Program::finally runs when all threads have ended.
-TEST(FinallyTest, ItSeesEveryThreadsWrites) {
+TEST(FinallyTest, SeesEveryThreadsWrites) {
   Program program;
   const Var x = program.var("x");
   program.threads.emplace_back([=] { x.fetch_add(1, std::memory_order_relaxed); });

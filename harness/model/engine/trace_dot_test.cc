@@ -92,7 +92,7 @@ TEST(TraceDotTest, NamesAreEscapedAsGraphvizReadsThem) {
 
 // The same trace in words, and how it is chosen.
 
-TEST(TraceTest, AnUpdateThatChangesNothingSaysSo) {
+TEST(TraceTest, AnUpdateThatWritesNothingIsPrintedAsNotChanged) {
   TraceEvent event;
   event.kind = Step::Kind::Update;
   event.location = "x";
@@ -126,7 +126,7 @@ TEST(TraceTest, CoIsAfterTheLastStoreThatTheTraceHas) {
 }
 
 // It is one event shorter than the first that is found.
-TEST(TraceTest, TheShortestIsFound) {
+TEST(TraceTest, TheShortestViolationIsFound) {
   Program program;
   const Var x = program.var("x"), y = program.var("y");
   program.threads.emplace_back([=] { x.store(1, std::memory_order_relaxed); });

@@ -117,7 +117,7 @@ TEST(RunLitmusTest, AnOperationThatTheModelDoesNotKnowIsRefused) {
   }
 }
 
-TEST(RunLitmusTest, NullMeansThatTheModelCannotExpressIt) {
+TEST(RunLitmusTest, NullMarksAProgramThatTheModelCannotExpress) {
   const auto read = [](const std::string& expected) {
     return programs(load_buffering("", expected))[0];
   };

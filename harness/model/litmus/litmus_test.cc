@@ -57,7 +57,7 @@ TEST(EngineLitmusTest, AWrongExpectationIsADifference) {
 }
 
 // RC11 gives the outcomes of a program that races no meaning; machines know no races.
-TEST(EngineLitmusTest, WhatMachinesAllowIsComparedWhateverTheFileSaysOfARace) {
+TEST(EngineLitmusTest, MachineOutcomesAreComparedEvenIfTheFileDeclaresARace) {
   std::istringstream file{std::string{kStoreBuffering} +
                           R"("race": true, "allowed_aarch64": [{"0:a": 1, "1:b": 1}]}])"};
   const Litmus litmus = read_litmus(file).at(0);
