@@ -163,7 +163,7 @@ class PerfBufferErrorAdviceTest : public ::testing::Test {
 
 // With its control page, the ring that fits must stay within the sysctl: 516 KiB are 129 pages of
 // 4 KiB, so 128.
-TEST_F(PerfBufferErrorAdviceTest, ThePageCountThatFitsDoes) {
+TEST_F(PerfBufferErrorAdviceTest, TheAdvisedPageCountFitsTheLimit) {
   std::string& limit = kernel_.files["/proc/sys/kernel/perf_event_mlock_kb"].emplace();
   const std::size_t kib_of_a_page = testing::page_size() / 1024;
   for (const auto& [pages, fits] : {std::pair{0U, 0U},
@@ -221,7 +221,7 @@ TEST_F(PerfBufferErrorAdviceTest, NamesTheLimitsThatTheKernelsFilesState) {
               EndsWith("to change: choose an online CPU (online CPUs: 1)"));
 }
 
-TEST_F(PerfBufferErrorAdviceTest, WhichCpusAreOnlineMayBeUnknown) {
+TEST_F(PerfBufferErrorAdviceTest, AdviceSaysIfTheOnlineCpusCannotBeRead) {
   const std::string path = "/sys/devices/system/cpu/online";
   kernel_.files[path] = std::nullopt;
   EXPECT_EQ(os::online_cpus().error().path, path);

@@ -133,7 +133,7 @@ TEST_F(PerfBufferLifeTest, ABufferMayBeDestroyedOnAnotherThreadThanItWasOpenedOn
   EXPECT_EQ(FakeKernel::mappings(), 0);
 }
 
-TEST_F(PerfBufferLifeTest, MovedFromItIsEmptyForEver) {
+TEST_F(PerfBufferLifeTest, AMovedFromBufferIsEmptyForEver) {
   auto first = PerfBuffer::open(0);
   ASSERT_TRUE(first.has_value());
   const int fd = first->fd();
@@ -154,7 +154,7 @@ TEST_F(PerfBufferLifeTest, MovedFromItIsEmptyForEver) {
   EXPECT_GE(first->fd(), 0);
 }
 
-TEST_F(PerfBufferLifeTest, AssignedToItselfItIsAsItWas) {
+TEST_F(PerfBufferLifeTest, MoveAssignmentToItselfChangesNothing) {
   PerfBuffer buffer = PerfBuffer::open(0).value();
   const int fd = buffer.fd();
   emit(fd, kPage, 2, 0);
@@ -165,7 +165,7 @@ TEST_F(PerfBufferLifeTest, AssignedToItselfItIsAsItWas) {
   EXPECT_EQ(kernel_.calls.size(), 2U) << "nothing is disabled";
 }
 
-TEST_F(PerfBufferLifeTest, AssignedToItGivesUpWhatItHeld) {
+TEST_F(PerfBufferLifeTest, MoveAssignmentReleasesTheBufferThatWasHeld) {
   auto first = PerfBuffer::open(0);
   auto second = PerfBuffer::open(1);
   ASSERT_TRUE(first.has_value() && second.has_value());

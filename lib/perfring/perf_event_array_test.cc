@@ -73,7 +73,7 @@ static_assert(!std::is_copy_assignable_v<PerfEventArray>);
 static_assert(std::is_nothrow_move_constructible_v<PerfEventArray>);
 static_assert(std::is_nothrow_move_assignable_v<PerfEventArray>);
 
-TEST_F(PerfEventArrayTest, MovedFromItHasNoMapAndSaysSo) {
+TEST_F(PerfEventArrayTest, AMovedFromArrayHasNoMapAndItsCallsFail) {
   auto first = PerfEventArray::from_fd(map_fd_);
   ASSERT_TRUE(first.has_value());
   const int fd = first->fd();
@@ -163,7 +163,7 @@ TEST_F(PerfEventArrayTest, OpenPassesOnPageCountsAndOptions) {
   EXPECT_EQ(error_of(buffer).page_count, 2U) << "the default";
 }
 
-TEST_F(PerfEventArrayTest, OpenThatCannotUpdateSaysSoAndLeavesNothing) {
+TEST_F(PerfEventArrayTest, AnOpenThatCannotUpdateFailsAndLeavesNothing) {
   auto array = PerfEventArray::from_fd(map_fd_);
   ASSERT_TRUE(array.has_value());
   kernel_.update_errno = E2BIG;

@@ -46,7 +46,7 @@ class CheckTest : public ::testing::TestWithParam<Row> {
   }
 };
 
-TEST_P(CheckTest, TheRowIsNamed) {
+TEST_P(CheckTest, TheFindingNamesTheFieldAndTheReason) {
   const Row& row = GetParam();
   FakeSystem machine;
   Ask ask = sound();

@@ -378,7 +378,7 @@ TEST_P(EventErrorExplainTest, TheCauseIsNamed) {
 const auto row_name = [](const auto& row) { return row.param.name; };
 INSTANTIATE_TEST_SUITE_P(Rows, EventErrorExplainTest, ::testing::ValuesIn(rows()), row_name);
 
-TEST(EventErrorTest, ThreeLinesOfWhatHidesWhat) {
+TEST(EventErrorTest, ACauseHiddenBehindAnotherIsExplainedToo) {
   FakeSystem machine;
   Ask ask;
   ask.attr = hardware(PERF_COUNT_HW_CPU_CYCLES).attr(machine).value();
@@ -514,7 +514,7 @@ TEST(EventErrorTest, AValueThatIsWrongIsNamedAndNotWhatCouldBeLeftOut) {
   }
 }
 
-TEST(EventErrorTest, AFilterOfAnEventWithoutFieldsIsSaidToBeThat) {
+TEST(EventErrorTest, AFilterOfAnEventWithoutFieldsIsExplained) {
   FakeSystem machine;
   Ask ask = internal::dummy();
   const auto says = [&] {
@@ -550,7 +550,7 @@ TEST(EventErrorTest, TheKernelSaysHowLargeItsAttributesAre) {
 }
 
 // R11, R16: to exclude the kernel would let these open, and count nothing.
-TEST(EventErrorTest, WhatWouldCountNothingIsNotAdvised) {
+TEST(EventErrorTest, ExcludingTheKernelIsNotAdvisedIfItWouldCountNothing) {
   FakeSystem machine;
   for (const char* const name : {"raw_syscalls/sys_enter", "syscalls/sys_exit_read"}) {
     machine.files[std::string{"/sys/kernel/tracing/events/"} + name + "/id"] = "7\n";
@@ -576,7 +576,7 @@ TEST(EventErrorTest, WhatWouldCountNothingIsNotAdvised) {
   EXPECT_EQ(advice(software(PERF_COUNT_SW_PAGE_FAULTS)), "exclude the kernel");
 }
 
-TEST(EventErrorTest, WhateverCallItIsTheLackOfDescriptorsAndMemoryIsSaid) {
+TEST(EventErrorTest, EachCallsLackOfDescriptorsOrMemoryIsNamed) {
   using Step = EventError::Step;
   FakeSystem machine;
   const auto field = [&](Step step, int error) {
@@ -596,7 +596,7 @@ TEST(EventErrorTest, WhateverCallItIsTheLackOfDescriptorsAndMemoryIsSaid) {
   EXPECT_EQ(says(), "this process may have " + std::to_string(own.rlim_cur) + " open files");
 }
 
-TEST(EventErrorTest, WhoHasEveryRightIsNotToldToGetOne) {
+TEST(EventErrorTest, RootIsNotAdvisedToGetACapability) {
   FakeSystem machine;
   machine.be_root();
   Ask ask = internal::dummy();
@@ -610,7 +610,7 @@ TEST(EventErrorTest, WhoHasEveryRightIsNotToldToGetOne) {
   EXPECT_EQ(causes.front().says, "this machine does not have this event");
 }
 
-TEST(EventErrorTest, NothingIsLeftOpen) {
+TEST(EventErrorTest, FindingTheCausesLeavesNoDescriptorOpen) {
   FakeSystem machine;
   machine.answer = [](const Ask& each) { return each.attr.sample_period >> 63 != 0 ? EINVAL : 0; };
   Ask ask;

@@ -70,7 +70,7 @@ TEST(TargetMisuseTest, ATargetOfNoKindIsRefused) {
   EXPECT_EQ(refused({.kind = Target::Kind{255}, .cpus = {0}}), "target: it is of no kind");
 }
 
-TEST(EventMisuseTest, MovedFromItHasNoName) {
+TEST(EventMisuseTest, AMovedFromEventHasNoName) {
   FakeSystem machine;
   for (Event event : {tracepoint("sched:sched_switch"), pmu("msr/tsc/"), kFaults,
                       kprobe("x").adjust([](perf_event_attr& attr) { attr.pinned = 1; })}) {
@@ -133,7 +133,7 @@ TEST(EventMisuseTest, AMegabyteOfANameIsRefusedInTime) {
   EXPECT_FALSE(TracepointFormat::parse(longest));
 }
 
-TEST(CausesMisuseTest, OfNoErrorThereIsNoCause) {
+TEST(CausesMisuseTest, AnErrorOf0OrLessHasNoCause) {
   FakeSystem machine;
   Ask ask;
   ask.attr = kFaults.attr(machine).value();
@@ -244,7 +244,7 @@ TEST(ElfSymbolTest, ASymbolsPlaceInTheFileIsNotItsAddress) {
   }
 }
 
-TEST(ElfSymbolTest, OfPowersSecondAbiItIsTheEntryThatAllCallsPass) {
+TEST(ElfSymbolTest, OnPpc64ElfV2ASymbolsPlaceIsItsLocalEntry) {
   const auto place = [](Elf64_Half machine, Elf64_Word abi, unsigned char other) {
     std::string file = elf_file<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(ELFCLASS64);
     std::memcpy(&file[offsetof(Elf64_Ehdr, e_machine)], &machine, sizeof machine);
@@ -259,7 +259,7 @@ TEST(ElfSymbolTest, OfPowersSecondAbiItIsTheEntryThatAllCallsPass) {
   EXPECT_EQ(place(EM_X86_64, 2, 3 << 5), std::to_string(0x200 + 0x34));
 }
 
-TEST(ElfSymbolTest, ANameThatTheFilesEndCutsOffIsNotIt) {
+TEST(ElfSymbolTest, ANameThatTheFilesEndCutsOffIsNoMatch) {
   std::string file = elf_file<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(ELFCLASS64);
   // The string table is moved to the end, where "target" has no NUL.
   const std::uint64_t names = file.size() - 1;

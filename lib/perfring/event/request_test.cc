@@ -38,7 +38,7 @@ bool equal(const perf_event_attr& a, const perf_event_attr& b) {
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
-TEST(EventTest, WhatWasNotSaidStaysTheEventsOwn) {
+TEST(EventTest, FieldsThatAreNotSetKeepTheEventsDefaults) {
   const perf_event_attr own = attr_of(kSwitch);
   EXPECT_EQ(own.sample_period, 1U);
   EXPECT_EQ(own.exclude_kernel, 0U);
@@ -77,7 +77,7 @@ TEST(EventTest, CallsInAnyOrderAreTheSameEvent) {
   }
 }
 
-TEST(EventTest, TheDefaultsOfEachKind) {
+TEST(EventTest, EachKindOfEventHasItsDefaults) {
   constexpr std::uint64_t kAlways =
       PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
   const auto fields = [](const Event& event) { return attr_of(event).sample_type; };
@@ -223,7 +223,7 @@ TEST(EventTest, EachChangeSetsItsOwnBits) {
   EXPECT_EQ(bits("switches,forks,text"), "switch task text ");
 }
 
-TEST(EventTest, WhatOccursInAnyTaskIsWatchedInAllUnlessATargetIsNamed) {
+TEST(EventTest, EventsOfAnyTaskWatchAllTasksUnlessATargetIsNamed) {
   for (const char* const name : {"sched:sched_switch", "kprobe:x", "kretprobe:x", "uprobe:/x:7",
                                  "uretprobe:/x:7", "msr/tsc/", "bpf-output"}) {
     const Event event = by_name(name).value();
@@ -330,7 +330,7 @@ TEST(EventTest, TheMostSimilarNamesAreThoseThatNeedTheFewestChanges) {
   EXPECT_EQ(nearest(other, {same, other}), other + ", " + same) << "the last of them counts";
 }
 
-TEST(EventTest, NamesOfACommandLine) {
+TEST(EventTest, ByNameReadsTheNamesOfACommandLine) {
   const auto attr = [](const char* text) { return attr_of(by_name(text).value()); };
   for (const std::string& known : known_names()) EXPECT_TRUE(by_name(known)) << known;
   EXPECT_EQ(attr("faults").config, PERF_COUNT_SW_PAGE_FAULTS);
@@ -386,7 +386,7 @@ std::string opened(const Request& request) {
   return text;
 }
 
-TEST(PlanTest, WhatIsOpenedForEachTarget) {
+TEST(PlanTest, EachTargetOpensAnEventForItsTasksAndCpus) {
   EXPECT_EQ(opened({.events = {kFaults}, .target = this_thread()}), "0@-1>0 ");
   EXPECT_EQ(opened({.events = {kFaults}}), "100@-1>0 101@-1>1 ");
   EXPECT_EQ(opened({.events = {kFaults}, .target = this_thread().and_children()}),
@@ -460,7 +460,7 @@ TEST(PlanTest, WakeupsThatAnEventSaysItselfStay) {
   EXPECT_TRUE(advice.starts_with("leave watermark and wakeup_events")) << advice;
 }
 
-TEST(PlanTest, WhoWaitsForHisOwnSwitchesIsNotWokenByThem) {
+TEST(PlanTest, SwitchesOfTheWaitingThreadWakeByHalfTheRing) {
   FakeSystem machine;
   Request request{.events = {changes({.switches = true})}, .target = this_thread()};
   request.page_count = 8;
@@ -494,7 +494,7 @@ TEST(CheckRequestTest, AnAllowedCallerHasNoFindingOfAnyEventThatIsThere) {
   }
 }
 
-TEST(CheckRequestTest, TheTracepointsThreeSentences) {
+TEST(CheckRequestTest, MissingUnreadableAndMisnamedTracepointsAreToldApart) {
   FakeSystem machine;
   const auto says = [&machine](const char* name) {
     return check(Request{.events = {tracepoint(name)}}, machine).front().says;
@@ -521,7 +521,7 @@ TEST(CheckRequestTest, TheTracepointsThreeSentences) {
 }
 
 // R5, R27
-TEST(CheckRequestTest, WhoWatchesHisOwnWaitsIsToldAndIsNotWokenByThem) {
+TEST(CheckRequestTest, WatchingTheWaitingThreadIsNamedAndDoesNotWakeIt) {
   FakeSystem machine;
   machine.be_root();
   machine.files["/proc/self/cgroup"] = "4:memory:/other\n0::/user/me\n";
@@ -572,7 +572,7 @@ TEST(CheckRequestTest, WhoWatchesHisOwnWaitsIsToldAndIsNotWokenByThem) {
 }
 
 // R5
-TEST(CheckRequestTest, WhoSamplesHisOwnTimeAloneIsToldThatHeWaitsInVain) {
+TEST(CheckRequestTest, SamplingOnlyTheWaitingThreadsTimeIsNamed) {
   FakeSystem machine;
   machine.be_root();
   const Event clock = software(PERF_COUNT_SW_TASK_CLOCK);
@@ -589,7 +589,7 @@ TEST(CheckRequestTest, WhoSamplesHisOwnTimeAloneIsToldThatHeWaitsInVain) {
   EXPECT_EQ(of(kFaults, this_thread()), "");
 }
 
-TEST(CheckRequestTest, TheTracersOwnTracepoints) {
+TEST(CheckRequestTest, FieldsThatFtracesTracepointsRefuseAreNamed) {
   FakeSystem machine;
   machine.be_root();
   for (const char* const name : {"ftrace/function", "ftrace/print"}) {
@@ -630,7 +630,7 @@ TEST(CheckRequestTest, ATracepointOfASystemCallNeedsNoKernel) {
   EXPECT_EQ(of("raw_syscalls", "sys_enter"), "exclude_kernel pid ");
 }
 
-TEST(CheckRequestTest, OpenFilesLockedMemoryAndPages) {
+TEST(CheckRequestTest, TooManyFilesOrPagesAndWrongPageCountsAreNamed) {
   FakeSystem machine;
   const Event faults = kFaults.kernel(Kernel::Excluded);
   // One ring and its control page, of 3 CPUs x 516 KiB.
@@ -673,7 +673,7 @@ TEST(CheckRequestTest, ASoftwareEventThatIsAskedForTwiceIsNamed) {
 }
 
 // kernel/events/core.c: perf_event_set_output() at v6.18, and R12.
-TEST(CheckRequestTest, EventsThatCannotShareARing) {
+TEST(CheckRequestTest, EventsThatCannotShareARingAreNamed) {
   FakeSystem machine;
   machine.be_root();
   const auto said = [&](std::vector<Event> events) {
@@ -737,7 +737,7 @@ TEST(CheckRequestTest, OpenFilesAreThoseOfTheEventsTheWaiterAndAChildsPipes) {
             "59 events are 64 open files, 1 are open, and the limit is 64");
 }
 
-TEST(CheckRequestTest, ACgroupThatIsNone) {
+TEST(CheckRequestTest, AFolderThatIsNoCgroupIsNamed) {
   FakeSystem machine;
   machine.be_root();
   machine.kinds["/sys/fs/cgroup/a"] = {FileKind::Type::Folder, 0, 0x63677270};
@@ -750,7 +750,7 @@ TEST(CheckRequestTest, ACgroupThatIsNone) {
   EXPECT_EQ(of("/none"), "cgroup ");
 }
 
-TEST(CheckRequestTest, ACgroupOfAHierarchyWithoutPerfEvent) {
+TEST(CheckRequestTest, ACgroupOfAHierarchyWithoutPerfEventIsNamed) {
   FakeSystem machine;
   machine.be_root();
   constexpr std::uint64_t kCgroup1 = 0x27e0eb;
@@ -778,7 +778,7 @@ TEST(CheckRequestTest, ACgroupOfAHierarchyWithoutPerfEvent) {
   EXPECT_EQ(says("cpu"), "");
 }
 
-TEST(CheckRequestTest, MorePagesThanARingCanHave) {
+TEST(CheckRequestTest, MorePagesThanARingCanHaveAreNamed) {
   FakeSystem machine;
   machine.be_root();
   const auto of = [&](std::size_t pages) {
@@ -793,7 +793,7 @@ TEST(CheckRequestTest, MorePagesThanARingCanHave) {
 #endif
 }
 
-TEST(CheckRequestTest, AFilterOfWhatHasNoFields) {
+TEST(CheckRequestTest, AFilterOfAnEventWithoutFieldsIsNamed) {
   FakeSystem machine;
   machine.be_root();
   const auto of = [&](const Event& event) {
@@ -805,7 +805,7 @@ TEST(CheckRequestTest, AFilterOfWhatHasNoFields) {
 }
 
 #if defined(__x86_64__) || defined(__i386__)
-TEST(CheckRequestTest, MoreBreakpointsThanAProcessorHas) {
+TEST(CheckRequestTest, MoreBreakpointsThanAProcessorHasAreNamed) {
   FakeSystem machine;
   machine.be_root();
   const auto of = [&](std::size_t count, const Target& target) {
@@ -823,7 +823,7 @@ TEST(CheckRequestTest, MoreBreakpointsThanAProcessorHas) {
 }
 #endif
 
-TEST(CheckMemberTest, WhatAGroupMayNotHave) {
+TEST(CheckMemberTest, AFieldThatAMemberMayNotHaveIsNamed) {
   Ask leader;
   leader.attr = kFaults.attr().value();
   const auto field = [&](auto change) {

@@ -125,7 +125,7 @@ std::string delivered_by_none(Sampler& none) {
   return wrong;
 }
 
-TEST_F(SamplerTest, MovedFromItHasNoEvents) {
+TEST_F(SamplerTest, AMovedFromSamplerHasNoEvents) {
   Sampler first = open();
   write(first, "one", 1);
   Sampler second{std::move(first)};
@@ -142,7 +142,7 @@ TEST_F(SamplerTest, MovedFromItHasNoEvents) {
   EXPECT_EQ(FakeKernel::mappings(), 1);
 }
 
-TEST_F(SamplerTest, AssignedToItselfItIsAsItWas) {
+TEST_F(SamplerTest, MoveAssignmentToItselfChangesNothing) {
   Sampler sampler = open();
   write(sampler, "one", 1);
   Sampler& same = sampler;
@@ -177,7 +177,7 @@ TEST_F(SamplerTest, ASampleWithSomebodyElsesIdIsOfTheOneSoftwareEvent) {
 }
 
 // kernel/events/core.c: perf_event_set_output() at v6.18.
-TEST_F(SamplerTest, WhyAnEventCannotWriteToAnothersRingIsSaid) {
+TEST_F(SamplerTest, AnEventThatAnothersRingRefusesIsExplained) {
   const Event faults = software(PERF_COUNT_SW_PAGE_FAULTS);
   const Event clock = software(PERF_COUNT_SW_CPU_CLOCK);
   const auto refused = [this](const Event& first, const Event& second) {
@@ -256,7 +256,7 @@ TEST_F(SamplerTest, ACallbackThatAsksForMoreGetsEachRecordOnce) {
 }
 
 // R10, T9: a bit of the attributes brings more than one sort of record.
-TEST_F(SamplerTest, WhatWasNotAskedForIsLeftOut) {
+TEST_F(SamplerTest, RecordsThatWereNotAskedForAreLeftOut) {
   const auto seen_of = [this](const Changes& which) {
     head_ = 0;
     Sampler sampler =
@@ -462,7 +462,7 @@ TEST_F(SamplerTest, ARecordWithoutATimeHasThatOfTheOneBeforeIt) {
   EXPECT_EQ(sampler.counts().delivered, 3U);
 }
 
-TEST_F(SamplerTest, WhatIsOlderThanWhatWasDeliveredIsLate) {
+TEST_F(SamplerTest, ARecordOlderThanADeliveredOneIsLate) {
   Sampler sampler = open();
   for (const std::uint64_t time : {5U, 3U, 5U, 6U, 5U}) write(sampler, "x", time);
   std::string seen;
@@ -637,7 +637,7 @@ TEST_F(OpeningTest, AMemberIsInTheGroupOfItsTaskAndCpu) {
 }
 
 // That the kernel is not for this user is found, and said, once for each event.
-TEST_F(OpeningTest, TheKernelIsAskedForOnce) {
+TEST_F(OpeningTest, TheKernelIsNotAskedForAgainOnceItWasRefused) {
   machine_.answer = [](const Ask& ask) { return ask.attr.exclude_kernel == 0 ? EACCES : 0; };
   const auto opening =
       internal::open_all({.events = {kFaults}, .target = this_process()}, machine_, false, nullptr);
@@ -647,7 +647,7 @@ TEST_F(OpeningTest, TheKernelIsAskedForOnce) {
 }
 
 // The first that is free, where a daemon has closed its standard input.
-TEST_F(OpeningTest, ADescriptorOf0IsOne) {
+TEST_F(OpeningTest, ADescriptorOf0IsTakenAsAnEvent) {
   machine_.answer = [](const Ask& ask) { return ask.attr.exclude_kernel == 0 ? EACCES : 0; };
   const int input = ::fcntl(0, F_DUPFD_CLOEXEC, 3);
   ::close(0);
@@ -665,7 +665,7 @@ TEST_F(OpeningTest, ADescriptorOf0IsOne) {
   }
 }
 
-TEST_F(OpeningTest, HowManyFilesWereWantedIsSaid) {
+TEST_F(OpeningTest, ALackOfFilesNamesHowManyEventsWereAskedFor) {
   machine_.answer = [](const Ask&) { return EMFILE; };
   const auto none = internal::open_all({.events = {kFaults}, .target = this_process()}, machine_,
                                        /*grouped=*/false, nullptr);
@@ -675,7 +675,7 @@ TEST_F(OpeningTest, HowManyFilesWereWantedIsSaid) {
 
 // The kernel says EINVAL before it looks at rights: without the kernel, each thing that is wrong
 // can be put right by itself.
-TEST_F(OpeningTest, WhatIsWrongBesideTheKernelIsFoundWithoutIt) {
+TEST_F(OpeningTest, WrongFieldsAreFoundByAskingWithoutTheKernel) {
   machine_.answer = [&](const Ask& ask) {
     if (ask.attr.enable_on_exec && ask.attr.remove_on_exec) return EINVAL;
     return ask.attr.exclude_kernel == 0 ? EACCES : 0;
@@ -686,7 +686,7 @@ TEST_F(OpeningTest, WhatIsWrongBesideTheKernelIsFoundWithoutIt) {
 }
 
 // IfAllowed: to ask without the kernel is no way out where only the kernel is asked for.
-TEST_F(OpeningTest, WhatCannotBeWithoutTheKernelIsNotSaidToBeWrongWithoutIt) {
+TEST_F(OpeningTest, AKernelOnlyEventIsRefusedAsForbiddenAndNotAsInvalid) {
   const auto is_msr = [](const Ask& ask) { return ask.attr.type == 10; };
   machine_.answer = [&](const Ask& ask) {
     if (ask.attr.exclude_kernel == 0) return EACCES;

@@ -153,7 +153,7 @@ TEST_F(CpuListFileTest, AnEmptyListIsAnErrorAndNotNoCpu) {
   }
 }
 
-TEST(OnlineCpusErrorTest, OfAKindThatIsNoneTheTextsAreThoseOfInvalidData) {
+TEST(OnlineCpusErrorTest, AnUnknownKindHasTheTextsOfInvalidData) {
   const OnlineCpusError error{Kind{9}, "/file", {}, "x"};
   EXPECT_EQ(error.message(), "/file: not a list of CPUs: 'x'");
   EXPECT_THAT(error.explain(), HasSubstr("\nthe system said: 'x'\n"));

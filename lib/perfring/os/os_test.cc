@@ -170,7 +170,7 @@ TEST(MappingTest, AMappingIsSharedWritableAndUnmappedOnce) {
   EXPECT_FALSE(is_mapped(at));
 }
 
-TEST(MappingTest, OneThatIsForgottenStaysMapped) {
+TEST(MappingTest, AForgottenMappingStaysMapped) {
   const Fd file{::memfd_create("mapping", MFD_CLOEXEC)};
   ASSERT_EQ(::ftruncate(file.get(), static_cast<off_t>(page_size())), 0);
   std::byte* at = nullptr;
@@ -184,7 +184,7 @@ TEST(MappingTest, OneThatIsForgottenStaysMapped) {
   EXPECT_EQ(::munmap(at, page_size()), 0);
 }
 
-TEST(MappingTest, OneThatIsOnlyReadSeesTheFileAndCannotBeWritten) {
+TEST(MappingTest, AReadOnlyMappingSeesTheFileAndCannotBeWritten) {
   const Fd file{::memfd_create("mapping", MFD_CLOEXEC)};
   ASSERT_EQ(::ftruncate(file.get(), static_cast<off_t>(page_size())), 0);
   const auto mapping = *Mapping::map_read_only(file.get(), page_size());

@@ -28,7 +28,7 @@ using testing::Made;
 using testing::sampling;
 using testing::trailing;
 
-TEST(RecordFromCursorTest, EachIsDecodedWhereverTheRingEnds) {
+TEST(RecordFromCursorTest, EachRecordIsDecodedWhereverTheRingEnds) {
   const std::vector<std::byte> comm =
       Made{PERF_RECORD_COMM}.u32(1).u32(2).text("a command").bytes();
   const std::vector<std::byte> lost = Made{PERF_RECORD_LOST}.u64(3).u64(4).bytes();
@@ -482,7 +482,7 @@ TEST(RecordOnceTest, AStringThatLosesItsNulIsStillInside) {
   stays_inside(sampling(0), Made{PERF_RECORD_COMM}.u32(1).u32(1).u64(0), 16, 0, ~0ULL);
 }
 
-TEST(RecordMisuseTest, AnIndexThatThereIsNotEndsTheProgram) {
+TEST(RecordMisuseTest, AnIndexOutOfRangeEndsTheProgram) {
   Made made{PERF_RECORD_SAMPLE};
   made.u64(1).u64(100);                                  // a group of one
   made.u64(2).u64(101).u64(102);                         // ips
@@ -512,7 +512,7 @@ TEST(RecordMisuseTest, AnIndexThatThereIsNotEndsTheProgram) {
   EXPECT_DEATH(static_cast<void>(U64s{}[0]), "");
 }
 
-TEST(RecordMisuseTest, WhatIsMadeByHandHasWhatItsWordsHave) {
+TEST(RecordMisuseTest, ViewsMadeByHandReadNothingBeyondTheirWords) {
   const std::array<std::uint64_t, 2> words{5, 6};
   const U64s two{reinterpret_cast<const std::byte*>(words.data()), words.size()};
   const Regs regs{PERF_SAMPLE_REGS_ABI_64, 0b1011, two};  // a register more than there are words
@@ -551,7 +551,7 @@ TEST(RecordMisuseTest, ALayoutHasNoFieldOfAnotherNumber) {
   EXPECT_STREQ(layout.cut_off_at(~std::size_t{0}), "period") << "the last";
 }
 
-TEST(RecordMisuseTest, CountsOfTooFewBytesAreNone) {
+TEST(RecordMisuseTest, ReadValuesOfTooFewBytesAreRefused) {
   constexpr std::uint64_t kUnknownBits = ~std::uint64_t{0x1f};
   std::vector<std::byte> bytes(1 << 17);
   EXPECT_FALSE(ReadValues::over({}, 0));

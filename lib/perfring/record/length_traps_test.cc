@@ -71,7 +71,7 @@ TEST(RecordTrapT12Test, AGroupsNumberComesFirstAndEachMemberHasItsIdAndLost) {
   EXPECT_EQ(values[1].lost, 32U);
 }
 
-TEST(RecordTrapT12Test, OfASingleEventTheValueComesFirst) {
+TEST(RecordTrapT12Test, TheValueOfASingleEventComesFirst) {
   perf_event_attr attr{};
   attr.read_format = 31 & ~PERF_FORMAT_GROUP;
   const Decoded decoded{

@@ -78,7 +78,7 @@ TEST(RecordSampleTest, EachFieldAloneStandsBehindTheHeader) {
   }
 }
 
-TEST(RecordSampleTest, WhatIsNotSelectedIsAbsent) {
+TEST(RecordSampleTest, FieldsThatAreNotSelectedAreAbsent) {
   const Decoded decoded{zeroes(0), sampling(0)};
   const auto& s = decoded.as<Sample>();
   EXPECT_FALSE(s.identifier() || s.ip() || s.pid() || s.tid() || s.time() || s.addr() || s.id());

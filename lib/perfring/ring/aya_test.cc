@@ -167,7 +167,7 @@ TEST(KernelRecordsTest, AnEmptyPayloadIsFourBytesOfPadding) {
 }
 
 // LOST comes in the same reservation as the next record that fits.
-TEST(KernelRecordsTest, ALostAndTheSampleThatBroughtIt) {
+TEST(KernelRecordsTest, ALostIsDeliveredBeforeTheSampleThatBroughtIt) {
   for (const std::uint64_t start : {std::uint64_t{0}, std::uint64_t{65536 - 24}}) {
     Recorded ring{{2, 0, 0, 0, 0, 0, 24, 0, 77, 0, 0,  0, 0, 0, 0, 0, 0x2a, 1, 0, 0,
                    0, 0, 0, 0, 9, 0, 0,  0, 1,  0, 16, 0, 4, 0, 0, 0, 1,    2, 3, 4},

@@ -70,7 +70,7 @@ TEST(CursorTest, ThePositionsAreAsTheyAreWithoutALook) {
   EXPECT_EQ(cursor.unread(), 0U);
 }
 
-TEST(CursorReleaseBytesTest, GivesBackThatManyOfBytesWhetherHandedOutOrNot) {
+TEST(CursorReleaseBytesTest, GivesBackTheBytesAskedForWhetherHandedOutOrNot) {
   FakeRing fake{kCursorSize, kCursorSize - 32};
   for (unsigned i = 0; i < 6; ++i) fake.sample(payload(12, i));
   Cursor<> cursor = cursor_over(fake);
@@ -102,7 +102,7 @@ TEST(CursorReleaseBytesTest, FewerThanWereHandedOutLeaveTheOthersHeld) {
   EXPECT_EQ(fake.page().data_tail, 48U);
 }
 
-TEST(CursorReleaseBytesTest, OfImpossiblePositionsAllAreThoseUpToDataHead) {
+TEST(CursorReleaseBytesTest, ReleasingImpossiblePositionsMovesTheTailToDataHead) {
   FakeRing fake{kCursorSize, 64};
   fake.advance(2 * kCursorSize + 8);
   Cursor<> cursor = cursor_over(fake);

@@ -210,7 +210,7 @@ TEST_F(RingFoldTest, ACallbackThatIsATemporaryMayBeCalledManyTimes) {
   EXPECT_FALSE(ring_.readable());
 }
 
-TEST_F(RingFoldTest, AThrowPassesThroughEachOfThem) {
+TEST_F(RingFoldTest, AThrowPassesThroughFoldTryFoldAndForEach) {
   const auto one = [] { return std::make_unique<int>(1); };
   using Value = std::unique_ptr<int>;
   EXPECT_THROW(static_cast<void>(ring_.fold(one(), [](Value, PerfEvent) -> Value { throw 1; })),

@@ -128,7 +128,7 @@ TEST_F(RingForEachTest, WhileStopsAtTheEventForWhichTheCallbackReturnsFalse) {
 }
 
 // Every gear of the drain heeds it: long runs are guessed, and delivered two at a time.
-TEST(RingForEachWhileTest, ItStopsAtAnyEvent) {
+TEST(RingForEachWhileTest, StopsAtAnyEvent) {
   for (int stop = 1; stop <= 40; ++stop) {
     FakeRing fake{65536, 65536 - 20 * 24 - 8};
     for (unsigned i = 0; i < 30; ++i) fake.sample(payload(12, i));

@@ -75,7 +75,7 @@ TEST(RingGearsTest, MiscIsNotLookedAt) {
 }
 
 // Every size that a header can state, of records that hold little.
-TEST(RingGearsTest, AllOfHeaderSizeCounts) {
+TEST(RingGearsTest, RecordsOfEverySizeThatAHeaderCanStateAreDelivered) {
   KnownRing known{2 * kSize};
   for (std::size_t size = 16; size <= 65528; size += 8) {
     known.restart(2 * kSize - 40);

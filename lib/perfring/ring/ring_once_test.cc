@@ -185,7 +185,7 @@ struct PublishesOnRead : DefaultMemory {
   }
 };
 
-TYPED_TEST(ConsumerS1Test, WhatIsPublishedRightAfterTheReadOfHeadWaits) {
+TYPED_TEST(ConsumerS1Test, ARecordPublishedAfterTheReadOfHeadWaitsForTheNextDrain) {
   KnownRing known{kLookedAtSize, kLookedAtSize - 96};
   PublishesOnRead::known = &known;
   std::size_t written = 0;

@@ -64,7 +64,7 @@ Ring<Tracing> traced(const FakeRing& fake) {
   return ring_over<Tracing>(fake);
 }
 
-TEST(RingS1Test, WhatArrivesDuringADrainWaitsForTheNext) {
+TEST(RingS1Test, ARecordThatArrivesDuringADrainWaitsForTheNext) {
   FakeRing fake{kSize};
   for (unsigned i = 0; i < 20; ++i) fake.sample(payload(4, i));
   Ring<> ring = ring_over(fake);

@@ -50,7 +50,7 @@ void write_alternately(Rings<>& rings, std::uint64_t each) {
   }
 }
 
-TEST(MergeCallbackTest, AFalseStopsAndItsEventCountsAsDelivered) {
+TEST(MergeCallbackTest, ACallbackThatReturnsFalseStopsBehindItsEvent) {
   Rings<> rings{2};
   write_alternately(rings, 20);
   EXPECT_EQ(rings.merge.run(KeyAt{}, kClock, [](const Ordered& each) { return each.key < 20; }),
@@ -170,7 +170,7 @@ TEST(MergeCallbackTest, AfterAnotherConsumerWithinARunTheTailDoesNotGoBack) {
   }
 }
 
-TEST(MergeCallbackTest, WhatAnotherConsumedBetweenRunsIsNotDelivered) {
+TEST(MergeCallbackTest, RecordsConsumedByAnotherBetweenRunsAreNotDelivered) {
   Rings<> rings{2, {.slack = 985}};
   write_alternately(rings, 3);
   EXPECT_EQ(rings.run(1000).size(), 3U);

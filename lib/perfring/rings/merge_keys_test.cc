@@ -54,7 +54,7 @@ TEST(MergeM7Test, AKeyOlderThanTheClockOfTheLookBeforeProvesADelay) {
   EXPECT_EQ(rings.merge.slack(), 200U) << "the longest counts";
 }
 
-TEST(MergeM7Test, WhatIsReadLongAfterItWasSeenIsMeasuredByItsOwnLook) {
+TEST(MergeM7Test, ARecordReadInALaterRunIsMeasuredByTheLookThatSawIt) {
   Rings<> rings{1};
   rings.run(1000);
   rings.run(2000);
@@ -67,7 +67,7 @@ TEST(MergeM7Test, WhatIsReadLongAfterItWasSeenIsMeasuredByItsOwnLook) {
   EXPECT_EQ(rings.merge.counts().delay_seen, 300U);
 }
 
-TEST(MergeM7Test, WhatOneRunReadsOfTwoLooksIsMeasuredByEachOfThem) {
+TEST(MergeM7Test, RecordsOfTwoLooksReadInOneRunAreMeasuredByTheirOwn) {
   Rings<> rings{1, {.slack = 0, .learns = false}};
   for (std::uint64_t i = 0; i < 20; ++i) rings.write(0, 900 + i);
   EXPECT_THAT(rings.run(1000, 0), IsEmpty()) << "9 are read";
@@ -76,7 +76,7 @@ TEST(MergeM7Test, WhatOneRunReadsOfTwoLooksIsMeasuredByEachOfThem) {
   EXPECT_EQ(rings.merge.counts().delay_seen, 300U);
 }
 
-TEST(MergeM7Test, WhatIsReadUpToTheEndOfALookIsMeasuredByTheNextOneBehindIt) {
+TEST(MergeM7Test, ARecordBehindAFullyReadLookIsMeasuredByTheNextLook) {
   Rings<> rings{1, {.slack = 100, .learns = false}};
   for (std::uint64_t i = 0; i < 12; ++i) rings.write(0, i < 3 ? 950 : 990, 0);
   EXPECT_THAT(rings.run(1000), IsEmpty()) << "9 are read";
@@ -123,14 +123,14 @@ TEST(MergeM8Test, AKeyThatIsAheadOfTheClockStopsNoRing) {
 }
 
 // Bad input: what merge.h says of clocks.
-TEST(MergeClockTest, OneThatStandsReleasesNothingButToAFlush) {
+TEST(MergeClockTest, AClockThatStandsReleasesNothingExceptToAFlush) {
   Rings<> rings{1, {.slack = 10}};
   rings.write(0, 95);
   for (int i = 0; i < 3; ++i) EXPECT_THAT(rings.run(100), IsEmpty());
   EXPECT_THAT(rings.flush(), ElementsAre(sample(0, 95)));
 }
 
-TEST(MergeClockTest, OneThatJumpsBackReleasesNothingUntilItIsWhereItWas) {
+TEST(MergeClockTest, AClockThatJumpsBackReleasesNothingUntilItCatchesUp) {
   Rings<> rings{1, {.slack = 10}};
   rings.write(0, 85);
   rings.write(0, 95);
@@ -141,7 +141,7 @@ TEST(MergeClockTest, OneThatJumpsBackReleasesNothingUntilItIsWhereItWas) {
   EXPECT_EQ(rings.merge.counts(), (MergeCounts{.delivered = 2}));
 }
 
-TEST(MergeClockTest, WhatComesWhileItHasJumpedBackIsAheadAndLate) {
+TEST(MergeClockTest, ARecordWrittenAfterTheClockJumpedBackIsAheadAndLate) {
   Rings<> rings{1, {.slack = 10}};
   rings.write(0, 85);
   EXPECT_THAT(rings.run(100), ElementsAre(sample(0, 85)));
@@ -154,7 +154,7 @@ TEST(MergeClockTest, WhatComesWhileItHasJumpedBackIsAheadAndLate) {
 }
 
 // Between the look at the ring and the end of all looks: what is released is not ahead of it.
-TEST(MergeClockTest, OneThatJumpsBackWithinARunIsTakenForTheBound) {
+TEST(MergeClockTest, AClockThatJumpsBackWithinARunSetsTheBound) {
   Rings<> rings{1};
   rings.write(0, 80);
   std::vector<testing::Got> got;
@@ -166,7 +166,7 @@ TEST(MergeClockTest, OneThatJumpsBackWithinARunIsTakenForTheBound) {
   EXPECT_EQ(rings.merge.counts().ahead, 0U);
 }
 
-TEST(MergeClockTest, OneThatJumpsForwardMakesLateEventsThatAreCounted) {
+TEST(MergeClockTest, AClockThatJumpsForwardMakesLateEventsThatAreCounted) {
   Rings<> rings{2, {.slack = 10, .learns = false}};
   rings.write(0, 95);
   EXPECT_THAT(rings.run(100'000), ElementsAre(sample(0, 95)));
@@ -205,7 +205,7 @@ TEST(MergeM8Test, AFarKeyThatStaysHoldsNoOtherBack) {
   EXPECT_EQ(rings.run(kLastKey).size(), 1U);
 }
 
-TEST(MergeM8Test, AKeyThatIsTheClocksIsNotAheadOfIt) {
+TEST(MergeM8Test, AKeyEqualToTheClockIsNotAheadOfIt) {
   Rings<> rings{1};
   for (std::uint32_t i = 0; i < 20; ++i) rings.write(0, 100, i);
   EXPECT_THAT(rings.run(100), IsEmpty());

@@ -30,7 +30,7 @@ Got lost(std::size_t ring, std::uint64_t key, std::uint64_t count) {
   return {ring, key, false, Seen::lost(count)};
 }
 
-TEST(MergeLostTest, ItTakesTheKeyOfTheNextSampleOfItsRing) {
+TEST(MergeLostTest, ALostTakesTheKeyOfTheNextSampleOfItsRing) {
   Rings<> rings{2};
   rings.write(0, 10);
   rings[0].lost(3);
@@ -41,7 +41,7 @@ TEST(MergeLostTest, ItTakesTheKeyOfTheNextSampleOfItsRing) {
                                          sample(0, 30), sample(1, 40)));
 }
 
-TEST(MergeLostTest, ItGoesWhereItsDisplacedSampleGoes) {
+TEST(MergeLostTest, ALostIsSortedWithItsDisplacedSample) {
   Rings<> rings{1};
   rings.write(0, 10);
   rings.write(0, 30);
@@ -51,7 +51,7 @@ TEST(MergeLostTest, ItGoesWhereItsDisplacedSampleGoes) {
               ElementsAre(sample(0, 10), lost(0, 20, 3), sample(0, 20), sample(0, 30)));
 }
 
-TEST(MergeLostTest, SeveralTakeTheKeyOfTheSampleBehindThem) {
+TEST(MergeLostTest, SeveralLostTakeTheKeyOfTheSampleBehindThem) {
   Rings<> rings{2};
   for (std::uint64_t i = 0; i < 20; ++i) rings[0].lost(i);
   rings.write(0, 30);
@@ -62,7 +62,7 @@ TEST(MergeLostTest, SeveralTakeTheKeyOfTheSampleBehindThem) {
   for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(got[i + 1], lost(0, 30, i));
 }
 
-TEST(MergeLostTest, WithoutASampleItWaitsForOne) {
+TEST(MergeLostTest, ALostWithoutASampleBehindItWaitsForOne) {
   Rings<> rings{1, {.slack = 10}};
   rings[0].lost(3);
   EXPECT_THAT(rings.run(100), IsEmpty());
@@ -71,7 +71,7 @@ TEST(MergeLostTest, WithoutASampleItWaitsForOne) {
   EXPECT_THAT(rings.run(110), ElementsAre(lost(0, 95, 3), sample(0, 95)));
 }
 
-TEST(MergeLostTest, StillWithoutOneItTakesTheBoundOfTheRunThatItWaitedInFirst) {
+TEST(MergeLostTest, ALostWithoutASampleTakesTheBoundOfTheRunItFirstWaitedIn) {
   Rings<> rings{2, {.slack = 10, .learns = false}};
   rings[0].lost(3);
   rings.write(1, 89);
@@ -86,7 +86,7 @@ TEST(MergeLostTest, StillWithoutOneItTakesTheBoundOfTheRunThatItWaitedInFirst) {
   EXPECT_EQ(rings.merge.counts().late, 0U);
 }
 
-TEST(MergeLostTest, AFlushDoesNotWait) {
+TEST(MergeLostTest, AFlushDoesNotWaitForTheSampleBehindALost) {
   Rings<> rings{2};
   rings.write(0, 20);
   rings[0].lost(3);
@@ -96,7 +96,7 @@ TEST(MergeLostTest, AFlushDoesNotWait) {
               ElementsAre(sample(1, 10), sample(0, 20), lost(0, 20, 3), sample(1, 30)));
 }
 
-TEST(MergeLostTest, ManyAreGoneThroughOnce) {
+TEST(MergeLostTest, ManyLostAreSearchedForASampleOnlyOnce) {
   constexpr std::size_t kSize = std::size_t{1} << 22;
   Rings<> rings{1, {.slack = 0}, kSize};
   while (rings[0].head() + kLostSize <= kSize) rings[0].lost(1);
@@ -105,7 +105,7 @@ TEST(MergeLostTest, ManyAreGoneThroughOnce) {
   EXPECT_EQ(rings.run(20).size(), all) << "and takes minutes if each looks for a sample anew";
 }
 
-TEST(MergeLostTest, ItMeetsTheClockAsItsSampleDoes) {
+TEST(MergeLostTest, ALostMeetsTheClockAsItsSampleDoes) {
   Rings<> rings{1};
   rings[0].lost(3);
   rings.write(0, 1000);
@@ -115,7 +115,7 @@ TEST(MergeLostTest, ItMeetsTheClockAsItsSampleDoes) {
   EXPECT_EQ(rings.merge.counts().ahead, 1U);
 }
 
-TEST(MergeMalformedTest, ItTakesTheKeyOfTheRecordBeforeIt) {
+TEST(MergeMalformedTest, AMalformedTakesTheKeyOfTheRecordBeforeIt) {
   Rings<> rings{2};
   rings.write(0, 10);
   rings[0].raw_record(77, 16, payload(8), 16);
@@ -130,7 +130,7 @@ TEST(MergeMalformedTest, ItTakesTheKeyOfTheRecordBeforeIt) {
               ElementsAre(sample(0, 10), sample(1, 20), sample(0, 30)));
 }
 
-TEST(MergeMalformedTest, BehindManyEventsOfItsRingItTakesTheKeyOfTheLast) {
+TEST(MergeMalformedTest, AMalformedBehindManyEventsTakesTheKeyOfTheLast) {
   Rings<> rings{1};
   for (std::uint64_t i = 0; i < 30; ++i) rings.write(0, i);
   rings[0].raw_record(77, 16, payload(8), 16);
@@ -140,7 +140,7 @@ TEST(MergeMalformedTest, BehindManyEventsOfItsRingItTakesTheKeyOfTheLast) {
   EXPECT_EQ(got[30].key, 29U);
 }
 
-TEST(MergeMalformedTest, WithoutARecordBeforeItItIsNextAndNotLate) {
+TEST(MergeMalformedTest, AMalformedWithoutARecordBeforeItIsNextAndNotLate) {
   Rings<> rings{2};
   rings.write(1, 20);
   rings.run(50);
@@ -233,7 +233,7 @@ TEST(LoserTreeTest, TheSmallestWins) {
   }
 }
 
-TEST(LoserTreeTest, ItIsPlayedAnew) {
+TEST(LoserTreeTest, ASecondPlayTakesNothingFromTheFirst) {
   LoserTree tree;
   tree.resize(3);
   EXPECT_EQ(tree.play([](std::size_t leaf) { return 10 + leaf; }), 10U);
@@ -266,7 +266,7 @@ TEST(MergeOddTest, AMalformedBehindAKeyThatMetTheClockHasThatOfTheClock) {
   EXPECT_EQ(got[1].key, 50U);
 }
 
-TEST(MergeOddTest, AKeyThatIsTheClocksIsNotAheadOfItAfterAFlushEither) {
+TEST(MergeOddTest, AKeyEqualToTheClockIsNotAheadOfItAfterAFlushEither) {
   Rings<> rings{1};
   rings.write(0, 50);
   EXPECT_THAT(rings.flush(0), IsEmpty());

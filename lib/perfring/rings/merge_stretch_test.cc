@@ -65,7 +65,7 @@ TEST(MergeStretchTest, AKeyThatGoesBackIsRepairedAsFarAsTheWindowReaches) {
   }
 }
 
-TEST(MergeStretchTest, WhatIsDeliveredIsReleasedAndTheRestStays) {
+TEST(MergeStretchTest, DeliveredRecordsAreReleasedAndTheRestStays) {
   for (const std::uint64_t limit : {1U, 2U, 7U, 8U, 9U, 31U, 63U, 64U, 65U, 66U, 99U}) {
     Rings<> rings{2};
     write_even(rings, 0, kCount);
@@ -186,7 +186,7 @@ TEST(MergeStretchTest, ARecordOfAnotherLengthMayBeAnywhere) {
 }
 
 // Records that end where the ring does, some of which are read before others begin anew.
-TEST(MergeStretchTest, ItEndsWithTheRing) {
+TEST(MergeStretchTest, AStretchEndsWithTheRing) {
   constexpr std::size_t kRing = 4096;
   constexpr std::size_t kSize = 32;
   for (std::uint32_t first = 9; first != kCount; ++first) {
@@ -215,7 +215,7 @@ TEST(MergeStretchTest, ItEndsWithTheRing) {
 }
 
 // M8: only what is read while the clock stands there is ahead of it.
-TEST(MergeStretchTest, AKeyAheadOfTheClockEndsIt) {
+TEST(MergeStretchTest, AKeyAheadOfTheClockEndsAStretch) {
   for (std::uint32_t at = 0; at != kCount; ++at) {
     Rings<> rings{1};
     write_even(rings, 0, at);

@@ -75,7 +75,7 @@ TEST(MergeTest, OneRingIsDeliveredInItsOrderAcrossItsEnd) {
   EXPECT_THAT(got, ElementsAre(sample(0, 1), sample(0, 2), sample(0, 3), sample(0, 4)));
 }
 
-TEST(MergeTest, AThousandRings) {
+TEST(MergeTest, AThousandRingsAreMergedInTheOrderOfTheirKeys) {
   constexpr std::size_t kRings = 1024;
   Rings<> rings{kRings};
   for (std::size_t i = 0; i < 3 * kRings; ++i) rings.write(i * 7 % kRings, i + 1);
@@ -167,7 +167,7 @@ TEST(MergeM3Test, AWindowRepairsWhatIsDisplacedByLessThanItsLength) {
   EXPECT_EQ(rings.merge.counts(), (MergeCounts{.delivered = 9, .displaced = 1}));
 }
 
-TEST(MergeM3Test, WhatIsDisplacedByTheWindowsLengthIsLate) {
+TEST(MergeM3Test, AKeyDisplacedByTheWindowsLengthIsLate) {
   Rings<> rings{2};
   for (std::uint64_t key = 2; key <= 9; ++key) rings.write(0, 10 * key);
   rings.write(0, 15);
@@ -187,7 +187,7 @@ TEST(MergeM3Test, AWindowOfOneRepairsNothing) {
   EXPECT_EQ(rings.merge.counts(), (MergeCounts{.delivered = 5, .late = 2, .worst_late = 10}));
 }
 
-TEST(MergeM3Test, WhatArrivesLaterMayComeBeforeWhatWaits) {
+TEST(MergeM3Test, ALaterRecordWithALowerKeyComesBeforeOneThatWaits) {
   Rings<> rings{1, {.slack = 10}};
   rings.write(0, 20);
   EXPECT_THAT(rings.run(25), IsEmpty());

@@ -127,7 +127,7 @@ TEST_F(OverwritableRingTest, ACopyPausesNobody) {
   EXPECT_THAT(kernel_.calls, IsEmpty());
 }
 
-TEST_F(OverwritableRingTest, WhatFailsIsAnErrorAndLeavesNothing) {
+TEST_F(OverwritableRingTest, AFailedOpenOrSnapshotIsAnErrorAndLeavesNothing) {
   EXPECT_THAT(open(3).error().message(), HasSubstr("invalid page count 3"));
   EXPECT_THAT(open(0).error().message(), HasSubstr("invalid page count 0"));
   kernel_.open_errno = ENODEV;
@@ -146,7 +146,7 @@ TEST_F(OverwritableRingTest, WhatFailsIsAnErrorAndLeavesNothing) {
   EXPECT_EQ(events_, 0);
 }
 
-TEST_F(OverwritableRingTest, MovedFromItHasNoRing) {
+TEST_F(OverwritableRingTest, AMovedFromObjectHasNoRing) {
   auto first = open().value();
   write(first);
   OverwritableRing second{std::move(first)};
@@ -207,7 +207,7 @@ TEST_F(OverwritableRingTest, FromWithinACallbackTheNextSnapshotIsTaken) {
   EXPECT_EQ(events_, 1);
 }
 
-TEST_F(OverwritableRingTest, InAForkedChildItEndsTheProgram) {
+TEST_F(OverwritableRingTest, ASnapshotInAForkedChildEndsTheProgram) {
 #ifdef NDEBUG
   GTEST_SKIP() << "without assertions it is a SIGSEGV, on a kernel's mapping";
 #else

@@ -74,7 +74,7 @@ TEST_F(RingSetCpusTest, TheIndexOfAnEntryIsItsCpu) {
   EXPECT_THAT(got_.keys, ElementsAre(Pair(3, 7)));
 }
 
-TEST_F(RingSetCpusTest, CpusOfOnesChoice) {
+TEST_F(RingSetCpusTest, OnlyTheChosenCpusHaveRings) {
   RingSetOptions options = small();
   options.cpus = {1};
   RingSet set = open(options);
@@ -83,7 +83,7 @@ TEST_F(RingSetCpusTest, CpusOfOnesChoice) {
   EXPECT_EQ(set.rings(), 1U) << "0 is not wanted";
 }
 
-TEST_F(RingSetCpusTest, WhenItIsDestroyedNothingIsLeftButTheEntries) {
+TEST_F(RingSetCpusTest, DestructionLeavesNothingButTheMapEntries) {
   std::vector<int> events;
   {
     RingSet set = open();
@@ -98,7 +98,7 @@ TEST_F(RingSetCpusTest, WhenItIsDestroyedNothingIsLeftButTheEntries) {
   EXPECT_EQ(FakeKernel::mappings(), 0);
 }
 
-TEST_F(RingSetCpusTest, WithALatencyBothEventsOfARingAreDisabledWhenItIsDestroyed) {
+TEST_F(RingSetCpusTest, WithALatencyDestructionDisablesBothEventsOfEachRing) {
   RingSetOptions options = small();
   options.latency = 10ms;
   std::vector<std::string> events;
@@ -114,7 +114,7 @@ TEST_F(RingSetCpusTest, WithALatencyBothEventsOfARingAreDisabledWhenItIsDestroye
   }
 }
 
-TEST_F(RingSetCpusTest, ACpuIsAddedOnce) {
+TEST_F(RingSetCpusTest, AddingACpuTwiceIsRefused) {
   RingSet set = open();
   const auto again = set.add(1);
   ASSERT_FALSE(again.has_value());
@@ -144,7 +144,7 @@ TEST_F(RingSetCpusTest, NothingFailsOnceTheMapEntryIsFilled) {
   EXPECT_THAT(got_.keys, ElementsAre(Pair(5, 7)));
 }
 
-TEST_F(RingSetCpusTest, WhatCannotBeAddedIsAnErrorAndLeavesNothing) {
+TEST_F(RingSetCpusTest, AFailedAddIsAnErrorAndLeavesNothing) {
   RingSet set = open();
   kernel_.open_errno = EINVAL;
   EXPECT_EQ(set.add(70'000).error().message(), "perf_event_open failed: Invalid argument");
@@ -165,7 +165,7 @@ TEST_F(RingSetCpusTest, WhatCannotBeAddedIsAnErrorAndLeavesNothing) {
   EXPECT_TRUE(set.add(9).has_value());
 }
 
-TEST_F(RingSetCpusTest, WhatCannotBeOpenedIsAnErrorAndLeavesNothing) {
+TEST_F(RingSetCpusTest, AFailedOpenIsAnErrorAndLeavesNothing) {
   kernel_.open_errno = EACCES;
   EXPECT_EQ(try_open().error().message(), "perf_event_open failed: Permission denied");
   kernel_.open_errno = 0;
@@ -279,7 +279,7 @@ class RingSetUeventsTest : public RingSetCpusTest {
   }
 };
 
-TEST_F(RingSetUeventsTest, TheKernelsAreFollowedAndNobodyElses) {
+TEST_F(RingSetUeventsTest, UeventsOfTheKernelAreFollowedAndOthersIgnored) {
   RingSet set = open_following();
   kernel_.send_uevent("online@/devices/system/cpu/cpu4", 1234);
   set.poll();
@@ -291,7 +291,7 @@ TEST_F(RingSetUeventsTest, TheKernelsAreFollowedAndNobodyElses) {
 }
 
 // One of them may have gone and come back, which leaves its event dead.
-TEST_F(RingSetUeventsTest, WhereSomeWereDroppedEveryCpuIsRevivedAtOnce) {
+TEST_F(RingSetUeventsTest, DroppedUeventsReviveEveryCpuAtOnce) {
   RingSet set = open_following();
   const std::pair before{event_of(0), event_of(1)};
   kernel_.drop_uevents();
@@ -365,7 +365,7 @@ TEST_F(RingSetCpusTest, ACompleteFlushWaitsForProgramsFirst) {
   EXPECT_EQ(tail(1), 2 * kRecord) << "nothing was delivered";
 }
 
-TEST_F(RingSetCpusTest, WhereNoMapMayBeCreatedAFlushUsesMembarrier) {
+TEST_F(RingSetCpusTest, AFlushUsesMembarrierIfNoMapMayBeCreated) {
   kernel_.create_errno = EPERM;
   RingSet set = open();
   calls();

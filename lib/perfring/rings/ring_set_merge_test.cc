@@ -74,7 +74,7 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(Clock::now().time_since_epoch() / 1ns);
 }
 
-TEST_F(RingSetMergeTest, WhatIsTooYoungToBeMergedIsAskedForAfterTheSlack) {
+TEST_F(RingSetMergeTest, AnEventTooYoungToMergeSetsADeadlineAfterTheSlack) {
   RingSetOptions options = small();
   options.merge.slack = 20'000'000;
   RingSet set = open(options);

@@ -24,7 +24,7 @@ class RingSetMisuseTest : public FakeSetTest {
   testing::Collect got_;
 };
 
-TEST_F(RingSetMisuseTest, ARingThatThereIsNotEndsTheProgram) {
+TEST_F(RingSetMisuseTest, ARingIndexOutOfRangeEndsTheProgram) {
   const RingSet set = open();
   EXPECT_EQ(set.cpu(1), 1U);
   EXPECT_DEATH(static_cast<void>(set.cpu(2)), "");
@@ -61,7 +61,7 @@ TEST_F(RingSetMisuseTest, ANullPointerToAFunctionEndsTheProgram) {
   EXPECT_DEATH(call([&](RingSet& set) { return set.flush(Flush::Visible, no_key, got_); }), "");
 }
 
-TEST_F(RingSetMisuseTest, AFlushOfNoSortIsOfWhatIsVisible) {
+TEST_F(RingSetMisuseTest, AFlushOfAnUnknownSortIsAVisibleFlush) {
   RingSet set = open();
   write(1, 3);
   calls();
@@ -93,7 +93,7 @@ TEST_F(RingSetMisuseTest, ARoundInAForkedChildEndsItWithAnAssertion) {
 #endif
 }
 
-TEST_F(RingSetMisuseTest, AssignedToItselfItIsAsItWas) {
+TEST_F(RingSetMisuseTest, MoveAssignmentToItselfChangesNothing) {
   RingSet set = open();
   write(0, 1);
   calls();
@@ -124,7 +124,7 @@ TEST(WaiterMisuseTest, ALongestWaitOfYearsIsAnHour) {
   EXPECT_LE(waiter.next_deadline(), now + std::chrono::hours{1});
 }
 
-TEST(WaiterMisuseTest, AssignedToItselfItIsAsItWas) {
+TEST(WaiterMisuseTest, MoveAssignmentToItselfChangesNothing) {
   Waiter waiter = Waiter::create().value();
   const int fd = waiter.fd();
   Waiter& same = waiter;

@@ -248,7 +248,7 @@ TEST_F(RingSetTest, AHostileRingIsReadBesideASoundOne) {
 static_assert(!std::is_copy_constructible_v<RingSet>);
 static_assert(std::is_nothrow_move_constructible_v<RingSet>);
 
-TEST_F(RingSetTest, MovedFromItHasNoRing) {
+TEST_F(RingSetTest, AMovedFromSetHasNoRing) {
   RingSet first = open();
   write(0, 1);
   RingSet second{std::move(first)};

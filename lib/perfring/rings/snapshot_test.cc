@@ -50,7 +50,7 @@ class SnapshotsTest : public ::testing::Test {
   alignas(8) std::byte copy_[kSize];
 };
 
-TEST_F(SnapshotsTest, TheNewestIsFirst) {
+TEST_F(SnapshotsTest, TheNewestRecordIsFirst) {
   Backward ring;
   Snapshots snapshots = ring.snapshots();
   EXPECT_THAT(read(snapshots), IsEmpty());
@@ -59,7 +59,7 @@ TEST_F(SnapshotsTest, TheNewestIsFirst) {
   EXPECT_EQ(last_, (Snapshot{.events = 4, .overwritten = 0, .moved = false}));
 }
 
-TEST_F(SnapshotsTest, TheNextEndsWhereTheOneBeforeBegan) {
+TEST_F(SnapshotsTest, TheNextSnapshotEndsWhereTheOneBeforeBegan) {
   Backward ring;
   Snapshots snapshots = ring.snapshots();
   ring.write(1);
@@ -99,7 +99,7 @@ TEST_F(SnapshotsTest, RecordsOfEverySizeAreWholeAtEveryPlace) {
   }
 }
 
-TEST_F(SnapshotsTest, WhatWasOverwrittenSinceIsCounted) {
+TEST_F(SnapshotsTest, BytesOverwrittenSinceTheLastSnapshotAreCounted) {
   Backward ring;
   Snapshots snapshots = ring.snapshots();
   for (std::uint64_t i = 1; i <= 1000; ++i) ring.write(i, 64);
@@ -187,7 +187,7 @@ class SnapshotsCopyTest : public SnapshotsTest {
   }
 };
 
-TEST_F(SnapshotsCopyTest, WhatIsOverwrittenMeanwhileIsLeftOut) {
+TEST_F(SnapshotsCopyTest, RecordsOverwrittenDuringACopyAreLeftOut) {
   for (int records = 0; records < 63; ++records) {
     const auto got = copied(records, 64);
     ASSERT_EQ(got.size(), static_cast<std::size_t>(63 - records));
@@ -206,7 +206,7 @@ TEST_F(SnapshotsCopyTest, WithoutAMarginARecordThatIsBegunDamagesTheOldest) {
   EXPECT_TRUE(damaged);
 }
 
-TEST_F(SnapshotsCopyTest, ItsEventsLieInTheCopy) {
+TEST_F(SnapshotsCopyTest, TheEventsOfACopyLieInTheCopy) {
   Backward ring;
   Snapshots snapshots = ring.snapshots();
   ring.write(1);
@@ -222,7 +222,7 @@ TEST_F(SnapshotsCopyTest, AMarginOfTheWholeRingLeavesNothing) {
   }
 }
 
-TEST_F(SnapshotsCopyTest, WhatTheMarginLeavesOutIsCounted) {
+TEST_F(SnapshotsCopyTest, BytesThatTheMarginLeavesOutAreCounted) {
   Backward ring;
   Snapshots snapshots = ring.snapshots();
   ring.write(1, 64);

@@ -27,13 +27,13 @@ constexpr std::string_view kOnline =
     "online@/devices/system/cpu/cpu1\0ACTION=online\0DEVPATH=/devices/system/cpu/cpu1\0"
     "SUBSYSTEM=cpu\0SEQNUM=1235\0"sv;
 
-TEST(ParseUeventTest, CpusThatComeAndGo) {
+TEST(ParseUeventTest, OnlineAndOfflineMessagesAreCpuChanges) {
   EXPECT_EQ(parse_uevent(kOffline), (CpuChange{1, false}));
   EXPECT_EQ(parse_uevent(kOnline), (CpuChange{1, true}));
   EXPECT_EQ(parse_uevent("online@/devices/system/cpu/cpu4095"), (CpuChange{4095, true}));
 }
 
-TEST(ParseUeventTest, OtherMessagesAreNone) {
+TEST(ParseUeventTest, OtherMessagesAreNoCpuChange) {
   for (const std::string_view other :
        {""sv, "\0"sv, "online@/devices/system/cpu/cpu"sv, "online@/devices/system/cpu/cpu1x"sv,
         "online@/devices/system/cpu/cpu-1"sv, "online@/devices/system/cpu/cpu99999999999"sv,

@@ -75,7 +75,7 @@ TEST(WaiterTest, AReportEndsTheWait) {
   EXPECT_EQ(waiter.wait(), Woken::Report);
 }
 
-TEST(WaiterTest, WhoLeavesSomethingIsNotLeftToSleep) {
+TEST(WaiterTest, AfterLookAgainTheNextWaitReportsAtOnce) {
   Waiter waiter = waiter_of();
   waiter.poll();
   EXPECT_GT(waiter.next_deadline(), Clock::now());
@@ -217,7 +217,7 @@ TEST(WaiterTest, ASignalEndsAWaitWithReport) {
   EXPECT_EQ(signalled_wait(waiter, [](int) {}, 20ms), Woken::Report);
 }
 
-TEST(WaiterTest, WhatHungUpIsReportedOnce) {
+TEST(WaiterTest, ARingThatHungUpIsReportedOnce) {
   Waiter waiter = waiter_of();
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -230,7 +230,7 @@ TEST(WaiterTest, WhatHungUpIsReportedOnce) {
 }
 
 // EPOLLERR, and no EPOLLHUP.
-TEST(WaiterTest, WhatHasAnErrorIsReportedOnce) {
+TEST(WaiterTest, ARingWithAnErrorIsReportedOnce) {
   Waiter waiter = waiter_of();
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -290,7 +290,7 @@ TEST(WaiterTest, AnotherDescriptorThatHungUpIsReportedOnce) {
   EXPECT_EQ(waiter.wait(Clock::now() + 1ms), Woken::Timeout);
 }
 
-TEST(WaiterTest, OneThatWasRemovedIsReportedNoMore) {
+TEST(WaiterTest, ARemovedRingIsReportedNoMore) {
   Waiter waiter = waiter_of();
   Readable ring;
   ASSERT_TRUE(waiter.add(ring.fd.get()).has_value());
@@ -320,7 +320,7 @@ TEST(WaiterTest, AReportOfAnotherDescriptorIsRemembered) {
   EXPECT_TRUE(moved.take_other()) << "of the poll before it was moved";
 }
 
-TEST(WaiterTest, WhatCannotBeAddedIsRefusedWithAdvice) {
+TEST(WaiterTest, ADescriptorThatCannotBeAddedIsRefusedWithAdvice) {
   Waiter waiter = waiter_of();
   const Readable ring;
   ASSERT_TRUE(waiter.add(ring.fd.get()).has_value());
@@ -346,7 +346,7 @@ static_assert(!std::is_copy_constructible_v<Waiter>);
 static_assert(std::is_nothrow_move_constructible_v<Waiter>);
 static_assert(std::is_nothrow_move_assignable_v<Waiter>);
 
-TEST(WaiterTest, MovedFromItSaysStop) {
+TEST(WaiterTest, AMovedFromWaiterReturnsStop) {
   Waiter first = waiter_of();
   Readable ring;
   ASSERT_TRUE(first.add(ring.fd.get()).has_value());

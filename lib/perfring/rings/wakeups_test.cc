@@ -45,7 +45,7 @@ struct Looks {
   WakeupChoice::Clock::time_point now{1h};
 };
 
-TEST(WakeupChoiceTest, ItBeginsWithAWakeupForEachRecord) {
+TEST(WakeupChoiceTest, BeginsWithAWakeupForEachRecord) {
   EXPECT_EQ(WakeupChoice{1ms}.wakeups(), kEach);
   EXPECT_EQ(WakeupChoice{1ms}.latency(), 1ms);
 }
@@ -168,7 +168,7 @@ TEST_F(RingSetLatencyTest, WithALatencyARingHasAnEventThatWakesNobody) {
   EXPECT_GT(set.next_deadline(), RingSet::Clock::now() + 5s) << "a wakeup will come";
 }
 
-TEST_F(RingSetLatencyTest, ALatencyOf0OrLessIsNone) {
+TEST_F(RingSetLatencyTest, ALatencyOf0OrLessWakesForEachRecord) {
   for (const auto latency : {0ns, std::chrono::nanoseconds::min()}) {
     RingSet set = open(within(latency));
     EXPECT_EQ(kernel_.event.wakeup_watermark, 512U);
