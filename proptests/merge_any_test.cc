@@ -227,7 +227,7 @@ void every_odd_record(const TwoLooks& looks) {
   }
 }
 
-TEST(MergeRowsTest, OneOddRecordAtEveryPlaceOfTwoLooks) {
+TEST(MergeRowsTest, AnOddRecordAtAnyPlaceOfTwoLooksIsMergedAsTheOracleSays) {
   for (const std::uint64_t first : {1U, 10U}) {
     for (const std::uint64_t second : {1U, 26U}) {
       for (const std::uint64_t limit : {kAll, first - 1}) {
@@ -241,7 +241,7 @@ TEST(MergeRowsTest, OneOddRecordAtEveryPlaceOfTwoLooks) {
   }
 }
 // More than are read in one go.
-TEST(MergeRowsTest, OneOddRecordAtEveryPlaceOfTwoLongLooks) {
+TEST(MergeRowsTest, AnOddRecordAtAnyPlaceOfTwoLongLooksIsMergedAsTheOracleSays) {
   every_odd_record({70, 70, 20, 60, 32 * 70 + 8});
 }
 

@@ -288,7 +288,7 @@ void stays_inside() {
   RC_ASSERT(static_cast<Position>(page.data_tail) == static_cast<Position>(page.data_head));
 }
 
-TEST(MergeHostileTest, AHostileRingBesideASoundOne) {
+TEST(MergeHostileTest, AMergeOfAHostileRingBesideASoundOneReadsNothingOutside) {
   always(stays_inside<rig::CheckedMemory>, 1000);
 }
 TEST(MergeHostileTest, FindsAMemoryThatReadsAhead) {

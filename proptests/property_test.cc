@@ -42,7 +42,7 @@ TEST(CounterexampleTest, ACounterexampleIsAShortScript) {
 }
 
 // `perfring sim --script` runs it, and `perfring diff --script` tries it on the live kernel.
-TEST(CounterexampleTest, ItsScriptViolatesTheSameInvariant) {
+TEST(CounterexampleTest, TheScriptOfACounterexampleViolatesTheSameInvariant) {
   const auto found = counterexample(loses_count, /*shrunk=*/true);
   ASSERT_TRUE(found.has_value());
   const std::string_view introduced = "by this script:\n";
@@ -56,12 +56,12 @@ TEST(CounterexampleTest, ItsScriptViolatesTheSameInvariant) {
   EXPECT_FALSE(rig::violation_of<rig::ScriptRunner<>>(*script));
 }
 
-TEST(CounterexampleTest, ItsReplayLineLeadsToTheSameCounterexample) {
+TEST(CounterexampleTest, TheReplayLineLeadsToTheSameCounterexample) {
   const auto property = rc::detail::toProperty(loses_count);
   const std::string found = failure(property);
   EXPECT_NE(found.find("bazel test //proptests"), std::string::npos) << found;
   EXPECT_NE(
-      found.find("--test_filter=CounterexampleTest.ItsReplayLineLeadsToTheSameCounterexample"),
+      found.find("--test_filter=CounterexampleTest.TheReplayLineLeadsToTheSameCounterexample"),
       std::string::npos);
 
   // Its RC_PARAMS lead to the same counterexample at once, without a search.
@@ -90,7 +90,7 @@ TEST(CounterexampleTest, AnAssertionThatFailsHasTheScriptOfItsRunToo) {
   EXPECT_NE(found->find("by this script:\noutput 8\n"), std::string::npos) << *found;
 }
 
-TEST(CounterexampleTest, APropertyThatHoldsHasNone) {
+TEST(CounterexampleTest, APropertyThatHoldsHasNoCounterexample) {
   EXPECT_FALSE(counterexample([] { RC_ASSERT(*positions() % 8 == 0U); }));
 }
 

@@ -161,10 +161,10 @@ void never_sleeps_with_data() {
                            without_forgetting(*steps(kProducers)), allowed(of));
 }
 
-TEST(WaitLoopTest, ByPollItNeverSleepsWithData) {
+TEST(WaitLoopTest, AWaiterByPollNeverSleepsWithData) {
   always(never_sleeps_with_data<ScriptCpu, Waiter<ByPoll>>, 500);
 }
-TEST(WaitLoopTest, ByEpollItNeverSleepsWithData) {
+TEST(WaitLoopTest, AWaiterByEpollNeverSleepsWithData) {
   always(never_sleeps_with_data<ScriptCpu, Waiter<ByEpoll>>, 500);
 }
 TEST(WaitLoopTest, FindsAKernelThatWakesNobody) {
