@@ -24,7 +24,7 @@ struct perf_event_attr;  // linux/perf_event.h
 
 namespace perfring::internal {
 
-// How an event outputs to its ring.
+// The way in which an event outputs to its ring.
 struct OutputOptions {
   std::size_t page_count = 0;
   std::uint32_t wakeup_watermark = 0;  // as PerfBufferOptions

@@ -20,7 +20,7 @@
 
 namespace perfring {
 
-// How large a ring is, and when the kernel makes fd() readable. The defaults are aya's.
+// The size of a ring, and when the kernel makes fd() readable. The defaults are aya's.
 struct PerfBufferOptions {
   // Data pages of the ring: a power of two, at most 2 GiB in all; else open fails with
   // InvalidPageCount. The kernel fills all but 8 bytes.
@@ -35,7 +35,7 @@ struct PerfBufferOptions {
 namespace internal {
 
 // An integer as a page count. One that is negative, or that size_t cannot hold, becomes the largest
-// size_t, which is no power of two.
+// size_t, which is not a power of two.
 template <std::integral N>
 constexpr std::size_t page_count(N number) noexcept {
   const auto count = static_cast<std::size_t>(number);

@@ -39,8 +39,8 @@ struct PERFRING_EXPORT PerfBufferError {
   static PerfBufferError at_failure(Kind kind, std::error_code io_error, std::uint32_t cpu,
                                     std::size_t page_count);
 
-  // One line, aya's: "perf_event_open failed: Permission denied". "unknown error" of a kind that is
-  // none.
+  // One line, aya's: "perf_event_open failed: Permission denied". "unknown error" for an unknown
+  // kind.
   std::string message() const;
 
   // Three lines for a person: what was asked, what the system said, and the advice. Two, if there

@@ -26,22 +26,22 @@ namespace perfring::event {
 
 // Refusals first.
 PERFRING_EXPORT std::vector<Finding> check(const Request& request, System& system = real_system());
-// Of one event, which is sampled: mapped and read. The pointer that a probe's attributes have in
-// config1 is null or to a string; all else may be any number.
+// Checks one event that is sampled: mapped and read. The pointer that a probe's attributes have in
+// config1 must be null or point to a string; all else may be any number.
 PERFRING_EXPORT std::vector<Finding> check(const Ask& ask, System& system = real_system());
-// Of events that a Group counts.
+// Checks events that a Group counts.
 PERFRING_EXPORT std::vector<Finding> check_group(const Request& request,
                                                  System& system = real_system());
-// Of one event of a group, and its leader.
+// Checks one event of a group against the group's leader.
 PERFRING_EXPORT std::vector<Finding> check_member(const Ask& member, const Ask& leader);
 
 namespace internal {
 
-// The case that a row looks at.
+// The case that a row checks.
 struct Case {
   const Ask& ask;
   const Facts& facts;
-  std::optional<Kind> kind;  // nullopt: of a PMU that no kind is of
+  std::optional<Kind> kind;  // nullopt: its PMU belongs to no kind
   const std::string& name;   // of the event, or empty
   std::vector<Finding>& found;
   bool counts = false;  // it is to be read alone, and has no ring
@@ -75,19 +75,19 @@ struct Case {
 };
 
 constexpr const char* kPerfmon = "run with CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)";
-// Of an event with `inherit`.
+// For an event with `inherit`.
 constexpr const char* kNotMapped =
     "an event that children inherit cannot be mapped without a CPU (R9)";
 constexpr const char* kPlaced = "open one for each CPU";
-// Of a cgroup.
+// For a cgroup.
 constexpr const char* kNoPerfEvent = "the folder is of a hierarchy of cgroup v1 without perf_event";
 constexpr const char* kWithPerfEvent =
     "give a folder of cgroup v2, or of v1's perf_event: /proc/PID/cgroup names a process's";
-// What to do where the kernel is not for this user: to leave it out, if anything is left then.
+// The advice if this user may not observe the kernel: exclude it, if anything is left then.
 std::string without_kernel(const Case& each);
 
-// The findings of check(), of an event that has this name, with those of rights or without, of a
-// sampled event or one that is only opened; and what to do where the kernel is not for this user.
+// The findings of check() for an event of this name, with or without those about rights; the event
+// is sampled, or only opened. And the advice if this user may not observe the kernel.
 std::vector<Finding> check_named(const Ask& ask, const std::string& name, const Facts& facts,
                                  bool with_rights = true, bool counts = false);
 std::string without_kernel(const Ask& ask, const std::string& name, const Facts& facts);
@@ -98,7 +98,7 @@ std::optional<Finding> right_of_its_own(const Ask& ask, const Facts& facts);
 std::optional<Finding> check_filter(const Ask& ask, const Facts& facts);
 // Whether the event cannot write to the ring of `first`.
 std::optional<Finding> check_output(const Ask& ask, const Ask& first);
-// Whether its records say, in a ring of several events, whose they are; and what to say if not.
+// Whether its records name their event, in a ring of several events; and the finding if not.
 bool says_its_event(const perf_event_attr& attr) noexcept;
 Finding of_unknown_events();
 bool is_kernel_address(const perf_event_attr& attr) noexcept;  // of a breakpoint

@@ -100,7 +100,7 @@ class PERFRING_EXPORT Event {
   // PERF_SAMPLE_CALLCHAIN; of user code alone where the kernel is excluded (R18).
   [[nodiscard]] Event callchain() const;
   [[nodiscard]] Event kernel(Kernel which) const;
-  // Which of a tracepoint's records are wanted, as in tracefs: "prev_pid == 0".
+  // Selects a tracepoint's records, as tracefs does: "prev_pid == 0".
   [[nodiscard]] Event filter(std::string expression) const;
   // Opened in place of this event if that cannot be opened: the sampler's notes say which it was.
   [[nodiscard]] Event or_else(Event fallback) const;
@@ -202,16 +202,16 @@ PERFRING_EXPORT Event changes(const Changes& which);
 // "sched:sched_switch", "msr/tsc/", "kprobe:FUNCTION", "uprobe:PATH:SYMBOL", "mem:0xADDRESS:rw:4",
 // "changes:switches,execs".
 PERFRING_EXPORT std::expected<Event, Finding> by_name(std::string_view name);
-// All names that are no pattern, each sort of event once: "page-faults", not "faults" as well.
+// All names that are not patterns, each sort of event once: "page-faults", not "faults" as well.
 PERFRING_EXPORT std::vector<std::string> known_names();
 
 namespace internal {
 
-// "sched:sched_switch" of a tracepoint's Event::name(), and of others' nothing.
+// Returns "sched:sched_switch" for a tracepoint's Event::name(), and "" for any other event's.
 std::string_view tracepoint_in(std::string_view name) noexcept;
-// Excluded in place of included, where the event may be so (Kernel::IfAllowed).
+// Excludes the kernel, which attr() includes for Kernel::IfAllowed.
 void exclude_kernel(perf_event_attr& attr) noexcept;
-// Of a tracepoint: its id, or which of four things is wrong.
+// Returns a tracepoint's id, or which of four things is wrong.
 std::expected<std::uint64_t, Finding> tracepoint_id(const std::string& name, System& system);
 // Puts the type and the terms of a PMU's event into attr.
 std::optional<Finding> apply_pmu(std::string_view description, perf_event_attr& attr,
@@ -220,15 +220,15 @@ std::optional<Finding> apply_pmu(std::string_view description, perf_event_attr& 
 // number if it has none.
 std::string hardware_name(std::uint64_t config);
 std::string cache_name(std::uint64_t config);
-// Those of `names` that are most like `name`, best first: at most three.
+// Returns the names in `names` that are most like `name`, best first: at most three.
 std::string nearest(std::string_view name, const std::vector<std::string>& names);
-// Where in the file a symbol's code is, which a uprobe wants: not its virtual address, but the
-// place that the PT_LOAD segment around that address has in the file. Of ELF files of this
-// machine's byte order, 32 and 64 bits. The error is of the path or of the symbol. No byte outside
-// the file is read, whatever it says of itself.
+// Returns the offset of a symbol's code in the file, as a uprobe needs it: not its virtual address,
+// but the place that the PT_LOAD segment around that address has in the file. Reads ELF files of
+// this machine's byte order, 32 and 64 bits. The error names the path or the symbol. No byte
+// outside the file is read, whatever its headers say.
 std::expected<std::uint64_t, Finding> file_offset_of(const char* path, std::string_view symbol);
 // Whether an ELF file that begins with these bytes has code at this place of it: in a segment that
-// is executable. True of what is no such file, and of one whose segments are not among the bytes.
+// is executable. True for what is not an ELF file, and if the segments are not among the bytes.
 bool may_be_code(std::string_view file, std::uint64_t offset);
 
 }  // namespace internal

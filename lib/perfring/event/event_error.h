@@ -49,15 +49,15 @@ struct PERFRING_EXPORT EventError {
   };
 
   Step step = Step::Check;
-  std::error_code io_error{};   // nothing, of Check
+  std::error_code io_error{};   // 0 for Check
   std::string asked{};          // "the tracepoint sched:sched_switch of CPU 0"
   std::vector<Cause> causes{};  // in the order in which they hide each other
 
-  // Of a request that was not asked.
+  // Makes the error of a request that the kernel was not asked for.
   static EventError of(const Finding& finding, std::string asked);
-  // Of a call that has just failed: asks the system for the causes. `leader`: of the group that the
-  // event was to be a member of, or the event whose ring it was to write to; without it, how the
-  // two differ is not said.
+  // Makes the error of a call that has just failed: asks the system for the causes. `leader`: the
+  // leader of the group that the event was to join, or the event whose ring it was to write to;
+  // without it, the error does not say how the two differ.
   static EventError at_failure(Step step, int error, const Ask& ask, const std::string& name,
                                System& system, const Ask* leader = nullptr);
 
@@ -69,7 +69,7 @@ struct PERFRING_EXPORT EventError {
 };
 
 // The causes for which the kernel refuses `ask` with `error`, an errno. A few hundred system calls
-// at most; none if the errno says all (EMFILE, ESRCH). Of an error of 0 or less there is no cause.
+// at most; none if the errno says all (EMFILE, ESRCH). Returns no cause for an error of 0 or less.
 PERFRING_EXPORT std::vector<Cause> causes_of(const Ask& ask, int error,
                                              System& system = real_system());
 
@@ -81,38 +81,39 @@ struct Variation {
   Aspect aspect;
   Ask ask;
 };
-// `ask` with one thing changed, in each way that may tell something.
+// Returns `ask` with one thing changed, once for each change that may reveal a cause.
 std::vector<Variation> variations(const Ask& ask);
 
-// Of descriptors or memory, whatever the call; nullopt: of no other error.
+// The cause if descriptors or memory ran out, in any call; nullopt for any other error.
 std::optional<Cause> cause_of_lack(int error, System& system);
 
 std::string describe(const Ask& ask, const std::string& name);
 
-// The rest: causes.cc. The machine, what the event is called, and its group's leader, if that is
-// known.
+// The rest is defined in causes.cc. The machine, the event's name, and its group's leader, if that
+// is known.
 struct Context {
   const Facts& facts;
   const std::string& name;
   const Ask* leader;
 };
 
-// To open and close it takes 35 ms, a grace period.
+// Whether opening and closing it takes 35 ms, a grace period.
 bool is_costly(const Ask& ask, const Facts& facts);
-// The change by which an event that was to be sampled is counted.
+// Whether the change makes a sampled event a counted one.
 bool is_without_period(const Variation& each);
-// What check() would refuse of the event, as one that is opened: it has no ring yet.
+// Returns what check() refuses of an event that is only opened: it has no ring yet.
 std::vector<Finding> refusals(const Ask& ask, const Context& context, bool with_rights = true);
 
 // The advice for an errno alone.
 std::optional<Cause> plain_cause(const Ask& ask, int error, const Facts& facts);
-// How a member, which alone would open, differs from the leader of its group.
+// Returns how a member, which opens alone, differs from the leader of its group.
 std::vector<Cause> causes_of_group(const Ask& ask, const Context& context);
-// What check() says of what was changed; and what fits any field.
+// The cause that check() finds in the changed field; and one that fits any field.
 std::optional<Cause> checked(const Variation& found, const Ask& ask, int error,
                              const Context& context);
 Cause unchecked(const Variation& found, const Ask& ask, int error, const Context& context);
-// Of any call but perf_event_open(2). `first`: the event whose ring it was to write to.
+// The cause of any failed call but perf_event_open(2). `first`: the event whose ring the event was
+// to write to.
 std::optional<Cause> cause_of_step(EventError::Step step, int error, const Ask& ask, System& system,
                                    const Ask* first);
 

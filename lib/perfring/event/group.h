@@ -14,7 +14,7 @@
 //   const auto counts = group->read();
 //   if ((*counts)[0].ran()) use(*(*counts)[0].scaled());
 //
-// Where there are more events than the PMU has counters, the kernel lets them take turns: scaled()
+// If there are more events than the PMU has counters, the kernel lets them take turns: scaled()
 // is the count as if the event had run all the time, and nullopt if it never ran. A group that does
 // not fit the PMU at all never runs.
 //
@@ -57,7 +57,7 @@ struct Count {
 
 class PERFRING_EXPORT Group {
  public:
-  // Of the request, what concerns rings is not used.
+  // Ignores the request's settings of rings.
   static std::expected<Group, EventError> open(const Request& request, bool starts = true,
                                                System& system = real_system());
 
@@ -65,8 +65,8 @@ class PERFRING_EXPORT Group {
   Group& operator=(Group&& other) noexcept;
   ~Group();
 
-  // Enables all, or lets the child execve(), which enables them; disables all. To do so twice is to
-  // do so once.
+  // Enables all, or lets the child execve(), which enables them; disables all. A second call does
+  // nothing.
   std::expected<void, EventError> start();
   std::expected<void, EventError> stop();
   // A count for each event of the request, in its order.

@@ -26,8 +26,8 @@ class Child {
   static std::expected<Child, EventError> fork(const std::vector<std::string>& command);
   Child(Child&& other) noexcept { *this = std::move(other); }
   Child& operator=(Child&& other) noexcept;
-  // One that was not started ends, and is waited for; another runs on. In a process that fork()
-  // made of this one, nothing happens to it: it is that one's.
+  // Ends a child that was not started, and waits for it; one that was started runs on. In a process
+  // that fork() made of this one, nothing happens to the child: it belongs to the parent.
   ~Child();
 
   pid_t pid() const noexcept { return pid_; }
@@ -72,7 +72,7 @@ using Prepare = void (*)(Planned& step);
 std::expected<void, EventError> set_filter(const OpenStep& opened, const Event& event,
                                            System& system);
 
-// Of a Sampler or Group that has nothing open.
+// The error of a Sampler or Group that has nothing open.
 EventError moved_from(EventError::Step step);
 
 // Opens all steps, or none. Where an event's fallback is taken, all begins anew. With `grouped`,

@@ -5,7 +5,7 @@
 #error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
-// Request: which events, of whom. What is to be opened for it, before anything is.
+// Request: the events to observe, and their target. plan() lists what a Sampler will open for it.
 //
 //   const Request request{.events = {changes({.switches = true})}, .target = this_process()};
 //   if (const auto needed = fds_needed(request)) ...
@@ -26,9 +26,9 @@
 //
 // Units: page counts are data pages of the machine's page size, watermarks bytes.
 // Lifetime, threads: values.
-// Errors: of plan(): a Finding for a name, a process or a CPU that cannot be there, for no event
-// and for a kind of target that is none. A CPU that is named twice counts once. A command's words
-// and a cgroup's folder end at their first NUL.
+// Errors: plan() returns a Finding for a name, a process or a CPU that cannot exist, for a request
+// without events and for an unknown kind of target. A CPU that is named twice counts once. A
+// command's words and a cgroup's folder end at their first NUL.
 // Kernel: kernel/events/core.c: perf_mmap() and perf_event_set_output() at v6.18.
 // R: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
@@ -72,7 +72,7 @@ struct Target {
 inline Target this_thread() {
   return {.kind = Target::Kind::Thread};
 }
-// The threads that there are now; and_children(): those that they start as well.
+// The threads that exist now; and_children() adds those that they start.
 inline Target this_process() {
   return {.kind = Target::Kind::Process};
 }
@@ -89,7 +89,7 @@ inline Target child(std::vector<std::string> command) {
 inline Target system() {
   return {.kind = Target::Kind::System};
 }
-// Of cgroup v2, or v1's perf_event.
+// A folder of cgroup v2, or of v1's perf_event hierarchy.
 inline Target cgroup(std::string folder) {
   return {.kind = Target::Kind::Cgroup, .path = std::move(folder)};
 }
@@ -99,13 +99,13 @@ struct Request {
   // Without one: the system if an event occurs in any task (a tracepoint, a probe), else this
   // process.
   std::optional<Target> target = std::nullopt;
-  // Of each ring; a power of two.
+  // The data pages of each ring: a power of two.
   std::size_t page_count = 16;
-  // A waiter is woken once this many bytes have come. 0: by each record, side-band ones too (R3);
-  // but where its own waits write records (switches of its own or of all tasks, the tracepoints of
-  // R27) by half a ring, since each wait would end at once otherwise (R5). Of events that say it
-  // themselves (adjust(): watermark, wakeup_events) it is as they say: the ring's watermark is that
-  // of the first event (R20).
+  // The kernel wakes a waiter once this many bytes have come. 0: by each record, side-band ones too
+  // (R3); but by half a ring if its own waits write records (switches of its own or of all tasks,
+  // the tracepoints of R27), since each wait would end at once otherwise (R5). Events that set it
+  // themselves (adjust(): watermark, wakeup_events) keep it: the ring's watermark is that of the
+  // first event (R20).
   std::uint32_t batch = 0;
   // No wait lasts longer: what is below the batch is seen then.
   std::chrono::nanoseconds longest_wait = std::chrono::milliseconds{100};
@@ -129,20 +129,20 @@ struct Plan {
 // refused.
 PERFRING_EXPORT std::expected<Plan, Finding> plan(const Request& request,
                                                   System& system = real_system(), pid_t pid = 0);
-// How many descriptors a Sampler of the request takes.
+// The number of descriptors that a Sampler of the request opens.
 PERFRING_EXPORT std::expected<std::size_t, Finding> fds_needed(const Request& request,
                                                                System& system = real_system());
 // Whether each wait of this thread writes records to its own rings (R5).
 PERFRING_EXPORT bool watches_its_own_wait(const Request& request, const Plan& made,
                                           System& system = real_system());
-// The target that is said, or the events' own.
+// The request's target, or, without one, the events' own.
 PERFRING_EXPORT Target target_of(const Request& request);
 
 namespace internal {
 // As a Group opens it.
 void only_counts(Planned& step);
 bool is_this_thread(const Ask& ask) noexcept;
-// How many descriptors a Sampler of it has, until its child starts, or a Group.
+// The number of descriptors that a Sampler of it, until its child starts, or a Group has open.
 std::size_t fds_of(const Target& target, const Plan& made, bool is_group);
 }  // namespace internal
 }  // namespace perfring::event

@@ -81,7 +81,7 @@ struct Sampler::State {
   Counts counts;
   std::size_t page_count = 0;
   std::size_t ended = 0;  // of opening.steps: those before it have
-  std::size_t told = 0;   // of those: the last one that the waiter was told of, beside the mapped
+  std::size_t told = 0;   // the last of those that was added to the waiter, beside the mapped ones
 
   // E7. A poll takes the ring's report away.
   bool has_ended(bool& took_report);

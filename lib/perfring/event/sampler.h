@@ -24,12 +24,12 @@
 //       there. A record that comes after a newer one says that it is late, and is counted.
 //   E4  notes() says what open() had to give up: samples of the kernel, if this user has no right
 //       to them; an event, in favour of its fallback.
-//   E5  What fails leaves nothing open.
+//   E5  A call that fails leaves nothing open.
 //   E6  Where others count the same software event (page-faults, context-switches), the kernel
 //       gives samples their event's id (R25): such a sample is that of this sampler's software
 //       event, if it has one, and Unknown, of kNoEvent, if it has several.
 //   E7  Once all tasks that are watched have ended (R22), what is in the rings is handed out, and
-//       then next() waits for nothing more. ended() tells. Of a CPU or a cgroup nothing ends.
+//       then next() waits for nothing more. ended() says so. A CPU or a cgroup never ends.
 //
 // Units: times are nanoseconds of CLOCK_MONOTONIC, which is steady_clock's, or of the clock that
 // adjust() gives the events. Of the kernel's own (use_clockid = 0), which nobody else can read, no

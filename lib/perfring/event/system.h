@@ -5,7 +5,7 @@
 #error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
-// System: whatever the opening of events asks of the machine. real_system() is this one; a test
+// System: everything that opening events asks of the machine. real_system() is this machine; a test
 // gives another, and so replays any user's refusals on any machine.
 //
 // Lifetime: a System outlives the calls that it is given to, nothing keeps it.
@@ -82,22 +82,22 @@ class Facts {
   // A number in the first line of a file.
   std::optional<std::int64_t> number(const std::string& path) const;
   std::optional<std::int64_t> sysctl(const char* name) const;  // of kernel.
-  // Of the effective capabilities; the numbers are those of linux/capability.h.
+  // Whether a capability is effective; the numbers are those of linux/capability.h.
   bool is_capable(unsigned capability) const;
   // CAP_PERFMON or CAP_SYS_ADMIN.
   bool may_all() const;
   bool is_admin() const;
-  // kernel.perf_event_paranoid is so high and the caller has no right beyond that.
+  // Whether kernel.perf_event_paranoid is at least this and the caller has no right beyond it.
   bool is_kept_out(std::int64_t paranoid_from) const;
   std::optional<std::uint64_t> effective_uid(const std::string& process) const;
   bool is_running(pid_t pid) const;
   // A soft limit of /proc/self/limits; nullopt if it is unlimited, too.
   std::optional<std::uint64_t> limit(const char* name) const;
-  // Of this process, now; 0 if it cannot be known.
+  // The number of files that this process has open now; 0 if it is not known.
   std::size_t open_files() const;
   // CPU lists of /sys/devices/system/cpu; empty if they cannot be read.
   std::vector<std::uint32_t> cpus(const char* list) const;
-  // Of /sys/bus/event_source/devices.
+  // The type of a PMU in /sys/bus/event_source/devices.
   std::optional<std::uint32_t> pmu_type(const std::string& pmu) const;
   std::optional<std::string> pmu_of(std::uint32_t type) const;
   // Whether some PMU counts what a processor does.
@@ -109,7 +109,7 @@ class Facts {
 
 inline constexpr const char* kDevices = "/sys/bus/event_source/devices/";
 
-// Where tracefs is mounted: the folder of its events, or why there is none to be read.
+// Returns the folder of events in the mounted tracefs, or why it cannot be read.
 std::expected<std::string, std::error_code> tracing_events(System& system);
 
 }  // namespace internal

@@ -45,7 +45,7 @@ inline std::optional<std::uint64_t> time_of(const record::Any& record) {
 
 class TimeMerge {
  public:
-  // How records are decoded: by one layout, or by the ids of several (R12).
+  // Decodes records by one layout, or by the ids of several (R12).
   void decode_by(const record::Layout& layout) noexcept { layout_ = &layout; }
   void decode_by(const record::Layouts& layouts) noexcept { layouts_ = layouts; }
 

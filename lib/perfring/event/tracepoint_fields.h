@@ -64,7 +64,7 @@ class NumberField {
   explicit NumberField(std::size_t offset) noexcept : offset_{offset} {}
   std::optional<T> of(Bytes raw) const noexcept {
     if (raw.size() < sizeof(T) || raw.size() - sizeof(T) < offset_) return std::nullopt;
-    // Only two of a byte's values are a bool's.
+    // Only two values of a byte are valid in a bool.
     std::conditional_t<std::is_same_v<T, bool>, unsigned char, T> value;
     static_assert(sizeof value == sizeof(T));
     std::memcpy(&value, raw.data() + offset_, sizeof value);
@@ -104,10 +104,10 @@ class TextField {
 
 class PERFRING_EXPORT TracepointFormat {
  public:
-  // Of "sched:sched_switch".
+  // Reads the format of a tracepoint, such as "sched:sched_switch".
   static std::expected<TracepointFormat, Finding> of(const std::string& tracepoint,
                                                      System& system = real_system());
-  // The text of a format file.
+  // Parses the text of a format file.
   static std::expected<TracepointFormat, Finding> parse(std::string_view text);
 
   const std::vector<FieldFormat>& fields() const noexcept { return fields_; }

@@ -18,8 +18,8 @@
 
 namespace perfring::os {
 
-// Why online_cpus() failed. aya returns it as (path, io::Error). Of a kind that is none, the texts
-// are those of InvalidData.
+// Why online_cpus() failed. aya returns it as (path, io::Error). An unknown kind has the texts of
+// InvalidData.
 struct PERFRING_EXPORT OnlineCpusError {
   enum class Kind : std::uint8_t {
     IOError,      // the file cannot be opened or read
@@ -42,7 +42,7 @@ struct PERFRING_EXPORT OnlineCpusError {
 // least one.
 //
 // Errors: IOError where sysfs is not mounted, or may not be read. InvalidData where the file is not
-// exactly one CPU list; an empty file is not, since the CPU that reads it is online.
+// exactly one CPU list; an empty file is not one, since the CPU that reads it is online.
 //
 // Threads: any, at once. Kernel: drivers/base/cpu.c at v6.18 writes the file.
 // Mirrors aya's util::online_cpus() (aya/src/util.rs).
@@ -54,7 +54,7 @@ std::expected<std::vector<std::uint32_t>, OnlineCpusError> read_cpu_list(const c
 
 // The CPUs of a kernel CPU list such as "0-3,8,10-11" (lib/vsprintf.c: bitmap_list_string() writes
 // it), in its order; at least one. Returns nullopt if the text is not such a list, names a CPU
-// above 65535, or more than 65536 CPUs: no Linux kernel has so many.
+// above 65535, or more than 65536 CPUs: no Linux kernel has that many.
 std::optional<std::vector<std::uint32_t> > parse_cpu_list(std::string_view text);
 
 // CPUs as such a list.

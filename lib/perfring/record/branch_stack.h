@@ -19,8 +19,7 @@ namespace perfring::record {
 class BranchStack {
  public:
   std::size_t size() const noexcept { return nr_; }
-  // The kernel's own bit fields, in this machine's order. Of an i that is not below size():
-  // bytes.h.
+  // The kernel's own bit fields, in this machine's order. If i is not below size(): bytes.h.
   perf_branch_entry operator[](std::size_t i) const noexcept {
     internal::expect_index(i, nr_);
     return internal::load<perf_branch_entry>(entries_ + i * sizeof(perf_branch_entry));

@@ -8,7 +8,7 @@
 // Walk, which passes over a record's fields and remembers the first for which the bytes are too
 // few.
 //
-// Whatever has an operator[] ends the program (SIGILL or SIGTRAP) if i is not below size().
+// Each operator[] ends the program (SIGILL or SIGTRAP) if i is not below size().
 // Iterators are as std::vector's: only those between begin() and end() may be looked at.
 
 #include <cstddef>
@@ -83,7 +83,7 @@ class U64s {
   std::uint64_t operator[](std::size_t i) const noexcept {
     return internal::load<std::uint64_t>(address(i));
   }
-  // Of the i-th; as operator[].
+  // The address of the i-th word; i as for operator[].
   const std::byte* address(std::size_t i) const noexcept {
     internal::expect_index(i, size_);
     return data_ + i * sizeof(std::uint64_t);
@@ -116,7 +116,7 @@ class Walk {
   // The first field that did not fit; null if all did.
   const char* too_short() const noexcept { return too_short_; }
 
-  // Passes over `bytes`, or says that `field` does not fit: then nothing that follows does.
+  // Passes over `bytes`, or records that `field` does not fit: then nothing that follows does.
   bool pass(std::size_t bytes, const char* field) noexcept {
     if (bytes > left()) fail(field);
     if (too_short_ != nullptr) return false;
@@ -128,7 +128,7 @@ class Walk {
     const std::size_t aligned = (at_ + 7) / 8 * 8;
     if (too_short_ == nullptr) at_ = aligned < end_ ? aligned : end_;
   }
-  // Says of itself that a field does not fit.
+  // Records that a field does not fit.
   void fail(const char* field) noexcept {
     if (too_short_ == nullptr) too_short_ = field;
   }

@@ -5,7 +5,7 @@
 #else
 
 // Callchain: the addresses of a callchain, innermost first. Markers (PERF_CONTEXT_*) among them say
-// to whom those that follow belong; they are no addresses, and neither is the cookie behind
+// to whom those that follow belong; they are not addresses, and neither is the cookie behind
 // PERF_CONTEXT_USER_DEFERRED (T15).
 // T: facts that were measured, in the project's harness/RECORD_FACTS.md.
 

@@ -35,7 +35,7 @@ class PERFRING_EXPORT FieldVisitor {
 };
 
 // The record's own fields, then sample_id, if it has one, and `rest`, if there is any. Not the
-// header. Of a Malformed: the field that is too short, and all bytes.
+// header. For a Malformed: the field that is too short, and all bytes.
 PERFRING_EXPORT void visit_fields(const Any& record, FieldVisitor& visitor);
 PERFRING_EXPORT void visit_fields(const ReadValues& values, FieldVisitor& visitor);
 

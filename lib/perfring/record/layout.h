@@ -62,7 +62,7 @@ class Layout {
   constexpr bool sample_id_all() const noexcept { return sample_id_all_; }
   constexpr bool build_id() const noexcept { return build_id_; }
 
-  // The bytes of sample_id at the end of every record that is no sample.
+  // The bytes of sample_id at the end of every record that is not a sample.
   constexpr std::size_t sample_id_size() const noexcept { return sample_id_size_; }
 
   // The fields that stand at the same place in each sample, in order. Each takes 8 bytes.
@@ -71,12 +71,12 @@ class Layout {
       PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
       PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
       PERF_SAMPLE_PERIOD;
-  // The field's offset in a sample; 0 if it has none, or if there is no such field.
+  // The field's offset in a sample; 0 if the sample does not have it, or if it is not a Fixed.
   constexpr std::size_t at(Fixed field) const noexcept {
     const auto i = static_cast<std::size_t>(field);
     return i < fixed_.size() ? fixed_[i] : 0;
   }
-  // The first byte behind them.
+  // The offset of the first byte behind them.
   constexpr std::size_t fixed_end() const noexcept { return fixed_end_; }
   // The first of them that a sample of `size` bytes has no room for; the last of all if it has room
   // for each.
@@ -89,7 +89,7 @@ class Layout {
   // The fields of sample_id, in order.
   enum class Trailer { Tid, Time, Id, StreamId, Cpu, Identifier };
   static constexpr std::size_t kAbsent = 255;
-  // The field's offset in sample_id, or kAbsent, also of a field that is none.
+  // The field's offset in sample_id; kAbsent if it is not there, or is not a Trailer.
   constexpr std::size_t at(Trailer field) const noexcept {
     const auto i = static_cast<std::size_t>(field);
     return i < trailer_.size() ? trailer_[i] : kAbsent;

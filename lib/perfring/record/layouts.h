@@ -4,10 +4,10 @@
 #error "perfring/record needs C++20: compile with -std=c++20 or later"
 #else
 
-// Layouts: of several events that write to one ring (SET_OUTPUT). Which event wrote a record is
-// said by PERF_SAMPLE_IDENTIFIER alone: at +8 of a sample, and in the last 8 bytes of sample_id in
-// everything else, if sample_id_all is set (R12). The events' ids are what PERF_EVENT_IOC_ID says
-// of their descriptors. R: facts that were measured, in the project's harness/RECORD_FACTS.md.
+// Layouts: for several events that write to one ring (SET_OUTPUT). PERF_SAMPLE_IDENTIFIER alone
+// names the event that wrote a record: at +8 of a sample, and in the last 8 bytes of sample_id in
+// everything else, if sample_id_all is set (R12). PERF_EVENT_IOC_ID returns an event's id for its
+// descriptor. R: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
 #include <algorithm>
 #include <cstddef>
@@ -30,8 +30,8 @@ class Layouts {
     const Layout* layout;
   };
 
-  // Looks ids up in `entries`, which it refers to: sorted by id, each once. nullopt unless they
-  // are, and each layout has IDENTIFIER and sample_id_all: otherwise an id could be anything.
+  // Looks ids up in `entries`, which it refers to: sorted by id, each once. Returns nullopt unless
+  // they are, and each layout has IDENTIFIER and sample_id_all: otherwise an id could be anything.
   // `stray`, if not null, is the layout of samples that have none of these ids (R25).
   static std::optional<Layouts> over(std::span<const Entry> entries,
                                      const Layout* stray = nullptr) noexcept {
@@ -50,7 +50,7 @@ class Layouts {
         std::ranges::lower_bound(entries_, id, {}, [](const Entry& entry) { return entry.id; });
     return place != entries_.end() && place->id == id ? place->layout : nullptr;
   }
-  // That of the event whose sample_id begins at `begin` of the record; null if there is none.
+  // The layout of the event whose sample_id begins at `begin` of the record; null if there is none.
   const Layout* find_behind(Bytes record, std::size_t begin) const noexcept {
     for (const Entry& entry : entries_) {
       const std::size_t end = begin + entry.layout->sample_id_size();
@@ -73,7 +73,7 @@ class Layouts {
 
 namespace internal {
 
-// Where sample_id begins in a record that the kernel may have made too long (R28); 0 in others.
+// The offset of sample_id in a record that the kernel may have made too long (R28); 0 in others.
 inline std::size_t behind_fields(const Raw& none) noexcept {
   const auto end_of = [&](const SideBand& view) {
     return static_cast<std::size_t>(view.rest().data() - none.bytes.data());
@@ -96,7 +96,7 @@ inline const Layout* layout_of_side_band(const Raw& none, const Layouts& layouts
 
 // The same as decode() of one layout, with that of the event that wrote the record. A record
 // without room for an identifier is a Malformed; one of an event that is not in `layouts`, unless
-// it is a sample and there is a layout for such, an Unknown, whose layout is that of no field.
+// it is a sample and `layouts` has a stray layout, is an Unknown, whose layout has no field.
 inline Any decode(Bytes bytes, const Layouts& layouts) noexcept {
   static constexpr Layout kNone{};
   if (bytes.size() < sizeof(perf_event_header)) return decode(bytes, kNone);

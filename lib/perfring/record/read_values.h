@@ -40,9 +40,9 @@ class ReadValues {
   }
 
   bool is_group() const noexcept { return (read_format_ & PERF_FORMAT_GROUP) != 0; }
-  // How many counts there are: 1, or as many as the group has members (`nr`).
+  // The number of counts: 1, or the number of the group's members (`nr`).
   std::size_t size() const noexcept { return nr_; }
-  // The leader is first, then its siblings. Of an i that is not below size(): bytes.h.
+  // The leader is first, then its siblings. If i is not below size(): bytes.h.
   ReadValue operator[](std::size_t i) const noexcept {
     internal::expect_index(i, nr_);
     const std::size_t first = is_group() ? 1 + times() + i * member_words(read_format_) : 0;
@@ -93,7 +93,7 @@ class ReadValues {
   static std::size_t member_words(std::uint64_t format) noexcept {
     return 1 + one_if(format & PERF_FORMAT_ID) + one_if(format & PERF_FORMAT_LOST);
   }
-  // Where there is no instruction for it, std::popcount is a function of libgcc's.
+  // std::popcount calls a function of libgcc's on a processor that has no instruction for it.
   static std::size_t one_if(std::uint64_t bit) noexcept { return bit != 0 ? 1 : 0; }
   std::size_t times() const noexcept { return times(read_format_); }
   bool has(std::uint64_t bit) const noexcept { return (read_format_ & bit) != 0; }

@@ -30,8 +30,8 @@ class Regs {
   std::uint64_t abi() const noexcept { return abi_; }  // enum perf_sample_regs_abi
   std::uint64_t mask() const noexcept { return mask_; }
   U64s regs() const noexcept { return regs_; }
-  // The register of a bit of the mask: enum perf_event_x86_regs and its like. nullopt of one that
-  // the mask or the words do not have.
+  // The register of a bit of the mask: enum perf_event_x86_regs and its like. nullopt if the mask
+  // or the words do not have it.
   std::optional<std::uint64_t> reg(unsigned bit) const noexcept {
     if (bit >= 64 || (mask_ >> bit & 1) == 0) return std::nullopt;
     const std::uint64_t below = mask_ & ((std::uint64_t{1} << bit) - 1);
@@ -200,9 +200,9 @@ inline void Sample::parse_before_branches(Walk& walk) noexcept {
   if (has(PERF_SAMPLE_RAW)) raw_ = walk.units(walk.length<std::uint32_t>("size"), 1, "raw");
 }
 
-// The kernel writes nr = 0 alone of a sample that has no branch stack, but nr and hw_idx of a
-// branch stack that is empty (T14). The record's end tells them apart; where it is of no help,
-// because a later kernel has added fields, there is a branch stack.
+// The kernel writes nr = 0 alone for a sample that has no branch stack, but nr and hw_idx for an
+// empty branch stack (T14). The record's end distinguishes the two; if it does not, because a later
+// kernel has added fields, this assumes a branch stack.
 inline void Sample::parse_branches(Walk& walk) noexcept {
   std::uint64_t nr = 0;
   if (has(PERF_SAMPLE_BRANCH_STACK)) nr = walk.length<std::uint64_t>("nr");

@@ -84,7 +84,7 @@ class Namespaces : public SideBand {
   std::uint32_t tid() const noexcept { return get<std::uint32_t>(12); }
   // nr_namespaces. In the kernel's order: net, uts, ipc, pid, user, mnt, cgroup.
   std::size_t size() const noexcept { return links_.count; }
-  // Of an i that is not below size(): bytes.h.
+  // If i is not below size(): bytes.h.
   NamespaceLink operator[](std::size_t i) const noexcept {
     internal::expect_index(i, size());
     const std::size_t at = links_.at + i * 16;

@@ -17,15 +17,15 @@
 
 namespace perfring::record {
 
-// Names are the uapi's. Strings are quoted; of control characters, of bytes that are not UTF-8, of
-// quotes and backslashes, \xNN is printed. Bytes are hex digits.
+// Names are the uapi's. Strings are quoted; control characters, bytes that are not UTF-8, quotes
+// and backslashes are printed as \xNN. Bytes are hex digits.
 PERFRING_EXPORT std::string to_string(const Any& record);
 PERFRING_EXPORT std::string to_string(const ReadValues& values);
 
 namespace internal {
 
-// The length of the UTF-8 character that `text` begins with; 0 if it is none, or a control
-// character.
+// The length of the UTF-8 character that `text` begins with; 0 if `text` does not begin with one,
+// or if it is a control character.
 inline std::size_t printable_length(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0x20 || byte(0) == 0x7f) return 0;

@@ -20,7 +20,7 @@ inline constexpr std::uint64_t kBranchCounters = std::uint64_t{1} << 19;
 // PERF_RECORD_CALLCHAIN_DEFERRED, PERF_CONTEXT_USER_DEFERRED, since v6.19.
 inline constexpr std::uint32_t kCallchainDeferred = 22;
 inline constexpr std::uint64_t kContextUserDeferred = ~std::uint64_t{0} - 639;  // -640
-// PERF_CONTEXT_MAX: what is not below is a marker.
+// PERF_CONTEXT_MAX: a value from here on is a marker.
 inline constexpr std::uint64_t kContextMax = ~std::uint64_t{0} - 4094;  // -4095
 // PERF_RECORD_USER_TYPE_START (tools/lib/perf/include/perf/event.h at v6.18): from here on the
 // types are those of perf.data files, which the kernel never writes.

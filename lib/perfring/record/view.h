@@ -33,8 +33,8 @@ struct Raw {
 
 }  // namespace internal
 
-// The fields at the end of every record that is no sample, if attr.sample_id_all is set: those that
-// sample_type selects. Where a name is the sample's, so is the meaning.
+// The fields at the end of every record that is not a sample, if attr.sample_id_all is set: those
+// that sample_type selects. A field that has a sample's name has its meaning, too.
 class SampleId {
  public:
   // Without any field.
@@ -75,7 +75,7 @@ class View {
   // The record, header included.
   Bytes bytes() const noexcept { return {data_, header_.size}; }
   // The bytes between the fields that are known and sample_id: a later kernel's fields, mostly
-  // none. Of a KSYMBOL, a BPF_EVENT and a TEXT_POKE those behind sample_id, which mean nothing
+  // none. In a KSYMBOL, a BPF_EVENT and a TEXT_POKE, the bytes behind sample_id, which mean nothing
   // (R28).
   Bytes rest() const noexcept {
     return {data_ + rest_begin_, static_cast<std::size_t>(rest_end_ - rest_begin_)};
@@ -122,7 +122,7 @@ class View {
   std::uint16_t rest_end_;
 };
 
-// A record that is no sample.
+// A record that is not a sample.
 class SideBand : public View {
  public:
   SampleId sample_id() const noexcept {

@@ -27,7 +27,7 @@ concept CallableWith = requires(F& f, Event&& event) { f(static_cast<Event&&>(ev
 template <class F>
 concept TakesEvent = !is_overloaded<std::remove_cvref_t<F> > && CallableWith<F, const PerfEvent&>;
 
-// Called with what the event is. Not what could only be called with a PerfEvent made of it.
+// Called with the event's own type. Excludes an F that takes a PerfEvent that is made of it.
 template <class F>
 concept TakesAlternatives = !TakesEvent<F> &&
                             (is_overloaded<std::remove_cvref_t<F> > ||
@@ -65,7 +65,7 @@ template <class F>
   }
 }
 
-// The type that fold's and try_fold's f returns; none if it cannot be called so.
+// The type that fold's and try_fold's f returns; ill-formed if f cannot be called with these.
 template <class F, class C>
 using FoldResult =
     decltype(std::declval<F&>()(std::declval<C>(), std::declval<const PerfEvent&>()));

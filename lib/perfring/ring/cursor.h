@@ -5,8 +5,8 @@
 #else
 
 // Cursor<Memory>: the consumer of one perf ring that is pulled, where Ring (ring.h) calls back. It
-// looks at the ring, hands out records one by one, and gives their room back when it is told to:
-// for those who hold records of several rings at a time, want them whole and uninterpreted, or deal
+// looks at the ring, hands out records one by one, and gives their room back on release(): for
+// callers that hold records of several rings at a time, want them whole and uninterpreted, or deal
 // with the ring's bytes themselves.
 //
 //   cursor.look();
@@ -147,12 +147,13 @@ class Cursor {
     return unread();
   }
 
-  // How much is not released, as of the last look, handed out or not. Never more than the ring's
-  // size.
+  // The bytes that are not released, as of the last look, handed out or not. Never more than the
+  // ring's size.
   std::size_t unread() const noexcept { return in_ring(end_ - tail_); }
 
-  // The same as bytes, those before the ring's end and those behind it: all from data_tail to
-  // data_head. Where these are further apart than the ring is long, the last lap before data_head.
+  // Those bytes themselves, the ones before the ring's end and the ones behind it: all from
+  // data_tail to data_head. If these are further apart than the ring is long, the last lap before
+  // data_head.
   std::pair<Bytes, Bytes> bytes() const noexcept {
     const std::size_t length = unread();
     Walk walk{view_};
@@ -160,7 +161,7 @@ class Cursor {
     return {walk.head_of(at, 0, length), walk.tail_of(at, 0, length)};
   }
 
-  // The oldest record that was not handed out yet, or nullopt if there is none in this look.
+  // Hands out the oldest record that has not been, or returns nullopt if this look has no more.
   std::optional<Record> next() {
     if (next_ == end_) return std::nullopt;
     if (!positions_) [[unlikely]]
@@ -182,11 +183,11 @@ class Cursor {
     const auto to = static_cast<SharedPosition>(place);
     if (to - tail_ <= next_ - tail_) commit(to);
   }
-  // Of all records that were handed out.
+  // Releases all records that were handed out.
   void release() { commit(next_); }
-  // Of the first `count` of bytes(), whether handed out or not, for those who read them without
-  // next(): of all if there are less, and else of as many as are a multiple of 8. What is left must
-  // begin with a record: its first bytes are taken for a header.
+  // Releases the first `count` of bytes(), whether handed out or not, for callers that read them
+  // without next(): all if there are fewer, else `count` rounded down to a multiple of 8. The rest
+  // must begin with a record: its first bytes are taken for a header.
   void release_bytes(std::size_t count) {
     const std::size_t all = unread();
     const std::size_t left =

@@ -26,7 +26,7 @@
 // Lifetime: a Ring is a view, copied freely; the memory that it views must outlive it, and events
 // borrow from that memory until the callback returns.
 // Threads: one at a time may use a ring. The kernel, or another producer, may write meanwhile.
-// Errors: none; whatever the ring holds, a drain ends and says what it met. Nothing here throws
+// Errors: none; whatever the ring holds, a drain ends and reports what it met. Nothing here throws
 // (what the callback throws passes through), allocates or calls the system.
 //
 // Callbacks: f is called as an lvalue, never copied. A null pointer to a function ends the program

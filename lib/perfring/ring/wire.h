@@ -27,8 +27,8 @@ inline constexpr std::size_t kLostCountAt = kRawAt + sizeof(__u64);  // LOST: u6
 inline constexpr std::size_t kLostSizeMin = kLostCountAt + sizeof(__u64);
 inline constexpr std::size_t kAlignment = 8;
 
-// What a SAMPLE has between its header and the size of its raw data: nothing, unless the Memory
-// says otherwise (rings/timed.h).
+// The number of bytes in a SAMPLE between its header and the size of its raw data: 0, unless the
+// Memory says otherwise (rings/timed.h).
 template <class M>
 inline constexpr std::size_t kBeforeRaw = 0;
 

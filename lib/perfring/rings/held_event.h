@@ -4,7 +4,7 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// The event that a record is which was read before (Held, in window.h). Internal to Merge.
+// Makes the event of a record that was read earlier (Held, in window.h). Internal to Merge.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,7 @@ inline bool is_sample(const Held& held) noexcept {
   return held.kind() == Held::kSample || held.kind() == Held::kSplit;
 }
 
-// Neither of a sample in one piece, nor of BadPositions, whose bytes its place does not say.
+// Not for a sample in one piece, nor for BadPositions, whose place does not say which bytes it has.
 template <Memory M>
 PerfEvent odd_event_of(const RingView& view, const Held& held) {
   Walk<M> walk{view};

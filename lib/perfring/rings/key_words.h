@@ -21,7 +21,7 @@ namespace perfring::internal {
 // ring has one meanwhile.
 class KeyWords {
  public:
-  // No ring's number is all ones, and so is no word.
+  // No ring's number is all ones, and so no word is.
   void have_rings(std::size_t rings) noexcept {
     while (std::size_t{1} << bits_ <= rings) ++bits_;
     ring_mask_ = (std::uint32_t{1} << bits_) - 1;
@@ -31,7 +31,7 @@ class KeyWords {
   void rebase(std::uint64_t lowest) noexcept {
     const std::uint64_t margin = far() / 4;
     base_ = lowest > margin ? lowest - margin : 0;
-    // No key is so low that it seems to be high above.
+    // Ensures that no key is so low that it seems to be far above.
     reach_ = smaller(far() - 1, ~base_) + 1;
   }
   // The words of keys lower than `bound` are released (M2), or all that fit.
@@ -49,7 +49,7 @@ class KeyWords {
     return static_cast<std::uint32_t>(word) & ring_mask_;
   }
   [[gnu::always_inline]] bool is_released(std::uint64_t word) const noexcept { return word < end_; }
-  // Whether the base is to be chosen anew, if `word` wins.
+  // Whether the base must be chosen anew if `word` wins.
   bool are_old(std::uint64_t word) const noexcept { return word >> bits_ == far(); }
 
   // The lowest key of `ring` whose word is not released, or not lower than `other`.

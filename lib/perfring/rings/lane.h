@@ -4,9 +4,9 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// One ring of a merge: what was read of it and is not delivered, in the order of its keys. Internal
-// to Merge, whose header states the rules (M1 to M9) cited here; it goes through the ring by the
-// walk that Ring and Cursor share (S1 to S10: ring/cursor.h).
+// One ring of a merge: the records that were read and not delivered, in the order of their keys.
+// Internal to Merge, whose header states the rules (M1 to M9) cited here; it goes through the ring
+// by the walk that Ring and Cursor share (S1 to S10: ring/cursor.h).
 // W: facts that were measured, in the project's harness/RINGS_FACTS.md.
 
 #include <cstddef>
@@ -41,7 +41,7 @@ class alignas(256) Lane {  // as far apart as a shift says
 
   const RingView& view() const noexcept { return view_; }
 
-  std::uint64_t next_word = 0;  // Merge's: that of what comes after the front
+  std::uint64_t next_word = 0;  // Merge's: the word of the record behind the front
 
   bool empty() const noexcept { return window_.empty(); }
   std::uint64_t front_key() const noexcept { return window_.front_key(); }
@@ -68,7 +68,7 @@ class alignas(256) Lane {  // as far apart as a shift says
     fill(round, kWhole, kWhole);
   }
 
-  // M8, of what a flush has read and left: from now on there is a clock.
+  // M8, for the records that a flush has read and left: from now on there is a clock.
   template <class Round>
   [[gnu::noinline]] void meets_clock(Round& round) {
     last_key_ = smaller(last_key_, round.seen);
@@ -80,8 +80,8 @@ class alignas(256) Lane {  // as far apart as a shift says
         [this](const Held& a, const Held& b) { return from_tail(a) < from_tail(b); });
   }
 
-  // Before the front is taken: reads another if need be. What comes after the front stays so.
-  // Returns whether it is known what comes after that. If the key throws, nothing has changed.
+  // Before the front is taken: reads another record if need be. The record behind the front stays
+  // there. Returns whether the one behind that is known. If the key throws, nothing has changed.
   template <class Round>
   [[gnu::always_inline]] bool knows_on(Round& round) {
     return window_.knows_on() || reads_on(round);
@@ -110,7 +110,7 @@ class alignas(256) Lane {  // as far apart as a shift says
     if (holds_bad_positions_) [[unlikely]]
       return;
     SharedPosition delivered = position() - tail_;
-    // What was read ahead lies behind what is in the window.
+    // The records that were read ahead lie behind those in the window.
     const std::size_t count = smaller(window_.count(), kWhole);
     for (std::size_t i = 0; i != count; ++i) {
       if (from_tail(window_.at(i)) < delivered) delivered = from_tail(window_.at(i));
@@ -122,13 +122,13 @@ class alignas(256) Lane {  // as far apart as a shift says
   static constexpr std::size_t kWhole = Window<kWindow>::kWhole;
   static constexpr std::size_t kAhead = Window<kWindow>::kAhead;
 
-  // How far it lies behind data_tail. That of BadPositions is all that is left, and the last.
+  // Its distance from data_tail. A BadPositions is all that is left, and the last.
   SharedPosition from_tail(const Held& held) const noexcept {
     if (is_defect(held, Defect::BadPositions)) return ~SharedPosition{0};
     return (held.index() - tail_) & (view_.data.size() - 1);
   }
 
-  // Of what is read next.
+  // The position of the record that is read next.
   SharedPosition position() const noexcept {
     return stop_position_ - static_cast<SharedPosition>(stop_ - at_);
   }
@@ -159,13 +159,13 @@ class alignas(256) Lane {  // as far apart as a shift says
 
   template <class Round>
   [[gnu::noinline]] bool reads_on(Round& round) {
-    // Fewer: there is no more in this run.
+    // Fewer: this run has no more.
     if (window_.count() < kWhole) return window_.runs_out();
     return fill(round, kWhole + 1, kWhole + 1 + kAhead);
   }
 
-  // Reads until `wanted` are held, or until there is no more; and up to `most`, as long as nothing
-  // is odd about them. If the key throws, those that were held are.
+  // Reads until `wanted` are held, or until the look has no more; and up to `most`, as long as
+  // nothing is odd about them. If the key throws, the records held by then stay held.
   template <class Round>
   bool fill(Round& round, std::size_t wanted, std::size_t most) {
     if (window_.count() < wanted) window_.make_room();

@@ -4,8 +4,8 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// When a ring was looked at, and how much of it was there: so that it is known after which clock a
-// record was published (M7, in merge.h). Internal to Merge.
+// Remembers when a ring was looked at, and how much it held: so that Merge knows after which clock
+// the kernel published a record (M7, in merge.h). Internal to Merge.
 
 #include <cstddef>
 #include <cstdint>
@@ -45,12 +45,12 @@ class Looks {
     return length;
   }
 
-  // What is read next was published after this.
+  // The clock after which the record that is read next was published.
   std::uint64_t after() const noexcept { return after_; }
 
  private:
   std::uint64_t after_;
-  // Where an earlier look ended, and the clock before it.
+  // The end of an earlier look, and the clock before it.
   SharedPosition mark_;
   std::uint64_t mark_clock_;
   std::uint64_t looked_at_;  // the clock before the last look

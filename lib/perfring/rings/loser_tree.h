@@ -4,7 +4,7 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// Which of many words is the smallest, when one at a time changes. Internal to Merge.
+// Finds the smallest of many words, of which one at a time changes. Internal to Merge.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace perfring::internal {
 // so that a new word in the winner's leaf meets one word on each level, without a branch.
 class LoserTree {
  public:
-  // So many leaves. Allocates nothing if they were reserved.
+  // Sets the number of leaves. Allocates nothing if they were reserved.
   void resize(std::size_t leaves) {
     nodes_.resize(leaves);
     leaves_ = leaves;
@@ -55,7 +55,7 @@ class LoserTree {
     return value;
   }
 
-  // The smallest but for the leaf that won: all ones if there is no other.
+  // The smallest word but for the leaf that won; all ones if it is the only leaf.
   [[gnu::always_inline]] std::uint64_t second(std::size_t leaf) const {
     const std::uint64_t* const nodes = nodes_.data();
     std::uint64_t smallest = ~std::uint64_t{0};

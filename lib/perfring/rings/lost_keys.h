@@ -20,7 +20,7 @@
 
 namespace perfring::internal {
 
-// Of a SAMPLE: PERF_SAMPLE_TIME, if it has it.
+// The offset of PERF_SAMPLE_TIME in a SAMPLE that has it.
 inline constexpr std::size_t kTimeAt = sizeof(perf_event_header);
 
 template <Memory M>
@@ -32,8 +32,8 @@ class LostKeys {
     found_ = false;
   }
 
-  // Of a LOST that ends at `behind`, in a look that ends at `end`. nullopt: it waits for the sample
-  // behind it.
+  // Returns the key of a LOST that ends at `behind`, in a look that ends at `end`. nullopt: it must
+  // wait for the sample behind it.
   template <class Round>
   std::optional<std::uint64_t> key_of(const RingView& view, SharedPosition behind,
                                       SharedPosition end, std::uint64_t key_before, Round& round) {
@@ -77,7 +77,7 @@ class LostKeys {
     }
   }
 
-  // Up to where no sample follows; or, if one was found, where it is and what its key is.
+  // The position up to which no sample follows; or, if one was found, its position and its key.
   SharedPosition scanned_;
   std::uint64_t sample_key_;
   bool found_;

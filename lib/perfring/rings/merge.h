@@ -93,7 +93,7 @@
 
 namespace perfring {
 
-// What a callback gets.
+// An event as a callback gets it.
 struct Ordered {
   std::size_t ring;   // which add() said
   std::uint64_t key;  // that it was ordered by (M6, M8)
@@ -137,7 +137,7 @@ class Merge {
 
   std::size_t rings() const noexcept { return lanes_.size(); }
   const MergeCounts& counts() const noexcept { return counts_; }
-  // In force in the next run.
+  // The slack of the next run.
   std::uint64_t slack() const noexcept { return slack_.in_force(); }
 
   // Delivers what is released (M2), `limit` events at most, by f(const Ordered&), which returns

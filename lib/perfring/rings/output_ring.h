@@ -48,7 +48,7 @@ class OutputRing {
   // For the map entry.
   int event(Wakeups wakeups) const noexcept;
 
-  // Opens the events anew, on the same ring. What the old ones output is there still.
+  // Opens the events anew, on the same ring. The records of the old ones are still there.
   std::expected<void, RingsError> revive();
 
   bool is_online = true;

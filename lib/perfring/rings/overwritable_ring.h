@@ -19,8 +19,8 @@
 // undefined with NDEBUG.
 // Threads: one at a time.
 // Errors: open() and snapshot() fail; where memory runs out they, and copy(), throw std::bad_alloc.
-// Callbacks: as Snapshots'. When a snapshot() from within one ends, the kernel may write again,
-// which the outer one's Snapshot::moved tells.
+// Callbacks: as Snapshots'. When a snapshot() from within one ends, the kernel may write again:
+// the outer one's Snapshot::moved is then set.
 // Kernel: kernel/events/ring_buffer.c: __perf_output_begin() with `backward`; kernel/events/core.c:
 // perf_mmap() at v6.18.
 // W: facts that were measured, in the project's harness/RINGS_FACTS.md.
@@ -45,8 +45,8 @@
 
 namespace perfring {
 
-// How a snapshot makes sure that nobody writes any more. A writer that had begun before the pause
-// goes on for a while: 2 us at most were seen (W34). Any other number is taken as Quickly.
+// A snapshot's way to make sure that nobody writes any more. A writer that had begun before the
+// pause goes on for a while: 2 us at most were seen (W34). Any other number is taken as Quickly.
 enum class Settle : std::uint8_t {
   Quickly,     // until data_head has stood still for 20 us; Snapshot::moved says if that was wrong
   Completely,  // until all programs that were under way have ended: WriterBarrier, 8 ms and more

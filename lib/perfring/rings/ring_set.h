@@ -45,8 +45,8 @@
 //
 // Another loop (epoll, poll, libuv, Asio, io_uring) watches fd() for reading, and until
 // next_deadline(); after each report and each deadline it calls poll(), and drains, whatever poll()
-// said. poll() alone tells it to stop. Asio's async_wait() is called before poll(), not after the
-// drain (waiter.h).
+// said. Only poll()'s Stop ends such a loop. Asio's async_wait() is called before poll(), not after
+// the drain (waiter.h).
 //
 // Units: time is std::chrono::steady_clock's, which is the kernel's CLOCK_MONOTONIC; a merge's keys
 // are nanoseconds of that clock (bpf_ktime_get_ns()). Page counts are of data pages.
@@ -185,7 +185,7 @@ class PERFRING_EXPORT RingSet {
   // Why the last CPU that came could not be followed; nullopt if none failed.
   const std::optional<RingsError>& hotplug_error() const noexcept { return hotplug_error_; }
 
-  // Of the merges. All zeroes if moved from.
+  // The counts of the merges. All zeroes if moved from.
   MergeCounts merge_counts() const noexcept {
     if (timed_merge_) return timed_merge_->counts();
     return merge_ ? merge_->counts() : MergeCounts{};
@@ -195,7 +195,7 @@ class PERFRING_EXPORT RingSet {
     if (timed_merge_) return timed_merge_->slack();
     return merge_ ? merge_->slack() : 0;
   }
-  // How the map entries are filled (C7).
+  // The kind of event that the map entries hold (C7).
   Wakeups wakeups() const noexcept { return entries_; }
 
  private:

@@ -16,13 +16,14 @@
 namespace perfring {
 
 struct RingSetOptions {
-  // Of each ring: as PerfBufferOptions.
+  // For each ring: as PerfBufferOptions.
   std::size_t page_count = 64;
   std::uint32_t wakeup_watermark = 0;
-  // How long a record may wait in its ring while nothing else is done. 0 or less: as long as the
-  // watermark makes it. Otherwise the watermark is not used. More than an hour counts as an hour.
+  // The longest time that a record waits in its ring while nothing else is done. 0 or less: as long
+  // as the watermark makes it. Otherwise the watermark is not used. More than an hour counts as an
+  // hour.
   std::chrono::nanoseconds latency{0};
-  // How long any wait lasts at most.
+  // The longest time that any wait lasts.
   std::chrono::nanoseconds longest_wait = std::chrono::milliseconds{100};
   // Whether the kernel puts its time into each record (PERF_SAMPLE_TIME): 8 bytes more, and
   // EventTime is the key to merge by.
@@ -34,7 +35,7 @@ struct RingSetOptions {
   MergeOptions merge{};
 };
 
-// What ends a round early, whichever comes first. By default nothing does.
+// The limits that end a round early, whichever comes first. By default nothing does.
 struct Limits {
   using Clock = std::chrono::steady_clock;
 
@@ -64,7 +65,7 @@ enum class DrainEnd : std::uint8_t {
   WrongKey,
 };
 
-// Which events a flush delivers. Any other number is taken as Visible.
+// Selects the events that a flush delivers. Any other number is taken as Visible.
 enum class Flush : std::uint8_t {
   Visible,   // what is in the rings
   Complete,  // and what programs that are under way will output

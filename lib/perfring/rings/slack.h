@@ -4,13 +4,13 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// How long a merge waits for writers, what it counts, and how it learns (M2, M7, in merge.h).
+// The time that a merge waits for writers, and its counts (M2, M7, in merge.h).
 
 #include <cstdint>
 
 namespace perfring {
 
-// How long a merge waits for writers (M2, M7).
+// The time that a merge waits for writers (M2, M7).
 struct MergeOptions {
   std::uint64_t slack = 100'000;
   bool learns = true;

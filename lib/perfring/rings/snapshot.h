@@ -14,8 +14,8 @@
 //
 //   V1  A snapshot begins at data_head, which is read once, and goes to where the one before began,
 //       or to the end of what the ring holds: min(size, 0 - data_head), exactly (W33).
-//   V2  What does not fit in that is the one record that newer ones have overwritten in part. It is
-//       not delivered. Its header, as every header, is whole: 8 bytes on 8-byte places.
+//   V2  The one record that does not fit in that was overwritten in part by newer ones. It is not
+//       delivered. Its header, as every header, is whole: 8 bytes on 8-byte places.
 //   V3  read() reads in place. It is right if nobody writes meanwhile: pause first, and make sure
 //       that the writers which had begun are gone (W34: OverwritableRing does both). If data_head
 //       has moved by the end, it says so.
@@ -23,14 +23,14 @@
 //       takes what lies a margin before what has been written meanwhile (W35). The margin is the
 //       largest reservation that can be under way, times the depth to which writers nest: 3 records
 //       of the largest size that there are.
-//   V5  What was overwritten since the snapshot before, and so is in none, is counted in bytes;
-//       positions are compared modulo 2^32, so that this is right for less than 4 GiB. For a first
-//       snapshot it is 0.
+//   V5  Snapshot::overwritten counts the bytes that were overwritten since the snapshot before, and
+//       so are in no snapshot; positions are compared modulo 2^32, so that this is right for less
+//       than 4 GiB. For a first snapshot it is 0.
 //   V6  A first snapshot within one ring's length after each 4 GiB ends too early, for the same
 //       reason: it lacks the oldest records.
 //   V7  Whatever the ring holds, the rules S4, S5, S8 and S10 (ring/ring.h) hold for what is
 //       delivered. A header whose size is not believable ends the snapshot: it is what is left of
-//       a record (V2) as far as anybody can tell. A data_head that is no multiple of 8 delivers one
+//       a record (V2) as far as can be known. A data_head that is not a multiple of 8 delivers one
 //       Malformed, BadPositions.
 //
 // Units: sizes are bytes. The first event is the newest.
@@ -92,7 +92,7 @@ class Snapshots {
     const Position head = internal::read_head<M>(*view_.page);
     const std::size_t length = begin(head, snapshot);
     deliver(view_, head, length, f, snapshot);
-    // Whatever was read above is read before this.
+    // All reads above happen before this one.
     M::fence_after_read_of(view_.page->data_head);
     snapshot.moved = M::read_once(view_.page->data_head) != head;
     return snapshot;
@@ -136,7 +136,7 @@ class Snapshots {
     return Snapshots{*view};
   }
 
-  // How long the snapshot from `head` on is.
+  // Begins a snapshot at `head`, and returns its length in bytes.
   std::size_t begin(Position head, Snapshot& snapshot) noexcept {
     const std::size_t size = view_.data.size();
     const Position fresh = (begun_ ? last_ : Position{0}) - head;

@@ -26,8 +26,8 @@ struct CpuChange {
   bool operator==(const CpuChange&) const = default;
 };
 
-// Of a message that begins with "online@/devices/system/cpu/cpu7" and a zero; nullopt of any other
-// (lib/kobject_uevent.c: kobject_uevent_env() at v6.18).
+// Parses a message that begins with "online@/devices/system/cpu/cpu7" and a zero; nullopt for any
+// other (lib/kobject_uevent.c: kobject_uevent_env() at v6.18).
 std::optional<CpuChange> parse_uevent(std::string_view message) noexcept;
 
 // A socket that the kernel's uevents come to (W41).

@@ -93,7 +93,7 @@ class PERFRING_EXPORT Waiter {
   // Errors: SyscallError (EEXIST for one that is there already, EBADF, EPERM for what cannot be
   // polled, EINVAL and ELOOP for fd() and for an epoll that watches it, ENOSPC).
   std::expected<void, RingsError> add(int fd);
-  // Watches a descriptor that is no ring; reports of it say Report, and take_other() as well.
+  // Watches a descriptor that is not a ring; wait() says Report for it, and take_other() true.
   std::expected<void, RingsError> add_other(int fd);
   // Does nothing to one that is not watched.
   void remove(int fd) noexcept;

@@ -39,7 +39,7 @@ class WakeupChoice {
   Wakeups wakeups() const noexcept { return wakeups_; }
   std::chrono::nanoseconds latency() const noexcept { return latency_; }
 
-  // All rings were read, from `at` on, and so many events found. Returns wakeups().
+  // Counts the events that a read of all rings, from `at` on, has found. Returns wakeups().
   Wakeups looked(std::uint64_t events, Clock::time_point at) noexcept {
     if (latency_ <= std::chrono::nanoseconds{0}) return wakeups_;
     // So that neither sums nor differences overflow.

@@ -50,10 +50,10 @@ class Window {
  public:
   // A front and a window behind it.
   static constexpr std::size_t kWhole = kLength + 1;
-  // That are read ahead in one go, at most.
+  // The most records that are read ahead in one go.
   static constexpr std::size_t kAhead = 56;
 
-  // What add() of a merge allocates.
+  // The memory that a merge's add() allocates.
   static std::unique_ptr<std::uint64_t[]> room() {
     return std::make_unique<std::uint64_t[]>(2 * kRoom);
   }
@@ -67,7 +67,7 @@ class Window {
   std::uint64_t front_key() const noexcept { return next_[0]; }
   bool front_is_plain() const noexcept { return held(next_).kind() == Held::kSample; }
   bool has_next() const noexcept { return count() > 1; }
-  // Of what comes after the front.
+  // The key of the record behind the front.
   std::uint64_t next_key() const noexcept { return next_[1]; }
   std::uint64_t last_key() const noexcept { return empty() ? 0 : end_[-1]; }
 
@@ -113,8 +113,9 @@ class Window {
     end_ = to + held_now;
   }
 
-  // Where its key belongs: behind those that are equal, and not before what would have been
-  // delivered by now if nothing had been read ahead. Returns whether it comes before another.
+  // Inserts a record in the order of the keys: behind equal ones, and not before a record that
+  // would have been delivered by now if nothing had been read ahead. Returns whether it comes
+  // before another.
   bool put(const Held& another) noexcept {
     std::uint64_t* const last = end_++;
     std::uint64_t* place = last;
@@ -124,8 +125,8 @@ class Window {
     return place != last;
   }
 
-  // M8: keys above `most` become that, and lowered(Held) is told. Then all come as if they had been
-  // read with these keys, in the order that before(Held, Held) says.
+  // M8: lowers keys above `most` to it, and calls lowered(Held) for each. Then all are in the order
+  // of before(Held, Held), as if they had been read with these keys.
   template <class Lowered, class Before>
   void lower_to(std::uint64_t most, Lowered lowered, Before before) {
     for (std::uint64_t* i = next_; i != end_; ++i) {
@@ -154,7 +155,7 @@ class Window {
  private:
   static constexpr std::size_t kRoom = kWhole + 1 + kAhead;
 
-  // What changes, in a register for as long as this lasts: also if something is thrown.
+  // Keeps what changes in a register for its scope, and writes it back also if something is thrown.
   struct Aside {
     Aside(Window& of, std::uint64_t& its_limit) noexcept
         : window{of}, limit{its_limit}, next{of.next_} {}

@@ -59,7 +59,7 @@ class ByCursor {
   }
 
  private:
-  // Of what was handed out, also when the callback throws.
+  // Releases the records that were handed out, also when the callback throws.
   struct Release {
     C& cursor;
     ~Release() { cursor.release(); }

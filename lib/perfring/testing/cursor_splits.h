@@ -79,7 +79,7 @@ class CursorSplits {
     }
   }
 
-  // Expects all that holds at any time.
+  // Checks all that must hold at any time.
   void hold() {
     const auto place = static_cast<typename Cursor<M>::Place>(page_.data_tail);
     expect(held_.empty() || held_.front().record.begin() == place,

@@ -71,10 +71,10 @@ class FakeKernel {
   void send_uevent(std::string_view message, std::uint32_t from = 0) const;
   void drop_uevents() const;
 
-  // How many mappings of events this process has.
+  // The number of mappings of events that this process has.
   static int mappings();
   static bool is_mapped(int fd);
-  // How many bytes of this event's file are mapped.
+  // The number of bytes of this event's file that are mapped.
   static std::size_t mapped_size(int fd);
   static bool is_open(int fd);
 
@@ -96,7 +96,7 @@ inline std::size_t page_size() {
   return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Writes a sample of 4 bytes to the event's file, at `position` of a ring of so many pages.
+// Writes a sample of 4 bytes to the event's file, at `position` of a ring of `page_count` pages.
 inline void emit(int fd, std::size_t page, std::size_t page_count, std::uint64_t position) {
   const perf_event_header header{PERF_RECORD_SAMPLE, 0, 16};
   const std::uint32_t words[]{4, 0xcafebabe};

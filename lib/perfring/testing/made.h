@@ -43,7 +43,7 @@ class Made {
     while (bytes_.size() % 8 != 0);
     return *this;
   }
-  // So many bytes: first, first + 1, and so on.
+  // Appends `size` bytes: first, first + 1, and so on.
   Made& run(std::size_t size, std::uint8_t first) {
     for (std::size_t i = 0; i < size; ++i) u8(static_cast<std::uint8_t>(first + i));
     return *this;

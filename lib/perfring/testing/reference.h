@@ -15,7 +15,7 @@ namespace perfring::testing {
 
 // The other consumer: what a drain must deliver, read off the rules S4, S5, S8 and S9 and the wire
 // format one by one, byte by byte, slowly. It copies, and shares nothing with the drain but the
-// vocabulary. Of any ring whose size is a power of two, whatever is in it, and any positions.
+// vocabulary. It takes any ring whose size is a power of two, any contents and any positions.
 class Reference {
  public:
   // An event but for its bytes: which part of the ring they are.
