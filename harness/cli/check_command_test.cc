@@ -123,7 +123,7 @@ TEST(CheckCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
       {"--fault none", "'none' is not accepted for ring: the nearest are "},
       {"--fault no_aquire_fence", "no_acquire_fence, "},
       {"wrong/seqlock_reader --fault x",
-       "'x' is not accepted for wrong/seqlock_reader: it has none"},
+       "'x' is not accepted for wrong/seqlock_reader: it has no faults"},
       {"--records 0", "--records: '0' is not accepted: give a number from 1 to 64"},
       {"--lengths 2,x", "--lengths: 'x' is not accepted"},
       {"--lengths ,", "--lengths: '' is not accepted"},
@@ -152,7 +152,8 @@ TEST(CheckCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
       {"ring --model riscv --merge", "--model: riscv cannot merge"},
       {"protocol --model aarch64 --compare", "--model: aarch64 cannot merge"},
       {"correct/dekker --model aarch64",
-       "--model: aarch64 cannot run correct/dekker, whose verdict is known of RC11 alone: choose "},
+       "--model: aarch64 cannot run correct/dekker, whose verdict is known for RC11 alone: "
+       "choose "},
       {"--fences --model riscv", "--model: cannot be given together with --fences"},
       {"--litmus " + temporary("bad.json", "[{\"name\": \"X\"}]"),
        "bad.json': program X: field 'race' is missing"},
@@ -257,7 +258,7 @@ TEST(CheckCommandTest, ALitmusFileIsRunUnderTheModelAskedFor) {
   EXPECT_EQ(aarch64.exit_code, 0);
   EXPECT_THAT(aarch64.out, AllOf(HasSubstr("LB: agrees: 4 outcomes, 4 executions"),
                                  HasSubstr("AArch64: 1 program, 4 executions; 0 differences"),
-                                 HasSubstr("was held beside the axioms on 1 program\n")));
+                                 HasSubstr("was compared with the axioms on 1 program\n")));
   const Ended riscv = run_check("--model riscv " + file);
   EXPECT_EQ(riscv.exit_code, 1);
   EXPECT_THAT(riscv.out,
@@ -282,7 +283,7 @@ TEST(CheckCommandTest, TheSearchMayFindLessThanTheAxiomsWhereThereIsABranch) {
       run_check("--model aarch64 --litmus " + temporary("branch.json", "[" + program + "]"));
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("SELF: agrees: 2 outcomes"),
-                               HasSubstr("was held beside the axioms on 1 program\n")));
+                               HasSubstr("was compared with the axioms on 1 program\n")));
 }
 
 TEST(CheckCommandTest, ALitmusFileThatSaysNothingOfAModelShowsNothing) {

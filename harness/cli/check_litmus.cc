@@ -225,7 +225,7 @@ std::string litmus_table(const CheckedLitmusFile& file) {
     if (each.searched) ++searched;
   }
   if (file.memory_model != model::MemoryModel::Rc11) {
-    text += fmt::format("{}: the search that proves the ring was held beside the axioms on {}\n",
+    text += fmt::format("{}: the search that proves the ring was compared with the axioms on {}\n",
                         title(file.memory_model), counted(searched, "program"));
   }
   return text +

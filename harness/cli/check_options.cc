@@ -27,7 +27,7 @@ std::string names(const std::vector<Named>& all) {
 std::string choice_of(const std::string& name, const std::vector<model::ProgramFault>& faults) {
   std::vector<std::string> names;
   for (const model::ProgramFault& fault : faults) names.push_back(fault.name);
-  return faults.empty() ? "it has none" : nearest_to(name, names, "perfring check --list");
+  return faults.empty() ? "it has no faults" : nearest_to(name, names, "perfring check --list");
 }
 
 std::expected<std::vector<Form>, std::string> forms_of(const CheckOptions& options,
@@ -55,7 +55,7 @@ std::expected<std::vector<Form>, std::string> form_on_machine(const CheckOptions
   const bool lkmm = options.memory_model == model::MemoryModel::Lkmm;
   if (!entry.machine_size || (lkmm && !entry.has_kernel_form)) {
     return refuse(fmt::format("cannot run {}{}: choose {}", entry.name,
-                              entry.machine_size ? "" : ", whose verdict is known of RC11 alone",
+                              entry.machine_size ? "" : ", whose verdict is known for RC11 alone",
                               lkmm ? "protocol" : "ring, protocol or another of ring's"));
   }
   const auto* const fault = entry.find_fault(options.fault);
@@ -126,7 +126,7 @@ void add_lengths(CLI::App& check, std::vector<unsigned>& lengths) {
             if (lengths.size() <= kRecordsMax) return;
             throw CLI::ValidationError("--lengths", fmt::format("more than {}", kRecordsMax));
           },
-          "Of the records, in turn, such as 3,2,4")
+          "The lengths of the records, in turn, such as 3,2,4")
       ->type_name("LIST");
 }
 

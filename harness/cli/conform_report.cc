@@ -40,7 +40,7 @@ std::string outcome_of(const ConformRow& row) {
   std::string text = to_string(row.cell.outcome);
   if (row.cell.outcome == Outcome::Acceptable) text += " (" + accepted(row) + ")";
   if (!row.known.empty()) {
-    text += row.surprises() ? ", known to be " + row.known : ", as is known";
+    text += row.surprises() ? ", known to be " + row.known : ", as known";
   }
   return text;
 }
@@ -64,14 +64,14 @@ std::string summary(const ConformReport& report) {
   return text;
 }
 
-// Known failures that are none.
+// Lists the known failures that no longer fail.
 std::string mended(const ConformReport& report) {
   std::string text;
   for (const ConformRow& row : report.rows) {
     const bool good = row.cell.outcome <= Outcome::Acceptable;
     if (!row.known.empty() && good) text += (text.empty() ? "" : ", ") + row.of->id;
   }
-  return text.empty() ? "" : "mended, to be taken out of the known failures: " + text + "\n";
+  return text.empty() ? "" : "fixed; take out of the known failures: " + text + "\n";
 }
 
 // '&' and '<' are markup; control characters may not be in XML at all.

@@ -187,7 +187,7 @@ class DiffCommand {
     if (!inputs_.traces.empty()) return replay();
     if (const auto why = live::why_no_live_kernel()) {
       return fail("the live kernel cannot be used.\n" + *why +
-                  "\nWith --replay FILE the simulated kernel is held beside what a live one has "
+                  "\nWith --replay FILE the simulated kernel is compared with what a live one has "
                   "shown before");
     }
     campaign_ = options_.campaign;

@@ -146,7 +146,7 @@ std::string faults_table(const std::vector<FaultCell>& cells, const Conclusion& 
   for (const std::string& line : not_run) text += line + "\n";
   for (const FaultCell& cell : cells) {
     if (!cell.is_wrong()) continue;
-    text += fmt::format("VIOLATED {} in {}: expected is {}, but it was {}\n", cell.fault->name,
+    text += fmt::format("VIOLATED {} in {}: expected {}, but it was {}\n", cell.fault->name,
                         title(cell.harness), in_words(cell.expected()),
                         cell.found.as.empty()
                             ? "not found"

@@ -65,7 +65,7 @@ class Check {
 
   Conclusion conclusion() const {
     std::string nothing;
-    if (of_known_ == 0) nothing = "nothing that is known of the records could be compared";
+    if (of_known_ == 0) nothing = "no known field of the records could be compared";
     if (refused_ != 0) nothing = counted(refused_, "line") + " could not be read";
     return conclude(differences_ != 0, false, std::move(nothing));
   }
@@ -147,7 +147,7 @@ std::string line_of(std::uint64_t at, const record::Any& any, const DecodeOption
 // a file may be larger than the memory.
 int decode_perf_data(record::PerfDataSource source, const std::string& name,
                      const DecodeOptions& options) {
-  if (options.check) return fail("--check: of a perf.data file's records nothing is known");
+  if (options.check) return fail("--check: nothing is known of a perf.data file's records");
   auto read = record::PerfData::over(std::move(source));
   if (!read) return fail(fmt::format("FILE: {}: {}", name, read.error()));
   std::string lines;

@@ -124,7 +124,7 @@ TEST_F(DecodeCommandTest, CheckExits3IfNoKnownFieldIsInTheRecords) {
   const std::string absent = with(kLost, R"({"id": 5, "lost": "0x7"})", R"({"colour": 5})");
   const Ended ended = decode(absent, {"--check"});
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
-  EXPECT_THAT(ended.out, HasSubstr("nothing that is known of the records could be compared"));
+  EXPECT_THAT(ended.out, HasSubstr("no known field of the records could be compared"));
   EXPECT_EQ(parsed(decode(absent, {"--check", "--json"}).out)["verdict"], "not shown");
 }
 
@@ -227,7 +227,7 @@ TEST_F(InspectCommandTest, ACaseOfTheVectorsIsExplained) {
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("data_tail 0x0, data_head 0x60: 96 bytes unread"),
                                HasSubstr("0x0 (at 0) 32 bytes: SAMPLE"),
-                               HasSubstr("header.size 0: no multiple of 8"),
+                               HasSubstr("header.size 0: not a multiple of 8"),
                                HasSubstr("data_tail goes to 0x60")));
   const Ended second = run({"inspect", vectors, "--case", "turns", "--turn", "2", "--json"});
   const json outcome = parsed(second.out);
@@ -257,15 +257,15 @@ TEST_F(InspectCommandTest, SamplesOfOtherTypesAreDecodedWhereThatIsSaid) {
   EXPECT_EQ(said.exit_code, 0) << said.err;
   EXPECT_THAT(said.out, AllOf(HasSubstr("size 24: time 7, raw {size 4, data 61626364}"),
                               HasSubstr("the sample has no room for raw"),
-                              Not(HasSubstr("taken to be of RAW alone"))));
+                              Not(HasSubstr("assumed to have RAW alone"))));
   EXPECT_THAT(run({"inspect", file}).out,
-              HasSubstr("samples are taken to be of RAW alone: a ring does not say it"));
+              HasSubstr("samples are assumed to have RAW alone: their type is not in the ring"));
   const Ended refused = run({"inspect", file, "--sample-type", "COLOUR"});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("--sample-type: "));
   const std::string vectors = std::getenv("CASES");
   EXPECT_THAT(run({"inspect", vectors, "--case", "sample-time"}).out,
-              AllOf(HasSubstr("time "), Not(HasSubstr("taken to be of RAW alone"))));
+              AllOf(HasSubstr("time "), Not(HasSubstr("assumed to have RAW alone"))));
 }
 
 TEST_F(InspectCommandTest, ARingIsDrawn) {
@@ -279,10 +279,10 @@ TEST_F(InspectCommandTest, AFileThatHoldsNoRingIsRefused) {
   const std::string vectors = std::getenv("CASES");
   const std::vector<std::pair<std::vector<std::string>, std::string>> refused{
       {{"/nonexistent"}, "'/nonexistent' cannot be read"},
-      {{temporary("short", "abc")}, "it is no ring image"},
+      {{temporary("short", "abc")}, "it is not a ring image"},
       {{vectors, "--case", "nothing"}, "it has no case 'nothing'"},
       {{vectors, "--case", "turns", "--turn", "3"}, "the case has turns 1 to 2"},
-      {{temporary("text", "{}"), "--case", "turns"}, "it is no index of vectors"},
+      {{temporary("text", "{}"), "--case", "turns"}, "it is not an index of vectors"},
       {{vectors, "--turn", "2"}, "--turn requires --case"},
   };
   for (const auto& [arguments, why] : refused) {

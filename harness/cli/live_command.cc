@@ -120,7 +120,7 @@ std::expected<std::vector<std::uint32_t>, std::string> cpus_of(const LiveOptions
   if (simulated) return choose_cpus(options.cpus, usable_cpus(), "CPUs that this process may use");
   const auto online = os::online_cpus();
   if (!online) {
-    return std::unexpected("which CPUs are online is not known.\n" + online.error().explain());
+    return std::unexpected("the online CPUs are not known.\n" + online.error().explain());
   }
   return choose_cpus(options.cpus, *online, "online CPUs");
 }

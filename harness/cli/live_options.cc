@@ -66,8 +66,8 @@ void declare(CLI::App& app, LiveOptions& options) {
                  "`perfring inspect FILE` explains it")
       ->type_name("FILE");
   app.add_flag("--simulated", options.simulated,
-               "Drain the simulated kernel, as is done without any argument where the live one "
-               "cannot be used");
+               "Drain the simulated kernel: the default without arguments if the live one is not "
+               "available");
   app.add_flag("--json", options.json, "Print the verdict as JSON");
 }
 
@@ -80,7 +80,7 @@ std::string conflict(const LiveOptions& options) {
     return "--dump: with --order the rings are drained by a RingSet, which keeps them to itself: "
            "leave out one of the two";
   }
-  if (options.dump == "-") return "--dump: stdout is the verdict's: give a file";
+  if (options.dump == "-") return "--dump: stdout has the verdict: give a file";
   const std::size_t ring = options.pages * os::page_size();
   if (options.watermark > static_cast<std::int64_t>(ring)) {
     return fmt::format(

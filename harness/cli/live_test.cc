@@ -61,7 +61,7 @@ TEST(LiveOptionsTest, ADumpIsOfARingDrainedByItself) {
   options.order = LiveOrder::Time;
   EXPECT_THAT(conflict(options), HasSubstr("--dump: with --order"));
   options = {.dump = "-"};
-  EXPECT_THAT(conflict(options), HasSubstr("--dump: stdout is the verdict's"));
+  EXPECT_THAT(conflict(options), HasSubstr("--dump: stdout has the verdict"));
 }
 
 // 1000 attempted, of which 990 were accepted, and 10 refused and reported lost.

@@ -20,8 +20,8 @@ namespace perfring::cli {
 CLI::App& declare_command(CLI::App& app, EventsOptions& options) {
   CLI::App& events = *app.add_subcommand(
       "events",
-      "Lists the events that can be opened here, by this user, and says of the others why they\n"
-      "cannot: those of the kernel, of the processor, of sysfs's PMUs and of tracefs.");
+      "Lists the events that this user can open here, and says why the others cannot be opened:\n"
+      "those of the kernel, of the processor, of sysfs's PMUs and of tracefs.");
   events.add_option("PATTERN", options.pattern,
                     "Only the names that have this in them; * and ? as in a shell [all]");
   events.add_flag("--json", options.json, "Print a JSON object for each event");
@@ -96,7 +96,7 @@ CLI::App& declare_command(CLI::App& app, InspectOptions& options) {
   inspect.add_flag("--fuzz", options.fuzz, "FILE is an input of fuzz/hostile_ring")->excludes(id);
   inspect
       .add_option("--sample-type", options.sample_type,
-                  "The event's: TIME|RAW, say. A ring does not say it [RAW, or the case's]")
+                  "The event's, such as TIME|RAW: it is not in the ring [RAW, or the case's]")
       ->excludes(id);
   inspect.add_flag("--json", options.json, "Print the records as JSON");
   inspect.add_option("--svg", options.svg, "Draw the ring to this file, too; - for stdout alone");
@@ -109,9 +109,9 @@ CLI::App& declare_command(CLI::App& app, DiffOptions& options) {
   CLI::App& diff = *app.add_subcommand(
       "diff",
       "Runs random scripts (outputs, drains, polls, pauses...) on this machine's kernel and on\n"
-      "the simulated one, and compares all that can be seen after every step. A difference is\n"
-      "shrunk. With --replay: on the simulated kernel beside what a kernel has shown before.");
-  diff.add_option("--scripts", options.campaign.scripts, "How many random scripts [10000]")
+      "the simulated one, and compares all that is visible after every step. A difference is\n"
+      "shrunk. With --replay, compares the simulated kernel with what a kernel has shown before.");
+  diff.add_option("--scripts", options.campaign.scripts, "The number of random scripts [10000]")
       ->type_name("N")
       ->check(number_from(1, kScriptsMax));
   diff.add_option("--seed", options.campaign.seed,
@@ -175,7 +175,7 @@ CLI::App& declare_command(CLI::App& app, FaultsOptions& options) {
       "faults",
       "Plants each fault of the catalogue in each harness, and checks that it is found as the\n"
       "invariant that the catalogue names.");
-  command.add_option("faults", options.names, "Their names [all]")
+  command.add_option("faults", options.names, "The faults to plant [all]")
       ->type_name("NAME")
       ->check(one_of_many(names, "perfring faults --list"));
   command
@@ -200,9 +200,9 @@ CLI::App& declare_command(CLI::App& app, FaultsOptions& options) {
 CLI::App& declare_command(CLI::App& app, ConformOptions& options) {
   CLI::App& conform = *app.add_subcommand(
       "conform",
-      "Holds a consumer of perf rings to the cases of harness/conformance: rings that real "
+      "Checks a consumer of perf rings on the cases of harness/conformance: rings that real "
       "kernels\n"
-      "produce, and hostile ones. Without a consumer, perfring itself is held to them.\n"
+      "produce, and hostile ones. Without a consumer, checks perfring itself.\n"
       "  perfring conform --adapter ./adapter     a program that drains a ring in a file\n"
       "  perfring conform -- ./consumer {pages}   a program as it is, on a simulated kernel,\n"
       "                                           or, with --live, on this machine's own\n"
@@ -211,18 +211,18 @@ CLI::App& declare_command(CLI::App& app, ConformOptions& options) {
   const CLI::Option* const adapter = conform.add_option(
       "--adapter", options.adapter, "A shell's command, run as COMMAND FILE PAGES SAMPLE_TYPE");
   const CLI::Option* const fault = conform.add_option(
-      "--fault", options.fault, "A consumer with this fault of harness/faults: is it found?");
+      "--fault", options.fault, "Check a consumer with this fault of harness/faults");
   conform
       .add_option("--only", options.only,
                   "Only these cases: ids, or a beginning and * for all ids that begin so")
       ->delimiter(',');
   conform.add_flag("--reachable", options.reachable, "Only cases that a real kernel produces");
   conform.add_option("--known", options.known,
-                     "A file of known failures: lines of an id and its outcome. Others than these "
-                     "are violations, and so is one of these that is right");
+                     "A file of known failures: lines of an id and its outcome. Any other failure "
+                     "is a violation, and so is a known one that no longer fails");
   conform
       .add_option("--reader", options.reader,
-                  "How COMMAND's output is read: lines, lines-24 (the first 24 bytes of samples), "
+                  "The format of the program's output: lines, lines-24 (24 bytes of samples), "
                   "bpftool, bpftrace, perf-trace")
       ->check(one_of({"lines", "lines-24", "bpftool", "bpftrace", "perf-trace"}));
   conform.add_flag("--live", options.live,
@@ -261,7 +261,7 @@ int take_program(int argc, const char* const* argv, ConformOptions& options) {
 std::string conflict(const ConformOptions& options) {
   if (options.command.empty()) {
     if (options.has_dashes) {
-      return "there is no program after --: give one, or leave out -- to hold perfring itself to "
+      return "no program is given after --: give one, or leave out -- to hold perfring itself to "
              "the cases";
     }
     if (!options.reader.empty()) return "--reader needs a program after --, whose output it reads";

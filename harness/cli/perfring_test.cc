@@ -140,7 +140,7 @@ TEST_F(DemonstrationWithoutSysfsTest, TheLiveKernelIsRefusedWithTheReason) {
   for (const char* options : {"--seconds 0.3", "--cpus 0"}) {
     const Ended missing = run_without(options);
     EXPECT_EQ(missing.exit_code, 2) << missing.out;
-    EXPECT_THAT(missing.err, AllOf(HasSubstr("which CPUs are online is not known"),
+    EXPECT_THAT(missing.err, AllOf(HasSubstr("the online CPUs are not known"),
                                    HasSubstr("No such file"), HasSubstr("mount sysfs")));
     EXPECT_EQ(missing.out, "");
     const Ended empty = run_with_empty_list(options);

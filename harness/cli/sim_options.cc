@@ -76,9 +76,8 @@ CLI::App& declare_command(CLI::App& app, SimOptions& options) {
           ->type_name("S")
           ->check(number_from(0));
   const CLI::Option* const runs =
-      sim.add_option(
-             "--runs", options.runs,
-             "Run so many seeds in a row, with settings drawn from each, until one violates")
+      sim.add_option("--runs", options.runs,
+                     "Run N seeds in a row, with settings drawn from each, until one violates")
           ->type_name("N")
           ->check(number_from(1));
   const CLI::Option* const script =

@@ -165,12 +165,14 @@ Conclusion conclusion_of(const SimRuns& runs) {
 std::string runs_table(const SimRuns& runs) {
   const simulator::RunsOutcome& outcome = runs.outcome;
   const std::uint64_t seed = runs.first.plan.seed;
-  std::string text = fmt::format(
-      "{} runs, of seeds {} to {}: {} steps, {} drains, {} attempted, {} delivered, {} lost, {} "
-      "failed\n",
-      grouped(outcome.runs), seed, seed + (outcome.runs - 1), grouped(outcome.steps),
-      grouped(outcome.drains), grouped(outcome.attempted), grouped(outcome.delivered),
-      grouped(outcome.lost), grouped(outcome.failed));
+  const std::string seeds = outcome.runs == 1
+                                ? fmt::format("seed {}", seed)
+                                : fmt::format("seeds {} to {}", seed, seed + (outcome.runs - 1));
+  std::string text =
+      fmt::format("{}, of {}: {}, {}, {} attempted, {} delivered, {} lost, {} failed\n",
+                  counted(outcome.runs, "run"), seeds, counted(outcome.steps, "step"),
+                  counted(outcome.drains, "drain"), grouped(outcome.attempted),
+                  grouped(outcome.delivered), grouped(outcome.lost), grouped(outcome.failed));
   if (!runs.violating) {
     return text + sentence(conclusion_of(runs), "All invariants hold.") + "\n";
   }

@@ -24,7 +24,7 @@ struct Named {
 };
 constexpr std::array kAccepts{
     Named{Accept::Silent, "silent",
-          "the malformed record is passed over without a word: no intact record is lost by it"},
+          "the malformed record is passed over without a report: no intact record is lost by it"},
     Named{Accept::Errors, "errors",
           "more than one error for one malformed record: nothing wrong is delivered"},
     Named{Accept::Stops, "stops",

@@ -32,11 +32,12 @@ std::string wrong_with(const Malformed& bad, const perf_event_header& header,
                        std::uint64_t available) {
   switch (bad.defect) {
     case Defect::BadPositions:
-      return "data_head and data_tail cannot be: further apart than the ring, or not 8-aligned";
+      return "data_head and data_tail are impossible: further apart than the ring, or not "
+             "8-aligned";
     case Defect::BadSize:
       return fmt::format(
           "header.size {}: {}", header.size,
-          header.size > available ? "exceeds what is available" : "no multiple of 8 from 8 on");
+          header.size > available ? "exceeds what is available" : "not a multiple of 8 from 8 on");
     case Defect::BadSample:
       return "the raw size exceeds the record";
     case Defect::BadLost:
@@ -110,7 +111,7 @@ InspectedRing vector_ring(const nlohmann::json& one, std::size_t turn) {
 std::expected<InspectedRing, std::string> ring_of_image(std::span<const std::byte> file) {
   if (file.size() < 2 * kPage || !std::has_single_bit(file.size() - kPage)) {
     return std::unexpected(
-        "it is no ring image: a control page of 4096 bytes and 2^n data pages are expected");
+        "it is not a ring image: a control page of 4096 bytes and 2^n data pages are expected");
   }
   const std::span<const std::byte> data = file.subspan(kPage);
   return InspectedRing{
@@ -156,7 +157,7 @@ std::expected<InspectedRing, std::string> ring_of_vector(std::string_view file, 
     }
     return std::unexpected(fmt::format("it has no case {}", in_quotes(id)));
   } catch (const std::exception& error) {
-    return std::unexpected("it is no index of vectors: " + one_line(error.what()));
+    return std::unexpected("it is not an index of vectors: " + one_line(error.what()));
   }
 }
 
@@ -221,7 +222,8 @@ std::string to_text(const Inspection& of, bool colours) {
   std::string text = fmt::format("ring of {} bytes, data_tail {:#x}, data_head {:#x}: {} unread\n",
                                  of.size, of.tail, of.head, counted(of.unread, "byte"));
   if (!of.says_sample_type) {
-    text += "samples are taken to be of RAW alone: a ring does not say it (--sample-type)\n";
+    text +=
+        "samples are assumed to have RAW alone: their type is not in the ring (--sample-type)\n";
   }
   for (const Explained& each : of.records) {
     const bool bad = !each.wrong.empty();

@@ -68,9 +68,10 @@ class Judgement {
     std::size_t before = next_;
     while (before > 0 && expected_[before - 1].kind == Kind::Maybe) --before;
     if (before > 0 && expected_[before - 1].kind == Kind::Bad) {
-      return cell_.accept(of_, Accept::Errors, Outcome::Garbage, "one more error than is wrong");
+      return cell_.accept(of_, Accept::Errors, Outcome::Garbage,
+                          "a second error for one malformed record");
     }
-    cell_.worsen(Outcome::Garbage, "an error, where the record is intact");
+    cell_.worsen(Outcome::Garbage, "an error for an intact record");
   }
 
   template <class Iterator>
@@ -96,7 +97,7 @@ class Judgement {
       cell_.accept(of_, Accept::Silent, Outcome::Loses, "a malformed record was passed over");
     }
     if (!unsaid_.empty()) {
-      cell_.worsen(Outcome::Loses, "not delivered, and not a word: " + unsaid_);
+      cell_.worsen(Outcome::Loses, "not delivered, and not reported: " + unsaid_);
     }
     silent_ = false;
     unsaid_.clear();

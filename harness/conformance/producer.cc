@@ -235,7 +235,7 @@ void CaseProducer::control(script::Action action) {
   if (action == Action::Disable) return kernel::perf_event_disable(event);
   if (action == Action::Enable) return kernel::perf_event_enable(event);
   if (action != Action::Pause && action != Action::Resume) {
-    throw std::logic_error{case_.id + ": a step that is no producer's"};
+    throw std::logic_error{case_.id + ": a step that is not a producer's"};
   }
   kernel::perf_event_pause_output(event, action == Action::Pause);
 }

@@ -100,7 +100,7 @@ TEST(ParseTracesTest, AnErrorNamesLineAndReason) {
   EXPECT_EQ(error_of("ids 1"), "line 1: ids: no such value");
   EXPECT_EQ(error_of("\npages 3"), "line 2: a ring of 3 pages: a power of two up to 1024");
   EXPECT_EQ(error_of("poll"), "line 1: neither a setting nor STEP => WHAT WAS SEEN");
-  EXPECT_EQ(error_of("jump" + seen), "line 1: 'jump': no such step or setting");
+  EXPECT_EQ(error_of("jump" + seen), "line 1: 'jump': not a step or a setting");
   EXPECT_EQ(error_of("output 1 second" + seen), "line 1: there is no second event: say 'events 2'");
   EXPECT_EQ(error_of("output 1" + seen + "\n> at 0 poll" + seen),
             "line 2: nothing was nested on a real kernel");

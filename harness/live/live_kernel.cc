@@ -81,7 +81,7 @@ std::optional<std::string> why_no_loop() {
 
 std::optional<std::string> why_no_live_kernel() {
   const auto cpus = os::online_cpus();
-  if (!cpus) return "which CPUs are online is not known.\n" + cpus.error().explain();
+  if (!cpus) return "the online CPUs are not known.\n" + cpus.error().explain();
   if (auto why = why_no_event(cpus->front())) return why;
   if (auto why = why_no_map()) return why;
   if (auto why = why_no_program(cpus->front())) return why;

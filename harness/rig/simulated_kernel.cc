@@ -114,7 +114,7 @@ std::int64_t SimulatedKernel::call(const Step& step) {
       kernel::perf_event_enable(ring_.event());
       return 0;
     default:
-      throw std::logic_error{"'" + to_text(step) + "' is no system call"};
+      throw std::logic_error{"'" + to_text(step) + "' is not a system call"};
   }
 }
 

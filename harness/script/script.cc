@@ -84,7 +84,7 @@ std::uint64_t deepest(std::span<const Step> before) {
 }
 
 std::optional<std::string> why_misplaced(std::span<const Step> before, const Step& step) {
-  if (step.depth == 0) return step.at == 0 ? std::nullopt : std::optional{"'at' of no other step"};
+  if (step.depth == 0) return step.at == 0 ? std::nullopt : std::optional{"'at' without nesting"};
   if (step.action == Action::Die) {
     const auto outer = std::find_if(before.rbegin(), before.rend(),
                                     [](const Step& each) { return each.depth == 0; });
@@ -92,7 +92,7 @@ std::optional<std::string> why_misplaced(std::span<const Step> before, const Ste
   }
   if (step.depth <= deepest(before)) return std::nullopt;
   if (before.empty() || before.back().depth + 1 < step.depth) {
-    return "nested in no step that is one less deep";
+    return "no step one level less deep to be nested in";
   }
   return "nested in '" + to_text(before.back()) + "', which is over at once";
 }

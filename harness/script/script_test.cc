@@ -119,7 +119,7 @@ TEST(ScriptTextErrorTest, ALineThatDoesNotParseIsNamedWithTheReason) {
   EXPECT_EQ(error_of("\n# two\npages 3\n"), "line 3: a ring of 3 pages: a power of two up to 1024");
   EXPECT_EQ(error_of("pages 0"), "line 1: a ring of 0 pages: a power of two up to 1024");
   EXPECT_EQ(error_of("pages 2048"), "line 1: a ring of 2048 pages: a power of two up to 1024");
-  EXPECT_EQ(error_of("output 1\nshout 2"), "line 2: 'shout': no such step or setting");
+  EXPECT_EQ(error_of("output 1\nshout 2"), "line 2: 'shout': not a step or a setting");
   EXPECT_EQ(error_of("0 times poll"), "line 1: '0': at least 1 time");
   EXPECT_EQ(error_of("x times poll"), "line 1: 'x': a decimal number is expected");
   EXPECT_EQ(error_of("poll\n100000 times poll"), "line 2: too many steps");
@@ -129,8 +129,8 @@ TEST(ScriptTextErrorTest, ALineThatDoesNotParseIsNamedWithTheReason) {
   EXPECT_EQ(error_of("output 1x"), "line 1: output: '1x': a decimal number is expected");
   EXPECT_EQ(error_of("drain 18446744073709551616"),
             "line 1: drain: '18446744073709551616': a number of 64 bits");
-  EXPECT_EQ(error_of("output 1 third"), "line 1: 'third': what follows a whole output");
-  EXPECT_EQ(error_of("poll 1"), "line 1: '1': what follows a whole poll");
+  EXPECT_EQ(error_of("output 1 third"), "line 1: 'third': unexpected after a whole output");
+  EXPECT_EQ(error_of("poll 1"), "line 1: '1': unexpected after a whole poll");
   EXPECT_EQ(error_of("poll\npages 2"), "line 2: a setting after the first step");
   EXPECT_EQ(error_of("output 1 second"), "line 1: there is no second event: say 'events 2'");
   EXPECT_EQ(error_of("overwrite 1\ndrain 1"), "line 2: an overwriting ring is mapped read-only");
@@ -142,19 +142,20 @@ TEST(ScriptTextErrorTest, ALineThatDoesNotParseIsNamedWithTheReason) {
   EXPECT_EQ(error_of("start 12"), "line 1: start 12: a multiple of 8");
   EXPECT_EQ(error_of("wakeup_events 4294967296"), "line 1: wakeup 4294967296: at most 4294967295");
   EXPECT_EQ(error_of("sample_type RAW|IP"),
-            "line 1: sample_type: 'IP': no sample_type that is simulated");
+            "line 1: sample_type: 'IP': not a sample_type that is simulated");
 }
 
 TEST(ScriptTextErrorTest, AStepThatCannotBeNestedIsNamed) {
-  EXPECT_EQ(error_of("> at 0 poll"), "line 1: nested in no step that is one less deep");
-  EXPECT_EQ(error_of("output 1\n>> at 0 poll"), "line 2: nested in no step that is one less deep");
+  EXPECT_EQ(error_of("> at 0 poll"), "line 1: no step one level less deep to be nested in");
+  EXPECT_EQ(error_of("output 1\n>> at 0 poll"),
+            "line 2: no step one level less deep to be nested in");
   EXPECT_EQ(error_of("poll\n> at 0 output 1"), "line 2: nested in 'poll', which is over at once");
   const std::string dies = "'die' is nested in an output, one deep";
   EXPECT_EQ(error_of("die"), "line 1: " + dies);
   EXPECT_EQ(error_of("drain 1\n> at 0 die"), "line 2: " + dies);
   EXPECT_EQ(error_of("output 1\n> at 0 output 1\n>> at 0 die"), "line 3: " + dies);
   EXPECT_EQ(error_of("output 1\n> 5 output 1"),
-            "line 2: '5': what is nested says 'at' and a number first");
+            "line 2: '5': a nested step begins with 'at' and a number");
   EXPECT_EQ(error_of("output 1\n> at output 1"), "line 2: 'output': a decimal number is expected");
   EXPECT_EQ(error_of("output 1\n> at 65536 poll"), "line 2: at 65536: at most 65535");
   EXPECT_EQ(error_of("output 1\n>>>> at 0 poll"), "line 2: a depth of 4: at most 3");

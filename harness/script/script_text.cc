@@ -113,7 +113,7 @@ Parsed parse_sample_type(std::string_view text, std::uint64_t& into) {
   for (std::string_view rest = text == "0" ? "" : text; !rest.empty();) {
     const std::size_t bar = std::min(rest.find('|'), rest.size());
     const auto bit = value_of(kSampleTypeNames, rest.substr(0, bar));
-    if (!bit) return wrong(rest.substr(0, bar), "no sample_type that is simulated");
+    if (!bit) return wrong(rest.substr(0, bar), "not a sample_type that is simulated");
     type |= *bit;
     rest.remove_prefix(std::min(bar + 1, rest.size()));
   }
@@ -129,7 +129,7 @@ Parsed take_nesting(std::string_view& line, Step& step) {
   line.remove_prefix(depth);
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
   if (const std::string_view word = take_word(line); word != "at") {
-    return wrong(word, "what is nested says 'at' and a number first");
+    return wrong(word, "a nested step begins with 'at' and a number");
   }
   return parse_number(take_word(line), step.at);
 }
@@ -223,7 +223,7 @@ std::expected<Step, std::string> parse_step(std::string_view line) {
   }
   const std::string_view name = take_word(line);
   const auto action = value_of(kActionNames, name);
-  if (!action) return wrong(name, "no such step or setting");
+  if (!action) return wrong(name, "not a step or a setting");
   step.action = *action;
   if (has_number(step.action)) {
     if (const auto parsed = parse_number(take_word(line), step.number); !parsed) {
@@ -234,7 +234,7 @@ std::expected<Step, std::string> parse_step(std::string_view line) {
     step.second = true;
     line = {};
   }
-  if (!line.empty()) return wrong(line, fmt::format("what follows a whole {}", name));
+  if (!line.empty()) return wrong(line, fmt::format("unexpected after a whole {}", name));
   return step;
 }
 

@@ -37,7 +37,7 @@ TEST(SettingsTest, LinesOfNameAndValueAreParsedAndTheLastCounts) {
 
 TEST(SettingsTest, ALineThatDoesNotParseIsNamedWithTheReason) {
   EXPECT_THAT(error_of("cpus 1\n\nbogus 2\n"),
-              AllOf(HasSubstr("storm.txt, line 3: 'bogus' is no setting"), HasSubstr("pages")));
+              AllOf(HasSubstr("storm.txt, line 3: 'bogus' is not a setting"), HasSubstr("pages")));
   EXPECT_THAT(error_of("pages"), HasSubstr("storm.txt, line 1: pages has no value"));
   for (const char* value : {"x", "-1", "1.5", "0x10", "1 2", "0", "65", "99999999999999999999"}) {
     EXPECT_THAT(error_of(std::string{"pages 1\ncpus "} + value),
@@ -48,10 +48,10 @@ TEST(SettingsTest, ALineThatDoesNotParseIsNamedWithTheReason) {
 
 TEST(SettingsTest, AnImpossibleValueIsNamedWithItsLine) {
   EXPECT_THAT(error_of("cpus 1\npages 3"),
-              HasSubstr("storm.txt, line 2: pages: 3 is no power of two"));
+              HasSubstr("storm.txt, line 2: pages: 3 is not a power of two"));
   EXPECT_THAT(error_of("word 48"), HasSubstr("storm.txt, line 1: word: 48 is neither 32 nor 64"));
   EXPECT_THAT(error_of("\nstart 12"),
-              HasSubstr("storm.txt, line 2: start: 12 is no multiple of 8"));
+              HasSubstr("storm.txt, line 2: start: 12 is not a multiple of 8"));
   EXPECT_THAT(impossible({.ring{.pages = 3}}), HasSubstr("pages: 3"));
   EXPECT_THAT(impossible({.ring{.start = 12}}), HasSubstr("start: 12"));
   EXPECT_THAT(impossible({.ring{.events = 2}}), HasSubstr("the ring: it is of one event"));

@@ -65,7 +65,7 @@ constexpr SettingName of_word(const char* name, std::string (*impossible)(std::u
 
 std::string impossible_pages(std::uint64_t pages) {
   if (std::has_single_bit(pages)) return {};
-  return fmt::format("pages: {} is no power of two: the kernel maps no such ring", pages);
+  return fmt::format("pages: {} is not a power of two: the kernel maps no such ring", pages);
 }
 
 std::string impossible_word(std::uint64_t bits) {
@@ -75,7 +75,7 @@ std::string impossible_word(std::uint64_t bits) {
 
 std::string impossible_start(std::uint64_t start) {
   if (start % 8 == 0) return {};
-  return fmt::format("start: {} is no multiple of 8: no record can be there", start);
+  return fmt::format("start: {} is not a multiple of 8: no record can be there", start);
 }
 
 constexpr std::array kNames{
@@ -224,7 +224,7 @@ std::expected<void, std::string> parse_line(std::string_view line, RunSettings& 
   if (name == kNames.end()) {
     std::string known;
     for (const SettingName& candidate : kNames) known += fmt::format(" {}", candidate.name);
-    return std::unexpected(fmt::format("'{}' is no setting; there are{}", word, known));
+    return std::unexpected(fmt::format("'{}' is not a setting; there are{}", word, known));
   }
   if (blank == std::string_view::npos) {
     return std::unexpected(fmt::format("{} has no value", word));
