@@ -9,7 +9,7 @@ KINDS = ("passed", "failed", "skipped")
 # Each job leaves its reports in a folder of its own name in here, and nothing else does.
 RESULTS = pathlib.Path(os.environ.get("PERFRING_RESULTS") or
                        pathlib.Path(__file__).resolve().parent.parent / "ci-results")
-# For Bazel, which says how far it is: a log is to stay readable. And what CI's machine has built, it keeps.
+# Options for Bazel: fewer lines of progress in a log; and CI's machine keeps what it has built.
 BAZEL = ([] if sys.stderr.isatty() else ["--show_progress_rate_limit=30"]) + \
     (["--config=ci"] if os.environ.get("CI") else [])
 
@@ -32,7 +32,7 @@ def title(case):
 
 
 def read(path):
-    """The test cases of a report. None if the file is no XML: what a failing test printed may have
+    """The test cases of a report. None if the file is not XML: what a failing test printed may have
     characters that XML has not."""
     try:
         return list(ElementTree.parse(path).getroot().iter("testcase"))
@@ -70,12 +70,12 @@ def save(path, suites):
 
 
 def file_name(text):
-    """With those characters only that every file system and every store of artifacts takes."""
+    """The name with only those characters that every file system and store of artifacts takes."""
     return re.sub(r"[^\w.+=-]+", "_", text, flags=re.ASCII).strip("_")[:120]
 
 
 def count(folder):
-    """Of all reports in a folder, by KINDS."""
+    """The counts of all reports in a folder, by KINDS."""
     counts = dict.fromkeys(KINDS, 0)
     for path in sorted(folder.rglob("*.xml")):
         for case in read(path) or []:

@@ -164,7 +164,7 @@ printf '#!/bin/sh\nexit 3\n' >ci/setup
 expect 1 '^0 passed, 1 failed, 0 skipped$' .ci/run
 
 for job in default asan-ubsan tsan fuzz foreign cross fleet; do mv "ci/$job.real" "ci/$job"; done
-expect 2 "no target 'hostile'; there are hostile_ring, planted_fault" ci/fuzz hostile
+expect 2 "'hostile' is not a target; choose from: hostile_ring, planted_fault" ci/fuzz hostile
 expect 2 "'-1' is not accepted|expected one argument" ci/fuzz --seconds -1
 expect 2 "'1e3' is not accepted: give a whole number" ci/fuzz --seconds 1e3
 expect 2 "'0' is not accepted" ci/fuzz --jobs 0
@@ -172,10 +172,10 @@ expect 2 "'0' is not accepted" ci/fuzz --jobs 0
 # With nothing installed but Python: what is missing is named, and what installs it.
 mkdir bin
 ln -s /usr/bin/python3 bin
-expect 2 "no guest 'mips'; there are: all, amd64, arm64, armhf, i386, ppc64el, s390x, i386-on" ci/foreign mips
+expect 2 "'mips' is not a guest; choose from: all, amd64, arm64, armhf, i386, ppc64el, s390x, i386-on" ci/foreign mips
 expect 2 "'0' is not accepted: give a whole number" ci/foreign armhf --limit 0
 expect 2 'qemu-system-arm is not installed: run ci/setup --cross' env PATH="$PWD/bin" ci/foreign armhf
-expect 2 "no 'mips'; there are arm64, armhf, i386, ppc64el, s390x" ci/cross mips
+expect 2 "'mips' is not an architecture; choose from: arm64, armhf, i386, ppc64el, s390x" ci/cross mips
 for script in ci/cross ci/configs; do
   expect 2 'bazel is not installed: run ci/setup' env PATH="$PWD/bin" $script
 done

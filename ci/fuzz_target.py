@@ -210,7 +210,7 @@ class Target:
         return path
 
     def keep(self):
-        """Puts away the inputs that reached something new. How many there are now."""
+        """Stores the inputs that reached something new. Returns how many are stored now."""
         if self.name != PLANTED_FAULT:
             self.kept().mkdir(parents=True, exist_ok=True)
             for file in self.corpus.iterdir():
@@ -219,7 +219,7 @@ class Target:
         return sum(1 for _ in self.kept().glob("*"))
 
     def merge(self):
-        """Packs the smallest corpus that reaches all that is reached, beside seeds and regressions."""
+        """Packs the smallest corpus that, with seeds and regressions, reaches all that is reached."""
         merged = self.folder / "merged"
         merged.mkdir()
         files = self.seeds | contents(self.checked_in("regressions"))
