@@ -1,8 +1,9 @@
 #ifndef HARNESS_BENCH_WAITS_H_
 #define HARNESS_BENCH_WAITS_H_
 
-// How long records of the live kernel wait for their consumer, and what the waiting costs: RingSet
-// with a latency, and real libbpf's perf_buffer__poll with its defaults, on the same writer.
+// Measures how long records of the live kernel wait for their consumer, and the cost of waiting, in
+// RingSet with a latency and in libbpf's own perf_buffer__poll with its defaults, on the same
+// writer.
 
 #include <chrono>
 #include <cstddef>

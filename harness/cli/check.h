@@ -97,7 +97,7 @@ const model::Trace* violation_of(const std::vector<CheckedCase>& cases);
 std::expected<void, std::string> write_svg(const CheckPlan& plan,
                                            const std::vector<CheckedCase>& cases);
 
-// Which of the ring protocol's fences is necessary, and which is sufficient: a table in Markdown.
+// Prints which of the ring protocol's fences are necessary, and which suffice: a Markdown table.
 // The source that ships is explored for each row, under RC11 (6 records, 3 drains), and under
 // AArch64 and RISC-V (4 records, 2 drains); under LKMM the protocol word by word (3 records, 3
 // drains). The column of x86 is herd7 7.58's verdicts on the same part of the protocol; they are

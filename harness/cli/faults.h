@@ -26,8 +26,8 @@ struct FaultsOptions {
 
 CLI::App& declare_command(CLI::App& app, FaultsOptions& options);
 
-// How a planted fault was found: by which invariant's name, or as a data race, or by what ended the
-// run; and the details.
+// The finding of a planted fault: the name of an invariant, a data race, or the end of the run; and
+// the details.
 struct FoundFault {
   std::string as;  // empty: it was not
   std::string message;

@@ -20,8 +20,8 @@ class App;
 
 namespace perfring::cli {
 
-// How the rings are drained: each by itself; all of them in the order of their events' times; or
-// the fullest first. The last two by lib's RingSet.
+// The order of draining: each ring by itself; all of them in the order of their events' times; or
+// the fullest first. lib's RingSet does the last two.
 enum class LiveOrder : std::uint8_t { Each, Time, Fullest };
 
 // The options of a run of the demonstration.
@@ -87,7 +87,7 @@ struct LiveOutcome {
   std::string dump{};  // the first ring as it was when the time was over, records unread in it
 };
 
-// How a run is going, for one line of progress.
+// The progress of a run, for one line.
 struct LiveProgress {
   double seconds;
   double events_per_second;

@@ -55,7 +55,7 @@ std::expected<SimPlan, std::string> plan_of(const SimOptions& options);
 // The command that runs this again.
 std::string replay_line(const SimPlan& sim, const simulator::SimulationPlan& plan);
 
-// How a run ended; `shrunk` if it violated an invariant.
+// The outcome of a run; `shrunk` if it violated an invariant.
 struct SimOutcome {
   simulator::SimulationOutcome outcome;
   std::optional<simulator::Shrunk> shrunk;
@@ -81,7 +81,7 @@ nlohmann::ordered_json violation_object(const oracle::Violation& violation);
 std::string sim_list();
 std::string sim_list_json();
 
-// How many runs ended, whose settings were drawn from their seeds.
+// The outcome of many runs, whose settings were drawn from their seeds.
 struct SimRuns {
   SimPlan first;
   simulator::RunsOutcome outcome;

@@ -29,7 +29,7 @@ struct Wanted {
   enum class Kind : std::uint8_t { Sample, Lost, Bad, Maybe };
   Kind kind = Kind::Sample;
   std::uint64_t number = 0;            // of the output, or of lost records
-  std::optional<std::uint64_t> cut{};  // only so many bytes of the sample
+  std::optional<std::uint64_t> cut{};  // only this many bytes of the sample
 };
 
 struct Fill {
@@ -59,7 +59,7 @@ struct OnCpu {
 struct Hotplug {
   bool online = false;
 };
-// So many times an output of so many bytes and a drain, whose events follow from the ledger.
+// `turns` times an output of `bytes` bytes and a drain, whose events follow from the ledger.
 struct Laps {
   std::uint64_t turns = 0;
   std::uint64_t bytes = 0;

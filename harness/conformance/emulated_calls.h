@@ -44,7 +44,7 @@ struct Opened {
   Opened& operator=(const Opened&) = delete;
 
   void make_ring(const script::Settings& settings);
-  // Of an event of the machine's kernel: its data_head and data_tail are moved to `start`.
+  // Takes an event of the machine's kernel, and moves its data_head and data_tail to `start`.
   void make_live(live::Emitter& emitter);
   std::uint64_t pages() const { return memory.size() / 4096 - 1; }  // of data, once it is mapped
   // Whether read(2) was called on the descriptor, which gives no count here.
@@ -102,8 +102,8 @@ class EmulatedCalls {
   bool is_waited_for() const;
   // Ends the polls whose rings have become readable, or that have waited as long as they asked for.
   void end_polls();
-  // Leaves those to the kernel that have a mask of signals, without their rings: the program is
-  // about to be told to end, and may let no signal through but there.
+  // Leaves the polls that have a mask of signals to the kernel, without their rings: the program is
+  // about to get SIGINT, and may let no signal through but there.
   void end_masked_polls();
 
  private:

@@ -56,7 +56,7 @@ struct ProcessLimits {
   const std::atomic<bool>* stop = nullptr;  // ends the run early when it becomes true
 };
 
-// What is held against ProcessLimits::cpu_seconds.
+// The CPU time that is compared with ProcessLimits::cpu_seconds.
 double cpu_seconds_of(const rusage& used);
 
 // No case can be run: the program cannot be started, or this system does not let it be supervised.

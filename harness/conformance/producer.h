@@ -30,10 +30,10 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
-// How a payload says which output it is of, so that it can be told from what the consumer prints.
+// The form in which a payload names its output, so that the consumer's text shows which it was.
 enum class Echo : std::uint8_t {
   Bytes,  // it prints all bytes: two words (payload_of)
-  Text,   // it prints a dot for each byte that is no ASCII: their digits
+  Text,   // it prints a dot for each byte that is not ASCII: their digits
   Words,  // it prints the second and the third word: these two, behind one of 0 (P26)
 };
 // The payload of an output says which one it is: its number and that number times an odd constant,
@@ -41,7 +41,7 @@ enum class Echo : std::uint8_t {
 std::vector<std::byte> payload_of(std::uint64_t output, std::uint64_t length,
                                   Echo echo = Echo::Bytes);
 
-// What tells the ring of a CPU, and its events' ids, from the others'.
+// The identity that distinguishes a CPU's ring, and its events' ids, from the others'.
 rig::Identity identity_on(std::size_t cpu);
 
 // Rings as a case has them, for each of its CPUs; nullptr where that is absent.

@@ -41,7 +41,7 @@ std::expected<Printed, std::string> parse_printed(std::string_view out);
 // (ptrace, P18), and each of its waits is the producer's turn. No privilege is needed, and nothing
 // of the program is changed. For x86-64 programs, and i386 ones on an x86-64 machine.
 
-// What is known of a program whose output is not that of an adapter.
+// A program whose output is not in the form of an adapter's.
 struct Reader {
   std::string_view name;
   // Turns the output into events. An error quotes the first line that is not one.
@@ -57,8 +57,8 @@ std::span<const Reader> readers();
 // Precondition: a reader has this name.
 const Reader& reader_of(std::string_view name);
 
-// Who writes: the machine's own kernel only what it can be made to write, and where this process
-// may have BPF programs run. Then the program's calls are watched, not emulated.
+// The writer: the machine's own kernel writes only what it can be made to write, and only if this
+// process may run BPF programs. Then the program's calls are watched, not emulated.
 enum class Producer : std::uint8_t { SimulatedKernel, LiveKernel };
 
 // Runs the command once with the case's script. In its words {pages} is replaced by the pages of

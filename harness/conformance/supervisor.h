@@ -32,7 +32,7 @@ class PlayedRings {
   void enter(std::uint64_t key, Opened& event);
   void take_out(std::uint64_t key);
   void refuse(const std::string& mapping) { refused_ = mapping; }
-  // The first reason is the one that is told: how far the program gets afterwards is chance.
+  // Reports the first reason only: how far the program gets afterwards is chance.
   void give_up(const std::string& why) {
     if (!impossible_.is_of_any_case) impossible_ = {why, true, true};
   }
@@ -43,7 +43,7 @@ class PlayedRings {
   bool is_refused() const { return producer_ != nullptr && producer_->is_refused(); }
   bool is_over() const { return producer_ != nullptr && producer_->is_over(); }
 
-  // What kept the case from being played to its end, if anything did.
+  // The reason why the case was not played to its end, if it was not.
   struct Obstacle {
     std::string why{};
     bool is_unsupported = false;  // the program cannot help it
@@ -56,7 +56,7 @@ class PlayedRings {
   std::vector<std::uint64_t> progress() const;
   bool are_read() const;
   void judge_places(Cell& cell) const;
-  // The program has waited, and is told to end: what was announced to it is read.
+  // The program has waited, and will get SIGINT: it must have read what was announced to it.
   void judge_unread(Cell& cell, bool sleeps) const;
   void judge_tails(Cell& cell) const;
   std::vector<std::span<const Event>> expected() const;

@@ -22,7 +22,7 @@
 
 namespace perfring::conformance {
 
-// How a notified system call goes on.
+// The answer to a notified system call.
 struct CallAnswer {
   bool by_kernel = false;  // this machine's own kernel carries it out
   std::int64_t value = 0;  // what it returns otherwise: an error is a negative errno
@@ -77,9 +77,9 @@ inline bool is_select(Emulated call) {
 }
 std::vector<sock_filter> filter_of_subjects();
 
-// Of the file /proc/THREAD/status, the field of this name ("State:"); empty if it has ended.
+// The field of this name ("State:") in /proc/THREAD/status; empty if the thread has ended.
 std::string status_of(pid_t thread, std::string_view field);
-// The process that the thread is of, or 0.
+// The thread's process, or 0.
 pid_t process_of(pid_t thread);
 // Whether the signal is neither ignored nor ends the process: it has a handler.
 bool is_caught(pid_t thread, int signal);
@@ -92,7 +92,7 @@ class TracedProcess {
  public:
   // `call` answers a system call that is notified. `maps_ring` says of an mmap of a descriptor
   // whether that is a ring's: it is then mapped between guards, and `mapped` gets its place.
-  // `faulted` is told of each fault, whether the program catches it or not.
+  // `faulted` is called for each fault, whether the program catches it or not.
   struct Handler {
     std::function<CallAnswer(const seccomp_notif&)> call;
     std::function<MapAnswer(pid_t thread, const MapCall&)> maps_ring;
@@ -101,8 +101,7 @@ class TracedProcess {
     bool is_kernels_own = false;  // the ring, whose data it protects itself
   };
 
-  // Throws CannotRun where there is no such program, or the system allows no listener or no
-  // tracing.
+  // Throws CannotRun if the program does not exist, or the system allows no listener or no tracing.
   TracedProcess(const std::vector<std::string>& command, const ProcessLimits& limits,
                 Handler handler);
   ~TracedProcess();
@@ -116,7 +115,7 @@ class TracedProcess {
   bool answer(std::uint64_t id, const CallAnswer& answer) const;
   // Whether that call is still to be answered: a signal may have ended it.
   bool is_waiting(std::uint64_t id) const;
-  // That it and what it has forked have used, of those that still run.
+  // The CPU time used by it and by what it has forked, if they still run.
   std::int64_t cpu_ns() const;
   // Whether a thread of theirs is on a CPU, or waits for one.
   bool is_running() const;
@@ -134,7 +133,7 @@ class TracedProcess {
   bool is_set_uid() const { return is_set_uid_; }
   std::string out() const;
   std::string err() const;
-  // Of both, whichever is longer.
+  // The length of out() or err(), whichever is longer.
   std::uint64_t printed_bytes() const;
 
   // Read and write the memory of this thread's process. They return whether all of it is mapped.

@@ -23,7 +23,7 @@ struct Write {
   std::vector<std::byte> bytes;
 };
 
-// Of several CPUs each has its turn, and its ring.
+// One CPU's turn and ring; with several CPUs each has its own.
 struct Turn {
   std::size_t cpu = 0;
   std::uint64_t head = 0;

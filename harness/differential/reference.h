@@ -33,7 +33,7 @@ class ReferenceKernel {
   virtual std::optional<std::string> ring_difference(std::span<const std::byte> ring) = 0;
 };
 
-// Where the simulated kernel first differed.
+// The first step at which the simulated kernel differed.
 struct Difference {
   std::size_t step;  // the number of the step, from 1
   std::string what;

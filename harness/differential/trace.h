@@ -69,7 +69,7 @@ class RecordedReference final : public ReferenceKernel {
 };
 
 // The checked-in traces: for tests, whose environment has TRACES, the paths of their files. Throws
-// std::runtime_error without it, and for a file that is no trace.
+// std::runtime_error without it, and for a file that is not a trace.
 std::vector<KernelTrace> recorded_traces();
 
 }  // namespace perfring::differential

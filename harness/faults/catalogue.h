@@ -17,8 +17,8 @@
 
 namespace perfring::faults {
 
-// A kernel's; a consumer's accesses to memory, and their order; the rest of a consumer. A variant
-// is no fault.
+// A fault of the kernel; of a consumer's accesses to memory, and their order; of the rest of a
+// consumer. A variant is not a fault.
 enum class Kind : std::uint8_t { Kernel, Memory, Consumer, Variant };
 
 // Scripts: harness/rig. ThreadSanitizer: harness/stress, built with it.
@@ -54,7 +54,7 @@ std::span<const Reason> reasons();
 // Found by a check that names no invariant, or by one that depends on how threads are scheduled.
 struct AnyInvariant {};
 struct DataRace {};
-// Nothing is violated: it is a variant.
+// A variant: it violates nothing.
 struct Holds {};
 using Expected = std::variant<oracle::Invariant, AnyInvariant, DataRace, Holds, Reason>;
 
@@ -94,11 +94,11 @@ std::span<const Harness> harnesses();
 bool is_found(const Expected& expected);
 // Whether a harness that gives this reason may leave the fault out.
 bool is_not_planted(Reason reason);
-// What the fuzz target hostile_ring makes of it, on its seeds (fuzz/hostile_drain_test.cc): it has
+// The outcome in the fuzz target hostile_ring, on its seeds (fuzz/hostile_drain_test.cc): it has
 // rings of any bytes, and no kernel. The target kernel_script runs scripts, as Harness::Scripts.
 Expected by_fuzzing(const Fault& fault);
-// What the cases of harness/conformance make of a consumer that has it: the outcome of the worst,
-// by its name there (judge.h), or why none shows it (conformance_test.cc).
+// The outcome of a consumer with the fault in the cases of harness/conformance: the worst, by its
+// name there (judge.h), or why none shows it (conformance_test.cc).
 using Conforms = std::variant<const char*, Reason>;
 Conforms by_conformance(const Fault& fault);
 // "intact", "any invariant", "data race", "holds", "not seen: in order".

@@ -134,7 +134,7 @@ struct Scribbles : Base {
   }
 };
 
-// Takes so many unread bytes for free ones. circ_space() keeps one byte free, and records are
+// Takes kBytes unread bytes for free ones. circ_space() keeps one byte free, and records are
 // multiples of 8, so that 8 more make the ring completely full.
 template <class Base, __u32 kBytes>
 struct SpaceOffBy : RemembersBuffer<Base> {

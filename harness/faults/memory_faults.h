@@ -91,7 +91,7 @@ void stray_read(const std::byte* address, std::size_t size) {
   if constexpr (requires { M::sees_read(address, size); }) M::sees_read(address, size);
 }
 
-// Where the ring is a page long, that is its control page.
+// Reads a page too low. In a ring of one page that is its control page.
 template <class M>
 struct ReadsBehind : M {
   template <class T>

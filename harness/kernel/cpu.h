@@ -9,7 +9,7 @@
 #include <cstring>
 #include <ctime>
 
-// ThreadSanitizer does not model fences: it is told what each orders.
+// ThreadSanitizer does not model fences: annotations say what each orders.
 #if defined(__SANITIZE_THREAD__)
 #define KERNEL_TSAN(call) call
 #elif defined(__has_feature)
@@ -38,7 +38,7 @@ concept Cpu = requires(C& cpu, __u64& data_head, const __u64& data_tail, std::by
   { cpu.id } -> std::convertible_to<int>;
   { cpu.pid } -> std::convertible_to<__u32>;
   { cpu.tid } -> std::convertible_to<__u32>;
-  // How many calls of bpf_perf_event_output() are running on it, one interrupting another.
+  // The number of calls of bpf_perf_event_output() that run on it, one interrupting another.
   { cpu.bpf_trace_nest_level } -> std::same_as<int&>;
   { cpu.clock() } -> std::same_as<__u64>;
 

@@ -1,8 +1,8 @@
 #ifndef HARNESS_KERNEL_EVENTPOLL_H_
 #define HARNESS_KERNEL_EVENTPOLL_H_
 
-// How user space waits for events: poll(2) of fs/select.c and epoll(7) of fs/eventpoll.c at v6.18.
-// Nothing here sleeps: each call is one look, as with a timeout of 0; EventfdWaiter is for
+// User space's ways to wait for events: poll(2) of fs/select.c, epoll(7) of fs/eventpoll.c at
+// v6.18. Nothing here sleeps: each call is one look, as with a timeout of 0; EventfdWaiter is for
 // consumers that really sleep.
 //
 // Threads: an eventpoll belongs to one thread, and so do wakeups, except those of EventfdWaiter.

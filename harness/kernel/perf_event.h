@@ -125,9 +125,9 @@ class perf_mapping {
   std::shared_ptr<perf_buffer> rb_;
 };
 
-// Where the kernel would allocate, it takes `memory`: zeroed, a page and then the data, which must
-// outlive the mapping. A second mapping of the same ring names the same memory. Not `writable`, the
-// first mapping makes an overwriting ring (K39). A negative errno: EINVAL (K35, K36).
+// Maps `memory` where the kernel would allocate: zeroed, a page and then the data, which must
+// outlive the mapping. A second mapping of the same ring names the same memory. If the first is not
+// `writable`, it makes an overwriting ring (K39). Fails with a negative errno: EINVAL (K35, K36).
 std::expected<perf_mapping, int> perf_mmap(const perf_file& event, std::span<std::byte> memory,
                                            bool writable = true, unsigned page_shift = 12);
 

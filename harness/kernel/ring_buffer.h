@@ -170,7 +170,7 @@ void output_lost(C& cpu, perf_output_handle& handle, const perf_event& event,
   if (event.attr.sample_id_all != 0) perf_event__output_id_sample(cpu, handle, event, data);
 }
 
-// Where a reservation that starts at `position` is filled.
+// Points the handle at the bytes of a reservation that starts at `position`.
 inline void point_at(perf_output_handle& handle, __u64 position) {
   const perf_buffer& rb = *handle.rb;
   const __u64 page_size = __u64{1} << rb.page_shift;

@@ -44,7 +44,7 @@ class Generator {
   // The map (BPF_MAP_TYPE_PERF_EVENT_ARRAY) that the records go to.
   int events_fd() const noexcept { return events_.get(); }
 
-  // Outputs `batch` records on `cpu`, or, if so told, until the ring is full.
+  // Outputs `batch` records on `cpu`, or, with IfFull::Stop, until the ring is full.
   enum class IfFull { GoOn, Stop };
   std::expected<void, std::error_code> run(std::uint32_t cpu, std::uint32_t batch, IfFull if_full);
 

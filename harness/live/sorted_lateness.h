@@ -9,7 +9,7 @@
 
 namespace perfring::live {
 
-// How many keys come after a higher one, by sorting what came.
+// Counts the keys that come after a higher one, by sorting.
 class SortedLateness {
  public:
   void add(std::uint64_t key) {

@@ -30,7 +30,7 @@ class Uring {
     bool more;   // it stays armed
   };
 
-  // Nothing, and errno, where the kernel allows none.
+  // nullopt, with errno, if the kernel does not allow it.
   static std::optional<Uring> open() {
     io_uring_params params{};
     os::Fd fd{static_cast<int>(::syscall(SYS_io_uring_setup, 8, &params))};
@@ -52,7 +52,7 @@ class Uring {
     enter(1);
   }
 
-  // Those that have come since; of `least`, those are waited for, for 10 seconds.
+  // The completions that have come since; waits up to 10 seconds for `least` of them.
   std::vector<Completion> completions(std::size_t least = 0) {
     std::vector<Completion> all;
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{10};

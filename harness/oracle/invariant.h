@@ -66,7 +66,7 @@ struct Violation {
   std::string message;  // with the figures
 };
 
-// What was violated first. Whatever is violated after it may be its consequence.
+// Keeps the first violation. A later one may be its consequence.
 class FirstViolation {
  public:
   void violate(Invariant invariant, std::string message) {

@@ -71,8 +71,8 @@ class Ledger : private FirstViolation {
   // Something happens to the ring in the midst of the attempts under way, other than an attempt:
   // it is paused, for one thing, or resumed.
   void interrupted();
-  // `data_tail`: up to where the consumer has released the ring, as the writer has read it or, if
-  // that is known, as it is.
+  // `data_tail`: the position up to which the consumer has released the ring, as the writer has
+  // read it or, if that is known, as it is.
   void reserved(std::uint64_t position, std::uint64_t size, std::uint64_t data_tail);
   // A LOST has reported this many losses.
   void reported(std::uint64_t lost);
@@ -89,10 +89,10 @@ class Ledger : private FirstViolation {
   // Losses that no LOST has reported yet.
   std::uint64_t unreported() const { return unreported_; }
   std::uint64_t ring_size() const { return size_; }
-  // Where the next reservation starts.
+  // The position at which the next reservation starts.
   std::uint64_t position() const { return position_; }
   std::size_t in_progress() const { return depth_; }
-  // Up to where a consumer may read.
+  // The position up to which a consumer may read.
   std::uint64_t published() const { return published_ ? *published_ : position_; }
 
   // The first violation by the writer itself.
@@ -125,7 +125,7 @@ class Ledger : private FirstViolation {
     bool saw_none = false;
   };
 
-  // Where record number `i` is kept.
+  // The slot that keeps record number `i`.
   std::size_t slot(std::uint64_t i) const {
     return static_cast<std::size_t>(i) & (records_.size() - 1);
   }

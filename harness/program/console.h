@@ -68,7 +68,7 @@ std::expected<std::string, std::string> read_input(std::string_view option, cons
 // Writes a file, or stdout for "-". An error names `option`, the file and what the system said.
 std::expected<void, std::string> write_output(std::string_view option, const std::string& path,
                                               std::string_view text);
-// Whether it can open that file, which keeps its contents, and is made if there is none.
+// Checks that it can open that file. The file keeps its contents; a missing one is created.
 std::expected<void, std::string> check_output(std::string_view option, const std::string& path);
 
 }  // namespace perfring

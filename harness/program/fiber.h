@@ -3,7 +3,7 @@
 
 // A function with a stack of its own, that runs and rests by turns: Boost.Context's switch, plus
 // what it leaves out. The C++ run-time keeps the exceptions in flight in one place for a thread:
-// each fiber has its own. AddressSanitizer and ThreadSanitizer are told which stack is in use.
+// each fiber has its own. It names the stack in use to AddressSanitizer and ThreadSanitizer.
 //
 // Threads: a fiber stays in the thread that made it.
 

@@ -50,7 +50,7 @@ std::optional<T> parse_number(std::string_view text) {
   return value;
 }
 
-// Two hexadecimal digits for each byte; no byte is no error.
+// Two hexadecimal digits for each byte; an empty text is not an error.
 inline std::optional<std::vector<std::byte>> parse_hex(std::string_view digits) {
   if (digits.size() % 2 != 0) return std::nullopt;
   std::vector<std::byte> bytes;

@@ -28,7 +28,7 @@ struct Answer {
 // Gives it: to stdout, or to stderr if something is refused. Returns the exit code.
 int give(const Answer& answer);
 
-// How every refusal of a value is worded.
+// The wording of every refusal of a value.
 std::string not_accepted(std::string_view text, std::string_view accepted);
 
 // An unsigned number. (CLI11 by itself takes -1 for the largest.)
@@ -43,7 +43,7 @@ CLI::Validator one_of_many(std::vector<std::string> names, const std::string& li
 // "the nearest are a, b and c; LISTER prints all"
 std::string nearest_to(std::string_view name, std::vector<std::string> names,
                        std::string_view lister);
-// Any text of at most so many bytes.
+// Any text of at most this many bytes.
 CLI::Validator no_longer_than(std::size_t bytes);
 // Any text but the empty one: what an option without a validator of its own gets from parse().
 CLI::Validator not_empty();

@@ -1,7 +1,7 @@
 #ifndef HARNESS_PROGRAM_SANITIZERS_H_
 #define HARNESS_PROGRAM_SANITIZERS_H_
 
-// Which sanitizers this is built with, and how to say that bytes must not be touched.
+// The sanitizers that this is built with, and a way to say that bytes must not be touched.
 
 #include <cstddef>
 

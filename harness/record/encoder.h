@@ -74,7 +74,7 @@ class Output {
     const auto* const first = reinterpret_cast<const std::byte*>(&value);
     bytes_.insert(bytes_.end(), first, first + sizeof value);
   }
-  // So many bytes of any value.
+  // Writes `size` bytes of any value.
   void data(const char* name, std::size_t size) {
     std::string hex;
     for (std::size_t i = 0; i < size; ++i) {
@@ -87,7 +87,7 @@ class Output {
     }
     field(name, hex);
   }
-  // A name of so many characters, its NUL, and zeroes up to a multiple of 8.
+  // Writes a name of `size` characters, its NUL, and zeroes up to a multiple of 8.
   void text(const char* name, std::size_t size) {
     std::string value;
     for (std::size_t i = 0; i < size; ++i) value += static_cast<char>('a' + value_() % 26);

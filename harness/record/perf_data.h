@@ -76,7 +76,7 @@ struct PerfDataSource {
 };
 // Refers to `text`.
 PerfDataSource in_memory(std::string_view text);
-// nullopt where it is no regular file, or cannot be read.
+// nullopt if it is not a regular file, or cannot be read.
 std::optional<PerfDataSource> in_file(const std::string& path);
 
 class PerfData {
@@ -85,7 +85,7 @@ class PerfData {
   PerfData& operator=(PerfData&&) = default;
   // Both forms are read: a file's, and a pipe's (`perf record -o -`), where the events stand among
   // the records. An error says what is wrong: another byte order, a version that is too old, a
-  // header that points outside, events whose records cannot be told apart.
+  // header that points outside, events whose records cannot be distinguished.
   static std::expected<PerfData, std::string> over(PerfDataSource source);
   static std::expected<PerfData, std::string> over(std::string_view text) {
     return over(in_memory(text));
@@ -97,9 +97,8 @@ class PerfData {
     Bytes bytes;
   };
   // Passes each record that is whole to `each`, which returns whether to go on; its bytes are valid
-  // until then. What perf writes beside the kernel's records has types from 64 on; the bytes behind
-  // an AUXTRACE are none. Returns why the records end before the file says that they do; nothing if
-  // they do not.
+  // until then. perf's own records have types from 64 on; the bytes behind an AUXTRACE are not
+  // records. Returns why the records end before the file says that they do; empty if they do not.
   std::string for_each(const std::function<bool(const Record&)>& each);
 
   Any decoded(const Record& record) const;
@@ -126,7 +125,7 @@ class PerfData {
   std::string cut_off_;
 };
 
-// What perf is told of the events themselves (HEADER_EVENT_DESC, HEADER_TRACING_DATA).
+// The description of the events for perf (HEADER_EVENT_DESC, HEADER_TRACING_DATA).
 struct PerfDataFeatures {
   std::vector<std::string> names;  // of the events, in their order
   struct Tracepoint {
@@ -138,8 +137,8 @@ struct PerfDataFeatures {
   std::string header_event;
 };
 
-// The file's beginning, for so many bytes of records, which follow it; `finished` once the features
-// stand behind them.
+// The file's beginning, for `records` bytes of records, which follow it; `finished` once the
+// features stand behind them.
 std::string perf_data_header(std::span<const PerfDataEvent> events, std::uint64_t records,
                              bool finished = false);
 // The beginning of one that is written to a pipe: nothing stands behind its records.

@@ -39,14 +39,14 @@ struct Vector {
 // One line. An error says which field is wrong, and what is accepted.
 std::expected<Vector, std::string> parse_vector(std::string_view line);
 
-// Every line but empty ones, and what is wrong with those that are none: "line 3: it is not JSON".
+// Every line but empty ones, and the error of each that is not a vector: "line 3: it is not JSON".
 // Vectors of another byte order than this machine's are refused.
 struct VectorsRead {
   std::vector<Vector> vectors;
   std::vector<std::string> refused;
 };
 VectorsRead read_vectors(std::string_view text);
-// Those of a text that has no other lines; an error is of the first.
+// The vectors of a text that has no other lines; the error names the first other line.
 std::expected<std::vector<Vector>, std::string> parse_vectors(std::string_view text);
 
 // The number that a JSON value stands for: 17, -1 (as the u64 of the same bits) or "0x11". nullopt

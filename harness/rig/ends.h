@@ -1,7 +1,7 @@
 #ifndef HARNESS_RIG_ENDS_H_
 #define HARNESS_RIG_ENDS_H_
 
-// The two ends of a watched ring: the kernel's keeps the ledger, the consumer's tells an observer.
+// The two ends of a watched ring: the kernel's keeps the ledger, the consumer's calls an observer.
 
 #include <linux/perf_event.h>
 #include <linux/types.h>

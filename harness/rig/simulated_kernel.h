@@ -26,9 +26,9 @@ struct Observed {
   bool operator==(const Observed&) const = default;
 };
 
-// Where a consumer's data_tail is after `records` more, as their headers state it. Past a header
-// that cannot be, or positions that cannot be, it is data_head; so it is in a ring that is written
-// backward, in which only the newest record can be found.
+// A consumer's data_tail after `records` more, as their headers state it. Past an impossible header
+// or impossible positions it is data_head; so it is in a ring that is written backward, in which
+// only the newest record can be found.
 std::uint64_t tail_after(std::span<const std::byte> ring, const script::Settings& settings,
                          std::uint64_t head, std::uint64_t tail, std::uint64_t records);
 

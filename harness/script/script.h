@@ -24,7 +24,7 @@ namespace perfring::script {
 
 enum class Epoll { Level, Edge, Oneshot };
 
-// How the ring is set up.
+// The set-up of the ring.
 struct Settings {
   kernel::Word word = kernel::Word::k64;
   std::uint64_t pages = 1;  // of data, a power of two up to kPagesMax
@@ -64,7 +64,7 @@ struct Step {
   // A step that is nested happens in the midst of the last step before it that is less deep: at
   // that output's step `at` (between two of its memory accesses, as an interrupt does, or a
   // consumer on another CPU), or while a drain's callback has the event `at`. Both count from 0.
-  // If there is no such moment, it happens right after.
+  // If that moment never comes, the step happens right after.
   std::uint64_t depth = 0;
   std::uint64_t at = 0;
 
@@ -149,12 +149,12 @@ class UnderWay {
   std::size_t depth_ = 0;
 };
 
-// Why it cannot be run, if so.
+// Why it cannot be run; nullopt if it can.
 std::optional<std::string> why_impossible(const Settings& settings);
 std::optional<std::string> why_impossible(const Settings& settings, const Step& step);
-// How deep a step after these may be nested. Precondition: each of them may follow those before it.
+// The greatest depth of a step after these. Precondition: each of them may follow those before it.
 std::uint64_t deepest(std::span<const Step> before);
-// Why `step` may not follow these, if so. The same precondition.
+// Why `step` may not follow these; nullopt if it may. The same precondition.
 std::optional<std::string> why_misplaced(std::span<const Step> before, const Step& step);
 std::optional<std::string> why_impossible(const Script& script);
 

@@ -59,7 +59,7 @@ std::unique_ptr<Judge> judge_by_ledger(const perf_event_mmap_page& page, Bytes d
 // Judges a ring that an adversary writes, by the rules of any drain.
 std::unique_ptr<Judge> judge_of_hostile_ring(const perf_event_mmap_page& page, Bytes data);
 
-// How many records of one ring a merge sorts.
+// The number of records of one ring that a merge sorts.
 inline constexpr std::size_t kMergeWindow = 8;
 
 // An event, as far as the order depends on it: where it was written, and when.
@@ -99,7 +99,7 @@ class MergeOrder {
   bool has_bound_ = false;
   std::uint64_t bound_ = 0;
   std::uint64_t newest_ = 0;  // key delivered
-  // Of this run, the last that was not late.
+  // The last event of this run that was not late.
   bool has_last_ = false;
   std::uint64_t last_key_ = 0;
   std::size_t last_ring_ = 0;
@@ -198,7 +198,7 @@ class Drains {
   // Whether data_head has moved since the last drain looked at it.
   bool is_unseen() const { return head_seen_ != static_cast<std::uint32_t>(page_.data_head); }
 
-  // How many drains have begun.
+  // The number of drains that have begun.
   std::uint64_t count() const { return count_; }
   Judge& judge() { return *judge_; }
   const Judge& judge() const { return *judge_; }

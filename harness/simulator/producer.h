@@ -154,7 +154,7 @@ class Producer final : public Interrupts {
     std::uint32_t length =
         site_.world().scheduler.random().between(static_cast<std::uint32_t>(settings.payload_min),
                                                  static_cast<std::uint32_t>(settings.payload_max));
-    // Those that may spill read alike on every machine.
+    // Payloads that may spill are read alike on every machine.
     if (settings.payload_max > kIntactMax) length -= length % 4;
     const oracle::Payload payload{sequence_++, static_cast<std::uint32_t>(site_.cpu()), length};
     const std::span<std::byte> bytes = std::span{buffers_[level_]}.first(length);

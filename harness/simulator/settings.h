@@ -63,7 +63,7 @@ inline bool announces_each(const RunSettings& settings) {
 // A setting as a number: its name, which is the script's if it is the ring's, and its range.
 struct SettingName {
   const char* name;
-  // Nothing of wakeup_events and wakeup_watermark, if it is the other one that counts.
+  // nullopt for wakeup_events or wakeup_watermark, if the other one is in force.
   std::optional<std::uint64_t> (*get)(const RunSettings& settings);
   void (*set)(RunSettings& settings, std::uint64_t value);
   std::uint64_t min;

@@ -46,7 +46,7 @@ class Site final : public kernel::wait_queue_entry {
   Judge& judge() { return drains_.judge(); }
   const Judge& judge() const { return drains_.judge(); }
 
-  // Who runs here. Both are set before the run.
+  // The tasks that run here. Both are set before the run.
   void set_producer(Task& task) { producer_ = &task; }
   void set_consumer(Task& task) { consumer_ = &task; }
   Task& producer() { return *producer_; }
@@ -57,7 +57,7 @@ class Site final : public kernel::wait_queue_entry {
   void leaves_program() {
     if (--programs_ == 0) ++pauses_;
   }
-  // Whether no program runs that ran when there had been so many pauses.
+  // Whether no program still runs that ran when pauses() was `pauses`.
   bool has_paused_since(std::uint64_t pauses) const { return programs_ == 0 || pauses_ != pauses; }
   std::uint64_t pauses() const { return pauses_; }
   // The program reads its clock for the payload whose number comes next.
@@ -92,7 +92,7 @@ class Site final : public kernel::wait_queue_entry {
   void awakes() { waiting_ = false; }
   bool poll();
   const MergeJudge* merged() const { return merged_; }
-  // The key of the payload with this number; 0 if there is none.
+  // The key of the payload with this number; 0 if it does not exist.
   std::uint64_t key_of(std::uint64_t sequence) const {
     return sequence < keys_.size() ? keys_[static_cast<std::size_t>(sequence)] : 0;
   }

@@ -11,7 +11,7 @@
 
 namespace perfring::simulator {
 
-// How far a run has come:
+// The phases of a run:
 //
 //    +---------+   interrupted    +--------+
 //    | Writing | ---------------> | Ending |      Ending: a writer finishes its output, and returns

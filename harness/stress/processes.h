@@ -95,8 +95,8 @@ inline oracle::Totals published_totals(const FlightLog& log, const StressRing& r
   return totals;
 }
 
-// One producer, killed a little after so many reservations or so much time. One life in four has no
-// drain meanwhile, and so a full ring.
+// One producer, killed a little after some number of reservations or some time. One life in four
+// has no drain meanwhile, and so a full ring.
 template <class Base>
 void life(const Setting& setting, Random& random, PartOutcome& outcome) {
   const StressRing ring{setting};

@@ -23,7 +23,7 @@
 
 namespace perfring::stress {
 
-// How a consumer waits: as lib documents it, or with a fault of harness/faults.
+// A consumer's way to wait: as lib documents it, or with a fault of harness/faults.
 enum class Waits { Documented, NoFirstDrain, ClearsAfterDrain };
 
 class Eventfd {
@@ -176,10 +176,10 @@ class SleepersRound {
 
 // Consumers that sleep until they are woken: with wakeup_events = 1 or with a watermark.
 //
-// Where writers nest, the kernel itself loses a wakeup now and then: if an interrupt earns it
+// If writers nest, the kernel itself loses a wakeup now and then: if an interrupt earns it
 // between the outer writer's nest++ and its look at rb->wakeup (perf_output_get_handle), neither
-// of them sees it change. In those rounds the consumer has a short timeout, as it is told to, and
-// needing it is no violation. In the others it must never need it.
+// of them sees it change. In those rounds the consumer has a short timeout, as lib advises, and
+// needing it is not a violation. In the others it must never need it.
 template <class Base = kernel::HardwareCpu, Waits W = Waits::Documented, class R = Ring<>>
 PartOutcome sleepers(const Run& run) {
   return rounds("sleepers", run, [&](PartOutcome& outcome, Random& random) {

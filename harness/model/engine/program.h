@@ -55,7 +55,7 @@ void control_dependency(std::uint32_t read, Where where = Where::here());
 void data_dependency(std::uint32_t read);
 // An invariant of the program.
 void check(bool holds, const std::string& message, Where where = Where::here());
-// Where it does not hold, the thread ends, and the execution counts as blocked: it bounds a loop
+// If it does not hold, the thread ends, and the execution counts as blocked: it bounds a loop
 // that waits. Violations by other threads, or earlier ones, still count.
 void assume(bool holds, Where where = Where::here());
 // From here on the thread depends on nothing but these values (and its place in the source).

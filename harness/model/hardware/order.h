@@ -1,10 +1,10 @@
 #ifndef HARNESS_MODEL_HARDWARE_ORDER_H_
 #define HARNESS_MODEL_HARDWARE_ORDER_H_
 
-// Which instructions a machine has for C++'s accesses and fences and for the kernel's smp_wmb(), as
-// compilers and arch/{arm64,riscv}/include/asm/barrier.h (v6.18) choose them, and what its fences
-// order. The explorer orders a thread by this table; ring/instructions_test holds it beside what
-// the source that ships is compiled to.
+// A machine's instructions for C++'s accesses and fences and for the kernel's smp_wmb(), as
+// compilers and arch/{arm64,riscv}/include/asm/barrier.h (v6.18) choose them, and the accesses that
+// its fences order. The explorer orders a thread by this table; ring/instructions_test compares it
+// with the instructions compiled from the source that ships.
 
 #include <array>
 #include <bitset>
@@ -18,7 +18,7 @@
 
 namespace perfring::model {
 
-// Which pairs of accesses, one before the fence and one after it, memory sees in order.
+// The pairs of accesses, one before the fence and one after it, that memory sees in order.
 struct Barrier {
   std::string_view instruction;
   bool reads_reads = false, reads_writes = false, writes_reads = false, writes_writes = false;
@@ -108,7 +108,7 @@ class ThreadOrder {
   void add_fence(MemoryModel machine, Order order) { add_barrier(barrier_of(machine, order)); }
   void add_control(std::uint32_t read) { before_writes_.set(reads_in_order_.at(read - 1)); }
 
-  // Those that come before all later stores of the thread.
+  // The events that come before all later stores of the thread.
   EventSet before_any_write() const { return before_writes_; }
 
  private:

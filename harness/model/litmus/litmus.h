@@ -54,19 +54,19 @@ Program program_of(const LitmusText& text);
 LitmusOutcome outcome_of(const LitmusText& text, const Execution& x);
 // The registers that the reads of a thread assign, by the numbers of their operations.
 std::map<std::uint32_t, std::string> register_names(const std::vector<Op>& ops);
-// Those of the values that the text observes.
+// The values in `all` that the text observes.
 LitmusOutcome observed_of(const LitmusText& text, const LitmusOutcome& all);
 
 // From a list of programs, or an object with such a list as `programs`. Throws UsageError, which
 // names the program, the field and its fault.
 std::vector<Litmus> read_litmus(std::istream& file);
 
-// Under RC11, by the engine. Not to be merged, which forgets the registers of threads that have
-// ended.
+// Runs it under RC11, by the engine. `options` must not merge: that forgets the registers of
+// threads that have ended.
 LitmusVerdict run_litmus(const Litmus& litmus, ExploreOptions options = {});
-// Under any of the memory models: RC11 by the engine, the others by the axioms
-// (harness/model/reference). An operation that the model does not know is no error: the verdict has
-// the reason for which the program was refused.
+// Runs it under any of the memory models: RC11 by the engine, the others by the axioms
+// (harness/model/reference). An operation that the model does not know is not an error: the verdict
+// has the reason for which the program was refused.
 LitmusVerdict run_litmus(const Litmus& litmus, MemoryModel memory_model,
                          const ExploreOptions& options = {});
 // Compares a complete run with the file's expectation for the memory model, if it has one.

@@ -36,7 +36,7 @@ struct RingOptions {
   bool oversize = false;
 };
 
-// Where an interrupt can come while a record is output.
+// The number of places where an interrupt can come while a record is output.
 inline constexpr unsigned kStepsOfAnOutput = 22;
 
 // The options of a program of the catalogue: "ring/break", "ring/wrap_32".
