@@ -31,7 +31,7 @@ expect 2 'Is a directory' .
 expect 2 'Is a directory' --text .
 expect 2 'cannot be read' nothing
 expect 2 "'tail'" <(echo 'tail 8')
-expect 2 'no such step' <(echo nonsense)
+expect 2 'not a step or a setting' <(echo nonsense)
 expect 2 'file is required'
 expect 2 "'--txt' is not an option here" --txt script
 expect 2 'is empty' /dev/null

@@ -113,7 +113,7 @@ std::expected<std::vector<Cell>, std::string> cells_of(const std::string& filter
   if (const int error = ::regcomp(&regex, filter.c_str(), REG_EXTENDED | REG_NOSUB); error != 0) {
     std::array<char, 200> why{};
     ::regerror(error, &regex, why.data(), why.size());
-    return std::unexpected(fmt::format("--benchmark_filter: {} is no regular expression: {}",
+    return std::unexpected(fmt::format("--benchmark_filter: {} is not a regular expression: {}",
                                        in_quotes(filter), why.data()));
   }
   std::vector<Cell> cells = all_cells();

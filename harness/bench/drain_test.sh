@@ -61,7 +61,7 @@ harness/bench/table <<<"$made_up" | diff - <(printf '%s\n' \
   '| 8 or 16, at random | 3.92 |  |  |  |') || fail "another table of the run that was made up"
 for odd in '' '[]' '{"benchmarks": []}' '{"benchmarks": [{"name": "8M"}]}'; do
   harness/bench/table <<<"$odd" 2>"$folder/said"
-  [ $? -eq 2 ] && grep -q 'no run of the benchmark' "$folder/said" || fail "'$odd': $(cat "$folder/said")"
+  [ $? -eq 2 ] && grep -q 'not a run of the benchmark' "$folder/said" || fail "'$odd': $(cat "$folder/said")"
 done
 refused() { # TEXT OPTION...
   local text=$1

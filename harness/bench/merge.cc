@@ -265,13 +265,15 @@ int merge(int argc, char** argv) {
   std::uint64_t kib = 1024;
   std::vector<std::size_t> ks{2, 8, 64, 256};
   std::string json;
-  app.add_option("--rounds", rounds, "How many turns each has [21]")
+  app.add_option("--rounds", rounds, "The number of turns of each [21]")
       ->type_name("N")
       ->check(number_from(1, 100'000));
   app.add_option("--kib", kib, "KiB of records in all [1024]")
       ->type_name("N")
       ->check(number_from(64, 1 << 20));
-  app.add_option("--rings", ks, "K [2 8 64 256]")->type_name("K")->check(number_from(1, 1024));
+  app.add_option("--rings", ks, "The numbers of rings [2 8 64 256]")
+      ->type_name("K")
+      ->check(number_from(1, 1024));
   app.add_option("--json", json, "Write the figures as JSON, - is stdout")->type_name("FILE");
   if (auto answer = parse(app, argc, argv)) return give(*answer);
   Figures figures;

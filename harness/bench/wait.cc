@@ -153,7 +153,7 @@ std::optional<Answer> parse_options(int argc, char** argv, Options& options) {
       "A writer on one CPU of the machine's own kernel keeps a rate; a consumer on another waits "
       "for\n"
       "its records: RingSet with a latency, and libbpf's perf_buffer__poll with its defaults, in\n"
-      "turns. And the ns that it takes to find many rings empty.",
+      "turns. Also measures the ns to find many rings empty.",
       "wait"};
   app.add_option("--rates", options.rates, "Records a second [1000 100000 1000000 3000000]")
       ->type_name("N")
@@ -161,7 +161,7 @@ std::optional<Answer> parse_options(int argc, char** argv, Options& options) {
   app.add_option("--latency", options.latency_us, "RingSet's, in us [1000]")
       ->type_name("US")
       ->check(number_from(1, 1'000'000));
-  app.add_option("--seconds", options.seconds, "Of each turn [0.5]")
+  app.add_option("--seconds", options.seconds, "The time of each turn [0.5]")
       ->type_name("S")
       ->check(seconds());
   app.add_option("--rounds", options.rounds, "Turns of each [3]")

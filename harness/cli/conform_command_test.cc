@@ -116,7 +116,7 @@ TEST_F(ConformCommandTest, KnownFailuresHideNoNewOnes) {
       run({"conform", "--only", "lost-one", "--known", temporary("known", "lost-one loses\n")});
   EXPECT_EQ(mended.exit_code, 1) << "the file is to be kept true";
   EXPECT_THAT(mended.out, AllOf(HasSubstr("right, known to be loses"),
-                                HasSubstr("to be taken out of the known failures: lost-one\n")));
+                                HasSubstr("fixed; take out of the known failures: lost-one\n")));
   EXPECT_EQ(run({"conform", "--only", "lost-one", "--known", "/dev/null"}).exit_code, 0);
   EXPECT_EQ(with("lost-one\t loses \r\n\r\n").exit_code, 0) << "blanks of any sort";
   const Ended binary = with(std::string(5000, '\x7f'));
@@ -133,9 +133,9 @@ TEST_F(ConformCommandTest, KnownFailuresHideNoNewOnes) {
 // As of `perfring conform -- $EMPTY`: perfring's own pass would be taken for a program's.
 TEST_F(ConformCommandTest, ProgramsThatAreNotThereAreRefused) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> lines{
-      {{"conform", "--"}, "there is no program after --"},
-      {{"conform", "--live", "--"}, "there is no program after --"},
-      {{"conform", "--adapter", "true", "--"}, "there is no program after --"},
+      {{"conform", "--"}, "no program is given after --"},
+      {{"conform", "--live", "--"}, "no program is given after --"},
+      {{"conform", "--adapter", "true", "--"}, "no program is given after --"},
       {{"conform", "--reader", "bpftool"}, "--reader needs a program after --"},
       {{"conform", "--reader", "lines", "--adapter", "true"}, "--reader needs a program after --"},
       {{"conform", "--live"}, "--live needs a program after --"},

@@ -80,7 +80,7 @@ TEST_F(SimCommandTest, AScriptIsRunUnderEveryInvariant) {
 TEST_F(SimCommandTest, AScriptThatCannotBeRunIsNamedWithTheReason) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {temporary("tail.script", "tail 8\n"), "without 'tail' can be run here"},
-      {temporary("none.script", "nonsense\n"), "no such step"},
+      {temporary("none.script", "nonsense\n"), "not a step or a setting"},
       {"/nowhere", "cannot be read"},
   };
   for (const auto& [file, message] : cases) {

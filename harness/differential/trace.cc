@@ -140,7 +140,7 @@ Parsed parse_change(Words& words, Change& change) {
   if (kind == "digest") {
     const std::string text = words.next();
     change.digest = parse_number(text, 16);
-    if (!change.digest) return std::unexpected("'" + text + "' is no digest");
+    if (!change.digest) return std::unexpected("'" + text + "' is not a digest");
   } else if (kind == "bytes") {
     words.value(change.offset);
     auto bytes = parse_hex(words.next());

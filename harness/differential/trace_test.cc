@@ -109,7 +109,7 @@ TEST(ParseTracesTest, AnErrorNamesLineAndReason) {
   EXPECT_EQ(error_of("poll" + seen + " bytes 4095 0102"), "line 1: bytes outside the ring");
   EXPECT_EQ(error_of("poll" + seen + " bytes 0 012"), "line 1: bytes that are not hexadecimal");
   EXPECT_EQ(error_of("poll" + seen + " bytes 0 0g"), "line 1: bytes that are not hexadecimal");
-  EXPECT_EQ(error_of("poll" + seen + " digest z"), "line 1: 'z' is no digest");
+  EXPECT_EQ(error_of("poll" + seen + " digest z"), "line 1: 'z' is not a digest");
   EXPECT_EQ(error_of("poll" + seen + " more"), "line 1: 'more': bytes or digest is expected");
   EXPECT_EQ(error_of("poll" + seen + " digest 1 2"),
             "line 1: something wrong at the end of the line");

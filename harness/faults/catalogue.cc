@@ -35,7 +35,7 @@ constexpr std::array kReasons{
     Explained{Reason::FlagUnread, "flag unread",
               "consumers sleep on an eventfd, and never read the flag that poll takes"},
     Explained{Reason::FenceForFence, "fence for fence",
-              "one fence in place of another, which no other harness tells apart: planted in the "
+              "one fence in place of another, which no other harness distinguishes: planted in the "
               "model checker only"},
     Explained{Reason::OwnOfTheModel, "model's own",
               "it changes the model checker's word-by-word protocol, or a part of Drain that no "

@@ -194,7 +194,7 @@ void Checker::settle() {
         fmt::format("{} were refused, but {} reported as lost and {} not yet", totals.lost,
                     received_.lost + received_.overwritten_lost, ledger_.unreported()));
   }
-  // A LOST that stands alone is no record (K7), but is taken for one if it is overwritten.
+  // A LOST that stands alone is not a record (K7), but is taken for one if it is overwritten.
   const std::uint64_t visible = totals.accepted - totals.invisible;
   const std::uint64_t received = received_.delivered + received_.malformed;
   if (received + received_.overwritten < visible) {

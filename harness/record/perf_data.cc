@@ -126,7 +126,7 @@ std::expected<PerfData, std::string> PerfData::over(PerfDataSource source) {
 std::expected<void, std::string> PerfData::read_header() {
   const auto begin =
       section_of(source_, {0, std::min<std::uint64_t>(sizeof(Header), source_.size)}).value_or("");
-  if (!is_perf_data(begin)) return std::unexpected("it is no perf.data file");
+  if (!is_perf_data(begin)) return std::unexpected("it is not a perf.data file");
   if (begin.starts_with(kOlder)) {
     return std::unexpected("it is of perf before Linux 3.1, in a form that is not read");
   }

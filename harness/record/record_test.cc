@@ -277,7 +277,7 @@ TEST(PerfDataTest, AFileThatCannotBeReadIsRefusedWithTheReason) {
   std::reverse(swapped.begin(), swapped.begin() + 8);
   EXPECT_NE(error(swapped).find("other byte order"), std::string::npos);
   EXPECT_NE(error("PERFFILE" + file.substr(8)).find("before Linux 3.1"), std::string::npos);
-  EXPECT_NE(error("PERFDATA" + file.substr(8)).find("no perf.data"), std::string::npos);
+  EXPECT_NE(error("PERFDATA" + file.substr(8)).find("not a perf.data"), std::string::npos);
   const std::vector<PerfDataEvent> apart{event_of(PERF_SAMPLE_TIME, {1}),
                                          event_of(PERF_SAMPLE_IP, {2})};
   EXPECT_NE(error(file_of(apart, records())).find("whose they are"), std::string::npos);
