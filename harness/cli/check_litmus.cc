@@ -33,7 +33,7 @@ struct CheckedLitmus {
   Result result = Result::NotShown;
   model::LitmusVerdict verdict;
   std::vector<std::string> unassigned;  // registers, in words
-  bool searched = false;  // the search of the ring's proofs was held beside the axioms
+  bool searched = false;  // the search of the ring's proofs was compared with the axioms
 };
 
 struct CheckedLitmusFile {

@@ -151,7 +151,7 @@ int cpu_of(const DiffOptions& options) {
   return *options.cpu;
 }
 
-// Makes the folder, but none of its parents: a mistyped path is no wish for them.
+// Makes the folder, but not its parents: a mistyped path must not create them.
 void make_folder(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return;

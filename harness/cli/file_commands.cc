@@ -186,7 +186,7 @@ std::optional<record::PerfDataSource> large_perf_data(const std::string& path) {
   return record::is_perf_data(magic) ? std::move(source) : std::nullopt;
 }
 
-// As read_input() refuses what is no text.
+// Refuses a file that is not text, as read_input() does.
 std::string why_no_text(std::string_view file) {
   if (file.empty()) return "is empty";
   const std::size_t at = file.find('\0');

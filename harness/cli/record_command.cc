@@ -98,7 +98,7 @@ std::expected<event::Request, Refused> request_of(const RecordOptions& options) 
   return request;
 }
 
-// What perf is told of the events, which have the names that were given.
+// Describes the events to perf, by the names that were given.
 record::PerfDataFeatures features_of(const RecordOptions& options) {
   record::PerfDataFeatures features;
   features.names = options.events;
@@ -198,7 +198,7 @@ class Sink {
   int begin() {
     if (options_.output.empty()) return 0;
     if (is_sought_) {
-      // What is no regular file, such as /dev/null, has no length.
+      // A file that is not regular, such as /dev/null, has no length.
       if (::ftruncate(file_.get(), 0) != 0 && errno != EINVAL) return errno;
       text_ = record::perf_data_header(events_, 0);
     } else {
@@ -358,7 +358,7 @@ int drain(Sampler& sampler, Sink& sink, const RecordOptions& options, const Watc
   return 0;
 }
 
-// As perf does: a command that still runs when its recording ends is told to end, and waited for
+// As perf does: a command that still runs when its recording ends gets SIGTERM, and is waited for
 // (tools/perf/builtin-record.c: __cmd_record() at v6.18), here for as long as this.
 constexpr std::chrono::seconds kCommandsEnd{2};
 

@@ -67,7 +67,7 @@ class Emitted final : public LiveRing {
     check(os::perf_event_pause_output(fd, action == Action::Pause), "pause");
   }
 
-  // Writes and releases so many bytes, before the program has its ring.
+  // Writes and releases `start` bytes, before the program has its ring.
   void move_to(std::uint64_t start) {
     const int fd = event_.file.get();
     check(os::perf_event_enable(fd), "enable");

@@ -140,7 +140,7 @@ bool Supervisor::is_due(Clock::time_point now) {
   return asleep || (waits_after_ >= 2 && no_more);
 }
 
-// The program is told to end when that is due; and is killed if it does not, or is out of time.
+// Sends the program SIGINT when that is due; and kills it if it does not end, or is out of time.
 void Supervisor::end_when_due() {
   const auto now = Clock::now();
   const bool late = std::chrono::duration<double>(now - begin_).count() > limits_.seconds;
@@ -190,7 +190,7 @@ void Supervisor::add_to_detail(Cell& cell) const {
   }
 }
 
-// The signal or the exit code of a subject that was not told to end, and what it said.
+// The signal or the exit code of a subject that ended without SIGINT, and its first error line.
 std::string Supervisor::last_words() const {
   const int status = process_.status();
   const bool unasked = sigints_ == 0 && !killed_;
@@ -207,8 +207,8 @@ std::string Supervisor::last_words() const {
   return words + (err.empty() ? "" : ": " + first_line(err));
 }
 
-// The signals by which it was told to end are no crash, nor is the exit code that a shell makes of
-// them.
+// The signals that the supervisor sent to end it are not a crash, nor is the exit code that a shell
+// makes of them.
 bool Supervisor::ended_well() {
   const int status = process_.status();
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;

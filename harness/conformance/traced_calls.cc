@@ -56,7 +56,7 @@ constexpr sock_filter load(std::size_t at) {
 constexpr sock_filter load_argument(std::size_t argument) {
   return load(offsetof(seccomp_data, args) + 8 * argument);  // its low word
 }
-// Unless they are equal, skips so many.
+// Unless they are equal, skips `skip` instructions.
 constexpr sock_filter unless(std::uint32_t value, std::size_t skip) {
   return {BPF_JMP | BPF_JEQ | BPF_K, 0, static_cast<std::uint8_t>(skip), value};
 }

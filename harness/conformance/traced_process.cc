@@ -210,7 +210,7 @@ bool TracedProcess::step() {
   }
 }
 
-// Threads that are no process of their own have no such clock: the process's counts them.
+// Threads that are not a process of their own have no such clock: the process's counts them.
 std::int64_t TracedProcess::cpu_ns() const {
   std::int64_t sum = 0;
   for (const pid_t thread : threads_) {

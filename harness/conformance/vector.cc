@@ -22,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kGap = 16;     // bytes that did not change, within one write
-constexpr std::size_t kRepeat = 24;  // so many alike are counted
+constexpr std::size_t kRepeat = 24;  // this many alike are counted
 
 std::vector<Write> writes_between(std::span<const std::byte> before,
                                   std::span<const std::byte> after) {

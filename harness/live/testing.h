@@ -99,7 +99,7 @@ constexpr std::size_t record_size(std::size_t payload) {
 }
 inline constexpr std::size_t kLostSize = 24;  // K14
 
-// How many records of this payload a ring takes: it never fills the last 8 bytes (K12).
+// The number of records of this payload that a ring takes: it never fills the last 8 bytes (K12).
 constexpr std::size_t capacity(std::size_t ring_size, std::size_t payload) {
   return (ring_size - 1) / record_size(payload);
 }
@@ -147,7 +147,7 @@ class RootTest : public testing::Test {
 
 // A test's own process, and children for changes to a process that cannot be undone.
 
-// How many descriptors this process has, and how many of them are perf events.
+// The number of descriptors that this process has, and of those that are perf events.
 std::size_t open_files();
 std::size_t perf_event_files();
 

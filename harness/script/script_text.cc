@@ -134,7 +134,7 @@ Parsed take_nesting(std::string_view& line, Step& step) {
   return parse_number(take_word(line), step.at);
 }
 
-// Nothing if there is no such setting.
+// nullopt if `name` is not a setting.
 std::optional<Parsed> parse_value(std::string_view name, std::string_view value, Settings& s) {
   if (name == "word") return parse_word(value, s.word);
   if (name == "pages") return parse_number(value, s.pages);

@@ -64,7 +64,8 @@ class ManyConsumer {
         sites_, [](const Site& each) { return each.judge().violation().has_value(); });
   }
 
-  // One at the least, so that the kernel's announcements are told from the time that passes.
+  // One at the least, so that the kernel's announcements are distinguished from the time that
+  // passes.
   void wait() {
     if (again_) return;
     std::uint64_t deadline = settings_.timeout == 0 ? kNever : now() + settings_.timeout;

@@ -12,9 +12,9 @@
 //   const Event cycles =
 //   hardware(PERF_COUNT_HW_CPU_CYCLES).or_else(software(PERF_COUNT_SW_CPU_CLOCK));
 //
-// What the caller sets (period(), sample(), ...) is kept apart from the event's own defaults, and
-// put over them when the event is opened: what the caller did not set keeps its default, in any
-// order of calls. Of two calls that contradict each other, the later counts.
+// The caller's settings (period(), sample(), ...) are kept apart from the event's own defaults, and
+// put over them when the event is opened: anything that the caller did not set keeps its default,
+// in any order of calls. Of two calls that contradict each other, the later counts.
 //
 // Defaults of every event: IDENTIFIER, TID, TIME (CLOCK_MONOTONIC) and CPU in each record.
 //
