@@ -27,8 +27,8 @@ TEST(EngineLitmusTest, EveryProgramHasItsOutcomesRacesAndExecutions) {
   std::ostringstream readme;
   readme << std::ifstream{"harness/model/litmus/README.md"}.rdbuf();
   const std::string said = "`litmus.json` " + std::to_string(all.size()) +
-                           " programs with the outcomes and races, and of " +
-                           std::to_string(counted) + " the execution counts";
+                           " programs with the outcomes and races, " + std::to_string(counted) +
+                           " of them with the execution counts";
   EXPECT_NE(readme.str().find(said), std::string::npos) << "README.md does not say: " << said;
 }
 
