@@ -53,9 +53,17 @@ inline void expect(bool holds, const char* what) {
 }
 
 // Whether a parser accepts a text. It may refuse any, with a reason.
-template <class T>
-bool accepted(const std::expected<T, std::string>& parsed) {
-  if (!parsed) expect(!parsed.error().empty(), "refused without a reason");
+inline const std::string& reason_of(const std::string& error) {
+  return error;
+}
+// Of an event::Finding.
+template <class Finding>
+auto reason_of(const Finding& finding) -> decltype((finding.says)) {
+  return finding.says;
+}
+template <class T, class Error>
+bool accepted(const std::expected<T, Error>& parsed) {
+  if (!parsed) expect(!reason_of(parsed.error()).empty(), "refused without a reason");
   return parsed.has_value();
 }
 

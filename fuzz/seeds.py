@@ -6,8 +6,8 @@ shows:
 
 hostile_ring's, planted_fault's and merge's are the rings below (fuzz/hostile_ring.h states the format).
 kernel_script's and two_consumers's are the scripts in fuzz/scripts.txt. record's are the vectors of
-harness/record whose type or layout differs, and some of those are parsers/vectors's. Those of the
-other parsers are in fuzz/parsers/seeds.txt. The same sources give the same bytes on any machine:
+harness/record whose type or layout differs, and some of those are parsers/vectors's. parsers/elf's
+and parsers/perf_data's are the files below. Those of the other parsers are in fuzz/parsers/seeds.txt. The same sources give the same bytes on any machine:
 records and numbers are little-endian.
 """
 import json
@@ -297,10 +297,6 @@ def elf():
 
 def parser_seeds(parser):
     seeds = {}
-    if parser == "perf_data":
-        return {"file": perf_data(), "pipe": perf_data(piped=True)}
-    if parser == "elf":
-        return {"symbol": elf()}
     if parser == "vectors":
         lines = vectors()
         seeds = {name: f"{lines[vector]}\n".encode() for name, vector in VECTORS.items()}
@@ -317,16 +313,19 @@ def parser_seeds(parser):
 
 
 def seeds_of(target):
-    if target.startswith("parsers/"):
-        return parser_seeds(target.removeprefix("parsers/"))
-    return {
+    made = {
         "hostile_ring": lambda: SOUND | HOSTILE,
         "merge": merge_seeds,
         "planted_fault": lambda: {name: SOUND[name] for name in PLANTED_FAULT},
         "kernel_script": scripts,
         "two_consumers": lambda: scripts(undamaged_ring),
         "record": record_seeds,
-    }.get(target, dict)()
+        "parsers/elf": lambda: {"symbol": elf()},
+        "parsers/perf_data": lambda: {"file": perf_data(), "pipe": perf_data(piped=True)},
+    }
+    if target in made:
+        return made[target]()
+    return parser_seeds(target.removeprefix("parsers/")) if target.startswith("parsers/") else {}
 
 
 def main():

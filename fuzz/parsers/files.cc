@@ -114,18 +114,14 @@ void elf(std::string_view text) {
              ::pwrite(file, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()),
          "no memory for a file");
   const auto offset = event::internal::file_offset_of(path.c_str(), "symbol");
-  if (!offset) expect(!offset.error().says.empty(), "refused without a reason");
-  event::internal::may_be_code(text, offset.value_or(0));
+  event::internal::may_be_code(text, accepted(offset) ? *offset : 0);
 }
 
 // The kernel's format files: each field that is accepted is found by its name, and is read within
 // a record's bytes or not at all.
 void tracepoint_format(std::string_view text) {
   const auto parsed = event::TracepointFormat::parse(text);
-  if (!parsed) {
-    expect(!parsed.error().says.empty(), "refused without a reason");
-    return;
-  }
+  if (!accepted(parsed)) return;
   const auto* const bytes = reinterpret_cast<const std::byte*>(text.data());
   for (const event::FieldFormat& each : parsed->fields()) {
     const auto number = parsed->field<std::uint32_t>(each.name);

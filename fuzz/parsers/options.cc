@@ -93,11 +93,7 @@ void live_values(std::string_view text) {
 // The names of `perfring record -e`.
 void event_name(std::string_view text) {
   const auto event = event::by_name(text);
-  if (event) {
-    expect(!event->name().empty(), "an event without a name");
-  } else {
-    expect(!event.error().says.empty(), "refused without a reason");
-  }
+  if (accepted(event)) expect(!event->name().empty(), "an event without a name");
 }
 
 // `perfring sim`: what is accepted is a plan that can be run, and that can be replayed.

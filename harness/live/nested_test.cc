@@ -1,6 +1,6 @@
-// Interrupts that output, too. All CPUs at once: what is written is delivered or lost, in the order
-// of its keys, and what is late is what a sort says. PERFRING_NESTED_SECONDS: how long, 1 by
-// default.
+// Programs output from interrupts, too. With all CPUs at work each record is delivered or lost, in
+// the order of the keys, and as many are late as sorting counts: for PERFRING_NESTED_SECONDS, 1 by
+// default. And a flush meets writers that nest.
 
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>

@@ -101,7 +101,9 @@ ForkedChild::ForkedChild(const std::function<int()>& body) {
 ForkedChild::~ForkedChild() {
   if (is_waited_for_) return;
   kill();
-  while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
+  try {
+    wait();
+  } catch (const std::system_error&) {  // something else is wrong already
   }
 }
 

@@ -48,10 +48,9 @@ class ProducerProcess {
   ProducerProcess(const StressRing& ring, FlightLog* log)
       : producer_{ring, log}, child_{[this] { return work(); }} {}
 
-  // Returns whether it was alive until now. Throws std::system_error if it had run out of memory,
-  // or if waitpid() does not return its status.
+  // Kills the process, once. Returns whether it was alive until now. Throws std::system_error if it
+  // had run out of memory, or if waitpid() does not return its status.
   bool kill() {
-    if (std::exchange(is_dead_, true)) return true;
     child_.kill();
     const int status = child_.wait();
     if (WIFEXITED(status) && WEXITSTATUS(status) == kRefusedBySystem) {
@@ -75,7 +74,6 @@ class ProducerProcess {
 
   StressProducer<Base> producer_;
   ForkedChild child_;
-  bool is_dead_ = false;
 };
 
 // The dead producer's totals, by its log and data_head alone: accepted are the records below

@@ -227,8 +227,8 @@ std::string nearest(std::string_view name, const std::vector<std::string>& names
 // this machine's byte order, 32 and 64 bits. The error names the path or the symbol. No byte
 // outside the file is read, whatever its headers say.
 std::expected<std::uint64_t, Finding> file_offset_of(const char* path, std::string_view symbol);
-// Whether an ELF file that begins with these bytes has code at this place of it: in a segment that
-// is executable. True for what is not an ELF file, and if the segments are not among the bytes.
+// Whether an ELF file that begins with these bytes may have code at this offset: in an executable
+// segment. True if it is not an ELF file, or if the bytes end before its table of segments does.
 bool may_be_code(std::string_view file, std::uint64_t offset);
 
 }  // namespace internal

@@ -50,7 +50,8 @@ class Layouts {
         std::ranges::lower_bound(entries_, id, {}, [](const Entry& entry) { return entry.id; });
     return place != entries_.end() && place->id == id ? place->layout : nullptr;
   }
-  // The layout of the event whose sample_id begins at `begin` of the record; null if there is none.
+  // Finds the layout of the event whose id is in the sample_id that begins at `begin` of the
+  // record. Null if no event has that id.
   const Layout* find_behind(Bytes record, std::size_t begin) const noexcept {
     for (const Entry& entry : entries_) {
       const std::size_t end = begin + entry.layout->sample_id_size();
