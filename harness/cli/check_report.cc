@@ -19,7 +19,7 @@
 namespace perfring::cli {
 namespace {
 
-constexpr const char* kRow = "{:<16} {:>13} {:>13} {:>13} {:>11} {:>9}  {}\n";
+constexpr const char* kCheckRow = "{:<16} {:>13} {:>13} {:>13} {:>11} {:>9}  {}\n";
 
 std::string subject(const CheckPlan& plan) {
   std::string text = plan.entry->name;
@@ -52,11 +52,11 @@ std::string check_table(const CheckPlan& plan, const std::vector<CheckedCase>& c
   const bool merges = plan.merge || plan.compare;
   std::string text = fmt::format("{}: {}\n", subject(plan),
                                  plan.fault != nullptr ? plan.fault->what : plan.entry->what);
-  text += fmt::format(kRow, "", plan.merge ? "classes" : "executions", merges ? "merged" : "",
+  text += fmt::format(kCheckRow, "", plan.merge ? "classes" : "executions", merges ? "merged" : "",
                       "states", "blocked", "seconds", "");
   for (const CheckedCase& each : cases) {
     text +=
-        fmt::format(kRow, each.label, grouped(each.result.executions),
+        fmt::format(kCheckRow, each.label, grouped(each.result.executions),
                     merges ? grouped(each.result.merged) : "", grouped(each.result.states),
                     grouped(each.result.blocked), fmt::format("{:.2f}", each.result.seconds),
                     each.verdict() == Verdict::Violated ? "VIOLATED" : to_string(each.verdict()));

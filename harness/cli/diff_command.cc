@@ -92,8 +92,7 @@ using differential::KernelTrace;
 using differential::LiveReference;
 using differential::RecordedReference;
 
-constexpr std::size_t kScriptMax = 4 * kMiB;  // script::kStepsMax steps are at most about that
-constexpr std::size_t kTraceMax = 64 * kMiB;  // and what each of them has shown
+constexpr std::size_t kTraceMax = 64 * kMiB;  // a script, and what each of its steps has shown
 constexpr auto kReportInterval = std::chrono::milliseconds{500};
 
 using Clock = std::chrono::steady_clock;
@@ -110,7 +109,7 @@ T or_refuse(std::expected<T, std::string> result) {
 }
 
 script::Script read_script(const std::string& path) {
-  const std::string text = or_refuse(read_input("--script", path, kScriptMax));
+  const std::string text = or_refuse(read_input("--script", path, script::kFileMax));
   auto script = script::parse_script(
       text, [](const script::Script& so_far) { return differential::why_not_live(so_far); });
   if (!script) throw Refused{fmt::format("--script: {}: {}", in_quotes(path), script.error())};

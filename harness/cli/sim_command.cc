@@ -54,8 +54,6 @@ SimRuns run_many(const SimPlan& first, std::uint64_t count, const std::atomic<bo
 
 namespace {
 
-constexpr std::size_t kScriptMax = 4 * kMiB;
-
 std::string json_of(const rig::ScriptOutcome& outcome) {
   nlohmann::ordered_json json = to_json(conclusion_of(outcome));
   json["attempted"] = outcome.totals.attempts();
@@ -89,7 +87,7 @@ int with_fault(const script::Script& script, const rig::ScriptFault& fault, bool
 
 int run_script(const SimOptions& options) {
   const std::string name = "--script: " + in_quotes(options.script) + ": ";
-  const auto file = read_input("--script", options.script, kScriptMax);
+  const auto file = read_input("--script", options.script, script::kFileMax);
   if (!file) return fail(file.error());
   const auto script = script::parse_script(*file);
   if (!script) return fail(name + script.error());

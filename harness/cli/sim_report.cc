@@ -14,7 +14,7 @@ namespace {
 using simulator::CpuOutcome;
 using simulator::Found;
 
-constexpr const char* kRow = "{:>5} {:>13} {:>13} {:>13} {:>11} {:>9} {:>9} {:>11} {:>15}\n";
+constexpr const char* kSimRow = "{:>5} {:>13} {:>13} {:>13} {:>11} {:>9} {:>9} {:>11} {:>15}\n";
 
 double records_per_second(const simulator::SimulationOutcome& outcome) {
   std::uint64_t delivered = 0;
@@ -75,12 +75,12 @@ Conclusion conclusion_of(const SimPlan& sim, const SimOutcome& result) {
 
 std::string sim_table(const SimPlan& sim, const SimOutcome& result) {
   const simulator::SimulationOutcome& outcome = result.outcome;
-  std::string text = fmt::format(kRow, "CPU", "attempted", "accepted", "delivered", "lost",
+  std::string text = fmt::format(kSimRow, "CPU", "attempted", "accepted", "delivered", "lost",
                                  "failed", "malformed", "overwritten", "bytes");
   for (std::size_t i = 0; i < outcome.cpus.size(); ++i) {
     const CpuOutcome& cpu = outcome.cpus[i];
     text +=
-        fmt::format(kRow, i, grouped(cpu.attempted.attempts()), grouped(cpu.attempted.accepted),
+        fmt::format(kSimRow, i, grouped(cpu.attempted.attempts()), grouped(cpu.attempted.accepted),
                     grouped(cpu.received.delivered), grouped(cpu.received.lost + cpu.unreported),
                     grouped(cpu.attempted.failed), grouped(cpu.received.malformed),
                     grouped(cpu.received.overwritten), grouped(cpu.received.bytes));

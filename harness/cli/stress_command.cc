@@ -27,7 +27,8 @@ namespace {
 using stress::PartOutcome;
 using stress::Run;
 
-constexpr const char* kRow = "{:>10} {:>8} {:>13} {:>13} {:>13} {:>11} {:>9} {:>9} {:>9}  {}\n";
+constexpr const char* kStressRow =
+    "{:>10} {:>8} {:>13} {:>13} {:>13} {:>11} {:>9} {:>9} {:>9}  {}\n";
 
 double per_second(const PartOutcome& outcome) {
   return outcome.seconds > 0 ? static_cast<double>(outcome.delivered) / outcome.seconds : 0;
@@ -83,13 +84,14 @@ Conclusion conclusion_of(std::span<const PartOutcome> parts, bool interrupted,
 std::string stress_table(std::span<const PartOutcome> parts, const Conclusion& conclusion,
                          const std::string& replay) {
   std::string table =
-      fmt::format(kRow, "part", "rounds", "attempted", "delivered", "lost", "records/s", "woken",
-                  "timed out", "in record", "attempted = delivered + lost");
+      fmt::format(kStressRow, "part", "rounds", "attempted", "delivered", "lost", "records/s",
+                  "woken", "timed out", "in record", "attempted = delivered + lost");
   double seconds = 0;
   for (const PartOutcome& part : parts) {
-    table += fmt::format(kRow, part.part, part.rounds, part.attempted, part.delivered, part.lost,
-                         whole(per_second(part)), part.woken, part.timed_out, part.killed_in_record,
-                         part.attempted == part.delivered + part.lost ? "yes" : "NO");
+    table +=
+        fmt::format(kStressRow, part.part, part.rounds, part.attempted, part.delivered, part.lost,
+                    whole(per_second(part)), part.woken, part.timed_out, part.killed_in_record,
+                    part.attempted == part.delivered + part.lost ? "yes" : "NO");
     seconds += part.seconds;
   }
   for (const PartOutcome& part : parts) {

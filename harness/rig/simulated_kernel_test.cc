@@ -59,7 +59,7 @@ TEST(SimulatedKernelTest, PositionsStartAtTheSettingsStart) {
             (std::vector<Observed>{{0, 8, 4294967288}}));
 }
 
-class TailAfterTest : public testing::Test {
+class TailAfterTest : public ::testing::Test {
  protected:
   void put(std::size_t offset, std::uint16_t size) {
     const perf_event_header header{PERF_RECORD_SAMPLE, 0, size};

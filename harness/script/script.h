@@ -81,6 +81,8 @@ struct Script {
 inline constexpr std::uint64_t kPagesMax = 1024;
 inline constexpr std::uint64_t kOutputMax = 262144;
 inline constexpr std::size_t kStepsMax = 100000;
+// Bytes of a file that is read as a script: kStepsMax steps are about that, at most.
+inline constexpr std::size_t kFileMax = std::size_t{4} << 20;
 inline constexpr std::uint64_t kDepthMax = 3;  // one deeper than the kernel lets an output be
 inline constexpr std::uint64_t kAtMax = 65535;
 

@@ -9,7 +9,6 @@
 namespace perfring::simulator {
 namespace {
 
-constexpr std::uint64_t kPageSize = 4096;
 constexpr std::uint64_t kMemoryMax = std::uint64_t{64} << 20;  // of all rings and payloads
 
 class Draw {

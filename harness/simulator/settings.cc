@@ -15,7 +15,6 @@
 namespace perfring::simulator {
 namespace {
 
-constexpr std::uint64_t kPageSize = 4096;
 constexpr std::uint64_t kAny = ~std::uint64_t{0};
 
 // A member of the settings, or of their ring's.

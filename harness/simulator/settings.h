@@ -14,6 +14,7 @@
 
 namespace perfring::simulator {
 
+inline constexpr std::uint64_t kPageSize = 4096;
 inline constexpr std::uint64_t kIntactMax = 65516;  // bytes of payload that a record holds (K3)
 
 // Values of rings.

@@ -5,10 +5,6 @@
 namespace perfring::model {
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
-constexpr auto kAcquire = std::memory_order_acquire;
-constexpr auto kRelease = std::memory_order_release;
-
 // Whether both threads can miss the other's store.
 Program store_buffering(std::memory_order fence_order) {
   Program program;

@@ -17,6 +17,11 @@
 
 namespace perfring::model {
 
+inline constexpr auto kRelaxed = std::memory_order_relaxed;
+inline constexpr auto kAcquire = std::memory_order_acquire;
+inline constexpr auto kRelease = std::memory_order_release;
+inline constexpr auto kAcquireRelease = std::memory_order_acq_rel;
+
 // A location, for use by the threads of a program that is being checked. It takes the orders of
 // std::atomic except std::memory_order_seq_cst, which is a UsageError.
 class Var {

@@ -12,8 +12,6 @@
 namespace perfring::model {
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
-
 TEST(MachineEndsTest, ATraceSaysAfterWhichStoreEachOneComes) {
   Program program;
   const Var x = program.var("x");

@@ -15,7 +15,6 @@
 namespace perfring::model {
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr MemoryModel kMachines[] = {MemoryModel::AArch64, MemoryModel::RiscV};
 
 TEST(MachineExplorerTest, LitmusTestsHaveTheOutcomesAndExecutionsOfHerd7) {

@@ -9,10 +9,6 @@
 namespace perfring::model {
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
-constexpr auto kAcquire = std::memory_order_acquire;
-constexpr auto kRelease = std::memory_order_release;
-constexpr auto kAcquireRelease = std::memory_order_acq_rel;
 constexpr auto kFull = std::memory_order_seq_cst;
 
 struct Lock {
