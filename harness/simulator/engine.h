@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <type_traits>
+#include <vector>
 
 #include "harness/simulator/consumer.h"
 #include "harness/simulator/producer.h"
@@ -24,14 +26,7 @@ class Engine {
 
   World& world() { return world_; }
   std::deque<Site>& sites() { return sites_; }
-  template <class Writer>
-  void add_writer(Site& site, Writer& writer) {
-    ++writers_;
-    site.set_producer(world_.scheduler.add([this, &writer] {
-      writer.run();
-      --writers_;
-    }));
-  }
+  void add_writer(Site& site, std::unique_ptr<Writer> writer);
   // Runs the tasks that the sites were given.
   SimulationOutcome run();
 
@@ -47,7 +42,8 @@ class Engine {
   const double started_;
   World world_;
   std::deque<Site> sites_;
-  std::uint64_t writers_ = 0;  // that are not done
+  std::vector<std::unique_ptr<Writer>> writers_;
+  std::uint64_t writing_ = 0;  // those that are not done
   std::optional<Found> found_;
   bool interrupted_ = false;
   std::uint32_t turns_ = 0;
@@ -55,28 +51,20 @@ class Engine {
 };
 
 // Each CPU has its own consumer, whatever the settings say.
-template <class C, class Drain>
-SimulationOutcome simulate_with(const SimulationPlan& of, const Observer& observer) {
-  SimulationPlan plan = of;
-  plan.settings.rings = plan.settings.latency = plan.settings.hotplug = 0;
-  plan.settings.flush_one_in = 0;
-  Engine engine{plan, observer, std::is_same_v<C, SimulatedCpu>};
-  std::deque<Producer<C>> producers;
-  std::deque<Consumer<Drain>> consumers;
-  std::deque<Intruder> intruders;
-  for (Site& site : engine.sites()) {
-    Scheduler& scheduler = engine.world().scheduler;
-    consumers.emplace_back(site);
-    site.set_consumer(scheduler.add([&consumer = consumers.back()] { consumer.run(); }));
-    if (plan.settings.hostile != 0) {
-      intruders.emplace_back(site);
-      engine.add_writer(site, intruders.back());
-    } else {
-      producers.emplace_back(site);
-      engine.add_writer(site, producers.back());
-    }
-  }
-  return engine.run();
+using MakesDrain = std::unique_ptr<Drain> (*)(Site&);
+using MakesWriter = std::unique_ptr<Writer> (*)(Site&);
+SimulationOutcome simulate_with(const SimulationPlan& of, const Observer& observer,
+                                MakesDrain makes_drain, MakesWriter makes_producer,
+                                bool sound_writers);
+
+// With a kernel on Cpu `C`, drained by `D`, which is a Drain made of a Site&.
+template <class C, class D>
+SimulationOutcome simulate_with(const SimulationPlan& plan, const Observer& observer) {
+  return simulate_with(
+      plan, observer,
+      [](Site& site) -> std::unique_ptr<Drain> { return std::make_unique<D>(site); },
+      [](Site& site) -> std::unique_ptr<Writer> { return std::make_unique<Producer<C>>(site); },
+      std::is_same_v<C, SimulatedCpu>);
 }
 
 // The faults of one consumer of several rings. Those of a merge come first.

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "harness/faults/kernel_faults.h"
@@ -26,11 +27,11 @@ RunSettings settings_of(std::string_view scenario, std::string_view lines = "") 
 }
 
 // A writer that announces nothing, beside a consumer that is asleep already.
-class Silent {
+class Silent final : public Writer {
  public:
   Silent(Site& site, std::function<void(Silent&)> act) : site_{site}, act_{std::move(act)} {}
 
-  void run() {
+  void run() override {
     while (!site_.consumer().asleep(site_.world().scheduler.now())) site_.producer().yield();
     act_(*this);
   }
@@ -66,9 +67,8 @@ std::optional<Found> found(const std::function<void(Silent&)>& act) {
   const Observer observer;
   Engine engine{plan, observer, true};
   Site& site = engine.sites().front();
-  Silent writer{site, act};
   site.set_consumer(engine.world().scheduler.add([&site] { site.wait(0); }));
-  engine.add_writer(site, writer);
+  engine.add_writer(site, std::make_unique<Silent>(site, act));
   return engine.run().found;
 }
 

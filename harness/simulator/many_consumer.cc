@@ -320,14 +320,12 @@ SimulationOutcome simulate_many(const SimulationPlan& plan, const Observer& obse
                                 ManyFault fault) {
   Engine engine{plan, observer, fault == ManyFault::None};
   std::deque<Site>& sites = engine.sites();
-  std::deque<Producer<>> producers;
   ManyConsumer consumer{sites, fault};
   Scheduler& scheduler = engine.world().scheduler;
   Task& consumes = scheduler.add([&consumer] { consumer.run(); });
   for (Site& site : sites) {
     site.set_consumer(consumes);
-    producers.emplace_back(site);
-    engine.add_writer(site, producers.back());
+    engine.add_writer(site, std::make_unique<Producer<>>(site));
   }
   Task* plugs = nullptr;
   if (plan.settings.hotplug != 0) plugs = &scheduler.add([&] { plug(sites, *plugs); });

@@ -64,9 +64,6 @@ struct ManyMemory : SimulatedMemory {
 };
 static_assert(Memory<ManyMemory>);
 
-// Thrown by the callback.
-struct Thrown {};
-
 inline void end_drain(Site& site) {
   if (site.drains().is_open()) site.drains().ends();
 }

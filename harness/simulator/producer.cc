@@ -5,7 +5,82 @@
 #include <cstdint>
 #include <cstring>
 
+#include "harness/oracle/payload.h"
+
 namespace perfring::simulator {
+namespace {
+
+constexpr std::uint64_t kOffline = 100;  // steps between two looks of one that may not write
+constexpr std::uint64_t kStall = 8;      // times the longest delay
+
+}  // namespace
+
+ProducerBase::ProducerBase(Site& site) : site_{site} {
+  for (auto& buffer : buffers_)
+    buffer.resize(static_cast<std::size_t>(site.world().settings.payload_max));
+}
+
+void ProducerBase::run() {
+  const RunSettings& settings = site_.world().settings;
+  Random& random = site_.world().scheduler.random();
+  while (!site_.world().writers_end()) {
+    if (site_.offline()) {
+      site_.producer().sleep_until(site_.world().scheduler.now() + kOffline);
+      continue;
+    }
+    const auto burst = random.between(1, static_cast<std::uint32_t>(settings.burst_max));
+    for (std::uint32_t i = 0; i < burst && !site_.world().writers_end(); ++i) {
+      output();
+      step();
+      site_.check_awake();
+    }
+    if (settings.idle_max == 0) continue;
+    site_.run_irq_work();
+    const auto idle = random.between(0, static_cast<std::uint32_t>(settings.idle_max));
+    site_.producer().sleep_until(site_.world().scheduler.now() + idle);
+    site_.check_awake();
+  }
+  site_.run_irq_work();
+}
+
+void ProducerBase::interrupt() {
+  Random& random = site_.world().scheduler.random();
+  if (site_.irq_work() && random.one_in(2)) return site_.run_irq_work();
+  if (level_ < kLevels && random.below(100) < site_.world().settings.interrupts) return output();
+  site_.producer().yield();
+}
+
+void ProducerBase::output() {
+  const RunSettings& settings = site_.world().settings;
+  std::uint32_t length =
+      site_.world().scheduler.random().between(static_cast<std::uint32_t>(settings.payload_min),
+                                               static_cast<std::uint32_t>(settings.payload_max));
+  // Payloads that may spill are read alike on every machine.
+  if (settings.payload_max > kIntactMax) length -= length % 4;
+  const oracle::Payload payload{sequence_++, static_cast<std::uint32_t>(site_.cpu()), length};
+  const std::span<std::byte> bytes = std::span{buffers_[level_]}.first(length);
+  oracle::fill(bytes, payload);
+  ++level_;
+  site_.enters_program();
+  if (settings.rings != kOwnConsumers) take_time(settings);
+  site_.begins(payload);
+  site_.ends(bpf_perf_event_output(bytes));
+  site_.leaves_program();
+  --level_;
+}
+
+// The program reads its clock, and takes its time, in which it may be interrupted, or its CPU
+// stand still.
+void ProducerBase::take_time(const RunSettings& settings) {
+  site_.takes_key();
+  if (settings.delay_max == 0) return;
+  Random& random = site_.world().scheduler.random();
+  if (random.one_in(static_cast<std::uint32_t>(settings.stall_one_in))) {
+    site_.producer().sleep_until(site_.world().scheduler.now() + kStall * settings.delay_max);
+  }
+  const auto steps = random.between(0, static_cast<std::uint32_t>(settings.delay_max));
+  for (std::uint32_t i = 0; i != steps; ++i) step();
+}
 
 void Intruder::run() {
   Random& random = site_.world().scheduler.random();

@@ -15,7 +15,6 @@
 #include "harness/kernel/cpu.h"
 #include "harness/kernel/perf_event_array.h"
 #include "harness/kernel/ring_buffer.h"
-#include "harness/oracle/payload.h"
 #include "harness/rig/ends.h"
 #include "harness/simulator/site.h"
 
@@ -93,107 +92,70 @@ struct SimulatedCpu : rig::LedgerCpu<> {
   }
 };
 
+// Writes a Site's ring.
+class Writer {
+ public:
+  virtual ~Writer() = default;
+  virtual void run() = 0;
+};
+
 // Runs on a Site's CPU: a task that outputs, and softirqs, irqs and NMIs that interrupt it and
 // each other, and output too.
-template <class C = SimulatedCpu>
-class Producer final : public Interrupts {
+class ProducerBase : public Interrupts, public Writer {
  public:
-  explicit Producer(Site& site) : site_{site}, cpu_{site, *this} {
-    for (auto& buffer : buffers_)
-      buffer.resize(static_cast<std::size_t>(site.world().settings.payload_max));
-  }
+  explicit ProducerBase(Site& site);
 
-  void run() {
-    const RunSettings& settings = site_.world().settings;
-    Random& random = site_.world().scheduler.random();
-    while (!site_.world().writers_end()) {
-      if (site_.offline()) {
-        site_.producer().sleep_until(site_.world().scheduler.now() + kOffline);
-        continue;
-      }
-      const auto burst = random.between(1, static_cast<std::uint32_t>(settings.burst_max));
-      for (std::uint32_t i = 0; i < burst && !site_.world().writers_end(); ++i) {
-        output();
-        cpu_.step();
-        site_.check_awake();
-      }
-      if (settings.idle_max == 0) continue;
-      site_.run_irq_work();
-      const auto idle = random.between(0, static_cast<std::uint32_t>(settings.idle_max));
-      site_.producer().sleep_until(site_.world().scheduler.now() + idle);
-      site_.check_awake();
-    }
-    site_.run_irq_work();
-  }
-
-  void interrupt() override {
-    Random& random = site_.world().scheduler.random();
-    if (site_.irq_work() && random.one_in(2)) return site_.run_irq_work();
-    if (level_ < kLevels && random.below(100) < site_.world().settings.interrupts) return output();
-    site_.producer().yield();
-  }
+  void run() override;
+  void interrupt() override;
 
  private:
   static constexpr std::size_t kLevels = 4;  // task, softirq, irq, NMI
-  static constexpr std::uint64_t kOffline = 100;
-  static constexpr std::uint64_t kStall = 8;
 
-  // A record is some thirty short steps: the calls between them would cost a fifth of the time. (Of
-  // a faulty kernel nobody asks for speed, and each takes its time to compile.)
-  void output() {
-    if constexpr (std::is_same_v<C, SimulatedCpu>) {
-      output_flat();
-    } else {
-      output_once();
-    }
-  }
-  [[gnu::flatten]] void output_flat() { output_once(); }
+  // The processor's.
+  virtual void step() = 0;
+  virtual int bpf_perf_event_output(std::span<const std::byte> payload) = 0;
 
-  void output_once() {
-    const RunSettings& settings = site_.world().settings;
-    std::uint32_t length =
-        site_.world().scheduler.random().between(static_cast<std::uint32_t>(settings.payload_min),
-                                                 static_cast<std::uint32_t>(settings.payload_max));
-    // Payloads that may spill are read alike on every machine.
-    if (settings.payload_max > kIntactMax) length -= length % 4;
-    const oracle::Payload payload{sequence_++, static_cast<std::uint32_t>(site_.cpu()), length};
-    const std::span<std::byte> bytes = std::span{buffers_[level_]}.first(length);
-    oracle::fill(bytes, payload);
-    ++level_;
-    site_.enters_program();
-    if (settings.rings != kOwnConsumers) take_time(settings);
-    site_.begins(payload);
-    site_.ends(kernel::bpf_perf_event_output(cpu_, site_.map(), BPF_F_CURRENT_CPU, bytes));
-    site_.leaves_program();
-    --level_;
-  }
-
-  // The program reads its clock, and takes its time, in which it may be interrupted, or its CPU
-  // stand still.
-  void take_time(const RunSettings& settings) {
-    site_.takes_key();
-    if (settings.delay_max == 0) return;
-    Random& random = site_.world().scheduler.random();
-    if (random.one_in(static_cast<std::uint32_t>(settings.stall_one_in))) {
-      site_.producer().sleep_until(site_.world().scheduler.now() + kStall * settings.delay_max);
-    }
-    const auto steps = random.between(0, static_cast<std::uint32_t>(settings.delay_max));
-    for (std::uint32_t i = 0; i != steps; ++i) cpu_.step();
-  }
+  void output();
+  void take_time(const RunSettings& settings);
 
   Site& site_;
-  C cpu_;
   std::size_t level_ = 0;
   std::uint64_t sequence_ = 0;
   std::array<std::vector<std::byte>, kLevels> buffers_;
 };
 
+template <class C = SimulatedCpu>
+class Producer final : public ProducerBase {
+ public:
+  explicit Producer(Site& site) : ProducerBase{site}, site_{site}, cpu_{site, *this} {}
+
+ private:
+  void step() override { cpu_.step(); }
+
+  // A record is some thirty short steps: the calls between them would cost a fifth of the time. (Of
+  // a faulty kernel nobody asks for speed, and each takes its time to compile.)
+  int bpf_perf_event_output(std::span<const std::byte> payload) override {
+    if constexpr (std::is_same_v<C, SimulatedCpu>) {
+      return output_flat(payload);
+    } else {
+      return output(payload);
+    }
+  }
+  [[gnu::flatten]] int output_flat(std::span<const std::byte> payload) { return output(payload); }
+  int output(std::span<const std::byte> payload) {
+    return kernel::bpf_perf_event_output(cpu_, site_.map(), BPF_F_CURRENT_CPU, payload);
+  }
+
+  Site& site_;
+  C cpu_;
+};
+
 // In a kernel's place: writes headers and positions of all kinds, at any moment, the drain's midst
 // included. All that it writes is fields of the format, so that it means the same on every machine.
-class Intruder {
+class Intruder final : public Writer {
  public:
   explicit Intruder(Site& site) : site_{site} {}
-  void run();
+  void run() override;
 
  private:
   void write_header();

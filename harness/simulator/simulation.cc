@@ -2,6 +2,7 @@
 
 #include <ctime>
 #include <numeric>
+#include <utility>
 
 #include "harness/simulator/engine.h"
 
@@ -34,6 +35,15 @@ Engine::Engine(const SimulationPlan& plan, const Observer& observer, bool sound_
   }
 }
 
+void Engine::add_writer(Site& site, std::unique_ptr<Writer> writer) {
+  ++writing_;
+  writers_.push_back(std::move(writer));
+  site.set_producer(world_.scheduler.add([this, &running = *writers_.back()] {
+    running.run();
+    --writing_;
+  }));
+}
+
 void Engine::look_for_violation() {
   if (found_) return;
   for (const Site& site : sites_) {
@@ -49,7 +59,7 @@ void Engine::look_for_violation() {
 
 void Engine::before_turn() {
   look_for_violation();
-  if (writers_ == 0 && !world_.consumers_end()) drain_what_is_left();
+  if (writing_ == 0 && !world_.consumers_end()) drain_what_is_left();
   if (++turns_ % kTurnsBetweenLooks != 0) return;
   if (observer_.stop != nullptr && observer_.stop->load() && !interrupted_) {
     interrupted_ = true;
@@ -96,6 +106,24 @@ SimulationOutcome Engine::outcome() const {
   outcome.late = world_.order.late();
   outcome.longest_delay = world_.order.longest_delay();
   return outcome;
+}
+
+SimulationOutcome simulate_with(const SimulationPlan& of, const Observer& observer,
+                                MakesDrain makes_drain, MakesWriter makes_producer,
+                                bool sound_writers) {
+  SimulationPlan plan = of;
+  plan.settings.rings = plan.settings.latency = plan.settings.hotplug = 0;
+  plan.settings.flush_one_in = 0;
+  Engine engine{plan, observer, sound_writers};
+  std::deque<Consumer> consumers;
+  for (Site& site : engine.sites()) {
+    consumers.emplace_back(site, makes_drain(site));
+    site.set_consumer(
+        engine.world().scheduler.add([&consumer = consumers.back()] { consumer.run(); }));
+    engine.add_writer(
+        site, plan.settings.hostile != 0 ? std::make_unique<Intruder>(site) : makes_producer(site));
+  }
+  return engine.run();
 }
 
 SimulationOutcome simulate(const SimulationPlan& plan, const Observer& observer) {
