@@ -31,7 +31,7 @@ commands=(
   "2 $perfring sim --set nonsense=1"
   "1 $perfring sim --fault commits_each"
   "0 $perfring check protocol --records 3 --drains 3"
-  "3 $perfring check protocol --records 8 --drains 8 --seconds 0.5"
+  "3 $perfring check protocol --records 8 --drains 8 --seconds 0.1"
   "0 $perfring check --litmus $litmus"
   "0 $perfring stress --seconds 0.3"
   "$live $perfring diff --scripts 200"

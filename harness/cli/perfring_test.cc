@@ -44,9 +44,12 @@ TEST_F(DemonstrationTest, MissingPrivilegesAreNamed) {
   EXPECT_EQ(ended.out, "");
 }
 
+// On one CPU: it takes all of those that it may use for its 5 seconds.
 TEST_F(DemonstrationTest, WithoutPrivilegesAndArgumentsTheSimulatedKernelIsDrained) {
   if (::geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
-  const Ended ended = run({}, kAsNobody);
+  std::vector<std::string> as_nobody{"/usr/bin/taskset", "-c", std::to_string(::sched_getcpu())};
+  as_nobody.insert(as_nobody.end(), kAsNobody.begin(), kAsNobody.end());
+  const Ended ended = run({}, as_nobody);
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("The SIMULATED kernel"), HasSubstr("no privilege for"),
                                HasSubstr("All invariants hold in 5.")));
