@@ -10,7 +10,7 @@ constexpr std::uint64_t kPauseMax = 2000;
 
 }  // namespace
 
-Consumer::Consumer(Site& site, std::unique_ptr<Drain> drain)
+Consumer::Consumer(Site& site, std::unique_ptr<AnyDrain> drain)
     : site_{site},
       drain_{std::move(drain)},
       can_break_off_{site.world().settings.drain_with == kTryFold ||

@@ -55,12 +55,12 @@ static_assert(Memory<SimulatedMemory>);
 struct Thrown {};
 
 // What drains a Site's ring.
-class Drain {
+class AnyDrain {
  public:
   // Returns false to break off.
   using Visit = std::function<bool(const PerfEvent&)>;
 
-  virtual ~Drain() = default;
+  virtual ~AnyDrain() = default;
   virtual bool readable() const = 0;
   // Passes each event to visit: until it returns false, where the function that the settings name
   // can break off.
@@ -70,7 +70,7 @@ class Drain {
 // By lib's Ring, or by a faulty consumer, which has its interface; or by lib's Cursor, if the
 // settings say so.
 template <class R = Ring<SimulatedMemory>>
-class RingDrain final : public Drain {
+class RingDrain final : public AnyDrain {
  public:
   explicit RingDrain(Site& site)
       : ring_{*R::over(site.page(), site.data())},
@@ -107,7 +107,7 @@ class RingDrain final : public Drain {
 // until nothing is readable after each wait.
 class Consumer {
  public:
-  Consumer(Site& site, std::unique_ptr<Drain> drain);
+  Consumer(Site& site, std::unique_ptr<AnyDrain> drain);
   void run();
 
  private:
@@ -120,7 +120,7 @@ class Consumer {
   void enter() { SimulatedMemory::site = &site_; }
 
   Site& site_;
-  const std::unique_ptr<Drain> drain_;
+  const std::unique_ptr<AnyDrain> drain_;
   const bool can_break_off_;
   const bool may_never_be_empty_;  // a hostile ring
   const std::uint64_t timeout_;

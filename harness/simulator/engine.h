@@ -51,18 +51,18 @@ class Engine {
 };
 
 // Each CPU has its own consumer, whatever the settings say.
-using MakesDrain = std::unique_ptr<Drain> (*)(Site&);
+using MakesDrain = std::unique_ptr<AnyDrain> (*)(Site&);
 using MakesWriter = std::unique_ptr<Writer> (*)(Site&);
 SimulationOutcome simulate_with(const SimulationPlan& of, const Observer& observer,
                                 MakesDrain makes_drain, MakesWriter makes_producer,
                                 bool sound_writers);
 
-// With a kernel on Cpu `C`, drained by `D`, which is a Drain made of a Site&.
+// With a kernel on Cpu `C`, drained by `D`, which is an AnyDrain made of a Site&.
 template <class C, class D>
 SimulationOutcome simulate_with(const SimulationPlan& plan, const Observer& observer) {
   return simulate_with(
       plan, observer,
-      [](Site& site) -> std::unique_ptr<Drain> { return std::make_unique<D>(site); },
+      [](Site& site) -> std::unique_ptr<AnyDrain> { return std::make_unique<D>(site); },
       [](Site& site) -> std::unique_ptr<Writer> { return std::make_unique<Producer<C>>(site); },
       std::is_same_v<C, SimulatedCpu>);
 }
