@@ -137,8 +137,8 @@ void diff_options(std::string_view text) {
 // The benchmark's command line: of its own options, none is passed on to Google Benchmark.
 void bench_options(std::string_view text) {
   const Arguments arguments{text};
-  const auto parsed = bench::parse_command_line(arguments.count(), arguments.values());
-  const bench::Options* const options = options_of(parsed);
+  const auto parsed = bench::parse_drain(arguments.count(), arguments.values());
+  const bench::DrainOptions* const options = options_of(parsed);
   if (options == nullptr) return;
   for (const std::string& argument : options->benchmark) {
     expect(argument == "program" || argument.starts_with("--benchmark_"),

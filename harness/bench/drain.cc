@@ -174,9 +174,9 @@ void ensure_descriptors() {
 }
 
 int drain(int argc, char** argv) {
-  auto parsed = parse_command_line(argc, argv);
+  auto parsed = parse_drain(argc, argv);
   if (const auto* const answer = std::get_if<Answer>(&parsed)) return give(*answer);
-  auto& options = std::get<Options>(parsed);
+  auto& options = std::get<DrainOptions>(parsed);
   const auto cells = cells_of(options.filter);
   if (!cells) return fail(cells.error());
   if (options.list) return list(*cells);

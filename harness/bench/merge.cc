@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -17,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "harness/bench/options.h"
 #include "harness/bench/race.h"
 #include "harness/bench/workload.h"
 #include "harness/program/console.h"
@@ -256,44 +256,27 @@ void measure(const Load& load, std::size_t k, bool in_runs, unsigned rounds, Fig
 }
 
 int merge(int argc, char** argv) {
-  CLI::App app{
-      "Delivers the events of K full rings in the order of their keys, and prints ns per event:\n"
-      "medians of turns taken in rotation. The ratios of a merge are to the unmerged drain, those\n"
-      "of queues to a merge with a window of 1, and of 8.",
-      "merge"};
-  std::uint64_t rounds = 21;
-  std::uint64_t kib = 1024;
-  std::vector<std::size_t> ks{2, 8, 64, 256};
-  std::string json;
-  app.add_option("--rounds", rounds, "The number of turns of each [21]")
-      ->type_name("N")
-      ->check(number_from(1, 100'000));
-  app.add_option("--kib", kib, "KiB of records in all [1024]")
-      ->type_name("N")
-      ->check(number_from(64, 1 << 20));
-  app.add_option("--rings", ks, "The numbers of rings [2 8 64 256]")
-      ->type_name("K")
-      ->check(number_from(1, 1024));
-  app.add_option("--json", json, "Write the figures as JSON, - is stdout")->type_name("FILE");
-  if (auto answer = parse(app, argc, argv)) return give(*answer);
+  auto parsed = parse_merge(argc, argv);
+  if (const auto* answer = std::get_if<Answer>(&parsed)) return give(*answer);
+  const auto& options = std::get<MergeOptions>(parsed);
   Figures figures;
   figures.table =
       fmt::format("{:6} {:>4} {:>9} {:>16} {:>16} {:>23} {:>23}\n", "order", "K", "unmerged",
                   "window 1", "window 8", "queue of places", "queue of copies");
   for (const bool in_runs : {false, true}) {
-    for (const std::size_t k : ks) {
-      const Load load{k, kib * 1024, in_runs};
-      measure(load, k, in_runs, static_cast<unsigned>(rounds), figures);
+    for (const std::size_t k : options.rings) {
+      const Load load{k, options.kib * 1024, in_runs};
+      measure(load, k, in_runs, static_cast<unsigned>(options.rounds), figures);
     }
   }
   const Conclusion conclusion = conclude(figures.wrong, false);
-  if (!json.empty()) {
+  if (!options.json.empty()) {
     nlohmann::ordered_json all = to_json(conclusion);
     all["benchmarks"] = std::move(figures.json);
-    const auto written = write_output("--json", json, dump(all));
+    const auto written = write_output("--json", options.json, dump(all));
     if (!written) return fail(written.error());
   }
-  if (json == "-") return exit_code(conclusion.verdict);
+  if (options.json == "-") return exit_code(conclusion.verdict);
   return deliver(figures.table, exit_code(conclusion.verdict), "the table");
 }
 

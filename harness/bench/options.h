@@ -1,6 +1,8 @@
 #ifndef HARNESS_BENCH_OPTIONS_H_
 #define HARNESS_BENCH_OPTIONS_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
@@ -9,16 +11,37 @@
 
 namespace perfring::bench {
 
-// The options of the command line.
-struct Options {
+// Of `drain`.
+struct DrainOptions {
   std::string json;                    // a file, - for stdout in place of the table
   std::string filter = ".";            // a POSIX extended regular expression
   bool list = false;                   // name the lines, and end
   std::vector<std::string> benchmark;  // Google Benchmark's own command line
 };
 
+// Of `merge`.
+struct MergeOptions {
+  std::uint64_t rounds = 21;
+  std::uint64_t kib = 1024;
+  std::vector<std::size_t> rings{2, 8, 64, 256};
+  std::string json;
+};
+
+// Of `wait`.
+struct WaitOptions {
+  std::vector<std::uint64_t> rates{1'000, 100'000, 1'000'000, 3'000'000};
+  double latency_us = 1000;
+  double seconds = 0.5;
+  std::uint64_t rounds = 3;
+  std::uint64_t pages = 1024;
+  std::size_t idle = 256;
+  std::string json;
+};
+
 // The options; or the answer to --help, or to what is not accepted. Precondition: argc > 0.
-std::variant<Options, Answer> parse_command_line(int argc, const char* const* argv);
+std::variant<DrainOptions, Answer> parse_drain(int argc, const char* const* argv);
+std::variant<MergeOptions, Answer> parse_merge(int argc, const char* const* argv);
+std::variant<WaitOptions, Answer> parse_wait(int argc, const char* const* argv);
 
 }  // namespace perfring::bench
 

@@ -3,15 +3,16 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <expected>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "harness/bench/options.h"
 #include "harness/bench/race.h"
 #include "harness/bench/waits.h"
 #include "harness/live/live_kernel.h"
@@ -25,16 +26,6 @@
 
 namespace perfring::bench {
 namespace {
-
-struct Options {
-  std::vector<std::uint64_t> rates{1'000, 100'000, 1'000'000, 3'000'000};
-  double latency_us = 1000;
-  double seconds = 0.5;
-  std::uint64_t rounds = 3;
-  std::uint64_t pages = 1024;
-  std::size_t idle = 256;
-  std::string json;
-};
 
 // The figures of one consumer at one rate: medians of its turns, sums of what is counted.
 struct Row {
@@ -63,7 +54,7 @@ struct Line {
 };
 
 // The CPUs of the writer and of the consumer.
-std::expected<WaitTurn, std::string> turn_of(const Options& options) {
+std::expected<WaitTurn, std::string> turn_of(const WaitOptions& options) {
   if (const auto why = live::why_no_live_kernel()) return std::unexpected(first_line(*why));
   const auto cpus = os::online_cpus();
   if (!cpus) return std::unexpected(cpus.error().explain());
@@ -78,7 +69,7 @@ std::expected<WaitTurn, std::string> turn_of(const Options& options) {
 }
 
 // In turns, so that what disturbs one disturbs the other.
-std::expected<Line, std::string> measure(const Options& options, WaitTurn turn,
+std::expected<Line, std::string> measure(const WaitOptions& options, WaitTurn turn,
                                          std::uint64_t per_second, const StopOnSignals& stop) {
   Line line{per_second, {}, {}};
   turn.per_second = per_second;
@@ -100,7 +91,7 @@ std::string cells(const Row& row) {
                      grouped(row.lost()));
 }
 
-std::string table(const Options& options, const std::vector<Line>& lines) {
+std::string table(const WaitOptions& options, const std::vector<Line>& lines) {
   const std::string names = fmt::format(" |{:>10} {:>7} {:>6} {:>7} {:>7} {:>7}", "records/s",
                                         "CPU %", "write", "p50 us", "p99 us", "lost");
   std::string text = fmt::format(
@@ -119,7 +110,7 @@ std::string table(const Options& options, const std::vector<Line>& lines) {
   return text;
 }
 
-nlohmann::ordered_json json_of(const Options& options, const std::vector<Line>& lines,
+nlohmann::ordered_json json_of(const WaitOptions& options, const std::vector<Line>& lines,
                                const IdleRings& idle) {
   auto all = nlohmann::ordered_json::array();
   const auto put = [](nlohmann::ordered_json& to, const std::string& who, const Row& row) {
@@ -148,39 +139,10 @@ nlohmann::ordered_json json_of(const Options& options, const std::vector<Line>& 
   return all;
 }
 
-std::optional<Answer> parse_options(int argc, char** argv, Options& options) {
-  CLI::App app{
-      "A writer on one CPU of the machine's own kernel keeps a rate; a consumer on another waits "
-      "for\n"
-      "its records: RingSet with a latency, and libbpf's perf_buffer__poll with its defaults, in\n"
-      "turns. Also measures the ns to find many rings empty.",
-      "wait"};
-  app.add_option("--rates", options.rates, "Records a second [1000 100000 1000000 3000000]")
-      ->type_name("N")
-      ->check(number_from(1000, 100'000'000));
-  app.add_option("--latency", options.latency_us, "RingSet's, in us [1000]")
-      ->type_name("US")
-      ->check(number_from(1, 1'000'000));
-  app.add_option("--seconds", options.seconds, "The time of each turn [0.5]")
-      ->type_name("S")
-      ->check(seconds());
-  app.add_option("--rounds", options.rounds, "Turns of each [3]")
-      ->type_name("N")
-      ->check(number_from(1, 1000));
-  app.add_option("--pages", options.pages, "Data pages of each ring, a power of two [1024]")
-      ->type_name("N")
-      ->check(power_of_two_up_to(std::uint64_t{1} << 16));
-  app.add_option("--idle", options.idle, "Rings that are looked at [256]")
-      ->type_name("N")
-      ->check(number_from(1, 4096));
-  app.add_option("--json", options.json, "Write the figures as JSON, - is stdout")
-      ->type_name("FILE");
-  return parse(app, argc, argv);
-}
-
 int wait(int argc, char** argv) {
-  Options options;
-  if (auto answer = parse_options(argc, argv, options)) return give(*answer);
+  auto parsed = parse_wait(argc, argv);
+  if (const auto* answer = std::get_if<Answer>(&parsed)) return give(*answer);
+  const auto& options = std::get<WaitOptions>(parsed);
   const StopOnSignals stop;
   constexpr unsigned kIdleRounds = 51;
   const IdleRings idle = measure_idle_rings(options.idle, kIdleRounds);
