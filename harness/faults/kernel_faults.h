@@ -150,8 +150,11 @@ struct SpaceOffBy : RemembersBuffer<Base> {
   __u64 read_once(const __u64& data_tail) {
     const __u64 tail = Base::read_once(data_tail);
     if (!compared) return tail;
-    const auto unread = static_cast<__u32>(*compared - tail);
-    return tail + std::min(unread, kBytes);
+    const auto goes_back = [](const auto* event) { return event->attr.write_backward != 0; };
+    const bool backward = std::ranges::any_of(this->buffer->event_list, goes_back);
+    const auto unread = static_cast<__u32>(backward ? tail - *compared : *compared - tail);
+    const __u32 taken = std::min(unread, kBytes);
+    return backward ? tail - taken : tail + taken;
   }
   std::optional<__u64> compared;
 };
