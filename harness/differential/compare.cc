@@ -24,6 +24,13 @@ std::string values(const rig::Observed& observed) {
                      observed.head, observed.tail, observed.lost[0], observed.lost[1]);
 }
 
+// What differs. Precondition: something does.
+const char* first_of(const rig::Observed& expected, const rig::Observed& actual) {
+  if (actual.result != expected.result) return "result";
+  if (actual.head != expected.head) return "data_head";
+  return actual.tail != expected.tail ? "data_tail" : "LOST count";
+}
+
 // Of a sample: longer than 16 bits can say. Each field beside RAW has 8 bytes; the raw data have
 // a size before them, and end on a multiple of 8.
 bool is_truncated(const script::Settings& settings, std::uint64_t payload) {
@@ -75,18 +82,25 @@ std::optional<std::string> first_difference(std::span<const std::byte> expected,
 
 std::optional<Difference> compare(const script::Script& script, ReferenceKernel& reference,
                                   Compared& compared, const std::function<bool()>& stop) {
-  ++compared.scripts;
   rig::SimulatedKernel simulated{script.settings, reference.identity(), reference.page_shift()};
+  return compare(script, reference, simulated, compared, stop);
+}
+
+std::optional<Difference> compare(const script::Script& script, ReferenceKernel& reference,
+                                  rig::SimulatedKernel& simulated, Compared& compared,
+                                  const std::function<bool()>& stop) {
+  ++compared.scripts;
   for (std::size_t i = 0; i < script.steps.size() && !(stop && stop()); ++i) {
     const ReferenceStep expected = reference.run(script.steps[i]);
     const rig::Observed actual = simulated.run(script.steps[i], expected.time);
     count(compared, script.settings, script.steps[i], expected.observed.result);
     if (actual != expected.observed) {
-      return Difference{i + 1, fmt::format("the kernel: {}; the simulated kernel: {}",
-                                           values(expected.observed), values(actual))};
+      return Difference{i + 1, first_of(expected.observed, actual),
+                        fmt::format("the kernel: {}; the simulated kernel: {}",
+                                    values(expected.observed), values(actual))};
     }
     if (auto what = reference.ring_difference(simulated.ring().data())) {
-      return Difference{i + 1, *std::move(what)};
+      return Difference{i + 1, "bytes", *std::move(what)};
     }
   }
   return std::nullopt;

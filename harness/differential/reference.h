@@ -36,6 +36,7 @@ class ReferenceKernel {
 // The first step at which the simulated kernel differed.
 struct Difference {
   std::size_t step;  // the number of the step, from 1
+  const char* in;  // "result", "data_head", "data_tail", "LOST count" or "bytes"; the first of them
   std::string what;
 };
 
@@ -55,6 +56,10 @@ struct Compared {
 // `stop` is asked before each step, and ends the comparison.
 std::optional<Difference> compare(const script::Script& script, ReferenceKernel& reference,
                                   Compared& compared, const std::function<bool()>& stop = {});
+// The same for another simulated kernel than that of rig, set up as the script and `reference` say.
+std::optional<Difference> compare(const script::Script& script, ReferenceKernel& reference,
+                                  rig::SimulatedKernel& simulated, Compared& compared,
+                                  const std::function<bool()>& stop = {});
 
 // The first byte at which two rings of the same size differ, for a person.
 std::optional<std::string> first_difference(std::span<const std::byte> expected,

@@ -7,6 +7,7 @@
 #include <bit>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace perfring::differential {
@@ -46,30 +47,32 @@ TEST_F(KernelTraceTest, TheSimulatedKernelShowsWhatLiveKernelsShowed) {
 }
 
 TEST_F(KernelTraceTest, EveryChangedNumberIsFoundAtItsStep) {
-  const std::vector<std::function<void(TracedStep&)>> changes{
-      [](TracedStep& seen) { seen.step.observed.result ^= 1; },
-      [](TracedStep& seen) { seen.step.observed.head += 8; },
-      [](TracedStep& seen) { seen.step.observed.tail -= 8; },
-      [](TracedStep& seen) { ++seen.step.observed.lost[0]; },
-      [](TracedStep& seen) { ++seen.step.observed.lost[1]; },
-      [](TracedStep& seen) {
-        if (seen.change.digest) {
-          *seen.change.digest ^= 1;
-        } else if (!seen.change.bytes.empty()) {
-          seen.change.bytes.back() ^= std::byte{1};
-        } else {
-          seen.change = {.offset = 5, .bytes{std::byte{0x5a}, std::byte{0xa5}}, .digest{}};
-        }
-      },
+  const std::vector<std::pair<std::string, std::function<void(TracedStep&)>>> changes{
+      {"result", [](TracedStep& seen) { seen.step.observed.result ^= 1; }},
+      {"data_head", [](TracedStep& seen) { seen.step.observed.head += 8; }},
+      {"data_tail", [](TracedStep& seen) { seen.step.observed.tail -= 8; }},
+      {"LOST count", [](TracedStep& seen) { ++seen.step.observed.lost[0]; }},
+      {"LOST count", [](TracedStep& seen) { ++seen.step.observed.lost[1]; }},
+      {"bytes",
+       [](TracedStep& seen) {
+         if (seen.change.digest) {
+           *seen.change.digest ^= 1;
+         } else if (!seen.change.bytes.empty()) {
+           seen.change.bytes.back() ^= std::byte{1};
+         } else {
+           seen.change = {.offset = 5, .bytes{std::byte{0x5a}, std::byte{0xa5}}, .digest{}};
+         }
+       }},
   };
   for (const KernelTrace& trace : recorded_traces()) {
     for (std::size_t i = 0; i < trace.steps.size(); i += 7) {
-      for (std::size_t kind = 0; kind < changes.size(); ++kind) {
+      for (const auto& [in, change] : changes) {
         KernelTrace changed = trace;
-        changes[kind](changed.steps[i]);
+        change(changed.steps[i]);
         const auto difference = replay(changed);
-        ASSERT_TRUE(difference) << trace.name << ", step " << i + 1 << ", change " << kind;
-        ASSERT_EQ(difference->step, i + 1) << trace.name << ", change " << kind;
+        ASSERT_TRUE(difference) << trace.name << ", step " << i + 1 << ", " << in;
+        ASSERT_EQ(difference->step, i + 1) << trace.name << ", " << in;
+        ASSERT_EQ(difference->in, in) << trace.name << ", step " << i + 1;
       }
     }
   }

@@ -3,6 +3,7 @@
 #include <linux/perf_event.h>
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "harness/faults/planted.h"
@@ -12,14 +13,21 @@
 namespace perfring::rig {
 namespace {
 
+template <class Cpu>
+std::unique_ptr<SimulatedKernel> kernel_on(const script::Settings& settings,
+                                           const Identity& identity, unsigned page_shift) {
+  return std::make_unique<FaultyKernel<Cpu>>(settings, identity, page_shift);
+}
+
 constexpr auto plant_kernel = []<template <class> class F>(faults::Named<F> fault) {
-  return ScriptFault{fault.name, violation_of<ScriptRunner<F<ScriptCpu>>>};
+  return ScriptFault{fault.name, violation_of<ScriptRunner<F<ScriptCpu>>>, kernel_on<F<StepCpu>>};
 };
 constexpr auto plant_memory = []<template <class> class F>(faults::Named<F> fault) {
-  return ScriptFault{fault.name, violation_of<ScriptRunner<ScriptCpu, Ring<F<CheckedMemory>>>>};
+  return ScriptFault{fault.name, violation_of<ScriptRunner<ScriptCpu, Ring<F<CheckedMemory>>>>,
+                     nullptr};
 };
 constexpr auto plant_consumer = []<template <class> class F>(faults::Named<F> fault) {
-  return ScriptFault{fault.name, violation_of<ScriptRunner<ScriptCpu, F<CheckedMemory>>>};
+  return ScriptFault{fault.name, violation_of<ScriptRunner<ScriptCpu, F<CheckedMemory>>>, nullptr};
 };
 
 // RAW samples, forward, by a consumer that is honest.

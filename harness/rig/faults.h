@@ -1,16 +1,18 @@
 #ifndef HARNESS_RIG_FAULTS_H_
 #define HARNESS_RIG_FAULTS_H_
 
-// The faults of harness/faults, under random scripts.
+// The faults of harness/faults, under random scripts; those of a kernel in a SimulatedKernel, too.
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "harness/oracle/invariant.h"
+#include "harness/rig/simulated_kernel.h"
 #include "harness/script/script.h"
 
 namespace perfring::rig {
@@ -18,6 +20,9 @@ namespace perfring::rig {
 struct ScriptFault {
   std::string name;  // in the catalogue
   std::optional<oracle::Violation> (*run)(const script::Script& script);
+  // A SimulatedKernel with the fault; nullptr if it is not a kernel's.
+  std::unique_ptr<SimulatedKernel> (*kernel)(const script::Settings& settings,
+                                             const Identity& identity, unsigned page_shift);
 };
 
 std::span<const ScriptFault> planted_faults();

@@ -3,8 +3,6 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "harness/kernel/perf_event_array.h"
-
 namespace perfring::rig {
 
 using script::Action;
@@ -121,7 +119,11 @@ std::int64_t SimulatedKernel::call(const Step& step) {
 std::int64_t SimulatedKernel::output(const Step& step) {
   payload_.resize(static_cast<std::size_t>(step.number));
   script::fill_payload(payload_, steps_);
-  return kernel::bpf_perf_event_output(cpu_, ring_.map(), ring_.index(step.second), payload_);
+  return emit(cpu_, ring_.index(step.second), payload_);
+}
+
+int SimulatedKernel::emit(StepCpu& cpu, std::uint32_t index, std::span<const std::byte> payload) {
+  return kernel::bpf_perf_event_output(cpu, ring_.map(), index, payload);
 }
 
 std::int64_t SimulatedKernel::epoll_wait() {

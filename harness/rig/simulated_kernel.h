@@ -9,6 +9,7 @@
 
 #include "harness/kernel/cpu.h"
 #include "harness/kernel/eventpoll.h"
+#include "harness/kernel/perf_event_array.h"
 #include "harness/rig/simulated_ring.h"
 #include "harness/script/script.h"
 
@@ -32,6 +33,12 @@ struct Observed {
 std::uint64_t tail_after(std::span<const std::byte> ring, const script::Settings& settings,
                          std::uint64_t head, std::uint64_t tail, std::uint64_t records);
 
+// The CPU of a SimulatedKernel: no time passes during a step. A faulty kernel's derives from it.
+struct StepCpu : kernel::HardwareCpu {
+  std::uint64_t time = 0;
+  __u64 clock() const { return time; }
+};
+
 // The simulated kernel, set up as a script wants it, without a consumer: a drain moves data_tail.
 class SimulatedKernel {
  public:
@@ -40,6 +47,7 @@ class SimulatedKernel {
                            unsigned page_shift = 12);
   // In memory of the caller's (SimulatedRing).
   SimulatedKernel(const script::Settings& settings, std::span<std::byte> memory);
+  virtual ~SimulatedKernel() = default;
 
   // `time` is the time it is, for a sample's TIME. Nested steps are carried out like any other.
   Observed run(const script::Step& step, std::uint64_t time = 0);
@@ -51,10 +59,8 @@ class SimulatedKernel {
   const SimulatedRing& ring() const { return ring_; }
 
  private:
-  struct ScriptCpu : kernel::HardwareCpu {
-    std::uint64_t time = 0;
-    __u64 clock() const { return time; }
-  };
+  // bpf_perf_event_output(), on this CPU.
+  virtual int emit(StepCpu& cpu, std::uint32_t index, std::span<const std::byte> payload);
 
   void register_events();
   std::int64_t act(const script::Step& step);
@@ -62,10 +68,25 @@ class SimulatedKernel {
   std::int64_t epoll_wait();
 
   SimulatedRing ring_;
-  ScriptCpu cpu_;
+  StepCpu cpu_;
   kernel::eventpoll epoll_;
   std::vector<std::byte> payload_;
   std::uint64_t steps_ = 0;
+};
+
+// With a fault: `Cpu` derives from StepCpu.
+template <class Cpu>
+class FaultyKernel final : public SimulatedKernel {
+ public:
+  using SimulatedKernel::SimulatedKernel;
+
+ private:
+  int emit(StepCpu& cpu, std::uint32_t index, std::span<const std::byte> payload) override {
+    static_cast<StepCpu&>(cpu_) = cpu;
+    return kernel::bpf_perf_event_output(cpu_, ring().map(), index, payload);
+  }
+
+  Cpu cpu_;
 };
 
 // As epoll_ctl(2) takes them.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -52,6 +53,21 @@ TEST(SimulatedKernelTest, ASecondEventSharesTheRing) {
   const std::vector<Observed> expected{
       {0, 16, 0}, {EPOLLIN | EPOLLRDNORM, 16, 0}, {0, 16, 0}, {-ENOSPC, 16, 0, {0, 1}}};
   EXPECT_EQ(seen, expected);
+}
+
+TEST(SimulatedKernelTest, AFaultyKernelWithoutAFaultIsThisOne) {
+  const auto script = script::parse_script(
+      "sample_type TIME|TID|CPU|ID|RAW\nevents 2\noutput 5\noutput 5000 second\npoll\n"
+      "epoll_wait\ndrain 1\noutput 9 second\n");
+  ASSERT_TRUE(script) << script.error();
+  const Identity identity{.cpu = 3, .pid = 4, .tid = 5, .ids{6, 7}};
+  SimulatedKernel one{script->settings, identity};
+  FaultyKernel<StepCpu> other{script->settings, identity};
+  for (std::uint64_t time = 100; const Step& step : script->steps) {
+    EXPECT_EQ(one.run(step, time), other.run(step, time)) << to_text(step);
+    EXPECT_TRUE(std::ranges::equal(one.ring().data(), other.ring().data())) << to_text(step);
+    ++time;
+  }
 }
 
 TEST(SimulatedKernelTest, PositionsStartAtTheSettingsStart) {
