@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <set>
 #include <sstream>
@@ -279,18 +277,12 @@ std::expected<std::vector<KernelTrace>, std::string> parse_traces(std::string_vi
   return traces.take();
 }
 
-std::vector<KernelTrace> recorded_traces() {
+std::vector<KernelTrace> traces_of(std::initializer_list<std::string_view> texts) {
   std::vector<KernelTrace> traces;
-  const char* const named = std::getenv("TRACES");
-  if (named == nullptr) throw std::runtime_error("TRACES is not set");
-  std::istringstream paths{named};
-  for (std::string path; paths >> path;) {
-    std::ifstream in{path};
-    std::ostringstream text;
-    text << in.rdbuf();
-    auto of_file = parse_traces(text.str());
-    if (!of_file) throw std::runtime_error(path + ": " + of_file.error());
-    std::ranges::move(*of_file, std::back_inserter(traces));
+  for (const std::string_view text : texts) {
+    auto stated = parse_traces(text);
+    if (!stated) throw std::runtime_error(stated.error());
+    std::ranges::move(*stated, std::back_inserter(traces));
   }
   return traces;
 }

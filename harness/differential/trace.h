@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -68,9 +69,10 @@ class RecordedReference final : public ReferenceKernel {
   std::vector<std::byte> ring_;
 };
 
-// The checked-in traces: for tests, whose environment has TRACES, the paths of their files. Throws
-// std::runtime_error without it, and for a file that is not a trace.
+// The checked-in traces, which the library `recorded` has in it.
 std::vector<KernelTrace> recorded_traces();
+// All that these texts state. Throws std::runtime_error for one that states none.
+std::vector<KernelTrace> traces_of(std::initializer_list<std::string_view> texts);
 
 }  // namespace perfring::differential
 

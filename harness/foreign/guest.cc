@@ -14,7 +14,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <string>
@@ -51,16 +50,6 @@ void describe() {
             << " cpus=" << ::sysconf(_SC_NPROCESSORS_ONLN) << std::endl;
 }
 
-// Paths of the traces (harness/differential/traces) that are in the initramfs.
-std::string traces() {
-  std::string paths;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator{"/traces", none}) {
-    paths += entry.path().string() + " ";
-  }
-  return paths;
-}
-
 int run_tests() {
   // By hand, not by harness/program/child_process.h: process 1 reaps orphans, too.
   const pid_t child = ::fork();
@@ -72,7 +61,6 @@ int run_tests() {
     argv.push_back(nullptr);
     ::setenv("PERFRING_REQUIRE_LIVE", "1", 1);
     ::setenv("PERFRING_OFFLINE_CPU", "1", 1);  // nothing else runs there
-    ::setenv("TRACES", traces().c_str(), 1);
     ::execv("/proc/self/exe", argv.data());
     std::cout << "guest: execv: " << std::strerror(errno) << std::endl;
     ::_exit(127);
