@@ -49,7 +49,7 @@ TEST(DiffReplayTest, ATraceNeedsNoLiveKernel) {
   const auto json = parsed(ended.out);
   EXPECT_EQ(json["verdict"], "holds");
   EXPECT_EQ(json["kernel"], "recorded kernel");
-  EXPECT_EQ(json["scripts"], 45);
+  EXPECT_EQ(json["scripts"], 46);
 }
 
 TEST(DiffReplayTest, ATraceThatShowsSomethingElseIsAViolation) {

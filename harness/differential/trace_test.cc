@@ -39,7 +39,7 @@ TEST_F(KernelTraceTest, TheSimulatedKernelShowsWhatLiveKernelsShowed) {
     }
   }
   // And they are about something.
-  EXPECT_GE(compared.scripts, 44u);
+  EXPECT_GE(compared.scripts, 45u);
   EXPECT_GT(compared.accepted, 300u);
   EXPECT_GT(compared.refused, 100u);
   EXPECT_GT(compared.truncated, 20u);
