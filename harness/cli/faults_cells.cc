@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "harness/cli/faults.h"
+#include "harness/differential/trace.h"
 #include "harness/model/catalogue.h"
 #include "harness/model/engine/explorer.h"
 #include "harness/program/sanitizers.h"
@@ -98,6 +100,21 @@ FoundFault by_model(const Fault& fault) {
   return {};
 }
 
+// In the first trace that shows it.
+FoundFault by_traces(const Fault& fault) {
+  const rig::ScriptFault& planted = *rig::find_planted(fault.name);
+  for (const differential::KernelTrace& trace : differential::recorded_traces()) {
+    differential::RecordedReference recorded{trace};
+    const auto kernel =
+        planted.kernel(trace.script.settings, recorded.identity(), recorded.page_shift());
+    differential::Compared uncounted;
+    const auto found = differential::compare(trace.script, recorded, *kernel, uncounted);
+    if (!found) continue;
+    return {found->in, fmt::format("trace {}, step {}: {}", trace.name, found->step, found->what)};
+  }
+  return {};
+}
+
 }  // namespace
 
 bool has_planted(const Fault& fault, Harness harness) {
@@ -113,6 +130,10 @@ bool has_planted(const Fault& fault, Harness harness) {
       return std::ranges::any_of(model::catalogue(), [&](const model::Entry& entry) {
         return entry.find_fault(fault.name) != nullptr;
       });
+    case Harness::Differential: {
+      const rig::ScriptFault* const planted = rig::find_planted(fault.name);
+      return planted != nullptr && planted->kernel != nullptr;
+    }
   }
   return false;
 }
@@ -121,6 +142,9 @@ std::string not_run_because(const Fault& fault, Harness harness) {
   if (harness == Harness::ThreadSanitizer && !kReportsRaces) {
     return "this build has no ThreadSanitizer: `ci/tsan`, or `bazel run --config=tsan //:perfring "
            "-- faults --harness tsan`, runs it";
+  }
+  if (harness == Harness::Differential && std::endian::native != std::endian::little) {
+    return "the traces were recorded on little-endian machines";
   }
   const bool races = std::holds_alternative<faults::DataRace>(fault.in(Harness::ThreadSanitizer));
   if (harness == Harness::Stress && kReportsRaces && races) {
@@ -142,6 +166,8 @@ FoundFault look_for_fault(const Fault& fault, Harness harness) {
       return by_thread_sanitizer(fault, expected);
     case Harness::Model:
       return by_model(fault);
+    case Harness::Differential:
+      return by_traces(fault);
   }
   return {};
 }

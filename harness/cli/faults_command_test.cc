@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ namespace {
 
 using faults::AnyInvariant;
 using faults::DataRace;
+using faults::Differs;
 using faults::Expected;
 using faults::Harness;
 using faults::Reason;
@@ -27,6 +29,7 @@ TEST(FaultVerdictTest, AFaultThatIsNotFoundIsMissedUnlessItCannotBeSeen) {
   EXPECT_EQ(judge(Invariant::intact, {}), CellVerdict::Missed);
   EXPECT_EQ(judge(AnyInvariant{}, {}), CellVerdict::Missed);
   EXPECT_EQ(judge(DataRace{}, {}), CellVerdict::Missed);
+  EXPECT_EQ(judge(Differs{"bytes"}, {}), CellVerdict::Missed);
   EXPECT_EQ(judge(Reason::InOrder, {}), CellVerdict::NotSeen);
 }
 
@@ -42,6 +45,8 @@ TEST(FaultVerdictTest, AFaultIsFoundAsItsInvariantOnly) {
   EXPECT_EQ(judge(AnyInvariant{}, {"data race", ""}), CellVerdict::FoundOtherwise);
   EXPECT_EQ(judge(DataRace{}, {"data race", ""}), CellVerdict::Found);
   EXPECT_EQ(judge(DataRace{}, {"intact", ""}), CellVerdict::FoundOtherwise);
+  EXPECT_EQ(judge(Differs{"bytes"}, {"bytes", ""}), CellVerdict::Found);
+  EXPECT_EQ(judge(Differs{"bytes"}, {"data_head", ""}), CellVerdict::FoundOtherwise);
 }
 
 TEST(FaultVerdictTest, AFaultThatCannotBeSeenMustNotBeFound) {
@@ -59,10 +64,11 @@ TEST(FaultVerdictTest, AVariantHoldsAndMustNotBeFound) {
 
 TEST(JudgeUnplantedTest, OnlySomeReasonsAllowThatAHarnessDoesNotPlantAFault) {
   for (const Reason reason : {Reason::FenceForFence, Reason::OwnOfTheModel, Reason::KernelsDoSo,
-                              Reason::AroundMemory, Reason::WaitLoop}) {
+                              Reason::AroundMemory, Reason::WaitLoop, Reason::NoConsumer}) {
     EXPECT_EQ(judge_unplanted(reason), CellVerdict::NotPlanted);
   }
-  for (const Reason reason : {Reason::InOrder, Reason::NobodySleeps, Reason::Suffices}) {
+  for (const Reason reason :
+       {Reason::InOrder, Reason::NobodySleeps, Reason::Suffices, Reason::StepByStep}) {
     EXPECT_EQ(judge_unplanted(reason), CellVerdict::Missed);
   }
   EXPECT_EQ(judge_unplanted(faults::Holds{}), CellVerdict::Missed);
@@ -117,6 +123,23 @@ TEST(FaultsCommandTest, JsonHasTheMessageThatFoundIt) {
   EXPECT_EQ(cell["verdict"], "found");
   EXPECT_EQ(cell["found_as"], "no_invention");
   EXPECT_THAT(cell["message"].get<std::string>(), HasSubstr(" was published, by seed "));
+}
+
+TEST(FaultsCommandTest, AKernelsFaultDiffersFromTheRecordedKernel) {
+  const Ended ended = run("space_off_by_8 publishes_first tail_ahead --harness diff --json");
+  const auto json = parsed(ended.out.substr(ended.out.find('{')));
+  if (std::endian::native != std::endian::little) {
+    EXPECT_EQ(ended.exit_code, 3) << ended.out;
+    EXPECT_EQ(json["cells"][0]["not_run"], "the traces were recorded on little-endian machines");
+    return;
+  }
+  EXPECT_EQ(ended.exit_code, 0) << ended.out;
+  ASSERT_EQ(json["cells"].size(), 3U);
+  EXPECT_EQ(json["cells"][0]["verdict"], "cannot be seen");
+  EXPECT_EQ(json["cells"][1]["found_as"], "result");
+  EXPECT_THAT(json["cells"][1]["message"].get<std::string>(),
+              HasSubstr("trace one_byte_free, step 3: the kernel: result -28, "));
+  EXPECT_EQ(json["cells"][2]["verdict"], "not planted");
 }
 
 TEST(FaultsCommandTest, AFaultThatIsNotPlantedShowsNothing) {

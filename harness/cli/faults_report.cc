@@ -80,6 +80,8 @@ const char* title(Harness harness) {
       return "ThreadSanitizer";
     case Harness::Model:
       return "model checker";
+    case Harness::Differential:
+      return "diff";
   }
   return "";
 }

@@ -11,8 +11,9 @@ namespace {
 
 using oracle::Invariant;
 
-constexpr std::array kHarnessList{Harness::Scripts, Harness::Simulator, Harness::Stress,
-                                  Harness::ThreadSanitizer, Harness::Model};
+constexpr std::array kHarnessList{Harness::Scripts, Harness::Simulator,
+                                  Harness::Stress,  Harness::ThreadSanitizer,
+                                  Harness::Model,   Harness::Differential};
 static_assert(kHarnessList.size() == kHarnesses);
 
 struct Explained {
@@ -70,6 +71,11 @@ constexpr std::array kReasons{
         "this harness has a consumer for each ring: not planted; the simulator has one for all"},
     Explained{Reason::NoKernel, "no kernel",
               "rings of any bytes have no kernel: not planted; `kernel_script` runs scripts"},
+    Explained{Reason::NoConsumer, "no consumer",
+              "a step moves data_tail by the headers of records, without lib: not planted"},
+    Explained{Reason::StepByStep, "step by step",
+              "the kernels are compared after each step, and no step interrupts another: by then "
+              "all is as it should be"},
     Explained{Reason::Quiet, "quiet", "the producer does not write while the consumer reads"},
     Explained{Reason::WholeDrains, "whole drains", "every drain goes on to its end"},
 };
@@ -187,6 +193,8 @@ const char* to_string(Harness harness) {
       return "tsan";
     case Harness::Model:
       return "check";
+    case Harness::Differential:
+      return "diff";
   }
   return "unknown harness";
 }
@@ -208,6 +216,7 @@ bool is_not_planted(Reason reason) {
     case Reason::WaitLoop:
     case Reason::OneRing:
     case Reason::NoKernel:
+    case Reason::NoConsumer:
       return true;
     default:
       return false;
@@ -218,6 +227,7 @@ std::string in_words(const Expected& expected) {
   if (const auto* const invariant = std::get_if<Invariant>(&expected)) return to_string(*invariant);
   if (std::holds_alternative<AnyInvariant>(expected)) return "any invariant";
   if (std::holds_alternative<DataRace>(expected)) return "data race";
+  if (const auto* const differs = std::get_if<Differs>(&expected)) return differs->in;
   if (std::holds_alternative<Holds>(expected)) return "holds";
   return std::string{"not seen: "} + to_string(std::get<Reason>(expected));
 }
@@ -244,7 +254,11 @@ using enum Reason;
 // Of one consumer that has several rings.
 constexpr Fault of_many(const char* name, const char* what, oracle::Invariant found_as,
                         const char* property) {
-  return {name, what, Kind::Consumer, {OneRing, found_as, OneRing, OneRing, OneRing}, property};
+  return {name,
+          what,
+          Kind::Consumer,
+          {OneRing, found_as, OneRing, OneRing, OneRing, NoConsumer},
+          property};
 }
 
 constexpr std::array kFaults{

@@ -21,9 +21,17 @@ namespace perfring::faults {
 // consumer. A variant is not a fault.
 enum class Kind : std::uint8_t { Kernel, Memory, Consumer, Variant };
 
-// Scripts: harness/rig. ThreadSanitizer: harness/stress, built with it.
-enum class Harness : std::uint8_t { Scripts, Simulator, Stress, ThreadSanitizer, Model };
-inline constexpr std::size_t kHarnesses = 5;
+// Scripts: harness/rig. ThreadSanitizer: harness/stress, built with it. Differential: the recorded
+// traces of harness/differential.
+enum class Harness : std::uint8_t {
+  Scripts,
+  Simulator,
+  Stress,
+  ThreadSanitizer,
+  Model,
+  Differential,
+};
+inline constexpr std::size_t kHarnesses = 6;
 
 // Why a harness cannot see a fault.
 enum class Reason : std::uint8_t {
@@ -44,6 +52,8 @@ enum class Reason : std::uint8_t {
   EarlyWakeup,
   OneRing,
   NoKernel,
+  NoConsumer,
+  StepByStep,
   Quiet,
   WholeDrains,
 };
@@ -54,9 +64,13 @@ std::span<const Reason> reasons();
 // Found by a check that names no invariant, or by one that depends on how threads are scheduled.
 struct AnyInvariant {};
 struct DataRace {};
+// What differs first from the recorded kernel, by its name there (differential/reference.h).
+struct Differs {
+  const char* in;
+};
 // A variant: it violates nothing.
 struct Holds {};
-using Expected = std::variant<oracle::Invariant, AnyInvariant, DataRace, Holds, Reason>;
+using Expected = std::variant<oracle::Invariant, AnyInvariant, DataRace, Differs, Holds, Reason>;
 
 // A test of proptests that must find it, or why no property does.
 using Property = std::variant<const char*, Reason>;
@@ -75,7 +89,7 @@ struct Fault {
 
 std::span<const Fault> catalogue();
 // Its parts: kernel_table.cc; consumer_table.cc, of a memory, too, and the variants. In a row of
-// `expected`: scripts, simulator, stress, ThreadSanitizer, model checker.
+// `expected`: scripts, simulator, stress, ThreadSanitizer, model checker, diff.
 std::span<const Fault> faults_of_a_kernel();
 std::span<const Fault> faults_of_a_consumer();
 std::span<const Fault> faults_of_many_rings();
@@ -101,7 +115,7 @@ Expected by_fuzzing(const Fault& fault);
 // name there (judge.h), or why none shows it (conformance_test.cc).
 using Conforms = std::variant<const char*, Reason>;
 Conforms by_conformance(const Fault& fault);
-// "intact", "any invariant", "data race", "holds", "not seen: in order".
+// "intact", "any invariant", "data race", "data_head", "holds", "not seen: in order".
 std::string in_words(const Expected& expected);
 // The property that finds it: "DeliveryTest.FindsAKernelThatIgnoresTail", "(in order)".
 std::string property_of(const Fault& fault);

@@ -49,6 +49,21 @@ TEST(FaultCatalogueTest, AVariantHoldsAndIsFoundNowhere) {
   }
 }
 
+TEST(FaultCatalogueTest, OnlyAKernelsFaultDiffersFromARecordedKernel) {
+  for (const Fault& fault : catalogue()) {
+    for (const Harness harness : harnesses()) {
+      const Expected& expected = fault.in(harness);
+      const bool differs = std::holds_alternative<Differs>(expected);
+      if (harness == Harness::Differential) {
+        EXPECT_TRUE(differs || std::holds_alternative<Reason>(expected)) << fault.name;
+        EXPECT_TRUE(!differs || fault.kind == Kind::Kernel) << fault.name;
+      } else {
+        EXPECT_FALSE(differs) << fault.name << " in " << to_string(harness);
+      }
+    }
+  }
+}
+
 TEST(FaultCatalogueTest, EachReasonIsNamedAndUsed) {
   std::set<Reason> used;
   for (const Fault& fault : catalogue()) {
