@@ -5,15 +5,15 @@
 # TARGETS: a subset [hostile_ring kernel_script two_consumers and all in fuzz/parsers].
 # JOBS: compilers at once [all CPUs].
 set -euo pipefail
-usage="usage: ci/oss-fuzz/build.sh   (no arguments; the environment says what is built, and where to)"
+usage="usage: ci/oss-fuzz/build.sh [--sources]   (the environment says what is built, and where to; --sources: of what)"
+only_sources=no
 case "$*" in
   "") ;;
+  --sources) only_sources=yes ;;
   -h | --help) echo "$usage"; exit 0 ;;
   *) echo "ci/oss-fuzz/build.sh: unknown argument '$*'; $usage" >&2; exit 2 ;;
 esac
 cd "$(dirname "$(readlink -f "$0")")/../.."
-: "${CXX:?}" "${LIB_FUZZING_ENGINE:?}" "${OUT:?}"
-read -ra engine <<<"$LIB_FUZZING_ENGINE"
 rings=(hostile_ring kernel_script two_consumers)
 mapfile -t parsers < <(sed -n 's|^\[\(parsers/.*\)\]$|\1|p' fuzz/options.ini)
 read -ra targets <<<"${TARGETS:-${rings[*]} ${parsers[*]}}"
@@ -21,17 +21,13 @@ read -ra targets <<<"${TARGETS:-${rings[*]} ${parsers[*]}}"
 if [ -z "${TARGETS:-}" ] && { [ "${SANITIZER:-}" = memory ] || [ "${ARCHITECTURE:-}" = i386 ]; }; then
   targets=("${rings[@]}")
 fi
-objects=$(mktemp -d)
-trap 'rm -rf "$objects"' EXIT
-read -ra flags <<<"${CXXFLAGS:-}"
-flags+=(-std=c++2b -I. -Ilib -DFMT_HEADER_ONLY)
 
 ring=(harness/oracle/*.cc)
 script=("${ring[@]}" harness/kernel/*.cc harness/script/*.cc harness/rig/*.cc fuzz/script_bytes.cc
   harness/program/verdict.cc)
 parser=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*/*.cc
   harness/differential/{compare,trace}.cc harness/bench/options.cc
-  harness/stress/{faults,setting}.cc harness/faults/{catalogue,consumer_table,kernel_table}.cc harness/program/*.cc
+  harness/stress/*.cc harness/faults/{catalogue,consumer_table,kernel_table}.cc harness/program/*.cc
   harness/cli/{*_options,options,command_line}.cc
   harness/record/*.cc lib/perfring/{os,record}/*.cc
   $(printf '%s\n' lib/perfring/event/*.cc | grep -vE '/(group|opening|sampler)\.cc$') fuzz/parsers/{files,options}.cc)
@@ -44,10 +40,21 @@ sources() { # TARGET
   esac | grep -v _test.cc | sort -u
   [[ $1 == parsers/* ]] || echo "fuzz/$1.cc"
 }
+mapfile -t all < <(for target in "${targets[@]}"; do sources "$target"; done | sort -u)
+for source in "${all[@]}" fuzz/parsers/target.cc; do # before any is compiled, which takes minutes
+  [ -f "$source" ] || { echo "ci/oss-fuzz/build.sh: there is no $source" >&2; exit 2; }
+done
+[ $only_sources = no ] || { printf '%s\n' "${all[@]}"; exit 0; }
+
+: "${CXX:?}" "${LIB_FUZZING_ENGINE:?}" "${OUT:?}"
+read -ra engine <<<"$LIB_FUZZING_ENGINE"
+read -ra flags <<<"${CXXFLAGS:-}"
+flags+=(-std=c++2b -I. -Ilib -DFMT_HEADER_ONLY)
+objects=$(mktemp -d)
+trap 'rm -rf "$objects"' EXIT
 object() { echo "$objects/${1//\//_}.o"; }
 
-for target in "${targets[@]}"; do sources "$target"; done | sort -u |
-  while read -r source; do printf '%s %s\n' "$source" "$(object "$source")"; done |
+for source in "${all[@]}"; do printf '%s %s\n' "$source" "$(object "$source")"; done |
   COMPILE="$CXX ${flags[*]}" xargs -L 1 -P "${JOBS:-$(nproc)}" sh -c '$COMPILE -c "$0" -o "$1"'
 
 for target in "${targets[@]}"; do
@@ -64,7 +71,9 @@ for target in "${targets[@]}"; do
   if [ ${#libraries[@]} -gt 0 ]; then # where it is run, there is no Boost
     mkdir -p "$OUT/lib"
     ldd "$OUT/$name" | awk '$1 ~ /^lib(boost_context|stdc\+\+|gcc_s)\./ {print $3}' |
-      xargs cp -Lft "$OUT/lib"
+      while read -r library; do # which is there already of the parser before, and found there
+        [ "$library" -ef "$OUT/lib/${library##*/}" ] || cp -Lf "$library" "$OUT/lib"
+      done
   fi
   python3 - "$target" >"$OUT/$name.options" <<'PYTHON'
 import pathlib, sys
