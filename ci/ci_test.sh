@@ -7,7 +7,7 @@ case "$*" in
   *) echo "ci/ci_test.sh: unknown argument '$*'; usage: ci/ci_test.sh" >&2; exit 2 ;;
 esac
 . lib/perfring/testing/test.sh
-cp -RL .ci ci "$folder"
+cp -RL .ci ci fuzzed_files "$folder"
 cd "$folder" || exit 1
 mkdir fuzz
 printf "[%s]\nmax_len = 77\n" hostile_ring planted_fault >fuzz/options.ini # these are ci/fuzz's targets
@@ -210,6 +210,14 @@ grep -q 'ended with exit code 3' ci-results/job/bazel.xml || fail "what Bazel it
 result one.xml '<testsuites><testcase name="a" classname="\x01"/></testsuites>' >events
 expect 1 '^job: 0 passed, 1 failed' ci/count_tests job 0 events
 [ ! -e ci-results/job/a/b/a_test.shard2.xml ] || fail "another run's report is kept"
+
+# What OSS-Fuzz compiles is there: each source is one of a fuzz target's in Bazel, too. One that is not is named
+# before anything is compiled.
+while IFS= read -r source; do install -D /dev/null "$source"; done < <(sed -e 's,^//,,' -e 's,:,/,' fuzzed_files)
+printf '[%s]\n' parsers/elf parsers/live_options >fuzz/options.ini
+expect 0 '[.]cc$' ci/oss-fuzz/build.sh --sources
+rm harness/bench/options.cc
+expect 2 'there is no harness/bench/options[.]cc$' ci/oss-fuzz/build.sh
 
 # The workflow for GitHub: as long as a person reads, with every job, and where they leave their results.
 python3 - "$(sed -n 's/^jobs=(\(.*\))/\1/p' .ci/run)" <<'PYTHON' || fail "the workflow in ci/github.yml"

@@ -54,6 +54,7 @@ def cc_fuzz_test(name, dictionary, deps, src = None, local_defines = [], tags = 
     native.cc_binary(
         name = name + "_bin",
         testonly = True,
+        visibility = ["//:__pkg__"],  # of ci_test
         srcs = [src or name + ".cc"],
         local_defines = local_defines,
         linkopts = select({
