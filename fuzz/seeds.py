@@ -121,7 +121,23 @@ def merge_seeds():
     keyed = lambda *keys: raw_keyed(*(key << 57 for key in keys))
     even = list(range(1000, 1120, 2))
     nested = ring(keyed(2, 1, 5, 4, 3, 9, 8, 7, 6, 0))
-    return seeds | {
+    hex_ = bytes.fromhex
+    found = {  # by campaigns
+        # Keys ahead of the clock that jumps back (M8).
+        "clock_jumps_back": merge(
+            b"", b"", runs=((2**64 - 256, 1), (0x0302_0000_0003_0200, 0), (0, 0))).rstrip(b"\0"),
+        # To behind what was read already.
+        "data_head_goes_back": merge(ring(
+            hex_("09000000010018000c000000000c000000000414000f0004000000040a00ff0000000000ffffff06aaaaaa"),
+            distance=120, pokes=((1, 3, 2**64 - 1), (2, 0xFFFF, 8)))),
+        # A far key, not to be released yet, held another ring's back.
+        "far_keys": hex_(
+            "bfbfbfbf01007f6fddd614000000000000f775ff00ffffffffffffff000101000000000000000000f0000000"
+            "0000000009000000010018000c0000000000000000000004aaaaaaaaefffffff010018000c00000000000000"
+            "0002fefffffeaaba09000000010018000c000000000000000000ffff4f40008683800009000018000c000000"
+            "ffffffffffffffffffffffffffffffffffffffffffffffff"),
+    }
+    return seeds | found | {
         "displaced_beside_a_lie": merge(nested, HOSTILE["size_0"]),
         "displaced_beyond_the_window": merge(ring(keyed(*range(1, 12), 0))),
         # Behind a window of others, the last of which is higher by one, or equal.
