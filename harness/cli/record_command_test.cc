@@ -136,10 +136,11 @@ TEST_F(RecordCommandTest, ARequestThatCannotBeRecordedIsExplained) {
        "'true' cannot be given together with -a: --seconds ends it");
   says({"record", "-e", "cpu-clock", "-p", "1", "--", "true"}, "together with -p PID");
   says({"record", "-e", "page-faults,task-clock", "--", "true"}, "by an -e of its own");
-  says({"record", "-e", "page-faults:u", "--", "true"}, "behind an event's name is not read");
+  says({"record", "-e", "page-faults:u", "--", "true"}, "after an event's name is not understood");
   const bool has_msr = std::filesystem::exists("/sys/bus/event_source/devices/msr");
   says({"record", "-e", "msr/tsc/", "-a"}, has_msr ? "the PMU msr only counts" : "PMU");
-  says({"record", "-e", "uprobe:/bin/true", "--", "true"}, "no file and a place in it");
+  says({"record", "-e", "uprobe:/bin/true", "--", "true"},
+       "does not name a file and a place in it");
 }
 
 // A parent may never wait for it.
@@ -266,8 +267,8 @@ TEST_F(RecordCommandTest, ANoteIsPrintedOnce) {
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   const auto lines = lines_of(ended.err);
   EXPECT_EQ(std::ranges::count(lines,
-                               "perfring: note: the changes: without the kernel, which is "
-                               "not for this user"),
+                               "perfring: note: the changes: without the kernel, which "
+                               "this user may not observe"),
             1)
       << ended.err;
 }
@@ -278,7 +279,7 @@ TEST_F(RecordCommandTest, EventsSaysWhatOpensAndWhyTheOthersDoNot) {
   EXPECT_EQ(parsed(ended.out)["opens"], true);
   const Ended user = run({"events", "changes:namespaces", "--json"}, as_nobody());
   EXPECT_EQ(parsed(user.out)["opens"], false) << user.out;
-  EXPECT_NE(user.out.find("not for this user"), std::string::npos);
+  EXPECT_NE(user.out.find("this user may not observe namespaces"), std::string::npos);
   EXPECT_EQ(run({"events", "no such \x01 event"}).exit_code, 2);
   EXPECT_EQ(run({"events", "L1-*-loads"}).exit_code, 0);
 }

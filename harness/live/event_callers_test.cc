@@ -323,7 +323,7 @@ TEST_F(LiveEventCallersTest, ACgroupWithoutPerfEventIsRefusedAndNamed) {
     words >> device >> at >> type >> options;
     if (type == "cgroup" && options.find("perf_event") == std::string::npos) folder = at;
   }
-  if (folder.empty()) GTEST_SKIP() << "no hierarchy of cgroup v1 without perf_event is mounted";
+  if (folder.empty()) GTEST_SKIP() << "no cgroup v1 hierarchy without perf_event is mounted";
   const Request request{.events = {kFaults}, .target = cgroup(folder)};
   expect({{"cgroup v1", sampled(request), "ENOENT cgroup"}});
   EXPECT_EQ(check(request).front().says, Sampler::open(request).error().causes.front().says);
@@ -338,7 +338,7 @@ TEST_F(LiveEventCallersTest, AMemberUnlikeItsLeaderIsRefusedWithTheReason) {
   constexpr const char* kInherit =
       "EINVAL inherit: the group's leader is inherited and the member is not, or the reverse";
   constexpr const char* kTasks =
-      "EACCES pid: events of all tasks are not for this user: kernel.perf_event_paranoid is 2";
+      "EACCES pid: this user may not watch all tasks: kernel.perf_event_paranoid is 2";
   expect({
       {"a member that is like its leader", counted([](Attr&) {}, self), "opens"},
       {"pinned", counted([](Attr& a) { a.pinned = 1; }, self),
@@ -375,7 +375,7 @@ TEST_F(LiveEventCallersTest, WrongAndForbiddenBreakpointsAreNamed) {
   };
   constexpr std::uint64_t kKernel = 0xffffffff81000000;
   const bool has_kprobes = has_pmu("kprobe");
-  const char* const kNoCode = "the kernel takes no breakpoint of this sort at this address";
+  const char* const kNoCode = "the kernel does not accept this sort of breakpoint at this address";
   const auto code = []() -> std::string {
     const auto none = Sampler::open(
         {.events = {breakpoint(kKernel, Access::Execute)}, .target = this_thread()}, false);

@@ -498,7 +498,7 @@ TEST_F(LiveEventTest, AChildKilledBeforeItsStartIsAnErrorAndNoSignal) {
     if (sampler->child_status() != SIGKILL) return "its status is not known";
     return started.error().causes.front().says;
   });
-  EXPECT_EQ(said, "its process has ended before it was started");
+  EXPECT_EQ(said, "its process ended before it was started");
 }
 
 TEST_F(LiveEventTest, ABreakpointSeesEachWrite) {
@@ -614,10 +614,10 @@ TEST_F(LiveEventTest, AKprobeThatCannotBeIsNamed) {
             says(ENOENT) + "the kernel has no function of this name");
 #if defined(__x86_64__)
   EXPECT_EQ(refused(kprobe("exc_int3")),
-            says(EINVAL) + "this place of the kernel may not be probed");
+            says(EINVAL) + "this place in the kernel may not be probed");
   // Its first instruction is ftrace's call, of 5 bytes, or endbr64, of 4.
   EXPECT_EQ(refused(kprobe("do_filp_open", 1)),
-            says(EILSEQ) + "the offset is inside of an instruction");
+            says(EILSEQ) + "the offset is inside an instruction");
 #endif
 }
 

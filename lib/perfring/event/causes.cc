@@ -1,5 +1,5 @@
-// What the kernel's answer means, in words: of an errno alone, and of a change that made the kernel
-// answer otherwise.
+// Puts into words what the kernel's answer means: an errno alone, or a change that made the kernel
+// answer differently.
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -24,9 +24,9 @@ std::optional<Cause> cause_of_probe(int error, bool is_kprobe) {
   constexpr int kNotSupported = 524;  // ENOTSUPP, which no header of the uapi has
   // (EINVAL: arch/arm/probes/uprobes/core.c: arch_uprobe_analyze_insn().)
   if (error == kNotSupported || (!is_kprobe && error == EINVAL)) {
-    return Cause{"probe_offset", "what is there is no instruction that can be probed",
-                 "give the offset of an instruction, such as a function's first; on 32-bit ARM "
-                 "not of Thumb code"};
+    return Cause{"probe_offset", "no instruction that can be probed starts there",
+                 "give the offset of an instruction, such as a function's first; on 32-bit ARM, "
+                 "not in Thumb code"};
   }
   if (!is_kprobe) return std::nullopt;
   switch (error) {
@@ -34,18 +34,19 @@ std::optional<Cause> cause_of_probe(int error, bool is_kprobe) {
       return Cause{"kprobe_func", "the kernel has no function of this name",
                    "give one of /proc/kallsyms"};
     case EILSEQ:
-      return Cause{"probe_offset", "the offset is inside of an instruction",
-                   "give that of an instruction's first byte"};
+      return Cause{"probe_offset", "the offset is inside an instruction",
+                   "give the offset of an instruction's first byte"};
     case EINVAL:
       return Cause{
-          "kprobe_func", "this place of the kernel may not be probed",
+          "kprobe_func", "this place in the kernel may not be probed",
           "give a function that is not in debugfs's kprobes/blacklist, and an offset in it"};
     default:
       return std::nullopt;
   }
 }
 
-// "sample_stack_user" of "PERF_SAMPLE_STACK_USER": what says more of the field that a bit adds.
+// Whether the field says more about what a bit adds: "sample_stack_user" about
+// "PERF_SAMPLE_STACK_USER".
 bool is_detail_of(const std::string& field, std::string_view bit) {
   if (bit == "PERF_SAMPLE_CALLCHAIN") return field == "sample_max_stack";
   constexpr std::string_view kPrefix = "PERF_";
@@ -71,7 +72,7 @@ std::optional<Cause> cause_of_lack(int error, System& system) {
     case ENFILE:
       return Cause{"fd", "the machine has no more open files", "raise fs.file-max"};
     case ENOMEM:
-      return Cause{"page_count", "the kernel has no memory", "ask for fewer pages"};
+      return Cause{"page_count", "the kernel is out of memory", "ask for fewer pages"};
     default:
       return std::nullopt;
   }
@@ -82,19 +83,19 @@ std::optional<Cause> plain_cause(const Ask& ask, int error, const Facts& facts) 
   if (auto lack = cause_of_lack(error, facts.system())) return lack;
   switch (error) {
     case ESRCH:
-      return Cause{"pid", "the process is not there any more", "give one that is running"};
+      return Cause{"pid", "the process no longer exists", "give one that is running"};
     case EBUSY:
       return Cause{"type", "the PMU is taken by an event that is exclusive or pinned",
                    "wait for that event to be closed"};
     case ENOSPC:
-      // Of every place that is tried: only another event helps.
+      // Whatever the place. Another CPU may have a free one, but the event is what to change.
       if (ask.attr.type != PERF_TYPE_BREAKPOINT) return std::nullopt;
       return Cause{"type", "all breakpoints of the processor are taken: x86 has four for each CPU",
                    "ask for fewer, or close one that is open"};
     case EBADF:
       return ask.group_fd != -1
-                 ? Cause{"group_fd", "group_fd is no event", "give the leader's"}
-                 : Cause{"cgroup", "the folder is no cgroup's", "give one below /sys/fs/cgroup"};
+                 ? Cause{"group_fd", "group_fd is not an event", "give the leader's descriptor"}
+                 : Cause{"cgroup", "the folder is not a cgroup", "give one below /sys/fs/cgroup"};
     default:
       return std::nullopt;
   }
@@ -113,7 +114,7 @@ std::vector<Finding> refusals(const Ask& ask, const Context& context, bool with_
   auto found = check_named(ask, context.name, context.facts, with_rights,
                            /*counts=*/true);
   std::erase_if(found, [](const Finding& each) {
-    // What is silent on this kernel is refused by older ones.
+    // (This kernel accepts inherit silently, and older ones refuse it.)
     return each.severity != Finding::Severity::Refused && each.field != "inherit";
   });
   return found;
@@ -125,7 +126,7 @@ std::vector<Cause> causes_of_group(const Ask& ask, const Context& context) {
     causes.push_back({each.field, each.says, each.advice});
   }
   if (causes.empty()) {
-    causes.push_back({"group_fd", "the event does not go with the group's leader",
+    causes.push_back({"group_fd", "the event does not match the group's leader",
                       "give it the leader's clock, tasks, CPU and inherit, or open it alone"});
   }
   return causes;
@@ -135,17 +136,17 @@ std::optional<Cause> checked(const Variation& found, const Ask& ask, int error,
                              const Context& context) {
   const Facts& facts = context.facts;
   const std::string& field = found.field;
-  // dummy has stood in for a costly event, so that the field is any.
+  // dummy has stood in for a costly event: the cause may be in any field.
   const bool is_any = is_costly(ask, facts);
-  // Rights come last; of another error they are not the cause.
+  // Rights come last; they are not the cause of any other error.
   auto findings = refusals(ask, context, is_of_rights(error));
   if (is_of_rights(error)) std::ranges::reverse(findings);
   for (const Finding& each : findings) {
-    // Whatever is wrong with the event itself.
+    // Anything that is wrong with the event itself.
     const bool is_of_it =
         found.aspect == Aspect::Event &&
         (error == EINVAL || (error == ENOENT && (each.field == "type" || each.field == "config")));
-    // Impossible places; those that are not for this user say so themselves.
+    // Impossible places. (For one that this user may not watch, the finding names the field.)
     const bool is_of_place = found.aspect == Aspect::Place && !is_of_rights(error) &&
                              (each.field == "cpu" || each.field == "pid" ||
                               (each.field == "sigtrap" && ask.attr.remove_on_exec != 0));
@@ -171,12 +172,12 @@ Cause unchecked(const Variation& found, const Ask& ask, int error, const Context
     if (fd >= 0) ::close(fd);
     return {field,
             "this kernel's perf_event_attr has " + std::to_string(sized.attr.size) + " bytes",
-            "leave the fields behind them 0"};
+            "leave the fields after those 0"};
   }
   // (arch/x86/kernel/hw_breakpoint.c: arch_build_bp_info() at v6.18.)
   if (error == EINVAL && is_kernel_address(ask.attr)) {
-    return {"bp_addr", "the kernel takes no breakpoint of this sort at this address",
-            "watch reads and writes; on execution, give a place that a kprobe may be put on, of a "
+    return {"bp_addr", "the kernel does not accept this sort of breakpoint at this address",
+            "watch reads and writes; for execution, give a place where a kprobe is allowed, on a "
             "kernel that has kprobes"};
   }
   switch (found.aspect) {
@@ -184,7 +185,7 @@ Cause unchecked(const Variation& found, const Ask& ask, int error, const Context
       if (ask.attr.exclude_kernel != 0) {
         return {field, "this event cannot exclude the kernel", "include it"};
       }
-      return {field, "the kernel may not be watched by this user",
+      return {field, "this user may not observe the kernel",
               without_kernel(ask, context.name, facts)};
     case Aspect::Place:
       if (error == ENODEV) {
@@ -194,7 +195,7 @@ Cause unchecked(const Variation& found, const Ask& ask, int error, const Context
       if (error == ENOENT && (ask.flags & PERF_FLAG_PID_CGROUP) != 0) {
         return {"cgroup", kNoPerfEvent, kWithPerfEvent};
       }
-      return {field, "this target is not for this user, or not for this event",
+      return {field, "this user may not watch this target, or this event cannot",
               std::string{"watch your own tasks, or "} + kPerfmon};
     case Aspect::Event:
       if (is_costly(ask, facts) && ask.attr.type != PERF_TYPE_TRACEPOINT) {
@@ -202,7 +203,7 @@ Cause unchecked(const Variation& found, const Ask& ask, int error, const Context
         if (auto cause = cause_of_probe(error, is_kprobe)) return *std::move(cause);
       }
       if (is_of_rights(error) && !facts.may_all()) {
-        return {field, "this event is not for this user", kPerfmon};
+        return {field, "this user may not open this event", kPerfmon};
       }
       return {field, "this machine does not have this event", "use another one (or_else())"};
     default:
@@ -212,10 +213,10 @@ Cause unchecked(const Variation& found, const Ask& ask, int error, const Context
                 "leave its period or frequency out, and count it (Counter)"};
       }
       if (is_of_rights(error)) {
-        return {field, field + " is not for this user",
+        return {field, "this user may not set " + field,
                 std::string{"leave it out, or "} + kPerfmon};
       }
-      return {field, "this kernel, or this PMU, does not take " + field,
+      return {field, "this kernel, or this PMU, does not support " + field,
               "leave " + field + " out, or use a kernel or a PMU that has it"};
   }
 }
@@ -224,19 +225,20 @@ std::optional<Cause> cause_of_step(EventError::Step step, int error, const Ask& 
                                    const Ask* first) {
   using Step = EventError::Step;
   if (step == Step::Map && error == EPERM) {
-    return Cause{"page_count", "the rings are more than this user may lock in memory",
+    return Cause{"page_count", "the rings need more memory than this user may lock",
                  "ask for fewer pages, raise kernel.perf_event_mlock_kb or RLIMIT_MEMLOCK, or run "
                  "with CAP_IPC_LOCK"};
   }
   if (step == Step::Map && error == ENOMEM) {
-    return Cause{"page_count", "the kernel has no memory for a ring of so many pages",
+    return Cause{"page_count", "the kernel has no memory for a ring of that many pages",
                  "ask for fewer pages"};
   }
   if (step == Step::Map && error == EINVAL) {
     if (ask.attr.inherit != 0 && ask.cpu == -1) {
       return Cause{"inherit", kNotMapped, kPlaced};
     }
-    return Cause{"page_count", "the pages are no power of two", "give 1, 2, 4 and so on"};
+    return Cause{"page_count", "the number of pages is not a power of two",
+                 "give 1, 2, 4 and so on"};
   }
   if (step == Step::Output && error == EINVAL) {
     const auto none = first == nullptr ? std::nullopt : check_output(ask, *first);
@@ -248,10 +250,10 @@ std::optional<Cause> cause_of_step(EventError::Step step, int error, const Ask& 
     if (const auto none = check_filter(ask, Facts{system})) {
       return Cause{none->field, none->says, none->advice};
     }
-    return Cause{
-        "filter",
-        error == EEXIST ? "the event has a filter already" : "this is no filter of this event",
-        "name fields of the tracepoint's format, as in \"prev_pid == 0\""};
+    return Cause{"filter",
+                 error == EEXIST ? "the event has a filter already"
+                                 : "the event does not accept this filter",
+                 "name fields of the tracepoint's format, as in \"prev_pid == 0\""};
   }
   return cause_of_lack(error, system);
 }

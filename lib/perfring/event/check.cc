@@ -57,7 +57,7 @@ void sort(std::vector<Finding>& found) {
   found = std::move(sorted);
 }
 
-// The sentences of one place for all CPUs: 10 000 of them are looked up once.
+// Looks up all CPUs at once (there may be 10 000), and names them in one sentence.
 void check_cpus(const Plan& made, const Facts& facts, std::vector<Finding>& found) {
   const auto possible = facts.cpus("possible");
   const auto online = facts.cpus("online");
@@ -91,9 +91,9 @@ void check_files(std::size_t needed, const Plan& made, const Facts& facts,
   const std::size_t open = facts.open_files();
   if (limit && needed + open > *limit) {
     found.push_back({Severity::Refused, "fd",
-                     std::to_string(made.steps.size()) + " events are " + std::to_string(needed) +
-                         " open files, " + std::to_string(open) + " are open, and the limit is " +
-                         std::to_string(*limit),
+                     std::to_string(made.steps.size()) + " events need " + std::to_string(needed) +
+                         " open files, and the limit is " + std::to_string(*limit) + ", with " +
+                         std::to_string(open) + " in use",
                      "raise the limit (ulimit -n), or watch fewer CPUs"});
   }
 }
@@ -101,13 +101,14 @@ void check_files(std::size_t needed, const Plan& made, const Facts& facts,
 void check_pages(const Request& request, const Plan& made, const Facts& facts,
                  std::vector<Finding>& found) {
   if (!std::has_single_bit(request.page_count)) {
-    found.push_back({Severity::Refused, "page_count",
-                     std::to_string(request.page_count) + " pages are no power of two",
-                     "give 1, 2, 4 and so on"});
+    found.push_back(
+        {Severity::Refused, "page_count",
+         "a page count of " + std::to_string(request.page_count) + " is not a power of two",
+         "give 1, 2, 4 and so on"});
     return;
   }
-  // A Ring's most; that of x86-64 is the kernel's own (kernel/events/ring_buffer.c: rb_alloc() at
-  // v6.18, which wants the addresses of its pages in one piece).
+  // The most that a Ring accepts; on x86-64, that the kernel does (kernel/events/ring_buffer.c:
+  // rb_alloc() at v6.18, which allocates the addresses of its pages in one piece).
 #if defined(__x86_64__)
   constexpr std::size_t kMost = std::size_t{1} << 30;
 #else
@@ -131,26 +132,25 @@ void check_pages(const Request& request, const Plan& made, const Facts& facts,
   const std::uint64_t wanted = made.rings * (request.page_count + 1) * os::page_size();
   if (wanted > most && facts.limit("Max open files")) {
     found.push_back({Severity::Refused, "page_count",
-                     std::to_string(made.rings) + " rings are " + std::to_string(wanted) +
+                     std::to_string(made.rings) + " rings need " + std::to_string(wanted) +
                          " bytes, and this user may lock " + std::to_string(most),
                      "ask for fewer pages, raise kernel.perf_event_mlock_kb or RLIMIT_MEMLOCK, or "
                      "run with CAP_IPC_LOCK"});
   }
 }
 
-// R5: who watches his own waits is woken by them, and who samples nothing but his own time is not
-// sampled while he waits.
+// R5: a thread that watches its own waits is woken by them, and one that samples nothing but its
+// own time gets no samples while it waits.
 void check_own_wait(const Request& request, const Plan& made, const Facts& facts,
                     std::vector<Finding>& found) {
   if (watches_its_own_wait(request, made, facts.system())) {
     const char* const advice =
-        made.wakes_itself ? "watch others alone, or expect the wait's own records: they are seen "
-                            "after longest_wait, and wake nobody"
-        : request.batch != 0 ? "leave batch 0, with which they wake nobody, or wait from another "
-                               "process than those that are watched"
-                             : "leave watermark and wakeup_events as they are, with which they "
-                               "wake nobody, or wait from another process than those that are "
-                               "watched";
+        made.wakes_itself    ? "watch only others, or expect the wait's own records: they are seen "
+                               "after longest_wait, and wake nobody"
+        : request.batch != 0 ? "leave batch at 0, so that they wake nobody, or wait in a process "
+                               "that is not watched"
+                             : "leave watermark and wakeup_events unset, so that they wake nobody, "
+                               "or wait in a process that is not watched";
     found.push_back({Severity::Silent, "pid",
                      "the thread that waits is watched: each wait writes records of its own",
                      advice});
@@ -168,13 +168,13 @@ void check_own_wait(const Request& request, const Plan& made, const Facts& facts
   });
   if (is_alone && is_clock) {
     found.push_back({Severity::Silent, "pid",
-                     "the thread that waits is the only one that is watched: while it waits it "
-                     "uses no time, and no sample comes",
+                     "the thread that waits is the only one that is watched: while it waits, it "
+                     "uses no CPU time, and no samples come",
                      "wait from another thread, or with a deadline"});
   }
 }
 
-// Of one task and CPU (arch/x86/include/asm/hw_breakpoint.h: HBP_NUM at v6.18).
+// Those of one task and CPU (arch/x86/include/asm/hw_breakpoint.h: HBP_NUM at v6.18).
 void check_breakpoints([[maybe_unused]] const Plan& made,
                        [[maybe_unused]] std::vector<Finding>& found) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -194,7 +194,7 @@ void check_breakpoints([[maybe_unused]] const Plan& made,
 #endif
 }
 
-// R25: of one software event that is asked for twice.
+// R25: a software event that is asked for twice.
 void check_ids(const Plan& made, std::vector<Finding>& found) {
   std::vector<std::uint64_t> seen;
   for (std::size_t i = 0; i < made.events.size(); ++i) {
@@ -211,7 +211,7 @@ void check_ids(const Plan& made, std::vector<Finding>& found) {
   }
 }
 
-// Of what a Sampler puts into one ring.
+// What a Sampler puts into one ring.
 void check_rings(const Plan& made, std::vector<Finding>& found) {
   const Ask& first = made.steps.front().ask;
   for (std::size_t i = 1; i < made.events.size(); ++i) {
@@ -237,12 +237,12 @@ bool is_nothing_without_kernel(const Ask& ask) noexcept {
 void check_place(const Case& each) {
   const Ask& ask = each.ask;
   if (ask.cpu < -1 || (ask.pid == -1 && ask.cpu == -1)) {
-    each.refused("cpu", "an event of all tasks is one of one CPU", "open one for each CPU");
+    each.refused("cpu", "an event of all tasks needs a CPU", "open one for each CPU");
   }
   if (ask.pid < -1) each.refused("pid", "there is no such process", "give one that is running");
   const bool is_cgroup = (ask.flags & PERF_FLAG_PID_CGROUP) != 0;
   if (is_cgroup && ask.cpu == -1) {
-    each.refused("cpu", "an event of a cgroup is one of one CPU", "open one for each CPU");
+    each.refused("cpu", "an event of a cgroup needs a CPU", "open one for each CPU");
   }
   if (!is_cgroup && ask.pid > 0 && !each.facts.is_running(ask.pid)) {
     each.refused("pid", "there is no process " + std::to_string(ask.pid),
@@ -272,8 +272,8 @@ std::string without_kernel(const Ask& ask, const std::string& name, const Facts&
   return without_kernel(Case{ask, facts, kind_of(ask, facts), name, none});
 }
 
-// kernel/events/core.c: perf_event_set_filter() at v6.18: of tracepoints and probes, and of a PMU
-// that filters addresses.
+// kernel/events/core.c: perf_event_set_filter() at v6.18: for tracepoints and probes, and for a
+// PMU that filters addresses.
 std::optional<Finding> check_filter(const Ask& ask, const Facts& facts) {
   const auto kind = kind_of(ask, facts);
   if (kind == Kind::Tracepoint || kind == Kind::Kprobe || kind == Kind::Uprobe) return std::nullopt;
@@ -299,8 +299,8 @@ std::vector<Finding> check(const Ask& ask, System& system) {
 
 namespace {
 
-// As it would be opened: where the kernel is not for this user, without it, if it may be left out
-// (Kernel::IfAllowed).
+// Checks the event as it would be opened: without the kernel, if this user may not observe it and
+// it may be excluded (Kernel::IfAllowed).
 void check_event(const Event& event, Ask ask, const Facts& facts, std::vector<Finding>& found,
                  bool is_group) {
   std::vector<Finding> own;
@@ -316,9 +316,9 @@ void check_event(const Event& event, Ask ask, const Facts& facts, std::vector<Fi
   std::ranges::move(own, std::back_inserter(found));
 }
 
-// Whether the folder's hierarchy of cgroup v1 is mounted without perf_event, by the innermost mount
-// around it: "cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0". A path through a symbolic link
-// is in no such mount.
+// Whether the folder's cgroup v1 hierarchy is mounted without perf_event, as the innermost mount
+// that contains it says: "cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0". A path through a
+// symbolic link is in no such mount.
 bool lacks_perf_event(const std::string& path, System& system) {
   const auto mounts = system.read("/proc/self/mounts");
   if (!mounts) return false;
@@ -352,7 +352,7 @@ std::vector<Finding> check_request(const Request& request, System& system, bool 
     const bool is_one = folder && folder->type == FileKind::Type::Folder &&
                         (folder->file_system == kCgroup1 || folder->file_system == kCgroup2);
     if (!is_one) {
-      found.push_back({Severity::Refused, "cgroup", target.path + " is no folder of a cgroup",
+      found.push_back({Severity::Refused, "cgroup", target.path + " is not a cgroup",
                        "give one below /sys/fs/cgroup: /proc/PID/cgroup names a process's"});
     } else if (folder->file_system == kCgroup1 && lacks_perf_event(target.path, system)) {
       found.push_back(
@@ -367,7 +367,7 @@ std::vector<Finding> check_request(const Request& request, System& system, bool 
   if (is_group) std::ranges::for_each(made->steps, internal::only_counts);
   for (std::size_t i = 0, next = 0; next < made->steps.size(); ++next) {
     const Planned& step = made->steps[next];
-    if (step.event != i) continue;  // one of each event
+    if (step.event != i) continue;  // the first step of each event
     ++i;
     check_event(made->events[step.event], step.ask, facts, found, is_group);
     if (!made->events[step.event].filter().empty()) {
@@ -388,7 +388,7 @@ std::vector<Finding> check_request(const Request& request, System& system, bool 
     check_own_wait(request, *made, facts, found);
     check_ids(*made, found);
     check_rings(*made, found);
-    // What the kernel accepts, a Sampler does not.
+    // The kernel accepts it, but a Sampler does not.
     for (Finding& each : found) {
       if (each.field == "write_backward") each.severity = Severity::Refused;
     }

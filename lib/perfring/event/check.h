@@ -5,15 +5,15 @@
 #error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
-// check(): what the kernel would refuse of a request, and what it would accept without a word and
-// never answer, before the kernel is asked. What can be known from the request, /proc and /sys
-// is named; what only the kernel knows (bits that are newer than it, what a security module
-// forbids) is left to it, and to EventError::explain().
+// check(): what the kernel would refuse in a request, and what it would accept silently and never
+// answer, before the kernel is asked. It names what the request, /proc and /sys show; the rest only
+// the kernel knows (bits that are newer than it is, what a security module forbids), and
+// EventError::explain() says it.
 //
 // Lifetime, threads: as any function of its arguments. Errors: none but std::bad_alloc; a file that
 // cannot be read makes no finding.
 // Kernel: kernel/events/core.c: perf_copy_attr(), perf_event_open() at v6.18; the tables of the
-// project's harness/RECORD_FACTS.md, whose every row has a test.
+// project's harness/RECORD_FACTS.md, of which each row has a test.
 
 #include <vector>
 
@@ -27,7 +27,7 @@ namespace perfring::event {
 // Refusals first.
 PERFRING_EXPORT std::vector<Finding> check(const Request& request, System& system = real_system());
 // Checks one event that is sampled: mapped and read. The pointer that a probe's attributes have in
-// config1 must be null or point to a string; all else may be any number.
+// config1 must be null or point to a string; all other fields may have any value.
 PERFRING_EXPORT std::vector<Finding> check(const Ask& ask, System& system = real_system());
 // Checks events that a Group counts.
 PERFRING_EXPORT std::vector<Finding> check_group(const Request& request,
@@ -44,7 +44,7 @@ struct Case {
   std::optional<Kind> kind;  // nullopt: its PMU belongs to no kind
   const std::string& name;   // of the event, or empty
   std::vector<Finding>& found;
-  bool counts = false;  // it is to be read alone, and has no ring
+  bool counts = false;  // it is only read, and has no ring
 
   const perf_event_attr& attr() const noexcept { return ask.attr; }
   bool is_cpu_wide() const noexcept {
@@ -55,13 +55,13 @@ struct Case {
   bool is_software(std::uint64_t config) const noexcept {
     return attr().type == PERF_TYPE_SOFTWARE && attr().config == config;
   }
-  // Has no PMU of hardware behind it.
+  // Has no hardware PMU behind it.
   bool is_soft() const noexcept {
     return attr().type == PERF_TYPE_SOFTWARE || attr().type == PERF_TYPE_TRACEPOINT ||
            is(Kind::Breakpoint) || is(Kind::Kprobe) || is(Kind::Uprobe);
   }
   bool is_msr() const { return is(Kind::Pmu) && facts.pmu_of(attr().type) == "msr"; }
-  // Occurs in the kernel alone: without the kernel it counts nothing (R11, R16).
+  // Occurs only in the kernel: without the kernel it counts nothing (R11, R16).
   bool is_of_the_kernel() const;
   bool samples(std::uint64_t bits) const noexcept { return (attr().sample_type & bits) != 0; }
   bool has_period() const noexcept { return attr().sample_period != 0; }
@@ -80,19 +80,19 @@ constexpr const char* kNotMapped =
     "an event that children inherit cannot be mapped without a CPU (R9)";
 constexpr const char* kPlaced = "open one for each CPU";
 // For a cgroup.
-constexpr const char* kNoPerfEvent = "the folder is of a hierarchy of cgroup v1 without perf_event";
+constexpr const char* kNoPerfEvent = "the folder is in a cgroup v1 hierarchy without perf_event";
 constexpr const char* kWithPerfEvent =
     "give a folder of cgroup v2, or of v1's perf_event: /proc/PID/cgroup names a process's";
-// The advice if this user may not observe the kernel: exclude it, if anything is left then.
+// The advice if this user may not observe the kernel: exclude it, if that leaves anything.
 std::string without_kernel(const Case& each);
 
-// The findings of check() for an event of this name, with or without those about rights; the event
-// is sampled, or only opened. And the advice if this user may not observe the kernel.
+// The findings of check() for an event of this name, which is sampled or only counted; with or
+// without those about rights. And the advice if this user may not observe the kernel.
 std::vector<Finding> check_named(const Ask& ask, const std::string& name, const Facts& facts,
                                  bool with_rights = true, bool counts = false);
 std::string without_kernel(const Ask& ask, const std::string& name, const Facts& facts);
-// The right that the event itself needs, whatever else is asked for, and that the caller lacks: no
-// change of the request but another event gives it.
+// A right that the event itself needs, whatever else is asked for, and that the caller lacks: the
+// only way out is another event.
 std::optional<Finding> right_of_its_own(const Ask& ask, const Facts& facts);
 // Whether a filter can be set at all.
 std::optional<Finding> check_filter(const Ask& ask, const Facts& facts);
@@ -102,11 +102,11 @@ std::optional<Finding> check_output(const Ask& ask, const Ask& first);
 bool says_its_event(const perf_event_attr& attr) noexcept;
 Finding of_unknown_events();
 bool is_kernel_address(const perf_event_attr& attr) noexcept;  // of a breakpoint
-// A breakpoint in the kernel, or an event of a PMU that cannot leave anything out.
+// A breakpoint in the kernel, or an event of a PMU that cannot exclude anything.
 bool is_nothing_without_kernel(const Ask& ask) noexcept;
 
 void check_attr(const Case& each);    // impossible values
-void check_rights(const Case& each);  // what the caller may not
+void check_rights(const Case& each);  // rights that the caller lacks
 void check_silent(const Case& each);  // accepted, and useless
 void check_own_right(const Case& each);
 void check_place(const Case& each);  // pid and CPU

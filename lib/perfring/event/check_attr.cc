@@ -37,7 +37,8 @@ void check_type(const Case& each) {
   }
   const bool known_size = attr.size == 0 || (attr.size >= PERF_ATTR_SIZE_VER0 && attr.size <= 4096);
   if (!known_size) {
-    each.refused("size", text(attr.size) + " bytes are no perf_event_attr", "give its sizeof");
+    each.refused("size", "perf_event_attr cannot have " + text(attr.size) + " bytes",
+                 "give sizeof(perf_event_attr)");
   }
 }
 
@@ -47,12 +48,12 @@ void check_rate(const Case& each) {
     const auto most = each.facts.sysctl("perf_event_max_sample_rate");
     if (most && attr.sample_freq > static_cast<std::uint64_t>(*most)) {
       each.refused("sample_freq",
-                   text(attr.sample_freq) + " Hz are more than kernel.perf_event_max_sample_rate",
+                   text(attr.sample_freq) + " Hz is more than kernel.perf_event_max_sample_rate",
                    "ask for at most " + text(static_cast<std::uint64_t>(*most)) +
                        " Hz: the kernel lowers that limit itself while it is overrun");
     }
   } else if ((attr.sample_period & kTopBit) != 0) {
-    each.refused("sample_period", "a period has 63 bits", "give a lower one");
+    each.refused("sample_period", "a period has at most 63 bits", "give a lower one");
   }
   // (arch/x86/events/msr.c: msr_event_init() at v6.18.)
   if (each.is_msr() && each.has_period()) {
@@ -68,11 +69,12 @@ void check_registers(const Case& each, std::uint64_t bit, std::uint64_t mask, co
   constexpr std::uint64_t kGeneral = 0xff0fff;  // asm/perf_regs.h: without DS, ES, FS and GS
   constexpr std::uint64_t kXmm = ~std::uint64_t{0} << 32;
   if ((mask & ~(kGeneral | kXmm)) != 0) {
-    each.refused(field, "the mask has registers that x86-64 does not give",
-                 "give some of 0xff0fff");
+    each.refused(field, "the mask has registers that x86-64 does not provide",
+                 "give registers of 0xff0fff only");
   }
   if ((mask & kXmm) != 0 && each.is_soft()) {
-    each.refused(field, "only a PMU of hardware has the XMM registers", "give some of 0xff0fff");
+    each.refused(field, "only a hardware PMU has the XMM registers",
+                 "give registers of 0xff0fff only");
   }
 #endif
 }
@@ -80,7 +82,7 @@ void check_registers(const Case& each, std::uint64_t bit, std::uint64_t mask, co
 void check_branches(const Case& each) {
   if (!each.samples(PERF_SAMPLE_BRANCH_STACK)) return;
   if (each.is_soft()) {
-    each.refused("sample_type", "only a PMU of hardware has a branch stack (LBR)",
+    each.refused("sample_type", "only a hardware PMU has a branch stack (LBR)",
                  "sample branches of a hardware event");
   }
   constexpr std::uint64_t kPrivileges = PERF_SAMPLE_BRANCH_PLM_ALL;
@@ -99,8 +101,8 @@ void check_fields(const Case& each) {
     constexpr std::uint32_t kMost = 65528;
     if (attr.sample_stack_user % 8 != 0 || attr.sample_stack_user > kMost) {
       each.refused("sample_stack_user",
-                   text(attr.sample_stack_user) + " is no multiple of 8 up to 65528",
-                   "give one: what fits a record of 64 KiB is what comes (T11)");
+                   text(attr.sample_stack_user) + " is not a multiple of 8 up to 65528",
+                   "give one: the kernel copies as much as fits into a record of 64 KiB (T11)");
     }
   }
   const auto deepest = each.facts.sysctl("perf_event_max_stack");
@@ -129,8 +131,7 @@ void check_fields(const Case& each) {
     }
   }
   if (attr.aux_output != 0 && (each.is_soft() || each.is_msr())) {
-    each.refused("aux_output", "only a PMU of hardware has an AUX area",
-                 "set it on a hardware event");
+    each.refused("aux_output", "only a hardware PMU has an AUX area", "set it on a hardware event");
   }
 }
 
@@ -143,7 +144,7 @@ void check_flags(const Case& each) {
   if (attr.sigtrap != 0 && attr.remove_on_exec == 0) {
     each.refused("sigtrap", "sigtrap needs remove_on_exec", "set that as well");
   } else if (attr.sigtrap != 0 && each.is_cpu_wide()) {
-    each.refused("sigtrap", "sigtrap sends a signal to the task, and all are watched",
+    each.refused("sigtrap", "sigtrap signals the task, and all tasks are watched",
                  "watch a thread");
   }
   if (attr.enable_on_exec != 0 && attr.remove_on_exec != 0) {
@@ -161,7 +162,9 @@ void check_flags(const Case& each) {
     }
   }
   if (each.ask.group_fd < -1) {
-    each.refused("group_fd", "group_fd is no descriptor", "give the leader's, or -1");
+    each.refused("group_fd",
+                 "group_fd " + std::to_string(each.ask.group_fd) + " is not a descriptor",
+                 "give the leader's, or -1");
   }
 }
 
@@ -183,20 +186,19 @@ void check_paranoid(const Case& each) {
       "kernel.perf_event_paranoid is " + (level ? std::to_string(*level) : "not readable");
   if (each.is_cpu_wide() && facts.is_kept_out(1)) {
     each.refused(
-        "pid", "events of all tasks are not for this user: " + now,
+        "pid", "this user may not watch all tasks: " + now,
         std::string{"watch your own tasks, or "} + kPerfmon + ", or set that to 0 or below");
   } else if (each.attr().exclude_kernel == 0 && facts.is_kept_out(2)) {
-    each.refused("exclude_kernel", "what the kernel does is not for this user: " + now,
+    each.refused("exclude_kernel", "this user may not observe the kernel: " + now,
                  without_kernel(each) + ", or set that to 1 or below");
   }
   if (each.samples(PERF_SAMPLE_PHYS_ADDR) && facts.is_kept_out(2)) {
-    each.refused("sample_type", "physical addresses are not for this user: " + now, kPerfmon);
+    each.refused("sample_type", "this user may not sample physical addresses: " + now, kPerfmon);
   }
   const bool is_syscall = tracepoint_in(each.name).starts_with("syscalls:");
   if (each.is(Kind::Tracepoint) && each.samples(PERF_SAMPLE_RAW) && facts.is_kept_out(0) &&
       !(is_syscall && each.is_own())) {
-    each.refused("sample_type",
-                 "the data of a tracepoint of the kernel are not for this user: " + now,
+    each.refused("sample_type", "this user may not sample the data of a kernel tracepoint: " + now,
                  std::string{kPerfmon} + ", or leave RAW out");
   }
 }
@@ -208,7 +210,7 @@ bool is_kernel_address(const perf_event_attr& attr) noexcept {
 }
 
 bool Case::is_of_the_kernel() const {
-  // The entry and the exit of a system call have the registers of the user.
+  // At the entry and the exit of a system call, the registers are the user's.
   const bool is_syscall = tracepoint_in(name).starts_with("syscalls:sys_");
   return is_software(PERF_COUNT_SW_CONTEXT_SWITCHES) || is_software(PERF_COUNT_SW_CPU_MIGRATIONS) ||
          is_software(PERF_COUNT_SW_CGROUP_SWITCHES) || is(Kind::Kprobe) ||
@@ -240,7 +242,8 @@ void check_rights(const Case& each) {
   const Facts& facts = each.facts;
   check_paranoid(each);
   if (each.attr().namespaces != 0 && !facts.may_all()) {
-    each.refused("namespaces", "namespaces are not for this user, whatever paranoid says",
+    each.refused("namespaces",
+                 "this user may not observe namespaces, whatever kernel.perf_event_paranoid is",
                  kPerfmon);
   }
   check_own_right(each);
@@ -281,7 +284,7 @@ std::vector<Finding> check_member(const Ask& member, const Ask& leader) {
     refused("cpu", "the group's leader is on another CPU", "open all of a group on one CPU");
   }
   if ((member.pid == -1) != (leader.pid == -1) || member.pid != leader.pid) {
-    refused("pid", "the group's leader is of other tasks",
+    refused("pid", "the group's leader watches other tasks",
             "open all of a group for the same tasks");
   }
   if (!has_clock_of(member.attr, leader.attr)) {
@@ -293,7 +296,7 @@ std::vector<Finding> check_member(const Ask& member, const Ask& leader) {
   if (member.attr.exclusive != 0) {
     refused("exclusive", "only a group's leader may be exclusive", "set it on the leader");
   }
-  // (perf_event_open() at v6.18: of a task.)
+  // (perf_event_open() at v6.18: only for the event of a task.)
   const bool is_of_a_task = member.pid != -1 && (member.flags & PERF_FLAG_PID_CGROUP) == 0;
   if (is_of_a_task && member.attr.inherit != leader.attr.inherit) {
     refused("inherit", "the group's leader is inherited and the member is not, or the reverse",
@@ -321,7 +324,7 @@ Finding internal::of_unknown_events() {
           .says =
               "several events write to one ring, and their records do not say whose they are "
               "(R12)",
-          .advice = "leave IDENTIFIER and sample_id_all set"};
+          .advice = "keep IDENTIFIER and sample_id_all set"};
 }
 
 }  // namespace perfring::event

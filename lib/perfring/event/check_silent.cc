@@ -1,4 +1,4 @@
-// What the kernel accepts and never answers, or hardly; and what is wrong with probes.
+// Rows of what the kernel accepts and never answers, or hardly ever; and what is wrong with probes.
 
 #include <bit>
 
@@ -19,10 +19,10 @@ void check_exclusions(const Case& each) {
       each.silent("exclude_kernel", "a tracepoint lies in the kernel: this counts nothing (R16)",
                   "include the kernel");
     } else if (each.is(Kind::Kprobe)) {
-      each.silent("exclude_kernel", "a kprobe lies in the kernel: no record comes",
+      each.silent("exclude_kernel", "a kprobe lies in the kernel: no records come",
                   "include the kernel");
     } else if (each.is(Kind::Software)) {
-      each.silent("exclude_kernel", "the kernel alone switches and migrates: this counts nothing",
+      each.silent("exclude_kernel", "only the kernel switches and migrates: this counts nothing",
                   "include the kernel, or use changes({.switches = true})");
     }
   }
@@ -38,10 +38,10 @@ void check_exclusions(const Case& each) {
                                : attr.exclude_guest != 0 ? "exclude_guest"
                                                          : nullptr;
   if (left_out != nullptr && each.is_msr()) {
-    each.refused(left_out, "the PMU msr cannot leave anything out", "include all");
+    each.refused(left_out, "the PMU msr cannot exclude anything", "include everything");
   }
   if (attr.exclude_user != 0 && attr.exclude_kernel != 0) {
-    each.silent("exclude_user", "user and kernel are both excluded: no record comes",
+    each.silent("exclude_user", "user and kernel are both excluded: no records come",
                 "include one of them");
   }
   if (each.samples(PERF_SAMPLE_CALLCHAIN) && attr.exclude_callchain_user != 0 &&
@@ -56,20 +56,20 @@ void check_periods(const Case& each) {
   const bool is_dummy = each.is_software(PERF_COUNT_SW_DUMMY);
   const bool wants_records = has_side_band(attr) || attr.cgroup || attr.namespaces;
   if (!each.counts && !each.has_period() && !wants_records && !is_dummy) {
-    each.silent("sample_period", "without a period it counts, and writes no record",
+    each.silent("sample_period", "without a period, it only counts, and writes no records",
                 "give a period or a frequency, or use a Counter");
   }
   if (is_dummy && !wants_records) {
-    each.silent("config", "dummy never occurs, and no change is asked for",
+    each.silent("config", "dummy never occurs, and no changes are asked for",
                 "ask for some of changes()");
   }
   if (each.is_cpu_wide() && (attr.cgroup || attr.namespaces) && !has_side_band(attr)) {
     each.silent(attr.cgroup ? "cgroup" : "namespaces",
-                "alone, and of a CPU, it brings no record (R10)", "set comm as well");
+                "by itself, on a whole CPU, it brings no records (R10)", "set comm as well");
   }
   const bool is_each = each.is(Kind::Tracepoint) || each.is(Kind::Kprobe) || each.is(Kind::Uprobe);
   if (is_each && attr.freq != 0) {
-    each.silent("freq", "a frequency gives some of the occurrences: 5 of 100 at 4000 Hz",
+    each.silent("freq", "a frequency samples only some of the occurrences: 5 of 100 at 4000 Hz",
                 "give a period of 1");
   } else if (is_each && attr.sample_period > 1) {
     each.silent(
@@ -79,9 +79,9 @@ void check_periods(const Case& each) {
   }
   const bool is_clock =
       each.is_software(PERF_COUNT_SW_CPU_CLOCK) || each.is_software(PERF_COUNT_SW_TASK_CLOCK);
-  constexpr std::uint64_t kShortest = 10'000;  // ns: shorter ones are taken for it
+  constexpr std::uint64_t kShortest = 10'000;  // ns: the kernel raises shorter ones to it
   if (is_clock && attr.freq == 0 && attr.sample_period != 0 && attr.sample_period < kShortest) {
-    each.silent("sample_period", "a clock's period is nanoseconds, and at least 10000",
+    each.silent("sample_period", "a clock's period is in nanoseconds, and at least 10000",
                 "give a longer one, or a frequency");
   }
 }
@@ -89,18 +89,19 @@ void check_periods(const Case& each) {
 void check_targets(const Case& each) {
   const bool is_syscall = tracepoint_in(each.name).starts_with("syscalls:");
   if (each.is(Kind::Tracepoint) && !each.is_cpu_wide() && !is_syscall) {
-    each.silent("pid", "a tracepoint that fires in other tasks is not seen from one (R7)",
+    each.silent("pid",
+                "an event of one task does not see a tracepoint that fires in other tasks (R7)",
                 "watch system()");
   }
   if (each.is(Kind::Pmu) && !each.is_cpu_wide()) {
     const auto pmu = each.facts.pmu_of(each.attr().type);
     if (pmu && each.facts.system().read(kDevices + *pmu + "/cpumask")) {
-      each.refused("pid", "the PMU " + *pmu + " counts of a whole CPU", "watch system()");
+      each.refused("pid", "the PMU " + *pmu + " counts for a whole CPU", "watch system()");
     }
   }
   if (each.is_software(PERF_COUNT_SW_BPF_OUTPUT)) {
-    each.silent("config", "records come from BPF programs alone",
-                "put the event into the map of one: PerfEventArray does");
+    each.silent("config", "only BPF programs write its records",
+                "put the event into a program's map, as PerfEventArray does");
   }
 #if defined(__x86_64__) || defined(__i386__)
   if (each.is_software(PERF_COUNT_SW_ALIGNMENT_FAULTS) ||
@@ -110,18 +111,19 @@ void check_targets(const Case& each) {
 #endif
 }
 
-// Those of the tracer itself (kernel/trace/trace_event_perf.c: perf_trace_event_perm() at v6.18).
+// The tracer's own tracepoints (kernel/trace/trace_event_perf.c: perf_trace_event_perm() at v6.18).
 void check_tracer(const Case& each) {
   const std::string_view tracepoint = tracepoint_in(each.name);
   if (!tracepoint.starts_with("ftrace:")) return;
   const perf_event_attr& attr = each.attr();
   if (tracepoint != "ftrace:function") {
-    each.silent("config", "the tracer writes this for itself: perf is not told", "use another one");
+    each.silent("config", "the tracer writes this for itself, and does not tell perf",
+                "use another one");
   } else if (each.has_period() && attr.exclude_callchain_user == 0) {
-    each.refused("exclude_callchain_user", "ftrace:function has no callchain of the user",
+    each.refused("exclude_callchain_user", "ftrace:function has no user callchain",
                  "set exclude_callchain_user; or use a kprobe on the function");
   } else if (each.has_period() && each.samples(PERF_SAMPLE_STACK_USER)) {
-    each.refused("sample_type", "ftrace:function has no stack of the user", "leave STACK_USER out");
+    each.refused("sample_type", "ftrace:function has no user stack", "leave STACK_USER out");
   }
 }
 
@@ -131,11 +133,11 @@ void check_useless_flags(const Case& each) {
     if (is) each.silent(field, says, advice);
   };
   useless(attr.precise_ip != 0 && each.is_soft(), "precise_ip",
-          "a software event's ip is as precise as it is", "leave it out");
+          "a software event's ip cannot be more precise", "leave it out");
   useless(each.is_cpu_wide() && attr.enable_on_exec, "enable_on_exec",
-          "an event of a CPU has no execve()", "enable it");
+          "an event of a whole CPU is in no task that calls execve()", "enable it yourself");
   useless(each.is_cpu_wide() && attr.remove_on_exec, "remove_on_exec",
-          "an event of a CPU has no execve()", "leave it out");
+          "an event of a whole CPU is in no task that calls execve()", "leave it out");
   useless(attr.inherit_stat && !attr.inherit, "inherit_stat", "nothing is inherited",
           "set inherit as well");
   useless(attr.comm_exec && !attr.comm, "comm_exec", "no COMM is asked for", "set comm as well");
@@ -147,7 +149,7 @@ void check_useless_flags(const Case& each) {
           "the ring is written backwards, and a Sampler reads forwards",
           "leave it out, or use an OverwritableRing");
   useless(!attr.watermark && attr.wakeup_events != 0 && has_side_band(attr), "wakeup_events",
-          "side-band records count for no wakeup_events: half a ring wakes (R3)",
+          "side-band records do not count towards wakeup_events: only half a ring wakes (R3)",
           "set watermark and wakeup_watermark = 1");
 }
 
@@ -171,10 +173,12 @@ void check_uprobe(const Case& each) {
     each.refused("uprobe_path", std::string{path} + ": " + file.error().message(),
                  "give a program or a library");
   } else if (file->type != FileKind::Type::Regular || file->file_system == kProc) {
-    each.refused("uprobe_path", std::string{path} + " is no program and no library", "give one");
+    each.refused("uprobe_path", std::string{path} + " is not a program or a library",
+                 "give the path of one");
   } else if (each.attr().config2 >= file->size) {
-    each.refused("probe_offset", std::to_string(each.attr().config2) + " is behind the file's end",
-                 "give an offset in the file, which is no virtual address; or a symbol");
+    each.refused("probe_offset",
+                 std::to_string(each.attr().config2) + " is past the end of the file",
+                 "give an offset in the file, not a virtual address; or a symbol");
   } else if (const auto text = each.facts.system().read(path);
              text && !may_be_code(*text, each.attr().config2)) {
     each.silent("probe_offset",
@@ -198,7 +202,7 @@ void check_kprobe(const Case& each) {
   } else if (is_return && !is_named) {
     each.refused("kprobe_func", "a kretprobe needs a function's name", "give it");
   } else if (is_return && each.attr().config2 != 0) {
-    each.refused("probe_offset", "a kretprobe inside of a function returns from nowhere",
+    each.refused("probe_offset", "a kretprobe cannot be at an offset in a function",
                  "leave the offset out");
   }
 }
@@ -213,18 +217,19 @@ void check_breakpoint(const Case& each) {
   }
 #endif
   if (attr.bp_type == 0 || (writes && executes) || attr.bp_type > 7) {
-    each.refused("bp_type", "a breakpoint is on accesses, or on execution", "give rw, w or x");
+    each.refused("bp_type", "a breakpoint is either on accesses or on execution",
+                 "give rw, w or x");
   }
   if (executes && attr.bp_len != sizeof(long)) {
-    each.refused("bp_len", "a breakpoint on execution is sizeof(long) long", "give that length");
+    each.refused("bp_len", "a breakpoint on execution has sizeof(long) bytes", "give that length");
   } else if (!std::has_single_bit(attr.bp_len) || attr.bp_len > 8) {
-    each.refused("bp_len", std::to_string(attr.bp_len) + " is no length of a breakpoint",
+    each.refused("bp_len", "a breakpoint cannot have " + std::to_string(attr.bp_len) + " bytes",
                  "give 1, 2, 4 or 8");
   } else if (!executes && attr.bp_addr % attr.bp_len != 0) {
-    each.refused("bp_addr", "the address is no multiple of the length", "align it");
+    each.refused("bp_addr", "the address is not a multiple of the length", "align it");
   }
   if (is_kernel_address(attr) && attr.exclude_kernel != 0) {
-    each.refused("bp_addr", "the address is the kernel's, which is excluded",
+    each.refused("bp_addr", "the address is in the kernel, which is excluded",
                  "include the kernel, or give an address of a program");
   }
 }

@@ -1,4 +1,4 @@
-// Every row of the tables of refusals, and of what is accepted in silence, in RECORD_FACTS.md.
+// Each row of the tables in RECORD_FACTS.md: of refusals, and of what is accepted silently.
 
 #include "perfring/event/check.h"
 
@@ -21,14 +21,14 @@ perf_event_attr dummy() {
   return changes({.switches = true}).kernel(Kernel::Excluded).attr().value();
 }
 
-// A request that nothing is wrong with, and what is changed in it.
+// What is changed in a request that is right, and what check() says of it.
 struct Row {
   std::string name;
   std::string field;
   Severity severity;
   std::string says;  // a part of it
   std::function<void(Ask&, FakeSystem&)> change;
-  std::string also = {};  // the fields of what else is found, each before a space
+  std::string also = {};  // the fields of all other findings, each before a space
 };
 
 void PrintTo(const Row& row, std::ostream* out) {
@@ -95,7 +95,7 @@ TEST(CheckBoundsTest, TheBoundItselfIsAllowed) {
       [](Ask& ask) { ask.attr.sample_type |= PERF_SAMPLE_WEIGHT; },
       [](Ask& ask) { ask.attr.sample_type |= PERF_SAMPLE_WEIGHT_STRUCT; },
       [](Ask& ask) { ask.attr.sample_regs_user = 1 << 12, ask.attr.sample_stack_user = 12; },
-      [](Ask& ask) { ask.attr.sample_max_stack = 128; },  // of no callchain
+      [](Ask& ask) { ask.attr.sample_max_stack = 128; },  // without a callchain
       [](Ask& ask) { ask.attr.sigtrap = ask.attr.remove_on_exec = 1; },
       [](Ask& ask) { ask.attr.enable_on_exec = 1; },
       [](Ask& ask) { ask.attr.inherit = ask.attr.inherit_thread = 1, ask.cpu = 2; },
@@ -170,7 +170,7 @@ constexpr std::uint64_t kKernelAddress = 0xffffffff81000000;
 const Event kFaults = software(PERF_COUNT_SW_PAGE_FAULTS);
 const Event kSwitch = tracepoint("sched:sched_switch");
 
-// The nearest to each row that is right.
+// For each row, the nearest event that is right.
 TEST(CheckBoundsTest, AnEventThatNothingIsWrongWithHasNoFinding) {
   using Attr = perf_event_attr;
   const Event clock = software(PERF_COUNT_SW_CPU_CLOCK);
@@ -228,7 +228,7 @@ TEST(CheckBoundsTest, AnEventThatNothingIsWrongWithHasNoFinding) {
   }
 }
 
-// perf_event_paranoid, the caller's capability, and what is kept from him.
+// perf_event_paranoid, the caller's capability, and what is kept from the caller.
 TEST(CheckBoundsTest, EachLevelOfParanoidKeepsItsPartFromAPlainUser) {
   const auto refused = [](const char* level, unsigned long long capabilities, Ask ask) {
     FakeSystem machine;
@@ -292,8 +292,7 @@ std::vector<Row> impossible() {
        as(kFaults.frequency(100001))},
       {"PeriodOf64Bits", "sample_period", kRefused, "63 bits",
        as(kFaults.period(std::uint64_t{1} << 63))},
-      {"NoCpuAndNoTask", "cpu", kRefused, "one of one CPU", put([](Ask& a) { a.pid = -1; }),
-       "pid "},
+      {"NoCpuAndNoTask", "cpu", kRefused, "needs a CPU", put([](Ask& a) { a.pid = -1; }), "pid "},
       {"CpuNotPossible", "cpu", kRefused, "no CPU 4", put([](Ask& a) { a.pid = -1, a.cpu = 4; }),
        "pid "},
       {"CpuOfflineOfAll", "cpu", kRefused, "offline: CPU 3",
@@ -348,7 +347,7 @@ std::vector<Row> impossible() {
        set([](Attr& a) { a.sample_type |= PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT; })},
       {"AuxOutputOfSoftware", "aux_output", kRefused, "AUX",
        set([](Attr& a) { a.aux_output = 1; })},
-      {"GroupFdNoDescriptor", "group_fd", kRefused, "no descriptor",
+      {"GroupFdNotADescriptor", "group_fd", kRefused, "not a descriptor",
        put([](Ask& a) { a.group_fd = -2; })},
       {"CgroupWithoutACpu", "cpu", kRefused, "cgroup",
        put([](Ask& a) { a.flags = PERF_FLAG_PID_CGROUP; }), "pid "},
@@ -361,7 +360,7 @@ std::vector<Row> impossible() {
       {"ClockThatNoPmuReads", "clockid", kRefused, "cannot read this clock",
        as(hardware(PERF_COUNT_HW_CPU_CYCLES), [](Ask& ask) { ask.attr.clockid = CLOCK_BOOTTIME; }),
        "type "},
-      {"SigtrapOfAllTasks", "sigtrap", kRefused, "all are watched", put([](Ask& ask) {
+      {"SigtrapOfAllTasks", "sigtrap", kRefused, "all tasks are watched", put([](Ask& ask) {
          ask.pid = -1;
          ask.cpu = 0;
          ask.attr.sigtrap = ask.attr.remove_on_exec = 1;
@@ -383,7 +382,7 @@ std::vector<Row> impossible() {
        },
        "sample_period "},
 #if defined(__x86_64__)
-      {"RegistersOfSegments", "sample_regs_user", kRefused, "does not give", set([](Attr& a) {
+      {"RegistersOfSegments", "sample_regs_user", kRefused, "does not provide", set([](Attr& a) {
          a.sample_type |= PERF_SAMPLE_REGS_USER;
          a.sample_regs_user = 1 << 12;  // DS
        })},
@@ -410,10 +409,11 @@ std::vector<Row> probes() {
       {"UprobeNoFile", "uprobe_path", kRefused, "No such file", as(uprobe("/none", 1))},
       {"UprobeRelativeNoFile", "uprobe_path", kRefused, "No such file", as(uprobe("bin/none", 1))},
       {"UprobeNoPath", "uprobe_path", kRefused, "needs a file", as(uprobe("", 1))},
-      {"UprobeFolder", "uprobe_path", kRefused, "no program", with("/bin", {Type::Folder, 0, 0})},
-      {"UprobeProcFile", "uprobe_path", kRefused, "no program",
+      {"UprobeFolder", "uprobe_path", kRefused, "not a program",
+       with("/bin", {Type::Folder, 0, 0})},
+      {"UprobeProcFile", "uprobe_path", kRefused, "not a program",
        with("/proc/version", {Type::Regular, 0, 0x9fa0})},
-      {"UprobeBehindTheEnd", "probe_offset", kRefused, "behind",
+      {"UprobePastTheEnd", "probe_offset", kRefused, "past the end",
        with("/bin/true", {Type::Regular, 4096, 0})},
       {"UprobeUnknownConfig", "config", kSilent, "ignores",
        [with](Ask& ask, FakeSystem& machine) {
@@ -423,7 +423,7 @@ std::vector<Row> probes() {
       {"KprobeNoName", "kprobe_func", kRefused, "needs a function", as(kprobe(""))},
       {"KretprobeNoName", "kprobe_func", kRefused, "function's name",
        as(kretprobe("x"), [](Ask& ask) { ask.attr.config1 = 0; })},
-      {"KretprobeInside", "probe_offset", kRefused, "nowhere",
+      {"KretprobeInside", "probe_offset", kRefused, "at an offset",
        as(kretprobe("x"), [](Ask& ask) { ask.attr.config2 = 4; })},
       {"BreakpointLength", "bp_len", kRefused, "3", watching(4096, Access::ReadWrite, 3)},
       {"BreakpointOfExecutionLength", "bp_len", kRefused, "sizeof(long)",
@@ -478,9 +478,9 @@ std::vector<Row> forbidden() {
              })},
       {"AnotherUsersTask", "pid", kRefused, "another user's",
        plain(kFaults, [](Ask& ask, FakeSystem&) { ask.pid = 88; }), "exclude_kernel "},
-      {"RawTracepointAtParanoid0", "sample_type", kRefused, "data of a tracepoint",
+      {"RawTracepointAtParanoid0", "sample_type", kRefused, "data of a kernel tracepoint",
        plain(kSwitch, paranoid("0")), "pid "},
-      {"Namespaces", "namespaces", kRefused, "whatever paranoid says",
+      {"Namespaces", "namespaces", kRefused, "whatever kernel.perf_event_paranoid",
        plain(changes({.namespaces = true}), paranoid("-1"))},
       {"PhysicalAddress", "sample_type", kRefused, "physical",
        plain(kFaults.sample(PERF_SAMPLE_PHYS_ADDR), nothing), "exclude_kernel "},

@@ -29,12 +29,12 @@ std::unexpected<Finding> no_symbol(std::string says) {
   return std::unexpected(Finding{
       .field = "probe_offset",
       .says = std::move(says),
-      .advice = "give a symbol of the file's symbol tables, as nm and nm -D print them, or an "
+      .advice = "give a symbol of the file's symbol tables, as nm and nm -D list them, or an "
                 "offset in the file"});
 }
 
-// The value at an offset of the file; nullopt where the file is shorter. It is copied: nothing in
-// a file has to be aligned.
+// The value at an offset of the file; nullopt if the file ends before that. It is copied, since
+// nothing in a file has to be aligned.
 template <class T>
 std::optional<T> at(File file, std::uint64_t offset) {
   if (offset > file.size() || file.size() - offset < sizeof(T)) return std::nullopt;
@@ -98,8 +98,9 @@ class Elf {
   }
 
  private:
-  // The function's calls from within its file go behind the instructions that set up its r2, which
-  // the others pass as well (64-bit ELF V2 ABI Specification, Power Architecture, 3.4.1).
+  // Calls from within the file enter a function after the instructions that set up its r2; calls
+  // from elsewhere run those first, and come here next (64-bit ELF V2 ABI Specification, Power
+  // Architecture, 3.4.1).
   std::uint64_t local_entry(const Symbol& symbol) const {
     if (header_.e_machine != EM_PPC64 || (header_.e_flags & EF_PPC64_ABI) != 2) return 0;
     return static_cast<std::uint64_t>(PPC64_LOCAL_ENTRY_OFFSET(symbol.st_other));
@@ -159,7 +160,7 @@ std::expected<std::uint64_t, Finding> file_offset_of(const char* path, std::stri
   }
   const auto size = static_cast<std::size_t>(status.st_size);
   if (!S_ISREG(status.st_mode) || size < EI_NIDENT) {
-    return no_program(std::string{path} + " is no ELF file");
+    return no_program(std::string{path} + " is not an ELF file");
   }
   void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (mapped == MAP_FAILED) {
@@ -167,7 +168,7 @@ std::expected<std::uint64_t, Finding> file_offset_of(const char* path, std::stri
   }
   const File file{static_cast<const std::byte*>(mapped), size};
   std::expected<std::uint64_t, Finding> offset =
-      no_program(std::string{path} + " is no ELF file of this machine's byte order");
+      no_program(std::string{path} + " is not an ELF file of this machine's byte order");
   if (is_own_elf(file)) {
     offset = is_64(file) ? find<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(file, path, symbol)
                          : find<Elf32_Ehdr, Elf32_Phdr, Elf32_Shdr, Elf32_Sym>(file, path, symbol);

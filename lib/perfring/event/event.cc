@@ -109,7 +109,7 @@ Event Event::filter(std::string expression) const {
 
 Event Event::or_else(Event fallback) const {
   Event said = *this;
-  // Behind those that are there already.
+  // After the fallbacks that it already has.
   if (said.fallback_ != nullptr) fallback = said.fallback_->or_else(std::move(fallback));
   said.fallback_ = std::make_shared<const Event>(std::move(fallback));
   return said;

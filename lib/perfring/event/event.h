@@ -13,8 +13,8 @@
 //   hardware(PERF_COUNT_HW_CPU_CYCLES).or_else(software(PERF_COUNT_SW_CPU_CLOCK));
 //
 // The caller's settings (period(), sample(), ...) are kept apart from the event's own defaults, and
-// put over them when the event is opened: anything that the caller did not set keeps its default,
-// in any order of calls. Of two calls that contradict each other, the later counts.
+// applied on top of them when the event is opened: anything that the caller did not set keeps its
+// default, in any order of calls. Of two calls that contradict each other, the later counts.
 //
 // Defaults of every event: IDENTIFIER, TID, TIME (CLOCK_MONOTONIC) and CPU in each record.
 //
@@ -29,13 +29,13 @@
 //   pmu                       (counts only)                      included
 //
 // Units: periods are events, frequencies hertz, addresses and offsets bytes.
-// Lifetime: a value; copies share nothing that changes. Moved from, it has no name, and attr()
+// Lifetime: a value; copies share nothing that changes. A moved-from one has no name, and attr()
 // fails for that reason; it may be assigned to.
 // Threads: as any value.
-// Errors: attr() alone fails, for names that this machine does not know. What the kernel would
-// refuse is for check() (check.h) to say: numbers of any size are taken as they are. A text that
-// the kernel gets (a function, a path, a filter) ends at its first NUL. No function throws but
-// std::bad_alloc, and what adjust()'s callback throws, by attr().
+// Errors: only attr() fails, for names that this machine does not know. Numbers of any size are
+// taken as they are: check() (check.h) says what the kernel would refuse. A text that the kernel
+// gets (a function, a path, a filter) ends at its first NUL. Functions throw only std::bad_alloc;
+// attr() also lets through what adjust()'s callback throws.
 // Kernel: include/uapi/linux/perf_event.h at v6.18; R are facts that were measured (the project's
 // harness/RECORD_FACTS.md).
 
@@ -102,9 +102,10 @@ class PERFRING_EXPORT Event {
   [[nodiscard]] Event kernel(Kernel which) const;
   // Selects a tracepoint's records, as tracefs does: "prev_pid == 0".
   [[nodiscard]] Event filter(std::string expression) const;
-  // Opened in place of this event if that cannot be opened: the sampler's notes say which it was.
+  // Opened in place of this event if this one cannot be: the sampler's notes say so.
   [[nodiscard]] Event or_else(Event fallback) const;
-  // Anything else of perf_event_attr, after all that was said. An empty function changes nothing.
+  // Sets anything else in perf_event_attr, after all other settings. An empty function changes
+  // nothing.
   [[nodiscard]] Event adjust(std::function<void(perf_event_attr&)> change) const;
 
   Kind kind() const noexcept { return kind_; }
@@ -121,8 +122,8 @@ class PERFRING_EXPORT Event {
   // kernel is included.
   std::expected<perf_event_attr, Finding> attr(System& system = real_system()) const;
 
-  // Whether a Sampler passes over records of this type: the kernel brings them beside those that
-  // were asked for (changes()).
+  // Whether a Sampler passes over records of this type: the kernel adds them to those that were
+  // asked for (changes()).
   bool leaves_out(std::uint32_t type) const noexcept {
     return type < 64 && (left_out_ >> type & 1) != 0;
   }
@@ -180,11 +181,10 @@ PERFRING_EXPORT Event pmu(std::string description);
 enum class Access : std::uint8_t { Read = 1, Write = 2, ReadWrite = 3, Execute = 4 };
 PERFRING_EXPORT Event breakpoint(std::uint64_t address, Access access, std::uint64_t length = 4);
 
-// Records of what tasks and the kernel do, beside samples. What the kernel brings with them is left
-// out by a Sampler: FORK and EXIT come with COMM and MMAP2 (T9), COMM with CGROUP and NAMESPACES
-// (R10).
+// Records of what tasks and the kernel do, besides samples. A Sampler leaves out what the kernel
+// adds to them: FORK and EXIT come with COMM and MMAP2 (T9), COMM with CGROUP and NAMESPACES (R10).
 struct Changes {
-  bool switches = false;    // SWITCH: also of one's own tasks without any right
+  bool switches = false;    // SWITCH: of one's own tasks, without any right
   bool names = false;       // COMM
   bool execs = false;       // COMM, with is_exec()
   bool forks = false;       // FORK, EXIT

@@ -28,7 +28,7 @@ using internal::unchecked;
 using internal::Variation;
 using Aspect = Variation::Aspect;
 
-// The answer to it: 0 or an errno.
+// The system's answer: 0 or an errno.
 int answer(Ask ask, System& system) {
   const int fd = system.open(ask);
   if (fd >= 0) ::close(fd);
@@ -56,7 +56,7 @@ std::vector<Answered> telling(std::vector<Answered> all, std::optional<int> want
   if (least == all.end()) return {};
   const Aspect aspect = least->variation.aspect;
   std::erase_if(all, [&](const Answered& each) { return each.variation.aspect != aspect; });
-  // What else helps says more than that the event would open alone, or without a period.
+  // Any other change says more than that the event would open alone, or without a period.
   const auto says_more = [](const Answered& each) {
     return each.variation.field != "group_fd" && !is_without_period(each.variation);
   };
@@ -66,8 +66,8 @@ std::vector<Answered> telling(std::vector<Answered> all, std::optional<int> want
   return all;
 }
 
-// A PMU of PERF_PMU_CAP_NO_EXCLUDE, such as msr: without the kernel, which is not for this user,
-// the event is refused for another reason.
+// A PMU of PERF_PMU_CAP_NO_EXCLUDE, such as msr: without the kernel, which this user may not
+// observe, the event is refused for another reason.
 std::optional<Cause> cause_of_no_exclusion(const std::vector<Answered>& others, const Ask& ask,
                                            int error) {
   const bool is_one = is_of_rights(error) && !others.empty() &&
@@ -77,7 +77,7 @@ std::optional<Cause> cause_of_no_exclusion(const std::vector<Answered>& others, 
   if (!is_one) return std::nullopt;
   const bool is_cpu_wide = ask.pid == -1 || (ask.flags & PERF_FLAG_PID_CGROUP) != 0;
   return Cause{"exclude_kernel",
-               "the event cannot leave the kernel out, which is not for this user",
+               "the event cannot exclude the kernel, which this user may not observe",
                std::string{kPerfmon} + ", or set kernel.perf_event_paranoid to " +
                    (is_cpu_wide ? "0" : "1") + " or below"};
 }
@@ -90,8 +90,8 @@ bool is_wrong_itself(const Variation& changed, const std::vector<Finding>& befor
   });
 }
 
-// Those that change the answer; but not where the answer is that of the change: to include what is
-// not for this user, or to take the last sort of branch away.
+// The changes that alter the answer, but for those that are refused themselves: one that includes
+// what this user may not observe, or that takes away the last sort of branch.
 std::vector<Answered> changing(const std::vector<Answered>& all, const std::vector<Finding>& before,
                                int error, const Context& context) {
   std::vector<Answered> some;
@@ -105,8 +105,8 @@ std::vector<Answered> changing(const std::vector<Answered>& all, const std::vect
   return some;
 }
 
-// Two things are wrong, and the answer to either is the same: the least drastic two changes with
-// which it opens.
+// Two things are wrong, and the answer to both is the same: finds the least drastic two changes
+// with which the event opens.
 void find_both(const std::vector<Answered>& all, const Ask& ask, int error, const Context& context,
                std::vector<Cause>& causes) {
   std::optional<std::pair<Variation, Variation> > least;
@@ -126,11 +126,11 @@ void find_both(const std::vector<Answered>& all, const Ask& ask, int error, cons
   if (least->second.aspect > least->first.aspect) std::swap(causes.back(), *(causes.end() - 2));
 }
 
-// Of rights, where dummy has stood in for the event and was refused as well: the advice is the
-// event's, and what check() says of the event alone is behind that.
+// For an error about rights, where dummy stood in for the event and was refused as well: replaces
+// the advice by the event's own, and appends what check() says only of the event.
 void add_its_own(const Ask& ask, const Ask& dummy, const Context& context,
                  std::vector<Cause>& causes) {
-  if (causes.empty()) return;  // whatever is asked for is forbidden
+  if (causes.empty()) return;  // everything is forbidden
   const auto found = refusals(ask, context);
   for (Cause& each : causes) {
     if (each.field != "exclude_kernel") continue;
@@ -159,7 +159,7 @@ void add_causes(const std::vector<Answered>& opened, const Ask& ask, int error,
     if (auto cause = checked(each.variation, ask, error, context)) add(*std::move(cause));
   }
   if (causes.size() != begin) return;
-  // Of a field whose value is wrong: not that it could be left out as well.
+  // Only now: of a field whose value is wrong, it does not matter that it could be left out.
   for (const Answered& each : opened) add(unchecked(each.variation, ask, error, context));
 }
 
@@ -170,8 +170,8 @@ void find_causes(const Ask& ask, int error, const Context& context, int depth,
     causes.push_back(*std::move(plain));
     return;
   }
-  // Who has the right that such an event needs has every other; so that one says all, unless it is
-  // something else that forbids everything.
+  // A user with the right that such an event needs has all the others, so it alone is the cause,
+  // unless something else forbids every event.
   const auto right = is_of_rights(error) ? internal::right_of_its_own(ask, facts) : std::nullopt;
   if (right && answer(internal::dummy(), facts.system()) == 0) {
     causes.push_back({right->field, right->says, right->advice});
@@ -195,13 +195,13 @@ void find_causes(const Ask& ask, int error, const Context& context, int depth,
     return;
   }
   if (is_costly(ask, facts) && !all.empty()) {
-    // dummy is refused as well: whatever it is, it is not the event alone.
+    // dummy is refused as well: the cause is not the event alone.
     const Answered& dummy = all.back();
     find_causes(dummy.variation.ask, dummy.error, context, depth, causes);
     if (is_of_rights(error)) add_its_own(ask, dummy.variation.ask, context, causes);
     return;
   }
-  // One thing hides another: the first is named, and asked about without it (R2).
+  // One fault hides another: the first is named, and the kernel asked again without it (R2).
   if (auto cause = cause_of_no_exclusion(telling(all, std::nullopt, error), ask, error)) {
     causes.push_back(*std::move(cause));
     return;
@@ -214,7 +214,7 @@ void find_causes(const Ask& ask, int error, const Context& context, int depth,
     return;
   }
   causes.push_back(cause_of(others.front().variation, ask, error, context));
-  // What is wrong with dummy alone is no cause of the event's.
+  // A fault that only dummy has is not a cause.
   const bool is_the_event = others.front().variation.aspect == Aspect::Event;
   if (is_the_event && is_wrong_itself(others.front().variation, before, context)) return;
   find_causes(others.front().variation.ask, others.front().error, context, depth - 1, causes);
@@ -254,7 +254,7 @@ std::vector<Cause> causes_of_named(const Ask& ask, const std::string& name, int 
   const Context context{facts, name, leader};
   find_causes(ask, error, context, kDepth, causes);
   if (!causes.empty()) return causes;
-  // Whatever was changed, the answer was the same: it is not this event, or two things in it.
+  // The answer was the same whatever was changed: the cause is not this event, or two things in it.
   if (answer(internal::dummy(), system) == 0) {
     for (const Finding& each : refusals(ask, context, is_of_rights(error))) {
       causes.push_back({each.field, each.says, each.advice});
@@ -265,7 +265,7 @@ std::vector<Cause> causes_of_named(const Ask& ask, const std::string& name, int 
   if (error == EACCES && paranoid.value_or(0) > 2) {
     causes.push_back({"perf_event_paranoid",
                       "kernel.perf_event_paranoid is " + std::to_string(*paranoid) +
-                          ", with which Debian's kernels refuse every event",
+                          ", at which Debian's kernels refuse every event",
                       std::string{"set it to 2 or below, or "} + kPerfmon});
   } else {
     causes.push_back({"", "not even an event that counts nothing may be opened",

@@ -9,8 +9,8 @@
 //
 // The kernel answers EINVAL or EACCES to dozens of different faults, and one fault hides another
 // (R2). So the cause is not guessed from the errno: the kernel is asked again, each time with one
-// thing put back to its default, and what changes its answer is the cause (R1). An event that is
-// costly to open (a tracepoint, a probe) is not opened again: dummy stands in for it.
+// thing put back to its default, and the cause is the one that changes its answer (R1). An event
+// that is costly to open (a tracepoint, a probe) is not opened again: dummy stands in for it.
 //
 // Lifetime: a plain value; the cause was found when the call failed, and does not change later.
 // Threads: as any value. Errors: none but std::bad_alloc.
@@ -53,7 +53,7 @@ struct PERFRING_EXPORT EventError {
   std::string asked{};          // "the tracepoint sched:sched_switch of CPU 0"
   std::vector<Cause> causes{};  // in the order in which they hide each other
 
-  // Makes the error of a request that the kernel was not asked for.
+  // Makes the error of a request that the kernel never saw.
   static EventError of(const Finding& finding, std::string asked);
   // Makes the error of a call that has just failed: asks the system for the causes. `leader`: the
   // leader of the group that the event was to join, or the event whose ring it was to write to;
@@ -99,9 +99,9 @@ struct Context {
 
 // Whether opening and closing it takes 35 ms, a grace period.
 bool is_costly(const Ask& ask, const Facts& facts);
-// Whether the change makes a sampled event a counted one.
+// Whether the change turns a sampled event into a counted one.
 bool is_without_period(const Variation& each);
-// Returns what check() refuses of an event that is only opened: it has no ring yet.
+// Returns what check() refuses in an event that is only opened: it has no ring yet.
 std::vector<Finding> refusals(const Ask& ask, const Context& context, bool with_rights = true);
 
 // The advice for an errno alone.

@@ -47,8 +47,9 @@ int paranoid2(const Ask& ask) {
   return ask.pid == -1 || (ask.flags & PERF_FLAG_PID_CGROUP) != 0 ? EACCES : 0;
 }
 
-// As a kernel that has these kinds of events only for who has the right (kernel/events/core.c:
-// perf_uprobe_event_init(), kernel/events/hw_breakpoint.c: hw_breakpoint_parse()).
+// As a kernel that opens these kinds of events only for a user with the right
+// (kernel/events/core.c: perf_uprobe_event_init(), kernel/events/hw_breakpoint.c:
+// hw_breakpoint_parse()).
 auto right_of_its_own(int error, std::function<bool(const Attr&)> is) {
   return [error, is = std::move(is)](const Ask& ask) {
     if (const int first = paranoid2(ask)) return first;
@@ -316,9 +317,10 @@ std::vector<Refusal> rows() {
        refuses(EBUSY, [](const Attr& a) { return a.type == 4; }), "type"},
       {"TaskThatIsGone", [](Ask& ask) { ask.pid = 4711; },
        [](const Ask& ask) { return ask.pid == 4711 ? ESRCH : 0; }, "pid"},
-      {"GroupOfNoEvent", [](Ask& ask) { ask.group_fd = 5; },
+      {"GroupFdThatIsNotAnEvent", [](Ask& ask) { ask.group_fd = 5; },
        [](const Ask& ask) { return ask.group_fd == 5 ? EBADF : 0; }, "group_fd"},
-      {"NoCgroup", [](Ask& ask) { ask.pid = 7, ask.cpu = 0, ask.flags = PERF_FLAG_PID_CGROUP; },
+      {"FolderThatIsNotACgroup",
+       [](Ask& ask) { ask.pid = 7, ask.cpu = 0, ask.flags = PERF_FLAG_PID_CGROUP; },
        [](const Ask& ask) { return ask.flags != 0 ? EBADF : 0; }, "cgroup"},
       {"OpenFilesOfTheMachine", with([](Attr&) {}), [](const Ask&) { return ENFILE; }, "fd"},
       {"OpenFiles", with([](Attr&) {}), [](const Ask&) { return EMFILE; }, "fd"},
@@ -328,7 +330,7 @@ std::vector<Refusal> rows() {
          a.bp_len = 4;
        }),
        refuses(ENOSPC, [](const Attr& a) { return a.type == PERF_TYPE_BREAKPOINT; }), "type"},
-      // The others of which have free ones.
+      // Other CPUs have free ones.
       {"FifthBreakpointOfACpu",
        [](Ask& ask) {
          ask.pid = -1, ask.cpu = 1;
@@ -352,7 +354,7 @@ TEST_P(EventErrorExplainTest, TheCauseIsNamed) {
   row.ask(ask);
   const int error = row.answer(ask);
   ASSERT_NE(error, 0);
-  // Of rights the kernel speaks first.
+  // The kernel looks at rights first.
   if (row.name.find("probe") != std::string::npos && error != EACCES) machine.be_root();
   machine.kinds["/bin/true"] = {FileKind::Type::Regular, 8192, 0};
   machine.answer = row.answer;
@@ -389,7 +391,7 @@ TEST(EventErrorTest, ACauseHiddenBehindAnotherIsExplainedToo) {
   const auto error = EventError::at_failure(EventError::Step::Open, EACCES, ask, "cycles", machine);
   EXPECT_EQ(error.explain(),
             "asked for: perf_event_open of cycles of this thread\n"
-            "the system said: Permission denied: what the kernel does is not for this user: "
+            "the system said: Permission denied: this user may not observe the kernel: "
             "kernel.perf_event_paranoid is 2; and this machine has no PMU that counts what a "
             "processor does (a virtual machine, mostly)\n"
             "to change: exclude the kernel, or run with CAP_PERFMON (before Linux 5.8: "
@@ -413,17 +415,17 @@ struct Member {
   void (*of_leader)(Ask&);
   void (*of_member)(Ask&);
   const char* says;     // with the leader at hand
-  const char* without;  // without
+  const char* without;  // without it
 };
 
-TEST(EventErrorTest, AMemberIsToldHowItDiffersFromItsLeader) {
+TEST(EventErrorTest, AMembersErrorSaysHowItDiffersFromTheLeader) {
   constexpr auto kNothing = [](Ask&) {};
   constexpr auto kNoClock = [](Ask& ask) { ask.attr.use_clockid = 0, ask.attr.clockid = 0; };
   constexpr auto kInherits = [](Ask& ask) { ask.attr.inherit = 1; };
   constexpr const char* kClock = "clockid: the group's leader has another clock";
   constexpr const char* kInherited =
       "inherit: the group's leader is inherited and the member is not, or the reverse";
-  constexpr const char* kGroup = "group_fd: the event does not go with the group's leader";
+  constexpr const char* kGroup = "group_fd: the event does not match the group's leader";
   const std::vector<Member> rows{
       {"pinned", kNothing, [](Ask& ask) { ask.attr.pinned = 1; },
        "pinned: only a group's leader may be pinned",
@@ -460,7 +462,7 @@ TEST(EventErrorTest, AMemberIsToldHowItDiffersFromItsLeader) {
   }
 }
 
-TEST(EventErrorTest, AValueThatIsWrongIsNamedAndNotWhatCouldBeLeftOut) {
+TEST(EventErrorTest, AWrongValueIsNamedAndNotWhatCouldBeLeftOut) {
   struct Value {
     void (*change)(Attr&);
     int error;
@@ -473,7 +475,7 @@ TEST(EventErrorTest, AValueThatIsWrongIsNamedAndNotWhatCouldBeLeftOut) {
          a.sample_type |= PERF_SAMPLE_STACK_USER;
          a.sample_stack_user = 65536;
        },
-       EINVAL, "65536 is no multiple of 8 up to 65528"},
+       EINVAL, "65536 is not a multiple of 8 up to 65528"},
       {[](Attr& a) {
          a.sample_type |= PERF_SAMPLE_CALLCHAIN;
          a.sample_max_stack = 1000;
@@ -484,7 +486,7 @@ TEST(EventErrorTest, AValueThatIsWrongIsNamedAndNotWhatCouldBeLeftOut) {
          a.inherit = 1;
        },
        EINVAL, "before Linux 6.13 an event that samples READ cannot be inherited"},
-      {[](Attr& a) { a.size = 8; }, E2BIG, "8 bytes are no perf_event_attr"},
+      {[](Attr& a) { a.size = 8; }, E2BIG, "perf_event_attr cannot have 8 bytes"},
       {[](Attr& a) { a.clockid = 2; }, EINVAL, "perf has no clock 2"},
       {[](Attr& a) { a.enable_on_exec = a.remove_on_exec = 1; }, EINVAL,
        "remove_on_exec contradicts enable_on_exec"},
@@ -527,10 +529,10 @@ TEST(EventErrorTest, AFilterOfAnEventWithoutFieldsIsExplained) {
   ask.attr.type = 30;
   EXPECT_EQ(says(), "only a tracepoint or a probe has fields that a filter can name");
   machine.files["/sys/bus/event_source/devices/intel_pt/nr_addr_filters"] = "2\n";
-  EXPECT_EQ(says(), "this is no filter of this event");
+  EXPECT_EQ(says(), "the event does not accept this filter");
   for (const std::uint32_t type : {std::uint32_t{PERF_TYPE_TRACEPOINT}, 8U, 9U}) {
     ask.attr.type = type;
-    EXPECT_EQ(says(), "this is no filter of this event") << type;
+    EXPECT_EQ(says(), "the event does not accept this filter") << type;
   }
 }
 
@@ -549,7 +551,7 @@ TEST(EventErrorTest, TheKernelSaysHowLargeItsAttributesAre) {
   EXPECT_NE(causes[0].says.find("136 bytes"), std::string::npos) << causes[0].says;
 }
 
-// R11, R16: to exclude the kernel would let these open, and count nothing.
+// R11, R16: without the kernel these would open, and count nothing.
 TEST(EventErrorTest, ExcludingTheKernelIsNotAdvisedIfItWouldCountNothing) {
   FakeSystem machine;
   for (const char* const name : {"raw_syscalls/sys_enter", "syscalls/sys_exit_read"}) {
@@ -570,13 +572,13 @@ TEST(EventErrorTest, ExcludingTheKernelIsNotAdvisedIfItWouldCountNothing) {
   EXPECT_EQ(advice(tracepoint("raw_syscalls:sys_enter")), "run with CAP_PERFM");
   EXPECT_EQ(advice(tracepoint("syscalls:sys_exit_read")), "exclude the kernel");
   EXPECT_EQ(advice(software(PERF_COUNT_SW_PAGE_FAULTS)), "exclude the kernel");
-  // A kernel that forbids more than paranoid says: no sentence of check()'s is about that.
+  // A kernel that forbids more than paranoid says: check() knows nothing of that.
   machine.files["/proc/sys/kernel/perf_event_paranoid"] = "1\n";
   EXPECT_EQ(advice(software(PERF_COUNT_SW_CPU_MIGRATIONS)), "run with CAP_PERFM");
   EXPECT_EQ(advice(software(PERF_COUNT_SW_PAGE_FAULTS)), "exclude the kernel");
 }
 
-TEST(EventErrorTest, EachCallsLackOfDescriptorsOrMemoryIsNamed) {
+TEST(EventErrorTest, ALackOfDescriptorsOrMemoryIsNamedForEachCall) {
   using Step = EventError::Step;
   FakeSystem machine;
   const auto field = [&](Step step, int error) {
@@ -590,7 +592,7 @@ TEST(EventErrorTest, EachCallsLackOfDescriptorsOrMemoryIsNamed) {
   }
   const auto says = [&] { return causes_of(internal::dummy(), EMFILE, machine).front().says; };
   EXPECT_EQ(says(), "this process may have 64 open files");
-  machine.errors["/proc/self/limits"] = EMFILE;  // since that takes a descriptor, too
+  machine.errors["/proc/self/limits"] = EMFILE;  // since reading takes a descriptor, too
   rlimit own{};
   ::getrlimit(RLIMIT_NOFILE, &own);
   EXPECT_EQ(says(), "this process may have " + std::to_string(own.rlim_cur) + " open files");

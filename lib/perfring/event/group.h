@@ -5,8 +5,8 @@
 #error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
-// Group and Counter: events that are counted, and not sampled. A group's events are on the PMU
-// together or not at all, so that their counts compare, and are read by one call.
+// Group and Counter: events that are counted, not sampled. A group's events are on the PMU together
+// or not at all, so that their counts are comparable, and are read by one call.
 //
 //   auto group = Group::open({.events = {hardware(PERF_COUNT_HW_INSTRUCTIONS), cycles},
 //                             .target = this_thread()});
@@ -22,8 +22,8 @@
 // Lifetime: move-only; events are closed with it. Moved from, it has none: start(), stop() and
 // read() fail with EBADF. Assigned to itself, it is as it was. A child: as Sampler's. fork(2): a
 // forked child's copy reads, starts and stops the parent's events, and closes its own descriptors;
-// the parent's command it cannot start (ECHILD), nor wait for. Threads: one at a time. Errors:
-// those of Sampler::open(); Read, if a count cannot be read. Kernel: kernel/events/core.c:
+// it can neither start the parent's command (ECHILD) nor wait for it. Threads: one at a time.
+// Errors: those of Sampler::open(); Read, if a count cannot be read. Kernel: kernel/events/core.c:
 // perf_read_group() at v6.18.
 
 #include <cstdint>
@@ -42,8 +42,8 @@ namespace perfring::event {
 
 struct Count {
   std::uint64_t value = 0;
-  std::uint64_t enabled = 0;  // for how long it was to count
-  std::uint64_t running = 0;  // for how long it did
+  std::uint64_t enabled = 0;  // how long it was enabled
+  std::uint64_t running = 0;  // how long it counted
 
   bool ran() const noexcept { return running != 0; }
   // As if it had run all the time that it was enabled.

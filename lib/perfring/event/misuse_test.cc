@@ -1,4 +1,4 @@
-// What the types of a request, and of what it is asked of, allow and nobody means.
+// What the types of a request and its parts allow, and nobody means.
 
 #include <elf.h>
 #include <gtest/gtest.h>
@@ -60,14 +60,15 @@ TEST(TargetMisuseTest, AChildOrAFolderBelow0IsRefused) {
     return made ? "" : made.error().field + ": " + made.error().says;
   };
   EXPECT_EQ(says(child({"x"}), -1), "pid: there is no task -1") << "the kernel's -1 is every task";
-  EXPECT_EQ(says(cgroup("/x"), INT_MIN), "pid: there is no descriptor -2147483648");
+  EXPECT_EQ(says(cgroup("/x"), INT_MIN), "pid: -2147483648 is not a descriptor");
   EXPECT_EQ(says(child({"x"}), INT_MAX), "") << "it is the kernel's to refuse";
-  EXPECT_EQ(says(this_thread(), -1), "") << "which has no use for it";
+  EXPECT_EQ(says(this_thread(), -1), "") << "a thread has no use for it";
 }
 
-TEST(TargetMisuseTest, ATargetOfNoKindIsRefused) {
-  EXPECT_EQ(refused({.kind = Target::Kind{5}}), "target: it is of no kind");
-  EXPECT_EQ(refused({.kind = Target::Kind{255}, .cpus = {0}}), "target: it is of no kind");
+TEST(TargetMisuseTest, ATargetOfAnUnknownKindIsRefused) {
+  constexpr const char* kUnknown = "target: the kind of target is unknown";
+  EXPECT_EQ(refused({.kind = Target::Kind{5}}), kUnknown);
+  EXPECT_EQ(refused({.kind = Target::Kind{255}, .cpus = {0}}), kUnknown);
 }
 
 TEST(EventMisuseTest, AMovedFromEventHasNoName) {
@@ -99,7 +100,7 @@ TEST(EventMisuseTest, ATextEndsAtItsFirstNul) {
   EXPECT_STREQ(reinterpret_cast<const char*>(static_cast<std::uintptr_t>(attr.config1)), "do_it");
   const auto none = tracepoint(std::string{"sched:sched_switch\0", 19}).attr(machine);
   ASSERT_FALSE(none);
-  EXPECT_TRUE(none.error().says.ends_with("is no tracepoint's name")) << none.error().says;
+  EXPECT_TRUE(none.error().says.ends_with("is not the name of a tracepoint")) << none.error().says;
   EXPECT_FALSE(by_name(std::string_view{"page-faults\0", 12}));
 }
 
@@ -114,7 +115,7 @@ TEST(EventMisuseTest, NumbersOfAnySizeAreTakenAsTheyAre) {
   EXPECT_EQ(kFaults.kernel(Kernel{9}).attr(machine)->exclude_kernel, 0U);
   const perf_event_attr own{};
   EXPECT_TRUE((Event{Kind{77}, "of no kind", own, Kernel::Included}.attr(machine)));
-  // All of which the kernel refuses, and check() names.
+  // The kernel refuses all of them, and check() names them.
   for (const Event& event :
        {kFaults.period(kAll), kFaults.frequency(kAll), kFaults.sample(kAll),
         breakpoint(kAll, Access{200}, kAll), breakpoint(64, Access::Write, 0)}) {
@@ -259,7 +260,7 @@ TEST(ElfSymbolTest, OnPpc64ElfV2ASymbolsPlaceIsItsLocalEntry) {
   EXPECT_EQ(place(EM_X86_64, 2, 3 << 5), std::to_string(0x200 + 0x34));
 }
 
-TEST(ElfSymbolTest, ANameThatTheFilesEndCutsOffIsNoMatch) {
+TEST(ElfSymbolTest, ANameThatTheFilesEndCutsOffDoesNotMatch) {
   std::string file = elf_file<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(ELFCLASS64);
   // The string table is moved to the end, where "target" has no NUL.
   const std::uint64_t names = file.size() - 1;
@@ -295,11 +296,11 @@ TEST(ElfSymbolTest, CodeIsInAnExecutableSegment) {
               sizeof from_0);
   EXPECT_FALSE(internal::may_be_code(whole, sizeof(Elf64_Ehdr) - 1)) << "it is the header";
   EXPECT_TRUE(internal::may_be_code(whole, sizeof(Elf64_Ehdr)));
-  EXPECT_TRUE(internal::may_be_code("", 0)) << "what is no ELF file is not known";
-  EXPECT_TRUE(internal::may_be_code(wide.substr(0, 0x80), 0x40)) << "nor are segments further on";
+  EXPECT_TRUE(internal::may_be_code("", 0)) << "of any other file nothing is known";
+  EXPECT_TRUE(internal::may_be_code(wide.substr(0, 0x80), 0x40)) << "nor of segments further on";
 }
 
-TEST(ElfSymbolTest, AUprobeWhereNoCodeIsIsNamed) {
+TEST(ElfSymbolTest, AUprobeOutsideOfCodeIsNamed) {
   FakeSystem machine;
   machine.be_root();
   machine.files["/prog"] = elf_file<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(ELFCLASS64);
@@ -315,7 +316,7 @@ TEST(ElfSymbolTest, AUprobeWhereNoCodeIsIsNamed) {
   EXPECT_TRUE(found(0).empty()) << "what cannot be read is not judged";
 }
 
-// A byte that is neither 0 nor 1 is no value of a bool.
+// A byte that is neither 0 nor 1 is not a value of a bool.
 TEST(FieldMisuseTest, ABoolIsTrueUnlessItIs0) {
   for (int byte = 0; byte < 256; ++byte) {
     const std::vector<std::byte> raw{std::byte{0xff}, std::byte(byte), std::byte{0xff}};

@@ -140,7 +140,7 @@ std::expected<Event, Finding> changes_by_name(std::string_view list) {
       for (const auto& each : kChanges)
         known += std::string{known.empty() ? "" : ", "} + each.first;
       return std::unexpected(
-          wrong("name", quoted(name) + " is no change", "give some of " + known));
+          wrong("name", quoted(name) + " is not a change", "give some of " + known));
     }
     which.*found->second = true;
   } while (!list.empty());
@@ -156,15 +156,15 @@ std::expected<Event, Finding> breakpoint_by_name(std::string_view rest) {
   };
   const std::string_view place = cut(rest, ':');
   const auto address = number_of(place);
-  if (!address) return refused(quoted(place) + " is no address");
+  if (!address) return refused(quoted(place) + " is not an address");
   const std::string_view how = rest.empty() ? "rw" : cut(rest, ':');
   const auto length = rest.empty() ? std::optional<std::uint64_t>{4} : number_of(rest);
-  if (!length) return refused(quoted(rest) + " is no length");
+  if (!length) return refused(quoted(rest) + " is not a length");
   if (how == "r") return breakpoint(*address, Access::Read, *length);
   if (how == "w") return breakpoint(*address, Access::Write, *length);
   if (how == "rw") return breakpoint(*address, Access::ReadWrite, *length);
   if (how == "x") return breakpoint(*address, Access::Execute, *length);
-  return refused(quoted(how) + " is no access");
+  return refused(quoted(how) + " is not a kind of access");
 }
 
 // FUNCTION[+OFFSET]
@@ -174,7 +174,7 @@ std::expected<Event, Finding> kprobe_by_name(std::string_view rest, bool is_retu
       plus == std::string_view::npos ? std::nullopt : number_of(rest.substr(plus + 1));
   std::string function{offset ? rest.substr(0, plus) : rest};
   if (function.empty()) {
-    return std::unexpected(wrong("name", "a probe without a function", "give kprobe:FUNCTION"));
+    return std::unexpected(wrong("name", "the probe has no function", "give kprobe:FUNCTION"));
   }
   return is_return ? kretprobe(std::move(function))
                    : kprobe(std::move(function), offset.value_or(0));
@@ -187,7 +187,7 @@ std::expected<Event, Finding> uprobe_by_name(std::string_view rest, bool is_retu
   const std::string_view place = colon == std::string_view::npos ? "" : rest.substr(colon + 1);
   // (Without a place it would be at the file's first byte, which is never run.)
   if (path.empty() || place.empty()) {
-    return std::unexpected(wrong("name", quoted(rest) + " is no file and a place in it",
+    return std::unexpected(wrong("name", quoted(rest) + " does not name a file and a place in it",
                                  "give PATH:SYMBOL or PATH:OFFSET, as in uprobe:/bin/sh:main"));
   }
   if (const auto offset = number_of(place)) {
@@ -238,14 +238,15 @@ std::expected<Event, Finding> by_name(std::string_view name) {
       return uprobe_by_name(rest, prefix == "uretprobe");
     }
     if (plain(prefix)) {
-      return std::unexpected(wrong("name", quoted(rest) + " behind an event's name is not read",
-                                   "leave it out: the kernel is left out where this user has no "
-                                   "right to it"));
+      return std::unexpected(wrong("name",
+                                   quoted(rest) + " after an event's name is not understood",
+                                   "leave it out: the kernel is excluded where this user may not "
+                                   "observe it"));
     }
     if (name.find('/') == std::string_view::npos) return tracepoint(std::string{name});
   }
   if (name.find('/') != std::string_view::npos) return pmu(std::string{name});
-  return std::unexpected(wrong("name", quoted(name) + " is no event's name",
+  return std::unexpected(wrong("name", quoted(name) + " is not the name of an event",
                                "give one such as " + internal::nearest(name, known_names()) +
                                    ", or a tracepoint as SYSTEM:NAME"));
 }
@@ -289,7 +290,7 @@ std::expected<std::uint64_t, Finding> tracepoint_id(const std::string& name, Sys
   const std::string group{cut(part, ':')};
   const bool is_path = name.find('/') != std::string::npos || name.find('\0') != std::string::npos;
   if (group.empty() || part.empty() || is_path || name.find("..") != std::string::npos) {
-    return refused(quoted(name) + " is no tracepoint's name",
+    return refused(quoted(name) + " is not the name of a tracepoint",
                    "give SYSTEM:NAME, as sched:sched_switch");
   }
   const auto folder = tracing_events(system);
@@ -308,7 +309,7 @@ std::expected<std::uint64_t, Finding> tracepoint_id(const std::string& name, Sys
       return refused("the id of " + quoted(name) + " may not be read: " + text.error().message(),
                      "run as root, or let this user read /sys/kernel/tracing");
     }
-    // Beside the folders of tracepoints there are files: enable, filter, header_page.
+    // Besides the folders of tracepoints there are files: enable, filter, header_page.
     const auto folders = [&system](const std::string& in) {
       auto names = system.list(in).value_or(std::vector<std::string>{});
       std::erase_if(names, [&](const std::string& each) {
@@ -326,13 +327,13 @@ std::expected<std::uint64_t, Finding> tracepoint_id(const std::string& name, Sys
   }
   const auto id = number_of(std::string_view{*text}.substr(0, text->find('\n')));
   if (!id || *id == 0)
-    return refused("the id of " + quoted(name) + " is no number", "look at " + *folder);
+    return refused("the id of " + quoted(name) + " is not a number", "look at " + *folder);
   return *id;
 }
 
 namespace {
 
-// Puts a value into the bits that sysfs says: "config:0-7,32-35".
+// Puts a value into the bits that sysfs names: "config:0-7,32-35".
 std::optional<std::string> put(std::uint64_t value, std::string_view format,
                                perf_event_attr& attr) {
   format = format.substr(0, format.find('\n'));
@@ -341,18 +342,18 @@ std::optional<std::string> put(std::uint64_t value, std::string_view format,
                        : word == "config1" ? &attr.config1
                        : word == "config2" ? &attr.config2
                                            : nullptr;
-  if (place == nullptr) return "has a format that is not known here: " + quoted(word);
+  if (place == nullptr) return "has an unknown format: " + quoted(word);
   while (!format.empty()) {
     std::string_view range = cut(format, ',');
     const auto first = number_of(cut(range, '-'));
     const auto last = range.empty() ? first : number_of(range);
-    if (!first || !last || *first > *last || *last > 63) return "has a format of no bits";
+    if (!first || !last || *first > *last || *last > 63) return "has a format without bits";
     const std::uint64_t width = *last - *first + 1;
     const std::uint64_t mask = width == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
     *place = (*place & ~(mask << *first)) | (value & mask) << *first;
     value = width == 64 ? 0 : value >> width;
   }
-  if (value != 0) return "does not hold so large a value";
+  if (value != 0) return "cannot hold a value this large";
   return std::nullopt;
 }
 
@@ -383,7 +384,8 @@ class Terms {
       }
     }
     const auto number = value.empty() ? std::optional<std::uint64_t>{1} : number_of(value);
-    if (!number) return wrong("config", quoted(value) + " is no number", "give 17 or 0x11");
+    if (!number)
+      return wrong("config", quoted(value) + " is not a number", "give one such as 17 or 0x11");
     for (const auto& [word, place] :
          {std::pair{"config", &attr_.config}, std::pair{"config1", &attr_.config1},
           std::pair{"config2", &attr_.config2}}) {
@@ -395,7 +397,7 @@ class Terms {
     const auto format = is_name ? system_.read(folder_ + "/format/" + file)
                                 : std::expected<std::string, std::error_code>{std::unexpect};
     if (!format) {
-      return wrong("config", "the PMU " + pmu_ + " has no event and no term " + quoted(name),
+      return wrong("config", "the PMU " + pmu_ + " has no event or term " + quoted(name),
                    "the most similar are " + nearest(name, known()));
     }
     if (const auto bad = put(*number, *format, attr_)) {
@@ -426,7 +428,7 @@ std::optional<Finding> apply_pmu(std::string_view description, perf_event_attr& 
   std::string name{cut(terms, '/')};
   const bool is_whole = name.size() < description.size();
   if (!is_whole || name.empty() || name.starts_with('.')) {
-    return wrong("type", quoted(description) + " is no event of a PMU", "give PMU/TERM,.../");
+    return wrong("type", quoted(description) + " is not an event of a PMU", "give PMU/TERM,.../");
   }
   const auto type = Facts{system}.pmu_type(name);
   if (!type) {

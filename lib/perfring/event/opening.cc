@@ -34,7 +34,7 @@ EventError child_failed(int error, const std::string& name) {
                              "raise the limit (ulimit -u), or that of the cgroup (pids.max)"});
   }
   if (error == ESRCH) {
-    failed.causes.push_back({"command", "its process has ended before it was started",
+    failed.causes.push_back({"command", "its process ended before it was started",
                              "see child_status() for how it ended, and open again"});
   }
   return failed;
@@ -47,7 +47,7 @@ ssize_t read_on(int fd, void* data, std::size_t size) {
   }
 }
 
-// In the child: nothing but system calls.
+// Runs in the child: nothing but system calls.
 [[noreturn]] void run(char* const* arguments, int start, int failed) {
   char byte = 0;
   constexpr int kNotRun = 127;
@@ -74,8 +74,8 @@ class Opener {
     EventError error;
   };
 
-  // Of `several` tasks, those that have ended since they were listed are passed over, unless all
-  // have (R8).
+  // Of `several` tasks, passes over those that have ended since they were listed, unless all have
+  // (R8).
   std::optional<Failed> open(Prepare prepare, bool several) {
     std::vector<pid_t> ended;
     std::optional<Failed> last;
@@ -128,10 +128,11 @@ class Opener {
       if (!never) step.ask = without, fd = second;
       if (fd >= 0) {
         excluding_.push_back(step.event);
-        opening_.notes.push_back(event.name() + ": without the kernel, which is not for this user");
+        opening_.notes.push_back(event.name() +
+                                 ": without the kernel, which this user may not observe");
       }
     }
-    // Whatever is wrong beside the kernel is found without it.
+    // If the event is refused in the same way without the kernel, its causes are sought without it.
     if (fd < 0 && event.kernel() == Kernel::IfAllowed && is_of_the_event(-fd) &&
         !is_of_rights(-fd) && !is_nothing_without_kernel(step.ask)) {
       asked = step.ask;
@@ -145,7 +146,7 @@ class Opener {
       auto error =
           EventError::at_failure(EventError::Step::Open, -fd, step.ask, event.name(), system_,
                                  leader == opening_.steps.end() ? nullptr : &leader->step.ask);
-      // Behind another cause: it would have been left out.
+      // Not beside another cause: the kernel would have been excluded.
       const auto is_left_out = [](const Cause& each) { return each.field == "exclude_kernel"; };
       if (event.kernel() == Kernel::IfAllowed && !std::ranges::all_of(error.causes, is_left_out)) {
         std::erase_if(error.causes, is_left_out);
@@ -173,10 +174,11 @@ std::string in_one(const std::vector<Event>& events) {
   return names.empty() ? "events" : names;
 }
 
-// Of each event of a request, why it and its fallbacks were given up so far.
+// For each event of a request, why it and its fallbacks were given up so far.
 using GivenUp = std::vector<std::vector<Cause> >;
 
-// In place of an event that cannot be. Without a fallback, the error tells of all that were tried.
+// Replaces an event that cannot be opened by its fallback. If it has none, the error names all that
+// were tried.
 bool fall_back(Request& request, std::size_t event, EventError& error,
                std::vector<std::string>& notes, GivenUp& given_up) {
   const Event* const fallback = request.events[event].fallback();
@@ -257,7 +259,7 @@ Child& Child::operator=(Child&& other) noexcept {
 Child::~Child() {
   if (pid_ == 0 || !waits() || parent_ != ::getpid()) return;
   start_ = os::Fd{};
-  // Another child that has not begun holds a copy of the pipe's end: it would wait on.
+  // It would wait on where another child that has not begun holds a copy of the pipe's end.
   ::kill(pid_, SIGKILL);
   reap(0);
 }
@@ -322,7 +324,7 @@ std::expected<Opening, EventError> open_all(Request request, System& system, boo
   }
   GivenUp given_up{request.events.size()};
   while (true) {
-    // Names first: each that this machine does not know falls back by itself.
+    // Names first: an event that this machine does not know falls back by itself.
     for (std::size_t i = 0; i < request.events.size(); ++i) {
       while (true) {
         const auto attr = request.events[i].attr(system);

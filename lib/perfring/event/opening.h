@@ -32,9 +32,9 @@ class Child {
 
   pid_t pid() const noexcept { return pid_; }
   bool waits() const noexcept { return start_.get() >= 0; }
-  // Lets it execve(). Errors: Step::Child, with execve()'s; ESRCH if the child had ended
-  // before. It is waited for where this fails. ECHILD in a process that fork() made, where status()
-  // stays as it was.
+  // Lets it execve(). Errors: Step::Child, with execve()'s errno, or ESRCH if the child had ended
+  // before: the child has then been waited for. ECHILD in a process that fork() made, where
+  // status() stays as it was.
   std::expected<void, EventError> start();
   std::optional<int> status();
 
@@ -57,7 +57,7 @@ struct OpenStep {
 
 // Everything that is open.
 struct Opening {
-  std::vector<Event> events;  // as they are, fallbacks included
+  std::vector<Event> events;  // as they were opened, fallbacks included
   std::vector<OpenStep> steps;
   std::size_t rings = 0;
   bool wakes_itself = false;  // Plan's
@@ -65,7 +65,7 @@ struct Opening {
   Child child;
 };
 
-// An event before it is opened, and the one that opened its group.
+// Changes an event before it is opened.
 using Prepare = void (*)(Planned& step);
 
 // Errors: Step::Filter.
@@ -75,8 +75,8 @@ std::expected<void, EventError> set_filter(const OpenStep& opened, const Event& 
 // The error of a Sampler or Group that has nothing open.
 EventError moved_from(EventError::Step step);
 
-// Opens all steps, or none. Where an event's fallback is taken, all begins anew. With `grouped`,
-// each event but the first is a member of the first one's group.
+// Opens all steps, or none. When an event is replaced by its fallback, it begins again. With
+// `grouped`, each event but the first is a member of the first one's group.
 std::expected<Opening, EventError> open_all(Request request, System& system, bool grouped,
                                             Prepare prepare);
 

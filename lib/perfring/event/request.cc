@@ -84,7 +84,8 @@ std::expected<std::vector<Place>, Finding> places_of(const Target& target, Syste
                                                      pid_t pid) {
   using Kind = Target::Kind;
   if (target.kind > Kind::Cgroup) {
-    return cannot_plan("target", "it is of no kind", "take this_process(), system() or the like");
+    return cannot_plan("target", "the kind of target is unknown",
+                       "use this_process(), system() or the like");
   }
   const bool is_task = target.kind == Kind::Thread || target.kind == Kind::Process;
   const bool anywhere = is_task && !target.children && target.cpus.empty();
@@ -97,9 +98,10 @@ std::expected<std::vector<Place>, Finding> places_of(const Target& target, Syste
   if (target.kind == Kind::System) return places({-1}, cpus);
   if (!is_task && pid < 0) {
     const bool is_child = target.kind == Kind::Child;
-    return cannot_plan(
-        "pid", (is_child ? "there is no task " : "there is no descriptor ") + std::to_string(pid),
-        is_child ? "give the child's" : "give that of the cgroup's folder");
+    return cannot_plan("pid",
+                       is_child ? "there is no task " + std::to_string(pid)
+                                : std::to_string(pid) + " is not a descriptor",
+                       is_child ? "give the child's" : "give that of the cgroup's folder");
   }
   if (!is_task) return places({pid}, cpus);
   const auto tasks = tasks_of(target, system);
@@ -124,7 +126,8 @@ bool has_waiter(const Target& target, System& system) {
     default:
       return false;
   }
-  // "0::/user.slice/a": in that folder of cgroup v2, and in those above it; and of v1's perf_event.
+  // "0::/user.slice/a": in that folder of cgroup v2, and in those above it. v1's perf_event has a
+  // line, too.
   const auto groups = system.read("/proc/self/cgroup");
   if (!groups) return false;
   std::string folder = target.path;
@@ -145,8 +148,8 @@ bool has_waiter(const Target& target, System& system) {
   return false;
 }
 
-// What a thread does that waits, or the kernel for it: it makes a system call, starts a timer, is
-// switched and woken (R27). Of a kprobe nobody can tell.
+// Whether the event occurs when a thread waits, in the thread or in the kernel: a wait is a system
+// call, starts a timer, switches and wakes (R27). For a kprobe nobody can tell.
 bool occurs_in_a_wait(const perf_event_attr& attr, std::string_view name) {
   const bool is_switch =
       attr.type == PERF_TYPE_SOFTWARE && (attr.config == PERF_COUNT_SW_CONTEXT_SWITCHES ||
@@ -172,7 +175,7 @@ Target target_of(const Request& request) {
 
 namespace {
 
-// Whether the event says itself (Event::adjust()) when a waiter is to be woken.
+// Whether the event itself sets (Event::adjust()) when a waiter is to be woken.
 bool says_wakeups(const perf_event_attr& attr) {
   return attr.watermark != 0 || attr.wakeup_events != 0;
 }

@@ -10,15 +10,15 @@
 //   const Request request{.events = {changes({.switches = true})}, .target = this_process()};
 //   if (const auto needed = fds_needed(request)) ...
 //
-// The kernel's pid is a thread (R8), its inherit needs a CPU (R9), and an event of all tasks is one
-// of one CPU: so a target is a number of events.
+// The kernel's pid is a thread (R8), its inherit needs a CPU (R9), and so does an event of all
+// tasks: so a target takes several events.
 //
 //   target                        events for each Event     rings
 //   thread                        1                         1
-//   process                       one a thread              one a thread
-//   the same with children        one a thread and CPU      one a CPU
-//   child                         one a CPU                 one a CPU
-//   system, cgroup                one a CPU                 one a CPU
+//   process                       one per thread            one per thread
+//   the same with children        one per thread and CPU    one per CPU
+//   child                         one per CPU               one per CPU
+//   system, cgroup                one per CPU               one per CPU
 //
 // Events of one CPU, or one thread, write to one ring (PERF_EVENT_IOC_SET_OUTPUT). CPUs are those
 // of on(), or those online when the request is opened: one that comes online later is not followed
@@ -96,8 +96,7 @@ inline Target cgroup(std::string folder) {
 
 struct Request {
   std::vector<Event> events;
-  // Without one: the system if an event occurs in any task (a tracepoint, a probe), else this
-  // process.
+  // nullopt: the system if an event occurs in any task (a tracepoint, a probe), else this process.
   std::optional<Target> target = std::nullopt;
   // The data pages of each ring: a power of two.
   std::size_t page_count = 16;
@@ -119,7 +118,7 @@ struct Planned {
 };
 
 struct Plan {
-  std::vector<Event> events;  // to which strings in `steps` belong
+  std::vector<Event> events;  // which own the strings in `steps`
   std::vector<Planned> steps;
   std::size_t rings = 0;
   bool wakes_itself = false;  // but for half a ring and longest_wait (R5, Request::batch)

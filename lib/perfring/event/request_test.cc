@@ -1,4 +1,4 @@
-// Events as values, what is opened for a request, and what is said of one.
+// Events as values, what is opened for a request, and what check() says of it.
 
 #include "perfring/event/request.h"
 
@@ -105,7 +105,7 @@ TEST(EventTest, EachKindOfEventHasItsDefaults) {
   EXPECT_TRUE(groups.comm) << "R10";
 }
 
-// event.h's table, by the names that a command line has. What is expected is the uapi's.
+// event.h's table, by the names of a command line. The numbers are the uapi's.
 TEST(EventTest, EachNameIsItsEventWithItsDefaults) {
   enum class Occurs { Each, Timed, Never };
   struct Row {
@@ -237,7 +237,7 @@ TEST(EventTest, EventsOfAnyTaskWatchAllTasksUnlessATargetIsNamed) {
   }
 }
 
-TEST(EventTest, FallbacksAreTriedInTheOrderInWhichTheyWereSaid) {
+TEST(EventTest, FallbacksAreTriedInTheOrderOfTheCalls) {
   const Event chain = kSwitch.or_else(kFaults).or_else(kprobe("x")).or_else(kprobe("y"));
   std::string names = chain.name();
   for (const Event* each = chain.fallback(); each != nullptr; each = each->fallback()) {
@@ -248,7 +248,7 @@ TEST(EventTest, FallbacksAreTriedInTheOrderInWhichTheyWereSaid) {
             "a kprobe on y");
 }
 
-TEST(EventTest, ProbesAreOfTheTypeThatThisMachineGivesThem) {
+TEST(EventTest, ProbesHaveTheTypeThatThisMachineGivesThem) {
   const Event named = kprobe("do_it");
   EXPECT_EQ(attr_of(kprobe("x")).type, 8U);
   EXPECT_EQ(attr_of(kprobe("x")).config, 0U);
@@ -291,7 +291,7 @@ TEST(EventTest, TermsOfAPmuAreThoseOfSysfs) {
   EXPECT_EQ(attr("cpu/event=0xfff/")->config, 0xf000000ffU) << "as much as its bits hold";
   EXPECT_EQ(attr("cpu/config2=7,ldlat=0xffff")->config2, 7U);
   EXPECT_EQ(attr("cpu/any=0,config1=5/")->config, 0U);
-  EXPECT_EQ(attr("cpu//")->type, 4U) << "of no term";
+  EXPECT_EQ(attr("cpu//")->type, 4U) << "without terms";
   machine.files["/sys/bus/event_source/devices/cpu/format/wide"] = "config2:0-63\n";
   EXPECT_EQ(attr("cpu/wide=0xffffffffffffffff/")->config2, ~std::uint64_t{0});
   for (const char* const bits : {"config:64", "config:5-4", "config:", "config3:0", "config:x"}) {
@@ -302,14 +302,14 @@ TEST(EventTest, TermsOfAPmuAreThoseOfSysfs) {
   EXPECT_EQ(attr("cpu/config=0xf000000ff,event=1/")->config, 1U) << "its bits are put, not added";
   EXPECT_EQ(attr("cpu/config=0x100,event=1/")->config, 0x101U);
   for (const auto& [text, says] :
-       std::vector<std::pair<const char*, const char*>>{{"cpu/event=0x1000/", "so large a value"},
-                                                        {"cpu/evnt=1/", "no term 'evnt'"},
+       std::vector<std::pair<const char*, const char*>>{{"cpu/event=0x1000/", "a value this large"},
+                                                        {"cpu/evnt=1/", "no event or term 'evnt'"},
                                                         {"nope/x/", "no PMU 'nope'"},
-                                                        {"cpu/event=x/", "'x' is no number"},
-                                                        {"/x/", "no event of a PMU"},
-                                                        {"../cpu/x/", "no event of a PMU"},
-                                                        {"cpu", "no event of"},
-                                                        {"cpu/../type/", "no event and no term"}}) {
+                                                        {"cpu/event=x/", "'x' is not a number"},
+                                                        {"/x/", "not an event of a PMU"},
+                                                        {"../cpu/x/", "not an event of a PMU"},
+                                                        {"cpu", "not an event of a PMU"},
+                                                        {"cpu/../type/", "no event or term"}}) {
     const auto refused = attr(text);
     ASSERT_FALSE(refused) << text;
     EXPECT_NE(refused.error().says.find(says), std::string::npos) << refused.error().says;
@@ -351,7 +351,7 @@ TEST(EventTest, ByNameReadsTheNamesOfACommandLine) {
   EXPECT_EQ(attr("mem:16").bp_addr, 16U);
   EXPECT_EQ(by_name("mem:0x10")->name(), "a breakpoint at 0x10");
   EXPECT_EQ(by_name("kprobe:x+0x10")->name(), "a kprobe on x+0x10");
-  EXPECT_EQ(by_name("kprobe:x+y")->name(), "a kprobe on x+y") << "which is no number";
+  EXPECT_EQ(by_name("kprobe:x+y")->name(), "a kprobe on x+y") << "y is not a number";
   EXPECT_EQ(by_name("kretprobe:x+1")->name(), "a kretprobe on x+1") << "it has no offset";
   EXPECT_EQ(by_name("uprobe:/bin/true:main")->name(), "a uprobe on /bin/true:main");
   EXPECT_EQ(by_name("uretprobe:/a:b:main")->name(), "a uretprobe on /a:b:main");
@@ -363,12 +363,12 @@ TEST(EventTest, ByNameReadsTheNamesOfACommandLine) {
     EXPECT_FALSE(refused.error().advice.empty());
   }
   const auto says = [](const char* text) { return by_name(text).error().says; };
-  EXPECT_EQ(says("page-faults:u"), "'u' behind an event's name is not read");
-  EXPECT_EQ(says("changes:"), "'' is no change");
-  EXPECT_EQ(says("kprobe:"), "a probe without a function");
-  EXPECT_EQ(says("kretprobe:"), "a probe without a function");
+  EXPECT_EQ(says("page-faults:u"), "'u' after an event's name is not understood");
+  EXPECT_EQ(says("changes:"), "'' is not a change");
+  EXPECT_EQ(says("kprobe:"), "the probe has no function");
+  EXPECT_EQ(says("kretprobe:"), "the probe has no function");
   for (const char* const odd : {"uprobe:", "uprobe:/bin/true", "uprobe:/bin/true:", "uretprobe::1"})
-    EXPECT_NE(says(odd).find("is no file and a place in it"), std::string::npos) << odd;
+    EXPECT_NE(says(odd).find("does not name a file and a place in it"), std::string::npos) << odd;
   EXPECT_EQ(by_name("instructions")->name(), "the hardware event instructions");
   EXPECT_EQ(by_name("LLC-store-misses")->name(), "the cache event LLC-store-misses");
   EXPECT_NE(by_name("page-fault").error().advice.find("page-faults"), std::string::npos);
@@ -409,7 +409,7 @@ TEST(PlanTest, EachRecordWakes) {
   EXPECT_EQ(made->steps[0].ask.attr.wakeup_watermark, 1U);
 }
 
-// A child is stopped before its execve(), and is to be counted from there on.
+// A child is stopped before its execve(), and counted from there on.
 TEST(PlanTest, AChildsEventsBeginAtItsExec) {
   FakeSystem machine;
   for (const Target& target : {child({"x"}), this_thread(), event::system(), cgroup("/x")}) {
@@ -424,8 +424,8 @@ TEST(PlanTest, AChildsEventsBeginAtItsExec) {
   }
 }
 
-// What an event says itself is not overwritten by what nobody said.
-TEST(PlanTest, WakeupsThatAnEventSaysItselfStay) {
+// What an event sets itself is not overwritten by a default.
+TEST(PlanTest, WakeupsThatAnEventSetsItselfStay) {
   FakeSystem machine;
   const auto planned = [&](std::vector<Event> events, std::uint32_t batch) {
     std::string all;
@@ -448,7 +448,7 @@ TEST(PlanTest, WakeupsThatAnEventSaysItselfStay) {
   EXPECT_EQ(planned({switches}, 0), "1:" + half + " itself");
   EXPECT_EQ(planned({switches.adjust(by_bytes)}, 0), "1:4096 -") << "R20";
   EXPECT_EQ(planned({switches, kFaults.adjust(by_bytes)}, 0), "1:" + half + " 1:4096 itself");
-  // R3, which check() knows of such an event.
+  // R3: check() knows that of such an event.
   const Event never = switches.adjust([](Attr& a) { a.wakeup_events = 1; });
   std::string fields;
   std::string advice;
@@ -516,7 +516,7 @@ TEST(CheckRequestTest, MissingUnreadableAndMisnamedTracepointsAreToldApart) {
   machine.errors["/sys/kernel/tracing/events"] = ENOENT;
   EXPECT_NE(says("sched:sched_switch").find("is not mounted"), std::string::npos);
   for (const char* const odd : {"", ":", "a:", ":b", "sched:../../x", "a/b:c", "\xff\n"}) {
-    EXPECT_NE(says(odd).find("no tracepoint's name"), std::string::npos) << odd;
+    EXPECT_NE(says(odd).find("not the name of a tracepoint"), std::string::npos) << odd;
   }
 }
 
@@ -732,12 +732,12 @@ TEST(CheckRequestTest, OpenFilesAreThoseOfTheEventsTheWaiterAndAChildsPipes) {
              .target = child({"x"}).on({0})};
   EXPECT_EQ(fields(request, machine), "") << "64 are allowed";
   machine.files["/proc/self/fd/0"] = machine.files["/proc/self/fd/1"] = "";
-  EXPECT_EQ(fields(request, machine), "fd ") << "one is open, beside that of the folder";
+  EXPECT_EQ(fields(request, machine), "fd ") << "one is open, besides that of the folder";
   EXPECT_EQ(check(request, machine).front().says,
-            "59 events are 64 open files, 1 are open, and the limit is 64");
+            "59 events need 64 open files, and the limit is 64, with 1 in use");
 }
 
-TEST(CheckRequestTest, AFolderThatIsNoCgroupIsNamed) {
+TEST(CheckRequestTest, AFolderThatIsNotACgroupIsNamed) {
   FakeSystem machine;
   machine.be_root();
   machine.kinds["/sys/fs/cgroup/a"] = {FileKind::Type::Folder, 0, 0x63677270};
@@ -767,8 +767,7 @@ TEST(CheckRequestTest, ACgroupOfAHierarchyWithoutPerfEventIsNamed) {
         {.events = {kFaults}, .target = cgroup(std::string{"/sys/fs/cgroup/"} + folder)}, machine);
     return found.empty() ? "" : found.front().field + ": " + found.front().says;
   };
-  constexpr const char* kNone =
-      "cgroup: the folder is of a hierarchy of cgroup v1 without perf_event";
+  constexpr const char* kNone = "cgroup: the folder is in a cgroup v1 hierarchy without perf_event";
   EXPECT_EQ(says("cpu"), kNone);
   EXPECT_EQ(says("cpu/a"), kNone);
   EXPECT_EQ(says("perf_event"), "");
@@ -841,7 +840,7 @@ TEST(CheckMemberTest, AFieldThatAMemberMayNotHaveIsNamed) {
   EXPECT_EQ(field([](Ask& ask) { ask.attr.exclusive = 1; }), "exclusive");
   EXPECT_EQ(field([](Ask& ask) { ask.attr.inherit = 1; }), "inherit");
   leader.pid = -1, leader.cpu = 0;
-  EXPECT_EQ(field([](Ask& ask) { ask.attr.inherit = 1; }), "") << "which a CPU's events ignore";
+  EXPECT_EQ(field([](Ask& ask) { ask.attr.inherit = 1; }), "") << "a CPU's events ignore it";
 }
 
 TEST(CheckGroupTest, EachMemberIsComparedWithTheLeader) {
@@ -922,7 +921,7 @@ TEST_F(TracepointFormatTest, AnotherTypeOrNameIsRefusedWhenItIsBound) {
   ASSERT_FALSE(format.field<char>("comm"));
   EXPECT_NE(format.field<char>("comm").error().says.find("an array"), std::string::npos);
   EXPECT_FALSE(format.field<std::uint32_t>("filename"));
-  EXPECT_NE(format.text("pid").error().says.find("no text"), std::string::npos);
+  EXPECT_NE(format.text("pid").error().says.find("not text"), std::string::npos);
   EXPECT_NE(format.text("com").error().advice.find("comm"), std::string::npos);
   EXPECT_FALSE(TracepointFormat::parse(""));
   EXPECT_EQ(format.fields().size(), 6U);
@@ -946,7 +945,7 @@ TEST_F(TracepointFormatTest, NothingOutsideTheRawDataIsRead) {
   EXPECT_TRUE(filename.of(raw));
 }
 
-// What open() leaves out by itself is no refusal (E4); where nothing is left then, it says so.
+// What open() leaves out by itself is not a refusal (E4); where nothing is left, check() says so.
 TEST(CheckRequestTest, APlainUsersRequestIsCheckedAsItWouldBeOpened) {
   FakeSystem machine;
   machine.capabilities(0);

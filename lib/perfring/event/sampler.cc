@@ -81,7 +81,7 @@ struct Sampler::State {
   Counts counts;
   std::size_t page_count = 0;
   std::size_t ended = 0;  // of opening.steps: those before it have
-  std::size_t told = 0;   // the last of those that was added to the waiter, beside the mapped ones
+  std::size_t told = 0;   // the last of those that was added to the waiter, besides the mapped ones
 
   // E7. A poll takes the ring's report away.
   bool has_ended(bool& took_report);
@@ -94,7 +94,7 @@ struct Sampler::State {
   bool is_monotonic() const noexcept {
     return attr().use_clockid != 0 && attr().clockid == CLOCK_MONOTONIC;
   }
-  // Its time; of one that cannot be read, later than any record's.
+  // Its time; for a clock that cannot be read, later than any record's.
   std::uint64_t now() const noexcept {
     return attr().use_clockid != 0 ? os::clock_ns(attr().clockid)
                                    : std::numeric_limits<std::uint64_t>::max();
@@ -103,7 +103,7 @@ struct Sampler::State {
   // When what is held for its order may be released.
   Clock::time_point due() const {
     constexpr std::uint64_t kLatest = std::numeric_limits<std::int64_t>::max();
-    // The wait for that would bring the next records, and so on: longest_wait is soon enough.
+    // A wait until then would bring the next records, and so on: longest_wait is soon enough.
     auto at = opening.wakes_itself ? std::nullopt : merge.due();
     if (at && !is_monotonic()) {
       const std::uint64_t behind = *at - std::min(*at, now());
@@ -117,7 +117,7 @@ struct Sampler::State {
 
 // The first event of each ring is mapped, the others output there.
 std::expected<void, EventError> Sampler::State::map(System& system) {
-  // Where the bytes would wrap: 0, which mmap() refuses.
+  // 0, which mmap() refuses, if the bytes would wrap.
   const bool fits = page_count < std::numeric_limits<std::size_t>::max() / os::page_size();
   const std::size_t length = fits ? os::page_size() * (1 + page_count) : 0;
   std::vector<int> mapped(opening.rings, -1);
@@ -171,7 +171,8 @@ std::expected<void, EventError> Sampler::State::finish(const OpenStep& each, Sys
   return {};
 }
 
-// The layout of samples with the id of somebody else's event: that of the one event they may be of.
+// The layout of samples with the id of somebody else's event: that of the only event they can be
+// of.
 const record::Layout* Sampler::State::stray() const {
   const auto may_be = [](const Opened& each) { return internal::may_have_anothers_id(each.attr); };
   if (std::ranges::count_if(opened, may_be) != 1) return nullptr;
@@ -217,7 +218,7 @@ bool Sampler::State::has_ended(bool& took_report) {
   return true;
 }
 
-// nullopt: it came beside what was asked for.
+// nullopt: it was not asked for.
 std::optional<Delivered> Sampler::State::delivered(const TimeMerge::Front& front) {
   const std::size_t event = event_of(*front.record, layouts);
   if (event < opening.events.size() &&
@@ -319,8 +320,8 @@ std::optional<Delivered> Sampler::next(Clock::time_point deadline) {
   while (true) {
     if (auto one = next_in_round(false)) return one;
     merge.release();
-    // Before the look, or what comes between the two would be missed at the end. (A report that is
-    // taken away is of what the look sees.)
+    // Before the look, or what comes between the two would be missed at the end. (What a report
+    // that is taken away is about, the look sees.)
     bool took_report = false;
     const std::uint64_t now = os::monotonic_ns();
     const std::uint64_t looked_at = state_->is_monotonic() ? now : state_->now();
@@ -328,7 +329,7 @@ std::optional<Delivered> Sampler::next(Clock::time_point deadline) {
                          state_->waiter->is_stopped() || state_->has_ended(took_report);
     merge.look(looked_at);
     if (auto one = next_in_round(false)) return one;
-    // What is held for its order is not held beyond the deadline (E1).
+    // At the deadline, nothing is held for its order any longer (E1).
     if (is_over) return next_in_round(true);
     wait(deadline);
   }

@@ -15,25 +15,25 @@
 //
 //   while (const auto each = sampler->next(deadline)) use(each->record);  // one by one
 //
-// The rules, beside those of a wait (rings/waiter.h):
+// The rules, besides those of a wait (rings/waiter.h):
 //
 //   E1  next() says that nothing came only if no ring holds a record at its deadline: it looks,
 //       waits, and looks again, whatever ended the wait (R4, R22).
 //   E2  A record below the watermark is seen after longest_wait at most (R3).
-//   E3  for_each() hands out what may be released in order, and never waits; flush() all that is
-//       there. A record that comes after a newer one says that it is late, and is counted.
-//   E4  notes() says what open() had to give up: samples of the kernel, if this user has no right
-//       to them; an event, in favour of its fallback.
+//   E3  for_each() hands out what may be released in order, and never waits; flush() hands out all
+//       that is there. A record that comes after a newer one says that it is late, and is counted.
+//   E4  notes() says what open() had to give up: samples of the kernel, if this user may not
+//       observe it; an event, in favour of its fallback.
 //   E5  A call that fails leaves nothing open.
 //   E6  Where others count the same software event (page-faults, context-switches), the kernel
 //       gives samples their event's id (R25): such a sample is that of this sampler's software
 //       event, if it has one, and Unknown, of kNoEvent, if it has several.
-//   E7  Once all tasks that are watched have ended (R22), what is in the rings is handed out, and
-//       then next() waits for nothing more. ended() says so. A CPU or a cgroup never ends.
+//   E7  Once all tasks that are watched have ended (R22), next() hands out what is in the rings,
+//       and then no longer waits. ended() says so. A CPU or a cgroup never ends.
 //
 // Units: times are nanoseconds of CLOCK_MONOTONIC, which is steady_clock's, or of the clock that
-// adjust() gives the events. Of the kernel's own (use_clockid = 0), which nobody else can read, no
-// record waits for its order.
+// adjust() gives the events. With the kernel's own clock (use_clockid = 0), which nobody else can
+// read, no record waits for its order.
 // Lifetime: a record is valid until the callback returns, or until the next call of next(), wait(),
 // for_each() or flush(). Move-only; not to be moved while a record is in use. A child that was
 // started runs on when its sampler is destroyed; one that was not, ends.
@@ -67,7 +67,7 @@
 
 namespace perfring::event {
 
-// A record, and what is known of it.
+// A record, and what is known about it.
 struct Delivered {
   static constexpr std::size_t kNoEvent = ~std::size_t{0};
   const record::Any& record;
@@ -95,7 +95,7 @@ class PERFRING_EXPORT Sampler {
   using Clock = Waiter::Clock;
 
   // Opens and maps; records come from start() on. With `starts`, at once.
-  // Errors: what check() would name, as far as it is in the way; each step's refusal, explained.
+  // Errors: what check() would name, where that prevents it; each step's refusal, explained.
   static std::expected<Sampler, EventError> open(const Request& request, bool starts = true,
                                                  System& system = real_system());
   // Enables the events, or lets the child execve(), which enables them.
@@ -132,8 +132,8 @@ class PERFRING_EXPORT Sampler {
   std::span<const Opened> events() const noexcept;
   std::span<const std::string> notes() const noexcept;
   const Counts& counts() const noexcept;
-  // Samples that found no room, as the kernel counts them; with nothing but LOST records before
-  // Linux 6.0.
+  // Samples that found no room, as the kernel counts them; 0 before Linux 6.0, where only LOST
+  // records count them.
   std::uint64_t lost() const;
   std::size_t rings() const noexcept;
 

@@ -1,6 +1,5 @@
-// Sampler, Group and Counter on a stand-in for the kernel: what is left of one that was moved from,
-// a forked child's copy, and callbacks that do what nobody means. What they sample and count:
-// harness/live/event_test.cc.
+// Sampler, Group and Counter on a stand-in for the kernel: moved-from ones, a forked child's copy,
+// and callbacks that do what nobody means. What they sample and count: harness/live/event_test.cc.
 
 #include "perfring/event/sampler.h"
 
@@ -108,7 +107,7 @@ class SamplerTest : public ::testing::Test {
   std::uint64_t head_ = 0;
 };
 
-// Of one that has no events: moved from, or in a forked child.
+// What a sampler without events (moved from, or in a forked child) does wrong.
 std::string delivered_by_none(Sampler& none) {
   std::string wrong;
   const auto each = [&](const Delivered&) { wrong += "a record "; };
@@ -219,7 +218,7 @@ TEST_F(SamplerTest, AForkedChildsCopyHasNoEventsAndTouchesNoMemory) {
   const pid_t child = ::fork();
   if (child == 0) {
     if (!delivered_by_none(sampler).empty()) ::_exit(1);
-    // The stand-in's memory is there in the child as well: that of somebody else, by now.
+    // The stand-in's memory is there in the child as well; it stands for somebody else's by now.
     {
       const Sampler destroyed{std::move(sampler)};
     }
@@ -337,10 +336,10 @@ TEST_F(SamplerTest, ACommandThatCannotBeRunIsNamedWithTheReason) {
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().io_error, std::errc::no_such_process);
   ASSERT_EQ(started.error().causes.size(), 1U);
-  EXPECT_EQ(started.error().causes[0].says, "its process has ended before it was started");
+  EXPECT_EQ(started.error().causes[0].says, "its process ended before it was started");
   ASSERT_TRUE(killed.child_status());
   EXPECT_EQ(WTERMSIG(*killed.child_status()), SIGKILL);
-  // Its pipes are the first that have no room.
+  // The pipes are the first that find no free descriptor.
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none{.rlim_cur = 3, .rlim_max = before.rlim_max};
@@ -353,7 +352,7 @@ TEST_F(SamplerTest, ACommandThatCannotBeRunIsNamedWithTheReason) {
   EXPECT_EQ(forked.error().causes[0].says, "this process may have 3 open files");
 }
 
-TEST_F(SamplerTest, ToStartTwiceIsToStartOnce) {
+TEST_F(SamplerTest, StartingTwiceStartsOnce) {
   Sampler sampler = open(request(child({"true"})));
   EXPECT_TRUE(sampler.start().has_value());
   Group group = Group::open(request(child({"true"}))).value();
@@ -472,8 +471,8 @@ TEST_F(SamplerTest, ARecordOlderThanADeliveredOneIsLate) {
 }
 
 #if __SIZEOF_POINTER__ == 8
-// Of several rings a record waits until each was looked at 100 us after it. Who is woken by his own
-// waits does not wait for that alone: it would bring the next records (R5).
+// With several rings, a record waits until each was looked at 100 us after it. A thread that is
+// woken by its own waits does not wait just for that: the wait would bring the next records (R5).
 TEST_F(SamplerTest, ARecordIsHeldForItsOrderAndNoLonger) {
   for (const bool wakes_itself : {false, true}) {
     head_ = 0;
@@ -501,7 +500,7 @@ TEST_F(SamplerTest, ARecordIsHeldForItsOrderAndNoLonger) {
 }
 #endif
 
-// Of a clock of the events' own, by that clock; of the kernel's, which cannot be read, not at all.
+// By the events' own clock, if they have one; by the kernel's, which cannot be read, not at all.
 TEST_F(SamplerTest, ARecordIsHeldByTheClockOfItsEvents) {
   const auto open_by = [this](std::optional<clockid_t> clock) {
     head_ = 0;
@@ -636,7 +635,7 @@ TEST_F(OpeningTest, AMemberIsInTheGroupOfItsTaskAndCpu) {
   }
 }
 
-// That the kernel is not for this user is found, and said, once for each event.
+// That this user may not observe the kernel is found, and said, once for each event.
 TEST_F(OpeningTest, TheKernelIsNotAskedForAgainOnceItWasRefused) {
   machine_.answer = [](const Ask& ask) { return ask.attr.exclude_kernel == 0 ? EACCES : 0; };
   const auto opening =
@@ -646,7 +645,7 @@ TEST_F(OpeningTest, TheKernelIsNotAskedForAgainOnceItWasRefused) {
   EXPECT_EQ(machine_.asked.size(), 3U) << "two events, of which the first was refused once";
 }
 
-// The first that is free, where a daemon has closed its standard input.
+// The first that is free if a daemon has closed its standard input.
 TEST_F(OpeningTest, ADescriptorOf0IsTakenAsAnEvent) {
   machine_.answer = [](const Ask& ask) { return ask.attr.exclude_kernel == 0 ? EACCES : 0; };
   const int input = ::fcntl(0, F_DUPFD_CLOEXEC, 3);
@@ -673,8 +672,8 @@ TEST_F(OpeningTest, ALackOfFilesNamesHowManyEventsWereAskedFor) {
             "this process may have 64 open files, and 2 events are asked for");
 }
 
-// The kernel says EINVAL before it looks at rights: without the kernel, each thing that is wrong
-// can be put right by itself.
+// The kernel says EINVAL before it looks at rights: with the kernel excluded, changing one wrong
+// field is enough to show it.
 TEST_F(OpeningTest, WrongFieldsAreFoundByAskingWithoutTheKernel) {
   machine_.answer = [&](const Ask& ask) {
     if (ask.attr.enable_on_exec && ask.attr.remove_on_exec) return EINVAL;
@@ -685,7 +684,7 @@ TEST_F(OpeningTest, WrongFieldsAreFoundByAskingWithoutTheKernel) {
   EXPECT_EQ(opened(both, this_thread()), "Invalid argument enable_on_exec remove_on_exec");
 }
 
-// IfAllowed: to ask without the kernel is no way out where only the kernel is asked for.
+// IfAllowed: excluding the kernel does not help where nothing but the kernel is asked for.
 TEST_F(OpeningTest, AKernelOnlyEventIsRefusedAsForbiddenAndNotAsInvalid) {
   const auto is_msr = [](const Ask& ask) { return ask.attr.type == 10; };
   machine_.answer = [&](const Ask& ask) {

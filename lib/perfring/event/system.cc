@@ -173,7 +173,7 @@ std::optional<std::uint64_t> Facts::limit(const char* name) const {
 
 std::size_t Facts::open_files() const {
   const auto names = system_.list("/proc/self/fd");
-  return names && !names->empty() ? names->size() - 1 : 0;  // but for that of the folder itself
+  return names && !names->empty() ? names->size() - 1 : 0;  // without the folder's own
 }
 
 std::vector<std::uint32_t> Facts::cpus(const char* list) const {

@@ -8,8 +8,8 @@
 // System: everything that opening events asks of the machine. real_system() is this machine; a test
 // gives another, and so replays any user's refusals on any machine.
 //
-// Lifetime: a System outlives the calls that it is given to, nothing keeps it.
-// Threads: real_system() may be used by any, at once. Errors: each call says its own.
+// Lifetime: a System outlives the calls that it is given to; nothing keeps it longer.
+// Threads: any may use real_system(), at once. Errors: each call has its own.
 // R: facts that were measured, in the project's harness/RECORD_FACTS.md.
 
 #include <linux/perf_event.h>

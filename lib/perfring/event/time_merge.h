@@ -10,8 +10,8 @@
 // (R13); here each record is decoded first. Internal to Sampler.
 //
 // A record is released once every ring was looked at after its time, and the slack has passed: a
-// writer that takes longer from its clock to its output makes a late record, which says so. Of one
-// ring the order is the ring's, and nothing waits.
+// writer that takes longer from its clock to its output makes a late record, which says so. With
+// one ring the order is the ring's, and nothing waits.
 //
 // Threads: one at a time. Allocates when a ring is added, and a scratch for the first record of a
 // ring that straddles its end.

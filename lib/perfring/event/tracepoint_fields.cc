@@ -70,7 +70,7 @@ std::expected<TracepointFormat, Finding> TracepointFormat::parse(std::string_vie
     if (line.starts_with("print fmt")) break;
     if (!line.starts_with("\tfield:")) continue;
     auto field = field_of(line);
-    if (!field) return wrong("a line is no field: " + std::string{line}, "give tracefs's text");
+    if (!field) return wrong("a line is not a field: " + std::string{line}, "give tracefs's text");
     format.fields_.push_back(*std::move(field));
   }
   if (format.fields_.empty()) return wrong("the format has no field", "give tracefs's text");
@@ -79,7 +79,7 @@ std::expected<TracepointFormat, Finding> TracepointFormat::parse(std::string_vie
 
 std::expected<TracepointFormat, Finding> TracepointFormat::of(const std::string& tracepoint,
                                                               System& system) {
-  // Whatever is wrong with the name, its id says.
+  // tracepoint_id() says what is wrong with the name.
   if (auto id = internal::tracepoint_id(tracepoint, system); !id) {
     return std::unexpected(std::move(id).error());
   }
@@ -124,7 +124,7 @@ std::expected<TextField, Finding> TracepointFormat::text(std::string_view name) 
   const FieldFormat& field = **found;
   const bool is_char = field.type == "char" || field.type == "const char";
   if (!field.is_array || !is_char) {
-    return wrong("the field " + field.name + " is no text (" + field.type + ")",
+    return wrong("the field " + field.name + " is not text (" + field.type + ")",
                  "read it by field<T>()");
   }
   return TextField{field};

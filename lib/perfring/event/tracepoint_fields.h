@@ -19,7 +19,7 @@
 //
 // Units: offsets and sizes are bytes.
 // Lifetime: a Field is a value, which needs no format; a text refers to the raw data.
-// Threads: as any value. Errors: of(), parse() and field() say what is wrong, with what there is.
+// Threads: as any value. Errors: of(), parse() and field() say what is wrong, and what there is.
 // Kernel: kernel/trace/trace_events.c: f_show(), include/trace/stages at v6.18 (__data_loc,
 // __rel_loc).
 
@@ -112,7 +112,7 @@ class PERFRING_EXPORT TracepointFormat {
 
   const std::vector<FieldFormat>& fields() const noexcept { return fields_; }
 
-  // The field of that name, if it is an integer of T's size and sign, and no array.
+  // The field of that name, if it is an integer of T's size and sign, not an array.
   template <std::integral T>
   std::expected<NumberField<T>, Finding> field(std::string_view name) const {
     const auto found = number(name, sizeof(T), std::is_signed_v<T>);

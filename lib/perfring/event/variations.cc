@@ -142,7 +142,7 @@ class Variations {
     } else if (ask_.attr.sample_period != 0) {
       value("sample_period", [](perf_event_attr& attr) { attr.sample_period = kHarmless; });
     }
-    // A PMU that only counts. (Of the others a period is never the kernel's objection.)
+    // A PMU that only counts. (The kernel never objects to a period of the others.)
     const bool may_only_count = ask_.attr.type != PERF_TYPE_SOFTWARE &&
                                 ask_.attr.type != PERF_TYPE_TRACEPOINT &&
                                 ask_.attr.type != PERF_TYPE_BREAKPOINT;
@@ -168,7 +168,7 @@ class Variations {
     }
     if (ask_.attr.type == PERF_TYPE_BREAKPOINT) {
       value("bp_type", [](perf_event_attr& attr) { attr.bp_type = 3; });
-      // Of a length that is one, it is the address that does not fit.
+      // If the length is valid, it is the address that does not fit.
       const bool executes = (ask_.attr.bp_type & HW_BREAKPOINT_X) != 0;
       const bool is_length = executes
                                  ? ask_.attr.bp_len == sizeof(long)
@@ -217,7 +217,7 @@ class Variations {
       ask.flags = 0;
     };
     add("pid", Aspect::Place, own);
-    // Both at once: of paranoid 2, one alone changes nothing.
+    // Both at once: at paranoid 2, either alone changes nothing.
     add("pid, exclude_kernel", Aspect::Place, [&](Ask& ask) {
       own(ask);
       ask.attr.exclude_kernel = 1;
