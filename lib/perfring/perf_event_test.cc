@@ -54,7 +54,7 @@ static_assert(!std::is_constructible_v<ControlFlow<std::string, int>, Continue<c
 static_assert(std::is_constructible_v<ControlFlow<std::unique_ptr<int>, int>, Break<int*>>);
 static_assert(std::is_constructible_v<ControlFlow<int, std::unique_ptr<int>>, Continue<int*>>);
 
-// An explicit conversion does not happen in a callback's `return`: 5 is no vector of 5.
+// An explicit conversion does not happen in a callback's `return`: 5 is not a vector of 5.
 template <class From, class Flow>
 constexpr bool returns = std::is_convertible_v<From, Flow>;
 static_assert(returns<Break<const char*>, ControlFlow<std::string, int>>);

@@ -1,4 +1,4 @@
-// Every record that is no sample: its fields, and which of them is named where the bytes end.
+// Every record that is not a sample: its fields, and which of them is named where the bytes end.
 
 #include <gtest/gtest.h>
 

@@ -152,7 +152,7 @@ TEST(RecordSampleTest, FieldsOfUnknownBitsAreKept) {
   EXPECT_EQ(decoded.as<Sample>().layout().sample_type(), type);
 }
 
-// A raw size that is no multiple of 8 puts all that follows at odd addresses.
+// A raw size that is not a multiple of 8 puts all that follows at odd addresses.
 TEST(RecordSampleTest, FieldsMayBeUnaligned) {
   const Decoded decoded{
       Made{PERF_RECORD_SAMPLE}.u32(3).run(3, 1).u64(0x1122334455667788).u64(1).u8(9),

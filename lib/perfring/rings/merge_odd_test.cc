@@ -1,4 +1,4 @@
-// M6 and M9: events of a merge that are no samples, and rings that break the kernel's contract.
+// M6 and M9: events of a merge that are not samples, and rings that break the kernel's contract.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -75,7 +75,7 @@ std::expected<RingSet, RingsError> RingSet::open(const PerfEventArray& array,
   }
   for (const std::uint32_t cpu : cpus) {
     auto added = set.add(cpu);
-    // One that has just gone is no error.
+    // One that has just gone is not an error.
     const bool has_gone = !added && options.cpus.empty() && is_offline(added.error());
     if (!added && !has_gone) return std::unexpected(std::move(added).error());
   }
