@@ -1,5 +1,5 @@
 // What the machine's own kernel accepts of events, and never answers. What it refuses:
-// event_callers_test.cc.
+// event_callers_test.cc, event_sources_test.cc.
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/live/event_testing.h"
 #include "harness/live/testing.h"
 #include "harness/program/child_process.h"
 #include "perfring/event/check.h"
@@ -32,14 +33,11 @@ namespace {
 using namespace std::chrono_literals;
 using live::in_child;
 using live::with_tracefs;
-
-const Event kFaults = software(PERF_COUNT_SW_PAGE_FAULTS);
+using testing::Attr;
+using testing::has_pmu;
+using testing::kFaults;
 
 class LiveEventRefusalTest : public live::RootTest {};
-
-bool has_pmu(const char* name) {
-  return internal::Facts{real_system()}.pmu_type(name).has_value();
-}
 
 // Does something of everything that is watched below.
 void act() {
@@ -70,7 +68,6 @@ struct Quiet {
 constexpr std::size_t kAny = ~std::size_t{0};
 
 std::vector<Quiet> quiet_requests() {
-  using Attr = perf_event_attr;
   const auto self = this_thread();
   const auto all = event::system();
   const Event clock = software(PERF_COUNT_SW_CPU_CLOCK).period(1'000'000);

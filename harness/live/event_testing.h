@@ -1,0 +1,139 @@
+#ifndef HARNESS_LIVE_EVENT_TESTING_H_
+#define HARNESS_LIVE_EVENT_TESTING_H_
+
+// What the tests of events share.
+
+#include <gtest/gtest.h>
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/live/testing.h"
+#include "perfring/event/check.h"
+#include "perfring/event/sampler.h"
+#include "perfring/os/fd.h"
+
+namespace perfring::event::testing {
+
+using Attr = perf_event_attr;
+
+inline const Event kFaults = software(PERF_COUNT_SW_PAGE_FAULTS);
+inline constexpr int kPerfmon = 38;  // CAP_PERFMON
+
+class LiveEventTest : public live::RootTest {};
+class LiveEventCallersTest : public live::RootTest {};
+
+inline bool has_pmu(const char* name) {
+  return internal::Facts{real_system()}.pmu_type(name).has_value();
+}
+
+// Touches so many new pages; returns where they were.
+inline std::uint64_t fault(int pages) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t length = page * static_cast<std::size_t>(pages);
+  auto* const memory = static_cast<volatile char*>(
+      ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ::madvise(const_cast<char*>(memory), length, MADV_NOHUGEPAGE);
+  for (std::size_t at = 0; at < length; at += page) memory[at] = 1;
+  ::munmap(const_cast<char*>(memory), length);
+  return reinterpret_cast<std::uintptr_t>(memory);
+}
+
+// In a child that is nobody, with these capabilities.
+inline std::string as_nobody(std::vector<int> capabilities,
+                             const std::function<std::string()>& body) {
+  return live::in_child([&] {
+    live::become(live::kNobody, capabilities);
+    ::prctl(PR_SET_DUMPABLE, 1);  // or one's own /proc is root's
+    return body();
+  });
+}
+
+inline std::string fields(const std::vector<Cause>& causes) {
+  std::string all;
+  for (const Cause& each : causes) all += (all.empty() ? "" : ", ") + each.field;
+  return all;
+}
+
+// The errno and the causes, or that it opens.
+inline std::string said(const EventError& error) {
+  const int number = error.io_error.value();
+  return std::string{number == 0 ? "-" : ::strerrorname_np(number)} + " " + fields(error.causes);
+}
+
+inline std::function<std::string()> sampled(Request request) {
+  return [request = std::move(request)]() -> std::string {
+    const auto sampler = Sampler::open(request, false);
+    if (!sampler) return said(sampler.error());
+    return sampler->notes().empty() ? "opens" : "opens without the kernel";
+  };
+}
+inline std::function<std::string()> sampled(const Event& event) {
+  return sampled(Request{.events = {event}, .target = this_thread()});
+}
+inline std::function<std::string()> with(const std::function<void(Attr&)>& change) {
+  return sampled(kFaults.adjust(change));
+}
+// One system call.
+inline std::function<std::string()> asked(const std::function<void(Ask&)>& change) {
+  return [=]() -> std::string {
+    Ask ask = internal::dummy();
+    change(ask);
+    Ask answered = ask;
+    const os::Fd fd{real_system().open(answered)};
+    if (fd.get() >= 0) return "opens";
+    return said(EventError::at_failure(EventError::Step::Open, -fd.get(), ask, "", real_system()));
+  };
+}
+
+// What asking for something is answered with.
+struct Row {
+  const char* what;
+  std::function<std::string()> ask;
+  const char* root;
+  const char* user = nullptr;     // nullptr: as root
+  const char* perfmon = nullptr;  // nullptr: as the user
+};
+
+inline void expect(const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    const char* const user = row.user == nullptr ? row.root : row.user;
+    EXPECT_EQ(live::in_child(row.ask), row.root) << row.what << ", as root";
+    EXPECT_EQ(as_nobody({}, row.ask), user) << row.what << ", as a user";
+    EXPECT_EQ(as_nobody({kPerfmon}, row.ask), row.perfmon == nullptr ? user : row.perfmon)
+        << row.what << ", with CAP_PERFMON";
+  }
+}
+
+inline bool is_paranoid_2() {
+  return real_system().read("/proc/sys/kernel/perf_event_paranoid") == "2\n";
+}
+
+// The rows are those of x86-64 and of Linux 6.12 and later: others answer otherwise to some.
+inline constexpr const char* kNoRows =
+    "perf_event_paranoid is not 2, or this is not x86-64 at 6.12";
+inline bool has_rows() {
+#if defined(__x86_64__)
+  utsname name{};
+  int major = 0;
+  int minor = 0;
+  const bool is_known =
+      ::uname(&name) == 0 && std::sscanf(name.release, "%d.%d", &major, &minor) == 2;
+  return is_known && std::pair{major, minor} >= std::pair{6, 12} && is_paranoid_2();
+#else
+  return false;
+#endif
+}
+
+}  // namespace perfring::event::testing
+
+#endif  // HARNESS_LIVE_EVENT_TESTING_H_
