@@ -1,7 +1,10 @@
-// Sample: which field is named where the bytes end, and fields on their own.
+// Sample: which field is named where the bytes end, and fields on their own. Misuse: what the types
+// of views and layouts allow and nobody means.
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -14,6 +17,7 @@ using testing::Decoded;
 using testing::hex;
 using testing::Made;
 using testing::sampling;
+using testing::trailing;
 
 struct Part {
   std::uint64_t bit;
@@ -190,6 +194,97 @@ TEST(RecordReadValuesTest, EveryReadFormatTakesAsManyBytesAsItsFieldsDo) {
     EXPECT_EQ(values->time_enabled().has_value(), (format & 1) != 0);
     EXPECT_EQ(values->time_running().has_value(), (format & 2) != 0);
   }
+}
+
+TEST(RecordMisuseTest, AnIndexOutOfRangeEndsTheProgram) {
+  Made made{PERF_RECORD_SAMPLE};
+  made.u64(1).u64(100);                                  // a group of one
+  made.u64(2).u64(101).u64(102);                         // ips
+  made.u64(1).u64(0).u64(113).u64(114).u64(0).u64(115);  // a branch, behind hw_idx
+  perf_event_attr attr =
+      sampling(PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_BRANCH_STACK);
+  attr.read_format = PERF_FORMAT_GROUP;
+  attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_HW_INDEX | kBranchCounters;
+  const Decoded decoded{made, attr};
+  const auto& sample = decoded.as<Sample>();
+  EXPECT_EQ((*sample.values())[0].value, 100U);
+  EXPECT_EQ(sample.callchain()->ips()[1], 102U);
+  EXPECT_EQ((*sample.branch_stack())[0].to, 114U);
+  EXPECT_EQ(sample.branch_stack()->counters()[0], 115U);
+  const Decoded of_namespaces{Made{PERF_RECORD_NAMESPACES}.u32(1).u32(2).u64(1).u64(3).u64(4),
+                              sampling(0)};
+  const auto& namespaces = of_namespaces.as<Namespaces>();
+  EXPECT_EQ(namespaces[0].inode, 4U);
+  for (const std::size_t beyond : {std::size_t{2}, ~std::size_t{0}, ~std::size_t{0} / 8 + 1}) {
+    EXPECT_DEATH(static_cast<void>((*sample.values())[beyond - 1]), "");
+    EXPECT_DEATH(static_cast<void>(sample.callchain()->ips()[beyond]), "");
+    EXPECT_DEATH(static_cast<void>(sample.callchain()->ips().address(beyond)), "");
+    EXPECT_DEATH(static_cast<void>((*sample.branch_stack())[beyond - 1]), "");
+    EXPECT_DEATH(static_cast<void>(sample.branch_stack()->counters()[beyond - 1]), "");
+    EXPECT_DEATH(static_cast<void>(namespaces[beyond - 1]), "");
+  }
+  EXPECT_DEATH(static_cast<void>(U64s{}[0]), "");
+}
+
+TEST(RecordMisuseTest, ViewsMadeByHandReadNothingBeyondTheirWords) {
+  const std::array<std::uint64_t, 2> words{5, 6};
+  const U64s two{reinterpret_cast<const std::byte*>(words.data()), words.size()};
+  const Regs regs{PERF_SAMPLE_REGS_ABI_64, 0b1011, two};  // a register more than there are words
+  EXPECT_EQ(regs.reg(0), 5U);
+  EXPECT_EQ(regs.reg(1), 6U);
+  EXPECT_FALSE(regs.reg(3));
+  for (const unsigned bit : {2U, 63U, 64U, ~0U}) EXPECT_FALSE(regs.reg(bit)) << bit;
+  EXPECT_FALSE((Regs{PERF_SAMPLE_REGS_ABI_64, 0b101, two}.reg(1))) << "not the next one's word";
+  EXPECT_FALSE(SampleId{}.time());
+  EXPECT_FALSE(SampleId{}.identifier());
+  EXPECT_EQ(Frames{U64s{}}.begin(), Frames{U64s{}}.end());
+  EXPECT_FALSE(Callchain{U64s{}}.deferred_cookie());
+  const std::uint64_t marker = kContextUserDeferred;
+  const U64s cut_off{reinterpret_cast<const std::byte*>(&marker), 1};
+  EXPECT_FALSE(Callchain{cut_off}.deferred_cookie()) << "it ends before the cookie";
+  EXPECT_TRUE((StackUser{{}, ~std::uint64_t{0}}.dumped().empty()));
+}
+
+TEST(RecordMisuseTest, ALayoutOfNoEventHasNothing) {
+  const Layout none;
+  EXPECT_EQ(none.sample_type() | none.read_format() | none.branch_sample_type(), 0U);
+  EXPECT_EQ(none.sample_regs_user() | none.sample_regs_intr(), 0U);
+  EXPECT_FALSE(none.sample_id_all() || none.build_id());
+  EXPECT_EQ(none.sample_id_size(), 0U);
+  EXPECT_EQ(none.fixed_end(), sizeof(perf_event_header));
+}
+
+TEST(RecordMisuseTest, ALayoutHasNoFieldOfAnotherNumber) {
+  const Layout layout{trailing(testing::kTrailer)};
+  for (const int number : {9, 255, -1}) {
+    EXPECT_EQ(layout.at(Layout::Fixed{number}), 0U) << number;
+    EXPECT_EQ(layout.at(Layout::Trailer{number}), Layout::kAbsent) << number;
+  }
+  EXPECT_EQ(layout.at(Layout::Trailer{6}), Layout::kAbsent);
+  EXPECT_STREQ(layout.cut_off_at(0), "identifier");
+  EXPECT_STREQ(layout.cut_off_at(~std::size_t{0}), "period") << "the last";
+}
+
+TEST(RecordMisuseTest, ReadValuesOfTooFewBytesAreRefused) {
+  constexpr std::uint64_t kUnknownBits = ~std::uint64_t{0x1f};
+  std::vector<std::byte> bytes(1 << 17);
+  EXPECT_FALSE(ReadValues::over({}, 0));
+  EXPECT_EQ(ReadValues::over(bytes, kUnknownBits)->size(), 1U);
+  EXPECT_EQ(ReadValues::over(bytes, PERF_FORMAT_GROUP)->size(), 0U);
+  const auto group_of = [&bytes](std::uint64_t members) {
+    std::memcpy(bytes.data(), &members, sizeof members);
+    return ReadValues::over(bytes, PERF_FORMAT_GROUP);
+  };
+  EXPECT_EQ(group_of(8190)->size(), 8190U);
+  EXPECT_FALSE(group_of(8191)) << "65536 bytes: only 65535 count";
+  EXPECT_FALSE(group_of(~std::uint64_t{0}));
+}
+
+TEST(RecordMisuseTest, AViewThatIsParsedAgainIsTheSame) {
+  const Decoded decoded{Made{PERF_RECORD_COMM}.u32(1).u32(2).text("again"), sampling(0)};
+  Comm comm = decoded.as<Comm>();
+  EXPECT_EQ(comm.parse(), nullptr);
+  EXPECT_EQ(comm.comm(), "again");
 }
 
 }  // namespace
