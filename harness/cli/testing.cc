@@ -99,4 +99,16 @@ Ended PerfringTest::interrupted_when(const std::vector<std::string>& arguments,
   });
 }
 
+void SupervisedTest::SetUp() {
+  PerfringTest::SetUp();
+#ifndef __x86_64__
+  GTEST_SKIP() << "the supervisor knows x86-64 only";
+#endif
+  if (kSanitized) GTEST_SKIP() << "a sanitizer's own calls are not those of a subject";
+}
+
+std::string SupervisedTest::subject(const char* variable) {
+  return std::filesystem::absolute(of_environment(variable)).string();
+}
+
 }  // namespace perfring::cli

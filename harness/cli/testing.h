@@ -73,6 +73,15 @@ class PerfringTest : public ::testing::Test {
   std::filesystem::path program_;
 };
 
+// Tests of programs as they are, which `perfring conform` supervises. A case takes two of the
+// subject's own timeouts.
+class SupervisedTest : public PerfringTest {
+ protected:
+  void SetUp() override;
+  // The program that a variable names.
+  static std::string subject(const char* variable);
+};
+
 }  // namespace perfring::cli
 
 #endif  // HARNESS_CLI_TESTING_H_

@@ -1,0 +1,263 @@
+// `perfring conform -- PROGRAM` of programs that misbehave, or that cannot be run or supervised.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/cli/testing.h"
+
+namespace perfring::cli {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class ConformMisbehaviourTest : public SupervisedTest {
+ protected:
+  Ended run_shell(const std::string& line) {
+    return run({"conform", "--only", "one-record", "--", "/bin/sh", "-c", line});
+  }
+  // Where a system call fails with EPERM, as a container's profile has it.
+  Ended run_without(long call, const std::vector<std::string>& arguments) {
+    constexpr const char* kForbid = R"(
+import ctypes, os, struct, sys
+call, libc = int(sys.argv[1]), ctypes.CDLL(None, use_errno=True)
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in [
+    (0x20, 0, 0, 0), (0x15, 0, 1, call), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)]))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 4, ctypes.addressof(code)))
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0): sys.exit(99)
+os.execv(sys.argv[2], sys.argv[2:])
+)";
+    return run(arguments, {"/usr/bin/python3", "-c", kForbid, std::to_string(call)});
+  }
+};
+
+TEST_F(ConformMisbehaviourTest, ASubjectThatOpensNoRingShowsNothing) {
+  const std::vector<std::pair<std::string, std::string>> ways{
+      {"exec /nonexistent", "it opened no ring, and ended with exit code 127: "},
+      {"true", "it opened no ring"},
+      {"echo no such map >&2; exit 3",
+       "it opened no ring, and ended with exit code 3: no such map"},
+      {"kill -9 $$", "it opened no ring, and signal 9 ended it"},
+      {"exec yes", "it opened no ring, and printed more than 16777216 bytes"},
+      {"sleep 60", "it opened no ring"},
+      {"trap '' INT; sleep 60 & wait; sleep 60", "it opened no ring"},
+      {"while :; do :; done", "it opened no ring"},
+  };
+  for (const auto& [line, why] : ways) {
+    const Ended ended = run_shell(line);
+    EXPECT_EQ(ended.exit_code, 3) << line << ended.out;
+    EXPECT_THAT(ended.out, HasSubstr("not run: " + why)) << line;
+  }
+}
+
+TEST_F(ConformMisbehaviourTest, AProgramThatCannotBeStartedIsOneError) {
+  const std::vector<std::pair<std::string, std::string>> programs{
+      {"/nonexistent/consumer", "No such file or directory"},
+      {"no-such-consumer", "No such file or directory"},
+      {"/etc/passwd", "Permission denied"},
+      {"/", "Permission denied"},
+  };
+  for (const auto& [program, why] : programs) {
+    const Ended ended = run({"conform", "--", program});
+    EXPECT_EQ(ended.exit_code, 2) << program << ended.out;
+    EXPECT_THAT(ended.err, HasSubstr("'" + program + "' cannot be started: " + why +
+                                     ": give a program, or its path"));
+  }
+}
+
+TEST_F(ConformMisbehaviourTest, ASystemThatForbidsSupervisionIsOneError) {
+  const std::vector<std::pair<long, std::string>> calls{
+      {SYS_seccomp, "seccomp(SECCOMP_FILTER_FLAG_NEW_LISTENER): Operation not permitted"},
+      {SYS_ptrace, "ptrace(PTRACE_SEIZE): Operation not permitted"},
+      {SYS_pidfd_getfd, "pidfd_getfd: Operation not permitted"},
+  };
+  for (const auto& [call, why] : calls) {
+    const Ended ended = run_without(call, {"conform", "--", subject("PERFRING_SUBJECT"), "8"});
+    EXPECT_EQ(ended.exit_code, 2) << why << ended.out;
+    EXPECT_THAT(ended.err, AllOf(HasSubstr(why), HasSubstr("or give an --adapter")));
+    EXPECT_EQ(std::ranges::count(ended.err, '\n'), 1) << ended.err;
+  }
+}
+
+TEST_F(ConformMisbehaviourTest, EachMisbehaviourOfAStaticProgramIsNamed) {
+  const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  const std::vector<std::pair<std::string, std::string>> ways{
+      {"well", "reachable  right\n"},
+      {"hundred", "reachable  right\n"},
+      {"forks", "reachable  right\n"},
+      {"execs", "reachable  right\n"},
+      {"alarms", "reachable  right\n"},
+      {"restarts", "reachable  right\n"},
+      {"threads", "reachable  right\n"},
+      {"selects", "reachable  right\n"},
+      {"restarts-selects", "reachable  right\n"},
+      {"masks", "reachable  right\n"},
+      {"masks-in-pselect", "reachable  right\n"},
+      {"has-a-pipe", "reachable  right\n"},
+      {"disabled", "not run: it left its event disabled"},
+      {"silent",
+       "loses: not delivered: sample of 20 bytes: 01 00 00 00 00 00 00 00 15 7c 4a 7f b9 "
+       "79 37 9e... (it printed nothing)"},
+      {"ignores", "; it was killed, because SIGINT did not end it"},
+      {"ignores-well", "right: it was killed, because SIGINT did not end it\n"},
+      {"polls-on", "loses: it went on waiting, and did not read what was announced to it: data_ta"},
+      {"invents", "garbage: nobody wrote: sample of 1 bytes: 07; data_tail went from 0x0 to 0x20"},
+      {"jumps", "crashes: signal 11 at address 0x10, by adapter.c+0x"},
+      {"killed", "crashes: signal 9"},
+      {"floods", "floods: more than 16777216 bytes of output"},
+      {"spins", "hangs: no end; data_tail went from 0x0 to 0x0, data_head is 0x20"},
+      {"alarms-reads", "out of bounds: signal 11 at byte -8 of the ring's 8192"},
+      {"reads", "out of bounds: signal 11 at byte -8 of the ring's 8192, by adapter.c+0x"},
+      {"reads-at-first", "out of bounds: signal 11 at byte -8 of the ring's 8192"},
+      {"catches", "out of bounds: signal 11 at byte -8 of the ring's 8192"},
+      {"maps-twice", "out of bounds: signal 11 at byte -8 of the ring's 8192"},
+      {"runs-ahead", "loses: a tail beyond the head: data_tail went from 0x0 to 0x40, data_head"},
+      {"sleeps-on", "loses: it slept on what had been announced to it: data_tail went from 0x0 to"},
+      {"floods-on", "floods: more than 16777216 bytes of output"},
+      {"fails-at-the-end", "crashes: exit code 5"},
+  };
+  for (const auto& [how, outcome] : ways) {
+    const Ended ended = run({"conform", "--only", "one-record", "--", program, how, "{pages}"});
+    EXPECT_THAT(ended.out, HasSubstr(outcome)) << how << ended.err;
+  }
+}
+
+// One that starts late sleeps before it opens a ring; a slow one, between two records.
+TEST_F(ConformMisbehaviourTest, TheRingsPlayedAreThoseInTheMapAndTheProgramMayTakeItsTime) {
+  const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  for (const std::string how : {"probes", "enters-two", "starts-late", "slow"}) {
+    const Ended ended = run({"conform", "--only", "three-sizes", "--", program, how, "{pages}"});
+    EXPECT_EQ(ended.exit_code, 0) << how << ended.out;
+  }
+  const std::vector<std::pair<std::string, std::string>> ways{
+      {"in-no-map", "its event of CPU 0 is in no map: nothing is written to it"},
+      {"wrong-key", "its event of CPU 0 is at key 1 of its map: nothing is written to it there"},
+      {"deletes-its-key", "it deleted key 0 of its map before the case was over"},
+      {"three-pages",
+       "it opened no ring: an mmap of 16384 bytes is refused: a control page and a "},
+      {"reads-the-count", "read(2) of an event's descriptor is not emulated"},
+  };
+  for (const auto& [how, why] : ways) {
+    const Ended ended = run({"conform", "--only", "drained-twice", "--", program, how, "{pages}"});
+    EXPECT_EQ(ended.exit_code, 3) << how << ended.out;
+    EXPECT_THAT(ended.out, HasSubstr("not run: " + why)) << ended.err;
+  }
+}
+
+// A reason that has nothing to do with the case is met three times, and ends the run; one that the
+// case itself brings in is met in each case.
+TEST_F(ConformMisbehaviourTest, AProgramThatNoCaseCanBeRunOfIsNotTriedOnceMore) {
+  const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  for (const std::string how : {"nests-epolls", "in-no-map", "three-pages"}) {
+    const json all = parsed(
+        run({"conform", "--json", "--only", "straddle-*", "--", program, how, "{pages}"}).out);
+    ASSERT_EQ(all["cases"].size(), 8U);
+    const std::string first = all["cases"][0]["detail"];
+    for (std::size_t i = 0; i < 8; ++i) {
+      EXPECT_EQ(all["cases"][i]["outcome"], "not run") << how;
+      EXPECT_EQ(all["cases"][i]["detail"],
+                first + (i < 3 ? "" : " (so it was in 3 cases: not tried)"));
+    }
+  }
+  const Ended others = run({"conform", "--only", "w32-*", "misc-kernel-user", "--",
+                            subject("PERFRING_SUBJECT"), "{pages}"});
+  EXPECT_THAT(others.out, HasSubstr("6 cases: 1 right, 5 not run"));
+}
+
+// A record written while the program does something else wakes its next poll.
+TEST_F(ConformMisbehaviourTest, APollThatASignalHasEndedTakesNoWakeup) {
+  const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  const Ended ended =
+      run({"conform", "--only", "paused-unread", "--", program, "dozes", "{pages}"});
+  EXPECT_THAT(ended.out, HasSubstr("reachable  right\n")) << ended.err;
+}
+
+// By gdb, where that is there: of a thread, and of the last function called first.
+TEST_F(ConformMisbehaviourTest, ACrashHasABacktrace) {
+  if (!there_is("gdb")) GTEST_SKIP() << "gdb is not installed";
+  const std::string program =
+      compiled("cc -g -O0 -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  for (const std::string how : {"reads", "crashes", "crashes-in-a-thread"}) {
+    const Ended ended =
+        run({"conform", "--only", "one-record", "--json", "--", program, how, "{pages}"});
+    EXPECT_EQ(ended.exit_code, 1) << ended.err << ended.out;
+    const json row = parsed(ended.out)["cases"][0];
+    EXPECT_EQ(row["outcome"], how == "reads" ? "out of bounds" : "crashes") << row;
+    const std::string frames = row.value("backtrace", json::array()).dump();
+    EXPECT_THAT(frames, ::testing::ContainsRegex(
+                            "misbehave \\(misbehaving.c:[0-9]+\\)\",\"drain \\(misbehaving"))
+        << row;
+  }
+  const Ended text = run({"conform", "--only", "one-record", "--", program, "reads", "{pages}"});
+  EXPECT_THAT(text.out, HasSubstr("; backtrace: misbehave (misbehaving.c:"));
+  EXPECT_THAT(text.out, HasSubstr(" < drain (misbehaving.c:"));
+}
+
+// What a program does not ask for, or does not open, is no case that it can be held to.
+TEST_F(ConformMisbehaviourTest, WakeupsAndCpusAreThoseThatTheProgramAsksFor) {
+  const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  const auto outcomes = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"conform", "--only", "wakeup-*", "watermark-1", "cpus-2",
+                                       "--",      program,  "well",     "{pages}"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments).out;
+  };
+  const std::string asked = outcomes({"{wakeup_events}"});
+  EXPECT_THAT(asked, AllOf(HasSubstr("8 cases"), HasSubstr("6 right, 2 not run")));
+  EXPECT_THAT(asked, HasSubstr("not run: the case is of wakeup_watermark 1\n"));
+  EXPECT_THAT(asked, HasSubstr("not run: it opened rings on 1 of the case's 2 CPUs\n"));
+  EXPECT_THAT(outcomes({}), HasSubstr("not run: the case is of wakeup_events 1000\n"));
+}
+
+TEST_F(ConformMisbehaviourTest, AnInterruptEndsTheProgramUnderWay) {
+  const std::string began = temporary("program_began");
+  const Ended ended =
+      interrupted_when({"conform", "--", "/bin/sh", "-c",
+                        "trap '' INT; touch " + began + "; while :; do sleep 1; done"},
+                       began);
+  EXPECT_EQ(ended.exit_code, 3) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("Not shown: interrupted before the end"));
+}
+
+// What it has started in another session, too, which makes no system call any more.
+TEST_F(ConformMisbehaviourTest, AProgramEndsWithPerfringEvenIfThatIsKilled) {
+  const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  const std::string file = temporary("left");
+  std::filesystem::remove(file);
+  ChildProcess child{command({"conform", "--", "/bin/sh", "-c",
+                              program + " leaves-a-session " + file + "; exec sleep 600"})};
+  pid_t left = 0;
+  child.wait([&] { return static_cast<bool>(std::ifstream{file} >> left); });
+  EXPECT_NE(left, 0);
+  EXPECT_TRUE(has_ended(left)) << left;
+}
+
+TEST_F(ConformMisbehaviourTest, AProgramBesideAnAdapterIsRefused) {
+  const Ended ended = run({"conform", "--adapter", "true", "--", "true"});
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_THAT(ended.err, HasSubstr("is not run with --adapter or --fault"));
+}
+
+TEST_F(ConformMisbehaviourTest, NoProcessOfTheProgramIsLeftRunning) {
+  const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  const std::string file = temporary("left");
+  for (const std::string how : {"leaves", "leaves-a-session"}) {
+    run({"conform", "--only", "one-record", "--", program, how, file});
+    pid_t left = 0;
+    ASSERT_TRUE(std::ifstream{file} >> left) << how;
+    EXPECT_TRUE(has_ended(left)) << how << left;
+  }
+}
+
+}  // namespace
+}  // namespace perfring::cli
