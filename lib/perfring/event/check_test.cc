@@ -9,63 +9,29 @@
 #include <functional>
 #include <string>
 
+#include "perfring/testing/events.h"
 #include "perfring/testing/fake_system.h"
 
 namespace perfring::event {
 namespace {
 
+using testing::as;
+using testing::CheckRow;
 using testing::FakeSystem;
-using Severity = Finding::Severity;
+using testing::kFaults;
+using testing::kKernelAddress;
+using testing::kRefused;
+using testing::kSilent;
+using testing::kSwitch;
+using testing::put;
+using testing::right;
+using testing::row_name;
+using testing::set;
 
-perf_event_attr dummy() {
-  return changes({.switches = true}).kernel(Kernel::Excluded).attr().value();
-}
-
-// What is changed in a request that is right, and what check() says of it.
-struct Row {
-  std::string name;
-  std::string field;
-  Severity severity;
-  std::string says;  // a part of it
-  std::function<void(Ask&, FakeSystem&)> change;
-  std::string also = {};  // the fields of all other findings, each before a space
-};
-
-void PrintTo(const Row& row, std::ostream* out) {
-  *out << row.name;
-}
-
-class CheckTest : public ::testing::TestWithParam<Row> {
- protected:
-  static Ask sound() {
-    Ask ask;
-    ask.attr = dummy();
-    ask.attr.watermark = 1;
-    ask.attr.wakeup_watermark = 1;
-    return ask;
-  }
-};
+class CheckTest : public ::testing::TestWithParam<CheckRow> {};
 
 TEST_P(CheckTest, TheFindingNamesTheFieldAndTheReason) {
-  const Row& row = GetParam();
-  FakeSystem machine;
-  Ask ask = sound();
-  ASSERT_TRUE(check(ask, machine).empty()) << check(ask, machine).front().says;
-  row.change(ask, machine);
-  const auto found = check(ask, machine);
-  const auto it = std::ranges::find_if(found, [&](const Finding& each) {
-    return each.field == row.field && each.says.find(row.says) != std::string::npos;
-  });
-  std::string all;
-  for (const Finding& each : found) all += each.field + ": " + each.says + "\n";
-  ASSERT_NE(it, found.end()) << all;
-  EXPECT_EQ(it->severity, row.severity) << all;
-  EXPECT_FALSE(it->advice.empty());
-  std::string others;
-  for (auto each = found.begin(); each != found.end(); ++each) {
-    if (each != it) others += each->field + " ";
-  }
-  EXPECT_EQ(others, row.also) << all;
+  testing::expect_finding(GetParam());
 }
 
 // Values at a bound are accepted.
@@ -129,46 +95,12 @@ TEST(CheckBoundsTest, TheBoundItselfIsAllowed) {
     FakeSystem machine;
     machine.kinds["bin/true"] = {FileKind::Type::Regular, 8192, 0};
     machine.be_root();
-    Ask ask;
-    ask.attr = dummy();
-    ask.attr.watermark = ask.attr.wakeup_watermark = 1;
+    Ask ask = right();
     allowed[i](ask);
     const auto found = check(ask, machine);
     EXPECT_TRUE(found.empty()) << i << ": " << found.front().says;
   }
 }
-
-// Puts an event's own attributes into a request of an allowed caller.
-auto as(Event event) {
-  return [event = std::move(event)](Ask& ask, FakeSystem& machine) {
-    machine.be_root();
-    static std::vector<Event> kept;  // the strings
-    kept.push_back(event);
-    ask.attr = event.attr(machine).value();
-  };
-}
-template <class Change>
-auto as(Event event, Change change) {
-  return [put = as(std::move(event)), change](Ask& ask, FakeSystem& machine) {
-    put(ask, machine);
-    change(ask);
-  };
-}
-template <class Change>
-auto set(Change change) {
-  return [change](Ask& ask, FakeSystem&) { change(ask.attr); };
-}
-template <class Change>
-auto put(Change change) {
-  return [change](Ask& ask, FakeSystem&) { change(ask); };
-}
-
-constexpr auto kRefused = Severity::Refused;
-constexpr auto kSilent = Severity::Silent;
-constexpr std::uint64_t kKernelAddress = 0xffffffff81000000;
-
-const Event kFaults = software(PERF_COUNT_SW_PAGE_FAULTS);
-const Event kSwitch = tracepoint("sched:sched_switch");
 
 // For each row, the nearest event that is right.
 TEST(CheckBoundsTest, AnEventThatNothingIsWrongWithHasNoFinding) {
@@ -272,7 +204,7 @@ TEST(CheckBoundsTest, EachLevelOfParanoidKeepsItsPartFromAPlainUser) {
   EXPECT_EQ(refused("-1", 0, traced), "");
 }
 
-std::vector<Row> impossible() {
+std::vector<CheckRow> impossible() {
   using Attr = perf_event_attr;
   return {
       {"PmuUnknown", "type", kRefused, "no PMU of type 99", set([](Attr& a) { a.type = 99; })},
@@ -394,7 +326,7 @@ std::vector<Row> impossible() {
   };
 }
 
-std::vector<Row> probes() {
+std::vector<CheckRow> probes() {
   const auto with = [](const char* path, FileKind kind) {
     return [path, kind](Ask& ask, FakeSystem& machine) {
       machine.kinds[path] = kind;
@@ -446,7 +378,7 @@ std::vector<Row> probes() {
   };
 }
 
-std::vector<Row> forbidden() {
+std::vector<CheckRow> forbidden() {
   const auto plain = [](Event event, auto change) {
     return [event, change](Ask& ask, FakeSystem& machine) {
       as(event, [](Ask&) {})(ask, machine);
@@ -460,7 +392,7 @@ std::vector<Row> forbidden() {
       machine.files["/proc/sys/kernel/perf_event_paranoid"] = level;
     };
   };
-  std::vector<Row> rows{
+  std::vector<CheckRow> rows{
       {"KernelAtParanoid2", "exclude_kernel", kRefused, "paranoid is 2", plain(kFaults, nothing)},
       {"AllTasksAtParanoid1", "pid", kRefused, "paranoid is 1",
        plain(kFaults,
@@ -504,7 +436,7 @@ std::vector<Row> forbidden() {
   return rows;
 }
 
-std::vector<Row> silent() {
+std::vector<CheckRow> silent() {
   using Attr = perf_event_attr;
   const auto all = [](Ask& ask) { ask.pid = -1, ask.cpu = 0; };
   const auto excluded = [](Ask& ask) { ask.attr.exclude_kernel = 1; };
@@ -564,7 +496,6 @@ std::vector<Row> silent() {
   };
 }
 
-const auto row_name = [](const auto& info) { return info.param.name; };
 INSTANTIATE_TEST_SUITE_P(Impossible, CheckTest, ::testing::ValuesIn(impossible()), row_name);
 INSTANTIATE_TEST_SUITE_P(Probes, CheckTest, ::testing::ValuesIn(probes()), row_name);
 INSTANTIATE_TEST_SUITE_P(Forbidden, CheckTest, ::testing::ValuesIn(forbidden()), row_name);

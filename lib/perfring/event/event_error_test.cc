@@ -11,13 +11,15 @@
 #include <functional>
 #include <string>
 
+#include "perfring/testing/events.h"
 #include "perfring/testing/fake_system.h"
 
 namespace perfring::event {
 namespace {
 
 using testing::FakeSystem;
-using Attr = perf_event_attr;
+using testing::paranoid2;
+using testing::row_name;
 
 // A request that a kernel refuses, and its errno.
 struct Refusal {
@@ -36,28 +38,22 @@ template <class Is>
 auto refuses(int error, Is is) {
   return [error, is](const Ask& ask) { return is(ask.attr) ? error : 0; };
 }
-auto with(std::function<void(Attr&)> change) {
+auto with(std::function<void(perf_event_attr&)> change) {
   return [change = std::move(change)](Ask& ask) { change(ask.attr); };
-}
-
-// kernel.perf_event_paranoid = 2, a plain user (kernel/events/core.c: perf_allow_kernel(),
-// perf_allow_cpu()).
-int paranoid2(const Ask& ask) {
-  if (ask.attr.exclude_kernel == 0) return EACCES;
-  return ask.pid == -1 || (ask.flags & PERF_FLAG_PID_CGROUP) != 0 ? EACCES : 0;
 }
 
 // As a kernel that opens these kinds of events only for a user with the right
 // (kernel/events/core.c: perf_uprobe_event_init(), kernel/events/hw_breakpoint.c:
 // hw_breakpoint_parse()).
-auto right_of_its_own(int error, std::function<bool(const Attr&)> is) {
+auto right_of_its_own(int error, std::function<bool(const perf_event_attr&)> is) {
   return [error, is = std::move(is)](const Ask& ask) {
     if (const int first = paranoid2(ask)) return first;
     return is(ask.attr) ? error : 0;
   };
 }
 
-std::vector<Refusal> rows() {
+std::vector<Refusal> refusals() {
+  using Attr = perf_event_attr;
   constexpr std::uint64_t kNewBit = std::uint64_t{1} << 40;
   return {
       {"NoPmu", with([](Attr& a) { a.type = PERF_TYPE_HARDWARE; }),
@@ -377,8 +373,7 @@ TEST_P(EventErrorExplainTest, TheCauseIsNamed) {
   EXPECT_EQ(costly, 0) << "a tracepoint or probe was opened again";
 }
 
-const auto row_name = [](const auto& row) { return row.param.name; };
-INSTANTIATE_TEST_SUITE_P(Rows, EventErrorExplainTest, ::testing::ValuesIn(rows()), row_name);
+INSTANTIATE_TEST_SUITE_P(Rows, EventErrorExplainTest, ::testing::ValuesIn(refusals()), row_name);
 
 TEST(EventErrorTest, ACauseHiddenBehindAnotherIsExplainedToo) {
   FakeSystem machine;
@@ -403,7 +398,7 @@ TEST(EventErrorTest, ACauseHiddenBehindAnotherIsExplainedToo) {
 // What a kernel refuses of a group (kernel/events/core.c: perf_event_open() at v6.18).
 int of_a_group(const Ask& member, const Ask& leader) {
   if (member.group_fd == -1) return 0;
-  const auto clock = [](const Attr& a) { return a.use_clockid ? a.clockid : -1; };
+  const auto clock = [](const perf_event_attr& a) { return a.use_clockid ? a.clockid : -1; };
   const bool is_refused = member.attr.pinned || member.attr.exclusive || member.cpu != leader.cpu ||
                           member.pid != leader.pid || clock(member.attr) != clock(leader.attr) ||
                           member.attr.inherit != leader.attr.inherit;
@@ -463,6 +458,7 @@ TEST(EventErrorTest, AMembersErrorSaysHowItDiffersFromTheLeader) {
 }
 
 TEST(EventErrorTest, AWrongValueIsNamedAndNotWhatCouldBeLeftOut) {
+  using Attr = perf_event_attr;
   struct Value {
     void (*change)(Attr&);
     int error;

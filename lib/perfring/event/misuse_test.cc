@@ -18,14 +18,14 @@
 #include "perfring/event/event_error.h"
 #include "perfring/event/request.h"
 #include "perfring/event/tracepoint_fields.h"
+#include "perfring/testing/events.h"
 #include "perfring/testing/fake_system.h"
 
 namespace perfring::event {
 namespace {
 
 using testing::FakeSystem;
-
-const Event kFaults = software(PERF_COUNT_SW_PAGE_FAULTS);
+using testing::kFaults;
 
 // What plan() says of a target, or nothing if it plans.
 std::string refused(const Target& target) {

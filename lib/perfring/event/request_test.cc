@@ -17,6 +17,7 @@
 #include "perfring/event/check.h"
 #include "perfring/event/event_error.h"
 #include "perfring/event/tracepoint_fields.h"
+#include "perfring/testing/events.h"
 #include "perfring/testing/fake_kernel.h"
 #include "perfring/testing/fake_system.h"
 
@@ -25,9 +26,8 @@ namespace {
 
 using perfring::testing::page_size;
 using testing::FakeSystem;
-
-const Event kFaults = software(PERF_COUNT_SW_PAGE_FAULTS);
-const Event kSwitch = tracepoint("sched:sched_switch");
+using testing::kFaults;
+using testing::kSwitch;
 
 perf_event_attr attr_of(const Event& event) {
   FakeSystem machine;

@@ -25,6 +25,7 @@
 
 #include "perfring/event/group.h"
 #include "perfring/event/opening.h"
+#include "perfring/testing/events.h"
 #include "perfring/testing/fake_kernel.h"
 #include "perfring/testing/fake_system.h"
 
@@ -49,63 +50,9 @@ namespace {
 using namespace std::chrono_literals;
 using perfring::testing::FakeKernel;
 using testing::FakeSystem;
+using testing::kFaults;
+using testing::SamplerTest;
 using Clock = Sampler::Clock;
-
-class SamplerTest : public ::testing::Test {
- protected:
-  static Request request(Target target = this_thread()) {
-    return {.events = {software(PERF_COUNT_SW_PAGE_FAULTS)},
-            .target = std::move(target),
-            .page_count = 1};
-  }
-  Sampler open(const Request& asked = request(), bool starts = true) {
-    return Sampler::open(asked, starts).value();
-  }
-  // Publishes a COMM of that name, at that time, on the first event's ring; or, what is as long for
-  // other types, a FORK or an EXIT.
-  void write(const Sampler& sampler, const std::string& name, std::uint64_t time,
-             std::uint32_t type = PERF_RECORD_COMM) {
-    struct {
-      perf_event_header header{0, 0, sizeof *this};
-      std::uint32_t pid = 1;
-      std::uint32_t tid = 2;
-      char comm[16]{};
-      std::uint64_t tid_of_id = 0;
-      std::uint64_t time = 0;
-      std::uint64_t cpu = 0;
-      std::uint64_t identifier = 0;
-    } record;
-    record.header.type = type;
-    std::memcpy(record.comm, name.data(), std::min(name.size(), sizeof record.comm - 1));
-    record.time = time;
-    record.identifier = sampler.events()[0].ids[0];
-    publish(sampler, &record, sizeof record);
-  }
-  // Publishes a sample that has this id and nothing but zeros.
-  void write_sample(const Sampler& sampler, std::uint64_t id) {
-    constexpr std::uint16_t kSize = 512;
-    std::array<std::uint64_t, kSize / 8> sample{};
-    const perf_event_header header{PERF_RECORD_SAMPLE, 0, kSize};
-    std::memcpy(sample.data(), &header, sizeof header);
-    sample[1] = id;
-    publish(sampler, sample.data(), kSize);
-  }
-  void publish(const Sampler& sampler, const void* record, std::size_t size) {
-    const auto fd = static_cast<int>(sampler.events()[0].ids[0]);  // as the stand-in numbers them
-    const std::uint64_t page = perfring::testing::page_size();
-    ASSERT_EQ(::pwrite(fd, record, size, static_cast<off_t>(page + head_)),
-              static_cast<ssize_t>(size));
-    head_ += size;
-    ASSERT_EQ(::pwrite(fd, &head_, 8, offsetof(perf_event_mmap_page, data_head)), 8);
-  }
-  static std::string name_of(const Delivered& each) {
-    const auto* const comm = std::get_if<record::Comm>(&each.record);
-    return comm == nullptr ? "another record " : std::string{comm->comm()} + " ";
-  }
-
-  FakeKernel kernel_;
-  std::uint64_t head_ = 0;
-};
 
 // What a sampler without events (moved from, or in a forked child) does wrong.
 std::string delivered_by_none(Sampler& none) {
@@ -588,8 +535,6 @@ class OpeningTest : public ::testing::Test {
   }
   FakeSystem machine_;
 };
-
-const Event kFaults = software(PERF_COUNT_SW_PAGE_FAULTS);
 
 // R8: between the list of a process's threads and the opening.
 TEST_F(OpeningTest, AThreadThatHasEndedIsPassedOver) {

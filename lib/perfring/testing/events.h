@@ -1,0 +1,172 @@
+#ifndef PERFRING_TESTING_EVENTS_H_
+#define PERFRING_TESTING_EVENTS_H_
+
+// What the tests of events share.
+
+#include <gtest/gtest.h>
+#include <linux/perf_event.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "perfring/event/check.h"
+#include "perfring/event/event.h"
+#include "perfring/event/sampler.h"
+#include "perfring/testing/fake_kernel.h"
+#include "perfring/testing/fake_system.h"
+
+namespace perfring::event::testing {
+
+inline const Event kFaults = software(PERF_COUNT_SW_PAGE_FAULTS);
+inline const Event kSwitch = tracepoint("sched:sched_switch");
+constexpr std::uint64_t kKernelAddress = 0xffffffff81000000;
+
+// The answer of kernel.perf_event_paranoid = 2 to a plain user (kernel/events/core.c:
+// perf_allow_kernel(), perf_allow_cpu()).
+inline int paranoid2(const Ask& ask) {
+  if (ask.attr.exclude_kernel == 0) return EACCES;
+  return ask.pid == -1 || (ask.flags & PERF_FLAG_PID_CGROUP) != 0 ? EACCES : 0;
+}
+
+// The name of a test that has a row with a name for its parameter.
+constexpr auto row_name = [](const auto& info) { return info.param.name; };
+
+constexpr auto kRefused = Finding::Severity::Refused;
+constexpr auto kSilent = Finding::Severity::Silent;
+
+// What is changed in a request that is right, and what check() says of it.
+struct CheckRow {
+  std::string name;
+  std::string field;
+  Finding::Severity severity;
+  std::string says;  // a part of it
+  std::function<void(Ask&, FakeSystem&)> change;
+  std::string also = {};  // the fields of all other findings, each before a space
+};
+
+inline void PrintTo(const CheckRow& row, std::ostream* out) {
+  *out << row.name;
+}
+
+// A request of a plain user that is right: the switches of this thread.
+inline Ask right() {
+  Ask ask;
+  ask.attr = changes({.switches = true}).kernel(Kernel::Excluded).attr().value();
+  ask.attr.watermark = ask.attr.wakeup_watermark = 1;
+  return ask;
+}
+
+inline void expect_finding(const CheckRow& row) {
+  FakeSystem machine;
+  Ask ask = right();
+  ASSERT_TRUE(check(ask, machine).empty()) << check(ask, machine).front().says;
+  row.change(ask, machine);
+  const auto found = check(ask, machine);
+  const auto it = std::ranges::find_if(found, [&](const Finding& each) {
+    return each.field == row.field && each.says.find(row.says) != std::string::npos;
+  });
+  std::string all;
+  for (const Finding& each : found) all += each.field + ": " + each.says + "\n";
+  ASSERT_NE(it, found.end()) << all;
+  EXPECT_EQ(it->severity, row.severity) << all;
+  EXPECT_FALSE(it->advice.empty());
+  std::string others;
+  for (auto each = found.begin(); each != found.end(); ++each) {
+    if (each != it) others += each->field + " ";
+  }
+  EXPECT_EQ(others, row.also) << all;
+}
+
+// Changes of a row. as(): to an event's own attributes, in a request of an allowed caller.
+inline auto as(Event event) {
+  return [event = std::move(event)](Ask& ask, FakeSystem& machine) {
+    machine.be_root();
+    static std::vector<Event> kept;  // the strings
+    kept.push_back(event);
+    ask.attr = event.attr(machine).value();
+  };
+}
+template <class Change>
+auto as(Event event, Change change) {
+  return [put = as(std::move(event)), change](Ask& ask, FakeSystem& machine) {
+    put(ask, machine);
+    change(ask);
+  };
+}
+template <class Change>
+auto set(Change change) {
+  return [change](Ask& ask, FakeSystem&) { change(ask.attr); };
+}
+template <class Change>
+auto put(Change change) {
+  return [change](Ask& ask, FakeSystem&) { change(ask); };
+}
+
+// A Sampler on a stand-in for the kernel, and its first ring to write to.
+class SamplerTest : public ::testing::Test {
+ protected:
+  static Request request(Target target = this_thread()) {
+    return {.events = {kFaults}, .target = std::move(target), .page_count = 1};
+  }
+  Sampler open(const Request& asked = request(), bool starts = true) {
+    return Sampler::open(asked, starts).value();
+  }
+  // Publishes a COMM of that name, at that time, on the first event's ring; or, what is as long for
+  // other types, a FORK or an EXIT.
+  void write(const Sampler& sampler, const std::string& name, std::uint64_t time,
+             std::uint32_t type = PERF_RECORD_COMM) {
+    struct {
+      perf_event_header header{0, 0, sizeof *this};
+      std::uint32_t pid = 1;
+      std::uint32_t tid = 2;
+      char comm[16]{};
+      std::uint64_t tid_of_id = 0;
+      std::uint64_t time = 0;
+      std::uint64_t cpu = 0;
+      std::uint64_t identifier = 0;
+    } record;
+    record.header.type = type;
+    std::memcpy(record.comm, name.data(), std::min(name.size(), sizeof record.comm - 1));
+    record.time = time;
+    record.identifier = sampler.events()[0].ids[0];
+    publish(sampler, &record, sizeof record);
+  }
+  // Publishes a sample that has this id and nothing but zeros.
+  void write_sample(const Sampler& sampler, std::uint64_t id) {
+    constexpr std::uint16_t kSize = 512;
+    std::array<std::uint64_t, kSize / 8> sample{};
+    const perf_event_header header{PERF_RECORD_SAMPLE, 0, kSize};
+    std::memcpy(sample.data(), &header, sizeof header);
+    sample[1] = id;
+    publish(sampler, sample.data(), kSize);
+  }
+  void publish(const Sampler& sampler, const void* record, std::size_t size) {
+    const auto fd = static_cast<int>(sampler.events()[0].ids[0]);  // as the stand-in numbers them
+    const std::uint64_t page = perfring::testing::page_size();
+    ASSERT_EQ(::pwrite(fd, record, size, static_cast<off_t>(page + head_)),
+              static_cast<ssize_t>(size));
+    head_ += size;
+    ASSERT_EQ(::pwrite(fd, &head_, 8, offsetof(perf_event_mmap_page, data_head)), 8);
+  }
+  static std::string name_of(const Delivered& each) {
+    const auto* const comm = std::get_if<record::Comm>(&each.record);
+    return comm == nullptr ? "another record " : std::string{comm->comm()} + " ";
+  }
+
+  perfring::testing::FakeKernel kernel_;
+  std::uint64_t head_ = 0;
+};
+
+}  // namespace perfring::event::testing
+
+#endif  // PERFRING_TESTING_EVENTS_H_
