@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <thread>
 #include <utility>
+#include <vector>
+
+#include "harness/stress/threads.h"
 
 namespace perfring::stress {
 namespace {
@@ -84,6 +88,24 @@ PartOutcome rounds(std::string part, const Run& run,
            Clock::now() - begin < limit);
   outcome.seconds = std::chrono::duration<double>{Clock::now() - begin}.count();
   return outcome;
+}
+
+PartOutcome threads(const Run& run, std::unique_ptr<ThreadedRing> (*makes)(const Setting&)) {
+  constexpr std::chrono::milliseconds kRound{50};
+  return rounds("threads", run, [&](PartOutcome& outcome, Random& random) {
+    std::atomic<bool> stop{false};
+    std::vector<std::unique_ptr<ThreadedRing>> rings;
+    const StopAtTheEnd stop_at_the_end{stop};  // before the rings wait for their threads
+    for (const Setting& setting : draw_rings(random, run)) rings.push_back(makes(setting));
+    for (const auto& ring : rings) ring->start(stop);
+    for (const auto end = Clock::now() + kRound; Clock::now() < end;) {
+      bool any = false;
+      for (const auto& ring : rings) any |= ring->drain();
+      if (!any) std::this_thread::yield();
+    }
+    stop.store(true, std::memory_order_relaxed);
+    for (const auto& ring : rings) ring->end(outcome);
+  });
 }
 
 }  // namespace perfring::stress
