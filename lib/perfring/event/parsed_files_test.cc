@@ -1,152 +1,29 @@
-// What the types of a request and its parts allow, and nobody means.
+// What is read from files: the symbols of an ELF file, the fields of a tracepoint's format.
 
 #include <elf.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
-#include <cerrno>
-#include <climits>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "perfring/event/check.h"
-#include "perfring/event/event_error.h"
-#include "perfring/event/request.h"
+#include "perfring/event/event.h"
 #include "perfring/event/tracepoint_fields.h"
-#include "perfring/testing/events.h"
 #include "perfring/testing/fake_system.h"
 
 namespace perfring::event {
 namespace {
 
 using testing::FakeSystem;
-using testing::kFaults;
-
-// What plan() says of a target, or nothing if it plans.
-std::string refused(const Target& target) {
-  FakeSystem machine;
-  const auto made = plan({.events = {kFaults}, .target = target}, machine);
-  return made ? "" : made.error().field + ": " + made.error().says;
-}
-
-TEST(TargetMisuseTest, ATaskBelow0IsNotEveryTask) {
-  for (const pid_t task : {-1, -5, INT_MIN}) {
-    const std::string says = "pid: there is no task " + std::to_string(task);
-    EXPECT_EQ(refused(thread(task)), says);
-    EXPECT_EQ(refused(thread(task).on({0})), says);
-    EXPECT_EQ(refused(process(task).and_children()), says);
-  }
-}
-
-TEST(TargetMisuseTest, ACpuBeyondAnIntIsNotAnyCpu) {
-  for (const std::uint32_t cpu : {0x80000000U, 0xffffffffU}) {
-    const std::string says = "cpu: there is no CPU " + std::to_string(cpu);
-    EXPECT_EQ(refused(this_thread().on({0, cpu})), says);
-    EXPECT_EQ(refused(event::system().on({cpu})), says);
-    EXPECT_EQ(refused(child({"x"}).on({cpu})), says);
-  }
-  EXPECT_EQ(refused(this_thread().on({0x7fffffffU})), "") << "it is the kernel's to refuse";
-}
-
-TEST(TargetMisuseTest, AChildOrAFolderBelow0IsRefused) {
-  FakeSystem machine;
-  const auto says = [&](const Target& target, pid_t pid) {
-    const auto made = plan({.events = {kFaults}, .target = target}, machine, pid);
-    return made ? "" : made.error().field + ": " + made.error().says;
-  };
-  EXPECT_EQ(says(child({"x"}), -1), "pid: there is no task -1") << "the kernel's -1 is every task";
-  EXPECT_EQ(says(cgroup("/x"), INT_MIN), "pid: -2147483648 is not a descriptor");
-  EXPECT_EQ(says(child({"x"}), INT_MAX), "") << "it is the kernel's to refuse";
-  EXPECT_EQ(says(this_thread(), -1), "") << "a thread has no use for it";
-}
-
-TEST(TargetMisuseTest, ATargetOfAnUnknownKindIsRefused) {
-  constexpr const char* kUnknown = "target: the kind of target is unknown";
-  EXPECT_EQ(refused({.kind = Target::Kind{5}}), kUnknown);
-  EXPECT_EQ(refused({.kind = Target::Kind{255}, .cpus = {0}}), kUnknown);
-}
-
-TEST(EventMisuseTest, AMovedFromEventHasNoName) {
-  FakeSystem machine;
-  for (Event event : {tracepoint("sched:sched_switch"), pmu("msr/tsc/"), kFaults,
-                      kprobe("x").adjust([](perf_event_attr& attr) { attr.pinned = 1; })}) {
-    const Event taken = std::move(event);
-    ASSERT_TRUE(taken.attr(machine)) << taken.name();
-    const auto attr = event.attr(machine);  // NOLINT: moved from, on purpose
-    const bool has_name = taken.kind() == Kind::Tracepoint || taken.kind() == Kind::Pmu;
-    EXPECT_EQ(attr.has_value(), !has_name) << taken.name();
-    EXPECT_EQ(event.name(), "");
-    event = taken;
-    EXPECT_EQ(event.attr(machine).has_value(), true);
-  }
-}
-
-TEST(EventMisuseTest, AnEmptyFunctionChangesNothing) {
-  FakeSystem machine;
-  EXPECT_TRUE(kFaults.adjust(nullptr).attr(machine));
-  EXPECT_TRUE(kFaults.adjust(std::function<void(perf_event_attr&)>{}).attr(machine));
-}
-
-TEST(EventMisuseTest, ATextEndsAtItsFirstNul) {
-  FakeSystem machine;
-  const std::string with_nul{"do_it\0else", 10};
-  const Event probe = kprobe(with_nul);
-  const perf_event_attr attr = probe.attr(machine).value();
-  EXPECT_STREQ(reinterpret_cast<const char*>(static_cast<std::uintptr_t>(attr.config1)), "do_it");
-  const auto none = tracepoint(std::string{"sched:sched_switch\0", 19}).attr(machine);
-  ASSERT_FALSE(none);
-  EXPECT_TRUE(none.error().says.ends_with("is not the name of a tracepoint")) << none.error().says;
-  EXPECT_FALSE(by_name(std::string_view{"page-faults\0", 12}));
-}
-
-TEST(EventMisuseTest, NumbersOfAnySizeAreTakenAsTheyAre) {
-  constexpr std::uint64_t kAll = ~std::uint64_t{0};
-  FakeSystem machine;
-  machine.be_root();
-  EXPECT_EQ(kFaults.period(kAll).attr(machine)->sample_period, kAll);
-  EXPECT_EQ(kFaults.frequency(kAll).attr(machine)->sample_freq, kAll);
-  EXPECT_EQ(kFaults.sample(kAll).attr(machine)->sample_type, kAll);
-  EXPECT_EQ(breakpoint(kAll, Access{200}, kAll).attr(machine)->bp_type, 200U);
-  EXPECT_EQ(kFaults.kernel(Kernel{9}).attr(machine)->exclude_kernel, 0U);
-  const perf_event_attr own{};
-  EXPECT_TRUE((Event{Kind{77}, "of no kind", own, Kernel::Included}.attr(machine)));
-  // The kernel refuses all of them, and check() names them.
-  for (const Event& event :
-       {kFaults.period(kAll), kFaults.frequency(kAll), kFaults.sample(kAll),
-        breakpoint(kAll, Access{200}, kAll), breakpoint(64, Access::Write, 0)}) {
-    const auto found = check(Request{.events = {event}, .target = this_thread()}, machine);
-    ASSERT_FALSE(found.empty());
-    EXPECT_EQ(found.front().severity, Finding::Severity::Refused);
-  }
-}
-
-TEST(EventMisuseTest, AMegabyteOfANameIsRefusedInTime) {
-  FakeSystem machine;
-  const std::string longest(1 << 20, 'a');
-  EXPECT_FALSE(by_name(longest));
-  EXPECT_FALSE(tracepoint("sched:" + longest).attr(machine));
-  EXPECT_FALSE(pmu("msr/" + longest + "/").attr(machine));
-  EXPECT_FALSE(TracepointFormat::parse(longest));
-}
-
-TEST(CausesMisuseTest, AnErrorOf0OrLessHasNoCause) {
-  FakeSystem machine;
-  Ask ask;
-  ask.attr = kFaults.attr(machine).value();
-  for (const int error : {0, -1, INT_MIN}) {
-    EXPECT_TRUE(causes_of(ask, error, machine).empty()) << error;
-    EXPECT_TRUE(machine.asked.empty()) << "and nothing is asked of the system";
-  }
-  const auto failed = EventError::at_failure(EventError::Step{99}, 0, ask, "", machine);
-  EXPECT_EQ(failed.message(), "an event of type 1 of this thread: impossible");
-  EXPECT_EQ(EventError{}.message(), ": impossible");
-  EXPECT_NE(EventError{}.explain().find("to change: see perf_event_open(2)"), std::string::npos);
-}
 
 // An ELF file by hand, whose code is at 0x413000 in memory and at 0x200 in the file.
 template <class Header, class Segment, class Section, class Symbol>
@@ -212,7 +89,7 @@ std::string elf_file(unsigned char elf_class) {
 
 // What file_offset_of() says of the symbol in a file of this content.
 std::string place_of(const std::string& content, const char* symbol) {
-  const std::string path = ::testing::TempDir() + "/misuse_test.elf";
+  const std::string path = ::testing::TempDir() + "/parsed_files_test.elf";
   std::filesystem::remove(path);  // ext4 writes one through that is cut to 0 (auto_da_alloc)
   std::ofstream{path, std::ios::binary} << content;
   const auto offset = internal::file_offset_of(path.c_str(), symbol);
@@ -314,6 +191,75 @@ TEST(ElfSymbolTest, AUprobeOutsideOfCodeIsNamed) {
   EXPECT_EQ(found(0).front().severity, Finding::Severity::Silent);
   machine.files.erase("/prog");
   EXPECT_TRUE(found(0).empty()) << "what cannot be read is not judged";
+}
+
+// As the kernel prints it (L: sched:sched_process_exec, and sched:sched_switch's comm).
+constexpr const char* kFormat =
+    "name: sched_process_exec\nID: 310\nformat:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+    "\tfield:__data_loc char[] filename;\toffset:8;\tsize:4;\tsigned:0;\n"
+    "\tfield:pid_t pid;\toffset:12;\tsize:4;\tsigned:1;\n"
+    "\tfield:char comm[16];\toffset:16;\tsize:16;\tsigned:0;\n"
+    "\tfield:__rel_loc char[] name;\toffset:32;\tsize:4;\tsigned:0;\n"
+    "\nprint fmt: \"filename=%s\", __get_str(filename)\n";
+
+class TracepointFormatTest : public ::testing::Test {
+ protected:
+  TracepointFormat format = TracepointFormat::parse(kFormat).value();
+  std::vector<std::byte> raw = std::vector<std::byte>(64);
+
+  template <class T>
+  void put(std::size_t at, const T& value) {
+    std::memcpy(raw.data() + at, &value, sizeof value);
+  }
+};
+
+TEST_F(TracepointFormatTest, FieldsAreReadByNameAndType) {
+  put(4, std::int32_t{-7});
+  put(16, std::array{'s', 'h', '\0', 'x'});
+  put(8, std::uint32_t{6 << 16 | 40});
+  put(40, std::array{'/', 'b', 'i', 'n', '/', 'x'});
+  put(32, std::uint32_t{3 << 16 | 12});  // from 36 on
+  put(48, std::array{'a', 'b', '\0'});
+  EXPECT_EQ(format.field<std::int32_t>("common_pid")->of(raw), -7);
+  EXPECT_EQ(format.field<std::uint16_t>("common_type")->of(raw), 0);
+  EXPECT_EQ(format.text("comm")->of(raw), "sh");
+  EXPECT_EQ(format.text("filename")->of(raw), "/bin/x");
+  EXPECT_EQ(format.text("name")->of(raw), "ab");
+}
+
+TEST_F(TracepointFormatTest, AnotherTypeOrNameIsRefusedWhenItIsBound) {
+  ASSERT_FALSE(format.field<std::uint32_t>("pid"));
+  EXPECT_NE(format.field<std::uint32_t>("pid").error().says.find("a signed integer of 4 bytes"),
+            std::string::npos);
+  EXPECT_FALSE(format.field<std::int64_t>("pid"));
+  EXPECT_FALSE(format.field<std::int16_t>("common_type")) << "it is unsigned";
+  ASSERT_FALSE(format.field<char>("comm"));
+  EXPECT_NE(format.field<char>("comm").error().says.find("an array"), std::string::npos);
+  EXPECT_FALSE(format.field<std::uint32_t>("filename"));
+  EXPECT_NE(format.text("pid").error().says.find("not text"), std::string::npos);
+  EXPECT_NE(format.text("com").error().advice.find("comm"), std::string::npos);
+  EXPECT_FALSE(TracepointFormat::parse(""));
+  EXPECT_EQ(format.fields().size(), 6U);
+  EXPECT_FALSE(TracepointFormat::parse("\tfield:int x;\toffset:y;\tsize:4;\tsigned:1;\n"));
+}
+
+TEST_F(TracepointFormatTest, NothingOutsideTheRawDataIsRead) {
+  const auto pid = format.field<std::int32_t>("pid").value();
+  const auto filename = format.text("filename").value();
+  const auto comm = format.text("comm").value();
+  for (std::size_t size = 0; size <= raw.size(); ++size) {
+    const std::vector<std::byte> cut{raw.begin(), raw.begin() + static_cast<std::ptrdiff_t>(size)};
+    EXPECT_EQ(pid.of(cut).has_value(), size >= 16) << size;
+    EXPECT_EQ(comm.of(cut).has_value(), size >= 32) << size;
+  }
+  for (const std::uint32_t location : {0xffffffffU, 0x0001ffffU, 0xffff0000U, 0x00010040U}) {
+    put(8, location);
+    EXPECT_FALSE(filename.of(raw)) << location;
+  }
+  put(8, std::uint32_t{1 << 16 | 63});
+  EXPECT_TRUE(filename.of(raw));
 }
 
 // A byte that is neither 0 nor 1 is not a value of a bool.

@@ -1,0 +1,343 @@
+// How a Sampler, a Group and a Counter open, and a command starts; and what is left of one that was
+// moved from, and of a forked child's copy. On stand-ins for the kernel.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perfring/event/group.h"
+#include "perfring/event/opening.h"
+#include "perfring/event/sampler.h"
+#include "perfring/testing/events.h"
+#include "perfring/testing/fake_kernel.h"
+#include "perfring/testing/fake_system.h"
+
+namespace perfring::event {
+namespace {
+
+using perfring::testing::FakeKernel;
+using testing::FakeSystem;
+using testing::kFaults;
+using testing::SamplerTest;
+
+class OpeningTest : public ::testing::Test {
+ protected:
+  // The steps' tasks, or why nothing was opened.
+  std::string opened(const Event& event, const Target& target, bool grouped = false) {
+    std::vector<Event> events(2, event);
+    const auto opening = internal::open_all({.events = events, .target = target}, machine_, grouped,
+                                            /*prepare=*/nullptr);
+    if (!opening) {
+      std::string fields{opening.error().io_error.message()};
+      for (const Cause& each : opening.error().causes) fields += " " + each.field;
+      return fields;
+    }
+    std::string tasks;
+    for (const internal::OpenStep& each : opening->steps) {
+      tasks += std::to_string(each.step.event) + ":" + std::to_string(each.step.ask.pid) + " ";
+    }
+    return tasks;
+  }
+  FakeSystem machine_;
+};
+
+// R8: between the list of a process's threads and the opening.
+TEST_F(OpeningTest, AThreadThatHasEndedIsPassedOver) {
+  machine_.answer = [](const Ask& ask) { return ask.pid == 100 ? ESRCH : 0; };
+  for (const bool grouped : {false, true}) {
+    EXPECT_EQ(opened(kFaults, this_process(), grouped), "0:101 1:101 ");
+    EXPECT_EQ(opened(kFaults, this_process().and_children().on({0, 1}), grouped),
+              "0:101 0:101 1:101 1:101 ");
+    const auto is_asked = [](const Ask& ask) { return ask.pid == 100; };
+    EXPECT_EQ(std::ranges::count_if(machine_.asked, is_asked), 2) << "once for each request";
+    machine_.asked.clear();
+  }
+  EXPECT_EQ(opened(kFaults, thread(100)), "No such process pid") << "it is the only one";
+  // Between the first event's opening and the second's.
+  machine_.asked.clear();
+  machine_.answer = [&](const Ask& ask) {
+    return ask.pid == 100 && machine_.asked.size() > 1 ? ESRCH : 0;
+  };
+  EXPECT_EQ(opened(kFaults, this_process()), "0:100 0:101 1:101 ");
+}
+
+TEST_F(OpeningTest, IfAllThreadsHaveEndedThereIsNoProcess) {
+  machine_.answer = [](const Ask&) { return ESRCH; };
+  EXPECT_EQ(opened(kFaults, this_process()), "No such process pid");
+  machine_.asked.clear();
+  machine_.answer = [&](const Ask&) { return machine_.asked.size() > 2 ? ESRCH : 0; };
+  EXPECT_EQ(opened(kFaults, this_process()), "No such process pid") << "of the second event";
+  machine_.answer = [](const Ask& ask) { return ask.pid == 100 ? EMFILE : 0; };
+  EXPECT_EQ(opened(kFaults, this_process()), "Too many open files fd");
+}
+
+TEST_F(OpeningTest, AMemberIsInTheGroupOfItsTaskAndCpu) {
+  std::vector<Event> events(2, kFaults);
+  const auto opening = internal::open_all(
+      {.events = events, .target = this_process().and_children().on({0, 1})}, machine_,
+      /*grouped=*/true, nullptr);
+  ASSERT_TRUE(opening);
+  ASSERT_EQ(opening->steps.size(), 8U);
+  for (std::size_t i = 0; i < 8; ++i) {
+    const internal::OpenStep& each = opening->steps[i];
+    EXPECT_EQ(each.step.ask.group_fd, i < 4 ? -1 : opening->steps[i - 4].fd.get()) << i;
+    EXPECT_EQ(each.step.ask.cpu, opening->steps[i % 4].step.ask.cpu) << i;
+  }
+}
+
+// That this user may not observe the kernel is found, and said, once for each event.
+TEST_F(OpeningTest, TheKernelIsNotAskedForAgainOnceItWasRefused) {
+  machine_.answer = [](const Ask& ask) { return ask.attr.exclude_kernel == 0 ? EACCES : 0; };
+  const auto opening =
+      internal::open_all({.events = {kFaults}, .target = this_process()}, machine_, false, nullptr);
+  ASSERT_TRUE(opening);
+  EXPECT_EQ(opening->notes.size(), 1U);
+  EXPECT_EQ(machine_.asked.size(), 3U) << "two events, of which the first was refused once";
+}
+
+// The first that is free if a daemon has closed its standard input.
+TEST_F(OpeningTest, ADescriptorOf0IsTakenAsAnEvent) {
+  machine_.answer = [](const Ask& ask) { return ask.attr.exclude_kernel == 0 ? EACCES : 0; };
+  const int input = ::fcntl(0, F_DUPFD_CLOEXEC, 3);
+  ::close(0);
+  {
+    const auto opening = internal::open_all({.events = {kFaults}, .target = this_process()},
+                                            machine_, false, nullptr);
+    EXPECT_EQ(opening->steps.at(0).fd.get(), 0);
+    EXPECT_EQ(opening->steps.size(), 2U);
+    EXPECT_EQ(opening->notes.size(), 1U);
+    EXPECT_EQ(machine_.asked.size(), 3U);
+  }
+  if (input >= 0) {
+    ::dup2(input, 0);
+    ::close(input);
+  }
+}
+
+TEST_F(OpeningTest, ALackOfFilesNamesHowManyEventsWereAskedFor) {
+  machine_.answer = [](const Ask&) { return EMFILE; };
+  const auto none = internal::open_all({.events = {kFaults}, .target = this_process()}, machine_,
+                                       /*grouped=*/false, nullptr);
+  EXPECT_EQ(none.error().causes.front().says,
+            "this process may have 64 open files, and 2 events are asked for");
+}
+
+// The kernel says EINVAL before it looks at rights: with the kernel excluded, changing one wrong
+// field is enough to show it.
+TEST_F(OpeningTest, WrongFieldsAreFoundByAskingWithoutTheKernel) {
+  machine_.answer = [&](const Ask& ask) {
+    if (ask.attr.enable_on_exec && ask.attr.remove_on_exec) return EINVAL;
+    return ask.attr.exclude_kernel == 0 ? EACCES : 0;
+  };
+  const Event both =
+      kFaults.adjust([](perf_event_attr& a) { a.enable_on_exec = a.remove_on_exec = 1; });
+  EXPECT_EQ(opened(both, this_thread()), "Invalid argument enable_on_exec remove_on_exec");
+}
+
+// IfAllowed: excluding the kernel does not help where nothing but the kernel is asked for.
+TEST_F(OpeningTest, AKernelOnlyEventIsRefusedAsForbiddenAndNotAsInvalid) {
+  const auto is_msr = [](const Ask& ask) { return ask.attr.type == 10; };
+  machine_.answer = [&](const Ask& ask) {
+    if (ask.attr.exclude_kernel == 0) return EACCES;
+    const bool is_kernels = ask.attr.type == PERF_TYPE_BREAKPOINT && ask.attr.bp_addr >> 63 != 0;
+    return is_kernels || is_msr(ask) ? EINVAL : 0;
+  };
+#if __SIZEOF_POINTER__ == 8
+  EXPECT_EQ(opened(breakpoint(0xffffffff81000000, Access::Write), this_thread()),
+            "Permission denied bp_addr");
+#endif
+  EXPECT_EQ(opened(pmu("msr/tsc/").kernel(Kernel::IfAllowed), this_thread()),
+            "Permission denied exclude_kernel");
+  EXPECT_EQ(opened(breakpoint(4096, Access::Write), this_thread()), "0:0 1:0 ");
+}
+
+// Each holds a copy of the pipes of those before it.
+TEST_F(SamplerTest, TwoCommandsThatWaitAreIndependent) {
+  for (const bool first_goes : {true, false}) {
+    std::optional<Sampler> first = open(request(child({"true"})), /*starts=*/false);
+    std::optional<Sampler> second = open(request(child({"true"})), /*starts=*/false);
+    std::optional<Sampler>& goes = first_goes ? first : second;
+    std::optional<Sampler>& stays = first_goes ? second : first;
+    const pid_t gone = goes->child();
+    goes.reset();
+    EXPECT_EQ(::kill(gone, 0), -1) << "it was not waited for";
+    EXPECT_FALSE(stays->child_status());
+    ASSERT_TRUE(stays->start().has_value());
+    while (!stays->child_status()) ::usleep(1000);
+    EXPECT_EQ(*stays->child_status(), 0);
+  }
+}
+
+// What start() says, in words.
+TEST_F(SamplerTest, ACommandThatCannotBeRunIsNamedWithTheReason) {
+  const auto failed = [](std::vector<std::string> command, int error) {
+    const auto opened = Sampler::open(request(child(std::move(command))));
+    if (opened) return std::string{"it was opened"};
+    EXPECT_EQ(opened.error().step, EventError::Step::Child);
+    EXPECT_EQ(opened.error().io_error.value(), error);
+    std::string all = opened.error().asked;
+    for (const Cause& each : opened.error().causes) all += "; " + each.field + ": " + each.says;
+    return all;
+  };
+  EXPECT_EQ(failed({"/none/x"}, ENOENT), "the command /none/x; command: there is no such program");
+  EXPECT_EQ(failed({"/etc/passwd", "y"}, EACCES),
+            "the command /etc/passwd; command: it may not be run");
+  Sampler killed = open(request(child({"true"})), /*starts=*/false);
+  ASSERT_EQ(::kill(killed.child(), SIGKILL), 0);
+  siginfo_t ended;
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(killed.child()), &ended, WEXITED | WNOWAIT), 0);
+  const auto started = killed.start();
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().io_error, std::errc::no_such_process);
+  ASSERT_EQ(started.error().causes.size(), 1U);
+  EXPECT_EQ(started.error().causes[0].says, "its process ended before it was started");
+  ASSERT_TRUE(killed.child_status());
+  EXPECT_EQ(WTERMSIG(*killed.child_status()), SIGKILL);
+  // The pipes are the first that find no free descriptor.
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 3, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto forked = internal::Child::fork({"true"});
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(forked);
+  EXPECT_EQ(forked.error().io_error, std::errc::too_many_files_open);
+  ASSERT_EQ(forked.error().causes.size(), 1U);
+  EXPECT_EQ(forked.error().causes[0].says, "this process may have 3 open files");
+}
+
+TEST_F(SamplerTest, StartingTwiceStartsOnce) {
+  Sampler sampler = open(request(child({"true"})));
+  EXPECT_TRUE(sampler.start().has_value());
+  Group group = Group::open(request(child({"true"}))).value();
+  EXPECT_TRUE(group.start().has_value());
+  while (!sampler.child_status() || !group.child_status()) ::usleep(1000);
+  EXPECT_EQ(*group.child_status(), 0);
+}
+
+// What a sampler without events (moved from, or in a forked child) does wrong.
+std::string delivered_by_none(Sampler& none) {
+  std::string wrong;
+  const auto each = [&](const Delivered&) { wrong += "a record "; };
+  none.for_each(each);
+  none.flush(each);
+  if (none.next()) wrong += "next() ";
+  if (none.wait() != Woken::Stop) wrong += "wait() ";
+  none.stop();
+  if (none.start().error().io_error != std::errc::bad_file_descriptor) wrong += "start() ";
+  if (none.fd() != -1 || none.next_deadline() != Sampler::Clock::time_point::min())
+    wrong += "fd() ";
+  if (!none.events().empty() || !none.notes().empty() || none.rings() != 0) wrong += "events() ";
+  if (none.counts().delivered != 0 || none.lost() != 0) wrong += "counts() ";
+  if (none.child() != 0 || none.child_status()) wrong += "child() ";
+  return wrong;
+}
+
+TEST_F(SamplerTest, AMovedFromSamplerHasNoEvents) {
+  Sampler first = open();
+  write(first, "one", 1);
+  Sampler second{std::move(first)};
+  EXPECT_EQ(delivered_by_none(first), "");  // NOLINT: moved from, on purpose
+  EXPECT_NE(first.start().error().explain().find("moved from"), std::string::npos);
+  std::string seen;
+  second.flush([&](const Delivered& each) { seen += name_of(each); });
+  EXPECT_EQ(seen, "one ");
+  EXPECT_EQ(second.counts().delivered, 1U);
+  first = std::move(second);
+  write(first, "two", 2);
+  first.flush([&](const Delivered& each) { seen += name_of(each); });
+  EXPECT_EQ(seen, "one two ");
+  EXPECT_EQ(FakeKernel::mappings(), 1);
+}
+
+TEST_F(SamplerTest, MoveAssignmentToItselfChangesNothing) {
+  Sampler sampler = open();
+  write(sampler, "one", 1);
+  Sampler& same = sampler;
+  sampler = std::move(same);
+  std::string seen;
+  sampler.flush([&](const Delivered& each) { seen += name_of(each); });
+  EXPECT_EQ(seen, "one ");
+  Group group = Group::open(request()).value();
+  Group& same_group = group;
+  group = std::move(same_group);
+  EXPECT_TRUE(group.start().has_value());
+}
+
+TEST_F(SamplerTest, AForkedChildsCopyHasNoEventsAndTouchesNoMemory) {
+  Sampler sampler = open(request(child({"true"})), /*starts=*/false);
+  write(sampler, "one", 1);
+  const int mappings = FakeKernel::mappings();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (!delivered_by_none(sampler).empty()) ::_exit(1);
+    // The stand-in's memory is there in the child as well; it stands for somebody else's by now.
+    {
+      const Sampler destroyed{std::move(sampler)};
+    }
+    ::_exit(FakeKernel::mappings() == mappings ? 7 : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  // The command is this process's to start.
+  ASSERT_TRUE(sampler.start().has_value());
+  while (!sampler.child_status()) ::usleep(1000);
+  EXPECT_EQ(*sampler.child_status(), 0);
+  std::string seen;
+  sampler.flush([&](const Delivered& each) { seen += name_of(each); });
+  EXPECT_EQ(seen, "one ");
+}
+
+TEST_F(SamplerTest, AGroupThatWasMovedFromHasNoEvents) {
+  Group first = Group::open(request(child({"true"})), /*starts=*/false).value();
+  const pid_t child = first.child();
+  EXPECT_GT(child, 0);
+  Group second{std::move(first)};
+  for (const auto& failed : {first.start(), first.stop()}) {  // NOLINT: moved from, on purpose
+    ASSERT_FALSE(failed.has_value());
+    EXPECT_EQ(failed.error().io_error, std::errc::bad_file_descriptor);
+  }
+  EXPECT_EQ(first.read().error().io_error, std::errc::bad_file_descriptor);
+  EXPECT_TRUE(first.notes().empty());
+  EXPECT_EQ(first.child(), 0);
+  EXPECT_FALSE(first.child_status());
+  EXPECT_EQ(second.child(), child);
+  Counter counter = Counter::open(software(PERF_COUNT_SW_PAGE_FAULTS), this_thread()).value();
+  const Counter taken{std::move(counter)};
+  EXPECT_EQ(counter.read().error().io_error,  // NOLINT: moved from, on purpose
+            std::errc::bad_file_descriptor);
+  EXPECT_TRUE(counter.notes().empty());
+}
+
+TEST_F(SamplerTest, AForkedChildLeavesItsParentsCommandAlone) {
+  Group group = Group::open(request(child({"true"})), /*starts=*/false).value();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (group.child_status()) ::_exit(1);
+    const auto started = group.start();
+    if (started || started.error().io_error != std::errc::no_child_process) ::_exit(2);
+    {
+      const Group destroyed{std::move(group)};
+    }
+    ::_exit(7);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  EXPECT_EQ(group.child_status(), std::nullopt) << "it waits for its start";
+}
+
+}  // namespace
+}  // namespace perfring::event
