@@ -1,7 +1,8 @@
-#include "harness/model/litmus/litmus_json.h"
+#include "harness/model/litmus/text.h"
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -84,7 +85,7 @@ json parse_litmus_json(std::istream& file) {
   }
 }
 
-std::string message_of(const json::exception& error) {
+std::string message_of(const std::exception& error) {
   const std::string_view what = error.what();
   return std::string{what.substr(what.find(' ') + 1)};
 }

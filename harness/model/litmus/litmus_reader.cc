@@ -12,7 +12,6 @@
 #include <string_view>
 #include <utility>
 
-#include "harness/model/litmus/litmus_json.h"
 #include "harness/program/numbers.h"
 
 namespace perfring::model {

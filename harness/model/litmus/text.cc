@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "harness/model/engine/usage_error.h"
-#include "harness/model/litmus/litmus_json.h"
 #include "harness/program/numbers.h"
 
 namespace perfring::model {

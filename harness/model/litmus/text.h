@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -81,6 +83,16 @@ std::vector<Op> read_ops(const nlohmann::json& list, const std::vector<std::stri
 nlohmann::json ops_json(const std::vector<Op>& ops, const std::vector<std::string>& locations);
 // A whole test, without what is expected of it.
 nlohmann::json text_json(const LitmusText& text);
+
+// The JSON of a file of litmus tests. Throws UsageError for text that is not JSON, for lists nested
+// too deep, and for an object that has a field twice, of which the library would keep the last.
+nlohmann::json parse_litmus_json(std::istream& file);
+
+// Of an exception of the library's, without "[json.exception.type_error.302] ".
+std::string message_of(const std::exception& error);
+
+// Neither rounded nor cut off: a misread number could agree by chance.
+std::int64_t integer_of(const nlohmann::json& number);
 
 }  // namespace perfring::model
 

@@ -1,4 +1,4 @@
-#include "harness/model/reference/path.h"
+#include "harness/model/reference/axioms.h"
 
 #include <cstddef>
 #include <string>
