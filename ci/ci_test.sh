@@ -211,11 +211,12 @@ result one.xml '<testsuites><testcase name="a" classname="\x01"/></testsuites>' 
 expect 1 '^job: 0 passed, 1 failed' ci/count_tests job 0 events
 [ ! -e ci-results/job/a/b/a_test.shard2.xml ] || fail "another run's report is kept"
 
-# What OSS-Fuzz compiles is there: each source is one of a fuzz target's in Bazel, too. One that is not is named
+# What OSS-Fuzz compiles is there: each source is one of a fuzz target's in Bazel, too. What is not is named
 # before anything is compiled.
 while IFS= read -r source; do install -D /dev/null "$source"; done < <(sed -e 's,^//,,' -e 's,:,/,' fuzzed_files)
-printf '[%s]\n' parsers/elf parsers/live_options >fuzz/options.ini
+printf '[%s]\n' hostile_ring kernel_script two_consumers parsers/{elf,live_options} >fuzz/options.ini
 expect 0 '[.]cc$' ci/oss-fuzz/build.sh --sources
+expect 2 'there is no target parsers/dwarf$' env TARGETS="hostile_ring parsers/dwarf" ci/oss-fuzz/build.sh
 rm harness/bench/options.cc
 expect 2 'there is no harness/bench/options[.]cc$' ci/oss-fuzz/build.sh
 

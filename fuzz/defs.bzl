@@ -25,8 +25,8 @@ _fuzz_seeds_rule = rule(
     },
 )
 
-def cc_fuzz_test(name, dictionary, deps, src = None, local_defines = [], tags = []):
-    """A fuzz target: LLVMFuzzerTestOneInput() in NAME.cc, or in `src`.
+def cc_fuzz_test(name, dictionary, deps, src = "target.cc", tags = []):
+    """A fuzz target: LLVMFuzzerTestOneInput() in `src`, to which the macro TARGET is NAME.
 
     X      test: replays every input of X_seeds, X_regressions/ and X_corpus.zip
     X_seeds  a folder of the seeds that seeds.py writes
@@ -38,8 +38,7 @@ def cc_fuzz_test(name, dictionary, deps, src = None, local_defines = [], tags = 
       name: X.
       dictionary: label of a dictionary in libFuzzer's format.
       deps: of the program.
-      src: its source, if that is not NAME.cc.
-      local_defines: of that source.
+      src: its source.
       tags: of the test.
     """
     folder = native.package_name().partition("fuzz/")[2]
@@ -55,8 +54,8 @@ def cc_fuzz_test(name, dictionary, deps, src = None, local_defines = [], tags = 
         name = name + "_bin",
         testonly = True,
         visibility = ["//:__pkg__"],  # of ci_test
-        srcs = [src or name + ".cc"],
-        local_defines = local_defines,
+        srcs = [src],
+        local_defines = ["TARGET=" + name],
         linkopts = select({
             "//:libfuzzer": ["-fsanitize=fuzzer"],
             "//conditions:default": [],

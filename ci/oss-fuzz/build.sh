@@ -35,15 +35,19 @@ parser=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*
 sources() { # TARGET
   case $1 in
     hostile_ring | planted_fault) printf '%s\n' "${ring[@]}" ;;
+    record) printf '%s\n' lib/perfring/record/*.cc ;;
     parsers/*) printf '%s\n' "${parser[@]}" ;;
     *) printf '%s\n' "${script[@]}" ;;
   esac | grep -v _test.cc | sort -u
-  [[ $1 == parsers/* ]] || echo "fuzz/$1.cc"
 }
+own_source() { # TARGET
+  if [ -f "fuzz/$1.cc" ]; then echo "fuzz/$1.cc"; else echo "$(dirname "fuzz/$1")/target.cc"; fi
+}
+# What is not there is found before anything is compiled, which takes minutes.
+no() { echo "ci/oss-fuzz/build.sh: there is no $*" >&2; exit 2; }
+for target in "${targets[@]}"; do grep -qxF "[$target]" fuzz/options.ini || no "target $target"; done
 mapfile -t all < <(for target in "${targets[@]}"; do sources "$target"; done | sort -u)
-for source in "${all[@]}" fuzz/parsers/target.cc; do # before any is compiled, which takes minutes
-  [ -f "$source" ] || { echo "ci/oss-fuzz/build.sh: there is no $source" >&2; exit 2; }
-done
+for source in "${all[@]}" fuzz/{,parsers/}target.cc; do [ -f "$source" ] || no "$source"; done
 [ $only_sources = no ] || { printf '%s\n' "${all[@]}"; exit 0; }
 
 : "${CXX:?}" "${LIB_FUZZING_ENGINE:?}" "${OUT:?}"
@@ -65,8 +69,8 @@ for target in "${targets[@]}"; do
   libraries=()
   # Not static: it was made for libstdc++, and the rest here is libc++'s.
   [ "$target" = "$name" ] ||
-    libraries=("-DPARSER=$name" fuzz/parsers/target.cc -lboost_context '-Wl,-rpath,$ORIGIN/lib' -Wl,--disable-new-dtags)
-  "$CXX" "${flags[@]}" "${linked[@]}" "${engine[@]}" "${libraries[@]}" -pthread \
+    libraries=(-lboost_context '-Wl,-rpath,$ORIGIN/lib' -Wl,--disable-new-dtags)
+  "$CXX" "${flags[@]}" "-DTARGET=$name" "$(own_source "$target")" "${linked[@]}" "${engine[@]}" "${libraries[@]}" -pthread \
     -o "$OUT/$name"
   if [ ${#libraries[@]} -gt 0 ]; then # where it is run, there is no Boost
     mkdir -p "$OUT/lib"

@@ -1,4 +1,4 @@
-// A fuzz target of the parser that the macro PARSER names.
+// A fuzz target of the parser that the macro TARGET names.
 
 #include <string_view>
 
@@ -6,11 +6,11 @@
 
 namespace perfring::fuzz::parsers {
 
-void PARSER(std::string_view text);
+void TARGET(std::string_view text);
 
 }  // namespace perfring::fuzz::parsers
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  perfring::fuzz::parsers::PARSER(perfring::fuzz::Input{data, size}.text());
+  perfring::fuzz::parsers::TARGET(perfring::fuzz::Input{data, size}.text());
   return 0;
 }
