@@ -11,7 +11,6 @@
 
 #include "harness/faults/memory_faults.h"
 #include "proptests/merge_oracle.h"
-#include "proptests/merge_rows.h"
 #include "proptests/property.h"
 
 namespace perfring::proptests {

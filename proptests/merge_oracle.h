@@ -9,13 +9,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
+#include <exception>
 #include <optional>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "perfring/rings/merge.h"
+#include "perfring/rings/timed.h"
+#include "perfring/testing/fake_ring.h"
 #include "perfring/testing/rings.h"
 
 namespace perfring::proptests {
@@ -105,6 +111,159 @@ class MergeOracle {
   std::uint64_t newest_ = 0;
   std::uint64_t late_ = 0;
   std::uint64_t worst_late_ = 0;
+};
+
+// Rings that hold rows of records alike, which a Merge reads in one go, and anything odd among
+// them; merged, run by run, beside the oracle.
+
+// What rows are made of.
+struct RowShape {
+  std::size_t rings;
+  std::size_t payload;  // of records alike
+  std::uint64_t slack;
+  std::uint64_t start;
+};
+
+// What ends a run before its end: after so many events, or keys.
+struct Cut {
+  std::uint64_t stops = MergeOracle::kAll;
+  std::uint64_t throws = MergeOracle::kAll;
+  std::uint64_t key_throws = MergeOracle::kAll;
+};
+
+template <unsigned kWindow, bool kTimed, class M = DefaultMemory>
+class MergeRows {
+  using Memory = std::conditional_t<kTimed, Timed<M>, M>;
+
+ public:
+  explicit MergeRows(const RowShape& shape)
+      : shape_{shape},
+        rings_{shape.rings, {.slack = shape.slack, .learns = false}, kRing, shape.start},
+        oracle_{shape.rings, kWindow, shape.slack, shape.start} {}
+
+  // The clock: even while anything is written, and odd when it is read.
+  std::uint64_t now = 100'000;
+
+  void sample(std::size_t ring, std::uint64_t key, std::size_t payload) {
+    std::vector<std::byte> raw(payload, std::byte{0x5a});
+    const std::uint64_t number = ++number_;
+    const std::size_t at_number = kTimed ? 0 : sizeof(key);
+    if (!kTimed) std::memcpy(raw.data(), &key, sizeof(key));
+    std::memcpy(raw.data() + at_number, &number, kTimed ? 8 : 4);
+    const std::size_t size = (payload + (kTimed ? 20 : 12) + 7) / 8 * 8;
+    if (!has_room(ring, size)) return;
+    if constexpr (kTimed) {
+      rings_[ring].timed_sample(key, raw);
+    } else {
+      rings_[ring].sample(raw, size);
+    }
+    wrote(ring, Kind::Sample, key, Seen::sample(raw));
+  }
+  void sample(std::size_t ring, std::uint64_t key) { sample(ring, key, shape_.payload); }
+  void lost(std::size_t ring) {
+    if (!has_room(ring, 24)) return;
+    rings_[ring].lost(++number_);
+    wrote(ring, Kind::Lost, 0, Seen::lost(number_));
+  }
+  void malformed(std::size_t ring) {
+    if (!has_room(ring, 16)) return;
+    const std::uint64_t number = ++number_;
+    const std::uint64_t begin = rings_[ring].head();
+    rings_[ring].raw_record(77, 16, std::as_bytes(std::span{&number, 1}), 16);
+    wrote(ring, Kind::Malformed, 0,
+          Seen::malformed(Defect::UnexpectedType, rings_[ring].bytes(begin, begin + 16)));
+  }
+  // Records alike, in the order of their keys, the last of them now.
+  void row(std::size_t ring, std::uint64_t count, std::uint64_t apart) {
+    for (; count != 0; --count) sample(ring, now += 2 * apart);
+  }
+  std::uint64_t last_key(std::size_t ring) const { return last_keys_[ring]; }
+
+  // between(ring): after the clock was read for that ring, and before it is looked at.
+  template <class Between>
+  void run(std::uint64_t limit, const Cut& cut, const Between& between) {
+    Run run{.limit = limit};
+    const auto clock = [&] {
+      const std::uint64_t read = now + 1;
+      run.clocks.push_back(read);
+      if (run.clocks.size() <= shape_.rings) {
+        between(run.clocks.size() - 1);
+        run.visible.push_back(oracle_.written(run.visible.size()));
+      }
+      now += 2;
+      return read;
+    };
+    carry_out(run, cut,
+              [&](auto key, auto take) { return rings_.merge.run(key, clock, take, limit); });
+  }
+  void run(std::uint64_t limit = MergeOracle::kAll, const Cut& cut = {}) {
+    run(limit, cut, [](std::size_t) {});
+  }
+  void flush(std::uint64_t limit = MergeOracle::kAll) {
+    Run run{.limit = limit};
+    for (std::size_t i = 0; i < shape_.rings; ++i) run.visible.push_back(oracle_.written(i));
+    carry_out(run, {}, [&](auto key, auto take) { return rings_.merge.flush(key, take, limit); });
+  }
+
+  // Flushes, and judges every run so far.
+  std::string judge() {
+    flush();
+    return oracle_.judge(runs_, rings_.merge.counts());
+  }
+
+ private:
+  using Kind = MergeOracle::Kind;
+  using Seen = testing::Seen;
+  using Run = MergeOracle::Run;
+  struct Thrown final : std::exception {};
+  static constexpr std::uint64_t kRing = 8192;
+
+  bool has_room(std::size_t ring, std::size_t size) {
+    return rings_[ring].head() + size - rings_.tail(ring) <= kRing;
+  }
+  void wrote(std::size_t ring, Kind kind, std::uint64_t key, Seen seen) {
+    if (kind == Kind::Sample) last_keys_[ring] = key;
+    oracle_.wrote(ring, {kind, key, std::move(seen), rings_[ring].head()});
+  }
+
+  // The oracle does not know where a payload straddles the ring's end.
+  static testing::Got joined(const Ordered& each) {
+    testing::Got got = testing::copy(each);
+    if (got.seen.kind != Seen::Kind::Lost) got.seen.head_size = got.seen.bytes.size();
+    return got;
+  }
+
+  template <class How>
+  void carry_out(Run& run, Cut cut, How how) {
+    const auto take = [&](const Ordered& each) {
+      run.got.push_back(joined(each));
+      run.cut = cut.stops == run.got.size() || cut.throws == run.got.size();
+      if (cut.throws == run.got.size()) throw Thrown{};
+      return !run.cut;
+    };
+    const auto key = [&](const Sample& each) {
+      run.key_threw = cut.key_throws-- == 0;
+      if (run.key_threw) throw Thrown{};
+      return KeyAt{}(each);
+    };
+    try {
+      if constexpr (kTimed) {
+        run.end = how(EventTime{}, take);
+      } else {
+        run.end = how(key, take);
+      }
+    } catch (const Thrown&) {
+    }
+    for (std::size_t i = 0; i < shape_.rings; ++i) run.tails.push_back(rings_.tail(i));
+    runs_.push_back(std::move(run));
+  }
+
+  const RowShape shape_;
+  testing::Rings<Memory, kWindow> rings_;
+  MergeOracle oracle_;
+  std::vector<Run> runs_;
+  std::vector<std::uint64_t> last_keys_ = std::vector<std::uint64_t>(shape_.rings);
+  std::uint64_t number_ = 0;
 };
 
 }  // namespace perfring::proptests

@@ -7,7 +7,6 @@
 #include "harness/faults/catalogue.h"
 #include "harness/model/programs/programs.h"
 #include "harness/model/ring/ring_consumer.h"
-#include "harness/model/ring/ring_faults.h"
 #include "harness/model/ring/ring_program.h"
 
 namespace perfring::model {

@@ -1,4 +1,3 @@
-#include "harness/model/ring/ring_faults.h"
 
 #include <algorithm>
 #include <initializer_list>

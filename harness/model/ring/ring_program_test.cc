@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "harness/model/engine/explorer.h"
-#include "harness/model/ring/ring_faults.h"
 
 namespace perfring::model {
 namespace {
