@@ -22,20 +22,57 @@ one_unit = rule(
     },
 )
 
-def cc_unit_library(name, srcs, testonly = False, **kwargs):
+def _headers_of_unit(ctx):
+    return [
+        CcInfo(
+            compilation_context = ctx.attr.headers[CcInfo].compilation_context,
+            linking_context = ctx.attr.unit[CcInfo].linking_context,
+        ),
+        DefaultInfo(
+            files = ctx.attr.unit[DefaultInfo].files,
+            runfiles = ctx.attr.unit[DefaultInfo].default_runfiles,
+        ),
+        coverage_common.instrumented_files_info(ctx, dependency_attributes = ["unit"]),
+    ]
+
+headers_of_unit = rule(
+    implementation = _headers_of_unit,
+    attrs = {
+        "headers": attr.label(providers = [CcInfo], mandatory = True),
+        "unit": attr.label(providers = [CcInfo], mandatory = True),
+    },
+    doc = "A library for those who include its headers: its sources are no business of theirs.",
+)
+
+def cc_unit_library(name, srcs, hdrs = [], deps = [], strip_include_prefix = None, alwayslink = False, **kwargs):
     """A cc_library whose sources compile as one unit; of headers `srcs` may have some, too."""
     sources = [each for each in srcs if each.endswith(".cc")]
+    inner = {key: kwargs[key] for key in ["testonly", "tags"] if key in kwargs}
     one_unit(
         name = name + "_unit",
-        testonly = testonly,
         srcs = sources,
         unit = "all_{}.cc".format(name),
+        **inner
     )
     native.cc_library(
-        name = name,
-        testonly = testonly,
+        name = name + "_headers",
+        hdrs = hdrs,
+        strip_include_prefix = strip_include_prefix,
+        deps = deps,
+        **inner
+    )
+    native.cc_library(
+        name = name + "_compiled",
         srcs = [name + "_unit"] + [each for each in srcs if each not in sources],
         textual_hdrs = sources,
+        alwayslink = alwayslink,
+        deps = [name + "_headers"],
+        **inner
+    )
+    headers_of_unit(
+        name = name,
+        headers = name + "_headers",
+        unit = name + "_compiled",
         **kwargs
     )
 
