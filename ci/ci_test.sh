@@ -211,8 +211,8 @@ result one.xml '<testsuites><testcase name="a" classname="\x01"/></testsuites>' 
 expect 1 '^job: 0 passed, 1 failed' ci/count_tests job 0 events
 [ ! -e ci-results/job/a/b/a_test.shard2.xml ] || fail "another run's report is kept"
 
-# What OSS-Fuzz compiles is there: each source is one of a fuzz target's in Bazel, too. What is not is named
-# before anything is compiled.
+# Each source that OSS-Fuzz compiles exists and belongs to a fuzz target in Bazel, too. A missing one is named
+# before anything compiles.
 while IFS= read -r source; do install -D /dev/null "$source"; done < <(sed -e 's,^//,,' -e 's,:,/,' fuzzed_files)
 printf '[%s]\n' hostile_ring kernel_script two_consumers parsers/{elf,live_options} >fuzz/options.ini
 expect 0 '[.]cc$' ci/oss-fuzz/build.sh --sources

@@ -17,7 +17,8 @@
 
 namespace perfring::fuzz {
 
-// Any bytes, positions and sizes: no drain leaves the ring, runs for ever or says what is not so.
+// Any bytes, positions and sizes: no drain leaves the ring, runs for ever or delivers what the
+// reference does not.
 inline void hostile_ring(Input input) {
   const HostileRing ring{input};
   HostileDrain<CheckedMemory>{ring}.run();

@@ -43,7 +43,7 @@ sources() { # TARGET
 own_source() { # TARGET
   if [ -f "fuzz/$1.cc" ]; then echo "fuzz/$1.cc"; else echo "$(dirname "fuzz/$1")/target.cc"; fi
 }
-# What is not there is found before anything is compiled, which takes minutes.
+# A missing source is reported before anything compiles: the compiler would find it after minutes.
 no() { echo "ci/oss-fuzz/build.sh: there is no $*" >&2; exit 2; }
 for target in "${targets[@]}"; do grep -qxF "[$target]" fuzz/options.ini || no "target $target"; done
 mapfile -t all < <(for target in "${targets[@]}"; do sources "$target"; done | sort -u)

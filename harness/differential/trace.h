@@ -69,7 +69,7 @@ class RecordedReference final : public ReferenceKernel {
   std::vector<std::byte> ring_;
 };
 
-// The checked-in traces, which the library `recorded` has in it.
+// The checked-in traces, which are compiled into the library `recorded`.
 std::vector<KernelTrace> recorded_traces();
 // All that these texts state. Throws std::runtime_error for one that states none.
 std::vector<KernelTrace> traces_of(std::initializer_list<std::string_view> texts);

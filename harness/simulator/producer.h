@@ -108,6 +108,9 @@ class ProducerBase : public Interrupts, public Writer {
   void run() override;
   void interrupt() override;
 
+ protected:
+  Site& site() const { return site_; }
+
  private:
   static constexpr std::size_t kLevels = 4;  // task, softirq, irq, NMI
 
@@ -127,7 +130,7 @@ class ProducerBase : public Interrupts, public Writer {
 template <class C = SimulatedCpu>
 class Producer final : public ProducerBase {
  public:
-  explicit Producer(Site& site) : ProducerBase{site}, site_{site}, cpu_{site, *this} {}
+  explicit Producer(Site& site) : ProducerBase{site}, cpu_{site, *this} {}
 
  private:
   void step() override { cpu_.step(); }
@@ -143,10 +146,9 @@ class Producer final : public ProducerBase {
   }
   [[gnu::flatten]] int output_flat(std::span<const std::byte> payload) { return output(payload); }
   int output(std::span<const std::byte> payload) {
-    return kernel::bpf_perf_event_output(cpu_, site_.map(), BPF_F_CURRENT_CPU, payload);
+    return kernel::bpf_perf_event_output(cpu_, site().map(), BPF_F_CURRENT_CPU, payload);
   }
 
-  Site& site_;
   C cpu_;
 };
 
