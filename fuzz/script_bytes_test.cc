@@ -10,7 +10,7 @@
 #include <string>
 
 #include "harness/rig/script_run.h"
-#include "harness/script/generate.h"
+#include "harness/script/script.h"
 
 namespace perfring::fuzz {
 namespace {

@@ -1,7 +1,6 @@
 #include "proptests/litmus.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
 #include <string>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "harness/model/reference/enumerate.h"
+#include "harness/program/json.h"
 
 namespace perfring::model {
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "fuzz/input.h"
 #include "harness/differential/trace.h"
 #include "harness/model/litmus/litmus.h"
+#include "harness/program/json.h"
 #include "harness/record/known.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <queue>
 #include <random>
 #include <span>
@@ -20,6 +19,7 @@
 #include "harness/bench/race.h"
 #include "harness/bench/workload.h"
 #include "harness/program/console.h"
+#include "harness/program/json.h"
 #include "harness/program/options.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"

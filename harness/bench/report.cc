@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "harness/program/console.h"
+#include "harness/program/json.h"
 
 namespace perfring::bench {
 namespace {

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <expected>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <variant>
@@ -17,6 +16,7 @@
 #include "harness/bench/waits.h"
 #include "harness/live/live_kernel.h"
 #include "harness/program/console.h"
+#include "harness/program/json.h"
 #include "harness/program/numbers.h"
 #include "harness/program/options.h"
 #include "harness/program/run_program.h"

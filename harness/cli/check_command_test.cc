@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "harness/cli/testing.h"
+#include "harness/program/json.h"
 
 namespace perfring::cli {
 namespace {

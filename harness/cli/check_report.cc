@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
 
@@ -13,6 +12,7 @@
 #include "harness/model/engine/explorer.h"
 #include "harness/program/child_process.h"
 #include "harness/program/console.h"
+#include "harness/program/json.h"
 #include "harness/program/numbers.h"
 #include "harness/program/run_program.h"
 

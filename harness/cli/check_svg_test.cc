@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 #include <string>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "harness/cli/testing.h"
+#include "harness/program/json.h"
 
 namespace perfring::cli {
 namespace {

@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "harness/cli/testing.h"
 #include "harness/faults/catalogue.h"
+#include "harness/program/json.h"
 
 namespace perfring::cli {
 namespace {

@@ -9,12 +9,12 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "harness/cli/testing.h"
+#include "harness/program/json.h"
 
 namespace perfring::cli {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "harness/cli/conform.h"
 #include "harness/program/console.h"
+#include "harness/program/json.h"
 #include "harness/program/numbers.h"
 
 namespace perfring::cli {

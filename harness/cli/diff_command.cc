@@ -11,7 +11,6 @@
 #include <cstring>
 #include <expected>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -25,6 +24,7 @@
 #include "harness/differential/trace.h"
 #include "harness/live/live_kernel.h"
 #include "harness/program/console.h"
+#include "harness/program/json.h"
 #include "harness/program/numbers.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"

@@ -9,13 +9,13 @@
 #include <bit>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "harness/cli/testing.h"
 #include "harness/live/require_live_kernel.h"
+#include "harness/program/json.h"
 #include "perfring/version.h"
 
 namespace perfring::cli {

@@ -24,8 +24,8 @@ commands=(
   "0 $perfring --help"
   "0 $perfring --version"
   "2 $perfring --bogus"
-  "$live $perfring --seconds 0.3"
-  "0 $perfring --simulated --seconds 0.3"
+  "$live $perfring --seconds 0.1"
+  "0 $perfring --simulated --seconds 0.1"
   "0 $perfring sim --steps 1000000"
   "0 $perfring sim --list"
   "2 $perfring sim --set nonsense=1"
@@ -33,7 +33,7 @@ commands=(
   "0 $perfring check protocol --records 3 --drains 3"
   "3 $perfring check protocol --records 8 --drains 8 --seconds 0.1"
   "0 $perfring check --litmus $litmus"
-  "0 $perfring stress --seconds 0.3"
+  "0 $perfring stress --seconds 0.1"
   "$live $perfring diff --scripts 200"
   "0 $perfring diff --replay $trace"
   "0 $perfring decode $vectors"
@@ -44,16 +44,16 @@ commands=(
 )
 
 # run WANTED... -- COMMAND LINE: the line ends with one of these codes within a minute. On a machine with much else to
-# do, a run of 0.3 s may show nothing, and says so with exit code 3: it is run again.
+# do, a run of 0.1 s may show nothing, and says so with exit code 3: it is run again.
 run() {
   local wanted=()
   while [ "$1" != -- ]; do wanted+=("$1"); shift; done
   shift
   local code again
-  for again in 1 2 3 4; do
+  for again in {1..10}; do
     timeout -s KILL 60 bash -c "$1" 2>>bash
     code=$?
-    [[ $code -eq 3 && $1 == *"--seconds 0.3"* ]] || break
+    [[ $code -eq 3 && $1 == *"--seconds 0.1"* ]] || break
   done
   echo >>runs
   [[ " ${wanted[*]} " == *" $code "* ]] && return

@@ -4,12 +4,12 @@
 #include <fnmatch.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "harness/cli/command_line.h"
 #include "harness/program/console.h"
+#include "harness/program/json.h"
 #include "harness/program/verdict.h"
 #include "perfring/event/check.h"
 #include "perfring/event/event_error.h"

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "harness/cli/faults.h"
 #include "harness/cli/testing.h"
 #include "harness/faults/catalogue.h"
+#include "harness/program/json.h"
 
 namespace perfring::cli {
 namespace {

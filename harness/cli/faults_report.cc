@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "harness/cli/faults.h"
 #include "harness/faults/catalogue.h"
+#include "harness/program/json.h"
 #include "harness/program/numbers.h"
 
 namespace perfring::cli {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +14,7 @@
 #include "harness/cli/command_line.h"
 #include "harness/conformance/inspection.h"
 #include "harness/program/console.h"
+#include "harness/program/json.h"
 #include "harness/program/numbers.h"
 #include "harness/program/verdict.h"
 #include "harness/record/known.h"

@@ -5,13 +5,13 @@
 
 #include <bit>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "harness/cli/testing.h"
+#include "harness/program/json.h"
 
 namespace perfring::cli {
 namespace {

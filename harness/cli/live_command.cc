@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <expected>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "harness/cli/live.h"
 #include "harness/cli/producer.h"
 #include "harness/program/console.h"
+#include "harness/program/json.h"
 #include "harness/program/numbers.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"

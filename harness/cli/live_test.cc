@@ -1,9 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "harness/cli/live.h"
+#include "harness/program/json.h"
 #include "perfring/os/cpus.h"
 
 namespace perfring::cli {

@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <utility>
@@ -18,6 +17,7 @@
 
 #include "harness/cli/perf_words.h"
 #include "harness/cli/testing.h"
+#include "harness/program/json.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"
 

@@ -7,13 +7,13 @@
 
 #include <cstddef>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "harness/cli/testing.h"
+#include "harness/program/json.h"
 
 namespace perfring::cli {
 

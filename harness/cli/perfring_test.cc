@@ -8,12 +8,12 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "harness/cli/testing.h"
 #include "harness/live/require_live_kernel.h"
+#include "harness/program/json.h"
 
 namespace perfring::cli {
 namespace {

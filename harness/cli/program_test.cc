@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "harness/cli/testing.h"
+#include "harness/program/json.h"
 #include "perfring/version.h"
 
 namespace perfring::cli {

@@ -11,13 +11,13 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/cli/command_line.h"
 #include "harness/program/console.h"
+#include "harness/program/json.h"
 #include "harness/program/numbers.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"

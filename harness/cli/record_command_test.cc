@@ -16,12 +16,12 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
 #include "harness/cli/testing.h"
 #include "harness/program/child_process.h"
+#include "harness/program/json.h"
 #include "harness/program/sanitizers.h"
 
 namespace perfring::cli {

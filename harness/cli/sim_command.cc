@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "harness/cli/command_line.h"
 #include "harness/cli/sim.h"
 #include "harness/program/console.h"
+#include "harness/program/json.h"
 #include "harness/program/numbers.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"

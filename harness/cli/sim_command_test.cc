@@ -8,13 +8,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "harness/cli/testing.h"
+#include "harness/program/json.h"
 #include "perfring/version.h"
 
 namespace perfring::cli {

@@ -9,11 +9,11 @@
 #include <cmath>
 #include <csignal>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "harness/cli/command_line.h"
 #include "harness/program/console.h"
+#include "harness/program/json.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "harness/stress/faults.h"

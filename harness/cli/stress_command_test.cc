@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
 
 #include "harness/cli/testing.h"
+#include "harness/program/json.h"
 #include "perfring/version.h"
 
 namespace perfring::cli {

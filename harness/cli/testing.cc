@@ -3,9 +3,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
+
+#include "harness/program/json.h"
 
 namespace perfring::cli {
 

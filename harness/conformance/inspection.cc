@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "harness/kernel/ring_memory.h"
 #include "harness/program/console.h"
+#include "harness/program/json.h"
 #include "harness/program/numbers.h"
 #include "perfring/record/decode.h"
 #include "perfring/record/to_string.h"

@@ -8,12 +8,12 @@
 #include <cinttypes>
 #include <cstdio>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <ranges>
 #include <stdexcept>
 
 #include "harness/conformance/subjects.h"
 #include "harness/program/console.h"
+#include "harness/program/json.h"
 #include "harness/program/numbers.h"
 
 namespace perfring::conformance {

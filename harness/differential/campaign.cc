@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "harness/differential/live_reference.h"
-#include "harness/script/generate.h"
+#include "harness/script/script.h"
 #include "perfring/os/syscalls.h"
 
 namespace perfring::differential {

@@ -17,7 +17,6 @@
 
 #include "harness/kernel/cpu.h"
 #include "harness/kernel/perf_event.h"
-#include "harness/kernel/sample_data.h"
 
 namespace perfring::kernel {
 

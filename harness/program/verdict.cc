@@ -1,7 +1,8 @@
 #include "harness/program/verdict.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "harness/program/json.h"
 
 namespace perfring {
 

@@ -11,10 +11,11 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "harness/program/json.h"
 
 namespace perfring::record {
 

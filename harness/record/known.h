@@ -3,10 +3,10 @@
 
 // Compares the values known of a record from elsewhere with those decoded.
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "harness/program/json.h"
 #include "harness/record/vectors.h"
 
 namespace perfring::record {

@@ -6,7 +6,6 @@
 // And decoded records as JSON.
 
 #include <linux/perf_event.h>
-#include <nlohmann/json.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/program/json.h"
 #include "harness/program/numbers.h"
 #include "perfring/record/decode.h"
 

@@ -8,7 +8,7 @@
 
 #include "harness/faults/planted.h"
 #include "harness/rig/script_run.h"
-#include "harness/script/generate.h"
+#include "harness/script/script.h"
 
 namespace perfring::rig {
 namespace {

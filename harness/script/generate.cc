@@ -1,4 +1,4 @@
-#include "harness/script/generate.h"
+#include "harness/script/script.h"
 
 #include <algorithm>
 #include <bit>

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "harness/script/generate.h"
+#include "harness/script/script.h"
 
 namespace perfring::script {
 namespace {

@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/script/generate.h"
-
 namespace perfring::script {
 namespace {
 

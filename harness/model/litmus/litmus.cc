@@ -1,7 +1,6 @@
 #include "harness/model/litmus/litmus.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <map>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "harness/model/reference/enumerate.h"
+#include "harness/program/json.h"
 #include "harness/program/numbers.h"
 
 namespace perfring::model {

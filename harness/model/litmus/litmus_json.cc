@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 #include <vector>
 
 #include "harness/model/engine/usage_error.h"
+#include "harness/program/json.h"
 
 namespace perfring::model {
 namespace {

@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "harness/program/json.h"
 #include "harness/program/numbers.h"
 
 namespace perfring::model {

@@ -5,9 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+
+#include "harness/program/json.h"
 
 namespace perfring::model {
 namespace {

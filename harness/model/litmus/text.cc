@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "harness/model/engine/usage_error.h"
+#include "harness/program/json.h"
 #include "harness/program/numbers.h"
 
 namespace perfring::model {
