@@ -33,7 +33,7 @@ commands=(
   "0 $perfring check protocol --records 3 --drains 3"
   "3 $perfring check protocol --records 8 --drains 8 --seconds 0.1"
   "0 $perfring check --litmus $litmus"
-  "0 $perfring stress --seconds 0.3"
+  "0 $perfring stress --seconds 0.1"
   "$live $perfring diff --scripts 200"
   "0 $perfring diff --replay $trace"
   "0 $perfring decode $vectors"
