@@ -160,7 +160,7 @@ TEST(FaultsCommandTest, ThreadSanitizersColumnIsNotRunWithoutIt) {
 
 TEST(FaultsCommandTest, AnInterruptEndsItWithWhatThereIs) {
   for (const char* signal : {"INT", "TERM"}) {
-    const Ended ended = run("", std::string{"timeout --preserve-status -s "} + signal + " 1");
+    const Ended ended = run("", std::string{"timeout --preserve-status -s "} + signal + " 2");
     EXPECT_EQ(ended.exit_code, 3) << ended.out;
     EXPECT_THAT(ended.out, AllOf(HasSubstr("no_control_dependency"),
                                  HasSubstr("Not shown: interrupted before the end")));

@@ -105,7 +105,7 @@ TEST(StressCommandTest, TheTableNamesEachPartAndTheVerdict) {
 TEST(StressCommandTest, AnInterruptEndsTheRunAndShowsNothing) {
   for (const char* signal : {"INT", "TERM"}) {
     const Ended ended =
-        run_stress("--seconds 60", std::string{"timeout --preserve-status -s "} + signal + " 1");
+        run_stress("--seconds 60", std::string{"timeout --preserve-status -s "} + signal + " 2");
     EXPECT_EQ(ended.exit_code, 3) << ended.out;
     EXPECT_THAT(ended.out, HasSubstr("Not shown: interrupted before the end"));
   }
