@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <deque>
+#include <functional>
 #include <ostream>
+#include <utility>
+#include <vector>
 
 #include "proptests/property.h"
 #include "proptests/scripts.h"
@@ -60,10 +63,15 @@ struct Model {
   }
 };
 
-template <class Sut>
+// A run of whichever kernel and consumer: RapidCheck's commands compile once for all of them.
+struct Sut {
+  rig::ScriptRun& run;
+  std::function<std::vector<Seen>()> take_seen;
+};
+
 using Command = rc::state::Command<Model, Sut>;
 
-void agree(const Model& model, auto& run) {
+void agree(const Model& model, const rig::ScriptRun& run) {
   expect_good(run);
   RC_ASSERT(run.readable() == !model.events.empty());
   RC_ASSERT(model.crashed || run.ledger().unreported() == model.lost);
@@ -86,14 +94,13 @@ std::uint64_t any_length(const Model& model) {
       {{3, lengths()}, {1, one_of<std::uint64_t>({exact, exact + 1, exact - 4})}});
 }
 
-template <class Sut>
-struct Output : Command<Sut> {
+struct Output : Command {
   explicit Output(const Model& model) : length{any_length(model)} {}
   void checkPreconditions(const Model& model) const override { RC_PRE(!model.crashed); }
   void apply(Model& model) const override { model.output(length); }
-  void run(const Model& model, Sut& run) const override {
-    RC_ASSERT(run.run(output(length)) == (model.has_room(length) ? 0 : -ENOSPC));
-    agree(this->nextState(model), run);
+  void run(const Model& model, Sut& sut) const override {
+    RC_ASSERT(sut.run.run(output(length)) == (model.has_room(length) ? 0 : -ENOSPC));
+    agree(nextState(model), sut.run);
   }
   void show(std::ostream& out) const override { out << "output of " << length << " bytes"; }
   const std::uint64_t length;
@@ -101,8 +108,7 @@ struct Output : Command<Sut> {
 
 // An interrupt's outputs within another, after its reservation and its LOST: the order is the
 // outer's first, and all are published together.
-template <class Sut>
-struct NestedOutput : Command<Sut> {
+struct NestedOutput : Command {
   explicit NestedOutput(const Model& model) {
     steps.push_back(output(any_length(model)));
     const auto count = *rc::gen::inRange<std::size_t>(1, 4);
@@ -119,9 +125,9 @@ struct NestedOutput : Command<Sut> {
   void apply(Model& model) const override {
     for (const Step& each : steps) model.output(each.number);
   }
-  void run(const Model& model, Sut& run) const override {
-    RC_ASSERT(run.run(steps) == 0);
-    agree(this->nextState(model), run);
+  void run(const Model& model, Sut& sut) const override {
+    RC_ASSERT(sut.run.run(steps) == 0);
+    agree(nextState(model), sut.run);
   }
   void show(std::ostream& out) const override { rc::show(steps, out); }
 
@@ -130,8 +136,7 @@ struct NestedOutput : Command<Sut> {
   std::vector<Step> steps;
 };
 
-template <class Sut>
-struct Drain : Command<Sut> {
+struct Drain : Command {
   Drain()
       : step{*one_of<Step>({kDrain,
                             {.action = Action::Drain, .number = 1},
@@ -140,44 +145,41 @@ struct Drain : Command<Sut> {
   }
   std::size_t most() const { return static_cast<std::size_t>(step.number); }
   void apply(Model& model) const override { model.drain(most()); }
-  void run(const Model& model, Sut& run) const override {
+  void run(const Model& model, Sut& sut) const override {
     Model next = model;
     const auto expected = next.drain(most());
-    run.run(step);
-    agree(expected, run.take_seen());
-    agree(next, run);
+    sut.run.run(step);
+    agree(expected, sut.take_seen());
+    agree(next, sut.run);
   }
   void show(std::ostream& out) const override { showValue(step, out); }
   Step step;
 };
 
-template <class Sut>
-struct Pause : Command<Sut> {
+struct Pause : Command {
   explicit Pause(const Model& model) : pause{!model.paused} {}
   void apply(Model& model) const override { model.paused = pause; }
-  void run(const Model& model, Sut& run) const override {
-    run.run(Step{.action = pause ? Action::Pause : Action::Resume});
-    agree(this->nextState(model), run);
+  void run(const Model& model, Sut& sut) const override {
+    sut.run.run(Step{.action = pause ? Action::Pause : Action::Resume});
+    agree(nextState(model), sut.run);
   }
   void show(std::ostream& out) const override { out << (pause ? "pause" : "resume"); }
   const bool pause;
 };
 
-template <class Sut>
-struct Poll : Command<Sut> {
+struct Poll : Command {
   void apply(Model& model) const override { model.flag = false; }
   void checkPreconditions(const Model& model) const override { RC_PRE(!model.crashed); }
-  void run(const Model& model, Sut& run) const override {
-    RC_ASSERT((run.run(Step{.action = Action::Poll}) != 0) == model.flag);
-    agree(this->nextState(model), run);
+  void run(const Model& model, Sut& sut) const override {
+    RC_ASSERT((sut.run.run(Step{.action = Action::Poll}) != 0) == model.flag);
+    agree(nextState(model), sut.run);
   }
   void show(std::ostream& out) const override { out << "poll"; }
 };
 
 // The producer dies in the midst of an output. Whether that was published is all there is to find
 // out; all that was published before is there, and nothing else, ever.
-template <class Sut>
-struct Crash : Command<Sut> {
+struct Crash : Command {
   explicit Crash(const Model& model)
       : length{any_length(model)}, moment{*rc::gen::inRange<std::uint64_t>(0, 26)} {
     // Seldom: little can happen after it.
@@ -190,20 +192,20 @@ struct Crash : Command<Sut> {
     model.crashed = true;
     model.drain(~std::size_t{0});
   }
-  void run(const Model& model, Sut& run) const override {
-    const std::uint64_t head = run.ring().page().data_head;
-    run.run(steps);
-    const bool published = run.ring().page().data_head != head;
+  void run(const Model& model, Sut& sut) const override {
+    const std::uint64_t head = sut.run.ring().page().data_head;
+    sut.run.run(steps);
+    const bool published = sut.run.ring().page().data_head != head;
     Model whole = model;
     if (published) {
       RC_ASSERT(model.has_room(length));
       whole.output(length);
     }
-    run.run(kDrain);
-    agree(whole.drain(~std::size_t{0}), run.take_seen());
-    run.settle();
-    expect_good(run);
-    RC_ASSERT(!run.readable());
+    sut.run.run(kDrain);
+    agree(whole.drain(~std::size_t{0}), sut.take_seen());
+    sut.run.settle();
+    expect_good(sut.run);
+    RC_ASSERT(!sut.run.readable());
   }
   void show(std::ostream& out) const override {
     out << "death at moment " << moment << " of an output of " << length << " bytes; drain";
@@ -215,15 +217,14 @@ struct Crash : Command<Sut> {
 
 template <class Cpu, class Consumer>
 void is_as_modelled() {
-  using Sut = CopyingRun<Cpu, Consumer>;
   const Settings of = *settings();
-  Sut run{of};
+  CopyingRun<Cpu, Consumer> run{of};
+  Sut sut{run, [&run] { return run.take_seen(); }};
   Model model;
   model.ring_size = size_of(of);
-  rc::state::check(
-      model, run,
-      rc::state::gen::execOneOfWithArgs<Output<Sut>, Output<Sut>, Output<Sut>, NestedOutput<Sut>,
-                                        Drain<Sut>, Pause<Sut>, Poll<Sut>, Crash<Sut>>());
+  rc::state::check(model, sut,
+                   rc::state::gen::execOneOfWithArgs<Output, Output, Output, NestedOutput, Drain,
+                                                     Pause, Poll, Crash>());
   run.settle();
   expect_good(run);
 }

@@ -25,14 +25,15 @@ std::string_view environment(const char* variable, std::string_view otherwise) {
   return value == nullptr ? otherwise : value;
 }
 
-TestResult check(const rc::detail::Property& property, const Configuration& configuration) {
+TestResult check(const Property& property, const Configuration& configuration) {
   struct Quiet final : rc::detail::TestListener {
     void onTestCaseFinished(const rc::detail::CaseDescription&) override {}
     void onShrinkTried(const rc::detail::CaseDescription&, bool) override {}
     void onTestFinished(const rc::detail::TestMetadata&, const TestResult&) override {}
   } quiet;
-  return rc::detail::checkProperty(property, {current_test(), current_test()},
-                                   configuration.testParams, quiet, configuration.reproduce);
+  return rc::detail::checkProperty(rc::detail::toProperty(property),
+                                   {current_test(), current_test()}, configuration.testParams,
+                                   quiet, configuration.reproduce);
 }
 
 // The line to type, in Bazel's terms.
@@ -54,7 +55,7 @@ std::string in_words(const TestResult& result) {
 
 }  // namespace
 
-void expect_always(const rc::detail::Property& property, int times) {
+void always(const Property& property, int times) {
   Configuration configuration = rc::detail::configuration();
   if (environment("RC_PARAMS", "").find("max_success") == std::string_view::npos) {
     configuration.testParams.maxSuccess = times;
@@ -68,13 +69,20 @@ void expect_always(const rc::detail::Property& property, int times) {
   }
 }
 
-std::optional<std::string> search(const rc::detail::Property& property,
-                                  const Configuration& configuration) {
+std::optional<std::string> search(const Property& property, const Configuration& configuration) {
   const TestResult result = check(property, configuration);
   if (!result.is<FailureResult>()) return std::nullopt;
   const std::string words = in_words(result);
   std::printf("%s\n\n", words.c_str());
   return words;
+}
+
+std::optional<std::string> counterexample(const Property& property, bool shrunk) {
+  Configuration configuration;
+  configuration.testParams.seed = 1;
+  configuration.testParams.maxSuccess = 10000;
+  configuration.testParams.disableShrinking = !shrunk;
+  return search(property, configuration);
 }
 
 }  // namespace perfring::proptests
