@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,7 +31,7 @@ using testing::set;
 
 // Values at a bound are accepted.
 TEST(CheckBoundsTest, TheBoundItselfIsAllowed) {
-  const std::vector<std::function<void(Ask&)>> allowed{
+  const std::vector<void (*)(Ask&)> allowed{
       [](Ask& ask) { ask.attr.freq = 1, ask.attr.sample_freq = 100'000; },
       [](Ask& ask) { ask.attr.sample_period = ~std::uint64_t{0} >> 1; },
       [](Ask& ask) { ask.attr.size = PERF_ATTR_SIZE_VER0; }, [](Ask& ask) { ask.attr.size = 4096; },
@@ -164,7 +163,7 @@ TEST_P(CheckSilentTest, TheFindingNamesTheFieldAndTheReason) {
 
 std::vector<CheckRow> silent() {
   using Attr = perf_event_attr;
-  const auto all = [](Ask& ask) { ask.pid = -1, ask.cpu = 0; };
+  static constexpr auto all = [](Ask& ask) { ask.pid = -1, ask.cpu = 0; };
   const auto excluded = [](Ask& ask) { ask.attr.exclude_kernel = 1; };
   return {
       {"NoPeriod", "sample_period", kSilent, "writes no record", as(kFaults.period(0))},
@@ -188,9 +187,9 @@ std::vector<CheckRow> silent() {
           })},
       {"DummyAlone", "config", kSilent, "never occurs", set([](Attr& a) { a.context_switch = 0; })},
       {"CgroupAlone", "cgroup", kSilent, "R10",
-       as(changes({.cgroups = true}), [all](Ask& ask) { all(ask), ask.attr.comm = 0; })},
+       as(changes({.cgroups = true}), [](Ask& ask) { all(ask), ask.attr.comm = 0; })},
       {"NamespacesAlone", "namespaces", kSilent, "R10",
-       as(changes({.namespaces = true}), [all](Ask& ask) { all(ask), ask.attr.comm = 0; })},
+       as(changes({.namespaces = true}), [](Ask& ask) { all(ask), ask.attr.comm = 0; })},
       {"TracepointOfOneTask", "pid", kSilent, "other tasks", as(kSwitch)},
       {"TracepointByFrequency", "freq", kSilent, "5 of 100", as(kSwitch.frequency(4000)), "pid "},
       {"TracepointOfAThousand", "sample_period", kSilent, "1000th", as(kSwitch.period(1000)),
@@ -201,9 +200,9 @@ std::vector<CheckRow> silent() {
       {"PreciseIpOfSoftware", "precise_ip", kSilent, "precise",
        set([](Attr& a) { a.precise_ip = 2; })},
       {"EnableOnExecOfACpu", "enable_on_exec", kSilent, "execve",
-       put([all](Ask& ask) { all(ask), ask.attr.enable_on_exec = 1; }), "pid "},
+       put([](Ask& ask) { all(ask), ask.attr.enable_on_exec = 1; }), "pid "},
       {"RemoveOnExecOfACpu", "remove_on_exec", kSilent, "execve",
-       put([all](Ask& ask) { all(ask), ask.attr.remove_on_exec = 1; }), "pid "},
+       put([](Ask& ask) { all(ask), ask.attr.remove_on_exec = 1; }), "pid "},
       {"InheritStatAlone", "inherit_stat", kSilent, "inherited",
        set([](Attr& a) { a.inherit_stat = 1; })},
       {"CommExecAlone", "comm_exec", kSilent, "no COMM", set([](Attr& a) { a.comm_exec = 1; })},

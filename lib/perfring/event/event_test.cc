@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,7 +45,7 @@ TEST(EventTest, FieldsThatAreNotSetKeepTheEventsDefaults) {
 }
 
 TEST(EventTest, CallsInAnyOrderAreTheSameEvent) {
-  using Call = std::function<Event(const Event&)>;
+  using Call = Event (*)(const Event&);
   const std::vector<Call> calls{
       [](const Event& event) { return event.callchain(); },
       [](const Event& event) { return event.period(7); },

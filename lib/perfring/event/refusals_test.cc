@@ -8,7 +8,6 @@
 #include <functional>
 #include <ostream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "perfring/event/event_error.h"
@@ -35,19 +34,18 @@ void PrintTo(const Refusal& row, std::ostream* out) {
 }
 
 // An answer that depends on attributes alone.
-template <class Is>
-auto refuses(int error, Is is) {
+auto refuses(int error, bool (*is)(const perf_event_attr&)) {
   return [error, is](const Ask& ask) { return is(ask.attr) ? error : 0; };
 }
-auto with(std::function<void(perf_event_attr&)> change) {
-  return [change = std::move(change)](Ask& ask) { change(ask.attr); };
+auto with(void (*change)(perf_event_attr&)) {
+  return [change](Ask& ask) { change(ask.attr); };
 }
 
 // As a kernel that opens these kinds of events only for a user with the right
 // (kernel/events/core.c: perf_uprobe_event_init(), kernel/events/hw_breakpoint.c:
 // hw_breakpoint_parse()).
-auto right_of_its_own(int error, std::function<bool(const perf_event_attr&)> is) {
-  return [error, is = std::move(is)](const Ask& ask) {
+auto right_of_its_own(int error, bool (*is)(const perf_event_attr&)) {
+  return [error, is](const Ask& ask) {
     if (const int first = paranoid2(ask)) return first;
     return is(ask.attr) ? error : 0;
   };

@@ -97,19 +97,16 @@ inline auto as(Event event) {
     ask.attr = event.attr(machine).value();
   };
 }
-template <class Change>
-auto as(Event event, Change change) {
+inline auto as(Event event, void (*change)(Ask&)) {
   return [put = as(std::move(event)), change](Ask& ask, FakeSystem& machine) {
     put(ask, machine);
     change(ask);
   };
 }
-template <class Change>
-auto set(Change change) {
+inline auto set(void (*change)(perf_event_attr&)) {
   return [change](Ask& ask, FakeSystem&) { change(ask.attr); };
 }
-template <class Change>
-auto put(Change change) {
+inline auto put(void (*change)(Ask&)) {
   return [change](Ask& ask, FakeSystem&) { change(ask); };
 }
 
