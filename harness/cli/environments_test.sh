@@ -24,16 +24,16 @@ commands=(
   "0 $perfring --help"
   "0 $perfring --version"
   "2 $perfring --bogus"
-  "$live $perfring --seconds 0.1"
-  "0 $perfring --simulated --seconds 0.1"
+  "$live $perfring --seconds 0.05"
+  "0 $perfring --simulated --seconds 0.05"
   "0 $perfring sim --steps 1000000"
   "0 $perfring sim --list"
   "2 $perfring sim --set nonsense=1"
   "1 $perfring sim --fault commits_each"
   "0 $perfring check protocol --records 3 --drains 3"
-  "3 $perfring check protocol --records 8 --drains 8 --seconds 0.1"
+  "3 $perfring check protocol --records 8 --drains 8 --seconds 0.05"
   "0 $perfring check --litmus $litmus"
-  "0 $perfring stress --seconds 0.1"
+  "0 $perfring stress --seconds 0.05"
   "$live $perfring diff --scripts 200"
   "0 $perfring diff --replay $trace"
   "0 $perfring decode $vectors"
@@ -131,7 +131,7 @@ try_signals() {
   exec 7<>verdict
   head -c 65536 /dev/zero >&7
   for command in "sim --steps 1000" "check protocol --records 2 --drains 2" "check --litmus $litmus" \
-    "--simulated --seconds 0.1" "stress --seconds 0.1" "diff --replay $trace" --help; do
+    "--simulated --seconds 0.05" "stress --seconds 0.1" "diff --replay $trace" --help; do
     run 143 -- "$perfring $command >verdict 2>err & sleep 1.5; kill -TERM \$!; wait \$!"
   done
   # Nor does a consumer that never ends (its fault reads on for ever), or a long trace.
