@@ -4,13 +4,13 @@
 set -u
 . lib/perfring/testing/test.sh
 
-# seeds.py: each text is a seed of a parser that is there; what is no seed is refused.
+# seeds.py: each text is a seed of a parser that is there; what is not a seed is refused.
 for parser in $(sed -n 's,^\[parsers/\(.*\)\]$,\1,p' fuzz/options.ini); do
   mkdir "$folder/$parser"
   fuzz/seeds.py "parsers/$parser" "$folder/$parser" || fail "$parser has no seeds"
 done
 while read -r _ parser name; do
-  [ -s "$folder/$parser/$name" ] || fail "the text $parser $name is no seed of a parser"
+  [ -s "$folder/$parser/$name" ] || fail "the text $parser $name is not a seed of a parser"
 done < <(grep '^=== ' fuzz/parsers/seeds.txt)
 [ "$(od -c "$folder/diff_options/cpu_2")" = "$(printf '%s' $'--cpu\n2' | od -c)" ] ||
   fail "a command line's words are not lines"
@@ -60,7 +60,7 @@ run "$folder/planted.zip" -- three_samples || fail "another input alone: $said"
 run fuzz/hostile_ring_seeds/empty "$folder/sound.zip" -- --replay && fail "two of one name: $said"
 [[ $said == *"two inputs have the same name" ]] || fail "two of one name are not told apart: $said"
 
-# script_tool: each seed of kernel_script is printed, edited and replayed; what is no script is refused.
+# script_tool: each seed of kernel_script is printed, edited and replayed; what is not a script is refused.
 workspace=$PWD
 tool() { ${PERFRING_RUN_UNDER-} "$workspace/fuzz/script_tool" "$@"; }
 cd "$folder" || exit 1

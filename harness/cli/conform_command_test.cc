@@ -155,7 +155,7 @@ TEST_F(ConformCommandTest, CasesAreChosenByIdAndKind) {
   const Ended reachable = run({"conform", "--list", "--reachable"});
   EXPECT_THAT(reachable.out, AllOf(HasSubstr("one-record"), Not(HasSubstr("hostile"))));
   const Ended none = run({"conform", "--reachable", "--only", "type-77"});
-  EXPECT_EQ(none.exit_code, 3) << "no case was run: that is no pass";
+  EXPECT_EQ(none.exit_code, 3) << "no case was run: that is not a pass";
   EXPECT_THAT(none.out, HasSubstr("0 cases\nNot shown: no case was run"));
   const Ended commas = run({"conform", "--list", "--only", "w32-*,type-77"});
   EXPECT_EQ(commas.out, list.out);

@@ -174,7 +174,7 @@ TEST_F(ConformProgramTest, PerfringIsRightIn32BitsToo) {
       "i686-linux-gnu-g++ -std=c++23 -O1 -static -Ilib "
       "$(ls lib/perfring/*.cc lib/perfring/os/*.cc | grep -v _test) -o",
       file_of("ADAPTERS", "perfring.cc"));
-  // It ends if its number of pages is no power of two.
+  // It ends if its number of pages is not a power of two.
   if (run_child({"/bin/sh", "-c", program + " 3"}).exit_code != 1)
     GTEST_SKIP() << "this kernel runs no i386 programs";
   const json outcome = outcome_of_perfring(program);

@@ -119,7 +119,7 @@ TEST_F(DecodeCommandTest, CheckExits3IfTheLineNamesNoKnownField) {
   EXPECT_EQ(decode(nothing, {"--check"}).exit_code, 3);
 }
 
-// That its line says the type is no comparison with what is known.
+// The type in its line does not count as a comparison with what is known.
 TEST_F(DecodeCommandTest, CheckExits3IfNoKnownFieldIsInTheRecords) {
   const std::string absent = with(kLost, R"({"id": 5, "lost": "0x7"})", R"({"colour": 5})");
   const Ended ended = decode(absent, {"--check"});
@@ -247,7 +247,7 @@ TEST_F(InspectCommandTest, ARawImageAndAFuzzersInputAreExplained) {
   EXPECT_THAT(fuzz.out, HasSubstr("LOST misc 0x0 size 24: id 1, lost 7"));
 }
 
-// TIME 7, then 4 bytes of raw data; and, of the same event, a raw size that is no record's.
+// TIME 7, then 4 bytes of raw data; and, of the same event, a raw size that no record has.
 TEST_F(InspectCommandTest, SamplesOfOtherTypesAreDecodedWhereThatIsSaid) {
   const std::string good{"\x09\0\0\0\0\0\x18\0\7\0\0\0\0\0\0\0\4\0\0\0abcd", 24};
   std::string bad = good;

@@ -169,7 +169,7 @@ TEST_F(PerfEventArrayErrorsTest, ABufferThatCannotBeOpenedSaysWhy) {
   EXPECT_EQ(emit(8), -ENOENT);  // no entry was made
 }
 
-// K44, on the call that PerfEventArray makes: a descriptor that is no event, or no longer open.
+// K44, on the call that PerfEventArray makes: a descriptor that is not an event, or no longer open.
 TEST_F(PerfEventArrayErrorsTest, OnlyAnOpenEventCanBeAnEntry) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);

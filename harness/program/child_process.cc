@@ -1,5 +1,6 @@
 #include "harness/program/child_process.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -34,6 +35,9 @@ os::Fd memory_file(const std::string& contents = {}) {
   os::Fd file{::memfd_create("child", MFD_CLOEXEC)};
   check(file.get(), "memfd_create");
   check(::pwrite(file.get(), contents.data(), contents.size(), 0), "writing a child's input");
+  // The child and what it starts would overwrite each other's output: write() locks the offset of a
+  // file that was opened (FMODE_ATOMIC_POS, fs/open.c: do_dentry_open() at v6.18), not a memfd's.
+  check(::fcntl(file.get(), F_SETFL, O_APPEND), "fcntl(F_SETFL, O_APPEND)");
   return file;
 }
 

@@ -230,6 +230,13 @@ TEST(ChildProcessTest, OutputBeyondAPipesCapacityIsCollected) {
   EXPECT_EQ(ended.err.size(), 300000u);
 }
 
+TEST(ChildProcessTest, ProcessesThatShareAnOutputDoNotOverwriteEachOther) {
+  const Ended ended = shell(
+      "count() { n=0; while [ $n -lt 5000 ]; do echo line; n=$((n + 1)); done; }; "
+      "count & count & wait");
+  EXPECT_EQ(ended.out.size(), 2 * 5000 * std::string{"line\n"}.size());
+}
+
 TEST(ChildProcessTest, ArgumentsReachTheChildAsTheyAre) {
   EXPECT_EQ(run_child({"/usr/bin/env", "printf", "%s|", "two words", "", "$HOME"}).out,
             "two words||$HOME|");

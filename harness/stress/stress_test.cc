@@ -161,7 +161,7 @@ TEST(PublishedTotalsTest, LossesAreCountedInTheRingsOrder) {
   EXPECT_EQ(refused_below(96), 8U);
 }
 
-// A data_head that is no record's end accounts for nothing.
+// A data_head that is not the end of a record accounts for nothing.
 TEST(PublishedTotalsTest, DataHeadInsideARecordAccountsForNothing) {
   Setting setting;
   const StressRing ring{setting};

@@ -204,7 +204,7 @@ LitmusOutcome outcome_of(const LitmusText& text, const Execution& x) {
 
 namespace {
 
-// Keeps the enumeration within the bounds. It has no states, so that memory is no bound.
+// Keeps the enumeration within the bounds. It keeps no states, so it is not bounded by memory.
 class Watch {
  public:
   Watch(const ExploreOptions& options, Result& result) : options_{options}, result_{result} {}

@@ -153,7 +153,7 @@ TEST(ProtocolTest, AyaFailsAsItWasUntil2026AndHoldsAsItIs) {
   }
 }
 
-// With the header read once, whatever overwrites it is no harm; read twice, it is.
+// Overwriting the header does no harm if it is read once; it does if it is read twice.
 TEST(ProtocolTest, AHeaderReadTwiceLeadsPastDataHead) {
   EXPECT_EQ(violated(*find_protocol_fault("oversize"), Protocol::Form::A), "");
   EXPECT_EQ(violated(*find_protocol_fault("header_read_twice"), Protocol::Form::A),

@@ -120,7 +120,7 @@ for drained in ring buffer; do
   rejects "$drained.for_each_while([](const PerfEvent&) {})" "constraint|no matching"
   rejects "$drained.for_each_while([](const PerfEvent&) { return 1; })" "constraint|no matching"
 done
-# A set that takes an event which may be changed would not get it: that is no set of its kinds.
+# A set that takes an event which may be changed would not get it: such a set does not handle every kind.
 accepts "struct Some { void operator()(const Sample&) {} void operator()(const Lost&) {} void operator()(const Malformed&) {} }; ring.for_each(Some{})"
 rejects "struct Some { void operator()(PerfEvent&) {} void operator()(const Sample&) {} void operator()(const Lost&) {} void operator()(const Malformed&) {} }; ring.for_each(Some{})" \
   "constraint|no matching"

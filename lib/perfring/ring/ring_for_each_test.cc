@@ -243,7 +243,7 @@ TEST_F(RingOverMappingTest, AMappingWithoutAPageOrDataOfAPowerOfTwoIsRefused) {
   EXPECT_TRUE(over(3 * kPage, kPage));
   EXPECT_TRUE(over(3 * kPage, 2 * kPage));
   EXPECT_TRUE(over(kHeader + 8, kHeader)) << "the smallest there is";
-  EXPECT_FALSE(over(3 * kPage, kPage + 8)) << "the data is no power of two";
+  EXPECT_FALSE(over(3 * kPage, kPage + 8)) << "the size of the data is not a power of two";
   EXPECT_FALSE(over(kPage + 4, kPage)) << "nor as small";
   EXPECT_FALSE(over(kPage, kPage)) << "no data";
   EXPECT_FALSE(over(2 * kPage, 3 * kPage));
