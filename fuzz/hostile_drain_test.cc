@@ -80,26 +80,26 @@ struct MistakesType : CheckedMemory {
 
 // Faults that no memory can bring about.
 template <class Wrong>
-struct WrongRing : Ring<CheckedMemory> {
+struct FaultyRing : Ring<CheckedMemory> {
   using Base = Ring<CheckedMemory>;
   static std::optional<Wrong> over(perf_event_mmap_page& page, Bytes data) {
     return Wrong{{*Base::over(page, data)}};
   }
 };
-struct CountsOneMore : WrongRing<CountsOneMore> {
+struct CountsOneMore : FaultyRing<CountsOneMore> {
   template <class C, class F>
   C fold(C init, F f) {
     return Base::fold(init, f) + 1;
   }
 };
-struct ForgetsTheBreak : WrongRing<ForgetsTheBreak> {
+struct ForgetsTheBreak : FaultyRing<ForgetsTheBreak> {
   template <class F>
   ControlFlow<> try_fold(Unit init, F f) {
     static_cast<void>(Base::try_fold(init, f));
     return Continue{};
   }
 };
-struct ShiftsSamples : WrongRing<ShiftsSamples> {
+struct ShiftsSamples : FaultyRing<ShiftsSamples> {
   template <class F>
   void for_each(F f) {
     Base::for_each([&f](const PerfEvent& event) {
@@ -108,7 +108,7 @@ struct ShiftsSamples : WrongRing<ShiftsSamples> {
     });
   }
 };
-struct IsAlwaysReadable : WrongRing<IsAlwaysReadable> {
+struct IsAlwaysReadable : FaultyRing<IsAlwaysReadable> {
   bool readable() const { return true; }
 };
 

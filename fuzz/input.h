@@ -56,7 +56,7 @@ inline void expect(bool holds, const char* what) {
 inline const std::string& reason_of(const std::string& error) {
   return error;
 }
-// Of an event::Finding.
+// The reason that an event::Finding gives.
 template <class Finding>
 auto reason_of(const Finding& finding) -> decltype((finding.says)) {
   return finding.says;

@@ -173,7 +173,7 @@ std::uint64_t MergeOracle::key_in(std::size_t ring, std::size_t event, std::size
   return event == 0 ? newest_when_read(ring) : key_in(ring, event - 1, run);
 }
 
-// Of the keys that were delivered before the ring's first record was there.
+// The newest of the keys that were delivered before the ring's first record was there.
 std::uint64_t MergeOracle::newest_when_read(std::size_t ring) const {
   std::size_t first = 0;
   while (!is_there(ring, 0, first)) ++first;
@@ -184,7 +184,7 @@ std::uint64_t MergeOracle::newest_when_read(std::size_t ring) const {
   return newest;
 }
 
-// Of the oldest that each ring has, as many as are sorted, the lowest.
+// The lowest of the oldest records of each ring, as many as are sorted.
 std::pair<std::size_t, std::size_t> MergeOracle::lowest(std::size_t run) const {
   std::pair<std::size_t, std::size_t> best{rings_.size(), 0};
   for (std::size_t ring = 0; ring < rings_.size(); ++ring) {

@@ -106,7 +106,7 @@ class MergeOracle {
   const std::uint64_t start_;
   std::vector<Ring> rings_;
   std::vector<Run> runs_{};
-  // Of the replay.
+  // The state of the replay.
   std::vector<std::vector<bool> > delivered_{};
   std::uint64_t newest_ = 0;
   std::uint64_t late_ = 0;

@@ -193,7 +193,7 @@ TEST(MergePropertyTest, FindsASlackThatDoesNotLearn) {
   EXPECT_TRUE(counterexample(learns<false>));
 }
 
-// Of rings that are in order the flush is the stable sort, whatever their keys are.
+// A flush of rings that are in order is their stable sort, whatever their keys are.
 TEST(MergePropertyTest, AFlushOfAnyKeysIsTheirStableSort) {
   always(
       [] {

@@ -2,8 +2,7 @@
 #define PROPTESTS_WAITERS_H_
 
 // Consumers of several rings that wait, one step at a time: the wait loop of the README, by poll
-// and by epoll, and the faults of the catalogue that are a wait loop's. Between any two steps the
-// producers may do anything.
+// and by epoll. Between any two steps the producers may do anything.
 
 #include <sys/epoll.h>
 
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/faults/loop_faults.h"
 #include "harness/kernel/eventpoll.h"
 #include "harness/kernel/perf_event.h"
 
@@ -68,8 +68,8 @@ class ByEpoll {
   kernel::eventpoll epoll_;
 };
 
-// The wait loop: registers, drains, waits; drains all rings after each report.
-template <class By>
+// The wait loop: registers, drains, waits; drains all rings after each report. Or with a fault.
+template <class By, faults::Waits W = faults::Waits::Documented>
 class Waiter {
  public:
   // `drains`: of each ring, to be called for all it holds.
@@ -78,13 +78,21 @@ class Waiter {
 
   // The next thing that its thread does. Asleep, it does nothing.
   void step() {
+    using enum faults::Waits;
     switch (next_) {
       case Next::Begin:
         by_.begin();
-        return drain_all();
+        next_ = Next::Wait;
+        if (W != NoFirstDrain) drain_all();
+        return;
       case Next::Drain:
         drains_[ring_++]();
-        if (ring_ == drains_.size()) next_ = Next::Wait;
+        if (ring_ < drains_.size() && W != DrainsOneRing) return;
+        next_ = W == ClearsAfterDrain ? Next::Clear : Next::Wait;
+        return;
+      case Next::Clear:
+        by_.look();
+        next_ = Next::Wait;
         return;
       case Next::Wait:
         if (asleep_ && !by_.woken()) return;
@@ -100,8 +108,8 @@ class Waiter {
     drain_all();
   }
 
- protected:
-  enum class Next { Begin, Drain, Wait };
+ private:
+  enum class Next { Begin, Drain, Clear, Wait };
   void drain_all() {
     ring_ = 0;
     next_ = Next::Drain;
@@ -112,48 +120,6 @@ class Waiter {
   Next next_ = Next::Begin;
   std::size_t ring_ = 0;
   bool asleep_ = false;
-};
-
-// no_first_drain: registers after it has drained, and takes the flags of what came in between
-// (K28).
-struct NoFirstDrain : Waiter<ByEpoll> {
-  using Waiter::Waiter;
-  void step() {
-    const bool registers = next_ == Next::Wait && !registered_;
-    if (next_ == Next::Begin) return drain_all();
-    if (!registers) return Waiter::step();
-    by_.begin();
-    registered_ = true;
-  }
-  bool registered_ = false;
-};
-
-// clears_after_drain: takes away the flags that its drains have made stale; and with them, those
-// that are not (K26).
-struct ClearsAfterDrain : Waiter<ByPoll> {
-  using Waiter::Waiter;
-  void step() {
-    if (std::exchange(clears_, false)) {
-      by_.look();
-      return;
-    }
-    const bool was_draining = next_ == Next::Drain;
-    Waiter::step();
-    clears_ = was_draining && next_ == Next::Wait;
-  }
-  bool clears_ = false;
-};
-
-// drains_one_ring.
-struct DrainsOneRing : Waiter<ByPoll> {
-  using Waiter::Waiter;
-  void step() {
-    if (next_ == Next::Drain && ring_ == 1) {
-      next_ = Next::Wait;
-      return;
-    }
-    Waiter::step();
-  }
 };
 
 }  // namespace perfring::proptests

@@ -16,6 +16,8 @@
 namespace perfring::proptests {
 namespace {
 
+using faults::Waits;
+
 // One thread that consumes several rings, and their producers.
 template <class Cpu, class Waiter>
 class Rings {
@@ -182,13 +184,16 @@ TEST(WaitLoopTest, FindsAKernelThatWakesFirst) {
       (counterexample(never_sleeps_with_data<faults::WakesFirst<ScriptCpu>, Waiter<ByPoll>>)));
 }
 TEST(WaitLoopTest, FindsAConsumerWithoutAFirstDrain) {
-  EXPECT_TRUE((counterexample(never_sleeps_with_data<ScriptCpu, NoFirstDrain>)));
+  EXPECT_TRUE(
+      (counterexample(never_sleeps_with_data<ScriptCpu, Waiter<ByEpoll, Waits::NoFirstDrain>>)));
 }
 TEST(WaitLoopTest, FindsAConsumerThatClearsAfterTheDrain) {
-  EXPECT_TRUE((counterexample(never_sleeps_with_data<ScriptCpu, ClearsAfterDrain>)));
+  EXPECT_TRUE(
+      (counterexample(never_sleeps_with_data<ScriptCpu, Waiter<ByPoll, Waits::ClearsAfterDrain>>)));
 }
 TEST(WaitLoopTest, FindsAConsumerThatDrainsOneRing) {
-  EXPECT_TRUE((counterexample(never_sleeps_with_data<ScriptCpu, DrainsOneRing>)));
+  EXPECT_TRUE(
+      (counterexample(never_sleeps_with_data<ScriptCpu, Waiter<ByPoll, Waits::DrainsOneRing>>)));
 }
 
 template <class Cpu, class Waiter>
@@ -295,7 +300,7 @@ TEST(WaitLoopTest, AfterATimeoutTheRingsAreEmpty) {
   always(empties_after_a_timeout<Waiter<ByEpoll>>);
 }
 TEST(WaitLoopTest, FindsAConsumerThatDrainsOneRingAfterATimeout) {
-  EXPECT_TRUE(counterexample(empties_after_a_timeout<DrainsOneRing>));
+  EXPECT_TRUE((counterexample(empties_after_a_timeout<Waiter<ByPoll, Waits::DrainsOneRing>>)));
 }
 
 }  // namespace

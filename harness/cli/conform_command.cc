@@ -68,7 +68,7 @@ using Known = std::map<std::string, std::string>;
 std::expected<Known, std::string> known_failures(const std::string& path) {
   Known known;
   if (path.empty()) return known;
-  // Of any bytes, and of none: that is a suite without known failures.
+  // Any bytes, or none: a suite without known failures.
   const auto text = read_input("--known", path, kMiB, Content::Binary);
   if (!text) return std::unexpected(text.error());
   std::size_t number = 0;

@@ -133,7 +133,7 @@ std::vector<KernelTrace> read_traces(const std::string& path) {
   return *std::move(traces);
 }
 
-// What a trace may be named after a script's file: one word, without '#'.
+// The name of a trace, after its script's file: one word, without '#'.
 std::string trace_name(std::string name) {
   std::ranges::replace_if(
       name, [](unsigned char c) { return std::isspace(c) != 0 || c == '#'; }, '_');

@@ -168,7 +168,7 @@ TEST_F(ConformLiveTest, PerfringIsRightInEachCaseThatThisKernelCanPlay) {
   EXPECT_EQ(counts["right"].get<int>() + counts["not run"].get<int>(), 123) << ended.out;
 }
 
-// What was seen before by other means (P22), and what is sound.
+// Failures that were seen before by other means (P22), and cases that libbpf passes.
 TEST_F(ConformLiveTest, LibbpfFailsAsItDoesOnTheSimulatedKernel) {
   const std::string known = temporary("known",
                                       "oversize-65525 garbage\noversize-65540 garbage\n"

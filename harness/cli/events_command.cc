@@ -58,8 +58,8 @@ std::vector<std::string> pmu_events() {
   return names;
 }
 
-// Of a probe no place is known, so that only check() can say something: of a function that exists
-// everywhere.
+// A probe has no known place, so its row is a function that exists everywhere, and only check() can
+// say something of it.
 std::vector<std::pair<std::string, Event>> all() {
   std::vector<std::pair<std::string, Event>> events;
   std::vector<std::string> names = event::known_names();

@@ -257,7 +257,7 @@ int take_program(int argc, const char* const* argv, ConformOptions& options) {
   return static_cast<int>(dashes - all.begin());
 }
 
-// What was meant to be a consumer, and is nothing, must not pass as perfring itself does (P32).
+// An empty command must not pass as perfring itself does: it was meant to be a consumer (P32).
 std::string conflict(const ConformOptions& options) {
   if (options.command.empty()) {
     if (options.has_dashes) {

@@ -246,7 +246,7 @@ TEST_F(PerfReadsTest, PerfReadsTheLostRecordsOfAStoppedRecorder) {
   EXPECT_GT(counts["LOST"], 0U) << ended.err;
 }
 
-// Of CPUs: SWITCH has the other task, and CGROUP needs what R10 says.
+// Recorded on all CPUs, SWITCH has the other task, and CGROUP needs what R10 says.
 TEST_F(PerfReadsTest, PerfReadsTheSwitchesAndCgroupsOfAllCpus) {
   const std::string file = temporary("perf_reads_test_cpus.data");
   const std::string folder = shell("grep -m1 ' cgroup2 ' /proc/mounts | cut -d' ' -f2").out;

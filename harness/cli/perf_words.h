@@ -45,7 +45,7 @@ inline std::string stamp_of(const json& record) {
 
 inline std::string words_of_sample(const json& record, unsigned period) {
   const auto of = [&](const char* name) { return number(record[name]); };
-  // What a sample lacks is 0.
+  // A field that a sample lacks is 0.
   const auto if_any = [&](const char* name) {
     return alternate(record.contains(name) ? of(name) : 0);
   };
@@ -129,7 +129,7 @@ inline std::string in_perfs_words(const json& record, unsigned period) {
   if (type == "SWITCH" || type == "SWITCH_CPU_WIDE") return begin + words_of_switch(record);
   if (type == "MMAP" || type == "MMAP2") return begin + words_of_mapping(record);
   if (type == "TEXT_POKE") return begin + words_of_poke(record);
-  // Of their fields `perf report -D` prints none.
+  // `perf report -D` prints none of their fields.
   if (type == "THROTTLE" || type == "UNTHROTTLE") return begin + ": unhandled!";
   if (type == "KSYMBOL") {
     return begin + fmt::format(" addr {:x} len {} type {} flags {:#x} name {}", of("addr"),

@@ -243,7 +243,7 @@ class Sink {
     return error;
   }
 
-  // What stands behind the records; and the header again, which says how long they are by now.
+  // Writes the sections behind the records, and the header again, which now says how long they are.
   int close() {
     if (!is_sought_) return 0;
     const int error = write_all(

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = Wanted::Kind;
 
-// Of a sample, the padding may be any bytes.
+// A sample's padding may be any bytes.
 bool is_that(const Event& expected, const Event& seen) {
   const bool sample = expected.kind == Kind::Sample || expected.kind == Kind::Maybe;
   if (sample != (seen.kind == Kind::Sample)) return false;

@@ -139,7 +139,7 @@ bool CaseProducer::is_of_other_fields() const {
   });
 }
 
-// What the case states of whole records is what the ledger has, too.
+// The case and the ledger must agree on whole records.
 void CaseProducer::check_stated() const {
   const auto is_stated_alone = [](const Part& part) {
     const auto* const steps = std::get_if<std::vector<script::Step>>(&part);

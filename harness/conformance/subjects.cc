@@ -164,7 +164,7 @@ Cell run_in_process(const Vector& vector, Make make_consumer) {
   };
   try {
     for (const Turn& each : vector.turns) turn(each);
-    // What was delivered must not come again.
+    // Delivered events must not come again.
     if (!cell.accepted.empty()) return cell;
     for (const Turn& each : vector.once_more()) turn(each);
   } catch (const Collector::Endless&) {

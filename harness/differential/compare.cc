@@ -31,8 +31,8 @@ const char* first_of(const rig::Observed& expected, const rig::Observed& actual)
   return actual.tail != expected.tail ? "data_tail" : "LOST count";
 }
 
-// Of a sample: longer than 16 bits can say. Each field beside RAW has 8 bytes; the raw data have
-// a size before them, and end on a multiple of 8.
+// Whether a sample is longer than 16 bits can say. Each field beside RAW has 8 bytes; the raw data
+// have a size before them, and end on a multiple of 8.
 bool is_truncated(const script::Settings& settings, std::uint64_t payload) {
   const auto fields =
       static_cast<unsigned>(std::popcount(settings.sample_type & ~std::uint64_t{PERF_SAMPLE_RAW}));

@@ -251,7 +251,7 @@ namespace {
 using enum oracle::Invariant;
 using enum Reason;
 
-// Of one consumer that has several rings.
+// A fault of one consumer that has several rings.
 constexpr Fault of_many(const char* name, const char* what, oracle::Invariant found_as,
                         const char* property) {
   return {name,

@@ -222,6 +222,15 @@ using ByReleasesEarly = testing::ByCursor<ReleasesEarly<M>>;
 template <class M>
 using ByReleasesPast = testing::ByCursor<ReleasesPast<M>>;
 
+// A consumer's way to wait for its rings: as lib documents it, or with a fault. A wait loop is the
+// harness's own (real threads, or steps of a property), and asks in these places.
+enum class Waits {
+  Documented,        // registers, drains all, waits; takes a report, and then drains all
+  NoFirstDrain,      // waits without a drain after it has registered (K28)
+  ClearsAfterDrain,  // takes the report after the drain, and with it one that has come since (K26)
+  DrainsOneRing,     // of several, after a report
+};
+
 }  // namespace perfring::faults
 
 #endif  // HARNESS_FAULTS_LOOP_FAULTS_H_

@@ -167,7 +167,7 @@ class FlushTest : public LiveTest {
       int events = 0;
       EXPECT_EQ(must(set.flush(what, [&](std::uint32_t, const PerfEvent&) { ++events; })),
                 DrainEnd::Drained);
-      // Of what is visible: that the writer was still at work when all was read.
+      // A flush of what is visible ends while the writer is still at work.
       const bool says = in_time && (what == Flush::Complete || Clock::now() < clock + 3900us);
       writer.join();
       set.drain([](std::uint32_t, const PerfEvent&) {});

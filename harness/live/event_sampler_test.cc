@@ -153,8 +153,7 @@ TEST_F(LiveEventTest, ASamplerOfAProcessEndsWithItsLastChild) {
   EXPECT_EQ(sampler.lost(), 0U);
 }
 
-// Of threads that share rings, which the first one's events are mapped by: it ends before the
-// other.
+// Two threads share rings, which are mapped by the first one's events; that one ends first.
 TEST_F(LiveEventTest, TheLastThreadsEndIsTheEnd) {
 #ifdef PERFRING_TSAN
   GTEST_SKIP() << "ThreadSanitizer starts no thread in a process that fork() made";
@@ -216,8 +215,8 @@ TEST_F(LiveEventTest, NextHoldsNothingBackBeyondItsDeadline) {
   EXPECT_TRUE(sampler.next(Clock::time_point::min()));
 }
 
-// Of another loop, which knows fd() and next_deadline() alone: a record that is held for its order
-// is seen when that is over, and one below the batch by longest_wait (E2).
+// Another loop knows fd() and next_deadline() alone. It sees a record that is held for its order
+// when that is over, and one below the batch after longest_wait at the latest (E2).
 TEST_F(LiveEventTest, AnotherLoopSeesEachRecordInTime) {
   for (const bool is_held : {true, false}) {
     Sampler sampler =

@@ -127,7 +127,7 @@ std::uint64_t NestedTest::run(const MergeOptions& merge, std::chrono::nanosecond
   std::uint64_t ahead = 0;  // the merge has put the clock in place of the key (M8)
   std::uint64_t repeated = 0;
   SortedLateness lateness;
-  // Of each source on its CPU: its newest record, and by how much its clock went back since.
+  // A source on its CPU: its newest record, and by how much its clock went back since.
   struct Source {
     std::uint64_t sequence = 0;
     std::uint64_t key = 0;
@@ -135,7 +135,7 @@ std::uint64_t NestedTest::run(const MergeOptions& merge, std::chrono::nanosecond
   std::vector<std::array<Source, 2> > newest(cpus_.back() + 1);
   std::uint64_t went_back = 0;
   std::uint64_t longest_way_back = 0;
-  // Of each CPU and source: the sequences that came.
+  // The sequences that came, by CPU and source.
   std::vector<std::array<std::vector<bool>, 2> > came(cpus_.back() + 1);
   const auto take = [&](std::uint32_t cpu, const Ordered& each) {
     flagged += each.late;

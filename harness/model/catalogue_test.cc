@@ -85,7 +85,7 @@ TEST(CatalogueTest, EveryViolationIsDrawnCompletely) {
 // The source that ships, and the protocol word by word, in every execution that AArch64 and RISC-V
 // allow. What each fault leads to is known of herd7, of the part of the protocol that it breaks.
 
-// Of the first case that does not hold. A search that was cut short is no proof.
+// The violation of the first case that has one. A search that was cut short is no proof.
 std::string violated_in(const std::vector<Case>& cases, MemoryModel machine) {
   std::string bound;
   for (const Case& each : cases) {

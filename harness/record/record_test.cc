@@ -333,7 +333,7 @@ TEST(PerfDataTest, TheFormOfAPipeIsRead) {
   EXPECT_FALSE(PerfData::over(damaged));
 }
 
-// What is read at once is less than the file: records straddle its pieces in every way.
+// The file is read in pieces: records straddle them in every way.
 TEST(PerfDataTest, AFileLargerThanWhatIsReadAtOnceIsReadWhole) {
   std::string data;
   std::size_t expected = 0;

@@ -91,7 +91,7 @@ class RingOfMerge final : public MergeJudge {
     }
   }
 
-  // Of what is unread: no byte outside of [data_tail, data_head).
+  // Only what is unread may be read: no byte outside of [data_tail, data_head).
   void reads(const std::byte* address, std::size_t size) override {
     const std::size_t offset =
         reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(data_.data());

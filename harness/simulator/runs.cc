@@ -53,7 +53,7 @@ class Draw {
   }
 
  private:
-  // Of all rings.
+  // One consumer has all rings.
   void one_consumer(RunSettings& s) {
     s.rings = random_.between(kInTurns, kMerged);
     s.cpus = random_.between(1, 5);

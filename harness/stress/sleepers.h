@@ -16,6 +16,7 @@
 #include <system_error>
 #include <vector>
 
+#include "harness/faults/loop_faults.h"
 #include "harness/kernel/eventpoll.h"
 #include "harness/stress/consumer.h"
 #include "harness/stress/producer.h"
@@ -23,8 +24,7 @@
 
 namespace perfring::stress {
 
-// A consumer's way to wait: as lib documents it, or with a fault of harness/faults.
-enum class Waits { Documented, NoFirstDrain, ClearsAfterDrain };
+using faults::Waits;
 
 class Eventfd {
  public:

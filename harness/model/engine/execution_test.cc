@@ -144,7 +144,7 @@ TEST(ExecutionTest, ARaceIsFoundAtEachOfManyLocations) {
   }
 }
 
-// Of so many accesses that could race later, the first one alone is known or not.
+// Two states differ in whether the first of many accesses that could race later is known.
 TEST(StateKeyTest, StatesThatDifferInTheFirstOfManyAccessesAreNotMerged) {
   Program program;
   const Var raced = program.var("raced"), flag = program.var("flag"), other = program.var("other");

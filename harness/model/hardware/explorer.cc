@@ -275,7 +275,7 @@ class MachineExplorer {
   const MemoryModel machine_;
   const MachineOptions& options_;
   std::vector<std::unique_ptr<ThreadTree>> trees_;
-  // Of each thread and location, the values that the thread is known to store there.
+  // The values that a thread is known to store in a location, by thread and location.
   std::vector<std::vector<std::set<std::uint64_t>>> stored_;
   bool found_more_ = false;
   std::string too_long_;  // why executions were given up

@@ -9,7 +9,7 @@
 namespace perfring::model {
 namespace {
 
-// Of each thread, how many of the graph's accesses the cause depends on.
+// How many of the graph's accesses the cause depends on, by thread.
 std::vector<std::size_t> prefixes(const Program& program, const Graph& graph,
                                   const FailedCheck& failed) {
   const std::vector<Access>& accesses = graph.accesses();

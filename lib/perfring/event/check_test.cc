@@ -139,7 +139,7 @@ TEST(CheckBoundsTest, AnEventThatNothingIsWrongWithHasNoFinding) {
     const auto found = check(ask, machine);
     EXPECT_TRUE(found.empty()) << each.name() << ": " << found.front().says;
   }
-  // Of one CPU.
+  // Requests of one CPU.
   for (const Event& each : {kSwitch, pmu("imc/config=1/").adjust([](Attr& a) {
                               a.exclude_idle = 1, a.sample_period = 1000;
                             })}) {
@@ -148,7 +148,7 @@ TEST(CheckBoundsTest, AnEventThatNothingIsWrongWithHasNoFinding) {
     const auto found = check(ask, machine);
     EXPECT_TRUE(found.empty()) << each.name() << ": " << found.front().says;
   }
-  // Of a group, which only counts.
+  // A group, which only counts.
   for (const Event& each : {kFaults.adjust(counted), clock.adjust(counted), pmu("msr/tsc/")}) {
     const auto found = check_group({.events = {each}, .target = this_thread()}, machine);
     EXPECT_TRUE(found.empty()) << each.name() << ": " << found.front().says;

@@ -74,8 +74,8 @@ class Opener {
     EventError error;
   };
 
-  // Of `several` tasks, passes over those that have ended since they were listed, unless all have
-  // (R8).
+  // If there are `several` tasks, passes over those that have ended since they were listed, unless
+  // all have (R8).
   std::optional<Failed> open(Prepare prepare, bool several) {
     std::vector<pid_t> ended;
     std::optional<Failed> last;

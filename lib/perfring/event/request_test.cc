@@ -91,7 +91,7 @@ TEST(PlanTest, AChildsEventsBeginAtItsExec) {
   }
 }
 
-// What an event sets itself is not overwritten by a default.
+// A default does not overwrite a field that an event sets itself.
 TEST(PlanTest, WakeupsThatAnEventSetsItselfStay) {
   FakeSystem machine;
   const auto planned = [&](std::vector<Event> events, std::uint32_t batch) {

@@ -129,7 +129,7 @@ TEST(RecordSampleIdTest, IsRightBehindTheFieldsOfARecordThatIsTooLong) {
   }
 }
 
-// What is behind sample_id may be that of an older record.
+// The bytes behind sample_id may be an older record's.
 TEST_F(RecordLayoutsTest, ARecordThatIsTooLongHasItsIdentifierRightBehindItsFields) {
   for (Made made : kTooLong) {
     made.u64(1234).u32(3).u32(0).u64(12).u64(0).u64(7);

@@ -114,7 +114,7 @@ TEST(CursorS2Test, AReleaseThatGivesNoRoomBackWritesNothing) {
   EXPECT_THAT(Tracing::trace, IsEmpty());
 }
 
-// Of every kind, the second sample straddling the ring's end.
+// Records of every kind; the second sample straddles the ring's end.
 class CursorS3Test : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kStart = kSize - 32;

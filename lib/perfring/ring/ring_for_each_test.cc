@@ -79,7 +79,7 @@ struct OtherSet {
   int others = 0;
 };
 
-// Of a set that is no Overloaded, an `auto` takes every event whole.
+// In a set that is not an Overloaded, an `auto` takes every event whole.
 TEST_F(RingForEachTest, InAnotherSetAutoTakesEveryEvent) {
   OtherSet set;
   ring_.for_each(set);

@@ -255,7 +255,7 @@ TEST(MergeM8Test, ALowKeyAmongHighOnesIsNext) {
   EXPECT_EQ(got[13], late(0, 3)) << "as soon as the window has it";
 }
 
-// Of rings whose records have the kernel's time: wherever they straddle a ring's end.
+// Records that have the kernel's time, wherever they straddle a ring's end.
 TEST(MergeTimedTest, TheKeyIsTheEventsTimeAndThePayloadStandsBehindIt) {
   constexpr std::size_t kSize = 65536;
   for (std::uint64_t start = kSize - 40; start <= kSize; start += 8) {

@@ -20,7 +20,7 @@ using testing::Rings;
 constexpr std::uint32_t kCount = 100;
 constexpr std::uint64_t kNow = 1'000'000;
 
-// Of the i-th record, if nothing is odd.
+// The key of the i-th record, if nothing is odd.
 constexpr std::uint64_t key_of(std::uint32_t i) {
   return 1000 + 10 * std::uint64_t{i};
 }

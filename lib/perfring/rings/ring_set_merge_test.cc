@@ -132,7 +132,7 @@ TEST_F(RingSetMergeTest, AMergeGoesOnAfterADrainOfTheSameRings) {
   EXPECT_EQ(tail(0), 4 * kRecord);
 }
 
-// Of another clock than CLOCK_MONOTONIC, and back: all are delivered, and counted.
+// Keys change to another clock than CLOCK_MONOTONIC, and back: all are delivered, and counted.
 TEST_F(RingSetMergeTest, KeysOfAnotherClockAreDeliveredAndCounted) {
   RingSet set = open();
   constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
