@@ -134,15 +134,17 @@ TEST_F(PerfReadsTest, SamplesWithTheIdsOfAnotherProgramAreReadAsWell) {
   for (const bool is_one : {true, false}) {
     std::filesystem::remove(file);
     std::filesystem::remove(others);
-    // It begins once its file does.
-    const Ended ended =
-        shell(std::string{"$PERFRING record -a -e page-faults "} +
-              (is_one ? "" : "-e context-switches ") + "--seconds 20 -o " + file +
-              " & own=$!; until [ -s " + file + " ]; do sleep 0.01; done; " +
-              "$PERFRING record -a -e page-faults --seconds 20 -o " + others +
-              " 2>/dev/null & other=$!; until [ -s " + others + " ]; do sleep 0.01; done; " +
-              "for i in 1 2 3 4 5 6 7 8 9 10; do true | cat; done; "
-              "kill $own; wait $own; kill $other; wait");
+    // It begins once its file does. (Of page-faults, a compiler beside it has 100 000 each second.)
+    const Ended ended = shell(
+        std::string{"$PERFRING record -a -e context-switches "} +
+        (is_one ? "" : "-e cpu-migrations ") + "--seconds 20 -o " + file +
+        " & own=$!; until [ -s " + file + " ]; do sleep 0.01; done; " +
+        "$PERFRING record -a -e context-switches --seconds 20 -o " + others +
+        " 2>/dev/null & other=$!; until [ -s " + others + " ]; do sleep 0.01; done; " +
+        "for i in 1 2 3 4 5 6 7 8 9 10; do true | cat; done; "
+        "for i in 1 2 3; do head -c 400 /dev/zero | dd bs=1 2>/dev/null | dd bs=1 2>/dev/null | "
+        "od -w1 -v; done >/dev/null; "
+        "kill $own; wait $own; kill $other; wait");
     ASSERT_EQ(ended.exit_code, 0) << ended.err;
     Counts counts;
     ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
