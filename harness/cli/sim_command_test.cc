@@ -139,6 +139,14 @@ TEST_F(SimCommandTest, RunsWithRandomSettingsAreTheSameForTheSameSeeds) {
   const Ended table = run({"sim", "--runs", "20", "--seed", "3"});
   EXPECT_THAT(table.out,
               AllOf(HasSubstr("20 runs, of seeds 3 to 22: "), HasSubstr("All invariants hold.\n")));
+  // The settings of the last are those that its seed draws by itself.
+  const Ended last = run({"sim", "--runs", "1", "--seed", "22", "--json"});
+  EXPECT_EQ(json["last_settings"], parsed(last.out)["last_settings"]);
+  EXPECT_NE(json["last_settings"],
+            parsed(run({"sim", "--runs", "1", "--seed", "3", "--json"}).out)["last_settings"]);
+  const std::uint64_t pages = json["last_settings"]["pages"];
+  EXPECT_THAT(table.out, HasSubstr("Settings of seed 22: cpus="));
+  EXPECT_THAT(table.out, HasSubstr(" pages=" + std::to_string(pages) + " "));
 }
 
 TEST_F(SimCommandTest, AViolationAmongRunsNamesItsSeedAndSettingsAndReplays) {

@@ -172,12 +172,14 @@ std::string runs_table(const SimRuns& runs) {
                   counted(outcome.runs, "run"), seeds, counted(outcome.steps, "step"),
                   counted(outcome.drains, "drain"), grouped(outcome.attempted),
                   grouped(outcome.delivered), grouped(outcome.lost), grouped(outcome.failed));
+  if (outcome.runs != 0) {  // the last is the one that violates an invariant, if any does
+    text +=
+        fmt::format("Settings of seed {}: {}\n", seed + (outcome.runs - 1), to_string(runs.last));
+  }
   if (!runs.violating) {
     return text + sentence(conclusion_of(runs), "All invariants hold.") + "\n";
   }
-  const auto& [plan, result] = *runs.violating;
-  text += fmt::format("Settings of seed {}: {}\n", plan.plan.seed, to_string(plan.plan.settings));
-  return text + sim_table(plan, result);
+  return text + sim_table(runs.violating->first, runs.violating->second);
 }
 
 std::string runs_json(const SimRuns& runs) {
@@ -191,6 +193,7 @@ std::string runs_json(const SimRuns& runs) {
   json["delivered"] = runs.outcome.delivered;
   json["lost"] = runs.outcome.lost;
   json["failed"] = runs.outcome.failed;
+  if (runs.outcome.runs != 0) json["last_settings"] = to_json(runs.last);
   if (runs.violating) json["run"] = sim_object(runs.violating->first, runs.violating->second);
   return dump(json);
 }
