@@ -4,7 +4,7 @@
 set -u
 . lib/perfring/testing/test.sh
 
-# seeds.py: each text is a seed of a parser that is there; what is not a seed is refused.
+# seeds.py writes each text as a seed of an existing parser, and refuses a text that is not one.
 for parser in $(sed -n 's,^\[parsers/\(.*\)\]$,\1,p' fuzz/options.ini); do
   mkdir "$folder/$parser"
   fuzz/seeds.py "parsers/$parser" "$folder/$parser" || fail "$parser has no seeds"
@@ -60,7 +60,7 @@ run "$folder/planted.zip" -- three_samples || fail "another input alone: $said"
 run fuzz/hostile_ring_seeds/empty "$folder/sound.zip" -- --replay && fail "two of one name: $said"
 [[ $said == *"two inputs have the same name" ]] || fail "two of one name are not told apart: $said"
 
-# script_tool: each seed of kernel_script is printed, edited and replayed; what is not a script is refused.
+# script_tool prints, edits and replays each seed of kernel_script, and refuses a text that is not a script.
 workspace=$PWD
 tool() { ${PERFRING_RUN_UNDER-} "$workspace/fuzz/script_tool" "$@"; }
 cd "$folder" || exit 1

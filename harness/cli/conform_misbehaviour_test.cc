@@ -203,7 +203,7 @@ TEST_F(ConformMisbehaviourTest, ACrashHasABacktrace) {
   EXPECT_THAT(text.out, HasSubstr(" < drain (misbehaving.c:"));
 }
 
-// A program is not held to cases of what it does not ask for or does not open.
+// A program is held to wakeups that it asks for and CPUs that it opens, and to no others.
 TEST_F(ConformMisbehaviourTest, WakeupsAndCpusAreThoseThatTheProgramAsksFor) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   const auto outcomes = [&](const std::vector<std::string>& more) {

@@ -50,11 +50,11 @@ run() {
   while [ "$1" != -- ]; do wanted+=("$1"); shift; done
   shift
   local line=$1 code seconds
-  for seconds in 0.5 2 5 none; do
+  for seconds in "" 0.5 2 5; do
+    [ -z "$seconds" ] || line=$(sed -E "s/--seconds [0-9.]+/--seconds $seconds/" <<<"$1")
     timeout -s KILL 60 bash -c "$line" 2>>bash
     code=$?
-    [[ $code -eq 3 && " ${wanted[*]} " != *" 3 "* && $line == *"--seconds "* ]] || break
-    line=$(sed -E "s/--seconds [0-9.]+/--seconds $seconds/" <<<"$line")
+    [[ $code -eq 3 && " ${wanted[*]} " != *" 3 "* && $1 == *"--seconds "* ]] || break
   done
   echo >>runs
   [[ " ${wanted[*]} " == *" $code "* ]] && return

@@ -85,7 +85,6 @@ std::string sim_list_json();
 struct SimRuns {
   SimPlan first;
   simulator::RunsOutcome outcome;
-  simulator::RunSettings last = {};  // settings of the last run, as its seed drew them
   // The run that violates an invariant, with what it shrinks to.
   std::optional<std::pair<SimPlan, SimOutcome>> violating = {};
 };

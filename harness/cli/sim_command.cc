@@ -39,7 +39,6 @@ SimRuns run_many(const SimPlan& first, std::uint64_t count, const std::atomic<bo
       {.first_seed = first.plan.seed, .count = count, .steps = first.plan.steps},
       [&](const simulator::SimulationPlan& plan) {
         if (++run % 16 == 0) on_run(run);
-        all.last = plan.settings;
         return first.fault != nullptr ? first.fault->simulate(plan, observer)
                                       : simulator::simulate(plan, observer);
       });

@@ -65,6 +65,11 @@ std::string nothing_shown(const SimPlan& sim, const simulator::SimulationOutcome
   return events == 0 ? "no event was delivered: give more --steps" : "";
 }
 
+// Precondition: a run has ended. It is the one that violates an invariant, if any does.
+std::uint64_t last_seed(const SimRuns& runs) {
+  return runs.first.plan.seed + (runs.outcome.runs - 1);
+}
+
 }  // namespace
 
 Conclusion conclusion_of(const SimPlan& sim, const SimOutcome& result) {
@@ -166,15 +171,16 @@ std::string runs_table(const SimRuns& runs) {
   const std::uint64_t seed = runs.first.plan.seed;
   const std::string seeds = outcome.runs == 1
                                 ? fmt::format("seed {}", seed)
-                                : fmt::format("seeds {} to {}", seed, seed + (outcome.runs - 1));
+                                : fmt::format("seeds {} to {}", seed, last_seed(runs));
   std::string text =
       fmt::format("{}, of {}: {}, {}, {} attempted, {} delivered, {} lost, {} failed\n",
                   counted(outcome.runs, "run"), seeds, counted(outcome.steps, "step"),
                   counted(outcome.drains, "drain"), grouped(outcome.attempted),
                   grouped(outcome.delivered), grouped(outcome.lost), grouped(outcome.failed));
-  if (outcome.runs != 0) {  // the last is the one that violates an invariant, if any does
+  if (outcome.runs != 0) {
+    const std::uint64_t last = last_seed(runs);
     text +=
-        fmt::format("Settings of seed {}: {}\n", seed + (outcome.runs - 1), to_string(runs.last));
+        fmt::format("Settings of seed {}: {}\n", last, to_string(simulator::random_settings(last)));
   }
   if (!runs.violating) {
     return text + sentence(conclusion_of(runs), "All invariants hold.") + "\n";
@@ -193,7 +199,9 @@ std::string runs_json(const SimRuns& runs) {
   json["delivered"] = runs.outcome.delivered;
   json["lost"] = runs.outcome.lost;
   json["failed"] = runs.outcome.failed;
-  if (runs.outcome.runs != 0) json["last_settings"] = to_json(runs.last);
+  if (runs.outcome.runs != 0) {
+    json["last_settings"] = to_json(simulator::random_settings(last_seed(runs)));
+  }
   if (runs.violating) json["run"] = sim_object(runs.violating->first, runs.violating->second);
   return dump(json);
 }
