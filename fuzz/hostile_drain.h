@@ -19,7 +19,7 @@ using rig::CheckedMemory;
 
 // By an invariant, whose name every report uses.
 [[noreturn]] inline void fail(const oracle::Violation& violation) {
-  fail(to_string(violation.invariant) + (": " + violation.message));
+  fail(to_string(violation));
 }
 inline void expect(bool holds, oracle::Invariant invariant, const char* what) {
   if (!holds) fail({invariant, what});

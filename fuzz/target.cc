@@ -44,8 +44,7 @@ inline void kernel_script(Input input) {
   runner.run(script.steps);
   runner.settle();
   if (const auto& violation = runner.violation()) {
-    fail(fmt::format("{}: {}, by this script:\n{}", to_string(violation->invariant),
-                     violation->message, to_text(script)));
+    fail(fmt::format("{}, by this script:\n{}", to_string(*violation), to_text(script)));
   }
 }
 

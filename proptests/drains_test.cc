@@ -124,8 +124,7 @@ TEST_P(AnyScriptTest, FindsTheFault) {
     const Script script = *scripts(mix);
     const auto violation = planted->run(script);
     if (!violation) return;
-    RC_FAIL(fmt::format("{}: {}, by this script:\n{}", to_string(violation->invariant),
-                        violation->message, to_text(script)));
+    RC_FAIL(fmt::format("{}, by this script:\n{}", to_string(*violation), to_text(script)));
   }));
 }
 

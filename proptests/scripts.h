@@ -118,7 +118,7 @@ class CopyingRun final : public rig::ScriptRunner<Cpu, Consumer> {
 inline void expect_good(const rig::ScriptRun& run) {
   const auto& violation = run.violation();
   if (!violation) return;
-  RC_FAIL(fmt::format("{}: {}", to_string(violation->invariant), violation->message));
+  RC_FAIL(to_string(*violation));
 }
 
 }  // namespace perfring::proptests

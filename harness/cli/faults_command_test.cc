@@ -153,7 +153,7 @@ TEST(FaultsCommandTest, ThreadSanitizersColumnIsNotRunWithoutIt) {
   const Ended ended = run("no_smp_wmb --harness tsan");
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
   EXPECT_THAT(ended.out,
-              AllOf(HasSubstr("not run, ThreadSanitizer: this build has no "),
+              AllOf(HasSubstr("not run, tsan: this build has no "),
                     HasSubstr("Not shown: none of these faults is planted and run in this build")));
 }
 #endif

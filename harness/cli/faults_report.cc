@@ -68,24 +68,6 @@ std::size_t count(const std::vector<FaultCell>& cells, CellVerdict verdict) {
   return static_cast<std::size_t>(std::ranges::count(cells, verdict, &FaultCell::verdict));
 }
 
-const char* title(Harness harness) {
-  switch (harness) {
-    case Harness::Scripts:
-      return "scripts";
-    case Harness::Simulator:
-      return "simulator";
-    case Harness::Stress:
-      return "stress";
-    case Harness::ThreadSanitizer:
-      return "ThreadSanitizer";
-    case Harness::Model:
-      return "model checker";
-    case Harness::Differential:
-      return "diff";
-  }
-  return "";
-}
-
 // Only text that depends neither on how threads were scheduled nor on which sanitizer was faster.
 std::string in_markdown(const FaultCell& cell) {
   const bool any = std::holds_alternative<faults::AnyInvariant>(cell.expected());
@@ -129,7 +111,7 @@ std::string faults_list_json() {
 
 std::string faults_table(const std::vector<FaultCell>& cells, const Conclusion& conclusion) {
   std::string text = fmt::format("{:<26}", "fault");
-  for (const Harness harness : columns_of(cells)) text += fmt::format("{:<22}", title(harness));
+  for (const Harness harness : columns_of(cells)) text += fmt::format("{:<22}", to_string(harness));
   text += "\n";
   for (const auto& row : rows_of(cells)) {
     text += fmt::format("{:<26}", row.front()->fault->name);
@@ -142,14 +124,14 @@ std::string faults_table(const std::vector<FaultCell>& cells, const Conclusion& 
   std::set<std::string> not_run;
   for (const FaultCell& cell : cells) {
     if (!cell.not_run.empty()) {
-      not_run.insert(fmt::format("not run, {}: {}", title(cell.harness), cell.not_run));
+      not_run.insert(fmt::format("not run, {}: {}", to_string(cell.harness), cell.not_run));
     }
   }
   for (const std::string& line : not_run) text += line + "\n";
   for (const FaultCell& cell : cells) {
     if (!cell.is_wrong()) continue;
     text += fmt::format("VIOLATED {} in {}: expected {}, but it was {}\n", cell.fault->name,
-                        title(cell.harness), in_words(cell.expected()),
+                        to_string(cell.harness), in_words(cell.expected()),
                         cell.found.as.empty()
                             ? "not found"
                             : "found as " + cell.found.as + ": " + cell.found.message);
@@ -194,7 +176,7 @@ std::string faults_markdown(const std::vector<FaultCell>& cells) {
   std::string text = "| fault | kind | what is wrong |";
   std::string rule = "|---|---|---|";
   for (const Harness harness : columns_of(ran)) {
-    text += fmt::format(" {} |", title(harness));
+    text += fmt::format(" {} |", to_string(harness));
     rule += "---|";
   }
   text += " fuzz | conform | property |\n" + rule + "---|---|---|\n";

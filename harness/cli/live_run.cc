@@ -15,6 +15,7 @@
 
 #include "harness/cli/producer.h"
 #include "harness/live/live_kernel.h"
+#include "harness/oracle/invariant.h"
 #include "harness/program/numbers.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/syscalls.h"
@@ -273,24 +274,29 @@ class LiveRun {
 
 std::vector<std::string> LiveCpuOutcome::violations() const {
   std::vector<std::string> violated;
-  const auto hold = [&](bool holds, const std::string& what) {
-    if (!holds) violated.push_back(fmt::format("CPU {}: {}", cpu, what));
+  const auto violate = [&](const std::string& what) {
+    violated.push_back(fmt::format("CPU {}: {}", cpu, what));
   };
-  hold(output.failed == 0, fmt::format("{} failed, the last with error {}",
-                                       counted(output.failed, "output"), output.last_error));
-  hold(audit.delivered <= output.accepted,
-       fmt::format("no_invention: {} delivered, but only {} accepted by the kernel",
-                   audit.delivered, output.accepted));
-  hold(output.attempted == audit.delivered + audit.lost,
-       fmt::format("no_loss: {} attempted, but {} delivered + {} lost", output.attempted,
-                   audit.delivered, audit.lost));
-  hold(output.full == audit.lost, fmt::format("no_loss: {} refused by a full ring, but {} reported "
-                                              "as lost",
-                                              output.full, audit.lost));
-  hold(audit.out_of_order == 0, fmt::format("order: {} out of order", audit.out_of_order));
-  hold(audit.corrupt == 0, fmt::format("intact: {} corrupt", audit.corrupt));
-  hold(audit.malformed == 0, fmt::format("intact: {} malformed", audit.malformed));
-  for (const std::string& violation : found) hold(false, violation);
+  const auto hold = [&](bool holds, oracle::Invariant invariant, const std::string& what) {
+    if (!holds) violate(to_string(oracle::Violation{invariant, what}));
+  };
+  using enum oracle::Invariant;
+  if (output.failed != 0) {
+    violate(fmt::format("{} failed, the last with error {}", counted(output.failed, "output"),
+                        output.last_error));
+  }
+  hold(audit.delivered <= output.accepted, no_invention,
+       fmt::format("{} delivered, but only {} accepted by the kernel", audit.delivered,
+                   output.accepted));
+  hold(output.attempted == audit.delivered + audit.lost, no_loss,
+       fmt::format("{} attempted, but {} delivered + {} lost", output.attempted, audit.delivered,
+                   audit.lost));
+  hold(output.full == audit.lost, no_loss,
+       fmt::format("{} refused by a full ring, but {} reported as lost", output.full, audit.lost));
+  hold(audit.out_of_order == 0, order, fmt::format("{} out of order", audit.out_of_order));
+  hold(audit.corrupt == 0, intact, fmt::format("{} corrupt", audit.corrupt));
+  hold(audit.malformed == 0, intact, fmt::format("{} malformed", audit.malformed));
+  std::ranges::for_each(found, violate);
   return violated;
 }
 

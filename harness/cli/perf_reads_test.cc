@@ -142,7 +142,7 @@ TEST_F(PerfReadsTest, SamplesWithTheIdsOfAnotherProgramAreReadAsWell) {
         "$PERFRING record -a -e context-switches --seconds 20 -o " + others +
         " 2>/dev/null & other=$!; until [ -s " + others + " ]; do sleep 0.01; done; " +
         "for i in 1 2 3 4 5 6 7 8 9 10; do true | cat; done; "
-        "switches() { sed -n 's/^ctxt //p' /proc/stat; }; enough=$(($(switches) + 2000)); "
+        "switches() { sed -n 's/^ctxt //p' /proc/stat; }; enough=$(($(switches) + 1000)); "
         "until [ \"$(switches)\" -gt $enough ]; do head -c 99 /dev/zero | dd bs=1 2>/dev/null; done "
         ">/dev/null; kill $own; wait $own; kill $other; wait");
     ASSERT_EQ(ended.exit_code, 0) << ended.err;

@@ -108,7 +108,7 @@ TEST_F(SimCommandTest, AViolationReplays) {
 
 // A shell reads the line as it was meant, even if the file's name is odd.
 TEST_F(SimCommandTest, AViolationReplaysInAShell) {
-  const std::filesystem::path folder = ::testing::TempDir() + "/it's of $HOME";
+  const std::filesystem::path folder = temporary("it's of $HOME");
   std::filesystem::create_directories(folder);
   std::ofstream{folder / "two words"} << "cpus 1\nbreak_one_in 40\n";
   ::setenv("BUILD_WORKING_DIRECTORY", folder.c_str(), 1);  // as bazel run does
@@ -188,10 +188,8 @@ TEST_F(SimCommandTest, AScenarioMayComeThroughAPipe) {
 }
 
 TEST_F(SimCommandTest, AnImpossibleScenarioOrSettingIsNamedWithTheReason) {
-  const std::string file = ::testing::TempDir() + "/scenario.txt";
-  std::ofstream{file} << "cpus 1\npages 4\nbogus 1\n";
-  const std::string odd = ::testing::TempDir() + "/odd.txt";
-  std::ofstream{odd} << "# of a ring\npages 3\n";
+  const std::string file = temporary("scenario.txt", "cpus 1\npages 4\nbogus 1\n");
+  const std::string odd = temporary("odd.txt", "# of a ring\npages 3\n");
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"sim", "--scenario", "none"},
        "--scenario: 'none' is not accepted: give a file or one of steady"},

@@ -257,15 +257,11 @@ class SimulatedRun {
       cpu.wakeups = ring.wakeups;
       cpu.records_per_second = static_cast<double>(received.delivered) / seconds;
       for (const auto& found : {ring.checker().violation(), ring.ledger().violation()}) {
-        if (found) cpu.found.push_back(described(*found));
+        if (found) cpu.found.push_back(to_string(*found));
       }
       result.cpus.push_back(std::move(cpu));
     }
     return result;
-  }
-
-  static std::string described(const oracle::Violation& violation) {
-    return std::string{to_string(violation.invariant)} + ": " + violation.message;
   }
 
   const LiveOptions& options_;

@@ -65,6 +65,10 @@ struct Violation {
   Invariant invariant;
   std::string message;  // with the figures
 };
+// "intact: sequence 3 differs at offset 8", as every report has it.
+inline std::string to_string(const Violation& violation) {
+  return to_string(violation.invariant) + (": " + violation.message);
+}
 
 // Keeps the first violation. A later one may be its consequence.
 class FirstViolation {

@@ -222,7 +222,7 @@ Conclusion conclusion_of(const ScriptOutcome& outcome) {
 }
 
 std::string to_text(const oracle::Violation& violation) {
-  return fmt::format("violated: {}: {}", to_string(violation.invariant), violation.message);
+  return "violated: " + to_string(violation);
 }
 
 std::string to_text(const ScriptOutcome& outcome) {

@@ -23,7 +23,7 @@ using Core = Ring<CheckedMemory>;
 
 std::string in_words(const std::optional<Violation>& violation) {
   if (!violation) return "nothing";
-  return std::string{to_string(violation->invariant)} + ": " + violation->message;
+  return to_string(*violation);
 }
 
 // The violation in this script's run, in which kernel and consumer violate nothing where they are

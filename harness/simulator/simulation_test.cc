@@ -47,8 +47,7 @@ TEST_P(ScenarioTest, NoSeedFindsAViolation) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     const SimulationOutcome outcome = run(GetParam().name, seed);
     EXPECT_FALSE(outcome.found.has_value()) << "seed " << seed << " step " << outcome.found->step
-                                            << ": " << to_string(outcome.found->violation.invariant)
-                                            << ": " << outcome.found->violation.message;
+                                            << ": " << to_string(outcome.found->violation);
     EXPECT_GE(outcome.steps, 300'000U);
   }
 }
@@ -60,8 +59,7 @@ TEST_P(ScenarioTest, ACursorViolatesNothing) {
     const SimulationOutcome outcome =
         simulate({.seed = seed, .steps = 300'000, .settings = settings});
     EXPECT_FALSE(outcome.found.has_value()) << "seed " << seed << " step " << outcome.found->step
-                                            << ": " << to_string(outcome.found->violation.invariant)
-                                            << ": " << outcome.found->violation.message;
+                                            << ": " << to_string(outcome.found->violation);
   }
 }
 

@@ -85,8 +85,7 @@ struct PartOutcome {
   void violate(const oracle::Violation& violation, const Setting& setting) {
     constexpr std::size_t kKept = 8;
     if (violations.size() == kKept) return;
-    violations.push_back(std::string{to_string(violation.invariant)} + ": " + violation.message +
-                         " (" + describe(setting) + ")");
+    violations.push_back(to_string(violation) + " (" + describe(setting) + ")");
   }
 };
 

@@ -10,10 +10,12 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/model/engine/step.h"
 #include "harness/model/engine/usage_error.h"
+#include "harness/oracle/invariant.h"
 
 namespace perfring::model {
 
@@ -60,6 +62,21 @@ void control_dependency(std::uint32_t read, Where where = Where::here());
 void data_dependency(std::uint32_t read);
 // An invariant of the program.
 void check(bool holds, const std::string& message, Where where = Where::here());
+
+// A check by the name of its invariant: "intact: a word differs from what was written there".
+struct NamedCheck {
+  consteval NamedCheck(oracle::Invariant invariant, std::string_view what) {
+    char* at = text;
+    for (const std::string_view part : {std::string_view{to_string(invariant)}, {": "}, what}) {
+      for (const char each : part) *at++ = each;
+    }
+  }
+  constexpr operator const char*() const { return text; }
+  char text[80]{};
+};
+inline void check(bool holds, const NamedCheck& named, Where where = Where::here()) {
+  check(holds, std::string{named.text}, where);
+}
 // If it does not hold, the thread ends, and the execution counts as blocked: it bounds a loop
 // that waits. Violations by other threads, or earlier ones, still count.
 void assume(bool holds, Where where = Where::here());

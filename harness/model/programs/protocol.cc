@@ -12,6 +12,13 @@ namespace perfring::model {
 
 namespace {
 
+using oracle::Invariant;
+
+constexpr NamedCheck kOtherWord{Invariant::intact, "a word differs from what was written there"};
+constexpr NamedCheck kOtherLength{Invariant::intact, "a record's length is not what was written"};
+constexpr NamedCheck kPastHead{Invariant::in_ring, "a record is taken to end past data_head"};
+constexpr NamedCheck kUndelivered{Invariant::no_loss, "not all that was published was delivered"};
+
 constexpr std::uint64_t kWords = 4;
 
 constexpr unsigned kLengthAt = 32;  // bits
@@ -46,8 +53,7 @@ struct Shared {
     const std::uint64_t value =
         atomic_words() ? word(position).load(std::memory_order_relaxed) : word(position).read();
     constexpr std::uint64_t kPosition = (std::uint64_t{1} << kLengthAt) - 1;
-    check(options.oversize || (value & kPosition) == position + 1,
-          "intact: a word differs from what was written there");
+    check(options.oversize || (value & kPosition) == position + 1, kOtherWord);
     return value >> kLengthAt;
   }
 };
@@ -129,10 +135,10 @@ void drain(const Shared& shared, std::uint64_t& tail) {
   while (left != 0) {
     std::uint64_t length = shared.read(tail);
     const bool believable = length != 0 && length <= left;
-    check(options.oversize || believable, "intact: a record's length is not what was written");
+    check(options.oversize || believable, kOtherLength);
     if (!believable) length = left;
     if (options.header_read_twice) length = shared.read(tail);
-    check(length != 0 && length <= left, "in_ring: a record is taken to end past data_head");
+    check(length != 0 && length <= left, kPastHead);
     length = std::clamp<std::uint64_t>(length, 1, left);  // on machines the thread goes on
     if (options.commit == Commit::AfterEachHeader) commit(tail + length);
     for (std::uint64_t i = 1; i < length; ++i) shared.read(tail + i);
@@ -170,7 +176,7 @@ Program protocol(const Protocol& options) {
   program.finally = [shared] {
     std::uint64_t tail = shared->delivered.read();
     drain(*shared, tail);
-    check(tail == shared->written.read(), "no_loss: not all that was published was delivered");
+    check(tail == shared->written.read(), kUndelivered);
   };
   return program;
 }
@@ -181,9 +187,6 @@ using B = Protocol::Barrier;
 using C = Protocol::Commit;
 using S = Protocol::Space;
 using P = Protocol;
-
-constexpr const char* kOtherWord = "intact: a word differs from what was written there";
-constexpr const char* kPastDataHead = "in_ring: a record is taken to end past data_head";
 
 const std::array kFaults = {
     ProtocolFault{"no_acquire_fence", [](P& p) { p.after_head_load = B::None; }, kOtherWord,
@@ -206,8 +209,7 @@ const std::array kFaults = {
                   nullptr, nullptr},
     ProtocolFault{"space_off_by_8", [](P& p) { p.space = S::AllOfIt; }, nullptr, nullptr},
     ProtocolFault{"full_ring_modulo", [](P& p) { p.space = S::AllOfIt, p.modulo_size = true; },
-                  "no_loss: not all that was published was delivered",
-                  "no_loss: not all that was published was delivered"},
+                  kUndelivered, kUndelivered},
     ProtocolFault{"ignores_tail", [](P& p) { p.space = S::Unchecked; }, kOtherWord, kOtherWord},
     ProtocolFault{"one_record_too_many", [](P& p) { p.space = S::OneTooMany; }, kOtherWord,
                   kOtherWord},
@@ -226,7 +228,7 @@ const std::array kFaults = {
     // The kernel itself races then: user space cannot prevent it.
     ProtocolFault{"oversize", [](P& p) { p.oversize = true; }, nullptr, kDataRace},
     ProtocolFault{"header_read_twice", [](P& p) { p.oversize = p.header_read_twice = true; },
-                  kPastDataHead, kPastDataHead},
+                  kPastHead, kPastHead},
 };
 
 }  // namespace

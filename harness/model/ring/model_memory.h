@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "harness/kernel/cpu.h"
@@ -28,20 +27,6 @@
 
 namespace perfring::model {
 
-// A check of the programs: the invariant's name, and what is wrong.
-struct NamedCheck {
-  consteval NamedCheck(oracle::Invariant invariant, std::string_view what) {
-    char* at = text;
-    for (const std::string_view part : {std::string_view{to_string(invariant)}, {": "}, what}) {
-      for (const char each : part) *at++ = each;
-    }
-  }
-  constexpr operator const char*() const { return text; }
-  char text[80]{};
-};
-inline void check(bool holds, const NamedCheck& named, Where where = Where::here()) {
-  check(holds, std::string{named.text}, where);
-}
 inline constexpr NamedCheck kNothingWritten{oracle::Invariant::no_invention, "a word nobody wrote"};
 inline constexpr NamedCheck kMalformed{oracle::Invariant::no_invention, "a malformed record"};
 inline constexpr NamedCheck kAgain{oracle::Invariant::once,

@@ -1,0 +1,211 @@
+#ifndef HARNESS_CLI_RECORD_SINK_H_
+#define HARNESS_CLI_RECORD_SINK_H_
+
+// The destination of the records of `perfring record`.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "harness/cli/command_line.h"
+#include "harness/program/console.h"
+#include "harness/program/json.h"
+#include "harness/record/perf_data.h"
+#include "harness/record/vectors.h"
+#include "perfring/event/sampler.h"
+#include "perfring/os/fd.h"
+#include "perfring/record/to_string.h"
+
+namespace perfring::cli {
+
+// Describes the events to perf, by the names that were given.
+inline record::PerfDataFeatures features_of(const RecordOptions& options) {
+  record::PerfDataFeatures features;
+  features.names = options.events;
+  features.names.emplace_back("changes");
+  event::System& system = event::real_system();
+  const auto folder = event::internal::tracing_events(system);
+  const auto text_of = [&](const std::string& file) {
+    return folder ? system.read(*folder + "/" + file).value_or("") : "";
+  };
+  for (const std::string& name : options.events) {
+    const auto event = event::by_name(name);
+    if (!event || event->kind() != event::Kind::Tracepoint) continue;
+    const std::size_t colon = name.find(':');
+    const std::string of_system = name.substr(0, colon);
+    features.tracepoints.push_back(
+        {of_system, text_of(of_system + "/" + name.substr(colon + 1) + "/format")});
+  }
+  if (!features.tracepoints.empty()) {
+    features.header_page = text_of("header_page");
+    features.header_event = text_of("header_event");
+  }
+  return features;
+}
+
+// Lines on stdout, or a file. A file that cannot be sought (a pipe)
+// gets the form that `perf record -o -` writes.
+class RecordSink {
+ public:
+  RecordSink(const RecordOptions& options, const event::Sampler& sampler,
+             const std::atomic<bool>& stop)
+      : options_{options}, stop_{stop} {
+    for (const event::Opened& each : sampler.events()) {
+      events_.push_back({each.attr, each.ids});
+      names_.push_back(each.name);
+    }
+  }
+
+  // For messages.
+  std::string where() const { return is_stdout() ? "stdout" : in_quotes(options_.output); }
+
+  // Why it cannot be, or nothing. A file that is there keeps its contents until begin().
+  std::string open() {
+    if (is_stdout()) {
+      const bool is_bytes = !options_.output.empty();
+      return is_bytes && ::isatty(STDOUT_FILENO) == 1
+                 ? "--output: stdout is a terminal: give a file's name, or pipe it into perf "
+                   "script -i -"
+                 : "";
+    }
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK;
+    file_ = os::Fd{::open(options_.output.c_str(), kFlags, 0666)};
+    if (file_.get() < 0) return why(errno);
+    is_sought_ = ::lseek(file_.get(), 0, SEEK_SET) == 0;
+    return {};
+  }
+
+  // 0 or an errno.
+  int begin() {
+    if (options_.output.empty()) return 0;
+    if (is_sought_) {
+      // A file that is not regular, such as /dev/null, has no length.
+      if (::ftruncate(file_.get(), 0) != 0 && errno != EINVAL) return errno;
+      text_ = record::perf_data_header(events_, 0);
+    } else {
+      text_ = record::piped_perf_data_header(events_, features_of(options_));
+    }
+    // By the last event. Of a command there is no task before it begins.
+    const auto of =
+        options_.command.empty() ? std::optional{static_cast<pid_t>(options_.pid)} : std::nullopt;
+    const std::string tasks =
+        record::existing_tasks(events_.back().attr, events_.back().ids.front(), of);
+    written_ = tasks.size();
+    text_ += tasks;
+    return flush();
+  }
+
+  void put(const event::Delivered& each) {
+    if (!options_.output.empty()) {
+      put_bytes(each);
+    } else if (options_.json) {
+      nlohmann::ordered_json json{{"event", name_of(each)}, {"late", each.late}};
+      json.update(record::to_json(each.record));
+      text_ += record::line_of(json);
+    } else {
+      text_ += one_line(name_of(each)) + (each.late ? " (late): " : ": ") + to_string(each.record) +
+               "\n";
+    }
+  }
+
+  // Samples that the file is without.
+  std::uint64_t left_out() const { return left_out_; }
+
+  // Whether the reader of the pipe is gone. (Found without a write, which may be long in coming.)
+  bool is_unread() const {
+    pollfd reader{.fd = fd(), .events = 0, .revents = 0};
+    return ::poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0;
+  }
+
+  // Writes what was put so far. 0 or an errno.
+  int flush() {
+    const int error = write_all(fd(), text_, stop_);
+    text_.clear();
+    return error;
+  }
+
+  // Writes the sections behind the records, and the header again, which now says how long they are.
+  int close() {
+    if (!is_sought_) return 0;
+    const int error = write_all(
+        file_.get(), record::perf_data_features(events_, written_, features_of(options_)));
+    if (error != 0) return error;
+    if (::lseek(file_.get(), 0, SEEK_SET) != 0) return errno;
+    return write_all(file_.get(), record::perf_data_header(events_, written_, /*finished=*/true));
+  }
+
+  std::string why(int error) const {
+    const std::string said = error == ETIMEDOUT ? "a signal came, and nobody reads what is written"
+                                                : std::generic_category().message(error);
+    return fmt::format("{} cannot be written: {}", where(), said);
+  }
+
+ private:
+  // R28: perf takes sample_id from the end of each record.
+  static std::size_t too_long_by(const record::Any& any) {
+    if (const auto* const symbol = std::get_if<record::Ksymbol>(&any)) return symbol->rest().size();
+    if (const auto* const program = std::get_if<record::BpfEvent>(&any)) {
+      return program->rest().size();
+    }
+    const auto* const poke = std::get_if<record::TextPoke>(&any);
+    return poke == nullptr ? 0 : poke->rest().size();
+  }
+
+  // Since Linux 6.3 a sample of a software event can have the id of an event that another program
+  // has opened (R25), and perf 6.1 reads a file no further than that. It gets one of its own; where
+  // it may be of several events, it is left out.
+  void put_bytes(const event::Delivered& each) {
+    const std::size_t at = text_.size();
+    perf_event_header header{};
+    std::memcpy(&header, each.bytes.data(), std::min(sizeof header, each.bytes.size()));
+    const bool is_sample = header.type == PERF_RECORD_SAMPLE;
+    if (is_sample && each.event >= events_.size()) {
+      ++left_out_;
+      return;
+    }
+    const std::size_t size = each.bytes.size() - too_long_by(each.record);
+    text_.append(reinterpret_cast<const char*>(each.bytes.data()), size);
+    written_ += size;
+    if (size != each.bytes.size()) {
+      header.size = static_cast<std::uint16_t>(size);
+      std::memcpy(text_.data() + at, &header, sizeof header);
+    }
+    constexpr std::size_t kIdAt = sizeof header;  // of PERF_SAMPLE_IDENTIFIER
+    std::uint64_t id = 0;
+    if (!is_sample || each.bytes.size() < kIdAt + sizeof id) return;
+    const record::PerfDataEvent& event = events_[each.event];
+    std::memcpy(&id, each.bytes.data() + kIdAt, sizeof id);
+    if (std::ranges::find(event.ids, id) != event.ids.end()) return;
+    std::memcpy(text_.data() + at + kIdAt, event.ids.data(), sizeof id);
+  }
+
+  int fd() const { return is_stdout() ? STDOUT_FILENO : file_.get(); }
+  bool is_stdout() const { return options_.output.empty() || options_.output == "-"; }
+  std::string name_of(const event::Delivered& each) const {
+    return each.event < names_.size() ? names_[each.event] : "an event that is not known";
+  }
+
+  const RecordOptions& options_;
+  const std::atomic<bool>& stop_;
+  std::vector<record::PerfDataEvent> events_;
+  std::vector<std::string> names_;
+  os::Fd file_;
+  bool is_sought_ = false;
+  std::string text_;
+  std::uint64_t written_ = 0;  // of records
+  std::uint64_t left_out_ = 0;
+};
+
+}  // namespace perfring::cli
+
+#endif  // HARNESS_CLI_RECORD_SINK_H_
