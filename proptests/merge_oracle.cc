@@ -159,8 +159,8 @@ bool MergeOracle::met_clock(const Event& event, std::size_t from, std::size_t to
       [&](const Run& each) { return !each.is_flush() && each.seen() == event.ordered_by; });
 }
 
-// What a flush has read has its own key until there is a clock (M8), though it may be left then,
-// and delivered with that of another run. So has what takes its key (M6).
+// An event that a flush has read has its own key until there is a clock (M8), though it may be left
+// then, and delivered with that of another run. So has an event that takes its key (M6).
 std::uint64_t MergeOracle::key_in(std::size_t ring, std::size_t event, std::size_t run) const {
   const Event& each = rings_[ring][event];
   if (!runs_[run].is_flush() || met_clock(each, 0, run)) return each.ordered_by;

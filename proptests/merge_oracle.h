@@ -1,11 +1,11 @@
 #ifndef PROPTESTS_MERGE_ORACLE_H_
 #define PROPTESTS_MERGE_ORACLE_H_
 
-// What a Merge must deliver of rings that hold anything but bad sizes and bad positions, run by
-// run, told from what was written alone: each event's place in its ring, its key, and in which run
-// it was first there. Where a rule leaves open when a record is read (M6, M8), the key that it was
-// ordered by must be one that the rule allows; whatever it is, all follows from it exactly: the
-// order, what is late, where each run ends, and data_tail.
+// The events that a Merge must deliver, run by run, of rings that hold anything but bad sizes and
+// bad positions; computed from the writes alone: each event's place in its ring, its key, and in
+// which run it was first there. Where a rule leaves open when a record is read (M6, M8), the key
+// that it was ordered by must be one that the rule allows; whatever it is, all follows from it
+// exactly: the order, what is late, where each run ends, and data_tail.
 
 #include <cstddef>
 #include <cstdint>
@@ -36,8 +36,7 @@ class MergeOracle {
     std::uint64_t key;  // its own, if it is a Sample
     testing::Seen seen;
     std::uint64_t end;  // of its record
-    // What the merge made of it: in which run, as the how many-th of all, and the key that it was
-    // ordered by.
+    // The merge's answer: its run, its place among all, and the key that ordered it.
     std::optional<std::size_t> run{};
     std::size_t turn = 0;
     std::uint64_t ordered_by = 0;
@@ -62,7 +61,7 @@ class MergeOracle {
   MergeOracle(std::size_t rings, std::size_t window, std::uint64_t slack, std::uint64_t start)
       : window_{window}, slack_{slack}, start_{start}, rings_(rings) {}
 
-  // What is written to a ring next.
+  // A producer has written this event to the ring.
   void wrote(std::size_t ring, Event event) { rings_[ring].push_back(std::move(event)); }
   std::size_t written(std::size_t ring) const { return rings_[ring].size(); }
 
@@ -116,7 +115,7 @@ class MergeOracle {
 // Rings that hold rows of records alike, which a Merge reads in one go, and anything odd among
 // them; merged, run by run, beside the oracle.
 
-// What rows are made of.
+// The shape of rows.
 struct RowShape {
   std::size_t rings;
   std::size_t payload;  // of records alike
@@ -124,7 +123,7 @@ struct RowShape {
   std::uint64_t start;
 };
 
-// What ends a run before its end: after so many events, or keys.
+// Ends a run early: after so many events, or keys.
 struct Cut {
   std::uint64_t stops = MergeOracle::kAll;
   std::uint64_t throws = MergeOracle::kAll;

@@ -119,8 +119,8 @@ std::string vectors_of(const std::vector<const Case*>& cases) {
   return conformance::index_of(vectors);
 }
 
-// What keeps a program from being run in each of the first cases, whatever the case, does so in
-// all: the others are not tried.
+// An obstacle that kept the program from being run in each of the first cases does so in all: the
+// others are not tried.
 constexpr std::size_t kAlike = 3;
 const Cell* why_none(const std::vector<ConformRow>& rows) {
   if (rows.size() < kAlike) return nullptr;

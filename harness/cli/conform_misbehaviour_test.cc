@@ -229,7 +229,7 @@ TEST_F(ConformMisbehaviourTest, AnInterruptEndsTheProgramUnderWay) {
   EXPECT_THAT(ended.out, HasSubstr("Not shown: interrupted before the end"));
 }
 
-// What it has started in another session, too, which makes no system call any more.
+// So does a process that it has started in another session, and that makes no system call any more.
 TEST_F(ConformMisbehaviourTest, AProgramEndsWithPerfringEvenIfThatIsKilled) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   const std::string file = temporary("left");

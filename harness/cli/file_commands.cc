@@ -194,7 +194,7 @@ std::string why_no_text(std::string_view file) {
   return fmt::format("is neither a perf.data file nor text: its byte {} is 0", at);
 }
 
-// What is wrong with a file's lines, beside what was printed of the others.
+// The errors in a file's lines, after the others were printed.
 int fail_of(const std::vector<std::string>& refused, const std::string& name) {
   constexpr std::size_t kMost = 20;
   for (std::size_t i = 0; i < std::min(kMost, refused.size()); ++i) {

@@ -134,17 +134,18 @@ TEST_F(PerfReadsTest, SamplesWithTheIdsOfAnotherProgramAreReadAsWell) {
   for (const bool is_one : {true, false}) {
     std::filesystem::remove(file);
     std::filesystem::remove(others);
-    // It begins once its file does. (Of page-faults, a compiler beside it has 100 000 each second.)
-    const Ended ended = shell(
-        std::string{"$PERFRING record -a -e context-switches "} +
-        (is_one ? "" : "-e cpu-migrations ") + "--seconds 20 -o " + file +
-        " & own=$!; until [ -s " + file + " ]; do sleep 0.01; done; " +
-        "$PERFRING record -a -e context-switches --seconds 20 -o " + others +
-        " 2>/dev/null & other=$!; until [ -s " + others + " ]; do sleep 0.01; done; " +
-        "for i in 1 2 3 4 5 6 7 8 9 10; do true | cat; done; "
-        "switches() { sed -n 's/^ctxt //p' /proc/stat; }; enough=$(($(switches) + 1000)); "
-        "until [ \"$(switches)\" -gt $enough ]; do head -c 99 /dev/zero | dd bs=1 2>/dev/null; done "
-        ">/dev/null; kill $own; wait $own; kill $other; wait");
+    // It begins once its file does, and ends after 1000 switches. (Of page-faults, a compiler
+    // beside it has 100 000 each second.)
+    const Ended ended =
+        shell(std::string{"$PERFRING record -a -e context-switches "} +
+              (is_one ? "" : "-e cpu-migrations ") + "--seconds 20 -o " + file +
+              " & own=$!; until [ -s " + file + " ]; do sleep 0.01; done; " +
+              "$PERFRING record -a -e context-switches --seconds 20 -o " + others +
+              " 2>/dev/null & other=$!; until [ -s " + others + " ]; do sleep 0.01; done; " +
+              "for i in 1 2 3 4 5 6 7 8 9 10; do true | cat; done; "
+              "switches() { sed -n 's/^ctxt //p' /proc/stat; }; enough=$(($(switches) + 1000)); "
+              "until [ \"$(switches)\" -gt $enough ]; do true | cat; done; "
+              "kill $own; wait $own; kill $other; wait");
     ASSERT_EQ(ended.exit_code, 0) << ended.err;
     Counts counts;
     ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
@@ -267,7 +268,7 @@ TEST_F(PerfReadsTest, PerfReadsTheSwitchesAndCgroupsOfAllCpus) {
   }
 }
 
-// What perf itself counts as lost, at the end of its file.
+// The samples that perf itself counts as lost, at the end of its file.
 TEST_F(PerfReadsTest, LostSamplesOfPerfRecordAreDecodedAsPerfDoes) {
   const std::string file = temporary("perf_reads_test_samples.data");
   const Ended ended = shell(

@@ -95,7 +95,7 @@ TEST_F(ProgramTest, EveryCommandHasHelpWithTheExitCodesAndTheVersion) {
   }
 }
 
-// What stands behind `before`, to the next blank, in each line of a part of the manual page.
+// The word behind `before` in each line of a part of the manual page.
 std::vector<std::string> named(const std::string& page, const std::string& part,
                                const std::string& before) {
   const std::size_t begin = page.find(".SH " + part + "\n");

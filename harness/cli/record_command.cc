@@ -93,7 +93,7 @@ std::expected<event::Request, Refused> request_of(const RecordOptions& options) 
   return request;
 }
 
-// What was given up, and what will never be answered; each once.
+// The wishes that were given up, and those that the kernel will never answer; each once.
 std::vector<std::string> notes_on(const Sampler& sampler, const event::Request& request) {
   std::vector<std::string> notes;
   const auto add = [&notes](std::string note) {

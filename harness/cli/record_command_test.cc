@@ -190,7 +190,7 @@ TEST_F(RecordCommandTest, ACommandThatTakesNoSignalIsNotWaitedForForever) {
   EXPECT_EQ(::kill(process, SIGKILL), 0);
 }
 
-// What nobody reads, and what nobody can read any more.
+// A pipe that nobody reads, and one whose reader is gone.
 TEST_F(RecordCommandTest, AReaderThatDoesNotReadKeepsNoSignalFromEndingIt) {
   const std::string pid = temporary("record_command_test_pid");
   const std::string line = "echo $$ >" + pid + "; while :; do /bin/true; done";

@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::uint64_t kRingMax = 64U << 20;
 
-// What each of select(2)'s sets asks for, and what it reports (fs/select.c at v6.18: POLLIN_SET,
+// The events that each of select(2)'s sets asks for and reports (fs/select.c at v6.18: POLLIN_SET,
 // POLLOUT_SET, POLLEX_SET).
 struct Set {
   short asked;

@@ -174,7 +174,7 @@ Cell Supervisor::run() {
   return cell;
 }
 
-// What there is to know beside the outcome.
+// Adds to the details, beside the outcome.
 void Supervisor::add_to_detail(Cell& cell) const {
   const auto add = [&cell](const std::string& more) {
     cell.detail += (cell.detail.empty() ? "" : "; ") + more;

@@ -227,7 +227,7 @@ std::optional<std::uint64_t> number_in(std::string_view line, std::string_view p
   return parse_number(line.substr(0, line.size() - std::min(suffix.size(), line.size())));
 }
 
-// What bpftrace prints of BEGIN { printf("seq %llu sum %llx\n", nsecs, nsecs); }, whose records
+// bpftrace's output for BEGIN { printf("seq %llu sum %llx\n", nsecs, nsecs); }, whose records
 // have the number of the printf, which is 0, and two words (P26).
 Events read_bpftrace(const std::string& out) {
   return read_each_line(out, [](std::string_view line, std::vector<Event>& events) {
@@ -250,7 +250,7 @@ Events read_bpftrace(const std::string& out) {
   });
 }
 
-// What perf trace prints of an event that is named evt. It reports as an error what it cannot
+// perf trace's output for an event that is named evt. It reports as an error what it cannot
 // parse.
 Events read_perf_trace(const std::string& out) {
   return read_each_line(out, [](std::string_view line, std::vector<Event>& events) {

@@ -24,7 +24,7 @@ std::string values(const rig::Observed& observed) {
                      observed.head, observed.tail, observed.lost[0], observed.lost[1]);
 }
 
-// What differs. Precondition: something does.
+// The name of the first difference. Precondition: there is one.
 const char* first_of(const rig::Observed& expected, const rig::Observed& actual) {
   if (actual.result != expected.result) return "result";
   if (actual.head != expected.head) return "data_head";

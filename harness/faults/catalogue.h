@@ -64,7 +64,7 @@ std::span<const Reason> reasons();
 // Found by a check that names no invariant, or by one that depends on how threads are scheduled.
 struct AnyInvariant {};
 struct DataRace {};
-// What differs first from the recorded kernel, by its name there (differential/reference.h).
+// The first difference from the recorded kernel, by its name there (differential/reference.h).
 struct Differs {
   const char* in;
 };

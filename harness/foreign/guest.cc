@@ -80,7 +80,7 @@ void print_report() {
   for (std::string line; std::getline(report, line);) std::cout << "xml:" << line << "\n";
 }
 
-// What the tests run as a command: /bin/true.
+// The command of the tests: /bin/true.
 int open_each(const std::vector<const char*>& files) {
   for (const char* const file : files) ::close(::open(file, O_RDONLY | O_CLOEXEC));
   return 0;

@@ -1,4 +1,4 @@
-// What only a 32-bit kernel, or a 32-bit process, can show of positions: more than 4 GiB through
+// Positions as only a 32-bit kernel, or a 32-bit process, can show them: more than 4 GiB through
 // one ring, where data_head wraps on a 32-bit kernel (K47 to K50; long), and reads of 64 bits in
 // two halves, between which a 64-bit kernel may write (K52, K53). What lib reads is one half, which
 // cannot be torn; beside it a reader as most write it.

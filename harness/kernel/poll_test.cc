@@ -1,4 +1,4 @@
-// Who takes the ring's flag, and what else a poll says: K26, K29, K32 to K34.
+// The ring's flag is taken by one poll, and the other answers of a poll: K26, K29, K32 to K34.
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>

@@ -1,4 +1,4 @@
-// What the machine's own kernel accepts of events, and never answers. What it refuses:
+// Events that the machine's own kernel accepts and never answers. Those that it refuses:
 // event_callers_test.cc, event_sources_test.cc.
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ void act() {
   }
 }
 
-// What the kernel accepts and never answers, or hardly.
+// Accepted by the kernel, and answered never, or hardly.
 struct Quiet {
   const char* what;
   Event event;
@@ -188,7 +188,8 @@ TEST_F(LiveEventRefusalTest, ASamplerIsNotWokenByTheWaitsOfItsOwnThread) {
         sampler->wait(end);
         sampler->for_each([](const Delivered&) {});
       }
-      // What others do wakes by half a ring of 64 KiB. (0 is what busy tasks may bring it to.)
+      // Records of other programs wake by half a ring of 64 KiB. (0 is what busy tasks may bring it
+      // to.)
       if (waits > 20 + sampler->counts().delivered / 50) {
         wrong += event.name() + ": " + std::to_string(waits) + " waits for " +
                  std::to_string(sampler->counts().delivered) + " records\n";

@@ -270,7 +270,7 @@ TEST_F(LiveEventTest, SeveralRingsComeInTheOrderOfTheirTimes) {
   EXPECT_EQ(sampler.counts().malformed, 0U);
 }
 
-// Whatever the events' clock, nothing is held for longer than its order takes.
+// With each clock of the events, no record is held for longer than its order takes.
 TEST_F(LiveEventTest, RecordsComeWhateverTheirClock) {
   for (const clockid_t clock :
        {CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI, -1}) {

@@ -1,4 +1,4 @@
-// What the machine's own kernel refuses of each sort of event, as root, as a user and with
+// The refusals of the machine's own kernel for each sort of event, as root, as a user and with
 // CAP_PERFMON: breakpoints, probes, tracepoints and their filters, hardware events. And of any,
 // where pages or descriptors are too few or too many.
 

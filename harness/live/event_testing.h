@@ -1,7 +1,7 @@
 #ifndef HARNESS_LIVE_EVENT_TESTING_H_
 #define HARNESS_LIVE_EVENT_TESTING_H_
 
-// What the tests of events share.
+// Shared by the tests of events.
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
@@ -95,7 +95,7 @@ inline std::function<std::string()> asked(const std::function<void(Ask&)>& chang
   };
 }
 
-// What asking for something is answered with.
+// A request, and the kernel's answer.
 struct Row {
   const char* what;
   std::function<std::string()> ask;

@@ -29,7 +29,7 @@ void use(const PerfEvent& event) {
 
 using testing::MatchesRegex;
 
-// What the command writes to stdout, and how it ends: "OUTPUT[exit 0]". `keep_going` is called
+// The command's stdout, and its end: "OUTPUT[exit 0]". `keep_going` is called
 // every 10 ms while it runs.
 std::string ran(const std::string& command, const std::function<void()>& keep_going) {
   ChildProcess child{{"/bin/sh", "-c", command}};

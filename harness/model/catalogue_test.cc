@@ -121,7 +121,7 @@ TEST_P(MachineProgramTest, EachFaultIsFoundIfItCanBe) {
   for (const Entry& entry : catalogue()) {
     if (!entry.machine_size) continue;
     for (const ProgramFault& fault : entry.faults) {
-      // What "ring" shares shows there; what it does not violate was proved there.
+      // A shared fault of "ring" is found there, or proved there to violate nothing.
       if (fault.shared && entry.name != "ring/cursor") continue;
       EXPECT_EQ(violated(entry, *entry.machine_size, fault.name) != "", fault.fails_on(GetParam()))
           << entry.name << " " << fault.name;

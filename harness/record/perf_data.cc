@@ -24,7 +24,7 @@ using internal::kTracingData;
 using Section = internal::PerfDataSection;
 using Header = internal::PerfDataHeader;
 
-// What is read at once; no record is longer than 64 KiB.
+// Bytes read at once; no record is longer than 64 KiB.
 constexpr std::size_t kWindow = 1 << 20;
 constexpr std::size_t kRecordMax = 1 << 16;
 // The most that attributes and ids may take: an id for each event and CPU takes 8 bytes.
@@ -48,8 +48,8 @@ std::optional<std::string> section_of(const PerfDataSource& source, const Sectio
   return text.size() == section.size ? std::optional{std::move(text)} : std::nullopt;
 }
 
-// What stands behind a record without being part of it: the data of an AUXTRACE, and of a pipe's
-// HEADER_TRACING_DATA. nullopt: the record is too short to say it.
+// The length of the bytes behind a record that are not part of it: the data of an AUXTRACE, and of
+// a pipe's HEADER_TRACING_DATA. nullopt: the record is too short to say it.
 std::optional<std::uint64_t> length_behind(std::string_view record, std::uint32_t type) {
   if (type == kAuxtrace) return at<std::uint64_t>(record, sizeof(perf_event_header));
   if (type != kTracingData) return 0;

@@ -54,7 +54,7 @@ static_assert(Memory<SimulatedMemory>);
 // Thrown by a consumer's callback.
 struct Thrown {};
 
-// What drains a Site's ring.
+// Drains a Site's ring.
 class AnyDrain {
  public:
   // Returns false to break off.

@@ -1,4 +1,5 @@
-// Who writes to a variable, in a loop of one's own (poll) that the sampler's fd() is a part of.
+// The writers of a variable, by a breakpoint; in a loop of one's own (poll) that has the sampler's
+// fd().
 // usage: breakpoint
 #include <poll.h>
 

@@ -1,5 +1,6 @@
-// Whose a PerfBuffer is: moved, assigned, inherited by a forked child, handed to another thread;
-// and the size of its ring in pages. On a stand-in for the kernel, whose pages may be of any size.
+// The owner of a PerfBuffer: moved, assigned, inherited by a forked child, handed to another
+// thread; and the size of its ring in pages. On a stand-in for the kernel, whose pages may be of
+// any size.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What a thread knows of the others' accesses, where it decides on a race or on what can be read.
+// A thread's knowledge of the others' accesses, where it decides a race or the values of a read.
 
 #include <gtest/gtest.h>
 
@@ -176,8 +176,8 @@ struct At {
   std::uint64_t value = 0;
 };
 
-// What a thread stores, merged, that goes on from one of two checkpoints, depending on a read: 1
-// from the first, 2 from the second.
+// The values stored, with merging, by a thread that goes on from one of two checkpoints, depending
+// on a read: 1 from the first, 2 from the second.
 std::set<std::uint64_t> stored_after(const At& first, const At& second) {
   Program program;
   const Var x = program.var("x"), y = program.var("y");

@@ -69,7 +69,7 @@ TEST(MachineEndsTest, FinallyDoesNotRunAfterABlockedExecution) {
   EXPECT_EQ(result.blocked, 1u);
 }
 
-// What a thread does counts although another one's assumption does not hold, before it or after.
+// A thread's steps count although another one's assumption does not hold, before them or after.
 TEST(MachineEndsTest, ACheckThatFailsInABlockedExecutionIsAViolation) {
   for (const bool blocks_first : {false, true}) {
     Program program;

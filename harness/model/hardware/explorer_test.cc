@@ -37,8 +37,8 @@ TEST(MachineExplorerTest, LitmusTestsHaveTheOutcomesAndExecutionsOfHerd7) {
   EXPECT_GT(compared[MemoryModel::Lkmm], 60u);
 }
 
-// What the search and the axioms could both have wrong: the outcome that is not allowed closes a
-// cycle, which each name says, and which only the fence or the relation that is named forbids.
+// The search and the axioms could both be wrong here: the forbidden outcome closes a cycle, which
+// each name states, and which only the fence or the relation in the name forbids.
 TEST(MachineExplorerTest, OutcomesThatOneFenceForbidsAreFoundByNeitherTheSearchNorTheAxioms) {
   std::istringstream file{R"([
       {"name": "x1 -> y1 -co-> y2 -fence.tso, dmb ish-> x2 -co-> x1", "race": false,

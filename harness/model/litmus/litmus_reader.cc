@@ -207,7 +207,7 @@ Expectation read_expectation(const json& entry, const ExpectationFields& fields,
   return expectation;
 }
 
-// What one field says, and the other of the same memory model.
+// One field's value, and the other's of the same memory model.
 template <class T>
 void unite(std::optional<T>& known, std::optional<T>& other, const char* field) {
   if (!known) return std::swap(known, other);

@@ -232,7 +232,7 @@ TEST(RunLitmusTest, ACountIsComparedWhicheverFieldHasTheOutcomes) {
   }
 }
 
-// What the random programs of proptests come upon only now and then.
+// Cases that the random programs of proptests come upon only now and then.
 TEST(RunLitmusTest, TheEngineAgreesWithTheAxiomsOnWhatIsRare) {
   for (const char* ops :
        {// A store comes after one that another thread has read, and told of.

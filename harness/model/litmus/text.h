@@ -88,7 +88,7 @@ nlohmann::json text_json(const LitmusText& text);
 // too deep, and for an object that has a field twice, of which the library would keep the last.
 nlohmann::json parse_litmus_json(std::istream& file);
 
-// What an exception of the library's says, without "[json.exception.type_error.302] ".
+// The message of an exception of the library's, without "[json.exception.type_error.302] ".
 std::string message_of(const std::exception& error);
 
 // Neither rounded nor cut off: a misread number could agree by chance.

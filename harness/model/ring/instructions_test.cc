@@ -71,7 +71,7 @@ std::string access(std::string_view instruction) {
   return std::string{instruction} + " 0, 1";
 }
 
-// What clang makes of a function, as "ld a0,0(a0); fence r,rw; ret;".
+// A function as clang compiles it: "ld a0,0(a0); fence r,rw; ret;".
 std::string compiled(const char* target, const std::string& function) {
   const Ended ended = run_child(
       {"/usr/bin/clang-19", std::string{"--target="} + target, "-O2", "-S", "-xc", "-o-", "-"},
@@ -186,7 +186,7 @@ TEST(InstructionsTest, TheKernelsFenceOrdersAtLeastWhatTheModelsDoes) {
   }
 }
 
-// What the model's memory itself checks, by one thread.
+// The checks of the model's memory itself, by one thread.
 std::string violated(const std::function<void(ModelRing&)>& code) {
   Program program;
   const auto ring = std::make_shared<ModelRing>(program, 64, true, 0, 0);

@@ -246,7 +246,7 @@ TEST(RingFaultsTest, ARecordThatChangesWhileItIsHeldIsFound) {
   EXPECT_EQ(verdict(ring_program<Puller<OneAtATime>>({})), "no_invention: a malformed record");
 }
 
-// What a Puller looks at: whether what it gives back is gone, and whether it looks twice.
+// The checks of a Puller: a record that it gave back is gone, and none is looked at twice.
 struct ReleasesNothing : Cursor<ModelMemory> {
   static std::optional<ReleasesNothing> over(perf_event_mmap_page& page, Bytes data) {
     return ReleasesNothing{*Cursor::over(page, data)};

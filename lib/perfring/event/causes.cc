@@ -88,7 +88,7 @@ std::optional<Cause> plain_cause(const Ask& ask, int error, const Facts& facts) 
       return Cause{"type", "the PMU is taken by an event that is exclusive or pinned",
                    "wait for that event to be closed"};
     case ENOSPC:
-      // Whatever the place. Another CPU may have a free one, but the event is what to change.
+      // At any place: another CPU may have a free one, but the event is to be changed.
       if (ask.attr.type != PERF_TYPE_BREAKPOINT) return std::nullopt;
       return Cause{"type", "all breakpoints of the processor are taken: x86 has four for each CPU",
                    "ask for fewer, or close one that is open"};

@@ -211,7 +211,7 @@ void check_ids(const Plan& made, std::vector<Finding>& found) {
   }
 }
 
-// What a Sampler puts into one ring.
+// The events that a Sampler puts into one ring.
 void check_rings(const Plan& made, std::vector<Finding>& found) {
   const Ask& first = made.steps.front().ask;
   for (std::size_t i = 1; i < made.events.size(); ++i) {

@@ -1,4 +1,4 @@
-// What check() says of a request as a whole.
+// check()'s findings on a request as a whole.
 
 #include <gtest/gtest.h>
 #include <linux/capability.h>
@@ -326,7 +326,8 @@ TEST(CheckRequestTest, MoreBreakpointsThanAProcessorHasAreNamed) {
 }
 #endif
 
-// What open() leaves out by itself is not a refusal (E4); where nothing is left, check() says so.
+// open() leaves some events out by itself, which is no refusal (E4); check() refuses a request of
+// which nothing would be left.
 TEST(CheckRequestTest, APlainUsersRequestIsCheckedAsItWouldBeOpened) {
   FakeSystem machine;
   machine.capabilities(0);

@@ -1,5 +1,5 @@
-// What check() says of an event: of one that is right, of a row of the table of what is accepted
-// silently, in RECORD_FACTS.md, and of a group.
+// check()'s findings on an event: on one that is right, on each row of RECORD_FACTS.md's table of
+// silent events, and on a group.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What an EventError says, and what it leaves unsaid.
+// The text of an EventError, and its silence where it knows no cause.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(EventErrorTest, ACauseHiddenBehindAnotherIsExplainedToo) {
   EXPECT_EQ(error.message(), "perf_event_open of cycles of this thread failed: Permission denied");
 }
 
-// What a kernel refuses of a group (kernel/events/core.c: perf_event_open() at v6.18).
+// A kernel's refusals of a group (kernel/events/core.c: perf_event_open() at v6.18).
 int of_a_group(const Ask& member, const Ask& leader) {
   if (member.group_fd == -1) return 0;
   const auto clock = [](const perf_event_attr& a) { return a.use_clockid ? a.clockid : -1; };

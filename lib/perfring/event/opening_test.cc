@@ -179,7 +179,7 @@ TEST_F(SamplerTest, TwoCommandsThatWaitAreIndependent) {
   }
 }
 
-// What start() says, in words.
+// start()'s errors, in words.
 TEST_F(SamplerTest, ACommandThatCannotBeRunIsNamedWithTheReason) {
   const auto failed = [](std::vector<std::string> command, int error) {
     const auto opened = Sampler::open(request(child(std::move(command))));
@@ -226,7 +226,7 @@ TEST_F(SamplerTest, StartingTwiceStartsOnce) {
   EXPECT_EQ(*group.child_status(), 0);
 }
 
-// What a sampler without events (moved from, or in a forked child) does wrong.
+// The mistakes of a sampler without events (moved from, or in a forked child).
 std::string delivered_by_none(Sampler& none) {
   std::string wrong;
   const auto each = [&](const Delivered&) { wrong += "a record "; };

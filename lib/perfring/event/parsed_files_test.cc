@@ -1,4 +1,4 @@
-// What is read from files: the symbols of an ELF file, the fields of a tracepoint's format.
+// The files that are read: the symbols of an ELF file, the fields of a tracepoint's format.
 
 #include <elf.h>
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ std::string elf_file(unsigned char elf_class) {
   return file;
 }
 
-// What file_offset_of() says of the symbol in a file of this content.
+// file_offset_of()'s answer for the symbol in a file of this content.
 std::string place_of(const std::string& content, const char* symbol) {
   const std::string path = ::testing::TempDir() + "/parsed_files_test.elf";
   std::filesystem::remove(path);  // ext4 writes one through that is cut to 0 (auto_da_alloc)

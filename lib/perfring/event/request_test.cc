@@ -1,4 +1,4 @@
-// What is opened for a request, and what the types of one allow and nobody means.
+// The events opened for a request, and requests that the types allow and nobody means.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -191,7 +191,7 @@ TEST(CheckRequestTest, WatchingTheWaitingThreadIsNamedAndDoesNotWakeIt) {
   }
 }
 
-// What plan() says of a target, or nothing if it plans.
+// plan()'s refusal of a target; empty if it plans.
 std::string refused(const Target& target) {
   FakeSystem machine;
   const auto made = plan({.events = {kFaults}, .target = target}, machine);

@@ -1,5 +1,5 @@
-// What a Sampler delivers, also to callbacks that do what nobody means, and what a Group counts, on
-// a stand-in for the kernel. What they get from a kernel: harness/live/event_test.cc.
+// The deliveries of a Sampler, also to callbacks that misuse it, and the counts of a Group, on a
+// stand-in for the kernel. On a real one: harness/live/event_test.cc.
 
 #include "perfring/event/sampler.h"
 

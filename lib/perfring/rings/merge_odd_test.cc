@@ -211,8 +211,7 @@ TEST(MergeMalformedTest, ASampleTooShortForItsKeyHasTheLowest) {
 namespace perfring::internal {
 namespace {
 
-// Whatever the number of leaves, each winner is the smallest, and second() the smallest of the
-// others.
+// With any number of leaves, each winner is the smallest, and second() the smallest of the others.
 TEST(LoserTreeTest, TheSmallestWins) {
   std::uint64_t random = 1;
   for (std::size_t leaves = 1; leaves <= 70; ++leaves) {

@@ -1,4 +1,4 @@
-// What the types of a RingSet and of a Waiter allow and nobody means.
+// Uses of a RingSet and of a Waiter that the types allow and nobody means.
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>

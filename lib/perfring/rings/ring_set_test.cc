@@ -228,7 +228,7 @@ TEST_F(RingSetTest, DataTailNeverGoesBackBehindAnotherConsumer) {
   EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 2), Pair(0, 5)));
 }
 
-// Whatever the ring holds, a round ends.
+// A round ends on a ring of any bytes.
 TEST_F(RingSetTest, AHostileRingIsReadBesideASoundOne) {
   RingSet set = open();
   for (const std::uint64_t head : {std::uint64_t{0xffffffffffffff00}, std::uint64_t{1 << 20},

@@ -1,7 +1,7 @@
 #ifndef PERFRING_TESTING_EVENTS_H_
 #define PERFRING_TESTING_EVENTS_H_
 
-// What the tests of events share.
+// Shared by the tests of events.
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
@@ -45,7 +45,7 @@ constexpr auto row_name = [](const auto& info) { return info.param.name; };
 constexpr auto kRefused = Finding::Severity::Refused;
 constexpr auto kSilent = Finding::Severity::Silent;
 
-// What is changed in a request that is right, and what check() says of it.
+// A change to a request that is right, and check()'s finding on it.
 struct CheckRow {
   std::string name;
   std::string field;

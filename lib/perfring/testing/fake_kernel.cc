@@ -29,7 +29,7 @@ int fail(int error) {
   return -1;
 }
 
-// What goes before each message to a netlink socket.
+// Stands in front of each message to a netlink socket.
 struct Sender {
   std::uint32_t from;
   int error;  // of the receiver's call, if it is not 0
