@@ -99,13 +99,10 @@ FaultCell run_cell(const Fault& fault, Harness harness, const std::atomic<bool>&
   return cell;
 }
 
-bool is_invariant(std::string_view name) {
-  using oracle::Invariant;
-  for (auto i = Invariant::no_invention; i <= oracle::kLastInvariant;
-       i = static_cast<Invariant>(static_cast<int>(i) + 1)) {
-    if (name == to_string(i)) return true;
-  }
-  return false;
+bool is_one_of(std::string_view name, const faults::OneOf& some) {
+  return std::ranges::any_of(oracle::invariants(), [&](oracle::Invariant each) {
+    return some.has(each) && name == to_string(each);
+  });
 }
 
 }  // namespace
@@ -139,9 +136,9 @@ CellVerdict judge(const faults::Expected& expected, const FoundFault& found) {
     if (std::holds_alternative<faults::Holds>(expected)) return CellVerdict::Holds;
     return is_found(expected) ? CellVerdict::Missed : CellVerdict::NotSeen;
   }
-  const bool as_said = std::holds_alternative<faults::AnyInvariant>(expected)
-                           ? is_invariant(found.as)
-                           : found.as == in_words(expected);
+  const auto* const some = std::get_if<faults::OneOf>(&expected);
+  const bool as_said =
+      some != nullptr ? is_one_of(found.as, *some) : found.as == in_words(expected);
   // AddressSanitizer may end the run before any invariant is looked at.
   const bool sanitized = found.as == kSanitizerReport && is_found(expected);
   return as_said || sanitized ? CellVerdict::Found : CellVerdict::FoundOtherwise;

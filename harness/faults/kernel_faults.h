@@ -197,7 +197,9 @@ struct WritesAWrongLostCount : Base {
     kernel::lost_event lost;
     if (size != sizeof(lost)) return Base::copy(to, from, size);
     std::memcpy(&lost, from, sizeof(lost));
-    if (lost.header.type != PERF_RECORD_LOST) return Base::copy(to, from, size);
+    // (A payload may begin as the header of a LOST does.)
+    const bool is_lost = lost.header.type == PERF_RECORD_LOST && lost.header.size == sizeof(lost);
+    if (!is_lost) return Base::copy(to, from, size);
     ++lost.lost;
     Base::copy(to, &lost, sizeof(lost));
   }

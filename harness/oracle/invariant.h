@@ -1,6 +1,8 @@
 #ifndef HARNESS_ORACLE_INVARIANT_H_
 #define HARNESS_ORACLE_INVARIANT_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -55,11 +57,15 @@ constexpr const char* to_string(Invariant invariant) noexcept {
   return "unknown invariant";
 }
 
-// For loops over all of them.
-inline constexpr Invariant kLastInvariant = Invariant::late;
-static_assert(std::string_view{to_string(static_cast<Invariant>(static_cast<int>(kLastInvariant) +
-                                                                1))} == "unknown invariant",
-              "an invariant was added behind the last");
+// All of them.
+constexpr auto invariants() {
+  constexpr std::size_t kCount = static_cast<std::size_t>(Invariant::late) + 1;
+  static_assert(std::string_view{to_string(static_cast<Invariant>(kCount))} == "unknown invariant",
+                "an invariant was added behind the last");
+  std::array<Invariant, kCount> all{};
+  for (std::size_t i = 0; i < kCount; ++i) all[i] = static_cast<Invariant>(i);
+  return all;
+}
 
 struct Violation {
   Invariant invariant;
