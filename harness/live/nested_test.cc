@@ -113,6 +113,67 @@ class NestedTest : public LiveTest {
   std::optional<os::Mapping> mapping_;
 };
 
+// The deliveries of a merge of both sources of each CPU.
+class NestedReceived {
+ public:
+  explicit NestedReceived(std::uint32_t last_cpu) : newest_(last_cpu + 1), came_(last_cpu + 1) {}
+
+  void take(std::uint32_t cpu, const Ordered& each) {
+    late += each.late;
+    sorted.add(each.key);
+    if (const auto* const sample = std::get_if<Sample>(&each.event)) {
+      ++delivered;
+      record_of(cpu, sample->as<nested_record>(), each.key);
+    } else if (const auto* const loss = std::get_if<Lost>(&each.event)) {
+      lost += loss->count;
+    } else {
+      ++wrong;
+    }
+  }
+
+  std::uint64_t delivered = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t late = 0;
+  std::uint64_t wrong = 0;
+  std::uint64_t ahead = 0;  // the merge has put the clock in place of the key (M8)
+  std::uint64_t repeated = 0;
+  SortedLateness sorted;
+  // The keys of one source.
+  std::uint64_t went_back = 0;
+  std::uint64_t longest_way_back = 0;
+
+ private:
+  void record_of(std::uint32_t cpu, const std::optional<nested_record>& record,
+                 std::uint64_t merged_by) {
+    if (!record || record->cpu != cpu || record->source > 1 || record->key < merged_by) {
+      ++wrong;
+      return;
+    }
+    ahead += record->key != merged_by;
+    Source& before = newest_[cpu][record->source];
+    const std::uint64_t key = record->key;
+    if (record->sequence < before.sequence ? key > before.key : key < before.key) {
+      ++went_back;
+      const std::uint64_t way = key > before.key ? key - before.key : before.key - key;
+      longest_way_back = std::max(longest_way_back, way);
+    }
+    if (record->sequence > before.sequence) before = {record->sequence, key};
+    std::vector<bool>& came = came_[cpu][record->source];
+    const auto at = static_cast<std::size_t>(record->sequence);
+    if (at >= came.size()) came.resize(2 * at + 1);
+    repeated += came[at];
+    came[at] = true;
+  }
+
+  // Its newest record.
+  struct Source {
+    std::uint64_t sequence = 0;
+    std::uint64_t key = 0;
+  };
+  std::vector<std::array<Source, 2>> newest_;           // by CPU and source
+  std::vector<std::array<std::vector<bool>, 2>> came_;  // each of their sequences
+};
+
 std::uint64_t NestedTest::run(const MergeOptions& merge, std::chrono::nanoseconds late) {
   for (const std::uint32_t cpu : cpus_) counts(cpu) = {};
   RingSetOptions options;
@@ -120,53 +181,8 @@ std::uint64_t NestedTest::run(const MergeOptions& merge, std::chrono::nanosecond
   options.page_count = 256;
   options.latency = 1ms;
   RingSet set = must(RingSet::open(must(PerfEventArray::from_fd(map_.get())), options));
-  std::uint64_t delivered = 0;
-  std::uint64_t lost = 0;
-  std::uint64_t flagged = 0;
-  std::uint64_t wrong = 0;
-  std::uint64_t ahead = 0;  // the merge has put the clock in place of the key (M8)
-  std::uint64_t repeated = 0;
-  SortedLateness lateness;
-  // A source on its CPU: its newest record, and by how much its clock went back since.
-  struct Source {
-    std::uint64_t sequence = 0;
-    std::uint64_t key = 0;
-  };
-  std::vector<std::array<Source, 2> > newest(cpus_.back() + 1);
-  std::uint64_t went_back = 0;
-  std::uint64_t longest_way_back = 0;
-  // The sequences that came, by CPU and source.
-  std::vector<std::array<std::vector<bool>, 2> > came(cpus_.back() + 1);
-  const auto take = [&](std::uint32_t cpu, const Ordered& each) {
-    flagged += each.late;
-    lateness.add(each.key);
-    if (const auto* const sample = std::get_if<Sample>(&each.event)) {
-      const auto record = sample->as<nested_record>();
-      ++delivered;
-      if (!record || record->cpu != cpu || record->source > 1 || record->key < each.key) {
-        ++wrong;
-        return;
-      }
-      ahead += record->key != each.key;
-      auto& before = newest[cpu][record->source];
-      const std::uint64_t key = record->key;
-      if (record->sequence < before.sequence ? key > before.key : key < before.key) {
-        ++went_back;
-        const std::uint64_t way = key > before.key ? key - before.key : before.key - key;
-        longest_way_back = std::max(longest_way_back, way);
-      }
-      if (record->sequence > before.sequence) before = {record->sequence, key};
-      auto& of_source = came[cpu][record->source];
-      const auto at = static_cast<std::size_t>(record->sequence);
-      if (at >= of_source.size()) of_source.resize(2 * at + 1);
-      repeated += of_source[at];
-      of_source[at] = true;
-    } else if (const auto* const loss = std::get_if<Lost>(&each.event)) {
-      lost += loss->count;
-    } else {
-      ++wrong;
-    }
-  };
+  NestedReceived received{cpus_.back()};
+  const auto take = [&](std::uint32_t cpu, const Ordered& each) { received.take(cpu, each); };
 
   std::atomic<bool> stop = false;
   {
@@ -202,19 +218,20 @@ std::uint64_t NestedTest::run(const MergeOptions& merge, std::chrono::nanosecond
   }
   const MergeCounts merged = set.merge_counts();
   std::cout << cpus_.size() << " CPUs, " << length().count() << " s: " << accepted << " accepted ("
-            << interrupts << " of them in interrupts), " << delivered << " delivered, " << lost
-            << " lost, " << merged.late << " late (a sort: " << lateness.late() << "), worst "
-            << merged.worst_late << " ns, " << merged.displaced << " displaced, " << merged.ahead
-            << " ahead, slack " << set.merge_slack() << " ns, keys of one source went back "
-            << went_back << " times, by " << longest_way_back << " ns at most\n";
-  EXPECT_EQ(wrong, 0U);
-  EXPECT_EQ(ahead, merged.ahead);
-  EXPECT_EQ(repeated, 0U);
+            << interrupts << " of them in interrupts), " << received.delivered << " delivered, "
+            << received.lost << " lost, " << merged.late
+            << " late (a sort: " << received.sorted.late() << "), worst " << merged.worst_late
+            << " ns, " << merged.displaced << " displaced, " << merged.ahead << " ahead, slack "
+            << set.merge_slack() << " ns, keys of one source went back " << received.went_back
+            << " times, by " << received.longest_way_back << " ns at most\n";
+  EXPECT_EQ(received.wrong, 0U);
+  EXPECT_EQ(received.ahead, merged.ahead);
+  EXPECT_EQ(received.repeated, 0U);
   EXPECT_GT(interrupts, 0U);
-  EXPECT_EQ(delivered, accepted);
-  EXPECT_EQ(delivered + lost, attempted);
-  EXPECT_EQ(merged.late, lateness.late());
-  EXPECT_EQ(flagged, merged.late);
+  EXPECT_EQ(received.delivered, accepted);
+  EXPECT_EQ(received.delivered + received.lost, attempted);
+  EXPECT_EQ(merged.late, received.sorted.late());
+  EXPECT_EQ(received.late, merged.late);
   return merged.late;
 }
 
