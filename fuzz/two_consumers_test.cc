@@ -37,7 +37,7 @@ TEST(TwoConsumersTest, TheDrainSeesWhatTheReferenceSees) {
   compare<DefaultMemory>("wrap_at_size_prefix");
 }
 
-TEST(TwoConsumersTest, AWrongConsumerDiffersFromTheReference) {
+TEST(TwoConsumersTest, AFaultyConsumerDiffersFromTheReference) {
   EXPECT_DEATH(compare<faults::ShortensSamples<DefaultMemory>>("outputs_and_drains"),
                "event 0 is not the reference's");
   EXPECT_DEATH(compare<faults::TailAhead<DefaultMemory>>("outputs_and_drains"),

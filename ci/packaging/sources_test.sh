@@ -29,7 +29,7 @@ files library '\.h$' >wanted
 headers all >installed
 same "library's headers" wanted installed
 
-# Who has the headers alone learns where the facts are that they cite.
+# The installed headers say where the facts are that they cite.
 cited=0
 for facts in K:KERNEL_FACTS 'T|R:RECORD_FACTS' W:RINGS_FACTS; do
   while IFS= read -r header; do

@@ -25,7 +25,7 @@
 
 namespace perfring::fuzz::parsers {
 
-// Scripts as text: what is accepted can be run, and is read back from what is printed of it.
+// Scripts as text: an accepted one can be run, and its printed text parses to the same script.
 void script_text(std::string_view text) {
   const auto parsed = script::parse_script(text);
   if (!accepted(parsed)) return;
@@ -33,8 +33,8 @@ void script_text(std::string_view text) {
   expect(script::parse_script(to_text(*parsed)) == *parsed, "a script is not read back");
 }
 
-// Scenarios of the simulator: what is accepted is within its limits, and is read back from what is
-// printed of it.
+// Scenarios of the simulator: an accepted one is within the limits, and its printed text parses to
+// the same.
 void settings(std::string_view text) {
   const auto parsed = simulator::parse_settings(text, "text");
   if (!accepted(parsed)) return;
@@ -49,8 +49,8 @@ void settings(std::string_view text) {
   static_cast<void>(simulator::impossible(*parsed));
 }
 
-// Traces of a real kernel: what is accepted is a real kernel's, is read back from what is printed
-// of it, and can be replayed.
+// Traces of a real kernel: an accepted one is a real kernel's, its printed text parses to the same,
+// and it can be replayed.
 void trace(std::string_view text) {
   const auto parsed = differential::parse_traces(text);
   if (!accepted(parsed)) return;
@@ -69,8 +69,8 @@ void trace(std::string_view text) {
   expect(printed_again == printed, "a trace is not read back");
 }
 
-// Files of genuine records, with what is known of them: what is accepted can be decoded, printed
-// and compared, whatever it says.
+// Files of genuine records, with what is known of them: an accepted one of any content can be
+// decoded, printed and compared.
 void vectors(std::string_view text) {
   const auto vectors = record::parse_vectors(text);
   if (!accepted(vectors)) return;
@@ -204,7 +204,7 @@ void check(const model::Litmus& litmus, const nlohmann::json& said) {
 
 }  // namespace
 
-// Litmus tests: what is accepted has every program, thread and number that the JSON has.
+// Litmus tests: an accepted file has every program, thread and number that the JSON has.
 void litmus(std::string_view text) {
   std::istringstream file{std::string{text}};
   std::vector<model::Litmus> all;

@@ -96,7 +96,7 @@ void event_name(std::string_view text) {
   if (accepted(event)) expect(!event->name().empty(), "an event without a name");
 }
 
-// `perfring sim`: what is accepted is a plan that can be run, and that can be replayed.
+// `perfring sim`: accepted options are a plan that can be run, and replayed.
 void sim_options(std::string_view text) {
   auto sim = parse_perfring<cli::SimOptions>(text, {"sim"});
   if (!sim) return;

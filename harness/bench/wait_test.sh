@@ -5,7 +5,7 @@ set -u
 wait=$1
 . lib/perfring/testing/test.sh
 
-# Every record that was written is delivered or lost: else the exit code is 1.
+# Every output that was attempted is delivered or lost: else the exit code is 1.
 quick=(--seconds 0.05 --rounds 1 --rates 1000 100000)
 "$wait" "${quick[@]}" --json "$folder/json" >"$folder/out" 2>&1
 status=$?

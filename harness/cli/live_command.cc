@@ -132,8 +132,8 @@ int live_failed(const std::string& why) {
 
 }  // namespace
 
-// Without any argument, a machine that does not allow it gets the simulated kernel. Who gives
-// options for the live one gets an error if there is none.
+// Without any argument, a machine that does not allow it gets the simulated kernel. With
+// options for the live one, its absence is an error.
 int run_command(const LiveOptions& given) {
   std::string why = given.simulated ? "as asked for" : "";
   if (given.bare) why = why_not_live().value_or("");

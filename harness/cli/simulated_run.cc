@@ -44,7 +44,7 @@ class StandInRing {
   StandInRing(const StandInRing&) = delete;
   StandInRing& operator=(const StandInRing&) = delete;
 
-  // The writer's thread. What ends it, other than stop(), stop() throws.
+  // The writer's thread. stop() rethrows an exception that has ended it.
   void start();
   void stop();
   // One more record, by this thread: its LOST reports the losses that are still pending. After

@@ -99,7 +99,7 @@ void Supervisor::on_map_delete(std::uint64_t key) {
 }
 
 // One that the program catches as well.
-void Supervisor::on_fault(const Fault& fault) {
+void Supervisor::on_fault(const Crash& fault) {
   const std::string place = rings_.place_of(fault.address);
   if (place.empty() || !out_of_bounds_.empty()) return;
   out_of_bounds_ = fmt::format("signal {} at {}{}", fault.signal, place,

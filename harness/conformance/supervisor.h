@@ -111,7 +111,7 @@ class Supervisor final : public Playing {
                   .maps_ring = [this](pid_t thread,
                                       const MapCall& call) { return calls_.map(thread, call); },
                   .mapped = [this](std::uint64_t base) { calls_.mapped(base); },
-                  .faulted = [this](const Fault& fault) { on_fault(fault); },
+                  .faulted = [this](const Crash& fault) { on_fault(fault); },
                   .is_kernels_own = emitter != nullptr}} {}
 
   Cell run();
@@ -135,7 +135,7 @@ class Supervisor final : public Playing {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void on_fault(const Fault& fault);
+  void on_fault(const Crash& fault);
   void producers_turn();
   void quiet_from(Clock::time_point now);
   bool is_quiet();

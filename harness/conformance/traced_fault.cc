@@ -109,7 +109,7 @@ std::string TracedProcess::code_of(pid_t) {
 // A process has one tracer: the thread is left to gdb, stopped where it is, and the process is
 // ended afterwards. One that would go on after the signal, or is not the program that was started,
 // is left alone.
-bool TracedProcess::explain(pid_t thread, Fault& fault) {
+bool TracedProcess::explain(pid_t thread, Crash& fault) {
   if (process_of(thread) != pid_ || is_caught(thread, fault.signal) ||
       has_signal(thread, fault.signal, "SigIgn:") ||
       run_child({"/bin/sh", "-c", "command -v gdb"}).exit_code != 0) {

@@ -253,7 +253,7 @@ void TracedProcess::stopped(pid_t thread, int status) {
     if (::ptrace(PTRACE_GETSIGINFO, thread, nullptr, &info) == 0) {
       const bool has_address = (number == SIGSEGV || number == SIGBUS) && info.si_code > 0;
       fault_ =
-          Fault{number, has_address,
+          Crash{number, has_address,
                 has_address ? reinterpret_cast<std::uintptr_t>(info.si_addr) : 0, code_of(thread)};
       handler_.faulted(*fault_);
       if (explain(thread, *fault_)) return;

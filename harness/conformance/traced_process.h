@@ -43,7 +43,7 @@ struct MapAnswer {
   int error = 0;         // an errno, if it is refused
 };
 
-struct Fault {
+struct Crash {
   int signal = 0;
   bool has_address = false;
   std::uint64_t address = 0;
@@ -97,7 +97,7 @@ class TracedProcess {
     std::function<CallAnswer(const seccomp_notif&)> call;
     std::function<MapAnswer(pid_t thread, const MapCall&)> maps_ring;
     std::function<void(std::uint64_t base)> mapped;
-    std::function<void(const Fault&)> faulted;
+    std::function<void(const Crash&)> faulted;
     bool is_kernels_own = false;  // the ring, whose data it protects itself
   };
 
@@ -127,7 +127,7 @@ class TracedProcess {
   // The wait status and the CPU time that it has used, once it has ended.
   int status() const { return status_; }
   double cpu_seconds() const { return cpu_seconds_; }
-  const std::optional<Fault>& fault() const { return fault_; }
+  const std::optional<Crash>& fault() const { return fault_; }
   // Whether a program that it has become would run as another user, or group, if it were not
   // traced.
   bool is_set_uid() const { return is_set_uid_; }
@@ -153,7 +153,7 @@ class TracedProcess {
   static void interrupt_poll(pid_t thread);
   static std::string code_of(pid_t thread);
   // Returns whether the thread is traced no more.
-  bool explain(pid_t thread, Fault& fault);
+  bool explain(pid_t thread, Crash& fault);
 
   Handler handler_;
   pid_t pid_ = -1;  // until it has ended
@@ -164,7 +164,7 @@ class TracedProcess {
   int status_ = 0;
   int ended_by_ = 0;  // the signal that would have ended it, had it not been explained
   double cpu_seconds_ = 0;
-  std::optional<Fault> fault_;
+  std::optional<Crash> fault_;
   bool is_set_uid_ = false;
 };
 

@@ -111,8 +111,8 @@ constexpr std::array kByFuzzing{
     ByFuzzing{"keeps_slices", Invariant::intact},
     ByFuzzing{"ignores_break", Invariant::once},
     ByFuzzing{"takes_one_at_a_time", Invariant::no_loss},
-    ByFuzzing{"head_read_again", Unnamed{}},
-    ByFuzzing{"drops_the_rest", Unnamed{}},
+    ByFuzzing{"head_read_again", Invariant::no_invention},
+    ByFuzzing{"drops_the_rest", Invariant::tail_honest},
     ByFuzzing{"sleeps_on_the_rest", Reason::NobodySleeps},
     ByFuzzing{"believes", Reason::AroundMemory},
     ByFuzzing{"positions_of_64_bits", Reason::AroundMemory},
@@ -239,7 +239,6 @@ bool is_not_planted(Reason reason) {
 std::string in_words(const Expected& expected) {
   if (const auto* const invariant = std::get_if<Invariant>(&expected)) return to_string(*invariant);
   if (const auto* const some = std::get_if<OneOf>(&expected)) return joined(*some);
-  if (std::holds_alternative<Unnamed>(expected)) return "found";
   if (std::holds_alternative<DataRace>(expected)) return "data race";
   if (const auto* const differs = std::get_if<Differs>(&expected)) return differs->in;
   if (std::holds_alternative<Holds>(expected)) return "holds";

@@ -76,8 +76,6 @@ class OneOf {
   }
   std::uint32_t bits_ = 0;
 };
-// Found by a check that names no invariant.
-struct Unnamed {};
 struct DataRace {};
 // The first difference from the recorded kernel, by its name there (differential/reference.h).
 struct Differs {
@@ -85,7 +83,7 @@ struct Differs {
 };
 // A variant: it violates nothing.
 struct Holds {};
-using Expected = std::variant<oracle::Invariant, OneOf, Unnamed, DataRace, Differs, Holds, Reason>;
+using Expected = std::variant<oracle::Invariant, OneOf, DataRace, Differs, Holds, Reason>;
 
 // A test of proptests that must find it, or why no property does.
 using Property = std::variant<const char*, Reason>;
@@ -129,7 +127,7 @@ Expected by_fuzzing(const Fault& fault);
 // name there (judge.h), or why none shows it (conformance_test.cc).
 using Conforms = std::variant<const char*, Reason>;
 Conforms by_conformance(const Fault& fault);
-// "intact", "no_loss or intact", "found", "data race", "data_head", "holds", "not seen: in order".
+// "intact", "no_loss or intact", "data race", "data_head", "holds", "not seen: in order".
 std::string in_words(const Expected& expected);
 // The property that finds it: "DeliveryTest.FindsAKernelThatIgnoresTail", "(in order)".
 std::string property_of(const Fault& fault);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Each fault is found as the catalogue says in one harness, and FAULTS.md has that column of the
 # table.
-# usage: faults_test.sh PERFRING FAULTS HARNESS
+# usage: faults_test.sh PERFRING FAULTS HARNESS [runs]   (runs: it is not to be left out)
 set -u
 . lib/perfring/testing/test.sh
 
@@ -15,7 +15,7 @@ column() { # TITLE
 
 table=$(${PERFRING_RUN_UNDER-} "$1" faults --markdown --harness "$3")
 code=$?
-if [ "$code" = 3 ]; then # for a reason, which only the other table has
+if [ "$code" = 3 ] && [ "${4-}" != runs ]; then # for a reason, which only the other table has
   why=$(${PERFRING_RUN_UNDER-} "$1" faults no_smp_wmb --harness "$3" | grep "^not run, ") && finish "$why"
 fi
 [ "$code" = 0 ] || fail "perfring faults --harness $3 ended with $code: $(grep -E "MISSED|FOUND" <<<"$table")"

@@ -59,7 +59,7 @@ RingSetup wakeup_events(__u32 events, Word word) {
 
 // A sample of 52 bytes: lost, nest, wakeup, head, data_tail, head again, the watermark; header,
 // size and payload; events; nest, head, the barrier, data_head, nest, head again, and `wakeup`
-// twice, once to compare it. What else an output does is so much more, or less.
+// twice, once to compare it. Other outputs make so many more accesses, or fewer.
 TEST(InterruptedOutputTest, AnInterruptCanComeBeforeEachAccess) {
   constexpr unsigned kOutput = 7 + 3 + 1 + 8;
   constexpr unsigned kWakes = 3;  // events, wakeup, poll

@@ -15,8 +15,8 @@
 
 namespace perfring::live {
 
-// A BPF object file while it is being loaded. What is wanted of it is taken out as descriptors of
-// one's own, which outlive it; those that nobody took are closed with it.
+// A BPF object file while it is being loaded. Its maps and programs are taken out as
+// descriptors, which outlive it; the others are closed with it.
 //
 // Errors: a text for a person, which ends in what libbpf said. libbpf prints nothing.
 class BpfObject {

@@ -87,7 +87,7 @@ TEST(KnownTest, AnIdIsTheRecordsOwnBeforeItsSampleIds) {
   EXPECT_EQ(compared(R"({"id": 85})").differences.size(), 1U);
 }
 
-// Decodes and looks at everything. Whatever comes of it, it is of the record.
+// Decodes and looks at everything. Every view lies in the record.
 void look_at(const Guarded& memory, const Layout& layout) {
   const Any any = decode(memory.bytes(), layout);
   const std::string text = to_string(any);

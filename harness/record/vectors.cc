@@ -85,7 +85,7 @@ perf_event_attr attr_of(const Json& fields) {
   return attr;
 }
 
-// A perf_event_attr as bytes, of this machine's order. What an older one lacks is 0.
+// A perf_event_attr as bytes, of this machine's order. The fields that an older one lacks are 0.
 perf_event_attr attr_of(std::vector<std::byte> bytes) {
   constexpr std::size_t kSmallest = 64;  // PERF_ATTR_SIZE_VER0
   if (bytes.size() < kSmallest) throw Refused{"field 'attr_hex' has less than 64 bytes"};

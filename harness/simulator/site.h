@@ -100,8 +100,8 @@ class Site final : public kernel::wait_queue_entry {
   void fill_entry(Wakeups wakeups);
   Wakeups entry() const { return entry_; }
 
-  // The CPU goes, and comes back: its events are dead then, until the consumer revives them. What
-  // has changed and the consumer does not know yet is said once.
+  // The CPU goes, and comes back: its events are dead then, until the consumer revives them. A
+  // change that the consumer does not know yet is said once.
   bool may_go() const { return !offline_ && programs_ == 0; }
   void goes();
   void comes_back();

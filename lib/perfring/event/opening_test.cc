@@ -96,7 +96,7 @@ TEST_F(OpeningTest, AMemberIsInTheGroupOfItsTaskAndCpu) {
   }
 }
 
-// That this user may not observe the kernel is found, and said, once for each event.
+// open() finds, and says, once for each event that this user may not observe the kernel.
 TEST_F(OpeningTest, TheKernelIsNotAskedForAgainOnceItWasRefused) {
   machine_.answer = [](const Ask& ask) { return ask.attr.exclude_kernel == 0 ? EACCES : 0; };
   const auto opening =

@@ -1,5 +1,5 @@
-// The policies as such. What their fences become is fences_test.sh's, and that they suffice is
-// ring_ordering_test's.
+// The policies as such. fences_test.sh checks the instructions of their fences, ring_ordering_test
+// that they suffice.
 
 #include "perfring/ring/memory.h"
 

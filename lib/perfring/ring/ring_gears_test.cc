@@ -1,6 +1,6 @@
-// The drain takes sound samples at a run and looks at all else one by one. Whatever it does, what
-// it delivers is what was written: runs of every length and size, broken off by anything, by the
-// ring's end, by a callback that breaks or throws.
+// The drain takes sound samples at a run and looks at all else one by one. In
+// any gear it delivers the records of the ring: runs of every length and size, broken off by
+// anything, by the ring's end, by a callback that breaks or throws.
 
 #include <gtest/gtest.h>
 
