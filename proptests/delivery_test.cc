@@ -109,8 +109,8 @@ void crosses() {
 TEST(PositionTest, CrossingAnyPowerOf2LosesNothing) {
   always(crosses<Core>);
 }
-TEST(PositionTest, FindsAConsumerThatBelievesTheRing) {
-  EXPECT_TRUE(counterexample(crosses<faults::Believes<CheckedMemory>>));
+TEST(PositionTest, FindsAConsumerWithPositionsOf64Bits) {
+  EXPECT_TRUE(counterexample(crosses<faults::PositionsOf64Bits<CheckedMemory>>));
 }
 
 // Small rings, long bursts and pauses: each refused record is reported once.

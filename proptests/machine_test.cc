@@ -241,8 +241,9 @@ TEST(StateMachineTest, FindsAKernelThatWritesAWrongLostCount) {
 TEST(StateMachineTest, FindsAConsumerThatDropsTheRest) {
   EXPECT_TRUE((counterexample(is_as_modelled<ScriptCpu, faults::DropsTheRest<CheckedMemory>>)));
 }
-TEST(StateMachineTest, FindsAConsumerThatBelievesTheRing) {
-  EXPECT_TRUE((counterexample(is_as_modelled<ScriptCpu, faults::Believes<CheckedMemory>>)));
+TEST(StateMachineTest, FindsAConsumerWithPositionsOf64Bits) {
+  EXPECT_TRUE(
+      (counterexample(is_as_modelled<ScriptCpu, faults::PositionsOf64Bits<CheckedMemory>>)));
 }
 
 }  // namespace

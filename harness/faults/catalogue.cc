@@ -47,9 +47,9 @@ constexpr std::array kReasons{
         "planted in the model checker only"},
     Explained{Reason::Unwatched, "unwatched",
               "this harness does not watch reads, and a read of too much changes nothing"},
-    Explained{Reason::AroundMemory, "around memory",
-              "it reads the ring byte by byte, around the Memory that this harness needs: not "
-              "planted"},
+    Explained{
+        Reason::AroundMemory, "around memory",
+        "it reads data_head around the Memory that this harness counts reads by: not planted"},
     Explained{
         Reason::WaitLoop, "wait loop",
         "this harness has no wait loop, or its other rings hide the fault: not planted; a property "

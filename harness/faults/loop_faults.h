@@ -42,19 +42,20 @@ class Loop : public ByDrain<Faulty> {
   struct Record {
     PerfEvent event;
     std::uint64_t size;
+    std::size_t raw;  // a sample's
   };
   Record record_at(std::uint64_t position) const {
     const auto header =
         __builtin_bit_cast(perf_event_header, M::template read<std::uint64_t>(address(position)));
     if (header.type == PERF_RECORD_LOST) {
-      return {Lost{M::template read<std::uint64_t>(address(position + 16))}, 24};
+      return {Lost{M::template read<std::uint64_t>(address(position + 16))}, 24, 0};
     }
     const std::size_t raw = M::template read<std::uint32_t>(address(position + 8));
     const auto from = static_cast<std::size_t>((position + 12) & mask());
     const std::size_t in_head = std::min(raw, data_.size() - from);
     return {
         Sample{data_.subspan(from, in_head), data_.first(std::min(raw - in_head, data_.size()))},
-        header.size};
+        header.size, raw};
   }
   // The records from data_tail to `end`. Commits once, also where `take` throws.
   template <class Take>
@@ -74,7 +75,7 @@ class Loop : public ByDrain<Faulty> {
       --steps;
       Record record = record_at(commit.at);
       commit.at += record.size;
-      flow = take(record.event);
+      flow = take(record);
     }
     return flow;
   }
@@ -103,7 +104,7 @@ struct PositionsOf64Bits : Loop<PositionsOf64Bits<M>, M> {
   using Loop<PositionsOf64Bits, M>::Loop;
   bool readable() const { return this->head() != this->tail(); }
   ControlFlow<> drain(const Visit& visit) {
-    return this->walk(this->head(), [&](const PerfEvent& event) { return visit(event); });
+    return this->walk(this->head(), [&](const auto& record) { return visit(record.event); });
   }
 };
 
@@ -113,7 +114,7 @@ struct LeavesTheLast : Loop<LeavesTheLast<M>, M> {
   using Loop<LeavesTheLast, M>::Loop;
   bool readable() const { return last() != this->tail(); }
   ControlFlow<> drain(const Visit& visit) {
-    return this->walk(last(), [&](const PerfEvent& event) { return visit(event); });
+    return this->walk(last(), [&](const auto& record) { return visit(record.event); });
   }
 
  private:
@@ -135,55 +136,28 @@ struct IgnoresTheWrap : Loop<IgnoresTheWrap<M>, M> {
   using Loop<IgnoresTheWrap, M>::Loop;
   bool readable() const { return this->end() != this->tail(); }
   ControlFlow<> drain(const Visit& visit) {
-    return this->walk(this->end(), [&](PerfEvent& event) {
-      if (auto* const sample = std::get_if<Sample>(&event)) {
+    return this->walk(this->end(), [&](auto& record) {
+      if (auto* const sample = std::get_if<Sample>(&record.event)) {
         *sample = {{sample->head.data(), sample->size()}, {}};
       }
-      return visit(event);
+      return visit(record.event);
     });
   }
 };
 
-// As aya and libbpf do it: whatever the ring says is believed. (But it stays in the ring.)
+// As aya and libbpf do it: the sizes of a record are believed, header.size (as by every Loop) and
+// the raw size, which may be larger than the ring.
 template <class M>
-class Believes : public Loop<Believes<M>, M> {
- public:
+struct Believes : Loop<Believes<M>, M> {
   using Loop<Believes, M>::Loop;
-  bool readable() const { return this->head() != this->tail(); }
+  bool readable() const { return this->end() != this->tail(); }
   ControlFlow<> drain(const Visit& visit) {
-    const std::uint64_t head = this->head();
-    std::uint64_t tail = this->tail();
-    ControlFlow<> flow = Continue{};
-    std::uint64_t steps = 0;
-    while (tail != head && flow.is_continue()) {
-      perf_event_header header{};
-      std::uint32_t raw = 0;
-      std::uint64_t count = 0;
-      copy(&header, tail, sizeof(header));
-      copy(&raw, tail + 8, sizeof(raw));
-      copy(&count, tail + 16, sizeof(count));
-      const Bytes data = this->data_;
-      const auto at = static_cast<std::size_t>((tail + 12) % data.size());
-      const std::size_t in_head = std::min<std::size_t>(raw, data.size() - at);
-      tail += header.size;
-      if (header.type == PERF_RECORD_SAMPLE) {
-        flow = visit(Sample{{data.data() + at, in_head}, {data.data(), raw - in_head}});
-      } else if (header.type == PERF_RECORD_LOST) {
-        flow = visit(Lost{count});
+    return this->walk(this->end(), [&](auto& record) {
+      if (auto* const sample = std::get_if<Sample>(&record.event)) {
+        sample->tail = {this->data_.data(), record.raw - sample->head.size()};
       }
-      if (++steps > data.size()) break;
-    }
-    M::fence_before_write_of(this->page_->data_tail);
-    M::write_once(this->page_->data_tail, tail);
-    return flow;
-  }
-
- private:
-  void copy(void* to, std::uint64_t position, std::size_t length) const {
-    for (std::size_t i = 0; i < length; ++i) {
-      static_cast<std::byte*>(to)[i] =
-          this->data_[static_cast<std::size_t>((position + i) % this->data_.size())];
-    }
+      return visit(record.event);
+    });
   }
 };
 

@@ -61,7 +61,8 @@ planted=$(awk '
       snake = tolower(substr(name, 1, 1))
       for (i = 2; i <= length(name); i++) {
         c = substr(name, i, 1)
-        snake = snake (c ~ /[A-Z]/ ? "_" : "") tolower(c)
+        digits = c ~ /[0-9]/ && substr(name, i - 1, 1) !~ /[0-9]/
+        snake = snake (c ~ /[A-Z]/ || digits ? "_" : "") tolower(c)
       }
       print snake " " test
     }

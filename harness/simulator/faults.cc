@@ -108,7 +108,7 @@ constexpr Where kWhere[] = {
     {"ignores_break", "bursts", "", "an event was delivered after the drain.s last"},
     {"releases_early", "bursts", "", kWithinDrain},
     {"releases_past", "bursts", "", "after a drain whose events end at"},
-    {"believes", "bursts", "", "data_tail moved by 0 in a drain;"},
+    {"believes", "oversize", "", "a sample of [0-9]+ bytes, which no record can hold"},
     {"announces_refusals", "full_ring", "", ""},
     {"trusts_fifo", "merge", "", kTooSoon},
     {"window_of_one", "merge", "interrupts 30\n", kLateInVain},

@@ -189,6 +189,7 @@ constexpr Verdict kAnyOrder[]{
     {"keeps_slices", kAgain, kAgain},
     {"sleeps_on_the_rest", kNotAll, kNotAll},
     {"releases_past", kTailElsewhere, kTailElsewhere, "ring/break"},
+    {"believes", kTooMany, kTooMany, "ring/oversize"},
     {"positions_of_64_bits", kNothingWritten, kNothingWritten, "ring/wrap_32"},
     {"leaves_the_last", kNotAll, kNotAll},
     {"ignores_the_wrap", kOutside, kOutside, "ring/straddle"},
