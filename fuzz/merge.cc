@@ -84,7 +84,7 @@ class HostileMerge : private rig::MemoryObserver {
       end = carry_out([&](auto visit) { return merge_.flush(KeyAt{}, visit); });
     }
     expect(end == MergeEnd::Released, "a flush does not end");
-    settle();
+    check_end();
   }
 
  private:
@@ -221,7 +221,7 @@ class HostileMerge : private rig::MemoryObserver {
     while (sound_ < records_ && came_[sound_]) ++sound_;
   }
 
-  void settle() {
+  void check_end() {
     expect(sound_ == records_, "a record of the sound ring was not delivered");
     const MergeCounts& counts = merge_.counts();
     expect(counts.delivered == events_ && counts.late == late_ && counts.worst_late == worst_,

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What is cited exists: the tests that UPSTREAM.md and DIVERGENCES.md name as evidence, in lib or in
+# Citations exist: the tests that UPSTREAM.md and DIVERGENCES.md name as evidence, in lib or in
 # harness/live, and the facts (K12, R12, T12, W12, P12, D12, Q12), each once in its file of facts.
 # usage: citations_test.sh FILE..., in the workspace's folder: the files that cite facts
 set -u

@@ -105,8 +105,8 @@ void perf_data(std::string_view text) {
   });
 }
 
-// Programs whose symbols are looked up for uprobes. Whatever the file says, no byte beside it is
-// read.
+// Programs whose symbols are looked up for uprobes. No byte beside the file is read, even
+// if it says so.
 void elf(std::string_view text) {
   static const int file = ::memfd_create("elf", MFD_CLOEXEC);
   static const std::string path = "/proc/self/fd/" + std::to_string(file);

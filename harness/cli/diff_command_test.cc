@@ -183,7 +183,7 @@ TEST_F(ConformLiveTest, LibbpfFailsAsItDoesOnTheSimulatedKernel) {
                                HasSubstr("signal 11 at byte 135168 of the ring's 135168")));
 }
 
-TEST_F(ConformLiveTest, BpftoolFloods) {
+TEST_F(ConformLiveTest, BpftoolFloodsOnTheSecondOfTwoRings) {
   const std::string bpftool = "/usr/sbin/bpftool";
   if (!std::filesystem::exists(bpftool)) GTEST_SKIP() << "bpftool: ci/setup --peers";
   const Ended ended = conform({"--reader", "bpftool", "--only", "oversize-overwrites",

@@ -43,14 +43,14 @@ class Judgement {
     if (found->kind == Kind::Maybe) {
       cell_.accept(of_, Accept::Guesses, Outcome::Garbage, "delivered: " + to_text(seen));
     } else {
-      settle();
+      note_passed_over();
     }
     ++next_;
   }
 
   void end() {
     pass_over(expected_.end());
-    settle();
+    note_passed_over();
   }
 
  private:
@@ -82,7 +82,7 @@ class Judgement {
         if (silent_ && !event.damaged && unsaid_.empty()) unsaid_ = to_text(event);
         continue;
       }
-      settle();
+      note_passed_over();
       if (event.kind == Kind::Bad) {
         silent_ = true;
         continue;
@@ -92,7 +92,7 @@ class Judgement {
   }
 
   // No error is to come for the malformed record that was passed over.
-  void settle() {
+  void note_passed_over() {
     if (silent_) {
       cell_.accept(of_, Accept::Silent, Outcome::Loses, "a malformed record was passed over");
     }

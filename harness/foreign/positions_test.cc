@@ -1,7 +1,7 @@
 // Positions as only a 32-bit kernel, or a 32-bit process, can show them: more than 4 GiB through
 // one ring, where data_head wraps on a 32-bit kernel (K47 to K50; long), and reads of 64 bits in
-// two halves, between which a 64-bit kernel may write (K52, K53). What lib reads is one half, which
-// cannot be torn; beside it a reader as most write it.
+// two halves, between which a 64-bit kernel may write (K52, K53). lib reads one half, which cannot
+// be torn; beside it a reader as most write it.
 
 #include <bpf/libbpf.h>
 #include <gtest/gtest.h>
@@ -215,7 +215,7 @@ constexpr bool kTears = false;
 
 // A writer that stores 64 bits at once, as a 64-bit kernel does. Where others' reads can be torn
 // it goes on until many were: before that, nothing is said of lib's.
-TEST(TornTest, NoReadIsTornWherePositionsCross4GiB) {
+TEST(TornReadTest, NoReadIsTornWherePositionsCross4GiB) {
   constexpr std::uint64_t kTornMin = 100;
   constexpr int kRoundsMax = 100;
   alignas(8) SharedPosition field = 0xffff'fff8;

@@ -1,6 +1,6 @@
 // Events that the machine's own kernel refuses, and what is said to be the cause: as root, as a
-// user and with CAP_PERFMON. Those of each sort: event_sources_test.cc. What it accepts and never
-// answers: event_refusals_test.cc.
+// user and with CAP_PERFMON. Those of each sort: event_sources_test.cc. Events that it accepts
+// and never answers: event_refusals_test.cc.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 #ifndef HARNESS_PROGRAM_NUMBERS_H_
 #define HARNESS_PROGRAM_NUMBERS_H_
 
-// Numbers in messages and tables, and text as numbers and bytes. What parses takes all of its text,
-// or nothing of it.
+// Numbers in messages and tables, and text as numbers and bytes. A parser takes all of its text, or
+// none of it.
 
 #include <charconv>
 #include <cmath>

@@ -63,7 +63,7 @@ std::unique_ptr<Judge> judge_of_hostile_ring(const perf_event_mmap_page& page, B
 inline constexpr std::size_t kMergeWindow = 8;
 
 // An event, as far as the order depends on it: where it was written, and when.
-struct Timed {
+struct KeyedEvent {
   std::uint64_t key = 0;
   std::uint64_t published = 0;   // what the clock said then
   std::uint64_t position = 0;    // in its ring
@@ -85,7 +85,7 @@ class MergeOrder {
   // The event that is passed to the callback, in which the ring's judge finds it here.
   const Ordered* event = nullptr;
   // The violation, if it should not come now, or is not marked as it is.
-  std::optional<oracle::Violation> delivered(const Timed& timed);
+  std::optional<oracle::Violation> delivered(const KeyedEvent& timed);
   // At the end: whether the merge has counted what came.
   std::optional<oracle::Violation> settle(const MergeCounts& counts) const;
 

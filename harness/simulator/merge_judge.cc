@@ -19,7 +19,7 @@ constexpr std::size_t kKeysKept = 64;
 // A record that was published and not delivered; its LOST is an event of its own.
 struct Due {
   oracle::Written written;
-  Timed timed;
+  KeyedEvent timed;
   bool lost = false;  // its LOST is due
   bool sample = true;
 };
@@ -183,7 +183,7 @@ class RingOfMerge final : public MergeJudge {
       return violate(Invariant::once,
                      name(last_) + " was delivered from another place than it was written to");
     }
-    Timed timed = found->timed;
+    KeyedEvent timed = found->timed;
     timed.position = found->written.sample_at();
     ++received_.delivered;
     found->sample = false;
@@ -204,7 +204,7 @@ class RingOfMerge final : public MergeJudge {
     comes(found->timed, fmt::format("the LOST of {}", lost.count));
   }
 
-  void comes(const Timed& timed, const std::string& what) {
+  void comes(const KeyedEvent& timed, const std::string& what) {
     while (!due_.empty() && !due_.front().lost && !due_.front().sample) due_.pop_front();
     if (order_.event->key != timed.key) {
       return violate(Invariant::merged, fmt::format("{} was ordered by {}, and its key is {}", what,
@@ -240,7 +240,7 @@ void MergeOrder::reads_clock(std::uint64_t now) {
   bound_ = now > slack_ ? now - slack_ : 0;
 }
 
-std::optional<Violation> MergeOrder::delivered(const Timed& timed) {
+std::optional<Violation> MergeOrder::delivered(const KeyedEvent& timed) {
   const std::uint64_t key = timed.key;
   const bool late = key < newest_;
   ++delivered_;

@@ -197,7 +197,7 @@ std::string violation_of() {
 }
 
 // No consumer notices that the ring is filled to its last byte.
-TEST(LifeTest, AViolatedLedgerOfTheProducerIsAViolation) {
+TEST(ProducerLifeTest, AViolatedLedgerOfTheProducerIsAViolation) {
   EXPECT_THAT(violation_of<faults::SpaceOffBy8<kernel::HardwareCpu>>(),
               ::testing::HasSubstr("the producer's own ledger is violated"));
 }
@@ -206,7 +206,7 @@ struct Dies : kernel::HardwareCpu {
   void step() { ::_exit(0); }
 };
 
-TEST(LifeTest, AProducerThatDiesByItselfIsAViolation) {
+TEST(ProducerLifeTest, AProducerThatDiesByItselfIsAViolation) {
   EXPECT_THAT(violation_of<Dies>(), ::testing::HasSubstr("the producer died by itself"));
 }
 

@@ -1,5 +1,5 @@
-// S7, and a PerfBuffer's life, on a stand-in for the kernel: no privileges needed. What a kernel
-// makes of it is harness/live's.
+// S7, and a PerfBuffer's life, on a stand-in for the kernel: no privileges needed. On a
+// real kernel: harness/live.
 
 #include "perfring/perf_buffer.h"
 

@@ -53,7 +53,7 @@ TEST(MachineEndsTest, AnAssumptionThatDoesNotHoldBlocksTheExecution) {
   EXPECT_EQ(result.blocked, 1u);
 }
 
-// Whichever thread it is of; and nothing is said of how such an execution ends.
+// The blocked thread may be any of them; nothing is said of how such an execution ends.
 TEST(MachineEndsTest, FinallyDoesNotRunAfterABlockedExecution) {
   Program program;
   const Var x = program.var("x"), y = program.var("y");

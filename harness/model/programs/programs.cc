@@ -73,7 +73,8 @@ Program peterson(Turn turn) {
   });
 }
 
-// Three values through two slots. What publishes a slot, and what gives it back.
+// Three values through two slots: with the order of the store that publishes a slot, and of the one
+// that gives it back.
 Program spsc_queue(std::memory_order published, std::memory_order given_back) {
   constexpr std::uint64_t kValues = 3;
   Program program;

@@ -65,13 +65,13 @@ TEST(ProtocolTest, ExecutionsWithFourDrainsAreAsManyAsGenMcCounts) {
 // 0: it does not.
 using Smallest = std::array<unsigned, 3>;
 
-struct Verdict {
+struct Expected {
   std::string fault;
   Smallest a, b;
   bool race;  // in form B
 };
 
-const std::vector<Verdict> kVerdicts = {
+const std::vector<Expected> kExpected = {
     {"", {0, 0, 0}, {0, 0, 0}, false},
     {"no_acquire_fence", {2, 2, 2}, {2, 2, 2}, true},
     {"no_full_fence", {0, 0, 0}, {5, 3, 2}, true},
@@ -89,10 +89,10 @@ const std::vector<Verdict> kVerdicts = {
     {"store_store_for_release", {0, 0, 0}, {0, 0, 0}, false},
 };
 
-unsigned smallest(const Verdict& verdict, Protocol::Form form, std::vector<unsigned> lengths,
+unsigned smallest(const Expected& expected, Protocol::Form form, std::vector<unsigned> lengths,
                   bool merge) {
   Protocol options;
-  if (!verdict.fault.empty()) find_protocol_fault(verdict.fault)->change(options);
+  if (!expected.fault.empty()) find_protocol_fault(expected.fault)->change(options);
   options.form = form;
   options.lengths = std::move(lengths);
   for (unsigned n = 2; n <= 5; ++n) {
@@ -100,7 +100,7 @@ unsigned smallest(const Verdict& verdict, Protocol::Form form, std::vector<unsig
     EXPECT_EQ(result.bound, "");
     if (!result.violation) continue;
     const std::string& what = result.violation->cause.what;
-    EXPECT_EQ(what == kDataRace, verdict.race && form == Protocol::Form::B) << what;
+    EXPECT_EQ(what == kDataRace, expected.race && form == Protocol::Form::B) << what;
     return n;
   }
   return 0;
@@ -110,11 +110,13 @@ class ProtocolVerdictsTest : public testing::TestWithParam<bool> {};
 
 TEST_P(ProtocolVerdictsTest, EachFaultFailsAtTheSmallestSizeThatOtherCheckersFound) {
   const std::array<std::vector<unsigned>, 3> lengths = {{{1}, {2, 1}, {3, 2, 1}}};
-  for (const Verdict& verdict : kVerdicts) {
+  for (const Expected& expected : kExpected) {
     for (std::size_t i = 0; i < lengths.size(); ++i) {
-      SCOPED_TRACE(verdict.fault + ", lengths " + std::to_string(i));
-      EXPECT_EQ(smallest(verdict, Protocol::Form::A, lengths[i], GetParam()), verdict.a[i]) << "A";
-      EXPECT_EQ(smallest(verdict, Protocol::Form::B, lengths[i], GetParam()), verdict.b[i]) << "B";
+      SCOPED_TRACE(expected.fault + ", lengths " + std::to_string(i));
+      EXPECT_EQ(smallest(expected, Protocol::Form::A, lengths[i], GetParam()), expected.a[i])
+          << "A";
+      EXPECT_EQ(smallest(expected, Protocol::Form::B, lengths[i], GetParam()), expected.b[i])
+          << "B";
     }
   }
 }

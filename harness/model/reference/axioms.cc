@@ -89,7 +89,7 @@ bool rc11_races(const Candidate& x, const Relation& known) {
   return race;
 }
 
-Verdict rc11(const Candidate& x) {
+Consistency rc11(const Candidate& x) {
   if (!(x.sb | x.rf).acyclic()) return {};
   const auto [hb, known] = rc11_relations(x);
   if (!hb.irreflexive()) return {};
@@ -106,7 +106,7 @@ Relation program_order(const Candidate& x) {
   return x.sb.between(all, all);
 }
 
-Verdict aarch64(const Candidate& x) {
+Consistency aarch64(const Candidate& x) {
   const Events m = (x.reads | x.writes) & ~x.initial;
   const Events r = x.reads;
   const Events w = x.writes & ~x.initial;
@@ -127,7 +127,7 @@ Verdict aarch64(const Candidate& x) {
   return {.consistent = (lob | observed).acyclic()};
 }
 
-Verdict riscv(const Candidate& x) {
+Consistency riscv(const Candidate& x) {
   const Events m = (x.reads | x.writes) & ~x.initial;
   const Events r = x.reads;
   const Events w = x.writes & ~x.initial;
@@ -148,7 +148,7 @@ Verdict riscv(const Candidate& x) {
   return {.consistent = (ppo | (x.rf - x.internal) | x.mo | from_read(x)).acyclic()};
 }
 
-Verdict lkmm(const Candidate& x) {
+Consistency lkmm(const Candidate& x) {
   const Events m = (x.reads | x.writes) & ~x.initial;
   const Events w = x.writes & ~x.initial;
   if ((fences(x, Order::Release) | fences(x, Order::AcquireRelease)) != 0) {
@@ -184,7 +184,7 @@ bool coherent(const Candidate& x) {
   return (x.rmw & fr * x.mo).empty();
 }
 
-Verdict verdict(const Candidate& x, MemoryModel model) {
+Consistency consistency(const Candidate& x, MemoryModel model) {
   switch (model) {
     case MemoryModel::Rc11:
       return rc11(x);

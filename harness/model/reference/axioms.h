@@ -73,13 +73,13 @@ struct Candidate {
 // and fr are acyclic together, and no write comes between an update and the write that it reads.
 bool coherent(const Candidate& x);
 
-struct Verdict {
+struct Consistency {
   bool consistent = false;
   bool race = false;  // Rc11's
 };
 
 // Precondition: x is coherent.
-Verdict verdict(const Candidate& x, MemoryModel model);
+Consistency consistency(const Candidate& x, MemoryModel model);
 
 }  // namespace perfring::model::reference
 

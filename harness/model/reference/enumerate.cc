@@ -217,7 +217,7 @@ class Enumerator {
 
   void judge(const Candidate& x) {
     if (!goes_on()) return;
-    const Verdict said = verdict(x, model_);
+    const Consistency said = consistency(x, model_);
     if (!said.consistent) return;
     answer_.race = answer_.race || said.race;
     if (std::ranges::any_of(chosen_, [](const Path* path) { return path->blocked; })) {

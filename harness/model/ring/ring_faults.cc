@@ -115,14 +115,14 @@ std::vector<Halves> cursor_halves() {
 }
 
 // The check that finds a fault, in each form, and the program that shows it.
-struct Verdict {
+struct FoundBy {
   const char* name;
   const char *in_a, *in_b;
   const char* shows_in = "ring";
 };
 
 // A matter of order.
-constexpr Verdict kOrder[]{
+constexpr FoundBy kOrder[]{
     {"no_acquire_fence", kNothingWritten, kDataRace},
     {"acquire_fence_first", kNothingWritten, kDataRace},
     {"head_read_again", kNothingWritten, kDataRace},
@@ -151,7 +151,7 @@ constexpr Verdict kOrder[]{
 };
 
 // Wrong under sequential consistency, too.
-constexpr Verdict kAnyOrder[]{
+constexpr FoundBy kAnyOrder[]{
     {"shows_the_unpublished", kNothingWritten, kDataRace},
     {"publishes_off_the_grid", kMalformed, kMalformed},
     {"scribbles", kNothingWritten, kNothingWritten},
@@ -196,7 +196,7 @@ constexpr Verdict kAnyOrder[]{
 };
 
 // A matter of order, beside a Cursor or in it.
-constexpr Verdict kOrderByCursor[]{
+constexpr FoundBy kOrderByCursor[]{
     {"no_acquire_fence", kMalformed, kDataRace},
     {"acquire_fence_first", kMalformed, kDataRace},
     {"head_read_again", kMalformed, kDataRace},
@@ -219,13 +219,13 @@ constexpr Verdict kOrderByCursor[]{
     {"ignores_tail", kMalformed, kMalformed},
 };
 
-std::vector<RingFault> faults_of(const std::vector<Halves>& halves,
-                                 std::span<const Verdict> verdicts, bool in_any_order) {
+std::vector<RingFault> faults_of(const std::vector<Halves>& halves, std::span<const FoundBy> rows,
+                                 bool in_any_order) {
   std::vector<RingFault> all;
-  for (const Verdict& verdict : verdicts) {
-    const Halves& found = *std::ranges::find(halves, verdict.name, &Halves::name);
-    all.push_back({found.name, found.kernel, found.user, verdict.in_a, verdict.in_b,
-                   verdict.shows_in, in_any_order});
+  for (const FoundBy& row : rows) {
+    const Halves& found = *std::ranges::find(halves, row.name, &Halves::name);
+    all.push_back(
+        {found.name, found.kernel, found.user, row.in_a, row.in_b, row.shows_in, in_any_order});
   }
   return all;
 }

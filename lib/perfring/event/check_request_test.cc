@@ -212,7 +212,7 @@ TEST(CheckRequestTest, EventsThatCannotShareARingAreNamed) {
             "write_backward: the ring is written backwards, and a Sampler reads forwards\n");
 }
 
-TEST(CheckRequestTest, TenThousandCpusAreOneSentence) {
+TEST(CheckRequestTest, MissingCpusAreNamedAsOneRange) {
   FakeSystem machine;
   machine.be_root();
   std::vector<std::uint32_t> cpus;

@@ -279,18 +279,15 @@ TEST_F(SamplerTest, AForkedChildsCopyHasNoEventsAndTouchesNoMemory) {
   Sampler sampler = open(request(child({"true"})), /*starts=*/false);
   write(sampler, "one", 1);
   const int mappings = FakeKernel::mappings();
-  const pid_t child = ::fork();
-  if (child == 0) {
+  const auto use_the_copy = [&] {
     if (!delivered_by_none(sampler).empty()) ::_exit(1);
     // The stand-in's memory is there in the child as well; it stands for somebody else's by now.
     {
       const Sampler destroyed{std::move(sampler)};
     }
     ::_exit(FakeKernel::mappings() == mappings ? 7 : 2);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(WEXITSTATUS(status), 7);
+  };
+  EXPECT_EXIT(use_the_copy(), ::testing::ExitedWithCode(7), "");
   // The command is this process's to start.
   ASSERT_TRUE(sampler.start().has_value());
   while (!sampler.child_status()) ::usleep(1000);
@@ -323,8 +320,7 @@ TEST_F(SamplerTest, AGroupThatWasMovedFromHasNoEvents) {
 
 TEST_F(SamplerTest, AForkedChildLeavesItsParentsCommandAlone) {
   Group group = Group::open(request(child({"true"})), /*starts=*/false).value();
-  const pid_t child = ::fork();
-  if (child == 0) {
+  const auto use_the_copy = [&] {
     if (group.child_status()) ::_exit(1);
     const auto started = group.start();
     if (started || started.error().io_error != std::errc::no_child_process) ::_exit(2);
@@ -332,10 +328,8 @@ TEST_F(SamplerTest, AForkedChildLeavesItsParentsCommandAlone) {
       const Group destroyed{std::move(group)};
     }
     ::_exit(7);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(WEXITSTATUS(status), 7);
+  };
+  EXPECT_EXIT(use_the_copy(), ::testing::ExitedWithCode(7), "");
   EXPECT_EQ(group.child_status(), std::nullopt) << "it waits for its start";
 }
 

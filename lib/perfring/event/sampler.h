@@ -126,7 +126,7 @@ class PERFRING_EXPORT Sampler {
   // (E7), and nothing is left.
   std::optional<Delivered> next(Clock::time_point deadline = Waiter::kNoDeadline);
 
-  // E7. What is in the rings by then is still handed out, by next(), for_each() or flush().
+  // E7. next(), for_each() or flush() still hand out the records that are in the rings by then.
   bool ended();
 
   std::span<const Opened> events() const noexcept;

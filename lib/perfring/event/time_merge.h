@@ -63,7 +63,7 @@ class TimeMerge {
 
   // Looks at all rings. `now` is the records' clock before that.
   void look(std::uint64_t now) {
-    settle();
+    drop_taken();
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       lanes_[i].cursor.look();
       if (!lanes_[i].record) fetch(i);
@@ -74,7 +74,7 @@ class TimeMerge {
   // The oldest record that may be released, or, with `all`, that there is. It is valid until the
   // next call. nullopt: none, until the next look.
   std::optional<Front> next(bool all) {
-    settle();
+    drop_taken();
     if (heap_.empty()) return std::nullopt;
     const std::size_t oldest = heap_.front();
     const Lane& lane = lanes_[oldest];
@@ -98,7 +98,7 @@ class TimeMerge {
 
   // Gives back the room of all that was delivered, the last one as well.
   void release() {
-    settle();
+    drop_taken();
     for (Lane& lane : lanes_) {
       if (lane.record) {
         lane.cursor.release(lane.record->begin());
@@ -132,7 +132,7 @@ class TimeMerge {
   std::uint64_t bound() const { return looked_at_ > kSlack ? looked_at_ - kSlack : 0; }
 
   // The record that was handed out last is done with.
-  void settle() {
+  void drop_taken() {
     if (taken_ == kNone) return;
     const std::size_t lane = std::exchange(taken_, kNone);
     lanes_[lane].record.reset();

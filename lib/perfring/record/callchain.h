@@ -37,11 +37,11 @@ class Frames {
     using difference_type = std::ptrdiff_t;
     using value_type = Frame;
 
-    Iterator(U64s ips, std::size_t at) noexcept : ips_{ips}, at_{at} { settle(); }
+    Iterator(U64s ips, std::size_t at) noexcept : ips_{ips}, at_{at} { find_address(); }
     Frame operator*() const noexcept { return frame_; }
     Iterator& operator++() noexcept {
       ++at_;
-      settle();
+      find_address();
       return *this;
     }
     void operator++(int) noexcept { ++*this; }
@@ -49,7 +49,7 @@ class Frames {
 
    private:
     // On to the next address.
-    void settle() noexcept {
+    void find_address() noexcept {
       while (at_ < ips_.size()) {
         const auto entry = internal::load_once<std::uint64_t>(ips_.address(at_));
         if (!is_context(entry)) {

@@ -11,9 +11,9 @@
 //   if (const auto* const sample = std::get_if<record::Sample>(&any)) use(sample->ip());
 //
 // Any bytes may be given, and may change meanwhile: no byte outside them is read, each length is
-// read once and checked before it is multiplied. What is unknown is kept (Unknown, rest()); too few
-// bytes are a Malformed. Nothing here allocates, copies, throws or calls the system. The byte order
-// is this machine's.
+// read once and checked before it is multiplied. Unknown types are kept (Unknown), and so are
+// unknown bytes (rest()); too few bytes are a Malformed. Nothing here allocates, copies, throws or
+// calls the system. The byte order is this machine's.
 //
 // Lifetime: a view refers to `bytes` and to `layout`.
 

@@ -15,8 +15,8 @@
 // A drain has three gears. Following header.size from record to record is a chain of loads that no
 // processor can shorten: that is chase(). guess() assumes that the next header equals the last one
 // and checks that afterwards, so that the loads run ahead; the less it pays, the less often it is
-// tried. Whatever is not a sound sample in one piece (the wrap, LOST, damage) goes to
-// inspect(), one record at a time. Each header is loaded once, so every gear starts with the header
+// tried. Any record but a sound sample in one piece (the wrap, LOST, damage) goes to
+// inspect(), one at a time. Each header is loaded once, so every gear starts with the header
 // of the record at `at` and leaves with that of the next.
 
 #include <cstddef>

@@ -113,8 +113,8 @@ class Ring {
     return Continue<C>{std::move(init)};
   }
 
-  // The same for an f(C, PerfEvent) -> C that never breaks off. Returns the last value. What f
-  // returns is converted to C, as C++ converts it.
+  // The same for an f(C, PerfEvent) -> C that never breaks off. Returns the last value. f's results
+  // are converted to C, as C++ converts them.
   template <std::movable C, internal::FoldCallback<C> F>
     requires std::convertible_to<internal::FoldResult<F, C>, C>
   [[nodiscard]] [[gnu::always_inline]] C fold(C init, F&& f) {

@@ -54,8 +54,8 @@ class LostKeys {
   }
 
  private:
-  // Goes from scanned_ on to the next sample, whose key it takes. What it meets is read, and
-  // checked, anew when it is that record's turn.
+  // Goes from scanned_ on to the next sample, whose key it takes. The records before that are read
+  // and checked anew, each at its turn.
   template <class Round>
   void scan(const RingView& view, SharedPosition end, Round& round) {
     while (scanned_ != end) {

@@ -31,7 +31,7 @@
 //       is late.
 //   M4  data_tail of each ring moves to its oldest record that was not delivered (W21), once in a
 //       run, also when the callback breaks off or throws; the event that it did so on counts as
-//       delivered. What is not delivered stays in its ring.
+//       delivered. The other records stay in their rings.
 //   M5  An event is late if its key is lower than one that was delivered before. It is delivered at
 //       once, says so, and is counted, exactly. None is dropped.
 //   M6  Events that have no key. A Lost takes that of the next sample of its ring (W10). Until that

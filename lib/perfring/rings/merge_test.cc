@@ -1,7 +1,6 @@
-// The rules M1 to M5 of a merge (merge.h), one by one. What keys say of their writers' clocks is in
-// merge_keys_test.cc, odd events are in merge_odd_test.cc, callbacks and bad input in
-// merge_callback_test.cc; whatever rings hold, and whenever it is written, in
-// proptests/merge_test.cc.
+// The rules M1 to M5 of a merge (merge.h), one by one. merge_keys_test.cc: keys and the
+// clocks of their writers; merge_odd_test.cc: odd events; merge_callback_test.cc: callbacks and bad
+// input; proptests/merge_test.cc: any records, written at any time.
 
 #include "perfring/rings/merge.h"
 

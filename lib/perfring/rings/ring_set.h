@@ -22,7 +22,7 @@
 //       once: no record is overlooked (W22).
 //   C3  A round (drain(), drain_fullest(), merge(), flush()) delivers what was in the rings when it
 //       began, unless a limit or the callback ends it, and never waits for more: of each ring it
-//       may take up to per_ring events that came later. What it leaves stays in the rings, and the
+//       may take up to per_ring events that came later. If it leaves records in the rings, the
 //       next wait() says Report at once.
 //   C4  A ring's turn takes at most per_ring events, after which their room is given back: the
 //       bound loses fewer records than any order of the rings (W31).

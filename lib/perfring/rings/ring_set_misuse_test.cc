@@ -1,7 +1,6 @@
 // Uses of a RingSet and of a Waiter that the types allow and nobody means.
 
 #include <gmock/gmock.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -137,12 +136,11 @@ TEST(WaiterMisuseTest, MoveAssignmentToItselfChangesNothing) {
 TEST(WaiterMisuseTest, AForkedChildsCopyIsTheSameEpoll) {
   Waiter waiter = Waiter::create(std::chrono::seconds{10}).value();
   static_cast<void>(waiter.poll());
-  const pid_t child = ::fork();
-  if (child == 0) {
+  const auto stop_the_copy = [&] {
     waiter.stop();
-    ::_exit(0);
-  }
-  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+    ::_exit(7);
+  };
+  EXPECT_EXIT(stop_the_copy(), ::testing::ExitedWithCode(7), "");
   EXPECT_EQ(waiter.wait(), Woken::Stop);
   EXPECT_TRUE(waiter.is_stopped());
 }

@@ -31,7 +31,7 @@
 //       waits for a watermark, delays what is in a ring by no more than that.
 //   N5  A descriptor is added once, for EPOLLIN, level-triggered, and is never modified.
 //   N6  Of a descriptor that hung up (K33) there is one report; it is then taken off, so that it
-//       cannot keep anybody from sleeping. What is unread in its ring can be read as before. An
+//       cannot keep anybody from sleeping. Its ring's unread records can be read as before. An
 //       error (EPOLLERR) counts as hung up for a ring, but not for add_other(): reading a socket
 //       clears its error.
 //   N7  stop() is final: each wait() from then on says Stop at once.

@@ -1,4 +1,4 @@
-// Waiter on descriptors that are not events. What it does on a real kernel's: harness/live.
+// Waiter on descriptors that are not events. On a real kernel's: harness/live.
 
 #include "perfring/rings/waiter.h"
 
