@@ -24,7 +24,7 @@ fi
 
 ring=(harness/oracle/*.cc)
 script=("${ring[@]}" harness/kernel/*.cc harness/script/*.cc harness/rig/*.cc fuzz/script_bytes.cc
-  harness/program/verdict.cc)
+  harness/program/{json,verdict}.cc)
 parser=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*/*.cc
   harness/differential/{compare,trace}.cc harness/bench/options.cc
   harness/stress/*.cc harness/faults/{catalogue,consumer_table,kernel_table}.cc harness/program/*.cc
