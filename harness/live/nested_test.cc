@@ -259,8 +259,10 @@ TEST_F(NestedTest, OnlyACompleteFlushDeliversWhatANestedWriterHasJustOutput) {
   RingSet set = must(RingSet::open(must(PerfEventArray::from_fd(map_.get())), options));
   std::uint64_t delivered = 0;
   const auto take = [&](std::uint32_t, const PerfEvent& event) {
+    EXPECT_FALSE(std::holds_alternative<Malformed>(event));
+    // A Lost, on a busy machine: its records were not accepted.
     const auto* const sample = std::get_if<Sample>(&event);
-    ASSERT_NE(sample, nullptr) << "the ring was full";
+    if (sample == nullptr) return;
     delivered += sample->as<nested_record>().value().source == NESTED_INTERRUPT;
   };
   run_on_cpu(cpu());
