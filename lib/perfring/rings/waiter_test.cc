@@ -2,17 +2,16 @@
 
 #include "perfring/rings/waiter.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -243,38 +242,41 @@ TEST(WaiterTest, ARingWithAnErrorIsReportedOnce) {
 }
 
 // A datagram to a port that nobody has is an error of the socket that sent it, which reading takes.
+// A datagram socket with a name that the kernel chooses.
+struct NamedSocket {
+  NamedSocket() : fd{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)} {
+    name.sun_family = AF_UNIX;
+    EXPECT_EQ(::bind(fd.get(), address(), sizeof(name.sun_family)), 0);
+    EXPECT_EQ(::getsockname(fd.get(), address(), &size), 0);
+  }
+  sockaddr* address() { return reinterpret_cast<sockaddr*>(&name); }
+  void connect_to(NamedSocket& to) { EXPECT_EQ(::connect(fd.get(), to.address(), to.size), 0); }
+
+  os::Fd fd;
+  sockaddr_un name{};
+  socklen_t size = sizeof(name);
+};
+
+// If a socket's peer connects to another one and so loses what was sent to it, the socket has an
+// error until that is read (net/unix/af_unix.c: unix_dgram_disconnected(), v6.1).
 TEST(WaiterTest, AnotherDescriptorWithAnErrorIsReportedAgainOnceThatIsRead) {
   Waiter waiter = waiter_of();
-  const auto bound = [](sockaddr_in& to) {
-    os::Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
-    to = {};
-    to.sin_family = AF_INET;
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(to);
-    auto* const address = reinterpret_cast<sockaddr*>(&to);
-    const bool is_bound = ::bind(socket.get(), address, size) == 0 &&
-                          ::getsockname(socket.get(), address, &size) == 0;
-    return is_bound ? std::optional{std::move(socket)} : std::nullopt;
-  };
-  sockaddr_in own;
-  sockaddr_in nobodys;
-  const auto socket = bound(own);
-  if (!socket || !bound(nobodys)) GTEST_SKIP() << "no loopback network";
-  ASSERT_TRUE(waiter.add_other(socket->get()).has_value());
+  NamedSocket socket, peer, another;
+  socket.connect_to(peer);
+  peer.connect_to(socket);
+  ASSERT_TRUE(waiter.add_other(socket.fd.get()).has_value());
   waiter.poll();
-  const auto send = [&](const sockaddr_in& to) {
-    const auto* const address = reinterpret_cast<const sockaddr*>(&to);
-    ASSERT_EQ(::connect(socket->get(), address, sizeof(to)), 0);
-    ASSERT_EQ(::send(socket->get(), "x", 1, 0), 1);
-  };
-  send(nobodys);
+  EXPECT_EQ(waiter.poll(), Woken::Timeout);
+  EXPECT_EQ(::send(socket.fd.get(), "x", 1, 0), 1);
+  peer.connect_to(another);
   EXPECT_EQ(waiter.wait(), Woken::Report);
-  char byte;
-  EXPECT_EQ(::recv(socket->get(), &byte, 1, 0), -1);
-  EXPECT_EQ(errno, ECONNREFUSED);
-  send(own);
+  char byte = 0;
+  EXPECT_EQ(::recv(socket.fd.get(), &byte, 1, 0), -1);
+  EXPECT_EQ(errno, ECONNRESET);
+  EXPECT_EQ(waiter.poll(), Woken::Timeout);
+  EXPECT_EQ(::sendto(peer.fd.get(), "x", 1, 0, socket.address(), socket.size), 1);
   EXPECT_EQ(waiter.wait(), Woken::Report);
-  EXPECT_EQ(::recv(socket->get(), &byte, 1, 0), 1);
+  EXPECT_EQ(::recv(socket.fd.get(), &byte, 1, 0), 1);
 }
 
 TEST(WaiterTest, AnotherDescriptorThatHungUpIsReportedOnce) {
