@@ -210,7 +210,7 @@ class HostileMerge : private rig::MemoryObserver {
     const auto* const sample = std::get_if<Sample>(&each.event);
     expect(sample != nullptr && sample->size() == 12, "the sound ring holds samples only");
     const std::uint64_t key = *sample->as<std::uint64_t>();
-    const std::uint64_t record = key >> 57;
+    const auto record = static_cast<std::size_t>(key >> 57);
     expect(record < records_ && key == key_of(record) && !came_[record],
            "the sound ring does not hold this record, or it has come before");
     const auto is_clock = [&](const Run& run) { return run.clock == each.key; };
@@ -244,7 +244,7 @@ class HostileMerge : private rig::MemoryObserver {
   std::vector<std::vector<Seen>> due_;  // of each hostile ring
   std::array<bool, 2> is_counted_{};    // its events are too many to be compared
   std::bitset<128> came_;               // records of the sound ring
-  std::uint64_t sound_ = 0;             // the first of them that did not
+  std::size_t sound_ = 0;               // the first of them that did not
   std::uint64_t events_ = 0;
   std::uint64_t newest_ = 0;
   std::uint64_t late_ = 0;

@@ -25,6 +25,7 @@ struct Digits {
     left /= n;
     return digit;
   }
+  std::size_t size_below(std::size_t n) { return static_cast<std::size_t>(below(n)); }
   bool one_in(std::uint64_t n) { return below(n) == 0; }
   std::uint64_t left;
 };
@@ -65,8 +66,8 @@ void take_run(Rows& rows, Digits& digits, std::size_t count) {
     default:
       break;
   }
-  const std::size_t before = digits.below(3 * count);  // if it is that of a ring
-  const std::size_t ring = digits.below(count);
+  const std::size_t before = digits.size_below(3 * count);  // if it is that of a ring
+  const std::size_t ring = digits.size_below(count);
   const std::uint64_t many = digits.below(100);
   rows.run(limit, cut, [&](std::size_t looked_at) {
     if (looked_at == before) rows.row(ring, many, 1);
@@ -77,7 +78,7 @@ void take_run(Rows& rows, Digits& digits, std::size_t count) {
 template <class Rows>
 void take_step(Rows& rows, Digits digits, const RowShape& shape) {
   const std::uint64_t what = digits.below(16);
-  const std::size_t ring = digits.below(shape.rings);
+  const std::size_t ring = digits.size_below(shape.rings);
   switch (what) {
     case 0:
     case 1:
@@ -91,7 +92,7 @@ void take_step(Rows& rows, Digits digits, const RowShape& shape) {
     case 6:
       return rows.sample(ring, odd_key(digits, rows.now, rows.last_key(ring)));
     case 7:
-      return rows.sample(ring, rows.now, shape.payload + 8 * (1 + digits.below(4)));
+      return rows.sample(ring, rows.now, shape.payload + 8 * (1 + digits.size_below(4)));
     case 8:
       return rows.lost(ring);
     case 9:
@@ -114,8 +115,8 @@ template <unsigned kWindow, bool kTimed = false, class M = DefaultMemory>
 void is_as_the_oracle_says() {
   Digits digits{anything()};
   RowShape shape{};
-  shape.rings = 1 + digits.below(5);
-  shape.payload = 12 + 8 * digits.below(6);
+  shape.rings = 1 + digits.size_below(5);
+  shape.payload = 12 + 8 * digits.size_below(6);
   shape.slack = 2 * (digits.one_in(2) ? digits.below(20) : digits.below(2000));
   const std::uint64_t corner = digits.one_in(2) ? std::uint64_t{1} << 32 : 0;
   shape.start = corner - 8 * digits.below(512);

@@ -204,7 +204,8 @@ TEST(MergePropertyTest, AFlushOfAnyKeysIsTheirStableSort) {
         for (const std::uint64_t number : numbers) {
           // From close together to as far apart as can be, from both ends.
           const std::uint64_t key = number >> (number % 64);
-          keys[number / 64 % rings_count].push_back(number / 8192 % 2 == 0 ? key : kNone - key);
+          keys[static_cast<std::size_t>(number / 64 % rings_count)].push_back(
+              number / 8192 % 2 == 0 ? key : kNone - key);
         }
         testing::Rings<> rings{rings_count};
         std::multimap<std::uint64_t, Got> sorted;  // equal keys in the order in which they came

@@ -292,7 +292,7 @@ TEST_F(RecordCommandTest, AFileThatIsCutOffIsDecodedUpToThere) {
   // struct perf_file_header's data: what is behind the records is not decoded.
   std::array<std::uint64_t, 2> data{};
   std::memcpy(data.data(), whole.data() + 40, sizeof data);
-  const std::size_t end = data[0] + data[1];
+  const auto end = static_cast<std::size_t>(data[0] + data[1]);
   ASSERT_LT(end, whole.size());
   const std::string cut = temporary("cut.data", whole.substr(0, end - 3));
   const Ended ended = run({"decode", cut});
@@ -321,12 +321,13 @@ TEST_F(RecordCommandTest, AFileOfAnySizeIsDecoded) {
     std::uint64_t size = kHole;
   } const aux;
   const std::uint64_t size = data[1] + sizeof aux + kHole;
-  std::string begin = whole.substr(0, data[0]);
+  const auto at = static_cast<std::size_t>(data[0]);
+  std::string begin = whole.substr(0, at);
   std::memcpy(begin.data() + 48, &size, sizeof size);
   begin.append(reinterpret_cast<const char*>(&aux), sizeof aux);
   const std::string large = temporary("record_command_test_large.data", begin);
   std::filesystem::resize_file(large, begin.size() + kHole);
-  std::ofstream{large, std::ios::binary | std::ios::app} << whole.substr(data[0], data[1]);
+  std::ofstream{large, std::ios::binary | std::ios::app} << whole.substr(at, static_cast<std::size_t>(data[1]));
   const std::vector<std::string> limited{"/usr/bin/prlimit", "--as=268435456"};
   const Ended ended = run({"decode", large}, kSanitized ? std::vector<std::string>{} : limited);
   EXPECT_EQ(ended.exit_code, 0) << ended.err;

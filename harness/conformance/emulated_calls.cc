@@ -262,14 +262,15 @@ CallAnswer EmulatedCalls::map_info(const seccomp_notif& call) {
 CallAnswer EmulatedCalls::control(const seccomp_notif& call) {
   Opened* const event = event_of(thread_of(call), static_cast<int>(call.data.args[0]));
   if (event == nullptr || emitter_ != nullptr) return {.by_kernel = true};
-  switch (static_cast<std::uint32_t>(call.data.args[1])) {
+  const auto request = static_cast<std::uint32_t>(call.data.args[1]);
+  if (request == kIdOfI386) return id_of(call, *event);
+  switch (request) {
     case PERF_EVENT_IOC_ENABLE:
     case PERF_EVENT_IOC_DISABLE:
-      event->set_enabled(static_cast<std::uint32_t>(call.data.args[1]) == PERF_EVENT_IOC_ENABLE);
+      event->set_enabled(request == PERF_EVENT_IOC_ENABLE);
       if (event->attr.disabled == 0) playing_.on_enabled(*event);
       return {};
     case PERF_EVENT_IOC_ID:
-    case kIdOfI386:
       return id_of(call, *event);
     case PERF_EVENT_IOC_RESET:
       return {};

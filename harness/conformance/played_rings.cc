@@ -289,7 +289,7 @@ std::optional<PlayedRings::Obstacle> PlayedRings::obstacle() const {
   }
   std::set<std::size_t> cpus;
   for (const Opened* const each : mapped_) cpus.insert(each->cpu);
-  const std::size_t needed = case_.cpus - case_.absent.size();
+  const auto needed = static_cast<std::size_t>(case_.cpus) - case_.absent.size();
   if (cpus.size() < needed) {
     return Obstacle{fmt::format("it opened rings on {} of the case's {} CPUs", cpus.size(), needed),
                     true};

@@ -77,7 +77,7 @@ class Opened {
  public:
   Opened(const Asked& asked, int map, std::uint32_t cpu) : attr_{attr_of(asked)} {
     auto file = os::perf_event_open(attr_, cpu);
-    const std::size_t size = (asked.pages + 1) * os::page_size();
+    const std::size_t size = (static_cast<std::size_t>(asked.pages) + 1) * os::page_size();
     void* const memory =
         file ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file->get(), 0)
              : MAP_FAILED;
