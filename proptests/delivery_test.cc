@@ -145,7 +145,7 @@ TEST(LostAccountingTest, FindsAConsumerThatForgetsLost) {
 }
 
 // The delivered part of the record, byte for byte: its header, its raw size, and as much of the
-// payload as the truncated size has room for. Nothing, if that is 0 (K7).
+// payload as the truncated size has room for. A size of 0 (K7) leaves nothing.
 std::vector<Seen> remains(const oracle::Payload& payload) {
   const std::size_t raw = (std::size_t{payload.length} + 4 + 7) / 8 * 8 - 4;
   const auto size = static_cast<std::uint16_t>((12 + raw) % 65536);

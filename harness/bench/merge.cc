@@ -84,10 +84,11 @@ struct Load {
   Load(std::size_t k, std::size_t bytes, bool in_runs) {
     for (std::size_t i = 0; i < k; ++i) rings.emplace_back(std::bit_ceil(2 * bytes / k));
     std::mt19937_64 random{1};
+    const auto any_ring = [&] { return static_cast<std::size_t>(random() % k); };
     std::size_t ring = 0;
     for (std::size_t event = 0; event < bytes / kRecordBytes; ++event) {
-      if (!in_runs || random() % kRun == 0) ring = random() % k;
-      while (!rings[ring].has_room()) ring = random() % k;
+      if (!in_runs || random() % kRun == 0) ring = any_ring();
+      while (!rings[ring].has_room()) ring = any_ring();
       end += 1 + random() % 200;
       rings[ring].write(end);
       ++tally.events;

@@ -22,7 +22,7 @@ struct DrainOptions {
 // Of `merge`.
 struct MergeOptions {
   std::uint64_t rounds = 21;
-  std::uint64_t kib = 1024;
+  std::size_t kib = 1024;
   std::vector<std::size_t> rings{2, 8, 64, 256};
   std::string json;
 };
@@ -33,7 +33,7 @@ struct WaitOptions {
   double latency_us = 1000;
   double seconds = 0.5;
   std::uint64_t rounds = 3;
-  std::uint64_t pages = 1024;
+  std::size_t pages = 1024;
   std::size_t idle = 256;
   std::string json;
 };

@@ -42,6 +42,9 @@ std::uint64_t u64(Bytes record, std::size_t offset) {
 std::uint64_t u32(Bytes record, std::size_t offset) {
   return at<std::uint32_t>(record, offset);
 }
+std::size_t size_at(Bytes record, std::size_t offset) {
+  return static_cast<std::size_t>(u64(record, offset));
+}
 
 std::vector<std::byte> records(std::uint32_t type, Words body) {
   const std::size_t size = sizeof(perf_event_header) + body.size() * 8;
@@ -162,7 +165,7 @@ bool samples(Report& report) {
              "raw", kPlace | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW,
              records(PERF_RECORD_SAMPLE, {7, kTid, 3, 1, 28, 11, 12, 13}),
              [](Bytes one) {
-               const Bytes raw = one.subspan(44, u32(one, 40));
+               const Bytes raw = one.subspan(44, static_cast<std::size_t>(u32(one, 40)));
                return u64(one, 24) + raw.size() + u64(raw, 4);
              },
              [](const Sample& sample) {
@@ -175,7 +178,7 @@ bool samples(Report& report) {
              records(PERF_RECORD_SAMPLE, {7, kTid, 3, 8, 1, 2, 3, 4, 5, 6, 7, 8}),
              [](Bytes one) {
                std::uint64_t sum = u64(one, 24);
-               for (std::uint64_t i = 0, nr = u64(one, 32); i < nr; ++i)
+               for (std::size_t i = 0, nr = size_at(one, 32); i < nr; ++i)
                  sum += u64(one, 40 + 8 * i);
                return sum;
              },
@@ -190,7 +193,7 @@ bool samples(Report& report) {
              records(PERF_RECORD_SAMPLE, {3, 2, 100, 1, 200, 2}),
              [](Bytes one) {
                std::uint64_t sum = u64(one, 8);
-               for (std::uint64_t i = 0, nr = u64(one, 16); i < nr; ++i) {
+               for (std::size_t i = 0, nr = size_at(one, 16); i < nr; ++i) {
                  sum += u64(one, 24 + 16 * i);
                }
                return sum;

@@ -25,9 +25,9 @@ if [ $status -eq 0 ]; then
   done
   [ "$(grep -c "^ *1,000 |\|^ *100,000 |" "$folder/out")" = 2 ] || fail "not a line for each rate: $(cat "$folder/out")"
   # Rings too small for the rate: what they lose is accounted for.
-  "$wait" --seconds 0.05 --rounds 1 --rates 1000000 --pages 1 --json "$folder/json" >"$folder/out" 2>&1 ||
+  "$wait" --seconds 0.05 --rounds 1 --rates 10000000 --pages 1 --json "$folder/json" >"$folder/out" 2>&1 ||
     fail "with losses it ends with $?: $(cat "$folder/out")"
-  [ "$(value wait/1000000 "RingSet lost")" -gt 0 ] || fail "no loss: $(cat "$folder/out")"
+  [ "$(value wait/10000000 "RingSet lost")" -gt 0 ] || fail "no loss: $(cat "$folder/out")"
 else
   [ $status -eq 3 ] && grep -q "Not shown: waiting was skipped: " "$folder/out" ||
     fail "it ends with $status: $(cat "$folder/out")"

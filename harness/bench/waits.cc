@@ -111,7 +111,7 @@ class Ages {
   void add(std::uint64_t ns) {
     ns |= kSteps;  // what is lower has no step of its own
     const auto above = static_cast<unsigned>(std::bit_width(ns)) - kStepBits - 1;
-    const std::uint64_t at = above * kSteps + (ns >> above) - kSteps;
+    const auto at = static_cast<std::size_t>(above * kSteps + (ns >> above) - kSteps);
     ++counts_[at < counts_.size() ? at : counts_.size() - 1];
     ++count_;
   }

@@ -58,12 +58,12 @@ std::string not_found(const CheckPlan& plan) {
   if (plan.memory_model != model::MemoryModel::Rc11) {
     if (plan.fault == nullptr || !plan.fault->fails_on(plan.memory_model)) return {};
     return fmt::format(
-        "the fault {} was not found, which `{} check {} --model {} --fault {}` finds",
+        "the fault {} was not found here; `{} check {} --model {} --fault {}` finds it",
         plan.fault->name, invocation(), where(), to_string(plan.memory_model), plan.fault->name);
   }
   if (plan.fault == nullptr || (!plan.fault->fails_in_a && !plan.fault->fails_in_b)) return {};
   const bool in_both = plan.fault->fails_in_a && plan.fault->fails_in_b;
-  return fmt::format("the fault {} was not found, which `{} check {} --fault {}` finds{}",
+  return fmt::format("the fault {} was not found here; `{} check {} --fault {}` finds it{}",
                      plan.fault->name, invocation(), where(), plan.fault->name,
                      in_both ? "" : fmt::format(" in form {}", plan.fault->fails_in_a ? "A" : "B"));
 }

@@ -41,8 +41,8 @@ TEST(CheckCommandTest, AViolationIsPrintedWithItsExecution) {
                                HasSubstr("data race, by kernel"), HasSubstr("VIOLATED in form B")));
   const Ended in_a = run_check("protocol --fault no_full_fence --form A");
   EXPECT_EQ(in_a.exit_code, 3);
-  EXPECT_THAT(in_a.out, HasSubstr("no_full_fence was not found, which `perfring check protocol "
-                                  "--fault no_full_fence` finds in form B"));
+  EXPECT_THAT(in_a.out, HasSubstr("no_full_fence was not found here; `perfring check protocol "
+                                  "--fault no_full_fence` finds it in form B"));
 }
 
 TEST(CheckCommandTest, JsonHasTheSameExecution) {

@@ -327,7 +327,8 @@ TEST_F(RecordCommandTest, AFileOfAnySizeIsDecoded) {
   begin.append(reinterpret_cast<const char*>(&aux), sizeof aux);
   const std::string large = temporary("record_command_test_large.data", begin);
   std::filesystem::resize_file(large, begin.size() + kHole);
-  std::ofstream{large, std::ios::binary | std::ios::app} << whole.substr(at, static_cast<std::size_t>(data[1]));
+  std::ofstream{large, std::ios::binary | std::ios::app}
+      << whole.substr(at, static_cast<std::size_t>(data[1]));
   const std::vector<std::string> limited{"/usr/bin/prlimit", "--as=268435456"};
   const Ended ended = run({"decode", large}, kSanitized ? std::vector<std::string>{} : limited);
   EXPECT_EQ(ended.exit_code, 0) << ended.err;

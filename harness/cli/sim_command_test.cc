@@ -251,8 +251,9 @@ TEST_F(SimCommandTest, AFaultThatIsNotFoundIsAFailureThatNamesWhatFindsIt) {
   const Ended ended =
       run({"sim", "--fault", "wakes_nobody", "--scenario", "hostile", "--steps", "20000"});
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
-  EXPECT_THAT(ended.out, HasSubstr("Not shown: the fault wakes_nobody was not found, which "
-                                   "`perfring sim --fault wakes_nobody` finds as awake"));
+  EXPECT_THAT(ended.out, HasSubstr("Not shown: the fault wakes_nobody was not found here; with the "
+                                   "default settings, `perfring sim --fault wakes_nobody` finds it "
+                                   "(awake)"));
 }
 
 TEST_F(SimCommandTest, ASimulationThatDeliversNothingShowsNothing) {

@@ -53,9 +53,10 @@ std::string nothing_shown(const SimPlan& sim, const simulator::SimulationOutcome
       return fmt::format("the fault {} was not found, and cannot be found here: {}",
                          sim.fault->name, explanation(*reason));
     }
-    return fmt::format("the fault {} was not found, which {} finds as {}", sim.fault->name,
-                       fmt::format("`{} sim --fault {}`", invocation(), sim.fault->name),
-                       in_words(expected));
+    return fmt::format(
+        "the fault {0} was not found here; with the default settings, `{1} sim --fault {0}` "
+        "finds it ({2})",
+        sim.fault->name, invocation(), in_words(expected));
   }
   std::uint64_t events = 0;
   for (const CpuOutcome& cpu : outcome.cpus) {

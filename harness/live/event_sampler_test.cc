@@ -10,16 +10,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <functional>
-#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "harness/live/event_testing.h"
 #include "harness/live/testing.h"
+#include "harness/program/child_process.h"
 #include "harness/program/sanitizers.h"
 #include "perfring/event/sampler.h"
 #include "perfring/record/to_string.h"
@@ -94,56 +97,68 @@ TEST_F(LiveEventTest, NextEndsWithTheTasksThatAreWatched) {
   }
 }
 
-// A process that does what it is told, a byte at a time, and ends without one.
-class Obedient {
+// A pipe whose write end closes with its owner.
+class Pipe {
  public:
-  explicit Obedient(const std::function<void(char)>& does) {
-    if (::pipe2(pipe_, O_CLOEXEC) != 0) throw std::runtime_error{"no pipe"};
-    pid_ = ::fork();
-    if (pid_ < 0) throw std::runtime_error{"no process"};
-    if (pid_ != 0) return;
-    ::close(pipe_[1]);
-    for (char order = 0; ::read(pipe_[0], &order, 1) == 1;) does(order);
-    ::_exit(0);
+  Pipe() {
+    if (::pipe2(ends_.data(), O_CLOEXEC) != 0)
+      throw std::system_error{errno, std::system_category(), "pipe2"};
   }
-  ~Obedient() { end(); }
-  Obedient(const Obedient&) = delete;
-  Obedient& operator=(const Obedient&) = delete;
+  ~Pipe() {
+    ::close(ends_[0]);
+    close_write_end();
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
 
-  pid_t pid() const { return pid_; }
-  void tell(char order) const { EXPECT_EQ(::write(pipe_[1], &order, 1), 1); }
-  void end() {
-    if (pid_ == 0) return;
-    ::close(pipe_[0]);
-    ::close(pipe_[1]);
-    ::waitpid(std::exchange(pid_, 0), nullptr, 0);
+  int read_end() const { return ends_[0]; }
+  int write_end() const { return ends_[1]; }
+  void close_write_end() {
+    if (ends_[1] >= 0) ::close(std::exchange(ends_[1], -1));
   }
 
  private:
-  int pipe_[2] = {-1, -1};
-  pid_t pid_ = 0;
+  std::array<int, 2> ends_{-1, -1};
+};
+
+// A child that calls `run` with each byte that is sent to it, and exits once the pipe is closed.
+class CommandedChild {
+ public:
+  explicit CommandedChild(const std::function<void(char)>& run)
+      : child_{[this, &run] {
+          pipe_.close_write_end();
+          for (char command = 0; ::read(pipe_.read_end(), &command, 1) == 1;) run(command);
+          return 0;
+        }} {}
+
+  pid_t id() const { return child_.id(); }
+  void send(char command) const { EXPECT_EQ(::write(pipe_.write_end(), &command, 1), 1); }
+  void close_pipe() { pipe_.close_write_end(); }
+  void wait() { child_.wait(); }
+
+ private:
+  Pipe pipe_;
+  ForkedChild child_;
 };
 
 TEST_F(LiveEventTest, ASamplerOfAProcessEndsWithItsLastChild) {
-  Obedient process{[](char order) {
-    fault(order - '0');
-    if (order != '2') return;
-    // It leaves a child, which inherits the pipe's end and the events, and does the rest.
+  CommandedChild process{[](char command) {
+    fault(command - '0');
+    if (command != '2') return;
+    // The child that it leaves inherits the pipe's read end and the events, and runs the rest.
     if (::fork() != 0) ::_exit(0);
   }};
   Sampler sampler = must(Sampler::open({.events = {kFaults, changes({.forks = true})},
-                                        .target = event::process(process.pid()).and_children(),
+                                        .target = event::process(process.id()).and_children(),
                                         .longest_wait = 20ms}));
   EXPECT_FALSE(sampler.ended());
-  process.tell('2');
-  while (::kill(process.pid(), 0) == 0 && ::waitpid(process.pid(), nullptr, WNOHANG) == 0) {
-    ::usleep(1000);
-  }
+  process.send('2');
+  process.wait();
   while (sampler.next(Clock::now() + 50ms)) {
   }
   EXPECT_FALSE(sampler.ended()) << "the child has not";
-  process.tell('5');
-  process.end();
+  process.send('5');
+  process.close_pipe();
   std::size_t faults = 0;
   while (const auto each = sampler.next()) {
     faults += std::holds_alternative<record::Sample>(each->record);
@@ -158,33 +173,32 @@ TEST_F(LiveEventTest, TheLastThreadsEndIsTheEnd) {
 #ifdef PERFRING_TSAN
   GTEST_SKIP() << "ThreadSanitizer starts no thread in a process that fork() made";
 #endif
-  int go[2] = {-1, -1};
-  ASSERT_EQ(::pipe2(go, O_CLOEXEC), 0);
-  const Obedient process{[&go](char order) {
-    if (order == 'e') ::syscall(SYS_exit, 0);  // this thread alone
-    ::close(go[1]);
+  Pipe go;
+  const CommandedChild process{[&go](char command) {
+    if (command == 'e') ::syscall(SYS_exit, 0);  // this thread alone
+    go.close_write_end();
     std::thread{[&go] {
       char none = 0;
-      static_cast<void>(!::read(go[0], &none, 1));
+      static_cast<void>(!::read(go.read_end(), &none, 1));
       ::usleep(200'000);  // so that most likely somebody waits by then
       fault(5);
       ::_exit(0);
     }}.detach();
   }};
-  const std::string folder = "/proc/" + std::to_string(process.pid()) + "/task";
+  const std::string folder = "/proc/" + std::to_string(process.id()) + "/task";
   const auto threads = [&] { return real_system().list(folder).value().size(); };
-  process.tell('t');
+  process.send('t');
   while (threads() != 2) ::usleep(1000);
   Sampler sampler = must(Sampler::open({.events = {kFaults},
-                                        .target = event::process(process.pid()).and_children(),
+                                        .target = event::process(process.id()).and_children(),
                                         .longest_wait = 60s}));
-  process.tell('e');
-  const std::string first = folder + "/" + std::to_string(process.pid()) + "/stat";
+  process.send('e');
+  const std::string first = folder + "/" + std::to_string(process.id()) + "/stat";
   while (real_system().read(first).value().find(") Z ") == std::string::npos) ::usleep(1000);
   while (sampler.next(Clock::now())) {
   }
   EXPECT_FALSE(sampler.ended());
-  for (const int end : go) ::close(end);
+  go.close_write_end();
   const auto began = Clock::now();
   std::size_t faults = 0;
   while (const auto each = sampler.next()) {

@@ -255,7 +255,7 @@ TEST_F(UringTest, AMultishotOnAnEpollReportsEachRecord) {
   }
 }
 
-// W23: nobody has told the kernel to forget it, as its memory is mapped.
+// W23: the io_uring is closed but still mapped, so the kernel keeps its poll.
 TEST_F(UringTest, AMultishotOfARingThatWasClosedTakesTheFlagFromOthers) {
   run_on_cpu(cpu());  // where a wakeup comes before the helper returns (K58)
   auto buffer = open();

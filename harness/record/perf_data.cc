@@ -257,12 +257,12 @@ std::string PerfData::for_each(const std::function<bool(const Record&)>& each) {
 }
 
 Any PerfData::decoded(const Record& record) const {
-  // Made by perf: nothing of an event is in it.
+  // perf writes these itself: they hold no fields of an event.
   static constexpr Layout kNone{};
   perf_event_header header;
   std::memcpy(&header, record.bytes.data(), sizeof header);
   if (header.type >= kUserTypeStart) return decode(record.bytes, kNone);
-  // perf adds records of what there was before, without an id: 0, which is none's.
+  // Records that perf adds about what existed before have no id: theirs is 0, which no event has.
   if (!by_id_) return decode(record.bytes, layouts_.front());
   const Any by_id = decode(record.bytes, *by_id_);
   const bool is_nobodys =

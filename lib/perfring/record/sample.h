@@ -22,7 +22,7 @@
 
 namespace perfring::record {
 
-// Registers: those that the mask has, lowest bit first. None, if abi is NONE (T10).
+// Registers: those that the mask has, lowest bit first; none where abi is NONE (T10).
 class Regs {
  public:
   Regs(std::uint64_t abi, std::uint64_t mask, U64s regs) noexcept
