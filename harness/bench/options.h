@@ -11,7 +11,7 @@
 
 namespace perfring::bench {
 
-// Of `drain`.
+// The options of `drain`.
 struct DrainOptions {
   std::string json;                    // a file, - for stdout in place of the table
   std::string filter = ".";            // a POSIX extended regular expression
@@ -19,7 +19,7 @@ struct DrainOptions {
   std::vector<std::string> benchmark;  // Google Benchmark's own command line
 };
 
-// Of `merge`.
+// The options of `merge`.
 struct MergeOptions {
   std::uint64_t rounds = 21;
   std::size_t kib = 1024;
@@ -27,7 +27,7 @@ struct MergeOptions {
   std::string json;
 };
 
-// Of `wait`.
+// The options of `wait`.
 struct WaitOptions {
   std::vector<std::uint64_t> rates{1'000, 100'000, 1'000'000, 3'000'000};
   double latency_us = 1000;

@@ -1,7 +1,7 @@
 #ifndef PERFRING_VERSION_H_
 #define PERFRING_VERSION_H_
 
-// The version, in the sense of semver.org: these three numbers are its only place.
+// The version, in the sense of semver.org: everything else takes it from these three numbers.
 #define PERFRING_VERSION_MAJOR 0
 #define PERFRING_VERSION_MINOR 1
 #define PERFRING_VERSION_PATCH 0
