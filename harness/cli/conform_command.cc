@@ -199,8 +199,8 @@ int run_command(const ConformOptions& options) {
   } else if (!options.command.empty()) {
     subject = options.command.front();
     const auto& reader = conformance::reader_of(options.reader.empty() ? "lines" : options.reader);
-    const auto by =
-        options.live ? conformance::Producer::LiveKernel : conformance::Producer::SimulatedKernel;
+    const auto by = options.live ? conformance::KernelKind::LiveKernel
+                                 : conformance::KernelKind::SimulatedKernel;
     run = [&options, &reader, by](const Case& of, const conformance::ProcessLimits& limits) {
       return conformance::run_supervised(options.command, of, reader, limits, by);
     };

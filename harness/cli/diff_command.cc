@@ -77,7 +77,7 @@ std::string diff_json(const DiffReport& report) {
   json["waits"] = compared.waits;
   json["ready"] = compared.ready;
   if (report.outcome.finding) {
-    const differential::Finding& finding = *report.outcome.finding;
+    const differential::FoundDifference& finding = *report.outcome.finding;
     json["violation"] = {{"step", finding.difference.step},
                          {"message", finding.difference.what},
                          {"script", script::to_text(finding.script)}};

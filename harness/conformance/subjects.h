@@ -59,13 +59,13 @@ const Reader& reader_of(std::string_view name);
 
 // The writer: the machine's own kernel writes only what it can be made to write, and only if this
 // process may run BPF programs. Then the program's calls are watched, not emulated.
-enum class Producer : std::uint8_t { SimulatedKernel, LiveKernel };
+enum class KernelKind : std::uint8_t { SimulatedKernel, LiveKernel };
 
 // Runs the command once with the case's script. In its words {pages} is replaced by the pages of
 // the case's ring, {wakeup_events} and {wakeup_watermark} by what it asks for, or 0, {sample_type}
 // and {sample_id_all} by the event's. Throws CannotRun.
 Cell run_supervised(const std::vector<std::string>& command, const Case& of, const Reader& reader,
-                    const ProcessLimits& limits = {}, Producer by = Producer::SimulatedKernel);
+                    const ProcessLimits& limits = {}, KernelKind by = KernelKind::SimulatedKernel);
 
 }  // namespace perfring::conformance
 

@@ -263,7 +263,7 @@ Cell Supervisor::judge() {
 }
 
 Cell run_supervised(const std::vector<std::string>& command, const Case& of, const Reader& reader,
-                    const ProcessLimits& usual, Producer by) {
+                    const ProcessLimits& usual, KernelKind by) {
   const script::Settings& settings = of.settings;
   const std::array<std::pair<std::string_view, std::uint64_t>, 5> values{
       {{"{pages}", settings.pages},
@@ -283,7 +283,8 @@ Cell run_supervised(const std::vector<std::string>& command, const Case& of, con
     limits.seconds *= 10;
     limits.cpu_seconds *= 10;
   }
-  if (by == Producer::SimulatedKernel) return Supervisor{words, of, limits, nullptr, reader}.run();
+  if (by == KernelKind::SimulatedKernel)
+    return Supervisor{words, of, limits, nullptr, reader}.run();
   auto why = why_not_live(of);
   if (!why) {
     auto emitter = live::Emitter::create();

@@ -15,10 +15,10 @@ std::optional<Difference> run_live(live::Emitter& emitter, const script::Script&
   return compare(script, kernel, compared, [&] { return stop(compared); });
 }
 
-Finding shrunk(live::Emitter& emitter, const script::Script& script, Difference difference, int cpu,
-               const Stop& stop) {
+FoundDifference shrunk(live::Emitter& emitter, const script::Script& script, Difference difference,
+                       int cpu, const Stop& stop) {
   Compared uncounted;
-  Finding finding{std::nullopt, script, std::move(difference)};
+  FoundDifference finding{std::nullopt, script, std::move(difference)};
   finding.script = script::shrink(script, [&](const script::Script& candidate) {
     auto found = run_live(emitter, candidate, cpu, uncounted, stop);
     if (found) finding.difference = *found;  // the last one that fails is the one that is kept
@@ -60,7 +60,7 @@ CampaignOutcome run_campaign(live::Emitter& emitter, const CampaignOptions& opti
   return outcome;
 }
 
-std::string explain(const Finding& finding, const std::string& kernel) {
+std::string explain(const FoundDifference& finding, const std::string& kernel) {
   std::string text;
   for (std::size_t i = 0; i < finding.script.steps.size(); ++i) {
     const bool here = i + 1 == finding.difference.step;

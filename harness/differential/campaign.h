@@ -21,7 +21,7 @@ struct CampaignOptions {
 };
 
 // A script for which the kernels differ, shrunk.
-struct Finding {
+struct FoundDifference {
   std::optional<std::uint64_t> seed;  // of a random script
   script::Script script;
   Difference difference;
@@ -29,7 +29,7 @@ struct Finding {
 
 struct CampaignOutcome {
   Compared compared;
-  std::optional<Finding> finding;
+  std::optional<FoundDifference> finding;
 };
 
 // Whether to end; asked before each step, with what was compared so far.
@@ -49,7 +49,7 @@ CampaignOutcome run_script(
 script::Script script_of(std::uint64_t seed, std::size_t steps_max);
 
 // A finding for a person: the script, the step, what differed. `kernel` is the one that is right.
-std::string explain(const Finding& finding, const std::string& kernel = "live kernel");
+std::string explain(const FoundDifference& finding, const std::string& kernel = "live kernel");
 
 }  // namespace perfring::differential
 

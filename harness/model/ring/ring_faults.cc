@@ -59,11 +59,11 @@ namespace {
 struct Halves {
   std::string name;
   Producing kernel;
-  Consumer user;
+  Consuming user;
 };
 
 constexpr Producing kRightKernel = produce<ModelCpu>;
-constexpr Consumer kRightUser = consume<Ring<ModelMemory>>;
+constexpr Consuming kRightUser = consume<Ring<ModelMemory>>;
 template <class M>
 using PulledCursor = Puller<Cursor<M>>;
 
@@ -93,11 +93,11 @@ std::vector<Halves> all_halves() {
 
 // Beside a Cursor, the kernel's are the same.
 template <class M>
-constexpr Consumer kPulled = consume<PulledCursor<M>>;
+constexpr Consuming kPulled = consume<PulledCursor<M>>;
 std::vector<Halves> cursor_halves() {
   auto all = all_halves();
   for (Halves& each : all) each.user = each.user == kRightUser ? kPulled<ModelMemory> : nullptr;
-  const std::initializer_list<std::pair<const char*, Consumer>> users{
+  const std::initializer_list<std::pair<const char*, Consuming>> users{
       {"no_acquire_fence", kPulled<faults::NoAcquireFence<ModelMemory>>},
       {"acquire_fence_first", kPulled<faults::AcquireFenceFirst<ModelMemory>>},
       {"head_read_again", kPulled<faults::HeadReadAgain<ModelMemory>>},

@@ -4,7 +4,7 @@ namespace perfring::model {
 namespace {
 
 // The consumer goes on alone: everything is there, and a drain that nothing breaks off takes it.
-void drain_the_rest(const Consuming& user, Tally& tally, const RingOptions& options,
+void drain_the_rest(const ModelConsumer& user, Tally& tally, const RingOptions& options,
                     unsigned attempted) {
   const bool breaks_off = options.consume == Consume::Break || options.consume == Consume::Throw;
   for (unsigned i = 0; i < attempted && user.readable(); ++i) {
@@ -30,7 +30,7 @@ RingOptions options_of(std::string_view program, RingOptions options) {
   return options;
 }
 
-Program ring_program(const RingOptions& options, Producing kernel, Consumer user) {
+Program ring_program(const RingOptions& options, Producing kernel, Consuming user) {
   Program program;
   program.name = "ring";
   program.thread_names = {"kernel", "user"};
@@ -47,7 +47,7 @@ Program ring_program(const RingOptions& options, Producing kernel, Consumer user
   });
   program.threads.emplace_back([=] {
     ModelRing::here = ring.get();
-    const Consuming consumer = user(*ring, options);
+    const ModelConsumer consumer = user(*ring, options);
     Tally tally;
     tally.tail = options.start;
     for (unsigned drain = 0; drain < options.drains; ++drain) {
@@ -59,7 +59,7 @@ Program ring_program(const RingOptions& options, Producing kernel, Consumer user
   });
   program.finally = [=] {
     ModelRing::here = ring.get();
-    const Consuming consumer = user(*ring, options);
+    const ModelConsumer consumer = user(*ring, options);
     Tally tally;
     const std::uint64_t lost_and_nested = reported.read();
     tally.lost = static_cast<std::uint32_t>(lost_and_nested);

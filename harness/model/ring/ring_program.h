@@ -92,21 +92,21 @@ std::uint64_t produce(ModelRing& ring, const RingOptions& options) {
 using Producing = std::uint64_t (*)(ModelRing&, const RingOptions&);
 
 // A consumer, whatever its type: one drain, and whether the ring is readable.
-struct Consuming {
+struct ModelConsumer {
   std::function<void(Tally&)> drain;
   std::function<bool()> readable;
 };
-using Consumer = Consuming (*)(ModelRing&, const RingOptions&);
+using Consuming = ModelConsumer (*)(ModelRing&, const RingOptions&);
 
 // `R` is lib's Ring, or a faulty consumer, which has its interface.
 template <class R>
-Consuming consume(ModelRing& ring, const RingOptions& options) {
+ModelConsumer consume(ModelRing& ring, const RingOptions& options) {
   const auto user = std::make_shared<R>(R::over(ring.page(), {ring.begin(), ring.size()}).value());
   return {[user, options](Tally& tally) { drain_once(*user, tally, options); },
           [user] { return user->readable(); }};
 }
 
-Program ring_program(const RingOptions& options, Producing kernel, Consumer user);
+Program ring_program(const RingOptions& options, Producing kernel, Consuming user);
 
 template <class R = Ring<ModelMemory>, class C = ModelCpu>
 Program ring_program(const RingOptions& options) {
@@ -119,7 +119,7 @@ Program ring_program(const RingOptions& options) {
 struct RingFault {
   std::string name;  // in the catalogue of harness/faults
   Producing kernel;
-  Consumer user;
+  Consuming user;
   // The check that finds it in the forms A and B, of 6 records and 3 drains; nullptr: none does.
   const char *in_a, *in_b;
   std::string_view shows_in;  // the program of the catalogue

@@ -30,7 +30,7 @@ using testing::take;
 constexpr std::size_t kSize = 65536;
 
 // Writes down each access to a position, and each fence.
-struct Tracing : DefaultMemory {
+struct TracingMemory : DefaultMemory {
   static inline std::vector<std::string> trace;
 
   static Position read_once(const SharedPosition& field) {
@@ -83,35 +83,36 @@ TEST(CursorS1Test, TheNextLookGoesOnBehindTheRecordsHandedOut) {
 TEST(CursorS2Test, ALookReadsHeadOnceAndAReleaseWritesTailOnceWithTheirFences) {
   FakeRing fake{kSize, 48};
   for (unsigned i = 0; i < 4; ++i) fake.sample(payload(12, i));
-  Cursor<Tracing> cursor = cursor_over<Tracing>(fake);
-  Tracing::trace.clear();
+  Cursor<TracingMemory> cursor = cursor_over<TracingMemory>(fake);
+  TracingMemory::trace.clear();
   cursor.look();
   const auto records = take(cursor);
   ASSERT_EQ(records.size(), 4U);
   for (const auto& record : records) static_cast<void>(record.event());
-  EXPECT_THAT(Tracing::trace, ElementsAre("read head", "fence after read"));
+  EXPECT_THAT(TracingMemory::trace, ElementsAre("read head", "fence after read"));
   cursor.release(records[1].end());
   cursor.release();
-  EXPECT_THAT(Tracing::trace, ElementsAre("read head", "fence after read", "fence before write",
-                                          "write tail 96", "fence before write", "write tail 144"));
+  EXPECT_THAT(TracingMemory::trace,
+              ElementsAre("read head", "fence after read", "fence before write", "write tail 96",
+                          "fence before write", "write tail 144"));
 }
 
 TEST(CursorS2Test, AReleaseThatGivesNoRoomBackWritesNothing) {
   FakeRing fake{kSize, 48};
   fake.sample(payload(12));
   fake.sample(payload(12));
-  Cursor<Tracing> cursor = cursor_over<Tracing>(fake);
+  Cursor<TracingMemory> cursor = cursor_over<TracingMemory>(fake);
   cursor.look();
   const auto record = cursor.next();
   ASSERT_TRUE(record);
   cursor.release(record->end());
-  Tracing::trace.clear();
+  TracingMemory::trace.clear();
   cursor.release();
   cursor.release(record->end());
   cursor.release(record->begin());
   cursor.release_bytes(0);
   cursor.release_bytes(7);
-  EXPECT_THAT(Tracing::trace, IsEmpty());
+  EXPECT_THAT(TracingMemory::trace, IsEmpty());
 }
 
 // Records of every kind; the second sample straddles the ring's end.

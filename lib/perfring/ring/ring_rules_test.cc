@@ -29,7 +29,7 @@ using testing::Seen;
 constexpr std::size_t kSize = 65536;
 
 // Writes down each access but the reads of records, of which it notes the first after a fence.
-struct Tracing : DefaultMemory {
+struct TracingMemory : DefaultMemory {
   static inline std::vector<std::string> trace;
   static inline const SharedPosition* tail;
 
@@ -58,10 +58,10 @@ struct Tracing : DefaultMemory {
   }
 };
 
-Ring<Tracing> traced(const FakeRing& fake) {
-  Tracing::trace = {"start"};
-  Tracing::tail = &fake.page().data_tail;
-  return ring_over<Tracing>(fake);
+Ring<TracingMemory> traced(const FakeRing& fake) {
+  TracingMemory::trace = {"start"};
+  TracingMemory::tail = &fake.page().data_tail;
+  return ring_over<TracingMemory>(fake);
 }
 
 TEST(RingS1Test, ARecordThatArrivesDuringADrainWaitsForTheNext) {
@@ -82,15 +82,15 @@ TEST(RingS2Test, HeadIsReadOnceAndTailWrittenOnceWithTheirFences) {
   for (unsigned i = 0; i < 30; ++i) fake.sample(payload(i % 15 == 7 ? 20 : 12, i));
   fake.lost(3);
   traced(fake).for_each([](const PerfEvent&) {});
-  EXPECT_THAT(Tracing::trace, ElementsAre("start", "read_once", "fence_after_read_of head", "read",
-                                          "fence_before_write_of tail",
-                                          "write_once " + std::to_string(fake.head())));
+  EXPECT_THAT(TracingMemory::trace, ElementsAre("start", "read_once", "fence_after_read_of head",
+                                                "read", "fence_before_write_of tail",
+                                                "write_once " + std::to_string(fake.head())));
 }
 
 TEST(RingS2Test, NothingIsWrittenWhenNothingIsConsumed) {
   FakeRing fake{kSize, 4096};
   traced(fake).for_each([](const PerfEvent&) {});
-  EXPECT_THAT(Tracing::trace, ElementsAre("start", "read_once", "fence_after_read_of head"));
+  EXPECT_THAT(TracingMemory::trace, ElementsAre("start", "read_once", "fence_after_read_of head"));
 }
 
 TEST(RingS2Test, TailIsNotWrittenBeforeTheDrainEnds) {
@@ -134,7 +134,7 @@ TEST_F(RingS3Test, TheEventThatBreaksIsConsumedAndNoneAfterIt) {
     const std::vector<Seen> first = drain(ring, last);
     EXPECT_EQ(first, std::vector<Seen>(all.begin(), all.begin() + static_cast<long>(last) + 1));
     EXPECT_EQ(fake_.page().data_tail, ends_[last]);
-    EXPECT_EQ(std::ranges::count(Tracing::trace, "fence_before_write_of tail"), 1);
+    EXPECT_EQ(std::ranges::count(TracingMemory::trace, "fence_before_write_of tail"), 1);
     EXPECT_EQ(drain(ring), std::vector<Seen>(all.begin() + static_cast<long>(last) + 1, all.end()));
   }
 }
@@ -150,8 +150,8 @@ TEST_F(RingS3Test, TheEventThatThrowsIsConsumedAndNoneAfterIt) {
                  std::runtime_error);
     EXPECT_EQ(index, last + 1);
     EXPECT_EQ(fake_.page().data_tail, ends_[last]);
-    EXPECT_THAT(Tracing::trace.back(), "write_once " + std::to_string(ends_[last]));
-    EXPECT_EQ(std::ranges::count(Tracing::trace, "fence_before_write_of tail"), 1);
+    EXPECT_THAT(TracingMemory::trace.back(), "write_once " + std::to_string(ends_[last]));
+    EXPECT_EQ(std::ranges::count(TracingMemory::trace, "fence_before_write_of tail"), 1);
     EXPECT_EQ(drain(ring).size(), ends_.size() - last - 1);
   }
 }
@@ -254,9 +254,9 @@ TEST(RingS9Test, ATailWhoseLowHalfBecomesZeroIsWritten) {
     FakeRing fake{kSize, end - 48};
     for (unsigned i = 0; i < 3; ++i) fake.sample(payload(4, i));
     ASSERT_EQ(fake.head(), end);
-    Ring<Tracing> ring = traced(fake);
+    Ring<TracingMemory> ring = traced(fake);
     EXPECT_EQ(drain(ring).size(), 3U);
-    EXPECT_EQ(Tracing::trace.back(), "write_once " + std::to_string(end));
+    EXPECT_EQ(TracingMemory::trace.back(), "write_once " + std::to_string(end));
     EXPECT_EQ(fake.page().data_tail, end);
     EXPECT_FALSE(ring.readable());
   }

@@ -123,7 +123,7 @@ TEST_F(SnapshotsTest, AMovedHeadIsSeen) {
 }
 
 // Writes down the looks at data_head and the fences; of reads that follow each other one.
-struct Tracing : HardwareMemory {
+struct TracingMemory : HardwareMemory {
   static inline std::vector<std::string> trace;
 
   static void add(const char* access) {
@@ -147,14 +147,16 @@ struct Tracing : HardwareMemory {
 // V3 and V4: without the second fence, a processor may look at data_head before it reads.
 TEST_F(SnapshotsTest, DataHeadIsReadAgainBehindAFence) {
   Backward ring;
-  auto snapshots = Snapshots<Tracing>::over(ring.page(), ring.data()).value();
+  auto snapshots = Snapshots<TracingMemory>::over(ring.page(), ring.data()).value();
   for (std::uint64_t i = 1; i <= 4; ++i) ring.write(i);
-  Tracing::trace.clear();
+  TracingMemory::trace.clear();
   snapshots.read([](const PerfEvent&) {});
-  EXPECT_THAT(Tracing::trace, ElementsAre("data_head", "fence", "read", "fence", "data_head"));
-  Tracing::trace.clear();
+  EXPECT_THAT(TracingMemory::trace,
+              ElementsAre("data_head", "fence", "read", "fence", "data_head"));
+  TracingMemory::trace.clear();
   ASSERT_TRUE(snapshots.copy(copy_, 0, [](const PerfEvent&) {}));
-  EXPECT_THAT(Tracing::trace, ElementsAre("data_head", "fence", "read", "fence", "data_head"));
+  EXPECT_THAT(TracingMemory::trace,
+              ElementsAre("data_head", "fence", "read", "fence", "data_head"));
 }
 
 // A memory in which a writer is at work while it is copied.
