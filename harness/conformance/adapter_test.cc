@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include <bit>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -61,10 +62,13 @@ TEST(ReaderTest, BpftracesLinesAreTheWordsOfPayloads) {
 }
 
 TEST(ReaderTest, PerfTracesLinesAreTheTextOfPayloads) {
+  // 2 and the first bytes of 0x3c6ef372fe94f82a, as they lie in memory.
+  const std::string text =
+      std::endian::native == std::endian::little ? "2000000000000000a28f" : "0000000000000020c3e6";
   const auto read = reader_of("perf-trace")
-                        .read(
-                            "     0.000 evt(2000000000000000a28f)\nLOST 3 events!\n"
-                            "Can't parse sample, err = -14, skipping...\n");
+                        .read("     0.000 evt(" + text +
+                              ")\nLOST 3 events!\n"
+                              "Can't parse sample, err = -14, skipping...\n");
   ASSERT_TRUE(read.has_value()) << read.error();
   const std::vector<Event> events{{.payload = payload_of(1, 20, Echo::Text)},
                                   {.kind = Kind::Lost, .lost = 3},
