@@ -103,6 +103,11 @@ void life(const Setting& setting, Random& random, PartOutcome& outcome) {
   ProducerProcess<Base> producer{ring, log.get()};
   const std::uint64_t at = 1 + random() % 2000;
   const bool drains = random() % 4 != 0;
+  // Emulated, a process may take longer to begin than its life is to last.
+  const auto begins_by = Clock::now() + std::chrono::seconds{1};
+  while (log->count.load(std::memory_order_relaxed) == 0 && Clock::now() < begins_by) {
+    ::sched_yield();
+  }
   const auto limit = Clock::now() + std::chrono::milliseconds{1 + random() % 20};
   while (log->count.load(std::memory_order_relaxed) < at && Clock::now() < limit) {
     if (drains && !consumer.drain()) ::sched_yield();
