@@ -82,7 +82,7 @@ void expect_agreement(const LitmusText& text) {
 }
 
 // ThreadSanitizer makes fibers so slowly, and in so much memory, that 5000 programs take an hour
-// and 8 GiB; of their one thread it has nothing to say.
+// and 8 GiB. They run in one thread, where it finds nothing.
 #ifdef PERFRING_TSAN
 constexpr int kPrograms = 250;
 #else

@@ -15,9 +15,9 @@ ulimit -c 0
 sanitized=
 grep -q -e __asan_init -e __tsan_init -e __ubsan_handle "$perfring" && sanitized=yes
 
-# Of an address space that the largest program does not fit into, nobody has a say: the kernel ends
-# it with SIGSEGV in execve() (load_elf_binary() in fs/binfmt_elf.c).
-no_room_kib=$(($(size "$perfring" "$drain" "$script_tool" | awk '$4 + 0 > most { most = $4 } END { print most }') / 1024 + 2000))
+# If the address space is smaller than the program, the kernel ends it with SIGSEGV in execve()
+# (load_elf_binary() in fs/binfmt_elf.c): this one has room for the largest, and hardly more.
+little_room_kib=$(($(size "$perfring" "$drain" "$script_tool" | awk '$4 + 0 > most { most = $4 } END { print most }') / 1024 + 2000))
 
 live=0
 "$perfring" --seconds 0.1 >said 2>&1 || live=2
@@ -105,7 +105,7 @@ try() { # CODE COMMAND
   for files in 3 4 5 6 8 11; do
     run "$code" 2 127 -- "exec >out 2>err; ulimit -n $files; exec $command"
   done
-  for kib in $no_room_kib 20000 40000 80000; do
+  for kib in $little_room_kib 20000 40000 80000; do
     run "$code" 2 127 -- "exec >out 2>err; ulimit -v $kib; exec $command"
   done
 }

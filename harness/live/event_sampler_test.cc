@@ -10,14 +10,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <functional>
 #include <string>
 #include <system_error>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "harness/live/event_testing.h"
@@ -25,6 +23,7 @@
 #include "harness/program/child_process.h"
 #include "harness/program/sanitizers.h"
 #include "perfring/event/sampler.h"
+#include "perfring/os/fd.h"
 #include "perfring/record/to_string.h"
 
 namespace perfring::event {
@@ -97,28 +96,17 @@ TEST_F(LiveEventTest, NextEndsWithTheTasksThatAreWatched) {
   }
 }
 
-// A pipe whose write end closes with its owner.
-class Pipe {
- public:
+struct Pipe {
   Pipe() {
-    if (::pipe2(ends_.data(), O_CLOEXEC) != 0)
-      throw std::system_error{errno, std::system_category(), "pipe2"};
-  }
-  ~Pipe() {
-    ::close(ends_[0]);
-    close_write_end();
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-
-  int read_end() const { return ends_[0]; }
-  int write_end() const { return ends_[1]; }
-  void close_write_end() {
-    if (ends_[1] >= 0) ::close(std::exchange(ends_[1], -1));
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) {
+      throw std::system_error{errno, std::generic_category(), "pipe2"};
+    }
+    read_end = os::Fd{ends[0]};
+    write_end = os::Fd{ends[1]};
   }
 
- private:
-  std::array<int, 2> ends_{-1, -1};
+  os::Fd read_end, write_end;
 };
 
 // A child that calls `run` with each byte that is sent to it, and exits once the pipe is closed.
@@ -126,14 +114,14 @@ class CommandedChild {
  public:
   explicit CommandedChild(const std::function<void(char)>& run)
       : child_{[this, &run] {
-          pipe_.close_write_end();
-          for (char command = 0; ::read(pipe_.read_end(), &command, 1) == 1;) run(command);
+          pipe_.write_end = {};
+          for (char command = 0; ::read(pipe_.read_end.get(), &command, 1) == 1;) run(command);
           return 0;
         }} {}
 
   pid_t id() const { return child_.id(); }
-  void send(char command) const { EXPECT_EQ(::write(pipe_.write_end(), &command, 1), 1); }
-  void close_pipe() { pipe_.close_write_end(); }
+  void send(char command) const { EXPECT_EQ(::write(pipe_.write_end.get(), &command, 1), 1); }
+  void close_pipe() { pipe_.write_end = {}; }
   void wait() { child_.wait(); }
 
  private:
@@ -176,10 +164,10 @@ TEST_F(LiveEventTest, TheLastThreadsEndIsTheEnd) {
   Pipe go;
   const CommandedChild process{[&go](char command) {
     if (command == 'e') ::syscall(SYS_exit, 0);  // this thread alone
-    go.close_write_end();
+    go.write_end = {};
     std::thread{[&go] {
       char none = 0;
-      static_cast<void>(!::read(go.read_end(), &none, 1));
+      static_cast<void>(!::read(go.read_end.get(), &none, 1));
       ::usleep(200'000);  // so that most likely somebody waits by then
       fault(5);
       ::_exit(0);
@@ -198,7 +186,7 @@ TEST_F(LiveEventTest, TheLastThreadsEndIsTheEnd) {
   while (sampler.next(Clock::now())) {
   }
   EXPECT_FALSE(sampler.ended());
-  go.close_write_end();
+  go.write_end = {};
   const auto began = Clock::now();
   std::size_t faults = 0;
   while (const auto each = sampler.next()) {

@@ -16,8 +16,9 @@
 
 namespace perfring::oracle {
 
-// The bytes that a consumer may read: data_tail, and `available` ones from there on; no records
-// while `available` is more than the ring's size. For one thread that plays all parts.
+// The bytes that a consumer may read: data_tail itself, and the `available` bytes of the ring from
+// there on, or none of these if that is more than the ring holds. For one thread that plays all
+// parts.
 struct Readable {
   const perf_event_mmap_page* page;
   Bytes data;

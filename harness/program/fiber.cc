@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::size_t kStackSize = 512 << 10;
 
-// What a function that switches must find unchanged when it goes on, and Boost 1.74 does not save
-// (jump_ppc64_sysv_elf_gas.S): the floating-point and vector registers that a callee keeps by ABI
-// ELFv2. As they are named here, the calling function saves and restores them.
+// On POWER, Boost 1.74's switch (jump_ppc64_sysv_elf_gas.S) does not save the floating-point and
+// vector registers that ELFv2 has a callee preserve. The function that this is inlined into saves
+// and restores them, as they are named here.
 inline void keep_registers() {
 #ifdef __powerpc64__
   asm volatile("" ::

@@ -135,8 +135,8 @@ TEST(FiberTest, ExceptionsOfTwoFibersDoNotMix) {
   EXPECT_EQ(caught, (std::vector<std::string>{"00", "11"}));
 }
 
-// Values that a function keeps in registers while it calls another: on POWER, whose C++ does so
-// only now and then, in registers named here.
+// Holds values in registers while it calls `called`. On POWER the registers are named, as the
+// compiler chooses them only now and then.
 [[gnu::noinline]] void expect_kept_across(const std::function<void()>& called,
                                           const volatile unsigned& first) {
   using Vector __attribute__((vector_size(16))) = unsigned;

@@ -22,7 +22,7 @@
 
 namespace perfring::record {
 
-// Registers: those that the mask has, lowest bit first; none where abi is NONE (T10).
+// The registers in the mask, lowest bit first; empty if abi is NONE (T10).
 class Regs {
  public:
   Regs(std::uint64_t abi, std::uint64_t mask, U64s regs) noexcept
