@@ -184,6 +184,7 @@ TEST_F(LiveEventTest, ABreakpointSeesEachWrite) {
   }
 #endif
   ASSERT_TRUE(writes) << writes.error().explain();
+  if (!live::has_breakpoints()) GTEST_SKIP() << "no breakpoint is hit here (R30)";
   for (int i = 0; i < 7; ++i) watched = i;
   std::size_t hits = 0;
   writes->flush([&](const Delivered& each) {

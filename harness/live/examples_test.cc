@@ -225,6 +225,10 @@ TEST_F(EventExamplesTest, CountersFallBackWhereThereIsNoPmu) {
 
 TEST_F(EventExamplesTest, BreakpointSeesTenWrites) {
   const std::string said = run("breakpoint");
+  if (!has_breakpoints()) {
+    EXPECT_EQ(said, "0 of 10 writes were seen: not every hypervisor has breakpoints\n[exit 1]");
+    return;
+  }
   EXPECT_TRUE(std::regex_search(said, std::regex{"write 10 by 0x[0-9a-f]+\n\\[exit 0\\]"})) << said;
 }
 

@@ -3,6 +3,8 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -174,6 +176,21 @@ std::size_t perf_event_files() {
     count += std::filesystem::read_symlink(entry) == kPerfEvent;
   }
   return count;
+}
+
+bool has_breakpoints() {
+  volatile int watched = 0;
+  perf_event_attr attr{};
+  attr.type = PERF_TYPE_BREAKPOINT;
+  attr.size = sizeof(attr);
+  attr.bp_type = HW_BREAKPOINT_W;
+  attr.bp_addr = reinterpret_cast<std::uintptr_t>(&watched);
+  attr.bp_len = HW_BREAKPOINT_LEN_4;
+  attr.exclude_kernel = 1;
+  const os::Fd event{static_cast<int>(::syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0UL))};
+  watched = 1;
+  std::uint64_t hits = 0;
+  return ::read(event.get(), &hits, sizeof(hits)) == sizeof(hits) && hits > 0;
 }
 
 std::vector<MappedFile> perf_event_mappings() {

@@ -151,6 +151,10 @@ class RootTest : public testing::Test {
 std::size_t open_files();
 std::size_t perf_event_files();
 
+// Whether a breakpoint on a write to memory is hit, of which the kernel's counter is asked: a
+// kernel may open one that its hypervisor never lets the processor hit (R30).
+bool has_breakpoints();
+
 // A line of /proc/self/maps.
 struct MappedFile {
   std::size_t size;
