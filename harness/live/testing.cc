@@ -178,7 +178,7 @@ std::size_t perf_event_files() {
   return count;
 }
 
-bool has_breakpoints() {
+bool breakpoints_are_silent() {
   volatile int watched = 0;
   perf_event_attr attr{};
   attr.type = PERF_TYPE_BREAKPOINT;
@@ -187,10 +187,11 @@ bool has_breakpoints() {
   attr.bp_addr = reinterpret_cast<std::uintptr_t>(&watched);
   attr.bp_len = HW_BREAKPOINT_LEN_4;
   attr.exclude_kernel = 1;
-  const os::Fd event{static_cast<int>(::syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0UL))};
+  const os::Fd event{
+      static_cast<int>(::syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC))};
   watched = 1;
   std::uint64_t hits = 0;
-  return ::read(event.get(), &hits, sizeof(hits)) == sizeof(hits) && hits > 0;
+  return ::read(event.get(), &hits, sizeof(hits)) == sizeof(hits) && hits == 0;
 }
 
 std::vector<MappedFile> perf_event_mappings() {

@@ -151,9 +151,9 @@ class RootTest : public testing::Test {
 std::size_t open_files();
 std::size_t perf_event_files();
 
-// Whether a breakpoint on a write to memory is hit, of which the kernel's counter is asked: a
-// kernel may open one that its hypervisor never lets the processor hit (R30).
-bool has_breakpoints();
+// Whether the kernel opens a breakpoint and then counts no hit of it (R30). It is asked without
+// perfring, and before a test opens its own: a processor may have room for only one.
+bool breakpoints_are_silent();
 
 // A line of /proc/self/maps.
 struct MappedFile {
