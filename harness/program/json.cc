@@ -12,3 +12,6 @@ template class nlohmann::detail::json_sax_dom_parser<nlohmann::json>;
 template class nlohmann::detail::json_sax_dom_parser<nlohmann::ordered_json>;
 template class nlohmann::detail::json_sax_dom_callback_parser<nlohmann::json>;
 template class nlohmann::detail::json_sax_dom_callback_parser<nlohmann::ordered_json>;
+
+template nlohmann::json nlohmann::json::parse(const char*, const char*,
+                                              nlohmann::json::parser_callback_t, bool, bool);

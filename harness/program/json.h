@@ -28,4 +28,8 @@ extern template class nlohmann::detail::json_sax_dom_parser<nlohmann::ordered_js
 extern template class nlohmann::detail::json_sax_dom_callback_parser<nlohmann::json>;
 extern template class nlohmann::detail::json_sax_dom_callback_parser<nlohmann::ordered_json>;
 
+// operator""_json calls it: clang instantiates it in each source that includes <nlohmann/json.hpp>.
+extern template nlohmann::json nlohmann::json::parse(const char*, const char*,
+                                                     nlohmann::json::parser_callback_t, bool, bool);
+
 #endif  // HARNESS_PROGRAM_JSON_H_
