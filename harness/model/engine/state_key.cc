@@ -1,6 +1,7 @@
 #include "harness/model/engine/state_key.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace perfring::model {
@@ -51,10 +52,21 @@ class Window {
     return i;
   }
 
+  // The clock's ranks, which the number of writes kept of each location bounds: several in a word.
   void add_to(Hash& hash, const Clock& clock) const {
+    std::uint64_t ranks = 0;
+    std::uint64_t combinations = 1;
     for (std::size_t location = 0; location < kept_.size(); ++location) {
-      hash.add(rank(clock, location));
+      const std::size_t writes = kept_[location].size();
+      if (writes == 1) continue;
+      ranks = ranks * writes + rank(clock, location);
+      combinations *= writes;
+      if (combinations >> 48 != 0) {
+        hash.add(std::exchange(ranks, 0));
+        combinations = 1;
+      }
     }
+    hash.add(ranks);
   }
 
   const std::vector<EventId>& kept(std::size_t location) const { return kept_[location]; }
@@ -101,6 +113,9 @@ std::uint64_t knowledge(const Clock& clock, const Event& event) {
 GraphKey future_key(const Execution& x, const std::vector<bool>& mixed) {
   Hash hash;
   const Window window{x};
+  for (std::size_t location = 0; location < x.latest.size(); ++location) {
+    hash.add(window.kept(location).size());
+  }
   const std::vector<const Event*> accesses = last_accesses(x, mixed, hash);
   const auto add_clock = [&](const Clock& clock) {
     window.add_to(hash, clock);
@@ -125,7 +140,6 @@ GraphKey future_key(const Execution& x, const std::vector<bool>& mixed) {
     add_clock(thread.released);
   }
   for (std::size_t location = 0; location < x.latest.size(); ++location) {
-    hash.add(window.kept(location).size());
     for (const EventId w : window.kept(location)) {
       const Event& event = x.events[w];
       hash.add(event.written);

@@ -36,9 +36,9 @@ struct Drawn {
 };
 
 inline Drawn parse(const std::string& dot) {
-  const std::regex cluster{R"(  subgraph cluster_(\d+) \{)"};
-  const std::regex ends{R"x(    bb="(\d+),0,(\d+),\d+")x"};
-  const std::regex node{R"(    (\w+) \[label=.*)"};
+  static const std::regex cluster{R"(  subgraph cluster_(\d+) \{)"};
+  static const std::regex ends{R"x(    bb="(\d+),0,(\d+),\d+")x"};
+  static const std::regex node{R"(    (\w+) \[label=.*)"};
   Drawn drawn;
   std::size_t thread = 0;
   std::istringstream lines{dot};
@@ -82,6 +82,7 @@ inline std::set<std::string> red_of(const Trace& trace) {
 }
 
 inline void expect_threads_from_left_to_right(const Trace& trace, const Drawn& drawn) {
+  static const std::regex place{R"x(pos="(\d+),\d+", width=([\d.]+))x"};
   int right = -1;
   for (const auto& [thread, ends] : drawn.threads) {
     EXPECT_GT(ends.first, right);
@@ -89,8 +90,7 @@ inline void expect_threads_from_left_to_right(const Trace& trace, const Drawn& d
     for (const std::string& node : drawn.inside.at(thread)) {
       std::smatch found;
       const std::string line = drawn.nodes.at(node);
-      ASSERT_TRUE(
-          std::regex_search(line, found, std::regex{R"x(pos="(\d+),\d+", width=([\d.]+))x"}));
+      ASSERT_TRUE(std::regex_search(line, found, place));
       const double middle = std::stod(found[1]), half = std::stod(found[2]) * 72 / 2;
       EXPECT_GE(middle - half, ends.first) << line;
       EXPECT_LE(middle + half, ends.second) << line;

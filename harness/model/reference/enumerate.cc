@@ -185,7 +185,7 @@ class Enumerator {
   }
 
   // `x` has the arrangement so far, and is coherent. A further edge cannot mend what is not.
-  static void choose_sources(const Candidate& x, const std::vector<std::size_t>& reads,
+  static void choose_sources(Candidate& x, const std::vector<std::size_t>& reads,
                              Arrangement& arrangement, std::vector<Arrangement>& all) {
     if (arrangement.rf.size() == reads.size()) {
       all.push_back(arrangement);
@@ -194,12 +194,11 @@ class Enumerator {
     const std::size_t read = reads[arrangement.rf.size()];
     for (const std::size_t write : arrangement.mo) {
       if (x.events[write].value != x.events[read].value) continue;
-      Candidate more = x;
-      more.rf.add(write, read);
-      if (!coherent(more)) continue;
+      x.rf.add(write, read);
       arrangement.rf.emplace_back(write, read);
-      choose_sources(more, reads, arrangement, all);
+      if (coherent(x)) choose_sources(x, reads, arrangement, all);
       arrangement.rf.pop_back();
+      x.rf.remove(write, read);
     }
   }
 
