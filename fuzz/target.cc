@@ -1,5 +1,5 @@
-// The fuzz targets of rings, scripts and records. The macro TARGET names the one that is made of
-// this file.
+// The fuzz targets of rings, scripts and records, and one with a planted fault. The macro TARGET
+// names the one that is made of this file.
 
 #include <fmt/format.h>
 
@@ -12,6 +12,7 @@
 #include "fuzz/record.h"
 #include "fuzz/script_bytes.h"
 #include "fuzz/two_consumers.h"
+#include "harness/faults/memory_faults.h"
 #include "harness/rig/script_run.h"
 #include "perfring/testing/by_cursor.h"
 
@@ -23,6 +24,12 @@ inline void hostile_ring(Input input) {
   const HostileRing ring{input};
   HostileDrain<CheckedMemory>{ring}.run();
   HostileDrain<CheckedMemory, testing::ByCursor<Cursor<CheckedMemory>>>{ring}.run();
+}
+
+// A planted fault (drops_the_sign in harness/faults), which must be found.
+inline void planted_fault(Input input) {
+  const HostileRing ring{input};
+  HostileDrain<faults::DropsTheSign<CheckedMemory>>{ring}.run();
 }
 
 // Two consumers see the same, by any script and damage (two_consumers.h).

@@ -58,10 +58,9 @@ constexpr std::array kReasons{
         Reason::ShortRecords, "oversize",
         "payloads are too short, or overwrite the ring, which the oracle then does not judge; a "
         "property finds it"},
-    Explained{
-        Reason::HostileRings, "hostile rings",
-        "no kernel writes such a size; a property and fuzz/planted_fault.cc have rings of any "
-        "bytes, and find it"},
+    Explained{Reason::HostileRings, "hostile rings",
+              "no kernel writes such a size; a property and //fuzz:planted_fault have rings of any "
+              "bytes, and find it"},
     Explained{Reason::RaceByChance, "by chance",
               "not a fault of order: a race is reported only if a run hits a window of a few "
               "instructions"},
