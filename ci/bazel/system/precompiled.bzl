@@ -9,7 +9,7 @@ def _precompiled(ctx):
     header = ctx.actions.declare_file(ctx.label.name + ".h")
     ctx.actions.write(header, "".join(["#include <{}>\n".format(each) for each in ctx.attr.includes]))
     files = [header]
-    if toolchain.compiler == "gcc" or toolchain.compiler == "compiler":
+    if toolchain.compiler in ["gcc", "compiler"]:  # g++: of ci/bazel/cross, and as Bazel finds it
         files.append(ctx.actions.declare_file(ctx.label.name + ".h.gch"))
         features = cc_common.configure_features(
             ctx = ctx,

@@ -20,6 +20,27 @@ class Hash {
   GraphKey key_;
 };
 
+// Numbers below bounds that the hash has already, several in a word.
+class Digits {
+ public:
+  explicit Digits(Hash& hash) : hash_{hash} {}
+
+  void add(std::uint64_t digit, std::uint64_t base) {
+    word_ = word_ * base + digit;
+    combinations_ *= base;
+    if (combinations_ >> 48 != 0) flush();  // a base has 16 bits
+  }
+  void flush() {
+    hash_.add(std::exchange(word_, 0));
+    combinations_ = 1;
+  }
+
+ private:
+  Hash& hash_;
+  std::uint64_t word_ = 0;
+  std::uint64_t combinations_ = 1;
+};
+
 // In place of a node's id, which counts from 1 on.
 constexpr std::uint64_t kEnded = 0;
 constexpr std::uint64_t kBlocked = ~std::uint64_t{0};
@@ -52,21 +73,11 @@ class Window {
     return i;
   }
 
-  // The clock's ranks, which the number of writes kept of each location bounds: several in a word.
-  void add_to(Hash& hash, const Clock& clock) const {
-    std::uint64_t ranks = 0;
-    std::uint64_t combinations = 1;
+  void add_to(Digits& digits, const Clock& clock) const {
     for (std::size_t location = 0; location < kept_.size(); ++location) {
       const std::size_t writes = kept_[location].size();
-      if (writes == 1) continue;
-      ranks = ranks * writes + rank(clock, location);
-      combinations *= writes;
-      if (combinations >> 48 != 0) {
-        hash.add(std::exchange(ranks, 0));
-        combinations = 1;
-      }
+      if (writes != 1) digits.add(rank(clock, location), writes);
     }
-    hash.add(ranks);
   }
 
   const std::vector<EventId>& kept(std::size_t location) const { return kept_[location]; }
@@ -118,13 +129,10 @@ GraphKey future_key(const Execution& x, const std::vector<bool>& mixed) {
   }
   const std::vector<const Event*> accesses = last_accesses(x, mixed, hash);
   const auto add_clock = [&](const Clock& clock) {
-    window.add_to(hash, clock);
-    std::uint64_t bits = 1;
-    for (const Event* const access : accesses) {
-      bits = bits * 4 + knowledge(clock, *access);
-      if (bits >> 62 != 0) hash.add(std::exchange(bits, 1));
-    }
-    hash.add(bits);
+    Digits digits{hash};
+    window.add_to(digits, clock);
+    for (const Event* const access : accesses) digits.add(knowledge(clock, *access), 4);
+    digits.flush();
   };
   for (const Thread& thread : x.threads) {
     if (!matters(thread)) {

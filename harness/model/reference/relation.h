@@ -108,7 +108,7 @@ class Relation {
 
  private:
   std::size_t size_ = 0;
-  std::array<Events, kEventsMax> rows_;  // the first size_; to copy all took half of the time
+  std::array<Events, kEventsMax> rows_;  // the first size_ are set, and copied
 };
 
 }  // namespace perfring::model::reference
