@@ -46,7 +46,7 @@ class Of final : public Consumer {
 
 template <class C>
 std::unique_ptr<Consumer> make(const Vector&, const RingImage& image) {
-  return std::make_unique<Of<C>>(image.page(), image.data());
+  return std::unique_ptr<Consumer>{new Of<C>(image.page(), image.data())};
 }
 
 // By a Cursor, and samples by lib/perfring/record.

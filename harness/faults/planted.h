@@ -23,96 +23,99 @@ struct Named {
   const char* name;
 };
 
-inline constexpr std::tuple kKernelFaults{
-    Named<NoControlDependency>{"no_control_dependency"},
-    Named<NoSmpWmb>{"no_smp_wmb"},
-    Named<PublishesFirst>{"publishes_first"},
-    Named<PublishesNested>{"publishes_nested"},
-    Named<StoresAfterPublishing>{"stores_after_publishing"},
-    Named<PublishesOffTheGrid>{"publishes_off_the_grid"},
-    Named<ShowsTheUnpublished>{"shows_the_unpublished"},
-    Named<Scribbles>{"scribbles"},
-    Named<IgnoresTail>{"ignores_tail"},
-    Named<SpaceOffBy8>{"space_off_by_8"},
-    Named<OneRecordTooMany>{"one_record_too_many"},
-    Named<RefusesInAnEmptyRing>{"refuses_in_an_empty_ring"},
-    Named<CountsLossesTwice>{"counts_losses_twice"},
-    Named<ForgetsLosses>{"forgets_losses"},
-    Named<WritesAWrongLostCount>{"writes_a_wrong_lost_count"},
-    Named<LeavesOutAWord>{"leaves_out_a_word"},
-    Named<TruncatesRaw>{"truncates_raw"},
-    Named<GivesTheRingUp>{"gives_the_ring_up"},
-    Named<WakesNobody>{"wakes_nobody"},
-    Named<WakesEverySecondTime>{"wakes_every_second_time"},
-    Named<SetsNoFlag>{"sets_no_flag"},
-    Named<WakesOneLate>{"wakes_one_late"},
-    Named<WakesFirst>{"wakes_first"},
-    Named<AnnouncesRefusals>{"announces_refusals"},
-};
+template <class Plant>
+void plant_kernel_faults(Plant plant) {
+  plant(Named<NoControlDependency>{"no_control_dependency"});
+  plant(Named<NoSmpWmb>{"no_smp_wmb"});
+  plant(Named<PublishesFirst>{"publishes_first"});
+  plant(Named<PublishesNested>{"publishes_nested"});
+  plant(Named<StoresAfterPublishing>{"stores_after_publishing"});
+  plant(Named<PublishesOffTheGrid>{"publishes_off_the_grid"});
+  plant(Named<ShowsTheUnpublished>{"shows_the_unpublished"});
+  plant(Named<Scribbles>{"scribbles"});
+  plant(Named<IgnoresTail>{"ignores_tail"});
+  plant(Named<SpaceOffBy8>{"space_off_by_8"});
+  plant(Named<OneRecordTooMany>{"one_record_too_many"});
+  plant(Named<RefusesInAnEmptyRing>{"refuses_in_an_empty_ring"});
+  plant(Named<CountsLossesTwice>{"counts_losses_twice"});
+  plant(Named<ForgetsLosses>{"forgets_losses"});
+  plant(Named<WritesAWrongLostCount>{"writes_a_wrong_lost_count"});
+  plant(Named<LeavesOutAWord>{"leaves_out_a_word"});
+  plant(Named<TruncatesRaw>{"truncates_raw"});
+  plant(Named<GivesTheRingUp>{"gives_the_ring_up"});
+  plant(Named<WakesNobody>{"wakes_nobody"});
+  plant(Named<WakesEverySecondTime>{"wakes_every_second_time"});
+  plant(Named<SetsNoFlag>{"sets_no_flag"});
+  plant(Named<WakesOneLate>{"wakes_one_late"});
+  plant(Named<WakesFirst>{"wakes_first"});
+  plant(Named<AnnouncesRefusals>{"announces_refusals"});
+}
 
-inline constexpr std::tuple kMemoryFaults{
-    Named<NoAcquireFence>{"no_acquire_fence"},
-    Named<AcquireFenceFirst>{"acquire_fence_first"},
-    Named<HeadReadAgain>{"head_read_again"},
-    Named<NoFullFence>{"no_full_fence"},
-    Named<CommitsFirst>{"commits_first"},
-    Named<TailBehind>{"tail_behind"},
-    Named<TailAhead>{"tail_ahead"},
-    Named<CommitsOffTheGrid>{"commits_off_the_grid"},
-    Named<NeverCommits>{"never_commits"},
-    Named<ReadsBehind>{"reads_behind"},
-    Named<ReadsAhead>{"reads_ahead"},
-    Named<ShortensSamples>{"shortens_samples"},
-    Named<DropsTheSign>{"drops_the_sign"},
-};
+template <class Plant>
+void plant_memory_faults(Plant plant) {
+  plant(Named<NoAcquireFence>{"no_acquire_fence"});
+  plant(Named<AcquireFenceFirst>{"acquire_fence_first"});
+  plant(Named<HeadReadAgain>{"head_read_again"});
+  plant(Named<NoFullFence>{"no_full_fence"});
+  plant(Named<CommitsFirst>{"commits_first"});
+  plant(Named<TailBehind>{"tail_behind"});
+  plant(Named<TailAhead>{"tail_ahead"});
+  plant(Named<CommitsOffTheGrid>{"commits_off_the_grid"});
+  plant(Named<NeverCommits>{"never_commits"});
+  plant(Named<ReadsBehind>{"reads_behind"});
+  plant(Named<ReadsAhead>{"reads_ahead"});
+  plant(Named<ShortensSamples>{"shortens_samples"});
+  plant(Named<DropsTheSign>{"drops_the_sign"});
+}
 
 // Around lib's Ring.
-inline constexpr std::tuple kConsumerFaults{
-    Named<ForgetsTheTail>{"forgets_the_tail"},
-    Named<RepeatsTheBroken>{"repeats_the_broken"},
-    Named<DropsTheRest>{"drops_the_rest"},
-    Named<ForgetsOnThrow>{"forgets_on_throw"},
-    Named<CommitsEarly>{"commits_early"},
-    Named<CommitsEach>{"commits_each"},
-    Named<CommitsEachUnfenced>{"commits_each_unfenced"},
-    Named<LooksAfterwards>{"looks_afterwards"},
-    Named<ForgetsLost>{"forgets_lost"},
-    Named<IgnoresBreak>{"ignores_break"},
-    Named<TakesOneAtATime>{"takes_one_at_a_time"},
-    Named<DropsTheLast>{"drops_the_last"},
-    Named<DeliversTwice>{"delivers_twice"},
-    Named<SwapsTwo>{"swaps_two"},
-    Named<KeepsSlices>{"keeps_slices"},
-    Named<SleepsOnTheRest>{"sleeps_on_the_rest"},
-};
+template <class Plant>
+void plant_consumer_faults(Plant plant) {
+  plant(Named<ForgetsTheTail>{"forgets_the_tail"});
+  plant(Named<RepeatsTheBroken>{"repeats_the_broken"});
+  plant(Named<DropsTheRest>{"drops_the_rest"});
+  plant(Named<ForgetsOnThrow>{"forgets_on_throw"});
+  plant(Named<CommitsEarly>{"commits_early"});
+  plant(Named<CommitsEach>{"commits_each"});
+  plant(Named<CommitsEachUnfenced>{"commits_each_unfenced"});
+  plant(Named<LooksAfterwards>{"looks_afterwards"});
+  plant(Named<ForgetsLost>{"forgets_lost"});
+  plant(Named<IgnoresBreak>{"ignores_break"});
+  plant(Named<TakesOneAtATime>{"takes_one_at_a_time"});
+  plant(Named<DropsTheLast>{"drops_the_last"});
+  plant(Named<DeliversTwice>{"delivers_twice"});
+  plant(Named<SwapsTwo>{"swaps_two"});
+  plant(Named<KeepsSlices>{"keeps_slices"});
+  plant(Named<SleepsOnTheRest>{"sleeps_on_the_rest"});
+}
 
 // By lib's Cursor, in its place.
-inline constexpr std::tuple kCursorFaults{
-    Named<ByReleasesEarly>{"releases_early"},
-    Named<ByReleasesPast>{"releases_past"},
-};
+template <class Plant>
+void plant_cursor_faults(Plant plant) {
+  plant(Named<ByReleasesEarly>{"releases_early"});
+  plant(Named<ByReleasesPast>{"releases_past"});
+}
 
 // Loops over positions, in place of lib's Ring.
-inline constexpr std::tuple kLoopFaults{
-    Named<Believes>{"believes"},
-    Named<PositionsOf64Bits>{"positions_of_64_bits"},
-    Named<LeavesTheLast>{"leaves_the_last"},
-    Named<IgnoresTheWrap>{"ignores_the_wrap"},
-};
+template <class Plant>
+void plant_loop_faults(Plant plant) {
+  plant(Named<Believes>{"believes"});
+  plant(Named<PositionsOf64Bits>{"positions_of_64_bits"});
+  plant(Named<LeavesTheLast>{"leaves_the_last"});
+  plant(Named<IgnoresTheWrap>{"ignores_the_wrap"});
+}
 
 // All of them, each as the harness plants its kind. A fault around Ring and one in its place are
 // planted alike.
 template <class Entry, class Kernel, class Memory, class Consumer>
 std::vector<Entry> plant_all(Kernel kernel, Memory memory, Consumer consumer) {
   std::vector<Entry> all;
-  const auto plant = [&all](const auto& faults, auto one) {
-    std::apply([&](auto... each) { (all.push_back(one(each)), ...); }, faults);
-  };
-  plant(kKernelFaults, kernel);
-  plant(kMemoryFaults, memory);
-  plant(kConsumerFaults, consumer);
-  plant(kCursorFaults, consumer);
-  plant(kLoopFaults, consumer);
+  const auto consumer_entry = [&](auto fault) { all.push_back(consumer(fault)); };
+  plant_kernel_faults([&](auto fault) { all.push_back(kernel(fault)); });
+  plant_memory_faults([&](auto fault) { all.push_back(memory(fault)); });
+  plant_consumer_faults(consumer_entry);
+  plant_cursor_faults(consumer_entry);
+  plant_loop_faults(consumer_entry);
   return all;
 }
 

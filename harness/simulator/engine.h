@@ -62,8 +62,8 @@ template <class C, class D>
 SimulationOutcome simulate_with(const SimulationPlan& plan, const Observer& observer) {
   return simulate_with(
       plan, observer,
-      [](Site& site) -> std::unique_ptr<AnyDrain> { return std::make_unique<D>(site); },
-      [](Site& site) -> std::unique_ptr<Writer> { return std::make_unique<Producer<C>>(site); },
+      [](Site& site) { return std::unique_ptr<AnyDrain>{new D(site)}; },
+      [](Site& site) { return std::unique_ptr<Writer>{new Producer<C>(site)}; },
       std::is_same_v<C, SimulatedCpu>);
 }
 

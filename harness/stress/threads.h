@@ -58,8 +58,8 @@ PartOutcome threads(const Run& run, std::unique_ptr<ThreadedRing> (*makes)(const
 
 template <class Base = kernel::HardwareCpu, class Consuming = StressConsumer<>>
 PartOutcome threads(const Run& run) {
-  return threads(run, [](const Setting& setting) -> std::unique_ptr<ThreadedRing> {
-    return std::make_unique<ThreadedRingOf<Base, Consuming>>(setting);
+  return threads(run, [](const Setting& setting) {
+    return std::unique_ptr<ThreadedRing>{new ThreadedRingOf<Base, Consuming>(setting)};
   });
 }
 

@@ -4,11 +4,11 @@ namespace perfring::model {
 namespace {
 
 // The consumer goes on alone: everything is there, and a drain that nothing breaks off takes it.
-void drain_the_rest(const ModelConsumer& user, Tally& tally, const RingOptions& options,
+void drain_the_rest(ModelConsumer& user, Tally& tally, const RingOptions& options,
                     unsigned attempted) {
   const bool breaks_off = options.consume == Consume::Break || options.consume == Consume::Throw;
   for (unsigned i = 0; i < attempted && user.readable(); ++i) {
-    user.drain(tally);
+    user.drain(tally, options);
     if (!breaks_off) check(!user.readable(), kNotEmptied);
   }
   check(!user.readable(), kUndelivered);
@@ -47,19 +47,19 @@ Program ring_program(const RingOptions& options, Producing kernel, Consuming use
   });
   program.threads.emplace_back([=] {
     ModelRing::here = ring.get();
-    const ModelConsumer consumer = user(*ring, options);
+    const auto consumer = user(*ring);
     Tally tally;
     tally.tail = options.start;
     for (unsigned drain = 0; drain < options.drains; ++drain) {
       checkpoint({drain, tally.next, tally.nested, tally.lost, tally.tail});
-      consumer.drain(tally);
+      consumer->drain(tally, options);
     }
     delivered.write(tally.delivered());
     reported.write(tally.lost | std::uint64_t{tally.nested} << 32);
   });
   program.finally = [=] {
     ModelRing::here = ring.get();
-    const ModelConsumer consumer = user(*ring, options);
+    const auto consumer = user(*ring);
     Tally tally;
     const std::uint64_t lost_and_nested = reported.read();
     tally.lost = static_cast<std::uint32_t>(lost_and_nested);
@@ -67,7 +67,7 @@ Program ring_program(const RingOptions& options, Producing kernel, Consuming use
     tally.next = static_cast<std::uint32_t>(delivered.read()) + tally.lost - tally.nested;
     tally.tail = own_tail();
     const unsigned attempted = options.records + (options.interrupted_at != 0 ? 1 : 0);
-    drain_the_rest(consumer, tally, options, attempted);
+    drain_the_rest(*consumer, tally, options, attempted);
     if (options.oversize) return;
     check(tally.delivered() + tally.lost + not_reported.read() == attempted, kNotAll);
   };

@@ -91,19 +91,33 @@ std::uint64_t produce(ModelRing& ring, const RingOptions& options) {
 // The kernel's thread: produce() of a Cpu.
 using Producing = std::uint64_t (*)(ModelRing&, const RingOptions&);
 
-// A consumer, whatever its type: one drain, and whether the ring is readable.
-struct ModelConsumer {
-  std::function<void(Tally&)> drain;
-  std::function<bool()> readable;
+// A consumer, whatever its type.
+class ModelConsumer {
+ public:
+  virtual ~ModelConsumer() = default;
+  virtual void drain(Tally& tally, const RingOptions& options) = 0;  // once
+  virtual bool readable() = 0;
 };
-using Consuming = ModelConsumer (*)(ModelRing&, const RingOptions&);
+using Consuming = std::unique_ptr<ModelConsumer> (*)(ModelRing&);
 
 // `R` is lib's Ring, or a faulty consumer, which has its interface.
 template <class R>
-ModelConsumer consume(ModelRing& ring, const RingOptions& options) {
-  const auto user = std::make_shared<R>(R::over(ring.page(), {ring.begin(), ring.size()}).value());
-  return {[user, options](Tally& tally) { drain_once(*user, tally, options); },
-          [user] { return user->readable(); }};
+class ModelConsumerOf final : public ModelConsumer {
+ public:
+  explicit ModelConsumerOf(ModelRing& ring)
+      : user_{*R::over(ring.page(), {ring.begin(), ring.size()})} {}
+  void drain(Tally& tally, const RingOptions& options) override {
+    drain_once(user_, tally, options);
+  }
+  bool readable() override { return user_.readable(); }
+
+ private:
+  R user_;
+};
+
+template <class R>
+std::unique_ptr<ModelConsumer> consume(ModelRing& ring) {
+  return std::unique_ptr<ModelConsumer>{new ModelConsumerOf<R>(ring)};
 }
 
 Program ring_program(const RingOptions& options, Producing kernel, Consuming user);
