@@ -130,8 +130,7 @@ TEST_F(DiffLiveTest, AFolderThatCannotBeMadeIsRefusedAndNoParentIsMade) {
 
 TEST_F(DiffLiveTest, AnInterruptIsNoPass) {
   for (const char* signal : {"INT", "TERM"}) {
-    const Ended ended = diff("--scripts 1000000000 --json 2>/dev/null",
-                             std::string{"timeout --preserve-status -s "} + signal + " 2");
+    const Ended ended = run_line_until(signal, "diff --scripts 1000000000 --json 2>/dev/null");
     EXPECT_EQ(ended.exit_code, 3) << ended.out;
     const auto json = parsed(ended.out);
     EXPECT_EQ(json["interrupted"], true);

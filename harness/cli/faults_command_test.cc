@@ -102,8 +102,8 @@ TEST(FaultVerdictTest, OneWrongCellIsAViolationAndNoCellShowsNothing) {
   EXPECT_EQ(verdict({}, false), Verdict::NotShown);
 }
 
-Ended run(const std::string& arguments, const std::string& before = "") {
-  return run_line("faults " + arguments, before);
+Ended run(const std::string& arguments) {
+  return run_line("faults " + arguments);
 }
 
 TEST(FaultsCommandTest, AFaultIsFoundOrCannotBeSeenForAReason) {
@@ -163,7 +163,7 @@ TEST(FaultsCommandTest, ThreadSanitizersColumnIsNotRunWithoutIt) {
 
 TEST(FaultsCommandTest, AnInterruptEndsItWithWhatThereIs) {
   for (const char* signal : {"INT", "TERM"}) {
-    const Ended ended = run("", std::string{"timeout --preserve-status -s "} + signal + " 2");
+    const Ended ended = run_line_until(signal, "faults");
     EXPECT_EQ(ended.exit_code, 3) << ended.out;
     EXPECT_THAT(ended.out, AllOf(HasSubstr("no_control_dependency"),
                                  HasSubstr("Not shown: interrupted before the end")));

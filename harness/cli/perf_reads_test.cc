@@ -102,20 +102,24 @@ TEST_F(PerfReadsTest, PerfReadsTheSameFieldsOutOfItsFile) {
   const std::string script =
       "for i in 1 2 3 4 5 6 7 8 9 10; do true | cat; done; sleep 0.01; unshare -n true; " +
       command({}).front() + " --seconds 0.01";
-  const Ended ended = run(
-      {"record", "-g", "-e", "page-faults", "-e", "sched:sched_switch", "-e",
-       "changes:switches,namespaces,symbols,programs", "-o", file, "--", "/bin/sh", "-c", script},
-      with_tracefs());
+  Ended ended{};
+  // On a busy machine its rings overflow.
+  for (int tries = 0; tries < 10 && ended.err.find(" 0 lost") == std::string::npos; ++tries) {
+    ended = run({"record", "-g", "-e", "page-faults", "-e", "sched:sched_switch", "-e",
+                 "changes:switches,namespaces,symbols,programs", "-o", file, "--", "/bin/sh", "-c",
+                 script},
+                with_tracefs());
+  }
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   Counts counts;
   ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
   if (IsSkipped()) return;
   EXPECT_GT(counts["SAMPLE"], 1000U);
   for (const char* const type : {"COMM", "FORK", "EXIT", "SWITCH", "MMAP2"}) {
-    EXPECT_GT(counts[type], 5U) << type;
+    EXPECT_GT(counts[type], 5U) << type << ended.err;
   }
   for (const char* const type : {"KSYMBOL", "BPF_EVENT", "NAMESPACES"}) {
-    EXPECT_GT(counts[type], 0U) << type;
+    EXPECT_GT(counts[type], 0U) << type << ended.err;
   }
   EXPECT_GT(counts["callchain"], 100U);
   // The tracepoint by its name, and its fields by theirs.
@@ -193,9 +197,9 @@ TEST_F(PerfReadsTest, PerfKnowsTheTasksAndTheKernelThatExistedBefore) {
        {Program{"while :; do :; done", "sh", "(/usr/", "-p $pid"},
         Program{"exec dd if=/dev/zero of=/dev/null bs=64k", "dd", "([kernel.kallsyms])", "-a"},
         Program{"exec sleep 9", "dd", "([kernel.kallsyms])",
-                "-- timeout 1 dd if=/dev/zero of=/dev/null bs=64k"}}) {
+                "-- timeout 0.4 dd if=/dev/zero of=/dev/null bs=64k"}}) {
     const Ended ended = shell("sh -c '" + std::string{command_line} + "' & pid=$!; sleep 0.2; " +
-                              command({}).front() + " record -e cpu-clock --seconds 1 -o " + file +
+                              command({}).front() + " record -e cpu-clock --seconds 0.4 -o " + file +
                               " " + recorded + "; kill $pid");
     Counts counts;
     ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 10101010, counts)) << ended.err;

@@ -153,7 +153,7 @@ TEST_F(DemonstrationWithoutSysfsTest, TheLiveKernelIsRefusedWithTheReason) {
 }
 
 TEST_F(DemonstrationLiveTest, EveryRecordOfEveryCpuIsAccountedFor) {
-  const Ended ended = run({"--seconds", "1", "--json", "--payload", "8-3000"});
+  const Ended ended = run({"--seconds", "0.7", "--json", "--payload", "8-3000"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
   EXPECT_THAT(ended.err, HasSubstr("events/s"));
   const auto json = parsed(ended.out);
@@ -168,27 +168,27 @@ TEST_F(DemonstrationLiveTest, EveryRecordOfEveryCpuIsAccountedFor) {
 }
 
 TEST_F(DemonstrationLiveTest, InEachOrderEveryRecordIsAccountedFor) {
-  const Ended time = run({"--seconds", "1", "--order", "time"});
+  const Ended time = run({"--seconds", "0.4", "--order", "time"});
   EXPECT_EQ(time.exit_code, 0) << time.err << time.out;
   EXPECT_THAT(time.out, AllOf(HasSubstr("In the order of time: "), HasSubstr("; slack "),
                               HasSubstr("All invariants hold")));
-  const Ended fullest = run({"--seconds", "1", "--order", "fullest", "--pages", "4"});
+  const Ended fullest = run({"--seconds", "0.4", "--order", "fullest", "--pages", "4"});
   EXPECT_EQ(fullest.exit_code, 0) << fullest.err << fullest.out;
   EXPECT_THAT(fullest.out, HasSubstr("All invariants hold"));
 }
 
 TEST_F(DemonstrationLiveTest, ASmallRingLosesMuchAndAccountsForIt) {
   const Ended ended =
-      run({"--seconds", "1", "--json", "--cpus", "0", "--pages", "1", "--payload", "8-2000"});
+      run({"--seconds", "0.4", "--json", "--cpus", "0", "--pages", "1", "--payload", "8-2000"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
   const auto json = parsed(ended.out);
   EXPECT_GT(json["cpus"].at(0)["lost"], 0);
 }
 
 TEST_F(DemonstrationLiveTest, AWakeupForEachRecordAndTheLargestPayloadsHoldToo) {
-  const Ended each = run({"--seconds", "0.5", "--cpus", "0", "--watermark", "0"});
+  const Ended each = run({"--seconds", "0.3", "--cpus", "0", "--watermark", "0"});
   EXPECT_EQ(each.exit_code, 0) << each.err << each.out;
-  const Ended large = run({"--seconds", "0.5", "--payload", "60000-65516", "--pages", "64"});
+  const Ended large = run({"--seconds", "0.3", "--payload", "60000-65516", "--pages", "64"});
   EXPECT_EQ(large.exit_code, 0) << large.err << large.out;
 }
 

@@ -18,6 +18,15 @@ Ended run_line(const std::string& arguments, const std::string& before) {
   return run_child({"/bin/sh", "-c", command});
 }
 
+Ended run_line_until(const std::string& signal, const std::string& arguments) {
+  Ended ended{};
+  for (const char* const seconds : {"0.3", "2", "10", "30"}) {
+    ended = run_line(arguments, "timeout --preserve-status -s " + signal + " " + seconds);
+    if (ended.exit_code < 128) break;
+  }
+  return ended;
+}
+
 nlohmann::json parsed(const std::string& text) {
   auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) throw std::runtime_error{"not JSON: " + text};

@@ -28,6 +28,9 @@ inline constexpr const char* kTooFewForASanitizer =
 // harness/foreign/run.
 Ended run_line(const std::string& arguments, const std::string& before = "");
 
+// The same, ended by a signal ("INT") once the program catches it.
+Ended run_line_until(const std::string& signal, const std::string& arguments);
+
 inline Ended run_check(const std::string& arguments, const std::string& before = "") {
   return run_line("check " + arguments, before);
 }
