@@ -25,8 +25,8 @@ _fuzz_seeds_rule = rule(
     },
 )
 
-def cc_fuzz_test(name, dictionary, deps, src = "target.cc", tags = []):
-    """A fuzz target: LLVMFuzzerTestOneInput() in `src`, to which the macro TARGET is NAME.
+def cc_fuzz_test(name, dictionary, library, tags = []):
+    """A fuzz target: void X(std::string_view input) in perfring::fuzz.
 
     X      test: replays every input of X_seeds, X_regressions/ and X_corpus.zip
     X_seeds  a folder of the seeds that seeds.py writes
@@ -37,8 +37,7 @@ def cc_fuzz_test(name, dictionary, deps, src = "target.cc", tags = []):
     Args:
       name: X.
       dictionary: label of a dictionary in libFuzzer's format.
-      deps: of the program.
-      src: its source.
+      library: has that function.
       tags: of the test.
     """
     folder = native.package_name().partition("fuzz/")[2]
@@ -54,13 +53,13 @@ def cc_fuzz_test(name, dictionary, deps, src = "target.cc", tags = []):
         name = name + "_bin",
         testonly = True,
         visibility = ["//:__pkg__"],  # of ci_test
-        srcs = [src],
+        srcs = ["//fuzz:target.cc"],
         local_defines = ["TARGET=" + name],
         linkopts = select({
             "//:libfuzzer": ["-fsanitize=fuzzer"],
             "//conditions:default": [],
         }),
-        deps = deps + select({
+        deps = [library] + select({
             "//:libfuzzer": [],
             "//conditions:default": ["//fuzz:replay"],
         }),

@@ -28,14 +28,10 @@ std::string seed(const std::string& name) {
   return bytes;
 }
 
-Input input(const std::string& bytes) {
-  return Input{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
-}
-
 template <Memory M, class R = Ring<M>>
 void drain(const std::string& name) {
   const std::string bytes = seed(name);
-  const HostileRing ring{input(bytes)};
+  const HostileRing ring{Input{bytes}};
   HostileDrain<M, R>{ring}.run();
 }
 
@@ -237,7 +233,7 @@ TEST_P(HostileFaultTest, IsFoundInASeedIfTheCatalogueSaysSo) {
     }
     for (const std::string& name : names) {
       const std::string bytes = seed(name);
-      const HostileRing ring{input(bytes)};
+      const HostileRing ring{Input{bytes}};
       GetParam().drain(ring);
     }
     std::fputs("nothing\n", stderr);
@@ -291,7 +287,7 @@ TEST(HostileRingSeedsTest, EachSeedShowsTheDefectThatItIsNamedFor) {
                                               {"one_behind", Defect::BadPositions}};
   for (const auto& [name, defect] : defects) {
     const std::string bytes = seed(name);
-    const HostileRing ring{input(bytes)};
+    const HostileRing ring{Input{bytes}};
     HostileMemory& memory = HostileMemory::of(ring.log2_pages);
     memory.write(ring);
     std::optional<Defect> first;

@@ -82,7 +82,7 @@ struct HostileRing {
 // counts of LOSTs. Stops where the drain does: at an invalid size.
 inline void turn_records(std::span<std::byte> bytes) {
   while (bytes.size() >= sizeof(perf_event_header)) {
-    Input header{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
+    Input header{bytes};
     const auto type = header.take<std::uint32_t>();
     header.take<std::uint16_t>();
     const auto size = header.take<std::uint16_t>();

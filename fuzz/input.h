@@ -19,8 +19,8 @@ namespace perfring::fuzz {
 // A fuzzer's bytes, taken from the front. Missing bytes are 0, so that every input is complete.
 class Input {
  public:
-  Input(const std::uint8_t* data, std::size_t size)
-      : left_{reinterpret_cast<const std::byte*>(data), size} {}
+  explicit Input(std::span<const std::byte> bytes) : left_{bytes} {}
+  explicit Input(std::string_view bytes) : left_{std::as_bytes(std::span{bytes})} {}
 
   // A number, in little endian: an input is the same on every machine.
   template <std::unsigned_integral T>
@@ -33,9 +33,6 @@ class Input {
   }
 
   std::span<const std::byte> rest() const { return left_; }
-  std::string_view text() const {
-    return {reinterpret_cast<const char*>(left_.data()), left_.size()};
-  }
   bool empty() const { return left_.empty(); }
 
  private:

@@ -1,6 +1,6 @@
-// A merge of one or two rings of any bytes, positions and sizes, and of a sound one. Every run
-// ends, reads nothing outside the rings, and flags and counts the late events correctly; and the
-// sound ring is delivered as if it were alone. An input:
+// A fuzz target: a merge of one or two rings of any bytes, positions and sizes, and of a sound one.
+// Every run ends, reads nothing outside the rings, and flags and counts the late events correctly;
+// and the sound ring is delivered as if it were alone. An input:
 //
 //   u8   shape: bit 0 whether there is a second hostile ring, 1-2 how many runs before the flush
 //   u8   how many records the sound ring has; record i has the key i << 57
@@ -15,6 +15,7 @@
 #include <array>
 #include <bitset>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "fuzz/hostile_drain.h"
@@ -54,10 +55,10 @@ class HostileMerge : private rig::MemoryObserver {
       const std::size_t length = input.take<std::uint16_t>();
       const std::span<const std::byte> rest = input.rest();
       const std::size_t first = std::min(length, rest.size());
-      add({reinterpret_cast<const std::uint8_t*>(rest.data()), first});
-      add({reinterpret_cast<const std::uint8_t*>(rest.data()) + first, rest.size() - first});
+      add(Input{rest.first(first)});
+      add(Input{rest.subspan(first)});
     } else {
-      add({reinterpret_cast<const std::uint8_t*>(input.rest().data()), input.rest().size()});
+      add(input);
     }
     add_sound();
   }
@@ -254,10 +255,9 @@ class HostileMerge : private rig::MemoryObserver {
 };
 
 }  // namespace
-}  // namespace perfring::fuzz
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace perfring::fuzz;
-  HostileMerge{Input{data, size}}.run();
-  return 0;
+void merge(std::string_view input) {
+  HostileMerge{Input{input}}.run();
 }
+
+}  // namespace perfring::fuzz

@@ -178,8 +178,7 @@ std::expected<std::vector<std::byte>, std::string> encode_script(const Script& s
   encode_settings(script.settings, encoding, out);
   for (const Step& step : script.steps) encode_step(step, out);
   std::vector<std::byte> bytes = out.take();
-  const Input input{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
-  if (decode_script(input, encoding) != script) {
+  if (decode_script(Input{bytes}, encoding) != script) {
     return std::unexpected("not representable in the byte encoding");
   }
   return bytes;

@@ -39,7 +39,7 @@ int script_tool(int argc, char** argv) {
   if (options.text) {
     const auto file = read_input("FILE", options.file, kMiB, Content::Binary);
     if (!file) return perfring::fail(file.error());
-    const Input input{reinterpret_cast<const std::uint8_t*>(file->data()), file->size()};
+    const Input input{*file};
     return deliver(to_text(decode_script(input, Encoding::ForOracle)), kHolds, "the script");
   }
   constexpr std::size_t kScriptMax = 4 * kMiB;

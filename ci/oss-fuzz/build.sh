@@ -23,8 +23,7 @@ if [ -z "${TARGETS:-}" ] && { [ "${SANITIZER:-}" = memory ] || [ "${ARCHITECTURE
 fi
 
 ring=(harness/oracle/*.cc)
-script=("${ring[@]}" harness/kernel/*.cc harness/script/*.cc harness/rig/*.cc fuzz/script_bytes.cc
-  harness/program/{json,verdict}.cc)
+script=(harness/{kernel,oracle,rig,script}/*.cc harness/program/{json,verdict}.cc)
 parser=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*/*.cc
   harness/differential/{compare,trace}.cc harness/bench/options.cc
   harness/stress/*.cc harness/faults/{catalogue,consumer_table,kernel_table}.cc harness/program/*.cc
@@ -34,20 +33,18 @@ parser=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*
 
 sources() { # TARGET
   case $1 in
-    hostile_ring | planted_fault) printf '%s\n' "${ring[@]}" ;;
-    record) printf '%s\n' lib/perfring/record/*.cc ;;
+    hostile_ring | planted_fault) printf '%s\n' "${ring[@]}" fuzz/rings.cc ;;
+    merge) printf '%s\n' "${ring[@]}" fuzz/merge.cc ;;
+    record) printf '%s\n' lib/perfring/record/*.cc fuzz/record.cc ;;
     parsers/*) printf '%s\n' "${parser[@]}" ;;
-    *) printf '%s\n' "${script[@]}" ;;
+    *) printf '%s\n' "${script[@]}" fuzz/script{s,_bytes}.cc ;;
   esac | grep -v _test.cc | sort -u
-}
-own_source() { # TARGET
-  if [ -f "fuzz/$1.cc" ]; then echo "fuzz/$1.cc"; else echo "$(dirname "fuzz/$1")/target.cc"; fi
 }
 # A missing source is reported before anything compiles: the compiler would find it after minutes.
 no() { echo "ci/oss-fuzz/build.sh: there is no $*" >&2; exit 2; }
 for target in "${targets[@]}"; do grep -qxF "[$target]" fuzz/options.ini || no "target $target"; done
 mapfile -t all < <(for target in "${targets[@]}"; do sources "$target"; done | sort -u)
-for source in "${all[@]}" fuzz/{,parsers/}target.cc; do [ -f "$source" ] || no "$source"; done
+for source in "${all[@]}" fuzz/target.cc; do [ -f "$source" ] || no "$source"; done
 [ $only_sources = no ] || { printf '%s\n' "${all[@]}"; exit 0; }
 
 : "${CXX:?}" "${LIB_FUZZING_ENGINE:?}" "${OUT:?}"
@@ -70,7 +67,7 @@ for target in "${targets[@]}"; do
   # Not static: it was made for libstdc++, and the rest here is libc++'s.
   [ "$target" = "$name" ] ||
     libraries=(-lboost_context '-Wl,-rpath,$ORIGIN/lib' -Wl,--disable-new-dtags)
-  "$CXX" "${flags[@]}" "-DTARGET=$name" "$(own_source "$target")" "${linked[@]}" "${engine[@]}" "${libraries[@]}" -pthread \
+  "$CXX" "${flags[@]}" "-DTARGET=$name" fuzz/target.cc "${linked[@]}" "${engine[@]}" "${libraries[@]}" -pthread \
     -o "$OUT/$name"
   if [ ${#libraries[@]} -gt 0 ]; then # where it is run, there is no Boost
     mkdir -p "$OUT/lib"

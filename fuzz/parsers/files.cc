@@ -23,7 +23,7 @@
 #include "perfring/event/tracepoint_fields.h"
 #include "perfring/record/to_string.h"
 
-namespace perfring::fuzz::parsers {
+namespace perfring::fuzz {
 
 // Scripts as text: an accepted one can be run, and its printed text parses to the same script.
 void script_text(std::string_view text) {
@@ -220,4 +220,4 @@ void litmus(std::string_view text) {
   for (std::size_t i = 0; i < all.size(); ++i) check(all[i], said[i]);
 }
 
-}  // namespace perfring::fuzz::parsers
+}  // namespace perfring::fuzz

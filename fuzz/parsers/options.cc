@@ -17,7 +17,7 @@
 #include "perfring/event/event.h"
 #include "perfring/os/cpus.h"
 
-namespace perfring::fuzz::parsers {
+namespace perfring::fuzz {
 namespace {
 
 // A command line: a program's name, `before`, and each line of a text as one argument.
@@ -146,4 +146,4 @@ void bench_options(std::string_view text) {
   }
 }
 
-}  // namespace perfring::fuzz::parsers
+}  // namespace perfring::fuzz

@@ -105,10 +105,10 @@ TEST_F(PerfReadsTest, PerfReadsTheSameFieldsOutOfItsFile) {
   Ended ended{};
   // On a busy machine its rings overflow.
   for (int tries = 0; tries < 10 && ended.err.find(" 0 lost") == std::string::npos; ++tries) {
-    ended = run({"record", "-g", "-e", "page-faults", "-e", "sched:sched_switch", "-e",
-                 "changes:switches,namespaces,symbols,programs", "-o", file, "--", "/bin/sh", "-c",
-                 script},
-                with_tracefs());
+    ended = run(
+        {"record", "-g", "-e", "page-faults", "-e", "sched:sched_switch", "-e",
+         "changes:switches,namespaces,symbols,programs", "-o", file, "--", "/bin/sh", "-c", script},
+        with_tracefs());
   }
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   Counts counts;
@@ -199,8 +199,8 @@ TEST_F(PerfReadsTest, PerfKnowsTheTasksAndTheKernelThatExistedBefore) {
         Program{"exec sleep 9", "dd", "([kernel.kallsyms])",
                 "-- timeout 0.4 dd if=/dev/zero of=/dev/null bs=64k"}}) {
     const Ended ended = shell("sh -c '" + std::string{command_line} + "' & pid=$!; sleep 0.2; " +
-                              command({}).front() + " record -e cpu-clock --seconds 0.4 -o " + file +
-                              " " + recorded + "; kill $pid");
+                              command({}).front() + " record -e cpu-clock --seconds 0.4 -o " +
+                              file + " " + recorded + "; kill $pid");
     Counts counts;
     ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 10101010, counts)) << ended.err;
     if (IsSkipped()) return;

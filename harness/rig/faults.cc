@@ -16,8 +16,7 @@ namespace {
 template <class Cpu>
 std::unique_ptr<SimulatedKernel> kernel_on(const script::Settings& settings,
                                            const Identity& identity, unsigned page_shift) {
-  return std::unique_ptr<SimulatedKernel>{
-      new FaultyKernel<Cpu>(settings, identity, page_shift)};
+  return std::unique_ptr<SimulatedKernel>{new FaultyKernel<Cpu>(settings, identity, page_shift)};
 }
 
 constexpr auto plant_kernel = []<template <class> class F>(faults::Named<F> fault) {

@@ -61,8 +61,7 @@ SimulationOutcome simulate_with(const SimulationPlan& of, const Observer& observ
 template <class C, class D>
 SimulationOutcome simulate_with(const SimulationPlan& plan, const Observer& observer) {
   return simulate_with(
-      plan, observer,
-      [](Site& site) { return std::unique_ptr<AnyDrain>{new D(site)}; },
+      plan, observer, [](Site& site) { return std::unique_ptr<AnyDrain>{new D(site)}; },
       [](Site& site) { return std::unique_ptr<Writer>{new Producer<C>(site)}; },
       std::is_same_v<C, SimulatedCpu>);
 }

@@ -1,18 +1,29 @@
-#include "fuzz/script_bytes.h"
+// Scripts as bytes; and that the targets judge what they should, and their seeds are what they are
+// named for. hostile_drain_test.cc has those of rings.
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <random>
+#include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "fuzz/script_bytes.h"
+#include "fuzz/two_consumers.h"
+#include "harness/faults/memory_faults.h"
 #include "harness/rig/script_run.h"
 #include "harness/script/script.h"
 
 namespace perfring::fuzz {
+
+std::string text_of_record(std::string_view input);  // record.cc
+
 namespace {
 
 using script::Script;
@@ -22,10 +33,6 @@ std::string read(const std::string& path) {
   std::string bytes{std::istreambuf_iterator<char>{in}, {}};
   if (!in) ADD_FAILURE() << path << " cannot be read";
   return bytes;
-}
-
-Input input(const std::string& bytes) {
-  return Input{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
 }
 
 std::string bytes_of(const Script& script, Encoding encoding) {
@@ -50,10 +57,10 @@ Script generate_for_oracle(std::uint64_t seed) {
 TEST(ScriptBytesTest, AnyGeneratedScriptIsDecodedFromItsBytes) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     const Script script = script::generate(seed, kAnything);
-    ASSERT_EQ(decode_script(input(bytes_of(script, Encoding::Full)), Encoding::Full), script)
+    ASSERT_EQ(decode_script(Input{bytes_of(script, Encoding::Full)}, Encoding::Full), script)
         << to_text(script);
     const Script checked = generate_for_oracle(seed);
-    ASSERT_EQ(decode_script(input(bytes_of(checked, Encoding::ForOracle)), Encoding::ForOracle),
+    ASSERT_EQ(decode_script(Input{bytes_of(checked, Encoding::ForOracle)}, Encoding::ForOracle),
               checked)
         << to_text(checked);
   }
@@ -65,9 +72,9 @@ TEST(ScriptBytesTest, AnyBytesAreAScriptThatCanBeRun) {
     std::string bytes(static_cast<std::size_t>(random() % 300), '\0');
     for (char& c : bytes) c = static_cast<char>(random());
     for (const Encoding encoding : {Encoding::Full, Encoding::ForOracle}) {
-      const Script script = decode_script(input(bytes), encoding);
+      const Script script = decode_script(Input{bytes}, encoding);
       ASSERT_FALSE(why_impossible(script)) << *why_impossible(script);
-      ASSERT_EQ(decode_script(input(bytes_of(script, encoding)), encoding), script);
+      ASSERT_EQ(decode_script(Input{bytes_of(script, encoding)}, encoding), script);
       ASSERT_TRUE(rig::oracle_can_check(script) || encoding == Encoding::Full) << to_text(script);
     }
   }
@@ -82,7 +89,7 @@ TEST(ScriptBytesTest, EveryByteForTheOracleChangesTheScript) {
       for (unsigned bit = 0; bit < 8 && !counts; ++bit) {
         std::string changed = bytes;
         changed[at] = static_cast<char>(changed[at] ^ 1 << bit);
-        counts = decode_script(input(changed), Encoding::ForOracle) != script;
+        counts = decode_script(Input{changed}, Encoding::ForOracle) != script;
       }
       ASSERT_TRUE(counts) << "byte " << at << " of\n" << to_text(script);
     }
@@ -92,7 +99,7 @@ TEST(ScriptBytesTest, EveryByteForTheOracleChangesTheScript) {
 // A step's moment is read only where the step is nested.
 TEST(ScriptBytesTest, AStepThatCannotBeNestedHasNoMoment) {
   const std::string settings(13, '\0');
-  const Script script = decode_script(input(settings + "\x10\x07"), Encoding::ForOracle);
+  const Script script = decode_script(Input{settings + "\x10\x07"}, Encoding::ForOracle);
   EXPECT_EQ(script.steps, (std::vector{script::Step{.number = 7}}));
 }
 
@@ -145,6 +152,57 @@ TEST(ScriptSeedsTest, EachSeedIsTheScriptThatItIsNamedFor) {
               std::string(1, '\0').append(bytes_of(*script, Encoding::Full)))
         << name;
   }
+}
+
+template <Memory M>
+void compare(const std::string& name) {
+  const std::string bytes = read("fuzz/two_consumers_seeds/" + name);
+  TwoConsumers<M>{Input{bytes}}.run();
+}
+
+// No fault of harness/faults does this: the drain sees no record.
+struct SeesNothing : DefaultMemory {
+  static Position read_once(const SharedPosition& field) {
+    return DefaultMemory::read_once(field) & 0;
+  }
+};
+
+TEST(TwoConsumersTest, TheDrainSeesWhatTheReferenceSees) {
+  compare<DefaultMemory>("breaks_and_throws");
+  compare<DefaultMemory>("wrap_at_size_prefix");
+}
+
+TEST(TwoConsumersTest, AFaultyConsumerDiffersFromTheReference) {
+  EXPECT_DEATH(compare<faults::ShortensSamples<DefaultMemory>>("outputs_and_drains"),
+               "event 0 is not the reference's");
+  EXPECT_DEATH(compare<faults::TailAhead<DefaultMemory>>("outputs_and_drains"),
+               "data_tail is not the reference's");
+  EXPECT_DEATH(compare<faults::NeverCommits<DefaultMemory>>("outputs_and_drains"),
+               "data_tail is not the reference's");
+  EXPECT_DEATH(compare<SeesNothing>("outputs_and_drains"), "the reference has more events");
+}
+
+std::map<std::string, std::string> decoded_seeds() {
+  std::map<std::string, std::string> texts;
+  for (const auto& entry : std::filesystem::directory_iterator{"fuzz/record_seeds"}) {
+    texts[entry.path().filename()] = text_of_record(read(entry.path()));
+  }
+  return texts;
+}
+
+TEST(FuzzRecordTest, TheSeedsAreRecordsOfEveryType) {
+  if (std::endian::native == std::endian::big) GTEST_SKIP() << "they are in little endian";
+  std::set<std::string> types;
+  for (const auto& [name, text] : decoded_seeds()) {
+    EXPECT_EQ(text.find("malformed"), std::string::npos) << name << ": " << text;
+    types.insert(text.substr(0, text.find(' ')));
+  }
+  // All of the 22 but AUX, ITRACE_START and LOST_SAMPLES; and an unknown one, `type`.
+  EXPECT_EQ(types.size(), 20U);
+}
+
+TEST(FuzzRecordTest, AnEmptyInputIsMalformed) {
+  EXPECT_NE(text_of_record("").find("malformed"), std::string::npos);
 }
 
 }  // namespace

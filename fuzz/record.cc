@@ -1,16 +1,14 @@
-#ifndef FUZZ_RECORD_H_
-#define FUZZ_RECORD_H_
-
-// Any bytes as a record of an event with any attributes. An input, in little endian: u32
-// sample_type, u8 read_format, u32 branch_sample_type, u64 sample_regs_user, u64 sample_regs_intr,
-// u8 flags (1: sample_id_all, 2: build_id, 4: header.size is made that of the bytes), and the
-// record.
+// A fuzz target: any bytes as a record of an event with any attributes. An input, in little endian:
+// u32 sample_type, u8 read_format, u32 branch_sample_type, u64 sample_regs_user, u64
+// sample_regs_intr, u8 flags (1: sample_id_all, 2: build_id, 4: header.size is made that of the
+// bytes), and the record.
 
 #include <linux/perf_event.h>
 
 #include <array>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -21,6 +19,7 @@
 #include "perfring/testing/made.h"
 
 namespace perfring::fuzz {
+namespace {
 
 class AnyRecord {
  public:
@@ -113,6 +112,16 @@ class AnyRecord {
   std::vector<std::byte> bytes_;
 };
 
-}  // namespace perfring::fuzz
+}  // namespace
 
-#endif  // FUZZ_RECORD_H_
+// The record as text, for the test.
+std::string text_of_record(std::string_view input) {
+  return AnyRecord{Input{input}}.run();
+}
+
+// No view of it leaves its bytes, and what is malformed says where.
+void record(std::string_view input) {
+  text_of_record(input);
+}
+
+}  // namespace perfring::fuzz
