@@ -38,11 +38,12 @@ const StopOnSignals* signals = nullptr;  // what run() asks, which Google Benchm
 
 // One line of the table.
 struct Cell {
-  Workload workload;
+  std::size_t ring_bytes;
+  payload_mix mix;
   Callback callback;
 
   std::string name() const {
-    return ring_name(workload.ring_bytes) + "/" + payload_name(workload.mix) + "/" +
+    return ring_name(ring_bytes) + "/" + payload_name(mix) + "/" +
            (callback == Callback::Count ? "count" : "sum");
   }
 };
@@ -50,14 +51,16 @@ struct Cell {
 // The rings of one cell. Google Benchmark calls run() several times to find out how often to
 // iterate: the rings last until the next cell.
 struct Arena {
-  explicit Arena(const Cell& of) : cell{of}, memory{filled_ring(of.workload)} {
-    contenders = in_memory(cell.workload, memory, cell.callback);
-    for (Contender& contender : in_memory_at_o2(cell.workload, memory, cell.callback)) {
+  explicit Arena(const Cell& of)
+      : cell{of}, workload{of.ring_bytes, of.mix}, memory{filled_ring(workload)} {
+    contenders = in_memory(workload, memory, cell.callback);
+    for (Contender& contender : in_memory_at_o2(workload, memory, cell.callback)) {
       contenders.push_back(std::move(contender));
     }
   }
 
   Cell cell;
+  Workload workload;
   MappedRing memory;
   std::unique_ptr<LiveRings> live;
   std::vector<Contender> contenders;
@@ -66,7 +69,7 @@ struct Arena {
 void enter_live(Arena& arena) {
   static bool permitted = true;
   if (!permitted) return;
-  auto live = LiveRings::filled(arena.cell.workload, arena.cell.callback);
+  auto live = LiveRings::filled(arena.workload, arena.cell.callback);
   if (!live) {
     permitted = false;
     ProgressLine{}.keep("The live kernel's rings are left out from here on: " + live.error());
@@ -89,7 +92,7 @@ void run(benchmark::State& state, const Cell& cell) {
     arena = std::make_unique<Arena>(cell);
     enter_live(*arena);
   }
-  Race race{arena->contenders, cell.workload.tally(cell.callback)};
+  Race race{arena->contenders, arena->workload.tally(cell.callback)};
   for (auto _ : state) race.round();
   if (race.wrong()) state.SkipWithError((*race.wrong() + " delivered other events").c_str());
   count(race, state.counters);
@@ -100,7 +103,7 @@ std::vector<Cell> all_cells() {
   for (const Callback callback : {Callback::Count, Callback::Sum}) {
     for (const std::size_t ring : measured_rings()) {
       for (const payload_mix& mix : measured_mixes()) {
-        cells.push_back({Workload{ring, mix}, callback});
+        cells.push_back({ring, mix, callback});
       }
     }
   }

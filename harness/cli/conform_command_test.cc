@@ -51,7 +51,7 @@ TEST_F(ConformCommandTest, TheAdapterInCIsRight) {
 }
 
 TEST_F(ConformCommandTest, TheAdapterInPythonIsRight) {
-  expect_right("/usr/bin/python3 " +
+  expect_right("/usr/bin/python3 -IS " +
                std::filesystem::absolute(file_of("ADAPTERS", ".py")).string());
 }
 

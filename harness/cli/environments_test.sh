@@ -28,21 +28,21 @@ commands=(
   "0 $perfring --help"
   "0 $perfring --version"
   "2 $perfring --bogus"
-  "$live $perfring --seconds 0.05"
-  "0 $perfring --simulated --seconds 0.05"
+  "$live $perfring --seconds 0.02"
+  "0 $perfring --simulated --seconds 0.02"
   "0 $perfring sim --steps 1000000"
   "0 $perfring sim --list"
   "2 $perfring sim --set nonsense=1"
   "1 $perfring sim --fault commits_each"
   "0 $perfring check protocol --records 3 --drains 3"
-  "3 $perfring check protocol --records 8 --drains 8 --seconds 0.05"
+  "3 $perfring check protocol --records 8 --drains 8 --seconds 0.01"
   "0 $perfring check --litmus $litmus"
-  "0 $perfring stress --seconds 0.05"
-  "$live $perfring diff --scripts 200"
+  "0 $perfring stress --seconds 0.02"
+  "$live $perfring diff --scripts 20"
   "0 $perfring diff --replay $trace"
   "0 $perfring decode $vectors"
   "0 $perfring decode --check $vectors"
-  "0 $drain --benchmark_filter=^64K/8/count$ --benchmark_min_time=0.01"
+  "0 $drain --benchmark_filter=^64K/8/count$ --benchmark_min_time=0.001"
   "0 $drain --benchmark_list_tests"
   "0 $script_tool script"
 )
@@ -151,12 +151,14 @@ try_signals() {
 
 # Runs that need much memory.
 try_large() {
-  for kib in 80000 200000; do
+  for kib in 40000 200000; do
     run 0 2 -- "ulimit -v $kib; $perfring sim --set cpus=64 --steps 100000 >out 2>err"
-    run 0 2 -- "ulimit -v $kib; $perfring stress --seconds 0.3 --rings 64 >out 2>err"
+    run 0 2 -- "ulimit -v $kib; $perfring stress --seconds 0.1 --rings 64 >out 2>err"
+  done
+  for kib in 40000 80000; do
     run 3 2 -- "ulimit -v $kib; $perfring check protocol --records 9 --drains 9 --seconds 2 >out 2>err"
   done
-  run 2 -- "ulimit -v 60000; $perfring stress --seconds 0.3 --rings 64 >out 2>err"
+  run 2 -- "ulimit -v 60000; $perfring stress --seconds 0.1 --rings 64 >out 2>err"
 }
 
 # in_background FUNCTION ARGUMENT...: up to four at once.

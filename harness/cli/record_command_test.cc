@@ -193,7 +193,7 @@ TEST_F(RecordCommandTest, ACommandThatTakesNoSignalIsNotWaitedForForever) {
 // A pipe that nobody reads, and one whose reader is gone.
 TEST_F(RecordCommandTest, AReaderThatDoesNotReadKeepsNoSignalFromEndingIt) {
   const std::string pid = temporary("record_command_test_pid");
-  const std::string line = "echo $$ >" + pid + "; while :; do /bin/true; done";
+  const std::string line = "echo $$ >" + pid + "; while :; do /bin/true; sleep 0.01; done";
   std::filesystem::remove(pid);
   const Ended ended = after(
       {"/usr/bin/env", "PERFRING=" + command({}).front(), "/bin/sh", "-c",

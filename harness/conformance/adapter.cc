@@ -96,15 +96,17 @@ OneRun run_once(const std::string& command, const RingImage& image, const Case& 
   const auto begin = std::chrono::steady_clock::now();
   const double before = cpu_seconds_of_children();
   const Descendants descendants;
-  ChildProcess child{
-      {"/usr/bin/setsid", "/usr/bin/setpriv", "--pdeathsig=KILL", "/usr/bin/prlimit", "--core=0",
-       fmt::format("--cpu={}:{}", limits.cpu_seconds, limits.cpu_seconds + 1),
-       fmt::format("--fsize={}", limits.output), "/usr/bin/env", "--default-signal=INT,PIPE,XFSZ",
-       "/bin/sh", "-c", "exec " + command + " \"$@\"", "sh",
-       fmt::format("/proc/{}/fd/{}", ::getpid(), image.fd()), std::to_string(of.settings.pages),
-       std::to_string(of.settings.sample_type)},
-      "\n"};
-  const pid_t group = child.id();  // setsid(1) makes one
+  const pid_t parent = ::getpid();
+  ChildProcess child{{"/bin/sh", "-c", "exec " + command + " \"$@\"", "sh",
+                      fmt::format("/proc/{}/fd/{}", parent, image.fd()),
+                      std::to_string(of.settings.pages), std::to_string(of.settings.sample_type)},
+                     "\n",
+                     [&] {
+                       ::setsid();
+                       confine(limits);
+                       if (::getppid() != parent) ::_exit(1);  // it ended before
+                     }};
+  const pid_t group = child.id();  // setsid(2) makes one
   OneRun run;
   run.ended = child.wait([&] {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;

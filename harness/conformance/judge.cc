@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 
@@ -148,6 +149,17 @@ void Cell::accept(const Case& of, Accept as, Outcome otherwise, const std::strin
   const auto at = std::ranges::lower_bound(accepted, as);
   if (at == accepted.end() || *at != as) accepted.insert(at, as);
   worsen(Outcome::Acceptable, why);
+}
+
+void confine(const ProcessLimits& limits) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (const int ignored : {SIGINT, SIGPIPE, SIGXFSZ}) ::signal(ignored, SIG_DFL);
+  const rlimit core{0, 0};
+  const rlimit cpu{limits.cpu_seconds, limits.cpu_seconds + 1};
+  const rlimit output{static_cast<rlim_t>(limits.output), static_cast<rlim_t>(limits.output)};
+  ::setrlimit(RLIMIT_CORE, &core);
+  ::setrlimit(RLIMIT_CPU, &cpu);
+  ::setrlimit(RLIMIT_FSIZE, &output);
 }
 
 double cpu_seconds_of(const rusage& used) {

@@ -63,11 +63,6 @@ std::string contents(int fd) {
   }
 }
 
-void limit(int resource, rlim_t soft, rlim_t hard) {
-  const rlimit value{soft, hard};
-  ::setrlimit(static_cast<__rlimit_resource>(resource), &value);
-}
-
 // In the child, between fork() and exec(): installs the filter, sends the listener's number, waits
 // until it is traced, and becomes the program. Sends a negative errno where something failed.
 void become(const std::vector<char*>& words, std::vector<sock_filter>& program, int to_parent,
@@ -148,14 +143,10 @@ void TracedProcess::start(const std::vector<std::string>& command, const Process
   group_ = pid_;
   threads_.insert(pid_);
   if (pid_ == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (const int ignored : {SIGINT, SIGPIPE, SIGXFSZ}) ::signal(ignored, SIG_DFL);
+    confine(limits);
     ::dup2(nothing.get(), STDIN_FILENO);
     ::dup2(out_.get(), STDOUT_FILENO);
     ::dup2(err_.get(), STDERR_FILENO);
-    limit(RLIMIT_CORE, 0, 0);
-    limit(RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 1);
-    limit(RLIMIT_FSIZE, static_cast<rlim_t>(limits.output), static_cast<rlim_t>(limits.output));
     become(words, program, up[1], down[0]);
     ::_exit(127);
   }

@@ -11,6 +11,7 @@
 #include <boost/process/child.hpp>
 #include <boost/process/error.hpp>
 #include <boost/process/exe.hpp>
+#include <boost/process/extend.hpp>
 #include <boost/process/posix.hpp>
 #include <cerrno>
 #include <csignal>
@@ -61,7 +62,8 @@ struct ChildProcess::State {
   process::child child;
 };
 
-ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::string& in)
+ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::string& in,
+                           const std::function<void()>& before_exec)
     : state_{std::make_unique<State>(memory_file(in), memory_file(), memory_file())} {
   using process::posix::fd;
   std::error_code error;
@@ -71,6 +73,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::s
                      fd.bind(STDIN_FILENO, in.empty() ? STDIN_FILENO : state_->in.get()),
                      fd.bind(STDOUT_FILENO, state_->out.get()),
                      fd.bind(STDERR_FILENO, state_->err.get()),
+                     process::extend::on_exec_setup = [&](auto&) { before_exec(); },
                      error};
   if (error) throw std::system_error{error, command.front()};
 }

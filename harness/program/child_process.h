@@ -22,9 +22,12 @@ struct Ended {
 class ChildProcess {
  public:
   // `command` begins with a path: /usr/bin/env searches PATH and sets variables, /bin/sh does the
-  // rest. The child reads `in`, or this program's stdin if that is empty. Throws std::system_error
-  // if the child cannot be started.
-  explicit ChildProcess(const std::vector<std::string>& command, const std::string& in = {});
+  // rest. The child reads `in`, or this program's stdin if that is empty. It calls `before_exec`
+  // between fork() and exec(), where only what signal-safety(7) lists may be called. Throws
+  // std::system_error if the child cannot be started.
+  explicit ChildProcess(
+      const std::vector<std::string>& command, const std::string& in = {},
+      const std::function<void()>& before_exec = [] {});
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;

@@ -179,20 +179,28 @@ standards() {
   done
 }
 
-stops() { # HEADER STANDARD REGEX COMPILER
-  local said
-  said=$(compile "#include \"$1\"" "$4" "-std=$2" -fsyntax-only) && fail "$4 takes $1 as $2"
-  [ "$(grep -c 'error' <<<"$(grep -E 'error: ' <<<"$said")")" = 1 ] && grep -qE "error: .*$3" <<<"$said" ||
-    fail "$1 as $2 stops $4 with:"$'\n'"$said"
+stops() { # STANDARD REGEX COMPILER HEADER...: each header with one error of its own
+  local standard=$1 regex=$2 compiler=$3 all_errors=() said errors header
+  shift 3
+  ! is_clang "$compiler" || all_errors=(-ferror-limit=0)
+  said=$(compile "$(printf '#include "%s"\n' "$@")" "$compiler" "-std=$standard" -fsyntax-only "${all_errors[@]}") &&
+    fail "$compiler takes $* as $standard"
+  errors=$(grep -E 'error: ' <<<"$said")
+  for header in "$@"; do
+    [ "$(grep -cE "(^|/)$header:[0-9:]+ (fatal )?error: .*$regex" <<<"$errors")" = 1 ] ||
+      fail "$header as $standard stops $compiler with:"$'\n'"$said"
+  done
+  [ "$(wc -l <<<"$errors")" = $# ] || fail "$compiler says more of $* as $standard:"$'\n'"$said"
 }
 
 old_standards() {
-  local header
-  for header in "${headers20[@]}"; do stops "$header" c++17 "needs C\+\+20: compile with -std=c\+\+20" "$1"; done
-  for header in "${headers23[@]}"; do stops "$header" c++20 "needs C\+\+23: compile with -std=c\+\+23 \(g\+\+ 12, clang 19 or later\)" "$1"; done
-  for header in perfring/perfring.h perfring/ring/ring.h; do stops $header c++11 "needs C\+\+2" "$1"; done
+  local cxx20='needs C\+\+20: compile with -std=c\+\+20'
+  local cxx23='needs C\+\+23: compile with -std=c\+\+23 \(g\+\+ 12, clang 19 or later\)'
+  stops c++17 "$cxx20" "$1" "${headers20[@]}"
+  stops c++20 "$cxx23" "$1" "${headers23[@]}"
+  stops c++11 "needs C\+\+2" "$1" perfring/perfring.h perfring/ring/ring.h
   # A compiler that knows the standard's name, and not enough of it for libstdc++'s std::expected.
-  ! command -v clang-14 >/dev/null || stops perfring/perfring.h c++2b "\\(g\\+\\+ 12, clang 19 or later\\)" clang-14
+  ! command -v clang-14 >/dev/null || stops c++2b "\\(g\\+\\+ 12, clang 19 or later\\)" clang-14 perfring/perfring.h
   accepts "macros in C++98" '#include "perfring/version.h"
 #include "perfring/export.h"' "$1" -std=c++98
 }
