@@ -46,7 +46,7 @@ std::string difference(const perf_event_attr& attr, const Shape& shape, unsigned
   const Encoded encoded = encode(attr, shape, values(seed));
   const record::testing::Guarded memory{encoded.bytes};
   const record::Layout layout{attr};
-  nlohmann::ordered_json decoded = to_json(record::decode(memory.bytes(), layout));
+  Json decoded = to_json(record::decode(memory.bytes(), layout));
   decoded.erase("record");
   decoded.erase("header");
   // One way and the other: a field that is left out is found, and one that is made up.

@@ -79,8 +79,7 @@ void vectors(std::string_view text) {
     const auto json = record::decoded(vector);
     const std::string line = record::line_of(json);
     expect(line.find('\n') == line.size() - 1, "a record of several lines");
-    expect(nlohmann::ordered_json::parse(line, nullptr, false) == json,
-           "JSON that is not read back");
+    expect(Json::parse(line, nullptr, false) == json, "JSON that is not read back");
     const record::Comparison comparison = compare(vector, json);
     expect(comparison.differences.size() <= comparison.compared, "more differs than is compared");
   }
@@ -142,13 +141,13 @@ void tracepoint_format(std::string_view text) {
 namespace {
 
 // A number is what the text says, as far as 64 bits go, and no other that it was converted to.
-bool is(const nlohmann::json& entry, const char* field, auto value) {
+bool is(const Json& entry, const char* field, auto value) {
   if (!entry.contains(field)) return true;
   const auto& said = entry.at(field);
   return said.is_number_integer() && said.get<std::uint64_t>() == static_cast<std::uint64_t>(value);
 }
 
-bool given(const nlohmann::json& entry, const std::string& field) {
+bool given(const Json& entry, const std::string& field) {
   return entry.contains(field) && !entry.at(field).is_null();
 }
 
@@ -168,7 +167,7 @@ const std::array<Fields, 4> kOfModels = {
       {"executions_lkmm", "executions_lkmm_rmb"}}}};
 
 // Nothing that is expected is lost, and nothing is added.
-void check_expected(const model::Litmus& litmus, const nlohmann::json& said) {
+void check_expected(const model::Litmus& litmus, const Json& said) {
   if (litmus.race) return;
   for (const Fields& fields : kOfModels) {
     const auto found = litmus.expected.find(fields.model);
@@ -190,7 +189,7 @@ void check_expected(const model::Litmus& litmus, const nlohmann::json& said) {
   }
 }
 
-void check(const model::Litmus& litmus, const nlohmann::json& said) {
+void check(const model::Litmus& litmus, const Json& said) {
   const std::size_t threads = litmus.program.threads.size();
   expect(threads >= 1 && threads <= model::Program::kThreadsMax, "too many threads");
   expect(litmus.text.threads.size() == threads, "operations of no thread");
@@ -214,7 +213,7 @@ void litmus(std::string_view text) {
     expect(*error.what() != '\0', "refused without a reason");
     return;
   }
-  const auto parsed = nlohmann::json::parse(text);
+  const auto parsed = Json::parse(text);
   const auto& said = parsed.is_object() ? parsed.at("programs") : parsed;
   expect(all.size() == said.size(), "a program is lost");
   for (std::size_t i = 0; i < all.size(); ++i) check(all[i], said[i]);

@@ -211,7 +211,7 @@ Contender contender(const std::string& name, const Load& load, F pass) {
 // The table, and the same figures for machines.
 struct Figures {
   std::string table;
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  Json json = Json::array();
   bool wrong = false;
 };
 
@@ -272,7 +272,7 @@ int merge(int argc, char** argv) {
   }
   const Conclusion conclusion = conclude(figures.wrong, false);
   if (!options.json.empty()) {
-    nlohmann::ordered_json all = to_json(conclusion);
+    Json all = to_json(conclusion);
     all["benchmarks"] = std::move(figures.json);
     const auto written = write_output("--json", options.json, dump(all));
     if (!written) return fail(written.error());

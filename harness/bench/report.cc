@@ -105,8 +105,8 @@ void TableReporter::ReportRuns(const std::vector<Run>& runs) {
 }
 
 std::string TableReporter::json(const Conclusion& conclusion) const {
-  nlohmann::ordered_json json = to_json(conclusion);
-  json.update(nlohmann::ordered_json::parse(json_text_.str()));
+  Json json = to_json(conclusion);
+  json.update(Json::parse(json_text_.str()));
   return dump(json);
 }
 

@@ -110,10 +110,9 @@ std::string table(const WaitOptions& options, const std::vector<Line>& lines) {
   return text;
 }
 
-nlohmann::ordered_json json_of(const WaitOptions& options, const std::vector<Line>& lines,
-                               const IdleRings& idle) {
-  auto all = nlohmann::ordered_json::array();
-  const auto put = [](nlohmann::ordered_json& to, const std::string& who, const Row& row) {
+Json json_of(const WaitOptions& options, const std::vector<Line>& lines, const IdleRings& idle) {
+  auto all = Json::array();
+  const auto put = [](Json& to, const std::string& who, const Row& row) {
     to[who + " records/s"] = row.of(&Waited::per_second);
     to[who + " CPU %"] = row.of(&Waited::cpu_percent);
     to[who + " write ns"] = row.of(&Waited::writer_ns);
@@ -122,7 +121,7 @@ nlohmann::ordered_json json_of(const WaitOptions& options, const std::vector<Lin
     to[who + " lost"] = row.lost();
   };
   for (const Line& line : lines) {
-    nlohmann::ordered_json each{{"name", fmt::format("wait/{}", line.per_second)}};
+    Json each{{"name", fmt::format("wait/{}", line.per_second)}};
     put(each, "RingSet", line.ours);
     put(each, "libbpf", line.libbpf);
     each["RingSet p99/latency"] = line.ours.of(&Waited::p99_us) / options.latency_us;
@@ -167,7 +166,7 @@ int wait(int argc, char** argv) {
       conclude(wrong, stop.requested(), turn ? "" : "waiting was skipped: " + turn.error());
   if (conclusion.verdict == Verdict::NotShown) text += sentence(conclusion, "") + "\n";
   if (!options.json.empty()) {
-    nlohmann::ordered_json json = to_json(conclusion);
+    Json json = to_json(conclusion);
     json["benchmarks"] = json_of(options, lines, idle);
     const auto written = write_output("--json", options.json, dump(json));
     if (!written) return fail(written.error());

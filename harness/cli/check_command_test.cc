@@ -217,8 +217,8 @@ TEST(CheckCommandTest, AMissingFullFenceIsFoundInFormA) {
                     HasSubstr(" overtakes #"), HasSubstr("VIOLATED in AArch64")));
   const auto events =
       parsed(run_check("--model aarch64 --fault no_full_fence --json").out)["violation"]["events"];
-  EXPECT_TRUE(std::ranges::any_of(
-      events, [](const nlohmann::json& event) { return event.contains("overtakes"); }));
+  EXPECT_TRUE(
+      std::ranges::any_of(events, [](const Json& event) { return event.contains("overtakes"); }));
   EXPECT_EQ(run_check("--model riscv --fault release_for_full --records 2").exit_code, 0);
   const Ended small = run_check("--model riscv --fault no_control_dependency --records 1");
   EXPECT_EQ(small.exit_code, 3);

@@ -190,7 +190,7 @@ std::string verdict_lines(const CheckedLitmus& program) {
   }
   if (program.result != Result::NothingExpected) return text;
   for (const model::LitmusOutcome& outcome : verdict.outcomes) {
-    text += fmt::format("{}: allowed: {}\n", name, one_line(nlohmann::json(outcome).dump()));
+    text += fmt::format("{}: allowed: {}\n", name, one_line(model::json_of(outcome).dump()));
   }
   return text;
 }
@@ -239,15 +239,17 @@ std::string litmus_table(const CheckedLitmusFile& file) {
 }
 
 std::string litmus_json(const CheckedLitmusFile& file) {
-  nlohmann::ordered_json json = perfring::to_json(conclusion_of(file));
+  Json json = perfring::to_json(conclusion_of(file));
   json["model"] = to_string(file.memory_model);
-  json["programs"] = nlohmann::ordered_json::array();
+  json["programs"] = Json::array();
   for (const CheckedLitmus& each : file.programs) {
     const model::Result& result = each.verdict.result;
+    Json outcomes = Json::array();
+    for (const auto& outcome : each.verdict.outcomes) outcomes.push_back(model::json_of(outcome));
     json["programs"].push_back({{"name", each.name},
                                 {"result", to_string(each.result)},
                                 {"race", result.violation.has_value()},
-                                {"outcomes", each.verdict.outcomes},
+                                {"outcomes", outcomes},
                                 {"executions", result.executions},
                                 {"blocked", result.blocked},
                                 {"merged", result.merged},

@@ -99,8 +99,6 @@ std::string check_list() {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json to_json(const model::Trace& trace) {
   Json json{{"what", trace.cause.what},
             {"thread", trace.cause.thread},

@@ -57,7 +57,7 @@ std::vector<Frame> frames(const std::string& svg) {
 }
 
 // As drawn by Graphviz, from what `check --json` says of the same violation.
-void expect_drawn(const nlohmann::json& checked, const std::string& svg) {
+void expect_drawn(const Json& checked, const std::string& svg) {
   const auto& violation = checked["violation"];
   std::string subject = "program " + checked["program"].get<std::string>();
   if (checked.contains("fault")) subject += ", fault " + checked["fault"].get<std::string>();
@@ -86,7 +86,7 @@ void expect_drawn(const nlohmann::json& checked, const std::string& svg) {
 }
 
 // In some use of the ring: a program, or a fault of one, as --list has it.
-bool violated(const nlohmann::json& listed) {
+bool violated(const Json& listed) {
   return listed["violated_in_a"] == true || listed["violated_in_b"] == true ||
          listed.value("violated_on_machines", false);
 }

@@ -19,7 +19,6 @@
 namespace perfring::cli {
 namespace {
 
-using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
@@ -31,7 +30,7 @@ class ConformCommandTest : public PerfringTest {
   void expect_right(const std::string& adapter) {
     const Ended ended = run({"conform", "--json", "--adapter", adapter});
     EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
-    const json outcome = parsed(ended.out);
+    const Json outcome = parsed(ended.out);
     EXPECT_GE(outcome["counts"]["right"], 120) << outcome["counts"];
     EXPECT_EQ(outcome["counts"].size(), 1U) << outcome["counts"];
   }
@@ -40,7 +39,7 @@ class ConformCommandTest : public PerfringTest {
 TEST_F(ConformCommandTest, PerfringIsRightAndTheSuiteIsNamed) {
   const Ended ended = run({"conform", "--json"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
-  const json outcome = parsed(ended.out);
+  const Json outcome = parsed(ended.out);
   EXPECT_EQ(outcome["verdict"], "holds");
   EXPECT_EQ(outcome["suite"], 3);
   EXPECT_GE(outcome["cases"].size(), 120U);
@@ -89,7 +88,7 @@ TEST_F(ConformCommandTest, AProgramWithAFaultGetsTheOutcomeThatTheCatalogueSays)
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   for (const std::string fault :
        {"forgets_lost", "drops_the_last", "delivers_twice", "never_commits", "believes"}) {
-    const json outcome = parsed(run({"conform", "--json", "--only", "turns", "lost-one", "raw-1mib",
+    const Json outcome = parsed(run({"conform", "--json", "--only", "turns", "lost-one", "raw-1mib",
                                      "--", program, fault, "{pages}"})
                                     .out);
     std::string worst = "right";

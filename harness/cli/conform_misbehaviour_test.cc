@@ -17,7 +17,6 @@
 namespace perfring::cli {
 namespace {
 
-using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -159,7 +158,7 @@ TEST_F(ConformMisbehaviourTest, TheRingsPlayedAreThoseInTheMapAndTheProgramMayTa
 TEST_F(ConformMisbehaviourTest, AProgramThatNoCaseCanBeRunOfIsNotTriedOnceMore) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   for (const std::string how : {"nests-epolls", "in-no-map", "three-pages"}) {
-    const json all = parsed(
+    const Json all = parsed(
         run({"conform", "--json", "--only", "straddle-*", "--", program, how, "{pages}"}).out);
     ASSERT_EQ(all["cases"].size(), 8U);
     const std::string first = all["cases"][0]["detail"];
@@ -191,9 +190,9 @@ TEST_F(ConformMisbehaviourTest, ACrashHasABacktrace) {
     const Ended ended =
         run({"conform", "--only", "one-record", "--json", "--", program, how, "{pages}"});
     EXPECT_EQ(ended.exit_code, 1) << ended.err << ended.out;
-    const json row = parsed(ended.out)["cases"][0];
+    const Json row = parsed(ended.out)["cases"][0];
     EXPECT_EQ(row["outcome"], how == "reads" ? "out of bounds" : "crashes") << row;
-    const std::string frames = row.value("backtrace", json::array()).dump();
+    const std::string frames = row.value("backtrace", Json::array()).dump();
     EXPECT_THAT(frames, ::testing::ContainsRegex(
                             "misbehave \\(misbehaving.c:[0-9]+\\)\",\"drain \\(misbehaving"))
         << row;

@@ -20,13 +20,12 @@
 namespace perfring::cli {
 namespace {
 
-using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class ConformProgramTest : public SupervisedTest {
  protected:
-  json outcome_of_perfring(const std::string& program) {
+  Json outcome_of_perfring(const std::string& program) {
     const Ended ended = run({"conform", "--json", "--", program, "{pages}", "{wakeup_watermark}",
                              "{wakeup_events}", "{sample_type}", "{sample_id_all}"});
     EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
@@ -50,9 +49,9 @@ class ConformProgramTest : public SupervisedTest {
 
 // In all cases but those of a 32-bit kernel.
 TEST_F(ConformProgramTest, PerfringIsRight) {
-  const json outcome = outcome_of_perfring(subject("PERFRING_SUBJECT"));
+  const Json outcome = outcome_of_perfring(subject("PERFRING_SUBJECT"));
   EXPECT_GE(outcome["counts"]["right"], 118) << outcome["counts"];
-  for (const json& row : outcome["cases"]) {
+  for (const Json& row : outcome["cases"]) {
     const bool narrow = row["id"].get<std::string>().starts_with("w32-");
     EXPECT_EQ(row["outcome"], narrow ? "not run" : "right") << row;
   }
@@ -130,11 +129,11 @@ TEST_P(ConformMatrixTest, LibbpfHasTheOutcomesOfTheMatrix) {
   std::ranges::copy(std::vector<std::string>{"--", subject("LIBBPF_SUBJECT"), "{pages}"},
                     std::back_inserter(words));
   const Ended ended = run(words);
-  const json outcome = parsed(ended.out);
+  const Json outcome = parsed(ended.out);
   ASSERT_EQ(outcome["cases"].size(), ids.size()) << ended.err;
-  for (const json& row : outcome["cases"]) {
+  for (const Json& row : outcome["cases"]) {
     std::string cell;
-    for (const json& each : row.value("accepted", json::array())) {
+    for (const Json& each : row.value("accepted", Json::array())) {
       cell += (cell.empty() ? "" : ", ") + each.get<std::string>();
     }
     const std::string said = row["outcome"];
@@ -190,7 +189,7 @@ TEST_F(ConformProgramTest, PerfringIsRightIn32BitsToo) {
       "i686-linux-gnu-g++ -std=c++23 -O1 -static -Ilib "
       "$(ls lib/perfring/*.cc lib/perfring/os/*.cc | grep -v _test) -o",
       file_of("ADAPTERS", "perfring.cc"));
-  const json outcome = outcome_of_perfring(program);
+  const Json outcome = outcome_of_perfring(program);
   EXPECT_GE(outcome["counts"]["right"], 123);
   EXPECT_EQ(outcome["counts"].size(), 1U) << outcome["counts"];
 }
@@ -201,7 +200,7 @@ TEST_F(ConformProgramTest, AnI386ProgramIsRightOn32BitKernelsToo) {
   const Ended ended = run({"conform", "--json", "--only", "w32-*", "straddle-*", "three-sizes",
                            "lost-one", "--", i386_, "well", "{pages}"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
-  EXPECT_EQ(parsed(ended.out)["counts"], json({{"right", 15}})) << ended.out;
+  EXPECT_EQ(parsed(ended.out)["counts"], Json({{"right", 15}})) << ended.out;
   for (const std::string how : {"selects", "masks", "masks-in-pselect"}) {
     const Ended waits = run({"conform", "--only", "drained-twice", "--", i386_, how, "{pages}"});
     EXPECT_EQ(waits.exit_code, 0) << how << waits.out;

@@ -129,17 +129,17 @@ std::string to_text(const ConformReport& report) {
 }
 
 std::string to_json_text(const ConformReport& report) {
-  nlohmann::ordered_json json = to_json(report.conclusion());
+  Json json = to_json(report.conclusion());
   json["suite"] = conformance::suite().version;
   json["subject"] = report.subject;
-  json["counts"] = nlohmann::ordered_json::object();
+  json["counts"] = Json::object();
   for (const auto& [outcome, count] : counts(report)) json["counts"][to_string(outcome)] = count;
-  json["cases"] = nlohmann::ordered_json::array();
+  json["cases"] = Json::array();
   for (const ConformRow& row : report.rows) {
-    nlohmann::ordered_json one{{"id", row.of->id},
-                               {"reachable", row.of->reachable},
-                               {"outcome", to_string(row.cell.outcome)},
-                               {"detail", row.cell.detail}};
+    Json one{{"id", row.of->id},
+             {"reachable", row.of->reachable},
+             {"outcome", to_string(row.cell.outcome)},
+             {"detail", row.cell.detail}};
     for (const Accept each : row.cell.accepted) one["accepted"].push_back(to_string(each));
     if (!row.cell.backtrace.empty()) one["backtrace"] = row.cell.backtrace;
     if (!row.known.empty()) one["known"] = row.known;

@@ -66,7 +66,7 @@ std::string diff_text(const DiffReport& report) {
 
 std::string diff_json(const DiffReport& report) {
   const differential::Compared& compared = report.outcome.compared;
-  nlohmann::ordered_json json = to_json(conclusion_of(report));
+  Json json = to_json(conclusion_of(report));
   json["kernel"] = report.kernel;
   json["seconds"] = report.seconds;
   json["scripts"] = compared.scripts;

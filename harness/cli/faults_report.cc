@@ -99,7 +99,7 @@ std::string faults_list() {
 }
 
 std::string faults_list_json() {
-  nlohmann::ordered_json json;
+  Json json;
   for (const faults::Fault& fault : faults::catalogue()) {
     json["faults"].push_back({{"name", fault.name}, {"fault", fault.what}});
   }
@@ -145,17 +145,17 @@ std::string faults_table(const std::vector<FaultCell>& cells, const Conclusion& 
 }
 
 std::string faults_json(const std::vector<FaultCell>& cells, const Conclusion& conclusion) {
-  nlohmann::ordered_json json = to_json(conclusion);
-  json["cells"] = nlohmann::ordered_json::array();
+  Json json = to_json(conclusion);
+  json["cells"] = Json::array();
   for (const FaultCell& cell : cells) {
-    nlohmann::ordered_json one{{"fault", cell.fault->name},
-                               {"what", cell.fault->what},
-                               {"kind", to_string(cell.fault->kind)},
-                               {"harness", to_string(cell.harness)},
-                               {"expected", in_words(cell.expected())},
-                               {"verdict", to_string(cell.verdict)},
-                               {"found_as", cell.found.as},
-                               {"message", cell.found.message}};
+    Json one{{"fault", cell.fault->name},
+             {"what", cell.fault->what},
+             {"kind", to_string(cell.fault->kind)},
+             {"harness", to_string(cell.harness)},
+             {"expected", in_words(cell.expected())},
+             {"verdict", to_string(cell.verdict)},
+             {"found_as", cell.found.as},
+             {"message", cell.found.message}};
     if (const auto* const reason = std::get_if<Reason>(&cell.expected())) {
       one["reason"] = explanation(*reason);
     }

@@ -94,12 +94,12 @@ class Check {
   }
 
   std::string json() const {
-    nlohmann::ordered_json json = to_json(conclusion());
+    Json json = to_json(conclusion());
     json["records"] = vectors_.size();
     json["compared"] = compared_;
     json["refused_lines"] = refused_;
-    json["differences"] = nlohmann::ordered_json::array();
-    json["absent"] = nlohmann::ordered_json::array();
+    json["differences"] = Json::array();
+    json["absent"] = Json::array();
     for_each([&json](const std::string& name, const Comparison& comparison) {
       for (const Difference& each : comparison.differences) {
         json["differences"].push_back({{"name", name},
@@ -134,7 +134,7 @@ class Check {
 std::string line_of(std::uint64_t at, const record::Any& any, const DecodeOptions& options) {
   const char* const perfs = record::perf_type_name(record::header_of(any).type);
   if (options.json) {
-    nlohmann::ordered_json json{{"at", at}};
+    Json json{{"at", at}};
     json.update(record::to_json(any));
     if (perfs != nullptr) json["record"] = perfs;
     return record::line_of(json);

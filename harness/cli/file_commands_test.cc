@@ -16,7 +16,6 @@
 namespace perfring::cli {
 namespace {
 
-using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -57,7 +56,7 @@ TEST_F(DecodeCommandTest, JsonIsAnObjectALineByTheUapisNames) {
   std::istringstream lines{ended.out};
   std::size_t count = 0;
   for (std::string line; std::getline(lines, line); ++count) {
-    const json record = parsed(line);
+    const Json record = parsed(line);
     if (record["name"] != "mmap2_sid") continue;
     EXPECT_EQ(record["record"], "MMAP2");
     EXPECT_EQ(record["header"]["size"], 160);
@@ -88,7 +87,7 @@ TEST_F(DecodeCommandTest, ADifferenceIsNamedAndExits1) {
       << ended.out;
   const Ended as_json = decode(wrong, {"--check", "--json"});
   EXPECT_EQ(as_json.exit_code, 1);
-  const json outcome = parsed(as_json.out);
+  const Json outcome = parsed(as_json.out);
   EXPECT_EQ(outcome["verdict"], "violated");
   EXPECT_EQ(outcome["differences"][0]["name"], "lost");
   EXPECT_EQ(outcome["differences"][0]["field"], "lost");
@@ -230,7 +229,7 @@ TEST_F(InspectCommandTest, ACaseOfTheVectorsIsExplained) {
                                HasSubstr("header.size 0: not a multiple of 8"),
                                HasSubstr("data_tail goes to 0x60")));
   const Ended second = run({"inspect", vectors, "--case", "turns", "--turn", "2", "--json"});
-  const json outcome = parsed(second.out);
+  const Json outcome = parsed(second.out);
   EXPECT_EQ(outcome["data_tail"], 32);
   EXPECT_EQ(outcome["records"].size(), 2U);
   EXPECT_EQ(outcome["records"][0]["delivers"], "sample");

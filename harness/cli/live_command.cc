@@ -68,7 +68,7 @@ std::string verdict_table(const LiveOutcome& outcome) {
 }
 
 std::string verdict_json(const LiveOutcome& outcome) {
-  nlohmann::ordered_json json = to_json(conclusion_of(outcome));
+  Json json = to_json(conclusion_of(outcome));
   json["kernel"] = outcome.simulated_because.empty() ? "live" : "simulated";
   if (!outcome.simulated_because.empty()) json["simulated_because"] = outcome.simulated_because;
   json["seconds"] = outcome.seconds;
@@ -78,7 +78,7 @@ std::string verdict_json(const LiveOutcome& outcome) {
                      {"slack_ns", outcome.merge->slack},
                      {"delay_seen_ns", outcome.merge->delay_seen}};
   }
-  json["cpus"] = nlohmann::ordered_json::array();
+  json["cpus"] = Json::array();
   for (const LiveCpuOutcome& cpu : outcome.cpus) {
     json["cpus"].push_back({
         {"cpu", cpu.cpu},

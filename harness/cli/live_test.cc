@@ -124,7 +124,7 @@ TEST(LiveReportTest, AMergeShowsItsLateEventsAndItsSlack) {
   EXPECT_THAT(verdict_table(outcome),
               HasSubstr("In the order of time: 1,200 late, by 3 ns at most; slack 100,000 ns, "
                         "longest delay seen 50,000 ns\n"));
-  const auto json = nlohmann::json::parse(verdict_json(outcome));
+  const auto json = Json::parse(verdict_json(outcome));
   EXPECT_EQ(json["merge"]["late"], 1200);
   EXPECT_EQ(json["merge"]["slack_ns"], 100'000);
 }
@@ -140,7 +140,7 @@ TEST(LiveReportTest, AViolationIsNamedAfterTheTable) {
 
 TEST(LiveReportTest, JsonHoldsTheSameFigures) {
   LiveOutcome outcome{.cpus = {sound()}, .seconds = 2, .interrupted = true};
-  const auto json = nlohmann::json::parse(verdict_json(outcome));
+  const auto json = Json::parse(verdict_json(outcome));
   EXPECT_EQ(json["verdict"], "not shown");
   EXPECT_EQ(json["holds"], false);
   EXPECT_EQ(json["interrupted"], true);
@@ -155,7 +155,7 @@ TEST(LiveReportTest, JsonHoldsTheSameFigures) {
   EXPECT_EQ(cpu["accounted"], true);
   EXPECT_TRUE(cpu["violations"].empty());
   outcome.cpus[0].audit.lost = 0;
-  const auto violated = nlohmann::json::parse(verdict_json(outcome));
+  const auto violated = Json::parse(verdict_json(outcome));
   EXPECT_EQ(violated["holds"], false);
   EXPECT_EQ(violated["cpus"].at(0)["accounted"], false);
   EXPECT_EQ(violated["cpus"].at(0)["violations"].size(), 2U);

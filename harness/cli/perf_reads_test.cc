@@ -24,7 +24,6 @@
 namespace perfring::cli {
 namespace {
 
-using nlohmann::json;
 using Counts = std::map<std::string, std::size_t>;
 
 class PerfReadsTest : public PerfringTest {
@@ -63,10 +62,10 @@ void PerfReadsTest::compare_with_perf(const std::string& file, unsigned period, 
   ASSERT_EQ(decoded.exit_code, 0) << decoded.err;
   const Ended printed = shell("perf " + by + " -D -i " + file);
   auto by_perf = read_by_perf(printed.out);
-  std::vector<json> records;
+  std::vector<Json> records;
   for (const std::string& line : lines_of(decoded.out)) records.push_back(parsed(line));
   const std::set<Number> ids = ids_of(printed.out);
-  if (std::ranges::any_of(records, [&](const json& each) { return has_anothers_id(each, ids); })) {
+  if (std::ranges::any_of(records, [&](const Json& each) { return has_anothers_id(each, ids); })) {
     GTEST_SKIP() << "a sample has the id of an event that another program has opened meanwhile "
                     "(R25), and perf 6.1 reads no further: 'failed to process type: 9'";
   }
@@ -75,7 +74,7 @@ void PerfReadsTest::compare_with_perf(const std::string& file, unsigned period, 
                     "kernel makes them too long (R28): perf 6.1 reads wrong sample_ids out of them";
   }
   ASSERT_EQ(printed.exit_code, 0) << printed.err;
-  for (json& record : records) {
+  for (Json& record : records) {
     record["at"] = record["at"].get<std::size_t>() - begin;
     const std::string at = alternate(number(record["at"]));
     ASSERT_TRUE(by_perf.contains(at)) << record << "\n" << printed.out.substr(0, 2000);

@@ -17,15 +17,14 @@
 
 namespace perfring::cli {
 
-using nlohmann::json;
 using Number = unsigned long long;
 
-inline Number number(const json& value) {
+inline Number number(const Json& value) {
   return value.is_string() ? std::stoull(value.get<std::string>(), nullptr, 16)
                            : value.get<Number>();
 }
 // A task that is past its end has -1 (kernel/events/core.c: perf_event_pid_type() at v6.18).
-inline int task(const json& record, const char* name) {
+inline int task(const Json& record, const char* name) {
   return static_cast<int>(number(record[name]));
 }
 inline std::string alternate(Number value) {  // printf's %#llx
@@ -33,17 +32,17 @@ inline std::string alternate(Number value) {  // printf's %#llx
 }
 
 // The CPU and the time, as far as the record has them.
-inline std::string stamp_of(const json& record) {
+inline std::string stamp_of(const Json& record) {
   const bool is_sample = record["record"] == "SAMPLE";
   if (!is_sample && !record.contains("sample_id")) return "-1 -1 ";
-  const json& id = is_sample ? record : record["sample_id"];
+  const Json& id = is_sample ? record : record["sample_id"];
   std::string text;
   if (id.contains("cpu")) text += fmt::format("{} ", number(id["cpu"]));
   if (id.contains("time")) text += fmt::format("{} ", number(id["time"]));
   return text;
 }
 
-inline std::string words_of_sample(const json& record, unsigned period) {
+inline std::string words_of_sample(const Json& record, unsigned period) {
   const auto of = [&](const char* name) { return number(record[name]); };
   // A field that a sample lacks is 0.
   const auto if_any = [&](const char* name) {
@@ -54,7 +53,7 @@ inline std::string words_of_sample(const json& record, unsigned period) {
                   task(record, "pid"), task(record, "tid"), if_any("ip"),
                   record.value("period", period), if_any("addr"));
   if (!record.contains("callchain")) return text;
-  const json& ips = record["callchain"]["ips"];
+  const Json& ips = record["callchain"]["ips"];
   text += fmt::format("\n... FP chain: nr:{}", ips.size());
   for (std::size_t i = 0; i < ips.size(); ++i) {
     text += fmt::format("\n..... {:2}: {:016x}", i, number(ips[i]));
@@ -62,8 +61,8 @@ inline std::string words_of_sample(const json& record, unsigned period) {
   return text;
 }
 
-inline std::string words_of_namespaces(const json& record) {
-  const json& all = record["namespaces"];
+inline std::string words_of_namespaces(const Json& record) {
+  const Json& all = record["namespaces"];
   std::string text = fmt::format(" {}/{} - nr_namespaces: {}\n\t\t[", task(record, "pid"),
                                  task(record, "tid"), number(record["nr_namespaces"]));
   const char* const names[] = {"net", "uts", "ipc", "pid", "user", "mnt", "cgroup"};
@@ -75,7 +74,7 @@ inline std::string words_of_namespaces(const json& record) {
   return text;
 }
 
-inline std::string words_of_switch(const json& record) {
+inline std::string words_of_switch(const Json& record) {
   const Number misc = number(record["header"]["misc"]);
   const bool out = (misc & 0x2000) != 0;
   const std::string how = !out                   ? " IN         "
@@ -87,7 +86,7 @@ inline std::string words_of_switch(const json& record) {
                            static_cast<int>(number(record["next_prev_tid"])));
 }
 
-inline std::string words_of_mapping(const json& record) {
+inline std::string words_of_mapping(const Json& record) {
   const auto of = [&](const char* name) { return number(record[name]); };
   const std::string filename = record["filename"];
   const std::string where =
@@ -101,7 +100,7 @@ inline std::string words_of_mapping(const json& record) {
                              (of("flags") & 1) != 0 ? 's' : 'p', filename);
 }
 
-inline std::string words_of_poke(const json& record) {
+inline std::string words_of_poke(const Json& record) {
   const std::string old_bytes = record["old_bytes"];
   const std::string new_bytes = record["new_bytes"];
   std::string text = fmt::format(" {:x}  old len {} new len {}", number(record["addr"]),
@@ -118,7 +117,7 @@ inline std::string words_of_poke(const json& record) {
 // Fields of a record, decoded by perfring, in the words of `perf script -D`
 // (tools/perf/util/event.c, session.c at v6.1). `period`: the events', of samples that do not say
 // it.
-inline std::string in_perfs_words(const json& record, unsigned period) {
+inline std::string in_perfs_words(const Json& record, unsigned period) {
   const std::string type = record["record"];
   const auto of = [&](const char* name) { return number(record[name]); };
   const std::string begin =
@@ -144,7 +143,7 @@ inline std::string in_perfs_words(const json& record, unsigned period) {
   }
   if (type == "LOST") return begin + fmt::format(": id:{}: lost:{}", of("id"), of("lost"));
   if (type == "LOST_SAMPLES") {  // perf writes it
-    const json& id = record["sample_id"];
+    const Json& id = record["sample_id"];
     const char* const name = id.contains("identifier") ? "identifier" : "id";
     return begin + fmt::format(": id:{}: lost samples :{}",
                                id.contains(name) ? number(id[name]) : ~Number{0}, of("lost"));
@@ -200,14 +199,14 @@ inline std::set<Number> ids_of(const std::string& printed) {
 
 // Since Linux 6.3 a sample of a software event can have the id of an event that another program has
 // opened (R25 in harness/RECORD_FACTS.md).
-inline bool has_anothers_id(const json& record, const std::set<Number>& ids) {
+inline bool has_anothers_id(const Json& record, const std::set<Number>& ids) {
   if (ids.empty() || record["record"] != "SAMPLE") return false;
   const char* const name = record.contains("identifier") ? "identifier" : "id";
   return record.contains(name) && !ids.contains(number(record[name]));
 }
 
 // R28: perf takes the last bytes of such a record for its sample_id.
-inline bool is_too_long(const json& record) {
+inline bool is_too_long(const Json& record) {
   const std::set<std::string> types{"KSYMBOL", "BPF_EVENT", "TEXT_POKE"};
   return types.contains(record["record"]) && record.contains("rest");
 }

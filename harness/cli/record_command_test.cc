@@ -27,8 +27,6 @@
 namespace perfring::cli {
 namespace {
 
-using nlohmann::json;
-
 bool is_over(std::chrono::steady_clock::time_point begin) {
   return std::chrono::steady_clock::now() - begin > std::chrono::seconds{60};
 }
@@ -79,7 +77,7 @@ TEST_F(RecordCommandTest, JsonIsAnObjectALine) {
   const Ended ended = run({"record", "--json", "-g", "-e", "page-faults", "--", "true"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   for (const std::string& line : lines_of(ended.out)) {
-    const json record = parsed(line);
+    const Json record = parsed(line);
     EXPECT_EQ(record["event"], "the software event page-faults");
     if (record["record"] == "SAMPLE") {
       EXPECT_TRUE(record.contains("callchain")) << line;
@@ -243,7 +241,7 @@ TEST_F(RecordCommandTest, ChangesThatAreAskedForAreInTheFileOnce) {
     EXPECT_EQ(ended.exit_code, 0) << asked << ended.err;
     std::map<std::string, int> seen;
     for (const std::string& line : lines_of(run({"decode", "--json", file}).out)) {
-      const json record = parsed(line);
+      const Json record = parsed(line);
       const std::string type = record["record"];
       if (type == "MMAP2") ++seen[type + " " + record["addr"].dump()];
       if (type == "EXIT" || type == "COMM") ++seen[type + record["header"]["misc"].dump()];

@@ -109,7 +109,7 @@ class RecordSink {
     if (!options_.output.empty()) {
       put_bytes(each);
     } else if (options_.json) {
-      nlohmann::ordered_json json{{"event", name_of(each)}, {"late", each.late}};
+      Json json{{"event", name_of(each)}, {"late", each.late}};
       json.update(record::to_json(each.record));
       text_ += record::line_of(json);
     } else {

@@ -54,7 +54,7 @@ SimRuns run_many(const SimPlan& first, std::uint64_t count, const std::atomic<bo
 namespace {
 
 std::string json_of(const rig::ScriptOutcome& outcome) {
-  nlohmann::ordered_json json = to_json(conclusion_of(outcome));
+  Json json = to_json(conclusion_of(outcome));
   json["attempted"] = outcome.totals.attempts();
   json["accepted"] = outcome.totals.accepted;
   json["lost"] = outcome.totals.lost;
@@ -74,7 +74,7 @@ int with_fault(const script::Script& script, const rig::ScriptFault& fault, bool
   std::string text = sentence(conclusion, "All invariants hold.") + "\n";
   if (violation) text = rig::to_text(*violation) + "\n";
   if (json) {
-    nlohmann::ordered_json object = to_json(conclusion);
+    Json object = to_json(conclusion);
     object["fault"] = fault.name;
     if (violation) object["violation"] = violation_object(*violation);
     text = dump(object);

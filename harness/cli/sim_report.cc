@@ -30,15 +30,15 @@ std::string violation_line(const Found& found) {
                      found.step, found.violation.message);
 }
 
-nlohmann::ordered_json to_json(const Found& found) {
-  nlohmann::ordered_json json = violation_object(found.violation);
+Json to_json(const Found& found) {
+  Json json = violation_object(found.violation);
   json["cpu"] = found.cpu;
   json["step"] = found.step;
   return json;
 }
 
-nlohmann::ordered_json to_json(const simulator::RunSettings& settings) {
-  nlohmann::ordered_json json;
+Json to_json(const simulator::RunSettings& settings) {
+  Json json;
   for (const auto& name : simulator::setting_names()) {
     if (const auto value = name.get(settings)) json[name.name] = *value;
   }
@@ -117,9 +117,9 @@ std::string sim_json(const SimPlan& sim, const SimOutcome& result) {
   return dump(sim_object(sim, result));
 }
 
-nlohmann::ordered_json sim_object(const SimPlan& sim, const SimOutcome& result) {
+Json sim_object(const SimPlan& sim, const SimOutcome& result) {
   const simulator::SimulationOutcome& outcome = result.outcome;
-  nlohmann::ordered_json json = to_json(conclusion_of(sim, result));
+  Json json = to_json(conclusion_of(sim, result));
   json["seed"] = sim.plan.seed;
   json["scenario"] = sim.scenario;
   if (sim.fault != nullptr) json["fault"] = sim.fault->name;
@@ -135,7 +135,7 @@ nlohmann::ordered_json sim_object(const SimPlan& sim, const SimOutcome& result) 
   }
   json["settings"] = to_json(sim.plan.settings);
   json["replay"] = replay_line(sim, sim.plan);
-  json["cpus"] = nlohmann::ordered_json::array();
+  json["cpus"] = Json::array();
   for (std::size_t i = 0; i < outcome.cpus.size(); ++i) {
     const CpuOutcome& cpu = outcome.cpus[i];
     json["cpus"].push_back({{"cpu", i},
@@ -190,7 +190,7 @@ std::string runs_table(const SimRuns& runs) {
 }
 
 std::string runs_json(const SimRuns& runs) {
-  nlohmann::ordered_json json = to_json(conclusion_of(runs));
+  Json json = to_json(conclusion_of(runs));
   json["seed"] = runs.first.plan.seed;
   if (runs.first.fault != nullptr) json["fault"] = runs.first.fault->name;
   json["runs"] = runs.outcome.runs;
@@ -207,7 +207,7 @@ std::string runs_json(const SimRuns& runs) {
   return dump(json);
 }
 
-nlohmann::ordered_json violation_object(const oracle::Violation& violation) {
+Json violation_object(const oracle::Violation& violation) {
   return {{"invariant", to_string(violation.invariant)}, {"message", violation.message}};
 }
 
@@ -232,7 +232,7 @@ std::string sim_list() {
 }
 
 std::string sim_list_json() {
-  nlohmann::ordered_json json;
+  Json json;
   for (const auto& scenario : simulator::scenarios()) {
     json["scenarios"].push_back({{"name", scenario.name}, {"description", scenario.description}});
   }

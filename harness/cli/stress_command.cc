@@ -103,9 +103,9 @@ std::string stress_table(std::span<const PartOutcome> parts, const Conclusion& c
 
 std::string stress_json(std::span<const PartOutcome> parts, const Conclusion& conclusion,
                         const std::string& replay) {
-  nlohmann::ordered_json json = to_json(conclusion);
+  Json json = to_json(conclusion);
   json["replay"] = replay;
-  json["parts"] = nlohmann::ordered_json::array();
+  json["parts"] = Json::array();
   for (const PartOutcome& part : parts) {
     json["parts"].push_back({
         {"part", part.part},

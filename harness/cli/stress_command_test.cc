@@ -25,7 +25,7 @@ Ended run_stress(const std::string& arguments, const std::string& before = "") {
 }
 
 // The figures of the one part that ran, and that its invariants hold.
-nlohmann::json part(const std::string& arguments) {
+Json part(const std::string& arguments) {
   const Ended ended = run_stress(arguments + " --json");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   EXPECT_THAT(ended.out, Not(HasSubstr("ThreadSanitizer")));
@@ -40,7 +40,7 @@ nlohmann::json part(const std::string& arguments) {
 
 // A part that runs until its figures are greater than these: an emulated processor is slow.
 void expect_more(const std::string& part_option, const std::map<std::string, unsigned>& than) {
-  nlohmann::json figures;
+  Json figures;
   const auto is_more = [&](const auto& each) { return figures[each.first] > each.second; };
   for (const char* const seconds : {"0.5", "4", "30"}) {
     figures = part(part_option + " --seconds " + seconds);

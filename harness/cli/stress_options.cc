@@ -88,7 +88,7 @@ std::string stress_list() {
 }
 
 std::string stress_list_json() {
-  nlohmann::ordered_json json;
+  Json json;
   for (const stress::StressFault& fault : stress::planted_faults()) {
     json["faults"].push_back(
         {{"name", fault.name}, {"found_by", found_by(fault)}, {"fault", faults::what(fault.name)}});

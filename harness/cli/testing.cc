@@ -27,8 +27,8 @@ Ended run_line_until(const std::string& signal, const std::string& arguments) {
   return ended;
 }
 
-nlohmann::json parsed(const std::string& text) {
-  auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+Json parsed(const std::string& text) {
+  auto json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) throw std::runtime_error{"not JSON: " + text};
   return json;
 }

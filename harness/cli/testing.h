@@ -36,7 +36,7 @@ inline Ended run_check(const std::string& arguments, const std::string& before =
 }
 
 // Throws std::runtime_error, with the text, if it is not JSON.
-nlohmann::json parsed(const std::string& text);
+nlohmann::ordered_json parsed(const std::string& text);
 
 // A file for a test, with these contents, if any.
 std::string temporary(const std::string& name, const std::string& contents = "");

@@ -77,9 +77,9 @@ std::expected<std::vector<std::byte>, std::string> bytes_of(std::string_view tex
   return bytes;
 }
 
-InspectedRing vector_ring(const nlohmann::json& one, std::size_t turn) {
+InspectedRing vector_ring(const Json& one, std::size_t turn) {
   InspectedRing ring;
-  const auto position = [](const nlohmann::json& text) {
+  const auto position = [](const Json& text) {
     return std::uint64_t{std::stoull(text.get<std::string>())};
   };
   const std::size_t pages = one.at("pages");
@@ -148,7 +148,7 @@ std::expected<InspectedRing, std::string> ring_of_fuzz_input(std::span<const std
 std::expected<InspectedRing, std::string> ring_of_vector(std::string_view file, std::string_view id,
                                                          std::size_t turn) {
   try {
-    const auto index = nlohmann::json::parse(file);
+    const auto index = Json::parse(file);
     for (const auto& one : index.at("cases")) {
       if (one.at("id") != id) continue;
       const std::size_t turns = one.at("turns").size();
@@ -239,14 +239,14 @@ std::string to_text(const Inspection& of, bool colours) {
   return text + fmt::format("data_tail goes to {:#x}\n", of.tail_after);
 }
 
-nlohmann::ordered_json to_json(const Inspection& of) {
-  nlohmann::ordered_json json{{"size", of.size},
-                              {"data_tail", of.tail},
-                              {"data_head", of.head},
-                              {"unread", of.unread},
-                              {"says_sample_type", of.says_sample_type},
-                              {"tail_after", of.tail_after},
-                              {"records", nlohmann::ordered_json::array()}};
+Json to_json(const Inspection& of) {
+  Json json{{"size", of.size},
+            {"data_tail", of.tail},
+            {"data_head", of.head},
+            {"unread", of.unread},
+            {"says_sample_type", of.says_sample_type},
+            {"tail_after", of.tail_after},
+            {"records", Json::array()}};
   for (const Explained& each : of.records) {
     json["records"].push_back({{"position", each.position},
                                {"offset", each.offset},

@@ -56,8 +56,9 @@ struct ProcessLimits {
   const std::atomic<bool>* stop = nullptr;  // ends the run early when it becomes true
 };
 
-// In a child, between fork() and exec(): it ends with its parent, dumps no core, dies of the signals
-// that a program dies of, and has these limits. (`seconds` and `stop` are for its parent to watch.)
+// In a child, between fork() and exec(): it ends with its parent, dumps no core, dies of the
+// signals that a program dies of, and has these limits. (`seconds` and `stop` are for its parent to
+// watch.)
 void confine(const ProcessLimits& limits);
 
 // The CPU time that is compared with ProcessLimits::cpu_seconds.

@@ -19,8 +19,6 @@
 namespace perfring::conformance {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t kGap = 16;     // bytes that did not change, within one write
 constexpr std::size_t kRepeat = 24;  // this many alike are counted
 
@@ -190,7 +188,7 @@ Events read_lines(const std::string& out) {
 Events read_bpftool(const std::string& out) {
   std::vector<Event> events;
   try {
-    for (const auto& one : nlohmann::json::parse(out)) {
+    for (const auto& one : Json::parse(out)) {
       Event event{.kind = Wanted::Kind::Bad};
       if (one.contains("lost")) {
         event = {.kind = Wanted::Kind::Lost, .lost = one.at("lost").at("count")};

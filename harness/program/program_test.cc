@@ -81,13 +81,13 @@ TEST(VerdictJsonTest, BeginsWithTheSameFieldsEverywhere) {
 }
 
 TEST(VerdictJsonTest, OtherCharactersAreEscapedToAscii) {
-  nlohmann::ordered_json json;
+  Json json;
   json["name"] = "\x7f\xc2\x85";
   EXPECT_EQ(dump(json), "{\n  \"name\": \"\\u007f\\u0085\"\n}\n");
 }
 
 TEST(VerdictJsonTest, TextThatIsNoUtf8IsReplaced) {
-  nlohmann::ordered_json json;
+  Json json;
   json["name"] = "x\xff";
   EXPECT_EQ(dump(json), "{\n  \"name\": \"x\\ufffd\"\n}\n");
 }

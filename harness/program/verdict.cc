@@ -50,19 +50,17 @@ std::string sentence(const Conclusion& conclusion, const std::string& if_holds) 
   return "Not shown: " + conclusion.not_shown + "; nothing was violated";
 }
 
-nlohmann::ordered_json to_json(const Conclusion& conclusion) {
+Json to_json(const Conclusion& conclusion) {
   return {{"verdict", to_string(conclusion.verdict)},
           {"holds", conclusion.verdict == Verdict::Holds},
           {"interrupted", conclusion.interrupted},
           {"not_shown", conclusion.not_shown}};
 }
 
-std::string dump(const nlohmann::ordered_json& json) {
+std::string dump(const Json& json) {
   constexpr int kIndent = 2;
   // All in ASCII, so that no control character of Unicode is left for a terminal.
-  return json.dump(kIndent, ' ', /*ensure_ascii=*/true,
-                   nlohmann::ordered_json::error_handler_t::replace) +
-         "\n";
+  return json.dump(kIndent, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace perfring

@@ -5,8 +5,6 @@
 namespace perfring::record {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // kernel/events/core.c at v6.18: __perf_event__output_id_sample().
 void output_id_sample(Output& out, std::uint64_t sample_type) {
   out.begin("sample_id");

@@ -45,7 +45,7 @@ struct Shape {
 
 struct Encoded {
   std::vector<std::byte> bytes;
-  nlohmann::ordered_json fields;
+  Json fields;
 };
 
 // The record that an event with these attributes writes; fields that are mere values are drawn from
@@ -56,8 +56,6 @@ Encoded encode(const perf_event_attr& attr, const Shape& shape,
 // Bytes as perf_output_put() appends them, each field with its name.
 class Output {
  public:
-  using Json = nlohmann::ordered_json;
-
   explicit Output(const std::function<std::uint64_t()>& value) : value_{value} {}
 
   // A field with any value, and with this one.

@@ -13,8 +13,6 @@
 
 namespace perfring::record {
 
-using Json = nlohmann::ordered_json;
-
 inline const Json* child(const Json* of, const std::string& name) {
   if (of == nullptr || !of->is_object()) return nullptr;
   const auto place = of->find(name);

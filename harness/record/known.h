@@ -12,7 +12,7 @@
 namespace perfring::record {
 
 // Whether the values are equal, "0x10" and 16 too. Of objects, `got` may have more fields.
-bool agrees(const nlohmann::ordered_json& known, const nlohmann::ordered_json& got);
+bool agrees(const Json& known, const Json& got);
 
 struct Difference {
   std::string field;
@@ -40,7 +40,7 @@ struct Comparison {
 // - in raw data: `raw_common_pid`, `raw_prev_pid_at_24`, `data_loc_filename`, `function`;
 // - as a register of x86: `ax`, `first_argument_rdi`.
 // `note` is for people.
-Comparison compare(const Vector& vector, const nlohmann::ordered_json& record);
+Comparison compare(const Vector& vector, const Json& record);
 
 }  // namespace perfring::record
 

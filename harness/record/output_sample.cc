@@ -5,8 +5,6 @@
 namespace perfring::record {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // perf_output_read_one()
 void output_read_one(Output& out, std::uint64_t read_format) {
   out.u64("value");

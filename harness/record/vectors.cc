@@ -16,8 +16,6 @@
 namespace perfring::record {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // A line is wrong; what() says how.
 struct Refused : std::runtime_error {
   using runtime_error::runtime_error;

@@ -31,9 +31,9 @@ struct Vector {
   // read_format.
   std::vector<std::byte> bytes;
   bool is_read = false;
-  nlohmann::ordered_json known = nlohmann::ordered_json::object();
+  Json known = Json::object();
   // The line's own `record`, `type`, `misc` and `size`, as far as it has them.
-  nlohmann::ordered_json said = nlohmann::ordered_json::object();
+  Json said = Json::object();
 };
 
 // One line. An error says which field is wrong, and what is accepted.
@@ -51,7 +51,7 @@ std::expected<std::vector<Vector>, std::string> parse_vectors(std::string_view t
 
 // The number that a JSON value stands for: 17, -1 (as the u64 of the same bits) or "0x11". nullopt
 // for everything else.
-inline std::optional<std::uint64_t> number_of(const nlohmann::ordered_json& value) {
+inline std::optional<std::uint64_t> number_of(const Json& value) {
   if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
   if (value.is_number_unsigned()) return value.get<std::uint64_t>();
   if (value.is_number_integer()) return static_cast<std::uint64_t>(value.get<std::int64_t>());
@@ -65,16 +65,16 @@ inline std::optional<std::uint64_t> number_of(const nlohmann::ordered_json& valu
 // uapi's names and in its order (perfring/record/fields.h). Addresses, masks and flags are strings
 // of hexadecimal digits with 0x, bytes are such strings without. Text that is not UTF-8 has \xNN
 // for each such byte.
-nlohmann::ordered_json to_json(const Any& record);
+Json to_json(const Any& record);
 // The values that read(2) returned.
-nlohmann::ordered_json to_json(const ReadValues& values);
+Json to_json(const ReadValues& values);
 
 // A vector's bytes, as the one or the other, behind its `name`. What read(2) gave too little of has
 // the field `malformed`.
-nlohmann::ordered_json decoded(const Vector& vector);
+Json decoded(const Vector& vector);
 
 // In one line, in ASCII.
-std::string line_of(const nlohmann::ordered_json& json);
+std::string line_of(const Json& json);
 
 }  // namespace perfring::record
 

@@ -21,6 +21,9 @@ namespace perfring::model {
 // Registers ("1:r0") and locations ("x"), by name.
 using LitmusOutcome = std::map<std::string, std::int64_t>;
 
+// {"0:r0":1,"x":2}
+nlohmann::ordered_json json_of(const LitmusOutcome& outcome);
+
 // A file's expectation of a program under one memory model.
 struct Expectation {
   std::optional<std::set<LitmusOutcome>> allowed;

@@ -12,15 +12,13 @@
 namespace perfring::model {
 namespace {
 
-using nlohmann::json;
-
 constexpr int kListsMax = 256;  // one in another
 
 // Refuses what the parsed JSON would not show any more. Called for each piece of it.
 class Watch {
  public:
-  bool operator()(int depth, json::parse_event_t event, const json& parsed) {
-    using Event = json::parse_event_t;
+  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
+    using Event = Json::parse_event_t;
     // An error prints its list by recursion.
     if (depth > kListsMax) throw UsageError{fmt::format("nested deeper than {}", kListsMax)};
     if (event == Event::object_start) {
@@ -74,13 +72,13 @@ class Watch {
 
 }  // namespace
 
-json parse_litmus_json(std::istream& file) {
+Json parse_litmus_json(std::istream& file) {
   Watch watch;
   try {
-    return json::parse(file, [&](int depth, json::parse_event_t event, json& parsed) {
+    return Json::parse(file, [&](int depth, Json::parse_event_t event, Json& parsed) {
       return watch(depth, event, parsed);
     });
-  } catch (const json::exception& error) {
+  } catch (const Json::exception& error) {
     throw UsageError{"not JSON: " + message_of(error)};
   }
 }
@@ -90,7 +88,7 @@ std::string message_of(const std::exception& error) {
   return std::string{what.substr(what.find(' ') + 1)};
 }
 
-std::int64_t integer_of(const json& number) {
+std::int64_t integer_of(const Json& number) {
   if (number.is_number_unsigned()) return static_cast<std::int64_t>(number.get<std::uint64_t>());
   if (number.is_number_integer()) return number.get<std::int64_t>();
   throw UsageError{fmt::format("{} is not an integer of 64 bits", number.dump())};

@@ -17,8 +17,6 @@
 namespace perfring::model {
 namespace {
 
-using nlohmann::json;
-
 // `threads` is the program's source, `family` and `bad` say what it is for: for people.
 constexpr std::array<std::string_view, 11> kFields = {
     "name",           "threads", "locations", "initial", "ops", "observed",
@@ -40,22 +38,22 @@ constexpr std::array<ExpectationFields, 6> kExpectations = {
      {MemoryModel::Lkmm, "allowed_lkmm", "executions_lkmm"},
      {MemoryModel::Lkmm, "allowed_lkmm_rmb", "executions_lkmm_rmb"}}};
 
-bool has(const json& entry, const char* name) {
+bool has(const Json& entry, const char* name) {
   return entry.contains(name) && !entry.at(name).is_null();
 }
 
 // A field of a program. Throws UsageError, with its name, for another type.
 template <class T>
-T field(const json& entry, const char* name) {
+T field(const Json& entry, const char* name) {
   if (!entry.contains(name)) throw UsageError{fmt::format("field '{}' is missing", name)};
   try {
     return entry.at(name).get<T>();
-  } catch (const json::exception& error) {
+  } catch (const Json::exception& error) {
     throw UsageError{fmt::format("field '{}': {}", name, message_of(error))};
   }
 }
 
-std::int64_t integer_field(const json& entry, const char* name, std::int64_t otherwise) {
+std::int64_t integer_field(const Json& entry, const char* name, std::int64_t otherwise) {
   try {
     return entry.contains(name) ? integer_of(entry.at(name)) : otherwise;
   } catch (const UsageError& error) {
@@ -131,7 +129,7 @@ bool is_field(std::string_view name) {
 }
 
 // A field that is misspelt would be taken for one that is left out.
-void check_fields(const json& entry) {
+void check_fields(const Json& entry) {
   for (const auto& [name, value] : entry.items()) {
     if (is_field(name)) continue;
     std::vector<std::string_view> names{kFields.begin(), kFields.end()};
@@ -144,16 +142,16 @@ void check_fields(const json& entry) {
   }
 }
 
-LitmusText read_text(const json& entry) {
+LitmusText read_text(const Json& entry) {
   LitmusText text;
   text.name = field<std::string>(entry, "name");
   text.unset_register = integer_field(entry, "unset_register", 0);
   text.observed = field<std::vector<std::string>>(entry, "observed");
   text.initial = static_cast<std::uint64_t>(integer_field(entry, "initial", 0));
-  for (const auto& [name, kind] : field<json::object_t>(entry, "locations")) {
+  for (const auto& [name, kind] : field<std::map<std::string, Json>>(entry, "locations")) {
     text.locations.push_back(name);
   }
-  const auto threads = field<std::vector<json>>(entry, "ops");
+  const auto threads = field<std::vector<Json>>(entry, "ops");
   if (threads.empty() || threads.size() > Program::kThreadsMax) {
     throw UsageError{fmt::format("field 'ops': {}; from 1 to {} are supported",
                                  counted(threads.size(), "thread"), Program::kThreadsMax)};
@@ -169,9 +167,9 @@ LitmusText read_text(const json& entry) {
   return text;
 }
 
-std::set<LitmusOutcome> read_outcomes(const json& entry, const char* name) {
+std::set<LitmusOutcome> read_outcomes(const Json& entry, const char* name) {
   std::set<LitmusOutcome> outcomes;
-  for (const auto& outcome : field<std::vector<std::map<std::string, json>>>(entry, name)) {
+  for (const auto& outcome : field<std::vector<std::map<std::string, Json>>>(entry, name)) {
     LitmusOutcome allowed;
     for (const auto& [observed, number] : outcome) {
       try {
@@ -185,7 +183,7 @@ std::set<LitmusOutcome> read_outcomes(const json& entry, const char* name) {
   return outcomes;
 }
 
-Expectation read_expectation(const json& entry, const ExpectationFields& fields,
+Expectation read_expectation(const Json& entry, const ExpectationFields& fields,
                              const std::vector<std::string>& observed) {
   Expectation expectation;
   if (has(entry, fields.allowed)) {
@@ -218,7 +216,7 @@ void unite(std::optional<T>& known, std::optional<T>& other, const char* field) 
                   field)};
 }
 
-void read_expectations(const json& entry, Litmus& litmus) {
+void read_expectations(const Json& entry, Litmus& litmus) {
   for (const ExpectationFields& fields : kExpectations) {
     if (has(entry, fields.allowed) || has(entry, fields.executions)) {
       Expectation read = read_expectation(entry, fields, litmus.text.observed);
@@ -233,7 +231,7 @@ void read_expectations(const json& entry, Litmus& litmus) {
   }
 }
 
-Litmus read_one(const json& entry) {
+Litmus read_one(const Json& entry) {
   Litmus litmus;
   check_fields(entry);
   const bool of_hardware = std::ranges::any_of(kExpectations, [&](const ExpectationFields& fields) {
@@ -256,14 +254,14 @@ Litmus read_one(const json& entry) {
 }  // namespace
 
 std::vector<Litmus> read_litmus(std::istream& file) {
-  const json parsed = parse_litmus_json(file);
+  const Json parsed = parse_litmus_json(file);
   const bool wrapped = parsed.is_object() && parsed.contains("programs");
-  const json& programs = wrapped ? parsed.at("programs") : parsed;
+  const Json& programs = wrapped ? parsed.at("programs") : parsed;
   if (!programs.is_array()) {
     throw UsageError{"not a list of litmus tests, nor an object with one as 'programs'"};
   }
   std::vector<Litmus> all;
-  for (const json& entry : programs) {
+  for (const Json& entry : programs) {
     const bool named = entry.is_object() && entry.contains("name") && entry.at("name").is_string();
     try {
       if (!entry.is_object()) throw UsageError{"not an object: " + entry.dump().substr(0, 100)};

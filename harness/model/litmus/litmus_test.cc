@@ -113,17 +113,17 @@ TEST(ReadLitmusTest, AFileThatIsNestedTooDeepIsRefused) {
 
 // So that a counterexample of proptests/litmus_test can be kept in a file.
 TEST(ReadLitmusTest, AProgramIsWrittenAsItWasRead) {
-  const auto program = nlohmann::json::parse(
-      R"({"name": "X", "locations": {"x": "", "y": ""}, "initial": -5, "unset_register": 99,
-          "observed": ["x", "1:a"],
+  const auto program = Json::parse(
+      R"({"name": "X", "locations": {"x": "", "y": ""}, "initial": -5,
           "ops": [[["W", "x", 7, "na"], ["W", "y", -1, "rel"], ["R", "a", "x", "acq"],
                    ["WR", "y", "a"], ["CTRL", "a"], ["F", "ar"], ["F", "wmb"]],
                   [["FA", "a", "y", 2, "ar"], ["XC", "b", "x", 3, "rel"],
                    ["CX", "c", "x", 4, 5, "acq", "rlx"], ["CP", ["a", "c"]],
-                   ["IF", "b", 6, [["ASSUME", "c", 8], ["R", "d", "y", "rlx"]]]]]})");
+                   ["IF", "b", 6, [["ASSUME", "c", 8], ["R", "d", "y", "rlx"]]]]],
+          "observed": ["x", "1:a"], "unset_register": 99})");
   auto file = program;
   file["race"] = true;
-  std::istringstream in{nlohmann::json::array({file}).dump()};
+  std::istringstream in{Json::array({file}).dump()};
   EXPECT_EQ(text_json(read_litmus(in).at(0).text), program);
 }
 

@@ -13,7 +13,6 @@
 namespace perfring::model {
 namespace {
 
-using nlohmann::json;
 using Kind = Op::Kind;
 using Order = Op::Order;
 
@@ -66,14 +65,14 @@ class ThreadParser {
  public:
   explicit ThreadParser(const std::vector<std::string>& locations) : locations_{locations} {}
 
-  std::vector<Op> ops(const json& list, unsigned depth = 0) {
+  std::vector<Op> ops(const Json& list, unsigned depth = 0) {
     if (depth > kDepthMax) throw UsageError{fmt::format("more than {} IFs in another", kDepthMax)};
     if (!list.is_array()) throw UsageError{"operations are not a list: " + list.dump()};
     std::vector<Op> all;
-    for (const json& entry : list) {
+    for (const Json& entry : list) {
       try {
         all.push_back(op(entry, depth));
-      } catch (const json::exception& error) {
+      } catch (const Json::exception& error) {
         throw UsageError{fmt::format("operation {}: {}", entry.dump(), message_of(error))};
       }
     }
@@ -83,7 +82,7 @@ class ThreadParser {
  private:
   static constexpr unsigned kDepthMax = 32;  // a thread's stack is small
 
-  static std::uint64_t value(const json& entry, std::size_t i) {
+  static std::uint64_t value(const Json& entry, std::size_t i) {
     try {
       return static_cast<std::uint64_t>(integer_of(entry.at(i)));
     } catch (const UsageError& error) {
@@ -92,7 +91,7 @@ class ThreadParser {
   }
 
   // `accepted`: the orders that C++ has for such an access.
-  static Order order(std::string_view operation, const json& name, std::string_view accepted) {
+  static Order order(std::string_view operation, const Json& name, std::string_view accepted) {
     const auto order = name.get<std::string>();
     const auto* const found = std::ranges::find(kOrders, order, &OrderName::name);
     if (found == kOrders.end()) {
@@ -111,7 +110,7 @@ class ThreadParser {
     return found->order;
   }
 
-  Op op(const json& entry, unsigned depth) {
+  Op op(const Json& entry, unsigned depth) {
     const KindName& kind = kind_of(entry.at(0).get<std::string>());
     if (entry.size() != kind.operands + 1) {
       throw UsageError{fmt::format("operation {}: {}, not {}", entry.dump(),
@@ -127,7 +126,7 @@ class ThreadParser {
     return op;
   }
 
-  void read_operands(Op& op, const json& entry, std::string_view name, unsigned depth) {
+  void read_operands(Op& op, const Json& entry, std::string_view name, unsigned depth) {
     constexpr std::string_view kOfUpdates = "rlx acq rel ar";
     switch (op.kind) {
       case Kind::Write:
@@ -180,13 +179,13 @@ class ThreadParser {
     }
   }
 
-  static std::string register_of(const json& entry, std::size_t i) {
+  static std::string register_of(const Json& entry, std::size_t i) {
     auto name = entry.at(i).get<std::string>();
     if (name.empty()) throw UsageError{"operation " + entry.dump() + ": its register has no name"};
     return name;
   }
 
-  std::uint16_t location(const json& name) const {
+  std::uint16_t location(const Json& name) const {
     const auto found = std::ranges::find(locations_, name.get<std::string>());
     if (found == locations_.end()) throw UsageError{"unknown location " + name.dump()};
     return static_cast<std::uint16_t>(found - locations_.begin());
@@ -196,7 +195,7 @@ class ThreadParser {
   std::uint32_t line_ = 0;
 };
 
-json op_json(const Op& op, const std::vector<std::string>& locations) {
+Json op_json(const Op& op, const std::vector<std::string>& locations) {
   const std::string kind{name_of(op.kind)};
   const std::string order{name_of(op.order)};
   const auto at = [&] { return locations.at(op.location); };
@@ -228,27 +227,27 @@ json op_json(const Op& op, const std::vector<std::string>& locations) {
     case Kind::Assume:
       return {kind, op.reg, value};
     case Kind::Checkpoint:
-      return json::array({kind, op.registers});
+      return Json::array({kind, op.registers});
   }
   return {};
 }
 
 }  // namespace
 
-std::vector<Op> read_ops(const json& list, const std::vector<std::string>& locations) {
+std::vector<Op> read_ops(const Json& list, const std::vector<std::string>& locations) {
   return ThreadParser{locations}.ops(list);
 }
 
-json ops_json(const std::vector<Op>& ops, const std::vector<std::string>& locations) {
-  json all = json::array();
+Json ops_json(const std::vector<Op>& ops, const std::vector<std::string>& locations) {
+  Json all = Json::array();
   for (const Op& op : ops) all.push_back(op_json(op, locations));
   return all;
 }
 
-json text_json(const LitmusText& text) {
-  json locations = json::object();
+Json text_json(const LitmusText& text) {
+  Json locations = Json::object();
   for (const std::string& name : text.locations) locations[name] = "";
-  json threads = json::array();
+  Json threads = Json::array();
   for (const auto& thread : text.threads) threads.push_back(ops_json(thread, text.locations));
   return {{"name", text.name},
           {"locations", locations},

@@ -78,21 +78,23 @@ struct LitmusText {
 };
 
 // A thread's operations. Throws UsageError, which names the operation.
-std::vector<Op> read_ops(const nlohmann::json& list, const std::vector<std::string>& locations);
+std::vector<Op> read_ops(const nlohmann::ordered_json& list,
+                         const std::vector<std::string>& locations);
 // The reverse.
-nlohmann::json ops_json(const std::vector<Op>& ops, const std::vector<std::string>& locations);
+nlohmann::ordered_json ops_json(const std::vector<Op>& ops,
+                                const std::vector<std::string>& locations);
 // A whole test, without what is expected of it.
-nlohmann::json text_json(const LitmusText& text);
+nlohmann::ordered_json text_json(const LitmusText& text);
 
 // The JSON of a file of litmus tests. Throws UsageError for text that is not JSON, for lists nested
 // too deep, and for an object that has a field twice, of which the library would keep the last.
-nlohmann::json parse_litmus_json(std::istream& file);
+nlohmann::ordered_json parse_litmus_json(std::istream& file);
 
 // The message of an exception of the library's, without "[json.exception.type_error.302] ".
 std::string message_of(const std::exception& error);
 
 // Neither rounded nor cut off: a misread number could agree by chance.
-std::int64_t integer_of(const nlohmann::json& number);
+std::int64_t integer_of(const nlohmann::ordered_json& number);
 
 }  // namespace perfring::model
 
