@@ -1,4 +1,4 @@
-// The drawing of a violation, as the text that Graphviz is given. //harness/cli:check_command_test
+// The drawing of a violation, as the text that Graphviz is given. //harness/cli:commands_test
 // has it drawn, //harness/model:catalogue_test holds every violation of the catalogue against its
 // text.
 
