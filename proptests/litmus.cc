@@ -8,12 +8,11 @@
 #include <vector>
 
 #include "harness/model/reference/enumerate.h"
-#include "harness/program/json.h"
 
 namespace perfring::model {
 
 void showValue(const LitmusText& text, std::ostream& out) {
-  out << text_json(text).dump();
+  out << text_json(text);
 }
 
 }  // namespace perfring::model

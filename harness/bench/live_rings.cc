@@ -34,6 +34,8 @@ std::string failure(const std::string& what, int error) {
   return what + ": " + std::generic_category().message(std::abs(error));
 }
 
+}  // namespace
+
 // One loaded copy of fill.bpf.c, with an events map of its own.
 class FillProgram {
  public:
@@ -96,6 +98,8 @@ std::expected<void, std::string> FillProgram::run(const Workload& workload) cons
   }
   return {};
 }
+
+namespace {
 
 std::size_t page_bytes() {
   return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

@@ -10,7 +10,6 @@
 namespace perfring::cli {
 namespace {
 
-using model::Case;
 using model::Entry;
 using model::ExploreOptions;
 using model::find_entry;
@@ -59,7 +58,7 @@ bool holds(Form form, const char* fault) {
   const Entry& ring = *find_entry("ring");
   ExploreOptions options;
   options.merge = true;
-  for (const Case& each : ring.cases(*ring.size, form, fault)) {
+  for (const model::Case& each : ring.cases(*ring.size, form, fault)) {
     const model::Result result = model::explore(each.program, options);
     if (!result.bound.empty()) throw UsageError{"not proved: " + result.bound};
     if (result.violation) return false;
@@ -72,7 +71,7 @@ bool holds(MemoryModel machine, const char* fault) {
   const bool kernel = machine == MemoryModel::Lkmm;
   const Entry& entry = *find_entry(kernel ? "protocol" : "ring");
   const Form form = kernel ? Form::Kernel : Form::A;
-  for (const Case& each : entry.cases(*entry.machine_size, form, fault)) {
+  for (const model::Case& each : entry.cases(*entry.machine_size, form, fault)) {
     const model::Result result = model::explore_machine(each.program, machine);
     if (result.violation) return false;
     if (!result.bound.empty()) throw UsageError{"not proved: " + result.bound};

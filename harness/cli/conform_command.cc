@@ -24,7 +24,7 @@ namespace {
 using conformance::Case;
 using conformance::Cell;
 using conformance::Outcome;
-using Run = std::function<Cell(const Case&, const conformance::ProcessLimits&)>;
+using CaseRunner = std::function<Cell(const Case&, const conformance::ProcessLimits&)>;
 
 constexpr const char* kLister = "perfring conform --list";
 
@@ -132,7 +132,8 @@ const Cell* why_none(const std::vector<ConformRow>& rows) {
   return std::all_of(rows.begin(), rows.begin() + kAlike, is_alike) ? &first : nullptr;
 }
 
-ConformReport run_all(const std::vector<const Case*>& cases, const Known& known, const Run& run) {
+ConformReport run_all(const std::vector<const Case*>& cases, const Known& known,
+                      const CaseRunner& run) {
   ConformReport report;
   const StopOnSignals signals;
   const ProgressLine progress;
@@ -187,7 +188,7 @@ int run_command(const ConformOptions& options) {
                                            nearest_to(options.fault, {faults.begin(), faults.end()},
                                                       "perfring faults")));
   }
-  Run run = [](const Case& of, const conformance::ProcessLimits&) {
+  CaseRunner run = [](const Case& of, const conformance::ProcessLimits&) {
     return conformance::run_perfring(conformance::vector_of(of));
   };
   std::string subject = "perfring";

@@ -51,8 +51,8 @@ constexpr std::chrono::minutes kPatience{5};  // a consumer may never end
 
 // All that it writes, unless it is to stop or takes too long. Returns whether that is all.
 bool read_report(const os::Fd& reads, const std::atomic<bool>& stop, std::string& text) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (!stop && std::chrono::steady_clock::now() < deadline) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!stop && std::chrono::steady_clock::now() < end) {
     pollfd fd{reads.get(), POLLIN, 0};
     if (::poll(&fd, 1, 100) <= 0) continue;
     char piece[4096];

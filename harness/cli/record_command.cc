@@ -30,7 +30,7 @@ using event::Delivered;
 using event::Event;
 using event::Sampler;
 
-struct Refused {
+struct Refusal {
   std::string why;
 };
 
@@ -51,7 +51,7 @@ void add_changes(std::vector<Event>& events) {
   if (missing.execs || missing.forks || missing.maps) events.push_back(event::changes(missing));
 }
 
-std::expected<event::Request, Refused> request_of(const RecordOptions& options) {
+std::expected<event::Request, Refusal> request_of(const RecordOptions& options) {
   event::Request request;
   request.page_count = 64;
   request.target = options.all ? event::system()
@@ -60,12 +60,12 @@ std::expected<event::Request, Refused> request_of(const RecordOptions& options) 
                        : event::child(options.command);
   const bool is_none = !options.all && options.pid == 0 && options.command.empty();
   if (is_none) {
-    return std::unexpected(Refused{"no target is given: say -a, -p PID, or -- COMMAND"});
+    return std::unexpected(Refusal{"no target is given: say -a, -p PID, or -- COMMAND"});
   }
   // (Not by CLI11: of `-F 99 -a -- true` it would say this, and not that there is no option -F.)
   if ((options.all || options.pid != 0) && !options.command.empty()) {
     return std::unexpected(
-        Refused{fmt::format("COMMAND: {} cannot be given together with {}: --seconds ends it",
+        Refusal{fmt::format("COMMAND: {} cannot be given together with {}: --seconds ends it",
                             in_quotes(options.command.front()), options.all ? "-a" : "-p PID")});
   }
   for (const std::string& name : options.events) {
@@ -73,7 +73,7 @@ std::expected<event::Request, Refused> request_of(const RecordOptions& options) 
     if (!each) {
       const bool is_list = event::by_name(name.substr(0, name.find(','))).has_value();
       return std::unexpected(
-          Refused{"--event: " + one_line(each.error().says) + ": " +
+          Refusal{"--event: " + one_line(each.error().says) + ": " +
                   (is_list && !name.starts_with("changes:") ? "give each event by an -e of its own"
                                                             : one_line(each.error().advice))});
     }

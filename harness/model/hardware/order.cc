@@ -107,13 +107,13 @@ class Relation {
     }
     return all;
   }
-  bool acyclic() const {
-    const Relation all = transitive();
+  bool irreflexive() const {
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (all[i][i]) return false;
+      if (rows_[i][i]) return false;
     }
     return true;
   }
+  bool acyclic() const { return transitive().irreflexive(); }
 
  private:
   std::vector<EventSet> rows_;
@@ -183,8 +183,9 @@ bool lkmm_allows(const Graph& graph) {
       if (graph.comes_before(i, j) || (own && propagates[i][j])) happens_before[i].set(j);
     }
   }
-  if (!happens_before.acyclic()) return false;
-  return (propagates * edges.full * happens_before.transitive().or_same()).acyclic();
+  const Relation reached = happens_before.transitive();
+  if (!reached.irreflexive()) return false;
+  return (propagates * edges.full * reached.or_same()).acyclic();
 }
 
 }  // namespace perfring::model

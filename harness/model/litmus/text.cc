@@ -244,17 +244,18 @@ Json ops_json(const std::vector<Op>& ops, const std::vector<std::string>& locati
   return all;
 }
 
-Json text_json(const LitmusText& text) {
+std::string text_json(const LitmusText& text) {
   Json locations = Json::object();
   for (const std::string& name : text.locations) locations[name] = "";
   Json threads = Json::array();
   for (const auto& thread : text.threads) threads.push_back(ops_json(thread, text.locations));
-  return {{"name", text.name},
-          {"locations", locations},
-          {"initial", static_cast<std::int64_t>(text.initial)},
-          {"ops", threads},
-          {"observed", text.observed},
-          {"unset_register", text.unset_register}};
+  const Json json{{"name", text.name},
+                  {"locations", locations},
+                  {"initial", static_cast<std::int64_t>(text.initial)},
+                  {"ops", threads},
+                  {"observed", text.observed},
+                  {"unset_register", text.unset_register}};
+  return json.dump();
 }
 
 }  // namespace perfring::model

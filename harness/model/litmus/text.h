@@ -83,8 +83,8 @@ std::vector<Op> read_ops(const nlohmann::ordered_json& list,
 // The reverse.
 nlohmann::ordered_json ops_json(const std::vector<Op>& ops,
                                 const std::vector<std::string>& locations);
-// A whole test, without what is expected of it.
-nlohmann::ordered_json text_json(const LitmusText& text);
+// A whole test as JSON, without what is expected of it.
+std::string text_json(const LitmusText& text);
 
 // The JSON of a file of litmus tests. Throws UsageError for text that is not JSON, for lists nested
 // too deep, and for an object that has a field twice, of which the library would keep the last.

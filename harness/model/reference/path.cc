@@ -8,7 +8,6 @@
 namespace perfring::model::reference {
 namespace {
 
-using Kind = Op::Kind;
 using Order = Op::Order;
 
 // The two halves of an update's order.
@@ -55,41 +54,41 @@ class Walk {
 
   void run(const Op& op) {
     switch (op.kind) {
-      case Kind::Write:
+      case Op::Kind::Write:
         return write(op, op.value, write_order(op.order), false);
-      case Kind::WriteRegister:
+      case Op::Kind::WriteRegister:
         if (const auto read = assigned_.find(op.reg); read != assigned_.end()) {
           path.data.emplace_back(read->second, path.events.size());
         }
         return write(op, value_of(op.reg), op.order, false);
-      case Kind::Read:
+      case Op::Kind::Read:
         return read(op, op.order);
-      case Kind::FetchAdd:
+      case Op::Kind::FetchAdd:
         read(op, read_order(op.order));
         return write(op, value_of(op.reg) + op.value, write_order(op.order), true);
-      case Kind::Exchange:
+      case Op::Kind::Exchange:
         read(op, read_order(op.order));
         return write(op, op.value, write_order(op.order), true);
-      case Kind::CompareExchange:
+      case Op::Kind::CompareExchange:
         read(op, op.failure);
         if (value_of(op.reg) != op.expected) return;
         path.events.back().order = read_order(op.order);
         return write(op, op.value, write_order(op.order), true);
-      case Kind::Fence:
+      case Op::Kind::Fence:
         path.events.push_back({.kind = PathEvent::Kind::Fence, .order = op.order});
         return;
-      case Kind::If:
+      case Op::Kind::If:
         if (value_of(op.reg) == op.value) run(op.body);
         return;
-      case Kind::Control:
+      case Op::Kind::Control:
         if (const auto read = assigned_.find(op.reg); read != assigned_.end()) {
           branches_.push_back(read->second);
         }
         return;
-      case Kind::Assume:
+      case Op::Kind::Assume:
         path.blocked = value_of(op.reg) != op.value;
         return;
-      case Kind::Checkpoint:
+      case Op::Kind::Checkpoint:
         return;
     }
   }

@@ -76,26 +76,33 @@ def cc_unit_library(name, srcs, hdrs = [], deps = [], strip_include_prefix = Non
         **kwargs
     )
 
-def cc_unit_test(name, srcs, deps, size = "medium", **kwargs):
-    """A cc_test whose `srcs` compile as one unit: one program for the tests of a package.
-
-    It takes long on emulated processors and under the sanitizers, hence its size.
-    """
+def _cc_unit_program(rule, name, srcs, deps, testonly = False, **kwargs):
     one_unit(
         name = name + "_unit",
-        testonly = True,
+        testonly = testonly,
         srcs = srcs,
         unit = "all_{}.cc".format(name),
     )
     native.cc_library(
         name = name + "_sources",
-        testonly = True,
+        testonly = testonly,
         textual_hdrs = srcs,
     )
-    native.cc_test(
+    rule(
         name = name,
-        size = size,
+        testonly = testonly,
         srcs = [name + "_unit"],
         deps = deps + [name + "_sources"],
         **kwargs
     )
+
+def cc_unit_binary(name, srcs, deps, **kwargs):
+    """A cc_binary whose `srcs` compile as one unit; of headers they may have some, too."""
+    _cc_unit_program(native.cc_binary, name, srcs, deps, **kwargs)
+
+def cc_unit_test(name, srcs, deps, size = "medium", **kwargs):
+    """A cc_test whose `srcs` compile as one unit: one program for the tests of a package.
+
+    It takes long on emulated processors and under the sanitizers, hence its size.
+    """
+    _cc_unit_program(native.cc_test, name, srcs, deps, testonly = True, size = size, **kwargs)
