@@ -29,8 +29,8 @@
 
 namespace perfring::proptests {
 
-// A step of a Cursor. Write: a payload of so many bytes. Next: so many records are taken.
-// Release: so many of those that are held.
+// A step of a Cursor. Write: a payload of N bytes. Next: N records are taken.
+// Release: N of those that are held.
 struct Move {
   enum class Kind { Write, Look, Next, Release } kind = Kind::Look;
   std::uint64_t number = 0;
@@ -45,7 +45,7 @@ namespace {
 using testing::Reference;
 using testing::Seen;
 
-// Break or throw at any event: so many events were delivered, and the next drain starts with the
+// Break or throw at any event: N events were delivered, and the next drain starts with the
 // one after.
 template <class Consumer>
 void resumes() {

@@ -189,7 +189,7 @@ struct TwoLooks {
   std::uint64_t second;  // and before the second
   std::uint64_t limit;   // of the first run
   std::uint64_t slack;
-  std::uint64_t ends;  // the ring, after so many bytes
+  std::uint64_t ends;  // the ring, after N bytes
 };
 
 template <unsigned kWindow>

@@ -123,7 +123,7 @@ struct RowShape {
   std::uint64_t start;
 };
 
-// Ends a run early: after so many events, or keys.
+// Ends a run early: after N events, or keys.
 struct Cut {
   std::uint64_t stops = MergeOracle::kAll;
   std::uint64_t throws = MergeOracle::kAll;

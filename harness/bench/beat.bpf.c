@@ -1,4 +1,4 @@
-// A writer that keeps a rate: BPF_PROG_TEST_RUN of `beat` outputs so many records to the current
+// A writer that keeps a rate: BPF_PROG_TEST_RUN of `beat` outputs N records to the current
 // CPU's entry of `events`, one in each period, and spins between them. Each begins with the clock
 // that was read just before its output.
 

@@ -276,12 +276,15 @@ TEST_F(InspectCommandTest, ARingIsDrawn) {
 
 TEST_F(InspectCommandTest, AFileThatHoldsNoRingIsRefused) {
   const std::string vectors = std::getenv("CASES");
+  std::string fields = R"({"cases": [])";
+  for (int i = 0; i < 1000; ++i) fields += ", \"" + std::to_string(i) + "\": 0";
   const std::vector<std::pair<std::vector<std::string>, std::string>> refused{
       {{"/nonexistent"}, "'/nonexistent' cannot be read"},
       {{temporary("short", "abc")}, "it is not a ring image"},
       {{vectors, "--case", "nothing"}, "it has no case 'nothing'"},
       {{vectors, "--case", "turns", "--turn", "3"}, "the case has turns 1 to 2"},
       {{temporary("text", "{}"), "--case", "turns"}, "it is not an index of vectors"},
+      {{temporary("fields", fields + "}"), "--case", "turns"}, "more than 1000 fields"},
       {{vectors, "--turn", "2"}, "--turn requires --case"},
   };
   for (const auto& [arguments, why] : refused) {

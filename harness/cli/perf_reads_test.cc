@@ -137,7 +137,7 @@ TEST_F(PerfReadsTest, SamplesWithTheIdsOfAnotherProgramAreReadAsWell) {
   for (const bool is_one : {true, false}) {
     std::filesystem::remove(file);
     std::filesystem::remove(others);
-    // It begins once its file does, and ends after 1000 switches. (Of page-faults, a compiler
+    // It begins once its file does, and ends after some switches. (Of page-faults, a compiler
     // beside it has 100 000 each second.)
     const Ended ended =
         shell(std::string{"$PERFRING record -a -e context-switches "} +
@@ -217,12 +217,11 @@ TEST_F(PerfReadsTest, PerfKnowsTheTasksAndTheKernelThatExistedBefore) {
 
 TEST_F(PerfReadsTest, AFileOfPerfRecordIsDecodedAsPerfDoes) {
   const std::string file = temporary("record_command_test_perf.data");
-  const Ended ended =
-      shell("perf record -q --sample-cpu -g -e page-faults -e context-switches -o " + file +
-            " -- sh -c 'for i in 1 2 3 4 5; do true | cat; done' 2>&1");
+  const Ended ended = shell("perf record -q -a -g -c 20 -e page-faults -e context-switches -o " +
+                            file + " -- sh -c 'for i in 1 2 3 4 5; do true | cat; done' 2>&1");
   ASSERT_EQ(ended.exit_code, 0) << ended.out;
   Counts counts;
-  ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
+  ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 20, counts));
   if (IsSkipped()) return;
   EXPECT_GT(counts["callchain"], 10U);
   for (const char* const type : {"COMM", "FORK", "EXIT", "MMAP", "MMAP2", "perf's own"}) {
@@ -289,8 +288,9 @@ TEST_F(PerfReadsTest, LostSamplesOfPerfRecordAreDecodedAsPerfDoes) {
   EXPECT_GT(counts["LOST_SAMPLES"], 0U);
 }
 
-// Records of types that are hardly had here (THROTTLE, READ) or only on other kernels (TEXT_POKE):
-// the genuine ones of vectors.jsonl. (Of READ perf 6.1 takes the format without any bit alone.)
+// Records of types that this machine hardly writes (THROTTLE, READ) or only on other kernels
+// (TEXT_POKE): the genuine ones of vectors.jsonl. (Of READ perf 6.1 takes the format without any
+// bit alone.)
 TEST_F(PerfReadsTest, PerfReadsTheGenuineRecordsOfRareTypes) {
   if (std::endian::native == std::endian::big) GTEST_SKIP() << "they are in little endian";
   const auto vectors = record::parse_vectors(contents(of_environment("VECTORS")));

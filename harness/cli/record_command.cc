@@ -30,7 +30,7 @@ using event::Delivered;
 using event::Event;
 using event::Sampler;
 
-struct Refusal {
+struct Unrecordable {
   std::string why;
 };
 
@@ -51,7 +51,7 @@ void add_changes(std::vector<Event>& events) {
   if (missing.execs || missing.forks || missing.maps) events.push_back(event::changes(missing));
 }
 
-std::expected<event::Request, Refusal> request_of(const RecordOptions& options) {
+std::expected<event::Request, Unrecordable> request_of(const RecordOptions& options) {
   event::Request request;
   request.page_count = 64;
   request.target = options.all ? event::system()
@@ -60,22 +60,22 @@ std::expected<event::Request, Refusal> request_of(const RecordOptions& options) 
                        : event::child(options.command);
   const bool is_none = !options.all && options.pid == 0 && options.command.empty();
   if (is_none) {
-    return std::unexpected(Refusal{"no target is given: say -a, -p PID, or -- COMMAND"});
+    return std::unexpected(Unrecordable{"no target is given: say -a, -p PID, or -- COMMAND"});
   }
   // (Not by CLI11: of `-F 99 -a -- true` it would say this, and not that there is no option -F.)
   if ((options.all || options.pid != 0) && !options.command.empty()) {
-    return std::unexpected(
-        Refusal{fmt::format("COMMAND: {} cannot be given together with {}: --seconds ends it",
-                            in_quotes(options.command.front()), options.all ? "-a" : "-p PID")});
+    return std::unexpected(Unrecordable{
+        fmt::format("COMMAND: {} cannot be given together with {}: --seconds ends it",
+                    in_quotes(options.command.front()), options.all ? "-a" : "-p PID")});
   }
   for (const std::string& name : options.events) {
     auto each = event::by_name(name);
     if (!each) {
       const bool is_list = event::by_name(name.substr(0, name.find(','))).has_value();
-      return std::unexpected(
-          Refusal{"--event: " + one_line(each.error().says) + ": " +
-                  (is_list && !name.starts_with("changes:") ? "give each event by an -e of its own"
-                                                            : one_line(each.error().advice))});
+      return std::unexpected(Unrecordable{"--event: " + one_line(each.error().says) + ": " +
+                                          (is_list && !name.starts_with("changes:")
+                                               ? "give each event by an -e of its own"
+                                               : one_line(each.error().advice))});
     }
     // By itself it counts only.
     if (each->kind() == event::Kind::Pmu) {

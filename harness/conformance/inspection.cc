@@ -148,7 +148,7 @@ std::expected<InspectedRing, std::string> ring_of_fuzz_input(std::span<const std
 std::expected<InspectedRing, std::string> ring_of_vector(std::string_view file, std::string_view id,
                                                          std::size_t turn) {
   try {
-    const auto index = Json::parse(file);
+    const auto index = Json::parse(file, FieldLimit{});
     for (const auto& one : index.at("cases")) {
       if (one.at("id") != id) continue;
       const std::size_t turns = one.at("turns").size();

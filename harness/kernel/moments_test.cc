@@ -19,7 +19,7 @@ struct Interrupted : TestRing<NestingCpu> {
   }
 
   // An output that is interrupted at this step by `count` others, the first of which is interrupted
-  // at that step of its own by `count` others. Whether both have so many steps.
+  // at that step of its own by `count` others. Whether both have that many steps.
   bool interrupt(unsigned at, unsigned count, unsigned next = kNever) {
     cpu.steps = {};
     cpu.at = {at, next, kNever};
@@ -199,15 +199,15 @@ TEST(InterruptedOutputTest, AnInterruptReportsTheLossesOrDoesNot) {
     ASSERT_EQ(ring.output(4), -ENOSPC);
     perf_event_pause_output(*ring.event, false);
     if (!ring.interrupt(at, 1)) break;
-    Counts told;
+    Counts reported;
     for (const auto& reservation : ring.cpu.reservations) {
-      if (reservation.lost) told.push_back(*reservation.lost);
+      if (reservation.lost) reported.push_back(*reservation.lost);
     }
     // It looks before it raises rb->nest.
     if (ring.counted_only) {
-      EXPECT_EQ(told, (Counts{1, 0})) << at;
+      EXPECT_EQ(reported, (Counts{1, 0})) << at;
     }
-    if (found.empty() || found.back() != told) found.push_back(told);
+    if (found.empty() || found.back() != reported) found.push_back(reported);
     EXPECT_EQ(ring.rb().lost, 0u);
   }
   EXPECT_EQ(found, (std::vector<Counts>{{1}, {1, 0}, {0, 1}, {1}}));

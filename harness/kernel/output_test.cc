@@ -294,7 +294,7 @@ TEST(OutputLostTest, LossesAreCountedInTheKernelsWord) {
   struct {
     Word word;
     __u64 before;  // one more is lost then
-    bool told;
+    bool reported;
     __u64 lost;
   } const rows[] = {{Word::k32, 0x7fff'ffff, true, 0x8000'0000},
                     {Word::k64, 0x7fff'ffff, true, 0x8000'0000},
@@ -302,7 +302,7 @@ TEST(OutputLostTest, LossesAreCountedInTheKernelsWord) {
                     {Word::k64, 0xffff'ffff, false, 0},
                     {Word::k32, 0, true, 1},
                     {Word::k64, 0x1'0000'0000, true, 0x1'0000'0001}};
-  for (const auto& [word, before, told, lost] : rows) {
+  for (const auto& [word, before, reported, lost] : rows) {
     SCOPED_TRACE(before);
     TestRing ring{{.word = word}};
     ring.rb().lost = before;
@@ -311,10 +311,10 @@ TEST(OutputLostTest, LossesAreCountedInTheKernelsWord) {
     perf_event_pause_output(*ring.event, false);
     EXPECT_EQ(ring.rb().lost, word == Word::k32 ? (before + 1) & 0xffff'ffff : before + 1);
     ASSERT_EQ(ring.output(4), 0);
-    EXPECT_EQ(ring.head(), told ? 40u : 16u);
+    EXPECT_EQ(ring.head(), reported ? 40u : 16u);
     EXPECT_EQ(static_cast<__s32>(ring.rb().lost), 0);
-    EXPECT_EQ(ring.rb().lost == 0, told || word == Word::k32);
-    if (told) {
+    EXPECT_EQ(ring.rb().lost == 0, reported || word == Word::k32);
+    if (reported) {
       EXPECT_EQ(ring.at(0, 24), Bytes(Expected{}.header(2, 0, 24).u64(7).u64(lost)));
     }
   }

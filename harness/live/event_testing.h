@@ -36,7 +36,7 @@ inline bool has_pmu(const char* name) {
   return internal::Facts{real_system()}.pmu_type(name).has_value();
 }
 
-// Touches so many new pages; returns where they were.
+// Touches N new pages; returns where they were.
 inline std::uint64_t fault(int pages) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t length = page * static_cast<std::size_t>(pages);

@@ -38,7 +38,7 @@ Entry protocol_entry() {
   return entry;
 }
 
-// A record of so many times 8 bytes: 12 of them are its header and its payload's size.
+// A record of N times 8 bytes: 12 of them are its header and its payload's size.
 constexpr unsigned kUnit = 8;
 constexpr unsigned kSampleBytes = 12;
 

@@ -83,7 +83,7 @@ TEST(CatalogueTest, EveryViolationIsDrawnCompletely) {
 }
 
 // The source that ships, and the protocol word by word, in every execution that AArch64 and RISC-V
-// allow. herd7 has told the outcome of each fault, in the part of the protocol that it breaks.
+// allow. herd7 was asked for the outcome of each fault, in the part of the protocol that it breaks.
 
 // The violation of the first case that has one. A search that was cut short is no proof.
 std::string violated_in(const std::vector<Case>& cases, MemoryModel machine) {

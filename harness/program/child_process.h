@@ -23,7 +23,7 @@ class ChildProcess {
  public:
   // `command` begins with a path: /usr/bin/env searches PATH and sets variables, /bin/sh does the
   // rest. The child reads `in`, or this program's stdin if that is empty. It calls `before_exec`
-  // between fork() and exec(), where only what signal-safety(7) lists may be called. Throws
+  // between fork() and exec(), which may do system calls, and allocate nothing. Throws
   // std::system_error if the child cannot be started.
   explicit ChildProcess(
       const std::vector<std::string>& command, const std::string& in = {},

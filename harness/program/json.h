@@ -4,13 +4,36 @@
 // nlohmann's JSON, compiled once, in json.cc: each source that reads or writes JSON would otherwise
 // instantiate its classes again, which takes most of a second. Objects keep their order.
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace perfring {
 
 using Json = nlohmann::ordered_json;
+
+// A callback for parse(), of files that a user gives. A field is looked for from the first on,
+// which for each of 100 000 fields would take a minute: throws std::length_error for an object with
+// more than 1000.
+class FieldLimit {
+ public:
+  bool operator()(int, Json::parse_event_t event, const Json&) {
+    if (event == Json::parse_event_t::object_start) {
+      fields_.push_back(0);
+    } else if (event == Json::parse_event_t::object_end) {
+      fields_.pop_back();
+    } else if (event == Json::parse_event_t::key && ++fields_.back() > 1000) {
+      throw std::length_error{"an object has more than 1000 fields"};
+    }
+    return true;
+  }
+
+ private:
+  std::vector<std::size_t> fields_;  // of each object that is open
+};
 
 namespace internal {
 
@@ -26,8 +49,8 @@ extern template class nlohmann::detail::parser<perfring::Json, perfring::interna
 extern template class nlohmann::detail::json_sax_dom_parser<perfring::Json>;
 extern template class nlohmann::detail::json_sax_dom_callback_parser<perfring::Json>;
 
-// Nobody calls operator""_json, which calls it, and which a compiler would instantiate it for in
-// each source that includes <nlohmann/json.hpp>.
+// operator""_json calls it. Nobody calls that, but for it a compiler would instantiate this in each
+// source that includes <nlohmann/json.hpp>.
 extern template nlohmann::json nlohmann::json::parse(const char*, const char*,
                                                      nlohmann::json::parser_callback_t, bool, bool);
 

@@ -69,8 +69,8 @@ Json to_json(const Any& record);
 // The values that read(2) returned.
 Json to_json(const ReadValues& values);
 
-// A vector's bytes, as the one or the other, behind its `name`. What read(2) gave too little of has
-// the field `malformed`.
+// A vector's bytes, as the one or the other, behind its `name`; with the field `malformed` if
+// read(2) gave too few.
 Json decoded(const Vector& vector);
 
 // In one line, in ASCII.

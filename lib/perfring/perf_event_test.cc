@@ -118,7 +118,7 @@ TEST(DefectTest, EachDefectHasAName) {
   EXPECT_EQ(std::string_view{to_string(Defect{99})}, "unknown defect");
 }
 
-// The bytes 1 to 12, of which the first so many are in the head. They lie apart, with room on both
+// The bytes 1 to 12, of which the first N are in the head. They lie apart, with room on both
 // sides, so that whatever reads or writes past an end shows it.
 class SampleTest : public ::testing::TestWithParam<std::size_t> {
  protected:
@@ -136,7 +136,7 @@ class SampleTest : public ::testing::TestWithParam<std::size_t> {
   Sample sample() const {
     return {Bytes{&storage_[8], GetParam()}, Bytes{&storage_[32 + GetParam()], kSize - GetParam()}};
   }
-  // Whether so many bytes of the sample are at the beginning of to_, and nothing is behind them.
+  // Whether N bytes of the sample are at the beginning of to_, and nothing is behind them.
   bool has_been_copied(std::size_t count) const {
     for (std::size_t i = 0; i < to_.size(); ++i) {
       if (to_[i] != (i < count ? std::byte(i + 1) : kUntouched)) return false;

@@ -50,7 +50,7 @@ TEST(ExecutionTest, AStoreMadeKnownByAStoreStoreFenceRacesWithNoLaterOne) {
   EXPECT_FALSE(explore(program).violation.has_value());
 }
 
-// Though the thread that told of it reads it once more.
+// Though the thread that announced it reads it once more.
 TEST(ExecutionTest, AReadThatAnotherThreadToldOfBindsLaterReads) {
   Program program;
   const Var x = program.var("x"), flag = program.var("flag");

@@ -18,7 +18,7 @@ std::vector<bool> prefix(const Execution& x, const Cause& cause) {
     std::fill(kept.begin() + static_cast<std::ptrdiff_t>(x.latest.size()), kept.end(), true);
     return kept;
   }
-  std::array<std::uint16_t, kThreads> upto{};  // of each thread, so many events
+  std::array<std::uint16_t, kThreads> upto{};  // how many events of each thread
   if (race) {
     for (const EventId id : {x.race.first, x.race.second}) {
       upto[x.events[id].thread] = std::max(upto[x.events[id].thread], x.events[id].index);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
 
@@ -74,12 +75,15 @@ class Watch {
 
 Json parse_litmus_json(std::istream& file) {
   Watch watch;
+  FieldLimit limit;
   try {
     return Json::parse(file, [&](int depth, Json::parse_event_t event, Json& parsed) {
-      return watch(depth, event, parsed);
+      return limit(depth, event, parsed) && watch(depth, event, parsed);
     });
   } catch (const Json::exception& error) {
     throw UsageError{"not JSON: " + message_of(error)};
+  } catch (const std::length_error& error) {
+    throw UsageError{error.what()};
   }
 }
 

@@ -111,6 +111,14 @@ TEST(ReadLitmusTest, AFileThatIsNestedTooDeepIsRefused) {
             "nested deeper than 256");
 }
 
+TEST(ReadLitmusTest, AnObjectWithTooManyFieldsIsRefused) {
+  std::string names;
+  for (int i = 0; i < 1001; ++i) names += (i == 0 ? "\"" : ", \"") + std::to_string(i) + R"(": "")";
+  EXPECT_EQ(error(R"([{"name": "X", "race": true, "observed": [], "ops": [[]], "locations": {)" +
+                  names + "}}]"),
+            "an object has more than 1000 fields");
+}
+
 // So that a counterexample of proptests/litmus_test can be kept in a file.
 TEST(ReadLitmusTest, AProgramIsWrittenAsItWasRead) {
   const auto program = Json::parse(

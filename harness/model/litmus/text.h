@@ -87,7 +87,8 @@ nlohmann::ordered_json ops_json(const std::vector<Op>& ops,
 std::string text_json(const LitmusText& text);
 
 // The JSON of a file of litmus tests. Throws UsageError for text that is not JSON, for lists nested
-// too deep, and for an object that has a field twice, of which the library would keep the last.
+// too deep, for an object with more than 1000 fields, and for one that has a field twice, of which
+// the library would keep the last.
 nlohmann::ordered_json parse_litmus_json(std::istream& file);
 
 // The message of an exception of the library's, without "[json.exception.type_error.302] ".

@@ -159,13 +159,13 @@ TEST(CheckRequestTest, WatchingTheWaitingThreadIsNamedAndDoesNotWakeIt) {
   const auto is_own = [&](const Event& event, const Target& target) {
     const Request request{.events = {kFaults, event}, .target = target, .page_count = 2};
     const auto found = check(request, machine);
-    const bool told = std::ranges::any_of(found, [](const Finding& each) {
+    const bool warned = std::ranges::any_of(found, [](const Finding& each) {
       return each.field == "pid" && each.says.starts_with("the thread that waits is watched");
     });
     const std::uint32_t wakeup = plan(request, machine)->steps[0].ask.attr.wakeup_watermark;
-    EXPECT_EQ(wakeup, told ? page_size() : 1) << event.name();
-    EXPECT_EQ(plan(request, machine)->wakes_itself, told);
-    return told;
+    EXPECT_EQ(wakeup, warned ? page_size() : 1) << event.name();
+    EXPECT_EQ(plan(request, machine)->wakes_itself, warned);
+    return warned;
   };
   const Event switches = changes({.switches = true});
   for (const Target& own :

@@ -54,8 +54,8 @@
 // Lifetime: the rings' memory must outlive the Merge; an event is valid until the callback returns.
 // Threads: one at a time. The kernel, or other producers, may write meanwhile.
 // Errors: none but what add() refuses. add() allocates, and may throw std::bad_alloc; nothing else
-// allocates, throws or calls the system, but for the clock, the key and the callback. What they
-// throw passes through, and no event is lost by it.
+// allocates, throws or calls the system, but for the clock, the key and the callback. Their
+// exceptions pass through, and no event is lost by them.
 //
 // Bad input. A null pointer to a function ends the program (SIGILL or SIGTRAP), before anything is
 // read. A limit of 0 delivers nothing: Limit, if there is something. A clock that stands releases
