@@ -13,6 +13,12 @@ column() { # TITLE
     !/^[|]/ { at = 0 }'
 }
 
+# ThreadSanitizer's hook may call nothing that it instruments: see faults_command.cc.
+if [ "$3" = tsan ] && [ "${4-}" = runs ]; then
+  called=$(objdump --disassemble=__tsan_on_report "$1" | grep -E '\b(call|bl)\b' | grep -o '<[^@>]*' | sort -u)
+  [ "$called" = "<syscall" ] || fail "__tsan_on_report calls this, in place of syscall(2) alone: $called"
+fi
+
 table=$(${PERFRING_RUN_UNDER-} "$1" faults --markdown --harness "$3")
 code=$?
 # Why a fault is not run in this build, if it is not: only the other table says so.
