@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -277,10 +276,7 @@ TEST_F(SimCommandTest, AScenarioFromStdinReplaysWithoutIt) {
 }
 
 TEST_F(SimCommandTest, AnInterruptEndsASimulationWithTheVerdictSoFar) {
-  ChildProcess child{command({"sim", "--steps", "1000000000000"})};
-  ::usleep(700'000);
-  ASSERT_EQ(::kill(child.id(), SIGINT), 0);
-  const Ended ended = child.wait();
+  const Ended ended = run_line_until("INT", "sim --steps 1000000000000");
   EXPECT_EQ(ended.exit_code, 3) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("Not shown: interrupted before the end; nothing was violated"));
 }

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -40,16 +41,35 @@ class Shared {
   T* value_;
 };
 
-// A process that writes to a ring until it is killed. It is the subject itself: a copy of this one,
-// with its memory.
+// Kills its process after some of its accesses. A SIGKILL from outside comes between any two of
+// them as well, but on a busy machine mostly finds a writer that waits for room.
+template <class Base>
+struct MortalCpu : Base {
+  using Base::Base;
+  void step() {
+    Base::step();
+    if (steps_left == 0 || --steps_left != 0) return;
+    *dead = true;
+    ::kill(::getpid(), SIGKILL);
+  }
+  std::uint64_t steps_left = 0;  // 0: it lives until it is killed
+  std::atomic<bool>* dead = nullptr;
+};
+
+// A process that writes to a ring until it is killed, or for `steps` accesses if that is not 0. It
+// is the subject itself: a copy of this one, with its memory.
 template <class Base>
 class ProducerProcess {
  public:
-  ProducerProcess(const StressRing& ring, FlightLog* log)
-      : producer_{ring, log}, child_{[this] { return work(); }} {}
+  ProducerProcess(const StressRing& ring, FlightLog* log, std::uint64_t steps = 0)
+      : producer_{ring, log}, child_{[this, log, steps] {
+          producer_.dead = &log->dead;
+          producer_.steps_left = steps;
+          return work();
+        }} {}
 
-  // Kills the process, once. Returns whether it was alive until now. Throws std::system_error if it
-  // had run out of memory, or if waitpid() does not return its status.
+  // Kills the process, once. Returns whether SIGKILL ended it, this one or its own. Throws
+  // std::system_error if it had run out of memory, or if waitpid() does not return its status.
   bool kill() {
     child_.kill();
     const int status = child_.wait();
@@ -72,7 +92,7 @@ class ProducerProcess {
     return 1;
   }
 
-  StressProducer<Base> producer_;
+  StressProducer<MortalCpu<Base>> producer_;
   ForkedChild child_;
 };
 
@@ -93,24 +113,25 @@ inline oracle::Totals published_totals(const FlightLog& log, const StressRing& r
   return totals;
 }
 
-// One producer, killed a little after some number of reservations or some time. One life in four
-// has no drain meanwhile, and so a full ring.
+// One producer, killed a little after some number of reservations or some time, or after some
+// number of its accesses, every other time. One life in four has no drain meanwhile, and so a full
+// ring.
 template <class Base>
 void life(const Setting& setting, Random& random, PartOutcome& outcome) {
   const StressRing ring{setting};
   const Shared<FlightLog> log;
   StressConsumer<> consumer{ring};
-  ProducerProcess<Base> producer{ring, log.get()};
+  const std::uint64_t steps = random() % 2 != 0 ? 1 + random() % (64U << random() % 11) : 0;
+  ProducerProcess<Base> producer{ring, log.get(), steps};
   const std::uint64_t at = 1 + random() % 2000;
   const bool drains = random() % 4 != 0;
   // Emulated, a process may take longer to begin than its life is to last.
   const auto begins_by = Clock::now() + std::chrono::seconds{1};
-  while (log->count.load(std::memory_order_relaxed) == 0 && Clock::now() < begins_by) {
-    ::sched_yield();
-  }
-  const auto limit = Clock::now() + std::chrono::milliseconds{1 + random() % 20};
-  while (log->count.load(std::memory_order_relaxed) < at && Clock::now() < limit) {
-    if (drains && !consumer.drain()) ::sched_yield();
+  while (log->count == 0 && !log->dead && Clock::now() < begins_by) ::sched_yield();
+  const auto limit =
+      Clock::now() + std::chrono::milliseconds{steps != 0 ? 1000 : 1 + random() % 20};
+  while (!log->dead && (steps != 0 || log->count < at) && Clock::now() < limit) {
+    if (!drains || !consumer.drain()) ::sched_yield();
   }
   for (auto i = random() % 4096; i != 0; --i) asm volatile("");
   if (!producer.kill()) {

@@ -32,6 +32,7 @@ struct FlightLog {
 
   std::atomic<std::uint64_t> count{0};
   std::atomic<bool> violated{false};  // the ledger is
+  std::atomic<bool> dead{false};      // the producer has killed itself, or is about to
   Reservation kept[kKept];
 
   const Reservation& last(std::uint64_t n) const { return kept[(n - 1) % kKept]; }

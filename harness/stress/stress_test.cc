@@ -183,6 +183,62 @@ TEST(ProducerProcessTest, WritesUntilItIsKilled) {
   EXPECT_EQ(ring.page().data_head, head);
 }
 
+// Finds as many events as the ring has bytes, whenever it is asked; counts how often that is.
+struct Endless : faults::PositionsOf64Bits<DefaultMemory> {
+  using PositionsOf64Bits::PositionsOf64Bits;
+  static std::optional<Endless> over(perf_event_mmap_page& page, Bytes data) {
+    return Endless{page, data};
+  }
+  bool readable() const {
+    ++asked;
+    return PositionsOf64Bits::readable();
+  }
+  static inline unsigned asked = 0;
+};
+
+TEST(StressConsumerTest, TheRestEndsWhereTheCheckerObjects) {
+  Setting setting{.payload_max = 64};
+  setting.ring.word = kernel::Word::k32;
+  setting.ring.start = 0xffff'fff8;
+  const StressRing ring{setting};
+  StressProducer<> producer{ring};
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(producer.output(), 0);
+  StressConsumer<Endless> consumer{ring};
+  consumer.finish();
+  EXPECT_TRUE(consumer.violation());
+  EXPECT_LT(Endless::asked, 20U);
+}
+
+struct Death {
+  std::uint64_t reservations;
+  std::uint64_t data_head;
+  bool operator==(const Death&) const = default;
+};
+
+Death death_after(std::uint64_t steps) {
+  const StressRing ring{Setting{.levels = 2, .payload_max = 64, .seed = 3}};
+  const Shared<FlightLog> log;
+  ProducerProcess<kernel::HardwareCpu> producer{ring, log.get(), steps};
+  const auto limit = Clock::now() + std::chrono::seconds{60};
+  while (!log->dead && Clock::now() < limit) ::sched_yield();
+  EXPECT_TRUE(log->dead) << "it lives";
+  EXPECT_TRUE(producer.kill());
+  return {log->count, ring.page().data_head};
+}
+
+// Whatever else the machine does: between the same two accesses, within a record for the most part.
+TEST(ProducerProcessTest, WithStepsItDiesAtTheSameAccessEachTime) {
+  unsigned in_record = 0;
+  for (std::uint64_t steps = 1; steps <= 40; ++steps) {
+    const Death death = death_after(steps);
+    EXPECT_EQ(death, death_after(steps)) << steps;
+    EXPECT_LE(death.reservations, 1 + steps / 8);
+    if (HasFailure()) break;
+    in_record += death.reservations > 0 && death.data_head == 0 ? 1U : 0U;
+  }
+  EXPECT_GT(in_record, 10U);
+}
+
 // The first violation of such a producer's lives. On a busy machine many of them end before it has
 // done anything: what counts is the time.
 template <class Base>
