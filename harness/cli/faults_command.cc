@@ -179,9 +179,9 @@ Conclusion conclusion_of(const std::vector<FaultCell>& cells, bool interrupted) 
 }  // namespace perfring::cli
 
 #ifdef PERFRING_TSAN
-// Called by ThreadSanitizer's runtime with its locks held (OutputReport, compiler-rt 19). Code that
-// it instruments may wait for one of them, where the thread's trace is full (TraceSwitchPartImpl):
-// neither this is such code nor anything that it calls (faults_test.sh). The first race is enough.
+// Called by ThreadSanitizer's runtime with its locks held (OutputReport, compiler-rt 19). Where the
+// thread's trace is full, instrumented code waits for one of them (TraceSwitchPartImpl), so neither
+// this nor what it calls is instrumented (faults_test.sh looks). The first race is enough.
 extern "C" void __tsan_on_report(void*);
 extern "C" __attribute__((disable_sanitizer_instrumentation)) void __tsan_on_report(void*) {
   if (perfring::cli::report_to < 0) return;

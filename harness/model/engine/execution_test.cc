@@ -50,8 +50,8 @@ TEST(ExecutionTest, AStoreMadeKnownByAStoreStoreFenceRacesWithNoLaterOne) {
   EXPECT_FALSE(explore(program).violation.has_value());
 }
 
-// Though the thread that announced it reads it once more.
-TEST(ExecutionTest, AReadThatAnotherThreadToldOfBindsLaterReads) {
+// Though the thread that passed it on reads it once more.
+TEST(ExecutionTest, AReadThatAnotherThreadPassedOnBindsLaterReads) {
   Program program;
   const Var x = program.var("x"), flag = program.var("flag");
   program.threads.emplace_back([=] { x.store(1, std::memory_order_relaxed); });

@@ -235,7 +235,7 @@ TEST(RunLitmusTest, ACountIsComparedWhicheverFieldHasTheOutcomes) {
 // Cases that the random programs of proptests come upon only now and then.
 TEST(RunLitmusTest, TheEngineAgreesWithTheAxiomsOnWhatIsRare) {
   for (const char* ops :
-       {// A store comes after one that another thread has read, and announced.
+       {// A store comes after one that another thread has read, and passed on.
         R"([["W", "x", 1, "rlx"]], [["R", "a", "x", "rlx"], ["W", "y", 1, "rel"]],
               [["R", "b", "y", "acq"], ["W", "x", 2, "rlx"]])",
         // A release sequence goes on through the thread's own update.

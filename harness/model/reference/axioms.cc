@@ -69,9 +69,9 @@ Rc11Relations rc11_relations(const Candidate& x) {
       (identity(x, acquire & x.reads) | x.sb.between(x.reads & atomic, acquire & all_fences));
   const Relation heads = identity(x, release & writes) | x.sb.between(release & all_fences, writes);
   const Relation hb = (x.sb | heads * taken).transitive();
-  const Relation announced =
+  const Relation passed_on =
       fenced(x, x.writes & ~x.initial, fences(x, Order::StoreStore), writes) * taken * hb.or_same();
-  return {hb, hb | announced};
+  return {hb, hb | passed_on};
 }
 
 bool rc11_races(const Candidate& x, const Relation& known) {
