@@ -76,6 +76,8 @@ ci/deb --x
 ci/deb a b
 ci/default EXTRA
 ci/default --config opt
+ci/distro
+ci/distro potato
 ci/docs x
 ci/fleet --fix
 ci/foreign mips
@@ -87,10 +89,18 @@ ci/fuzz hostile
 ci/fuzz --secondsx 1
 ci/fuzz_test.sh x
 ci/hooks/pre-commit x
+ci/kernel_facts --kernel
+ci/kernel_facts nobody
+ci/nothing --check NAME
+ci/nothing --limit x
+ci/nothing nobody
 ci/oss-fuzz/build.sh x
 ci/package x
-ci/setup --cross x
+ci/setup --cross
+ci/setup cross x
 ci/setup x
+ci/states Paris
+ci/states --target
 ci/test_job
 ci/test_job default EXTRA
 ci/test_job EXTRA! --config=opt
@@ -143,14 +153,14 @@ started() { # WHAT: since the last time
   rm -f started
 }
 expect 0 '^20 passed, 0 failed, 10 skipped$' .ci/run
-started "setup format docs default tsan asan-ubsan fuzz bench package setup foreign setup cross"
+started "setup setup format setup docs setup default setup tsan setup asan-ubsan setup fuzz setup bench setup package setup foreign setup cross"
 expect 0 '^4 passed, 0 failed, 2 skipped$' .ci/run tsan format
-started "setup tsan format"
+started "setup setup tsan setup format"
 [ -e ci-results/default/a.xml ] || fail "a job's results are gone after another's"
 touch ci-results/fleet/of_another_run.xml 2>/dev/null
 expect 0 '^2 passed, 0 failed, 1 skipped$' .ci/run fleet
 expect 1 '^0 passed, 1 failed, 0 skipped$' env PERFRING_RESULTS=/proc/none .ci/run format
-printf '#!/bin/sh\n[ -z "$1" ]\n' >ci/setup  # but not --cross
+printf '#!/bin/sh\n[ "$1" != foreign ] && [ "$1" != cross ]\n' >ci/setup
 expect 0 '^16 passed, 0 failed, 10 skipped$' .ci/run
 [[ $said == *$'\nNOT RUN: foreign cross '* ]] || fail "it is not said that two jobs were not run: $said"
 sed 's/^late=.*/late=0/' .ci/run >.ci/slow && chmod +x .ci/slow
@@ -162,6 +172,9 @@ expect 1 '^14 passed, 1 failed, 9 skipped$' .ci/run
 grep -q 'exit code 3' ci-results/tsan/job.xml || fail "a job that ended badly left no result"
 printf '#!/bin/sh\n' >ci/tsan
 expect 1 '^0 passed, 1 failed, 0 skipped$' .ci/run tsan
+printf '#!/bin/sh\n[ "$1" != tsan ] || exit 3\n' >ci/setup
+expect 1 '^0 passed, 1 failed, 0 skipped$' .ci/run tsan
+grep -q 'exit code 3' ci-results/tsan/job.xml || fail "a job whose set-up failed left no result"
 printf '#!/bin/sh\nexit 3\n' >ci/setup
 expect 1 '^0 passed, 1 failed, 0 skipped$' .ci/run
 
@@ -176,11 +189,52 @@ mkdir bin
 ln -s /usr/bin/python3 bin
 expect 2 "'mips' is not a guest; choose from: all, amd64, arm64, armhf, i386, ppc64el, s390x, i386-on" ci/foreign mips
 expect 2 "'0' is not accepted: give a whole number" ci/foreign armhf --limit 0
-expect 2 'qemu-system-arm is not installed: run ci/setup --cross' env PATH="$PWD/bin" ci/foreign armhf
+expect 2 'qemu-system-arm is not installed: run ci/setup cross' env PATH="$PWD/bin" ci/foreign armhf
 expect 2 "'mips' is not an architecture; choose from: arm64, armhf, i386, ppc64el, s390x" ci/cross mips
 for script in ci/cross ci/configs; do
   expect 2 'bazel is not installed: run ci/setup' env PATH="$PWD/bin" $script
 done
+
+# The table of facts: what a test's comment begins with, and what is said of it by the reports of each guest,
+# the oldest kernel first. A report that names no guest gets no column.
+mkdir -p harness/live ci-results/foreign
+cat >harness/live/a_test.cc <<'TESTS'
+// K10, W8c: why,
+// K3 is not what it shows.
+TEST_F(A, B) {}
+// K2
+TEST(A,
+     C) {}
+// Without the last of them (K3).
+TEST(A, D) {}
+TESTS
+printf 'before\n<!-- ci/kernel_facts: -->\nold\n<!-- :ci/kernel_facts -->\nafter\n' >harness/KERNEL_FACTS.md
+said_of() { # GUEST KERNEL CASE...
+  printf '<testsuites guest="%s" kernel="%s">' "$1" "$2"
+  printf '<testcase classname="A" %s</testcase>' "${@:3}"
+  echo '</testsuites>'
+}
+said_of new 6.12.1-x 'name="B">' 'name="C"><failure message="x"/>' >ci-results/foreign/new.xml
+said_of old 6.1.0-x 'name="B"><skipped message="x"/>' >ci-results/foreign/old.xml
+said_of old 6.1.0-x 'name="C">' >ci-results/foreign/old-C.xml
+echo '<testsuites><testcase classname="A" name="B"/></testsuites>' >ci-results/foreign/nobody.xml
+expect 0 '^ci/kernel_facts: 2 kernels in harness/KERNEL_FACTS.md$' ci/kernel_facts
+diff - harness/KERNEL_FACTS.md <<'EXPECTED' || fail "the table of facts (<) is not what was written (>)"
+before
+<!-- ci/kernel_facts: -->
+| fact | old | new |
+| --- | --- | --- |
+| kernel | 6.1.0-x | 6.12.1-x |
+| K2 | yes | no |
+| K10 | skipped | yes |
+| W8c | skipped | yes |
+<!-- :ci/kernel_facts -->
+after
+EXPECTED
+expect 0 '' ci/kernel_facts new
+grep -q '^| kernel | 6.12.1-x |$' harness/KERNEL_FACTS.md || fail "the columns are not those asked for"
+echo before >harness/KERNEL_FACTS.md
+expect 2 'has not both of' ci/kernel_facts
 
 # A test outside the sandbox whose result Bazel would keep.
 configured() { # TAGS

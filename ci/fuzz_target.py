@@ -63,11 +63,21 @@ def all_targets():
     return sorted(sections - {section.parent for section in sections})
 
 
-def options_of(source):
-    """A target's options by name: those of its folder, but for what its own say."""
+def settings_of(source):
+    """What is set for a target, by name: for its folder, but for what its own section says."""
     options = options_ini()
     return {name: value for section in (str(source.parent), str(source)) if section in options
             for name, value in options[section].items()}
+
+
+def options_of(source):
+    """A target's options of libFuzzer's, by name."""
+    return {name: value for name, value in settings_of(source).items() if name != "weight"}
+
+
+def weight_of(source):
+    """A target's share of a campaign's time, beside the others'."""
+    return int(settings_of(source).get("weight", 1))
 
 
 class Process:

@@ -54,6 +54,7 @@ for target in hostile_ring kernel_script planted_fault parsers/litmus parsers/tr
   [[ $target == parsers/* ]] || printf '[%s]\nmax_len = 77\ndict = ring.dict\n' "$target" >>fuzz/options.ini
 done
 printf '[parsers]\nmax_len = 77\ndict = ring.dict\n[parsers/litmus]\n[parsers/trace]\nmax_len = 78\n' >>fuzz/options.ini
+real=$OLDPWD/fuzz/options.ini
 mkdir fuzz/hostile_ring_regressions
 echo old >old
 python3 -m zipfile -c fuzz/hostile_ring_corpus.zip old
@@ -106,6 +107,38 @@ run 0 parsers --seconds 6 --jobs 1
 given litmus "-dict=$folder/fuzz/parsers/ring.dict -max_total_time=3 "
 given litmus "-max_len=77 "
 given trace "-max_len=78 -dict=$folder/fuzz/parsers/ring.dict -max_total_time=3 "
+# By their weights, which libFuzzer is not told: the time of two, and in a folder the time of one.
+cp fuzz/options.ini without_weights
+sed -i 's/^\[hostile_ring\]$/&\nweight = 9/; s/^\[parsers\]$/&\nweight = 2/; s/^\[parsers\/trace\]$/&\nweight = 6/' fuzz/options.ini
+run 0 hostile_ring kernel_script --seconds 50 --jobs 1
+given hostile_ring ' -max_total_time=90 '
+given kernel_script ' -max_total_time=10 '
+options="import pathlib, sys; sys.path.insert(0, 'ci'); import fuzz_target
+print(fuzz_target.options_of(pathlib.Path('hostile_ring')))"
+[ "$(python3 -Bc "$options")" = "{'max_len': '77', 'dict': 'ring.dict'}" ] || fail "$(python3 -Bc "$options")"
+run 0 parsers --seconds 40 --jobs 1
+given trace ' -max_total_time=30 '
+given litmus ' -max_total_time=10 '
+run 0 kernel_script parsers --seconds 9 --jobs 1
+given kernel_script ' -max_total_time=2 '
+given trace ' -max_total_time=12 '
+given litmus ' -max_total_time=4 '
+run 0 hostile_ring hostile_ring --seconds 3 --jobs 1
+given hostile_ring ' -max_total_time=3 '
+mv without_weights fuzz/options.ini
+# What strangers write has most of it: that is hostile_ring, the decoder of records, and the parsers of
+# files that a user is given.
+python3 - "$real" <<'WEIGHTS' || fail "the weights of $real"
+import configparser, sys
+options = configparser.ConfigParser()
+options.read(sys.argv[1])
+folder = options["parsers"]["weight"]
+weights = {name: int(options[name].get("weight", folder)) for name in options.sections() if name != "parsers"}
+hostile = {"hostile_ring", "record", "parsers/perf_data", "parsers/elf"}
+others = {weight for name, weight in weights.items() if name not in hostile}
+assert hostile < set(weights) and min(weights[name] for name in hostile) > max(others), weights
+assert 2 * sum(weights[name] for name in hostile) > sum(weights.values()), weights
+WEIGHTS
 # A target without a corpus gets one only if it is named.
 run 0 parsers --merge --jobs 1
 unchanged "a merge of targets without a corpus"

@@ -1,5 +1,9 @@
 """cc_fuzz_test."""
 
+load("@rules_cc//cc:defs.bzl", "cc_binary")
+load("@rules_shell//shell:sh_binary.bzl", "sh_binary")
+load("@rules_shell//shell:sh_test.bzl", "sh_test")
+
 def _fuzz_seeds(ctx):
     folder = ctx.actions.declare_directory(ctx.label.name)
     ctx.actions.run_shell(
@@ -49,7 +53,7 @@ def cc_fuzz_test(name, dictionary, library, tags = []):
     inputs = [name + "_seeds"] + native.glob(
         [name + "_regressions/*", name + "_corpus.zip"],
     )
-    native.cc_binary(
+    cc_binary(
         name = name + "_bin",
         testonly = True,
         visibility = ["//:__pkg__"],  # of ci_test
@@ -73,8 +77,8 @@ def cc_fuzz_test(name, dictionary, library, tags = []):
         "$(rootpath {}_bin)".format(name),
         "$(rootpath {})".format(dictionary),
     ] + ["$(rootpath {})".format(each) for each in inputs] + ["--"]
-    native.sh_binary(name = name + "_run", testonly = True, args = args, **runs)
-    native.sh_test(
+    sh_binary(name = name + "_run", testonly = True, args = args, **runs)
+    sh_test(
         name = name,
         size = "medium",
         args = args + ["--replay"],

@@ -95,6 +95,18 @@ struct ForgetsTheBreak : FaultyRing<ForgetsTheBreak> {
     return Continue{};
   }
 };
+// Of a drain that may stop, the first event is taken for the last; the others are whole.
+struct EndsFoldsEarly : FaultyRing<EndsFoldsEarly> {
+  template <class F>
+  ControlFlow<> try_fold(Unit init, F f) {
+    ControlFlow<> flow = Continue{};
+    static_cast<void>(Base::try_fold(init, [&](Unit unit, const PerfEvent& event) -> ControlFlow<> {
+      flow = f(unit, event);
+      return Break{};
+    }));
+    return flow;
+  }
+};
 struct ShiftsSamples : FaultyRing<ShiftsSamples> {
   template <class F>
   void for_each(F f) {
@@ -177,6 +189,39 @@ TEST(HostileDrainTest, AnEventThatIsNotTheReferencesIsAViolation) {
   EXPECT_DEATH((drain<Mistakes<std::uint32_t, 12, 8>>("three_samples")), "other sizes");
 }
 
+// Faulty consumers look at data_head as often as they need to: that is not their fault.
+struct LooksOften : CheckedMemory {
+  static Position read_once(const SharedPosition& field) {
+    static_cast<Accesses*>(observer)->head_reads = 1;
+    return DefaultMemory::read_once(field);
+  }
+};
+
+// Of a drain that is to stop at a later event, or at the one that it does.
+TEST(HostileDrainTest, ADrainThatEndsEarlyWithoutABreakIsAViolation) {
+  using faults::TakesOneAtATime;
+  const auto stopping_at = [](unsigned event) {
+    std::string bytes = seed("three_samples");
+    bytes[0] |= 1 << 5;
+    bytes.insert(17, 1, static_cast<char>(event - 1));
+    return bytes;
+  };
+  const auto run = []<class R = Ring<LooksOften>>(const std::string& bytes) {
+    const HostileRing ring{Input{bytes}};
+    HostileDrain<LooksOften, R>{ring}.run();
+  };
+  for (const unsigned event : {1U, 2U, 3U, 4U, 9U}) run(stopping_at(event));
+  for (const unsigned event : {2U, 3U, 4U, 9U}) {
+    EXPECT_DEATH(run.operator()<TakesOneAtATime<LooksOften>>(stopping_at(event)),
+                 "no_loss: an event was not delivered");
+    EXPECT_DEATH(run.operator()<EndsFoldsEarly>(stopping_at(event)),
+                 "no_loss: an event was not delivered");
+  }
+  EXPECT_DEATH(run.operator()<faults::DropsTheRest<LooksOften>>(stopping_at(2)), "violated: ");
+  EXPECT_DEATH(run.operator()<faults::RepeatsTheBroken<LooksOften>>(stopping_at(2)), "violated: ");
+  EXPECT_DEATH(run.operator()<faults::IgnoresBreak<LooksOften>>(stopping_at(2)), "violated: ");
+}
+
 TEST(HostileDrainTest, AWrongAnswerOfTheRingIsAViolation) {
   EXPECT_DEATH((drain<CheckedMemory, CountsOneMore>("breaks_once")), "fold's result");
   EXPECT_DEATH((drain<CheckedMemory, ForgetsTheBreak>("breaks_twice")), "try_fold's result");
@@ -185,14 +230,6 @@ TEST(HostileDrainTest, AWrongAnswerOfTheRingIsAViolation) {
   EXPECT_DEATH((drain<CheckedMemory, ShiftsSamples>("three_samples")), "another place");
   EXPECT_DEATH((drain<CheckedMemory, IsAlwaysReadable>("three_samples")), "readable\\(\\) after");
 }
-
-// Faulty consumers look at data_head as often as they need to: that is not their fault.
-struct LooksOften : CheckedMemory {
-  static Position read_once(const SharedPosition& field) {
-    static_cast<Accesses*>(observer)->head_reads = 1;
-    return DefaultMemory::read_once(field);
-  }
-};
 
 // A fault of a memory or of a consumer, planted in the target.
 struct HostileFault {
@@ -284,7 +321,8 @@ TEST(HostileRingSeedsTest, EachSeedShowsTheDefectThatItIsNamedFor) {
                                               {"head_off_the_grid", Defect::BadPositions},
                                               {"further_than_the_ring", Defect::BadPositions},
                                               {"further_than_2_gib", Defect::BadPositions},
-                                              {"one_behind", Defect::BadPositions}};
+                                              {"more_than_a_ring_behind", Defect::BadPositions},
+                                              {"one_behind_off_the_grid", Defect::BadPositions}};
   for (const auto& [name, defect] : defects) {
     const std::string bytes = seed(name);
     const HostileRing ring{Input{bytes}};

@@ -8,6 +8,7 @@
 #include "fuzz/script_bytes.h"
 #include "harness/program/console.h"
 #include "harness/program/options.h"
+#include "harness/program/output_file.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "harness/rig/script_run.h"

@@ -99,6 +99,10 @@ HOSTILE = {
     "further_than_the_ring": ring(sample(4), distance=4104),
     "further_than_2_gib": ring(sample(4), distance=2**31),
     "one_behind": ring(sample(4), tail=64, distance=-8),
+    "a_ring_behind": ring(sample(4), tail=2**32, distance=-4096),
+    "more_than_a_ring_behind": ring(sample(4), tail=64, distance=-4104),
+    "one_behind_off_the_grid": ring(sample(4), tail=64, distance=-4),
+    "head_goes_back_under_the_drain": ring(sample(4), pokes=((7, 0xFFFF, 64),), stops=(8,), times=8),
     "header_changes_under_the_drain": ring(
         sample(4), pokes=((0, 2, 0x0008_0000_0000_0009), (1, 4, 2**64 - 1)), times=8),
     "head_moves_under_the_drain": ring(sample(4), pokes=((0, 0xFFFF, 4096),), times=8),
@@ -106,7 +110,7 @@ HOSTILE = {
 
 
 def merge(first, second=None, records=20, runs=((5 << 57, 0), (2**64 - 1, 0))):
-    """fuzz/merge.cc states the format. `runs`: (clock, events at most)."""
+    """fuzz/hostile_merge.h states the format. `runs`: (clock, events at most)."""
     out = bytes([(second is not None) | len(runs) << 1, records])
     out += b"".join(struct.pack("<QB", *run) for run in runs)
     return out + (first if second is None else struct.pack("<H", len(first)) + first + second)
@@ -147,7 +151,13 @@ def merge_seeds():
         "limits": merge(nested, SOUND["lost_at_ring_end"], runs=((3 << 57, 2), (9 << 57, 1), (0, 3))),
         "lost_without_a_sample": merge(ring(keyed(1) + lost(5)), runs=((4 << 57, 0),) * 3),
         "clock_goes_back": merge(nested, runs=((9 << 57, 0), (1, 0))),
-        "two_without_positions": merge(HOSTILE["further_than_the_ring"], HOSTILE["one_behind"]),
+        # Of a window that is full of them (M8).
+        # All but the first are ahead of the clock, and take the key of the one before.
+        "all_ahead_of_an_early_clock": hex_("130e13"),
+        "keys_ahead": merge(nested, runs=((1, 0), (3 << 57, 0), (4 << 57, 0))),
+        "two_without_positions": merge(
+            HOSTILE["further_than_the_ring"], HOSTILE["more_than_a_ring_behind"]),
+        "two_whose_heads_went_back": merge(HOSTILE["a_ring_behind"], HOSTILE["one_behind"]),
         "stops_in_a_run": merge(ring(keyed(*range(9)), stops=(2, -3)), nested),
         "pokes_a_held_record": merge(
             ring(keyed(3, 9, 8, 7) + lost(2), pokes=((1, 3, 2**64 - 1), (2, 0xFFFF, 8)))),
@@ -237,7 +247,7 @@ def vectors():
 
 
 def record_seeds():
-    """Behind its attributes (fuzz/record.h), of each type and sample_type the first vector."""
+    """Behind its attributes (fuzz/any_record.h), of each type and sample_type the first vector."""
     seeds, seen = {}, set()
     for name, line in vectors().items():
         vector = json.loads(line)

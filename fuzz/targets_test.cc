@@ -3,12 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <random>
-#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -16,14 +15,12 @@
 
 #include "fuzz/script_bytes.h"
 #include "fuzz/two_consumers.h"
+#include "harness/faults/consumer_faults.h"
 #include "harness/faults/memory_faults.h"
 #include "harness/rig/script_run.h"
 #include "harness/script/script.h"
 
 namespace perfring::fuzz {
-
-std::string text_of_record(std::string_view input);  // record.cc
-
 namespace {
 
 using script::Script;
@@ -154,10 +151,12 @@ TEST(ScriptSeedsTest, EachSeedIsTheScriptThatItIsNamedFor) {
   }
 }
 
-template <Memory M>
-void compare(const std::string& name) {
-  const std::string bytes = read("fuzz/two_consumers_seeds/" + name);
-  TwoConsumers<M>{Input{bytes}}.run();
+// With a stop, a drain ends at that event before the one that takes all.
+template <Memory M, class R = Ring<M>>
+void compare(const std::string& name, std::optional<unsigned> stop = std::nullopt) {
+  std::string bytes = read("fuzz/two_consumers_seeds/" + name);
+  if (stop) bytes = std::string{'\x08', static_cast<char>(*stop - 1)} + bytes.substr(1);
+  TwoConsumers<M, R>{Input{bytes}}.run();
 }
 
 // No fault of harness/faults does this: the drain sees no record.
@@ -168,8 +167,10 @@ struct SeesNothing : DefaultMemory {
 };
 
 TEST(TwoConsumersTest, TheDrainSeesWhatTheReferenceSees) {
-  compare<DefaultMemory>("breaks_and_throws");
-  compare<DefaultMemory>("wrap_at_size_prefix");
+  for (const char* const name : {"breaks_and_throws", "wrap_at_size_prefix"}) {
+    compare<DefaultMemory>(name);
+    for (const unsigned stop : {1U, 2U, 255U}) compare<DefaultMemory>(name, stop);
+  }
 }
 
 TEST(TwoConsumersTest, AFaultyConsumerDiffersFromTheReference) {
@@ -182,27 +183,44 @@ TEST(TwoConsumersTest, AFaultyConsumerDiffersFromTheReference) {
   EXPECT_DEATH(compare<SeesNothing>("outputs_and_drains"), "the reference has more events");
 }
 
-std::map<std::string, std::string> decoded_seeds() {
-  std::map<std::string, std::string> texts;
-  for (const auto& entry : std::filesystem::directory_iterator{"fuzz/record_seeds"}) {
-    texts[entry.path().filename()] = text_of_record(read(entry.path()));
-  }
-  return texts;
+template <class R>
+void compare_stopped(unsigned stop) {
+  compare<DefaultMemory, R>("outputs_and_drains", stop);
 }
 
-TEST(FuzzRecordTest, TheSeedsAreRecordsOfEveryType) {
-  if (std::endian::native == std::endian::big) GTEST_SKIP() << "they are in little endian";
-  std::set<std::string> types;
-  for (const auto& [name, text] : decoded_seeds()) {
-    EXPECT_EQ(text.find("malformed"), std::string::npos) << name << ": " << text;
-    types.insert(text.substr(0, text.find(' ')));
+struct ForgetsTheBreak : faults::AroundRing<ForgetsTheBreak, DefaultMemory> {
+  using AroundRing::AroundRing;
+  ControlFlow<> drain(const faults::Visit& visit) { return sound_drain(visit); }
+  template <class F>
+  ControlFlow<> try_fold(Unit init, F f) {
+    static_cast<void>(ByDrain::try_fold(init, f));
+    return Continue{};
   }
-  // All of the 22 but AUX, ITRACE_START and LOST_SAMPLES; and an unknown one, `type`.
-  EXPECT_EQ(types.size(), 20U);
-}
+};
 
-TEST(FuzzRecordTest, AnEmptyInputIsMalformed) {
-  EXPECT_NE(text_of_record("").find("malformed"), std::string::npos);
+struct IsAlwaysReadable : ForgetsTheBreak {
+  using ForgetsTheBreak::ForgetsTheBreak;
+  static std::optional<IsAlwaysReadable> over(perf_event_mmap_page& page, Bytes data) {
+    return IsAlwaysReadable{page, data};
+  }
+  template <class F>
+  ControlFlow<> try_fold(Unit init, F f) {
+    return ByDrain::try_fold(init, f);
+  }
+  static bool readable() { return true; }
+};
+
+TEST(TwoConsumersTest, ADrainThatStopsIsComparedToo) {
+  using Memory = DefaultMemory;
+  EXPECT_DEATH(compare_stopped<faults::IgnoresBreak<Memory>>(1), "event 1 is not the reference's");
+  EXPECT_DEATH(compare_stopped<faults::RepeatsTheBroken<Memory>>(1),
+               "data_tail is not the reference's");
+  EXPECT_DEATH(compare_stopped<faults::DropsTheRest<Memory>>(1),
+               "data_tail is not the reference's");
+  EXPECT_DEATH(compare_stopped<faults::TakesOneAtATime<Memory>>(2),
+               "the reference has more events");
+  EXPECT_DEATH(compare_stopped<ForgetsTheBreak>(1), "try_fold's result");
+  EXPECT_DEATH(compare_stopped<IsAlwaysReadable>(1), "readable\\(\\) after a whole drain");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Citations exist: the tests that UPSTREAM.md and DIVERGENCES.md name as evidence, in lib or in
-# harness/live, and the facts (K12, R12, T12, W12, P12, D12, Q12), each once in its file of facts.
+# harness/live; what UPSTREAM.md names as ours, in lib's headers; and the facts (K12, R12, T12, W12,
+# P12, D12, Q12), each once in its file of facts.
 # usage: citations_test.sh FILE..., in the workspace's folder: the files that cite facts
 set -u
 . lib/perfring/testing/test.sh
@@ -25,6 +26,25 @@ for file in lib/UPSTREAM.md lib/DIVERGENCES.md; do
 done
 [ $tests -ge 40 ] || fail "only $tests tests were found in the tables"
 
+# The column of ours: `perf_buffer.h`, `PerfBuffer::open`, `os::parse_cpu_list`, `Lost`. A member is
+# looked for in the headers that declare its class or namespace, outside of comments.
+items=0
+while IFS= read -r item; do
+  items=$((items + 1))
+  item=${item%%"("*}
+  item=${item%%"<"*}
+  case $item in
+    *_test) ;; # the tests of aya's own tests
+    *.h) [ -e "lib/perfring/$item" ] || fail "UPSTREAM.md: no header $item" ;;
+    *)
+      declares='^'
+      [ "$item" = "${item##*::}" ] || declares="(class|struct|namespace)\b.*\b${item%%::*}\b"
+      grep -RlE --include='*.h' "$declares" lib/perfring | xargs -r grep -hv '^ *//' |
+        grep -w -- "${item##*::}" >/dev/null || fail "UPSTREAM.md: no header declares $item" ;;
+  esac
+done < <(grep '^|' lib/UPSTREAM.md | awk -F'|' '{ print $3 }' | grep -oE '`[^`]+`' | tr -d '`')
+[ $items -ge 40 ] || fail "only $items of our items were found in UPSTREAM.md"
+
 sed -nE 's/^- \*\*(K[0-9]+)\*\* .*/\1/p' harness/KERNEL_FACTS.md >"$folder/stated"
 sed -nE 's/^- \*\*([RT][0-9]+)\*\* .*/\1/p' harness/RECORD_FACTS.md >>"$folder/stated"
 sed -nE 's/^- \*\*(W[0-9]+[a-z]?)\*\* .*/\1/p' harness/RINGS_FACTS.md >>"$folder/stated"
@@ -40,4 +60,4 @@ while IFS= read -r fact; do
 done < <(sed -E 's/^- \*\*[KRTWPDQ][0-9]+[a-z]?\*\*//' "$@" | grep -aowE '[KRTWPDQ][0-9]+[a-z]?' | sort -u)
 [ $facts -ge 50 ] || fail "only $facts facts are cited"
 
-finish "$tests tests and $facts facts are cited, and there"
+finish "$tests tests, $items items and $facts facts are cited, and there"

@@ -55,7 +55,7 @@ void stays_inside() {
   Accesses accesses{memory.page(), watch};
   const rig::Observing observing{accesses};
   Consumer consumer = *Consumer::over(memory.page(), memory.data());
-  const auto available = static_cast<std::uint32_t>(hostile.head() - hostile.tail);
+  const auto available = oracle::unread(hostile.size, hostile.tail, hostile.head());
   std::uint64_t bytes = 0;
   watch.begins();
   const auto visit = [&](Unit, const PerfEvent& event) -> ControlFlow<> {
@@ -66,10 +66,10 @@ void stays_inside() {
   };
   static_cast<void>(consumer.try_fold(Unit{}, visit));
   watch.ends(available);
-  if (watch.violation()) RC_FAIL(watch.violation()->message);
+  if (watch.violation()) fail(*watch.violation());
   RC_ASSERT(bytes <= available);
-  RC_ASSERT(!consumer.readable());
-  RC_ASSERT(accesses.commits() == (available == 0 ? 0U : 1U));
+  RC_ASSERT_INVARIANT(bounded, !consumer.readable());
+  RC_ASSERT_INVARIANT(tail_honest, accesses.commits() == (available == 0 ? 0U : 1U));
 }
 
 TEST(HostileRingTest, ADrainOfAnyBytesStaysInTheRingAndEnds) {
@@ -79,10 +79,12 @@ TEST(HostileRingTest, ACursorStaysInTheRingAndEnds) {
   always(stays_inside<CursorCore>, 1000);
 }
 TEST(HostileRingTest, FindsAConsumerThatBelievesTheRing) {
-  EXPECT_TRUE(counterexample([] { stays_inside<faults::Believes<rig::CheckedMemory>>(); }));
+  EXPECT_TRUE(counterexample([] { stays_inside<faults::Believes<rig::CheckedMemory>>(); },
+                             Invariant::bounded));
 }
 TEST(HostileRingTest, FindsAMemoryThatReadsAhead) {
-  EXPECT_TRUE(counterexample([] { stays_inside<Ring<faults::ReadsAhead<rig::CheckedMemory>>>(); }));
+  EXPECT_TRUE(counterexample([] { stays_inside<Ring<faults::ReadsAhead<rig::CheckedMemory>>>(); },
+                             Invariant::in_ring));
 }
 
 // The core delivers the same events as the reference, and leaves data_tail in the same place: of
@@ -106,13 +108,13 @@ void agrees() {
     const std::uint64_t tail = expected.empty() ? page.data_tail : expected.back().end;
     std::size_t events = 0;
     static_cast<void>(consumer.try_fold(Unit{}, [&](Unit, const PerfEvent& event) -> ControlFlow<> {
-      RC_ASSERT(events < expected.size());
-      RC_ASSERT(testing::copy(event) == expected[events].seen);
+      RC_ASSERT_INVARIANT(no_invention, events < expected.size());
+      RC_ASSERT_INVARIANT(intact, testing::copy(event) == expected[events].seen);
       if (++events == stop) return Break{};
       return Continue{};
     }));
-    RC_ASSERT(events == expected.size());
-    RC_ASSERT(page.data_tail == tail);
+    RC_ASSERT_INVARIANT(no_loss, events == expected.size());
+    RC_ASSERT_INVARIANT(tail_honest, page.data_tail == tail);
   }
 }
 
@@ -123,10 +125,12 @@ TEST(ReferenceConsumerTest, ACursorHandsOutWhatTheReferenceDelivers) {
   always(agrees<CursorCore>, 2000);
 }
 TEST(ReferenceConsumerTest, FindsAConsumerThatDropsTheSign) {
-  EXPECT_TRUE(counterexample(agrees<Ring<faults::DropsTheSign<rig::CheckedMemory>>>));
+  EXPECT_TRUE(
+      counterexample(agrees<Ring<faults::DropsTheSign<rig::CheckedMemory>>>, Invariant::intact));
 }
 TEST(ReferenceConsumerTest, FindsAConsumerThatRepeatsTheBroken) {
-  EXPECT_TRUE(counterexample(agrees<faults::RepeatsTheBroken<rig::CheckedMemory>>));
+  EXPECT_TRUE(
+      counterexample(agrees<faults::RepeatsTheBroken<rig::CheckedMemory>>, Invariant::tail_honest));
 }
 
 }  // namespace

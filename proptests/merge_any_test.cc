@@ -142,16 +142,25 @@ TEST(MergeAnyTest, AMergeByTimeIsAsTheOracleSays) {
 
 // Faults of a memory (harness/faults) beneath a merge. Of what is read outside of a ring:
 // merge_test.cc. Fences are not seen by one thread.
-template <class M>
+template <class M, Invariant kInvariant>
+struct PlantedMemory {
+  using Memory = M;
+  static constexpr Invariant kViolated = kInvariant;
+};
+template <class Planted>
 class MergeMemoryTest : public ::testing::Test {};
-using MemoryFaults =
-    ::testing::Types<faults::CommitsFirst<DefaultMemory>, faults::TailBehind<DefaultMemory>,
-                     faults::TailAhead<DefaultMemory>, faults::CommitsOffTheGrid<DefaultMemory>,
-                     faults::NeverCommits<DefaultMemory>, faults::ShortensSamples<DefaultMemory> >;
+using MemoryFaults = ::testing::Types<
+    PlantedMemory<faults::CommitsFirst<DefaultMemory>, Invariant::no_loss>,
+    PlantedMemory<faults::TailBehind<DefaultMemory>, Invariant::tail_honest>,
+    PlantedMemory<faults::TailAhead<DefaultMemory>, Invariant::tail_honest>,
+    PlantedMemory<faults::CommitsOffTheGrid<DefaultMemory>, Invariant::tail_honest>,
+    PlantedMemory<faults::NeverCommits<DefaultMemory>, Invariant::tail_honest>,
+    PlantedMemory<faults::ShortensSamples<DefaultMemory>, Invariant::no_invention> >;
 TYPED_TEST_SUITE(MergeMemoryTest, MemoryFaults);
 
 TYPED_TEST(MergeMemoryTest, FindsTheFault) {
-  EXPECT_TRUE(counterexample(is_as_the_oracle_says<8, false, TypeParam>));
+  EXPECT_TRUE(counterexample(is_as_the_oracle_says<8, false, typename TypeParam::Memory>,
+                             TypeParam::kViolated));
 }
 
 // Every place of one odd record among a row's that two looks see, read in one go or not, wherever

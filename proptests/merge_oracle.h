@@ -65,7 +65,8 @@ class MergeOracle {
   void wrote(std::size_t ring, Event event) { rings_[ring].push_back(std::move(event)); }
   std::size_t written(std::size_t ring) const { return rings_[ring].size(); }
 
-  // Judges all runs, the last of which is a complete flush: the first error, or an empty string.
+  // Judges all runs, the last of which is a complete flush: the first error, with the invariant
+  // that it violates, or an empty string.
   std::string judge(std::vector<Run> runs, const MergeCounts& counts);
 
  private:
@@ -80,6 +81,11 @@ class MergeOracle {
 
   bool was_flushed(std::size_t ring, std::size_t event, std::size_t run) const;
 
+  bool was_flush_before(std::size_t run) const;
+  bool may_be_ahead(std::uint64_t key, std::size_t ring, std::size_t sample, std::size_t run) const;
+  bool has_key_of_ahead(std::size_t ring, std::size_t event, std::size_t run) const;
+  bool was_read_ahead(std::size_t ring, std::size_t event, std::size_t run) const;
+  std::uint64_t newest_before(std::size_t run) const;
   bool has_key_before(std::size_t ring, std::size_t event) const;
 
   std::string assign();
@@ -90,7 +96,6 @@ class MergeOracle {
   std::string replay(std::size_t run);
   std::string check_counts(const MergeCounts& counts) const;
   std::string check_delays(std::uint64_t seen) const;
-  bool met_clock(const Event& event, std::size_t from, std::size_t to) const;
   std::uint64_t newest_when_read(std::size_t ring) const;
   std::uint64_t key_in(std::size_t ring, std::size_t event, std::size_t run) const;
   std::pair<std::size_t, std::size_t> lowest(std::size_t run) const;

@@ -73,8 +73,10 @@ void agrees() {
   Playing playing{course, rings, reference};
   std::vector<Got> all;
   const auto follows = [&](const std::vector<Got>& got, std::uint64_t bound, std::uint64_t limit) {
-    RC_ASSERT(got == reference.run(bound, limit));
-    for (std::size_t i = 0; i < course.rings; ++i) RC_ASSERT(rings.tail(i) == reference.tail(i));
+    RC_ASSERT_INVARIANT(merged, got == reference.run(bound, limit));
+    for (std::size_t i = 0; i < course.rings; ++i) {
+      RC_ASSERT_INVARIANT(tail_honest, rings.tail(i) == reference.tail(i));
+    }
     all.insert(all.end(), got.begin(), got.end());
   };
   for (const Turn& turn : course.turns) {
@@ -98,7 +100,7 @@ TEST(MergePropertyTest, DeliversWhatTheReferenceDeliversWithAWindowOfThreeOr64) 
   always(agrees<64>, 100);
 }
 TEST(MergePropertyTest, FindsAMergeThatTrustsEachRingsOrder) {
-  EXPECT_TRUE(counterexample(agrees<1, 8>));
+  EXPECT_TRUE(counterexample(agrees<1, 8>, Invariant::merged));
 }
 
 // A delay of n gaps displaces a record by at most n others of its ring, each of which may have a
@@ -115,7 +117,7 @@ void is_in_order() {
   ReferenceMerge reference{course.rings, 8};
   Playing playing{course, rings, reference};
   for (const Turn& turn : course.turns) playing.take(turn);
-  RC_ASSERT(rings.merge.counts().late == 0U);
+  RC_ASSERT_INVARIANT(late, rings.merge.counts().late == 0U);
   RC_ASSERT(rings.merge.counts().delay_seen <= kLongest);
 }
 
@@ -124,8 +126,9 @@ TEST(MergePropertyTest, NothingIsLateIfNoDelayIsLongerThanTheSlack) {
   always(is_in_order<kDelayWithLosts, kDelayWithLosts>, 600);
 }
 TEST(MergePropertyTest, FindsASlackThatIsTooShort) {
-  EXPECT_TRUE((counterexample(is_in_order<kDelay, kDelay - 20>)));
-  EXPECT_TRUE((counterexample(is_in_order<kDelayWithLosts, kDelayWithLosts - 20>)));
+  EXPECT_TRUE((counterexample(is_in_order<kDelay, kDelay - 20>, Invariant::late)));
+  EXPECT_TRUE(
+      (counterexample(is_in_order<kDelayWithLosts, kDelayWithLosts - 20>, Invariant::late)));
 }
 
 // Each proved delay is seen, if all that is there is delivered in each turn.
@@ -180,9 +183,10 @@ void learns() {
   for (std::size_t turn = 0; turn != course.turns.size(); ++turn) {
     const std::uint64_t smallest = course.turns[turn].clocks.front();
     const auto got = playing.take(course.turns[turn]);
-    RC_ASSERT(got == reference.run(smallest > slack ? smallest - slack : 0, kNone));
+    RC_ASSERT_INVARIANT(merged,
+                        got == reference.run(smallest > slack ? smallest - slack : 0, kNone));
     slack = slack_of(options, course, turn + 1);
-    RC_ASSERT(rings.merge.slack() == slack);
+    RC_ASSERT_INVARIANT(merged, rings.merge.slack() == slack);
   }
 }
 
@@ -190,7 +194,7 @@ TEST(MergePropertyTest, TheSlackBecomesTwiceTheLongestDelay) {
   always(learns<true>, 600);
 }
 TEST(MergePropertyTest, FindsASlackThatDoesNotLearn) {
-  EXPECT_TRUE(counterexample(learns<false>));
+  EXPECT_TRUE(counterexample(learns<false>, Invariant::merged));
 }
 
 // A flush of rings that are in order is their stable sort, whatever their keys are.
@@ -279,13 +283,13 @@ void stays_inside() {
         continue;
       }
       const auto at = std::ranges::find(expected, each.seen);
-      RC_ASSERT(at != expected.end());
+      RC_ASSERT_INVARIANT(no_invention, at != expected.end());
       expected.erase(at);
     }
-    RC_ASSERT(next == many);
+    RC_ASSERT_INVARIANT(no_loss, next == many);
   }
-  RC_ASSERT(expected.empty());
-  RC_ASSERT(!watch.violated);
+  RC_ASSERT_INVARIANT(no_loss, expected.empty());
+  RC_ASSERT_INVARIANT(in_ring, !watch.violated);
   RC_ASSERT(static_cast<Position>(page.data_tail) == static_cast<Position>(page.data_head));
 }
 
@@ -293,13 +297,16 @@ TEST(MergeHostileTest, AMergeOfAHostileRingBesideASoundOneReadsNothingOutside) {
   always(stays_inside<rig::CheckedMemory>, 1000);
 }
 TEST(MergeHostileTest, FindsAMemoryThatReadsAhead) {
-  EXPECT_TRUE(counterexample(stays_inside<faults::ReadsAhead<rig::CheckedMemory>>));
+  EXPECT_TRUE(
+      counterexample(stays_inside<faults::ReadsAhead<rig::CheckedMemory>>, Invariant::in_ring));
 }
 TEST(MergeHostileTest, FindsAMemoryThatReadsBehind) {
-  EXPECT_TRUE(counterexample(stays_inside<faults::ReadsBehind<rig::CheckedMemory>>));
+  EXPECT_TRUE(
+      counterexample(stays_inside<faults::ReadsBehind<rig::CheckedMemory>>, Invariant::in_ring));
 }
 TEST(MergeHostileTest, FindsAMemoryThatDropsTheSign) {
-  EXPECT_TRUE(counterexample(stays_inside<faults::DropsTheSign<rig::CheckedMemory>>));
+  EXPECT_TRUE(counterexample(stays_inside<faults::DropsTheSign<rig::CheckedMemory>>,
+                             Invariant::no_invention));
 }
 
 }  // namespace

@@ -47,6 +47,19 @@ std::string replay_line(const FailureResult& failure) {
   return line.str();
 }
 
+// Of a failed assertion or RC_FAIL, whose description begins with where it stands: the invariant
+// that a line names. An exception's begins otherwise, whatever its text is.
+std::optional<Invariant> violated_in(const FailureResult& failure) {
+  if (failure.description.starts_with("Exception thrown")) return std::nullopt;
+  std::istringstream lines{failure.description};
+  for (std::string line; std::getline(lines, line);) {
+    for (const Invariant each : oracle::invariants()) {
+      if (line.starts_with(to_string(oracle::Violation{each, ""}))) return each;
+    }
+  }
+  return std::nullopt;
+}
+
 std::string in_words(const TestResult& result) {
   std::ostringstream words;
   printResultMessage(result, words);
@@ -77,12 +90,24 @@ std::optional<std::string> search(const Property& property, const Configuration&
   return words;
 }
 
-std::optional<std::string> counterexample(const Property& property, bool shrunk) {
+void fail(const oracle::Violation& violation) {
+  RC_FAIL(to_string(violation));
+}
+
+std::optional<std::string> counterexample(const Property& property, Invariant violated,
+                                          bool shrunk) {
   Configuration configuration;
   configuration.testParams.seed = 1;
   configuration.testParams.maxSuccess = 10000;
   configuration.testParams.disableShrinking = !shrunk;
-  return search(property, configuration);
+  const TestResult result = check(property, configuration);
+  FailureResult failure;
+  if (!result.match(failure)) return std::nullopt;
+  std::string words = in_words(result);
+  std::printf("%s\n\n", words.c_str());
+  if (violated_in(failure) == violated) return words;
+  std::printf("That is no violation of %s.\n\n", to_string(violated));
+  return std::nullopt;
 }
 
 }  // namespace perfring::proptests

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/detail/Configuration.h>
 
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -35,7 +37,7 @@ std::string failure(const Property& property) {
 }
 
 TEST(CounterexampleTest, ACounterexampleIsAShortScript) {
-  const auto found = counterexample(loses_count, /*shrunk=*/true);
+  const auto found = counterexample(loses_count, Invariant::no_loss, /*shrunk=*/true);
   ASSERT_TRUE(found.has_value());
   EXPECT_NE(found->find("no_loss: a LOST of "), std::string::npos);
   EXPECT_LT(found->size(), 700U);
@@ -43,7 +45,7 @@ TEST(CounterexampleTest, ACounterexampleIsAShortScript) {
 
 // `perfring sim --script` runs it, and `perfring diff --script` tries it on the live kernel.
 TEST(CounterexampleTest, TheScriptOfACounterexampleViolatesTheSameInvariant) {
-  const auto found = counterexample(loses_count, /*shrunk=*/true);
+  const auto found = counterexample(loses_count, Invariant::no_loss, /*shrunk=*/true);
   ASSERT_TRUE(found.has_value());
   const std::string_view introduced = "by this script:\n";
   const std::size_t at = found->rfind(introduced);
@@ -80,17 +82,46 @@ TEST(CounterexampleTest, TheReplayLineLeadsToTheSameCounterexample) {
 }
 
 TEST(CounterexampleTest, AnAssertionThatFailsHasTheScriptOfItsRunToo) {
-  const auto found = counterexample([] {
-    CopyingRun<> run{Settings{}};
-    run.run(output(8));
-    RC_ASSERT(run.ledger().totals().accepted == 2U);
-  });
+  const auto found = counterexample(
+      [] {
+        CopyingRun<> run{Settings{}};
+        run.run(output(8));
+        RC_ASSERT_INVARIANT(no_loss, run.ledger().totals().accepted == 2U);
+      },
+      Invariant::no_loss);
   ASSERT_TRUE(found.has_value());
   EXPECT_NE(found->find("by this script:\noutput 8\n"), std::string::npos) << *found;
 }
 
 TEST(CounterexampleTest, APropertyThatHoldsHasNoCounterexample) {
-  EXPECT_FALSE(counterexample([] { RC_ASSERT(*positions() % 8 == 0U); }));
+  EXPECT_FALSE(counterexample([] { RC_ASSERT_INVARIANT(no_loss, *positions() % 8 == 0U); },
+                              Invariant::no_loss));
+}
+
+TEST(CounterexampleTest, AnotherInvariantsViolationIsNone) {
+  EXPECT_TRUE(counterexample(loses_count, Invariant::no_loss));
+  for (const Invariant other : oracle::invariants()) {
+    if (other == Invariant::no_loss) continue;
+    EXPECT_FALSE(counterexample(loses_count, other)) << to_string(other);
+  }
+  EXPECT_FALSE(
+      counterexample([] { fail({Invariant::intact, "no_loss: of words"}); }, Invariant::no_loss));
+}
+
+TEST(CounterexampleTest, AnExceptionIsNoneWhateverItsText) {
+  for (const Invariant each : oracle::invariants()) {
+    EXPECT_FALSE(counterexample([] { throw std::bad_alloc{}; }, each));
+    EXPECT_FALSE(counterexample(
+        [each] { throw std::runtime_error{"\n" + to_string(oracle::Violation{each, "thrown"})}; },
+        each));
+  }
+}
+
+TEST(CounterexampleTest, AnAssertionWithoutAnInvariantIsNone) {
+  for (const Invariant each : oracle::invariants()) {
+    EXPECT_FALSE(counterexample([] { RC_ASSERT(*positions() % 8 == 1U); }, each));
+    EXPECT_FALSE(counterexample([] { RC_FAIL("it is no_loss: of course"); }, each));
+  }
 }
 
 }  // namespace

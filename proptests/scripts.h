@@ -22,6 +22,7 @@
 #include "harness/script/script.h"
 #include "perfring/testing/by_cursor.h"
 #include "perfring/testing/seen.h"
+#include "proptests/property.h"
 
 namespace perfring::script {
 
@@ -118,7 +119,15 @@ class CopyingRun final : public rig::ScriptRunner<Cpu, Consumer> {
 inline void expect_good(const rig::ScriptRun& run) {
   const auto& violation = run.violation();
   if (!violation) return;
-  RC_FAIL(to_string(*violation));
+  fail(*violation);
+}
+
+// The same for events that are not those that are due, by the first thing that is wrong.
+inline void expect_events(const std::vector<testing::Seen>& seen,
+                          const std::vector<testing::Seen>& due) {
+  RC_ASSERT_INVARIANT(no_loss, seen.size() >= due.size());
+  RC_ASSERT_INVARIANT(no_invention, seen.size() <= due.size());
+  RC_ASSERT_INVARIANT(intact, seen == due);
 }
 
 }  // namespace perfring::proptests

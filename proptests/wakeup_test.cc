@@ -150,8 +150,8 @@ void sleeps_well(const Settings& of, std::size_t count, const std::vector<Step>&
   rings.fall_asleep();
   for (const auto& run : rings.runs()) {
     expect_good(*run);
-    RC_ASSERT(run->ledger().pending() <= may.samples);
-    RC_ASSERT(run->unread() <= may.bytes);
+    RC_ASSERT_INVARIANT(awake, run->ledger().pending() <= may.samples);
+    RC_ASSERT_INVARIANT(awake, run->unread() <= may.bytes);
   }
 }
 
@@ -170,30 +170,32 @@ TEST(WaitLoopTest, AWaiterByEpollNeverSleepsWithData) {
   always(never_sleeps_with_data<ScriptCpu, Waiter<ByEpoll>>, 500);
 }
 TEST(WaitLoopTest, FindsAKernelThatWakesNobody) {
-  EXPECT_TRUE(
-      (counterexample(never_sleeps_with_data<faults::WakesNobody<ScriptCpu>, Waiter<ByPoll>>)));
-  EXPECT_TRUE(
-      (counterexample(never_sleeps_with_data<faults::WakesNobody<ScriptCpu>, Waiter<ByEpoll>>)));
+  EXPECT_TRUE((counterexample(
+      never_sleeps_with_data<faults::WakesNobody<ScriptCpu>, Waiter<ByPoll>>, Invariant::awake)));
+  EXPECT_TRUE((counterexample(
+      never_sleeps_with_data<faults::WakesNobody<ScriptCpu>, Waiter<ByEpoll>>, Invariant::awake)));
 }
 TEST(WaitLoopTest, FindsAKernelThatWakesEverySecondTime) {
   EXPECT_TRUE((counterexample(
-      never_sleeps_with_data<faults::WakesEverySecondTime<ScriptCpu>, Waiter<ByPoll>>)));
+      never_sleeps_with_data<faults::WakesEverySecondTime<ScriptCpu>, Waiter<ByPoll>>,
+      Invariant::awake)));
 }
 TEST(WaitLoopTest, FindsAKernelThatWakesFirst) {
-  EXPECT_TRUE(
-      (counterexample(never_sleeps_with_data<faults::WakesFirst<ScriptCpu>, Waiter<ByPoll>>)));
+  EXPECT_TRUE((counterexample(never_sleeps_with_data<faults::WakesFirst<ScriptCpu>, Waiter<ByPoll>>,
+                              Invariant::awake)));
 }
 TEST(WaitLoopTest, FindsAConsumerWithoutAFirstDrain) {
-  EXPECT_TRUE(
-      (counterexample(never_sleeps_with_data<ScriptCpu, Waiter<ByEpoll, Waits::NoFirstDrain>>)));
+  EXPECT_TRUE((counterexample(
+      never_sleeps_with_data<ScriptCpu, Waiter<ByEpoll, Waits::NoFirstDrain>>, Invariant::awake)));
 }
 TEST(WaitLoopTest, FindsAConsumerThatClearsAfterTheDrain) {
   EXPECT_TRUE(
-      (counterexample(never_sleeps_with_data<ScriptCpu, Waiter<ByPoll, Waits::ClearsAfterDrain>>)));
+      (counterexample(never_sleeps_with_data<ScriptCpu, Waiter<ByPoll, Waits::ClearsAfterDrain>>,
+                      Invariant::awake)));
 }
 TEST(WaitLoopTest, FindsAConsumerThatDrainsOneRing) {
-  EXPECT_TRUE(
-      (counterexample(never_sleeps_with_data<ScriptCpu, Waiter<ByPoll, Waits::DrainsOneRing>>)));
+  EXPECT_TRUE((counterexample(
+      never_sleeps_with_data<ScriptCpu, Waiter<ByPoll, Waits::DrainsOneRing>>, Invariant::awake)));
 }
 
 template <class Cpu, class Waiter>
@@ -216,19 +218,25 @@ TEST(WaitLoopTest, ByEpollNoMoreStaysThanTheWakeupSettingsLeave) {
 // Each bound is one that a wakeup that comes one record late exceeds.
 template <class Late, class Waiter>
 void finds_a_late_wakeup() {
-  EXPECT_TRUE((counterexample(leaves_what_any_settings_say<Late, Waiter>)));
+  EXPECT_TRUE((counterexample(leaves_what_any_settings_say<Late, Waiter>, Invariant::awake)));
   for (const std::uint32_t events : {1U, 2U, 3U, kInt}) {
-    EXPECT_TRUE(counterexample([=] {
-      const Settings of = with(*settings(), {false, events});
-      leaves_what_settings_say<Late, Waiter>(of);
-    })) << events;
+    EXPECT_TRUE(counterexample(
+        [=] {
+          const Settings of = with(*settings(), {false, events});
+          leaves_what_settings_say<Late, Waiter>(of);
+        },
+        Invariant::awake))
+        << events;
   }
   for (const std::uint32_t watermark : {0U, 64U, 1000U, 4096U}) {
-    EXPECT_TRUE(counterexample([=] {
-      Settings of = with(*settings(), {true, watermark});
-      of.pages = 2;  // the largest leaves room for one that exceeds it
-      leaves_what_settings_say<Late, Waiter>(of);
-    })) << watermark;
+    EXPECT_TRUE(counterexample(
+        [=] {
+          Settings of = with(*settings(), {true, watermark});
+          of.pages = 2;  // the largest leaves room for one that exceeds it
+          leaves_what_settings_say<Late, Waiter>(of);
+        },
+        Invariant::awake))
+        << watermark;
   }
 }
 TEST(WaitLoopTest, FindsAKernelThatWakesOneRecordLate) {
@@ -250,9 +258,11 @@ TEST(WaitLoopTest, InterruptsLeaveAtMostThreeIntervalsUnread) {
 }
 TEST(WaitLoopTest, FindsAKernelThatWakesNobodyBesideInterrupts) {
   EXPECT_TRUE((counterexample(
-      leaves_what_interrupts_make_of_it<faults::WakesNobody<ScriptCpu>, Waiter<ByPoll>>)));
+      leaves_what_interrupts_make_of_it<faults::WakesNobody<ScriptCpu>, Waiter<ByPoll>>,
+      Invariant::awake)));
   EXPECT_TRUE((counterexample(
-      leaves_what_interrupts_make_of_it<faults::WakesNobody<ScriptCpu>, Waiter<ByEpoll>>)));
+      leaves_what_interrupts_make_of_it<faults::WakesNobody<ScriptCpu>, Waiter<ByEpoll>>,
+      Invariant::awake)));
 }
 
 // Interrupts do come at those moments: what holds of outputs in a row does not hold of them.
@@ -264,8 +274,10 @@ void leaves_the_same_with_interrupts(Wakeup wakeup) {
 }
 
 TEST(WaitLoopTest, InterruptsStretchTheIntervals) {
-  EXPECT_TRUE(counterexample([] { leaves_the_same_with_interrupts({false, 3}); }));
-  EXPECT_TRUE(counterexample([] { leaves_the_same_with_interrupts({true, 64}); }));
+  EXPECT_TRUE(
+      counterexample([] { leaves_the_same_with_interrupts({false, 3}); }, Invariant::awake));
+  EXPECT_TRUE(
+      counterexample([] { leaves_the_same_with_interrupts({true, 64}); }, Invariant::awake));
 }
 
 // Why to wait with a timeout, even with wakeup_events = 1.
@@ -278,7 +290,8 @@ void never_sleeps_whatever_the_interrupts() {
 }
 
 TEST(WaitLoopTest, TheKernelCanForgetAWakeup) {
-  EXPECT_TRUE(counterexample(never_sleeps_whatever_the_interrupts<Waiter<ByPoll>>));
+  EXPECT_TRUE(
+      counterexample(never_sleeps_whatever_the_interrupts<Waiter<ByPoll>>, Invariant::awake));
 }
 
 // With the timeout, all of that is only late: any settings, any interrupts.
@@ -289,7 +302,7 @@ void empties_after_a_timeout() {
   rings.fall_asleep();
   rings.times_out();
   for (const auto& run : rings.runs()) {
-    RC_ASSERT(run->ledger().pending() == 0U);
+    RC_ASSERT_INVARIANT(awake, run->ledger().pending() == 0U);
     run->settle();
     expect_good(*run);
   }
@@ -300,7 +313,8 @@ TEST(WaitLoopTest, AfterATimeoutTheRingsAreEmpty) {
   always(empties_after_a_timeout<Waiter<ByEpoll>>);
 }
 TEST(WaitLoopTest, FindsAConsumerThatDrainsOneRingAfterATimeout) {
-  EXPECT_TRUE((counterexample(empties_after_a_timeout<Waiter<ByPoll, Waits::DrainsOneRing>>)));
+  EXPECT_TRUE((counterexample(empties_after_a_timeout<Waiter<ByPoll, Waits::DrainsOneRing>>,
+                              Invariant::awake)));
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ parser=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*
 sources() { # TARGET
   case $1 in
     hostile_ring | planted_fault) printf '%s\n' "${ring[@]}" fuzz/rings.cc ;;
-    merge) printf '%s\n' "${ring[@]}" fuzz/merge.cc ;;
-    record) printf '%s\n' lib/perfring/record/*.cc fuzz/record.cc ;;
+    merge) printf '%s\n' "${ring[@]}" fuzz/merges.cc ;;
+    record) printf '%s\n' lib/perfring/record/*.cc fuzz/records.cc ;;
     parsers/*) printf '%s\n' "${parser[@]}" ;;
     *) printf '%s\n' "${script[@]}" fuzz/script{s,_bytes}.cc ;;
   esac | grep -v _test.cc | sort -u

@@ -16,7 +16,7 @@ XML
 need() { # PROGRAM...
   local program
   for program; do
-    command -v "$program" >/dev/null || skip "$program is not installed: run ci/setup"
+    command -v "$program" >/dev/null || skip "$program is not installed: run ci/setup package"
   done
 }
 

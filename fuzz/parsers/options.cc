@@ -12,6 +12,7 @@
 #include "harness/bench/options.h"
 #include "harness/cli/command_line.h"
 #include "harness/cli/live.h"
+#include "harness/program/numbers.h"
 #include "harness/program/options.h"
 #include "harness/script/script.h"
 #include "perfring/event/event.h"
@@ -134,16 +135,16 @@ void diff_options(std::string_view text) {
   expect(!diff->cpu || *diff->cpu >= 0, "a negative CPU");
 }
 
-// The benchmark's command line: of its own options, none is passed on to Google Benchmark.
+// The benchmark's command line.
 void bench_options(std::string_view text) {
   const Arguments arguments{text};
   const auto parsed = bench::parse_drain(arguments.count(), arguments.values());
   const bench::DrainOptions* const options = options_of(parsed);
   if (options == nullptr) return;
-  for (const std::string& argument : options->benchmark) {
-    expect(argument == "program" || argument.starts_with("--benchmark_"),
-           "an option of ours, passed on");
-  }
+  const auto seconds = parse_number<double>(options->min_time);
+  expect(seconds && *seconds > 0 && *seconds <= 86400, "seconds outside their limits");
+  expect(options->repetitions >= 1 && options->repetitions <= 1000,
+         "too many repetitions, or none");
 }
 
 }  // namespace perfring::fuzz

@@ -22,11 +22,13 @@
 #include <vector>
 
 #include "harness/bench/contenders.h"
+#include "harness/bench/google_benchmark.h"
 #include "harness/bench/options.h"
 #include "harness/bench/race.h"
 #include "harness/bench/report.h"
 #include "harness/bench/workload.h"
 #include "harness/program/console.h"
+#include "harness/program/output_file.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "perfring/os/fd.h"
@@ -176,20 +178,24 @@ void ensure_descriptors() {
   }
 }
 
+// Google Benchmark keeps the pointer to the program's name.
+void initialize_benchmark(char* program, const DrainOptions& options) {
+  std::string time = "--benchmark_min_time=" + min_time(options.min_time);
+  std::string repetitions = fmt::format("--benchmark_repetitions={}", options.repetitions);
+  std::array<char*, 4> arguments{program, time.data(), repetitions.data(), nullptr};
+  int count = static_cast<int>(arguments.size()) - 1;
+  benchmark::Initialize(&count, arguments.data());
+}
+
 int drain(int argc, char** argv) {
   auto parsed = parse_drain(argc, argv);
   if (const auto* const answer = std::get_if<Answer>(&parsed)) return give(*answer);
-  auto& options = std::get<DrainOptions>(parsed);
+  const auto& options = std::get<DrainOptions>(parsed);
   const auto cells = cells_of(options.filter);
   if (!cells) return fail(cells.error());
   if (options.list) return list(*cells);
   if (const auto failed = forget_environment(argv)) return *failed;
-  std::vector<char*> arguments;
-  for (std::string& argument : options.benchmark) arguments.push_back(argument.data());
-  int count = static_cast<int>(arguments.size());
-  arguments.push_back(nullptr);
-  benchmark::Initialize(&count, arguments.data());
-
+  initialize_benchmark(argv[0], options);
   ensure_descriptors();
   pin();
   for (const Cell& cell : *cells) {

@@ -21,6 +21,7 @@
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 #include "harness/program/options.h"
+#include "harness/program/output_file.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "perfring/ring/ring.h"

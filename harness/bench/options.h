@@ -13,10 +13,11 @@ namespace perfring::bench {
 
 // The options of `drain`.
 struct DrainOptions {
-  std::string json;                    // a file, - for stdout in place of the table
-  std::string filter = ".";            // a POSIX extended regular expression
-  bool list = false;                   // name the lines, and end
-  std::vector<std::string> benchmark;  // Google Benchmark's own command line
+  std::string json;              // a file, - for stdout in place of the table
+  std::string filter = ".";      // a POSIX extended regular expression
+  bool list = false;             // name the lines, and end
+  std::string min_time = "0.3";  // seconds for each line
+  std::uint64_t repetitions = 1;
 };
 
 // The options of `merge`.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/bench/google_benchmark.h"
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 
@@ -43,7 +44,7 @@ int width_of(const std::string& name) {
 }
 
 bool is_left_out(const benchmark::BenchmarkReporter::Run& run) {
-  return run.error_occurred && run.error_message == kLeftOut;
+  return has_failed(run) && error_message(run) == kLeftOut;
 }
 
 }  // namespace
@@ -77,8 +78,8 @@ int TableReporter::error() {
 
 void TableReporter::print_line(const Run& run) {
   print("%-*s", kNameWidth, run.run_name.function_name.c_str());
-  if (run.error_occurred) {
-    print("  WRONG: %s\n", run.error_message.c_str());
+  if (has_failed(run)) {
+    print("  WRONG: %s\n", error_message(run).c_str());
     return;
   }
   for (const char* const name : kContenders) print_number(run.counters, name, width_of(name));
@@ -98,7 +99,7 @@ void TableReporter::ReportRuns(const std::vector<Run>& runs) {
     shown.push_back(run);
     if (run.run_type != Run::RT_Iteration) continue;  // of --benchmark_repetitions
     ++races_;
-    if (run.error_occurred) ++wrong_;
+    if (has_failed(run)) ++wrong_;
     if (prints_) print_line(run);
   }
   json_.ReportRuns(shown);

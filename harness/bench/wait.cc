@@ -19,6 +19,7 @@
 #include "harness/program/json.h"
 #include "harness/program/numbers.h"
 #include "harness/program/options.h"
+#include "harness/program/output_file.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "perfring/os/cpus.h"

@@ -67,6 +67,9 @@ struct CheckedCase {
   Verdict verdict() const;
 };
 
+// Explored with merging and without: what either of them does not prove is not proved.
+CheckedCase compared_case(std::string label, model::Comparison comparison);
+
 using OnProgress = std::function<void(const std::string& line)>;
 
 // Explores the plan's programs until one does not hold, or `stop` is set.
@@ -77,8 +80,8 @@ Conclusion conclusion_of(const CheckPlan& plan, const std::vector<CheckedCase>& 
 
 // For litmus tests, too. An exploration that was interrupted proves nothing.
 void interrupt(model::Result& result);
-// An exploration that was cut short shows nothing, even if all the others hold. `nothing` says why
-// they show nothing, or is empty.
+// An exploration that was cut short, or in which no execution is complete, shows nothing, even if
+// all the others hold. `nothing` says why they show nothing, or is empty.
 Conclusion conclude_explorations(bool violated, const std::vector<const model::Result*>& results,
                                  std::string nothing);
 

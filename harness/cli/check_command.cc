@@ -39,11 +39,7 @@ CheckedCase check_one(const CheckPlan& plan, const model::Program& program, std:
         program, plan.memory_model,
         {.bounds = options.bounds, .stop = options.stop, .on_progress = options.on_progress});
   } else if (plan.compare) {
-    model::Comparison comparison = compare_merged(program, options);
-    checked.result = std::move(comparison.each);
-    checked.result.merged = comparison.merged.merged;
-    if (checked.result.bound.empty()) checked.result.bound = comparison.merged.bound;
-    checked.differences = std::move(comparison.differences);
+    return compared_case(std::move(checked.label), compare_merged(program, options));
   } else {
     options.merge = plan.merge;
     checked.result = explore_for_shortest(program, options);
@@ -77,24 +73,35 @@ void interrupt(model::Result& result) {
 Conclusion conclude_explorations(bool violated, const std::vector<const model::Result*>& results,
                                  std::string nothing) {
   bool interrupted = false;
-  std::uint64_t executions = 0;
+  if (results.empty() && nothing.empty()) nothing = model::kNoExecution;
   for (const model::Result* const result : results) {
-    executions += result->executions + (result->violation ? 1 : 0);
     interrupted = interrupted || result->bound == kInterrupted;
-    if (!result->bound.empty() && nothing.empty()) {
+    if (!nothing.empty()) continue;
+    if (!result->bound.empty()) {
       nothing = fmt::format(
           "bound reached: {} (--events, --executions, --memory and --seconds move "
           "it)",
           result->bound);
+    } else if (!result->violation) {
+      nothing = result->not_proved();
     }
   }
-  if (executions == 0 && nothing.empty()) nothing = "no execution is complete";
   return conclude(violated, interrupted, std::move(nothing));
 }
 
 Verdict CheckedCase::verdict() const {
   if (result.violation || !differences.empty()) return Verdict::Violated;
-  return result.bound.empty() && result.executions != 0 ? Verdict::Holds : Verdict::NotShown;
+  return result.proved() ? Verdict::Holds : Verdict::NotShown;
+}
+
+CheckedCase compared_case(std::string label, model::Comparison comparison) {
+  CheckedCase checked{.label = std::move(label),
+                      .result = std::move(comparison.each),
+                      .differences = std::move(comparison.differences)};
+  checked.result.merged = comparison.merged.merged;
+  if (checked.result.bound.empty()) checked.result.bound = comparison.merged.bound;
+  if (comparison.merged.executions == 0) checked.result.executions = 0;
+  return checked;
 }
 
 std::vector<CheckedCase> run_check(const CheckPlan& plan, const std::atomic<bool>& stop,

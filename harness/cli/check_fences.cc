@@ -60,8 +60,8 @@ bool holds(Form form, const char* fault) {
   options.merge = true;
   for (const model::Case& each : ring.cases(*ring.size, form, fault)) {
     const model::Result result = model::explore(each.program, options);
-    if (!result.bound.empty()) throw UsageError{"not proved: " + result.bound};
     if (result.violation) return false;
+    if (!result.proved()) throw UsageError{"not proved: " + result.not_proved()};
   }
   return true;
 }
@@ -74,7 +74,7 @@ bool holds(MemoryModel machine, const char* fault) {
   for (const model::Case& each : entry.cases(*entry.machine_size, form, fault)) {
     const model::Result result = model::explore_machine(each.program, machine);
     if (result.violation) return false;
-    if (!result.bound.empty()) throw UsageError{"not proved: " + result.bound};
+    if (!result.proved()) throw UsageError{"not proved: " + result.not_proved()};
   }
   return true;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "harness/cli/check.h"
+#include "harness/cli/check_litmus.h"
 #include "harness/model/hardware/litmus_machine.h"
 #include "harness/model/litmus/litmus.h"
 #include "harness/program/console.h"
@@ -19,29 +20,14 @@ namespace {
 
 constexpr std::size_t kLitmusMax = 16 * kMiB;  // a program is about 1 KiB
 
-struct CheckedLitmus {
-  enum class Result : std::uint8_t {
-    Agrees,
-    Differs,
-    NothingExpected,  // the file does not say what the memory model allows
-    NotExpressible,   // the file says that the memory model cannot express it, and so does the run
-    Refused,          // only the run does
-    NotShown,         // a bound was reached
-  };
-
-  std::string name;
-  Result result = Result::NotShown;
-  model::LitmusVerdict verdict;
-  std::vector<std::string> unassigned;  // registers, in words
-  bool searched = false;  // the search of the ring's proofs was compared with the axioms
-};
-
 struct CheckedLitmusFile {
   model::MemoryModel memory_model = model::MemoryModel::Rc11;
   std::vector<CheckedLitmus> programs;
 };
 
 using Result = CheckedLitmus::Result;
+
+}  // namespace
 
 Result result_of(const model::Litmus& litmus, model::MemoryModel memory_model,
                  const model::LitmusVerdict& verdict) {
@@ -50,9 +36,26 @@ Result result_of(const model::Litmus& litmus, model::MemoryModel memory_model,
   }
   if (!verdict.differences.empty()) return Result::Differs;
   if (!verdict.result.bound.empty()) return Result::NotShown;
+  if (!verdict.result.violation && !verdict.result.proved()) return Result::NotShown;
   if (!verdict.compared) return Result::NothingExpected;
   return Result::Agrees;
 }
+
+void compare_search(const model::MachineAnswer& found, bool has_branch,
+                    model::LitmusVerdict& verdict) {
+  if (has_branch ? std::ranges::includes(verdict.outcomes, found.outcomes)
+                 : found.outcomes == verdict.outcomes &&
+                       found.result.executions == verdict.result.executions) {
+    return;
+  }
+  verdict.differences.push_back(fmt::format(
+      "the search finds {} and {}, the axioms allow {} and {}",
+      counted(found.outcomes.size(), "outcome"), counted(found.result.executions, "execution"),
+      counted(verdict.outcomes.size(), "outcome"),
+      counted(verdict.result.executions, "execution")));
+}
+
+namespace {
 
 bool has_branch(const model::LitmusText& text) {
   return std::ranges::any_of(text.threads, [](const std::vector<model::Op>& thread) {
@@ -61,25 +64,12 @@ bool has_branch(const model::LitmusText& text) {
   });
 }
 
-// Holds the search that proves the ring (harness/model/hardware) beside the axioms. Of a program
-// with a branch it may find less, and nothing else: it has no store that only its own value causes.
 void search(const model::Litmus& litmus, model::MemoryModel memory_model,
             const model::MachineOptions& how, CheckedLitmus& checked) {
-  model::LitmusVerdict& verdict = checked.verdict;
   const model::MachineAnswer found = explore_litmus(litmus.text, memory_model, how);
   if (!found.result.bound.empty() || *how.stop) return;
   checked.searched = true;
-  const bool is_part = has_branch(litmus.text);
-  if (is_part ? std::ranges::includes(verdict.outcomes, found.outcomes)
-              : found.outcomes == verdict.outcomes &&
-                    found.result.executions == verdict.result.executions) {
-    return;
-  }
-  verdict.differences.push_back(fmt::format(
-      "the search finds {} and {}, the axioms allow {} and {}",
-      counted(found.outcomes.size(), "outcome"), counted(found.result.executions, "execution"),
-      counted(verdict.outcomes.size(), "outcome"),
-      counted(verdict.result.executions, "execution")));
+  compare_search(found, has_branch(litmus.text), checked.verdict);
 }
 
 const CheckedLitmus* first_refused(const CheckedLitmusFile& file) {
@@ -135,7 +125,7 @@ Conclusion conclusion_of(const CheckedLitmusFile& file) {
   for (const CheckedLitmus& each : file.programs) {
     violated = violated || each.result == Result::Differs;
     looked = looked || each.verdict.compared || each.result == Result::NotShown;
-    results.push_back(&each.verdict.result);
+    if (each.verdict.refused.empty()) results.push_back(&each.verdict.result);
   }
   std::string nothing;
   if (const CheckedLitmus* const refused = first_refused(file)) {

@@ -14,6 +14,7 @@
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 #include "harness/program/numbers.h"
+#include "harness/program/output_file.h"
 #include "harness/program/run_program.h"
 
 namespace perfring::cli {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "harness/cli/sim.h"
 #include "harness/differential/campaign.h"
 #include "harness/program/options.h"
+#include "harness/program/verdict.h"
 #include "harness/stress/run.h"
 
 namespace perfring::cli {
@@ -36,6 +38,11 @@ struct StressOptions {
 // --list: the faults, and what finds each.
 std::string stress_list();
 std::string stress_list_json();
+
+// Concludes from the parts: every invariant holds of the records of each; with a fault, it is
+// found.
+Conclusion conclusion_of(std::span<const stress::PartOutcome> parts, bool interrupted,
+                         const std::string& fault);
 
 // The command that repeats the settings and the writers' choices.
 std::string replay_line(const StressOptions& options);

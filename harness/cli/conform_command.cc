@@ -16,6 +16,7 @@
 #include "harness/conformance/vector.h"
 #include "harness/program/console.h"
 #include "harness/program/options.h"
+#include "harness/program/output_file.h"
 #include "harness/program/run_program.h"
 
 namespace perfring::cli {

@@ -42,6 +42,7 @@ TEST_F(ConformCommandTest, PerfringIsRightAndTheSuiteIsNamed) {
   const Json outcome = parsed(ended.out);
   EXPECT_EQ(outcome["verdict"], "holds");
   EXPECT_EQ(outcome["suite"], 3);
+  EXPECT_THAT(outcome["not_looked_for"].get<std::string>(), HasSubstr("a write during a drain"));
   EXPECT_GE(outcome["cases"].size(), 120U);
 }
 
@@ -55,7 +56,7 @@ TEST_F(ConformCommandTest, TheAdapterInPythonIsRight) {
 }
 
 TEST_F(ConformCommandTest, TheAdapterInGoIsRight) {
-  if (!there_is("go")) GTEST_SKIP() << "golang-go is not installed: ci/setup --peers";
+  if (!there_is("go")) GTEST_SKIP() << "golang-go is not installed: ci/setup conform";
   const std::string cache = temporary("go_cache");
   expect_right(
       compiled("GOCACHE=" + cache + " GO111MODULE=off go build -o", file_of("ADAPTERS", ".go")));
@@ -68,6 +69,17 @@ TEST_F(ConformCommandTest, TheAdapterInRustIsRight) {
   if (!there_is(rustc)) rustc = own;
   if (!there_is(rustc)) GTEST_SKIP() << "rustc is not installed";
   expect_right(compiled(rustc + " --edition 2021 -O -o", file_of("ADAPTERS", ".rs")));
+}
+
+// Where a reader in CI stops reading.
+TEST_F(ConformCommandTest, TheLastLineSaysWhatIsNotLookedFor) {
+  for (const std::string& of : {std::string{"--adapter=true"}, std::string{"--fault=forgets_lost"},
+                                std::string{"--only=one-record"}}) {
+    const Ended ended = run({"conform", "--only", "one-record", of});
+    EXPECT_THAT(lines_of(ended.out).back(),
+                AllOf(HasSubstr("Not looked for: a write during a drain ("),
+                      HasSubstr("see harness/conformance/README.md: What it does not show")));
+  }
 }
 
 TEST_F(ConformCommandTest, AConsumerThatIsWrongIsNamedCaseByCase) {
@@ -175,16 +187,19 @@ TEST_F(ConformCommandTest, AnAdapterThatCannotBeStartedIsOneError) {
   }
 }
 
-TEST_F(ConformCommandTest, AnInterruptEndsTheAdapterUnderWay) {
-  const std::string began = temporary("adapter_began");
-  const std::string ended_by_itself = temporary("adapter_ended");
-  const Ended ended =
-      interrupted_when({"conform", "--adapter",
-                        "sh -c 'touch " + began + "; sleep 60; touch " + ended_by_itself + "'"},
-                       began);
-  EXPECT_EQ(ended.exit_code, 3) << ended.err;
-  EXPECT_FALSE(std::filesystem::exists(ended_by_itself));
-  EXPECT_THAT(ended.out, HasSubstr("0 cases"));
+TEST_F(ConformCommandTest, ASignalEndsTheAdapterUnderWay) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const std::string began = temporary("adapter_began");
+    const std::string ended_by_itself = temporary("adapter_ended");
+    std::filesystem::remove(began);
+    const Ended ended =
+        interrupted_when({"conform", "--adapter",
+                          "sh -c 'touch " + began + "; sleep 60; touch " + ended_by_itself + "'"},
+                         began, signal);
+    EXPECT_EQ(ended.exit_code, 3) << signal << ended.err;
+    EXPECT_FALSE(std::filesystem::exists(ended_by_itself));
+    EXPECT_THAT(ended.out, HasSubstr("0 cases"));
+  }
 }
 
 TEST_F(ConformCommandTest, AnAdapterEndsWithPerfringEvenIfThatIsKilled) {

@@ -1,8 +1,10 @@
 // `perfring conform -- PROGRAM` of programs that misbehave, or that cannot be run or supervised.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -104,6 +106,11 @@ TEST_F(ConformMisbehaviourTest, EachMisbehaviourOfAStaticProgramIsNamed) {
       {"masks", "reachable  right\n"},
       {"masks-in-pselect", "reachable  right\n"},
       {"has-a-pipe", "reachable  right\n"},
+      {"times-a-select", "reachable  right\n"},
+      {"polls-a-closed-one", "reachable  right\n"},
+      {"truncates", "reachable  right\n"},
+      {"truncates-by-name", "reachable  right\n"},
+      {"opens-anew", "reachable  right\n"},
       {"disabled", "not run: it left its event disabled"},
       {"silent",
        "loses: not delivered: sample of 20 bytes: 01 00 00 00 00 00 00 00 15 7c 4a 7f b9 "
@@ -174,6 +181,26 @@ TEST_F(ConformMisbehaviourTest, AProgramThatNoCaseCanBeRunOfIsNotTriedOnceMore) 
   EXPECT_THAT(others.out, HasSubstr("6 cases: 1 right, 5 not run"));
 }
 
+// The signal comes while the answer is written, which the program holds up until then.
+TEST_F(ConformMisbehaviourTest, APollThatEndsWhileItIsAnsweredLosesNoWakeup) {
+  const auto faults = static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC));
+  if (faults < 0) GTEST_SKIP() << "this user may not handle the faults of system calls";
+  ::close(faults);
+  const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  const Ended ended =
+      run({"conform", "--only", "one-record", "--", program, "polls-a-protected-page", "{pages}"});
+  EXPECT_THAT(ended.out, HasSubstr("reachable  right\n")) << ended.err;
+}
+
+// As an adapter that says it each time that it is asked (AdapterTest).
+TEST_F(ConformMisbehaviourTest, ASecondErrorHasTheVerdictOfAnAdapters) {
+  const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  const Ended ended =
+      run({"conform", "--only", "head-off-the-grid", "--", program, "complains", "{pages}"});
+  EXPECT_THAT(ended.out,
+              HasSubstr("acceptable (errors): a second error for one malformed record\n"));
+}
+
 // A record written while the program does something else wakes its next poll.
 TEST_F(ConformMisbehaviourTest, APollThatASignalHasEndedTakesNoWakeup) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
@@ -219,14 +246,20 @@ TEST_F(ConformMisbehaviourTest, WakeupsAndCpusAreThoseThatTheProgramAsksFor) {
   EXPECT_THAT(outcomes({}), HasSubstr("not run: the case is of wakeup_events 1000\n"));
 }
 
-TEST_F(ConformMisbehaviourTest, AnInterruptEndsTheProgramUnderWay) {
-  const std::string began = temporary("program_began");
-  const Ended ended =
-      interrupted_when({"conform", "--", "/bin/sh", "-c",
-                        "trap '' INT; touch " + began + "; while :; do sleep 1; done"},
-                       began);
-  EXPECT_EQ(ended.exit_code, 3) << ended.err;
-  EXPECT_THAT(ended.out, HasSubstr("Not shown: interrupted before the end"));
+// Nothing of it is left running.
+TEST_F(ConformMisbehaviourTest, ASignalEndsTheProgramUnderWay) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const std::string began = temporary("program_began");
+    std::filesystem::remove(began);
+    const Ended ended =
+        interrupted_when({"conform", "--", "/bin/sh", "-c",
+                          "trap '' INT HUP; echo $$ >" + began + ".new; mv " + began + ".new " +
+                              began + "; while :; do sleep 1; done"},
+                         began, signal);
+    EXPECT_EQ(ended.exit_code, 3) << signal << ended.err;
+    EXPECT_THAT(ended.out, HasSubstr("Not shown: interrupted before the end"));
+    EXPECT_TRUE(has_ended(std::stoi(contents(began))));
+  }
 }
 
 // So does a process that it has started in another session, and that makes no system call any more.
@@ -251,7 +284,7 @@ TEST_F(ConformMisbehaviourTest, AProgramBesideAnAdapterIsRefused) {
 TEST_F(ConformMisbehaviourTest, NoProcessOfTheProgramIsLeftRunning) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   const std::string file = temporary("left");
-  for (const std::string how : {"leaves", "leaves-a-session"}) {
+  for (const std::string how : {"leaves", "leaves-a-session", "leaves-an-untraced"}) {
     run({"conform", "--only", "one-record", "--", program, how, file});
     pid_t left = 0;
     ASSERT_TRUE(std::ifstream{file} >> left) << how;

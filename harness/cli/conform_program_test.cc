@@ -12,6 +12,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/cli/testing.h"
@@ -35,7 +36,7 @@ class ConformProgramTest : public SupervisedTest {
   // Makes misbehaving.c an i386 program, which i386_ is then. Returns why there is none, or "".
   std::string make_i386() {
     if (!there_is("i686-linux-gnu-gcc")) {
-      return "gcc-i686-linux-gnu is not installed: ci/setup --cross";
+      return "gcc-i686-linux-gnu is not installed: ci/setup cross";
     }
     i386_ = compiled("i686-linux-gnu-gcc -static -o", file_of("ADAPTERS", "misbehaving.c"));
     // By a shell, which says what it cannot run: a 64-bit kernel may run no other programs.
@@ -113,8 +114,8 @@ INSTANTIATE_TEST_SUITE_P(Parts, ConformMatrixTest,
 // The other columns are the job `ci/conform`'s.
 TEST_P(ConformMatrixTest, LibbpfHasTheOutcomesOfTheMatrix) {
   auto rows = rows_of_results();
-  const auto column =
-      static_cast<std::size_t>(std::ranges::find(rows[""], "libbpf") - rows[""].begin());
+  const auto column = static_cast<std::size_t>(
+      std::ranges::find(rows[""], std::string_view{"libbpf"}) - rows[""].begin());
   ASSERT_LT(column, rows[""].size());
   const std::string version =
       run_child({"/usr/bin/dpkg-query", "-W", "-f=${Version}", "libbpf1"}).out;
@@ -155,7 +156,7 @@ TEST_F(ConformProgramTest, PerfTraceIsRunWithItsEventsEnteredForIt) {
 }
 
 TEST_F(ConformProgramTest, BpftraceLoadsItsProgramAndReadsTheSimulatedRing) {
-  if (!there_is("bpftrace")) GTEST_SKIP() << "bpftrace is not installed: ci/setup --peers";
+  if (!there_is("bpftrace")) GTEST_SKIP() << "bpftrace is not installed: ci/setup conform";
   if (::geteuid() != 0) GTEST_SKIP() << "bpftrace wants root";
   const Ended ended = run(
       {"conform", "--only", "one-record,straddle-24,lost-one,turns,while-registering", "--reader",
@@ -183,7 +184,7 @@ TEST_F(ConformProgramTest, AnI386ProgramReads4GiB) {
 TEST_F(ConformProgramTest, PerfringIsRightIn32BitsToo) {
   if (const std::string why = make_i386(); !why.empty()) GTEST_SKIP() << why;
   if (!there_is("i686-linux-gnu-g++")) {
-    GTEST_SKIP() << "g++-i686-linux-gnu is not installed: ci/setup --cross";
+    GTEST_SKIP() << "g++-i686-linux-gnu is not installed: ci/setup cross";
   }
   const std::string program = compiled(
       "i686-linux-gnu-g++ -std=c++23 -O1 -static -Ilib "

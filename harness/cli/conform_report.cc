@@ -113,6 +113,12 @@ Conclusion ConformReport::conclusion() const {
   return conclude(std::ranges::any_of(rows, &ConformRow::surprises), interrupted, nothing);
 }
 
+// In the text and in the JSON: "right" is not more than it says.
+constexpr const char* kNotLookedFor =
+    "a write during a drain (a data_head that is read twice; a data_tail that is moved before its "
+    "records are read)";
+constexpr const char* kWhere = "harness/conformance/README.md: What it does not show";
+
 std::string to_text(const ConformReport& report) {
   std::string text;
   std::size_t width = 0;
@@ -125,13 +131,14 @@ std::string to_text(const ConformReport& report) {
   const Conclusion conclusion = report.conclusion();
   return text + summary(report) + "\n" + mended(report) +
          sentence(conclusion, one_line(report.subject) + " is right in every case that was run") +
-         "\n";
+         fmt::format("\nNot looked for: {}: see {}\n", kNotLookedFor, kWhere);
 }
 
 std::string to_json_text(const ConformReport& report) {
   Json json = to_json(report.conclusion());
   json["suite"] = conformance::suite().version;
   json["subject"] = report.subject;
+  json["not_looked_for"] = kNotLookedFor;
   json["counts"] = Json::object();
   for (const auto& [outcome, count] : counts(report)) json["counts"][to_string(outcome)] = count;
   json["cases"] = Json::array();

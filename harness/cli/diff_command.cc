@@ -26,6 +26,7 @@
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 #include "harness/program/numbers.h"
+#include "harness/program/output_file.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "perfring/os/cpus.h"
@@ -193,7 +194,7 @@ class DiffCommand {
     if (options_.script.empty()) all_ = campaign_.scripts;
     campaign_.cpu = cpu_of(options_);
     live::run_on_cpu(static_cast<std::uint32_t>(campaign_.cpu));
-    live::Emitter emitter = differential::make_emitter();
+    live::Emitter emitter = or_refuse(differential::make_emitter());
     if (!options_.record.empty()) return record_all(emitter);
     const auto stop = [this](const Compared& compared) { return stopped(compared); };
     if (!options_.script.empty()) {

@@ -52,6 +52,16 @@ TEST(DiffReplayTest, ATraceNeedsNoLiveKernel) {
   EXPECT_EQ(json["scripts"], 46);
 }
 
+TEST(DiffReplayTest, ATraceOfTheOtherByteOrderIsRefused) {
+  const bool little = std::endian::native == std::endian::little;
+  const std::string other = temporary(
+      "other.trace", std::string{"trace full\nbyte_order "} + (little ? "big" : "little") +
+                         "\npoll => 0 head 0 tail 0 lost 0 0 time 0\n");
+  const Ended ended = diff("--replay " + other);
+  EXPECT_EQ(ended.exit_code, 2) << ended.out;
+  EXPECT_THAT(ended.out, HasSubstr("was recorded on a machine of the other byte order"));
+}
+
 TEST(DiffReplayTest, ATraceThatShowsSomethingElseIsAViolation) {
   if (std::endian::native != std::endian::little) GTEST_SKIP() << "the traces are little-endian";
   std::string text = contents(traces());
@@ -83,6 +93,20 @@ TEST_F(DiffLiveTest, AScriptOrCpuThatThisKernelCannotRunIsRefused) {
   const Ended cpu = diff("--cpu 4095 --scripts 1");
   EXPECT_EQ(cpu.exit_code, 2);
   EXPECT_THAT(cpu.out, HasSubstr("--cpu: this process may not run on CPU 4095: it may on "));
+}
+
+TEST_F(DiffLiveTest, TooFewDescriptorsAreTheSystemsError) {
+  if (kSanitized) GTEST_SKIP() << kTooFewForASanitizer;
+  int failed = 0;
+  for (int files = 4; files < 64; ++files) {
+    const Ended ended = diff("--scripts 1", "prlimit --nofile=" + std::to_string(files));
+    if (ended.exit_code == 0) break;
+    if (ended.out.find("perfring: ") == std::string::npos) continue;  // it did not even start
+    EXPECT_EQ(ended.exit_code, 2) << files;
+    EXPECT_THAT(ended.out, AllOf(HasSubstr("Too many open files"), Not(HasSubstr("report it"))));
+    ++failed;
+  }
+  EXPECT_GT(failed, 3) << "none was missing";
 }
 
 TEST_F(DiffLiveTest, AScriptMayComeFromAFileOrAPipe) {
@@ -184,7 +208,7 @@ TEST_F(ConformLiveTest, LibbpfFailsAsItDoesOnTheSimulatedKernel) {
 
 TEST_F(ConformLiveTest, BpftoolFloodsOnTheSecondOfTwoRings) {
   const std::string bpftool = "/usr/sbin/bpftool";
-  if (!std::filesystem::exists(bpftool)) GTEST_SKIP() << "bpftool: ci/setup --peers";
+  if (!std::filesystem::exists(bpftool)) GTEST_SKIP() << "bpftool: ci/setup conform";
   const Ended ended = conform({"--reader", "bpftool", "--only", "oversize-overwrites",
                                "sample-time", "--", bpftool, "-j", "map", "event_pipe", "id", "1"});
   EXPECT_THAT(ended.out, HasSubstr("1 right, 1 floods")) << ended.err;

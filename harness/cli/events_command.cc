@@ -11,6 +11,7 @@
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 #include "harness/program/verdict.h"
+#include "harness/record/vectors.h"
 #include "perfring/event/check.h"
 #include "perfring/event/event_error.h"
 
@@ -128,8 +129,7 @@ int run_command(const EventsOptions& options) {
     ++count;
     const std::string why = why_not(each);
     if (options.json) {
-      lines += dump({{"event", name}, {"opens", why.empty()}, {"why_not", why}});
-      if (!lines.ends_with('\n')) lines += '\n';
+      lines += record::line_of({{"event", name}, {"opens", why.empty()}, {"why_not", why}});
     } else {
       lines += fmt::format("{:36} {}\n", name, why.empty() ? "yes" : "no: " + one_line(why));
     }

@@ -32,6 +32,9 @@ using faults::Harness;
 // Where what a cell finds goes: a fault may end its process.
 int report_to = -1;
 
+// What a cell reports that the machine would not let run.
+constexpr const char* kEnvironment = "the environment";
+
 void report(const FoundFault& found) {
   write_all(report_to, found.as + "\n" + found.message);
 }
@@ -43,6 +46,10 @@ int look_and_report(const Fault& fault, Harness harness) {
   ::dup2(nowhere, STDERR_FILENO);
   try {
     report(look_for_fault(fault, harness));
+  } catch (const std::bad_alloc& error) {
+    report({kEnvironment, error.what()});
+  } catch (const std::system_error& error) {
+    report({kEnvironment, error.what()});
   } catch (const std::exception& error) {
     report({"an error", error.what()});
   }
@@ -97,6 +104,10 @@ FaultCell run_cell(const Fault& fault, Harness harness, const std::atomic<bool>&
     return cell;
   }
   cell.found = look_in_a_process(fault, harness, stop);
+  if (cell.found.as == kEnvironment) {
+    throw std::runtime_error{
+        fmt::format("{} of {}: {}", to_string(harness), fault.name, cell.found.message)};
+  }
   cell.verdict = judge(cell.expected(), cell.found);
   return cell;
 }

@@ -16,6 +16,7 @@
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 #include "harness/program/numbers.h"
+#include "harness/program/output_file.h"
 #include "harness/program/verdict.h"
 #include "harness/record/known.h"
 #include "harness/record/perf_data.h"

@@ -76,6 +76,8 @@ struct LiveMerge {
   std::uint64_t worst_late;
   std::uint64_t delay_seen;  // the longest that a writer was proved to take
   std::uint64_t slack;       // at the end
+  std::uint64_t ahead = 0;   // records whose time was later than the clock of their reader
+  std::string note = {};     // on their clock, if it is another
 };
 
 struct LiveOutcome {

@@ -13,6 +13,7 @@
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 #include "harness/program/numbers.h"
+#include "harness/program/output_file.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "perfring/os/cpus.h"
@@ -56,9 +57,11 @@ std::string verdict_table(const LiveOutcome& outcome) {
   if (outcome.merge) {
     const LiveMerge& merge = *outcome.merge;
     table += fmt::format(
-        "In the order of time: {} late, by {} ns at most; slack {} ns, longest delay seen {} ns\n",
-        grouped(merge.late), grouped(merge.worst_late), grouped(merge.slack),
+        "In the order of time: {} late, by {} ns at most; {} ahead of the clock; slack {} ns, "
+        "longest delay seen {} ns\n",
+        grouped(merge.late), grouped(merge.worst_late), grouped(merge.ahead), grouped(merge.slack),
         grouped(merge.delay_seen));
+    if (!merge.note.empty()) table += merge.note + "\n";
   }
   for (const LiveCpuOutcome& cpu : outcome.cpus) {
     for (const std::string& violation : cpu.violations()) table += "VIOLATED " + violation + "\n";
@@ -75,8 +78,10 @@ std::string verdict_json(const LiveOutcome& outcome) {
   if (outcome.merge) {
     json["merge"] = {{"late", outcome.merge->late},
                      {"worst_late_ns", outcome.merge->worst_late},
+                     {"ahead", outcome.merge->ahead},
                      {"slack_ns", outcome.merge->slack},
                      {"delay_seen_ns", outcome.merge->delay_seen}};
+    if (!outcome.merge->note.empty()) json["merge"]["note"] = outcome.merge->note;
   }
   json["cpus"] = Json::array();
   for (const LiveCpuOutcome& cpu : outcome.cpus) {
@@ -144,7 +149,7 @@ int run_command(const LiveOptions& given) {
   LiveOptions options = given;
   options.cpus = *cpus;
   if (!options.dump.empty()) {  // now rather than when the time is over
-    const auto writable = check_output("--dump", options.dump);
+    const auto writable = check_output("--dump", options.dump, Readers::OwnerAlone);
     if (!writable) return fail(writable.error());
   }
   const StopOnSignals stop;
@@ -161,7 +166,7 @@ int run_command(const LiveOptions& given) {
   line.clear();
   if (!outcome) return simulated ? fail(outcome.error()) : live_failed(outcome.error());
   if (!options.dump.empty()) {
-    const auto written = write_output("--dump", options.dump, outcome->dump);
+    const auto written = write_output("--dump", options.dump, outcome->dump, Readers::OwnerAlone);
     if (!written) return fail(written.error());
   }
   return deliver(options.json ? verdict_json(*outcome) : verdict_table(*outcome),

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "harness/cli/clocks.h"
 #include "harness/cli/producer.h"
 #include "harness/live/live_kernel.h"
 #include "harness/oracle/invariant.h"
@@ -253,7 +254,12 @@ class LiveRun {
     }
     if (options_.order == LiveOrder::Time) {
       const MergeCounts counts = set_->merge_counts();
-      result.merge = {counts.late, counts.worst_late, counts.delay_seen, set_->merge_slack()};
+      result.merge = {.late = counts.late,
+                      .worst_late = counts.worst_late,
+                      .delay_seen = counts.delay_seen,
+                      .slack = set_->merge_slack(),
+                      .ahead = counts.ahead,
+                      .note = note_on_clock(counts.ahead, monotonic_offset())};
     }
     return result;
   }

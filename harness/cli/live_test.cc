@@ -122,11 +122,25 @@ TEST(LiveReportTest, AMergeShowsItsLateEventsAndItsSlack) {
   EXPECT_THAT(verdict_table(outcome), Not(HasSubstr("In the order of time")));
   outcome.merge = LiveMerge{.late = 1200, .worst_late = 3, .delay_seen = 50'000, .slack = 100'000};
   EXPECT_THAT(verdict_table(outcome),
-              HasSubstr("In the order of time: 1,200 late, by 3 ns at most; slack 100,000 ns, "
-                        "longest delay seen 50,000 ns\n"));
+              HasSubstr("In the order of time: 1,200 late, by 3 ns at most; 0 ahead of the clock; "
+                        "slack 100,000 ns, longest delay seen 50,000 ns\nAll"));
   const auto json = Json::parse(verdict_json(outcome));
   EXPECT_EQ(json["merge"]["late"], 1200);
+  EXPECT_EQ(json["merge"]["ahead"], 0);
   EXPECT_EQ(json["merge"]["slack_ns"], 100'000);
+  EXPECT_FALSE(json["merge"].contains("note"));
+}
+
+TEST(LiveReportTest, AMergeShowsItsEventsAheadAndWhy) {
+  LiveOutcome outcome{.cpus = {sound()}, .seconds = 2, .interrupted = false};
+  outcome.merge = LiveMerge{};
+  outcome.merge->ahead = 1234;
+  outcome.merge->note = "note: of another clock";
+  EXPECT_THAT(verdict_table(outcome), AllOf(HasSubstr("; 1,234 ahead of the clock; "),
+                                            HasSubstr("\nnote: of another clock\nAll")));
+  const auto json = Json::parse(verdict_json(outcome));
+  EXPECT_EQ(json["merge"]["ahead"], 1234);
+  EXPECT_EQ(json["merge"]["note"], "note: of another clock");
 }
 
 TEST(LiveReportTest, AViolationIsNamedAfterTheTable) {

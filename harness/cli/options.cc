@@ -1,6 +1,7 @@
 // The options of the commands that take few.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -24,7 +25,7 @@ CLI::App& declare_command(CLI::App& app, EventsOptions& options) {
       "those of the kernel, of the processor, of sysfs's PMUs and of tracefs.");
   events.add_option("PATTERN", options.pattern,
                     "Only the names that have this in them; * and ? as in a shell [all]");
-  events.add_flag("--json", options.json, "Print a JSON object for each event");
+  events.add_flag("--json", options.json, "Print a JSON object for each event, one a line");
   return events;
 }
 
@@ -58,7 +59,7 @@ CLI::App& declare_command(CLI::App& app, RecordOptions& options) {
       ->type_name("S")
       ->check(seconds());
   record.add_flag("-g,--callchains", options.callchains, "Callchains, too");
-  record.add_flag("--json", options.json, "Print a JSON object for each record");
+  record.add_flag("--json", options.json, "Print a JSON object for each record, one a line");
   all->excludes(pid);
   return record;
 }

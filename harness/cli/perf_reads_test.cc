@@ -198,10 +198,10 @@ TEST_F(PerfReadsTest, PerfKnowsTheTasksAndTheKernelThatExistedBefore) {
        {Program{"while :; do :; done", "sh", "(/usr/", "-p $pid"},
         Program{"exec dd if=/dev/zero of=/dev/null bs=64k", "dd", "([kernel.kallsyms])", "-a"},
         Program{"exec sleep 9", "dd", "([kernel.kallsyms])",
-                "-- timeout 0.2 dd if=/dev/zero of=/dev/null bs=64k"}}) {
+                "-- timeout 1 dd if=/dev/zero of=/dev/null bs=64k"}}) {
     const Ended ended = shell("sh -c '" + std::string{command_line} + "' & pid=$!; sleep 0.1; " +
-                              command({}).front() + " record -e cpu-clock --seconds 0.2 -o " +
-                              file + " " + recorded + "; kill $pid");
+                              command({}).front() + " record -e cpu-clock --seconds 1 -o " + file +
+                              " " + recorded + "; kill $pid");
     Counts counts;
     ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 10101010, counts)) << ended.err;
     if (IsSkipped()) return;

@@ -143,7 +143,7 @@ inline std::string in_perfs_words(const Json& record, unsigned period) {
   }
   if (type == "LOST") return begin + fmt::format(": id:{}: lost:{}", of("id"), of("lost"));
   if (type == "LOST_SAMPLES") {  // perf writes it
-    const Json& id = record["sample_id"];
+    const Json id = record.value("sample_id", Json::object());
     const char* const name = id.contains("identifier") ? "identifier" : "id";
     return begin + fmt::format(": id:{}: lost samples :{}",
                                id.contains(name) ? number(id[name]) : ~Number{0}, of("lost"));
@@ -179,7 +179,7 @@ inline std::map<std::string, std::string> read_by_perf(const std::string& printe
     } else if (last != nullptr &&
                (line.starts_with("... FP chain") || line.starts_with(".....") ||
                 line.starts_with("\t\t") || line.find(" bytes:") != std::string::npos)) {
-      *last += "\n" + line;
+      *last += "\n" + line.substr(0, line.find(" (PERF_CONTEXT_"));  // perf 7 names them
     } else if (line.starts_with(" ... thread") || line.starts_with(".")) {
       last = nullptr;
     }

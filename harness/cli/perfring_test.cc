@@ -56,6 +56,44 @@ TEST_F(DemonstrationTest, WithoutPrivilegesAndArgumentsTheSimulatedKernelIsDrain
   EXPECT_THAT(ended.err, HasSubstr("events/s"));
 }
 
+// Runs the program in a time namespace, where its clock is not the kernel's.
+class TimeNamespaceTest : public DemonstrationLiveTest {
+ protected:
+  void SetUp() override {
+    DemonstrationLiveTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    if (shell("unshare -T --monotonic -3 true").exit_code != 0) {
+      GTEST_SKIP() << "a time namespace needs root, unshare(1), and CONFIG_TIME_NS";
+    }
+  }
+  Json in_order_of_time(const std::string& offset) {
+    const Ended ended = run({"--seconds", "1", "--order", "time", "--json"},
+                            {"/usr/bin/unshare", "-T", "--monotonic", offset});
+    EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
+    return parsed(ended.out);
+  }
+};
+
+TEST_F(TimeNamespaceTest, RecordsAheadOfTheClockAreTold) {
+  const Json ahead = in_order_of_time("-3");
+  EXPECT_GT(ahead["merge"]["ahead"].get<double>(), 0);
+  EXPECT_EQ(ahead["merge"]["late"], 0);
+  EXPECT_THAT(ahead["merge"]["note"].get<std::string>(),
+              AllOf(HasSubstr("ahead of this process's clock"),
+                    HasSubstr("CLOCK_MONOTONIC is 3 s behind the kernel's")));
+  const Json right = in_order_of_time("0");
+  EXPECT_EQ(right["merge"]["ahead"], 0);
+  EXPECT_FALSE(right["merge"].contains("note"));
+}
+
+TEST_F(TimeNamespaceTest, RecordsBehindTheClockAreTold) {
+  const Json behind = in_order_of_time("3");
+  EXPECT_EQ(behind["merge"]["ahead"], 0);
+  EXPECT_GT(behind["merge"]["delay_seen_ns"].get<double>(), 2.9e9);
+  EXPECT_THAT(behind["merge"]["note"].get<std::string>(),
+              HasSubstr("CLOCK_MONOTONIC is 3 s ahead of the kernel's"));
+}
+
 // `perfring inspect` opens what --dump wrote: records that nobody has read yet, each intact.
 class DumpTest : public PerfringTest {
  protected:
@@ -67,6 +105,7 @@ class DumpTest : public PerfringTest {
     const Ended ended = run(arguments);
     ASSERT_EQ(ended.exit_code, 0) << ended.err << ended.out;
     EXPECT_EQ(std::filesystem::file_size(file), 3U * 4096);
+    EXPECT_EQ(std::filesystem::status(file).permissions(), std::filesystem::perms{0600});
     const Ended inspected = run({"inspect", "--json", file});
     EXPECT_EQ(inspected.exit_code, 0) << inspected.err;
     const auto ring = parsed(inspected.out);
@@ -152,6 +191,12 @@ TEST_F(DemonstrationWithoutSysfsTest, TheLiveKernelIsRefusedWithTheReason) {
   }
 }
 
+TEST_F(DemonstrationWithoutSysfsTest, RecordSaysWhatToMount) {
+  const Ended ended = run_without("record -a -e cpu-clock --seconds 0.1");
+  EXPECT_EQ(ended.exit_code, 2) << ended.out;
+  EXPECT_THAT(ended.err, HasSubstr("to change: mount sysfs: mount -t sysfs sysfs /sys\n"));
+}
+
 TEST_F(DemonstrationLiveTest, EveryRecordOfEveryCpuIsAccountedFor) {
   const Ended ended = run({"--seconds", "0.7", "--json", "--payload", "8-3000"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
@@ -218,13 +263,13 @@ TEST_F(DemonstrationLiveTest, TooFewDescriptorsAreReportedWithTheLimitToRaise) {
 }
 
 TEST_F(DemonstrationLiveTest, AnInterruptEndsItWithTheVerdictSoFar) {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     ChildProcess child{command({"--seconds", "60"})};
     // Its first line of progress; a busy machine takes its time.
     for (int tenths = 0; tenths < 300 && !child.errors().contains("events/s"); ++tenths) {
       ::usleep(100'000);
     }
-    ASSERT_EQ(::kill(child.id(), signal), 0);
+    child.signal(signal);
     const Ended ended = child.wait();
     EXPECT_EQ(ended.exit_code, 3) << ended.err;
     EXPECT_THAT(ended.err, HasSubstr("events/s"));

@@ -34,6 +34,19 @@ TEST_F(ProgramTest, HelpNamesEveryOptionAndTheExitCodes) {
   }
 }
 
+// By another parser than the one that has written it.
+TEST_F(ProgramTest, JsonOfEventsIsAnObjectALine) {
+  constexpr const char* kRead =
+      "import json, sys\n"
+      "for line in sys.stdin: print(' '.join(sorted(json.loads(line))))\n";
+  const Ended ended =
+      shell(std::string{"\"$PERFRING\" events 'c*' --json | python3 -c \""} + kRead + "\"");
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  const auto lines = lines_of(ended.out);
+  EXPECT_GE(lines.size(), 10U);
+  for (const std::string& line : lines) EXPECT_EQ(line, "event opens why_not");
+}
+
 TEST_F(ProgramTest, WrongArgumentsAreNamedWithWhatIsAccepted) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"--bogus"}, "--bogus"},

@@ -11,10 +11,14 @@
 #include <csignal>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "harness/cli/clocks.h"
 #include "harness/cli/command_line.h"
+#include "harness/cli/option_words.h"
 #include "harness/cli/record_sink.h"
+#include "harness/program/checked.h"
 #include "harness/program/console.h"
 #include "harness/program/numbers.h"
 #include "harness/program/run_program.h"
@@ -75,7 +79,7 @@ std::expected<event::Request, Unrecordable> request_of(const RecordOptions& opti
       return std::unexpected(Unrecordable{"--event: " + one_line(each.error().says) + ": " +
                                           (is_list && !name.starts_with("changes:")
                                                ? "give each event by an -e of its own"
-                                               : one_line(each.error().advice))});
+                                               : one_line(in_options(each.error().advice)))});
     }
     // By itself it counts only.
     if (each->kind() == event::Kind::Pmu) {
@@ -101,7 +105,8 @@ std::vector<std::string> notes_on(const Sampler& sampler, const event::Request& 
   };
   for (const std::string& note : sampler.notes()) add(note);
   for (const event::Finding& each : event::check(request)) {
-    if (each.severity == event::Finding::Severity::Silent) add(each.says + ": " + each.advice);
+    if (each.severity == event::Finding::Severity::Silent)
+      add(each.says + ": " + in_options(each.advice));
   }
   return notes;
 }
@@ -114,8 +119,9 @@ class CommandsStdout {
     const bool is_ours = options.output == "-" || options.output == "/dev/stdout" ||
                          (options.output.empty() && options.json);
     if (!is_ours || options.command.empty()) return;
-    own_ = os::Fd{::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
-    if (own_.get() >= 0) ::dup2(STDERR_FILENO, STDOUT_FILENO);
+    own_ = os::Fd{checked(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1),
+                          "fcntl(F_DUPFD_CLOEXEC) of stdout")};
+    checked(::dup2(STDERR_FILENO, STDOUT_FILENO), "dup2 of stderr");
   }
   ~CommandsStdout() {
     if (own_.get() >= 0) ::dup2(own_.get(), STDOUT_FILENO);
@@ -133,24 +139,22 @@ std::expected<Sampler, event::EventError> open_sampler(const RecordOptions& opti
   return Sampler::open(request, /*starts=*/false);
 }
 
-// The process of -p. One that nobody has waited for yet has ended, although kill() still finds it:
-// its pidfd is readable (kernel/fork.c: pidfd_poll() at v6.18).
+// The process of -p, if there is one.
 class Watched {
  public:
   explicit Watched(std::uint64_t pid) : pid_{static_cast<pid_t>(pid)} {
-    if (pid_ != 0) fd_ = os::Fd{static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0))};
+    if (auto ref = os::ProcessRef::open(pid_)) ref_ = *std::move(ref);
   }
   bool has_ended() const {
     if (pid_ == 0) return false;
-    // No pidfd: the kernel is older than 5.3, or it is the id of a thread.
-    if (fd_.get() < 0) return ::kill(pid_, 0) != 0 && errno == ESRCH;
-    pollfd ended{.fd = fd_.get(), .events = POLLIN, .revents = 0};
-    return ::poll(&ended, 1, 0) == 1;
+    // Without a pidfd, the kernel is older than 5.3, or it is the id of a thread.
+    return ref_.fd() >= 0 ? ref_.has_ended()
+                          : ::access(fmt::format("/proc/{}", pid_).c_str(), F_OK) != 0;
   }
 
  private:
   pid_t pid_;
-  os::Fd fd_;
+  os::ProcessRef ref_;
 };
 
 // Until the command or the process ends, the time is over, or a signal comes. 0 or an errno.
@@ -182,8 +186,7 @@ constexpr std::chrono::seconds kCommandsEnd{2};
 
 void end_command(Sampler& sampler, RecordSink& sink) {
   if (sampler.child() == 0 || sampler.child_status()) return;
-  // Its process is there until child_status() has said how it ended.
-  ::kill(sampler.child(), SIGTERM);
+  static_cast<void>(sampler.signal_child(SIGTERM));
   const auto end = Sampler::Clock::now() + kCommandsEnd;
   while (!sampler.child_status()) {
     if (Sampler::Clock::now() >= end) {
@@ -220,9 +223,9 @@ int run_command(const RecordOptions& options) {
   auto sampler = open_sampler(options, *request);
   if (!sampler) {
     const auto& causes = sampler.error().causes;
-    const bool only_counts =
-        std::ranges::find(causes, "sample_period", &event::Cause::field) != causes.end();
-    fail(sampler.error().explain());
+    const bool only_counts = std::ranges::find(causes, std::string_view{"sample_period"},
+                                               &event::Cause::field) != causes.end();
+    fail(in_options(sampler.error().explain()));
     return only_counts ? fail("note: every event is sampled here; perf stat counts")
                        : kUsageOrEnvironment;
   }
@@ -232,7 +235,8 @@ int run_command(const RecordOptions& options) {
   for (const std::string& note : notes_on(*sampler, *request)) {
     ProgressLine{}.keep(fmt::format("{}: note: {}", program_name(), one_line(note)));
   }
-  if (const auto started = sampler->start(); !started) return fail(started.error().explain());
+  if (const auto started = sampler->start(); !started)
+    return fail(in_options(started.error().explain()));
   const int error = record_to(sink, *sampler, options, watched, signals.requested());
   if (error == ETIMEDOUT) {
     // Nor does it wait for a reader of this.
@@ -247,9 +251,12 @@ int run_command(const RecordOptions& options) {
                     counted(sink.left_out(), "sample")));
   }
   const event::Counts& counts = sampler->counts();
+  const std::string note = note_on_clock(counts.ahead, monotonic_offset());
+  if (!note.empty() && sampler->rings() > 1) fail(note);
   return deliver_to_stderr(
-      fmt::format("{}, {} lost, {} late, {} malformed\n", counted(counts.delivered, "record"),
-                  sampler->lost(), counts.late, counts.malformed),
+      fmt::format("{}, {} lost, {} late, {} ahead of the clock, {} malformed\n",
+                  counted(counts.delivered, "record"), sampler->lost(), counts.late, counts.ahead,
+                  counts.malformed),
       kHolds);
 }
 

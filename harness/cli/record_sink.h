@@ -3,7 +3,6 @@
 
 // The destination of the records of `perfring record`.
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -20,10 +19,10 @@
 #include "harness/cli/command_line.h"
 #include "harness/program/console.h"
 #include "harness/program/json.h"
+#include "harness/program/output_file.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"
 #include "perfring/event/sampler.h"
-#include "perfring/os/fd.h"
 #include "perfring/record/to_string.h"
 
 namespace perfring::cli {
@@ -59,7 +58,7 @@ class RecordSink {
  public:
   RecordSink(const RecordOptions& options, const event::Sampler& sampler,
              const std::atomic<bool>& stop)
-      : options_{options}, stop_{stop} {
+      : options_{options}, stop_{stop}, file_{options.output} {
     for (const event::Opened& each : sampler.events()) {
       events_.push_back({each.attr, each.ids});
       names_.push_back(each.name);
@@ -69,7 +68,7 @@ class RecordSink {
   // For messages.
   std::string where() const { return is_stdout() ? "stdout" : in_quotes(options_.output); }
 
-  // Why it cannot be, or nothing. A file that is there keeps its contents until begin().
+  // Why it cannot be, or nothing. A file that is there keeps its name until begin().
   std::string open() {
     if (is_stdout()) {
       const bool is_bytes = !options_.output.empty();
@@ -78,23 +77,17 @@ class RecordSink {
                    "script -i -"
                  : "";
     }
-    constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK;
-    file_ = os::Fd{::open(options_.output.c_str(), kFlags, 0666)};
-    if (file_.get() < 0) return why(errno);
-    is_sought_ = ::lseek(file_.get(), 0, SEEK_SET) == 0;
-    return {};
+    return file_.open();
   }
 
   // 0 or an errno.
   int begin() {
     if (options_.output.empty()) return 0;
-    if (is_sought_) {
-      // A file that is not regular, such as /dev/null, has no length.
-      if (::ftruncate(file_.get(), 0) != 0 && errno != EINVAL) return errno;
-      text_ = record::perf_data_header(events_, 0);
-    } else {
-      text_ = record::piped_perf_data_header(events_, features_of(options_));
+    if (!is_stdout()) {
+      if (const int error = file_.begin(); error != 0) return error;
     }
+    text_ = file_.is_sought() ? record::perf_data_header(events_, 0)
+                              : record::piped_perf_data_header(events_, features_of(options_));
     // By the last event. Of a command there is no task before it begins.
     const auto of =
         options_.command.empty() ? std::optional{static_cast<pid_t>(options_.pid)} : std::nullopt;
@@ -136,18 +129,21 @@ class RecordSink {
 
   // Writes the sections behind the records, and the header again, which now says how long they are.
   int close() {
-    if (!is_sought_) return 0;
-    const int error = write_all(
-        file_.get(), record::perf_data_features(events_, written_, features_of(options_)));
+    if (!file_.is_sought()) return 0;
+    int error =
+        write_all(fd(), record::perf_data_features(events_, written_, features_of(options_)));
     if (error != 0) return error;
-    if (::lseek(file_.get(), 0, SEEK_SET) != 0) return errno;
-    return write_all(file_.get(), record::perf_data_header(events_, written_, /*finished=*/true));
+    if (::lseek(fd(), 0, SEEK_SET) != 0) return errno;
+    error = write_all(fd(), record::perf_data_header(events_, written_, /*finished=*/true));
+    return error != 0 ? error : file_.end();
   }
 
   std::string why(int error) const {
-    const std::string said = error == ETIMEDOUT ? "a signal came, and nobody reads what is written"
-                                                : std::generic_category().message(error);
-    return fmt::format("{} cannot be written: {}", where(), said);
+    if (error == ETIMEDOUT) {
+      return where() + " cannot be written: a signal came, and nobody reads what is written";
+    }
+    if (!is_stdout()) return file_.why(error);
+    return "stdout cannot be written: " + std::generic_category().message(error);
   }
 
  private:
@@ -189,7 +185,7 @@ class RecordSink {
     std::memcpy(text_.data() + at + kIdAt, event.ids.data(), sizeof id);
   }
 
-  int fd() const { return is_stdout() ? STDOUT_FILENO : file_.get(); }
+  int fd() const { return is_stdout() ? STDOUT_FILENO : file_.fd(); }
   bool is_stdout() const { return options_.output.empty() || options_.output == "-"; }
   std::string name_of(const event::Delivered& each) const {
     return each.event < names_.size() ? names_[each.event] : "an event that is not known";
@@ -199,8 +195,7 @@ class RecordSink {
   const std::atomic<bool>& stop_;
   std::vector<record::PerfDataEvent> events_;
   std::vector<std::string> names_;
-  os::Fd file_;
-  bool is_sought_ = false;
+  GrowingFile file_;
   std::string text_;
   std::uint64_t written_ = 0;  // of records
   std::uint64_t left_out_ = 0;

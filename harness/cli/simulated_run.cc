@@ -26,6 +26,8 @@
 #include "harness/oracle/checker.h"
 #include "harness/oracle/ledger.h"
 #include "harness/oracle/payload.h"
+#include "harness/program/checked.h"
+#include "harness/program/run_program.h"
 #include "harness/rig/ends.h"
 #include "harness/rig/simulated_ring.h"
 #include "perfring/os/fd.h"
@@ -160,12 +162,10 @@ class SimulatedRun {
  public:
   explicit SimulatedRun(const LiveOptions& options)
       : options_{options},
-        wakeup_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)},
-        epoll_{::epoll_create1(EPOLL_CLOEXEC)} {
+        wakeup_{checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")},
+        epoll_{checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")} {
     epoll_event event{.events = EPOLLIN, .data = {}};
-    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wakeup_.get(), &event) != 0) {
-      throw std::system_error{errno, std::generic_category(), "epoll_ctl"};
-    }
+    checked(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wakeup_.get(), &event), "epoll_ctl");
     const std::size_t ring_size = options.pages * 4096;
     const auto watermark =
         options.watermark >= 0 ? static_cast<std::size_t>(options.watermark) : ring_size / 4;
@@ -282,7 +282,7 @@ std::expected<LiveOutcome, std::string> run_simulated(
   try {
     return SimulatedRun{options}.run(why, stop, on_progress);
   } catch (const std::system_error& error) {
-    return std::unexpected(std::string{"the simulated kernel cannot be set up: "} + error.what());
+    return std::unexpected("the simulated kernel cannot be set up: " + refusal(error));
   }
 }
 

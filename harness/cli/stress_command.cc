@@ -58,24 +58,6 @@ bool all_hold(std::span<const PartOutcome> parts) {
   return std::ranges::all_of(parts, &PartOutcome::holds);
 }
 
-// Concludes from the parts: every invariant holds of the records of each; with a fault, it is
-// found.
-Conclusion conclusion_of(std::span<const PartOutcome> parts, bool interrupted,
-                         const std::string& fault) {
-  std::string nothing;
-  if (!fault.empty()) {
-    nothing = not_found(*stress::find_planted(fault));
-  } else if (parts.empty()) {
-    nothing = "no part was run";
-  }
-  for (const PartOutcome& part : parts) {
-    if (part.delivered == 0 && nothing.empty()) {
-      nothing = fmt::format("no record was delivered by the part {}", part.part);
-    }
-  }
-  return conclude(!all_hold(parts), interrupted, nothing);
-}
-
 // The verdict, as a table for a person and as JSON for a machine. Both hold the same figures.
 // `replay` is the command that reproduces a violation.
 std::string stress_table(std::span<const PartOutcome> parts, const Conclusion& conclusion,
@@ -184,6 +166,22 @@ std::vector<PartOutcome> run_fault(const StressOptions& options, Run run) {
 }
 
 }  // namespace
+
+Conclusion conclusion_of(std::span<const PartOutcome> parts, bool interrupted,
+                         const std::string& fault) {
+  std::string nothing;
+  if (!fault.empty()) {
+    nothing = not_found(*stress::find_planted(fault));
+  } else if (parts.empty()) {
+    nothing = "no part was run";
+  }
+  for (const PartOutcome& part : parts) {
+    if (part.delivered == 0 && nothing.empty()) {
+      nothing = fmt::format("no record was delivered by the part {}", part.part);
+    }
+  }
+  return conclude(!all_hold(parts), interrupted, nothing);
+}
 
 int run_command(const StressOptions& options) {
   if (options.list) {

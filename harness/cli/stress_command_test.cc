@@ -8,7 +8,9 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
+#include "harness/cli/command_line.h"
 #include "harness/cli/testing.h"
 #include "harness/program/json.h"
 #include "perfring/version.h"
@@ -69,6 +71,24 @@ TEST(StressCommandTest, SomeProcessesAreKilledWithinARecord) {
         part("--processes --seconds 0.5 --seed " + std::to_string(seed))["killed_in_record"];
   }
   EXPECT_GT(killed_in_record, 0U);
+}
+
+// One that never ran its writers, beside two that did.
+TEST(StressConclusionTest, APartThatDeliversNothingShowsNothing) {
+  std::vector<stress::PartOutcome> parts(3);
+  for (stress::PartOutcome& each : parts) each.part = "spins", each.delivered = 7;
+  EXPECT_EQ(conclusion_of(parts, false, "").verdict, Verdict::Holds);
+  for (stress::PartOutcome& each : parts) {
+    each.part = "sleeps";
+    each.delivered = 0;
+    const Conclusion conclusion = conclusion_of(parts, false, "");
+    EXPECT_EQ(conclusion.verdict, Verdict::NotShown);
+    EXPECT_EQ(conclusion.not_shown, "no record was delivered by the part sleeps");
+    each.violations = {"it lost one"};
+    EXPECT_EQ(conclusion_of(parts, false, "").verdict, Verdict::Violated);
+    each = {.part = "spins", .delivered = 7, .violations = {}};
+  }
+  EXPECT_EQ(conclusion_of({}, false, "").not_shown, "no part was run");
 }
 
 TEST(StressCommandTest, TheReplayLineHasTheSettingsAndThePartsThatRan) {

@@ -78,6 +78,8 @@ std::string compiled(const std::string& compiler, const std::string& source) {
 }
 
 void PerfringTest::SetUp() {
+  // As a shell starts a program, whatever has started this one (nohup).
+  for (const int each : {SIGINT, SIGTERM, SIGHUP}) std::signal(each, SIG_DFL);
   const char* const binary = std::getenv("PERFRING_BINARY");
   ASSERT_NE(binary, nullptr);
   program_ = folder_.path() / "perfring";
@@ -100,11 +102,11 @@ std::vector<std::string> PerfringTest::command(const std::vector<std::string>& a
 }
 
 Ended PerfringTest::interrupted_when(const std::vector<std::string>& arguments,
-                                     const std::string& file) {
+                                     const std::string& file, int signal) {
   ChildProcess child{command(arguments)};
   bool sent = false;
   return child.wait([&] {
-    if (!sent && std::filesystem::exists(file)) sent = ::kill(child.id(), SIGINT) == 0;
+    if (!sent && std::filesystem::exists(file)) child.signal(signal), sent = true;
     return false;
   });
 }

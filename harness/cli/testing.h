@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstddef>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
@@ -64,8 +65,9 @@ class PerfringTest : public ::testing::Test {
   Ended run_with_files(std::size_t open_at_most, const std::vector<std::string>& arguments) {
     return run(arguments, {"/usr/bin/prlimit", "--nofile=" + std::to_string(open_at_most)});
   }
-  // Runs it until the file is there, which it makes, or a child of its own, then sends SIGINT.
-  Ended interrupted_when(const std::vector<std::string>& arguments, const std::string& file);
+  // Runs it until the file is there, which it makes, or a child of its own, then sends it a signal.
+  Ended interrupted_when(const std::vector<std::string>& arguments, const std::string& file,
+                         int signal = SIGINT);
   // A shell's line, in which "$PERFRING" is the program.
   Ended shell(const std::string& line) {
     return run_child({"/usr/bin/env", "PERFRING=" + program_.string(), "/bin/sh", "-c", line});

@@ -1,17 +1,13 @@
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <set>
 #include <utility>
 
+#include "harness/conformance/descendants.h"
 #include "harness/conformance/subjects.h"
 #include "harness/program/child_process.h"
 #include "harness/program/console.h"
@@ -41,10 +37,12 @@ bool take_line(std::string_view line, Printed& printed) {
     printed.events.push_back({.kind = Kind::Bad});
   } else if (word == "tail") {
     printed.tail = parse_number(rest);
+    printed.ends_with_tail = true;
     return printed.tail.has_value();
   } else {
     return false;
   }
+  printed.ends_with_tail = false;
   return true;
 }
 
@@ -59,37 +57,6 @@ double cpu_seconds_of_children() {
   ::getrusage(RUSAGE_CHILDREN, &used);
   return cpu_seconds_of(used);
 }
-
-std::set<pid_t> children() {
-  std::set<pid_t> all;
-  std::error_code none;
-  for (const auto& task : std::filesystem::directory_iterator{"/proc/self/task", none}) {
-    std::ifstream file{task.path() / "children"};
-    for (pid_t child = 0; file >> child;) all.insert(child);
-  }
-  return all;
-}
-
-// Processes that an adapter leaves in the background, in a session of their own too: they become
-// this process's children, and so do theirs when they end. Those that it has before are no
-// adapter's.
-class Descendants {
- public:
-  Descendants() { ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
-  void end() const {
-    for (bool any = true; any;) {
-      any = false;
-      for (const pid_t child : children()) {
-        if (before_.contains(child)) continue;
-        ::kill(child, SIGKILL);
-        any = ::waitpid(child, nullptr, 0) == child || any;
-      }
-    }
-  }
-
- private:
-  const std::set<pid_t> before_ = children();
-};
 
 OneRun run_once(const std::string& command, const RingImage& image, const Case& of,
                 const ProcessLimits& limits) {
@@ -106,15 +73,15 @@ OneRun run_once(const std::string& command, const RingImage& image, const Case& 
                        confine(limits);
                        if (::getppid() != parent) ::_exit(1);  // it ended before
                      }};
-  const pid_t group = child.id();  // setsid(2) makes one
   OneRun run;
-  run.ended = child.wait([&] {
+  child.wait_for_end([&] {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     run.late = took.count() > limits.seconds;
     return run.late || (limits.stop != nullptr && *limits.stop);
   });
+  child.signal_group(SIGKILL);  // setsid(2) has made one
+  run.ended = child.wait();
   run.cpu_seconds = cpu_seconds_of_children() - before;
-  ::kill(-group, SIGKILL);
   descendants.end();
   return run;
 }
@@ -163,26 +130,34 @@ std::expected<Printed, std::string> parse_printed(std::string_view out) {
 
 namespace {
 
+std::string why_no_tail(const Printed& printed) {
+  return printed.tail ? "it printed more behind its tail: that is its last line"
+                      : "it printed no tail: that is its last line";
+}
+
+std::string why_no_line(const std::string& line) {
+  return "a line that is not in the protocol: '" + line + "': print other text to stderr";
+}
+
 // Returns whether more turns can show more.
 bool adapters_turn(const std::string& command, const Vector& vector, const Turn& turn,
-                   RingImage& image, const ProcessLimits& limits, Cell& cell) {
+                   RingImage& image, std::vector<Event>& so_far, const ProcessLimits& limits,
+                   Cell& cell) {
   image.apply(turn);
   const std::uint64_t before = image.page().data_tail;
   const std::uint64_t head = image.page().data_head;
   const OneRun run = run_once(command, image, *vector.of, limits);
   if (!ended_well(command, run, limits, cell)) return false;
   const auto printed = parse_printed(run.ended.out);
-  if (!printed || !printed->tail) {
-    cell.worsen(Outcome::NotRun,
-                printed ? "it printed no tail"
-                        : "a line that is not in the protocol: '" + printed.error() + "'");
+  if (!printed || !printed->ends_with_tail) {
+    cell.worsen(Outcome::NotRun, printed ? why_no_tail(*printed) : why_no_line(printed.error()));
     return false;
   }
   if (image.page().data_tail != *printed->tail) {
     cell.worsen(Outcome::Garbage, fmt::format("it says tail {}, and the ring has {}",
                                               *printed->tail, image.page().data_tail));
   }
-  judge_events(*vector.of, turn.expected, printed->events, cell);
+  judge_turn(*vector.of, so_far, turn.expected, printed->events, cell);
   judge_tail(*vector.of, {before, head, image.page().data_tail}, cell);
   return true;
 }
@@ -192,8 +167,9 @@ bool adapters_turn(const std::string& command, const Vector& vector, const Turn&
 Cell run_adapter(const std::string& command, const Vector& vector, const ProcessLimits& limits) {
   Cell cell;
   std::vector<RingImage> images = images_of(vector);
+  std::vector<std::vector<Event>> so_far(images.size());
   const auto turn = [&](const Turn& each) {
-    return adapters_turn(command, vector, each, images[each.cpu], limits, cell);
+    return adapters_turn(command, vector, each, images[each.cpu], so_far[each.cpu], limits, cell);
   };
   if (!std::ranges::all_of(vector.turns, turn) || cell.outcome != Outcome::Right) return cell;
   static_cast<void>(std::ranges::all_of(vector.once_more(), turn));

@@ -95,8 +95,12 @@ TEST(AdapterTest, EachWayToEndIsNamed) {
       {"sh -c 'exec head -c 200000 /dev/zero >" + ::testing::TempDir() + "/too_large'",
        Outcome::Floods, "100000 bytes of output"},
       {"sh -c '[ $(ulimit -Hc) = 0 ] || exit 4'", Outcome::NotRun, "it printed no tail"},
-      {"true", Outcome::NotRun, "it printed no tail"},
+      {"true", Outcome::NotRun, "it printed no tail: that is its last line"},
       {"echo hello", Outcome::NotRun, "a line that is not in the protocol: 'hello"},
+      {"sh -c 'echo zz; echo tail 0'", Outcome::NotRun, "'zz': print other text to stderr"},
+      {"sh -c 'echo tail 0; echo error'", Outcome::NotRun, "it printed more behind its tail"},
+      {"sh -c 'echo zz; exit 3'", Outcome::Crashes, "exit code 3"},
+      {"yes zz", Outcome::Floods, "100000 bytes of output"},
       {"sh -c 'echo tail 32'", Outcome::Garbage, "it says tail 32, and the ring has 0"},
       {"sh -c 'echo tail 0'", Outcome::Loses, "not delivered: sample of 20 bytes"},
   };
@@ -109,6 +113,36 @@ TEST(AdapterTest, EachWayToEndIsNamed) {
   const Cell sleeps = adapter("sh -c 'sleep 60'", 0.3);
   EXPECT_EQ(sleeps.outcome, Outcome::Hangs);
   EXPECT_THAT(sleeps.detail, HasSubstr("no end within 0.3 s"));
+}
+
+// As a kernel's ring it has one length: the adapter's call fails, and this process reads on.
+TEST(AdapterTest, ARingThatTheAdapterCutsOffStaysWhole) {
+  for (const std::string cut :
+       {R"(truncate -s 0 "$0")", R"(truncate -s 5000 "$0")", R"((: >"$0"))"}) {
+    const Cell cell = adapter("sh -c '" + cut + "; echo tail 0'");
+    EXPECT_STREQ(to_string(cell.outcome), "loses") << cut << cell.detail;
+    const Cell says = adapter("sh -c 'if " + cut + "; then echo cut off; fi; echo tail 0'");
+    EXPECT_STREQ(to_string(says.outcome), "loses") << cut << says.detail;
+  }
+}
+
+// It says so each time that it is asked, and it is asked once more than the case has turns.
+TEST(AdapterTest, AnErrorInTheDrainAfterTheLastIsASecondOne) {
+  const std::string file = ::testing::TempDir() + "/complains.py";
+  std::ofstream{file} << R"(
+import struct, sys
+with open(sys.argv[1], "r+b") as ring:
+    ring.seek(1024)
+    head, tail = struct.unpack("QQ", ring.read(16))
+    if head % 8 != 0: print("error off the grid")
+    ring.seek(1032)
+    ring.write(struct.pack("Q", head))
+print("tail", head)
+)";
+  const Cell cell =
+      run_adapter("/usr/bin/python3 " + file, vector_of(*find_case("head-off-the-grid")));
+  EXPECT_STREQ(to_string(cell.outcome), "acceptable") << cell.detail;
+  EXPECT_EQ(cell.detail, "a second error for one malformed record");
 }
 
 // A program that ignores these (Python does) passes that on to those that it starts.

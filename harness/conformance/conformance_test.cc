@@ -7,10 +7,12 @@
 #include <bit>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "harness/conformance/subjects.h"
 #include "harness/faults/catalogue.h"
+#include "harness/program/json.h"
 #include "perfring/testing/reference.h"
 
 namespace perfring::conformance {
@@ -145,6 +147,26 @@ TEST(VectorTest, TheCheckedInIndexIsWhatTheCasesGive) {
       << "perfring conform --vectors >harness/conformance/vectors/index.json";
 }
 
+void collect_names(const Json& of, std::set<std::string>& names) {
+  if (of.is_object()) {
+    for (const auto& [name, value] : of.items()) names.insert(name);
+  }
+  if (!of.is_structured()) return;  // to iterate over one that is not is to get it again
+  for (const Json& each : of) collect_names(each, names);
+}
+
+TEST(VectorTest, EveryWordOfTheIndexIsExplained) {
+  std::set<std::string> names{"cases", "turns"};
+  collect_names(Json::parse(std::ifstream{std::getenv("VECTORS")}), names);
+  EXPECT_GE(names.size(), 25U);
+  std::stringstream readme;
+  readme << std::ifstream{std::getenv("VECTORS_README")}.rdbuf();
+  for (const std::string& name : names) {
+    if (name == "cases") continue;
+    EXPECT_THAT(readme.str(), HasSubstr("`" + name + "`"));
+  }
+}
+
 TEST(VectorTest, BytesAreTextWithRepetitionsCounted) {
   std::vector<std::byte> bytes{std::byte{1}, std::byte{0xab}};
   EXPECT_EQ(to_text(bytes), "01ab");
@@ -236,6 +258,59 @@ TEST_F(JudgeTest, BytesThatNobodyWroteAreGarbage) {
   EXPECT_EQ(judged({first, {.kind = Kind::Lost, .lost = 1}, error}).outcome, Outcome::Garbage);
 }
 
+// Of payload-0: a sample of 4 bytes, all of them padding, whose values are nobody's.
+TEST_F(JudgeTest, PaddingIsDeliveredAndMayBeAnything) {
+  const Case& padded = the("payload-0");
+  const std::vector<Event> wanted = vector_of(padded).turns[0].expected;
+  ASSERT_EQ(wanted[0].padding, 4U);
+  const auto with = [&](std::size_t bytes) {
+    Cell cell;
+    const std::vector<Event> seen{{.payload = std::vector(bytes, std::byte{0xee})}, whole(1)};
+    judge_events(padded, wanted, seen, cell);
+    return cell.outcome;
+  };
+  EXPECT_EQ(with(4), Outcome::Right);
+  for (const std::size_t wrong : {0U, 3U, 5U, 8U})
+    EXPECT_EQ(with(wrong), Outcome::Garbage) << wrong;
+}
+
+TEST_F(JudgeTest, ALostOfAnotherCountNamesWhatWasDue) {
+  const Case& lost = the("lost-one");
+  const std::vector<Event> wanted{whole(0), {.kind = Kind::Lost, .lost = 100}, whole(1)};
+  const auto detail = [&](const std::vector<Event>& seen) {
+    Cell cell;
+    judge_events(lost, wanted, seen, cell);
+    return cell.detail;
+  };
+  EXPECT_EQ(detail({whole(0), {.kind = Kind::Lost, .lost = 1}, whole(1)}),
+            "nobody wrote: LOST 1, due LOST 100");
+  EXPECT_EQ(detail({whole(0), wanted[1], {.kind = Kind::Lost, .lost = 1}, whole(1)}),
+            "nobody wrote: LOST 1");
+}
+
+// In a turn of its own as in the turn of the first: a consumer that is asked again says it again.
+TEST_F(JudgeTest, AnErrorThatComesOnceMoreIsJudgedAsInOneTurn) {
+  const Case& off = the("head-off-the-grid");
+  const std::vector<Event> wanted = vector_of(off).turns[0].expected;
+  const auto in_two_turns = [](const Case& one, const std::vector<Event>& due,
+                               const std::vector<Event>& at_first, const std::vector<Event>& then) {
+    Cell cell;
+    std::vector<Event> so_far;
+    judge_turn(one, so_far, due, at_first, cell);
+    judge_turn(one, so_far, {}, then, cell);
+    return cell;
+  };
+  const Cell again = in_two_turns(off, wanted, {error}, {error});
+  EXPECT_EQ(again.outcome, Outcome::Acceptable);
+  EXPECT_THAT(again.accepted, ::testing::ElementsAre(Accept::Errors));
+  EXPECT_EQ(again.detail, "a second error for one malformed record");
+  const Cell twice = in_two_turns(off, wanted, {error}, {first, error});
+  EXPECT_EQ(twice.detail, "delivered once more: " + to_text(first));
+  const Case& plain = the("one-record");
+  EXPECT_EQ(in_two_turns(plain, {whole(0)}, {whole(0)}, {error}).outcome, Outcome::Garbage);
+  EXPECT_EQ(in_two_turns(plain, {whole(0)}, {}, {whole(0)}).outcome, Outcome::Garbage);
+}
+
 TEST_F(JudgeTest, ARecordThatComesAgainIsGarbage) {
   const Cell cell = judged({first, first, error});
   EXPECT_EQ(cell.outcome, Outcome::Garbage);
@@ -290,10 +365,20 @@ TEST_F(JudgeTest, ATailIsRightAtTheHeadAndNowhereBeyond) {
   EXPECT_EQ(tail(plain, {0, 32, 28}), Outcome::Garbage);
   EXPECT_EQ(tail(of, {0, 32, 40}), Outcome::Loses) << "never beyond, even where it may stop";
   EXPECT_EQ(tail(of, {0, 32, 0}), Outcome::Acceptable) << "it accepts one that stops";
+  for (const Case* const each : {&plain, &of}) {
+    EXPECT_EQ(tail(*each, {64, 96, 32}), Outcome::Loses) << "it goes back";
+    EXPECT_EQ(tail(*each, {64, 64, 56}), Outcome::Loses) << "it goes back, with nothing to read";
+    EXPECT_EQ(tail(*each, {0x1'0000'0020, 0x1'0000'0040, 0xffff'fff0}), Outcome::Loses)
+        << "it goes back across 4 GiB";
+  }
+  Cell back;
+  judge_place({64, 96, 32}, back);
+  EXPECT_EQ(back.outcome, Outcome::Loses) << "nor may it, before the turn's end";
   EXPECT_EQ(tail(plain, {0xffff'ffe0, 0x20, 0x1'0000'0020}), Outcome::Right) << "modulo 2^32";
 }
 
 TEST(SelfCheckTest, PerfringIsRightInEveryCase) {
+  EXPECT_GE(suite().cases.size(), 123u);
   for (const Case& of : suite().cases) {
     const Cell cell = run_perfring(vector_of(of));
     EXPECT_EQ(cell.outcome, Outcome::Right) << of.id << ": " << cell.detail;

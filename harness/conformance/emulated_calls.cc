@@ -17,6 +17,7 @@
 #include <cstring>
 #include <utility>
 
+#include "harness/program/checked.h"
 #include "perfring/os/cpus.h"
 #include "perfring/os/syscalls.h"
 
@@ -37,9 +38,9 @@ ino_t inode_of(int fd) {
 }  // namespace
 
 Opened::Opened()
-    : file{::memfd_create("perf_event", MFD_CLOEXEC)},
-      wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
-  static_cast<void>(!::ftruncate(file.get(), 4096));  // something to read, for was_read()
+    : file{checked(::memfd_create("perf_event", MFD_CLOEXEC | MFD_ALLOW_SEALING), "memfd_create")},
+      wake{checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")} {
+  checked(::ftruncate(file.get(), 4096), "ftruncate");  // something to read, for was_read()
 }
 
 Opened::~Opened() {
@@ -79,8 +80,9 @@ EmulatedCalls::EmulatedCalls(TracedProcess& process, Playing& playing, live::Emi
     : process_{process},
       playing_{playing},
       emitter_{emitter},
-      map_{emitter != nullptr ? ::fcntl(emitter->map_fd(), F_DUPFD_CLOEXEC, 0)
-                              : ::memfd_create("bpf_map", MFD_CLOEXEC)} {
+      map_{emitter != nullptr
+               ? checked(::fcntl(emitter->map_fd(), F_DUPFD_CLOEXEC, 0), "fcntl(F_DUPFD_CLOEXEC)")
+               : checked(::memfd_create("bpf_map", MFD_CLOEXEC), "memfd_create")} {
   if (loads_programs && emitter == nullptr) {  // where the kernel refuses it, it says so to them
     auto map = os::bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 64, 0);
     if (map) map_ = *std::move(map);
@@ -188,9 +190,9 @@ CallAnswer EmulatedCalls::open_file(const seccomp_notif& call, std::uint64_t pat
       if (name != "online" || !of.absent.contains(cpu)) cpus.push_back(cpu);
     }
     const std::string list = os::to_cpu_list(cpus) + "\n";
-    cpu_list_ = os::Fd{::memfd_create("cpus", MFD_CLOEXEC)};
-    const bool written = ::pwrite(cpu_list_.get(), list.data(), list.size(), 0) > 0;
-    return written ? CallAnswer{.fd = cpu_list_.get()} : CallAnswer{.value = -errno};
+    cpu_list_ = os::Fd{checked(::memfd_create("cpus", MFD_CLOEXEC), "memfd_create")};
+    checked(::pwrite(cpu_list_.get(), list.data(), list.size(), 0), "pwrite");
+    return {.fd = cpu_list_.get()};
   }
   return {.by_kernel = true};
 }

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "harness/conformance/emulated_calls.h"
+#include "harness/kernel/ring_memory.h"
 
 namespace perfring::conformance {
 
@@ -107,7 +108,8 @@ MapAnswer EmulatedCalls::map(pid_t thread, const MapCall& call) {
 
 bool EmulatedCalls::make_memory(Opened& event, std::uint64_t length) {
   const int fd = event.file.get();
-  if (emitter_ == nullptr && ::ftruncate(fd, static_cast<off_t>(length)) != 0) return false;
+  const bool is_ours = emitter_ == nullptr;
+  if (is_ours && kernel::give_length(fd, static_cast<std::size_t>(length)) != 0) return false;
   void* const memory =
       ::mmap(nullptr, static_cast<std::size_t>(length), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) return false;

@@ -25,8 +25,9 @@ bool is_that(const Event& expected, const Event& seen) {
 
 class Judgement {
  public:
-  Judgement(const Case& of, std::span<const Event> expected, Cell& cell)
-      : of_{of}, expected_{expected}, cell_{cell} {}
+  // `next`: the first that has not been judged.
+  Judgement(const Case& of, std::span<const Event> expected, std::size_t next, Cell& cell)
+      : of_{of}, expected_{expected}, cell_{cell}, next_{next} {}
 
   void see(const Event& seen) {
     if (seen.kind == Kind::Bad) return see_error();
@@ -36,8 +37,8 @@ class Judgement {
     if (found == expected_.end()) {
       const bool again = std::any_of(expected_.begin(), from,
                                      [&](const Event& each) { return is_that(each, seen); });
-      cell_.worsen(Outcome::Garbage,
-                   (again ? "delivered once more: " : "nobody wrote: ") + to_text(seen));
+      cell_.worsen(Outcome::Garbage, (again ? "delivered once more: " : "nobody wrote: ") +
+                                         to_text(seen) + due_in_place_of(seen));
       return;
     }
     pass_over(found);
@@ -75,6 +76,14 @@ class Judgement {
     cell_.worsen(Outcome::Garbage, "an error for an intact record");
   }
 
+  // The count that was due shows where the wrong one was read.
+  std::string due_in_place_of(const Event& seen) const {
+    if (seen.kind != Kind::Lost) return "";
+    const auto rest = expected_.subspan(next_);
+    const auto due = std::ranges::find(rest, Kind::Lost, &Event::kind);
+    return due == rest.end() ? "" : ", due " + to_text(*due);
+  }
+
   template <class Iterator>
   void pass_over(Iterator to) {
     for (; expected_.begin() + static_cast<std::ptrdiff_t>(next_) != to; ++next_) {
@@ -107,7 +116,7 @@ class Judgement {
   const Case& of_;
   std::span<const Event> expected_;
   Cell& cell_;
-  std::size_t next_ = 0;
+  std::size_t next_;
   bool silent_ = false;   // the last malformed record was passed over, so far without an error,
   std::string unsaid_{};  // and with it this intact one, the first of them
 };
@@ -191,7 +200,15 @@ bool judge_end(int exit_code, std::string_view out, std::string_view err,
 
 void judge_events(const Case& of, std::span<const Event> expected, std::span<const Event> seen,
                   Cell& cell) {
-  Judgement judgement{of, expected, cell};
+  std::vector<Event> none;
+  judge_turn(of, none, expected, seen, cell);
+}
+
+void judge_turn(const Case& of, std::vector<Event>& so_far, std::span<const Event> expected,
+                std::span<const Event> seen, Cell& cell) {
+  const std::size_t begin = so_far.size();
+  so_far.insert(so_far.end(), expected.begin(), expected.end());
+  Judgement judgement{of, so_far, begin, cell};
   for (const Event& each : seen) judgement.see(each);
   judgement.end();
 }

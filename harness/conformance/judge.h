@@ -90,6 +90,10 @@ struct Tails {
 // kind Bad is an error that it reported.
 void judge_events(const Case& of, std::span<const Event> expected, std::span<const Event> seen,
                   Cell& cell);
+// The same of one turn of several: `so_far` is what the turns before it were to bring, and becomes
+// what this one is to bring as well. An error that comes once more is judged as in one stream.
+void judge_turn(const Case& of, std::vector<Event>& so_far, std::span<const Event> expected,
+                std::span<const Event> seen, Cell& cell);
 // The same of several rings, whose events come in any order among each other.
 void judge_streams(const Case& of, std::span<const std::span<const Event>> expected,
                    std::span<const Event> seen, Cell& cell);

@@ -152,6 +152,7 @@ Cell run_in_process(const Vector& vector, Make make_consumer) {
   std::vector<RingImage> images = images_of(vector);
   std::vector<std::unique_ptr<Consumer>> consumers;
   for (const RingImage& image : images) consumers.push_back(make_consumer(vector, image));
+  std::vector<std::vector<Event>> so_far(images.size());
   const auto turn = [&](const Turn& of) {
     RingImage& image = images[of.cpu];
     image.apply(of);
@@ -159,7 +160,7 @@ Cell run_in_process(const Vector& vector, Make make_consumer) {
     Collector collector{image, cell};
     const rig::Observing observing{collector};
     consumers[of.cpu]->drain([&](const PerfEvent& event) { collector.take(event); });
-    judge_events(*vector.of, of.expected, collector.events, cell);
+    judge_turn(*vector.of, so_far[of.cpu], of.expected, collector.events, cell);
     judge_tail(*vector.of, {before, image.page().data_head, image.page().data_tail}, cell);
   };
   try {

@@ -32,7 +32,8 @@ Cell run_adapter(const std::string& command, const Vector& vector,
 // The events that a program printed, and the tail. An error is the first line that is neither.
 struct Printed {
   std::vector<Event> events;
-  std::optional<std::uint64_t> tail;
+  std::optional<std::uint64_t> tail;  // the last of them
+  bool ends_with_tail = false;        // no event is behind it
 };
 std::expected<Printed, std::string> parse_printed(std::string_view out);
 

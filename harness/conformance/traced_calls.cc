@@ -17,6 +17,7 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "harness/conformance/traced_process.h"
@@ -177,6 +178,8 @@ class Stopped {
     if (asked_.cs == kCompatSegment) abi_ = kI386;
   }
   bool valid() const { return valid_; }
+  // How it has ended, if it did so in one of its calls. Its number may be another's by now.
+  std::optional<int> ended() const { return end_; }
   const Abi& abi() const { return abi_; }
   std::uint64_t asked(std::size_t argument) const { return asked_.*abi_.arguments[argument]; }
 
@@ -196,6 +199,7 @@ class Stopped {
   }
   // Has the call that it asked for return this.
   void return_from_call(std::uint64_t value) {
+    if (end_) return;
     const std::uint64_t rip = now_.rip;
     now_ = asked_;
     now_.rip = rip;
@@ -203,7 +207,9 @@ class Stopped {
     now_.orig_rax = kNone;  // nothing to restart
     ::ptrace(PTRACE_SETREGS, thread_, nullptr, &now_);
     const pid_t process = process_of(thread_);
-    for (const int signal : signals_) ::syscall(SYS_tgkill, process, thread_, signal);
+    for (const int signal : signals_) {
+      static_cast<void>(os::signal_tracee(process, thread_, signal));
+    }
   }
 
  private:
@@ -211,20 +217,20 @@ class Stopped {
   // Up to the next stop at a system call. A signal that comes meanwhile is sent again at the end.
   bool run() {
     for (;;) {
-      int status = 0;
-      if (::ptrace(PTRACE_SYSCALL, thread_, nullptr, 0L) != 0 ||
-          ::waitpid(thread_, &status, __WALL) != thread_ || !WIFSTOPPED(status)) {
-        return false;
-      }
-      const int event = status >> 16;
-      if (WSTOPSIG(status) == kSyscallStop || event == PTRACE_EVENT_SECCOMP) return true;
-      if (event == 0) signals_.push_back(WSTOPSIG(status));
+      if (::ptrace(PTRACE_SYSCALL, thread_, nullptr, 0L) != 0) return false;
+      const auto status = os::wait_tracee(thread_);
+      if (status && !WIFSTOPPED(*status)) end_ = *status;
+      if (!status || end_) return false;
+      const int event = *status >> 16;
+      if (WSTOPSIG(*status) == kSyscallStop || event == PTRACE_EVENT_SECCOMP) return true;
+      if (event == 0) signals_.push_back(WSTOPSIG(*status));
     }
   }
 
   pid_t thread_;
   Abi abi_ = kX8664;
   std::vector<int> signals_;
+  std::optional<int> end_;
   user_regs_struct asked_{};
   user_regs_struct now_{};
   bool valid_ = false;
@@ -260,6 +266,7 @@ void TracedProcess::traced_mmap(pid_t thread) {
     }
     caller.return_from_call(mapped);
   }
+  if (const auto status = caller.ended()) return ended({thread, *status, {}});
   ::ptrace(PTRACE_CONT, thread, nullptr, 0L);
 }
 

@@ -126,7 +126,7 @@ bool TracedProcess::explain(pid_t thread, Crash& fault) {
     if (line.starts_with('#')) fault.frames.push_back(one_line(frame_of(line)));
   }
   ended_by_ = fault.signal;
-  ::kill(pid_, SIGKILL);
+  static_cast<void>(command_.process().signal(SIGKILL));
   return true;
 }
 

@@ -23,6 +23,7 @@
 #include <ctime>
 #include <system_error>
 
+#include "harness/program/checked.h"
 #include "harness/program/console.h"
 
 namespace perfring::conformance {
@@ -31,10 +32,6 @@ namespace {
 bool is_fault(int signal) {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGFPE ||
          signal == SIGILL;
-}
-
-void check(long rc, const char* what) {
-  if (rc < 0) throw std::system_error{errno, std::generic_category(), what};
 }
 
 // The same of a call that a container may forbid.
@@ -48,9 +45,7 @@ void check_allowed(long rc, const char* what) {
 }
 
 os::Fd memory_file() {
-  os::Fd file{::memfd_create("subject", MFD_CLOEXEC)};
-  check(file.get(), "memfd_create");
-  return file;
+  return os::Fd{checked(::memfd_create("subject", MFD_CLOEXEC), "memfd_create")};
 }
 
 std::string contents(int fd) {
@@ -63,22 +58,16 @@ std::string contents(int fd) {
   }
 }
 
-// In the child, between fork() and exec(): installs the filter, sends the listener's number, waits
-// until it is traced, and becomes the program. Sends a negative errno where something failed.
-void become(const std::vector<char*>& words, std::vector<sock_filter>& program, int to_parent,
-            int from_parent) {
+// In the child: installs the filter, and tells its parent the listener's number, or a negative
+// errno. Returns 0, or an errno.
+int be_filtered(std::vector<sock_filter>& program, int to_parent) {
   sock_fprog loaded{static_cast<unsigned short>(program.size()), program.data()};
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   const long listener =
       ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &loaded);
   const int number = listener < 0 ? -errno : static_cast<int>(listener);
-  if (::write(to_parent, &number, sizeof(number)) != sizeof(number) || listener < 0) return;
-  char go = 0;
-  if (::read(from_parent, &go, 1) != 1) return;
-  ::close(number);
-  ::execvp(words.front(), words.data());
-  const int failed = -errno;
-  static_cast<void>(!::write(to_parent, &failed, sizeof(failed)));
+  const bool is_told = ::write(to_parent, &number, sizeof(number)) == sizeof(number);
+  return number < 0 ? -number : is_told ? 0 : EPIPE;
 }
 
 }  // namespace
@@ -98,73 +87,75 @@ TracedProcess::~TracedProcess() {
   end();
 }
 
-// Nothing is left running: whatever it has forked is traced, in another session too.
+// Nothing is left running: whatever it has forked is traced, in another session too, or becomes a
+// child of this process.
 void TracedProcess::end() {
-  if (group_ <= 0) return;
-  ::kill(group_, SIGKILL);
-  ::kill(-group_, SIGKILL);
-  for (const pid_t thread : threads_) ::kill(thread, SIGKILL);
+  if (command_.process().id() == 0) return;
+  signal(SIGKILL);
+  for (const pid_t thread : threads_) kill_tracee(thread);
   // Not for children that are not the subject's: a shell that became this program may have some.
-  for (int status = 0;;) {
-    const pid_t thread = ::waitpid(-1, &status, threads_.empty() ? __WALL | WNOHANG : __WALL);
-    if (thread < 0 && errno == EINTR) continue;
-    if (thread <= 0) return;
-    if (WIFSTOPPED(status)) {  // forked just now
-      threads_.insert(thread);
-      ::kill(thread, SIGKILL);
+  while (const auto any = os::wait_any(threads_.empty() ? WNOHANG : 0).value_or(std::nullopt)) {
+    if (WIFSTOPPED(any->status)) {  // forked just now
+      threads_.insert(any->id);
+      kill_tracee(any->id);
     } else {
-      threads_.erase(thread);
+      ended(*any);
     }
   }
+  descendants_.end();
 }
 
-// By hand, not by harness/program/child_process.h: between fork() and exec() the child installs its
-// filter.
+// A tracee that was not waited for has its number still: it serves where there is no descriptor for
+// a pidfd.
+void TracedProcess::kill_tracee(pid_t thread) {
+  const os::ProcessRef& ref = process_ref(thread);
+  if (ref.fd() >= 0 && ref.signal(SIGKILL)) return;
+  static_cast<void>(os::signal_tracee(process_of(thread), thread, SIGKILL));
+}
+
+void TracedProcess::ended(const os::Waited& thread) {
+  threads_.erase(thread.id);
+  refs_.erase(thread.id);
+  if (thread.id == command_.process().id()) command_.process().reaped(thread.status);
+}
+
 void TracedProcess::start(const std::vector<std::string>& command, const ProcessLimits& limits) {
 #ifndef __x86_64__
   throw CannotRun{"programs as they are can be run on x86-64 alone: give an --adapter"};
 #endif
-  std::vector<char*> words;
-  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
   std::vector<sock_filter> program = filter_of_subjects();
   std::array<int, 2> up{};
-  std::array<int, 2> down{};
-  check(::pipe2(up.data(), O_CLOEXEC), "pipe2");
+  checked(::pipe2(up.data(), O_CLOEXEC), "pipe2");
   const os::Fd up_read{up[0]};
   os::Fd up_write{up[1]};
-  check(::pipe2(down.data(), O_CLOEXEC), "pipe2");
-  const os::Fd down_read{down[0]};
-  const os::Fd down_write{down[1]};
-  const os::Fd nothing{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
-  pid_ = ::fork();
-  check(pid_, "fork");
-  ::setpgid(pid_, pid_);  // by parent and child: either may be the first to need it
-  group_ = pid_;
-  threads_.insert(pid_);
-  if (pid_ == 0) {
+  const os::Fd nothing{checked(::open("/dev/null", O_RDONLY | O_CLOEXEC), "/dev/null")};
+  auto forked = os::Command::fork(command, [&] {
+    ::setpgid(0, 0);
     confine(limits);
     ::dup2(nothing.get(), STDIN_FILENO);
     ::dup2(out_.get(), STDOUT_FILENO);
     ::dup2(err_.get(), STDERR_FILENO);
-    become(words, program, up[1], down[0]);
-    ::_exit(127);
-  }
+    return be_filtered(program, up[1]);
+  });
+  if (!forked) throw std::system_error{forked.error(), "fork"};
+  command_ = *std::move(forked);
+  pid_ = command_.process().id();
+  threads_.insert(pid_);
   up_write = os::Fd{};
   int number = 0;
   if (::read(up_read.get(), &number, sizeof(number)) != sizeof(number)) number = -EPERM;
   errno = number < 0 ? -number : 0;
   check_allowed(number, "seccomp(SECCOMP_FILTER_FLAG_NEW_LISTENER)");
   begin_tracing(number);
-  check(::write(down_write.get(), "", 1), "write");
-  // exec() closes the pipe.
-  if (::read(up_read.get(), &number, sizeof(number)) != sizeof(number)) return;
+  const auto started = command_.start();
+  if (started) return;
+  threads_.erase(pid_);  // start() has waited for it
   throw CannotRun{fmt::format("{} cannot be started: {}: give a program, or its path",
-                              in_quotes(command.front()), std::strerror(-number))};
+                              in_quotes(command.front()), started.error().message())};
 }
 
 void TracedProcess::begin_tracing(int listener) {
-  check_allowed(pidfd_of(pid_).get(), "pidfd_open");
+  check_allowed(process_ref(pid_).fd(), "pidfd_open");
   listener_ = copy_of(pid_, listener);
   check_allowed(listener_.get(), "pidfd_getfd");
   constexpr long kOptions = PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD |
@@ -177,25 +168,26 @@ bool TracedProcess::step() {
   pollfd listener{listener_.get(), POLLIN, 0};
   ::poll(&listener, 1, 1);
   if ((listener.revents & POLLIN) != 0) notified();
-  rusage used{};
-  for (int status = 0;;) {
-    const pid_t thread = ::wait4(-1, &status, WNOHANG | __WALL, &used);
-    if (thread < 0 && errno == ECHILD) {  // its end was seen while an mmap was traced
-      status_ = SIGKILL;
-      pid_ = -1;
+  for (;;) {
+    // Its end may have been seen while an mmap was traced.
+    const bool has_ended = !threads_.contains(pid_);
+    const auto any = has_ended ? os::Result<std::optional<os::Waited> >{} : os::wait_any(WNOHANG);
+    if (has_ended || !any) {
+      status_ = ended_by_ != 0 ? ended_by_ : command_.process().wait().value_or(SIGKILL);
+      pid_ = 0;
       return false;
     }
-    if (thread <= 0) return true;
+    if (!*any) return true;
+    const auto& [thread, status, used] = **any;
     if (WIFSTOPPED(status)) {
       stopped(thread, status);
       continue;
     }
-    threads_.erase(thread);
-    pidfds_.erase(thread);
+    ended(**any);
     if (thread == pid_) {
       status_ = ended_by_ != 0 ? ended_by_ : status;
       cpu_seconds_ = cpu_seconds_of(used);
-      pid_ = -1;
+      pid_ = 0;
       return false;
     }
   }
@@ -256,7 +248,7 @@ void TracedProcess::stopped(pid_t thread, int status) {
 }
 
 void TracedProcess::signal(int number) const {
-  if (pid_ > 0) ::kill(-group_, number);
+  static_cast<void>(command_.process().signal_group(number));
 }
 
 std::string TracedProcess::out() const {
@@ -289,20 +281,21 @@ bool TracedProcess::write(pid_t thread, std::uint64_t address, const void* from,
 }
 
 os::Fd TracedProcess::copy_of(pid_t thread, int fd) {
-  return os::Fd{static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd_of(thread).get(), fd, 0))};
+  return os::Fd{static_cast<int>(::syscall(SYS_pidfd_getfd, process_ref(thread).fd(), fd, 0))};
 }
 
 // pidfd_open() takes the first thread of a process alone; its descriptors are those of all. Of
 // another thread it says EINVAL, and ENOENT from Linux 6.16 on.
-const os::Fd& TracedProcess::pidfd_of(pid_t thread) {
-  os::Fd& pidfd = pidfds_[thread];
-  if (pidfd.get() >= 0) return pidfd;
-  pidfd = os::Fd{static_cast<int>(::syscall(SYS_pidfd_open, thread, 0))};
-  if (pidfd.get() >= 0 || (errno != EINVAL && errno != ENOENT)) return pidfd;
-  if (const pid_t process = process_of(thread); process != 0) {
-    pidfd = os::Fd{static_cast<int>(::syscall(SYS_pidfd_open, process, 0))};
+const os::ProcessRef& TracedProcess::process_ref(pid_t thread) {
+  os::ProcessRef& ref = refs_[thread];
+  if (ref.fd() >= 0) return ref;
+  auto opened = os::ProcessRef::open(thread);
+  if (!opened && (opened.error() == std::errc::invalid_argument ||
+                  opened.error() == std::errc::no_such_file_or_directory)) {
+    opened = os::ProcessRef::open(process_of(thread));
   }
-  return pidfd;
+  if (opened) ref = *std::move(opened);
+  return ref;
 }
 
 }  // namespace perfring::conformance

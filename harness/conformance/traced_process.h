@@ -17,8 +17,10 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/conformance/descendants.h"
 #include "harness/conformance/judge.h"
 #include "perfring/os/fd.h"
+#include "perfring/os/process.h"
 
 namespace perfring::conformance {
 
@@ -119,6 +121,7 @@ class TracedProcess {
   std::int64_t cpu_ns() const;
   // Whether a thread of theirs is on a CPU, or waits for one.
   bool is_running() const;
+  // To its process group.
   void signal(int number) const;
   pid_t id() const { return pid_; }
   // The calls in which its threads are, and those of what it has forked.
@@ -146,7 +149,9 @@ class TracedProcess {
   void start(const std::vector<std::string>& command, const ProcessLimits& limits);
   void begin_tracing(int listener);
   void end();
-  const os::Fd& pidfd_of(pid_t thread);
+  void ended(const os::Waited& thread);
+  void kill_tracee(pid_t thread);
+  const os::ProcessRef& process_ref(pid_t thread);
   void notified();
   void stopped(pid_t thread, int status);
   void traced_mmap(pid_t thread);
@@ -156,11 +161,12 @@ class TracedProcess {
   bool explain(pid_t thread, Crash& fault);
 
   Handler handler_;
-  pid_t pid_ = -1;  // until it has ended
-  pid_t group_ = -1;
+  const Descendants descendants_;
+  os::Command command_;
+  pid_t pid_ = 0;  // until it has ended
   os::Fd listener_, out_, err_;
-  std::set<pid_t> threads_;         // that are traced, of it and of what it has forked
-  std::map<pid_t, os::Fd> pidfds_;  // of their processes
+  std::set<pid_t> threads_;               // that are traced, of it and of what it has forked
+  std::map<pid_t, os::ProcessRef> refs_;  // of their processes
   int status_ = 0;
   int ended_by_ = 0;  // the signal that would have ended it, had it not been explained
   double cpu_seconds_ = 0;

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "harness/program/checked.h"
 #include "perfring/os/syscalls.h"
 
 namespace perfring::differential {
@@ -24,11 +25,6 @@ namespace {
 
 [[noreturn]] void fail(const char* call) {
   throw std::system_error{errno, std::generic_category(), call};
-}
-
-int checked(int result, const char* call) {
-  if (result < 0) fail(call);
-  return result;
 }
 
 std::uint64_t now() {
@@ -80,10 +76,8 @@ std::optional<std::string> why_not_live(const script::Script& so_far) {
   return "a nested step, which a real kernel cannot be made to do";
 }
 
-live::Emitter make_emitter() {
-  auto emitter = live::Emitter::create(2);
-  if (!emitter) throw std::runtime_error{emitter.error()};
-  return *std::move(emitter);
+std::expected<live::Emitter, std::string> make_emitter() {
+  return live::Emitter::create(2);
 }
 
 LiveReference::LiveReference(live::Emitter& emitter, const script::Settings& settings, int cpu)
@@ -96,11 +90,20 @@ LiveReference::LiveReference(live::Emitter& emitter, const script::Settings& set
   for (std::uint32_t i = 0; i < settings.events; ++i) open_event(i);
 }
 
-void LiveReference::open_event(std::uint32_t index) {
+os::Fd LiveReference::open_on_cpu() {
   perf_event_attr attr = rig::attr_of(settings_);
+  if (!counts_lost_) attr.read_format &= ~std::uint64_t{PERF_FORMAT_LOST};
   auto opened = os::perf_event_open(attr, static_cast<std::uint32_t>(identity_.cpu));
-  if (!opened) throw std::system_error{opened.error(), "perf_event_open"};
-  events_.push_back(*std::move(opened));
+  if (opened) return *std::move(opened);
+  if (!counts_lost_ || opened.error() != std::errc::invalid_argument) {
+    throw std::system_error{opened.error(), "perf_event_open"};
+  }
+  counts_lost_ = false;
+  return open_on_cpu();
+}
+
+void LiveReference::open_event(std::uint32_t index) {
+  events_.push_back(open_on_cpu());
   const int fd = events_.back().get();
   checked(::ioctl(fd, PERF_EVENT_IOC_ID, &identity_.ids[index]), "PERF_EVENT_IOC_ID");
   if (index == 0) {
@@ -144,7 +147,7 @@ ReferenceStep LiveReference::run(const script::Step& step) {
   ++steps_;
   seen.observed.head = __atomic_load_n(&page().data_head, __ATOMIC_ACQUIRE);
   seen.observed.tail = page().data_tail;
-  for (std::size_t i = 0; i < events_.size(); ++i) seen.observed.lost[i] = lost_of(events_[i]);
+  for (std::size_t i = 0; i < events_.size(); ++i) seen.observed.lost[i] = lost_of(i);
   seen.time = time_;
   return seen;
 }
@@ -203,7 +206,10 @@ std::int64_t LiveReference::output(const script::Step& step) {
   const int rc =
       emitter_.emit(static_cast<std::uint32_t>(identity_.cpu), length, step.second ? 1 : 0);
   const std::uint64_t after = now();
-  if (rc == -ENOSPC) ++unreported_;
+  if (rc == -ENOSPC) {
+    ++unreported_;
+    ++refused_[step.second ? 1 : 0];
+  }
   if (rc != 0) return rc;
   live::await_wakeups();
   const std::uint64_t lost = unreported_ != 0 ? lost_size(settings_) : 0;
@@ -238,11 +244,13 @@ std::int64_t LiveReference::epoll_wait() {
   return result;
 }
 
-std::uint64_t LiveReference::lost_of(const os::Fd& event) const {
+// As the kernel counts it or, where it does not, as its helper has answered.
+std::uint64_t LiveReference::lost_of(std::size_t index) const {
+  if (!counts_lost_) return refused_[index];
   struct {
     std::uint64_t value, id, lost;
   } read{};
-  if (::read(event.get(), &read, sizeof(read)) != sizeof(read)) fail("read of an event");
+  if (::read(events_[index].get(), &read, sizeof(read)) != sizeof(read)) fail("read of an event");
   return read.lost;
 }
 

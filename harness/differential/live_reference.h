@@ -3,8 +3,10 @@
 
 #include <linux/perf_event.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,9 +25,9 @@ kernel::Word live_word();
 std::optional<std::string> why_not_live(const script::Settings& settings);
 std::optional<std::string> why_not_live(const script::Script& so_far);
 
-// The BPF programs that need a live kernel; their map has two entries. Throws
-// std::runtime_error.
-live::Emitter make_emitter();
+// The BPF programs that need a live kernel; their map has two entries. The error says what the
+// system refused.
+std::expected<live::Emitter, std::string> make_emitter();
 
 // This machine's kernel, set up as a script wants it: events of its own on the CPU that the thread
 // is bound to, in the emitter's map.
@@ -53,7 +55,8 @@ class LiveReference final : public ReferenceKernel {
   std::int64_t act(const script::Step& step);
   std::int64_t output(const script::Step& step);
   std::int64_t epoll_wait();
-  std::uint64_t lost_of(const os::Fd& event) const;
+  os::Fd open_on_cpu();
+  std::uint64_t lost_of(std::size_t index) const;
   std::uint64_t time_at(std::uint64_t position) const;
   perf_event_mmap_page& page() const;
 
@@ -65,6 +68,8 @@ class LiveReference final : public ReferenceKernel {
   std::span<std::byte> mapping_;
   std::span<const std::byte> ring_;
   std::uint64_t steps_ = 0;
+  bool counts_lost_ = true;  // PERF_FORMAT_LOST is of Linux 6.0
+  std::array<std::uint64_t, 2> refused_{};
   std::uint64_t unreported_ = 0;  // outputs refused since the last LOST
   std::uint64_t time_ = 0;        // of the sample that the step wrote
 };

@@ -77,6 +77,8 @@ constexpr std::array kReasons{
               "all is as it should be"},
     Explained{Reason::Quiet, "quiet", "the producer does not write while the consumer reads"},
     Explained{Reason::WholeDrains, "whole drains", "every drain goes on to its end"},
+    Explained{Reason::Since52, "since 5.2",
+              "its kernel is of 5.2 or later, whose data_head never goes back"},
 };
 
 // By the target hostile_ring, in the first seed that shows it, in the order of their names.
@@ -90,6 +92,7 @@ constexpr std::array kByFuzzing{
     ByFuzzing{"tail_ahead", Invariant::tail_honest},
     ByFuzzing{"commits_off_the_grid", Invariant::tail_honest},
     ByFuzzing{"never_commits", Invariant::tail_honest},
+    ByFuzzing{"takes_back_for_damage", Invariant::no_invention},
     ByFuzzing{"repeats_the_broken", Invariant::tail_honest},
     ByFuzzing{"forgets_on_throw", Invariant::tail_honest},
     ByFuzzing{"commits_early", Invariant::tail_honest},

@@ -57,6 +57,7 @@ enum class Reason : std::uint8_t {
   StepByStep,
   Quiet,
   WholeDrains,
+  Since52,
 };
 const char* to_string(Reason reason);
 const char* explanation(Reason reason);
@@ -85,9 +86,11 @@ struct Differs {
 struct Holds {};
 using Expected = std::variant<oracle::Invariant, OneOf, DataRace, Differs, Holds, Reason>;
 
-// A test of proptests that must find it, or why no property does.
+// A test of proptests that must find it, as a violation of the invariant that it names; or why no
+// property does.
 using Property = std::variant<const char*, Reason>;
-// The test that plants every fault which some script shows (proptests/drains_test.cc).
+// The test that plants every fault which some script shows (proptests/drains_test.cc). What it
+// finds is a violation of the invariant that Harness::Scripts has, which is one alone.
 inline constexpr const char* kAnyScript = "AnyScriptTest.FindsTheFault";
 
 struct Fault {

@@ -85,6 +85,29 @@ struct NeverCommits : M {
   }
 };
 
+// As if there were no S11: a data_head that went back is damage, up to which all is skipped. (To
+// the core it is half of all positions ahead, which is damage in any ring.)
+template <class M>
+struct TakesBackForDamage : M {
+  static Position read_once(const SharedPosition& data_head) {
+    const Position head = M::read_once(data_head);
+    const auto tail = static_cast<Position>(
+        M::template read<SharedPosition>(reinterpret_cast<const std::byte*>(&data_head + 1)));
+    back = tail - head;
+    const bool went_back = back != 0 && back < kHalf && (head | tail) % 8 == 0;
+    if (!went_back) back = 0;
+    return went_back ? tail + kHalf + 8 : head;
+  }
+  static void write_once(SharedPosition& data_tail, SharedPosition value) {
+    const SharedPosition to_head = (SharedPosition{kHalf} << 1) - back;
+    M::write_once(data_tail, back == 0 ? value : value - kHalf - 8 + to_head);
+  }
+
+ private:
+  static constexpr Position kHalf = Position{1} << 31;
+  static inline thread_local Position back = 0;  // by how much, in this drain
+};
+
 // Reports a read to a Memory that watches reads, without reading: the address may not be mapped.
 template <class M>
 void stray_read(const std::byte* address, std::size_t size) {

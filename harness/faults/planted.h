@@ -60,6 +60,7 @@ std::vector<Entry> plant_all(Kernel kernel, Memory memory, Consumer consumer) {
       memory(Named<TailAhead>{"tail_ahead"}),
       memory(Named<CommitsOffTheGrid>{"commits_off_the_grid"}),
       memory(Named<NeverCommits>{"never_commits"}),
+      memory(Named<TakesBackForDamage>{"takes_back_for_damage"}),
       memory(Named<ReadsBehind>{"reads_behind"}),
       memory(Named<ReadsAhead>{"reads_ahead"}),
       memory(Named<ShortensSamples>{"shortens_samples"}),

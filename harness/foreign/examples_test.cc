@@ -16,12 +16,12 @@ TEST(GuestExamplesTest, ProbesCountsCallsAndReturns) {
 #if defined(__thumb__)
   GTEST_SKIP() << "32-bit ARM kernels put no uprobe on Thumb instructions";
 #endif
-  const Ended ended = run_child({"/examples/probes", "do_filp_open", "/init", "main", "/bin/true",
+  const Ended ended = run_child({"/examples/probes", "do_sys_openat2", "/init", "main", "/bin/true",
                                  "/init", "/proc/version", "/nonexistent"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   std::smatch found;
   const std::regex line{
-      "do_filp_open: ([0-9]+) calls, ([0-9]+) returns; main: 1 calls, ([0-9]+) returns\n"};
+      "do_sys_openat2: ([0-9]+) calls, ([0-9]+) returns; main: 1 calls, ([0-9]+) returns\n"};
   ASSERT_TRUE(std::regex_match(ended.out, found, line)) << ended.out;
   EXPECT_GE(std::stoi(found[1]), 3);
   EXPECT_EQ(found[1], found[2]);
@@ -31,10 +31,10 @@ TEST(GuestExamplesTest, ProbesSaysWhatIsWrong) {
   const auto says = [](const std::string& function, const std::string& symbol) {
     return run_child({"/examples/probes", function, "/init", symbol, "/bin/true"}).out;
   };
-  const std::string no_symbol = says("do_filp_open", "nope");
+  const std::string no_symbol = says("do_sys_openat2", "nope");
   EXPECT_NE(no_symbol.find("/init has no symbol nope"), std::string::npos) << no_symbol;
 #if defined(__thumb__)
-  const std::string thumb = says("do_filp_open", "main");
+  const std::string thumb = says("do_sys_openat2", "main");
   EXPECT_NE(thumb.find("no instruction that can be probed"), std::string::npos) << thumb;
 #else
   const std::string no_function = says("no_such_function", "main");

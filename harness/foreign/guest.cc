@@ -6,7 +6,6 @@
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <bit>
@@ -19,6 +18,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "perfring/os/process.h"
 
 namespace {
 
@@ -51,26 +52,23 @@ void describe() {
 }
 
 int run_tests() {
-  // By hand, not by harness/program/child_process.h: process 1 reaps orphans, too.
-  const pid_t child = ::fork();
-  if (child == 0) {
-    std::vector<std::string> words{"guest", std::string{"--gtest_output=xml:"} + kReport};
-    for (const std::string& flag : parameters("perfring.flag=")) words.push_back(flag);
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    ::setenv("PERFRING_REQUIRE_LIVE", "1", 1);
-    ::setenv("PERFRING_OFFLINE_CPU", "1", 1);  // nothing else runs there
-    ::execv("/proc/self/exe", argv.data());
-    std::cout << "guest: execv: " << std::strerror(errno) << std::endl;
-    ::_exit(127);
+  std::vector<std::string> words{"/proc/self/exe", std::string{"--gtest_output=xml:"} + kReport};
+  for (const std::string& flag : parameters("perfring.flag=")) words.push_back(flag);
+  ::setenv("PERFRING_REQUIRE_LIVE", "1", 1);
+  ::setenv("PERFRING_OFFLINE_CPU", "1", 1);  // nothing else runs there
+  auto tests = perfring::os::Command::fork(words, [] { return 0; });
+  const auto started = tests ? tests->start() : std::unexpected(tests.error());
+  if (!started) {
+    std::cout << "guest: the tests: " << started.error().message() << std::endl;
+    return 127 << 8;
   }
-  int status = 0;
+  // Process 1 reaps orphans, too.
   for (;;) {
-    int ended = 0;
-    const pid_t pid = ::wait(&ended);
-    if (pid == child) status = ended;
-    if (pid == child || (pid < 0 && errno == ECHILD)) return status;
+    const auto ended = perfring::os::wait_any(0);
+    if (!ended || !*ended) return 127 << 8;
+    if ((*ended)->id != tests->process().id()) continue;
+    tests->process().reaped((*ended)->status);
+    return (*ended)->status;
   }
 }
 

@@ -56,6 +56,7 @@ class FourGibTest : public LiveTest {
   std::uint64_t written_ = 0;  // bytes of ring
 };
 
+// K47, K50
 TEST_F(FourGibTest, EveryRecordIsDeliveredInOrder) {
   PerfEventArrayBuffer buffer = open(kPages);
   std::uint64_t next = 0;
@@ -121,6 +122,7 @@ std::string as_seen(const Libbpf& libbpf, std::uint64_t written) {
   return "all " + std::to_string(libbpf.next) + " records in order" + at;
 }
 
+// K48, K49
 TEST_F(FourGibTest, LibbpfDoesNotReturnOnA32BitKernelAndIsInOrderElsewhere) {
   const std::string seen = in_child([&] {
     perf_event_attr attr = kernel::bpf_output_attr(/*watermark=*/0);
@@ -252,6 +254,7 @@ TEST(TornReadTest, NoReadIsTornWherePositionsCross4GiB) {
 // first record, and back with a new ring.
 class TornLongTest : public LiveTest {};
 
+// K53
 TEST_F(TornLongTest, NoReadOfTheKernelsDataHeadIsTorn) {
   if (sizeof(long) == 8 || is_kernel_of_32_bits()) {
     GTEST_SKIP() << "only a 32-bit process on a 64-bit kernel reads what is written at once in two"

@@ -86,6 +86,10 @@ TEST(BpfMapFileTest, EachWrongUpdateHasItsErrorCode) {
   EXPECT_EQ(ring.file.update_elem(1, ring.event, BPF_NOEXIST), -EINVAL);
   EXPECT_EQ(ring.file.update_elem(1, ring.event, BPF_EXIST), -EINVAL);
   EXPECT_EQ(ring.map->event_at(1), nullptr);
+  // Of several mistakes, the first that bpf_fd_array_map_update_elem() looks for.
+  EXPECT_EQ(ring.file.update_elem(8, nullptr, BPF_NOEXIST), -EINVAL);
+  EXPECT_EQ(ring.file.update_elem(8, ring.event, __u64{1} << 32), -EINVAL);
+  EXPECT_EQ(ring.file.update_elem(8, nullptr), -E2BIG);
   EXPECT_EQ(ring.file.update_elem(7, ring.event, BPF_ANY), 0);
   EXPECT_EQ(ring.map->event_at(7), ring.event.get());
 }

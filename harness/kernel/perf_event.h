@@ -32,6 +32,7 @@ struct perf_event;
 
 struct perf_buffer {
   Word word = Word::k64;
+  bool before_5_2 = false;  // whose kernel it is: see perf_output_put_handle()
   unsigned page_shift = 12;
   std::size_t nr_pages = 0;  // of data
   bool overwrite = false;

@@ -50,11 +50,39 @@ void perf_output_get_handle(C& cpu, perf_output_handle& handle) {
   handle.wakeup = handle.rb->wakeup;
 }
 
+// The same before 5.2 (1b038c6e05ff "perf/ring_buffer: Fix exposing a temporarily decreased
+// data_head"): nest is 0 before data_head is stored. What interrupts it in between publishes more,
+// and then data_head goes back, until the loop comes round (K59).
+template <Cpu C>
+void perf_output_put_handle_before_5_2(C& cpu, perf_output_handle& handle) {
+  perf_buffer& rb = *handle.rb;
+  for (;;) {
+    cpu.step();
+    const __u64 head = rb.head;
+    cpu.step();
+    if (--rb.nest != 0) return;
+    cpu.step();
+    cpu.smp_wmb(rb.user_page->data_head);  // B, matches C
+    cpu.step();
+    cpu.write_once(rb.user_page->data_head, head);
+    cpu.step();
+    if (head == rb.head) break;
+    cpu.step();
+    rb.nest++;
+  }
+  cpu.step();
+  const bool wakes = handle.wakeup != rb.wakeup;
+  cpu.step();
+  if (wakes) perf_output_wakeup(cpu, handle);
+}
+
 // Only the outermost writer publishes, again and again until no interrupt came in between: a record
 // that an interrupt writes between the last read of `head` and nest = 0 would stay unpublished.
 template <Cpu C>
 void perf_output_put_handle(C& cpu, perf_output_handle& handle) {
   perf_buffer& rb = *handle.rb;
+  if (rb.before_5_2) [[unlikely]]
+    return perf_output_put_handle_before_5_2(cpu, handle);
   cpu.step();
   const unsigned nest = rb.nest;
   if (nest > 1) {

@@ -1,7 +1,9 @@
 #ifndef HARNESS_KERNEL_RING_MEMORY_H_
 #define HARNESS_KERNEL_RING_MEMORY_H_
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,16 +14,29 @@
 
 namespace perfring::kernel {
 
+// Gives a memfd (MFD_ALLOW_SEALING) its length for good, as an event's descriptor cannot be cut off
+// either: whoever reads what another process has cut off is ended by SIGBUS. 0 or an errno.
+inline int give_length(int fd, std::size_t length) noexcept {
+  constexpr int kForGood = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  if (::ftruncate(fd, static_cast<off_t>(length)) != 0) return errno;
+  if (::fcntl(fd, F_ADD_SEALS, kForGood) != 0) return errno;
+  struct stat of{};  // another process may have cut it off before it was sealed
+  if (::fstat(fd, &of) != 0) return errno;
+  return of.st_size == static_cast<off_t>(length) ? 0 : EINVAL;
+}
+
 // Zeroed memory for perf_mmap(): a page, and the data. Byte for byte what the kernel would map, as
 // a memfd, so that another process (which inherits fd(), or the memory itself) can be at its other
-// end. Throws std::system_error if the machine has no memory for it.
+// end; none can change its length. Throws std::system_error if the machine has no memory for it.
 class RingMemory {
  public:
   explicit RingMemory(std::size_t nr_pages, std::size_t page_size = 4096)
-      : size_{(1 + nr_pages) * page_size}, fd_{::memfd_create("perf_ring", MFD_CLOEXEC)} {
-    if (fd_ < 0 || ::ftruncate(fd_, static_cast<off_t>(size_)) != 0) fail("memfd_create");
+      : size_{(1 + nr_pages) * page_size},
+        fd_{::memfd_create("perf_ring", MFD_CLOEXEC | MFD_ALLOW_SEALING)} {
+    if (fd_ < 0) fail("memfd_create", errno);
+    if (const int error = give_length(fd_, size_); error != 0) fail("ftruncate", error);
     void* const mapped = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
-    if (mapped == MAP_FAILED) fail("mmap");
+    if (mapped == MAP_FAILED) fail("mmap", errno);
     base_ = static_cast<std::byte*>(mapped);
   }
   RingMemory(RingMemory&& other) noexcept
@@ -37,8 +52,7 @@ class RingMemory {
   int fd() const noexcept { return fd_; }
 
  private:
-  [[noreturn]] void fail(const char* call) const {
-    const int error = errno;
+  [[noreturn]] void fail(const char* call, int error) const {
     if (fd_ >= 0) ::close(fd_);
     throw std::system_error{error, std::generic_category(), call};
   }

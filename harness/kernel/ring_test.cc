@@ -40,6 +40,26 @@ TEST(RingMemoryTest, ASecondMappingOfTheDescriptorSeesTheSameBytes) {
   ::munmap(mapped, 8192);
 }
 
+TEST(RingMemoryTest, NobodyCanCutItOffOrLengthenIt) {
+  const RingMemory memory{1};
+  const std::string path = "/proc/self/fd/" + std::to_string(memory.fd());
+  EXPECT_EQ(::ftruncate(memory.fd(), 0), -1);
+  EXPECT_EQ(::ftruncate(memory.fd(), 8191), -1);
+  EXPECT_EQ(::ftruncate(memory.fd(), 8193), -1);
+  EXPECT_EQ(::truncate(path.c_str(), 0), -1);
+  EXPECT_EQ(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_TRUNC), -1);
+  EXPECT_EQ(memory.bytes()[8191], std::byte{});
+}
+
+TEST(RingMemoryTest, AFileIsGivenItsLengthOnce) {
+  const int fd = ::memfd_create("of a test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  EXPECT_EQ(give_length(fd, 8192), 0);
+  EXPECT_EQ(give_length(fd, 4096), EPERM);
+  EXPECT_EQ(::fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1) << "nor may it become one to be read only";
+  ::close(fd);
+  EXPECT_EQ(give_length(-1, 4096), EBADF);
+}
+
 std::ptrdiff_t descriptors() {
   using Iterator = std::filesystem::directory_iterator;
   return std::distance(Iterator{"/proc/self/fd"}, Iterator{});

@@ -183,12 +183,14 @@ class FlushTest : public LiveTest {
   std::optional<os::Mapping> mapping_;
 };
 
+// W12
 TEST_F(FlushTest, ACompleteFlushWaitsForAWriterThatIsLate) {
   const Trials trials = flush(Flush::Complete, 24);
   EXPECT_EQ(trials.seen, trials.made);
   if (trials.made == 0) GTEST_SKIP() << "this CPU was always late";
 }
 
+// W12
 TEST_F(FlushTest, AVisibleFlushDoesNotWaitForALateWriter) {
   const Trials trials = flush(Flush::Visible, 12);
   EXPECT_EQ(trials.seen, 0);

@@ -7,10 +7,8 @@
 #include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -123,12 +121,7 @@ inline constexpr const char* kNoRows =
     "perf_event_paranoid is not 2, or this is not x86-64 at 6.12";
 inline bool has_rows() {
 #if defined(__x86_64__)
-  utsname name{};
-  int major = 0;
-  int minor = 0;
-  const bool is_known =
-      ::uname(&name) == 0 && std::sscanf(name.release, "%d.%d", &major, &minor) == 2;
-  return is_known && std::pair{major, minor} >= std::pair{6, 12} && is_paranoid_2();
+  return live::is_linux(6, 12) && is_paranoid_2();
 #else
   return false;
 #endif

@@ -66,6 +66,20 @@ TEST_F(ExamplesTest, OneCpuPrintsTenSamples) {
       << said;
 }
 
+TEST_F(ExamplesTest, SetUnsetCountsAllThatItsEntryTook) {
+  const std::string said = with_bpffs([&] {
+    const auto pin = path("events");
+    must(array().pin(pin.c_str()));
+    int accepted = 0;
+    const std::string out =
+        ran("lib/examples/set_unset " + pin.string() + " " + std::to_string(cpu()),
+            [&] { accepted += emit(8) == 0; });
+    return out + " of " + std::to_string(accepted);
+  });
+  EXPECT_TRUE(std::regex_match(said, std::regex{"([1-9][0-9]+) samples\n\\[exit 0\\] of \\1"}))
+      << said;
+}
+
 TEST_F(ExamplesTest, StopEarlyTakesThreeEventsAtATime) {
   const std::string said = on_pin("stop_early", std::to_string(cpu()), [&] {
     if (emit(8) == 0) emitter().emit_many(cpu(), 8, 12);
@@ -139,7 +153,8 @@ TEST_F(ExamplesTest, LibuvAndAsioLoopsPrintEveryCpusEventsInTheirOrder) {
 }
 
 TEST_F(ExamplesTest, EachExampleSaysWhyItCannotRun) {
-  for (const std::string name : {"one_cpu", "all_cpus", "stop_early", "ring_set", "own_loop"}) {
+  for (const std::string name :
+       {"one_cpu", "all_cpus", "set_unset", "stop_early", "ring_set", "own_loop"}) {
     const bool takes_two = !name.starts_with("ring") && !name.starts_with("own");
     const std::string arguments = takes_two ? " /nonexistent/pin 1" : " /nonexistent/pin";
     EXPECT_THAT(ran("lib/examples/" + name + arguments, [] {}),
@@ -192,7 +207,8 @@ TEST_F(EventExamplesTest, PageFaultsPrintsEachPage) {
 
 TEST_F(EventExamplesTest, TracepointPrintsWhatIsRun) {
   const std::string said =
-      ran("unshare -m sh -c 'mount -t tracefs tracefs /sys/kernel/tracing && "
+      ran("unshare -m sh -c '{ mountpoint -q /sys/kernel/tracing || "
+          "mount -t tracefs tracefs /sys/kernel/tracing; } && "
           "{ (sleep 0.5; /bin/true) & lib/examples/tracepoint 1; }'",
           [] {});
   EXPECT_TRUE(std::regex_search(said, std::regex{"CPU [0-9]+: [0-9]+ runs /bin/true\n"})) << said;

@@ -1,7 +1,6 @@
 #include "harness/live/live_kernel.h"
 
 #include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
@@ -72,11 +71,6 @@ std::optional<std::string> why_no_program(std::uint32_t cpu) {
              : reason("bpf BPF_PROG_TEST_RUN of a raw tracepoint (5.10)", ran.error().value());
 }
 
-std::optional<std::string> why_no_loop() {
-  const int found = libbpf_probe_bpf_helper(BPF_PROG_TYPE_RAW_TRACEPOINT, BPF_FUNC_loop, nullptr);
-  return found != 0 ? std::nullopt : std::optional{"this kernel lacks bpf_loop (5.17)"};
-}
-
 }  // namespace
 
 std::optional<std::string> why_no_live_kernel() {
@@ -84,8 +78,7 @@ std::optional<std::string> why_no_live_kernel() {
   if (!cpus) return "the online CPUs are not known.\n" + cpus.error().explain();
   if (auto why = why_no_event(cpus->front())) return why;
   if (auto why = why_no_map()) return why;
-  if (auto why = why_no_program(cpus->front())) return why;
-  return why_no_loop();
+  return why_no_program(cpus->front());
 }
 
 namespace {

@@ -1,5 +1,6 @@
 """Tests on the machine's own kernel."""
 
+load("@rules_cc//cc:defs.bzl", "cc_test")
 load("//lib/perfring/testing:one_unit.bzl", "cc_unit_test")
 
 # Of every test whose result depends on the machine's kernel or privileges.

@@ -36,7 +36,7 @@ class LostTest : public LiveTest {
   }
 };
 
-// K12, in its own figures where pages are of its size.
+// K12, K13, in its own figures where pages are of its size.
 TEST_F(LostTest, APageHoldsRecordsUpToItsLast8Bytes) {
   struct {
     std::size_t payload;
@@ -56,6 +56,7 @@ TEST_F(LostTest, APageHoldsRecordsUpToItsLast8Bytes) {
   }
 }
 
+// K12
 TEST_F(LostTest, ARecordAsLargeAsTheRingNeverFits) {
   auto buffer = open(1);
   if (os::page_size() > 32768) GTEST_SKIP() << "no record is as large as a page here";
@@ -66,7 +67,7 @@ TEST_F(LostTest, ARecordAsLargeAsTheRingNeverFits) {
   EXPECT_EQ(drain(buffer).size(), 1u);
 }
 
-// K14, K15
+// K13, K14, K15
 TEST_F(LostTest, ALostPrecedesTheNextRecordThatFitsOnce) {
   auto buffer = open(1);
   for (const std::uint64_t refusals : std::initializer_list<std::uint64_t>{1, 5, 1000}) {

@@ -135,7 +135,7 @@ class NestedReceived {
   std::uint64_t lost = 0;
   std::uint64_t late = 0;
   std::uint64_t wrong = 0;
-  std::uint64_t ahead = 0;  // the merge has put the clock in place of the key (M8)
+  std::uint64_t ahead = 0;  // the merge has put another in place of the key (M8)
   std::uint64_t repeated = 0;
   SortedLateness sorted;
   // The keys of one source.
@@ -239,7 +239,7 @@ TEST_F(NestedTest, AttemptedIsDeliveredPlusLostAndLateIsAsCountedBySorting) {
   run({});
 }
 
-// Without slack some records are late (W8c): a look that falls while a batch is held up delivers
+// W8c: without slack some records are late. A look that falls while a batch is held up delivers
 // what the other CPUs wrote since the batch's key.
 TEST_F(NestedTest, WithoutSlackSomeAreLateAsCountedBySorting) {
   for (int tries = 0; tries != 5; ++tries) {  // of tens each, unless the machine is busy
@@ -248,8 +248,8 @@ TEST_F(NestedTest, WithoutSlackSomeAreLateAsCountedBySorting) {
   ADD_FAILURE() << "nothing was late";
 }
 
-// A writer that interrupts another one's output returns before its record is visible, since the
-// outermost publishes data_head (W14). A complete flush waits for that (W15).
+// W14, W15: a writer that interrupts another one's output returns before its record is visible,
+// since the outermost publishes data_head. A complete flush waits for that.
 TEST_F(NestedTest, OnlyACompleteFlushDeliversWhatANestedWriterHasJustOutput) {
   if (!other_cpu()) GTEST_SKIP() << "one CPU";
   const std::uint32_t writers_cpu = *other_cpu();

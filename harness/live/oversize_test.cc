@@ -39,6 +39,7 @@ constexpr Truncated kTruncated[] = {
     {65540, 16, 65540}, {131052, 65528, 131052}, {200000, 3408, 200004},
 };
 
+// K4, K6, K8
 TEST_F(OversizeTest, AnOversizeRecordIsMalformedAsLongAsItsHeaderSays) {
   for (const Truncated& record : kTruncated) {
     SCOPED_TRACE(record.payload);

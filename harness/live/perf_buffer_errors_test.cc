@@ -82,6 +82,7 @@ class PerfBufferErrorsTest : public LiveTest {
   static uid_t stranger() { return 1000000 + static_cast<uid_t>(::getpid()); }
 };
 
+// K38
 TEST_F(PerfBufferErrorsTest, WithoutPrivilegeOpenIsRefused) {
   if (paranoid() < 1) GTEST_SKIP() << "kernel.perf_event_paranoid allows CPU-wide events to all";
   const std::string said = in_child([&] {

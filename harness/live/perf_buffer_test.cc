@@ -282,7 +282,7 @@ TEST_F(PerfBufferLiveTest, FoldsWhatItDelivers) {
   EXPECT_EQ(bytes, 5 * 12u);
 }
 
-// The event is for all processes, on one CPU: output from another finds it wanting (K43).
+// K43: the event is for all processes, on one CPU; output from another finds it wanting.
 TEST_F(PerfBufferLiveTest, TakesOutputOfItsCpuOnly) {
   if (!other_cpu()) GTEST_SKIP() << "only one CPU is online";
   auto here = open();

@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
 #include <linux/btf.h>
+#include <linux/perf_event.h>
 #include <unistd.h>
 
 #include <array>
@@ -10,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -105,14 +108,12 @@ TEST_F(PerfEventArrayErrorsTest, BtfIsNoMap) {
     std::uint32_t integer;
     char strings[5];
   } data{};
-  data.header = {.magic = BTF_MAGIC,
-                 .version = BTF_VERSION,
-                 .flags = 0,
-                 .hdr_len = sizeof(btf_header),
-                 .type_off = 0,
-                 .type_len = sizeof(btf_type) + 4,
-                 .str_off = sizeof(btf_type) + 4,
-                 .str_len = sizeof data.strings};
+  data.header.magic = BTF_MAGIC;
+  data.header.version = BTF_VERSION;
+  data.header.hdr_len = sizeof(btf_header);
+  data.header.type_len = sizeof(btf_type) + 4;
+  data.header.str_off = sizeof(btf_type) + 4;
+  data.header.str_len = sizeof data.strings;
   data.type.name_off = 1;
   data.type.info = BTF_KIND_INT << 24;
   data.type.size = 4;
@@ -125,7 +126,7 @@ TEST_F(PerfEventArrayErrorsTest, BtfIsNoMap) {
   EXPECT_EQ(cause<InvalidMapType>(array).map_type, 0U);
 }
 
-// The helper says E2BIG of such an index as well (perf_event_array_test.cc).
+// K44. The helper says E2BIG of such an index as well (perf_event_array_test.cc).
 TEST_F(PerfEventArrayErrorsTest, AnIndexOutsideTheMapIsAnIOError) {
   if (!other_cpu()) GTEST_SKIP() << "only one CPU is online";
   auto emitter = must(Emitter::create(*other_cpu()));
@@ -180,6 +181,85 @@ TEST_F(PerfEventArrayErrorsTest, OnlyAnOpenEventCanBeAnEntry) {
     ASSERT_FALSE(updated.has_value()) << fd;
     EXPECT_EQ(updated.error(), std::errc::bad_file_descriptor) << fd;
   }
+}
+
+// Of an entry that set() and unset() are to change: which call, which entry, what the system said.
+template <class Result>
+void expect_entry_refused(const Result& changed, const char* call, const std::string& object,
+                          std::errc said, const char* change) {
+  ASSERT_FALSE(changed.has_value()) << object;
+  const auto error = std::get<SyscallError>(changed.error().cause);
+  EXPECT_STREQ(error.call, call);
+  EXPECT_EQ(error.object, object);
+  EXPECT_EQ(error.io_error, said) << error.io_error.message();
+  EXPECT_THAT(changed.error().explain(),
+              AllOf(HasSubstr(std::string{"asked for: "} + call + " of " + object + "\n"),
+                    HasSubstr(change)));
+}
+
+TEST_F(PerfEventArrayErrorsTest, WhatIsNoEventCannotBeSet) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const os::Fd in{ends[0]};
+  const os::Fd out{ends[1]};
+  for (const int fd : {-1, in.get(), array().fd()}) {
+    expect_entry_refused(array().set(cpu(), fd), "bpf_map_update_elem",
+                         "index " + std::to_string(cpu()) + " with fd " + std::to_string(fd),
+                         std::errc::bad_file_descriptor,
+                         "give the descriptor of an open perf event");
+  }
+  EXPECT_EQ(emit(8), -ENOENT);
+}
+
+// K44. kernel/events/core.c: perf_event_read_local(), of which perf_event_fd_array_get_ptr() asks.
+TEST_F(PerfEventArrayErrorsTest, AnInheritedEventCannotBeSet) {
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+  attr.inherit = 1;
+  const os::Fd event = must(os::perf_event_open(attr, cpu()));
+  expect_entry_refused(array().set(cpu(), event.get()), "bpf_map_update_elem",
+                       "index " + std::to_string(cpu()) + " with fd " + std::to_string(event.get()),
+                       std::errc::operation_not_supported, "without attr.inherit");
+}
+
+// K44
+TEST_F(PerfEventArrayErrorsTest, AnEmptyEntryCannotBeUnset) {
+  expect_entry_refused(array().unset(cpu()), "bpf_map_delete_elem",
+                       "index " + std::to_string(cpu()), std::errc::no_such_file_or_directory,
+                       "the entry is empty already");
+}
+
+TEST_F(PerfEventArrayErrorsTest, AnIndexOutsideTheMapIsOutOfBoundsOfSetAndUnset) {
+  auto emitter = must(Emitter::create(3));
+  auto array = must(PerfEventArray::from_fd(emitter.map_fd()));
+  auto buffer = must(PerfEventArrayBuffer::open(cpu(), 1));
+  must(array.set(2, buffer.fd()));
+  must(array.unset(2));
+  for (const auto& changed : {array.set(3, buffer.fd()), array.unset(3)}) {
+    const auto error = cause<OutOfBounds>(changed);
+    EXPECT_EQ(error.index, 3u);
+    EXPECT_EQ(error.max_entries, 3u);
+    EXPECT_EQ(changed.error().message(), "the index is 3 but `max_entries` is 3");
+  }
+}
+
+TEST_F(PerfEventArrayErrorsTest, EntriesOfAReadOnlyMapCannotBeChanged) {
+  const auto info = must(os::bpf_map_info_of(emitter().map_fd()));
+  bpf_get_fd_by_id_opts options{};
+  options.sz = sizeof(options);
+  options.open_flags = BPF_F_RDONLY;
+  const os::Fd read_only{bpf_map_get_fd_by_id_opts(info.id, &options)};
+  ASSERT_GE(read_only.get(), 0) << errno;
+  auto array = must(PerfEventArray::from_fd(read_only.get()));
+  auto buffer = must(PerfEventArrayBuffer::open(cpu(), 1));
+  const std::string entry = "index " + std::to_string(cpu());
+  expect_entry_refused(array.set(cpu(), buffer.fd()), "bpf_map_update_elem",
+                       entry + " with fd " + std::to_string(buffer.fd()),
+                       std::errc::operation_not_permitted, "neither read-only nor frozen");
+  expect_entry_refused(array.unset(cpu()), "bpf_map_delete_elem", entry,
+                       std::errc::operation_not_permitted, "neither read-only nor frozen");
 }
 
 }  // namespace

@@ -26,10 +26,12 @@ using testing::HasSubstr;
 
 class PerfEventArrayLiveTest : public LiveTest {};
 
+// K43
 TEST_F(PerfEventArrayLiveTest, AnEmptyEntryTakesNoOutput) {
   EXPECT_EQ(emit(8), -ENOENT);
 }
 
+// K43
 TEST_F(PerfEventArrayLiveTest, AnIndexOutsideTheMapTakesNoOutput) {
   auto emitter = must(Emitter::create(1));
   auto array = must(PerfEventArray::from_fd(emitter.map_fd()));
@@ -74,7 +76,7 @@ TEST_F(PerfEventArrayLiveTest, ABufferKeepsItsEntryWhenAllElseIsClosed) {
   EXPECT_EQ(emit(8), -ENOENT);  // the program still has the map, but nobody the file
 }
 
-// The same, seen from the kernel: what keeps the entry is the file, not the event.
+// K45. The same, seen from the kernel: what keeps the entry is the file, not the event.
 TEST_F(PerfEventArrayLiveTest, AnEntryGoesWithTheLastDescriptorOfTheMapFile) {
   PerfBuffer event = must(PerfBuffer::open(cpu()));  // holds no map
   must(os::bpf_map_update(array().fd(), cpu(), static_cast<std::uint32_t>(event.fd())));
@@ -86,6 +88,7 @@ TEST_F(PerfEventArrayLiveTest, AnEntryGoesWithTheLastDescriptorOfTheMapFile) {
   EXPECT_EQ(drain(event).size(), 2u);
 }
 
+// K45
 TEST_F(PerfEventArrayLiveTest, DestroyingABufferLeavesItsEntry) {
   std::optional<PerfEventArrayBuffer> buffer = open();
   EXPECT_EQ(emit(8), 0);
@@ -144,6 +147,65 @@ TEST_F(PerfEventArrayLiveTest, LeaksNothing) {
   EXPECT_EQ(open_files(), files);
 }
 
+// aya's API since its pull request 1740.
+
+TEST_F(PerfEventArrayLiveTest, ABufferOfItsOwnIsInTheMapFromSetToUnset) {
+  auto buffer = must(PerfEventArrayBuffer::open(cpu(), 1));
+  EXPECT_EQ(emit(8), -ENOENT);
+  must(array().set(cpu(), buffer.fd()));
+  EXPECT_EQ(emit(8), 0);
+  must(array().unset(cpu()));
+  EXPECT_EQ(emit(8), -ENOENT);
+  EXPECT_EQ(drain(buffer).size(), 1u);  // what came before is there still
+  must(array().set(cpu(), buffer.fd()));
+  EXPECT_EQ(emit(8), 0);
+  EXPECT_EQ(drain(buffer).size(), 1u);
+}
+
+// K45, as AnEntryGoesWithTheLastDescriptorOfTheMapFile: this buffer holds no map.
+TEST_F(PerfEventArrayLiveTest, AnEntryThatWasSetGoesWithTheMapThoughTheBufferLives) {
+  std::optional<PerfEventArray> array = must(PerfEventArray::from_fd(emitter().map_fd()));
+  this->array() = must(PerfEventArray::from_fd(must(Emitter::create()).map_fd()));  // let go
+  emitter().close_map();
+  auto buffer = must(PerfEventArrayBuffer::open(cpu(), 1));
+  must(array->set(cpu(), buffer.fd()));
+  EXPECT_EQ(emit(8), 0);
+  array.reset();
+  EXPECT_EQ(emit(8), -ENOENT);
+  EXPECT_EQ(drain(buffer).size(), 1u);
+}
+
+TEST_F(PerfEventArrayLiveTest, DestroyingABufferThatWasSetLeavesItsEntryUntilUnset) {
+  {
+    auto buffer = must(PerfEventArrayBuffer::open(cpu(), 1));
+    must(array().set(cpu(), buffer.fd()));
+    EXPECT_EQ(emit(8), 0);
+  }
+  EXPECT_EQ(emit(8), -EOPNOTSUPP);
+  must(array().unset(cpu()));
+  EXPECT_EQ(emit(8), -ENOENT);
+}
+
+TEST_F(PerfEventArrayLiveTest, SetReplacesTheEntryAndLeavesTheOldRingToItsOwner) {
+  auto first = open();  // either kind
+  auto second = must(PerfEventArrayBuffer::open(cpu(), 4));
+  EXPECT_EQ(emit(8), 0);
+  must(array().set(cpu(), second.fd()));
+  EXPECT_EQ(emit(8), 0);
+  EXPECT_EQ(emit(8), 0);
+  EXPECT_EQ(drain(first).size(), 1u);
+  EXPECT_EQ(drain(second).size(), 2u);
+}
+
+// K43: the helper looks for an event of the CPU that it runs on.
+TEST_F(PerfEventArrayLiveTest, AnEventOfAnotherCpuTakesNoOutput) {
+  if (!other_cpu()) GTEST_SKIP() << "only one CPU is online";
+  auto buffer = must(PerfEventArrayBuffer::open(*other_cpu(), 1));
+  must(array().set(cpu(), buffer.fd()));
+  EXPECT_EQ(emit(8), -EOPNOTSUPP);
+  EXPECT_TRUE(drain(buffer).empty());
+}
+
 // "call errno | explanation", or "done".
 template <class T>
 std::string report(const std::expected<T, PerfEventArrayError>& result) {
@@ -155,6 +217,7 @@ std::string report(const std::expected<T, PerfEventArrayError>& result) {
 
 using PinTest = BpffsTest;
 
+// K46
 TEST_F(PinTest, APinnedArrayCanBeOpenedByItsPath) {
   EXPECT_EQ(with_bpffs([&]() -> std::string {
               if (const auto pinned = array().pin(path("events").c_str()); !pinned)

@@ -108,6 +108,27 @@ TEST_F(LiveRingSetTest, MergedRecordsAreInTheirOrder) {
   EXPECT_EQ(set.merge_counts().late, 0U);
 }
 
+// M8: as keys by bpf_ktime_get_boot_ns() or TAI are, and all in a time namespace whose clock is
+// behind. Ring by ring each round delivers all that is there, old and young.
+TEST_F(LiveRingSetTest, KeysAheadOfTheClockHoldNothingUp) {
+  constexpr std::uint64_t kOffset = 3'000'000'000;
+  constexpr std::uint32_t kEach = 300;
+  RingSet set = open_set();
+  const auto key = [](const Sample& sample) { return KeyAt{}(sample) + kOffset; };
+  for (std::uint64_t round = 1; round <= 5; ++round) {
+    const auto now = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
+    for (const std::uint32_t cpu : cpus()) {
+      EXPECT_EQ(emitter().emit_many(cpu, kPayload, kEach, now).accepted, kEach);
+    }
+    std::uint64_t delivered = 0;
+    EXPECT_EQ(set.merge(key, {}, [&](std::uint32_t, const Ordered&) { ++delivered; }),
+              DrainEnd::Drained);
+    EXPECT_EQ(delivered, kEach * cpus().size());
+    EXPECT_EQ(set.merge_counts().ahead, round * kEach * cpus().size());
+  }
+  EXPECT_EQ(set.merge_counts().late, 0U);
+}
+
 TEST_F(LiveRingSetTest, AttemptedIsDeliveredAndLost) {
   RingSet set = open_set(with(1));
   const auto too_many = static_cast<std::uint32_t>(capacity(os::page_size(), kPayload) + 37);
@@ -126,6 +147,35 @@ TEST_F(LiveRingSetTest, AttemptedIsDeliveredAndLost) {
   EXPECT_GT(refused, 0U);
   EXPECT_EQ(numbers_.size(), accepted + cpus().size());
   EXPECT_EQ(lost_, refused);
+}
+
+// K16. C5: of each ring, although no Lost tells of what was lost after its last record.
+TEST_F(LiveRingSetTest, AttemptedIsDeliveredAndWhatTheKernelHasCounted) {
+  RingSet set = open_set(with(1));
+  if (!set.lost()) GTEST_SKIP() << "PERF_FORMAT_LOST is of Linux 6.0";
+  EXPECT_EQ(set.lost(), 0U);
+  const auto too_many = static_cast<std::uint32_t>(capacity(os::page_size(), kPayload) + 37);
+  std::map<std::uint32_t, std::uint64_t> attempted;
+  std::map<std::uint32_t, std::uint64_t> delivered;
+  for (int round = 0; round < 5; ++round) {
+    for (const std::uint32_t cpu : cpus()) {
+      const Emitted emitted = emitter().emit_many(cpu, kPayload, too_many, 1);
+      attempted[cpu] += emitted.accepted + emitted.refused;
+    }
+    set.drain([&](std::uint32_t cpu, const PerfEvent& event) {
+      delivered[cpu] += std::holds_alternative<Sample>(event);
+      take(cpu, event);
+    });
+  }
+  std::uint64_t all = 0;
+  for (std::size_t ring = 0; ring < set.rings(); ++ring) {
+    const std::uint32_t cpu = set.cpu(ring);
+    const std::uint64_t its = set.lost(ring).value();
+    EXPECT_EQ(attempted[cpu], delivered[cpu] + its) << cpu;
+    all += its;
+  }
+  EXPECT_EQ(set.lost(), all);
+  EXPECT_GT(all, lost_) << "the last of them, of which no Lost has told";
 }
 
 TEST_F(LiveRingSetTest, AnotherLoopSeesEachRecord) {
@@ -250,7 +300,7 @@ TEST_F(LiveHotplugTest, ACpuThatCameBackOutputsToItsOldRing) {
   }
 }
 
-// The kernel says again, when it is asked to, that the CPU has come online.
+// W41. The kernel says again, when it is asked to, that the CPU has come online.
 TEST_F(LiveHotplugTest, AUeventRevivesItsCpu) {
   RingSet set = open_set();
   set.poll();
@@ -266,6 +316,7 @@ TEST_F(LiveHotplugTest, AUeventRevivesItsCpu) {
   EXPECT_EQ(set.hotplug_error(), std::nullopt);
 }
 
+// W38
 TEST_F(LiveHotplugTest, ACpuGoesAndComesBack) {
   if (std::getenv("PERFRING_OFFLINE_CPU") == nullptr) {
     GTEST_SKIP() << "PERFRING_OFFLINE_CPU is not set: it takes a CPU offline, which stops others";

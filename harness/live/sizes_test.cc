@@ -41,6 +41,7 @@ class PageCountTest : public LiveTest {
   }
 };
 
+// K12
 TEST_F(PageCountTest, EveryPowerOfTwoIsFilledButForItsLastBytes) {
   for (std::size_t page_count = 1; page_count <= 512; page_count *= 2) {
     SCOPED_TRACE(page_count);
@@ -111,6 +112,7 @@ std::size_t roomy() {
   return std::max<std::size_t>(1, 262144 / os::page_size());
 }
 
+// K1
 TEST_F(PayloadTest, EverySizeArrivesIntact) {
   auto buffer = open(roomy());
   for (const kernel::KnownSize& record : kernel::kKnownSizes) {
@@ -123,6 +125,7 @@ TEST_F(PayloadTest, EverySizeArrivesIntact) {
   }
 }
 
+// K1
 TEST_F(PayloadTest, TheNextRecordStartsAtTheSizeOfTheOneBefore) {
   for (const kernel::KnownSize& record : kernel::kKnownSizes) {
     auto buffer = open(roomy());
@@ -160,6 +163,7 @@ TEST_F(PayloadTest, PaddingIsWhatTheRingHeldBefore) {
   }
 }
 
+// K2
 TEST_F(PayloadTest, PaddingOfAFreshRingIsZero) {
   auto buffer = open(1);
   std::ranges::fill(emitter().payload(), std::byte{0xEE});
@@ -188,6 +192,7 @@ TEST_F(PayloadTest, TheEndOfTheRingSplitsAPayloadAnywhere) {
   EXPECT_EQ(heads, (std::set<std::size_t>{4, 12, 20, 28, 36, 44, 52, 60, 68, 76, 84}));
 }
 
+// K3
 TEST_F(PayloadTest, LargePayloadsSurviveTheEndOfTheRing) {
   const std::size_t page_count = std::max<std::size_t>(1, 131072 / os::page_size());
   auto buffer = open(page_count);
@@ -204,7 +209,7 @@ TEST_F(PayloadTest, LargePayloadsSurviveTheEndOfTheRing) {
   EXPECT_GT(split, 0u);
 }
 
-// K5: what a drain hands out is the kernel's memory, and stays so.
+// K37. What a drain hands out is the kernel's memory, and stays so (K5).
 TEST_F(PayloadTest, SlicesLieInTheRing) {
   auto buffer = open(1);
   ASSERT_EQ(emit(100), 0);

@@ -58,7 +58,7 @@ class SnapshotTest : public LiveTest {
   Snapshot last_;
 };
 
-// W32, W33
+// K39, K40, W32, W33
 TEST_F(SnapshotTest, AFullRingHoldsTheNewestRecords) {
   OverwritableRing ring = open_ring();
   EXPECT_TRUE(snapshot(ring).empty());
@@ -72,6 +72,7 @@ TEST_F(SnapshotTest, AFullRingHoldsTheNewestRecords) {
   EXPECT_FALSE(last_.moved);
 }
 
+// W33
 TEST_F(SnapshotTest, ARecordThatIsOverwrittenInPartIsLeftOut) {
   OverwritableRing ring = open_ring();
   for (const std::size_t payload : {60U, 100U, 500U}) {
@@ -100,7 +101,7 @@ TEST_F(SnapshotTest, TheNextSnapshotHasOnlyNewRecords) {
   EXPECT_EQ(numbers_, (std::vector<std::uint64_t>{105, 104}));
 }
 
-// W34: what is tried during a pause is refused, and counted after it.
+// K41, W34: what is tried during a pause is refused, and counted after it.
 TEST_F(SnapshotTest, OutputsDuringAPauseAreCounted) {
   OverwritableRing ring = open_ring();
   emit_numbers(1, 1);

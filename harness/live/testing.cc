@@ -8,6 +8,7 @@
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -192,6 +194,16 @@ bool breakpoints_are_silent() {
   watched = 1;
   std::uint64_t hits = 0;
   return ::read(event.get(), &hits, sizeof(hits)) == sizeof(hits) && hits == 0;
+}
+
+bool is_linux(int major, int minor) {
+  utsname name{};
+  std::pair<int, int> release;
+  if (::uname(&name) != 0 ||
+      std::sscanf(name.release, "%d.%d", &release.first, &release.second) != 2) {
+    throw std::runtime_error{std::string{"not a version of Linux: "} + name.release};
+  }
+  return release >= std::pair{major, minor};
 }
 
 std::vector<MappedFile> perf_event_mappings() {

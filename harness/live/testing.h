@@ -155,6 +155,9 @@ std::size_t perf_event_files();
 // perfring, and before a test opens its own: a processor may have room for only one.
 bool breakpoints_are_silent();
 
+// Whether this machine's Linux is of that version, or of a later one.
+bool is_linux(int major, int minor);
+
 // A line of /proc/self/maps.
 struct MappedFile {
   std::size_t size;

@@ -81,6 +81,7 @@ TEST_F(LiveWaiterTest, WithoutEpollPwait2EachRecordIsReported) {
             "report 1, report 1, report 1, report 1, report 1, ");
 }
 
+// K27
 TEST_F(LiveWaiterTest, AnUnreadRecordIsReportedAgainAfterLookAgain) {
   must(waiter_->add(buffer_->fd()));
   waiter_->poll();
@@ -219,6 +220,11 @@ TEST_F(LiveWaiterTest, AnEventThatHungUpIsReportedOnce) {
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_BPF_OUTPUT;
   const os::Fd event = must(os::perf_event_open(attr, cpu()));
+  for (int i = 0; i < 3; ++i) {
+    pollfd polled{.fd = event.get(), .events = POLLIN, .revents = 0};
+    EXPECT_EQ(::poll(&polled, 1, 0), 1) << i;
+    EXPECT_EQ(polled.revents, POLLHUP) << i;
+  }
   must(waiter_->add(event.get()));
   waiter_->poll();
   EXPECT_EQ(wait_shortly(), Woken::Timeout);
@@ -246,6 +252,7 @@ class WakeupTest : public LiveTest {
   }
 };
 
+// K32
 TEST_F(WakeupTest, EachRecordWakesAWaiter) {
   auto buffer = open();
   EXPECT_FALSE(polled(buffer));
@@ -297,7 +304,7 @@ TEST_F(WakeupTest, AFullRingWakesNobody) {
   EXPECT_EQ(wakeups(buffer, 2), (std::vector<std::size_t>{1, 2}));
 }
 
-// W25
+// K41, W25
 TEST_F(WakeupTest, APauseWakesNobody) {
   auto buffer = open();
   must(os::perf_event_pause_output(buffer.fd(), true));

@@ -5,12 +5,10 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
-#include <sys/utsname.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
-#include <cstdio>
 #include <ctime>
 #include <string>
 #include <thread>
@@ -67,6 +65,7 @@ bool selected(int fd, bool for_writing = false) {
                   &none) == 1;
 }
 
+// K26, W22
 TEST_F(WaitingTest, PollAndSelectSeeWhatWasThereAndWhatCame) {
   auto buffer = open();
   for (const auto sees : {+[](int fd) { return polled(fd); }, +[](int fd) { return ppolled(fd); },
@@ -102,6 +101,7 @@ TEST_F(WaitingTest, OnItsCpuAWakeupIsMadeBeforeTheHelperReturnsOrBeforeASleepEnd
   RecordProperty("after the helper had returned, of 3000", std::to_string(later));
 }
 
+// K26, W22
 TEST_F(WaitingTest, SelectForWritingTakesTheFlagToo) {
   auto buffer = open();
   emit_one();
@@ -109,6 +109,7 @@ TEST_F(WaitingTest, SelectForWritingTakesTheFlagToo) {
   EXPECT_FALSE(polled(buffer.fd()));
 }
 
+// K27, K28, W22
 TEST_F(WaitingTest, EpollMissesWhatWasThereBeforeItWasAdded) {
   for (const std::uint32_t how : {0U, std::uint32_t{EPOLLET}, std::uint32_t{EPOLLEXCLUSIVE}}) {
     auto buffer = open();
@@ -122,6 +123,7 @@ TEST_F(WaitingTest, EpollMissesWhatWasThereBeforeItWasAdded) {
   }
 }
 
+// K28, W22
 TEST_F(WaitingTest, EpollModTakesTheFlag) {
   auto buffer = open();
   const Epoll epoll;
@@ -131,6 +133,7 @@ TEST_F(WaitingTest, EpollModTakesTheFlag) {
   EXPECT_TRUE(epoll.is_silent());
 }
 
+// K28, W22
 TEST_F(WaitingTest, EpollOneShotLosesWhatCameBeforeItWasArmedAgain) {
   auto buffer = open();
   const Epoll epoll;
@@ -145,6 +148,7 @@ TEST_F(WaitingTest, EpollOneShotLosesWhatCameBeforeItWasArmedAgain) {
   EXPECT_TRUE(epoll.is_silent());
 }
 
+// W22
 TEST_F(WaitingTest, TheFirstOfTwoEpollsThatArePolledLaterReports) {
   auto buffer = open();
   const Epoll first;
@@ -156,7 +160,7 @@ TEST_F(WaitingTest, TheFirstOfTwoEpollsThatArePolledLaterReports) {
   EXPECT_TRUE(second.is_silent());
 }
 
-// Blocked in two epolls, or two threads in one: how many of the two wake.
+// W22. Blocked in two epolls, or two threads in one: how many of the two wake.
 TEST_F(WaitingTest, ARecordWakesOneOfTwoBlockedWaiters) {
   for (const bool same : {false, true}) {
     auto buffer = open();
@@ -176,6 +180,7 @@ TEST_F(WaitingTest, ARecordWakesOneOfTwoBlockedWaiters) {
   }
 }
 
+// K28, W22
 TEST_F(WaitingTest, AnOuterEpollReportsEachRecordAndTheInnerIsSilent) {
   auto buffer = open();
   const Epoll inner;
@@ -206,6 +211,7 @@ class UringTest : public WaitingTest {
   std::optional<Uring> uring_;
 };
 
+// W22
 TEST_F(UringTest, APollSeesWhatWasThereBefore) {
   for (const std::uint32_t how : {0U, std::uint32_t{IORING_POLL_ADD_MULTI}}) {
     auto uring = Uring::open();
@@ -221,6 +227,7 @@ TEST_F(UringTest, APollSeesWhatWasThereBefore) {
   }
 }
 
+// W22
 TEST_F(UringTest, AMultishotStaysArmed) {
   auto buffer = open();
   uring_->poll(buffer.fd(), IORING_POLL_ADD_MULTI);
@@ -233,6 +240,7 @@ TEST_F(UringTest, AMultishotStaysArmed) {
   }
 }
 
+// W22
 TEST_F(UringTest, ALevelTriggeredPollIsRefused) {
   auto buffer = open();
   for (const std::uint32_t how : {0U, std::uint32_t{IORING_POLL_ADD_MULTI}}) {
@@ -243,6 +251,7 @@ TEST_F(UringTest, ALevelTriggeredPollIsRefused) {
   }
 }
 
+// W22
 TEST_F(UringTest, AMultishotOnAnEpollReportsEachRecord) {
   auto buffer = open();
   const Epoll epoll;
@@ -268,18 +277,7 @@ TEST_F(UringTest, AMultishotOfARingThatWasClosedTakesTheFlagFromOthers) {
   }
 }
 
-// Since v6.10 (kernel/events/ring_buffer.c: perf_output_wakeup() sets pending_kill); before, only
-// an event that overflows signals.
-bool a_wakeup_signals() {
-  utsname name{};
-  int major = 0;
-  int minor = 0;
-  const bool is_release =
-      ::uname(&name) == 0 && std::sscanf(name.release, "%d.%d", &major, &minor) == 2;
-  EXPECT_TRUE(is_release) << name.release;
-  return std::pair{major, minor} >= std::pair{6, 10};
-}
-
+// W22
 TEST_F(WaitingTest, ASignalComesForEachWakeupAndLeavesTheFlag) {
   auto buffer = open(8);
   const int signal = SIGRTMIN;
@@ -299,7 +297,9 @@ TEST_F(WaitingTest, ASignalComesForEachWakeupAndLeavesTheFlag) {
     EXPECT_EQ(info.si_fd, buffer.fd());
     EXPECT_EQ(info.si_code, POLL_IN);
   }
-  EXPECT_EQ(signals, a_wakeup_signals() ? 100 : 0);
+  // Since v6.10 (kernel/events/ring_buffer.c: perf_output_wakeup() sets pending_kill); before, only
+  // an event that overflows signals.
+  EXPECT_EQ(signals, is_linux(6, 10) ? 100 : 0);
   EXPECT_TRUE(polled(buffer.fd()));
   ::fcntl(buffer.fd(), F_SETFL, 0);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -103,15 +103,16 @@ Entry oversize_entry() {
   return entry;
 }
 
-Entry nested_entry() {
-  Entry entry = ring_entry("ring/nested",
-                           "an interrupt outputs a record, at each step of the second record's");
+// `at_step`: nested(), or nested_before_5_2().
+Entry nested_entry(const char* name, const char* what, unsigned steps,
+                   RingOptions (*at_step)(RingOptions, unsigned)) {
+  Entry entry = ring_entry(name, what);
   entry.size = entry.fault_size = entry.machine_size = Size{3, 2, {2}};
-  entry.cases = [](const Size& size, Form form, const std::string& fault) {
+  entry.cases = [=](const Size& size, Form form, const std::string& fault) {
     const auto* const changed = find_ring_fault(ring_faults(), fault);
     std::vector<Case> cases;
-    for (unsigned step = 1; step <= kStepsOfAnOutput; ++step) {
-      const RingOptions options = nested(ring_options(size, form), step);
+    for (unsigned step = 1; step <= steps; ++step) {
+      const RingOptions options = at_step(ring_options(size, form), step);
       cases.push_back({"step " + std::to_string(step),
                        changed != nullptr ? changed->make(options) : ring_program<>(options)});
     }
@@ -149,7 +150,12 @@ std::vector<Entry> make_catalogue() {
   all.push_back(
       sharing(ring_entry("ring/wrap_32", "a 32-bit kernel whose data_head crosses 2^32", loses)));
   all.push_back(cursor_entry());
-  all.push_back(nested_entry());
+  all.push_back(nested_entry("ring/nested",
+                             "an interrupt outputs a record, at each step of the second record's",
+                             kStepsOfAnOutput, nested));
+  all.push_back(nested_entry("ring/nested_before_5_2",
+                             "the same of a kernel before 5.2, whose data_head goes back (K59)",
+                             kStepsBefore52, nested_before_5_2));
   all.push_back(oversize_entry());
   all.push_back(protocol_entry());
   for (const KnownProgram& known : known_programs()) {

@@ -45,7 +45,6 @@ void expect_proved(const Size& size, std::string_view by, Explore explore_it) {
   std::fflush(stdout);
   EXPECT_TRUE(result.proved()) << result.bound
                                << (result.violation ? trace_table(*result.violation) : "");
-  EXPECT_GT(result.executions, 0u);
 }
 
 class MachineLongTest : public testing::TestWithParam<MemoryModel> {};

@@ -38,7 +38,7 @@ void Checker::expect(const PerfEvent& event) {
 }
 
 const Written* Checker::due() const {
-  return ledger_.empty() || !after(ledger_.published(), at_) ? nullptr : &ledger_.front();
+  return ledger_.empty() || !after(ledger_.shown(), at_) ? nullptr : &ledger_.front();
 }
 
 void Checker::sample(const Sample& sample) {

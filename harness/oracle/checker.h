@@ -56,7 +56,10 @@ class Checker : private FirstViolation {
   // it.
   Checker(const perf_event_mmap_page& page, Bytes data, Ledger& ledger);
 
-  void drain_begins() { watch_.begins(); }
+  void drain_begins() {
+    ledger_.drain_begins();
+    watch_.begins();
+  }
   // From the drain's callback.
   void delivered(const PerfEvent& event);
   // From the callback, when it is finished with the event's bytes.

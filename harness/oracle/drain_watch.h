@@ -16,6 +16,16 @@
 
 namespace perfring::oracle {
 
+// What a drain may take: the bytes from data_tail to data_head, modulo 2^32. None, if it is
+// data_head that lies behind, by no more than the ring holds, and both are multiples of 8: so a
+// kernel before 5.2 may show it for a moment (K59).
+inline std::uint32_t unread(std::size_t ring_size, std::uint64_t tail, std::uint64_t head) {
+  const auto ahead = static_cast<std::uint32_t>(head - tail);
+  const auto behind = static_cast<std::uint32_t>(tail - head);
+  const bool went_back = behind <= ring_size && behind < ahead && tail % 8 == 0 && head % 8 == 0;
+  return went_back ? 0 : ahead;
+}
+
 // The bytes that a consumer may read: data_tail itself, and the `available` bytes of the ring from
 // there on, or none of these if that is more than the ring holds. For one thread that plays all
 // parts.
@@ -28,7 +38,7 @@ struct Readable {
   // From here on, what is unread now.
   void begins() {
     tail = page->data_tail;
-    available = static_cast<std::uint32_t>(page->data_head - tail);
+    available = unread(data.size(), tail, page->data_head);
   }
   bool holds(const std::byte* address, std::size_t size) const {
     if (address == reinterpret_cast<const std::byte*>(&page->data_tail)) return true;

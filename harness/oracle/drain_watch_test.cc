@@ -40,6 +40,7 @@ TEST_F(DrainWatchTest, ADrainOfHostileBytesWithinTheRulesHasNoViolation) {
   drain(4096, 4096, malformed(Defect::BadSize, 4096, 64));
   drain(8, 8, malformed(Defect::BadSize, 8));
   drain(0xfffffffd, 0xfffffffd, malformed(Defect::BadPositions, 4096, 128));
+  EXPECT_EQ(watch_.moved(), 0xfffffffdU);
   drain(0, 0);
   EXPECT_FALSE(watch_.violation().has_value()) << watch_.violation()->message;
 }

@@ -55,6 +55,7 @@ void Ledger::ends(int rc) {
 
 void Ledger::published(std::uint64_t data_head) {
   published_ = position_ - ((position_ - data_head) & mask_);
+  if (!shown_ || after(*published_, *shown_)) shown_ = published_;
 }
 
 // The kernel cuts data_tail to the width of its own positions.

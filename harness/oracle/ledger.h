@@ -84,6 +84,8 @@ class Ledger : private FirstViolation {
   std::optional<std::string> unjustified_refusal(const Refusal& refusal) const;
   // data_head was stored. Optional: without it, every reserved record counts as published.
   void published(std::uint64_t data_head);
+  // A drain begins, which reads data_head from now on.
+  void drain_begins() { shown_ = published_; }
 
   const Totals& totals() const { return totals_; }
   // Losses that no LOST has reported yet.
@@ -94,6 +96,8 @@ class Ledger : private FirstViolation {
   std::size_t in_progress() const { return depth_; }
   // The position up to which a consumer may read.
   std::uint64_t published() const { return published_ ? *published_ : position_; }
+  // The furthest of these since the last drain began: data_head may go back meanwhile (K59).
+  std::uint64_t shown() const { return shown_ ? *shown_ : position_; }
 
   // The first violation by the writer itself.
   using FirstViolation::violation;
@@ -140,6 +144,7 @@ class Ledger : private FirstViolation {
   std::uint64_t position_;
   std::uint64_t overwritten_until_;
   std::optional<std::uint64_t> published_;
+  std::optional<std::uint64_t> shown_;
   std::uint64_t unreported_ = 0;
   Totals totals_;
   std::array<Attempt, 8> attempts_;

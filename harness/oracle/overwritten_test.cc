@@ -93,6 +93,7 @@ TEST_F(CheckerOverwrittenTest, ASampleThatASpillOverwritesDuringTheCallbackIsNoV
   ring_.page.data_tail = 48;
   ring_.checker.drain_ends();
   expect_good();
+  EXPECT_EQ(ring_.checker.received().delivered, 1u);
 }
 
 // In overwritten bytes any event may be delivered; the checker is exact again behind them.

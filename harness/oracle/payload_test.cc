@@ -251,6 +251,40 @@ TEST_F(StreamCheckerTest, AnEarlierRecordViolatesOrder) {
   expect(one_, Invariant::order);
 }
 
+// Numbers that are small again, or equal, once they are cut to 32 bits.
+TEST_F(StreamCheckerTest, SequencesAndCountsHave64Bits) {
+  constexpr std::uint64_t kFar = std::uint64_t{1} << 32;
+  drain(one_, Lost{kFar}, sample(kFar), sample(kFar + 1));
+  StreamChecker fewer = one_;
+  one_.settle({.accepted = 2, .lost = kFar + 1}, 1);
+  EXPECT_FALSE(one_.violation().has_value()) << one_.violation()->message;
+  fewer.settle({.accepted = kFar + 2, .lost = kFar}, 0);
+  expect(fewer, Invariant::no_loss);
+  const auto found = [this](Invariant invariant, const auto&... events) {
+    ring_.page.data_tail = 0;
+    StreamChecker checker{ring_.page, ring_.data, kFirst};
+    drain(checker, events...);
+    expect(checker, invariant);
+  };
+  found(Invariant::order, Lost{kFar + 1}, sample(kFar + 1), sample(2));
+  found(Invariant::order, Lost{kFar + 1}, sample(kFar + 1), sample(1));  // not the same once more
+  found(Invariant::no_loss, sample(0), sample(kFar + 1));
+  found(Invariant::no_loss, Lost{kFar}, sample(0));
+  ring_.page.data_tail = 0;
+  drain(two_, sample(0));
+  two_.settle({.accepted = 1, .lost = kFar}, 0);
+  expect(two_, Invariant::no_loss);
+}
+
+TEST_F(StreamCheckerTest, StreamsBesideItsOwnAreUnknown) {
+  for (const std::uint32_t stream : {0U, kFirst - 1, kFirst + 2, ~0U}) {
+    ring_.page.data_tail = 0;
+    StreamChecker checker{ring_.page, ring_.data, kFirst, 2};
+    drain(checker, sample(0, stream));
+    expect(checker, Invariant::no_invention);
+  }
+}
+
 TEST_F(StreamCheckerTest, ATailThatMovesDuringADrainViolatesTailHonest) {
   one_.drain_begins();
   ring_.page.data_tail = 32;

@@ -1,14 +1,16 @@
 #ifndef HARNESS_PROGRAM_CHILD_PROCESS_H_
 #define HARNESS_PROGRAM_CHILD_PROCESS_H_
 
-// Children of this process: other programs, by Boost.Process, and copies of itself.
+// Children of this process: other programs, and copies of itself.
 
 #include <sys/types.h>
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
+
+#include "perfring/os/fd.h"
+#include "perfring/os/process.h"
 
 namespace perfring {
 
@@ -28,20 +30,25 @@ class ChildProcess {
   explicit ChildProcess(
       const std::vector<std::string>& command, const std::string& in = {},
       const std::function<void()>& before_exec = [] {});
-  ~ChildProcess();
-  ChildProcess(const ChildProcess&) = delete;
-  ChildProcess& operator=(const ChildProcess&) = delete;
 
-  pid_t id() const;
+  pid_t id() const { return command_.process().id(); }
   // Its stderr so far.
   std::string errors() const;
 
-  // Waits for its end; kills it once `give_up` returns true.
+  // As os::Process's. A child that calls setsid(2) or setpgid(2) leads a group.
+  void signal(int number) const { static_cast<void>(command_.process().signal(number)); }
+  void signal_group(int number) const {
+    static_cast<void>(command_.process().signal_group(number));
+  }
+
+  // Until it has ended; kills it once `give_up` returns true. Its group can be signalled still.
+  void wait_for_end(const std::function<bool()>& give_up = {}) const;
+  // The same; then reaps it. Throws std::system_error if nobody can tell how it ended.
   Ended wait(const std::function<bool()>& give_up = {});
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  os::Fd in_, out_, err_;
+  os::Command command_;
 };
 
 inline Ended run_child(const std::vector<std::string>& command, const std::string& in = {}) {
@@ -49,24 +56,20 @@ inline Ended run_child(const std::vector<std::string>& command, const std::strin
 }
 
 // A copy of this process that runs `body`, ends with what that returns for its exit code, and runs
-// no destructors. It does not outlive this process, nor what owns it.
+// no destructors. It does not outlive the thread that made it (PR_SET_PDEATHSIG), nor what owns it.
 class ForkedChild {
  public:
   // Throws std::system_error if this process cannot be copied.
   explicit ForkedChild(const std::function<int()>& body);
-  ~ForkedChild();
-  ForkedChild(const ForkedChild&) = delete;
-  ForkedChild& operator=(const ForkedChild&) = delete;
 
-  pid_t id() const { return id_; }
+  pid_t id() const { return process_.id(); }
   void kill() const;
-  // Waits for its end, once. Returns its status, as waitpid(2) does; throws std::system_error where
-  // that fails.
+  // Waits for its end. Returns its status, as wait4(2) does; throws std::system_error if nobody can
+  // tell it.
   int wait();
 
  private:
-  pid_t id_ = 0;
-  bool is_waited_for_ = false;
+  os::Process process_;
 };
 
 // Whether a process that this one need not have started ends within 10 s. One that nobody has

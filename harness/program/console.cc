@@ -1,6 +1,5 @@
 #include "harness/program/console.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -238,39 +237,6 @@ std::expected<std::string, std::string> read_input(std::string_view option, cons
                    fmt::format("is not text: its byte {} is 0: give a text file", at));
   }
   return text;
-}
-
-namespace {
-
-// A pipe without a reader is an error, not something to wait for.
-constexpr int kToWrite = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK;
-
-std::expected<void, std::string> written(std::string_view option, const std::string& path,
-                                         int error) {
-  if (error == 0) return {};
-  return std::unexpected(fmt::format("{}: {} cannot be written: {}", option,
-                                     path == "-" ? "stdout" : in_quotes(path), system_said(error)));
-}
-
-}  // namespace
-
-std::expected<void, std::string> check_output(std::string_view option, const std::string& path) {
-  const int fd = ::open(path.c_str(), kToWrite, 0666);
-  const int error = fd < 0 ? errno : 0;
-  if (fd >= 0) ::close(fd);
-  return written(option, path, error);
-}
-
-std::expected<void, std::string> write_output(std::string_view option, const std::string& path,
-                                              std::string_view text) {
-  if (path == "-") {
-    StopOnSignals::let_signals_end_the_program();
-    return written(option, path, write_all(STDOUT_FILENO, text));
-  }
-  const int fd = ::open(path.c_str(), kToWrite | O_TRUNC, 0666);
-  int error = fd < 0 ? errno : write_all(fd, text);
-  if (fd >= 0 && ::close(fd) != 0 && error == 0) error = errno;
-  return written(option, path, error);
 }
 
 }  // namespace perfring

@@ -2,8 +2,7 @@
 #define HARNESS_PROGRAM_CONSOLE_H_
 
 // A program's output: the verdict goes to stdout, and must arrive; all else goes to stderr, as far
-// as it can. Either may be closed, full, or without a reader. And the files that it reads and
-// writes.
+// as it can. Either may be closed, full, or without a reader. And the files that it reads.
 
 #include <atomic>
 #include <cstddef>
@@ -64,12 +63,6 @@ enum class Content { Text, Binary };
 std::expected<std::string, std::string> read_input(std::string_view option, const std::string& path,
                                                    std::size_t limit = kMiB,
                                                    Content content = Content::Text);
-
-// Writes a file, or stdout for "-". An error names `option`, the file and what the system said.
-std::expected<void, std::string> write_output(std::string_view option, const std::string& path,
-                                              std::string_view text);
-// Checks that it can open that file. The file keeps its contents; a missing one is created.
-std::expected<void, std::string> check_output(std::string_view option, const std::string& path);
 
 }  // namespace perfring
 

@@ -1,10 +1,13 @@
 #include "harness/program/fiber.h"
 
 #include <cxxabi.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include <boost/context/protected_fixedsize_stack.hpp>
+#include <boost/context/stack_context.hpp>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "harness/program/sanitizers.h"
@@ -28,21 +31,33 @@ inline void keep_registers() {
 
 }  // namespace
 
-// Boost's allocator, and where the stack turned out to be.
+// The stack, above a page that nobody may touch. (Boost's protected_fixedsize_stack asserts that
+// mprotect(2) succeeds, which it does not where there are 65530 mappings: vm.max_map_count.)
 class Fiber::Stack {
  public:
   explicit Stack(Fiber& fiber) : fiber_{&fiber} {}
   boost::context::stack_context allocate() {
-    boost::context::stack_context stack = allocator_.allocate();
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    void* const bottom = ::mmap(nullptr, kStackSize + page, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (bottom == MAP_FAILED) throw std::bad_alloc{};
+    if (::mprotect(bottom, page, PROT_NONE) != 0) {
+      ::munmap(bottom, kStackSize + page);
+      throw std::bad_alloc{};
+    }
+    boost::context::stack_context stack;
+    stack.size = kStackSize + page;
+    stack.sp = static_cast<std::byte*>(bottom) + stack.size;
     fiber_->stack_size_ = stack.size;
-    fiber_->stack_bottom_ = static_cast<const std::byte*>(stack.sp) - stack.size;
+    fiber_->stack_bottom_ = static_cast<const std::byte*>(bottom);
     return stack;
   }
-  void deallocate(boost::context::stack_context& stack) noexcept { allocator_.deallocate(stack); }
+  void deallocate(boost::context::stack_context& stack) noexcept {
+    ::munmap(static_cast<std::byte*>(stack.sp) - stack.size, stack.size);
+  }
 
  private:
   Fiber* fiber_;
-  boost::context::protected_fixedsize_stack allocator_{kStackSize};
 };
 
 Fiber::Fiber(std::function<void()> body) : body_{std::move(body)}, inside_{} {

@@ -56,7 +56,17 @@ void for_each_app(CLI::App& app, const Each& each) {
   }
 }
 
+// Each line of a description is as long as it is meant to be; CLI11 wraps them since 2.5.
+template <class Formatter>
+void keep_lines(Formatter& formatter) {
+  if constexpr (requires { formatter.enable_description_formatting(false); }) {
+    formatter.enable_description_formatting(false);
+    formatter.enable_footer_formatting(false);
+  }
+}
+
 void prepare(CLI::App& app) {
+  keep_lines(*app.get_formatter());
   app.allow_extras();
   app.footer(kExitCodes);
   for (CLI::Option* const option : app.get_options()) {

@@ -63,21 +63,38 @@ TEST(OneOfManyTest, ARefusalNamesTheThreeNearestAndWhatPrintsAll) {
             "'C' is not accepted: the nearest is A; 'p' prints all");
 }
 
-// A program with an option, a flag and a command.
-std::optional<Answer> parse_words(std::vector<const char*> words) {
-  CLI::App app{"A program.", "program"};
+struct Words {
   std::string text;
+  bool command = false;
   bool flag = false;
-  app.add_option("--text", text);
-  app.add_subcommand("command")->add_flag("--flag", flag);
+
+  bool operator==(const Words&) const = default;
+};
+
+// A program with an option, a flag and a command.
+std::optional<Answer> parse_words(std::vector<const char*> words, Words* stored = nullptr) {
+  CLI::App app{"A program.", "program"};
+  Words into;
+  app.add_option("--text", into.text);
+  CLI::App* const command = app.add_subcommand("command");
+  command->add_flag("--flag", into.flag);
   words.insert(words.begin(), "program");
-  return parse(app, static_cast<int>(words.size()), words.data());
+  const auto answer = parse(app, static_cast<int>(words.size()), words.data());
+  into.command = command->parsed();
+  if (stored != nullptr) *stored = into;
+  return answer;
 }
 
 TEST(ParseTest, AcceptedOptionsAreStored) {
-  EXPECT_FALSE(parse_words({}).has_value());
-  EXPECT_FALSE(parse_words({"--"}).has_value());
-  EXPECT_FALSE(parse_words({"--text", "x", "command", "--flag"}).has_value());
+  Words stored;
+  EXPECT_FALSE(parse_words({}, &stored).has_value());
+  EXPECT_EQ(stored, Words{});
+  EXPECT_FALSE(parse_words({"--"}, &stored).has_value());
+  EXPECT_EQ(stored, Words{});
+  EXPECT_FALSE(parse_words({"--text", "x", "command"}, &stored).has_value());
+  EXPECT_EQ(stored, (Words{.text = "x", .command = true, .flag = false}));
+  EXPECT_FALSE(parse_words({"--text", "x", "command", "--flag"}, &stored).has_value());
+  EXPECT_EQ(stored, (Words{.text = "x", .command = true, .flag = true}));
 }
 
 TEST(ParseTest, ARefusedOptionIsNamedWithWhatIsAccepted) {

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
+#include <new>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -122,18 +124,6 @@ TEST(ReadInputTest, BinaryContentMayHoldAnyByte) {
   EXPECT_EQ(read_input("--file", "/dev/null", kMiB, Content::Binary).value(), "");
 }
 
-TEST(WriteOutputTest, WritesAllOrSaysWhyNot) {
-  const std::string path = ::testing::TempDir() + "/output";
-  ASSERT_TRUE(write_output("--to", path, "text").has_value());
-  std::stringstream written;
-  written << std::ifstream{path}.rdbuf();
-  EXPECT_EQ(written.str(), "text");
-  EXPECT_EQ(write_output("--to", "/dev/full", "text").error(),
-            "--to: '/dev/full' cannot be written: No space left on device");
-  EXPECT_EQ(write_output("--to", "/nowhere/x", "text").error(),
-            "--to: '/nowhere/x' cannot be written: No such file or directory");
-}
-
 TEST(ParseNumberTest, AllOfTheTextIsTheNumberOrItIsRefused) {
   EXPECT_EQ(parse_number("18446744073709551615"), ~std::uint64_t{0});
   EXPECT_EQ(parse_number<std::int32_t>("-7"), -7);
@@ -216,6 +206,66 @@ Ended shell(const std::string& line, const std::string& in = {}) {
   return run_child({"/bin/sh", "-c", line}, in);
 }
 
+// Of a copy of this process, which ends with the exit code that `body` returns, or by a signal.
+int status_of(int (*body)()) {
+  return ForkedChild{body}.wait();
+}
+
+TEST(StopOnSignalsTest, EachSignalThatEndsARunSetsTheFlag) {
+  EXPECT_EQ(status_of([] {
+              for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+                std::signal(signal, SIG_DFL);  // bazel's own processes may have them ignored
+                const StopOnSignals stop;
+                if (stop.requested()) return 1;
+                ::raise(signal);
+                ::raise(signal);
+                if (!stop.requested()) return signal;
+              }
+              return 0;
+            }),
+            0);
+}
+
+TEST(StopOnSignalsTest, ASignalThatWasIgnoredStaysIgnored) {
+  EXPECT_EQ(status_of([] {
+              for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+                std::signal(signal, SIG_IGN);
+                const StopOnSignals stop;
+                ::raise(signal);
+                if (stop.requested()) return signal;
+                StopOnSignals::let_signals_end_the_program();
+                ::raise(signal);
+              }
+              return 0;
+            }),
+            0);
+}
+
+TEST(StopOnSignalsTest, ASecondSignalEndsTheProgramButNotAHangUp) {
+  const auto twice = []<int kSignal>() {
+    return status_of([] {
+      std::signal(kSignal, SIG_DFL);
+      const StopOnSignals stop;
+      ::raise(kSignal);
+      StopOnSignals::let_signals_end_the_program();
+      ::raise(kSignal);
+      return stop.requested() ? 0 : 1;
+    });
+  };
+  EXPECT_EQ(WTERMSIG(twice.operator()<SIGINT>()), SIGINT);
+  EXPECT_EQ(WTERMSIG(twice.operator()<SIGTERM>()), SIGTERM);
+  EXPECT_EQ(twice.operator()<SIGHUP>(), 0);
+  EXPECT_EQ(WTERMSIG(status_of([] {
+              std::signal(SIGHUP, SIG_DFL);
+              const StopOnSignals stop;
+              StopOnSignals::let_signals_end_the_program();
+              ::raise(SIGHUP);
+              return 0;
+            })),
+            SIGHUP)
+      << "it came while the verdict waited for a reader";
+}
+
 TEST(ChildProcessTest, BothOutputsAndTheExitCodeAreCollected) {
   const Ended ended = shell("echo to out; echo to err >&2; exit 7");
   EXPECT_EQ(ended.exit_code, 7);
@@ -268,9 +318,33 @@ TEST(ChildProcessTest, AChildThatIsNotWaitedForIsKilled) {
   {
     const ChildProcess child{{"/usr/bin/env", "sleep", "600"}};
     id = child.id();
-    EXPECT_EQ(::kill(id, 0), 0);
+    EXPECT_TRUE(os::ProcessRef::open(id));
   }
-  EXPECT_NE(::kill(id, 0), 0);
+  EXPECT_FALSE(os::ProcessRef::open(id));
+}
+
+// As in others' noexcept code.
+int call(int (*allocate)()) noexcept {
+  return allocate();
+}
+
+TEST(RunProgramTest, NoMemoryInNoexceptCodeIsTheEnvironments) {
+  char name[] = "x";
+  char* words[] = {name, nullptr};
+  const auto body = [](int, char**) { return call([]() -> int { throw std::bad_alloc{}; }); };
+  EXPECT_EXIT(std::_Exit(run_program("x", body, 1, words)), ::testing::ExitedWithCode(2),
+              "x: out of memory: ");
+}
+
+TEST(RunProgramTest, AThreadThatIsRefusedIsNamed) {
+  char name[] = "x";
+  char* words[] = {name, nullptr};
+  // As std::thread throws it.
+  const auto body = [](int, char**) -> int {
+    throw std::system_error{std::make_error_code(std::errc::resource_unavailable_try_again)};
+  };
+  EXPECT_EXIT(std::_Exit(run_program("x", body, 1, words)), ::testing::ExitedWithCode(2),
+              "the system refused: a thread: Resource temporarily unavailable");
 }
 
 TEST(ForkedChildTest, ExitsWithTheFunctionsResultOr1IfThatThrows) {
@@ -289,9 +363,9 @@ TEST(ForkedChildTest, AChildThatIsNotWaitedForIsKilled) {
   {
     const ForkedChild child{::pause};
     id = child.id();
-    EXPECT_EQ(::kill(id, 0), 0);
+    EXPECT_TRUE(os::ProcessRef::open(id));
   }
-  EXPECT_NE(::kill(id, 0), 0);
+  EXPECT_FALSE(os::ProcessRef::open(id));
 }
 
 TEST(ForkedChildTest, DoesNotOutliveItsParent) {

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -23,17 +25,32 @@ std::string_view name_of_program = "perfring";
 std::atomic<bool> stop_requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-void on_signal(int) {
+// SIGHUP comes several times: as the terminal ends, as the shell does, and from the shell itself
+// (drivers/tty: __tty_hangup() and disassociate_ctty() at v6.18).
+std::atomic<bool> has_hung_up{false};
+
+void on_signal(int signal) {
+  if (signal == SIGHUP) has_hung_up = true;
   stop_requested = true;
+}
+
+constexpr std::array kStopping{SIGINT, SIGTERM, SIGHUP};
+
+void write_error(std::string_view text) {
+  [[maybe_unused]] ssize_t written =
+      ::write(STDERR_FILENO, name_of_program.data(), name_of_program.size());
+  written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
 // As glibc does for set-user-id programs (csu/check_fds.c): open the wrong way round, so that
 // using them is an error as before.
 void occupy_standard_descriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
     const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-    if (opened != fd) std::_Exit(kUsageOrEnvironment);  // there is no stderr
+    if (opened == fd) continue;
+    write_error(": fcntl says that a standard descriptor is closed, and open does not give it\n");
+    std::_Exit(kUsageOrEnvironment);
   }
 }
 
@@ -44,15 +61,30 @@ void enter_user_folder() {
 }
 
 int out_of_memory() {
-  constexpr std::string_view kText =
-      ": out of memory: give it more (ulimit -v), or ask for less (rings, pages, CPUs)\n";
-  [[maybe_unused]] ssize_t written =
-      ::write(STDERR_FILENO, name_of_program.data(), name_of_program.size());
-  written = ::write(STDERR_FILENO, kText.data(), kText.size());
+  write_error(": out of memory: give it more (ulimit -v), or ask for less (rings, pages, CPUs)\n");
   return kUsageOrEnvironment;
 }
 
+// Where memory runs out in others' code that is noexcept, and allocates (CLI11's lookup of an
+// option, the destructor of nlohmann's JSON), no handler is reached.
+std::terminate_handler terminate_otherwise = nullptr;
+
+void end_without_memory() {
+  try {
+    if (const auto current = std::current_exception()) std::rethrow_exception(current);
+  } catch (const std::bad_alloc&) {
+    std::_Exit(out_of_memory());
+  } catch (...) {  // the handler before says what it is
+  }
+  terminate_otherwise();
+}
+
 }  // namespace
+
+std::string refusal(const std::system_error& error) {
+  const std::string said = error.what();
+  return said == error.code().message() ? "a thread: " + said : said;
+}
 
 int run_program(std::string_view name, int (*body)(int, char**), int argc, char** argv) {
   name_of_program = name;
@@ -61,13 +93,14 @@ int run_program(std::string_view name, int (*body)(int, char**), int argc, char*
   ::signal(SIGXFSZ, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
   enter_user_folder();
+  terminate_otherwise = std::set_terminate(end_without_memory);
   try {
     try {
       return body(argc, argv);
     } catch (const std::bad_alloc&) {
       return out_of_memory();
     } catch (const std::system_error& error) {
-      return fail(std::string{"the system refused: "} + error.what());
+      return fail("the system refused: " + refusal(error));
     } catch (const std::exception& error) {
       return fail(std::string{"an error of the program itself, please report it: "} + error.what());
     }
@@ -94,7 +127,8 @@ std::string replay_command(std::string_view arguments, std::string_view note) {
 
 StopOnSignals::StopOnSignals() {
   stop_requested = false;
-  for (const int signal : {SIGINT, SIGTERM}) {
+  has_hung_up = false;
+  for (const int signal : kStopping) {
     struct sigaction action{};
     ::sigaction(signal, nullptr, &action);
     if (action.sa_handler == SIG_IGN) continue;
@@ -105,7 +139,8 @@ StopOnSignals::StopOnSignals() {
 }
 
 void StopOnSignals::let_signals_end_the_program() {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : kStopping) {
+    if (signal == SIGHUP && has_hung_up) continue;
     struct sigaction action{};
     ::sigaction(signal, nullptr, &action);
     if (action.sa_handler == on_signal) ::signal(signal, SIG_DFL);

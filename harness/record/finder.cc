@@ -53,13 +53,14 @@ Finder::Finder(const Vector& vector, const Json& record)
 
 // nullopt: the record does not have it. `known` says of what kind it is.
 std::optional<Json> Finder::find(const std::string& name, const Json& known) const {
-  if (const Json* const direct = find_direct(name)) return *direct;
+  if (const Json* const direct = find_direct(name)) return copy_of(*direct);
   if (auto inside = find_inside(name)) return inside;
-  if (const Json* const trailing = child(child(&record_, "sample_id"), name)) return *trailing;
-  if (const Json* const element = find_element(name)) return *element;
+  if (const Json* const trailing = child(child(&record_, "sample_id"), name))
+    return copy_of(*trailing);
+  if (const Json* const element = find_element(name)) return copy_of(*element);
   // A group's value is the leader's.
   const Json* const leader = name == "value" ? find_element("value0") : nullptr;
-  if (leader != nullptr) return *leader;
+  if (leader != nullptr) return copy_of(*leader);
   if (auto flag = find_in_misc(name)) return flag;
   if (auto in_raw = find_in_raw(name, known.is_string() && !number_of(known))) return in_raw;
   return find_register(name.starts_with("first_argument_") ? name.substr(15) : name);
@@ -84,13 +85,14 @@ const Json* Finder::find_direct(const std::string& name) const {
 std::optional<Json> Finder::find_inside(const std::string& name) const {
   for (const auto& [field, value] : record_.items()) {
     if (!value.is_object() || field == "header" || field == "sample_id") continue;
-    if (const Json* const inner = child(&value, name)) return *inner;
+    if (const Json* const inner = child(&value, name)) return copy_of(*inner);
     if (!name.starts_with(field + "_")) continue;
-    if (const Json* const inner = child(&value, name.substr(field.size() + 1))) return *inner;
+    if (const Json* const inner = child(&value, name.substr(field.size() + 1)))
+      return copy_of(*inner);
   }
   for (const char* const count : {"branches", "nr_branches", "branch_nr"}) {
     const Json* const nr = name == count ? child(child(&record_, "branch_stack"), "nr") : nullptr;
-    if (nr != nullptr) return *nr;
+    if (nr != nullptr) return copy_of(*nr);
   }
   if (name == "dev_ino_net_uts_ipc_pid_user_mnt_cgroup") return links();
   return std::nullopt;
@@ -190,7 +192,7 @@ std::optional<Json> Finder::find_register(const std::string& name) const {
     if (regs == nullptr || regs->empty() || (mask >> bit & 1) == 0) continue;
     const std::uint64_t below = mask & ((std::uint64_t{1} << bit) - 1);
     const auto index = static_cast<std::size_t>(std::popcount(below));
-    if (index < regs->size()) return (*regs)[index];
+    if (index < regs->size()) return copy_of((*regs)[index]);
   }
   return std::nullopt;
 }

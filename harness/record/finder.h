@@ -7,6 +7,7 @@
 #include <optional>
 #include <regex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/record/vectors.h"
@@ -17,6 +18,12 @@ inline const Json* child(const Json* of, const std::string& name) {
   if (of == nullptr || !of->is_object()) return nullptr;
   const auto place = of->find(name);
   return place == of->end() ? nullptr : &*place;
+}
+
+// (Json converts to whatever can be made of it, std::optional<Json> too: `return json;` is
+// ambiguous from libstdc++ 16 on.)
+inline std::optional<Json> copy_of(const Json& json) {
+  return std::optional<Json>{std::in_place, json};
 }
 
 // std::regex recurses for each character.

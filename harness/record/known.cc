@@ -63,7 +63,7 @@ class Comparer {
   // `weight`, of which a struct has parts: the first is what the hardware weighs.
   static std::optional<Json> whole_of(const Json& parts) {
     for (const char* const name : {"full", "var1_dw"}) {
-      if (const Json* const part = child(&parts, name)) return *part;
+      if (const Json* const part = child(&parts, name)) return copy_of(*part);
     }
     return std::nullopt;
   }

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace perfring::record {
@@ -75,10 +77,15 @@ std::optional<PerfDataSource> in_file(const std::string& path) {
   const std::uint64_t size = std::filesystem::file_size(path, none);
   const auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
   if (none || !*file) return std::nullopt;
-  return PerfDataSource{size, [file](std::uint64_t offset, std::span<char> into) {
+  return PerfDataSource{size, [file, path](std::uint64_t offset, std::span<char> into) {
                           file->clear();
                           file->seekg(static_cast<std::streamoff>(offset));
                           file->read(into.data(), static_cast<std::streamsize>(into.size()));
+                          // What cannot be read is not the file's end.
+                          if (file->bad() || (file->fail() && !file->eof())) {
+                            throw std::system_error{errno, std::generic_category(),
+                                                    "reading " + path};
+                          }
                           return static_cast<std::size_t>(file->gcount());
                         }};
 }

@@ -76,7 +76,8 @@ struct PerfDataSource {
 };
 // Refers to `text`.
 PerfDataSource in_memory(std::string_view text);
-// nullopt if it is not a regular file, or cannot be read.
+// nullopt if it is not a regular file, or cannot be opened. What cannot be read later throws
+// std::system_error.
 std::optional<PerfDataSource> in_file(const std::string& path);
 
 class PerfData {

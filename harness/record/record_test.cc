@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <system_error>
 
 #include "harness/record/known.h"
 #include "harness/record/perf_data.h"
@@ -237,6 +239,14 @@ TEST(PerfDataTest, TypesOfPerfsOwnHaveNames) {
   EXPECT_EQ(perf_type_name(63), nullptr);
 }
 
+// A regular file whose address 0 cannot be read.
+TEST(PerfDataTest, AReadThatFailsIsNotTheEndOfTheFile) {
+  const auto source = in_file("/proc/self/mem");
+  ASSERT_TRUE(source.has_value());
+  std::array<char, 8> room{};
+  EXPECT_THROW(source->read(0, room), std::system_error);
+}
+
 TEST(PerfDataTest, AFileCutOffAnywhereIsRefusedOrReportedAsCutOff) {
   const std::string file = file_of(kEvents, records());
   const std::size_t begin = file.size() - records().size();
@@ -256,15 +266,19 @@ TEST(PerfDataTest, AFileCutOffAnywhereIsRefusedOrReportedAsCutOff) {
 
 TEST(PerfDataTest, AnyWordOfAFileMayBeWrong) {
   const std::string file = file_of(kEvents, records());
+  std::size_t records_read = 0, refused = 0;
   for (std::size_t word = 8; word + 8 <= file.size(); word += 8) {
     for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 32,
                                       ~std::uint64_t{0}, ~std::uint64_t{0} - 7}) {
       std::vector<char> damaged{file.begin(), file.end()};
       std::memcpy(&damaged[word], &value, sizeof value);
       auto read = PerfData::over(std::string_view{damaged.data(), damaged.size()});
-      if (read) static_cast<void>(walked(*read));
+      if (read) records_read += walked(*read).records.size();
+      if (!read) ++refused;
     }
   }
+  EXPECT_GT(records_read, file.size() / 8) << "most words are of no consequence";
+  EXPECT_GT(refused, 10u);
 }
 
 TEST(PerfDataTest, AFileThatCannotBeReadIsRefusedWithTheReason) {

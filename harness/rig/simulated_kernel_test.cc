@@ -55,6 +55,24 @@ TEST(SimulatedKernelTest, ASecondEventSharesTheRing) {
   EXPECT_EQ(seen, expected);
 }
 
+// The first event's bits are the low 16, the second's the next.
+TEST(SimulatedKernelTest, AWaitReportsBothEvents) {
+  constexpr std::int64_t kIn = EPOLLIN | EPOLLRDNORM;
+  constexpr std::int64_t kHup = EPOLLHUP;
+  SimulatedKernel kernel{script::parse_script("events 2\n")->settings};
+  const Step output{.action = script::Action::Output, .number = 4};
+  const Step wait{.action = script::Action::Epoll};
+  EXPECT_EQ(kernel.run(wait).result, 0);
+  // Two have one flag as long as they share the ring (K33: one that has none hangs up).
+  ASSERT_EQ(kernel::perf_event_set_output(kernel.ring().event(true), nullptr), 0);
+  EXPECT_EQ(kernel.run(wait).result, kHup << 16);
+  EXPECT_EQ(kernel.run({.action = script::Action::Poll, .second = true}).result, kHup);
+  EXPECT_EQ(kernel.run({.action = script::Action::Poll}).result, 0);
+  kernel.run(output);
+  EXPECT_EQ(kernel.run(wait).result, kHup << 16 | kIn);
+  EXPECT_EQ(kernel.run(wait).result, kHup << 16);
+}
+
 TEST(SimulatedKernelTest, AFaultyKernelWithoutAFaultIsThisOne) {
   const auto script = script::parse_script(
       "sample_type TIME|TID|CPU|ID|RAW\nevents 2\noutput 5\noutput 5000 second\npoll\n"

@@ -31,6 +31,7 @@ kernel::perf_mapping map_ring(const kernel::perf_file& event, std::span<std::byt
   auto mapping = kernel::perf_mmap(event, memory, !settings.overwrite, page_shift);
   if (!mapping) refused("mmap", mapping.error());
   if (settings.start != 0) kernel::start_at(mapping->rb(), settings.start);
+  mapping->rb().before_5_2 = settings.before_5_2;
   return *std::move(mapping);
 }
 

@@ -37,6 +37,7 @@ struct Settings {
   std::uint64_t start = 0;     // how much was written and read before; a multiple of 8
   std::uint64_t events = 1;    // or 2: the second writes to the ring of the first (SET_OUTPUT)
   Epoll epoll = Epoll::Level;  // how the events are in the epoll instance
+  bool before_5_2 = false;     // the kernel is older: data_head may go back for a moment (K59)
 
   bool operator==(const Settings&) const = default;
 };

@@ -180,8 +180,30 @@ TEST(ScriptTextErrorTest, AScriptThatWasNotParsedIsCheckedAlike) {
   EXPECT_FALSE(why_impossible(Script{{}, {{Action::Drain, 1}}}));
   EXPECT_TRUE(why_impossible(Script{{.overwrite = true}, {{Action::Drain, 1}}}));
   EXPECT_TRUE(why_impossible(Script{{.pages = 3}, {}}));
+  EXPECT_TRUE(why_impossible(Settings{.events = 0}));
+  EXPECT_TRUE(why_impossible(Settings{.events = 3}));
+  EXPECT_FALSE(why_impossible(Settings{.events = 2}));
   EXPECT_TRUE(why_impossible(Settings{.sample_type = PERF_SAMPLE_CALLCHAIN}));
   EXPECT_TRUE(why_impossible(Script{{}, std::vector<Step>(kStepsMax + 1, {Action::Poll})}));
+}
+
+TEST(FirstWithNestedTest, OnlyDeeperStepsAreNestedInAStep) {
+  const auto count = [](std::vector<std::uint64_t> depths) {
+    std::vector<Step> steps;
+    for (const std::uint64_t depth : depths) steps.push_back({.depth = depth});
+    const std::span<const Step> first = first_with_nested(steps);
+    EXPECT_EQ(first.data(), steps.data());
+    return first.size();
+  };
+  EXPECT_EQ(count({0}), 1U);
+  EXPECT_EQ(count({0, 0}), 1U);
+  EXPECT_EQ(count({0, 1, 1, 0, 1}), 3U) << "its own alone";
+  EXPECT_EQ(count({0, 1, 2, 1}), 4U) << "to the end";
+  EXPECT_EQ(count({1, 1, 0}), 1U) << "a neighbour is not nested";
+  EXPECT_EQ(count({1, 2, 1, 2}), 2U);
+  EXPECT_EQ(count({1, 2, 3, 2, 1}), 4U);
+  EXPECT_EQ(count({2, 1, 2}), 1U);
+  EXPECT_EQ(count({1, 0, 1}), 1U);
 }
 
 // A runner that notes which step it begins "(", its moments, and what is due at its end.
@@ -225,17 +247,22 @@ TEST(UnderWayTest, NestedStepsAreDueOnceAtTheirMomentOrAtTheEnd) {
 TEST(ScriptTextTest, AChangedByteIsParsedOrItsLineIsNamed) {
   // Every line of many scripts, with a byte changed.
   const std::string text = to_text(generate(7, {.any_word = true, .any_start = true}));
+  std::size_t parsed = 0, refused = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     for (const char c : {'\0', '\n', ' ', '9', '#', '|', '\xff'}) {
       std::string changed = text;
       changed[i] = c;
       if (const auto script = parse_script(changed)) {
+        ++parsed;
         EXPECT_FALSE(why_impossible(*script));
       } else {
+        ++refused;
         EXPECT_EQ(script.error().substr(0, 5), "line ");
       }
     }
   }
+  EXPECT_GT(parsed, text.size() / 10);
+  EXPECT_GT(refused, text.size() / 10);
 }
 
 // As SplitMix64 (Steele, Lea, Flood, 2014) seeded with 0 begins, in little endian.

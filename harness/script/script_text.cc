@@ -149,6 +149,7 @@ std::optional<Parsed> parse_value(std::string_view name, std::string_view value,
   if (name == "start") return parse_number(value, s.start);
   if (name == "events") return parse_number(value, s.events);
   if (name == "epoll") return parse_epoll(value, s.epoll);
+  if (name == "before_5_2") return parse_bool(value, s.before_5_2);
   return std::nullopt;
 }
 
@@ -172,6 +173,7 @@ std::string to_text(const Settings& s) {
   if (s.start != usual.start) line("start", std::to_string(s.start));
   if (s.events != usual.events) line("events", std::to_string(s.events));
   if (s.epoll != usual.epoll) line("epoll", std::string{name_of(kEpollNames, s.epoll)});
+  if (s.before_5_2) line("before_5_2", "1");
   return text;
 }
 

@@ -68,6 +68,7 @@ constexpr Where kWhere[] = {
     {"wakes_every_second_time", "bursts", "idle_max 0\n", kAsleep},
     {"takes_one_at_a_time", "full_ring", "break_one_in 0\nthrow_one_in 0\n",
      "a drain of an idle ring has ended, and the ring is"},
+    {"takes_back_for_damage", "before_5_2", "", "BadPositions of [0-9]+ bytes, where due was"},
     {"reads_behind", "bursts", "", "4 bytes at offset -[0-9]+ of a ring of"},
     {"reads_ahead", "bursts", "", "4 bytes at offset [0-9]+ of a ring of"},
     {"drops_the_last", "bursts", "",

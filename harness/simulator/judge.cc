@@ -45,8 +45,8 @@ class HostileJudge final : public Judge {
   }
   void finished_with(const PerfEvent&) override {}
   void drain_ends(std::optional<std::uint32_t> head) override {
-    const auto available = static_cast<std::uint32_t>(head.value_or(0) - watch_.tail());
-    watch_.ends(head ? std::optional{available} : std::nullopt);
+    watch_.ends(head ? std::optional{oracle::unread(ring_size_, watch_.tail(), *head)}
+                     : std::nullopt);
     // Bytes of ring: the drain skips to an impossible position, however far away it is.
     received_.bytes += std::min<std::uint64_t>(watch_.moved(), ring_size_);
   }

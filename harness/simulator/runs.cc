@@ -49,6 +49,7 @@ class Draw {
     s.drain_with = random_.below(kCursor + 1);
     s.hostile = random_.one_in(10) ? 1 : 0;
     if (s.hostile == 0 && random_.one_in(4)) one_consumer(s);
+    if (s.hostile == 0 && s.rings != kMerged) s.ring.before_5_2 = random_.one_in(4);
     return s;
   }
 

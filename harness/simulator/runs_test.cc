@@ -87,10 +87,11 @@ TEST(SettingsTest, SettingsThatExcludeEachOtherAreNamedWithTheReason) {
 }
 
 TEST(SettingsTest, EveryScenarioIsPossible) {
-  EXPECT_EQ(scenarios().size(), 18U);
+  EXPECT_EQ(scenarios().size(), 19U);
   for (const Scenario& scenario : scenarios()) {
     const auto parsed = parse_settings(scenario.lines, scenario.name);
     ASSERT_TRUE(parsed.has_value()) << parsed.error();
+    EXPECT_NE(*parsed, RunSettings{}) << scenario.name;
     EXPECT_EQ(impossible(*parsed), "") << scenario.name;
     EXPECT_EQ(find_scenario(scenario.name), &scenario);
   }
@@ -118,6 +119,7 @@ TEST(SettingsTest, ARingHasWakeupEventsOrAWatermark) {
 
 // Lines that replay a run outlive the names in them.
 TEST(SettingsTest, FormerNamesOfSettingsAreAccepted) {
+  EXPECT_NE(parse_settings("word_bits 32\nwatermark 64", "x"), RunSettings{});
   EXPECT_EQ(parse_settings("word_bits 32\nwatermark 64", "x"),
             parse_settings("word 32\nwakeup_watermark 64", "x"));
   EXPECT_EQ(parse_settings("watermark 0", "x", *parse_settings("watermark 64", "x")),

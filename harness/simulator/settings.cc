@@ -28,8 +28,11 @@ template <auto kField>
 constexpr SettingName of(const char* name, std::uint64_t min, std::uint64_t max,
                          std::string (*impossible)(std::uint64_t value) = nullptr) {
   return {name,
-          [](const RunSettings& run) { return std::optional{field<kField>(run)}; },
-          [](RunSettings& run, std::uint64_t value) { field<kField>(run) = value; },
+          [](const RunSettings& run) { return std::optional<std::uint64_t>{field<kField>(run)}; },
+          [](RunSettings& run, std::uint64_t value) {
+            auto& into = field<kField>(run);
+            into = static_cast<std::remove_reference_t<decltype(into)>>(value);
+          },
           min,
           max,
           impossible};
@@ -97,6 +100,7 @@ constexpr std::array kNames{
     of<&RunSettings::pause_one_in>("pause_one_in", 0, 1 << 20),
     of<&RunSettings::drain_with>("drain_with", 0, kCursor),
     of<&RunSettings::hostile>("hostile", 0, 1),
+    of<&script::Settings::before_5_2>("before_5_2", 0, 1),
     of<&RunSettings::rings>("rings", 0, kMerged),
     of<&RunSettings::limit>("limit", 0, 1 << 20),
     of<&RunSettings::delay_max>("delay_max", 0, 1 << 20),
@@ -137,6 +141,10 @@ constexpr std::array kScenarios{
     Scenario{"nested_storm", "interrupts in interrupts, in the midst of every output",
              "cpus 1\npages 2\ninterrupts 90\ninterval_log2 5\nbreak_one_in 40\n"
              "throw_one_in 200\n"},
+    Scenario{"before_5_2",
+             "an older kernel, whose data_head goes back for a moment where interrupts come",
+             "cpus 1\npages 1\nbefore_5_2 1\npayload_min 16\npayload_max 40\ninterrupts 60\n"
+             "interval_log2 3\nburst_max 20\nbreak_one_in 40\nthrow_one_in 200\n"},
     Scenario{"crossing_4gib", "positions of a 32-bit kernel that pass 2^32",
              "word 32\nstart 4294901760\npages 4\npayload_min 16\npayload_max "
              "200\nbreak_one_in 40\n"
@@ -187,6 +195,9 @@ std::string impossible_of_many(const RunSettings& settings) {
   if (settings.hostile != 0) return excluded("hostile", "nothing is known of such a ring's clocks");
   if (settings.rings == kMerged) {
     if (settings.flush_one_in != 0) return excluded("flush_one_in", "flushes take turns");
+    if (settings.ring.before_5_2) {
+      return excluded("before_5_2", "what was published is taken to be seen from then on");
+    }
     if (settings.payload_min < oracle::kSelfDescribing) {
       return excluded("a payload_min below 16", "the key is that of a payload that names itself");
     }
@@ -282,7 +293,8 @@ std::string impossible(const RunSettings& settings) {
                                   .pages = of_ring.pages,
                                   .watermark = of_ring.watermark,
                                   .wakeup = of_ring.wakeup,
-                                  .start = of_ring.start}) {
+                                  .start = of_ring.start,
+                                  .before_5_2 = of_ring.before_5_2}) {
     return "the ring: it is of one event, writes forward, and has samples of raw data alone";
   }
   if (settings.payload_min > settings.payload_max) {

@@ -50,7 +50,7 @@ struct MortalCpu : Base {
     Base::step();
     if (steps_left == 0 || --steps_left != 0) return;
     *dead = true;
-    ::kill(::getpid(), SIGKILL);
+    ::raise(SIGKILL);
   }
   std::uint64_t steps_left = 0;  // 0: it lives until it is killed
   std::atomic<bool>* dead = nullptr;
@@ -116,11 +116,11 @@ inline oracle::Totals published_totals(const FlightLog& log, const StressRing& r
 // One producer, killed a little after some number of reservations or some time, or after some
 // number of its accesses, every other time. One life in four has no drain meanwhile, and so a full
 // ring.
-template <class Base>
+template <class Base, class R = Ring<>>
 void life(const Setting& setting, Random& random, PartOutcome& outcome) {
   const StressRing ring{setting};
   const Shared<FlightLog> log;
-  StressConsumer<> consumer{ring};
+  StressConsumer<R> consumer{ring};
   const std::uint64_t steps = random() % 2 != 0 ? 1 + random() % (64U << random() % 11) : 0;
   ProducerProcess<Base> producer{ring, log.get(), steps};
   const std::uint64_t at = 1 + random() % 2000;

@@ -18,6 +18,7 @@
 
 #include "harness/faults/loop_faults.h"
 #include "harness/kernel/eventpoll.h"
+#include "harness/program/checked.h"
 #include "harness/stress/consumer.h"
 #include "harness/stress/producer.h"
 #include "harness/stress/run.h"
@@ -28,9 +29,7 @@ using faults::Waits;
 
 class Eventfd {
  public:
-  Eventfd() : fd_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)} {
-    if (fd_ < 0) throw std::system_error{errno, std::generic_category(), "eventfd"};
-  }
+  Eventfd() : fd_{checked(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd")} {}
   ~Eventfd() { ::close(fd_); }
   Eventfd(const Eventfd&) = delete;
   Eventfd& operator=(const Eventfd&) = delete;

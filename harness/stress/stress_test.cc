@@ -12,6 +12,7 @@
 #include "harness/stress/processes.h"
 #include "harness/stress/run.h"
 #include "harness/stress/sleepers.h"
+#include "harness/stress/testing.h"
 
 namespace perfring::stress {
 namespace {
@@ -239,15 +240,15 @@ TEST(ProducerProcessTest, WithStepsItDiesAtTheSameAccessEachTime) {
   EXPECT_GT(in_record, 10U);
 }
 
-// The first violation of such a producer's lives. On a busy machine many of them end before it has
-// done anything: what counts is the time.
-template <class Base>
-std::string violation_of() {
+// The first violation of such a producer's lives, beside such a consumer. On a busy machine many of
+// them end before it has done anything: what counts is the time.
+template <class Base, class R = Ring<>>
+std::string violation_of(unsigned levels = 1) {
   Random random{1};
   PartOutcome outcome;
   const auto limit = Clock::now() + std::chrono::seconds{200};
   while (outcome.holds() && Clock::now() < limit) {
-    life<Base>(Setting{.payload_max = 64, .seed = random()}, random, outcome);
+    life<Base, R>(Setting{.levels = levels, .payload_max = 64, .seed = random()}, random, outcome);
   }
   return outcome.holds() ? "" : outcome.violations.front();
 }
@@ -256,6 +257,30 @@ std::string violation_of() {
 TEST(ProducerLifeTest, AViolatedLedgerOfTheProducerIsAViolation) {
   EXPECT_THAT(violation_of<faults::SpaceOffBy8<kernel::HardwareCpu>>(),
               ::testing::HasSubstr("the producer's own ledger is violated"));
+}
+
+// Of several writers' records, a consumer cannot tell what is missing: only the killed one's log
+// says what it had published.
+TEST(ProducerLifeTest, APublishedRecordThatDidNotComeIsAViolation) {
+  EXPECT_THAT((violation_of<kernel::HardwareCpu, DropsTheSecond>(/*levels=*/2)),
+              ::testing::HasSubstr(" accepted, but "));
+}
+
+TEST(ProducerLifeTest, EachLifeIsCounted) {
+  Random random{1};
+  PartOutcome outcome;
+  const auto limit = Clock::now() + std::chrono::seconds{200};
+  unsigned lives = 0;
+  while ((outcome.delivered == 0 || outcome.lost == 0 || outcome.killed_in_record == 0) &&
+         outcome.holds() && Clock::now() < limit) {
+    life<kernel::HardwareCpu>(Setting{.payload_max = 64, .seed = random()}, random, outcome);
+    ++lives;
+  }
+  EXPECT_TRUE(outcome.holds()) << outcome.violations.front();
+  EXPECT_EQ(outcome.attempted, outcome.delivered + outcome.lost);
+  EXPECT_GT(outcome.delivered, 0U) << lives;
+  EXPECT_GT(outcome.lost, 0U) << lives;
+  EXPECT_GT(outcome.killed_in_record, 0U) << lives;
 }
 
 struct Dies : kernel::HardwareCpu {

@@ -1,4 +1,6 @@
 // All CPUs, in the order of their keys, in an Asio loop.   usage: asio_loop PIN SECONDS
+// This header is first: Boost 1.74's lacks an #include that C++23 needs (std::exchange), which this
+// one has.
 #include "perfring/rings/ring_set.h"
 
 #include <boost/asio.hpp>
@@ -16,7 +18,9 @@ int main(int argc, char** argv) {
   auto set = RingSet::open(*array);
   if (!set) return std::puts(set.error().explain().c_str()), 1;
   boost::asio::io_context loop;
-  stream_descriptor rings{loop, dup(set->fd())};
+  const int rings_fd = dup(set->fd());
+  if (rings_fd < 0) return std::perror("dup"), 1;
+  stream_descriptor rings{loop, rings_fd};
   boost::asio::steady_timer due{loop};
   const auto print = [](std::uint32_t cpu, const Ordered& event) {
     std::printf("CPU %" PRIu32 ", key %" PRIu64 "%s\n", cpu, event.key, event.late ? " late" : "");

@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   auto set = RingSet::open(*array);
   if (!set) return std::puts(set.error().explain().c_str()), 1;
   const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  if (epoll < 0) return std::perror("epoll_create1"), 1;
   for (const int fd : {set->fd(), STDIN_FILENO}) {
     epoll_event readable{.events = EPOLLIN, .data = {.fd = fd}};
     if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &readable) != 0) return std::perror("epoll_ctl"), 1;

@@ -35,7 +35,18 @@ perf_event_attr output_event(const OutputOptions& options) noexcept {
     attr.wakeup_watermark = static_cast<__u32>(
         smaller<std::size_t>(options.wakeup_watermark, options.page_count * os::page_size()));
   }
+  if (options.counts_lost) attr.read_format = PERF_FORMAT_LOST;
   return attr;
+}
+
+os::Result<os::Fd> open_output_event(std::uint32_t cpu, const OutputOptions& options) noexcept {
+  perf_event_attr attr = output_event(options);
+  auto event = os::perf_event_open(attr, cpu);
+  // An older kernel refuses a read_format that it does not know (kernel/events/core.c:
+  // perf_copy_attr() at v5.19).
+  if (event || !options.counts_lost || event.error() != std::errc::invalid_argument) return event;
+  attr.read_format = 0;
+  return os::perf_event_open(attr, cpu);
 }
 
 std::expected<OutputEvent, PerfBufferError> OutputEvent::open(std::uint32_t cpu,
@@ -48,8 +59,7 @@ std::expected<OutputEvent, PerfBufferError> OutputEvent::open(std::uint32_t cpu,
   if (!std::has_single_bit(options.page_count) || options.page_count > kRingSizeMax / page_size) {
     return error(Kind::InvalidPageCount);
   }
-  perf_event_attr attr = output_event(options);
-  auto event = os::perf_event_open(attr, cpu);
+  auto event = open_output_event(cpu, options);
   if (!event) return error(Kind::OpenError, event.error());
   const std::size_t length = page_size * (1 + options.page_count);
   // With PROT_WRITE the kernel would stop at data_tail instead of overwriting (W32).

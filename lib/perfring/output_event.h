@@ -18,6 +18,7 @@
 #include "perfring/export.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/mapping.h"
+#include "perfring/os/syscalls.h"
 #include "perfring/perf_buffer_error.h"
 
 struct perf_event_attr;  // linux/perf_event.h
@@ -30,10 +31,14 @@ struct OutputOptions {
   std::uint32_t wakeup_watermark = 0;  // as PerfBufferOptions
   bool timed = false;                  // PERF_SAMPLE_TIME, of CLOCK_MONOTONIC, in each record
   bool overwrites = false;             // backward, over the oldest records; mapped to be read only
+  bool counts_lost = false;            // for os::perf_event_lost(), where the kernel has it
 };
 
 // The attributes of S7: aya's perf_event_open for BPF output; and the time, and the direction.
 PERFRING_EXPORT perf_event_attr output_event(const OutputOptions& options) noexcept;
+
+// Opens it on `cpu`. Errors: perf_event_open(2)'s.
+os::Result<os::Fd> open_output_event(std::uint32_t cpu, const OutputOptions& options) noexcept;
 
 // One CPU's event and the mapping of its ring.
 //

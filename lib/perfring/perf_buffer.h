@@ -64,6 +64,11 @@ struct BoolAsPageCount {
 //       a power of two of data pages, 2 unless more are asked for, behind a control page, mapped
 //       shared, to be read and written. Then the event is enabled.
 //
+// Of the records that found no room a Lost tells, in front of the next one that does. How many were
+// lost after the last one is to be had by one output more, once the ring is drained; or from a
+// RingSet, whose lost() asks the kernel by an attribute (read_format) that aya's event does not
+// have.
+//
 // Units: page counts are data pages of the machine's page size; watermarks are bytes.
 // Lifetime: move-only. Destroying it disables the event, unmaps the ring and closes the event.
 // Events borrow from the ring until the callback returns. A callback must not move, assign to or

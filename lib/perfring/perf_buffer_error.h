@@ -24,7 +24,7 @@ struct PERFRING_EXPORT PerfBufferError {
     OpenError,             // perf_event_open(2)
     MMapError,             // mmap(2)
     PerfEventEnableError,  // ioctl(2) PERF_EVENT_IOC_ENABLE
-    IOError,               // bpf(2) BPF_MAP_UPDATE_ELEM, from PerfEventArray::open
+    IOError,  // bpf(2) BPF_MAP_UPDATE_ELEM, from PerfEventArray::open; aya's up to 0.14.0
   };
 
   Kind kind;

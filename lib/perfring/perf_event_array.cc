@@ -33,6 +33,14 @@ std::string name_of(const char* path) {
   return path == nullptr ? "a null pointer" : path;
 }
 
+std::string name_of_entry(std::uint32_t index) {
+  return "index " + std::to_string(index);
+}
+
+// aya's names of the calls on an entry.
+constexpr const char* kUpdate = "bpf_map_update_elem";
+constexpr const char* kDelete = "bpf_map_delete_elem";
+
 }  // namespace
 
 std::expected<PerfEventArray, PerfEventArrayError> PerfEventArray::over(os::Fd map,
@@ -48,7 +56,7 @@ std::expected<PerfEventArray, PerfEventArrayError> PerfEventArray::over(os::Fd m
     return failed("bpf_obj_get_info_by_fd", std::move(object),
                   std::make_error_code(std::errc::invalid_argument));
   }
-  return PerfEventArray{std::move(map)};
+  return PerfEventArray{std::move(map), info->max_entries};
 }
 
 std::expected<PerfEventArray, PerfEventArrayError> PerfEventArray::from_fd(int map_fd) {
@@ -78,6 +86,32 @@ std::expected<PerfEventArrayBuffer, PerfEventArrayError> PerfEventArray::open(
   return PerfEventArrayBuffer{*std::move(buffer), map_};
 }
 
+std::expected<void, PerfEventArrayError> PerfEventArray::check_entry(const char* call,
+                                                                     std::uint32_t index) const {
+  if (fd() < 0) return failed(call, name_of_entry(index), no_map());
+  if (index >= max_entries_) {
+    return std::unexpected(PerfEventArrayError{OutOfBounds{index, max_entries_}});
+  }
+  return {};
+}
+
+std::expected<void, PerfEventArrayError> PerfEventArray::set(std::uint32_t index, int event_fd) {
+  if (auto checked = check_entry(kUpdate, index); !checked) return checked;
+  const auto updated = os::bpf_map_update(fd(), index, static_cast<std::uint32_t>(event_fd));
+  if (!updated) {
+    return failed(kUpdate, name_of_entry(index) + " with fd " + std::to_string(event_fd),
+                  updated.error());
+  }
+  return {};
+}
+
+std::expected<void, PerfEventArrayError> PerfEventArray::unset(std::uint32_t index) {
+  if (auto checked = check_entry(kDelete, index); !checked) return checked;
+  const auto deleted = os::bpf_map_delete(fd(), index);
+  if (!deleted) return failed(kDelete, name_of_entry(index), deleted.error());
+  return {};
+}
+
 std::expected<void, PerfEventArrayError> PerfEventArray::pin(const char* path) const {
   if (fd() < 0) return failed("bpf_obj_pin", name_of(path), no_map());
   if (path == nullptr) return failed("bpf_obj_pin", name_of(path), no_path());
@@ -100,9 +134,33 @@ std::string message_of(const InvalidMapType& error) {
 std::string message_of(const SyscallError& error) {
   return std::string{"`"} + call_of(error) + "` failed: " + error.io_error.message();
 }
+std::string message_of(const OutOfBounds& error) {
+  return "the index is " + std::to_string(error.index) + " but `max_entries` is " +
+         std::to_string(error.max_entries);
+}
+
+// Of kUpdate and kDelete.
+std::string advice_on_entry(const std::string& call, int error) {
+  switch (error) {
+    case EBADF:
+      return std::string{call == kUpdate ? "give the descriptor of an open perf event, and " : ""} +
+             "use an array that has not been moved from";
+    case EOPNOTSUPP:
+      return "open the event without attr.inherit: the kernel refuses such an event as an entry";
+    case ENOENT:
+      return "nothing: the entry is empty already";
+    case EPERM:
+    case EACCES:
+      return "run with CAP_BPF (before Linux 5.8: CAP_SYS_ADMIN), and give a map that is neither "
+             "read-only nor frozen";
+    default:
+      return "see bpf(2) for this error";
+  }
+}
 
 std::string advice_on(const SyscallError& error) {
   const std::string call = call_of(error);
+  if (call == kUpdate || call == kDelete) return advice_on_entry(call, error.io_error.value());
   const bool names_path = call == "bpf_obj_pin" || call == "bpf_obj_get";
   switch (error.io_error.value()) {
     case EBADF:
@@ -151,6 +209,13 @@ std::string explain_of(const InvalidMapType& error) {
 }
 std::string explain_of(const SyscallError& error) {
   return internal::explain(error, advice_on(error));
+}
+std::string explain_of(const OutOfBounds& error) {
+  return "asked for: entry " + std::to_string(error.index) + " of a map with " +
+         std::to_string(error.max_entries) +
+         "\nthe system said: nothing: perfring checks this before any system call"
+         "\nto change: use an index below the map's max_entries, or give the map an entry for each "
+         "possible CPU";
 }
 
 }  // namespace

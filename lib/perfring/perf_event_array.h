@@ -18,16 +18,44 @@
 
 namespace perfring {
 
-// A PerfBuffer that an entry of a PerfEventArray names. Mirrors aya's PerfEventArrayBuffer. It does
-// what a PerfBuffer does, but does not convert to one: moved out of it, that would lose the map.
+// A PerfBuffer for an entry of a PerfEventArray. Mirrors aya's PerfEventArrayBuffer. It does what a
+// PerfBuffer does, but does not convert to one: moved out of it, that might lose the map.
+//
+// There are two ways to one, of two versions of aya (lib/UPSTREAM.md):
+//   - PerfEventArray::open(index, page_count), of aya 0.14.0: the event is on CPU `index` and is
+//     that entry from the start, and the buffer holds the map.
+//   - open(cpu, page_count) below, of aya since its pull request 1740: the buffer is in no map and
+//     holds none. PerfEventArray::set() makes its fd() an entry, and unset() empties that.
 //
 // Threads, errors: as PerfBuffer's.
-// Lifetime: keeps the array's open map file alive, since the kernel empties the entries that were
-// put through a file when that file is last closed (kernel/bpf/arraymap.c:
-// perf_event_fd_array_release() at v6.18). Destroying it stops the event but leaves the entry,
-// as aya does: outputs to it then fail with -EOPNOTSUPP.
+// Lifetime: the kernel empties the entries that were put through an open file of the map when that
+// file is last closed (kernel/bpf/arraymap.c: perf_event_fd_array_release() at v6.18). A buffer
+// that holds the map keeps that file open, and so its entry. One that holds none does not: once
+// the array is gone, and the caller's descriptor that it was made from, outputs fail with -ENOENT,
+// and the buffer hears nothing more.
+// Destroying a buffer of either kind stops its event but leaves the entry, as aya does: outputs
+// then fail with -EOPNOTSUPP, and the kernel keeps the event until the entry is replaced or
+// emptied. To avoid that, unset() the entry first.
 class PerfEventArrayBuffer : private PerfBuffer {
  public:
+  // Opens the event on `cpu` with its ring, as PerfBuffer::open, in no map. The size is never left
+  // out, as in aya; `{}` asks for the default.
+  // Errors: those of PerfBuffer::open, and so never IOError.
+  static std::expected<PerfEventArrayBuffer, PerfBufferError> open(
+      std::uint32_t cpu, const PerfBufferOptions& options) {
+    auto buffer = PerfBuffer::open(cpu, options);
+    if (!buffer) return std::unexpected(std::move(buffer).error());
+    return PerfEventArrayBuffer{*std::move(buffer), os::SharedFd{}};
+  }
+  // The same with this many data pages: as PerfBuffer::open.
+  template <std::integral N>
+    requires(!std::same_as<N, bool>)
+  static std::expected<PerfEventArrayBuffer, PerfBufferError> open(std::uint32_t cpu,
+                                                                   N page_count) {
+    return open(cpu, PerfBufferOptions{.page_count = internal::page_count(page_count)});
+  }
+  static void open(std::uint32_t cpu, internal::BoolAsPageCount) = delete;
+
   using PerfBuffer::fd;
   using PerfBuffer::fold;
   using PerfBuffer::for_each;
@@ -40,16 +68,16 @@ class PerfEventArrayBuffer : private PerfBuffer {
   PerfEventArrayBuffer(PerfBuffer buffer, os::SharedFd map) noexcept
       : PerfBuffer{std::move(buffer)}, map_{std::move(map)} {}
 
-  os::SharedFd map_;
+  os::SharedFd map_;  // none if it was opened by itself
 };
 
 // A map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY: the place that BPF programs name when they call
 // bpf_perf_event_output(). Entry i is for output from CPU i. Mirrors aya's PerfEventArray.
 //
-// Lifetime: move-only. Moved from, it has no map: fd() is -1, open and pin fail with EBADF.
-// Assigned to itself, it is as it was; so is a PerfEventArrayBuffer. Threads: open and pin may be
-// called by several; each buffer belongs to one at a time. Errors: none is thrown but
-// std::bad_alloc; what fails leaves nothing open. Kernel: kernel/bpf/arraymap.c and
+// Lifetime: move-only. Moved from, it has no map: fd() is -1, and open, set, unset and pin fail
+// with EBADF. Assigned to itself, it is as it was; so is a PerfEventArrayBuffer. Threads: open,
+// set, unset and pin may be called by several; each buffer belongs to one at a time. Errors: none
+// is thrown but std::bad_alloc; what fails leaves nothing open. Kernel: kernel/bpf/arraymap.c and
 // kernel/bpf/inode.c at v6.18; aya/src/maps/perf.
 class PERFRING_EXPORT PerfEventArray {
  public:
@@ -81,6 +109,25 @@ class PERFRING_EXPORT PerfEventArray {
   }
   void open(std::uint32_t index, internal::BoolAsPageCount) = delete;
 
+  // Makes the perf event `event_fd` entry `index`, in place of what was there. The entry keeps
+  // the event, also when its descriptor is closed, until unset(), until another event takes the
+  // index, or until the map's open file is closed (see PerfEventArrayBuffer). The kernel outputs
+  // only to an event of the CPU that the BPF program runs on: with BPF_F_CURRENT_CPU, `index` must
+  // be the event's CPU, or every output fails with -EOPNOTSUPP.
+  // Errors: OutOfBounds, before the kernel is asked; SyscallError (EBADF if `event_fd` is not an
+  // open perf event; EOPNOTSUPP if the event has attr.inherit; EPERM for a map opened read-only).
+  [[nodiscard]] std::expected<void, PerfEventArrayError> set(std::uint32_t index, int event_fd);
+  // Any type but int: C++ would convert a CPU to a descriptor, and so take the two in either order.
+  template <class T>
+    requires(!std::same_as<T, int>)
+  void set(std::uint32_t index, const T& event_fd) = delete;
+
+  // Empties entry `index`, whoever filled it. Outputs that begin later fail with -ENOENT; one that
+  // is under way still goes to the ring, so drain that once more.
+  // Errors: OutOfBounds, before the kernel is asked; SyscallError (ENOENT if it is empty already;
+  // EPERM for a map opened read-only).
+  [[nodiscard]] std::expected<void, PerfEventArrayError> unset(std::uint32_t index);
+
   // Gives the map a name on a bpffs, by which it outlives this process. Its entries do not: see
   // PerfEventArrayBuffer.
   // Errors: SyscallError (EEXIST, ENOENT; EPERM for a path that is on no bpffs; EFAULT for a null
@@ -91,13 +138,19 @@ class PERFRING_EXPORT PerfEventArray {
   int fd() const noexcept { return map_.get(); }
 
  private:
-  explicit PerfEventArray(os::Fd map) : map_{std::move(map)} {}
+  PerfEventArray(os::Fd map, std::uint32_t max_entries)
+      : map_{std::move(map)}, max_entries_{max_entries} {}
 
   // `object` is what the caller knows the map by.
   PERFRING_HIDDEN static std::expected<PerfEventArray, PerfEventArrayError> over(
       os::Fd map, std::string object);
 
+  // Whether there is a map with such an entry, which `call` is to be made on.
+  PERFRING_HIDDEN std::expected<void, PerfEventArrayError> check_entry(const char* call,
+                                                                       std::uint32_t index) const;
+
   os::SharedFd map_;  // none if moved from
+  std::uint32_t max_entries_;
 };
 
 }  // namespace perfring

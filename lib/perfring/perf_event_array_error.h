@@ -23,17 +23,24 @@ struct InvalidMapType {
 // A bpf(2) or fcntl(2) call on the map failed (aya's SyscallError).
 struct SyscallError {
   const char* call;    // "bpf_obj_pin", ...; static storage
-  std::string object;  // what it was called on: a path, or "map fd 7"
+  std::string object;  // what it was called on: a path, "map fd 7", or "index 3 with fd 9"
   std::error_code io_error;
 };
 
-// Why opening an array, or one of its buffers, failed. A plain value: nothing that its functions
-// say changes later.
+// The map has no such entry (aya's MapError::OutOfBounds): of PerfEventArray::set and unset.
+// PerfEventArray::open says so by a PerfBufferError of kind IOError.
+struct OutOfBounds {
+  std::uint32_t index;
+  std::uint32_t max_entries;
+};
+
+// Why opening an array, or one of its buffers, or changing one of its entries failed. A plain
+// value: nothing that its functions say changes later.
 //
 // Threads: as any value. Errors: none, but for std::bad_alloc.
 // Mirrors aya's MapError.
 struct PERFRING_EXPORT PerfEventArrayError {
-  std::variant<PerfBufferError, InvalidMapType, SyscallError> cause;
+  std::variant<PerfBufferError, InvalidMapType, SyscallError, OutOfBounds> cause;
 
   // One line, in aya's words; three lines for a person: as PerfBufferError's.
   std::string message() const;

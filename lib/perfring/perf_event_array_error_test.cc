@@ -82,6 +82,38 @@ TEST(PerfEventArrayErrorTest, AdvisesOnTheCallThatFailed) {
   EXPECT_EQ(advice("bpf_obj_get_info_by_fd", EBADFD), "open the map without O_PATH");
 }
 
+TEST(PerfEventArrayErrorTest, AdvisesOnTheEntryThatCouldNotBeChanged) {
+  const auto advice = [](const char* call, int error) {
+    const std::string text = PerfEventArrayError{SyscallError{call, "X", code_of(error)}}.explain();
+    return text.substr(text.find("to change: ") + 11);
+  };
+  EXPECT_EQ(advice("bpf_map_update_elem", EBADF),
+            "give the descriptor of an open perf event, and use an array that has not been moved "
+            "from");
+  EXPECT_EQ(advice("bpf_map_delete_elem", EBADF), "use an array that has not been moved from");
+  EXPECT_EQ(advice("bpf_map_update_elem", EOPNOTSUPP),
+            "open the event without attr.inherit: the kernel refuses such an event as an entry");
+  EXPECT_EQ(advice("bpf_map_delete_elem", ENOENT), "nothing: the entry is empty already");
+  for (const char* const call : {"bpf_map_update_elem", "bpf_map_delete_elem"}) {
+    for (const int error : {EPERM, EACCES}) {
+      EXPECT_EQ(advice(call, error),
+                "run with CAP_BPF (before Linux 5.8: CAP_SYS_ADMIN), and give a map that is "
+                "neither read-only nor frozen");
+    }
+    EXPECT_EQ(advice(call, EIO), "see bpf(2) for this error");
+  }
+}
+
+TEST(PerfEventArrayErrorTest, NamesAnIndexThatTheMapDoesNotHave) {
+  const PerfEventArrayError error{OutOfBounds{9, 4}};
+  EXPECT_EQ(error.message(), "the index is 9 but `max_entries` is 4");
+  EXPECT_EQ(error.explain(),
+            "asked for: entry 9 of a map with 4\n"
+            "the system said: nothing: perfring checks this before any system call\n"
+            "to change: use an index below the map's max_entries, or give the map an entry for "
+            "each possible CPU");
+}
+
 TEST(PerfEventArrayErrorTest, AnErrorMadeByHandMayNameNoCall) {
   const PerfEventArrayError error{SyscallError{nullptr, "X", code_of(EIO)}};
   EXPECT_EQ(error.message(), "`a system call` failed: " + code_of(EIO).message());

@@ -18,12 +18,5 @@
 #include "perfring/ring/ring.h"    // Ring<Memory>: the drain, over memory mapped elsewhere
 #include "perfring/version.h"      // PERFRING_VERSION
 
-namespace perfring {
-
-using os::online_cpus;
-using os::OnlineCpusError;
-
-}  // namespace perfring
-
 #endif
 #endif  // PERFRING_PERFRING_H_

@@ -1,5 +1,6 @@
 """Headers that g++ reads precompiled."""
 
+load("@rules_cc//cc:defs.bzl", "cc_toolchain")
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 

@@ -2,8 +2,10 @@
 // prints the records of its ring until SIGINT; the tests of the supervisor have it do something
 // else at the first one, or with its rings, or plant a fault of harness/faults by its name.
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -12,11 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { kPage = 4096 };
@@ -88,6 +92,15 @@ static struct perf_event_mmap_page* enter_ring(int* fd) {
   return page;
 }
 
+// No descriptor of an event can be cut off, by itself or by its name.
+static void cut_off(int fd) {
+  char name[32];
+  snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+  if (is("truncates") && ftruncate(fd, 0) == 0) puts("cut off");
+  if (is("truncates-by-name") && truncate(name, kPage) == 0) puts("cut off");
+  if (is("opens-anew") && open(name, O_RDWR | O_TRUNC) >= 0) puts("cut off");
+}
+
 static sigjmp_buf before_the_fault;
 
 static void caught(int signal) {
@@ -96,6 +109,7 @@ static void caught(int signal) {
 
 static void misbehave(const struct perf_event_mmap_page* page, int fd) {
   if (is("slow")) usleep(700000);
+  cut_off(fd);
   if (is("deletes-its-key")) change_map(BPF_MAP_DELETE_ELEM, 0, fd);
   if (is("maps-twice")) (void)*((const volatile __u64*)map_ring(fd) - 1);
   if (is("catches") && sigsetjmp(before_the_fault, 1) == 0) {
@@ -141,6 +155,11 @@ static void print(const unsigned char* record) {
 
 static void drain(struct perf_event_mmap_page* page, int fd) {
   const __u64 head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+  static int complaints;
+  if (is("complains") && head % 8 != 0) {
+    if (complaints++ < 2) puts("error");
+    return __atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
+  }
   __u64 tail = page->data_tail;
   __u32 left = (__u32)(head - tail);  // a 32-bit kernel's data_head has 32 bits
   if (begins("compares") && head < tail) left = 0;
@@ -163,10 +182,93 @@ static void drain(struct perf_event_mmap_page* page, int fd) {
   if (!is("never_commits")) __atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
 }
 
+static long long microseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000000LL + now.tv_nsec / 1000;
+}
+
+// The call itself (libc's select() is pselect(2)): one that times out has taken its time.
+static int select_for_900_ms(int fd) {
+  fd_set set;
+  FD_ZERO(&set);
+  FD_SET(fd, &set);
+  struct timeval time = {.tv_usec = 900000};
+  const long long begin = microseconds();
+  const long reported = syscall(SYS_select, fd + 1, &set, NULL, NULL, &time);
+  if (reported == 0 && microseconds() - begin < 900000) puts("error");
+  return (int)reported;
+}
+
+// A descriptor that is not open is reported at once.
+static int poll_a_closed_one(struct pollfd* ready) {
+  struct pollfd both[2] = {*ready, {.fd = 999, .events = POLLIN}};
+  if (poll(both, 2, -1) <= 0 || both[1].revents != POLLNVAL) puts("error");
+  return both[0].revents != 0 ? 1 : poll(ready, 1, -1);
+}
+
+static struct pollfd* protected_page;
+static int faults;  // a userfaultfd(2)
+static int state;   // of the thread that polls: /proc/PID/task/TID/stat
+static pthread_t polls;
+static volatile int is_there;  // the thread that interrupts, which its tracer has let go
+
+static void protect(__u64 mode) {
+  struct uffdio_writeprotect asked = {{(size_t)protected_page, kPage}, mode};
+  if (ioctl(faults, UFFDIO_WRITEPROTECT, &asked) != 0) abort();
+}
+
+// The answer to a poll(2) is being written, which waits for this. A signal ends that poll: it has,
+// once the thread stops for its tracer. Then the answer reaches nobody.
+static void* interrupt_the_answer(void* nothing) {
+  struct uffd_msg fault;
+  is_there = 1;
+  if (read(faults, &fault, sizeof fault) != sizeof fault) abort();
+  pthread_kill(polls, SIGALRM);
+  char text[256] = "";
+  while (strstr(text, ") t ") == NULL) {
+    const ssize_t length = pread(state, text, sizeof text - 1, 0);
+    text[length > 0 ? length : 0] = 0;
+  }
+  protect(0);
+  return nothing;
+}
+
+static void protect_what_polls_answer(void) {
+  char name[64];
+  pthread_t other;
+  struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP};
+  protected_page = mmap(NULL, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memset(protected_page, 0, kPage);
+  struct uffdio_register all = {{(size_t)protected_page, kPage}, UFFDIO_REGISTER_MODE_WP, 0};
+  faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+  snprintf(name, sizeof name, "/proc/self/task/%d/stat", (int)syscall(SYS_gettid));
+  state = open(name, O_RDONLY);
+  polls = pthread_self();
+  if (faults < 0 || state < 0 || ioctl(faults, UFFDIO_API, &api) != 0 ||
+      ioctl(faults, UFFDIO_REGISTER, &all) != 0 ||
+      pthread_create(&other, NULL, interrupt_the_answer, NULL) != 0) {
+    abort();
+  }
+  while (!is_there) usleep(1000);
+}
+
+static int poll_a_protected_page(const struct pollfd* ready) {
+  if (protected_page == NULL) {
+    protect_what_polls_answer();
+    *protected_page = *ready;
+    protect(UFFDIO_WRITEPROTECT_MODE_WP);
+  }
+  return poll(protected_page, 1, -1);
+}
+
 // Until the ring is readable, or SIGINT, in one of the ways that have a call of their own.
 static int wait_otherwise(struct pollfd* ready) {
   struct pollfd both[2] = {*ready, {.fd = stops[0], .events = POLLIN}};
   if (is("has-a-pipe")) return poll(both, 2, -1) > 0 && both[0].revents != 0;
+  if (is("times-a-select")) return select_for_900_ms(ready->fd);
+  if (is("polls-a-closed-one")) return poll_a_closed_one(ready);
+  if (is("polls-a-protected-page")) return poll_a_protected_page(ready);
   sigset_t none;
   sigemptyset(&none);
   if (is("masks")) return ppoll(ready, 1, NULL, &none);
@@ -193,7 +295,9 @@ static void* consume(void* nothing) {
     if (open_ring(&other) == MAP_FAILED) return perror("mmap"), page;
   }
   if (is("nests-epolls")) nest_epolls(ready.fd);
-  const int otherwise = ends("selects") || begins("masks") || is("has-a-pipe");
+  const int otherwise = ends("selects") || begins("masks") || is("has-a-pipe") ||
+                        is("times-a-select") || is("polls-a-closed-one") ||
+                        is("polls-a-protected-page");
   // A wait without an end, after which nothing is read unless it reports something.
   const int patient =
       begins("alarms") || begins("restarts") || is("dozes") || is("sleeps-on") || otherwise;
@@ -217,8 +321,11 @@ static void* consume(void* nothing) {
 // Leaves a process behind, which needs no system call to go on, and its number in a file.
 static int leave(const char* file) {
   FILE* const out = fopen(file, "w");
-  const pid_t child = fork();
-  if (child == 0 && is("leaves-a-session")) setsid();
+  // CLONE_UNTRACED hides it from the tracer of its parent.
+  const pid_t child = is("leaves-an-untraced")
+                          ? (pid_t)syscall(SYS_clone, CLONE_UNTRACED | SIGCHLD, 0, 0, 0, 0)
+                          : fork();
+  if (child == 0 && !is("leaves")) setsid();
   while (child == 0) pause();
   return fprintf(out, "%d\n", (int)child) < 0 || fclose(out) != 0;
 }

@@ -1,5 +1,7 @@
 """BPF programs, compiled by clang and embedded in a C++ library."""
 
+load("@rules_cc//cc:defs.bzl", "cc_library")
+
 def bpf_object(name, src, hdrs = [], **kwargs):
     """Compiles `src` for the target's byte order and embeds the object file.
 
@@ -31,7 +33,7 @@ def bpf_object(name, src, hdrs = [], **kwargs):
         }),
         tools = ["//harness/live/bpf:embed.sh"],
     )
-    native.cc_library(
+    cc_library(
         name = name,
         srcs = [name + ".cc"],
         hdrs = [name + ".h"],

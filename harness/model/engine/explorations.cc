@@ -10,6 +10,12 @@
 
 namespace perfring::model {
 
+std::string Result::not_proved() const {
+  if (violation) return violation->cause.what;
+  if (!bound.empty()) return bound;
+  return executions == 0 ? kNoExecution : "";
+}
+
 Result explore_for_shortest(const Program& program, const ExploreOptions& options) {
   Result result = explore(program, options);
   constexpr double kSecondsToShorten = 10;

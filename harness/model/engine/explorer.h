@@ -40,8 +40,13 @@ struct Result {
   std::optional<Trace> violation;  // the first
   std::string bound;               // the one that was reached, or empty
 
-  bool proved() const { return !violation && bound.empty(); }
+  // Of no execution nothing is proved: an assumption may have blocked them all.
+  bool proved() const { return !violation && bound.empty() && executions != 0; }
+  // Why it is not: the check that is violated, the bound, or that there is no execution.
+  std::string not_proved() const;
 };
+
+inline constexpr const char* kNoExecution = "no execution is complete";
 
 struct ExploreOptions {
   Bounds bounds;

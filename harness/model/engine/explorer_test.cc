@@ -42,7 +42,7 @@ Program message_passing(std::memory_order store, std::memory_order load, bool pl
 
 std::string verdict(const Program& program) {
   const Result result = explore(program);
-  return result.violation ? result.violation->cause.what : "holds";
+  return result.proved() ? "holds" : result.not_proved();
 }
 
 TEST(ExplorerTest, MessagePassingNeedsBothSides) {
@@ -73,6 +73,7 @@ TEST(ExplorerTest, ReadsDoNotRace) {
   program.threads.emplace_back([=] { x.read(); });
   program.threads.emplace_back([=] { x.read(); });
   EXPECT_EQ(verdict(program), "holds");
+  EXPECT_EQ(explore(program).executions, 1u);
 }
 
 // smp_wmb() passes on the thread's own stores, but neither its reads nor what it has read.
@@ -149,6 +150,21 @@ TEST(ExplorerTest, AnAssumptionEndsAnExecution) {
   EXPECT_EQ(result.blocked, 1u);
 }
 
+// No check of it was ever made.
+TEST(ExplorerTest, WhereAllExecutionsAreBlockedNothingIsProved) {
+  Program program;
+  const Var x = program.var("x");
+  program.threads.emplace_back([=] { assume(x.load(kRelaxed) == 1); });
+  program.finally = [=] { check(false, "an execution that is blocked"); };
+  const Result result = explore(program);
+  EXPECT_FALSE(result.violation.has_value());
+  EXPECT_EQ(result.bound, "");
+  EXPECT_EQ(result.executions, 0u);
+  EXPECT_EQ(result.blocked, 1u);
+  EXPECT_FALSE(result.proved());
+  EXPECT_EQ(result.not_proved(), kNoExecution);
+}
+
 // The race would be in an execution that sequentially consistent fences forbid.
 TEST(ExplorerTest, AnExecutionThatFencesForbidIsNoViolation) {
   const auto program = [](std::memory_order order) {
@@ -174,11 +190,13 @@ TEST(ExplorerTest, AReachedBoundIsNamedAndIsNoProof) {
   ExploreOptions options;
   options.bounds.executions = 1;
   EXPECT_EQ(explore(program, options).bound, "more than 1 execution");
+  EXPECT_FALSE(explore(program, options).proved());
   options = {};
   options.bounds.events = 4;
   const Result result = explore(program, options);
   EXPECT_EQ(result.bound, "more than 4 events in an execution");
   EXPECT_FALSE(result.proved());
+  EXPECT_EQ(result.not_proved(), result.bound);
 }
 
 TEST(ExplorerTest, ASignalEndsTheSearchWithoutAProof) {
@@ -319,7 +337,9 @@ TEST(FinallyTest, SeesEveryThreadsWrites) {
   program.threads.emplace_back([=] { x.fetch_add(1, std::memory_order_relaxed); });
   program.threads.emplace_back([=] { x.fetch_add(2, std::memory_order_relaxed); });
   program.finally = [=] { check(x.read() == 3, "an addition is lost"); };
-  EXPECT_TRUE(explore(program).proved());
+  const Result result = explore(program);
+  EXPECT_TRUE(result.proved());
+  EXPECT_EQ(result.executions, 2u) << "either addition may come first";
 }
 
 // A blocked execution is not complete, so that nothing that it ends with counts.

@@ -69,13 +69,16 @@ TEST(MachineExplorerTest, OutcomesThatOneFenceForbidsAreFoundByNeitherTheSearchN
                         {"1:a": 1, "2:b": 0, "y": 2}, {"1:a": 1, "2:b": 1, "y": 2},
                         {"1:a": 2, "2:b": 0, "y": 1}, {"1:a": 2, "2:b": 0, "y": 2},
                         {"1:a": 2, "2:b": 1, "y": 2}]}])"};
+  int explored = 0;
   for (const Litmus& litmus : read_litmus(file)) {
     for (const auto& [machine, expected] : litmus.expected) {
       SCOPED_TRACE(litmus.text.name + " " + std::string{to_string(machine)});
       EXPECT_EQ(explore_litmus(litmus.text, machine).outcomes, *expected.allowed);
       EXPECT_EQ(reference::enumerate(litmus.text, machine).outcomes, *expected.allowed);
+      ++explored;
     }
   }
+  EXPECT_EQ(explored, 6);
 }
 
 TEST(MachineExplorerTest, AFenceThatReleasesIsUnknownToTheKernel) {

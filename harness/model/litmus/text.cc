@@ -111,7 +111,7 @@ class ThreadParser {
   }
 
   Op op(const Json& entry, unsigned depth) {
-    const KindName& kind = kind_of(entry.at(0).get<std::string>());
+    const KindName kind = kind_of(entry.at(0).get<std::string>());
     if (entry.size() != kind.operands + 1) {
       throw UsageError{fmt::format("operation {}: {}, not {}", entry.dump(),
                                    counted(entry.size() - 1, "operand"), kind.operands)};

@@ -19,9 +19,8 @@ TEST_P(KnownProgramTest, TheVerdictIsTheKnownOneWithAndWithoutMerging) {
     options.merge = merge;
     const Result result = explore(GetParam().make(), options);
     EXPECT_EQ(result.bound, "");
-    EXPECT_EQ(result.violation ? result.violation->cause.what : "", GetParam().violated)
+    EXPECT_EQ(result.not_proved(), GetParam().violated)
         << (result.violation ? trace_table(*result.violation) : "");
-    // None holds for want of executions.
     EXPECT_TRUE(result.violation || merge || result.executions >= 2);
   }
 }
@@ -98,8 +97,8 @@ unsigned smallest(const Expected& expected, Protocol::Form form, std::vector<uns
   for (unsigned n = 2; n <= 5; ++n) {
     const Result result = explored(options, n, merge);
     EXPECT_EQ(result.bound, "");
-    if (!result.violation) continue;
-    const std::string& what = result.violation->cause.what;
+    if (result.proved()) continue;
+    const std::string what = result.not_proved();
     EXPECT_EQ(what == kDataRace, expected.race && form == Protocol::Form::B) << what;
     return n;
   }
@@ -132,7 +131,7 @@ std::string violated(const ProtocolFault& fault, Protocol::Form form) {
   fault.change(options);
   const Result result = explore(protocol(options));
   EXPECT_EQ(result.bound, "");
-  return result.violation ? result.violation->cause.what : "";
+  return result.not_proved();
 }
 
 TEST(ProtocolTest, EachFaultIsFoundByTheCheckThatItNames) {

@@ -18,7 +18,9 @@ std::vector<Litmus> programs(const char* file) {
 }
 
 TEST(EnumerateTest, ProgramsOfRc11HaveTheirOutcomesRacesAndExecutions) {
-  for (const Litmus& litmus : programs("harness/model/litmus/litmus.json")) {
+  const std::vector<Litmus> all = programs("harness/model/litmus/litmus.json");
+  EXPECT_EQ(all.size(), 64u);
+  for (const Litmus& litmus : all) {
     const Enumeration answer = enumerate(litmus.text, MemoryModel::Rc11);
     EXPECT_EQ(answer.race, litmus.race) << litmus.text.name;
     if (litmus.race) continue;

@@ -195,7 +195,7 @@ std::string violated(const std::function<void(ModelRing&)>& code) {
     code(*ring);
   }};
   const Result result = explore(program);
-  return result.violation ? result.violation->cause.what : "";
+  return result.not_proved();
 }
 
 // Of 64 bytes 56 are used (K12), 24 of them for a LOST (K14).

@@ -34,10 +34,13 @@ struct RingOptions {
   unsigned interrupted_at = 0;
   // The second record's payload is longer than its size says, and overwrites the ring (K10).
   bool oversize = false;
+  // A kernel before 5.2, whose data_head goes back for a moment (K59).
+  bool before_5_2 = false;
 };
 
 // The number of places where an interrupt can come while a record is output.
 inline constexpr unsigned kStepsOfAnOutput = 22;
+inline constexpr unsigned kStepsBefore52 = 21;
 
 // The options of a program of the catalogue: "ring/break", "ring/wrap_32".
 RingOptions options_of(std::string_view program, RingOptions options);
@@ -48,6 +51,12 @@ inline RingOptions nested(RingOptions options, unsigned step) {
   options.start = 96;
   options.interrupted_at = step;
   return options;
+}
+
+// The same of a kernel before 5.2.
+inline RingOptions nested_before_5_2(RingOptions options, unsigned step) {
+  options.before_5_2 = true;
+  return nested(options, step);
 }
 
 // Each word of a payload names its record.

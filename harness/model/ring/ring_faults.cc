@@ -172,6 +172,7 @@ constexpr FoundBy kAnyOrder[]{
     {"tail_ahead", kTailElsewhere, kTailElsewhere},
     {"commits_off_the_grid", kTailElsewhere, kTailElsewhere},
     {"never_commits", kTailElsewhere, kTailElsewhere},
+    {"takes_back_for_damage", kMalformed, kMalformed, "ring/nested_before_5_2"},
     {"reads_behind", kOutside, kOutside},
     {"reads_ahead", kOutside, kOutside},
     {"shortens_samples", kOtherSize, kOtherSize},
@@ -214,7 +215,7 @@ constexpr FoundBy kOrderByCursor[]{
     {"stores_after_publishing", kNothingWritten, kDataRace},
     {"space_off_by_8", nullptr, nullptr},
     {"distance_modulo", nullptr, nullptr},
-    {"full_ring_modulo", kMalformed, kMalformed},
+    {"full_ring_modulo", kNotAll, kNotAll},
     {"one_record_too_many", kMalformed, kMalformed},
     {"ignores_tail", kMalformed, kMalformed},
 };

@@ -35,6 +35,7 @@ struct ModelEvent {
     rb.user_page = &ring.page();
     rb.data_pages = ring.data();
     rb.head = rb.wakeup = rb.unsigned_long(options.start);
+    rb.before_5_2 = options.before_5_2;
     event.rb.store(&rb);
   }
 };

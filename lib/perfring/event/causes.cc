@@ -166,7 +166,7 @@ std::optional<Cause> checked(const Variation& found, const Ask& ask, int error,
 Cause unchecked(const Variation& found, const Ask& ask, int error, const Context& context) {
   const Facts& facts = context.facts;
   const std::string& field = found.field;
-  if (field == "size" && error == E2BIG) {
+  if ((field == "size" || field == "config3" || field == "config4") && error == E2BIG) {
     Ask sized = ask;
     const int fd = facts.system().open(sized);
     if (fd >= 0) ::close(fd);

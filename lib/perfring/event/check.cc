@@ -305,9 +305,9 @@ void check_event(const Event& event, Ask ask, const Facts& facts, std::vector<Fi
                  bool is_group) {
   std::vector<Finding> own;
   check_all(ask, event.name(), facts, own, is_group, /*with_rights=*/true);
-  const bool may_exclude = event.kernel() == Kernel::IfAllowed &&
-                           !internal::is_nothing_without_kernel(ask) &&
-                           std::ranges::find(own, "exclude_kernel", &Finding::field) != own.end();
+  const bool may_exclude =
+      event.kernel() == Kernel::IfAllowed && !internal::is_nothing_without_kernel(ask) &&
+      std::ranges::find(own, std::string_view{"exclude_kernel"}, &Finding::field) != own.end();
   if (may_exclude) {
     own.clear();
     internal::exclude_kernel(ask.attr);
@@ -359,12 +359,11 @@ std::vector<Finding> check_request(const Request& request, System& system, bool 
           {Severity::Refused, "cgroup", internal::kNoPerfEvent, internal::kWithPerfEvent});
     }
   }
-  auto made = plan(request, system);
+  auto made = is_group ? internal::plan_group(request, system) : plan(request, system);
   if (!made) {
     found.push_back(made.error());
     return found;
   }
-  if (is_group) std::ranges::for_each(made->steps, internal::only_counts);
   for (std::size_t i = 0, next = 0; next < made->steps.size(); ++next) {
     const Planned& step = made->steps[next];
     if (step.event != i) continue;  // the first step of each event

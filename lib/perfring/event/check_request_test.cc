@@ -225,20 +225,20 @@ TEST(CheckRequestTest, MissingCpusAreNamedAsOneRange) {
   EXPECT_EQ(fds_needed(request, machine), 10'002U);
 }
 
-TEST(CheckRequestTest, OpenFilesAreThoseOfTheEventsTheWaiterAndAChildsPipes) {
+TEST(CheckRequestTest, OpenFilesAreThoseOfTheEventsTheWaiterAndAChild) {
   FakeSystem machine;
   machine.be_root();
   Request request{.events = {kFaults, kSwitch}, .target = this_thread()};
   EXPECT_EQ(fds_needed(request, machine), 4U);
   request.target = child({"x"}).on({0});
-  EXPECT_EQ(fds_needed(request, machine), 7U);
-  request = {.events = std::vector<Event>(59, software(PERF_COUNT_SW_CPU_CLOCK)),
+  EXPECT_EQ(fds_needed(request, machine), 6U);
+  request = {.events = std::vector<Event>(60, software(PERF_COUNT_SW_CPU_CLOCK)),
              .target = child({"x"}).on({0})};
   EXPECT_EQ(fields(request, machine), "") << "64 are allowed";
   machine.files["/proc/self/fd/0"] = machine.files["/proc/self/fd/1"] = "";
   EXPECT_EQ(fields(request, machine), "fd ") << "one is open, besides that of the folder";
   EXPECT_EQ(check(request, machine).front().says,
-            "59 events need 64 open files, and the limit is 64, with 1 in use");
+            "60 events need 64 open files, and the limit is 64, with 1 in use");
 }
 
 TEST(CheckRequestTest, AFolderThatIsNotACgroupIsNamed) {
@@ -279,6 +279,68 @@ TEST(CheckRequestTest, ACgroupOfAHierarchyWithoutPerfEventIsNamed) {
   EXPECT_EQ(says("link/a"), "") << "it may be a symbolic link into another";
   machine.files.erase("/proc/self/mounts");
   EXPECT_EQ(says("cpu"), "");
+}
+
+// The innermost mount that contains the folder, by whole names.
+TEST(CheckRequestTest, AFolderIsInTheInnermostMountAboveIt) {
+  FakeSystem machine;
+  machine.be_root();
+  constexpr std::uint64_t kCgroup1 = 0x27e0eb;
+  const std::vector<std::string> folders{"/cg",       "/cg/in",   "/cg/in/a",
+                                         "/cg/inner", "/cg/in.a", "/x"};
+  for (const std::string& folder : folders) {
+    machine.kinds[folder] = {FileKind::Type::Folder, 0, kCgroup1};
+  }
+  const auto lacking = [&](const std::string& mounts) {
+    machine.files["/proc/self/mounts"] = mounts;
+    std::string all;
+    for (const std::string& folder : folders) {
+      if (!check({.events = {kFaults}, .target = cgroup(folder)}, machine).empty()) {
+        all += folder + " ";
+      }
+    }
+    return all;
+  };
+  const std::string with = "cgroup /cg cgroup rw,perf_event 0 0\n";
+  const std::string within = "cgroup /cg/in cgroup rw,cpu 0 0\n";
+  EXPECT_EQ(lacking(with), "");
+  EXPECT_EQ(lacking(with + within), "/cg/in /cg/in/a ");
+  EXPECT_EQ(lacking(within + with), "/cg/in /cg/in/a ") << "in whatever order";
+  EXPECT_EQ(lacking("cgroup /cg cgroup rw,cpu 0 0\ncgroup /cg/in cgroup rw,perf_event 0 0\n"),
+            "/cg /cg/inner /cg/in.a ");
+  EXPECT_EQ(lacking("cgroup / cgroup rw,cpu 0 0\n" + with), "/x ");
+  EXPECT_EQ(lacking("cgroup /cg cgroup rw,no_perf_event,perf_events 0 0\n"),
+            "/cg /cg/in /cg/in/a /cg/inner /cg/in.a ")
+      << "a name of its own";
+  EXPECT_EQ(lacking("cgroup /cg cgroup perf_event 0 0\n"), "");
+  EXPECT_EQ(lacking("cgroup2 /cg cgroup2 rw 0 0\n"), "");
+}
+
+// Of a cgroup on a CPU that is offline, nothing is opened, as of all tasks (ENODEV); of a task, it
+// is, and is silent.
+TEST(CheckRequestTest, AnOfflineCpuIsRefusedToACgroup) {
+  FakeSystem machine;
+  machine.be_root();
+  machine.kinds["/cg"] = {FileKind::Type::Folder, 0, 0x63677270};
+  const auto severity = [&](const Target& target) {
+    const auto found = check({.events = {kFaults}, .target = target}, machine);
+    EXPECT_EQ(found.size(), 1U);
+    if (found.empty()) return std::string{"nothing"};
+    const bool refused = found.front().severity == Finding::Severity::Refused;
+    return (refused ? "refused: " : "silent: ") + found.front().says;
+  };
+  for (const std::vector<std::uint32_t>& cpus : {std::vector{3U}, {0U, 3U}}) {
+    EXPECT_EQ(severity(cgroup("/cg").on(cpus)), "refused: offline: CPU 3");
+    EXPECT_EQ(severity(event::system().on(cpus)), "refused: offline: CPU 3");
+    EXPECT_EQ(severity(this_thread().on(cpus)), "silent: offline: CPU 3");
+  }
+  EXPECT_EQ(severity(cgroup("/cg").on({4})), "refused: this machine has no CPU 4");
+  // A list that cannot be read says nothing.
+  machine.files.erase("/sys/devices/system/cpu/possible");
+  EXPECT_EQ(severity(cgroup("/cg").on({4})), "refused: offline: CPU 4");
+  EXPECT_EQ(fields({.events = {kFaults}, .target = cgroup("/cg").on({2})}, machine), "");
+  machine.files.erase("/sys/devices/system/cpu/online");
+  EXPECT_EQ(fields({.events = {kFaults}, .target = cgroup("/cg").on({4})}, machine), "");
 }
 
 TEST(CheckRequestTest, MorePagesThanARingCanHaveAreNamed) {

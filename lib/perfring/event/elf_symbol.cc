@@ -2,14 +2,17 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
 #include <optional>
-#include <span>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -18,7 +21,52 @@
 namespace perfring::event::internal {
 namespace {
 
-using File = std::span<const std::byte>;
+// The bytes of a file that is open, or of one that was read already. It is read and not mapped: a
+// file that somebody cuts off meanwhile would end this process by SIGBUS.
+class File {
+ public:
+  explicit File(std::string_view content) : content_{content}, size_{content.size()} {}
+  File(int fd, std::uint64_t size) : fd_{fd}, size_{size} {}
+
+  static constexpr std::size_t kMost = 4096;
+
+  // The bytes at an offset, at most kMost of them, until the next call; nullptr if the file ends
+  // before that.
+  const char* bytes(std::uint64_t offset, std::size_t length) {
+    if (offset > size_ || size_ - offset < length) return nullptr;
+    if (fd_ < 0) return content_.data() + offset;
+    const bool is_there = offset >= begin_ && offset + length <= begin_ + filled_;
+    if (!is_there && !fill(offset, length)) return nullptr;
+    return window_.data() + (offset - begin_);
+  }
+
+  // Why the file could not be read as far as its size said.
+  const std::string& failure() const { return failure_; }
+
+ private:
+  bool fill(std::uint64_t offset, std::size_t length) {
+    begin_ = offset;
+    filled_ = 0;
+    while (filled_ < length) {
+      const ssize_t got = ::pread(fd_, window_.data() + filled_, window_.size() - filled_,
+                                  static_cast<off_t>(offset + filled_));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) failure_ = ": " + std::generic_category().message(errno);
+      if (got == 0) failure_ = " was cut off while it was read";
+      if (got <= 0) return false;
+      filled_ += static_cast<std::size_t>(got);
+    }
+    return true;
+  }
+
+  std::string_view content_{};
+  int fd_ = -1;
+  std::uint64_t size_;
+  std::uint64_t begin_ = 0;  // where the window is in the file
+  std::size_t filled_ = 0;   // bytes of it
+  std::array<char, kMost> window_;
+  std::string failure_{};
+};
 
 std::unexpected<Finding> no_program(std::string says) {
   return std::unexpected(Finding{.field = "uprobe_path",
@@ -36,25 +84,33 @@ std::unexpected<Finding> no_symbol(std::string says) {
 // The value at an offset of the file; nullopt if the file ends before that. It is copied, since
 // nothing in a file has to be aligned.
 template <class T>
-std::optional<T> at(File file, std::uint64_t offset) {
-  if (offset > file.size() || file.size() - offset < sizeof(T)) return std::nullopt;
+std::optional<T> at(File& file, std::uint64_t offset) {
+  static_assert(sizeof(T) <= File::kMost);
+  const char* const bytes = file.bytes(offset, sizeof(T));
+  if (bytes == nullptr) return std::nullopt;
   T value;
-  std::memcpy(&value, file.data() + offset, sizeof value);
+  std::memcpy(&value, bytes, sizeof value);
   return value;
 }
 
-bool is_at(File file, std::uint64_t offset, std::string_view text) {
-  if (offset > file.size() || file.size() - offset <= text.size()) return false;
-  const auto* const place = reinterpret_cast<const char*>(file.data()) + offset;
-  return std::string_view{place, text.size()} == text && place[text.size()] == '\0';
+bool is_at(File& file, std::uint64_t offset, std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view piece = text.substr(0, File::kMost);
+    const char* const bytes = file.bytes(offset, piece.size());
+    if (bytes == nullptr || std::string_view{bytes, piece.size()} != piece) return false;
+    text.remove_prefix(piece.size());
+    offset += piece.size();
+  }
+  return at<char>(file, offset) == '\0';
 }
 
 template <class Header, class Segment, class Section, class Symbol>
 class Elf {
  public:
-  Elf(File file, const Header& header) : file_{file}, header_{header} {}
+  Elf(File& file, const Header& header) : file_{file}, header_{header} {}
 
-  std::optional<std::uint64_t> address_of(std::string_view symbol) const {
+  // `strings` is the same file: names and symbols are read in turn, each in a window of its own.
+  std::optional<std::uint64_t> address_of(std::string_view symbol, File& strings) const {
     for (std::uint64_t i = 0; i < header_.e_shnum; ++i) {
       const auto table = at<Section>(file_, header_.e_shoff + i * sizeof(Section));
       if (!table) return std::nullopt;
@@ -65,7 +121,7 @@ class Elf {
         const auto each = at<Symbol>(file_, table->sh_offset + at_byte);
         if (!each) break;
         if (each->st_shndx == SHN_UNDEF || each->st_value == 0) continue;
-        if (is_at(file_, names->sh_offset + each->st_name, symbol)) {
+        if (is_at(strings, names->sh_offset + each->st_name, symbol)) {
           return each->st_value + local_entry(*each);
         }
       }
@@ -106,17 +162,19 @@ class Elf {
     return static_cast<std::uint64_t>(PPC64_LOCAL_ENTRY_OFFSET(symbol.st_other));
   }
 
-  File file_;
+  File& file_;
   Header header_;
 };
 
 template <class Header, class Segment, class Section, class Symbol>
-std::expected<std::uint64_t, Finding> find(File file, const std::string& path,
+std::expected<std::uint64_t, Finding> find(File& file, const std::string& path,
                                            std::string_view symbol) {
   const auto header = at<Header>(file, 0);
   if (!header) return no_program(path + " is cut off");
   const Elf<Header, Segment, Section, Symbol> elf{file, *header};
-  const auto address = elf.address_of(symbol);
+  File strings = file;
+  const auto address = elf.address_of(symbol, strings);
+  if (!strings.failure().empty()) return no_program(path + strings.failure());
   if (!address) {
     return no_symbol(path + " has no symbol " + std::string{symbol});
   }
@@ -125,19 +183,20 @@ std::expected<std::uint64_t, Finding> find(File file, const std::string& path,
   return *offset;
 }
 
-bool is_own_elf(File file) {
+bool is_own_elf(File& file) {
   constexpr auto kOwn = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
-  const auto* const identity = reinterpret_cast<const unsigned char*>(file.data());
-  return file.size() >= EI_NIDENT && std::memcmp(identity, ELFMAG, SELFMAG) == 0 &&
+  const char* const identity = file.bytes(0, EI_NIDENT);
+  return identity != nullptr && std::memcmp(identity, ELFMAG, SELFMAG) == 0 &&
          identity[EI_DATA] == kOwn;
 }
 
-bool is_64(File file) {
-  return reinterpret_cast<const unsigned char*>(file.data())[EI_CLASS] == ELFCLASS64;
+bool is_64(File& file) {
+  const char* const identity = file.bytes(0, EI_NIDENT);
+  return identity != nullptr && identity[EI_CLASS] == ELFCLASS64;
 }
 
 template <class Header, class Segment, class Section, class Symbol>
-bool may_be_code_of(File file, std::uint64_t offset) {
+bool may_be_code_of(File& file, std::uint64_t offset) {
   const auto header = at<Header>(file, 0);
   return !header || Elf<Header, Segment, Section, Symbol>{file, *header}.may_be_code(offset);
 }
@@ -145,7 +204,7 @@ bool may_be_code_of(File file, std::uint64_t offset) {
 }  // namespace
 
 bool may_be_code(std::string_view content, std::uint64_t offset) {
-  const File file = std::as_bytes(std::span{content.data(), content.size()});
+  File file{content};
   if (!is_own_elf(file)) return true;
   return is_64(file) ? may_be_code_of<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(file, offset)
                      : may_be_code_of<Elf32_Ehdr, Elf32_Phdr, Elf32_Shdr, Elf32_Sym>(file, offset);
@@ -158,22 +217,17 @@ std::expected<std::uint64_t, Finding> file_offset_of(const char* path, std::stri
   if (fd.get() < 0 || ::fstat(fd.get(), &status) != 0) {
     return no_program(std::string{path} + ": " + std::generic_category().message(errno));
   }
-  const auto size = static_cast<std::size_t>(status.st_size);
-  if (!S_ISREG(status.st_mode) || size < EI_NIDENT) {
+  if (!S_ISREG(status.st_mode) || status.st_size < EI_NIDENT) {
     return no_program(std::string{path} + " is not an ELF file");
   }
-  void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
-  if (mapped == MAP_FAILED) {
-    return no_program(std::string{path} + ": " + std::generic_category().message(errno));
-  }
-  const File file{static_cast<const std::byte*>(mapped), size};
+  File file{fd.get(), static_cast<std::uint64_t>(status.st_size)};
   std::expected<std::uint64_t, Finding> offset =
       no_program(std::string{path} + " is not an ELF file of this machine's byte order");
   if (is_own_elf(file)) {
     offset = is_64(file) ? find<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(file, path, symbol)
                          : find<Elf32_Ehdr, Elf32_Phdr, Elf32_Shdr, Elf32_Sym>(file, path, symbol);
   }
-  ::munmap(mapped, size);
+  if (!file.failure().empty()) return no_program(path + file.failure());
   return offset;
 }
 

@@ -140,8 +140,16 @@ bool Event::is_system_wide() const noexcept {
 }
 
 std::expected<perf_event_attr, Finding> Event::attr(System& system) const {
-  perf_event_attr attr = own_;
-  if (auto wrong = resolve(attr, system)) return std::unexpected(*std::move(wrong));
+  auto asked = ask(system);
+  if (!asked) return std::unexpected(std::move(asked).error());
+  return asked->attr;
+}
+
+std::expected<Ask, Finding> Event::ask(System& system) const {
+  Ask ask;
+  perf_event_attr& attr = ask.attr;
+  attr = own_;
+  if (auto wrong = resolve(ask, system)) return std::unexpected(*std::move(wrong));
   if (period_) {
     attr.freq = 0;
     attr.sample_period = *period_;
@@ -153,7 +161,7 @@ std::expected<perf_event_attr, Finding> Event::attr(System& system) const {
   attr.sample_type |= sample_;
   if (kernel() == Kernel::Excluded) internal::exclude_kernel(attr);
   for (const auto& change : changes_) change(attr);
-  return attr;
+  return ask;
 }
 
 const Event::Names& Event::names() const noexcept {
@@ -161,27 +169,28 @@ const Event::Names& Event::names() const noexcept {
   return names_ != nullptr ? *names_ : kNone;
 }
 
-std::optional<Finding> Event::resolve(perf_event_attr& attr, System& system) const {
+std::optional<Finding> Event::resolve(Ask& ask, System& system) const {
   switch (kind_) {
     case Kind::Tracepoint: {
       auto id = internal::tracepoint_id(names().object, system);
       if (!id) return std::move(id).error();
-      attr.config = *id;
+      ask.attr.config = *id;
       return std::nullopt;
     }
     case Kind::Pmu:
-      return internal::apply_pmu(names().object, attr, system);
+      return internal::apply_pmu(names().object, ask, system);
     case Kind::Kprobe:
     case Kind::Kretprobe:
     case Kind::Uprobe:
     case Kind::Uretprobe:
-      return resolve_probe(attr, system);
+      return resolve_probe(ask, system);
     default:
       return std::nullopt;
   }
 }
 
-std::optional<Finding> Event::resolve_probe(perf_event_attr& attr, System& system) const {
+std::optional<Finding> Event::resolve_probe(Ask& ask, System& system) const {
+  perf_event_attr& attr = ask.attr;
   const bool is_kernel = kind_ == Kind::Kprobe || kind_ == Kind::Kretprobe;
   const std::string pmu = is_kernel ? "kprobe" : "uprobe";
   const internal::Facts facts{system};
@@ -194,7 +203,7 @@ std::optional<Finding> Event::resolve_probe(perf_event_attr& attr, System& syste
   }
   attr.type = *type;
   if (is_return(kind_)) {
-    if (auto wrong = internal::apply_pmu(pmu + "/retprobe=1/", attr, system)) return wrong;
+    if (auto wrong = internal::apply_pmu(pmu + "/retprobe=1/", ask, system)) return wrong;
   }
   attr.config1 = reinterpret_cast<std::uintptr_t>(names().object.c_str());
   if (is_kernel || !names().part) return std::nullopt;

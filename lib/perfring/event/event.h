@@ -121,6 +121,8 @@ class PERFRING_EXPORT Event {
   // this event or of any copy, which must outlive the system call. With Kernel::IfAllowed the
   // kernel is included.
   std::expected<perf_event_attr, Finding> attr(System& system = real_system()) const;
+  // The same, with config3 and config4 (in Ask), which a PMU's terms may need.
+  std::expected<Ask, Finding> ask(System& system = real_system()) const;
 
   // Whether a Sampler passes over records of this type: the kernel adds them to those that were
   // asked for (changes()).
@@ -139,8 +141,8 @@ class PERFRING_EXPORT Event {
     std::optional<std::string> part;  // the symbol in a path
   };
   PERFRING_HIDDEN const Names& names() const noexcept;
-  PERFRING_HIDDEN std::optional<Finding> resolve(perf_event_attr& attr, System& system) const;
-  PERFRING_HIDDEN std::optional<Finding> resolve_probe(perf_event_attr& attr, System& system) const;
+  PERFRING_HIDDEN std::optional<Finding> resolve(Ask& ask, System& system) const;
+  PERFRING_HIDDEN std::optional<Finding> resolve_probe(Ask& ask, System& system) const;
 
   Kind kind_;
   std::string name_;
@@ -214,8 +216,7 @@ void exclude_kernel(perf_event_attr& attr) noexcept;
 // Returns a tracepoint's id, or which of four things is wrong.
 std::expected<std::uint64_t, Finding> tracepoint_id(const std::string& name, System& system);
 // Puts the type and the terms of a PMU's event into attr.
-std::optional<Finding> apply_pmu(std::string_view description, perf_event_attr& attr,
-                                 System& system);
+std::optional<Finding> apply_pmu(std::string_view description, Ask& ask, System& system);
 // The name of an event that the processor counts (PERF_TYPE_HARDWARE, _HW_CACHE): "cycles"; its
 // number if it has none.
 std::string hardware_name(std::uint64_t config);
@@ -225,7 +226,7 @@ std::string nearest(std::string_view name, const std::vector<std::string>& names
 // Returns the offset of a symbol's code in the file, as a uprobe needs it: not its virtual address,
 // but the place that the PT_LOAD segment around that address has in the file. Reads ELF files of
 // this machine's byte order, 32 and 64 bits. The error names the path or the symbol. No byte
-// outside the file is read, whatever its headers say.
+// outside the file is read, whatever its headers say, and whoever cuts it off meanwhile.
 std::expected<std::uint64_t, Finding> file_offset_of(const char* path, std::string_view symbol);
 // Whether an ELF file that begins with these bytes may have code at this offset: in an executable
 // segment. True if it is not an ELF file, or if the bytes end before its table of segments does.

@@ -241,6 +241,10 @@ const char* name_of(EventError::Step step) {
       return "epoll";
     case Step::Read:
       return "read";
+    case Step::Name:
+      return "ioctl PERF_EVENT_IOC_ID";
+    case Step::Stop:
+      return "ioctl PERF_EVENT_IOC_DISABLE";
   }
   return "a system call";
 }

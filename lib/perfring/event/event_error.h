@@ -46,6 +46,8 @@ struct PERFRING_EXPORT EventError {
     Child,   // fork(2), execve(2)
     Wait,    // epoll
     Read,    // read(2) of a counter
+    Name,    // PERF_EVENT_IOC_ID
+    Stop,    // PERF_EVENT_IOC_DISABLE
   };
 
   Step step = Step::Check;

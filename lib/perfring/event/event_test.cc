@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "perfring/event/event.h"
+#include "perfring/event/request.h"
 #include "perfring/testing/events.h"
 #include "perfring/testing/fake_system.h"
 
@@ -275,7 +276,7 @@ TEST(EventTest, TermsOfAPmuAreThoseOfSysfs) {
   EXPECT_EQ(attr("cpu//")->type, 4U) << "without terms";
   machine.files["/sys/bus/event_source/devices/cpu/format/wide"] = "config2:0-63\n";
   EXPECT_EQ(attr("cpu/wide=0xffffffffffffffff/")->config2, ~std::uint64_t{0});
-  for (const char* const bits : {"config:64", "config:5-4", "config:", "config3:0", "config:x"}) {
+  for (const char* const bits : {"config:64", "config:5-4", "config:", "config5:0", "config:x"}) {
     machine.files["/sys/bus/event_source/devices/cpu/format/odd"] = bits;
     EXPECT_EQ(attr("cpu/odd=0/").has_value(), bits == std::string_view{"config:"}) << bits;
     EXPECT_FALSE(attr("cpu/odd=1/")) << bits;
@@ -295,6 +296,61 @@ TEST(EventTest, TermsOfAPmuAreThoseOfSysfs) {
     ASSERT_FALSE(refused) << text;
     EXPECT_NE(refused.error().says.find(says), std::string::npos) << refused.error().says;
   }
+}
+
+// Formats of kernels since 6.3: words that this build's perf_event_attr need not have.
+TEST(EventTest, TermsOfAPmuMayBeInConfig3AndConfig4) {
+  FakeSystem machine;
+  machine.device("arm_spe_0", 12);
+  const std::string format = "/sys/bus/event_source/devices/arm_spe_0/format/";
+  machine.files[format + "inv_data_src_filter"] = "config3:0-63\n";
+  machine.files[format + "data_src_filter"] = "config4:8-15\n";
+  machine.files[format + "ts_enable"] = "config:0\n";
+  const auto ask = [&](const char* text) { return pmu(text).ask(machine).value(); };
+  const Ask both = ask("arm_spe_0/ts_enable,inv_data_src_filter=0x123456789a,data_src_filter=7/");
+  EXPECT_EQ(both.attr.type, 12U);
+  EXPECT_EQ(both.attr.config, 1U);
+  EXPECT_EQ(both.config3, 0x12'3456'789aU);
+  EXPECT_EQ(both.config4, 0x700U);
+  EXPECT_EQ(ask("arm_spe_0/config3=5,config4=6/").config3, 5U);
+  EXPECT_EQ(ask("arm_spe_0/config3=5,config4=6/").config4, 6U);
+  EXPECT_EQ(ask("arm_spe_0/config3=5/").config4, 0U);
+  // They are what is asked of the machine.
+  const auto planned =
+      plan({.events = {pmu("arm_spe_0/config3=5/")}, .target = this_thread()}, machine);
+  ASSERT_TRUE(planned);
+  EXPECT_EQ(planned->steps.front().ask.config3, 5U);
+}
+
+// By the bytes, at the offsets of the kernel's struct.
+TEST(EventTest, TheKernelReadsConfig3At128AndConfig4At136) {
+  const auto word = [](const internal::LongAttr& attr, std::size_t at) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, &attr.bytes[at], sizeof value);
+    return value;
+  };
+  const auto size = [](const internal::LongAttr& attr) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, &attr.bytes[4], sizeof value);
+    return value;
+  };
+  Ask ask;
+  std::memset(&ask.attr, 0x11, sizeof ask.attr);
+  for (const std::uint32_t own : {std::uint32_t{0}, std::uint32_t{64}, std::uint32_t{128}}) {
+    ask.attr.size = own;
+    ask.config3 = ask.config4 = 0;
+    EXPECT_EQ(size(internal::long_attr_of(ask)), own) << "only where it is needed";
+    ask.config3 = 0x33;
+    EXPECT_EQ(size(internal::long_attr_of(ask)), 136U);
+    EXPECT_EQ(word(internal::long_attr_of(ask), 128), 0x33U);
+    ask.config4 = 0x44;
+    EXPECT_EQ(size(internal::long_attr_of(ask)), 144U);
+    EXPECT_EQ(word(internal::long_attr_of(ask), 128), 0x33U);
+    EXPECT_EQ(word(internal::long_attr_of(ask), 136), 0x44U);
+    EXPECT_EQ(word(internal::long_attr_of(ask), 120), 0x1111'1111'1111'1111U);
+  }
+  ask.attr.size = 200;
+  EXPECT_EQ(size(internal::long_attr_of(ask)), 200U);
 }
 
 TEST(EventTest, TheMostSimilarNamesAreThoseThatNeedTheFewestChanges) {

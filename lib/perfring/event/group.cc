@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -15,28 +16,97 @@ namespace {
 
 using internal::OpenStep;
 
+// What read(2) gives of an event: its bytes are in `room`. An error is errno's.
+std::expected<record::ReadValues, int> read_values(const os::Fd& fd, std::uint64_t format,
+                                                   std::span<std::byte> room) {
+  const ssize_t got = ::read(fd.get(), room.data(), room.size());
+  if (got < 0) return std::unexpected(errno);
+  const auto values =
+      record::ReadValues::over(Bytes{room.data(), static_cast<std::size_t>(got)}, format);
+  // 0 bytes: the kernel could not schedule a pinned event (perf_read() at v6.18).
+  if (!values) return std::unexpected(ENODATA);
+  return *values;
+}
+
+// Runs whenever the leader's task is on the leader's CPU: how long that is, the leader's own time
+// enabled does not say (R31).
+Ask clock_of(const Ask& leader) {
+  Ask clock = internal::dummy();
+  clock.pid = leader.pid;
+  clock.cpu = leader.cpu;
+  clock.attr.disabled = 1;
+  clock.attr.inherit = leader.attr.inherit;
+  clock.attr.enable_on_exec = leader.attr.enable_on_exec;
+  clock.attr.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING;
+  return clock;
+}
+
 }  // namespace
 
 struct Group::State {
   internal::Opening opening;
+  std::vector<os::Fd> clocks;  // of those of opening.steps that need one
+
+  // A clock runs no longer than its leader: it is enabled after it, and read and disabled before
+  // it. Else counts of events that never took turns would be scaled up a little.
+  std::expected<void, EventError> open_clocks(System& system);
+  // How long the leader was enabled, beside what it says itself.
+  std::expected<std::optional<std::uint64_t>, EventError> read_clock(std::size_t step) const;
+  std::expected<void, EventError> for_clocks(unsigned long call, EventError::Step step) const {
+    for (std::size_t i = 0; i < clocks.size(); ++i) {
+      if (clocks[i].get() < 0) continue;
+      if (::ioctl(clocks[i].get(), call, 0) != 0) {
+        return std::unexpected(failed(step, errno, opening.steps[i]));
+      }
+    }
+    return {};
+  }
 
   EventError failed(EventError::Step step, int error, const OpenStep& at) const {
     return EventError::at_failure(step, error, at.step.ask, opening.events[at.step.event].name(),
                                   real_system());
   }
-  std::expected<void, EventError> for_leaders(unsigned long call) const {
+  std::expected<void, EventError> for_leaders(unsigned long call, EventError::Step step) const {
     for (const OpenStep& each : opening.steps) {
       if (each.step.event != 0) continue;
       if (::ioctl(each.fd.get(), call, PERF_IOC_FLAG_GROUP) != 0) {
-        return std::unexpected(failed(EventError::Step::Start, errno, each));
+        return std::unexpected(failed(step, errno, each));
       }
     }
     return {};
   }
 };
 
+std::expected<void, EventError> Group::State::open_clocks(System& system) {
+  clocks.resize(opening.steps.size());
+  for (std::size_t i = 0; i < clocks.size(); ++i) {
+    const Planned& step = opening.steps[i].step;
+    if (step.event != 0 || !internal::is_of_a_task_on_a_cpu(step.ask)) continue;
+    Ask clock = clock_of(step.ask);
+    const int fd = system.open(clock);
+    if (fd == -ESRCH) continue;  // the task has ended meanwhile
+    if (fd < 0) {
+      return std::unexpected(
+          EventError::at_failure(EventError::Step::Open, -fd, clock_of(step.ask), "dummy", system));
+    }
+    clocks[i] = os::Fd{fd};
+  }
+  return {};
+}
+
+std::expected<std::optional<std::uint64_t>, EventError> Group::State::read_clock(
+    std::size_t step) const {
+  if (clocks[step].get() < 0) return std::nullopt;
+  std::array<std::byte, 2 * sizeof(std::uint64_t)> room;  // value and time
+  const auto values = read_values(clocks[step], PERF_FORMAT_TOTAL_TIME_RUNNING, room);
+  if (!values) {
+    return std::unexpected(failed(EventError::Step::Read, values.error(), opening.steps[step]));
+  }
+  return values->time_running();
+}
+
 std::expected<Group, EventError> Group::open(const Request& request, bool starts, System& system) {
-  auto opening = internal::open_all(request, system, /*grouped=*/true, internal::only_counts);
+  auto opening = internal::open_all(request, system, /*grouped=*/true, /*prepare=*/nullptr);
   if (!opening) return std::unexpected(std::move(opening).error());
   auto state = std::make_unique<State>();
   state->opening = *std::move(opening);
@@ -45,6 +115,9 @@ std::expected<Group, EventError> Group::open(const Request& request, bool starts
     if (auto set = internal::set_filter(each, event, system); !set) {
       return std::unexpected(std::move(set).error());
     }
+  }
+  if (auto ticking = state->open_clocks(system); !ticking) {
+    return std::unexpected(std::move(ticking).error());
   }
   Group group{std::move(state)};
   if (starts) {
@@ -61,12 +134,16 @@ Group::~Group() = default;
 std::expected<void, EventError> Group::start() {
   if (!state_) return std::unexpected(internal::moved_from(EventError::Step::Start));
   if (state_->opening.child.waits()) return state_->opening.child.start();
-  return state_->for_leaders(PERF_EVENT_IOC_ENABLE);
+  constexpr auto kStep = EventError::Step::Start;
+  if (auto started = state_->for_leaders(PERF_EVENT_IOC_ENABLE, kStep); !started) return started;
+  return state_->for_clocks(PERF_EVENT_IOC_ENABLE, kStep);
 }
 
 std::expected<void, EventError> Group::stop() {
-  if (!state_) return std::unexpected(internal::moved_from(EventError::Step::Start));
-  return state_->for_leaders(PERF_EVENT_IOC_DISABLE);
+  if (!state_) return std::unexpected(internal::moved_from(EventError::Step::Stop));
+  constexpr auto kStep = EventError::Step::Stop;
+  if (auto stopped = state_->for_clocks(PERF_EVENT_IOC_DISABLE, kStep); !stopped) return stopped;
+  return state_->for_leaders(PERF_EVENT_IOC_DISABLE, kStep);
 }
 
 std::expected<std::vector<Count>, EventError> Group::read() const {
@@ -75,21 +152,18 @@ std::expected<std::vector<Count>, EventError> Group::read() const {
   std::vector<Count> counts(events);
   // nr, both times, and value and id of each member.
   std::vector<std::byte> room((3 + 2 * events) * sizeof(std::uint64_t));
-  for (const OpenStep& each : state_->opening.steps) {
+  for (std::size_t step = 0; step < state_->opening.steps.size(); ++step) {
+    const OpenStep& each = state_->opening.steps[step];
     if (each.step.event != 0) continue;
-    const ssize_t got = ::read(each.fd.get(), room.data(), room.size());
-    const auto values =
-        got < 0 ? std::nullopt
-                : record::ReadValues::over(Bytes{room.data(), static_cast<std::size_t>(got)},
-                                           each.step.ask.attr.read_format);
-    // 0 bytes: the kernel could not schedule a pinned event (perf_read() at v6.18).
+    const auto enabled = state_->read_clock(step);
+    if (!enabled) return std::unexpected(enabled.error());
+    const auto values = read_values(each.fd, each.step.ask.attr.read_format, room);
     if (!values) {
-      return std::unexpected(
-          state_->failed(EventError::Step::Read, got < 0 ? errno : ENODATA, each));
+      return std::unexpected(state_->failed(EventError::Step::Read, values.error(), each));
     }
     for (std::size_t i = 0; i < std::min(events, values->size()); ++i) {
       counts[i].value += (*values)[i].value;
-      counts[i].enabled += values->time_enabled().value_or(0);
+      counts[i].enabled += enabled->value_or(values->time_enabled().value_or(0));
       counts[i].running += values->time_running().value_or(0);
     }
   }
@@ -103,8 +177,11 @@ std::span<const std::string> Group::notes() const noexcept {
 pid_t Group::child() const noexcept {
   return state_ ? state_->opening.child.pid() : 0;
 }
-std::optional<int> Group::child_status() {
+std::optional<std::expected<int, std::error_code> > Group::child_status() noexcept {
   return state_ ? state_->opening.child.status() : std::nullopt;
+}
+std::expected<void, std::error_code> Group::signal_child(int number) const noexcept {
+  return state_ ? state_->opening.child.signal(number) : internal::Child{}.signal(number);
 }
 
 }  // namespace perfring::event

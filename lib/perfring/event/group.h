@@ -16,9 +16,12 @@
 //
 // If there are more events than the PMU has counters, the kernel lets them take turns: scaled()
 // is the count as if the event had run all the time, and nullopt if it never ran. A group that does
-// not fit the PMU at all never runs.
+// not fit the PMU at all never runs. Events that take no turns (software events, tracepoints,
+// probes) have a scaled() that is their value, whatever they are counted of.
 //
-// Units: values are events, times nanoseconds. Over several threads and CPUs they are sums.
+// Units: values are events, times nanoseconds. Over several threads and CPUs they are sums: of
+// the time of each thread that is watched, of each CPU, or of a cgroup on each CPU. What a
+// thread does on other CPUs than those of on() counts for neither.
 // Lifetime: move-only; events are closed with it. Moved from, it has none: start(), stop() and
 // read() fail with EBADF. Assigned to itself, it is as it was. A child: as Sampler's. fork(2): a
 // forked child's copy reads, starts and stops the parent's events, and closes its own descriptors;
@@ -32,6 +35,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "perfring/event/event_error.h"
@@ -42,7 +46,7 @@ namespace perfring::event {
 
 struct Count {
   std::uint64_t value = 0;
-  std::uint64_t enabled = 0;  // how long it was enabled
+  std::uint64_t enabled = 0;  // how long it was enabled, and could have counted
   std::uint64_t running = 0;  // how long it counted
 
   bool ran() const noexcept { return running != 0; }
@@ -50,8 +54,9 @@ struct Count {
   std::optional<std::uint64_t> scaled() const noexcept {
     if (running == 0) return std::nullopt;
     if (running >= enabled) return value;
-    return static_cast<std::uint64_t>(static_cast<double>(value) * static_cast<double>(enabled) /
-                                      static_cast<double>(running));
+    const double all =
+        static_cast<double>(value) * static_cast<double>(enabled) / static_cast<double>(running);
+    return all < 0x1p64 ? static_cast<std::uint64_t>(all) : ~std::uint64_t{0};
   }
 };
 
@@ -66,15 +71,18 @@ class PERFRING_EXPORT Group {
   ~Group();
 
   // Enables all, or lets the child execve(), which enables them; disables all. A second call does
-  // nothing.
+  // nothing. After an error, some of them may count and others not: call the other to put an end to
+  // that.
   std::expected<void, EventError> start();
   std::expected<void, EventError> stop();
   // A count for each event of the request, in its order.
   std::expected<std::vector<Count>, EventError> read() const;
 
   std::span<const std::string> notes() const noexcept;
+  // As Sampler's.
   pid_t child() const noexcept;
-  std::optional<int> child_status();
+  std::optional<std::expected<int, std::error_code> > child_status() noexcept;
+  std::expected<void, std::error_code> signal_child(int number) const noexcept;
 
  private:
   struct PERFRING_HIDDEN State;

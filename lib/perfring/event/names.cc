@@ -78,7 +78,7 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
   return value;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   // (Not by +: GCC bug 105651, at -O3.)
   std::string all{"'"};
   all.append(text.substr(0, 200)).append(text.size() > 200 ? "...'" : "'");
@@ -140,7 +140,7 @@ std::expected<Event, Finding> changes_by_name(std::string_view list) {
       for (const auto& each : kChanges)
         known += std::string{known.empty() ? "" : ", "} + each.first;
       return std::unexpected(
-          wrong("name", quoted(name) + " is not a change", "give some of " + known));
+          wrong("name", in_quotes(name) + " is not a change", "give some of " + known));
     }
     which.*found->second = true;
   } while (!list.empty());
@@ -156,15 +156,15 @@ std::expected<Event, Finding> breakpoint_by_name(std::string_view rest) {
   };
   const std::string_view place = cut(rest, ':');
   const auto address = number_of(place);
-  if (!address) return refused(quoted(place) + " is not an address");
+  if (!address) return refused(in_quotes(place) + " is not an address");
   const std::string_view how = rest.empty() ? "rw" : cut(rest, ':');
   const auto length = rest.empty() ? std::optional<std::uint64_t>{4} : number_of(rest);
-  if (!length) return refused(quoted(rest) + " is not a length");
+  if (!length) return refused(in_quotes(rest) + " is not a length");
   if (how == "r") return breakpoint(*address, Access::Read, *length);
   if (how == "w") return breakpoint(*address, Access::Write, *length);
   if (how == "rw") return breakpoint(*address, Access::ReadWrite, *length);
   if (how == "x") return breakpoint(*address, Access::Execute, *length);
-  return refused(quoted(how) + " is not a kind of access");
+  return refused(in_quotes(how) + " is not a kind of access");
 }
 
 // FUNCTION[+OFFSET]
@@ -187,7 +187,8 @@ std::expected<Event, Finding> uprobe_by_name(std::string_view rest, bool is_retu
   const std::string_view place = colon == std::string_view::npos ? "" : rest.substr(colon + 1);
   // (Without a place it would be at the file's first byte, which is never run.)
   if (path.empty() || place.empty()) {
-    return std::unexpected(wrong("name", quoted(rest) + " does not name a file and a place in it",
+    return std::unexpected(wrong("name",
+                                 in_quotes(rest) + " does not name a file and a place in it",
                                  "give PATH:SYMBOL or PATH:OFFSET, as in uprobe:/bin/sh:main"));
   }
   if (const auto offset = number_of(place)) {
@@ -239,14 +240,14 @@ std::expected<Event, Finding> by_name(std::string_view name) {
     }
     if (plain(prefix)) {
       return std::unexpected(wrong("name",
-                                   quoted(rest) + " after an event's name is not understood",
+                                   in_quotes(rest) + " after an event's name is not understood",
                                    "leave it out: the kernel is excluded where this user may not "
                                    "observe it"));
     }
     if (name.find('/') == std::string_view::npos) return tracepoint(std::string{name});
   }
   if (name.find('/') != std::string_view::npos) return pmu(std::string{name});
-  return std::unexpected(wrong("name", quoted(name) + " is not the name of an event",
+  return std::unexpected(wrong("name", in_quotes(name) + " is not the name of an event",
                                "give one such as " + internal::nearest(name, known_names()) +
                                    ", or a tracepoint as SYSTEM:NAME"));
 }
@@ -290,7 +291,7 @@ std::expected<std::uint64_t, Finding> tracepoint_id(const std::string& name, Sys
   const std::string group{cut(part, ':')};
   const bool is_path = name.find('/') != std::string::npos || name.find('\0') != std::string::npos;
   if (group.empty() || part.empty() || is_path || name.find("..") != std::string::npos) {
-    return refused(quoted(name) + " is not the name of a tracepoint",
+    return refused(in_quotes(name) + " is not the name of a tracepoint",
                    "give SYSTEM:NAME, as sched:sched_switch");
   }
   const auto folder = tracing_events(system);
@@ -306,7 +307,7 @@ std::expected<std::uint64_t, Finding> tracepoint_id(const std::string& name, Sys
   const auto text = system.read(*folder + "/" + group + "/" + std::string{part} + "/id");
   if (!text) {
     if (text.error().value() != ENOENT) {
-      return refused("the id of " + quoted(name) + " may not be read: " + text.error().message(),
+      return refused("the id of " + in_quotes(name) + " may not be read: " + text.error().message(),
                      "run as root, or let this user read /sys/kernel/tracing");
     }
     // Besides the folders of tracepoints there are files: enable, filter, header_page.
@@ -319,30 +320,35 @@ std::expected<std::uint64_t, Finding> tracepoint_id(const std::string& name, Sys
       return names;
     };
     if (const auto names = folders(*folder + "/" + group); !names.empty()) {
-      return refused("there is no tracepoint " + quoted(name),
+      return refused("there is no tracepoint " + in_quotes(name),
                      "the most similar of " + group + " are " + nearest(part, names));
     }
-    return refused("there is no group of tracepoints " + quoted(group),
+    return refused("there is no group of tracepoints " + in_quotes(group),
                    "the most similar are " + nearest(group, folders(*folder)));
   }
   const auto id = number_of(std::string_view{*text}.substr(0, text->find('\n')));
   if (!id || *id == 0)
-    return refused("the id of " + quoted(name) + " is not a number", "look at " + *folder);
+    return refused("the id of " + in_quotes(name) + " is not a number", "look at " + *folder);
   return *id;
 }
 
 namespace {
 
+// The word of an attr that sysfs calls "config3"; nullptr if there is none of this name.
+__u64* word_of(std::string_view name, Ask& ask) {
+  if (name == "config") return &ask.attr.config;
+  if (name == "config1") return &ask.attr.config1;
+  if (name == "config2") return &ask.attr.config2;
+  if (name == "config3") return &ask.config3;
+  return name == "config4" ? &ask.config4 : nullptr;
+}
+
 // Puts a value into the bits that sysfs names: "config:0-7,32-35".
-std::optional<std::string> put(std::uint64_t value, std::string_view format,
-                               perf_event_attr& attr) {
+std::optional<std::string> put(std::uint64_t value, std::string_view format, Ask& ask) {
   format = format.substr(0, format.find('\n'));
   const std::string_view word = cut(format, ':');
-  __u64* const place = word == "config"    ? &attr.config
-                       : word == "config1" ? &attr.config1
-                       : word == "config2" ? &attr.config2
-                                           : nullptr;
-  if (place == nullptr) return "has an unknown format: " + quoted(word);
+  __u64* const place = word_of(word, ask);
+  if (place == nullptr) return "has an unknown format: " + in_quotes(word);
   while (!format.empty()) {
     std::string_view range = cut(format, ',');
     const auto first = number_of(cut(range, '-'));
@@ -359,8 +365,8 @@ std::optional<std::string> put(std::uint64_t value, std::string_view format,
 
 class Terms {
  public:
-  Terms(std::string pmu, System& system, perf_event_attr& attr)
-      : pmu_{std::move(pmu)}, folder_{kDevices + pmu_}, system_{system}, attr_{attr} {}
+  Terms(std::string pmu, System& system, Ask& ask)
+      : pmu_{std::move(pmu)}, folder_{kDevices + pmu_}, system_{system}, ask_{ask} {}
 
   std::optional<Finding> apply(std::string_view terms, bool may_name_an_event) {
     terms = terms.substr(0, terms.find('\n'));
@@ -385,22 +391,18 @@ class Terms {
     }
     const auto number = value.empty() ? std::optional<std::uint64_t>{1} : number_of(value);
     if (!number)
-      return wrong("config", quoted(value) + " is not a number", "give one such as 17 or 0x11");
-    for (const auto& [word, place] :
-         {std::pair{"config", &attr_.config}, std::pair{"config1", &attr_.config1},
-          std::pair{"config2", &attr_.config2}}) {
-      if (name == word) {
-        *place = *number;
-        return std::nullopt;
-      }
+      return wrong("config", in_quotes(value) + " is not a number", "give one such as 17 or 0x11");
+    if (__u64* const place = word_of(name, ask_)) {
+      *place = *number;
+      return std::nullopt;
     }
     const auto format = is_name ? system_.read(folder_ + "/format/" + file)
                                 : std::expected<std::string, std::error_code>{std::unexpect};
     if (!format) {
-      return wrong("config", "the PMU " + pmu_ + " has no event or term " + quoted(name),
+      return wrong("config", "the PMU " + pmu_ + " has no event or term " + in_quotes(name),
                    "the most similar are " + nearest(name, known()));
     }
-    if (const auto bad = put(*number, *format, attr_)) {
+    if (const auto bad = put(*number, *format, ask_)) {
       return wrong("config", "the term " + file + " of " + pmu_ + " " + *bad,
                    "look at " + folder_ + "/format/" + file);
     }
@@ -417,28 +419,28 @@ class Terms {
   std::string pmu_;
   std::string folder_;
   System& system_;
-  perf_event_attr& attr_;
+  Ask& ask_;
 };
 
 }  // namespace
 
-std::optional<Finding> apply_pmu(std::string_view description, perf_event_attr& attr,
-                                 System& system) {
+std::optional<Finding> apply_pmu(std::string_view description, Ask& ask, System& system) {
   std::string_view terms = description;
   std::string name{cut(terms, '/')};
   const bool is_whole = name.size() < description.size();
   if (!is_whole || name.empty() || name.starts_with('.')) {
-    return wrong("type", quoted(description) + " is not an event of a PMU", "give PMU/TERM,.../");
+    return wrong("type", in_quotes(description) + " is not an event of a PMU",
+                 "give PMU/TERM,.../");
   }
   const auto type = Facts{system}.pmu_type(name);
   if (!type) {
     const auto names = system.list(kDevices).value_or(std::vector<std::string>{});
-    return wrong("type", "this machine has no PMU " + quoted(name),
+    return wrong("type", "this machine has no PMU " + in_quotes(name),
                  "the most similar are " + nearest(name, names));
   }
-  attr.type = *type;
+  ask.attr.type = *type;
   if (terms.ends_with('/')) terms.remove_suffix(1);
-  return Terms{std::move(name), system, attr}.apply(terms, true);
+  return Terms{std::move(name), system, ask}.apply(terms, true);
 }
 
 }  // namespace internal

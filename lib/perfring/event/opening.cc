@@ -1,15 +1,10 @@
 #include "perfring/event/opening.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <csignal>
 #include <iterator>
 #include <utility>
 
@@ -38,24 +33,6 @@ EventError child_failed(int error, const std::string& name) {
                              "see child_status() for how it ended, and open again"});
   }
   return failed;
-}
-
-ssize_t read_on(int fd, void* data, std::size_t size) {
-  while (true) {
-    const ssize_t got = ::read(fd, data, size);
-    if (got >= 0 || errno != EINTR) return got;
-  }
-}
-
-// Runs in the child: nothing but system calls.
-[[noreturn]] void run(char* const* arguments, int start, int failed) {
-  char byte = 0;
-  constexpr int kNotRun = 127;
-  if (read_on(start, &byte, 1) != 1) ::_exit(kNotRun);
-  ::execvp(arguments[0], arguments);
-  const int error = errno;
-  static_cast<void>(!::write(failed, &error, sizeof error));
-  ::_exit(kNotRun);
 }
 
 // Whether another event could be opened where this one cannot.
@@ -116,6 +93,7 @@ class Opener {
     const Event& event = plan_.events[step.event];
     Ask asked = step.ask;
     int fd = system_.open(asked);
+    os::Fd held{fd};  // memory may run out before it has its place
     const bool may_exclude = is_of_rights(-fd) && event.kernel() == Kernel::IfAllowed &&
                              step.ask.attr.exclude_kernel == 0;
     if (may_exclude) {
@@ -123,9 +101,10 @@ class Opener {
       exclude_kernel(asked.attr);
       const Ask without = asked;
       const int second = system_.open(asked);
+      os::Fd held_second{second};
       // EINVAL: this event cannot exclude the kernel, so the first answer names the missing right.
       const bool never = second == -EINVAL && is_nothing_without_kernel(without);
-      if (!never) step.ask = without, fd = second;
+      if (!never) step.ask = without, fd = second, held = std::move(held_second);
       if (fd >= 0) {
         excluding_.push_back(step.event);
         opening_.notes.push_back(event.name() +
@@ -157,7 +136,7 @@ class Opener {
       }
       return Failed{step.event, std::move(error)};
     }
-    opening_.steps.push_back({step, os::Fd{fd}});
+    opening_.steps.push_back({step, std::move(held)});
     return std::nullopt;
   }
 
@@ -217,85 +196,29 @@ EventError moved_from(EventError::Step step) {
 }
 
 std::expected<Child, EventError> Child::fork(const std::vector<std::string>& command) {
-  Child child;
   if (command.empty()) return std::unexpected(child_failed(ENOENT, "that is empty"));
+  auto forked = os::Command::fork(command, [] { return 0; });
+  if (!forked) return std::unexpected(child_failed(forked.error().value(), command.front()));
+  Child child;
   child.name_ = command.front();
-  child.parent_ = ::getpid();
-  std::vector<char*> arguments;
-  for (const std::string& each : command) arguments.push_back(const_cast<char*>(each.c_str()));
-  arguments.push_back(nullptr);
-  std::array<int, 2> start{-1, -1};
-  std::array<int, 2> failed{-1, -1};
-  if (::pipe2(start.data(), O_CLOEXEC) != 0) {
-    return std::unexpected(child_failed(errno, child.name_));
-  }
-  child.start_read_ = os::Fd{start[0]};
-  child.start_ = os::Fd{start[1]};
-  if (::pipe2(failed.data(), O_CLOEXEC) != 0) {
-    return std::unexpected(child_failed(errno, child.name_));
-  }
-  child.failed_ = os::Fd{failed[0]};
-  const os::Fd failed_write{failed[1]};
-  child.pid_ = ::fork();
-  if (child.pid_ < 0) return std::unexpected(child_failed(errno, child.name_));
-  if (child.pid_ == 0) {
-    ::close(start[1]);
-    run(arguments.data(), start[0], failed[1]);
-  }
+  child.command_ = *std::move(forked);
   return child;
 }
 
-Child& Child::operator=(Child&& other) noexcept {
-  std::swap(pid_, other.pid_);
-  std::swap(parent_, other.parent_);
-  std::swap(name_, other.name_);
-  std::swap(start_, other.start_);
-  std::swap(start_read_, other.start_read_);
-  std::swap(failed_, other.failed_);
-  std::swap(status_, other.status_);
-  return *this;
-}
-
-Child::~Child() {
-  if (pid_ == 0 || !waits() || parent_ != ::getpid()) return;
-  start_ = os::Fd{};
-  // It would wait on where another child that has not begun holds a copy of the pipe's end.
-  ::kill(pid_, SIGKILL);
-  reap(0);
-}
-
-void Child::reap(int options) noexcept {
-  int status = 0;
-  pid_t ended = 0;
-  do ended = ::waitpid(pid_, &status, options);
-  while (ended < 0 && errno == EINTR);
-  if (ended == pid_) status_ = status;
-  if (ended < 0) status_ = 0;  // somebody else has waited for it
-}
-
 std::expected<void, EventError> Child::start() {
-  if (!waits()) return {};
-  if (parent_ != ::getpid()) return std::unexpected(child_failed(ECHILD, name_));
-  const os::Fd start_read = std::move(start_read_);
-  const os::Fd failed = std::move(failed_);
-  const char byte = 1;
-  int error = 0;
-  if (::write(start_.get(), &byte, 1) != 1) error = errno;
-  start_ = os::Fd{};
-  // The other end closes at execve(), or when the child dies. If the byte is still in the pipe, it
-  // died before.
-  if (error == 0 && read_on(failed.get(), &error, sizeof error) <= 0) {
-    pollfd untaken{.fd = start_read.get(), .events = POLLIN, .revents = 0};
-    error = ::poll(&untaken, 1, 0) > 0 && (untaken.revents & POLLIN) != 0 ? ESRCH : 0;
+  if (const auto started = command_.start(); !started) {
+    return std::unexpected(child_failed(started.error().value(), name_));
   }
-  if (error == 0) return {};
-  reap(0);
-  return std::unexpected(child_failed(error, name_));
+  command_.process().let_run_on();
+  return {};
 }
 
-std::optional<int> Child::status() {
-  if (pid_ != 0 && !status_ && parent_ == ::getpid()) reap(WNOHANG);
-  return status_;
+std::optional<std::expected<int, std::error_code> > Child::status() noexcept {
+  return command_.process().poll();
+}
+
+std::expected<void, std::error_code> Child::signal(int number) const noexcept {
+  return command_.process().signal(number);
 }
 
 std::expected<Opening, EventError> open_all(Request request, System& system, bool grouped,
@@ -333,7 +256,7 @@ std::expected<Opening, EventError> open_all(Request request, System& system, boo
         if (!fall_back(request, i, error, opening.notes, given_up)) return std::unexpected(error);
       }
     }
-    auto made = plan(request, system, pid);
+    auto made = grouped ? plan_group(request, system, pid) : plan(request, system, pid);
     if (!made) return std::unexpected(EventError::of(made.error(), in_one(request.events)));
     Opener opener{*made, system, grouped, opening};
     auto failed = opener.open(prepare, target.kind == Target::Kind::Process);

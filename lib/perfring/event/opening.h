@@ -9,45 +9,38 @@
 
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "perfring/event/event_error.h"
 #include "perfring/event/request.h"
 #include "perfring/os/fd.h"
+#include "perfring/os/process.h"
 
 namespace perfring::event::internal {
 
-// A command that waits for its start.
+// A command that waits for its start: os::Command, with errors that name the command. One that was
+// started runs on when it is destroyed.
 class Child {
  public:
   Child() = default;
+  // Errors: Step::Child, with socketpair()'s or fork()'s errno.
   static std::expected<Child, EventError> fork(const std::vector<std::string>& command);
-  Child(Child&& other) noexcept { *this = std::move(other); }
-  Child& operator=(Child&& other) noexcept;
-  // Ends a child that was not started, and waits for it; one that was started runs on. In a process
-  // that fork() made of this one, nothing happens to the child: it belongs to the parent.
-  ~Child();
 
-  pid_t pid() const noexcept { return pid_; }
-  bool waits() const noexcept { return start_.get() >= 0; }
-  // Lets it execve(). Errors: Step::Child, with execve()'s errno, or ESRCH if the child had ended
-  // before: the child has then been waited for. ECHILD in a process that fork() made, where
-  // status() stays as it was.
+  pid_t pid() const noexcept { return command_.process().id(); }
+  bool waits() const noexcept { return command_.waits(); }
+  // Errors: Step::Child, with os::Command::start()'s.
   std::expected<void, EventError> start();
-  std::optional<int> status();
+  // os::Process's poll() and signal().
+  std::optional<std::expected<int, std::error_code> > status() noexcept;
+  std::expected<void, std::error_code> signal(int number) const noexcept;
 
  private:
-  void reap(int options) noexcept;  // waitpid()'s
-
-  pid_t pid_ = 0;
-  pid_t parent_ = 0;
   std::string name_;
-  os::Fd start_;       // closed without a byte: it ends
-  os::Fd start_read_;  // kept, so that no write to start_ raises SIGPIPE
-  os::Fd failed_;      // execve()'s errno comes here
-  std::optional<int> status_;
+  os::Command command_;
 };
 
 struct OpenStep {
@@ -76,7 +69,7 @@ std::expected<void, EventError> set_filter(const OpenStep& opened, const Event& 
 EventError moved_from(EventError::Step step);
 
 // Opens all steps, or none. When an event is replaced by its fallback, it begins again. With
-// `grouped`, each event but the first is a member of the first one's group.
+// `grouped`, they are a Group's, and each event but the first is a member of the first one's group.
 std::expected<Opening, EventError> open_all(Request request, System& system, bool grouped,
                                             Prepare prepare);
 

@@ -18,11 +18,13 @@
 #include "perfring/event/check.h"
 #include "perfring/event/event.h"
 #include "perfring/event/tracepoint_fields.h"
+#include "perfring/testing/fake_kernel.h"
 #include "perfring/testing/fake_system.h"
 
 namespace perfring::event {
 namespace {
 
+using perfring::testing::FakeKernel;
 using testing::FakeSystem;
 
 // An ELF file by hand, whose code is at 0x413000 in memory and at 0x200 in the file.
@@ -120,6 +122,57 @@ TEST(ElfSymbolTest, ASymbolsPlaceInTheFileIsNotItsAddress) {
       }
     }
   }
+}
+
+// Somebody cuts the file off between the look at its size and the read: to nothing, in its header,
+// in its symbols, in their names, in front of the last of these, and behind all that is read.
+TEST(ElfSymbolTest, AFileThatIsCutOffMeanwhileIsAnError) {
+  FakeKernel kernel;
+  const auto place = [&kernel](std::size_t size, long cut_to) {
+    std::string file = elf_file<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(ELFCLASS64);
+    constexpr std::uint32_t kFarName = 0x8000;
+    std::memcpy(&file[0x300 + 2 * sizeof(Elf64_Sym)], &kFarName, sizeof kFarName);
+    file.resize(size);
+    kernel.files["/cut"] = file;
+    kernel.cut_to = cut_to;
+    const auto offset = internal::file_offset_of("/cut", "first");
+    return offset ? std::to_string(*offset) : offset.error().says;
+  };
+  const std::string offset = std::to_string(0x200);
+  constexpr std::size_t kPages = 1 << 16;
+  EXPECT_EQ(place(kPages, -1), offset);
+  for (const long cut_to : {0, 8, 0x40, 0x300, 0x3c0, 0x8000}) {
+    EXPECT_EQ(place(kPages, cut_to), "/cut was cut off while it was read") << cut_to;
+  }
+  EXPECT_EQ(place(kPages, 0x9000), offset);
+}
+
+// The windows in which it is read hold neither all symbols nor all names.
+TEST(ElfSymbolTest, ASymbolIsFoundAcrossAnyBoundaryOfAWindow) {
+  for (std::size_t shift = 4096 - 0x500; shift < 4096 + 8; shift += 8) {
+    std::string file = elf_file<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(ELFCLASS64);
+    for (const std::size_t section : {1U, 2U}) {
+      Elf64_Off offset = 0;
+      char* const at =
+          &file[0x400 + section * sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_offset)];
+      std::memcpy(&offset, at, sizeof offset);
+      offset += shift;
+      std::memcpy(at, &offset, sizeof offset);
+    }
+    const Elf64_Off sections = 0x400 + shift;
+    std::memcpy(&file[offsetof(Elf64_Ehdr, e_shoff)], &sections, sizeof sections);
+    file.insert(0x300, shift, '\0');
+    ASSERT_EQ(place_of(file, "last"), std::to_string(0x200 + 0xff)) << shift;
+    ASSERT_EQ(place_of(file, "lost"), "it has no symbol lost") << shift;
+  }
+  const std::string name(10'000, 'x');
+  std::string file = elf_file<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(ELFCLASS64);
+  const auto at = static_cast<std::uint32_t>(file.size() - 0x3c0);
+  std::memcpy(&file[0x300 + 2 * sizeof(Elf64_Sym)], &at, sizeof at);
+  file += name + '\0';
+  EXPECT_EQ(place_of(file, name.c_str()), std::to_string(0x200 + 0x34));
+  EXPECT_EQ(place_of(file, (name + 'x').c_str()), "it has no symbol " + name + 'x');
+  EXPECT_EQ(place_of(file, name.substr(1).c_str()), "it has no symbol " + name.substr(1));
 }
 
 TEST(ElfSymbolTest, OnPpc64ElfV2ASymbolsPlaceIsItsLocalEntry) {
@@ -260,6 +313,44 @@ TEST_F(TracepointFormatTest, NothingOutsideTheRawDataIsRead) {
   }
   put(8, std::uint32_t{1 << 16 | 63});
   EXPECT_TRUE(filename.of(raw));
+}
+
+// Both halves of a location have 16 bits.
+TEST_F(TracepointFormatTest, ALocationHasAnOffsetAndALengthOf16Bits) {
+  raw.assign(0xffff + 0x1234, std::byte{'x'});
+  const auto filename = format.text("filename").value();
+  put(8, std::uint32_t{0x1234} << 16 | 0xffff);
+  ASSERT_TRUE(filename.of(raw));
+  EXPECT_EQ(filename.of(raw)->size(), 0x1234U);
+  EXPECT_EQ(static_cast<const void*>(filename.of(raw)->data()), raw.data() + 0xffff);
+  raw.pop_back();
+  EXPECT_FALSE(filename.of(raw));
+  put(8, std::uint32_t{0xffff} << 16 | 16);
+  EXPECT_EQ(filename.of(raw)->size(), 0xffffU);
+}
+
+// A pointer's bytes are no text, nor are characters of more than a byte.
+TEST(TracepointTextTest, OnlyAnArrayOfCharIsText) {
+  const auto is_text = [](const std::string& declared) {
+    const auto made =
+        TracepointFormat::parse("\tfield:" + declared + ";\toffset:8;\tsize:16;\tsigned:0;\n");
+    if (!made) return made.error().says;
+    EXPECT_EQ(made->fields().front().name, "name");
+    const auto text = made->text("name");
+    return text ? "text" : text.error().says;
+  };
+  for (const char* const declared :
+       {"char name[16]", "const char name[16]", "__data_loc char[] name", "__rel_loc char[] name",
+        "__data_loc const char[] name"}) {
+    EXPECT_EQ(is_text(declared), "text") << declared;
+  }
+  for (const char* const type : {"char *", "const char *", "char * const", "unsigned char",
+                                 "char16_t", "const char32_t", "character", "u8"}) {
+    const std::string says = std::string{"the field name is not text ("} + type + ")";
+    EXPECT_EQ(is_text(std::string{type} + " name[2]"), says);
+    EXPECT_EQ(is_text(std::string{"__data_loc "} + type + "[] name"), says);
+  }
+  EXPECT_EQ(is_text("char name"), "the field name is not text (char)") << "it is one character";
 }
 
 // A byte that is neither 0 nor 1 is not a value of a bool.

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <ostream>
 #include <string>
@@ -49,6 +52,21 @@ auto right_of_its_own(int error, bool (*is)(const perf_event_attr&)) {
     if (const int first = paranoid2(ask)) return first;
     return is(ask.attr) ? error : 0;
   };
+}
+
+// The word behind aux_sample_size, which has a name since Linux 6.13; its bits from the first field
+// on.
+std::uint32_t aux_action(const perf_event_attr& attr) {
+  std::uint32_t word = 0;
+  const auto* const bytes = reinterpret_cast<const std::byte*>(&attr);
+  std::memcpy(&word, bytes + offsetof(perf_event_attr, aux_sample_size) + 4, sizeof word);
+  return word;
+}
+void set_aux_action(perf_event_attr& attr, unsigned bit) {
+  const unsigned shift = std::endian::native == std::endian::little ? bit : 31 - bit;
+  const std::uint32_t word = aux_action(attr) | std::uint32_t{1} << shift;
+  auto* const bytes = reinterpret_cast<std::byte*>(&attr);
+  std::memcpy(bytes + offsetof(perf_event_attr, aux_sample_size) + 4, &word, sizeof word);
 }
 
 std::vector<Refusal> refusals() {
@@ -160,6 +178,20 @@ std::vector<Refusal> refusals() {
        refuses(EINVAL,
                [](const Attr& a) { return a.inherit && (a.sample_type & PERF_SAMPLE_READ); }),
        "inherit"},
+      {"AuxPause", with([](Attr& a) { set_aux_action(a, 1); }),
+       refuses(EINVAL, [](const Attr& a) { return aux_action(a) != 0; }), "aux_pause"},
+      {"AuxResumeAndStartPaused", with([](Attr& a) { set_aux_action(a, 0), set_aux_action(a, 2); }),
+       [](const Ask& ask) {
+         const std::uint32_t action = aux_action(ask.attr);
+         return action == 0 ? 0 : std::popcount(action) == 2 ? EINVAL : EOPNOTSUPP;
+       },
+       "aux_start_paused aux_resume"},
+      {"AuxActionOfTheFuture", with([](Attr& a) { set_aux_action(a, 9); }),
+       refuses(EINVAL, [](const Attr& a) { return aux_action(a) != 0; }), "aux_action"},
+      {"Config3OfAnOlderKernel", [](Ask& ask) { ask.config3 = 5; },
+       [](const Ask& ask) { return ask.config3 != 0 ? E2BIG : 0; }, "config3"},
+      {"Config4OfAnOlderKernel", [](Ask& ask) { ask.config3 = 5, ask.config4 = 6; },
+       [](const Ask& ask) { return ask.config4 != 0 ? E2BIG : 0; }, "config4"},
       {"AuxOutput", with([](Attr& a) { a.aux_output = 1; }),
        refuses(EOPNOTSUPP, [](const Attr& a) { return a.aux_output != 0; }), "aux_output"},
       {"PmuWithoutExclusion", with([](Attr& a) { a.type = 10, a.exclude_hv = 0; }),

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <string_view>
 #include <utility>
 
+#include "perfring/os/cpus.h"
 #include "perfring/os/syscalls.h"
 
 namespace perfring::event {
@@ -34,7 +36,15 @@ std::expected<std::vector<pid_t>, Finding> tasks_of(const Target& target, System
   }
   if (target.kind == Target::Kind::Thread) return std::vector<pid_t>{target.pid};
   const std::string process = target.pid == 0 ? "self" : std::to_string(target.pid);
-  const auto names = system.list("/proc/" + process + "/task");
+  const std::string folder = "/proc/" + process + "/task";
+  const auto names = system.list(folder);
+  if (!names && (names.error().value() != ENOENT || target.pid == 0)) {
+    return cannot_plan("pid", folder + " cannot be read: " + names.error().message(),
+                       "mount /proc, and let this process read the folder");
+  }
+  if (names && names->empty() && target.pid == 0) {
+    return cannot_plan("pid", folder + " names no thread", "mount /proc");
+  }
   if (!names || names->empty()) {
     return cannot_plan("pid", "there is no process " + process, "give one that is running");
   }
@@ -73,22 +83,28 @@ std::expected<std::vector<std::uint32_t>, Finding> cpus_of(const Target& target,
     }
     return cpus;
   }
-  auto online = Facts{system}.cpus("online");
-  if (online.empty()) {
-    return cannot_plan("cpu", "the online CPUs cannot be read", "name the CPUs by on()");
+  const std::string path = "/sys/devices/system/cpu/online";
+  const auto text = system.read(path);
+  auto online = text ? os::parse_cpu_list(text->substr(0, text->find('\n'))) : std::nullopt;
+  if (!online) {
+    const std::string why = text ? "not a list of CPUs" : text.error().message();
+    return cannot_plan("cpu", "the online CPUs cannot be read: " + path + ": " + why,
+                       "name the CPUs by on()");
   }
-  return online;
+  return *std::move(online);
 }
 
+// What `counts` has no ring, which an event that is inherited needs a CPU for (R9).
 std::expected<std::vector<Place>, Finding> places_of(const Target& target, System& system,
-                                                     pid_t pid) {
+                                                     pid_t pid, bool counts) {
   using Kind = Target::Kind;
   if (target.kind > Kind::Cgroup) {
     return cannot_plan("target", "the kind of target is unknown",
                        "use this_process(), system() or the like");
   }
   const bool is_task = target.kind == Kind::Thread || target.kind == Kind::Process;
-  const bool anywhere = is_task && !target.children && target.cpus.empty();
+  const bool follows = counts ? is_task || target.kind == Kind::Child : is_task && !target.children;
+  const bool anywhere = follows && target.cpus.empty();
   std::vector<std::uint32_t> cpus;
   if (!anywhere) {
     auto found = cpus_of(target, system);
@@ -103,8 +119,7 @@ std::expected<std::vector<Place>, Finding> places_of(const Target& target, Syste
                                 : std::to_string(pid) + " is not a descriptor",
                        is_child ? "give the child's" : "give that of the cgroup's folder");
   }
-  if (!is_task) return places({pid}, cpus);
-  const auto tasks = tasks_of(target, system);
+  const auto tasks = is_task ? tasks_of(target, system) : std::vector<pid_t>{pid};
   if (!tasks) return std::unexpected(tasks.error());
   if (!anywhere) return places(*tasks, cpus);
   std::vector<Place> all;
@@ -180,25 +195,36 @@ bool says_wakeups(const perf_event_attr& attr) {
   return attr.watermark != 0 || attr.wakeup_events != 0;
 }
 
-}  // namespace
+void only_counts(Planned& step) {
+  perf_event_attr& attr = step.ask.attr;
+  attr.freq = 0;
+  attr.sample_period = 0;
+  attr.sample_type = 0;
+  attr.watermark = 0;
+  attr.wakeup_watermark = 0;
+  attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED |
+                     PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID;
+  // A member follows its leader.
+  if (step.event != 0) attr.disabled = attr.enable_on_exec = 0;
+}
 
-std::expected<Plan, Finding> plan(const Request& request, System& system, pid_t pid) {
+std::expected<Plan, Finding> plan_as(const Request& request, System& system, pid_t pid,
+                                     bool counts) {
   const Target target = target_of(request);
-  auto places = places_of(target, system, pid);
+  auto places = places_of(target, system, pid, counts);
   if (!places) return std::unexpected(std::move(places).error());
   if (request.events.empty()) return cannot_plan("events", "no event is asked for", "give one");
   Plan made{.events = request.events, .steps = {}};
   made.steps.reserve(places->size() * made.events.size());
   std::vector<bool> said;  // of each event
   for (std::size_t i = 0; i < made.events.size(); ++i) {
-    Ask ask;
+    auto asked = made.events[i].ask(system);
+    if (!asked) return std::unexpected(std::move(asked).error());
+    Ask ask = *asked;
     if (target.kind == Target::Kind::Cgroup) ask.flags |= PERF_FLAG_PID_CGROUP;
-    auto attr = made.events[i].attr(system);
-    if (!attr) return std::unexpected(std::move(attr).error());
-    ask.attr = *attr;
     if (target.children) ask.attr.inherit = 1;
     if (target.kind == Target::Kind::Child) ask.attr.enable_on_exec = 1;
-    said.push_back(says_wakeups(*attr));
+    said.push_back(says_wakeups(asked->attr));
     if (!said[i]) {
       ask.attr.watermark = 1;
       ask.attr.wakeup_watermark = request.batch == 0 ? 1 : request.batch;
@@ -218,7 +244,19 @@ std::expected<Plan, Finding> plan(const Request& request, System& system, pid_t 
           static_cast<std::uint32_t>(request.page_count * os::page_size() / 2);
     }
   }
+  if (counts) std::ranges::for_each(made.steps, only_counts);
   return made;
+}
+
+}  // namespace
+
+std::expected<Plan, Finding> plan(const Request& request, System& system, pid_t pid) {
+  return plan_as(request, system, pid, /*counts=*/false);
+}
+
+std::expected<Plan, Finding> internal::plan_group(const Request& request, System& system,
+                                                  pid_t pid) {
+  return plan_as(request, system, pid, /*counts=*/true);
 }
 
 bool watches_its_own_wait(const Request& request, const Plan& made, System& system) {
@@ -232,23 +270,18 @@ bool internal::is_this_thread(const Ask& ask) noexcept {
   return (ask.flags & PERF_FLAG_PID_CGROUP) == 0 && (ask.pid == 0 || ask.pid == ::gettid());
 }
 
-void internal::only_counts(Planned& step) {
-  perf_event_attr& attr = step.ask.attr;
-  attr.freq = 0;
-  attr.sample_period = 0;
-  attr.sample_type = 0;
-  attr.watermark = 0;
-  attr.wakeup_watermark = 0;
-  attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED |
-                     PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID;
-  // A member follows its leader.
-  if (step.event != 0) attr.disabled = attr.enable_on_exec = 0;
+bool internal::is_of_a_task_on_a_cpu(const Ask& ask) noexcept {
+  return ask.cpu >= 0 && ask.pid != -1 && (ask.flags & PERF_FLAG_PID_CGROUP) == 0;
 }
 
 std::size_t internal::fds_of(const Target& target, const Plan& made, bool is_group) {
   constexpr std::size_t kWaiter = 2;
-  constexpr std::size_t kChild = 3;  // the ends of its pipes, until it starts
-  return made.steps.size() + (is_group ? 0 : kWaiter) +
+  constexpr std::size_t kChild = 2;  // the end of its socket, until it starts, and its pidfd
+  const auto has_clock = [](const Planned& step) {
+    return step.event == 0 && is_of_a_task_on_a_cpu(step.ask);
+  };
+  const auto clocks = static_cast<std::size_t>(std::ranges::count_if(made.steps, has_clock));
+  return made.steps.size() + (is_group ? clocks : kWaiter) +
          (target.kind == Target::Kind::Child ? kChild : 0);
 }
 

@@ -13,13 +13,16 @@
 // The kernel's pid is a thread (R8), its inherit needs a CPU (R9), and so does an event of all
 // tasks: so a target takes several events.
 //
-//   target                        events for each Event     rings
-//   thread                        1                         1
-//   process                       one per thread            one per thread
-//   the same with children        one per thread and CPU    one per CPU
-//   child                         one per CPU               one per CPU
-//   system, cgroup                one per CPU               one per CPU
+//   target                        events for each Event     rings         of a Group
+//   thread                        1                         1             1
+//   process                       one per thread            1 per thread  one per thread
+//   the same with children        one per thread and CPU    1 per CPU     one per thread
+//   child                         one per CPU               1 per CPU     1
+//   any of these on() some CPUs   one per thread and CPU    1 per CPU     one per thread and CPU
+//   system, cgroup                one per CPU               1 per CPU     one per CPU
 //
+// A Group has no rings, so that its events of a task need no CPU. On chosen CPUs it opens one more
+// for each thread and CPU, as their clock (R31).
 // Events of one CPU, or one thread, write to one ring (PERF_EVENT_IOC_SET_OUTPUT). CPUs are those
 // of on(), or those online when the request is opened: one that comes online later is not followed
 // (a RingSet follows it).
@@ -138,9 +141,11 @@ PERFRING_EXPORT bool watches_its_own_wait(const Request& request, const Plan& ma
 PERFRING_EXPORT Target target_of(const Request& request);
 
 namespace internal {
-// As a Group opens it.
-void only_counts(Planned& step);
+// What a Group opens for it: as plan(), but events that only count, and follow a task to each CPU.
+std::expected<Plan, Finding> plan_group(const Request& request, System& system, pid_t pid = 0);
 bool is_this_thread(const Ask& ask) noexcept;
+// R31: whether the time for which the event is enabled passes on other CPUs than its own, too.
+bool is_of_a_task_on_a_cpu(const Ask& ask) noexcept;
 // The number of descriptors that a Sampler of it, until its child starts, or a Group has open.
 std::size_t fds_of(const Target& target, const Plan& made, bool is_group);
 }  // namespace internal

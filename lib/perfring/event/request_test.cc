@@ -1,9 +1,11 @@
 // The events opened for a request, and requests that the types allow and nobody means.
 
 #include <gtest/gtest.h>
+
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <cstdint>
 #include <functional>
@@ -67,6 +69,19 @@ TEST(PlanTest, EachTargetOpensAnEventForItsTasksAndCpus) {
   EXPECT_EQ(opened({.events = {kFaults}, .target = cgroup("/x").on({0})}), "50@0>0 ");
   EXPECT_EQ(opened({.events = {kFaults}, .target = process(4711)}), "there is no process 4711");
   EXPECT_EQ(opened({.events = {}}), "no event is asked for");
+}
+
+TEST(PlanTest, AFileThatCannotBeReadIsNamedWithItsError) {
+  FakeSystem machine;
+  const auto said = [&](const Target& target) {
+    const auto made = plan({.events = {kFaults}, .target = target}, machine);
+    return made ? "a plan" : made.error().says;
+  };
+  machine.errors["/proc/self/task"] = EMFILE;
+  EXPECT_EQ(said(this_process()), "/proc/self/task cannot be read: Too many open files");
+  machine.errors["/sys/devices/system/cpu/online"] = EIO;
+  EXPECT_EQ(said(event::system()),
+            "the online CPUs cannot be read: /sys/devices/system/cpu/online: Input/output error");
 }
 
 TEST(PlanTest, EachRecordWakes) {

@@ -94,6 +94,10 @@ struct Sampler::State {
   bool is_monotonic() const noexcept {
     return attr().use_clockid != 0 && attr().clockid == CLOCK_MONOTONIC;
   }
+  void look() { look(now()); }
+  void look(std::uint64_t at) {
+    merge.look(at, [this] { return now(); });
+  }
   // Its time; for a clock that cannot be read, later than any record's.
   std::uint64_t now() const noexcept {
     return attr().use_clockid != 0 ? os::clock_ns(attr().clockid)
@@ -163,7 +167,7 @@ std::expected<void, EventError> Sampler::State::finish(const OpenStep& each, Sys
   }
   std::uint64_t id = 0;
   if (::ioctl(each.fd.get(), PERF_EVENT_IOC_ID, &id) != 0) {
-    return std::unexpected(failed(Step::Open, errno, each, opening.events, system));
+    return std::unexpected(failed(Step::Name, errno, each, opening.events, system));
   }
   opened[each.step.event].attr = each.step.ask.attr;
   opened[each.step.event].ids.push_back(id);
@@ -227,6 +231,7 @@ std::optional<Delivered> Sampler::State::delivered(const TimeMerge::Front& front
   }
   ++counts.delivered;
   if (front.late) ++counts.late;
+  if (front.ahead) ++counts.ahead;
   if (std::holds_alternative<record::Malformed>(*front.record)) ++counts.malformed;
   return Delivered{*front.record, front.bytes, event, front.time, front.late};
 }
@@ -299,7 +304,7 @@ Sampler::Clock::time_point Sampler::next_deadline() const noexcept {
 
 bool Sampler::begin_round() {
   if (is_empty()) return false;
-  state_->merge.look(state_->now());
+  state_->look();
   return true;
 }
 
@@ -327,7 +332,7 @@ std::optional<Delivered> Sampler::next(Clock::time_point deadline) {
     const std::uint64_t looked_at = state_->is_monotonic() ? now : state_->now();
     const bool is_over = Clock::time_point{std::chrono::nanoseconds{now}} >= deadline ||
                          state_->waiter->is_stopped() || state_->has_ended(took_report);
-    merge.look(looked_at);
+    state_->look(looked_at);
     if (auto one = next_in_round(false)) return one;
     // At the deadline, nothing is held for its order any longer (E1).
     if (is_over) return next_in_round(true);
@@ -377,8 +382,11 @@ std::uint64_t Sampler::lost() const {
 pid_t Sampler::child() const noexcept {
   return is_empty() ? 0 : state_->opening.child.pid();
 }
-std::optional<int> Sampler::child_status() {
+std::optional<std::expected<int, std::error_code> > Sampler::child_status() noexcept {
   return is_empty() ? std::nullopt : state_->opening.child.status();
+}
+std::expected<void, std::error_code> Sampler::signal_child(int number) const noexcept {
+  return is_empty() ? internal::Child{}.signal(number) : state_->opening.child.signal(number);
 }
 
 }  // namespace perfring::event

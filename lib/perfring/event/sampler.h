@@ -22,6 +22,7 @@
 //   E2  A record below the watermark is seen after longest_wait at most (R3).
 //   E3  for_each() hands out what may be released in order, and never waits; flush() hands out all
 //       that is there. A record that comes after a newer one says that it is late, and is counted.
+//       So is one whose time is ahead of the clock: it waits for no order, and is no newer one.
 //   E4  notes() says what open() had to give up: samples of the kernel, if this user may not
 //       observe it; an event, in favour of its fallback.
 //   E5  A call that fails leaves nothing open.
@@ -33,7 +34,11 @@
 //
 // Units: times are nanoseconds of CLOCK_MONOTONIC, which is steady_clock's, or of the clock that
 // adjust() gives the events. With the kernel's own clock (use_clockid = 0), which nobody else can
-// read, no record waits for its order.
+// read, no record waits for its order. In a time namespace (time_namespaces(7)) the clocks that
+// this process reads are others than the kernel's, by the namespace's offsets: where theirs are
+// negative, all records are ahead; where positive, they are old when they come. Either way none
+// waits for its order (W43, W44): the records of one look are in it, but one that comes after that
+// may be older.
 // Lifetime: a record is valid until the callback returns, or until the next call of next(), wait(),
 // for_each() or flush(). Move-only; not to be moved while a record is in use. A child that was
 // started runs on when its sampler is destroyed; one that was not, ends.
@@ -45,7 +50,7 @@
 // on counts as delivered. A null pointer to a function ends the program. From within f the sampler
 // may be asked for more: each record comes once, and the one at hand is not valid any more. Kernel:
 // kernel/events/core.c: perf_event_open(), perf_mmap(), perf_poll() at v6.18. R: facts that were
-// measured, in the project's harness/RECORD_FACTS.md.
+// measured, in the project's harness/RECORD_FACTS.md; W: in its harness/RINGS_FACTS.md.
 
 #include <chrono>
 #include <cstdint>
@@ -54,6 +59,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -88,6 +94,7 @@ struct Counts {
   std::uint64_t delivered = 0;
   std::uint64_t late = 0;
   std::uint64_t malformed = 0;
+  std::uint64_t ahead = 0;  // E3
 };
 
 class PERFRING_EXPORT Sampler {
@@ -137,9 +144,15 @@ class PERFRING_EXPORT Sampler {
   std::uint64_t lost() const;
   std::size_t rings() const noexcept;
 
-  // The child of child(): 0 without one; how it ended (waitpid(2)), or nullopt while it runs.
+  // The child of child(): 0 without one.
   pid_t child() const noexcept;
-  std::optional<int> child_status();
+  // nullopt while it runs, and without one; then wait4(2)'s status. Error: ECHILD, it has ended,
+  // and nobody can tell how, since this process ignores SIGCHLD or has waited for it elsewhere
+  // (Linux 6.15 and later remember).
+  std::optional<std::expected<int, std::error_code> > child_status() noexcept;
+  // Sends it a signal, and never another process that has its id by now. Error: ESRCH, there is
+  // none, or it was waited for.
+  std::expected<void, std::error_code> signal_child(int number) const noexcept;
 
  private:
   struct PERFRING_HIDDEN State;

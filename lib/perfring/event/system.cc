@@ -12,6 +12,9 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstddef>
+#include <cstring>
+#include <memory>
 #include <string_view>
 
 #include "perfring/os/cpus.h"
@@ -27,9 +30,15 @@ std::unexpected<std::error_code> last_error() {
 class Real final : public System {
  public:
   int open(Ask& ask) override {
-    const long fd = ::syscall(SYS_perf_event_open, &ask.attr, ask.pid, ask.cpu, ask.group_fd,
-                              ask.flags | PERF_FLAG_FD_CLOEXEC);
-    return fd < 0 ? -errno : static_cast<int>(fd);
+    internal::LongAttr attr = internal::long_attr_of(ask);
+    const long fd = ::syscall(SYS_perf_event_open, attr.bytes.data(), ask.pid, ask.cpu,
+                              ask.group_fd, ask.flags | PERF_FLAG_FD_CLOEXEC);
+    const int error = errno;
+    if (fd < 0 && error == E2BIG) {
+      std::memcpy(&ask.attr.size, attr.bytes.data() + offsetof(perf_event_attr, size),
+                  sizeof ask.attr.size);
+    }
+    return fd < 0 ? -error : static_cast<int>(fd);
   }
 
   std::expected<std::string, std::error_code> read(const std::string& path) override {
@@ -49,13 +58,19 @@ class Real final : public System {
   }
 
   std::expected<std::vector<std::string>, std::error_code> list(const std::string& path) override {
-    DIR* const folder = ::opendir(path.c_str());
+    const std::unique_ptr<DIR, int (*)(DIR*)> folder{::opendir(path.c_str()), &::closedir};
     if (folder == nullptr) return last_error();
     std::vector<std::string> names;
-    while (const dirent* const entry = ::readdir(folder)) {
+    int error = 0;
+    while (true) {
+      errno = 0;
+      const dirent* const entry = ::readdir(folder.get());
+      error = errno;
+      if (entry == nullptr) break;
       if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
     }
-    ::closedir(folder);
+    // Half of a list would be taken for all of it.
+    if (error != 0) return std::unexpected(std::error_code(error, std::generic_category()));
     std::ranges::sort(names);
     return names;
   }
@@ -103,6 +118,24 @@ System& real_system() noexcept {
 }
 
 namespace internal {
+
+LongAttr long_attr_of(const Ask& ask) noexcept {
+  LongAttr long_attr;
+  std::byte* const bytes = long_attr.bytes.data();
+  std::memcpy(bytes, &ask.attr, sizeof ask.attr);
+  std::uint32_t size = ask.attr.size;
+  constexpr std::uint32_t kWord = sizeof ask.config3;
+  std::uint32_t at = LongAttr::kConfigsAt;
+  for (const __u64 config : {ask.config3, ask.config4}) {
+    if (config != 0) {
+      std::memcpy(bytes + at, &config, kWord);
+      if (size < at + kWord) size = at + kWord;
+    }
+    at += kWord;
+  }
+  std::memcpy(bytes + offsetof(perf_event_attr, size), &size, sizeof size);
+  return long_attr;
+}
 
 Ask dummy() {
   Ask ask;
@@ -162,7 +195,8 @@ std::optional<std::uint64_t> Facts::effective_uid(const std::string& process) co
 }
 
 bool Facts::is_running(pid_t pid) const {
-  return system_.look_at("/proc/" + std::to_string(pid)).has_value();
+  const auto folder = system_.look_at("/proc/" + std::to_string(pid));
+  return folder || folder.error().value() != ENOENT;
 }
 
 std::optional<std::uint64_t> Facts::limit(const char* name) const {

@@ -15,6 +15,8 @@
 #include <linux/perf_event.h>
 #include <sys/types.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -33,6 +35,11 @@ struct Ask {
   int cpu = -1;   // -1: wherever the task runs
   int group_fd = -1;
   unsigned long flags = 0;
+  // The attr's config3 and config4, if they are not 0: at 128 since Linux 6.3 and at 136 in later
+  // ones, where the headers that this is built with may have nothing. attr.size counts as no less
+  // than they need.
+  __u64 config3 = 0;
+  __u64 config4 = 0;
 };
 
 struct FileKind {
@@ -68,6 +75,15 @@ namespace internal {
 
 // An event of this thread that counts nothing, which any user may open.
 Ask dummy();
+
+// perf_event_attr as the kernel is to read it, long enough for config4.
+struct LongAttr {
+  static constexpr std::uint32_t kConfigsAt = 128;
+  static constexpr std::size_t kSize =
+      sizeof(perf_event_attr) < kConfigsAt + 16 ? kConfigsAt + 16 : sizeof(perf_event_attr);
+  alignas(perf_event_attr) std::array<std::byte, kSize> bytes{};
+};
+LongAttr long_attr_of(const Ask& ask) noexcept;
 
 // R25: whether the kernel gives an event's samples the id of another one, of the same software
 // event, where both are counted on one CPU (kernel/events/core.c: do_perf_sw_event() at v6.18).

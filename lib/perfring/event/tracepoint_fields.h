@@ -37,6 +37,7 @@
 #include "perfring/event/system.h"
 #include "perfring/export.h"
 #include "perfring/perf_event.h"
+#include "perfring/record/bytes.h"
 
 namespace perfring::event {
 
@@ -84,11 +85,13 @@ class TextField {
     std::size_t begin = offset_;
     std::size_t length = size_;
     if (place_ != FieldFormat::Place::Here) {
-      const auto location = NumberField<std::uint32_t>{offset_}.of(raw);
-      if (!location) return std::nullopt;
-      begin = *location & 0xffff;
-      length = *location >> 16;
-      if (place_ == FieldFormat::Place::Relative) begin += offset_ + sizeof(std::uint32_t);
+      constexpr std::size_t kSize = sizeof(std::uint32_t);
+      if (raw.size() < kSize || raw.size() - kSize < offset_) return std::nullopt;
+      // Once: what is checked is what is used, although the ring may change.
+      const auto location = record::internal::load_once<std::uint32_t>(raw.data() + offset_);
+      begin = location & 0xffff;
+      length = location >> 16;
+      if (place_ == FieldFormat::Place::Relative) begin += offset_ + kSize;
     }
     if (begin > raw.size() || raw.size() - begin < length) return std::nullopt;
     const auto* const text = reinterpret_cast<const char*>(raw.data() + begin);

@@ -86,6 +86,9 @@ constexpr std::array kFlags{"disabled",
                             "defer_callchain",
                             "defer_output"};
 constexpr std::size_t kFlagsAt = offsetof(perf_event_attr, read_format) + 8;
+// The bits of aux_action, the word behind aux_sample_size (since Linux 6.13).
+constexpr std::array kAuxActions{"aux_start_paused", "aux_pause", "aux_resume"};
+constexpr std::size_t kAuxActionAt = offsetof(perf_event_attr, aux_sample_size) + 4;
 
 template <std::size_t n>
 std::string name_of(const char* prefix, const std::array<const char*, n>& names, unsigned bit) {
@@ -94,9 +97,18 @@ std::string name_of(const char* prefix, const std::array<const char*, n>& names,
 }
 
 // A bit-field's nth bit lies at the other end of the word on big-endian machines.
-std::uint64_t flag(unsigned bit) {
-  return std::endian::native == std::endian::little ? std::uint64_t{1} << bit
-                                                    : std::uint64_t{1} << (63 - bit);
+template <class Word>
+Word flag(unsigned bit) {
+  constexpr unsigned kLast = 8 * sizeof(Word) - 1;
+  return Word{1} << (std::endian::native == std::endian::little ? bit : kLast - bit);
+}
+template <class Word>
+void clear_flag(perf_event_attr& attr, std::size_t offset, unsigned bit) {
+  Word word = 0;
+  std::byte* const at = reinterpret_cast<std::byte*>(&attr) + offset;
+  std::memcpy(&word, at, sizeof word);
+  word &= ~flag<Word>(bit);
+  std::memcpy(at, &word, sizeof word);
 }
 
 class Variations {
@@ -120,7 +132,8 @@ class Variations {
     change(changed);
     const bool same = std::memcmp(&changed.attr, &ask_.attr, sizeof ask_.attr) == 0 &&
                       changed.pid == ask_.pid && changed.cpu == ask_.cpu &&
-                      changed.group_fd == ask_.group_fd && changed.flags == ask_.flags;
+                      changed.group_fd == ask_.group_fd && changed.flags == ask_.flags &&
+                      changed.config3 == ask_.config3 && changed.config4 == ask_.config4;
     if (!same) all_.push_back({std::move(field), aspect, changed});
   }
 
@@ -180,6 +193,9 @@ class Variations {
       });
     }
     add("group_fd", Aspect::Value, [](Ask& ask) { ask.group_fd = -1; });
+    // A kernel that does not know config3 does not know config4.
+    add(ask_.config4 != 0 ? "config4" : "config3", Aspect::Value,
+        [](Ask& ask) { ask.config3 = ask.config4 = 0; });
   }
 
   void flags() {
@@ -187,13 +203,13 @@ class Variations {
       const std::string name = bit < kFlags.size() ? kFlags[bit] : "flag " + std::to_string(bit);
       if (name == "disabled" || name == "freq" || name == "exclude_kernel") continue;
       add(name, Aspect::Value, [&](Ask& ask) {
-        std::uint64_t word = 0;
-        auto* const at = reinterpret_cast<std::byte*>(&ask.attr) + kFlagsAt;
-        std::memcpy(&word, at, sizeof word);
-        word &= ~flag(bit);
-        std::memcpy(at, &word, sizeof word);
+        clear_flag<std::uint64_t>(ask.attr, kFlagsAt, bit);
         if (name == "use_clockid") ask.attr.clockid = 0;
       });
+    }
+    for (unsigned bit = 0; bit < 32; ++bit) {
+      add(bit < kAuxActions.size() ? kAuxActions[bit] : "aux_action", Aspect::Value,
+          [&](Ask& ask) { clear_flag<std::uint32_t>(ask.attr, kAuxActionAt, bit); });
     }
     add("exclude_kernel", Aspect::Exclusion, [](Ask& ask) {
       const bool set = ask.attr.exclude_kernel == 0;
@@ -229,6 +245,7 @@ class Variations {
       ask.attr.config = PERF_COUNT_SW_DUMMY;
       ask.attr.config1 = 0;
       ask.attr.config2 = 0;
+      ask.config3 = ask.config4 = 0;
       ask.attr.bp_type = 0;
     });
   }

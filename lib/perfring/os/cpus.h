@@ -66,5 +66,13 @@ std::optional<std::string> read_line(const char* path);
 
 }  // namespace perfring::os
 
+// Of the API, for every header that includes this one.
+namespace perfring {
+
+using os::online_cpus;
+using os::OnlineCpusError;
+
+}  // namespace perfring
+
 #endif
 #endif  // PERFRING_OS_CPUS_H_

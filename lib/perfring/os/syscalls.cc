@@ -68,6 +68,14 @@ Result<void> perf_event_pause_output(int fd, bool paused) noexcept {
   return nothing_or_error(::ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, paused ? 1 : 0));
 }
 
+Result<std::uint64_t> perf_event_lost(int fd) noexcept {
+  std::uint64_t value_and_lost[2];
+  const ssize_t got = ::read(fd, value_and_lost, sizeof(value_and_lost));
+  if (got < 0) return unexpected_errno();
+  if (got == static_cast<ssize_t>(sizeof(value_and_lost))) return value_and_lost[1];
+  return std::unexpected(std::make_error_code(std::errc::operation_not_supported));
+}
+
 Result<Fd> bpf_map_create(std::uint32_t type, std::uint32_t max_entries, int inner) noexcept {
   bpf_attr attr = zeroed_attr();
   attr.map_type = type;
@@ -85,6 +93,13 @@ Result<void> bpf_map_update(int map_fd, std::uint32_t key, std::uint32_t value) 
   attr.value = address_of(&value);
   attr.flags = BPF_ANY;
   return nothing_or_error(bpf(BPF_MAP_UPDATE_ELEM, attr));
+}
+
+Result<void> bpf_map_delete(int map_fd, std::uint32_t key) noexcept {
+  bpf_attr attr = zeroed_attr();
+  attr.map_fd = static_cast<__u32>(map_fd);
+  attr.key = address_of(&key);
+  return nothing_or_error(bpf(BPF_MAP_DELETE_ELEM, attr));
 }
 
 Result<bpf_map_info> bpf_map_info_of(int map_fd) noexcept {

@@ -37,9 +37,14 @@ Result<void> perf_event_disable(int fd) noexcept;
 Result<void> perf_event_set_output(int fd, int to) noexcept;
 // PERF_EVENT_IOC_PAUSE_OUTPUT: while it is set, outputs to the event's ring fail.
 Result<void> perf_event_pause_output(int fd, bool paused) noexcept;
+// read(2) of an event whose read_format is PERF_FORMAT_LOST, which is of Linux 6.0, and nothing
+// else: how many of its outputs found no room. EOPNOTSUPP if it is 0.
+Result<std::uint64_t> perf_event_lost(int fd) noexcept;
 
 // bpf(2): BPF_MAP_UPDATE_ELEM of a u32 key and a u32 value, with BPF_ANY.
 Result<void> bpf_map_update(int map_fd, std::uint32_t key, std::uint32_t value) noexcept;
+// bpf(2): BPF_MAP_DELETE_ELEM.
+Result<void> bpf_map_delete(int map_fd, std::uint32_t key) noexcept;
 // bpf(2): BPF_MAP_CREATE of keys and values of 4 bytes. `inner` is a map of what the entries are,
 // for a map of maps, and else 0.
 Result<Fd> bpf_map_create(std::uint32_t type, std::uint32_t max_entries, int inner) noexcept;

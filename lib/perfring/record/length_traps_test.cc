@@ -39,6 +39,15 @@ TEST(RecordTrapT10Test, WithoutAnAbiNoRegistersFollowWhateverTheMask) {
   EXPECT_FALSE(sample.regs_intr()->reg(64));
 }
 
+TEST(RecordTrapT10Test, AnAbiOf64BitsIsNotNone) {
+  perf_event_attr attr = sampling(PERF_SAMPLE_REGS_USER);
+  attr.sample_regs_user = 3;
+  constexpr std::uint64_t kAbi = std::uint64_t{1} << 32;
+  const Decoded decoded{Made{PERF_RECORD_SAMPLE}.u64(kAbi).u64(1).u64(2), attr};
+  EXPECT_EQ(decoded.as<Sample>().regs_user()->abi(), kAbi);
+  EXPECT_EQ(decoded.as<Sample>().regs_user()->regs().size(), 2U);
+}
+
 TEST(RecordTrapT11Test, AStackOfSize0HasNoDynSize) {
   const perf_event_attr attr = sampling(PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT);
   const Decoded none{Made{PERF_RECORD_SAMPLE}.u64(0).u64(77), attr};
@@ -51,6 +60,24 @@ TEST(RecordTrapT11Test, AStackOfSize0HasNoDynSize) {
   EXPECT_EQ(some.as<Sample>().weight()->full, 77U);
   const Decoded lies{Made{PERF_RECORD_SAMPLE}.u64(16).run(16, 1).u64(~0ULL).u64(77), attr};
   EXPECT_EQ(lies.as<Sample>().stack_user()->dumped().size(), 16U);
+}
+
+TEST(RecordTrapT11Test, WhatWasDumpedIsTheSmallerOfBothSizes) {
+  const perf_event_attr attr = sampling(PERF_SAMPLE_STACK_USER);
+  constexpr std::uint64_t kBeyond32Bits = 1ULL << 32;
+  const auto dumped = [&attr](std::uint64_t dyn_size) {
+    const Decoded decoded{Made{PERF_RECORD_SAMPLE}.u64(16).run(16, 1).u64(dyn_size), attr};
+    EXPECT_EQ(decoded.as<Sample>().stack_user()->dyn_size, dyn_size);
+    return decoded.as<Sample>().stack_user()->dumped().size();
+  };
+  EXPECT_EQ(dumped(0), 0U);
+  EXPECT_EQ(dumped(15), 15U);
+  EXPECT_EQ(dumped(16), 16U);
+  EXPECT_EQ(dumped(17), 16U);
+  constexpr std::uint64_t kHighest = 1ULL << 63;
+  for (const std::uint64_t dyn_size : {kBeyond32Bits, kBeyond32Bits + 8, kHighest}) {
+    EXPECT_EQ(dumped(dyn_size), 16U) << dyn_size;
+  }
 }
 
 TEST(RecordTrapT12Test, AGroupsNumberComesFirstAndEachMemberHasItsIdAndLost) {
@@ -205,7 +232,8 @@ TEST(RecordTrapT18Test, LengthsAreCheckedBeforeTheyAreMultiplied) {
     attr.read_format = (std::uint64_t{0} | ... | format);
     return Decoded{made, attr}.malformed();
   };
-  for (const std::uint64_t nr : {3ULL, 1ULL << 61, (1ULL << 61) + 1, ~0ULL, 1ULL << 32}) {
+  for (const std::uint64_t nr : {3ULL, 1ULL << 61, (1ULL << 61) + 1, ~0ULL, 1ULL << 32,
+                                 (1ULL << 32) + 1, (1ULL << 16) + 1}) {
     Made made{PERF_RECORD_SAMPLE};
     made.u64(nr).u64(0).u64(0);
     EXPECT_EQ(malformed(PERF_SAMPLE_CALLCHAIN, made), "ips") << nr;

@@ -96,8 +96,8 @@ class Sample : public View {
   std::optional<StackUser> stack_user() const noexcept {
     if (stack_.at == 0) return std::nullopt;
     const Bytes data = bytes(stack_);
-    const std::size_t dyn_size = std::size_t{stack_.at} + stack_.count;
-    return StackUser{data, data.empty() ? 0 : get<std::uint64_t>(dyn_size)};
+    if (data.empty()) return StackUser{data, 0};
+    return StackUser{data, internal::load_once<std::uint64_t>(data.data() + data.size())};
   }
   // With PERF_SAMPLE_WEIGHT: `full`. With PERF_SAMPLE_WEIGHT_STRUCT: `var1_dw`, `var2_w`, `var3_w`.
   std::optional<perf_sample_weight> weight() const noexcept {

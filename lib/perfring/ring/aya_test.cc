@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -205,6 +206,21 @@ TEST(KernelRecordsTest, AnOversizePayloadMayLeaveAHeaderAlone) {
   ring.fake().sample(bytes({1, 2, 3, 4}));
   EXPECT_THAT(ring.drained(), ElementsAre(Seen::malformed(Defect::BadSample, record),
                                           Seen::sample(bytes({1, 2, 3, 4}))));
+}
+
+// One of 65540 bytes goes once around a ring of 64 KiB: over four unread records, and over the
+// header of its own. What a drain then takes for a header is the payload's.
+TEST(KernelRecordsTest, HeadersThatAnOversizePayloadOverwroteEndTheDrain) {
+  for (const int fill : {0x00, 0xff, 0x01, 0xa5}) {
+    FakeRing fake{65536};
+    for (unsigned i = 0; i < 4; ++i) fake.sample(testing::payload(12, i));
+    fake.advance(16);
+    std::ranges::fill(fake.data(), static_cast<std::byte>(fill));
+    EXPECT_THAT(drain(*Ring<>::over(fake.page(), fake.data())),
+                ElementsAre(Seen::malformed(Defect::BadSize, fake.bytes(0, 112))))
+        << fill;
+    EXPECT_EQ(fake.page().data_tail, 112U) << "so that the ring is empty again";
+  }
 }
 
 // The largest payload that arrives whole: header.size 65528.

@@ -31,7 +31,7 @@
 //   S4  A record is two slices of the ring, header included. Its event() is Ring's: a Sample is two
 //       slices that hold raw-size bytes, padding included.
 //   S5  A Lost is its record's count, read past the id.
-//   S6  unread() after a look is 0 exactly if data_head and data_tail did not differ.
+//   S6  unread() after a look is 0 exactly if data_head and data_tail did not differ, or by S11.
 //   S8  A record that breaks the kernel's contract is handed out, too; its event() is Ring's
 //       Malformed. If header.size is not believable, its bytes are all that is left in the look,
 //       and next() has no more. At most ring size / 8 records are handed out and not released, and
@@ -39,9 +39,10 @@
 //   S9  Positions are compared modulo 2^32.
 //   S10 A header is loaded once, whole, by next(), and every check is made on that copy, which is
 //       header(). event() loads the raw size, or the count, anew each time, and checks it anew.
+//   S11 A data_head that lies behind the record that next() would hand out, on the 8-byte grid as
+//       that is, by at most the ring's size, adds nothing: what was handed out is unread, and no
+//       more.
 //   (S7 is PerfBuffer's: perf_buffer.h.)
-//
-// A data_head that has gone back past records already handed out is BadPositions (S8), too.
 //
 // Units: sizes and positions are bytes.
 // Lifetime: the memory must outlive the cursor. A record's slices, its event and bytes() refer to
@@ -142,7 +143,8 @@ class Cursor {
   std::size_t look() {
     const SharedPosition tail = internal::own_tail<M>(*view_.page);
     if (tail != tail_) tail_ = next_ = tail;
-    end_ = next_ + internal::distance(next_, internal::read_head<M>(*view_.page));
+    const Position head = internal::read_head<M>(*view_.page);
+    end_ = next_ + internal::available(view_.data.size(), next_, head);
     positions_ = internal::are_positions(view_, tail_, next_, end_);
     return unread();
   }

@@ -186,9 +186,12 @@ TEST(CursorS8Test, AZeroedRingIsABadSizeAndNotBadPositions) {
               ElementsAre(Seen::malformed(Defect::BadSize, std::vector<std::byte>(64))));
 }
 
-TEST(CursorS8Test, AHeadThatGoesBackBehindRecordsHandedOutIsImpossible) {
-  for (const std::uint64_t head : {4096U, 4104U, 4120U, 4136U, 4088U}) {
-    FakeRing fake{kHostileCursorSize, 4096};
+// Nearer ones are S11's, unless they are off the grid.
+TEST(CursorS8Test, AHeadThatGoesBackMoreThanTheRingIsImpossible) {
+  const std::uint64_t start = 4 * kHostileCursorSize;
+  for (const std::uint64_t head :
+       {start + 48 - kHostileCursorSize - 8, start - 2 * kHostileCursorSize, start + 44}) {
+    FakeRing fake{kHostileCursorSize, start};
     for (unsigned i = 0; i < 2; ++i) fake.sample(payload(12, i));
     Cursor<> cursor = cursor_over(fake);
     cursor.look();

@@ -5,7 +5,7 @@
 #else
 
 // One drain of a ring, from the read of data_head to the write of data_tail. Internal to Ring,
-// whose header states the rules (S1 to S10) cited here.
+// whose header states the rules (S1 to S11) cited here.
 //
 //            data_tail                    data_head
 //               |<------- available -------->|
@@ -45,7 +45,7 @@ class Drain : private Walk<M> {
     const RingView ring = ring_;  // a copy: no store can alias it, so it stays in registers
     const SharedPosition tail = own_tail<M>(*ring.page);
     const Position head = read_head<M>(*ring.page);
-    const std::size_t available = distance(tail, head);
+    const std::size_t available = internal::available(ring.data.size(), tail, head);
     if (available == 0) return;
 
     stop_ = tail + available;

@@ -98,7 +98,7 @@ if [ "$(uname -m)" = x86_64 ]; then
     'mov.*; movq %..., \(%rdi\);.* movq %..., \(%rdi\)' \
     'movl .*, \(%rdi\).*movl \(%rdi\), %eax; movl .*, \(%rdi\)' \
     'movq \$1, \(%rdi\); movq \(%rdi\), %rax; movq \$2, \(%rdi\)'
-  check_once "g++ -m32" '.*movl \(%e..\), %e..; movl \(%e..\), %e..; add' \
+  check_once "g++ -m32" '.*movl \(%e..\), %e..; (movl \(%e..\), %e..; add|addl \(%e..\), %e)' \
     '.*movl \$2, \(%eax\); movl \$1, 4\(%eax\); movl \$4, \(%eax\); movl \$3, 4\(%eax\); ret' \
     '.*movl .*, \(%eax\).*movl \(%eax\), %e..; movl .*, \(%eax\)' \
     '.*movl \$1, \(%eax\);.* movl \(%eax\), %e..;.* movl \$2, \(%eax\)'

@@ -148,6 +148,23 @@ for opened in 'PerfBuffer::open(0' 'array.open(0'; do
     rejects "static_cast<void>($opened$rest)" "constraint|no matching|no viable|narrowing|cannot be narrowed|cannot convert|too many|ambiguous"
   done
 done
+# aya's later API, in which the size is always given.
+for rest in ', {})' ', {64, 4096})' ', {.page_count = 4})' ', 64)' ', short{2})'; do
+  accepts "static_cast<void>(PerfEventArrayBuffer::open(0$rest)"
+done
+for rest in ')' ', true)' ', 64.0)' ', {true})' ', nullptr)'; do
+  rejects "static_cast<void>(PerfEventArrayBuffer::open(0$rest)" "constraint|no matching|no viable|deleted|narrowing|cannot convert"
+done
+# An entry's index and its event's descriptor are not taken for each other, nor is a failure overlooked.
+swap='const int fd = 7; const std::uint32_t cpu = 0;'
+accepts "$swap if (!array.set(cpu, fd)) return"
+rejects "$swap if (!array.set(fd, cpu)) return" "deleted"
+rejects "if (!array.set(0, true)) return" "deleted"
+rejects "if (!array.set(0, 7L)) return" "deleted"
+rejects "if (!array.set(0, buffer)) return" "deleted"
+rejects "array.set(0, 7)" "unused-result|nodiscard"
+accepts "if (!array.unset(0)) return"
+rejects "array.unset(0)" "unused-result|nodiscard"
 for count in 64 64UL 'short{2}' -1; do accepts "static_cast<void>(OverwritableRing::open(array, 0, $count))"; done
 for count in true 64.0 '{}' '{64}' nullptr '"64"'; do
   rejects "static_cast<void>(OverwritableRing::open(array, 0, $count))" "constraint|no matching"

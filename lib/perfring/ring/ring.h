@@ -5,7 +5,7 @@
 #else
 
 // Ring<Memory>: the consumer of one perf ring, over a control page and data that the caller
-// has mapped. Mirrors the drain of aya's PerfBuffer (UPSTREAM.md); S1 to S10 are its rules:
+// has mapped. Mirrors the drain of aya's PerfBuffer (UPSTREAM.md); S1 to S11 are its rules:
 //
 //   S1  data_head is read once, when a drain starts: what arrives meanwhile waits for the next.
 //   S2  data_tail is written once, when a drain ends, if anything was consumed; also when the
@@ -14,12 +14,15 @@
 //   S3  The event that the callback broke or threw on counts as consumed.
 //   S4  A Sample is two slices of the ring that hold raw-size bytes, padding included.
 //   S5  A Lost is its record's count, read past the id.
-//   S6  readable() is: data_head and data_tail differ.
+//   S6  readable() is: data_head and data_tail differ, and not by S11.
 //   S8  A record that breaks the kernel's contract becomes a Malformed. If header.size is
 //       believable, only that record is skipped, else everything up to data_head is. A drain ends
 //       after at most ring size / 8 events and reads no byte outside [data_tail, data_head).
 //   S9  Positions are compared modulo 2^32.
 //   S10 A header is loaded once, whole, and every check is made on that copy.
+//   S11 A data_head that lies behind data_tail, on the 8-byte grid as that is, by at most the
+//       ring's size, is that of an empty ring: nothing is delivered or written, and the next drain
+//       goes on. Kernels before 5.2 show one for a moment (K59 of harness/KERNEL_FACTS.md).
 //   (S7 is PerfBuffer's: perf_buffer.h.)
 //
 // Units: sizes and positions are bytes.
@@ -83,10 +86,10 @@ class Ring {
   static constexpr std::size_t kSizeMin = internal::kRingSizeMin;
   static constexpr std::size_t kSizeMax = internal::kRingSizeMax;
 
-  // Whether a drain would find an event (S6).
+  // Whether a drain would find an event (S6). It orders nothing: a drain has its own fence.
   bool readable() const {
-    return M::read_once(view_.page->data_head) !=
-           static_cast<Position>(internal::own_tail<M>(*view_.page));
+    const SharedPosition tail = internal::own_tail<M>(*view_.page);
+    return internal::available(view_.data.size(), tail, M::read_once(view_.page->data_head)) != 0;
   }
 
   // Passes each event that is in the ring, oldest first, to f(C, PerfEvent) -> ControlFlow<B, C>,

@@ -220,7 +220,7 @@ TEST(RingHostileTest, ARecordMayFillTheRing) {
 
 TEST(RingHostileTest, PositionsFurtherApartThanTheRingSkipAllAndShowTheLastLap) {
   for (const std::uint64_t distance : {kHostileSize + 8, 2 * kHostileSize, std::size_t{0x7fff'fff8},
-                                       std::size_t{0x8000'0000}, std::size_t{0xffff'fff8}}) {
+                                       std::size_t{0x8000'0000}, std::size_t{0xfffe'fff8}}) {
     FakeRing fake{kHostileSize, 64};
     fake.put(0, payload(kHostileSize).data(), kHostileSize);
     fake.advance(distance);
@@ -233,13 +233,18 @@ TEST(RingHostileTest, PositionsFurtherApartThanTheRingSkipAllAndShowTheLastLap) 
   }
 }
 
-TEST(RingHostileTest, AHeadBehindTheTailIsImpossible) {
-  FakeRing fake{kHostileSize, 4096};
-  fake.page().data_head = 4096 - 8;
-  const std::vector<Seen> seen = delivered(fake);
-  ASSERT_EQ(seen.size(), 1U);
-  EXPECT_EQ(seen[0].defect, Defect::BadPositions);
-  EXPECT_EQ(seen[0].bytes.size(), kHostileSize);
+// Nearer ones are S11's, unless they are off the grid.
+TEST(RingHostileTest, AHeadMoreThanTheRingBehindTheTailIsImpossible) {
+  for (const std::uint64_t behind : {kHostileSize + 8, 2 * kHostileSize, std::size_t{0x7fff'fff8},
+                                     std::size_t{4}, kHostileSize - 1}) {
+    FakeRing fake{kHostileSize, std::uint64_t{1} << 33};
+    fake.page().data_head -= behind;
+    EXPECT_TRUE(Ring<>::over(fake.page(), fake.data())->readable());
+    const std::vector<Seen> seen = delivered(fake);
+    ASSERT_EQ(seen.size(), 1U) << behind;
+    EXPECT_EQ(seen[0].defect, Defect::BadPositions);
+    EXPECT_EQ(seen[0].bytes.size(), kHostileSize);
+  }
 }
 
 TEST(RingHostileTest, PositionsOffTheGridAreImpossible) {

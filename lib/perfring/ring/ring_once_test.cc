@@ -209,19 +209,23 @@ TYPED_TEST(ConsumerS6Test, ReadableReadsHeadOnceAndAsADrainDoes) {
   EXPECT_EQ(known.expected().size(), 2U);
 }
 
-// Notes the reads that lie outside [data_tail, data_head).
+// Counts the reads that lie in [data_tail, data_head), and those outside of it.
 struct Bounded : DefaultMemory {
   static inline const std::byte* data;
   static inline std::uint64_t tail;
   static inline std::uint64_t head;
+  static inline std::uint64_t inside;
   static inline int outside;
 
   template <class T>
   static T read(const std::byte* address) {
     if (address >= data - 64 && address < data + kLookedAtSize + 64) {
       const auto index = static_cast<std::uint64_t>(address - data);
-      if ((index - tail) % kLookedAtSize + sizeof(T) > head - tail || index % sizeof(T) != 0)
+      if ((index - tail) % kLookedAtSize + sizeof(T) > head - tail || index % sizeof(T) != 0) {
         ++outside;
+      } else {
+        ++inside;
+      }
     }
     return DefaultMemory::read<T>(address);
   }
@@ -239,10 +243,12 @@ TYPED_TEST(RingS8Test, NoByteOutsideOfTailToHeadIsRead) {
           Bounded::data = known.fake().data().data();
           Bounded::tail = known.page().data_tail;
           Bounded::head = known.page().data_head;
+          Bounded::inside = 0;
           Bounded::outside = 0;
           drain(consumer_over<TypeParam, Bounded>(known.fake()));
           ASSERT_EQ(Bounded::outside, 0) << "type " << type << " of size " << size << ", " << length
                                          << " bytes available, after " << run << " samples";
+          ASSERT_GE(Bounded::inside, run + 1) << "each record's header is read";
         }
       }
     }

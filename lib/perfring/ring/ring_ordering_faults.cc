@@ -23,7 +23,7 @@ namespace perfring {
 namespace {
 
 constexpr std::size_t kSize = 256;
-constexpr std::uint64_t kRecords = 20000;
+constexpr std::uint64_t kRecords = 5000;  // a turn of each thread for seven of them
 
 alignas(64) perf_event_mmap_page page;
 alignas(64) std::byte data[kSize];
@@ -133,7 +133,7 @@ const std::pair<std::string_view, Drain> kDrains[] = {
 };
 
 int run(Drain drain) {
-  ::alarm(50);  // ends it, should a record never come
+  ::alarm(250);  // ends it, should a record never come
   Check check;
   std::thread producer{produce};
   while (!check.is_done()) {

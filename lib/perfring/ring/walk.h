@@ -5,7 +5,7 @@
 #else
 
 // The way from record to record, which Ring's drains, Cursor and Merge share: positions, the pieces
-// of a ring, records. Internal to them; ring.h and cursor.h state the rules (S1 to S10) cited here.
+// of a ring, records. Internal to them; ring.h and cursor.h state the rules (S1 to S11) cited here.
 
 #include <bit>
 #include <cstddef>
@@ -38,6 +38,18 @@ template <Memory M>
 // From one position to a later one (S9).
 inline Position distance(SharedPosition from, Position to) noexcept {
   return to - static_cast<Position>(from);
+}
+
+// Whether data_head has gone back behind `from` (S11), by at most the ring's `size`.
+inline bool has_gone_back(std::size_t size, SharedPosition from, Position head) noexcept {
+  const Position ahead = distance(from, head);
+  return ahead > size && Position{0} - ahead <= size && (ahead | head) % kAlignment == 0;
+}
+
+// What a look finds from `from` on: up to data_head, or nothing if that has gone back. More than
+// the ring's `size` if the positions are bad (S8).
+inline Position available(std::size_t size, SharedPosition from, Position head) noexcept {
+  return has_gone_back(size, from, head) ? 0 : distance(from, head);
 }
 
 // Whether `place`, which is or was unread, lies behind `next` and not behind `end`.

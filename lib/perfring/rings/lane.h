@@ -6,7 +6,7 @@
 
 // One ring of a merge: the records that were read and not delivered, in the order of their keys.
 // Internal to Merge, whose header states the rules (M1 to M9) cited here; it goes through the ring
-// by the walk that Ring and Cursor share (S1 to S10: ring/cursor.h).
+// by the walk that Ring and Cursor share (S1 to S11: ring/cursor.h).
 // W: facts that were measured, in the project's harness/RINGS_FACTS.md.
 
 #include <cstddef>
@@ -48,16 +48,20 @@ class alignas(256) Lane {  // as far apart as a shift says
   bool has_next() const noexcept { return window_.has_next(); }
   std::uint64_t next_key() const noexcept { return window_.next_key(); }
 
-  // M1: the clock was read before this.
-  void look(std::uint64_t clock) {
+  // M1: the clock was read before this. `seen` is the clock after the look before this one.
+  void look(std::uint64_t clock, std::uint64_t seen) {
     const SharedPosition tail = own_tail<M>(*view_.page);
     if (tail != tail_) [[unlikely]]
       forget(tail);
     if (holds_bad_positions_) [[unlikely]]
       return;  // there is room for one
     const SharedPosition next = position();
-    looks_.look(next, end_, clock);
-    end_ = next + distance(next, read_head<M>(*view_.page));
+    looks_.look(next, end_, seen, clock);
+    const Position head = read_head<M>(*view_.page);
+    const SharedPosition end = next + available(view_.data.size(), next, head);
+    // S11: what an earlier look has found is still there.
+    const bool went_back = positions_ && end % kAlignment == 0 && end - next < end_ - next;
+    if (!went_back) end_ = end;
     positions_ = are_positions(view_, tail_, next, end_);
     seek(next);
   }
@@ -71,13 +75,15 @@ class alignas(256) Lane {  // as far apart as a shift says
   // M8, for the records that a flush has read and left: from now on there is a clock.
   template <class Round>
   [[gnu::noinline]] void meets_clock(Round& round) {
-    last_key_ = smaller(last_key_, round.seen);
-    window_.lower_to(
-        round.seen,
+    std::uint64_t before = round.newest();
+    const std::size_t displaced = window_.change_keys(
+        [this](const Held& a, const Held& b) { return from_tail(a) < from_tail(b); },
         [&](const Held& held) {
-          if (is_sample(held)) round.ahead();
-        },
-        [this](const Held& a, const Held& b) { return from_tail(a) < from_tail(b); });
+          if (is_sample(held) && held.key > round.seen) round.counts_ahead();
+          return before = round.believed(held.key, Looks::kUnknown, before);
+        });
+    for (std::size_t i = 0; i != displaced; ++i) round.displaced();
+    if (last_key_ > round.seen && !window_.empty()) last_key_ = before;
   }
 
   // Before the front is taken: reads another record if need be. The record behind the front stays
@@ -187,6 +193,7 @@ class alignas(256) Lane {  // as far apart as a shift says
     const std::byte* const stop = stop_;
     std::uint64_t least = window_.last_key();
     if (least < looks_.after()) least = looks_.after();
+    const std::uint64_t greatest = round.latest(looks_.by());
     std::size_t count = 0;
     bool goes_on = true;
     while (goes_on && count != most && at != stop) {
@@ -196,6 +203,11 @@ class alignas(256) Lane {  // as far apart as a shift says
       if (!Walk::is_sample(header) || size > left) break;
       const std::uint32_t raw = Walk::raw_at(at);
       if (raw > size - Walk::kPayloadAt) break;
+      // Or all that were read would be given up in the end.
+      if (count == 0 &&
+          round.key_of(Sample{{at + Walk::kPayloadAt, raw}, {}}, at + kTimeAt) > greatest) {
+        return;
+      }
       // More that are like it.
       const std::byte* const last = at + smaller(left, size * (most - count)) - size;
       std::uint64_t place = Held::place_of(index_of(at), Held::kSample, raw);
@@ -211,7 +223,7 @@ class alignas(256) Lane {  // as far apart as a shift says
         place += size;
       }
     }
-    for (; count != 0 && window_.behind(count - 1).key > round.seen; --count) {
+    for (; count != 0 && window_.behind(count - 1).key > greatest; --count) {
       at = view_.data.data() + window_.behind(count - 1).index();
     }
     if (count == 0) return;
@@ -248,7 +260,8 @@ class alignas(256) Lane {  // as far apart as a shift says
       held = {key_before(round),
               Held::place_of(index_of(at), kind_of(malformed->defect), malformed->size())};
     } else {
-      const auto key = lost_keys_.key_of(view_, next + size, end_, key_before(round), round);
+      const auto key =
+          lost_keys_.key_of(view_, next + size, end_, key_before(round), looks_, round);
       if (!key) return Held::none();
       held = {*key, Held::place_of(index_of(at), Held::kLost, 0)};
     }
@@ -270,14 +283,18 @@ class alignas(256) Lane {  // as far apart as a shift says
     const std::uint64_t key = round.key_of(sample, time);
     if (key < looks_.after()) [[unlikely]]
       round.delayed(looks_.after() - key);
-    if (key > round.seen) [[unlikely]]
-      return round.ahead();
+    if (key > round.latest(looks_.by())) [[unlikely]] {
+      round.counts_ahead();
+      return round.believed(key, looks_.by(), key_before(round));
+    }
     return key;
   }
 
+  // M6. (What a flush has delivered may have been ahead.)
   template <class Round>
   std::uint64_t key_before(const Round& round) const noexcept {
-    return has_last_key_ ? last_key_ : round.newest();
+    const std::uint64_t key = has_last_key_ ? last_key_ : round.newest();
+    return round.believed(key, Looks::kUnknown, key);
   }
 
   template <class Round>

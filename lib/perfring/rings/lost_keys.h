@@ -17,6 +17,7 @@
 #include "perfring/perf_event.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/walk.h"
+#include "perfring/rings/looks.h"
 
 namespace perfring::internal {
 
@@ -36,13 +37,14 @@ class LostKeys {
   // wait for the sample behind it.
   template <class Round>
   std::optional<std::uint64_t> key_of(const RingView& view, SharedPosition behind,
-                                      SharedPosition end, std::uint64_t key_before, Round& round) {
+                                      SharedPosition end, std::uint64_t key_before,
+                                      const Looks& looks, Round& round) {
     if (scanned_ != behind && !is_ahead(scanned_, behind, end)) {
       scanned_ = behind;
       found_ = false;
     }
     if (!found_) scan(view, end, round);
-    if (found_) return smaller<std::uint64_t>(sample_key_, round.seen);
+    if (found_) return round.believed(sample_key_, looks.by(scanned_, end), key_before);
     if (round.takes_all) return key_before;
     if (waited_to_ != behind && !is_ahead(waited_to_, behind, end)) {
       waited_to_ = end;

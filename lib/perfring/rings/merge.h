@@ -14,7 +14,7 @@
 //     merge.run(KeyAt{0}, monotonic_ns, [](const Ordered& each) { handle(each); });
 //   }
 //
-// W1 to W42 are facts that were measured on a live kernel, and the proof of the rule (the project's
+// W1 to W44 are facts that were measured on a live kernel, and the proof of the rule (the project's
 // harness/RINGS_FACTS.md). D is the slack, h_c the clock, read before data_head of ring c.
 //
 //   M1  A run looks at each ring once: the clock is read, then data_head, in the program's order (a
@@ -42,11 +42,16 @@
 //       of then, proves how long its writer took (W5). The longest such delay is delay_seen. The
 //       slack becomes twice the longest (W8b), but for those of which that exceeds slack_most:
 //       the key is wrong, or its writer was stalled (W7), and the slack would hold all up.
-//   M8  Keys are any 64 bits. One that is higher than the clock after all looks is not of that
-//       clock: it is counted (ahead), and the event has the clock's value for its key instead, so
-//       that it stops no ring. Of flush() none is: its events have their own, and those that it has
-//       read and left meet the clock of the next run.
-//   M9  Whatever the rings hold, the rules S4 to S10 (ring/ring.h, ring/cursor.h) hold for what is
+//   M8  Keys are any 64 bits. One that is higher than the clock was after a run's looks that saw
+//       its record is not of that clock. It is counted (ahead), and holds nothing up: in place of
+//       its own the event has the key of the record before it in its ring, or the newest that was
+//       delivered if that is higher. So the run that reads it releases it, unless the record before
+//       it waits, or the slack has just grown (M7) and B gone back; it is not late, and makes no
+//       other so; and no event waits for its order for longer than 2 D, whatever clock its key is
+//       of. (If these keys are ahead, too, by a flush() or as the clock has jumped back, it has B -
+//       1, and is late.) Of flush() none is ahead: its events have their own keys, and those that
+//       it has read and left meet the clock of the next run.
+//   M9  Whatever the rings hold, the rules S4 to S11 (ring/ring.h, ring/cursor.h) hold for what is
 //       delivered of each, and what one ring holds delays no other by more than D.
 //
 // Units: keys, slack and what the clock says are of one clock, and nanoseconds if it is
@@ -88,6 +93,7 @@
 #include "perfring/rings/key_at.h"
 #include "perfring/rings/key_words.h"
 #include "perfring/rings/lane.h"
+#include "perfring/rings/looks.h"
 #include "perfring/rings/loser_tree.h"
 #include "perfring/rings/slack.h"
 
@@ -153,14 +159,16 @@ class Merge {
     const Running running{*this};
     Round<std::remove_reference_t<Key> > round{*this, key};
     round.bound = ~std::uint64_t{0};
+    const std::uint64_t seen_before = std::exchange(seen_, Looks::kUnknown);
     for (Lane& lane : lanes_) {
       const std::uint64_t now = clock();
       if (now < round.bound) round.bound = now;
-      lane.look(now);
+      lane.look(now, seen_before);
     }
     round.bound = slack_.bound(round.bound);
     round.seen = clock();
     if (round.seen < round.bound) round.seen = round.bound;
+    seen_ = round.seen;
     if (std::exchange(has_flushed_, false)) {
       for (Lane& lane : lanes_) lane.meets_clock(round);
     }
@@ -178,12 +186,14 @@ class Merge {
     const Running running{*this};
     Round<std::remove_reference_t<Key> > round{*this, key};
     round.takes_all = has_flushed_ = true;
-    for (Lane& lane : lanes_) lane.look(0);
+    const std::uint64_t seen_before = std::exchange(seen_, Looks::kUnknown);
+    for (Lane& lane : lanes_) lane.look(0, seen_before);
     return deliver(round, f, limit);
   }
 
  private:
   using Lane = internal::Lane<M, kWindow>;
+  using Looks = internal::Looks;
 
   // A run as it reads records.
   template <class Key>
@@ -207,10 +217,19 @@ class Merge {
     }
     bool releases(std::uint64_t of) const noexcept { return takes_all || of < bound; }
     std::uint64_t newest() const noexcept { return merge.newest_; }
-    std::uint64_t ahead() noexcept {
-      ++merge.counts_.ahead;
-      return seen;
+    // The highest key that a record may have which was published by that clock (M8).
+    std::uint64_t latest(std::uint64_t by) const noexcept {
+      return takes_all ? ~std::uint64_t{0} : internal::smaller(by, seen);
     }
+    // M8: the key to order it by; `before` is that of the record before it.
+    std::uint64_t believed(std::uint64_t its, std::uint64_t by,
+                           std::uint64_t before) const noexcept {
+      if (its <= latest(by)) return its;
+      const std::uint64_t next = before < newest() ? newest() : before;
+      if (next <= seen) return next;
+      return bound == 0 ? 0 : bound - 1;
+    }
+    void counts_ahead() noexcept { ++merge.counts_.ahead; }
     void displaced() noexcept { ++merge.counts_.displaced; }
     void delayed(std::uint64_t by) noexcept { merge.slack_.delayed(by, merge.counts_); }
   };
@@ -366,6 +385,7 @@ class Merge {
   MergeCounts counts_;
   std::uint64_t newest_ = 0;  // of the keys delivered
   std::uint64_t rounds_ = 0;
+  std::uint64_t seen_ = Looks::kUnknown;  // the clock after the last looks
   std::vector<Lane> lanes_;
   std::unique_ptr<std::uint64_t[]> room_;  // of the next one
   internal::LoserTree tree_;

@@ -209,7 +209,7 @@ TEST(MergeM4Test, TheTailStaysAtTheOldestThatWasNotDelivered) {
 TEST(MergeM4Test, TheTailIsWrittenOnceInARunAndNotWithoutNeed) {
   Rings<Counting> rings{2};
   for (std::uint64_t key = 0; key < 30; ++key) rings.write(0, key);
-  rings.write(1, 20);
+  rings.write(1, 10);
   Counting::tails = 0;
   rings.run(10);
   EXPECT_EQ(Counting::tails, 1U);

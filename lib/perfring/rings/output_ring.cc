@@ -51,8 +51,7 @@ std::expected<os::Fd, RingsError> OutputRing::open_beside(const OutputOptions& o
     return std::unexpected(
         RingsError{PerfBufferError::at_failure(kind, io_error, cpu_, options.page_count)});
   };
-  perf_event_attr attr = output_event(options);
-  auto event = os::perf_event_open(attr, cpu_);
+  auto event = open_output_event(cpu_, options);
   if (!event) return error(Kind::OpenError, event.error());
   if (const auto set = os::perf_event_set_output(event->get(), mapped_.fd()); !set) {
     return failed("ioctl(PERF_EVENT_IOC_SET_OUTPUT)", "the event on CPU " + std::to_string(cpu_),
@@ -71,8 +70,27 @@ std::expected<void, RingsError> OutputRing::add_quiet() {
   quiet.wakeup_watermark = 1;
   auto event = open_beside(quiet);
   if (!event) return std::unexpected(std::move(event).error());
-  quiet_ = *std::move(event);
+  replace(quiet_, *std::move(event));
   return {};
+}
+
+std::optional<std::uint64_t> OutputRing::lost() const noexcept {
+  std::optional<std::uint64_t> all = lost_before_;
+  for (const int event : {mapped_.fd(), revived_.get(), quiet_.get()}) {
+    if (event < 0 || !all) continue;
+    const auto its = os::perf_event_lost(event);
+    if (!its) return std::nullopt;
+    *all += *its;
+  }
+  return all;
+}
+
+void OutputRing::replace(os::Fd& old, os::Fd event) noexcept {
+  if (old.get() >= 0 && lost_before_) {
+    const auto its = os::perf_event_lost(old.get());
+    lost_before_ = its ? std::optional{*lost_before_ + *its} : std::nullopt;
+  }
+  old = std::move(event);
 }
 
 std::expected<void, RingsError> OutputRing::revive() {
@@ -81,7 +99,7 @@ std::expected<void, RingsError> OutputRing::revive() {
   if (quiet_.get() >= 0) {
     if (auto added = add_quiet(); !added) return added;
   }
-  revived_ = *std::move(event);
+  replace(revived_, *std::move(event));
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 
 #include "perfring/os/fd.h"
@@ -48,6 +49,10 @@ class OutputRing {
   // For the map entry.
   int event(Wakeups wakeups) const noexcept;
 
+  // The outputs of all its events, those before a revival too, that found no room; nullopt if the
+  // kernel does not count them.
+  std::optional<std::uint64_t> lost() const noexcept;
+
   // Opens the events anew, on the same ring. The records of the old ones are still there.
   std::expected<void, RingsError> revive();
 
@@ -68,13 +73,16 @@ class OutputRing {
 
   std::expected<os::Fd, RingsError> open_beside(const OutputOptions& options) const;
   std::expected<void, RingsError> add_quiet();
+  // Takes `event` in place of another, whose lost outputs still count.
+  void replace(os::Fd& old, os::Fd event) noexcept;
 
   std::uint32_t cpu_;
   OutputOptions options_;
   std::size_t page_size_;
   OutputEvent mapped_;
-  os::Fd revived_;  // in place of that, or none
-  os::Fd quiet_;    // or none
+  os::Fd revived_;                                // in place of that, or none
+  os::Fd quiet_;                                  // or none
+  std::optional<std::uint64_t> lost_before_ = 0;  // by events that are closed
   Ring<> ring_;
   Ring<Timed<> > timed_;  // the same ring, if its records have their time
   RoundShare<> share_;

@@ -21,7 +21,8 @@ std::expected<OverwritableRing, RingsError> OverwritableRing::open_pages(
   auto event = internal::OutputEvent::open(
       cpu, {.page_count = page_count,
             .wakeup_watermark = std::numeric_limits<std::uint32_t>::max(),
-            .overwrites = true});
+            .overwrites = true,
+            .counts_lost = true});
   if (!event) return std::unexpected(RingsError{std::move(event).error()});
   const Snapshots<> snapshots = *Snapshots<>::over(event->mapping(), os::page_size());
   OverwritableRing ring{*std::move(map), *std::move(event), snapshots};
@@ -36,6 +37,11 @@ OverwritableRing::OverwritableRing(os::Fd map, internal::OutputEvent event,
                                    const Snapshots<>& snapshots) noexcept
     : map_{std::move(map)}, event_{std::move(event)}, snapshots_{snapshots} {}
 
+std::optional<std::uint64_t> OverwritableRing::lost() const noexcept {
+  const auto lost = os::perf_event_lost(event_.fd());
+  return lost ? std::optional{*lost} : std::nullopt;
+}
+
 std::expected<void, RingsError> OverwritableRing::settle(Settle how) {
   if (const auto paused = os::perf_event_pause_output(event_.fd(), true); !paused) {
     return failed("ioctl(PERF_EVENT_IOC_PAUSE_OUTPUT)", "the ring", paused.error());
@@ -49,8 +55,12 @@ std::expected<void, RingsError> OverwritableRing::settle(Settle how) {
   return {};
 }
 
-void OverwritableRing::resume() noexcept {
-  static_cast<void>(os::perf_event_pause_output(event_.fd(), false));
+std::expected<void, RingsError> OverwritableRing::resume() {
+  if (const auto resumed = os::perf_event_pause_output(event_.fd(), false); !resumed) {
+    return failed("ioctl(PERF_EVENT_IOC_PAUSE_OUTPUT)", "the ring, which stays paused,",
+                  resumed.error());
+  }
+  return {};
 }
 
 }  // namespace perfring

@@ -91,14 +91,16 @@ class PERFRING_EXPORT OverwritableRing {
   // The records since the snapshot before, in place: output is paused meanwhile, and each output
   // that is tried then is refused, and counted by a LOST record after it.
   // Errors: SyscallError, if the ring cannot be paused (EBADF: moved from), or nothing waits for
-  // programs.
+  // programs; or if it stays paused, after the records were passed.
   template <class F>
   std::expected<Snapshot, RingsError> snapshot(Settle how, F&& f) {
     internal::expect_callable(f);
     expect_own();
-    const Pause pause{*this};
+    Pause pause{*this};
     if (auto settled = settle(how); !settled) return std::unexpected(std::move(settled).error());
-    return snapshots_.read(f);
+    const Snapshot snapshot = snapshots_.read(f);
+    if (auto resumed = pause.end(); !resumed) return std::unexpected(std::move(resumed).error());
+    return snapshot;
   }
 
   // The same from a copy, without a pause: nothing is lost by it. `margin` as V4 says: 3 records of
@@ -112,6 +114,10 @@ class PERFRING_EXPORT OverwritableRing {
     return snapshots_.copy(copy_, margin, f);
   }
 
+  // The outputs that were refused while snapshots paused the ring, as the kernel counts them; the
+  // Lost that says so comes with the next output. nullopt before Linux 6.0, or if moved from.
+  std::optional<std::uint64_t> lost() const noexcept;
+
   // -1 if moved from. It is never readable to poll.
   int fd() const noexcept { return event_.fd(); }
 
@@ -119,10 +125,17 @@ class PERFRING_EXPORT OverwritableRing {
   // Until the end of the scope, also if the callback throws.
   struct Pause {
     explicit Pause(OverwritableRing& of) noexcept : ring{of} {}
-    ~Pause() { ring.resume(); }
+    ~Pause() {
+      if (pauses) static_cast<void>(ring.resume());
+    }
     Pause(const Pause&) = delete;
     Pause& operator=(const Pause&) = delete;
+    std::expected<void, RingsError> end() {
+      pauses = false;
+      return ring.resume();
+    }
     OverwritableRing& ring;
+    bool pauses = true;
   };
 
   static std::expected<OverwritableRing, RingsError> open_pages(const PerfEventArray& array,
@@ -135,7 +148,7 @@ class PERFRING_EXPORT OverwritableRing {
     assert(event_.is_own() && "a forked child has no mapping of the ring");
   }
   std::expected<void, RingsError> settle(Settle how);
-  void resume() noexcept;
+  std::expected<void, RingsError> resume();
 
   os::Fd map_;
   internal::OutputEvent event_;

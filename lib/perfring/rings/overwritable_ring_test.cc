@@ -146,6 +146,15 @@ TEST_F(OverwritableRingTest, AFailedOpenOrSnapshotIsAnErrorAndLeavesNothing) {
   EXPECT_EQ(events_, 0);
 }
 
+TEST_F(OverwritableRingTest, ARingThatStaysPausedIsAnError) {
+  auto ring = open().value();
+  write(ring);
+  const auto then_fails = [&](const PerfEvent&) { kernel_.pause_errno = EBADF; };
+  EXPECT_EQ(ring.snapshot(Settle::Quickly, then_fails).error().message(),
+            "`ioctl(PERF_EVENT_IOC_PAUSE_OUTPUT)` of the ring, which stays paused, failed: Bad "
+            "file descriptor");
+}
+
 TEST_F(OverwritableRingTest, AMovedFromObjectHasNoRing) {
   auto first = open().value();
   write(first);

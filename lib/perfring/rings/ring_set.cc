@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <string>
+#include <variant>
 
 #include "perfring/os/cpus.h"
 #include "perfring/os/syscalls.h"
@@ -20,9 +21,12 @@ std::string name_of(std::uint32_t cpu) {
   return "a ring on CPU " + std::to_string(cpu);
 }
 
-// Whether the CPU is not there (any more).
+// Whether the CPU is not there (any more): only perf_event_open(2) says so, not mmap(2) by the same
+// errno.
 bool is_offline(const RingsError& error) {
-  return error.io_error() == std::errc::no_such_device;
+  const auto* const cause = std::get_if<PerfBufferError>(&error.cause);
+  return cause != nullptr && cause->kind == PerfBufferError::Kind::OpenError &&
+         cause->io_error == std::errc::no_such_device;
 }
 
 }  // namespace
@@ -73,12 +77,23 @@ std::expected<RingSet, RingsError> RingSet::open(const PerfEventArray& array,
     if (!online) return std::unexpected(RingsError{std::move(online).error()});
     cpus = *std::move(online);
   }
+  // An entry keeps its event alive, as long as the map is there.
+  struct EmptiesEntries {
+    const RingSet* of;
+    ~EmptiesEntries() {
+      if (of == nullptr) return;
+      for (const OutputRing& each : of->rings_) {
+        static_cast<void>(os::bpf_map_delete(of->map_.get(), each.cpu()));
+      }
+    }
+  } if_it_fails{&set};
   for (const std::uint32_t cpu : cpus) {
     auto added = set.add(cpu);
     // One that has just gone is not an error.
     const bool has_gone = !added && options.cpus.empty() && is_offline(added.error());
     if (!added && !has_gone) return std::unexpected(std::move(added).error());
   }
+  if_it_fails.of = nullptr;
   set.list_due_ = Clock::now() + kListPeriod;
   return set;
 }
@@ -91,7 +106,8 @@ std::expected<void, RingsError> RingSet::add(std::uint32_t cpu) {
   auto ring = OutputRing::open(cpu,
                                {.page_count = options_.page_count,
                                 .wakeup_watermark = can_be_quiet ? 0 : options_.wakeup_watermark,
-                                .timed = options_.timed},
+                                .timed = options_.timed,
+                                .counts_lost = true},
                                can_be_quiet);
   if (!ring) return std::unexpected(std::move(ring).error());
   // All calls that can throw come before the map entry is filled.
@@ -125,6 +141,21 @@ bool RingSet::is_wanted(std::uint32_t cpu) const noexcept {
 
 std::uint64_t RingSet::monotonic_ns() noexcept {
   return os::monotonic_ns();
+}
+
+std::optional<std::uint64_t> RingSet::lost() const noexcept {
+  std::uint64_t all = 0;
+  for (const OutputRing& each : rings_) {
+    const auto its = each.lost();
+    if (!its) return std::nullopt;
+    all += *its;
+  }
+  return all;
+}
+
+std::optional<std::uint64_t> RingSet::lost(std::size_t ring) const noexcept {
+  if (ring >= rings_.size()) __builtin_trap();
+  return rings_[ring].lost();
 }
 
 bool RingSet::has_unread() const {

@@ -14,7 +14,7 @@
 //   }
 //
 // The rules, beside those of a drain (ring/ring.h), a wait (rings/waiter.h) and a merge
-// (rings/merge.h); W1 to W42 are facts that were measured on a live kernel (the project's
+// (rings/merge.h); W1 to W44 are facts that were measured on a live kernel (the project's
 // harness/RINGS_FACTS.md):
 //
 //   C1  The index of a map entry is its CPU, always (W42).
@@ -30,7 +30,9 @@
 //       interrupts, and that returned: one round is enough for that (W15). flush(Complete) first
 //       waits for every program that is under way on any CPU (W12, W13: WriterBarrier), 8 ms and
 //       more. Neither delivers the number of records that a ring lost after its last one, for which
-//       there is no LOST yet (W16).
+//       there is no LOST yet (W16): lost() has it. Before Linux 6.0 it is to be had by one output
+//       more on each CPU, after a flush, so that there is room for it: the Lost comes in front of
+//       it (K14, K16).
 //   C6  A CPU that goes: its ring is read as before. One that comes back outputs to the same ring,
 //       by a new event, since the old one is dead (W39, W40); one that was never there gets a ring.
 //       wait() learns of it from the kernel's uevents (W41), and from the list of online CPUs,
@@ -49,7 +51,12 @@
 // the drain (waiter.h).
 //
 // Units: time is std::chrono::steady_clock's, which is the kernel's CLOCK_MONOTONIC; a merge's keys
-// are nanoseconds of that clock (bpf_ktime_get_ns()). Page counts are of data pages.
+// are nanoseconds of that clock (bpf_ktime_get_ns()). Page counts are of data pages. In a time
+// namespace (time_namespaces(7)) steady_clock is off by its offset, and the keys are not (W43):
+// where the offset is negative, all are ahead; where it is positive, all are old, and each proves a
+// delay (M7), which the slack learns if twice of it is within slack_most. Keys by boot time or TAI
+// are ahead as well. Nothing is held up by it, but rings are merged by no more than their own
+// order; to have it by the keys, subtract the difference of the clocks in the key function.
 // Lifetime: move-only, but not during a round. It keeps the map's open file alive, as
 // PerfEventArrayBuffer does, and leaves the entries when it is destroyed. Moved from, it has no
 // ring: rounds say Drained, wait() says Stop. Assigned to itself, it is as it was. Events are valid
@@ -69,9 +76,9 @@
 // read. Another consumer of one of the rings: data_tail never goes back, and each event
 // reaches one of the two or both; a wakeup may be the other's (N4). A CPU that is added twice, that
 // does not exist or has no entry in the map is refused. Keys of another clock, keys that go back, 0
-// and 2^64 - 1 are delivered, counted as late or ahead, and stop no ring (M5, M8). A slack that the
-// rings do not last for makes the kernel drop records, which a Lost counts; one of years holds
-// everything until flush(). A latency or a longest_wait of less than 0 counts as 0.
+// and 2^64 - 1 are delivered, counted as late or ahead, and stop no ring (M5, M8, W44). A slack
+// that the rings do not last for makes the kernel drop records, which a Lost counts; one of years
+// holds everything until flush(). A latency or a longest_wait of less than 0 counts as 0.
 // K: facts that were measured, in the project's harness/KERNEL_FACTS.md.
 
 #include <cassert>
@@ -103,7 +110,7 @@ class PERFRING_EXPORT RingSet {
   using Clock = Waiter::Clock;
 
   // Opens a ring on each online CPU, or on those of options.cpus, and makes it that entry of the
-  // map, in place of what was there.
+  // map, in place of what was there. Where it fails, the entries that it has filled are empty.
   // Errors: PerfBufferError as PerfEventArray::open (a CPU that does not exist, a map with fewer
   // entries); OnlineCpusError; SyscallError (EMFILE and the like).
   static std::expected<RingSet, RingsError> open(const PerfEventArray& array,
@@ -124,6 +131,13 @@ class PERFRING_EXPORT RingSet {
     if (ring >= rings_.size()) __builtin_trap();
     return rings_[ring].cpu();
   }
+
+  // The outputs that found no room since the rings were opened, as the kernel counts them: those
+  // that a Lost has told of, and those that none has yet (C5). Once the writers have stopped and
+  // all is drained, attempted = delivered + lost(). nullopt before Linux 6.0. `ring`: of that one,
+  // as cpu(ring).
+  std::optional<std::uint64_t> lost() const noexcept;
+  std::optional<std::uint64_t> lost(std::size_t ring) const noexcept;
 
   // Passes all that is there, ring after ring, to f(cpu, const PerfEvent&).
   template <class F>

@@ -3,10 +3,12 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <new>
 #include <string>
 #include <thread>
@@ -72,6 +74,17 @@ TEST_F(RingSetCpusTest, TheIndexOfAnEntryIsItsCpu) {
   write(3, 7);
   set.drain(got_);
   EXPECT_THAT(got_.keys, ElementsAre(Pair(3, 7)));
+}
+
+TEST_F(RingSetCpusTest, AnOpenThatFailsEmptiesItsEntries) {
+  RingSetOptions options = small();
+  options.cpus = {1, 0, 1};
+  EXPECT_FALSE(try_open(options).has_value()) << "one CPU is named twice";
+  EXPECT_THAT(kernel_.updates, SizeIs(2));
+  std::vector<std::string> deleted;
+  std::ranges::copy_if(kernel_.calls, std::back_inserter(deleted),
+                       [](const std::string& each) { return each.starts_with("delete"); });
+  EXPECT_THAT(deleted, ElementsAre("delete 1", "delete 0"));
 }
 
 TEST_F(RingSetCpusTest, OnlyTheChosenCpusHaveRings) {

@@ -43,6 +43,26 @@ TEST_F(RingSetTest, ADrainDeliversWhatEveryRingHolds) {
   EXPECT_EQ(set.poll(), Woken::Timeout);
 }
 
+// S11: as a kernel before 5.2 shows it (K59).
+TEST_F(RingSetTest, ARingWhoseHeadWentBackIsEmptyAndHoldsNoOtherUp) {
+  RingSet set = open();
+  set.poll();
+  write(0, 1);
+  EXPECT_EQ(set.drain(got_), DrainEnd::Drained);
+  const std::uint64_t back = kRecord - 8;
+  put(0, &back, 8, offsetof(perf_event_mmap_page, data_head));
+  EXPECT_EQ(set.drain({.events = 0}, got_), DrainEnd::Drained) << "nothing is there";
+  write(1, 2);
+  EXPECT_EQ(set.drain({.per_ring = 1}, got_), DrainEnd::Drained);
+  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 1), Pair(1, 2)));
+  EXPECT_EQ(tail(0), kRecord);
+  EXPECT_GT(set.next_deadline(), Clock::now() + 1s) << "nothing waits";
+  write(0, 3);
+  EXPECT_EQ(set.drain(got_), DrainEnd::Drained);
+  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 1), Pair(1, 2), Pair(0, 3)));
+}
+
 TEST_F(RingSetTest, ARingsTurnEndsAfterPerRing) {
   RingSet set = open();
   for (std::uint64_t i = 0; i < 4; ++i) write(0, i);
@@ -241,7 +261,9 @@ TEST_F(RingSetTest, AHostileRingIsReadBesideASoundOne) {
     write(1, head);
     EXPECT_EQ(set.drain_fullest({.per_ring = 1}, got_), DrainEnd::Drained);
     write(1, head);
+    got_.keys.clear();
     EXPECT_EQ(set.flush(Flush::Visible, KeyAt{}, got_), DrainEnd::Drained);
+    EXPECT_THAT(got_.keys, ::testing::Contains(Pair(1, head)));
   }
 }
 

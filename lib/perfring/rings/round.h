@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "perfring/ring/cursor.h"
+#include "perfring/ring/walk.h"
 #include "perfring/rings/ring_set_options.h"
 
 namespace perfring::internal {
@@ -27,7 +28,7 @@ class RoundShare {
 
   void begin() {
     end_ = cursor_.data_head();
-    is_done_ = end_ == static_cast<Position>(cursor_.data_tail());
+    is_done_ = available_to(end_) == 0;
   }
   // After each turn; `emptied`: the drain has reached the data_head that it read.
   void end_turn(bool emptied) {
@@ -37,11 +38,13 @@ class RoundShare {
   bool is_done() const noexcept { return is_done_; }
 
   // Bytes; more than the ring's size if the positions are wrong.
-  Position unread() const {
-    return cursor_.data_head() - static_cast<Position>(cursor_.data_tail());
-  }
+  Position unread() const { return available_to(cursor_.data_head()); }
 
  private:
+  Position available_to(Position head) const {
+    return available(data_size_, cursor_.data_tail(), head);
+  }
+
   Cursor<M> cursor_;
   std::size_t data_size_;
   Position end_ = 0;

@@ -32,6 +32,9 @@
 //       delivered. A header whose size is not believable ends the snapshot: it is what is left of
 //       a record (V2) as far as can be known. A data_head that is not a multiple of 8 delivers one
 //       Malformed, BadPositions.
+//   V8  A data_head that has gone back, above where the snapshot before began, by at most the
+//       ring's size and on the 8-byte grid as that is (S11), makes an empty snapshot, and so does
+//       one that goes back while copy() copies: the next goes on.
 //
 // Units: sizes are bytes. The first event is the newest.
 // Lifetime: the memory must outlive the object; events are valid until the callback returns, those
@@ -113,7 +116,9 @@ class Snapshots {
       __builtin_memcpy(to.data() + i, &word, sizeof(word));
     }
     M::fence_after_read_of(view_.page->data_head);
-    const Position written = head - M::read_once(view_.page->data_head);
+    const Position head_after = M::read_once(view_.page->data_head);
+    if (internal::has_gone_back(to.size(), head_after, head)) return snapshot;
+    const Position written = head - head_after;
     const bool is_first = !begun_;
     const std::size_t fresh = begin(head, snapshot);
     const std::size_t size = to.size();
@@ -139,6 +144,7 @@ class Snapshots {
   // Begins a snapshot at `head`, and returns its length in bytes.
   std::size_t begin(Position head, Snapshot& snapshot) noexcept {
     const std::size_t size = view_.data.size();
+    if (begun_ && internal::has_gone_back(size, head, last_)) return 0;
     const Position fresh = (begun_ ? last_ : Position{0}) - head;
     const std::size_t length = fresh < size ? static_cast<std::size_t>(fresh) : size;
     if (begun_) snapshot.overwritten = fresh - length;

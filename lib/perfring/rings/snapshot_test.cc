@@ -212,10 +212,34 @@ TEST_F(SnapshotsCopyTest, TheEventsOfACopyLieInTheCopy) {
   Backward ring;
   Snapshots snapshots = ring.snapshots();
   ring.write(1);
+  int events = 0;
   snapshots.copy(copy_, 0, [&](const PerfEvent& event) {
+    ++events;
     const Bytes head = std::get<Sample>(event).head;
     EXPECT_TRUE(head.data() >= copy_ && head.data() + head.size() <= copy_ + kSize);
   });
+  EXPECT_EQ(events, 1);
+}
+
+// A copy is what there was when it began, and the next one begins there.
+TEST_F(SnapshotsCopyTest, RecordsWrittenDuringACopyAreOfTheNext) {
+  Backward ring;
+  auto snapshots = Snapshots<WrittenMeanwhile>::over(ring.page(), ring.data()).value();
+  const auto copy_while_written = [&](std::uint64_t from, std::uint64_t to) {
+    WrittenMeanwhile::words = 0;
+    WrittenMeanwhile::at_half = [&] {
+      for (std::uint64_t i = from; i <= to; ++i) ring.write(i, 64);
+    };
+    numbers.clear();
+    last_ = snapshots.copy(copy_, 64, collect).value();
+    WrittenMeanwhile::at_half = nullptr;
+    return numbers;
+  };
+  for (std::uint64_t i = 1; i <= 3; ++i) ring.write(i, 64);
+  EXPECT_THAT(copy_while_written(4, 6), ElementsAre(3, 2, 1));
+  EXPECT_THAT(copy_while_written(7, 8), ElementsAre(6, 5, 4));
+  EXPECT_THAT(copy_while_written(9, 8), ElementsAre(8, 7));
+  EXPECT_EQ(last_.overwritten, 0U);
 }
 
 TEST_F(SnapshotsCopyTest, AMarginOfTheWholeRingLeavesNothing) {
@@ -305,6 +329,44 @@ TEST_F(SnapshotsTest, AHeadThatIsNoPlaceIsMalformed) {
   snapshots.read(collect);
   ring.page().data_head = std::uint64_t{0} - 8208;
   snapshots.read(collect);  // 17 bytes from a place that is none to one that is
+}
+
+// V8: as a kernel before 5.2 shows it (K59).
+TEST_F(SnapshotsTest, AHeadThatWentBackIsAnEmptySnapshotAndTheNextGoesOn) {
+  for (const std::uint64_t back : {std::size_t{8}, std::size_t{24}, kSize}) {
+    Backward ring;
+    Snapshots snapshots = ring.snapshots();
+    for (std::uint64_t i = 1; i <= 3; ++i) ring.write(i);
+    EXPECT_THAT(read(snapshots), ElementsAre(3, 2, 1));
+    ring.page().data_head += back;
+    EXPECT_THAT(read(snapshots), IsEmpty()) << back;
+    EXPECT_EQ(last_, Snapshot{}) << back;
+    EXPECT_THAT(copy(snapshots), IsEmpty()) << back;
+    EXPECT_EQ(last_, Snapshot{}) << back;
+    ring.write(4);
+    EXPECT_THAT(read(snapshots), ElementsAre(4)) << back;
+    EXPECT_EQ(last_.overwritten, 0U);
+  }
+}
+
+// Goes back between the two reads of data_head.
+struct GoesBack : DefaultMemory {
+  static inline unsigned reads;
+  static Position read_once(const SharedPosition& head) {
+    return DefaultMemory::read_once(head) + (++reads % 2 == 0 ? 24 : 0);
+  }
+};
+
+TEST_F(SnapshotsTest, AHeadThatGoesBackWhileItIsCopiedLeavesAllToTheNext) {
+  Backward ring;
+  auto snapshots = Snapshots<GoesBack>::over(ring.page(), ring.data()).value();
+  for (std::uint64_t i = 1; i <= 3; ++i) ring.write(i);
+  GoesBack::reads = 0;
+  EXPECT_EQ(snapshots.copy(copy_, 0, collect), Snapshot{});
+  EXPECT_THAT(numbers, IsEmpty());
+  GoesBack::reads = 1;  // that it reads first is behind, so that the newest is the next's
+  EXPECT_EQ(snapshots.copy(copy_, 0, collect), (Snapshot{.events = 2})) << "the first still";
+  EXPECT_THAT(numbers, ElementsAre(2, 1));
 }
 
 // The kernel's positions run down from 0, and so through 2^32 in a while.

@@ -125,22 +125,24 @@ class Window {
     return place != last;
   }
 
-  // M8: lowers keys above `most` to it, and calls lowered(Held) for each. Then all are in the order
-  // of before(Held, Held), as if they had been read with these keys.
-  template <class Lowered, class Before>
-  void lower_to(std::uint64_t most, Lowered lowered, Before before) {
+  // M8: gives each the key that key(Held) says, in the order of before(Held, Held): as if they had
+  // been read in that order, and with these keys. Returns how many come before others by a new key.
+  template <class Before, class Key>
+  std::size_t change_keys(Before before, Key key) {
     for (std::uint64_t* i = next_; i != end_; ++i) {
-      Held each = held(i);
-      if (each.key > most) {
-        lowered(each);
-        each.key = most;
-      }
+      const Held each = held(i);
       std::uint64_t* place = i;
       for (; place != next_ && before(each, held(place - 1)); --place) set(place, held(place - 1));
       set(place, each);
     }
     const std::uint64_t* const end = std::exchange(end_, next_);
-    while (end_ != end) put(held(end_));
+    std::size_t displaced = 0;
+    while (end_ != end) {
+      const Held was = held(end_);
+      const std::uint64_t its = key(was);
+      if (put({its, was.place}) && its != was.key) ++displaced;
+    }
+    return displaced;
   }
 
   // The i-th of those that come behind all others, once they are added.

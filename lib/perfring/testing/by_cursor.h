@@ -25,7 +25,8 @@ class ByCursor {
   }
 
   bool readable() const {
-    return cursor_.data_head() != static_cast<Position>(cursor_.data_tail());
+    C cursor = cursor_;
+    return cursor.look() != 0;
   }
 
   template <class T, class F>

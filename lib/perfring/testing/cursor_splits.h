@@ -14,6 +14,7 @@
 
 #include "perfring/ring/cursor.h"
 #include "perfring/testing/fake_ring.h"
+#include "perfring/testing/reference.h"
 #include "perfring/testing/seen.h"
 
 namespace perfring::testing {
@@ -84,7 +85,8 @@ class CursorSplits {
     const auto place = static_cast<typename Cursor<M>::Place>(page_.data_tail);
     expect(held_.empty() || held_.front().record.begin() == place,
            "data_tail is not where the oldest record begins that is not released");
-    const std::uint64_t available = (page_.data_head - page_.data_tail) % (std::uint64_t{1} << 32);
+    const std::uint64_t available =
+        Reference::unread(data_.size(), page_.data_tail, page_.data_head);
     const std::uint64_t size = std::min<std::uint64_t>(available, data_.size());
     const auto from = static_cast<std::size_t>((page_.data_head - size) % data_.size());
     const std::uint64_t before_end = std::min<std::uint64_t>(size, data_.size() - from);

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdint>
@@ -46,6 +47,7 @@ FakeKernel::FakeKernel() {
   map_info.type = BPF_MAP_TYPE_PERF_EVENT_ARRAY;
   map_info.key_size = 4;
   map_info.value_size = 4;
+  map_info.max_entries = 4096;
   kernel = this;
 }
 
@@ -85,15 +87,45 @@ bool FakeKernel::is_open(int fd) {
   return ::fcntl(fd, F_GETFD) != -1;
 }
 
+namespace {
+// Tells a file from another that has its descriptor's number later.
+ino_t inode_of(int fd) {
+  struct stat status{};
+  return ::fstat(fd, &status) == 0 ? status.st_ino : 0;
+}
+}  // namespace
+
+std::vector<int> FakeKernel::opened() const {
+  std::vector<int> all;
+  for (const Opened& each : opened_) all.push_back(each.fd);
+  return all;
+}
+
 int FakeKernel::perf_event_open(const perf_event_attr& attr) {
   event = attr;
   events.push_back(attr);
   if (open_errno != 0) return fail(open_errno);
+  if (!knows_lost && (attr.read_format & PERF_FORMAT_LOST) != 0) return fail(EINVAL);
   const int fd =
       event_cannot_be_mapped ? ::eventfd(0, EFD_CLOEXEC) : ::memfd_create(kName, MFD_CLOEXEC);
   if (!event_cannot_be_mapped && ::ftruncate(fd, 1 << 20) != 0) std::abort();
   calls.push_back("open " + std::to_string(fd));
+  // (All eventfds are one inode, which others have as well.)
+  opened_.push_back({fd, event_cannot_be_mapped ? 0 : inode_of(fd)});
   return fd;
+}
+
+// As perf_read_one() does for the formats that are used (kernel/events/core.c at v6.18).
+std::optional<ssize_t> FakeKernel::read_event(int fd, void* to, std::size_t size) {
+  const ino_t inode = inode_of(fd);
+  const auto its = std::ranges::find(opened_, inode, &Opened::inode);
+  if (inode == 0 || its == opened_.end()) return std::nullopt;
+  const auto found = lost.find(its->fd);
+  const std::uint64_t words[]{0, found == lost.end() ? 0 : found->second};
+  const std::size_t length = knows_lost ? sizeof(words) : sizeof(words[0]);
+  if (size < length) return fail(ENOSPC);
+  std::memcpy(to, words, length);
+  return static_cast<ssize_t>(length);
 }
 
 int FakeKernel::watch(int operation, int fd) {
@@ -158,6 +190,9 @@ int FakeKernel::bpf_call(int command, bpf_attr& attr) {
                  *pointer_from<const unsigned>(attr.value)};
       updates.push_back(updated);
       return update_errno != 0 ? fail(update_errno) : 0;
+    case BPF_MAP_DELETE_ELEM:
+      calls.push_back("delete " + std::to_string(*pointer_from<const unsigned>(attr.key)));
+      return delete_errno != 0 ? fail(delete_errno) : 0;
     case BPF_OBJ_PIN:
       calls.push_back("pin");
       path = pointer_from<const char>(attr.pathname);
@@ -192,7 +227,11 @@ int FakeKernel::open_file(const std::optional<std::string>& text, int open_flags
   if (::pwrite(fd, text->data(), text->size(), 0) != static_cast<ssize_t>(text->size())) {
     std::abort();
   }
-  return fd;
+  return file_ = fd;
+}
+
+void FakeKernel::look_at_file(int fd) {
+  if (fd == file_ && cut_to >= 0 && ::ftruncate(fd, cut_to) != 0) std::abort();
 }
 
 }  // namespace perfring::testing
@@ -202,11 +241,19 @@ extern "C" long __real_syscall(long number, ...) noexcept;
 extern "C" int __real_ioctl(int fd, unsigned long request, ...) noexcept;
 extern "C" int __real_epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept;
 extern "C" int __real_open(const char* path, int flags, ...);
+extern "C" int __real_fstat(int fd, struct stat* status) noexcept;
 extern "C" int __real_socket(int domain, int type, int protocol) noexcept;
 extern "C" int __real_bind(int socket, const sockaddr* address, socklen_t size) noexcept;
 extern "C" ssize_t __real_recvfrom(int socket, void* to, size_t size, int flags, sockaddr* from,
                                    socklen_t* from_size);
 extern "C" long __real_sysconf(int name) noexcept;
+extern "C" ssize_t __real_read(int fd, void* to, size_t size);
+
+extern "C" ssize_t __wrap_read(int fd, void* to, size_t size) {
+  using perfring::testing::kernel;
+  const auto got = kernel != nullptr ? kernel->read_event(fd, to, size) : std::nullopt;
+  return got ? *got : __real_read(fd, to, size);
+}
 
 extern "C" long __wrap_syscall(long number, ...) noexcept {
   using perfring::testing::kernel;
@@ -307,6 +354,12 @@ extern "C" int __wrap_open(const char* path, int flags, ...) {
     if (file != kernel->files.end()) return kernel->open_file(file->second, flags);
   }
   return __real_open(path, flags, mode);
+}
+
+extern "C" int __wrap_fstat(int fd, struct stat* status) noexcept {
+  const int returned = __real_fstat(fd, status);
+  if (perfring::testing::kernel != nullptr) perfring::testing::kernel->look_at_file(fd);
+  return returned;
 }
 
 // ThreadSanitizer calls it before anything that it has instrumented may run.

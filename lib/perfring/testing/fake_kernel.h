@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -18,9 +19,9 @@
 namespace perfring::testing {
 
 // Stands in for the kernel in a process that links it: syscall(2) of perf_event_open and bpf,
-// ioctl(2) and epoll_ctl(2) of events, open(2) of chosen files, netlink sockets, to which comes
-// what a test sends, and sysconf(3) of the page size come here. An event is a file in memory, which
-// mmap(2) maps as it does any. There is one, which each test starts anew.
+// ioctl(2) and epoll_ctl(2) of events, open(2) and fstat(2) of chosen files, netlink sockets, to
+// which comes what a test sends, and sysconf(3) of the page size come here. An event is a file in
+// memory, which mmap(2) maps as it does any. There is one, which each test starts anew.
 class FakeKernel {
  public:
   FakeKernel();
@@ -32,6 +33,7 @@ class FakeKernel {
   int open_errno = 0;
   int enable_errno = 0;
   int update_errno = 0;
+  int delete_errno = 0;
   int info_errno = 0;
   int pin_errno = 0;
   int get_errno = 0;
@@ -41,6 +43,9 @@ class FakeKernel {
   int pause_errno = 0;    // PERF_EVENT_IOC_PAUSE_OUTPUT
   int barrier_errno = 0;  // membarrier
   bool event_cannot_be_mapped = false;
+  bool knows_lost = true;  // PERF_FORMAT_LOST; others are refused (EINVAL)
+  // What read(2) says that these events have lost; the others none.
+  std::map<int, std::uint64_t> lost;
 
   // The contents of these files; nullopt: the file does not exist. Others are the machine's.
   std::map<std::string, std::optional<std::string>> files;
@@ -66,6 +71,9 @@ class FakeKernel {
   std::string path;                                    // of the last pin or get
   int file_flags = 0;                                  // of the last open() of one of `files`
 
+  // The bytes that are left of one of `files` once fstat(2) has told its size; -1: all of them.
+  long cut_to = -1;
+
   // To the netlink socket that was opened last: a message of this sender (0: the kernel), or word
   // that messages were dropped (ENOBUFS).
   void send_uevent(std::string_view message, std::uint32_t from = 0) const;
@@ -83,11 +91,22 @@ class FakeKernel {
   int ioctl(int fd, unsigned long request, long argument);
   int bpf_call(int command, bpf_attr& attr);
   int watch(int operation, int fd);
+  // Each event's descriptor, in the order of their opening.
+  std::vector<int> opened() const;
+  // nullopt: it is no event.
+  std::optional<ssize_t> read_event(int fd, void* to, std::size_t size);
   int open_file(const std::optional<std::string>& text, int open_flags);
+  void look_at_file(int fd);
   int netlink_socket();
   bool is_netlink(int fd) const { return fd == netlink_[0]; }
 
  private:
+  struct Opened {
+    int fd;
+    ino_t inode;
+  };
+  std::vector<Opened> opened_;
+  int file_ = -1;           // the last of `files` that was opened
   int netlink_[2]{-1, -1};  // the socket, which who opened it closes, and what writes to it
 };
 

@@ -4,6 +4,8 @@ Most of the time that a small source takes goes to the headers that it shares wi
 a dozen of them compile in a third of the time together. No two may give one name two meanings.
 """
 
+load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
+
 def _unit(ctx):
     unit = ctx.actions.declare_file(ctx.attr.unit)
     includes = [
@@ -54,14 +56,14 @@ def cc_unit_library(name, srcs, hdrs = [], deps = [], strip_include_prefix = Non
         unit = "all_{}.cc".format(name),
         **inner
     )
-    native.cc_library(
+    cc_library(
         name = name + "_headers",
         hdrs = hdrs,
         strip_include_prefix = strip_include_prefix,
         deps = deps,
         **inner
     )
-    native.cc_library(
+    cc_library(
         name = name + "_compiled",
         srcs = [name + "_unit"] + [each for each in srcs if each not in sources],
         textual_hdrs = sources,
@@ -83,7 +85,7 @@ def _cc_unit_program(rule, name, srcs, deps, testonly = False, **kwargs):
         srcs = srcs,
         unit = "all_{}.cc".format(name),
     )
-    native.cc_library(
+    cc_library(
         name = name + "_sources",
         testonly = testonly,
         textual_hdrs = srcs,
@@ -98,11 +100,11 @@ def _cc_unit_program(rule, name, srcs, deps, testonly = False, **kwargs):
 
 def cc_unit_binary(name, srcs, deps, **kwargs):
     """A cc_binary whose `srcs` compile as one unit; of headers they may have some, too."""
-    _cc_unit_program(native.cc_binary, name, srcs, deps, **kwargs)
+    _cc_unit_program(cc_binary, name, srcs, deps, **kwargs)
 
 def cc_unit_test(name, srcs, deps, size = "medium", **kwargs):
     """A cc_test whose `srcs` compile as one unit: one program for the tests of a package.
 
     It takes long on emulated processors and under the sanitizers, hence its size.
     """
-    _cc_unit_program(native.cc_test, name, srcs, deps, testonly = True, size = size, **kwargs)
+    _cc_unit_program(cc_test, name, srcs, deps, testonly = True, size = size, **kwargs)

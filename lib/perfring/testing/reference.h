@@ -13,9 +13,9 @@
 
 namespace perfring::testing {
 
-// The other consumer: what a drain must deliver, read off the rules S4, S5, S8 and S9 and the wire
-// format one by one, byte by byte, slowly. It copies, and shares nothing with the drain but the
-// vocabulary. It takes any ring whose size is a power of two, any contents and any positions.
+// The other consumer: what a drain must deliver, read off the rules S4, S5, S8, S9 and S11 and the
+// wire format one by one, byte by byte, slowly. It copies, and shares nothing with the drain but
+// the vocabulary. It takes any ring whose size is a power of two, any contents and any positions.
 class Reference {
  public:
   // An event but for its bytes: which part of the ring they are.
@@ -34,7 +34,17 @@ class Reference {
 
   // `data` must outlive it.
   Reference(Bytes data, std::uint64_t tail, std::uint64_t head)
-      : data_{data}, at_{tail}, left_{(head - tail) % (std::uint64_t{1} << 32)}, head_{head} {}
+      : data_{data}, at_{tail}, left_{unread(data.size(), tail, head)}, head_{head} {}
+
+  // What is between the positions modulo 2^32 (S9), or nothing: where data_head is the one that is
+  // behind, both are multiples of 8, and no more than the ring is between them (S11).
+  static std::uint64_t unread(std::uint64_t size, std::uint64_t tail, std::uint64_t head) {
+    constexpr std::uint64_t kLap = std::uint64_t{1} << 32;
+    const std::uint64_t forwards = (kLap + head % kLap - tail % kLap) % kLap;
+    const std::uint64_t backwards = (kLap - forwards) % kLap;
+    const bool is_behind = backwards < forwards && backwards <= size;
+    return is_behind && head % 8 == 0 && tail % 8 == 0 ? 0 : forwards;
+  }
 
   // The next event that a drain delivers, or nullopt at the drain's end.
   std::optional<Place> next() {

@@ -1,4 +1,7 @@
-// A fuzz target: a merge of one or two rings of any bytes, positions and sizes, and of a sound one.
+#ifndef FUZZ_HOSTILE_MERGE_H_
+#define FUZZ_HOSTILE_MERGE_H_
+
+// A merge of one or two rings of any bytes, positions and sizes, and of a sound one.
 // Every run ends, reads nothing outside the rings, and flags and counts the late events correctly;
 // and the sound ring is delivered as if it were alone. An input:
 //
@@ -9,28 +12,26 @@
 //   ...  a hostile ring (hostile_ring.h), whose pokes and stops count the events of all rings; and
 //        the other one, without them
 
-#include "perfring/rings/merge.h"
-
 #include <algorithm>
 #include <array>
 #include <bitset>
 #include <memory>
-#include <string_view>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "fuzz/hostile_drain.h"
+#include "perfring/rings/merge.h"
 #include "perfring/testing/seen.h"
 
 namespace perfring::fuzz {
-namespace {
 
-using testing::Seen;
-
-// A ring. Its readable part is what was unread when the run began, and what was unread before.
-struct Part : oracle::Readable {
+// A ring of a merge. Its readable part is what was unread when the run began, and what was unread
+// before.
+struct MergedPart : oracle::Readable {
   HostileMemory* memory;
 
-  explicit Part(HostileMemory& of)
+  explicit MergedPart(HostileMemory& of)
       : Readable{&of.page(), of.data(), of.page().data_tail}, memory{&of} {}
 
   void run_begins(bool poked) {
@@ -41,6 +42,8 @@ struct Part : oracle::Readable {
   }
 };
 
+// M: the merge, which is lib's but in a test of this.
+template <class M = Merge<rig::CheckedMemory>>
 class HostileMerge : private rig::MemoryObserver {
  public:
   explicit HostileMerge(Input input) {
@@ -70,14 +73,21 @@ class HostileMerge : private rig::MemoryObserver {
 
   void run() {
     for (std::size_t i = 0; i < hostile_.size(); ++i) expect_all_of(i);
+    std::uint64_t newest_clock = 0;
     for (const Run& each : runs_) {
       const MergeEnd end = carry_out([&](auto visit) {
         return merge_.run(
             KeyAt{}, [&] { return each.clock; }, visit,
             each.limit == 0 ? ~std::uint64_t{0} : each.limit);
       });
-      const bool stalled = sound_ < records_ && key_of(sound_) < each.clock;
-      expect(end != MergeEnd::Released || !stalled, "a hostile ring holds the sound one back");
+      // What is ahead of the clock waits no more than what is behind it (M8). A clock of 0 releases
+      // nothing, and one that jumps back nothing that was read before.
+      const bool jumped =
+          each.clock < std::exchange(newest_clock, std::max(newest_clock, each.clock));
+      const bool waits = sound_ == records_ || each.clock == 0 || key_of(sound_) == each.clock ||
+                         (jumped && key_of(sound_) > each.clock);
+      expect(end != MergeEnd::Released || waits,
+             "a hostile ring, or a key ahead of the clock, holds the sound one back");
     }
     MergeEnd end = MergeEnd::Stopped;
     // Each run ends, and so do the stops.
@@ -91,7 +101,7 @@ class HostileMerge : private rig::MemoryObserver {
  private:
   void on_commit(SharedPosition) override {}
   void on_read(const std::byte* address, std::size_t size) override {
-    const auto inside = [&](const Part& part) { return part.holds(address, size); };
+    const auto inside = [&](const MergedPart& part) { return part.holds(address, size); };
     expect(std::ranges::any_of(parts_, inside), oracle::Invariant::in_ring,
            "a read outside [data_tail, data_head)");
   }
@@ -147,13 +157,15 @@ class HostileMerge : private rig::MemoryObserver {
     const perf_event_mmap_page& page = parts_[ring].memory->page();
     due_.push_back(
         testing::Reference{parts_[ring].memory->data(), page.data_tail, page.data_head}.events());
+    ends_.push_back(page.data_tail + oracle::unread(parts_[ring].memory->data().size(),
+                                                    page.data_tail, page.data_head));
     is_counted_[ring] = due_.back().size() > kCompared;
   }
 
   template <class How>
   MergeEnd carry_out(How how) {
     std::vector<std::uint64_t> tails;
-    for (Part& part : parts_) {
+    for (MergedPart& part : parts_) {
       part.run_begins(poked());
       tails.push_back(part.tail);
     }
@@ -163,7 +175,8 @@ class HostileMerge : private rig::MemoryObserver {
     } catch (const Thrown&) {
     }
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-      // A data_head that goes back behind what was read already is taken for one far ahead (S8).
+      // A data_head that goes back by more than the ring, or off the grid, is taken for one that is
+      // far ahead (S8).
       const std::uint64_t read_before = poked() ? parts_[i].memory->data().size() : 0;
       const std::uint64_t moved = parts_[i].memory->page().data_tail - tails[i];
       expect(moved <= 0xffff'ffff + read_before, oracle::Invariant::tail_honest,
@@ -181,6 +194,7 @@ class HostileMerge : private rig::MemoryObserver {
     }
     newest_ = std::max(newest_, each.key);
     check(each);
+    delivered_.insert(each.key);
     const HostileRing& first = hostile_.front();
     for (std::size_t i = 0; i < first.poke_count; ++i) {
       if (first.pokes[i].event == events_) parts_.front().memory->poke(first.pokes[i]);
@@ -206,7 +220,9 @@ class HostileMerge : private rig::MemoryObserver {
     due.erase(at);
   }
 
-  // A clock that jumps back makes keys ahead (M8): those events alone overtake, and no others.
+  // A key ahead of the clock (M8) gives way to one that was delivered before, or to 0 where none
+  // was; or to the one below the clock, where those are ahead as well. Such events alone overtake,
+  // and no others.
   void check_sound(const Ordered& each) {
     const auto* const sample = std::get_if<Sample>(&each.event);
     expect(sample != nullptr && sample->size() == 12, "the sound ring holds samples only");
@@ -214,8 +230,12 @@ class HostileMerge : private rig::MemoryObserver {
     const auto record = static_cast<std::size_t>(key >> 57);
     expect(record < records_ && key == key_of(record) && !came_[record],
            "the sound ring does not hold this record, or it has come before");
-    const auto is_clock = [&](const Run& run) { return run.clock == each.key; };
-    const bool was_ahead = key > each.key && std::ranges::any_of(runs_, is_clock);
+    const auto is_behind = [&](const Run& run) { return run.clock < key; };
+    const auto is_below = [&](const Run& run) {
+      return std::max<std::uint64_t>(run.clock, 1) - 1 == each.key;
+    };
+    const bool was_ahead = key > each.key && std::ranges::any_of(runs_, is_behind) &&
+                           (delivered_.contains(each.key) || std::ranges::any_of(runs_, is_below));
     expect(was_ahead || (key == each.key && record == sound_),
            "a record of the sound ring is not the next");
     came_[record] = true;
@@ -231,21 +251,23 @@ class HostileMerge : private rig::MemoryObserver {
     for (std::size_t i = 0; i < hostile_.size(); ++i) {
       expect(due_[i].empty(), "an event was not delivered");
       const perf_event_mmap_page& page = parts_[i].memory->page();
-      expect(static_cast<Position>(page.data_tail) == static_cast<Position>(page.data_head),
+      expect(static_cast<Position>(page.data_tail) == static_cast<Position>(ends_[i]),
              oracle::Invariant::tail_honest, "data_tail is not where the ring ends");
     }
   }
 
   std::vector<HostileRing> hostile_;
-  std::vector<Part> parts_;  // of the hostile rings, and of the sound one
+  std::vector<MergedPart> parts_;  // of the hostile rings, and of the sound one
   std::uint64_t records_ = 0;
   std::vector<Run> runs_;
   const rig::Observing observing_{*this};
-  Merge<rig::CheckedMemory> merge_{MergeOptions{.slack = 0, .learns = false}};
-  std::vector<std::vector<Seen>> due_;  // of each hostile ring
-  std::array<bool, 2> is_counted_{};    // its events are too many to be compared
-  std::bitset<128> came_;               // records of the sound ring
-  std::size_t sound_ = 0;               // the first of them that did not
+  M merge_{MergeOptions{.slack = 0, .learns = false}};
+  std::vector<std::vector<testing::Seen>> due_;  // of each hostile ring
+  std::vector<std::uint64_t> ends_;              // of each hostile ring: where data_tail will be
+  std::array<bool, 2> is_counted_{};             // its events are too many to be compared
+  std::set<std::uint64_t> delivered_{0};         // keys
+  std::bitset<128> came_;                        // records of the sound ring
+  std::size_t sound_ = 0;                        // the first of them that did not
   std::uint64_t events_ = 0;
   std::uint64_t newest_ = 0;
   std::uint64_t late_ = 0;
@@ -254,10 +276,6 @@ class HostileMerge : private rig::MemoryObserver {
   std::uint64_t since_stop_ = 0;
 };
 
-}  // namespace
-
-void merge(std::string_view input) {
-  HostileMerge{Input{input}}.run();
-}
-
 }  // namespace perfring::fuzz
+
+#endif  // FUZZ_HOSTILE_MERGE_H_

@@ -1,0 +1,241 @@
+// That the target judges a merge as it should: each of its checks finds a merge that breaks it, in
+// one of its seeds.
+
+#include "fuzz/hostile_merge.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/faults/memory_faults.h"
+
+namespace perfring::fuzz {
+namespace {
+
+template <class M = Merge<CheckedMemory>>
+void run(const std::string& name) {
+  std::ifstream in{"fuzz/merge_seeds/" + name, std::ios::binary};
+  const std::string bytes{std::istreambuf_iterator<char>{in}, {}};
+  if (!in) ADD_FAILURE() << name << " cannot be read";
+  HostileMerge<M>{Input{bytes}}.run();
+}
+
+using Pages = std::vector<perf_event_mmap_page*>;
+
+// What a merge may do wrong around lib's: nothing.
+struct Right {
+  static constexpr bool kIdles = false;  // a run delivers nothing, and says that nothing is left
+  static std::optional<std::size_t> number(std::size_t ring) { return ring; }
+  // An event of lib's merge. `deliver` it, another one, or none: returns whether to go on.
+  template <class Deliver>
+  bool event(const Ordered& each, const Deliver& deliver) {
+    return deliver(each);
+  }
+  static MergeEnd flushed(MergeEnd end, const Pages&) { return end; }
+  static void counts(MergeCounts&) {}
+};
+
+// Counts what is delivered, so that what it does to the events is all that is wrong.
+template <class Fault>
+class Planted {
+ public:
+  explicit Planted(const MergeOptions& options) : merge_{options} {}
+  std::optional<std::size_t> add(perf_event_mmap_page& page, Bytes data) {
+    pages_.push_back(&page);
+    const auto ring = merge_.add(page, data);
+    return ring ? Fault::number(*ring) : std::nullopt;
+  }
+  template <class Key, class Clock, class F>
+  MergeEnd run(Key key, Clock clock, F f, std::uint64_t limit) {
+    if (Fault::kIdles) return MergeEnd::Released;
+    return merge_.run(key, clock, [&](const Ordered& each) { return passes(each, f); }, limit);
+  }
+  template <class Key, class F>
+  MergeEnd flush(Key key, F f) {
+    const auto end = merge_.flush(key, [&](const Ordered& each) { return passes(each, f); });
+    return fault_.flushed(end, pages_);
+  }
+  const MergeCounts& counts() {
+    Fault::counts(counts_);
+    return counts_;
+  }
+
+ private:
+  template <class F>
+  bool passes(const Ordered& each, F& f) {
+    return fault_.event(each, [&](const Ordered& one) {
+      ++counts_.delivered;
+      if (one.late) ++counts_.late;
+      if (one.key < newest_) counts_.worst_late = std::max(counts_.worst_late, newest_ - one.key);
+      newest_ = std::max(newest_, one.key);
+      return f(one);
+    });
+  }
+
+  Merge<CheckedMemory> merge_;
+  Fault fault_;
+  Pages pages_;
+  MergeCounts counts_;
+  std::uint64_t newest_ = 0;
+};
+
+// Of the seeds with one hostile ring: ring 0 is hostile, ring 1 sound.
+constexpr std::size_t kHostile = 0;
+constexpr std::size_t kSound = 1;
+constexpr const char* kSeed = "three_samples";
+
+TEST(HostileMergeTest, ARightMergeHolds) {
+  for (const char* const name : {kSeed, "late_by_one", "stops_in_a_run", "clock_goes_back"}) {
+    run(name);
+    run<Planted<Right>>(name);
+  }
+}
+
+struct Idles : Right {
+  static constexpr bool kIdles = true;
+};
+
+TEST(HostileMergeTest, ASoundRingThatIsHeldBackIsFound) {
+  EXPECT_DEATH(run<Planted<Idles>>(kSeed), "holds the sound one back");
+  EXPECT_DEATH(run<Planted<Idles>>("size_0"), "holds the sound one back");
+}
+
+// Drops the events of one ring, or only its first.
+template <std::size_t kRing, bool kFirst>
+struct Drops : Right {
+  bool is_first = true;
+  template <class Deliver>
+  bool event(const Ordered& each, const Deliver& deliver) {
+    if (each.ring != kRing || (kFirst && !is_first)) return deliver(each);
+    is_first = false;
+    return true;
+  }
+};
+// The last of 20, which no run but the flush has to deliver, in that seed.
+struct DropsTheLastOfTheSound : Right {
+  template <class Deliver>
+  bool event(const Ordered& each, const Deliver& deliver) {
+    constexpr std::uint64_t kLast = std::uint64_t{19} << 57;
+    return each.ring == kSound && each.key == kLast ? true : deliver(each);
+  }
+};
+
+TEST(HostileMergeTest, AnEventThatDoesNotComeIsFound) {
+  EXPECT_DEATH((run<Planted<Drops<kHostile, false>>>(kSeed)), "an event was not delivered");
+  EXPECT_DEATH((run<Planted<Drops<kHostile, true>>>(kSeed)), "an event was not delivered");
+  EXPECT_DEATH((run<Planted<Drops<kSound, true>>>(kSeed)),
+               "a record of the sound ring is not the next");
+  EXPECT_DEATH(run<Planted<DropsTheLastOfTheSound>>("lost_without_a_sample"),
+               "a record of the sound ring was not delivered");
+}
+
+template <std::size_t kRing>
+struct Doubles : Right {
+  template <class Deliver>
+  bool event(const Ordered& each, const Deliver& deliver) {
+    return deliver(each) && (each.ring != kRing || deliver(each));
+  }
+};
+struct AddsALost : Right {
+  template <class Deliver>
+  bool event(const Ordered& each, const Deliver& deliver) {
+    return deliver(each) && deliver(Ordered{kHostile, each.key, false, Lost{3}});
+  }
+};
+struct SoundsAreLost : Right {
+  template <class Deliver>
+  bool event(const Ordered& each, const Deliver& deliver) {
+    Ordered other = each;
+    if (each.ring == kSound) other.event = Lost{1};
+    return deliver(other);
+  }
+};
+
+TEST(HostileMergeTest, AnEventThatNobodyWroteIsFound) {
+  EXPECT_DEATH(run<Planted<Doubles<kHostile>>>(kSeed),
+               "an event that the reference does not have|an event after the reference's last");
+  EXPECT_DEATH(run<Planted<Doubles<kSound>>>(kSeed), "or it has come before");
+  EXPECT_DEATH(run<Planted<AddsALost>>(kSeed), "an event that the reference does not have");
+  EXPECT_DEATH(run<Planted<AddsALost>>("empty"), "an event after the reference's last");
+  EXPECT_DEATH(run<Planted<SoundsAreLost>>(kSeed), "the sound ring holds samples only");
+}
+
+template <bool kLate>
+struct Marks : Right {
+  template <class Deliver>
+  bool event(const Ordered& each, const Deliver& deliver) {
+    Ordered marked = each;
+    marked.late = kLate;
+    return deliver(marked);
+  }
+};
+
+TEST(HostileMergeTest, AWrongMarkOfALateEventIsFound) {
+  EXPECT_DEATH(run<Planted<Marks<true>>>(kSeed), "late: it is not, or does not say so");
+  EXPECT_DEATH(run<Planted<Marks<false>>>("late_by_one"), "late: it is not, or does not say so");
+}
+
+template <std::uint64_t MergeCounts::* kCount, int kBy>
+struct Counts : Right {
+  static void counts(MergeCounts& counts) { counts.*kCount += static_cast<std::uint64_t>(kBy); }
+};
+
+TEST(HostileMergeTest, AWrongCountIsFound) {
+  constexpr const char* kSaid = "the counts are others than the events'";
+  EXPECT_DEATH((run<Planted<Counts<&MergeCounts::delivered, 1>>>(kSeed)), kSaid);
+  EXPECT_DEATH((run<Planted<Counts<&MergeCounts::delivered, -1>>>(kSeed)), kSaid);
+  EXPECT_DEATH((run<Planted<Counts<&MergeCounts::late, 1>>>(kSeed)), kSaid);
+  EXPECT_DEATH((run<Planted<Counts<&MergeCounts::late, -1>>>("late_by_one")), kSaid);
+  EXPECT_DEATH((run<Planted<Counts<&MergeCounts::worst_late, 1>>>("late_by_one")), kSaid);
+}
+
+// Its flush is never over.
+struct NeverEnds : Right {
+  static MergeEnd flushed(MergeEnd, const Pages&) { return MergeEnd::Limit; }
+};
+template <int kBy>
+struct MovesTheTail : Right {
+  static MergeEnd flushed(MergeEnd end, const Pages& pages) {
+    pages[kHostile]->data_tail += static_cast<std::uint64_t>(kBy);
+    return end;
+  }
+};
+struct TailGoesBack : Right {
+  static MergeEnd flushed(MergeEnd end, const Pages& pages) {
+    pages[kSound]->data_tail = ~std::uint64_t{0} - 7;
+    return end;
+  }
+};
+struct Misnumbers : Right {
+  static std::optional<std::size_t> number(std::size_t ring) { return ring + 1; }
+};
+struct Refuses : Right {
+  static std::optional<std::size_t> number(std::size_t) { return std::nullopt; }
+};
+
+TEST(HostileMergeTest, ARunThatEndsWronglyIsFound) {
+  EXPECT_DEATH(run<Planted<NeverEnds>>(kSeed), "a flush does not end");
+  EXPECT_DEATH(run<Planted<MovesTheTail<8>>>(kSeed), "data_tail is not where the ring ends");
+  EXPECT_DEATH(run<Planted<MovesTheTail<-8>>>(kSeed), "data_tail went back");
+  EXPECT_DEATH(run<Planted<TailGoesBack>>(kSeed), "data_tail went back");
+  EXPECT_DEATH(run<Planted<Misnumbers>>(kSeed), "a ring was not added");
+  EXPECT_DEATH(run<Planted<Refuses>>(kSeed), "a ring was not added");
+}
+
+TEST(HostileMergeTest, AReadOutsideWhatIsAvailableIsFound) {
+  EXPECT_DEATH(run<Merge<faults::ReadsAhead<CheckedMemory>>>(kSeed), "in_ring: a read outside");
+}
+
+TEST(HostileMergeTest, ATailThatIsWrittenWronglyIsFound) {
+  EXPECT_DEATH(run<Merge<faults::TailAhead<CheckedMemory>>>(kSeed), "violated: ");
+  EXPECT_DEATH(run<Merge<faults::NeverCommits<CheckedMemory>>>(kSeed), "violated: ");
+}
+
+}  // namespace
+}  // namespace perfring::fuzz

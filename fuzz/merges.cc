@@ -1,0 +1,12 @@
+#include <string_view>
+
+#include "fuzz/hostile_merge.h"
+
+namespace perfring::fuzz {
+
+// A fuzz target.
+void merge(std::string_view input) {
+  HostileMerge<>{Input{input}}.run();
+}
+
+}  // namespace perfring::fuzz

@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# The programs of campaign.py, in the workspace's folder or that of its runfiles.
+exec python3 -B harness/anomaly/campaign.py \
+  --room harness/anomaly/room --flows-program harness/anomaly/flows --preload harness/anomaly/liballocations.so \
+  --perfring harness/cli/perfring --adapter harness/conformance/adapter_c \
+  --subject harness/conformance/perfring_subject "$@"

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# A campaign of injections that are drawn, as this user and, if that is root, as an ordinary one too; or one of planted
+# faults, each of which it finds.
+# usage: campaign_test.sh sample SECONDS | planted FLOW, in the workspace's folder
+set -u
+. lib/perfring/testing/test.sh
+
+grep -q -e __asan_init -e __tsan_init -e __ubsan_handle harness/cli/perfring && {
+  echo "skipped: a sanitizer's own calls and allocations would be made to fail"
+  exit 0
+}
+
+# Where there are no namespaces nothing is shown, and the campaign has said so.
+campaign() { # ARGUMENT...
+  harness/anomaly/campaign "$@"
+  local code=$?
+  [ $code -eq 3 ] && [ -z "${PERFRING_REQUIRE_LIVE:-}" ] && { echo "skipped"; return; }
+  [ $code -eq 0 ] || fail "campaign $*: exit code $code"
+}
+
+case $1 in
+  sample)
+    # The same ones each time, so that a change shows what it changes; README.md has the long form.
+    campaign --sample "$2" --seed 2
+    [ "$(id -u)" -ne 0 ] || campaign --sample $(($2 / 3)) --seed 2 --user nobody
+    ;;
+  planted) campaign --planted --flows "$2" ;;
+esac
+finish "$*: as it is to be"

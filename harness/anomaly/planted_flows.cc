@@ -1,0 +1,177 @@
+// Faults of the kinds that the campaign is there to find. Each is as it may stand in a program, or
+// once stood in lib.
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include "harness/anomaly/flows.h"
+#include "perfring/os/fd.h"
+
+namespace perfring::anomaly {
+namespace {
+
+std::unexpected<std::string> failed(const char* call) {
+  return std::unexpected(std::string{call} + ": " + std::generic_category().message(errno));
+}
+
+// One error path of two forgets what was opened before.
+Prepared forgets_close(std::span<const std::string>) {
+  return {.run = []() -> Told {
+    const int epoll = ::epoll_create1(EPOLL_CLOEXEC);
+    if (epoll < 0) return failed("epoll_create1");
+    const int stop = ::eventfd(0, EFD_CLOEXEC);
+    if (stop < 0) return failed("eventfd");  // and epoll?
+    epoll_event event{};
+    const int added = ::epoll_ctl(epoll, EPOLL_CTL_ADD, stop, &event);
+    const int error = errno;
+    ::close(stop);
+    ::close(epoll);
+    errno = error;
+    if (added != 0) return failed("epoll_ctl");
+    return Account{};
+  }};
+}
+
+// X-1: -1 is a process to kill(2): every one that this user may signal.
+Prepared kills_all(std::span<const std::string>) {
+  // It is for the room alone.
+  std::string first;
+  std::getline(std::ifstream{"/proc/1/comm"}, first);
+  if (first != "room") throw std::runtime_error{"process 1 is not the room's"};
+  return {.run = []() -> Told {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    const int error = errno;
+    ::kill(child, SIGKILL);
+    if (child < 0) {
+      errno = error;
+      return failed("fork");
+    }
+    while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    return Account{};
+  }};
+}
+
+Prepared trusts_mmap(std::span<const std::string>) {
+  return {.run = []() -> Told {
+    void* const at =
+        ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    *static_cast<volatile char*>(at) = 1;
+    ::munmap(at, 4096);
+    return Account{};
+  }};
+}
+
+// A pipe gives what there is; the rest is taken for lost.
+Prepared reads_once(std::span<const std::string>) {
+  return {.run = []() -> Told {
+    std::array<int, 2> ends{-1, -1};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed("pipe2");
+    const os::Fd reader{ends[0]}, writer{ends[1]};
+    std::array<char, 10> bytes{};
+    {
+      const Outside nothing_fails;
+      if (::write(writer.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+        return failed("write");
+    }
+    const ssize_t got = ::read(reader.get(), bytes.data(), bytes.size());
+    if (got < 0) return failed("read");
+    return Account{.attempted = bytes.size(), .delivered = static_cast<std::uint64_t>(got)};
+  }};
+}
+
+// Allocates where nothing may be thrown.
+std::size_t length_of(std::size_t size) noexcept {
+  return std::string(size, '.').size();
+}
+Prepared allocates_in_noexcept(std::span<const std::string>) {
+  return {.run = []() -> Told { return Account{length_of(100), 100, 0}; }};
+}
+
+// A child that nobody waits for where the pipe from it fails.
+Prepared leaves_a_child(std::span<const std::string>) {
+  return {.run = []() -> Told {
+    std::array<int, 2> ends{-1, -1};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed("pipe2");
+    const os::Fd reader{ends[0]};
+    os::Fd writer{ends[1]};
+    const pid_t child = ::fork();
+    if (child < 0) return failed("fork");
+    if (child == 0) {
+      static_cast<void>(!::write(writer.get(), "x", 1));
+      ::_exit(0);
+    }
+    writer = os::Fd{};
+    char byte = 0;
+    const ssize_t got = ::read(reader.get(), &byte, 1);
+    if (got < 0) return failed("read");
+    while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    return Account{1, static_cast<std::uint64_t>(got), got == 0 ? 1U : 0U};
+  }};
+}
+
+// Says that something failed, and not what.
+Prepared names_nothing(std::span<const std::string>) {
+  return {.run = []() -> Told {
+    const os::Fd file{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+    if (file.get() < 0) return std::unexpected("it did not work");
+    return Account{};
+  }};
+}
+
+// As a loop that takes any failure for EINTR.
+Prepared tries_for_ever(std::span<const std::string>) {
+  return {.run = []() -> Told {
+    const int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    while (file < 0) ::pause();
+    ::close(file);
+    return Account{};
+  }};
+}
+
+// ARGUMENT: a file of the user's, which is cut before it is known whether there is something to
+// write.
+Prepared cuts_a_file(std::span<const std::string> arguments) {
+  if (arguments.empty()) throw std::runtime_error{"no file is given"};
+  return {.run = [path = arguments.front()]() -> Told {
+    const os::Fd file{::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC)};
+    if (file.get() < 0) return failed("open");
+    const std::string text = "all that there is to say\n";
+    if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+      return failed("write");
+    return Account{};
+  }};
+}
+
+constexpr Flow kFlows[]{{"planted_close", forgets_close},
+                        {"planted_kill", kills_all},
+                        {"planted_mmap", trusts_mmap},
+                        {"planted_read", reads_once},
+                        {"planted_noexcept", allocates_in_noexcept},
+                        {"planted_child", leaves_a_child},
+                        {"planted_name", names_nothing},
+                        {"planted_hang", tries_for_ever},
+                        {"planted_cut", cuts_a_file}};
+
+}  // namespace
+
+std::span<const Flow> planted_flows() {
+  return kFlows;
+}
+
+}  // namespace perfring::anomaly

@@ -1,0 +1,45 @@
+// The notes on a clock that is not this process's. In a time namespace: perfring_test.cc and
+// record_command_test.cc.
+
+#include "harness/cli/clocks.h"
+
+#include <gtest/gtest.h>
+
+namespace perfring::cli {
+namespace {
+
+TEST(ClockNoteTest, TheSameClockHasNoNote) {
+  EXPECT_EQ(note_on_clock(0, 0), "");
+}
+
+TEST(ClockNoteTest, RecordsAheadAreCountedAndTheirClockIsNamed) {
+  EXPECT_EQ(note_on_clock(4680, -3'000'000'000),
+            "note: 4,680 records are ahead of this process's clock: their times are of another "
+            "clock (it is in a time namespace, where CLOCK_MONOTONIC is 3 s behind the kernel's). "
+            "None waited for its order, so that records of different CPUs may be out of it");
+  EXPECT_EQ(note_on_clock(1, 0),
+            "note: 1 record is ahead of this process's clock: their times are of another clock "
+            "(as in a time namespace). None waited for its order, so that records of different "
+            "CPUs may be out of it");
+}
+
+TEST(ClockNoteTest, AClockThatIsAheadOfTheRecordsIsNamed) {
+  EXPECT_EQ(note_on_clock(0, 2'500'000'000),
+            "note: the times of records are of another clock than this process's (it is in a time "
+            "namespace, where CLOCK_MONOTONIC is 2.5 s ahead of the kernel's). None waited for its "
+            "order, so that records of different CPUs may be out of it");
+}
+
+TEST(ClockNoteTest, TheOffsetIsThatOfTheMonotonicClock) {
+  EXPECT_EQ(
+      monotonic_offset_of("monotonic           0         0\nboottime            5         0\n"), 0);
+  EXPECT_EQ(
+      monotonic_offset_of("monotonic          -3         0\nboottime            5         0\n"),
+      -3'000'000'000);
+  EXPECT_EQ(monotonic_offset_of("boottime 5 0\nmonotonic -3 250000000\n"), -2'750'000'000);
+  EXPECT_EQ(monotonic_offset_of(""), 0);
+  EXPECT_EQ(monotonic_offset_of("monotonic x 0\n"), 0);
+}
+
+}  // namespace
+}  // namespace perfring::cli

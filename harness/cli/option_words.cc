@@ -1,0 +1,50 @@
+#include "harness/cli/option_words.h"
+
+#include <string_view>
+
+namespace perfring::cli {
+namespace {
+
+struct Words {
+  std::string_view librarys;
+  std::string_view options;
+};
+
+constexpr Words kWords[] = {
+    {" (or_else())", ""},
+    {"changes({.switches = true})", "changes:switches"},
+    {"ask for some of changes()", "give some, as -e changes:maps"},
+    {"watch system()", "watch all tasks (-a)"},
+    {"name the CPUs by on()", "mount sysfs: mount -t sysfs sysfs /sys"},
+    {"use this_process(), system() or the like", "say -a, -p PID, or -- COMMAND"},
+    {"see child_status() for how it ended, and open again", "see how it ends by itself"},
+    {"and count it (Counter)", "and count it with perf stat"},
+    {", or use a Counter", ", or count with perf stat"},
+    {"open a Sampler for each of them", "record each by itself"},
+    {"open a Sampler for each clock", "record each by itself"},
+    {"and a Sampler reads forwards", "and it is read forwards"},
+    {"leave it out, or use an OverwritableRing", "leave it out"},
+    {"put the event into a program's map, as PerfEventArray does", "use another event"},
+    {"watch only others, or expect the wait's own records: they are seen after longest_wait, and "
+     "wake nobody",
+     "watch only others (-p PID), or expect records of perfring itself among them"},
+    {"leave batch at 0, so that they wake nobody, or wait in a process that is not watched",
+     "watch only others (-p PID)"},
+    {"leave watermark and wakeup_events unset, so that they wake nobody, or wait in a process that "
+     "is not watched",
+     "watch only others (-p PID)"},
+};
+
+}  // namespace
+
+std::string in_options(std::string said) {
+  for (const Words& each : kWords) {
+    for (std::size_t at = 0; (at = said.find(each.librarys, at)) != std::string::npos;) {
+      said.replace(at, each.librarys.size(), each.options);
+      at += each.options.size();
+    }
+  }
+  return said;
+}
+
+}  // namespace perfring::cli

@@ -1,0 +1,63 @@
+#include "harness/cli/option_words.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <regex>
+#include <sstream>
+#include <string>
+
+#include "harness/cli/testing.h"
+
+namespace perfring::cli {
+namespace {
+
+// What the sources that a variable names have between quotes, one text a line.
+std::string texts_of(const std::string& file) {
+  static const std::regex comment{"//[^\n]*"};
+  static const std::regex joined{"\"\\s*\n\\s*\""};
+  static const std::regex text{"\"((?:[^\"\\\\]|\\\\.)*)\""};
+  const std::string source =
+      std::regex_replace(std::regex_replace(contents(file), comment, ""), joined, "");
+  std::string all;
+  for (std::sregex_iterator each{source.begin(), source.end(), text}, end; each != end; ++each) {
+    all += (*each)[1].str() + "\n";
+  }
+  return all;
+}
+
+// `tracepoint_fields` and `variations` say nothing that a command prints.
+TEST(OptionWordsTest, NoAdviceOfTheLibrarysNamesItsFunctions) {
+  const std::regex of_the_library{
+      "[a-z_]+\\(\\)|\\(\\{|\\b(Counter|Sampler|Group|OverwritableRing|PerfEventArray|RingSet|"
+      "longest_wait|batch)\\b"};
+  std::stringstream files{of_environment("EVENT_SOURCES")};
+  std::size_t looked_at = 0;
+  std::size_t changed = 0;
+  for (std::string file; files >> file;) {
+    if (!file.ends_with(".cc") || file.ends_with("_test.cc") ||
+        file.ends_with("/tracepoint_fields.cc")) {
+      continue;
+    }
+    std::istringstream texts{texts_of(file)};
+    for (std::string text; std::getline(texts, text); ++looked_at) {
+      const std::string said = in_options(text);
+      changed += said != text ? 1 : 0;
+      if (said.find("execve()") != std::string::npos) continue;  // Linux's
+      EXPECT_FALSE(std::regex_search(said, of_the_library)) << file << ": " << said;
+    }
+  }
+  EXPECT_GE(looked_at, 500U);
+  EXPECT_GE(changed, 15U);
+}
+
+TEST(OptionWordsTest, FunctionsBecomeOptions) {
+  EXPECT_EQ(in_options("choose: watch system(); or watch system()"),
+            "choose: watch all tasks (-a); or watch all tasks (-a)");
+  EXPECT_EQ(in_options("use another one (or_else())"), "use another one");
+  EXPECT_EQ(in_options("raise the limit (ulimit -n)"), "raise the limit (ulimit -n)");
+}
+
+}  // namespace
+}  // namespace perfring::cli

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# No file of somebody else's is mapped: whoever reads a mapping whose file another process cuts off is
+# ended by SIGBUS. Such a file is read. What is mapped stands here, with the reason why its length
+# cannot change.
+# usage: mappings_test.sh FILE, any of the checkout's: it is followed to the checkout, whose sources are read
+set -u
+. lib/perfring/testing/test.sh
+cd "$(dirname "$(readlink -f "$1")")" || exit 1
+
+cat >"$folder/allowed" <<'ALLOWED'
+harness/anomaly/event_flows.cc            no file
+harness/anomaly/job.cc                    no file
+harness/anomaly/planted_flows.cc          no file
+harness/bench/waits.cc                    the memory of a BPF map
+harness/bench/workload.cc                 no file
+harness/cli/live_run.cc                   an event of the kernel's
+harness/conformance/adapters/perfring.cc  the ring that conform gives it, which is sealed
+harness/conformance/emulated_waits.cc     a memfd that is sealed (kernel::give_length)
+harness/differential/live_reference.cc    an event of the kernel's
+harness/kernel/ring_memory.h              a memfd that is sealed
+harness/live/emitter.cc                   the memory of a BPF map
+harness/live/faulting.cc                  no file
+harness/live/generator.cc                 the memory of a BPF map
+harness/program/fiber.cc                  no file
+harness/stress/processes.h                no file
+lib/perfring/event/sampler.cc             an event of the kernel's
+lib/perfring/os/mapping.h                 what the others give it
+lib/perfring/output_event.cc              an event of the kernel's
+ALLOWED
+cut -d ' ' -f 1 "$folder/allowed" >"$folder/expected"
+
+# (What tests alone map is their own.)
+find lib harness fuzz proptests -name '*.cc' -o -name '*.h' | grep -vE '_test\.cc$|/testing[/.]|_testing\.h$|/uring\.h$' |
+  sort >"$folder/sources"
+while read -r file; do
+  sed 's,//.*,,' "$file" | grep -qE '\bmmap(64)?\(([^2]|$)|\bMapping::map' && echo "$file"
+done <"$folder/sources" >"$folder/found"
+diff "$folder/expected" "$folder/found" >"$folder/differs" ||
+  fail "mapped in another file (>), or no longer (<): $(cat "$folder/differs")"
+[ "$(wc -l <"$folder/sources")" -ge 200 ] || fail "only $(wc -l <"$folder/sources") files were looked at"
+finish "$(wc -l <"$folder/found") files map something, and nothing that another process can cut off"

@@ -1,0 +1,218 @@
+#include "harness/program/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "harness/program/console.h"
+#include "harness/program/run_program.h"
+
+namespace perfring {
+namespace {
+
+// A pipe without a reader is an error, not something to wait for.
+constexpr int kToWrite = O_WRONLY | O_CLOEXEC | O_NONBLOCK;
+
+constexpr mode_t mode_of(Readers readers) {
+  return readers == Readers::OwnerAlone ? 0600 : 0666;
+}
+
+std::expected<void, std::string> written(std::string_view option, const std::string& path,
+                                         int error) {
+  if (error == 0) return {};
+  return std::unexpected(fmt::format("{}: {} cannot be written: {}", option,
+                                     path == "-" ? "stdout" : in_quotes(path),
+                                     std::generic_category().message(error)));
+}
+
+// Some file systems (NFS) say only when a descriptor is closed that there was no room.
+int said_at_close(int fd) {
+  const int another = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  return another >= 0 && ::close(another) != 0 ? errno : 0;
+}
+
+// The file that the path leads to, nullopt if there is none, or the error that keeps it from being
+// known.
+using Found = std::optional<struct stat>;
+std::expected<Found, int> found_at(const std::string& path) {
+  struct stat of{};
+  if (::stat(path.c_str(), &of) == 0) return of;
+  if (errno != ENOENT) return std::unexpected(errno);
+  return std::nullopt;
+}
+
+bool is_link(const std::string& path) {
+  struct stat of{};
+  return ::lstat(path.c_str(), &of) == 0 && S_ISLNK(of.st_mode);
+}
+
+std::filesystem::path folder_of(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path{path}.parent_path();
+  return folder.empty() ? "." : folder;
+}
+
+// /dev/stdout, /dev/fd/3 and the like: what they lead to has other names.
+bool is_link_of_the_system(const std::string& path) {
+  if (!is_link(path)) return false;
+  std::error_code none;
+  const std::string folder = std::filesystem::canonical(folder_of(path), none).string() + "/";
+  return folder.starts_with("/dev/") || folder.starts_with("/proc/");
+}
+
+// The path of the regular file that a new one can take the place of, or of none; nullopt: what is
+// there is written to.
+std::optional<std::string> replaceable(const std::string& path, const Found& found) {
+  if (!found) return is_link(path) ? std::nullopt : std::optional{path};
+  if (!S_ISREG(found->st_mode) || is_link_of_the_system(path)) return std::nullopt;
+  std::error_code none;
+  const std::string leads_to = std::filesystem::canonical(path, none).string();
+  return none ? std::nullopt : std::optional{leads_to};
+}
+
+// Whoever runs this program owns the file, and nobody else reads it.
+int keep_for_oneself(const os::Fd& file) {
+  struct stat of{};
+  if (::fstat(file.get(), &of) != 0) return errno;
+  const bool is_anothers = of.st_uid != ::geteuid();
+  if (is_anothers && ::fchown(file.get(), ::geteuid(), ::getegid()) != 0) return errno;
+  return ::fchmod(file.get(), 0600) == 0 ? 0 : errno;
+}
+
+// Over what is there, which is cut off only after the new text.
+int write_over(const std::string& path, std::string_view text, Readers readers) {
+  // What the user has redirected to is continued: there may be something in it already.
+  const bool is_redirected = is_link_of_the_system(path);
+  const int flags = kToWrite | O_CREAT | (is_redirected ? O_APPEND : 0);
+  const os::Fd file{::open(path.c_str(), flags, mode_of(readers))};
+  if (file.get() < 0) return errno;
+  // A device or a pipe is the machine's, and /dev/stdout the user's: neither is for its owner
+  // alone.
+  struct stat of{};
+  const bool is_file = ::fstat(file.get(), &of) == 0 && S_ISREG(of.st_mode);
+  const bool hides = readers == Readers::OwnerAlone && is_file && !is_redirected;
+  if (const int error = hides ? keep_for_oneself(file) : 0; error != 0) return error;
+  if (const int error = write_all(file.get(), text); error != 0) return error;
+  if (is_redirected) return said_at_close(file.get());
+  // What is not regular, such as /dev/null, has no length.
+  const bool is_cut = ::ftruncate(file.get(), static_cast<off_t>(text.size())) == 0;
+  return is_cut || errno == EINVAL ? said_at_close(file.get()) : errno;
+}
+
+// Gives a file the owner and the mode of another, unless it is for its owner alone.
+bool take_after(const struct stat& old, const os::Fd& file, Readers readers) {
+  if (readers == Readers::OwnerAlone) return true;
+  const bool is_anothers = old.st_uid != ::geteuid() || old.st_gid != ::getegid();
+  if (is_anothers && ::fchown(file.get(), old.st_uid, old.st_gid) != 0) return false;
+  return ::fchmod(file.get(), old.st_mode & 0777U) == 0;
+}
+
+// The new file beside the old one, and then in its place.
+int write_beside(const os::Fd& file, const std::string& beside, const std::string& path,
+                 std::string_view text) {
+  if (const int error = write_all(file.get(), text); error != 0) return error;
+  if (const int error = said_at_close(file.get()); error != 0) return error;
+  return ::rename(beside.c_str(), path.c_str()) == 0 ? 0 : errno;
+}
+
+int replace(const std::string& path, const Found& old, std::string_view text, Readers readers) {
+  if (old && ::access(path.c_str(), W_OK) != 0) return errno;
+  const std::string beside = fmt::format("{}.{}.new", path, ::getpid());
+  const os::Fd file{
+      ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_of(readers))};
+  if (file.get() < 0) {
+    const bool is_full = errno == ENOSPC || errno == EDQUOT;
+    return is_full ? errno : write_over(path, text, readers);
+  }
+  // Another user's file that may be written, but not made: it is written over.
+  const bool is_like_it = !old || take_after(*old, file, readers);
+  const int error = is_like_it ? write_beside(file, beside, path, text) : 0;
+  if (!is_like_it || error != 0) ::unlink(beside.c_str());
+  return is_like_it ? error : write_over(path, text, readers);
+}
+
+}  // namespace
+
+std::expected<void, std::string> check_output(std::string_view option, const std::string& path,
+                                              Readers readers) {
+  const os::Fd file{::open(path.c_str(), kToWrite | O_CREAT, mode_of(readers))};
+  return written(option, path, file.get() < 0 ? errno : 0);
+}
+
+std::expected<void, std::string> write_output(std::string_view option, const std::string& path,
+                                              std::string_view text, Readers readers) {
+  if (path == "-") {
+    StopOnSignals::let_signals_end_the_program();
+    return written(option, path, write_all(STDOUT_FILENO, text));
+  }
+  const auto found = found_at(path);
+  if (!found) return written(option, path, found.error());
+  const auto place = replaceable(path, *found);
+  return written(option, path,
+                 place ? replace(*place, *found, text, readers) : write_over(path, text, readers));
+}
+
+std::string GrowingFile::why(int error) const {
+  return fmt::format("{} cannot be {}: {}", in_quotes(path_), tried_,
+                     std::generic_category().message(error));
+}
+
+std::string GrowingFile::open() {
+  const auto looked = found_at(path_);
+  if (!looked) return why(looked.error());
+  const Found& found = *looked;
+  is_in_the_way_ = found && S_ISREG(found->st_mode) && found->st_size > 0;
+  if (is_in_the_way_ && is_link_of_the_system(path_)) {
+    return in_quotes(path_) + " leads to a file that is not empty: give that file's own name";
+  }
+  if (is_in_the_way_) {
+    const std::string folder = folder_of(path_);
+    if (::access(folder.c_str(), W_OK) == 0) return {};
+    tried_ = "renamed";
+    return why(errno);
+  }
+  file_ = os::Fd{::open(path_.c_str(), kToWrite | O_CREAT, 0600)};
+  return file_.get() < 0 ? why(errno) : "";
+}
+
+int GrowingFile::move_away() {
+  const std::string old = path_ + ".old";
+  tried_ = "renamed to " + in_quotes(old);
+  if (::rename(path_.c_str(), old.c_str()) != 0) return errno;
+  tried_ = "written";
+  // Whatever has got this name meanwhile is not written to.
+  file_ = os::Fd{::open(path_.c_str(), kToWrite | O_CREAT | O_EXCL, 0600)};
+  if (file_.get() >= 0) return 0;
+  const int error = errno;
+  static_cast<void>(::renameat2(AT_FDCWD, old.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE));
+  return error;
+}
+
+int GrowingFile::begin() {
+  if (is_in_the_way_) {
+    if (const int error = move_away(); error != 0) return error;
+  }
+  struct stat of{};
+  if (::fstat(file_.get(), &of) != 0) return errno;
+  if (S_ISREG(of.st_mode)) {
+    if (of.st_size != 0) return EEXIST;  // it was empty when it was opened
+    // (The mode of what stdout leads to is whoever's who has opened it.)
+    const bool is_stdouts = is_link_of_the_system(path_);
+    if (const int error = is_stdouts ? 0 : keep_for_oneself(file_); error != 0) return error;
+  }
+  is_sought_ = ::lseek(file_.get(), 0, SEEK_SET) == 0;
+  return 0;
+}
+
+int GrowingFile::end() const {
+  return said_at_close(file_.get());
+}
+
+}  // namespace perfring

@@ -1,0 +1,335 @@
+// Rings whose keys are of other clocks than the consumer's, each ring's by an offset of its own, of
+// either sign: by a Merge, as RingSet has it, and by a TimeMerge, as Sampler has it. However far a
+// clock is off, no event waits for its order for longer than twice the slack, and no key is late
+// but one that is behind.
+
+#include <gtest/gtest.h>
+#include <linux/perf_event.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <ostream>
+#include <utility>
+#include <vector>
+
+#include "perfring/event/time_merge.h"
+#include "perfring/record/layout.h"
+#include "perfring/rings/merge.h"
+#include "perfring/testing/rings.h"
+#include "proptests/property.h"
+#include "proptests/scripts.h"
+
+namespace perfring::proptests {
+namespace {
+
+constexpr std::uint64_t kFirst = 10'000'000'000'000;  // ns
+constexpr std::uint64_t kSlackOfAll = 100'000;
+constexpr std::uint64_t kOffsetMost = 4'000'000'000;
+constexpr std::int64_t kBeyondAll = std::int64_t{1} << 40;
+constexpr std::uint64_t kNoneIsRight = 0;
+
+// A record, and what became of it.
+struct ClockedRecord {
+  std::size_t ring;
+  std::uint64_t published;
+  std::uint64_t key;
+  bool is_right;  // its key is of the right clock, whatever those of its ring are
+};
+struct Came {
+  std::size_t record;
+  bool late;
+  bool ahead;
+};
+
+// Looks at all rings. What is published by `seen` is seen.
+struct ClockedRun {
+  std::uint64_t clock;  // before the looks
+  std::uint64_t seen;   // after them
+  std::uint64_t bound(std::uint64_t slack) const { return clock > slack ? clock - slack : 0; }
+};
+
+struct Clocked {
+  std::vector<std::int64_t> offsets;  // of each ring, but for what `is_right`
+  std::vector<ClockedRecord> records;
+  std::vector<ClockedRun> runs;
+};
+
+std::ostream& operator<<(std::ostream& out, const Clocked& course) {
+  out << "offsets";
+  for (const std::int64_t offset : course.offsets) out << ' ' << offset;
+  for (const ClockedRecord& each : course.records) {
+    out << " [" << each.ring << ": " << each.key - kFirst << " at " << each.published - kFirst
+        << "]";
+  }
+  for (const ClockedRun& run : course.runs) {
+    out << "\nrun at " << run.clock - kFirst << " to " << run.seen - kFirst;
+  }
+  return out;
+}
+
+std::uint64_t number_below(std::uint64_t most) {
+  return *rc::gen::inRange<std::uint64_t>(0, most);
+}
+
+std::int64_t draw_offset() {
+  const std::uint64_t most =
+      *one_of<std::uint64_t>({1, 1'000, kSlackOfAll, 2'000'000, 100'000'000, kOffsetMost});
+  const auto offset = static_cast<std::int64_t>(number_below(most));
+  return *rc::gen::arbitrary<bool>() ? offset : -offset;
+}
+
+// Bursts of records on all rings, some of which are nested or far apart, and runs between them, a
+// few of them after a pause. A writer takes up to the slack.
+Clocked draw_clocked() {
+  Clocked course;
+  const auto rings = *rc::gen::inRange<std::size_t>(1, 5);
+  std::vector<std::uint64_t> delays;
+  // Of two clocks in one ring, the later one is ahead of all times to come: or a window would not
+  // do, and right keys would be late.
+  const std::uint64_t right_one_in = *one_of<std::uint64_t>({kNoneIsRight, 2, 20});
+  for (std::size_t i = 0; i < rings; ++i) {
+    const std::int64_t offset = draw_offset();
+    const bool is_far = right_one_in != kNoneIsRight && offset > 0;
+    course.offsets.push_back(is_far ? offset + kBeyondAll : offset);
+    delays.push_back(number_below(kSlackOfAll));
+  }
+  std::uint64_t now = kFirst;
+  const std::uint64_t apart = *one_of<std::uint64_t>({20'000, 300'000, 1'000'000, 5'000'000});
+  const auto runs = *rc::gen::inRange<std::size_t>(3, 40);
+  for (std::size_t run = 0; run < runs; ++run) {
+    const bool is_paused = number_below(16) == 0;
+    const std::uint64_t until = now + 1 + number_below(is_paused ? kOffsetMost : apart);
+    const std::uint64_t seen = until + number_below(50'000);
+    const std::uint64_t many = number_below(60);
+    for (std::uint64_t i = 0; i < many; ++i) {
+      const std::uint64_t at = now + (seen - now) * (i + 1) / many;
+      const auto ring = static_cast<std::size_t>(number_below(rings));
+      const bool is_right = right_one_in != kNoneIsRight && number_below(right_one_in) == 0;
+      const auto offset = static_cast<std::uint64_t>(is_right ? 0 : course.offsets[ring]);
+      course.records.push_back({ring, at, at - delays[ring] + offset, is_right});
+    }
+    course.runs.push_back({until, seen});
+    now = seen;
+  }
+  return course;
+}
+
+// RingSet's.
+template <bool kLearns, bool kClampsKeys = false>
+class ClockedMerge {
+ public:
+  explicit ClockedMerge(std::size_t rings)
+      : rings_{rings, {.slack = kSlackOfAll, .learns = kLearns}, std::size_t{1} << 17} {}
+
+  void write(const ClockedRecord& record, std::size_t number) {
+    rings_.write(record.ring, record.key, static_cast<std::uint32_t>(number));
+  }
+  std::vector<Came> run(const ClockedRun& at) {
+    std::vector<Came> came;
+    std::size_t looks = 0;
+    const auto clock = [&] { return looks++ < rings_.merge.rings() ? at.clock : at.seen; };
+    // A fault: a key that is ahead becomes the clock's value, which the next run may release.
+    const auto key = [&](const Sample& sample) {
+      return kClampsKeys ? std::min(KeyAt{}(sample), at.seen) : KeyAt{}(sample);
+    };
+    rings_.merge.run(key, clock, [&](const Ordered& each) { came.push_back(copy(each)); });
+    return came;
+  }
+  std::vector<Came> flush() {
+    std::vector<Came> came;
+    rings_.merge.flush(KeyAt{}, [&](const Ordered& each) { came.push_back(copy(each)); });
+    return came;
+  }
+  std::uint64_t slack() const { return rings_.merge.slack(); }
+  std::uint64_t ahead() const { return rings_.merge.counts().ahead; }
+
+ private:
+  static Came copy(const Ordered& each) {
+    const auto& sample = std::get<Sample>(each.event);
+    std::uint32_t number = 0;
+    std::memcpy(&number, sample.head.data() + sizeof(std::uint64_t), sizeof(number));
+    return {number, each.late, each.key != KeyAt{}(sample)};
+  }
+  testing::Rings<> rings_;
+};
+
+// Sampler's.
+template <bool kKnowsNoClock = false>
+class ClockedTimeMerge {
+ public:
+  explicit ClockedTimeMerge(std::size_t rings) {
+    merge_.decode_by(layout_);
+    for (std::size_t i = 0; i < rings; ++i) {
+      fakes_.push_back(std::make_unique<testing::FakeRing>(std::size_t{1} << 17));
+      merge_.add(Cursor<>::over(fakes_.back()->page(), fakes_.back()->data()).value());
+    }
+  }
+  void write(const ClockedRecord& record, std::size_t number) {
+    fakes_[record.ring]->timed_sample(record.key, testing::keyed(number));
+  }
+  std::vector<Came> run(const ClockedRun& at) {
+    // A fault: nothing is ahead of it.
+    merge_.look(at.clock, [&] { return kKnowsNoClock ? ~std::uint64_t{0} : at.seen; });
+    return take(false);
+  }
+  std::vector<Came> flush() { return take(true); }
+  std::uint64_t slack() const { return kSlackOfAll; }
+  std::uint64_t ahead() const { return ahead_; }
+
+ private:
+  static perf_event_attr attr() {
+    perf_event_attr attr{};
+    attr.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
+    return attr;
+  }
+  std::vector<Came> take(bool all) {
+    std::vector<Came> came;
+    while (const auto front = merge_.next(all)) {
+      std::uint64_t number = 0;
+      std::memcpy(&number, front->bytes.data() + 20, sizeof(number));
+      came.push_back({static_cast<std::size_t>(number), front->late, front->ahead});
+      ahead_ += front->ahead;
+    }
+    merge_.release();
+    return came;
+  }
+  record::Layout layout_{attr()};
+  std::vector<std::unique_ptr<testing::FakeRing>> fakes_;
+  event::internal::TimeMerge merge_;
+  std::uint64_t ahead_ = 0;
+};
+
+// The first run from `from` on that releases all that was published by `then`.
+std::size_t releases(const Clocked& course, std::size_t from, std::uint64_t then,
+                     std::uint64_t slack) {
+  while (from < course.runs.size() && course.runs[from].bound(slack) <= then) ++from;
+  return from;
+}
+
+bool has_right(const Clocked& course, std::size_t ring) {
+  return std::ranges::any_of(course.records, [ring](const ClockedRecord& each) {
+    return each.ring == ring && each.is_right;
+  });
+}
+
+// `run` is that which it came in; runs.size(): the flush.
+void judge_one(const Clocked& course, const Came& came, std::size_t run, std::uint64_t slack) {
+  const ClockedRecord& record = course.records[came.record];
+  std::size_t saw = 0;
+  while (course.runs[saw].seen < record.published) ++saw;
+  RC_ASSERT_INVARIANT(merged, run >= saw);
+  // Behind, or flushed, where keys have their own order (M8).
+  const bool may_be_late = (!record.is_right && course.offsets[record.ring] < 0) ||
+                           (run == course.runs.size() && has_right(course, record.ring));
+  const bool is_ahead = record.key > course.runs[saw].seen;
+  RC_ASSERT_INVARIANT(late, !came.late || may_be_late);
+  const std::size_t one = releases(course, saw, course.runs[saw].seen, slack);
+  if (record.key <= record.published) {
+    // Of the right clock, or behind: as soon as nothing older may come.
+    RC_ASSERT_INVARIANT(merged, run <= one);
+    RC_ASSERT_INVARIANT(merged, !came.ahead);
+  } else {
+    const std::uint64_t then = one == course.runs.size() ? 0 : course.runs[one].seen;
+    RC_ASSERT_INVARIANT(merged,
+                        one == course.runs.size() || run <= releases(course, one, then, slack));
+    RC_ASSERT_INVARIANT(merged, !came.ahead || is_ahead);
+  }
+  // Of a ring whose keys are ahead of all clocks to come: in the round that finds it, or, where the
+  // slack has grown by then and the bound gone back, in the first that is past that.
+  const std::int64_t offset = course.offsets[record.ring];
+  if (!has_right(course, record.ring) &&
+      offset > static_cast<std::int64_t>(course.runs.back().seen - kFirst + kSlackOfAll)) {
+    RC_ASSERT_INVARIANT(merged, run == saw || (slack > kSlackOfAll && run <= one));
+    RC_ASSERT_INVARIANT(merged, came.ahead || run == course.runs.size());
+  }
+}
+
+template <class Consumer>
+void keeps_no_event_waiting() {
+  const Clocked course = draw_clocked();
+  RC_LOG() << course;
+  Consumer consumer{course.offsets.size()};
+  std::vector<std::pair<std::size_t, Came>> all;
+  std::size_t written = 0;
+  for (std::size_t run = 0; run <= course.runs.size(); ++run) {
+    const bool is_flush = run == course.runs.size();
+    for (; !is_flush && written < course.records.size() &&
+           course.records[written].published <= course.runs[run].seen;
+         ++written) {
+      consumer.write(course.records[written], written);
+    }
+    for (const Came& came : is_flush ? consumer.flush() : consumer.run(course.runs[run])) {
+      all.emplace_back(run, came);
+    }
+  }
+  std::vector<bool> seen(course.records.size());
+  std::vector<std::uint64_t> right;
+  std::uint64_t ahead = 0;
+  for (const auto& [run, came] : all) {
+    RC_ASSERT_INVARIANT(once, !seen[came.record]);
+    seen[came.record] = true;
+    ahead += run != course.runs.size() && came.ahead;
+    judge_one(course, came, run, consumer.slack());
+    const ClockedRecord& record = course.records[came.record];
+    const bool is_right = record.is_right || course.offsets[record.ring] == 0;
+    if (is_right && !came.late) right.push_back(record.key);
+  }
+  RC_ASSERT_INVARIANT(no_loss, written == all.size());
+  RC_ASSERT_INVARIANT(merged, std::ranges::is_sorted(right));
+  RC_ASSERT_INVARIANT(merged, consumer.ahead() >= ahead);
+}
+
+TEST(MergeClocksTest, NoEventOfAMergeWaitsForLongerThanTwiceTheSlack) {
+  always(keeps_no_event_waiting<ClockedMerge<false>>, 400);
+}
+TEST(MergeClocksTest, NorDoesOneWhoseSlackLearns) {
+  always(keeps_no_event_waiting<ClockedMerge<true>>, 200);
+}
+TEST(MergeClocksTest, NoRecordOfATimeMergeWaitsForLongerThanTwiceTheSlack) {
+  always(keeps_no_event_waiting<ClockedTimeMerge<>>, 400);
+}
+// As M8 was once.
+TEST(MergeClocksTest, FindsAKeyAheadThatBecomesTheClock) {
+  EXPECT_TRUE(
+      (counterexample(keeps_no_event_waiting<ClockedMerge<false, true>>, Invariant::merged)));
+}
+TEST(MergeClocksTest, FindsATimeMergeThatKnowsNothingAhead) {
+  EXPECT_TRUE((counterexample(keeps_no_event_waiting<ClockedTimeMerge<true>>, Invariant::merged)));
+}
+
+// The events of each round, whatever the offset: all that came before it, but for those that are
+// younger than twice the slack.
+template <class Consumer>
+void delivers_by_offset(std::int64_t offset) {
+  constexpr std::uint64_t kEach = 400;
+  Consumer consumer{2};
+  std::uint64_t now = kFirst;
+  std::size_t written = 0;
+  std::size_t delivered = 0;
+  for (int run = 0; run < 6; ++run) {
+    const std::uint64_t step = 1'000'000;
+    for (std::uint64_t i = 0; i < kEach; ++i, ++written) {
+      const std::uint64_t at = now + (i + 1) * step / kEach;
+      consumer.write({written % 2, at, at + static_cast<std::uint64_t>(offset), false}, written);
+    }
+    now += step;
+    delivered += consumer.run({now, now}).size();
+    EXPECT_GE(delivered + kEach / 5 + 1, written) << offset << ", run " << run;
+  }
+}
+
+TEST(MergeClocksTest, EachRoundDeliversAsManyAsWithTheRightClock) {
+  for (const std::int64_t by : {0LL, 1LL, 50'000LL, 3'000'000LL, 3'000'000'000LL}) {
+    for (const std::int64_t offset : {by, -by}) {
+      delivers_by_offset<ClockedMerge<false>>(offset);
+      delivers_by_offset<ClockedTimeMerge<>>(offset);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace perfring::proptests
