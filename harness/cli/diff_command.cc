@@ -193,7 +193,7 @@ class DiffCommand {
     campaign_ = options_.campaign;
     if (options_.script.empty()) all_ = campaign_.scripts;
     campaign_.cpu = cpu_of(options_);
-    live::run_on_cpu(static_cast<std::uint32_t>(campaign_.cpu));
+    const live::OnCpu on_cpu{static_cast<std::uint32_t>(campaign_.cpu)};
     live::Emitter emitter = or_refuse(differential::make_emitter());
     if (!options_.record.empty()) return record_all(emitter);
     const auto stop = [this](const Compared& compared) { return stopped(compared); };

@@ -173,7 +173,7 @@ std::int64_t LiveReference::act(const script::Step& step) {
     case Action::Poll: {
       pollfd polled{.fd = fd, .events = POLLIN | POLLRDNORM, .revents = 0};
       checked(::poll(&polled, 1, 0), "poll");
-      return polled.revents;
+      return readiness(static_cast<std::uint32_t>(polled.revents));
     }
     case Action::Epoll:
       return epoll_wait();
@@ -239,9 +239,15 @@ std::int64_t LiveReference::epoll_wait() {
   std::int64_t result = 0;
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = ready[static_cast<std::size_t>(i)];
-    result |= std::int64_t{event.events} << (16 * event.data.u64);
+    result |= readiness(event.events) << (16 * event.data.u64);
   }
   return result;
+}
+
+// Older kernels say IN alone (K26).
+std::int64_t LiveReference::readiness(std::uint32_t events) const {
+  const bool adds = !counts_lost_ && (events & EPOLLIN) != 0;
+  return adds ? events | EPOLLRDNORM : events;
 }
 
 // As the kernel counts it or, where it does not, as its helper has answered.

@@ -55,6 +55,7 @@ class LiveReference final : public ReferenceKernel {
   std::int64_t act(const script::Step& step);
   std::int64_t output(const script::Step& step);
   std::int64_t epoll_wait();
+  std::int64_t readiness(std::uint32_t events) const;
   os::Fd open_on_cpu();
   std::uint64_t lost_of(std::size_t index) const;
   std::uint64_t time_at(std::uint64_t position) const;

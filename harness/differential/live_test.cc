@@ -21,7 +21,7 @@ class DifferentialTest : public testing::Test {
   void SetUp() override {
     if (!live::require_live_kernel()) return;
     cpu_ = static_cast<int>(os::online_cpus().value().front());
-    live::run_on_cpu(static_cast<std::uint32_t>(cpu_));
+    on_cpu_.emplace(static_cast<std::uint32_t>(cpu_));
     emitter_.emplace(make_emitter().value());
   }
 
@@ -33,6 +33,7 @@ class DifferentialTest : public testing::Test {
   }
 
   int cpu_ = 0;
+  std::optional<live::OnCpu> on_cpu_;
   std::optional<live::Emitter> emitter_;
 };
 

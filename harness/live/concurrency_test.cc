@@ -129,7 +129,7 @@ class FlushTest : public LiveTest {
     map_ = must(object.map("events"));
     const os::Fd shared = must(object.map("stalled"));
     mapping_.emplace(must(os::Mapping::map(shared.get(), sizeof(stall))));
-    run_on_cpu(cpu());
+    on_cpu_.emplace(cpu());
   }
 
   std::uint64_t& started() { return *reinterpret_cast<std::uint64_t*>(mapping_->bytes().data()); }
@@ -151,7 +151,7 @@ class FlushTest : public LiveTest {
     while (trials.made != most && Clock::now() < end) {
       __atomic_store_n(&started(), 0, __ATOMIC_RELEASE);
       std::thread writer{[&] {
-        run_on_cpu(*other_cpu());  // elsewhere it would wait without giving its own CPU away
+        const OnCpu bound{*other_cpu()};  // elsewhere it would wait without giving its own CPU away
         std::array<std::uint64_t, STALL_ARGUMENTS> arguments{};
         arguments[STALL_INDEX] = BPF_F_CURRENT_CPU;
         arguments[STALL_NS] = static_cast<std::uint64_t>(kStall.count());
@@ -181,6 +181,7 @@ class FlushTest : public LiveTest {
   os::Fd program_;
   os::Fd map_;
   std::optional<os::Mapping> mapping_;
+  std::optional<OnCpu> on_cpu_;
 };
 
 // W12

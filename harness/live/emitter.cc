@@ -1,7 +1,5 @@
 #include "harness/live/emitter.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -32,14 +30,19 @@ int run(const os::Fd& program, std::uint32_t cpu, std::size_t size, std::uint64_
 
 }  // namespace
 
-void run_on_cpu(std::uint32_t cpu) {
+OnCpu::OnCpu(std::uint32_t cpu) {
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(cpu, &one);
+  if (::sched_getaffinity(0, sizeof(before_), &before_) != 0) {
+    throw std::system_error(errno, std::generic_category(), "sched_getaffinity");
+  }
   if (::sched_setaffinity(0, sizeof(one), &one) != 0) {
     throw std::system_error(errno, std::generic_category(), "sched_setaffinity");
   }
 }
+
+OnCpu::~OnCpu() { ::sched_setaffinity(0, sizeof(before_), &before_); }
 
 void await_wakeups() {
   // A sleep ends by an interrupt of the decrementer, too, which makes pending wakeups first (K58).

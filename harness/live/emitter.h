@@ -2,6 +2,7 @@
 #define HARNESS_LIVE_EMITTER_H_
 
 #include <linux/bpf.h>
+#include <sched.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,9 +16,18 @@
 
 namespace perfring::live {
 
-// Binds the calling thread to the CPU, so that it is what runs when a BPF program does. Throws
-// std::system_error.
-void run_on_cpu(std::uint32_t cpu);
+// While it lives, its thread runs on that CPU alone, and so is what runs when a BPF program does. The
+// constructor throws std::system_error.
+class OnCpu {
+ public:
+  explicit OnCpu(std::uint32_t cpu);
+  ~OnCpu();
+  OnCpu(const OnCpu&) = delete;
+  OnCpu& operator=(const OnCpu&) = delete;
+
+ private:
+  cpu_set_t before_;
+};
 
 // Whether a wakeup may come after the output that makes it (K58).
 #if defined(__powerpc64__)

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "harness/live/emitter.h"
 #include "harness/live/event_testing.h"
 #include "harness/live/testing.h"
 #include "harness/program/child_process.h"
@@ -37,19 +38,12 @@ std::vector<std::uint32_t> two_cpus() {
   return some;
 }
 
-void run_on(std::uint32_t cpu) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(cpu, &one);
-  if (::sched_setaffinity(0, sizeof one, &one) != 0) std::abort();
-}
-
 constexpr std::uint64_t kEach = 2000;
 
 // Faults on each CPU in turn.
 void fault_on(const std::vector<std::uint32_t>& cpus) {
   for (const std::uint32_t cpu : cpus) {
-    run_on(cpu);
+    const live::OnCpu on_cpu{cpu};
     fault(static_cast<int>(kEach));
   }
 }

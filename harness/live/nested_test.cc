@@ -94,7 +94,7 @@ class NestedTest : public LiveTest {
                    const std::atomic<bool>& stop) const {
     // A ring that is full, because its consumer has other things to do, refuses what is late.
     const std::uint64_t batch = late == 0ns ? kBatch : kLateBatch;
-    run_on_cpu(cpu);
+    const OnCpu on_cpu{cpu};
     for (; !stop; std::this_thread::sleep_for(100us)) write(cpu, batch, late);
   }
 
@@ -265,7 +265,7 @@ TEST_F(NestedTest, OnlyACompleteFlushDeliversWhatANestedWriterHasJustOutput) {
     if (sample == nullptr) return;
     delivered += sample->as<nested_record>().value().source == NESTED_INTERRUPT;
   };
-  run_on_cpu(cpu());
+  const OnCpu on_cpu{cpu()};
   std::atomic<bool> stop = false;
   std::thread writer{[&] { write_until(writers_cpu, 0ns, stop); }};
   const os::Fd event = interrupts(writers_cpu);

@@ -82,7 +82,7 @@ TEST_F(WaitingTest, PollAndSelectSeeWhatWasThereAndWhatCame) {
 // K58
 TEST_F(WaitingTest, OnItsCpuAWakeupIsMadeBeforeTheHelperReturnsOrBeforeASleepEnds) {
   constexpr int kOutputs = 3000;
-  run_on_cpu(cpu());
+  const OnCpu on_cpu{cpu()};
   auto buffer = open();
   const Epoll epoll;
   epoll.add(buffer.fd());
@@ -266,7 +266,7 @@ TEST_F(UringTest, AMultishotOnAnEpollReportsEachRecord) {
 
 // W23: the io_uring is closed but still mapped, so the kernel keeps its poll.
 TEST_F(UringTest, AMultishotOfARingThatWasClosedTakesTheFlagFromOthers) {
-  run_on_cpu(cpu());  // where a wakeup comes before the helper returns (K58)
+  const OnCpu on_cpu{cpu()};  // where a wakeup comes before the helper returns (K58)
   auto buffer = open();
   uring_->poll(buffer.fd(), IORING_POLL_ADD_MULTI);
   uring_.reset();
