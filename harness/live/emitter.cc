@@ -42,7 +42,9 @@ OnCpu::OnCpu(std::uint32_t cpu) {
   }
 }
 
-OnCpu::~OnCpu() { ::sched_setaffinity(0, sizeof(before_), &before_); }
+OnCpu::~OnCpu() {
+  ::sched_setaffinity(0, sizeof(before_), &before_);
+}
 
 void await_wakeups() {
   // A sleep ends by an interrupt of the decrementer, too, which makes pending wakeups first (K58).

@@ -16,8 +16,8 @@
 
 namespace perfring::live {
 
-// While it lives, its thread runs on that CPU alone, and so is what runs when a BPF program does. The
-// constructor throws std::system_error.
+// While it lives, its thread runs on that CPU alone, and so is what runs when a BPF program does.
+// The constructor throws std::system_error.
 class OnCpu {
  public:
   explicit OnCpu(std::uint32_t cpu);
