@@ -88,6 +88,7 @@ ci/format x
 ci/fuzz hostile
 ci/fuzz --secondsx 1
 ci/fuzz_test.sh x
+ci/hooks/commit-msg
 ci/hooks/pre-commit x
 ci/kernel_facts --kernel
 ci/kernel_facts nobody
@@ -114,6 +115,25 @@ for script in .ci/run $(find ci -type f -perm /111 -not -path 'ci/bazel/*'); do
   refuses 0 out "$script" -h
 done
 rm -r bin
+
+# The form of a commit's message.
+message() { # STATUS REGEX MESSAGE
+  printf '%s\n' "$3" >message
+  expect "$1" "$2" ci/hooks/commit-msg message
+}
+why=$'\n\nA longer wait would hide it.'
+message 0 '' "ring: refuse a header of 0 bytes$why"
+message 0 '' "lib, fuzz: drop the second copy$why"
+message 0 '' "ring: $(printf 'x%.0s' {1..59})$why"
+message 1 'it has 66 characters: at most 65' "ring: $(printf 'x%.0s' {1..60})$why"
+message 1 "begin with an area" "Refuse a header of 0 bytes$why"
+message 1 "'Fixing' is none" "ring: Fixing a header of 0 bytes$why"
+message 1 'end without a full stop' "ring: refuse a header of 0 bytes.$why"
+message 1 'leave the second line empty' $'ring: refuse it\nfor good\n\nWhy.'
+message 1 'say why, in a body' $'ring: refuse it\n\n# Please enter the commit message'
+message 1 'say why, in a body' $'ring: refuse it\n# ------------------------ >8 ------------------------\n\ndiff'
+message 0 '' "Merge branch 'x'"
+rm message
 
 # Targets that are not there are found before others are built, flags that Bazel does not know are not
 # counted as a test that failed.

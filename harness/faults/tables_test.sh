@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# FAULTS.md agrees with what is beside it. The root README has its summary. Each test that its column
+# FAULTS.md agrees with what is beside it. docs/evidence.md has its summary. Each test that its column
 # "property" names plants the fault of its row, and each fault that a test of proptests plants has a
 # row that names one. (AnyScriptTest takes its faults from the catalogue itself.)
-# usage: tables_test.sh README FAULTS TEST.cc...
+# usage: tables_test.sh SUMMARY FAULTS TEST.cc...
 set -u
 . lib/perfring/testing/test.sh
 
-readme=$1
+evidence=$1
 table=$2
 shift 2
 
@@ -42,7 +42,7 @@ summary() { # FAULTS
 
 summary=$(summary "$table")
 [ "$(wc -l <<<"$summary")" -gt 6 ] || fail "the summary of FAULTS.md is: $summary"
-has_table "$readme" "$summary" "the summary of FAULTS.md"
+has_table "$evidence" "$summary" "the summary of FAULTS.md"
 
 # "fault Suite.Name" for each planted one in the bodies of tests, under the name that it has in the
 # catalogue.
@@ -81,4 +81,4 @@ absent=$(comm -23 <(grep -v " AnyScriptTest" <<<"$named") <(echo "$planted"))
 unnamed=$(comm -13 <(cut -d ' ' -f 1 <<<"$named" | sort -u) <(cut -d ' ' -f 1 <<<"$planted" | sort -u))
 [ -z "$unnamed" ] || fail "proptests plants these, and FAULTS.md does not say so: $unnamed"
 
-finish "README.md has the summary, and $(wc -l <<<"$named") faults are found by the properties named"
+finish "docs/evidence.md has the summary, and $(wc -l <<<"$named") faults are found by the properties named"

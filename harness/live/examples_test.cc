@@ -205,6 +205,12 @@ TEST_F(EventExamplesTest, PageFaultsPrintsEachPage) {
   EXPECT_GE(std::stoi(said), 200) << said;
 }
 
+// The README's.
+TEST_F(EventExamplesTest, QuickStartPrintsEachPage) {
+  const std::string said = run("quick_start | grep -c 'page fault at 0x'");
+  EXPECT_GE(std::stoi(said), 200) << said;
+}
+
 TEST_F(EventExamplesTest, TracepointPrintsWhatIsRun) {
   const std::string said =
       ran("unshare -m sh -c '{ mountpoint -q /sys/kernel/tracing || "

@@ -1,5 +1,5 @@
-// The README's examples, as they stand there: they compile, and where there is no map the first one
-// says why instead of going on.
+// The examples of README.md and docs/cookbook.md compile as they are, and the README's reports an
+// error if there is no map.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
