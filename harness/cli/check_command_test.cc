@@ -63,7 +63,7 @@ TEST(CheckCommandTest, JsonHasTheSameExecution) {
 
 TEST(CheckCommandTest, AReachedBoundIsNoProof) {
   for (const char* bound : {"--executions 10", "--events 20", "--seconds 0.0001"}) {
-    const Ended ended = run_check(std::string{"protocol --records 8 --polls 8 "} + bound);
+    const Ended ended = run_check(std::string{"protocol --records 8 --drains 8 "} + bound);
     EXPECT_EQ(ended.exit_code, 3) << bound;
     EXPECT_THAT(ended.out, HasSubstr("Not shown: bound reached: more than")) << bound;
   }

@@ -157,7 +157,7 @@ CLI::App& declare_command(CLI::App& app, CheckOptions& options) {
   check.add_option("--records", options.records, "Records that the kernel outputs")
       ->type_name("N")
       ->check(number_from(1, kRecordsMax));
-  check.add_option("--drains,--polls", options.drains, "Drains meanwhile")
+  check.add_option("--drains", options.drains, "Drains meanwhile")
       ->type_name("N")
       ->check(number_from(0, kRecordsMax));
   add_lengths(check, options.lengths);

@@ -117,17 +117,6 @@ TEST(SettingsTest, ARingHasWakeupEventsOrAWatermark) {
   EXPECT_EQ(difference(marked, counted), "wakeup_watermark=64");
 }
 
-// Lines that replay a run outlive the names in them.
-TEST(SettingsTest, FormerNamesOfSettingsAreAccepted) {
-  EXPECT_NE(parse_settings("word_bits 32\nwatermark 64", "x"), RunSettings{});
-  EXPECT_EQ(parse_settings("word_bits 32\nwatermark 64", "x"),
-            parse_settings("word 32\nwakeup_watermark 64", "x"));
-  EXPECT_EQ(parse_settings("watermark 0", "x", *parse_settings("watermark 64", "x")),
-            RunSettings{});
-  EXPECT_EQ(parse_settings("wakeup_events 7\nwatermark 0", "x"),
-            parse_settings("wakeup_events 7", "x"));
-}
-
 constexpr std::uint64_t kSeeds = 5000;
 
 TEST(RandomSettingsTest, EachSeedGivesPossibleSettingsWithinTheirRanges) {

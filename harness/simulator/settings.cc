@@ -113,12 +113,6 @@ constexpr std::array kNames{
     of<&RunSettings::flush_one_in>("flush_one_in", 0, 1 << 20),
 };
 
-// Names in settings files, and in the lines that replay a run, until they were the script's.
-constexpr std::pair<std::string_view, std::string_view> kOldNames[] = {
-    {"word_bits", "word"},
-    {"watermark", "wakeup_watermark"},
-};
-
 // Most consumers break off now and then, and many throw; those of `steady`, which is for speed, do
 // neither.
 constexpr std::array kScenarios{
@@ -225,10 +219,7 @@ std::expected<std::uint64_t, std::string> number(std::string_view text, const Se
 
 std::expected<void, std::string> parse_line(std::string_view line, RunSettings& settings) {
   const std::size_t blank = line.find_first_of(" \t");
-  std::string_view word = line.substr(0, blank);
-  for (const auto& [old_name, name] : kOldNames) {
-    if (word == old_name) word = name;
-  }
+  const std::string_view word = line.substr(0, blank);
   const auto* const name = std::ranges::find_if(
       kNames, [&](const SettingName& candidate) { return candidate.name == word; });
   if (name == kNames.end()) {
@@ -240,11 +231,6 @@ std::expected<void, std::string> parse_line(std::string_view line, RunSettings& 
     return std::unexpected(fmt::format("{} has no value", word));
   }
   const std::string_view text = script::without_comment(line.substr(blank));
-  if (line.starts_with("watermark") && parse_number(text) == 0) {  // there was none
-    if (settings.ring.watermark) settings.ring.wakeup = 1;
-    settings.ring.watermark = false;
-    return {};
-  }
   const auto value = number(text, *name);
   if (!value) return std::unexpected(value.error());
   name->set(settings, *value);
