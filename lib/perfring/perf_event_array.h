@@ -25,9 +25,9 @@ namespace perfring {
 //   - PerfEventArray::open(index, page_count), of aya 0.14.0: the event is on CPU `index` and is
 //     that entry from the start, and the buffer holds the map.
 //   - open(cpu, page_count) below, of aya since its pull request 1740: the buffer is in no map and
-//     holds none. PerfEventArray::set() puts its fd() into an entry, and unset() empties that entry.
+//     holds none. PerfEventArray::set() puts its fd() into an entry; unset() empties that entry.
 //
-// Threads, errors: as PerfBuffer's.
+// Threads, errors: like PerfBuffer's.
 // Lifetime: the kernel empties the entries that were set through an open file of the map when that
 // file is last closed (kernel/bpf/arraymap.c: perf_event_fd_array_release() at v6.18). A buffer
 // that holds the map keeps that file open, and so its entry. A buffer that holds no map does not:

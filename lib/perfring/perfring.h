@@ -14,9 +14,9 @@
 #include "perfring/perf_buffer.h"       // PerfBuffer: one CPU's event, its mapping and its ring
 #include "perfring/perf_event.h"        // PerfEvent = Sample | Lost | Malformed
 #include "perfring/perf_event_array.h"  // PerfEventArray: the BPF map that BPF programs output to
-#include "perfring/ring/cursor.h"  // Cursor<Memory>: the same ring, pulled record by record
-#include "perfring/ring/ring.h"    // Ring<Memory>: the drain, over memory mapped elsewhere
-#include "perfring/version.h"      // PERFRING_VERSION
+#include "perfring/ring/cursor.h"       // Cursor<Memory>: the same ring, pulled record by record
+#include "perfring/ring/ring.h"         // Ring<Memory>: the drain, over memory mapped elsewhere
+#include "perfring/version.h"           // PERFRING_VERSION
 
 #endif
 #endif  // PERFRING_PERFRING_H_
