@@ -156,7 +156,7 @@ gcc_warnings=(-O2 -c -o /dev/null -Wall -Wextra -Wpedantic -Wconversion -Wsign-c
   -Wswitch-default -Wswitch-enum -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi -Wundef
   -Wredundant-decls -Wmissing-declarations -Wzero-as-null-pointer-constant)
 # Except for: incompatibility with C++98 and C++20, the layout of structs, and pointer arithmetic
-# and spans made from pointers, without which there is no ring.
+# and spans made from pointers, which every ring needs.
 clang_warnings=(-fsyntax-only -Weverything -Wno-c++98-compat -Wno-c++98-compat-pedantic -Wno-c++20-compat
   -Wno-padded -Wno-unsafe-buffer-usage)
 

@@ -72,16 +72,17 @@ struct BoolAsPageCount {
 // Units: page counts are data pages of the machine's page size; watermarks are in bytes.
 // Lifetime: move-only. Destroying it disables the event, unmaps the ring and closes the event.
 // Events borrow from the ring until the callback returns. A callback must not move, assign to or
-// destroy the buffer from which it is called. fork(2): the ring stays with the process that opened
-// it. In a forked child, readable() and the drains end the program with an assertion; compiled with
-// NDEBUG they are undefined, because they read and write whatever the child has mapped at the
-// ring's address by then. Destroying the child's copy only closes its descriptor. Until then, or
-// until the child calls exec, that descriptor keeps the parent's event and, for a
-// PerfEventArrayBuffer, its entry. A child is recognized by its process id: a child with its
-// parent's number, possible for process 1 of a new pid namespace, is taken for the parent.
+// destroy the buffer from which it is called.
+// fork(2): the ring stays with the process that opened it. In a forked child, readable() and the
+// drains end the program with an assertion; compiled with NDEBUG they are undefined, because they
+// read and write whatever the child has mapped at the ring's address by then. Destroying the
+// child's copy only closes its descriptor. Until then, or until the child calls exec, that
+// descriptor keeps the parent's event and, for a PerfEventArrayBuffer, its entry. A child is
+// recognized by its process id: a child with its parent's number, possible for process 1 of a new
+// pid namespace, is taken for the parent.
 // Threads: one at a time, not always the same one.
-// Errors: only open fails; drains do not. If memory runs out, open throws std::bad_alloc. Kernel:
-// kernel/events/core.c: perf_mmap() and perf_poll() at v6.18; aya/src/maps/perf.
+// Errors: only open fails; drains do not. If memory runs out, open throws std::bad_alloc.
+// Kernel: kernel/events/core.c: perf_mmap() and perf_poll() at v6.18; aya/src/maps/perf.
 class PERFRING_EXPORT PerfBuffer {
  public:
   // Opens the event on `cpu`, for all processes, with the ring that `options` describe, and enables

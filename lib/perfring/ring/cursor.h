@@ -180,8 +180,8 @@ class Cursor {
 
   // Gives back the room of all records before `place`, so that the kernel can write there. Does
   // nothing if they are released already, or if some of them were not handed out. Does not detect a
-  // place that is another cursor's, or inside a record: reading then continues from inside that
-  // record, under S8.
+  // place of another cursor, or one that was made up: if it is inside a record, reading continues
+  // from there, under S8.
   void release(Place place) {
     const auto to = static_cast<SharedPosition>(place);
     if (to - tail_ <= next_ - tail_) commit(to);

@@ -28,10 +28,10 @@
 //
 // Units: sizes and positions are in bytes.
 // Lifetime: a Ring is a view and may be copied freely. The memory that it views must outlive it,
-// and events borrow from that memory until the callback returns. Threads: one thread at a time may
-// use a ring, while the kernel or another producer writes. Errors: none; whatever the ring holds, a
-// drain ends and reports what it found. Nothing here throws (an exception of the callback passes
-// through), allocates or makes a system call.
+// and events borrow from that memory until the callback returns.
+// Threads: one thread at a time may use a ring, while the kernel or another producer writes.
+// Errors: none; whatever the ring holds, a drain ends and reports what it found. Nothing here
+// throws (an exception of the callback passes through), allocates or makes a system call.
 //
 // Callbacks: f is called as an lvalue, never copied. A null function pointer ends the program
 // (SIGILL or SIGTRAP) before anything is read. An f that drains the ring from which it is called

@@ -231,7 +231,7 @@ TEST(RingS6Test, ReadableIsThatThePositionsDiffer) {
   EXPECT_FALSE(ring.readable()) << "S11";
 }
 
-// Unlike aya's, whose data_head() contains a fence.
+// Unlike aya's readable(), which calls data_head() with a fence in it.
 TEST(RingS6Test, ReadableReadsThePositionsAndOrdersNothing) {
   FakeRing fake{kSize};
   fake.sample(payload(4));

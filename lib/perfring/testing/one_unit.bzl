@@ -1,7 +1,7 @@
 """Sources that compile as one unit.
 
 Most of the compile time of a small source goes to the headers that it shares with its neighbors: a
-dozen sources compile in a third of the time together. A name must mean the same in all of them.
+dozen sources compile in a third of the time together. A name must mean the same in all.
 """
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
