@@ -1,4 +1,4 @@
-// Drains all CPUs for some seconds, and prints what came.   usage: all_cpus PIN SECONDS
+// Drains all CPUs for some seconds, and prints the counts.   usage: all_cpus PIN SECONDS
 #include <sys/epoll.h>
 
 #include <cinttypes>

@@ -1,6 +1,6 @@
 // All CPUs, in the order of their keys, in an Asio loop.   usage: asio_loop PIN SECONDS
-// This header is first: Boost 1.74's lacks an #include that C++23 needs (std::exchange), which this
-// one has.
+// This header is first: Boost 1.74's headers lack an #include that C++23 needs (for std::exchange),
+// and this one has it.
 #include "perfring/rings/ring_set.h"
 
 #include <boost/asio.hpp>
@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   const auto print = [](std::uint32_t cpu, const Ordered& event) {
     std::printf("CPU %" PRIu32 ", key %" PRIu64 "%s\n", cpu, event.key, event.late ? " late" : "");
   };
-  const std::function<void()> read_all = [&] {  // whatever was reported
+  const std::function<void()> read_all = [&] {  // of all rings, whatever was reported
     set->poll();
     set->merge(KeyAt{0}, {}, print);
     due.expires_at(set->next_deadline());

@@ -1,5 +1,5 @@
-// The writers of a variable, by a breakpoint; in a loop of one's own (poll) that has the sampler's
-// fd().
+// The writes to a variable, by a breakpoint, in a poll(2) loop of your own that watches the
+// sampler's fd().
 // usage: breakpoint
 #include <poll.h>
 

@@ -1,5 +1,5 @@
-// Counts: of the processor, its caches and a raw event as a group, each with a fallback; and of a
-// PMU of the whole machine, by its sysfs name.   usage: counters
+// Counts events of the processor, of its caches and a raw one as a group, each with a fallback; and
+// an event of a PMU of the whole machine, by its sysfs name.   usage: counters
 #include <cinttypes>
 #include <cstdio>
 

@@ -3,7 +3,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() asks for GPL-compatible
+char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() requires GPL-compatible
 
 struct {
   __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);

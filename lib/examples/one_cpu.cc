@@ -1,4 +1,4 @@
-// Drains one CPU: prints what comes, until ten samples have.   usage: one_cpu PIN CPU
+// Drains one CPU, and prints its events until ten samples have arrived.   usage: one_cpu PIN CPU
 #include <poll.h>
 
 #include <cinttypes>

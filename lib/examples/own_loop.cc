@@ -1,5 +1,5 @@
-// All CPUs, in the order of their keys, in a loop that watches other descriptors, too: here stdin,
-// whose end ends it.   usage: own_loop PIN
+// All CPUs, in the order of their keys, in a loop that also watches other descriptors: here stdin,
+// until its end.   usage: own_loop PIN
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
         std::chrono::ceil<std::chrono::milliseconds>(std::max(set->next_deadline(), now) - now);
     epoll_event ready{};
     const int reported = epoll_wait(epoll, &ready, 1, static_cast<int>(wait.count()));
-    set->poll();  // all rings are read, whatever was reported
+    set->poll();  // read all rings, whatever was reported
     set->merge(KeyAt{0}, {}, print);
     if (reported == 1 && ready.data.fd == STDIN_FILENO && read(0, bytes, 256) <= 0) break;
   }

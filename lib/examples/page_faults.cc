@@ -1,4 +1,4 @@
-// Page faults of this thread, with their addresses; and its own switches.   usage: page_faults
+// Page faults of this thread, with their addresses; and its context switches.   usage: page_faults
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>

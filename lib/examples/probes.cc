@@ -9,7 +9,7 @@ using namespace perfring;
 
 int main(int argc, char** argv) {
   if (argc < 5) return std::puts("usage: probes FUNCTION PATH SYMBOL COMMAND..."), 2;
-  const event::Event nothing = event::changes({.execs = true});  // where there are no kprobes
+  const event::Event nothing = event::changes({.execs = true});  // if there are no kprobes
   auto sampler = event::Sampler::open(
       {.events = {event::kprobe(argv[1]).or_else(nothing),
                   event::kretprobe(argv[1]).or_else(nothing), event::uprobe(argv[2], argv[3]),

@@ -1,5 +1,5 @@
-// Callchains of a command and of what it starts, 99 a second; by the processor's cycles, or a clock
-// where it has no counters.   usage: profile COMMAND...
+// Callchains of a command and the processes that it starts, 99 a second; by the processor's cycles,
+// or by a clock if it has no counters.   usage: profile COMMAND...
 #include <cinttypes>
 #include <cstdio>
 

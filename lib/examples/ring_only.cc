@@ -1,4 +1,4 @@
-// perfring::Ring alone, in C++20, on memory of one's own: anything that has the layout of a perf
+// perfring::Ring alone, in C++20, over memory of your own: anything that has the layout of a perf
 // ring, such as a file, another process's shared memory, or an array.
 #include <cstdio>
 #include <cstring>
@@ -11,7 +11,7 @@ int main() {
   constexpr std::size_t page_size = 4096;
   alignas(page_size) static std::byte mapping[3 * page_size];  // a control page, two data pages
 
-  // The producer: a sample of "hello", as the kernel lays it out, and then data_head.
+  // The producer writes a sample of "hello", as the kernel lays it out, and then data_head.
   struct {
     perf_event_header header{PERF_RECORD_SAMPLE, 0, 24};
     std::uint32_t size = 12;

@@ -1,4 +1,4 @@
-// Drains all CPUs until SIGINT or SIGTERM, and prints what came.   usage: ring_set PIN
+// Drains all CPUs until SIGINT or SIGTERM, and prints the counts.   usage: ring_set PIN
 #include "perfring/rings/ring_set.h"
 
 #include <cinttypes>
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
     }
   };
   while (set->wait() != Woken::Stop) set->drain(count);
-  const auto flushed = set->flush(Flush::Complete, count);  // what was under way
+  const auto flushed = set->flush(Flush::Complete, count);  // includes outputs under way
   if (!flushed) std::puts(flushed.error().explain().c_str());
   std::printf("%" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64 " malformed\n", samples, lost,
               malformed);

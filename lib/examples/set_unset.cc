@@ -1,5 +1,5 @@
-// Opens a ring apart from the map, enters it once all is ready, and takes it out before the last
-// drain, so that nothing is left in it: aya's later API.   usage: set_unset PIN CPU
+// Opens a ring apart from the map, enters it once everything is ready, and removes it before the
+// last drain, so that nothing is left in it: aya's later API.   usage: set_unset PIN CPU
 #include <poll.h>
 
 #include <cstdio>

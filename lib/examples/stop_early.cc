@@ -17,11 +17,11 @@ int main(int argc, char** argv) {
 
   for (int total = 0; total < 10;) {
     int taken = 0;
-    // The third event stops the drain and is consumed; those after it wait in the ring.
+    // The third event stops the drain and is consumed; later events wait in the ring.
     const bool is_empty = buffer->for_each_while([&](const PerfEvent&) { return ++taken != 3; });
     total += taken;
     if (taken != 0) std::printf("took %d%s\n", taken, is_empty ? ", which is all" : "");
-    if (!is_empty) continue;  // the other work's turn; there may be more, so no waiting
+    if (!is_empty) continue;  // the other work's turn; no waiting, because there may be more
     pollfd ready{buffer->fd(), POLLIN, 0};
     poll(&ready, 1, /*milliseconds=*/100);
   }

@@ -1,4 +1,4 @@
-// A tracepoint on all CPUs, its fields by name and type, in the order of time.
+// A tracepoint on all CPUs in the order of time, with its fields by name and type.
 // usage: tracepoint SECONDS
 #include <cinttypes>
 #include <cstdio>

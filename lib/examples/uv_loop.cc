@@ -11,7 +11,7 @@ static void print(std::uint32_t cpu, const Ordered& event) {
   std::printf("CPU %" PRIu32 ", key %" PRIu64 "%s\n", cpu, event.key, event.late ? " late" : "");
 }
 
-static void read_all(uv_timer_t* due) {  // whatever was reported
+static void read_all(uv_timer_t* due) {  // of all rings, whatever was reported
   RingSet& set = *static_cast<RingSet*>(due->data);
   set.poll();
   set.merge(KeyAt{0}, {}, print);
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   due.data = &*set;
   uv_poll_start(&rings, UV_READABLE, [](uv_poll_t*, int, int) { read_all(&due); });
   uv_timer_start(&end, [](uv_timer_t* of) { uv_stop(of->loop); }, 1000 * std::stoull(argv[2]), 0);
-  uv_run(loop, UV_RUN_NOWAIT);  // watches the rings, before they are read
+  uv_run(loop, UV_RUN_NOWAIT);  // starts watching the rings before they are read
   read_all(&due);
   uv_run(loop, UV_RUN_DEFAULT);
   return set->flush(Flush::Visible, KeyAt{0}, print).has_value() ? 0 : 1;

@@ -1,5 +1,5 @@
-// libbpf loads and attaches execs.bpf.c, without a skeleton; perfring drains what it reports, until
-// three programs have been started.   usage: with_libbpf execs.bpf.o
+// libbpf loads and attaches execs.bpf.c, without a skeleton; perfring drains its events until three
+// programs have been started.   usage: with_libbpf execs.bpf.o
 #include <bpf/libbpf.h>
 
 #include <cstdio>

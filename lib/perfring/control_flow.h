@@ -4,9 +4,9 @@
 #error "perfring/control_flow.h needs C++20: compile with -std=c++20 or later"
 #else
 
-// ControlFlow<B, C>: what a try_fold callback answers, and what try_fold returns. Either
-// Break<B>, which ends the drain and carries B out, or Continue<C>, which carries the
-// accumulator C on. Mirrors Rust's core::ops::ControlFlow, which aya's PerfBuffer::try_fold uses.
+// ControlFlow<B, C>: the result of a try_fold callback, and of try_fold itself. Either Break<B>,
+// which ends the drain and returns B, or Continue<C>, which passes the accumulator C on. Mirrors
+// Rust's core::ops::ControlFlow, which aya's PerfBuffer::try_fold uses.
 //
 //   ring.try_fold(0, [](int count, PerfEvent) -> ControlFlow<std::string, int> {
 //     if (count == 10) return Break{std::string{"enough"}};
@@ -15,8 +15,8 @@
 //
 // Both types may be move-only; neither may be a reference. Everything here is constexpr.
 //
-// Lifetime, threads: as the values that it carries. Errors: none is thrown here; the value of the
-// side that a flow does not carry ends the program.
+// Lifetime, threads: those of the values that a flow carries. Errors: nothing here throws. Reading
+// the value of the side that a flow does not carry ends the program.
 
 #include <type_traits>
 #include <utility>
@@ -56,7 +56,8 @@ class [[nodiscard("a drain that broke off looks like one that finished")]] Contr
   using BreakType = B;
   using ContinueType = C;
 
-  // A Break or Continue of anything that converts to the flow's own type; explicitly if that does.
+  // Takes a Break or Continue of any type that converts to the flow's own. Explicit if that
+  // conversion is.
   template <class T>
     requires std::is_constructible_v<B, T>
   constexpr explicit(!std::is_convertible_v<T, B>) ControlFlow(Break<T> b)
@@ -69,8 +70,8 @@ class [[nodiscard("a drain that broke off looks like one that finished")]] Contr
   constexpr bool is_break() const noexcept { return flow_.index() == 0; }
   constexpr bool is_continue() const noexcept { return flow_.index() == 1; }
 
-  // The value carried; the rvalue forms move it out. Precondition: is_break(), respectively
-  // is_continue(). The program ends if it does not hold.
+  // The value carried; the rvalue forms move it out. Precondition: is_break() or is_continue(),
+  // respectively. Otherwise the program ends.
   constexpr const B& break_value() const& noexcept { return std::get<0>(flow_).value; }
   constexpr B&& break_value() && noexcept { return std::move(std::get<0>(flow_).value); }
   constexpr const C& continue_value() const& noexcept { return std::get<1>(flow_).value; }

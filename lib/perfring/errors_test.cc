@@ -1,5 +1,5 @@
-// The texts of a PerfBuffer's errors. Each error is built by hand here; harness/live provokes them
-// on a kernel.
+// The texts of a PerfBuffer's errors. The tests build each error by hand; harness/live provokes
+// them on a kernel.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Advice{Kind::IOError, EBADF, kUpdate, "not been moved from"},
                       Advice{Kind::IOError, EIO, kUpdate, "bpf(2)"}));
 
-// One of each kind, word for word.
+// One error of each kind, word for word.
 TEST(PerfBufferErrorTest, ExplainsInThreeLines) {
   const auto explained = [](Kind kind, int error) {
     return PerfBufferError::at_failure(kind, code(error), 7, 64).explain();
@@ -161,8 +161,8 @@ class PerfBufferErrorAdviceTest : public ::testing::Test {
   testing::FakeKernel kernel_;
 };
 
-// With its control page, the ring that fits must stay within the sysctl: 516 KiB are 129 pages of
-// 4 KiB, so 128.
+// The ring that fits must stay within the sysctl together with its control page: 516 KiB are 129
+// pages of 4 KiB, so 128 data pages fit.
 TEST_F(PerfBufferErrorAdviceTest, TheAdvisedPageCountFitsTheLimit) {
   std::string& limit = kernel_.files["/proc/sys/kernel/perf_event_mlock_kb"].emplace();
   const std::size_t kib_of_a_page = testing::page_size() / 1024;

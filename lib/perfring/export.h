@@ -1,10 +1,10 @@
 #ifndef PERFRING_EXPORT_H_
 #define PERFRING_EXPORT_H_
 
-#include "perfring/version.h"  // so that no header of the library lacks it
+#include "perfring/version.h"  // so that every header of the library has it
 
-// libperfring.so exports functions and classes, but for members that are marked as hidden.
-// All else is hidden anyhow (lib/CMakeLists.txt, lib/README.md).
+// PERFRING_EXPORT marks the functions and classes that libperfring.so exports; PERFRING_HIDDEN
+// excludes a member. Everything else is hidden anyway (lib/CMakeLists.txt, lib/README.md).
 #define PERFRING_EXPORT [[gnu::visibility("default")]]
 #define PERFRING_HIDDEN [[gnu::visibility("hidden")]]
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The headers, as a user's compiler meets them. Every drain is instantiated.
+# The headers as a user's compiler sees them. Every drain is instantiated.
 # usage: headers_test.sh SUBJECT FOLDER-OF-lib COMPILER...   (those that are not installed are left out)
-#   warnings        clean under warnings that this project does not build with, but a user may
+#   warnings        clean under warnings that this project does not enable, but a user may
 #   standards       each header by itself: ring/ in C++20, all of them in C++23 and C++26
 #   old_standards   each header stops an older standard with one line that says what to do
 #   no_exceptions_no_rtti
-#   size            what perfring.h and ring.h include, and how many lines they have
-#   libcxx          with libc++, headers and sources
+#   size            the headers that perfring.h and ring.h include, and their number of lines
+#   libcxx          headers and sources, with libc++
 set -u
 . lib/perfring/testing/test.sh
 subject=$1
@@ -103,7 +103,7 @@ bool opened(perfring::PerfEventArray& array) {
 }
 "
 
-# What the examples of these headers name, beside perfring.h or without it.
+# The names that the examples of these headers use must be declared without perfring.h, too.
 of_rings='#include "perfring/rings/ring_set.h"
 const char* first(); const char* first() {
   const std::expected<std::vector<std::uint32_t>, perfring::OnlineCpusError> cpus = perfring::online_cpus();
@@ -126,7 +126,7 @@ accepts() { # WHAT SOURCE COMPILER OPTION...
   said=$(compile "$@" -Werror -fsyntax-only) || fail "$what: ${*:2}"$'\n'"$said"
 }
 
-rejects() { # WHAT SOURCE COMPILER OPTION...: that the test would see it
+rejects() { # WHAT SOURCE COMPILER OPTION...: checks that the test would notice it
   local what=$1
   shift
   compile "$@" -Werror -fsyntax-only >/dev/null && fail "$what is not seen: ${*:2}"
@@ -134,7 +134,7 @@ rejects() { # WHAT SOURCE COMPILER OPTION...: that the test would see it
 
 is_clang() { [[ $("$1" --version) == *clang* ]]; }
 
-# The headers that C++20 will do for, and those that it will not.
+# The headers for which C++20 suffices, and those that need C++23.
 headers20=()
 headers23=()
 while IFS= read -r header; do
@@ -149,14 +149,14 @@ done < <(cd "$lib" && find -L perfring -name '*.h' | sort)
 together=$(printf '#include "%s"\n' "${headers20[@]}" "${headers23[@]}")
 [ ${#headers20[@]} -ge 8 ] && [ ${#headers23[@]} -ge 10 ] || fail "only these headers: ${headers20[*]} ${headers23[*]}"
 
-# Some of g++'s warnings come of its optimiser.
+# -O2 -c, because some of g++'s warnings come from its optimizer.
 gcc_warnings=(-O2 -c -o /dev/null -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Warith-conversion -Wshadow
   -Wuseless-cast -Wold-style-cast -Wcast-qual -Wduplicated-cond
   -Wduplicated-branches -Wlogical-op -Wnull-dereference -Wdouble-promotion -Wformat=2
   -Wswitch-default -Wswitch-enum -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi -Wundef
   -Wredundant-decls -Wmissing-declarations -Wzero-as-null-pointer-constant)
-# But for: what C++98 and C++20 lack, how a struct is laid out, and that pointers are computed with
-# and spans made of them, which is what a ring is about.
+# Except for: incompatibility with C++98 and C++20, the layout of structs, and pointer arithmetic
+# and spans made from pointers, which every ring needs.
 clang_warnings=(-fsyntax-only -Weverything -Wno-c++98-compat -Wno-c++98-compat-pedantic -Wno-c++20-compat
   -Wno-padded -Wno-unsafe-buffer-usage)
 
@@ -170,12 +170,12 @@ warnings() {
     "$1" -std=c++2b "${options[@]}"
 }
 
-# Prints the option of this compiler for a standard after C++23: g++ 12 has none.
+# Prints this compiler's option for a standard after C++23: g++ 12 has none.
 newest() {
   compile "" "$1" -std=c++2c -fsyntax-only >/dev/null 2>&1 && echo c++2c
 }
 
-# Each header alone in the oldest standard that takes it, and all together in the others.
+# Each header alone in the oldest standard that it supports, and all together in the others.
 standards() {
   local header standard
   for header in "${headers20[@]}"; do
@@ -192,8 +192,8 @@ standards() {
   done
 }
 
-# Each header with one error of its own, before it includes another: in one order or the other, that
-# would be included first.
+# Each header stops with one error of its own, before it includes another one: if it did not, one of
+# the two orders would show the other header's error.
 stops() { # STANDARD REGEX COMPILER HEADER...
   local standard=$1 regex=$2 compiler=$3 options=(-fsyntax-only) includes said errors header order
   shift 3
@@ -218,7 +218,8 @@ old_standards() {
   stops c++17 "$cxx20" "$1" "${headers20[@]}"
   stops c++20 "$cxx23" "$1" "${headers23[@]}"
   stops c++11 "needs C\+\+2" "$1" perfring/perfring.h perfring/ring/ring.h
-  # A compiler that knows the standard's name, and not enough of it for libstdc++'s std::expected.
+  # A compiler that accepts the standard's name, but supports too little of it for libstdc++'s
+  # std::expected.
   ! command -v clang-14 >/dev/null || stops c++2b "\\(g\\+\\+ 12, clang 19 or later\\)" clang-14 perfring/perfring.h
   accepts "macros in C++98" '#include "perfring/version.h"
 #include "perfring/export.h"' "$1" -std=c++98
@@ -233,16 +234,16 @@ no_exceptions_no_rtti() {
 const char* f(int& n); const char* f(int& n) { return typeid(n).name(); }" "$1" -std=c++2b "${without[@]}"
 }
 
-# Our own lines, and what they include: how large the standard library's headers are differs from
-# release to release. (Under g++ 12 <filesystem>, <memory>, <functional> and <algorithm> would add as
-# many lines as there are now.)
+# Counts our own lines and lists the includes, because the standard library's headers differ in size
+# from release to release. (Under g++ 12 <filesystem>, <memory>, <functional> and <algorithm> would
+# add as many lines as there are now.)
 own_lines() { # HEADER COMPILER OPTION...: without blank lines and comments
   compile "#include \"$1\"" "${@:2}" -E |
     awk -v folder="\"$lib/" '/^# [0-9]+ "/ { own = index($3, folder) == 1; next }
       own && NF { ++lines } END { print lines + 0 }'
 }
 
-included() { # HEADER COMPILER OPTION...: the others' headers that it and ours include
+included() { # HEADER COMPILER OPTION...: the foreign headers that it and ours include
   compile "#include \"$1\"" "${@:2}" -M | tr -s ' \\' '\n' | grep "^$lib/" |
     xargs sed -nE 's/^#include <(.*)>.*/\1/p' | sort -u | xargs
 }

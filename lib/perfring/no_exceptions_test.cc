@@ -1,5 +1,5 @@
 // Built with -fno-exceptions and -fno-rtti, as are the library's own sources here (see
-// BUILD.bazel): the whole of it can be used. headers_test.sh builds it with libc++.
+// BUILD.bazel): all of the library can be used. headers_test.sh builds this program with libc++.
 
 #include <array>
 #include <cstdio>

@@ -30,7 +30,7 @@ perf_event_attr output_event(const OutputOptions& options) noexcept {
     attr.wakeup_events = 1;
   } else {
     attr.watermark = 1;
-    // As 64-bit kernels do themselves; 32-bit ones take 2^31 and more for a negative number
+    // 64-bit kernels limit it in the same way; 32-bit ones take 2^31 and more for a negative number
     // (kernel/events/ring_buffer.c: ring_buffer_init() at v6.18).
     attr.wakeup_watermark = static_cast<__u32>(
         smaller<std::size_t>(options.wakeup_watermark, options.page_count * os::page_size()));
@@ -42,8 +42,8 @@ perf_event_attr output_event(const OutputOptions& options) noexcept {
 os::Result<os::Fd> open_output_event(std::uint32_t cpu, const OutputOptions& options) noexcept {
   perf_event_attr attr = output_event(options);
   auto event = os::perf_event_open(attr, cpu);
-  // An older kernel refuses a read_format that it does not know (kernel/events/core.c:
-  // perf_copy_attr() at v5.19).
+  // An older kernel refuses an unknown read_format (kernel/events/core.c: perf_copy_attr() at
+  // v5.19).
   if (event || !options.counts_lost || event.error() != std::errc::invalid_argument) return event;
   attr.read_format = 0;
   return os::perf_event_open(attr, cpu);
@@ -80,7 +80,7 @@ OutputEvent& OutputEvent::operator=(OutputEvent&& other) noexcept {
   std::swap(event_, taken.event_);
   std::swap(mapping_, taken.mapping_);
   std::swap(opener_, taken.opener_);
-  return *this;  // what this held before is destroyed with `taken`
+  return *this;  // `taken` destroys what this held before
 }
 
 bool OutputEvent::is_own() const noexcept {
@@ -91,7 +91,7 @@ OutputEvent::~OutputEvent() {
   if (event_.get() < 0) return;
   if (!is_own()) {
     // fork() copied the descriptor, but not the mapping (kernel/events/core.c: perf_mmap() sets
-    // VM_DONTCOPY at v6.18): by now, other memory may lie there.
+    // VM_DONTCOPY at v6.18): by now, other memory may be mapped there.
     mapping_.forget();
     return;
   }

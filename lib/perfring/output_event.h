@@ -5,8 +5,8 @@
 #error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
-// The event, mapping and descriptor that PerfBuffer, RingSet and OverwritableRing own of each CPU:
-// internal to them.
+// The event, mapping and descriptor that PerfBuffer, RingSet and OverwritableRing own for each CPU.
+// Internal to them.
 
 #include <sys/types.h>
 
@@ -25,19 +25,20 @@ struct perf_event_attr;  // linux/perf_event.h
 
 namespace perfring::internal {
 
-// The way in which an event outputs to its ring.
+// How an event outputs to its ring.
 struct OutputOptions {
   std::size_t page_count = 0;
-  std::uint32_t wakeup_watermark = 0;  // as PerfBufferOptions
+  std::uint32_t wakeup_watermark = 0;  // as in PerfBufferOptions
   bool timed = false;                  // PERF_SAMPLE_TIME, of CLOCK_MONOTONIC, in each record
-  bool overwrites = false;             // backward, over the oldest records; mapped to be read only
-  bool counts_lost = false;            // for os::perf_event_lost(), where the kernel has it
+  bool overwrites = false;             // backward, over the oldest records; mapped read-only
+  bool counts_lost = false;            // for os::perf_event_lost(), if the kernel supports it
 };
 
-// The attributes of S7: aya's perf_event_open for BPF output; and the time, and the direction.
+// Returns the attributes of S7, those of aya's perf_event_open for BPF output, plus the time and
+// the direction that the options ask for.
 PERFRING_EXPORT perf_event_attr output_event(const OutputOptions& options) noexcept;
 
-// Opens it on `cpu`. Errors: perf_event_open(2)'s.
+// Opens such an event on `cpu`. Errors: perf_event_open(2)'s.
 os::Result<os::Fd> open_output_event(std::uint32_t cpu, const OutputOptions& options) noexcept;
 
 // One CPU's event and the mapping of its ring.
@@ -56,7 +57,7 @@ class PERFRING_EXPORT OutputEvent {
 
   int fd() const noexcept { return event_.get(); }  // -1 if moved from
   std::span<std::byte> mapping() const noexcept { return mapping_.bytes(); }
-  // Whether this process opened it, or it is moved from.
+  // Whether this process opened the event, or this object is moved from.
   bool is_own() const noexcept;
 
  private:
@@ -64,7 +65,7 @@ class PERFRING_EXPORT OutputEvent {
 
   os::Fd event_;  // destroyed last: closed after the unmapping
   os::Mapping mapping_;
-  pid_t opener_;  // in any other process, the event is that one's to stop
+  pid_t opener_;  // only this process disables the event and unmaps the ring
 };
 
 }  // namespace perfring::internal

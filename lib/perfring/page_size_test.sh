@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tests of lib that have a stand-in for the kernel, as on a machine whose pages have 64 KiB:
-# code that takes a page for 4 KiB maps the wrong ring.
+# Runs the tests of lib that use the kernel's stand-in as on a machine with pages of 64 KiB: code
+# that assumes pages of 4 KiB maps the wrong ring.
 # usage: page_size_test.sh PROGRAM...
 set -u
 . lib/perfring/testing/test.sh

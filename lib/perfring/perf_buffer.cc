@@ -87,9 +87,9 @@ std::string advice_on_open(const PerfBufferError& error) {
   }
 }
 
-// The most data pages, a power of two, of a ring that fits kernel.perf_event_mlock_kb with its
-// control page (kernel/events/core.c: perf_mmap() at v6.18). Returns nullopt if the sysctl is
-// unreadable.
+// Returns the largest number of data pages, a power of two, of a ring that fits
+// kernel.perf_event_mlock_kb with its control page (kernel/events/core.c: perf_mmap() at v6.18).
+// Returns nullopt if the sysctl is unreadable.
 std::optional<std::size_t> page_count_that_fits() {
   const auto text = os::read_line("/proc/sys/kernel/perf_event_mlock_kb");
   std::size_t kib = 0;

@@ -22,20 +22,20 @@ namespace perfring {
 
 // The size of a ring, and when the kernel makes fd() readable. The defaults are aya's.
 struct PerfBufferOptions {
-  // Data pages of the ring: a power of two, at most 2 GiB in all; else open fails with
+  // Data pages of the ring: a power of two, at most 2 GiB in total; otherwise open fails with
   // InvalidPageCount. The kernel fills all but 8 bytes.
   std::size_t page_count = 2;
-  // 0: after every record, which costs the writer about 10 us each time. Else after more than
-  // this many bytes have been written since the last time; the kernel does not
-  // announce fewer bytes than that, nor a full ring, so poll with a timeout. More than the ring's
-  // size is taken as its size.
+  // 0: the kernel announces every record, which costs the writer about 10 us each time. Otherwise
+  // it announces once more than this many bytes have been written since the last time. It does not
+  // announce fewer bytes, nor a full ring, so poll with a timeout. A value above the ring's size
+  // means the ring's size.
   std::uint32_t wakeup_watermark = 0;
 };
 
 namespace internal {
 
-// An integer as a page count. One that is negative, or that size_t cannot hold, becomes the largest
-// size_t, which is not a power of two.
+// Converts an integer to a page count. A negative one, or one that size_t cannot hold, becomes the
+// largest size_t, which is not a power of two.
 template <std::integral N>
 constexpr std::size_t page_count(N number) noexcept {
   const auto count = static_cast<std::size_t>(number);
@@ -55,44 +55,45 @@ struct BoolAsPageCount {
 
 }  // namespace internal
 
-// One CPU's software BPF_OUTPUT event, its mapping and its ring: what bpf_perf_event_output()
-// writes to, once the event is in the map that the program names (see PerfEventArray). Mirrors
-// aya's PerfBuffer. Its own rule, in addition to those of a drain (ring/ring.h):
+// One CPU's software BPF_OUTPUT event, its mapping and its ring. bpf_perf_event_output() writes to
+// that ring once the event is in the map that the BPF program names (see PerfEventArray). Mirrors
+// aya's PerfBuffer. It has one rule in addition to those of a drain (ring/ring.h):
 //
 //   S7  The event is a software one, BPF_OUTPUT, on one CPU, of all processes, close-on-exec:
-//       sample_type RAW, sample_period 1, wakeup_events 1 unless there is a watermark. The ring is
-//       a power of two of data pages, 2 unless more are asked for, behind a control page, mapped
-//       shared, to be read and written. Then the event is enabled.
+//       sample_type RAW, sample_period 1, wakeup_events 1 unless there is a watermark. The mapping
+//       is shared, for reading and writing: a control page, then the ring, a power of two of data
+//       pages, by default 2. Then the event is enabled.
 //
-// Of the records that found no room a Lost tells, in front of the next one that does. How many were
-// lost after the last one is to be had by one output more, once the ring is drained; or from a
-// RingSet, whose lost() asks the kernel by an attribute (read_format) that aya's event does not
-// have.
+// A Lost counts the records that found no room, and precedes the next record that finds room. To
+// learn how many were lost after the last record, drain the ring and let the program output once
+// more; or use a RingSet: its lost() asks the kernel, by an attribute (read_format) that aya's
+// event does not have.
 //
-// Units: page counts are data pages of the machine's page size; watermarks are bytes.
+// Units: page counts are data pages of the machine's page size; watermarks are in bytes.
 // Lifetime: move-only. Destroying it disables the event, unmaps the ring and closes the event.
 // Events borrow from the ring until the callback returns. A callback must not move, assign to or
-// destroy the buffer that it is called from.
+// destroy the buffer from which it is called.
 // fork(2): the ring stays with the process that opened it. In a forked child, readable() and the
-// drains end the program with an assertion; compiled with NDEBUG they are undefined, since they
+// drains end the program with an assertion; compiled with NDEBUG they are undefined, because they
 // read and write whatever the child has mapped at the ring's address by then. Destroying the
-// child's copy only closes its descriptor; until then, or until it calls exec, that keeps the
-// parent's event and, for a PerfEventArrayBuffer, its entry. A child is known by its process id:
-// one that has its parent's number, as process 1 of a new pid namespace may, is taken for it.
+// child's copy only closes its descriptor. Until then, or until the child calls exec, that
+// descriptor keeps the parent's event and, for a PerfEventArrayBuffer, its entry. A child is
+// recognized by its process id: a child with its parent's number, possible for process 1 of a new
+// pid namespace, is taken for the parent.
 // Threads: one at a time, not always the same one.
-// Errors: open alone fails; drains do not. Where memory runs out, open throws std::bad_alloc.
+// Errors: only open fails; drains do not. If memory runs out, open throws std::bad_alloc.
 // Kernel: kernel/events/core.c: perf_mmap() and perf_poll() at v6.18; aya/src/maps/perf.
 class PERFRING_EXPORT PerfBuffer {
  public:
-  // Opens the event on `cpu`, for all processes, with a ring as `options` say, and enables it
-  // (S7). `{}` and `{64}` are options, too. C++ converts `cpu` silently: 2^32 becomes 0, and -1 a
-  // CPU that does not exist.
-  // Errors: InvalidPageCount before anything is asked of the system; OpenError with EINVAL or
-  // ENODEV for a CPU that is not online, whatever its number, with EACCES or EPERM without
-  // CAP_PERFMON; MMapError; PerfEventEnableError.
+  // Opens the event on `cpu`, for all processes, with the ring that `options` describe, and enables
+  // it (S7). `{}` and `{64}` are options, too. C++ converts `cpu` silently: 2^32 becomes 0, and -1
+  // a CPU that does not exist.
+  // Errors: InvalidPageCount before any system call; OpenError with EINVAL or ENODEV for a CPU that
+  // is not online, whatever its number, with EACCES or EPERM without CAP_PERFMON; MMapError;
+  // PerfEventEnableError.
   static std::expected<PerfBuffer, PerfBufferError> open(std::uint32_t cpu,
                                                          const PerfBufferOptions& options = {});
-  // The same with this many data pages. Any type of integer but bool; a negative number, or one
+  // The same with this many data pages. Takes any integer type but bool. A negative number, or one
   // that size_t cannot hold, is an InvalidPageCount (of the largest size_t).
   template <std::integral N>
     requires(!std::same_as<N, bool>)
@@ -106,34 +107,34 @@ class PERFRING_EXPORT PerfBuffer {
   PerfBuffer& operator=(PerfBuffer&& other) noexcept;
   ~PerfBuffer();
 
-  // Ring's readable() and drains (ring/ring.h says what f is passed, may return and may do).
-  // Inlined like those, so that what f counts can stay in registers.
+  // Ring's readable() and drains: ring/ring.h says what f receives, may return and may do. Inlined
+  // like Ring's, so that what f counts can stay in registers.
   bool readable() const { return ring().readable(); }
-  // As Ring::try_fold().
+  // Like Ring::try_fold().
   template <class C, class F>
   [[gnu::always_inline]] auto try_fold(C init, F&& f) {
     return ring().try_fold(std::move(init), std::forward<F>(f));
   }
-  // As Ring::fold().
+  // Like Ring::fold().
   template <class C, class F>
   [[nodiscard]] [[gnu::always_inline]] C fold(C init, F&& f) {
     return ring().fold(std::move(init), std::forward<F>(f));
   }
-  // As Ring::for_each().
+  // Like Ring::for_each().
   template <internal::EventCallback<void> F>
   [[gnu::always_inline]] void for_each(F&& f) {
     ring().for_each(std::forward<F>(f));
   }
-  // As Ring::for_each_while().
+  // Like Ring::for_each_while().
   template <internal::EventCallback<bool> F>
   [[gnu::always_inline]] bool for_each_while(F&& f) {
     return ring().for_each_while(std::forward<F>(f));
   }
 
-  // The event, to poll; -1 if moved from. It stays this object's. Readiness is one flag that any
-  // poll takes away, whether or not the ring was drained (kernel/events/core.c: perf_poll() at
-  // v6.18): drain after registering the fd with epoll, drain all there is after each report, and
-  // wait with a timeout.
+  // The event's descriptor, to poll; -1 if moved from. This object owns it. Readiness is
+  // edge-triggered: any poll clears it, whether or not the ring was drained (kernel/events/core.c:
+  // perf_poll() at v6.18). So drain after registering the fd with epoll, drain everything after
+  // each report, and wait with a timeout.
   int fd() const noexcept { return event_.fd(); }
 
  private:
@@ -147,7 +148,7 @@ class PERFRING_EXPORT PerfBuffer {
     assert(is_usable() && "a forked child has no mapping of the ring");
     return ring_;
   }
-  // Whether this process opened it, or it is empty.
+  // Whether this process opened the event, or the buffer is empty.
   bool is_usable() const noexcept;
 
   internal::OutputEvent event_;

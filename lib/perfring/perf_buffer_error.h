@@ -14,9 +14,9 @@
 
 namespace perfring {
 
-// Why a buffer could not be opened. A plain value: nothing that its functions say changes later.
+// Why a buffer could not be opened. A plain value: its texts do not change after the failure.
 //
-// Threads: as any value. Errors: none, but for std::bad_alloc.
+// Threads: those of a plain value. Errors: none except std::bad_alloc.
 // Kinds and messages are those of aya's PerfBufferError.
 struct PERFRING_EXPORT PerfBufferError {
   enum class Kind : std::uint8_t {
@@ -28,23 +28,23 @@ struct PERFRING_EXPORT PerfBufferError {
   };
 
   Kind kind;
-  std::error_code io_error;  // what the system said; nothing for InvalidPageCount
-  std::uint32_t cpu;         // what was asked for (for IOError: the index, too)
+  std::error_code io_error;  // the system's error; empty for InvalidPageCount
+  std::uint32_t cpu;         // the argument of open (for IOError: the index, too)
   std::size_t page_count;
-  // The change that helps, with the limit of the machine that bears on it (a sysctl, the online
-  // CPUs) as it was when the call failed.
+  // The change that helps, with the machine's relevant limit (a sysctl, the online CPUs) as it was
+  // when the call failed.
   std::string advice{};
 
-  // The error of a call that has just failed: reads /proc and /sys for the advice.
+  // Returns the error of a call that has just failed. Reads /proc and /sys for the advice.
   static PerfBufferError at_failure(Kind kind, std::error_code io_error, std::uint32_t cpu,
                                     std::size_t page_count);
 
-  // One line, aya's: "perf_event_open failed: Permission denied". "unknown error" for an unknown
-  // kind.
+  // Returns one line, aya's: "perf_event_open failed: Permission denied". "unknown error" for an
+  // unknown kind.
   std::string message() const;
 
-  // Three lines for a person: what was asked, what the system said, and the advice. Two, if there
-  // is no advice, as in an error that was made by hand.
+  // Returns three lines for a person: the request, the system's error, and the advice. Two lines if
+  // there is no advice, as in an error that was built by hand.
   std::string explain() const;
 };
 

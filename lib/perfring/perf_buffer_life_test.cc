@@ -1,6 +1,6 @@
-// The owner of a PerfBuffer: moved, assigned, inherited by a forked child, handed to another
-// thread; and the size of its ring in pages. On a stand-in for the kernel, whose pages may be of
-// any size.
+// The ownership of a PerfBuffer (moved, assigned, inherited by a forked child, handed to another
+// thread), and the size of its ring in pages. Runs on a stand-in for the kernel, with pages of any
+// size.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class PerfBufferLifeTest : public ::testing::Test {
 };
 
 // A forked child's copy shares the event with the parent's, and has no mapping of the ring (K36 of
-// the harness's facts): what lies at its address there is somebody else's.
+// the harness's facts): other memory may be mapped at its address there.
 TEST_F(PerfBufferLifeTest, AForkedChildsCopyLeavesTheParentsEventAndTheMemoryAlone) {
   auto buffer = PerfBuffer::open(0);
   ASSERT_TRUE(buffer.has_value());
@@ -43,7 +43,7 @@ TEST_F(PerfBufferLifeTest, AForkedChildsCopyLeavesTheParentsEventAndTheMemoryAlo
     {
       const PerfBuffer taken = *std::move(buffer);
     }
-    const bool own = PerfBuffer::open(0).has_value();  // what it opens itself is its own
+    const bool own = PerfBuffer::open(0).has_value();  // a buffer that the child opens is its own
     ::_exit(7 + (kernel_.calls.size() == 3 && own ? 0 : 8) + (FakeKernel::is_open(fd) ? 16 : 0) +
             (FakeKernel::mappings() == 1 ? 0 : 32));
   };
@@ -52,7 +52,7 @@ TEST_F(PerfBufferLifeTest, AForkedChildsCopyLeavesTheParentsEventAndTheMemoryAlo
   EXPECT_EQ(kernel_.calls.at(2), "disable " + std::to_string(fd) + ", mapped");
 }
 
-// The child has nothing mapped there, or something else: it must not go on, and should say why.
+// The child has nothing mapped there, or something else: it must stop, and should say why.
 TEST_F(PerfBufferLifeTest, ADrainInAForkedChildEndsItWithAnAssertion) {
 #ifdef NDEBUG
   GTEST_SKIP() << "without assertions it is a SIGSEGV, on a kernel's mapping";
@@ -80,8 +80,8 @@ TEST_F(PerfBufferLifeTest, ADrainInAForkedChildEndsItWithAnAssertion) {
 #endif
 }
 
-// A child that opens a buffer of its own in the place of the inherited one: what it opened is its
-// to disable and unmap, what it inherited is the parent's.
+// A child that opens a buffer of its own and assigns it over the inherited one must disable and
+// unmap its own, and leave the parent's alone.
 TEST_F(PerfBufferLifeTest, AForkedChildMayAssignItsOwnBufferOverTheInheritedOne) {
   auto buffer = PerfBuffer::open(0);
   ASSERT_TRUE(buffer.has_value());
@@ -183,7 +183,7 @@ TEST_F(PerfBufferLifeTest, MoveAssignmentReleasesTheBufferThatWasHeld) {
 
 using Kind = PerfBufferError::Kind;
 
-// Not all machines have pages of 4 KiB, and the mapping is counted in pages.
+// Not all machines have pages of 4 KiB, and the size of a mapping is a number of pages.
 class PerfBufferPageSizeTest : public ::testing::TestWithParam<std::size_t> {
  protected:
   PerfBufferPageSizeTest() { kernel_.page_size = GetParam(); }
@@ -239,7 +239,7 @@ TEST_F(PerfBufferPageCountTest, PageCountsAreCheckedBeforeAnythingIsOpened) {
   EXPECT_TRUE(PerfBuffer::open(2, (std::size_t{1} << 31) / testing::page_size()).has_value());
 }
 
-// Counts that the size in bytes, a size_t, cannot hold: some of these products are 0, or a power of
+// The size in bytes of these counts overflows a size_t: some of the products are 0, or a power of
 // two that would fit.
 TEST_F(PerfBufferPageCountTest, APageCountWhoseSizeOverflowsIsRefused) {
   constexpr auto bits = static_cast<std::size_t>(std::numeric_limits<std::size_t>::digits);

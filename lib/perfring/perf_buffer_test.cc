@@ -1,5 +1,5 @@
-// S7, and a PerfBuffer's life, on a stand-in for the kernel: no privileges needed. On a
-// real kernel: harness/live.
+// S7, and a PerfBuffer's life, on a stand-in for the kernel: no privileges needed. harness/live has
+// the tests on a real kernel.
 
 #include "perfring/perf_buffer.h"
 
@@ -36,7 +36,7 @@ class PerfBufferTest : public ::testing::Test {
 };
 const std::size_t PerfBufferTest::kPage = testing::page_size();
 
-// All of it is looked at, so that nothing else is set.
+// Compares all bytes, so that no other attribute is set.
 void expect_event(const perf_event_attr& actual, const perf_event_attr& expected) {
   EXPECT_EQ(std::memcmp(&actual, &expected, sizeof(expected)), 0);
 }
@@ -66,8 +66,8 @@ TEST_F(PerfBufferTest, OpensABpfOutputEventOnOneCpuForAllProcesses) {
 
 TEST_F(PerfBufferTest, AWatermarkTakesThePlaceOfOneWakeupForEachRecord) {
   const auto ring = static_cast<std::uint32_t>(4 * kPage);
-  // More than the ring is the ring: a 32-bit kernel takes 2^31 and more for a negative number, and
-  // never wakes anybody (K30 of the harness's facts).
+  // A watermark above the ring's size becomes that size: a 32-bit kernel takes 2^31 and more for a
+  // negative number, and never wakes anybody (K30 of the harness's facts).
   for (const auto& [watermark, asked] :
        std::initializer_list<std::pair<std::uint32_t, std::uint32_t>>{{1, 1},
                                                                       {8192, 8192},
@@ -93,7 +93,7 @@ TEST_F(PerfBufferTest, TheRingIsPageCountPagesBehindTheFirst) {
     auto buffer = PerfBuffer::open(0, pages);
     ASSERT_TRUE(buffer.has_value());
     EXPECT_FALSE(buffer->readable());
-    // A record that straddles the end, so that the size shows.
+    // A record that straddles the end, so that a wrong size would show.
     const std::uint64_t tail = 3 * pages * kPage - 8;
     ASSERT_EQ(::pwrite(buffer->fd(), &tail, 8, offsetof(perf_event_mmap_page, data_tail)), 8);
     emit(buffer->fd(), kPage, pages, tail);
@@ -153,7 +153,7 @@ TEST_F(PerfBufferTest, AnIntegerThatIsNoPageCountIsRefusedBeforeAnythingIsOpened
   EXPECT_EQ(refused(std::numeric_limits<std::int64_t>::min()), kMax) << "a power of two as size_t";
   EXPECT_EQ(refused(std::numeric_limits<std::uint64_t>::max()), kMax);
   EXPECT_EQ(refused(3), 3U);
-  // Its low 32 bits are a page count.
+  // The low 32 bits of this number are a page count.
   const std::uint64_t wide = (std::uint64_t{1} << 32) + 2;
   EXPECT_EQ(refused(wide), sizeof(kMax) < sizeof(wide) ? kMax : static_cast<std::size_t>(wide));
   EXPECT_THAT(kernel_.calls, ElementsAre());

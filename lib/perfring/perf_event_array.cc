@@ -50,8 +50,8 @@ std::expected<PerfEventArray, PerfEventArrayError> PerfEventArray::over(os::Fd m
   if (info->type != BPF_MAP_TYPE_PERF_EVENT_ARRAY) {
     return std::unexpected(PerfEventArrayError{InvalidMapType{info->type}});
   }
-  // A program answers too, and its type may have that number. Where a map has its sizes, which
-  // are 4 here (kernel/bpf/arraymap.c: fd_array_map_alloc_check()), it has a hash.
+  // A program answers, too, and its type may be that number. Where a map has its sizes, which are 4
+  // here (kernel/bpf/arraymap.c: fd_array_map_alloc_check()), a program has a hash.
   if (info->key_size != sizeof(__u32) || info->value_size != sizeof(__u32)) {
     return failed("bpf_obj_get_info_by_fd", std::move(object),
                   std::make_error_code(std::errc::invalid_argument));
@@ -139,7 +139,7 @@ std::string message_of(const OutOfBounds& error) {
          std::to_string(error.max_entries);
 }
 
-// Of kUpdate and kDelete.
+// The advice for kUpdate and kDelete.
 std::string advice_on_entry(const std::string& call, int error) {
   switch (error) {
     case EBADF:
@@ -175,7 +175,7 @@ std::string advice_on(const SyscallError& error) {
                         : "give a BPF map";
     case EPERM:
     case EACCES:
-      // Also what the kernel says of a path that is on no bpffs, and of one with a dot in its
+      // The kernel also returns these for a path that is on no bpffs, and for one with a dot in its
       // name (kernel/bpf/inode.c: bpf_obj_do_pin(), bpf_obj_do_get(), bpf_lookup() at v6.18).
       if (names_path) {
         return "give a path on a bpffs (mount -t bpf bpf /sys/fs/bpf) without a dot in its name, "

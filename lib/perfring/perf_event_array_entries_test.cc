@@ -34,7 +34,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 using Kind = PerfBufferError::Kind;
 
-// Without a map at all.
+// No map at all.
 class PerfEventArrayBufferTest : public ::testing::Test {
  protected:
   FakeKernel kernel_;
@@ -77,7 +77,7 @@ TEST_F(PerfEventArrayBufferTest, DrainsAsAPerfBufferDoes) {
   EXPECT_FALSE(buffer->readable());
 }
 
-// The size is always given, as in aya.
+// The size is mandatory, as in aya.
 template <class... Arguments>
 concept OpensBy = requires(Arguments... arguments) { PerfEventArrayBuffer::open(arguments...); };
 static_assert(OpensBy<unsigned, int>);
@@ -85,7 +85,7 @@ static_assert(OpensBy<unsigned, PerfBufferOptions>);
 static_assert(!OpensBy<unsigned>);
 static_assert(!OpensBy<unsigned, bool>);
 
-// A map of kEntries.
+// A map with kEntries entries.
 class PerfEventArrayEntriesTest : public ::testing::Test {
  protected:
   static constexpr std::uint32_t kEntries = 4;
@@ -97,7 +97,7 @@ class PerfEventArrayEntriesTest : public ::testing::Test {
   }
   ~PerfEventArrayEntriesTest() override { ::close(map_fd_); }
 
-  // What the kernel was given last: this map, BPF_ANY, and zeroes in all that it does not know.
+  // Checks the last bpf(2) call: on this map, with BPF_ANY, and zeroes after the last field used.
   void expect_call_on_the_map() {
     EXPECT_EQ(static_cast<int>(kernel_.bpf.map_fd), array_->fd());
     EXPECT_EQ(kernel_.bpf.flags, 0U);
@@ -106,7 +106,7 @@ class PerfEventArrayEntriesTest : public ::testing::Test {
     EXPECT_TRUE(std::ranges::all_of(rest, [](std::byte each) { return each == std::byte{0}; }));
   }
 
-  // Of set and unset.
+  // The result of set and unset.
   using Changed = std::expected<void, PerfEventArrayError>;
   static void expect_call_failed(const Changed& changed, const std::string& call,
                                  const std::string& object, int error) {
@@ -178,7 +178,7 @@ TEST_F(PerfEventArrayEntriesTest, AMovedFromArrayHasNoEntries) {
   expect_out_of_bounds(taken.set(kEntries, 5), kEntries);
 }
 
-// Unlike one that PerfEventArray::open returned: PerfEventArrayTest.ABufferKeepsTheMapOpen.
+// Unlike a buffer that PerfEventArray::open returned: PerfEventArrayTest.ABufferKeepsTheMapOpen.
 TEST_F(PerfEventArrayEntriesTest, ABufferThatWasSetDoesNotKeepTheMapOpen) {
   const auto buffer = PerfEventArrayBuffer::open(0, 1);
   ASSERT_TRUE(buffer.has_value());
@@ -199,7 +199,7 @@ TEST_F(PerfEventArrayEntriesTest, DestroyingABufferThatWasSetLeavesTheEntry) {
   EXPECT_THAT(kernel_.calls, Not(Contains(StartsWith("delete"))));
 }
 
-// A descriptor is an int and nothing else: a CPU, or the buffer itself, is refused.
+// set() takes an int and nothing else: a CPU, or the buffer itself, does not compile.
 template <class Event>
 concept Sets = requires(PerfEventArray& array, std::uint32_t index, const Event& event) {
   { array.set(index, event) } -> std::same_as<std::expected<void, PerfEventArrayError>>;

@@ -23,33 +23,33 @@ struct InvalidMapType {
 // A bpf(2) or fcntl(2) call on the map failed (aya's SyscallError).
 struct SyscallError {
   const char* call;    // "bpf_obj_pin", ...; static storage
-  std::string object;  // what it was called on: a path, "map fd 7", or "index 3 with fd 9"
+  std::string object;  // its argument: a path, "map fd 7", or "index 3 with fd 9"
   std::error_code io_error;
 };
 
-// The map has no such entry (aya's MapError::OutOfBounds): of PerfEventArray::set and unset.
-// PerfEventArray::open says so by a PerfBufferError of kind IOError.
+// The map has no such entry (aya's MapError::OutOfBounds). From PerfEventArray::set and unset;
+// PerfEventArray::open reports a PerfBufferError of kind IOError instead.
 struct OutOfBounds {
   std::uint32_t index;
   std::uint32_t max_entries;
 };
 
 // Why opening an array, or one of its buffers, or changing one of its entries failed. A plain
-// value: nothing that its functions say changes later.
+// value: its texts do not change after the failure.
 //
-// Threads: as any value. Errors: none, but for std::bad_alloc.
+// Threads: those of a plain value. Errors: none except std::bad_alloc.
 // Mirrors aya's MapError.
 struct PERFRING_EXPORT PerfEventArrayError {
   std::variant<PerfBufferError, InvalidMapType, SyscallError, OutOfBounds> cause;
 
-  // One line, in aya's words; three lines for a person: as PerfBufferError's.
+  // One line in aya's words, and three lines for a person, like PerfBufferError's.
   std::string message() const;
   std::string explain() const;
 };
 
 namespace internal {
 
-// An error that was made by hand may name no call.
+// The call's name. An error that was built by hand may name none.
 inline std::string call_of(const SyscallError& error) {
   return error.call == nullptr ? "a system call" : error.call;
 }

@@ -1,4 +1,4 @@
-// The texts of a PerfEventArray's errors. Each error is built by hand here; harness/live provokes
+// The texts of a PerfEventArray's errors. The tests build each error by hand; harness/live provokes
 // them on a kernel.
 
 #include <gmock/gmock.h>
@@ -62,7 +62,7 @@ TEST(PerfEventArrayErrorTest, NamesTheCallAndWhatItWasCalledOn) {
   }
 }
 
-// Advice that suits one call is not given for another.
+// The advice depends on the call that failed, not only on its error code.
 TEST(PerfEventArrayErrorTest, AdvisesOnTheCallThatFailed) {
   const auto advice = [](const char* call, int error) {
     const std::string text = PerfEventArrayError{SyscallError{call, "X", code_of(error)}}.explain();
@@ -126,7 +126,8 @@ TEST(PerfEventArrayErrorTest, RefusesDescriptorsThatAreNoMap) {
   ASSERT_FALSE(closed.has_value());
   EXPECT_THAT(closed.error().message(), EndsWith(code_of(EBADF).message()));
   EXPECT_THAT(closed.error().explain(), HasSubstr("map fd -1"));
-  // A file: its number, and not that of the library's duplicate.
+  // For a file that is not a map, the error names the caller's descriptor, not the library's
+  // duplicate.
   const auto file = PerfEventArray::from_fd(0);
   ASSERT_FALSE(file.has_value());
   EXPECT_THAT(file.error().explain(), HasSubstr("asked for: bpf_obj_get_info_by_fd of map fd 0\n"));

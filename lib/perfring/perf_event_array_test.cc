@@ -1,4 +1,4 @@
-// A PerfEventArray on a stand-in for the kernel: what it asks for, and how long it keeps the map.
+// A PerfEventArray on a stand-in for the kernel: its system calls, and how long it keeps the map.
 
 #include "perfring/perf_event_array.h"
 
@@ -31,7 +31,7 @@ class PerfEventArrayTest : public ::testing::Test {
   PerfEventArrayTest() : map_fd_{::open("/dev/null", O_RDONLY | O_CLOEXEC)} {}
   ~PerfEventArrayTest() override { ::close(map_fd_); }
 
-  // The kernel refuses bytes that are not zero behind those it knows.
+  // The kernel refuses bytes that are not zero after the fields that it knows.
   void expect_zeroes_behind(std::size_t used) {
     ASSERT_EQ(kernel_.bpf_size, sizeof(bpf_attr));
     const auto bytes = std::as_bytes(std::span(&kernel_.bpf, 1)).subspan(used);
@@ -67,7 +67,7 @@ TEST_F(PerfEventArrayTest, RefusesAnotherTypeOfMap) {
   EXPECT_FALSE(PerfEventArray::from_pin("/sys/fs/bpf/pin").has_value());
 }
 
-// One owner, as in aya; a buffer shares the map's file, not the array.
+// One owner, as in aya; a buffer shares the map's open file, not the array.
 static_assert(!std::is_copy_constructible_v<PerfEventArray>);
 static_assert(!std::is_copy_assignable_v<PerfEventArray>);
 static_assert(std::is_nothrow_move_constructible_v<PerfEventArray>);
@@ -105,7 +105,7 @@ TEST_F(PerfEventArrayTest, AMovedFromArrayHasNoMapAndItsCallsFail) {
   EXPECT_TRUE(first->open(0).has_value());
 }
 
-// A BPF program of type 4 answers like a map of type 4, but for the sizes.
+// A BPF program of type 4 answers like a map of type 4, except for the sizes.
 TEST_F(PerfEventArrayTest, RefusesOtherKeyAndValueSizes) {
   for (const auto& [key, value] : {std::pair{4U, 8U}, {8U, 4U}, {0U, 4U}, {4U, 0U}}) {
     kernel_.map_info.key_size = key;
@@ -189,7 +189,7 @@ TEST_F(PerfEventArrayTest, ABufferKeepsTheMapOpen) {
   EXPECT_FALSE(FakeKernel::is_open(fd));
 }
 
-// A PerfBuffer made of it would leave the map behind, and with its file the entry.
+// A PerfBuffer moved out of it would leave the map behind, and the entry goes with the map's file.
 static_assert(!std::is_constructible_v<PerfBuffer, PerfEventArrayBuffer>);
 static_assert(!std::is_assignable_v<PerfBuffer&, PerfEventArrayBuffer>);
 static_assert(!std::is_convertible_v<PerfEventArrayBuffer&, PerfBuffer&>);
@@ -243,7 +243,7 @@ TEST_F(PerfEventArrayTest, PinAndFromPinPassThePathOn) {
   EXPECT_EQ(kernel_.path, "/sys/fs/bpf/two");
 }
 
-// The failed call is named, with its object and the system's error.
+// Checks that the error names the failed call, its object and the system's error.
 template <class T>
 void expect_failed(const std::expected<T, PerfEventArrayError>& result, const std::string& call,
                    const std::string& object, int error) {
@@ -263,15 +263,15 @@ TEST_F(PerfEventArrayTest, FailuresNameTheCallAndItsObject) {
   expect_failed(array->pin("/sys/fs/bpf/one"), "bpf_obj_pin", "/sys/fs/bpf/one", EEXIST);
   kernel_.get_errno = ENOENT;
   expect_failed(PerfEventArray::from_pin("/two"), "bpf_obj_get", "/two", ENOENT);
-  // A null pointer, as the kernel answers it, without being asked.
+  // A null pointer gets the kernel's error without a system call.
   kernel_.calls.clear();
   expect_failed(array->pin(nullptr), "bpf_obj_pin", "a null pointer", EFAULT);
   expect_failed(PerfEventArray::from_pin(nullptr), "bpf_obj_get", "a null pointer", EFAULT);
   EXPECT_THAT(kernel_.calls, ElementsAre());
-  // The number of the second descriptor: the lowest that is free.
+  // The number that the second descriptor will get: the lowest free one.
   const int next = ::dup(map_fd_);
   ::close(next);
-  // The number that the caller knows.
+  // The error names the caller's descriptor.
   const std::string object = "map fd " + std::to_string(map_fd_);
   kernel_.map_info.key_size = 8;
   expect_failed(PerfEventArray::from_fd(map_fd_), "bpf_obj_get_info_by_fd", object, EINVAL);

@@ -20,7 +20,7 @@
 namespace perfring {
 namespace {
 
-// The whole of it works at compile time.
+// All of ControlFlow works at compile time.
 constexpr ControlFlow<char, int> halve(int value) {
   if (value % 2 != 0) return Break{'x'};
   return Continue{value / 2};
@@ -39,16 +39,16 @@ TEST(ControlFlowTest, TheValueOfTheOtherSideEndsTheProgram) {
   EXPECT_DEATH(static_cast<void>(halve(7).continue_value()), "");
 }
 
-// No value at all: Break{} and Continue{}.
+// Flows without a value: Break{} and Continue{}.
 static_assert(ControlFlow<>{Break{}}.is_break());
 static_assert(ControlFlow<>{Continue{}}.is_continue());
 
-// A flow of Never cannot be made to break.
+// A flow of Never cannot break.
 static_assert(!std::is_default_constructible_v<Never>);
 static_assert(ControlFlow<Never, int>{Continue{3}}.continue_value() == 3);
 static_assert(!std::is_constructible_v<ControlFlow<Never, int>, Break<int>>);
 
-// Values convert, and only to their own side.
+// Values convert, but only to their own side.
 static_assert(std::is_constructible_v<ControlFlow<std::string, int>, Break<const char*>>);
 static_assert(!std::is_constructible_v<ControlFlow<std::string, int>, Continue<const char*>>);
 static_assert(std::is_constructible_v<ControlFlow<std::unique_ptr<int>, int>, Break<int*>>);
@@ -66,7 +66,7 @@ static_assert(!returns<Continue<int*>, ControlFlow<int, std::unique_ptr<int>>>);
 static_assert(std::is_same_v<ControlFlow<char, int>::BreakType, char>);
 static_assert(std::is_same_v<ControlFlow<char, int>::ContinueType, int>);
 
-// Values are looked at where they are, and nothing is copied.
+// Values are returned by reference, not copied.
 using Flow = ControlFlow<std::string, int>;
 static_assert(std::is_same_v<decltype(std::declval<Flow&>().break_value()), const std::string&>);
 static_assert(std::is_same_v<decltype(std::declval<Flow&>().continue_value()), const int&>);
@@ -88,7 +88,7 @@ TEST(ControlFlowTest, MovesItsValueOut) {
   EXPECT_EQ(going.continue_value(), nullptr);
 }
 
-// The side that a flow does not carry: the program ends, whichever way it is asked for.
+// Reading the side that a flow does not carry ends the program, through an lvalue or an rvalue.
 TEST(ControlFlowTest, TheOtherSidesValueEndsTheProgram) {
   Flow broken{Break{std::string{"stop"}}};
   Flow going{Continue{1}};
@@ -98,13 +98,13 @@ TEST(ControlFlowTest, TheOtherSidesValueEndsTheProgram) {
   EXPECT_DEATH(static_cast<void>(std::move(going).break_value()), "");
 }
 
-// Events are views: they are copied without a thought, and own nothing.
+// Events are views: cheap to copy, and they own nothing.
 static_assert(std::is_trivially_copyable_v<Sample> && std::is_trivially_copyable_v<Lost>);
 static_assert(std::is_trivially_copyable_v<Malformed>);
 static_assert(std::is_trivially_copyable_v<PerfEvent>);
 static_assert(std::is_trivially_destructible_v<PerfEvent>);
 
-// Bytes of the ring cannot be written through them.
+// An event gives no write access to the ring's bytes.
 static_assert(std::is_const_v<Bytes::element_type>);
 
 static_assert(std::is_same_v<PerfEvent, std::variant<Sample, Lost, Malformed>>);
@@ -118,8 +118,8 @@ TEST(DefectTest, EachDefectHasAName) {
   EXPECT_EQ(std::string_view{to_string(Defect{99})}, "unknown defect");
 }
 
-// The bytes 1 to 12, of which the first N are in the head. They lie apart, with room on both
-// sides, so that whatever reads or writes past an end shows it.
+// The bytes 1 to 12, the first N of them in the head. Head and tail are apart, with room on both
+// sides, so that a read or write past an end shows.
 class SampleTest : public ::testing::TestWithParam<std::size_t> {
  protected:
   static constexpr std::size_t kSize = 12;
@@ -136,7 +136,7 @@ class SampleTest : public ::testing::TestWithParam<std::size_t> {
   Sample sample() const {
     return {Bytes{&storage_[8], GetParam()}, Bytes{&storage_[32 + GetParam()], kSize - GetParam()}};
   }
-  // Whether N bytes of the sample are at the beginning of to_, and nothing is behind them.
+  // Whether to_ begins with the sample's first `count` bytes and is untouched after them.
   bool has_been_copied(std::size_t count) const {
     for (std::size_t i = 0; i < to_.size(); ++i) {
       if (to_[i] != (i < count ? std::byte(i + 1) : kUntouched)) return false;
@@ -223,7 +223,7 @@ TEST_P(SampleTest, AsATypeLongerThanThePayloadReturnsNullopt) {
   EXPECT_FALSE(Sample{}.as<std::uint8_t>().has_value());
 }
 
-// Whether a type will do is a constraint, which a caller can ask about.
+// Whether as<T>() accepts a type is a constraint, which a caller can test.
 template <class T>
 concept As = requires(const Sample& sample) { sample.as<T>(); };
 struct NotTrivial {
@@ -242,10 +242,11 @@ TEST(OverloadedTest, TheCallbackThatTakesTheEventIsCalled) {
   EXPECT_EQ(kind(Malformed{}), 3);
 }
 
-// The head first: where `to` lies in the ring, too, the tail's bytes are what is there by then.
+// copy_to() copies the head first: a `to` that overlaps the ring may change the tail before it is
+// copied.
 TEST_P(SampleTest, CopyToMayOverlapWhatItCopies) {
   const Sample before = sample();
-  const std::span<std::byte> shifted{&storage_[9], kSize};  // the head, one place on
+  const std::span<std::byte> shifted{&storage_[9], kSize};  // one byte after the head's start
   auto expected = storage_;
   for (std::size_t i = 0; i < before.head.size(); ++i) expected[9 + i] = storage_[8 + i];
   const auto with_head = expected;

@@ -17,7 +17,7 @@
 
 namespace {
 
-// The example leaves these to its reader.
+// The example leaves these functions to its reader.
 void handle(perfring::Bytes, perfring::Bytes) {}
 void count(std::uint64_t) {}
 
@@ -29,7 +29,7 @@ int example(int map_fd) {
 using namespace perfring;
 void use(const PerfEvent&) {}
 #include "lib/perfring/readme_loop.inc"
-// It needs a kernel: here it is enough that it compiles.
+// The loop needs a kernel; this test only compiles it.
 TEST(ReadmeTest, TheLoopTakesAnArrayAndAFlag) {
   int (*const loop)(PerfEventArray&, const std::atomic<bool>&) = drain_every_cpu;
   EXPECT_NE(loop, nullptr);

@@ -15,15 +15,15 @@ namespace perfring::os {
 namespace {
 
 constexpr std::size_t kCpusMax = 65536;
-// The longest file of a CPU list that is read: kCpusMax numbers of five digits, a comma after each,
-// take less.
+// The limit on a CPU list's file: kCpusMax numbers of five digits, each followed by a comma, take
+// less.
 constexpr std::size_t kListBytesMax = 512 * 1024;
-// How much of what is not a list an error keeps.
+// How much of a text that is not a list an error keeps.
 constexpr std::size_t kDataBytesMax = 64;
 
 constexpr std::string_view kBlanks = " \t\n\v\f\r";
 
-// Takes a number off the front of `text`.
+// Removes a number from the front of `text` and returns it.
 std::optional<std::uint32_t> take_number(std::string_view& text) {
   std::uint32_t number = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -65,7 +65,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-// In quotes, on one line and harmless to a terminal, whatever it is.
+// Returns the text in quotes, on one line and harmless to a terminal, whatever it contains.
 std::string quoted(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string quoted = "'";

@@ -67,7 +67,7 @@ TEST(CpuListTest, RunsOfCpusAreWrittenAsRanges) {
   EXPECT_EQ(to_cpu_list(std::span{cpus}.first(2)), "4-5") << "what lies behind is not read";
 }
 
-// A file of a test's own.
+// A file for the test to write.
 class CpuListFileTest : public ::testing::Test {
  protected:
   auto read(const std::string& text) {
@@ -100,7 +100,7 @@ TEST_F(CpuListFileTest, BlanksAroundTheListAreAllowed) {
   EXPECT_THAT(read(" 7\t\r\n").value(), ElementsAre(7));
 }
 
-// One number in two, as on a large machine that has switched off its second threads.
+// Every second number, as on a large machine with its second hardware threads switched off.
 TEST_F(CpuListFileTest, ALongListIsReadWhole) {
   std::vector<std::uint32_t> cpus;
   for (std::uint32_t cpu = 0; cpu < 65536; cpu += 2) cpus.push_back(cpu);
@@ -188,7 +188,7 @@ TEST_F(CpuListFileTest, TenMegabytesAreAnErrorThatShowsTheirBeginning) {
   EXPECT_EQ(error.data, std::string(64, 'x'));
   EXPECT_THAT(error.message(), EndsWith(": 'xxxx" + std::string(60, 'x') + "'..."));
   EXPECT_THAT(error.message(), AllOf(StartsWith(path_), Not(HasSubstr(std::string(65, 'x')))));
-  // Half a megabyte is read, and no more: what is read of this would be a list.
+  // Only half a megabyte is read; the text after it turns what would be a list into an error.
   constexpr std::size_t kMost = 512 * 1024;
   EXPECT_THAT(read("0" + std::string(kMost - 1, '\n')).value(), ElementsAre(0));
   EXPECT_EQ(refused("0" + std::string(kMost, '\n')).kind, Kind::InvalidData);

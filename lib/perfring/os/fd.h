@@ -12,8 +12,8 @@
 namespace perfring::os {
 
 // A file descriptor that this object owns and closes. Moved from, it holds none (-1).
-// Threads: one at a time. Errors: those of close(2) are not reported, as Linux has closed it
-// anyhow.
+// Threads: one at a time. Errors: those of close(2) are not reported, because Linux closes the
+// descriptor anyway.
 class Fd {
  public:
   Fd() = default;
@@ -39,11 +39,11 @@ class Fd {
   int fd_ = -1;
 };
 
-// A file descriptor that several objects own: the last of them closes it. (A std::shared_ptr would
-// do; <memory>, like <atomic>, has about as many lines as all else of perfring.h.)
+// A file descriptor that several objects own; the last of them closes it. (A std::shared_ptr would
+// do, but <memory>, like <atomic>, has about as many lines as the rest of perfring.h.)
 //
-// Lifetime: moved from, or made without a descriptor, it owns none, and get() is -1.
-// Threads: several may each copy, move and destroy their own.
+// Lifetime: moved from, or constructed without a descriptor, it owns none, and get() is -1.
+// Threads: each thread may copy, move and destroy its own SharedFd.
 class SharedFd {
  public:
   SharedFd() = default;
@@ -54,7 +54,7 @@ class SharedFd {
   SharedFd(SharedFd&& other) noexcept : shared_{std::exchange(other.shared_, nullptr)} {}
   SharedFd& operator=(SharedFd other) noexcept {
     std::swap(shared_, other.shared_);
-    return *this;  // what this owned before is given up with `other`
+    return *this;  // `other` releases what this owned before
   }
   ~SharedFd() {
     if (shared_ != nullptr && __atomic_sub_fetch(&shared_->owners, 1, __ATOMIC_ACQ_REL) == 0) {

@@ -16,17 +16,18 @@
 
 namespace perfring::os {
 
-// Memory mapped from a file, shared, which this object owns and unmaps. Moved from,
-// it holds none (an empty span).
-// Lifetime: bytes() are valid until the object is destroyed or assigned to; a move keeps them so.
-// Threads: one at a time. Errors: mmap(2)'s; munmap(2) of what was mapped has none.
+// A shared mapping of a file, which this object owns and unmaps. Moved from, it holds none (an
+// empty span).
+// Lifetime: bytes() are valid until the object is destroyed or assigned to; a move keeps them
+// valid.
+// Threads: one at a time. Errors: mmap(2)'s; munmap(2) of a mapping has none.
 class Mapping {
  public:
-  // mmap(2) of the file's first `length` bytes, or its error.
+  // Maps the file's first `length` bytes. Returns mmap(2)'s error if that fails.
   static std::expected<Mapping, std::error_code> map(int fd, std::size_t length) noexcept {
     return map(fd, length, PROT_READ | PROT_WRITE);
   }
-  // The same, only to be read: a write to it ends in SIGSEGV.
+  // Does the same read-only: a write to the mapping ends in SIGSEGV.
   static std::expected<Mapping, std::error_code> map_read_only(int fd,
                                                                std::size_t length) noexcept {
     return map(fd, length, PROT_READ);
@@ -44,7 +45,7 @@ class Mapping {
 
   std::span<std::byte> bytes() const noexcept { return bytes_; }
 
-  // Holds none from now on, and leaves the memory as it is.
+  // Holds nothing from now on, and leaves the memory mapped.
   void forget() noexcept { bytes_ = {}; }
 
  private:

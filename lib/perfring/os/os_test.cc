@@ -78,7 +78,7 @@ TEST(SharedFdTest, ClosesWhatSeveralOwnWithTheLast) {
   EXPECT_FALSE(is_open(second));
 }
 
-// Each has its own; the count is theirs together.
+// Each thread has its own SharedFd; all share the count.
 TEST(SharedFdTest, MayBeCopiedAndDestroyedByManyThreads) {
   const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   {
@@ -95,7 +95,7 @@ TEST(SharedFdTest, MayBeCopiedAndDestroyedByManyThreads) {
   EXPECT_FALSE(is_open(fd));
 }
 
-// Frees the number of a standard descriptor for a while.
+// Frees the number of a standard descriptor during its lifetime.
 class Freed {
  public:
   explicit Freed(int number) : number_{number}, saved_{::fcntl(number, F_DUPFD_CLOEXEC, 3)} {
@@ -190,7 +190,7 @@ TEST(MappingTest, AReadOnlyMappingSeesTheFileAndCannotBeWritten) {
   const auto mapping = *Mapping::map_read_only(file.get(), page_size());
   ASSERT_EQ(::pwrite(file.get(), "x", 1, 0), 1);
   EXPECT_EQ(mapping.bytes()[0], std::byte{'x'});
-  // The system says it without a signal: read(2) into it fails.
+  // Without a signal: read(2) into the mapping fails.
   const Fd zero{::open("/dev/zero", O_RDONLY | O_CLOEXEC)};
   EXPECT_EQ(::read(zero.get(), mapping.bytes().data(), 1), -1);
   EXPECT_EQ(errno, EFAULT);
@@ -202,7 +202,7 @@ TEST(MappingTest, ReturnsTheSystemsError) {
 }
 
 TEST(SyscallsTest, ReturnTheSystemsError) {
-  // qemu-user knows no ioctl of a perf event.
+  // qemu-user supports no ioctl of a perf event.
   const bool is_native = std::getenv("PERFRING_RUN_UNDER") == nullptr;
   const std::errc refusal =
       is_native ? std::errc::bad_file_descriptor : std::errc::function_not_supported;

@@ -29,7 +29,7 @@ auto without_eintr(Call call) noexcept {
   }
 }
 
-// linux/pidfd.h, which Debian 12 has without these.
+// From linux/pidfd.h, which lacks these in Debian 12.
 constexpr unsigned kSignalProcessGroup = 1U << 2;  // PIDFD_SIGNAL_PROCESS_GROUP
 constexpr std::uint64_t kInfoExit = 1U << 3;       // PIDFD_INFO_EXIT
 struct PidfdInfo {
@@ -39,8 +39,8 @@ struct PidfdInfo {
   std::int32_t exit_code;
 };
 
-// How a process ended that was reaped without this process having its status: the kernel keeps it
-// as long as there is a pidfd (fs/pidfs.c: pidfd_info() at v6.18).
+// Returns how a process ended that somebody else has reaped: the kernel keeps the status as long as
+// there is a pidfd (fs/pidfs.c: pidfd_info() at v6.18).
 Result<int> remembered_end(int pidfd) noexcept {
   PidfdInfo info{};
   info.mask = kInfoExit;
@@ -51,19 +51,19 @@ Result<int> remembered_end(int pidfd) noexcept {
   return info.exit_code;
 }
 
-// As wait4(2) has it.
+// Returns the status in the form of wait4(2).
 int status_of(const siginfo_t& ended) noexcept {
   constexpr int kCoreDumped = 0x80;
   if (ended.si_code == CLD_EXITED) return (ended.si_status & 0xff) << 8;
   return ended.si_status | (ended.si_code == CLD_DUMPED ? kCoreDumped : 0);
 }
 
-// As a shell starts a program. Runs in the child: nothing but system calls.
+// Sets the signals that a shell gives a program. Runs in the child: it makes system calls only.
 void restore_signals() noexcept {
-  constexpr int kLast = 64;  // of the kernel
+  constexpr int kLast = 64;  // of the kernel's signals
   for (int number = 1; number <= kLast; ++number) {
     struct sigaction action{};
-    if (::sigaction(number, nullptr, &action) != 0) continue;  // libc's own
+    if (::sigaction(number, nullptr, &action) != 0) continue;  // reserved by libc
     const bool is_kept = number == SIGHUP || number == SIGINT || number == SIGQUIT;
     if (is_kept && action.sa_handler == SIG_IGN) continue;
     action = {};
@@ -98,9 +98,9 @@ Result<void> send(int socket, int word) noexcept {
   return {};
 }
 
-// ECONNRESET, said once, means that the other end was closed with a word unread; what it had sent
-// before comes after it (net/unix/af_unix.c: unix_release_sock() at v6.18).
-// nullopt: it was closed, and nothing is left.
+// Returns nullopt if the other end was closed and nothing is left. recv(2) returns ECONNRESET once
+// if the other end was closed with a word unread; the words that it had sent before follow
+// (net/unix/af_unix.c: unix_release_sock() at v6.18).
 Result<std::optional<int> > receive(int socket, int flags = 0) noexcept {
   int word = 0;
   ssize_t size = 0;
@@ -111,13 +111,13 @@ Result<std::optional<int> > receive(int socket, int flags = 0) noexcept {
   return word;
 }
 
-// Lets the child at the other end go on. 0: it has become the program, and execve(2) has closed the
-// socket. ESRCH: it ended before.
+// Lets the child at the other end continue. Returns 0 if it has become the program: execve(2) has
+// closed the socket. Returns ESRCH if it had ended before.
 int error_of_start(int socket) noexcept {
   int flags = 0;
   if (const auto sent = send(socket, 0); !sent) {
     if (sent.error() != std::errc::broken_pipe) return sent.error().value();
-    flags = MSG_DONTWAIT;  // it has ended, and what it may have said is there
+    flags = MSG_DONTWAIT;  // the child has ended, and any words that it sent are there
   }
   for (const bool begins : {true, false}) {
     const auto said = receive(socket, flags);
@@ -128,8 +128,8 @@ int error_of_start(int socket) noexcept {
   return 0;
 }
 
-// Runs in the child. It says 0 when it is about to execve(2), so that its end before is told from
-// a success, which closes the socket as well; then, or in place of it, an errno.
+// Runs in the child. Sends 0 right before execve(2), because the child's end closes the socket just
+// like a success; then, or instead, sends an errno.
 int become(char* const* words, int (*prepare)(void*), void* of, int socket) noexcept {
   constexpr int kNotRun = 127;
   restore_signals();
@@ -182,7 +182,7 @@ Result<Process> Process::fork_to(int (*body)(void*), void* of) {
   child.id_ = id;
   child.owner_ = owner;
   if (auto ref = ProcessRef::open(id)) child.ref_ = *std::move(ref);
-  // Where SIGCHLD is ignored, it may be gone, and another process have its id.
+  // If SIGCHLD is ignored, the child may be gone, and another process may have its id.
   siginfo_t info{};
   if (child.wait_id(info, WNOHANG | WNOWAIT) != 0) child.ref_ = {}, child.end_ = failed(ECHILD);
   return child;
@@ -214,7 +214,7 @@ Process& Process::operator=(Process&& other) noexcept {
 
 Process::~Process() {
   if (!is_held() || runs_on_) return;
-  // One that may not be signalled may run for ever.
+  // A child that this process may not signal may run forever: do not wait for it.
   if (const auto sent = signal(SIGKILL); sent || sent.error() == std::errc::no_such_process) {
     static_cast<void>(wait());
   }
@@ -233,7 +233,7 @@ Result<void> Process::signal(int number) const noexcept {
   if (!is_held()) return failed(ESRCH);
   const auto sent = ref_.signal(number);
   if (sent || (ref_.fd() >= 0 && sent.error() == std::errc::no_such_process)) return sent;
-  // Its id names no other process as long as it was not reaped.
+  // The child's id names no other process until the child is reaped.
   siginfo_t info{};
   if (wait_id(info, WNOHANG | WNOWAIT) != 0) return failed(ESRCH);
   if (::kill(id_, number) != 0) return failed(errno);
@@ -245,7 +245,7 @@ Result<void> Process::signal_group(int number) const noexcept {
   const auto done = ref_.signal_group(number);
   const bool is_answered = done || done.error() != std::errc::function_not_supported;
   if (ref_.fd() >= 0 && is_answered) return done;
-  // Nor does it name another group. (Of the group 1, kill(2) would make all processes.)
+  // The same holds for the group. (For group 1, kill(2) would signal all processes.)
   siginfo_t info{};
   if (end_ || id_ == 1 || wait_id(info, WNOHANG | WNOWAIT) != 0) return failed(ESRCH);
   if (::kill(-id_, number) != 0) return failed(errno);
@@ -268,8 +268,8 @@ std::optional<Result<int> > Process::poll() noexcept {
   return is_held() ? reap(WNOHANG) : end_;
 }
 
-// waitid(2) of the child. By its pidfd, since Linux 5.4: where SIGCHLD is ignored, another child
-// may have its id by now.
+// Calls waitid(2) for the child. By its pidfd, since Linux 5.4: if SIGCHLD is ignored, another
+// child may have its id by now.
 int Process::wait_id(siginfo_t& info, int options) const noexcept {
   const auto wait = [&](idtype_t type, int id) {
     return without_eintr(
@@ -306,7 +306,7 @@ Result<Command> Command::fork_to(const std::vector<std::string>& words, int (*pr
   const Fd childs{ends[1]};
   const BlockedSignals while_it_forks;
   auto forked = Process::fork([&] {
-    // Its copy of the parent's end: where the parent dies, the child is to notice.
+    // Close the child's copy of the parent's end, so that the child notices if the parent dies.
     ::close(ends[0]);
     return become(arguments.data(), prepare, of, ends[1]);
   });

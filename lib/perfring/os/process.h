@@ -5,11 +5,13 @@
 #error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
-// Processes: fork(2), kill(2), wait4(2) and their kin are called in process.cc, and nowhere else
-// (//harness:processes_test). No object here can signal a process that it does not hold: an id that
-// is not positive means several processes to kill(2), and an id that was reaped may be another's.
+// Processes: only process.cc calls fork(2), kill(2), wait4(2) and the like
+// (//harness:processes_test). No object here can signal a process that it does not hold: to
+// kill(2), an id that is not positive means several processes, and an id that was reaped may be
+// another process's.
 //
-// Threads: each object one at a time. Errors: an errno as an error_code of the generic category.
+// Threads: one thread at a time for each object. Errors: an errno as an error_code of the generic
+// category.
 
 #include <signal.h>  // siginfo_t
 #include <sys/resource.h>
@@ -27,20 +29,22 @@
 
 namespace perfring::os {
 
-// A process that need not be a child, held by a pidfd: whoever gets its id later is never hit.
-// Lifetime: moved from, or made without a process, it refers to none, and every call fails (ESRCH).
+// A process that need not be a child, held by a pidfd: a signal never hits a process that gets its
+// id later.
+// Lifetime: moved from, or constructed without a process, it refers to none, and every call fails
+// (ESRCH).
 class ProcessRef {
  public:
   ProcessRef() = default;
-  // pidfd_open(2). ESRCH if `id` is not positive; ENOSYS before Linux 5.3; EINVAL or ENOENT for a
-  // thread that is not the first of its process.
+  // Calls pidfd_open(2). ESRCH if `id` is not positive; ENOSYS before Linux 5.3; EINVAL or ENOENT
+  // for a thread that is not the first of its process.
   static Result<ProcessRef> open(pid_t id) noexcept;
 
-  // pidfd_send_signal(2). ESRCH once the process was reaped.
+  // Calls pidfd_send_signal(2). ESRCH once the process was reaped.
   Result<void> signal(int number) const noexcept;
-  // The process group of which it is, or was, the leader. ENOSYS before Linux 6.9.
+  // Signals the process group of which the process is, or was, the leader. ENOSYS before Linux 6.9.
   Result<void> signal_group(int number) const noexcept;
-  // Whether it has ended, reaped or not. One that refers to none has.
+  // Whether the process has ended, reaped or not. True without a process.
   bool has_ended() const noexcept;
   int fd() const noexcept { return pidfd_.get(); }
 
@@ -48,22 +52,23 @@ class ProcessRef {
   Fd pidfd_;
 };
 
-// A child of this process, which this object owns: one that still runs when it is destroyed is
-// killed, and one that has ended is reaped.
+// A child of this process, which this object owns: the destructor kills a child that still runs,
+// and reaps it.
 //
-// Lifetime: moved from, or made without a child, it owns none: id() is 0, and every other call
-// fails (ESRCH). In a process that fork(2) made of its owner, the child is the owner's: nothing
-// happens to it, and wait() fails (ECHILD). (The copy is told by its id, which differs unless it
-// has a PID namespace of its own: a copy there is not to use or to destroy this object.)
+// Lifetime: moved from, or constructed without a child, it owns none: id() is 0, and every other
+// call fails (ESRCH). In a process that the owner has forked, the child remains the owner's:
+// nothing happens to it, and wait() fails (ECHILD). (The copy is recognized by its process id,
+// which differs unless it has a PID namespace of its own: a copy there must not use or destroy this
+// object.)
 class Process {
  public:
-  // fork(2). The child ends, by _exit(2), with what `body` returns.
+  // Calls fork(2). The child ends, by _exit(2), with the result of `body`.
   template <class Body>
   static Result<Process> fork(Body body) {
     return fork_to([](void* of) -> int { return (*static_cast<Body*>(of))(); }, &body);
   }
-  // A child that this process has without having forked it: it is the reaper of its descendants
-  // (PR_SET_CHILD_SUBREAPER). ECHILD if it is no child.
+  // Takes a child that this process has not forked, for the reaper of orphaned descendants
+  // (PR_SET_CHILD_SUBREAPER). ECHILD if `id` is not a child.
   static Result<Process> adopt(pid_t id) noexcept;
 
   Process() = default;
@@ -71,29 +76,30 @@ class Process {
   Process& operator=(Process&& other) noexcept;
   ~Process();
 
-  // Stays as it is when the child has been reaped.
+  // Unchanged when the child is reaped.
   pid_t id() const noexcept { return id_; }
-  // Whether it has, or had, a child, and this process forked it.
+  // Whether this object has, or had, a child, and belongs to this process.
   bool is_owner() const noexcept;
 
-  // ESRCH once the child was reaped, by whomever.
+  // ESRCH once the child was reaped, by anybody.
   Result<void> signal(int number) const noexcept;
-  // The process group that the child leads. Before Linux 6.9 it must not have been reaped yet
-  // (ESRCH).
+  // Signals the process group that the child leads. Before Linux 6.9 the child must not have been
+  // reaped yet (ESRCH).
   Result<void> signal_group(int number) const noexcept;
 
-  // Whether it has ended, without reaping it.
+  // Whether the child has ended. Does not reap it.
   bool has_ended() const noexcept;
-  // Waits for its end and reaps it. Returns wait4(2)'s status, every time. ECHILD: it has ended,
-  // and nobody can tell how, since this process ignores SIGCHLD or somebody else has reaped it (and
-  // the kernel is older than 6.15, which remembers: PIDFD_INFO_EXIT).
+  // Waits for the child's end and reaps it. Returns wait4(2)'s status, every time. ECHILD: the
+  // child has ended, but its status is unknown, because this process ignores SIGCHLD or somebody
+  // else has reaped it (and the kernel is older than 6.15, which remembers the status:
+  // PIDFD_INFO_EXIT).
   Result<int> wait() noexcept;
-  // The same without waiting: nullopt while it runs, and without a child.
+  // Does the same without waiting: nullopt while the child runs, and without a child.
   std::optional<Result<int> > poll() noexcept;
-  // wait_any() has reaped it.
+  // Sets the child's end, for a caller that has reaped it by wait_any().
   void reaped(int status) noexcept { end_ = status; }
 
-  // It is not ended when this object is destroyed.
+  // Keeps the destructor from ending the child.
   void let_run_on() noexcept { runs_on_ = true; }
 
  private:
@@ -102,20 +108,21 @@ class Process {
   int wait_id(siginfo_t& info, int options) const noexcept;
   std::optional<Result<int> > reap(int options) noexcept;
 
-  pid_t id_ = 0;  // a child, as long as end_ is not known; or 0
+  pid_t id_ = 0;  // names the child as long as end_ is empty; 0 without a child
   pid_t owner_ = 0;
   bool runs_on_ = false;
-  ProcessRef ref_;  // none where the kernel has no pidfd
+  ProcessRef ref_;  // none if the kernel has no pidfds
   std::optional<Result<int> > end_;
 };
 
-// A child that waits for its start, and then becomes another program. It has the signals that a
+// A child that waits for its start and then becomes another program. It has the signals that a
 // shell would give it, whatever this process does with its own: each at its default and none
-// blocked, but SIGHUP, SIGINT and SIGQUIT stay ignored where they are (nohup, and & in a script).
+// blocked, except that SIGHUP, SIGINT and SIGQUIT stay ignored if they are (nohup, and & in a
+// script).
 class Command {
  public:
-  // Forks. The child calls `prepare`, which is to do system calls only and returns 0 or an errno;
-  // then it waits. words[0] is a path, or a name that is sought in PATH.
+  // Forks. The child calls `prepare`, which must make system calls only and returns 0 or an errno;
+  // then it waits. words[0] is a path, or a name to look up in PATH.
   template <class Prepare>
   static Result<Command> fork(const std::vector<std::string>& words, Prepare prepare) {
     return fork_to(words, [](void* of) -> int { return (*static_cast<Prepare*>(of))(); }, &prepare);
@@ -124,10 +131,11 @@ class Command {
   Command() = default;
 
   bool waits() const noexcept { return go_.get() >= 0; }
-  // Lets it execve(2), once; later calls do nothing. Errors: those of `prepare` and of execve(2);
-  // ESRCH if the child had ended before, or there is none. It has then been reaped. ECHILD in a
-  // process that fork(2) made of the owner. It waits for execve(2), and, where another thread has
-  // forked a process between fork() and start() or meanwhile, until that one ends or execs too.
+  // Lets the child call execve(2), once; later calls do nothing. Errors: those of `prepare` and of
+  // execve(2); ESRCH if the child had ended before, or there is none. After these errors the child
+  // has been reaped. ECHILD in a process that the owner has forked. start() waits for execve(2)
+  // and, if another thread forks a process between fork() and the end of start(), until that
+  // process ends or execs, too.
   Result<void> start() noexcept;
 
   Process& process() noexcept { return process_; }
@@ -138,23 +146,23 @@ class Command {
                                  void* of);
 
   Process process_;
-  Fd go_;  // closed without a word, it ends the child
+  Fd go_;  // closing it without a word ends the child
 };
 
-// A child or a tracee that wait_any() has seen stop or end.
+// A child or tracee that wait_any() has found stopped or ended.
 struct Waited {
   pid_t id;
   int status;
   rusage used;
 };
-// wait4(2) of any child or tracee, threads included, for a process that supervises others: nullopt
-// if WNOHANG is among `options` and none has changed; ECHILD if there are none. To a Process that
-// has ended it is to be told (Process::reaped()).
+// Calls wait4(2) for any child or tracee, threads included, in a process that supervises others.
+// Returns nullopt if WNOHANG is among `options` and none has changed; ECHILD if there are none. If
+// the child of a Process has ended, the caller must tell that Process (Process::reaped()).
 Result<std::optional<Waited> > wait_any(int options) noexcept;
-// The same of one tracee, which is waited for. ESRCH if `id` is not positive.
+// Waits for one tracee. ESRCH if `id` is not positive.
 Result<int> wait_tracee(pid_t id) noexcept;
-// tgkill(2) of a thread that this process has stopped, and whose id nobody else can have therefore.
-// ESRCH if an id is not positive.
+// Calls tgkill(2) for a thread that this process has stopped, so that no other thread can have its
+// id. ESRCH if an id is not positive.
 Result<void> signal_tracee(pid_t process, pid_t thread, int number) noexcept;
 
 }  // namespace perfring::os

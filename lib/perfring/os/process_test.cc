@@ -26,7 +26,7 @@
 namespace perfring::os {
 namespace {
 
-// Long enough for any machine, and over as soon as `holds` is true.
+// Polls `holds` until it is true, for 30 s at most, which is long enough for any machine.
 bool comes_true(const std::function<bool()>& holds) {
   for (int tries = 0; tries < 3000; ++tries) {
     if (holds()) return true;
@@ -45,7 +45,7 @@ Process paused() {
   return *std::move(forked);
 }
 
-// What a process of its own returns from `body`: an exit code.
+// Runs `body` in a process of its own and returns its exit code.
 int exit_code_of(const std::function<int()>& body) {
   auto forked = Process::fork(body);
   if (!forked) return -1;
@@ -53,7 +53,7 @@ int exit_code_of(const std::function<int()>& body) {
   return status && WIFEXITED(*status) ? WEXITSTATUS(*status) : -1;
 }
 
-// Descriptors that a child tells its parent something by.
+// A pipe by which a child tells its parent a number.
 struct Pipe {
   Pipe() { EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0); }
   ~Pipe() {
@@ -87,7 +87,7 @@ class Handled {
 
 volatile std::sig_atomic_t alarms = 0;
 
-// A signal with a handler every 5 ms.
+// Raises a signal with a handler every 5 ms.
 class Alarms {
  public:
   Alarms() : handled_{SIGALRM, [](int) { alarms = alarms + 1; }} { set(5000); }
@@ -129,7 +129,7 @@ TEST(ProcessRefTest, ItsProcessIsSignalledUntilItIsReaped) {
   EXPECT_EQ(ref->signal(0).error(), std::errc::no_such_process);
 }
 
-// Of each state in which there is no child.
+// Checks a Process in any state without a child.
 void expect_that_nobody_is_signalled(Process& none) {
   EXPECT_EQ(none.signal(SIGKILL).error(), std::errc::no_such_process);
   EXPECT_EQ(none.signal_group(SIGKILL).error(), std::errc::no_such_process);
@@ -149,8 +149,8 @@ TEST(ProcessTest, WithoutAChildNobodyIsSignalled) {
   EXPECT_FALSE(second.has_ended());
 }
 
-// The limit of processes is a user's, and root has none. In namespaces of its own, so that what a
-// fault would kill is the bystander alone.
+// The limit on processes applies to a user, and root has none. Runs in namespaces of its own, so
+// that a faulty kill hits nobody but the bystander.
 int bystander_of_failed_forks() {
   if (::unshare(CLONE_NEWPID | (::getuid() == 0 ? 0 : CLONE_NEWUSER)) != 0) return 77;
   return exit_code_of([] {
@@ -163,7 +163,7 @@ int bystander_of_failed_forks() {
     if (refused && refused->id() > 0) return 77;
     if (refused || Command::fork({"true"}, [] { return 0; })) return 1;
     refused = {};
-    ::usleep(100'000);  // what was killed has ended
+    ::usleep(100'000);  // a bystander that was killed has ended by then
     return bystander->has_ended() ? 2 : 0;
   });
 }
@@ -198,8 +198,8 @@ TEST(ProcessTest, AWaitGoesOnAfterASignal) {
   EXPECT_GT(alarms, 0);
 }
 
-// With SIGCHLD ignored, and with somebody who waits for any child. The kernel remembers from Linux
-// 6.15 on; 0, "ended well", was the answer once.
+// With SIGCHLD ignored, and with somebody else who waits for any child. The kernel remembers the
+// end since Linux 6.15; 0, "ended well", was once the answer.
 TEST(ProcessTest, AnEndThatSomebodyElseReapedIsNotMadeUp) {
   const Handled ignored{SIGCHLD, SIG_IGN};
   auto child = Process::fork([] { return ::usleep(50'000), 7; });
@@ -232,19 +232,19 @@ TEST(ProcessTest, OneThatIsDestroyedIsKilledAndReaped) {
   EXPECT_EQ(wait_any(WNOHANG).error(), std::errc::no_child_process) << "no zombie";
 }
 
-// Root's child, of a parent that is root no more; as is an adapter's `sudo`.
+// A child of root with a parent that is no longer root, like an adapter's `sudo`.
 TEST(ProcessTest, OneThatMayNotBeKilledIsNotWaitedFor) {
   if (::getuid() != 0) GTEST_SKIP() << "only root's child cannot be killed by its parent";
   const int code = exit_code_of([] {
     const Pipe pipe;
     auto child = Process::fork([&] {
-      // PR_SET_PDEATHSIG asks for the parent's permission too.
+      // PR_SET_PDEATHSIG needs the parent's permission, too.
       ::close(pipe.ends[1]);
       return pipe.told() == 0 ? 0 : 1;
     });
     if (!child || ::setuid(65534) != 0) return 1;
     if (child->signal(SIGKILL).error() != std::errc::operation_not_permitted) return 2;
-    ::alarm(20);  // it hangs
+    ::alarm(20);  // in case it hangs
     const Process destroyed{*std::move(child)};
     return 7;
   });
@@ -276,7 +276,7 @@ TEST(ProcessTest, AForkedCopyLeavesTheChildToItsOwner) {
   EXPECT_FALSE(child.has_ended());
 }
 
-// A leader and a member of its group, which tells its id.
+// Forks a leader and a member of its group, which sends its id.
 Process leader_of_a_group(const Pipe& pipe) {
   auto leader = Process::fork([&] {
     ::setsid();
@@ -302,7 +302,8 @@ TEST(ProcessTest, ItsGroupIsSignalled) {
   expect_that_its_group_ends();
 }
 
-// Its id may be another group's by then. With a pidfd, and Linux 6.9, it cannot be mistaken.
+// The leader's id may be another group's by then. With a pidfd, and Linux 6.9, there is no
+// confusion.
 TEST(ProcessTest, AReapedLeadersGroupIsItsOwnOrNobodys) {
   const Pipe pipe;
   Process leader = leader_of_a_group(pipe);
@@ -343,7 +344,7 @@ TEST(ProcessTest, AnOrphanIsAdoptedByItsReaper) {
   EXPECT_EQ(code, 7);
 }
 
-// From here on, system calls of this process fail as those of an old kernel do.
+// Makes system calls of this process fail from now on, as on an old kernel.
 bool refuse(std::initializer_list<sock_filter> rules) {
   std::vector<sock_filter> program{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
   program.insert(program.end(), rules);
@@ -353,14 +354,14 @@ bool refuse(std::initializer_list<sock_filter> rules) {
   return ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &loaded, 0, 0) == 0;
 }
 
-// Kernels before 5.3.
+// Like kernels before 5.3.
 bool refuse_pidfds() {
   return refuse({BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
                  BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS)}) &&
          !ProcessRef::open(::getpid());
 }
 
-// Kernels before 6.9 have pidfd_send_signal(2) without flags.
+// Like kernels before 6.9, which have pidfd_send_signal(2) without flags.
 bool refuse_signals_to_groups() {
   constexpr unsigned kLow = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 4;
   return refuse({BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_send_signal, 0, 3),
@@ -406,8 +407,8 @@ TEST(ProcessTest, WithoutSignalsToGroupsTheirIdsServe) {
   EXPECT_EQ(code, 7);
 }
 
-// A process that is no child of this one, with a number that a child had. It lives as long as the
-// pipe has a writer.
+// Starts a process that is not a child of this one, with an id that a child had. It lives as long
+// as the pipe has a writer.
 bool stranger_gets(pid_t id, Pipe& lives) {
   const Pipe pipe;
   auto parent = Process::fork([&] {
@@ -425,7 +426,7 @@ bool stranger_gets(pid_t id, Pipe& lives) {
 int signal_a_number_that_was_reused(bool has_pidfds) {
   if (!has_pidfds && !refuse_pidfds()) return 77;
   Process child = paused();
-  // Taken by a wait of somebody else: the object does not know.
+  // Somebody else's wait reaps the child, unknown to the object.
   static_cast<void>(child.signal(SIGKILL));
   static_cast<void>(wait_any(0));
   Pipe lives;
@@ -434,13 +435,13 @@ int signal_a_number_that_was_reused(bool has_pidfds) {
   {
     const Process destroyed{std::move(child)};
   }
-  ::usleep(50'000);  // what was killed has ended
+  ::usleep(50'000);  // a stranger that was killed has ended by then
   pollfd writers{lives.ends[0], POLLIN, 0};
   return ::poll(&writers, 1, 0) == 0 ? 7 : 2;
 }
 
-// In a namespace of its own root may choose the next number. The first process there adopts the
-// stranger.
+// Runs `body` in a namespace of its own, where root may choose the next id. The first process there
+// adopts the stranger.
 int in_a_namespace(const std::function<int()>& body) {
   if (::getuid() != 0 || ::unshare(CLONE_NEWPID) != 0) return 77;
   return exit_code_of([&] { return exit_code_of(body); });
@@ -483,7 +484,7 @@ TEST(CommandTest, OneThatCannotBeRunSaysWhy) {
   EXPECT_EQ(started({}, none), std::errc::no_such_file_or_directory);
   EXPECT_EQ(started({"/none/x"}, none), std::errc::no_such_file_or_directory);
   EXPECT_EQ(started({"/etc/passwd"}, none), std::errc::permission_denied);
-  // Often enough for each order of the refusal and the start, which is never read.
+  // Often enough for each order of the refusal and the start, which the child never reads.
   for (int times = 0; times < 50; ++times) {
     ASSERT_EQ(started({"true"}, [] { return ENOSPC; }), std::errc::no_space_on_device);
   }
@@ -535,8 +536,8 @@ TEST(CommandTest, AForkedCopyCannotStartIt) {
   EXPECT_EQ(command->process().wait(), 0);
 }
 
-// The signals that a command starts with: those that it blocks, ignores and catches, as masks.
-// libc's own two, 32 and 33, nobody can change.
+// Returns the signals with which a command starts: the masks of those that it blocks, ignores and
+// catches. Nobody can change libc's own two, 32 and 33.
 std::string signals_of_a_command() {
   std::array<char, 32> path{"/tmp/perfring_signals_XXXXXX"};
   const Fd file{::mkstemp(path.data())};

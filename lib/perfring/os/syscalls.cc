@@ -29,8 +29,8 @@ Result<Fd> fd_or_error(long returned) noexcept {
   return Fd{static_cast<int>(returned)};
 }
 
-// A zeroed union: the kernel refuses unknown bytes that are not zero (kernel/bpf/syscall.c,
-// CHECK_ATTR), and the union's padding must not reach it either.
+// `attr` is zeroed, its padding included: the kernel refuses unknown bytes that are not zero
+// (kernel/bpf/syscall.c, CHECK_ATTR).
 long bpf(bpf_cmd command, bpf_attr& attr) noexcept {
   return ::syscall(SYS_bpf, command, &attr, sizeof(attr));
 }
@@ -128,7 +128,7 @@ Result<Fd> bpf_get_pinned(const char* path) noexcept {
 Result<std::size_t> epoll_pwait2(int fd, std::span<epoll_event> events,
                                  std::uint64_t nanoseconds) noexcept {
   constexpr std::uint64_t second = 1'000'000'000;
-  // The kernel's, whose seconds have 64 bits on every machine.
+  // The kernel's type has 64-bit seconds on every machine.
   __kernel_timespec timeout{};
   timeout.tv_sec = static_cast<decltype(timeout.tv_sec)>(nanoseconds / second);
   timeout.tv_nsec = static_cast<decltype(timeout.tv_nsec)>(nanoseconds % second);

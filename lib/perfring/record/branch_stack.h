@@ -19,18 +19,19 @@ namespace perfring::record {
 class BranchStack {
  public:
   std::size_t size() const noexcept { return nr_; }
-  // The kernel's own bit fields, in this machine's order. If i is not below size(): bytes.h.
+  // The kernel's own bit fields, in this machine's order. Ends the program if i is not below size()
+  // (bytes.h).
   perf_branch_entry operator[](std::size_t i) const noexcept {
     internal::expect_index(i, nr_);
     return internal::load<perf_branch_entry>(entries_ + i * sizeof(perf_branch_entry));
   }
-  // The place of the latest branch in the hardware's stack, if branch_sample_type has HW_INDEX. Not
-  // in a sample that has no branch stack.
+  // The place of the latest branch in the hardware's stack, if branch_sample_type has HW_INDEX.
+  // Absent from a sample without a branch stack.
   std::optional<std::uint64_t> hw_idx() const noexcept {
     if (hw_idx_ == nullptr) return std::nullopt;
     return internal::load<std::uint64_t>(hw_idx_);
   }
-  // A word for each branch, if branch_sample_type has COUNTERS; else empty.
+  // A word for each branch, if branch_sample_type has COUNTERS; otherwise empty.
   U64s counters() const noexcept { return counters_ == nullptr ? U64s{} : U64s{counters_, nr_}; }
 
  private:

@@ -4,12 +4,11 @@
 #error "perfring/record needs C++20: compile with -std=c++20 or later"
 #else
 
-// The parts of the views of records: loads that may be unaligned, spans of 64-bit words, and
-// Walk, which passes over a record's fields and remembers the first for which the bytes are too
-// few.
+// The building blocks of record views: loads that may be unaligned, spans of 64-bit words, and
+// Walk, which passes over a record's fields and remembers the first one that does not fit.
 //
 // Each operator[] ends the program (SIGILL or SIGTRAP) if i is not below size().
-// Iterators are as std::vector's: only those between begin() and end() may be looked at.
+// Iterators are like std::vector's: only those between begin() and end() may be dereferenced.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +22,8 @@ namespace perfring::record {
 
 namespace internal {
 
-// Records are multiples of 8 bytes, but a hostile length may put a field anywhere.
+// Loads from any address: records are multiples of 8 bytes, but a hostile length may put a field
+// anywhere.
 template <class T>
 T load(const std::byte* address) noexcept {
   T value;
@@ -31,8 +31,8 @@ T load(const std::byte* address) noexcept {
   return value;
 }
 
-// The same, once: the compiler cannot load the value again, although the bytes may change
-// underneath. For every length: what is checked is what is used.
+// Loads once: the compiler cannot load the value again, although the bytes may change meanwhile.
+// For every length, so that the value that is used is the one that was checked.
 template <class T>
 T load_once(const std::byte* address) noexcept {
   T value = load<T>(address);
@@ -40,7 +40,7 @@ T load_once(const std::byte* address) noexcept {
   return value;
 }
 
-// Ends the program if there is no i-th.
+// Ends the program if i is not below size.
 inline void expect_index(std::size_t i, std::size_t size) noexcept {
   if (i >= size) [[unlikely]]
     __builtin_trap();
@@ -48,7 +48,7 @@ inline void expect_index(std::size_t i, std::size_t size) noexcept {
 
 }  // namespace internal
 
-// Some 64-bit words inside a record, at any address.
+// 64-bit words inside a record, at any address.
 class U64s {
  public:
   class Iterator {
@@ -75,7 +75,7 @@ class U64s {
   };
 
   U64s() = default;
-  // As a span's: `size` words are at `data`.
+  // Like a span's constructor: `size` words are at `data`.
   U64s(const std::byte* data, std::size_t size) noexcept : data_{data}, size_{size} {}
 
   std::size_t size() const noexcept { return size_; }
@@ -83,7 +83,7 @@ class U64s {
   std::uint64_t operator[](std::size_t i) const noexcept {
     return internal::load<std::uint64_t>(address(i));
   }
-  // The address of the i-th word; i as for operator[].
+  // Returns the address of the i-th word. Ends the program like operator[].
   const std::byte* address(std::size_t i) const noexcept {
     internal::expect_index(i, size_);
     return data_ + i * sizeof(std::uint64_t);
@@ -98,8 +98,8 @@ class U64s {
 
 namespace internal {
 
-// A field of variable length: where in the record, and how many of its units. header.size is a
-// u16, and so is all that is inside. No field is at 0, where the header is.
+// A field of variable length: its offset in the record, and its number of units. Both fit a u16,
+// because header.size is one. No field is at 0, where the header is.
 struct Place {
   std::uint16_t at = 0;
   std::uint16_t count = 0;
@@ -107,7 +107,7 @@ struct Place {
 
 class Walk {
  public:
-  // From `begin` to `end`, offsets in the record. Precondition: begin <= end <= 65535.
+  // A walk from `begin` to `end`, offsets in the record. Precondition: begin <= end <= 65535.
   Walk(const std::byte* record, std::size_t begin, std::size_t end) noexcept
       : record_{record}, at_{begin}, end_{end} {}
 
@@ -116,14 +116,15 @@ class Walk {
   // The first field that did not fit; null if all did.
   const char* too_short() const noexcept { return too_short_; }
 
-  // Passes over `bytes`, or records that `field` does not fit: then nothing that follows does.
+  // Passes over `bytes`. Returns false if `field` does not fit; then nothing that follows fits
+  // either.
   bool pass(std::size_t bytes, const char* field) noexcept {
     if (bytes > left()) fail(field);
     if (too_short_ != nullptr) return false;
     at_ += bytes;
     return true;
   }
-  // On to a multiple of 8, or to the end.
+  // Advances to a multiple of 8, or to the end.
   void align() noexcept {
     const std::size_t aligned = (at_ + 7) / 8 * 8;
     if (too_short_ == nullptr) at_ = aligned < end_ ? aligned : end_;
@@ -132,7 +133,7 @@ class Walk {
   void fail(const char* field) noexcept {
     if (too_short_ == nullptr) too_short_ = field;
   }
-  // Passes over a length that stands in the record, and returns it; 0 if it does not fit.
+  // Passes over a length in the record, and returns it; 0 if it does not fit.
   template <class T>
   T length(const char* field) noexcept {
     return pass(sizeof(T), field) ? load_once<T>(record_ + at_ - sizeof(T)) : T{0};
@@ -142,12 +143,12 @@ class Walk {
     const std::size_t begin = at_;
     if (count > 65535 || count * unit > left()) fail(field);
     if (too_short_ != nullptr) return {};
-    const auto few = static_cast<std::uint16_t>(count);  // as there are bytes left
+    const auto few = static_cast<std::uint16_t>(count);  // no more than there are bytes left
     at_ += few * unit;
     return {static_cast<std::uint16_t>(begin), few};
   }
-  // Passes over a string that ends with a NUL, and over its padding to a multiple of 8. Without a
-  // NUL it is cut off.
+  // Passes over a NUL-terminated string, and over its padding to a multiple of 8. A string without
+  // a NUL is cut off, and does not fit.
   Place string(const char* field) noexcept {
     const std::size_t begin = at_;
     const void* const nul =

@@ -4,10 +4,10 @@
 #error "perfring/record needs C++20: compile with -std=c++20 or later"
 #else
 
-// Callchain: the addresses of a callchain, innermost first. Markers (PERF_CONTEXT_*) among them say
-// to whom those that follow belong; they are not addresses, and neither is the cookie behind
-// PERF_CONTEXT_USER_DEFERRED (T15).
-// T: facts that were measured, in the project's harness/RECORD_FACTS.md.
+// Callchain: the addresses of a callchain, innermost first. Markers (PERF_CONTEXT_*) among them
+// name the context of the addresses that follow. Markers are not addresses, and neither is the
+// cookie after PERF_CONTEXT_USER_DEFERRED (T15).
+// T: measured facts, in the project's harness/RECORD_FACTS.md.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,7 @@ constexpr bool is_context(std::uint64_t ip) noexcept {
   return ip >= kContextMax;
 }
 
-// The frames of a callchain. A loop over them ends after ips.size() steps, whatever they hold.
+// The frames of a callchain. A loop over them ends after ips.size() steps, whatever they contain.
 class Frames {
  public:
   class Iterator {
@@ -48,7 +48,7 @@ class Frames {
     bool operator==(const Iterator& other) const noexcept { return at_ == other.at_; }
 
    private:
-    // On to the next address.
+    // Advances to the next address.
     void find_address() noexcept {
       while (at_ < ips_.size()) {
         const auto entry = internal::load_once<std::uint64_t>(ips_.address(at_));
@@ -79,10 +79,10 @@ class Callchain {
  public:
   explicit Callchain(U64s ips) noexcept : ips_{ips} {}
 
-  // As the kernel wrote them, markers included.
+  // The words as the kernel wrote them, markers included.
   U64s ips() const noexcept { return ips_; }
   Frames frames() const noexcept { return Frames{ips_}; }
-  // Joins a sample to the CALLCHAIN_DEFERRED that has the user's part of its callchain.
+  // The cookie of the CALLCHAIN_DEFERRED that has the user's part of this sample's callchain.
   std::optional<std::uint64_t> deferred_cookie() const noexcept {
     for (std::size_t i = 0; i + 1 < ips_.size(); ++i) {
       if (ips_[i] == kContextUserDeferred) return ips_[i + 1];

@@ -5,9 +5,9 @@
 #else
 
 // Records of the event itself: Lost, LostSamples, Throttle, Unthrottle, Read, Aux, ItraceStart,
-// AuxOutputHwId, CallchainDeferred; and Unknown. Fields are named as in the uapi's comments. Made
-// by decode().
-// T: facts that were measured, in the project's harness/RECORD_FACTS.md.
+// AuxOutputHwId, CallchainDeferred; and Unknown. Fields are named as in the uapi's comments.
+// decode() constructs these views.
+// T: measured facts, in the project's harness/RECORD_FACTS.md.
 
 #include <cstddef>
 #include <cstdint>
@@ -47,7 +47,7 @@ class LostSamples : public SideBand {
   }
 };
 
-// The fields that Throttle and Unthrottle share: sample_id may repeat them, a little later (T17).
+// The fields that Throttle and Unthrottle share. sample_id may repeat them, a little later (T17).
 class Throttling : public SideBand {
  public:
   std::uint64_t time() const noexcept { return get<std::uint64_t>(8); }
@@ -75,7 +75,7 @@ class Unthrottle : public Throttling {
   using Throttling::Throttling;
 };
 
-// The counts of a task that ends, of an event with inherit_stat.
+// The counts of a task that ends, for an event with inherit_stat.
 class Read : public SideBand {
  public:
   std::uint32_t pid() const noexcept { return get<std::uint32_t>(8); }
@@ -158,8 +158,8 @@ class CallchainDeferred : public SideBand {
   internal::Place ips_;
 };
 
-// A record of a type that this version does not know, or of an event that the caller does not
-// (layouts.h). Its body is rest(); sample_id() is empty if there is no room for it (T19).
+// A record of an unknown type, or of an event for which the caller has no layout (layouts.h). Its
+// body is rest(); sample_id() is empty if there is no room for it (T19).
 class Unknown : public SideBand {
  public:
   using SideBand::SideBand;

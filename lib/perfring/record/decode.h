@@ -10,10 +10,10 @@
 //   const record::Any any = record::decode(bytes, layout);
 //   if (const auto* const sample = std::get_if<record::Sample>(&any)) use(sample->ip());
 //
-// Any bytes may be given, and may change meanwhile: no byte outside them is read, each length is
-// read once and checked before it is multiplied. Unknown types are kept (Unknown), and so are
+// decode() takes any bytes, which may change meanwhile: it reads no byte outside them, and loads
+// each length once and checks it before it multiplies it. It keeps unknown types (Unknown) and
 // unknown bytes (rest()); too few bytes are a Malformed. Nothing here allocates, copies, throws or
-// calls the system. The byte order is this machine's.
+// makes a system call. The byte order is this machine's.
 //
 // Lifetime: a view refers to `bytes` and to `layout`.
 
@@ -35,7 +35,7 @@
 
 namespace perfring::record {
 
-// Each type of the uapi's PERF_RECORD_*, in its order.
+// One type for each PERF_RECORD_* of the uapi, in its order.
 using Any =
     std::variant<Unknown, Mmap, Lost, Comm, Exit, Throttle, Unthrottle, Fork, Read, Sample, Mmap2,
                  Aux, ItraceStart, LostSamples, Switch, SwitchCpuWide, Namespaces, Ksymbol,
@@ -43,7 +43,8 @@ using Any =
 
 namespace internal {
 
-// A T, made where it is returned: copied, its fields would be loaded while they are still stored.
+// Constructs the T where it is returned: a copy would load its fields while they are still being
+// stored.
 template <class T>
 Any parsed(const Raw& raw, std::size_t sample_id_size) noexcept {
   Any any{std::in_place_type<T>, raw, sample_id_size};
@@ -56,7 +57,7 @@ inline Any decode_sample(const Raw& raw) noexcept {
   if (raw.layout.fixed_end() > raw.bytes.size()) {
     return Malformed{raw.header, raw.layout.cut_off_at(raw.bytes.size()), raw.bytes};
   }
-  // On a path of its own, so that the compiler keeps no more of it than the caller looks at.
+  // A separate return, so that the compiler keeps only the fields that the caller uses.
   if (!raw.layout.has(~Layout::kFixedBits)) return Any{std::in_place_type<Sample>, raw, 0};
   return parsed<Sample>(raw, 0);
 }
@@ -128,7 +129,7 @@ inline Any decode_side_band(const Raw& raw) noexcept {
 
 }  // namespace internal
 
-// Takes any bytes, or none. Those behind header.size are not part of the record, and not read.
+// Takes any bytes, or none. Bytes after header.size are not part of the record, and not read.
 inline Any decode(Bytes bytes, const Layout& layout) noexcept {
   if (bytes.size() < sizeof(perf_event_header)) return Malformed{{}, "header", bytes};
   const auto word = internal::load_once<std::uint64_t>(bytes.data());
@@ -140,7 +141,7 @@ inline Any decode(Bytes bytes, const Layout& layout) noexcept {
   if (header.type == PERF_RECORD_SAMPLE) return internal::decode_sample(raw);
   return internal::decode_side_band(raw);
 }
-// The view would refer to a layout that is gone.
+// Deleted: the view would refer to a layout that is gone.
 Any decode(Bytes bytes, const Layout&& layout) = delete;
 
 }  // namespace perfring::record

@@ -1,4 +1,4 @@
-// Records as a Cursor hands them out, whole and uninterpreted: each is decoded, also the one that
+// Records as a Cursor hands them out, whole and uninterpreted: each is decoded, even the one that
 // straddles the ring's end. Layouts: several events in one ring (R12). Bytes that change meanwhile.
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(RecordFromCursorTest, EachRecordIsDecodedWhereverTheRingEnds) {
 
 class RecordLayoutsTest : public ::testing::Test {
  protected:
-  // Made whole, so that the views' memory outlives them.
+  // Decodes in memory_, so that the views' memory outlives them.
   const Any& decoded(const Made& made) {
     memory_.place(made.bytes());
     any_ = decode(memory_.bytes(), layouts_);
@@ -129,7 +129,7 @@ TEST(RecordSampleIdTest, IsRightBehindTheFieldsOfARecordThatIsTooLong) {
   }
 }
 
-// The bytes behind sample_id may be an older record's.
+// The bytes after sample_id may be an older record's.
 TEST_F(RecordLayoutsTest, ARecordThatIsTooLongHasItsIdentifierRightBehindItsFields) {
   for (Made made : kTooLong) {
     made.u64(1234).u32(3).u32(0).u64(12).u64(0).u64(7);
@@ -190,11 +190,11 @@ TEST_F(RecordLayoutsTest, RefusesEventsThatRecordsCannotBeToldApartOf) {
   EXPECT_TRUE(Layouts::over(Two{{{1, &addr_}, {2, &time_}}}));
 }
 
-// The bytes change while they are decoded and looked at, as a hostile producer's may: lengths are
-// loaded once, so that no byte outside the record is read. Two inaccessible pages say so.
+// The bytes change while they are decoded and read, as a hostile producer's may: lengths are loaded
+// once, so no byte outside the record is read. Two inaccessible pages catch such a read.
 
-// Writes the word at `offset` in turn, from another thread, while `look` is called: for a while,
-// and as long as look() says that it has not seen both. On a busy machine that may take seconds.
+// Alternates the word at `offset`, from another thread, while it calls `look`: for a while, and for
+// as long as look() reports that it has not observed both. On a busy machine that may take seconds.
 template <class Look>
 void while_it_changes(const Guarded& memory, std::size_t offset, std::uint64_t one,
                       std::uint64_t other, const Look& look) {
@@ -221,7 +221,7 @@ std::uint64_t sum(const Any& any) {
   return to_string(any).size();
 }
 
-// A record whose length at +8 is now right and now far too large.
+// Decodes a record while its length at `offset` alternates between right and far too large.
 void stays_inside(const perf_event_attr& attr, const Made& made, std::size_t offset,
                   std::uint64_t right, std::uint64_t wrong) {
   const Guarded memory{made.bytes()};
@@ -234,7 +234,7 @@ void stays_inside(const perf_event_attr& attr, const Made& made, std::size_t off
     EXPECT_NE(sum(any), 0U);
     return whole != 0 && malformed != 0;
   });
-  // Both were met: otherwise nothing was shown.
+  // Both must have occurred: otherwise the test has shown nothing.
   EXPECT_NE(whole, 0U);
   EXPECT_NE(malformed, 0U);
 }

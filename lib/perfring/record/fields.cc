@@ -44,7 +44,7 @@ class Fields : public internal::FieldWriter {
   using FieldWriter::FieldWriter;
   using FieldWriter::of;
 
-  // The record's own.
+  // The record's own fields.
   void of(const Mmap& mmap) {
     of_mapping(mmap);
     to_.text("filename", mmap.filename());

@@ -4,8 +4,8 @@
 #error "perfring/record needs C++20: compile with -std=c++20 or later"
 #else
 
-// visit_fields(): every field of a record, by its name in the uapi, in the record's order: for
-// printers, and for comparisons.
+// visit_fields(): passes every field of a record to a visitor, by its name in the uapi and in the
+// record's order, for printers and for comparisons.
 
 #include <cstdint>
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace perfring::record {
 
-// Receives the fields, one after the other. An object or array holds those up to its end; in an
+// Receives the fields one by one. An object or array contains the fields up to its end; in an
 // array, names are empty.
 class PERFRING_EXPORT FieldVisitor {
  public:
@@ -34,17 +34,17 @@ class PERFRING_EXPORT FieldVisitor {
   ~FieldVisitor() = default;
 };
 
-// The record's own fields, then sample_id, if it has one, and `rest`, if there is any. Not the
-// header. For a Malformed: the field that is too short, and all bytes.
+// Passes the record's own fields, then sample_id, if the record has one, and `rest`, if there is
+// any. Does not pass the header. For a Malformed: the field that is too short, and all bytes.
 PERFRING_EXPORT void visit_fields(const Any& record, FieldVisitor& visitor);
 PERFRING_EXPORT void visit_fields(const ReadValues& values, FieldVisitor& visitor);
 
-// The header of a record, as it was when the record was decoded.
+// Returns the header of a record, as it was when the record was decoded.
 PERFRING_EXPORT const perf_event_header& header_of(const Any& record) noexcept;
 
 namespace internal {
 
-// The fields that samples and other records share, as visit_fields() passes them.
+// Passes the fields that samples and other records share, for visit_fields().
 class FieldWriter {
  public:
   explicit FieldWriter(FieldVisitor& visitor) : to_{visitor} {}

@@ -4,13 +4,13 @@
 #error "perfring/record needs C++20: compile with -std=c++20 or later"
 #else
 
-// Layout: which fields an event's records have, and where, as far as its attributes say so. Made
-// once for an event; everything else is in the record.
+// Layout: the fields that an event's records have, and their places, as far as the event's
+// attributes determine them. Built once for an event; everything else is in the record.
 //
-// The order of a sample's fields is that of perf_output_sample(), and of sample_id's that of
-// __perf_event__output_id_sample() (kernel/events/core.c at v6.18). Neither is the order of the
+// The order of a sample's fields is that of perf_output_sample(), and the order of sample_id's that
+// of __perf_event__output_id_sample() (kernel/events/core.c at v6.18). Neither is the order of the
 // bits (T1, T3).
-// T: facts that were measured, in the project's harness/RECORD_FACTS.md.
+// T: measured facts, in the project's harness/RECORD_FACTS.md.
 
 #include <array>
 #include <bit>
@@ -25,9 +25,9 @@ namespace perfring::record {
 
 class Layout {
  public:
-  // sample_type 0, and no sample_id: nothing but headers and the fields that every event has.
+  // sample_type 0, and no sample_id: only headers and the fields that every event has.
   constexpr Layout() noexcept = default;
-  // Bits of sample_type that this version does not know are kept, and their fields left in rest().
+  // Unknown bits of sample_type are kept, and their fields left in rest().
   constexpr explicit Layout(const perf_event_attr& attr) noexcept
       : sample_type_{attr.sample_type},
         read_format_{attr.read_format},
@@ -62,24 +62,24 @@ class Layout {
   constexpr bool sample_id_all() const noexcept { return sample_id_all_; }
   constexpr bool build_id() const noexcept { return build_id_; }
 
-  // The bytes of sample_id at the end of every record that is not a sample.
+  // The size of sample_id at the end of every record that is not a sample.
   constexpr std::size_t sample_id_size() const noexcept { return sample_id_size_; }
 
-  // The fields that stand at the same place in each sample, in order. Each takes 8 bytes.
+  // The fields with the same offset in each sample, in order. Each takes 8 bytes.
   enum class Fixed { Identifier, Ip, Tid, Time, Addr, Id, StreamId, Cpu, Period };
   static constexpr std::uint64_t kFixedBits =
       PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
       PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
       PERF_SAMPLE_PERIOD;
-  // The field's offset in a sample; 0 if the sample does not have it, or if it is not a Fixed.
+  // The field's offset in a sample; 0 if the sample lacks the field, or if it is not a Fixed.
   constexpr std::size_t at(Fixed field) const noexcept {
     const auto i = static_cast<std::size_t>(field);
     return i < fixed_.size() ? fixed_[i] : 0;
   }
-  // The offset of the first byte behind them.
+  // The offset of the first byte after these fields.
   constexpr std::size_t fixed_end() const noexcept { return fixed_end_; }
-  // The first of them that a sample of `size` bytes has no room for; the last of all if it has room
-  // for each.
+  // The first of these fields for which a sample of `size` bytes has no room; the last of all if it
+  // has room for each.
   constexpr const char* cut_off_at(std::size_t size) const noexcept {
     std::size_t i = 0;
     while (i + 1 < kFixed.size() && (fixed_[i] == 0 || fixed_[i] + std::size_t{8} <= size)) ++i;
@@ -89,7 +89,7 @@ class Layout {
   // The fields of sample_id, in order.
   enum class Trailer { Tid, Time, Id, StreamId, Cpu, Identifier };
   static constexpr std::size_t kAbsent = 255;
-  // The field's offset in sample_id; kAbsent if it is not there, or is not a Trailer.
+  // The field's offset in sample_id; kAbsent if it is absent, or is not a Trailer.
   constexpr std::size_t at(Trailer field) const noexcept {
     const auto i = static_cast<std::size_t>(field);
     return i < trailer_.size() ? trailer_[i] : kAbsent;

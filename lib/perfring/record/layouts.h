@@ -4,10 +4,11 @@
 #error "perfring/record needs C++20: compile with -std=c++20 or later"
 #else
 
-// Layouts: for several events that write to one ring (SET_OUTPUT). PERF_SAMPLE_IDENTIFIER alone
-// names the event that wrote a record: at +8 of a sample, and in the last 8 bytes of sample_id in
-// everything else, if sample_id_all is set (R12). PERF_EVENT_IOC_ID returns an event's id for its
-// descriptor. R: facts that were measured, in the project's harness/RECORD_FACTS.md.
+// Layouts: for several events that write to one ring (SET_OUTPUT). Only PERF_SAMPLE_IDENTIFIER
+// names the event that wrote a record: at +8 of a sample, and, if sample_id_all is set, in the last
+// 8 bytes of sample_id in every other record (R12). PERF_EVENT_IOC_ID returns the id for an event's
+// descriptor.
+// R: measured facts, in the project's harness/RECORD_FACTS.md.
 
 #include <algorithm>
 #include <cstddef>
@@ -30,9 +31,9 @@ class Layouts {
     const Layout* layout;
   };
 
-  // Looks ids up in `entries`, which it refers to: sorted by id, each once. Returns nullopt unless
-  // they are, and each layout has IDENTIFIER and sample_id_all: otherwise an id could be anything.
-  // `stray`, if not null, is the layout of samples that have none of these ids (R25).
+  // Looks ids up in `entries`, to which it refers. Returns nullopt unless they are sorted by id,
+  // each id occurs once, and each layout has IDENTIFIER and sample_id_all: otherwise an id could be
+  // anything. `stray`, if not null, is the layout of samples with none of these ids (R25).
   static std::optional<Layouts> over(std::span<const Entry> entries,
                                      const Layout* stray = nullptr) noexcept {
     for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -44,14 +45,14 @@ class Layouts {
     return Layouts{entries, stray};
   }
 
-  // The layout of the event that has this id; null if there is none.
+  // Returns the layout of the event with this id; null if there is none.
   const Layout* find(std::uint64_t id) const noexcept {
     const auto place =
         std::ranges::lower_bound(entries_, id, {}, [](const Entry& entry) { return entry.id; });
     return place != entries_.end() && place->id == id ? place->layout : nullptr;
   }
-  // Finds the layout of the event whose id is in the sample_id that begins at `begin` of the
-  // record. Null if no event has that id.
+  // Returns the layout of the event with the id in the sample_id that begins at offset `begin` of
+  // the record. Null if no event has that id.
   const Layout* find_behind(Bytes record, std::size_t begin) const noexcept {
     for (const Entry& entry : entries_) {
       const std::size_t end = begin + entry.layout->sample_id_size();
@@ -74,7 +75,8 @@ class Layouts {
 
 namespace internal {
 
-// The offset of sample_id in a record that the kernel may have made too long (R28); 0 in others.
+// Returns the offset of sample_id in a record that the kernel may have made too long (R28); 0 for
+// other records.
 inline std::size_t behind_fields(const Raw& none) noexcept {
   const auto end_of = [&](const SideBand& view) {
     return static_cast<std::size_t>(view.rest().data() - none.bytes.data());
@@ -95,9 +97,9 @@ inline const Layout* layout_of_side_band(const Raw& none, const Layouts& layouts
 
 }  // namespace internal
 
-// The same as decode() of one layout, with that of the event that wrote the record. A record
-// without room for an identifier is a Malformed; one of an event that is not in `layouts`, unless
-// it is a sample and `layouts` has a stray layout, is an Unknown, whose layout has no field.
+// Like decode() with one layout, but uses the layout of the event that wrote the record. A record
+// without room for an identifier is a Malformed. A record of an event that is not in `layouts` is
+// an Unknown with an empty layout, unless it is a sample and `layouts` has a stray layout.
 inline Any decode(Bytes bytes, const Layouts& layouts) noexcept {
   static constexpr Layout kNone{};
   if (bytes.size() < sizeof(perf_event_header)) return decode(bytes, kNone);

@@ -1,4 +1,4 @@
-// The traps T10 to T20 of harness/RECORD_FACTS.md: lengths, and what depends on them.
+// The traps T10 to T20 of harness/RECORD_FACTS.md: lengths, and the fields that depend on them.
 
 #include <gtest/gtest.h>
 
@@ -225,7 +225,7 @@ TEST(RecordTrapT17Test, ThrottlingHasATimeAndIdsOfItsOwn) {
   EXPECT_EQ((Decoded{throttle, sampling(0)}.as<Throttle>().stream_id()), 3U);
 }
 
-// One entry too many, and numbers whose product with an entry's size is small again.
+// One entry too many, and numbers so large that their product with an entry's size is small again.
 TEST(RecordTrapT18Test, LengthsAreCheckedBeforeTheyAreMultiplied) {
   const auto malformed = [](std::uint64_t sample_type, const Made& made, auto... format) {
     perf_event_attr attr = sampling(sample_type);
@@ -269,7 +269,7 @@ TEST(RecordTrapT19Test, AnUnknownTypeTooShortForSampleIdIsKeptWithoutOne) {
   const Decoded decoded{Made{23}.u64(1), trailing(kTrailer)};
   EXPECT_EQ(decoded.as<Unknown>().rest().size(), 8U);
   EXPECT_FALSE(decoded.as<Unknown>().sample_id().identifier());
-  // perf.data's own types have none.
+  // perf.data's own types have no sample_id.
   Made user{64};
   const Decoded of_perf_data{add_sample_id(user), trailing(kTrailer)};
   EXPECT_FALSE(of_perf_data.as<Unknown>().sample_id().identifier());
@@ -286,7 +286,7 @@ TEST(RecordTrapT20Test, OnlyARecordThatStraddlesTheRingsEndIsCopied) {
     EXPECT_EQ(joined.data(), scratch.data());
     EXPECT_EQ(hex(joined), hex(all));
   }
-  // A scratch that is not the caller's alone: the head is there first.
+  // If the scratch overlaps the ring, the head is copied first.
   std::array<std::byte, 32> ring{};
   std::ranges::copy(record, ring.begin() + 8);
   const Bytes here{ring};

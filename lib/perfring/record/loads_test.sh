@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Reads the assembly of what takes a length out of a record: it is loaded once, or what is checked
-# would not be what is used, of bytes that change meanwhile. No test that runs can tell.
+# Reads the assembly of the code that takes a length out of a record. A length must be loaded once:
+# if it were loaded twice, the value that is used could differ from the one that was checked,
+# because the bytes may change meanwhile. No test that runs can tell.
 # usage: loads_test.sh FOLDER-OF-lib
 set -u
 include=$1
@@ -8,14 +9,14 @@ include=$1
 # shellcheck source=lib/perfring/testing/assembly.sh
 . lib/perfring/testing/assembly.sh
 
-# The instructions of one function, in one line; ASM stands for the empty asm of load_once(), which
-# takes the value out of the compiler's hands.
+# Prints the instructions of one function, in one line. ASM marks the empty asm of load_once(),
+# which hides the value from the compiler.
 with_marks() { # ASSEMBLY FUNCTION
   instructions "$(sed 's/^[[:space:]]*#APP.*/\tasm/' <<<"$1")" "$2" | sed 's/ asm;/ ASM;/g'
 }
 
-# With more values than there are registers, a compiler that may load a value again does not keep
-# it: g++ has the length come from memory a second time.
+# With more values than registers, a compiler that may load a value again does not keep it: g++
+# loads the length from memory a second time.
 source='
 #include "perfring/record/decode.h"
 using perfring::record::internal::Walk;
@@ -53,15 +54,15 @@ count_loads() { # COMPILER LOADS-OF-A-VALUE-THAT-MAY-BE-LOADED-AGAIN
     loads=$(instructions "$assembly" $function | grep -o '[^;]*record[^;]*;' | wc -l)
     [ "$loads" = 1 ] || fail "$1: $loads loads of a length in $function: $assembly"
   done
-  # What this shows nothing of: a compiler that keeps all.
+  # With a compiler that keeps every value, the test above shows nothing.
   loads=$(instructions "$assembly" again | grep -o '[^;]*record[^;]*;' | wc -l)
   [ "$loads" = "$2" ] || fail "$1: $loads loads of a value that may be loaded again, not $2"
 }
 if [ "$(uname -m)" = x86_64 ]; then count_loads g++ 2; fi
 count_loads "clang-19 --target=x86_64-linux-gnu" 1
 
-# Each place that takes a length, or what is looked up and then used, by load_once(). (g++ prints
-# nothing for an empty asm.)
+# Every function that takes a length, or that looks a value up and then uses it, must do so by
+# load_once(). (g++ prints nothing for an empty asm.)
 source='
 #include "perfring/event/tracepoint_fields.h"
 #include "perfring/record/decode.h"
@@ -90,7 +91,8 @@ compile clang-19 --target=x86_64-linux-gnu
 for function in dumped text frame behind; do
   expect "$function" "$(with_marks "$assembly" $function)" ' ASM;'
 done
-# The first access to memory, and at once: what is checked is the value that was taken.
+# The load is the first access to memory, and ASM follows at once: the loaded value is the one
+# checked.
 for function in header headers; do
   expect "$function" "$(with_marks "$assembly" $function)" \
     '^([^(]*;)? movq \(%r[a-z0-9]+\), %r[a-z0-9]+;( (push|mov|sub|lea|xor)[^;]*;)* ASM;'

@@ -4,9 +4,9 @@
 #error "perfring/record needs C++20: compile with -std=c++20 or later"
 #else
 
-// Records of what is mapped where: Mmap, Mmap2, Ksymbol, BpfEvent, TextPoke. Fields are named as in
-// the uapi's comments. Made by decode().
-// T and R: facts that were measured, in the project's harness/RECORD_FACTS.md.
+// Records of mappings and of code: Mmap, Mmap2, Ksymbol, BpfEvent, TextPoke. Fields are named as in
+// the uapi's comments. decode() constructs these views.
+// T and R: measured facts, in the project's harness/RECORD_FACTS.md.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@ class AnyMmap : public SideBand {
   std::uint64_t addr() const noexcept { return get<std::uint64_t>(16); }
   std::uint64_t len() const noexcept { return get<std::uint64_t>(24); }
   std::uint64_t pgoff() const noexcept { return get<std::uint64_t>(32); }
-  // misc: not executable (T6).
+  // From misc: the mapping is not executable (T6).
   bool is_data() const noexcept { return (header().misc & PERF_RECORD_MISC_MMAP_DATA) != 0; }
 
   using SideBand::SideBand;
@@ -61,12 +61,12 @@ class Mmap : public AnyMmap {
 
 class Mmap2 : public AnyMmap {
  public:
-  // The file, unless there is a build id in its place.
+  // The file's numbers, unless there is a build id in their place.
   std::optional<std::uint32_t> maj() const noexcept { return file<std::uint32_t>(40); }
   std::optional<std::uint32_t> min() const noexcept { return file<std::uint32_t>(44); }
   std::optional<std::uint64_t> ino() const noexcept { return file<std::uint64_t>(48); }
   std::optional<std::uint64_t> ino_generation() const noexcept { return file<std::uint64_t>(56); }
-  // The build id, of build_id_size bytes. misc alone cannot be believed (R14).
+  // The build id, of build_id_size bytes. misc alone is not reliable (R14).
   std::optional<Bytes> build_id() const noexcept {
     if (!has_build_id()) return std::nullopt;
     return bytes(build_id_);
@@ -114,7 +114,7 @@ class Mmap2 : public AnyMmap {
   internal::Place filename_;
 };
 
-// Code of the kernel's: of BPF programs, or out of line.
+// Code of the kernel: of BPF programs, or out of line.
 class Ksymbol : public SideBand {
  public:
   std::uint64_t addr() const noexcept { return get<std::uint64_t>(8); }

@@ -4,10 +4,10 @@
 #error "perfring/record needs C++20: compile with -std=c++20 or later"
 #else
 
-// ReadValues: the uapi's struct read_format: in READ, in samples with PERF_SAMPLE_READ, and what
-// read(2) of an event gives (T12: perf_output_read_one() and perf_output_read_group(),
+// ReadValues: the uapi's struct read_format, as in READ, in samples with PERF_SAMPLE_READ, and in
+// the result of read(2) of an event (T12: perf_output_read_one() and perf_output_read_group(),
 // kernel/events/core.c at v6.18).
-// T: facts that were measured, in the project's harness/RECORD_FACTS.md.
+// T: measured facts, in the project's harness/RECORD_FACTS.md.
 
 #include <bit>
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace perfring::record {
 
-// One event's count. `id` and `lost` are there if read_format has FORMAT_ID and FORMAT_LOST.
+// One event's count. `id` and `lost` are present if read_format has FORMAT_ID and FORMAT_LOST.
 struct ReadValue {
   std::uint64_t value;
   std::optional<std::uint64_t> id;
@@ -30,8 +30,8 @@ struct ReadValue {
 
 class ReadValues {
  public:
-  // A view of what read(2) wrote into `bytes`, of which the first 65535 count; nullopt if they are
-  // too few. Bits of read_format that this version does not know are not looked at.
+  // Returns a view of the bytes that read(2) wrote, of which the first 65535 count; nullopt if they
+  // are too few. Ignores unknown bits of read_format.
   static std::optional<ReadValues> over(Bytes bytes, std::uint64_t read_format) noexcept {
     internal::Walk walk{bytes.data(), 0, bytes.size() < 65535 ? bytes.size() : 65535};
     const internal::Place place = pass(walk, read_format);
@@ -42,7 +42,8 @@ class ReadValues {
   bool is_group() const noexcept { return (read_format_ & PERF_FORMAT_GROUP) != 0; }
   // The number of counts: 1, or the number of the group's members (`nr`).
   std::size_t size() const noexcept { return nr_; }
-  // The leader is first, then its siblings. If i is not below size(): bytes.h.
+  // The leader is first, followed by its siblings. Ends the program if i is not below size()
+  // (bytes.h).
   ReadValue operator[](std::size_t i) const noexcept {
     internal::expect_index(i, nr_);
     const std::size_t first = is_group() ? 1 + times() + i * member_words(read_format_) : 0;
@@ -78,11 +79,11 @@ class ReadValues {
  private:
   friend class Read;
   friend class Sample;
-  // Precondition: pass() went over them.
+  // Precondition: pass() has passed over the values.
   ReadValues(const std::byte* data, std::size_t nr, std::uint64_t read_format) noexcept
       : data_{data}, nr_{nr}, read_format_{read_format} {}
 
-  // In the order of the sizes alone: of a single event they stand between value and id.
+  // Adds up sizes; the place is another one: a single event has its times between value and id.
   static void pass_times(internal::Walk& walk, std::uint64_t read_format) noexcept {
     walk.pass(8 * times(read_format), "time_enabled");
   }
@@ -93,7 +94,7 @@ class ReadValues {
   static std::size_t member_words(std::uint64_t format) noexcept {
     return 1 + one_if(format & PERF_FORMAT_ID) + one_if(format & PERF_FORMAT_LOST);
   }
-  // std::popcount calls a function of libgcc's on a processor that has no instruction for it.
+  // std::popcount would call a function of libgcc on a processor without an instruction for it.
   static std::size_t one_if(std::uint64_t bit) noexcept { return bit != 0 ? 1 : 0; }
   std::size_t times() const noexcept { return times(read_format_); }
   bool has(std::uint64_t bit) const noexcept { return (read_format_ & bit) != 0; }

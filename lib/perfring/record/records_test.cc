@@ -1,4 +1,5 @@
-// Every record that is not a sample: its fields, and which of them is named where the bytes end.
+// Every record that is not a sample: its fields, and the field that is named if the bytes end
+// early.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +25,7 @@ struct End {
   std::size_t at;
 };
 
-// Cut anywhere, the record names the field that does not fit; with sample_id, the same.
+// Checks that the record, cut anywhere, names the field that does not fit; with sample_id as well.
 void names_each_field(const Made& made, const std::vector<End>& ends) {
   const std::vector<std::byte> whole = made.bytes();
   ASSERT_EQ(ends.back().at, whole.size());
@@ -253,7 +254,7 @@ TEST(RecordDecodeTest, WithoutRoomForSampleIdARecordIsMalformed) {
   EXPECT_EQ(decoded.malformed(), "sample_id");
 }
 
-// The kernel adds it to every record of its own. Those of types from 64 on are tools' own.
+// The kernel appends sample_id to every record of its own. Types from 64 on are those of tools.
 TEST(RecordDecodeTest, ARecordOfAnUnknownTypeEndsWithSampleIdIfThereIsRoomForIt) {
   for (std::size_t size = 0; size <= 56; ++size) {
     const bool has_room = size >= 48;

@@ -4,9 +4,9 @@
 #error "perfring/record needs C++20: compile with -std=c++20 or later"
 #else
 
-// Sample: a PERF_RECORD_SAMPLE. Each field is there if the event's sample_type selects it, and
-// named as in the uapi's comment; `identifier` is the id of PERF_SAMPLE_IDENTIFIER.
-// T: facts that were measured, in the project's harness/RECORD_FACTS.md.
+// Sample: a PERF_RECORD_SAMPLE. A field is present if the event's sample_type selects it, and named
+// as in the uapi's comment; `identifier` is the id of PERF_SAMPLE_IDENTIFIER.
+// T: measured facts, in the project's harness/RECORD_FACTS.md.
 
 #include <bit>
 #include <cstddef>
@@ -30,8 +30,8 @@ class Regs {
   std::uint64_t abi() const noexcept { return abi_; }  // enum perf_sample_regs_abi
   std::uint64_t mask() const noexcept { return mask_; }
   U64s regs() const noexcept { return regs_; }
-  // The register of a bit of the mask: enum perf_event_x86_regs and its like. nullopt if the mask
-  // or the words do not have it.
+  // The register for a bit of the mask: enum perf_event_x86_regs and the like. nullopt if the mask
+  // or the words lack it.
   std::optional<std::uint64_t> reg(unsigned bit) const noexcept {
     if (bit >= 64 || (mask_ >> bit & 1) == 0) return std::nullopt;
     const std::uint64_t below = mask_ & ((std::uint64_t{1} << bit) - 1);
@@ -46,11 +46,11 @@ class Regs {
   U64s regs_;
 };
 
-// A copy of the user's stack: `dyn_size` of `data`'s bytes are true (T11).
+// A copy of the user's stack, of which the first `dyn_size` bytes are valid (T11).
 struct StackUser {
   Bytes data;
-  std::uint64_t dyn_size;  // 0 where data is empty
-  // The part of `data` that was really dumped, never more than there is.
+  std::uint64_t dyn_size;  // 0 if data is empty
+  // The valid part of `data`, never more than there is.
   Bytes dumped() const noexcept {
     return data.first(dyn_size < data.size() ? static_cast<std::size_t>(dyn_size) : data.size());
   }
@@ -64,7 +64,7 @@ class Sample : public View {
   using Word = std::optional<std::uint64_t>;
   using Half = std::optional<std::uint32_t>;
 
-  // misc: ip is the instruction that caused the event, and not one near it.
+  // From misc: ip is the instruction that caused the event, and not one near it.
   bool exact_ip() const noexcept { return (header().misc & PERF_RECORD_MISC_EXACT_IP) != 0; }
 
   Word identifier() const noexcept { return fixed(Layout::Fixed::Identifier); }
@@ -87,7 +87,7 @@ class Sample : public View {
     if (ips_.at == 0) return std::nullopt;
     return Callchain{words(ips_)};
   }
-  // As many bytes as `size` says, the kernel's padding included (T2).
+  // As many bytes as `size` states, the kernel's padding included (T2).
   std::optional<Bytes> raw() const noexcept { return some_bytes(raw_); }
   std::optional<BranchStack> branch_stack() const noexcept;
   std::optional<Regs> regs_user() const noexcept {
@@ -114,10 +114,10 @@ class Sample : public View {
   Word cgroup() const noexcept { return some<std::uint64_t>(cgroup_); }
   Word data_page_size() const noexcept { return some<std::uint64_t>(data_page_size_); }
   Word code_page_size() const noexcept { return some<std::uint64_t>(code_page_size_); }
-  // A part of the AUX area, as long as attr.aux_sample_size asks for.
+  // A part of the AUX area, of the size that attr.aux_sample_size asks for.
   std::optional<Bytes> aux() const noexcept { return some_bytes(aux_); }
 
-  // For decode(): as a View's, without sample_id. Precondition: there are layout.fixed_end() bytes.
+  // For decode(): like View's, without sample_id. Precondition: there are layout.fixed_end() bytes.
   Sample(const internal::Raw& raw, std::size_t sample_id_size) noexcept
       : View{raw, sample_id_size} {
     end_of(Walk{data(), layout().fixed_end(), bytes().size()});
@@ -139,7 +139,7 @@ class Sample : public View {
     if (place.at == 0) return std::nullopt;
     return bytes(place);
   }
-  // The registers stand behind their abi.
+  // The registers follow their abi.
   std::optional<Regs> regs(Place place, std::uint64_t mask) const noexcept {
     if (place.at == 0) return std::nullopt;
     return Regs{get<std::uint64_t>(place.at - std::size_t{8}), mask, words(place)};
@@ -187,7 +187,7 @@ inline const char* Sample::parse() noexcept {
   constexpr std::uint64_t kBefore =
       Layout::kFixedBits | PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
   if (!has(~kBefore)) return end_of(walk);
-  Walk rest = walk;  // which leaves the other in registers
+  Walk rest = walk;  // a copy, so that `walk` can stay in registers
   parse_branches(rest);
   return end_of(rest);
 }

@@ -1,5 +1,5 @@
-// Sample: which field is named where the bytes end, and fields on their own. Misuse: what the types
-// of views and layouts allow and nobody means.
+// Sample: the field that is named if the bytes end early, and single fields. Misuse of views and
+// layouts: everything that their types allow and nobody intends.
 
 #include <gtest/gtest.h>
 
@@ -25,8 +25,8 @@ struct Part {
   std::size_t size;
 };
 
-// One of each, in the kernel's order (T1): what it takes of a record in which every length is 0 but
-// those of the registers.
+// One of each field, in the kernel's order (T1), with its size in a record in which all lengths are
+// 0 except those of the registers.
 const std::vector<Part>& parts() {
   static const std::vector<Part> all{{PERF_SAMPLE_IDENTIFIER, "identifier", 8},
                                      {PERF_SAMPLE_IP, "ip", 8},
@@ -108,7 +108,7 @@ TEST(RecordSampleTest, RegistersAreAsManyAsTheMaskHasBits) {
   EXPECT_FALSE(decoded.as<Sample>().regs_intr()->reg(62));
 }
 
-// BITS(MISPRED | CYCLES...) is the uapi's struct, whose bit fields are in the machine's own order.
+// BITS(MISPRED | CYCLES...) is the uapi's struct, with bit fields in the machine's own order.
 TEST(RecordSampleTest, ABranchsFlagsAreTheUapisBitFields) {
   perf_branch_entry entry{};
   entry.from = 1;
@@ -135,7 +135,7 @@ TEST(RecordSampleTest, ABranchsFlagsAreTheUapisBitFields) {
   EXPECT_EQ(got.priv, 3U);
 }
 
-// T14: the record's end says whether hw_idx is there, if it is of help.
+// T14: the record's end tells whether hw_idx is there, unless both readings fit.
 TEST(RecordSampleTest, AnEmptyBranchStackIsTakenByTheRecordsEnd) {
   perf_event_attr attr = sampling(PERF_SAMPLE_BRANCH_STACK);
   attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_HW_INDEX;
@@ -156,7 +156,7 @@ TEST(RecordSampleTest, FieldsOfUnknownBitsAreKept) {
   EXPECT_EQ(decoded.as<Sample>().layout().sample_type(), type);
 }
 
-// A raw size that is not a multiple of 8 puts all that follows at odd addresses.
+// A raw size that is not a multiple of 8 puts all following fields at odd addresses.
 TEST(RecordSampleTest, FieldsMayBeUnaligned) {
   const Decoded decoded{
       Made{PERF_RECORD_SAMPLE}.u32(3).run(3, 1).u64(0x1122334455667788).u64(1).u8(9),
@@ -166,7 +166,7 @@ TEST(RecordSampleTest, FieldsMayBeUnaligned) {
   EXPECT_EQ(hex(*decoded.as<Sample>().aux()), "09");
 }
 
-// The fields of every read_format are there, at both ends of the bytes.
+// The fields of every read_format are found, at both ends of the bytes.
 TEST(RecordReadValuesTest, EveryReadFormatTakesAsManyBytesAsItsFieldsDo) {
   for (std::uint64_t format = 0; format < 32; ++format) {
     const bool group = (format & PERF_FORMAT_GROUP) != 0;
@@ -200,7 +200,7 @@ TEST(RecordMisuseTest, AnIndexOutOfRangeEndsTheProgram) {
   Made made{PERF_RECORD_SAMPLE};
   made.u64(1).u64(100);                                  // a group of one
   made.u64(2).u64(101).u64(102);                         // ips
-  made.u64(1).u64(0).u64(113).u64(114).u64(0).u64(115);  // a branch, behind hw_idx
+  made.u64(1).u64(0).u64(113).u64(114).u64(0).u64(115);  // a branch, after hw_idx
   perf_event_attr attr =
       sampling(PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_BRANCH_STACK);
   attr.read_format = PERF_FORMAT_GROUP;
@@ -229,7 +229,7 @@ TEST(RecordMisuseTest, AnIndexOutOfRangeEndsTheProgram) {
 TEST(RecordMisuseTest, ViewsMadeByHandReadNothingBeyondTheirWords) {
   const std::array<std::uint64_t, 2> words{5, 6};
   const U64s two{reinterpret_cast<const std::byte*>(words.data()), words.size()};
-  const Regs regs{PERF_SAMPLE_REGS_ABI_64, 0b1011, two};  // a register more than there are words
+  const Regs regs{PERF_SAMPLE_REGS_ABI_64, 0b1011, two};  // one register more than words
   EXPECT_EQ(regs.reg(0), 5U);
   EXPECT_EQ(regs.reg(1), 6U);
   EXPECT_FALSE(regs.reg(3));

@@ -4,9 +4,9 @@
 #error "perfring/record needs C++20: compile with -std=c++20 or later"
 #else
 
-// Records of what tasks do: Comm, Fork, Exit, Namespaces, Cgroup, Switch, SwitchCpuWide. Fields are
-// named as in the uapi's comments. Made by decode().
-// T and R: facts that were measured, in the project's harness/RECORD_FACTS.md.
+// Records of tasks: Comm, Fork, Exit, Namespaces, Cgroup, Switch, SwitchCpuWide. Fields are named
+// as in the uapi's comments. decode() constructs these views.
+// T and R: measured facts, in the project's harness/RECORD_FACTS.md.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ class Comm : public SideBand {
   std::uint32_t pid() const noexcept { return get<std::uint32_t>(8); }
   std::uint32_t tid() const noexcept { return get<std::uint32_t>(12); }
   std::string_view comm() const noexcept { return string(comm_); }
-  // misc: by execve(), not by prctl() or a write to /proc.
+  // From misc: changed by execve(), not by prctl() or a write to /proc.
   bool is_exec() const noexcept { return (header().misc & PERF_RECORD_MISC_COMM_EXEC) != 0; }
 
   using SideBand::SideBand;
@@ -39,8 +39,8 @@ class Comm : public SideBand {
   internal::Place comm_;
 };
 
-// The fields that Fork and Exit share. An exit's ppid and ptid are the real parent's at that time
-// (T9).
+// The fields that Fork and Exit share. An exit's ppid and ptid are those of the real parent at that
+// time (T9).
 class Task : public SideBand {
  public:
   std::uint32_t pid() const noexcept { return get<std::uint32_t>(8); }
@@ -72,7 +72,7 @@ class Exit : public Task {
   using Task::Task;
 };
 
-// The file of a namespace below /proc/PID/ns.
+// A namespace's file below /proc/PID/ns.
 struct NamespaceLink {
   std::uint64_t dev;
   std::uint64_t inode;
@@ -82,9 +82,9 @@ class Namespaces : public SideBand {
  public:
   std::uint32_t pid() const noexcept { return get<std::uint32_t>(8); }
   std::uint32_t tid() const noexcept { return get<std::uint32_t>(12); }
-  // nr_namespaces. In the kernel's order: net, uts, ipc, pid, user, mnt, cgroup.
+  // nr_namespaces. The order is the kernel's: net, uts, ipc, pid, user, mnt, cgroup.
   std::size_t size() const noexcept { return links_.count; }
-  // If i is not below size(): bytes.h.
+  // Ends the program if i is not below size() (bytes.h).
   NamespaceLink operator[](std::size_t i) const noexcept {
     internal::expect_index(i, size());
     const std::size_t at = links_.at + i * 16;
@@ -121,10 +121,10 @@ class Cgroup : public SideBand {
   internal::Place path_;
 };
 
-// A context switch of the task that is observed. Without sample_id it is a header alone (R6).
+// A context switch of the observed task. Without sample_id the record is only a header (R6).
 class Switch : public SideBand {
  public:
-  // misc: the task leaves the CPU, and was preempted: it could have run on.
+  // From misc: the task leaves the CPU; and it was preempted, so it could have continued.
   bool is_out() const noexcept { return (header().misc & PERF_RECORD_MISC_SWITCH_OUT) != 0; }
   bool is_preempted() const noexcept {
     return is_out() && (header().misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
@@ -134,7 +134,8 @@ class Switch : public SideBand {
   const char* parse() noexcept { return end_of(walk()); }
 };
 
-// The same of a CPU. The other task is the next one on it if is_out(), else the previous one.
+// A context switch on the observed CPU. The other task is the next one on it if is_out(), otherwise
+// the previous one.
 class SwitchCpuWide : public Switch {
  public:
   std::uint32_t next_prev_pid() const noexcept { return get<std::uint32_t>(8); }

@@ -24,8 +24,8 @@ PERFRING_EXPORT std::string to_string(const ReadValues& values);
 
 namespace internal {
 
-// The length of the UTF-8 character that `text` begins with; 0 if `text` does not begin with one,
-// or if it is a control character.
+// Returns the length of the UTF-8 character at the beginning of `text`; 0 if there is none, or if
+// it is a control character.
 inline std::size_t printable_length(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0x20 || byte(0) == 0x7f) return 0;

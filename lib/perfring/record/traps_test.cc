@@ -1,5 +1,5 @@
-// The traps T1 to T9 of harness/RECORD_FACTS.md, a test each (length_traps_test.cc has the others).
-// Records are made by hand; genuine ones are compared in harness/record.
+// The traps T1 to T9 of harness/RECORD_FACTS.md, one test each (length_traps_test.cc has the
+// others). Records are built by hand; harness/record compares genuine ones.
 
 #include <gtest/gtest.h>
 
@@ -157,7 +157,7 @@ TEST(RecordTrapT7Test, ABuildIdStandsWhereTheFileDoes) {
   EXPECT_EQ(map.filename(), "a");
 }
 
-// R14: the bit of a listener that was served before.
+// R14: the kernel may set the bit for an earlier listener and not clear it.
 TEST(RecordTrapT7Test, MiscAloneIsNotBelieved) {
   Made made = mmap2(PERF_RECORD_MISC_MMAP_BUILD_ID);
   made.u32(254).u32(1).u64(8).u64(9).u32(6).u32(7).text("a");

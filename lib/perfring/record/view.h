@@ -4,10 +4,10 @@
 #error "perfring/record needs C++20: compile with -std=c++20 or later"
 #else
 
-// View: what the views of all records share. A view is made by decode() (decode.h), which has
-// checked every length: no accessor leaves the record. It refers to the record's bytes and to the
-// Layout, which must both outlive it; a record in a ring lives until the ring's tail passes it.
-// R: facts that were measured, in the project's harness/RECORD_FACTS.md.
+// View: the base of all record views. decode() (decode.h) constructs a view and checks every
+// length: no accessor leaves the record. A view refers to the record's bytes and to the Layout,
+// which must both outlive it; a record in a ring is valid until the ring's tail passes it.
+// R: measured facts, in the project's harness/RECORD_FACTS.md.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace perfring::record {
 
 namespace internal {
 
-// A record whose size is checked.
+// A record with a checked size.
 struct Raw {
   perf_event_header header;
   Bytes bytes;  // header.size of them
@@ -33,8 +33,8 @@ struct Raw {
 
 }  // namespace internal
 
-// The fields at the end of every record that is not a sample, if attr.sample_id_all is set: those
-// that sample_type selects. A field that has a sample's name has its meaning, too.
+// The fields that sample_type selects, at the end of every record that is not a sample, if
+// attr.sample_id_all is set. A field with the name of a sample's field has the same meaning.
 class SampleId {
  public:
   // Without any field.
@@ -68,22 +68,21 @@ class SampleId {
 
 class View {
  public:
-  // As it was when the record was decoded.
+  // The header as it was when the record was decoded.
   const perf_event_header& header() const noexcept { return header_; }
   // PERF_RECORD_MISC_KERNEL, _USER and so on.
   unsigned cpumode() const noexcept { return header_.misc & PERF_RECORD_MISC_CPUMODE_MASK; }
   // The record, header included.
   Bytes bytes() const noexcept { return {data_, header_.size}; }
-  // The bytes between the fields that are known and sample_id: a later kernel's fields, mostly
-  // none. In a KSYMBOL, a BPF_EVENT and a TEXT_POKE, the bytes behind sample_id, which mean nothing
-  // (R28).
+  // The bytes between the known fields and sample_id: a later kernel's fields, usually none. In a
+  // KSYMBOL, a BPF_EVENT and a TEXT_POKE, the bytes after sample_id, which mean nothing (R28).
   Bytes rest() const noexcept {
     return {data_ + rest_begin_, static_cast<std::size_t>(rest_end_ - rest_begin_)};
   }
   const Layout& layout() const noexcept { return *layout_; }
 
-  // For decode(), as is each view's parse(), which may be called again without harm.
-  // Precondition: the last sample_id_size bytes are sample_id's.
+  // For decode(), like each view's parse(), which may be called again without harm. Precondition:
+  // the last sample_id_size bytes are sample_id's.
   View(const internal::Raw& raw, std::size_t sample_id_size) noexcept
       : data_{raw.bytes.data()},
         layout_{&raw.layout},
@@ -91,9 +90,9 @@ class View {
         rest_end_{static_cast<std::uint16_t>(raw.header.size - sample_id_size)} {}
 
  protected:
-  // From the first field to sample_id.
+  // A walk from the first field to sample_id.
   internal::Walk walk() const noexcept { return {data_, sizeof(perf_event_header), rest_end_}; }
-  // Takes what is left of a walk for rest(). Returns the field that was too short, or null.
+  // Turns the rest of a walk into rest(). Returns the field that was too short, or null.
   const char* end_of(const internal::Walk& walk) noexcept {
     rest_begin_ = static_cast<std::uint16_t>(walk.at());
     return walk.too_short();
@@ -137,8 +136,8 @@ class SideBand : public View {
         sample_id_size_{static_cast<std::uint8_t>(sample_id_size)} {}
 
  protected:
-  // As end_of(), of a record that the kernel may have made too long: sample_id is right behind the
-  // fields (R28).
+  // Like end_of(), for a record that the kernel may have made too long: sample_id follows the
+  // fields directly (R28).
   const char* end_behind_sample_id(const internal::Walk& walk) noexcept {
     const char* const field = end_of(walk);
     if (field == nullptr && sample_id_size_ != 0) {
@@ -153,11 +152,11 @@ class SideBand : public View {
   std::uint8_t sample_id_size_;
 };
 
-// A record with too few bytes for a field that it must have, or one whose lengths do not fit.
-// `field` is the uapi's name of the first such field; "size" is header.size, which is below 8 or
-// above the bytes that are there.
+// A record with too few bytes for a mandatory field, or with lengths that do not fit. `field` is
+// the uapi's name of the first such field; "size" is header.size, which is below 8 or above the
+// number of bytes given.
 struct Malformed {
-  perf_event_header header;  // all zeroes if there is not even that
+  perf_event_header header;  // all zeroes if the bytes have no room for one
   const char* field;
   Bytes bytes;
 };

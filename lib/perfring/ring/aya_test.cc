@@ -1,5 +1,5 @@
-// aya's own unit tests of its perf buffer (aya/src/maps/perf/perf_buffer.rs, mod tests), by name,
-// on one page of ring as there. Bytes are stated in the byte order of the host.
+// aya's own unit tests of its perf buffer (aya/src/maps/perf/perf_buffer.rs, mod tests), under
+// their names and, like there, on a ring of one page. Bytes are in the byte order of the host.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ TEST(AyaRingTest, ReadLastSample) {
   EXPECT_THAT(drain(ring_over(fake)), ElementsAre(Seen::sample(cafebabe())));
 }
 
-// The header ends where the ring does; the raw size starts it.
+// The header ends at the ring's end; the raw size is at the ring's beginning.
 TEST(AyaRingTest, ReadWrappingSampleSize) {
   FakeRing fake{kPage, kPage - 8};
   fake.sample(cafebabe());
@@ -109,7 +109,7 @@ TEST(AyaRingTest, ReadWrappingSampleSize) {
   EXPECT_EQ(std::memcmp(fake.data().data(), raw_size.data(), 4), 0);
 }
 
-// The payload's first four bytes end the ring; the rest starts it.
+// The payload's first four bytes are at the ring's end; the rest is at its beginning.
 TEST(AyaRingTest, ReadWrappingValue) {
   FakeRing fake{kPage, kPage - 16};
   const auto value = kLittle
@@ -119,7 +119,7 @@ TEST(AyaRingTest, ReadWrappingValue) {
   EXPECT_THAT(drain(ring_over(fake)), ElementsAre(Seen::sample(value, 4)));
 }
 
-// Records as kernels were seen to write them, byte for byte, in both byte orders.
+// Records as kernels were observed to write them, byte for byte, in both byte orders.
 
 using testing::drain;
 using ::testing::ElementsAre;
@@ -132,7 +132,7 @@ std::vector<std::byte> bytes(std::initializer_list<int> values) {
   return result;
 }
 
-// A ring that holds these bytes, at `start`.
+// A ring that holds these bytes, at position `start`.
 class Recorded {
  public:
   Recorded(std::initializer_list<int> little, std::initializer_list<int> big,
@@ -149,7 +149,7 @@ class Recorded {
   FakeRing fake_;
 };
 
-// bpf_perf_event_output() of 1 2 3 4 5: seven bytes of padding, which keep what was there before.
+// bpf_perf_event_output() of 1 2 3 4 5: seven bytes of padding, which keep their old content.
 TEST(KernelRecordsTest, APayloadOf5BytesComesWithItsPadding) {
   Recorded ring{{9, 0, 0, 0, 1, 0,    0x18, 0,    0x0c, 0,    0,    0,
                  1, 2, 3, 4, 5, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee},
@@ -160,14 +160,14 @@ TEST(KernelRecordsTest, APayloadOf5BytesComesWithItsPadding) {
       ElementsAre(Seen::sample(bytes({1, 2, 3, 4, 5, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee}))));
 }
 
-// An empty payload leaves padding alone.
+// A sample with an empty payload consists of padding.
 TEST(KernelRecordsTest, AnEmptyPayloadIsFourBytesOfPadding) {
   Recorded ring{{9, 0, 0, 0, 2, 0, 16, 0, 4, 0, 0, 0, 0xee, 0xee, 0xee, 0xee},
                 {0, 0, 0, 9, 0, 2, 0, 16, 0, 0, 0, 4, 0xee, 0xee, 0xee, 0xee}};
   EXPECT_THAT(ring.drained(), ElementsAre(Seen::sample(bytes({0xee, 0xee, 0xee, 0xee}))));
 }
 
-// LOST comes in the same reservation as the next record that fits.
+// The kernel writes a LOST in the same reservation as the next record that fits.
 TEST(KernelRecordsTest, ALostIsDeliveredBeforeTheSampleThatBroughtIt) {
   for (const std::uint64_t start : {std::uint64_t{0}, std::uint64_t{65536 - 24}}) {
     Recorded ring{{2, 0, 0, 0, 0, 0, 24, 0, 77, 0, 0,  0, 0, 0, 0, 0, 0x2a, 1, 0, 0,
@@ -188,8 +188,8 @@ TEST(KernelRecordsTest, ALostMayCarrySampleIdFields) {
               ElementsAre(Seen::lost(6), Seen::sample(bytes({1, 2, 3, 4}))));
 }
 
-// A payload of 65540 bytes: header.size and the head's advance wrap to 16, raw does not, and the
-// next record is written into the payload.
+// A payload of 65540 bytes: header.size and the advance of data_head wrap to 16, raw's size does
+// not, and the kernel writes the next record into the payload.
 TEST(KernelRecordsTest, AnOversizePayloadIsABadSampleAndTheNextRecordIsFound) {
   Recorded ring{{9, 0, 0, 0, 1, 0, 16, 0, 4, 0, 1, 0, 0xaa, 0xaa, 0xaa, 0xaa},
                 {0, 0, 0, 9, 0, 1, 0, 16, 0, 1, 0, 4, 0xaa, 0xaa, 0xaa, 0xaa}};
@@ -199,7 +199,8 @@ TEST(KernelRecordsTest, AnOversizePayloadIsABadSampleAndTheNextRecordIsFound) {
                                           Seen::sample(bytes({1, 2, 3, 4}))));
 }
 
-// One of 65525 to 65532 bytes wraps to 8: the next record's type stands where raw's size would.
+// header.size of a payload of 65525 to 65532 bytes wraps to 8: the next record's type is where the
+// raw size would be.
 TEST(KernelRecordsTest, AnOversizePayloadMayLeaveAHeaderAlone) {
   Recorded ring{{9, 0, 0, 0, 1, 0, 8, 0}, {0, 0, 0, 9, 0, 1, 0, 8}};
   const std::vector<std::byte> record = ring.fake().bytes(0, 8);
@@ -208,8 +209,8 @@ TEST(KernelRecordsTest, AnOversizePayloadMayLeaveAHeaderAlone) {
                                           Seen::sample(bytes({1, 2, 3, 4}))));
 }
 
-// One of 65540 bytes goes once around a ring of 64 KiB: over four unread records, and over the
-// header of its own. What a drain then takes for a header is the payload's.
+// A payload of 65540 bytes goes once around a ring of 64 KiB: over four unread records, and over
+// its own header. The drain then takes bytes of the payload for a header.
 TEST(KernelRecordsTest, HeadersThatAnOversizePayloadOverwroteEndTheDrain) {
   for (const int fill : {0x00, 0xff, 0x01, 0xa5}) {
     FakeRing fake{65536};
@@ -233,7 +234,7 @@ TEST(KernelRecordsTest, APayloadOf65516BytesArrivesWhole) {
               ElementsAre(Seen::sample(payload), Seen::sample(bytes({1, 2, 3, 4}))));
 }
 
-// N - 8 bytes are the most that a kernel ever uses of a ring: 255 records of 16 in a page.
+// A kernel uses at most N - 8 bytes of a ring of N: 255 records of 16 bytes in a page.
 TEST(KernelRecordsTest, AFullPageIs255RecordsOf16Bytes) {
   for (const std::uint64_t start : {0U, 8U, 16U, 2048U}) {
     FakeRing fake{4096, start};

@@ -4,7 +4,7 @@
 #error "perfring/ring needs C++20: compile with -std=c++20 or later"
 #else
 
-// The callbacks that a drain takes, and how an event reaches them. Internal to Ring.
+// The callbacks that a drain accepts, and how it passes an event to them. Internal to Ring.
 
 #include <type_traits>
 #include <utility>
@@ -22,12 +22,13 @@ inline constexpr bool is_overloaded<Overloaded<Fs...> > = true;
 template <class F, class Event>
 concept CallableWith = requires(F& f, Event&& event) { f(static_cast<Event&&>(event)); };
 
-// Called with the whole event. An Overloaded never is: an `auto` in it would take every event from
-// those beside it.
+// An F that is called with the whole event. Never an Overloaded: an `auto` in it would take every
+// event away from its other callables.
 template <class F>
 concept TakesEvent = !is_overloaded<std::remove_cvref_t<F> > && CallableWith<F, const PerfEvent&>;
 
-// Called with the event's own type. Excludes an F that takes a PerfEvent that is made of it.
+// An F that is called with the event's own type. Excludes an F that takes a PerfEvent&&, to which a
+// Sample would convert, or a PerfEvent&, which would never be called.
 template <class F>
 concept TakesAlternatives = !TakesEvent<F> &&
                             (is_overloaded<std::remove_cvref_t<F> > ||
@@ -49,8 +50,8 @@ inline constexpr bool returns = [] {
   }
 }();
 
-// One callable that takes any event, or an overload set with a place for each kind; R is what all
-// of them return.
+// A callable that takes any event, or an overload set that takes each kind of event. R is the
+// return type of all.
 template <class F, class R>
 concept EventCallback = (TakesEvent<F> || TakesAlternatives<F>) && returns<F, R>;
 
@@ -65,14 +66,14 @@ template <class F>
   }
 }
 
-// The type that fold's and try_fold's f returns; ill-formed if f cannot be called with these.
+// The return type of fold's and try_fold's f. Ill-formed if f does not take a C and an event.
 template <class F, class C>
 using FoldResult =
     decltype(std::declval<F&>()(std::declval<C>(), std::declval<const PerfEvent&>()));
 template <class F, class C>
 concept FoldCallback = requires { typename FoldResult<F, C>; };
 
-// Ends the program at once where f is a null pointer to a function.
+// Traps if f is a null function pointer.
 template <class F>
 [[gnu::always_inline]] inline void expect_callable([[maybe_unused]] const F& f) noexcept {
   if constexpr (std::is_pointer_v<F>) {

@@ -4,10 +4,10 @@
 #error "perfring/ring needs C++20: compile with -std=c++20 or later"
 #else
 
-// Cursor<Memory>: the consumer of one perf ring that is pulled, where Ring (ring.h) calls back. It
-// looks at the ring, hands out records one by one, and gives their room back on release(): for
-// callers that hold records of several rings at a time, want them whole and uninterpreted, or deal
-// with the ring's bytes themselves.
+// Cursor<Memory>: the consumer of one perf ring that is pulled, where Ring (ring.h) calls back. A
+// cursor looks at the ring, hands out records one by one, and gives their room back on release().
+// It is for callers that hold records of several rings at a time, want records whole and
+// uninterpreted, or process the ring's bytes themselves.
 //
 //   cursor.look();
 //   while (const auto record = cursor.next()) {
@@ -22,39 +22,40 @@
 //
 // The rules of a drain (ring.h), for a cursor:
 //
-//   S1  data_head is read once, by look(): what arrives later waits for the next. One may look
-//       again at any time: next() goes on behind the records that it has handed out.
+//   S1  data_head is read once, by look(). Records that arrive later wait for the next look. The
+//       caller may look again at any time: next() continues after the records that it has handed
+//       out.
 //   S2  data_tail is written once by each release that gives room back, and by nothing else. An
 //       acquire fence follows the read of data_head, a full fence precedes the write (memory.h).
 //   S3  A record is consumed when it is released, and only then: data_tail never passes a record
-//       that is not, and never goes back.
+//       that is not released, and never goes back.
 //   S4  A record is two slices of the ring, header included. Its event() is Ring's: a Sample is two
 //       slices that hold raw-size bytes, padding included.
-//   S5  A Lost is its record's count, read past the id.
-//   S6  unread() after a look is 0 exactly if data_head and data_tail did not differ, or by S11.
+//   S5  A Lost is its record's count, which follows the id.
+//   S6  unread() after a look is 0 exactly if data_head and data_tail were equal, or by S11.
 //   S8  A record that breaks the kernel's contract is handed out, too; its event() is Ring's
-//       Malformed. If header.size is not believable, its bytes are all that is left in the look,
-//       and next() has no more. At most ring size / 8 records are handed out and not released, and
-//       no byte outside [data_tail, data_head) is read.
+//       Malformed. If header.size is not believable, the record is everything that is left in the
+//       look, and next() has no more. At most ring size / 8 records are handed out and not yet
+//       released, and no byte outside [data_tail, data_head) is read.
 //   S9  Positions are compared modulo 2^32.
-//   S10 A header is loaded once, whole, by next(), and every check is made on that copy, which is
-//       header(). event() loads the raw size, or the count, anew each time, and checks it anew.
-//   S11 A data_head that lies behind the record that next() would hand out, on the 8-byte grid as
-//       that is, by at most the ring's size, adds nothing: what was handed out is unread, and no
-//       more.
+//   S10 next() loads a header once, whole. Every check uses that copy, which header() returns.
+//       event() loads and checks the raw size, or the count, anew each time.
+//   S11 If data_head is behind the record that next() would hand out, by at most the ring's size,
+//       and both are multiples of 8, look() adds nothing: only the records that were handed out are
+//       unread.
 //   (S7 is PerfBuffer's: perf_buffer.h.)
 //
-// Units: sizes and positions are bytes.
+// Units: sizes and positions are in bytes.
 // Lifetime: the memory must outlive the cursor. A record's slices, its event and bytes() refer to
 // that memory, and hold what the kernel wrote until they are released. An event does not refer to
 // its Record.
-// Threads: one at a time may use a ring. The kernel, or another producer, may write meanwhile.
-// Errors: none; whatever the ring holds, next() comes to an end and says what it met. Nothing here
-// throws, allocates or calls the system.
+// Threads: one thread at a time may use a ring, while the kernel or another producer writes.
+// Errors: none; whatever the ring holds, next() comes to an end and reports what it found. Nothing
+// here throws, allocates or makes a system call.
 //
-// Two consumers of one ring, one at a time, such as a copy of this cursor or a Ring: once the other
-// has moved data_tail, the records that this one has handed out are not valid any more. It releases
-// nothing until its next look(), which starts at data_tail.
+// Two consumers may use one ring, one at a time; the second may be a copy of this cursor or a Ring.
+// Once the other consumer has moved data_tail, the records that this cursor has handed out are no
+// longer valid. This cursor then releases nothing until its next look(), which starts at data_tail.
 
 #include <cstddef>
 #include <cstdint>
@@ -77,27 +78,27 @@ class Cursor {
   using Walk = internal::Walk<M>;
 
  public:
-  // Between two records.
+  // A position between two records.
   enum class Place : SharedPosition {};
 
-  // A record as it lies in the ring, or all bytes that are left, where no record's end is known.
+  // A record in the ring; or all the bytes that are left, if no record's end is known.
   class Record {
    public:
-    // All zeroes where the positions are bad. (size() differs from header().size exactly if the
-    // bytes are of no record: BadSize or BadPositions.)
+    // All zeroes if the positions are bad. (size() differs from header().size exactly if the bytes
+    // are not one record: BadSize or BadPositions.)
     perf_event_header header() const noexcept { return Walk::decode(header_); }
-    // Its bytes, header included: those before the ring's end, and those behind it.
+    // The bytes before the ring's end, header included, and those that wrap to its beginning.
     Bytes head() const noexcept { return head_; }
     Bytes tail() const noexcept { return tail_; }
     std::size_t size() const noexcept { return head_.size() + tail_.size(); }
 
-    // release(begin()) releases all before it, release(end()) this one as well.
+    // release(begin()) releases all records before this one, release(end()) this one as well.
     Place begin() const noexcept { return begin_; }
     Place end() const noexcept { return end_; }
 
-    // The event that Ring would deliver. Of a record that was released, or that another consumer
-    // has consumed: what its bytes are by then, which may be anything that the rules allow (S8),
-    // and none but its own.
+    // Returns the event that Ring would deliver. If the record was released, or consumed by another
+    // consumer, interprets its bytes as they are by then: the result may be anything that the rules
+    // allow (S8), but it covers no bytes other than this record's.
     PerfEvent event() const {
       if (!positions_) [[unlikely]]
         return Malformed{Defect::BadPositions, head_, tail_};
@@ -123,14 +124,14 @@ class Cursor {
           end_{end} {}
 
     std::uint64_t header_;
-    bool positions_;  // are those of a ring
+    bool positions_;  // data_tail and data_head are sound (S8)
     Bytes head_;
     Bytes tail_;
     Place begin_;
     Place end_;
   };
 
-  // As Ring::over(). Nothing is unread before the first look().
+  // Like Ring::over(). Nothing is unread before the first look().
   static std::optional<Cursor> over(perf_event_mmap_page& page, Bytes data) noexcept {
     return of(internal::view_of(page, data));
   }
@@ -138,7 +139,7 @@ class Cursor {
     return of(internal::view_of(mapping, page_size));
   }
 
-  // Reads data_head, once: all that is published by then is unread and will be handed out. Returns
+  // Reads data_head, once: everything published by then is unread and will be handed out. Returns
   // unread().
   std::size_t look() {
     const SharedPosition tail = internal::own_tail<M>(*view_.page);
@@ -149,13 +150,13 @@ class Cursor {
     return unread();
   }
 
-  // The bytes that are not released, as of the last look, handed out or not. Never more than the
-  // ring's size.
+  // The number of bytes that are not released, as of the last look, whether handed out or not. At
+  // most the ring's size.
   std::size_t unread() const noexcept { return in_ring(end_ - tail_); }
 
-  // Those bytes themselves, the ones before the ring's end and the ones behind it: all from
-  // data_tail to data_head. If these are further apart than the ring is long, the last lap before
-  // data_head.
+  // The unread bytes themselves, from data_tail to data_head: those before the ring's end, and
+  // those that wrap to its beginning. If data_tail and data_head are further apart than the ring's
+  // size, the last lap before data_head.
   std::pair<Bytes, Bytes> bytes() const noexcept {
     const std::size_t length = unread();
     Walk walk{view_};
@@ -163,7 +164,7 @@ class Cursor {
     return {walk.head_of(at, 0, length), walk.tail_of(at, 0, length)};
   }
 
-  // Hands out the oldest record that has not been, or returns nullopt if this look has no more.
+  // Hands out the oldest record not yet handed out. Returns nullopt if this look has no more.
   std::optional<Record> next() {
     if (next_ == end_) return std::nullopt;
     if (!positions_) [[unlikely]]
@@ -177,9 +178,9 @@ class Cursor {
     return hand_out(walk, at, header, size);
   }
 
-  // Gives back the room of all records before this place, so that the kernel can write there. Does
-  // nothing if they are released already, or if some of them were not handed out. A place of
-  // another cursor, or of no record, is not detected: if it lies inside a record, reading goes on
+  // Gives back the room of all records before `place`, so that the kernel can write there. Does
+  // nothing if they are released already, or if some of them were not handed out. Does not detect a
+  // place of another cursor, or one that was made up: if it is inside a record, reading continues
   // from there, under S8.
   void release(Place place) {
     const auto to = static_cast<SharedPosition>(place);
@@ -188,8 +189,8 @@ class Cursor {
   // Releases all records that were handed out.
   void release() { commit(next_); }
   // Releases the first `count` of bytes(), whether handed out or not, for callers that read them
-  // without next(): all if there are fewer, else `count` rounded down to a multiple of 8. The rest
-  // must begin with a record: its first bytes are taken for a header.
+  // without next(): all if there are fewer, otherwise `count` rounded down to a multiple of 8. The
+  // rest must begin with a record: its first bytes are taken for a header.
   void release_bytes(std::size_t count) {
     const std::size_t all = unread();
     const std::size_t left =
@@ -199,7 +200,7 @@ class Cursor {
     commit(to);
   }
 
-  // As they are now. Neither is a look.
+  // The current values. Neither call is a look.
   Position data_head() const { return M::read_once(view_.page->data_head); }
   SharedPosition data_tail() const { return internal::own_tail<M>(*view_.page); }
 
@@ -231,11 +232,11 @@ class Cursor {
   void commit(SharedPosition tail) { internal::move_tail<M>(*view_.page, tail_, tail); }
 
   internal::RingView view_;
-  // S9: all 64 bits, of which data_head says the lower 32.
+  // S9: all 64 bits, the lower 32 of which come from data_head.
   SharedPosition tail_ = 0;  // data_tail, as this cursor left it
-  SharedPosition next_ = 0;  // of the record that next() hands out
-  SharedPosition end_ = 0;   // data_head, when look() read it
-  bool positions_ = true;    // are those of a ring
+  SharedPosition next_ = 0;  // the position of the record that next() hands out
+  SharedPosition end_ = 0;   // data_head, as look() read it
+  bool positions_ = true;    // they are sound (S8)
 };
 
 }  // namespace perfring

@@ -29,7 +29,7 @@ using testing::take;
 
 constexpr std::size_t kSize = 65536;
 
-// Writes down each access to a position, and each fence.
+// Records each access to a position, and each fence.
 struct TracingMemory : DefaultMemory {
   static inline std::vector<std::string> trace;
 
@@ -131,7 +131,8 @@ class CursorS3Test : public ::testing::Test {
     records_ = take(cursor_);
   }
 
-  // All are handed out, each where it was written: a test that goes through them meets each.
+  // Checks that all records are handed out, each where it was written, so that a test that iterates
+  // over them covers each.
   void SetUp() override {
     ASSERT_EQ(records_.size(), ends_.size());
     for (std::size_t i = 0; i < records_.size(); ++i) {
@@ -202,7 +203,7 @@ TEST_F(CursorS3Test, APlaceThatWasNotHandedOutReleasesNothing) {
   EXPECT_EQ(tail(), kStart + 24);
 }
 
-// Another cursor's place may lie anywhere.
+// Another cursor's place may be anywhere.
 TEST_F(CursorS3Test, APlaceInsideOfARecordIsTakenAsItIs) {
   const std::uint64_t inside = kStart + 4;
   cursor_.release(Cursor<>::Place{inside});
@@ -301,7 +302,7 @@ TEST(CursorS9Test, PositionsGoOnAcross4GiBAnd2To64) {
   }
 }
 
-// A 32-bit kernel shows its head as 32 bits, while the tail that was committed keeps all 64.
+// A 32-bit kernel shows 32 bits of its head, while data_tail keeps all 64.
 TEST(CursorS9Test, AHeadOf32BitsIsFollowedPast4GiB) {
   FakeRing fake{kSize, (std::uint64_t{1} << 32) - 32};
   Cursor<> cursor = cursor_over(fake);

@@ -1,6 +1,6 @@
-// A Cursor before its first look, its releases by bytes, and beside another consumer. Its rules:
-// cursor_rules_test.cc. Its events, beside Ring's: ring_hostile_test.cc, ring_exhaustive_test.cc
-// and, S10, ring_once_test.cc.
+// A Cursor before its first look, its releases by bytes, and next to another consumer. Its rules:
+// cursor_rules_test.cc. Its events, compared with Ring's: ring_hostile_test.cc,
+// ring_exhaustive_test.cc and, for S10, ring_once_test.cc.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -144,7 +144,7 @@ TEST(CursorTwoConsumersTest, ACopyGoesOnWhereTheOriginalStandsAndFindsOutAtItsNe
   EXPECT_EQ(copy(ahead.next()->event()), Seen::sample(payload(12, 2)));
 }
 
-// S8 of a Cursor, where looks and releases make a difference. (Other hostile rings:
+// S8 for a Cursor, where looks and releases make a difference. (Other hostile rings:
 // ring_hostile_test.cc.)
 
 using testing::copy;
@@ -186,7 +186,7 @@ TEST(CursorS8Test, AZeroedRingIsABadSizeAndNotBadPositions) {
               ElementsAre(Seen::malformed(Defect::BadSize, std::vector<std::byte>(64))));
 }
 
-// Nearer ones are S11's, unless they are off the grid.
+// A head that is behind by less is S11's case, unless it is not a multiple of 8.
 TEST(CursorS8Test, AHeadThatGoesBackMoreThanTheRingIsImpossible) {
   const std::uint64_t start = 4 * kHostileCursorSize;
   for (const std::uint64_t head :
@@ -210,7 +210,7 @@ TEST(CursorS8Test, AHeadThatGoesBackMoreThanTheRingIsImpossible) {
   }
 }
 
-// The next record would begin 4 bytes off the grid, wherever data_head is by then.
+// The next record would begin at an odd multiple of 4, wherever data_head is by then.
 TEST(CursorS8Test, BehindAHeadOffTheGridNoRecordIsReadUntilAllIsHandedOut) {
   FakeRing fake{kHostileCursorSize};
   fake.sample(payload(12));
@@ -275,7 +275,7 @@ TEST(CursorTest, TheEventOfARecordThatWasReleasedIsWhatItsBytesAreByThen) {
   const auto record = cursor.next();
   ASSERT_TRUE(record);
   cursor.release();
-  // The kernel writes there again, as nobody would: a raw size beyond the record.
+  // Overwrite the record as no kernel would: a raw size beyond the record.
   const std::uint32_t raw = ~std::uint32_t{0};
   fake.put(sizeof(perf_event_header), &raw, sizeof raw);
   const PerfEvent event = record->event();

@@ -4,9 +4,9 @@
 #error "perfring/ring needs C++20: compile with -std=c++20 or later"
 #else
 
-// DefaultMemory: TsanMemory in a build with ThreadSanitizer, else HardwareMemory. The core's
-// only choice by macro: <sanitizer/tsan_interface.h> declares functions that no other build can
-// link.
+// DefaultMemory: TsanMemory in a build with ThreadSanitizer, otherwise HardwareMemory. This is the
+// core's only choice by macro: no other build can link the functions that
+// <sanitizer/tsan_interface.h> declares.
 
 #if defined(__SANITIZE_THREAD__)
 #define PERFRING_TSAN 1

@@ -4,20 +4,20 @@
 #error "perfring/ring needs C++20: compile with -std=c++20 or later"
 #else
 
-// One drain of a ring, from the read of data_head to the write of data_tail. Internal to Ring,
-// whose header states the rules (S1 to S11) cited here.
+// One drain of a ring, from the read of data_head to the write of data_tail. Internal to Ring;
+// ring.h states the rules (S1 to S11) cited here.
 //
 //            data_tail                    data_head
 //               |<------- available -------->|
 //   ring: ......[record|record|record|record ]......    addresses are positions modulo the size
 //               |<- consumed ->at
 //
-// A drain has three gears. Following header.size from record to record is a chain of loads that no
-// processor can shorten: that is chase(). guess() assumes that the next header equals the last one
-// and checks that afterwards, so that the loads run ahead; the less it pays, the less often it is
-// tried. Any record but a sound sample in one piece (the wrap, LOST, damage) goes to
-// inspect(), one at a time. Each header is loaded once, so every gear starts with the header
-// of the record at `at` and leaves with that of the next.
+// A drain has three gears. chase() follows header.size from record to record: a chain of loads that
+// no processor can shorten. guess() assumes that the next header equals the last one and checks
+// that afterwards, so that the loads run ahead; the less a guess pays, the less often it is tried.
+// inspect() takes, one at a time, every record other than a sound sample in one piece: the wrap,
+// LOST, damage. Each header is loaded once, so every gear starts with the header of the record at
+// `at` and ends with that of the next one.
 
 #include <cstddef>
 #include <cstdint>
@@ -39,10 +39,10 @@ class Drain : private Walk<M> {
   Drain(const Drain&) = delete;
   Drain& operator=(const Drain&) = delete;
 
-  // Passes each event to visit(const PerfEvent&) -> bool until it says false.
+  // Passes each event to visit(const PerfEvent&) -> bool until that returns false.
   template <class Visit>
   [[gnu::always_inline]] void run(Visit visit) {
-    const RingView ring = ring_;  // a copy: no store can alias it, so it stays in registers
+    const RingView ring = ring_;  // a copy, which no store can alias, so it stays in registers
     const SharedPosition tail = own_tail<M>(*ring.page);
     const Position head = read_head<M>(*ring.page);
     const std::size_t available = internal::available(ring.data.size(), tail, head);
@@ -80,7 +80,7 @@ class Drain : private Walk<M> {
   using Walk<M>::start;
   using Walk<M>::stop_;
 
-  // Runs when the callback throws, too.
+  // Writes data_tail (S2), even if the callback throws.
   struct Commit {
     const Drain& drain;
     const At& at;
@@ -91,21 +91,21 @@ class Drain : private Walk<M> {
     }
   };
 
-  // A guess that fails is a branch misprediction, which costs about as much as is saved on this
-  // many records that are guessed right.
+  // A failed guess is a branch misprediction, which costs about as much as this many right guesses
+  // save.
   static constexpr std::size_t kRunMin = 8;
   static constexpr unsigned kBackoffMax = 255;
 
   // Keeps the compiler from deriving a guess from the header that was just loaded, which would
-  // restore the chain of loads.
+  // bring back the chain of loads.
   template <class T>
   static T opaque(T value) noexcept {
     asm("" : "+r"(value));
     return value;
   }
 
-  // Delivers samples in one piece, from header.size to header.size. Returns false if the drain is
-  // over; else `header` is that of a record for inspect().
+  // Delivers samples in one piece, following header.size. Returns false if the drain is over;
+  // otherwise `header` is that of a record for inspect().
   template <class Visit>
   [[gnu::always_inline]] bool chase(At& at, std::uint64_t& header, Visit& visit) {
     unsigned wait = backoff_;
@@ -127,9 +127,9 @@ class Drain : private Walk<M> {
     }
   }
 
-  // Delivers samples in one piece for as long as they have the header and the raw size of the last
-  // one. Two at a time, which halves the cost of the loop; chase() gets the odd one that ends a
-  // piece. Returns false if the drain is over; else `header` is the next record's.
+  // Delivers samples in one piece as long as their header and raw size equal those of the last one.
+  // Delivers two at a time, which halves the cost of the loop; chase() takes the odd one at the end
+  // of a piece. Returns false if the drain is over; otherwise `header` is the next record's.
   template <class Visit>
   [[gnu::always_inline]] bool guess(At& at, std::uint64_t& header, Visit& visit) {
     const std::uint64_t guessed = header;
@@ -137,7 +137,7 @@ class Drain : private Walk<M> {
     const std::size_t raw = size - kPayloadAt;
     if (piece(at) < 2 * size) return next(at, header);
     guessed_from_ = at;
-    const At last = end_ - 2 * size;  // where there is still room for two
+    const At last = end_ - 2 * size;  // the last place with room for two
     do {
       header = header_at(at);
       if (header != guessed || raw_at(at) != raw) [[unlikely]]
@@ -152,16 +152,17 @@ class Drain : private Walk<M> {
     return next(at, header);
   }
 
-  // Guesses less often after a failure, unless the run of right guesses has paid for it. Never
-  // false: the drain goes on.
+  // Makes guesses rarer after a failed one, unless the run of right guesses before it has paid for
+  // it. Always returns true: the drain continues.
   bool guess_failed(At at, std::size_t size) {
     const bool paid = static_cast<std::size_t>(at - guessed_from_) >= kRunMin * size;
     backoff_ = paid ? 0 : smaller(2 * backoff_ + 1, kBackoffMax);
     return true;
   }
 
-  // Delivers the sample at `at`, which is sound and in one piece. (harness/model replaces this
-  // member by a fault that reads header.size again: harness/model/ring/ring_faults.cc.)
+  // Delivers the sample at `at`, which is sound and in one piece.
+  // (harness/model/ring/ring_faults.cc replaces this member by a fault that reads header.size
+  // again.)
   template <class Visit>
   [[gnu::always_inline]] bool deliver(At& at, std::size_t size, std::size_t raw, Visit& visit) {
     const Bytes payload{at + kPayloadAt, raw};
@@ -169,7 +170,7 @@ class Drain : private Walk<M> {
     return visit(PerfEvent{Sample{payload, Bytes{}}});
   }
 
-  // Delivers the record at `at`, wherever it lies and whatever it is.
+  // Delivers the record at `at`, sound or damaged, in one piece or in two.
   template <class Visit>
   [[gnu::always_inline]] bool inspect(At& at, std::uint64_t& header, Visit& visit) {
     const PerfEvent event = interpret(at, decode(header));

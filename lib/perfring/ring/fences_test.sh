@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Reads the assembly of HardwareMemory: clang compiles it for each processor that reorders, and the
-# instructions must be the barriers that the kernel's protocol asks for, in their place. No
+# instructions must be the barriers that the kernel's protocol requires, in the right places. No
 # test that runs on x86 can tell whether a fence is there.
 # usage: fences_test.sh FOLDER-OF-lib
 set -u
@@ -47,7 +47,7 @@ extern "C" Position shared(SharedPosition& field) {
 }
 '
 
-# TARGET, then a regular expression for the load of the head and its fence, for the fence and the
+# TARGET, then regular expressions: for the load of the head and its fence, for the fence and the
 # store of the tail, and for two loads.
 check() {
   local target=$1 assembly
@@ -63,14 +63,14 @@ check riscv64-linux-gnu '(lw|ld) .*; fence r, ?rw' 'fence rw, ?rw; sd ' 'ld .*ld
 check powerpc64le-linux-gnu '(lwz|ld) .*; lwsync' '; ?sync; std|^ ?sync; std' 'ld .*ld '
 check s390x-linux-gnu '(l|lg|llgf|ng) ' 'bcr 1[45], ?(0|%r0); stg ' 'lg .*lg '
 
-# 32-bit hosts: data_head is one load of its low word, at +4 where the high word comes first.
+# 32-bit hosts: data_head is one load of its low word, which is at +4 if the high word comes first.
 check armv7-linux-gnueabihf 'ldr r0, \[r0\]; dmb ish' 'dmb ish;.*(strd|stm|str)' 'ldr.*ldr'
 check i686-linux-gnu 'movl \(%e..\), %eax' '(mfence|lock).*;.*mov' 'mov.*mov'
 check powerpc-linux-gnu 'lwz 3, 4\(3\); lwsync' '(^|; ?) ?sync;.*stw' 'lwz.*lwz'
 
-# Each access is made, whatever stands beside it and whatever the bytes were written as. COMPILER and
-# its options, then a regular expression for two loads of data_head, for two stores of data_tail,
-# and for a load between two stores: of floats, and of whole positions.
+# Each access must be compiled, whatever accesses surround it and whatever type the bytes were
+# written as. COMPILER and its options, then regular expressions: for two loads of data_head, for
+# two stores of data_tail, and for a load between two stores, of floats and of whole positions.
 check_once() {
   local target=$1 assembly
   # shellcheck disable=SC2086
@@ -92,7 +92,7 @@ check_once "clang-19 --target=i686-linux-gnu" '.*movl \(%e..\), %e..; movl \(%e.
 check_once "clang-19 --target=powerpc-linux-gnu" 'lwz ., 4\(3\); lwz ., 4\(3\); add' \
   'li 4, 2; stw 4, 4\(3\); li 4, 1; stw 4, 0\(3\); li 4, 4; stw 4, 4\(3\); li 4, 3; stw 4, 0\(3\)' \
   '.*stw .*lwz .*stw ' '.*stw.*lwz .*stw '
-# gcc makes more of types that must not alias.
+# gcc relies more on the rule that some types do not alias.
 if [ "$(uname -m)" = x86_64 ]; then
   check_once g++ 'mov[lq] \(%rdi\), .*mov[lq] \(%rdi\), ' \
     'mov.*; movq %..., \(%rdi\);.* movq %..., \(%rdi\)' \
@@ -104,7 +104,7 @@ if [ "$(uname -m)" = x86_64 ]; then
     '.*movl \$1, \(%eax\);.* movl \(%eax\), %e..;.* movl \$2, \(%eax\)'
 fi
 
-# ThreadSanitizer's policy has the same barriers, and tells it of the edge behind each.
+# ThreadSanitizer's policy has the same barriers, and announces an edge after each.
 source=${source//HardwareMemory/TsanMemory}
 source=${source//hardware_memory/tsan_memory}
 check aarch64-linux-gnu 'ldr .*; dmb ishld;.* bl __tsan_acquire' 'dmb ish;.* bl __tsan_release;.*str ' 'ldr .*ldr '

@@ -12,13 +12,13 @@
 
 namespace perfring {
 
-// Memory as the processor has it: plain loads and stores, and the processor's own fences.
+// The Memory of the hardware: plain loads and stores, and the processor's own fences.
 struct HardwareMemory {
   static Position read_once(const SharedPosition& field) noexcept {
     if constexpr (sizeof(void*) >= sizeof(SharedPosition)) {
       return static_cast<Position>(__atomic_load_n(&field, __ATOMIC_RELAXED));
     } else {
-      // A 32-bit process loads 64 bits in two halves, between which the kernel may write.
+      // A 32-bit process loads 64 bits in two halves, and the kernel may write between the two.
       return __atomic_load_n(low_word(&field), __ATOMIC_RELAXED);
     }
   }

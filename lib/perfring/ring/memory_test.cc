@@ -1,5 +1,5 @@
-// The policies as such. fences_test.sh checks the instructions of their fences, ring_ordering_test
-// that they suffice.
+// The policies' values. fences_test.sh checks the instructions of their fences; ring_ordering_test
+// checks that the fences suffice.
 
 #include "perfring/ring/memory.h"
 
@@ -18,7 +18,7 @@ namespace {
 static_assert(std::is_same_v<SharedPosition, __u64>);
 static_assert(sizeof(Position) == 4 && std::is_unsigned_v<Position>);
 
-// The concept asks for every part.
+// The concept requires every part.
 struct NoHeadFence {
   static Position read_once(const SharedPosition& field);
   static void write_once(SharedPosition& field, SharedPosition value);

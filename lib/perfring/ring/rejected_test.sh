@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The compiler must refuse these: a drain whose result nobody looks at, callbacks of the wrong shape,
-# overload sets with a gap, and page counts that are none. Each snippet differs from one that compiles in the marked place only.
+# The compiler must refuse these: a drain with an unused result, callbacks of the wrong shape,
+# overload sets with a gap, invalid page counts. Each snippet differs in one place from one that
+# compiles.
 # usage: rejected_test.sh COMPILER FOLDER-OF-lib
 set -u
 . lib/perfring/testing/test.sh
@@ -15,7 +16,7 @@ echo '#include "perfring/perfring.h"
 options=(-std=c++2b -Wall -Wextra -Werror -I"$lib")
 "$compiler" --version | grep -q clang && options+=(-ferror-limit=0)
 
-compile() { # BODY..., of which the first is in the file `body-0`, and so on; prints diagnostics
+compile() { # BODY..., the first in the file `body-0`, and so on; prints diagnostics
   local i=0
   {
     cat <<'END'
@@ -35,10 +36,10 @@ END
   } | "$compiler" -x c++ "${options[@]}" -include "$folder/all.h" -fsyntax-only - 2>&1
 }
 
-# They are compiled together, and by themselves only to find out which is at fault.
+# Compiles all snippets together, and each by itself only to find out which is at fault.
 accepted=() rejected=() reasons=()
 accepts() { accepted+=("$1"); }
-rejects() { # BODY, then what the diagnostic must say
+rejects() { # BODY, then a regular expression for the diagnostic
   rejected+=("$1")
   reasons+=("$2")
 }
@@ -50,8 +51,8 @@ compile_accepted() {
   fail "not accepted, of all together"
 }
 
-# Whether the compiler has said so of a body: in a line of its own; or in a header's, of what the body
-# has made of it, which g++ says before the error and clang behind it.
+# Whether the compiler has reported this reason for a body: in a line of the body; or in a line of a
+# header, for an instantiation by the body, which g++ names before the error and clang after it.
 is_said_of() { # BODY REASON
   BODY=body-$1: REASON=$2 awk '
     function mine() { return index($0, ENVIRON["BODY"]) == 1 }
@@ -105,8 +106,8 @@ rejects "ControlFlow<Never, int>{Break{1}}" "no matching|no viable|cannot conver
 
 accepts "ring.for_each([](const PerfEvent& event) { static_cast<void>(std::get<Sample>(event)); })"
 rejects "ring.for_each([](PerfEvent& event) { static_cast<void>(event); })" "constraint|no matching"
-# An event is shown, not given away. That is a matter of constraints, which a caller can ask about,
-# and not an error inside ring.h.
+# A callback gets a const event, from which it cannot move. A constraint says so, which a caller can
+# test, and not an error inside ring.h.
 accepts "static_assert(ForEach<decltype([](PerfEvent) {})>)"
 accepts "static_assert(!ForEach<decltype([](PerfEvent&&) {})>)"
 accepts "static_assert(Fold<decltype([](int n, PerfEvent) { return n; })>)"
@@ -114,7 +115,7 @@ accepts "static_assert(!Fold<decltype([](int n, PerfEvent&&) { return n; })>)"
 accepts "static_assert(TryFold<decltype([](int n, PerfEvent) -> Flow { return Continue{n}; })>)"
 accepts "static_assert(!TryFold<decltype([](int n, PerfEvent&&) -> Flow { return Continue{n}; })>)"
 
-# An overload set has a place for each kind of event, which all return the same.
+# An overload set takes each kind of event, and all overloads return the same type.
 sample='[](const Sample&) {}' lost='[](const Lost&) {}' malformed='[](const Malformed&) {}' any='[](const auto&) {}'
 for drained in ring buffer; do
   accepts "$drained.for_each(Overloaded{$sample, $lost, $malformed})"
@@ -131,13 +132,13 @@ for drained in ring buffer; do
   rejects "$drained.for_each_while([](const PerfEvent&) {})" "constraint|no matching"
   rejects "$drained.for_each_while([](const PerfEvent&) { return 1; })" "constraint|no matching"
 done
-# A set that takes an event which may be changed would not get it: such a set does not handle every kind.
+# An overload for a non-const event would never be called: such a set does not handle every kind.
 accepts "struct Some { void operator()(const Sample&) {} void operator()(const Lost&) {} void operator()(const Malformed&) {} }; ring.for_each(Some{})"
 rejects "struct Some { void operator()(PerfEvent&) {} void operator()(const Sample&) {} void operator()(const Lost&) {} void operator()(const Malformed&) {} }; ring.for_each(Some{})" \
   "constraint|no matching"
 accepts "static_assert(!ForEach<decltype($sample)> && !ForEachOfBuffer<decltype($sample)> && !While<decltype($any)>)"
 
-# Braces are options, and integers page counts, of a PerfBuffer and of a PerfEventArray alike.
+# Braces are options, and integers are page counts, for a PerfBuffer and a PerfEventArray alike.
 for opened in 'PerfBuffer::open(0' 'array.open(0'; do
   for rest in ')' ', {})' ', {64})' ', {64, 4096})' ', {.wakeup_watermark = 1})' ', {.page_count = 4})' ', 64)' ', 64UL)' ', short{2})' \
     ', PerfBufferOptions{})'; do
@@ -148,14 +149,15 @@ for opened in 'PerfBuffer::open(0' 'array.open(0'; do
     rejects "static_cast<void>($opened$rest)" "constraint|no matching|no viable|narrowing|cannot be narrowed|cannot convert|too many|ambiguous"
   done
 done
-# aya's later API, in which the size is always given.
+# aya's later API, in which the size is mandatory.
 for rest in ', {})' ', {64, 4096})' ', {.page_count = 4})' ', 64)' ', short{2})'; do
   accepts "static_cast<void>(PerfEventArrayBuffer::open(0$rest)"
 done
 for rest in ')' ', true)' ', 64.0)' ', {true})' ', nullptr)'; do
   rejects "static_cast<void>(PerfEventArrayBuffer::open(0$rest)" "constraint|no matching|no viable|deleted|narrowing|cannot convert"
 done
-# An entry's index and its event's descriptor are not taken for each other, nor is a failure overlooked.
+# set() takes an entry's index and its event's descriptor in one order only, and its result must be
+# used.
 swap='const int fd = 7; const std::uint32_t cpu = 0;'
 accepts "$swap if (!array.set(cpu, fd)) return"
 rejects "$swap if (!array.set(fd, cpu)) return" "deleted"
@@ -173,11 +175,11 @@ accepts 'static_cast<void>(PerfEventArray::from_pin("/sys/fs/bpf/events"))'
 rejects 'static_cast<void>(PerfEventArray::from_pin(7))' "invalid conversion|no known conversion|cannot convert|cannot initialize"
 rejects 'static_cast<void>(PerfEventArray::from_fd("7"))' "invalid conversion|no known conversion|cannot convert|cannot initialize"
 
-# A record's view refers to its layout, which must not be gone.
+# A record's view refers to its layout, which must outlive it.
 attr='const perf_event_attr attr{}; const record::Layout layout{attr};'
 accepts "$attr static_cast<void>(record::decode({}, layout))"
 rejects "$attr static_cast<void>(record::decode({}, record::Layout{attr}))" "deleted"
-# A window of records is 1 to 64 long.
+# A merge's window has 1 to 64 records.
 for window in 1 3 64; do accepts "Merge<DefaultMemory, $window> merge"; done
 for window in 0 65; do rejects "Merge<DefaultMemory, $window> merge" "a window is"; done
 

@@ -1,5 +1,5 @@
-// The small scope, exhausted: one page of ring, every start, every size that fits. And every place
-// at which a run of equal records, which the drain guesses, can be interrupted.
+// The small scope, exhausted: a ring of one page, every start, every size that fits. And every
+// place at which a run of equal records, which the drain guesses, can be interrupted.
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
@@ -30,7 +30,7 @@ using testing::Seen;
 
 constexpr std::size_t kOnePage = 4096;
 
-// How many of `length` bytes from `position` on lie before the ring's end.
+// How many of `length` bytes from `position` on are before the ring's end.
 std::size_t part_before_end(std::uint64_t position, std::size_t length) {
   return std::min<std::size_t>(length, kOnePage - position % kOnePage);
 }
@@ -48,7 +48,7 @@ void expect_bytes(const FakeRing& fake, Bytes head, Bytes tail, std::uint64_t at
   ASSERT_TRUE(tail.empty() || std::memcmp(tail.data(), raw.data() + head.size(), tail.size()) == 0);
 }
 
-// The one record that is in the ring is this one, whole, and so is its event.
+// Checks that the Cursor hands out the ring's only record whole, and passes its event to `look_at`.
 void expect_record(const FakeRing& fake, std::uint64_t start, std::size_t size,
                    const std::function<void(const PerfEvent&)>& look_at) {
   fake.page().data_tail = start;
@@ -77,7 +77,7 @@ TEST(RingExhaustiveTest, ASampleOfAnySizeAtAnyStartIsDelivered) {
       fake.advance(start - fake.head());
       fake.page().data_tail = start;
       fake.raw_record(PERF_RECORD_SAMPLE, size, {}, size);
-      // Copied in two pieces rather than byte by byte, for time's sake.
+      // Copied in two pieces rather than byte by byte, to save time.
       const auto length = static_cast<std::uint32_t>(raw.size());
       fake.put(start + 8, &length, sizeof(length));
       const std::size_t first = part_before_end(start + 12, raw.size());
@@ -121,7 +121,7 @@ TEST(RingExhaustiveTest, ALostOfAnySizeAtAnyStartIsDelivered) {
   }
 }
 
-// A record that interrupts a run, and the event expected of it.
+// A record that interrupts a run. write() returns the expected event.
 struct Odd {
   const char* name;
   std::function<Seen(FakeRing&)> write;
@@ -198,7 +198,7 @@ TEST(RingExhaustiveTest, ARunInterruptedByAnotherRecordIsDelivered) {
   }
 }
 
-// A run whose last record's header says less, or more, than is left before data_head.
+// The last record of a run crosses data_head: less of it is left than its header states.
 TEST(RingExhaustiveTest, ARunEndsWhereDataHeadDoes) {
   for (unsigned run = 0; run <= 24; ++run) {
     for (std::uint64_t cut = 8; cut < 24; cut += 8) {
@@ -209,7 +209,7 @@ TEST(RingExhaustiveTest, ARunEndsWhereDataHeadDoes) {
         for (unsigned i = 0; i < run; ++i) written.push_back(sample_at(fake, payload(12, i)));
         const std::uint64_t at = fake.head();
         fake.sample(payload(12));
-        fake.advance(std::uint64_t{0} - cut);  // data_head is inside it
+        fake.advance(std::uint64_t{0} - cut);  // data_head is inside the record
         written.push_back(
             with_split(Seen::malformed(Defect::BadSize, fake.bytes(at, at + 24 - cut)), at));
         ASSERT_EQ(drain(*Ring<>::over(fake.page(), fake.data())), written)
@@ -221,8 +221,8 @@ TEST(RingExhaustiveTest, ARunEndsWhereDataHeadDoes) {
   }
 }
 
-// Ring and Cursor beside testing/reference.h, on a ring of 256 bytes with whatever in it, and
-// positions wherever.
+// Ring and Cursor compared with testing/reference.h, on a ring of 256 bytes with random contents
+// and random positions.
 
 using testing::differs_by_cursor;
 using testing::drain;
@@ -234,7 +234,7 @@ constexpr std::uint64_t kSmallSize = 256;
 class Random {
  public:
   explicit Random(std::uint64_t seed) : engine_{seed} {}
-  // One of 0 .. below - 1. (The standard distributions differ from library to library.)
+  // Returns a number in [0, below). (The standard distributions differ between libraries.)
   std::uint64_t below(std::uint64_t below) { return engine_() % below; }
   bool one_in(std::uint64_t n) { return below(n) == 0; }
   std::uint64_t any() { return engine_(); }
@@ -243,7 +243,7 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-// Mostly records that a kernel could have written, in runs; some that are not.
+// Fills the ring with runs of records that are mostly such as a kernel could have written.
 void fill(std::array<std::byte, kSmallSize>& data, std::uint64_t tail, Random& random) {
   for (std::byte& each : data) each = static_cast<std::byte>(random.any());
   std::uint64_t size = 16;
@@ -277,7 +277,7 @@ TEST(RingReferenceTest, AgreesOnEveryRing) {
     if (random.one_in(50)) head = tail - 8 * random.below(kSmallSize / 8 + 2);  // S11, or just not
     fill(data, tail, random);
     page.data_tail = tail;
-    // A 32-bit kernel's head, and one whose high half is torn, are as good.
+    // The high half does not matter: a 32-bit kernel's head has none, and a torn head a random one.
     page.data_head = random.one_in(2) ? head : (head & 0xffff'ffff) | (random.any() << 32);
 
     const std::vector<Seen> expected = Reference{data, tail, head}.events();

@@ -1,4 +1,4 @@
-// try_fold, fold and for_each: what a callback may be, carry and answer.
+// try_fold, fold and for_each: the callbacks and values that they take, and what they return.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ namespace {
 std::size_t allocations = 0;
 }
 
-// Counts what the whole test binary allocates. (Inlined, a new that is a malloc beside a delete
-// that is a free would be warned of.)
+// Counts every allocation of the test binary. (noinline: once inlined, a new that is a malloc would
+// get a warning for its delete that is a free.)
 [[gnu::noinline]] void* operator new(std::size_t size) {
   ++allocations;
   if (void* at = std::malloc(size == 0 ? 1 : size)) return at;
@@ -109,7 +109,7 @@ TEST_F(RingFoldTest, CallbacksMayReturnEarly) {
   EXPECT_EQ(lost, 1);
 }
 
-// Neither copied nor moved: an object that the caller keeps.
+// A callback that is neither copied nor moved: the caller keeps it.
 struct Counter {
   Counter() = default;
   Counter(const Counter&) = delete;
@@ -132,7 +132,7 @@ TEST_F(RingFoldTest, CallbacksMayBeMutableConstOrNotCopyable) {
   EXPECT_EQ(last, kEvents);
 }
 
-// Neither copied nor default-constructed; passed on by reference.
+// A value that is neither copied nor default-constructed, and is passed on by reference.
 class Log {
  public:
   explicit Log(int first) : events_{first} {}
@@ -162,7 +162,7 @@ TEST_F(RingFoldTest, TheResultOfFoldsCallbackConvertsToTheValue) {
   EXPECT_EQ(count, 39);
 }
 
-// A functor that counts, and that nobody may copy: the caller's own is used.
+// A functor that counts and that nobody may copy: fold and try_fold must use the caller's own.
 struct Counting {
   Counting() = default;
   Counting(const Counting&) = delete;
@@ -189,7 +189,7 @@ TEST_F(RingFoldTest, FoldsAndTryFoldsUseTheCallersOwnFunctor) {
   EXPECT_EQ(until.calls, kEvents);
 }
 
-// A callback may return another value as a const object or an rvalue: it is called as an lvalue.
+// fold and the like call even a temporary callback as an lvalue.
 struct CalledAsItIs {
   int operator()(int value, const PerfEvent&) & { return value + 1; }
   int operator()(int value, const PerfEvent&) && = delete;
@@ -250,7 +250,7 @@ TEST_F(RingFoldTest, ADrainAllocatesNothing) {
     return Continue{n + 1};
   }));
   rewind();
-  fake_.page().data_tail += 4;  // positions that are malformed
+  fake_.page().data_tail += 4;  // bad positions
   events += ring_.fold(std::size_t{0}, [](std::size_t n, const PerfEvent&) { return n + 1; });
   EXPECT_EQ(allocations, before);
   EXPECT_EQ(events, static_cast<std::size_t>(kEvents) + 1);

@@ -1,5 +1,5 @@
-// for_each and for_each_while: callbacks of one piece and overload sets, and wrong ones. And what a
-// Ring may be put over.
+// for_each and for_each_while: single callbacks and overload sets, and wrong ones. And the memory
+// over which Ring::over() accepts a ring.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,8 +25,8 @@ using testing::FakeRing;
 using testing::payload;
 using testing::ring_over;
 
-// Samples of 4, 12 (straddling the end) and 20 bytes; a loss of 7; a record of an unknown type, of
-// 16 bytes in all; and a sample of 4.
+// Samples of 4, 12 (straddling the end) and 20 bytes; a loss of 7; a record of an unknown type, 16
+// bytes in total; and a sample of 4.
 class RingForEachTest : public ::testing::Test {
  protected:
   RingForEachTest() {
@@ -93,7 +93,7 @@ TEST_F(RingForEachTest, ACallbackThatTakesAPerfEventGetsIt) {
   EXPECT_THAT(indices, ElementsAre(0, 0, 0, 1, 2, 0));
 }
 
-// An overload set need not be an Overloaded, nor copyable.
+// An overload set need be neither an Overloaded nor copyable.
 struct Tally {
   Tally() = default;
   Tally(const Tally&) = delete;
@@ -127,7 +127,7 @@ TEST_F(RingForEachTest, WhileStopsAtTheEventForWhichTheCallbackReturnsFalse) {
   EXPECT_EQ(words.size(), 6U);
 }
 
-// Every gear of the drain heeds it: long runs are guessed, and delivered two at a time.
+// Every gear of the drain must stop at once: long runs are guessed, and delivered two at a time.
 TEST(RingForEachWhileTest, StopsAtAnyEvent) {
   for (int stop = 1; stop <= 40; ++stop) {
     FakeRing fake{65536, 65536 - 20 * 24 - 8};
@@ -164,7 +164,7 @@ TEST_F(RingForEachTest, APointerToAFunctionServesAndANullOneEndsTheProgram) {
   EXPECT_EQ(ring_.fold(0, folds), 5);
   ring_.for_each(each);
   EXPECT_TRUE(ring_.for_each_while(each_while));
-  // Even where there is no event to pass.
+  // A null pointer ends the program even if there is no event to pass.
   each = nullptr;
   each_while = nullptr;
   folds = nullptr;
@@ -180,7 +180,7 @@ TEST_F(RingForEachTest, AnEmptyStdFunctionThrowsAsItAlwaysDoes) {
   EXPECT_EQ(consumed(), 16U);
 }
 
-// Not to be done; but what it does is defined.
+// Do not do this; but the result is defined.
 TEST_F(RingForEachTest, ACallbackThatDrainsItsOwnRingGetsTheSameEventsAgain) {
   std::vector<std::string> words;
   bool nested = false;
@@ -209,7 +209,7 @@ TEST_F(RingOverMappingTest, TheRingIsThePageAndTheDataBehindIt) {
   auto ring = Ring<>::over(memory_, kPage);
   ASSERT_TRUE(ring.has_value());
   auto& page = *reinterpret_cast<perf_event_mmap_page*>(memory_.data());
-  // One sample that straddles the end of two pages.
+  // One sample that straddles the end of the two pages.
   const std::uint64_t position = 5 * 2 * kPage - 16;
   const perf_event_header header{PERF_RECORD_SAMPLE, 0, 24};
   const std::uint32_t raw = 12;

@@ -1,6 +1,6 @@
-// The drain takes sound samples at a run and looks at all else one by one. In
-// any gear it delivers the records of the ring: runs of every length and size, broken off by
-// anything, by the ring's end, by a callback that breaks or throws.
+// The drain takes sound samples in runs, and all other records one by one. Any gear delivers the
+// records of the ring: runs of every length and size, broken off by any other record, by the ring's
+// end, by a callback that breaks or throws.
 
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST(RingGearsTest, TheRingsEndMayFallAnywhereInARunOfAnySize) {
   }
 }
 
-// Two sizes that take turns, each for as many records as `first` and `second` say.
+// Two sizes alternate, `first` records of one and `second` of the other.
 TEST(RingGearsTest, RunsMayBeOfAnyLength) {
   KnownRing known{kSize};
   for (unsigned first = 1; first <= 20; ++first) {
@@ -58,7 +58,7 @@ TEST(RingGearsTest, RunsMayBeOfAnyLength) {
   }
 }
 
-// misc says where the kernel was; it may differ from one record to the next.
+// misc tells whether the kernel or user space was interrupted, and may differ between records.
 TEST(RingGearsTest, MiscIsNotLookedAt) {
   KnownRing known{kSize, kSize - 600};
   for (unsigned i = 0; i < 60; ++i) {
@@ -74,7 +74,7 @@ TEST(RingGearsTest, MiscIsNotLookedAt) {
   expect_all_delivered(known);
 }
 
-// Every size that a header can state, of records that hold little.
+// Every size that a header can state, for records with a small payload.
 TEST(RingGearsTest, RecordsOfEverySizeThatAHeaderCanStateAreDelivered) {
   KnownRing known{2 * kSize};
   for (std::size_t size = 16; size <= 65528; size += 8) {
@@ -87,7 +87,7 @@ TEST(RingGearsTest, RecordsOfEverySizeThatAHeaderCanStateAreDelivered) {
   }
 }
 
-// A run of samples that have the header of the run, and say less, or too much, about raw.
+// Within a run of samples with the same header, one states a smaller, or too large, raw size.
 TEST(RingGearsTest, EachRawSizeOfARunIsItsOwn) {
   KnownRing known{kSize};
   for (unsigned run = 0; run <= 20; ++run) {
@@ -106,7 +106,7 @@ TEST(RingGearsTest, EachRawSizeOfARunIsItsOwn) {
   }
 }
 
-// Counts what is loaded of a ring, so that it shows which gear a record was taken in.
+// Counts the loads from a ring, which show the gear that took a record.
 struct CountingMemory : DefaultMemory {
   static inline std::size_t headers;
   static inline std::size_t raws;
@@ -119,7 +119,7 @@ struct CountingMemory : DefaultMemory {
 };
 
 struct Loads {
-  std::size_t ahead = 0;  // events passed on when the header of the next was loaded already
+  std::size_t ahead = 0;  // events delivered after the next record's header had been loaded
   std::size_t again = 0;  // raw sizes loaded twice: guesses that failed
 };
 
@@ -127,7 +127,7 @@ Loads drain_counting(KnownRing& known) {
   Loads loads;
   CountingMemory::headers = CountingMemory::raws = 0;
   std::size_t events = 0;
-  std::size_t before = 1;  // data_tail is read like a header
+  std::size_t before = 1;  // data_tail is loaded like a header
   Ring<CountingMemory>::over(known.page(), known.fake().data())->for_each([&](const PerfEvent&) {
     loads.ahead += CountingMemory::headers > before + ++events;
   });
@@ -135,7 +135,8 @@ Loads drain_counting(KnownRing& known) {
   return loads;
 }
 
-// The first of a run is chased, then two are looked at before the first of them is passed on.
+// The first of a run is chased; then the drain loads two headers before it delivers the first of
+// the two samples.
 TEST(RingGearsTest, ARunOfSamplesIsReadTwoAtATime) {
   KnownRing known{kSize};
   for (const std::size_t size : {16U, 24U, 104U}) {
@@ -154,8 +155,8 @@ TEST(RingGearsTest, ARunOfSamplesIsReadTwoAtATime) {
   }
 }
 
-// `run` samples that fill their records and then one that does not, under the same header, over
-// and over.
+// Writes `run` samples that fill their records and then one that does not, under the same header,
+// repeatedly.
 void write_runs(KnownRing& known, std::size_t run, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     known.sample(payload(i % (run + 1) == run ? 11 : 12), 24);
@@ -168,7 +169,7 @@ TEST(RingGearsTest, GuessesThatDoNotPayBecomeRareButAreStillTried) {
     known.restart(0);
     write_runs(known, run, 40000);
     const Loads loads = drain_counting(known);
-    // 1, 2, 4 ... 256 records apart, and then every 256.
+    // Guesses are 1, 2, 4 ... 256 records apart, and then 256 each.
     EXPECT_GE(loads.again, 40000U / 300) << run;
     EXPECT_LE(loads.again, 40000U / 256 + 10) << run;
   }
@@ -180,7 +181,7 @@ TEST(RingGearsTest, GuessesThatDoNotPayStayRareBesideOtherRecords) {
     write_runs(known, 0, 2);
     known.lost(i);
   }
-  // A LOST has no raw size.
+  // A LOST has no raw size, so drain_counting() counts it as -1.
   EXPECT_LE(drain_counting(known).again + 5000, 10U);
 }
 
@@ -196,7 +197,7 @@ TEST(RingGearsTest, GuessesThatPayAreMadeAgainAtOnce) {
   }
 }
 
-// Long and short runs, straddling records, LOST, and everything that is skipped.
+// Writes long and short runs, straddling records, LOST, and every record that is skipped.
 void write_some_of_everything(KnownRing& known) {
   for (unsigned i = 0; i < 21; ++i) known.sample(payload(12, i));
   known.lost(1);
@@ -217,7 +218,7 @@ class RingGearsResumedTest : public ::testing::TestWithParam<std::uint64_t> {
   KnownRing known_{kSize, GetParam()};
 };
 
-// The ring's end: nowhere, in a run, in the LOST, in the malformed records, in the last run.
+// The ring's end is nowhere, in a run, in the LOST, in the malformed records, in the last run.
 INSTANTIATE_TEST_SUITE_P(Starts, RingGearsResumedTest,
                          ::testing::Values(0, kSize - 256, kSize - 520, kSize - 592, kSize - 1288,
                                            kSize - 1336, kSize - 1600, kSize - 1880));

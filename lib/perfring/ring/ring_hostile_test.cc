@@ -1,6 +1,6 @@
-// S8: rings that break the kernel's contract. Each row of "Hostile and odd rings", on which aya,
-// libbpf, Perfetto and cilium/ebpf hang, read outside or deliver garbage: two good records, one
-// bad, two good, in 64 KiB between pages that nobody may touch.
+// S8: rings that break the kernel's contract, on which aya, libbpf, Perfetto and cilium/ebpf hang,
+// read outside the ring or deliver garbage. Each has two good records, one bad and two good, in 64
+// KiB between pages that nobody may touch.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,13 +31,13 @@ using testing::payload;
 using testing::Seen;
 
 constexpr std::size_t kHostileSize = 65536;
-constexpr std::size_t kRecord = 24;  // of a good one
+constexpr std::size_t kRecord = 24;  // size of a good one
 
 Seen good(unsigned seed) {
   return Seen::sample(payload(12, seed));
 }
 
-// By Ring, and by Cursor.
+// The events by Ring, which Cursor must hand out, too.
 std::vector<Seen> delivered(const FakeRing& fake) {
   const std::uint64_t tail = fake.page().data_tail;
   auto seen = drain(*Ring<>::over(fake.page(), fake.data()), kHostileSize);
@@ -49,8 +49,8 @@ std::vector<Seen> delivered(const FakeRing& fake) {
   return seen;
 }
 
-// Where the ring starts: plainly, with the bad record at the ring's end, or straddling it. `run`
-// good records come first, so that the bad one meets each gear.
+// Where the ring starts: so that the bad record is away from the ring's end, at it, or across it.
+// `run` good records come first, so that each gear meets the bad one.
 struct Place {
   std::uint64_t start;
   unsigned run;
@@ -58,7 +58,7 @@ struct Place {
 
 class RingHostileRecordTest : public ::testing::TestWithParam<Place> {
  protected:
-  // The good records before, `bad`, two good ones after.
+  // Writes the good records, then `bad`, then two good ones.
   void write(const std::function<void()>& bad) {
     for (unsigned i = 0; i < GetParam().run; ++i) fake_.sample(payload(12, i));
     bad_at_ = fake_.head();
@@ -76,7 +76,7 @@ class RingHostileRecordTest : public ::testing::TestWithParam<Place> {
     return seen;
   }
 
-  // With the head's size that `position` gives to the slices.
+  // Sets the size of the head slice for an event that starts at `position`.
   static Seen split(Seen seen, std::uint64_t position) {
     const std::size_t to_end = kHostileSize - position % kHostileSize;
     seen.head_size = std::min<std::size_t>(seen.bytes.size(), to_end);
@@ -92,7 +92,7 @@ class RingHostileRecordTest : public ::testing::TestWithParam<Place> {
     EXPECT_THAT(delivered(fake_), ElementsAreArray(expected));
   }
 
-  // All from the bad record on is skipped.
+  // Everything from the bad record on is skipped.
   void expect_rest_skipped() {
     std::vector<Seen> expected = before();
     expected.push_back(
@@ -105,7 +105,7 @@ class RingHostileRecordTest : public ::testing::TestWithParam<Place> {
   std::uint64_t bad_end_ = 0;
 };
 
-// A body with a raw size that would do, so that only the header in front of it is bad.
+// A body with an acceptable raw size, so that only the header before it is bad.
 std::vector<std::byte> raw_of_4(std::size_t length) {
   std::vector<std::byte> body = payload(length);
   const std::uint32_t raw = 4;
@@ -159,7 +159,7 @@ TEST_P(RingHostileRecordTest, ARawSizeBeyondTheRecordIsABadSample) {
   }
 }
 
-// A real kernel emits it for payloads of 65525 to 65532 bytes.
+// A real kernel emits this for payloads of 65525 to 65532 bytes.
 TEST_P(RingHostileRecordTest, ASampleOfSize8IsABadSample) {
   write([&] { fake_.raw_record(PERF_RECORD_SAMPLE, 8, {}, 8); });
   expect_one_skipped(Defect::BadSample);
@@ -186,7 +186,7 @@ TEST_P(RingHostileRecordTest, AnotherTypeIsUnexpected) {
   }
 }
 
-// header.size 12: the next header would straddle the ring's end, where a load reads outside.
+// header.size 12: the next header would straddle the ring's end, and loading it would read outside.
 TEST(RingHostileTest, ASizeThatPutsTheNextHeaderAcrossTheEndIsRefused) {
   FakeRing fake{kHostileSize, kHostileSize - 16};
   fake.raw_record(PERF_RECORD_SAMPLE, 12, payload(4), 12);
@@ -233,7 +233,7 @@ TEST(RingHostileTest, PositionsFurtherApartThanTheRingSkipAllAndShowTheLastLap) 
   }
 }
 
-// Nearer ones are S11's, unless they are off the grid.
+// A head that is behind by less is S11's case, unless it is not a multiple of 8.
 TEST(RingHostileTest, AHeadMoreThanTheRingBehindTheTailIsImpossible) {
   for (const std::uint64_t behind : {kHostileSize + 8, 2 * kHostileSize, std::size_t{0x7fff'fff8},
                                      std::size_t{4}, kHostileSize - 1}) {
@@ -288,8 +288,8 @@ TEST(RingOverTest, RefusesASizeThatIsNoPowerOfTwoAndAMisalignedAddress) {
     EXPECT_TRUE(Ring<>::over(page, Bytes{bytes, size}).has_value()) << size;
   }
   EXPECT_FALSE(Ring<>::over(page, Bytes{bytes + 4, 16}).has_value()) << "misaligned";
-  // 2 GiB are accepted, 4 GiB are not; neither is touched. The page lies before the data, as in a
-  // mapping: elsewhere, in 32 bits, the data might cover it.
+  // over() accepts 2 GiB and refuses 4 GiB, and touches neither. The page is before the data, as in
+  // a mapping: elsewhere, in 32 bits, the data might overlap it.
   alignas(8) static struct {
     perf_event_mmap_page page;
     std::byte data[64];

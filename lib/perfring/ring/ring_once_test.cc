@@ -1,5 +1,5 @@
-// S10 and S8 with memory that changes underneath, and with memory that says what is read of it:
-// an oversize payload may overwrite records that are being read.
+// S10 and S8 with memory that changes while it is read, and with memory that records its reads: an
+// oversize payload may overwrite records that are being read.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ using testing::Seen;
 
 constexpr std::size_t kLookedAtSize = 65536;
 
-// Each test is of each of these, over a Memory of the test's.
+// Each test runs with each of these, over a Memory of the test's.
 struct OfRing {
   template <class M>
   using Consumer = Ring<M>;
@@ -61,7 +61,7 @@ template <class>
 struct RingS10Test : ::testing::Test {};
 TYPED_TEST_SUITE(RingS10Test, Consumers, Name);
 
-// Counts the 64-bit loads of each word of the ring, and damages it once loaded.
+// Counts the 64-bit loads of each word of the ring, and damages a word once it is loaded.
 struct DamagesWords : DefaultMemory {
   static inline std::byte* data;
   static inline std::vector<int> loads;
@@ -78,7 +78,8 @@ struct DamagesWords : DefaultMemory {
   }
 };
 
-// One of each kind, at a place where it is looked at by itself and where it ends a run.
+// Writes one record of each kind where the drain inspects it by itself, and one where it ends a
+// run.
 void write_each_kind(KnownRing& known) {
   const auto run = [&] {
     for (unsigned i = 0; i < 13; ++i) known.sample(payload(12, i));
@@ -142,7 +143,7 @@ TYPED_TEST(RingS10Test, AHeaderIsLoadedOnceAndEveryCheckIsMadeOnThatCopy) {
             static_cast<long>(kLookedAtSize / 8 - headers.size()));
 }
 
-// Raises each raw size once it has been loaded: if it is loaded again, it must be checked again.
+// Raises each raw size once it is loaded: a consumer that loads it again must check it again.
 struct RaisesRawSizes : DefaultMemory {
   static inline std::byte* data;
 
@@ -209,7 +210,7 @@ TYPED_TEST(ConsumerS6Test, ReadableReadsHeadOnceAndAsADrainDoes) {
   EXPECT_EQ(known.expected().size(), 2U);
 }
 
-// Counts the reads that lie in [data_tail, data_head), and those outside of it.
+// Counts the reads inside [data_tail, data_head), and those outside.
 struct Bounded : DefaultMemory {
   static inline const std::byte* data;
   static inline std::uint64_t tail;
@@ -231,7 +232,7 @@ struct Bounded : DefaultMemory {
   }
 };
 
-// A drain of the first `length` bytes of a record, for every kind.
+// Drains the first `length` bytes of a record, for every kind of record.
 TYPED_TEST(RingS8Test, NoByteOutsideOfTailToHeadIsRead) {
   for (const std::uint32_t type : {PERF_RECORD_SAMPLE, PERF_RECORD_LOST, PERF_RECORD_COMM}) {
     for (const std::size_t size : {0U, 8U, 16U, 24U, 32U}) {

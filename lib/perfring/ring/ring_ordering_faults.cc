@@ -1,10 +1,10 @@
-// ring_ordering_faults NAME: a producer and a consumer thread over a ring of 256 bytes, through the
-// real memory policy ("none") or through one with an edge removed. Prints how many records came
-// whole and in order, and exits 0 if all did. Under ThreadSanitizer, a missing edge is a data race:
-// it is reported, and the exit code is 66.
+// ring_ordering_faults NAME: runs a producer and a consumer thread over a ring of 256 bytes,
+// through the real memory policy ("none") or through one with an edge removed. Prints how many
+// records arrived whole and in order, and exits 0 if all did. Under ThreadSanitizer, a missing edge
+// is a data race: it is reported, and the exit code is 66.
 //
-// harness/faults plants more under ThreadSanitizer. These two stand here because a test that
-// reports no race must be seen to report one.
+// harness/faults plants more faults under ThreadSanitizer. These two are here because a test that
+// reports no race must be able to report one.
 
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ namespace perfring {
 namespace {
 
 constexpr std::size_t kSize = 256;
-constexpr std::uint64_t kRecords = 5000;  // a turn of each thread for seven of them
+constexpr std::uint64_t kRecords = 5000;  // the threads alternate once per seven records
 
 alignas(64) perf_event_mmap_page page;
 alignas(64) std::byte data[kSize];
@@ -31,12 +31,12 @@ alignas(64) std::byte data[kSize];
 using NoAcquireFence = testing::NoAcquireFence<DefaultMemory>;
 using NoFullFence = testing::NoFullFence<DefaultMemory>;
 
-// Payload i: one to four words, each i.
+// The number of words in payload i; each word is i.
 std::size_t words_of(std::uint64_t i) {
   return 1 + i % 4;
 }
 
-// As the kernel does it, with the compiler's own release and acquire for its barriers
+// Produces like the kernel, with the compiler's own release and acquire for its barriers
 // (kernel/events/ring_buffer.c: __perf_output_begin, perf_output_put_handle).
 void produce() {
   std::uint64_t head = 0;
@@ -61,7 +61,7 @@ void produce() {
   }
 }
 
-// Whether each record came whole and in order.
+// Checks that each record arrives whole and in order.
 class Check {
  public:
   void operator()(const PerfEvent& event) {
@@ -93,7 +93,7 @@ void whole_drains(Check& check) {
   Ring<M>::over(page, data)->for_each(check);
 }
 
-// Slow but right.
+// Commits after each record: slow but right.
 void commit_each(Check& check) {
   static_cast<void>(Ring<>::over(page, data)
                         ->try_fold(Unit{}, [&](Unit, const PerfEvent& event) -> ControlFlow<> {
@@ -102,7 +102,7 @@ void commit_each(Check& check) {
                         }));
 }
 
-// By a Cursor that gives each record back when it has the next, if need be from a second look.
+// Drains by a Cursor that releases each record once it has the next, if need be from a second look.
 template <class M>
 void held(Check& check) {
   Cursor<M> cursor = *Cursor<M>::over(page, data);
@@ -133,7 +133,7 @@ const std::pair<std::string_view, Drain> kDrains[] = {
 };
 
 int run(Drain drain) {
-  ::alarm(250);  // ends it, should a record never come
+  ::alarm(250);  // ends the program if a record never arrives
   Check check;
   std::thread producer{produce};
   while (!check.is_done()) {

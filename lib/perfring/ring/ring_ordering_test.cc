@@ -1,5 +1,5 @@
-// The real policy beside a producer thread, in every build; and, where ThreadSanitizer watches,
-// each edge removed in turn, which it must report.
+// The real policy against a producer thread, in every build; and, under ThreadSanitizer, each edge
+// removed in turn, which ThreadSanitizer must report.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,11 +24,11 @@ struct Ended {
 Ended run(const std::string& drain) {
   const char* binary = std::getenv("FAULTS");
   if (binary == nullptr) return {-1, "FAULTS is not set"};
-  // The first race ends it: with an edge missing there are thousands.
+  // Stop at the first race: with an edge missing there are thousands.
   const std::string command =
       "TSAN_OPTIONS=\"$TSAN_OPTIONS halt_on_error=1 exitcode=66\" $PERFRING_RUN_UNDER " +
       std::string{binary} + " " + drain + " 2>&1";
-  // Not by harness/program/child_process.h: lib's tests depend on lib alone.
+  // popen() rather than harness/program/child_process.h: lib's tests depend on lib alone.
   std::FILE* pipe = ::popen(command.c_str(), "r");
   std::string output;
   std::array<char, 4096> buffer;

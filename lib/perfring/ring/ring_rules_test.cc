@@ -30,7 +30,7 @@ using ::testing::UnorderedElementsAre;
 
 constexpr std::size_t kSize = 65536;
 
-// Writes down each access; of the reads of records, the first of those in a row.
+// Records each access. Consecutive reads of records count as one.
 struct TracingMemory : DefaultMemory {
   static inline std::vector<std::string> trace;
   static inline const SharedPosition* tail;
@@ -107,8 +107,8 @@ TEST(RingS2Test, TailIsNotWrittenBeforeTheDrainEnds) {
   EXPECT_EQ(fake.page().data_tail, fake.head());
 }
 
-// S2 and S3 for every event of a ring that all gears take part in: a guessed run, a wrap, a LOST,
-// a malformed record.
+// S2 and S3 for every event of a ring that exercises all gears: a guessed run, a wrap, a LOST, a
+// malformed record.
 class RingS3Test : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kStart = kSize - 20 * 24 - 8;  // the 21st sample straddles the end
@@ -231,7 +231,7 @@ TEST(RingS6Test, ReadableIsThatThePositionsDiffer) {
   EXPECT_FALSE(ring.readable()) << "S11";
 }
 
-// Unlike aya's, whose data_head() has a fence in it.
+// Unlike aya's readable(), which calls data_head() with a fence in it.
 TEST(RingS6Test, ReadableReadsThePositionsAndOrdersNothing) {
   FakeRing fake{kSize};
   fake.sample(payload(4));
@@ -252,7 +252,7 @@ TEST(RingS9Test, PositionsGoOnBefore_Across_AndAfter4GiBAnd2To64) {
   }
 }
 
-// A 32-bit kernel shows its head as 32 bits, while the tail that was committed keeps all 64.
+// A 32-bit kernel shows 32 bits of its head, while data_tail keeps all 64.
 TEST(RingS9Test, AHeadOf32BitsIsFollowedPast4GiB) {
   const std::uint64_t limit = std::uint64_t{1} << 32;
   FakeRing fake{kSize, limit - 32};
@@ -271,7 +271,7 @@ TEST(RingS9Test, AHeadOf32BitsIsFollowedPast4GiB) {
   }
 }
 
-// 0 is a position like any other, not the sign of a drain that consumed nothing.
+// 0 is a position like any other, not a sign that a drain consumed nothing.
 TEST(RingS9Test, ATailWhoseLowHalfBecomesZeroIsWritten) {
   for (const std::uint64_t end :
        {std::uint64_t{1} << 32, std::uint64_t{7} << 32, std::uint64_t{0}}) {
@@ -294,8 +294,8 @@ TEST(RingS9Test, ATailOf32BitsServesAHeadPast4GiB) {
   EXPECT_EQ(fake.page().data_tail, 80U);
 }
 
-// As a kernel before 5.2 shows it: an interrupt has published a record that was then delivered, and
-// the output that it interrupted stores the data_head of before (K59).
+// As a kernel before 5.2 shows it: an interrupt published a record, which was then delivered, and
+// the output that was interrupted stores the older data_head (K59).
 TEST(RingS11Test, AHeadThatWentBackIsAnEmptyRingAndTheNextDrainGoesOn) {
   const std::uint64_t limit = std::uint64_t{1} << 32;
   for (const std::uint64_t start : {std::uint64_t{4096}, limit - 24, limit, limit + 24, 5 * limit,
@@ -322,8 +322,8 @@ TEST(RingS11Test, AHeadThatWentBackIsAnEmptyRingAndTheNextDrainGoesOn) {
   }
 }
 
-// A ring of 2 GiB that is full, and one whose data_head is as far behind, have the same positions
-// modulo 2^32. It is taken for full: no byte of the rest is there to be read.
+// A full ring of 2 GiB, and one whose data_head is 2 GiB behind, have the same positions modulo
+// 2^32. Both count as full, so that no byte outside the ring is read.
 TEST(RingS11Test, HalfOfAllPositionsAheadIsNotBehind) {
   constexpr std::size_t half = Ring<>::kSizeMax;
   EXPECT_EQ(internal::available(half, 64, 64 + Position{half}), half);

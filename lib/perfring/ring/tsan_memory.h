@@ -10,9 +10,9 @@
 
 namespace perfring {
 
-// HardwareMemory, plus the two edges that ThreadSanitizer cannot infer because it does not model
-// fences. Each is announced on the location that the fence names, so that it meets the producer's
-// acquire or release of the same location, and removing a fence removes its edge.
+// HardwareMemory, plus the two happens-before edges that ThreadSanitizer cannot infer because it
+// does not model fences. Each edge is announced on the location that the fence names, where it
+// meets the producer's acquire or release. Removing a fence therefore removes its edge.
 struct TsanMemory : HardwareMemory {
   static void fence_after_read_of(const SharedPosition& field) noexcept {
     HardwareMemory::fence_after_read_of(field);

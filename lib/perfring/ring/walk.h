@@ -4,7 +4,7 @@
 #error "perfring/ring needs C++20: compile with -std=c++20 or later"
 #else
 
-// The way from record to record, which Ring's drains, Cursor and Merge share: positions, the pieces
+// Iteration from record to record, shared by Ring's drains, Cursor and Merge: positions, the pieces
 // of a ring, records. Internal to them; ring.h and cursor.h state the rules (S1 to S11) cited here.
 
 #include <bit>
@@ -20,14 +20,14 @@
 
 namespace perfring::internal {
 
-// data_tail. Only the consumer writes it: the kernel reads it in __perf_output_begin()
-// (kernel/events/ring_buffer.c at v6.18), so a plain load of one's own store will do.
+// Returns data_tail. Only the consumer writes it, and the kernel reads it in __perf_output_begin()
+// (kernel/events/ring_buffer.c at v6.18), so a plain load of the consumer's own store suffices.
 template <Memory M>
 SharedPosition own_tail(const perf_event_mmap_page& page) {
   return M::template read<std::uint64_t>(reinterpret_cast<const std::byte*>(&page.data_tail));
 }
 
-// data_head, once (S1). From here on the records before it can be read.
+// Reads data_head, once (S1), and orders the reads of the records before it after that read.
 template <Memory M>
 [[gnu::always_inline]] inline Position read_head(const perf_event_mmap_page& page) {
   const Position head = M::read_once(page.data_head);
@@ -35,37 +35,37 @@ template <Memory M>
   return head;
 }
 
-// From one position to a later one (S9).
+// The distance from one position to a later one (S9).
 inline Position distance(SharedPosition from, Position to) noexcept {
   return to - static_cast<Position>(from);
 }
 
-// Whether data_head has gone back behind `from` (S11), by at most the ring's `size`.
+// Whether data_head is behind `from` (S11), by at most the ring's `size`.
 inline bool has_gone_back(std::size_t size, SharedPosition from, Position head) noexcept {
   const Position ahead = distance(from, head);
   return ahead > size && Position{0} - ahead <= size && (ahead | head) % kAlignment == 0;
 }
 
-// What a look finds from `from` on: up to data_head, or nothing if that has gone back. More than
+// The number of bytes from `from` to data_head; 0 if data_head is behind `from` (S11). More than
 // the ring's `size` if the positions are bad (S8).
 inline Position available(std::size_t size, SharedPosition from, Position head) noexcept {
   return has_gone_back(size, from, head) ? 0 : distance(from, head);
 }
 
-// Whether `place`, which is or was unread, lies behind `next` and not behind `end`.
+// Whether `place` is in (next, end], modulo 2^64.
 inline bool is_ahead(SharedPosition place, SharedPosition next, SharedPosition end) noexcept {
   return place != next && place - next <= end - next;
 }
 
-// Whether what is unread, from `next` on, may be records: all from `tail` to `end` fits in the
-// ring, and they begin and end on 8-byte boundaries (S8).
+// Whether the unread bytes from `next` on may be records: [tail, end) fits in the ring, and `next`
+// and `end` are multiples of 8 (S8).
 inline bool are_positions(const RingView& ring, SharedPosition tail, SharedPosition next,
                           SharedPosition end) noexcept {
   return end - tail <= ring.data.size() && (next | end) % kAlignment == 0;
 }
 
-// Moves data_tail (S2), which was `tail`: unless it is there already, or another consumer has moved
-// it meanwhile, so that what it has consumed is not given back again (S3).
+// Moves data_tail from `tail` to `to` (S2). Does nothing if data_tail is there already, or if
+// another consumer has moved it meanwhile, so that data_tail never goes back (S3).
 template <Memory M>
 void move_tail(perf_event_mmap_page& page, SharedPosition& tail, SharedPosition to) {
   if (to == tail || own_tail<M>(page) != tail) return;
@@ -74,7 +74,10 @@ void move_tail(perf_event_mmap_page& page, SharedPosition& tail, SharedPosition 
   tail = to;
 }
 
-// A way through what is available, in at most two pieces.
+// Iterates over the available bytes: one piece, or two if they wrap around the ring's end.
+//
+//   data()                         at         end_, the ring's end
+//     |<- rest_ ->|.................|<- piece ->|
 template <Memory M>
 struct Walk {
   using At = const std::byte*;
@@ -95,28 +98,28 @@ struct Walk {
     return static_cast<__u16>(std::endian::native == std::endian::little ? header >> 48 : header);
   }
 
-  // Whether the header is that of a SAMPLE that has room for its raw size. Type and alignment are
-  // one comparison.
+  // Whether the header is that of a SAMPLE with room for its raw size. One comparison checks both
+  // type and alignment.
   static bool is_sample(std::uint64_t header) noexcept {
     constexpr std::uint64_t mask = encode({.type = ~__u32{0}, .misc = 0, .size = kAlignment - 1});
     constexpr std::uint64_t sample = encode({.type = PERF_RECORD_SAMPLE, .misc = 0, .size = 0});
     return (header & mask) == sample && size_of(header) >= kSampleSizeMin;
   }
 
-  // struct perf_event_header (include/uapi/linux/perf_event.h at v6.18), in one load. Records start
-  // on 8-byte boundaries (perf_sample_save_raw_data() there in the kernel's own perf_event.h pads
-  // them), so that no header straddles the ring's end.
+  // Loads struct perf_event_header (include/uapi/linux/perf_event.h at v6.18), in one load. Records
+  // start on 8-byte boundaries (perf_sample_save_raw_data() in the kernel's own perf_event.h at
+  // v6.18 pads them), so no header straddles the ring's end.
   static std::uint64_t header_at(const std::byte* record) {
     return M::template read<std::uint64_t>(record);
   }
-  // The u32 in front of the raw bytes, which is all that perf_output_sample() writes for
-  // PERF_SAMPLE_RAW alone (kernel/events/core.c at v6.18): behind kBeforeRaw.
+  // Loads the u32 raw size, which follows the header and kBeforeRaw bytes. perf_output_sample()
+  // writes only that and the raw bytes for PERF_SAMPLE_RAW alone (kernel/events/core.c at v6.18).
   static std::uint32_t raw_at(const std::byte* record) {
     return M::template read<std::uint32_t>(record + kRawAt);
   }
 
-  // Puts end_ and rest_ around `length` bytes from position `tail` on, and returns where they
-  // start.
+  // Sets end_ and rest_ for the `length` bytes from position `tail` on. Returns the address of the
+  // first byte.
   At start(const RingView& ring, SharedPosition tail, std::size_t length) noexcept {
     const std::size_t size = ring.data.size();
     const std::size_t index = static_cast<std::size_t>(tail) & (size - 1);
@@ -127,7 +130,7 @@ struct Walk {
     return at;
   }
 
-  // The same of what lies in two pieces already, the second where ring_'s data begins.
+  // Does the same for bytes that are in two pieces already; the second begins at ring_'s data.
   At within(Bytes first, Bytes second) noexcept {
     end_ = first.data() + first.size();
     rest_ = second.size();
@@ -154,7 +157,7 @@ struct Walk {
     return size >= sizeof(perf_event_header) && size % kAlignment == 0 && size <= left(at);
   }
 
-  // Classifies the record at `at`; consumes nothing.
+  // Classifies the record at `at`. Consumes nothing.
   [[gnu::noinline]] PerfEvent interpret(At at, perf_event_header header) const {
     const std::size_t size = header.size;
     if (!believable(at, size)) return malformed(Defect::BadSize, at, left(at));
@@ -175,8 +178,8 @@ struct Walk {
     return {defect, head_of(at, 0, size), tail_of(at, 0, size)};
   }
 
-  // Everything up to data_head; where the positions are further apart than the ring is long, the
-  // last lap before data_head.
+  // Returns everything up to data_head as one Malformed, and moves `at` past it. If the positions
+  // are further apart than the ring's size, the Malformed is the last lap before data_head.
   Malformed bad_positions(At& at, std::size_t available) noexcept {
     const std::size_t shown = smaller(available, ring_.data.size());
     at = start(ring_, stop_ - shown, shown);
@@ -193,8 +196,8 @@ struct Walk {
     return data() + (size - in_piece);
   }
 
-  // The address of the byte `offset` into the record at `at`; and of the `length` bytes from there
-  // on, those before the ring's end and those behind it.
+  // address() is that of byte `offset` of the record at `at`. Of the `length` bytes from there on,
+  // head_of() returns those before the ring's end and tail_of() those that wrap to its beginning.
   const std::byte* address(At at, std::size_t offset) const noexcept {
     return offset < piece(at) ? at + offset : data() + (offset - piece(at));
   }
@@ -207,9 +210,9 @@ struct Walk {
   }
 
   const RingView& ring_;
-  SharedPosition stop_;  // position of the end of what is available. S9: whole, as aya commits it
-  At end_;               // of the piece that `at` is in: data_head, or the ring's end
-  std::size_t rest_;     // how much of what is available lies in the piece after that
+  SharedPosition stop_;  // where the available bytes end. S9: all 64 bits, because aya commits all
+  At end_;               // where the piece that contains `at` ends: data_head, or the ring's end
+  std::size_t rest_;     // how many of the available bytes are in the second piece
 };
 
 }  // namespace perfring::internal

@@ -13,8 +13,8 @@
 
 namespace perfring::testing {
 
-// Ring's interface by a Cursor, or a faulty one, for whatever drives a Ring: a drain is one look,
-// and one release at its end.
+// Ring's interface, implemented by a Cursor or a faulty one, for code that drives a Ring: a drain
+// is one look, and one release at its end.
 template <class C = Cursor<>>
 class ByCursor {
  public:
@@ -60,7 +60,7 @@ class ByCursor {
   }
 
  private:
-  // Releases the records that were handed out, also when the callback throws.
+  // Releases the records that were handed out, even if the callback throws.
   struct Release {
     C& cursor;
     ~Release() { cursor.release(); }
@@ -71,7 +71,8 @@ class ByCursor {
   C cursor_;
 };
 
-// A Cursor over the memory of Ring R; any other consumer stands for itself.
+// The consumer to test next to R: a ByCursor over the same Memory if R is a Ring, otherwise R
+// itself.
 template <class R>
 struct CursorBesideRing {
   using Type = R;

@@ -19,15 +19,15 @@
 
 namespace perfring::testing {
 
-// A ring that nobody writes to, emptied by a Cursor in one of the ways there are: `seed` says when
-// it looks, when it takes the next record, and when it releases how many of those it holds.
+// Empties a ring that nobody writes to, by a Cursor, in one of many ways: `seed` determines when it
+// looks, when it takes the next record, and when it releases how many of the records that it holds.
 template <class M = DefaultMemory>
 class CursorSplits {
  public:
   CursorSplits(perf_event_mmap_page& page, Bytes data, std::uint64_t seed)
       : page_{page}, data_{data}, cursor_{*Cursor<M>::over(page, data)}, random_{seed} {}
 
-  // All events, in order. Ends after `most`, however many there are.
+  // Returns all events, in order. Stops once there are more than `most`.
   std::vector<Seen> events(std::size_t most = 1'000'000) {
     const std::uint64_t held_max = random_() % 5 == 0 ? ~0ULL : 1 + random_() % 8;
     look();
@@ -48,7 +48,7 @@ class CursorSplits {
     return events_;
   }
 
-  // The first expectation that did not hold, events aside; nullptr if all did.
+  // The first expectation that did not hold, not counting events; nullptr if all held.
   const char* wrong() const { return wrong_; }
 
  private:
@@ -67,7 +67,7 @@ class CursorSplits {
     return unread;
   }
 
-  // The oldest `count` records, by the place where they end or the next one begins.
+  // Releases the oldest `count` records, by the place where they end or where the next one begins.
   void release(std::uint64_t count) {
     for (; count != 0 && !held_.empty(); --count) {
       const Held oldest = held_.front();
@@ -80,7 +80,7 @@ class CursorSplits {
     }
   }
 
-  // Checks all that must hold at any time.
+  // Checks the conditions that hold at any time.
   void hold() {
     const auto place = static_cast<typename Cursor<M>::Place>(page_.data_tail);
     expect(held_.empty() || held_.front().record.begin() == place,
@@ -107,8 +107,9 @@ class CursorSplits {
   const char* wrong_ = nullptr;
 };
 
-// The first difference between a Cursor and a drain, which has just moved data_tail here from
-// `tail` and passed these events; empty if there is none. Split in as many ways as there are seeds.
+// Returns the first difference between a Cursor and a drain that has just moved data_tail from
+// `tail` to its present place and passed `events`; "" if there is none. Splits the Cursor's work in
+// as many ways as there are seeds.
 template <class M = DefaultMemory>
 std::string differs_by_cursor(perf_event_mmap_page& page, Bytes data, std::uint64_t tail,
                               const std::vector<Seen>& events, std::uint64_t first_seed = 0,
@@ -130,7 +131,7 @@ Cursor<M> cursor_over(const FakeRing& fake) {
   return *Cursor<M>::over(fake.page(), fake.data());
 }
 
-// All that next() hands out; nothing is released.
+// Returns all records that next() hands out. Releases nothing.
 template <class M>
 std::vector<typename Cursor<M>::Record> take(Cursor<M>& cursor) {
   std::vector<typename Cursor<M>::Record> records;

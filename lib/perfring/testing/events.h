@@ -1,7 +1,7 @@
 #ifndef PERFRING_TESTING_EVENTS_H_
 #define PERFRING_TESTING_EVENTS_H_
 
-// Shared by the tests of events.
+// Shared by the tests of lib/perfring/event.
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
@@ -32,34 +32,34 @@ inline const Event kFaults = software(PERF_COUNT_SW_PAGE_FAULTS);
 inline const Event kSwitch = tracepoint("sched:sched_switch");
 constexpr std::uint64_t kKernelAddress = 0xffffffff81000000;
 
-// The answer of kernel.perf_event_paranoid = 2 to a plain user (kernel/events/core.c:
+// Answers like a kernel with perf_event_paranoid = 2 to a plain user (kernel/events/core.c:
 // perf_allow_kernel(), perf_allow_cpu()).
 inline int paranoid2(const Ask& ask) {
   if (ask.attr.exclude_kernel == 0) return EACCES;
   return ask.pid == -1 || (ask.flags & PERF_FLAG_PID_CGROUP) != 0 ? EACCES : 0;
 }
 
-// The name of a test that has a row with a name for its parameter.
+// The name of a parameterized test: that of its row.
 constexpr auto row_name = [](const auto& info) { return info.param.name; };
 
 constexpr auto kRefused = Finding::Severity::Refused;
 constexpr auto kSilent = Finding::Severity::Silent;
 
-// A change to a request that is right, and check()'s finding on it.
+// A change to a correct request, and check()'s finding on it.
 struct CheckRow {
   std::string name;
   std::string field;
   Finding::Severity severity;
-  std::string says;  // a part of it
+  std::string says;  // a part of the finding's text
   std::function<void(Ask&, FakeSystem&)> change;
-  std::string also = {};  // the fields of all other findings, each before a space
+  std::string also = {};  // the fields of all other findings, each followed by a space
 };
 
 inline void PrintTo(const CheckRow& row, std::ostream* out) {
   *out << row.name;
 }
 
-// A request of a plain user that is right: the switches of this thread.
+// A correct request of a plain user: the switches of this thread.
 inline Ask right() {
   Ask ask;
   ask.attr = changes({.switches = true}).kernel(Kernel::Excluded).attr().value();
@@ -88,11 +88,11 @@ inline void expect_finding(const CheckRow& row) {
   EXPECT_EQ(others, row.also) << all;
 }
 
-// Changes of a row. as(): to an event's own attributes, in a request of an allowed caller.
+// Changes for a row. as() requests an event with the event's own attributes, as root.
 inline auto as(Event event) {
   return [event = std::move(event)](Ask& ask, FakeSystem& machine) {
     machine.be_root();
-    static std::vector<Event> kept;  // the strings
+    static std::vector<Event> kept;  // own the strings to which the attributes refer
     kept.push_back(event);
     ask.attr = event.attr(machine).value();
   };
@@ -110,7 +110,7 @@ inline auto put(void (*change)(Ask&)) {
   return [change](Ask& ask, FakeSystem&) { change(ask); };
 }
 
-// A Sampler on a stand-in for the kernel, and its first ring to write to.
+// A Sampler on the kernel's stand-in, and its first ring for the test to write to.
 class SamplerTest : public ::testing::Test {
  protected:
   static Request request(Target target = this_thread()) {
@@ -119,8 +119,8 @@ class SamplerTest : public ::testing::Test {
   Sampler open(const Request& asked = request(), bool starts = true) {
     return Sampler::open(asked, starts).value();
   }
-  // Publishes a COMM of that name, at that time, on the first event's ring; or, what is as long for
-  // other types, a FORK or an EXIT.
+  // Publishes a COMM with this name and time on the first event's ring; with another type, a FORK
+  // or an EXIT, which are as long.
   void write(const Sampler& sampler, const std::string& name, std::uint64_t time,
              std::uint32_t type = PERF_RECORD_COMM) {
     struct {
@@ -139,7 +139,7 @@ class SamplerTest : public ::testing::Test {
     record.identifier = sampler.events()[0].ids[0];
     publish(sampler, &record, sizeof record);
   }
-  // Publishes a sample that has this id and nothing but zeros.
+  // Publishes a sample that contains this id and otherwise zeros.
   void write_sample(const Sampler& sampler, std::uint64_t id) {
     constexpr std::uint16_t kSize = 512;
     std::array<std::uint64_t, kSize / 8> sample{};
@@ -149,7 +149,7 @@ class SamplerTest : public ::testing::Test {
     publish(sampler, sample.data(), kSize);
   }
   void publish(const Sampler& sampler, const void* record, std::size_t size) {
-    const auto fd = static_cast<int>(sampler.events()[0].ids[0]);  // as the stand-in numbers them
+    const auto fd = static_cast<int>(sampler.events()[0].ids[0]);  // the stand-in's ids are fds
     const std::uint64_t page = perfring::testing::page_size();
     ASSERT_EQ(::pwrite(fd, record, size, static_cast<off_t>(page + head_)),
               static_cast<ssize_t>(size));

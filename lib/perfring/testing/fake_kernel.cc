@@ -30,7 +30,7 @@ int fail(int error) {
   return -1;
 }
 
-// Stands in front of each message to a netlink socket.
+// Precedes each message to a netlink socket.
 struct Sender {
   std::uint32_t from;
   int error;  // of the receiver's call, if it is not 0
@@ -88,7 +88,7 @@ bool FakeKernel::is_open(int fd) {
 }
 
 namespace {
-// Tells a file from another that has its descriptor's number later.
+// Distinguishes a file from a later one with the same descriptor.
 ino_t inode_of(int fd) {
   struct stat status{};
   return ::fstat(fd, &status) == 0 ? status.st_ino : 0;
@@ -110,12 +110,12 @@ int FakeKernel::perf_event_open(const perf_event_attr& attr) {
       event_cannot_be_mapped ? ::eventfd(0, EFD_CLOEXEC) : ::memfd_create(kName, MFD_CLOEXEC);
   if (!event_cannot_be_mapped && ::ftruncate(fd, 1 << 20) != 0) std::abort();
   calls.push_back("open " + std::to_string(fd));
-  // (All eventfds are one inode, which others have as well.)
+  // (All eventfds share one inode, with other files, too.)
   opened_.push_back({fd, event_cannot_be_mapped ? 0 : inode_of(fd)});
   return fd;
 }
 
-// As perf_read_one() does for the formats that are used (kernel/events/core.c at v6.18).
+// Reads like perf_read_one(), for the formats that are used (kernel/events/core.c at v6.18).
 std::optional<ssize_t> FakeKernel::read_event(int fd, void* to, std::size_t size) {
   const ino_t inode = inode_of(fd);
   const auto its = std::ranges::find(opened_, inode, &Opened::inode);
@@ -206,7 +206,7 @@ int FakeKernel::bpf_call(int command, bpf_attr& attr) {
     case BPF_MAP_CREATE:
       calls.push_back("create " + std::to_string(attr.map_type));
       if (create_errno != 0) return fail(create_errno);
-      // As array_map_alloc_check() and bpf_map_meta_alloc() do (kernel/bpf/arraymap.c and
+      // Like array_map_alloc_check() and bpf_map_meta_alloc() (kernel/bpf/arraymap.c and
       // map_in_map.c at v6.18).
       if (attr.max_entries == 0 || attr.key_size != 4 || attr.value_size != 4) return fail(EINVAL);
       if (attr.map_type == BPF_MAP_TYPE_ARRAY_OF_MAPS &&
@@ -236,7 +236,7 @@ void FakeKernel::look_at_file(int fd) {
 
 }  // namespace perfring::testing
 
-// In place of libc's (ld --wrap), which they pass everything else on to.
+// Replacements for libc's functions (ld --wrap), which pass everything else on to the originals.
 extern "C" long __real_syscall(long number, ...) noexcept;
 extern "C" int __real_ioctl(int fd, unsigned long request, ...) noexcept;
 extern "C" int __real_epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept;
@@ -301,7 +301,7 @@ extern "C" int __wrap_ioctl(int fd, unsigned long request, ...) noexcept {
   return __real_ioctl(fd, request, argument);
 }
 
-// An event is a file in memory here, which epoll does not take (EPERM), and so does not find.
+// An event is a file in memory here, which epoll refuses (EPERM) to add and therefore to remove.
 extern "C" int __wrap_epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept {
   using perfring::testing::kernel;
   const int returned = __real_epoll_ctl(epoll, operation, fd, event);
@@ -309,7 +309,7 @@ extern "C" int __wrap_epoll_ctl(int epoll, int operation, int fd, epoll_event* e
   return kernel->watch(operation, fd);
 }
 
-// The machine's uevents would end waits: a virtual machine that starts beside the test sends one.
+// The machine's uevents would end waits: a virtual machine that starts during the test sends one.
 extern "C" int __wrap_socket(int domain, int type, int protocol) noexcept {
   using perfring::testing::kernel;
   if (kernel != nullptr && domain == AF_NETLINK) return kernel->netlink_socket();
@@ -362,7 +362,7 @@ extern "C" int __wrap_fstat(int fd, struct stat* status) noexcept {
   return returned;
 }
 
-// ThreadSanitizer calls it before anything that it has instrumented may run.
+// ThreadSanitizer calls this before any instrumented code may run.
 #if defined(__clang__)
 __attribute__((disable_sanitizer_instrumentation))
 #endif

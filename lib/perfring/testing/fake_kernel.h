@@ -18,10 +18,10 @@
 
 namespace perfring::testing {
 
-// Stands in for the kernel in a process that links it: syscall(2) of perf_event_open and bpf,
-// ioctl(2) and epoll_ctl(2) of events, open(2) and fstat(2) of chosen files, netlink sockets, to
-// which comes what a test sends, and sysconf(3) of the page size come here. An event is a file in
-// memory, which mmap(2) maps as it does any. There is one, which each test starts anew.
+// Replaces the kernel in a process that links it: syscall(2) of perf_event_open and bpf, ioctl(2)
+// and epoll_ctl(2) of events, open(2) and fstat(2) of chosen files, netlink sockets, which receive
+// what a test sends, and sysconf(3) of the page size. An event is a file in memory, which mmap(2)
+// maps like any other. There is one FakeKernel at a time; each test starts with a new one.
 class FakeKernel {
  public:
   FakeKernel();
@@ -43,14 +43,15 @@ class FakeKernel {
   int pause_errno = 0;    // PERF_EVENT_IOC_PAUSE_OUTPUT
   int barrier_errno = 0;  // membarrier
   bool event_cannot_be_mapped = false;
-  bool knows_lost = true;  // PERF_FORMAT_LOST; others are refused (EINVAL)
-  // What read(2) says that these events have lost; the others none.
+  bool knows_lost = true;  // PERF_FORMAT_LOST; if false, it is refused (EINVAL)
+  // The losses that read(2) reports for these events; the others have none.
   std::map<int, std::uint64_t> lost;
 
-  // The contents of these files; nullopt: the file does not exist. Others are the machine's.
+  // The contents of these files; nullopt: the file does not exist. All other files are the
+  // machine's.
   std::map<std::string, std::optional<std::string>> files;
 
-  // The machine's page size; 0: this run's.
+  // The page size; 0: this run's.
   std::size_t page_size = 0;
 
   // The kernel's answer about every map.
@@ -59,7 +60,7 @@ class FakeKernel {
   // The calls so far, and the arguments of the last ones.
   std::vector<std::string> calls;  // "enable 5, mapped", ...
   perf_event_attr event{};
-  std::vector<perf_event_attr> events;  // of all
+  std::vector<perf_event_attr> events;  // of all calls
   int pid = 0;
   int cpu = 0;
   int group = 0;
@@ -67,15 +68,16 @@ class FakeKernel {
   bpf_attr bpf{};  // of the last bpf()
   std::size_t bpf_size = 0;
   std::pair<unsigned, unsigned> updated{};             // key and value of the last update
-  std::vector<std::pair<unsigned, unsigned>> updates;  // of all
+  std::vector<std::pair<unsigned, unsigned>> updates;  // all of them
   std::string path;                                    // of the last pin or get
   int file_flags = 0;                                  // of the last open() of one of `files`
 
-  // The bytes that are left of one of `files` once fstat(2) has told its size; -1: all of them.
+  // How many bytes of one of `files` are left after fstat(2) has reported its size; -1: all of
+  // them.
   long cut_to = -1;
 
-  // To the netlink socket that was opened last: a message of this sender (0: the kernel), or word
-  // that messages were dropped (ENOBUFS).
+  // Sends to the netlink socket that was opened last: a message from this sender (0: the kernel),
+  // or the error that messages were dropped (ENOBUFS).
   void send_uevent(std::string_view message, std::uint32_t from = 0) const;
   void drop_uevents() const;
 
@@ -91,9 +93,9 @@ class FakeKernel {
   int ioctl(int fd, unsigned long request, long argument);
   int bpf_call(int command, bpf_attr& attr);
   int watch(int operation, int fd);
-  // Each event's descriptor, in the order of their opening.
+  // The descriptors of all events, in the order of opening.
   std::vector<int> opened() const;
-  // nullopt: it is no event.
+  // Returns nullopt if the descriptor is not an event's.
   std::optional<ssize_t> read_event(int fd, void* to, std::size_t size);
   int open_file(const std::optional<std::string>& text, int open_flags);
   void look_at_file(int fd);
@@ -107,7 +109,7 @@ class FakeKernel {
   };
   std::vector<Opened> opened_;
   int file_ = -1;           // the last of `files` that was opened
-  int netlink_[2]{-1, -1};  // the socket, which who opened it closes, and what writes to it
+  int netlink_[2]{-1, -1};  // the socket, which its opener closes, and the end that writes to it
 };
 
 // This run's page size: the machine's, or $PERFRING_PAGE_SIZE, which page_size_test.sh sets.

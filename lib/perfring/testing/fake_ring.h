@@ -50,10 +50,10 @@ class GuardedMemory {
   std::byte* base_;
 };
 
-// Writes records into a ring as a kernel lays them out (or as none would), one byte at a time.
+// Writes records into a ring as a kernel lays them out (or as no kernel would), one byte at a time.
 class FakeRing {
  public:
-  // Empty, with both positions at `start`.
+  // An empty ring, with both positions at `start`.
   explicit FakeRing(std::size_t size, std::uint64_t start = 0) : memory_{size}, head_{start} {
     page().data_head = start;
     page().data_tail = start;
@@ -63,7 +63,7 @@ class FakeRing {
   std::span<std::byte> data() const { return memory_.data(); }
   std::uint64_t head() const { return head_; }
 
-  // A SAMPLE whose raw bytes are these; its size is 12 + raw.size() unless given.
+  // Writes a SAMPLE with these raw bytes; its size is 12 + raw.size() unless given.
   void sample(std::span<const std::byte> raw, std::size_t size = 0) {
     if (size == 0) size = 12 + raw.size();
     header(PERF_RECORD_SAMPLE, size);
@@ -73,7 +73,7 @@ class FakeRing {
     advance(size);
   }
 
-  // The same with PERF_SAMPLE_TIME in front of the raw size.
+  // Does the same with PERF_SAMPLE_TIME before the raw size.
   void timed_sample(std::uint64_t time, std::span<const std::byte> raw) {
     const std::size_t size = (20 + raw.size() + 7) / 8 * 8;
     header(PERF_RECORD_SAMPLE, size);
@@ -84,7 +84,8 @@ class FakeRing {
     advance(size);
   }
 
-  // A LOST with this count; larger sizes leave room for the sample_id fields that may follow.
+  // Writes a LOST with this count; larger sizes leave room for the sample_id fields that may
+  // follow.
   void lost(std::uint64_t count, std::size_t size = 24, std::uint64_t id = 0x1111'2222'3333'4444) {
     header(PERF_RECORD_LOST, size);
     if (size >= 16) put(head_ + 8, &id, sizeof(id));
@@ -92,7 +93,7 @@ class FakeRing {
     advance(size);
   }
 
-  // Any header, with `body` behind it; the head moves by `advance_by`.
+  // Writes any header, followed by `body`; the head moves by `advance_by`.
   void raw_record(std::uint32_t type, std::size_t size, std::span<const std::byte> body,
                   std::size_t advance_by) {
     header(type, size);
@@ -112,7 +113,7 @@ class FakeRing {
     }
   }
 
-  // The ring's bytes from one position to another, in order.
+  // Returns the ring's bytes from one position to another, in order.
   std::vector<std::byte> bytes(std::uint64_t from, std::uint64_t to) const {
     std::vector<std::byte> copy;
     for (; from != to; ++from)
@@ -130,7 +131,7 @@ class FakeRing {
   std::uint64_t head_;
 };
 
-// `length` bytes that differ from `seed` to `seed` and from place to place.
+// Returns `length` bytes that depend on `seed` and on their place.
 inline std::vector<std::byte> payload(std::size_t length, unsigned seed = 0) {
   std::vector<std::byte> bytes(length);
   for (std::size_t i = 0; i < length; ++i) {
@@ -139,8 +140,8 @@ inline std::vector<std::byte> payload(std::size_t length, unsigned seed = 0) {
   return bytes;
 }
 
-// A FakeRing that keeps, of each record it writes, what a drain must deliver and where the record
-// ends.
+// A FakeRing that remembers, for each record that it writes, the event that a drain must deliver
+// and the position where the record ends.
 class KnownRing {
  public:
   explicit KnownRing(std::size_t size, std::uint64_t start = 0) : fake_{size, start} {}
@@ -169,7 +170,7 @@ class KnownRing {
     wrote(Seen::lost(count));
   }
 
-  // A record that is skipped by itself.
+  // Writes a record that is skipped by itself.
   void bad(Defect defect, std::uint32_t type, std::size_t size,
            const std::vector<std::byte>& body = {}) {
     const std::uint64_t at = fake_.head();
@@ -177,14 +178,14 @@ class KnownRing {
     wrote(Seen::malformed(defect, fake_.bytes(at, fake_.head()), before_end(at, size)));
   }
 
-  // A SAMPLE of `size` bytes that says it holds `raw` bytes, which are too many.
+  // Writes a SAMPLE of `size` bytes that claims to hold `raw` bytes, which are too many.
   void bad_raw(std::uint32_t raw, std::size_t size) {
     std::vector<std::byte> body = payload(size - 8);
     std::memcpy(body.data(), &raw, sizeof(raw));
     bad(Defect::BadSample, PERF_RECORD_SAMPLE, size, body);
   }
 
-  // A header that ends the drain, and `length` bytes in all that go with it.
+  // Writes a header that ends the drain, and moves the head by `length`: these bytes are skipped.
   void bad_size(std::uint32_t type, std::size_t size, std::size_t length) {
     const std::uint64_t at = fake_.head();
     fake_.raw_record(type, size, {}, length);
@@ -208,7 +209,7 @@ class KnownRing {
   std::vector<std::uint64_t> ends_;
 };
 
-// The consumer's end of what a test writes to.
+// Returns a consumer of the ring that a test writes to.
 template <class M = DefaultMemory>
 Ring<M> ring_over(const FakeRing& fake) {
   return *Ring<M>::over(fake.page(), fake.data());

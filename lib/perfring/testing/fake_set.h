@@ -20,10 +20,10 @@
 
 namespace perfring::testing {
 
-// A RingSet on a stand-in for the kernel, and its rings to write to.
+// A RingSet on the kernel's stand-in, and its rings for the test to write to.
 class FakeSetTest : public ::testing::Test {
  protected:
-  static constexpr std::size_t kRecord = 24;  // of one that write() writes
+  static constexpr std::size_t kRecord = 24;  // size of a record that write() writes
 
   FakeSetTest() : map_fd_{::open("/dev/null", O_RDONLY | O_CLOEXEC)} { online("0-1"); }
   ~FakeSetTest() override { ::close(map_fd_); }
@@ -43,7 +43,7 @@ class FakeSetTest : public ::testing::Test {
     return options;
   }
 
-  // The event that is this entry of the map.
+  // Returns the event in this entry of the map.
   int event_of(unsigned cpu) const {
     int event = -1;
     for (const auto& [key, value] : kernel_.updates) {
@@ -51,7 +51,7 @@ class FakeSetTest : public ::testing::Test {
     }
     return event;
   }
-  // The event whose ring it is, which was the first.
+  // Returns the event that owns the ring: the first in this entry.
   int ring_of(unsigned cpu) const {
     for (const auto& [key, value] : kernel_.updates) {
       if (key == cpu) return static_cast<int>(value);
@@ -59,7 +59,7 @@ class FakeSetTest : public ::testing::Test {
     return -1;
   }
 
-  // Publishes a sample on the CPU's ring: its key, and behind it the number.
+  // Publishes a sample on the CPU's ring: its key, followed by the number.
   void write(unsigned cpu, std::uint64_t key, std::uint32_t number = 0) {
     std::uint64_t& head = heads_[cpu];
     const std::size_t page = page_size();
@@ -76,7 +76,7 @@ class FakeSetTest : public ::testing::Test {
     head += kRecord;
     put(cpu, &head, 8, offsetof(perf_event_mmap_page, data_head));
   }
-  // The same of a set that is timed: the time, and 4 bytes.
+  // Does the same for a timed set: the time, and 4 bytes.
   void write_timed(unsigned cpu, std::uint64_t time) {
     std::uint64_t& head = heads_[cpu];
     const std::size_t page = page_size();
@@ -98,12 +98,12 @@ class FakeSetTest : public ::testing::Test {
               static_cast<ssize_t>(length));
   }
 
-  // The calls since this was asked last.
+  // Returns the calls since the last call of this function.
   std::vector<std::string> calls() { return std::exchange(kernel_.calls, {}); }
 
   FakeKernel kernel_;
   int map_fd_;
-  std::map<unsigned, std::uint64_t> heads_;  // of one page each
+  std::map<unsigned, std::uint64_t> heads_;  // of rings of one page
 };
 
 // The CPU and the key of an event, as a callback gets them.
@@ -114,7 +114,7 @@ inline std::uint64_t key_of(const PerfEvent& event) {
   return sample != nullptr ? sample->as<std::uint64_t>().value_or(0) : 0;
 }
 
-// Collects them.
+// Collects the CPU and the key of each event.
 struct Collect {
   void operator()(std::uint32_t cpu, const PerfEvent& event) {
     keys.emplace_back(cpu, key_of(event));

@@ -1,7 +1,7 @@
 #ifndef PERFRING_TESTING_FAKE_SYSTEM_H_
 #define PERFRING_TESTING_FAKE_SYSTEM_H_
 
-// A machine made of files and of a rule by which its kernel answers.
+// A machine that consists of files and of a rule for its kernel's answers.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ namespace perfring::event::testing {
 
 class FakeSystem final : public System {
  public:
-  // A machine of 4 CPUs, of which 3 is offline, without a PMU; a plain user at paranoid 2.
+  // A machine with 4 CPUs, the last of them offline, without a PMU; a plain user at paranoid 2.
   FakeSystem() {
     files["/proc/sys/kernel/perf_event_paranoid"] = "2\n";
     files["/proc/sys/kernel/perf_event_max_sample_rate"] = "100000\n";
@@ -65,7 +65,7 @@ class FakeSystem final : public System {
   void be_root() { capabilities(0x1ffffffffffULL); }
   void be_perfmon() { capabilities(1ULL << 38); }
 
-  // 0: it opens; else an errno.
+  // Returns 0 if the event opens, otherwise an errno.
   std::function<int(Ask&)> answer = [](Ask&) { return 0; };
   std::map<std::string, std::string> files;
   std::map<std::string, FileKind> kinds;

@@ -1,7 +1,7 @@
 #ifndef PERFRING_TESTING_MADE_H_
 #define PERFRING_TESTING_MADE_H_
 
-// Records made by hand, field by field, from the uapi's comments, and memory that ends where the
+// Records built by hand, field by field, from the uapi's comments; and memory that ends where the
 // record does.
 
 #include <linux/perf_event.h>
@@ -29,14 +29,14 @@ class Made {
   explicit Made(std::uint32_t type, std::uint16_t misc = 0) {
     u32(type);
     u16(misc);
-    u16(0);  // header.size, which bytes() puts in
+    u16(0);  // header.size, which bytes() fills in
   }
 
   Made& u8(std::uint8_t value) { return add(value); }
   Made& u16(std::uint16_t value) { return add(value); }
   Made& u32(std::uint32_t value) { return add(value); }
   Made& u64(std::uint64_t value) { return add(value); }
-  // A string, its NUL, and zeroes up to a multiple of 8.
+  // Appends a string, its NUL, and zeroes up to a multiple of 8.
   Made& text(std::string_view value) {
     for (const char c : value) u8(static_cast<std::uint8_t>(c));
     do u8(0);
@@ -58,7 +58,7 @@ class Made {
  private:
   template <class T>
   Made& add(T value) {
-    // Byte by byte: at -O3 g++ 12 takes insert() and resize() for writes beyond the end.
+    // Byte by byte: at -O3 g++ 12 takes insert() and resize() for writes past the end.
     for (const std::byte byte : std::bit_cast<std::array<std::byte, sizeof value>>(value)) {
       bytes_.push_back(byte);
     }
@@ -68,7 +68,7 @@ class Made {
   std::vector<std::byte> bytes_;
 };
 
-// A copy of some bytes between two inaccessible pages, up against the second, or the first.
+// A copy of some bytes between two inaccessible pages, adjacent to the second or to the first.
 class Guarded {
  public:
   enum class Against { Second, First };
@@ -85,7 +85,7 @@ class Guarded {
   Guarded(const Guarded&) = delete;
   Guarded& operator=(const Guarded&) = delete;
 
-  // Other bytes in the same memory.
+  // Puts other bytes into the same memory.
   void place(Bytes bytes, Against against = Against::Second) {
     std::byte* const room = mapped_ + kGuard;
     std::byte* const begin = against == Against::First ? room : room + kRoom - bytes.size();
@@ -111,7 +111,7 @@ inline perf_event_attr sampling(std::uint64_t sample_type) {
   return attr;
 }
 
-// sample_id_all is set.
+// Like sampling(), with sample_id_all.
 inline perf_event_attr trailing(std::uint64_t sample_type) {
   perf_event_attr attr = sampling(sample_type);
   attr.sample_id_all = 1;
@@ -136,7 +136,7 @@ class Decoded {
       : memory_{bytes}, layout_{attr}, any_{decode(memory_.bytes(), layout_)} {}
 
   const Any& any() const { return any_; }
-  // Throws, which ends the test, if it is another type.
+  // Throws, which ends the test, if the record is of another type.
   template <class T>
   const T& as() const {
     const T* const view = std::get_if<T>(&any_);
@@ -146,7 +146,7 @@ class Decoded {
         "decoded as alternative " + std::to_string(any_.index()) +
         (malformed != nullptr ? std::string{", malformed: "} + malformed->field : "")};
   }
-  // The field that is too short; empty if the record is not malformed.
+  // Returns the field that is too short, or "" if the record is not malformed.
   std::string malformed() const {
     const auto* const malformed = std::get_if<Malformed>(&any_);
     return malformed == nullptr ? "" : malformed->field;

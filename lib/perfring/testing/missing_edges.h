@@ -1,8 +1,8 @@
 #ifndef PERFRING_TESTING_MISSING_EDGES_H_
 #define PERFRING_TESTING_MISSING_EDGES_H_
 
-// The memory policies without the edges of ring/memory.h: mixins over any Memory. A check that
-// reports nothing must be seen to report these.
+// Memory policies that lack an edge of ring/memory.h: mixins over any Memory. A check that reports
+// nothing must be able to report these.
 
 #include "perfring/ring/memory.h"
 

@@ -1,7 +1,7 @@
 """Sources that compile as one unit.
 
-Most of the time that a small source takes goes to the headers that it shares with its neighbours:
-a dozen of them compile in a third of the time together. No two may give one name two meanings.
+Most of the compile time of a small source goes to the headers that it shares with its neighbors: a
+dozen sources compile in a third of the time together. A name must mean the same in all.
 """
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
@@ -47,7 +47,7 @@ headers_of_unit = rule(
 )
 
 def cc_unit_library(name, srcs, hdrs = [], deps = [], strip_include_prefix = None, alwayslink = False, **kwargs):
-    """A cc_library whose sources compile as one unit; of headers `srcs` may have some, too."""
+    """A cc_library that compiles its sources as one unit. `srcs` may contain headers, too."""
     sources = [each for each in srcs if each.endswith(".cc")]
     inner = {key: kwargs[key] for key in ["testonly", "tags"] if key in kwargs}
     one_unit(
@@ -99,12 +99,12 @@ def _cc_unit_program(rule, name, srcs, deps, testonly = False, **kwargs):
     )
 
 def cc_unit_binary(name, srcs, deps, **kwargs):
-    """A cc_binary whose `srcs` compile as one unit; of headers they may have some, too."""
+    """A cc_binary that compiles its `srcs` as one unit. They may contain headers, too."""
     _cc_unit_program(cc_binary, name, srcs, deps, **kwargs)
 
 def cc_unit_test(name, srcs, deps, size = "medium", **kwargs):
-    """A cc_test whose `srcs` compile as one unit: one program for the tests of a package.
+    """A cc_test that compiles its `srcs` as one unit: one program for the tests of a package.
 
-    It takes long on emulated processors and under the sanitizers, hence its size.
+    Its size is medium because it takes long on emulated processors and under the sanitizers.
     """
     _cc_unit_program(cc_test, name, srcs, deps, testonly = True, size = size, **kwargs)

@@ -13,31 +13,33 @@
 
 namespace perfring::testing {
 
-// The other consumer: what a drain must deliver, read off the rules S4, S5, S8, S9 and S11 and the
-// wire format one by one, byte by byte, slowly. It copies, and shares nothing with the drain but
-// the vocabulary. It takes any ring whose size is a power of two, any contents and any positions.
+// The other consumer: computes the events that a drain must deliver from the rules S4, S5, S8, S9
+// and
+// S11 and the wire format, byte by byte, slowly. It copies, and shares nothing with the drain
+// except the vocabulary. It accepts any ring with a size that is a power of two, any contents and
+// any positions.
 class Reference {
  public:
-  // An event but for its bytes: which part of the ring they are.
+  // An event, with its place in the ring instead of its bytes.
   struct Place {
     Seen::Kind kind;
     Defect defect;        // of a Malformed
-    std::uint64_t at;     // position of the first byte that is delivered
-    std::uint64_t size;   // how many are
+    std::uint64_t at;     // position of the first delivered byte
+    std::uint64_t size;   // number of delivered bytes
     std::uint64_t count;  // of a Lost
-    std::uint64_t end;    // data_tail if the drain stops with it
+    std::uint64_t end;    // data_tail if the drain stops with this event
   };
   struct Event {
     Seen seen;
     std::uint64_t end;
   };
 
-  // `data` must outlive it.
+  // `data` must outlive the Reference.
   Reference(Bytes data, std::uint64_t tail, std::uint64_t head)
       : data_{data}, at_{tail}, left_{unread(data.size(), tail, head)}, head_{head} {}
 
-  // What is between the positions modulo 2^32 (S9), or nothing: where data_head is the one that is
-  // behind, both are multiples of 8, and no more than the ring is between them (S11).
+  // Returns the distance between the positions modulo 2^32 (S9). Returns 0 if data_head is behind,
+  // both are multiples of 8, and the distance is at most the ring's size (S11).
   static std::uint64_t unread(std::uint64_t size, std::uint64_t tail, std::uint64_t head) {
     constexpr std::uint64_t kLap = std::uint64_t{1} << 32;
     const std::uint64_t forwards = (kLap + head % kLap - tail % kLap) % kLap;
@@ -46,7 +48,7 @@ class Reference {
     return is_behind && head % 8 == 0 && tail % 8 == 0 ? 0 : forwards;
   }
 
-  // The next event that a drain delivers, or nullopt at the drain's end.
+  // Returns the next event that a drain delivers, or nullopt at the drain's end.
   std::optional<Place> next() {
     const std::uint64_t stop = at_ + left_;
     if (left_ == 0) return std::nullopt;
@@ -62,7 +64,7 @@ class Reference {
     return place;
   }
 
-  // All events that a drain delivers if it is not stopped. Call it once.
+  // Returns all events that a drain delivers if it is not stopped. Call it once.
   std::vector<Event> drain() {
     std::vector<Event> events;
     while (const std::optional<Place> place = next()) events.push_back({seen(*place), place->end});

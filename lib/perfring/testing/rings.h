@@ -38,16 +38,16 @@ inline Got copy(const Ordered& ordered) {
   return {ordered.ring, ordered.key, ordered.late, copy(ordered.event)};
 }
 
-// A payload: its key, and a number.
+// A payload: its key, followed by a number.
 inline std::vector<std::byte> keyed(std::uint64_t key, std::uint32_t number = 0) {
   std::vector<std::byte> bytes(sizeof(key) + sizeof(number));
   std::memcpy(bytes.data(), &key, sizeof(key));
   std::memcpy(bytes.data() + sizeof(key), &number, sizeof(number));
   return bytes;
 }
-inline constexpr std::size_t kKeyedSize = 24;  // of such a record
+inline constexpr std::size_t kKeyedSize = 24;  // size of a record with such a payload
 
-// An event of it, as a merge delivers it.
+// The event of such a record, as a merge delivers it.
 inline Got sample(std::size_t ring, std::uint64_t key, std::uint32_t number = 0,
                   bool late = false) {
   return {ring, key, late, Seen::sample(keyed(key, number))};
@@ -56,7 +56,7 @@ inline Got late(std::size_t ring, std::uint64_t key, std::uint32_t number = 0) {
   return sample(ring, key, number, true);
 }
 
-// Rings to write to by hand, and a merge of them.
+// Rings for a test to write to, and a merge of them.
 template <class M = DefaultMemory, unsigned kWindow = 8>
 class Rings {
  public:
@@ -76,7 +76,7 @@ class Rings {
     fakes_[ring]->sample(keyed(key, number));
   }
 
-  // The events that a run delivers while the clock stands at `now`.
+  // Returns the events that a run delivers while the clock shows `now`.
   std::vector<Got> run(std::uint64_t now, std::uint64_t limit = ~std::uint64_t{0}) {
     std::vector<Got> got;
     end = merge.run(
@@ -97,8 +97,8 @@ class Rings {
   std::vector<std::unique_ptr<FakeRing>> fakes_;
 };
 
-// An overwritable ring of 4096 bytes between guard pages, written downwards; it can be made
-// read-only, as the kernel's mapping is.
+// An overwritable ring of 4096 bytes between guard pages, written downwards. A test can make it
+// read-only, like the kernel's mapping.
 class Backward {
  public:
   static constexpr std::size_t kSize = 4096;
@@ -112,12 +112,12 @@ class Backward {
     return Snapshots<>::over(page(), data()).value();
   }
 
-  // A sample of this number, `size` bytes long in all.
+  // Writes and publishes a sample with this number, `size` bytes long in total.
   void write(std::uint64_t number, std::size_t size = 24) {
     reserve(number, size);
     publish();
   }
-  // Writes it, but does not publish it.
+  // Writes the sample, but does not publish it.
   void reserve(std::uint64_t number, std::size_t size = 24) {
     head_ -= size;
     const perf_event_header header{PERF_RECORD_SAMPLE, 0, static_cast<__u16>(size)};

@@ -12,7 +12,7 @@
 
 namespace perfring::testing {
 
-// A copy of an event, as it was delivered.
+// A copy of a delivered event.
 struct Seen {
   enum class Kind { Sample, Lost, Malformed } kind;
   std::vector<std::byte> bytes;  // of both slices
@@ -22,7 +22,7 @@ struct Seen {
 
   bool operator==(const Seen&) const = default;
 
-  // The expected event: all bytes in the first slice unless said otherwise.
+  // The expected event: all bytes are in the first slice unless head_size is given.
   static Seen sample(std::vector<std::byte> raw) { return sample(raw, raw.size()); }
   static Seen sample(std::vector<std::byte> raw, std::size_t head_size) {
     return {Kind::Sample, std::move(raw), head_size};
@@ -50,7 +50,7 @@ inline Seen copy(const PerfEvent& event) {
   return Seen::malformed(malformed.defect, joined(malformed), malformed.head.size());
 }
 
-// Everything that one drain delivers. A drain that does not end is cut off, and shows it.
+// Returns everything that one drain delivers. Cuts off a drain that does not end, so that it shows.
 template <class AnyRing>
 std::vector<Seen> drain(AnyRing&& ring, std::size_t most = 1'000'000) {
   std::vector<Seen> seen;

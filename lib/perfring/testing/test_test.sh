@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# test.sh itself: what fails a test, wherever it happens. Not judged by test.sh.
+# test.sh itself: a failure fails the test, wherever it happens. Does not use test.sh for its
+# verdict.
 # usage: test_test.sh, in the workspace's folder
 set -u
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 wrong=0
 
-ends() { # STATUS SCRIPT: a test that is this, which leaves nothing behind
+ends() { # STATUS SCRIPT: runs a test with this script, which must end so and leave nothing behind
   local said
   said=$(TMPDIR=$folder bash -uc ". lib/perfring/testing/test.sh; $2" 2>&1)
   local ended=$?
