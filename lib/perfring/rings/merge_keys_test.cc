@@ -137,8 +137,8 @@ TEST(MergeClockTest, ARecordWrittenAfterTheClockJumpedBackIsAheadAndLate) {
   EXPECT_EQ(rings.merge.counts().late, 1U);
 }
 
-// The clock goes back between the read of this ring's data_head and that of the last. A released key
-// is not ahead.
+// The clock goes back between the read of this ring's data_head and the last read of the clock. A
+// released key is not ahead.
 TEST(MergeClockTest, AClockThatJumpsBackWithinARunSetsTheBound) {
   Rings<> rings{1};
   rings.write(0, 80);
