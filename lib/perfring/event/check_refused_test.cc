@@ -271,7 +271,7 @@ INSTANTIATE_TEST_SUITE_P(Impossible, CheckRefusedTest, ::testing::ValuesIn(impos
 INSTANTIATE_TEST_SUITE_P(Probes, CheckRefusedTest, ::testing::ValuesIn(probes()), row_name);
 INSTANTIATE_TEST_SUITE_P(Forbidden, CheckRefusedTest, ::testing::ValuesIn(forbidden()), row_name);
 
-// What each level of perf_event_paranoid denies to a caller with each capability.
+// The findings of each level of perf_event_paranoid, for callers with and without capabilities.
 TEST(CheckBoundsTest, EachLevelOfParanoidKeepsItsPartFromAPlainUser) {
   const auto refused = [](const char* level, unsigned long long capabilities, Ask ask) {
     FakeSystem machine;

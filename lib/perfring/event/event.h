@@ -10,7 +10,7 @@
 //   const Event faults = software(PERF_COUNT_SW_PAGE_FAULTS).callchain();
 //   const Event switches = tracepoint("sched:sched_switch");
 //   const Event cycles =
-//   hardware(PERF_COUNT_HW_CPU_CYCLES).or_else(software(PERF_COUNT_SW_CPU_CLOCK));
+//       hardware(PERF_COUNT_HW_CPU_CYCLES).or_else(software(PERF_COUNT_SW_CPU_CLOCK));
 //
 // The caller's settings (period(), sample(), ...) are stored separately from the event's own
 // defaults and applied on top of them when the event is opened. So anything that the caller did not

@@ -49,7 +49,7 @@
 // in a forked child is empty, too, and its destructor only closes the child's descriptors.
 // Threads: one at a time. stop() may be called from any thread and from signal handlers.
 // Errors: only open() and start() fail. When memory runs out, they throw std::bad_alloc.
-// Callbacks: what f throws passes through, and the record on which it threw counts as delivered. A
+// Callbacks: f's exceptions pass through, and the record on which f threw counts as delivered. A
 // null function pointer ends the program. f may ask the same sampler for more records: each record
 // is delivered once, and f's own record is no longer valid then.
 // Kernel: kernel/events/core.c: perf_event_open(), perf_mmap(), perf_poll() at v6.18.

@@ -1,4 +1,4 @@
-// What a Sampler delivers, even to callbacks that misuse it, on a stand-in for the kernel.
+// The deliveries of a Sampler, even to callbacks that misuse it, on a stand-in for the kernel.
 // harness/live/event_test.cc tests it on a real one.
 
 #include "perfring/event/sampler.h"

@@ -41,8 +41,8 @@
 // Lifetime: the memory must outlive the object. Events are valid until the callback returns; those
 // of a copy are valid as long as the copy is.
 // Threads: one at a time. The kernel may write meanwhile: see V3 and V4.
-// Errors: none. Nothing here throws, allocates or makes a system call. (What the callback throws
-// passes through, and the records count as read.) Nothing is ever written to the ring.
+// Errors: none. Nothing here throws, allocates or makes a system call. (The callback's exceptions
+// pass through, and the records count as read.) Nothing is ever written to the ring.
 // Callbacks: a null function pointer ends the program (SIGILL or SIGTRAP) before anything is read.
 // A read() or copy() from within f is a separate snapshot, which delivers what came since the outer
 // one began. If it copies to the same place, the outer snapshot continues in the new copy.

@@ -14,9 +14,9 @@
 
 namespace perfring {
 
-// Waits until every BPF program that was running on any CPU has ended. What such a program has
-// output is then in its ring. Only two of the things that user space can do wait for a writer (W12,
-// W13, in the project's harness/RINGS_FACTS.md): an update of a map of maps, after which the kernel
+// Waits until every BPF program that was running on any CPU has ended. The output of such a program
+// is then in its ring. Of all that user space can do, only two things wait for a writer (W12, W13,
+// in the project's harness/RINGS_FACTS.md): an update of a map of maps, after which the kernel
 // waits for programs by design, and membarrier(MEMBARRIER_CMD_GLOBAL). A pause, an interrupt of the
 // CPU or a read of data_head does not.
 //
