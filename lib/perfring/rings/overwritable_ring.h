@@ -6,7 +6,7 @@
 #else
 
 // OverwritableRing: one CPU's flight recorder. The kernel overwrites the oldest records and never
-// stops. Snapshots deliver what is there, newest first (rules V1 to V7: rings/snapshot.h).
+// stops. Snapshots deliver what is there, newest first (rules V1 to V8: rings/snapshot.h).
 //
 //   auto ring = OverwritableRing::open(*array, /*cpu=*/0, /*page_count=*/64);
 //   ... and when something has happened:
