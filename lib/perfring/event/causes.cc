@@ -1,5 +1,5 @@
-// Puts into words what the kernel's answer means: an errno alone, or a change that made the kernel
-// answer differently.
+// Puts into words what the kernel's answer means: of an errno alone, or of a change that altered
+// the answer.
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -17,11 +17,11 @@ namespace {
 
 using Aspect = Variation::Aspect;
 
-// Why a probe is not set (kernel/kprobes.c: check_kprobe_address_safe(),
+// Returns why a probe cannot be set (kernel/kprobes.c: check_kprobe_address_safe(),
 // kernel/trace/trace_kprobe.c: create_local_trace_kprobe(), kernel/events/uprobes.c:
 // prepare_uprobe() at v6.18).
 std::optional<Cause> cause_of_probe(int error, bool is_kprobe) {
-  constexpr int kNotSupported = 524;  // ENOTSUPP, which no header of the uapi has
+  constexpr int kNotSupported = 524;  // ENOTSUPP, which no uapi header has
   // (EINVAL: arch/arm/probes/uprobes/core.c: arch_uprobe_analyze_insn().)
   if (error == kNotSupported || (!is_kprobe && error == EINVAL)) {
     return Cause{"probe_offset", "no instruction that can be probed starts there",
@@ -45,7 +45,7 @@ std::optional<Cause> cause_of_probe(int error, bool is_kprobe) {
   }
 }
 
-// Whether the field says more about what a bit adds: "sample_stack_user" about
+// Returns true if the field specifies what a sample bit adds, as "sample_stack_user" does for
 // "PERF_SAMPLE_STACK_USER".
 bool is_detail_of(const std::string& field, std::string_view bit) {
   if (bit == "PERF_SAMPLE_CALLCHAIN") return field == "sample_max_stack";
@@ -62,7 +62,7 @@ std::optional<Cause> cause_of_lack(int error, System& system) {
     case EMFILE: {
       auto limit = Facts{system}.limit("Max open files");
       rlimit own{};
-      // Without a descriptor no file can be read.
+      // Without a free descriptor, Facts cannot read any file.
       if (!limit && ::getrlimit(RLIMIT_NOFILE, &own) == 0) limit = own.rlim_cur;
       return Cause{"fd",
                    "this process may have " +
@@ -78,7 +78,6 @@ std::optional<Cause> cause_of_lack(int error, System& system) {
   }
 }
 
-// The advice for an errno alone.
 std::optional<Cause> plain_cause(const Ask& ask, int error, const Facts& facts) {
   if (auto lack = cause_of_lack(error, facts.system())) return lack;
   switch (error) {
@@ -88,7 +87,7 @@ std::optional<Cause> plain_cause(const Ask& ask, int error, const Facts& facts) 
       return Cause{"type", "the PMU is taken by an event that is exclusive or pinned",
                    "wait for that event to be closed"};
     case ENOSPC:
-      // At any place: another CPU may have a free one, but the event is to be changed.
+      // Whatever the place: another CPU may have a free one, but the event is what must change.
       if (ask.attr.type != PERF_TYPE_BREAKPOINT) return std::nullopt;
       return Cause{"type", "all breakpoints of the processor are taken: x86 has four for each CPU",
                    "ask for fewer, or close one that is open"};
@@ -114,7 +113,7 @@ std::vector<Finding> refusals(const Ask& ask, const Context& context, bool with_
   auto found = check_named(ask, context.name, context.facts, with_rights,
                            /*counts=*/true);
   std::erase_if(found, [](const Finding& each) {
-    // (This kernel accepts inherit silently, and older ones refuse it.)
+    // (This kernel accepts inherit silently, but older ones refuse it.)
     return each.severity != Finding::Severity::Refused && each.field != "inherit";
   });
   return found;
@@ -136,17 +135,17 @@ std::optional<Cause> checked(const Variation& found, const Ask& ask, int error,
                              const Context& context) {
   const Facts& facts = context.facts;
   const std::string& field = found.field;
-  // dummy has stood in for a costly event: the cause may be in any field.
+  // A dummy was opened instead of a costly event, so the cause may be in any field.
   const bool is_any = is_costly(ask, facts);
-  // Rights come last; they are not the cause of any other error.
+  // Findings about privileges come last, and are not the cause of any other error.
   auto findings = refusals(ask, context, is_of_rights(error));
   if (is_of_rights(error)) std::ranges::reverse(findings);
   for (const Finding& each : findings) {
-    // Anything that is wrong with the event itself.
+    // Any fault of the event itself.
     const bool is_of_it =
         found.aspect == Aspect::Event &&
         (error == EINVAL || (error == ENOENT && (each.field == "type" || each.field == "config")));
-    // Impossible places. (For one that this user may not watch, the finding names the field.)
+    // Impossible places. (If this user may not watch the place, the finding names the field.)
     const bool is_of_place = found.aspect == Aspect::Place && !is_of_rights(error) &&
                              (each.field == "cpu" || each.field == "pid" ||
                               (each.field == "sigtrap" && ask.attr.remove_on_exec != 0));

@@ -47,7 +47,7 @@ void check_all(const Ask& ask, const std::string& name, const Facts& facts,
   internal::check_silent(each);
 }
 
-// Refusals first, each sort in its order.
+// Puts the refusals first, and keeps the order within each severity.
 void sort(std::vector<Finding>& found) {
   std::vector<Finding> sorted;
   for (const Severity severity : {Severity::Refused, Severity::Silent}) {
@@ -107,8 +107,9 @@ void check_pages(const Request& request, const Plan& made, const Facts& facts,
          "give 1, 2, 4 and so on"});
     return;
   }
-  // The most that a Ring accepts; on x86-64, that the kernel does (kernel/events/ring_buffer.c:
-  // rb_alloc() at v6.18, which allocates the addresses of its pages in one piece).
+  // The most pages that a Ring accepts; on x86-64, the most that the kernel accepts
+  // (kernel/events/ring_buffer.c: rb_alloc() at v6.18, which allocates the array of page addresses
+  // in one piece).
 #if defined(__x86_64__)
   constexpr std::size_t kMost = std::size_t{1} << 30;
 #else
@@ -139,8 +140,8 @@ void check_pages(const Request& request, const Plan& made, const Facts& facts,
   }
 }
 
-// R5: a thread that watches its own waits is woken by them, and one that samples nothing but its
-// own time gets no samples while it waits.
+// R5: If a thread watches its own waits, they wake it. If it samples only its own time, it gets no
+// samples while it waits.
 void check_own_wait(const Request& request, const Plan& made, const Facts& facts,
                     std::vector<Finding>& found) {
   if (watches_its_own_wait(request, made, facts.system())) {
@@ -174,7 +175,8 @@ void check_own_wait(const Request& request, const Plan& made, const Facts& facts
   }
 }
 
-// Those of one task and CPU (arch/x86/include/asm/hw_breakpoint.h: HBP_NUM at v6.18).
+// Counts the breakpoints of one task and CPU (arch/x86/include/asm/hw_breakpoint.h: HBP_NUM at
+// v6.18).
 void check_breakpoints([[maybe_unused]] const Plan& made,
                        [[maybe_unused]] std::vector<Finding>& found) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -194,7 +196,7 @@ void check_breakpoints([[maybe_unused]] const Plan& made,
 #endif
 }
 
-// R25: a software event that is asked for twice.
+// R25: a software event that is requested twice.
 void check_ids(const Plan& made, std::vector<Finding>& found) {
   std::vector<std::uint64_t> seen;
   for (std::size_t i = 0; i < made.events.size(); ++i) {
@@ -211,7 +213,7 @@ void check_ids(const Plan& made, std::vector<Finding>& found) {
   }
 }
 
-// The events that a Sampler puts into one ring.
+// Checks the events that a Sampler puts into one ring.
 void check_rings(const Plan& made, std::vector<Finding>& found) {
   const Ask& first = made.steps.front().ask;
   for (std::size_t i = 1; i < made.events.size(); ++i) {
@@ -272,8 +274,8 @@ std::string without_kernel(const Ask& ask, const std::string& name, const Facts&
   return without_kernel(Case{ask, facts, kind_of(ask, facts), name, none});
 }
 
-// kernel/events/core.c: perf_event_set_filter() at v6.18: for tracepoints and probes, and for a
-// PMU that filters addresses.
+// kernel/events/core.c: perf_event_set_filter() at v6.18 accepts tracepoints, probes, and PMUs that
+// filter addresses.
 std::optional<Finding> check_filter(const Ask& ask, const Facts& facts) {
   const auto kind = kind_of(ask, facts);
   if (kind == Kind::Tracepoint || kind == Kind::Kprobe || kind == Kind::Uprobe) return std::nullopt;
@@ -299,8 +301,8 @@ std::vector<Finding> check(const Ask& ask, System& system) {
 
 namespace {
 
-// Checks the event as it would be opened: without the kernel, if this user may not observe it and
-// it may be excluded (Kernel::IfAllowed).
+// Checks the event as it would be opened: without the kernel, if this user may not observe the
+// kernel and the event may exclude it (Kernel::IfAllowed).
 void check_event(const Event& event, Ask ask, const Facts& facts, std::vector<Finding>& found,
                  bool is_group) {
   std::vector<Finding> own;
@@ -316,9 +318,9 @@ void check_event(const Event& event, Ask ask, const Facts& facts, std::vector<Fi
   std::ranges::move(own, std::back_inserter(found));
 }
 
-// Whether the folder's cgroup v1 hierarchy is mounted without perf_event, as the innermost mount
-// that contains it says: "cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0". A path through a
-// symbolic link is in no such mount.
+// Returns true if the folder's cgroup v1 hierarchy is mounted without perf_event, according to the
+// innermost mount that contains the folder: "cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0".
+// A path through a symbolic link matches no such mount.
 bool lacks_perf_event(const std::string& path, System& system) {
   const auto mounts = system.read("/proc/self/mounts");
   if (!mounts) return false;
@@ -337,7 +339,7 @@ bool lacks_perf_event(const std::string& path, System& system) {
   return lacks;
 }
 
-// A group is counted, and its events are read together.
+// The events of a group only count, and are read together.
 std::vector<Finding> check_request(const Request& request, System& system, bool is_group) {
   std::vector<Finding> found;
   const Facts facts{system};

@@ -5,15 +5,15 @@
 #error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
-// check(): what the kernel would refuse in a request, and what it would accept silently and never
-// answer, before the kernel is asked. It names what the request, /proc and /sys show; the rest only
-// the kernel knows (bits that are newer than it is, what a security module forbids), and
-// EventError::explain() says it.
+// check(): finds, before the kernel is asked, what the kernel would refuse in a request, and what
+// it would accept without ever delivering anything. It reports what the request, /proc and /sys
+// show. Only the kernel knows the rest (bits that are newer than the kernel, what a security module
+// forbids), which EventError::explain() reports.
 //
-// Lifetime, threads: as any function of its arguments. Errors: none but std::bad_alloc; a file that
-// cannot be read makes no finding.
-// Kernel: kernel/events/core.c: perf_copy_attr(), perf_event_open() at v6.18; the tables of the
-// project's harness/RECORD_FACTS.md, of which each row has a test.
+// Lifetime, threads: as for any function of its arguments.
+// Errors: only std::bad_alloc. A file that cannot be read leads to no finding.
+// Kernel: kernel/events/core.c: perf_copy_attr(), perf_event_open() at v6.18; the tables in the
+// project's harness/RECORD_FACTS.md. Each row of them has a test.
 
 #include <vector>
 
@@ -24,10 +24,10 @@
 
 namespace perfring::event {
 
-// Refusals first.
+// Checks a request. The refusals come first.
 PERFRING_EXPORT std::vector<Finding> check(const Request& request, System& system = real_system());
-// Checks one event that is sampled: mapped and read. The pointer that a probe's attributes have in
-// config1 must be null or point to a string; all other fields may have any value.
+// Checks one event that is sampled, that is, mapped and read. The pointer in config1 of a probe
+// must be null or point to a string. All other fields may have any value.
 PERFRING_EXPORT std::vector<Finding> check(const Ask& ask, System& system = real_system());
 // Checks events that a Group counts.
 PERFRING_EXPORT std::vector<Finding> check_group(const Request& request,
@@ -37,14 +37,14 @@ PERFRING_EXPORT std::vector<Finding> check_member(const Ask& member, const Ask& 
 
 namespace internal {
 
-// The case that a row checks.
+// The case to check.
 struct Case {
   const Ask& ask;
   const Facts& facts;
-  std::optional<Kind> kind;  // nullopt: its PMU belongs to no kind
+  std::optional<Kind> kind;  // nullopt: its PMU has no Kind
   const std::string& name;   // of the event, or empty
   std::vector<Finding>& found;
-  bool counts = false;  // it is only read, and has no ring
+  bool counts = false;  // whether it is only read, and has no ring
 
   const perf_event_attr& attr() const noexcept { return ask.attr; }
   bool is_cpu_wide() const noexcept {
@@ -55,13 +55,14 @@ struct Case {
   bool is_software(std::uint64_t config) const noexcept {
     return attr().type == PERF_TYPE_SOFTWARE && attr().config == config;
   }
-  // Has no hardware PMU behind it.
+  // Returns true if no hardware PMU is behind it.
   bool is_soft() const noexcept {
     return attr().type == PERF_TYPE_SOFTWARE || attr().type == PERF_TYPE_TRACEPOINT ||
            is(Kind::Breakpoint) || is(Kind::Kprobe) || is(Kind::Uprobe);
   }
   bool is_msr() const { return is(Kind::Pmu) && facts.pmu_of(attr().type) == "msr"; }
-  // Occurs only in the kernel: without the kernel it counts nothing (R11, R16).
+  // Returns true if it occurs only in the kernel, so that without the kernel it counts nothing
+  // (R11, R16).
   bool is_of_the_kernel() const;
   bool samples(std::uint64_t bits) const noexcept { return (attr().sample_type & bits) != 0; }
   bool has_period() const noexcept { return attr().sample_period != 0; }
@@ -83,31 +84,35 @@ constexpr const char* kPlaced = "open one for each CPU";
 constexpr const char* kNoPerfEvent = "the folder is in a cgroup v1 hierarchy without perf_event";
 constexpr const char* kWithPerfEvent =
     "give a folder of cgroup v2, or of v1's perf_event: /proc/PID/cgroup names a process's";
-// The advice if this user may not observe the kernel: exclude it, if that leaves anything.
+// Returns the advice for a user who may not observe the kernel: to exclude it, if that leaves
+// anything.
 std::string without_kernel(const Case& each);
 
-// The findings of check() for an event of this name, which is sampled or only counted; with or
-// without those about rights. And the advice if this user may not observe the kernel.
+// check_named() returns the findings of check() for an event with this name that is sampled or only
+// counted, with or without the findings about privileges. without_kernel() returns the advice for a
+// user who may not observe the kernel.
 std::vector<Finding> check_named(const Ask& ask, const std::string& name, const Facts& facts,
                                  bool with_rights = true, bool counts = false);
 std::string without_kernel(const Ask& ask, const std::string& name, const Facts& facts);
-// A right that the event itself needs, whatever else is asked for, and that the caller lacks: the
-// only way out is another event.
+// Returns a privilege that the event itself needs, whatever else is requested, and that the caller
+// lacks. The only remedy is a different event.
 std::optional<Finding> right_of_its_own(const Ask& ask, const Facts& facts);
-// Whether a filter can be set at all.
+// Checks whether the event can have a filter at all.
 std::optional<Finding> check_filter(const Ask& ask, const Facts& facts);
-// Whether the event cannot write to the ring of `first`.
+// Checks whether the event can write to the ring of `first`.
 std::optional<Finding> check_output(const Ask& ask, const Ask& first);
-// Whether its records name their event, in a ring of several events; and the finding if not.
+// Returns true if the records name their event, as a ring of several events needs. If they do not,
+// of_unknown_events() returns the finding.
 bool says_its_event(const perf_event_attr& attr) noexcept;
 Finding of_unknown_events();
-bool is_kernel_address(const perf_event_attr& attr) noexcept;  // of a breakpoint
-// A breakpoint in the kernel, or an event of a PMU that cannot exclude anything.
+bool is_kernel_address(const perf_event_attr& attr) noexcept;  // for a breakpoint
+// Returns true for a breakpoint in the kernel, and for an event of a PMU that cannot exclude
+// anything.
 bool is_nothing_without_kernel(const Ask& ask) noexcept;
 
 void check_attr(const Case& each);    // impossible values
-void check_rights(const Case& each);  // rights that the caller lacks
-void check_silent(const Case& each);  // accepted, and useless
+void check_rights(const Case& each);  // missing privileges
+void check_silent(const Case& each);  // what is accepted but useless
 void check_own_right(const Case& each);
 void check_place(const Case& each);  // pid and CPU
 void check_probe(const Case& each);  // uprobes, kprobes, breakpoints

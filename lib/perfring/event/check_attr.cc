@@ -1,4 +1,4 @@
-// Rows of what the kernel refuses: impossible values, and rights that the caller lacks.
+// Rows for what the kernel refuses: impossible values, and privileges that the caller lacks.
 
 #include <bit>
 #include <ctime>
@@ -66,7 +66,7 @@ void check_registers(const Case& each, std::uint64_t bit, std::uint64_t mask, co
   if (!each.samples(bit)) return;
   if (mask == 0) each.refused(field, "the mask of registers is empty", "give some registers");
 #if defined(__x86_64__)
-  constexpr std::uint64_t kGeneral = 0xff0fff;  // asm/perf_regs.h: without DS, ES, FS and GS
+  constexpr std::uint64_t kGeneral = 0xff0fff;  // asm/perf_regs.h: all but DS, ES, FS and GS
   constexpr std::uint64_t kXmm = ~std::uint64_t{0} << 32;
   if ((mask & ~(kGeneral | kXmm)) != 0) {
     each.refused(field, "the mask has registers that x86-64 does not provide",
@@ -210,7 +210,7 @@ bool is_kernel_address(const perf_event_attr& attr) noexcept {
 }
 
 bool Case::is_of_the_kernel() const {
-  // At the entry and the exit of a system call, the registers are the user's.
+  // At the entry and the exit of a system call, the registers are those of user code.
   const bool is_syscall = tracepoint_in(name).starts_with("syscalls:sys_");
   return is_software(PERF_COUNT_SW_CONTEXT_SWITCHES) || is_software(PERF_COUNT_SW_CPU_MIGRATIONS) ||
          is_software(PERF_COUNT_SW_CGROUP_SWITCHES) || is(Kind::Kprobe) ||
@@ -296,7 +296,7 @@ std::vector<Finding> check_member(const Ask& member, const Ask& leader) {
   if (member.attr.exclusive != 0) {
     refused("exclusive", "only a group's leader may be exclusive", "set it on the leader");
   }
-  // (perf_event_open() at v6.18: only for the event of a task.)
+  // (perf_event_open() at v6.18 checks this only for the event of a task.)
   const bool is_of_a_task = member.pid != -1 && (member.flags & PERF_FLAG_PID_CGROUP) == 0;
   if (is_of_a_task && member.attr.inherit != leader.attr.inherit) {
     refused("inherit", "the group's leader is inherited and the member is not, or the reverse",

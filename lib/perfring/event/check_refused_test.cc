@@ -1,4 +1,4 @@
-// Each row of the table of refusals in RECORD_FACTS.md, as check() foresees it.
+// Each row of the table of refusals in RECORD_FACTS.md, as check() predicts it.
 
 #include <gtest/gtest.h>
 
@@ -271,7 +271,7 @@ INSTANTIATE_TEST_SUITE_P(Impossible, CheckRefusedTest, ::testing::ValuesIn(impos
 INSTANTIATE_TEST_SUITE_P(Probes, CheckRefusedTest, ::testing::ValuesIn(probes()), row_name);
 INSTANTIATE_TEST_SUITE_P(Forbidden, CheckRefusedTest, ::testing::ValuesIn(forbidden()), row_name);
 
-// perf_event_paranoid, the caller's capability, and what is kept from the caller.
+// The findings of each level of perf_event_paranoid, for callers with and without capabilities.
 TEST(CheckBoundsTest, EachLevelOfParanoidKeepsItsPartFromAPlainUser) {
   const auto refused = [](const char* level, unsigned long long capabilities, Ask ask) {
     FakeSystem machine;

@@ -1,4 +1,4 @@
-// check()'s findings on a request as a whole.
+// check()'s findings about a request as a whole.
 
 #include <gtest/gtest.h>
 #include <linux/capability.h>
@@ -28,7 +28,7 @@ using testing::FakeSystem;
 using testing::kFaults;
 using testing::kSwitch;
 
-// The fields of what is found, refusals first.
+// Returns the fields of the findings, refusals first.
 std::string fields(const Request& request, FakeSystem& machine) {
   std::string all;
   for (const Finding& each : check(request, machine)) all += each.field + " ";
@@ -119,7 +119,7 @@ TEST(CheckRequestTest, FieldsThatFtracesTracepointsRefuseAreNamed) {
             "exclude_callchain_user");
 }
 
-// The registers of a system call's entry and exit are the user's (R16).
+// At the entry and the exit of a system call, the registers are those of user code (R16).
 TEST(CheckRequestTest, ATracepointOfASystemCallNeedsNoKernel) {
   FakeSystem machine;
   machine.be_root();
@@ -137,7 +137,7 @@ TEST(CheckRequestTest, ATracepointOfASystemCallNeedsNoKernel) {
 TEST(CheckRequestTest, TooManyFilesOrPagesAndWrongPageCountsAreNamed) {
   FakeSystem machine;
   const Event faults = kFaults.kernel(Kernel::Excluded);
-  // One ring and its control page, of 3 CPUs x 516 KiB.
+  // One ring and its control page fit into 3 CPUs x 516 KiB.
   const std::size_t most = std::bit_floor(3 * 516 * 1024 / page_size() - 1);
   Request request{.events = {faults}, .target = this_thread(), .page_count = most};
   EXPECT_EQ(fields(request, machine), "");
@@ -148,7 +148,7 @@ TEST(CheckRequestTest, TooManyFilesOrPagesAndWrongPageCountsAreNamed) {
   machine.capabilities(1ULL << CAP_IPC_LOCK);
   EXPECT_EQ(fields(request, machine), "");
   machine.capabilities(0);
-  request.page_count = 2;  // and the control page: a page for each CPU
+  request.page_count = 2;  // with the control page, one page for each CPU
   const auto kb = [&](std::size_t kib) {
     machine.files["/proc/sys/kernel/perf_event_mlock_kb"] = std::to_string(kib) + "\n";
     return fields(request, machine);
@@ -281,7 +281,7 @@ TEST(CheckRequestTest, ACgroupOfAHierarchyWithoutPerfEventIsNamed) {
   EXPECT_EQ(says("cpu"), "");
 }
 
-// The innermost mount that contains the folder, by whole names.
+// A folder belongs to the innermost mount that contains it, compared by whole names.
 TEST(CheckRequestTest, AFolderIsInTheInnermostMountAboveIt) {
   FakeSystem machine;
   machine.be_root();
@@ -316,8 +316,8 @@ TEST(CheckRequestTest, AFolderIsInTheInnermostMountAboveIt) {
   EXPECT_EQ(lacking("cgroup2 /cg cgroup2 rw 0 0\n"), "");
 }
 
-// Of a cgroup on a CPU that is offline, nothing is opened, as of all tasks (ENODEV); of a task, it
-// is, and is silent.
+// On an offline CPU, events for a cgroup or for all tasks do not open (ENODEV). Events for one task
+// open, but stay silent.
 TEST(CheckRequestTest, AnOfflineCpuIsRefusedToACgroup) {
   FakeSystem machine;
   machine.be_root();
@@ -335,7 +335,7 @@ TEST(CheckRequestTest, AnOfflineCpuIsRefusedToACgroup) {
     EXPECT_EQ(severity(this_thread().on(cpus)), "silent: offline: CPU 3");
   }
   EXPECT_EQ(severity(cgroup("/cg").on({4})), "refused: this machine has no CPU 4");
-  // A list that cannot be read says nothing.
+  // A list that cannot be read leads to no finding.
   machine.files.erase("/sys/devices/system/cpu/possible");
   EXPECT_EQ(severity(cgroup("/cg").on({4})), "refused: offline: CPU 4");
   EXPECT_EQ(fields({.events = {kFaults}, .target = cgroup("/cg").on({2})}, machine), "");
@@ -388,8 +388,8 @@ TEST(CheckRequestTest, MoreBreakpointsThanAProcessorHasAreNamed) {
 }
 #endif
 
-// open() leaves some events out by itself, which is no refusal (E4); check() refuses a request of
-// which nothing would be left.
+// open() excludes the kernel from some events by itself, which is not a refusal (E4). check()
+// refuses a request of which nothing would be left.
 TEST(CheckRequestTest, APlainUsersRequestIsCheckedAsItWouldBeOpened) {
   FakeSystem machine;
   machine.capabilities(0);

@@ -1,4 +1,4 @@
-// Rows of what the kernel accepts and never answers, or hardly ever; and what is wrong with probes.
+// Rows for what the kernel accepts but never or hardly ever answers, and for faults in probes.
 
 #include <bit>
 
@@ -153,7 +153,7 @@ void check_useless_flags(const Case& each) {
           "set watermark and wakeup_watermark = 1");
 }
 
-// Bits of config that no format of the uprobe PMU has.
+// Returns true if config has bits that no format of the uprobe PMU has.
 bool has_unknown_probe_bits(const Case& each) {
   constexpr std::uint64_t kRetprobe = 1;
   constexpr std::uint64_t kReferences = ~std::uint64_t{0} << 32;  // ref_ctr_offset

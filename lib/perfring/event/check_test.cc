@@ -1,5 +1,5 @@
-// check()'s findings on an event: on one that is right, on each row of RECORD_FACTS.md's table of
-// silent events, and on a group.
+// check()'s findings about single events: correct ones, each row of the table of silent events in
+// RECORD_FACTS.md, and groups.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ TEST(CheckBoundsTest, TheBoundItselfIsAllowed) {
       [](Ask& ask) { ask.attr.sample_period = ~std::uint64_t{0} >> 1; },
       [](Ask& ask) { ask.attr.size = PERF_ATTR_SIZE_VER0; }, [](Ask& ask) { ask.attr.size = 4096; },
       [](Ask& ask) { ask.attr.size = 0; }, [](Ask& ask) { ask.cpu = 2; },
-      [](Ask& ask) { ask.pid = 77; },  // whose effective user is this one's, and whose real is not
+      [](Ask& ask) { ask.pid = 77; },  // its effective user is this user, its real user is not
       [](Ask& ask) {
         ask.attr.sample_type |= PERF_SAMPLE_STACK_USER;
         ask.attr.sample_stack_user = 65528;
@@ -78,7 +78,7 @@ TEST(CheckBoundsTest, TheBoundItselfIsAllowed) {
         ask.attr.sample_regs_user = ask.attr.sample_regs_intr = 0xff0fff;
       },
 #endif
-      // As the kernel finds it, from the working directory.
+      // A path relative to the working directory, as the kernel resolves it.
       [](Ask& ask) {
         static const char* const kPath = "bin/true";
         ask.attr.type = 9;
@@ -97,7 +97,7 @@ TEST(CheckBoundsTest, TheBoundItselfIsAllowed) {
   }
 }
 
-// For each row, the nearest event that is right.
+// For each row of the tables, a correct event that is similar to it.
 TEST(CheckBoundsTest, AnEventThatNothingIsWrongWithHasNoFinding) {
   using Attr = perf_event_attr;
   const Event clock = software(PERF_COUNT_SW_CPU_CLOCK);
@@ -139,7 +139,7 @@ TEST(CheckBoundsTest, AnEventThatNothingIsWrongWithHasNoFinding) {
     const auto found = check(ask, machine);
     EXPECT_TRUE(found.empty()) << each.name() << ": " << found.front().says;
   }
-  // Requests of one CPU.
+  // Requests for one CPU.
   for (const Event& each : {kSwitch, pmu("imc/config=1/").adjust([](Attr& a) {
                               a.exclude_idle = 1, a.sample_period = 1000;
                             })}) {

@@ -21,8 +21,8 @@
 namespace perfring::event::internal {
 namespace {
 
-// The bytes of a file that is open, or of one that was read already. It is read and not mapped: a
-// file that somebody cuts off meanwhile would end this process by SIGBUS.
+// The contents of an open file, or of one that was read already. The file is read, not mapped: if
+// someone truncates a mapped file, SIGBUS ends this process.
 class File {
  public:
   explicit File(std::string_view content) : content_{content}, size_{content.size()} {}
@@ -30,8 +30,8 @@ class File {
 
   static constexpr std::size_t kMost = 4096;
 
-  // The bytes at an offset, at most kMost of them, until the next call; nullptr if the file ends
-  // before that.
+  // Returns the bytes at an offset, at most kMost of them, valid until the next call; null if the
+  // file ends before that.
   const char* bytes(std::uint64_t offset, std::size_t length) {
     if (offset > size_ || size_ - offset < length) return nullptr;
     if (fd_ < 0) return content_.data() + offset;
@@ -40,7 +40,7 @@ class File {
     return window_.data() + (offset - begin_);
   }
 
-  // Why the file could not be read as far as its size said.
+  // Why the file could not be read up to the size that it had.
   const std::string& failure() const { return failure_; }
 
  private:
@@ -62,8 +62,8 @@ class File {
   std::string_view content_{};
   int fd_ = -1;
   std::uint64_t size_;
-  std::uint64_t begin_ = 0;  // where the window is in the file
-  std::size_t filled_ = 0;   // bytes of it
+  std::uint64_t begin_ = 0;  // the window's offset in the file
+  std::size_t filled_ = 0;   // bytes in the window
   std::array<char, kMost> window_;
   std::string failure_{};
 };
@@ -81,8 +81,8 @@ std::unexpected<Finding> no_symbol(std::string says) {
                 "offset in the file"});
 }
 
-// The value at an offset of the file; nullopt if the file ends before that. It is copied, since
-// nothing in a file has to be aligned.
+// Returns the value at an offset of the file; nullopt if the file ends before that. Copies it,
+// because nothing in a file has to be aligned.
 template <class T>
 std::optional<T> at(File& file, std::uint64_t offset) {
   static_assert(sizeof(T) <= File::kMost);
@@ -109,7 +109,7 @@ class Elf {
  public:
   Elf(File& file, const Header& header) : file_{file}, header_{header} {}
 
-  // `strings` is the same file: names and symbols are read in turn, each in a window of its own.
+  // `strings` is the same file. Names and symbols are read in turn, each through its own window.
   std::optional<std::uint64_t> address_of(std::string_view symbol, File& strings) const {
     for (std::uint64_t i = 0; i < header_.e_shnum; ++i) {
       const auto table = at<Section>(file_, header_.e_shoff + i * sizeof(Section));
@@ -141,7 +141,7 @@ class Elf {
   }
 
   bool may_be_code(std::uint64_t offset) const {
-    if (offset < sizeof(Header)) return false;  // which may be in a segment of code
+    if (offset < sizeof(Header)) return false;  // the header may be in a code segment
     for (std::uint64_t i = 0; i < header_.e_phnum; ++i) {
       const auto segment = at<Segment>(file_, header_.e_phoff + i * sizeof(Segment));
       if (!segment) return true;
@@ -154,8 +154,8 @@ class Elf {
   }
 
  private:
-  // Calls from within the file enter a function after the instructions that set up its r2; calls
-  // from elsewhere run those first, and come here next (64-bit ELF V2 ABI Specification, Power
+  // Calls from within the file enter a function after the instructions that set up its r2. Calls
+  // from elsewhere execute those first, and continue here (64-bit ELF V2 ABI Specification, Power
   // Architecture, 3.4.1).
   std::uint64_t local_entry(const Symbol& symbol) const {
     if (header_.e_machine != EM_PPC64 || (header_.e_flags & EF_PPC64_ABI) != 2) return 0;

@@ -109,7 +109,7 @@ Event Event::filter(std::string expression) const {
 
 Event Event::or_else(Event fallback) const {
   Event said = *this;
-  // After the fallbacks that it already has.
+  // After the fallbacks that the event already has.
   if (said.fallback_ != nullptr) fallback = said.fallback_->or_else(std::move(fallback));
   said.fallback_ = std::make_shared<const Event>(std::move(fallback));
   return said;

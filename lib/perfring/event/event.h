@@ -5,20 +5,21 @@
 #error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
-// Event: what to observe, as a value with defaults of its own.
+// Event: what to observe. A value with its own defaults.
 //
 //   const Event faults = software(PERF_COUNT_SW_PAGE_FAULTS).callchain();
 //   const Event switches = tracepoint("sched:sched_switch");
 //   const Event cycles =
-//   hardware(PERF_COUNT_HW_CPU_CYCLES).or_else(software(PERF_COUNT_SW_CPU_CLOCK));
+//       hardware(PERF_COUNT_HW_CPU_CYCLES).or_else(software(PERF_COUNT_SW_CPU_CLOCK));
 //
-// The caller's settings (period(), sample(), ...) are kept apart from the event's own defaults, and
-// applied on top of them when the event is opened: anything that the caller did not set keeps its
-// default, in any order of calls. Of two calls that contradict each other, the later counts.
+// The caller's settings (period(), sample(), ...) are stored separately from the event's own
+// defaults and applied on top of them when the event is opened. So anything that the caller did not
+// set keeps its default, in whatever order the functions are called. If two calls contradict each
+// other, the later one wins.
 //
-// Defaults of every event: IDENTIFIER, TID, TIME (CLOCK_MONOTONIC) and CPU in each record.
+// Every event puts IDENTIFIER, TID, TIME (CLOCK_MONOTONIC) and CPU into each record by default.
 //
-//   event                     a sample for each      with        kernel
+//   event                     one sample per         with        kernel
 //   tracepoint, probe         occurrence             RAW         included
 //   cpu-clock, hardware, raw  1/99 s                 IP, PERIOD  if allowed
 //   page faults               occurrence             IP, ADDR    if allowed
@@ -28,16 +29,16 @@
 //   changes                   (records, no samples)              if allowed
 //   pmu                       (counts only)                      included
 //
-// Units: periods are events, frequencies hertz, addresses and offsets bytes.
-// Lifetime: a value; copies share nothing that changes. A moved-from one has no name, and attr()
-// fails for that reason; it may be assigned to.
-// Threads: as any value.
-// Errors: only attr() fails, for names that this machine does not know. Numbers of any size are
-// taken as they are: check() (check.h) says what the kernel would refuse. A text that the kernel
-// gets (a function, a path, a filter) ends at its first NUL. Functions throw only std::bad_alloc;
-// attr() also lets through what adjust()'s callback throws.
-// Kernel: include/uapi/linux/perf_event.h at v6.18; R are facts that were measured (the project's
-// harness/RECORD_FACTS.md).
+// Units: periods are numbers of events, frequencies are in hertz, addresses and offsets in bytes.
+// Lifetime: a value. Copies share nothing that changes. A moved-from event has no name, so attr()
+// fails; it can be assigned to.
+// Threads: as for any value.
+// Errors: only attr() fails, for names that do not exist on this machine. Numbers of any size are
+// accepted: check() (check.h) reports what the kernel would refuse. A text that is passed to the
+// kernel (a function, a path, a filter) ends at its first NUL. Functions throw only std::bad_alloc;
+// attr() also passes on what adjust()'s callback throws.
+// Kernel: include/uapi/linux/perf_event.h at v6.18.
+// R: measured facts, in the project's harness/RECORD_FACTS.md.
 
 #include <linux/perf_event.h>
 
@@ -58,20 +59,20 @@ namespace perfring::event {
 // A finding about a request: an error in it, or a consequence of it.
 struct Finding {
   enum class Severity : std::uint8_t {
-    Refused,  // the kernel refuses it, or, of a Request, a Sampler
-    Silent,   // the kernel accepts it, and nothing, or too little, ever comes
+    Refused,  // the kernel refuses it, or a Sampler refuses the Request
+    Silent,   // the kernel accepts it, but no records come, or too few
   };
   Severity severity = Severity::Refused;
-  std::string field;   // the uapi's name of it: "sample_period", "type", "pid"
-  std::string says;    // what is wrong, in one sentence
+  std::string field;   // the uapi's name: "sample_period", "type", "pid"
+  std::string says;    // the problem, in one sentence
   std::string advice;  // what to change
 };
 
-// Any other number is taken as Included.
+// Any other value counts as Included.
 enum class Kernel : std::uint8_t {
   Included,
   Excluded,
-  IfAllowed,  // excluded if the caller has no right to it, and for no other reason
+  IfAllowed,  // excluded if the caller has no right to it, and only then
 };
 
 enum class Kind : std::uint8_t {
@@ -91,20 +92,21 @@ enum class Kind : std::uint8_t {
 
 class PERFRING_EXPORT Event {
  public:
-  // A sample each time this many events have occurred; 0 counts only. Replaces frequency().
+  // Takes a sample each time that this many events have occurred; 0 only counts. Replaces
+  // frequency().
   [[nodiscard]] Event period(std::uint64_t every) const;
-  // About this many samples each second. Replaces period().
+  // Takes about this many samples per second. Replaces period().
   [[nodiscard]] Event frequency(std::uint64_t hertz) const;
-  // More fields in each sample (PERF_SAMPLE_*).
+  // Adds fields to each sample (PERF_SAMPLE_*).
   [[nodiscard]] Event sample(std::uint64_t sample_type) const;
-  // PERF_SAMPLE_CALLCHAIN; of user code alone where the kernel is excluded (R18).
+  // Adds PERF_SAMPLE_CALLCHAIN, of user code only if the kernel is excluded (R18).
   [[nodiscard]] Event callchain() const;
   [[nodiscard]] Event kernel(Kernel which) const;
-  // Selects a tracepoint's records, as tracefs does: "prev_pid == 0".
+  // Selects records of a tracepoint, with an expression as in tracefs: "prev_pid == 0".
   [[nodiscard]] Event filter(std::string expression) const;
-  // Opened in place of this event if this one cannot be: the sampler's notes say so.
+  // Opens `fallback` instead if this event cannot be opened. The sampler's notes report it.
   [[nodiscard]] Event or_else(Event fallback) const;
-  // Sets anything else in perf_event_attr, after all other settings. An empty function changes
+  // Changes anything in perf_event_attr, after all other settings. An empty function changes
   // nothing.
   [[nodiscard]] Event adjust(std::function<void(perf_event_attr&)> change) const;
 
@@ -114,26 +116,26 @@ class PERFRING_EXPORT Event {
   Kernel kernel() const noexcept { return kernel_.value_or(own_kernel_); }
   const std::string& filter() const noexcept { return filter_; }
   const Event* fallback() const noexcept { return fallback_.get(); }
-  // Occurs in any task: without a target, all tasks are watched.
+  // Returns true if the event occurs in any task, so that without a target all tasks are watched.
   bool is_system_wide() const noexcept;
 
-  // The attributes, as this machine has them: names become ids. A pointer in them is to a string of
-  // this event or of any copy, which must outlive the system call. With Kernel::IfAllowed the
-  // kernel is included.
+  // Returns the attributes for this machine: names become ids. A pointer in them points to a string
+  // that is owned by this event or any copy of it, which must outlive the system call. With
+  // Kernel::IfAllowed the kernel is included.
   std::expected<perf_event_attr, Finding> attr(System& system = real_system()) const;
-  // The same, with config3 and config4 (in Ask), which a PMU's terms may need.
+  // The same, with config3 and config4 (in Ask), which the terms of a PMU may need.
   std::expected<Ask, Finding> ask(System& system = real_system()) const;
 
-  // Whether a Sampler passes over records of this type: the kernel adds them to those that were
-  // asked for (changes()).
+  // Returns true if a Sampler skips records of this type, because the kernel adds them unasked
+  // (changes()).
   bool leaves_out(std::uint32_t type) const noexcept {
     return type < 64 && (left_out_ >> type & 1) != 0;
   }
 
-  // For the functions below. A number that is not a kind has no names.
+  // For the functions below. A number that is not a Kind has no names.
   Event(Kind kind, std::string name, const perf_event_attr& own, Kernel kernel);
   [[nodiscard]] Event of(std::string object, std::optional<std::string> part = {}) const;
-  [[nodiscard]] Event leaving_out(std::uint64_t types) const;  // a bit for each
+  [[nodiscard]] Event leaving_out(std::uint64_t types) const;  // one bit per type
 
  private:
   struct Names {
@@ -159,15 +161,16 @@ class PERFRING_EXPORT Event {
   std::vector<std::function<void(perf_event_attr&)> > changes_;
 };
 
-// PERF_COUNT_SW_*. PAGE_FAULTS, CPU_CLOCK, CONTEXT_SWITCHES (which needs the kernel: changes() has
-// the switches that anyone may see), BPF_OUTPUT.
+// PERF_COUNT_SW_*: PAGE_FAULTS, CPU_CLOCK, BPF_OUTPUT, and CONTEXT_SWITCHES, which needs the kernel
+// (changes() has the switches that any user may see).
 PERFRING_EXPORT Event software(perf_sw_ids which);
-// "sched:sched_switch", as in tracefs.
+// A tracepoint, named as in tracefs: "sched:sched_switch".
 PERFRING_EXPORT Event tracepoint(std::string name);
-// A kernel function, or an instruction in it; its return.
+// A kernel function or an instruction in it; a kernel function's return.
 PERFRING_EXPORT Event kprobe(std::string function, std::uint64_t offset = 0);
 PERFRING_EXPORT Event kretprobe(std::string function);
-// A function of a program or library, by its symbol, or an offset in the file; its return.
+// A function of a program or library, by its symbol or its offset in the file; the function's
+// return.
 PERFRING_EXPORT Event uprobe(std::string path, std::string symbol);
 PERFRING_EXPORT Event uprobe(std::string path, std::uint64_t file_offset);
 PERFRING_EXPORT Event uretprobe(std::string path, std::string symbol);
@@ -177,16 +180,18 @@ PERFRING_EXPORT Event hardware(perf_hw_id which);
 PERFRING_EXPORT Event cache(perf_hw_cache_id cache, perf_hw_cache_op_id op,
                             perf_hw_cache_op_result_id result);
 PERFRING_EXPORT Event raw(std::uint64_t config);
-// "msr/tsc/", "cpu/event=0x3c,umask=0/": a PMU of sysfs, its events and the terms of its formats.
+// "msr/tsc/", "cpu/event=0x3c,umask=0/": a PMU in sysfs, with its events and the terms of its
+// formats.
 PERFRING_EXPORT Event pmu(std::string description);
 // Accesses to `length` bytes (1, 2, 4 or 8) at an address of this process, or of the kernel.
 enum class Access : std::uint8_t { Read = 1, Write = 2, ReadWrite = 3, Execute = 4 };
 PERFRING_EXPORT Event breakpoint(std::uint64_t address, Access access, std::uint64_t length = 4);
 
-// Records of what tasks and the kernel do, besides samples. A Sampler leaves out what the kernel
-// adds to them: FORK and EXIT come with COMM and MMAP2 (T9), COMM with CGROUP and NAMESPACES (R10).
+// Records of the activity of tasks and the kernel, in addition to samples. A Sampler omits the
+// records that the kernel adds unasked: FORK and EXIT with COMM and MMAP2 (T9), COMM with CGROUP
+// and NAMESPACES (R10).
 struct Changes {
-  bool switches = false;    // SWITCH: of one's own tasks, without any right
+  bool switches = false;    // SWITCH: of the user's own tasks, without any privilege
   bool names = false;       // COMM
   bool execs = false;       // COMM, with is_exec()
   bool forks = false;       // FORK, EXIT
@@ -200,36 +205,38 @@ struct Changes {
 };
 PERFRING_EXPORT Event changes(const Changes& which);
 
-// An event by its name on a command line: "page-faults", "cycles", "L1-dcache-load-misses", "r1a8",
-// "sched:sched_switch", "msr/tsc/", "kprobe:FUNCTION", "uprobe:PATH:SYMBOL", "mem:0xADDRESS:rw:4",
-// "changes:switches,execs".
+// Returns an event by its command-line name: "page-faults", "cycles", "L1-dcache-load-misses",
+// "r1a8", "sched:sched_switch", "msr/tsc/", "kprobe:FUNCTION", "uprobe:PATH:SYMBOL",
+// "mem:0xADDRESS:rw:4", "changes:switches,execs".
 PERFRING_EXPORT std::expected<Event, Finding> by_name(std::string_view name);
-// All names that are not patterns, each sort of event once: "page-faults", not "faults" as well.
+// Returns all names that are not patterns, one per event: "page-faults", but not "faults" as well.
 PERFRING_EXPORT std::vector<std::string> known_names();
 
 namespace internal {
 
-// Returns "sched:sched_switch" for a tracepoint's Event::name(), and "" for any other event's.
+// Returns "sched:sched_switch" if `name` is a tracepoint's Event::name(), and "" for any other
+// event.
 std::string_view tracepoint_in(std::string_view name) noexcept;
 // Excludes the kernel, which attr() includes for Kernel::IfAllowed.
 void exclude_kernel(perf_event_attr& attr) noexcept;
-// Returns a tracepoint's id, or which of four things is wrong.
+// Returns the id of a tracepoint, or which of four things is wrong.
 std::expected<std::uint64_t, Finding> tracepoint_id(const std::string& name, System& system);
-// Puts the type and the terms of a PMU's event into attr.
+// Puts the type and the terms of a PMU's event into the attributes.
 std::optional<Finding> apply_pmu(std::string_view description, Ask& ask, System& system);
-// The name of an event that the processor counts (PERF_TYPE_HARDWARE, _HW_CACHE): "cycles"; its
-// number if it has none.
+// Returns the name of an event that the processor counts (PERF_TYPE_HARDWARE, _HW_CACHE), such as
+// "cycles", or its number if it has no name.
 std::string hardware_name(std::uint64_t config);
 std::string cache_name(std::uint64_t config);
-// Returns the names in `names` that are most like `name`, best first: at most three.
+// Returns the names in `names` that are most similar to `name`, best first, at most three.
 std::string nearest(std::string_view name, const std::vector<std::string>& names);
-// Returns the offset of a symbol's code in the file, as a uprobe needs it: not its virtual address,
-// but the place that the PT_LOAD segment around that address has in the file. Reads ELF files of
-// this machine's byte order, 32 and 64 bits. The error names the path or the symbol. No byte
-// outside the file is read, whatever its headers say, and whoever cuts it off meanwhile.
+// Returns the offset of a symbol's code in the file, as a uprobe needs it: not the virtual address,
+// but the place of that address in the file, according to its PT_LOAD segment. Reads ELF files in
+// this machine's byte order, 32 and 64 bits. The error names the path or the symbol. Reads no byte
+// outside the file, whatever its headers say, even if someone truncates it meanwhile.
 std::expected<std::uint64_t, Finding> file_offset_of(const char* path, std::string_view symbol);
-// Whether an ELF file that begins with these bytes may have code at this offset: in an executable
-// segment. True if it is not an ELF file, or if the bytes end before its table of segments does.
+// Returns true if an ELF file that begins with these bytes may have code at this offset: in an
+// executable segment. Also returns true if it is not an ELF file, or if the bytes end before its
+// table of segments.
 bool may_be_code(std::string_view file, std::uint64_t offset);
 
 }  // namespace internal

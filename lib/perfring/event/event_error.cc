@@ -28,7 +28,7 @@ using internal::unchecked;
 using internal::Variation;
 using Aspect = Variation::Aspect;
 
-// The system's answer: 0 or an errno.
+// Returns the system's answer: 0 or an errno.
 int answer(Ask ask, System& system) {
   const int fd = system.open(ask);
   if (fd >= 0) ::close(fd);
@@ -45,8 +45,8 @@ struct Answered {
   int error;
 };
 
-// The least drastic changes that lead to the answer `wanted`, or, without one, to any other than
-// `error`.
+// Returns the least drastic changes that lead to the answer `wanted`, or, without `wanted`, to any
+// answer but `error`.
 std::vector<Answered> telling(std::vector<Answered> all, std::optional<int> wanted, int error) {
   std::erase_if(all, [&](const Answered& each) {
     return wanted ? each.error != *wanted : each.error == error;
@@ -56,18 +56,18 @@ std::vector<Answered> telling(std::vector<Answered> all, std::optional<int> want
   if (least == all.end()) return {};
   const Aspect aspect = least->variation.aspect;
   std::erase_if(all, [&](const Answered& each) { return each.variation.aspect != aspect; });
-  // Any other change says more than that the event would open alone, or without a period.
+  // Any other change is more informative than that the event would open alone, or without a period.
   const auto says_more = [](const Answered& each) {
     return each.variation.field != "group_fd" && !is_without_period(each.variation);
   };
   if (std::ranges::any_of(all, says_more)) std::erase_if(all, std::not_fn(says_more));
-  // Places come from the nearest to the farthest: the first that helps is enough.
+  // Places are ordered from the nearest to the farthest: the first that helps is enough.
   if (aspect == Aspect::Place) all.erase(all.begin() + 1, all.end());
   return all;
 }
 
-// A PMU of PERF_PMU_CAP_NO_EXCLUDE, such as msr: without the kernel, which this user may not
-// observe, the event is refused for another reason.
+// A PMU with PERF_PMU_CAP_NO_EXCLUDE, such as msr: if the kernel, which this user may not observe,
+// is excluded, the event is refused for a different reason.
 std::optional<Cause> cause_of_no_exclusion(const std::vector<Answered>& others, const Ask& ask,
                                            int error) {
   const bool is_one = is_of_rights(error) && !others.empty() &&
@@ -82,7 +82,8 @@ std::optional<Cause> cause_of_no_exclusion(const std::vector<Answered>& others, 
                    (is_cpu_wide ? "0" : "1") + " or below"};
 }
 
-// Whether check() refuses the changed event for a reason that the event did not give before.
+// Returns true if check() refuses the changed event for a reason that did not exist before the
+// change.
 bool is_wrong_itself(const Variation& changed, const std::vector<Finding>& before,
                      const Context& context) {
   return std::ranges::any_of(refusals(changed.ask, context), [&](const Finding& each) {
@@ -90,8 +91,8 @@ bool is_wrong_itself(const Variation& changed, const std::vector<Finding>& befor
   });
 }
 
-// The changes that alter the answer, but for those that are refused themselves: one that includes
-// what this user may not observe, or that takes away the last sort of branch.
+// Returns the changes that alter the answer, except changes that are refused themselves: those that
+// include what this user may not observe, or that remove the last sort of branch.
 std::vector<Answered> changing(const std::vector<Answered>& all, const std::vector<Finding>& before,
                                int error, const Context& context) {
   std::vector<Answered> some;
@@ -105,7 +106,7 @@ std::vector<Answered> changing(const std::vector<Answered>& all, const std::vect
   return some;
 }
 
-// Two things are wrong, and the answer to both is the same: finds the least drastic two changes
+// Two things are wrong, and the answer to both is the same. Finds the least drastic pair of changes
 // with which the event opens.
 void find_both(const std::vector<Answered>& all, const Ask& ask, int error, const Context& context,
                std::vector<Cause>& causes) {
@@ -126,8 +127,9 @@ void find_both(const std::vector<Answered>& all, const Ask& ask, int error, cons
   if (least->second.aspect > least->first.aspect) std::swap(causes.back(), *(causes.end() - 2));
 }
 
-// For an error about rights, where dummy stood in for the event and was refused as well: replaces
-// the advice by the event's own, and appends what check() says only of the event.
+// For an error about privileges, if a dummy was opened instead of the event and was refused as
+// well: replaces the advice by the event's own, and appends the findings of check() that apply only
+// to the event.
 void add_its_own(const Ask& ask, const Ask& dummy, const Context& context,
                  std::vector<Cause>& causes) {
   if (causes.empty()) return;  // everything is forbidden
@@ -145,7 +147,7 @@ void add_its_own(const Ask& ask, const Ask& dummy, const Context& context,
   }
 }
 
-// Each of these changes lets the event open.
+// Adds the causes for changes each of which lets the event open.
 void add_causes(const std::vector<Answered>& opened, const Ask& ask, int error,
                 const Context& context, std::vector<Cause>& causes) {
   const std::size_t begin = causes.size();
@@ -159,7 +161,7 @@ void add_causes(const std::vector<Answered>& opened, const Ask& ask, int error,
     if (auto cause = checked(each.variation, ask, error, context)) add(*std::move(cause));
   }
   if (causes.size() != begin) return;
-  // Only now: of a field whose value is wrong, it does not matter that it could be left out.
+  // Only now: if a field has a wrong value, it does not matter that the field could be omitted.
   for (const Answered& each : opened) add(unchecked(each.variation, ask, error, context));
 }
 
@@ -170,8 +172,8 @@ void find_causes(const Ask& ask, int error, const Context& context, int depth,
     causes.push_back(*std::move(plain));
     return;
   }
-  // A user with the right that such an event needs has all the others, so it alone is the cause,
-  // unless something else forbids every event.
+  // A user with the privilege that such an event needs has all other privileges. So this one alone
+  // is the cause, unless something else forbids every event.
   const auto right = is_of_rights(error) ? internal::right_of_its_own(ask, facts) : std::nullopt;
   if (right && answer(internal::dummy(), facts.system()) == 0) {
     causes.push_back({right->field, right->says, right->advice});
@@ -195,13 +197,13 @@ void find_causes(const Ask& ask, int error, const Context& context, int depth,
     return;
   }
   if (is_costly(ask, facts) && !all.empty()) {
-    // dummy is refused as well: the cause is not the event alone.
+    // The dummy is refused as well, so the cause is not only the event.
     const Answered& dummy = all.back();
     find_causes(dummy.variation.ask, dummy.error, context, depth, causes);
     if (is_of_rights(error)) add_its_own(ask, dummy.variation.ask, context, causes);
     return;
   }
-  // One fault hides another: the first is named, and the kernel asked again without it (R2).
+  // One fault hides another: name the first, and ask the kernel again without it (R2).
   if (auto cause = cause_of_no_exclusion(telling(all, std::nullopt, error), ask, error)) {
     causes.push_back(*std::move(cause));
     return;
@@ -214,7 +216,7 @@ void find_causes(const Ask& ask, int error, const Context& context, int depth,
     return;
   }
   causes.push_back(cause_of(others.front().variation, ask, error, context));
-  // A fault that only dummy has is not a cause.
+  // A fault that only the dummy has is not a cause.
   const bool is_the_event = others.front().variation.aspect == Aspect::Event;
   if (is_the_event && is_wrong_itself(others.front().variation, before, context)) return;
   find_causes(others.front().variation.ask, others.front().error, context, depth - 1, causes);
@@ -258,7 +260,7 @@ std::vector<Cause> causes_of_named(const Ask& ask, const std::string& name, int 
   const Context context{facts, name, leader};
   find_causes(ask, error, context, kDepth, causes);
   if (!causes.empty()) return causes;
-  // The answer was the same whatever was changed: the cause is not this event, or two things in it.
+  // No change altered the answer, so the cause is not this event, or it is two things in it.
   if (answer(internal::dummy(), system) == 0) {
     for (const Finding& each : refusals(ask, context, is_of_rights(error))) {
       causes.push_back({each.field, each.says, each.advice});

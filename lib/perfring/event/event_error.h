@@ -7,14 +7,16 @@
 
 // EventError: why an event was not opened, and what to change.
 //
-// The kernel answers EINVAL or EACCES to dozens of different faults, and one fault hides another
-// (R2). So the cause is not guessed from the errno: the kernel is asked again, each time with one
-// thing put back to its default, and the cause is the one that changes its answer (R1). An event
-// that is costly to open (a tracepoint, a probe) is not opened again: dummy stands in for it.
+// The kernel returns EINVAL or EACCES for dozens of different faults, and one fault hides another
+// (R2). So EventError does not guess the cause from the errno. It asks the kernel again, each time
+// with one thing reset to its default: the cause is the thing that changes the kernel's answer
+// (R1). It does not reopen an event that is costly to open (a tracepoint, a probe), but opens
+// `dummy` instead.
 //
-// Lifetime: a plain value; the cause was found when the call failed, and does not change later.
-// Threads: as any value. Errors: none but std::bad_alloc.
-// R: facts that were measured, in the project's harness/RECORD_FACTS.md.
+// Lifetime: a plain value. The cause was found when the call failed, and does not change later.
+// Threads: as for any value.
+// Errors: only std::bad_alloc.
+// R: measured facts, in the project's harness/RECORD_FACTS.md.
 
 #include <cerrno>
 #include <optional>
@@ -37,15 +39,15 @@ struct Cause {
 
 struct PERFRING_EXPORT EventError {
   enum class Step : std::uint8_t {
-    Check,   // nothing was asked of the system
+    Check,   // before any system call
     Open,    // perf_event_open(2)
     Map,     // mmap(2) of the ring
-    Output,  // PERF_EVENT_IOC_SET_OUTPUT, of an event that shares a ring
+    Output,  // PERF_EVENT_IOC_SET_OUTPUT, for an event that shares a ring
     Filter,  // PERF_EVENT_IOC_SET_FILTER
     Start,   // PERF_EVENT_IOC_ENABLE
     Child,   // fork(2), execve(2)
     Wait,    // epoll
-    Read,    // read(2) of a counter
+    Read,    // read(2) from a counter
     Name,    // PERF_EVENT_IOC_ID
     Stop,    // PERF_EVENT_IOC_DISABLE
   };
@@ -55,23 +57,24 @@ struct PERFRING_EXPORT EventError {
   std::string asked{};          // "the tracepoint sched:sched_switch of CPU 0"
   std::vector<Cause> causes{};  // in the order in which they hide each other
 
-  // Makes the error of a request that the kernel never saw.
+  // Returns the error for a request that the kernel never saw.
   static EventError of(const Finding& finding, std::string asked);
-  // Makes the error of a call that has just failed: asks the system for the causes. `leader`: the
-  // leader of the group that the event was to join, or the event whose ring it was to write to;
-  // without it, the error does not say how the two differ.
+  // Returns the error for a call that has just failed, after asking the system for the causes.
+  // `leader` is the leader of the group that the event was to join, or the event that owns the ring
+  // to which it was to write. Without it, the error does not explain how the two differ.
   static EventError at_failure(Step step, int error, const Ask& ask, const std::string& name,
                                System& system, const Ask* leader = nullptr);
 
   // One line: "perf_event_open of ... failed: Permission denied".
   std::string message() const;
-  // Three lines for a person, as the errors of the rest of lib: what was asked, what the system
-  // said and why, and what to change.
+  // Three lines for a person, like the other errors of lib: the request, the system's answer and
+  // its reason, and what to change.
   std::string explain() const;
 };
 
-// The causes for which the kernel refuses `ask` with `error`, an errno. A few hundred system calls
-// at most; none if the errno says all (EMFILE, ESRCH). Returns no cause for an error of 0 or less.
+// Returns the causes for which the kernel refuses `ask` with `error`, an errno. Makes a few hundred
+// system calls at most, and none if the errno is clear by itself (EMFILE, ESRCH). Returns no cause
+// if `error` is 0 or less.
 PERFRING_EXPORT std::vector<Cause> causes_of(const Ask& ask, int error,
                                              System& system = real_system());
 
@@ -83,39 +86,39 @@ struct Variation {
   Aspect aspect;
   Ask ask;
 };
-// Returns `ask` with one thing changed, once for each change that may reveal a cause.
+// Returns copies of `ask`, each with one change that may reveal a cause.
 std::vector<Variation> variations(const Ask& ask);
 
-// The cause if descriptors or memory ran out, in any call; nullopt for any other error.
+// Returns the cause if descriptors or memory ran out, in any call; nullopt for any other error.
 std::optional<Cause> cause_of_lack(int error, System& system);
 
 std::string describe(const Ask& ask, const std::string& name);
 
-// The rest is defined in causes.cc. The machine, the event's name, and its group's leader, if that
-// is known.
+// The rest is defined in causes.cc. A Context has the machine, the event's name, and the leader of
+// its group, if known.
 struct Context {
   const Facts& facts;
   const std::string& name;
   const Ask* leader;
 };
 
-// Whether opening and closing it takes 35 ms, a grace period.
+// Returns true if opening and closing the event takes 35 ms, a grace period.
 bool is_costly(const Ask& ask, const Facts& facts);
-// Whether the change turns a sampled event into a counted one.
+// Returns true if the change turns a sampled event into a counted one.
 bool is_without_period(const Variation& each);
-// Returns what check() refuses in an event that is only opened: it has no ring yet.
+// Returns what check() refuses in an event that is only opened and has no ring yet.
 std::vector<Finding> refusals(const Ask& ask, const Context& context, bool with_rights = true);
 
-// The advice for an errno alone.
+// Returns the advice for an errno alone.
 std::optional<Cause> plain_cause(const Ask& ask, int error, const Facts& facts);
-// Returns how a member, which opens alone, differs from the leader of its group.
+// Returns the differences between a member, which can be opened alone, and the leader of its group.
 std::vector<Cause> causes_of_group(const Ask& ask, const Context& context);
-// The cause that check() finds in the changed field; and one that fits any field.
+// Returns the cause that check() finds in the changed field; and a cause that fits any field.
 std::optional<Cause> checked(const Variation& found, const Ask& ask, int error,
                              const Context& context);
 Cause unchecked(const Variation& found, const Ask& ask, int error, const Context& context);
-// The cause of any failed call but perf_event_open(2). `first`: the event whose ring the event was
-// to write to.
+// Returns the cause of a failed call other than perf_event_open(2). `first` is the event that owns
+// the ring to which this event was to write.
 std::optional<Cause> cause_of_step(EventError::Step step, int error, const Ask& ask, System& system,
                                    const Ask* first);
 

@@ -1,4 +1,4 @@
-// The text of an EventError, and its silence where it knows no cause.
+// The text of an EventError, also where there is no cause.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(EventErrorTest, ACauseHiddenBehindAnotherIsExplainedToo) {
   EXPECT_EQ(error.message(), "perf_event_open of cycles of this thread failed: Permission denied");
 }
 
-// A kernel's refusals of a group (kernel/events/core.c: perf_event_open() at v6.18).
+// How a kernel refuses a group's members (kernel/events/core.c: perf_event_open() at v6.18).
 int of_a_group(const Ask& member, const Ask& leader) {
   if (member.group_fd == -1) return 0;
   const auto clock = [](const perf_event_attr& a) { return a.use_clockid ? a.clockid : -1; };
@@ -58,8 +58,8 @@ struct Member {
   const char* name;
   void (*of_leader)(Ask&);
   void (*of_member)(Ask&);
-  const char* says;     // with the leader at hand
-  const char* without;  // without it
+  const char* says;     // if the leader is passed
+  const char* without;  // if it is not
 };
 
 TEST(EventErrorTest, AMembersErrorSaysHowItDiffersFromTheLeader) {
@@ -153,7 +153,7 @@ TEST(EventErrorTest, AWrongValueIsNamedAndNotWhatCouldBeLeftOut) {
     ASSERT_TRUE(is_wrong(ask.attr)) << row.says;
     const auto failed =
         EventError::at_failure(EventError::Step::Open, row.error, ask, "the event", machine);
-    // Once, in its line.
+    // Each reason appears once, in its own line.
     const std::string text = failed.explain();
     const std::string line = text.substr(text.find('\n') + 1);
     EXPECT_EQ(line.substr(0, line.find('\n')),
@@ -182,7 +182,7 @@ TEST(EventErrorTest, AFilterOfAnEventWithoutFieldsIsExplained) {
 }
 
 TEST(EventErrorTest, TheKernelSaysHowLargeItsAttributesAre) {
-  // It knows one field more than we do, and is asked for two.
+  // The kernel has one field more than this build, and is asked for two.
   constexpr std::uint32_t known = sizeof(perf_event_attr) + 8;
   FakeSystem machine;
   machine.answer = [](Ask& each) {
@@ -199,7 +199,7 @@ TEST(EventErrorTest, TheKernelSaysHowLargeItsAttributesAre) {
       << causes[0].says;
 }
 
-// R11, R16: without the kernel these would open, and count nothing.
+// R11, R16: without the kernel, these events would open and count nothing.
 TEST(EventErrorTest, ExcludingTheKernelIsNotAdvisedIfItWouldCountNothing) {
   FakeSystem machine;
   for (const char* const name : {"raw_syscalls/sys_enter", "syscalls/sys_exit_read"}) {
@@ -220,7 +220,7 @@ TEST(EventErrorTest, ExcludingTheKernelIsNotAdvisedIfItWouldCountNothing) {
   EXPECT_EQ(advice(tracepoint("raw_syscalls:sys_enter")), "run with CAP_PERFM");
   EXPECT_EQ(advice(tracepoint("syscalls:sys_exit_read")), "exclude the kernel");
   EXPECT_EQ(advice(software(PERF_COUNT_SW_PAGE_FAULTS)), "exclude the kernel");
-  // A kernel that forbids more than paranoid says: check() knows nothing of that.
+  // A kernel that forbids more than paranoid says, which check() cannot find.
   machine.files["/proc/sys/kernel/perf_event_paranoid"] = "1\n";
   EXPECT_EQ(advice(software(PERF_COUNT_SW_CPU_MIGRATIONS)), "run with CAP_PERFM");
   EXPECT_EQ(advice(software(PERF_COUNT_SW_PAGE_FAULTS)), "exclude the kernel");
@@ -240,7 +240,7 @@ TEST(EventErrorTest, ALackOfDescriptorsOrMemoryIsNamedForEachCall) {
   }
   const auto says = [&] { return causes_of(internal::dummy(), EMFILE, machine).front().says; };
   EXPECT_EQ(says(), "this process may have 64 open files");
-  machine.errors["/proc/self/limits"] = EMFILE;  // since reading takes a descriptor, too
+  machine.errors["/proc/self/limits"] = EMFILE;  // because reading takes a descriptor, too
   rlimit own{};
   ::getrlimit(RLIMIT_NOFILE, &own);
   EXPECT_EQ(says(), "this process may have " + std::to_string(own.rlim_cur) + " open files");

@@ -92,7 +92,7 @@ TEST(EventTest, EachKindOfEventHasItsDefaults) {
   }
   EXPECT_EQ(attr_of(software(PERF_COUNT_SW_TASK_CLOCK)).sample_freq, 99U);
   EXPECT_EQ(attr_of(software(PERF_COUNT_SW_TASK_CLOCK).period(5)).freq, 0U);
-  EXPECT_EQ(attr_of(kFaults.frequency(50).period(5)).sample_period, 5U);  // the later counts
+  EXPECT_EQ(attr_of(kFaults.frequency(50).period(5)).sample_period, 5U);  // the later call wins
   EXPECT_EQ(attr_of(kFaults.frequency(50).period(5)).freq, 0U);
   EXPECT_EQ(attr_of(kFaults.period(5).frequency(50)).freq, 1U);
   EXPECT_EQ(software(PERF_COUNT_SW_CONTEXT_SWITCHES).kernel(), Kernel::Included);  // R11
@@ -101,7 +101,7 @@ TEST(EventTest, EachKindOfEventHasItsDefaults) {
   EXPECT_TRUE(groups.comm) << "R10";
 }
 
-// event.h's table, by the names of a command line. The numbers are the uapi's.
+// The table of event.h, by command-line names. The numbers are those of the uapi.
 TEST(EventTest, EachNameIsItsEventWithItsDefaults) {
   enum class Occurs { Each, Timed, Never };
   struct Row {
@@ -243,7 +243,7 @@ TEST(EventTest, ProbesHaveTheTypeThatThisMachineGivesThem) {
   EXPECT_EQ(kprobe("x").attr(without).error().says, "this kernel has no kprobe PMU");
 }
 
-// Not the file's first byte.
+// An empty symbol does not mean the file's first byte.
 TEST(EventTest, AUprobeOnAnEmptySymbolIsRefused) {
   FakeSystem machine;
   for (const Event& each : {uprobe("/bin/true", ""), uretprobe("/bin/true", "")}) {
@@ -298,7 +298,7 @@ TEST(EventTest, TermsOfAPmuAreThoseOfSysfs) {
   }
 }
 
-// Formats of kernels since 6.3: words that this build's perf_event_attr need not have.
+// Formats of kernels since 6.3 name words that this build's perf_event_attr may not have.
 TEST(EventTest, TermsOfAPmuMayBeInConfig3AndConfig4) {
   FakeSystem machine;
   machine.device("arm_spe_0", 12);
@@ -315,14 +315,14 @@ TEST(EventTest, TermsOfAPmuMayBeInConfig3AndConfig4) {
   EXPECT_EQ(ask("arm_spe_0/config3=5,config4=6/").config3, 5U);
   EXPECT_EQ(ask("arm_spe_0/config3=5,config4=6/").config4, 6U);
   EXPECT_EQ(ask("arm_spe_0/config3=5/").config4, 0U);
-  // They are what is asked of the machine.
+  // plan() asks the machine for them.
   const auto planned =
       plan({.events = {pmu("arm_spe_0/config3=5/")}, .target = this_thread()}, machine);
   ASSERT_TRUE(planned);
   EXPECT_EQ(planned->steps.front().ask.config3, 5U);
 }
 
-// By the bytes, at the offsets of the kernel's struct.
+// Reads the bytes at the offsets in the kernel's struct.
 TEST(EventTest, TheKernelReadsConfig3At128AndConfig4At136) {
   const auto word = [](const internal::LongAttr& attr, std::size_t at) {
     std::uint64_t value = 0;
@@ -360,7 +360,7 @@ TEST(EventTest, TheMostSimilarNamesAreThoseThatNeedTheFewestChanges) {
   EXPECT_EQ(nearest("", {"b"}), "b");
   EXPECT_EQ(nearest("x", {}), "");
   EXPECT_EQ(nearest("kitten", {"sitting", "mitt", "kit"}), "kit, mitt, sitting") << "each is 3";
-  // Of long names the first 64 characters count.
+  // Only the first 64 characters of long names count.
   const std::string same(64, 'a');
   EXPECT_EQ(nearest(same + "x", {same + "x", same}), same + ", " + same + "x") << "are the same";
   const std::string other = std::string(63, 'a') + "b";

@@ -16,7 +16,7 @@ namespace {
 
 using internal::OpenStep;
 
-// What read(2) gives of an event: its bytes are in `room`. An error is errno's.
+// Reads an event's values with read(2) into `room`. The error is an errno.
 std::expected<record::ReadValues, int> read_values(const os::Fd& fd, std::uint64_t format,
                                                    std::span<std::byte> room) {
   const ssize_t got = ::read(fd.get(), room.data(), room.size());
@@ -28,8 +28,8 @@ std::expected<record::ReadValues, int> read_values(const os::Fd& fd, std::uint64
   return *values;
 }
 
-// Runs whenever the leader's task is on the leader's CPU: how long that is, the leader's own time
-// enabled does not say (R31).
+// Returns an event that runs whenever the leader's task is on the leader's CPU. The leader's own
+// enabled time does not tell how long that is (R31).
 Ask clock_of(const Ask& leader) {
   Ask clock = internal::dummy();
   clock.pid = leader.pid;
@@ -45,12 +45,12 @@ Ask clock_of(const Ask& leader) {
 
 struct Group::State {
   internal::Opening opening;
-  std::vector<os::Fd> clocks;  // of those of opening.steps that need one
+  std::vector<os::Fd> clocks;  // for the opening.steps that need one
 
-  // A clock runs no longer than its leader: it is enabled after it, and read and disabled before
-  // it. Else counts of events that never took turns would be scaled up a little.
+  // A clock runs no longer than its leader: it is enabled after the leader, and read and disabled
+  // before it. Otherwise counts of events that never took turns would be scaled up a little.
   std::expected<void, EventError> open_clocks(System& system);
-  // How long the leader was enabled, beside what it says itself.
+  // Returns how long the leader was enabled on its CPU; nullopt if the leader itself tells.
   std::expected<std::optional<std::uint64_t>, EventError> read_clock(std::size_t step) const;
   std::expected<void, EventError> for_clocks(unsigned long call, EventError::Step step) const {
     for (std::size_t i = 0; i < clocks.size(); ++i) {
@@ -150,7 +150,7 @@ std::expected<std::vector<Count>, EventError> Group::read() const {
   if (!state_) return std::unexpected(internal::moved_from(EventError::Step::Read));
   const std::size_t events = state_->opening.events.size();
   std::vector<Count> counts(events);
-  // nr, both times, and value and id of each member.
+  // nr, both times, and the value and id of each member.
   std::vector<std::byte> room((3 + 2 * events) * sizeof(std::uint64_t));
   for (std::size_t step = 0; step < state_->opening.steps.size(); ++step) {
     const OpenStep& each = state_->opening.steps[step];

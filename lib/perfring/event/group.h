@@ -5,8 +5,8 @@
 #error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
-// Group and Counter: events that are counted, not sampled. A group's events are on the PMU together
-// or not at all, so that their counts are comparable, and are read by one call.
+// Group and Counter: events that are counted, not sampled. The events of a group are on the PMU
+// together or not at all, so that their counts are comparable, and one call reads them all.
 //
 //   auto group = Group::open({.events = {hardware(PERF_COUNT_HW_INSTRUCTIONS), cycles},
 //                             .target = this_thread()});
@@ -14,20 +14,21 @@
 //   const auto counts = group->read();
 //   if ((*counts)[0].ran()) use(*(*counts)[0].scaled());
 //
-// If there are more events than the PMU has counters, the kernel lets them take turns: scaled()
-// is the count as if the event had run all the time, and nullopt if it never ran. A group that does
-// not fit the PMU at all never runs. Events that take no turns (software events, tracepoints,
-// probes) have a scaled() that is their value, whatever they are counted of.
+// If there are more events than PMU counters, the kernel lets the events take turns. scaled() is
+// then the count extrapolated to the whole time, and nullopt if the event never ran. A group that
+// does not fit the PMU at all never runs. Events that never take turns (software events,
+// tracepoints, probes) have a scaled() equal to their value, whatever their target is.
 //
-// Units: values are events, times nanoseconds. Over several threads and CPUs they are sums: of
-// the time of each thread that is watched, of each CPU, or of a cgroup on each CPU. What a
-// thread does on other CPUs than those of on() counts for neither.
-// Lifetime: move-only; events are closed with it. Moved from, it has none: start(), stop() and
-// read() fail with EBADF. Assigned to itself, it is as it was. A child: as Sampler's. fork(2): a
-// forked child's copy reads, starts and stops the parent's events, and closes its own descriptors;
-// it can neither start the parent's command (ECHILD) nor wait for it. Threads: one at a time.
-// Errors: those of Sampler::open(); Read, if a count cannot be read. Kernel: kernel/events/core.c:
-// perf_read_group() at v6.18.
+// Units: values are numbers of events, times are nanoseconds. For several threads and CPUs they are
+// sums: over the time of each watched thread, of each CPU, or of a cgroup on each CPU. Neither
+// includes what a thread does on CPUs that are not in on().
+// Lifetime: move-only; destroying it closes the events. If moved from, it has no events: start(),
+// stop() and read() fail with EBADF. Self-assignment has no effect. A child: as for Sampler.
+// fork(2): the copy in a forked child reads, starts and stops the parent's events, and closes its
+// own descriptors. It can neither start the parent's command (ECHILD) nor wait for it.
+// Threads: one at a time.
+// Errors: those of Sampler::open(); Read, if a count cannot be read.
+// Kernel: kernel/events/core.c: perf_read_group() at v6.18.
 
 #include <cstdint>
 #include <expected>
@@ -50,7 +51,7 @@ struct Count {
   std::uint64_t running = 0;  // how long it counted
 
   bool ran() const noexcept { return running != 0; }
-  // As if it had run all the time that it was enabled.
+  // The count extrapolated to all the time that it was enabled.
   std::optional<std::uint64_t> scaled() const noexcept {
     if (running == 0) return std::nullopt;
     if (running >= enabled) return value;
@@ -62,7 +63,7 @@ struct Count {
 
 class PERFRING_EXPORT Group {
  public:
-  // Ignores the request's settings of rings.
+  // Opens the events. Ignores the request's settings for rings.
   static std::expected<Group, EventError> open(const Request& request, bool starts = true,
                                                System& system = real_system());
 
@@ -70,16 +71,16 @@ class PERFRING_EXPORT Group {
   Group& operator=(Group&& other) noexcept;
   ~Group();
 
-  // Enables all, or lets the child execve(), which enables them; disables all. A second call does
-  // nothing. After an error, some of them may count and others not: call the other to put an end to
-  // that.
+  // start() enables all events, or lets the child execve(), which enables them. stop() disables
+  // all. A second call has no effect. After an error, some events may be counting and others not;
+  // call the other function to end that.
   std::expected<void, EventError> start();
   std::expected<void, EventError> stop();
-  // A count for each event of the request, in its order.
+  // Returns a count for each event of the request, in the request's order.
   std::expected<std::vector<Count>, EventError> read() const;
 
   std::span<const std::string> notes() const noexcept;
-  // As Sampler's.
+  // As for Sampler.
   pid_t child() const noexcept;
   std::optional<std::expected<int, std::error_code> > child_status() noexcept;
   std::expected<void, std::error_code> signal_child(int number) const noexcept;
@@ -91,7 +92,7 @@ class PERFRING_EXPORT Group {
   std::unique_ptr<State> state_;
 };
 
-// A group of one.
+// A group of one event.
 class Counter {
  public:
   static std::expected<Counter, EventError> open(const Event& event,

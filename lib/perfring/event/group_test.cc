@@ -1,5 +1,5 @@
-// The counts of a Group, and their times, on a stand-in for the kernel. On a real one:
-// harness/live/event_group_test.cc.
+// The counts of a Group and their times, on a stand-in for the kernel.
+// harness/live/event_group_test.cc tests them on a real one.
 
 #include "perfring/event/group.h"
 
@@ -29,16 +29,17 @@ using testing::FakeSystem;
 using testing::kFaults;
 using testing::kSwitch;
 
-// A kernel whose one task has run on CPUs 0 and 1, and what read(2) of its events says: an event of
-// the task is enabled while that runs anywhere, and runs on its own CPU (R31).
+// A kernel with one task, which has run on CPUs 0 and 1. read(2) of its events returns what R31
+// says: an event for the task is enabled while the task runs anywhere, and runs on the event's own
+// CPU only.
 class RunningTask final : public System {
  public:
   static constexpr std::array<std::uint64_t, 3> kRan{300, 600, 0};  // ns
-  static constexpr std::uint64_t kEach = 1000;                      // events in a ns
+  static constexpr std::uint64_t kEach = 1000;                      // events per ns
 
   FakeSystem machine;
-  std::uint64_t turns = 1;  // an event that is no software event runs for this part of the time
-  std::vector<Ask> asked;   // of what opened
+  std::uint64_t turns = 1;  // events other than software events run for this fraction of the time
+  std::vector<Ask> asked;   // those that opened
   std::vector<int> files;
 
   int open(Ask& ask) override {
@@ -89,7 +90,7 @@ class RunningTask final : public System {
 
 class GroupTest : public ::testing::Test {
  protected:
-  // All that was opened: "task@CPU", and whether it is inherited.
+  // Lists all events opened: "task@CPU", with "i" if inherited.
   std::string opened() const {
     std::string all;
     for (const Ask& each : kernel_.asked) {
@@ -109,7 +110,7 @@ class GroupTest : public ::testing::Test {
   RunningTask kernel_;
 };
 
-// Two events of each of two threads; without on(), as perf stat opens them.
+// Each of two threads has its events; without on(), they are opened as perf stat opens them.
 TEST_F(GroupTest, ItsEventsFollowATaskToEachCpu) {
   const auto of = [this](const Target& target) {
     const Group group = open({.events = {kFaults}, .target = target});
@@ -127,7 +128,7 @@ TEST_F(GroupTest, ItsEventsFollowATaskToEachCpu) {
   EXPECT_EQ(of(child({"true"})), "child@-1i, ");
   EXPECT_EQ(of(event::system()), "-1@0, -1@1, -1@2, ");
   EXPECT_EQ(of(this_thread().on({1})), "0@1, clock 0@1, ");
-  of(cgroup("/tmp").on({0, 1}));  // the stand-in takes any folder for one
+  of(cgroup("/tmp").on({0, 1}));  // the stand-in accepts any folder as a cgroup
   EXPECT_EQ(kernel_.asked.size(), 2U) << "it has no clock: its own time is right";
   EXPECT_EQ(of(child({"true"}).on({0, 1})), "child@0i, child@1i, clock child@0i, clock child@1i, ");
 }
@@ -141,7 +142,7 @@ TEST_F(GroupTest, ACountWithoutTurnsIsItsOwnScaledCount) {
   const std::vector<Case> cases{
       {this_thread(), kAll},
       {this_thread().and_children(), kAll},
-      {this_process(), 2 * kAll},  // it has two threads
+      {this_process(), 2 * kAll},  // with two threads
       {this_process().and_children(), 2 * kAll},
       {child({"true"}), kAll},
       {event::system(), kAll},
@@ -183,7 +184,7 @@ TEST_F(GroupTest, ACountThatTookTurnsIsScaledByItsOwnCpus) {
   }
 }
 
-// As the kernel gives them to read(2), of two CPUs that differ.
+// Values as the kernel returns them from read(2), different for the two CPUs.
 TEST_F(GroupTest, CountsAreSumsAndTimesAreApart) {
   const Group group = open({.events = {kFaults, software(PERF_COUNT_SW_CPU_CLOCK)},
                             .target = event::system().on({0, 1})});
@@ -203,7 +204,7 @@ TEST_F(GroupTest, CountsAreSumsAndTimesAreApart) {
   }
 }
 
-// A clock that ran longer than its leader would scale up a count that took no turns.
+// A clock that ran longer than its leader would scale up a count that never took turns.
 TEST_F(GroupTest, AClockRunsNoLongerThanItsLeader) {
   Group group = open({.events = {kFaults, kFaults}, .target = this_thread().on({0, 1})});
   EXPECT_EQ(opened(), "0@0, 0@1, 0@0, 0@1, clock 0@0, clock 0@1, ");
@@ -233,7 +234,7 @@ TEST_F(GroupTest, AClockThatCannotBeOpenedIsAnError) {
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().step, EventError::Step::Open);
   EXPECT_EQ(none.error().io_error, std::errc::too_many_files_open);
-  // Its task has ended since: what it counted until then is all.
+  // If the task has ended since, the group returns what it counted until then.
   error = ESRCH;
   const Group group = open(request);
   const auto counts = group.read();

@@ -1,4 +1,4 @@
-// Events by their names: those of the command line, of tracefs, and of sysfs.
+// Events by their names on the command line, in tracefs and in sysfs.
 
 #include <algorithm>
 #include <array>
@@ -61,7 +61,7 @@ constexpr std::array<std::pair<const char*, Change>, 11> kChanges{
      {"programs", &Changes::programs},
      {"text", &Changes::text}}};
 
-// The text before the first `separator`, which is taken from `rest` together with it.
+// Returns the text before the first `separator`, and removes both from `rest`.
 std::string_view cut(std::string_view& rest, char separator) {
   const std::string_view first = rest.substr(0, rest.find(separator));
   rest.remove_prefix(std::min(first.size() + 1, rest.size()));
@@ -79,7 +79,7 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
 }
 
 std::string in_quotes(std::string_view text) {
-  // (Not by +: GCC bug 105651, at -O3.)
+  // (Not with +: GCC bug 105651, at -O3.)
   std::string all{"'"};
   all.append(text.substr(0, 200)).append(text.size() > 200 ? "...'" : "'");
   return all;
@@ -93,7 +93,7 @@ constexpr char small(char letter) {
   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
 }
 
-// How many characters have to change (Levenshtein); capital letters count as small ones.
+// Returns the number of characters to change (Levenshtein distance), ignoring case.
 std::size_t distance(std::string_view a, std::string_view b) {
   constexpr std::size_t kLongest = 64;
   a = a.substr(0, kLongest);
@@ -185,7 +185,7 @@ std::expected<Event, Finding> uprobe_by_name(std::string_view rest, bool is_retu
   const std::size_t colon = rest.rfind(':');
   std::string path{rest.substr(0, colon)};
   const std::string_view place = colon == std::string_view::npos ? "" : rest.substr(colon + 1);
-  // (Without a place it would be at the file's first byte, which is never run.)
+  // (Without a place the probe would be at the file's first byte, which is never executed.)
   if (path.empty() || place.empty()) {
     return std::unexpected(wrong("name",
                                  in_quotes(rest) + " does not name a file and a place in it",
@@ -310,7 +310,7 @@ std::expected<std::uint64_t, Finding> tracepoint_id(const std::string& name, Sys
       return refused("the id of " + in_quotes(name) + " may not be read: " + text.error().message(),
                      "run as root, or let this user read /sys/kernel/tracing");
     }
-    // Besides the folders of tracepoints there are files: enable, filter, header_page.
+    // A group has files as well as the folders of its tracepoints: enable, filter, header_page.
     const auto folders = [&system](const std::string& in) {
       auto names = system.list(in).value_or(std::vector<std::string>{});
       std::erase_if(names, [&](const std::string& each) {
@@ -334,7 +334,8 @@ std::expected<std::uint64_t, Finding> tracepoint_id(const std::string& name, Sys
 
 namespace {
 
-// The word of an attr that sysfs calls "config3"; nullptr if there is none of this name.
+// Returns the word of the attributes that sysfs calls by this name, such as "config3"; null if
+// there is none.
 __u64* word_of(std::string_view name, Ask& ask) {
   if (name == "config") return &ask.attr.config;
   if (name == "config1") return &ask.attr.config1;
@@ -343,7 +344,7 @@ __u64* word_of(std::string_view name, Ask& ask) {
   return name == "config4" ? &ask.config4 : nullptr;
 }
 
-// Puts a value into the bits that sysfs names: "config:0-7,32-35".
+// Puts a value into the bits that a sysfs format lists: "config:0-7,32-35".
 std::optional<std::string> put(std::uint64_t value, std::string_view format, Ask& ask) {
   format = format.substr(0, format.find('\n'));
   const std::string_view word = cut(format, ':');

@@ -35,7 +35,7 @@ EventError child_failed(int error, const std::string& name) {
   return failed;
 }
 
-// Whether another event could be opened where this one cannot.
+// Returns true if another event might open where this one did not.
 bool is_of_the_event(int error) {
   return error != EMFILE && error != ENFILE && error != ESRCH && error != ENOMEM;
 }
@@ -45,14 +45,14 @@ class Opener {
   Opener(Plan& plan, System& system, bool grouped, Opening& opening)
       : plan_{plan}, system_{system}, grouped_{grouped}, opening_{opening} {}
 
-  // The event that was not opened, and why.
+  // The event that was not opened, and the error.
   struct Failed {
     std::size_t event;
     EventError error;
   };
 
-  // If there are `several` tasks, passes over those that have ended since they were listed, unless
-  // all have (R8).
+  // Opens all steps. With `several` tasks, skips tasks that have ended since they were listed,
+  // unless all have ended (R8).
   std::optional<Failed> open(Prepare prepare, bool several) {
     std::vector<pid_t> ended;
     std::optional<Failed> last;
@@ -93,7 +93,7 @@ class Opener {
     const Event& event = plan_.events[step.event];
     Ask asked = step.ask;
     int fd = system_.open(asked);
-    os::Fd held{fd};  // memory may run out before it has its place
+    os::Fd held{fd};  // owns it, in case memory runs out below
     const bool may_exclude = is_of_rights(-fd) && event.kernel() == Kernel::IfAllowed &&
                              step.ask.attr.exclude_kernel == 0;
     if (may_exclude) {
@@ -102,7 +102,8 @@ class Opener {
       const Ask without = asked;
       const int second = system_.open(asked);
       os::Fd held_second{second};
-      // EINVAL: this event cannot exclude the kernel, so the first answer names the missing right.
+      // EINVAL: this event cannot exclude the kernel, so the first answer names the missing
+      // privilege.
       const bool never = second == -EINVAL && is_nothing_without_kernel(without);
       if (!never) step.ask = without, fd = second, held = std::move(held_second);
       if (fd >= 0) {
@@ -111,7 +112,8 @@ class Opener {
                                  ": without the kernel, which this user may not observe");
       }
     }
-    // If the event is refused in the same way without the kernel, its causes are sought without it.
+    // If the event is refused in the same way without the kernel, look for the causes without the
+    // kernel.
     if (fd < 0 && event.kernel() == Kernel::IfAllowed && is_of_the_event(-fd) &&
         !is_of_rights(-fd) && !is_nothing_without_kernel(step.ask)) {
       asked = step.ask;
@@ -125,7 +127,7 @@ class Opener {
       auto error =
           EventError::at_failure(EventError::Step::Open, -fd, step.ask, event.name(), system_,
                                  leader == opening_.steps.end() ? nullptr : &leader->step.ask);
-      // Not beside another cause: the kernel would have been excluded.
+      // Not in addition to another cause: the kernel would have been excluded.
       const auto is_left_out = [](const Cause& each) { return each.field == "exclude_kernel"; };
       if (event.kernel() == Kernel::IfAllowed && !std::ranges::all_of(error.causes, is_left_out)) {
         std::erase_if(error.causes, is_left_out);
@@ -153,11 +155,11 @@ std::string in_one(const std::vector<Event>& events) {
   return names.empty() ? "events" : names;
 }
 
-// For each event of a request, why it and its fallbacks were given up so far.
+// For each event of a request, why it and its fallbacks were refused so far.
 using GivenUp = std::vector<std::vector<Cause> >;
 
-// Replaces an event that cannot be opened by its fallback. If it has none, the error names all that
-// were tried.
+// Replaces an event that cannot be opened by its fallback. Without a fallback, adds everything that
+// was tried to the error and returns false.
 bool fall_back(Request& request, std::size_t event, EventError& error,
                std::vector<std::string>& notes, GivenUp& given_up) {
   const Event* const fallback = request.events[event].fallback();
@@ -247,7 +249,8 @@ std::expected<Opening, EventError> open_all(Request request, System& system, boo
   }
   GivenUp given_up{request.events.size()};
   while (true) {
-    // Names first: an event that this machine does not know falls back by itself.
+    // Names first: an event that does not exist on this machine is replaced without opening
+    // anything.
     for (std::size_t i = 0; i < request.events.size(); ++i) {
       while (true) {
         const auto attr = request.events[i].attr(system);

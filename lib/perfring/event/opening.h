@@ -5,7 +5,7 @@
 #error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
-// The opening of a request, which Sampler and Group share. Internal to them.
+// How Sampler and Group open a request. Internal to them.
 
 #include <cstdint>
 #include <expected>
@@ -22,19 +22,19 @@
 
 namespace perfring::event::internal {
 
-// A command that waits for its start: os::Command, with errors that name the command. One that was
-// started runs on when it is destroyed.
+// A command that waits to be started: os::Command, with errors that name the command. A command
+// that was started continues to run when this is destroyed.
 class Child {
  public:
   Child() = default;
-  // Errors: Step::Child, with socketpair()'s or fork()'s errno.
+  // Errors: Step::Child, with the errno of socketpair() or fork().
   static std::expected<Child, EventError> fork(const std::vector<std::string>& command);
 
   pid_t pid() const noexcept { return command_.process().id(); }
   bool waits() const noexcept { return command_.waits(); }
-  // Errors: Step::Child, with os::Command::start()'s.
+  // Errors: Step::Child, with the error of os::Command::start().
   std::expected<void, EventError> start();
-  // os::Process's poll() and signal().
+  // poll() and signal() of os::Process.
   std::optional<std::expected<int, std::error_code> > status() noexcept;
   std::expected<void, std::error_code> signal(int number) const noexcept;
 
@@ -50,10 +50,10 @@ struct OpenStep {
 
 // Everything that is open.
 struct Opening {
-  std::vector<Event> events;  // as they were opened, fallbacks included
+  std::vector<Event> events;  // as opened, including fallbacks
   std::vector<OpenStep> steps;
   std::size_t rings = 0;
-  bool wakes_itself = false;  // Plan's
+  bool wakes_itself = false;  // as in Plan
   std::vector<std::string> notes;
   Child child;
 };
@@ -65,11 +65,11 @@ using Prepare = void (*)(Planned& step);
 std::expected<void, EventError> set_filter(const OpenStep& opened, const Event& event,
                                            System& system);
 
-// The error of a Sampler or Group that has nothing open.
+// Returns the error of a Sampler or Group that has nothing open.
 EventError moved_from(EventError::Step step);
 
-// Opens all steps, or none. When an event is replaced by its fallback, it begins again. With
-// `grouped`, they are a Group's, and each event but the first is a member of the first one's group.
+// Opens all steps, or none. Starts again when it replaces an event with its fallback. With
+// `grouped`, the steps are for a Group: each event except the first joins the group of the first.
 std::expected<Opening, EventError> open_all(Request request, System& system, bool grouped,
                                             Prepare prepare);
 

@@ -1,5 +1,5 @@
-// How a Sampler, a Group and a Counter open, and a command starts; and what is left of one that was
-// moved from, and of a forked child's copy. On stand-ins for the kernel.
+// How a Sampler, a Group and a Counter open, and how a command starts; the state of moved-from
+// objects, and of copies in a forked child. On stand-ins for the kernel.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ using testing::SamplerTest;
 
 class OpeningTest : public ::testing::Test {
  protected:
-  // The steps' tasks, or why nothing was opened.
+  // Returns the tasks of the steps, or why nothing was opened.
   std::string opened(const Event& event, const Target& target, bool grouped = false) {
     std::vector<Event> events(2, event);
     const auto opening = internal::open_all({.events = events, .target = target}, machine_, grouped,
@@ -52,7 +52,7 @@ class OpeningTest : public ::testing::Test {
   FakeSystem machine_;
 };
 
-// R8: between the list of a process's threads and the opening.
+// R8: the thread ends between the listing of the process's threads and the opening.
 TEST_F(OpeningTest, AThreadThatHasEndedIsPassedOver) {
   machine_.answer = [](const Ask& ask) { return ask.pid == 100 ? ESRCH : 0; };
   for (const bool grouped : {false, true}) {
@@ -64,7 +64,7 @@ TEST_F(OpeningTest, AThreadThatHasEndedIsPassedOver) {
     machine_.asked.clear();
   }
   EXPECT_EQ(opened(kFaults, thread(100)), "No such process pid") << "it is the only one";
-  // Between the first event's opening and the second's.
+  // The thread ends between the opening of the first event and that of the second.
   machine_.asked.clear();
   machine_.answer = [&](const Ask& ask) {
     return ask.pid == 100 && machine_.asked.size() > 1 ? ESRCH : 0;
@@ -96,7 +96,7 @@ TEST_F(OpeningTest, AMemberIsInTheGroupOfItsTaskAndCpu) {
   }
 }
 
-// open() finds, and says, once for each event that this user may not observe the kernel.
+// open() finds and notes only once per event that this user may not observe the kernel.
 TEST_F(OpeningTest, TheKernelIsNotAskedForAgainOnceItWasRefused) {
   machine_.answer = [](const Ask& ask) { return ask.attr.exclude_kernel == 0 ? EACCES : 0; };
   const auto opening =
@@ -106,7 +106,7 @@ TEST_F(OpeningTest, TheKernelIsNotAskedForAgainOnceItWasRefused) {
   EXPECT_EQ(machine_.asked.size(), 3U) << "two events, of which the first was refused once";
 }
 
-// The first that is free if a daemon has closed its standard input.
+// 0 is the first free descriptor if a daemon has closed its standard input.
 TEST_F(OpeningTest, ADescriptorOf0IsTakenAsAnEvent) {
   machine_.answer = [](const Ask& ask) { return ask.attr.exclude_kernel == 0 ? EACCES : 0; };
   const int input = ::fcntl(0, F_DUPFD_CLOEXEC, 3);
@@ -133,8 +133,8 @@ TEST_F(OpeningTest, ALackOfFilesNamesHowManyEventsWereAskedFor) {
             "this process may have 64 open files, and 2 events are asked for");
 }
 
-// The kernel says EINVAL before it looks at rights: with the kernel excluded, changing one wrong
-// field is enough to show it.
+// The kernel returns EINVAL before it checks privileges. So with the kernel excluded, changing one
+// wrong field is enough to find it.
 TEST_F(OpeningTest, WrongFieldsAreFoundByAskingWithoutTheKernel) {
   machine_.answer = [&](const Ask& ask) {
     if (ask.attr.enable_on_exec && ask.attr.remove_on_exec) return EINVAL;
@@ -145,7 +145,7 @@ TEST_F(OpeningTest, WrongFieldsAreFoundByAskingWithoutTheKernel) {
   EXPECT_EQ(opened(both, this_thread()), "Invalid argument enable_on_exec remove_on_exec");
 }
 
-// IfAllowed: excluding the kernel does not help where nothing but the kernel is asked for.
+// IfAllowed: excluding the kernel does not help an event that observes only the kernel.
 TEST_F(OpeningTest, AKernelOnlyEventIsRefusedAsForbiddenAndNotAsInvalid) {
   const auto is_msr = [](const Ask& ask) { return ask.attr.type == 10; };
   machine_.answer = [&](const Ask& ask) {
@@ -162,7 +162,7 @@ TEST_F(OpeningTest, AKernelOnlyEventIsRefusedAsForbiddenAndNotAsInvalid) {
   EXPECT_EQ(opened(breakpoint(4096, Access::Write), this_thread()), "0:0 1:0 ");
 }
 
-// Each holds a copy of the pipes of those before it.
+// Each child holds a copy of the pipes of those before it.
 TEST_F(SamplerTest, TwoCommandsThatWaitAreIndependent) {
   for (const bool first_goes : {true, false}) {
     std::optional<Sampler> first = open(request(child({"true"})), /*starts=*/false);
@@ -179,7 +179,7 @@ TEST_F(SamplerTest, TwoCommandsThatWaitAreIndependent) {
   }
 }
 
-// start()'s errors, in words.
+// The errors of start(), in words.
 TEST_F(SamplerTest, ACommandThatCannotBeRunIsNamedWithTheReason) {
   const auto failed = [](std::vector<std::string> command, int error) {
     const auto opened = Sampler::open(request(child(std::move(command))));
@@ -204,7 +204,7 @@ TEST_F(SamplerTest, ACommandThatCannotBeRunIsNamedWithTheReason) {
   EXPECT_EQ(started.error().causes[0].says, "its process ended before it was started");
   ASSERT_TRUE(killed.child_status());
   EXPECT_EQ(*killed.child_status(), SIGKILL);
-  // The pipes are the first that find no free descriptor.
+  // When no descriptor is free, creating the pipes fails first.
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none{.rlim_cur = 3, .rlim_max = before.rlim_max};
@@ -217,7 +217,7 @@ TEST_F(SamplerTest, ACommandThatCannotBeRunIsNamedWithTheReason) {
   EXPECT_EQ(forked.error().causes[0].says, "this process may have 3 open files");
 }
 
-// As daemons do, and Python's subprocess of some versions.
+// Some daemons, and Python's subprocess in some versions, ignore SIGCHLD.
 TEST_F(SamplerTest, AnEndThatNobodySawIsNotSaidToBeGood) {
   struct sigaction ignored{};
   ignored.sa_handler = SIG_IGN;
@@ -253,7 +253,7 @@ TEST_F(SamplerTest, StartingTwiceStartsOnce) {
   EXPECT_EQ(*group.child_status(), 0);
 }
 
-// The mistakes of a sampler without events (moved from, or in a forked child).
+// Returns the mistakes of a sampler without events (moved from, or in a forked child).
 std::string delivered_by_none(Sampler& none) {
   std::string wrong;
   const auto each = [&](const Delivered&) { wrong += "a record "; };
@@ -308,14 +308,14 @@ TEST_F(SamplerTest, AForkedChildsCopyHasNoEventsAndTouchesNoMemory) {
   const int mappings = FakeKernel::mappings();
   const auto use_the_copy = [&] {
     if (!delivered_by_none(sampler).empty()) ::_exit(1);
-    // The stand-in's memory is there in the child as well; it stands for somebody else's by now.
+    // The stand-in's memory exists in the child as well. It represents somebody else's memory now.
     {
       const Sampler destroyed{std::move(sampler)};
     }
     ::_exit(FakeKernel::mappings() == mappings ? 7 : 2);
   };
   EXPECT_EXIT(use_the_copy(), ::testing::ExitedWithCode(7), "");
-  // The command is this process's to start.
+  // The parent can still start the command.
   ASSERT_TRUE(sampler.start().has_value());
   while (!sampler.child_status()) ::usleep(1000);
   EXPECT_EQ(*sampler.child_status(), 0);

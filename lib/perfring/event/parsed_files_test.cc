@@ -1,4 +1,4 @@
-// The files that are read: the symbols of an ELF file, the fields of a tracepoint's format.
+// Parsing files: the symbols of an ELF file, and the fields of a tracepoint's format.
 
 #include <elf.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ namespace {
 using perfring::testing::FakeKernel;
 using testing::FakeSystem;
 
-// An ELF file by hand, whose code is at 0x413000 in memory and at 0x200 in the file.
+// Builds an ELF file with code at 0x413000 in memory and at 0x200 in the file.
 template <class Header, class Segment, class Section, class Symbol>
 std::string elf_file(unsigned char elf_class) {
   constexpr std::uint64_t kCode = 0x413000;
@@ -89,10 +89,10 @@ std::string elf_file(unsigned char elf_class) {
   return file;
 }
 
-// file_offset_of()'s answer for the symbol in a file of this content.
+// Returns file_offset_of()'s answer for a symbol in a file with this content.
 std::string place_of(const std::string& content, const char* symbol) {
   const std::string path = ::testing::TempDir() + "/parsed_files_test.elf";
-  std::filesystem::remove(path);  // ext4 writes one through that is cut to 0 (auto_da_alloc)
+  std::filesystem::remove(path);  // ext4 flushes a file that is truncated to 0 (auto_da_alloc)
   std::ofstream{path, std::ios::binary} << content;
   const auto offset = internal::file_offset_of(path.c_str(), symbol);
   if (offset) return std::to_string(*offset);
@@ -124,8 +124,8 @@ TEST(ElfSymbolTest, ASymbolsPlaceInTheFileIsNotItsAddress) {
   }
 }
 
-// Somebody cuts the file off between the look at its size and the read: to nothing, in its header,
-// in its symbols, in their names, in front of the last of these, and behind all that is read.
+// The file is truncated between fstat() and the read: to nothing, in its header, in its symbols, in
+// their names, before the last of these names, and after all that is read.
 TEST(ElfSymbolTest, AFileThatIsCutOffMeanwhileIsAnError) {
   FakeKernel kernel;
   const auto place = [&kernel](std::size_t size, long cut_to) {
@@ -147,7 +147,7 @@ TEST(ElfSymbolTest, AFileThatIsCutOffMeanwhileIsAnError) {
   EXPECT_EQ(place(kPages, 0x9000), offset);
 }
 
-// The windows in which it is read hold neither all symbols nor all names.
+// The windows used for reading hold neither all symbols nor all names.
 TEST(ElfSymbolTest, ASymbolIsFoundAcrossAnyBoundaryOfAWindow) {
   for (std::size_t shift = 4096 - 0x500; shift < 4096 + 8; shift += 8) {
     std::string file = elf_file<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(ELFCLASS64);
@@ -192,7 +192,7 @@ TEST(ElfSymbolTest, OnPpc64ElfV2ASymbolsPlaceIsItsLocalEntry) {
 
 TEST(ElfSymbolTest, ANameThatTheFilesEndCutsOffDoesNotMatch) {
   std::string file = elf_file<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr, Elf64_Sym>(ELFCLASS64);
-  // The string table is moved to the end, where "target" has no NUL.
+  // Moves the string table to the end of the file, where "target" has no NUL.
   const std::uint64_t names = file.size() - 1;
   std::memcpy(&file[0x400 + 2 * sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_offset)], &names, 8);
   EXPECT_EQ(place_of(file + "target", "target"), "it has no symbol target");
@@ -246,7 +246,7 @@ TEST(ElfSymbolTest, AUprobeOutsideOfCodeIsNamed) {
   EXPECT_TRUE(found(0).empty()) << "what cannot be read is not judged";
 }
 
-// As the kernel prints it (L: sched:sched_process_exec, and sched:sched_switch's comm).
+// As printed by the kernel (L: sched:sched_process_exec, and sched:sched_switch's comm).
 constexpr const char* kFormat =
     "name: sched_process_exec\nID: 310\nformat:\n"
     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
@@ -273,7 +273,7 @@ TEST_F(TracepointFormatTest, FieldsAreReadByNameAndType) {
   put(16, std::array{'s', 'h', '\0', 'x'});
   put(8, std::uint32_t{6 << 16 | 40});
   put(40, std::array{'/', 'b', 'i', 'n', '/', 'x'});
-  put(32, std::uint32_t{3 << 16 | 12});  // from 36 on
+  put(32, std::uint32_t{3 << 16 | 12});  // counted from 36
   put(48, std::array{'a', 'b', '\0'});
   EXPECT_EQ(format.field<std::int32_t>("common_pid")->of(raw), -7);
   EXPECT_EQ(format.field<std::uint16_t>("common_type")->of(raw), 0);
@@ -329,7 +329,7 @@ TEST_F(TracepointFormatTest, ALocationHasAnOffsetAndALengthOf16Bits) {
   EXPECT_EQ(filename.of(raw)->size(), 0xffffU);
 }
 
-// A pointer's bytes are no text, nor are characters of more than a byte.
+// Neither the bytes of a pointer nor characters of more than one byte are text.
 TEST(TracepointTextTest, OnlyAnArrayOfCharIsText) {
   const auto is_text = [](const std::string& declared) {
     const auto made =
@@ -353,7 +353,7 @@ TEST(TracepointTextTest, OnlyAnArrayOfCharIsText) {
   EXPECT_EQ(is_text("char name"), "the field name is not text (char)") << "it is one character";
 }
 
-// A byte that is neither 0 nor 1 is not a value of a bool.
+// A byte other than 0 and 1 is not a valid bool.
 TEST(FieldMisuseTest, ABoolIsTrueUnlessItIs0) {
   for (int byte = 0; byte < 256; ++byte) {
     const std::vector<std::byte> raw{std::byte{0xff}, std::byte(byte), std::byte{0xff}};

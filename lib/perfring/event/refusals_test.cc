@@ -1,4 +1,4 @@
-// Refusals as kernels were seen to give them, replayed: the cause is found by asking again.
+// Replays refusals as they were observed on kernels. The cause is found by asking again.
 
 #include <gtest/gtest.h>
 
@@ -24,19 +24,19 @@ using testing::FakeSystem;
 using testing::paranoid2;
 using testing::row_name;
 
-// A request that a kernel refuses, and its errno.
+// A request that a kernel refuses, and the kernel's answers.
 struct Refusal {
   std::string name;
   std::function<void(Ask&)> ask;
   std::function<int(const Ask&)> answer;
-  std::string fields;  // of the causes, in their order
+  std::string fields;  // of the causes, in order
 };
 
 void PrintTo(const Refusal& row, std::ostream* out) {
   *out << row.name;
 }
 
-// An answer that depends on attributes alone.
+// Refuses depending on the attributes alone.
 auto refuses(int error, bool (*is)(const perf_event_attr&)) {
   return [error, is](const Ask& ask) { return is(ask.attr) ? error : 0; };
 }
@@ -44,7 +44,7 @@ auto with(void (*change)(perf_event_attr&)) {
   return [change](Ask& ask) { change(ask.attr); };
 }
 
-// As a kernel that opens these kinds of events only for a user with the right
+// A kernel that opens these kinds of events only for users with a specific privilege
 // (kernel/events/core.c: perf_uprobe_event_init(), kernel/events/hw_breakpoint.c:
 // hw_breakpoint_parse()).
 auto right_of_its_own(int error, bool (*is)(const perf_event_attr&)) {
@@ -54,8 +54,8 @@ auto right_of_its_own(int error, bool (*is)(const perf_event_attr&)) {
   };
 }
 
-// The word behind aux_sample_size, which has a name since Linux 6.13; its bits from the first field
-// on.
+// The word after aux_sample_size, which has a name since Linux 6.13. Its bits are in declaration
+// order.
 std::uint32_t aux_action(const perf_event_attr& attr) {
   std::uint32_t word = 0;
   const auto* const bytes = reinterpret_cast<const std::byte*>(&attr);
@@ -329,7 +329,7 @@ std::vector<Refusal> refusals() {
       {"FifthBreakpoint",
        with([](Attr& a) { a.type = PERF_TYPE_BREAKPOINT, a.bp_type = 3, a.bp_len = 4; }),
        refuses(ENOSPC, [](const Attr& a) { return a.type == PERF_TYPE_BREAKPOINT; }), "type"},
-      // Other CPUs have free ones.
+      // Other CPUs have free breakpoints.
       {"FifthBreakpointOfACpu",
        [](Ask& ask) {
          ask.pid = -1, ask.cpu = 1;
@@ -353,7 +353,7 @@ TEST_P(EventErrorExplainTest, TheCauseIsNamed) {
   row.ask(ask);
   const int error = row.answer(ask);
   ASSERT_NE(error, 0);
-  // The kernel looks at rights first.
+  // The kernel checks privileges first.
   if (row.name.find("probe") != std::string::npos && error != EACCES) machine.be_root();
   machine.kinds["/bin/true"] = {FileKind::Type::Regular, 8192, 0};
   machine.answer = row.answer;

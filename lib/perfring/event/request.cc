@@ -30,7 +30,7 @@ std::unexpected<Finding> cannot_plan(const char* field, std::string says, std::s
 
 std::expected<std::vector<pid_t>, Finding> tasks_of(const Target& target, System& system) {
   if (target.pid < 0) {
-    // The kernel's -1 is every task.
+    // To the kernel, -1 is every task.
     return cannot_plan("pid", "there is no task " + std::to_string(target.pid),
                        "give one that is running");
   }
@@ -57,7 +57,7 @@ std::expected<std::vector<pid_t>, Finding> tasks_of(const Target& target, System
   return tasks;
 }
 
-// Each task on each CPU; one ring for each CPU.
+// Returns each task on each CPU. There is one ring for each CPU.
 std::vector<Place> places(const std::vector<pid_t>& tasks, const std::vector<std::uint32_t>& cpus) {
   std::vector<Place> all;
   all.reserve(tasks.size() * cpus.size());
@@ -71,12 +71,12 @@ std::vector<Place> places(const std::vector<pid_t>& tasks, const std::vector<std
 
 std::expected<std::vector<std::uint32_t>, Finding> cpus_of(const Target& target, System& system) {
   if (!target.cpus.empty()) {
-    // Once each, or a CPU's records would come twice.
+    // Each CPU once. Otherwise its records would be delivered twice.
     std::vector<std::uint32_t> cpus = target.cpus;
     std::ranges::sort(cpus);
     const auto twice = std::ranges::unique(cpus);
     cpus.erase(twice.begin(), twice.end());
-    // The kernel's -1 is any CPU.
+    // To the kernel, -1 is any CPU.
     if (!std::in_range<int>(cpus.back())) {
       return cannot_plan("cpu", "there is no CPU " + std::to_string(cpus.back()),
                          "choose an online CPU");
@@ -94,7 +94,7 @@ std::expected<std::vector<std::uint32_t>, Finding> cpus_of(const Target& target,
   return *std::move(online);
 }
 
-// What `counts` has no ring, which an event that is inherited needs a CPU for (R9).
+// With `counts` there are no rings; with rings, an inherited event needs a CPU (R9).
 std::expected<std::vector<Place>, Finding> places_of(const Target& target, System& system,
                                                      pid_t pid, bool counts) {
   using Kind = Target::Kind;
@@ -127,7 +127,7 @@ std::expected<std::vector<Place>, Finding> places_of(const Target& target, Syste
   return all;
 }
 
-// Whether the thread that waits, which is taken to be this one, is among those that are watched.
+// Returns true if the waiting thread, which is taken to be the calling one, is among those watched.
 bool has_waiter(const Target& target, System& system) {
   switch (target.kind) {
     case Target::Kind::Thread:
@@ -141,8 +141,8 @@ bool has_waiter(const Target& target, System& system) {
     default:
       return false;
   }
-  // "0::/user.slice/a": in that folder of cgroup v2, and in those above it. v1's perf_event has a
-  // line, too.
+  // "0::/user.slice/a" means this folder of cgroup v2, and its parents. There is also a line for
+  // the perf_event hierarchy of v1.
   const auto groups = system.read("/proc/self/cgroup");
   if (!groups) return false;
   std::string folder = target.path;
@@ -163,8 +163,8 @@ bool has_waiter(const Target& target, System& system) {
   return false;
 }
 
-// Whether the event occurs when a thread waits, in the thread or in the kernel: a wait is a system
-// call, starts a timer, switches and wakes (R27). For a kprobe nobody can tell.
+// Returns true if the event occurs when a thread waits, in the thread or in the kernel: a wait
+// makes a system call, starts a timer, switches and wakes (R27). For a kprobe this is unknown.
 bool occurs_in_a_wait(const perf_event_attr& attr, std::string_view name) {
   const bool is_switch =
       attr.type == PERF_TYPE_SOFTWARE && (attr.config == PERF_COUNT_SW_CONTEXT_SWITCHES ||
@@ -190,7 +190,7 @@ Target target_of(const Request& request) {
 
 namespace {
 
-// Whether the event itself sets (Event::adjust()) when a waiter is to be woken.
+// Returns true if the event's own settings (Event::adjust()) say when to wake a waiter.
 bool says_wakeups(const perf_event_attr& attr) {
   return attr.watermark != 0 || attr.wakeup_events != 0;
 }
@@ -204,7 +204,7 @@ void only_counts(Planned& step) {
   attr.wakeup_watermark = 0;
   attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED |
                      PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID;
-  // A member follows its leader.
+  // A member is enabled and disabled with its leader.
   if (step.event != 0) attr.disabled = attr.enable_on_exec = 0;
 }
 
@@ -216,7 +216,7 @@ std::expected<Plan, Finding> plan_as(const Request& request, System& system, pid
   if (request.events.empty()) return cannot_plan("events", "no event is asked for", "give one");
   Plan made{.events = request.events, .steps = {}};
   made.steps.reserve(places->size() * made.events.size());
-  std::vector<bool> said;  // of each event
+  std::vector<bool> said;  // for each event: whether it sets its own wakeups
   for (std::size_t i = 0; i < made.events.size(); ++i) {
     auto asked = made.events[i].ask(system);
     if (!asked) return std::unexpected(std::move(asked).error());
@@ -276,7 +276,7 @@ bool internal::is_of_a_task_on_a_cpu(const Ask& ask) noexcept {
 
 std::size_t internal::fds_of(const Target& target, const Plan& made, bool is_group) {
   constexpr std::size_t kWaiter = 2;
-  constexpr std::size_t kChild = 2;  // the end of its socket, until it starts, and its pidfd
+  constexpr std::size_t kChild = 2;  // its end of the socket, until it starts, and its pidfd
   const auto has_clock = [](const Planned& step) {
     return step.event == 0 && is_of_a_task_on_a_cpu(step.ask);
   };

@@ -1,4 +1,4 @@
-// The events opened for a request, and requests that the types allow and nobody means.
+// The events opened for a request, and requests that the types allow but nobody intends.
 
 #include <gtest/gtest.h>
 
@@ -91,7 +91,7 @@ TEST(PlanTest, EachRecordWakes) {
   EXPECT_EQ(made->steps[0].ask.attr.wakeup_watermark, 1U);
 }
 
-// A child is stopped before its execve(), and counted from there on.
+// A child waits before its execve(), and is counted from that call on.
 TEST(PlanTest, AChildsEventsBeginAtItsExec) {
   FakeSystem machine;
   for (const Target& target : {child({"x"}), this_thread(), event::system(), cgroup("/x")}) {
@@ -130,7 +130,7 @@ TEST(PlanTest, WakeupsThatAnEventSetsItselfStay) {
   EXPECT_EQ(planned({switches}, 0), "1:" + half + " itself");
   EXPECT_EQ(planned({switches.adjust(by_bytes)}, 0), "1:4096 -") << "R20";
   EXPECT_EQ(planned({switches, kFaults.adjust(by_bytes)}, 0), "1:" + half + " 1:4096 itself");
-  // R3: check() knows that of such an event.
+  // R3: check() reports this for such an event.
   const Event never = switches.adjust([](Attr& a) { a.wakeup_events = 1; });
   std::string fields;
   std::string advice;
@@ -206,7 +206,7 @@ TEST(CheckRequestTest, WatchingTheWaitingThreadIsNamedAndDoesNotWakeIt) {
   }
 }
 
-// plan()'s refusal of a target; empty if it plans.
+// Returns plan()'s refusal of a target; empty if it makes a plan.
 std::string refused(const Target& target) {
   FakeSystem machine;
   const auto made = plan({.events = {kFaults}, .target = target}, machine);

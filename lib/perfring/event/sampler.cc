@@ -34,7 +34,7 @@ EventError failed(Step step, int error, const OpenStep& at, const std::vector<Ev
                                 first);
 }
 
-// The event of a record, by the layout that it was decoded by.
+// Returns the event of a record, identified by the layout that decoded the record.
 std::size_t event_of(const record::Any& record, const std::vector<record::Layout>& layouts) {
   const record::Layout* const layout = std::visit(
       [](const auto& view) -> const record::Layout* {
@@ -48,7 +48,7 @@ std::size_t event_of(const record::Any& record, const std::vector<record::Layout
   return Delivered::kNoEvent;
 }
 
-// PERF_FORMAT_LOST is of Linux 6.0. (The uapi header at hand may be older than the kernel.)
+// PERF_FORMAT_LOST exists since Linux 6.0. (The uapi header may be older than the kernel.)
 bool counts_lost(System& system) {
   Ask ask = internal::dummy();
   ask.attr.read_format = PERF_FORMAT_LOST;
@@ -64,33 +64,33 @@ struct Sampler::State {
   State& operator=(const State&) = delete;
   ~State() {
     if (is_own()) return;
-    // fork() did not copy the mappings: by now, other memory may lie there (see OutputEvent).
+    // fork() did not copy the mappings: other memory may be there by now (see OutputEvent).
     for (os::Mapping& each : mappings) each.forget();
   }
-  // Whether this process opened it.
+  // Returns true if this process opened it.
   bool is_own() const noexcept { return ::getpid() == opener; }
 
   const pid_t opener = ::getpid();
   Opening opening;
   std::vector<os::Mapping> mappings;
-  std::vector<record::Layout> layouts;  // of each event
+  std::vector<record::Layout> layouts;  // one for each event
   std::vector<record::Layouts::Entry> ids;
   std::vector<Opened> opened;
   TimeMerge merge;
   std::optional<Waiter> waiter;
   Counts counts;
   std::size_t page_count = 0;
-  std::size_t ended = 0;  // of opening.steps: those before it have
-  std::size_t told = 0;   // the last of those that was added to the waiter, besides the mapped ones
+  std::size_t ended = 0;  // opening.steps before this index have ended
+  std::size_t told = 0;   // the last step added to the waiter because of E7
 
-  // E7. A poll takes the ring's report away.
+  // E7. Polls events, which clears a ring's report: `took_report` is then set.
   bool has_ended(bool& took_report);
   std::expected<void, EventError> map(System& system);
   std::expected<void, EventError> finish(const OpenStep& each, System& system);
   std::expected<void, EventError> name_ids(System& system);
   const record::Layout* stray() const;
   std::optional<Delivered> delivered(const TimeMerge::Front& front);
-  // The events' clock, which is one (perf_event_set_output()).
+  // The events of one ring have the same clock (perf_event_set_output()).
   bool is_monotonic() const noexcept {
     return attr().use_clockid != 0 && attr().clockid == CLOCK_MONOTONIC;
   }
@@ -98,16 +98,16 @@ struct Sampler::State {
   void look(std::uint64_t at) {
     merge.look(at, [this] { return now(); });
   }
-  // Its time; for a clock that cannot be read, later than any record's.
+  // Returns the clock's time. If the clock cannot be read, returns a time later than any record's.
   std::uint64_t now() const noexcept {
     return attr().use_clockid != 0 ? os::clock_ns(attr().clockid)
                                    : std::numeric_limits<std::uint64_t>::max();
   }
   const perf_event_attr& attr() const noexcept { return opening.steps.front().step.ask.attr; }
-  // When what is held for its order may be released.
+  // Returns when the records that are held for their order may be released.
   Clock::time_point due() const {
     constexpr std::uint64_t kLatest = std::numeric_limits<std::int64_t>::max();
-    // A wait until then would bring the next records, and so on: longest_wait is soon enough.
+    // A wait until then would cause the next records, and so on. longest_wait is soon enough.
     auto at = opening.wakes_itself ? std::nullopt : merge.due();
     if (at && !is_monotonic()) {
       const std::uint64_t behind = *at - std::min(*at, now());
@@ -119,9 +119,9 @@ struct Sampler::State {
   }
 };
 
-// The first event of each ring is mapped, the others output there.
+// Maps the first event of each ring, and lets the other events output to that ring.
 std::expected<void, EventError> Sampler::State::map(System& system) {
-  // 0, which mmap() refuses, if the bytes would wrap.
+  // 0, which mmap() refuses, if the number of bytes would overflow.
   const bool fits = page_count < std::numeric_limits<std::size_t>::max() / os::page_size();
   const std::size_t length = fits ? os::page_size() * (1 + page_count) : 0;
   std::vector<int> mapped(opening.rings, -1);
@@ -175,8 +175,8 @@ std::expected<void, EventError> Sampler::State::finish(const OpenStep& each, Sys
   return {};
 }
 
-// The layout of samples with the id of somebody else's event: that of the only event they can be
-// of.
+// Returns the layout for samples with the id of somebody else's event: that of the only event to
+// which they can belong; null if there are several or none.
 const record::Layout* Sampler::State::stray() const {
   const auto may_be = [](const Opened& each) { return internal::may_have_anothers_id(each.attr); };
   if (std::ranges::count_if(opened, may_be) != 1) return nullptr;
@@ -204,8 +204,8 @@ std::expected<void, EventError> Sampler::State::name_ids(System& system) {
   return {};
 }
 
-// kernel/events/core.c: perf_poll(), is_event_hup() at v6.18: an event hangs up when its task and
-// those that inherited it have ended, which is for ever; by then their last records are written.
+// kernel/events/core.c: perf_poll(), is_event_hup() at v6.18: an event hangs up for good when its
+// task and all tasks that inherited it have ended. Their last records are written by then.
 bool Sampler::State::has_ended(bool& took_report) {
   for (; ended < opening.steps.size(); ++ended) {
     const OpenStep& each = opening.steps[ended];
@@ -215,14 +215,14 @@ bool Sampler::State::has_ended(bool& took_report) {
     if (::poll(&event, 1, 0) < 0) return false;
     took_report = took_report || (event.revents & POLLIN) != 0;
     if ((event.revents & POLLHUP) != 0) continue;
-    // Its end is to be reported. (Where it is not added, longest_wait ends the wait.)
+    // The waiter must report its end. (If it cannot be added, longest_wait ends the wait.)
     if (std::exchange(told, ended) != ended) static_cast<void>(waiter->add(each.fd.get()));
     return false;
   }
   return true;
 }
 
-// nullopt: it was not asked for.
+// Returns nullopt if the record was not requested.
 std::optional<Delivered> Sampler::State::delivered(const TimeMerge::Front& front) {
   const std::size_t event = event_of(*front.record, layouts);
   if (event < opening.events.size() &&
@@ -325,8 +325,8 @@ std::optional<Delivered> Sampler::next(Clock::time_point deadline) {
   while (true) {
     if (auto one = next_in_round(false)) return one;
     merge.release();
-    // Before the look, or what comes between the two would be missed at the end. (What a report
-    // that is taken away is about, the look sees.)
+    // Before the look, or else records that come between the two would be missed at the end. (If
+    // has_ended() clears a report, the look finds its records.)
     bool took_report = false;
     const std::uint64_t now = os::monotonic_ns();
     const std::uint64_t looked_at = state_->is_monotonic() ? now : state_->now();
@@ -334,7 +334,7 @@ std::optional<Delivered> Sampler::next(Clock::time_point deadline) {
                          state_->waiter->is_stopped() || state_->has_ended(took_report);
     state_->look(looked_at);
     if (auto one = next_in_round(false)) return one;
-    // At the deadline, nothing is held for its order any longer (E1).
+    // At the deadline, no record is held for its order any longer (E1).
     if (is_over) return next_in_round(true);
     wait(deadline);
   }

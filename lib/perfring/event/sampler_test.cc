@@ -1,5 +1,5 @@
-// The deliveries of a Sampler, also to callbacks that misuse it, on a stand-in for the kernel. On a
-// real one: harness/live/event_test.cc.
+// The deliveries of a Sampler, even to callbacks that misuse it, on a stand-in for the kernel.
+// harness/live/event_test.cc tests it on a real one.
 
 #include "perfring/event/sampler.h"
 
@@ -24,13 +24,13 @@
 #include "perfring/testing/events.h"
 #include "perfring/testing/fake_kernel.h"
 
-#if __SIZEOF_POINTER__ == 8  // where time_t has one size
+#if __SIZEOF_POINTER__ == 8  // here time_t has one size only
 namespace {
 std::function<std::optional<std::uint64_t>()> clock_says;  // ns of CLOCK_MONOTONIC
 std::function<std::optional<std::uint64_t>(clockid_t)> clocks_say;
 }  // namespace
 
-// In place of libc's.
+// Replaces libc's function.
 extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
   const auto said = clocks_say                               ? clocks_say(clock)
                     : clock == CLOCK_MONOTONIC && clock_says ? clock_says()
@@ -124,7 +124,7 @@ TEST_F(SamplerTest, ACallbackThatAsksForMoreGetsEachRecordOnce) {
   EXPECT_EQ(sampler.counts().delivered, 5U);
 }
 
-// R10, T9: a bit of the attributes brings more than one sort of record.
+// R10, T9: one bit of the attributes can cause several types of records.
 TEST_F(SamplerTest, RecordsThatWereNotAskedForAreLeftOut) {
   const auto seen_of = [this](const Changes& which) {
     head_ = 0;
@@ -134,7 +134,7 @@ TEST_F(SamplerTest, RecordsThatWereNotAskedForAreLeftOut) {
     for (const std::uint32_t type : {PERF_RECORD_COMM, PERF_RECORD_FORK, PERF_RECORD_EXIT}) {
       write(sampler, "x", ++time, type);
     }
-    write(sampler, "x", ++time, 63);  // of a kernel to come
+    write(sampler, "x", ++time, 63);  // of a future kernel
     std::string seen;
     sampler.flush([&](const Delivered& each) { seen += std::to_string(each.time); });
     EXPECT_EQ(sampler.counts().delivered, seen.size());
@@ -161,14 +161,14 @@ TEST_F(SamplerTest, ARecordThatACallbackThrewOnCountsAsDelivered) {
 }
 
 TEST_F(SamplerTest, ANullPointerToAFunctionEndsTheProgram) {
-  Sampler sampler = open();  // which holds nothing
+  Sampler sampler = open();  // it holds nothing
   void (*const none)(const Delivered&) = nullptr;
   EXPECT_DEATH(sampler.for_each(none), "");
   EXPECT_DEATH(sampler.flush(none), "");
 }
 
 #if __SIZEOF_POINTER__ == 8
-// E1: the last thing before next() says so is a look, and not the clock.
+// E1: before next() returns nullopt, it reads the rings after it has read the clock.
 TEST_F(SamplerTest, ARecordThatComesBetweenALookAndTheDeadlineIsDelivered) {
   Sampler sampler = open();
   constexpr std::uint64_t kDeadline = 5'000'000'000'000'000;
@@ -209,18 +209,18 @@ TEST_F(SamplerTest, TheRoomOfARecordIsGivenBackByTheNextCall) {
   EXPECT_EQ(tail(), head_);
 }
 
-// E7: a poll for the end takes the report of what came before it away from the waiter.
+// E7: a poll for the end clears the report of earlier records.
 TEST_F(SamplerTest, AskingForTheEndTakesNoReportAway) {
   Sampler sampler = open();
   const auto now = Clock::time_point::min();
   EXPECT_EQ(sampler.wait(now), Woken::Report) << "a ring that was added is looked at";
   EXPECT_EQ(sampler.wait(now), Woken::Timeout);
-  EXPECT_FALSE(sampler.ended());  // the stand-in's events always have something to report
+  EXPECT_FALSE(sampler.ended());  // the stand-in's events are always readable
   EXPECT_LE(sampler.next_deadline(), Clock::now());
   EXPECT_EQ(sampler.wait(now), Woken::Report);
   EXPECT_EQ(sampler.wait(now), Woken::Timeout);
-  // Of all tasks, or a cgroup: it is not polled, and nothing was taken. (The stand-in takes any
-  // folder for a cgroup.)
+  // Events for all tasks or a cgroup are not polled, so no report is cleared. (The stand-in accepts
+  // any folder as a cgroup.)
   for (const Target& target : {event::system().on({0}), cgroup("/tmp").on({0})}) {
     Sampler all = open({.events = {testing::kFaults}, .target = target});
     EXPECT_EQ(all.wait(now), Woken::Report);
@@ -258,8 +258,9 @@ TEST_F(SamplerTest, ARecordOlderThanADeliveredOneIsLate) {
 }
 
 #if __SIZEOF_POINTER__ == 8
-// With several rings, a record waits until each was looked at 100 us after it. A thread that is
-// woken by its own waits does not wait just for that: the wait would bring the next records (R5).
+// With several rings, a record waits until each ring has been read 100 us after the record's time.
+// If the thread's own waits wake it, it does not wait only for that, because the wait would cause
+// the next records (R5).
 TEST_F(SamplerTest, ARecordIsHeldForItsOrderAndNoLonger) {
   for (const bool wakes_itself : {false, true}) {
     head_ = 0;
@@ -269,7 +270,7 @@ TEST_F(SamplerTest, ARecordIsHeldForItsOrderAndNoLonger) {
     Sampler sampler = open(several);
     ASSERT_EQ(sampler.rings(), 2U);
     constexpr std::uint64_t kTime = 1'000'000;
-    write(sampler, "x", kTime, 63);  // of a type that nobody leaves out
+    write(sampler, "x", kTime, 63);  // no event leaves out this type
     const auto seen_at = [&](std::uint64_t now) {
       clock_says = [now] { return std::optional{now}; };
       int seen = 0;
@@ -277,7 +278,7 @@ TEST_F(SamplerTest, ARecordIsHeldForItsOrderAndNoLonger) {
       clock_says = nullptr;
       return seen;
     };
-    sampler.wait(Clock::time_point::min());  // rings that were added are looked at at once
+    sampler.wait(Clock::time_point::min());  // rings that were added are reported at once
     EXPECT_EQ(seen_at(kTime), 0);
     EXPECT_EQ(seen_at(kTime + 100'000), 0);
     const Clock::time_point due{std::chrono::nanoseconds{kTime + 100'001}};
@@ -287,7 +288,7 @@ TEST_F(SamplerTest, ARecordIsHeldForItsOrderAndNoLonger) {
 }
 #endif
 
-// Two rings, of which the first is written to.
+// Two rings; records are written to the first.
 class SeveralRingsTest : public SamplerTest {
  protected:
   Sampler open_by(std::optional<clockid_t> clock) {
@@ -300,7 +301,7 @@ class SeveralRingsTest : public SamplerTest {
       attr.clockid = clock.value_or(0);
     });
     Sampler sampler = open(several);
-    sampler.wait(Clock::time_point::min());  // rings that were added are looked at at once
+    sampler.wait(Clock::time_point::min());  // rings that were added are reported at once
     return sampler;
   }
   static int seen(Sampler& sampler) {
@@ -317,7 +318,8 @@ class SeveralRingsTest : public SamplerTest {
   static constexpr std::uint64_t kTenMinutes = 600'000'000'000;
 };
 
-// By the events' own clock, if they have one; by the kernel's, which cannot be read, not at all.
+// By the events' own clock, if they have one. The kernel's own clock cannot be read, so nothing is
+// held.
 TEST_F(SeveralRingsTest, ARecordIsHeldByTheClockOfItsEvents) {
   for (const clockid_t clock : {CLOCK_REALTIME, CLOCK_BOOTTIME}) {
     Sampler sampler = open_by(clock);
@@ -333,7 +335,7 @@ TEST_F(SeveralRingsTest, ARecordIsHeldByTheClockOfItsEvents) {
 
 #if __SIZEOF_POINTER__ == 8
 TEST_F(SeveralRingsTest, ADeadlineIsOfTheClockOfTheWait) {
-  constexpr std::uint64_t kMonotonic = 1'000'000'000;  // before the end of any wait
+  constexpr std::uint64_t kMonotonic = 1'000'000'000;  // earlier than the end of any wait
   constexpr std::uint64_t kReal = 1'800'000'000'000'000'000;
   Sampler sampler = open_by(CLOCK_REALTIME);
   clocks_say = [=](clockid_t clock) {
@@ -351,7 +353,7 @@ TEST_F(SeveralRingsTest, ADeadlineIsOfTheClockOfTheWait) {
 }
 #endif
 
-// E3: as in a time namespace, or of another clock than the one that adjust() gave.
+// E3: as in a time namespace, or with times by a clock other than that of the events.
 TEST_F(SeveralRingsTest, ARecordAheadOfTheClockWaitsForNothing) {
   Sampler sampler = open_by(CLOCK_MONOTONIC);
   for (int i = 0; i < 50; ++i) write(sampler, "x", now_by(CLOCK_MONOTONIC) + kTenMinutes, 63);

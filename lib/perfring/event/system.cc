@@ -69,7 +69,7 @@ class Real final : public System {
       if (entry == nullptr) break;
       if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
     }
-    // Half of a list would be taken for all of it.
+    // Part of a list would be taken for the whole list.
     if (error != 0) return std::unexpected(std::error_code(error, std::generic_category()));
     std::ranges::sort(names);
     return names;
@@ -89,7 +89,7 @@ class Real final : public System {
   }
 };
 
-// The rest of the line that begins with `name`.
+// Returns the rest of the line that begins with `name`.
 std::optional<std::string_view> line_of(std::string_view text, std::string_view name) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
@@ -149,7 +149,7 @@ Ask dummy() {
 
 bool may_have_anothers_id(const perf_event_attr& attr) noexcept {
   if (attr.type != PERF_TYPE_SOFTWARE) return false;
-  // These have a perf_sample_data of their own.
+  // Each of these has its own perf_sample_data.
   constexpr std::array<std::uint64_t, 4> kAlone{PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_TASK_CLOCK,
                                                 PERF_COUNT_SW_DUMMY, PERF_COUNT_SW_BPF_OUTPUT};
   return std::ranges::find(kAlone, attr.config) == kAlone.end();
@@ -236,7 +236,7 @@ std::optional<std::string> Facts::pmu_of(std::uint32_t type) const {
 
 bool Facts::has_cpu_pmu() const {
   const auto names = system_.list(kDevices);
-  if (!names) return true;  // who knows
+  if (!names) return true;  // unknown
   return std::ranges::any_of(*names, [&](const std::string& name) {
     return name != "msr" && system_.read(kDevices + name + "/format/event").has_value();
   });

@@ -6,21 +6,22 @@
 #else
 
 // TimeMerge: the records of several rings in the order of their times, whole and typed.
-// rings/merge.h does so for samples of raw data alone, which is all that the core's drain knows
-// (R13); here each record is decoded first. Internal to Sampler.
+// rings/merge.h does this only for samples of raw data, the only ones that the core's drain decodes
+// (R13). Here each record is decoded first. Internal to Sampler.
 //
-// A record is released once every ring was looked at after its time, and the slack has passed: a
-// writer that takes longer from its clock to its output makes a late record, which says so. With
-// one ring the order is the ring's, and nothing waits.
+// A record is released once every ring was read after the record's time, and the slack has passed.
+// A writer that takes longer than the slack from its clock to its output causes a late record,
+// which is marked. With one ring the order is the ring's, and nothing waits.
 //
-// A record whose time is later than the clock was after a look that saw it is ahead, and holds
-// nothing up: it comes when it is its ring's next, and makes no other late. Such records of several
-// rings come in the order of their times, as far as one look has seen them.
+// A record is ahead if its time is later than the clock read after the look that found it. It holds
+// nothing up: it is delivered when it is next in its ring, and makes no other record late. If
+// several rings have such records, they are delivered in the order of their times, as far as one
+// look has found them.
 //
-// Threads: one at a time. Allocates when a ring is added, and a scratch for the first record of a
-// ring that straddles its end.
-// R: facts that were measured, in the project's harness/RECORD_FACTS.md.
-// W: facts that were measured, in the project's harness/RINGS_FACTS.md.
+// Threads: one at a time. Allocates when a ring is added, and a scratch buffer at the first record
+// in a ring that straddles the ring's end.
+// R: measured facts, in the project's harness/RECORD_FACTS.md.
+// W: measured facts, in the project's harness/RINGS_FACTS.md.
 
 #include <algorithm>
 #include <cstddef>
@@ -52,7 +53,7 @@ inline std::optional<std::uint64_t> time_of(const record::Any& record) {
 
 class TimeMerge {
  public:
-  // Decodes records by one layout, or by the ids of several (R12).
+  // Sets how to decode records: by one layout, or by the ids of several (R12).
   void decode_by(const record::Layout& layout) noexcept { layout_ = &layout; }
   void decode_by(const record::Layouts& layouts) noexcept { layouts_ = layouts; }
 
@@ -69,7 +70,8 @@ class TimeMerge {
     bool ahead;
   };
 
-  // Looks at all rings. `now` is the records' clock before that, and clock() reads it.
+  // Reads the data_head of all rings. `now` is the records' clock before that; clock() reads it
+  // again afterwards.
   template <class Clock>
   void look(std::uint64_t now, Clock clock) {
     drop_taken();
@@ -81,8 +83,8 @@ class TimeMerge {
     }
   }
 
-  // The oldest record that may be released, or, with `all`, that there is. It is valid until the
-  // next call. nullopt: none, until the next look.
+  // Returns the oldest record that may be released, or, with `all`, the oldest there is. It is
+  // valid until the next call. Returns nullopt if there is none until the next look().
   std::optional<Front> next(bool all) {
     drop_taken();
     if (heap_.empty()) return std::nullopt;
@@ -98,15 +100,15 @@ class TimeMerge {
     return Front{&*lane.any, lane.bytes, lane.time, late, lane.ahead};
   }
 
-  // When the oldest record that is held may be released; nullopt: none is held. (Of the ring whose
-  // record was handed out last, what comes next is not known yet.)
+  // Returns when the oldest held record may be released; nullopt if none is held. (The next record
+  // of the ring that delivered last is not known yet.)
   std::optional<std::uint64_t> due() const {
     if (heap_.empty()) return std::nullopt;
     const std::uint64_t key = lanes_[heap_.front()].key;
     return key > ~std::uint64_t{0} - kSlack - 1 ? key : key + kSlack + 1;
   }
 
-  // Gives back the room of all that was delivered, the last one as well.
+  // Gives back the room of all delivered records, including the last one.
   void release() {
     drop_taken();
     for (Lane& lane : lanes_) {
@@ -131,33 +133,33 @@ class TimeMerge {
       looks.look(next, end, seen_before, now);
       cursor.look();
       const SharedPosition seen = cursor.data_tail() + cursor.unread();
-      // data_head may have gone back (S11), but what was there before is not new.
+      // data_head may have gone back (S11), but records that were there before are not new.
       if (seen - next > end - next) end = seen;
     }
-    // The record that the cursor hands out next.
+    // Fetches the next record from the cursor.
     void hand_out() {
       record = cursor.next();
       if (!record) return;
       const auto begin = static_cast<SharedPosition>(record->begin());
-      if (begin != next) looks.forget(begin);  // another consumer's doing
+      if (begin != next) looks.forget(begin);  // another consumer moved data_tail
       looks.seek(begin, end, record->size());
       next = static_cast<SharedPosition>(record->end());
     }
 
     Cursor<> cursor;
     Looks looks;
-    SharedPosition next;                     // of the record that the cursor hands out next
-    SharedPosition end;                      // of the last look
-    std::optional<Cursor<>::Record> record;  // the oldest that is not delivered
+    SharedPosition next;                     // of the cursor's next record
+    SharedPosition end;                      // where the last look ended
+    std::optional<Cursor<>::Record> record;  // the oldest undelivered one
     std::optional<record::Any> any;
     Bytes bytes;
-    std::uint64_t time = 0;  // its own, or that of the record before it
-    std::uint64_t key = 0;   // that it is ordered by, found likewise
+    std::uint64_t time = 0;  // its own, or else that of the record before it
+    std::uint64_t key = 0;   // orders the records; inherited like the time
     bool ahead = false;
     std::vector<std::byte> scratch;
   };
 
-  // Whether lane `a` comes behind lane `b`.
+  // Returns true if lane `a` comes after lane `b`.
   struct Later {
     const std::vector<Lane>& lanes;
     bool operator()(std::size_t a, std::size_t b) const {
@@ -167,7 +169,7 @@ class TimeMerge {
   };
   std::uint64_t bound() const { return looked_at_ > kSlack ? looked_at_ - kSlack : 0; }
 
-  // The record that was handed out last is done with.
+  // Ends the use of the record that was delivered last.
   void drop_taken() {
     if (taken_ == kNone) return;
     const std::size_t lane = std::exchange(taken_, kNone);

@@ -1,4 +1,5 @@
-// The order of a TimeMerge: records that wait for it, and records ahead of the clock, which do not.
+// The order of a TimeMerge: records that wait for their order, and records ahead of the clock,
+// which do not.
 
 #include "perfring/event/time_merge.h"
 
@@ -26,7 +27,7 @@ using ::testing::IsEmpty;
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kFarAhead = 3'000'000'000;
-constexpr std::uint64_t kTimedSize = 32;  // of a record that TimedRings writes
+constexpr std::uint64_t kTimedSize = 32;  // of each record that TimedRings writes
 constexpr std::uint64_t kStart = 1'000'000'000'000;
 
 struct Seen {
@@ -49,7 +50,7 @@ perf_event_attr timed_attr() {
   return attr;
 }
 
-// Rings of samples that have their time.
+// Rings of samples with times.
 class TimedRings {
  public:
   explicit TimedRings(std::size_t count) {
@@ -62,12 +63,12 @@ class TimedRings {
   void write(std::size_t ring, std::uint64_t time) {
     fakes_[ring]->timed_sample(time, perfring::testing::keyed(time));
   }
-  // data_head is this many bytes of records, all of one size, behind what was written.
+  // Sets data_head back by this many records. All records have the same size.
   void back(std::size_t ring, std::uint64_t records) {
     const perfring::testing::FakeRing& fake = *fakes_[ring];
     fake.page().data_head = fake.head() - records * kTimedSize;
   }
-  // What a round hands out while the clock stands at `now`, up to `limit` records.
+  // Runs a round while the clock stands at `now`. Returns up to `limit` records.
   std::vector<Seen> round(std::uint64_t now, std::size_t limit = ~std::size_t{0},
                           bool all = false) {
     std::vector<Seen> seen;
@@ -88,8 +89,8 @@ class TimedRings {
   TimeMerge merge_;
 };
 
-// Of two rings with 1000 records each, written in the millisecond before the first of six rounds, a
-// millisecond apart.
+// Writes 1000 records to each of two rings, within one millisecond. Then runs six rounds, a
+// millisecond apart. Returns how many records each round delivers.
 std::vector<std::size_t> handed_out(std::uint64_t offset) {
   TimedRings rings{2};
   std::uint64_t now = kStart;
@@ -130,7 +131,7 @@ TEST(TimeMergeTest, WhatIsAheadMakesNoOtherLate) {
               ElementsAre(ahead(kStart + 2 * kMillisecond), Seen{kStart - 50'000}));
 }
 
-// Two programs that write to the same rings, each by a clock of its own.
+// Two programs write to the same rings, each with its own clock.
 TEST(TimeMergeTest, RightTimesAmongThoseAheadAreInTheirOrder) {
   TimedRings rings{2};
   for (std::uint64_t i = 0; i < 100; ++i) {
@@ -164,7 +165,8 @@ TEST(TimeMergeTest, WhatIsAheadWaitsForTheRecordBeforeItAtMost) {
   EXPECT_THAT(rings.round(kStart + 100'001), ElementsAre(Seen{kStart}, ahead(kStart + kFarAhead)));
 }
 
-// Its time is one of the past by the time that it is read, but not by the time that it was seen.
+// When a record is read, its time is in the past. When a look first found it, its time was in the
+// future.
 TEST(TimeMergeTest, ARecordThatWasSeenBeforeItsTimeIsAhead) {
   TimedRings rings{2};
   const std::uint64_t later = kStart + kFarAhead;
@@ -177,7 +179,7 @@ TEST(TimeMergeTest, ARecordThatWasSeenBeforeItsTimeIsAhead) {
   EXPECT_THAT(rings.round(later + kMillisecond), ElementsAre(Seen{later - 1}));
 }
 
-// S11: a record that was seen before its time stays so.
+// S11: a record that was found before its time is still ahead.
 TEST(TimeMergeTest, AHeadThatWentBackMakesNoRecordNew) {
   TimedRings rings{1};
   const std::uint64_t later = kStart + kFarAhead;

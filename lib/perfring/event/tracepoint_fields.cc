@@ -12,7 +12,7 @@ std::unexpected<Finding> wrong(std::string says, std::string advice) {
       Finding{.field = "format", .says = std::move(says), .advice = std::move(advice)});
 }
 
-// The text between `before` and the next semicolon.
+// Returns the text between `before` and the next semicolon.
 std::optional<std::string_view> part_of(std::string_view line, std::string_view before) {
   const std::size_t begin = line.find(before);
   if (begin == std::string_view::npos) return std::nullopt;
@@ -30,7 +30,7 @@ std::optional<std::size_t> number_of(std::optional<std::string_view> text) {
   return value;
 }
 
-// "field:char comm[16];	offset:8;	size:16;	signed:0;"
+// Parses "field:char comm[16];	offset:8;	size:16;	signed:0;".
 std::optional<FieldFormat> field_of(std::string_view line) {
   const auto offset = number_of(part_of(line, "\toffset:"));
   const auto size = number_of(part_of(line, "\tsize:"));
@@ -47,7 +47,7 @@ std::optional<FieldFormat> field_of(std::string_view line) {
     field.place = place;
     declared->remove_prefix(before.size());
   }
-  // "char[] name" of __data_loc, "char name[16]" and "char name" of the others.
+  // "char[] name" with __data_loc, "char name[16]" or "char name" otherwise.
   const std::size_t space = declared->find_last_of(' ');
   if (space == std::string_view::npos) return std::nullopt;
   std::string_view name = declared->substr(space + 1);
@@ -79,7 +79,7 @@ std::expected<TracepointFormat, Finding> TracepointFormat::parse(std::string_vie
 
 std::expected<TracepointFormat, Finding> TracepointFormat::of(const std::string& tracepoint,
                                                               System& system) {
-  // tracepoint_id() says what is wrong with the name.
+  // tracepoint_id() returns what is wrong with the name.
   if (auto id = internal::tracepoint_id(tracepoint, system); !id) {
     return std::unexpected(std::move(id).error());
   }

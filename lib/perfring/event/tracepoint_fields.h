@@ -5,7 +5,8 @@
 #error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
-// The fields of a tracepoint's raw data, by name and type, as its format file in tracefs says.
+// TracepointFormat: the fields of a tracepoint's raw data, by name and type, from the tracepoint's
+// format file in tracefs.
 //
 //   const auto format = TracepointFormat::of("block:block_rq_complete");
 //   const auto sector = format->field<std::uint64_t>("sector");  // checked here, once
@@ -14,12 +15,13 @@
 //     if (sample != nullptr) use(sector->of(*sample->raw()));
 //   });
 //
-// A field is read where it lies: nothing is copied but the number. No byte outside the raw data is
-// read, whatever they hold: what is too short, or points outside, is nullopt.
+// Fields are read in place: only the number is copied. No byte outside the raw data is read,
+// whatever the data contains: a field that is cut off, or points outside, is nullopt.
 //
 // Units: offsets and sizes are bytes.
-// Lifetime: a Field is a value, which needs no format; a text refers to the raw data.
-// Threads: as any value. Errors: of(), parse() and field() say what is wrong, and what there is.
+// Lifetime: a Field is a value and does not need its format. A text refers to the raw data.
+// Threads: as for any value.
+// Errors: of(), parse() and field() report what is wrong, and what there is instead.
 // Kernel: kernel/trace/trace_events.c: f_show(), include/trace/stages at v6.18 (__data_loc,
 // __rel_loc).
 
@@ -41,15 +43,15 @@
 
 namespace perfring::event {
 
-// A field as the format file has it.
+// A field as described in the format file.
 struct FieldFormat {
   enum class Place : std::uint8_t {
     Here,          // at offset
-    DataLocation,  // there is a u32: offset in its low half, length in its high one
-    Relative,      // the same, from behind the u32
+    DataLocation,  // a u32 is there: its low half is the offset, its high half the length
+    Relative,      // the same, but the offset counts from the end of the u32
   };
   std::string name;
-  std::string type;  // as it is declared: "char", "pid_t", "unsigned long"
+  std::string type;  // as declared: "char", "pid_t", "unsigned long"
   std::size_t offset = 0;
   std::size_t size = 0;
   bool is_signed = false;
@@ -57,8 +59,8 @@ struct FieldFormat {
   Place place = Place::Here;
 };
 
-// An integer of the raw data. T is what the field is declared as, in size and sign. A bool is true
-// unless all of its bytes are 0.
+// An integer in the raw data. T has the declared size and sign of the field. A bool is true unless
+// all of its bytes are 0.
 template <std::integral T>
 class NumberField {
  public:
@@ -76,7 +78,7 @@ class NumberField {
   std::size_t offset_;
 };
 
-// Characters of the raw data, up to the first NUL.
+// Characters in the raw data, up to the first NUL.
 class TextField {
  public:
   explicit TextField(const FieldFormat& format) noexcept
@@ -87,7 +89,7 @@ class TextField {
     if (place_ != FieldFormat::Place::Here) {
       constexpr std::size_t kSize = sizeof(std::uint32_t);
       if (raw.size() < kSize || raw.size() - kSize < offset_) return std::nullopt;
-      // Once: what is checked is what is used, although the ring may change.
+      // Loaded once, so that the checked value is the one used, although the ring may change.
       const auto location = record::internal::load_once<std::uint32_t>(raw.data() + offset_);
       begin = location & 0xffff;
       length = location >> 16;
@@ -115,14 +117,14 @@ class PERFRING_EXPORT TracepointFormat {
 
   const std::vector<FieldFormat>& fields() const noexcept { return fields_; }
 
-  // The field of that name, if it is an integer of T's size and sign, not an array.
+  // Returns the field with that name, if it is an integer with T's size and sign, and not an array.
   template <std::integral T>
   std::expected<NumberField<T>, Finding> field(std::string_view name) const {
     const auto found = number(name, sizeof(T), std::is_signed_v<T>);
     if (!found) return std::unexpected(found.error());
     return NumberField<T>{*found};
   }
-  // The field of that name, if it is an array of char.
+  // Returns the field with that name, if it is an array of char.
   std::expected<TextField, Finding> text(std::string_view name) const;
 
  private:

@@ -1,4 +1,4 @@
-// The ways of changing one thing in a request (R1).
+// The ways to change one thing in a request (R1).
 
 #include <linux/hw_breakpoint.h>
 
@@ -44,7 +44,7 @@ constexpr std::array kBranchBits{"USER",       "KERNEL",     "HV",       "ANY", 
                                  "ANY_RETURN", "IND_CALL",   "ABORT_TX", "IN_TX",     "NO_TX",
                                  "COND",       "CALL_STACK", "IND_JUMP", "CALL",      "NO_FLAGS",
                                  "NO_CYCLES",  "TYPE_SAVE",  "HW_INDEX", "PRIV_SAVE", "COUNTERS"};
-// The bits of the word behind read_format, from the first field on; precise_ip has two.
+// The bits of the word after read_format, in declaration order; precise_ip has two.
 constexpr std::array kFlags{"disabled",
                             "inherit",
                             "pinned",
@@ -86,7 +86,7 @@ constexpr std::array kFlags{"disabled",
                             "defer_callchain",
                             "defer_output"};
 constexpr std::size_t kFlagsAt = offsetof(perf_event_attr, read_format) + 8;
-// The bits of aux_action, the word behind aux_sample_size (since Linux 6.13).
+// The bits of aux_action, the word after aux_sample_size (since Linux 6.13).
 constexpr std::array kAuxActions{"aux_start_paused", "aux_pause", "aux_resume"};
 constexpr std::size_t kAuxActionAt = offsetof(perf_event_attr, aux_sample_size) + 4;
 
@@ -96,7 +96,7 @@ std::string name_of(const char* prefix, const std::array<const char*, n>& names,
   return bit < names.size() ? prefix + name : std::string{prefix} + "(" + name + ")";
 }
 
-// A bit-field's nth bit lies at the other end of the word on big-endian machines.
+// On big-endian machines, bit n of a bit-field is counted from the other end of the word.
 template <class Word>
 Word flag(unsigned bit) {
   constexpr unsigned kLast = 8 * sizeof(Word) - 1;
@@ -155,7 +155,7 @@ class Variations {
     } else if (ask_.attr.sample_period != 0) {
       value("sample_period", [](perf_event_attr& attr) { attr.sample_period = kHarmless; });
     }
-    // A PMU that only counts. (The kernel never objects to a period of the others.)
+    // For PMUs that only count. (The kernel never objects to the period of the other types.)
     const bool may_only_count = ask_.attr.type != PERF_TYPE_SOFTWARE &&
                                 ask_.attr.type != PERF_TYPE_TRACEPOINT &&
                                 ask_.attr.type != PERF_TYPE_BREAKPOINT;
@@ -181,7 +181,7 @@ class Variations {
     }
     if (ask_.attr.type == PERF_TYPE_BREAKPOINT) {
       value("bp_type", [](perf_event_attr& attr) { attr.bp_type = 3; });
-      // If the length is valid, it is the address that does not fit.
+      // If the length is valid, the fault is the address.
       const bool executes = (ask_.attr.bp_type & HW_BREAKPOINT_X) != 0;
       const bool is_length = executes
                                  ? ask_.attr.bp_len == sizeof(long)
@@ -193,7 +193,7 @@ class Variations {
       });
     }
     add("group_fd", Aspect::Value, [](Ask& ask) { ask.group_fd = -1; });
-    // A kernel that does not know config3 does not know config4.
+    // A kernel that does not have config3 does not have config4.
     add(ask_.config4 != 0 ? "config4" : "config3", Aspect::Value,
         [](Ask& ask) { ask.config3 = ask.config4 = 0; });
   }

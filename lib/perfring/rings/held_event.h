@@ -4,7 +4,7 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// Makes the event of a record that was read earlier (Held, in window.h). Internal to Merge.
+// Builds the event of a record that was read earlier (Held, in window.h). Internal to Merge.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,8 @@ inline bool is_sample(const Held& held) noexcept {
   return held.kind() == Held::kSample || held.kind() == Held::kSplit;
 }
 
-// Not for a sample in one piece, nor for BadPositions, whose place does not say which bytes it has.
+// Builds the event of any held record except a sample in one piece, which Lane builds itself, and a
+// BadPositions, for which the place does not tell which bytes it has.
 template <Memory M>
 PerfEvent odd_event_of(const RingView& view, const Held& held) {
   Walk<M> walk{view};

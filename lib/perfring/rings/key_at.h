@@ -4,9 +4,9 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// KeyAt: the key of an event, for a Merge, that its writer put into the payload. EventTime: the one
-// that the kernel put in front of it.
-// W: facts that were measured, in the project's harness/RINGS_FACTS.md.
+// Keys for a Merge. KeyAt: the key that an event's writer put into the payload. EventTime: the time
+// that the kernel put in front of the payload.
+// W: measured facts, in the project's harness/RINGS_FACTS.md.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace perfring {
 
-// The u64 that a payload has at `offset`, in this machine's byte order: 0 if it is too short.
+// The u64 at `offset` in a payload, in this machine's byte order, or 0 if the payload is too short.
 struct KeyAt {
   std::size_t offset = 0;
 
@@ -39,9 +39,10 @@ struct KeyAt {
   }
 };
 
-// PERF_SAMPLE_TIME of the rings' events, which were opened with it: Merge<Timed<M>>, or a RingSet
-// with RingSetOptions::timed. The kernel takes it within the helper, with preemption off: so it is
-// older than its record by less than a payload's key may be (W1, W2).
+// The PERF_SAMPLE_TIME of the rings' events, which must have been opened with it: for
+// Merge<Timed<M>>, or a RingSet with RingSetOptions::timed. The kernel takes the time inside the
+// helper, with preemption off, so it precedes its record by less than a key in the payload may (W1,
+// W2).
 struct EventTime {};
 
 }  // namespace perfring

@@ -4,10 +4,22 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// One ring of a merge: the records that were read and not delivered, in the order of their keys.
-// Internal to Merge, whose header states the rules (M1 to M9) cited here; it goes through the ring
-// by the walk that Ring and Cursor share (S1 to S11: ring/cursor.h).
-// W: facts that were measured, in the project's harness/RINGS_FACTS.md.
+// Lane: one ring of a merge, with the records that were read but not delivered, in the order of
+// their keys. Internal to Merge, where the rules M1 to M9 cited here are stated (merge.h). It walks
+// the ring with the Walk that Ring and Cursor share (S1 to S11: ring/cursor.h).
+// W: measured facts, in the project's harness/RINGS_FACTS.md.
+//
+// The ring, oldest record first:
+//
+//   tail_                              at_                 stop_                end_
+//     |                                 |                    |                   |
+//     |  read: delivered, or in window_ |  unread, one piece |  unread, the rest |
+//     |                                 |                    |                   |
+//   data_tail                      next to read   ring's end or the mark   data_head, as
+//                                                 of Looks, or end_        look() read it
+//
+// tail_ and end_ are positions, at_ and stop_ are addresses. release() moves data_tail to the
+// oldest record that is still in window_ (or to at_, if window_ is empty).
 
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +41,7 @@
 namespace perfring::internal {
 
 template <Memory M, unsigned kWindow>
-class alignas(256) Lane {  // as far apart as a shift says
+class alignas(256) Lane {  // a power of two, so that lanes_[ring] is a shift
   using Walk = internal::Walk<M>;
 
  public:
@@ -41,38 +53,40 @@ class alignas(256) Lane {  // as far apart as a shift says
 
   const RingView& view() const noexcept { return view_; }
 
-  std::uint64_t next_word = 0;  // Merge's: the word of the record behind the front
+  std::uint64_t next_word = 0;  // belongs to Merge: the word of the record after the front
 
   bool empty() const noexcept { return window_.empty(); }
   std::uint64_t front_key() const noexcept { return window_.front_key(); }
   bool has_next() const noexcept { return window_.has_next(); }
   std::uint64_t next_key() const noexcept { return window_.next_key(); }
 
-  // M1: the clock was read before this. `seen` is the clock after the look before this one.
+  // M1: Reads data_head. `clock` was read just before this call. `seen` is the clock that was read
+  // after the previous look().
   void look(std::uint64_t clock, std::uint64_t seen) {
     const SharedPosition tail = own_tail<M>(*view_.page);
     if (tail != tail_) [[unlikely]]
       forget(tail);
     if (holds_bad_positions_) [[unlikely]]
-      return;  // there is room for one
+      return;  // only one fits
     const SharedPosition next = position();
     looks_.look(next, end_, seen, clock);
     const Position head = read_head<M>(*view_.page);
     const SharedPosition end = next + available(view_.data.size(), next, head);
-    // S11: what an earlier look has found is still there.
+    // S11: if data_head has gone back, the records found by an earlier look() are still there.
     const bool went_back = positions_ && end % kAlignment == 0 && end - next < end_ - next;
     if (!went_back) end_ = end;
     positions_ = are_positions(view_, tail_, next, end_);
     seek(next);
   }
 
-  // Before the first is taken in a run.
+  // Fills the window. Called once in each run, before the first take().
   template <class Round>
   void fill(Round& round) {
     fill(round, kWhole, kWhole);
   }
 
-  // M8, for the records that a flush has read and left: from now on there is a clock.
+  // M8: Compares the keys of the records that a flush read but left with the clock, now that there
+  // is one.
   template <class Round>
   [[gnu::noinline]] void meets_clock(Round& round) {
     std::uint64_t before = round.newest();
@@ -86,8 +100,9 @@ class alignas(256) Lane {  // as far apart as a shift says
     if (last_key_ > round.seen && !window_.empty()) last_key_ = before;
   }
 
-  // Before the front is taken: reads another record if need be. The record behind the front stays
-  // there. Returns whether the one behind that is known. If the key throws, nothing has changed.
+  // Reads another record if necessary. Called before take(). Does not displace the record after the
+  // front. Returns true if a third record is known, after the front and the one that follows it. If
+  // the key function throws, nothing has changed.
   template <class Round>
   [[gnu::always_inline]] bool knows_on(Round& round) {
     return window_.knows_on() || reads_on(round);
@@ -106,17 +121,17 @@ class alignas(256) Lane {  // as far apart as a shift says
     holds_bad_positions_ = false;
     return bad_positions_;
   }
-  // If it is one, in one piece.
+  // Returns the sample at `held`. Precondition: it is a sample in one piece.
   [[gnu::always_inline]] Sample sample(const Held& held) const {
     return {{view_.data.data() + held.index() + Walk::kPayloadAt, held.length()}, {}};
   }
 
-  // M4: data_tail moves to the oldest record that was not delivered, if that is another (S2, S3).
+  // M4: Moves data_tail to the oldest undelivered record, unless it is there already (S2, S3).
   void release() {
     if (holds_bad_positions_) [[unlikely]]
       return;
     SharedPosition delivered = position() - tail_;
-    // The records that were read ahead lie behind those in the window.
+    // In the ring, records that were read ahead are after all records of the window.
     const std::size_t count = smaller(window_.count(), kWhole);
     for (std::size_t i = 0; i != count; ++i) {
       if (from_tail(window_.at(i)) < delivered) delivered = from_tail(window_.at(i));
@@ -128,18 +143,19 @@ class alignas(256) Lane {  // as far apart as a shift says
   static constexpr std::size_t kWhole = Window<kWindow>::kWhole;
   static constexpr std::size_t kAhead = Window<kWindow>::kAhead;
 
-  // Its distance from data_tail. A BadPositions is all that is left, and the last.
+  // Returns the distance of a record from data_tail. A BadPositions spans everything that is left,
+  // so it is always last.
   SharedPosition from_tail(const Held& held) const noexcept {
     if (is_defect(held, Defect::BadPositions)) return ~SharedPosition{0};
     return (held.index() - tail_) & (view_.data.size() - 1);
   }
 
-  // The position of the record that is read next.
+  // Returns the position of the next record to read.
   SharedPosition position() const noexcept {
     return stop_position_ - static_cast<SharedPosition>(stop_ - at_);
   }
 
-  // Begins anew at `tail`.
+  // Starts afresh at `tail`.
   void forget(SharedPosition tail) noexcept {
     tail_ = end_ = tail;
     looks_.forget(tail);
@@ -150,8 +166,8 @@ class alignas(256) Lane {  // as far apart as a shift says
     seek(tail);
   }
 
-  // at_ and stop_ around what read() can go through in one piece from `next` on: up to the
-  // ring's end, or to the mark, behind which another clock counts (M7).
+  // Sets at_ and stop_ to the piece that read() can process in one go, from `next` up to the end of
+  // the ring, or to the mark, after which a different clock applies (M7).
   void seek(SharedPosition next) noexcept {
     at_ = stop_ = view_.data.data();
     stop_position_ = next;
@@ -165,13 +181,14 @@ class alignas(256) Lane {  // as far apart as a shift says
 
   template <class Round>
   [[gnu::noinline]] bool reads_on(Round& round) {
-    // Fewer: this run has no more.
+    // With less than a whole window, this run has no more records to read.
     if (window_.count() < kWhole) return window_.runs_out();
     return fill(round, kWhole + 1, kWhole + 1 + kAhead);
   }
 
-  // Reads until `wanted` are held, or until the look has no more; and up to `most`, as long as
-  // nothing is odd about them. If the key throws, the records held by then stay held.
+  // Reads until `wanted` records are held or nothing is left before end_. Reads ahead up to `most`
+  // records as long as they are plain samples. If the key function throws, the records held by then
+  // stay held.
   template <class Round>
   bool fill(Round& round, std::size_t wanted, std::size_t most) {
     if (window_.count() < wanted) window_.make_room();
@@ -185,8 +202,9 @@ class alignas(256) Lane {  // as far apart as a shift says
     return window_.stays_whole();
   }
 
-  // Reads up to `most` samples in one piece, in the order of their keys, none of which is below
-  // the clock of before, which would prove a delay (M7), or ahead of the clock (M8).
+  // Reads up to `most` samples from the current piece while their keys do not decrease. Stops
+  // before a key that is lower than the clock of the previous look(), which would prove a delay
+  // (M7), and before a key that is ahead of the clock (M8).
   template <class Round>
   [[gnu::always_inline]] void read_ahead(Round& round, std::size_t most) {
     const std::byte* at = at_;
@@ -203,12 +221,13 @@ class alignas(256) Lane {  // as far apart as a shift says
       if (!Walk::is_sample(header) || size > left) break;
       const std::uint32_t raw = Walk::raw_at(at);
       if (raw > size - Walk::kPayloadAt) break;
-      // Or all that were read would be given up in the end.
+      // If the first key is ahead, so are all that follow: the loop at the end would drop every
+      // record.
       if (count == 0 &&
           round.key_of(Sample{{at + Walk::kPayloadAt, raw}, {}}, at + kTimeAt) > greatest) {
         return;
       }
-      // More that are like it.
+      // Continue with records that have the same header and the same raw size.
       const std::byte* const last = at + smaller(left, size * (most - count)) - size;
       std::uint64_t place = Held::place_of(index_of(at), Held::kSample, raw);
       for (; at <= last && Walk::header_at(at) == header && Walk::raw_at(at) == raw; at += size) {
@@ -233,8 +252,8 @@ class alignas(256) Lane {  // as far apart as a shift says
     window_.add_behind(count);
   }
 
-  // The oldest record that was not read; Held::none() if this look has no more, or if the record is
-  // a LOST whose key is not known yet. If the key throws, nothing has changed.
+  // Reads the oldest unread record. Returns Held::none() if nothing is left before end_, or if the
+  // record is a LOST and its key is not known yet. If the key function throws, nothing has changed.
   template <class Round>
   Held read(Round& round) {
     if (at_ == stop_) {
@@ -245,7 +264,7 @@ class alignas(256) Lane {  // as far apart as a shift says
     const SharedPosition next = position();
     Walk walk{view_};
     const auto at = walk.start(view_, next, static_cast<std::size_t>(end_ - next));
-    // Loaded once (S10).
+    // The header is loaded once (S10).
     const std::uint64_t header = Walk::header_at(at);
     const std::size_t in_header = Walk::size_of(header);
     const std::size_t size = walk.believable(at, in_header) ? in_header : walk.left(at);
@@ -275,8 +294,8 @@ class alignas(256) Lane {  // as far apart as a shift says
     return static_cast<std::size_t>(at - view_.data.data());
   }
 
-  // M7: it was not there when data_head was read before, so that it was published after the clock
-  // of then.
+  // M7: An earlier look() did not find the record, so the record was published after that look()'s
+  // clock.
   template <class Round>
   [[gnu::always_inline]] std::uint64_t key_of(const Sample& sample, const std::byte* time,
                                               Round& round) {
@@ -290,7 +309,8 @@ class alignas(256) Lane {  // as far apart as a shift says
     return key;
   }
 
-  // M6. (What a flush has delivered may have been ahead.)
+  // M6. believed() checks last_key_ and newest() too, because a flush may have delivered a key that
+  // is ahead.
   template <class Round>
   std::uint64_t key_before(const Round& round) const noexcept {
     const std::uint64_t key = has_last_key_ ? last_key_ : round.newest();
@@ -311,21 +331,21 @@ class alignas(256) Lane {  // as far apart as a shift says
 
   Window<kWindow> window_;
 
-  const std::byte* at_;    // of what is read next
-  const std::byte* stop_;  // where its piece ends
+  const std::byte* at_;    // next record to read
+  const std::byte* stop_;  // end of the piece that at_ is in
   SharedPosition stop_position_;
-  std::uint64_t last_key_ = 0;  // of what was read last
+  std::uint64_t last_key_ = 0;  // of the record that was read last
   bool has_last_key_ = false;
   Looks looks_;
   RingView view_;
 
-  // S9: all 64 bits, as Cursor has them.
-  SharedPosition tail_;  // data_tail, as this left it
-  SharedPosition end_;   // data_head, when look() read it
+  // S9: all 64 bits, as in Cursor.
+  SharedPosition tail_;  // data_tail, as last read or written here
+  SharedPosition end_;   // data_head, as look() read it
   LostKeys<M> lost_keys_;
   Malformed bad_positions_{};
-  bool positions_;            // are those of a ring
-  bool holds_bad_positions_;  // in the window
+  bool positions_;            // whether they can be a ring's (S8)
+  bool holds_bad_positions_;  // whether window_ holds a BadPositions
 };
 
 }  // namespace perfring::internal

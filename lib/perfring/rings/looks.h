@@ -4,8 +4,9 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// Remembers when a ring was looked at, and how much it held: so that a merge knows between which
-// clocks the kernel published a record (M7 and M8, in merge.h). Internal to Merge and to TimeMerge.
+// Looks: remembers the clocks before and after earlier reads of a ring's data_head, and the
+// position that the ring ended at then. This tells a merge between which clocks the kernel
+// published a record (M7 and M8, in merge.h). Internal to Merge and TimeMerge.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,18 +19,19 @@ namespace perfring::internal {
 
 class Looks {
  public:
-  // A clock that nobody has read.
+  // A clock that was not read.
   static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
 
-  // Begins anew at `tail`.
+  // Starts afresh at `tail`.
   void forget(SharedPosition tail) noexcept {
     mark_ = tail;
     after_ = mark_clock_ = looked_at_ = 0;
     by_ = mark_seen_ = kUnknown;
   }
 
-  // `next` is read next, `end` is where the look before this one ended, and `seen` is the clock
-  // after that one; `clock` was read before this one. seek() is to follow.
+  // Starts a look, a read of data_head; `clock` was read before it. `next` is the position of the
+  // next record to read, `end` is where the previous look ended, and `seen` is the clock read after
+  // the previous look. The caller calls seek() next.
   void look(SharedPosition next, SharedPosition end, std::uint64_t seen,
             std::uint64_t clock) noexcept {
     if (!is_ahead(mark_, next, end)) {
@@ -41,8 +43,8 @@ class Looks {
     looked_at_ = clock;
   }
 
-  // Goes on to `next`, in a look that ends at `end`. Returns for how much of `length` after() and
-  // by() hold from there on.
+  // Moves to `next`, in a look that ends at `end`. Returns how many of the `length` bytes from
+  // there on have the same after() and by().
   std::size_t seek(SharedPosition next, SharedPosition end, std::size_t length) noexcept {
     by_ = by(next, end);
     if (is_ahead(mark_, next, end)) {
@@ -52,11 +54,12 @@ class Looks {
     return length;
   }
 
-  // The clock after which the record that is read next was published.
+  // A clock that was read before the next record was published.
   std::uint64_t after() const noexcept { return after_; }
-  // The clock before which it was; kUnknown if that is the clock of this look.
+  // A clock that was read after the next record was published; kUnknown stands for the clock read
+  // after the current look.
   std::uint64_t by() const noexcept { return by_; }
-  // The same of a record at `place`, in a look that ends at `end`.
+  // The same for a record at `place`, in a look that ends at `end`.
   std::uint64_t by(SharedPosition place, SharedPosition end) const noexcept {
     return is_ahead(mark_, place, end) ? mark_seen_ : kUnknown;
   }
@@ -64,11 +67,11 @@ class Looks {
  private:
   std::uint64_t after_;
   std::uint64_t by_;
-  // The end of an earlier look, and the clocks before and after it.
+  // The end of an earlier look, and the clocks read before and after that look.
   SharedPosition mark_;
   std::uint64_t mark_clock_;
   std::uint64_t mark_seen_;
-  std::uint64_t looked_at_;  // the clock before the last look
+  std::uint64_t looked_at_;  // the clock read before the last look
 };
 
 }  // namespace perfring::internal

@@ -4,8 +4,8 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// The keys of the LOSTs of one ring, which have none of their own (M6, in merge.h). Internal to
-// Merge.
+// LostKeys: determines the keys of one ring's LOSTs, which have no keys of their own (M6, in
+// merge.h). Internal to Merge.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,20 +21,20 @@
 
 namespace perfring::internal {
 
-// The offset of PERF_SAMPLE_TIME in a SAMPLE that has it.
+// The offset of PERF_SAMPLE_TIME in a SAMPLE that has one.
 inline constexpr std::size_t kTimeAt = sizeof(perf_event_header);
 
 template <Memory M>
 class LostKeys {
  public:
-  // Begins anew at `tail`.
+  // Starts afresh at `tail`.
   void forget(SharedPosition tail) noexcept {
     scanned_ = waited_to_ = tail;
     found_ = false;
   }
 
-  // Returns the key of a LOST that ends at `behind`, in a look that ends at `end`. nullopt: it must
-  // wait for the sample behind it.
+  // Returns the key of a LOST that ends at position `behind`, in a look that ends at `end`. Returns
+  // nullopt if the LOST must wait for the sample after it.
   template <class Round>
   std::optional<std::uint64_t> key_of(const RingView& view, SharedPosition behind,
                                       SharedPosition end, std::uint64_t key_before,
@@ -56,8 +56,8 @@ class LostKeys {
   }
 
  private:
-  // Goes from scanned_ on to the next sample, whose key it takes. The records before that are read
-  // and checked anew, each at its turn.
+  // Advances scanned_ to the next sample and takes its key. The records before the sample are read
+  // and checked again when it is their turn.
   template <class Round>
   void scan(const RingView& view, SharedPosition end, Round& round) {
     while (scanned_ != end) {
@@ -79,11 +79,13 @@ class LostKeys {
     }
   }
 
-  // The position up to which no sample follows; or, if one was found, its position and its key.
+  // If found_, the position and the key of the next sample. Otherwise scanned_ is the position
+  // before which there is no sample.
   SharedPosition scanned_;
   std::uint64_t sample_key_;
   bool found_;
-  // The end of the look that the LOSTs before it waited in, its number and its bound.
+  // The end of the look in which the LOSTs before it first waited, and the number and the bound of
+  // that run.
   SharedPosition waited_to_;
   std::uint64_t waited_in_ = 0;
   std::uint64_t waited_bound_ = 0;

@@ -1,5 +1,5 @@
-// What rings have lost, as the kernel counts it: RingSet::lost() and OverwritableRing::lost(), on a
-// stand-in. On a real one: harness/live/ring_set_test.cc.
+// RingSet::lost() and OverwritableRing::lost(): losses as the kernel counts them, on a stand-in for
+// the kernel. harness/live/ring_set_test.cc tests them on a real one.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ TEST_F(RingSetLostTest, AnOlderKernelDoesNotCountTheLost) {
   EXPECT_EQ(set.lost(0), std::nullopt);
 }
 
-// By both its events, and by those that it had before its CPU came back.
+// The losses of both events count, and those of the events that were open before the CPU came back.
 TEST_F(RingSetLostTest, WhatClosedEventsHaveLostStillCounts) {
   RingSetOptions options = small();
   options.latency = std::chrono::milliseconds{1};
@@ -70,7 +70,7 @@ TEST_F(RingSetLostTest, AnOverwritableRingSaysWhatItsPausesCost) {
   EXPECT_EQ(ring.lost(), std::nullopt);  // NOLINT: moved from, on purpose
 }
 
-// S7: as aya's is.
+// S7: as in aya.
 TEST_F(RingSetLostTest, APerfBuffersEventHasNoReadFormat) {
   const auto buffer = PerfBuffer::open(0);
   ASSERT_TRUE(buffer);

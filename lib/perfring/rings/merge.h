@@ -4,9 +4,9 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// Merge<Memory>: the events of several rings, one for each CPU, in the order of their keys. The key
-// is a clock that the writer read, and that it put into the payload. Events are delivered where
-// they lie in their rings: none is copied, and none costs an allocation or a system call.
+// Merge<Memory>: delivers the events of several rings, one for each CPU, in the order of their
+// keys. A key is a clock value that the writer read and put into the payload. Events are delivered
+// in place, in their rings: delivery copies nothing, allocates nothing and makes no system call.
 //
 //   Merge<> merge;
 //   for (auto& mapping : mappings) merge.add(mapping, page_size);
@@ -14,65 +14,72 @@
 //     merge.run(KeyAt{0}, monotonic_ns, [](const Ordered& each) { handle(each); });
 //   }
 //
-// W1 to W44 are facts that were measured on a live kernel, and the proof of the rule (the project's
-// harness/RINGS_FACTS.md). D is the slack, h_c the clock, read before data_head of ring c.
+// W1 to W44 are facts measured on a live kernel, and the proof of the rule, in the project's
+// harness/RINGS_FACTS.md. D is the slack; h_c is the clock, read before data_head of ring c.
 //
-//   M1  A run looks at each ring once: the clock is read, then data_head, in the program's order (a
-//       processor may swap the two, by nanoseconds, which any slack but 0 covers). A run
-//       ends when it has delivered what it may of what was published by then, and never waits for
-//       more.
-//   M2  An event is released once its key is lower than B = (the smallest h_c) - D, B being 0 where
-//       that is negative. If no writer takes longer than D from its clock to its output, each
-//       event comes after all that are older (W6); no rule that is sound releases more. Released
-//       events come in the order of their keys; equal keys in the order of their rings, and in the
-//       ring's.
-//   M3  Inside one ring keys go back where writers nest (W3, W4). A window of the oldest records of
-//       each ring is sorted: 8 of them repair whatever was measured. One that is displaced by more
-//       is late.
-//   M4  data_tail of each ring moves to its oldest record that was not delivered (W21), once in a
-//       run, also when the callback breaks off or throws; the event that it did so on counts as
-//       delivered. The other records stay in their rings.
-//   M5  An event is late if its key is lower than one that was delivered before. It is delivered at
-//       once, says so, and is counted, exactly. None is dropped.
-//   M6  Events that have no key. A Lost takes that of the next sample of its ring (W10). Until that
-//       is there it waits; if it is still missing in the next run, the Lost takes that run's B
-//       in which it waited first, which no later sample's key is lower than. A Malformed takes the
-//       key of the record before it in its ring; without one, the newest that was delivered.
-//   M7  A record that was not there when data_head was read, and whose key is older than the clock
-//       of then, proves how long its writer took (W5). The longest such delay is delay_seen. The
-//       slack becomes twice the longest (W8b), but for those of which that exceeds slack_most:
-//       the key is wrong, or its writer was stalled (W7), and the slack would hold all up.
-//   M8  Keys are any 64 bits. One that is higher than the clock was after a run's looks that saw
-//       its record is not of that clock. It is counted (ahead), and holds nothing up: in place of
-//       its own the event has the key of the record before it in its ring, or the newest that was
-//       delivered if that is higher. So the run that reads it releases it, unless the record before
-//       it waits, or the slack has just grown (M7) and B gone back; it is not late, and makes no
-//       other so; and no event waits for its order for longer than 2 D, whatever clock its key is
-//       of. (If these keys are ahead, too, by a flush() or as the clock has jumped back, it has B -
-//       1, and is late.) Of flush() none is ahead: its events have their own keys, and those that
-//       it has read and left meet the clock of the next run.
-//   M9  Whatever the rings hold, the rules S4 to S11 (ring/ring.h, ring/cursor.h) hold for what is
-//       delivered of each, and what one ring holds delays no other by more than D.
+//   M1  A run reads the data_head of each ring once, and reads the clock just before it, in program
+//       order (a processor may swap the two, by nanoseconds, which any slack but 0 covers). A run
+//       delivers the releasable events that were published by then. It never waits for more.
+//   M2  An event is released once its key is lower than B = (the smallest h_c) - D, or 0 if that is
+//       negative. If no writer takes longer than D from reading its clock to its output, each event
+//       is delivered after all older ones (W6). No sound rule releases more. Released events are
+//       delivered in the order of their keys. Events with equal keys are delivered in the order of
+//       their rings, and within a ring in the ring's order.
+//   M3  Within one ring, keys go backward where writers nest (W3, W4). The merge sorts a window of
+//       the oldest records of each ring. A window of 8 repairs every inversion that was measured. A
+//       record displaced by more than the window is late.
+//   M4  Each run moves the data_tail of each ring once, to the oldest undelivered record (W21),
+//       even if the callback stops or throws. The event on which it did so counts as delivered. The
+//       undelivered records stay in their rings.
+//   M5  An event is late if its key is lower than the key of an event delivered before it. A late
+//       event is delivered at once, flagged, and counted exactly. No event is dropped.
+//   M6  Some events have no key. A Lost takes the key of the next sample in its ring (W10), and
+//       waits for that sample. If no sample has followed by the next run, the Lost's key is the
+//       bound B of the run in which it first waited; no later sample has a lower key. A Malformed
+//       takes the key of the record before it in its ring, or the newest key delivered if there is
+//       no such record.
+//   M7  If a record was not yet published when data_head was read, but its key is older than the
+//       clock read before that, the difference proves how long its writer took (W5). delay_seen is
+//       the longest such delay. The slack becomes twice the longest delay (W8b), but ignores delays
+//       of more than half of slack_most: either the key is wrong, or the writer was stalled (W7)
+//       and that slack would hold up everything.
+//   M8  A key may be any 64-bit value. When a run has read every data_head, it reads the clock once
+//       more. A key that is higher than this clock, in the run that first found its record, is not
+//       from this clock. The event is counted as ahead, and it holds nothing up: instead of its own
+//       key it gets the key of the record before it in its ring, or the newest key delivered if
+//       that is higher. So the run that reads the event releases it, unless the record before it
+//       waits, or the slack has just grown (M7) and B has gone back. The event is not late and
+//       makes no other event late, and no event waits for its place in the order for longer than 2
+//       D, whatever clock its key is from. (If the substitute key is ahead as well, because of a
+//       flush() or a clock that jumped back, the event gets B - 1 and is late.) In a flush() no key
+//       is ahead: events keep their own keys, and the next run compares the records that flush()
+//       read but left with its own clock.
+//   M9  Whatever the rings hold, rules S4 to S11 (ring/ring.h, ring/cursor.h) apply to the events
+//       delivered from each ring, and the contents of one ring delay no other ring by more than D.
 //
-// Units: keys, slack and what the clock says are of one clock, and nanoseconds if it is
-// CLOCK_MONOTONIC, as bpf_ktime_get_ns() is. Only the defaults rely on that.
-// Lifetime: the rings' memory must outlive the Merge; an event is valid until the callback returns.
+// Units: keys, slack and clock() use one clock. Its unit is the nanosecond if it is
+// CLOCK_MONOTONIC, like bpf_ktime_get_ns(). Only the defaults rely on that.
+// Lifetime: the rings' memory must outlive the Merge. An event is valid until the callback returns.
 // Threads: one at a time. The kernel, or other producers, may write meanwhile.
-// Errors: none but what add() refuses. add() allocates, and may throw std::bad_alloc; nothing else
-// allocates, throws or calls the system, but for the clock, the key and the callback. Their
-// exceptions pass through, and no event is lost by them.
+// Errors: only add() refuses anything. add() allocates and may throw std::bad_alloc. Nothing else
+// allocates, throws or makes a system call, except the clock, the key function and the callback.
+// Their exceptions pass through and lose no event.
 //
-// Bad input. A null pointer to a function ends the program (SIGILL or SIGTRAP), before anything is
-// read. A limit of 0 delivers nothing: Limit, if there is something. A clock that stands releases
-// nothing (but to flush()); one that jumps back releases nothing until it is where it was, but for
-// keys that come meanwhile, which are ahead of it (M8) and so overtake others; one that jumps
-// forward, or another one than the writers', makes late events, delays or keys ahead, which are
-// counted. A slack that the rings do not last for makes the kernel drop records, which it counts:
-// Lost. A ring that is added twice, or overlaps another, is refused. A run or flush() from within a
-// callback of the same Merge delivers nothing (MergeEnd::Nested). A callback that drains one of the
-// rings by other means: the tail does not go back, what of that ring was not delivered counts as
-// consumed by the other at the next run, and until this run ends its events are whatever lies
-// there, inside of the ring.
+// Bad input:
+//  - A null function pointer ends the program (SIGILL or SIGTRAP) before anything is read.
+//  - A limit of 0 delivers nothing. The result is Limit if there is something to deliver.
+//  - A clock that stands still releases nothing, except to flush().
+//  - A clock that jumps back releases nothing until it has caught up, except events that arrive
+//    meanwhile: their keys are ahead of it (M8), so they overtake others.
+//  - A clock that jumps forward, or that is not the writers' clock, causes late events, delays or
+//    keys ahead. All are counted.
+//  - A slack that is too long for the rings' size makes the kernel drop records, which it counts:
+//    Lost.
+//  - A ring that is added twice, or that overlaps another, is refused.
+//  - run() or flush() from within a callback of the same Merge delivers nothing (MergeEnd::Nested).
+//  - If the callback drains one of the rings by other means, data_tail does not go back, and the
+//    next run treats the ring's undelivered records as consumed. Until the current run ends, the
+//    ring's events hold whatever bytes are at their places by then, always inside the ring.
 
 #include <cstddef>
 #include <cstdint>
@@ -99,20 +106,20 @@
 
 namespace perfring {
 
-// An event as a callback gets it.
+// An event as the callback receives it.
 struct Ordered {
-  std::size_t ring;   // which add() said
-  std::uint64_t key;  // that it was ordered by (M6, M8)
+  std::size_t ring;   // the number that add() returned
+  std::uint64_t key;  // the key by which it was ordered (M6, M8)
   bool late;
   PerfEvent event;
 };
 
 // Why a run ended.
 enum class MergeEnd {
-  Released,  // all that was there and may be delivered has been
+  Released,  // everything that was there and may be delivered has been delivered
   Limit,
-  Stopped,  // by the callback
-  Nested,   // a run was under way
+  Stopped,  // the callback returned false
+  Nested,   // another run of this Merge was in progress
 };
 
 template <Memory M = DefaultMemory, unsigned kWindow = 8>
@@ -125,8 +132,9 @@ class Merge {
 
   static constexpr std::size_t kRingsMax = 65536;
 
-  // One more ring, as Ring::over() takes it. Returns its number: 0, 1, 2 ..; or nullopt if it is
-  // not a ring, shares a byte with one that is there, is one too many, or if a run is under way.
+  // Adds a ring, given as for Ring::over(). Returns its number (0, 1, 2 ...). Returns nullopt if it
+  // is not a valid ring, if it overlaps a ring that was added before, if there are kRingsMax rings
+  // already, or if a run is in progress.
   std::optional<std::size_t> add(perf_event_mmap_page& page, Bytes data) {
     return add(internal::view_of(page, data));
   }
@@ -134,7 +142,7 @@ class Merge {
     return add(internal::view_of(mapping, page_size));
   }
 
-  // Memory for one more ring, so that the next add() cannot throw.
+  // Allocates the memory for one more ring, so that the next add() cannot throw.
   void reserve_one() {
     tree_.reserve(lanes_.size() + 1);
     lanes_.reserve(lanes_.size() + 1);
@@ -143,13 +151,13 @@ class Merge {
 
   std::size_t rings() const noexcept { return lanes_.size(); }
   const MergeCounts& counts() const noexcept { return counts_; }
-  // The slack of the next run.
+  // Returns the slack that the next run will use.
   std::uint64_t slack() const noexcept { return slack_.in_force(); }
 
-  // Delivers what is released (M2), `limit` events at most, by f(const Ordered&), which returns
-  // nothing, or whether to go on. key(const Sample&) -> std::uint64_t may be called more than once
-  // for a sample, some time before its turn, and must say the same of the same bytes. clock() ->
-  // std::uint64_t is called once for each ring, and once more.
+  // Delivers the released events (M2), at most `limit` of them, to f(const Ordered&), which returns
+  // either nothing or whether to continue. key(const Sample&) -> std::uint64_t may be called more
+  // than once for a sample, and some time before the sample's turn. It must return the same key for
+  // the same bytes. clock() -> std::uint64_t is called once for each ring, and once more.
   template <class Key, class Clock, class F>
   MergeEnd run(Key&& key, Clock&& clock, F&& f, std::uint64_t limit = ~std::uint64_t{0}) {
     internal::expect_callable(key);
@@ -175,9 +183,9 @@ class Merge {
     return deliver(round, f, limit);
   }
 
-  // Delivers all that is there, whatever its key and whatever may be on its way; in order, as far
-  // as that goes. No clock is read, so that no delay is learned of what comes between it and the
-  // next run.
+  // Delivers everything in the rings, whatever the keys and whatever writers have not published
+  // yet, in as good an order as that allows. Reads no clock, so records published between this
+  // flush and the next run prove no delay (M7).
   template <class Key, class F>
   MergeEnd flush(Key&& key, F&& f, std::uint64_t limit = ~std::uint64_t{0}) {
     internal::expect_callable(key);
@@ -195,7 +203,7 @@ class Merge {
   using Lane = internal::Lane<M, kWindow>;
   using Looks = internal::Looks;
 
-  // A run as it reads records.
+  // The state of one run, as the lanes use it while they read records.
   template <class Key>
   struct Round {
     Merge& merge;
@@ -203,9 +211,9 @@ class Merge {
     std::uint64_t number = ++merge.rounds_;
     bool takes_all = false;
     std::uint64_t bound = 0;                 // B
-    std::uint64_t seen = ~std::uint64_t{0};  // the clock after all looks
+    std::uint64_t seen = ~std::uint64_t{0};  // the clock after every data_head was read
 
-    // `time` is where the TIME is of a sample that has one.
+    // Returns the key of a sample. `time` points to its TIME, if it has one.
     [[gnu::always_inline]] std::uint64_t key_of(const Sample& sample, const std::byte* time) {
       if constexpr (std::is_same_v<std::remove_cv_t<Key>, EventTime>) {
         static_assert(internal::kBeforeRaw<M> == sizeof(std::uint64_t),
@@ -217,11 +225,12 @@ class Merge {
     }
     bool releases(std::uint64_t of) const noexcept { return takes_all || of < bound; }
     std::uint64_t newest() const noexcept { return merge.newest_; }
-    // The highest key that a record may have which was published by that clock (M8).
+    // The highest key that a record published by clock `by` may have (M8).
     std::uint64_t latest(std::uint64_t by) const noexcept {
       return takes_all ? ~std::uint64_t{0} : internal::smaller(by, seen);
     }
-    // M8: the key to order it by; `before` is that of the record before it.
+    // M8: Returns the key by which to order a record with the key `its`. `before` is the key of the
+    // record before it.
     std::uint64_t believed(std::uint64_t its, std::uint64_t by,
                            std::uint64_t before) const noexcept {
       if (its <= latest(by)) return its;
@@ -234,7 +243,7 @@ class Merge {
     void delayed(std::uint64_t by) noexcept { merge.slack_.delayed(by, merge.counts_); }
   };
 
-  // M4: runs when the callback throws, too.
+  // M4: Marks the run's scope, so that data_tail moves even if the callback throws.
   struct Running {
     explicit Running(Merge& of) noexcept : merge{of} { merge.running_ = true; }
     ~Running() {
@@ -258,7 +267,7 @@ class Merge {
     for (const Lane& lane : lanes_) {
       if (internal::overlap(lane.view(), *view)) return std::nullopt;
     }
-    reserve_one();  // what can throw comes first
+    reserve_one();  // everything that can throw comes first
     lanes_.emplace_back(*view, std::move(room_));
     tree_.resize(lanes_.size());
     words_.have_rings(lanes_.size());
@@ -283,7 +292,8 @@ class Merge {
     });
   }
 
-  // Whether `top` is that of an event to be delivered: as it is, or after the base was chosen anew.
+  // Returns true if `top` belongs to an event that is to be delivered, if necessary after choosing
+  // a new base and replaying the tree, which changes `top`.
   template <class Key>
   [[gnu::noinline]] bool plays_on(std::uint64_t& top, const Round<Key>& round) {
     if (!words_.are_old(top)) return false;
@@ -296,10 +306,11 @@ class Merge {
     if (lanes_.empty()) return MergeEnd::Released;
     for (Lane& lane : lanes_) lane.fill(round);
     std::uint64_t top = play(round);
-    std::uint64_t turns = 0;  // until a run of one ring's events is tried
+    std::uint64_t turns = 0;  // until the next attempt to deliver a run of events from one ring
     Lane* const lanes = lanes_.data();
     for (;;) {
-      // Copies are what others have a reference to: the rest is in registers.
+      // plays_on() and deliver_run() take references. Pass copies, so that `top` and `limit`
+      // themselves stay in registers.
       if (!words_.is_released(top)) [[unlikely]] {
         std::uint64_t anew = top;
         if (!plays_on(anew, round)) return MergeEnd::Released;
@@ -333,12 +344,12 @@ class Merge {
     }
   }
 
-  // As a drain guesses (ring/drain.h): the less it pays, the less often it is tried.
+  // The same idea as guess() in ring/drain.h: the less often it pays, the less often it is tried.
   static constexpr std::uint64_t kRunMin = 3;
   static constexpr unsigned kBackoffMax = 63;
 
-  // One ring's events, until it is another's turn: no match is played meanwhile (W18). Returns
-  // whether to go on.
+  // Delivers events of one ring until another ring has a lower key, without playing any match
+  // meanwhile (W18). Returns false if the callback stopped.
   template <class Key, class F>
   [[gnu::always_inline]] bool deliver_run(std::size_t ring, Lane& lane, Round<Key>& round,
                                           std::uint64_t& limit, F& f) {
@@ -383,14 +394,14 @@ class Merge {
 
   internal::Slack slack_;
   MergeCounts counts_;
-  std::uint64_t newest_ = 0;  // of the keys delivered
+  std::uint64_t newest_ = 0;  // the highest key delivered
   std::uint64_t rounds_ = 0;
-  std::uint64_t seen_ = Looks::kUnknown;  // the clock after the last looks
+  std::uint64_t seen_ = Looks::kUnknown;  // the clock after the last run's reads of data_head
   std::vector<Lane> lanes_;
-  std::unique_ptr<std::uint64_t[]> room_;  // of the next one
+  std::unique_ptr<std::uint64_t[]> room_;  // for the next lane
   internal::LoserTree tree_;
   internal::KeyWords words_;
-  unsigned backoff_ = 0;  // how many turns there are between runs
+  unsigned backoff_ = 0;  // turns between two attempts at deliver_run()
   bool running_ = false;
   bool has_flushed_ = false;  // since the last run
 };

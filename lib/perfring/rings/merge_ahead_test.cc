@@ -1,5 +1,5 @@
 // Rule M8 of a merge (merge.h): keys ahead of the clock hold no event up, whatever clock they are
-// of.
+// from.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,13 +31,13 @@ constexpr std::uint64_t kThreeSeconds = 3'000'000'000;
 constexpr std::uint64_t kLastOfKeys = ~std::uint64_t{0};
 constexpr std::uint64_t kBegin = 1'000'000'000'000;
 
-// A sample of this key of its own, which was ordered by that one.
+// A sample with the key `key`, which was ordered by the key `by`.
 Got ordered(std::size_t ring, std::uint64_t by, std::uint64_t key) {
   return {ring, by, false, Seen::sample(keyed(key))};
 }
 
-// Of two rings with `count` samples each, which were written in the millisecond before the first of
-// six runs, a millisecond apart: how many each run delivers.
+// Writes `count` samples to each of two rings, within one millisecond. Then runs the merge six
+// times, a millisecond apart. Returns how many events each run delivers.
 std::vector<std::size_t> delivered_by_runs(std::uint64_t count, std::uint64_t offset) {
   Rings<> rings{2, MergeOptions{}, std::size_t{1} << 20};
   std::uint64_t now = kBegin;
@@ -95,7 +95,7 @@ TEST(MergeAheadTest, WhatIsAheadFollowsTheRecordBeforeItThatWaits) {
   EXPECT_EQ(rings.merge.counts().late, 0U);
 }
 
-// Two programs that write to the same rings, each by a clock of its own.
+// Two programs write to the same rings, each with its own clock.
 TEST(MergeAheadTest, RightKeysAmongThoseAheadAreInTheirOrder) {
   Rings<> rings{2, {.slack = 10}};
   for (std::uint64_t i = 0; i < 100; ++i) {
@@ -121,7 +121,8 @@ TEST(MergeAheadTest, AKeyEqualToTheClockIsNotAheadOfIt) {
   EXPECT_EQ(rings.merge.counts().ahead, 0U);
 }
 
-// Its key is one of the past by the time that it is read, but not by the time that it was seen.
+// When the record is read, its key is in the past. When a look first found the record, the key was
+// in the future.
 TEST(MergeAheadTest, ARecordThatWasSeenBeforeItsKeyIsAhead) {
   Rings<> rings{1, {.slack = 10}};
   for (std::uint32_t i = 0; i < 20; ++i) rings.write(0, 995, i);
@@ -134,7 +135,8 @@ TEST(MergeAheadTest, ARecordThatWasSeenBeforeItsKeyIsAhead) {
   EXPECT_THAT(rings.run(1005), ElementsAre(sample(0, 994)));
 }
 
-// The look that saw it had a later clock than the one before, which is all that is known.
+// The look that found the record read a later clock than the look before, and nothing else is
+// known.
 TEST(MergeAheadTest, ARecordSeenByALookWhoseClockThrewIsNotAhead) {
   Rings<> rings{1, {.slack = 10}};
   EXPECT_THAT(rings.run(100), IsEmpty());
@@ -157,7 +159,7 @@ TEST(MergeAheadTest, ARecordSeenByAFlushIsNotAhead) {
   EXPECT_EQ(rings.merge.counts().ahead, 0U);
 }
 
-// A slack of more than the clock holds everything (B is 0).
+// A slack longer than the clock holds everything: B is 0.
 TEST(MergeAheadTest, WhatIsAheadWaitsWhileTheBoundIs0) {
   Rings<> rings{1, {.slack = 1000}};
   for (std::uint32_t i = 0; i < 20; ++i) rings.write(0, kLastOfKeys);
@@ -166,7 +168,7 @@ TEST(MergeAheadTest, WhatIsAheadWaitsWhileTheBoundIs0) {
   EXPECT_EQ(rings.merge.counts().ahead, 20U);
 }
 
-// Which has read it, and knows no clock.
+// flush() has read the record, without a clock.
 TEST(MergeAheadTest, AKeyAheadThatAFlushLeavesStopsNoRing) {
   Rings<> rings{1, {.slack = 10}};
   rings.write(0, 50);
@@ -195,7 +197,7 @@ TEST(MergeAheadTest, WhatAFlushLeavesFollowsTheRecordThatWaits) {
                                           ordered(0, 95, kLastOfKeys)));
 }
 
-// It takes the key of the record before it, or the newest that was delivered, which was ahead.
+// A Malformed takes the key of the record before it, or the newest key delivered, which was ahead.
 TEST(MergeAheadTest, AMalformedAfterAFlushOfWhatIsAheadStopsNoRing) {
   Rings<> rings{2, {.slack = 10}};
   rings.write(0, kLastOfKeys);

@@ -42,7 +42,7 @@ using testing::sample;
 
 constexpr auto kClock = [] { return std::uint64_t{1000}; };
 
-// Keys 0, 10, 20 .. in ring 0, and 5, 15, 25 .. in ring 1.
+// Writes the keys 0, 10, 20 ... to ring 0, and 5, 15, 25 ... to ring 1.
 void write_alternately(Rings<>& rings, std::uint64_t each) {
   for (std::uint64_t i = 0; i < each; ++i) {
     rings.write(0, 10 * i);
@@ -239,14 +239,14 @@ TEST(MergeAddTest, ARingMayComeBetweenRuns) {
 }
 
 TEST(MergeCallbackTest, ANullPointerToAFunctionEndsTheProgram) {
-  Rings<> rings{1};  // of which nothing is to be delivered
+  Rings<> rings{1};  // empty: there is nothing to deliver
   void (*each)(const Ordered&) = [](const Ordered&) {};
   std::uint64_t (*key)(const Sample&) = [](const Sample&) { return std::uint64_t{0}; };
   std::uint64_t (*clock)() = [] { return std::uint64_t{1000}; };
   EXPECT_EQ(rings.merge.run(key, clock, each), MergeEnd::Released);
   EXPECT_EQ(rings.merge.flush(key, each), MergeEnd::Released);
   EXPECT_DEATH(rings.merge.run(key, decltype(clock){nullptr}, each), "");
-  // Also where it would not be called.
+  // The same where the function would not be called.
   Rings<> full{2};
   write_alternately(full, 1);
   const auto nested = [&](const Ordered&) { full.merge.run(key, decltype(clock){nullptr}, each); };

@@ -1,5 +1,5 @@
-// The rules M7 and M8 of a merge (merge.h): keys that prove how long their writers took, and keys
-// of any value. Of keys ahead of the clock: merge_ahead_test.cc.
+// Rules M7 and M8 of a merge (merge.h): keys that prove how long their writers took, and keys of
+// any value. merge_ahead_test.cc tests keys ahead of the clock.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,10 +59,10 @@ TEST(MergeM7Test, ARecordReadInALaterRunIsMeasuredByTheLookThatSawIt) {
   rings.run(1000);
   rings.run(2000);
   for (std::uint64_t i = 0; i < 20; ++i) rings.write(0, 2100 + i);  // published before 3000
-  rings.write(0, 1700);                                             // 300 late at least
+  rings.write(0, 1700);                                             // at least 300 late
   rings.run(3000, 0);
   EXPECT_EQ(rings.merge.counts().delay_seen, 0U) << "it was not read yet";
-  rings.write(0, 2950);  // 50 late at least
+  rings.write(0, 2950);  // at least 50 late
   rings.run(4000);
   EXPECT_EQ(rings.merge.counts().delay_seen, 300U);
 }
@@ -71,7 +71,7 @@ TEST(MergeM7Test, RecordsOfTwoLooksReadInOneRunAreMeasuredByTheirOwn) {
   Rings<> rings{1, {.slack = 0, .learns = false}};
   for (std::uint64_t i = 0; i < 20; ++i) rings.write(0, 900 + i);
   EXPECT_THAT(rings.run(1000, 0), IsEmpty()) << "9 are read";
-  rings.write(0, 700);  // 300 late at least
+  rings.write(0, 700);  // at least 300 late
   EXPECT_EQ(rings.run(2000).size(), 21U);
   EXPECT_EQ(rings.merge.counts().delay_seen, 300U);
 }
@@ -80,7 +80,7 @@ TEST(MergeM7Test, ARecordBehindAFullyReadLookIsMeasuredByTheNextLook) {
   Rings<> rings{1, {.slack = 100, .learns = false}};
   for (std::uint64_t i = 0; i < 12; ++i) rings.write(0, i < 3 ? 950 : 990, 0);
   EXPECT_THAT(rings.run(1000), IsEmpty()) << "9 are read";
-  rings.write(0, 400);  // 600 late at least
+  rings.write(0, 400);  // at least 600 late
   EXPECT_EQ(rings.run(1060).size(), 3U) << "all of the first look are read";
   EXPECT_THAT(rings.run(1065), IsEmpty());
   EXPECT_EQ(rings.merge.counts().delay_seen, 0U);
@@ -107,7 +107,7 @@ TEST(MergeM7Test, ASlackNeitherLearnsUnaskedNorFromWhatIsTooLong) {
   EXPECT_EQ(bounded.merge.counts().delay_seen, 3000U);
 }
 
-// Bad input: what merge.h says of clocks.
+// Bad input: the clocks that merge.h lists.
 TEST(MergeClockTest, AClockThatStandsReleasesNothingExceptToAFlush) {
   Rings<> rings{1, {.slack = 10}};
   rings.write(0, 95);
@@ -137,7 +137,8 @@ TEST(MergeClockTest, ARecordWrittenAfterTheClockJumpedBackIsAheadAndLate) {
   EXPECT_EQ(rings.merge.counts().late, 1U);
 }
 
-// Between the look at the ring and the end of all looks: what is released is not ahead of it.
+// The clock goes back between the read of this ring's data_head and the last read of the clock. A
+// released key is not ahead.
 TEST(MergeClockTest, AClockThatJumpsBackWithinARunSetsTheBound) {
   Rings<> rings{1};
   rings.write(0, 80);
@@ -178,8 +179,9 @@ TEST(MergeM8Test, KeysOfAnyValueAreFlushedInTheirOrder) {
   EXPECT_EQ(rings.merge.counts().worst_late, kLastKey);
 }
 
-// Both keys are too far above the lowest for a word of the tree, where only their rings tell them
-// apart: the first one's stays, which says nothing of the second one's.
+// Both keys are too far above the lowest key for a word of the tree, in which they differ only by
+// their rings. The first ring's key is not released, but that decides nothing about the second
+// ring's.
 TEST(MergeM8Test, AFarKeyThatStaysHoldsNoOtherBack) {
   Rings<> rings{2};
   rings.write(0, kLastKey - 1);
@@ -199,7 +201,7 @@ TEST(MergeM8Test, ALowKeyAmongHighOnesIsNext) {
   EXPECT_EQ(got[13], late(0, 3)) << "as soon as the window has it";
 }
 
-// Records that have the kernel's time, wherever they straddle a ring's end.
+// Records with the kernel's time, straddling the ring's end at every possible place.
 TEST(MergeTimedTest, TheKeyIsTheEventsTimeAndThePayloadStandsBehindIt) {
   constexpr std::size_t kSize = 65536;
   for (std::uint64_t start = kSize - 40; start <= kSize; start += 8) {
@@ -234,7 +236,7 @@ TEST(MergeTimedTest, ThePayloadMayHaveTheKeyAllTheSame) {
 
 TEST(MergeTimedTest, ASampleTooShortForItsTimeIsMalformed) {
   Rings<Timed<>> rings{1};
-  rings.write(0, 5);  // 24 bytes: its first 4 of payload are taken for the raw size
+  rings.write(0, 5);  // 24 bytes: the first 4 of its payload are taken for the raw size
   rings[0].sample({}, 16);
   const auto got = rings.flush();
   ASSERT_EQ(got.size(), 2U);
@@ -261,7 +263,7 @@ std::array<std::byte, 16> payload() {
   return bytes;
 }
 
-// The two pieces in memory of their own, so that a sanitizer sees what is read beside them.
+// Copies the two pieces to separate memory, so that a sanitizer detects reads outside them.
 std::uint64_t key_of(Bytes payload, std::size_t in_head, std::size_t offset) {
   const std::vector<std::byte> head(payload.begin(), payload.begin() + std::ptrdiff_t(in_head));
   const std::vector<std::byte> tail(payload.begin() + std::ptrdiff_t(in_head), payload.end());

@@ -196,8 +196,8 @@ TEST(MergeMalformedTest, BadPositionsThatWaitKeepTheirPlaceAndTheirBytes) {
   EXPECT_EQ(rings.tail(0), kKeyedSize + 3);
 }
 
-// Of 100 records, of which the first run has read some: the second finds no more than these, or
-// nothing new, or not even all that is consumed.
+// The first run reads some of 100 records and consumes 2. Then data_head goes back: among the
+// records that were not read, among those that were read, or among those that were consumed.
 TEST(MergeM9Test, AHeadThatWentBackHidesNothingThatWasThereAndProvesNoDelay) {
   for (const std::uint64_t left : {99U, 50U, 5U, 1U, 0U}) {
     Rings<> rings{1, {.slack = 0}};
@@ -240,7 +240,8 @@ TEST(MergeMalformedTest, ASampleTooShortForItsKeyHasTheLowest) {
 namespace perfring::internal {
 namespace {
 
-// With any number of leaves, each winner is the smallest, and second() the smallest of the others.
+// With any number of leaves, the winner is the smallest word, and second() is the smallest of the
+// other words.
 TEST(LoserTreeTest, TheSmallestWins) {
   std::uint64_t random = 1;
   for (std::size_t leaves = 1; leaves <= 70; ++leaves) {
@@ -269,8 +270,8 @@ TEST(LoserTreeTest, ASecondPlayTakesNothingFromTheFirst) {
   EXPECT_EQ(tree.play([](std::size_t leaf) { return 30 - leaf; }), 28U);
 }
 
-// M8: of what a flush has read and left, also where a key goes back by more than the window is
-// long.
+// M8: for records that a flush has read and left, even if a key goes back by more than the window's
+// length.
 TEST(MergeOddTest, AKeyMeetsTheClockThoughALowerOneIsBehindIt) {
   Rings<DefaultMemory, 1> rings{1};
   rings.write(0, ~std::uint64_t{0}, 1);
@@ -305,8 +306,8 @@ TEST(MergeOddTest, AKeyEqualToTheClockIsNotAheadOfItAfterAFlushEither) {
   EXPECT_EQ(rings.merge.counts().ahead, 0U);
 }
 
-// A ring may be written to during a run: a ring that had no further record in this run has none
-// until the next, so that what was taken for the next record stays so.
+// A ring may be written to during a run. A ring that had no further record in this run gets none
+// until the next run, so the record that was found to be next remains next.
 TEST(MergeOddTest, ALostThatWaitsAndBecomesASampleIsTheNextRuns) {
   Rings<> rings{1};
   rings.write(0, 10);
@@ -333,7 +334,7 @@ TEST(MergeOddTest, ALostThatWaitsAndBecomesASampleIsTheNextRuns) {
   EXPECT_THAT(keys, ElementsAre(10, 20, 15));
 }
 
-// Each key is far from the other, so that no base does for both.
+// The keys are so far apart that no base suits both.
 TEST(MergeOddTest, AKeyFarBelowTheOneBeforeItEndsNothing) {
   Rings<DefaultMemory, 1> rings{2};
   rings.write(0, 5);
@@ -343,7 +344,7 @@ TEST(MergeOddTest, AKeyFarBelowTheOneBeforeItEndsNothing) {
               ElementsAre(sample(0, 5), sample(1, ~std::uint64_t{0}), testing::late(1, 7)));
   EXPECT_EQ(rings.end, MergeEnd::Released);
   EXPECT_EQ(rings.merge.counts().delivered, 3U);
-  // And in a run of one ring's events.
+  // The same in a run of events from one ring.
   rings.write(1, ~std::uint64_t{0});
   rings.write(1, 7);
   EXPECT_EQ(rings.flush().size(), 2U);

@@ -1,5 +1,5 @@
-// Rings that hold many records alike, which a merge reads in one go (lane.h): what is odd among
-// them, at each place, is what it would be if each were read by itself.
+// Rings with many similar records, which a merge reads in one go (lane.h). An odd record among
+// them, at any place, must have the same effect as if each record were read by itself.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using testing::Rings;
 constexpr std::uint32_t kCount = 100;
 constexpr std::uint64_t kNow = 1'000'000;
 
-// The key of the i-th record, if nothing is odd.
+// The key of record i, if nothing is odd.
 constexpr std::uint64_t key_of(std::uint32_t i) {
   return 1000 + 10 * std::uint64_t{i};
 }
@@ -36,7 +36,7 @@ std::vector<std::uint64_t> keys_of(const std::vector<testing::Got>& got) {
   return keys;
 }
 
-// One record is written `by` places behind that of its key.
+// Writes one record `by` places after the place that its key calls for.
 template <unsigned kWindow>
 void displace(std::uint32_t place, std::uint32_t by) {
   Rings<DefaultMemory, kWindow> rings{1};
@@ -52,7 +52,7 @@ void displace(std::uint32_t place, std::uint32_t by) {
     EXPECT_EQ(counts.displaced, 1U) << place;
   } else {
     EXPECT_EQ(counts.late, 1U) << place;
-    // The last that came before it is kWindow places before it.
+    // The last record delivered before it is kWindow places before it.
     EXPECT_EQ(counts.worst_late, 10 * (by - kWindow) + 5) << place;
   }
   EXPECT_EQ(rings.tail(0), (kCount + 1) * kKeyedSize);
@@ -132,7 +132,8 @@ TEST(MergeStretchTest, AKeyThatThrowsLosesNothing) {
   }
 }
 
-// The same in a second look, of which some is read before it; and where the ring begins anew.
+// The same with a second look, begun when part of the first has been read; and where the ring
+// wraps.
 TEST(MergeStretchTest, AKeyThatThrowsAcrossLooksAndTheRingsEndLosesNothing) {
   constexpr std::size_t kRing = 4096;
   for (const std::uint32_t before_end : {0U, 20U, 50U}) {
@@ -185,7 +186,7 @@ TEST(MergeStretchTest, ARecordOfAnotherLengthMayBeAnywhere) {
   }
 }
 
-// Records that end where the ring does, some of which are read before others begin anew.
+// Records end exactly at the ring's end. Some are read before others wrap to its start.
 TEST(MergeStretchTest, AStretchEndsWithTheRing) {
   constexpr std::size_t kRing = 4096;
   constexpr std::size_t kSize = 32;
@@ -214,7 +215,7 @@ TEST(MergeStretchTest, AStretchEndsWithTheRing) {
   }
 }
 
-// M8: only what is read while the clock stands there is ahead of it.
+// M8: only a key that is read while the clock is below it is ahead.
 TEST(MergeStretchTest, AKeyAheadOfTheClockEndsAStretch) {
   for (std::uint32_t at = 0; at != kCount; ++at) {
     Rings<> rings{1};
@@ -229,7 +230,7 @@ TEST(MergeStretchTest, AKeyAheadOfTheClockEndsAStretch) {
   }
 }
 
-// Another consumer of the ring.
+// Another consumer moves the ring's data_tail.
 TEST(MergeStretchTest, ATailThatIsMovedForgetsWhatWasRead) {
   for (const std::uint32_t to : {20U, 21U, 40U, 60U, kCount}) {
     Rings<> rings{1};

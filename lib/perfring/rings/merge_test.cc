@@ -1,6 +1,6 @@
-// The rules M1 to M5 of a merge (merge.h), one by one. merge_keys_test.cc: keys and the
-// clocks of their writers; merge_odd_test.cc: odd events; merge_callback_test.cc: callbacks and bad
-// input; proptests/merge_test.cc: any records, written at any time.
+// Rules M1 to M5 of a merge (merge.h), one by one. merge_keys_test.cc: keys, and the clocks of
+// their writers; merge_odd_test.cc: odd events; merge_callback_test.cc: callbacks and bad input;
+// proptests/merge_test.cc: any records, written at any time.
 
 #include "perfring/rings/merge.h"
 
@@ -26,7 +26,7 @@ using testing::sample;
 
 constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
 
-// Counts the accesses to positions.
+// Counts the reads of data_head and the writes of data_tail.
 struct Counting : DefaultMemory {
   static inline unsigned heads = 0;
   static inline unsigned tails = 0;
@@ -145,7 +145,8 @@ TEST(MergeM2Test, ASlackThatIsLongerThanTheClockHasRunReleasesNothing) {
   EXPECT_THAT(rings.flush(), ElementsAre(sample(0, 0)));
 }
 
-// Too far above the key before it for one word, so that the tree is played anew.
+// The key is so far above the previous one that it does not fit in a word, and the tree is
+// replayed.
 TEST(MergeM2Test, AKeyFarAboveTheOneBeforeItWaitsForItsTimeToo) {
   constexpr std::uint64_t now = ~std::uint64_t{0} - 100;
   Rings<> rings{2, {.slack = 50}};

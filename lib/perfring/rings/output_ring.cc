@@ -34,7 +34,7 @@ OutputRing::OutputRing(OutputRing&& other) noexcept = default;
 
 OutputRing::~OutputRing() {
   if (!mapped_.is_own()) return;
-  // The map entry keeps an event alive, so closing it would not disable it.
+  // The map entry keeps an event alive, so closing its descriptor would not disable it.
   for (const os::Fd* event : {&revived_, &quiet_}) {
     if (event->get() >= 0) static_cast<void>(os::perf_event_disable(event->get()));
   }
@@ -64,8 +64,8 @@ std::expected<os::Fd, RingsError> OutputRing::open_beside(const OutputOptions& o
 }
 
 std::expected<void, RingsError> OutputRing::add_quiet() {
-  // With a watermark, of whatever size, no record wakes by itself; the ring's own watermark is that
-  // of the mapped event, half the ring (K30).
+  // With a watermark, of any size, a record does not wake anyone by itself. The ring's own
+  // watermark is that of the mapped event: half the ring (K30).
   OutputOptions quiet = options_;
   quiet.wakeup_watermark = 1;
   auto event = open_beside(quiet);

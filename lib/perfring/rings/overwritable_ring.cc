@@ -17,7 +17,7 @@ std::expected<OverwritableRing, RingsError> OverwritableRing::open_pages(
     const PerfEventArray& array, std::uint32_t cpu, std::size_t page_count) {
   auto map = os::duplicate(array.fd());
   if (!map) return failed("fcntl(F_DUPFD_CLOEXEC)", "the array's map", map.error());
-  // A watermark of the ring's size: nobody is woken for each record.
+  // With a watermark of the ring's size, single records wake nobody.
   auto event = internal::OutputEvent::open(
       cpu, {.page_count = page_count,
             .wakeup_watermark = std::numeric_limits<std::uint32_t>::max(),

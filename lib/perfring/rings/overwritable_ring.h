@@ -5,25 +5,26 @@
 #error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
-// OverwritableRing: one CPU's flight recorder. The kernel writes over the oldest records and never
-// stops; snapshots deliver what is there, newest first (rules V1 to V7: rings/snapshot.h).
+// OverwritableRing: one CPU's flight recorder. The kernel overwrites the oldest records and never
+// stops. Snapshots deliver what is there, newest first (rules V1 to V8: rings/snapshot.h).
 //
 //   auto ring = OverwritableRing::open(*array, /*cpu=*/0, /*page_count=*/64);
 //   ... and when something has happened:
 //   ring->snapshot(Settle::Quickly, [](const PerfEvent& event) { handle(event); });
 //
-// Units: page counts are data pages; a margin is bytes.
-// Lifetime: move-only. It keeps the map's open file alive, as PerfEventArrayBuffer does, and leaves
-// the entry when it is destroyed. Events are valid until the callback returns. fork(2): as
-// PerfBuffer's: in a forked child, snapshot() and copy() end the program with an assertion, or are
-// undefined with NDEBUG.
+// Units: page counts are data pages; a margin is in bytes.
+// Lifetime: move-only. It keeps the map's open file alive, like PerfEventArrayBuffer, and does not
+// remove the map entry when it is destroyed. Events are valid until the callback returns. fork(2):
+// as for PerfBuffer, snapshot() and copy() in a forked child end the program with an assertion, or
+// are undefined with NDEBUG.
 // Threads: one at a time.
-// Errors: open() and snapshot() fail; where memory runs out they, and copy(), throw std::bad_alloc.
-// Callbacks: as Snapshots'. When a snapshot() from within one ends, the kernel may write again:
-// the outer one's Snapshot::moved is then set.
+// Errors: open() and snapshot() can fail. When memory runs out, they and copy() throw
+// std::bad_alloc.
+// Callbacks: as for Snapshots. When a snapshot() from within a callback ends, the kernel may write
+// again, and the outer call's Snapshot::moved is then set.
 // Kernel: kernel/events/ring_buffer.c: __perf_output_begin() with `backward`; kernel/events/core.c:
 // perf_mmap() at v6.18.
-// W: facts that were measured, in the project's harness/RINGS_FACTS.md.
+// W: measured facts, in the project's harness/RINGS_FACTS.md.
 
 #include <cassert>
 #include <chrono>
@@ -45,17 +46,17 @@
 
 namespace perfring {
 
-// A snapshot's way to make sure that nobody writes any more. A writer that had begun before the
-// pause goes on for a while: 2 us at most were seen (W34). Any other number is taken as Quickly.
+// How a snapshot makes sure that nobody writes any more. A writer that began before the pause
+// continues for a while: at most 2 us were observed (W34). Any other value counts as Quickly.
 enum class Settle : std::uint8_t {
-  Quickly,     // until data_head has stood still for 20 us; Snapshot::moved says if that was wrong
-  Completely,  // until all programs that were under way have ended: WriterBarrier, 8 ms and more
+  Quickly,     // until data_head has not moved for 20 us; sets Snapshot::moved if wrong
+  Completely,  // until all running programs have ended: WriterBarrier, 8 ms or more
 };
 
 namespace internal {
 
-// Returns once head() has stood still for 20 us of now(), or after 10 ms: a writer that never ends
-// is not waited for (Snapshot::moved says so).
+// Returns when head() has not changed for 20 us of now(), or after 10 ms at the latest, so that it
+// does not wait for a writer that never ends (Snapshot::moved is then set).
 template <class Head, class Now>
 void wait_until_it_stands(Head head, Now now) {
   constexpr std::chrono::microseconds stands{20};
@@ -74,9 +75,9 @@ void wait_until_it_stands(Head head, Now now) {
 
 class PERFRING_EXPORT OverwritableRing {
  public:
-  // Opens the ring on `cpu` and makes it that entry of the map, in place of what was there. A page
-  // count is any type of integer but bool; a negative number, or one that size_t cannot hold, is an
-  // InvalidPageCount (of the largest size_t).
+  // Opens the ring on `cpu` and puts it into that CPU's entry of the map, in place of what was
+  // there. The page count may have any integer type except bool. A negative number, or one that
+  // does not fit in size_t, is an InvalidPageCount (of the largest size_t).
   // Errors: those of PerfEventArray::open.
   template <std::integral N>
     requires(!std::same_as<N, bool>)
@@ -88,10 +89,11 @@ class PERFRING_EXPORT OverwritableRing {
   OverwritableRing(OverwritableRing&&) noexcept = default;
   OverwritableRing& operator=(OverwritableRing&&) = delete;
 
-  // The records since the snapshot before, in place: output is paused meanwhile, and each output
-  // that is tried then is refused, and counted by a LOST record after it.
-  // Errors: SyscallError, if the ring cannot be paused (EBADF: moved from), or nothing waits for
-  // programs; or if it stays paused, after the records were passed.
+  // Passes the records since the previous snapshot to f, in place. Output is paused meanwhile: the
+  // kernel refuses each output attempted then, and counts it in a later LOST record.
+  // Errors: SyscallError, if the ring cannot be paused (EBADF if moved from) or there is no way to
+  // wait for programs; or, after the records were passed, if the ring cannot be resumed and stays
+  // paused.
   template <class F>
   std::expected<Snapshot, RingsError> snapshot(Settle how, F&& f) {
     internal::expect_callable(f);
@@ -103,8 +105,9 @@ class PERFRING_EXPORT OverwritableRing {
     return snapshot;
   }
 
-  // The same from a copy, without a pause: nothing is lost by it. `margin` as V4 says: 3 records of
-  // the largest size; too small a one lets damaged records through. nullopt if moved from.
+  // The same from a copy, without a pause, so that nothing is lost. For `margin` see V4: 3 records
+  // of the largest size. If it is too small, damaged records may be delivered. Returns nullopt if
+  // moved from.
   template <class F>
   std::optional<Snapshot> copy(std::size_t margin, F&& f) {
     internal::expect_callable(f);
@@ -114,15 +117,16 @@ class PERFRING_EXPORT OverwritableRing {
     return snapshots_.copy(copy_, margin, f);
   }
 
-  // The outputs that were refused while snapshots paused the ring, as the kernel counts them; the
-  // Lost that says so comes with the next output. nullopt before Linux 6.0, or if moved from.
+  // Returns how many outputs were refused while snapshots paused the ring, as the kernel counts
+  // them; the Lost that reports them comes with the next output. Returns nullopt before Linux 6.0,
+  // or if moved from.
   std::optional<std::uint64_t> lost() const noexcept;
 
-  // -1 if moved from. It is never readable to poll.
+  // -1 if moved from. poll(2) never reports it readable.
   int fd() const noexcept { return event_.fd(); }
 
  private:
-  // Until the end of the scope, also if the callback throws.
+  // Resumes output at the end of the scope, even if the callback throws.
   struct Pause {
     explicit Pause(OverwritableRing& of) noexcept : ring{of} {}
     ~Pause() {

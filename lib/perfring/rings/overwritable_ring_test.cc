@@ -1,4 +1,4 @@
-// OverwritableRing on a stand-in for the kernel: what it asks for, and in which order.
+// OverwritableRing on a stand-in for the kernel: the calls that it makes, and their order.
 
 #include "perfring/rings/overwritable_ring.h"
 
@@ -35,7 +35,7 @@ class OverwritableRingTest : public ::testing::Test {
   auto open(std::size_t page_count = 1) {
     return OverwritableRing::open(PerfEventArray::from_fd(map_fd_).value(), 2, page_count);
   }
-  // A sample of 4 bytes, in front of those that are there.
+  // Writes a sample of 4 bytes, before the samples that are there.
   void write(const OverwritableRing& ring) {
     const std::size_t page = testing::page_size();
     head_ -= 16;
@@ -54,7 +54,7 @@ class OverwritableRingTest : public ::testing::Test {
   int map_fd_;
   std::uint64_t head_ = 0;
   int events_ = 0;
-  // A callback.
+  // Returns a callback that counts events.
   auto count() {
     return [this](const PerfEvent&) { ++events_; };
   }
@@ -102,7 +102,7 @@ TEST_F(OverwritableRingTest, ASnapshotPausesAndResumes) {
   EXPECT_THAT(kernel_.calls, ElementsAre(of("pause", fd), of("resume", fd)));
 }
 
-// How long it is waited for a head that moves with each microsecond until then.
+// Returns how long the wait is for a head that moves in every microsecond of `writer`.
 std::chrono::microseconds waited_for(std::chrono::microseconds writer) {
   std::chrono::microseconds now = 1h;
   const auto end = now + writer;
@@ -169,8 +169,7 @@ TEST_F(OverwritableRingTest, AMovedFromObjectHasNoRing) {
 
 TEST_F(OverwritableRingTest, ANullPointerToAFunctionEndsTheProgram) {
   void (*const none)(const PerfEvent&) = nullptr;
-  // Each on a ring of the forked child's own, which holds nothing: an inherited one ends it as
-  // well.
+  // The forked child makes each call on a new, empty ring: using an inherited ring ends it as well.
   const auto call = [&](auto function) {
     auto ring = open().value();
     static_cast<void>(function(ring));
@@ -238,7 +237,7 @@ TEST_F(OverwritableRingTest, AMarginOfAnySizeIsTaken) {
   EXPECT_EQ(ring.snapshot(Settle{99}, count())->events, 1U);
 }
 
-// No map may be created: as where it was moved from.
+// A moved-from barrier has no maps, like one that could not create any.
 TEST_F(OverwritableRingTest, ABarrierThatWasMovedFromTakesTheOtherWay) {
   auto first = WriterBarrier::create();
   const WriterBarrier second{std::move(first)};

@@ -21,8 +21,8 @@ std::string name_of(std::uint32_t cpu) {
   return "a ring on CPU " + std::to_string(cpu);
 }
 
-// Whether the CPU is not there (any more): only perf_event_open(2) says so, not mmap(2) by the same
-// errno.
+// Returns true if the CPU is not online (any more). ENODEV means that only from perf_event_open(2),
+// not from mmap(2).
 bool is_offline(const RingsError& error) {
   const auto* const cause = std::get_if<PerfBufferError>(&error.cause);
   return cause != nullptr && cause->kind == PerfBufferError::Kind::OpenError &&
@@ -43,10 +43,10 @@ RingSet::RingSet(os::Fd map, const RingSetOptions& options, Waiter waiter)
   }
 }
 
-// Here, where OutputRing's are known.
+// Not inline: OutputRing's are not inline either, and are internal to the library.
 RingSet::RingSet(RingSet&&) noexcept = default;
 RingSet& RingSet::operator=(RingSet&& other) noexcept {
-  // Member by member, one that is assigned to itself would lose its vectors, and so its rings.
+  // A memberwise self-assignment would lose the vectors, and with them the rings.
   if (this == &other) return *this;
   std::destroy_at(this);
   return *std::construct_at(this, std::move(other));
@@ -63,7 +63,7 @@ std::expected<RingSet, RingsError> RingSet::open(const PerfEventArray& array,
   if (!waiter) return std::unexpected(std::move(waiter).error());
   RingSet set{*std::move(map), options, *std::move(waiter)};
   if (options.follows_cpus) {
-    // Before the list is read, so that no change falls in between.
+    // Before the list is read, so that no change in between is missed.
     if (auto uevents = internal::Uevents::open()) {
       set.uevents_ = *std::move(uevents);
       if (auto watched = set.waiter_.add_other(set.uevents_->fd()); !watched) {
@@ -77,7 +77,7 @@ std::expected<RingSet, RingsError> RingSet::open(const PerfEventArray& array,
     if (!online) return std::unexpected(RingsError{std::move(online).error()});
     cpus = *std::move(online);
   }
-  // An entry keeps its event alive, as long as the map is there.
+  // A map entry keeps its event alive as long as the map exists.
   struct EmptiesEntries {
     const RingSet* of;
     ~EmptiesEntries() {
@@ -89,7 +89,7 @@ std::expected<RingSet, RingsError> RingSet::open(const PerfEventArray& array,
   } if_it_fails{&set};
   for (const std::uint32_t cpu : cpus) {
     auto added = set.add(cpu);
-    // One that has just gone is not an error.
+    // A CPU that has just gone offline is not an error.
     const bool has_gone = !added && options.cpus.empty() && is_offline(added.error());
     if (!added && !has_gone) return std::unexpected(std::move(added).error());
   }
@@ -184,7 +184,7 @@ void RingSet::fill_entries(Wakeups wakeups) noexcept {
   entries_ = wakeups;
   for (const OutputRing& each : rings_) {
     if (!each.is_online) continue;
-    // One that fails is as it was: woken too often, or after longest_wait.
+    // On failure the ring keeps its old event: it wakes too often, or only after longest_wait.
     static_cast<void>(os::bpf_map_update(map_.get(), each.cpu(),
                                          static_cast<std::uint32_t>(each.event(wakeups))));
   }
@@ -209,7 +209,7 @@ RingSet::Clock::time_point RingSet::next_deadline() const noexcept {
 }
 
 RingSet::Clock::time_point RingSet::list_due() const noexcept {
-  constexpr Clock::time_point kNever = Waiter::kNoDeadline;  // or its address would be exported
+  constexpr Clock::time_point kNever = Waiter::kNoDeadline;  // a copy, or its address is exported
   return options_.follows_cpus ? list_due_ : kNever;
 }
 
@@ -231,7 +231,7 @@ std::expected<void, RingsError> RingSet::change(CpuChange change) {
   const auto updated =
       os::bpf_map_update(map_.get(), change.cpu, static_cast<std::uint32_t>(ring->event(entries_)));
   if (updated) {
-    ring->is_online = true;  // not before: one whose entry has a dead event is tried again
+    ring->is_online = true;  // not before: a CPU with a dead event in its entry is tried again
     return {};
   }
   return std::unexpected(RingsError{PerfBufferError::at_failure(

@@ -13,73 +13,78 @@
 //     set->drain([](std::uint32_t cpu, const PerfEvent& event) { handle(cpu, event); });
 //   }
 //
-// The rules, beside those of a drain (ring/ring.h), a wait (rings/waiter.h) and a merge
-// (rings/merge.h); W1 to W44 are facts that were measured on a live kernel (the project's
-// harness/RINGS_FACTS.md):
+// The rules below add to those of a drain (ring/ring.h), a wait (rings/waiter.h) and a merge
+// (rings/merge.h). W1 to W44 are facts measured on a live kernel (the project's
+// harness/RINGS_FACTS.md).
 //
-//   C1  The index of a map entry is its CPU, always (W42).
-//   C2  Each ring is watched before its map entry is filled, and the first wait() says Report at
-//       once: no record is overlooked (W22).
+//   C1  The index of a map entry is always its CPU (W42).
+//   C2  Each ring is watched before its map entry is filled, and the first wait() returns Report at
+//       once. So no record is overlooked (W22).
 //   C3  A round (drain(), drain_fullest(), merge(), flush()) delivers what was in the rings when it
-//       began, unless a limit or the callback ends it, and never waits for more: of each ring it
-//       may take up to per_ring events that came later. If it leaves records in the rings, the
-//       next wait() says Report at once.
-//   C4  A ring's turn takes at most per_ring events, after which their room is given back: the
-//       bound loses fewer records than any order of the rings (W31).
-//   C5  flush(Visible) delivers what had been output before it by a program that ran outside of
-//       interrupts, and that returned: one round is enough for that (W15). flush(Complete) first
-//       waits for every program that is under way on any CPU (W12, W13: WriterBarrier), 8 ms and
-//       more. Neither delivers the number of records that a ring lost after its last one, for which
-//       there is no LOST yet (W16): lost() has it. Before Linux 6.0 it is to be had by one output
-//       more on each CPU, after a flush, so that there is room for it: the Lost comes in front of
-//       it (K14, K16).
-//   C6  A CPU that goes: its ring is read as before. One that comes back outputs to the same ring,
-//       by a new event, since the old one is dead (W39, W40); one that was never there gets a ring.
-//       wait() learns of it from the kernel's uevents (W41), and from the list of online CPUs,
-//       which it reads once a second, where no uevents come: there a CPU that comes back within
-//       that second is not noticed.
-//   C7  With a latency, wait() holds it by the cheapest means (WakeupChoice): a wakeup for each
-//       record, or a timer and none (W27), chosen anew by each round; both events output to the
-//       same ring, and a switch puts one or the other into the map entry (W28). A round that leaves
-//       nothing is then followed by another one within that latency of its beginning. A ring must
-//       last for twice the latency. A wakeup that the kernel fails to give (K30) costs up to
-//       longest_wait.
+//       began, unless a limit or the callback ends it early. It never waits for more, but it may
+//       deliver up to per_ring later events from each ring. If it leaves records in the rings, the
+//       next wait() returns Report at once.
+//   C4  A ring's turn delivers at most per_ring events, and then gives their room back. This bound
+//       prevents more losses than any order of the rings does (W31).
+//   C5  flush(Visible) delivers what was output before the call by any program that ran outside
+//       interrupts and has returned. One round is enough for that (W15). flush(Complete) first
+//       waits for every program that is running on any CPU (W12, W13: WriterBarrier), which takes 8
+//       ms or more. If a ring lost records after its last record, there is no LOST for them yet
+//       (W16), and neither flush delivers their number: lost() returns it. Before Linux 6.0, the
+//       only way to get it is one more output on each CPU after a flush has made room: the Lost
+//       precedes that output's record (K14, K16).
+//   C6  When a CPU goes offline, its ring is read as before. When it comes back, it outputs to the
+//       same ring through a new event, because the old event is dead (W39, W40). A new CPU gets a
+//       ring. wait() learns of changes from the kernel's uevents (W41), and, where there are no
+//       uevents, from the list of online CPUs, which it reads once a second. Without uevents, a CPU
+//       that goes and comes back within that second is not noticed.
+//   C7  If a latency is set, wait() keeps it by the cheapest means (WakeupChoice): a wakeup for
+//       each record, or a timer and no wakeups (W27). Each round chooses anew. The two kinds of
+//       event output to the same ring, and a switch puts one or the other into the map entry (W28).
+//       A round that leaves nothing is then followed by another round within the latency of its
+//       start. A ring must be large enough for twice the latency. If the kernel fails to wake
+//       (K30), records wait up to longest_wait.
 //
-// Another loop (epoll, poll, libuv, Asio, io_uring) watches fd() for reading, and until
-// next_deadline(); after each report and each deadline it calls poll(), and drains, whatever poll()
-// said. Only poll()'s Stop ends such a loop. Asio's async_wait() is called before poll(), not after
-// the drain (waiter.h).
+// Another event loop (epoll, poll, libuv, Asio, io_uring) watches fd() for reading until
+// next_deadline(). After each report and each deadline it calls poll() and drains, whatever poll()
+// returned. Only Stop from poll() ends such a loop. Call Asio's async_wait() before poll(), not
+// after the drain (waiter.h).
 //
-// Units: time is std::chrono::steady_clock's, which is the kernel's CLOCK_MONOTONIC; a merge's keys
-// are nanoseconds of that clock (bpf_ktime_get_ns()). Page counts are of data pages. In a time
-// namespace (time_namespaces(7)) steady_clock is off by its offset, and the keys are not (W43):
-// where the offset is negative, all are ahead; where it is positive, all are old, and each proves a
-// delay (M7), which the slack learns if twice of it is within slack_most. Keys by boot time or TAI
-// are ahead as well. Nothing is held up by it, but rings are merged by no more than their own
-// order; to have it by the keys, subtract the difference of the clocks in the key function.
-// Lifetime: move-only, but not during a round. It keeps the map's open file alive, as
-// PerfEventArrayBuffer does, and leaves the entries when it is destroyed. Moved from, it has no
-// ring: rounds say Drained, wait() says Stop. Assigned to itself, it is as it was. Events are valid
-// until the callback returns. fork(2): as PerfBuffer's: in a forked child, rounds end the program
-// with an assertion, or are undefined with NDEBUG; nor may it wait, as it would take the parent's
-// reports.
-// Threads: one at a time; stop() and is_stopped() any, and signal handlers.
-// Errors: open(), add(), cpu_changed() and flush(Complete) alone fail; what open() and add() fail
-// at leaves nothing behind. Where memory runs out, those throw std::bad_alloc, and so do wait() and
-// poll() as they follow a CPU (C6): no ring or event is lost by it, and a CPU that was not
-// followed is, when the list of CPUs is read again within a second.
-// Callbacks: f(cpu, event) returns nothing, or whether to go on; the event that it stopped or threw
-// on counts as delivered. From within it every round says Nested, wait() does not sleep and says
-// Timeout, add() and cpu_changed() fail with EBUSY; stop() may be called.
+// Units: times are std::chrono::steady_clock's, which is the kernel's CLOCK_MONOTONIC. The keys of
+// a merge are nanoseconds of that clock (bpf_ktime_get_ns()). Page counts are data pages. In a time
+// namespace (time_namespaces(7)), steady_clock is shifted by the namespace's offset, but the keys
+// are not (W43). If the offset is negative, all keys are ahead. If it is positive, all keys are
+// old, and each proves a delay (M7), which the slack learns if twice the delay is within
+// slack_most. Keys by boot time or TAI are ahead, too. None of this holds anything up, but the
+// merge then keeps only each ring's own order. To merge by such keys, subtract the difference of
+// the clocks in the key function.
+// Lifetime: move-only, but do not move it during a round. It keeps the map's open file alive, like
+// PerfEventArrayBuffer, and does not remove the map entries when it is destroyed. A moved-from set
+// has no ring: rounds return Drained and wait() returns Stop. Self-assignment has no effect. Events
+// are valid until the callback returns. fork(2): as for PerfBuffer, rounds in a forked child end
+// the program with an assertion, or are undefined with NDEBUG. The child must not wait either,
+// because it would take the parent's reports.
+// Threads: one at a time. stop() and is_stopped() may be called from any thread and from signal
+// handlers.
+// Errors: only open(), add(), cpu_changed() and flush(Complete) fail. A failed open() or add()
+// leaves nothing behind. When memory runs out, these functions throw std::bad_alloc, and so do
+// wait() and poll() when they follow a CPU (C6). No ring or event is lost by that, and the CPU is
+// followed when the list of CPUs is read again, within a second.
+// Callbacks: f(cpu, event) returns either nothing or whether to continue. The event on which it
+// stops or throws counts as delivered. From within f, every round returns Nested, wait() returns
+// Timeout without sleeping, and add() and cpu_changed() fail with EBUSY. f may call stop().
 //
-// Bad input. A null pointer to a function ends the program (SIGILL or SIGTRAP), before anything is
-// read. Another consumer of one of the rings: data_tail never goes back, and each event
-// reaches one of the two or both; a wakeup may be the other's (N4). A CPU that is added twice, that
-// does not exist or has no entry in the map is refused. Keys of another clock, keys that go back, 0
-// and 2^64 - 1 are delivered, counted as late or ahead, and stop no ring (M5, M8, W44). A slack
-// that the rings do not last for makes the kernel drop records, which a Lost counts; one of years
-// holds everything until flush(). A latency or a longest_wait of less than 0 counts as 0.
-// K: facts that were measured, in the project's harness/KERNEL_FACTS.md.
+// Bad input:
+//  - A null function pointer ends the program (SIGILL or SIGTRAP) before anything is read.
+//  - If one of the rings has another consumer, data_tail never goes back, and each event reaches
+//    one of the two or both. The other consumer may take a wakeup (N4).
+//  - A CPU that is added twice, does not exist or has no entry in the map is refused.
+//  - Keys of another clock, keys that go back, 0 and 2^64 - 1 are delivered, counted as late or
+//    ahead, and stop no ring (M5, M8, W44).
+//  - A slack that is too long for the rings' size makes the kernel drop records, which a Lost
+//    counts. A slack of years holds everything until flush().
+//  - A latency or a longest_wait below 0 counts as 0.
+// K: measured facts, in the project's harness/KERNEL_FACTS.md.
 
 #include <cassert>
 #include <cstdint>
@@ -109,37 +114,37 @@ class PERFRING_EXPORT RingSet {
  public:
   using Clock = Waiter::Clock;
 
-  // Opens a ring on each online CPU, or on those of options.cpus, and makes it that entry of the
-  // map, in place of what was there. Where it fails, the entries that it has filled are empty.
-  // Errors: PerfBufferError as PerfEventArray::open (a CPU that does not exist, a map with fewer
-  // entries); OnlineCpusError; SyscallError (EMFILE and the like).
+  // Opens a ring on each online CPU, or on those in options.cpus, and puts it into that CPU's entry
+  // of the map, in place of what was there. On failure, the entries that it has filled are deleted.
+  // Errors: PerfBufferError, as from PerfEventArray::open (a CPU that does not exist, a map with
+  // too few entries); OnlineCpusError; SyscallError (EMFILE and the like).
   static std::expected<RingSet, RingsError> open(const PerfEventArray& array,
                                                  const RingSetOptions& options = {});
 
-  // One more CPU.
-  // Errors: those of open(); SyscallError with EEXIST for a CPU that has a ring, and EBUSY.
+  // Adds the ring of one more CPU.
+  // Errors: those of open(); SyscallError with EEXIST for a CPU that has a ring, and with EBUSY.
   std::expected<void, RingsError> add(std::uint32_t cpu);
 
   RingSet(RingSet&&) noexcept;
   RingSet& operator=(RingSet&&) noexcept;
   ~RingSet();
 
-  // Rings, and their CPUs in the order in which they came. A `ring` that is not below rings() ends
-  // the program (SIGILL or SIGTRAP).
+  // The number of rings, and the CPU of each, in the order in which they were added. If `ring` is
+  // not below rings(), the program ends (SIGILL or SIGTRAP).
   std::size_t rings() const noexcept { return rings_.size(); }
   std::uint32_t cpu(std::size_t ring) const noexcept {
     if (ring >= rings_.size()) __builtin_trap();
     return rings_[ring].cpu();
   }
 
-  // The outputs that found no room since the rings were opened, as the kernel counts them: those
-  // that a Lost has told of, and those that none has yet (C5). Once the writers have stopped and
-  // all is drained, attempted = delivered + lost(). nullopt before Linux 6.0. `ring`: of that one,
-  // as cpu(ring).
+  // Returns how many outputs have found no room since the rings were opened, as the kernel counts
+  // them. This includes those that no Lost has reported yet (C5). When the writers have stopped and
+  // everything is drained, attempted = delivered + lost(). Returns nullopt before Linux 6.0. With
+  // `ring`, the count of that ring, numbered as for cpu(ring).
   std::optional<std::uint64_t> lost() const noexcept;
   std::optional<std::uint64_t> lost(std::size_t ring) const noexcept;
 
-  // Passes all that is there, ring after ring, to f(cpu, const PerfEvent&).
+  // Passes everything in the rings, ring after ring, to f(cpu, const PerfEvent&).
   template <class F>
   DrainEnd drain(const Limits& limits, F&& f) {
     return turns(limits, f, [this](auto rings) { return internal::next_in_turn(rings, turn_); });
@@ -149,17 +154,17 @@ class PERFRING_EXPORT RingSet {
     return drain(Limits{}, f);
   }
 
-  // The same, but each turn goes to the ring that is fullest then: for a consumer that cannot keep
-  // up (W31).
+  // The same, except that each turn goes to the ring that is fullest at that time. For a consumer
+  // that cannot keep up (W31).
   template <class F>
   DrainEnd drain_fullest(const Limits& limits, F&& f) {
     return turns(limits, f, [](auto rings) { return internal::fullest(rings); });
   }
 
-  // The events of all rings that may be released, in the order of key(const Sample&), or of
-  // EventTime if the set is timed, by f(cpu, const Ordered&): rules M1 to M9. Ordered::ring is the
-  // number for cpu(). Limits::per_ring is ignored. If events are not released
-  // yet, next_deadline() and wait() end when the slack has passed.
+  // Passes the releasable events of all rings, in the order of key(const Sample&), or of EventTime
+  // if the set is timed, to f(cpu, const Ordered&): rules M1 to M9. Ordered::ring is a ring's
+  // number, as for cpu(). Ignores Limits::per_ring. If events are not released yet, next_deadline()
+  // is when the slack will have passed, and wait() ends then.
   template <class Key, class F>
   DrainEnd merge(Key&& key, const Limits& limits, F&& f) {
     internal::expect_callable(key);
@@ -168,15 +173,15 @@ class PERFRING_EXPORT RingSet {
     });
   }
 
-  // C5, without limits. Drained is the sign that it has been delivered; f may stop it.
-  // Errors: SyscallError, of Complete, if the kernel lets nobody wait for programs.
+  // C5, without limits. A result of Drained means that everything was delivered; f may stop it.
+  // Errors: SyscallError, for Complete, if the kernel offers no way to wait for programs.
   template <class F>
   std::expected<DrainEnd, RingsError> flush(Flush what, F&& f) {
     internal::expect_callable(f);
     if (auto waited = before_flush(what); !waited) return std::unexpected(waited.error());
     return drain(f);
   }
-  // The same in the order of keys, past the slack.
+  // The same in the order of keys, without waiting for the slack.
   template <class Key, class F>
   std::expected<DrainEnd, RingsError> flush(Flush what, Key&& key, F&& f) {
     internal::expect_callable(key);
@@ -185,7 +190,7 @@ class PERFRING_EXPORT RingSet {
     return merged<Key>({}, f, [&](auto& merge, auto&& each) { return merge.flush(key, each); });
   }
 
-  // Waits (rules N1 to N7), and follows CPUs that come and go (C6).
+  // Waits (rules N1 to N7), and follows CPU hotplug (C6).
   Woken wait(Clock::time_point deadline = Waiter::kNoDeadline);
   Woken poll() { return wait(Clock::time_point::min()); }
   int fd() const noexcept { return waiter_.fd(); }
@@ -193,29 +198,31 @@ class PERFRING_EXPORT RingSet {
   void stop() noexcept { waiter_.stop(); }
   bool is_stopped() const noexcept { return waiter_.is_stopped(); }
 
-  // To report, by other means, that a CPU has come or gone: as if a uevent had said so.
+  // Reports that a CPU has come online or gone offline, for programs that learn of it by other
+  // means. Has the effect of a uevent.
   // Errors: those of open().
   std::expected<void, RingsError> cpu_changed(std::uint32_t cpu, bool online);
-  // Why the last CPU that came could not be followed; nullopt if none failed.
+  // Returns the error of the last CPU that came online but could not be followed; nullopt if none
+  // failed.
   const std::optional<RingsError>& hotplug_error() const noexcept { return hotplug_error_; }
 
-  // The counts of the merges. All zeroes if moved from.
+  // Returns the counts of the merges; all zeroes if moved from.
   MergeCounts merge_counts() const noexcept {
     if (timed_merge_) return timed_merge_->counts();
     return merge_ ? merge_->counts() : MergeCounts{};
   }
-  // In force (M7). 0 if moved from.
+  // Returns the slack in force (M7); 0 if moved from.
   std::uint64_t merge_slack() const noexcept {
     if (timed_merge_) return timed_merge_->slack();
     return merge_ ? merge_->slack() : 0;
   }
-  // The kind of event that the map entries hold (C7).
+  // Returns which kind of event the map entries hold (C7).
   Wakeups wakeups() const noexcept { return entries_; }
 
  private:
   using OutputRing = internal::OutputRing;
 
-  // Ends also when the callback throws.
+  // The scope of a round, which ends it even if the callback throws.
   struct Round {
     explicit Round(RingSet& of) : set{of} {
       assert((set.rings_.empty() || set.rings_.front().is_own()) &&
@@ -229,8 +236,8 @@ class PERFRING_EXPORT RingSet {
     RingSet& set;
     Clock::time_point began = Clock::now();
     std::uint64_t delivered = 0;
-    bool leaves = true;       // what was there
-    bool unreleased = false;  // what is too young
+    bool leaves = true;       // whether records that were there remain
+    bool unreleased = false;  // whether there are records too young to release
   };
 
   PERFRING_HIDDEN RingSet(os::Fd map, const RingSetOptions& options, Waiter waiter);
@@ -245,7 +252,7 @@ class PERFRING_EXPORT RingSet {
   PERFRING_HIDDEN bool is_wanted(std::uint32_t cpu) const noexcept;
   PERFRING_HIDDEN std::expected<void, RingsError> change(internal::CpuChange change);
   PERFRING_HIDDEN void follow();
-  // When the list of CPUs is to be read again, if it is.
+  // When to read the list of CPUs again, if it is to be read.
   PERFRING_HIDDEN Clock::time_point list_due() const noexcept;
 
   template <class F, class Event>
@@ -272,7 +279,7 @@ class PERFRING_EXPORT RingSet {
     return end;
   }
 
-  // `run` merges, and passes events to what it is given.
+  // `run` merges, and passes the events to the function that it is given.
   template <class Key, class F, class Run>
   DrainEnd merged(const Limits& limits, F& f, Run run) {
     constexpr bool kByTime = std::is_same_v<std::remove_cvref_t<Key>, EventTime>;
@@ -308,12 +315,12 @@ class PERFRING_EXPORT RingSet {
   std::optional<WriterBarrier> barrier_;
   std::optional<RingsError> hotplug_error_;
   std::vector<OutputRing> rings_;
-  // One of the two, unless moved from; ring i is its number i.
+  // One of the two, unless moved from. Ring i of the set is ring i of the merge.
   std::unique_ptr<Merge<> > merge_;
   std::unique_ptr<Merge<Timed<> > > timed_merge_;
   WakeupChoice choice_;
   Wakeups entries_ = Wakeups::EachRecord;
-  std::size_t turn_ = 0;  // the ring that had the last one
+  std::size_t turn_ = 0;  // the ring that had the last turn
   Clock::time_point due_ = Waiter::kNoDeadline;
   Clock::time_point list_due_{};
   bool running_ = false;

@@ -1,5 +1,5 @@
-// RingSet and the kernel that it asks: CPUs, the order of the calls, flushes. The latency:
-// wakeups_test.cc.
+// RingSet and the calls that it makes to the kernel: CPUs, the order of the calls, flushes.
+// wakeups_test.cc tests the latency.
 
 #include <gmock/gmock.h>
 
@@ -18,7 +18,7 @@
 
 namespace {
 bool has_memory = true;
-// While it is set, there is no memory once the kernel has been asked to fill so many map entries.
+// If set, memory runs out after updates_with_memory updates of map entries.
 const perfring::testing::FakeKernel* watched = nullptr;
 std::size_t updates_with_memory = 0;
 }  // namespace
@@ -226,7 +226,7 @@ TEST_F(RingSetCpusTest, ACpuThatComesBackOutputsToTheSameRing) {
   EXPECT_THAT(kernel_.calls, ElementsAre(of("open", after), of("set_output", after),
                                          of("enable", after, ", not mapped"), "update"));
   EXPECT_EQ(set.rings(), 2U);
-  write(1, 6);  // to the old one's ring
+  write(1, 6);  // to the old event's ring
   set.drain(got_);
   EXPECT_THAT(got_.keys, ElementsAre(Pair(1, 6)));
 }
@@ -303,7 +303,7 @@ TEST_F(RingSetUeventsTest, UeventsOfTheKernelAreFollowedAndOthersIgnored) {
   EXPECT_EQ(set.cpu(2), 4U);
 }
 
-// One of them may have gone and come back, which leaves its event dead.
+// A CPU may have gone and come back, which leaves its event dead.
 TEST_F(RingSetUeventsTest, DroppedUeventsReviveEveryCpuAtOnce) {
   RingSet set = open_following();
   const std::pair before{event_of(0), event_of(1)};
@@ -386,18 +386,18 @@ TEST_F(RingSetCpusTest, AFlushUsesMembarrierIfNoMapMayBeCreated) {
   EXPECT_THAT(calls(), ElementsAre("create 2", "membarrier"));
 }
 
-// CPUs come and go, and no uevent is sent: only the list of online CPUs changes.
+// CPUs go and come back without uevents: only the list of online CPUs changes.
 class RingSetListTest : public RingSetCpusTest {
  protected:
   RingSet following() {
-    RingSetOptions options = small();  // whose waits may last for 10 s
+    RingSetOptions options = small();  // waits may last 10 s
     options.follows_cpus = true;
     RingSet set = open(options);
     set.poll();
     set.drain(got_);
     return set;
   }
-  // Waits until the list was read once more.
+  // Waits until the list has been read once more.
   static void wait_for_the_list(RingSet& set) {
     const auto end = RingSet::Clock::now() + 1100ms;
     while (RingSet::Clock::now() < end) set.wait(end);

@@ -1,4 +1,4 @@
-// RingSet's merges, on a stand-in for the kernel. Rounds without an order: ring_set_test.cc.
+// RingSet's merges, on a stand-in for the kernel. ring_set_test.cc tests rounds without an order.
 
 #include <gmock/gmock.h>
 
@@ -132,7 +132,7 @@ TEST_F(RingSetMergeTest, AMergeGoesOnAfterADrainOfTheSameRings) {
   EXPECT_EQ(tail(0), 4 * kRecord);
 }
 
-// Keys change to another clock than CLOCK_MONOTONIC, and back: all are delivered, and counted.
+// The keys change to a clock other than CLOCK_MONOTONIC and back. All are delivered and counted.
 TEST_F(RingSetMergeTest, KeysOfAnotherClockAreDeliveredAndCounted) {
   RingSet set = open();
   constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();

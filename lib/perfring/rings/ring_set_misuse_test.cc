@@ -1,4 +1,4 @@
-// Uses of a RingSet and of a Waiter that the types allow and nobody means.
+// Uses of RingSet and Waiter that the types allow but nobody intends.
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -34,7 +34,8 @@ TEST_F(RingSetMisuseTest, ANullPointerToAFunctionEndsTheProgram) {
   void (*const none)(std::uint32_t, const PerfEvent&) = nullptr;
   void (*const no_ordered)(std::uint32_t, const Ordered&) = nullptr;
   std::uint64_t (*const no_key)(const Sample&) = nullptr;
-  // Each on a set of the forked child's own, which holds nothing: an inherited one ends it as well.
+  // The forked child calls each function on a new, empty set: using an inherited set ends it as
+  // well.
   const auto call = [&](auto function) {
     RingSet set = open();
     static_cast<void>(function(set));
@@ -45,7 +46,7 @@ TEST_F(RingSetMisuseTest, ANullPointerToAFunctionEndsTheProgram) {
   EXPECT_DEATH(call([&](RingSet& set) { return set.drain_fullest({}, none); }), "");
   EXPECT_DEATH(call([&](RingSet& set) { return set.merge(KeyAt{}, {}, no_ordered); }), "");
   EXPECT_DEATH(call([&](RingSet& set) { return set.merge(no_key, {}, got_); }), "");
-  // Also where no ring is looked at.
+  // The program also ends where no ring would be read.
   constexpr auto kPast = RingSet::Clock::time_point::min();
   EXPECT_DEATH(call([&](RingSet& set) { return set.merge(no_key, {.deadline = kPast}, got_); }),
                "");
@@ -81,7 +82,7 @@ TEST_F(RingSetMisuseTest, ARoundInAForkedChildEndsItWithAnAssertion) {
   EXPECT_DEATH(set.merge(KeyAt{}, {}, got_), said);
   EXPECT_DEATH(static_cast<void>(set.flush(Flush::Visible, got_)), said);
   EXPECT_DEATH(static_cast<void>(set.flush(Flush::Visible, KeyAt{}, got_)), said);
-  // One that the child has opened is its own.
+  // A set that the child has opened is its own.
   const auto drains_its_own = [&] {
     RingSet own = open();
     ::_exit(own.drain(got_) == DrainEnd::Drained ? 7 : 1);

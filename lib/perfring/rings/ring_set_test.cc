@@ -43,7 +43,7 @@ TEST_F(RingSetTest, ADrainDeliversWhatEveryRingHolds) {
   EXPECT_EQ(set.poll(), Woken::Timeout);
 }
 
-// S11: as a kernel before 5.2 shows it (K59).
+// S11: data_head goes back, as on kernels before 5.2 (K59).
 TEST_F(RingSetTest, ARingWhoseHeadWentBackIsEmptyAndHoldsNoOtherUp) {
   RingSet set = open();
   set.poll();
@@ -226,7 +226,7 @@ TEST_F(RingSetTest, TheFullestRingHasTheTurn) {
   EXPECT_EQ(set.poll(), Woken::Report);
 }
 
-// Another consumer, which moves data_tail between the rounds and within one.
+// Another consumer moves data_tail, between the rounds and within one.
 TEST_F(RingSetTest, DataTailNeverGoesBackBehindAnotherConsumer) {
   RingSet set = open();
   for (std::uint64_t i = 0; i < 6; ++i) write(0, i);
@@ -248,7 +248,7 @@ TEST_F(RingSetTest, DataTailNeverGoesBackBehindAnotherConsumer) {
   EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 2), Pair(0, 5)));
 }
 
-// A round ends on a ring of any bytes.
+// A round ends, whatever bytes a ring holds.
 TEST_F(RingSetTest, AHostileRingIsReadBesideASoundOne) {
   RingSet set = open();
   for (const std::uint64_t head : {std::uint64_t{0xffffffffffffff00}, std::uint64_t{1 << 20},
@@ -290,7 +290,7 @@ TEST_F(RingSetTest, AMovedFromSetHasNoRing) {
   EXPECT_THAT(got_.keys, SizeIs(2));
 }
 
-// C3: what a ring holds when the round begins, and no more than a turn beyond.
+// C3: a round delivers what a ring holds when the round begins, and at most one turn more.
 TEST_F(RingSetTest, ATurnThatPassesItsShareOfTheRoundIsTheRingsLast) {
   RingSet set = open();
   for (const std::uint64_t per_ring : {1U, 4U, 64U}) {

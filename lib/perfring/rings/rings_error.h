@@ -18,18 +18,19 @@
 
 namespace perfring {
 
-// Why something that concerns several rings failed. A plain value: nothing that its functions say
-// changes later. A SyscallError is of a call that concerns no single ring; its object is what the
-// call was made on ("CPU 3", "fd 7").
+// Why an operation on several rings failed. A plain value: its functions always return the same
+// results. A SyscallError is about a call that concerns no single ring, and its object names what
+// the call was made on ("CPU 3", "fd 7").
 //
-// Threads: as any value. Errors: none, but for std::bad_alloc.
+// Threads: as for any value.
+// Errors: only std::bad_alloc.
 struct PERFRING_EXPORT RingsError {
   std::variant<PerfBufferError, os::OnlineCpusError, SyscallError> cause;
 
-  // One line; three lines for a person: as PerfBufferError's.
+  // One line, and three lines for a person, as for PerfBufferError.
   std::string message() const;
   std::string explain() const;
-  // The system's error.
+  // The error code from the system.
   std::error_code io_error() const;
 };
 

@@ -4,8 +4,8 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// A round over several rings: whose turn it is, how much a turn takes, and when the round ends
-// (rules C3 and C4). Internal to RingSet.
+// A round over several rings: which ring has the next turn, how many events a turn delivers, and
+// when the round ends (rules C3 and C4). Internal to RingSet.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,11 +18,12 @@
 
 namespace perfring::internal {
 
-// One ring's part in a round: what the ring holds when the round begins, and perhaps more.
+// One ring's share in a round: what the ring holds when the round begins, and perhaps more.
 template <Memory M = DefaultMemory>
 class RoundShare {
  public:
-  // A cursor over the ring, for its positions alone; `data_size` is the ring's, in bytes.
+  // `cursor` is a cursor over the ring, used for its positions only. `data_size` is the ring's size
+  // in bytes.
   RoundShare(Cursor<M> cursor, std::size_t data_size) noexcept
       : cursor_{std::move(cursor)}, data_size_{data_size} {}
 
@@ -30,14 +31,14 @@ class RoundShare {
     end_ = cursor_.data_head();
     is_done_ = available_to(end_) == 0;
   }
-  // After each turn; `emptied`: the drain has reached the data_head that it read.
+  // Called after each turn. `emptied`: whether the drain reached the data_head that it had read.
   void end_turn(bool emptied) {
     const Position left = end_ - static_cast<Position>(cursor_.data_tail());
     is_done_ = emptied || left == 0 || left > data_size_;
   }
   bool is_done() const noexcept { return is_done_; }
 
-  // Bytes; more than the ring's size if the positions are wrong.
+  // Returns a number of bytes, which exceeds the ring's size if the positions are invalid.
   Position unread() const { return available_to(cursor_.data_head()); }
 
  private:
@@ -51,7 +52,7 @@ class RoundShare {
   bool is_done_ = true;
 };
 
-// The ring whose turn is next, or null: all are done. R has share().
+// Returns the ring that has the next turn, or null if all are done. R has share().
 template <class R>
 R* next_in_turn(std::span<R> rings, std::size_t last) noexcept {
   for (std::size_t i = 1; i <= rings.size(); ++i) {
@@ -61,6 +62,7 @@ R* next_in_turn(std::span<R> rings, std::size_t last) noexcept {
   return nullptr;
 }
 template <class R>
+// Returns the ring with the most unread bytes that is not done, or null if all are done.
 R* fullest(std::span<R> rings) noexcept {
   R* fullest = nullptr;
   Position most = 0;
@@ -75,13 +77,13 @@ R* fullest(std::span<R> rings) noexcept {
   return fullest;
 }
 
-// Whether `delivered` is a number at which the deadline is looked at, and has passed.
+// Returns true if `delivered` is a number at which the deadline is checked, and it has passed.
 inline bool is_late_after(std::uint64_t delivered, const Limits& limits) {
   constexpr std::uint64_t kEventsPerClock = 64;
   return delivered % kEventsPerClock == 0 && limits.is_late(Limits::Clock::now);
 }
 
-// One ring's turn: of `left` events at most. Drained: it is another's.
+// Plays one ring's turn, of at most `left` events. Returns Drained if it is the next ring's turn.
 template <class R, class F>
 DrainEnd take_turn(R& ring, std::uint64_t& left, const Limits& limits, std::uint64_t& delivered,
                    F& f) {
@@ -96,8 +98,9 @@ DrainEnd take_turn(R& ring, std::uint64_t& left, const Limits& limits, std::uint
   return end;
 }
 
-// A whole round by f(ring, event) -> bool, each turn that of next(rings). `turn` is the number of
-// the ring that had the last one, `delivered` counts events, also if f throws.
+// Plays a whole round. Passes events to f(ring, event) -> bool; next(rings) chooses the ring for
+// each turn. `turn` is the number of the ring that had the last turn. `delivered` counts the
+// events, even if f throws.
 template <class R, class Next, class F>
 DrainEnd take_turns(std::span<R> rings, Limits limits, std::size_t& turn, std::uint64_t& delivered,
                     Next next, F& f) {

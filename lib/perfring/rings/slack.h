@@ -4,27 +4,27 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// The time that a merge waits for writers, and its counts (M2, M7, in merge.h).
+// How long a merge waits for writers, and what it counts (M2, M7, in merge.h).
 
 #include <cstdint>
 
 namespace perfring {
 
-// The time that a merge waits for writers (M2, M7).
+// How long a merge waits for writers (M2, M7).
 struct MergeOptions {
   std::uint64_t slack = 100'000;
   bool learns = true;
   std::uint64_t slack_most = 100'000'000;
 };
 
-// Since the Merge was made.
+// Counts since the Merge was constructed.
 struct MergeCounts {
   std::uint64_t delivered = 0;
   std::uint64_t late = 0;        // M5
-  std::uint64_t displaced = 0;   // that a window put before others that were written before (M3)
+  std::uint64_t displaced = 0;   // events that a window moved before earlier records (M3)
   std::uint64_t ahead = 0;       // M8
-  std::uint64_t worst_late = 0;  // by how much a late key was lower
-  std::uint64_t delay_seen = 0;  // M7, of all records
+  std::uint64_t worst_late = 0;  // the most by which a late key was too low
+  std::uint64_t delay_seen = 0;  // M7, the longest of any record
 
   bool operator==(const MergeCounts&) const = default;
 };
@@ -35,7 +35,7 @@ class Slack {
  public:
   explicit Slack(const MergeOptions& options) noexcept : options_{options} {}
 
-  // A writer took this long.
+  // Records that a writer took as long as `by`.
   void delayed(std::uint64_t by, MergeCounts& counts) noexcept {
     if (by > counts.delay_seen) counts.delay_seen = by;
     if (options_.learns && by <= options_.slack_most / 2 && 2 * by > learned_) learned_ = 2 * by;
@@ -43,7 +43,7 @@ class Slack {
   std::uint64_t in_force() const noexcept {
     return options_.slack < learned_ ? learned_ : options_.slack;
   }
-  // B, given the smallest clock.
+  // Returns B, given the smallest clock.
   std::uint64_t bound(std::uint64_t clock) const noexcept {
     return clock > in_force() ? clock - in_force() : 0;
   }

@@ -5,46 +5,47 @@
 #else
 
 // Snapshots<Memory>: what an overwritable ring holds, newest first. The kernel writes such a ring
-// (write_backward, mapped without PROT_WRITE) downwards and over the oldest records, and never
+// (write_backward, mapped without PROT_WRITE) downwards, overwrites the oldest records, and never
 // stops (W32, in the project's harness/RINGS_FACTS.md):
 //
-//             data_head                     data_head of the snapshot before
-//   ... free  |newest|older|older|.......|  |the one before ...          (positions grow that way)
+//             data_head                     data_head of the previous snapshot
+//   ... free  |newest|older|older|.......|  |previous snapshot ...  (positions grow to the right)
 //             |<---- a snapshot ---->|torn|
 //
-//   V1  A snapshot begins at data_head, which is read once, and goes to where the one before began,
-//       or to the end of what the ring holds: min(size, 0 - data_head), exactly (W33).
-//   V2  The one record that does not fit in that was overwritten in part by newer ones. It is not
-//       delivered. Its header, as every header, is whole: 8 bytes on 8-byte places.
-//   V3  read() reads in place. It is right if nobody writes meanwhile: pause first, and make sure
-//       that the writers which had begun are gone (W34: OverwritableRing does both). If data_head
-//       has moved by the end, it says so.
-//   V4  copy() loses nothing and pauses nobody: it copies the ring, then reads data_head again, and
-//       takes what lies a margin before what has been written meanwhile (W35). The margin is the
-//       largest reservation that can be under way, times the depth to which writers nest: 3 records
-//       of the largest size that there are.
-//   V5  Snapshot::overwritten counts the bytes that were overwritten since the snapshot before, and
-//       so are in no snapshot; positions are compared modulo 2^32, so that this is right for less
-//       than 4 GiB. For a first snapshot it is 0.
-//   V6  A first snapshot within one ring's length after each 4 GiB ends too early, for the same
-//       reason: it lacks the oldest records.
-//   V7  Whatever the ring holds, the rules S4, S5, S8 and S10 (ring/ring.h) hold for what is
-//       delivered. A header whose size is not believable ends the snapshot: it is what is left of
-//       a record (V2) as far as can be known. A data_head that is not a multiple of 8 delivers one
-//       Malformed, BadPositions.
-//   V8  A data_head that has gone back, above where the snapshot before began, by at most the
-//       ring's size and on the 8-byte grid as that is (S11), makes an empty snapshot, and so does
-//       one that goes back while copy() copies: the next goes on.
+//   V1  A snapshot begins at data_head, which is read once, and extends to where the previous
+//       snapshot began, or to the end of what the ring holds, which is exactly min(size, 0 -
+//       data_head) (W33).
+//   V2  The one record that does not fit in that has been partly overwritten by newer ones. It is
+//       not delivered. Its header is whole, as every header is: 8 bytes at a multiple of 8.
+//   V3  read() reads in place. Its result is correct if nobody writes meanwhile. So first pause the
+//       output, and make sure that the writers that had begun are done (W34: OverwritableRing does
+//       both). If data_head has moved by the end, Snapshot::moved is set.
+//   V4  copy() loses nothing and pauses nobody. It copies the ring, reads data_head again, and uses
+//       the part that ends a margin before the bytes that were written meanwhile (W35). The margin
+//       is the largest reservation that can be in progress, times the depth to which writers nest:
+//       3 records of the largest size that occurs.
+//   V5  Snapshot::overwritten is the number of bytes that were overwritten since the previous
+//       snapshot, and so are in no snapshot. Positions are compared modulo 2^32, so the number is
+//       right below 4 GiB. It is 0 for a first snapshot.
+//   V6  For the same reason, a first snapshot within one ring's length after each 4 GiB ends too
+//       early: the oldest records are missing.
+//   V7  Whatever the ring holds, rules S4, S5, S8 and S10 (ring/ring.h) apply to the events
+//       delivered. A header with a size that is not believable ends the snapshot: as far as can be
+//       known, it is what is left of an overwritten record (V2). If data_head is not a multiple of
+//       8, one Malformed is delivered: BadPositions.
+//   V8  If data_head has gone back, above where the previous snapshot began, by at most the ring's
+//       size and still on the 8-byte grid (S11), the snapshot is empty. The same holds if data_head
+//       goes back while copy() copies. The next snapshot continues.
 //
 // Units: sizes are bytes. The first event is the newest.
-// Lifetime: the memory must outlive the object; events are valid until the callback returns, those
-// of a copy as long as what they were copied to.
+// Lifetime: the memory must outlive the object. Events are valid until the callback returns; those
+// of a copy are valid as long as the copy is.
 // Threads: one at a time. The kernel may write meanwhile: see V3 and V4.
-// Errors: none; nothing here throws (what the callback throws passes through, and the records count
-// as read), allocates or calls the system. Nothing is ever written to the ring.
-// Callbacks: a null pointer to a function ends the program (SIGILL or SIGTRAP), before anything is
-// read. A read() or copy() from within f is a snapshot of its own: it delivers what came since the
-// outer one began, and what is copied to the same place is what the outer one goes on in.
+// Errors: none. Nothing here throws, allocates or makes a system call. (The callback's exceptions
+// pass through, and the records count as read.) Nothing is ever written to the ring.
+// Callbacks: a null function pointer ends the program (SIGILL or SIGTRAP) before anything is read.
+// A read() or copy() from within f is a separate snapshot, which delivers what came since the outer
+// one began. If it copies to the same place, the outer snapshot continues in the new copy.
 
 #include <cstddef>
 #include <cstdint>
@@ -67,7 +68,7 @@ namespace perfring {
 struct Snapshot {
   std::uint64_t events = 0;       // delivered
   std::uint64_t overwritten = 0;  // bytes (V5)
-  bool moved = false;             // read(): somebody wrote meanwhile, so that some may be damaged
+  bool moved = false;             // read(): somebody wrote meanwhile, so events may be damaged
 
   bool operator==(const Snapshot&) const = default;
 };
@@ -77,7 +78,7 @@ class Snapshots {
   using Walk = internal::Walk<M>;
 
  public:
-  // As Ring::over(); the memory may be mapped read-only.
+  // As for Ring::over(), but the memory may be mapped read-only.
   static std::optional<Snapshots> over(perf_event_mmap_page& page, Bytes data) noexcept {
     return of(internal::view_of(page, data));
   }
@@ -86,8 +87,8 @@ class Snapshots {
     return of(internal::view_of(mapping, page_size));
   }
 
-  // V3: the records since the last snapshot, by f(const PerfEvent&), which returns nothing, or
-  // whether to go on; those behind where it stopped count as read.
+  // V3: Passes the records since the last snapshot to f(const PerfEvent&), which returns either
+  // nothing or whether to continue. If f stops, the records after that count as read.
   template <class F>
   Snapshot read(F&& f) {
     internal::expect_callable(f);
@@ -95,14 +96,14 @@ class Snapshots {
     const Position head = internal::read_head<M>(*view_.page);
     const std::size_t length = begin(head, snapshot);
     deliver(view_, head, length, f, snapshot);
-    // All reads above happen before this one.
+    // All reads above happen before the next one.
     M::fence_after_read_of(view_.page->data_head);
     snapshot.moved = M::read_once(view_.page->data_head) != head;
     return snapshot;
   }
 
-  // V4. `to` is as long as the ring, its address a multiple of 8. Of another length or address, or
-  // if it overlaps the ring, nothing is read and this returns nullopt.
+  // V4: Copies to `to`, which must be as long as the ring, aligned to 8 bytes, and outside the
+  // ring. Otherwise reads nothing and returns nullopt.
   template <class F>
   std::optional<Snapshot> copy(std::span<std::byte> to, std::size_t margin, F&& f) {
     internal::expect_callable(f);
@@ -129,9 +130,9 @@ class Snapshots {
     return snapshot;
   }
 
-  // The ring's size.
+  // Returns the ring's size.
   std::size_t size() const noexcept { return view_.data.size(); }
-  // As it is now.
+  // Returns the current data_head.
   Position data_head() const { return M::read_once(view_.page->data_head); }
 
  private:
@@ -141,7 +142,7 @@ class Snapshots {
     return Snapshots{*view};
   }
 
-  // Begins a snapshot at `head`, and returns its length in bytes.
+  // Begins a snapshot at `head`. Returns its length in bytes.
   std::size_t begin(Position head, Snapshot& snapshot) noexcept {
     const std::size_t size = view_.data.size();
     if (begun_ && internal::has_gone_back(size, head, last_)) return 0;
@@ -185,7 +186,7 @@ class Snapshots {
   }
 
   internal::RingView view_;
-  Position last_ = 0;  // data_head of the snapshot before
+  Position last_ = 0;  // data_head of the previous snapshot
   bool begun_ = false;
 };
 

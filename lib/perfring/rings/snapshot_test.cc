@@ -1,4 +1,4 @@
-// Snapshots of rings that are written by hand, downwards, as an overwritable ring is.
+// Snapshots of rings that the test writes downwards, as the kernel writes an overwritable ring.
 
 #include "perfring/rings/snapshot.h"
 
@@ -73,7 +73,8 @@ TEST_F(SnapshotsTest, TheNextSnapshotEndsWhereTheOneBeforeBegan) {
   EXPECT_EQ(last_.overwritten, 0U);
 }
 
-// W33: 72 bytes do not divide the ring: 56 are whole, 64 bytes are left of the 57th.
+// W33: the ring's size is not a multiple of 72: 56 records are whole, and 64 bytes are left of the
+// 57th.
 TEST_F(SnapshotsTest, ARecordThatIsOverwrittenInPartIsLeftOut) {
   Backward ring;
   Snapshots snapshots = ring.snapshots();
@@ -122,7 +123,7 @@ TEST_F(SnapshotsTest, AMovedHeadIsSeen) {
   EXPECT_FALSE(last_.moved);
 }
 
-// Writes down the looks at data_head and the fences; of reads that follow each other one.
+// Records the reads of data_head and the fences, and one entry for each series of other reads.
 struct TracingMemory : HardwareMemory {
   static inline std::vector<std::string> trace;
 
@@ -144,7 +145,7 @@ struct TracingMemory : HardwareMemory {
   }
 };
 
-// V3 and V4: without the second fence, a processor may look at data_head before it reads.
+// V3 and V4: without the second fence, a processor may read data_head before the records.
 TEST_F(SnapshotsTest, DataHeadIsReadAgainBehindAFence) {
   Backward ring;
   auto snapshots = Snapshots<TracingMemory>::over(ring.page(), ring.data()).value();
@@ -159,7 +160,7 @@ TEST_F(SnapshotsTest, DataHeadIsReadAgainBehindAFence) {
               ElementsAre("data_head", "fence", "read", "fence", "data_head"));
 }
 
-// A memory in which a writer is at work while it is copied.
+// Memory that a writer changes while it is copied.
 struct WrittenMeanwhile : HardwareMemory {
   static inline std::function<void()> at_half;
   static inline std::size_t words = 0;
@@ -172,7 +173,7 @@ struct WrittenMeanwhile : HardwareMemory {
 
 class SnapshotsCopyTest : public SnapshotsTest {
  protected:
-  // Copies a full ring, half-way through which so many records are written, and one more is begun.
+  // Copies a full ring. Halfway through the copy, writes `records` records and begins one more.
   std::vector<std::uint64_t> copied(int records, std::size_t margin) {
     Backward ring;
     auto snapshots = Snapshots<WrittenMeanwhile>::over(ring.page(), ring.data()).value();
@@ -199,7 +200,7 @@ TEST_F(SnapshotsCopyTest, RecordsOverwrittenDuringACopyAreLeftOut) {
   for (const int records : {63, 64, 200}) EXPECT_THAT(copied(records, 64), IsEmpty());
 }
 
-// W35: what the margin is for.
+// W35: the purpose of the margin.
 TEST_F(SnapshotsCopyTest, WithoutAMarginARecordThatIsBegunDamagesTheOldest) {
   bool damaged = false;
   for (int records = 0; records < 63; ++records) {
@@ -221,7 +222,7 @@ TEST_F(SnapshotsCopyTest, TheEventsOfACopyLieInTheCopy) {
   EXPECT_EQ(events, 1);
 }
 
-// A copy is what there was when it began, and the next one begins there.
+// A copy has what the ring held when the copy began, and the next copy begins there.
 TEST_F(SnapshotsCopyTest, RecordsWrittenDuringACopyAreOfTheNext) {
   Backward ring;
   auto snapshots = Snapshots<WrittenMeanwhile>::over(ring.page(), ring.data()).value();
@@ -328,10 +329,10 @@ TEST_F(SnapshotsTest, AHeadThatIsNoPlaceIsMalformed) {
   }
   snapshots.read(collect);
   ring.page().data_head = std::uint64_t{0} - 8208;
-  snapshots.read(collect);  // 17 bytes from a place that is none to one that is
+  snapshots.read(collect);  // 17 bytes, between a head that is a place and one that is not
 }
 
-// V8: as a kernel before 5.2 shows it (K59).
+// V8: as on kernels before 5.2 (K59).
 TEST_F(SnapshotsTest, AHeadThatWentBackIsAnEmptySnapshotAndTheNextGoesOn) {
   for (const std::uint64_t back : {std::size_t{8}, std::size_t{24}, kSize}) {
     Backward ring;
@@ -349,7 +350,7 @@ TEST_F(SnapshotsTest, AHeadThatWentBackIsAnEmptySnapshotAndTheNextGoesOn) {
   }
 }
 
-// Goes back between the two reads of data_head.
+// data_head goes back between its two reads.
 struct GoesBack : DefaultMemory {
   static inline unsigned reads;
   static Position read_once(const SharedPosition& head) {
@@ -364,18 +365,18 @@ TEST_F(SnapshotsTest, AHeadThatGoesBackWhileItIsCopiedLeavesAllToTheNext) {
   GoesBack::reads = 0;
   EXPECT_EQ(snapshots.copy(copy_, 0, collect), Snapshot{});
   EXPECT_THAT(numbers, IsEmpty());
-  GoesBack::reads = 1;  // that it reads first is behind, so that the newest is the next's
+  GoesBack::reads = 1;  // the first read is too high, so the newest record is left to the next
   EXPECT_EQ(snapshots.copy(copy_, 0, collect), (Snapshot{.events = 2})) << "the first still";
   EXPECT_THAT(numbers, ElementsAre(2, 1));
 }
 
-// The kernel's positions run down from 0, and so through 2^32 in a while.
+// The kernel's positions run down from 0, and eventually pass a multiple of 2^32.
 TEST_F(SnapshotsTest, PositionsAreComparedModulo2To32) {
   Backward ring{std::uint64_t{0} - (std::uint64_t{1} << 32) + 100 * 64};
   for (std::uint64_t i = 1; i <= 64; ++i) ring.write(i, 64);
   Snapshots snapshots = ring.snapshots();
   EXPECT_THAT(read(snapshots), SizeIs(64));
-  for (std::uint64_t i = 1; i <= 50; ++i) ring.write(i, 64);  // past it
+  for (std::uint64_t i = 1; i <= 50; ++i) ring.write(i, 64);  // past the multiple
   EXPECT_THAT(read(snapshots), SizeIs(50));
   EXPECT_EQ(last_.overwritten, 0U);
 }

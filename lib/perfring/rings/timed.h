@@ -4,14 +4,14 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// Timed<Memory>: a Memory policy for rings whose events were opened with PERF_SAMPLE_TIME beside
-// PERF_SAMPLE_RAW, and nothing else: the time lies between a sample's header and its raw size.
-// Ring<Timed<>>, Cursor<Timed<>> and Merge<Timed<>> are as those of M; the event's time is the
-// Merge's key if that is EventTime (key_at.h).
+// Timed<Memory>: a Memory policy for rings with events that were opened with PERF_SAMPLE_TIME and
+// PERF_SAMPLE_RAW, and nothing else. The time is between a sample's header and its raw size.
+// Ring<Timed<>>, Cursor<Timed<>> and Merge<Timed<>> otherwise behave like those of M. If the
+// Merge's key is EventTime (key_at.h), it merges by this time.
 //
 // Kernel: kernel/events/core.c: perf_output_sample() at v6.18. Without attr.use_clockid the time is
-// of another clock than CLOCK_MONOTONIC (K21).
-// K: facts that were measured, in the project's harness/KERNEL_FACTS.md.
+// from a different clock than CLOCK_MONOTONIC (K21).
+// K: measured facts, in the project's harness/KERNEL_FACTS.md.
 
 #include <cstddef>
 #include <cstdint>

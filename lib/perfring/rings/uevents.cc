@@ -49,7 +49,7 @@ Uevents::Message Uevents::receive() noexcept {
     if (errno == ENOBUFS) return {.dropped = true};
     return {.end = true};
   }
-  // Processes may send to the group, too.
+  // Ignore what other processes send to the group.
   if (length == sizeof(from) && from.nl_family == AF_NETLINK && from.nl_pid != 0) return {};
   if (size == 0) return {};
   return {.change = parse_uevent({text, static_cast<std::size_t>(size)})};

@@ -5,8 +5,8 @@
 #error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
-// The kernel's messages about CPUs that come and go. Internal to RingSet.
-// W: facts that were measured, in the project's harness/RINGS_FACTS.md.
+// The kernel's messages about CPU hotplug. Internal to RingSet.
+// W: measured facts, in the project's harness/RINGS_FACTS.md.
 
 #include <cstdint>
 #include <expected>
@@ -21,28 +21,28 @@ namespace perfring::internal {
 
 struct CpuChange {
   std::uint32_t cpu;
-  bool online;  // else it is gone
+  bool online;  // false: it has gone offline
 
   bool operator==(const CpuChange&) const = default;
 };
 
-// Parses a message that begins with "online@/devices/system/cpu/cpu7" and a zero; nullopt for any
-// other (lib/kobject_uevent.c: kobject_uevent_env() at v6.18).
+// Parses a message that begins with "online@/devices/system/cpu/cpu7" (or "offline@...") and a zero
+// byte. Returns nullopt for any other (lib/kobject_uevent.c: kobject_uevent_env() at v6.18).
 std::optional<CpuChange> parse_uevent(std::string_view message) noexcept;
 
-// A socket that the kernel's uevents come to (W41).
+// A socket that receives the kernel's uevents (W41).
 //
 // Threads: one at a time.
 class Uevents {
  public:
   static std::expected<Uevents, std::error_code> open() noexcept;
-  // Over a socket that messages come from, each whole; it must not block.
+  // Takes a socket that must not block and that receives whole messages.
   explicit Uevents(os::Fd socket) noexcept : socket_{std::move(socket)} {}
 
-  // To be watched.
+  // The descriptor to watch.
   int fd() const noexcept { return socket_.get(); }
 
-  // Passes what has come since to f(CpuChange). Returns whether that is all: if not, messages were
+  // Passes the changes received since the last call to f(CpuChange). Returns false if messages were
   // dropped for want of room.
   template <class F>
   bool read(F&& f) {
@@ -57,7 +57,7 @@ class Uevents {
 
  private:
   struct Message {
-    bool end = false;  // there is none
+    bool end = false;  // no message is left
     bool dropped = false;
     std::optional<CpuChange> change{};
   };

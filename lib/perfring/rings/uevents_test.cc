@@ -1,4 +1,4 @@
-// Uevents over a socket of the test's own, and the kernel's messages as they are.
+// Uevents over a socket that the test opens, and messages as the kernel sends them.
 
 #include "perfring/rings/uevents.h"
 
@@ -19,7 +19,7 @@ using namespace std::string_view_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// As a live kernel sent them.
+// Captured from a live kernel.
 constexpr std::string_view kOffline =
     "offline@/devices/system/cpu/cpu1\0ACTION=offline\0DEVPATH=/devices/system/cpu/cpu1\0"
     "SUBSYSTEM=cpu\0SEQNUM=1234\0"sv;

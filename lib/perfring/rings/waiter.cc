@@ -20,10 +20,10 @@ namespace {
 using internal::failed;
 using std::chrono::nanoseconds;
 
-constexpr int kReportsMost = 16;  // those behind them are reported by the next wait
+constexpr int kReportsMost = 16;  // the next wait reports the rest
 
-// Before Linux 5.11, and where a seccomp profile does not know epoll_pwait2: ppoll(2) on the epoll
-// has nanoseconds, too. It takes the flags away, but has reported them by then.
+// For Linux before 5.11, and for seccomp profiles that do not know epoll_pwait2: ppoll(2) on the
+// epoll takes nanoseconds, too. It clears the flags, but has reported them by then.
 int wait_by_ppoll(int epoll, nanoseconds timeout, epoll_event* events, int most) noexcept {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
   timespec spec{};
@@ -120,17 +120,17 @@ Woken Waiter::wait(Clock::time_point deadline) noexcept {
   if (is_stopped()) return Woken::Stop;
   const int before = errno;
   if (look_again_) deadline = Clock::time_point::min();
-  // Once: what is not waited for needs no clock.
+  // A wait that does not sleep needs no clock.
   const Clock::time_point now =
       deadline == Clock::time_point::min() ? Clock::time_point::max() : Clock::now();
   epoll_event events[kReportsMost];
   const int reported = reported_by(deadline, now, events, kReportsMost);
   for (int i = 0; i < reported; ++i) {
     const auto watched = static_cast<Watched>(events[i].data.u64 >> 32);
-    // Maybe by a forked child's copy.
+    // A forked child may have called stop().
     if (watched == Watched::Stop) __atomic_store_n(&stopped_, 1, __ATOMIC_RELEASE);
     if (watched == Watched::Other) other_ = true;
-    // N6. A socket's error goes away when it is read.
+    // N6. Reading a socket clears its error.
     const std::uint32_t hung_up =
         watched == Watched::Other ? EPOLLHUP : std::uint32_t{EPOLLHUP} | EPOLLERR;
     if (watched != Watched::Stop && (events[i].events & hung_up) != 0) {
@@ -140,7 +140,7 @@ Woken Waiter::wait(Clock::time_point deadline) noexcept {
   waited_at_ = Clock::now();
   errno = before;
   if (is_stopped()) return Woken::Stop;
-  // Below 0: a signal came.
+  // A negative number means that a signal came.
   const bool anything = reported != 0;
   return std::exchange(look_again_, false) || anything ? Woken::Report : Woken::Timeout;
 }
@@ -149,7 +149,7 @@ void Waiter::stop() noexcept {
   const int before = errno;
   __atomic_store_n(&stopped_, 1, __ATOMIC_RELEASE);
   const std::uint64_t one = 1;
-  // It fails only if so many stopped already.
+  // Fails only if so many stops have been written already that the counter is full.
   static_cast<void>(!::write(stop_.get(), &one, sizeof(one)));
   errno = before;
 }

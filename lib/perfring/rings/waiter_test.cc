@@ -1,4 +1,4 @@
-// Waiter on descriptors that are not events. On a real kernel's: harness/live.
+// Waiter on descriptors that are not events. harness/live tests it on events of a real kernel.
 
 #include "perfring/rings/waiter.h"
 
@@ -34,7 +34,7 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using Clock = Waiter::Clock;
 
-// A descriptor that is reported again and again, as a ring whose flag stays.
+// A descriptor that is reported again and again, like a ring with a flag that nobody clears.
 struct Readable {
   Readable() : fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {}
   void raise() { EXPECT_EQ(::eventfd_write(fd.get(), 1), 0); }
@@ -96,7 +96,7 @@ TEST(WaiterTest, AReportAndALookAgainAreOneReport) {
   EXPECT_EQ(waiter.poll(), Woken::Timeout);
 }
 
-// A clock of milliseconds would make 1 ms of 300 us, or 0.
+// A clock of milliseconds would turn 300 us into 1 ms, or 0.
 TEST(WaiterTest, DeadlinesAreHeldToTheMicrosecond) {
   for (const int pwait2_errno : {0, ENOSYS, EPERM}) {
     testing::FakeKernel kernel;
@@ -141,7 +141,7 @@ TEST(WaiterTest, WithoutEpollPwait2ReportsAndStopsAreSeenAsWell) {
   stops.join();
 }
 
-// N4: as when a nested writer has set no flag.
+// N4: as if a nested writer had not set the flag.
 TEST(WaiterTest, NoWaitIsLongerThanTheLongest) {
   Waiter waiter = waiter_of(5ms);
   waiter.poll();
@@ -182,7 +182,7 @@ TEST(WaiterTest, StopEndsEveryWaitFromThenOn) {
 
 Waiter* in_handler = nullptr;
 
-// A wait during which this thread gets a signal.
+// Waits while this thread receives a signal.
 Woken signalled_wait(Waiter& waiter, void (*handler)(int), std::chrono::milliseconds after) {
   struct sigaction action{};
   struct sigaction before{};
@@ -228,7 +228,7 @@ TEST(WaiterTest, ARingThatHungUpIsReportedOnce) {
   EXPECT_EQ(waiter.wait(Clock::now() + 1ms), Woken::Timeout) << "else nobody sleeps again (N6)";
 }
 
-// EPOLLERR, and no EPOLLHUP.
+// EPOLLERR without EPOLLHUP.
 TEST(WaiterTest, ARingWithAnErrorIsReportedOnce) {
   Waiter waiter = waiter_of();
   int ends[2];
@@ -241,7 +241,6 @@ TEST(WaiterTest, ARingWithAnErrorIsReportedOnce) {
   EXPECT_EQ(waiter.wait(Clock::now() + 1ms), Woken::Timeout);
 }
 
-// A datagram to a port that nobody has is an error of the socket that sent it, which reading takes.
 // A datagram socket with a name that the kernel chooses.
 struct NamedSocket {
   NamedSocket() : fd{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)} {
@@ -257,8 +256,8 @@ struct NamedSocket {
   socklen_t size = sizeof(name);
 };
 
-// If a socket's peer connects to another one and so loses what was sent to it, the socket has an
-// error until that is read (net/unix/af_unix.c: unix_dgram_disconnected(), v6.1).
+// If a socket's peer connects to another socket, and so loses what was sent to it, the first socket
+// has an error until that error is read (net/unix/af_unix.c: unix_dgram_disconnected(), v6.1).
 TEST(WaiterTest, AnotherDescriptorWithAnErrorIsReportedAgainOnceThatIsRead) {
   Waiter waiter = waiter_of();
   NamedSocket socket, peer, another;
@@ -370,7 +369,7 @@ TEST(WaiterTest, AMovedFromWaiterReturnsStop) {
 TEST(WaiterTest, NoDescriptorLeftIsAnErrorWithAdvice) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  // The next two numbers at most.
+  // Leaves one or two descriptor numbers.
   const Readable next;
   for (const rlim_t more : {rlim_t{1}, rlim_t{2}}) {
     const rlimit few{static_cast<rlim_t>(next.fd.get()) + more, before.rlim_max};

@@ -4,28 +4,30 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// WakeupChoice: how a consumer learns most cheaply, within a latency L, that there is something to
-// read. A wakeup costs the reader about 34 us of a CPU and the writer 6 to 17 us; a tick of a timer
+// WakeupChoice: the cheapest way for a consumer to learn within a latency L that there is something
+// to read. A wakeup costs the reader about 34 us of CPU and the writer 6 to 17 us; a timer tick
 // costs the reader 16 to 19 us and the writer nothing (W27, in the project's
-// harness/RINGS_FACTS.md). So a wakeup for each record is the cheapest up to one record in each L,
-// and a timer of L above that. Whether a switch is worth its while is decided over 16 L, and a
-// timer is given up at half the rate at which it was taken, so that a steady rate never switches
-// twice.
+// harness/RINGS_FACTS.md). So a wakeup for each record is cheapest up to one record per L, and a
+// timer with period L is cheapest above that. Whether to switch is decided over a time of 16 L. The
+// timer is abandoned at half the rate at which it was adopted, so that a steady rate never causes
+// two switches.
 //
-// Units: a latency is any duration; one of 0 or less means a wakeup for each record, for ever. One
-// of more than an hour is an hour. A time is of std::chrono::steady_clock: one before its epoch is
-// the epoch, one of more than a century later is that. Time that goes back has not passed.
-// Threads: one at a time. Errors: none; nothing here throws, allocates or calls the system.
+// Units: a latency is any duration. 0 or less means a wakeup for each record, always. More than an
+// hour counts as an hour. Times are std::chrono::steady_clock times. A time before the clock's
+// epoch counts as the epoch, and one more than a century later as that limit. If time goes back, no
+// time passes.
+// Threads: one at a time.
+// Errors: none; nothing here throws, allocates or makes a system call.
 
 #include <chrono>
 #include <cstdint>
 
 namespace perfring {
 
-// When the kernel announces a record to those who wait.
+// When the kernel wakes those who wait for records.
 enum class Wakeups : std::uint8_t {
   EachRecord,
-  None,  // but for a ring that is half full
+  None,  // only for a ring that is half full
 };
 
 class WakeupChoice {
@@ -39,10 +41,10 @@ class WakeupChoice {
   Wakeups wakeups() const noexcept { return wakeups_; }
   std::chrono::nanoseconds latency() const noexcept { return latency_; }
 
-  // Counts the events that a read of all rings, from `at` on, has found. Returns wakeups().
+  // Counts the `events` that a read of all rings, begun at time `at`, has found. Returns wakeups().
   Wakeups looked(std::uint64_t events, Clock::time_point at) noexcept {
     if (latency_ <= std::chrono::nanoseconds{0}) return wakeups_;
-    // So that neither sums nor differences overflow.
+    // Neither sums nor differences may overflow.
     if (at < kEarliest) at = kEarliest;
     if (at > kLatest) at = kLatest;
     if (hurried_ != 0) --hurried_;
@@ -50,7 +52,7 @@ class WakeupChoice {
     due_ = wakeups == Wakeups::None || hurried_ != 0 ? at + latency_ : Clock::time_point::max();
     return wakeups;
   }
-  // When they are to be read again, whether or not anybody was woken.
+  // When to read the rings again, whether or not there was a wakeup.
   Clock::time_point due() const noexcept { return due_; }
 
  private:
@@ -62,7 +64,7 @@ class WakeupChoice {
   Wakeups choose(std::uint64_t events, Clock::time_point at) noexcept {
     if (!began_) begin(at);
     events_ += events;
-    // Signed: time may go back.
+    // Signed, because time may go back.
     const std::chrono::nanoseconds window = latency_ * std::int64_t{kWindow};
     const bool ended = at - since_ >= window;
     if (wakeups_ == Wakeups::EachRecord) {
@@ -80,7 +82,7 @@ class WakeupChoice {
     hurried_ = wakeups == Wakeups::EachRecord ? kHurriedLooks : 0;
     return wakeups_ = wakeups;
   }
-  // Whether there were fewer events than one in each 2 latencies.
+  // Returns true if there was less than one event in each 2 latencies.
   bool is_below_half(Clock::duration elapsed) const noexcept {
     const auto half = 2 * latency_;
     const auto least = static_cast<std::uint64_t>(elapsed / half);
@@ -96,8 +98,8 @@ class WakeupChoice {
   Wakeups wakeups_ = Wakeups::EachRecord;
   bool began_ = false;
   Clock::time_point since_{};  // when the window began
-  std::uint64_t events_ = 0;   // in it
-  unsigned hurried_ = 0;       // looks to come that are followed by another within the latency
+  std::uint64_t events_ = 0;   // in the window
+  unsigned hurried_ = 0;       // reads to come that need another read within the latency
   Clock::time_point due_ = Clock::time_point::max();
 };
 

@@ -1,5 +1,4 @@
-// WakeupChoice: when a timer takes the place of wakeups (W27). And a RingSet with a latency, which
-// asks it.
+// WakeupChoice: when a timer replaces wakeups (W27). And a RingSet with a latency, which uses it.
 
 #include "perfring/rings/wakeups.h"
 
@@ -26,7 +25,7 @@ class RingSetLatencyTest : public testing::RingSetCpusTest {};
 constexpr auto kEach = Wakeups::EachRecord;
 constexpr auto kNone = Wakeups::None;
 
-// A consumer that looks after so long, again and again, and finds so many events each time.
+// A consumer that reads at fixed intervals and finds the same number of events each time.
 struct WakeupConsumer {
   explicit WakeupConsumer(nanoseconds latency) : choice{latency} {}
 
@@ -113,7 +112,7 @@ TEST(WakeupChoiceTest, ATimerIsDueInALatencyAndSoAreTwoLooksAfterItIsGivenUp) {
 TEST(WakeupChoiceTest, AWindowThatLastedLongerCountsAsSoMany) {
   WakeupConsumer consumer{1ms};
   consumer.look(1, 1us, 100);
-  consumer.look(1, 160ms, 79);  // 10 windows, of which each had 7.9
+  consumer.look(1, 160ms, 79);  // 10 windows with 7.9 events each
   EXPECT_EQ(consumer.choice.wakeups(), kEach);
   consumer.look(1, 1us, 100);
   consumer.look(1, 160ms, 80);
@@ -247,7 +246,7 @@ TEST_F(RingSetLatencyTest, BackToWakeupsTwoMoreRoundsFollowWithinTheLatency) {
   }
   ASSERT_EQ(set.wakeups(), Wakeups::EachRecord);
   EXPECT_EQ(event_of(0), loud);
-  // A program that had fetched the quiet event outputs after the last drain.
+  // A program that had fetched the quiet event may output after the last drain.
   EXPECT_LT(set.next_deadline(), RingSet::Clock::now() + 1ms);
   EXPECT_EQ(set.wait(), Woken::Timeout);
   set.drain(got_);

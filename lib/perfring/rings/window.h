@@ -4,9 +4,13 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// The records of a ring that were read and not delivered, in the order of their keys: the front,
-// which is delivered next, behind it the window, and behind that what was read ahead, about which
-// nothing is odd. Internal to Merge, whose header states the rules (M3, M8) cited here.
+// Window: the records of a ring that were read but not delivered, in the order of their keys.
+// Internal to Merge, where the rules M3 and M8 cited here are stated (merge.h).
+//
+//   keys_            next_                                                end_
+//     |  taken already | front | window: kLength records | read ahead: <= 57 |  free
+//                        delivered next, then the window,   plain samples in
+//                        in the order of its keys           the order of their keys
 
 #include <cstddef>
 #include <cstdint>
@@ -17,16 +21,17 @@
 
 namespace perfring::internal {
 
-// A record that was read, checked and not delivered; or none. Two words, so that it is returned in
-// registers.
+// A record that was read and checked but not delivered, or none. Two words, so that functions
+// return it in registers.
 struct Held {
   static constexpr std::uint32_t kSample = 0;  // in one piece
-  static constexpr std::uint32_t kSplit = 1;   // a Sample that is not
+  static constexpr std::uint32_t kSplit = 1;   // a Sample that straddles the ring's end
   static constexpr std::uint32_t kLost = 2;
   static constexpr std::uint32_t kMalformed = 3;           // + Defect
-  static constexpr std::uint32_t kKinds = kAlignment - 1;  // the bits that no index needs
+  static constexpr std::uint32_t kKinds = kAlignment - 1;  // the bits that are 0 in every index
 
-  // `index` is that in the ring's data, `length` that of a Sample's raw bytes, or of a Malformed's.
+  // `index` is a place in the ring's data. `length` is the number of a Sample's raw bytes, or of a
+  // Malformed's bytes.
   static std::uint64_t place_of(std::size_t index, std::uint32_t kind, std::size_t length) {
     return std::uint64_t{length} << 32 | index | kind;
   }
@@ -41,19 +46,20 @@ struct Held {
   std::uint64_t place;
 };
 
-// Keys and places are kept apart, or compilers copy both words by way of vectors; and both apart
-// from the rest, so that what a merge needs of all rings is close together.
+// Keys and places are in separate arrays, because compilers otherwise copy the two words through
+// vector registers. Both arrays are allocated apart from the object, so that the members which a
+// merge reads for every ring are close together.
 template <unsigned kLength>
 class Window {
   static_assert(kLength >= 1 && kLength <= 64, "a window is 1 to 64 records long");
 
  public:
-  // A front and a window behind it.
+  // A front and the window after it.
   static constexpr std::size_t kWhole = kLength + 1;
-  // The most records that are read ahead in one go.
+  // The most records that are read ahead at a time.
   static constexpr std::size_t kAhead = 56;
 
-  // The memory that a merge's add() allocates.
+  // The memory for a Window, which Merge::add() allocates.
   static std::unique_ptr<std::uint64_t[]> room() {
     return std::make_unique<std::uint64_t[]>(2 * kRoom);
   }
@@ -67,14 +73,14 @@ class Window {
   std::uint64_t front_key() const noexcept { return next_[0]; }
   bool front_is_plain() const noexcept { return held(next_).kind() == Held::kSample; }
   bool has_next() const noexcept { return count() > 1; }
-  // The key of the record behind the front.
+  // The key of the record after the front.
   std::uint64_t next_key() const noexcept { return next_[1]; }
   std::uint64_t last_key() const noexcept { return empty() ? 0 : end_[-1]; }
 
   void clear() noexcept { next_ = end_ = until_ = keys_.get(); }
 
-  // Whether the front may be taken at once, and two more are known: a whole window is left behind
-  // it, or all is read that there is.
+  // Returns true if the front may be taken at once and two more records follow it: either a whole
+  // window remains after it, or everything there is has been read.
   [[gnu::always_inline]] bool knows_on() const noexcept { return next_ < until_; }
   [[gnu::always_inline]] Held take() noexcept {
     const Held front = held(next_);
@@ -82,10 +88,10 @@ class Window {
     return front;
   }
 
-  // Takes up to `limit`, which it counts down, while the front is a sample in one piece and its key
-  // is below `until_key`, and passes it to visit(Held), which says whether to go on, when it is no
-  // longer the front. Precondition: knows_on(), front_is_plain(), limit is not 0. Returns what
-  // visit() said last.
+  // Takes the front repeatedly while it is a sample in one piece with a key below `until_key`, at
+  // most `limit` times. Decrements `limit` for each record taken. Passes each record to
+  // visit(Held), after it has ceased to be the front; visit() returns whether to continue. Returns
+  // the last result of visit(). Precondition: knows_on(), front_is_plain(), and limit is not 0.
   template <class Visit>
   [[gnu::always_inline]] bool take_while(std::uint64_t until_key, std::uint64_t& limit,
                                          Visit visit) {
@@ -99,12 +105,13 @@ class Window {
     return true;
   }
 
-  // From now on the front may be taken as long as a whole window is left.
+  // From now on, the front may be taken as long as a whole window remains.
   bool stays_whole() noexcept { return leaves(kWhole); }
-  // From now on, as long as there is one that comes after the next.
+  // From now on, the front may be taken as long as two records follow it.
   bool runs_out() noexcept { return leaves(2); }
 
-  // Room for another, and for kAhead more, if there is not more than a whole window and one.
+  // Moves the records to the start of the arrays, if there are at most kWhole + 1. This makes room
+  // for one more record and kAhead others.
   void make_room() noexcept {
     std::uint64_t* const to = keys_.get();
     const std::size_t held_now = count();
@@ -113,9 +120,9 @@ class Window {
     end_ = to + held_now;
   }
 
-  // Inserts a record in the order of the keys: behind equal ones, and not before a record that
-  // would have been delivered by now if nothing had been read ahead. Returns whether it comes
-  // before another.
+  // Inserts a record by its key: after records with an equal key, and not before any record that
+  // would have been delivered by now if nothing had been read ahead. Returns true if the record is
+  // not the last now.
   bool put(const Held& another) noexcept {
     std::uint64_t* const last = end_++;
     std::uint64_t* place = last;
@@ -125,8 +132,9 @@ class Window {
     return place != last;
   }
 
-  // M8: gives each the key that key(Held) says, in the order of before(Held, Held): as if they had
-  // been read in that order, and with these keys. Returns how many come before others by a new key.
+  // M8: Gives each record the key that key(Held) returns, calling it in the order of before(Held,
+  // Held), and inserts the records again as if they had just been read in that order. Returns how
+  // many records a changed key moves before others.
   template <class Before, class Key>
   std::size_t change_keys(Before before, Key key) {
     for (std::uint64_t* i = next_; i != end_; ++i) {
@@ -145,7 +153,7 @@ class Window {
     return displaced;
   }
 
-  // The i-th of those that come behind all others, once they are added.
+  // Writes record `i` of those that add_behind() will append.
   [[gnu::always_inline]] void set_behind(std::size_t i, std::uint64_t key,
                                          std::uint64_t place) noexcept {
     end_[i] = key;
@@ -157,7 +165,8 @@ class Window {
  private:
   static constexpr std::size_t kRoom = kWhole + 1 + kAhead;
 
-  // Keeps what changes in a register for its scope, and writes it back also if something is thrown.
+  // Keeps the changing members in registers during a scope, and writes them back at its end, even
+  // if something is thrown.
   struct Aside {
     Aside(Window& of, std::uint64_t& its_limit) noexcept
         : window{of}, limit{its_limit}, next{of.next_} {}
@@ -186,7 +195,7 @@ class Window {
   std::uint64_t* next_;   // the front
   std::uint64_t* until_;  // see knows_on()
   std::uint64_t* end_;
-  std::unique_ptr<std::uint64_t[]> keys_;  // and kRoom behind each its place
+  std::unique_ptr<std::uint64_t[]> keys_;  // keys_[i + kRoom] is the place of keys_[i]
 };
 
 }  // namespace perfring::internal

@@ -14,18 +14,18 @@
 
 namespace perfring {
 
-// Waits until every BPF program that was running has ended, on any CPU: what such a program output
-// is then in its ring. Of all that user space can do, two things wait for a writer (W12, W13, in
-// the project's harness/RINGS_FACTS.md): the update of a map of maps, after which the kernel waits
-// for programs by design, and membarrier(MEMBARRIER_CMD_GLOBAL). Neither a pause, nor an interrupt
-// of the CPU, nor a look at data_head does.
+// Waits until every BPF program that was running on any CPU has ended. The output of such a program
+// is then in its ring. Of all that user space can do, only two things wait for a writer (W12, W13,
+// in the project's harness/RINGS_FACTS.md): an update of a map of maps, after which the kernel
+// waits for programs by design, and membarrier(MEMBARRIER_CMD_GLOBAL). A pause, an interrupt of the
+// CPU or a read of data_head does not.
 //
-// Units: it takes about 8 ms, and up to 33 were seen.
-// Lifetime: move-only; it owns two small maps. Moved from, or where they may not be created, wait()
-// takes the other way.
-// Threads: any, at once.
+// Units: it takes about 8 ms; up to 33 ms were observed.
+// Lifetime: move-only. It owns two small maps. If moved from, or if the maps could not be created,
+// wait() uses membarrier.
+// Threads: any number at a time.
 // Errors: SyscallError, if the kernel allows neither of the two.
-// Limits: a sleepable program is waited for only while it is in the helper.
+// Limits: waits for a sleepable program only while that is in the helper.
 // Kernel: kernel/bpf/syscall.c: maybe_wait_bpf_programs(); kernel/sched/membarrier.c at v6.18.
 class PERFRING_EXPORT WriterBarrier {
  public:
@@ -38,7 +38,7 @@ class PERFRING_EXPORT WriterBarrier {
       : inner_{std::move(inner)}, outer_{std::move(outer)} {}
 
   os::Fd inner_;
-  os::Fd outer_;  // none where maps may not be created
+  os::Fd outer_;  // none if the maps could not be created
 };
 
 }  // namespace perfring
