@@ -104,7 +104,7 @@ struct RemembersBuffer : Base {
   const kernel::perf_buffer* buffer = nullptr;
 };
 
-// Bypasses the ledger, if there is one.
+// Shows each reservation in data_head, by a store that bypasses the ledger, if there is one.
 template <class Base>
 struct ShowsTheUnpublished : RemembersBuffer<Base> {
   using RemembersBuffer<Base>::RemembersBuffer;

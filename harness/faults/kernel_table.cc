@@ -1,4 +1,4 @@
-// The faults of a kernel.
+// The faults in the kernel.
 
 #include <array>
 

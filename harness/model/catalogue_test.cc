@@ -84,7 +84,7 @@ TEST(CatalogueTest, EveryViolationIsDrawnCompletely) {
 }
 
 // The tests below check the source that ships, and the word-by-word protocol, in every execution
-// that AArch64 and RISC-V allow. The expected outcome of each fault comes from herd7, run on the
+// that AArch64 and RISC-V allow. The expected outcome of each fault is from herd7, run on the
 // part of the protocol that the fault breaks.
 
 // Returns the violation of the first case that has one, or why nothing is proved: a search that was

@@ -165,7 +165,7 @@ TEST(PrintableTest, BytesThatATerminalActsOnAreEscaped) {
       {std::string{"a\0b", 3}, "a\\x00b"},
       {"\xc2\x9b"
        "31m",
-       "\\xc2\\x9b31m"},                             // U+009B, which begins a sequence, too
+       "\\xc2\\x9b31m"},                             // U+009B, which also begins a sequence
       {"\xe2\x80\xae", "\\xe2\\x80\\xae"},           // U+202E, right to left from here on
       {"\xff\xc3", "\\xff\\xc3"},                    // not UTF-8, and half of a character
       {"\xc0\xaf", "\\xc0\\xaf"},                    // an overlong encoding

@@ -118,7 +118,7 @@ TEST(ExecutionTest, FullFencesOfThreeThreadsFormNoCycle) {
   EXPECT_TRUE(explore(program(std::memory_order_acq_rel)).violation.has_value());
 }
 
-// Each thread reads the value that the other one's update overwrites.
+// Each thread reads the value that the other thread's update overwrites.
 TEST(ExecutionTest, FullFencesComeBeforeTheUpdateThatOverwritesAReadsSource) {
   const auto program = [](std::memory_order order) {
     Program p;

@@ -18,7 +18,7 @@ namespace perfring::model {
 
 inline constexpr const char* kDataRace = "data race";
 
-// The violated check, and the thread whose step violates it.
+// The violated check, and the thread and the place of the step that violates it.
 struct Cause {
   std::string what;
   std::size_t thread = 0;

@@ -1,5 +1,5 @@
-// Tests the engine with programs on whose outcomes, races and mostly execution counts other
-// checkers agree.
+// Tests the engine with programs on which other checkers agree: on their outcomes and races, and on
+// most execution counts.
 
 #include "harness/model/litmus/litmus.h"
 

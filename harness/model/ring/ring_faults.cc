@@ -92,7 +92,7 @@ std::vector<Halves> all_halves() {
 }
 
 // The kernel's faults do not depend on the consumer: a Cursor finds the same ones. The faulty
-// consumers are those in `users`.
+// consumers are in `users`.
 template <class M>
 constexpr Consuming kPulled = consume<PulledCursor<M>>;
 std::vector<Halves> cursor_halves() {
