@@ -24,8 +24,8 @@ std::string refusal(const std::system_error& error);
 // Returns the name given to run_program().
 std::string_view program_name();
 
-// Returns the command that runs `perfring`: its name, or `bazel run //:perfring --` if Bazel
-// started this process.
+// Returns the command that runs `perfring`: its name, or `bazel run --config=opt //:perfring --`
+// if Bazel started this process.
 std::string invocation();
 
 // Returns the line that repeats a run of `perfring` with these arguments. A comment in it has the
