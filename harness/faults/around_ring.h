@@ -2,7 +2,7 @@
 #define HARNESS_FAULTS_AROUND_RING_H_
 
 // The parts of faulty consumers: Ring's interface (over(), readable(), for_each(), fold(),
-// try_fold()) by one function drain(), and Ring itself.
+// try_fold()) built on one function drain(), and Ring itself.
 
 #include <linux/perf_event.h>
 
@@ -19,8 +19,8 @@
 
 namespace perfring::faults {
 
-// Called for each event of a drain: a reference to what is called, as C++26's std::function_ref.
-// (There are hundreds of callbacks, and std::function takes a compiler four times as long.)
+// A reference to the callback of a drain, like C++26's std::function_ref. (There are hundreds of
+// callbacks, and the compiler takes four times as long with std::function.)
 class Visit {
  public:
   template <class F>
@@ -36,7 +36,7 @@ class Visit {
   ControlFlow<> (*call_)(const void*, const PerfEvent&);
 };
 
-// Ring's drains, by the drain(const Visit&) of `Faulty`.
+// Ring's drains, built on the drain(const Visit&) of `Faulty`.
 template <class Faulty>
 class ByDrain {
  public:
@@ -79,7 +79,7 @@ class ByDrain {
   Faulty& self() { return static_cast<Faulty&>(*this); }
 };
 
-// The two positions, as a consumer of this Memory has them.
+// The two positions, as a consumer accesses them through this Memory.
 template <class M>
 class Positions {
  public:
@@ -93,7 +93,7 @@ class Positions {
     const Position end = head();
     return end - static_cast<Position>(tail());
   }
-  // With its fence.
+  // Stores data_tail, after the fence.
   void commit(SharedPosition tail) const {
     M::fence_before_write_of(page_->data_tail);
     M::write_once(page_->data_tail, tail);
@@ -103,8 +103,8 @@ class Positions {
   perf_event_mmap_page* page_;
 };
 
-// Ring by one of its drains: with a faulty Memory, a consumer of its own; and what goes on within
-// the consumers around it, so that a drain over a Memory is compiled once.
+// A consumer that uses one of Ring's drains only. With a faulty Memory it is a consumer by itself.
+// The consumers around Ring use it, too, so that a drain over a Memory is compiled only once.
 template <class M>
 class ByOneDrain : public ByDrain<ByOneDrain<M>> {
  public:
@@ -118,7 +118,7 @@ class ByOneDrain : public ByDrain<ByOneDrain<M>> {
   Ring<M> ring_;
 };
 
-// Ring, around which something goes wrong.
+// Ring with a fault in the code around it.
 template <class Faulty, class M>
 class AroundRing : public ByDrain<Faulty> {
  public:
@@ -132,14 +132,14 @@ class AroundRing : public ByDrain<Faulty> {
   ByOneDrain<M> ring_;
 };
 
-// Drains that deliver one event each, in place of one that delivers all that is there.
+// Several drains that deliver one event each, in place of one that delivers all events.
 template <class Faulty, class M>
 class OneByOne : public AroundRing<Faulty, M> {
  public:
   using AroundRing<Faulty, M>::AroundRing;
 
  protected:
-  // Calls drain_one() -> ControlFlow<> for each event that is there now.
+  // Calls drain_one() -> ControlFlow<> for each event that is in the ring now.
   template <class DrainOne>
   ControlFlow<> for_each_there(DrainOne drain_one) {
     const Position end = this->positions_.head();

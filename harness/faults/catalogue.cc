@@ -81,7 +81,8 @@ constexpr std::array kReasons{
               "its kernel is of 5.2 or later, whose data_head never goes back"},
 };
 
-// By the target hostile_ring, in the first seed that shows it, in the order of their names.
+// The outcomes in the fuzz target hostile_ring, in the first seed (in the order of the seeds'
+// names) that shows the fault.
 struct ByFuzzing {
   std::string_view name;
   Expected expected;
@@ -122,7 +123,7 @@ constexpr std::array kByFuzzing{
     ByFuzzing{"ignores_the_wrap", Reason::AroundMemory},
 };
 
-// "no_invention, order or intact".
+// Returns text: "no_invention, order or intact".
 std::string joined(const OneOf& some) {
   std::vector<std::string> names;
   for (const Invariant each : oracle::invariants()) {
@@ -266,7 +267,7 @@ namespace {
 using enum oracle::Invariant;
 using enum Reason;
 
-// A fault of one consumer that has several rings.
+// Returns a fault of one consumer that has several rings.
 constexpr Fault of_many(const char* name, const char* what, oracle::Invariant found_as,
                         const char* property) {
   return {name,

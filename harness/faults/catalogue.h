@@ -1,9 +1,9 @@
 #ifndef HARNESS_FAULTS_CATALOGUE_H_
 #define HARNESS_FAULTS_CATALOGUE_H_
 
-// Every fault that any harness plants: its name, what is wrong, and what each harness must make of
-// it. Beside them the variants, which are not wrong: all invariants hold with them, which shows
-// that lib and the kernel are stricter than need be.
+// Every fault that any harness plants: its name, its description, and the expected outcome in each
+// harness. The catalogue also has the variants, which are not faults: all invariants hold with
+// them, which shows that lib and the kernel are stricter than necessary.
 
 #include <array>
 #include <cstddef>
@@ -18,12 +18,12 @@
 
 namespace perfring::faults {
 
-// A fault of the kernel; of a consumer's accesses to memory, and their order; of the rest of a
+// The place of a fault: the kernel; a consumer's accesses to memory, and their order; the rest of a
 // consumer. A variant is not a fault.
 enum class Kind : std::uint8_t { Kernel, Memory, Consumer, Variant };
 
-// Scripts: harness/rig. ThreadSanitizer: harness/stress, built with it. Differential: the recorded
-// traces of harness/differential.
+// Scripts: harness/rig. ThreadSanitizer: harness/stress, built with ThreadSanitizer. Differential:
+// the recorded traces of harness/differential.
 enum class Harness : std::uint8_t {
   Scripts,
   Simulator,
@@ -63,7 +63,7 @@ const char* to_string(Reason reason);
 const char* explanation(Reason reason);
 std::span<const Reason> reasons();
 
-// One of these: the schedule of the threads decides which is violated first.
+// Any one of several invariants: the schedule of the threads decides which one is violated first.
 class OneOf {
  public:
   constexpr explicit OneOf(std::initializer_list<oracle::Invariant> each) {
@@ -78,19 +78,19 @@ class OneOf {
   std::uint32_t bits_ = 0;
 };
 struct DataRace {};
-// The first difference from the recorded kernel, by its name there (differential/reference.h).
+// The first difference from the recorded kernel, by its name in differential/reference.h.
 struct Differs {
   const char* in;
 };
-// A variant: it violates nothing.
+// The outcome of a variant: it violates nothing.
 struct Holds {};
 using Expected = std::variant<oracle::Invariant, OneOf, DataRace, Differs, Holds, Reason>;
 
-// A test of proptests that must find it, as a violation of the invariant that it names; or why no
-// property does.
+// A test of proptests that must find the fault, as a violation of the invariant that the test
+// names; or why no property finds it.
 using Property = std::variant<const char*, Reason>;
-// The test that plants every fault which some script shows (proptests/drains_test.cc). What it
-// finds is a violation of the invariant that Harness::Scripts has, which is one alone.
+// The test that plants every fault that some script shows (proptests/drains_test.cc). It must find
+// a violation of the invariant for Harness::Scripts, which must be a single one.
 inline constexpr const char* kAnyScript = "AnyScriptTest.FindsTheFault";
 
 struct Fault {
@@ -104,35 +104,39 @@ struct Fault {
 };
 
 std::span<const Fault> catalogue();
-// Its parts: kernel_table.cc; consumer_table.cc, of a memory, too, and the variants. In a row of
-// `expected`: scripts, simulator, stress, ThreadSanitizer, model checker, diff.
+// The parts of the catalogue: kernel_table.cc; consumer_table.cc, which also has the memory faults
+// and the variants; catalogue.cc. A row of `expected` has scripts, simulator, stress,
+// ThreadSanitizer, model checker and diff, in this order.
 std::span<const Fault> faults_of_a_kernel();
 std::span<const Fault> faults_of_a_consumer();
 std::span<const Fault> faults_of_many_rings();
 inline constexpr DataRace kRace;
 inline constexpr Holds kHolds;
 
-// nullptr if no fault has this name.
+// Returns nullptr if no fault has this name.
 const Fault* find_fault(std::string_view name);
-// The fault's description. Precondition: the catalogue has this name.
+// Returns the fault's description. Precondition: the catalogue has this name.
 const char* what(std::string_view name);
 
 const char* to_string(Kind kind);
 const char* to_string(Harness harness);
 std::span<const Harness> harnesses();
 bool is_found(const Expected& expected);
-// Whether a harness that gives this reason may leave the fault out.
+// Whether a harness may leave the fault out for this reason.
 bool is_not_planted(Reason reason);
-// The outcome in the fuzz target hostile_ring, on its seeds (fuzz/hostile_drain_test.cc): it has
-// rings of any bytes, and no kernel. The target kernel_script runs scripts, as Harness::Scripts.
+// Returns the outcome in the fuzz target hostile_ring, on its seeds (fuzz/hostile_drain_test.cc).
+// This target has rings of arbitrary bytes, and no kernel. The target kernel_script runs scripts,
+// like Harness::Scripts.
 Expected by_fuzzing(const Fault& fault);
-// The outcome of a consumer with the fault in the cases of harness/conformance: the worst, by its
-// name there (judge.h), or why none shows it (conformance_test.cc).
+// The worst outcome of a consumer with the fault in the cases of harness/conformance, by its name
+// in judge.h; or why no case shows the fault (conformance_test.cc).
 using Conforms = std::variant<const char*, Reason>;
 Conforms by_conformance(const Fault& fault);
-// "intact", "no_loss or intact", "data race", "data_head", "holds", "not seen: in order".
+// Returns text: "intact", "no_loss or intact", "data race", "data_head", "holds", "not seen: in
+// order".
 std::string in_words(const Expected& expected);
-// The property that finds it: "DeliveryTest.FindsAKernelThatIgnoresTail", "(in order)".
+// Returns the property that finds the fault: "DeliveryTest.FindsAKernelThatIgnoresTail"; or "(in
+// order)".
 std::string property_of(const Fault& fault);
 
 }  // namespace perfring::faults

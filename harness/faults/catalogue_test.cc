@@ -29,7 +29,7 @@ TEST(FaultCatalogueTest, EachFaultHasANameAndADescriptionOfItsOwn) {
   EXPECT_EQ(find_fault("none"), nullptr);
 }
 
-// Otherwise nothing says that it is wrong.
+// Otherwise nothing shows that it is a fault.
 TEST(FaultCatalogueTest, EachFaultIsFoundSomewhere) {
   for (const Fault& fault : catalogue()) {
     if (fault.kind == Kind::Variant) continue;

@@ -1,8 +1,8 @@
 #ifndef HARNESS_FAULTS_CONSUMER_FAULTS_H_
 #define HARNESS_FAULTS_CONSUMER_FAULTS_H_
 
-// Consumers with one fault each, over any perfring::Memory, with Ring's interface. These wrap Ring;
-// loop_faults.h has loops over positions.
+// Consumers with one fault each, over any perfring::Memory, with Ring's interface. The consumers
+// here wrap Ring; loop_faults.h has loops over positions.
 
 #include <linux/perf_event.h>
 
@@ -107,7 +107,7 @@ struct CommitsEach : OneByOne<CommitsEach<M>, M> {
   }
 };
 
-// As CommitsEach, without edge D.
+// CommitsEach without edge D.
 template <class M>
 using CommitsEachUnfenced = CommitsEach<NoFullFence<M>>;
 
@@ -149,7 +149,7 @@ struct IgnoresBreak : AroundRing<IgnoresBreak<M>, M> {
   }
 };
 
-// A drain ends after its first event, as if that were the last.
+// A drain ends after its first event, as if it were the last one.
 template <class M>
 struct TakesOneAtATime : AroundRing<TakesOneAtATime<M>, M> {
   using AroundRing<TakesOneAtATime, M>::AroundRing;
@@ -195,7 +195,7 @@ struct SwapsTwo : AroundRing<SwapsTwo<M>, M> {
     std::optional<PerfEvent> held;
     return this->sound_drain([&](const PerfEvent& event) -> ControlFlow<> {
       left -= std::min(left, record_bytes(event));
-      if (!held && left == 0) return visit(event);  // there may be no other
+      if (!held && left == 0) return visit(event);  // there may be no second event
       if (!held) {
         held = event;
         return Continue{};
@@ -224,7 +224,7 @@ struct KeepsSlices : AroundRing<KeepsSlices<M>, M> {
   std::optional<PerfEvent> kept_;
 };
 
-// Its wait loop takes the ring for empty after each drain, though it may have broken off.
+// The wait loop assumes that the ring is empty after each drain, even after one that broke off.
 template <class M>
 struct SleepsOnTheRest : Ring<M> {
   explicit SleepsOnTheRest(Ring<M> ring) : Ring<M>{std::move(ring)} {}

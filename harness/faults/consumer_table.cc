@@ -1,4 +1,4 @@
-// The faults of a consumer, and the variants.
+// The faults of a consumer and of its memory accesses, and the variants.
 
 #include <algorithm>
 #include <array>
@@ -306,7 +306,7 @@ Conforms by_conformance(const Fault& fault) {
   for (const ByConformance& row : rows) {
     if (std::ranges::find(row.faults, fault.name) != row.faults.end()) return row.outcome;
   }
-  // It is not planted.
+  // The fault is not planted.
   if (fault.kind == Kind::Kernel) return Reason::NoKernel;
   const auto* const reason = std::get_if<Reason>(&fault.in(Harness::Scripts));
   return reason == nullptr ? Reason::OwnOfTheModel : *reason;

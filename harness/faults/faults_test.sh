@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Each fault is found as the catalogue says in one harness, and FAULTS.md has that column of the
-# table.
+# Tests that a harness finds each fault as the catalogue says, and that FAULTS.md has its column.
 # usage: faults_test.sh PERFRING FAULTS HARNESS [runs]   (runs: it is not to be left out)
 set -u
 . lib/perfring/testing/test.sh
 
-# The first three columns, and the one with this title, of the tables in stdin.
+# Prints the first three columns, and the column with this title, of the tables in stdin.
 column() { # TITLE
   awk -F ' *[|] *' -v title="$1" '
     /^[|] fault / { at = 0; for (i = 5; i < NF; i++) { if ($i == title) at = i } }
@@ -13,7 +12,7 @@ column() { # TITLE
     !/^[|]/ { at = 0 }'
 }
 
-# ThreadSanitizer's hook may call nothing that it instruments: see faults_command.cc.
+# ThreadSanitizer's hook must not call an instrumented function: see faults_command.cc.
 if [ "$3" = tsan ] && [ "${4-}" = runs ]; then
   calls=$(objdump --disassemble=__tsan_on_report "$1" | grep -E '\b(call|blr?)\b')
   [ -n "$calls" ] || fail "objdump shows no call in __tsan_on_report"
@@ -22,7 +21,7 @@ fi
 
 table=$(${PERFRING_RUN_UNDER-} "$1" faults --markdown --harness "$3")
 code=$?
-# Why a fault is not run in this build, if it is not: only the other table says so.
+# Prints the reason if a fault is not run in this build. Only the table without --markdown has it.
 not_run() { ${PERFRING_RUN_UNDER-} "$1" faults no_smp_wmb --harness "$2" | grep "^not run, "; }
 if [ "$code" = 3 ] && [ "${4-}" != runs ]; then
   why=$(not_run "$1" "$3") && finish "$why"
@@ -42,7 +41,7 @@ fi
 difference=$(diff <(cat <<<"$expected") <(cat <<<"$printed")) ||
   fail "FAULTS.md differs from 'perfring faults --markdown', column '$title': $difference"
 [ -z "$why" ] || finish "FAULTS.md has the $rows rows that the program prints here; $why"
-for other in fuzz conform property; do # in each table
+for other in fuzz conform property; do # columns that every table has
   difference=$(diff <(column $other <"$2" | sort -u) <(column $other <<<"$table" | sort -u)) ||
     fail "FAULTS.md differs from 'perfring faults --markdown', column '$other': $difference"
 done

@@ -1,8 +1,9 @@
 #ifndef HARNESS_FAULTS_KERNEL_FAULTS_H_
 #define HARNESS_FAULTS_KERNEL_FAULTS_H_
 
-// Simulated kernels with one fault each: a mixin over any kernel::Cpu. A mixin overrides what it
-// gets wrong, and leaves the rest to its Base. FAULTS.md lists them, and who finds them.
+// Simulated kernels with one fault each: mixins over any kernel::Cpu. A mixin overrides the part
+// that it gets wrong, and leaves the rest to its Base. FAULTS.md lists the faults, and the
+// harnesses that find them.
 
 #include <linux/perf_event.h>
 #include <linux/types.h>
@@ -55,7 +56,7 @@ struct PublishesNested : Base {
   void step() {
     Base::step();
     if (nested == nullptr || nested->nest > 1) return;
-    // The inner writer has ended, the outer one has not.
+    // The inner writer has ended; the outer one has not.
     const kernel::perf_buffer& rb = *std::exchange(nested, nullptr);
     Base::smp_wmb(rb.user_page->data_head);
     Base::write_once(rb.user_page->data_head, rb.head);
@@ -63,7 +64,7 @@ struct PublishesNested : Base {
   const kernel::perf_buffer* nested = nullptr;
 };
 
-// As a processor may let others see it where edge B is missing.
+// Stores in an order that other processors may observe if edge B is missing.
 template <class Base>
 struct StoresAfterPublishing : Base {
   using Base::Base;
@@ -92,7 +93,7 @@ struct PublishesOffTheGrid : Base {
   void write_once(__u64& data_head, __u64 value) { Base::write_once(data_head, value - 4); }
 };
 
-// For what follows: the buffer, from the first reservation on.
+// Keeps the buffer, from the first reservation on, for the faults below.
 template <class Base>
 struct RemembersBuffer : Base {
   using Base::Base;
@@ -103,7 +104,7 @@ struct RemembersBuffer : Base {
   const kernel::perf_buffer* buffer = nullptr;
 };
 
-// By a store that the ledger, if there is one, does not learn of.
+// Shows each reservation in data_head, by a store that bypasses the ledger, if there is one.
 template <class Base>
 struct ShowsTheUnpublished : RemembersBuffer<Base> {
   using RemembersBuffer<Base>::RemembersBuffer;
@@ -123,7 +124,7 @@ struct ShowsTheUnpublished : RemembersBuffer<Base> {
   std::optional<__u64> shown;
 };
 
-// Beside what it is to write.
+// Also changes 4 bytes at the ring's beginning, which do not belong to the record.
 template <class Base>
 struct Scribbles : Base {
   using Base::Base;
@@ -134,13 +135,13 @@ struct Scribbles : Base {
   }
 };
 
-// Takes kBytes unread bytes for free ones. circ_space() keeps one byte free, and records are
-// multiples of 8, so that 8 more make the ring completely full.
+// Treats kBytes unread bytes as free. circ_space() keeps one byte free, and records are multiples
+// of 8, so that 8 more bytes make the ring completely full.
 template <class Base, __u32 kBytes>
 struct SpaceOffBy : RemembersBuffer<Base> {
   using RemembersBuffer<Base>::RemembersBuffer;
   // perf_output_begin() compares data_tail with the head that it has read before this step: an
-  // interrupt that outputs here does not change that one.
+  // output by an interrupt at this step does not change this head.
   void step() {
     const auto head =
         this->buffer != nullptr ? std::optional<__u64>{this->buffer->head} : std::nullopt;
@@ -189,7 +190,7 @@ struct ForgetsLosses : Base {
   }
 };
 
-// The tracepoint is right; the record is not.
+// The tracepoint has the right count, the record a wrong one.
 template <class Base>
 struct WritesAWrongLostCount : Base {
   using Base::Base;
@@ -197,7 +198,7 @@ struct WritesAWrongLostCount : Base {
     kernel::lost_event lost;
     if (size != sizeof(lost)) return Base::copy(to, from, size);
     std::memcpy(&lost, from, sizeof(lost));
-    // (A payload may begin as the header of a LOST does.)
+    // (A payload may begin like the header of a LOST.)
     const bool is_lost = lost.header.type == PERF_RECORD_LOST && lost.header.size == sizeof(lost);
     if (!is_lost) return Base::copy(to, from, size);
     ++lost.lost;
@@ -213,7 +214,8 @@ struct LeavesOutAWord : Base {
   }
 };
 
-// A raw size that agrees with the truncated header.size, where K6 has the whole one.
+// Writes a raw size that agrees with the truncated header.size; the kernel writes the whole size
+// (K6).
 template <class Base>
 struct TruncatesRaw : Base {
   using Base::Base;
@@ -228,7 +230,7 @@ struct TruncatesRaw : Base {
     std::memcpy(&raw, from, sizeof(raw));
     constexpr std::size_t kLost = 24;
     const std::size_t sample = (std::size_t{raw} + 12) % 65536;
-    // Not four bytes of a payload.
+    // Skip 4 bytes of a payload.
     if (raw <= 65516 || (sample != reserved && sample + kLost != reserved)) return;
     raw = static_cast<__u32>(sample) - 12;
     std::memcpy(to, &raw, sizeof(raw));
@@ -245,14 +247,14 @@ struct GivesTheRingUp : Base {
   }
 };
 
-// It sets the flag that poll takes.
+// Sets poll's flag, but wakes no waiter.
 template <class Base>
 struct WakesNobody : Base {
   using Base::Base;
   void irq_work_queue(kernel::perf_event&) {}
 };
 
-// The next one makes up for it, unless the consumer is looked at in between.
+// The next wakeup makes up for a forgotten one, unless the consumer is checked in between.
 template <class Base>
 struct WakesEverySecondTime : Base {
   using Base::Base;
@@ -269,7 +271,7 @@ struct SetsNoFlag : Base {
   void irq_work_queue(kernel::perf_event& event) { event.rb.load()->poll.store(0); }
 };
 
-// When the next record is published.
+// Wakes when the next record is published.
 template <class Base>
 struct WakesOneLate : Base {
   using Base::Base;
@@ -287,7 +289,7 @@ struct WakesOneLate : Base {
   kernel::perf_event* late = nullptr;
 };
 
-// When the record is reserved.
+// Wakes when the record is reserved.
 template <class Base>
 struct WakesFirst : Base {
   using Base::Base;

@@ -1,4 +1,4 @@
-// The faults of a kernel.
+// The faults in the kernel.
 
 #include <array>
 
@@ -11,11 +11,11 @@ using enum oracle::Invariant;
 using enum Kind;
 using enum Reason;
 
-// In stress. The consumer reads bytes that are not the record's; the kernel has overwritten a
-// record before it was read, which the writer may notice first.
+// Outcomes in stress. kGarbled: the consumer reads bytes that are not the record's. kOverwritten:
+// the kernel has overwritten a record before it was read; the writer may notice this first.
 constexpr OneOf kGarbled{no_invention, no_loss, order, intact, once};
 constexpr OneOf kOverwritten{no_invention, no_loss, order, intact, once, no_early_release};
-// In diff.
+// Outcomes in diff.
 constexpr Differs kResult{"result"};
 constexpr Differs kDataHead{"data_head"};
 constexpr Differs kBytes{"bytes"};

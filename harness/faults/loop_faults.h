@@ -1,7 +1,7 @@
 #ifndef HARNESS_FAULTS_LOOP_FAULTS_H_
 #define HARNESS_FAULTS_LOOP_FAULTS_H_
 
-// Consumers with one fault each, in Ring's place: loops over positions, as consumers commonly have
+// Consumers with one fault each, in place of Ring: loops over positions, as many consumers have
 // them, and lib's Cursor.
 
 #include <linux/perf_event.h>
@@ -19,8 +19,8 @@
 
 namespace perfring::faults {
 
-// Its positions have 64 bits, which a Memory need not read. It ends after as many steps as the ring
-// has bytes, so that a fault is found as itself and not as a loop without an end.
+// A loop over positions of 64 bits, although a Memory need not read all 64. It ends after as many
+// steps as the ring has bytes, so that a fault is found as itself and not as an endless loop.
 template <class Faulty, class M>
 class Loop : public ByDrain<Faulty> {
  public:
@@ -33,7 +33,8 @@ class Loop : public ByDrain<Faulty> {
     return head;
   }
   std::uint64_t tail() const { return whole(page_->data_tail); }
-  // data_head as far from data_tail as modulo 2^32, which is right for a 32-bit kernel.
+  // Returns data_tail plus the distance to data_head modulo 2^32, which is right for a 32-bit
+  // kernel.
   std::uint64_t end() const {
     const auto head = static_cast<Position>(this->head());
     return tail() + static_cast<Position>(head - static_cast<Position>(tail()));
@@ -42,7 +43,7 @@ class Loop : public ByDrain<Faulty> {
   struct Record {
     PerfEvent event;
     std::uint64_t size;
-    std::size_t raw;  // a sample's
+    std::size_t raw;  // for a sample
   };
   Record record_at(std::uint64_t position) const {
     const auto header =
@@ -57,7 +58,7 @@ class Loop : public ByDrain<Faulty> {
         Sample{data_.subspan(from, in_head), data_.first(std::min(raw - in_head, data_.size()))},
         header.size, raw};
   }
-  // The records from data_tail to `end`. Commits once, also where `take` throws.
+  // Visits the records from data_tail to `end`. Commits once, even if `take` throws.
   template <class Take>
   ControlFlow<> walk(std::uint64_t end, Take take) {
     struct Commit {
@@ -92,13 +93,13 @@ class Loop : public ByDrain<Faulty> {
     }
   }
   std::uint64_t mask() const { return data_.size() - 1; }
-  // Rounded down: data_tail may be off the grid, and not every CPU loads unaligned words.
+  // Rounds down: data_tail may not be a multiple of 8, and not every CPU loads unaligned words.
   const std::byte* address(std::uint64_t position) const {
     return data_.data() + (position & mask() & ~std::uint64_t{7});
   }
 };
 
-// Right until a 32-bit kernel's data_head wraps (K48).
+// Works until a 32-bit kernel's data_head wraps (K48).
 template <class M>
 struct PositionsOf64Bits : Loop<PositionsOf64Bits<M>, M> {
   using Loop<PositionsOf64Bits, M>::Loop;
@@ -108,7 +109,7 @@ struct PositionsOf64Bits : Loop<PositionsOf64Bits<M>, M> {
   }
 };
 
-// Takes data_head for the beginning of the last record, not for its end.
+// Treats data_head as the beginning of the last record, not as its end.
 template <class M>
 struct LeavesTheLast : Loop<LeavesTheLast<M>, M> {
   using Loop<LeavesTheLast, M>::Loop;
@@ -130,7 +131,7 @@ struct LeavesTheLast : Loop<LeavesTheLast<M>, M> {
   }
 };
 
-// Takes every record to be in one piece.
+// Treats every record as one piece.
 template <class M>
 struct IgnoresTheWrap : Loop<IgnoresTheWrap<M>, M> {
   using Loop<IgnoresTheWrap, M>::Loop;
@@ -145,8 +146,8 @@ struct IgnoresTheWrap : Loop<IgnoresTheWrap<M>, M> {
   }
 };
 
-// As aya and libbpf do it: the sizes of a record are believed, header.size (as by every Loop) and
-// the raw size, which may be larger than the ring.
+// Trusts the sizes of a record, as aya and libbpf do: header.size (like every Loop), and the raw
+// size, which may be larger than the ring.
 template <class M>
 struct Believes : Loop<Believes<M>, M> {
   using Loop<Believes, M>::Loop;
@@ -161,8 +162,8 @@ struct Believes : Loop<Believes<M>, M> {
   }
 };
 
-// Cursors with one fault each, over any perfring::Memory; and by them, consumers with Ring's
-// interface.
+// Cursors with one fault each, over any perfring::Memory; and consumers with Ring's interface built
+// on these Cursors.
 
 template <class Faulty, class M>
 struct AroundCursor : Cursor<M> {
@@ -172,7 +173,7 @@ struct AroundCursor : Cursor<M> {
   }
 };
 
-// A record is released when it is handed out, and not when its user says so.
+// A record is released when it is handed out, not when its user releases it.
 template <class M>
 struct ReleasesEarly : AroundCursor<ReleasesEarly<M>, M> {
   using AroundCursor<ReleasesEarly, M>::AroundCursor;
@@ -183,7 +184,7 @@ struct ReleasesEarly : AroundCursor<ReleasesEarly<M>, M> {
   }
 };
 
-// A release goes on to the end of what was looked at.
+// A release extends to the end of all records that were looked at.
 template <class M>
 struct ReleasesPast : AroundCursor<ReleasesPast<M>, M> {
   using AroundCursor<ReleasesPast, M>::AroundCursor;
@@ -196,13 +197,14 @@ using ByReleasesEarly = testing::ByCursor<ReleasesEarly<M>>;
 template <class M>
 using ByReleasesPast = testing::ByCursor<ReleasesPast<M>>;
 
-// A consumer's way to wait for its rings: as lib documents it, or with a fault. A wait loop is the
-// harness's own (real threads, or steps of a property), and asks in these places.
+// A consumer's way to wait for its rings: as lib documents it, or with a fault. The wait loop
+// belongs to the harness (real threads, or steps of a property), and tests this value where the
+// ways differ.
 enum class Waits {
-  Documented,        // registers, drains all, waits; takes a report, and then drains all
-  NoFirstDrain,      // waits without a drain after it has registered (K28)
-  ClearsAfterDrain,  // takes the report after the drain, and with it one that has come since (K26)
-  DrainsOneRing,     // of several, after a report
+  Documented,        // registers, drains all, waits; clears a report, and then drains all
+  NoFirstDrain,      // waits after registering, without a drain in between (K28)
+  ClearsAfterDrain,  // clears the report after the drain, and with it a newer one (K26)
+  DrainsOneRing,     // drains only one of several rings after a report
 };
 
 }  // namespace perfring::faults

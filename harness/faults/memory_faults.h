@@ -1,7 +1,7 @@
 #ifndef HARNESS_FAULTS_MEMORY_FAULTS_H_
 #define HARNESS_FAULTS_MEMORY_FAULTS_H_
 
-// Memory policies with one fault each: a mixin over any perfring::Memory.
+// Memory policies with one fault each: mixins over any perfring::Memory.
 
 #include <linux/perf_event.h>
 
@@ -13,11 +13,11 @@
 
 namespace perfring::faults {
 
-// An edge of lib/perfring/ring/memory.h is missing: C, D.
+// Edge C or edge D of lib/perfring/ring/memory.h is missing.
 using testing::NoAcquireFence;
 using testing::NoFullFence;
 
-// It is on the wrong side of the read.
+// The fence is on the wrong side of the read.
 template <class M>
 struct AcquireFenceFirst : M {
   static Position read_once(const SharedPosition& data_head) {
@@ -27,7 +27,7 @@ struct AcquireFenceFirst : M {
   static void fence_after_read_of(const SharedPosition&) noexcept {}
 };
 
-// The fence follows a first read of data_head, and the records are those of a second.
+// The fence follows a first read of data_head, but the drain uses a second read.
 template <class M>
 struct HeadReadAgain : M {
   static Position read_once(const SharedPosition& data_head) {
@@ -38,12 +38,12 @@ struct HeadReadAgain : M {
   static void fence_after_read_of(const SharedPosition&) noexcept {}
 };
 
-// data_tail is committed, with every fence, as soon as data_head is known.
+// Commits data_tail, with every fence, as soon as data_head is known.
 template <class M>
 struct CommitsFirst : M {
   static void fence_after_read_of(const SharedPosition& data_head) noexcept {
     M::fence_after_read_of(data_head);
-    // The two are neighbours in the control page.
+    // The two fields are neighbors in the control page.
     static_assert(offsetof(perf_event_mmap_page, data_tail) ==
                   offsetof(perf_event_mmap_page, data_head) + sizeof(SharedPosition));
     auto& data_tail = const_cast<SharedPosition&>(*(&data_head + 1));
@@ -76,7 +76,7 @@ struct CommitsOffTheGrid : M {
   }
 };
 
-// The load is there, for a policy that counts accesses.
+// Loads data_tail instead, for policies that count accesses.
 template <class M>
 struct NeverCommits : M {
   static void write_once(SharedPosition& data_tail, SharedPosition) {
@@ -85,8 +85,9 @@ struct NeverCommits : M {
   }
 };
 
-// As if there were no S11: a data_head that went back is damage, up to which all is skipped. (To
-// the core it is half of all positions ahead, which is damage in any ring.)
+// Works as if S11 did not exist: a data_head that went back counts as damage, and everything up to
+// it is skipped. (The core sees a data_head that is half of all positions ahead, which is damage in
+// any ring.)
 template <class M>
 struct TakesBackForDamage : M {
   static Position read_once(const SharedPosition& data_head) {
@@ -105,16 +106,17 @@ struct TakesBackForDamage : M {
 
  private:
   static constexpr Position kHalf = Position{1} << 31;
-  static inline thread_local Position back = 0;  // by how much, in this drain
+  static inline thread_local Position back = 0;  // how far data_head went back in this drain
 };
 
-// Reports a read to a Memory that watches reads, without reading: the address may not be mapped.
+// Reports a read to a Memory that watches reads. Does not read, because the address may not be
+// mapped.
 template <class M>
 void stray_read(const std::byte* address, std::size_t size) {
   if constexpr (requires { M::sees_read(address, size); }) M::sees_read(address, size);
 }
 
-// Reads a page too low. In a ring of one page that is its control page.
+// Reads at an address one page too low. In a ring of one page this is the control page.
 template <class M>
 struct ReadsBehind : M {
   template <class T>
@@ -143,7 +145,7 @@ struct ShortensSamples : M {
   }
 };
 
-// An int where a u32 is: large raw sizes pass for small ones.
+// Uses an int in place of a u32: large raw sizes pass for small ones.
 template <class M>
 struct DropsTheSign : M {
   template <class T>

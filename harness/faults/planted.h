@@ -1,8 +1,8 @@
 #ifndef HARNESS_FAULTS_PLANTED_H_
 #define HARNESS_FAULTS_PLANTED_H_
 
-// The faults that are templates, each by its name in the catalogue: over a kernel::Cpu, over a
-// Memory, or a consumer over a Memory. A harness plants all of them in its own.
+// The faults that are templates, by their names in the catalogue: over a kernel::Cpu, over a
+// Memory, or consumers over a Memory. Each harness plants all of them in its own types.
 
 #include <algorithm>
 #include <span>
@@ -21,9 +21,9 @@ struct Named {
   const char* name;
 };
 
-// All of them, each as the harness plants its kind. A fault around Ring and one in its place are
-// planted alike. (Each is a type of its own: where a harness makes objects of them, it does so by
-// `new`, as std::make_unique takes g++ 15 ms for each type.)
+// Returns all faults, each planted by the harness's function for its kind. A fault around Ring and
+// one in its place are planted in the same way. (Each fault is a separate type. A harness that
+// creates objects of them uses `new`, because std::make_unique takes g++ 15 ms for each type.)
 template <class Entry, class Kernel, class Memory, class Consumer>
 std::vector<Entry> plant_all(Kernel kernel, Memory memory, Consumer consumer) {
   return {
@@ -82,7 +82,7 @@ std::vector<Entry> plant_all(Kernel kernel, Memory memory, Consumer consumer) {
       consumer(Named<SwapsTwo>{"swaps_two"}),
       consumer(Named<KeepsSlices>{"keeps_slices"}),
       consumer(Named<SleepsOnTheRest>{"sleeps_on_the_rest"}),
-      // By lib's Cursor, in its place.
+      // Consumers built on lib's Cursor, in place of lib's Ring.
       consumer(Named<ByReleasesEarly>{"releases_early"}),
       consumer(Named<ByReleasesPast>{"releases_past"}),
       // Loops over positions, in place of lib's Ring.
@@ -93,7 +93,7 @@ std::vector<Entry> plant_all(Kernel kernel, Memory memory, Consumer consumer) {
   };
 }
 
-// nullptr if none has this name.
+// Returns nullptr if no fault has this name.
 template <class Entry>
 const Entry* find_planted(std::span<const Entry> planted, std::string_view name) {
   const auto found = std::ranges::find(planted, name, &Entry::name);

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# FAULTS.md agrees with what is beside it. docs/evidence.md has its summary. Each test that its column
-# "property" names plants the fault of its row, and each fault that a test of proptests plants has a
-# row that names one. (AnyScriptTest takes its faults from the catalogue itself.)
+# Tests that FAULTS.md agrees with the tables and tests around it. The root README has its summary.
+# Each test in its column "property" plants the fault of its row, and each fault that a test of
+# proptests plants has a row that names a test. (AnyScriptTest takes its faults from the catalogue
+# itself.)
 # usage: tables_test.sh SUMMARY FAULTS TEST.cc...
 set -u
 . lib/perfring/testing/test.sh
@@ -10,7 +11,7 @@ evidence=$1
 table=$2
 shift 2
 
-# How many faults each harness finds. Variants are not counted: they are no faults.
+# Prints how many faults each harness finds. Variants are not faults, and are not counted.
 summary() { # FAULTS
   awk -F ' *[|] *' '
     /^[|] fault / { last = NF - 1; for (i = 5; i <= last; i++) title[i] = $i; next }
@@ -44,7 +45,7 @@ summary=$(summary "$table")
 [ "$(wc -l <<<"$summary")" -gt 6 ] || fail "the summary of FAULTS.md is: $summary"
 has_table "$evidence" "$summary" "the summary of FAULTS.md"
 
-# "fault Suite.Name" for each planted one in the bodies of tests, under the name that it has in the
+# Prints "fault Suite.Name" for each fault that the body of a test plants, under its name in the
 # catalogue.
 planted=$(awk '
   match($0, /^TEST\([A-Za-z0-9_]+, *[A-Za-z0-9_]+\) \{/) {

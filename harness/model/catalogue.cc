@@ -38,7 +38,7 @@ Entry protocol_entry() {
   return entry;
 }
 
-// A record of N times 8 bytes: 12 of them are its header and its payload's size.
+// A record is N times 8 bytes long. The header and the field with the payload's size take 12 bytes.
 constexpr unsigned kUnit = 8;
 constexpr unsigned kSampleBytes = 12;
 
@@ -65,7 +65,8 @@ std::vector<ProgramFault> faults_shown_in(std::string_view program,
   return shown;
 }
 
-// On a machine: of the lengths in `on_machines`, with which each of its faults is found.
+// `on_machines`: the records' lengths under a machine's memory model, with which each fault of the
+// entry is found.
 Entry ring_entry(const std::string& name, std::string what,
                  std::vector<unsigned> on_machines = {2, 3}) {
   Entry entry{.name = name, .what = std::move(what)};
@@ -85,7 +86,7 @@ Entry ring_entry(const std::string& name, std::string what,
   return entry;
 }
 
-// Beside those that only it shows, the faults of "ring".
+// Adds the faults of "ring" to the faults that only this entry shows.
 Entry sharing(Entry entry) {
   for (ProgramFault& fault : faults_shown_in("ring")) {
     fault.shared = true;
@@ -103,7 +104,7 @@ Entry oversize_entry() {
   return entry;
 }
 
-// `at_step`: nested(), or nested_before_5_2().
+// `at_step`: nested() or nested_before_5_2().
 Entry nested_entry(const char* name, const char* what, unsigned steps,
                    RingOptions (*at_step)(RingOptions, unsigned)) {
   Entry entry = ring_entry(name, what);
@@ -137,7 +138,7 @@ Entry cursor_entry() {
 
 std::vector<Entry> make_catalogue() {
   std::vector<Entry> all;
-  // A LOST is reported and delivered.
+  // With these lengths the kernel reports a LOST record, which the consumer delivers.
   const std::vector<unsigned> loses{4, 2};
   all.push_back(
       ring_entry("ring", "the source that ships and the simulated kernel, for_each", loses));
@@ -171,8 +172,9 @@ std::vector<Entry> make_catalogue() {
 
 }  // namespace
 
-// RC11 has neither load buffering nor control dependencies, without which these cannot show where
-// the ring's words are atomic. To LKMM an acquire fence is smp_rmb(), which orders no store.
+// The faults in kOnMachinesOnly need load buffering or control dependencies to show while the
+// ring's words are atomic, and RC11 has neither. LKMM reads an acquire fence as smp_rmb(), which
+// orders no store.
 bool ProgramFault::fails_on(MemoryModel machine) const {
   static constexpr std::array<std::string_view, 4> kOnMachinesOnly = {
       "no_full_fence", "store_store_for_full", "commits_by_record_unfenced",

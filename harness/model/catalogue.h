@@ -1,8 +1,8 @@
 #ifndef HARNESS_MODEL_CATALOGUE_H_
 #define HARNESS_MODEL_CATALOGUE_H_
 
-// The programs to check, by name: the ring protocol word by word, the source that ships, algorithms
-// whose verdicts are known. Each with its faults and its expected verdict.
+// The programs to check, by name: the ring protocol word by word, the source that ships, and
+// algorithms with known verdicts. Each has its faults and its expected verdict.
 
 #include <cstddef>
 #include <functional>
@@ -16,30 +16,32 @@
 
 namespace perfring::model {
 
-// A: the ring's words are atomic, B: they are not (programs.h, model_memory.h). Kernel: A with
-// smp_wmb() where the protocol has a release fence, which the kernel's memory model has not.
+// Form A: the ring's words are atomic. Form B: they are not (programs.h, model_memory.h). Form
+// Kernel: form A with smp_wmb() in place of the protocol's release fence, because the kernel's
+// memory model has no release fence.
 enum class Form : std::uint8_t { A, B, Kernel };
 
 struct Size {
   unsigned records = 0;
-  unsigned drains = 0;            // while records are written
-  std::vector<unsigned> lengths;  // of the records, in turn
+  unsigned drains = 0;            // drains that run while records are written
+  std::vector<unsigned> lengths;  // of the records, used in turn
 };
 
 struct ProgramFault {
   std::string name;
   std::string what;
   bool fails_in_a, fails_in_b;
-  bool shared = false;        // it is "ring"'s
-  bool in_any_order = false;  // wrong under sequential consistency, too
+  bool shared = false;        // also a fault of "ring"
+  bool in_any_order = false;  // also fails under sequential consistency
 
-  // On a machine, of Entry::machine_size: in form A, or, of LKMM, in the kernel's.
+  // Whether the fault breaks the program on this machine, at Entry::machine_size: in form A, or
+  // under LKMM in form Kernel.
   bool fails_on(MemoryModel machine) const;
-  // Whether the memory model has what it puts in place of something else.
+  // Whether the memory model supports the fence that the fault substitutes.
   bool can_run_on(MemoryModel machine) const;
 };
 
-// One program to explore; some entries are several.
+// One program to explore. Some entries have several.
 struct Case {
   std::string label;
   Program program;
@@ -50,11 +52,11 @@ struct Entry {
   std::string what;
   bool fails_in_a = false, fails_in_b = false;
   bool has_forms = false;
-  // The defaults; nullopt if it has no size.
+  // The default sizes, without and with a fault; nullopt if the program has no size.
   std::optional<Size> size = {}, fault_size = {};
-  // On a machine, where nothing merges.
+  // The size on a machine, where states are not merged.
   std::optional<Size> machine_size = {};
-  bool has_kernel_form = false;  // it can run under LKMM
+  bool has_kernel_form = false;  // can run under LKMM
   unsigned length_min = 0, length_max = 0;
   std::string length_unit = {};
   std::vector<ProgramFault> faults = {};
@@ -64,7 +66,7 @@ struct Entry {
 };
 
 const std::vector<Entry>& catalogue();
-// nullptr if no entry has that name.
+// Returns nullptr if no entry has that name.
 const Entry* find_entry(const std::string& name);
 
 }  // namespace perfring::model

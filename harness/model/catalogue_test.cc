@@ -36,8 +36,8 @@ TEST(CatalogueTest, EveryProgramHasTheSameOutcomesIfMerged) {
   }
 }
 
-// One fault is one thing: it breaks the source that ships as it breaks the word-by-word protocol,
-// in one form or on a machine.
+// A fault has one meaning: it breaks the source that ships if and only if it breaks the
+// word-by-word protocol, in one of the forms or on a machine.
 TEST(CatalogueTest, AFaultFailsInEveryProgramThatHasItOrInNone) {
   std::map<std::string, bool> known;
   for (const Entry& entry : catalogue()) {
@@ -50,7 +50,7 @@ TEST(CatalogueTest, AFaultFailsInEveryProgramThatHasItOrInNone) {
   }
 }
 
-// Calls `each` for every violation of the catalogue, in both forms.
+// Calls `each` for every violation in the catalogue, in both forms.
 void for_each_violation(const std::function<void(const std::string&, const Trace&)>& each) {
   for (const Entry& entry : catalogue()) {
     std::vector<ProgramFault> faults{{"", "", entry.fails_in_a, entry.fails_in_b}};
@@ -83,11 +83,12 @@ TEST(CatalogueTest, EveryViolationIsDrawnCompletely) {
   EXPECT_EQ(causes, (std::set<std::string>{"race", "at the end", "check"}));
 }
 
-// The source that ships, and the protocol word by word, in every execution that AArch64 and RISC-V
-// allow. herd7 was asked for the outcome of each fault, in the part of the protocol that it breaks.
+// The tests below check the source that ships, and the word-by-word protocol, in every execution
+// that AArch64 and RISC-V allow. The expected outcome of each fault is from herd7, run on the
+// part of the protocol that the fault breaks.
 
-// The violation of the first case that has one. A search that was cut short is no proof, nor is one
-// without an execution.
+// Returns the violation of the first case that has one, or why nothing is proved: a search that was
+// cut short is not a proof, and neither is a search without an execution.
 std::string violated_in(const std::vector<Case>& cases, MemoryModel machine) {
   std::string not_proved = cases.empty() ? "no case" : "";
   for (const Case& each : cases) {
@@ -123,7 +124,8 @@ TEST_P(MachineProgramTest, EachFaultIsFoundIfItCanBe) {
   for (const Entry& entry : catalogue()) {
     if (!entry.machine_size) continue;
     for (const ProgramFault& fault : entry.faults) {
-      // A shared fault of "ring" is found there, or proved there to violate nothing.
+      // Faults shared with "ring" are checked in "ring". The faults of "ring/cursor" are built for
+      // a Cursor, and are checked here.
       if (fault.shared && entry.name != "ring/cursor") continue;
       EXPECT_EQ(violated(entry, *entry.machine_size, fault.name) != "", fault.fails_on(GetParam()))
           << entry.name << " " << fault.name;
@@ -131,7 +133,8 @@ TEST_P(MachineProgramTest, EachFaultIsFoundIfItCanBe) {
   }
 }
 
-// The rest of the protocol is correct in each row. herd7 7.58, aarch64.cat and riscv.cat.
+// Each fault leaves the rest of the protocol correct. The verdicts are from herd7 7.58, with
+// aarch64.cat and riscv.cat.
 TEST_P(MachineProgramTest, EachOrderHasTheVerdictOfHerd7) {
   const std::set<std::string> forbidden{"", "release_for_wmb", "release_for_full",
                                         "acquire_for_full"};
@@ -163,7 +166,7 @@ TEST_P(MachineProgramTest, EachViolationIsDrawnAsMemorySeesIt) {
   EXPECT_TRUE(overtakes);
 }
 
-// The kernel's model has neither a release fence nor an acquire fence that orders stores.
+// The kernel's memory model has neither a release fence nor an acquire fence that orders stores.
 TEST(KernelProtocolTest, TheProtocolHoldsAndEachFaultIsFoundIfItCanBe) {
   const Entry& protocol = *find_entry("protocol");
   const auto violated = [&](const std::string& fault) {

@@ -1,6 +1,6 @@
-// golden.txt holds the traces of each program and its faults, as the checker found them once, each
-// behind a line `=== PROGRAM` or `=== PROGRAM FAULT`, and those of AArch64 and RISC-V. `golden_test
-// --write FILE` writes it anew.
+// golden.txt keeps the traces of each program and its faults, and their traces on AArch64 and
+// RISC-V, as the checker found them. Each trace follows a line `=== PROGRAM` or `=== PROGRAM
+// FAULT`. `golden_test --write FILE` regenerates the file.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view kTitle = "=== ";
 
-// The first case that is violated.
+// Returns the trace of the first case that is violated.
 std::string trace_text(const Entry& entry, Form form, const std::string& fault,
                        const std::string& what) {
   const Size size = (fault.empty() ? entry.size : entry.fault_size).value_or(Size{});
@@ -37,15 +37,16 @@ std::string trace_text(const Entry& entry, Form form, const std::string& fault,
   return what + "\nis not violated\n";
 }
 
-// Those of an edge, without which these processors break the ring.
+// Faults that each remove an ordering edge; AArch64 and RISC-V break the ring without it.
 constexpr std::array kMachineFaults = {
     "no_control_dependency", "no_smp_wmb",    "no_acquire_fence",     "acquire_fence_first",
     "head_read_again",       "no_full_fence", "store_store_for_full", "commits_each_unfenced"};
 
-// Two records, of which the second overwrites the first one's beginning, and a drain in between.
+// The length of a record, in units of 8 bytes. The second of two such records, with a drain between
+// them, overwrites the beginning of the first.
 constexpr unsigned kMostOfTheRing = 5;
 
-// As memory sees it.
+// Returns the trace in the order in which memory sees its events.
 std::string machine_trace_text(const Entry& entry, const std::string& fault, MemoryModel machine) {
   MachineOptions options;
   options.all = true;
@@ -56,8 +57,8 @@ std::string machine_trace_text(const Entry& entry, const std::string& fault, Mem
   return "is not violated\n";
 }
 
-// The shortest execution found of everything in the catalogue that is expected to be violated, in
-// the first form in which it is. Lines of the source are left out, so that it can be edited.
+// Returns the shortest violation found of each program and fault that is expected to fail, in the
+// first form that fails. The traces leave out line numbers, so that the source can be edited.
 std::map<std::string, std::string> golden_traces() {
   std::map<std::string, std::string> all;
   for (const Entry& entry : catalogue()) {
@@ -98,8 +99,8 @@ std::map<std::string, std::string> kept_traces() {
   return traces;
 }
 
-// The traces are of a little-endian machine. Elsewhere, the words of a record that has smaller
-// numbers in it (header, u32 size) are other ones, and so is the width of a column.
+// The traces come from a little-endian machine. On a big-endian one, a word with smaller numbers in
+// it (header, u32 size) has another value, and a column may have another width.
 std::string comparable(const std::string& text) {
   if (std::endian::native == std::endian::little) return text;
   return std::regex_replace(text, std::regex{"0x[0-9a-f]+| +"}, " ");

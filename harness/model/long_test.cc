@@ -1,5 +1,5 @@
-// The source that ships, and the protocol, at larger bounds than those of ring_program_test and
-// catalogue_test. By hand: the READMEs of ring/ and programs/ have the bounds and the time.
+// Checks the source that ships, and the protocol, at larger bounds than ring_program_test and
+// catalogue_test. Run it by hand: the READMEs of ring/ and programs/ give the bounds and the time.
 
 #include <gtest/gtest.h>
 
@@ -73,7 +73,7 @@ TEST(Rc11LongTest, LargerBoundsHaveNoViolation) {
   }
 }
 
-// The protocol, up to the size of the longest runs of other checkers.
+// Explores the protocol, at sizes up to those of the longest runs of other checkers.
 Result explored(Protocol options, unsigned n, bool merge) {
   options.records = options.drains = n;
   ExploreOptions how;

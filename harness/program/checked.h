@@ -6,8 +6,8 @@
 
 namespace perfring {
 
-// What a system call returned. Throws std::system_error, which names the call, if that is negative:
-// a -1 that is used on is another call's "any process" or "no descriptor".
+// Returns a system call's result. Throws std::system_error, which names the call, if the result is
+// negative: an unchecked -1 means "any process" or "no descriptor" to other calls.
 template <class T>
 T checked(T returned, const char* call) {
   if (returned < 0) throw std::system_error{errno, std::generic_category(), call};

@@ -19,7 +19,8 @@
 namespace perfring {
 namespace {
 
-// A file in memory, in place of a pipe: neither side waits for the other.
+// Returns a file in memory. It is used in place of a pipe, so that neither side waits for the
+// other.
 os::Fd memory_file(const std::string& contents = {}) {
   os::Fd file{checked(::memfd_create("child", MFD_CLOEXEC), "memfd_create")};
   for (std::size_t written = 0; written != contents.size();) {
@@ -27,13 +28,14 @@ os::Fd memory_file(const std::string& contents = {}) {
                                   static_cast<off_t>(written));
     written += static_cast<std::size_t>(checked(more, "writing a child's input"));
   }
-  // The child and what it starts would overwrite each other's output: write() locks the offset of a
-  // file that was opened (FMODE_ATOMIC_POS, fs/open.c: do_dentry_open() at v6.18), not a memfd's.
+  // Otherwise the child and its own children would overwrite each other's output: write() locks the
+  // offset of a file that was opened (FMODE_ATOMIC_POS, fs/open.c: do_dentry_open() at v6.18), but
+  // not a memfd's.
   checked(::fcntl(file.get(), F_SETFL, O_APPEND), "fcntl(F_SETFL, O_APPEND)");
   return file;
 }
 
-// pread() leaves the offset alone, which the child shares.
+// Reads by pread(), which does not move the offset: the child shares it.
 std::string contents(const os::Fd& file) {
   std::string text;
   std::array<char, 4096> piece;
@@ -90,7 +92,7 @@ ForkedChild::ForkedChild(const std::function<int()>& body) {
   const pid_t parent = ::getpid();
   auto forked = os::Process::fork([&] {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) return 1;  // it ended before
+    if (::getppid() != parent) return 1;  // the parent has already ended
     try {
       return body();
     } catch (const std::exception&) {

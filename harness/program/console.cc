@@ -45,7 +45,7 @@ int write_all(int fd, std::string_view text) {
     const ssize_t written = ::write(fd, text.data(), text.size());
     if (written >= 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EAGAIN) {  // somebody has made it non-blocking
+    } else if (errno == EAGAIN) {  // the descriptor has become non-blocking
       pollfd reader{fd, POLLOUT, 0};
       ::poll(&reader, 1, -1);
     } else if (errno != EINTR) {
@@ -57,7 +57,7 @@ int write_all(int fd, std::string_view text) {
 
 int write_all(int fd, std::string_view text, const std::atomic<bool>& stop) {
   using Clock = std::chrono::steady_clock;
-  constexpr int kLook = 50;  // milliseconds between looks at `stop`
+  constexpr int kLook = 50;  // milliseconds between checks of `stop`
   constexpr std::chrono::seconds kPatience{1};
   constexpr std::size_t kPiece = 4096;  // a pipe that polls as writable takes PIPE_BUF bytes
   for (auto end = Clock::time_point::max(); !text.empty();) {
@@ -91,7 +91,7 @@ bool is_smart_terminal() {
          std::string_view{term} != "dumb";
 }
 
-// Cuts the line to the terminal's width, so that the next can replace it.
+// Cuts the line to the terminal's width, so that the next line can replace it.
 std::string_view cut(std::string_view line) {
   winsize size{};
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return line;
@@ -130,7 +130,7 @@ std::string shell_word(std::string_view text) {
     if (each == '\'' || each == '\\') word += '\\';
     word += each;
   }
-  // Three octal digits: what follows cannot be taken for a fourth.
+  // Three octal digits, so that a digit that follows does not become part of the escape.
   std::string bytes;
   for (const char each : word) {
     const auto byte = static_cast<unsigned char>(each);
@@ -147,7 +147,7 @@ std::string in_quotes(std::string_view text) {
 
 int fail(std::string_view message) {
   StopOnSignals::let_signals_end_the_program();
-  constexpr std::size_t kLongest = 4000;  // a line of somebody's file may be part of it
+  constexpr std::size_t kLongest = 4000;  // it may contain a line of a user's file
   std::string text = printable(message);
   if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
   static_cast<void>(write_all(STDERR_FILENO, std::string{program_name()} + ": " + text + "\n"));

@@ -1,8 +1,9 @@
 #ifndef HARNESS_PROGRAM_CONSOLE_H_
 #define HARNESS_PROGRAM_CONSOLE_H_
 
-// A program's output: the verdict goes to stdout, and must arrive; all else goes to stderr, as far
-// as it can. Either may be closed, full, or without a reader. And the files that it reads.
+// A program's output: the verdict goes to stdout, and must arrive; everything else goes to stderr,
+// as far as possible. Either may be closed, full, or without a reader. Also reads the program's
+// input files.
 
 #include <atomic>
 #include <cstddef>
@@ -12,40 +13,40 @@
 
 namespace perfring {
 
-// Writes control characters, which could act on a terminal, and bytes that are not UTF-8 as \xNN.
-// Newlines stay.
+// Returns the text with control characters, which could act on a terminal, and with bytes that are
+// not UTF-8 written as \xNN. Keeps newlines.
 std::string printable(std::string_view text);
-// The same, and newlines too: a name that is part of a line.
+// Also escapes newlines: for a name that is part of a line.
 std::string one_line(std::string_view text);
-// The same of its first line, cut where it is long: what another program said.
+// Returns the first line, escaped, and cut if it is long: for another program's output.
 std::string first_line(std::string_view text);
-// The same as one word of a shell's, quoted only if it must be.
+// Returns the text, escaped, as one word for a shell, quoted only if necessary.
 std::string shell_word(std::string_view text);
-// The same in a message: 'text', all of it on one line, cut where it is long.
+// Returns 'text' in quotes for a message: escaped, on one line, and cut if it is long.
 std::string in_quotes(std::string_view text);
 
-// Writes all of it, however long the reader takes. Returns 0 or an errno.
+// Writes the whole text, however long the reader takes. Returns 0 or an errno.
 int write_all(int fd, std::string_view text);
-// The same until `stop`: then a reader that takes nothing for a second is not waited for any more
-// (ETIMEDOUT).
+// Does the same until `stop` is set. From then on, returns ETIMEDOUT if the reader takes nothing
+// for a second.
 int write_all(int fd, std::string_view text, const std::atomic<bool>& stop);
 
 // Writes "program: message" to stderr, as far as that is possible. Returns kUsageOrEnvironment.
 int fail(std::string_view message);
 
-// Writes to stdout and returns `code`; where that fails, says why and returns kUsageOrEnvironment.
-// `what` names the text in that message.
+// Writes to stdout, and returns `code`. If that fails, prints the reason and returns
+// kUsageOrEnvironment. `what` names the text in that message.
 int deliver(std::string_view text, int code, std::string_view what = "the verdict");
-// The same to stderr, where stdout is for something else. A failure is ignored.
+// Writes to stderr, if stdout is used for something else. Ignores a failure.
 int deliver_to_stderr(std::string_view text, int code);
 
-// A line on stderr that the next one replaces, if the terminal can do so. A line that would have to
-// wait for a reader, or cannot be written, is left out.
+// A line on stderr that the next line replaces, if the terminal supports that. A line that would
+// have to wait for a reader, or cannot be written, is dropped.
 class ProgressLine {
  public:
   ProgressLine();
-  void show(const std::string& line) const;  // until the next
-  void keep(const std::string& line) const;  // for good
+  void show(const std::string& line) const;  // until the next line
+  void keep(const std::string& line) const;  // permanently
   void clear() const;
 
  private:
@@ -56,10 +57,10 @@ inline constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 enum class Content { Text, Binary };
 
-// The whole text of a file, or of stdin for "-". An error names `option`, the file, what the system
-// said, and what is accepted: files that cannot be read, are larger than `limit`, or, where text is
-// wanted, empty or binary. A file without an end costs no more than `limit`; a pipe is waited for,
-// and signals end that.
+// Reads a whole file, or stdin for "-". An error names `option`, the file, the system's reason, and
+// the accepted input. Refuses a file that cannot be read or is larger than `limit`, and for
+// Content::Text an empty or binary one. Reads at most about `limit` from an endless file. Waits for
+// a pipe; signals end this wait.
 std::expected<std::string, std::string> read_input(std::string_view option, const std::string& path,
                                                    std::size_t limit = kMiB,
                                                    Content content = Content::Text);

@@ -18,8 +18,8 @@ namespace {
 constexpr std::size_t kStackSize = 512 << 10;
 
 // On POWER, Boost 1.74's switch (jump_ppc64_sysv_elf_gas.S) does not save the floating-point and
-// vector registers that ELFv2 has a callee preserve. The function that this is inlined into saves
-// and restores them, as they are named here.
+// vector registers that a callee must preserve under ELFv2. A function that inlines this one saves
+// and restores them, because they are named here.
 inline void keep_registers() {
 #ifdef __powerpc64__
   asm volatile("" ::
@@ -31,8 +31,8 @@ inline void keep_registers() {
 
 }  // namespace
 
-// The stack, above a page that nobody may touch. (Boost's protected_fixedsize_stack asserts that
-// mprotect(2) succeeds, which it does not where there are 65530 mappings: vm.max_map_count.)
+// The stack, above a guard page. (Boost's protected_fixedsize_stack asserts that mprotect(2)
+// succeeds, but it fails if there are 65530 mappings: vm.max_map_count.)
 class Fiber::Stack {
  public:
   explicit Stack(Fiber& fiber) : fiber_{&fiber} {}
@@ -66,7 +66,7 @@ Fiber::Fiber(std::function<void()> body) : body_{std::move(body)}, inside_{} {
 #endif
 }
 
-// Boost's destructor would resume a suspended fiber, to unwind its stack.
+// Keeps a suspended fiber: Boost's destructor would resume it, to unwind its stack.
 Fiber::~Fiber() {
   if (!started_ || done_) inside_.~fiber();
 #ifdef PERFRING_TSAN

@@ -1,11 +1,11 @@
 #ifndef HARNESS_PROGRAM_FIBER_H_
 #define HARNESS_PROGRAM_FIBER_H_
 
-// A function with a stack of its own, that runs and rests by turns: Boost.Context's switch, plus
-// what it leaves out. The C++ run-time keeps the exceptions in flight in one place for a thread:
-// each fiber has its own. It names the stack in use to AddressSanitizer and ThreadSanitizer.
+// A function with its own stack that runs and suspends in turns: Boost.Context's switch, with two
+// additions. The C++ runtime keeps the exceptions in flight in one place per thread; here each
+// fiber has its own. AddressSanitizer and ThreadSanitizer are told which stack is in use.
 //
-// Threads: a fiber stays in the thread that made it.
+// Threads: a fiber stays in the thread that created it.
 
 #include <boost/context/fiber.hpp>
 #include <cstddef>
@@ -15,18 +15,18 @@ namespace perfring {
 
 class Fiber {
  public:
-  // Runs nothing yet. `body` must not let an exception out.
+  // Does not run `body` yet. No exception may escape from `body`.
   explicit Fiber(std::function<void()> body);
-  // Abandons a fiber that is suspended: its stack is neither unwound nor freed, as the objects that
+  // Abandons a suspended fiber: its stack is neither unwound nor freed, because the objects that
   // its destructors would touch may be gone.
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // From outside: runs the body until it suspends, or ends. The first time it may throw
-  // std::bad_alloc, for the stack: then the body has not begun.
+  // Called from outside: runs the body until it suspends or ends. The first call may throw
+  // std::bad_alloc for the stack; the body has not begun then.
   void resume();
-  // From within the body: back to who resumed it, until resumed again.
+  // Called by the body: returns to the caller of resume(), until the fiber is resumed again.
   void suspend();
   bool done() const { return done_; }
   bool suspended() const { return started_ && !done_; }
@@ -46,7 +46,7 @@ class Fiber {
 
   std::function<void()> body_;
   union {
-    boost::context::fiber inside_;  // and its stack; never destroyed, if abandoned
+    boost::context::fiber inside_;  // with its stack; not destroyed if the fiber is abandoned
   };
   boost::context::fiber outside_;
   Exceptions exceptions_;

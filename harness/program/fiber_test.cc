@@ -77,7 +77,7 @@ TEST(FiberTest, AFiberWithoutMemoryForItsStackHasNotBegun) {
   EXPECT_TRUE(ran && fiber.done());
 }
 
-// The objects on its stack are not destroyed: those they refer to may be gone.
+// The objects on its stack are not destroyed, because they may refer to objects that are gone.
 TEST(FiberTest, DestroyingASuspendedFiberIsSafe) {
   bool unwound = false;
   struct Unwound {
@@ -97,8 +97,8 @@ TEST(FiberTest, DestroyingASuspendedFiberIsSafe) {
   EXPECT_FALSE(unwound);
 }
 
-// Two fibers that each rest between a throw and its end, first in, first out: with one stack of
-// exceptions between them, each would end the other's.
+// Two fibers that each suspend between a throw and its end, first in, first out. If they shared one
+// stack of exceptions, each would end the other's exception.
 TEST(FiberTest, ExceptionsOfTwoFibersDoNotMix) {
   std::vector<std::unique_ptr<Fiber>> fibers(2);
   std::vector<std::string> caught(2);
@@ -135,8 +135,8 @@ TEST(FiberTest, ExceptionsOfTwoFibersDoNotMix) {
   EXPECT_EQ(caught, (std::vector<std::string>{"00", "11"}));
 }
 
-// Holds values in registers while it calls `called`. On POWER the registers are named, as the
-// compiler chooses them only now and then.
+// Holds values in registers while it calls `called`. On POWER the registers are named, because the
+// compiler rarely chooses them.
 [[gnu::noinline]] void expect_kept_across(const std::function<void()>& called,
                                           const volatile unsigned& first) {
   using Vector __attribute__((vector_size(16))) = unsigned;

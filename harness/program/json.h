@@ -1,7 +1,7 @@
 #ifndef HARNESS_PROGRAM_JSON_H_
 #define HARNESS_PROGRAM_JSON_H_
 
-// nlohmann's JSON, compiled once, in json.cc: each source that reads or writes JSON would otherwise
+// nlohmann's JSON, compiled once, in json.cc. Otherwise each source that reads or writes JSON would
 // instantiate its classes again, which takes most of a second. Objects keep their order.
 
 #include <cstddef>
@@ -15,9 +15,9 @@ namespace perfring {
 
 using Json = nlohmann::ordered_json;
 
-// A callback for parse(), of files that a user gives. A field is looked for from the first on,
-// which for each of 100 000 fields would take a minute: throws std::length_error for an object with
-// more than 1000.
+// A callback for parse(), for files from users. Throws std::length_error for an object with more
+// than 1000 fields: the lookup of a field is a linear search, so that 100 000 fields would take a
+// minute.
 class FieldLimit {
  public:
   bool operator()(int, Json::parse_event_t event, const Json&) {
@@ -32,7 +32,7 @@ class FieldLimit {
   }
 
  private:
-  std::vector<std::size_t> fields_;  // of each object that is open
+  std::vector<std::size_t> fields_;  // of each open object
 };
 
 namespace internal {
@@ -49,8 +49,8 @@ extern template class nlohmann::detail::parser<perfring::Json, perfring::interna
 extern template class nlohmann::detail::json_sax_dom_parser<perfring::Json>;
 extern template class nlohmann::detail::json_sax_dom_callback_parser<perfring::Json>;
 
-// operator""_json calls it. Nobody calls that, but for it a compiler would instantiate this in each
-// source that includes <nlohmann/json.hpp>.
+// operator""_json calls this function. Nothing here uses the operator, but without this declaration
+// a compiler would instantiate the function in each source that includes <nlohmann/json.hpp>.
 extern template nlohmann::json nlohmann::json::parse(const char*, const char*,
                                                      nlohmann::json::parser_callback_t, bool, bool);
 

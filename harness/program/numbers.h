@@ -1,8 +1,8 @@
 #ifndef HARNESS_PROGRAM_NUMBERS_H_
 #define HARNESS_PROGRAM_NUMBERS_H_
 
-// Numbers in messages and tables, and text as numbers and bytes. A parser takes all of its text, or
-// none of it.
+// Formats numbers for messages and tables, and parses text as numbers and bytes. A parser takes the
+// whole text or none of it.
 
 #include <charconv>
 #include <cmath>
@@ -17,7 +17,7 @@
 
 namespace perfring {
 
-// 4210331 as "4,210,331". Any integer: std::size_t is another type on 32-bit hosts.
+// Returns 4210331 as "4,210,331". Takes any integer: std::size_t is another type on 32-bit hosts.
 inline std::string grouped(std::integral auto number) {
   std::string text = std::to_string(number);
   for (std::size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, 1, ',');
@@ -27,12 +27,12 @@ inline std::string grouped(std::floating_point auto number) {
   return grouped(static_cast<std::uint64_t>(std::llround(number)));
 }
 
-// "1 record", "4,210,331 records".
+// Returns "1 record", "4,210,331 records".
 inline std::string counted(std::uint64_t number, std::string_view what) {
   return grouped(number) + " " + std::string{what} + (number == 1 ? "" : "s");
 }
 
-// Digits alone: no sign before an unsigned number, no blanks, no 0x.
+// Accepts digits only: no sign before an unsigned number, no blanks, no 0x.
 template <std::integral T = std::uint64_t>
 std::optional<T> parse_number(std::string_view text, int base = 10) {
   T value{};
@@ -50,7 +50,7 @@ std::optional<T> parse_number(std::string_view text) {
   return value;
 }
 
-// Two hexadecimal digits for each byte; an empty text is not an error.
+// Accepts two hexadecimal digits for each byte. An empty text is not an error.
 inline std::optional<std::vector<std::byte>> parse_hex(std::string_view digits) {
   if (digits.size() % 2 != 0) return std::nullopt;
   std::vector<std::byte> bytes;

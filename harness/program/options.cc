@@ -33,9 +33,9 @@ CLI::Validator accepting(std::function<bool(const std::string&)> accepts, std::s
       "");
 }
 
-// Levenshtein's: how many characters have to be put in, taken out or changed.
+// Returns the Levenshtein distance: the number of characters to insert, remove or change.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);  // of the beginning of `a` to each beginning of `b`
+  std::vector<std::size_t> row(b.size() + 1);  // of a prefix of `a` to each prefix of `b`
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < a.size(); ++i) {
     std::size_t diagonal = std::exchange(row[0], i + 1);
@@ -56,7 +56,7 @@ void for_each_app(CLI::App& app, const Each& each) {
   }
 }
 
-// Each line of a description is as long as it is meant to be; CLI11 wraps them since 2.5.
+// Keeps the lines of descriptions as they are: CLI11 wraps them since 2.5.
 template <class Formatter>
 void keep_lines(Formatter& formatter) {
   if constexpr (requires { formatter.enable_description_formatting(false); }) {
@@ -75,7 +75,7 @@ void prepare(CLI::App& app) {
   app.set_version_flag("--version", fmt::format("{} {}", program_name(), PERFRING_VERSION));
 }
 
-// CLI11's own words for these do not say what to do.
+// Returns the error's message. CLI11's own messages for these errors do not say what to do.
 std::string why(const CLI::App& app, const CLI::ParseError& error) {
   const std::string text = error.what();
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return text;
@@ -115,7 +115,7 @@ bool has_flag(CLI::App& app, const std::string& name) {
   return found;
 }
 
-// "--seed= 5" would be taken for "--seed 5", and "--json=no" for something, too.
+// Refuses "--seed= 5", which would count as "--seed 5", and a value for a flag ("--json=no").
 std::optional<Answer> refuse_wrong_value(CLI::App& app, int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
@@ -130,7 +130,8 @@ std::optional<Answer> refuse_wrong_value(CLI::App& app, int argc, const char* co
   return std::nullopt;
 }
 
-// The program, its command and --help, if help is asked for anywhere; else nothing.
+// Returns the program, its command and --help, if --help or -h is among the arguments; else
+// nothing.
 std::vector<const char*> words_of_help(const CLI::App& app, int argc, const char* const* argv) {
   const std::vector<std::string> commands = names_of_commands(app);
   const char* command = nullptr;
@@ -256,7 +257,7 @@ std::optional<Answer> parse(CLI::App& app, int argc, const char* const* argv) {
     return refused(why(app, error));
   }
   std::vector<std::string> left = app.remaining(true);
-  std::erase(left, "--");  // after which there are no options
+  std::erase(left, "--");  // "--" ends the options
   if (left.empty()) return std::nullopt;
   std::string message = fmt::format("{} is not {} here", in_quotes(left.front()),
                                     left.front().starts_with("-") ? "an option" : "expected");

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The refusal of a text; empty if the validator accepts it.
+// Returns the refusal of a text; empty if the validator accepts it.
 std::string said(const CLI::Validator& validator, std::string text) {
   return validator(text);
 }
@@ -71,7 +71,7 @@ struct Words {
   bool operator==(const Words&) const = default;
 };
 
-// A program with an option, a flag and a command.
+// Parses the words as a program with an option, a flag and a command.
 std::optional<Answer> parse_words(std::vector<const char*> words, Words* stored = nullptr) {
   CLI::App app{"A program.", "program"};
   Words into;

@@ -33,14 +33,15 @@ std::expected<void, std::string> written(std::string_view option, const std::str
                                      std::generic_category().message(error)));
 }
 
-// Some file systems (NFS) say only when a descriptor is closed that there was no room.
+// Returns the error that close() reports, or 0: some file systems (NFS) report only then that there
+// was no room.
 int said_at_close(int fd) {
   const int another = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
   return another >= 0 && ::close(another) != 0 ? errno : 0;
 }
 
-// The file that the path leads to, nullopt if there is none, or the error that keeps it from being
-// known.
+// Returns the file at the end of the path, nullopt if there is none, or the error if it cannot be
+// determined.
 using Found = std::optional<struct stat>;
 std::expected<Found, int> found_at(const std::string& path) {
   struct stat of{};
@@ -59,7 +60,8 @@ std::filesystem::path folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// /dev/stdout, /dev/fd/3 and the like: what they lead to has other names.
+// Whether the path is a link such as /dev/stdout or /dev/fd/3: the file that it leads to has other
+// names.
 bool is_link_of_the_system(const std::string& path) {
   if (!is_link(path)) return false;
   std::error_code none;
@@ -67,8 +69,8 @@ bool is_link_of_the_system(const std::string& path) {
   return folder.starts_with("/dev/") || folder.starts_with("/proc/");
 }
 
-// The path of the regular file that a new one can take the place of, or of none; nullopt: what is
-// there is written to.
+// Returns the path that a new file can replace, of a regular file or of no file. Returns nullopt if
+// the existing file must be written to.
 std::optional<std::string> replaceable(const std::string& path, const Found& found) {
   if (!found) return is_link(path) ? std::nullopt : std::optional{path};
   if (!S_ISREG(found->st_mode) || is_link_of_the_system(path)) return std::nullopt;
@@ -77,7 +79,7 @@ std::optional<std::string> replaceable(const std::string& path, const Found& fou
   return none ? std::nullopt : std::optional{leads_to};
 }
 
-// Whoever runs this program owns the file, and nobody else reads it.
+// Makes the file belong to the user who runs this program, and readable by nobody else.
 int keep_for_oneself(const os::Fd& file) {
   struct stat of{};
   if (::fstat(file.get(), &of) != 0) return errno;
@@ -86,27 +88,28 @@ int keep_for_oneself(const os::Fd& file) {
   return ::fchmod(file.get(), 0600) == 0 ? 0 : errno;
 }
 
-// Over what is there, which is cut off only after the new text.
+// Overwrites the existing file, and truncates it only after the new text is written.
 int write_over(const std::string& path, std::string_view text, Readers readers) {
-  // What the user has redirected to is continued: there may be something in it already.
+  // Appends to a file that the user has redirected to: it may already have contents.
   const bool is_redirected = is_link_of_the_system(path);
   const int flags = kToWrite | O_CREAT | (is_redirected ? O_APPEND : 0);
   const os::Fd file{::open(path.c_str(), flags, mode_of(readers))};
   if (file.get() < 0) return errno;
-  // A device or a pipe is the machine's, and /dev/stdout the user's: neither is for its owner
-  // alone.
+  // A device or a pipe belongs to the machine, and /dev/stdout to the user: do not restrict either
+  // to its owner.
   struct stat of{};
   const bool is_file = ::fstat(file.get(), &of) == 0 && S_ISREG(of.st_mode);
   const bool hides = readers == Readers::OwnerAlone && is_file && !is_redirected;
   if (const int error = hides ? keep_for_oneself(file) : 0; error != 0) return error;
   if (const int error = write_all(file.get(), text); error != 0) return error;
   if (is_redirected) return said_at_close(file.get());
-  // What is not regular, such as /dev/null, has no length.
+  // A file that is not regular, such as /dev/null, has no length.
   const bool is_cut = ::ftruncate(file.get(), static_cast<off_t>(text.size())) == 0;
   return is_cut || errno == EINVAL ? said_at_close(file.get()) : errno;
 }
 
-// Gives a file the owner and the mode of another, unless it is for its owner alone.
+// Gives a file the owner and the mode of another, unless it is for its owner alone. Returns false
+// if the system refuses.
 bool take_after(const struct stat& old, const os::Fd& file, Readers readers) {
   if (readers == Readers::OwnerAlone) return true;
   const bool is_anothers = old.st_uid != ::geteuid() || old.st_gid != ::getegid();
@@ -114,7 +117,7 @@ bool take_after(const struct stat& old, const os::Fd& file, Readers readers) {
   return ::fchmod(file.get(), old.st_mode & 0777U) == 0;
 }
 
-// The new file beside the old one, and then in its place.
+// Writes the new file next to the old one, and then moves it into the old one's place.
 int write_beside(const os::Fd& file, const std::string& beside, const std::string& path,
                  std::string_view text) {
   if (const int error = write_all(file.get(), text); error != 0) return error;
@@ -131,7 +134,7 @@ int replace(const std::string& path, const Found& old, std::string_view text, Re
     const bool is_full = errno == ENOSPC || errno == EDQUOT;
     return is_full ? errno : write_over(path, text, readers);
   }
-  // Another user's file that may be written, but not made: it is written over.
+  // Another user's file that this user may write to, but not create, is overwritten.
   const bool is_like_it = !old || take_after(*old, file, readers);
   const int error = is_like_it ? write_beside(file, beside, path, text) : 0;
   if (!is_like_it || error != 0) ::unlink(beside.c_str());
@@ -187,7 +190,7 @@ int GrowingFile::move_away() {
   tried_ = "renamed to " + in_quotes(old);
   if (::rename(path_.c_str(), old.c_str()) != 0) return errno;
   tried_ = "written";
-  // Whatever has got this name meanwhile is not written to.
+  // O_EXCL: does not write to a file that has got this name in the meantime.
   file_ = os::Fd{::open(path_.c_str(), kToWrite | O_CREAT | O_EXCL, 0600)};
   if (file_.get() >= 0) return 0;
   const int error = errno;
@@ -202,8 +205,8 @@ int GrowingFile::begin() {
   struct stat of{};
   if (::fstat(file_.get(), &of) != 0) return errno;
   if (S_ISREG(of.st_mode)) {
-    if (of.st_size != 0) return EEXIST;  // it was empty when it was opened
-    // (The mode of what stdout leads to is whoever's who has opened it.)
+    if (of.st_size != 0) return EEXIST;  // it was empty at open()
+    // (The mode of stdout's file is up to the program that has opened it.)
     const bool is_stdouts = is_link_of_the_system(path_);
     if (const int error = is_stdouts ? 0 : keep_for_oneself(file_); error != 0) return error;
   }

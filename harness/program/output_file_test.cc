@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In a folder of its own, where nothing else may be left.
+// Each test has its own folder, in which no other file may be left.
 class OutputFileTest : public ::testing::Test {
  protected:
   std::string path(const std::string& name) const { return folder_.path() / name; }
@@ -45,7 +45,7 @@ class OutputFileTest : public ::testing::Test {
   std::ptrdiff_t files() const {
     return std::distance(fs::directory_iterator{folder_.path()}, fs::directory_iterator{});
   }
-  // No file may be longer than this while `done` is done.
+  // Calls `done` while no file may be longer than this.
   template <class Done>
   static void with_files_of(rlim_t bytes, Done done) {
     const auto before = std::signal(SIGXFSZ, SIG_IGN);
@@ -68,7 +68,7 @@ class OutputFileTest : public ::testing::Test {
 using WriteOutputTest = OutputFileTest;
 using GrowingFileTest = OutputFileTest;
 
-// As /dev/null is: a pipe stands for it.
+// A pipe stands for a device such as /dev/null.
 TEST_F(WriteOutputTest, WhatIsNoFileKeepsItsMode) {
   const std::string pipe = path("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
@@ -132,7 +132,7 @@ TEST_F(WriteOutputTest, OneForItsOwnerAloneIsNobodyElses) {
 
 constexpr uid_t kNobody = 65534;
 
-// It would be the old file's owner who reads what only root may know.
+// Otherwise the old file's owner could read data that only root may see.
 TEST_F(WriteOutputTest, OneForItsOwnerAloneIsItsWriters) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root has files of others";
   const std::string old = holding("old", "of value");
@@ -145,7 +145,7 @@ TEST_F(WriteOutputTest, OneForItsOwnerAloneIsItsWriters) {
   }
 }
 
-// In a folder that takes new files: one in the old one's place would be the writer's.
+// The folder takes new files, but a file that replaces the old one would belong to the writer.
 TEST_F(WriteOutputTest, AFileOfAnotherIsWrittenOver) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root makes a file of another's";
   const std::string old = holding("old", "a longer text than the new one", 0666);
@@ -162,7 +162,7 @@ TEST_F(WriteOutputTest, AFileOfAnotherIsWrittenOver) {
   EXPECT_EQ(files(), 1);
 }
 
-// What is there is open by another descriptor, which leads to no other file afterwards.
+// Another descriptor has the file open, and must still lead to the same file afterwards.
 TEST_F(WriteOutputTest, ALinkOfTheSystemsIsWrittenThrough) {
   const std::string old = holding("old", "a longer text than the new one");
   const os::Fd file{::open(old.c_str(), O_RDWR | O_CLOEXEC)};
@@ -187,7 +187,7 @@ TEST_F(WriteOutputTest, AFolderThatTakesNoFilesIsNoObstacle) {
   EXPECT_EQ(text_of(old), "new");
 }
 
-// Returns why it could not be.
+// Writes the text to a GrowingFile. Returns why that failed, or "".
 std::string grow(const std::string& path, const std::string& text) {
   GrowingFile file{path};
   if (std::string why = file.open(); !why.empty()) return why;
@@ -197,7 +197,7 @@ std::string grow(const std::string& path, const std::string& text) {
   return error == 0 ? "" : file.why(error);
 }
 
-// As perf 6.1 does, whose files were looked at.
+// perf 6.1 does the same, as its files showed.
 TEST_F(GrowingFileTest, AFileThatIsNotEmptyBecomesOld) {
   const std::string old = holding("x", "first");
   EXPECT_EQ(grow(old, "second"), "");

@@ -165,10 +165,10 @@ TEST(PrintableTest, BytesThatATerminalActsOnAreEscaped) {
       {std::string{"a\0b", 3}, "a\\x00b"},
       {"\xc2\x9b"
        "31m",
-       "\\xc2\\x9b31m"},                             // U+009B, which begins a sequence, too
+       "\\xc2\\x9b31m"},                             // U+009B, which also begins a sequence
       {"\xe2\x80\xae", "\\xe2\\x80\\xae"},           // U+202E, right to left from here on
-      {"\xff\xc3", "\\xff\\xc3"},                    // no UTF-8, and half of a character
-      {"\xc0\xaf", "\\xc0\\xaf"},                    // longer than it needs to be
+      {"\xff\xc3", "\\xff\\xc3"},                    // not UTF-8, and half of a character
+      {"\xc0\xaf", "\\xc0\\xaf"},                    // an overlong encoding
       {"\xf5\x80\x80\x80", "\\xf5\\x80\\x80\\x80"},  // beyond Unicode
   };
   for (const auto& [text, shown] : cases) EXPECT_EQ(printable(text), shown);
@@ -206,7 +206,7 @@ Ended shell(const std::string& line, const std::string& in = {}) {
   return run_child({"/bin/sh", "-c", line}, in);
 }
 
-// Of a copy of this process, which ends with the exit code that `body` returns, or by a signal.
+// Returns the status of a copy of this process that runs `body`: its exit code, or a signal.
 int status_of(int (*body)()) {
   return ForkedChild{body}.wait();
 }
@@ -214,7 +214,7 @@ int status_of(int (*body)()) {
 TEST(StopOnSignalsTest, EachSignalThatEndsARunSetsTheFlag) {
   EXPECT_EQ(status_of([] {
               for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-                std::signal(signal, SIG_DFL);  // bazel's own processes may have them ignored
+                std::signal(signal, SIG_DFL);  // Bazel's processes may ignore it
                 const StopOnSignals stop;
                 if (stop.requested()) return 1;
                 ::raise(signal);
@@ -323,7 +323,7 @@ TEST(ChildProcessTest, AChildThatIsNotWaitedForIsKilled) {
   EXPECT_FALSE(os::ProcessRef::open(id));
 }
 
-// As in others' noexcept code.
+// Stands for noexcept code of a library.
 int call(int (*allocate)()) noexcept {
   return allocate();
 }
@@ -339,7 +339,7 @@ TEST(RunProgramTest, NoMemoryInNoexceptCodeIsTheEnvironments) {
 TEST(RunProgramTest, AThreadThatIsRefusedIsNamed) {
   char name[] = "x";
   char* words[] = {name, nullptr};
-  // As std::thread throws it.
+  // std::thread throws this error.
   const auto body = [](int, char**) -> int {
     throw std::system_error{std::make_error_code(std::errc::resource_unavailable_try_again)};
   };
@@ -387,7 +387,7 @@ TEST(ForkedChildTest, DoesNotOutliveItsParent) {
   ::close(ends[1]);
 }
 
-// 7: it throws what it should.
+// Returns 7 if the right error is thrown.
 int fork_beyond_the_limit() {
   const rlimit none{0, 0};
   const bool is_user = ::setuid(65534) == 0 || ::getuid() != 0;  // root has no limit

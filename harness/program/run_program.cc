@@ -25,8 +25,8 @@ std::string_view name_of_program = "perfring";
 std::atomic<bool> stop_requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-// SIGHUP comes several times: as the terminal ends, as the shell does, and from the shell itself
-// (drivers/tty: __tty_hangup() and disassociate_ctty() at v6.18).
+// SIGHUP arrives several times: when the terminal ends, when the shell ends, and from the shell
+// itself (drivers/tty: __tty_hangup() and disassociate_ctty() at v6.18).
 std::atomic<bool> has_hung_up{false};
 
 void on_signal(int signal) {
@@ -42,8 +42,8 @@ void write_error(std::string_view text) {
   written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
-// As glibc does for set-user-id programs (csu/check_fds.c): open the wrong way round, so that
-// using them is an error as before.
+// Opens standard descriptors that are closed, as glibc does for set-user-id programs
+// (csu/check_fds.c): in the wrong mode, so that their use is still an error.
 void occupy_standard_descriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
@@ -54,7 +54,7 @@ void occupy_standard_descriptors() {
   }
 }
 
-// If the folder is gone, relative paths are not found, and are reported.
+// Changes to the user's folder. If it is gone, relative paths are not found, and that is reported.
 void enter_user_folder() {
   const char* const folder = std::getenv("BUILD_WORKING_DIRECTORY");
   if (folder != nullptr && ::chdir(folder) != 0) return;
@@ -65,8 +65,8 @@ int out_of_memory() {
   return kUsageOrEnvironment;
 }
 
-// Where memory runs out in others' code that is noexcept, and allocates (CLI11's lookup of an
-// option, the destructor of nlohmann's JSON), no handler is reached.
+// The previous handler. If memory runs out in library code that is noexcept but allocates (CLI11's
+// lookup of an option, the destructor of nlohmann's JSON), no catch block is reached.
 std::terminate_handler terminate_otherwise = nullptr;
 
 void end_without_memory() {
@@ -74,7 +74,7 @@ void end_without_memory() {
     if (const auto current = std::current_exception()) std::rethrow_exception(current);
   } catch (const std::bad_alloc&) {
     std::_Exit(out_of_memory());
-  } catch (...) {  // the handler before says what it is
+  } catch (...) {  // the previous handler reports it
   }
   terminate_otherwise();
 }

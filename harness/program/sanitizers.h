@@ -1,7 +1,7 @@
 #ifndef HARNESS_PROGRAM_SANITIZERS_H_
 #define HARNESS_PROGRAM_SANITIZERS_H_
 
-// The sanitizers that this is built with, and a way to say that bytes must not be touched.
+// The sanitizers that a program is built with, and functions that mark bytes as not to be touched.
 
 #include <cstddef>
 
@@ -21,7 +21,7 @@
 #endif
 #endif
 
-#if defined(__has_feature)  // g++ says nothing about this one
+#if defined(__has_feature)  // g++ has no macro for this one
 #if __has_feature(undefined_behavior_sanitizer)
 #define PERFRING_UBSAN 1
 #endif

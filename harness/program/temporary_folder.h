@@ -10,7 +10,7 @@
 
 namespace perfring {
 
-// A folder of its own that every user may read, unlike Bazel's; removed at the end.
+// A new folder that every user may read, unlike Bazel's test folders. The destructor removes it.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

@@ -59,7 +59,7 @@ Json to_json(const Conclusion& conclusion) {
 
 std::string dump(const Json& json) {
   constexpr int kIndent = 2;
-  // All in ASCII, so that no control character of Unicode is left for a terminal.
+  // ASCII only, so that no control character of Unicode reaches a terminal.
   return json.dump(kIndent, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
 }
 

@@ -8,8 +8,8 @@
 
 namespace perfring {
 
-// NotShown: nothing was violated, and yet nothing was proved: the run was cut short, or there was
-// nothing to look at.
+// NotShown: nothing was violated, but nothing was proved: the run was cut short, or there was
+// nothing to check.
 enum class Verdict { Holds, Violated, NotShown };
 
 inline constexpr int kHolds = 0;
@@ -27,18 +27,19 @@ const char* to_string(Verdict verdict);
 struct Conclusion {
   Verdict verdict = Verdict::Holds;
   bool interrupted = false;  // by a signal
-  std::string not_shown;     // why, if that is the verdict
+  std::string not_shown;     // the reason, if this is the verdict
 };
 
-// A violation outweighs everything. `nothing` says why the run shows nothing, or is empty.
+// A violation outweighs everything. `nothing` is the reason why the run shows nothing, or empty.
 Conclusion conclude(bool violated, bool interrupted, std::string nothing = {});
 
-// "holds" -> `if_holds`; otherwise what the verdict is, and why.
+// Returns `if_holds` if the verdict is Holds; otherwise the verdict and its reason.
 std::string sentence(const Conclusion& conclusion, const std::string& if_holds);
 
-// The fields that the JSON of every program begins with: verdict, holds, interrupted, not_shown.
+// Returns the fields with which the JSON of every program begins: verdict, holds, interrupted,
+// not_shown.
 nlohmann::ordered_json to_json(const Conclusion& conclusion);
-// Serializes it, in ASCII. Bytes that are not UTF-8, such as part of a file's name, are replaced.
+// Serializes the JSON in ASCII. Replaces bytes that are not UTF-8, such as part of a file's name.
 std::string dump(const nlohmann::ordered_json& json);
 
 }  // namespace perfring

@@ -1,7 +1,8 @@
 #ifndef HARNESS_RIG_ENDS_H_
 #define HARNESS_RIG_ENDS_H_
 
-// The two ends of a watched ring: the kernel's keeps the ledger, the consumer's calls an observer.
+// The two ends of a watched ring: the kernel's CPU keeps the ledger, and the consumer's memory
+// calls an observer.
 
 #include <linux/perf_event.h>
 #include <linux/types.h>
@@ -18,18 +19,20 @@
 
 namespace perfring::rig {
 
-// A CPU whose tracepoints keep the ledger, which judges the kernel by them. A faulty kernel
-// is a LedgerCpu over a Base that does one thing wrong, or derives from one.
+// A CPU with tracepoints that keep the ledger; the ledger judges the kernel by them. A faulty
+// kernel is a LedgerCpu over a Base that does one thing wrong, or derives from a LedgerCpu.
 template <class Base = kernel::HardwareCpu>
 struct LedgerCpu : Base {
   explicit LedgerCpu(oracle::Ledger& to) : ledger{to} {}
-  // With a checker, room is judged by what the consumer was entitled to release, not by data_tail.
+  // With a checker, the ledger judges room by the bytes that the consumer was entitled to release,
+  // not by data_tail.
   LedgerCpu(oracle::Ledger& to, const oracle::Checker& beside) : ledger{to}, checker{&beside} {}
 
   oracle::Ledger& ledger;
   const oracle::Checker* const checker = nullptr;
 
-  // data_tail may move on until the kernel reads it, which leaves more room than was judged by.
+  // data_tail may advance before the kernel reads it, and then leaves more room than the ledger
+  // assumed.
   __u64 read_once(const __u64& data_tail) {
     ledger.reads_tail(kernel::HardwareCpu{}.read_once(data_tail));
     return Base::read_once(data_tail);
@@ -38,7 +41,7 @@ struct LedgerCpu : Base {
     ledger.published(value);
     Base::write_once(data_head, value);
   }
-  // For a kernel that publishes by a store that it should not make.
+  // Bypasses the ledger, for a kernel that publishes by a store that it should not do.
   void write_unseen(__u64& data_head, __u64 value) { Base::write_once(data_head, value); }
   void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
     ledger.reserved(position, size, released(rb));
@@ -60,20 +63,20 @@ struct LedgerCpu : Base {
   }
 };
 
-// Sees each access of a drain before it happens.
+// Observes each access of a drain before it happens.
 class MemoryObserver {
  public:
   virtual void on_read(const std::byte* address, std::size_t size) = 0;
   virtual void on_commit(SharedPosition data_tail) = 0;
-  virtual void on_head() {}  // data_head is read
+  virtual void on_head() {}  // before data_head is read
 
  protected:
   ~MemoryObserver() = default;
 };
 
-// This machine's memory, and an observer. A policy has no object, so the observer is a variable.
-// For one thread that plays all parts: nothing else runs between two accesses, as it does with
-// SimulatedMemory of harness/simulator.
+// This machine's memory, with an observer. The observer is a static variable, because a policy has
+// no object. Only for one thread that plays all parts: nothing else runs between two accesses,
+// unlike with SimulatedMemory in harness/simulator.
 struct CheckedMemory : DefaultMemory {
   static inline constinit MemoryObserver* observer = nullptr;
 
@@ -96,7 +99,7 @@ struct CheckedMemory : DefaultMemory {
 };
 static_assert(Memory<CheckedMemory>);
 
-// Drains observed from here on, until the end of this scope; scopes nest.
+// Observes drains until the end of its scope; scopes nest.
 class Observing {
  public:
   explicit Observing(MemoryObserver& observer)

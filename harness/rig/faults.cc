@@ -30,7 +30,8 @@ constexpr auto plant_consumer = []<template <class> class F>(faults::Named<F> fa
   return ScriptFault{fault.name, violation_of<ScriptRunner<ScriptCpu, F<CheckedMemory>>>, nullptr};
 };
 
-// RAW samples, forward, by a consumer that is honest.
+// Restricts a script to one that the oracle can judge: RAW samples, written forward, and no Tail
+// step.
 script::Script checkable(script::Script script) {
   script.settings.sample_type = PERF_SAMPLE_RAW;
   script.settings.write_backward = script.settings.overwrite = false;

@@ -1,7 +1,8 @@
 #ifndef HARNESS_RIG_FAULTS_H_
 #define HARNESS_RIG_FAULTS_H_
 
-// The faults of harness/faults, under random scripts; those of a kernel in a SimulatedKernel, too.
+// Runs the faults of harness/faults under random scripts, and builds SimulatedKernels with the
+// kernel's faults.
 
 #include <atomic>
 #include <cstdint>
@@ -18,28 +19,29 @@
 namespace perfring::rig {
 
 struct ScriptFault {
-  std::string name;  // in the catalogue
+  std::string name;  // as in the catalogue
   std::optional<oracle::Violation> (*run)(const script::Script& script);
-  // A SimulatedKernel with the fault; nullptr if it is not a kernel's.
+  // Builds a SimulatedKernel with the fault; nullptr if the fault is not the kernel's.
   std::unique_ptr<SimulatedKernel> (*kernel)(const script::Settings& settings,
                                              const Identity& identity, unsigned page_shift);
 };
 
 std::span<const ScriptFault> planted_faults();
-// nullptr if no fault has this name.
+// Returns nullptr if no fault has this name.
 const ScriptFault* find_planted(std::string_view name);
 
-// The script of a seed, of those that the oracle can judge.
+// Returns the random script of a seed, restricted to one that the oracle can judge.
 script::Script random_script(std::uint64_t seed);
 
-// Scripts by which each fault that they can find is found.
+// The number of random scripts that finds every fault that they can find.
 inline constexpr std::uint64_t kScriptsForAFault = 2'000;
 
 struct FoundBy {
   oracle::Violation violation;
   std::uint64_t seed;
 };
-// Runs the scripts from seed 1 on until one violates an invariant, or `stop` is set.
+// Runs up to `scripts` random scripts, from seed 1 on, until one violates an invariant, or `stop`
+// is set.
 std::optional<FoundBy> look_for(const ScriptFault& fault, std::uint64_t scripts = kScriptsForAFault,
                                 const std::atomic<bool>* stop = nullptr);
 

@@ -25,7 +25,7 @@ ScriptRun::ScriptRun(const script::Settings& settings, std::span<std::byte> memo
       ledger_{ring().rb().data_size(), oracle::Ledger::Keep::Records, settings.start,
               settings.word == kernel::Word::k32 ? 32U : 64U},
       checker_{ring().page(), ring().data(), ledger_} {
-  ledger_.published(settings.start);  // from here on, a reservation alone publishes nothing
+  ledger_.published(settings.start);  // from here on, a reservation alone does not publish
 }
 
 std::int64_t ScriptRun::run(std::span<const Step> steps) {
@@ -40,7 +40,7 @@ std::int64_t ScriptRun::run(std::span<const Step> steps) {
 
 void ScriptRun::note(Step step) {
   if (step.action == Action::Poll && on_poll) return;
-  if (under_way_.depth() != 0 && step.depth == 0) {  // called from within: in place of the poll
+  if (under_way_.depth() != 0 && step.depth == 0) {  // from on_poll: replaces the poll
     step.depth = under_way_.innermost().depth;
     step.at = under_way_.innermost().at;
   }
@@ -106,16 +106,16 @@ std::int64_t ScriptRun::output(const Step& step) {
   try {
     rc = emit(ring().index(step.second), bytes);
   } catch (const Died&) {
-    return 0;  // nobody finishes it
+    return 0;  // the output is never finished
   }
   ledger_.ends(rc);
   expect_announced(rc);
   return rc;
 }
 
-// With wakeup_events = 1 the kernel announces each record (K30). An interrupt leaves that to the
-// output that it interrupts, which does so even if it is refused itself; and in between the flag
-// may have been taken.
+// With wakeup_events = 1 the kernel announces each record (K30). An output in an interrupt leaves
+// the announcement to the interrupted output, which announces even if it is refused itself. In
+// between, a poll may have cleared the flag.
 void ScriptRun::expect_announced(int rc) {
   if (announced_ == true) return;
   const bool alone = under_way_.depth() == 1 && !interrupted_;
@@ -163,7 +163,7 @@ std::int64_t ScriptRun::poll(const Step& step) {
   }
   const std::int64_t revents = kernel_.call(step);
   const bool in = revents != 0;
-  const bool output_under_way = ledger_.in_progress() != 0;  // which may have announced its record
+  const bool output_under_way = ledger_.in_progress() != 0;  // it may have announced its record
   if (!output_under_way && announced_ && in != *announced_) {
     violate(Invariant::awake, in ? "poll reported POLLIN, but no record was announced"
                                  : "poll reported nothing, but a record was announced");

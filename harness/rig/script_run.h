@@ -1,8 +1,8 @@
 #ifndef HARNESS_RIG_SCRIPT_RUN_H_
 #define HARNESS_RIG_SCRIPT_RUN_H_
 
-// Carries out scripts on one simulated ring: the simulated kernel writes, a consumer drains, and
-// the oracle judges both. Nested steps happen where the script says: between two accesses of an
+// Runs scripts on one simulated ring: the simulated kernel writes, a consumer drains, and the
+// oracle judges both. A nested step happens where the script states: between two accesses of an
 // output, or while a drain's callback has an event.
 
 #include <array>
@@ -26,24 +26,25 @@
 
 namespace perfring::rig {
 
-// The number of a Drain step that goes on to the end.
+// The number of a Drain step that drains the whole ring.
 inline constexpr std::uint64_t kWholeRing = ~std::uint64_t{0};
 
-// Everything but the Cpu and the consumer, which ScriptRunner adds.
+// A run without its Cpu and its consumer, which ScriptRunner adds.
 class ScriptRun : private MemoryObserver, private oracle::FirstViolation {
  public:
   ScriptRun(const ScriptRun&) = delete;
   ScriptRun& operator=(const ScriptRun&) = delete;
 
-  // Carries out these steps until an invariant is violated. Returns what the last one that is not
-  // nested returned: an output's rc, a poll's revents, how many events a drain delivered. May be
-  // called again, also from within (on_poll).
+  // Runs these steps until an invariant is violated. Returns the result of the last step that is
+  // not nested: an output's rc, a poll's revents, or the number of events that a drain delivered.
+  // May be called repeatedly, also from on_poll.
   std::int64_t run(std::span<const script::Step> steps);
   std::int64_t run(const script::Step& step) { return run({&step, 1}); }
-  // The producer is done: drains until the ring says that it is empty. Is everything there?
+  // Call it when the producer is done. Drains until the ring is empty, and checks that everything
+  // was delivered.
   void settle();
 
-  // The first invariant that was violated: by kernel or consumer.
+  // Returns the first violation, by the kernel or by the consumer.
   const std::optional<oracle::Violation>& violation() const {
     const auto& own = FirstViolation::violation();
     return own ? own : checker_.violation();
@@ -54,17 +55,17 @@ class ScriptRun : private MemoryObserver, private oracle::FirstViolation {
   const oracle::Ledger& ledger() const { return ledger_; }
   const oracle::Received& received() const { return checker_.received(); }
   std::uint64_t unread() const { return ledger_.position() - checker_.released(); }  // bytes
-  // The steps so far: with the ring's settings, the script that repeats this run. Where a poll was
-  // on_poll's, it has the drains that came of it.
+  // Returns a script that repeats this run: the ring's settings and the steps so far. A poll that
+  // on_poll replaced is missing; the drains of on_poll are there instead.
   script::Script script() const { return {kernel_.ring().settings(), steps_so_far_}; }
 
-  // Called for each event that was delivered, after the checker.
+  // Called for each delivered event, after the checker.
   std::function<void(const PerfEvent&)> on_event;
-  // Takes the place of poll steps, for a consumer with a wait loop of its own.
+  // Replaces poll steps, for a consumer with its own wait loop.
   std::function<void()> on_poll;
 
  protected:
-  // `memory`: the ring's, as SimulatedRing wants it; or none, and it has its own.
+  // `memory`: the ring's memory, as in SimulatedRing; if it is empty, the ring allocates its own.
   ScriptRun(const script::Settings& settings, std::span<std::byte> memory);
   ~ScriptRun() = default;
 
@@ -99,17 +100,17 @@ class ScriptRun : private MemoryObserver, private oracle::FirstViolation {
   oracle::Ledger ledger_;
   oracle::Checker checker_;
   script::UnderWay under_way_;
-  std::array<std::vector<std::byte>, script::kDepthMax + 2> payloads_;  // of the outputs under way
-  bool interrupted_ = false;                                            // the outermost step was
+  std::array<std::vector<std::byte>, script::kDepthMax + 2> payloads_;  // of outputs in progress
+  bool interrupted_ = false;                                            // during the outermost step
   std::vector<script::Step> steps_so_far_;
   std::uint64_t sequence_ = 0;
-  // Whether poll has something to report. Not known where an interrupt may have taken it.
+  // Whether poll has something to report; nullopt if an interrupt may have cleared the flag.
   std::optional<bool> announced_ = false;
   bool dead_ = false;
-  bool oversize_ = false;  // a payload was
+  bool oversize_ = false;  // an output was larger than a record can be
 };
 
-// The CPU of a ScriptRun. A faulty kernel derives from it.
+// The CPU of a ScriptRun. A faulty kernel's CPU derives from it.
 struct ScriptCpu : LedgerCpu<> {
   explicit ScriptCpu(ScriptRun& of) : LedgerCpu{of.ledger_, of.checker_}, run{of} {}
 
@@ -122,7 +123,8 @@ struct ScriptCpu : LedgerCpu<> {
   }
 };
 
-// `Cpu` is ScriptCpu, or derives from it; `Consumer` has Ring's over(), readable(), try_fold().
+// `Cpu` is ScriptCpu, or derives from it; `Consumer` has the over(), readable() and try_fold() of
+// Ring.
 template <class Cpu = ScriptCpu, class Consumer = Ring<CheckedMemory>>
 class ScriptRunner : public ScriptRun {
  public:
@@ -145,7 +147,7 @@ class ScriptRunner : public ScriptRun {
   Consumer consumer_;
 };
 
-// Runs the whole script and settles: what was violated first, if anything.
+// Runs the whole script, and settles. Returns the first violation, if there is one.
 template <class Runner>
 std::optional<oracle::Violation> violation_of(const script::Script& script) {
   Runner runner{script.settings};
@@ -156,7 +158,7 @@ std::optional<oracle::Violation> violation_of(const script::Script& script) {
 
 // A script's whole run, for programs that print it: `perfring sim --script` and fuzz/script_tool.
 
-// Whether the oracle can judge what the script leaves in the ring.
+// Whether the oracle can judge the records of the script.
 bool oracle_can_check(const script::Script& script);
 inline constexpr const char* kOracleCanCheck =
     "only scripts with RAW samples, forward, not overwriting, and without 'tail' can be run here";
@@ -171,9 +173,9 @@ struct ScriptOutcome {
 ScriptOutcome outcome_of(const script::Script& script);
 
 Conclusion conclusion_of(const ScriptOutcome& outcome);
-// "violated: once: an event was delivered twice".
+// Returns text: "violated: once: an event was delivered twice".
 std::string to_text(const oracle::Violation& violation);
-// "4 attempted, 3 accepted, 1 lost, 0 failed; 2 delivered, 0 malformed", and the
+// Returns text: "4 attempted, 3 accepted, 1 lost, 0 failed; 2 delivered, 0 malformed", and the
 // verdict.
 std::string to_text(const ScriptOutcome& outcome);
 

@@ -1,5 +1,5 @@
-// Each kernel and each consumer here has one fault: of harness/faults, or one that shows a single
-// message. The run must say what it violates.
+// Each kernel and each consumer here has one fault: one of harness/faults, or one that provokes a
+// single message. The run must report the violation.
 
 #include <gtest/gtest.h>
 
@@ -26,8 +26,7 @@ std::string in_words(const std::optional<Violation>& violation) {
   return to_string(*violation);
 }
 
-// The violation in this script's run, in which kernel and consumer violate nothing where they are
-// sound.
+// Returns the violation in this script's run. Without the fault, the run must violate nothing.
 template <class Cpu, class Consumer = Core>
 std::string violated(std::string_view text) {
   const auto script = script::parse_script(text);
@@ -49,7 +48,7 @@ TEST(ScriptRunTest, FindsARefusalThoughThereIsRoom) {
             "no_loss: 16 bytes were refused, with 0 of 4096 unread");
 }
 
-// For as long as it looks at it.
+// Pauses the ring only until the kernel has read the flag.
 struct TakesTheRingForPaused : ScriptCpu {
   using ScriptCpu::ScriptCpu;
   void irq_work_queue(kernel::perf_event& event) {
@@ -142,7 +141,7 @@ TEST(ScriptRunTest, FindsASampleThatIsNotWhole) {
                 "intact: ");
 }
 
-// To an interrupt, a ring that holds 16 bytes seems full.
+// In an interrupt, a ring with 16 bytes in it looks full.
 struct RefusesNested : ScriptCpu {
   using ScriptCpu::ScriptCpu;
   __u64 read_once(const __u64& data_tail) {
@@ -155,7 +154,7 @@ TEST(ScriptRunTest, FindsARefusalInAnInterruptThoughThereIsRoom) {
                 "no_loss: 16 bytes were refused");
 }
 
-// The drain after an interrupted callback is checked like any other.
+// The rest of a drain is checked after an interrupted callback, too.
 struct ReadsBehindLater : CheckedMemory {
   template <class T>
   static T read(const std::byte* address) {
@@ -166,7 +165,7 @@ struct ReadsBehindLater : CheckedMemory {
 };
 TEST(ScriptRunTest, FindsAReadOutsideTheRingAfterAnInterruptedCallback) {
   ReadsBehindLater::reads = 0;
-  // Two sizes, so that the second is not read before the first is delivered.
+  // Two sizes, so that the drain does not read the second record before it delivers the first.
   expect_begins(
       violated_by_consumer<ReadsBehindLater>("output 4\noutput 12\ndrain 2\n> at 0 output 4\n"),
       "in_ring: ");
@@ -229,7 +228,8 @@ TEST(ScriptRunTest, AProducerThatDiesAtItsFirstMomentHasReservedNothing) {
   EXPECT_EQ(runner.ledger().position(), 0U);
 }
 
-// With the drains of a wait loop in place of its polls, and a death, it is the same run again.
+// The script has the wait loop's drains in place of the polls, and the death. Running it repeats
+// the run.
 TEST(ScriptRunTest, TheScriptOfARunRepeatsIt) {
   ScriptRunner<> runner{{}};
   runner.on_poll = [&runner] { runner.run({.action = script::Action::Drain, .number = 1}); };
@@ -248,7 +248,7 @@ TEST(ScriptRunTest, TheScriptOfARunRepeatsIt) {
   EXPECT_EQ(again.ring().page().data_head, runner.ring().page().data_head);
 }
 
-// The faults themselves: `perfring faults --harness scripts`
+// `perfring faults --harness scripts` tests the faults themselves
 // (//harness/faults:faults_scripts_test).
 
 template <class Runner>

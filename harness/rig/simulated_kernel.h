@@ -15,10 +15,10 @@
 
 namespace perfring::rig {
 
-// All that can be seen after a step, beside the ring's bytes.
+// Everything that can be observed after a step, except the ring's bytes.
 struct Observed {
-  // The step's return value: 0 or a negative errno; poll's revents; epoll_wait's events, those of
-  // the second event 16 bits higher; 0 for a drain.
+  // The step's return value: 0 or a negative errno; poll's revents; epoll_wait's events, with the
+  // bits of the second event 16 higher; 0 for a drain.
   std::int64_t result = 0;
   std::uint64_t head = 0;
   std::uint64_t tail = 0;
@@ -27,39 +27,40 @@ struct Observed {
   bool operator==(const Observed&) const = default;
 };
 
-// A consumer's data_tail after `records` more, as their headers state it. Past an impossible header
-// or impossible positions it is data_head; so it is in a ring that is written backward, in which
-// only the newest record can be found.
+// Returns a consumer's data_tail after `records` more records, by the sizes in their headers. After
+// an impossible header or impossible positions it is data_head. In a ring that is written backward
+// it is also data_head, because only the newest record can be found.
 std::uint64_t tail_after(std::span<const std::byte> ring, const script::Settings& settings,
                          std::uint64_t head, std::uint64_t tail, std::uint64_t records);
 
-// The CPU of a SimulatedKernel: no time passes during a step. A faulty kernel's derives from it.
+// The CPU of a SimulatedKernel: no time passes during a step. A faulty kernel's CPU derives from
+// it.
 struct StepCpu : kernel::HardwareCpu {
   std::uint64_t time = 0;
   __u64 clock() const { return time; }
 };
 
-// The simulated kernel, set up as a script wants it, without a consumer: a drain moves data_tail.
+// The simulated kernel with a script's settings, without a consumer: a drain only moves data_tail.
 class SimulatedKernel {
  public:
-  // Precondition: the settings are possible, and so are the steps.
+  // Precondition: the settings and the steps are possible.
   explicit SimulatedKernel(const script::Settings& settings, const Identity& identity = {},
                            unsigned page_shift = 12);
-  // In memory of the caller's (SimulatedRing).
+  // Uses the caller's memory (see SimulatedRing).
   SimulatedKernel(const script::Settings& settings, std::span<std::byte> memory);
   virtual ~SimulatedKernel() = default;
 
-  // `time` is the time it is, for a sample's TIME. Nested steps are carried out like any other.
+  // `time` is the current time, for a sample's TIME. A nested step is run like any other.
   Observed run(const script::Step& step, std::uint64_t time = 0);
 
-  // A system call that is neither an output nor a drain: returns what Observed::result says.
+  // Does a system call other than an output or a drain. Returns the value for Observed::result.
   std::int64_t call(const script::Step& step);
 
   SimulatedRing& ring() { return ring_; }
   const SimulatedRing& ring() const { return ring_; }
 
  private:
-  // bpf_perf_event_output(), on this CPU.
+  // Calls bpf_perf_event_output() on this CPU.
   virtual int emit(StepCpu& cpu, std::uint32_t index, std::span<const std::byte> payload);
 
   void register_events();
@@ -74,7 +75,7 @@ class SimulatedKernel {
   std::uint64_t steps_ = 0;
 };
 
-// With a fault: `Cpu` derives from StepCpu.
+// A SimulatedKernel with a fault. `Cpu` derives from StepCpu.
 template <class Cpu>
 class FaultyKernel final : public SimulatedKernel {
  public:
@@ -89,7 +90,7 @@ class FaultyKernel final : public SimulatedKernel {
   Cpu cpu_;
 };
 
-// As epoll_ctl(2) takes them.
+// Returns the events in the form that epoll_ctl(2) takes.
 std::uint32_t epoll_events(script::Epoll epoll);
 
 }  // namespace perfring::rig

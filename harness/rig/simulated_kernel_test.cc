@@ -13,7 +13,7 @@ namespace {
 
 using script::Step;
 
-// Runs the script, and returns what each step showed.
+// Runs the script, and returns the observation after each step.
 std::vector<Observed> run(std::string_view text) {
   const auto script = script::parse_script(text);
   if (!script) throw std::invalid_argument(script.error());
@@ -42,8 +42,8 @@ TEST(SimulatedKernelTest, RunsEveryAction) {
       {-EOPNOTSUPP, 72, 32, {1, 0}},  // output
       {0, 72, 32, {1, 0}},            // enable
       {0, 96, 32, {1, 0}},            // output
-      {0, 96, 32, {1, 0}},            // rearm polls, and the item is ready anyway;
-      {0, 96, 32, {1, 0}},            // but by then the flag is gone
+      {0, 96, 32, {1, 0}},            // rearm polls, and the item becomes ready anyway;
+      {0, 96, 32, {1, 0}},            // but the poll has cleared the flag
   };
   EXPECT_EQ(seen, expected);
 }
@@ -55,7 +55,7 @@ TEST(SimulatedKernelTest, ASecondEventSharesTheRing) {
   EXPECT_EQ(seen, expected);
 }
 
-// The first event's bits are the low 16, the second's the next.
+// The first event has the low 16 bits, the second event the next 16.
 TEST(SimulatedKernelTest, AWaitReportsBothEvents) {
   constexpr std::int64_t kIn = EPOLLIN | EPOLLRDNORM;
   constexpr std::int64_t kHup = EPOLLHUP;
@@ -63,7 +63,8 @@ TEST(SimulatedKernelTest, AWaitReportsBothEvents) {
   const Step output{.action = script::Action::Output, .number = 4};
   const Step wait{.action = script::Action::Epoll};
   EXPECT_EQ(kernel.run(wait).result, 0);
-  // Two have one flag as long as they share the ring (K33: one that has none hangs up).
+  // Two events that share a ring have one flag, so detach the second (K33: an event without a ring
+  // hangs up).
   ASSERT_EQ(kernel::perf_event_set_output(kernel.ring().event(true), nullptr), 0);
   EXPECT_EQ(kernel.run(wait).result, kHup << 16);
   EXPECT_EQ(kernel.run({.action = script::Action::Poll, .second = true}).result, kHup);
@@ -117,13 +118,13 @@ TEST_F(TailAfterTest, TheTailIsPastWholeRecords) {
 }
 
 TEST_F(TailAfterTest, IfNoRecordFitsTheTailIsTheHead) {
-  EXPECT_EQ(after(40, 0, 1), 40u);  // size 0
+  EXPECT_EQ(after(40, 0, 1), 40u);  // a size of 0
   put(0, 48);
-  EXPECT_EQ(after(40, 0, 1), 40u);  // beyond the head
+  EXPECT_EQ(after(40, 0, 1), 40u);  // past the head
   put(0, 7);
   EXPECT_EQ(after(40, 0, 1), 40u);
   put(0, 8);
-  EXPECT_EQ(after(4104, 0, 1), 4104u);  // further apart than the ring
+  EXPECT_EQ(after(4104, 0, 1), 4104u);  // positions further apart than the ring's size
   EXPECT_EQ(after(4096, 0, 1), 8u);
   EXPECT_EQ(after(0, 8, 1), 0u);
   EXPECT_EQ(after(0, 8, 0), 8u);

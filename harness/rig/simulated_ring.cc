@@ -9,7 +9,7 @@
 namespace perfring::rig {
 namespace {
 
-// Ends a step that cannot fail with settings that are possible.
+// Throws: with possible settings, this step cannot fail.
 [[noreturn]] void refused(const char* step, int error) {
   throw std::logic_error{fmt::format("the simulated kernel's {} returned {}", step, error)};
 }

@@ -19,7 +19,7 @@
 
 namespace perfring::rig {
 
-// The CPU and TID that samples carry.
+// The CPU, PID, TID and event IDs in samples.
 struct Identity {
   int cpu = 0;
   std::uint32_t pid = 0;
@@ -29,17 +29,17 @@ struct Identity {
   bool operator==(const Identity&) const = default;
 };
 
-// A ring of the simulated kernel as user space has set it up: its events, open and mapped, and a
-// PERF_EVENT_ARRAY in which they are entries identity.cpu and the one after.
+// A ring of the simulated kernel that user space has set up: its events, open and mapped, and a
+// PERF_EVENT_ARRAY with the events at the entries identity.cpu and identity.cpu + 1.
 //
-// Threads: as the simulated kernel's: one producer, one consumer.
+// Threads: one producer and one consumer, as for the simulated kernel.
 class SimulatedRing {
  public:
   // Precondition: the settings are possible. Throws std::system_error if the machine has no memory
   // for the ring.
   explicit SimulatedRing(const script::Settings& settings, const Identity& identity = {},
                          unsigned page_shift = 12);
-  // In memory of the caller's, which outlives the ring: zeroed, a page and then the data.
+  // Uses the caller's memory: zeroed, a page followed by the data. It must outlive the ring.
   SimulatedRing(const script::Settings& settings, std::span<std::byte> memory,
                 const Identity& identity = {}, unsigned page_shift = 12);
   SimulatedRing(const SimulatedRing&) = delete;
@@ -49,12 +49,12 @@ class SimulatedRing {
   const kernel::perf_file& file(bool second = false) const { return events_[second ? 1 : 0]; }
   kernel::perf_event& event(bool second = false) const { return *file(second); }
   std::span<const kernel::perf_file> events() const { return events_; }
-  // The event's entry in the map.
+  // Returns the index of the event's entry in the map.
   std::uint32_t index(bool second = false) const { return first_index_ + (second ? 1 : 0); }
   const kernel::bpf_array& map() const { return map_.map(); }
-  // Opens one more event on the same CPU, which outputs to the same ring, as `attr` says.
+  // Opens one more event with this `attr` on the same CPU. It outputs to the same ring.
   kernel::perf_file open_beside(const perf_event_attr& attr, std::uint64_t id) const;
-  // Puts it into the map, in the place of the first.
+  // Puts the event into the map, in place of the first event.
   void enter(const kernel::perf_file& event);
 
   kernel::perf_buffer& rb() const { return mapping_.rb(); }
@@ -73,7 +73,7 @@ class SimulatedRing {
   kernel::bpf_map_file map_;
 };
 
-// The attr of such a ring's events.
+// Returns the attr of a ring's events.
 perf_event_attr attr_of(const script::Settings& settings);
 
 }  // namespace perfring::rig

@@ -11,7 +11,7 @@ namespace perfring::script {
 
 namespace {
 
-constexpr std::uint64_t kWrap = 65536;  // of header.size
+constexpr std::uint64_t kWrap = 65536;  // header.size wraps here
 constexpr std::uint64_t kLargest = 200000;
 
 class Generator {
@@ -34,7 +34,7 @@ class Generator {
   }
 
  private:
-  // The standard defines the engine's numbers, but not how its distributions come by theirs.
+  // Avoids the standard distributions: the standard defines the engine's numbers, but not theirs.
   std::uint64_t below(std::uint64_t end) { return random_() % end; }
   std::uint64_t between(std::uint64_t first, std::uint64_t last) {
     return first + below(last - first + 1);
@@ -43,7 +43,7 @@ class Generator {
   std::uint64_t one_of(std::initializer_list<std::uint64_t> values) {
     return values.begin()[below(values.size())];
   }
-  // Within `distance` of it, and not below 0.
+  // Returns a number within `distance` of `value`, and not below 0.
   std::uint64_t around(std::uint64_t value, std::uint64_t distance) {
     return between(value - std::min(value, distance), value + distance);
   }
@@ -127,12 +127,12 @@ class Generator {
         {1, 8, 64, ring_, ring_ - 8, std::uint64_t{1} << 32, 0 - std::uint64_t{8}, random_()});
   }
 
-  // Each script has its own style, so that some fill their rings, and some never do.
+  // Each script has its own style, so that some scripts fill their rings and some never do.
   std::uint64_t size() {
     switch (style_) {
       case 0:
         return small_size();
-      case 1:  // the ring is full after a few
+      case 1:  // a few outputs fill the ring
         return between(0, std::min(ring_ / 2, kWrap - 32));
       default:
         return mixed_size();
@@ -179,7 +179,7 @@ class Shrinker {
   }
 
  private:
-  // Takes the candidate over if it fails, too.
+  // Replaces the best script by the candidate, and returns true, if the candidate fails, too.
   bool accept(Script candidate) {
     if (candidate == best_ || limit_ == 0 || why_impossible(candidate)) return false;
     --limit_;
@@ -227,7 +227,7 @@ class Shrinker {
     usual(&Settings::start);
     usual(&Settings::events);
     usual(&Settings::epoll);
-    // RAW stays: the usual setting has it, and what is taken back would go round for ever.
+    // Keeps RAW: the default setting has it, so removing it here would undo the step above forever.
     for (std::uint64_t bit = 1; bit <= best_.settings.sample_type; bit <<= 1) {
       Script candidate = best_;
       if (bit != PERF_SAMPLE_RAW) candidate.settings.sample_type &= ~bit;
@@ -241,7 +241,7 @@ class Shrinker {
     return best_.settings != before;
   }
 
-  // Tries 0, then less and less less, down to the number before.
+  // Tries 0, then subtracts ever smaller amounts.
   bool smaller_number(std::size_t step, std::uint64_t Step::* number) {
     bool any = false;
     for (std::uint64_t less = best_.steps[step].*number; less != 0; less /= 2) {
@@ -266,7 +266,7 @@ class Shrinker {
     return any;
   }
 
-  // With what is nested in it.
+  // Moves the step, and the steps nested in it, one level out.
   bool less_nested(std::size_t step) {
     const std::uint64_t depth = best_.steps[step].depth;
     if (depth == 0) return false;

@@ -20,8 +20,8 @@ TEST(GenerateTest, EveryScriptCanBeRun) {
   }
 }
 
-// The standard says what mt19937_64 gives, and all else is integers: what x86-64 printed is every
-// machine's.
+// The standard defines the numbers of mt19937_64, and everything else is integer arithmetic, so
+// every machine generates the script that x86-64 printed.
 TEST(GenerateTest, ASeedGivesTheSameScriptOnEveryMachine) {
   EXPECT_EQ(to_text(generate(2, {.steps_max = 6})),
             "pages 2\nwakeup_watermark 8193\nevents 2\nepoll oneshot\n"
@@ -39,7 +39,7 @@ TEST(GenerateTest, ScriptsForALiveKernelKeepToItsBounds) {
   }
 }
 
-// Everything that a script can have comes, within the seeds of one short run.
+// The seeds of one short run generate everything that a script can have.
 TEST(GenerateTest, EveryActionAndSettingIsGenerated) {
   std::set<Action> actions;
   std::set<std::uint64_t> pages, wakeups, types, sizes;
@@ -80,7 +80,7 @@ TEST(GenerateTest, EveryActionAndSettingIsGenerated) {
   for (const std::uint64_t size : {131052u, 200000u}) EXPECT_TRUE(sizes.contains(size)) << size;
 }
 
-// And what only the simulated kernel can be made to do.
+// With these options, scripts also have everything that only the simulated kernel can do.
 TEST(GenerateTest, EverySettingOfTheSimulatedKernelIsGenerated) {
   std::set<kernel::Word> words;
   std::set<Action> actions;
@@ -116,7 +116,7 @@ bool has_output_of(const Script& script, std::uint64_t least) {
   });
 }
 
-// The first of these seeds for which it fails.
+// Returns the first of these seeds' scripts for which `fails` holds.
 Script failing(const std::function<bool(const Script&)>& fails) {
   for (std::uint64_t seed = 0;; ++seed) {
     Script script = generate(seed, {.any_word = true, .any_start = true});

@@ -110,7 +110,7 @@ std::optional<std::string> why_impossible(const Script& script) {
 }
 
 void fill_payload(std::span<std::byte> payload, std::uint64_t step) {
-  // SplitMix64: its increment, and its mixing.
+  // The increment and the mixing of SplitMix64.
   std::uint64_t state = step * 0xbf58'476d'1ce4'e5b9;
   for (std::size_t i = 0; i < payload.size(); i += sizeof(state)) {
     std::uint64_t word = state += 0x9e37'79b9'7f4a'7c15;

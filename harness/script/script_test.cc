@@ -160,7 +160,7 @@ TEST(ScriptTextErrorTest, AStepThatCannotBeNestedIsNamed) {
   EXPECT_TRUE(why_impossible(Script{{}, {{.action = Action::Poll, .at = 1}}}));
 }
 
-// A caller may run only part of the language.
+// A caller may support only part of the language.
 TEST(ScriptTextErrorTest, ALineThatTheCallerRefusesIsNamed) {
   const auto refuse = [](const Script& script) -> std::optional<std::string> {
     if (script.settings.events == 2) return "one event only";
@@ -206,7 +206,8 @@ TEST(FirstWithNestedTest, OnlyDeeperStepsAreNestedInAStep) {
   EXPECT_EQ(count({1, 0, 1}), 1U);
 }
 
-// A runner that notes which step it begins "(", its moments, and what is due at its end.
+// A runner that logs the steps that it begins, their moments, and the steps that are due at their
+// ends.
 TEST(UnderWayTest, NestedStepsAreDueOnceAtTheirMomentOrAtTheEnd) {
   const std::vector<Step> steps{
       {.number = 1},
@@ -245,7 +246,7 @@ TEST(UnderWayTest, NestedStepsAreDueOnceAtTheirMomentOrAtTheEnd) {
 }
 
 TEST(ScriptTextTest, AChangedByteIsParsedOrItsLineIsNamed) {
-  // Every line of many scripts, with a byte changed.
+  // Changes each byte of a script in turn.
   const std::string text = to_text(generate(7, {.any_word = true, .any_start = true}));
   std::size_t parsed = 0, refused = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -265,7 +266,7 @@ TEST(ScriptTextTest, AChangedByteIsParsedOrItsLineIsNamed) {
   EXPECT_GT(refused, text.size() / 10);
 }
 
-// As SplitMix64 (Steele, Lea, Flood, 2014) seeded with 0 begins, in little endian.
+// SplitMix64 (Steele, Lea, Flood, 2014) seeded with 0 begins with these bytes, in little endian.
 TEST(FillPayloadTest, APayloadIsTheSameOnEveryMachine) {
   std::vector<std::byte> payload(11);
   fill_payload(payload, 0);

@@ -1,4 +1,4 @@
-// Scripts as text, both ways.
+// Prints and parses scripts.
 
 #include <fmt/format.h>
 
@@ -68,7 +68,7 @@ std::unexpected<std::string> wrong(std::string_view text, std::string_view wante
   return std::unexpected(fmt::format("'{}': {}", text, wanted));
 }
 
-// Takes the first word off the line.
+// Removes the first word from the line, and returns it.
 std::string_view take_word(std::string_view& line) {
   const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
   const std::string_view word = line.substr(0, end);
@@ -121,7 +121,7 @@ Parsed parse_sample_type(std::string_view text, std::uint64_t& into) {
   return {};
 }
 
-// The ">> at 5" in front of a step.
+// Parses the ">> at 5" in front of a step.
 Parsed take_nesting(std::string_view& line, Step& step) {
   const std::size_t depth = std::min(line.find_first_not_of('>'), line.size());
   if (depth == 0) return {};
@@ -134,7 +134,7 @@ Parsed take_nesting(std::string_view& line, Step& step) {
   return parse_number(take_word(line), step.at);
 }
 
-// nullopt if `name` is not a setting.
+// Returns nullopt if `name` is not a setting.
 std::optional<Parsed> parse_value(std::string_view name, std::string_view value, Settings& s) {
   if (name == "word") return parse_word(value, s.word);
   if (name == "pages") return parse_number(value, s.pages);
@@ -242,7 +242,7 @@ std::expected<Step, std::string> parse_step(std::string_view line) {
 
 namespace {
 
-// "30 times " in front of a step: 1 without it.
+// Parses the "30 times " in front of a step. Returns 1 if there is none.
 std::expected<std::uint64_t, std::string> take_times(std::string_view& line) {
   std::string_view rest = line;
   const std::string_view number = take_word(rest);
@@ -256,7 +256,7 @@ std::expected<std::uint64_t, std::string> take_times(std::string_view& line) {
   return times;
 }
 
-// Adds what the line states. An error is its reason alone.
+// Adds the setting or the step of the line. An error has only the reason.
 std::expected<void, std::string> take_line(std::string_view line, Script& script) {
   const auto setting = parse_setting(line, script.settings);
   if (!setting) return std::unexpected(setting.error());

@@ -46,8 +46,9 @@ Event& append(Execution& x, std::size_t thread) {
   return event;
 }
 
-// Conflicting accesses, one of them not atomic, that are not ordered. Where only the store of an
-// update is known (smp_wmb), its read still races with a later write.
+// Looks for an earlier access that races with `event`: the two conflict, one of them is not atomic,
+// and nothing orders them. If a thread knows only the store of an update (smp_wmb()), the update's
+// read still races with a later write.
 void find_race(Execution& x, const Event& event, EventId id) {
   const std::uint64_t location = std::uint64_t{1} << event.location % 64;
   if (event.order == Order::NonAtomic) x.plain_locations |= location;
@@ -97,7 +98,7 @@ Execution::Execution(const std::vector<Location>& locations, std::size_t thread_
   }
 }
 
-// With room to grow: a copy is made to be added to.
+// Reserves room, because every copy will grow.
 Execution::Execution(const Execution& other)
     : latest{other.latest},
       threads{other.threads},
@@ -123,7 +124,7 @@ std::optional<GraphKey> Execution::key_after_read(std::size_t thread, EventId fr
     ++index;
     if (step.kind == Step::Kind::Fence) continue;
     if (step.kind != Step::Kind::Write) return std::nullopt;
-    // It comes last if nobody else writes there.
+    // The write is the last one if no other thread writes to the location.
     const EventId last = latest[step.location];
     if (!events[last].is_initial() && events[last].thread != thread) return std::nullopt;
     std::uint64_t before = name(events[last], last);
@@ -179,7 +180,7 @@ std::uint64_t Execution::read(std::size_t thread, EventId from) {
   if (event.step->writes(event.read)) {
     event.written = event.step->written(event.read);
     event.released = releases(event.order) ? at.known : at.released;
-    event.released.join(source.released);  // the release sequence goes on
+    event.released.join(source.released);  // the release sequence continues
     link_after(*this, id, from);
   }
   find_race(*this, event, id);

@@ -2,8 +2,8 @@
 #define HARNESS_MODEL_ENGINE_EXECUTION_H_
 
 // An execution graph, complete or growing: events with program order, reads-from and modification
-// order, and what each thread knows. It grows by one event at a time, each added after everything
-// on which it depends; rc11.cc says where an event may go.
+// order, and each thread's knowledge of the other threads' events. The graph grows by one event at
+// a time, added after every event that it depends on; rc11.cc decides where an event may go.
 
 #include <array>
 #include <cstddef>
@@ -20,10 +20,10 @@ namespace perfring::model {
 using EventId = std::uint16_t;
 inline constexpr EventId kNone = 0xffff;
 
-// Program::finally is a thread, too.
+// Program::finally counts as a thread.
 inline constexpr std::size_t kThreads = Program::kThreadsMax + 1;
 
-// splitmix64's finisher, for the keys of graphs and states.
+// splitmix64's finalizer, for the keys of graphs and states.
 constexpr std::uint64_t mix(std::uint64_t x) {
   x ^= x >> 30;
   x *= 0xbf58'476d'1ce4'e5b9;
@@ -32,8 +32,8 @@ constexpr std::uint64_t mix(std::uint64_t x) {
   return x ^ x >> 31;
 }
 
-// A vector clock: of each thread, how many of its events happened before. `writes` may run ahead of
-// `events`, as smp_wmb() orders stores only.
+// A vector clock: the number of events of each thread that happened before. `writes` may be ahead
+// of `events`, because smp_wmb() orders stores only.
 struct Clock {
   std::array<std::uint16_t, kThreads> events{};
   std::array<std::uint16_t, kThreads> writes{};
@@ -47,8 +47,8 @@ struct Clock {
 };
 
 struct Event {
-  const Step* step = nullptr;  // none: a location's initial value
-  std::uint16_t index = 0;     // in its thread, from 1 on
+  const Step* step = nullptr;  // nullptr: a location's initial value
+  std::uint16_t index = 0;     // in its thread, counted from 1
   std::uint8_t thread = 0;
   bool writes = false;
   std::uint16_t location = 0;
@@ -58,22 +58,22 @@ struct Event {
   EventId later = kNone;
   std::uint64_t read = 0;
   std::uint64_t written = 0;
-  Clock clock;                                    // of its thread, itself included
+  Clock clock;                                    // its thread's, with this event
   Clock released;                                 // acquired by its readers
-  std::array<std::uint16_t, kThreads> readers{};  // the first event in each thread that reads it
+  std::array<std::uint16_t, kThreads> readers{};  // each thread's first event that reads it
 
   bool is_initial() const { return step == nullptr; }
 };
 
 struct Thread {
   const ThreadTree::Node* node = nullptr;
-  std::size_t step = 0;  // of the node's
+  std::size_t step = 0;  // an index into node->steps
   std::uint16_t events = 0;
   Clock known;
-  Clock acquirable;  // added by its next acquire fence
-  Clock released;    // passed on by its relaxed stores: `known` at its last release fence
+  Clock acquirable;  // joins `known` at the next acquire fence
+  Clock released;    // `known` at the last release fence; relaxed stores pass it on
 
-  bool is_finally = false;  // it starts when the others have ended, and knows all that they know
+  bool is_finally = false;  // runs after the other threads, and knows all that they know
 
   const Step& next() const { return node->steps[step]; }
   bool blocked() const { return next().kind == Step::Kind::Block; }
@@ -82,7 +82,7 @@ struct Thread {
     ++step;
     jump();
   }
-  // From a node that ends with a checkpoint to the node that the checkpoint leads to.
+  // Moves from a node that ends with a checkpoint to the node that the checkpoint leads to.
   void jump() {
     while (step == node->steps.size() && node->jump != nullptr) {
       node = node->jump;
@@ -91,8 +91,8 @@ struct Thread {
   }
 };
 
-// 128 bits that identify a graph: a sum over its facts (which event reads from which, which comes
-// after which in modification order), so that their order does not matter.
+// 128 bits that identify a graph: a sum over its facts (the pairs of reads-from and of modification
+// order), which does not depend on the order in which the facts were added.
 struct GraphKey {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
@@ -113,14 +113,14 @@ class Execution {
   Execution& operator=(const Execution&) = delete;
   Execution& operator=(Execution&&) = default;
 
-  std::vector<Event> events;    // the first ones are the locations' initial values
-  std::vector<EventId> latest;  // of each location, in modification order
+  std::vector<Event> events;    // begin with the locations' initial values
+  std::vector<EventId> latest;  // each location's last write in modification order
   std::vector<Thread> threads;
-  Race race;  // the first one met
+  Race race;  // the first one found
   GraphKey key;
-  // With accesses that are not atomic: a bit for each location, modulo 64.
+  // Locations with non-atomic accesses: one bit per location, modulo 64.
   std::uint64_t plain_locations = 0;
-  std::uint8_t sc_threads = 0;  // those with sequentially consistent fences, a bit each
+  std::uint8_t sc_threads = 0;  // threads with sequentially consistent fences, one bit each
 
   bool knows(const Clock& clock, EventId write) const {
     const Event& event = events[write];
@@ -131,15 +131,15 @@ class Execution {
     return false;
   }
 
-  // The key that the graph will have once the thread has read from `from` and gone on through
-  // `node` to its next read. nullopt where it cannot be computed without growing the graph.
+  // Returns the key that the graph will have after the thread has read from `from` and run through
+  // `node` to its next read, or nullopt if the key cannot be computed without growing the graph.
   std::optional<GraphKey> key_after_read(std::size_t thread, EventId from,
                                          const ThreadTree::Node& node) const;
 
-  // Each adds a thread's next event. The caller advances the thread.
+  // fence(), write() and read() add the thread's next event. The caller advances the thread.
   void fence(std::size_t thread);
   EventId write(std::size_t thread, EventId after);
-  // Returns the value read. An update writes right after what it reads.
+  // Returns the value read. An update's write directly follows the write that the update reads.
   std::uint64_t read(std::size_t thread, EventId from);
 };
 

@@ -1,4 +1,4 @@
-// A thread's knowledge of the others' accesses, where it decides a race or the values of a read.
+// Tests a thread's knowledge of other threads' accesses, which decides races and the values read.
 
 #include <gtest/gtest.h>
 
@@ -14,14 +14,15 @@
 namespace perfring::model {
 namespace {
 
-// How many executions a program without a violation has; 0 if it is not proved.
+// Returns the number of executions of a program without a violation, or 0 if it is not proved.
 std::uint64_t proved_executions(const Program& program) {
   const Result result = explore(program);
   EXPECT_EQ(result.not_proved(), "");
   return result.proved() ? result.executions : 0;
 }
 
-// smp_wmb() makes the store known, and not what it releases: the read before it still races.
+// smp_wmb() makes the store known, but not the events that it releases: the read before it still
+// races.
 TEST(ExecutionTest, AReadThatIsNotAtomicFeedsNoAcquireFence) {
   Program program;
   const Var x = program.var("x"), y = program.var("y"), flag = program.var("flag");
@@ -57,7 +58,7 @@ TEST(ExecutionTest, AStoreMadeKnownByAStoreStoreFenceRacesWithNoLaterOne) {
   EXPECT_EQ(proved_executions(program), 2u) << "flag is read as 0 or 1";
 }
 
-// Though the thread that passed it on reads it once more.
+// This holds although the thread that passed the value on reads it once more.
 TEST(ExecutionTest, AReadThatAnotherThreadPassedOnBindsLaterReads) {
   Program program;
   const Var x = program.var("x"), flag = program.var("flag");
@@ -74,7 +75,7 @@ TEST(ExecutionTest, AReadThatAnotherThreadPassedOnBindsLaterReads) {
   EXPECT_EQ(proved_executions(program), 3u) << "x is read as 0; or flag as 0, or both as 1";
 }
 
-// From the first fence to the second by a store that a third thread does, and does not release.
+// A relaxed store by a third thread orders the first fence before the second.
 TEST(ExecutionTest, FullFencesAreOrderedByAStoreAndItsRead) {
   Program program;
   const Var x = program.var("x"), y = program.var("y"), flag = program.var("flag");
@@ -94,7 +95,7 @@ TEST(ExecutionTest, FullFencesAreOrderedByAStoreAndItsRead) {
   EXPECT_EQ(proved_executions(program), 3u) << "flag is read as 0; or y as 0, or both as 1";
 }
 
-// No two of the fences are in a cycle, but the three are.
+// No two of the fences form a cycle, but all three do.
 TEST(ExecutionTest, FullFencesOfThreeThreadsFormNoCycle) {
   const auto program = [](std::memory_order order) {
     Program p;
@@ -117,7 +118,7 @@ TEST(ExecutionTest, FullFencesOfThreeThreadsFormNoCycle) {
   EXPECT_TRUE(explore(program(std::memory_order_acq_rel)).violation.has_value());
 }
 
-// Each thread reads the value that the other one's update overwrites.
+// Each thread reads the value that the other thread's update overwrites.
 TEST(ExecutionTest, FullFencesComeBeforeTheUpdateThatOverwritesAReadsSource) {
   const auto program = [](std::memory_order order) {
     Program p;
@@ -139,7 +140,7 @@ TEST(ExecutionTest, FullFencesComeBeforeTheUpdateThatOverwritesAReadsSource) {
   EXPECT_TRUE(explore(program(std::memory_order_acq_rel)).violation.has_value());
 }
 
-// A set of 64 bits says which locations have accesses that are not atomic.
+// A set of 64 bits holds the locations with non-atomic accesses.
 TEST(ExecutionTest, ARaceIsFoundAtEachOfManyLocations) {
   for (const std::size_t raced : {0u, 63u, 64u, 129u}) {
     Program program;
@@ -151,7 +152,7 @@ TEST(ExecutionTest, ARaceIsFoundAtEachOfManyLocations) {
   }
 }
 
-// Two states differ in whether the first of many accesses that could race later is known.
+// Two states differ in whether a thread knows of the first of many accesses that could race later.
 TEST(StateKeyTest, StatesThatDifferInTheFirstOfManyAccessesAreNotMerged) {
   Program program;
   const Var raced = program.var("raced"), flag = program.var("flag"), other = program.var("other");
@@ -176,15 +177,15 @@ TEST(StateKeyTest, StatesThatDifferInTheFirstOfManyAccessesAreNotMerged) {
   }
 }
 
-// Which checkpoints are one: those of one place in the source, with the same values.
+// Two checkpoints are the same if they have the same place in the source and the same values.
 
 struct At {
   Where where;
   std::uint64_t value = 0;
 };
 
-// The values stored, with merging, by a thread that goes on from one of two checkpoints, depending
-// on a read: 1 from the first, 2 from the second.
+// Returns the values that a thread stores, with merging. Depending on a read, the thread continues
+// from the first checkpoint and stores 1, or from the second and stores 2.
 std::set<std::uint64_t> stored_after(const At& first, const At& second) {
   Program program;
   const Var x = program.var("x"), y = program.var("y");
@@ -215,7 +216,7 @@ TEST(CheckpointTest, AnotherFileIsAnotherCheckpoint) {
   EXPECT_EQ(stored_after({kPlace}, {{.line = 10, .file = "b.cc", .column = 3}}).size(), 2u);
 }
 
-// A header's path may be another pointer in each translation unit.
+// A header's path may be a different pointer in each translation unit.
 TEST(CheckpointTest, AFileIsKnownByItsName) {
   static constexpr char kSame[] = "a.cc";
   EXPECT_EQ(stored_after({kPlace}, {{.line = 10, .file = kSame, .column = 3}}).size(), 1u);
@@ -235,7 +236,7 @@ TEST(CheckpointTest, AnotherValueIsAnotherCheckpoint) {
   EXPECT_EQ(stored_after({kPlace, 7}, {kPlace, 8}).size(), 2u);
 }
 
-// A checkpoint that keeps quiet about a value on which the thread still depends.
+// The checkpoint omits a value on which the thread still depends.
 TEST(CompareMergedTest, ACheckpointThatLeavesOutAValueIsADifference) {
   const auto program = [](bool lies) {
     Program p;
@@ -256,7 +257,7 @@ TEST(CompareMergedTest, ACheckpointThatLeavesOutAValueIsADifference) {
   EXPECT_FALSE(compare_merged(program(true)).differences.empty());
 }
 
-// Memory ends with the same values, whether the check fails or not.
+// Memory ends with the same values whether or not the check fails.
 TEST(CompareMergedTest, AViolationThatMergingLosesIsADifference) {
   Program p;
   const Var x = p.var("x");
@@ -270,7 +271,7 @@ TEST(CompareMergedTest, AViolationThatMergingLosesIsADifference) {
             std::vector<std::string>{"not seen if merged: the store is not seen"});
 }
 
-// The thread has stored the value before a checkpoint that leaves it out, and stores it once more.
+// The thread stores the value before a checkpoint that omits it, and stores it again afterwards.
 TEST(CompareMergedTest, AnOutcomeThatMergingAddsIsADifference) {
   Program p;
   const Var x = p.var("x"), y = p.var("y"), z = p.var("z");

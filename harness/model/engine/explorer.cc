@@ -19,42 +19,42 @@ namespace {
 
 using Kind = Step::Kind;
 
-// The order that sequentially consistent fences make between threads is in the graph, and in no
-// state.
+// Thrown if two threads have sequentially consistent fences: the graph has the order of these
+// fences, but a state's key does not.
 struct CannotMerge {};
 
-// A location with atomic accesses has another one, too. States that were merged before did not tell
-// who knows of the atomic ones.
+// Thrown if a location turns out to have both atomic and plain accesses: the keys of the states
+// merged so far do not include which thread knows of the atomic ones.
 struct FoundMixed {
   std::size_t location;
 };
 
-// Whether an execution goes on; if not, why it ends here.
+// Whether an execution continues; if not, why it ends here.
 enum class Fate {
   GoesOn,
   Raced,
   Violated,
   Blocked,  // an assumption of `finally` does not hold
   TooLong,  // more events than the bound
-  Stopped,  // the whole exploration ends: another bound, a signal, the only violation wanted
+  Stopped,  // the whole exploration ends: another bound, a signal, or the only violation wanted
 };
 
 // The search is one recursion over graphs that grow:
 //
 //   explore(x)
-//     run_to_reads(x)          runs each thread until it reads next, or has ended
+//     run_to_reads(x)          runs each thread until its next step is a read, or it has ended
 //       step(x, thread)
 //         write(x, thread) ... modification order has several places: explore(a copy with each)
-//     ends here if a graph like `x` was seen before, or a bound is reached
+//     ends here if a graph with x's key was seen before, or a bound is reached
 //     branch(x)                a choice is a thread and a write for it to read from
 //       follow(x, choice) .... each choice: explore(a copy with it)
 //       complete(x)            no thread is left to choose: runs `finally`, counts the execution
 //
-// A thread whose assumption does not hold goes no further. The others do: what they race with, or
-// violate, came before the assumption.
+// A thread stops at an assumption that does not hold. The other threads continue: they may still
+// race with an access before the assumption, or violate a check.
 //
-// A function that returns a Fate has grown `x` if that is GoesOn, and otherwise has recorded why
-// not. An execution that SC forbids is dropped without a record.
+// A function that returns Fate::GoesOn has grown `x`. With any other Fate, it has recorded the
+// reason. An execution that SC forbids is dropped without a record.
 class Explorer {
  public:
   Explorer(const Program& program, const ExploreOptions& options, std::vector<bool> mixed)
@@ -87,7 +87,8 @@ class Explorer {
     if (!result_.violation) result_.violation = trace;
   }
 
-  // Such an execution is given up; others may be shorter.
+  // Whether the execution exceeds the bound on events. Only this execution is dropped: others may
+  // be shorter.
   bool too_long(const Execution& x) {
     if (x.events.size() <= options_.bounds.events) return false;
     result_.bound =
@@ -112,7 +113,7 @@ class Explorer {
     return Fate::Stopped;
   }
 
-  // Explores all that can follow from `x`.
+  // Explores every continuation of `x`.
   void explore(Execution x) {
     if (run_to_reads(x) != Fate::GoesOn || !sc_consistent(x)) return;
     if (!seen_.insert(key_of(x))) {
@@ -132,7 +133,7 @@ class Explorer {
         ++thread;
         continue;
       }
-      // A read that is not atomic has one choice: only a race could give it another.
+      // A non-atomic read has one choice: it could read from another write only in a race.
       const Fate fate =
           plain_read ? read(x, thread, readable(x, thread).front()) : step(x, thread, next);
       if (fate != Fate::GoesOn) return fate;
@@ -141,7 +142,8 @@ class Explorer {
     return Fate::GoesOn;
   }
 
-  // Never zeros, the key of a graph without facts: an empty slot of the set is zeros.
+  // A graph without facts has the key 0, which SeenStates uses for empty slots, so it gets another
+  // one.
   GraphKey key_of(const Execution& x) const {
     GraphKey key = options_.merge ? future_key(x, mixed_) : x.key;
     if (key == GraphKey{}) key.low = 1;
@@ -154,7 +156,7 @@ class Explorer {
     if (options_.merge && both && !mixed_[step.location]) throw FoundMixed{step.location};
   }
 
-  // The thread's next step, which does not read.
+  // Takes the thread's next step, which is not a read.
   Fate step(Execution& x, std::size_t thread, const Step& next) {
     switch (next.kind) {
       case Kind::Fence:
@@ -174,7 +176,8 @@ class Explorer {
     return Fate::GoesOn;
   }
 
-  // In `x` it takes the first place in modification order; the others are explored here.
+  // Adds the write to `x` at the first place in modification order, after exploring a copy of `x`
+  // for each other place.
   Fate write(Execution& x, std::size_t thread) {
     note_access(x.threads[thread].next());
     const std::vector<EventId> after = places(x, thread);
@@ -219,7 +222,8 @@ class Explorer {
     follow(std::move(x), last);
   }
 
-  // Spares most of the copies that would be made for nothing.
+  // Whether the choice leads to a graph that was seen before. Saves most of the copies that
+  // follow() would make for nothing.
   bool leads_to_seen(const Execution& x, const Choice& choice) {
     if (options_.merge) return false;
     const ThreadTree::Node& node =
@@ -255,7 +259,7 @@ class Explorer {
     if (options_.on_execution) options_.on_execution(x);
   }
 
-  // `finally` knows all that has happened, so that each of its reads has one choice.
+  // `finally` knows of every event, so that each of its reads has one choice.
   Fate run_finally(Execution& x) {
     const std::size_t thread = program_.threads.size();
     for (std::size_t i = 0; i < thread; ++i) x.threads[thread].known.join(x.threads[i].known);
@@ -272,8 +276,8 @@ class Explorer {
 
   const Program& program_;
   const ExploreOptions& options_;
-  const std::vector<bool> mixed_;     // locations of both kinds of accesses
-  std::vector<bool> atomic_, plain_;  // locations that have such an access
+  const std::vector<bool> mixed_;     // locations with both kinds of accesses
+  std::vector<bool> atomic_, plain_;  // locations with such an access
   std::vector<std::unique_ptr<ThreadTree>> trees_;
   SeenStates seen_;
   Limits limits_{options_.bounds, options_.stop, options_.on_progress, "the states seen"};

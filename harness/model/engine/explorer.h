@@ -1,11 +1,11 @@
 #ifndef HARNESS_MODEL_ENGINE_EXPLORER_H_
 #define HARNESS_MODEL_ENGINE_EXPLORER_H_
 
-// Explores every execution of a program that the memory model allows (rc11.h), each one once.
+// Explores every execution of a program that the memory model allows (rc11.h), each exactly once.
 //
-// Steps that do not read are run at once: no thread's choices depend on when they run. Then each
-// thread that reads next, and each write that it may read from, is a branch. The same graph is
-// reached along many branches; a set of the graphs seen cuts all but the first.
+// Steps that do not read run at once, because no thread's choices depend on when they run. The
+// search then branches on each thread that reads next, and on each write that it may read from.
+// Many branches reach the same graph; a set of the graphs seen cuts all but the first.
 
 #include <atomic>
 #include <cstddef>
@@ -22,27 +22,27 @@
 namespace perfring::model {
 
 struct Bounds {
-  std::size_t events = 2'000;  // of one execution; each that reads takes its share of the stack
-  std::size_t steps = 10'000;  // of one run of a thread
+  std::size_t events = 2'000;  // per execution; each read uses some of the stack
+  std::size_t steps = 10'000;  // per run of a thread
   std::uint64_t executions = 100'000'000;
-  // For the states seen and the threads' steps.
+  // Memory for the states seen and the threads' steps.
   std::uint64_t memory_bytes = std::uint64_t{8} << 30;
   double seconds = 600;
 };
 
 struct Result {
-  std::uint64_t executions = 0;  // complete; of merged ones, one for each class
-  std::uint64_t blocked = 0;     // complete, but an assumption does not hold
-  std::uint64_t merged = 0;      // states with the future of an earlier one
+  std::uint64_t executions = 0;  // complete ones; with merging, one for each class
+  std::uint64_t blocked = 0;     // complete ones in which an assumption does not hold
+  std::uint64_t merged = 0;      // states with the same future as an earlier state
   std::uint64_t states = 0;
   std::uint64_t violations = 0;
   double seconds = 0;
-  std::optional<Trace> violation;  // the first
-  std::string bound;               // the one that was reached, or empty
+  std::optional<Trace> violation;  // the first one found
+  std::string bound;               // the bound that ended the search, or empty
 
-  // Of no execution nothing is proved: an assumption may have blocked them all.
+  // Without an execution nothing is proved: an assumption may have blocked all of them.
   bool proved() const { return !violation && bound.empty() && executions != 0; }
-  // Why it is not: the check that is violated, the bound, or that there is no execution.
+  // Returns the violated check, the bound, or kNoExecution; "" if the program is proved.
   std::string not_proved() const;
 };
 
@@ -50,14 +50,14 @@ inline constexpr const char* kNoExecution = "no execution is complete";
 
 struct ExploreOptions {
   Bounds bounds;
-  // Believe the program's checkpoints, and merge states from which the same can follow. Does
-  // nothing where two threads have sequentially consistent fences.
+  // Trust the program's checkpoints, and merge states with the same future. No effect if two
+  // threads have sequentially consistent fences.
   bool merge = false;
-  // Go on after a violation, to find each.
+  // Continue after a violation, to find all of them.
   bool all = false;
-  // Ends the exploration, as a bound does.
+  // Ends the exploration when it becomes true, as a bound does.
   const std::atomic<bool>* stop = nullptr;
-  // Called for each complete execution (each class of them, if merged).
+  // Called for each complete execution; with merging, for each class of executions.
   std::function<void(const Execution&)> on_execution = {};
   std::function<void(const Trace&)> on_violation = {};
   std::function<void(const Result&)> on_progress = {};  // about every second
@@ -66,17 +66,17 @@ struct ExploreOptions {
 // Throws UsageError if the program does something that is not supported.
 Result explore(const Program& program, const ExploreOptions& options = {});
 
-// The same. A violation is replaced by the shortest one found under shorter and shorter bounds.
+// Does the same, and replaces a violation by the shortest one found under ever shorter bounds.
 Result explore_for_shortest(const Program& program, const ExploreOptions& options = {});
 
 struct Comparison {
   Result each;
   Result merged;
-  std::vector<std::string> differences;  // outcomes that only one of them has
+  std::vector<std::string> differences;  // outcomes of only one of the two
 };
 
-// Tests whether a program's checkpoints are true: explores it with and without merging, and
-// compares the checks that are violated and the final values of memory.
+// Tests whether a program's checkpoints are true: explores the program with and without merging,
+// and compares the violated checks and the final values of memory.
 Comparison compare_merged(const Program& program, const ExploreOptions& options = {});
 
 }  // namespace perfring::model

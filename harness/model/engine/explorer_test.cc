@@ -7,7 +7,7 @@
 namespace perfring::model {
 namespace {
 
-// Whether both threads can miss the other's store.
+// Returns a program in which each thread may miss the other's store.
 Program store_buffering(std::memory_order fence_order) {
   Program program;
   const Var x = program.var("x");
@@ -76,7 +76,8 @@ TEST(ExplorerTest, ReadsDoNotRace) {
   EXPECT_EQ(explore(program).executions, 1u);
 }
 
-// smp_wmb() passes on the thread's own stores, but neither its reads nor what it has read.
+// smp_wmb() passes on the thread's own stores, but neither its reads nor the stores that it has
+// read.
 TEST(ExplorerTest, AStoreStoreFenceOrdersStoresOnly) {
   const auto program = [](bool release) {
     Program p;
@@ -150,7 +151,7 @@ TEST(ExplorerTest, AnAssumptionEndsAnExecution) {
   EXPECT_EQ(result.blocked, 1u);
 }
 
-// No check of it was ever made.
+// No check was evaluated.
 TEST(ExplorerTest, WhereAllExecutionsAreBlockedNothingIsProved) {
   Program program;
   const Var x = program.var("x");
@@ -165,7 +166,7 @@ TEST(ExplorerTest, WhereAllExecutionsAreBlockedNothingIsProved) {
   EXPECT_EQ(result.not_proved(), kNoExecution);
 }
 
-// The race would be in an execution that sequentially consistent fences forbid.
+// Only an execution that sequentially consistent fences forbid has the race.
 TEST(ExplorerTest, AnExecutionThatFencesForbidIsNoViolation) {
   const auto program = [](std::memory_order order) {
     Program p;
@@ -208,7 +209,7 @@ TEST(ExplorerTest, ASignalEndsTheSearchWithoutAProof) {
   EXPECT_FALSE(result.proved());
 }
 
-// Merging knows nothing of the order between the fences of several threads.
+// Merging would ignore the order between the fences of several threads.
 TEST(ExplorerTest, NothingMergesWhereTwoThreadsHaveFullFences) {
   ExploreOptions options;
   options.merge = true;
@@ -218,7 +219,7 @@ TEST(ExplorerTest, NothingMergesWhereTwoThreadsHaveFullFences) {
   EXPECT_LT(explore(store_buffering(std::memory_order_acq_rel), options).executions, 4u);
 }
 
-// An order that C++ does not have for an access would be undefined there.
+// In C++, a load that releases and a store that acquires are undefined behavior.
 TEST(ExplorerTest, AccessesHaveTheOrdersThatAreSupported) {
   constexpr auto kAcquireRelease = std::memory_order_acq_rel;
   constexpr auto kFull = std::memory_order_seq_cst;
@@ -279,9 +280,10 @@ TEST(ExplorerTest, TheShortestViolationIsFound) {
   EXPECT_EQ(shortest.violation->cause.what, "seven");
 }
 
-// How a search ends: at a bound, which is no proof; an execution: with Program::finally.
+// The end of a search, where a bound is not a proof, and the end of an execution
+// (Program::finally).
 
-// Steps without a choice are run at once, a violation at their end included.
+// Steps without a choice run at once, including a violation at their end.
 TEST(BoundsTest, AViolationBeyondABoundIsNoProof) {
   const auto program = [](bool race) {
     Program p;
@@ -305,7 +307,7 @@ TEST(BoundsTest, AViolationBeyondABoundIsNoProof) {
   }
 }
 
-// They are looked at now and then: at each 256th state.
+// The search checks these bounds at every 256th state.
 TEST(BoundsTest, TimeAndMemoryEndTheSearchWithoutAProof) {
   Program program;
   const Var x = program.var("x"), y = program.var("y");
@@ -330,7 +332,7 @@ TEST(BoundsTest, TimeAndMemoryEndTheSearchWithoutAProof) {
   EXPECT_EQ(explored({.memory_bytes = 1}).bound, "more than 0 MiB for the states seen");
 }
 
-// Program::finally runs when all threads have ended.
+// Program::finally runs after all threads have ended.
 TEST(FinallyTest, SeesEveryThreadsWrites) {
   Program program;
   const Var x = program.var("x");
@@ -342,7 +344,7 @@ TEST(FinallyTest, SeesEveryThreadsWrites) {
   EXPECT_EQ(result.executions, 2u) << "either addition may come first";
 }
 
-// A blocked execution is not complete, so that nothing that it ends with counts.
+// A blocked execution is not complete, so its outcome does not count.
 TEST(FinallyTest, AnAssumptionThatFailsBlocksTheExecution) {
   Program program;
   const Var x = program.var("x");

@@ -13,10 +13,10 @@
 
 namespace perfring::model {
 
-// Ends a search at its bound of time or memory, or on a signal, and shows its progress until then.
+// Ends a search at its time or memory bound, or on a signal, and reports progress until then.
 class Limits {
  public:
-  // `kept`: the things that take the memory, for the message.
+  // `kept` names the contents of the memory, for the message.
   Limits(const Bounds& bounds, const std::atomic<bool>* stop,
          const std::function<void(const Result&)>& on_progress, const char* kept)
       : bounds_{bounds}, stop_{stop}, on_progress_{on_progress}, kept_{kept} {}
@@ -25,8 +25,8 @@ class Limits {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
-  // Called at each state. Returns the bound that ends the search, or an empty string. Now and then
-  // it asks `bytes` for the memory.
+  // Called at each state. Returns the bound that ends the search, or an empty string. Checks time
+  // and memory (`bytes`) at every 256th state only.
   template <class F>
   std::string reached(Result& result, F bytes) {
     if (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) return "interrupted";

@@ -1,8 +1,8 @@
 #ifndef HARNESS_MODEL_ENGINE_PROGRAM_H_
 #define HARNESS_MODEL_ENGINE_PROGRAM_H_
 
-// A program to be checked: threads of ordinary C++ whose shared memory is Vars. Anything
-// else that a thread reads must be its own, or constant, since its code is run many times.
+// A program to check: threads of ordinary C++ that share memory through Vars. Everything else that
+// a thread reads must be its own or constant, because its code is run many times.
 
 #include <atomic>
 #include <cstdint>
@@ -24,8 +24,8 @@ inline constexpr auto kAcquire = std::memory_order_acquire;
 inline constexpr auto kRelease = std::memory_order_release;
 inline constexpr auto kAcquireRelease = std::memory_order_acq_rel;
 
-// A location, for use by the threads of a program that is being checked. It takes the orders of
-// std::atomic except std::memory_order_seq_cst, which is a UsageError.
+// A location, for the threads of a program that is being checked. It accepts the orders of
+// std::atomic except std::memory_order_seq_cst, which throws a UsageError.
 class Var {
  public:
   explicit Var(std::uint16_t location = 0) : location_{location} {}
@@ -40,7 +40,7 @@ class Var {
   std::uint64_t compare_exchange(std::uint64_t expected, std::uint64_t desired,
                                  std::memory_order success, std::memory_order failure,
                                  Where where = Where::here()) const;
-  // Not atomic.
+  // Non-atomic accesses.
   std::uint64_t read(Where where = Where::here()) const;
   void write(std::uint64_t value, Where where = Where::here()) const;
 
@@ -51,19 +51,21 @@ class Var {
 };
 
 void fence(std::memory_order order, Where where = Where::here());
-// The kernel's smp_wmb(): the thread's earlier stores before its later ones, and nothing else.
+// The kernel's smp_wmb(): orders the thread's earlier stores before its later ones, and nothing
+// else.
 void fence_store_store(Where where = Where::here());
-// The number of the thread's last read; reads are counted from 1 on.
+// Returns the number of the thread's last read, counted from 1.
 std::uint32_t last_read();
-// A branch on that read: the machine makes no later store of the thread visible before it. RC11
-// ignores it. The only other dependency is data_dependency().
+// A branch on read number `read`: the machine makes no later store of the thread visible before
+// this read. RC11 ignores it. The only other dependency is data_dependency().
 void control_dependency(std::uint32_t read, Where where = Where::here());
-// The value of the thread's next store is computed from that read. RC11 ignores it.
+// The value of the thread's next store is computed from read number `read`. RC11 ignores it.
 void data_dependency(std::uint32_t read);
-// An invariant of the program.
+// Checks an invariant of the program.
 void check(bool holds, const std::string& message, Where where = Where::here());
 
-// A check by the name of its invariant: "intact: a word differs from what was written there".
+// The message of a check, with its invariant's name: "intact: a word differs from what was written
+// there".
 struct NamedCheck {
   consteval NamedCheck(oracle::Invariant invariant, std::string_view what) {
     char* at = text;
@@ -77,10 +79,10 @@ struct NamedCheck {
 inline void check(bool holds, const NamedCheck& named, Where where = Where::here()) {
   check(holds, std::string{named.text}, where);
 }
-// If it does not hold, the thread ends, and the execution counts as blocked: it bounds a loop
-// that waits. Violations by other threads, or earlier ones, still count.
+// Ends the thread if `holds` is false; the execution then counts as blocked. Use it to bound a loop
+// that waits. Violations by other threads, and earlier ones, still count.
 void assume(bool holds, Where where = Where::here());
-// From here on the thread depends on nothing but these values (and its place in the source).
+// From here on the thread depends only on these values and its place in the source.
 void checkpoint(std::span<const std::uint64_t> values, Where where = Where::here());
 inline void checkpoint(std::initializer_list<std::uint64_t> values, Where where = Where::here()) {
   checkpoint(std::span{values.begin(), values.size()}, where);
@@ -97,8 +99,8 @@ struct Program {
   std::string name;
   std::vector<Location> locations;
   std::vector<std::function<void()>> threads;
-  std::vector<std::string> thread_names;  // for reports; those without are numbered
-  std::function<void()> finally;          // after all threads have ended
+  std::vector<std::string> thread_names;  // for reports; a thread without a name is numbered
+  std::function<void()> finally;          // runs after all threads have ended
 
   Var var(std::string var_name, std::uint64_t initial = 0) {
     locations.push_back({std::move(var_name), initial});

@@ -13,9 +13,9 @@ bool read_by_an_update(const Execution& x, EventId write) {
   return later != kNone && x.events[later].reads_from == write;
 }
 
-// Where an access stands in eco: a write at 2i, the reads from it at 2i + 1, the next write in
-// modification order at 2i + 2. a eco b if a's rank is less than b's, but for two reads from the
-// same write, which have none.
+// Returns each access's rank in eco. In modification order, the i-th write to a location has rank
+// 2i, and the reads from it have rank 2i + 1. a eco b exactly if a's rank is less than b's; two
+// reads from the same write have equal ranks.
 std::vector<std::uint32_t> eco_ranks(const Execution& x) {
   std::vector<std::uint32_t> ranks(x.events.size(), 0);
   for (EventId initial = 0; initial < x.latest.size(); ++initial) {
@@ -33,8 +33,8 @@ bool happens_before(const Event& a, const Event& b) {
   return &a != &b && b.clock.events[a.thread] >= a.index;
 }
 
-// f ; hb ; eco ; hb ; g through some location: from the first access after f to the last one
-// before g.
+// Whether f ; hb ; eco ; hb ; g holds through some location: from the first access after f to the
+// last one before g.
 bool eco_between(const Execution& x, const std::vector<std::uint32_t>& ranks, const Event& f,
                  const Event& g) {
   constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
@@ -52,8 +52,7 @@ bool eco_between(const Execution& x, const std::vector<std::uint32_t>& ranks, co
   return false;
 }
 
-// Whether the relation, as rows of successors, has a cycle: whether no order of its elements goes
-// with it.
+// Whether the relation, given as rows of successors, has a cycle.
 bool cyclic(std::vector<std::vector<bool>> before) {
   const std::size_t n = before.size();
   for (std::size_t k = 0; k < n; ++k) {
@@ -71,8 +70,9 @@ bool cyclic(std::vector<std::vector<bool>> before) {
 
 }  // namespace
 
-// From the newest back to the newest that the thread knows of: reading an older one would be
-// overwritten knowledge (hb ; eco). An access that is not atomic, and no race, has that one only.
+// Walks from the newest write back to the newest one that the thread knows of; to read from an
+// older write would violate coherence (hb ; eco). A non-atomic access that does not race can read
+// only from the newest known write.
 std::vector<EventId> readable(const Execution& x, std::size_t thread) {
   const Thread& at = x.threads[thread];
   const Step& step = at.next();
@@ -95,7 +95,7 @@ std::vector<EventId> places(const Execution& x, std::size_t thread) {
 }
 
 bool sc_consistent(const Execution& x) {
-  // Those of one thread are ordered by sb; a cycle through them would break coherence first.
+  // sb orders the fences of one thread; a cycle through them would violate COHERENCE first.
   if (std::has_single_bit(x.sc_threads) || x.sc_threads == 0) return true;
   std::vector<const Event*> fences;
   for (const Event& event : x.events) {

@@ -1,8 +1,8 @@
 #ifndef HARNESS_MODEL_ENGINE_RECORDER_H_
 #define HARNESS_MODEL_ENGINE_RECORDER_H_
 
-// One run of a thread's code, on a fiber: program.cc records its steps here, thread_tree.cc answers
-// its reads. For those two only.
+// One run of a thread's code, on a fiber: program.cc records its steps here, and thread_tree.cc
+// answers its reads. No other file uses it.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,20 +24,20 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // The recorder of the current run. Throws UsageError outside a program's threads.
+  // Returns the recorder of the current run. Throws UsageError outside a program's threads.
   static Recorder& here();
 
-  // For ThreadTree.
+  // Called by ThreadTree.
   bool waits_at(const ThreadTree::Node& node) const { return recording_ && node_ == &node; }
   void answer(std::uint64_t value, ThreadTree::Node& node);
-  // Runs the code until it reads next, or ends.
+  // Runs the code until its next read, or its end.
   void resume();
   void rethrow();
 
-  // For the code: read() returns what the read is answered with.
+  // Called by the thread's code. read() returns the answer to the read.
   std::uint64_t read(Step step);
   void record(Step step);
-  // Records the last step.
+  // Records a Fail or a Block, and ends the recording; on a machine, a Fail does not end it.
   void stop_with(Step step);
   void checkpoint(std::span<const std::uint64_t> values, Where where);
   std::uint32_t reads() const { return reads_; }
@@ -56,7 +56,7 @@ class Recorder {
   const std::vector<std::uint64_t> history_;
   std::size_t answered_ = 0;
   std::size_t steps_ = 0;
-  unsigned unrecorded_ = 0;  // reads
+  unsigned unrecorded_ = 0;  // reads after the recording ended
   std::uint32_t reads_ = 0;
   std::uint32_t data_from_ = 0;
   ThreadTree::Node* node_;

@@ -7,7 +7,7 @@
 namespace perfring::model {
 namespace {
 
-// A sequence.
+// Hashes a sequence of numbers.
 class Hash {
  public:
   void add(std::uint64_t value) {
@@ -20,7 +20,7 @@ class Hash {
   GraphKey key_;
 };
 
-// Numbers below bounds that the hash has already, several in a word.
+// Packs several numbers into each hashed word. The hash already has the numbers' bounds.
 class Digits {
  public:
   explicit Digits(Hash& hash) : hash_{hash} {}
@@ -28,7 +28,7 @@ class Digits {
   void add(std::uint64_t digit, std::uint64_t base) {
     word_ = word_ * base + digit;
     combinations_ *= base;
-    if (combinations_ >> 48 != 0) flush();  // a base has 16 bits
+    if (combinations_ >> 48 != 0) flush();  // a base has at most 16 bits
   }
   void flush() {
     hash_.add(std::exchange(word_, 0));
@@ -41,16 +41,16 @@ class Digits {
   std::uint64_t combinations_ = 1;
 };
 
-// In place of a node's id, which counts from 1 on.
+// Hashed in place of a node's id, which is at least 1.
 constexpr std::uint64_t kEnded = 0;
 constexpr std::uint64_t kBlocked = ~std::uint64_t{0};
 
-// Whether what it knows makes a difference to what follows.
+// Whether the thread's knowledge affects the future.
 bool matters(const Thread& thread) {
   return !thread.is_finally && !thread.ended();
 }
 
-// The writes of each location that a thread may still read, and their places among them.
+// The writes to each location that a thread may still read.
 class Window {
  public:
   explicit Window(const Execution& x) : x_{x}, kept_(x.latest.size()) {
@@ -65,7 +65,7 @@ class Window {
     }
   }
 
-  // How many newer ones than the newest that this clock knows of.
+  // Returns the number of kept writes that are newer than the newest one that this clock knows of.
   std::size_t rank(const Clock& clock, std::size_t location) const {
     const std::vector<EventId>& kept = kept_[location];
     std::size_t i = 0;
@@ -87,8 +87,8 @@ class Window {
   std::vector<std::vector<EventId>> kept_;  // newest first
 };
 
-// The accesses that a later one could race with: of each thread, and each location that is not
-// only atomic, the last read and the last write, atomic or not.
+// Returns the accesses that a later one could race with: for each thread, and each location with
+// plain accesses, the last atomic read, plain read, atomic write and plain write.
 std::vector<const Event*> last_accesses(const Execution& x, const std::vector<bool>& mixed,
                                         Hash& hash) {
   if (x.plain_locations == 0 && std::ranges::find(mixed, true) == mixed.end()) return {};
@@ -111,7 +111,8 @@ std::vector<const Event*> last_accesses(const Execution& x, const std::vector<bo
   return last;
 }
 
-// An update's read and store are known apart: smp_wmb() makes the store known alone.
+// A clock may know of an update's store without its read, because smp_wmb() passes on the store
+// alone.
 std::uint64_t knowledge(const Clock& clock, const Event& event) {
   const bool all = clock.events[event.thread] >= event.index;
   const bool store = event.writes && clock.writes[event.thread] >= event.index;

@@ -9,10 +9,11 @@
 namespace perfring::model {
 
 // A set of keys. Two different states have the same key with a probability of about 2^-128: for a
-// billion states, 10^-21 in the whole exploration. It is flat, as most of the time is spent in it.
+// billion states, 10^-21 in the whole exploration. The set is a flat array, because the search
+// spends most of its time in it.
 class SeenStates {
  public:
-  // Whether it is new.
+  // Returns true if the key is new.
   bool insert(const GraphKey& key) {
     if (2 * (size_ + 1) > slots_.size()) grow();
     GraphKey& slot = slots_[find(key)];
@@ -25,7 +26,7 @@ class SeenStates {
   std::size_t bytes() const { return slots_.size() * sizeof(GraphKey); }
 
  private:
-  // The key's slot, or the empty one that it would take. An empty slot is all zeros.
+  // Returns the key's slot, or the empty slot that it would take. An empty slot is all zeros.
   std::size_t find(const GraphKey& key) const {
     auto at = static_cast<std::size_t>(key.low & (slots_.size() - 1));
     while (!(slots_[at] == key || slots_[at] == GraphKey{})) at = (at + 1) & (slots_.size() - 1);
@@ -43,11 +44,11 @@ class SeenStates {
   std::size_t size_ = 0;
 };
 
-// Equal keys have equal futures: where the threads are, the writes that one of them may still read,
-// and which thread knows which. Only for programs in which at most one thread has sequentially
-// consistent fences: the order of such fences between threads is in the graph only. `mixed`: the
-// locations that have both atomic and plain accesses, where an atomic access may race with a plain
-// one to come.
+// Returns a key of everything on which the future depends: the threads' places, the writes that a
+// thread may still read, and each thread's knowledge of them. States with equal keys have equal
+// futures. Only for programs in which at most one thread has sequentially consistent fences: the
+// order of such fences between threads is in the graph only. `mixed`: the locations with both
+// atomic and plain accesses, where an atomic access may race with a later plain one.
 GraphKey future_key(const Execution& x, const std::vector<bool>& mixed);
 
 }  // namespace perfring::model

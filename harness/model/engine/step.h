@@ -14,8 +14,8 @@ enum class Order : std::uint8_t {
   Acquire,
   Release,
   AcquireRelease,
-  SequentiallyConsistent,  // of fences only
-  StoreStore,              // of fences only: the kernel's smp_wmb()
+  SequentiallyConsistent,  // fences only
+  StoreStore,              // fences only: the kernel's smp_wmb()
 };
 
 constexpr bool acquires(Order order) {
@@ -27,7 +27,7 @@ constexpr bool releases(Order order) {
          order == Order::SequentiallyConsistent;
 }
 
-// A place in a program's source. As a default argument, here() is the call's.
+// A place in a program's source. As a default argument, here() returns the caller's place.
 struct Where {
   std::uint32_t line = 0;
   const char* file = "";
@@ -38,16 +38,16 @@ struct Where {
   }
 };
 
-// The next step of a thread, as the memory sees it.
+// A step of a thread, as memory sees it.
 struct Step {
   enum class Kind : std::uint8_t {
     Read,
     Write,
-    Update,  // reads, and writes if it succeeds: all at once
+    Update,  // reads, and writes if it succeeds: atomically
     Fence,
-    Control,     // from here on the thread's stores depend on a branch on one of its reads
-    Checkpoint,  // from here on the thread depends on nothing but the values given
-    Fail,        // an assertion of the program does not hold
+    Control,     // a branch on one of the thread's reads, on which its later stores depend
+    Checkpoint,  // from here on the thread depends only on the given values
+    Fail,        // a check of the program fails
     Block,       // an assumption does not hold: the thread ends, and the execution does not count
     End,
   };
@@ -55,17 +55,17 @@ struct Step {
 
   Kind kind = Kind::End;
   Order order = Order::Relaxed;
-  Order failure = Order::Relaxed;  // of a CompareExchange
+  Order failure = Order::Relaxed;  // for a CompareExchange that fails
   Update update = Update::Add;
   std::uint16_t location = 0;
   Where where;
-  std::uint64_t value = 0;  // to write, to add
+  std::uint64_t value = 0;  // to write, or to add
   std::uint64_t expected = 0;
-  std::string message;  // Fail: what does not hold
-  // The number, from 1 on, of the read on which a Control, or a Write's value, depends. 0: none.
+  std::string message;  // Fail: the failed check
+  // The number of the read on which a Control or a Write's value depends, counted from 1, or 0.
   std::uint32_t depends_on = 0;
 
-  // Whether an Update that has read `read` writes, and which value.
+  // Whether the step writes, and the value that it writes. `read`: the value that an Update read.
   bool writes(std::uint64_t read) const {
     return kind == Kind::Write ||
            (kind == Kind::Update && (update != Update::CompareExchange || read == expected));
@@ -74,7 +74,7 @@ struct Step {
     return kind == Kind::Update && update == Update::Add ? read + value : value;
   }
   bool reads() const { return kind == Kind::Read || kind == Kind::Update; }
-  // The order of an Update that has read `read`.
+  // Returns the step's order. `read`: the value that an Update read.
   Order order_after(std::uint64_t read) const {
     return kind == Kind::Update && !writes(read) ? failure : order;
   }

@@ -156,8 +156,8 @@ void Recorder::run() {
   recording_ = false;
 }
 
-// Answers the reads of a run that is recorded no more with zeros, which take most code to its end.
-// An exception could not pass code that is noexcept; it comes only where zeros lead in a circle.
+// Answers the reads of a run that is no longer recorded. Zeros take most code to its end. An
+// exception cannot pass through noexcept code, so it is thrown only if the code loops on zeros.
 std::uint64_t Recorder::read_unrecorded() {
   constexpr unsigned kReadsMax = 64;
   if (++unrecorded_ > kReadsMax) throw Abandoned{};

@@ -10,7 +10,7 @@ namespace perfring::model {
 
 namespace {
 
-// The events that the cause depends on. A check at the end depends on all of them.
+// Returns the events that the cause depends on. A check at the end depends on all events.
 std::vector<bool> prefix(const Execution& x, const Cause& cause) {
   std::vector<bool> kept(x.events.size(), false);
   const bool race = x.race.first != kNone;
@@ -18,7 +18,7 @@ std::vector<bool> prefix(const Execution& x, const Cause& cause) {
     std::fill(kept.begin() + static_cast<std::ptrdiff_t>(x.latest.size()), kept.end(), true);
     return kept;
   }
-  std::array<std::uint16_t, kThreads> upto{};  // how many events of each thread
+  std::array<std::uint16_t, kThreads> upto{};  // the number of events kept of each thread
   if (race) {
     for (const EventId id : {x.race.first, x.race.second}) {
       upto[x.events[id].thread] = std::max(upto[x.events[id].thread], x.events[id].index);
@@ -26,7 +26,7 @@ std::vector<bool> prefix(const Execution& x, const Cause& cause) {
   } else {
     upto[cause.thread] = x.threads[cause.thread].events;
   }
-  // Each event stands after all that it depends on.
+  // Each event follows every event that it depends on.
   for (std::size_t i = x.events.size(); i-- > x.latest.size();) {
     const Event& event = x.events[i];
     kept[i] = event.index <= upto[event.thread];
@@ -37,7 +37,7 @@ std::vector<bool> prefix(const Execution& x, const Cause& cause) {
   return kept;
 }
 
-// Its predecessor in modification order, of those kept.
+// Returns the write's predecessor in modification order, among the kept events.
 EventId kept_before(const Execution& x, EventId write, const std::vector<bool>& kept) {
   EventId at = x.events[write].earlier;
   while (!x.events[at].is_initial() && !kept[at]) at = x.events[at].earlier;
@@ -76,7 +76,7 @@ Trace trace_of(const Program& program, const Execution& x, const Cause& cause) {
     }
     if (event.writes) added.written = event.written;
   }
-  // A write may come before ones that stand earlier.
+  // In modification order, a write may precede events that are earlier in the trace.
   for (std::size_t i = x.latest.size(); i < x.events.size(); ++i) {
     if (!kept[i] || !x.events[i].writes) continue;
     trace.events[numbers[i] - 1].after = numbers[kept_before(x, static_cast<EventId>(i), kept)];
@@ -136,7 +136,7 @@ std::string to_string(const Where& where) {
   return std::string{name} + ":" + std::to_string(where.line);
 }
 
-// How a trace is shown as a table.
+// The trace as a table.
 
 namespace {
 
@@ -177,7 +177,7 @@ std::string to_string(const TraceEvent& event) {
 
 std::string trace_table(const Trace& trace, bool with_lines) {
   std::vector<std::vector<std::string>> rows;
-  std::vector<std::size_t> widths(trace.threads.size(), 0);  // 0: it takes no part
+  std::vector<std::size_t> widths(trace.threads.size(), 0);  // 0: the thread has no event
   for (const TraceEvent& event : trace.events) {
     const std::string cell = fmt::format("{}{} [{}]", to_string(event), relations_of(event),
                                          place(event.where, with_lines));

@@ -1,5 +1,5 @@
-// How a trace is drawn. Where everything stands is said here, in points: Graphviz's own layouts
-// promise no order of the threads, and lead long edges around the boxes.
+// Draws a trace. All positions are computed here, in points: Graphviz's own layouts do not keep the
+// threads in order, and route long edges around the boxes.
 
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@ constexpr std::string_view kViolated = "red";
 constexpr int kRow = 24;     // from one box to the next
 constexpr int kGap = 120;    // between threads
 constexpr int kMargin = 12;  // of a thread's frame
-constexpr int kTitle = 20;   // a thread's name
+constexpr int kTitle = 20;   // for a thread's name
 constexpr int kArrow = 6;
 
 std::string quoted(const std::string& text) {
@@ -32,7 +32,7 @@ std::string quoted(const std::string& text) {
   return '"' + escaped + '"';
 }
 
-// In a label between < and >, in a colour.
+// Returns the text in a color, for a label between < and >.
 std::string colored(const std::string& text, std::string_view color) {
   std::string escaped;
   for (const char c : text) {
@@ -45,13 +45,13 @@ int width_of(std::size_t characters) {
   return static_cast<int>(characters) * 61 / 10 + 14;
 }
 
-// How far an edge between two boxes of a thread stands out from them.
+// Returns how far an edge between two boxes of a thread bulges out from them.
 int bulge(std::size_t from, std::size_t to) {
   const int rows = std::abs(static_cast<int>(to) - static_cast<int>(from));
   return 10 + std::min(3 * rows, 50);
 }
 
-// The edges in words, as in the table: among many, an arrow is hard to follow.
+// Returns the edges in words, as in the table: among many edges, an arrow is hard to follow.
 std::string relations(const TraceEvent& event) {
   std::string text;
   if (event.reads_from.value_or(0) != 0) {
@@ -90,11 +90,11 @@ class Picture {
  private:
   struct Column {
     std::size_t thread = 0;
-    std::vector<std::size_t> events;  // their numbers
-    std::vector<std::string> texts;   // as wide as each other
-    bool fails = false;               // its check is the one that fails
-    int left = 0, right = 0;          // of its boxes
-    int before = 0, after = 0;        // room for its own edges
+    std::vector<std::size_t> events;  // event numbers
+    std::vector<std::string> texts;   // all equally wide
+    bool fails = false;               // the failed check is this thread's
+    int left = 0, right = 0;          // of the boxes
+    int before = 0, after = 0;        // room for edges within the thread
 
     int middle() const { return (left + right) / 2; }
   };
@@ -103,7 +103,7 @@ class Picture {
     return fmt::format("{}  {}", trace_.cause.what, to_string(trace_.cause.where));
   }
 
-  // As in the table, and one whose check fails before it has done anything.
+  // Adds a column if the thread has events, as in the table, or if its check fails.
   void add_column(std::size_t thread) {
     Column column;
     column.thread = thread;
@@ -133,7 +133,7 @@ class Picture {
     columns_.push_back(std::move(column));
   }
 
-  // The room that they take.
+  // Returns the room that edges within the thread take.
   int own_edges(std::size_t thread) const {
     int room = 0;
     for (std::size_t number = 1; number <= trace_.events.size(); ++number) {
@@ -185,7 +185,7 @@ class Picture {
                        column.middle(), y(row), (column.right - column.left) / 72.0, attributes);
   }
 
-  // A frame with the thread's name, and its boxes in program order.
+  // Returns a frame with the thread's name and its boxes in program order.
   std::string cluster(const Column& column) const {
     std::string text = fmt::format(
         "  subgraph cluster_{} {{\n    label={}\n    bb=\"{},0,{},{}\"\n    lp=\"{},{}\"\n",
@@ -229,8 +229,8 @@ class Picture {
                                           : across(source, target, from, to, color == kViolated));
   }
 
-  // Between boxes of a thread, around those between them: outside of the first thread, and on the
-  // right of the others.
+  // Returns an edge between two boxes of one thread, around the boxes between them: on the left of
+  // the first thread, and on the right of any other thread.
   std::string around(const Column& column, std::size_t from, std::size_t to) const {
     const bool left = &column == &columns_.front();
     const int x = left ? column.left : column.right, away = left ? -1 : 1;
@@ -239,8 +239,9 @@ class Picture {
                        y(to), x + away * kArrow, y(to));
   }
 
-  // From a box to another thread's: down or up before the next thread, where no boxes are, and then
-  // straight on, since no other box stands in that row. A race has no direction.
+  // Returns an edge from a box to a box of another thread. It runs down or up in the gap next to
+  // the source, where no boxes are, and then straight on, because no other box is in the target's
+  // row. A race has no direction.
   std::string across(const Column& source, const Column& target, std::size_t from, std::size_t to,
                      bool race) const {
     const int away = source.left < target.left ? 1 : -1;

@@ -1,6 +1,6 @@
-// The drawing of a violation, as the text that Graphviz is given. //harness/cli:commands_test
-// has it drawn, //harness/model:catalogue_test holds every violation of the catalogue against its
-// text.
+// Tests the text of a drawing, which is the input of Graphviz. //harness/cli:commands_test has
+// Graphviz draw it; //harness/model:catalogue_test compares the text of every violation in the
+// catalogue with its trace.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ TEST(TraceDotTest, NamesAreEscapedAsGraphvizReadsThem) {
                     HasSubstr(">&lt;&amp;&gt;<"), HasSubstr("\"1 < 2 && 3 > 2  trace_dot_test")));
 }
 
-// The same trace in words, and how it is chosen.
+// The trace in words, and the choice of a trace.
 
 TEST(TraceTest, AnUpdateThatWritesNothingIsPrintedAsNotChanged) {
   TraceEvent event;
@@ -103,7 +103,7 @@ TEST(TraceTest, AnUpdateThatWritesNothingIsPrintedAsNotChanged) {
   EXPECT_EQ(to_string(event), "x = 0x7 := 0x8 acquire");
 }
 
-// The store of 2 may lie between the others, and is not part of what led to the violation.
+// The store of 2 may be between the other two stores, but did not lead to the violation.
 TEST(TraceTest, CoIsAfterTheLastStoreThatTheTraceHas) {
   Program program;
   const Var x = program.var("x");
@@ -125,7 +125,7 @@ TEST(TraceTest, CoIsAfterTheLastStoreThatTheTraceHas) {
   EXPECT_EQ(violations, 3u);
 }
 
-// It is one event shorter than the first that is found.
+// The shortest execution with a violation has one event fewer than the first one found.
 TEST(TraceTest, TheShortestViolationIsFound) {
   Program program;
   const Var x = program.var("x"), y = program.var("y");

@@ -1,7 +1,7 @@
 #ifndef HARNESS_MODEL_ENGINE_TRACE_DOT_TESTING_H_
 #define HARNESS_MODEL_ENGINE_TRACE_DOT_TESTING_H_
 
-// For tests of trace_dot(): its text taken apart, and held against the trace that it draws.
+// For tests of trace_dot(): parses its text, and compares it with the trace that it draws.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,10 +21,10 @@ namespace perfring::model {
 
 // A drawing, read back from its text.
 struct Drawn {
-  std::map<std::string, std::string> nodes;                 // by name, their lines
-  std::vector<std::pair<std::string, std::string>> arrows;  // in colour
-  std::map<std::size_t, std::pair<int, int>> threads;       // their left and right ends
-  std::map<std::size_t, std::set<std::string>> inside;      // their nodes
+  std::map<std::string, std::string> nodes;                 // each node's line, by name
+  std::vector<std::pair<std::string, std::string>> arrows;  // without program order
+  std::map<std::size_t, std::pair<int, int>> threads;       // left and right ends
+  std::map<std::size_t, std::set<std::string>> inside;      // each thread's nodes
 
   std::set<std::string> red() const {
     std::set<std::string> names;
@@ -69,7 +69,7 @@ inline std::string node_name(std::size_t number) {
 inline std::set<std::string> red_of(const Trace& trace) {
   if (!trace.race.empty()) return {node_name(trace.race[0]), node_name(trace.race[1])};
   std::set<std::string> red{"check"};
-  if (trace.overtakes()) {  // the last one need not be the thread's last
+  if (trace.overtakes()) {  // the violated event need not be the thread's last
     for (const std::size_t number : trace.violated) red.insert(node_name(number));
     return red;
   }

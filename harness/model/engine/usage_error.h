@@ -5,7 +5,7 @@
 
 namespace perfring::model {
 
-// The program does something that the checker does not support, or that its bounds forbid.
+// Thrown if a program does something that the checker does not support, or that its bounds forbid.
 class UsageError : public std::runtime_error {
   using runtime_error::runtime_error;
 };

@@ -1,5 +1,5 @@
-// How an execution ends on a machine: at a check that fails, blocked, or with Program::finally; and
-// how a search does, at a bound, which is no proof.
+// Tests the end of an execution on a machine (at a check that fails, blocked, or with
+// Program::finally), and the end of a search at a bound, which is not a proof.
 
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ TEST(MachineEndsTest, AnAssumptionThatDoesNotHoldBlocksTheExecution) {
   EXPECT_EQ(result.blocked, 1u);
 }
 
-// The blocked thread may be any of them; nothing is said of how such an execution ends.
+// Any of the threads may be the blocked one. The final state of such an execution is not checked.
 TEST(MachineEndsTest, FinallyDoesNotRunAfterABlockedExecution) {
   Program program;
   const Var x = program.var("x"), y = program.var("y");
@@ -69,7 +69,7 @@ TEST(MachineEndsTest, FinallyDoesNotRunAfterABlockedExecution) {
   EXPECT_EQ(result.blocked, 1u);
 }
 
-// A thread's steps count although another one's assumption does not hold, before them or after.
+// A thread's checks count although another thread's assumption does not hold, before or after them.
 TEST(MachineEndsTest, ACheckThatFailsInABlockedExecutionIsAViolation) {
   for (const bool blocks_first : {false, true}) {
     Program program;
@@ -87,7 +87,7 @@ TEST(MachineEndsTest, ACheckThatFailsInABlockedExecutionIsAViolation) {
   }
 }
 
-// The thread goes on after the first, as the store that it has read is yet to come.
+// The thread continues after the first check, because the store that it has read is still to come.
 TEST(MachineEndsTest, TheFirstOfTwoChecksThatFailIsShown) {
   Program program;
   const Var x = program.var("x");
@@ -130,7 +130,7 @@ TEST(MachineEndsTest, MoreAccessesThanAGraphHoldsAreNoProof) {
   EXPECT_EQ(bound(kMachineEventsMax + 1), "more than 256 events in an execution");
 }
 
-// They are looked at now and then: at each 256th state.
+// The search checks these bounds at every 256th state.
 TEST(MachineEndsTest, TimeAndMemoryEndTheSearchWithoutAProof) {
   Program program;
   const Var x = program.var("x"), y = program.var("y");
@@ -155,7 +155,7 @@ TEST(MachineEndsTest, TimeAndMemoryEndTheSearchWithoutAProof) {
   EXPECT_EQ(explored({.memory_bytes = 1}).bound, "more than 0 MiB for the threads' steps");
 }
 
-// One execution without a failing check, and two with one.
+// Returns a program with one execution in which no check fails, and two in which one fails.
 Program without_load_buffering() {
   Program program;
   const Var x = program.var("x"), y = program.var("y");
@@ -181,7 +181,7 @@ TEST(MachineEndsTest, BoundsEndTheSearchWithoutAProof) {
   EXPECT_EQ(bound({}), "");
   EXPECT_EQ(bound({.events = 3}), "more than 3 events in an execution");
   EXPECT_EQ(bound({.executions = 0}), "more than 0 executions");
-  EXPECT_EQ(bound({.executions = 1}), "");  // as many as there are
+  EXPECT_EQ(bound({.executions = 1}), "");  // the exact number
   std::atomic<bool> stop{true};
   MachineOptions options;
   options.stop = &stop;

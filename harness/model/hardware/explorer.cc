@@ -23,14 +23,14 @@ namespace {
 
 using Kind = Step::Kind;
 
-// A graph, and how far its threads are. Those before `thread` have ended.
+// A graph, and the progress of its threads. The threads before `thread` have ended.
 struct State {
   Graph graph;
   std::size_t thread = 0;
   const ThreadTree::Node* node = nullptr;
   std::size_t step = 0;
   bool blocked = false;
-  std::optional<FailedCheck> failed = {};  // the first
+  std::optional<FailedCheck> failed = {};  // the first one
 
   const Step& next() const { return node->steps[step]; }
 };
@@ -62,7 +62,8 @@ class MachineExplorer {
  private:
   bool stopped() const { return !result_.bound.empty() || (result_.violation && !options_.all); }
 
-  // Such an execution is given up; others may be shorter.
+  // Whether the execution has reached the bound on events. Only this execution is dropped: others
+  // may be shorter.
   bool too_long(const Graph& graph) {
     const std::size_t most = std::min(options_.bounds.events, kMachineEventsMax);
     if (graph.accesses().size() < most) return false;
@@ -84,17 +85,17 @@ class MachineExplorer {
     }
   }
 
-  // A graph of the processors is consistent as it grows.
+  // Under AArch64 and RISC-V a graph stays consistent as it grows; LKMM has further axioms.
   bool allowed(const Graph& graph) const {
     return machine_ != MemoryModel::Lkmm || lkmm_allows(graph);
   }
 
-  // Explores all that can follow.
+  // Explores every continuation of `state`.
   void explore(State state) {
     for (;;) {
       const bool last = state.thread + 1 == program_.threads.size();
       if (stopped() || (last && state.graph.awaits_in_vain(state.thread))) return;
-      // Nothing that follows can undo it.
+      // Later steps cannot undo the failed check.
       if (state.failed && state.graph.awaiting().empty()) return complete(std::move(state));
       const Step& next = state.next();
       switch (next.kind) {
@@ -160,8 +161,8 @@ class MachineExplorer {
     return all;
   }
 
-  // Explores all choices but the last, with which `state` goes on. Returns
-  // false if the read has no choice.
+  // Explores all choices except the last, with which `state` continues. Returns false if the read
+  // has no choice.
   bool read(State& state, const Step& read) {
     enforce_bounds();
     if (too_long(state.graph)) return false;
@@ -197,14 +198,14 @@ class MachineExplorer {
 
   void write_at(State state, const Step& write, std::size_t place) {
     if (!state.graph.add_write(state.thread, write, place) || !allowed(state.graph)) return;
-    // A value counts as soon as an execution is consistent up to its store.
+    // A value counts as soon as an execution is consistent up to the value's store.
     if (stored_[state.thread][write.location].insert(write.value).second) found_more_ = true;
     ++state.step;
     const std::size_t store = state.graph.accesses().size() - 1;
     give(std::move(state), store, 0);
   }
 
-  // To each of the reads that await such a store, or not.
+  // Gives the store to reads that await its value: explores every subset of these reads.
   void give(State state, std::size_t store, std::size_t from) {
     const Access& access = state.graph.accesses()[store];
     const std::vector<std::size_t> awaiting = state.graph.awaiting();
@@ -212,7 +213,7 @@ class MachineExplorer {
       const Access& read = state.graph.accesses()[awaiting[i]];
       if (read.location != access.location || read.value != access.value) continue;
       State given = state;
-      // The next one takes this one's place.
+      // give() has removed this read from awaiting(), so the next read is at the same index.
       if (given.graph.give(awaiting[i], store) && allowed(given.graph)) {
         give(std::move(given), store, i);
       }
@@ -240,7 +241,7 @@ class MachineExplorer {
     if (options_.on_execution) options_.on_execution(state.graph);
   }
 
-  // It sees what all threads have done.
+  // `finally` sees the stores of all threads.
   void run_finally(State& state) {
     std::map<std::size_t, std::uint64_t> memory;
     for (std::size_t i = 0; i < program_.locations.size(); ++i) {
@@ -275,10 +276,10 @@ class MachineExplorer {
   const MemoryModel machine_;
   const MachineOptions& options_;
   std::vector<std::unique_ptr<ThreadTree>> trees_;
-  // The values that a thread is known to store in a location, by thread and location.
+  // The values that each thread is known to store to each location.
   std::vector<std::vector<std::set<std::uint64_t>>> stored_;
   bool found_more_ = false;
-  std::string too_long_;  // why executions were given up
+  std::string too_long_;  // the bound that dropped executions have reached
   Limits limits_{options_.bounds, options_.stop, options_.on_progress, "the threads' steps"};
   Result result_;
 };

@@ -37,8 +37,8 @@ TEST(MachineExplorerTest, LitmusTestsHaveTheOutcomesAndExecutionsOfHerd7) {
   EXPECT_GT(compared[MemoryModel::Lkmm], 60u);
 }
 
-// The search and the axioms could both be wrong here: the forbidden outcome closes a cycle, which
-// each name states, and which only the fence or the relation in the name forbids.
+// The search and the axioms could both be wrong here. In each program the forbidden outcome closes
+// the cycle in the program's name, and only the fence or the relation in the name forbids it.
 TEST(MachineExplorerTest, OutcomesThatOneFenceForbidsAreFoundByNeitherTheSearchNorTheAxioms) {
   std::istringstream file{R"([
       {"name": "x1 -> y1 -co-> y2 -fence.tso, dmb ish-> x2 -co-> x1", "race": false,
@@ -90,8 +90,8 @@ TEST(MachineExplorerTest, AFenceThatReleasesIsUnknownToTheKernel) {
   }
 }
 
-// A register that is read into twice has the second value, and what depends on it depends on the
-// second read alone: z may be stored before x is read, but not before y is.
+// A register that two reads set has the second value, and a dependency on it is one on the second
+// read alone: z may be stored before x is read, but not before y is read.
 TEST(MachineExplorerTest, ARegisterIsThatOfItsLastRead) {
   for (const char* dependent : {R"(["CTRL", "a"], ["W", "z", 1, "rlx"])", R"(["WR", "z", "a"])"}) {
     std::istringstream file{R"([{"name": "LB", "locations": {"x": "", "y": "", "z": ""},
@@ -110,9 +110,9 @@ TEST(MachineExplorerTest, ARegisterIsThatOfItsLastRead) {
   }
 }
 
-// Found by random programs: x and y are stored only where the other one is read, and x once more
-// anyway. Where the program does not say that the stores depend on the branches, the axioms alone
-// allow that each read returns what comes of the other.
+// Found by random programs: a store to x or y happens only if the other one is read as 1, but x is
+// also stored unconditionally. If the program does not declare the dependencies of the stores on
+// the branches, the axioms alone allow each read to return a value that depends on the other read.
 TEST(MachineExplorerTest, NoStoreHappensForItsOwnSake) {
   for (const char* branch : {"", R"(["CTRL", "a"], )"}) {
     const std::string with = branch;
@@ -132,7 +132,7 @@ TEST(MachineExplorerTest, NoStoreHappensForItsOwnSake) {
   }
 }
 
-// Load buffering, in which each thread checks that it reads 0. Without a dependency both may fail.
+// Load buffering: each thread checks that it reads 0. Without a dependency both checks may fail.
 Program load_buffering(bool control) {
   Program program;
   const Var x = program.var("x"), y = program.var("y");
@@ -154,7 +154,7 @@ TEST(MachineExplorerTest, AReadMayReadFromAStoreThatComesLater) {
     MachineOptions options;
     options.all = true;
     const Result result = explore_machine(load_buffering(false), machine, options);
-    EXPECT_EQ(result.violations, 3u);  // of one, of the other, of both
+    EXPECT_EQ(result.violations, 3u);  // in one thread, in the other, in both
     ASSERT_TRUE(result.violation.has_value());
     EXPECT_EQ(result.violation->threads, (std::vector<std::string>{"left", "thread 1"}));
     EXPECT_EQ(explore_machine(load_buffering(true), machine, options).violations, 2u);
@@ -182,7 +182,7 @@ TEST(MachineExplorerTest, ARelaxedFenceOrdersNothing) {
   }
 }
 
-// The value comes from the second store, which depends on nothing.
+// The value read is that of the second store, which has no dependency.
 TEST(MachineExplorerTest, AStoreForwardsItsOwnDependencyOnly) {
   Program program;
   const Var x = program.var("x"), y = program.var("y"), z = program.var("z");
@@ -203,7 +203,7 @@ TEST(MachineExplorerTest, AStoreForwardsItsOwnDependencyOnly) {
   EXPECT_TRUE(explore_machine(program, MemoryModel::AArch64).violation.has_value());
 }
 
-// Nor does it pass the dependency on to the thread's next store, whatever the read between returns.
+// A dependency does not pass to the thread's next store, whichever value the read between returns.
 TEST(MachineExplorerTest, ADependencyEndsWithItsStore) {
   for (const std::uint64_t between : {0u, 1u}) {
     Program program;
@@ -227,7 +227,7 @@ TEST(MachineExplorerTest, ADependencyEndsWithItsStore) {
   }
 }
 
-// The store that the check's thread does later is what the other one needs.
+// The other thread needs the store that follows the failed check.
 TEST(MachineExplorerTest, AThreadGoesOnAfterACheckThatFails) {
   Program program;
   const Var x = program.var("x"), y = program.var("y");

@@ -17,7 +17,7 @@ std::size_t Graph::add(Access access, const EventSet& before) {
   return number;
 }
 
-// With all that comes before one of them.
+// Returns `events` and every access that comes before one of them.
 EventSet Graph::closure(const EventSet& events) const {
   EventSet all = events;
   for (std::size_t i = 0; i < before_.size(); ++i) {
@@ -32,7 +32,7 @@ std::size_t Graph::place_of(std::size_t write, std::size_t location) const {
   return static_cast<std::size_t>(std::ranges::find(stores, write) - stores.begin()) + 1;
 }
 
-// Adds an edge; false if it closes a cycle.
+// Adds an edge. Returns false if the edge closes a cycle.
 bool Graph::order(std::size_t first, std::size_t second) {
   if (first == second || before_[first][second]) return false;
   if (before_[second][first]) return true;
@@ -44,7 +44,7 @@ bool Graph::order(std::size_t first, std::size_t second) {
   return true;
 }
 
-// Along program order a thread sees a location's stores in coherence order.
+// Whether the thread sees the location's stores in coherence order along its program order.
 bool Graph::coherent(std::size_t thread, std::size_t location) const {
   std::size_t seen = 0;
   bool awaits = false;  // a store that has no place yet
@@ -62,7 +62,8 @@ bool Graph::coherent(std::size_t thread, std::size_t location) const {
   return true;
 }
 
-// rf from another thread, and fr to the next store, which LKMM orders by propagation only.
+// Orders a read after its source in another thread (rf), and before the next store (fr). LKMM
+// orders fr by propagation only, so fr is left out. Returns false if an edge closes a cycle.
 bool Graph::order_after_source(std::size_t read) {
   const Access& access = accesses_[read];
   const std::vector<std::size_t>& stores = coherence_[access.location];
@@ -74,7 +75,7 @@ bool Graph::order_after_source(std::size_t read) {
     }
   }
   if (!orders_stores()) return true;
-  // The thread's own later stores follow the read by program order at one location.
+  // Program order at one location already orders the thread's own later stores after the read.
   return next == stores.end() || accesses_[*next].thread == access.thread || order(read, *next);
 }
 
@@ -98,7 +99,7 @@ bool Graph::allows_read(std::size_t thread, const Step& read, std::size_t source
   }
   const std::vector<std::size_t>& stores = coherence_[read.location];
   if (place == stores.size() || !orders_stores()) return true;
-  // The next store, which overwrites what it reads, must not come before the read.
+  // The next store, which overwrites the value read, must not come before the read.
   return !closure(before_read(thread, read, source))[stores[place]];
 }
 
@@ -154,7 +155,8 @@ bool Graph::give(std::size_t read, std::size_t write) {
   return coherent(accesses_[read].thread, accesses_[read].location) && order_after_source(read);
 }
 
-// The thread's next store comes after an access that memory sees after the read.
+// A read waits in vain if the thread's later stores all come after an access that memory sees after
+// the read.
 bool Graph::awaits_in_vain(std::size_t thread) const {
   if (awaiting_.empty()) return false;
   const EventSet before = orders_[thread].before_any_write();

@@ -1,9 +1,9 @@
 #ifndef HARNESS_MODEL_HARDWARE_GRAPH_H_
 #define HARNESS_MODEL_HARDWARE_GRAPH_H_
 
-// An execution of a machine's memory model, complete or growing: reads-from, coherence, and the
-// order in which memory sees the accesses (Arm's ob). Threads grow it one after the other, so a
-// read may wait for a store that a later thread has yet to do: that is load buffering.
+// An execution under a machine's memory model, complete or growing: reads-from, coherence, and the
+// order in which memory sees the accesses (Arm's ob). The threads grow it one after another, so a
+// read may wait for a store that a later thread has yet to do: this is load buffering.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace perfring::model {
 
-// The source of a read that reads from no access of the graph.
+// The sources of a read that reads from no access of the graph.
 inline constexpr std::size_t kInitial = ~std::size_t{0};
 inline constexpr std::size_t kAwaited = kInitial - 1;
 
@@ -27,7 +27,7 @@ struct Access {
   std::size_t location = 0;
   bool is_write = false;
   std::uint64_t value = 0;
-  std::size_t source = kInitial;  // of a read
+  std::size_t source = kInitial;  // reads only
 
   bool awaits() const { return !is_write && source == kAwaited; }
 };
@@ -35,7 +35,7 @@ struct Access {
 struct Fence {
   const Step* step = nullptr;
   std::size_t thread = 0;
-  std::size_t accesses = 0;  // those of the graph before it
+  std::size_t accesses = 0;  // the number of accesses in the graph before it
 };
 
 class Graph {
@@ -44,14 +44,14 @@ class Graph {
   Graph(MemoryModel machine, std::size_t locations, std::size_t threads)
       : machine_{machine}, orders_(threads), coherence_(locations) {}
 
-  // Whether the graph stays consistent if the thread reads from there next.
+  // Whether the graph stays consistent if the thread's next access reads from `source`.
   bool allows_read(std::size_t thread, const Step& read, std::size_t source) const;
-  // After allows_read().
+  // Precondition: allows_read().
   void add_read(std::size_t thread, const Step& read, std::size_t source, std::uint64_t value);
-  // The next two say whether the graph is still consistent.
-  // `place`: among the location's stores, 0 is the first after the initial value.
+  // add_write() and give() return whether the graph is still consistent. `place` is an index into
+  // the location's stores; 0 is the first place after the initial value.
   bool add_write(std::size_t thread, const Step& write, std::size_t place);
-  // The read that awaits its value gets it from that store.
+  // Gives the store `write` to the read, which awaits its value.
   bool give(std::size_t read, std::size_t write);
   void add_fence(std::size_t thread, const Step& fence) {
     orders_[thread].add_fence(machine_, fence.order);
@@ -59,24 +59,24 @@ class Graph {
   }
   void add_control(std::size_t thread, std::uint32_t read) { orders_[thread].add_control(read); }
 
-  // Whether some read awaits a store that cannot be among those `thread` has yet to do: all of them
-  // would come after the read.
+  // Whether some read awaits a store that `thread` cannot do, because all its later stores would
+  // come after the read.
   bool awaits_in_vain(std::size_t thread) const;
 
   const std::vector<Access>& accesses() const { return accesses_; }
   const std::vector<Fence>& fences() const { return fences_; }
-  // The stores of a location, in coherence order.
+  // Returns the stores to a location, in coherence order.
   const std::vector<std::size_t>& stores(std::size_t location) const {
     return coherence_[location];
   }
   const std::vector<std::size_t>& awaiting() const { return awaiting_; }
-  // The place in coherence order of a store to that location. kInitial has place 0.
+  // Returns the place of a store in the location's coherence order. kInitial has place 0.
   std::size_t place_of(std::size_t write, std::size_t location) const;
-  // The places that a store of the thread may take: not before its own last one.
+  // Returns the first place that a store of the thread may take: the one after its own last store.
   std::size_t first_place(std::size_t thread, std::size_t location) const;
-  // Whether memory sees them in this order in every run that has this graph. Under LKMM, where
-  // threads may see different orders, it is the part of happens-before that does not follow from
-  // propagation (lkmm_allows()).
+  // Whether memory sees the two accesses in this order in every run that has this graph. Under
+  // LKMM, where threads may see different orders, this is the part of happens-before that does not
+  // follow from propagation (lkmm_allows()).
   bool comes_before(std::size_t first, std::size_t second) const { return before_[second][first]; }
 
  private:
@@ -97,20 +97,21 @@ class Graph {
   std::vector<std::size_t> awaiting_;
 };
 
-// Whether the kernel's memory model allows the graph, which is coherent and keeps its
-// happens-before (Graph::comes_before): the axioms "happens-before" and "propagation" of
-// tools/memory-model/linux-kernel.cat at v6.12, of plain READ_ONCE(), WRITE_ONCE(), acquiring
-// loads, releasing stores, and the fences. A graph that breaks an axiom breaks it however it grows.
+// Whether the kernel's memory model allows the graph, which must be coherent and have its
+// happens-before (Graph::comes_before). Checks the axioms "happens-before" and "propagation" of
+// tools/memory-model/linux-kernel.cat at v6.12, for plain READ_ONCE(), WRITE_ONCE(), acquiring
+// loads, releasing stores, and the fences. A graph that violates an axiom also violates it after it
+// has grown.
 bool lkmm_allows(const Graph& graph);
 
 struct FailedCheck {
   Cause cause;
-  std::size_t accesses = 0;  // those of the graph before it
-  bool at_end = false;       // it is a check of Program::finally
+  std::size_t accesses = 0;  // the number of accesses in the graph before it
+  bool at_end = false;       // a check of Program::finally
 };
 
-// The accesses that led to the failure, in an order in which memory may have seen them, which need
-// not be the program's.
+// Returns the accesses that led to the failure, in an order in which memory may have seen them. It
+// may differ from program order.
 Trace graph_trace(const Program& program, const Graph& graph, const FailedCheck& failed);
 
 }  // namespace perfring::model

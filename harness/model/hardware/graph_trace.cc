@@ -9,7 +9,7 @@
 namespace perfring::model {
 namespace {
 
-// How many of the graph's accesses the cause depends on, by thread.
+// Returns the number of the graph's accesses on which the cause depends, for each thread.
 std::vector<std::size_t> prefixes(const Program& program, const Graph& graph,
                                   const FailedCheck& failed) {
   const std::vector<Access>& accesses = graph.accesses();
@@ -31,18 +31,17 @@ std::vector<std::size_t> prefixes(const Program& program, const Graph& graph,
 
 struct Item {
   bool fence;
-  std::size_t number;  // among the graph's accesses, or its fences
+  std::size_t number;  // an index into the graph's accesses or fences
 };
 
-// Lists the items as memory may have seen them. A thread keeps to its program order where the graph
-// lets it, so that each access that overtakes another one had to.
+// Lists the items as memory may have seen them. A thread keeps its program order where the graph
+// allows it, so an access overtakes another one only if it must.
 class MemoryOrder {
  public:
   MemoryOrder(const Graph& graph, const std::vector<std::size_t>& upto)
       : graph_{graph}, seen_(graph.accesses().size(), true), threads_(upto.size()) {
     const std::vector<Access>& accesses = graph.accesses();
-    std::vector<std::tuple<std::size_t, bool, std::size_t>>
-        all;  // a fence stands before its access
+    std::vector<std::tuple<std::size_t, bool, std::size_t>> all;  // a fence sorts before its access
     for (std::size_t i = 0; i < accesses.size(); ++i) {
       if (i >= upto[accesses[i].thread]) continue;
       seen_[i] = false;
@@ -75,18 +74,19 @@ class MemoryOrder {
  private:
   struct Next {
     std::size_t thread;
-    std::size_t place;  // among what is left of the thread
+    std::size_t place;  // an index into the thread's remaining items
   };
 
   bool ready(const Item& item) const {
-    if (item.fence) return false;  // it stays between the accesses around it
+    if (item.fence) return false;  // a fence stays between the accesses around it
     for (std::size_t i = 0; i < seen_.size(); ++i) {
       if (!seen_[i] && graph_.comes_before(i, item.number)) return false;
     }
     return true;
   }
 
-  // Preferably the next of that thread, and at the least distance from its thread's next.
+  // Returns the next item to list: the one at the least distance from the next item of its thread,
+  // and among equals one of the thread `current`, if possible.
   std::optional<Next> next_of(std::size_t current) const {
     std::size_t longest = 0;
     for (const auto& left : threads_) longest = std::max(longest, left.size());
@@ -102,8 +102,8 @@ class MemoryOrder {
   }
 
   const Graph& graph_;
-  std::vector<bool> seen_;                  // the accesses that are listed, or left out
-  std::vector<std::vector<Item>> threads_;  // what is left, in program order
+  std::vector<bool> seen_;                  // the accesses that are listed or left out
+  std::vector<std::vector<Item>> threads_;  // the remaining items, in program order
 };
 
 TraceEvent event_of(const Program& program, const Graph& graph, const Item& item,
@@ -137,7 +137,7 @@ TraceEvent event_of(const Program& program, const Graph& graph, const Item& item
   return event;
 }
 
-// The number of the thread's last access before the check.
+// Returns the number of the thread's last access before the check, if there is one.
 std::vector<std::size_t> before_check(const Graph& graph, const FailedCheck& failed,
                                       const std::vector<std::size_t>& numbers) {
   for (std::size_t i = failed.at_end ? 0 : failed.accesses; i-- > 0;) {

@@ -36,7 +36,7 @@ inline LitmusOutcome outcome_of(const LitmusText& text, const Graph& graph) {
   return observed_of(text, all);
 }
 
-// Runs a litmus test by the explorer, for comparison with the axioms (harness/model/reference).
+// Runs a litmus test in the explorer, for comparison with the axioms (harness/model/reference).
 inline MachineAnswer explore_litmus(const LitmusText& text, MemoryModel machine,
                                     MachineOptions options = {}) {
   MachineAnswer answer;

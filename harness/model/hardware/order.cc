@@ -9,9 +9,9 @@
 
 namespace perfring::model {
 
-// AArch64: a dependent store forwards to the reads after it (data; lrs), a read that acquires waits
-// for stores that release. RISC-V, LKMM: data; rfi, which is the same where the read takes the
-// store's value; the others are ordered by what they read.
+// AArch64: a store with a dependency passes it on to the reads that follow (data; lrs), and a read
+// that acquires waits for stores that release. RISC-V and LKMM: data; rfi, which is the same if the
+// read takes the store's value; other reads are ordered by their source.
 EventSet ThreadOrder::before_read(MemoryModel machine, const Step& read, std::size_t location,
                                   bool forwarded) const {
   EventSet before = before_reads_;
@@ -70,7 +70,7 @@ void ThreadOrder::add_barrier(const Barrier& barrier) {
 
 namespace {
 
-// Between a graph's accesses: of each, those that it leads to.
+// A relation between a graph's accesses: for each access, the set that it leads to.
 class Relation {
  public:
   explicit Relation(std::size_t size) : rows_(size) {}
@@ -83,7 +83,7 @@ class Relation {
     for (std::size_t i = 0; i < rows_.size(); ++i) both[i] |= other[i];
     return both;
   }
-  // One step of each.
+  // A step of this relation, then a step of `next`.
   Relation operator*(const Relation& next) const {
     Relation through{rows_.size()};
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -120,14 +120,14 @@ class Relation {
 };
 
 struct Edges {
-  Relation full;       // smp_mb() between them
+  Relation full;       // smp_mb() between the two
   Relation stores;     // smp_wmb()
   Relation released;   // to a store that releases
   Relation overtaken;  // coe | fre
   Relation read_from;  // rfe
 };
 
-// Those of one thread, first before second.
+// Adds the edges between two accesses of one thread, `first` before `second`.
 void add_own(const Graph& graph, std::size_t first, std::size_t second, Edges& edges) {
   const Access &a = graph.accesses()[first], &b = graph.accesses()[second];
   for (const Fence& fence : graph.fences()) {
@@ -140,7 +140,7 @@ void add_own(const Graph& graph, std::size_t first, std::size_t second, Edges& e
   if (b.is_write && releases(b.step->order)) edges.released[first].set(second);
 }
 
-// `second` is a store of another thread to the location of `first`.
+// Adds the edge from `first` to `second`, a store of another thread to the same location.
 void add_store(const Graph& graph, std::size_t first, std::size_t second, Edges& edges) {
   const Access& a = graph.accesses()[first];
   if (a.awaits()) return;

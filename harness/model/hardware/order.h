@@ -3,8 +3,8 @@
 
 // A machine's instructions for C++'s accesses and fences and for the kernel's smp_wmb(), as
 // compilers and arch/{arm64,riscv}/include/asm/barrier.h (v6.18) choose them, and the accesses that
-// its fences order. The explorer orders a thread by this table; ring/instructions_test compares it
-// with the instructions compiled from the source that ships.
+// the machine's fences order. The explorer orders a thread by this table; ring/instructions_test
+// compares the table with the instructions compiled from the source that ships.
 
 #include <array>
 #include <bitset>
@@ -18,7 +18,7 @@
 
 namespace perfring::model {
 
-// The pairs of accesses, one before the fence and one after it, that memory sees in order.
+// A fence, and the pairs of accesses, one before and one after it, that memory sees in order.
 struct Barrier {
   std::string_view instruction;
   bool reads_reads = false, reads_writes = false, writes_reads = false, writes_writes = false;
@@ -29,7 +29,7 @@ struct Barrier {
   }
 };
 
-// For the kernel's model (LKMM) the instructions are the kernel's own macros; it has no releasing
+// The instructions for the kernel's model (LKMM) are the kernel's own macros. LKMM has no releasing
 // fence.
 struct FenceInstructions {
   Order order;
@@ -60,7 +60,7 @@ inline constexpr std::array<FenceInstructions, 6> kFenceInstructions = {{
      {"smp_wmb()", false, false, false, true}},
 }};
 
-// The barrier of a fence. `machine` is not Rc11.
+// Returns the barrier of a fence. `machine` is not Rc11.
 constexpr const Barrier& barrier_of(MemoryModel machine, Order order) {
   for (const FenceInstructions& each : kFenceInstructions) {
     if (each.order != order) continue;
@@ -71,8 +71,8 @@ constexpr const Barrier& barrier_of(MemoryModel machine, Order order) {
   return kFenceInstructions[0].aarch64;
 }
 
-// AArch64 has ldar and stlr for accesses that acquire or release, as the kernel's model does,
-// RISC-V a fence beside them.
+// For accesses that acquire or release, AArch64 has ldar and stlr, and the kernel's model has such
+// accesses, too; RISC-V has a fence next to the access.
 constexpr bool has_ordered_accesses(MemoryModel machine) {
   return machine != MemoryModel::RiscV;
 }
@@ -86,21 +86,22 @@ constexpr std::string_view store_of(MemoryModel machine, Order order) {
   return releases(order) ? "stlr" : "str";
 }
 
-// The order that a machine keeps within one thread (Arm's lob, RISC-V's ppo; LKMM's ppo except what
-// follows from propagation), step by step. It follows from the thread's steps alone.
+// The order that a machine keeps within one thread, step by step: Arm's lob, RISC-V's ppo, and
+// LKMM's ppo without the part that follows from propagation. It depends on the thread's steps
+// alone.
 
 inline constexpr std::size_t kMachineEventsMax = 256;
 
 using EventSet = std::bitset<kMachineEventsMax>;
 
-// The accesses of a thread so far, and which of them come before its later ones.
+// The accesses of a thread so far, and the accesses among them that come before its later ones.
 class ThreadOrder {
  public:
-  // The thread's accesses that come before its next one, a read of `location` or a write to it.
-  // `forwarded`: the read takes its value from the thread's own store.
+  // Returns the thread's accesses that come before its next one, a read of `location` or a write to
+  // it. `forwarded`: the read takes its value from the thread's own store.
   EventSet before_read(MemoryModel machine, const Step& read, std::size_t location,
                        bool forwarded) const;
-  // Adds the fence that a releasing store has before it on RISC-V, too.
+  // Also adds the fence that precedes a releasing store on RISC-V.
   EventSet before_write(MemoryModel machine, const Step& write, std::size_t location);
 
   void add_read(MemoryModel machine, const Step& read, std::size_t location, std::size_t event);
@@ -108,7 +109,7 @@ class ThreadOrder {
   void add_fence(MemoryModel machine, Order order) { add_barrier(barrier_of(machine, order)); }
   void add_control(std::uint32_t read) { before_writes_.set(reads_in_order_.at(read - 1)); }
 
-  // The events that come before all later stores of the thread.
+  // Returns the events that come before all later stores of the thread.
   EventSet before_any_write() const { return before_writes_; }
 
  private:
@@ -123,10 +124,10 @@ class ThreadOrder {
 
   EventSet reads_, writes_;
   EventSet releasing_;
-  EventSet before_reads_, before_writes_;  // before each later one
+  EventSet before_reads_, before_writes_;  // before each later read or write
   std::vector<EventSet> at_location_;
   std::vector<std::size_t> reads_in_order_;
-  std::vector<Stored> stored_;  // the last store of each location
+  std::vector<Stored> stored_;  // the last store to each location
 };
 
 }  // namespace perfring::model

@@ -23,7 +23,7 @@ void compare(const Litmus& litmus, MemoryModel memory_model, LitmusVerdict& verd
   const auto differ = [&](std::string what) { verdict.differences.push_back(std::move(what)); };
   const bool race = verdict.result.violation.has_value();
   const auto found = litmus.expected.find(memory_model);
-  const bool of_rc11 = memory_model == MemoryModel::Rc11;  // the others know no races
+  const bool of_rc11 = memory_model == MemoryModel::Rc11;  // the other models have no races
   verdict.compared = found != litmus.expected.end() || (of_rc11 && litmus.race_given);
   if (!verdict.compared) return;
   if (of_rc11 && race != litmus.race) {
@@ -54,7 +54,7 @@ LitmusVerdict run_litmus(const Litmus& litmus, ExploreOptions options) {
     verdict.outcomes.insert(outcome_of(litmus.text, x));
   };
   verdict.result = explore(litmus.program, options);
-  // Where a bound is reached, nothing is known of the rest.
+  // If a bound is reached, the rest is unknown.
   if (verdict.result.bound.empty()) compare(litmus, MemoryModel::Rc11, verdict);
   return verdict;
 }
@@ -158,7 +158,7 @@ class ThreadRun {
 
   const std::uint64_t unset_;
   std::map<std::string, std::uint64_t> registers_;
-  std::map<std::string, std::uint32_t> read_by_;  // the numbers of the reads that assigned them
+  std::map<std::string, std::uint32_t> read_by_;  // the number of the read that set it
 };
 
 }  // namespace
@@ -210,7 +210,7 @@ LitmusOutcome outcome_of(const LitmusText& text, const Execution& x) {
 
 namespace {
 
-// Keeps the enumeration within the bounds. It keeps no states, so it is not bounded by memory.
+// Keeps the enumeration within its bounds. There is no memory bound, because it keeps no states.
 class Watch {
  public:
   Watch(const ExploreOptions& options, Result& result) : options_{options}, result_{result} {}

@@ -1,7 +1,7 @@
 #ifndef HARNESS_MODEL_LITMUS_LITMUS_H_
 #define HARNESS_MODEL_LITMUS_LITMUS_H_
 
-// Litmus tests in JSON, each with the outcomes that the memory model allows.
+// Litmus tests in JSON, with the outcomes that the memory models allow.
 
 #include <cstdint>
 #include <istream>
@@ -18,10 +18,10 @@
 
 namespace perfring::model {
 
-// Registers ("1:r0") and locations ("x"), by name.
+// The values of registers ("1:r0") and locations ("x"), by name.
 using LitmusOutcome = std::map<std::string, std::int64_t>;
 
-// {"0:r0":1,"x":2}
+// Returns JSON: {"0:r0":1,"x":2}.
 nlohmann::ordered_json json_of(const LitmusOutcome& outcome);
 
 // A file's expectation of a program under one memory model.
@@ -32,47 +32,48 @@ struct Expectation {
 
 struct Litmus {
   LitmusText text;
-  Program program;  // of the text
+  Program program;  // program_of(text)
   bool race = false;
-  bool race_given = false;                      // the file says whether there is one
-  std::map<MemoryModel, Expectation> expected;  // none where there is a race
-  std::set<MemoryModel> not_expressible;        // the file has null as what they allow
-  // Registers that are used though no operation before assigns them, in words: a misspelt one drops
-  // a dependency. No error, as `unset_register` is their value.
+  bool race_given = false;                      // the file has the field "race"
+  std::map<MemoryModel, Expectation> expected;  // Rc11 is missing if there is a race
+  std::set<MemoryModel> not_expressible;        // the file has null as the allowed outcomes
+  // A message for each register that is used though no operation before the use assigns it: a
+  // misspelled name drops a dependency. It is not an error, because `unset_register` is the
+  // register's value.
   std::vector<std::string> unassigned;
 };
 
 struct LitmusVerdict {
   std::set<LitmusOutcome> outcomes;
   Result result;
-  bool compared = false;                 // with what the file says of the memory model
-  bool counted = false;                  // the number of executions was known, and compared
+  bool compared = false;                 // the file has an expectation for the memory model
+  bool counted = false;                  // the file has the number of executions
   std::vector<std::string> differences;  // empty if all agree
   std::string refused;                   // the reason, if the memory model cannot run it
 };
 
-// The engine's form of a text. A read's line is the number of its operation.
+// Returns the text as a program for the engine. A read's line is the number of its operation.
 Program program_of(const LitmusText& text);
-// The values observed in a complete execution of that program.
+// Returns the observed values of a complete execution of that program.
 LitmusOutcome outcome_of(const LitmusText& text, const Execution& x);
-// The registers that the reads of a thread assign, by the numbers of their operations.
+// Returns the register that each read of a thread assigns, by the number of the read's operation.
 std::map<std::uint32_t, std::string> register_names(const std::vector<Op>& ops);
-// The values in `all` that the text observes.
+// Returns the values in `all` that the text observes.
 LitmusOutcome observed_of(const LitmusText& text, const LitmusOutcome& all);
 
-// From a list of programs, or an object with such a list as `programs`. Throws UsageError, which
+// Reads a list of programs, or an object with such a list as `programs`. Throws a UsageError that
 // names the program, the field and its fault.
 std::vector<Litmus> read_litmus(std::istream& file);
 
-// Runs it under RC11, by the engine. `options` must not merge: that forgets the registers of
-// threads that have ended.
+// Runs the program under RC11, by the engine. `options` must not merge, because merging drops the
+// registers of threads that have ended.
 LitmusVerdict run_litmus(const Litmus& litmus, ExploreOptions options = {});
-// Runs it under any of the memory models: RC11 by the engine, the others by the axioms
-// (harness/model/reference). An operation that the model does not know is not an error: the verdict
-// has the reason for which the program was refused.
+// Runs the program under any memory model: RC11 by the engine, the others by the axioms
+// (harness/model/reference). An operation that the model does not support is not an error: the
+// verdict has the reason in `refused`.
 LitmusVerdict run_litmus(const Litmus& litmus, MemoryModel memory_model,
                          const ExploreOptions& options = {});
-// Compares a complete run with the file's expectation for the memory model, if it has one.
+// Compares a complete run with the file's expectation for the memory model, if there is one.
 void compare(const Litmus& litmus, MemoryModel memory_model, LitmusVerdict& verdict);
 
 }  // namespace perfring::model

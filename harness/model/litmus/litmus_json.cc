@@ -13,14 +13,15 @@
 namespace perfring::model {
 namespace {
 
-constexpr int kListsMax = 256;  // one in another
+constexpr int kListsMax = 256;  // lists within lists
 
-// Refuses what the parsed JSON would not show any more. Called for each piece of it.
+// Called for each piece of the JSON that is parsed. Throws UsageError for defects that the result
+// would no longer show.
 class Watch {
  public:
   bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
     using Event = Json::parse_event_t;
-    // An error prints its list by recursion.
+    // The library prints the list of an error recursively, so a deep list is refused here.
     if (depth > kListsMax) throw UsageError{fmt::format("nested deeper than {}", kListsMax)};
     if (event == Event::object_start) {
       if (depth == 0) wrapped_ = true;
@@ -41,12 +42,12 @@ class Watch {
   }
 
  private:
-  // A list of programs, or an object around it.
+  // The programs are in a list, or in an object around the list.
   int program_depth() const { return wrapped_ ? 2 : 1; }
   std::size_t outer() const { return wrapped_ ? 1 : 0; }
 
   struct Object {
-    std::string field;  // the last one
+    std::string field;  // the last one begun
     std::set<std::string> fields;
   };
 
@@ -66,7 +67,7 @@ class Watch {
   }
 
   bool wrapped_ = false;
-  std::vector<Object> objects_;  // those that are open, the outermost first
+  std::vector<Object> objects_;  // the open objects, outermost first
   std::size_t program_ = 0;
   std::string name_;
 };

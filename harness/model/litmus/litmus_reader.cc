@@ -17,7 +17,7 @@
 namespace perfring::model {
 namespace {
 
-// `threads` is the program's source, `family` and `bad` say what it is for: for people.
+// `threads` (the program's source), `family` and `bad` are for people only.
 constexpr std::array<std::string_view, 11> kFields = {
     "name",           "threads", "locations", "initial", "ops", "observed",
     "unset_register", "race",    "allowed",   "family",  "bad"};
@@ -27,9 +27,9 @@ struct ExpectationFields {
   const char* allowed;
   const char* executions;
 };
-// Where a model has two, they must agree, and a count that only one has is of both. But LKMM's are
-// of two programs where smp_rmb() stands for an acquire fence, as in allowed_lkmm_rmb: the first
-// that is not null counts.
+// If a model has two rows, both must agree, and a count in one of them applies to both. LKMM's two
+// rows are an exception: they describe two programs, because in allowed_lkmm_rmb smp_rmb() stands
+// for an acquire fence. The first row that is not null counts.
 constexpr std::array<ExpectationFields, 6> kExpectations = {
     {{MemoryModel::Rc11, "allowed", "genmc_executions"},
      {MemoryModel::Rc11, "allowed_rc11", "executions_rc11"},
@@ -42,7 +42,8 @@ bool has(const Json& entry, const char* name) {
   return entry.contains(name) && !entry.at(name).is_null();
 }
 
-// A field of a program. Throws UsageError, with its name, for another type.
+// Returns a field of a program. Throws a UsageError with its name if it is missing or of another
+// type.
 template <class T>
 T field(const Json& entry, const char* name) {
   if (!entry.contains(name)) throw UsageError{fmt::format("field '{}' is missing", name)};
@@ -61,7 +62,7 @@ std::int64_t integer_field(const Json& entry, const char* name, std::int64_t oth
   }
 }
 
-// An observed location or thread must exist; the register need not be assigned.
+// An observed location or thread must exist, but the register need not be assigned.
 void check_observed(const std::string& name, const LitmusText& text) {
   const std::size_t colon = name.find(':');
   bool exists = std::ranges::find(text.locations, name) != text.locations.end();
@@ -74,7 +75,7 @@ void check_observed(const std::string& name, const LitmusText& text) {
   }
 }
 
-// A thread's operations, in their order.
+// Walks a thread's operations in order, and collects uses of unassigned registers.
 class Assigned {
  public:
   Assigned(std::size_t thread, std::vector<std::string>& unassigned)
@@ -128,7 +129,7 @@ bool is_field(std::string_view name) {
          });
 }
 
-// A field that is misspelt would be taken for one that is left out.
+// Refuses unknown fields: a misspelled field would otherwise count as left out.
 void check_fields(const Json& entry) {
   for (const auto& [name, value] : entry.items()) {
     if (is_field(name)) continue;
@@ -205,7 +206,7 @@ Expectation read_expectation(const Json& entry, const ExpectationFields& fields,
   return expectation;
 }
 
-// One field's value, and the other's of the same memory model.
+// Merges the values of two fields of the same memory model; throws UsageError if they differ.
 template <class T>
 void unite(std::optional<T>& known, std::optional<T>& other, const char* field) {
   if (!known) return std::swap(known, other);
@@ -244,7 +245,7 @@ Litmus read_one(const Json& entry) {
   litmus.program = program_of(litmus.text);
   read_expectations(entry, litmus);
   if (litmus.race) {
-    litmus.expected.erase(MemoryModel::Rc11);  // whatever the outcomes, RC11 gives them no meaning
+    litmus.expected.erase(MemoryModel::Rc11);  // RC11 gives the outcomes of a race no meaning
     return litmus;
   }
   if (litmus.expected.empty() && !of_hardware) throw UsageError{"field 'allowed' is missing"};

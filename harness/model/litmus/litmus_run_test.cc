@@ -1,7 +1,8 @@
-// Litmus tests under each memory model, against what herd7 and GenMC allow. And merging.json: for
-// each thing by which the engine tells two states apart (engine/state_key.h), a program that loses
-// an outcome or a race if it is left out of the key. (A thread's step and the number of stores kept
-// follow from the rest.) Their outcomes are those of the reference, which has no states.
+// Runs litmus tests under each memory model, and compares them with the outcomes that herd7 and
+// GenMC allow. merging.json has a program for each item of a state's key (engine/state_key.h): if
+// the item is left out, the program loses an outcome or a race. (A thread's step and the number of
+// stores kept follow from the other items.) The expected outcomes come from the reference, which
+// has no states.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -52,7 +53,7 @@ TEST(RunLitmusTest, EachMemoryModelAllowsTheOutcomesOfTheFiles) {
   EXPECT_EQ(counted[MemoryModel::RiscV], 88u);
 }
 
-// Load buffering, with the dependency or without.
+// Load buffering, with or without the dependency.
 std::string load_buffering(const std::string& ctrl, const std::string& expected) {
   return R"([{"name": "LB", "locations": {"x": "atomic", "y": "atomic"}, "observed": ["0:a", "1:b"],
               "ops": [[["R", "a", "x", "rlx"], )" +
@@ -87,7 +88,7 @@ TEST(RunLitmusTest, AControlDependencyEndsLoadBuffering) {
   EXPECT_EQ(run_litmus(litmus, MemoryModel::AArch64).outcomes.size(), 2u);
 }
 
-// Numbers of executions without outcomes are compared, too.
+// Numbers of executions are compared even if the file has no outcomes.
 TEST(RunLitmusTest, ExecutionsAloneAreCompared) {
   const Litmus litmus = programs(load_buffering("", R"("executions_riscv": 7, "race": false)"))[0];
   EXPECT_EQ(run_litmus(litmus, MemoryModel::RiscV).differences,
@@ -144,14 +145,14 @@ TEST(RunLitmusTest, AReachedBoundIsNoAnswer) {
   EXPECT_EQ(bound({.executions = 3}), "more than 3 executions");
   EXPECT_EQ(bound({.seconds = 1e-9}), "more than 1e-09 s");
   ExploreOptions options;
-  options.bounds.executions = 4;  // as many as there are
+  options.bounds.executions = 4;  // the exact number
   EXPECT_EQ(run_litmus(litmus, MemoryModel::AArch64, options).result.bound, "");
   std::atomic<bool> stop{true};
   options.stop = &stop;
   EXPECT_EQ(run_litmus(litmus, MemoryModel::AArch64, options).result.bound, "interrupted");
 }
 
-// However long it takes to get there: the second time is two seconds after the beginning, or later.
+// Holds for any speed: the second call is at least two seconds after the beginning.
 TEST(RunLitmusTest, AnEnumerationShowsItsProgressOnceASecond) {
   std::string reads = R"(["W", "x", 1, "rlx"])";
   for (int i = 0; i < 9; ++i) reads += R"(, ["R", "a", "x", "rlx"])";
@@ -180,7 +181,7 @@ TEST(RunLitmusTest, AReachedBoundIsNoAnswerOfRc11Either) {
   EXPECT_TRUE(verdict.differences.empty());
 }
 
-// A file of hardware programs need not speak of races.
+// A file for hardware may leave out the field "race".
 TEST(RunLitmusTest, ARaceIsADifferenceWhereTheFileSaysNothingOfRaces) {
   const Litmus litmus = programs(R"([{"name": "X", "locations": {"x": 0}, "observed": ["x"],
       "ops": [[["W", "x", 1, "na"]], [["W", "x", 1, "na"]]], "allowed_rc11": [{"x": 1}]}])")[0];
@@ -199,7 +200,7 @@ TEST(RunLitmusTest, ARegisterThatIsReadIntoTwiceHasItsLastValue) {
   }
 }
 
-// Where a file has two expectations for a model, the first that is there counts.
+// A count or an outcome may be given in either of a model's two fields, but not differently.
 TEST(RunLitmusTest, TwoExpectationsOfOneMemoryModelMustAgree) {
   const std::string allowed = std::string{R"("race": false, "allowed": )"} + kNoBuffering;
   const auto refused = [&](const std::string& more) -> std::string {
@@ -234,18 +235,18 @@ TEST(RunLitmusTest, ACountIsComparedWhicheverFieldHasTheOutcomes) {
   }
 }
 
-// Cases that the random programs of proptests come upon only now and then.
+// Cases that are rare in the random programs of proptests.
 TEST(RunLitmusTest, TheEngineAgreesWithTheAxiomsOnWhatIsRare) {
   for (const char* ops :
-       {// A store comes after one that another thread has read, and passed on.
+       {// A store follows a store that another thread has read, and passed on.
         R"([["W", "x", 1, "rlx"]], [["R", "a", "x", "rlx"], ["W", "y", 1, "rel"]],
               [["R", "b", "y", "acq"], ["W", "x", 2, "rlx"]])",
-        // A release sequence goes on through the thread's own update.
+        // A release sequence continues through the thread's own update.
         R"([["W", "x", 1, "rlx"], ["W", "y", 1, "rel"], ["FA", "a", "y", 1, "rlx"]],
               [["R", "b", "y", "acq"], ["R", "c", "x", "rlx"]], [])",
         // An update that acquires and releases races with a plain store.
         R"([["W", "x", 1, "na"]], [["XC", "a", "x", 2, "ar"]], [])",
-        // Both read 0, which the fences forbid: no execution, and none that is blocked.
+        // Both read 0, which the fences forbid: there is no such execution, complete or blocked.
         R"([["W", "x", 1, "rlx"], ["F", "sc"], ["R", "a", "y", "rlx"], ["ASSUME", "a", 1]],
               [["W", "y", 1, "rlx"], ["F", "sc"], ["R", "b", "x", "rlx"]], [])"}) {
     const Litmus litmus = programs(R"([{"name": "X", "locations": {"x": 0, "y": 0}, "race": false,

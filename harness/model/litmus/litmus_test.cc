@@ -1,4 +1,5 @@
-// Programs whose outcomes, races and mostly numbers of executions other checkers agree on.
+// Tests the engine with programs on which other checkers agree: on their outcomes and races, and on
+// most execution counts.
 
 #include "harness/model/litmus/litmus.h"
 
@@ -60,7 +61,7 @@ TEST(EngineLitmusTest, AWrongExpectationIsADifference) {
   EXPECT_EQ(with(R"("race": false, "allowed": [{"0:a": 1, "1:b": 2}])").size(), 5u);
 }
 
-// RC11 gives the outcomes of a program that races no meaning; machines know no races.
+// RC11 gives the outcomes of a racing program no meaning; the machines' models have no races.
 TEST(EngineLitmusTest, MachineOutcomesAreComparedEvenIfTheFileDeclaresARace) {
   std::istringstream file{std::string{kStoreBuffering} +
                           R"("race": true, "allowed_aarch64": [{"0:a": 1, "1:b": 1}]}])"};
@@ -73,7 +74,7 @@ TEST(EngineLitmusTest, MachineOutcomesAreComparedEvenIfTheFileDeclaresARace) {
   EXPECT_EQ(verdict.differences, std::vector<std::string>{R"(not allowed: {"0:a":0,"1:b":0})"});
 }
 
-// As many bits as a location has, of either sign.
+// Numbers have the 64 bits of a location, signed or unsigned.
 TEST(ReadLitmusTest, NumbersHave64Bits) {
   for (const char* number : {"-1", "-9223372036854775808", "18446744073709551615", "5000000000"}) {
     const std::string text = std::string{R"([{"name": "X", "race": false, "unset_register": )"} +
@@ -122,7 +123,7 @@ TEST(ReadLitmusTest, AnObjectWithTooManyFieldsIsRefused) {
             "an object has more than 1000 fields");
 }
 
-// So that a counterexample of proptests/litmus_test can be kept in a file.
+// A counterexample of proptests/litmus_test can thus be kept in a file.
 TEST(ReadLitmusTest, AProgramIsWrittenAsItWasRead) {
   const auto program = Json::parse(
       R"({"name": "X", "locations": {"x": "", "y": ""}, "initial": -5,
@@ -138,7 +139,7 @@ TEST(ReadLitmusTest, AProgramIsWrittenAsItWasRead) {
   EXPECT_EQ(Json::parse(text_json(read_litmus(in).at(0).text)), program);
 }
 
-// Taken silently, either would change what is checked.
+// An unknown or a repeated field, if ignored, would change the checked program.
 TEST(ReadLitmusTest, AnUnknownFieldIsRefusedByName) {
   const std::string fields = R"("race": true, "observed": [], "locations": {}, "ops": [[]])";
   EXPECT_EQ(error("[{\"name\": \"X\", " + fields + "}]"), "");
@@ -165,7 +166,7 @@ TEST(ReadLitmusTest, ARepeatedFieldIsRefusedWithWhereItIs) {
             "program X: field 'allowed': field '0:a' is given twice");
 }
 
-// As deep, as long and as many as a run can be: one more is refused.
+// Depth, length and number of threads at their maxima; one more of each is refused.
 TEST(ReadLitmusTest, AProgramOfTheLargestSizeIsRead) {
   const auto with = [](const std::string& ops) {
     return error(R"([{"name": "X", "race": true, "observed": [], "locations": {}, "ops": [)" + ops +

@@ -8,9 +8,9 @@
 namespace perfring::model {
 
 enum class MemoryModel : std::uint8_t {
-  Rc11,     // C++, as harness/model/engine/rc11.h has it
-  AArch64,  // Arm's, as aarch64.cat of herd7 has it
-  RiscV,    // RVWMO, as riscv.cat of herd7 has it
+  Rc11,     // C++, as in harness/model/engine/rc11.h
+  AArch64,  // Arm's, as in herd7's aarch64.cat
+  RiscV,    // RVWMO, as in herd7's riscv.cat
   Lkmm,     // the Linux kernel's: tools/memory-model/linux-kernel.cat, v6.12
 };
 
@@ -30,7 +30,7 @@ constexpr std::string_view to_string(MemoryModel model) {
   }
   return "";
 }
-// For a person.
+// Returns the model's name for people.
 constexpr std::string_view title(MemoryModel model) {
   switch (model) {
     case MemoryModel::Rc11:

@@ -16,7 +16,7 @@ namespace {
 using Kind = Op::Kind;
 using Order = Op::Order;
 
-constexpr std::size_t kOperationsMax = 10'000;  // of a thread: Bounds::steps
+constexpr std::size_t kOperationsMax = 10'000;  // per thread, as in Bounds::steps
 
 struct KindName {
   Kind kind;

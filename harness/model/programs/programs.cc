@@ -20,7 +20,7 @@ struct Lock {
         turn{program.var("turn")},
         inside{program.var("inside")} {}
 
-  // Not atomic: two at once are a race.
+  // Not atomic, so that two threads inside at once race.
   void critical_section() const { inside.write(inside.read() + 1); }
 };
 
@@ -30,7 +30,8 @@ Program two_threads(Program program, const Lock& lock, const std::function<void(
   return program;
 }
 
-// Two threads enter a critical section once each. `fences` follow a thread's flag.
+// Dekker's algorithm: two threads enter a critical section once each. `fences`: the order of the
+// fence after each store of 1 to a thread's flag.
 Program dekker(std::memory_order fences) {
   constexpr unsigned kRounds = 2;
   Program program;
@@ -73,8 +74,8 @@ Program peterson(Turn turn) {
   });
 }
 
-// Three values through two slots: with the order of the store that publishes a slot, and of the one
-// that gives it back.
+// Passes three values through two slots. `published`: the order of the store that publishes a slot.
+// `given_back`: the order of the store that returns it.
 Program spsc_queue(std::memory_order published, std::memory_order given_back) {
   constexpr std::uint64_t kValues = 3;
   Program program;
@@ -99,7 +100,7 @@ Program spsc_queue(std::memory_order published, std::memory_order given_back) {
   return program;
 }
 
-// Two words that must be seen together.
+// A sequence lock around two words that must be read together.
 Program seqlock(bool writer_fence, bool reader_fence) {
   Program program;
   const Var sequence = program.var("sequence");
@@ -139,7 +140,7 @@ Program message_passing(std::memory_order store, std::memory_order load) {
   return program;
 }
 
-// Each algorithm, right, and wrong in one part.
+// Each algorithm, correct, and with one part wrong.
 constexpr const char* kTorn = "the words are of different times";
 
 const std::array kPrograms = {

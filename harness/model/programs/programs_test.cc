@@ -1,4 +1,4 @@
-// The checker gives algorithms the verdicts that are known from elsewhere.
+// Tests that the checker gives algorithms their known verdicts.
 
 #include <gtest/gtest.h>
 
@@ -32,8 +32,8 @@ INSTANTIATE_TEST_SUITE_P(Each, KnownProgramTest, testing::ValuesIn(known_program
                            return name;
                          });
 
-// The protocol word by word beside GenMC: the same numbers of executions, and the same verdict on
-// each way to get it wrong.
+// Compares the word-by-word protocol with GenMC: the numbers of executions, and the verdict on each
+// fault.
 
 Result explored(Protocol options, unsigned n, bool merge) {
   options.records = options.drains = n;
@@ -60,14 +60,14 @@ TEST(ProtocolTest, ExecutionsWithFourDrainsAreAsManyAsGenMcCounts) {
   EXPECT_EQ(explore(protocol(options)).executions, 7305u);
 }
 
-// The smallest N at which it fails, for records of 1 word, of 2 and 1, of 3, 2 and 1 words in turn;
-// 0: it does not.
+// The smallest N at which the protocol fails, for records of 1 word, of 2 and 1 words in turn, and
+// of 3, 2 and 1 words in turn; 0 if it does not fail.
 using Smallest = std::array<unsigned, 3>;
 
 struct Expected {
   std::string fault;
   Smallest a, b;
-  bool race;  // in form B
+  bool race;  // form B fails by a race
 };
 
 const std::vector<Expected> kExpected = {
@@ -142,7 +142,7 @@ TEST(ProtocolTest, EachFaultIsFoundByTheCheckThatItNames) {
   }
 }
 
-// Its acquire fence was missing from 2021 to 2026; to commit once a drain changed nothing.
+// aya lacked the acquire fence from 2021 to 2026. Committing once per drain made no difference.
 TEST(ProtocolTest, AyaFailsAsItWasUntil2026AndHoldsAsItIs) {
   const ProtocolFault& until_2026 = *find_protocol_fault("aya_until_2026");
   EXPECT_EQ(violated(until_2026, Protocol::Form::A),
@@ -154,7 +154,7 @@ TEST(ProtocolTest, AyaFailsAsItWasUntil2026AndHoldsAsItIs) {
   }
 }
 
-// Overwriting the header does no harm if it is read once; it does if it is read twice.
+// An overwritten header is harmless if it is read once, but not if it is read twice.
 TEST(ProtocolTest, AHeaderReadTwiceLeadsPastDataHead) {
   EXPECT_EQ(violated(*find_protocol_fault("oversize"), Protocol::Form::A), "");
   EXPECT_EQ(violated(*find_protocol_fault("header_read_twice"), Protocol::Form::A),

@@ -21,19 +21,19 @@ constexpr NamedCheck kUndelivered{Invariant::no_loss, "not all that was publishe
 
 constexpr std::uint64_t kWords = 4;
 
-constexpr unsigned kLengthAt = 32;  // bits
+constexpr unsigned kLengthAt = 32;  // in bits
 
 struct Shared {
   Protocol options;
   Var head, tail;
-  Var written, delivered;  // the positions that the threads got to
+  Var written, delivered;  // the positions that the threads have reached
   std::vector<Var> ring;
 
   bool atomic_words() const { return options.form == Protocol::Form::A; }
   unsigned length(unsigned record) const {
     return options.lengths[record % options.lengths.size()];
   }
-  // A position as it is stored.
+  // Returns a position as data_head and data_tail store it.
   std::uint64_t stored(std::uint64_t position) const {
     return options.modulo_size ? position % kWords : position;
   }
@@ -48,7 +48,7 @@ struct Shared {
       word(position).write(value);
     }
   }
-  // Returns the length of the record that begins there, if one does.
+  // Returns the length of the record that begins at `position`, if one does.
   std::uint64_t read(std::uint64_t position) const {
     const std::uint64_t value =
         atomic_words() ? word(position).load(std::memory_order_relaxed) : word(position).read();
@@ -139,7 +139,7 @@ void drain(const Shared& shared, std::uint64_t& tail) {
     if (!believable) length = left;
     if (options.header_read_twice) length = shared.read(tail);
     check(length != 0 && length <= left, kPastHead);
-    length = std::clamp<std::uint64_t>(length, 1, left);  // on machines the thread goes on
+    length = std::clamp<std::uint64_t>(length, 1, left);  // on machines the thread continues
     if (options.commit == Commit::AfterEachHeader) commit(tail + length);
     for (std::uint64_t i = 1; i < length; ++i) shared.read(tail + i);
     tail += length;
@@ -225,7 +225,7 @@ const std::array kFaults = {
     ProtocolFault{"aya_until_2026",
                   [](P& p) { p.after_head_load = B::None, p.commit = C::AfterEachRecord; },
                   kOtherWord, kDataRace},
-    // The kernel itself races then: user space cannot prevent it.
+    // The kernel itself races, which user space cannot prevent.
     ProtocolFault{"oversize", [](P& p) { p.oversize = true; }, nullptr, kDataRace},
     ProtocolFault{"header_read_twice", [](P& p) { p.oversize = p.header_read_twice = true; },
                   kPastHead, kPastHead},

@@ -17,7 +17,7 @@ bool releases(Order order) {
          order == Order::SequentiallyConsistent;
 }
 
-// The events that `is` holds of.
+// Returns the events for which `is` holds.
 template <class F>
 Events events_where(const Candidate& x, F is) {
   Events set = 0;
@@ -51,7 +51,7 @@ Relation fenced(const Candidate& x, Events from, Events fence, Events to) {
 
 struct Rc11Relations {
   Relation hb;
-  Relation known;  // hb, and the stores that smp_wmb() has made known
+  Relation known;  // hb, and the stores that smp_wmb() makes known
 };
 
 Rc11Relations rc11_relations(const Candidate& x) {
@@ -62,7 +62,7 @@ Rc11Relations rc11_relations(const Candidate& x) {
   const Events release = events_where(x, [](const PathEvent& e) { return releases(e.order); });
   const Events all_fences =
       events_where(x, [](const PathEvent& e) { return e.kind == Kind::Fence; });
-  // From a write through its release sequence to what acquires it.
+  // From a write, through its release sequence, to the event that acquires it.
   const Relation taken =
       (x.rf * x.rmw).transitive().or_same().between(writes, writes) *
       x.rf.between(writes, x.reads & atomic) *
@@ -100,7 +100,7 @@ Consistency rc11(const Candidate& x) {
   return {.consistent = true, .race = rc11_races(x, known)};
 }
 
-// Each thread's events other than fences, in program order.
+// Returns the program order of each thread's accesses, without fences.
 Relation program_order(const Candidate& x) {
   const Events all = (x.reads | x.writes) & ~x.initial;
   return x.sb.between(all, all);
@@ -114,7 +114,7 @@ Consistency aarch64(const Candidate& x) {
   const Events l = of_order(x, Kind::Write, Order::Release) & ~x.initial;
   const Relation po = program_order(x);
   const Relation at_location = po & x.same_location;
-  // From a write to the reads of its location with no other write of it between.
+  // From a write to the reads of its location, with no other write to it between them.
   const Relation lrs =
       at_location.between(w, r) - at_location.between(w, w) * at_location.between(w, r);
   const Events full = fences(x, Order::SequentiallyConsistent) | fences(x, Order::Release) |
@@ -132,8 +132,8 @@ Consistency riscv(const Candidate& x) {
   const Events r = x.reads;
   const Events w = x.writes & ~x.initial;
   const Relation po = program_order(x);
-  // "fence r,rw" comes right after a load that acquires, "fence rw,w" right before a store that
-  // releases: they order their neighbours, too.
+  // A load that acquires is a load followed by "fence r,rw", and a store that releases is a store
+  // preceded by "fence rw,w". These fences order their neighbors, too.
   const Events a = of_order(x, Kind::Read, Order::Acquire);
   const Events l = of_order(x, Kind::Write, Order::Release) & ~x.initial;
   const Relation acquired = po.between(r, a).or_same().between(r, a) * po.between(a, m);

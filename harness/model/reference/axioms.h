@@ -1,9 +1,9 @@
 #ifndef HARNESS_MODEL_REFERENCE_AXIOMS_H_
 #define HARNESS_MODEL_REFERENCE_AXIOMS_H_
 
-// The axioms of four memory models, for the operations of litmus/text.h; and what they judge: the
-// paths of one thread of a litmus test, taken alone, one for each series of values that its reads
-// may return (path.cc), put together.
+// The axioms of four memory models, for the operations of litmus/text.h, and the candidate
+// executions that they judge. path.cc computes the paths of a thread by itself, one for each
+// sequence of values that its reads may return; a candidate combines one path of each thread.
 
 #include <cstdint>
 #include <map>
@@ -18,33 +18,33 @@
 
 namespace perfring::model::reference {
 
-// An update is a read and a write, one right after the other.
+// An event of a path. An update is a read directly followed by a write.
 struct PathEvent {
   enum class Kind : std::uint8_t { Read, Write, Fence };
 
   Kind kind = Kind::Fence;
   Op::Order order = Op::Order::Relaxed;
   std::uint16_t location = 0;
-  std::uint64_t value = 0;  // read or written
-  bool update = false;      // a write: the event before it is its update's read
+  std::uint64_t value = 0;  // the value read or written
+  bool update = false;      // a write: the preceding event is the update's read
 };
 
 struct Path {
   std::vector<PathEvent> events;
-  // From a read to a write of its thread, by their places among `events`.
+  // Pairs of a read and a write of the thread, as indexes into `events`.
   std::vector<std::pair<std::size_t, std::size_t>> data;
   std::vector<std::pair<std::size_t, std::size_t>> control;
   std::map<std::string, std::uint64_t> registers;
   bool blocked = false;  // an assumption does not hold
 };
 
-// For each location the values that its reads may return.
+// The values that reads of each location may return.
 using Values = std::vector<std::set<std::uint64_t>>;
 
 std::vector<Path> paths_of(const std::vector<Op>& thread, std::uint64_t unset,
                            const Values& values);
 
-// The values that can be stored to each location in any execution of the test.
+// Returns the values that can be stored to each location in any execution of the test.
 Values values_of(const LitmusText& text);
 
 // A candidate execution: one path of each thread, with reads-from and modification order.
@@ -53,7 +53,7 @@ struct Candidate {
       : sb{size}, rf{size}, mo{size}, data{size}, control{size}, rmw{size} {}
 
   std::vector<PathEvent> events;    // the locations' initial values first
-  std::vector<std::size_t> thread;  // of each event; of an initial value 0xff
+  std::vector<std::size_t> thread;  // the thread of each event; 0xff for an initial value
   Relation sb;                      // program order; an initial value is before every event
   Relation rf;
   Relation mo;
@@ -61,21 +61,21 @@ struct Candidate {
   Relation control;
   Relation rmw;
 
-  // These follow from the events.
+  // Derived from the events.
   Events reads = 0;
   Events writes = 0;
   Events initial = 0;
   Relation same_location{0};
-  Relation internal{0};  // of one thread, initial values are of none
+  Relation internal{0};  // both in one thread; an initial value is in none
 };
 
-// All four models require this of each location by itself: program order at one location, rf, mo
-// and fr are acyclic together, and no write comes between an update and the write that it reads.
+// All four models require this of each location: program order at the location, rf, mo and fr are
+// acyclic together, and no write is between an update and the write that it reads.
 bool coherent(const Candidate& x);
 
 struct Consistency {
   bool consistent = false;
-  bool race = false;  // Rc11's
+  bool race = false;  // Rc11 only
 };
 
 // Precondition: x is coherent.

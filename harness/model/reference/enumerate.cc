@@ -62,7 +62,7 @@ class Enumerator {
   }
 
  private:
-  // One path for each thread that has none yet.
+  // Chooses a path for each thread that has none yet.
   void choose_paths() {
     if (chosen_.size() == paths_.size()) {
       if (goes_on() && justified()) with_paths();
@@ -81,7 +81,7 @@ class Enumerator {
     return answer_.complete;
   }
 
-  // Whether each value that is read is also stored, or the initial one.
+  // Whether each value that is read is the initial value or is also stored.
   bool justified() const {
     std::vector<std::vector<std::uint64_t>> stored(text_.locations.size(), {text_.initial});
     const auto for_each_event = [&](auto f) {
@@ -184,7 +184,8 @@ class Enumerator {
     return all;
   }
 
-  // `x` has the arrangement so far, and is coherent. A further edge cannot mend what is not.
+  // `x` has the arrangement so far, and is coherent. An incoherent candidate stays incoherent with
+  // more edges, so it is dropped at once.
   static void choose_sources(Candidate& x, const std::vector<std::size_t>& reads,
                              Arrangement& arrangement, std::vector<Arrangement>& all) {
     if (arrangement.rf.size() == reads.size()) {
@@ -267,7 +268,7 @@ std::uint64_t cost(const LitmusText& text) {
   for (const auto& thread : text.threads) {
     for_each_op(thread, [&](const Op& op) {
       const bool copies = op.kind == Op::Kind::FetchAdd || op.kind == Op::Kind::WriteRegister;
-      if (op.stores()) stored[op.location] += copies ? 3 : 1;  // of any value read
+      if (op.stores()) stored[op.location] += copies ? 3 : 1;  // 3: copies of any value read
     });
   }
   std::uint64_t product = 1;

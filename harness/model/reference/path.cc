@@ -10,7 +10,7 @@ namespace {
 
 using Order = Op::Order;
 
-// The two halves of an update's order.
+// read_order() and write_order() return the orders of an update's read and write.
 Order read_order(Order order) {
   if (order == Order::AcquireRelease) return Order::Acquire;
   return order == Order::Release ? Order::Relaxed : order;
@@ -20,7 +20,7 @@ Order write_order(Order order) {
   return order == Order::Acquire ? Order::Relaxed : order;
 }
 
-// Runs a thread once. Its n-th read returns the value whose number is the n-th choice.
+// Runs a thread once. Its n-th read returns the value with the number choices[n].
 class Walk {
  public:
   Walk(const Values& values, std::uint64_t unset, std::vector<std::size_t>& choices)
@@ -33,7 +33,7 @@ class Walk {
     }
   }
 
-  // To the next series of choices. False after the last one.
+  // Advances to the next sequence of choices. Returns false after the last one.
   bool next() {
     choices_.resize(options_.size());
     while (!choices_.empty() && choices_.back() + 1 == options_[choices_.size() - 1]) {
@@ -118,9 +118,9 @@ class Walk {
   const Values& values_;
   const std::uint64_t unset_;
   std::vector<std::size_t>& choices_;
-  std::vector<std::size_t> options_;             // of each read so far
-  std::map<std::string, std::size_t> assigned_;  // by which read
-  std::vector<std::size_t> branches_;            // the reads that a CTRL was for
+  std::vector<std::size_t> options_;             // the number of values of each read so far
+  std::map<std::string, std::size_t> assigned_;  // the read that assigned the register
+  std::vector<std::size_t> branches_;            // the reads that a CTRL depends on
 };
 
 std::size_t stores_in(const std::vector<Op>& ops) {
@@ -149,8 +149,9 @@ std::vector<Path> paths_of(const std::vector<Op>& thread, std::uint64_t unset,
   }
 }
 
-// A value is handed on at most once by each store, or lets it happen, as reads-from, data and
-// control have no cycle together.
+// Returns a superset of the values after as many rounds as there are stores, plus one: each store
+// passes a value on, or depends on it, at most once, because reads-from, data and control have no
+// cycle together.
 Values values_of(const LitmusText& text) {
   Values values(text.locations.size(), {text.initial});
   std::size_t rounds = 1;

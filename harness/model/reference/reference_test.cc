@@ -1,4 +1,4 @@
-// The reference against programs whose verdicts GenMC and herd7 agree on.
+// Tests the reference with programs on which GenMC and herd7 agree.
 
 #include <gtest/gtest.h>
 
@@ -61,8 +61,8 @@ TEST(EnumerateTest, AStoreMadeKnownByAStoreStoreFenceIsNotReadPast) {
             litmus.expected.at(MemoryModel::Rc11).allowed);
 }
 
-// A read depends on what a store depends on only if it reads from that store (lrs): here it reads
-// the next one of its thread, so that the branch orders nothing after the first read.
+// A read inherits the dependencies of a store only if it reads from this store (lrs). Here it reads
+// from the thread's next store, so the branch does not order anything after the first read.
 TEST(EnumerateTest, AReadFromAStoreInBetweenDoesNotDependOnTheFirst) {
   std::istringstream file{R"([{"name": "LB", "race": false,
       "locations": {"x": "", "y": "", "z": ""}, "observed": ["0:a", "0:b", "1:c"],

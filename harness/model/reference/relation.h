@@ -1,7 +1,7 @@
 #ifndef HARNESS_MODEL_REFERENCE_RELATION_H_
 #define HARNESS_MODEL_REFERENCE_RELATION_H_
 
-// Relations between at most 64 events, with the operators that the papers' axioms are written in.
+// Relations between at most 64 events, with the operators of the papers' axioms.
 
 #include <algorithm>
 #include <array>
@@ -108,7 +108,7 @@ class Relation {
 
  private:
   std::size_t size_ = 0;
-  std::array<Events, kEventsMax> rows_;  // the first size_ are set, and copied
+  std::array<Events, kEventsMax> rows_;  // only the first size_ are set, and copied
 };
 
 }  // namespace perfring::model::reference

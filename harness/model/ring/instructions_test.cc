@@ -1,7 +1,7 @@
-// The table of instructions by which the hardware's explorer orders a thread, beside what the
-// source that ships is compiled to: the fences_test of lib/perfring/ring and of harness/kernel read
-// that from the assembly of each processor, and their expectations are read here. And what the
-// model's memory checks by itself.
+// Compares the table of instructions by which the hardware explorer orders a thread with the
+// compiled source that ships: the fences_tests of lib/perfring/ring and harness/kernel match each
+// processor's assembly, and this test reads the patterns that they expect. Also tests the checks
+// that the model's memory does itself.
 
 #include "harness/model/hardware/order.h"
 
@@ -31,8 +31,8 @@ constexpr const char* target_of(MemoryModel machine) {
   return machine == MemoryModel::AArch64 ? "aarch64-linux-gnu" : "riscv64-linux-gnu";
 }
 
-// The patterns that a processor's assembly must match: the script's arguments after the target's
-// name.
+// Returns the patterns that a processor's assembly must match: the script's arguments after the
+// target's name.
 std::vector<std::regex> expected_of(const char* script, MemoryModel machine) {
   const std::string target = target_of(machine);
   std::ifstream file{script};
@@ -48,7 +48,7 @@ std::vector<std::regex> expected_of(const char* script, MemoryModel machine) {
   return all;
 }
 
-// The order of the fence that the code makes.
+// Returns the order of the fence that the code executes.
 Order fence_of(const std::function<void()>& code, MemoryModel machine) {
   Program program;
   program.threads = {code};
@@ -71,7 +71,7 @@ std::string access(std::string_view instruction) {
   return std::string{instruction} + " 0, 1";
 }
 
-// A function as clang compiles it: "ld a0,0(a0); fence r,rw; ret;".
+// Returns a function as clang compiles it: "ld a0,0(a0); fence r,rw; ret;".
 std::string compiled(const char* target, const std::string& function) {
   const Ended ended = run_child(
       {"/usr/bin/clang-19", std::string{"--target="} + target, "-O2", "-S", "-xc", "-o-", "-"},
@@ -161,8 +161,8 @@ TEST(InstructionsTest, AConsumersFencesAreThoseOfItsAssembly) {
   }
 }
 
-// HardwareCpu's smp_wmb() is the nearest that C++ has; the model's orders no more than the
-// kernel's.
+// HardwareCpu's smp_wmb() is the nearest fence that C++ has; the model's smp_wmb() orders no more
+// than the kernel's.
 TEST(InstructionsTest, TheKernelsFenceOrdersAtLeastWhatTheModelsDoes) {
   const __u64 field = 0;
   for (const MemoryModel machine : kMachines) {
@@ -186,7 +186,7 @@ TEST(InstructionsTest, TheKernelsFenceOrdersAtLeastWhatTheModelsDoes) {
   }
 }
 
-// The checks of the model's memory itself, by one thread.
+// Runs the code as one thread, and returns the check of the model's memory that it violates.
 std::string violated(const std::function<void(ModelRing&)>& code) {
   Program program;
   const auto ring = std::make_shared<ModelRing>(program, 64, true, 0, 0);
@@ -198,7 +198,7 @@ std::string violated(const std::function<void(ModelRing&)>& code) {
   return result.not_proved();
 }
 
-// Of 64 bytes 56 are used (K12), 24 of them for a LOST (K14).
+// The kernel uses 56 of the 64 bytes (K12), 24 of them for a LOST (K14).
 TEST(ModelMemoryTest, ARefusalIsJustifiedFromTheFirstByteOnThatHasNoRoom) {
   const auto refused = [](__u64 unread) {
     return violated([=](ModelRing& ring) {

@@ -1,13 +1,13 @@
 #ifndef HARNESS_MODEL_RING_MODEL_MEMORY_H_
 #define HARNESS_MODEL_RING_MODEL_MEMORY_H_
 
-// The checker's memory: a policy for lib's Ring and a Cpu for the simulated kernel, whose accesses
-// are those of the Vars that stand for a ring's control page and data. Both run unchanged.
+// The checker's memory: a policy for lib's Ring and a Cpu for the simulated kernel. Their accesses
+// go to the Vars that stand for a ring's control page and data. Ring and the kernel run unchanged.
 //
-// Data is modelled in words of 4 bytes; wider accesses are several, which may tear. Form A: words
-// are relaxed atomics. Form B: they are not atomic, so that an access too many is a race, reads
-// included. There the kernel's control dependency, which C++ does not have, is stood in for by an
-// acquire fence.
+// Data consists of words of 4 bytes; a wider access is several accesses, and may tear. Form A:
+// words are relaxed atomics. Form B: they are not atomic, so that an access too many is a race,
+// reads included; an acquire fence stands in for the kernel's control dependency, which C++ does
+// not have.
 
 #include <linux/perf_event.h>
 
@@ -60,12 +60,12 @@ inline constexpr NamedCheck kUndelivered{oracle::Invariant::no_loss,
 inline constexpr NamedCheck kNotAll{oracle::Invariant::no_loss,
                                     "attempted differs from delivered + lost"};
 
-// A ring with addresses, for address arithmetic only: its contents are the Vars'.
+// A ring with addresses, for address arithmetic only: the Vars have its contents.
 class ModelRing {
  public:
   static constexpr std::size_t kWordBytes = 4;
 
-  // Adds the ring's Vars to the program; both positions are at `start`.
+  // Adds the ring's Vars to the program, with data_head and data_tail at the given positions.
   ModelRing(Program& program, std::size_t size, bool atomic_words, std::uint64_t head_start,
             std::uint64_t tail_start)
       : atomic_words_{atomic_words},
@@ -99,7 +99,7 @@ class ModelRing {
     atomic_words_ ? word.store(value, std::memory_order_relaxed, where) : word.write(value, where);
   }
 
-  // The ring that the running thread's accesses are to. Set at the beginning of each thread.
+  // The ring that the running thread accesses. Each thread sets it at its beginning.
   static inline thread_local const ModelRing* here = nullptr;
 
  private:
@@ -117,7 +117,7 @@ class ModelRing {
   std::vector<std::uint64_t> data_;
 };
 
-// For Ring. A faulty one derives from it and does one thing differently.
+// The policy for Ring. A faulty policy derives from it and does one thing differently.
 struct ModelMemory {
   static Position read_once(const SharedPosition& field, Where where = Where::here()) {
     return static_cast<Position>(
@@ -132,7 +132,7 @@ struct ModelMemory {
   static void fence_before_write_of(const SharedPosition&, Where where = Where::here()) {
     fence(std::memory_order_seq_cst, where);
   }
-  // All 64 bits of a position, for consumers that have such.
+  // Returns all 64 bits of a position, for consumers with 64-bit positions.
   static std::uint64_t whole(const SharedPosition& field, Where where = Where::here()) {
     return ModelRing::here->position(&field).load(std::memory_order_relaxed, where);
   }
@@ -157,10 +157,10 @@ struct ModelMemory {
 
 static_assert(Memory<ModelMemory>);
 
-// For the simulated kernel. A faulty one derives from it and does one thing differently.
+// The Cpu for the simulated kernel. A faulty Cpu derives from it and does one thing differently.
 struct ModelCpu : kernel::HardwareCpu {
   std::uint32_t position_read = 0;  // the number of the last read of a position
-  __u64 record_bytes = 0;           // of the output under way
+  __u64 record_bytes = 0;           // of the current output
   __u64 tail_seen = 0;
 
   __u64 clock() const { return 0; }
@@ -170,13 +170,13 @@ struct ModelCpu : kernel::HardwareCpu {
     position_read = last_read();
     return tail_seen;
   }
-  // K12. Room for a LOST may be wanted, too (K14), and an interrupt may have taken some.
+  // K12. The output may also need room for a LOST (K14), and an interrupt may have taken some room.
   void on_drop(const kernel::perf_buffer& rb, const kernel::perf_event&) {
     constexpr __u64 kLost = 24, kUnused = 8;
     const __u64 unread = rb.unsigned_long(rb.head - tail_seen);
     check(unread + record_bytes + kLost > rb.data_size() - kUnused, kRefused);
   }
-  // RC11 knows none: see above.
+  // RC11 has no control dependency: see the top of this file.
   void control_dependency(const __u64&, Where where = Where::here()) {
     if (!ModelRing::here->atomic_words()) fence(std::memory_order_acquire, where);
     model::control_dependency(position_read, where);

@@ -1,8 +1,8 @@
 #ifndef HARNESS_MODEL_RING_RING_CONSUMER_H_
 #define HARNESS_MODEL_RING_RING_CONSUMER_H_
 
-// The consumer of ring_program.h: lib's Ring, and checks of every event that it delivers. Messages
-// begin with the invariant's name.
+// The consumer of ring_program.h: lib's Ring, and checks of every event that it delivers. The
+// message of a check begins with the name of its invariant.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,31 +21,32 @@ namespace perfring::model {
 enum class Consume : std::uint8_t { ForEach, Fold, TryFold, Break, Throw };
 
 struct RingOptions {
-  bool atomic_words = true;  // form A; else B
+  bool atomic_words = true;  // form A; false: form B
   unsigned records = 6;
   unsigned drains = 3;
   std::size_t ring_bytes = 64;
-  // Payload sizes, taken in turn: 4 more than a multiple of 8, so that nothing is padded.
+  // Payload sizes, used in turn: each is 4 more than a multiple of 8, so that nothing is padded.
   std::vector<std::uint32_t> payloads = {4, 12};
   Consume consume = Consume::ForEach;
   kernel::Word word = kernel::Word::k64;
-  std::uint64_t start = 0;  // of both positions
-  // At this step of the second record's output an interrupt comes and outputs one more. 0: none.
+  std::uint64_t start = 0;  // the initial value of both positions
+  // At this step of the second record's output, an interrupt outputs one more record. 0: no
+  // interrupt.
   unsigned interrupted_at = 0;
   // The second record's payload is longer than its size says, and overwrites the ring (K10).
   bool oversize = false;
-  // A kernel before 5.2, whose data_head goes back for a moment (K59).
+  // A kernel before 5.2: data_head goes back for a moment (K59).
   bool before_5_2 = false;
 };
 
-// The number of places where an interrupt can come while a record is output.
+// The number of steps of an output at which an interrupt can arrive.
 inline constexpr unsigned kStepsOfAnOutput = 22;
 inline constexpr unsigned kStepsBefore52 = 21;
 
-// The options of a program of the catalogue: "ring/break", "ring/wrap_32".
+// Returns the options of a program in the catalogue: "ring/break", "ring/wrap_32".
 RingOptions options_of(std::string_view program, RingOptions options);
 
-// With an interrupt at this step: on a ring that has room for all, and wraps.
+// Adds an interrupt at this step, on a ring that has room for all records, and wraps.
 inline RingOptions nested(RingOptions options, unsigned step) {
   options.ring_bytes = 128;
   options.start = 96;
@@ -53,13 +54,13 @@ inline RingOptions nested(RingOptions options, unsigned step) {
   return options;
 }
 
-// The same of a kernel before 5.2.
+// Does the same, for a kernel before 5.2.
 inline RingOptions nested_before_5_2(RingOptions options, unsigned step) {
   options.before_5_2 = true;
   return nested(options, step);
 }
 
-// Each word of a payload names its record.
+// Each word of a payload identifies its record.
 constexpr std::uint32_t word_of(std::uint32_t record) {
   return 0x100 + record;
 }
@@ -67,11 +68,11 @@ inline constexpr std::uint32_t kNestedWord = 0x1ff;
 
 // The events delivered so far.
 struct Tally {
-  std::uint32_t next = 0;    // the record that comes next, if none is lost
+  std::uint32_t next = 0;    // the next record, if none is lost
   std::uint32_t nested = 0;  // deliveries of the interrupt's record
   std::uint32_t lost = 0;
-  std::uint64_t tail = 0;        // where the events so far end
-  std::uint64_t drain_tail = 0;  // where those before this drain do
+  std::uint64_t tail = 0;        // the end of the events so far
+  std::uint64_t drain_tail = 0;  // the end of the events before this drain
   std::size_t drain_events = 0;
 
   std::uint32_t delivered() const { return next - lost + nested; }
@@ -81,7 +82,7 @@ inline std::uint64_t own_tail() {
   return ModelRing::here->tail().load(std::memory_order_relaxed);
 }
 
-// Its payload, word by word.
+// Checks a sample's payload, word by word.
 inline void take_sample(Tally& tally, const Sample& sample, const RingOptions& options) {
   bool first = true, nested = false;
   for (const Bytes piece : {sample.head, sample.tail}) {
@@ -117,7 +118,7 @@ inline void take(Tally& tally, const PerfEvent& event, const RingOptions& option
   if (sample != nullptr) take_sample(tally, *sample, options);
 }
 
-// A ring that was overwritten may deliver any events, but their bytes are in the ring.
+// A drain of an overwritten ring may deliver any events, but their bytes must be in the ring.
 inline void take_anything(Tally& tally, const PerfEvent& event, const RingOptions& options) {
   check(++tally.drain_events <= options.ring_bytes / sizeof(std::uint64_t), kTooMany);
   const auto in_ring = [](Bytes bytes) {
@@ -192,8 +193,9 @@ void drain_once(R& ring, Tally& tally, const RingOptions& options) {
   check(tail - tally.drain_tail <= options.ring_bytes, kSkipsALap);
 }
 
-// A consumer for ring_program.h in Ring's place: lib's Cursor. Each of its drains looks twice, and
-// holds a record across the second look: what it gives back is checked once more.
+// A consumer for ring_program.h that uses lib's Cursor in place of Ring. Each of its drains looks
+// twice, and holds a record across the second look. It checks each record again when it releases
+// it.
 
 template <class C = Cursor<ModelMemory>>
 class Puller {
@@ -222,12 +224,12 @@ class Puller {
 
   struct Held {
     Record record;
-    Tally before;  // it was taken
+    Tally before;  // the tally before the record was taken
   };
 
   explicit Puller(const C& cursor) : cursor_{cursor} {}
 
-  // It is what it was, and data_tail moves to where it ends.
+  // Checks that the held record is unchanged, and releases it: data_tail moves to its end.
   void give_back(const Held& held, Tally& tally, const RingOptions& options) {
     Tally again = held.before;
     again.drain_tail = tally.drain_tail;

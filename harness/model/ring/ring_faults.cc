@@ -21,7 +21,7 @@ struct AcquireForFull : ModelMemory {
 struct StoreStoreForFull : ModelMemory {
   static void fence_before_write_of(const SharedPosition&) { fence_store_store(); }
 };
-// As if positions were kept modulo the ring's size: a ring that is full looks empty.
+// Treats positions as if they were kept modulo the ring's size: a full ring looks empty.
 struct DistanceModuloSize : ModelMemory {
   static Position read_once(const SharedPosition& field, Where where = Where::here()) {
     const auto tail = static_cast<Position>(own_tail());
@@ -29,8 +29,8 @@ struct DistanceModuloSize : ModelMemory {
     return tail + ((ModelMemory::read_once(field, where) - tail) & mask);
   }
 };
-// Once to check it, once to use it. No policy can do that: it specializes Drain's deliver step
-// below, a private member, and must follow it if it is renamed.
+// Reads each header twice: once to check it, once to use it. A policy cannot do that, so Drain's
+// deliver step is specialized below. It is a private member: if it is renamed, rename this, too.
 struct HeaderReadTwice : ModelMemory {};
 
 struct ReleaseForWmb : ModelCpu {
@@ -55,7 +55,7 @@ bool internal::Drain<model::HeaderReadTwice>::deliver(At& at, std::size_t, std::
 namespace model {
 namespace {
 
-// A fault as two halves of a program.
+// A fault, as the kernel and the consumer of a program.
 struct Halves {
   std::string name;
   Producing kernel;
@@ -77,7 +77,7 @@ constexpr auto plant_consumer = []<template <class> class F>(faults::Named<F> fa
   return Halves{fault.name, kRightKernel, consume<F<ModelMemory>>};
 };
 
-// Those that are templates, and those of this memory.
+// Returns the faults of harness/faults that are templates, and the faults that need this memory.
 std::vector<Halves> all_halves() {
   auto all = faults::plant_all<Halves>(plant_kernel, plant_memory, plant_consumer);
   all.insert(all.end(), {{"release_for_full", kRightKernel, consume<Ring<ReleaseForFull>>},
@@ -91,7 +91,8 @@ std::vector<Halves> all_halves() {
   return all;
 }
 
-// Beside a Cursor, the kernel's are the same.
+// The kernel's faults do not depend on the consumer: a Cursor finds the same ones. The faulty
+// consumers are in `users`.
 template <class M>
 constexpr Consuming kPulled = consume<PulledCursor<M>>;
 std::vector<Halves> cursor_halves() {
@@ -121,7 +122,7 @@ struct FoundBy {
   const char* shows_in = "ring";
 };
 
-// A matter of order.
+// Faults of memory order.
 constexpr FoundBy kOrder[]{
     {"no_acquire_fence", kNothingWritten, kDataRace},
     {"acquire_fence_first", kNothingWritten, kDataRace},
@@ -150,7 +151,7 @@ constexpr FoundBy kOrder[]{
     {"header_read_twice", kPastHead, kDataRace, "ring/oversize"},
 };
 
-// Wrong under sequential consistency, too.
+// Faults that do not depend on memory order.
 constexpr FoundBy kAnyOrder[]{
     {"shows_the_unpublished", kNothingWritten, kDataRace},
     {"publishes_off_the_grid", kMalformed, kMalformed},
@@ -196,7 +197,7 @@ constexpr FoundBy kAnyOrder[]{
     {"ignores_the_wrap", kOutside, kOutside, "ring/straddle"},
 };
 
-// A matter of order, beside a Cursor or in it.
+// Faults of memory order, with a Cursor as the consumer: in the kernel or in the Cursor.
 constexpr FoundBy kOrderByCursor[]{
     {"no_acquire_fence", kMalformed, kDataRace},
     {"acquire_fence_first", kMalformed, kDataRace},

@@ -3,7 +3,8 @@
 namespace perfring::model {
 namespace {
 
-// The consumer goes on alone: everything is there, and a drain that nothing breaks off takes it.
+// Drains the rest while the kernel is idle: everything is published, and one drain takes all of it
+// unless its callback breaks off.
 void drain_the_rest(ModelConsumer& user, Tally& tally, const RingOptions& options,
                     unsigned attempted) {
   const bool breaks_off = options.consume == Consume::Break || options.consume == Consume::Throw;

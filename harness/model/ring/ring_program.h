@@ -1,8 +1,8 @@
 #ifndef HARNESS_MODEL_RING_RING_PROGRAM_H_
 #define HARNESS_MODEL_RING_RING_PROGRAM_H_
 
-// The source that ships, as a program: the simulated kernel's perf_output_begin/copy/end against
-// Ring's drains, on a ring of a few words.
+// The source that ships, as a program: the simulated kernel's perf_output_begin/copy/end and Ring's
+// drains, on a ring of a few words.
 
 #include <cstdint>
 #include <functional>
@@ -19,7 +19,7 @@
 
 namespace perfring::model {
 
-// The kernel's ring on a few words: what perf_event_open() and perf_mmap() would make.
+// The kernel's ring on a few words, as perf_event_open() and perf_mmap() would set it up.
 struct ModelEvent {
   kernel::perf_buffer rb;
   kernel::perf_event event;
@@ -40,7 +40,7 @@ struct ModelEvent {
   }
 };
 
-// A Cpu that an interrupt comes to, or whose record is oversize.
+// A Cpu that takes an interrupt, or writes an oversize record.
 template <class C>
 struct ScriptedCpu : C {
   unsigned steps = 0;  // until the interrupt
@@ -52,9 +52,9 @@ struct ScriptedCpu : C {
     if (steps == 0 || --steps != 0) return;
     const ModelCpu registers = *this;
     interrupt();
-    ModelCpu::operator=(registers);  // it returns with them
+    ModelCpu::operator=(registers);  // the interrupt restores them
   }
-  // Headers of samples as long as the ring, in all that is not reserved.
+  // Fills everything that is not reserved with headers of samples as long as the ring.
   void on_reserve(kernel::perf_buffer& rb, __u64 position, std::size_t size) {
     C::on_reserve(rb, position, size);
     if (!std::exchange(spoils, false)) return;
@@ -74,7 +74,7 @@ void output(C& cpu, kernel::perf_event& event, std::uint32_t size, std::uint32_t
   perf_event_output(cpu, event, data);
 }
 
-// Returns how many losses it has not reported.
+// Outputs the records. Returns the number of losses that no LOST has reported.
 template <class C>
 std::uint64_t produce(ModelRing& ring, const RingOptions& options) {
   ModelEvent kernel{ring, options};
@@ -89,19 +89,19 @@ std::uint64_t produce(ModelRing& ring, const RingOptions& options) {
   return kernel.rb.lost;
 }
 
-// The kernel's thread: produce() of a Cpu.
+// The kernel's thread: produce() with a Cpu.
 using Producing = std::uint64_t (*)(ModelRing&, const RingOptions&);
 
-// A consumer, whatever its type.
+// A consumer of any type.
 class ModelConsumer {
  public:
   virtual ~ModelConsumer() = default;
-  virtual void drain(Tally& tally, const RingOptions& options) = 0;  // once
+  virtual void drain(Tally& tally, const RingOptions& options) = 0;
   virtual bool readable() = 0;
 };
 using Consuming = std::unique_ptr<ModelConsumer> (*)(ModelRing&);
 
-// `R` is lib's Ring, or a faulty consumer, which has its interface.
+// `R` is lib's Ring, or a faulty consumer with the same interface.
 template <class R>
 class ModelConsumerOf final : public ModelConsumer {
  public:
@@ -128,25 +128,26 @@ Program ring_program(const RingOptions& options) {
   return ring_program(options, produce<C>, consume<R>);
 }
 
-// The source that ships with one thing wrong beside it, or different: a policy for Ring, a consumer
-// around it, or a Cpu for the kernel. Those of harness/faults, and some that need this memory
+// The source that ships with one fault or variant next to it: a policy for Ring, a consumer around
+// Ring, or a Cpu for the kernel. Most are in harness/faults; some need this memory
 // (ring_faults.cc).
 struct RingFault {
-  std::string name;  // in the catalogue of harness/faults
+  std::string name;  // as in the catalogue of harness/faults
   Producing kernel;
   Consuming user;
-  // The check that finds it in the forms A and B, of 6 records and 3 drains; nullptr: none does.
+  // The check that finds the fault in each form, with 6 records and 3 drains; nullptr if none does.
   const char *in_a, *in_b;
-  std::string_view shows_in;  // the program of the catalogue
-  bool in_any_order;          // wrong under sequential consistency, too
+  std::string_view shows_in;  // the program in the catalogue
+  bool in_any_order;          // also fails under sequential consistency
 
   Program make(const RingOptions& options) const { return ring_program(options, kernel, user); }
 };
 
 std::span<const RingFault> ring_faults();
-// The same beside a Cursor (ring_consumer.h), or in it: those that are a matter of order.
+// Returns the faults of memory order for a Cursor (ring_consumer.h): in the kernel or in the
+// Cursor.
 std::span<const RingFault> cursor_faults();
-// nullptr if no fault has that name.
+// Returns nullptr if no fault has that name.
 const RingFault* find_ring_fault(std::span<const RingFault> among, const std::string& name);
 
 }  // namespace perfring::model

@@ -1,5 +1,5 @@
-// The source that ships, in every execution that the memory model allows: as it is it holds, and
-// without any one of its edges it does not.
+// Checks the source that ships in every execution that the memory model allows: it holds, and
+// without any one of its ordering edges it fails.
 
 #include "harness/model/ring/ring_program.h"
 
@@ -27,7 +27,7 @@ RingOptions three_records(RingOptions how) {
   return how;
 }
 
-// In form A words are atomic, in form B they are not.
+// The parameter is true for form A (atomic words), false for form B.
 class RingProgramTest : public testing::TestWithParam<bool> {
  protected:
   static RingOptions options() {
@@ -70,7 +70,7 @@ TEST_P(RingProgramTest, WithoutMergingThereIsNoViolation) {
   EXPECT_EQ(verdict(ring_program<>(how), false), kHolds);
 }
 
-// A LOST is as long as a record here, so that a position tells nothing of the losses before it.
+// A LOST is as long as a record here, so that a position does not tell the losses before it.
 TEST_P(RingProgramTest, CheckpointsAreTrueWhereALostIsAsLongAsARecord) {
   RingOptions how = options();
   how.payloads = {12};
@@ -91,7 +91,7 @@ TEST_P(RingProgramTest, APayloadThatStraddlesTheEndIsNoViolation) {
   EXPECT_EQ(verdict(ring_program<>(options_of("ring/straddle", options()))), kHolds);
 }
 
-// The interrupt comes at each step of an output in turn.
+// The interrupt arrives at each step of an output in turn.
 TEST_P(RingProgramTest, ANestedWriterIsNoViolation) {
   unsigned at = 1;
   for (; at < 100; ++at) {
@@ -110,14 +110,14 @@ TEST_P(RingProgramTest, ANestedWriterBeforeKernel52IsNoViolation) {
   }
 }
 
-// Overwriting unread words is a race with any reader.
+// A write over unread words races with any reader.
 TEST_P(RingProgramTest, ADrainOfOverwrittenWordsStaysInTheRing) {
   RingOptions how = options();
   how.oversize = true;
   EXPECT_EQ(verdict(ring_program<>(how)), GetParam() ? kHolds : kDataRace);
 }
 
-// S10: the record can then be overwritten between the check and the use of its size.
+// S10: with an oversize record, a header can change between the check and the use of its size.
 TEST(RingFaultsTest, AHeaderReadTwiceLeadsOutsideTheRing) {
   RingOptions how;
   how.oversize = true;
@@ -133,14 +133,15 @@ struct SkipsALap : ModelMemory {
   }
 };
 
-// Where any events may be delivered, data_tail is compared with no event's end.
+// Any events may be delivered here, so data_tail is not compared with the end of an event.
 TEST(RingFaultsTest, ADrainThatSkipsALapIsFoundWhereWordsAreOverwritten) {
   RingOptions how;
   how.oversize = true;
   EXPECT_EQ(verdict(ring_program<Ring<SkipsALap>>(how)), "tail_honest: data_tail skips a lap");
 }
 
-// In place of each event, one whose slice begins there, and ends 8 bytes behind the ring or in it.
+// Replaces each event by one with a slice as long as the ring: the slice begins kFrom bytes after
+// the ring's beginning, so it ends 8 bytes past the ring, or begins 8 bytes before it.
 template <class Event, Bytes Event::* kSlice, int kFrom = 8>
 class Oversteps : public Ring<ModelMemory> {
  public:
@@ -169,7 +170,7 @@ TEST(RingFaultsTest, ASliceOutsideTheRingIsFoundWhereWordsAreOverwritten) {
   EXPECT_EQ(verdict(ring_program<Oversteps<Sample, &Sample::head, -8>>(how)), found);
 }
 
-// Delivers the same LOST without end; try_fold() delivers nothing.
+// Delivers the same LOST forever; try_fold() delivers nothing.
 struct Repeats : Ring<ModelMemory> {
   static std::optional<Repeats> over(perf_event_mmap_page& page, Bytes data) {
     return Repeats{*Ring::over(page, data)};
@@ -188,7 +189,7 @@ TEST(RingFaultsTest, AConsumerThatNeverEndsOrNeverBeginsIsFound) {
   RingOptions how;
   EXPECT_EQ(verdict(ring_program<Repeats>(how)), kTooMany.text);
   how.consume = Consume::Break;
-  how.oversize = true;  // what was lost is not compared with what was delivered
+  how.oversize = true;  // the program does not compare lost with delivered events
   EXPECT_EQ(verdict(ring_program<Repeats>(how)), kUndelivered.text);
 }
 
@@ -196,7 +197,7 @@ TEST_P(RingProgramTest, EachFaultIsFoundByTheCheckThatItNames) {
   for (const RingFault& fault : ring_faults()) expect_as_named(fault, options());
 }
 
-// Each of its drains looks twice, and holds a record from one look to the next.
+// Each drain looks twice, and holds a record from one look to the next.
 class CursorProgramTest : public RingProgramTest {};
 
 TEST_P(CursorProgramTest, SixRecordsAndSixLooksHaveNoViolation) {
@@ -226,7 +227,7 @@ TEST_P(CursorProgramTest, EachFaultIsFoundByTheCheckThatItNames) {
   for (const RingFault& fault : cursor_faults()) expect_as_named(fault, options());
 }
 
-// A record is malformed once another has been handed out.
+// A record becomes malformed when the next one is handed out.
 class OneAtATime : public Cursor<ModelMemory> {
  public:
   explicit OneAtATime(const Cursor& cursor) : Cursor{cursor} {}
@@ -258,7 +259,7 @@ TEST(RingFaultsTest, ARecordThatChangesWhileItIsHeldIsFound) {
   EXPECT_EQ(verdict(ring_program<Puller<OneAtATime>>({})), "no_invention: a malformed record");
 }
 
-// The checks of a Puller: a record that it gave back is gone, and none is looked at twice.
+// Cursors that show a Puller's behavior: it releases the record that it held, and looks twice.
 struct ReleasesNothing : Cursor<ModelMemory> {
   static std::optional<ReleasesNothing> over(perf_event_mmap_page& page, Bytes data) {
     return ReleasesNothing{*Cursor::over(page, data)};
@@ -283,7 +284,7 @@ TEST(RingFaultsTest, ACursorLooksTwiceInADrainAndGivesBackWhatItHolds) {
   EXPECT_EQ(verdict(ring_program<Puller<CannotLookTwice>>(how)), "a second look");
 }
 
-// The next store depends on the outer output's read of data_tail, not on the interrupt's.
+// The next store depends on the outer output's read of data_tail, not on the interrupt's read.
 TEST(ScriptedCpuTest, AnInterruptReturnsWithTheRegistersThatItFound) {
   ScriptedCpu<ModelCpu> cpu;
   cpu.position_read = 1, cpu.record_bytes = 24, cpu.tail_seen = 48;
