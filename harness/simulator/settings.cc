@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kAny = ~std::uint64_t{0};
 
-// A member of the settings, or of their ring's.
+// Returns a member of the settings, or of the settings of their ring.
 template <auto kField>
 constexpr auto& field(auto& run) {
   if constexpr (requires { run.*kField; }) return (run.*kField);
@@ -113,14 +113,14 @@ constexpr std::array kNames{
     of<&RunSettings::flush_one_in>("flush_one_in", 0, 1 << 20),
 };
 
-// Names in settings files, and in the lines that replay a run, until they were the script's.
+// Names that settings files and replay lines used before they were renamed to the script's names.
 constexpr std::pair<std::string_view, std::string_view> kOldNames[] = {
     {"word_bits", "word"},
     {"watermark", "wakeup_watermark"},
 };
 
-// Most consumers break off now and then, and many throw; those of `steady`, which is for speed, do
-// neither.
+// Most consumers break off now and then, and many throw. The consumer of `steady`, which is for
+// speed, does neither.
 constexpr std::array kScenarios{
     Scenario{"steady", "one writer for each CPU, and a consumer that keeps up",
              "cpus 1\npages 256\npayload_min 16\npayload_max 16\ninterval_log2 13\n"},
@@ -182,7 +182,7 @@ constexpr std::array kScenarios{
              "break_one_in 40\nthrow_one_in 200\n"},
 };
 
-// Settings that one consumer of all rings excludes.
+// Returns why one consumer of all rings cannot have these settings, or "".
 std::string impossible_of_many(const RunSettings& settings) {
   const auto excluded = [&](const char* what, const char* why) {
     return fmt::format("rings: {} excludes {}: {}", settings.rings, what, why);
@@ -240,7 +240,7 @@ std::expected<void, std::string> parse_line(std::string_view line, RunSettings& 
     return std::unexpected(fmt::format("{} has no value", word));
   }
   const std::string_view text = script::without_comment(line.substr(blank));
-  if (line.starts_with("watermark") && parse_number(text) == 0) {  // there was none
+  if (line.starts_with("watermark") && parse_number(text) == 0) {  // no watermark
     if (settings.ring.watermark) settings.ring.wakeup = 1;
     settings.ring.watermark = false;
     return {};
