@@ -78,7 +78,7 @@ class Expected {
   Expected& header(std::uint32_t type, std::uint16_t misc, std::uint16_t size) {
     return u32(type).u16(misc).u16(size);
   }
-  operator std::vector<std::byte>() const { return bytes_; }  // NOLINT: it is one
+  operator std::vector<std::byte>() const { return bytes_; }  // NOLINT: implicit on purpose
 
  private:
   template <class T>

@@ -60,7 +60,7 @@ void Checker::sample(const Sample& sample) {
 void Checker::finished_with(const PerfEvent& event) {
   const auto* const sample = std::get_if<Sample>(&event);
   if (sample == nullptr || violation() || phase_ != Phase::Synchronized || overwritten()) return;
-  if (after(ledger_.overwritten_until(), last_at_)) return;  // since it was delivered (K10)
+  if (after(ledger_.overwritten_until(), last_at_)) return;  // overwritten since its delivery (K10)
   if (!holds(*sample, last_)) {
     violate(Invariant::no_early_release, name(last_) + " was overwritten while it was looked at");
   }

@@ -21,7 +21,7 @@ namespace perfring::oracle {
 // Totals of what a consumer took out of a ring.
 struct Received {
   std::uint64_t delivered = 0;  // samples
-  std::uint64_t lost = 0;       // the sum of the LOSTs
+  std::uint64_t lost = 0;       // sum of the LOSTs' counts
   std::uint64_t malformed = 0;
   std::uint64_t overwritten = 0;            // records whose bytes may have been overwritten (K10)
   std::uint64_t overwritten_lost = 0;       // losses reported by overwritten LOSTs

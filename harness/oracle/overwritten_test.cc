@@ -67,7 +67,7 @@ TEST(LedgerOverwrittenTest, ASpillOverwritesInterruptsOfItsInterrupts) {
 TEST_F(CheckerOverwrittenTest, OversizePayloadsAreMalformed) {
   ring_.write(65533);  // K6: size 16
   const Sample bytes = ring_.slices(0, 16);
-  ring_.write(65517);  // K7: nothing
+  ring_.write(65517);  // K7: size 0
   ring_.write(65525);  // K8: size 8
   const Sample more = ring_.slices(16, 8);
   // In a ring of 4096 bytes each of them overwrites everything, so any event is allowed.

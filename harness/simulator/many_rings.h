@@ -49,7 +49,7 @@ struct ManyMemory : SimulatedMemory {
     SimulatedMemory::write_once(field, value);
     of(&field).drains().ends();
   }
-  // A look at the positions between two drains belongs to neither.
+  // A read of the positions between two drains belongs to neither drain.
   static void sees_read(const std::byte* address, std::size_t size) {
     Site& own = of(address);
     const bool is_tail = address == reinterpret_cast<const std::byte*>(&own.page().data_tail);

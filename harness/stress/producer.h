@@ -85,7 +85,7 @@ class StressProducer : public rig::LedgerCpu<Base> {
     return rc;
   }
 
-  // Outputs until `stop`.
+  // Outputs until `stop` is set.
   void work(const std::atomic<bool>& stop) {
     while (!stop.load(std::memory_order_relaxed)) {
       if (output() == -ENOSPC && setting_.patient) ::sched_yield();
