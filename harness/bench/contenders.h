@@ -42,8 +42,8 @@ class LiveRings {
   LiveRings& operator=(LiveRings&&) = delete;
   ~LiveRings();
 
-  // Returns the contenders on these rings ("PerfBuffer", "libbpf"), which must not outlive this
-  // object.
+  // Returns the contenders on these rings ("PerfBuffer", "PerfBuffer -O2", "LB-spec live" and
+  // "libbpf"), which must not outlive this object.
   std::vector<Contender> contenders();
 
  private:
